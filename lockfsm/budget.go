@@ -1,22 +1,20 @@
 package lockfsm
 
-// This file accounts for the memory that the state costs a voter, and enforces the budgets of the
+// This file computes the memory that the state costs a voter, and enforces the budgets of the
 // charter.
 //
-// A charge is the memory that one session, entry, lock or value costs a voter in the worst case,
-// not the size of its struct. Each byte of a key is stored in the state, in the last snapshot, and
-// twice in the next snapshot while that snapshot is taken. It is also stored in the log after the
-// last snapshot, which can be one and a half times as long as the snapshot. TestChargesCoverTheHeap
-// compares the charges with the heap.
+// A charge is the memory that one session, entry, lock or value costs a voter in the worst case.
+// Each byte of a key is stored in the state, in the last snapshot, and twice in the next snapshot
+// while it is taken. The log after the last snapshot also stores it, and can be one and a half
+// times as long as the snapshot. TestChargesCoverTheHeap compares the charges with the heap.
 //
-// Each session, entry, key and value is charged to the group's budget once. The budget of a session
-// is charged for its record and its requests as if no other session named the same keys, so this
-// charge never depends on other sessions. Data is charged only to the group's budget.
+// The group's budget is charged once for each session, entry, key and value. A session's budget is
+// charged for its record and for all keys of its requests, even if other sessions name the same
+// keys. The charge of a session therefore never depends on other sessions. Data is charged only to
+// the group's budget.
 //
 // Only commands that make the state grow are refused: Acquire, Open, Put and Detach. A refused
-// Detach ends its hold at once, as it does when there are too many sessions. A budget that shrinks
-// revokes no grant, and every command that frees something succeeds.
-//
+// Detach ends its hold at once. A budget that shrinks revokes no grant.
 
 const (
 	// copiesCharged is the number of copies of each byte of content that a voter keeps in the worst
@@ -26,11 +24,11 @@ const (
 	sessionCharge = 1024 // structs, three maps, the leader's lease, and its place in snapshots
 	entryCharge   = 352  // struct, lookup by number, and its place in snapshots
 	lockCharge    = 256  // struct, lookup by key, and the rounding of the key's memory
-	restCharge    = 192  // the optional fields of a request: see extra
+	restCharge    = 192  // the optional fields of a request; see extra
 	dataCharge    = 288  // struct, nonce and revision, and their place in snapshots
 
-	// The group's budget divided by sessionsReserve is reserved for Open. Without this reserve an
-	// instance that restarts could not open a session when locks and data have used up the budget.
+	// The group's budget divided by sessionsReserve is reserved for Open, so that a restarting
+	// instance can open a session even if locks and data have used up the rest.
 	sessionsReserve = 16
 
 	// maxBudget keeps every sum of charges from overflowing.
@@ -39,7 +37,7 @@ const (
 
 // Usage is the used part of the group's budget.
 type Usage struct {
-	Bytes  uint64 // charged
+	Bytes  uint64
 	Budget uint64 // Limits.GroupBytes
 }
 
@@ -59,7 +57,7 @@ func content(bytes int) uint64 { return copiesCharged * uint64(bytes) }
 func (s *session) ownCharge() uint64 { return sessionCharge + content(len(s.record)) }
 
 // restCharge returns the charge for the optional fields of a request. An empty extra costs nothing,
-// since a restored replica may have no extra in its place.
+// since a restored replica may have nil instead.
 func (e *entry) restCharge() uint64 {
 	if e.extra == nil {
 		return 0
@@ -86,8 +84,8 @@ func (e *entry) requestCharge() uint64 {
 	return sum
 }
 
-// charge charges a request to its session and to the group. Keys, entries and locks are charged to
-// the group by the functions that link them.
+// charge charges a request to its session and to the group. The functions that link keys, entries
+// and locks charge these to the group.
 func (m *Machine) charge(e *entry) {
 	if e.extra == nil { // the usual case; written here so that the call can be inlined
 		e.session.charged += entryCharge + lockCharge + content(len(e.lock.key))
@@ -107,7 +105,6 @@ func (m *Machine) refund(e *entry) {
 	m.bulk -= e.restCharge()
 }
 
-// hasRest reports whether the request of c has several keys, an owner, a value or a delay.
 func (c *view) hasRest() bool {
 	return c.more.left > 0 || c.owner != 0 || len(c.value) > 0 || c.delayMS != 0
 }
@@ -133,8 +130,8 @@ func (m *Machine) overBudget(s *session, c *view) (Code, uint64) {
 	return m.overGroupBudget(charge)
 }
 
-// overGroupBudget returns OverGroupBudget and the group's budget if the charge does not fit into
-// the part of the budget that is not reserved for sessions, and 0 otherwise.
+// overGroupBudget returns OverGroupBudget and the group's budget if the charge does not fit beside
+// the part that is reserved for sessions, and 0 otherwise.
 func (m *Machine) overGroupBudget(charge uint64) (Code, uint64) {
 	budget := m.charter.Limits.GroupBytes
 	if m.charged()+charge > budget-budget/sessionsReserve {
@@ -147,8 +144,8 @@ func (m *Machine) noRoomToOpen(record []byte) bool {
 	return m.charged()+sessionCharge+content(len(record)) > m.charter.Limits.GroupBytes
 }
 
-// overTakingUp is like overBudget for a command c by which session s resumes the hold e. The charge
-// of the session that had e does not grow, so only s and the group are checked.
+// overTakingUp is like overBudget for a command c by which session s resumes the hold e. It does
+// not check the session that had e, whose charge does not grow.
 func (m *Machine) overTakingUp(s *session, e *entry, c *view) (Code, uint64) {
 	after := m.restAfter(e, c)
 	charge := e.requestCharge() - e.restCharge() + after
@@ -164,7 +161,7 @@ func (m *Machine) overTakingUp(s *session, e *entry, c *view) (Code, uint64) {
 	return 0, 0
 }
 
-// restAfter returns the restCharge that e has after c has resumed it.
+// restAfter returns the restCharge of e after c has resumed it.
 func (m *Machine) restAfter(e *entry, c *view) uint64 {
 	value, delayMS := len(e.value()), uint32(0)
 	if e.extra != nil {
@@ -176,8 +173,8 @@ func (m *Machine) restAfter(e *entry, c *view) uint64 {
 	return e.extra.charge(c.owner, value, max(delayMS, c.delayMS))
 }
 
-// overPut is like overBudget for a Put c that replaces the data of l. Data that is not longer than
-// the data that it replaces always fits.
+// overPut is like overBudget for a Put c that replaces the data of l. Data that is no longer than
+// the present data always fits.
 func (m *Machine) overPut(l *lock, c *view) (Code, uint64) {
 	more, less := content(len(c.value)), uint64(0)
 	if l == nil {

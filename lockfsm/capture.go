@@ -5,17 +5,17 @@ import (
 	"hash/crc32"
 )
 
-// Capture is a snapshot that is taken in small steps, so that a large state does not keep its owner
-// from granting. Its bytes are exactly those that Snapshot would have returned when
-// [Machine.Capture] was called, whatever commands are applied between the steps.
+// Capture is a snapshot that is taken in small steps, so that a large state does not delay grants.
+// Its bytes are those that Snapshot would have returned when [Machine.Capture] was called. Commands
+// between the steps do not change them.
 //
-// A cursor walks the lists of sessions and of locks, which are in the order of the snapshot and
+// A cursor walks the lists of sessions and of locks. The lists have the order of the snapshot and
 // grow only at their ends. If a command changes a session or lock that the cursor has not reached,
-// the machine first encodes the unchanged state and keeps it in the overlay until the cursor
-// reaches its place. The field seen of a session or a lock is the number of the last capture that
-// has encoded it. A new session or lock begins with the number of the last capture. So while no
-// capture is under way, all sessions and locks have the same number, and a command needs one
-// comparison for each session or lock that it changes.
+// the machine first encodes the unchanged state into the overlay. The overlay keeps the bytes until
+// the cursor reaches their place. The field seen of a session or a lock is the number of the last
+// capture that has encoded it. A new session or lock begins with the number of the last capture. So
+// while no capture is under way, all these numbers are equal, and a command needs one comparison
+// for each session or lock that it changes.
 //
 // Only the goroutine that owns the Machine may use a Capture until Step has returned true. After
 // that the Capture shares nothing with the Machine.
@@ -35,12 +35,11 @@ type Capture struct {
 }
 
 const (
-	// chunkBytes is the size of the chunks of the snapshot. Growing a single buffer would copy all
-	// of it.
+	// chunkBytes is the size of the chunks of the snapshot. A single growing buffer would copy all
+	// bytes.
 	chunkBytes = 64 << 10
-	// roomBytes is the space that a chunk must have left when a session or a lock is written. It is
-	// enough for any session, and for a lock with a short queue. A lock with a long queue makes the
-	// chunk grow.
+	// roomBytes is the space that a chunk must have left when a session or a lock is written. Any
+	// session and any lock with a short queue fits. A lock with a long queue makes the chunk grow.
 	roomBytes = MaxRecordBytes + 128
 
 	// placesOfLocks is below the places of all locks and above the IDs of all sessions.
@@ -48,9 +47,9 @@ const (
 )
 
 // Capture begins a snapshot of the present state. If another capture is under way, Capture ends it,
-// and it appends nothing. A capture that is not continued to its end keeps its memory until the
-// next call of Capture. The capture of a failed machine is done from the beginning and appends
-// nothing. A capture that began before the failure continues.
+// and the ended capture appends nothing. An unfinished capture keeps its memory until the next call
+// of Capture. The capture of a failed machine is done from the beginning and appends nothing. A
+// capture that began before the failure continues.
 func (m *Machine) Capture() *Capture {
 	if m.failed != nil {
 		return &Capture{}
@@ -69,8 +68,8 @@ func (m *Machine) Capture() *Capture {
 }
 
 // Step encodes about n more sessions and locks, and reports whether the capture is done. A lock
-// with k entries counts as k. n must be positive. Only the owner of the Machine may
-// call it, between commands.
+// with k entries counts as k. n must be positive. Only the owner of the Machine may call it,
+// between commands.
 func (c *Capture) Step(n int) (done bool) {
 	for n > 0 && c.m != nil {
 		n -= c.next()
@@ -78,8 +77,8 @@ func (c *Capture) Step(n int) (done bool) {
 	return c.m == nil
 }
 
-// next writes the session or lock at the next place, from the lists or from the overlay, and
-// returns the number that Step counts for it.
+// next writes the session or lock at the next place, from the lists or from the overlay. It returns
+// the number that Step counts.
 func (c *Capture) next() int {
 	s, l, aside := c.session, c.lock, c.overlay.first()
 	switch {
@@ -156,8 +155,8 @@ func (c *Capture) chunk() *[]byte {
 
 // AppendTo appends the snapshot to b if Step has returned true, and nothing otherwise. It allocates
 // at most once. It calls pause after each chunk, which takes some tens of microseconds, so that
-// more urgent work can use the processor. It may be called on a goroutine that does not own the
-// Machine, and does not change the Capture.
+// more urgent work can use the processor. Any goroutine may call AppendTo. It does not change the
+// Capture.
 func (c *Capture) AppendTo(b []byte, pause func()) []byte {
 	if c.m != nil || c.chunks == nil {
 		return b
@@ -167,8 +166,8 @@ func (c *Capture) AppendTo(b []byte, pause func()) []byte {
 		size += len(chunk)
 	}
 	if room := len(b) + size; cap(b) < room {
-		// slices.Grow would clear the whole buffer in one step. The runtime could not preempt this
-		// goroutine during that step, so a stop of the world would have to wait.
+		// slices.Grow would clear the whole buffer in one step. The runtime cannot preempt that
+		// step, so it would delay every stop of the world.
 		b = append(make([]byte, 0, room), b...)
 	}
 	sum := uint32(0)

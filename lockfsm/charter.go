@@ -6,8 +6,8 @@ import (
 	"time"
 )
 
-// Limits bounds the state that callers can create. It is part of the charter, because replicas with
-// different limits would diverge. Commands that free something are exempt.
+// Limits bounds the state that callers can create. Replicas with different limits would diverge, so
+// the limits are part of the charter. Commands that free something are exempt.
 type Limits struct {
 	// KeyBytes is the longest key, in bytes.
 	KeyBytes uint32
@@ -17,8 +17,8 @@ type Limits struct {
 	EntriesPerSession uint32
 	Sessions          uint32
 	// SessionBytes is the budget of one session, and GroupBytes is the budget of all sessions,
-	// locks and data together. Both bound the memory, in bytes, that a voter needs, as budget.go
-	// computes it. Adopt can change both.
+	// locks and data together. Both bound the memory of a voter in bytes, as budget.go computes it.
+	// Adopt can change both.
 	SessionBytes, GroupBytes uint64
 }
 
@@ -36,30 +36,29 @@ func DefaultLimits() Limits {
 type Charter struct {
 	// Group is the ID of the group. The machine does not use it.
 	Group uint64
-	// FoundedUnixMS is the founding time in Unix milliseconds. It must be positive and before 2109.
-	// The first revision is computed from it.
+	// FoundedUnixMS is the founding time in Unix milliseconds, positive and before 2109. It
+	// determines the first revision.
 	FoundedUnixMS int64
 	// Rules is the version of the rules that is in force. At the founding it is from 1 to
 	// RulesVersion.
 	Rules uint32
-	// SessionTTL is the longest TTL that a session can get when it is opened. It must be positive.
-	// A session that got a longer TTL before keeps it.
+	// SessionTTL is the longest TTL of a new session. It must be positive. A session that already
+	// has a longer TTL keeps it.
 	SessionTTL time.Duration
-	// Grace is the time after the founding in which nothing is granted. Zero means that there is no
-	// grace. The leader measures it and commits EndGrace.
+	// Grace is the time after the founding in which the machine grants nothing. Zero means that
+	// there is no grace. The leader measures it and commits EndGrace.
 	Grace  time.Duration
 	Limits Limits
-	// Settings are further settings that the instances have agreed on. The machine does not decode
-	// them. They are at most MaxSettingsBytes long. New copies them. The Settings that
-	// [Machine.Charter] returns are shared with the machine: they stay valid and must not be
-	// changed.
+	// Settings are further settings that the instances have agreed on, at most MaxSettingsBytes
+	// long. The machine does not decode them. New copies them. The Settings that [Machine.Charter]
+	// returns are shared with the machine: they stay valid and must not be changed.
 	Settings []byte
 }
 
 const (
 	// revisionBits is the number of bits that number the revisions within one millisecond.
 	revisionBits = 21
-	// maxRevision keeps revisions, and with them tokens, positive as int64.
+	// maxRevision keeps revisions and tokens positive as int64.
 	maxRevision Revision = 1<<63 - 1
 	// revisionReserve exceeds the number of revisions that one command can use: one for itself and
 	// one for each lock. A machine with fewer revisions left fails, so that the counter cannot
@@ -69,8 +68,7 @@ const (
 	maxFoundedUnixMS = 1<<(63-revisionBits) - 1<<(41-revisionBits)
 )
 
-// validate returns every error of the charter for a build that knows the rules up to version
-// newest.
+// validate returns every error of the charter for a build with the rules up to version newest.
 func (c Charter) validate(newest uint32) error {
 	var errs []error
 	bad := func(format string, args ...any) { errs = append(errs, fmt.Errorf(format, args...)) }
@@ -107,7 +105,6 @@ func (c Charter) validate(newest uint32) error {
 	return fmt.Errorf("lockfsm: charter: %w", errors.Join(errs...))
 }
 
-// firstRevision returns the revision of a group that is not founded yet.
 func (c Charter) firstRevision() Revision {
 	return Revision(c.FoundedUnixMS) << revisionBits
 }

@@ -43,8 +43,8 @@ import (
 //	18  Data has a revision and a value of a valid length. The machine counts the keys with data.
 //	19  The charges are the sums that budget.go defines.
 
-// Check returns an error that lists at most 20 broken invariants, or nil if none is broken. It
-// takes time and memory in proportion to the state. It is for tests, Restore and diagnostics.
+// Check returns an error that lists at most 20 broken invariants, or nil. It takes time and memory
+// in proportion to the state. Tests, Restore and diagnostics call it.
 func (m *Machine) Check() error {
 	c := checker{m: m}
 	c.group()
@@ -63,11 +63,10 @@ type checker struct {
 	seen Counts
 }
 
-// maxComplaints limits the errors that one report lists.
 const maxComplaints = 20
 
-// broken records an error. Callers write the call of broken on the right side of ||, so that the
-// message is formatted only when an invariant is broken.
+// broken records an error and returns false. Callers write the call on the right side of ||, so
+// that the message is formatted only for a broken invariant.
 func (c *checker) broken(invariant int, format string, args ...any) bool {
 	if len(c.errs) < maxComplaints {
 		c.errs = append(c.errs, fmt.Errorf("lockfsm: invariant %d: %s", invariant, fmt.Sprintf(format, args...)))

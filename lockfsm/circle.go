@@ -1,24 +1,24 @@
 package lockfsm
 
-// circleSteps bounds the entries that a search visits. A deadlock that is not found within this
-// bound lasts until one of its requests is cancelled.
+// circleSteps bounds the entries that a search visits. If a search does not find a deadlock within
+// this bound, the deadlock lasts until one of its requests is cancelled.
 const circleSteps = 10_000
 
-// maxLinks bounds the links of a circle that a result reports.
+// maxLinks bounds the links of a circle in a result.
 const maxLinks = 64
 
 // A request waits for every request before it in a queue. A hold does not end while a waiting
-// request names it as its owner, directly or through further owners. So a request that waits,
-// through any number of steps, for one of its owners would wait forever. Only a new request adds
-// edges to the wait-for graph, at the ends of its queues. So a circle is found when its last
-// request arrives: the machine searches backward from this request, and refuses it if the search
-// finds a circle. Requests with the same owner do not wait for each other, since each can end
-// before the others.
+// request names it as its owner, directly or through further owners. So a request that waits for
+// one of its owners, through any number of steps, would wait forever. Only a new request adds edges
+// to the wait-for graph, at the ends of its queues. The last request of a circle therefore
+// completes the circle. When a request arrives, the machine searches backward from the request, and
+// refuses it if the search finds a circle. Requests with the same owner do not wait for each other,
+// since each can end before the others.
 //
-// An exclusive request waits for all requests before it. A request that is not exclusive waits for
-// the exclusive requests before it, and so for all requests before those. This search cannot decide
-// whether it waits for another request that is not exclusive, since a third request may return
-// enough permits. circle_permits.go decides these cases.
+// An exclusive request waits for all requests before it. A shared or semaphore request waits for
+// the exclusive requests before it, and so for all requests before those. It waits for another
+// shared or semaphore request only if no third request returns enough permits. circle_permits.go
+// decides these cases.
 
 type search struct {
 	m     *Machine
@@ -44,8 +44,8 @@ func (m *Machine) circular(s *session, c *view) bool {
 	return found || (f.open || f.steps >= circleSteps) && m.circularByPermits(s, c)
 }
 
-// owner returns the request that e's request names as its owner, or nil if it names none or the
-// owner has ended.
+// owner returns the owner of e's request. It returns nil if the request has no owner or the owner
+// has ended.
 func (e *entry) owner() *entry {
 	if e.extra == nil {
 		return nil
@@ -59,9 +59,9 @@ func (f *search) behind(s *session, key []byte, c *view) bool {
 }
 
 // waits searches the entries of l's queue that a request of session s waits for, and reports
-// whether it has found a circle. e is the last entry before that request, and alone means that the
-// request is exclusive. The search ends at an entry that was visited before, because all entries
-// before it were then visited, too.
+// whether it has found a circle. e is the last entry before that request. alone means that the
+// request is exclusive. The search ends at an entry that was visited before, because the first
+// visit continued to the front of the queue.
 func (f *search) waits(s *session, l *lock, e *entry, alone bool) bool {
 	f.path = append(f.path, Link{Session: s.id, Record: s.record, Key: l.key})
 	for ; e != nil && !f.seen[e] && f.steps < circleSteps; e = e.ahead {
@@ -80,8 +80,8 @@ func (f *search) waits(s *session, l *lock, e *entry, alone bool) bool {
 }
 
 // of searches the requests that must end before e's request can end, and reports whether it has
-// found a circle. It searches all queues in which e waits, except the queue of the given lock. It
-// also searches the queues in which the requests with the owner e wait.
+// found a circle. It searches all queues in which e's request waits, except the queue of the lock
+// except. It also searches the requests that name e's request as their owner.
 func (f *search) of(e *entry, except *lock) bool {
 	if e.token == 0 {
 		for _, each := range e.all(new([1]*entry)) {

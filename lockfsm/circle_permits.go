@@ -9,19 +9,19 @@ import (
 // permitSteps bounds the entries that this search visits, like circleSteps.
 const permitSteps = 20_000
 
-// game finds deadlocks through permits, where circle.go cannot decide for which of several holders
-// a request waits. It collects every request for which the new request could wait, through any
-// number of steps, and simulates how they end. In the simulation a request ends if it is granted or
-// fits into all its queues, and all requests that name it as their owner have ended.
+// game finds deadlocks through permits, which circle.go cannot decide. It collects every request
+// for which the new request could wait, through any number of steps. Then it simulates how these
+// requests end. In the simulation a request ends when two conditions hold: it is granted or fits
+// into all its queues, and all requests that name it as their owner have ended.
 //
-// If the new request does not end, it would wait forever. The simulation then runs a second time,
-// without the owner of the new request. If the new request ends this time, it would have waited for
-// its own end, and is refused. If it does not end this time either, it waits because of a deadlock
-// that existed before, which is no reason to refuse it.
+// If the new request does not end, it would wait forever. The simulation then runs again, without
+// the owner of the new request. If the new request ends in the second run, its owner causes the
+// deadlock, and the machine refuses the request. Otherwise the request waits because of an earlier
+// deadlock, and the machine accepts it.
 //
-// The simulation visits the requests in the order of their places, and the set of collected
-// requests does not depend on the order of the search. So every replica gets the same result within
-// the same bound.
+// The simulation visits the requests in the order of their places. The set of collected requests
+// does not depend on the order of the search. So every replica gets the same result within the same
+// bound.
 type game struct {
 	players []*player
 	of      map[*entry]*player // by the lead entry of the request
@@ -32,23 +32,23 @@ type game struct {
 
 type player struct {
 	e           *entry // nil for the new request
-	rows        []*row // its queues; for the new request only those that exist
+	rows        []*row // its queues; for the new request only the queues that exist
 	permits, of uint32
 	above       *player // its owner, if the owner is in the game
 	under       int     // the number of players with this owner
-	left        int     // the number of those players that have not ended
+	left        int     // how many of those players have not ended
 	ended       bool
 }
 
 type row struct {
 	lock    *lock
 	scanned Revision // all entries up to this place are in the game
-	taken   uint64   // permits of the players that this round has visited and that have not ended
+	taken   uint64   // permits of the players in this round that have not ended
 	least   uint32
 }
 
-// circularByPermits reports whether the new request of c would wait for its own end. If so, it
-// stores the circle in m.circle.
+// circularByPermits reports whether the new request of c would wait for its own end. In this case
+// it stores the circle in m.circle.
 func (m *Machine) circularByPermits(s *session, c *view) bool {
 	if m.charter.Rules < PermitCirclesSince {
 		return false
@@ -103,8 +103,8 @@ func (g *game) row(l *lock) *row {
 	return r
 }
 
-// gather collects every request that a player could wait for. It returns false if this exceeds
-// permitSteps.
+// gather collects every request that a player could wait for. It returns false if the search
+// exceeds permitSteps.
 func (g *game) gather() bool {
 	for next := 0; next < len(g.players) && g.steps <= permitSteps; next++ {
 		p := g.players[next]
@@ -146,7 +146,7 @@ func (g *game) join(e *entry) *player {
 	return p
 }
 
-// play runs rounds until no more players end. It returns false if this exceeds permitSteps.
+// play runs rounds until no more players end. It returns false if the rounds exceed permitSteps.
 func (g *game) play() bool {
 	for _, p := range g.players {
 		p.left, p.ended = p.under, false
@@ -176,8 +176,8 @@ func (g *game) play() bool {
 	return true
 }
 
-// served reports whether p is granted, or fits into all its queues with the players before it that
-// have not ended.
+// served reports whether p is granted, or fits into all its queues beside the players before it
+// that have not ended.
 func (p *player) served() bool {
 	return p.e != nil && p.e.token != 0 || !slices.ContainsFunc(p.rows, p.crowded)
 }
@@ -196,9 +196,9 @@ func (p *player) stay() {
 // players that have not ended.
 func (g *game) path(s *session, c *view) []Link {
 	type step struct {
-		before int // the index in ways of the step before
+		before int // the index in ways of the previous step
 		p      *player
-		link   *Link // nil if the player of the step before is the owner of p
+		link   *Link // nil if the player of the previous step is the owner of p
 	}
 	above := map[*player]bool{}
 	for p := g.asked.above; p != nil; p = p.above {

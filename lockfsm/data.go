@@ -1,8 +1,7 @@
 package lockfsm
 
 // Data is a small value that is stored for a key until a Put changes it. It belongs to no session.
-// A Put names the revision that its sender has read, so it never overwrites data that the sender
-// has not read.
+// A Put names the revision that its sender has read, so it never overwrites a newer value.
 type Data struct {
 	Value    []byte // never changed, so results may share it
 	Revision Revision
@@ -53,8 +52,7 @@ func (m *Machine) set(key []byte, d Data) {
 	m.noteData(l, d)
 }
 
-// clear removes the data of a lock, if there is any, and returns the zero Data. A repeated command
-// gets the same result.
+// clear removes the data of a lock, if there is any.
 func (m *Machine) clear(l *lock) Data {
 	if l == nil || l.data == nil {
 		return Data{}

@@ -50,9 +50,9 @@ func PeekNonce(command []byte) (Nonce, error) {
 	return n, nil
 }
 
-// Decode reads one command, without its size prefix. The result shares no memory with the input.
-// Decode allocates at most a small multiple of the input's size, whatever lengths the input states.
-// It accepts exactly one encoding of each command, the one that Append writes.
+// Decode reads one command without its size prefix. The result shares no memory with the input.
+// Decode allocates at most a small multiple of the input's size. It accepts only the encoding that
+// Append writes.
 //
 // The error wraps ErrMalformed or, for a rules version above RulesVersion, ErrRules.
 func Decode(command []byte) (Command, error) {
@@ -265,7 +265,7 @@ func (r *reader) keys(before []byte) keys {
 	return keys{b: all[:len(all)-len(r.b)], left: count}
 }
 
-// nonce reads a nonce, which must not be zero; see Nonce.
+// nonce reads a nonce and refuses zero; see Nonce.
 func (r *reader) nonce() (n Nonce) {
 	copy(n[:], r.take(uint64(len(n)), "nonce"))
 	if n == (Nonce{}) {
@@ -286,8 +286,8 @@ func (r *reader) opener() (o Opener) {
 }
 
 // ranges reads the live numbers of an Attach whose first unused number is next. The live numbers
-// must be below next: a number that the Attach names and that is not live is reported as finished,
-// which would be wrong for a number that can still be used.
+// must be below next. A higher number could be reported as finished although a request can still
+// use it.
 func (r *reader) ranges(next Number) ranges {
 	count := r.count(2, "live")
 	all := r.b

@@ -1,43 +1,44 @@
-// Package lockfsm is the replicated state machine of a group: a pure, deterministic function that
-// decides which request holds which lock.
+// Package lockfsm is the replicated state machine of a group. It decides which request holds which
+// lock.
 //
 // Every replica of a group applies the same log to its own [Machine], so all replicas agree. The
-// machine has no clock, no goroutine, no random source and no file. Time reaches it as commands of
-// the leader: Expire when a session has run out of time, EndGrace when the grace is over.
+// machine is deterministic: it has no clock, no goroutine, no random source and no file. The leader
+// proposes a command when a time has passed: Expire for a session, EndGrace for the grace.
 //
 // The transcripts in testdata show the rules step by step. Begin with testdata/queue.txt.
 //
 // # What there is
 //
-// A lock is a queue of entries in the order in which their requests were committed. It exists while
-// it has an entry or data (data.go). The entries at the front of the queue that fit beside each
-// other hold the lock. Every other entry waits for the one directly before it. Among exclusive
-// entries only the first holds the lock:
+// A lock is a queue of entries in the order in which their requests were committed. A lock exists
+// while it has an entry or data (data.go). The entries at the front of the queue that fit beside
+// each other hold the lock. Every other entry waits for the entry directly before it. Among
+// exclusive entries only the first holds the lock:
 //
 //	orders/42:  [ 7001 holds, token 7002 ] <- [ 7005 waits, watches 7001 ]
 //	                                       <- [ 7009 waits, watches 7005 ]
 //
 // Each entry takes a number of permits and names a total number of permits. An exclusive entry
-// takes one permit of one, a shared entry takes one permit of an unlimited number, and the request
-// of a semaphore entry names both numbers. Entries fit beside each other if the sum of their
-// permits is at most the lowest total that any of these entries names (lock.go). So a waiting
-// writer stops later readers, and a small request never passes a large one.
+// takes one permit of one. A shared entry takes one permit of an unlimited number. The request of a
+// semaphore entry names both numbers. Entries fit beside each other if the sum of their permits is
+// at most the lowest total that they name (lock.go). A small request never passes a large one, so a
+// waiting writer stops later readers.
 //
-// A request for several keys has an entry in each of their queues from the beginning. It is
-// granted, with one token, when each of its entries may hold its lock. All its entries have the
-// same revision and all queues the same order, so no two such requests wait for each other.
+// A request for several keys has an entry in the queue of each key from the beginning. The machine
+// grants the request, with one token, when all its entries may hold their locks. All entries of a
+// request have the same revision, and each queue is ordered by revision. So two requests for
+// several keys never wait for each other.
 //
-// A request can name an owner: an earlier request of the same session, during whose hold the new
-// request was made. The machine refuses a request that would create a deadlock with the hold of its
-// owner (circle.go).
+// A request can name an owner: an earlier request of the same session whose hold is needed for the
+// new request. The machine refuses the new request if it would be in a deadlock with the owner
+// (circle.go).
 //
-// A hold can outlive its session by the delay that its request asks for. During that delay an
-// Acquire that names its token can resume it (resume.go).
+// A hold can outlive its session by the delay that its request names. During the delay an Acquire
+// with the hold's token can resume the hold (resume.go).
 //
 // Each change of a hold or of data is an event, which has the same number on every replica. The
 // machine keeps the latest events for watchers (events.go).
 //
-// An entry is named by (session, number). The states of a request:
+// A request is identified by its session and its number. The states of a request:
 //
 //	             Acquire, others are before it,
 //	             or the grace lasts
@@ -57,8 +58,8 @@
 //	   +--> finished: Acquire refused (bad key, limits, Try), Release or Cancel ahead of its
 //	        Acquire, or a higher number came first
 //
-// A finished request never comes back, and a granted one never waits again. The states of a
-// session:
+// A finished request never becomes live again, and a granted request never waits again. The states
+// of a session:
 //
 //	       Open              Attach(1)           Attach(n > epoch)
 //	(none) -----> epoch 0 -------------> epoch 1 -----------------> epoch n ...
@@ -67,57 +68,55 @@
 //	                                                   Close on this epoch, Expire in its own term
 //
 // If the session has a hold with a delay, Expire does not end the session but marks it as *gone*. A
-// gone session accepts no commands, and its locks stay taken. Expire is repeated for each delay,
-// the shortest first. The session ends when its last hold has been resumed or has ended. Detach
-// moves one hold to a new session that is gone from the beginning.
+// gone session accepts no commands, and its locks stay taken. The leader repeats Expire for each
+// delay, the shortest first. The session ends when its last hold ends or is resumed. Detach moves
+// one hold to a new session, which is gone from the beginning.
 //
-// A group that is not founded yet refuses every command except Born. After Born, if the charter
-// names a grace, requests are queued but none is granted until EndGrace. Adopt can change the TTL,
-// the budgets and the settings of the charter, and Raise can change the version of the rules. The
-// rest of the charter is fixed.
+// A group that is not founded yet refuses every command except Born. If the charter names a grace,
+// the machine queues requests after Born but grants none until EndGrace. Adopt can change the TTL,
+// the budgets and the settings of the charter. Raise can change the version of the rules. The rest
+// of the charter is fixed.
 //
 // # Guarantees
 //
 //   - The entries that hold a lock fit beside each other. An exclusive entry holds its lock alone.
-//   - Each grant has its own token, and a later grant has a higher one. Tokens, session IDs and the
-//     places of entries all come from one counter, the revision, which rises with every change of
-//     the state. Two replicas of a group at the same revision are equal. The counter starts at the
-//     founding time, so the revisions of a group that is founded later are higher than those of
-//     this group.
+//   - Each grant has its own token, and a later grant has a higher token. Tokens, session IDs and
+//     the places of entries all come from the revision, which rises with every change of the state.
+//     Two replicas of a group at the same revision are equal. The first revision follows from the
+//     founding time, so a group that is founded later has higher revisions.
 //   - Requests are served in the order of the log. No command for another entry moves an entry back
 //     in its queue.
-//   - Each command reports exactly the requests whose state it changes: Result.Fired lists the
-//     requests that the command granted, those whose predecessor changed, and holders that get a
-//     notice. Fired is computed after all removals of the command.
-//   - Repeating a command has no further effect. A repeated Open is recognized by its nonce as long
-//     as its session exists, and every other command by session, epoch and number. The numbers of a
-//     session rise: a command with a number n >= next sets next = n+1. A number below next is live
+//   - Result.Fired lists exactly the requests that a command granted, the requests whose predecessor
+//     changed, and the holders that get a notice. The machine computes the list after all removals
+//     of the command.
+//   - Repeating a command has no further effect. The machine recognizes a repeated Open by its nonce
+//     while its session exists, and every other command by session, epoch and number. The numbers of
+//     a session rise: a command with a number n >= next sets next = n+1. A number below next is live
 //     or finished. A finished number never becomes live, even if no command has carried it.
 //   - A request is released by number, never by key, so a late Release cannot end a later hold of
 //     the key.
-//   - Attach synchronizes the client and the machine. Commands of earlier attachments that arrive
-//     later are refused because of their lower epoch. Requests that Attach does not name are
-//     cancelled. The result of Attach lists the number of every live request. Any other number that
-//     Attach named is finished.
+//   - Attach synchronizes the client and the machine. The machine refuses later commands of earlier
+//     attachments because of their lower epoch. It cancels requests that Attach does not name. The
+//     result of Attach lists every live request. Any other number that Attach named is finished.
 //   - Apply returns a result for any bytes and does not panic. Equal logs give equal results and
 //     snapshots, byte for byte, even if a replica was restored from a snapshot on the way.
 //
 // # Rules versions
 //
 // Replicas run different builds during an upgrade. Each command therefore names the lowest version
-// of the rules that defines it. One version is in force in a group. The leader raises it by Raise
-// when all instances run a build that knows the new version. Every build refuses a command that
-// names a higher version than the one in force, before it reads the rest of the command. If Raise
-// names a version that a machine does not know, the machine fails: it refuses every command, so
-// that it cannot silently diverge, and its node must retire. For the same reason limits, TTL and
-// grace are in the charter, and wall times are in commands.
+// of the rules that defines it. One version is in force in a group. The leader proposes Raise when
+// all instances run a build that has the new version. Every build refuses a command of a higher
+// version than the one in force, before it decodes the rest of the command.
+//
+// If Raise names a version that a machine does not have, the machine fails. A failed machine
+// refuses every command, so it cannot silently diverge, and its node must retire. Limits, TTL and
+// grace are in the charter, and wall times are in commands, so that all builds use the same values.
 //
 // A new version may add kinds of commands, add state for them, and change what existing commands
-// do. Until the new version is in force, a build that knows it must return the same results and
-// write the same snapshots as the build before. Both builds treat a kind that the version in force
-// does not have as malformed, since the older build cannot know it. The code of a new version
-// begins in rules.go. The build tag nextrules makes a build with one more version, for upgrade
-// tests.
+// do. Until the new version is in force, a build that has it must return the same results and write
+// the same snapshots as the older build. Both builds treat a kind that the version in force does
+// not have as malformed. The code of a new version begins in rules.go. The build tag nextrules
+// makes a build with one more version, for upgrade tests.
 //
 // rules2.go contains the additions of version 2.
 //
@@ -125,11 +124,11 @@
 //
 //   - A refused request (bad key, limits, Try) uses up its number, so its repetition returns
 //     Finished. A command that returns Stale, Malformed, Unsupported or NoSession changes nothing.
-//   - An Attach is malformed if it names a number at or above its own Number. Such a number can
-//     still be used, so it could not be reported as finished.
+//   - An Attach is malformed if it names a number at or above its own Number, because a request can
+//     still use that number.
 //   - An Open with the nonce of another Opener's session returns NoSession. The leader checks that
 //     only the Opener sends later commands for the session, see package session.
-//   - An Attach whose nonce is not that of its session's Open returns NoSession. This check only
+//   - An Attach with another nonce than its session's Open returns NoSession. This check only
 //     prevents mistakes.
 //   - An Open with an all-zero nonce is malformed, see Nonce.
 //   - Between Open and the first Attach the epoch of a session is 0, and commands with epoch 0 are
@@ -149,19 +148,19 @@
 //
 // # Failure
 //
-// Apply reports bad input by a Code. After an unknown rules version or an exhausted revision
-// counter the machine has failed, and [Machine.Failed] returns the reason. [Machine.Check] tests
-// the invariants, which are numbered in check.go. No command and no Restore can lead to a state
-// that breaks them.
+// Apply reports bad input by a Code. The machine fails after an unknown rules version or an
+// exhausted revision counter, and [Machine.Failed] returns the reason. [Machine.Check] tests the
+// invariants, which are numbered in check.go. No command and no Restore can lead to a state that
+// breaks them.
 //
 // # Limits
 //
 // [Limits] bounds the state, and a record has at most [MaxRecordBytes] bytes. Commands that free
-// something are exempt from every limit. budget.go defines how the budgets of bytes are charged.
-// Removing an entry takes constant time, with one exception: if the entry is the last holder that
-// names the lowest total of a semaphore, the machine visits the other holders. Ending a session
-// takes time in proportion to its entries, plus the time to sort the entries whose state changes.
-// At two billion changes a second the revisions last until the year 2109.
+// something are exempt from every limit. budget.go defines how the machine charges the budgets of
+// bytes. Removing an entry takes constant time, unless it is the last holder that names the lowest
+// total of a semaphore: then the machine visits the other holders. Ending a session takes time in
+// proportion to its entries, plus the time to sort the entries whose state changes. At two billion
+// changes a second the revisions last until the year 2109.
 //
 // While a [Capture] is under way, the first command that changes a lock takes time in proportion to
 // the lock's queue, and so does the Step that writes the lock. The capture keeps one copy of the
@@ -169,26 +168,24 @@
 //
 // # Refused alternatives
 //
-// Clients could determine themselves which request is next, as in etcd's recipe, where a client
-// watches the key of its predecessor. But then every client would have to handle watches that begin
-// too late or are lost with a leader, and predecessors that are cancelled in the middle of the
-// queue. Here the machine decides which request is granted, and the result of the next Attach
+// In etcd's recipe each client watches the key of its predecessor and determines itself whether it
+// is next. Every client must then handle watches that begin too late or are lost with a leader, and
+// predecessors that are cancelled. Here the machine decides, and the result of the next Attach
 // reports what a client has missed.
 //
-// A set of finished numbers could recognize repetitions, but it grows as long as one old request is
-// live. Rising numbers need one counter per session. If a higher number is applied first, a request
-// is lost. This happens only across attachments, and the result of Attach reports it.
+// A set of finished numbers could recognize repetitions, but the set grows while one old request is
+// live. Rising numbers need one counter per session. A request is lost if a higher number is
+// applied first. This happens only across attachments, and the result of Attach reports it.
 //
-// A snapshot of a full copy would stop grants while the copy is made. Persistent data structures
-// would cost every command an allocation. Copy on write copies only what changes while a snapshot
-// is taken.
+// A snapshot of a full copy would stop grants during the copy. Persistent data structures would
+// cost every command an allocation. Copy on write copies only what changes during a snapshot.
 //
-// A hold that outlives its session could exist without a session, but it would need a second kind
-// of expiry. As part of a gone session it ends by Expire.
+// A hold could outlive its session without any session, but then the hold would need a second kind
+// of expiry. A hold of a gone session ends by Expire.
 //
-// Events could be in the snapshot. But every snapshot would have to contain all events that a watch
-// might ask for, and a watch must handle missed events anyway.
+// A snapshot does not contain the events, because it would have to contain every event that a watch
+// might need. A watch must handle missed events anyway.
 //
-// The deadlines of sessions could be in the state, but then every renewal would cost a log entry.
-// The leader keeps the deadlines in memory, and a new leader starts them anew.
+// If the deadlines of sessions were in the state, every renewal would cost a log entry. The leader
+// keeps the deadlines in memory, and a new leader starts them anew.
 package lockfsm

@@ -42,8 +42,8 @@ const (
 	acquireFlags = 511
 )
 
-// Append appends the command with its size prefix to b. Commands appended one after another form
-// one log entry, which [Next] splits into commands. Append does not validate the command.
+// Append appends the command with its size prefix to b. Several appended commands form one log
+// entry, which [Next] splits again. Append does not validate the command.
 func (c Command) Append(b []byte) []byte {
 	start := len(b)
 	b = append(b, 0) // the size, if it fits in one byte

@@ -2,17 +2,15 @@ package lockfsm
 
 import "strings"
 
-// Each change of a hold or of data is an event, which has the same number on every replica. The
-// machine keeps the latest events in memory. A watcher asks for the events after the last event
+// The machine keeps the latest events in memory. A watcher asks for the events after the last event
 // that it has received, and gets either all of them or an error. The kept events are not
 // replicated: a restored replica begins without events, but continues the count. The audit log is
-// replicated. It lists, for operators, the last holds that ended, or lost their holder, by force or
-// by expiry.
+// replicated. It lists the last holds that ended, or lost their holder, by force or by expiry.
 
 // EventKind is the kind of an event.
 type EventKind uint8
 
-// The values are sent to other instances: they are fixed, and new ones are added at the end.
+// The values are sent to other instances. They are fixed, and new values are added at the end.
 const (
 	// Began: a hold of Key began, with Token.
 	Began EventKind = 1
@@ -20,8 +18,8 @@ const (
 	Ended EventKind = 2
 	// Left: the hold lost its holder because of Cause, and stays for its delay.
 	Left EventKind = 3
-	// Wrote: the data of Key is now How.Data. If How.Data has no value, the data was removed at the
-	// revision of How.Data.
+	// Wrote: the data of Key is now How.Data. If How.Data has no value, the data was removed at its
+	// revision.
 	Wrote EventKind = 4
 )
 
@@ -54,9 +52,9 @@ type Event struct {
 	Key        string
 	Token      Token
 	Session    SessionID
-	Record     []byte // record of the session
-	WallUnixMS int64  // the group's wall stamp, for display only
-	How        *How   // nil for most events
+	Record     []byte
+	WallUnixMS int64 // the group's wall stamp, for display only
+	How        *How  // nil for most events
 }
 
 // How has the fields that only some events have.
@@ -71,9 +69,9 @@ const (
 	endsKept   = 256
 )
 
-// eventLog is the event log, a ring buffer. Event n, counted from 1, is at index (n-1-from) %
-// eventsKept. Every replica logs every grant and every end, even if there is no watcher. So the
-// items are small, and are converted to Events when they are read.
+// eventLog is a ring buffer. Event n, counted from 1, is at index (n-1-from) % eventsKept. Every
+// replica logs every event, even without a watcher, so the items are small. Reads convert them to
+// Events.
 type eventLog struct {
 	events []loggedEvent
 	from   uint64 // the number of events before the first event that was added
@@ -89,8 +87,7 @@ type loggedEvent struct {
 	cause      Cause
 }
 
-// eventHolder is the part of a session that its events need. It is separate because events can
-// outlive the session.
+// eventHolder is the part of a session that its events need. Events can outlive the session.
 type eventHolder struct {
 	id     SessionID
 	record []byte // never changed, so results may share it
@@ -171,10 +168,9 @@ func (m *Machine) position(number uint64) uint64 { return uint64(m.charter.first
 // Position returns the position of the last event.
 func (m *Machine) Position() uint64 { return m.position(m.past) }
 
-// Since returns the events with a position above after whose keys begin with prefix, up to most of
-// them. upTo is the position up to which it has searched. It returns false if the event that
-// follows the position after is no longer in the log, or if that position does not belong to this
-// group.
+// Since returns up to most events with a position above after whose keys begin with prefix. upTo is
+// the last position that it has searched. ok is false if the event after position after is no
+// longer in the log, or if the position is not of this group.
 func (m *Machine) Since(after uint64, prefix string, most int) (events []Event, upTo uint64, ok bool) {
 	first := m.position(0)
 	r := &m.events

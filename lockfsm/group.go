@@ -5,7 +5,8 @@ import (
 	"fmt"
 )
 
-// stamp keeps the largest wall stamp, so that it does not go back when the leader changes.
+// stamp keeps the largest wall stamp, so that the wall stamp does not go back when the leader
+// changes.
 func (m *Machine) stamp(c *view) Code {
 	if c.wallUnixMS > m.wallUnixMS {
 		m.bump()
@@ -38,7 +39,7 @@ func (m *Machine) endGrace() Code {
 	return Done
 }
 
-// raise raises the rules version. A machine that does not know the new version fails, because its
+// raise raises the rules version. A machine that does not have the new version fails, because its
 // state would silently diverge.
 func (m *Machine) raise(index uint64, c *view) Code {
 	if c.version <= m.charter.Rules {
@@ -54,7 +55,7 @@ func (m *Machine) raise(index uint64, c *view) Code {
 	return Done
 }
 
-// adopt changes the charter. If the command changes nothing, it takes no revision, so a leader may
+// adopt changes the charter. A command that changes nothing takes no revision, so a leader may
 // repeat it.
 func (m *Machine) adopt(c *view) Code {
 	ttl := c.ttl > 0 && c.ttl != m.charter.SessionTTL

@@ -2,34 +2,35 @@ package lockfsm
 
 import "time"
 
-// SessionID names a session. It is the revision at which the session was opened, so it is never
-// used twice, and the opener learns it from the result of Open. Zero is no session.
+// SessionID identifies a session. It is the revision at which the session was opened, so it is
+// never used twice. Zero is no session.
 type SessionID uint64
 
 // Revision counts the changes of the state. It starts at the founding time in Unix milliseconds
 // shifted left by 21 bits, only rises, and stays a positive int64 until 2109. Zero is no revision.
 type Revision uint64
 
-// Token fences a resource. It is a revision taken for one grant only, so a later grant has a higher
-// token. Zero means "not granted".
+// Token fences a resource. It is the revision of one grant, so a later grant has a higher token.
+// Zero means "not granted".
 type Token uint64
 
-// Number numbers the requests of one session. Numbers rise, may have gaps, and are never used
-// twice. The first is 1; the largest is [MaxNumber].
+// Number identifies a request of a session. Numbers rise, may have gaps, and are never used twice.
+// The first is 1, and the largest is [MaxNumber].
 type Number uint64
 
 // Epoch counts the attachments of one session. A session starts at epoch 0, and each Attach must
 // name a higher epoch.
 type Epoch uint64
 
-// Nonce makes Open idempotent. The opener draws it at random and sends the same nonce with each
-// repetition of one Open. Zero is refused, since two openers that forget to draw a nonce would
-// share a session.
+// Nonce makes Open idempotent. The opener chooses it at random and sends the same nonce with each
+// repetition of one Open. Zero is refused, since openers that forget to choose a nonce would share
+// a session.
 type Nonce [16]byte
 
-// Opener identifies the owner of a session: the authenticated ID of the instance that opened it,
-// and the hash of the capability in its certificate, which is zero for a full instance. The leader
-// sets it, and accepts commands for the session only from the same opener.
+// Opener identifies the owner of a session. Instance is the authenticated ID of the instance that
+// opened it. Capability is the hash of the capability in its certificate, or zero for a full
+// instance. The leader sets the Opener, and accepts commands for the session only from the same
+// opener.
 type Opener struct {
 	Instance   [16]byte
 	Capability [32]byte
@@ -39,14 +40,13 @@ type Opener struct {
 type Range struct{ First, Last Number }
 
 const (
-	// MaxNumber is the largest number that a command may carry. The number after it still fits in a
-	// Number.
+	// MaxNumber is the largest number of a command. The number after it still fits in a Number.
 	MaxNumber Number = 1 << 63
 
 	// MaxRecordBytes bounds the opaque record of a session.
 	MaxRecordBytes = 4096
 
-	// MaxKeys bounds the locks that one request can ask for.
+	// MaxKeys bounds the locks of one request.
 	MaxKeys = 256
 
 	// MaxValueBytes bounds the value of a request.

@@ -17,23 +17,24 @@ type LockInfo struct {
 // Standing is the place of one request in a queue.
 type Standing struct {
 	Session SessionID
-	// Record is the session's instance record, shared with the machine. It must not be changed, and
-	// stays valid.
+	// Record is the session's instance record. It is shared with the machine, must not be changed,
+	// and stays valid.
 	Record []byte
 	Number Number
 	Place  Revision
-	// Token is 0 while the request waits. Watch is then the place of the entry that it waits for,
-	// which may be in another queue. Watch 0 means that only the grace keeps the request waiting.
+	// Token is 0 while the request waits. Watch is then the place of the entry that the request
+	// waits for, which may be in another queue. Watch 0 means that only the grace delays the
+	// request.
 	Token       Token
 	Watch       Revision
 	SinceUnixMS int64 // the wall stamp at the grant
 	// Permits and Of are the fields of the Acquire command.
 	Permits, Of uint32
-	// Keys are the keys of the request in ascending order, if it has several.
+	// Keys are the keys of the request in ascending order, or nil if it has one key.
 	Keys []string
 	// Value is shared with the machine. It must not be changed, and stays valid.
 	Value []byte
-	// Gone is true if the session has expired and the lock only stays taken for the request's
+	// Gone reports that the session has expired, and that the lock stays taken for the request's
 	// delay.
 	Gone bool
 }
@@ -50,9 +51,9 @@ func (m *Machine) Inspect(key string, most int) (LockInfo, bool) {
 	return l.info(l.first, most, &room), true
 }
 
-// Holders is like Inspect, but Queue begins with the first request whose place is above the
-// parameter behind, and Held counts only the holders at such places. Holders returns false if there
-// is no such request, or if the first such request waits.
+// Holders is like Inspect, but Queue begins with the first request whose place is above behind, and
+// Held counts only holders above behind. Holders returns false if there is no such request, or if
+// the first one waits.
 func (m *Machine) Holders(key string, behind Revision, most int) (LockInfo, bool) {
 	l := m.locks[key]
 	if l == nil {
@@ -65,7 +66,7 @@ func (m *Machine) Holders(key string, behind Revision, most int) (LockInfo, bool
 		}
 	}
 	if first != nil && !first.holding {
-		first = nil // it waits in this queue, and so do all after it
+		first = nil // it waits in this queue, and all later entries do, too
 	}
 	room := inspectBytes
 	i := l.info(first, most, &room)
@@ -74,7 +75,7 @@ func (m *Machine) Holders(key string, behind Revision, most int) (LockInfo, bool
 }
 
 // inspectBytes bounds the bytes of the records, keys and values in one result. A result can exceed
-// it by one request.
+// the bound by one request.
 const inspectBytes = 256 << 10
 
 func (l *lock) info(e *entry, most int, room *int) LockInfo {
@@ -118,16 +119,15 @@ func (m *Machine) Holds(key string, token Token) bool {
 // Cursor is a place in the list of all locks, from which a walk continues. The zero value is the
 // beginning.
 type Cursor struct {
-	Key   string // key of the last lock visited; the walk continues after that lock if it still exists
+	Key   string // key of the last visited lock; the walk continues after the lock if it still exists
 	Place uint64 // if that lock has ended, the walk begins anew and skips the locks up to this place
 }
 
-// Walk lists locks whose keys begin with prefix, in the order in which the locks were created. The
-// parameter locks bounds the locks that it lists, and the parameter queue bounds the requests that
-// it lists for each lock. After a visit to about budget locks it returns, so that a large state
-// does not delay grants. The result more reports that there may be further locks after the cursor
-// next. A lock that exists from the first call to the last is listed once. A lock that is created
-// or removed between these calls may be missing.
+// Walk lists locks whose keys begin with prefix, in the order in which the locks were created. It
+// lists at most locks locks and at most queue requests of each lock. It returns after about budget
+// visited locks, so that a large state does not delay grants. more reports that there may be
+// further locks after next. A lock that exists from the first call to the last is listed once. A
+// lock that is created or removed between the calls may be missing.
 func (m *Machine) Walk(c Cursor, prefix string, locks, queue, budget int) (all []LockInfo, next Cursor, more bool) {
 	l := m.firstLock
 	if at := m.locks[c.Key]; at != nil && at.position <= c.Place {
@@ -155,13 +155,13 @@ type EntryInfo struct {
 	Key         string
 	Session     SessionID
 	Number      Number
-	Place       Revision // its place in the queue
-	Token       Token    // 0 while it waits
-	Permits, Of uint32   // as in Command
+	Place       Revision
+	Token       Token  // 0 while it waits
+	Permits, Of uint32 // as in Command
 }
 
 // Entries lists all live entries, lock by lock, in the order of each queue. It copies the whole
-// list, so it is for tests and recorders only.
+// list, so only tests and recorders should call it.
 func (m *Machine) Entries() []EntryInfo {
 	all := make([]EntryInfo, 0, m.counts.Entries)
 	for l := m.firstLock; l != nil; l = l.next {

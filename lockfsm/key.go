@@ -3,7 +3,7 @@ package lockfsm
 import "unicode/utf8"
 
 // validKey reports whether key may name a lock. It does not use package unicode, whose tables
-// change with the Go release, because replicas that are built by different releases must agree.
+// change with the Go release, because replicas of different releases must agree.
 func validKey(key []byte, maxBytes uint32) bool {
 	if len(key) == 0 || uint64(len(key)) > uint64(maxBytes) {
 		return false

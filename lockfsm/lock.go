@@ -2,13 +2,13 @@ package lockfsm
 
 import "math"
 
-// lock is the queue and the data of one key. It exists as long as it has an entry or data.
+// lock is the queue and the data of one key. It exists while it has an entry or data.
 //
-// The entries at the front of the queue that fit beside each other are inside: they wait for no
-// other entry of this queue. An entry fits if its permits and the permits of all entries inside are
-// together at most the lowest total that any of these entries names. The entries after the first
-// one that does not fit are not inside, so a waiting writer stops later readers. An entry stays
-// inside until it is removed.
+// The entries at the front of the queue that fit beside each other are inside. An inside entry
+// waits for no other entry of this queue. An entry fits if its permits and the permits of all
+// inside entries are together at most the lowest total that these entries name. All entries after
+// the first one that does not fit are outside, so a waiting writer stops later readers. An entry
+// stays inside until it is removed.
 type lock struct {
 	key         string
 	first, last *entry
@@ -24,7 +24,7 @@ type lock struct {
 	prev, next  *lock
 }
 
-// shares reports whether permits and of are valid for a request that is not exclusive. For an
+// shares reports whether permits and of are valid for a shared or a semaphore request. For an
 // exclusive request both are 0, so that each mode has one encoding.
 func shares(permits, of uint32) bool {
 	if of == 0 {
@@ -43,8 +43,8 @@ func (e *entry) terms() (permits, of uint32) {
 	return 1, 1
 }
 
-// fits reports whether an entry with these permits would be inside after the entries that are
-// inside now.
+// fits reports whether an entry with these permits would be inside after the present inside
+// entries.
 func (l *lock) fits(permits, of uint32) bool {
 	return l.taken == 0 || uint64(l.taken)+uint64(permits) <= uint64(min(l.least, of))
 }
@@ -76,7 +76,7 @@ func (l *lock) admit(e *entry) {
 	l.taken += permits
 }
 
-// removed must be called when e has left l's queue. It admits the entries that fit now.
+// removed must be called after e has left l's queue. It admits the entries that fit now.
 func (m *Machine) removed(l *lock, e *entry) {
 	switch {
 	case e.holding:
@@ -136,7 +136,7 @@ func (l *lock) holder() *entry {
 	return nil
 }
 
-// lockFor returns the lock of key. If there is none, it creates one with a copy of the key.
+// lockFor returns the lock of key, or a new lock with a copy of the key.
 func (m *Machine) lockFor(key []byte) *lock {
 	if l := m.locks[string(key)]; l != nil {
 		return l
@@ -147,7 +147,7 @@ func (m *Machine) lockFor(key []byte) *lock {
 	return l
 }
 
-// linkLock adds a new lock to the map and to the list. The order of a map differs on every replica.
+// linkLock adds a new lock to the map and to the list. The list gives all replicas the same order.
 func (m *Machine) linkLock(l *lock) {
 	m.locks[l.key] = l
 	m.lastPlace++

@@ -5,13 +5,13 @@ import "fmt"
 // Machine is the state of one group and the rules by which it changes. It is not safe for
 // concurrent use.
 type Machine struct {
-	charter   Charter // as it is now in force
-	supported uint32  // RulesVersion; tests set others, as other builds would have
+	charter   Charter // with the changes that Adopt and Raise made
+	supported uint32  // RulesVersion, except in tests
 	born      bool
 	graceOver bool
 
 	rev        Revision // the last revision taken
-	wallUnixMS int64    // the largest wall stamp seen, at first the founding time
+	wallUnixMS int64    // the largest wall stamp applied; at first the founding time
 
 	sessions                  map[SessionID]*session
 	nonces                    map[Nonce]*session
@@ -21,7 +21,7 @@ type Machine struct {
 	counts                    Counts
 
 	data  int    // how many locks have data
-	bulk  uint64 // charges that do not follow from the counts: see charged
+	bulk  uint64 // charges that do not follow from the counts; see charged
 	past  uint64 // the number of events so far
 	audit auditLog
 
@@ -30,18 +30,18 @@ type Machine struct {
 	failed error
 
 	// The following fields are not replicated.
-	capture   *Capture // the capture under way, or nil
-	captures  uint32   // the number of captures that were begun
-	lastPlace uint64   // the last place given to a lock
+	capture   *Capture
+	captures  uint32 // the number of captures that were begun
+	lastPlace uint64 // the last place given to a lock
 	touched   []*entry
 	fired     []Change
 	states    []Change
-	result    Result // of ApplyEntry, which would otherwise copy each large Result
+	result    Result
 	holder    Holder
 	evicted   Eviction
 	circle    []Link
 	events    eventLog
-	cause     Cause // of the removals of the present command
+	cause     Cause // the cause of removals by the present command
 	how       *How
 	spares
 }
@@ -49,8 +49,9 @@ type Machine struct {
 // Counts is the size of the state.
 type Counts struct{ Sessions, Locks, Entries, Waiters int }
 
-// New returns the machine of an unborn group. The error lists everything that is wrong with the
-// charter, and wraps ErrRules if its rules are too new for this build.
+// New returns the machine of a group that is not founded yet. The error lists everything that is
+// wrong with the charter. The error wraps ErrRules if the charter's rules are too new for this
+// build.
 func New(c Charter) (*Machine, error) { return newMachine(c, RulesVersion) }
 
 func newMachine(c Charter, supported uint32) (*Machine, error) {
@@ -65,8 +66,8 @@ func newMachine(c Charter, supported uint32) (*Machine, error) {
 	}, nil
 }
 
-// Apply executes one command, as [Next] returns it. index and term are those of its log entry. It
-// returns a result for every input and never panics. Equal inputs on equal states give equal
+// Apply executes one command, as [Next] returns it. index and term are those of its log entry.
+// Apply returns a result for every input and never panics. Equal inputs on equal states give equal
 // results and states. The index is only used in errors. The caller may change the command after the
 // call.
 func (m *Machine) Apply(index, term uint64, command []byte) Result {
@@ -90,8 +91,8 @@ func (m *Machine) apply(index, term uint64, command []byte, res *Result) {
 	if m.rev > maxRevision-revisionReserve && m.failed == nil {
 		m.failed = fmt.Errorf("%w at entry %d: recover the group under a new charter", ErrRevisions, index)
 	}
-	// This check comes first: a later version may have changed the kind or the bytes after the
-	// header, and older and newer builds must return the same result.
+	// This check comes before the fields are read, because a later version may have changed the
+	// fields. All builds must return the same result.
 	if m.failed != nil || c.Rules > m.charter.Rules {
 		res.Code = Unsupported
 		return
@@ -152,9 +153,9 @@ func (m *Machine) dispatch(index, term uint64, c *view, res *Result) {
 	}
 }
 
-// ApplyEntry applies all commands of one log entry in order, and calls the function each with every
-// result, unless each is nil. The function must copy what it keeps or changes. If the rest of the
-// batch cannot be split into commands, the function is called with one Malformed result for that
+// ApplyEntry applies all commands of one log entry in order. If each is not nil, ApplyEntry calls
+// it with every result. The function must copy what it keeps or changes. If the rest of the batch
+// cannot be split into commands, ApplyEntry calls the function with one Malformed result for that
 // rest.
 func (m *Machine) ApplyEntry(index, term uint64, batch []byte, each func(*Result)) {
 	for len(batch) > 0 {
@@ -177,18 +178,18 @@ func (m *Machine) bump() Revision {
 	return m.rev
 }
 
-// Failed returns the reason why this replica can no longer follow the log, or nil if it can. The
-// error wraps ErrRules if a Raise named a version that this build does not know, and ErrRevisions
-// if the revisions are used up. A failed machine refuses every command, and its node must retire.
+// Failed returns the reason why this replica can no longer follow the log, or nil. The error wraps
+// ErrRules if a Raise named a version that this build does not have, and ErrRevisions if the
+// revisions are used up. A failed machine refuses every command, and its node must retire.
 func (m *Machine) Failed() error { return m.failed }
 
-// Charter returns the charter as it is now in force.
+// Charter returns the charter with the changes that Adopt and Raise made.
 func (m *Machine) Charter() Charter { return m.charter }
 
 // Born reports whether the group is founded.
 func (m *Machine) Born() bool { return m.born }
 
-// GraceOver reports whether the grace is over, so that locks are granted.
+// GraceOver reports whether the grace is over. The machine grants locks only after the grace.
 func (m *Machine) GraceOver() bool { return m.graceOver }
 
 // Counts returns the size of the state.

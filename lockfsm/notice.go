@@ -30,8 +30,8 @@ func (m *Machine) wantedAt(e *entry) {
 	}
 }
 
-// markNoticed records that a holding request has been notified of a waiting request. The record
-// remains even if the waiting request is cancelled.
+// markNoticed records that a holding request has received its notice. The mark remains even if the
+// waiting request is cancelled.
 func (m *Machine) markNoticed(e *entry) {
 	for _, each := range e.all(new([1]*entry)) {
 		m.lockChanges(each.lock)

@@ -10,8 +10,8 @@ func (m *Machine) sessionChanges(s *session) {
 	}
 }
 
-// lockChanges must be called before a change of a field of l or of its entries that a snapshot
-// contains, before a change of its queue, and before l is removed.
+// lockChanges must be called before l is removed, and before a change of its queue or of a field of
+// l or its entries that a snapshot contains.
 func (m *Machine) lockChanges(l *lock) {
 	if l.seen != m.captures {
 		m.capture.keepLock(l)
@@ -30,15 +30,15 @@ func (c *Capture) keepLock(l *lock) {
 	c.overlay.push(overlayItem{l.position, copied(c.scratch)})
 }
 
-// overlayItem is the encoding of a session or a lock as it was before its first change. A session
-// is encoded without its ID.
+// overlayItem is the encoding of a session or a lock before its first change. A session is encoded
+// without its ID.
 type overlayItem struct {
 	place uint64 // the ID of a session, the place of a lock
 	body  []byte
 }
 
-// overlay is a min-heap of items by place. It grows in blocks, because growing one slice would copy
-// all items.
+// overlay is a min-heap of items by place. It grows in blocks, because a single growing slice would
+// copy all items.
 type overlay struct {
 	blocks [][]overlayItem
 	n      int

@@ -6,8 +6,8 @@ import (
 )
 
 // entry is the place of one live request in one queue. A request for several keys has one entry in
-// each of their queues, with the same revision and token. The entry with the lowest key is the lead
-// entry of the request. Only the lead entry is in the session's list and in its map by number.
+// the queue of each key, with the same revision and token. The entry with the lowest key is the
+// lead entry of the request. Only the lead entry is in the session's list and in its map by number.
 type entry struct {
 	lock         *lock // nil after the entry has been removed
 	ahead, after *entry
@@ -17,11 +17,11 @@ type entry struct {
 	rev          Revision // its place in the queue
 	token        Token    // 0 while it waits
 	sinceUnixMS  int64    // the wall stamp at the grant
-	watch        Revision // the watch last reported to its session; only in the lead entry
+	watch        Revision // the watch that its session last received; only in the lead entry
 	permits, of  uint32   // see shares
 	holding      bool     // see lock.boundary
-	notice       bool     // it asks for a notice when a request waits for it
-	told         bool     // it has received that notice
+	notice       bool     // it asks for a notice
+	told         bool     // it has received the notice
 	extra        *extra   // nil for most entries
 }
 
@@ -137,11 +137,11 @@ func (m *Machine) removeOne(e *entry) {
 	m.recycleEntry(e)
 }
 
-// touch adds e's request to the requests whose state fire checks.
+// touch adds e's request to the requests that fire checks.
 func (m *Machine) touch(e *entry) { m.touched = append(m.touched, e.lead()) }
 
-// all returns the entries of e's request. If there is only one entry, all returns a slice of room,
-// so that it does not allocate.
+// all returns the entries of e's request. A single entry is returned in room, so that all does not
+// allocate.
 func (e *entry) all(room *[1]*entry) []*entry {
 	if e.extra != nil && e.extra.entries != nil {
 		return e.extra.entries
@@ -153,9 +153,9 @@ func (e *entry) all(room *[1]*entry) []*entry {
 func (e *entry) lead() *entry { return e.all(new([1]*entry))[0] }
 
 // fire completes a command that removed entries or ended the grace. It visits the touched requests
-// that still exist in the order of their places, grants the requests that need not wait any more,
-// and appends all requests whose state has changed to m.fired. The order is part of the rules,
-// since it determines the tokens.
+// that still exist in the order of their places. It grants those that need not wait any more, and
+// appends all changed requests to m.fired. The order is part of the rules, since it determines the
+// tokens.
 func (m *Machine) fire() {
 	live := m.touched[:0]
 	for _, e := range m.touched {
@@ -181,7 +181,7 @@ func (m *Machine) fire() {
 }
 
 // watches returns the place of the entry that e's request waits for: the predecessor in the first
-// of its queues in which it must wait. Zero means that only the grace keeps it waiting.
+// of its queues in which it must wait. Zero means that only the grace delays the request.
 func (e *entry) watches() Revision {
 	if stuck := e.stuck(); stuck != nil {
 		return stuck.ahead.rev
@@ -189,7 +189,7 @@ func (e *entry) watches() Revision {
 	return 0
 }
 
-// stuck returns the first of a request's entries that is not inside, or nil.
+// stuck returns the first entry of the request that is not inside, or nil.
 func (e *entry) stuck() *entry {
 	for _, each := range e.all(new([1]*entry)) {
 		if !each.holding {
@@ -199,7 +199,6 @@ func (e *entry) stuck() *entry {
 	return nil
 }
 
-// places returns the number of e's queues.
 func (e *entry) places() uint32 { return uint32(len(e.all(new([1]*entry)))) }
 
 func (e *entry) value() []byte {
@@ -209,7 +208,7 @@ func (e *entry) value() []byte {
 	return e.extra.value
 }
 
-// grant gives a request its locks with one token, higher than every token before.
+// grant gives a request its locks with one token, higher than every earlier token.
 func (m *Machine) grant(e *entry) {
 	token := Token(m.bump())
 	e.watch = 0

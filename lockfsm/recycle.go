@@ -1,7 +1,7 @@
 package lockfsm
 
-// The structs of locks and entries are reused, so that an Acquire and its Release allocate nothing
-// but the key. The pools are bounded: a one-time burst must not pin memory forever.
+// The machine reuses the structs of locks and entries, so that an Acquire and its Release allocate
+// nothing but the key. The pools are bounded, so that a burst does not pin memory.
 const (
 	maxSpare       = 4096 // structs of each kind
 	maxBufferItems = 4096 // items of a result's slices
@@ -46,7 +46,7 @@ func (s *spares) recycleLock(l *lock) {
 	}
 }
 
-// emptied returns the buffer for reuse, or nil if it has grown too large to keep.
+// emptied returns the buffer for reuse, or nil if the buffer has grown too large.
 func emptied[T any](buffer []T) []T {
 	if cap(buffer) > maxBufferItems {
 		return nil

@@ -1,7 +1,7 @@
 package lockfsm
 
-// use marks number n as used and reports whether it was unused. The first command with a number
-// uses it up, even if the command is refused, or ends a request whose Acquire never arrived.
+// use marks number n as used and reports whether n was unused. The first command with a number uses
+// it up, even if the command is refused, or ends a request before its Acquire arrives.
 func (m *Machine) use(s *session, n Number) (Revision, bool) {
 	if n < s.next {
 		return 0, false
@@ -44,7 +44,7 @@ func (m *Machine) acquire(c *view, res *Result) {
 	m.report(e, res)
 }
 
-// refuse returns the code with which a new request is refused, or 0 if it is accepted.
+// refuse returns the code with which a new request is refused, or 0.
 func (m *Machine) refuse(s *session, c *view, res *Result) Code {
 	limits := &m.charter.Limits
 	switch {
@@ -79,7 +79,6 @@ func (m *Machine) validKeys(c *view) bool {
 	return valid
 }
 
-// refuseOne is like refuse for the queue of one key.
 func (m *Machine) refuseOne(key []byte, c *view, res *Result) Code {
 	l := m.locks[string(key)]
 	switch {
@@ -105,9 +104,9 @@ func (m *Machine) report(e *entry, res *Result) {
 	}
 }
 
-// name sets res.Holder to the request that keeps another request waiting in the queue of l: the
-// holder, or the first request of the queue if there is no holder. During the grace it sets
-// nothing. ofSeveral means that the waiting request asks for several keys.
+// name sets res.Holder to the request that delays another request in the queue of l: the holder, or
+// the first request of the queue. During the grace it sets nothing. ofSeveral means that the
+// waiting request has several keys.
 func (m *Machine) name(l *lock, res *Result, ofSeveral bool) {
 	if !m.graceOver {
 		return
@@ -126,7 +125,6 @@ func (m *Machine) name(l *lock, res *Result, ofSeveral bool) {
 	res.Holder = &m.holder
 }
 
-// release ends one request, whether it holds or waits.
 func (m *Machine) release(c *view) Code {
 	s, code := m.of(c)
 	if s == nil {
@@ -145,7 +143,6 @@ func (m *Machine) release(c *view) Code {
 	return Done
 }
 
-// evict ends the request that holds a lock with a token.
 func (m *Machine) evict(c *view, res *Result) {
 	res.Code = Finished
 	e := m.holds(c.key, c.token)

@@ -7,11 +7,11 @@ import (
 	"time"
 )
 
-// Restore returns the machine that a snapshot describes. It shares no memory with the snapshot. It
-// does not panic on any input, and uses at most a fixed multiple of the input's size as memory. The
-// machine that it returns satisfies [Machine.Check].
+// Restore returns the machine that a snapshot describes. The machine shares no memory with the
+// snapshot and satisfies [Machine.Check]. Restore does not panic on any input, and uses at most a
+// fixed multiple of the input's size as memory.
 //
-// The error wraps ErrSnapshot, and also ErrRules if this build does not know the rules of the
+// The error wraps ErrSnapshot, and also ErrRules if this build does not have the rules of the
 // state.
 func Restore(snapshot []byte) (*Machine, error) { return restore(snapshot, RulesVersion) }
 

@@ -7,14 +7,14 @@ import (
 	"strings"
 )
 
-// locksReader reads the locks of a snapshot queue by queue. So the entries of a request for several
-// keys are joined later.
+// locksReader reads the locks of a snapshot queue by queue. After that it joins the entries of each
+// request for several keys.
 type locksReader struct {
 	*reader
 	m       *Machine
 	all     []*entry
 	several []several
-	index   map[*extra]int // the index in several
+	index   map[*extra]int
 }
 
 // several is a request for several keys whose entries are being read.
@@ -66,8 +66,8 @@ func (r *locksReader) data(l *lock) {
 	r.m.bulk += content(len(l.data.Value))
 }
 
-// entry reads an entry and adds it to l's queue. The first entry of a request to be read is also
-// added to its session's map by number.
+// entry reads an entry and adds it to l's queue. It adds the first entry of a request to its
+// session's map by number.
 func (r *locksReader) entry(l *lock, before uint64) *entry {
 	m := r.m
 	s := m.sessions[SessionID(r.sum(uint64(m.charter.firstRevision()), uint64(m.rev), "entry's session"))]
@@ -90,7 +90,6 @@ func (r *locksReader) entry(l *lock, before uint64) *entry {
 	return e
 }
 
-// terms reads the optional fields of an entry.
 func (r *locksReader) terms(e *entry) {
 	flags := r.flags(entryFlags, "entry")
 	if flags&entrySharesFlag != 0 {
@@ -129,8 +128,8 @@ func (r *locksReader) terms(e *entry) {
 	}
 }
 
-// part adds an entry to its request. known is the entry of that request that was read first, or nil
-// if e is read first.
+// part adds an entry to its request. known is the first entry that was read of that request, or nil
+// if e is the first.
 func (r *locksReader) part(e, known *entry, flags byte) {
 	want := int(r.positive(MaxKeys, "several"))
 	speaks := flags&(entryOwnerFlag|entryValueFlag|entryDelayFlag) != 0

@@ -5,8 +5,8 @@ import (
 	"time"
 )
 
-// Code is the outcome of a command. The values are sent to other instances: they are fixed, and new
-// ones are added at the end. Zero is no code.
+// Code is the outcome of a command. The values are sent to other instances. They are fixed, and new
+// values are added at the end. Zero is no code.
 type Code uint8
 
 const (
@@ -16,14 +16,14 @@ const (
 	Granted Code = 2
 	// Waiting: the request is in the queue and waits for the entry at Watch.
 	Waiting Code = 3
-	// Held: a Try found the lock taken. Holder names the holder.
+	// Held: a Try found the lock taken. Holder describes the holder.
 	Held Code = 4
-	// Finished: the request has ended, or can never begin. It holds nothing, and never will.
+	// Finished: the request has ended or can never begin.
 	Finished Code = 5
-	// Stale: the epoch is not that of the session, or the term in an Expire is not that of its log
-	// entry. Nothing changed.
+	// Stale: the epoch is not the epoch of the session, or the term in an Expire is not the term of
+	// its log entry. Nothing changed.
 	Stale Code = 6
-	// NoSession: there is no such live session. Nothing changed.
+	// NoSession: the session does not exist or is gone. Nothing changed.
 	NoSession Code = 7
 	// NotBorn: the group is not founded yet. Nothing changed.
 	NotBorn Code = 8
@@ -35,19 +35,20 @@ const (
 	TooManyEntries Code = 11
 	// TooManySessions: the group has too many sessions (Limits.Sessions).
 	TooManySessions Code = 12
-	// InGrace: a Try was applied during the grace, when it is unknown whether the lock is free.
+	// InGrace: a Try was applied during the grace, in which the lock may still be held from an
+	// earlier group.
 	InGrace Code = 13
 	// Unsupported: the command needs a higher rules version than the group's, or the machine has
 	// failed. Nothing changed.
 	Unsupported Code = 14
-	// Malformed: the bytes are no command. Nothing changed.
+	// Malformed: the bytes are not a command. Nothing changed.
 	Malformed Code = 15
 	// Deadlock: the request would wait, directly or through other requests, for the end of its own
 	// owner. See Circle.
 	Deadlock Code = 16
-	// NotHeld: no request holds the lock with the token to resume.
+	// NotHeld: no request holds the lock with the token of the Acquire.
 	NotHeld Code = 17
-	// Changed: the data is not at the revision that the Put named. Data is the present data.
+	// Changed: the data does not have the revision that the Put named. Data is the present data.
 	Changed Code = 18
 	// TooMuchData: too many keys have data (MaxData).
 	TooMuchData Code = 19
@@ -58,8 +59,8 @@ const (
 )
 
 // Change is the state of one live request. If Token is not 0, the request holds all its locks with
-// that token. Otherwise it waits, and Watch is the revision of its predecessor in the first queue,
-// by key, in which it must wait. Watch 0 then means that only the grace keeps it waiting.
+// that token. Otherwise the request waits. Watch is then the revision of its predecessor in its
+// first queue, by key, in which it must wait. Watch 0 means that only the grace delays the request.
 type Change struct {
 	Session SessionID
 	Number  Number
@@ -70,16 +71,15 @@ type Change struct {
 	Wanted bool
 }
 
-// Holder describes the request that keeps another request from being granted.
+// Holder describes the request for which another request waits.
 type Holder struct {
-	// Key is the key that both requests name. It is set if the other request asks for several keys.
+	// Key is a key of both requests. It is only set if the waiting request has several keys.
 	Key     string
 	Session SessionID
 	// Record is the holder's instance record. It must not be changed.
 	Record []byte
 	Token  Token
-	// SinceUnixMS is the group's wall stamp at the grant. It is for display; no decision may depend
-	// on it.
+	// SinceUnixMS is the group's wall stamp at the grant, for display only.
 	SinceUnixMS int64
 	// Waiters is how many requests wait for the lock.
 	Waiters int
@@ -87,7 +87,7 @@ type Holder struct {
 	Value []byte
 }
 
-// Link is one step of a circle: Session waits for Key, and the session of the next link holds Key
+// Link is one step of a circle. Session waits for Key, and the session of the next link holds Key
 // or is before Session in the queue.
 type Link struct {
 	Session SessionID
@@ -97,12 +97,11 @@ type Link struct {
 }
 
 // Result is the outcome of one command. Its slices and Holder belong to the machine and are valid
-// until the next Apply; [Result.Clone] returns a copy that stays valid.
+// until the next Apply. [Result.Clone] returns a copy that stays valid.
 type Result struct {
 	Kind Kind
 	Code Code
-	// Session, Epoch and Number are those of the command. For Open, Session is the ID of the opened
-	// session.
+	// Session, Epoch and Number are those of the command. For Open, Session is the opened session.
 	Session SessionID
 	Epoch   Epoch
 	Number  Number
@@ -112,35 +111,33 @@ type Result struct {
 	Token Token
 	// Watch is set with Waiting, see [Change].
 	Watch Revision
-	// TTL is, for Open, the TTL of the session: the TTL that the command asked for, but at most the
-	// group's TTL. For Expire it is the further time for which locks of the session stay taken.
-	// After that time Expire must be proposed again. Zero means that no locks of the session stay
-	// taken.
+	// TTL is, for Open, the TTL of the session. For Expire it is the further time for which locks
+	// of the session stay taken. The leader must propose Expire again after that time. Zero means
+	// that no locks of the session stay taken.
 	TTL time.Duration
-	// Holder is set with Held, and with Waiting unless only the grace keeps the request waiting.
+	// Holder is set with Held, and with Waiting unless only the grace delays the request.
 	Holder *Holder
-	// Detached is set with Done if the hold stays after a Detach. It is the session that now has
-	// the hold. That session is gone, as after Expire, and has the hold for TTL.
+	// Detached is set with Done if a hold stays after a Detach. It is the gone session that now has
+	// the hold, for TTL.
 	Detached SessionID
-	// Evicted is set with the Done of an Evict, and with the Granted of an Acquire that resumes a
-	// hold. It describes the request that was ended.
+	// Evicted describes the request that was ended. It is set with the Done of an Evict, and with
+	// the Granted of an Acquire that resumes a hold.
 	Evicted *Eviction
 	// Data is set with the Done of a Put, and with Changed. It is the present data of the key, or
 	// zero if there is none. It stays valid and must not be changed.
 	Data *Data
 	// Circle is set with Deadlock. Its first link is the refused request. The key of its last link
-	// belongs to an owner of that request. A circle of more than 64 links is cut off at its end.
+	// belongs to an owner of that request. Only the first 64 links of a circle are listed.
 	Circle []Link
-	// Budget is set with OverSessionBudget and OverGroupBudget: the budget in bytes.
+	// Budget is the exceeded budget in bytes. It is set with OverSessionBudget and OverGroupBudget.
 	Budget uint64
-	// States lists, after an Attach that took effect, every live request of the session in
-	// ascending order of number. A number that the Attach named and that is not in States is
-	// finished.
+	// States lists, after a successful Attach, every live request of the session in ascending order
+	// of number. A number that the Attach named and that is not in States is finished.
 	States []Change
-	// Fired lists the other requests, of any session, whose state the command changed: the requests
-	// now granted, those with a new predecessor, and holders with a notice. They are in the order
-	// of their places, each at most once. The result of an Acquire that resumes a hold also lists
-	// the resumed request if it gets a notice.
+	// Fired lists other requests, of any session, that the command changed: requests that it
+	// granted, requests with a new predecessor, and holders with a notice. They are in the order of
+	// their places, each at most once. The result of an Acquire that resumes a hold also lists the
+	// resumed request if it gets a notice.
 	Fired []Change
 }
 
@@ -149,17 +146,17 @@ type Eviction struct {
 	Session SessionID
 	Number  Number
 	Token   Token
-	Key     string // the key of the command
+	Key     string
 	// Record is the instance record of the session. By and Reason are the Record and Value of the
 	// Evict. They must not be changed.
 	Record, By, Reason []byte
-	// Taker is the instance record of the session that has resumed the hold, if any. It must not be
+	// Taker is the instance record of the session that has resumed the hold, or nil. It must not be
 	// changed.
 	Taker []byte
 }
 
-// Clone returns a copy that stays valid. It shares only Data with the machine, which never changes
-// it.
+// Clone returns a copy that stays valid. The copy shares only Data with the machine, which never
+// changes it.
 func (r *Result) Clone() Result {
 	c := *r
 	c.States, c.Fired = slices.Clone(r.States), slices.Clone(r.Fired)

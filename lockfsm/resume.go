@@ -1,12 +1,11 @@
 package lockfsm
 
-// A hold can outlive its session. When the session expires, or detaches the hold, the hold stays
-// for its delay. Any session that knows the token of the hold can resume it, for example a
-// restarted process or the next service in a chain. The resumed hold keeps its place in the queue
-// and gets a new token, so that a fence refuses the old token. The hold of a live session can also
-// be resumed, which Result.Evicted reports.
+// When a session expires, or detaches a hold, the hold stays for its delay. Any session with the
+// token of the hold can resume it, for example a restarted process or the next service in a chain.
+// The resumed hold keeps its place in the queue and gets a new token, so that a fence refuses the
+// old token. The hold of a live session can also be resumed, which Result.Evicted reports.
 
-// detach removes a request from its session. A hold with a delay is moved to a new session, which
+// detach removes a request from its session. It moves a hold with a delay to a new session, which
 // is gone from the beginning. Any other request ends.
 func (m *Machine) detach(c *view, res *Result) Code {
 	s, code := m.of(c)

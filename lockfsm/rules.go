@@ -5,7 +5,7 @@ package lockfsm
 // This file and rules_nextrules.go contain all code that a later version of the rules changes. The
 // package comment lists what a version may add.
 
-// RulesVersion is the newest version of the rules that this build knows; see the package comment.
+// RulesVersion is the newest version of the rules that this build has.
 const RulesVersion uint32 = 2
 
 // laterState is the state that versions above 2 have added.
@@ -23,7 +23,7 @@ func (r *reader) later(*view) { r.fail("kind") }
 // later executes a command of a kind that versions above 2 have added.
 func (m *Machine) later(*view) Code { return Malformed }
 
-// appendLater appends laterState to a snapshot, if its version is in force. Until then old and new
+// appendLater appends laterState to a snapshot if its version is in force. Before that, old and new
 // builds must write the same bytes.
 func (m *Machine) appendLater(b []byte) []byte { return b }
 

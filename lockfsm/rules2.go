@@ -1,23 +1,23 @@
 package lockfsm
 
-// This file contains what version 2 of the rules has added.
+// This file contains the additions of version 2 of the rules.
 
-// LapsesSince is the version since which the Value of a Detach can give the reason why a hold ends,
-// or loses its holder, although the holder has not released it. For example, the client of an agent
-// has died, or the hold has lasted as long as its request allows. The cause of the event is
-// Expired, and the audit log keeps the event.
+// LapsesSince is the rules version that adds the Value of a Detach. Value is the reason why a hold
+// ends, or loses its holder, although the holder has not released it. For example, the client of an
+// agent has died, or the hold has reached its longest duration. The cause of the event is Expired,
+// and the audit log keeps the event.
 const LapsesSince = 2
 
-// PermitCirclesSince is the version since which a request is also refused with Deadlock if it would
+// PermitCirclesSince is the rules version that also refuses a request with Deadlock if it would
 // wait for its own end through permits that only blocked requests could return. The version in
-// force decides this, not the version that the command names, since the command has not changed.
+// force counts, not the version in the command, since the command has not changed.
 const PermitCirclesSince = 2
 
 // lapses reports whether the command is a Detach of a hold that its holder has not released.
 func (c *view) lapses() bool { return c.Kind == Detach && len(c.value) > 0 }
 
-// explained reports whether an event of the audit log has a valid field How: an eviction must have
-// it, and an expiry may have only a reason, since version 2.
+// explained reports whether an event of the audit log has a valid field How. An eviction must have
+// it. An expiry may have only a reason, since version 2.
 func (m *Machine) explained(e *Event) bool {
 	switch {
 	case e.Cause == Evicted:

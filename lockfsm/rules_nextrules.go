@@ -4,11 +4,10 @@ package lockfsm
 
 import "encoding/binary"
 
-// This file simulates a future build: with the build tag nextrules, which no release uses, the
-// rules have a version 3. So tests can upgrade a running cluster from one build to another before a
-// real version 3 exists.
+// This file simulates a future build. With the build tag nextrules, which no release uses, the
+// rules have a version 3. Tests can so upgrade a running cluster from one build to another.
 
-// RulesVersion is the newest version of the rules that this build knows; see the package comment.
+// RulesVersion is the newest version of the rules that this build has.
 const RulesVersion uint32 = 3
 
 // Mark increments a counter. It exists since version 3.

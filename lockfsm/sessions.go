@@ -5,38 +5,37 @@ import (
 	"time"
 )
 
-// session is the session of one opener. Its requests are listed in the order of arrival, which is
-// also the order of their numbers: only a number above all earlier numbers creates or resumes a
-// request.
+// session is the session of one opener. The order of its requests is the order of arrival and of
+// their numbers, because only a number above all earlier numbers creates or resumes a request.
 type session struct {
-	*eventHolder // its ID, and its record
+	*eventHolder // its ID and its record
 	nonce        Nonce
 	opener       Opener
 	epoch        Epoch
 	next         Number        // every number below it is live or finished; starts at 1
 	ttl          time.Duration // if the session is gone, the delay that the leader measures at present
 	leaving      bool
-	gone         bool // it has expired; its holds with a delay stay for a while
+	gone         bool // it has expired; only holds with a delay remain
 	first, last  *entry
 	requests     map[Number]*entry
-	owned        map[Number][]*entry // requests that have an owner, by that owner; nil until there is one
+	owned        map[Number][]*entry // requests by their owner; nil until a request has an owner
 	entries      uint32              // the number of keys of its requests
-	held         uint32              // the number of those keys that it holds
+	held         uint32              // the number of keys that it holds
 	charged      uint64              // see budget.go
 	seen         uint32              // see Capture
-	prev, after  *session            // ascending by ID
+	prev, after  *session
 }
 
 // SessionInfo describes a session to the leader and to operators.
 type SessionInfo struct {
 	ID      SessionID
-	Nonce   Nonce  // nonce of its Open
+	Nonce   Nonce
 	Opener  Opener `json:"-"` // the only opener that may use the session
 	Epoch   Epoch
 	TTL     time.Duration
 	Leaving bool
 	// Gone reports that the session has expired and accepts no commands. Its remaining locks stay
-	// taken for TTL, or for longer if their delay is longer. The Nonce of a gone session is zero.
+	// taken for TTL, or for their own delay if it is longer. The Nonce of a gone session is zero.
 	Gone bool
 	// Record is shared with the machine and must not be changed. It stays valid.
 	Record []byte
@@ -58,14 +57,14 @@ func (m *Machine) Sessions() []SessionInfo {
 // SessionCursor is a place in the list of all sessions, from which a walk continues. The zero value
 // is the beginning. To begin after a session, set both fields to its ID.
 type SessionCursor struct {
-	At   SessionID // the last session visited; the walk continues after that session if it still exists
+	At   SessionID // the last visited session; the walk continues after the session if it still exists
 	Past SessionID // if that session has ended, the walk begins anew and skips the sessions up to this one
 }
 
 // WalkSessions lists up to most sessions after the cursor c, the oldest first, without their
-// nonces. It visits at most budget sessions and then returns, so that a large state does not delay
-// grants. more reports that there may be further sessions after next. A session that exists from
-// the first call to the last is listed once.
+// nonces. It visits at most budget sessions, so that a large state does not delay grants. more
+// reports that there may be further sessions after next. A session that exists from the first call
+// to the last is listed once.
 func (m *Machine) WalkSessions(c SessionCursor, most, budget int) (all []SessionInfo, next SessionCursor, more bool) {
 	s := m.firstSession
 	if at := m.sessions[c.At]; at != nil && at.id <= c.Past {
@@ -108,8 +107,7 @@ func (s *session) info() SessionInfo {
 		Opener: s.opener}
 }
 
-// open creates a session. For a repeated Open it returns the session that the first Open has
-// created.
+// open creates a session. For a repeated Open it returns the session of the first Open.
 func (m *Machine) open(c *view, res *Result) {
 	s := m.nonces[c.nonce]
 	if s == nil {
@@ -149,10 +147,10 @@ func (m *Machine) of(c *view) (*session, Code) {
 	return s, Done
 }
 
-// attach begins a new attachment. From then on commands of earlier attachments are refused. It ends
-// the requests that the session no longer names, so that client and machine agree on every number.
-// The command must have the nonce of the session's Open, because session IDs are not secret. The
-// nonce does not prove an identity either, so the leader checks the Opener.
+// attach begins a new attachment. It ends the requests that the command does not name, so that
+// client and machine agree on every number. The command must have the nonce of the session's Open,
+// because session IDs are not secret. The nonce does not prove an identity, so the leader also
+// checks the Opener.
 func (m *Machine) attach(c *view) Code {
 	s := m.sessions[c.Session]
 	switch {
@@ -202,12 +200,12 @@ func (m *Machine) close(c *view) Code {
 	return code
 }
 
-// expire ends a session whose TTL has run out at a leader. Renewals are not in the state, so only
-// the term shows whether the decision is valid: a term has one leader, which acknowledges no
-// renewal after it has proposed the Expire.
+// expire ends a session whose TTL has run out at a leader. The state does not contain renewals, so
+// the machine checks the term: a term has one leader, which acknowledges no renewal after it has
+// proposed the Expire.
 //
-// Holds with a delay stay. The session then stays as a gone session, and Expire is repeated for
-// each delay of its holds, the shortest delay first.
+// Holds with a delay stay, and the session becomes gone. The leader repeats Expire for each delay,
+// the shortest first.
 func (m *Machine) expire(term uint64, c *view, res *Result) {
 	s := m.sessions[c.Session]
 	switch {
@@ -277,7 +275,6 @@ func (m *Machine) end(s *session) {
 	m.fire()
 }
 
-// dismiss removes session s if it is gone and has no hold left.
 func (m *Machine) dismiss(s *session) {
 	if s.gone && s.first == nil {
 		m.unlinkSession(s)

@@ -5,12 +5,12 @@ import (
 	"math/bits"
 )
 
-// reader reads values from the front of untrusted bytes. It never reads past the end, and fails at
-// a length that exceeds the remaining bytes. After the first error every read returns zero, so
-// callers check for an error once at the end.
+// reader reads values from the front of untrusted bytes. It fails at a length that exceeds the
+// remaining bytes. After the first error every read returns zero, so callers check for an error
+// once at the end.
 type reader struct {
 	b     []byte
-	fault string // the first error; empty if there is none
+	fault string // the first error, or empty
 }
 
 func (r *reader) fail(what string) {
@@ -56,7 +56,7 @@ func (r *reader) sum(base, limit uint64, what string) uint64 {
 	return v
 }
 
-// flags reads one byte in which only the bits of known may be set.
+// flags reads one byte. It fails if the byte has a bit outside known.
 func (r *reader) flags(known byte, what string) byte {
 	if len(r.b) == 0 || r.b[0]&^known != 0 {
 		r.fail(what)
@@ -91,7 +91,7 @@ func (r *reader) end() {
 	}
 }
 
-// copied returns a copy of b, nil if b is empty.
+// copied returns a copy of b, or nil if b is empty.
 func copied(b []byte) []byte { return append([]byte(nil), b...) }
 
 func uvarintLen(v uint64) int { return (bits.Len64(v|1) + 6) / 7 }

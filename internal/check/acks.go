@@ -7,11 +7,11 @@ import (
 	"github.com/mortise-lock/mortise/lockfsm"
 )
 
-// Acks judges that every acknowledged operation survives: every replica that has applied an
-// operation has its result. An Acks is for one group.
+// Acks judges that every replica that has applied an acknowledged operation has its result. An Acks
+// is for one group.
 //
-// The index passed to its methods may be any index at which the operation is certainly committed:
-// the index of its entry, or the highest index that any replica had applied when the caller got the
+// The index in its methods may be any index at which the operation is certainly committed: the
+// index of its entry, or the highest index that any replica had applied when the caller got the
 // result.
 type Acks struct {
 	rule
@@ -29,12 +29,12 @@ type acked struct {
 }
 
 type keyed struct {
-	grants []acked // ascending by token, from the last exclusive grant on; all grants before that one have ended
+	grants []acked // ascending by token, from the last exclusive grant on; all earlier grants have ended
 	alone  acked   // the last exclusive grant, as first recorded; zero if none
 	passed lockfsm.Token
 }
 
-// remembered limits the number of recorded grants of a key.
+// remembered limits the recorded grants of a key.
 const remembered = 64
 
 func (k *keyed) find(token lockfsm.Token) *acked {
@@ -95,7 +95,7 @@ func (a *Acks) Released(index uint64, key string, token lockfsm.Token) error {
 }
 
 // Ended records the end of a grant, with the index of the entry that ended it. It must be called
-// once for each end, when the first replica applies that entry (see [Front]).
+// once for each end, when the first replica applies the entry (see [Front]).
 func (a *Acks) Ended(index uint64, key string, terms Terms, token lockfsm.Token, how string) {
 	k := a.key(key)
 	switch g := k.find(token); {
@@ -128,7 +128,7 @@ func (a *Acks) judge(who string, applied uint64, key string, held []lockfsm.Toke
 		g := &k.grants[i]
 		is, over := slices.Contains(held, g.token), g.ended != 0 && g.ended <= applied
 		switch {
-		case applied < g.index: // the replica has not applied the grant yet
+		case applied < g.index:
 		case over && is:
 			_ = a.broken("acks: %s at index %d has %q held with token %d, which was ended (%s) at index %d", who,
 				applied, key, g.token, g.how, g.ended)

@@ -5,13 +5,13 @@ import (
 	"time"
 )
 
-// Beliefs judges mutual exclusion and sharing as callers see them: at any time all callers that
-// believe that they hold a key are allowed to hold it together. Times are those of one global
-// clock, which the code under test cannot read. A belief lasts from the time of Begin until just
-// before the time of End. So if both happen at the same time, End must be called first.
+// Beliefs judges mutual exclusion and sharing: all callers that believe at one time that they hold
+// a key may hold it together. Times are those of one global clock, which the code under test cannot
+// read. A belief lasts from the time of Begin until just before the time of End. If both happen at
+// the same time, End must be called first.
 //
-// If a belief ends because of a clock (a lease expires), it ends at the time from which the lock
-// would report its end, even if no caller checks the lock then.
+// A belief that a clock ends, for example by the expiry of a lease, ends at the time from which the
+// lock would report its end.
 type Beliefs struct {
 	rule
 	now  time.Duration
@@ -46,8 +46,8 @@ func (b *Beliefs) Begin(key string, who Caller, terms Terms, at time.Duration) e
 	return nil
 }
 
-// End records that a caller no longer believes, from time at on, that it holds key. If there is no
-// such belief, End does nothing, so both the loss and the release of a lock may be reported.
+// End records that a caller no longer believes, from time at on, that it holds key. Without such a
+// belief End does nothing, so both the loss and the release of a lock may be reported.
 func (b *Beliefs) End(key string, who Caller, at time.Duration) error {
 	if b.at(at) != nil {
 		return b.err

@@ -8,9 +8,9 @@ import (
 
 // Delays judges the lock delay for one group. A hold with a delay whose session expires does not
 // end before the delay has passed. The delay counts from the time when the first replica applies
-// the expiry. A leader's clock may run fast by Drift. A new leader counts the whole delay again,
-// which only makes it longer. [FIFO] and [Beliefs] judge that the key is not granted during the
-// delay, and [Left] and [Served] that the delay ends. Set Drift to the largest drift of a clock.
+// the expiry. A new leader counts the whole delay again. Drift is the largest drift of a clock,
+// because a leader's clock may run fast. [FIFO] and [Beliefs] judge that the key is not granted
+// during the delay, and [Left] and [Served] that the delay ends.
 type Delays struct {
 	Drift float64
 

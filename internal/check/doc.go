@@ -1,7 +1,7 @@
-// Package check is a set of judges that watch a run from outside. Each enforces one rule. The
-// program that runs a cluster reports its observations to them.
+// Package check is a set of judges that observe a run. Each judge enforces one rule. The program
+// that runs a cluster reports its observations to them.
 //
-//   - [Tokens]: the tokens of a key rise.
+//   - [Tokens]: a later grant of a key has a higher token.
 //   - [Beliefs]: the callers that believe at one time that they hold a key may hold it together.
 //   - [Register]: a resource that compares tokens never refuses the holder of the lock, and is not
 //     written while readers share the lock.
@@ -11,37 +11,36 @@
 //   - [Rising]: the numbers of a replica that must not fall do not fall.
 //   - [Groups]: there are never two groups that could both grant locks.
 //   - [Members]: a raft ID belongs to one instance, is added to the configuration once and begins
-//     without data once; no instance votes twice.
-//   - [Served]: after the faults have ended, every waiting call is answered. [Left]: after the last
-//     call the state has only sessions.
+//     without data once. No instance votes twice.
+//   - [Served]: after the faults have ended, every waiting call is answered.
+//   - [Left]: after the last call the state has only sessions.
 //   - [Acks]: an acknowledged operation is in the state of every replica that has applied it.
 //   - [Forced]: only a hold that was named by key and token is ended by force.
 //   - [Longest]: a hold with a longest duration ends at that time, and its holder is notified.
 //   - [Delays]: a lock with a delay is not free before the delay is over, under any leader.
-//   - [Notices]: a holder that asked for notices is notified of a waiter at the latest when its
-//     next renewal is acknowledged.
+//   - [Notices]: a holder that asked for notices is notified of a waiter before the acknowledgement
+//     of its next renewal.
 //   - [Reentry]: a reentrant lock has the same token until its owner has left it as often as the
 //     owner has entered it.
 //
 // # The models
 //
 // Other tools judge a history with one model for each kind of lock. Here all kinds of locks follow
-// one rule (see [Terms]), and each judge is for one promise. The models correspond to the judges as
-// follows:
+// one rule (see [Terms]), and each judge is for one promise. The models correspond to these judges:
 //
-//	owner-aware mutex     Beliefs: one owner at a time. Rule "ends" of package history, which knows
-//	                      sessions and numbers: only its owner frees it
-//	reentrant mutex       Reentry, in the root package's tests: a lock is entered again by its
-//	                      handles, and the state has one hold of it
-//	fenced mutex          Tokens: a later hold has a higher token; Register: a resource can rely on
-//	                      that. Reentry for both: the token is constant within a hold
-//	reentrant and fenced  Reentry
+//	owner-aware mutex     Beliefs: one owner at a time. Rule "ends" of package history:
+//	                      only its owner frees it
+//	reentrant mutex       Reentry, in the root package's tests: the handles of a lock enter it again,
+//	                      and the state has one hold of it
+//	fenced mutex          Tokens: a later hold has a higher token. Register: a resource can rely on
+//	                      that
+//	reentrant and fenced  Reentry: the token is constant within a hold
 //	semaphore             Beliefs and FIFO, with permits: together at most the lowest total that a
 //	                      holder names, and a small request is not granted before a large one
-//	read/write            the same, where a reader has one permit of any number; Register.Read: no
+//	read/write            the same, where a reader has one permit of any number. Register.Read: no
 //	                      write while a reader holds
-//	several keys          FIFO: a request is not granted before an earlier one that it would delay;
-//	                      package history: one grant has all requested keys
+//	several keys          FIFO: a request is not granted before an earlier one that it would delay.
+//	                      Package history: one grant has all requested keys
 //	deadlock              Served: in the end no call waits for a free key. The deadlock test of
 //	                      lockfsm: a refused request would have waited for itself
 //
@@ -55,12 +54,12 @@
 // # Concurrency
 //
 // The zero value of a judge is ready for use, except that [Delays], [Longest] and [Served] have a
-// field to set. A judge is not safe for concurrent use. The caller may guard it with a mutex.
+// field to set. A judge is not safe for concurrent use.
 //
 // # Failure
 //
-// A violation is the only error. A wrong report (for example, with a time before that of an earlier
-// one) is also a violation, because such a run must not pass.
+// A violation is the only error. A wrong report, for example with a time before that of an earlier
+// report, is also a violation.
 //
 // # Limits
 //

@@ -8,8 +8,8 @@ import (
 )
 
 // FIFO judges the order of grants and the rule of sharing for one group. A request may be granted
-// only if it can hold the lock together with all unfinished requests  before it. It may not be
-// granted before an earlier request that waits for this key only. The zero value is ready for use.
+// only if it can hold the lock together with all earlier unfinished requests. It may not be granted
+// before an earlier request that waits for this key only.
 type FIFO struct {
 	rule
 	queues map[string]*queue

@@ -2,9 +2,9 @@ package check
 
 import "github.com/mortise-lock/mortise/lockfsm"
 
-// Forced judges ends by force. A hold is ended by force, and reported to its holder as ended by
-// force, only after an order that named one of its keys and its token. A late order must not end
-// another hold, because the next hold of the key has another token.
+// Forced judges ends by force. A hold is ended by force, and reported to its holder as such, only
+// after an order that named one of its keys and its token. A late order must not end a later hold
+// of the key.
 type Forced struct {
 	rule
 	asked map[grip]bool

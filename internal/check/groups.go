@@ -3,10 +3,10 @@ package check
 import "slices"
 
 // Groups judges that there are never two groups that could both grant locks: at most one founded
-// group has a majority of voters that have not ended. The voters of a group are the incarnations
-// that its charter, or its newest configuration, names. A voter without a directory that restarts
-// is another incarnation and can never take part in the old group. A voter with a directory does
-// not end as long as its directory exists, even while its process is down.
+// group has a majority of voters that have not ended. The voters of a group are the incarnations in
+// its charter or its newest configuration. A voter without a directory that restarts is another
+// incarnation and can never take part in the old group. A voter with a directory does not end while
+// its directory exists, even if its process is down.
 type Groups struct {
 	rule
 	born []group // in the order in which they were founded
@@ -14,17 +14,17 @@ type Groups struct {
 
 type group struct {
 	id       uint64
-	voters   []uint64 // instances
-	outgoing []uint64 // voters of the outgoing majority, while the configuration is joint
+	voters   []uint64
+	outgoing []uint64 // voters of the outgoing majority of a joint configuration
 	at       uint64   // the index of the configuration
 	ended    map[uint64]bool
 	founded  int64
-	lost     bool // whether the group had no majority at some time
+	lost     bool // the group had no majority at some time
 }
 
 // Born records the founding of a group, with its voting instances and its founding time. It must be
 // called once for each group. The founding time must be higher than that of every earlier group,
-// because the tokens of a group start at its founding time.
+// because it determines the tokens of the group.
 func (g *Groups) Born(id uint64, foundedUnixMS int64, voters ...uint64) error {
 	if g.err != nil {
 		return g.err
@@ -45,8 +45,8 @@ func (g *Groups) Born(id uint64, foundedUnixMS int64, voters ...uint64) error {
 	return g.check()
 }
 
-// Configured records that a replica has applied a configuration with these voting instances. If the
-// configuration is joint, outgoing has the voters of its other majority. The configuration with the
+// Configured records that a replica has applied a configuration with these voting instances. For a
+// joint configuration outgoing has the voters of its other majority. The configuration with the
 // highest index counts.
 func (g *Groups) Configured(id, at uint64, voters, outgoing []uint64) {
 	for i := range g.born {
@@ -116,8 +116,8 @@ func (g *group) majority(voters []uint64) bool {
 
 func (g *group) note() { g.lost = g.lost || !g.able() }
 
-// Ended records that an incarnation can never take part in that group again, because its process
-// ended without a directory, it restarted in place, or its directory is lost.
+// Ended records that an incarnation can never take part in the group again: its process ended
+// without a directory, it restarted in place, or its directory is lost.
 func (g *Groups) Ended(id, instance uint64) {
 	for i := range g.born {
 		if group := &g.born[i]; group.id == id {

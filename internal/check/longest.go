@@ -2,7 +2,7 @@ package check
 
 import "time"
 
-// Longest judges holds with a longest duration: their holders are notified not before that duration
+// Longest judges holds with a longest duration. Their holders are notified not before the duration
 // has passed, and at most Late after that while the holder's process runs. [Beliefs] judges that
 // the lock is not granted to another caller before that.
 type Longest struct {
@@ -12,8 +12,8 @@ type Longest struct {
 	until map[Caller]time.Duration
 }
 
-// Begins records a hold with a longest duration. until is the time of the global clock at which
-// this duration has passed by the holder's clock.
+// Begins records a hold with a longest duration. until is the time of the global clock at which the
+// duration has passed by the holder's clock.
 func (l *Longest) Begins(who Caller, until time.Duration) {
 	if l.until == nil {
 		l.until = map[Caller]time.Duration{}

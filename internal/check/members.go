@@ -4,8 +4,8 @@ import "slices"
 
 // Member is one replica of a configuration.
 type Member struct {
-	ID       uint64 // raft ID of the replica
-	Instance uint64 // the instance that runs the replica
+	ID       uint64
+	Instance uint64
 }
 
 // Members judges the replicas of a group's log. A raft ID belongs to one instance, is added to the
@@ -64,10 +64,9 @@ func (m *Members) owned(g *membership, group uint64, who Member) error {
 	return nil
 }
 
-// Configured records that a replica has applied the configuration that the log has at index at.
-// members has its replicas. If the configuration is joint, voters has the voters of its incoming
-// half. Configured may be called in any order and repeatedly. It reports whether the configuration
-// was new.
+// Configured records that a replica has applied the configuration at index at, with these members.
+// For a joint configuration voters has the voters of the incoming half. Configured may be called in
+// any order and repeatedly. It reports whether the configuration was new.
 func (m *Members) Configured(group, at uint64, members []Member, voters []uint64) (fresh bool, err error) {
 	if m.err != nil {
 		return false, m.err

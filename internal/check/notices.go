@@ -5,7 +5,7 @@ import "time"
 // Notices judges that a holder that asked for notices is notified when another request waits for
 // its lock. The holder must be notified before it gets the acknowledgement of a renewal that it
 // sent after the waiter was committed, because a leader sends a notice before later
-// acknowledgements. In a healthy group that takes a third of a lease.
+// acknowledgements.
 type Notices struct {
 	rule
 	wanted map[Caller]time.Duration

@@ -39,12 +39,12 @@ func (h *Hashes) Applied(group, index, sum uint64, who string) error {
 // Sum returns a hash of b that is equal in every run and on every machine.
 func Sum(b []byte) uint64 {
 	h := fnv.New64a()
-	_, _ = h.Write(b) // never returns an error
+	_, _ = h.Write(b)
 	return h.Sum64()
 }
 
-// Raft judges the guarantees of the Raft algorithm, by the messages that voters send and the
-// entries that they commit.
+// Raft judges the guarantees of Raft by the messages that voters send and the entries that they
+// commit.
 type Raft struct {
 	rule
 	leaders map[term]uint64
@@ -61,8 +61,8 @@ type entry struct {
 	caller    string
 }
 
-// Leads judges that a raft ID acts as the leader of a term. It has that role, or sends a message
-// that only a leader sends.
+// Leads judges that a raft ID has the role of leader in a term, or sends a message that only a
+// leader sends.
 func (r *Raft) Leads(group, t, id uint64) error {
 	if r.err != nil {
 		return r.err
@@ -129,7 +129,7 @@ type Rising struct {
 }
 
 // Observed judges the progress of the replica with the name who. A restarted replica needs another
-// name, unless it kept its disk and the numbers reported before were stored there.
+// name, unless it kept its disk with the reported numbers.
 func (r *Rising) Observed(who string, p Progress) error {
 	if r.err != nil {
 		return r.err

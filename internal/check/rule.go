@@ -5,8 +5,8 @@ import (
 	"math"
 )
 
-// Caller identifies a call on a node that can hold a lock. The user of the judges chooses the
-// values of Op, which must differ between two incarnations of a node.
+// Caller identifies a call on a node that can hold a lock. The user of the judges chooses Op, which
+// must differ between two incarnations of a node.
 type Caller struct {
 	Node string
 	Op   uint64
@@ -69,8 +69,8 @@ func (r *rule) broken(format string, args ...any) error {
 	return r.err
 }
 
-// Front finds the first replica that applies an entry. An event on which all replicas agree, such
-// as a grant, must be reported only once to a judge of order: when the first replica applies it.
+// Front finds the first replica that applies an entry. A judge of order needs one report of each
+// event on which all replicas agree: when the first replica applies it.
 type Front struct{ applied map[uint64]uint64 }
 
 // First reports whether no replica of the group has applied index before.

@@ -2,15 +2,15 @@ package check
 
 import "github.com/mortise-lock/mortise/lockfsm"
 
-// Tokens judges that of two grants of a key the later one has the higher token, also after a change
-// of leader, a restart or the founding of a new group.
+// Tokens judges that a later grant of a key has a higher token, also after a change of leader, a
+// restart or the founding of a new group.
 type Tokens struct {
 	rule
 	highest map[string]lockfsm.Token
 }
 
-// Grant judges a grant. It must be called once for every grant, in the order of the grants: when
-// the first replica applies a grant (see [Front]), or when successful calls return.
+// Grant judges a grant. It must be called once for every grant, in order: when the first replica
+// applies the grant (see [Front]), or when successful calls return.
 func (t *Tokens) Grant(key string, token lockfsm.Token) error {
 	if t.err != nil {
 		return t.err

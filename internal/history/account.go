@@ -79,10 +79,10 @@ func (j *judge) readState(accounts map[Group]*account, s *stream, i int32, e *Ev
 	return nil
 }
 
-// joinAccounts merges the accounts of the voters of each group, and returns an error if a part of
+// joinAccounts merges the accounts of the voters of each group. It returns an error if a part of
 // the log is in no account.
 func (j *judge) joinAccounts() error {
-	// Most groups without a hold were never founded.
+	// A group without a hold was probably never founded.
 	j.groups = slices.DeleteFunc(j.groups, func(a *account) bool { return a.silent() })
 	slices.SortFunc(j.groups, func(a, b *account) int {
 		return cmp.Or(cmp.Compare(a.first, b.first),

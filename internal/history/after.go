@@ -30,8 +30,8 @@ func (j *judge) after() error {
 	return j.holes
 }
 
-// strangers finds sessions that released locks but have no calls in the history. In that case a
-// file is missing.
+// strangers finds sessions that released locks but have no calls in the history, because a file is
+// missing.
 func (j *judge) strangers() {
 	known := map[lockfsm.SessionID]bool{}
 	for i := range j.grants {
@@ -72,7 +72,7 @@ func (j *judge) checkCarried() error {
 }
 
 // others returns, for each set, the last call that failed, and whether any call has no answer. Such
-// a call may be the owner of a grant whose token was returned to no caller.
+// a call may be the owner of a grant whose token no call returned.
 func (j *judge) others() (failed []int32, pending []bool) {
 	failed, pending = make([]int32, len(j.sets)), make([]bool, len(j.sets))
 	for k := range failed {
@@ -96,15 +96,15 @@ func (j *judge) others() (failed []int32, pending []bool) {
 	return failed, pending
 }
 
-// late reports whether the absence of an event that must follow the time at is a violation. The
-// absence is a violation if the recording is complete, or if the voters recorded for long enough
-// after that time. It is never a violation in a group that was followed by another group.
+// late reports whether the absence of an event that must follow the time at is a violation. It is a
+// violation if the recording is complete, or if the voters recorded for long enough after that
+// time. It is never a violation in a group with a later group.
 func (j *judge) late(g *grant, at int64) bool {
 	return int(g.group) == len(j.groups)-1 && (j.settled || j.groups[g.group].last > at+j.settle+j.uncertain)
 }
 
-// orphan judges a grant that never ended and whose token was returned to no caller, if all calls
-// that could own it have returned.
+// orphan judges a grant that never ended and whose token no call returned, if all calls that could
+// own it have returned.
 func (j *judge) orphan(g *grant, failed int32) error {
 	at := g.at
 	if failed >= 0 {
@@ -118,7 +118,6 @@ func (j *judge) orphan(g *grant, failed int32) error {
 		j.sets[g.set].name, j.events[g.event].Token)
 }
 
-// unended judges a grant that has an owner and never ended.
 func (j *judge) unended(g *grant) error {
 	at, because := g.owner.believed()
 	if because < 0 {

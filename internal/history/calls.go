@@ -3,16 +3,16 @@ package history
 import "math"
 
 type stream struct {
-	calls   []call   // by op; calls[0] is unused
-	last    int64    // time of the last event
+	calls   []call // by op; calls[0] is unused
+	last    int64
 	account *account // account of its group, if the stream is that of a voter
 	run     int      // index in account.runs of its present run
 }
 
 // call is one call for keys, and the events of its lock. A missing event is -1.
 type call struct {
-	set                                 int32 // index of the set that the call requests
-	called, ret, unlock, unlocked, lost int32 // indexes of events
+	set                                 int32
+	called, ret, unlock, unlocked, lost int32
 	// the times of these events; was is the time of unlocked
 	begun, returned, released, until, was int64
 }
@@ -25,7 +25,7 @@ func newCall() call {
 }
 
 // believed returns the time until which the caller believed that it held the lock, and the event
-// that ended the belief. The event is -1 if there is none.
+// that ended the belief, or -1.
 func (c *call) believed() (int64, int32) {
 	if c.released <= c.until {
 		return c.released, c.unlock

@@ -12,7 +12,7 @@ import (
 	"unicode/utf8"
 )
 
-// maxLine is the longest line of a history. Such a line has the largest number of keys, each of the
+// maxLine is the longest line of a history: a line with the largest number of keys, each of the
 // greatest length and with every byte escaped.
 const maxLine = 2 << 20
 
@@ -117,16 +117,16 @@ func appendString(b []byte, text string) []byte {
 	return append(b, '"')
 }
 
-// Read reads a file, or several concatenated files, and appends the events to the given ones. Each
-// event gets the node and the stream of the last header before the event. Read ignores an
-// incomplete last line of a file, which a crash may leave.
+// Read reads one or several concatenated files, and appends the events to the given events. Each
+// event gets the node and the stream of the last header before it. Read ignores an incomplete last
+// line of a file, which a crash may leave.
 func Read(events []Event, r io.Reader) ([]Event, error) {
 	stream, node := 0, ""
 	if n := len(events); n > 0 {
 		stream = events[n-1].Stream
 	}
 	before, lines := stream, 0
-	// error of an invalid line; ignored if a header follows, because a crash may cut a line off
+	// error of an invalid line; ignored before a header, because a crash may cut a line off
 	var cut error
 	in := bufio.NewReaderSize(r, maxLine)
 	for {

@@ -15,7 +15,7 @@ const Version = 1
 // Kind is the kind of an event.
 type Kind uint8
 
-// These are the kinds of events. The package comment shows the fields of each kind.
+// These are the kinds of events. The package comment shows their fields.
 const (
 	Header Kind = 1 + iota
 	Call
@@ -63,8 +63,8 @@ func (k Kind) String() string    { return nameOf(kindNames, uint8(k)) }
 func (o Outcome) String() string { return nameOf(outcomeNames, uint8(o)) }
 func (h How) String() string     { return nameOf(howNames, uint8(h)) }
 
-// Event is one line of a history. Each kind uses the fields that the package comment shows. All
-// other fields are zero.
+// Event is one line of a history. The package comment shows the fields of each kind. All other
+// fields are zero.
 type Event struct {
 	Kind    Kind   `json:"k"`
 	At      int64  `json:"at"` // nanoseconds

@@ -8,8 +8,7 @@ import (
 	"time"
 )
 
-// ErrUnknown means that a history has holes and cannot be judged. The history may be right or
-// wrong.
+// ErrUnknown means that a history has holes and cannot be judged.
 var ErrUnknown = errors.New("history: it cannot be judged")
 
 // Options are the options of Judge. The zero value is for a history with one clock.
@@ -18,22 +17,22 @@ type Options struct {
 	Uncertainty time.Duration
 
 	// Settle is the time for which the replicated state may keep a request after its call has
-	// failed, or a hold after its caller has released or lost the lock. It must be longer than any
-	// lease together with the expiry delay of its locks, and longer than any time without a leader.
-	// It is also the time in which a caller must be notified of the end of its lock. Zero means 1
+	// failed, or a hold after its caller has released or lost the lock. A caller must also be
+	// notified of the end of its lock within Settle. It must be longer than any lease together with
+	// the expiry delay of its locks, and longer than any time without a leader. Zero means 1
 	// minute.
 	Settle time.Duration
 
-	// Settled means that the recording ends after all calls and locks have ended. Then everything
-	// that the state keeps at the end is a violation, for any value of Settle.
+	// Settled means that the recording ends after all calls and locks have ended. Everything that
+	// the state keeps at the end is then a violation.
 	Settled bool
 }
 
 // Violation is the error for a history that mortise must not produce.
 type Violation struct {
 	Rule   Rule
-	Text   string  // describes the violation in one sentence
-	Events []Event // the events that show the violation
+	Text   string // one sentence
+	Events []Event
 }
 
 // Rule is the rule that a violation breaks.
@@ -50,7 +49,7 @@ const (
 	// Belief means that no key is granted to a caller while another caller believes that it holds
 	// the key, unless both may hold it at the same time.
 	Belief  Rule = "belief"
-	Phantom Rule = "phantom" // each token that a call returned was granted by the state
+	Phantom Rule = "phantom" // the state has granted each token that a call returned
 	Kept    Rule = "kept"    // a lock that has ended for its caller ends in the state
 	Zombie  Rule = "zombie"  // a lock that has ended in the state ends for its caller
 )
@@ -69,24 +68,24 @@ func (v *Violation) Error() string {
 // that wraps ErrUnknown if the history cannot be judged. The events of one stream must be in the
 // order in which they were recorded. The events of different streams may be mixed in any order.
 //
-// Judge is a witness check: it takes the order of the log from the accounts of the voters, and
-// verifies in one pass that this order explains the results of all calls.
+// Judge takes the order of the log from the accounts of the voters, and verifies in one pass that
+// this order explains the results of all calls.
 //
 // First it replays the accounts (rules Agree, Overlap, Tokens, Order, Ends). The permits of all
 // holders of a key together must not exceed the lowest total that any of them names.
 //
 // It also computes the earliest possible time of each grant and each end. That time is not before
-// any earlier entry of the log, not before the beginning of the call that requested the lock, and
-// not before the end of the belief of a holder whose hold must have ended. If a caller observed the
-// grant or the end before this time, that is a violation (rules Real and Belief). A try that
+// any earlier entry of the log, and not before the beginning of the call that requested the lock.
+// It is also not before the end of the belief of a holder whose hold must have ended. A caller that
+// observed the grant or the end before this time is a violation (rules Real and Belief). A try that
 // returned the token of a holder has observed that the token was granted and that the hold had not
 // ended.
 //
 // Finally it searches for missing grants and ends (rules Phantom, Kept, Zombie).
 //
-// Three things are no violation. The holder of a lock that was ended by force may believe for
-// longer that it holds the lock, because the operator accepts that. The call of a crashed caller
-// may have been granted or not. The lock of a crashed holder may end at any time.
+// Judge allows three things. The holder of a lock that was ended by force may believe for longer
+// that it holds the lock. The call of a crashed caller may have been granted or not. The lock of a
+// crashed holder may end at any time.
 func Judge(events []Event, o Options) error {
 	if o.Settle == 0 {
 		o.Settle = time.Minute
@@ -125,7 +124,7 @@ func unknown(format string, args ...any) error {
 	return fmt.Errorf("%w: %s", ErrUnknown, fmt.Sprintf(format, args...))
 }
 
-// broken returns a *Violation. Events that are -1 are left out.
+// broken returns a *Violation. It omits events that are -1.
 func (j *judge) broken(rule Rule, events []int32, format string, args ...any) error {
 	v := &Violation{Rule: rule, Text: fmt.Sprintf(format, args...)}
 	for _, e := range events {
@@ -144,9 +143,9 @@ func (j *judge) unsure(format string, args ...any) {
 
 // set is the keys and permits of a request. Equal requests share one set.
 type set struct {
-	like        *Event  // an event with this set
-	name        string  // for error messages
-	keys        []int32 // indexes of the keys
+	like        *Event // an event with this set
+	name        string
+	keys        []int32
 	permits, of int64
 }
 

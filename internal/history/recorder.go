@@ -12,9 +12,9 @@ import (
 )
 
 const (
-	maxKey        = 1024            // bytes of a key that are recorded; no valid key is longer
-	defaultBuffer = 16 << 20        // bytes, enough for a disk that stalls for seconds
-	closeTimeout  = 5 * time.Second // longest time that Close waits for the writer
+	maxKey        = 1024     // bytes; no valid key is longer
+	defaultBuffer = 16 << 20 // bytes, enough for a disk that stalls for seconds
+	closeTimeout  = 5 * time.Second
 )
 
 // RecorderConfig configures a Recorder.
@@ -31,15 +31,15 @@ type RecorderConfig struct {
 	Buffer int
 }
 
-// Recorder writes the history of one node. It is safe for concurrent use. No method except Close
-// waits for the writer, because a separate goroutine writes. Close ends that goroutine. With a nil
-// Recorder the recording methods do nothing, Call returns 0, and Close returns nil.
+// Recorder writes the history of one node. It is safe for concurrent use. Only Close waits for the
+// writer, which runs on a separate goroutine that Close ends. With a nil Recorder the recording
+// methods do nothing, Call returns 0, and Close returns nil.
 type Recorder struct {
 	config RecorderConfig
 	wake   chan struct{} // wakes the goroutine; has one slot
 	done   chan struct{} // closed when the goroutine has ended
 
-	mu      sync.Mutex // guards the following; never held while writing
+	mu      sync.Mutex // guards the fields below; never held while writing
 	buffer  []byte     // lines that wait for the writer
 	op      uint64
 	dropped uint64 // the number of dropped events
@@ -115,16 +115,15 @@ func (r *Recorder) Call(asked Event) (op uint64) {
 	return e.Op
 }
 
-// short cuts off the end of a key that is longer than any valid key.
 func short(key string) string { return key[:min(len(key), maxKey)] }
 
-// Granted records that a call has got the lock, with this token.
+// Granted records that a call has got the lock with this token.
 func (r *Recorder) Granted(op uint64, token lockfsm.Token) {
 	r.Record(Event{Kind: Return, Op: op, Outcome: Granted, Token: token})
 }
 
-// Held records that a try failed because the lock is held with this token. Zero means that it
-// failed because of a waiter for several locks.
+// Held records that a try failed because the lock is held with this token. Zero means that a waiter
+// for several locks made it fail.
 func (r *Recorder) Held(op uint64, token lockfsm.Token) {
 	r.Record(Event{Kind: Return, Op: op, Outcome: Held, Token: token})
 }
@@ -135,8 +134,8 @@ func (r *Recorder) Failed(op uint64, class string) {
 	r.Record(Event{Kind: Return, Op: op, Outcome: Failed, Err: class})
 }
 
-// Unlock records that the holder begins to release the lock of a call. It must be called before the
-// release begins, and once for each call.
+// Unlock records that the holder begins to release the lock of a call. It must be called once for
+// each call, before the release begins.
 func (r *Recorder) Unlock(op uint64) { r.Record(Event{Kind: Unlock, Op: op}) }
 
 // Unlocked records the result of a release. An empty class means that the release was confirmed.
@@ -146,7 +145,7 @@ func (r *Recorder) Unlocked(op uint64, class string) {
 }
 
 // Lost records that the lock of a call was lost. until is the time on the history's clock from
-// which on the holder could have known it.
+// which on the holder could have detected the loss.
 func (r *Recorder) Lost(op uint64, until int64) { r.Record(Event{Kind: Lost, Op: op, Until: until}) }
 
 // Now returns the time on the clock of the history.

@@ -8,16 +8,16 @@ import (
 )
 
 type grant struct {
-	set   int32 // the granted set
+	set   int32
 	event int32
 	// at is the time at which the first voter recorded the grant. ended is the time at which the
 	// first voter recorded the end of the grant.
 	at, ended int64
-	end       int32 // the End event; -1 if none
+	end       int32
 	group     int32 // index in judge.groups
 
-	owner *call // the call that returned its token, or nil
-	// These fields describe the tries that returned the token of the grant. So the lock was held at
+	owner *call
+	// These fields describe the tries that returned the token of the grant. The lock was held at
 	// some time during each of these tries.
 	seenBy, heldBy     int32 // the earliest return of such a try; the latest call of such a try
 	seenAt, heldBehind int64
@@ -136,8 +136,8 @@ func (j *judge) tell(g *grant, c *call, e *Event) error {
 }
 
 // goesBack reports whether a grant resumes the hold with that token, directly or through a chain of
-// grants that each resume the grant before. A client makes such a chain when its lease is short.
-// For token zero goesBack reports whether the grant resumes no hold.
+// grants that each resume the grant before. A client makes a chain when its lease is short. For
+// token zero goesBack reports whether the grant resumes no hold.
 func (j *judge) goesBack(g *grant, token lockfsm.Token) bool {
 	for at := g; ; {
 		resumes := j.events[at.event].Resumes
@@ -152,8 +152,8 @@ func (j *judge) goesBack(g *grant, token lockfsm.Token) bool {
 	}
 }
 
-// heldBack judges a try that failed because of a waiter for several keys. The history must have a
-// request for several keys with one of the keys of the try.
+// heldBack judges a try that a waiter for several keys made fail. The history must have a request
+// for several keys with one of the keys of the try.
 func (j *judge) heldBack(c *call, e *Event) {
 	if !slices.ContainsFunc(j.sets[c.set].keys, func(key int32) bool { return j.crowded[key] }) {
 		j.unsure("call %d of %s was told that a waiter for several locks comes first for %s, "+
@@ -208,8 +208,8 @@ func (j *judge) sweep() error {
 	return nil
 }
 
-// sweeper is the state of sweep. The field point is the earliest time at which the present step can
-// have happened. The field because is the event that implies this time.
+// sweeper is the state of sweep. point is the earliest time at which the present step can have
+// happened. because is the event that implies this time.
 type sweeper struct {
 	*judge
 	keys    []held
@@ -225,7 +225,7 @@ func (w *sweeper) notBefore(at int64, because int32, belief bool) {
 	}
 }
 
-// notAfter returns a violation if the event seen has observed the step at a time before point.
+// notAfter returns a violation if the event seen has observed the step before point.
 func (w *sweeper) notAfter(at int64, seen, step int32) error {
 	if seen < 0 || w.point <= at || w.point-at <= w.uncertain {
 		return nil
@@ -264,9 +264,9 @@ func (w *sweeper) grant(i int32) error {
 	return w.notAfter(g.at, g.event, g.event)
 }
 
-// grantOne replays the grant of one key. No later request of the queue may have been granted before
-// a request for one key or an exclusive request. Later shared requests may have been granted before
-// a shared request for several keys, while that request waited for another key.
+// grantOne replays the grant of one key. A request for one key or an exclusive request must be
+// granted before all later requests of the queue. A later shared request may be granted before a
+// shared request for several keys, while that request waits for another key.
 func (w *sweeper) grantOne(i, key int32) error {
 	g, k := &w.grants[i], &w.keys[key]
 	e, asked := &w.events[g.event], &w.sets[g.set]

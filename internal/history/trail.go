@@ -9,8 +9,8 @@ import (
 
 // Trail records events for the commands that one replica applies. It keeps all requests, because
 // the results of the state machine name requests but not their keys. It must be used only on the
-// goroutine that applies the log. It tracks requests with its own code, so that a fault of the
-// state machine can be detected.
+// goroutine that applies the log. It shares no code with the state machine, so that it detects
+// faults of the state machine.
 type Trail struct {
 	// Queue, if not nil, is called with each request that joins the queues of its keys, before the
 	// request may be granted. It is called again when the request leaves the queues, whether it was
@@ -34,14 +34,14 @@ type request struct {
 
 type holding struct {
 	key         string
-	keys        []string // further keys
+	keys        []string
 	permits, of uint32
 	place       lockfsm.Revision
 	token       lockfsm.Token
 }
 
-// NewTrail returns a Trail that passes each event to emit. The function emit must set the time and
-// the node of the event.
+// NewTrail returns a Trail that passes each event to emit. emit must set the time and the node of
+// the event.
 func NewTrail(group uint64, emit func(Event)) *Trail {
 	return &Trail{emit: emit, group: Group(group), live: map[request]holding{}}
 }
@@ -81,7 +81,7 @@ func (t *Trail) Start(index uint64, m *lockfsm.Machine) {
 }
 
 // Mark records the index up to which the account is complete. It must be called when a snapshot is
-// taken, so that an account that begins with that snapshot can be merged with this account.
+// taken, so that an account that begins with the snapshot can be merged with this account.
 func (t *Trail) Mark() {
 	t.emit(Event{Kind: Mark, Group: t.group, Index: t.index, Rev: t.rev})
 }
@@ -170,14 +170,14 @@ func (t *Trail) taken(q request, r lockfsm.Result) {
 	t.say(e)
 }
 
-// detached tracks a Detach. If the hold moves to another session, there is no event. If the hold
-// does not move, it is canceled.
+// detached tracks a Detach. It records no event if the hold moves to another session, and a
+// cancellation otherwise.
 func (t *Trail) detached(r lockfsm.Result) {
 	q := request{r.Session, r.Number}
 	switch h, known := t.live[q]; {
 	case r.Detached == 0 && (r.Code == lockfsm.Done || r.Code == lockfsm.TooManySessions ||
 		r.Code == lockfsm.OverGroupBudget):
-		t.drop(q, ByCancel) // the hold ends instead of moving
+		t.drop(q, ByCancel)
 	case r.Detached != 0 && known:
 		delete(t.live, q)
 		t.live[request{r.Detached, r.Number}] = h
@@ -211,8 +211,7 @@ func (t *Trail) drop(q request, how How) {
 	}
 }
 
-// delayed returns the requests that an expired session still has. Locks with an expiry delay remain
-// held until the session expires a second time, and the result does not list them.
+// delayed returns the requests that an expired session still has, which the result does not list.
 func delayed(r lockfsm.Result, m *lockfsm.Machine) (left []lockfsm.Change) {
 	if r.TTL == 0 {
 		return nil

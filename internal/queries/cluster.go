@@ -17,7 +17,7 @@ import (
 
 // These are the limits of an answer about the voters.
 const (
-	maxListed    = 64 // maximum number of entries of a list
+	maxListed    = 64 // entries of a list
 	maxTextBytes = 1024
 	maxNameBytes = 128
 	maxAddrBytes = 200
@@ -35,9 +35,9 @@ type DiskServer interface {
 	Disks(ctx context.Context, q *query.DisksRequest) (*query.DisksAnswer, error)
 }
 
-// Cluster returns the service for questions of other instances about the group. The function passed
-// as `of` returns the cluster of this instance. It is called only after the [Guard] has reported
-// that the instance has started.
+// Cluster returns the service for questions of other instances about the group. of returns the
+// cluster of this instance. It is called only after the [Guard] has reported that the instance has
+// started.
 func Cluster(of func() *cluster.Cluster, disks DiskServer) transport.Service {
 	return transport.Service{Desc: &query.Cluster_ServiceDesc, Impl: group{DiskServer: disks, of: of}}
 }
@@ -103,8 +103,8 @@ func Probe(ctx context.Context, at *transport.Remote) error {
 	return err
 }
 
-// voterStatusOf returns the message for a VoterStatus. The message contains the kind and the reason
-// of the next step, but not the rest of the step. Long lists and texts are shortened.
+// voterStatusOf returns the message for a VoterStatus. Of the next step it contains only the kind
+// and the reason. It shortens long lists and texts.
 func voterStatusOf(c *cluster.VoterStatus) *query.VoterStatus {
 	r := &c.Report
 	m := &query.VoterStatus{
@@ -166,7 +166,7 @@ func bounded(m *query.VoterStatus) bool {
 	return ok
 }
 
-// instance decodes an instance ID. An empty slice is decoded as zero.
+// instance decodes an instance ID. An empty slice means zero.
 func instance(b []byte) (nodeid.ID, bool) { return ID(b), len(b) == 0 || len(b) == nodeid.Size }
 
 // short makes a text valid UTF-8 and shortens it to limit bytes, without splitting a character.

@@ -8,16 +8,16 @@
 //	                                                     ├──▶ Admin   the root package's own methods
 //	                                                     └──▶ Cluster package cluster
 //
-// If the asking instance is itself the leader, the question takes the same path but without the
-// network ([transport.Services.As]).
+// If the asking instance is the leader, the question takes the same path without the network
+// ([transport.Services.As]).
 //
 // # Guarantees
 //
 // No method is called before [Guard.Intercept] has accepted the question. Only Intercept checks
-// tiers and rights. A question of a program is checked twice. First the instance to which the
-// program is connected checks it, even if there is no leader. Then the leader checks it, with the
-// rights that this instance forwards ([query.Origin]). If the program has a derived secret, the
-// rights that its connection proves replace the rights that it claims.
+// tiers and rights. A question of a program is checked twice. The instance to which the program is
+// connected checks it first, even if there is no leader. Then the leader checks it, with the rights
+// that this instance forwards ([query.Origin]). For a derived secret the rights that the connection
+// proves replace the rights that the program claims.
 //
 // # Concurrency
 //
@@ -25,8 +25,8 @@
 //
 // # Failure
 //
-// An answer is either the message of the method or a [Failed]. To a question that only instances
-// may ask, the holder of a derived secret gets no answer, as if the port did not have the service.
+// An answer is either the message of the method or a [Failed]. The holder of a derived secret gets
+// no answer to a question that only instances may ask, as if the port did not have the service.
 //
 // # Limits
 //
@@ -36,6 +36,5 @@
 //
 // # Refused alternative
 //
-// Each method could check the rights itself. Then the same rule would be in eleven places, and no
-// test would detect a method that does not check.
+// Each method could check the rights itself. But no test would detect a method that does not check.
 package queries

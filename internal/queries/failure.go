@@ -14,8 +14,8 @@ import (
 	"github.com/mortise-lock/mortise/transport/wire/mortise/query/v1"
 )
 
-// Failed is the error of a question that was answered with a failure. If a right is missing, it
-// wraps a *session.NotAllowedError.
+// Failed is a failure that answers a question. If a right is missing, it wraps a
+// *session.NotAllowedError.
 type Failed struct {
 	Kind   query.Failure_Kind
 	text   string
@@ -34,7 +34,6 @@ func (f *Failed) Unwrap() error {
 // Conflict returns the failure of a Put whose revision differs from the revision of the data.
 func Conflict(err error) *Failed { return &Failed{Kind: query.Failure_CONFLICT, text: err.Error()} }
 
-// failure encodes an error for the sender of the question.
 func failure(err error) error {
 	f := &query.Failure{Text: strings.ToValidUTF8(err.Error(), "?")}
 	if failed, ok := errors.AsType[*Failed](err); ok {

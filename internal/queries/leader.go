@@ -10,7 +10,7 @@ import (
 	"github.com/mortise-lock/mortise/transport/wire/mortise/query/v1"
 )
 
-// LeaderAnswer answers a question from the replica of this instance, if that replica leads.
+// LeaderAnswer answers a question from the replica of this instance, if the replica leads.
 type LeaderAnswer func(ctx context.Context, q replica.Question) (*replica.Answer, error)
 
 // Query returns the service for questions to the leader.

@@ -30,16 +30,15 @@ var (
 
 type rightsKey struct{}
 
-// RightsOf returns the rights with which the question of the context ctx is answered. Nil means the
-// rights of a full instance.
+// RightsOf returns the rights of the question in ctx. Nil means the rights of a full instance.
 func RightsOf(ctx context.Context) *capability.Capability {
 	c, _ := ctx.Value(rightsKey{}).(*capability.Capability)
 	return c
 }
 
-// Intercept calls the method if the sender may ask the question. In the called method, the Origin
-// of the question is the authenticated sender or, if an instance forwards the question, the program
-// that has asked.
+// Intercept calls the method if the sender may ask the question. It sets the Origin of the question
+// to the authenticated sender or, if an instance forwards the question, to the program that has
+// asked.
 func (g *Guard) Intercept(ctx context.Context, q any, info *grpc.UnaryServerInfo, method grpc.UnaryHandler) (any,
 	error) {
 	from := transport.AskerOf(ctx)
@@ -72,7 +71,6 @@ func is(method string, of *grpc.ServiceDesc) bool {
 	return strings.HasPrefix(method, "/"+of.ServiceName+"/")
 }
 
-// serves reports whether peers of a tier may call a method.
 func serves(method string, tier capability.Tier) bool {
 	instance, member := tier == capability.Root, tier == capability.Member
 	switch {
@@ -86,9 +84,9 @@ func serves(method string, tier capability.Tier) bool {
 	return false
 }
 
-// settle returns the rights of a question and sets its origin. An instance may forward the question
-// of a program to the service Query. Then the origin is that program. In all other cases the
-// question has the rights that the sender's connection proves.
+// settle returns the rights of a question and sets its origin. If an instance forwards the question
+// of a program to the service Query, the origin is the program. Any other question has the rights
+// that the sender's connection proves.
 func settle(method string, from transport.Identity, q any) (*capability.Capability, error) {
 	m := q.(proto.Message).ProtoReflect()
 	field := m.Descriptor().Fields().ByName("origin")
@@ -160,7 +158,7 @@ func proved(by *query.Origin, rights *capability.Capability, says string) string
 	asker := ID(by.GetAsker())
 	switch {
 	case asker.IsZero():
-		return says // from Node.ForceUnlock of an instance, which gives its own name
+		return says // Node.ForceUnlock of an instance gives the instance's own name
 	case rights == nil:
 		return fmt.Sprintf("%s (instance %v)", says, asker)
 	}

@@ -12,9 +12,9 @@ const (
 	clusterTime = 30 * time.Second // limit for an answer of Cluster; package cluster has separate limits
 )
 
-// Time returns the time limit of one attempt to answer a question of the service Query. If no event
-// occurs, a watch is answered shortly before the limit, because the connection is closed if no
-// answer arrives in time.
+// Time returns the time limit of one attempt to answer a question of the service Query. A watch
+// without an event is answered before the limit, because a connection without an answer in time is
+// closed.
 func Time(q any) time.Duration {
 	if _, ok := q.(*query.WatchRequest); ok {
 		return replica.WatchTime + replica.QuestionTime

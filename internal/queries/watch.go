@@ -7,9 +7,9 @@ import (
 	"github.com/mortise-lock/mortise/transport/wire/mortise/query/v1"
 )
 
-// Watch asks the leader for the events of the keys that begin with a prefix. It passes every event
-// to Tell exactly once and in order. It first passes the current state. If the leader no longer has
-// the events that follow the last passed event, it passes the current state again.
+// Watch asks the leader for the events of the keys that begin with a prefix. It passes the current
+// state and then every event to Tell, exactly once and in order. If the leader no longer has the
+// next events, Watch passes the current state again.
 type Watch struct {
 	Origin *query.Origin // nil for questions of this instance
 	Prefix string
@@ -34,9 +34,8 @@ type WatchItem struct {
 // errStopped means that Tell has returned false.
 var errStopped = errors.New("queries: the watch was stopped")
 
-// Run passes the events after the position `after`. If `after` is zero, Run first passes the
-// current state. It returns nil when Tell has returned false, and otherwise the error of a
-// question.
+// Run passes the events after the given position, or first the current state if the position is
+// zero. It returns nil when Tell has returned false, and otherwise the error of a question.
 func (w *Watch) Run(after uint64) error {
 	w.after = after
 	if err := w.run(); err != errStopped {
@@ -86,10 +85,9 @@ func (w *Watch) since(after uint64) (*query.EventList, error) {
 	return w.Events(&query.WatchRequest{Origin: w.Origin, Prefix: []byte(w.Prefix), After: after})
 }
 
-// begin passes the current state. It reads the state page by page. After each page it passes the
-// events that have occurred meanwhile and change the state that was passed. It starts again if two
-// leaders have answered, because their lists have different orders. It also starts again if the
-// leader no longer has the events.
+// begin passes the current state page by page. After each page it passes the later events that
+// change the passed state. It starts again if the leader changes, because another leader lists the
+// locks in another order. It also starts again if the leader no longer has the events.
 func (w *Watch) begin() error {
 	for {
 		r := reading{held: map[holdID]bool{}, left: map[holdID]bool{}, data: map[string]uint64{}}
@@ -107,7 +105,6 @@ func (w *Watch) begin() error {
 	}
 }
 
-// read passes an item with Reset and then the current state.
 func (w *Watch) read(r *reading) (whole bool, err error) {
 	if err := w.tell(WatchItem{Reset: true}); err != nil {
 		return false, err
@@ -223,7 +220,6 @@ type holdID struct {
 	token uint64
 }
 
-// page adds a page. It returns false if the page is from another leader than the pages before it.
 func (r *reading) page(s *query.LockList) bool {
 	if r.leader == 0 {
 		r.leader, r.from = s.Leader, s.Position
@@ -232,7 +228,7 @@ func (r *reading) page(s *query.LockList) bool {
 	return s.Leader == r.leader
 }
 
-// goesOn reports whether an event must be passed, because it changes the state that was passed.
+// goesOn reports whether an event changes the passed state, so that it must be passed.
 func (r *reading) goesOn(e *query.Event) bool {
 	key := string(e.Key)
 	hold := holdID{key, e.Token}

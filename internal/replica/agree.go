@@ -13,10 +13,10 @@ import (
 	"github.com/mortise-lock/mortise/session"
 )
 
-// This file decides which settings a group should adopt. These are values that all its instances
-// have, and that are not in force yet. Instances that leave do not count. The leader compares the
-// settings whenever an instance has joined or left. While the instances differ, the group's
-// settings stay in force, and operators can see the value of each instance.
+// This file decides which settings a group should adopt: values that are not in force yet, and that
+// all instances have except those that leave. The leader compares the settings whenever an instance
+// has joined or left. While the instances differ, the group's settings stay in force, and operators
+// can read the value of each instance.
 
 // disagreement is a setting for which some instance has a value other than the group's.
 type disagreement struct {
@@ -27,7 +27,6 @@ type disagreement struct {
 	Why     string // why a value that all instances have is not adopted; otherwise empty
 }
 
-// otherSetting is a value of a setting, and the names of the instances that have it.
 type otherSetting struct {
 	Value string
 	Names []string // at most 10 names, the first in ascending order
@@ -36,11 +35,10 @@ type otherSetting struct {
 
 const maxDiffer = 10
 
-// agreement is the result of a comparison: the settings that the group should have, the encoding of
-// these settings if they are new, and the differences for operators.
+// agreement contains the settings that the group should have, and the differences for operators.
 type agreement struct {
 	adopt  Settings
-	blob   []byte // nil if nothing is to be adopted
+	blob   []byte // encoding of adopt; nil if nothing is to be adopted
 	differ []disagreement
 }
 
@@ -50,7 +48,7 @@ type setting int
 const (
 	votersSetting setting = iota
 	ttlSetting
-	graceSetting // takes effect in a later group; the grace of this group has ended
+	graceSetting // takes effect in a later group, because the grace of this group has ended
 	foundersSetting
 	sessionBytesSetting
 	groupBytesSetting
@@ -65,8 +63,8 @@ func (s Named) names() [settingCount]string {
 	return [...]string{"Voters", "SessionTTL", "Grace", founders, "MaxSessionBytes", "MaxGroupBytes"}
 }
 
-// texts returns the value of each setting as text. Two texts are equal if and only if the values
-// are equal.
+// texts returns the value of each setting as text. Two texts are equal exactly if the values are
+// equal.
 func (s Named) texts() [settingCount]string {
 	founders := fmt.Sprintf("%d replicas", s.Replicas)
 	if s.FounderCount > 0 {
@@ -99,10 +97,9 @@ func (g *Settings) take(i setting, own Settings) {
 	}
 }
 
-// proposed returns the settings that a leader may propose. These are its own settings, which are
-// validated and include the founders' names. But a leader that leaves proposes the Replicas and
-// founders of an instance that stays. Otherwise the leader's vote could never move to such an
-// instance.
+// proposed returns the settings that a leader may propose. These are normally its own validated
+// settings. A leader that leaves proposes the Replicas and founders of an instance that stays, so
+// that its vote can move to such an instance.
 func proposed(own Settings, registered *census, leaving bool) Settings {
 	s, some := registered.staying()
 	founders := registered.foundersOf(s.Founders)
@@ -114,13 +111,13 @@ func proposed(own Settings, registered *census, leaving bool) Settings {
 	return own
 }
 
-// agree compares the settings of all registered instances that stay with the group's settings. Only
-// values in own, which are those that this leader may propose, can be adopted. The argument longest
-// is the largest TTL of the live sessions. A shorter TTL is not adopted, because a later group
-// would not wait until such a session has expired.
+// agree compares the settings of all registered instances that stay with the group's settings. It
+// adopts only values in own, which are the values that this leader may propose. longest is the
+// largest TTL of the live sessions. A shorter TTL is not adopted, because a later group would not
+// wait until such a session has expired.
 //
 // New founders are adopted only while one of them is present and stays. Otherwise no instance could
-// have a vote, and a leaving instance could not transfer its vote.
+// have a vote.
 func agree(group, own Settings, registered *census, longest time.Duration) agreement {
 	a := agreement{adopt: group}
 	var why [settingCount]string
@@ -216,12 +213,11 @@ func (o *otherSetting) count() {
 	o.Names = o.Names[:min(len(o.Names), maxDiffer)]
 	o.More -= len(o.Names)
 	if len(o.Names) < maxDiffer {
-		o.More = 0 // names can be in several contents, so More was too high
+		o.More = 0 // one name can be in several contents, so More was too high
 	}
 }
 
-// foundersText returns the founders' names if there are at least one and at most maxDiffer of them,
-// and otherwise text.
+// foundersText returns 1 to maxDiffer founders' names, and otherwise text.
 func foundersText(text string, founders []string) string {
 	if len(founders) == 0 || len(founders) > maxDiffer {
 		return text
@@ -230,9 +226,9 @@ func foundersText(text string, founders []string) string {
 }
 
 // supported returns the newest version of the lock rules that all registered instances and all
-// instances with a replica support. Zero means that the version of such an instance is unknown. A
-// replica whose instance has no session may run any build, and would retire if the rules were
-// raised to a version that this build does not support.
+// instances with a replica support. Zero means that the version of such an instance is unknown: a
+// replica whose instance has no session may run an older build, and would retire if the rules were
+// raised.
 func supported(registered *census, replicas []nodeid.ID) uint32 {
 	lowest := ^uint32(0)
 	for c := range registered.contents {

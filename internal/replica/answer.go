@@ -22,7 +22,7 @@ type Answer struct {
 	Sessions []lockfsm.SessionInfo
 	From     lockfsm.SessionCursor // for Sessions and Members: the start of the next page
 	Members  []Listed
-	Total    int                  // for Members: the number of all members
+	Total    int
 	Names    map[nodeid.ID]string // for Members: names of the instances that have a replica
 
 	Data     *lockfsm.Data
@@ -65,8 +65,7 @@ func (a *Answer) About() []lockfsm.SessionID {
 }
 
 // AsMembers turns an answer with sessions into an answer with members. It runs on the asker's
-// goroutine, because decoding a hundred records takes longer than finding the sessions. For the
-// first page, first must be set.
+// goroutine, because decoding a hundred records takes long. first must be true for the first page.
 func (a *Answer) AsMembers(first bool, c *raftlog.Configuration, g *SessionIndex) {
 	whole := first && !a.More
 	votes := map[nodeid.ID]bool{}
@@ -76,7 +75,7 @@ func (a *Answer) AsMembers(first bool, c *raftlog.Configuration, g *SessionIndex
 	for _, each := range a.Sessions {
 		o := DecodeRecord(each.Record)
 		if each.Gone || o.Own {
-			continue // this session has ended, or is not a member because NewSession opened it
+			continue // the session has expired, or NewSession opened it
 		}
 		instance := nodeid.ID(each.Opener.Instance)
 		a.Members = append(a.Members, Listed{
@@ -91,8 +90,8 @@ func (a *Answer) AsMembers(first bool, c *raftlog.Configuration, g *SessionIndex
 	a.Names = g.ReplicaNames()
 }
 
-// tier returns the tier of the session's opener. If the opener has a derived secret or certificate,
-// the leader has written the tier into the record.
+// tier returns the tier of the session's opener. For a derived secret or certificate the leader has
+// written the tier into the record.
 func (r *Record) tier(opener lockfsm.Opener) string {
 	switch {
 	case opener.Capability != [32]byte{} && r.Tier == capability.Member.String():

@@ -2,15 +2,13 @@ package replica
 
 import "github.com/mortise-lock/mortise/lockfsm"
 
-// captureStep is the number of sessions and locks that are encoded at the end of each turn while a
-// snapshot is taken. Encoding them takes some tens of microseconds, less than the turn itself under
-// load.
+// captureStep is the number of sessions and locks that a snapshot encodes at the end of each turn.
+// Encoding them takes some tens of microseconds, less than the turn under load.
 const captureStep = 256
 
-// capture is a snapshot of the state machine, as a raftlog.Capture.
 type capture struct {
 	*lockfsm.Capture
-	size func() int // returns the size of the next step
+	size func() int
 }
 
 // Step implements raftlog.Capture.

@@ -8,8 +8,8 @@ import (
 	"github.com/mortise-lock/mortise/internal/nodeid"
 )
 
-// census counts the sessions by the content of their records. So a pass of the leader compares only
-// the few different contents, not the record of every instance.
+// census counts the sessions by the content of their records, so that a pass of the leader compares
+// few contents instead of all records.
 type census struct {
 	contents  map[content]*tally
 	instances map[nodeid.ID]int // number of sessions that register each instance
@@ -90,7 +90,7 @@ func (t *tally) find(name string) (int, bool) {
 	return slices.BinarySearchFunc(t.names, name, func(n named, name string) int { return cmp.Compare(n.name, name) })
 }
 
-// count adds more to the number of sessions with the given TTL. The number more may be negative.
+// count adds more, which may be negative, to the number of sessions with the given TTL.
 func (c *census) count(ttl time.Duration, more int) {
 	if c.ttls == nil {
 		c.ttls = map[time.Duration]int{}
@@ -107,8 +107,8 @@ func (c *census) longest() (longest time.Duration) {
 	return longest
 }
 
-// all reports whether at least one instance stays, and the condition `is` is true for the content
-// of every instance that stays.
+// all reports whether at least one instance stays, and is returns true for the content of every
+// instance that stays.
 func (c *census) all(is func(content) bool) bool {
 	some := false
 	for each := range c.contents {
@@ -123,8 +123,7 @@ func (c *census) all(is func(content) bool) bool {
 	return some
 }
 
-// staying returns the settings of an instance that stays, and whether there is one. If all
-// instances that stay agree, they all have these settings.
+// staying returns the settings of any instance that stays, and whether there is one.
 func (c *census) staying() (s Named, some bool) {
 	for each := range c.contents {
 		if each.stays() {
@@ -144,8 +143,8 @@ func (c *census) present(names []string) bool {
 	return false
 }
 
-// foundersOf returns the founders' names with the given fingerprint. Nil means that no record lists
-// the names.
+// foundersOf returns the founders' names with the given fingerprint, or nil if no record lists
+// them.
 func (c *census) foundersOf(fingerprint string) []string {
 	for each, t := range c.contents {
 		if each.settings.Founders == fingerprint && t.founders != nil {

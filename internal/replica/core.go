@@ -14,8 +14,8 @@ import (
 	"github.com/mortise-lock/mortise/session/keeper"
 )
 
-// The election timeout is 500 ms. This is longer than any pause of a healthy machine, and short
-// enough for a failover within two seconds.
+// The election timeout is longer than any pause of a healthy machine, and short enough for a
+// failover within two seconds.
 const (
 	RaftTick        = 25 * time.Millisecond
 	ElectionTicks   = 20
@@ -44,15 +44,13 @@ type Cluster interface {
 	Look()
 }
 
-// Host is the instance to which the replica belongs. Methods of the Core call the Host, so the Host
-// must not call the Core during such a call.
+// Host is the instance of the replica. The Host must not call the Core during a call from the Core.
 type Host interface {
 	// RoleChanged is called when the role in the View has changed.
 	RoleChanged()
 	// Configured is called when the configuration in the View has changed.
 	Configured()
-	// Answering is called with a result before the keeper gets the result. Only the leader's
-	// replica calls it.
+	// Answering is called on the leader with each result, before the keeper gets the result.
 	Answering(*lockfsm.Result)
 	// Born is called once, when the group is founded, and returns the present time.
 	Born() clock.Time
@@ -80,9 +78,9 @@ type CoreConfig struct {
 	Solo      bool       // the group has one instance, and no other may join
 }
 
-// Core connects the log of a replica with the other parts: it applies entries to the state machine
-// and passes the results on. It implements raftlog.Applier. Only the goroutine that owns the log
-// may call its methods, unless a method states otherwise.
+// Core applies the entries of a replica's log to the state machine and passes the results on. It
+// implements raftlog.Applier. Only the goroutine that owns the log may call its methods, unless a
+// method states otherwise.
 type Core struct {
 	View         *View
 	SessionIndex SessionIndex
@@ -110,12 +108,11 @@ func NewCore(config CoreConfig) *Core {
 	return &Core{View: view, Questions: NewQuestions(config.ID), config: config, machine: config.Machine}
 }
 
-// Machine returns the state machine, or nil if there is none yet. Restore replaces the state
-// machine.
+// Machine returns the state machine, or nil if there is none yet. Restore replaces it.
 func (c *Core) Machine() *lockfsm.Machine { return c.machine }
 
-// Deferrable implements raftlog.Deferrable. If all requests could only be queued behind holders,
-// they need no separate log entry.
+// Deferrable implements raftlog.Deferrable. A batch whose requests all wait needs no separate log
+// entry.
 func (c *Core) Deferrable(waiting []byte, settled bool) bool {
 	return c.machine != nil && c.machine.OnlyWait(waiting, settled)
 }
@@ -131,10 +128,9 @@ func (c *Core) Role(role raftlog.Role) {
 	c.config.Cluster.Look()
 }
 
-// TellKeeper passes the present role to the keeper. The caller must call TellKeeper again when the
-// address book has changed, because the leader's instance or address may have been unknown before.
-// Calls are serialized, so that an older role never follows a newer one. It is safe for concurrent
-// use.
+// TellKeeper passes the present role to the keeper. The caller must call it again after a change of
+// the address book, which may add the leader's instance or address. Calls are serialized, so that
+// an older role never follows a newer one. It is safe for concurrent use.
 func (c *Core) TellKeeper() {
 	c.telling.Lock()
 	defer c.telling.Unlock()
@@ -154,7 +150,7 @@ func (c *Core) Configured(config raftlog.Configuration) {
 }
 
 // Confirmed implements raftlog.Applier. A majority has confirmed that this replica led when the
-// round was requested, and the state includes everything that was committed by that time.
+// round was requested. The state includes everything that was committed by that time.
 func (c *Core) Confirmed(term, round uint64) {
 	if round&QuestionRound != 0 {
 		c.Questions.answer(round&^QuestionRound, c.machine)
@@ -193,11 +189,11 @@ func (c *Core) answer(result *lockfsm.Result) {
 	c.config.Keeper.Applied(result)
 }
 
-// Leads implements raftlog.Applier. It passes the state to the keeper and to the voter reconciler,
-// for which a new term as leader begins.
+// Leads implements raftlog.Applier. It passes the state to the keeper and to the voter reconciler
+// at the start of a term as leader.
 func (c *Core) Leads(term uint64) {
-	// The list includes expired sessions that still keep a lock for the lock's expiry delay. The
-	// keeper must end these sessions later.
+	// The list includes gone sessions, whose locks the keeper must release after their expiry
+	// delay.
 	sessions := c.machine.Sessions()
 	c.SessionIndex.Begin(sessions)
 	c.config.Keeper.Leads(keeper.Leadership{
@@ -246,14 +242,14 @@ func (c *Core) TurnEnd() {
 	}
 }
 
-// Retired implements raftlog.Applier. The keeper immediately tells attached instances to find
-// another leader.
+// Retired implements raftlog.Applier. It makes the keeper send attached instances to another leader
+// at once.
 func (c *Core) Retired(err error) {
 	c.config.Keeper.Role(keeper.Role{Term: c.View.Role().Term + 1})
 	c.config.Host.Retired(err)
 }
 
-// noticeBirth reports once that the group is founded. The grace begins at this moment.
+// noticeBirth reports once that the group is founded. The grace begins then.
 func (c *Core) noticeBirth() {
 	if !c.born && c.machine.Born() {
 		c.born, c.bornAt = true, c.config.Host.Born()
@@ -261,8 +257,8 @@ func (c *Core) noticeBirth() {
 	}
 }
 
-// charter publishes the settings and rules in force, at the start and after each change. If the
-// group's settings were too large for the state machine, the configured settings stay in force.
+// charter publishes the settings and rules in force. If the state machine has no settings, because
+// they were too large, the configured settings stay in force.
 func (c *Core) charter() {
 	charter := c.machine.Charter()
 	c.View.rules.Store(charter.Rules)
@@ -274,8 +270,8 @@ func (c *Core) charter() {
 
 // Facts returns the facts about the possible voters from the leader's log and the sessions, and the
 // leader's term. It makes the keeper propose the settings and rules on which all instances agree.
-// The function linked reports whether an instance is this instance or is connected to it by a
-// stream. Only the cluster's owner goroutine may call Facts.
+// linked reports whether an instance is this instance or is connected by a stream. Only the
+// cluster's owner goroutine may call Facts.
 func (c *Core) Facts(
 	now clock.Time, own Own, s *raftlog.Survey, linked func(nodeid.ID) bool,
 ) (f voters.Facts, term uint64, leads bool) {

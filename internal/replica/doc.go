@@ -1,7 +1,7 @@
 // Package replica connects the log, the state machine, the keeper and the cluster of a voter. It
-// decides what follows from each log entry, and keeps an index of the sessions. It collects the
-// facts about the voters, compares the settings and rules of all instances, and answers questions
-// about the locks on the leader. internal/instance and the simulation run the same code.
+// applies log entries, keeps an index of the sessions, and collects the facts about the voters. It
+// compares the settings and rules of all instances, and answers questions about locks on the
+// leader. internal/instance and the simulation run the same code.
 //
 //	                     log's owner goroutine               cluster's owner goroutine
 //	log ──▶ Core ──▶ Keeper, Cluster, Host, Trail
@@ -12,10 +12,10 @@
 //
 // # Guarantees
 //
-//   - Settings are adopted only while all instances that stay have these settings. The version of
-//     the rules is raised only while every instance and every replica supports the new version.
-//   - For both decisions, and for giving votes, only those claims of a record count that were
-//     authenticated on the connection of the session's opener ([Proof.Vouch]).
+//   - The leader adopts settings only while all instances that stay have them. It raises the version
+//     of the rules only while every instance and every replica supports the new version.
+//   - For these decisions, and for giving votes, only those claims of a record count that the
+//     connection of the session's opener has authenticated ([Proof.Vouch]).
 //   - A pass of the voter reconciler uses all sessions that were published before it. A publication
 //     of changes requests a pass. The cost of a pass grows with the instances that may vote and
 //     with the changes, not with the number of sessions.
@@ -29,9 +29,9 @@
 //
 // # Failure
 //
-// An unreadable record prevents agreement and identifies no instance. A lost proposal is repeated
-// after a second. If the replica stops leading, a question fails with [ErrNoLead], and its asker
-// tries the next leader.
+// An unreadable record prevents agreement and identifies no instance. The leader repeats a lost
+// proposal after a second. If the replica stops leading, a question fails with [ErrNoLead], and its
+// asker tries the next leader.
 //
 // # Limits
 //

@@ -17,9 +17,9 @@ const (
 	maxWatchers   = 1024    // watches at a leader at a time
 	maxEvents     = 512     // events in one answer
 	pageBudget    = 1000    // locks or sessions visited for a page; takes a fraction of a millisecond
-	maxPeekQueue  = 1000    // maximum number of a queue's requests in an answer to Peek
-	maxListQueue  = 3       // maximum number of each queue's requests in an answer to List
-	QuestionRound = 1 << 63 // bit that marks a round's number as that of a question
+	maxPeekQueue  = 1000    // of a queue's requests in an answer to Peek
+	maxListQueue  = 3       // of each queue's requests in an answer to List
+	QuestionRound = 1 << 63 // marks a round's number as that of a question
 )
 
 // Op is the kind of a question.
@@ -34,7 +34,7 @@ const (
 	OpPut      Op = "put"
 	OpGet      Op = "get"
 	OpWalk     Op = "walk"    // like OpList, with longer queues, for a watch
-	OpHolders  Op = "holders" // the holders of a key that follow the position After
+	OpHolders  Op = "holders" // the holders of a key after the position After
 	OpWatch    Op = "watch"   // waits for an event, at most WatchTime
 	OpEnds     Op = "ends"
 	OpSessions Op = "sessions"
@@ -56,7 +56,7 @@ type Question struct {
 	By, Reason string // cause of an Evict
 	Next       lockfsm.Cursor
 
-	// for a Watch: the last position it has seen; for a Put: the expected revision; for Holders:
+	// for a Watch: the position of its last event; for a Put: the expected revision; for Holders:
 	// the position after which the list begins
 	After uint64
 	Nonce lockfsm.Nonce // of a Put

@@ -9,16 +9,16 @@ import (
 	"github.com/mortise-lock/mortise/lockfsm"
 )
 
-// Questions holds the pending questions of a leader. Each question is answered on the goroutine
-// that owns the state, after a round in which a majority has confirmed that this replica is the
-// leader. So an answer is never older than its question. Any goroutine may call Ask, Drop and
-// Watching; the Core calls all other methods.
+// Questions holds the pending questions of a leader. The goroutine that owns the state answers a
+// question after a majority has confirmed in a round that this replica is the leader. So an answer
+// is never older than its question. Any goroutine may call Ask, Drop, Idle and Watching. Only the
+// Core calls the other methods.
 type Questions struct {
 	leader uint64 // raft ID of this replica
 
 	mu sync.Mutex // never held across a wait
-	// number of the last question. The numbers start at a value made from the raft ID, so that the
-	// numbers of two leaders differ, and stay below QuestionRound
+	// number of the last question, below QuestionRound; starts at a value made from the raft ID, so
+	// that the numbers of two leaders differ
 	last    uint64
 	waiting map[uint64]*Asked // by the number of the round or of the command
 
@@ -48,13 +48,13 @@ func (a *Asked) Done() <-chan struct{} { return a.done }
 // Answer returns the answer. It may be called only after Done is closed.
 func (a *Asked) Answer() (*Answer, error) { return &a.answer, a.err }
 
-// Ask accepts a question, or fails with ErrBusy if there are too many questions. After Ask the
-// caller must start the round or the command of the question, and finally call Drop.
+// Ask accepts a question, or fails with ErrBusy if there are too many. After Ask the caller must
+// start the round or the command of the question, and finally call Drop.
 func (s *Questions) Ask(q Question) (*Asked, error) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	limit := maxQuestions
-	if q.Op == OpWatch { // watches have another limit, because after an event all watchers ask again
+	if q.Op == OpWatch { // watches have a separate limit, because after an event all watchers ask again
 		limit = maxWatchers - s.Watching()
 	}
 	if len(s.waiting) >= limit {
@@ -69,20 +69,19 @@ func (s *Questions) Ask(q Question) (*Asked, error) {
 	return one, nil
 }
 
-// Drop removes a question. The asker must call it when it no longer waits for the answer.
+// Drop removes a question. The asker must call it when it stops waiting.
 func (s *Questions) Drop(a *Asked) {
 	a.left.Store(true)
 	s.take(a.Number)
 }
 
-// Idle returns the answer to a Watch that has waited in vain: the position up to which there is no
-// event. The asker calls Idle to stop waiting. Idle fails with ErrBusy if the round of the Watch is
-// not confirmed yet.
+// Idle ends the wait of an asker of a Watch. It returns the position up to which there is no event.
+// It fails with ErrBusy if the round of the Watch is not confirmed yet.
 func (s *Questions) Idle(a *Asked) (*Answer, error) {
 	a.left.Store(true)
 	position := a.watched.Load()
 	if position == 0 {
-		return nil, ErrBusy // the round is not confirmed yet
+		return nil, ErrBusy
 	}
 	return &Answer{Position: position, Leader: s.leader}, nil
 }
@@ -100,8 +99,7 @@ func (s *Questions) take(number uint64) *Asked {
 	return one
 }
 
-// end fails all questions and watches with ErrNoLead, because this replica must not answer them
-// after its term as leader.
+// end fails all questions and watches with ErrNoLead when the replica's term as leader has ended.
 func (s *Questions) end() {
 	s.mu.Lock()
 	all := s.waiting
@@ -169,8 +167,8 @@ func (s *Questions) answer(number uint64, m *lockfsm.Machine) {
 	close(one.done)
 }
 
-// changed answers an Evict or a Put with its result. If the command was proposed in an earlier
-// term, no asker waits for the result.
+// changed answers an Evict or a Put with its result. A command of an earlier term has no asker any
+// more.
 func (s *Questions) changed(result *lockfsm.Result) {
 	one := s.take(uint64(result.Number))
 	if one == nil {
@@ -188,8 +186,7 @@ func (s *Questions) changed(result *lockfsm.Result) {
 	close(one.done)
 }
 
-// If there is an event for the watch, or if events were missed, tell answers the watch and returns
-// true.
+// tell answers the watch and returns true if there is an event for it, or if events were missed.
 func (s *Questions) tell(one *Asked, m *lockfsm.Machine) bool {
 	q, a := &one.question, &one.answer
 	events, upTo, known := m.Since(q.After, q.Key, maxEvents)

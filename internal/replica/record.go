@@ -14,7 +14,7 @@ import (
 
 // Limits of a configuration.
 const (
-	// the highest value of Replicas: every instance is a founder and asks all others
+	// every instance is a founder and asks all others
 	MaxReplicas     = 16
 	MaxFounders     = 64
 	MaxFounderBytes = 128 // bytes of one name
@@ -28,17 +28,16 @@ type Record struct {
 	Name     string `json:"name"`
 	Addr     string `json:"addr"`
 	Zone     string `json:"zone,omitempty"`
-	Version  string `json:"version,omitempty"` // version of the instance's build, for display
+	Version  string `json:"version,omitempty"` // version of the build, for display
 	Rules    uint32 `json:"rules"`             // highest rules version that the build supports
 	Settings Named  `json:"settings"`
-	// set for a client that only takes locks: it is no instance, cannot have a replica and has no
-	// settings
+	// a client that only takes locks: it is no instance, cannot have a replica and has no settings
 	Guest bool `json:"guest,omitempty"`
 	// name in the opener's capability, written by the leader; empty for a full instance
 	For  string `json:"for,omitempty"`
 	Tier string `json:"tier,omitempty"` // tier of the opener's derived certificate, written by the leader
 	Own  bool   `json:"own,omitempty"`  // a further session of an instance, opened by NewSession
-	// the names whose fingerprint is Settings.Founders. Only a founder lists them, and only if they
+	// the names whose fingerprint is Settings.Founders; only a founder lists them, and only if they
 	// fit
 	Founders []string `json:"founders,omitempty"`
 	// when the instance became a member of its group, in Unix milliseconds of its own clock
@@ -63,7 +62,7 @@ type Named struct {
 // Encode encodes the record. It omits the names of the founders if they are too long.
 func (r Record) Encode() []byte {
 	b, err := json.Marshal(r)
-	// the other half is reserved for additions by Stamp or a later build
+	// the rest is reserved for additions by Stamp or a later build
 	if err == nil && len(b) > lockfsm.MaxRecordBytes/2 {
 		r.Founders = nil
 		b, err = json.Marshal(r)
@@ -84,7 +83,7 @@ func DecodeRecord(b []byte) Record {
 	return r
 }
 
-// ID returns the instance's ID. Zero means none.
+// ID returns the instance's ID, or zero if there is none.
 func (r *Record) ID() nodeid.ID {
 	id, err := nodeid.Parse(r.Instance)
 	if err != nil {
@@ -93,8 +92,8 @@ func (r *Record) ID() nodeid.ID {
 	return id
 }
 
-// founders returns the names of the founders that the record lists, in ascending order. It returns
-// nil if the names do not match the fingerprint, or would not be valid in a configuration.
+// founders returns the founders' names that the record lists, in ascending order. It returns nil if
+// the names do not match the fingerprint, or are not valid in a configuration.
 func (r *Record) founders() []string {
 	valid := func(name string) bool { return name != "" && len(name) <= MaxFounderBytes && plain.Is(name) }
 	listed := Settings{Founders: Unique(r.Founders)}
@@ -146,7 +145,7 @@ func Stamp(rights *capability.Capability, record []byte) []byte {
 	return stamped
 }
 
-// HolderName returns the name that a holder's record has, escaped for display.
+// HolderName returns the name in a holder's record, escaped for display.
 func HolderName(record []byte, session lockfsm.SessionID) string {
 	r := DecodeRecord(record)
 	if r.For != "" {

@@ -13,24 +13,21 @@ import (
 
 // SessionIndex is the leader's index of sessions for the voter reconciler. The log's owner
 // goroutine writes it, and the cluster's owner goroutine reads it. The writer publishes only
-// changes, because publishing a hundred thousand sessions would delay every caller that waits for a
-// lock. A publication requests a pass only if the reader has read the previous publication. So a
-// thousand instances that open their sessions simultaneously cause only a few passes. Changes are
-// published at the end of each turn, because the log of an idle group may have no further turn for
-// seconds.
+// changes, because publishing a hundred thousand sessions would delay the callers of locks. A
+// publication requests a pass only if the reader has read the previous publication, so many
+// simultaneous changes cause few passes. The writer publishes at the end of each turn, because the
+// log of an idle group may have no further turn for seconds.
 //
-// A pass reads only data that affects the voters: the instances that may vote, which are found by
-// their names, and counts of all other sessions. So the cost of a pass does not grow with the
-// sessions of instances that cannot vote.
+// A pass reads only the instances that may vote, which it finds by their names, and counts of all
+// other sessions.
 type SessionIndex struct {
 	// sessions with unpublished changes; owned by the log's owner goroutine
 	changed []lockfsm.SessionID
-	// the next publication must request a pass, because the last publication was read or is being
-	// read
+	// the next publication must request a pass, because the last one was read or is being read
 	wanted atomic.Bool
 
 	mu    sync.Mutex            // guards the fields below; held only for assignments
-	anew  bool                  // a term as leader has begun; its first sessions are in the field begun
+	anew  bool                  // a term as leader has begun, with the sessions in begun
 	begun []lockfsm.SessionInfo // shared with the keeper, and never changed
 	news  []indexed
 
@@ -43,7 +40,7 @@ type SessionIndex struct {
 }
 
 // Begin publishes all sessions at the beginning of a term as leader. It does not copy the sessions,
-// because copying a million of them would delay the log for a large part of an election timeout.
+// because copying a million of them would take a large part of an election timeout.
 func (g *SessionIndex) Begin(sessions []lockfsm.SessionInfo) {
 	g.changed = g.changed[:0]
 	g.mu.Lock()
@@ -59,7 +56,7 @@ func (g *SessionIndex) Note(result *lockfsm.Result) {
 	}
 }
 
-// Publish publishes the changed sessions, if any, and reports whether a pass must be requested.
+// Publish publishes the changed sessions, and reports whether the caller must request a pass.
 func (g *SessionIndex) Publish(find func(lockfsm.SessionID) (lockfsm.SessionInfo, bool)) bool {
 	if len(g.changed) == 0 {
 		return false
@@ -78,8 +75,8 @@ func (g *SessionIndex) Publish(find func(lockfsm.SessionID) (lockfsm.SessionInfo
 	return g.wanted.Swap(false)
 }
 
-// Read adds the sessions to the facts of a pass. The facts must already have the founders and the
-// replicas. Only the cluster's owner goroutine may call Read and use the facts.
+// Read adds the sessions to the facts of a pass. The facts must already contain the founders and
+// the replicas. Only the cluster's owner goroutine may call Read and use the facts.
 func (g *SessionIndex) Read(f *voters.Facts, linked func(instance nodeid.ID) bool) {
 	g.catchUp()
 	g.matter(f)
@@ -91,9 +88,9 @@ func (g *SessionIndex) Read(f *voters.Facts, linked func(instance nodeid.ID) boo
 	}
 }
 
-// matter determines the names that affect the voters. These are the names of the founders, and the
-// last known names of the instances that have a replica. By such a name a pass also finds a later
-// incarnation of the instance.
+// matter determines the names that affect the voters: the names of the founders, and the last known
+// names of the instances with a replica. By its name a pass also finds a later incarnation of an
+// instance.
 func (g *SessionIndex) matter(f *voters.Facts) {
 	before, now := map[nodeid.ID]string{}, map[nodeid.ID]string{}
 	if last := g.named.Load(); last != nil {
@@ -154,7 +151,7 @@ func (g *SessionIndex) catchUp() {
 func (g *SessionIndex) Members() int { return int(g.members.Load()) }
 
 // ReplicaNames returns the names of the instances that had a replica at the last pass. It is safe
-// for concurrent use. The caller must not change the map.
+// for concurrent use. The map must not be changed.
 func (g *SessionIndex) ReplicaNames() map[nodeid.ID]string {
 	if names := g.named.Load(); names != nil {
 		return *names

@@ -15,16 +15,16 @@ import (
 )
 
 // Settings are the settings of a whole group. The state machine stores their JSON without decoding
-// it. A build that adds a field must not write this field before a new rules version is in force,
-// because an older leader would remove the field.
+// it. A build that adds a field must not write the field before a new rules version is in force,
+// because an older leader would remove it.
 type Settings struct {
 	Replicas   int           `json:"replicas,omitempty"`
 	Founders   []string      `json:"founders,omitempty"` // ascending, without duplicates
 	Voters     int           `json:"voters"`
 	SessionTTL time.Duration `json:"session_ttl_ns"`
 	Grace      time.Duration `json:"grace_ns"` // 0 means none
-	// Budgets. A new group has the default budgets, and adopts the configured budgets when they are
-	// equal on all instances.
+	// Budgets in bytes. A new group has the default budgets, and adopts the configured budgets when
+	// all instances have the same.
 	SessionBytes int64 `json:"session_bytes"`
 	GroupBytes   int64 `json:"group_bytes"`
 }
@@ -65,10 +65,10 @@ func (g Settings) Named() Named {
 }
 
 // Encode returns the JSON for the state machine. Nil means that the JSON exceeds
-// lockfsm.MaxSettingsBytes, for example because many founders have very long names.
+// lockfsm.MaxSettingsBytes, for example because of many very long founders' names.
 func (g Settings) Encode() []byte {
 	b, err := json.Marshal(g)
-	// err is always nil, because strings and numbers can always be encoded
+	// err is always nil, because strings and numbers can be encoded
 	if err != nil || len(b) > lockfsm.MaxSettingsBytes {
 		return nil
 	}

@@ -11,29 +11,25 @@ import (
 	"github.com/mortise-lock/mortise/raftlog"
 )
 
-// SettingsAgreement is the leader's part of settings agreement. The leader proposes settings once
-// all instances that stay have these settings. It raises the version of the lock rules once all
-// instances and replicas support the new version. The cluster's owner goroutine computes the
-// proposals together with the facts about the voters. The zero value is ready to use.
+// SettingsAgreement is the leader's part of settings agreement. It computes the proposals of a
+// leader on the cluster's owner goroutine. The zero value is ready to use.
 type SettingsAgreement struct { // the last proposal and its time
 	term  uint64
-	blob  []byte // proposed settings
-	rules uint32 // proposed version of the lock rules
+	blob  []byte
+	rules uint32 // version of the lock rules
 	at    clock.Time
 }
 
 // agreeEvery is the time after which a proposal is repeated, in case it was lost.
 const agreeEvery = time.Second
 
-// Own is the state of the leading instance itself.
 type Own struct {
-	Settings Settings // settings of its configuration
-	Durable  bool     // the instance has a directory
-	Leaving  bool     // the instance is leaving
+	Settings Settings
+	Durable  bool // the instance has a directory
+	Leaving  bool
 }
 
-// Stand contains the settings and rules that are in force in a leader's group, and the settings
-// that the leader itself would propose.
+// Stand contains the settings and rules in force, and the settings that the leader would propose.
 type Stand struct {
 	Own
 	Term  uint64
@@ -41,18 +37,18 @@ type Stand struct {
 	Rules uint32    // version of the lock rules in force
 }
 
-// Proposals are the changes that a leader should propose to its group, and the settings in which
-// the instances differ.
+// Proposals are the changes that a leader should propose, and the settings in which the instances
+// differ.
 type Proposals struct {
 	Adopt  *Settings // nil for no change
 	Blob   []byte    // Adopt, encoded for the state machine
 	Raise  uint32    // version of the lock rules; 0 for no change
-	Differ []string  // a sentence for operators about each setting in which instances differ
+	Differ []string  // a sentence for operators about each differing setting
 }
 
 // Facts returns the facts about the possible voters from the leader's log and the sessions, and the
-// changes that the leader should propose. The function find looks a replica up in the address book,
-// which may have a newer address. The function linked is that of [Core.Facts].
+// changes that the leader should propose. find looks up a replica in the address book, which may
+// have a newer address. linked is that of [Core.Facts].
 func (a *SettingsAgreement) Facts(
 	now clock.Time, p Stand, s *raftlog.Survey, g *SessionIndex, find func(raft uint64) (founding.Voter, bool),
 	linked func(nodeid.ID) bool,
@@ -65,15 +61,15 @@ func (a *SettingsAgreement) Facts(
 		linked)
 	g.Read(&f, linked)
 	if p.Group == nil {
-		return f, Proposals{} // the settings in force are unknown, so nothing is compared
+		return f, Proposals{} // without the settings in force nothing can be compared
 	}
 	wishes := a.look(now, p, g, f.Replicas)
 	f.Remarks = append(f.Remarks, wishes.Differ...)
 	return f, wishes
 }
 
-// look compares the settings of the registered instances with the settings in force. The argument
-// replicas lists the replicas that have a vote or may get one.
+// look compares the settings of the registered instances with the settings in force. replicas are
+// the replicas that have a vote or may get one.
 func (a *SettingsAgreement) look(now clock.Time, p Stand, g *SessionIndex, replicas []voters.Replica) Proposals {
 	found := agree(*p.Group, proposed(p.Settings, &g.census, p.Leaving), &g.census, g.census.longest())
 	var w Proposals

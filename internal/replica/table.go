@@ -13,8 +13,8 @@ import (
 // table is the part of a SessionIndex that its reader uses.
 type table struct {
 	known     map[lockfsm.SessionID]*indexed
-	instances map[nodeid.ID][]*indexed // the registered instances by ID
-	names     map[string][]*indexed    // the registered instances by name
+	instances map[nodeid.ID][]*indexed
+	names     map[string][]*indexed
 	census    census
 	electable []*indexed      // all instances, in ascending order of session; nil after a change
 	relevant  map[string]bool // names that affect the voters, from the last pass
@@ -56,7 +56,7 @@ func (k *indexed) registered(linked func(instance nodeid.ID) bool) voters.Regist
 	}
 }
 
-// others represents the instances that do not affect the voters. It implements voters.Others.
+// others contains the instances that do not affect the voters. It implements voters.Others.
 type others struct {
 	table  *table
 	linked func(instance nodeid.ID) bool
@@ -80,7 +80,7 @@ func (o others) Has(instance nodeid.ID) bool { return len(o.table.instances[inst
 
 func (t *table) enter(s lockfsm.SessionInfo) {
 	k := &indexed{session: s, record: DecodeRecord(s.Record)}
-	k.session.Record, k.record.leaving = nil, s.Leaving // the record is decoded above
+	k.session.Record, k.record.leaving = nil, s.Leaving
 	t.known[s.ID] = k
 	t.census.count(s.TTL, 1)
 	if k.isMember() {

@@ -15,7 +15,7 @@ import (
 // writes it on the log's owner goroutine, and any goroutine may read it. An instance without a
 // replica has a nil View.
 type View struct {
-	Group, ID uint64 // group and raft ID of the replica
+	Group, ID uint64
 
 	role     atomic.Pointer[raftlog.Role]
 	config   atomic.Pointer[raftlog.Configuration]
@@ -29,7 +29,7 @@ type View struct {
 	used     lockfsm.Usage
 }
 
-// Book is the address book of an instance. The book may be newer than the configuration in the log.
+// Book is the address book of an instance. It may be newer than the configuration in the log.
 type Book interface {
 	Voter(raft uint64) (founding.Voter, bool)
 }
@@ -37,11 +37,11 @@ type Book interface {
 // Role returns the replica's present role and term.
 func (v *View) Role() raftlog.Role { return *v.role.Load() }
 
-// Configuration returns the configuration that this replica has applied. It is never nil, and the
-// caller must not change it.
+// Configuration returns the configuration that this replica has applied. It is never nil and must
+// not be changed.
 func (v *View) Configuration() *raftlog.Configuration { return v.config.Load() }
 
-// Settings returns the settings in force in the group. Nil means unknown.
+// Settings returns the settings in force in the group, or nil if they are unknown.
 func (v *View) Settings() *Settings { return v.settings.Load() }
 
 // Rules returns the version of the lock rules in force in the group.
@@ -57,15 +57,14 @@ func (v *View) Counts() lockfsm.Counts {
 	return v.counts
 }
 
-// Usage returns how much of the budgets the state used at the end of the last turn.
+// Usage returns the used part of the budgets at the end of the last turn.
 func (v *View) Usage() lockfsm.Usage {
 	v.counting.Lock()
 	defer v.counting.Unlock()
 	return v.used
 }
 
-// Remarks returns sentences about differing settings. They are from the last pass that this replica
-// made as leader.
+// Remarks returns sentences about differing settings, from the last pass of this replica as leader.
 func (v *View) Remarks() []string {
 	if v == nil || v.remarks.Load() == nil {
 		return nil
@@ -113,10 +112,9 @@ func (v *View) OthersConnected(self nodeid.ID, linked func(nodeid.ID) bool) bool
 	return slices.ContainsFunc(v.Others(self), func(m founding.Voter) bool { return linked(m.Instance) })
 }
 
-// Speaks reports whether the raft ID that an instance uses belongs to the instance, according to
-// the address book. If the book does not have the raft ID, the applied configuration decides, which
-// may be newer. Raft trusts every message of a replica, but a raft ID is only claimed. So without
-// this check any member could stop the leader with one message.
+// Speaks reports whether the address book assigns a raft ID to the instance that uses it. If the
+// book does not contain the raft ID, the applied configuration decides. Raft trusts every message
+// of a replica, so without this check any member could stop the leader with a false raft ID.
 func (v *View) Speaks(book Book, raft uint64, instance nodeid.ID) bool {
 	if m, ok := book.Voter(raft); ok {
 		return m.Instance == instance
@@ -124,8 +122,8 @@ func (v *View) Speaks(book Book, raft uint64, instance nodeid.ID) bool {
 	return v != nil && Names(v.Configuration(), raft, instance)
 }
 
-// Place returns the instance of a raft ID from the address book. For a replica that was just added,
-// which the book may not have, it returns the instance from the configuration.
+// Place returns the instance of a raft ID from the address book. For a new replica that is not in
+// the book, it returns the instance from the configuration.
 func (v *View) Place(book Book, raft uint64) founding.Voter {
 	m, ok := book.Voter(raft)
 	if ok || v == nil {
@@ -134,8 +132,8 @@ func (v *View) Place(book Book, raft uint64) founding.Voter {
 	return Find(v.Configuration(), raft)
 }
 
-// Leader returns the replica that this replica believes to be the leader. The zero Voter means that
-// no leader is known.
+// Leader returns the replica that this replica believes to be the leader, or the zero Voter if it
+// has no leader.
 func (v *View) Leader(book Book) founding.Voter {
 	if v == nil {
 		return founding.Voter{}
@@ -143,8 +141,8 @@ func (v *View) Leader(book Book) founding.Voter {
 	return v.Place(book, v.Role().Leader)
 }
 
-// LeaderOr returns the endpoint of the Leader, or attached if no leader is known. attached is the
-// leader to which this instance's session is attached.
+// LeaderOr returns the endpoint of the Leader, or attached if there is none. attached is the leader
+// to which this instance's session is attached.
 func (v *View) LeaderOr(book Book, attached nodeid.Endpoint) nodeid.Endpoint {
 	if m := v.Leader(book); !m.Instance.IsZero() {
 		return target(m)
@@ -152,9 +150,9 @@ func (v *View) LeaderOr(book Book, attached nodeid.Endpoint) nodeid.Endpoint {
 	return attached
 }
 
-// KnowsLeader reports whether the instance knows a leader, through its replica or its attached
-// session. A replica that has just been prepared or was removed gets no messages from the leader,
-// even if the group has a leader.
+// KnowsLeader reports whether the instance has a leader, through its replica or its attached
+// session. A replica that is not yet, or no longer, in the configuration gets no messages from the
+// group's leader.
 func (v *View) KnowsLeader(attached bool) bool { return attached || v != nil && v.Role().Leader != 0 }
 
 // Targets returns the endpoints of the given replicas.

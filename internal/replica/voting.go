@@ -10,12 +10,10 @@ import (
 	"github.com/mortise-lock/mortise/raftlog"
 )
 
-// This file converts between the types of the log and those of package voters: the state of the
-// replicas is converted to facts, and a decision is converted to a change of the log's
-// configuration.
+// This file converts between the types of the log and those of package voters.
 
-// Placed decodes the instances and addresses of a configuration's replicas. If the instance or
-// address of a replica cannot be decoded, its Voter has only the raft ID.
+// Placed decodes the instances and addresses of a configuration's replicas. If they cannot be
+// decoded, the Voter has only the raft ID.
 func Placed(c *raftlog.Configuration) []founding.Voter {
 	list := make([]founding.Voter, 0, len(c.Members))
 	for _, m := range c.Members {
@@ -68,8 +66,8 @@ func Find(c *raftlog.Configuration, raft uint64) founding.Voter {
 	return founding.Voter{}
 }
 
-// facts returns the facts about the replicas from a leader's log. The functions find and linked are
-// those of [SettingsAgreement.Facts].
+// facts returns the facts about the replicas from a leader's log. find and linked are those of
+// [SettingsAgreement.Facts].
 func facts(s *raftlog.Survey, settings voters.Settings, find func(raft uint64) (founding.Voter, bool),
 	linked func(nodeid.ID) bool) voters.Facts {
 	f := voters.Facts{
@@ -95,8 +93,8 @@ func facts(s *raftlog.Survey, settings voters.Settings, find func(raft uint64) (
 	return f
 }
 
-// Change returns the configuration change for a step, or false if the step needs no change. The
-// argument about is the replica to add.
+// Change returns the configuration change for a step, or false if the step needs no change. about
+// is the replica to add.
 func Change(step voters.Step, about founding.Voter) (raftlog.Change, bool) {
 	switch step.Kind {
 	case voters.AddLearner:

@@ -17,10 +17,10 @@ type Call struct {
 	began  clock.Time
 	event  Event // the fields that all events of the lock share; set before granted
 	parent []byte
-	hold   *client.Hold // nil until the group is asked
-	op     uint64       // number in the history; 0 if the group was not asked
+	hold   *client.Hold // nil until Asks
+	op     uint64       // number in the history; 0 before Asks
 	tried  bool         // the answer was that the lock is held
-	since  clock.Time   // time of the grant
+	since  clock.Time
 
 	unlocking sync.Once // the first release is recorded before any release is made
 
@@ -42,7 +42,7 @@ func (t *Tracer) Start(ctx context.Context, asked Asked) *Call {
 	return c
 }
 
-// Mark returns the trace parent for the request, or nil if the request has none.
+// Mark returns the trace parent of the request, or nil.
 func (c *Call) Mark() []byte {
 	if c == nil {
 		return nil
@@ -50,8 +50,8 @@ func (c *Call) Mark() []byte {
 	return c.parent
 }
 
-// Asks must be called before the group gets the request r. The argument hold is the hold that the
-// group may grant.
+// Asks must be called before the group gets the request r. hold is the hold that the group may
+// grant.
 func (c *Call) Asks(r client.Request, hold *client.Hold) {
 	if c == nil {
 		return
@@ -95,7 +95,7 @@ func (c *Call) Refused(ctx context.Context, err error) {
 }
 
 // Entered ends a call that has got another handle of a held lock. Later events of the lock belong
-// to `first`, the call that was granted the lock.
+// to first, the call that was granted the lock.
 func (c *Call) Entered(ctx context.Context, first *Call, token lockfsm.Token) {
 	if c == nil {
 		return
@@ -150,7 +150,6 @@ func (c *Call) met(e *Event) {
 	}
 }
 
-// isGranted allows calls of Hooks.Lost, and reports a loss that occurred before.
 func (c *Call) isGranted() {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -160,8 +159,7 @@ func (c *Call) isGranted() {
 	}
 }
 
-// isLost records or reports the loss of the hold. It has no effect if the call was not granted the
-// lock.
+// isLost reports the loss of the hold, or records it until the call is granted the lock.
 func (c *Call) isLost(why client.Loss, err error) {
 	c.mu.Lock()
 	defer c.mu.Unlock()

@@ -1,15 +1,13 @@
 // Package trace reports the events of a node's locks to observers: functions of the user, called
-// hooks, and a recorder that writes a history for a judge. Each requested lock has one [Call],
-// which informs hooks and recorder. So the code of a lock reports each step only once: the request,
-// the answer and the release.
+// hooks, and a recorder that writes a history for a judge. Each requested lock has one [Call]. The
+// code of a lock reports each step to the Call, which informs hooks and recorder.
 //
 // A nil [Tracer] means that the node has no observers. It returns nil Calls. The methods of a nil
-// Tracer and of a nil Call do nothing and allocate nothing, so the code of a lock does not depend
-// on observers.
+// Tracer and of a nil Call do nothing and allocate nothing.
 //
-// Everything is safe for concurrent use. A hook that belongs to a call runs on the caller's
-// goroutine. All other hooks run one at a time, in order, on a goroutine that exists only while
-// calls of hooks are queued. If [MostWaiting] calls are queued because a hook is slow, further
-// calls are dropped and counted. If a hook panics, the panic is logged, and the hook is still
-// called for later events. Close waits up to [CloseLimit] for a hook that hangs.
+// Everything is safe for concurrent use. A hook of a call runs on the caller's goroutine. All other
+// hooks run one at a time, in order, on a goroutine that exists only while calls of hooks are
+// queued. If [MostWaiting] calls are queued because a hook is slow, further calls are dropped and
+// counted. If a hook panics, the panic is logged, and the hook is still called for later events.
+// Close waits up to [CloseLimit] for a hook that hangs.
 package trace

@@ -6,18 +6,18 @@ import (
 	"strings"
 )
 
-// This file finds locks that the program has forgotten. The session references a lock while the
-// lock is held, so the garbage collector never collects a forgotten lock. Therefore the caller gets
-// a separate handle of the lock, and only the caller references this handle.
+// This file finds locks that the program has forgotten. The session references a held lock, so the
+// garbage collector never collects the lock. The caller therefore gets a separate handle, and only
+// the caller references the handle.
 
-// frames is the number of stack frames in which the first caller outside package mortise is
-// searched.
+// frames is the number of stack frames that are searched for the first caller outside package
+// mortise.
 const frames = 12
 
 // Watch watches one handle. A nil Watch does nothing.
 type Watch struct{ cleanup runtime.Cleanup }
 
-// leak describes a handle without containing a reference to it.
+// leak describes a handle without a reference to it.
 type leak struct {
 	call *Call
 	pcs  [frames]uintptr
@@ -27,15 +27,15 @@ type leak struct {
 // FindsLeaks reports whether handles must be watched.
 func (t *Tracer) FindsLeaks() bool { return t != nil && t.config.Hooks.Leaked != nil }
 
-// WatchHandle calls Hooks.Leaked if the garbage collector finds that handle is unreachable although
-// Stop was not called and the lock of c is still held. The call c must not reference handle.
+// WatchHandle calls Hooks.Leaked when the garbage collector finds handle unreachable, unless Stop
+// was called or the lock of c is no longer held. c must not reference handle.
 func WatchHandle[Handle any](handle *Handle, c *Call) *Watch {
 	about := &leak{call: c}
 	about.n = runtime.Callers(2, about.pcs[:])
 	return &Watch{runtime.AddCleanup(handle, (*leak).found, about)}
 }
 
-// Stop ends the watch. It is called when the handle is being released.
+// Stop ends the watch when the handle is released.
 func (w *Watch) Stop() {
 	if w != nil {
 		w.cleanup.Stop()
@@ -45,7 +45,7 @@ func (w *Watch) Stop() {
 func (l *leak) found() {
 	c := l.call
 	if c.hold.Err() != nil {
-		return // the lock was lost, so it need not be released
+		return
 	}
 	e := c.about(c.tracer.config.Clock.Now())
 	e.End, e.Where = Leaked, l.where()

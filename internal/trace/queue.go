@@ -10,7 +10,7 @@ import (
 	"github.com/mortise-lock/mortise/internal/clock"
 )
 
-// These are limits that users of hooks may rely on.
+// Users of hooks may rely on these limits.
 const (
 	MostWaiting = 1024            // queued calls of hooks
 	CloseLimit  = 5 * time.Second // how long Close waits for a hook
@@ -32,14 +32,13 @@ type hookQueue struct {
 	working bool
 	closed  bool
 	idle    chan struct{} // closed when the goroutine ends; nil if no call of close is waiting
-	dropped uint64        // number of dropped calls
-	unsaid  uint64        // number of dropped calls that have not been logged
-	drops   clock.Time    // time of the last log line about dropped calls; zero if none
-	panics  clock.Time    // time of the last log line about a panic; zero if none
+	dropped uint64
+	unsaid  uint64     // dropped calls that have not been logged
+	drops   clock.Time // time of the last log line about dropped calls; zero if none
+	panics  clock.Time // time of the last log line about a panic; zero if none
 }
 
-// later queues f for the queue's goroutine, after all calls that were queued before. It never
-// blocks. If the queue is full, it drops f.
+// later queues f behind all queued calls. It never blocks. If the queue is full, it drops f.
 func (q *hookQueue) later(f func()) {
 	q.mu.Lock()
 	defer q.mu.Unlock()
@@ -126,7 +125,7 @@ func (q *hookQueue) lost() uint64 {
 	return q.dropped
 }
 
-// close waits up to CloseLimit for the queued calls. Calls that are queued later are ignored.
+// close waits up to CloseLimit for the queued calls. Later calls are ignored.
 func (q *hookQueue) close() error {
 	q.mu.Lock()
 	q.closed = true

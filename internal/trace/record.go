@@ -9,8 +9,8 @@ import (
 	"github.com/mortise-lock/mortise/session/client"
 )
 
-// This file writes the part of a history that callers see: their calls and the results. The replica
-// writes the other part: the changes that voters apply.
+// This file writes the calls and their results to a history. The replica writes the changes that
+// voters apply.
 
 func (c *Call) recordAsked(r client.Request) {
 	h := c.tracer.config.History
@@ -46,8 +46,8 @@ func (c *Call) recordAnswer(err error, held *client.HeldError) {
 	})
 }
 
-// recordLoss records that a lock was lost at the time until. A process that was stopped may detect
-// the loss later.
+// recordLoss records that a lock was lost at the time until, which may be long before a stopped
+// process detects the loss.
 func (c *Call) recordLoss(until clock.Time) {
 	h := c.tracer.config.History
 	h.Lost(c.op, h.Now()-int64(c.tracer.config.Clock.Now().Sub(until)))
@@ -61,7 +61,7 @@ func (c *Call) recordRelease(how Way) {
 
 func (c *Call) recordFirst(how Way) {
 	switch how {
-	case Detach, Lapse: // the lock is not released, but the caller no longer gets its events
+	case Detach, Lapse: // the lock is not released, but the caller gets no more events
 		c.recordLoss(c.tracer.config.Clock.Now())
 		return
 	case Unlock:
@@ -79,8 +79,8 @@ func (c *Call) recordReleased(err error) {
 	}
 }
 
-// errorClass returns the kind of an error for a history, which contains no error texts. It returns
-// "" for nil.
+// errorClass returns the kind of an error, because a history contains no error texts. It returns ""
+// for nil.
 func errorClass(err error) string {
 	if err == nil {
 		return ""

@@ -11,8 +11,8 @@ import (
 // Release describes how a handle of a lock is released.
 type Release struct {
 	Way   Way
-	Last  bool // there is no other handle of the lock, so this release ends the lock
-	First bool // the first release of this handle; hooks are called only for this one
+	Last  bool // this release ends the lock, because the lock has no other handle
+	First bool // the first release of this handle; only this one calls hooks
 
 	began clock.Time
 }

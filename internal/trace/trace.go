@@ -12,24 +12,25 @@ import (
 	"github.com/mortise-lock/mortise/session/client"
 )
 
-// Hooks are the user's functions for the events of locks. Each may be nil.
+// Hooks are the user's functions for the events of locks. Each may be nil. Lost and Leaked run on
+// the queue's goroutine, the others on the caller's goroutine.
 type Hooks struct {
-	Mark     func(ctx context.Context) []byte             // returns the request's trace parent
-	Acquired func(ctx context.Context, e Event) (tag any) // on the caller's goroutine
-	Unlocked func(ctx context.Context, e Event)           // on the caller's goroutine
-	Lost     func(e Event)                                // on the queue's goroutine
-	Leaked   func(e Event)                                // on the queue's goroutine
+	Mark     func(ctx context.Context) []byte // returns the request's trace parent
+	Acquired func(ctx context.Context, e Event) (tag any)
+	Unlocked func(ctx context.Context, e Event)
+	Lost     func(e Event)
+	Leaked   func(e Event)
 }
 
 func (h *Hooks) listen() bool {
 	return h.Mark != nil || h.Acquired != nil || h.Unlocked != nil || h.Lost != nil || h.Leaked != nil
 }
 
-// Asked describes what a caller asks for, in the form in which observers see it.
+// Asked describes a requested lock to observers.
 type Asked struct {
 	Key     string // the first key in ascending order
 	Keys    int    // the number of keys
-	Kind    string // exclusive, shared and so on
+	Kind    string // for example exclusive or shared
 	Try     bool
 	Purpose string // purpose for which long waits and holds are normal; empty means none
 }
@@ -41,10 +42,10 @@ type Event struct {
 	Loss  client.Loss // only for Lost
 	Err   error       // error of the call, or the reason why the lock was lost
 	Token lockfsm.Token
-	Where string // for Leaked: the function, file and line that asked for the lock
+	Where string // for Leaked: the function, file and line that requested the lock
 	Tag   any    // returned by Hooks.Acquired
 
-	Took    time.Duration     // duration of the call
+	Took    time.Duration
 	Held    time.Duration     // duration of the hold until now
 	Behind  *client.HeldError // holder for which the call waited; nil if none or unknown
 	Waiting int               // requests that waited before; -1 if unknown
@@ -63,17 +64,17 @@ const (
 	Unconfirmed // released, but not confirmed; Err is the reason
 	Detached
 	Lapsed
-	Left    // other handles of the lock are left
-	Gone    // there was nothing to release: the lock was lost before
+	Left    // the lock still has other handles
+	Gone    // the lock was lost before the release
 	Stopped // ended by the end of the node
 	Lost
 	Leaked
 )
 
-// Config contains the observers of a node, and what they need.
+// Config contains the observers of a node, and their dependencies.
 type Config struct {
-	Hooks   Hooks             // hooks for locks
-	Queued  bool              // there are other hooks; Later calls them
+	Hooks   Hooks
+	Queued  bool              // there are other hooks, which Later calls
 	History *history.Recorder // nil means no recording
 	Clock   clock.Clock
 	Logger  *slog.Logger
@@ -87,7 +88,7 @@ type Tracer struct {
 	queue  hookQueue
 }
 
-// New returns the tracer of a configuration, or nil if it has no observers.
+// New returns the tracer of a configuration, or nil if the configuration has no observers.
 func New(c Config) *Tracer {
 	locks := c.Hooks.listen()
 	if !locks && !c.Queued && c.History == nil {
@@ -96,7 +97,7 @@ func New(c Config) *Tracer {
 	return &Tracer{config: c, locks: locks, queue: hookQueue{logger: c.Logger, clock: c.Clock}}
 }
 
-// History returns the recorder, or nil if there is none.
+// History returns the recorder, or nil.
 func (t *Tracer) History() *history.Recorder {
 	if t == nil {
 		return nil
@@ -119,8 +120,8 @@ func (t *Tracer) Dropped() uint64 {
 	return t.queue.lost()
 }
 
-// Close closes the history and calls the queued hooks. It waits at most 5 s for the history, and at
-// most 5 s for the hooks. The error says which has not finished.
+// Close closes the history and calls the queued hooks. It waits at most 5 s for each of them. The
+// error names the one that has not finished.
 func (t *Tracer) Close() error {
 	if t == nil {
 		return nil

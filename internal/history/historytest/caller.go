@@ -39,8 +39,8 @@ func (c *caller) send(command lockfsm.Command, done func(lockfsm.Result)) {
 	c.w.after(c.w.upTo(500*us), func() { c.w.commit(command, done) })
 }
 
-// draw draws a request. Chances that are zero draw nothing, so that histories of mutexes stay what
-// they were before there were kinds.
+// draw draws a request. A zero chance uses no random numbers, so that a seed gives the same history
+// of mutexes as before.
 func (w *world) draw() lockfsm.Command {
 	a := lockfsm.Command{Kind: lockfsm.Acquire, Key: w.key(w.rng.IntN(w.options.Keys)), Try: w.chance(w.options.Try)}
 	switch o := w.options; {
@@ -136,7 +136,7 @@ func (c *caller) hold(op uint64, number lockfsm.Number, token lockfsm.Token) {
 		w.after(w.upTo(10*ms), func() {
 			until := w.now
 			session := c.session
-			w.after(w.upTo(ms), func() { // it notices late
+			w.after(w.upTo(ms), func() { // the holder detects the loss late
 				c.say(history.Event{Kind: history.Lost, Op: op, Until: until})
 				c.open()
 			})
@@ -158,7 +158,6 @@ func (c *caller) hold(op uint64, number lockfsm.Number, token lockfsm.Token) {
 	})
 }
 
-// crash ends this incarnation. Its session expires, and another incarnation begins.
 func (c *caller) crash() {
 	session := c.session
 	c.w.after(10*ms+c.w.upTo(5*ms), func() {

@@ -1,12 +1,12 @@
-// Package historytest generates histories: right ones of any length, and wrong ones in which one
+// Package historytest generates correct histories of any length, and wrong histories in which one
 // rule is broken.
 //
-// A small simulated world on one goroutine generates a right history: callers that lock, try,
-// cancel, hold too long and crash; a log with delays; voters that apply it at their own pace, one
-// of them from a snapshot. The rules are those of the real state machine, and the voters' account
-// comes from the real [history.Trail]. So the callers and the log agree.
+// A simulation on one goroutine generates a correct history. Its callers lock, try, cancel, hold
+// too long and crash. Its log has delays. Each voter applies the log at a different speed, and one
+// voter begins with a snapshot. The real state machine decides, and the real [history.Trail] writes
+// the voters' account.
 //
-// The same [Options] give the same history. Calls share no state, and may run concurrently. Limits:
-// one group, one call at a time for each caller. Recorded histories of real nodes would never be
-// the same twice, and would contain the very bugs that the judges should find.
+// The same [Options] give the same history. Calls share no state, and may run concurrently. A
+// history has one group, and each caller makes one call at a time. Recorded histories of real nodes
+// would never be the same twice, and could contain the faults that the judges should find.
 package historytest

@@ -2,11 +2,11 @@ package historytest
 
 import "github.com/mortise-lock/mortise/internal/history"
 
-// Follow lets a second group follow: its history begins gap nanoseconds after the end of the
-// first's. gap may be negative. It drops what the first group's voters would have recorded of the
-// ends of their last locks, because those voters died.
+// Follow appends the history of a second group, which begins gap nanoseconds after the end of the
+// first. gap may be negative. It drops the last ends of the first group, because the voters that
+// would have recorded them died.
 func Follow(first, second []history.Event, gap int64) []history.Event {
-	const tokens = 1 << 40 // the distance of the second group's tokens from the first's
+	const tokens = 1 << 40 // distance of the tokens of the two groups
 	end, streams := int64(0), 0
 	for _, e := range first {
 		end, streams = max(end, e.At), max(streams, e.Stream)

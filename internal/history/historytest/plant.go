@@ -7,17 +7,18 @@ import (
 	"github.com/mortise-lock/mortise/lockfsm"
 )
 
-// Plant is a way to break a right history.
+// Plant is a way to break a correct history.
 type Plant struct {
 	Name string
-	// Kinds means that the history must have locks of all kinds. The other plants are for histories of
-	// mutexes only: with shared locks, what they produce may be right.
+	// Kinds means that the history must have locks of all kinds. Other plants need a history of
+	// mutexes only, because with shared locks their result may be correct.
 	Kinds bool
-	// Break returns a copy in which one rule is broken, or nil if the history has no place for it.
+	// Break returns a copy in which one rule is broken, or nil if the history has no place for the
+	// fault.
 	Break func(events []history.Event) []history.Event
 }
 
-// Plants lists the plants, one for each thing that must never happen.
+// Plants lists all plants.
 func Plants() []Plant {
 	return []Plant{
 		{Name: "double grant", Break: doubleGrant},
@@ -44,7 +45,7 @@ func Plants() []Plant {
 	}
 }
 
-// hold is one lock of a caller, with the indices of its events; -1 where there is none.
+// hold is one lock of a caller, with the indexes of its events, or -1 if an event is missing.
 type hold struct {
 	key                            string
 	token                          lockfsm.Token
@@ -131,8 +132,8 @@ func edit(events []history.Event, change func(i int, e *history.Event) bool) []h
 	return out
 }
 
-// doubleGrant lets another process hold a key in the middle of a hold, with its own token, which
-// the voters record.
+// doubleGrant makes another process hold a key in the middle of a hold. The voters record the
+// second hold with a separate token.
 func doubleGrant(events []history.Event) []history.Event {
 	a, _, ok := pair(events)
 	if !ok {
@@ -172,7 +173,6 @@ func doubleGrant(events []history.Event) []history.Event {
 	return out
 }
 
-// retoken gives a hold another token in all its events.
 func retoken(events []history.Event, from, to lockfsm.Token) []history.Event {
 	return edit(events, func(_ int, e *history.Event) bool {
 		if e.Token == from {
@@ -195,11 +195,11 @@ func tokenBack(events []history.Event) []history.Event {
 	if !ok {
 		return nil
 	}
-	const free = 1 << 20 // far above all that the run has used; swapped afterwards
+	const free = 1 << 20 // far above all tokens of the run; swapped afterwards
 	return retoken(retoken(retoken(events, a.token, a.token+free), b.token, a.token), a.token+free, b.token)
 }
 
-// keptGrant drops the end of a grant whose call failed, the last of its key.
+// keptGrant drops the end of the last grant of a key, whose call failed.
 func keptGrant(events []history.Event) []history.Event {
 	type callID struct {
 		stream int
@@ -233,7 +233,7 @@ func keptGrant(events []history.Event) []history.Event {
 	return nil
 }
 
-// staleHeld lets a try be told of a holder that had released before the try began.
+// staleHeld makes a try return a holder that had released before the try began.
 func staleHeld(events []history.Event) []history.Event {
 	all := holds(events)
 	for i, e := range events {
@@ -261,7 +261,7 @@ func staleHeld(events []history.Event) []history.Event {
 	return nil
 }
 
-// earlyHeld lets a try be told of a holder that asked only after the answer.
+// earlyHeld makes a try return a holder that called only after the answer.
 func earlyHeld(events []history.Event) []history.Event {
 	all := holds(events)
 	for i, e := range events {

@@ -8,8 +8,8 @@ import (
 
 // This file breaks histories of locks of all kinds.
 
-// beside finds two holds of one key that were granted beside each other: the second was granted,
-// and its caller told, while the first was held.
+// beside finds two holds of one key that existed at the same time: the second was granted, and its
+// call returned, while the first was held.
 func beside(events []history.Event, fit func(a, b *history.Event) bool) (a, b hold, ok bool) {
 	all := holds(events)
 	for i, a := range all {
@@ -111,7 +111,7 @@ func oneOfSeveralMissing(events []history.Event) []history.Event {
 	})
 }
 
-// oneOfSeveralHeld adds to a request one more key, which another caller holds exclusively.
+// oneOfSeveralHeld adds one more key to a request, which another caller holds exclusively.
 func oneOfSeveralHeld(events []history.Event) []history.Event {
 	all := holds(events)
 	for _, a := range all {

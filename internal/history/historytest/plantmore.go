@@ -23,7 +23,7 @@ func queueJump(events []history.Event) []history.Event {
 	})
 }
 
-// lostRelease removes a confirmed release from the state, for a key that no call asks for later.
+// lostRelease removes a confirmed release from the state, for a key that is not granted later.
 func lostRelease(events []history.Event) []history.Event {
 	all := holds(events)
 	for i := len(all) - 1; i >= 0; i-- {
@@ -51,8 +51,8 @@ func lostGrant(events []history.Event) []history.Event {
 	})
 }
 
-// longBelief lets a holder believe in its lock until the next holder has been told of its grant:
-// its unlock becomes a later loss.
+// longBelief makes a holder believe in its lock until the call of the next holder has returned: its
+// unlock becomes a later loss.
 func longBelief(events []history.Event) []history.Event {
 	a, b, ok := pair(events)
 	if !ok {
@@ -72,7 +72,7 @@ func longBelief(events []history.Event) []history.Event {
 	})
 }
 
-// grantBeforeCall lets a caller ask only after the voters have granted.
+// grantBeforeCall moves a call behind its grant by the voters.
 func grantBeforeCall(events []history.Event) []history.Event {
 	a, _, ok := pair(events)
 	if !ok {
@@ -99,8 +99,8 @@ func disagree(events []history.Event) []history.Event {
 	})
 }
 
-// untold removes the events in which a holder releases its lock or learns of its loss, although the
-// holder lives on.
+// untold removes the events in which a holder releases its lock or reports its loss, although the
+// holder still runs.
 func untold(events []history.Event) []history.Event {
 	last := map[int]int64{}
 	for _, e := range events {

@@ -14,16 +14,16 @@ import (
 // Options describe the history to generate. All chances are per call.
 type Options struct {
 	Seed    uint64
-	Calls   int // the number of all calls
+	Calls   int
 	Callers int
 	Keys    int
 	Try     float64 // chance that a call is a try
-	Cancel  float64 // that it gives up if it must wait
-	Crash   float64 // that its process dies meanwhile
-	Lose    float64 // that it holds until its lease is over
-	Share   float64 // that it shares as a reader
-	Permits float64 // or else takes one or two of three permits
-	Several float64 // that it asks for several keys
+	Cancel  float64 // chance that a waiting call is cancelled
+	Crash   float64 // chance that the process dies during the call
+	Lose    float64 // chance that the call holds until its lease is over
+	Share   float64 // chance of a shared request
+	Permits float64 // otherwise, chance of one or two of three permits
+	Several float64 // chance of several keys
 }
 
 const (
@@ -33,7 +33,7 @@ const (
 	term  = 1
 )
 
-// Make generates a right history, with streams numbered by node and incarnation.
+// Make generates a correct history, with streams numbered by node and incarnation.
 func Make(o Options) []history.Event {
 	w := &world{rng: rand.New(rand.NewPCG(o.Seed, 3)), options: o, now: 1000 * ms,
 		waiting: map[request]func(lockfsm.Token){}}
@@ -42,7 +42,7 @@ func Make(o Options) []history.Event {
 	for i := range 2 {
 		m, err := lockfsm.New(charter)
 		if err != nil {
-			panic(err) // the charter is a constant
+			panic(err)
 		}
 		w.join(fmt.Sprintf("voter-%d", i), m, 0)
 	}
@@ -112,12 +112,12 @@ func (w *world) chance(p float64) bool  { return w.rng.Float64() < p }
 func (w *world) record(e history.Event) { e.At = w.now; w.events = append(w.events, e) }
 func (w *world) stream() int            { w.streams++; return w.streams }
 
-// voter applies the log at its own pace; voter 0 leads.
+// voter applies the log at its own speed. Voter 0 leads.
 type voter struct {
 	machine *lockfsm.Machine
 	trail   *history.Trail
 	applied int
-	busy    int64 // until when
+	busy    int64
 }
 
 func (w *world) join(name string, m *lockfsm.Machine, applied int) {
@@ -137,7 +137,7 @@ func (w *world) lateVoter() {
 	from.trail.Mark()
 	m, err := lockfsm.Restore(from.machine.Snapshot(nil))
 	if err != nil {
-		panic(err) // the snapshot was just made
+		panic(err)
 	}
 	w.join("voter-2", m, from.applied)
 	for late := w.voters[2]; len(w.log) > late.applied; {
