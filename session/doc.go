@@ -1,14 +1,13 @@
 // Package session defines the messages between the two sides of a lease, and the rules of the
 // lease.
 //
-// Package client is the side of an instance, the client. It opens one session, keeps it alive by
-// renewals, requests locks in it, and reports when a lock can no longer be trusted. Package keeper
-// is the side of the leader, the keeper. It proposes the commands of clients to the log, returns
-// the results, and expires sessions whose clients have stopped responding. Package lockfsm executes
-// the commands.
+// Package client is the side of an instance. A client opens one session, renews its lease, requests
+// locks in it, and reports when a lock is lost. Package keeper is the side of the leader. The
+// keeper proposes the commands of clients to the log, returns the results, and expires sessions
+// whose clients have stopped responding. Package lockfsm executes the commands.
 //
 // A client sends commands, encoded by lockfsm, and renewals ([Renewal]). A keeper answers with
-// records ([Reply]). Both sides use [Sent] to record when they sent their unacknowledged messages.
+// records ([Reply]). Both sides record in [Sent] when they sent their unacknowledged messages.
 //
 // # The trust window
 //
@@ -20,52 +19,51 @@
 //	               round of     |<---- TTL ---------------------------------------------->|
 //	               a quorum  renewed
 //
-// The client's deadline is the time at which the client sent the last acknowledged renewal, plus
-// the TTL, less a margin of TTL/50. The time that the acknowledgement took does not matter. After
-// Open, the time at which the client first sent the nonce takes the place of the renewal's sending
-// time. The keeper's deadline is one TTL after it sent the acknowledgement, which is later. So the
-// client's deadline passes first as long as the rates of the two clocks differ by at most 2%. The
-// times of two clocks are never compared.
+// The client's deadline is the sending time of the last acknowledged renewal, plus the TTL, minus a
+// margin of TTL/50. After Open, the time at which the client first sent the nonce replaces the
+// renewal's sending time. The keeper's deadline is one TTL after it sent the acknowledgement. So
+// the client's deadline passes first as long as the rates of the two clocks differ by at most 2%.
+// The times of two clocks are never compared.
 //
-// A renewal is acknowledged only if, after its arrival, a quorum has confirmed that this keeper
-// leads, and the keeper has applied every entry that was committed before the confirmation. The
-// session must also exist, be at the epoch of this attachment, and not be marked to expire. A new
-// leader gives every session its full TTL.
+// The keeper acknowledges a renewal only if, after its arrival, a quorum has confirmed that this
+// keeper leads, and the keeper has applied every entry that was committed before the confirmation.
+// The session must also exist, be at the epoch of this attachment, and not be marked to expire. A
+// new leader gives every session its full TTL.
 //
-// If a client can send but not receive, its renewals must not keep its session alive: it could be
-// granted a lock, never receive the grant, and keep the lock. So each renewal names the newest
+// The renewals of a client that can send but not receive must not keep its session alive. Such a
+// client could be granted a lock and never receive the grant. So each renewal names the newest
 // answer that the client has received: an acknowledgement, or the Attached of an attachment. The
-// renewal is acknowledged only if that answer was sent less than a TTL ago by the keeper's clock,
-// which is always true while the client's lease runs. So a session expires at most two TTLs after
-// its client has stopped receiving. The keeper records sent answers for each session and not for
-// each attachment, because such a client attaches again repeatedly.
+// keeper acknowledges the renewal only if it sent that answer less than a TTL ago. This is always
+// true while the client's lease runs. So a session expires at most two TTLs after its client has
+// stopped receiving. The keeper records sent answers for each session and not for each attachment,
+// because such a client attaches again repeatedly.
 //
 // At the client's deadline every held lock is lost for good, even if the session has not expired.
 //
 // # Guarantees
 //
 //   - A client reports the loss of a lock before the lock is granted to another caller.
-//   - A session belongs to the instance that opened it, which its connection has authenticated, and
-//     to the capability of the instance's certificate. The leader writes both into the log with
-//     Open, and refuses Attach, renewals and commands from any other instance. The nonce makes Open
-//     idempotent. It does not prove an identity, since every voter and every snapshot contains it.
+//   - A session belongs to the instance that opened it, which its connection has authenticated,
+//     and to the capability of the instance's certificate. The leader writes both into the log
+//     with Open, and refuses Attach, renewals and commands from any other instance. The nonce
+//     makes Open idempotent. It does not prove an identity, since every voter and every snapshot
+//     contains it.
 //   - The encoding is stable between builds. Kinds and reasons keep their numbers, a client skips
 //     records of an unknown kind, and fields may be added after the known ones.
 //
 // These guarantees depend on the transport, which authenticates both ends of every connection, and
-// on correct voters. A faulty voter can confirm leases that it does not keep. Other members and
-// admin clients cannot do this, and the transport refuses connections without credentials.
+// on correct voters. A faulty voter can acknowledge leases and then expire them early.
 //
 // # Failure
 //
-// The next Attach repairs lost frames, ended streams, leader changes and duplicates. The epoch
-// shows that a process was copied: the later attachment is accepted, and the other copy receives
-// Stale and opens its own session. A client that reaches a majority of the voters but not the
-// leader loses its locks at its deadline.
+// The next Attach repairs lost frames, ended streams, leader changes and duplicates. If a process
+// was copied, the later attachment is accepted, and the other copy receives Stale and opens its own
+// session. A client that reaches a majority of the voters but not the leader loses its locks at its
+// deadline.
 //
-// On every system except Linux the clock stops while the machine is suspended. On such systems a
-// holder that was suspended believes that it holds its locks for longer, by the time of the
-// suspension. Tokens protect the resource in this case.
+// On every system except Linux the clock stops while the machine is suspended. After a suspension a
+// holder on such a system reports the loss of its locks too late, by the time of the suspension.
+// Only tokens protect the resource in this case.
 //
 // # Concurrency and limits
 //
@@ -75,8 +73,8 @@
 // # Refused alternatives
 //
 // With a lease for each lock, single locks could expire, but each lock would cost a renewal and a
-// quorum round or a log entry. A lease in the log (etcd's checkpoints) would save a new leader the
-// full TTL, but would cost a log entry per renewal. Acknowledging renewals under the leader's own
-// lease (ReadOnlyLeaseBased) would save the quorum round, but safety would depend on comparing two
-// clocks. A round costs 30 microseconds and confirms the renewals of all sessions.
+// quorum round or a log entry. A lease in the log would save a new leader the full TTL, but would
+// cost a log entry for each renewal. Acknowledgement under the leader's own lease
+// (ReadOnlyLeaseBased) would save the quorum round, but safety would depend on the comparison of
+// two clocks.
 package session

@@ -11,7 +11,7 @@ var ErrNotAllowed = errors.New("mortise: not allowed")
 
 // NotAllowedError names the missing right. It matches ErrNotAllowed with errors.Is.
 type NotAllowedError struct {
-	Verb string // the missing right: read, write, lock, force, or root; no derived secret grants root
+	Verb string // read, write, lock, force, or root; no derived secret grants root
 	Key  string // the key, or a prefix followed by *; empty if the right is not about a key
 	For  string // the name in the capability, as given by mortise secret -for
 }

@@ -10,14 +10,14 @@ import (
 
 // ReplyKind is the kind of a keeper's record. The values are part of the protocol between builds:
 // they never change, and new ones are added at the end. A client skips records of an unknown kind,
-// and bytes after the fields that it knows.
+// and bytes after the last known field.
 type ReplyKind uint8
 
 const (
 	// ReplyOpened answers Open: nonce, code, session, ttl, term.
 	ReplyOpened ReplyKind = 1
 	// ReplyAttached answers Attach: session, epoch, code, term. It is sent after the states of all
-	// live numbers. So if Attach named a number and no state reported it, its request is finished.
+	// live numbers. So a named request without a reported state is finished.
 	ReplyAttached ReplyKind = 2
 	// ReplyState is the state of a request: session, epoch, number, code, token, watch, and the
 	// budget if the code names one.
@@ -25,8 +25,8 @@ const (
 	// ReplyHeld answers a try request for a held lock: session, epoch, number, record, holder,
 	// token, since, waiters, value, key. An empty key means the only requested key.
 	ReplyHeld ReplyKind = 4
-	// ReplyFreed answers Release and Cancel: session, epoch, number, code, and the budget if the
-	// code names one.
+	// ReplyFreed answers Release, Detach and Cancel: session, epoch, number, code, and the budget
+	// if the code names one.
 	ReplyFreed ReplyKind = 5
 	// ReplyRenewed acknowledges a renewal: session, epoch, seq.
 	ReplyRenewed ReplyKind = 6
@@ -36,11 +36,11 @@ const (
 	// addr.
 	ReplyRedirect ReplyKind = 8
 	// ReplyGrace reports the rest of the group's grace: session, epoch, ttl. A zero ttl means that
-	// the grace is over. During the grace it is sent right before each Attached. It is sent once
-	// more when the grace ends.
+	// the grace is over. During the grace it is sent right before each Attached, and once more when
+	// the grace ends.
 	ReplyGrace ReplyKind = 9
-	// ReplyBehind describes the holder of the lock for which a request waits. The description is
-	// from the time when the request was applied. It has the fields of ReplyHeld.
+	// ReplyBehind describes the holder of the lock when the waiting request was applied. It has the
+	// fields of ReplyHeld.
 	ReplyBehind ReplyKind = 10
 	// ReplyDeadlock answers a request that would have closed a cycle: session, epoch, number,
 	// count, and for each link session, record, key.
@@ -64,8 +64,7 @@ const (
 type EndReason uint8
 
 const (
-	// EndUnknown: the keeper has no such attachment. Its stream broke, or another attachment of the
-	// session replaced it.
+	// EndUnknown: the keeper has no such attachment.
 	EndUnknown EndReason = 1
 	// EndNoSession: an applied command has ended the session.
 	EndNoSession EndReason = 2
@@ -75,12 +74,11 @@ const (
 	EndRefused EndReason = 4
 )
 
-// NoVoter returns the reply of an instance without a keeper. It is a redirect that names no leader,
-// so that the client asks another instance immediately.
+// NoVoter returns the reply of an instance without a keeper: a redirect that names no leader.
 func NoVoter() []byte { return (&Reply{Kind: ReplyRedirect}).Append(nil) }
 
-// Reply is one decoded record of the keeper. Each kind uses the fields that the comment of the kind
-// lists.
+// Reply is one decoded record of the keeper. The comment of each kind lists the fields that it
+// uses.
 type Reply struct {
 	Kind    ReplyKind
 	Session lockfsm.SessionID

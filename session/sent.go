@@ -2,9 +2,9 @@ package session
 
 import "github.com/mortise-lock/mortise/internal/clock"
 
-// Sent records when unacknowledged messages were sent. The messages of a client are its renewals.
-// Those of a keeper are the answers that no renewal has confirmed as received. Sent keeps only the
-// newest 8 messages, since a client that waits for an older renewal has lost its lease.
+// Sent records when unacknowledged messages were sent: renewals of a client, or answers of a
+// keeper. It keeps only the newest 8 messages, because a client that waits for an older renewal has
+// lost its lease.
 type Sent struct {
 	waiting []sentMessage
 }
@@ -25,8 +25,7 @@ func (s *Sent) Note(seq uint64, now clock.Time) {
 	s.waiting = append(s.waiting, sentMessage{seq: seq, sent: now})
 }
 
-// Acknowledged returns when the message seq was sent. It removes that message and all older
-// messages.
+// Acknowledged returns when the message seq was sent. It removes that message and all older ones.
 func (s *Sent) Acknowledged(seq uint64) (sent clock.Time, ok bool) {
 	for i, w := range s.waiting {
 		if w.seq == seq {
@@ -37,7 +36,7 @@ func (s *Sent) Acknowledged(seq uint64) (sent clock.Time, ok bool) {
 	return 0, false
 }
 
-// Forget removes all messages, because their attachment has ended.
+// Forget removes all messages.
 func (s *Sent) Forget() { s.waiting = s.waiting[:0] }
 
 // Oldest returns when the oldest unacknowledged message was sent.

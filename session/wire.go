@@ -12,16 +12,15 @@ import (
 // LongestKey is the largest size of a key in a reply, in bytes. The group's limit may be lower.
 const LongestKey = 4096
 
-// maxAddrBytes bounds the address in a redirect. A host name has at most 253 bytes.
+// maxAddrBytes bounds the address in a redirect.
 const maxAddrBytes = 1024
 
 var errWire = errors.New("session: malformed bytes from a peer")
 
-// Renewal asks the keeper to extend the lease by a TTL. The field Heard is the newest renewal about
-// which the sender has received an answer, on this or an earlier attachment. The answer is a
-// Renewed, or an Attached, which answers the renewal sent with the Attach. Zero means that there is
-// no such renewal. The encoding is four varints. Renewals have their own field in a frame, because
-// they are read before the frame's commands.
+// Renewal asks the keeper to extend the lease by a TTL. Heard is the newest renewal whose answer
+// the sender has received, on this or an earlier attachment. The answer is a Renewed, or the
+// Attached for the renewal that was sent with an Attach. Zero means none. The encoding is four
+// varints.
 type Renewal struct {
 	Session lockfsm.SessionID
 	Epoch   lockfsm.Epoch

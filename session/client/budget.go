@@ -7,7 +7,7 @@ import (
 
 // BudgetError is the error of a request that exceeds a budget of bytes. It matches ErrNoRoom.
 type BudgetError struct {
-	Group bool   // whether the budget is the group's and not the session's
+	Group bool   // whether it is the group's budget; otherwise the session's
 	Bytes uint64 // the size of the budget
 }
 

@@ -85,7 +85,7 @@ func (c *Core) checkFrees() error {
 	return nil
 }
 
-// Waits reports whether a call waits for the request with number n. It is for simulations.
+// Waits reports whether a call waits for request n. It is for simulations.
 func (c *Core) Waits(n lockfsm.Number) bool {
 	e := c.byNumber[n]
 	return e != nil && e.req != nil && e.req.stage == stageWaiting

@@ -12,56 +12,54 @@ import (
 	"github.com/mortise-lock/mortise/lockfsm"
 )
 
-// Config is what a Client needs. All fields are required except Changed, Watch and Logger, which
-// may be nil. Only the client's goroutine calls Send, Changed and Watch. They must not block.
+// Config configures a Client. Changed, Watch and Logger may be nil. All other fields are required.
+// Only the client's goroutine calls Send, Changed and Watch. They must not block.
 type Config struct {
 	Clock clock.Clock
-	TTL   time.Duration // the TTL to ask for; the group may grant a shorter TTL
+	TTL   time.Duration // the requested TTL; the group may grant a shorter TTL
 	// Send passes one frame to the transport, which owns the bytes afterwards. It returns an error
-	// if the frame will not be sent because there is no link or its queue is full. Send may call
-	// Receive and Down.
+	// if the frame will not be sent, for example because the queue of the link is full. Send may
+	// call Receive and Down.
 	Send func(to nodeid.Endpoint, renewals, commands []byte) error
 	// Random fills its argument with random bytes for nonces. Two instances must never get the same
 	// bytes.
 	Random func([]byte)
 	// Changed is called with the new phase when the phase has changed.
 	Changed func(Phase)
-	// Watch is called when the phase, the session, the state of the lease, the leader or the grace
-	// has changed, or when renewals were answered or abandoned. When a lease enters jeopardy or
-	// ends, Watch is called in the next turn of the client. While the client searches for a leader,
-	// it has several turns per second.
+	// Watch is called when the phase, the session, the lease state, the leader or the grace has
+	// changed, and when renewals were answered or abandoned.
 	Watch  func(*News)
 	Logger *slog.Logger
 }
 
-// Client is an instance's side of its session. All methods are safe for concurrent use. One
-// goroutine, from New to Close, owns the core.
+// Client is an instance's side of a session. All methods are safe for concurrent use. The caller of
+// New must call Close.
 type Client struct {
 	config   Config
-	deadline atomic.Int64 // the clock.Time at which all holds end; the goroutine writes it
-	slots    sync.Pool    // channels of type chan struct{} with a buffer of one
+	deadline atomic.Int64 // the clock.Time at which all holds end; only the goroutine writes it
+	slots    sync.Pool    // of chan struct{} with a buffer of one
 	wake     chan struct{}
 	ended    chan struct{} // closed when the goroutine has ended
 
 	mu         sync.Mutex // guards the fields up to status; never held while waiting
 	inbox      []input
-	inboxBytes int       // size of the leader's replies in the inbox
-	otherBytes int       // size of all other replies in the inbox
-	overflown  bool      // the leader sent too many replies in this turn, so the rest is dropped
-	heeded     nodeid.ID // the instance that the core asks or is attached to
+	inboxBytes int       // bytes of the leader's replies in the inbox
+	otherBytes int       // bytes of all other replies in the inbox
+	overflown  bool      // the leader's replies exceeded the limit in this turn, so later replies are dropped
+	heeded     nodeid.ID // the instance to which the core sends its requests
 	closed     bool
 	status     Status
 
-	// Owned by the goroutine.
+	// The goroutine owns the following fields.
 	core    *Core
-	now     clock.Time // time of the turn
+	now     clock.Time // the time of the turn
 	spare   []input
 	waiting []*waiter // calls that wait for a state of the client
 	closing []*waiter // calls that wait for the end of the session
-	rebound []*waiter // calls that wait until the holds from before Rebind are marked lost
+	rebound []*waiter // calls of Rebind
 }
 
-// New starts a client. The client does nothing before Rebind. The caller must call Close.
+// New starts a client. The client sends nothing before Rebind.
 func New(config Config) *Client {
 	if config.Logger == nil {
 		config.Logger = slog.New(slog.DiscardHandler)
@@ -72,12 +70,11 @@ func New(config Config) *Client {
 	return c
 }
 
-// Rebind begins a new incarnation of the instance. The caller calls it when the instance first
-// takes part in a group, and at every restart in place. All locks are lost: after Rebind has
-// returned, no earlier Hold reports that it is held. Waiting calls are sent again under a session
-// that is opened with the given record, an opaque description of this instance. With a nil record
-// nothing is sent until the next Rebind. The client keeps both slices. Rebind waits for the
-// client's goroutine, so the functions of the configuration must not call it.
+// Rebind begins a new incarnation of the instance. All locks are lost: after Rebind has returned,
+// every earlier Hold reports its loss. Waiting calls are sent again in a new session. The session
+// is opened with the given record, which describes this instance. With a nil record the client
+// sends nothing until the next Rebind. The client keeps both slices. Rebind waits for the client's
+// goroutine, so the functions of Config must not call it.
 func (c *Client) Rebind(record []byte, targets []nodeid.Endpoint) {
 	w := &waiter{result: make(chan error, 1)}
 	if c.post(input{kind: inputRebind, bytes: record, targets: targets, waiter: w}) {
@@ -92,7 +89,7 @@ func (c *Client) SetTargets(targets []nodeid.Endpoint) {
 
 // Receive accepts replies from a peer, in the order in which they arrived. It does not block, and
 // owns the bytes afterwards. If too many bytes wait for the client's goroutine, Receive drops the
-// replies. For replies of the leader the client then acts as if the stream had ended.
+// replies. If it drops replies of the leader, the client acts as if the stream had ended.
 func (c *Client) Receive(from nodeid.ID, replies []byte) {
 	in := input{kind: inputReceive, peer: from, bytes: replies}
 	size := inputBytes + len(replies)
@@ -100,7 +97,7 @@ func (c *Client) Receive(from nodeid.ID, replies []byte) {
 	defer c.rouse()
 	defer c.mu.Unlock()
 	waits, limit := &c.inboxBytes, inboxBytes
-	if from != c.heeded { // the client will ask again if it needs a reply of another instance
+	if from != c.heeded { // the client will ask again if it needs this reply
 		waits, limit = &c.otherBytes, otherBytes
 	}
 	switch {
@@ -113,19 +110,18 @@ func (c *Client) Receive(from nodeid.ID, replies []byte) {
 	c.inbox = append(c.inbox, in)
 }
 
-// Down reports that the last stream to a peer has ended, or that no stream could be opened. It must
-// not be called before Receive was called with all replies of the peer. Down does not block.
+// Down reports that the last stream to a peer has ended, or that no stream could be opened. The
+// caller must first pass all replies of the peer to Receive. Down does not block.
 func (c *Client) Down(peer nodeid.ID) { c.post(input{kind: inputDown, peer: peer}) }
 
-// Leaving reports to the group that this instance is about to leave, now and after every new
-// attachment.
+// Leaving reports to the group that this instance is about to leave. The client repeats the report
+// after every new attachment.
 func (c *Client) Leaving() { c.post(input{kind: inputLeaving}) }
 
-// Acquire requests a lock and waits for it. With try the request is never queued. If ctx ends
-// first, Acquire returns immediately with a *WaitError that wraps ctx's error and its cause. The
-// caller then holds nothing, and a grant that arrives later is released. Other errors are
-// ErrClosed, ErrOverloaded, ErrQueueFull, ErrBadKey, ErrRefused, a *DeadlockError, and for try a
-// *HeldError, ErrInGrace and ErrNoLeader.
+// Acquire requests a lock and waits for it. A request with try is never queued. If ctx ends first,
+// Acquire returns immediately with a *WaitError. The caller then holds nothing, and a grant that
+// arrives later is released. Other errors are ErrClosed, ErrOverloaded, ErrQueueFull, ErrBadKey,
+// ErrRefused, a *DeadlockError, and for try a *HeldError, ErrInGrace and ErrNoLeader.
 func (c *Client) Acquire(ctx context.Context, key string, try bool) (*Hold, error) {
 	h := &Hold{}
 	if err := c.AcquireInto(ctx, h, Request{Key: key, Try: try}); err != nil {
@@ -134,7 +130,7 @@ func (c *Client) Acquire(ctx context.Context, key string, try bool) (*Hold, erro
 	return h, nil
 }
 
-// AcquireInto is like Acquire, but uses a Hold of the caller and allows terms. After an error the
+// AcquireInto is like Acquire, but uses a Hold of the caller and accepts Terms. After an error the
 // Hold holds no lock and must not be used again.
 func (c *Client) AcquireInto(ctx context.Context, h *Hold, r Request) error {
 	if ctx.Err() != nil {
@@ -163,7 +159,7 @@ func (c *Client) slot() chan struct{} {
 	return make(chan struct{}, 1)
 }
 
-// Status describes the client. The state of the lease is computed at the time of the call.
+// Status describes the client. The lease state is computed at the time of the call.
 func (c *Client) Status() Status {
 	c.mu.Lock()
 	s := c.status
@@ -173,8 +169,8 @@ func (c *Client) Status() Status {
 }
 
 // Close stops the client and waits for its goroutine. Waiting calls end with ErrClosed, and held
-// locks are lost. Close does not close the session, because code under a lock may still run. The
-// group frees the locks when the lease ends. Close may be called more than once.
+// locks are lost. Close does not close the session in the group, because code under a lock may
+// still run. The group frees the locks when the lease expires. Close may be called more than once.
 func (c *Client) Close() {
 	c.mu.Lock()
 	c.closed = true
@@ -183,7 +179,6 @@ func (c *Client) Close() {
 	<-c.ended
 }
 
-// run is the goroutine that owns the core and the waiters and publishes the deadline.
 func (c *Client) run() {
 	defer close(c.ended)
 	alarm := clock.NewTimer(c.config.Clock)
@@ -206,7 +201,7 @@ func (c *Client) run() {
 	}
 }
 
-// turn passes the inbox to the core and executes the core's output. It reports whether there is
+// turn passes the inbox to the core and executes the core's output. It reports whether the core has
 // more to send, and whether the client is open.
 func (c *Client) turn() (more, open bool) {
 	c.mu.Lock()
@@ -245,7 +240,7 @@ func (c *Client) take(now clock.Time, in *input) {
 		c.core.Cancel(now, &in.hold.req)
 	case inputRelease:
 		if !c.core.Release(now, &in.hold.req) {
-			in.hold.settle(ErrLost) // the lock was lost before this goroutine received the release
+			in.hold.settle(ErrLost) // the lock was lost before the release was processed
 		}
 	case inputDetach:
 		if !c.core.Detach(now, &in.hold.req, string(in.bytes)) {
@@ -286,7 +281,7 @@ func (c outlets) Nonce() (n lockfsm.Nonce) {
 
 func (c outlets) Lost(o *Outcome) {
 	until := c.config.Clock.Now()
-	if had := clock.Time(c.deadline.Load()); had != 0 { // the present deadline: the new one is not yet published
+	if had := clock.Time(c.deadline.Load()); had != 0 { // the old deadline; the new deadline is not yet published
 		until = min(until, had)
 	}
 	if limit := o.Request.until; limit != 0 {
@@ -330,7 +325,7 @@ func (c *Client) publish() {
 	status := c.core.Status(c.now)
 	c.mu.Lock()
 	before := c.status
-	c.status, c.heeded = status, c.core.target.ID // these must be set before a frame is sent to the new target
+	c.status, c.heeded = status, c.core.target.ID // Receive needs both fields before a frame is sent to the new target
 	c.mu.Unlock()
 	if status.Phase != before.Phase && c.config.Changed != nil {
 		c.config.Changed(status.Phase)

@@ -8,13 +8,13 @@ import (
 	"github.com/mortise-lock/mortise/lockfsm"
 )
 
-// Limits of a client; see "Limits" in the package comment.
+// Limits and times of a client.
 const (
 	maxUnfinished  = 65_536
-	maxKeyBytes    = 8 << 20   // limit for all waiting calls together
-	frameBytes     = 256 << 10 // limit for the commands in one frame
-	windowBytes    = 1 << 20   // of unanswered commands
-	requestBytes   = 64        // a command without its key, rounded up
+	maxKeyBytes    = 8 << 20   // bytes, for all waiting calls together
+	frameBytes     = 256 << 10 // bytes of commands in one frame
+	windowBytes    = 1 << 20   // bytes of unanswered commands
+	requestBytes   = 64        // bytes of a command without its key, rounded up
 	tryWithout     = 2 * time.Second
 	answerTime     = 500 * time.Millisecond
 	answerTTLParts = 6
@@ -22,12 +22,12 @@ const (
 	waitLongest    = 200 * time.Millisecond
 	settled        = 200 * time.Millisecond // an attachment that lasts this long resets the backoff
 	movesAtOnce    = 3
-	outcomesKept   = 1024 // a larger slice is not reused: a burst must not pin memory forever
+	outcomesKept   = 1024 // a larger slice is not reused, so that a burst does not keep its memory
 )
 
 // Core makes all decisions of a [Client]. It has no goroutine, no clock and no random source. The
-// caller passes inputs with the time of each, in any order, and then calls Turn. It must call Turn
-// again at the time that Next returns, or earlier. A Core is not safe for concurrent use.
+// caller passes inputs with the time of each, and then calls Turn. It must call Turn again at the
+// time that Next returns, or earlier. A Core is not safe for concurrent use.
 type Core struct {
 	askTTL  time.Duration
 	record  []byte
@@ -37,27 +37,27 @@ type Core struct {
 
 	phase         Phase
 	target        nodeid.Endpoint
-	askDue        bool // the next frame sends Open or Attach to target
-	pipeline      bool // target was named as the leader, so requests are sent right after Attach
+	askDue        bool // the next frame contains Open or Attach
+	pipeline      bool // target was named as the leader, so requests follow Attach immediately
 	retryAt       clock.Time
 	hint          nodeid.Endpoint // the target to ask at retryAt; zero means the next target in targets
 	answerBy      clock.Time
 	answerTimeout time.Duration
 	wait          time.Duration
-	moves         int        // how often the target has changed without a wait
+	moves         int        // target changes without a wait
 	since         clock.Time // when this attachment was confirmed
-	orphaned      clock.Time // when the leader was lost; zero while attached
-	term          uint64     // the highest term named by any voter
+	orphaned      clock.Time // when the client lost its leader; zero while attached
+	term          uint64     // the highest term that a voter has reported
 	provenTerm    uint64     // the term of the leader that last opened or attached this session
-	graceUntil    clock.Time // end of the grace, as reported by the leader; zero if the grace is over or unknown
+	graceUntil    clock.Time // end of the grace as reported by the leader; zero means over or unknown
 
 	session   lockfsm.SessionID
 	epoch     lockfsm.Epoch
 	number    lockfsm.Number // the number of the next request
-	firstNew  lockfsm.Number // the first number that the last Attach did not cover
+	firstNew  lockfsm.Number // the lowest number that was assigned after the last Attach
 	nonce     lockfsm.Nonce
-	nonceSent clock.Time    // when the nonce was first sent; zero if it was not sent
-	nonceTo   []nodeid.ID   // the instances to which the nonce was sent; only these can answer
+	nonceSent clock.Time    // when the nonce was first sent; zero means never
+	nonceTo   []nodeid.ID   // the instances to which the nonce was sent; other answers are ignored
 	proof     lockfsm.Nonce // the nonce of the current session
 	spare     lockfsm.Nonce
 	lease     lease
@@ -70,7 +70,7 @@ type Core struct {
 	unsent   entryList
 	sent     entryList
 	byNumber map[lockfsm.Number]*entry
-	frees    []*entry // entries whose freeing command is due
+	frees    []*entry // entries with a command due that frees them
 	open     int      // bytes of unanswered commands
 	order    uint64
 	waiting  int
@@ -85,7 +85,7 @@ type Core struct {
 	closeEpoch   lockfsm.Epoch
 	closed       bool
 
-	limited limited // holds with a maximum duration
+	limited limited // holds with a longest duration
 
 	outcomes []Outcome
 	told     []Outcome // the outcomes of the last Flush
@@ -93,7 +93,7 @@ type Core struct {
 	tally    tally
 }
 
-// NewCore returns a core that asks for leases of length ttl. The core does nothing before Rebind.
+// NewCore returns a core that requests leases of length ttl. The core does nothing before Rebind.
 func NewCore(now clock.Time, ttl time.Duration) *Core {
 	c := &Core{askTTL: ttl, number: 1, wait: waitFirst, orphaned: now, byNumber: make(map[lockfsm.Number]*entry)}
 	c.answerTimeout = c.answerTime()
@@ -157,8 +157,8 @@ func (c *Core) Tick(now clock.Time) {
 	}
 }
 
-// begin, called first for every input, ends the holds whose deadline has passed. A late
-// acknowledgement cannot extend them.
+// begin ends the holds whose deadline has passed. Every input calls it first, so that a late
+// acknowledgement cannot extend those holds.
 func (c *Core) begin(now clock.Time) {
 	if c.held > 0 && !now.Before(c.lease.deadline()) {
 		c.loseAll()
@@ -168,7 +168,7 @@ func (c *Core) begin(now clock.Time) {
 	}
 }
 
-// Next returns when Tick must be called at the latest. Zero means never.
+// Next returns the latest time for the next call of Tick. Zero means never.
 func (c *Core) Next() clock.Time {
 	var next clock.Time
 	consider := func(t clock.Time) {
@@ -220,7 +220,7 @@ func (c *Core) Status(now clock.Time) Status {
 
 func (c *Core) answerTime() time.Duration { return min(answerTime, c.ttl()/answerTTLParts) }
 
-// ttl returns the granted TTL, or the TTL to ask for if none is granted.
+// ttl returns the granted TTL, or the requested TTL if none is granted.
 func (c *Core) ttl() time.Duration {
 	if c.lease.ttl != 0 {
 		return c.lease.ttl

@@ -2,13 +2,10 @@
 // acquires locks under that lease.
 //
 // [Core] makes all decisions. [Client] is the shell around the Core, and [Hold] is one granted
-// lock. Only the files of the shell, client.go, inbox.go, hold.go and waiter.go, use the clock, the
-// goroutine and the callers' channels. The comment of package session explains the trust window of
-// the lease.
+// lock. The comment of package session explains the trust window of the lease.
 //
-// A request is for an exclusive lock unless it has [Terms], the other fields of an Acquire in
-// lockfsm.Command. The client interprets only two of them: it replaces the request Under by that
-// request's number, and it measures the duration Longest.
+// A request is for an exclusive lock unless it has [Terms]. Terms are the other fields of an
+// Acquire in lockfsm.Command.
 //
 // # The phases
 //
@@ -31,53 +28,47 @@
 //	        +---------------------- | attached | -- renew every TTL/3,
 //	                                +----------+    at least every 3 s
 //
-// A client finds the leader by sending Open or Attach. A voter that does not lead answers with a
-// redirect, which names the leader if the voter knows it. If it does not know a leader, the voter
-// sends another redirect when a leader is known. Each attachment has its own epoch. The client
-// ignores a reply with another epoch, because the answer to the current Attach contains the same
-// information. After a reply "no session", in any phase, the client opens a new session with a new
-// nonce.
+// A client finds the leader by sending Open or Attach to a voter. A voter that does not lead
+// answers with a redirect, which names the leader if the voter knows the leader. Otherwise the
+// voter sends another redirect when a leader is elected. Each attachment has its own epoch. The
+// client ignores replies with another epoch, because the answer to the current Attach contains the
+// same information. After a reply "no session" the client opens a new session with a new nonce.
 //
 // A request gets its number when it is sent. Every later Attach names that number as long as the
-// caller wants the request. If an Attach does not name a request, the group ends the request. If
-// Attach names a request and no state reports it, the client sends the request again under a new
-// number, at its old place among the requests of this client. So the client need not record
-// cancels, releases, duplicates and lost frames in any other way.
+// caller wants the request. The group ends every request that an Attach does not name. If an Attach
+// names a waiting request and no reply reports its state, the client sends the request again under
+// a new number, at its old place. The same rule covers cancels, releases, duplicates and lost
+// frames.
 //
 // # Guarantees
 //
 //   - A call that returns an error holds nothing, now or later. A grant that arrives after the end
-//     of the call's context is released. A grant that arrives when less than TTL/10 of the lease is
-//     left is also released, and its request is sent again.
+//     of the call's context is released. A grant that arrives when less than TTL/10 of the lease
+//     is left is also released, and its request is sent again.
 //   - [Hold.Err] reads the clock, so it reports a loss even before a timer has fired.
 //   - A hold that was reported lost is never reported held again.
 //   - Requests of one client are sent, and sent again, in the order of the calls.
-//   - A client attaches only to a voter that it knows, or to the leader that such a voter has
-//     named. Otherwise any instance could pose as the leader and acknowledge leases. The client
-//     accepts an answer to Open only from an instance to which it has sent this nonce.
+//   - A client attaches only to a voter in its list, or to the leader that such a voter has named.
+//     So another instance cannot pose as the leader and acknowledge leases. The client accepts an
+//     answer to Open only from an instance to which it has sent the nonce.
 //
 // # Concurrency
 //
 // Client and Hold are safe for concurrent use; Core is not. One goroutine owns the core. Other
 // goroutines append to an inbox and wake it. A turn processes the whole inbox and sends one frame.
-// A very long backlog of requests needs a few turns. No mutex is held while waiting. The goroutine
-// calls the functions of the configuration, which may call methods of the Client.
+// No mutex is held while waiting. The goroutine calls the functions of [Config], which may call
+// methods of the Client.
 //
 // # Failure
 //
-// A leader that was paused while another was elected does not know the sessions of later terms. If
-// it reports such a session as missing, the client ignores the report and asks another voter. At
-// the deadline the client sends a release for every held lock. Waiting requests stay.
+// A leader that was paused during an election may report a newer session as missing. The client
+// ignores the report of a leader with an old term and asks another voter. At the deadline of the
+// lease the client sends a release for every held lock. Waiting requests stay.
 //
 // # Limits
 //
 // A client has at most 65,536 pending calls and unconfirmed releases, not counting held locks, and
 // at most 8 MiB of keys in waiting calls. Calls that exceed these limits fail with ErrOverloaded
-// before they get a number. At most 1 MiB of unanswered requests is sent. In one turn the client
-// reads at most 64 MiB from its leader and 1 MiB from all other instances together.
-//
-// # Refused alternative
-//
-// Requests could get their number when they are made instead of when they are sent. This would
-// require a rule for numbers that were never sent.
+// before they are sent. At most 1 MiB of unanswered requests is sent. In one turn the client reads
+// at most 64 MiB from its leader and 1 MiB from all other instances together.
 package client

@@ -12,37 +12,37 @@ import (
 // from [Core.Acquire] until an outcome ends it.
 type Request struct {
 	Key    string
-	Try    bool   // whether the request must not be queued
+	Try    bool   // the request must not be queued
 	Terms  *Terms // nil means an exclusive lock of one key
 	Caller any    // not used by the core
 
 	stage stage
 	token lockfsm.Token
-	entry *entry     // the request's entry that is sent or will be sent; nil after the request's end
-	order uint64     // the request's place among the calls of this client, also when it is sent again
+	entry *entry     // the current entry of the request; nil after the request's end
+	order uint64     // the request's place among the calls of this client
 	since clock.Time // when the request was made
 	until clock.Time // when the hold reaches its longest duration; zero means never
-	first entry      // the first value of entry, to save an allocation
+	first entry      // memory for the first entry, to save an allocation
 }
 
 // Terms are the optional parts of a request, as in lockfsm.Command. The core owns them together
-// with their request.
+// with the request.
 type Terms struct {
 	Keys        []string // further keys, ascending, each higher than the request's Key
 	Permits, Of uint32
 	Most        uint32
 	Value       []byte
-	Notice      bool          // emit OutcomeWanted when another request waits
+	Notice      bool          // report OutcomeWanted when another request waits
 	Delay       time.Duration // how long the hold remains in the group after this client has lost it
-	// Resume is the token of a hold that the request resumes with all keys of the hold. Zero means
-	// none.
+	// Resume is the token of the hold that the request resumes, with all keys of the hold. Zero
+	// means none.
 	Resume lockfsm.Token
-	Under  *Request // the owner, a request of the same core; nil means none
-	// Longest is how long a hold may last after this core has received the grant. Zero means no
-	// limit.
+	Under  *Request // the owner of this request, from the same core; nil means none
+	// Longest is the longest duration of a hold, measured from the arrival of the grant. Zero means
+	// no limit.
 	Longest time.Duration
 
-	owner lockfsm.Number // the number of the request Under, as sent to the group
+	owner lockfsm.Number // the number of Under, as sent to the group
 	place int            // index in limited
 }
 
@@ -85,8 +85,7 @@ func (r *Request) bytes() int {
 // Shared reports whether the request is in shared mode.
 func (r *Request) Shared() bool { return r.Terms != nil && r.Terms.Permits > 0 && r.Terms.Of == 0 }
 
-// plain reports whether a group may accept the keys. A request with other keys fails without a
-// round trip.
+// plain reports whether the keys are valid: plain keys in ascending order, and not too many.
 func (r *Request) plain() bool {
 	if !plainKey(r.Key) || r.Terms == nil {
 		return plainKey(r.Key)
@@ -120,8 +119,8 @@ func (r *Request) overdue() string {
 		r.Terms.Longest)
 }
 
-// outlives reports whether a hold must remain in the group for its delay when this client has lost
-// it. A resumed hold may have a delay from its earlier request.
+// outlives reports whether a lost hold must remain in the group for its delay. A resumed hold may
+// have a delay from its earlier request.
 func (r *Request) outlives() bool {
 	return r.Terms != nil && (r.Terms.Delay > 0 || r.Terms.Resume != 0)
 }
@@ -133,24 +132,23 @@ const (
 	stageWaiting   stage = iota + 1 // the caller waits for an answer
 	stageHeld                       // the caller holds the lock
 	stageReleasing                  // the caller waits for the confirmation of its release
-	stageOver                       // the caller does not wait, and nothing is held
+	stageOver                       // the caller does not wait, and holds nothing
 )
 
-// entry is a request under one number. A request that is sent again gets a new entry. The old entry
-// is kept until the client knows that it has ended in the group. The number is zero until the entry
-// is sent. If freeing is set, the entry was sent. If freeing is not set, the entry's request waits
-// or holds.
+// entry is a request under one number. A request that is sent again gets a new entry. The core
+// keeps the old entry until it has ended in the group. The number is zero until the entry is sent.
+// An entry with freeing set was sent before.
 type entry struct {
 	number lockfsm.Number
 	req    *Request
 	order  uint64
-	// freeing means that the request is no longer wanted. The entry's Release or Cancel is due, or
-	// was sent, or is not needed because the next Attach does not name the entry.
+	// freeing means that the request is no longer wanted. A Release or Cancel is due or was sent,
+	// or the next Attach does not name the entry.
 	freeing bool
 	// stays means that the hold of a freeing entry must be detached and not released. The next
-	// Attach names the entry, and after that Attach its Detach is due again.
+	// Attach names the entry, and then its Detach is due again.
 	stays bool
-	// lapsed is the reason why a hold with stays set has ended without a release by its holder.
+	// lapsed is the reason why a detached hold has ended without a release by its holder.
 	lapsed string
 	// due means that the next frame contains the entry's Release, Cancel or Detach.
 	due bool
@@ -160,15 +158,14 @@ type entry struct {
 	seen lockfsm.Epoch
 	// asked is when the entry's last command was sent.
 	asked clock.Time
-	// open is the size of a command that was sent on this attachment and is not answered. It is
-	// part of the bytes that windowBytes limits.
+	// open is the size of the unanswered commands of the entry on this attachment, in bytes.
 	open int
 
 	prev, next *entry
 }
 
 // entryList is a doubly linked list in ascending order: unsent entries by order, sent entries by
-// number. The links are in the entries, so the list does not allocate.
+// number.
 type entryList struct {
 	head, tail *entry
 	size       int
@@ -185,8 +182,8 @@ func (l *entryList) pushBack(e *entry) {
 	l.size++
 }
 
-// insert inserts e after all entries of lower order. It searches from the front, because requests
-// that are sent again usually belong there.
+// insert inserts e after all entries of lower order. It searches from the front, because a request
+// that is sent again usually belongs there.
 func (l *entryList) insert(e *entry) {
 	at := l.head
 	for at != nil && at.order < e.order {

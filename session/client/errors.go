@@ -9,16 +9,14 @@ import (
 
 // The root package returns these errors to its callers, so their texts begin with its name.
 var (
-	// ErrLost means that the lease ran out, the session ended, or the instance began a new
-	// incarnation.
+	// ErrLost means that the hold has ended although its holder has not released it.
 	ErrLost = errors.New("mortise: the lock was lost")
 	// ErrReleased means that the caller has released the hold.
 	ErrReleased = errors.New("mortise: the lock was released")
 	// ErrClosed means that the client or its session is closed.
 	ErrClosed = errors.New("mortise: the node is closed")
-	// ErrOverloaded means that this instance has too many unfinished requests. If the instance's
-	// own limit is reached, the request was not sent. If the group's limit is reached, the group
-	// refused the request. Try again when some requests have finished.
+	// ErrOverloaded means that this instance has too many unfinished requests. Either the client
+	// did not send the request, or the group refused it. The caller may try again later.
 	ErrOverloaded = errors.New("mortise: too many unfinished requests on this instance")
 	// ErrQueueFull means that too many requests wait for the same key.
 	ErrQueueFull = errors.New("mortise: the queue of this lock is full")
@@ -32,15 +30,14 @@ var (
 	ErrNoLeader = errors.New("mortise: no leader has answered for two seconds")
 	// ErrLeaving means that the instance has begun to leave and accepts no new requests.
 	ErrLeaving = errors.New("mortise: the node is leaving")
-	// ErrStillHeld is returned by CloseSession while locks are held.
+	// ErrStillHeld means that CloseSession was called while locks were held.
 	ErrStillHeld = errors.New("mortise: locks are still held; release them before closing the session")
 	// ErrNotHeld means that the hold to resume has ended, or has another token.
 	ErrNotHeld = errors.New("mortise: the lock is not held with this token")
 	// ErrNoRoom means that a limit on a number, or a budget of bytes, is reached. For a budget the
 	// error is a *BudgetError. Waiting does not help.
 	ErrNoRoom = errors.New("mortise: a limit of the group or of this instance is reached")
-	// ErrRefused means that the group refused a request for a reason that has no error value of its
-	// own. The text names the reason.
+	// ErrRefused means that the group refused the request. The text names the reason.
 	ErrRefused = errors.New("mortise: the group refused the request")
 )
 
@@ -57,7 +54,7 @@ func (OverdueError) Is(target error) bool { return target == ErrLost }
 // its cause.
 type WaitError struct {
 	Key    string
-	Behind *HeldError // the holder when the request was applied; nil if unknown, for example without a leader
+	Behind *HeldError // the holder when the request was applied; nil if unknown
 	Err    error
 }
 
@@ -70,20 +67,20 @@ func (e *WaitError) Error() string {
 
 func (e *WaitError) Unwrap() error { return e.Err }
 
-// HeldError is the error of a try request that found the lock held. It matches ErrHeld. Its fields
-// describe the holder when the request was applied.
+// HeldError means that a try request found the lock held. It matches ErrHeld. Its fields describe
+// the holder when the request was applied.
 type HeldError struct {
 	Key         string
 	Session     lockfsm.SessionID // the holder's session
-	Record      []byte            // as passed to Rebind by the holder's instance; the caller may keep and change it
+	Record      []byte            // as passed to Rebind by the holder's instance; the caller may change it
 	Token       lockfsm.Token     // the holder's token
 	SinceUnixMS int64             // the leader's wall clock at the grant, in Unix milliseconds
-	Waiters     int               // the number of requests that wait for the lock
+	Waiters     int               // requests that wait for the lock
 	Value       []byte            // the value of the holder's request; the caller may change it
 }
 
-// DeadlockError is the error of a request that would have waited for its own owner. The first link
-// of Circle is the request.
+// DeadlockError is the error of a request that would have closed a cycle of waiting sessions. The
+// first link of Circle is the request.
 type DeadlockError struct {
 	Circle []lockfsm.Link // owned by the receiver
 }
@@ -98,7 +95,7 @@ func (e *DeadlockError) Error() string {
 
 // ForcedError means that a hold was ended by force. It matches ErrLost.
 type ForcedError struct {
-	By     string // the name that the caller of the forced release gave
+	By     string // the name of the caller that forced the release
 	Reason string // the reason that this caller gave
 }
 

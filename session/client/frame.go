@@ -9,15 +9,14 @@ import (
 	"github.com/mortise-lock/mortise/session"
 )
 
-// Output is the output of a core. The shell must first mark the requests of OutcomeLost, then
-// publish Deadline, then deliver the other outcomes, and then send the frame. Lost holds are marked
-// first, so that every reader of the new deadline finds them marked. The deadline is published
-// before the outcomes, so that a granted hold does not count as expired when its caller receives
-// it.
+// Output is the output of a core. The shell must first mark the holds of OutcomeLost, then publish
+// Deadline, then deliver the other outcomes, and then send the frame. So a reader of the new
+// deadline finds every lost hold marked, and a new hold does not count as expired when its caller
+// receives it.
 type Output struct {
 	// Outcomes is valid until the next call of Flush.
 	Outcomes []Outcome
-	// Deadline is when all holds are lost unless a renewal is acknowledged earlier. Zero means that
+	// Deadline is when all holds are lost if no renewal is acknowledged earlier. Zero means that
 	// there is no session.
 	Deadline clock.Time
 	// To, Renewals and Commands are one frame. There is no frame if Renewals and Commands are
@@ -58,7 +57,6 @@ func (c *Core) Flush(now clock.Time) Output {
 	return out
 }
 
-// maxNonceTo is the number of recipients of an Open that the core keeps.
 const maxNonceTo = 16
 
 func (c *Core) writeQuestion(now clock.Time, f *frame) {
@@ -81,8 +79,8 @@ func (c *Core) writeQuestion(now clock.Time, f *frame) {
 	c.writeRenewal(now, f)
 }
 
-// live returns the numbers of the entries that the Attach must name: those whose freeing is not set
-// or whose stays is set. It sets left for the other entries.
+// live returns the numbers that the Attach must name. Freeing entries are not named, unless stays
+// is set.
 func (c *Core) live(now clock.Time) []lockfsm.Range {
 	var live []lockfsm.Range
 	c.open = 0
@@ -109,8 +107,8 @@ func (c *Core) writeRenewal(now clock.Time, f *frame) {
 }
 
 // writeCommands writes the commands that are due and fit into the frame: first commands that free
-// something, which only the size of the frame limits, then requests, then Leaving and Close. It
-// reports whether another frame must follow immediately.
+// entries, then requests, then Leaving and Close. It reports whether another frame must follow
+// immediately.
 func (c *Core) writeCommands(now clock.Time, f *frame) (more bool) {
 	done := 0
 	for _, e := range c.frees {
@@ -125,7 +123,7 @@ func (c *Core) writeCommands(now clock.Time, f *frame) (more bool) {
 	if len(c.frees) > 0 {
 		return true
 	}
-	if !c.lease.short(now) { // if little of the lease is left, a grant would have to be released
+	if !c.lease.short(now) { // with little of the lease left, a grant would have to be released
 		for c.unsent.head != nil && c.open < windowBytes {
 			if len(f.commands) >= frameBytes {
 				return true
@@ -152,13 +150,12 @@ func (e *entry) freed() lockfsm.Command {
 	case e.stays:
 		return lockfsm.Command{Kind: lockfsm.Detach}
 	case e.req == nil:
-		return lockfsm.Command{Kind: lockfsm.Cancel} // equivalent for the group, but clearer in the lock's event log
+		return lockfsm.Command{Kind: lockfsm.Cancel} // the group treats Cancel like Release, but the event log of the lock is clearer
 	}
 	return lockfsm.Command{Kind: lockfsm.Release}
 }
 
-// writeRequest gives the first unsent request a number and writes the request. No other function
-// gives numbers, so a request that was never sent has no number.
+// writeRequest assigns a number to the first unsent request and writes the request.
 func (c *Core) writeRequest(now clock.Time, f *frame) {
 	e := c.unsent.head
 	c.unsent.remove(e)

@@ -12,32 +12,30 @@ import (
 )
 
 // Hold is a lock that was granted to one call of [Client.Acquire]. It is safe for concurrent use.
-// It is not a sync.Locker, because it can fail: see Err.
 //
-// If the lease is extended after this hold was lost, the client sets over before it publishes the
-// new deadline. So a reader that sees the new deadline also sees that over is set, and a renewal
+// When a hold is lost, the client sets over before it publishes a later deadline. So a renewal
 // cannot make a lost hold valid again.
 type Hold struct {
 	client *Client
 	token  lockfsm.Token
 	limit  clock.Time // when the hold reaches its longest duration, set before Acquire ends; zero means never
-	req    Request    // owned by the client's goroutine; others read Key, and Terms without its field owner
+	req    Request    // owned by the client's goroutine; others read only Key, and Terms without owner
 
 	slot   chan struct{} // signals the end of Acquire, and later of Release; from the client's pool
-	result error         // result of Acquire, set before the signal; later result of Release, set with settled
+	result error         // result of Acquire, set before the signal; later the result of Release, set with settled
 
-	ahead atomic.Pointer[HeldError] // the holder when the request was applied; nil while unknown
+	ahead atomic.Pointer[HeldError] // the holder when the request was applied; nil means unknown
 
 	over     atomic.Bool // whether ended is set
 	mu       sync.Mutex  // guards the following fields except lost; never held while waiting
-	ended    error       // the reason why the lock is no longer held
+	ended    error       // why the lock is no longer held
 	until    clock.Time  // when the hold was lost; zero if released
 	done     chan struct{}
 	wanted   chan struct{} // nil until Wanted is called; closed when another request waits
 	isWanted bool
 	released bool  // Release was called
 	settled  bool  // the release has ended
-	sharers  int32 // further callers that use the slot of the first caller; some may have stopped waiting
+	sharers  int32 // further callers that wait on slot; some may have stopped waiting
 
 	lost func(Loss, error) // set by OnLoss; not changed while the hold is in use
 }
@@ -68,10 +66,10 @@ func (h *Hold) Of(c *Client) bool { return h.client == c }
 func (h *Hold) Request() *Request { return &h.req }
 
 // Err returns nil while the lock is held, ErrReleased after Release, and an error that matches
-// ErrLost once the lock is lost. It reads the clock, so the first call after a pause of the process
-// is already correct. Once Err has returned an error, every later call returns the same error.
+// ErrLost after the loss of the lock. It reads the clock, so the result is correct even right after
+// a pause of the process. Once Err has returned an error, every later call returns the same error.
 func (h *Hold) Err() error {
-	// With this order the result is correct for the time at which the clock was read; see Hold.
+	// The clock must be read first, then the deadline, then over; see Hold.
 	now := h.client.config.Clock.Now()
 	deadline := clock.Time(h.client.deadline.Load())
 	reason, why := ErrLost, LossLease
@@ -87,15 +85,16 @@ func (h *Hold) Err() error {
 	if !expired {
 		return nil
 	}
-	// End the hold before the client's goroutine publishes a later deadline. The lock must be
-	// released in the group even if Release is never called.
+	// End the hold before the client's goroutine publishes a later deadline. The input makes the
+	// core free the lock in the group even if Release is never called.
 	err := h.end(reason, why, deadline)
 	h.client.post(input{kind: inputExpired, hold: h})
 	return err
 }
 
-// Until returns when the hold was lost, on the client's clock. Zero means that it was not lost. For
-// a lock that was lost at a deadline it returns that deadline, even if the loss was detected later.
+// Until returns when the hold was lost, on the client's clock. Zero means that it was not lost. If
+// the lock was lost at a deadline, Until returns that deadline, even if the loss was detected
+// later.
 func (h *Hold) Until() clock.Time {
 	h.mu.Lock()
 	defer h.mu.Unlock()
@@ -103,25 +102,24 @@ func (h *Hold) Until() clock.Time {
 }
 
 // OnLoss sets a function that is called once if the hold is lost, by the client's goroutine or by a
-// caller of Err. The function f must not block or use the hold. OnLoss must be called before
-// AcquireInto. It is possible that f runs before AcquireInto returns, even if AcquireInto returns
-// an error.
+// caller of Err. The function must not block or use the hold. OnLoss must be called before
+// AcquireInto. The function may run before AcquireInto returns, even if AcquireInto returns an
+// error.
 func (h *Hold) OnLoss(f func(why Loss, err error)) { h.lost = f }
 
-// Behind returns the holder of the lock when the request was applied and had to wait or was
-// refused. Nil means that there was no holder, or that the holder is unknown. Behind may be called
-// while AcquireInto runs.
+// Behind returns the holder that the request met when it was applied. Nil means that there was no
+// holder, or that the holder is unknown. Behind may be called while AcquireInto runs.
 func (h *Hold) Behind() *HeldError { return h.ahead.Load() }
 
 // end marks the hold as ended at until, unless it has ended before. It returns the reason for which
-// the hold ended. loss is passed to the function of OnLoss.
+// the hold ended. The function of OnLoss receives loss.
 func (h *Hold) end(reason error, loss Loss, until clock.Time) error {
 	h.mu.Lock()
 	defer h.mu.Unlock()
 	return h.endIn(reason, loss, until)
 }
 
-// endIn is like end for a caller that holds mu.
+// endIn is like end, but the caller holds mu.
 func (h *Hold) endIn(reason error, loss Loss, until clock.Time) error {
 	if h.ended == nil {
 		h.ended, h.until = reason, until
@@ -136,8 +134,8 @@ func (h *Hold) endIn(reason error, loss Loss, until clock.Time) error {
 	return h.ended
 }
 
-// Done returns a channel that is closed when the lock is no longer held. It may be closed late if
-// the process gets too little CPU time or was stopped. Err reports the end without delay.
+// Done returns a channel that is closed when the lock is no longer held. The channel is closed late
+// if the process was paused. Err reports the end without delay.
 func (h *Hold) Done() <-chan struct{} {
 	h.mu.Lock()
 	defer h.mu.Unlock()
@@ -150,8 +148,8 @@ func (h *Hold) Done() <-chan struct{} {
 	return h.done
 }
 
-// Wanted returns a channel that is closed when the leader reports that another request waits for
-// the lock. The leader reports this only for a request with Notice.
+// Wanted returns a channel that is closed when another request waits for the lock. The leader
+// reports waiting requests only for a request with Notice.
 func (h *Hold) Wanted() <-chan struct{} {
 	h.mu.Lock()
 	defer h.mu.Unlock()
@@ -173,12 +171,11 @@ func (h *Hold) want() {
 	h.isWanted = true
 }
 
-// Release releases the lock, even if ctx has ended: ctx limits only the wait for the confirmation.
-// After Release has returned, even with an error, the caller does not hold the lock. It returns nil
-// once the release is confirmed, an error that matches ErrLost if the lock was lost before the
-// client's goroutine received the release, ErrClosed if the client was closed before the
-// confirmation, or an error that wraps the error of ctx. A second call waits for the same
-// confirmation.
+// Release releases the lock, even if ctx has ended. The context limits only the wait for the
+// confirmation. After Release has returned, even with an error, the caller does not hold the lock.
+// It returns nil once the release is confirmed, and an error that matches ErrLost if the lock was
+// lost before. It returns ErrClosed if the client was closed before the confirmation, or an error
+// that wraps the error of ctx. A second call waits for the same confirmation.
 func (h *Hold) Release(ctx context.Context) error {
 	return h.letGo(ctx, input{kind: inputRelease, hold: h})
 }
@@ -209,8 +206,7 @@ func (h *Hold) letGo(ctx context.Context, how input) error {
 }
 
 // ReleaseSoon releases the lock without waiting for the confirmation. It returns an error that
-// matches ErrLost if the lock was lost before, and nil otherwise, even if the lock was already
-// released.
+// matches ErrLost if the lock was lost before. Otherwise it returns nil, also for a second call.
 func (h *Hold) ReleaseSoon() error {
 	return h.letGoSoon(input{kind: inputRelease, hold: h})
 }
@@ -223,7 +219,7 @@ func (h *Hold) Lapse(why string) error {
 }
 
 func (h *Hold) letGoSoon(how input) error {
-	_ = h.Err() // Err reports a loss; no later call would report it to this caller
+	_ = h.Err() // records a loss before the release hides it
 	h.startRelease(how)
 	if err := h.Err(); err != ErrReleased {
 		return err
@@ -233,7 +229,7 @@ func (h *Hold) letGoSoon(how input) error {
 
 // startRelease starts the release if it has not begun. It returns the channel that signals the end
 // of the release, or nil if the release has ended. It does not check the deadline. The client's
-// goroutine checks it, and the release fails with ErrLost if the deadline has passed.
+// goroutine checks the deadline.
 func (h *Hold) startRelease(how input) (answer chan struct{}) {
 	h.mu.Lock()
 	if h.released {
@@ -265,9 +261,8 @@ func (h *Hold) settle(err error) {
 	answer <- struct{}{}
 }
 
-// told is called by a caller that has received the signal. It repeats the signal for the next
-// caller that waits on the same slot. The last caller returns the slot to the pool, unless a caller
-// has stopped waiting.
+// told passes the received signal on to the next caller that waits on the same slot. The last
+// caller returns the slot to the pool. The slot is not returned if a caller has stopped waiting.
 func (h *Hold) told(answer chan struct{}) error {
 	h.mu.Lock()
 	shared := h.sharers > 0
@@ -283,8 +278,8 @@ func (h *Hold) told(answer chan struct{}) error {
 	return h.result
 }
 
-// ContextError returns the reason why ctx has ended. The error matches the error of ctx and its
-// cause with errors.Is.
+// ContextError returns the reason why ctx has ended. The error matches both ctx.Err and the cause
+// of ctx with errors.Is.
 func ContextError(ctx context.Context) error {
 	err, cause := ctx.Err(), context.Cause(ctx)
 	if cause == err {

@@ -8,9 +8,9 @@ import (
 
 // Limits of the inbox.
 const (
-	inboxBytes = 64 << 20 // limit for replies from the client's leader
-	otherBytes = 1 << 20  // limit for replies from all other instances together
-	inputBytes = 128      // the size of an input without its bytes
+	inboxBytes = 64 << 20 // bytes of replies from the leader
+	otherBytes = 1 << 20  // bytes of replies from all other instances together
+	inputBytes = 128      // bytes of an input without its slices
 )
 
 const maxGathers = 3
@@ -31,7 +31,7 @@ const (
 	inputWait
 	inputCloseSession
 	inputForget // the context of a waiter has ended
-	inputHeld   // a waiter asks which locks are held
+	inputHeld   // a waiter requests the held keys
 )
 
 type input struct {
@@ -59,18 +59,16 @@ func (c *Client) post(in input) bool {
 	return true
 }
 
-// rouse wakes the goroutine. It must be called only for the first input into an empty inbox,
-// because the goroutine processes the whole inbox.
+// rouse wakes the goroutine.
 func (c *Client) rouse() {
 	select {
 	case c.wake <- struct{}{}:
-	default: // the goroutine is already being woken
+	default: // a wake-up is already pending
 	}
 }
 
-// gather yields the processor so that other goroutines can post, and repeats this while inputs
-// arrive, up to maxGathers times. So one turn and one frame serve many callers. With only one
-// caller, gather costs almost nothing.
+// gather yields the processor while new inputs arrive, at most maxGathers times. So one turn and
+// one frame serve many callers.
 func (c *Client) gather() {
 	had := 1
 	for range maxGathers {

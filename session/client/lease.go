@@ -8,8 +8,7 @@ import (
 )
 
 // These constants define the times of a lease; see "The trust window" in package session. All times
-// are measured from the sending of the acknowledged renewal, so a slow network can only shorten the
-// window.
+// are measured from the sending of the acknowledged renewal.
 const (
 	// The margin is sufficient if the client's clock is 1% slow and the leader's clock is 1% fast.
 	leaseMarginParts   = 50
@@ -17,13 +16,12 @@ const (
 	leaseShortestParts = 10 // a grant with less than TTL/10 left is released
 )
 
-// leaseRenewLongest is the longest time between renewals. A client detects by unanswered renewals
-// that the leader was cut off although its stream did not end. The time for this detection must not
-// grow with the TTL.
+// leaseRenewLongest is the longest time between renewals. It bounds the time after which a client
+// detects a silent leader, so it must not grow with the TTL.
 const leaseRenewLongest = 3 * time.Second
 
-// renewWaiting is the longest time between renewals while calls wait for a lock, so that a lost
-// leader, which cannot grant the lock, is detected sooner.
+// renewWaiting is the longest time between renewals while calls wait for a lock. It is shorter so
+// that the client finds a new leader sooner.
 const renewWaiting = time.Second
 
 func renewEvery(ttl time.Duration) time.Duration { return min(ttl/leaseRenewParts, leaseRenewLongest) }
@@ -40,15 +38,14 @@ const (
 
 func (s LeaseState) String() string { return [...]string{"lost", "jeopardy", "safe", "unknown"}[s&3] }
 
-// lease is the TTL that the group granted and the sending time of the last acknowledged renewal.
-// Zero means no lease.
+// lease is the granted TTL and the sending time of the last acknowledged renewal. The zero value
+// means no lease.
 type lease struct {
 	ttl  time.Duration
 	sent clock.Time
 }
 
-// deadline returns when the lease ends. Without a lease it returns zero, the clock's origin, which
-// has passed.
+// deadline returns when the lease ends. Without a lease it returns zero, which has passed.
 func (l lease) deadline() clock.Time {
 	if l.ttl == 0 {
 		return 0
@@ -56,16 +53,15 @@ func (l lease) deadline() clock.Time {
 	return l.sent.Add(l.ttl - l.ttl/leaseMarginParts)
 }
 
-// renewed extends the lease when a renewal is acknowledged. It never shortens the lease. sent is
-// when the renewal was sent.
+// renewed extends the lease after the acknowledgement of a renewal that was sent at sent. It never
+// shortens the lease.
 func (l *lease) renewed(sent clock.Time) {
 	if l.ttl != 0 && sent.After(l.sent) {
 		l.sent = sent
 	}
 }
 
-// left returns the time until the end of the lease. At the end and later the result is zero or
-// negative.
+// left returns the time until the end of the lease. After the end it is negative.
 func (l lease) left(now clock.Time) time.Duration { return l.deadline().Sub(now) }
 
 func (l lease) short(now clock.Time) bool {
@@ -84,11 +80,11 @@ func (l lease) state(now clock.Time) LeaseState {
 	return Safe
 }
 
-// renewals numbers a client's renewals and records those that are not acknowledged.
+// renewals numbers a client's renewals and records the unacknowledged ones.
 type renewals struct {
 	session.Sent
 	seq   uint64 // the number of the last renewal sent, in any session
-	heard uint64 // the newest renewal that is known to have arrived
+	heard uint64 // the newest renewal that was answered
 }
 
 func (r *renewals) next(now clock.Time) uint64 {

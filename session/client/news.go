@@ -10,9 +10,9 @@ type Loss uint8
 
 // The reasons why a hold is lost.
 const (
-	LossUnknown   Loss = iota // the group has no such hold, although the session exists
+	LossUnknown   Loss = iota // the session exists, but the group has no such hold
 	LossLease                 // no renewal was acknowledged in time
-	LossOverdue               // the hold reached the longest duration that its request allows
+	LossOverdue               // the hold reached its longest duration
 	LossForced                // the hold was ended by force
 	LossExpired               // the group reported that the session has ended
 	LossRestarted             // the instance began a new incarnation
@@ -30,10 +30,10 @@ type SessionEnd uint8
 // The reasons why a session ends.
 const (
 	SessionGoesOn    SessionEnd = iota // the session has not ended, or there was none
-	SessionClosed                      // CloseSession has closed the session
+	SessionClosed                      // by CloseSession
 	SessionExpired                     // the group reported its end, or that another process has attached to it
-	SessionRestarted                   // Rebind has dropped the session, without a message to the group
-	SessionStopped                     // Close has dropped the session, without a message to the group
+	SessionRestarted                   // Rebind dropped the session, without a message to the group
+	SessionStopped                     // Close dropped the session, without a message to the group
 )
 
 func (e SessionEnd) String() string {
@@ -53,7 +53,6 @@ type News struct {
 	Unanswered int // renewals that were not answered before their attachment ended
 }
 
-// tally contains the counts of a core for News.
 type tally struct {
 	renewed    []time.Duration
 	unanswered int
@@ -77,8 +76,8 @@ func (c *Core) takeRenewals() (answered []time.Duration, unanswered int) {
 	return answered, unanswered
 }
 
-// differs reports whether the change from before must be reported. Changes of only counts and
-// deadlines are too frequent to report.
+// differs reports whether the change from before must be reported. Changes of counts and deadlines
+// alone are too frequent.
 func (s *Status) differs(before *Status) bool {
 	return s.Phase != before.Phase || s.Session != before.Session || s.Lease != before.Lease ||
 		s.GraceUntil != before.GraceUntil || s.Leader != before.Leader

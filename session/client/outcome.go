@@ -15,12 +15,12 @@ import (
 // OutcomeKind is the kind of an outcome.
 type OutcomeKind uint8
 
-// The kinds of outcomes. All but OutcomeGranted, OutcomeWaits and OutcomeWanted end the request.
+// OutcomeGranted, OutcomeWaits and OutcomeWanted do not end the request. The other kinds end it.
 const (
 	OutcomeGranted  OutcomeKind = iota + 1 // the call holds the lock, with Token
 	OutcomeFailed                          // the call holds nothing, now or later; Err is the reason
 	OutcomeLost                            // a granted lock is lost; Err is the reason
-	OutcomeReleased                        // the release is confirmed, or Err is the reason why it cannot be confirmed
+	OutcomeReleased                        // the release is confirmed, or Err is why it cannot be confirmed
 	OutcomeWaits                           // the call waits; Behind is the holder when its request was applied
 	OutcomeWanted                          // another request waits for the held lock; may be repeated
 )
@@ -106,9 +106,9 @@ func (c *Core) Release(now clock.Time, r *Request) bool {
 	return true
 }
 
-// Detach is like Release, except that a hold with a delay remains in the group for its delay. If
-// the hold ends without a release by its holder, lapsed is the reason, and the group records that
-// the hold expired. If lapsed is empty, the holder has detached the hold.
+// Detach is like Release, except that a hold with a delay remains in the group for its delay. A
+// lapsed text is the reason why the hold ended without a release, and the group records an expiry.
+// If lapsed is empty, the holder has detached the hold.
 func (c *Core) Detach(now clock.Time, r *Request, lapsed string) bool {
 	c.begin(now)
 	if r.stage == stageHeld {
@@ -118,7 +118,7 @@ func (c *Core) Detach(now clock.Time, r *Request, lapsed string) bool {
 }
 
 // Stop ends every request: waiting calls and unconfirmed releases end with ErrClosed, and held
-// locks are lost. The core then neither sends nor accepts anything.
+// locks are lost. A stopped core sends and accepts nothing.
 func (c *Core) Stop() {
 	c.forgetSession(ErrClosed, SessionStopped)
 	c.failWaiting(false, ErrClosed)
@@ -133,7 +133,7 @@ func (c *Core) leave(r *Request) {
 	}
 }
 
-// fail ends a waiting request that no longer has an entry.
+// fail ends a waiting request that has no entry.
 func (c *Core) fail(r *Request, err error) {
 	c.leave(r)
 	r.stage, r.entry = stageOver, nil
@@ -148,12 +148,12 @@ func (c *Core) abandon(r *Request) {
 		c.unsent.remove(e)
 		return
 	}
-	e.stays = r.Terms != nil && r.Terms.Resume != 0 // the hold may have been resumed, and must not end
+	e.stays = r.Terms != nil && r.Terms.Resume != 0 // the hold may be resumed already, and must not end
 	c.free(e)
 }
 
-// free marks a numbered entry as unwanted. Without an attachment no command is due, since the next
-// Attach does not name the entry.
+// free marks a numbered entry as unwanted. Without an attachment no command is due, because the
+// next Attach does not name the entry.
 func (c *Core) free(e *entry) {
 	e.freeing = true
 	c.freeing++
@@ -163,7 +163,8 @@ func (c *Core) free(e *entry) {
 	}
 }
 
-// drop removes an entry that has ended in the group, and ends its release with err.
+// drop removes an entry that has ended in the group. If a release waits for the entry, the release
+// ends with err.
 func (c *Core) drop(e *entry, err error) {
 	delete(c.byNumber, e.number)
 	c.sent.remove(e)
@@ -181,7 +182,7 @@ func (c *Core) drop(e *entry, err error) {
 }
 
 // grant reports a grant to the caller. If too little of the lease is left, grant releases the lock
-// instead and sends the request again.
+// and sends the request again.
 func (c *Core) grant(now clock.Time, e *entry, token lockfsm.Token) {
 	r := e.req
 	if c.lease.short(now) {
@@ -224,9 +225,8 @@ func (c *Core) heldNoMore(r *Request) {
 	}
 }
 
-// overdue ends a hold that has reached its longest duration. The code under the lock may still run,
-// so the lock remains taken for its delay, as if the session had expired. The event log contains
-// the reason.
+// overdue ends a hold that has reached its longest duration. The lock remains taken for its delay,
+// because the code under the lock may still run. The event log contains the reason.
 func (c *Core) overdue(r *Request) {
 	e := r.entry
 	c.loseBy(r, OverdueError{}, LossOverdue)
@@ -250,8 +250,7 @@ func (c *Core) loseBy(r *Request, err error, why Loss) {
 	c.outcomes = append(c.outcomes, Outcome{Kind: OutcomeLost, Request: r, Err: err, Why: why})
 }
 
-// loseAll ends every held request for good, and frees its entry, since the session may still exist
-// in the group.
+// loseAll ends every hold, and frees its entry, because the session may still exist in the group.
 func (c *Core) loseAll() {
 	for e := c.sent.head; e != nil && c.held > 0; e = e.next {
 		if e.req != nil && e.req.stage == stageHeld {
@@ -263,7 +262,6 @@ func (c *Core) loseAll() {
 	}
 }
 
-// failWaiting fails all waiting calls, or only the try requests.
 func (c *Core) failWaiting(onlyTries bool, err error) {
 	for _, l := range [...]*entryList{&c.sent, &c.unsent} {
 		for e := l.head; e != nil; {

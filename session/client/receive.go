@@ -11,11 +11,10 @@ import (
 	"github.com/mortise-lock/mortise/session"
 )
 
-// This file handles the replies of the leader. It ignores replies about another attachment, since
-// the states that answer the current Attach contain the same information.
+// This file handles the replies of the leader. It ignores replies to another attachment.
 
 // Receive handles a sequence of replies, and does not keep the bytes. Malformed bytes end the
-// attachment, and the next Attach asks for the same information.
+// attachment. The answer to the next Attach contains the same information.
 func (c *Core) Receive(now clock.Time, from nodeid.ID, replies []byte) {
 	c.begin(now)
 	for len(replies) > 0 && !c.closed {
@@ -79,20 +78,19 @@ func (c *Core) reply(now clock.Time, from nodeid.ID, r *session.Reply) {
 	}
 }
 
-// opened handles the answer to Open, from any instance to which the Open was sent: only an instance
-// that leads, or led at that time, answers. The lease is measured from the first sending of the
-// nonce, because the first Open may have opened the session.
+// opened handles the answer to Open, from any instance to which the Open was sent. The lease is
+// measured from the first sending of the nonce, because the first Open may have opened the session.
 func (c *Core) opened(now clock.Time, from nodeid.ID, r *session.Reply) {
 	if c.session != 0 || c.nonceSent == 0 || r.Nonce != c.nonce || !slices.Contains(c.nonceTo, from) {
 		return
 	}
 	c.term = max(c.term, r.Term)
-	// Another instance has read this nonce in a log and has opened a session with it.
+	// Another instance has read the nonce in the log and has opened a session with it.
 	if r.Code == lockfsm.NoSession {
 		c.nonce, c.nonceSent = lockfsm.Nonce{}, 0
 	}
 	if r.Code != lockfsm.Done || r.Session == 0 || r.TTL <= 0 {
-		c.backOff(now, nodeid.Endpoint{}) // the group is full or not founded, so retry with the same nonce
+		c.backOff(now, nodeid.Endpoint{}) // the group is full or not founded: retry with the same nonce
 		return
 	}
 	c.session, c.proof, c.nonce, c.provenTerm = r.Session, c.nonce, lockfsm.Nonce{}, r.Term
@@ -114,9 +112,9 @@ func (c *Core) find(peer nodeid.ID) nodeid.Endpoint {
 	return nodeid.Endpoint{ID: peer}
 }
 
-// attached handles the answer to Attach. The states of all live requests have arrived before this
-// answer. So a request that the Attach named and no state reported is finished, and a request that
-// the Attach did not name is freed.
+// attached handles the answer to Attach. The states of all live requests arrive before this answer.
+// So a request that the Attach named and no state reported is finished. A request that the Attach
+// did not name is freed.
 func (c *Core) attached(now clock.Time, r *session.Reply) {
 	if c.phase != Attaching {
 		return
@@ -131,8 +129,8 @@ func (c *Core) attached(now clock.Time, r *session.Reply) {
 			c.backOff(now, nodeid.Endpoint{})
 			return
 		}
-		// Stale means that another process, such as a copy of this process, has attached since. One
-		// of the two processes must open a new session.
+		// Stale means that another process has attached since, for example a copy of this process.
+		// One of the two processes must open a new session.
 		c.sessionGone(now)
 		return
 	default:
@@ -140,7 +138,7 @@ func (c *Core) attached(now clock.Time, r *session.Reply) {
 		return
 	}
 	c.phase, c.since, c.provenTerm, c.orphaned = Attached, now, r.Term, 0
-	c.renewals.heard = c.renewals.seq // the last renewal sent is the one with the Attach
+	c.renewals.heard = c.renewals.seq // the last renewal was sent with the Attach
 	if now.Sub(c.lease.sent) > c.lease.ttl/2 {
 		// The keeper may ignore that renewal, because the answer that the renewal confirms may be
 		// too old. The next renewal confirms the Attached.
@@ -199,8 +197,8 @@ func (c *Core) state(now clock.Time, r *session.Reply) {
 	c.finish(e, err)
 }
 
-// answeredAsk counts the command of e as answered by a state. If the command that frees e was sent,
-// answeredAsk does nothing, because that command gets an answer of its own.
+// answeredAsk counts the command of e as answered by a state, unless a later command that frees e
+// was sent.
 func (c *Core) answeredAsk(e *entry) {
 	if !e.freeing || e.due {
 		c.answered(e)
@@ -212,7 +210,7 @@ func (c *Core) stateGranted(now clock.Time, e *entry, token lockfsm.Token) {
 	case e.freeing: // the grant was sent before the release arrived
 	case e.req.stage == stageWaiting:
 		c.grant(now, e, token)
-	case e.req.token != token: // this must not happen; if it does, the caller's token is no longer valid
+	case e.req.token != token: // must not happen; the caller's token is no longer valid
 		c.lose(e.req, LossUnknown)
 		e.req = nil
 		c.free(e)
@@ -236,8 +234,8 @@ func (c *Core) finish(e *entry, err error) {
 	c.drop(e, nil)
 }
 
-// codeError returns the error for a request that ended with the code. Nil means that it must be
-// sent again.
+// codeError returns the error for a request that ended with the code. Nil means that the request
+// must be sent again.
 func codeError(code lockfsm.Code) error {
 	switch code {
 	case lockfsm.Finished, lockfsm.Done:
@@ -302,8 +300,6 @@ func (c *Core) forbidden(r *session.Reply) {
 	}
 }
 
-// evicted handles the forced end of a request. If its caller still waits, the client has already
-// released the grant, and the request is sent again.
 func (c *Core) evicted(r *session.Reply) {
 	e := c.byNumber[r.Number]
 	if e == nil {
@@ -331,7 +327,7 @@ func (c *Core) freed(now clock.Time, r *session.Reply) {
 	if e == nil || !e.freeing {
 		return
 	}
-	if e.lapsed != "" && r.Code == lockfsm.Unsupported { // the group's rules do not know the reason: omit it
+	if e.lapsed != "" && r.Code == lockfsm.Unsupported { // the group is too old for the reason: omit it
 		e.lapsed, e.due = "", true
 		c.answered(e)
 		c.frees = append(c.frees, e)
@@ -352,7 +348,6 @@ func (c *Core) freed(now clock.Time, r *session.Reply) {
 	c.drop(e, nil)
 }
 
-// renewed handles the acknowledgement of a renewal.
 func (c *Core) renewed(r *session.Reply) {
 	if sent, ok := c.renewals.Acknowledged(r.Seq); ok {
 		c.lease.renewed(sent)

@@ -10,14 +10,13 @@ import (
 	"github.com/mortise-lock/mortise/session"
 )
 
-// This file finds the leader. It decides which target the client asks, and when the client asks
-// another target.
+// This file finds the leader: it decides which target the client asks, and when.
 
 // linked reports whether the Attach of the current epoch was sent, so that commands may follow it.
 func (c *Core) linked() bool { return c.phase >= Attaching && !c.askDue }
 
-// findLeader leaves the current target. When the time at is reached, the core asks aim, or the next
-// target if aim is zero.
+// findLeader leaves the current target. At the time at, the core asks aim, or the next target if
+// aim is zero. If at is zero, the core asks nobody.
 func (c *Core) findLeader(now, at clock.Time, aim nodeid.Endpoint) {
 	if c.phase == Attached {
 		c.orphaned = now
@@ -31,7 +30,7 @@ func (c *Core) findLeader(now, at clock.Time, aim nodeid.Endpoint) {
 }
 
 // dropFrees drops the commands that are due to free entries. The next Attach does not name the
-// entries, which frees them as well.
+// entries, which also frees them.
 func (c *Core) dropFrees() {
 	for i, e := range c.frees {
 		e.due, c.frees[i] = false, nil
@@ -39,8 +38,8 @@ func (c *Core) dropFrees() {
 	c.frees = c.frees[:0]
 }
 
-// redirect asks another target immediately, or after a wait if this happens too often. Without the
-// wait, two voters that name each other as leader would make the client loop at network speed.
+// redirect asks another target immediately, or after a wait if the target has changed too often.
+// The wait is for two voters that name each other as the leader.
 func (c *Core) redirect(now clock.Time, aim nodeid.Endpoint) {
 	c.resetBackoff(now)
 	c.moves++
@@ -87,8 +86,9 @@ func (c *Core) nextTarget() nodeid.Endpoint {
 	return to
 }
 
-// ask asks a target by Open or Attach. believed means that the target was named as the leader. To
-// such a target requests are sent right after Attach, and it gets more time to answer.
+// ask sends Open or Attach to a target with the next frame. believed means that the target was
+// named as the leader. Such a target receives requests right after Attach, and has more time to
+// answer.
 func (c *Core) ask(now clock.Time, to nodeid.Endpoint, believed bool) {
 	if c.session == 0 && c.nonce == (lockfsm.Nonce{}) {
 		if c.WantsNonce() {
@@ -109,8 +109,8 @@ func (c *Core) ask(now clock.Time, to nodeid.Endpoint, believed bool) {
 	c.answerBy = now.Add(wait)
 }
 
-// unanswered leaves a target that has not answered. A target that was named as the leader may only
-// be slow, so it gets more time when it is asked again.
+// unanswered leaves a target that has not answered. A leader that is only slow gets more time when
+// it is asked again.
 func (c *Core) unanswered(now clock.Time) {
 	if c.pipeline || c.phase == Attached {
 		c.answerTimeout = min(2*c.answerTimeout, renewEvery(c.ttl()))
@@ -118,8 +118,7 @@ func (c *Core) unanswered(now clock.Time) {
 	c.redirect(now, nodeid.Endpoint{})
 }
 
-// tickAttached renews the lease, and detects a leader that has stopped responding although its
-// stream has not ended.
+// tickAttached renews the lease, and leaves a leader that does not answer.
 func (c *Core) tickAttached(now clock.Time) {
 	if oldest, ok := c.renewals.Oldest(); ok && now.Sub(oldest) >= c.answerTimeout {
 		c.unanswered(now)
@@ -135,9 +134,8 @@ func (c *Core) tickAttached(now clock.Time) {
 	c.renewDue = true
 }
 
-// renewAt returns when the next renewal is due. Renewals also detect a leader that does not
-// respond, so they are due at least every second while calls wait, and soon after a command that is
-// not answered.
+// renewAt returns when the next renewal is due. Renewals also detect a silent leader. So they are
+// sent more often while calls wait, and soon after an unanswered command.
 func (c *Core) renewAt() clock.Time {
 	every := renewEvery(c.lease.ttl)
 	if c.waiting > 0 {
@@ -150,8 +148,8 @@ func (c *Core) renewAt() clock.Time {
 	return at
 }
 
-// deaf reports whether a command has not been answered for a whole renewal interval while renewals
-// were answered. If so, a frame was lost. This must not happen, but a new attachment repairs it.
+// deaf reports whether a command was not answered for a renewal interval although renewals were
+// answered. If so, a frame was lost, and a new attachment repairs the loss.
 func (c *Core) deaf(now clock.Time) bool {
 	for e := c.sent.head; e != nil; e = e.next {
 		if e.open > 0 && now.Sub(e.asked) >= renewEvery(c.lease.ttl) {
@@ -178,7 +176,7 @@ func (c *Core) SendFailed(now clock.Time) {
 }
 
 // maxTerm is higher than every term that a group reaches. Redirects with a higher term are ignored,
-// since they would make every real leader look out of date.
+// because the client would then consider every real leader out of date.
 const maxTerm = 1 << 56
 
 // redirected handles a voter's redirect. The redirect answers an Open or Attach, ends the
@@ -189,15 +187,15 @@ func (c *Core) redirected(now clock.Time, from nodeid.ID, r *session.Reply) {
 	}
 	mine := c.phase != Seeking && !c.askDue && from == c.target.ID
 	if !mine && !slices.ContainsFunc(c.targets, func(t nodeid.Endpoint) bool { return t.ID == from }) {
-		return // ignore other members, which could pose as the leader and acknowledge the lease
+		return // another member could pose as the leader and acknowledge the lease
 	}
 	known := !r.Leader.IsZero() && r.Term >= c.term
 	c.term = max(c.term, r.Term)
 	leader := nodeid.Endpoint{ID: r.Leader, Addr: string(r.Addr)}
 	switch {
 	case c.phase == Attached && r.Term == c.provenTerm && leader.ID == c.target.ID:
-		// A new leader informs all clients that asked before it was ready. This client has since
-		// attached to it.
+		// A new leader informs all clients that asked before it was ready. This client has already
+		// attached to that leader.
 	case mine && known:
 		c.redirect(now, leader)
 	case mine:
@@ -210,8 +208,8 @@ func (c *Core) redirected(now clock.Time, from nodeid.ID, r *session.Reply) {
 	}
 }
 
-// sessionGone opens a new session after the session has ended, which has freed all its locks.
-// Waiting requests are sent again in the new session.
+// sessionGone opens a new session after the session has ended in the group. Waiting requests are
+// sent again in the new session.
 func (c *Core) sessionGone(now clock.Time) {
 	leader := c.target
 	if c.closing {
@@ -224,9 +222,8 @@ func (c *Core) sessionGone(now clock.Time) {
 }
 
 // forgetSession ends all entries of the session. Unconfirmed releases end with the error releasing.
-// If releasing is nil, the end of the session has freed their locks. Only the release of a lock
-// with a delay, which may still be taken, ends with ErrLost in this case. Status.Ended reports end,
-// which also determines the Loss of the holds.
+// Nil means that the end of the session has freed their locks. In this case the release of a lock
+// with a delay ends with ErrLost, because the lock may still be taken. Status.Ended reports end.
 func (c *Core) forgetSession(releasing error, end SessionEnd) {
 	if c.session != 0 {
 		c.tally.ended = end
@@ -260,9 +257,8 @@ func (c *Core) askAgain(again []*entry) {
 	c.unsent.merge(again)
 }
 
-// CloseSession closes the session as soon as the client is attached. After that Closed reports
-// true. CloseSession fails with ErrStillHeld while a lock is held. Waiting and later calls end with
-// ErrClosed.
+// CloseSession closes the session as soon as the client is attached. Then Closed reports true. It
+// fails with ErrStillHeld while a lock is held. Waiting and later calls end with ErrClosed.
 func (c *Core) CloseSession(now clock.Time) error {
 	c.begin(now)
 	if c.closed || c.closing {
@@ -286,9 +282,8 @@ func (c *Core) finishClose() {
 	c.closed, c.phase, c.retryAt, c.askDue = true, Seeking, 0, false
 }
 
-// Leaving marks the instance as leaving in the group, now and on every later attachment. Waiting
-// and later calls fail with ErrLeaving, since a lock that is granted now would remain taken after
-// the instance has left.
+// Leaving implements [Client.Leaving]. Waiting and later calls fail with ErrLeaving, because a new
+// lock would remain taken after the instance has left.
 func (c *Core) Leaving(now clock.Time) {
 	c.begin(now)
 	if !c.leaving {

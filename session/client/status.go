@@ -14,8 +14,8 @@ type Phase uint8
 // The phases of a client, in order.
 const (
 	Seeking   Phase = iota // the client waits before it asks a target
-	Opening                // the client has asked a target for a session
-	Attaching              // the client has asked a target for an attachment of its session
+	Opening                // the client has sent Open
+	Attaching              // the client has sent Attach
 	Attached               // the client is attached to the leader
 )
 
@@ -26,7 +26,7 @@ func (p Phase) String() string {
 // Status describes a client at one moment.
 type Status struct {
 	Phase Phase
-	// Asked is the instance that the client asks or is attached to. Zero means none.
+	// Asked is the instance to which the client sends its requests. Zero means none.
 	Asked    nodeid.ID
 	Leader   nodeid.Endpoint   // zero unless Phase is Attached
 	Session  lockfsm.SessionID // zero means none
@@ -35,8 +35,8 @@ type Status struct {
 	Deadline clock.Time        // when every hold is lost if no renewal is acknowledged earlier
 	Lease    LeaseState
 	Ended    SessionEnd // why the previous session has ended
-	// GraceUntil is roughly when the grace of the group ends. Until then no lock is granted. Zero
-	// means that the grace is over, or that the client is not attached.
+	// GraceUntil is roughly when the grace of the group ends. Zero means that the grace is over, or
+	// that the client is not attached.
 	GraceUntil clock.Time
 	Requests   int // waiting calls, held locks, and unconfirmed releases
 	Waiting    int // calls that wait for an answer

@@ -12,8 +12,7 @@ type Outlets interface {
 	Nonce() lockfsm.Nonce
 	// Lost marks the hold of a request as lost.
 	Lost(*Outcome)
-	// Publish publishes the deadline at which all holds are lost if no renewal is acknowledged
-	// earlier. Zero means that there is no session.
+	// Publish publishes the deadline; see [Output].
 	Publish(deadline clock.Time)
 	// Outcome delivers an outcome that is not a loss.
 	Outcome(*Outcome)
@@ -28,7 +27,7 @@ func (c *Core) Nonces(o Outlets) {
 	}
 }
 
-// Turn completes a turn after its inputs: it advances the time and executes the output of the core.
+// Turn completes a turn after its inputs. It advances the time and executes the output of the core.
 // It reports whether another turn must follow immediately.
 func (c *Core) Turn(now clock.Time, o Outlets) (more bool) {
 	c.Nonces(o)

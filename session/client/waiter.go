@@ -6,27 +6,25 @@ import (
 	"strings"
 )
 
-// waiter is a call that waits for a state of the client or for the end of the session.
 type waiter struct {
-	done   func(Status) bool // reports whether the wait has ended; nil in a wait for the end of the session
-	result chan error        // one slot
-	held   chan []string     // one slot; only for inputHeld
+	done   func(Status) bool // whether the wait has ended; nil for the end of the session
+	result chan error        // buffer of one
+	held   chan []string     // buffer of one; only for inputHeld
 }
 
-// WaitAttached waits until the client is attached to a leader, which proves that the group can
-// commit. It fails with ctx's error or ErrClosed.
+// WaitAttached waits until the client is attached to a leader. It fails with ctx's error or
+// ErrClosed.
 func (c *Client) WaitAttached(ctx context.Context) error {
 	return c.wait(ctx, inputWait, func(s Status) bool { return s.Phase == Attached })
 }
 
-// WaitReady waits until the client is attached and the grace of the group is over. It fails like
-// WaitAttached.
+// WaitReady waits until the client is attached and the grace is over. It fails like WaitAttached.
 func (c *Client) WaitReady(ctx context.Context) error {
 	return c.wait(ctx, inputWait, func(s Status) bool { return s.Phase == Attached && s.GraceUntil == 0 })
 }
 
-// WaitReleased waits until no lock is held. It fails like WaitAttached; the error of ctx names the
-// keys that are held.
+// WaitReleased waits until no lock is held. It fails like WaitAttached. The error of ctx names the
+// held keys.
 func (c *Client) WaitReleased(ctx context.Context) error {
 	err := c.wait(ctx, inputWait, func(s Status) bool { return s.Held == 0 })
 	if err == nil || err == ErrClosed {
@@ -44,9 +42,9 @@ func (c *Client) WaitReleased(ctx context.Context) error {
 	}
 }
 
-// CloseSession ends the session in the group before its lease ends, and waits until the session has
-// ended. It fails with ErrStillHeld while a lock is held. Waiting and later calls end with
-// ErrClosed. Without a leader, CloseSession waits until there is a leader or ctx ends.
+// CloseSession ends the session in the group, and waits until the session has ended. It fails with
+// ErrStillHeld while a lock is held. Waiting and later calls end with ErrClosed. Without a leader,
+// CloseSession waits until there is a leader or ctx ends.
 func (c *Client) CloseSession(ctx context.Context) error { return c.wait(ctx, inputCloseSession, nil) }
 
 func (c *Client) wait(ctx context.Context, kind inputKind, done func(Status) bool) error {

@@ -62,13 +62,12 @@ func (k *Core) Check() error {
 
 // Kept is a keeper's state of one session, for simulations.
 type Kept struct {
-	Deadline clock.Time // when the session may expire, on the keeper's clock, if no renewal is confirmed earlier
-	Expiring bool       // the expiry of the session is decided
-	Renewing bool       // a renewal has arrived and is not confirmed yet
+	Deadline clock.Time // when the session may expire, on the keeper's clock
+	Expiring bool       // the expiry is decided
+	Renewing bool       // a renewal has arrived and is not confirmed
 }
 
-// Kept returns the core's state of a session. It returns false if the core does not have the
-// session.
+// Kept returns the core's state of a session, and false for an unknown session.
 func (k *Core) Kept(id lockfsm.SessionID) (kept Kept, ok bool) {
 	if place, found := k.entering.at(id); found {
 		return Kept{Deadline: k.entering.since.Add(k.entering.sessions[place].TTL + k.stalled)}, true

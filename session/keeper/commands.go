@@ -8,8 +8,8 @@ import (
 	"github.com/mortise-lock/mortise/session"
 )
 
-// This file checks the headers of commands and makes one proposal per turn. It does not change the
-// bytes of a command, except those of Open.
+// This file checks the headers of commands and makes one proposal per turn. It changes only the
+// bytes of Open.
 
 // commandRun is a sequence of commands of one attachment, or one Open, that waits to be proposed.
 type commandRun struct {
@@ -40,7 +40,7 @@ func (k *Core) ReceiveUnder(now clock.Time, from nodeid.ID, rights *capability.C
 	}
 	p := k.peer(from)
 	p.rights = rights
-	// Commands are read first, since the renewal of an Attach is in the same frame.
+	// Commands are read first, because the renewal of an Attach is in the same frame.
 	if k.takeCommands(p, commands) && k.takeRenewals(p, renewals) {
 		return
 	}
@@ -87,9 +87,9 @@ func (k *Core) takeCommands(p *peerState, frame []byte) bool {
 	return len(frame) == 0
 }
 
-// admit checks one command. It returns the run to which the command belongs, without its bytes. If
-// the command must not be proposed, the run has no peer. If no client may send the command, admit
-// returns false.
+// admit checks one command. It returns the run to which the command belongs, without its bytes. A
+// run without a peer means that the command must not be proposed. If no client may send the
+// command, admit returns false.
 func (k *Core) admit(p *peerState, h lockfsm.Header, command []byte) (commandRun, bool) {
 	switch h.Kind {
 	case lockfsm.Open:
@@ -115,8 +115,8 @@ type pendingOpen struct {
 	opener lockfsm.Opener
 }
 
-// admitOpen admits one Open for each nonce. The keeper sets the opener of the session, whatever the
-// client has sent.
+// admitOpen admits one Open for each nonce. It sets the opener of the session, whatever the client
+// has sent.
 func (k *Core) admitOpen(p *peerState, command []byte) (commandRun, bool) {
 	c, err := lockfsm.Decode(command)
 	if err != nil {
@@ -127,7 +127,7 @@ func (k *Core) admitOpen(p *peerState, command []byte) (commandRun, bool) {
 	}
 	before := k.opens[c.Nonce].peer
 	if before != p && (p.opens >= peerOpens || before != nil) {
-		return commandRun{}, true // the client tries again, or another peer has sent this nonce
+		return commandRun{}, true // the client retries, or another peer has sent this nonce
 	}
 	opener, ok := k.openerOf(p, c.Record)
 	if !ok {
@@ -156,14 +156,14 @@ func (k *Core) admitOpen(p *peerState, command []byte) (commandRun, bool) {
 }
 
 // admitAttach begins an attachment, which replaces an attachment with a lower epoch. It refuses a
-// peer that does not own the session, before this peer can displace the legitimate attachment.
+// peer that does not own the session.
 func (k *Core) admitAttach(p *peerState, h lockfsm.Header, command []byte) (commandRun, bool) {
 	nonce, err := lockfsm.PeekNonce(command)
 	if err != nil {
 		return commandRun{}, false
 	}
 	if a := k.attachments[h.Session]; a != nil && a.peer == p && a.epoch == h.Epoch {
-		return commandRun{}, true // a duplicate, which is answered when the first Attach is applied
+		return commandRun{}, true // a duplicate, answered when the first Attach is applied
 	}
 	s := k.session(h.Session)
 	if mine := s != nil && k.owns(p, nonce, s); !mine || h.Epoch <= s.epoch {
@@ -216,7 +216,7 @@ func (k *Core) enqueue(p commandRun) {
 	k.queue = append(k.queue, p)
 }
 
-// refuse handles a run that is not proposed: it drops the run's Open or ends the run's attachment.
+// refuse drops the Open of a run that is not proposed, or ends the run's attachment.
 func (k *Core) refuse(p commandRun) {
 	if p.on == nil {
 		k.forgetOpen(p.nonce)
@@ -235,8 +235,8 @@ func (k *Core) forgetOpen(nonce lockfsm.Nonce) *peerState {
 	return p
 }
 
-// Proposal returns the batch of commands to propose in this turn and its term, or nil. The Stamp
-// with the leader's wall clock is its first command. If the batch is not nil, Proposed must be
+// Proposal returns the batch of commands to propose in this turn and its term, or nil. The first
+// command is the Stamp with the leader's wall clock. If the batch is not nil, Proposed must be
 // called next. The caller owns the bytes.
 func (k *Core) Proposal(wallUnixMS int64) (term uint64, blob []byte) {
 	k.blob, k.blobExpires = k.blob[:0], 0
@@ -280,8 +280,8 @@ func (k *Core) Proposal(wallUnixMS int64) (term uint64, blob []byte) {
 	return k.role.Term, blob
 }
 
-// Proposed reports whether the log accepted the last batch. If it did not, the attachments with
-// commands in the batch end, and the keeper's own commands remain due.
+// Proposed reports whether the log accepted the last batch. Otherwise the attachments with commands
+// in the batch end, and the keeper's own commands remain due.
 func (k *Core) Proposed(accepted bool) {
 	for _, p := range k.blob {
 		k.queued -= len(p.bytes)

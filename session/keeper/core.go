@@ -10,43 +10,43 @@ import (
 	"github.com/mortise-lock/mortise/session"
 )
 
-// Limits of a keeper; see "Limits" in the package comment.
+// Limits and times of a keeper.
 const (
-	tickEvery       = 100 * time.Millisecond // shortest time between two checks of the deadlines
-	watchBefore     = time.Second            // in this time before a deadline, deadlines are checked every tickEvery
-	stallAfter      = 300 * time.Millisecond // if two turns are this far apart, the keeper was stalled
+	tickEvery       = 100 * time.Millisecond // the shortest time between two checks of the deadlines
+	watchBefore     = time.Second            // from this time before a deadline on, deadlines are checked every tickEvery
+	stallAfter      = 300 * time.Millisecond // a longer gap between two turns is a stall
 	retryAfter      = 50 * time.Millisecond  // pause after a refused proposal or reply
-	roundAgain      = 200 * time.Millisecond // after this time an unconfirmed round is requested again
-	blobBytes       = 1 << 20                // commands in one proposal
-	replyBytes      = 256 << 10              // replies in one frame
-	recordBytes     = 64                     // size of a reply, rounded up
-	queuedBytes     = 32 << 20               // commands waiting to be proposed
-	peerBytes       = 8 << 20                // commands of one peer waiting to be proposed
+	roundAgain      = 200 * time.Millisecond // an older unconfirmed round is requested again
+	blobBytes       = 1 << 20                // of commands in one proposal
+	replyBytes      = 256 << 10              // of replies in one frame
+	recordBytes     = 64                     // of a reply, rounded up
+	queuedBytes     = 32 << 20               // of commands waiting to be proposed
+	peerBytes       = 8 << 20                // of commands of one peer waiting to be proposed
 	peerAttachments = 1024
 	peerOpens       = 64
-	// peerSessions bounds the sessions of one peer that have not ended. It includes old sessions of
-	// a client that have not expired.
+	// peerSessions bounds the sessions of one peer, including old sessions of the same client that
+	// have not expired.
 	peerSessions    = 256
 	frameRenewals   = 4096
 	maxAskers       = 4096
 	expiresPerBlob  = 4096
-	sessionsPerTurn = 4096 // maximum number of sessions that a turn adds, or whose deadlines it checks
+	sessionsPerTurn = 4096 // sessions that a turn adds, or whose deadlines it checks
 )
 
-// Role is the role of this voter in a term, as far as the voter knows.
+// Role is the role of this voter in a term, as the voter knows it.
 type Role struct {
 	Term    uint64
 	Leading bool
-	Leader  nodeid.Endpoint // this voter if Leading; zero if no leader is known
+	Leader  nodeid.Endpoint // this voter if Leading; zero if unknown
 }
 
 // Leadership is the state of the group when the leader has applied the first entry of its term.
 type Leadership struct {
 	Term      uint64
-	Sessions  []lockfsm.SessionInfo // in ascending order of ID; the core keeps the slice and does not change it
+	Sessions  []lockfsm.SessionInfo // ascending by ID; the core keeps the slice and does not change it
 	Born      bool
 	GraceOver bool
-	BornAt    clock.Time // if Born is set: when this node applied the Born command, or restored a later snapshot
+	BornAt    clock.Time // if Born is set: when this node applied the Born command or restored a later snapshot
 	Grace     time.Duration
 }
 
@@ -55,9 +55,9 @@ type Leadership struct {
 // time that Next returns, or earlier. A Core is not safe for concurrent use.
 type Core struct {
 	// Vouch returns the hash of the capability in the certificate of a connected peer, or zero for
-	// a full instance. It also reports whether the record with which the peer opens a session
-	// agrees with the connection. The result must depend only on the connection of the peer. Vouch
-	// must be set before the first input. If it is nil, the results are zero and true.
+	// a full instance. It also reports whether the record of a session agrees with the connection.
+	// The result must depend only on the connection. Vouch must be set before the first input. A
+	// nil Vouch means zero and true.
 	Vouch func(from nodeid.ID, record []byte) (capability [32]byte, ok bool)
 
 	// Stamp adds information from the certificate to the record with which a peer with these rights
@@ -65,9 +65,9 @@ type Core struct {
 	// unchanged.
 	Stamp func(rights *capability.Capability, record []byte) []byte
 
-	// Step is the maximum number of sessions that a turn of a new leader adds, or whose deadlines a
-	// turn checks. It must be set before the first input. Zero means sessionsPerTurn. Simulations
-	// set a lower number, so that a few sessions take several turns.
+	// Step is the maximum number of sessions that a turn adds, or whose deadlines a turn checks. It
+	// must be set before the first input. Zero means sessionsPerTurn. Simulations set a lower
+	// number.
 	Step int
 
 	role   Role
@@ -80,10 +80,10 @@ type Core struct {
 	allBound, bornSent  bool
 	graceDue, graceSent bool
 	adoptDue            *adoption  // requested and not proposed yet
-	raiseDue            uint32     // version that is requested and not proposed yet; zero means none
-	proposeAt           clock.Time // earliest time of the next proposal, after a refusal
+	raiseDue            uint32     // requested version, not proposed yet; zero means none
+	proposeAt           clock.Time // the earliest time of the next proposal, after a refusal
 	opens               map[lockfsm.Nonce]pendingOpen
-	opened              map[nodeid.ID]int // the number of sessions by the instance that opened them
+	opened              map[nodeid.ID]int // the number of sessions that each instance has opened
 	queue               []commandRun
 	queued              int
 	blob                []commandRun // the runs of the last proposal
@@ -102,8 +102,8 @@ type Core struct {
 	round           uint64
 	roundAt         clock.Time
 	peers           map[nodeid.ID]*peerState
-	// all contains all peers, touched those passed to touch in this turn, and owing those with
-	// pending ends.
+	// all contains all peers, touched the peers of this turn, and owing the peers with pending
+	// ends.
 	all, touched, owing []*peerState
 	askers              []nodeid.ID
 	asking              map[nodeid.ID]struct{}
@@ -114,15 +114,15 @@ func NewCore() *Core {
 	return &Core{peers: make(map[nodeid.ID]*peerState), asking: make(map[nodeid.ID]struct{})}
 }
 
-// Role implements [Keeper.Role]. All queues are discarded and all attachments end, so that nothing
-// that arrived in one term is proposed or acknowledged in another.
+// Role implements [Keeper.Role]. It discards all queues and ends all attachments. So nothing that
+// arrived in one term is proposed or acknowledged in another.
 func (k *Core) Role(now clock.Time, r Role) {
 	k.begin(now)
 	if r == k.role {
 		return
 	}
 	if r.Leading && k.role.Leading && r.Term == k.role.Term {
-		k.role = r // only this leader's address has changed
+		k.role = r // only the address of this leader has changed
 		return
 	}
 	attached := k.throwAway()
@@ -161,8 +161,8 @@ func (k *Core) throwAway() (attached []*peerState) {
 	return attached
 }
 
-// Leads implements [Keeper.Leads]. Every session gets its full TTL, since the core does not know
-// when the last renewal of the session was acknowledged.
+// Leads implements [Keeper.Leads]. Every session gets its full TTL, because the core does not know
+// when an earlier leader acknowledged the last renewal.
 func (k *Core) Leads(now clock.Time, l Leadership) {
 	k.begin(now)
 	if l.Term != k.role.Term || !k.role.Leading || k.led {
@@ -205,15 +205,13 @@ func (k *Core) ProposeRaise(now clock.Time, term uint64, version uint32) {
 	}
 }
 
-// serving reports whether client commands are accepted. They are accepted only by a leader that has
-// applied the first entry of its term, because only such a leader knows the state. They are
-// accepted only after Born, because until then there is no group.
+// serving reports whether client commands are accepted. A leader first needs the first entry of its
+// term, because only then it knows the state. Before Born there is no group.
 func (k *Core) serving() bool { return k.led && k.born }
 
-// begin is called first for every input. It detects stalls. A stalled keeper has not read the
-// renewals that arrived during the stall, so this time does not count toward any deadline. A stall
-// is detected only if it lasts beyond the time at which a turn is due. If it ends earlier, the
-// keeper still has the whole time watchBefore to read the renewals.
+// begin is called first for every input. It detects stalls. The duration of a stall does not count
+// toward any deadline, because the keeper has not read the renewals that arrived during the stall.
+// After a stall that ends before lookAt, the keeper still has the time watchBefore to read them.
 func (k *Core) begin(now clock.Time) {
 	if gap := now.Sub(k.lookAt()) + tickEvery; k.now != 0 && gap >= stallAfter {
 		k.stalled += gap
@@ -221,10 +219,9 @@ func (k *Core) begin(now clock.Time) {
 	k.now = now
 }
 
-// lookAt returns when the keeper checks the deadlines next. This is watchBefore ahead of the
-// earliest deadline, to find out whether a renewal has extended that deadline, and from then on
-// every tickEvery. The keeper never checks twice within tickEvery, so thousands of deadlines do not
-// cost more turns than a single deadline.
+// lookAt returns when the keeper checks the deadlines next: watchBefore ahead of the earliest
+// deadline, and from then on every tickEvery. It checks at most once per tickEvery, so that many
+// different deadlines do not cost more turns.
 func (k *Core) lookAt() clock.Time {
 	at := k.now.Add(tickEvery)
 	if len(k.expiries) > 0 {
@@ -234,8 +231,8 @@ func (k *Core) lookAt() clock.Time {
 	return at
 }
 
-// Tick advances the time. It must be called after all inputs that have arrived, because one of them
-// may be the renewal of a session that is due.
+// Tick advances the time. It must be called after all inputs that have arrived, because an input
+// may renew a session that is due.
 func (k *Core) Tick(now clock.Time) {
 	k.begin(now)
 	k.enterSome()
@@ -248,7 +245,7 @@ func (k *Core) Tick(now clock.Time) {
 	k.expire()
 }
 
-// Next returns when Tick must be called at the latest. Zero means never.
+// Next returns the latest time for the next call of Tick. Zero means never.
 func (k *Core) Next() clock.Time {
 	var next clock.Time
 	consider := func(t clock.Time) {

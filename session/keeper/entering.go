@@ -8,18 +8,17 @@ import (
 	"github.com/mortise-lock/mortise/lockfsm"
 )
 
-// A new leader gives every session its full TTL, measured from the beginning of the leadership. A
-// million sessions are too many for one turn, so this file adds ("enters") them to the core in
-// steps. Replies are the same as if all sessions were entered:
+// A new leader gives every session its full TTL from the beginning of the leadership. A million
+// sessions are too many for one turn, so this file adds ("enters") them to the core in steps.
+// Replies are the same as if all sessions were entered:
 //
 //   - If a message names a session, the session is entered first.
-//   - A session that is not entered is not expired. Its deadline does not depend on when it is
+//   - A session that is not entered does not expire. Its deadline does not depend on when it is
 //     entered.
-//   - The number of sessions of an instance is known when all sessions are entered. An Open that
-//     arrives earlier is not answered, and its client retries.
+//   - An Open that arrives before all sessions are entered is not answered, because the number of
+//     sessions of its instance is unknown. Its client retries.
 
-// entering holds the sessions that existed at the beginning of the leadership, until all are
-// entered.
+// entering holds the sessions of the beginning of the leadership, until all are entered.
 type entering struct {
 	sessions []lockfsm.SessionInfo // ascending by ID
 	done     []bool                // whether the session at this index is entered
@@ -39,7 +38,7 @@ func (e *entering) at(id lockfsm.SessionID) (place int, found bool) {
 	return place, found && !e.done[place]
 }
 
-// beginEntering begins to enter the sessions. It keeps the slice until all sessions are entered.
+// beginEntering keeps the slice until all sessions are entered.
 func (k *Core) beginEntering(sessions []lockfsm.SessionInfo) {
 	n := len(sessions)
 	k.entering = entering{sessions: sessions, done: make([]bool, n), left: n, since: k.elapsed()}

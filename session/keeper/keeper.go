@@ -14,25 +14,25 @@ import (
 
 // Limits of the inbox.
 const (
-	inboxBytes     = 64 << 20 // of frames
-	peerInboxBytes = 8 << 20  // of frames of one peer, so that a flood does not displace other peers' frames
-	inputBytes     = 128      // the size of a frame without its bytes
+	inboxBytes     = 64 << 20 // bytes of frames
+	peerInboxBytes = 8 << 20  // bytes of frames of one peer, so that a flood does not displace other peers' frames
+	inputBytes     = 128      // bytes of an input without its frame
 )
 
-// Config is what a Keeper needs. Only the keeper's goroutine calls the functions. They must not
-// block, and may call the keeper's methods.
+// Config configures a Keeper. Only the keeper's goroutine calls the functions. They must not block,
+// and may call the keeper's methods.
 type Config struct {
 	Clock clock.Clock
 	Outlets
-	// Vouch is the function for Core.Vouch.
+	// Vouch becomes Core.Vouch.
 	Vouch func(from nodeid.ID, record []byte) (capability [32]byte, ok bool)
-	// Stamp is the function for Core.Stamp.
+	// Stamp becomes Core.Stamp.
 	Stamp func(rights *capability.Capability, record []byte) []byte
 }
 
 // Keeper is the leader's side of the session protocol. All methods are safe for concurrent use, and
-// take effect in the order of the calls. Only Left and Close block. One goroutine, from New to
-// Close, owns the core.
+// take effect in the order of the calls. Only Left and Close block. The caller of New must call
+// Close.
 type Keeper struct {
 	config Config
 	wake   chan struct{}
@@ -43,14 +43,14 @@ type Keeper struct {
 	closed bool
 	status Status
 
-	// Owned by the goroutine.
+	// The goroutine owns the following fields.
 	core  *Core
-	now   clock.Time // time of the turn
+	now   clock.Time // the time of the turn
 	spare inbox
 }
 
-// inbox holds the inputs of a keeper since its last turn. Results are copied into two slices that
-// are reused, so a busy leader allocates no memory for results.
+// inbox holds the inputs of a keeper since its last turn. Results are copied into slices that are
+// reused, so a busy leader allocates no memory for results.
 type inbox struct {
 	inputs  []input
 	results []lockfsm.Result
@@ -62,7 +62,7 @@ type inbox struct {
 // share counts the bytes of one peer in an inbox.
 type share struct {
 	bytes   int
-	dropped bool // no more frames of the peer are accepted in this turn
+	dropped bool // later frames of the peer in this turn are dropped
 }
 
 type inputKind uint8
@@ -87,7 +87,7 @@ type input struct {
 	rights             *capability.Capability
 	renewals, commands []byte
 	term, round        uint64
-	from, to           int // results
+	from, to           int // indices in inbox.results
 	role               *Role
 	leads              *Leadership
 	adopt              *adoption
@@ -101,7 +101,7 @@ type leftQuestion struct {
 	answer   chan []time.Duration
 }
 
-// New starts a keeper without a leader. The caller must call Close.
+// New starts a keeper without a leader.
 func New(config Config) *Keeper {
 	core := NewCore()
 	core.Vouch, core.Stamp = config.Vouch, config.Stamp
@@ -114,8 +114,8 @@ func (k *Keeper) post(in input) {
 	k.put(func(b *inbox) { b.inputs = append(b.inputs, in) })
 }
 
-// put changes the inbox. Only the first input of an empty inbox wakes the goroutine, because a turn
-// processes the whole inbox.
+// put changes the inbox. Only the first input wakes the goroutine, because a turn processes the
+// whole inbox.
 func (k *Keeper) put(change func(*inbox)) {
 	k.mu.Lock()
 	first := len(k.inbox.inputs) == 0
@@ -131,7 +131,7 @@ func (k *Keeper) put(change func(*inbox)) {
 func (k *Keeper) rouse() {
 	select {
 	case k.wake <- struct{}{}:
-	default: // the goroutine is already being woken
+	default: // a wake-up is already pending
 	}
 }
 
@@ -141,14 +141,14 @@ func (k *Keeper) Receive(from nodeid.ID, renewals, commands []byte) {
 }
 
 // ReceiveUnder accepts one frame of a peer, and owns the bytes afterwards. It must be called in the
-// order in which the frames arrived. rights are the rights of the certificate of the connection.
-// Nil means a full instance.
+// order in which the frames arrived. rights are the rights of the peer's certificate. Nil means a
+// full instance.
 func (k *Keeper) ReceiveUnder(from nodeid.ID, rights *capability.Capability, renewals, commands []byte) {
 	k.put(func(b *inbox) { b.receive(from, rights, renewals, commands) })
 }
 
-// Down reports that the last stream to a peer has ended. It must not be called before Receive was
-// called with all frames of the peer.
+// Down reports that the last stream to a peer has ended. The caller must first pass all frames of
+// the peer to Receive.
 func (k *Keeper) Down(peer nodeid.ID) { k.post(input{kind: inputDown, peer: peer}) }
 
 // Role reports a change of the term, of the leader, or of this voter's role.
@@ -167,18 +167,18 @@ func (k *Keeper) Confirmed(term, round uint64) {
 // AllBound reports that every instance on the group's list is bound to the group.
 func (k *Keeper) AllBound() { k.post(input{kind: inputAllBound}) }
 
-// ProposeAdopt makes the keeper propose a change of the group's charter, if it leads in the given
-// term: the TTL of future sessions, the settings and the budgets. A zero TTL, nil settings and zero
+// ProposeAdopt makes the keeper propose new settings of the group, if it leads in the given term:
+// the TTL of future sessions, the settings and the budgets. A zero TTL, nil settings and zero
 // budgets mean no change. A later call replaces a change that is not proposed yet. The change is
-// lost when the term ends; the caller must repeat the call in the next term. The keeper keeps the
-// settings.
+// lost when the term ends, and the caller must repeat the call in the next term. The keeper keeps
+// the settings.
 func (k *Keeper) ProposeAdopt(term uint64, ttl time.Duration, settings []byte, budgets session.Budgets) {
 	k.post(input{kind: inputAdopt, term: term, adopt: &adoption{ttl, settings, budgets}})
 }
 
 // ProposeRaise makes the keeper propose a higher version of the rules, if it leads in the given
-// term. A replica that does not know the version stops when it applies the change. The change is
-// lost when the term ends; the caller must repeat the call in the next term.
+// term. A replica with older software stops when it applies the change. The change is lost when the
+// term ends, and the caller must repeat the call in the next term.
 func (k *Keeper) ProposeRaise(term uint64, version uint32) {
 	k.post(input{kind: inputRaise, term: term, version: version})
 }
@@ -220,7 +220,7 @@ func (b *inbox) receive(from nodeid.ID, rights *capability.Capability, renewals,
 	b.inputs = append(b.inputs, in)
 }
 
-// last replaces by copies the parts of a result that share memory with the machine.
+// last copies the parts of a result that share memory with the state machine.
 func (b *inbox) last(r *lockfsm.Result) {
 	states, fired := r.States, r.Fired
 	if r.Holder != nil || r.Circle != nil || r.Evicted != nil {
@@ -246,9 +246,9 @@ func (b *inbox) reset() {
 	b.inputs, b.results, b.changes, b.bytes = b.inputs[:0], b.results[:0], b.changes[:0], 0
 }
 
-// Left returns, for each session, the time until it expires if no further renewal arrives. Zero
-// means that the session is unknown or that the keeper does not lead. Left waits for the keeper's
-// goroutine, and returns nil if the goroutine or ctx has ended.
+// Left returns, for each session, the time until the session expires if no further renewal arrives.
+// Zero means that the session is unknown or that the keeper does not lead. Left waits for the
+// keeper's goroutine, and returns nil if the goroutine or ctx has ended.
 func (k *Keeper) Left(ctx context.Context, sessions []lockfsm.SessionID) []time.Duration {
 	q := &leftQuestion{sessions: sessions, answer: make(chan []time.Duration, 1)}
 	k.post(input{kind: inputLeft, left: q})
@@ -277,8 +277,6 @@ func (k *Keeper) Close() {
 	<-k.ended
 }
 
-// run is the goroutine that owns the core. Unlike other owners it does not yield before a turn,
-// since the log and the senders collect its output.
 func (k *Keeper) run() {
 	defer close(k.ended)
 	alarm := clock.NewTimer(k.config.Clock)
@@ -296,8 +294,8 @@ func (k *Keeper) run() {
 	}
 }
 
-// turn processes the whole inbox before it advances the time, so that no session expires while a
-// renewal for it is in the inbox.
+// turn processes the whole inbox before it advances the time. So no session expires while its
+// renewal is in the inbox.
 func (k *Keeper) turn() (open bool) {
 	k.mu.Lock()
 	in, closed := k.inbox, k.closed

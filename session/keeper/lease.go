@@ -10,22 +10,20 @@ import (
 
 // This file implements leases: renewals, the rounds that confirm them, and expiry.
 
-// keptSession is a session of the applied state with its deadline, which only this leader knows.
+// keptSession is a session of the applied state with its deadline.
 type keptSession struct {
 	id       lockfsm.SessionID
 	nonce    lockfsm.Nonce
 	opener   lockfsm.Opener // the instance that may use the session
-	epoch    lockfsm.Epoch  // epoch in the applied state
+	epoch    lockfsm.Epoch  // the epoch in the applied state
 	ttl      time.Duration
 	deadline clock.Time // on the clock of deadlines; see elapsed
-	// expiring means that the expiry is decided. Renewals are then no longer acknowledged, until
-	// the end of the session or of the term.
+	// expiring means that the expiry is decided. Renewals are then not acknowledged.
 	expiring bool
-	// Renewals of a client that receives nothing do not count, because such a client could be
-	// granted a lock and never receive the grant. Of the answers that a renewal has confirmed as
-	// received, heard is when the newest was sent. told contains the answers that are not
-	// confirmed. Both fields are kept across attachments, because such a client attaches
-	// repeatedly.
+	// heard is the sending time of the newest answer that the client has confirmed. told contains
+	// the answers that the client has not confirmed. Renewals of a client that receives nothing do
+	// not count; see package session. Both fields remain across attachments, because such a client
+	// attaches repeatedly.
 	heard clock.Time
 	told  session.Sent
 }
@@ -33,7 +31,7 @@ type keptSession struct {
 func (k *Core) tells(s *keptSession, seq uint64) { s.told.Note(seq, k.elapsed()) }
 
 // hears records that a renewal confirms the answer seq. It reports whether the newest confirmed
-// answer was sent less than a TTL ago, which is true for every client whose lease runs.
+// answer was sent less than a TTL ago.
 func (k *Core) hears(s *keptSession, seq uint64) bool {
 	if sent, ok := s.told.Acknowledged(seq); ok {
 		s.heard = max(s.heard, sent)
@@ -54,8 +52,7 @@ func (k *Core) Left(now clock.Time, sessions []lockfsm.SessionID) []time.Duratio
 	return left
 }
 
-// elapsed returns the time on the clock of deadlines, which is the boot-time clock minus all
-// stalls.
+// elapsed returns the time on the clock of deadlines: the boot-time clock minus all stalls.
 func (k *Core) elapsed() clock.Time { return k.now.Add(-k.stalled) }
 
 // keep adds a session, whose full TTL counts from the given time on the clock of deadlines.
@@ -71,8 +68,8 @@ func (k *Core) keep(info *lockfsm.SessionInfo, from clock.Time) {
 	k.expiries.push(expiry{at: s.deadline, session: s.id})
 }
 
-// keepGone adds a session that has ended and whose remaining holds expire after ttl. No client can
-// attach to this session.
+// keepGone adds an ended session whose remaining holds expire after ttl. No client can attach to
+// this session.
 func (k *Core) keepGone(id lockfsm.SessionID, ttl time.Duration) {
 	k.keep(&lockfsm.SessionInfo{ID: id, TTL: ttl}, k.elapsed())
 }
@@ -91,7 +88,7 @@ func (k *Core) openerOf(p *peerState, record []byte) (o lockfsm.Opener, ok bool)
 }
 
 // owns reports whether a peer that sent this nonce may use a session. The nonce is not enough,
-// since every voter has it.
+// because every voter has it.
 func (k *Core) owns(p *peerState, nonce lockfsm.Nonce, s *keptSession) bool {
 	opener, _ := k.openerOf(p, nil)
 	return nonce == s.nonce && opener == s.opener
@@ -120,8 +117,8 @@ func (k *Core) takeRenewals(p *peerState, frame []byte) bool {
 }
 
 // await adds an attachment with a renewal to the attachments that wait for the next round. A
-// renewal that was sent with an Attach waits until the Attach is applied, because until then the
-// session has another epoch.
+// renewal that was sent with an Attach waits until the Attach is applied, because the session still
+// has another epoch.
 func (k *Core) await(a *attachment) {
 	if a.waits && a.live && !a.inWaiters {
 		a.inWaiters = true
@@ -130,8 +127,8 @@ func (k *Core) await(a *attachment) {
 }
 
 // Round returns the round to request in this turn, if any. One round serves all waiting renewals.
-// While a round is not confirmed, further renewals wait for the next round. If the confirmation is
-// late, Round requests a new round. The confirmation of a round also confirms all earlier rounds.
+// Further renewals wait for the next round. If the confirmation is late, Round requests a new
+// round. The confirmation of a round also confirms all earlier rounds.
 func (k *Core) Round() (term, round uint64, ok bool) {
 	late := len(k.flying) > 0 && k.now.Sub(k.roundAt) >= roundAgain
 	if len(k.flying) > 0 && !late || len(k.flying)+len(k.waiters) == 0 {
@@ -191,11 +188,10 @@ func (k *Core) Confirmed(now clock.Time, term, round uint64) {
 	k.flying = kept
 }
 
-// expire decides which sessions expire. A session whose renewal has arrived and is not confirmed
-// does not expire. Thousands of sessions can be due at the same time, for example one TTL after the
-// beginning of a leadership. A turn checks only as many sessions as step returns; if some are left,
-// the next turn follows immediately. A session that is checked late can be renewed until it is
-// checked.
+// expire decides which sessions expire. A session does not expire while a renewal has arrived and
+// is not confirmed. A turn checks at most step deadlines, because thousands can be reached at the
+// same time, for example one TTL after the beginning of a leadership. If some are left, the next
+// turn follows immediately. A session can be renewed until it is checked.
 func (k *Core) expire() {
 	now := k.elapsed()
 	k.expiriesLeft = false
@@ -234,8 +230,8 @@ type expiry struct {
 }
 
 // expiryHeap is a min-heap of expiries by time, and at equal times by session ID. A renewal does
-// not change the heap. When an expiry is reached whose session was renewed, it is pushed again.
-// This happens about once per TTL and session.
+// not change the heap. An expiry whose session was renewed is pushed again when its time is
+// reached.
 type expiryHeap []expiry
 
 func (h expiryHeap) less(i, j int) bool {

@@ -10,20 +10,20 @@ import (
 	"github.com/mortise-lock/mortise/session"
 )
 
-// peerState is the state of a peer that has sent a message. It is kept while the peer has
-// attachments, commands that are not proposed or applied, or pending ends.
+// peerState is the state of a peer. It is kept while the peer has attachments, unapplied Opens,
+// queued commands or pending ends.
 type peerState struct {
 	id          nodeid.ID
-	rights      *capability.Capability // the rights of the connection of the last frame; nil for a full instance
+	rights      *capability.Capability // of the connection of the last frame; nil for a full instance
 	attachments []*attachment
-	opens       int      // Opens that are proposed and not applied
+	opens       int      // Opens that are admitted and not applied
 	queued      int      // bytes of commands that wait to be proposed
 	out         [][]byte // the frames of replies in this turn
 	likely      int      // the predicted size of a frame
 	pending     []pendingEnd
 	pendingSent int // how many of the pending ends are in out
 	retryAt     clock.Time
-	redirected  bool       // whether a redirect was sent in this turn
+	redirected  bool       // a redirect was sent in this turn
 	ended       pendingEnd // the last unknown attachment that was answered in this turn
 	isTouched   bool
 	place       int // index in Core.all
@@ -37,16 +37,16 @@ type pendingEnd struct {
 	reason  session.EndReason
 }
 
-// attachment connects a session to its client. A session has at most one attachment, the one with
+// attachment connects a session to its client. A session has at most one attachment: the one with
 // the highest requested epoch.
 type attachment struct {
 	session lockfsm.SessionID
 	epoch   lockfsm.Epoch
-	nonce   lockfsm.Nonce // the nonce in the attachment's Attach
+	nonce   lockfsm.Nonce // the nonce of the Attach
 	peer    *peerState
 	live    bool // the Attach is applied, so the session has this epoch
 	over    bool
-	// waits means that a renewal waits for the next round; flies means that a renewal waits for the
+	// waits means that a renewal waits for the next round. flies means that a renewal waits for the
 	// confirmation of its round. Only the newest renewal in each of these states is kept, because
 	// its acknowledgement includes earlier renewals.
 	waits, flies    bool
@@ -122,9 +122,9 @@ func (k *Core) sendPending() {
 	}
 }
 
-// Replied reports whether the transport accepted all frames for a peer. If the transport did not
-// accept a frame, all attachments of the peer end, because the dropped frames may have contained
-// replies for each attachment. Their clients are informed when the transport accepts frames again.
+// Replied reports whether the transport accepted all frames for a peer. Otherwise all attachments
+// of the peer end, because the dropped frames may contain replies for each of them. Their clients
+// are informed when the transport accepts frames again.
 func (k *Core) Replied(now clock.Time, id nodeid.ID, accepted bool) {
 	p := k.peers[id]
 	if p == nil {
@@ -166,13 +166,11 @@ func (p *peerState) owe(end pendingEnd) {
 	}
 }
 
-// settle removes a peer from the list of peers with pending ends.
 func (k *Core) settle(p *peerState) {
 	k.owing = slices.DeleteFunc(k.owing, func(o *peerState) bool { return o == p })
 	k.strike(p)
 }
 
-// strike removes a peer for which nothing needs to be kept.
 func (k *Core) strike(p *peerState) {
 	if p.isTouched || len(p.attachments)+len(p.pending)+p.opens+p.queued > 0 || k.peers[p.id] != p {
 		return
@@ -195,8 +193,8 @@ func (k *Core) Dropped(now clock.Time, id nodeid.ID) {
 	}
 }
 
-// Down reports that the last stream to a peer has ended. The attachments of the peer end, and its
-// sessions remain until their leases end.
+// Down implements [Keeper.Down]. The attachments of the peer end, and its sessions remain until
+// their leases end.
 func (k *Core) Down(now clock.Time, id nodeid.ID) {
 	k.begin(now)
 	if _, ok := k.asking[id]; ok {
@@ -247,8 +245,8 @@ func (k *Core) redirect(p *peerState) {
 	}
 }
 
-// remember records a peer that asked for the leader. If there are too many such peers, remember
-// removes the oldest, which will ask again.
+// remember records a peer that asked for the leader. At the limit it removes the oldest peer, which
+// will ask again.
 func (k *Core) remember(id nodeid.ID) {
 	if _, ok := k.asking[id]; ok {
 		return
@@ -262,8 +260,7 @@ func (k *Core) remember(id nodeid.ID) {
 }
 
 // tellAskers redirects all recorded peers to the current leader. The peers remain recorded until
-// their stream ends: if the new leader stops responding too, they must be redirected to its
-// successor.
+// their stream ends, because they may need the next leader too.
 func (k *Core) tellAskers() {
 	for _, id := range k.askers {
 		k.redirect(k.peer(id))

@@ -64,8 +64,8 @@ func (k *Core) applied(r *lockfsm.Result) {
 	}
 }
 
-// present returns the attachment on which the command of r arrived, if it is still the attachment
-// of its session.
+// present returns the attachment on which the command of r arrived, or nil if that attachment has
+// ended.
 func (k *Core) present(r *lockfsm.Result) *attachment {
 	if a := k.attachments[r.Session]; a != nil && a.live && a.epoch == r.Epoch {
 		return a
@@ -105,8 +105,8 @@ func (k *Core) tellGraceOver() {
 	}
 }
 
-// appliedAttach makes an attachment live. It sends the states before Attached, since Attached means
-// that all states were sent.
+// appliedAttach makes an attachment live. It sends the states before Attached, because Attached
+// means that all states were sent.
 func (k *Core) appliedAttach(r *lockfsm.Result) {
 	if s := k.session(r.Session); s != nil && r.Code == lockfsm.Done {
 		s.epoch = r.Epoch

@@ -8,11 +8,11 @@ import (
 	"github.com/mortise-lock/mortise/session"
 )
 
-// This file decides what the keeper refuses to peers that are not full instances. Only Acquire
-// needs a right, because the other commands of a client affect only its own requests and session.
+// This file checks the rights of peers that are not full instances. Only Acquire needs a right,
+// because the other commands of a client affect only its own requests and session.
 
-// mayAcquire reports whether a peer may lock each key of an Acquire. If the peer may not,
-// mayAcquire sends it a ReplyForbidden.
+// mayAcquire reports whether a peer may lock each key of an Acquire. Otherwise it sends the peer a
+// ReplyForbidden.
 func (k *Core) mayAcquire(p *peerState, command []byte) bool {
 	c, err := lockfsm.Decode(command)
 	if err != nil {
@@ -31,7 +31,7 @@ func (k *Core) mayAcquire(p *peerState, command []byte) bool {
 	return true
 }
 
-// shownTo returns the links of a circle whose keys a peer with these rights may see. If there are
+// shownTo returns the links of a cycle whose keys a peer with these rights may see. If there are
 // other links, one further link contains their number.
 func shownTo(rights *capability.Capability, circle []lockfsm.Link) []lockfsm.Link {
 	if rights == nil {

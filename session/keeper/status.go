@@ -5,7 +5,7 @@ import "github.com/mortise-lock/mortise/internal/nodeid"
 // Status describes a keeper at one moment.
 type Status struct {
 	Term        uint64
-	Leading     bool // whether the keeper leads and has applied the first entry of its term
+	Leading     bool // the keeper leads and has applied the first entry of its term
 	Leader      nodeid.Endpoint
 	Born        bool
 	GraceOver   bool

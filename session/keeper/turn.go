@@ -21,7 +21,7 @@ type Outlets struct {
 	WallUnixMS func() int64
 }
 
-// Turn completes a turn after its inputs: it advances the time and executes the output of the core.
+// Turn completes a turn after its inputs. It advances the time and executes the output of the core.
 func (k *Core) Turn(now clock.Time, to *Outlets) {
 	k.Tick(now)
 	if term, blob := k.Proposal(to.WallUnixMS()); blob != nil {
