@@ -13,7 +13,8 @@ import (
 	"github.com/mortise-lock/mortise/internal/nodeid"
 )
 
-// Cluster runs this package's tasks for one instance. All methods are safe for concurrent use.
+// Cluster finds and founds groups for one instance, and keeps their voters up to date. All methods
+// are safe for concurrent use.
 type Cluster struct {
 	cfg    Config
 	in     *inbox
@@ -28,7 +29,7 @@ type Cluster struct {
 	looking      atomic.Bool // a Look is not yet processed
 	removedPeers strays
 
-	closing atomic.Bool   // Close was called
+	closing atomic.Bool
 	closed  chan struct{} // closed when the first Close is about to return
 	hung    error         // result of the first Close
 	quiet   atomic.Bool   // gossip has ended
@@ -64,7 +65,7 @@ func Start(cfg Config) (*Cluster, error) {
 }
 
 // answerWithin is how long a question may wait for the owner, which may be busy with a restart in
-// place. After this time the asking instance has stopped waiting too.
+// place. The asking instance waits no longer than that either.
 const answerWithin = time.Second
 
 // Answer returns the answer to a question of another instance. If the result is nil, no answer must
@@ -80,7 +81,7 @@ func (c *Cluster) Tell(from nodeid.ID, question []byte) []byte {
 }
 
 // asked runs answer on the owner goroutine and waits at most answerWithin. It returns the zero
-// value if there is no answer by then, or after Close.
+// value if no answer arrives in time, or after Close.
 func asked[T any](c *Cluster, answer func() T) (none T) {
 	reply := make(chan T, 1)
 	if !c.in.post(func() { reply <- answer() }) {
@@ -97,8 +98,8 @@ func asked[T any](c *Cluster, answer func() T) (none T) {
 	return none
 }
 
-// Voter returns the replica with the raft ID and its address, if the group has such a replica. It
-// takes no mutex, so it may be called for every message.
+// Voter returns the replica with the given raft ID and its address, if the group has such a
+// replica. It takes no mutex, so it may be called for every message.
 func (c *Cluster) Voter(raft uint64) (Voter, bool) {
 	v, ok := c.view.Load().byRaft[raft]
 	return v, ok
@@ -132,9 +133,9 @@ var ErrHung = errors.New("cluster: a call does not return: check the disk of the
 // Records that is under way, and up to two seconds for a Leave. It does not notify other instances.
 // It may be called more than once, but not by Host.
 //
-// A goroutine that is stuck in a system call cannot be ended. If the call has not returned after 5
-// s, Close ends everything else and returns ErrHung. The remaining goroutine ends when the call
-// returns, without sending, storing or deciding anything more.
+// If a call has not returned after 5 s, Close ends everything else and returns ErrHung, since a
+// goroutine in a system call cannot be ended. The remaining goroutine ends when the call returns,
+// without sending, storing or deciding anything more.
 func (c *Cluster) Close() error {
 	if !c.closing.CompareAndSwap(false, true) { // a sync.Once would hold a lock while it waits
 		<-c.closed
@@ -155,8 +156,8 @@ func (c *Cluster) Close() error {
 	return c.hung
 }
 
-// endGossip ends gossip. It is called by the owner goroutine when that ends, and by Close if the
-// owner goroutine hangs.
+// endGossip is called by the owner goroutine when that ends, and by Close if the owner goroutine
+// hangs.
 func (c *Cluster) endGossip() {
 	if c.gossip != nil && c.quiet.CompareAndSwap(false, true) {
 		c.gossip.Close()
@@ -165,7 +166,7 @@ func (c *Cluster) endGossip() {
 
 // help runs f on a helper goroutine, for which Close waits. It reports false after Close.
 func (c *Cluster) help(f func()) bool {
-	c.in.mu.Lock() // so that no goroutine is added to helper while Close waits for it
+	c.in.mu.Lock() // prevents an addition to helper while Close waits for helper
 	defer c.in.mu.Unlock()
 	if c.in.closed {
 		return false
