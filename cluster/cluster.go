@@ -19,7 +19,7 @@ type Cluster struct {
 	cfg    Config
 	in     *inbox
 	view   atomic.Pointer[view]
-	ctx    context.Context // canceled by Close
+	ctx    context.Context
 	cancel context.CancelFunc
 	done   chan struct{}  // closed when the owner has ended
 	helper sync.WaitGroup // goroutines that help has started
@@ -31,15 +31,15 @@ type Cluster struct {
 
 	closing atomic.Bool
 	closed  chan struct{} // closed when the first Close is about to return
-	hung    error         // result of the first Close
-	quiet   atomic.Bool   // gossip has ended
+	hung    error         // result of Close
+	quiet   atomic.Bool
 
 	own owner // used only by the owner goroutine
 }
 
 // Start starts an instance. The instance then founds a group with others, joins their group, or
-// resumes the group in Records. Start waits only for Records. An error that concerns the directory
-// wraps ErrDirectory or ErrUnsaved.
+// resumes the group in Records. An error that concerns the directory wraps ErrDirectory or
+// ErrUnsaved.
 func Start(cfg Config) (*Cluster, error) {
 	cfg = cfg.withDefaults()
 	if err := cfg.check(); err != nil {
@@ -64,8 +64,8 @@ func Start(cfg Config) (*Cluster, error) {
 	return c, nil
 }
 
-// answerWithin is how long a question may wait for the owner, which may be busy with a restart in
-// place. The asking instance waits no longer than that either.
+// answerWithin is how long a question may wait for the owner. The asking instance waits no longer
+// than that either.
 const answerWithin = time.Second
 
 // Answer returns the answer to a question of another instance. If the result is nil, no answer must
@@ -125,17 +125,15 @@ func (c *Cluster) Leave(ctx context.Context) {
 
 const maxCloseWait = 5 * time.Second
 
-// ErrHung is returned by Close if a call to Host or Records has not returned, for example because a
-// disk does not respond.
+// ErrHung is returned by Close if a call to Host or Records has not returned, for example because
+// of a dead disk.
 var ErrHung = errors.New("cluster: a call does not return: check the disk of the directory and the Logger")
 
-// Close stops everything and returns when all goroutines have ended. It waits for a call to Host or
-// Records that is under way, and up to two seconds for a Leave. It does not notify other instances.
-// It may be called more than once, but not by Host.
+// Close stops everything and returns when all goroutines have ended. It waits up to two seconds for
+// a Leave. It may be called more than once, but not by Host.
 //
-// If a call has not returned after 5 s, Close ends everything else and returns ErrHung, since a
-// goroutine in a system call cannot be ended. The remaining goroutine ends when the call returns,
-// without sending, storing or deciding anything more.
+// If a call to Host or Records has not returned after 5 s, Close ends everything else and returns
+// ErrHung. The remaining goroutine ends when the call returns, and has no further effect.
 func (c *Cluster) Close() error {
 	if !c.closing.CompareAndSwap(false, true) { // a sync.Once would hold a lock while it waits
 		<-c.closed

@@ -11,15 +11,14 @@ import (
 	"github.com/mortise-lock/mortise/internal/nodeid"
 )
 
-// OwnState gives a Core access to the state of its own instance. The methods only read, and must
-// not call the core.
+// OwnState gives a Core access to the state of its own instance. The methods must not call the
+// core.
 type OwnState interface {
 	// Facts returns the leader's facts and term. leads is true if this instance's replica leads the
 	// group and has applied an entry of its own term.
 	Facts() (f voters.Facts, term uint64, leads bool)
 	// Guide returns the leader to which this instance is attached or is about to attach, or zero.
-	// The core trusts the leader's reports about the configuration, because a voter has named that
-	// leader.
+	// The core trusts this leader's reports about the configuration.
 	Guide() nodeid.ID
 	// Leader returns the known leader of the group and its address. Zero means unknown.
 	Leader() (instance nodeid.ID, addr string)
@@ -30,8 +29,7 @@ const (
 	askWithin = time.Second
 )
 
-// Voter is one replica of the group, a voter or a learner, with the last known address of its
-// instance.
+// Voter is a voter or a learner of the group, with the last known address of its instance.
 type Voter = founding.Voter
 
 // Asker is the instance that asks a question: its proven ID and its claimed address.
@@ -41,7 +39,7 @@ type Asker = founding.Asker
 type CoreConfig struct {
 	Founding founding.Config
 	Zone     string
-	Gossips  bool // whether this instance gossips
+	Gossips  bool
 	OwnState OwnState
 }
 
@@ -54,8 +52,7 @@ type CoreConfig struct {
 //
 // A Core is not safe for concurrent use. Its methods take times and random numbers as arguments.
 type Core struct {
-	// Founding decides about groups. The owner passes inputs that concern only founding directly to
-	// Founding.
+	// The owner passes inputs that concern only founding directly to Founding.
 	Founding *founding.Core
 
 	cfg       CoreConfig
@@ -74,8 +71,8 @@ type Core struct {
 	wanted    bool           // the facts may have changed since the last evaluation
 	report    *voters.Report // of the last evaluation; nil if this instance does not lead
 	inquiries []*Inquiry
-	events    []founding.Event // for the next result of Follow
-	acts      Acts             // for the next result of Act
+	events    []founding.Event // for Follow
+	acts      Acts             // for Act
 }
 
 // NewCore returns the core of an instance that starts.
@@ -90,7 +87,7 @@ func NewCore(cfg CoreConfig) *Core {
 	return c
 }
 
-// Raft returns the raft ID of this incarnation's replica if that replica may vote, or 0.
+// Raft returns the raft ID of this incarnation's replica, or 0 if no replica may vote.
 func (c *Core) Raft() uint64 { return c.raft }
 
 // At returns the number of the newest known configuration. Zero means none.
@@ -99,7 +96,7 @@ func (c *Core) At() uint64 { return c.book.At() }
 // Voters returns a copy of the address book, by raft ID.
 func (c *Core) Voters() []Voter { return c.book.Voters() }
 
-// Voter returns the replica with the given raft ID, if the group has such a replica.
+// Voter returns the replica with the given raft ID, if the group has it.
 func (c *Core) Voter(raft uint64) (Voter, bool) { return c.book.Find(raft) }
 
 // Rival returns a member of another group if both groups have a leader. The two groups can never
@@ -126,8 +123,7 @@ func (c *Core) Unsaved(out founding.Output, why string) founding.Output {
 }
 
 // Follow processes the decisions of founding that the owner has stored. It returns the events for
-// the host, in order. The events Joined and Heard carry the whole address book. Heard means that
-// the address book has changed.
+// the host, in order. The events Joined and Heard carry the whole address book.
 func (c *Core) Follow(now time.Duration, decided []founding.Event) []founding.Event {
 	for _, e := range decided {
 		c.follow(now, e)
@@ -165,7 +161,6 @@ func (c *Core) follow(now time.Duration, e founding.Event) {
 	c.events = append(c.events, e)
 }
 
-// forget clears everything about the group when an incarnation ends.
 func (c *Core) forget() {
 	c.raft, c.book, c.spread, c.lead = 0, founding.Book{}, spreading{}, lead.Lead{}
 	c.acts, c.rival, c.report = Acts{}, founding.InstanceInfo{}, nil
@@ -175,19 +170,19 @@ func (c *Core) forget() {
 	}
 }
 
-// Acts are the actions of a turn in addition to the events for the host. The actions may be carried
-// out concurrently.
+// Acts are the actions of a turn in addition to the events for the host. They may be carried out
+// concurrently.
 type Acts struct {
-	Carry     []lead.Carry  // steps for the log
-	Tasks     []Task        // questions; their outcomes are passed to Done or StatusReplied
-	Gossip    []string      // addresses to gossip with; Gossiped is called when an attempt has ended
-	Told      []Told        // answers to inquiries
+	Carry     []lead.Carry // steps for the log
+	Tasks     []Task       // their outcomes are passed to Done or StatusReplied
+	Gossip    []string     // addresses to gossip with; Gossiped is called when an attempt has ended
+	Told      []Told
 	Dismissed uint64        // a removed replica that may stop now; zero means none
 	Next      time.Duration // latest time of the next turn, unless founding needs an earlier turn
 }
 
-// Act evaluates the voters if an evaluation is due, and returns the actions to carry out. It is the
-// last step of a turn. fresh is a raft ID that was never used. word is a random number.
+// Act evaluates the voters if that is due, and returns the actions to carry out. fresh is a raft ID
+// that was never used. word is a random number.
 func (c *Core) Act(now time.Duration, fresh, word uint64) Acts {
 	next := c.govern(now, fresh)
 	next = min(next, c.inquire(now, fresh, word), c.tell(now), c.pullDue(now), c.askRival(now), c.rejoin(now, word))

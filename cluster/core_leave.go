@@ -12,9 +12,7 @@ const (
 	Leaderless = 3 * time.Second
 	// FinalWait limits each wait for an answer when perhaps no other instance runs, for example
 	// when all instances leave.
-	FinalWait = time.Second
-	// DepartPoll is the pause between two questions to the leader about whether this instance may
-	// stop.
+	FinalWait  = time.Second
 	DepartPoll = 20 * time.Millisecond
 )
 
@@ -131,6 +129,6 @@ func (d *Departure) lost(l Leaver) string {
 	return cmp.Or(d.words, "no leader has answered")
 }
 
-// stays reports whether this instance is a leader that must stop last when all leave. If the leader
-// stopped first, the others would need another election before they may stop.
+// stays reports whether this instance leads and must stop last. If the leader stopped first, the
+// others would need another election before they may stop.
 func (l Leaver) stays() bool { return l.Raft != 0 && l.Leads && l.OthersConnected }

@@ -8,25 +8,23 @@ import (
 	"github.com/mortise-lock/mortise/internal/nodeid"
 )
 
-// This file accepts configurations and sends them to other instances.
-
 const (
 	pullWithin       = 2 * time.Second // wait for the answer of the leader
 	pullSoon         = pullWithin / 8  // wait for the answer of a voter that does not lead
 	pushTries        = 4
 	pushPause        = time.Second
 	removedPeerPause = time.Second // between two pushes to one removed peer
-	maxRemovedPeers  = 64          // removed peers that are remembered
-	idle             = time.Hour   // until the next turn if no work is due
+	maxRemovedPeers  = 64
+	idle             = time.Hour // until the next turn if no work is due
 )
 
 // charterAt is the number of the configuration that a charter makes.
 const charterAt = 1
 
 type spreading struct {
-	pushes   []*pushing    // waiting to be sent
-	attached []Voter       // not yet sent the configuration; each once
-	telling  int           // pushes to attached instances under way
+	pushes   []*pushing // waiting to be sent
+	attached []Voter    // not yet sent the configuration; each once
+	telling  int
 	before   []Voter       // replaced replicas, until the next evaluation
 	pullAt   time.Duration // next question for a newer configuration
 	pulls    int
@@ -41,9 +39,9 @@ type pushing struct {
 	due   time.Duration // zero means now
 }
 
-// Configured processes a configuration that this instance has applied, or that a voter or the
-// leader has sent. at is the log index of its entry. An older configuration does not change the
-// address book. A configuration with the same index, or with at == 0, may contain newer addresses.
+// Configured processes a configuration that this instance has applied or received. at is the log
+// index of its entry. An older configuration does not change the address book. A configuration with
+// the same index, or with at == 0, may contain newer addresses.
 func (c *Core) Configured(now time.Duration, group, at uint64, voters []Voter) {
 	if group == 0 || group != c.Founding.Group() {
 		return
@@ -78,7 +76,7 @@ func (c *Core) configure(now time.Duration, group, at uint64, voters []Voter) {
 }
 
 // readdressed reports the new addresses of voters to founding and the host. A leader also sends
-// them to the other voters, which trust it.
+// them to the other voters.
 func (c *Core) readdressed(now time.Duration) {
 	c.Founding.Voters(now, c.Founding.Group(), c.book.At(), c.book.Voters())
 	c.tellHost()
@@ -113,10 +111,8 @@ func (c *Core) remember(before []Voter) {
 }
 
 // succeed makes a leader send a new configuration to the attached instances, and to the replicas
-// that are not part of the new configuration (rule 14 of package founding). Several changes within
-// a second may replace all voters. If the leader then ends, an instance without the address of a
-// new voter has to restart in place. The replicas that remain receive the configuration from the
-// log.
+// that are not part of it (rule 14 of package founding). Without this, several changes within a
+// second could replace all voters whose addresses an instance has.
 func (c *Core) succeed() {
 	before := c.spread.before
 	if before == nil || !c.lead.Leads() && c.wanted {
@@ -134,9 +130,8 @@ func (c *Core) succeed() {
 	c.spread.attached = c.lead.Attached(slices.Concat(before, c.book.Voters()))
 }
 
-// RemovedPeer records that an instance whose raft ID is in no configuration sends raft messages to
-// this instance. The core sends that instance the configuration. The caller limits the calls with
-// RemovedPeers.
+// RemovedPeer sends the configuration to an instance whose raft ID is in no configuration and that
+// sends raft messages. The caller limits the calls with RemovedPeers.
 func (c *Core) RemovedPeer(instance nodeid.ID, addr string) { c.push(instance, addr, 1) }
 
 func (c *Core) push(to nodeid.ID, addr string, tries int) {
@@ -145,7 +140,6 @@ func (c *Core) push(to nodeid.ID, addr string, tries int) {
 	}
 }
 
-// tell sends the pushes that are due, and returns when the next push is due.
 func (c *Core) tell(now time.Duration) time.Duration {
 	c.succeed()
 	s, next := &c.spread, now+idle
@@ -212,8 +206,8 @@ func (c *Core) pullDue(now time.Duration) time.Duration {
 	return max(c.spread.pullAt, now)
 }
 
-// behind reports whether gossip reports a newer configuration of this group. The result is false
-// unless the instance is a member, because other instances ask all addresses anyway.
+// behind reports whether gossip reports a newer configuration of this group. It returns false if
+// this instance is not a member, because such an instance asks all addresses anyway.
 func (c *Core) behind() bool {
 	if !c.settled() {
 		return false
@@ -231,8 +225,8 @@ func (c *Core) behind() bool {
 type RemovedPeers struct{ told map[nodeid.ID]time.Duration }
 
 // Due reports whether the configuration must be sent to a removed peer now, and records a positive
-// answer. The answer is positive at most once a second for each peer, and at most maxRemovedPeers
-// times a second in total.
+// answer. It returns true at most once a second for each peer, and at most maxRemovedPeers times a
+// second in total.
 func (s *RemovedPeers) Due(instance nodeid.ID, now time.Duration) bool {
 	if last, known := s.told[instance]; known && now-last < removedPeerPause {
 		return false

@@ -20,7 +20,7 @@ type VoterStatus = lead.VoterStatus
 // StatusQuery asks for the state of a group's voters, and whether a replica may stop.
 type StatusQuery struct {
 	Group    uint64
-	Instance nodeid.ID // the asking instance
+	Instance nodeid.ID
 	Raft     nodeid.ReplicaID
 	At       uint64 // newest configuration of the asking instance
 }
@@ -116,7 +116,6 @@ func (c *Core) linger(raft uint64) {
 	}
 }
 
-// inquire makes the attempts that are due, and returns when the next attempt is due.
 func (c *Core) inquire(now time.Duration, fresh, word uint64) time.Duration {
 	next := now + idle
 	for _, q := range slices.Clone(c.inquiries) {
@@ -130,7 +129,6 @@ func (c *Core) inquire(now time.Duration, fresh, word uint64) time.Duration {
 	return next
 }
 
-// attempt answers the query itself if this instance leads. Otherwise it asks another instance.
 func (c *Core) attempt(now time.Duration, q *Inquiry, fresh, word uint64) {
 	q.pause, q.hops = queryEvery+time.Duration(word%uint64(queryEvery/2)), queryHops
 	q.due = now + q.pause
@@ -158,8 +156,8 @@ func (c *Core) queryStatus(q *Inquiry, to nodeid.ID, addr string) {
 	c.acts.Tasks = append(c.acts.Tasks, Task{To: to, Addr: addr, Query: &question, inquiry: q})
 }
 
-// StatusReplied records the answer to a status query. ok is false if no answer has arrived. If the
-// answer names another leader, that instance is asked at once.
+// StatusReplied records the answer to a status query. ok is false if no answer has arrived. A
+// leader that the answer names is asked at once.
 func (c *Core) StatusReplied(now time.Duration, e Task, a StatusReply, ok bool) {
 	q := e.inquiry
 	q.asking, q.due = false, now+q.pause

@@ -1,17 +1,15 @@
 // Package cluster finds the other instances, founds or joins a group with them, and keeps the
-// group's voters up to date. It consists of one [Core] and the core's owner goroutine. The core
-// combines the cores of packages founding and lead with the address book. The simulation runs the
-// same core.
+// group's voters up to date. One [Core] makes all decisions, and one owner goroutine carries them
+// out. The core combines the cores of packages founding and lead with the address book. The
+// simulation runs the same core.
 //
-// Three activities run concurrently:
-//
-//   - This instance asks the addresses that Join leads to until it belongs to a group with a leader.
-//   - Package gossip spreads the name, zone, address and group of each running founder among the founders. With Replicas every instance is a founder.
-//   - This instance keeps trying the addresses of founders that it cannot reach.
+// This instance asks the addresses that Join leads to until it belongs to a group with a leader.
+// Package gossip spreads the name, zone, address and group of each running founder among the
+// founders. With Replicas every instance is a founder.
 //
 // While a lookup of an entry of Join fails, this instance founds no group, but still asks the known
 // addresses. A lookup that finds no address does not prevent founding. Status.Waiting names the
-// entries whose lookup fails or finds no address, and the entries that lead only to this instance.
+// entries without a usable address.
 //
 //	Net.Ask, Resolve, gossip's news, Answer, HasLeader, BornApplied,
 //	Configured, Retired, Look, RemovedPeer, QueryStatus, Recover, Adopt ──▶ inbox ──▶ owner ──▶ Host
@@ -20,8 +18,7 @@
 //	                                                        (Status, Members, Voter, Report)
 //
 // In each turn the owner passes its inputs to the core, stores the decisions of Core.Tick, reports
-// the events of Core.Follow to the Host, and carries out the actions of Core.Act. The owner itself
-// decides only how many questions run concurrently, and what to log.
+// the events of Core.Follow to the Host, and carries out the actions of Core.Act.
 //
 // # Voters
 //
@@ -38,19 +35,17 @@
 // The leader evaluates its voters when the host calls Look, when the last step requests it, and
 // once a second. Two evaluations are at least 50 ms apart.
 //
-// The number of a configuration is the index of its log entry, so a newer configuration has a
-// higher number. Package founding defines when an instance accepts a configuration. An instance
-// receives configurations in these ways:
+// The number of a configuration is the index of its log entry. An instance receives configurations
+// in these ways:
 //
 //   - Its log applies a configuration (Configured).
-//   - Gossip spreads the numbers of the configurations. An instance with a lower number asks the leader or a known voter, and after two seconds another one. If the asked voter does not lead, the instance waits only 250 ms.
+//   - Gossip spreads the numbers of the configurations. An instance with a lower number asks the leader or a known voter, and later another one.
 //   - The leader sends a configuration (Push) to the replicas that it leaves out, and to the instances whose sessions are attached to the leader, eight at a time.
 //   - From time to time a member asks one of the addresses that Join leads to.
 //   - A removed replica that sends raft messages receives the configuration from their receiver (RemovedPeer).
 //
-// An instance asks the leader (QueryStatus) for the state of the voters and whether its replica may
-// stop. Other instances answer with the leader's address. Departure and removed replicas
-// (Host.Removed, Dismissed) use this query.
+// An instance that leaves, or whose replica was removed, asks the leader whether its replica may
+// stop (QueryStatus). Other instances answer with the leader's address.
 //
 // # Guarantees
 //
@@ -59,30 +54,26 @@
 //
 // Only the configuration assigns raft IDs to instances. A new address of a voter is accepted from
 // the instance itself, on a connection that has proved its ID, from the log, and from other voters.
-// The address with the highest start number (Voter.Life) wins. The address book removes a voter
-// only when its raft ID leaves the configuration. An older configuration never replaces a newer
-// one.
+// The address with the highest start number (Voter.Life) wins. An older configuration never
+// replaces a newer one.
 //
 // A step is handed to the log once. It is handed over again only if the facts have changed, or
-// after a second without effect. Answers to questions of an earlier term are ignored. Only a leader
-// answers a StatusQuery with a VoterStatus, from an evaluation at most 50 ms old.
+// after a second without effect. Only a leader answers a StatusQuery with a VoterStatus, from an
+// evaluation at most 50 ms old.
 //
 // An incarnation has ended if its address refuses connections, or if another instance proves its
 // own ID there. A replica has also ended if its own instance reports its end on a connection
 // (PeerLost). Silence, gossip, an unsigned refusal or another program at the address proves
 // nothing.
 //
-// A partition of any length heals. Every five to ten seconds an instance tries some of the
-// addresses that gossip does not report, at most four at a time, without end. These are addresses
-// of known founders and former members, and with Replicas also the addresses of the voters and of
-// Join.
+// A partition of any length heals. Every five to ten seconds an instance tries to gossip with some
+// of the addresses that gossip does not report, at most four at a time, without end.
 //
 // A silent, foreign or slow address delays only the questions to that address. A lookup that never
 // returns delays only its own entry.
 //
 // If an instance returns at another address, the others find it through its name in Join within
-// 12.5 seconds, or within 1.25 seconds without a leader, even if that instance finds none of the
-// others.
+// 12.5 seconds, or within 1.25 seconds without a leader.
 //
 // With Config.Records the owner stores a decision before it sends an answer or a question or calls
 // the Host. The owner increments the start number before gossip and the first answer. All instances
@@ -103,16 +94,17 @@
 //	gossip   by gossip.Start  its own, see that package; ended by Close
 //
 // The owner blocks while Records saves, which takes a few milliseconds on a healthy disk. Questions
-// of other instances wait meanwhile, and are dropped after a second. The owner saves a few times in
-// each incarnation, and when a voter has moved.
+// of other instances wait meanwhile, and are dropped after a second.
 //
 // # Failure
 //
 // Status.Waiting or the log reports external problems, such as a missing answer, a name that does
 // not resolve, different settings, clocks that disagree, or two groups. None of these problems ends
-// a Cluster. Start fails only for a wrong Config or an unusable directory. A directory is unusable
-// if it cannot be read or written, is damaged, was refused, belongs to another cluster, was used
-// with Join and is now used without it, or the reverse.
+// a Cluster.
+//
+// Start fails only for a wrong Config or an unusable directory. A directory is unusable if it
+// cannot be read or written, is damaged, was refused, belongs to another cluster, was used with
+// Join and is now used without it, or the reverse.
 //
 // If writing to the directory fails later, the instance neither votes nor founds a group
 // (DurableHost.Unsaved), gives up a charter that it could not store, and otherwise remains a
@@ -126,14 +118,12 @@
 // MiB.
 //
 // At most eight questions of founding run at a time, one to each address, for at most a second. The
-// number of replicas limits the additional Prepares, probes and announcements. The configuration is
-// sent to a removed peer at most once a second, and to at most 64 removed peers in a second. A name
-// and a zone have at most 128 bytes and an address 200 bytes. The addresses of 256 former members
-// are remembered.
+// configuration is sent to a removed peer at most once a second, and to at most 64 removed peers in
+// a second. A name and a zone have at most 128 bytes and an address 200 bytes. The addresses of 256
+// former members are remembered.
 //
 // # Refused alternative
 //
 // Founding groups and finding voters by gossip alone. Gossip reports an unreachable instance as
-// dead, forgets it half a minute later, and repeats reports about third instances. A question that
-// only the instance itself can answer has none of these faults.
+// dead, forgets it half a minute later, and repeats reports about third instances.
 package cluster

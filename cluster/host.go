@@ -7,8 +7,8 @@ import (
 )
 
 // Host carries out the decisions of a Cluster. The owner goroutine calls its methods one at a time,
-// in the order of the decisions. No question is answered while a method runs, so each method must
-// return soon. The methods may call Voter, Members, Status, HasLeader, BornApplied, Configured,
+// in the order of the decisions. Each method must return soon, since no question is answered
+// meanwhile. The methods may call Voter, Members, Status, HasLeader, BornApplied, Configured,
 // Retired, Look and RemovedPeer. They must not wait for Answer, QueryStatus, Recover, Leave or
 // Close.
 type Host interface {
@@ -18,9 +18,8 @@ type Host interface {
 	// slices must not be modified.
 	Bound(c founding.Charter, raft uint64)
 	// AllBound is called when all listed instances are bound, so that the group's leader may
-	// propose Born. It is called on every listed instance, since any of them may become the leader,
-	// and at most once in an incarnation. AllBound is not called if the instance first learns that
-	// the group is born.
+	// propose Born. It is called on every listed instance, and at most once in an incarnation.
+	// AllBound is not called if the instance first learns that the group is born.
 	AllBound(group uint64)
 	// Member is called when this instance belongs to a group that is born: the instance has applied
 	// Born, or another member has reported it. The slice belongs to the host.
@@ -66,11 +65,11 @@ type Host interface {
 // what the log still holds of that ID.
 type DurableHost interface {
 	Host
-	// Refused is called when this directory was copied or restored from an older copy, so that it
-	// must never be used again. The node fails. When Refused returns, raft must have stopped and
-	// all locks must have ended, since another process may have the same raft ID. No other method
-	// is called after Refused. err wraps ErrDirectory and contains the reason and what to do. Every
-	// later Start returns the same error.
+	// Refused is called when this directory was copied or restored from an older copy. It must
+	// never be used again, and every later Start fails. When Refused returns, raft must have
+	// stopped and all locks must have ended, since another process may have the same raft ID. No
+	// other method is called after Refused. err wraps ErrDirectory and contains the reason and what
+	// to do.
 	Refused(err error)
 	// Unsaved is called when the records cannot be written any more. A voter must stop voting
 	// permanently before Unsaved returns. The instance remains a member without a vote until it is
