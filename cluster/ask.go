@@ -11,7 +11,7 @@ import (
 )
 
 // put asks a question as soon as fewer than maxAsks questions are under way, and none to the same
-// address. So a silent address occupies at most one slot.
+// address. A silent address therefore occupies at most one slot.
 func (c *Cluster) put(q founding.Question) {
 	o := &c.own
 	if o.busy >= maxAsks || o.asking[q.Addr] {
@@ -29,7 +29,6 @@ func (c *Cluster) put(q founding.Question) {
 	})
 }
 
-// result passes the outcome of a question to the core, and asks the next waiting question.
 func (c *Cluster) result(q founding.Question, asked time.Duration, from nodeid.ID, answer []byte, err error) {
 	o := &c.own
 	o.busy--

@@ -13,12 +13,13 @@ import (
 	"github.com/mortise-lock/mortise/internal/nodeid"
 )
 
-// Cluster runs this package's tasks for one instance. All methods are safe for concurrent use.
+// Cluster finds and founds groups for one instance, and keeps their voters up to date. All methods
+// are safe for concurrent use.
 type Cluster struct {
 	cfg    Config
 	in     *inbox
 	view   atomic.Pointer[view]
-	ctx    context.Context // canceled by Close
+	ctx    context.Context
 	cancel context.CancelFunc
 	done   chan struct{}  // closed when the owner has ended
 	helper sync.WaitGroup // goroutines that help has started
@@ -28,17 +29,17 @@ type Cluster struct {
 	looking      atomic.Bool // a Look is not yet processed
 	removedPeers strays
 
-	closing atomic.Bool   // Close was called
+	closing atomic.Bool
 	closed  chan struct{} // closed when the first Close is about to return
-	hung    error         // result of the first Close
-	quiet   atomic.Bool   // gossip has ended
+	hung    error         // result of Close
+	quiet   atomic.Bool
 
 	own owner // used only by the owner goroutine
 }
 
 // Start starts an instance. The instance then founds a group with others, joins their group, or
-// resumes the group in Records. Start waits only for Records. An error that concerns the directory
-// wraps ErrDirectory or ErrUnsaved.
+// resumes the group in Records. An error that concerns the directory wraps ErrDirectory or
+// ErrUnsaved.
 func Start(cfg Config) (*Cluster, error) {
 	cfg = cfg.withDefaults()
 	if err := cfg.check(); err != nil {
@@ -63,8 +64,8 @@ func Start(cfg Config) (*Cluster, error) {
 	return c, nil
 }
 
-// answerWithin is how long a question may wait for the owner, which may be busy with a restart in
-// place. After this time the asking instance has stopped waiting too.
+// answerWithin is how long a question may wait for the owner. The asking instance waits no longer
+// than that either.
 const answerWithin = time.Second
 
 // Answer returns the answer to a question of another instance. If the result is nil, no answer must
@@ -80,7 +81,7 @@ func (c *Cluster) Tell(from nodeid.ID, question []byte) []byte {
 }
 
 // asked runs answer on the owner goroutine and waits at most answerWithin. It returns the zero
-// value if there is no answer by then, or after Close.
+// value if no answer arrives in time, or after Close.
 func asked[T any](c *Cluster, answer func() T) (none T) {
 	reply := make(chan T, 1)
 	if !c.in.post(func() { reply <- answer() }) {
@@ -97,8 +98,8 @@ func asked[T any](c *Cluster, answer func() T) (none T) {
 	return none
 }
 
-// Voter returns the replica with the raft ID and its address, if the group has such a replica. It
-// takes no mutex, so it may be called for every message.
+// Voter returns the replica with the given raft ID and its address, if the group has such a
+// replica. It takes no mutex, so it may be called for every message.
 func (c *Cluster) Voter(raft uint64) (Voter, bool) {
 	v, ok := c.view.Load().byRaft[raft]
 	return v, ok
@@ -124,17 +125,15 @@ func (c *Cluster) Leave(ctx context.Context) {
 
 const maxCloseWait = 5 * time.Second
 
-// ErrHung is returned by Close if a call to Host or Records has not returned, for example because a
-// disk does not respond.
+// ErrHung is returned by Close if a call to Host or Records has not returned, for example because
+// of a dead disk.
 var ErrHung = errors.New("cluster: a call does not return: check the disk of the directory and the Logger")
 
-// Close stops everything and returns when all goroutines have ended. It waits for a call to Host or
-// Records that is under way, and up to two seconds for a Leave. It does not notify other instances.
-// It may be called more than once, but not by Host.
+// Close stops everything and returns when all goroutines have ended. It waits up to two seconds for
+// a Leave. It may be called more than once, but not by Host.
 //
-// A goroutine that is stuck in a system call cannot be ended. If the call has not returned after 5
-// s, Close ends everything else and returns ErrHung. The remaining goroutine ends when the call
-// returns, without sending, storing or deciding anything more.
+// If a call to Host or Records has not returned after 5 s, Close ends everything else and returns
+// ErrHung. The remaining goroutine ends when the call returns, and has no further effect.
 func (c *Cluster) Close() error {
 	if !c.closing.CompareAndSwap(false, true) { // a sync.Once would hold a lock while it waits
 		<-c.closed
@@ -155,8 +154,8 @@ func (c *Cluster) Close() error {
 	return c.hung
 }
 
-// endGossip ends gossip. It is called by the owner goroutine when that ends, and by Close if the
-// owner goroutine hangs.
+// endGossip is called by the owner goroutine when that ends, and by Close if the owner goroutine
+// hangs.
 func (c *Cluster) endGossip() {
 	if c.gossip != nil && c.quiet.CompareAndSwap(false, true) {
 		c.gossip.Close()
@@ -165,7 +164,7 @@ func (c *Cluster) endGossip() {
 
 // help runs f on a helper goroutine, for which Close waits. It reports false after Close.
 func (c *Cluster) help(f func()) bool {
-	c.in.mu.Lock() // so that no goroutine is added to helper while Close waits for it
+	c.in.mu.Lock() // prevents an addition to helper while Close waits for helper
 	defer c.in.mu.Unlock()
 	if c.in.closed {
 		return false

@@ -21,7 +21,7 @@ type Config struct {
 	Label     string     // 1 to 255 bytes; another label means another cluster
 	Zone      string     // at most 128 bytes; may be empty
 	Advertise string     // host:port at which the others reach this instance
-	Key       nodeid.Key // the result of StoredKey, or a new key if that is zero
+	Key       nodeid.Key // the result of StoredKey, or a new key if that result is zero
 	// Join lists where to find other instances. discovery.Check defines the entries. The list may
 	// include this instance's own address. Settings.Solo must be true if and only if both Join and
 	// JoinFunc are empty.
@@ -29,34 +29,32 @@ type Config struct {
 	Settings founding.Settings
 	Rules    uint32 // newest version of the lock rules that this build supports; zero means 1
 
-	// Member is set for an instance with a member's secret. Such an instance asks others but is
-	// never asked. It neither gossips nor founds nor votes. An instance that is not in
-	// Settings.Founders does not gossip either.
+	// Member is set for an instance with a member's secret. This instance asks others but is never
+	// asked. It neither gossips nor founds nor votes.
 	Member bool
 
 	Net     Net     // may be nil if Settings.Solo
 	Host    Host    // a DurableHost if Records is set
-	Records Records // the values survive a restart; nil means memory mode
+	Records Records // survives a restart; nil means memory mode
 	Clock   clock.Clock
-	Wall    func() time.Time // the wall clock; nil means time.Now
-	// Resolve returns all addresses of a name, without port. For a name that does not exist it
-	// returns no address. If Resolve is nil, the system's resolver is used.
+	Wall    func() time.Time // nil means time.Now
+	// Resolve returns all addresses of a name, without port, and none if the name does not exist.
+	// If Resolve is nil, the system's resolver is used.
 	Resolve func(ctx context.Context, host string) ([]string, error)
-	// Services returns the host:port of every SRV record of a name. For a name that does not exist
-	// it returns none. If Services is nil, the system's resolver is used.
+	// Services returns the host:port of every SRV record of a name, and none if the name does not
+	// exist. If Services is nil, the system's resolver is used.
 	Services func(ctx context.Context, name string) ([]string, error)
-	// JoinFunc returns further addresses, host:port each, like an entry of Join. It is called
-	// repeatedly on its own goroutine, never concurrently. It must return when ctx ends, which
-	// happens after two seconds or when Close is called. If JoinFunc is nil, there are no further
-	// addresses.
+	// JoinFunc returns further addresses, host:port each. It is called repeatedly on its own
+	// goroutine, never concurrently. It must return when ctx ends, which happens after two seconds
+	// or when Close is called. JoinFunc may be nil.
 	JoinFunc func(ctx context.Context) ([]string, error)
-	// Changed is called when the members that gossip sees, or their data, have changed. The
-	// arguments are the earlier and the current members. It is called on the owner goroutine, and
-	// once before Start returns. It must not block or keep the slices. It may be nil.
+	// Changed is called when the members that gossip reports, or their data, have changed. It is
+	// called on the owner goroutine, and once before Start returns. It must not block or keep the
+	// slices. It may be nil.
 	Changed func(before, after []Member)
-	// The text waiting describes what this instance waits for. Awaited returns the text to log
-	// instead, because the host may know the reason. Awaited is called on the owner goroutine and
-	// must not block. If it is nil, waiting is logged.
+	// Awaited returns the text to log in place of waiting, which describes what this instance waits
+	// for. Awaited is called on the owner goroutine and must not block. If Awaited is nil, waiting
+	// is logged.
 	Awaited func(waiting string) string
 	Random  func([]byte) // fills with unpredictable bytes; nil means crypto/rand
 	Logger  *slog.Logger // nil means slog.Default()

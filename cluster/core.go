@@ -11,15 +11,14 @@ import (
 	"github.com/mortise-lock/mortise/internal/nodeid"
 )
 
-// OwnState gives a Core access to the state of its own instance. The methods of the core call these
-// methods, which only read and must not call the core.
+// OwnState gives a Core access to the state of its own instance. The methods must not call the
+// core.
 type OwnState interface {
 	// Facts returns the leader's facts and term. leads is true if this instance's replica leads the
 	// group and has applied an entry of its own term.
 	Facts() (f voters.Facts, term uint64, leads bool)
-	// Guide returns the leader to which this instance is attached or is about to attach. The core
-	// trusts the leader's reports about the configuration, because a voter has named that leader.
-	// Zero means that there is no such leader.
+	// Guide returns the leader to which this instance is attached or is about to attach, or zero.
+	// The core trusts this leader's reports about the configuration.
 	Guide() nodeid.ID
 	// Leader returns the known leader of the group and its address. Zero means unknown.
 	Leader() (instance nodeid.ID, addr string)
@@ -30,8 +29,7 @@ const (
 	askWithin = time.Second
 )
 
-// Voter is one replica of the group, a voter or a learner, with the last known address of its
-// instance.
+// Voter is a voter or a learner of the group, with the last known address of its instance.
 type Voter = founding.Voter
 
 // Asker is the instance that asks a question: its proven ID and its claimed address.
@@ -41,7 +39,7 @@ type Asker = founding.Asker
 type CoreConfig struct {
 	Founding founding.Config
 	Zone     string
-	Gossips  bool // whether this instance gossips
+	Gossips  bool
 	OwnState OwnState
 }
 
@@ -54,28 +52,27 @@ type CoreConfig struct {
 //
 // A Core is not safe for concurrent use. Its methods take times and random numbers as arguments.
 type Core struct {
-	// Founding decides about groups. The owner passes inputs that concern only founding directly to
-	// it.
+	// The owner passes inputs that concern only founding directly to Founding.
 	Founding *founding.Core
 
 	cfg       CoreConfig
-	self      string // the address of this instance
+	self      string
 	book      founding.Book
-	raft      uint64                   // of this incarnation's replica; zero means that no replica may vote
+	raft      uint64                   // of the replica of this incarnation; zero if no replica may vote
 	unfit     bool                     // the directory cannot be written
 	join      []founding.Entry         // the addresses that Join leads to
 	peers     map[string]gossip.Meta   // by memberlist's name; includes this instance
 	moved     bool                     // join or peers have changed since the last call of Founding.Places
-	rivals    map[string]time.Duration // since when each address has hinted at another group with a leader
-	rival     founding.InstanceInfo    // a member that has confirmed another group; zero means none
+	rivals    map[string]time.Duration // when each address first seemed to belong to another group with a leader
+	rival     founding.InstanceInfo    // a member of another group, which it has confirmed; zero means none
 	find      finder
 	spread    spreading
 	lead      lead.Lead
-	wanted    bool             // the facts may have changed since the last evaluation
-	report    *voters.Report   // of the last evaluation; nil if this instance does not lead
-	inquiries []*Inquiry       // under way
-	events    []founding.Event // for the next result of Follow
-	acts      Acts             // for the next result of Act
+	wanted    bool           // the facts may have changed since the last evaluation
+	report    *voters.Report // of the last evaluation; nil if this instance does not lead
+	inquiries []*Inquiry
+	events    []founding.Event // for Follow
+	acts      Acts             // for Act
 }
 
 // NewCore returns the core of an instance that starts.
@@ -90,7 +87,7 @@ func NewCore(cfg CoreConfig) *Core {
 	return c
 }
 
-// Raft returns the raft ID of this incarnation's replica if that replica may vote, or 0.
+// Raft returns the raft ID of this incarnation's replica, or 0 if no replica may vote.
 func (c *Core) Raft() uint64 { return c.raft }
 
 // At returns the number of the newest known configuration. Zero means none.
@@ -99,20 +96,19 @@ func (c *Core) At() uint64 { return c.book.At() }
 // Voters returns a copy of the address book, by raft ID.
 func (c *Core) Voters() []Voter { return c.book.Voters() }
 
-// Voter returns the replica with that raft ID, if the group has such a replica.
+// Voter returns the replica with the given raft ID, if the group has it.
 func (c *Core) Voter(raft uint64) (Voter, bool) { return c.book.Find(raft) }
 
-// Rival returns a member of another group that has a leader, if this instance's group has a leader
-// too. The two groups can never merge.
+// Rival returns a member of another group if both groups have a leader. The two groups can never
+// merge.
 func (c *Core) Rival() (who founding.InstanceInfo, two bool) { return c.rival, c.rival.Group != 0 }
 
 func (c *Core) settled() bool {
 	return c.Founding.Phase() == founding.Member && !c.Founding.Settling() && c.Founding.Refusal() == ""
 }
 
-// Tick advances the time. The owner stores Founding.State and then carries out the output. If the
-// state cannot be stored, the owner carries out the result of Unsaved instead. Last, the owner
-// calls Follow.
+// Tick advances the time. The owner then stores Founding.State, carries out the output, and calls
+// Follow. If the state cannot be stored, the owner carries out the result of Unsaved instead.
 func (c *Core) Tick(now time.Duration, wallUnixMS int64, random founding.Random) founding.Output {
 	c.places()
 	c.pull(now, random.Spread)
@@ -126,9 +122,8 @@ func (c *Core) Unsaved(out founding.Output, why string) founding.Output {
 	return c.Founding.Unsaved(out, why)
 }
 
-// Follow processes decisions of founding that the owner has stored. It returns the events for the
-// host, in order. The events Joined and Heard carry the whole address book; Heard means that the
-// address book has changed.
+// Follow processes the decisions of founding that the owner has stored. It returns the events for
+// the host, in order. The events Joined and Heard carry the whole address book.
 func (c *Core) Follow(now time.Duration, decided []founding.Event) []founding.Event {
 	for _, e := range decided {
 		c.follow(now, e)
@@ -166,29 +161,28 @@ func (c *Core) follow(now time.Duration, e founding.Event) {
 	c.events = append(c.events, e)
 }
 
-// forget clears everything about the group when an incarnation ends.
 func (c *Core) forget() {
 	c.raft, c.book, c.spread, c.lead = 0, founding.Book{}, spreading{}, lead.Lead{}
 	c.acts, c.rival, c.report = Acts{}, founding.InstanceInfo{}, nil
 	c.linger(0)
 	for _, q := range c.inquiries {
-		q.asking, q.due = false, 0 // so that answers to earlier questions are ignored
+		q.asking, q.due = false, 0 // answers to earlier questions are ignored
 	}
 }
 
-// Acts are the actions of a turn in addition to the events for the host. The actions may be carried
-// out concurrently.
+// Acts are the actions of a turn in addition to the events for the host. They may be carried out
+// concurrently.
 type Acts struct {
-	Carry     []lead.Carry  // steps for the log
-	Tasks     []Task        // questions; their outcomes are passed to Done or StatusReplied
-	Gossip    []string      // addresses to gossip with; Gossiped is called when an attempt has ended
-	Told      []Told        // answers to inquiries
-	Dismissed uint64        // a removed replica that may stop now. Zero means none
-	Next      time.Duration // when the next turn is due at the latest, unless founding needs one earlier
+	Carry     []lead.Carry // steps for the log
+	Tasks     []Task       // their outcomes are passed to Done or StatusReplied
+	Gossip    []string     // addresses to gossip with; Gossiped is called when an attempt has ended
+	Told      []Told
+	Dismissed uint64        // a removed replica that may stop now; zero means none
+	Next      time.Duration // latest time of the next turn, unless founding needs an earlier turn
 }
 
-// Act evaluates the voters if that is due, and returns the actions to carry out. It is the last
-// step of a turn. fresh is a raft ID that was never used; word is a random number.
+// Act evaluates the voters if that is due, and returns the actions to carry out. fresh is a raft ID
+// that was never used. word is a random number.
 func (c *Core) Act(now time.Duration, fresh, word uint64) Acts {
 	next := c.govern(now, fresh)
 	next = min(next, c.inquire(now, fresh, word), c.tell(now), c.pullDue(now), c.askRival(now), c.rejoin(now, word))
@@ -198,8 +192,8 @@ func (c *Core) Act(now time.Duration, fresh, word uint64) Acts {
 	return acts
 }
 
-// Ask answers a question of founding. The answer may be sent once Founding.State is stored. Nil
-// means that no answer is sent.
+// Ask answers a question of founding. The owner must store Founding.State before it sends the
+// answer. Nil means that no answer is sent.
 func (c *Core) Ask(now time.Duration, wallUnixMS int64, from Asker, question []byte) []byte {
 	c.Founding.Guide(c.cfg.OwnState.Guide())
 	return c.Founding.Ask(now, wallUnixMS, from, question)

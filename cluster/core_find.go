@@ -12,10 +12,10 @@ const (
 	maxAddrs    = 256             // addresses of former members that are remembered
 )
 
-// finder decides with which addresses this instance tries to gossip because gossip does not see
-// them. memberlist forgets a member half a minute after declaring it dead, so after a longer
-// partition the two sides would never reconnect. The finder keeps trying former members and known
-// founders, a few at a time. With Replicas it also tries the voters and the addresses in Join.
+// finder decides with which missing addresses this instance tries to gossip. memberlist forgets a
+// member half a minute after declaring it dead, so after a longer partition the two sides would
+// never reconnect. The finder keeps trying former members and known founders, a few at a time. With
+// Replicas it also tries the voters and the addresses in Join.
 type finder struct {
 	self  string
 	next  time.Duration
@@ -48,7 +48,7 @@ func (f *finder) remember(addr string) {
 }
 
 // due returns the addresses to join now: addresses that have just answered a question, and in every
-// round some of the missing addresses, in turn. here lists the addresses that gossip sees.
+// round some of the missing addresses, in turn. here lists the addresses that gossip reports.
 func (f *finder) due(now time.Duration, wanted, here []string, random uint64) []string {
 	var out []string
 	full := func() bool { return len(f.busy) >= rejoinMany }
@@ -61,7 +61,7 @@ func (f *finder) due(now time.Duration, wanted, here []string, random uint64) []
 		f.busy[addr], f.tried[addr] = true, now
 		return true
 	}
-	for len(f.now) > 0 && !full() { // these first: gossip with them finds others
+	for len(f.now) > 0 && !full() { // first, because gossip with these addresses finds others
 		pick(f.now[0])
 		f.now = f.now[1:]
 	}

@@ -8,8 +8,6 @@ import (
 	"github.com/mortise-lock/mortise/internal/nodeid"
 )
 
-// This file decides when a leader evaluates its voters. Package lead decides the steps that follow.
-
 // Task is a question to another instance about the voters or their configuration.
 type Task struct {
 	To   nodeid.ID
@@ -30,7 +28,7 @@ type Task struct {
 // Look records that the result of OwnState.Facts may have changed, so that the core reads it again.
 func (c *Core) Look() { c.wanted = true }
 
-// govern evaluates the voters if that is due, and returns when the next evaluation is due. Before
+// govern evaluates the voters if an evaluation is due, and returns when the next one is due. Before
 // the group is born no instance may change its voters.
 func (c *Core) govern(now time.Duration, fresh uint64) time.Duration {
 	if !c.settled() {
@@ -42,7 +40,6 @@ func (c *Core) govern(now time.Duration, fresh uint64) time.Duration {
 	return c.lead.Due(now, c.wanted)
 }
 
-// observe evaluates the voters if this instance leads.
 func (c *Core) observe(now time.Duration, fresh uint64) {
 	c.wanted = false
 	facts, term, leads := c.cfg.OwnState.Facts()
@@ -83,7 +80,7 @@ func (c *Core) Done(now time.Duration, e Task, outcome founding.Outcome, answer 
 	case e.pushed != nil:
 		c.pushed(now, e.pushed, outcome)
 	case e.attached:
-		c.spread.telling-- // if the push was lost, the instance asks later
+		c.spread.telling-- // after a lost push the instance asks by itself
 	case e.Prepare != nil:
 		look, declined = c.lead.Answered(now, e.term, *e.Prepare, outcome, answer)
 	case e.probe != nil:

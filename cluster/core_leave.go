@@ -6,16 +6,13 @@ import (
 	"time"
 )
 
-// Limits of a departure.
 const (
 	// Leaderless is how long a leaver asks for a leader that can replace its vote. If the group has
 	// a majority, every election takes less time.
 	Leaderless = 3 * time.Second
-	// FinalWait limits each wait for an answer when perhaps no other instance runs. For example,
-	// when all instances leave, the end of the session may not be confirmed.
-	FinalWait = time.Second
-	// DepartPoll is the pause between two questions to the leader about whether this instance may
-	// stop.
+	// FinalWait limits each wait for an answer when perhaps no other instance runs, for example
+	// when all instances leave.
+	FinalWait  = time.Second
 	DepartPoll = 20 * time.Millisecond
 )
 
@@ -30,8 +27,8 @@ type Departure struct {
 	Lost string
 
 	stage  stage
-	paused bool          // the next step is Pause
-	until  time.Duration // until when the leader waits for the others to stop
+	paused bool
+	until  time.Duration // a leader waits until then for the others to stop
 	words  string        // the leader's last answer, as text
 }
 
@@ -67,7 +64,6 @@ type Leaver struct {
 	TimeOver        bool   // the instance may not wait any longer
 }
 
-// Next returns the next step.
 func (d *Departure) Next(now time.Duration, l Leaver) Step {
 	switch {
 	case d.stage == begins:
@@ -133,6 +129,6 @@ func (d *Departure) lost(l Leaver) string {
 	return cmp.Or(d.words, "no leader has answered")
 }
 
-// stays reports whether this instance is a leader that must stop last when all leave. If it stopped
-// first, the others would have to elect another leader to learn that they may stop.
+// stays reports whether this instance leads and must stop last. If the leader stopped first, the
+// others would need another election before they may stop.
 func (l Leaver) stays() bool { return l.Raft != 0 && l.Leads && l.OthersConnected }

@@ -9,8 +9,6 @@ import (
 	"github.com/mortise-lock/mortise/cluster/gossip"
 )
 
-// This file uses gossip and Join, which only provide addresses to ask.
-
 // Meta returns the data about this instance that gossip spreads.
 func (c *Core) Meta() gossip.Meta {
 	return gossip.Meta{
@@ -19,8 +17,8 @@ func (c *Core) Meta() gossip.Meta {
 	}
 }
 
-// Seen records gossip's report about one member. Gossip with the address of a member that has left
-// is still tried, and the address stays in the address book.
+// Seen records gossip's report about one member. The core still tries to gossip with a member that
+// has left, and its address stays in the address book.
 func (c *Core) Seen(now time.Duration, n gossip.News) {
 	c.moved = true
 	if !n.Here {
@@ -34,12 +32,12 @@ func (c *Core) Seen(now time.Duration, n gossip.News) {
 	}
 }
 
-// Peers returns the members that gossip sees. The caller must not change the map.
+// Peers returns the members that gossip reports. The caller must not change the map.
 func (c *Core) Peers() map[string]gossip.Meta { return c.peers }
 
-// Resolved sets the addresses that Join leads to; appeared lists the new ones. A member tries a few
-// new addresses without delay, because an instance that has returned at another address should not
-// have to wait for the finder's next round. The core keeps the entries.
+// Resolved sets the addresses that Join leads to. appeared lists the new ones. A member tries a few
+// new addresses without delay, because an instance may have returned at another address. The core
+// keeps the entries.
 func (c *Core) Resolved(now time.Duration, entries []founding.Entry, appeared []string) {
 	c.join, c.moved = entries, true
 	if c.Founding.Phase() != founding.Member {
@@ -47,14 +45,13 @@ func (c *Core) Resolved(now time.Duration, entries []founding.Entry, appeared []
 	}
 	for _, addr := range appeared[:min(len(appeared), rejoinMany)] {
 		if !c.cfg.Gossips || len(c.cfg.Founding.Settings.Founders) > 0 {
-			c.Founding.Inquire(now, addr) // ask first: only founders gossip
+			c.Founding.Inquire(now, addr) // only founders gossip, so ask first
 			continue
 		}
 		c.find.met(addr, now)
 	}
 }
 
-// places passes the addresses that may be asked to founding, if they have changed.
 func (c *Core) places() {
 	if !c.moved {
 		return
@@ -67,9 +64,9 @@ func (c *Core) places() {
 	c.Founding.Places(c.join, seen)
 }
 
-// rivalAfter is how long an address must hint at another group with a leader before it is asked.
-// Gossip detects a dead instance in less time. So gossip about the previous group, which a newly
-// founded group still receives, does not count. rivalFresh is how long an answer counts.
+// rivalAfter is how long an address must seem to belong to another group with a leader before it is
+// asked. Gossip detects a dead instance in less time, so late gossip about a previous group does
+// not count. rivalFresh is how long an answer counts.
 const (
 	rivalAfter = 45 * time.Second
 	rivalFresh = 15 * time.Second
@@ -95,7 +92,7 @@ func (c *Core) rivalHints(now time.Duration) map[string]bool {
 }
 
 // askRival searches for a member of another group that has a leader, and returns when the next
-// check is due. Gossip is only a hint: the member itself has to confirm it.
+// check is due. That member itself has to confirm the group, because gossip may be wrong.
 func (c *Core) askRival(now time.Duration) (next time.Duration) {
 	c.rival, next = founding.InstanceInfo{}, now+idle
 	hints := c.rivalHints(now)

@@ -8,25 +8,23 @@ import (
 	"github.com/mortise-lock/mortise/internal/nodeid"
 )
 
-// This file decides which configuration counts, and to which instances this instance sends it.
-
 const (
-	pullWithin       = 2 * time.Second // how long to wait for an answer
-	pullSoon         = pullWithin / 8  // the same for a voter that does not lead
+	pullWithin       = 2 * time.Second // wait for the answer of the leader
+	pullSoon         = pullWithin / 8  // wait for the answer of a voter that does not lead
 	pushTries        = 4
 	pushPause        = time.Second
 	removedPeerPause = time.Second // between two pushes to one removed peer
-	maxRemovedPeers  = 64          // removed peers that are remembered
-	idle             = time.Hour   // until the next turn if no work is due
+	maxRemovedPeers  = 64
+	idle             = time.Hour // until the next turn if no work is due
 )
 
 // charterAt is the number of the configuration that a charter makes.
 const charterAt = 1
 
 type spreading struct {
-	pushes   []*pushing    // not yet made
-	attached []Voter       // not yet sent the configuration; each once
-	telling  int           // pushes to attached instances under way
+	pushes   []*pushing // waiting to be sent
+	attached []Voter    // not yet sent the configuration; each once
+	telling  int
 	before   []Voter       // replaced replicas, until the next evaluation
 	pullAt   time.Duration // next question for a newer configuration
 	pulls    int
@@ -37,13 +35,13 @@ type spreading struct {
 type pushing struct {
 	to    nodeid.ID
 	addr  string
-	tries int           // tries left
+	tries int
 	due   time.Duration // zero means now
 }
 
-// Configured processes a configuration that this instance has applied, or that a voter or the
-// leader has sent. at is the log index of its entry. An older configuration does not change the
-// address book. One with the same index, or with at == 0, may contain newer addresses.
+// Configured processes a configuration that this instance has applied or received. at is the log
+// index of its entry. An older configuration does not change the address book. A configuration with
+// the same index, or with at == 0, may contain newer addresses.
 func (c *Core) Configured(now time.Duration, group, at uint64, voters []Voter) {
 	if group == 0 || group != c.Founding.Group() {
 		return
@@ -63,7 +61,7 @@ func (c *Core) Configured(now time.Duration, group, at uint64, voters []Voter) {
 	default:
 		c.remember(c.book.Voters())
 		c.configure(now, group, at, voters)
-		c.spread.pullAt = 0 // if gossip reports an even newer one, ask for it at once
+		c.spread.pullAt = 0 // gossip may report an even newer configuration
 		c.tellHost()
 		c.wanted = true
 	}
@@ -71,14 +69,14 @@ func (c *Core) Configured(now time.Duration, group, at uint64, voters []Voter) {
 
 func (c *Core) configure(now time.Duration, group, at uint64, voters []Voter) {
 	c.book.Configure(at, voters)
-	if c.raft != 0 { // this instance knows its own address best
+	if c.raft != 0 { // this instance's own address is the newest
 		c.book.Hear(Voter{Raft: c.raft, Instance: c.Founding.Instance(), Addr: c.self, Life: c.Founding.Life()}, true)
 	}
 	c.Founding.Voters(now, group, c.book.At(), c.book.Voters())
 }
 
-// readdressed reports the new addresses of voters to founding and the host. The leader also sends
-// them to the other voters, which trust it.
+// readdressed reports the new addresses of voters to founding and the host. A leader also sends
+// them to the other voters.
 func (c *Core) readdressed(now time.Duration) {
 	c.Founding.Voters(now, c.Founding.Group(), c.book.At(), c.book.Voters())
 	c.tellHost()
@@ -93,7 +91,7 @@ func (c *Core) readdressed(now time.Duration) {
 }
 
 // tellHost reports the whole address book to the host. Before the instance is settled, the events
-// BoundTo and Joined do this.
+// BoundTo and Joined report the voters.
 func (c *Core) tellHost() {
 	if c.settled() {
 		c.events = append(c.events, founding.Event{
@@ -113,9 +111,8 @@ func (c *Core) remember(before []Voter) {
 }
 
 // succeed makes a leader send a new configuration to the attached instances, and to the replicas
-// that are not part of the new configuration (rule 14 of package founding). Several changes within
-// a second may replace all voters. If the leader then ends, an instance that knows no new voter has
-// to restart in place. The replicas that remain receive the configuration from the log.
+// that are not part of it (rule 14 of package founding). Without this, several changes within a
+// second could replace all voters whose addresses an instance has.
 func (c *Core) succeed() {
 	before := c.spread.before
 	if before == nil || !c.lead.Leads() && c.wanted {
@@ -133,9 +130,8 @@ func (c *Core) succeed() {
 	c.spread.attached = c.lead.Attached(slices.Concat(before, c.book.Voters()))
 }
 
-// RemovedPeer records that an instance whose raft ID is in no configuration sends raft messages to
-// this instance. The other instance does not yet know that its replica was removed. The caller
-// limits the answers with RemovedPeers.
+// RemovedPeer sends the configuration to an instance whose raft ID is in no configuration and that
+// sends raft messages. The caller limits the calls with RemovedPeers.
 func (c *Core) RemovedPeer(instance nodeid.ID, addr string) { c.push(instance, addr, 1) }
 
 func (c *Core) push(to nodeid.ID, addr string, tries int) {
@@ -144,7 +140,6 @@ func (c *Core) push(to nodeid.ID, addr string, tries int) {
 	}
 }
 
-// tell sends the pushes that are due, and returns when the next push is due.
 func (c *Core) tell(now time.Duration) time.Duration {
 	c.succeed()
 	s, next := &c.spread, now+idle
@@ -198,7 +193,7 @@ func (c *Core) pull(now time.Duration, word uint64) {
 	leader, addr := c.nextToAsk(s.pulls, word)
 	s.pullAt = now + pullWithin
 	if leader != c.cfg.OwnState.Guide() {
-		s.pullAt = now + pullSoon // the voter may not know it
+		s.pullAt = now + pullSoon // the voter may not have the newer configuration
 	}
 	s.pulls++
 	c.Founding.Inquire(now, addr)
@@ -211,8 +206,8 @@ func (c *Core) pullDue(now time.Duration) time.Duration {
 	return max(c.spread.pullAt, now)
 }
 
-// behind reports whether gossip reports a newer configuration of this group. For an instance that
-// is not a member the result is false, because such an instance asks all others anyway.
+// behind reports whether gossip reports a newer configuration of this group. It returns false if
+// this instance is not a member, because such an instance asks all addresses anyway.
 func (c *Core) behind() bool {
 	if !c.settled() {
 		return false
@@ -225,13 +220,13 @@ func (c *Core) behind() bool {
 	return false
 }
 
-// RemovedPeers are the removed instances that were recently sent the configuration. The zero
-// RemovedPeers is empty. A RemovedPeers is not safe for concurrent use.
+// RemovedPeers contains the removed instances that were recently sent the configuration. The zero
+// value is empty. A RemovedPeers is not safe for concurrent use.
 type RemovedPeers struct{ told map[nodeid.ID]time.Duration }
 
 // Due reports whether the configuration must be sent to a removed peer now, and records a positive
-// answer. The answer is positive at most once a second for each peer, and at most maxRemovedPeers
-// times a second in total.
+// answer. It returns true at most once a second for each peer, and at most maxRemovedPeers times a
+// second in total.
 func (s *RemovedPeers) Due(instance nodeid.ID, now time.Duration) bool {
 	if last, known := s.told[instance]; known && now-last < removedPeerPause {
 		return false

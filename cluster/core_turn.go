@@ -7,7 +7,7 @@ import (
 	"github.com/mortise-lock/mortise/cluster/lead"
 )
 
-// Owner carries out what a Core decides in a turn, in the order of its methods.
+// Owner carries out what a Core decides in a turn, in the order of these methods.
 type Owner interface {
 	// Store makes Founding.State durable before the effects of the output become visible. If
 	// storing fails, Store replaces the output by the result of Core.Unsaved.
@@ -22,14 +22,13 @@ type Owner interface {
 	Task(Task)
 	// Gossip gossips with an address, and then calls Core.Gossiped.
 	Gossip(addr string)
-	// Told delivers the answer to an inquiry.
 	Told(Told)
 	// Dismiss ends a removed replica.
 	Dismiss(raft uint64)
 }
 
 // Turn runs one turn of the core and makes the owner carry out its decisions. It returns the latest
-// time of the next turn. fresh is a raft ID that was never used; word is a random number.
+// time of the next turn. fresh is a raft ID that was never used. word is a random number.
 func (c *Core) Turn(
 	now time.Duration, wallUnixMS int64, random founding.Random, fresh, word uint64, o Owner,
 ) time.Duration {

@@ -9,9 +9,6 @@ import (
 	"github.com/mortise-lock/mortise/internal/nodeid"
 )
 
-// This file asks the leader about the voters, and answers questions of other instances about the
-// voters.
-
 const (
 	queryEvery = 100 * time.Millisecond // between two attempts, plus up to half of it at random
 	queryHops  = 3                      // maximum redirects in an attempt
@@ -23,9 +20,9 @@ type VoterStatus = lead.VoterStatus
 // StatusQuery asks for the state of a group's voters, and whether a replica may stop.
 type StatusQuery struct {
 	Group    uint64
-	Instance nodeid.ID // the asking instance
+	Instance nodeid.ID
 	Raft     nodeid.ReplicaID
-	At       uint64 // newest configuration that the asking instance knows
+	At       uint64 // newest configuration of the asking instance
 }
 
 // StatusReply is the answer to a StatusQuery. An instance that does not lead names the leader.
@@ -82,9 +79,9 @@ func (c *Core) nextToAsk(try int, word uint64) (instance nodeid.ID, addr string)
 type Inquiry struct {
 	Caller any    // opaque value for the owner
 	Own    bool   // the question concerns the current replica of this instance
-	Raft   uint64 // if Own is false, the question concerns this replica
+	Raft   uint64 // if Own is false, the replica that the question concerns
 
-	lingers bool // the inquiry was begun by linger
+	lingers bool
 	try     int
 	hops    int // redirects left in this attempt
 	asking  bool
@@ -110,8 +107,8 @@ func (c *Core) GiveUp(q *Inquiry) bool {
 	return at >= 0
 }
 
-// linger starts to ask whether a removed replica may stop (rule 13 of package voters). linger also
-// ends the previous such inquiry; if raft is zero, it starts no new inquiry.
+// linger starts to ask whether a removed replica may stop (rule 13 of package voters), and ends an
+// earlier such inquiry. If raft is zero, linger only ends the earlier inquiry.
 func (c *Core) linger(raft uint64) {
 	c.inquiries = slices.DeleteFunc(c.inquiries, func(q *Inquiry) bool { return q.lingers })
 	if raft != 0 {
@@ -119,7 +116,6 @@ func (c *Core) linger(raft uint64) {
 	}
 }
 
-// inquire makes the attempts that are due, and returns when the next attempt is due.
 func (c *Core) inquire(now time.Duration, fresh, word uint64) time.Duration {
 	next := now + idle
 	for _, q := range slices.Clone(c.inquiries) {
@@ -133,7 +129,6 @@ func (c *Core) inquire(now time.Duration, fresh, word uint64) time.Duration {
 	return next
 }
 
-// attempt answers the query itself if this instance leads. Otherwise it asks another instance.
 func (c *Core) attempt(now time.Duration, q *Inquiry, fresh, word uint64) {
 	q.pause, q.hops = queryEvery+time.Duration(word%uint64(queryEvery/2)), queryHops
 	q.due = now + q.pause
@@ -161,8 +156,8 @@ func (c *Core) queryStatus(q *Inquiry, to nodeid.ID, addr string) {
 	c.acts.Tasks = append(c.acts.Tasks, Task{To: to, Addr: addr, Query: &question, inquiry: q})
 }
 
-// StatusReplied records the answer to a status query; ok is false if no answer has arrived. If the
-// answer names another leader, that instance is asked at once.
+// StatusReplied records the answer to a status query. ok is false if no answer has arrived. A
+// leader that the answer names is asked at once.
 func (c *Core) StatusReplied(now time.Duration, e Task, a StatusReply, ok bool) {
 	q := e.inquiry
 	q.asking, q.due = false, now+q.pause

@@ -1,17 +1,15 @@
 // Package cluster finds the other instances, founds or joins a group with them, and keeps the
-// group's voters up to date. It consists of one [Core] and the core's owner. The core combines the
-// cores of packages founding, lead and voters with the address book. The simulation runs the same
-// core.
+// group's voters up to date. One [Core] makes all decisions, and one owner goroutine carries them
+// out. The core combines the cores of packages founding and lead with the address book. The
+// simulation runs the same core.
 //
-// Three activities run concurrently. First, this instance asks the addresses that Join leads to
-// until it belongs to a group with a leader. Second, package gossip spreads the name, zone, address
-// and group of each running founder among the founders; with Replicas every instance is a founder.
-// Third, this instance keeps trying the addresses of founders that it cannot reach.
+// This instance asks the addresses that Join leads to until it belongs to a group with a leader.
+// Package gossip spreads the name, zone, address and group of each running founder among the
+// founders. With Replicas every instance is a founder.
 //
 // While a lookup of an entry of Join fails, this instance founds no group, but still asks the known
 // addresses. A lookup that finds no address does not prevent founding. Status.Waiting names the
-// entries whose lookup fails, those whose lookup finds no address, and those that lead only to this
-// instance.
+// entries without a usable address.
 //
 //	Net.Ask, Resolve, gossip's news, Answer, HasLeader, BornApplied,
 //	Configured, Retired, Look, RemovedPeer, QueryStatus, Recover, Adopt ──▶ inbox ──▶ owner ──▶ Host
@@ -20,13 +18,12 @@
 //	                                                        (Status, Members, Voter, Report)
 //
 // In each turn the owner passes its inputs to the core, stores the decisions of Core.Tick, reports
-// the events of Core.Follow to the Host, and carries out the actions of Core.Act. The owner itself
-// decides only how many questions run concurrently, and what to log.
+// the events of Core.Follow to the Host, and carries out the actions of Core.Act.
 //
 // # Voters
 //
-// Once the group is born, its leader keeps the voters up to date. Package voters decides the steps,
-// and this package connects it to the log and the network:
+// The leader of the group keeps the voters up to date. Package voters decides the steps, and this
+// package connects it to the log and the network:
 //
 //	Host.Facts ──▶ Core.Act ──▶ step: Prepare ──▶ a question to that instance
 //	   ▲  Look()     │            │               ──▶ its founding.Core ──▶ its Host.Prepared
@@ -38,57 +35,49 @@
 // The leader evaluates its voters when the host calls Look, when the last step requests it, and
 // once a second. Two evaluations are at least 50 ms apart.
 //
-// The number of a configuration is the index of its log entry, so a newer configuration has a
-// higher number. Package founding defines when an instance accepts a configuration. An instance
-// receives configurations in these ways:
+// The number of a configuration is the index of its log entry. An instance receives configurations
+// in these ways:
 //
 //   - Its log applies a configuration (Configured).
-//   - Gossip spreads the numbers of the configurations. An instance with a lower number asks the
-//     leader or a known voter, and after two seconds another one. If the asked voter does not lead,
-//     the instance waits only 250 ms.
-//   - The leader sends a configuration (Push) to the replicas that it leaves out, and to the
-//     instances whose sessions are attached to the leader, eight at a time.
+//   - Gossip spreads the numbers of the configurations. An instance with a lower number asks the leader or a known voter, and later another one.
+//   - The leader sends a configuration (Push) to the replicas that it leaves out, and to the instances whose sessions are attached to the leader, eight at a time.
 //   - From time to time a member asks one of the addresses that Join leads to.
-//   - An instance sends its configuration to a replica that sends raft messages and is not in it
-//     (RemovedPeer).
+//   - A removed replica that sends raft messages receives the configuration from their receiver (RemovedPeer).
 //
-// An instance asks the leader (QueryStatus) for the state of the voters and whether its replica may
-// stop. Other instances answer with the leader's address. Departure and removed replicas
-// (Host.Removed, Dismissed) use this query.
+// An instance that leaves, or whose replica was removed, asks the leader whether its replica may
+// stop (QueryStatus). Other instances answer with the leader's address.
 //
 // # Guarantees
 //
 // Gossip only suggests addresses to ask and to gossip with. Gossip never decides which instances
-// vote, never ends a session or a replica, and never changes the address book. Only the
-// configuration decides which instance has a raft ID. A new address of a voter is accepted from the
-// instance itself, on a connection that has proved its ID, from the log, and from other voters. The
-// address with the highest start number (Voter.Life) wins. The address book removes a voter only
-// when its raft ID leaves the configuration. An older configuration never replaces a newer one.
+// vote, never ends a session or a replica, and never changes the address book.
+//
+// Only the configuration assigns raft IDs to instances. A new address of a voter is accepted from
+// the instance itself, on a connection that has proved its ID, from the log, and from other voters.
+// The address with the highest start number (Voter.Life) wins. An older configuration never
+// replaces a newer one.
 //
 // A step is handed to the log once. It is handed over again only if the facts have changed, or
-// after a second without effect. Answers to questions of an earlier term are ignored. Only a leader
-// answers a StatusQuery with a VoterStatus, from an evaluation at most 50 ms old.
+// after a second without effect. Only a leader answers a StatusQuery with a VoterStatus, from an
+// evaluation at most 50 ms old.
 //
 // An incarnation has ended if its address refuses connections, or if another instance proves its
-// own ID there. Silence, gossip, an unsigned refusal or another program at that address does not
-// prove this. A replica has also ended if its own instance reports this on a connection (PeerLost).
+// own ID there. A replica has also ended if its own instance reports its end on a connection
+// (PeerLost). Silence, gossip, an unsigned refusal or another program at the address proves
+// nothing.
 //
-// A partition of any length heals. Every five to ten seconds an instance tries some of the
-// addresses that it misses, at most four at a time, without end. These are addresses of known
-// founders and former members, and with Replicas also the addresses of the voters and those that
-// Join leads to.
+// A partition of any length heals. Every five to ten seconds an instance tries to gossip with some
+// of the addresses that gossip does not report, at most four at a time, without end.
 //
 // A silent, foreign or slow address delays only the questions to that address. A lookup that never
 // returns delays only its own entry.
 //
 // If an instance returns at another address, the others find it through its name in Join within
-// 12.5 seconds, or within 1.25 seconds without a leader, even if that instance finds none of the
-// others.
+// 12.5 seconds, or within 1.25 seconds without a leader.
 //
 // With Config.Records the owner stores a decision before it sends an answer or a question or calls
-// the Host. Before gossip or the first answer it increments the start number, by which the others
-// recognize the newest address of an instance. So all instances may return at new addresses at the
-// same time, or at each other's addresses.
+// the Host. The owner increments the start number before gossip and the first answer. All instances
+// may therefore return at new addresses at the same time, or at each other's addresses.
 //
 // # Concurrency
 //
@@ -105,14 +94,15 @@
 //	gossip   by gossip.Start  its own, see that package; ended by Close
 //
 // The owner blocks while Records saves, which takes a few milliseconds on a healthy disk. Questions
-// of other instances wait meanwhile, and are dropped after a second. The owner saves a few times in
-// each incarnation, and when a voter has moved.
+// of other instances wait meanwhile, and are dropped after a second.
 //
 // # Failure
 //
-// External problems do not end a Cluster, such as a missing answer, a name that does not resolve,
-// different settings, clocks that disagree, or two groups. Status.Waiting or the log reports them.
-// Start fails only for a Config or a directory that cannot work. A directory cannot work if it
+// Status.Waiting or the log reports external problems, such as a missing answer, a name that does
+// not resolve, different settings, clocks that disagree, or two groups. None of these problems ends
+// a Cluster.
+//
+// Start fails only for a wrong Config or an unusable directory. A directory is unusable if it
 // cannot be read or written, is damaged, was refused, belongs to another cluster, was used with
 // Join and is now used without it, or the reverse.
 //
@@ -127,15 +117,13 @@
 // (the address book) and "key" (the private key). Each has a version byte, a CRC32C and at most 2
 // MiB.
 //
-// At most eight questions of founding run at a time, one to each address, for at most a second. In
-// addition there may be Prepares, probes and announcements, whose number is limited by the number
-// of replicas. The configuration is sent to a removed peer at most once a second, and to at most 64
-// removed peers in a second. A name and a zone have at most 128 bytes and an address 200 bytes. The
-// addresses of 256 former members are remembered.
+// At most eight questions of founding run at a time, one to each address, for at most a second. The
+// configuration is sent to a removed peer at most once a second, and to at most 64 removed peers in
+// a second. A name and a zone have at most 128 bytes and an address 200 bytes. The addresses of 256
+// former members are remembered.
 //
 // # Refused alternative
 //
-// Founding groups and finding voters by gossip alone. Gossip reports an instance as dead when it
-// merely cannot reach it, forgets it half a minute later, and repeats reports about third
-// instances. A question that only the instance itself can answer has none of these faults.
+// Founding groups and finding voters by gossip alone. Gossip reports an unreachable instance as
+// dead, forgets it half a minute later, and repeats reports about third instances.
 package cluster

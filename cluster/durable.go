@@ -49,8 +49,8 @@ func (c *Cluster) begin() error {
 	return nil
 }
 
-// fits returns an error if the directory belongs to another instance. It warns of changed settings
-// and names.
+// fits returns an error if the directory belongs to another instance. It logs changed settings and
+// names.
 func (s *stored) fits(cfg *Config) error {
 	if s.identity.Label != cfg.Label {
 		return fmt.Errorf("%w: it belongs to the cluster %q, and this instance to %q: use another directory, or "+
@@ -113,8 +113,8 @@ func (n *notebook) save(changes map[string][]byte, o *owner) error {
 }
 
 // persist stores the state before any effect of a decision becomes visible. If storing fails,
-// persist removes from out all actions that need a promise, and returns false; the caller must not
-// send the pending answer.
+// persist removes from out all actions that need a promise, and returns false. The caller must then
+// not send the pending answer.
 func (c *Cluster) persist(out *founding.Output) bool {
 	n := &c.own.notes
 	if n.records == nil || n.failed || n.revision == c.own.core.Founding.Revision() {
@@ -137,8 +137,7 @@ func (c *Cluster) persist(out *founding.Output) bool {
 	return false
 }
 
-// reportUnsaved reports to the host, once, that the directory has failed, after the turn in which
-// this happened.
+// reportUnsaved tells the host once that the directory has failed.
 func (c *Cluster) reportUnsaved() {
 	o := &c.own
 	if o.unsaved == nil {

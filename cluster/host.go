@@ -6,35 +6,34 @@ import (
 	"github.com/mortise-lock/mortise/internal/nodeid"
 )
 
-// Host carries out the decisions. Its methods are called on the cluster's owner goroutine, one at a
-// time and in the order of the decisions. While a method runs, no question is answered, so each
-// method must return soon. The methods may call Voter, Members, Status, HasLeader, BornApplied,
-// Configured, Retired, Look and RemovedPeer, but must not wait for Answer, QueryStatus, Recover,
-// Leave or Close.
+// Host carries out the decisions of a Cluster. The owner goroutine calls its methods one at a time,
+// in the order of the decisions. Each method must return soon, since no question is answered
+// meanwhile. The methods may call Voter, Members, Status, HasLeader, BornApplied, Configured,
+// Retired, Look and RemovedPeer. They must not wait for Answer, QueryStatus, Recover, Leave or
+// Close.
 type Host interface {
 	OwnState
 	// Bound is called when this instance is bound to the charter. The host starts raft with the ID
-	// raft. If raft is zero, the charter lists the instance without a vote, and the host starts
-	// nothing. The charter's slices must not be modified.
+	// raft. If raft is zero, the instance has no vote, and the host starts nothing. The charter's
+	// slices must not be modified.
 	Bound(c founding.Charter, raft uint64)
 	// AllBound is called when all listed instances are bound, so that the group's leader may
-	// propose Born. It is called on every listed instance, since any of them may become the leader,
-	// and at most once in an incarnation. If the instance learns that the group is born before it
-	// learns that all are bound, AllBound is not called.
+	// propose Born. It is called on every listed instance, and at most once in an incarnation.
+	// AllBound is not called if the instance first learns that the group is born.
 	AllBound(group uint64)
-	// Member is called when this instance belongs to a group that is born: it has applied Born, or
-	// another member has reported it. The slice belongs to the host.
+	// Member is called when this instance belongs to a group that is born: the instance has applied
+	// Born, or another member has reported it. The slice belongs to the host.
 	Member(group uint64, voters []Voter)
 	// Restart is called for a restart in place. The host ends all locks, stops raft permanently,
 	// and returns when nothing of the old incarnation runs any more. The new incarnation has the
-	// key key and no group.
+	// given key and no group.
 	Restart(key nodeid.Key, reason error)
 	// Voters is called when replicas, including learners, or their addresses have changed. The
 	// slice is the whole address book and belongs to the host.
 	Voters(voters []Voter)
-	// Prepared is called when the group's leader has asked this instance for a replica with that
-	// raft ID. The host starts an empty replica or, after a start with a directory, resumes its
-	// log. An earlier replica must end first.
+	// Prepared is called when the group's leader has asked this instance for a replica with the
+	// given raft ID. The host starts an empty replica or, after a start with a directory, resumes
+	// its log. An earlier replica must end first.
 	Prepared(group, raft uint64)
 	// Removed is called when a configuration without this instance's replica is committed. The
 	// instance remains a member. Other voters may still need the replica's vote, so the replica
@@ -45,32 +44,32 @@ type Host interface {
 	// Dismissed is called when a removed replica is no longer needed. The host ends the replica and
 	// calls Retired.
 	Dismissed(raft uint64)
-	// Carry hands a step to the log: AddLearner, where about is the new learner, Change or
-	// Transfer. The host ignores it unless the replica leads in that term. Carry must not block.
-	// Only the next Facts show the outcome.
+	// Carry hands a step to the log: AddLearner, Change or Transfer. For AddLearner, about is the
+	// new learner. The host ignores the step unless the replica leads in the given term. Carry must
+	// not block. Only the next Facts show the outcome.
 	Carry(term uint64, step voters.Step, about Voter)
 }
 
 // DurableHost is a Host with a directory. Config.Host must implement it if Config.Records is set.
 //
 // Every method is called after its decision was stored. After a start with a stored charter, Bound
-// is called again, and Member too if the group is known to be born. These calls are made at most
-// one and a half seconds after the start, and only Restart, Refused and Unsaved may be called
-// earlier. The host finds the replica's log by group and raft ID. If Status reports PhaseMember
-// while Bound runs, the group is known to be born and the log must exist. If the log is missing,
-// this instance must not vote, since it has made promises with the raft ID. If Status does not
-// report PhaseMember, the host creates a missing log, because the process may have ended before
-// creating the log.
+// is called again, and so is Member if the group is known to be born. These calls come at most one
+// and a half seconds after the start. Only Restart, Refused and Unsaved may be called earlier.
+//
+// The host finds the replica's log by group and raft ID. If Status reports PhaseMember while Bound
+// runs, the log must exist. If that log is missing, this instance must not vote, since it has made
+// promises with the raft ID. If Status does not report PhaseMember, the host creates a missing log,
+// because the process may have ended before it created the log.
 //
 // Before Restart the charter and its raft ID are deleted from the records. The host must delete
 // what the log still holds of that ID.
 type DurableHost interface {
 	Host
-	// Refused is called when this directory was copied or restored from an older copy, so that it
-	// must never be used again. The node fails. When Refused returns, raft must have stopped and
-	// all locks must have ended, since another process may have the same raft ID. Refused is the
-	// last call. err wraps ErrDirectory and contains the reason and what to do. Every later Start
-	// returns the same error.
+	// Refused is called when this directory was copied or restored from an older copy. It must
+	// never be used again, and every later Start fails. When Refused returns, raft must have
+	// stopped and all locks must have ended, since another process may have the same raft ID. No
+	// other method is called after Refused. err wraps ErrDirectory and contains the reason and what
+	// to do.
 	Refused(err error)
 	// Unsaved is called when the records cannot be written any more. A voter must stop voting
 	// permanently before Unsaved returns. The instance remains a member without a vote until it is

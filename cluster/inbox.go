@@ -2,10 +2,10 @@ package cluster
 
 import "sync"
 
-// inbox carries work from other goroutines to the owner. The owner takes the whole slice of items;
-// a one-slot channel wakes the owner.
+// inbox carries work from other goroutines to the owner. The owner takes the whole slice of items.
+// A one-slot channel wakes the owner.
 type inbox struct {
-	wake chan struct{} // capacity 1
+	wake chan struct{}
 
 	mu     sync.Mutex // guards the fields below; held only for a few instructions
 	items  []item
@@ -13,7 +13,7 @@ type inbox struct {
 	closed bool
 }
 
-// item is work for the owner. It is dropped when the incarnation with the number life has ended, so
+// item is work for the owner. It is dropped if the incarnation with the number life has ended, so
 // that a late report is not applied to the next incarnation.
 type item struct {
 	life uint64 // zero means never dropped
@@ -42,7 +42,7 @@ func (in *inbox) add(do func(), ofLife bool) bool {
 	in.mu.Unlock()
 	select {
 	case in.wake <- struct{}{}:
-	default: // the channel already holds a wake-up
+	default: // a wake-up is already queued
 	}
 	return true
 }

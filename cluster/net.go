@@ -19,7 +19,7 @@ var (
 	ErrOther = errors.New("another instance answers there")
 )
 
-// ForeignError is an ErrForeign with a known reason, such as a different secret.
+// ForeignError is an ErrForeign with a known reason, for example a different secret.
 type ForeignError struct {
 	Why string // for people, without the address
 }
@@ -29,8 +29,7 @@ func (e *ForeignError) Error() string { return ErrForeign.Error() + ": " + e.Why
 // Is makes errors.Is(err, ErrForeign) true.
 func (e *ForeignError) Is(target error) bool { return target == ErrForeign }
 
-// SilentError is an error that counts as silence and has a known reason, such as a missing secret
-// on one side.
+// SilentError counts as silence and has a known reason, for example a missing secret on one side.
 type SilentError struct {
 	Why string // for people, without the address
 }
@@ -42,8 +41,8 @@ func (e *SilentError) Error() string { return "no answer: " + e.Why }
 type Net interface {
 	// Ask sends a question of package founding to the instance with the ID to. If to is zero, any
 	// instance at the address may answer. Ask returns the answer and the proven ID of the answering
-	// instance, or one of the errors above. Any other error counts as silence. Ask returns soon
-	// after ctx ends. It must not modify or keep question.
+	// instance, or one of the errors above. Ask returns soon after ctx ends. It must not modify or
+	// keep question.
 	Ask(ctx context.Context, addr string, to nodeid.ID, question []byte) (answer []byte, from nodeid.ID, err error)
 	// QueryStatus sends a status query to the instance with the ID to. If to is zero, any instance
 	// at the address may answer. QueryStatus returns the same errors as Ask.
@@ -51,6 +50,5 @@ type Net interface {
 	// Probe returns nil if the instance with the ID to answers at the address, and otherwise the
 	// same errors as Ask.
 	Probe(ctx context.Context, addr string, to nodeid.ID) error
-	// Net also carries the packets and streams of gossip.
 	gossip.Net
 }

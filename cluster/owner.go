@@ -14,23 +14,23 @@ import (
 
 type owner struct {
 	core     *Core
-	key      nodeid.Key          // key of this incarnation
-	next     nodeid.Key          // key of the next incarnation
-	back     bool                // by its directory, this instance was a member before
-	join     *discovery.Join     // addresses that Join and JoinFunc lead to
-	listed   []Member            // last published members; nil if gossip has changed them
-	listedAt uint64              // number of the configuration from which listed has the voters
-	self     Member              // the entry of this instance in listed
-	busy     int                 // questions under way
-	backlog  []founding.Question // questions that wait for others to end
-	asking   map[string]bool     // addresses of the questions under way
+	key      nodeid.Key      // of this incarnation
+	next     nodeid.Key      // of the next incarnation
+	back     bool            // by its directory, this instance was a member before
+	join     *discovery.Join // addresses that Join and JoinFunc lead to
+	listed   []Member        // last published members; nil if gossip has changed them
+	listedAt uint64          // number of the configuration that listed shows
+	self     Member          // this instance's entry in listed
+	busy     int
+	backlog  []founding.Question
+	asking   map[string]bool // addresses of the questions under way
 	said     report
 	told     gossip.Meta // the data that gossip last spread about this instance
 	notes    notebook
 	unsaved  error // error of the directory that is not yet reported to the host
 }
 
-// newOwner returns the owner of an instance; resume is the data from its directory.
+// newOwner returns the owner of an instance. resume is the data from its directory.
 func newOwner(cfg *Config, resume founding.Config) owner {
 	resume.Instance, resume.Name, resume.Addr = cfg.Key.ID(), cfg.Name, cfg.Advertise
 	resume.Settings, resume.Rules = cfg.Settings, cfg.Rules
@@ -74,7 +74,7 @@ func (c *Cluster) loop() {
 		}
 		runtime.Gosched() // lets other goroutines post first, so that one turn handles many items
 		for _, it := range c.in.take() {
-			// Close may have returned ErrHung before, and the host may no longer exist
+			// Close may have returned ErrHung before, and the host may no longer exist.
 			if c.ctx.Err() == nil && c.in.lives(it) {
 				it.do()
 			}
@@ -102,7 +102,7 @@ type hands struct{ *Cluster }
 
 func (h hands) Store(out *founding.Output) { h.persist(out) }
 
-// Close may have returned ErrHung during a call, and the host may no longer exist
+// Close may have returned ErrHung during a call, and the host may no longer exist.
 func (h hands) Ended() bool                  { return h.ctx.Err() != nil }
 func (h hands) Question(q founding.Question) { h.put(q) }
 func (h hands) Carry(step lead.Carry)        { h.carry(step) }
@@ -110,11 +110,11 @@ func (h hands) Task(e Task)                  { h.task(e) }
 func (h hands) Gossip(addr string)           { h.rejoin(addr) }
 func (h hands) Dismiss(raft uint64)          { h.cfg.Host.Dismissed(raft) }
 
-// the channel has a free slot
+// The channel has a free slot.
 func (h hands) Told(told Told) { told.Inquiry.Caller.(chan VoterStatus) <- told.VoterStatus }
 
 func (h hands) Tell(events []founding.Event) {
-	h.publish() // before the calls, so that the host sees the change in Status
+	h.publish() // first, so that Status shows the change to the host
 	for _, e := range events {
 		if h.Ended() {
 			return
@@ -156,7 +156,7 @@ func (c *Cluster) carryOut(e founding.Event) {
 }
 
 // answer stores the promises in its answer to a question before it returns the answer. If the group
-// is closed, it logs the question from time to time.
+// is closed, answer also logs the question from time to time.
 func (c *Cluster) answer(from Asker, question []byte) []byte {
 	b := c.own.core.Ask(c.now(), c.wall(), from, question)
 	if !c.persist(&founding.Output{}) {

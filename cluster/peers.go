@@ -14,7 +14,6 @@ func (c *Cluster) push() {
 	c.gossip.Tell(m)
 }
 
-// startGossip starts gossip. Reports of gossip are processed on the owner goroutine.
 func (c *Cluster) startGossip() (*gossip.Gossip, error) {
 	return gossip.Start(gossip.Config{
 		Net: c.cfg.Net, Label: c.cfg.Label, Advertise: c.cfg.Advertise, Random: c.cfg.Random, Logger: c.cfg.Logger,
@@ -33,7 +32,6 @@ func (c *Cluster) seen(n gossip.News) {
 	c.own.core.Seen(c.now(), n)
 }
 
-// rejoin starts to gossip with an address that gossip does not see.
 func (c *Cluster) rejoin(addr string) {
 	if c.left.Load() {
 		return

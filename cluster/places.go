@@ -7,9 +7,6 @@ import (
 	"github.com/mortise-lock/mortise/cluster/founding"
 )
 
-// This file runs the lookups of package discovery on helper goroutines and passes the results to
-// the core.
-
 func newJoin(cfg *Config) *discovery.Join {
 	return discovery.New(discovery.Config{
 		Entries: cfg.Join, Func: cfg.JoinFunc, Self: cfg.Advertise, Resolve: cfg.Resolve, Services: cfg.Services,

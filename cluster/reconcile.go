@@ -6,7 +6,7 @@ import (
 )
 
 // Look records that the result of Host.Facts may have changed, for example a role, a session, a
-// link or the progress of a replica. Look is cheap, and may be called as often as needed.
+// link or the progress of a replica. Look is cheap.
 func (c *Cluster) Look() {
 	if c.looking.Swap(true) {
 		return

@@ -35,8 +35,8 @@ const (
 // contains the reason and what to do.
 var ErrDirectory = errors.New("cluster: this directory cannot be used")
 
-// Limits and layout of a record. A record is a version byte, the content, and the CRC32C of both,
-// since a store need not detect damage.
+// A record is a version byte, the content, and the CRC32C of both, since a store need not detect
+// damage.
 const (
 	recordVersion  = 1
 	maxRecordBytes = 2 << 20
@@ -67,7 +67,6 @@ func damaged(name string) error {
 		"new one", ErrDirectory, name)
 }
 
-// identity identifies the owner of a directory.
 type identity struct {
 	Life  uint64 // number of the last start
 	Label string

@@ -8,7 +8,7 @@ import (
 	"github.com/mortise-lock/mortise/cluster/founding"
 )
 
-// Times of the log. A healthy founding takes about a second and logs nothing.
+// A healthy founding takes about a second and logs nothing.
 const (
 	waitingAfter = 3 * time.Second  // a wait must last this long before it is logged
 	waitingEvery = 10 * time.Second // shortest time between two logged waits
@@ -17,14 +17,14 @@ const (
 
 // report holds what was logged, so that no message is logged too often.
 type report struct {
-	waiting    string        // what this instance waits for
+	waiting    string
 	since      time.Duration // start of the current wait
 	line       string        // the last logged text
 	lineAt     time.Duration
 	groupAt    time.Duration // last log line about a second group
 	strangerAt time.Duration // last log line about a question to a closed group
 	twin       Member        // another instance with the name of this one
-	twinAt     time.Duration // when gossip first saw twin
+	twinAt     time.Duration // when gossip first reported twin
 	twinned    bool          // twin was logged
 }
 
@@ -111,14 +111,14 @@ func (c *Cluster) belongs(e founding.Event) {
 	}
 }
 
-// waiting returns what this instance waits for, or that there are two groups, which only an
-// operator can mend.
+// waiting returns what this instance waits for, or that two groups exist, which only an operator
+// can repair.
 func (c *Cluster) waiting() string {
 	m, two := c.own.core.Rival()
 	if !two {
 		waiting := c.own.core.Founding.Waiting()
 		if c.own.core.Founding.Phase() == founding.Bound {
-			return waiting // a bound instance waits for the instances of its charter; Join does not matter
+			return waiting // waits only for the instances of its charter, so Join does not matter
 		}
 		return waiting + c.own.join.Trouble(waiting)
 	}

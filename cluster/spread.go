@@ -8,12 +8,10 @@ import (
 	"github.com/mortise-lock/mortise/internal/nodeid"
 )
 
-// This file passes reports of the host and the log about the group to the core. Reports of an
-// earlier incarnation are dropped.
+// Reports of an earlier incarnation are dropped.
 
 // Configured records that this instance's log has applied a configuration of the group. voters are
-// its replicas, including learners; at is the log index of its entry. A newer configuration has a
-// higher index.
+// its replicas, including learners. at is the log index of its entry.
 func (c *Cluster) Configured(group, at uint64, voters []Voter) {
 	voters = slices.Clone(voters)
 	c.in.postOfLife(func() { c.own.core.Configured(c.now(), group, at, voters) })
@@ -54,14 +52,13 @@ func (c *Cluster) BornApplied(group uint64) {
 }
 
 type strays struct {
-	mu   sync.Mutex // guards the RemovedPeers; held only for a short check
+	mu   sync.Mutex // guards told; held only for a short check
 	told RemovedPeers
 }
 
 // RemovedPeer records that an instance whose raft ID is in no configuration sends raft messages to
-// this instance. The other instance does not yet know that its replica was removed. So this
-// instance sends it the newest configuration, at most once a second. RemovedPeer may be called for
-// every message.
+// this instance. The cluster sends that instance the newest configuration, at most once a second.
+// RemovedPeer may be called for every message.
 func (c *Cluster) RemovedPeer(instance nodeid.ID, addr string) {
 	c.removedPeers.mu.Lock()
 	due := c.removedPeers.told.Due(instance, c.now())

@@ -20,9 +20,9 @@ const (
 	PhaseMember = founding.Member  // belongs to a group that is born
 )
 
-// Member is an instance that gossip sees. With Settings.Founders the members are the founders, and
-// an instance that is not a founder sees only itself. The list may contain an instance that has
-// ended, or miss one that runs.
+// Member is an instance that gossip reports. With Settings.Founders the members are the founders,
+// and an instance that is not a founder receives only its own entry. The list may contain an
+// instance that has ended, or miss one that runs.
 type Member struct {
 	Name     string
 	Instance nodeid.ID
@@ -31,17 +31,17 @@ type Member struct {
 	Group    uint64 // zero means none
 	Raft     uint64 // zero means that the instance is no voter
 	Leader   bool   // the instance knows a leader of its group
-	Self     bool   // the entry is this instance
+	Self     bool
 }
 
 // Status is a snapshot of the cluster. Its slices belong to the caller.
 type Status struct {
 	Phase    Phase
 	Instance nodeid.ID
-	Life     uint64   // number of this start; 1 in memory mode
-	Waiting  string   // a sentence that says what this instance waits for and what to do
-	Group    uint64   // zero means none
-	Voters   []Voter  // voters of Group, by raft ID
+	Life     uint64 // number of this start; 1 in memory mode
+	Waiting  string // a sentence that says what this instance waits for and what to do
+	Group    uint64 // zero means none
+	Voters   []Voter
 	Namesake string   // a sentence if another instance has the same Name
 	Members  []Member // by name, then instance
 }
@@ -71,7 +71,6 @@ func (c *Cluster) publish() {
 	c.tellMembers(c.view.Swap(v), v.Members)
 }
 
-// tellMembers passes a change of the members that gossip sees to Config.Changed.
 func (c *Cluster) tellMembers(before *view, after []Member) {
 	if c.cfg.Changed == nil {
 		return
@@ -85,7 +84,6 @@ func (c *Cluster) tellMembers(before *view, after []Member) {
 	}
 }
 
-// members returns the instances that gossip sees, always including this instance.
 func (c *Cluster) members() []Member {
 	o := &c.own
 	self := o.core.Meta()
@@ -107,8 +105,7 @@ func (c *Cluster) members() []Member {
 	return out
 }
 
-// member converts the data that gossip has about an instance. Its raft ID comes from the
-// configuration, not from gossip.
+// member converts an entry of gossip. The raft ID comes from the configuration, not from gossip.
 func (c *Cluster) member(m gossip.Meta, self bool) Member {
 	is := Member{Name: m.Name, Instance: m.Instance, Addr: m.Addr, Zone: m.Zone, Group: m.Group, Leader: m.Leader,
 		Self: self}
@@ -123,8 +120,8 @@ func (c *Cluster) member(m gossip.Meta, self bool) Member {
 	return is
 }
 
-// Members returns the instances that gossip sees, including this one, sorted by name and instance.
-// The slice belongs to the caller.
+// Members returns the instances that gossip reports, including this one, sorted by name and
+// instance. The slice belongs to the caller.
 func (c *Cluster) Members() []Member { return slices.Clone(c.view.Load().Members) }
 
 // Status returns the current status.

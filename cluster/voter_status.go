@@ -11,9 +11,9 @@ import (
 // ErrNoLeader is returned by QueryStatus if no leader has answered.
 var ErrNoLeader = errors.New("cluster: no leader has answered")
 
-// QueryStatus asks the leader, or this instance itself if it leads, for the state of the voters and
-// whether this instance's replica may stop. It repeats the question until a leader has answered. If
-// ctx ends first, the error wraps ErrNoLeader and the cause of ctx.
+// QueryStatus asks the leader for the state of the voters and whether this instance's replica may
+// stop. It repeats the question until a leader has answered. If ctx ends first, the error wraps
+// ErrNoLeader and the cause of ctx.
 func (c *Cluster) QueryStatus(ctx context.Context) (VoterStatus, error) {
 	return c.queryStatus(ctx, Inquiry{Own: true})
 }
@@ -59,7 +59,7 @@ func (c *Cluster) ReplyStatus(q StatusQuery) (StatusReply, bool) {
 	return *a, true
 }
 
-// Present reports whether this instance takes part: it runs and is not barred.
+// Present reports whether this instance runs and is not barred.
 func (c *Cluster) Present() bool {
 	return asked(c, func() bool { return c.own.core.Founding.Refusal() == "" })
 }
