@@ -9,7 +9,6 @@ import (
 	wire "github.com/mortise-lock/mortise/transport/wire/mortise/transport/v1"
 )
 
-// admission is an accepted link, with the values for the answer to its dialer.
 type admission struct {
 	link   *link
 	self   *Self
@@ -47,7 +46,7 @@ func (p *Port) tryAccept(who *introduction, s *stream) (a admission, wait <-chan
 	switch {
 	case p.shut:
 		return no(wire.Refusal_FAILED, "this node is closing")
-	case !who.intended.IsZero() && who.intended != self.Instance(): // changed while accept waited
+	case !who.intended.IsZero() && who.intended != self.Instance(): // the identity changed while accept waited
 		return no(wire.Refusal_FAILED, "this instance has begun a new incarnation")
 	case from == self.Instance():
 		return no(wire.Refusal_MALFORMED, "the dialer has the identity of this node, which does not connect to itself")
@@ -62,7 +61,7 @@ func (p *Port) tryAccept(who *introduction, s *stream) (a admission, wait <-chan
 	case l.state == dialing && l.before != nil && !isClosed(l.before):
 		return admission{}, l.before, nil
 	case l.state == dialing && l.greeted && nodeid.Compare(self.Instance(), from) < 0:
-		return admission{}, l.settled, nil // this node's own dial decides
+		return admission{}, l.settled, nil // the result of this node's own dial decides
 	case l.state == dialing: // this node has not sent its hello, or the peer's dial wins
 		l.abandon()
 	default:
@@ -78,8 +77,8 @@ func (p *Port) tryAccept(who *introduction, s *stream) (a admission, wait <-chan
 }
 
 // replaces returns nil if a new stream of a peer replaces the existing stream, and otherwise a
-// refusal. The new stream replaces the existing one if the peer's process has lost that stream, or
-// has started again with the same directory. The caller holds mu.
+// refusal. The new stream wins if the peer's process has lost the old stream, or has started again
+// with the same directory. The caller holds mu.
 func (p *Port) replaces(who *introduction, l *link, s *stream) *wire.Refusal {
 	args := []any{"instance", l.instance, "link", l.stream.conn.RemoteAddr(), "other", s.conn.RemoteAddr()}
 	same := who.boot == l.boot
@@ -92,7 +91,6 @@ func (p *Port) replaces(who *introduction, l *link, s *stream) *wire.Refusal {
 		return &wire.Refusal{Reason: wire.Refusal_COPY,
 			Text: fmt.Sprintf("another process with this identity is linked here from %v", l.stream.conn.RemoteAddr())}
 	}
-	// A process with a copied directory is refused above, with a warning.
 	p.tell(slog.LevelInfo, "transport: an instance has replaced its link", l.instance, args)
 	return nil
 }

@@ -13,15 +13,15 @@ import (
 	wire "github.com/mortise-lock/mortise/transport/wire/mortise/transport/v1"
 )
 
-// listener passes accepted connections to gRPC. The port can find the connection of a call, and
-// close it. This is the only way to cancel a call of a gRPC server that is blocked in sending.
+// listener passes accepted connections to gRPC. The port can find the connection of a call and
+// close it. Only closing the connection cancels a call that is blocked in sending.
 //
-// A connection belongs to a stranger until a hello on it is verified. If there are too many
-// strangers, the listener closes the oldest connection of a stranger from which this node is
-// waiting for data. An instance proves its key within milliseconds, so a flood does not displace
-// it. If all strangers are waiting for this node, the listener closes the new connection. This
-// happens after a failover, when thousands of instances connect simultaneously. An instance whose
-// connection was closed tries again.
+// A connection belongs to a stranger until its hello is verified. If there are too many strangers,
+// the listener closes the oldest connection from which this node is waiting for data. An instance
+// proves its key within milliseconds, so a flood does not displace it. If all strangers are waiting
+// for this node, the listener closes the new connection. This happens after a failover, when
+// thousands of instances connect simultaneously. An instance whose connection was closed tries
+// again.
 type listener struct {
 	net.Listener
 	limit, strangers int
@@ -32,7 +32,7 @@ type listener struct {
 
 	mu      sync.Mutex // guards all below
 	conns   map[*accepted]struct{}
-	waiting []*accepted // connections of strangers in the order of arrival, and some of former strangers
+	waiting []*accepted // strangers in the order of arrival, and some former strangers
 	unknown int
 	closed  bool // set by closeAll, because new connections would delay the Stop of gRPC
 }
@@ -45,8 +45,7 @@ func newListener(c *Config) *listener {
 	}
 }
 
-// Accept implements net.Listener. If there are too many connections, it immediately closes the new
-// one.
+// Accept implements net.Listener. It closes a new connection immediately if there are too many.
 func (l *listener) Accept() (net.Conn, error) {
 	for {
 		conn, err := l.Listener.Accept()
@@ -67,8 +66,8 @@ func (l *listener) Accept() (net.Conn, error) {
 	}
 }
 
-// admit registers a connection unless there are too many. It returns the stranger that the caller
-// must close to make room.
+// admit registers a connection unless there are too many. The caller must close the returned
+// stranger.
 func (l *listener) admit(c *accepted) (oldest *accepted, full bool) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -79,9 +78,9 @@ func (l *listener) admit(c *accepted) (oldest *accepted, full bool) {
 		if oldest = l.silent(); oldest == nil {
 			return nil, true
 		}
-		oldest.known() // the caller closes it
+		oldest.known()
 	}
-	if len(l.waiting) > 2*l.unknown+64 { // most of the listed connections are no longer strangers'
+	if len(l.waiting) > 2*l.unknown+64 { // most of the listed connections no longer belong to strangers
 		kept := make([]*accepted, 0, l.unknown+64)
 		for _, w := range l.waiting {
 			if w.stranger {
@@ -150,16 +149,15 @@ type accepted struct {
 	turn     *turn         // for the handshake; only its goroutine uses it, except for busy
 	began    bool          // a byte has arrived; only the handshake's goroutine uses it
 	shook    bool          // the handshake has ended; only the connection's user uses it
-	owner    nodeid.ID     // the instance that opened the connection; set before the first call
+	owner    nodeid.ID     // instance that opened the connection; set before the first call
 
 	// Guarded by listener.mu:
 	stranger bool
-	calls    bool // the connection is for calls, not for a link
+	calls    bool // the connection carries calls, not a link
 	timer    *time.Timer
 }
 
-// RemoteAddr implements net.Conn. The function acceptedOn finds the connection by the returned
-// address.
+// RemoteAddr implements net.Conn. acceptedOn finds the connection by the returned address.
 func (c *accepted) RemoteAddr() net.Addr { return acceptedAddr{c.Conn.RemoteAddr(), c} }
 
 func (c *accepted) known() {
@@ -207,8 +205,8 @@ func (c *accepted) serves() {
 	c.calls = true
 }
 
-// caller returns the instance that opened the connection of a call, or the reason why the call is
-// refused.
+// caller returns the instance that opened the connection of a call, or the reason for refusing the
+// call.
 func (p *Port) caller(ctx context.Context) (Identity, *wire.Refusal) {
 	from, ok := peer.FromContext(ctx)
 	if !ok {

@@ -13,10 +13,9 @@ import (
 	wire "github.com/mortise-lock/mortise/transport/wire/mortise/transport/v1"
 )
 
-// asked is the stream of a question on the answering side.
 type asked = grpc.BidiStreamingServer[wire.Question, wire.Answer]
 
-// serve answers an incoming question. The connection is closed if the whole question does not
+// serve answers an incoming question. It closes the connection if the whole question does not
 // arrive within twice the dial timeout.
 func (p *Port) serve(answers method, stream asked) error {
 	conn, ok := acceptedOn(remoteOf(stream.Context()))
@@ -46,8 +45,8 @@ func (p *Port) serve(answers method, stream asked) error {
 	return p.reply(stream, conn, answer, failed)
 }
 
-// question receives all pieces of a question. The returned bytes, even those returned with an
-// error, count against the sender's quota until the caller gives them back.
+// question receives all pieces of a question. The returned bytes, also with an error, count against
+// the sender's quota until the caller gives them back.
 func (p *Port) question(stream asked) (from Identity, body []byte, refusal *wire.Refusal, err error) {
 	first, err := firstOf(p, stream.Context(), stream.Recv)
 	if err != nil {
@@ -82,7 +81,7 @@ func (p *Port) handle(ctx context.Context, from Identity, answers method, body [
 	if f, ok := errors.AsType[*Failure](err); ok {
 		answer, failed, err = f.Body, true, nil
 	}
-	// The answer must not be sent if this node has begun a new incarnation.
+	// Do not send the answer if this node has begun a new incarnation.
 	if _, refusal := p.caller(ctx); refusal != nil {
 		return nil, false, refusal
 	}

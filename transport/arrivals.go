@@ -9,29 +9,29 @@ import (
 )
 
 const (
-	// maxArrivals is the maximum number of arriving calls. Each call can make this node hold up to
-	// messageBytes. A question counts twice until its first message has arrived.
+	// maxArrivals limits the arriving calls of all instances. Each call can make this node hold up
+	// to messageBytes. A question counts twice until its first message has arrived.
 	maxArrivals = 512
 	// arrivalsEach is the limit for one instance. It suffices for all the questions that two
 	// connections can carry.
 	arrivalsEach = 256
 )
 
-// arrivals holds the calls that are arriving: their first message, or for questions the whole
-// question, has not arrived. A correct call arrives within milliseconds. If one instance or all
-// instances together have too many such calls, the connection of the oldest call is closed. An
-// arrivals is safe for concurrent use.
+// arrivals holds the calls whose first message, or for questions the whole question, has not
+// arrived. A correct call arrives within milliseconds. If one instance or all instances together
+// have too many such calls, the connection of the oldest call is closed. An arrivals is safe for
+// concurrent use.
 type arrivals struct {
 	each, limit int
 
 	mu   sync.Mutex        // guards all below
 	list list.List         // of *accepted, the oldest first
-	of   map[nodeid.ID]int // the number of calls of each instance
+	of   map[nodeid.ID]int // calls of each instance
 }
 
-// enter registers a call that begins to arrive on conn. When it has arrived, the caller must call
-// the returned function, which reports whether this was in time. If it was not, the connection is
-// closed.
+// enter registers a call that begins to arrive on conn. When the call has arrived, the caller must
+// call the returned function, which reports whether the call arrived in time. If it did not, the
+// connection is closed.
 func (a *arrivals) enter(conn *accepted, within time.Duration) (arrived func() bool) {
 	a.mu.Lock()
 	place := a.list.PushBack(conn)
@@ -59,14 +59,13 @@ func (a *arrivals) enter(conn *accepted, within time.Duration) (arrived func() b
 	}
 }
 
-// remove removes a call if it is in the list. The caller holds mu.
 func (a *arrivals) remove(e *list.Element) {
 	if e == nil {
 		return
 	}
 	before := a.list.Len()
 	if a.list.Remove(e); a.list.Len() == before {
-		return // it was displaced
+		return
 	}
 	owner := e.Value.(*accepted).owner
 	if a.of[owner]--; a.of[owner] == 0 {

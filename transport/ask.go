@@ -15,7 +15,7 @@ import (
 	wire "github.com/mortise-lock/mortise/transport/wire/mortise/transport/v1"
 )
 
-// Conn is the connection on which the clients of generated code call methods.
+// Conn is the connection on which generated clients call methods.
 type Conn = grpc.ClientConnInterface
 
 // Remote represents the instance at an address, for the client of a [Service]. Each method call is
@@ -29,12 +29,12 @@ type Remote struct {
 	Answered Identity
 }
 
-// To returns a Remote for the instance at addr. If `to` is not zero, questions are sent only to
-// that instance.
+// To returns a Remote for the instance at addr. If `to` is not zero, only that instance gets the
+// questions.
 func (p *Port) To(addr string, to nodeid.ID) *Remote { return &Remote{port: p, addr: addr, to: to} }
 
-// Invoke sends a question and waits for the answer. It never sends the question a second time. The
-// encoded question may have at most 2 MiB, the answer at most 32 MiB. Errors:
+// Invoke sends a question once and waits for the answer. The encoded question may have at most 2
+// MiB, the answer at most 32 MiB. Errors:
 //
 //   - [*Failure]: the instance has answered with a reason why it does not do what the question
 //     asks;
@@ -123,7 +123,7 @@ func (p *Port) ask(ctx context.Context, addr string, to nodeid.ID, method string
 		return nil, from, err
 	case status.Code(err) == codes.Unimplemented:
 		return nil, from, fmt.Errorf("%w: %s runs a version of mortise that does not know this question", ErrVersion, addr)
-	case late(ctx, err): // the connection may be dead, so the next question uses another
+	case late(ctx, err): // the connection may be dead, so the next question uses another connection
 		p.forget(s)
 	}
 	return nil, from, s.d.explain(ctx, err)
@@ -147,7 +147,7 @@ func utter(stream grpc.BidiStreamingClient[wire.Question, wire.Answer], question
 	_ = stream.CloseSend()
 }
 
-// hearOut receives an answer, whose first piece the caller has already received.
+// hearOut receives the remaining pieces of an answer, after the first.
 func (p *Port) hearOut(from nodeid.ID, addr string, first *wire.Answer,
 	recv func() (*wire.Answer, error)) (answer []byte, err error) {
 	held := 0

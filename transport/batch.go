@@ -6,11 +6,11 @@ import "sort"
 type batch struct {
 	data  []byte
 	ends  []int // offsets in data, ascending
-	head  int   // index in ends of the first piece that has not been taken
+	head  int   // index in ends of the first remaining piece
 	sent  int
-	lent  []byte // returned by the last call of take, whose caller still reads it
-	spare []byte // an empty buffer, reused for data
-	habit habit  // of the buffer data
+	lent  []byte // last result of take, which the caller still reads
+	spare []byte // empty buffer, reused for data
+	habit habit
 }
 
 func (b *batch) add(piece []byte) {
@@ -27,7 +27,7 @@ func (b *batch) add(piece []byte) {
 func (b *batch) empty() bool { return b.head == len(b.ends) }
 
 // take removes and returns as many whole pieces as fit into soft bytes. If none fits, it takes the
-// first piece if that has at most hard bytes. The result is valid until the next take.
+// first piece if that piece has at most hard bytes. The result is valid until the next take.
 func (b *batch) take(soft, hard int) []byte {
 	if b.lent != nil {
 		b.spare, b.lent = b.lent[:0], nil

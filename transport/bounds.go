@@ -6,40 +6,39 @@ import (
 	"github.com/mortise-lock/mortise/internal/nodeid"
 )
 
-// Limits on the memory, the number of calls and the time that other instances can make this
-// instance spend.
+// Limits on the memory, the calls and the time that other instances can use on this instance.
 const (
-	messageBytes = 128 << 10 // the largest gRPC message; gRPC receives it whole before any check
+	messageBytes = 128 << 10 // largest gRPC message; gRPC receives it whole before any check
 	pieceBytes   = 64 << 10  // payload of one message, where large data is sent in pieces
 	callsEach    = 64        // open calls on one connection
 
-	questionBytes = 2 << 20          // the largest question
-	answerBytes   = 32 << 20         // the largest answer
+	questionBytes = 2 << 20          // bytes
+	answerBytes   = 32 << 20         // bytes
 	questionsEach = 128              // questions from one instance that are being answered
 	maxQuestions  = 2048             // questions from all instances that are being answered
-	askTime       = 30 * time.Second // the time that a handler has to answer
+	askTime       = 30 * time.Second // time limit for a handler to answer
 
 	heldEach = 4 << 20   // bytes of questions from one instance that are arriving or being answered
 	maxHeld  = 64 << 20  // the same for all instances
 	toldEach = 32 << 20  // bytes of answers being sent to one instance, or arriving from it
-	maxTold  = 128 << 20 // bytes of answers being sent to all instances, or arriving from all
+	maxTold  = 128 << 20 // the same for all instances
 
 	packetCallsEach = 4    // streams of packets of one instance
-	maxPacketCalls  = 1024 // streams of packets of all instances
+	maxPacketCalls  = 1024 // the same for all instances
 	byteCallsEach   = 4    // byte streams of one instance
-	maxByteCalls    = 32   // byte streams of all instances
+	maxByteCalls    = 32   // the same for all instances
 
 	snapshotsAtOnce = 2                // snapshots being received; at most one from each instance
-	chunkPatience   = 15 * time.Second // the longest wait for the next chunk of a snapshot
-	snapshotGrace   = 30 * time.Second // time for a snapshot's beginning, before the rate `slowest` applies
+	chunkPatience   = 15 * time.Second // longest wait for the next chunk of a snapshot
+	snapshotGrace   = 30 * time.Second // time for the beginning of a snapshot, before the rate `slowest` applies
 )
 
-// frameGrace is the time allowed for the beginning of a large frame on a link, before the rate
-// `slowest` applies.
+// frameGrace is the time for the beginning of a large frame on a link, before the rate `slowest`
+// applies.
 const frameGrace = 10 * time.Second
 
-// holdings counts the resources that each instance uses on this one. An instance is identified by
-// the key that it has proved on the connection.
+// holdings counts the resources that each instance uses on this one. The key that an instance has
+// proved on the connection identifies it.
 type holdings struct {
 	arriving  arrivals
 	questions *quota[nodeid.ID] // questions being answered

@@ -8,7 +8,7 @@ import (
 
 // frameSize returns an upper bound of the size of f, without its standing and its refusal.
 func frameSize(f *wire.Frame) int {
-	const head = 1 + 10 // bytes before the content of a field
+	const head = 1 + 10
 	n := 4*head + len(f.Renewals) + len(f.Commands) + len(f.Replies)
 	for _, m := range f.Raft {
 		n += head + len(m)

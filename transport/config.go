@@ -12,31 +12,31 @@ import (
 	"github.com/mortise-lock/mortise/internal/capability"
 )
 
-// Config configures a Port. New copies it, and the Port uses the values that it points to until
-// Close. A limit of zero means the default, which is at the end of the limit's comment.
+// Config configures a Port. New copies the Config, and the Port uses the values that it points to
+// until Close. A limit of zero means the default, which is at the end of the limit's comment.
 type Config struct {
-	// the label of the cluster, required; nodes with different labels never exchange data
+	// label of the cluster, required; nodes with different labels never exchange data
 	Cluster string
 	Self    Self // this node's identity; Key is required
 	// number of starts with this directory, or 1 without a directory; zero means 1
 	Life     uint64
 	Listener net.Listener // required; the Port owns it and closes it
-	// required; must honor ctx, and must return ECONNREFUSED if the connection was refused
+	// required; must honor ctx, and return ECONNREFUSED if the connection was refused
 	Dial    func(ctx context.Context, addr string) (net.Conn, error)
 	TLS     Security // for accepted and dialed connections; nil means plain text
 	Handler Handler  // required
-	// the questions that this node answers; empty means none
+	// questions that this node answers; empty means none
 	Services Services
 	Logger   *slog.Logger // nil discards all logs
 	// fills a slice with unpredictable bytes; nil means crypto/rand
 	Random func([]byte)
 	Wall   func() time.Time // for the validity of certificates; nil means time.Now
 
-	MessageBytes  int           // the largest frame of a link, which also limits one Send; 64 MiB
-	QueueBytes    int           // queued for one peer, except raft messages; 64 MiB
+	MessageBytes  int           // largest frame of a link, and largest Send; bytes; 64 MiB
+	QueueBytes    int           // bytes queued for one peer, except raft messages; 64 MiB
 	RaftMessages  int           // raft messages queued for one peer; more are dropped; 4,096
 	RaftBytes     int           // raft bytes queued for one peer; more are dropped; 64 MiB
-	SnapshotBytes int           // the largest snapshot sent or accepted; 1 GiB
+	SnapshotBytes int           // largest snapshot sent or accepted, in bytes; 1 GiB
 	Links         int           // open streams to peers; 65,536
 	Conns         int           // open accepted connections; 65,536
 	Strangers     int           // accepted connections without a verified hello; 1,024
@@ -45,7 +45,7 @@ type Config struct {
 }
 
 // Security makes the TLS configurations for the connections of a Port. Its methods are safe for
-// concurrent use. The Port owns the values that they return.
+// concurrent use. The Port owns the returned values.
 type Security interface {
 	ServerTLS() *tls.Config   // called once; callbacks in the result must look up what may change
 	ClientTLS() *tls.Config   // called for each dial
@@ -54,7 +54,7 @@ type Security interface {
 	// Peer returns the rights that the verified certificates of a finished handshake grant the
 	// peer. An error ends the connection.
 	Peer(tls.ConnectionState) (capability.Peer, error)
-	// Recheck returns an error if a connection would no longer be accepted. An error ends the
+	// Recheck returns an error if a connection would no longer be accepted. The error ends the
 	// connection. The port calls Recheck about once a minute for each connection.
 	Recheck(tls.ConnectionState) error
 }
@@ -108,4 +108,4 @@ func (c Config) validate() error {
 	return errors.Join(errs...)
 }
 
-const maxLabel = 255 // bytes of a cluster label, as in gossip
+const maxLabel = 255 // bytes; the limit of gossip

@@ -19,23 +19,21 @@ import (
 
 var errSpent = errors.New("transport: this connection is over") // a dialed connection is used once
 
-// dialed is a dialed connection for calls, with the gRPC client that uses it. gRPC itself never
-// dials, for two reasons: questions would wait for gRPC's backoff, and gRPC does not distinguish a
-// refused connection from a missing answer.
+// dialed is a dialed connection for calls, with its gRPC client. gRPC never dials, for two reasons:
+// questions would wait for gRPC's backoff, and gRPC does not distinguish a refused connection from
+// a missing answer.
 type dialed struct {
 	wire.PeerClient
 	addr  string
-	peer  Identity // proven
-	kill  func()   // closes the connection immediately
+	peer  Identity
+	kill  func() // closes the connection immediately
 	cc    *grpc.ClientConn
 	probe *probe
 }
 
-// connectTime is the time limit for connecting. The handshakes that follow are limited by the dial
-// timeout.
+// connectTime is the time limit for connecting. The dial timeout limits the handshakes that follow.
 const connectTime = time.Second
 
-// open dials addr. It sends nothing.
 func (p *Port) open(ctx context.Context, addr string) (net.Conn, error) {
 	ctx, cancel := context.WithTimeout(ctx, connectTime)
 	defer cancel()
@@ -105,7 +103,7 @@ func (p *Port) connect(ctx context.Context, self *Self, addr string, intended no
 	probe := &probe{Conn: &unread{Conn: s.conn, in: s.in}, gone: make(chan struct{})}
 	var used atomic.Bool
 	cc, err := grpc.NewClient("passthrough:///peer", append(p.clientOptions(),
-		grpc.WithAuthority(addr), // the value that gRPC would otherwise derive from the target
+		grpc.WithAuthority(addr), // the value that gRPC otherwise derives from the target
 		grpc.WithContextDialer(func(context.Context, string) (net.Conn, error) {
 			if used.Swap(true) {
 				return nil, errSpent
@@ -125,8 +123,7 @@ func (d *dialed) close() {
 	d.probe.Close() // needed if gRPC never used the connection
 }
 
-// explain returns the error for a call that failed with err on this connection. ctx is the context
-// of the call's user.
+// explain returns the error for a call that failed with err. ctx is the context of the call's user.
 func (d *dialed) explain(ctx context.Context, err error) error {
 	code := status.Code(err)
 	text := status.Convert(err).Message()

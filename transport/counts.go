@@ -15,7 +15,7 @@ type Counts struct {
 	Strangers  int // accepted connections without a verified hello
 
 	FramesSent  uint64
-	RaftDropped uint64 // dropped raft messages and duplicates: too large, or no room in the queue
+	RaftDropped uint64 // dropped raft messages and duplicates: too large, or the queue is full
 	// dropped raft messages with a wrong sender or receiver, and duplicates from peers without a
 	// link
 	RaftForeign    uint64

@@ -6,8 +6,8 @@ import (
 )
 
 // deadline is a deadline of a connection, with a channel that is closed when the deadline passes.
-// The zero value never passes. A waiting call keeps its channel: the call wakes if the deadline is
-// moved into the past, and is not affected if the deadline is postponed.
+// The zero value never passes. A call that waits on the channel wakes if the deadline is moved into
+// the past, and keeps waiting if the deadline is postponed.
 type deadline struct {
 	mu      sync.Mutex // guards all below
 	timer   *time.Timer

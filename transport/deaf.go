@@ -5,14 +5,13 @@ import (
 	"sync"
 )
 
-// deaf is a listener without a socket.
 type deaf struct {
 	once   sync.Once
 	closed chan struct{}
 }
 
-// Deaf returns a listener for the [Config] of a Port to which no process can connect. The listener
-// opens no socket, and its Accept blocks until the listener is closed.
+// Deaf returns a listener for the [Config] of a Port to which no process can connect. It opens no
+// socket, and its Accept blocks until the listener is closed.
 func Deaf() net.Listener { return &deaf{closed: make(chan struct{})} }
 
 func (d *deaf) Accept() (net.Conn, error) {

@@ -9,13 +9,13 @@ import (
 )
 
 // deliver checks a frame and passes it to the handler. A refusal ends the link. It means that the
-// peer sent something that no correct peer sends, or session data for another group. The peer must
-// be told that such data is lost. Raft messages for another group are only dropped.
+// peer sent data that no correct peer sends, or session data for another group. Raft messages for
+// another group are only dropped.
 func (l *link) deliver(f *received) *wire.Refusal {
 	p := l.port
 	if f.refusal != nil {
 		l.recordError(refused(l.peer.Addr, f.refusal))
-		return nil // the peer ends the stream after a refusal
+		return nil
 	}
 	if l.mute.Load() {
 		return nil
@@ -40,7 +40,7 @@ func (l *link) deliver(f *received) *wire.Refusal {
 		}
 		p.counts.framesForeign.Add(1)
 		text := fmt.Sprintf("this node is in group %x, the peer in %x", self.Group, l.peer.Group)
-		if self.Group == 0 || l.peer.Group == 0 { // a side that has just started, or will restart in place
+		if self.Group == 0 || l.peer.Group == 0 { // one side has just started, or will restart in place
 			p.config.Logger.Debug("transport: dropped a frame that came before both sides had a group",
 				"addr", l.peer.Addr, "instance", l.instance, "why", text)
 		} else {
@@ -79,7 +79,6 @@ func (p *Port) ours(self *Self, peer Identity, messages []*raftpb.Message) []*ra
 	return ours
 }
 
-// owns reports whether m was sent by the peer's raft ID to this node's.
 func owns(self *Self, peer Identity, m *raftpb.Message) bool {
 	return peer.Raft != 0 && m.GetFrom() == peer.Raft && self.Raft != 0 && m.GetTo() == self.Raft
 }

@@ -8,14 +8,14 @@ import (
 	wire "github.com/mortise-lock/mortise/transport/wire/mortise/transport/v1"
 )
 
-// errAbandoned means that the link has another stream or is no longer wanted. No user sees this
-// error.
+// errAbandoned means that the link has another stream or is no longer wanted. It is never returned
+// to a user.
 var errAbandoned = errors.New("transport: dial abandoned")
 
 // linkWaits is how long the dial of a link may wait in the queue of dials.
 const linkWaits = 10 * time.Second
 
-// dial opens the stream of l. Afterwards its goroutine is the link's receiver.
+// dial opens the stream of l. Then its goroutine is the link's receiver.
 func (p *Port) dial(ctx context.Context, l *link, addr string) {
 	if l.before != nil {
 		<-l.before
@@ -29,7 +29,7 @@ func (p *Port) dial(ctx context.Context, l *link, addr string) {
 	cancel()
 	if err != nil {
 		p.mu.Lock()
-		lost := l.state == dialing // if not, the peer's stream was accepted, or l was cut off
+		lost := l.state == dialing // otherwise the peer's stream was accepted, or l was cut off
 		if lost {
 			l.reason, l.born = err, time.Now()
 			p.detach(l)
@@ -104,7 +104,7 @@ func (p *Port) raise(l *link, addr string, s *stream, self *Self, who *introduct
 	}
 	l.dialed = addr
 	l.rise(who, s)
-	if now := p.self.Load(); now != self { // the identity has changed since the hello
+	if now := p.self.Load(); now != self {
 		l.queue.say(now.standing())
 	}
 	return nil

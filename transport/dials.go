@@ -15,7 +15,7 @@ import (
 // places.go and pause.go. It is safe for concurrent use.
 type dials struct {
 	random  func([]byte)
-	newborn func() bool // reports whether this node has no group yet
+	newborn func() bool
 
 	mu        sync.Mutex // guards all below; never held across a wait
 	places    places
@@ -30,9 +30,8 @@ func newDials(random func([]byte), newborn func() bool) *dials {
 }
 
 // Prefer sets the addresses of the group's voters, at most 16. Each call replaces the previous
-// addresses. Three places for dials are reserved for these addresses. A failed dial to such an
-// address is repeated within half a second. Handshakes of connections from the hosts of these
-// addresses are computed first.
+// addresses. Three places for dials are reserved for these addresses. A failed dial to one of them
+// is repeated within half a second. Handshakes of connections from their hosts are computed first.
 func (p *Port) Prefer(addrs []string) {
 	addrs = addrs[:min(len(addrs), maxPreferred)]
 	p.dials.prefer(addrs)
@@ -118,7 +117,6 @@ func (d *dials) grant() {
 	}
 }
 
-// arm starts a timer that calls grant after wait. The caller holds mu.
 func (d *dials) arm(wait time.Duration) {
 	if wait <= 0 || d.timer != nil {
 		return
@@ -218,8 +216,8 @@ func (d *dials) await(ctx context.Context, addr string) error {
 	return nil
 }
 
-// reached ends the pause of an address, because an instance that claims this address has proved its
-// key to this node.
+// reached ends the pause of an address, because an instance that claims the address has proved its
+// key.
 func (d *dials) reached(addr string) {
 	if addr == "" {
 		return
@@ -229,8 +227,8 @@ func (d *dials) reached(addr string) {
 	d.pauses.end(pauseKey{addr: addr})
 }
 
-// linked records that a dialed link has ended. If young is true, the link ended within youngLink
-// and counts as a failed dial of the instance.
+// linked records that a dialed link has ended. A young link ended within youngLink and counts as a
+// failed dial of the instance.
 func (d *dials) linked(addr string, of nodeid.ID, young bool, err error) {
 	word := d.word()
 	d.mu.Lock()

@@ -1,47 +1,45 @@
 // Package transport carries bytes between the nodes of one cluster. All traffic uses one TCP port,
 // with TLS if it is configured. gRPC carries everything except the links. Links have their own
-// framing, because a lock request waits for one or two exchanges on a link. An exchange takes 45
-// microseconds, and would take 75 as a gRPC call (BenchmarkFrame). Every connection begins with a
-// proof of the identities of both ends.
+// framing, because an exchange takes 45 microseconds on a link and would take 75 as a gRPC call
+// (BenchmarkFrame). Every connection begins with a proof of the identities of both ends.
 //
-// # What it is
+// # Kinds of traffic
 //
-// A [Port] listens and dials. It uses different connections for different kinds of traffic, so that
+// A [Port] listens and dials. It uses separate connections for different kinds of traffic, so that
 // one kind does not delay another:
 //
 //   - Links. Two nodes share one long-lived stream for renewals, session commands, replies and raft
-//     messages, with one [Frame] per turn. Either node may dial it. Everything that a lock request
-//     waits for is sent on links. [Port.Spare] keeps links open to instances that may become the
-//     next leader, so that a change of leader needs no handshake.
+//     messages, with one [Frame] per turn. Either node may dial it. [Port.Spare] keeps links open to
+//     instances that may become the next leader, so that a change of leader needs no handshake.
 //   - Questions. [Port.To] returns a client for the instance at an address. The client's errors
 //     distinguish a refused connection, a foreign process, another instance, and no answer.
 //     Questions are calls of the methods in Config.Services. [Services.Intercept] decides which
 //     questions are answered.
 //   - Snapshots. [Port.SendSnapshot] streams one raft snapshot in chunks.
 //   - Gossip. [Gossip] provides datagrams and byte streams for a gossip protocol that identifies
-//     peers only by their addresses.
+//     peers by their addresses.
 //   - Duplicates. [Port.SendDuplicates] sends raft messages a second time, together with the
-//     datagrams, because TCP delays everything that follows a lost packet on a link. The receiver
-//     drops duplicates from instances without a link.
+//     datagrams, because a lost packet delays all later data on a link. The receiver drops
+//     duplicates from instances without a link.
 //
-// The messages of this package are defined in wire/mortise/transport/v1/peer.proto. The messages of
-// questions are defined in wire/mortise/query/v1, which this package does not use.
+// The file wire/mortise/transport/v1/peer.proto defines the messages of this package. The messages
+// of questions are in wire/mortise/query/v1, which this package does not use.
 //
 // # Identity
 //
 // The ID of an instance is a hash of the public key of one incarnation; see package nodeid. On
-// every connection each side first sends one hello. A hello contains the protocol version, the
+// every connection each side first sends one hello. The hello contains the protocol version, the
 // cluster label, the public key, the intended instance, the kind of connection, the group, the raft
-// ID, the address, and three counters (see below). The hello is signed with the private key, over
+// ID, the address, and three counters (see below). The private key signs the hello, over
 //
 //	"mortise-hello/2" 0x00, the role of the signer, the binding, SHA-256 of the dialer's hello,
 //	and in the acceptor's signature SHA-256 of its own hello
 //
 // The binding is 32 bytes that only the two ends of this connection share. With TLS it is keying
 // material of the TLS connection (RFC 9266). Without TLS it is a hash of 32 random bytes from each
-// side, which costs a round trip. A signature that covers all this is valid only once. So a hello
-// is refused if it was recorded, was relayed to another TLS connection, is sent back to its author,
-// or answers another hello.
+// side, which costs a round trip. So each signature is valid only once. A hello is refused if it
+// was recorded, was relayed to another TLS connection, is sent back to its author, or answers
+// another hello.
 //
 //	dialer                                acceptor
 //	  |---- "mortise\n" [32 random bytes] -->|
@@ -53,32 +51,32 @@
 //	  |<==== frames, or calls of gRPC ======>|
 //
 // The exchange proves the instance IDs, and that both ends use the same connection. The group, the
-// raft ID, the address and the life are only claims. The packages that use this one decide which
-// raft ID and which address belong to an instance. TLS proves only that a process may connect,
-// because all instances may share one certificate. Without TLS, a party that relays all bytes of a
-// connection is not detected, and can change everything after the hellos.
+// raft ID, the address and the life are only claims; the packages that use this one verify them.
+// TLS proves only that a process may connect, because all instances may share one certificate.
+// Without TLS, a party that relays all bytes of a connection is not detected, and can change
+// everything after the hellos.
 //
 // A call belongs to the instance that opened its connection. If Identify begins a new incarnation,
-// all links and all connections for calls end, and questions sent by the old incarnation get no
-// answer. If Identify changes only the group, the raft ID or the address, each link sends the
-// change before any later data, and the next call opens a new connection.
+// all links and all connections for calls end, and questions of the old incarnation get no answer.
+// If Identify changes only the group, the raft ID or the address, each link sends the change before
+// any later data, and the next call opens a new connection.
 //
 // # Dials
 //
 // All dials of a port wait in one queue. A dial connects and performs the TLS handshake and the
 // exchange of hellos. It must connect within 1 s, and finish the hellos within a further
-// Config.DialTimeout. The time in the queue does not count. The caller's context limits the time in
-// the queue, and for a link 10 s are the limit.
+// Config.DialTimeout. The time in the queue is limited by the caller's context, or by 10 s for a
+// link.
 //
 //	in flight   8, at most 5 of them to addresses that are not preferred, in order of arrival
 //	begun       in any second at most 112, whatever is requested: 32 at once and 16 each second to
 //	            ordinary addresses, 32 at once and 32 each second to preferred ones
 //
 // [Port.Prefer] sets the preferred addresses, which are those of the voters. Three places are
-// reserved for them, so that voters can be dialed while hundreds of other dials hang.
+// reserved for preferred addresses, so that voters can be dialed while many other dials hang.
 //
-// After a failed dial, the address pauses: it is not dialed for a random time. The time is between
-// zero and a limit that doubles with each failure:
+// A failed dial starts a pause of the address: it is not dialed for a random time. The time is
+// between zero and a limit that doubles with each failure:
 //
 //	ordinary address            250 ms to 30 s; to 5 s while this node has no group
 //	preferred address           50 ms to 500 ms
@@ -88,9 +86,9 @@
 // This happens if another instance answered, if the intended instance refused the link, or if the
 // link ended within a second. A pause ends early when an instance that claims the address proves
 // its key on a connection to this port, when Identify begins a new incarnation, and when a dial
-// succeeds. After a pause, one dial tries the address, and other dials to it wait for the result. A
-// port remembers up to 1,024 failures, each until 10 s after its pause. A further failure displaces
-// the oldest.
+// succeeds. After a pause, one dial tries the address, and other dials wait for its result. A port
+// remembers up to 1,024 failures, each until 10 s after its pause. A further failure displaces the
+// oldest.
 //
 // On Linux a link ends if the other machine does not acknowledge bytes from the link's dialer for
 // three seconds. On every connection each side resends lost packets at equal intervals.
@@ -101,28 +99,27 @@
 // dial began. A group may need such an error from several addresses within two seconds, so the
 // pause after an answer is short.
 //
-// Questions to one address share a connection and its dial. A dial that has begun continues if the
-// question that caused it is cancelled. A dial that has not begun leaves the queue if no question
-// waits for it any more.
+// Questions to one address share a connection and its dial. A dial that has begun continues if its
+// question is cancelled. A dial that has not begun leaves the queue when no question waits for it.
 //
 // # Turns
 //
-// At most one handshake of accepted connections per processor is computed at a time, so that other
-// work continues when many instances connect simultaneously. A handshake that waits for its peer
-// holds no turn. Turns are given first to connections from the hosts of the voters ([Port.Prefer]),
+// At most one handshake of an accepted connection is computed per processor at a time, so that
+// other work continues when many instances connect simultaneously. A handshake that waits for its
+// peer holds no turn. Turns go first to connections from the hosts of the voters ([Port.Prefer]),
 // then to connections from IP addresses on which an instance has proved its key in the last ten
-// minutes (1,024 are remembered), then to the others. A handshake that gets no turn within the dial
+// minutes (1,024 are remembered), then to all others. A handshake that gets no turn within the dial
 // timeout fails.
 //
 // # Tiers
 //
-// The verified certificates of a connection determine the tier of the peer and its rights
+// The verified certificates of a connection determine the tier and the rights of the peer
 // ([Identity]). Only a node of the root tier may accept connections: a dialed peer of another tier
 // is refused before any of its data is used. A peer of another tier may only dial. Its address and
 // its raft ID are ignored, and its raft messages, replies, snapshots and gossip are dropped or
 // refused. Without TLS every peer is of the root tier. A connection ends when a certificate of its
 // chain expires. If the certificate is no longer accepted, the connection ends within a minute, or
-// later if checking all connections every minute would take more than 1 % of a processor.
+// later if the check of all connections would take more than 1 % of a processor.
 //
 // # Guarantees
 //
@@ -134,16 +131,15 @@
 //     delivered at that moment (see Handler). If a peer closes normally or retires, everything that
 //     it sent arrives before the Down. If it crashes, its last frames may be lost.
 //   - No byte of a connection reaches the handler before the hello on the connection is verified. A
-//     refused connection does not affect the link of the instance that the connection claimed to be
-//     from.
+//     refused connection does not affect the link of the instance that it claimed to be from.
 //   - [OtherError] is returned only if the other instance has proved its key. A refusal is not
 //     signed, so it never proves which instance sent it.
-//   - These never reach the handler: a frame from another group, a frame that arrives while either
-//     side has no group, and a raft message whose sender is not the peer's raft ID or whose
-//     receiver is not this node's raft ID. If session data is lost in this way, the link ends, and
-//     both sides get an error with the reason.
+//   - The handler receives no frame from another group, and no frame while either side has no group.
+//     It receives a raft message only if sender and receiver are the raft IDs of the peer and of
+//     this node. If session data is lost because of these rules, the link ends, and both sides get
+//     an error with the reason.
 //   - If two nodes dial each other simultaneously, only the stream that the lower instance dialed
-//     is used, and the handlers never see the other stream.
+//     is used.
 //
 // The life of a link to one instance:
 //
@@ -176,31 +172,31 @@
 // # Concurrency
 //
 // All methods of a Port are safe for concurrent use. Only Remote.Invoke, SendSnapshot, DialStream
-// (each limited by its context) and Close block. A Remote is for one call at a time. A link has two
-// goroutines, one that sends and one that receives and calls the handler, and a timer. There is one
+// (each limited by its context) and Close block. A Remote is for one call at a time. A link has a
+// goroutine that sends, a goroutine that receives and calls the handler, and a timer. There is one
 // goroutine for each address that is used for questions and gossip, one for each destination of
 // packets, and two for each byte stream. All goroutines end with [Port.Close] at the latest. No
 // mutex is held while waiting or while a signature is verified. An ended link leaves nothing in
 // memory except the record of a failed dial.
 //
-// Idle links are kept, because a leader needs all of its links, and the other nodes have few links.
-// With TLS a link takes about 22 KiB on each side, including stacks (TestIdleLinksAreSmall). Unused
+// Idle links are kept, because a leader needs all of its links, and the other nodes have few. With
+// TLS a link takes about 22 KiB on each side, including stacks (TestIdleLinksAreSmall). Unused
 // connections for questions and gossip are closed after 10 to 15 s, and unused streams of packets
 // after 5 s.
 //
 // # Failure
 //
-// A peer that stops responding is detected after at most 25 s. Raft detects it faster. A peer that
-// sends garbage loses only its link. ErrForeign requires evidence: another cluster label, another
-// protocol, an unacceptable certificate, or a hello that is not signed with its key. A connection
-// that breaks, or is closed without a reason, counts as silence and proves nothing. If only one
-// side has TLS, the acceptor reports this to the dialer (ErrSecured, ErrPlain). These errors are
-// for operators and count as silence, because a configuration may change soon.
+// A peer that stops responding is detected after at most 25 s. A peer that sends garbage loses only
+// its link. ErrForeign requires evidence: another cluster label, another protocol, an unacceptable
+// certificate, or a hello that is not signed with its key. A connection that breaks, or is closed
+// without a reason, counts as silence and proves nothing. If only one side has TLS, the acceptor
+// reports this to the dialer (ErrSecured, ErrPlain). These two errors also count as silence,
+// because a configuration may change soon.
 //
 // # Limits
 //
-// The limits that a user may change are in Config. The other limits are in the files bounds.go and
-// frames.go. Other instances can make this instance hold:
+// The limits that a user may change are in Config. The other limits are in bounds.go and frames.go.
+// Other instances can make this instance hold:
 //
 //	connection  8 for the calls of one instance; a ninth closes the oldest. One link per instance
 //	call        a gRPC message has at most 128 KiB in any call; 64 calls are open on a connection
@@ -231,18 +227,18 @@
 // An accepted connection must finish TLS and its hello within 5 s. Up to 1,024 connections may be
 // in that state, and a further connection displaces the oldest. Before its hello is verified, a
 // connection costs a TLS handshake, a buffer of 1 KiB and a greeting of at most 4 KiB, with a label
-// of at most 255 bytes and an address of at most 512. Log lines that outsiders can cause appear at
-// most once in 10 s for each kind of line. Up to 16 instances are counted separately. A proof costs
-// each side about 70 microseconds (BenchmarkProof measures both sides).
+// of at most 255 bytes and an address of at most 512. Each kind of log line that outsiders can
+// cause appears at most once in 10 s. Up to 16 instances are counted separately. A proof costs each
+// side about 70 microseconds (BenchmarkProof measures both sides).
 //
 // # Refused alternatives
 //
-//   - Keeping two open streams between two nodes until the superfluous stream is drained and
-//     closed: this needs markers in the stream, and a second way to end a stream without a Down.
+//   - Two open streams between two nodes until the superfluous stream is drained and closed: this
+//     needs markers in the stream, and a second way to end a stream without a Down.
 //   - Links as calls of gRPC: this needs two more goroutines on the path of each frame, HTTP/2's
 //     frames and windows for a connection with one stream, and three times the allocations.
-//   - Dials, retries and name resolution by gRPC: gRPC does not report why a dial failed, and there
-//     would be a second backoff.
+//   - Dials, retries and name resolution by gRPC: gRPC does not report why a dial failed, and has
+//     its own backoff.
 //   - Questions as unary gRPC calls: gRPC gathers a message of up to 2 MiB before this port can
 //     identify its sender. Sixty calls on one connection could hold 120 MiB.
 //   - A signature in the certificate, over the TLS key: instances could not share a certificate

@@ -16,8 +16,8 @@ const (
 )
 
 // SendDuplicates sends copies of raft messages that were also passed to Send, on another
-// connection. They may be lost. The peer receives them in a separate Frame. The bytes are copied.
-// SendDuplicates does not block.
+// connection. They may be lost. The peer receives them in a separate Frame. SendDuplicates copies
+// the bytes and does not block.
 func (p *Port) SendDuplicates(to nodeid.Endpoint, messages []*raftpb.Message) {
 	if to.Addr == "" || p.self.Load().Group == 0 || isClosed(p.closing) {
 		return
@@ -49,8 +49,7 @@ func (g *Gossip) enqueueRaft(addr string, packed [][]byte) {
 }
 
 // duplicates passes the raft messages of a parcel to the handler. It drops messages from an
-// instance without a link, because they may be from a leader whose Down has been reported. This
-// node would follow that leader again.
+// instance without a link. Otherwise this node could follow a leader again after the leader's Down.
 func (p *Port) duplicates(peer Identity, packed [][]byte) *wire.Refusal {
 	if len(packed) == 0 {
 		return nil

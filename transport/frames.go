@@ -31,15 +31,15 @@ type frames struct {
 	readers sync.Pool // of *bufio.Reader with readBytes
 }
 
-// frame is an arriving large frame.
 type frame struct {
 	size  int
 	began time.Time
 	kill  func() // ends its link
 }
 
-// enter registers a frame of the given size. The function kill must end the link of the frame. It
-// is called if other frames displace the frame, or if the caller does not call leave in time.
+// enter registers a frame of the given size. The function kill must end the link of the frame.
+// enter calls kill if other frames displace the frame, or if the caller does not call leave in
+// time.
 func (f *frames) enter(size int, kill func()) (leave func()) {
 	now := time.Now()
 	f.mu.Lock()

@@ -12,17 +12,17 @@ import (
 )
 
 const (
-	packetBytes   = 64 << 10        // the largest packet
+	packetBytes   = 64 << 10
 	packetsQueued = 128             // packets queued for one address, and for the reader of Packets
-	packetIdle    = 5 * time.Second // an unused stream of packets ends after this time
-	packetPause   = time.Second / 2 // after a failure, packets are dropped for this time
-	streamsQueued = 5 * time.Second // a stream that is not received from Streams within this time is refused
+	packetIdle    = 5 * time.Second // time after which an unused stream of packets ends
+	packetPause   = time.Second / 2 // time for which packets are dropped after a failure
+	streamsQueued = 5 * time.Second // time after which a stream that is not received from Streams is refused
 )
 
 // Packet is a datagram of gossip.
 type Packet struct {
 	Data []byte    // owned by the receiver
-	From string    // the address that the sender claims
+	From string    // claimed by the sender
 	At   time.Time // time of arrival
 }
 
@@ -35,7 +35,7 @@ type Gossip struct {
 
 	mu        sync.Mutex // guards all below; never held across a wait
 	packeters map[string]*packeter
-	conns     map[*streamConn]struct{} // byte streams that are open
+	conns     map[*streamConn]struct{}
 }
 
 func newGossip(p *Port) *Gossip {
@@ -78,7 +78,6 @@ func (g *Gossip) Streams() <-chan net.Conn { return g.streams }
 // LocalAddr returns the address at which the port listens.
 func (g *Gossip) LocalAddr() net.Addr { return g.port.Addr() }
 
-// Packets implements the Peer service.
 func (s *service) Packets(stream grpc.ClientStreamingServer[wire.Parcel, wire.Ack]) error {
 	p := s.port
 	first, err := firstOf(p, stream.Context(), stream.Recv)

@@ -10,12 +10,12 @@ import (
 )
 
 const (
-	recheckEvery = time.Minute // connections end within this time after their certificate is revoked
+	recheckEvery = time.Minute // time within which a connection ends after its certificate is revoked
 	recheckShare = 100         // checking uses at most 1/recheckShare of one processor
 )
 
 // guard ends connections whose certificates have expired or are no longer accepted. One goroutine
-// of the port checks all connections, so an idle connection costs a map entry and no timer.
+// of the port checks all connections.
 type guard struct {
 	port *Port
 	wake chan struct{} // capacity 1: a certificate expires before the next check
@@ -35,7 +35,6 @@ func newGuard(p *Port) *guard {
 	return &guard{port: p, wake: make(chan struct{}, 1), conns: map[net.Conn]guarded{}}
 }
 
-// guardedConn is a dialed connection that leaves the guard when it is closed.
 type guardedConn struct {
 	net.Conn
 	guard *guard
@@ -43,7 +42,6 @@ type guardedConn struct {
 	gone  atomic.Bool
 }
 
-// Close implements net.Conn.
 func (c *guardedConn) Close() error {
 	err := c.Conn.Close()
 	c.once.Do(func() {
@@ -57,7 +55,6 @@ func (c *guardedConn) isGone() bool { return c.gone.Load() }
 
 func (c *accepted) isGone() bool { return isClosed(c.gone) }
 
-// add registers a connection, which the guard then checks until the connection is closed.
 func (g *guard) add(conn interface {
 	net.Conn
 	isGone() bool
@@ -66,13 +63,13 @@ func (g *guard) add(conn interface {
 		return
 	}
 	if until.IsZero() {
-		until = time.Unix(1<<40, 0) // a connection without NotAfter does not expire
+		until = time.Unix(1<<40, 0)
 	}
 	g.mu.Lock()
 	g.conns[conn] = guarded{addr, secure, until}
 	sooner := !g.next.IsZero() && until.Before(g.next)
 	g.mu.Unlock()
-	if conn.isGone() { // it was closed before it was registered
+	if conn.isGone() {
 		g.remove(conn)
 	}
 	if sooner {
@@ -95,7 +92,7 @@ func (g *guard) remove(conn net.Conn) {
 func (g *guard) run() {
 	timer := time.NewTimer(recheckEvery)
 	defer timer.Stop()
-	due := time.Now().Add(recheckEvery) // the time of the next check of all connections
+	due := time.Now().Add(recheckEvery)
 	for {
 		pause := g.arm(time.Until(due))
 		timer.Reset(pause)

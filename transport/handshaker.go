@@ -15,15 +15,13 @@ import (
 var errNoListener = errors.New("transport: a connection that this port's listener has not accepted") // cannot happen
 
 // handshaker performs the handshakes of accepted connections for gRPC: TLS, then the hellos. It
-// logs why a connection was refused. It takes links away from gRPC, because links do not use
-// HTTP/2.
+// takes links away from gRPC, because links do not use HTTP/2.
 type handshaker struct {
 	credentials.TransportCredentials
 	port *Port
 }
 
-// ServerHandshake implements credentials.TransportCredentials. gRPC sets the deadline of the
-// handshake.
+// ServerHandshake implements credentials.TransportCredentials. gRPC sets its deadline.
 func (h handshaker) ServerHandshake(raw net.Conn) (net.Conn, credentials.AuthInfo, error) {
 	accepted, ok := acceptedOn(raw.RemoteAddr())
 	if !ok {
@@ -79,7 +77,6 @@ func (h handshaker) ServerHandshake(raw net.Conn) (net.Conn, credentials.AuthInf
 	return &unread{Conn: conn, in: s.in}, greeted{peer: who.peer, self: self.Instance()}, nil
 }
 
-// Clone implements credentials.TransportCredentials.
 func (h handshaker) Clone() credentials.TransportCredentials {
 	return handshaker{h.TransportCredentials.Clone(), h.port}
 }
@@ -88,10 +85,9 @@ func (h handshaker) Clone() credentials.TransportCredentials {
 type greeted struct {
 	credentials.CommonAuthInfo
 	peer Identity
-	self nodeid.ID // the incarnation of this node that has sent the answering hello
+	self nodeid.ID // incarnation of this node that sent the answering hello
 }
 
-// AuthType implements credentials.AuthInfo.
 func (greeted) AuthType() string { return "mortise" }
 
 // unread is a connection whose first bytes are still in the buffer of a reader.
@@ -100,7 +96,6 @@ type unread struct {
 	in *bufio.Reader // nil once its buffer is empty; only the reading goroutine uses it
 }
 
-// Read implements net.Conn.
 func (c *unread) Read(b []byte) (int, error) {
 	if c.in != nil {
 		if c.in.Buffered() > 0 {

@@ -12,14 +12,14 @@ import (
 
 // The package comment describes the hellos and their signatures.
 const (
-	protocol  = 2   // the version of the protocol that peer.proto describes
-	maxAddr   = 512 // the largest address in a hello, in bytes
+	protocol  = 2   // version of the protocol in peer.proto
+	maxAddr   = 512 // bytes
 	bootBytes = 16
 
 	helloContext = "mortise-hello/2\x00"
 )
 
-// role says which side of a connection has signed a hello.
+// role is the side of a connection that signs a hello.
 type role byte
 
 const (
@@ -27,7 +27,6 @@ const (
 	acceptor role = 2
 )
 
-// hello encodes the hello of self. A zero intended means any instance.
 func (p *Port) hello(self *Self, kind wire.Hello_Kind, intended nodeid.ID, number uint64) ([]byte, error) {
 	h := &wire.Hello{
 		Version: protocol, Cluster: p.config.Cluster, Key: self.Key.Public(), Kind: kind,
@@ -39,8 +38,7 @@ func (p *Port) hello(self *Self, kind wire.Hello_Kind, intended nodeid.ID, numbe
 	return proto.Marshal(h)
 }
 
-// signedBytes returns the bytes that the side with the given role signs. own is the hello of that
-// side.
+// signedBytes returns the bytes that the side with the given role signs. own is its hello.
 func signedBytes(as role, binding, dialerHello, own []byte) []byte {
 	b := append([]byte(helloContext), byte(as))
 	b = append(b, binding...)
@@ -57,20 +55,19 @@ func greeting(key nodeid.Key, as role, binding, dialerHello, own []byte) *wire.G
 	return &wire.Greeting{Hello: own, Signature: key.Sign(signedBytes(as, binding, dialerHello, own))}
 }
 
-// introduction is a received and verified hello.
 type introduction struct {
 	peer     Identity
 	kind     wire.Hello_Kind
 	intended nodeid.ID
 	number   uint64
 	boot     [bootBytes]byte
-	raw      []byte // the signed bytes of the hello
+	raw      []byte // signed bytes of the hello
 	binding  []byte
 }
 
-// verify checks the hello of the side with the given role. It returns a refusal if this node does
-// not accept the hello. dialerHello is nil if g itself is the greeting of the dialer. verify checks
-// the label first, because the hello of another cluster may have any format.
+// verify checks the hello of the side with the given role, and returns a refusal if this node does
+// not accept it. dialerHello is nil if g is the greeting of the dialer. verify checks the label
+// first, because the hello of another cluster may have any format.
 func (p *Port) verify(g *wire.Greeting, as role, binding, dialerHello []byte) (*introduction, *wire.Refusal) {
 	no := func(reason wire.Refusal_Reason, format string, args ...any) (*introduction, *wire.Refusal) {
 		return nil, &wire.Refusal{Reason: reason, Text: fmt.Sprintf(format, args...)}
@@ -109,7 +106,6 @@ func (p *Port) verify(g *wire.Greeting, as role, binding, dialerHello []byte) (*
 	return who, nil
 }
 
-// clip shortens text from a peer before it is logged or returned.
 func clip(s string) string {
 	if len(s) > maxLabel {
 		return s[:maxLabel] + "..."

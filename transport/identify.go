@@ -6,11 +6,10 @@ import (
 	wire "github.com/mortise-lock/mortise/transport/wire/mortise/transport/v1"
 )
 
-// Identify changes this node's identity. If self has another Key, a new incarnation begins. Then
-// all connections end, including accepted ones and those for questions. Data that is queued on
-// links is lost if it cannot be sent within a second. No further frame from these links reaches the
-// handler, but a call of the handler may still be running. If self has the same Key, each link
-// sends the change before any later data.
+// Identify changes this node's identity. If self has another Key, a new incarnation begins, and all
+// connections end. Data that is queued on links is lost if it cannot be sent within a second. No
+// further frame from these links reaches the handler, but a call of the handler may still be
+// running. If self has the same Key, each link sends the change before any later data.
 func (p *Port) Identify(self Self) {
 	p.mu.Lock()
 	defer p.mu.Unlock()

@@ -13,17 +13,13 @@ import (
 	wire "github.com/mortise-lock/mortise/transport/wire/mortise/transport/v1"
 )
 
-// exporterLabel is the label of the keying material of a TLS connection to which hellos are bound
-// (RFC 9266).
+// exporterLabel is the label of the keying material of a TLS connection (RFC 9266).
 const exporterLabel = "EXPORTER-mortise-hello-v2"
 
-// bindingBytes is the length of the binding of a hello. Without TLS the binding is computed from
-// two random numbers, each of this length.
+// bindingBytes is the length of the binding of a hello, and of each random number without TLS.
 const bindingBytes = 32
 
-// bind returns the binding of the hellos on this connection. With TLS, no third party can have a
-// connection with the same binding. Without TLS, the binding is computed from a random number of
-// each side, so a hello cannot be replayed.
+// bind returns the binding of the hellos on this connection.
 func (s *stream) bind(as role, secure *tls.ConnectionState) ([]byte, error) {
 	if secure != nil {
 		return secure.ExportKeyingMaterial(exporterLabel, nil, bindingBytes)
@@ -63,8 +59,8 @@ func (s *stream) hearNonce(nonce *[bindingBytes]byte) error {
 	return nil
 }
 
-// introduce exchanges hellos on a dialed connection. If intended is not zero, introduce fails if
-// another instance answers. It fails when ctx ends.
+// introduce exchanges hellos on a dialed connection. It fails if ctx ends, or if another instance
+// answers and intended is not zero.
 func (p *Port) introduce(ctx context.Context, s *stream, addr string, self *Self, kind wire.Hello_Kind,
 	intended nodeid.ID, number uint64) (*introduction, error) {
 	stop := context.AfterFunc(ctx, s.kill)
@@ -85,7 +81,7 @@ func (p *Port) exchange(ctx context.Context, s *stream, addr string, self *Self,
 	if err != nil {
 		return nil, err
 	}
-	if ctx.Err() != nil { // this incarnation may have ended; then it must not send a hello
+	if ctx.Err() != nil { // an ended incarnation must not send a hello
 		return nil, s.explain(ctx, addr, ctx.Err())
 	}
 	_ = s.greet(greeting(self.Key, dialer, binding, own, own)) // the next read returns its error
@@ -118,7 +114,7 @@ func (p *Port) exchange(ctx context.Context, s *stream, addr string, self *Self,
 }
 
 // receive reads and verifies the hello of a dialer. After an error the caller must close the
-// connection. If the dialer sent a hello, receive has sent it the reason.
+// connection. If the dialer sent a hello, receive has already sent the reason.
 func (p *Port) receive(s *stream, remote net.Addr) (*introduction, error) {
 	binding, err := s.bind(acceptor, s.secure)
 	if err != nil {

@@ -6,15 +6,14 @@ import (
 	"time"
 )
 
-// An idle link sends keepalives, and a link on which nothing arrives for a long time is ended. If
-// the peer loses its power or network, TCP detects this only after a quarter of an hour, and never
-// on an idle connection.
+// An idle link sends keepalives, and ends if nothing arrives for a long time. If the peer loses its
+// power or network, TCP detects this only after a quarter of an hour, and never on an idle
+// connection.
 const (
 	keepaliveEvery      = 5 * time.Second
-	maxSilentKeepalives = 4 // silent intervals before a link ends, so after 20 to 25 s of silence
+	maxSilentKeepalives = 4 // a link ends after 20 to 25 s of silence
 )
 
-// keepaliveTimer is the keepalive timer of a link that is up.
 type keepaliveTimer struct {
 	link   *link
 	stream *stream

@@ -15,7 +15,7 @@ import (
 type state uint8
 
 const (
-	dialing state = iota // frames are queued
+	dialing state = iota
 	up
 	ended // only in the table dying
 )
@@ -24,25 +24,25 @@ const (
 // after the Down of the previous link. So no data is reordered, and no data is lost without a Down.
 type link struct {
 	port     *Port
-	instance nodeid.ID // the peer's ID
-	self     nodeid.ID // the ID of this node's incarnation
+	instance nodeid.ID // the peer
+	self     nodeid.ID // this node's incarnation
 	queue    *queue
-	before   <-chan struct{} // the field done of the previous link; nil means none
+	before   <-chan struct{} // done of the previous link; nil means none
 	settled  chan struct{}   // closed when state is no longer dialing
 	done     chan struct{}   // closed after Down has returned
-	mute     atomic.Bool     // incoming frames are dropped
-	idle     atomic.Bool     // the sender must send kindKeepalive
+	mute     atomic.Bool
+	idle     atomic.Bool // the sender must send kindKeepalive
 
 	peer Identity // the receiver goroutine owns it once the link is up
 
 	// Guarded by port.mu:
 	state   state
-	dialed  string          // the dialed address; empty if the peer dialed
-	greeted bool            // this node's hello is sent
-	abandon func()          // cancels this node's dial
-	number  uint64          // from the peer's hello on the stream
-	boot    [bootBytes]byte // from the same hello
-	met     Identity        // from the same hello
+	dialed  string // empty if the peer dialed
+	greeted bool   // this node's hello is sent
+	abandon func() // cancels this node's dial
+	number  uint64 // from the peer's hello on the stream
+	boot    [bootBytes]byte
+	met     Identity // identity in the peer's hello
 	stream  *stream
 	born    time.Time
 	reaper  *time.Timer // kills the stream if its end takes too long
@@ -56,9 +56,9 @@ func (l *link) rise(who *introduction, s *stream) {
 	close(l.settled)
 }
 
-// transmit is the sender goroutine, which owns the sending side of the stream. It returns when the
-// queue has ended and is empty, or when the stream is broken. It yields the processor before it
-// empties the queue, so that other goroutines can add to the same frame.
+// transmit is the sender goroutine. It returns when the queue has ended and is empty, or when the
+// stream is broken. It yields the processor before it empties the queue, so that other goroutines
+// can add to the same frame.
 func (l *link) transmit(s *stream) {
 	for range l.queue.wake {
 		runtime.Gosched()
@@ -68,7 +68,7 @@ func (l *link) transmit(s *stream) {
 	}
 }
 
-// say sends everything that is queued. It returns true if the goroutine must stop.
+// say sends all queued data. It returns true if the goroutine must stop.
 func (l *link) say(s *stream) (last bool) {
 	for {
 		frame, ended, dropped := l.queue.take()
@@ -86,7 +86,7 @@ func (l *link) say(s *stream) (last bool) {
 		default:
 			return false
 		}
-		if err != nil { // the receiver gets an error as well, and reports the reason
+		if err != nil { // the receiver also gets an error, and reports it
 			l.queue.drop()
 			return true
 		}
@@ -94,8 +94,8 @@ func (l *link) say(s *stream) (last bool) {
 }
 
 // receive is the receiver goroutine. It passes frames to the handler until the stream ends. If a
-// frame is refused, receive sends the peer the reason, and drops its further frames until the peer
-// closes the stream or the time linger has passed.
+// frame is refused, receive sends the reason, and drops further frames until the peer closes the
+// stream or the time linger has passed.
 func (l *link) receive(s *stream) {
 	f, err := s.recv()
 	for ; err == nil; f, err = s.recv() {

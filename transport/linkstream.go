@@ -22,8 +22,8 @@ import (
 )
 
 // On every connection each side first sends the preface and its greeting. On a link, frames follow.
-// Each is preceded by its length in four bytes, big endian. Two values are not lengths:
-// kindKeepalive shows that the sender is alive, and kindClose shows that it has sent everything.
+// A length in four bytes, big endian, precedes each frame. Two values are not lengths:
+// kindKeepalive shows that the sender runs, and kindClose shows that it has sent everything.
 const (
 	linkPreface = "mortise\n" // distinguishes the protocol from HTTP/2
 
@@ -31,11 +31,10 @@ const (
 	kindClose     = math.MaxUint32
 
 	lengthBytes = 4
-	helloBytes  = 4 << 10 // the largest greeting
-	// size of the read buffer while many bytes arrive; otherwise it has restBytes. A frame that
-	// fits into the buffer is decoded there.
+	helloBytes  = 4 << 10 // largest greeting, in bytes
+	// size of the read buffer while many bytes arrive; otherwise it has restBytes
 	readBytes = 16 << 10
-	keptBytes = 256 << 10 // largest buffer that is kept: one per sender, and some for all receivers
+	keptBytes = 256 << 10 // largest buffer that is kept, in bytes
 )
 
 // stream is a connection that begins with hellos. One goroutine sends, and one receives.
@@ -47,23 +46,23 @@ type stream struct {
 	peer   capability.Peer      // from its certificates; set before the hellos
 	gone   <-chan struct{}      // closed when the accepted connection is closed; nil if dialed
 	limit  int                  // bytes of a frame
-	said   atomic.Bool          // something was sent; reset by the keepalive
-	heard  atomic.Bool          // something arrived; reset by the keepalive
-	waits  atomic.Bool          // the receiver waits for bytes
-	broke  atomic.Bool          // a write has failed
+	said   atomic.Bool          // data was sent; reset by the keepalive
+	heard  atomic.Bool          // data arrived; reset by the keepalive
+	waits  atomic.Bool
+	broke  atomic.Bool
 
 	out    []byte // the sender's buffer, reused
 	sends  habit  // of out
 	opens  bool   // the sender has sent the preface
 	failed error  // error of the first failed write; set before broke
 
-	in    *bufio.Reader // small, unless much arrives
-	reads habit         // of in
-	last  int           // length of the last frame
-	ahead []byte        // unread bytes of the previous buffer, read first
-	frame *received     // reused by the receiver
-	large *frames       // the port's, for frames that do not fit into in
-	begun bool          // the receiver has read the preface
+	in    *bufio.Reader
+	reads habit  // of in
+	last  int    // length of the last frame
+	ahead []byte // unread bytes of the previous buffer, read first
+	frame *received
+	large *frames // the port's, for frames that do not fit into in
+	begun bool    // the receiver has read the preface
 }
 
 // newStream returns a stream on conn. The function kill must close the connection.
@@ -87,15 +86,15 @@ func (s *stream) narrow() {
 	s.in = bufio.NewReaderSize(countingReader{s}, restBytes)
 }
 
-// countingReader records that bytes have arrived, even if they are only a part of a frame. The
-// keepalive uses this.
+// countingReader records for the keepalive that bytes have arrived, even if they are only a part of
+// a frame.
 type countingReader struct{ *stream }
 
 func (h countingReader) Read(b []byte) (int, error) {
 	if len(h.ahead) > 0 {
 		n := copy(b, h.ahead)
 		if h.ahead = h.ahead[n:]; len(h.ahead) == 0 {
-			h.ahead = nil // this also releases the small buffer
+			h.ahead = nil // also releases the small buffer
 		}
 		return n, nil
 	}
@@ -130,7 +129,6 @@ func (s *stream) send(f *wire.Frame) error {
 	return s.write(b)
 }
 
-// mark sends kindKeepalive or kindClose.
 func (s *stream) mark(length uint32) error {
 	b, _ := s.begin()
 	return s.write(binary.BigEndian.AppendUint32(b, length))
@@ -147,7 +145,7 @@ func (s *stream) begin() (b []byte, start int) {
 }
 
 // write writes b. After an error the receiver goroutine reads the data that has arrived, which may
-// include the peer's reason. It ends when no more data arrives.
+// include the peer's reason, and then ends.
 func (s *stream) write(b []byte) error {
 	s.out = nil
 	if cap(b) <= keptBytes && s.sends.keeps(cap(b), len(b)) {
@@ -163,7 +161,6 @@ func (s *stream) write(b []byte) error {
 	return err
 }
 
-// limitLinger limits how long the receiver waits for more data.
 func (s *stream) limitLinger() { _ = s.conn.SetReadDeadline(time.Now().Add(maxLinger)) }
 
 // recv returns the next frame, which is valid until the next call. It returns io.EOF when the peer
@@ -209,7 +206,7 @@ func (s *stream) read(length int) error {
 	}
 	defer s.large.enter(length, s.kill)()
 	b := s.large.buffer()
-	for len(b) < length { // memory is allocated only as bytes arrive
+	for len(b) < length { // allocate memory only as bytes arrive
 		start := len(b)
 		b = slices.Grow(b, min(length-start, max(start, readBytes)))
 		b = b[:min(length, cap(b))]
@@ -263,7 +260,6 @@ func (s *stream) hearGreeting() (*wire.Greeting, error) {
 	return g, nil
 }
 
-// hearPreface reads the peer's preface on the first call, and does nothing later.
 func (s *stream) hearPreface() error {
 	if s.begun {
 		return nil
@@ -285,8 +281,7 @@ func (s *stream) hearPreface() error {
 	return nil
 }
 
-// broken returns err, but replaces io.EOF by io.ErrUnexpectedEOF, because the peer has not sent
-// kindClose.
+// broken replaces io.EOF by io.ErrUnexpectedEOF, because the peer has not sent kindClose.
 func broken(err error) error {
 	if errors.Is(err, io.EOF) {
 		return io.ErrUnexpectedEOF
@@ -294,7 +289,6 @@ func broken(err error) error {
 	return err
 }
 
-// explain returns the error for a failed exchange of hellos with addr.
 func (s *stream) explain(ctx context.Context, addr string, err error) error {
 	switch {
 	case errors.Is(err, ErrForeign), errors.Is(err, ErrGarbage):

@@ -10,7 +10,7 @@ import (
 
 const (
 	noticeEvery = 10 * time.Second // interval between two log lines of one kind
-	noticeKinds = 16               // number of kinds of events, before instances share a kind
+	noticeKinds = 16               // kinds of events; further instances share a kind
 )
 
 // notices logs events that outsiders can cause, at most one line per kind in ten seconds. Events
@@ -36,7 +36,7 @@ func (n *notices) warn(text string, args ...any) { n.warnOf("", text, args...) }
 
 func (n *notices) info(text string, args ...any) { n.tell(slog.LevelInfo, "", text, args...) }
 
-// warnOf is like warn, but counts each instance separately, for up to noticeKinds kinds at a time.
+// warnOf is like warn, but counts each instance separately, for up to noticeKinds kinds.
 func (n *notices) warnOf(about, text string, args ...any) {
 	n.tell(slog.LevelWarn, about, text, args...)
 }
@@ -68,7 +68,7 @@ func (n *notices) tell(level slog.Level, about, text string, args ...any) {
 	n.logger.Log(context.Background(), level, text, args...)
 }
 
-// room reports whether there is room for one more kind of event. The caller holds mu.
+// room reports whether there is room for one more kind. The caller holds mu.
 func (n *notices) room(now time.Time) bool {
 	if len(n.last) >= noticeKinds {
 		maps.DeleteFunc(n.last, func(_ string, old *notice) bool { return now.Sub(old.at) >= noticeEvery })

@@ -11,15 +11,15 @@ import (
 	"google.golang.org/grpc/keepalive"
 )
 
-// The settings of client and server are in one place, because they must match: a gRPC server closes
-// the connection of a client that pings more often than the server allows.
+// The settings of client and server must match: a gRPC server closes the connection of a client
+// that pings too often.
 const (
 	serverWindow     = 256 << 10        // bytes of a call from another instance that wait to be read
 	clientWindow     = 1 << 20          // bytes of a call from this node, whose data is always read
 	connWindow       = 2 << 20          // without effect: gRPC enlarges it even if no call is read
-	keepaliveTime    = 10 * time.Second // the minimum for a gRPC client
+	keepaliveTime    = 10 * time.Second // minimum for a gRPC client
 	keepaliveTimeout = 5 * time.Second
-	keepaliveMinimum = 5 * time.Second // the shortest interval that the server accepts
+	keepaliveMinimum = 5 * time.Second // shortest interval that the server accepts
 	headerBytes      = 16 << 10
 	// The default of 32 KiB is not faster, and would be half of the memory of an idle connection.
 	readBuffer = 8 << 10
@@ -32,8 +32,7 @@ func tolerated() time.Duration {
 func (p *Port) serverOptions() []grpc.ServerOption {
 	most := messageBytes
 	options := []grpc.ServerOption{
-		// The windows are static, because gRPC's estimate of the best window sends additional
-		// messages.
+		// gRPC's estimate of the best window would send additional messages.
 		grpc.StaticStreamWindowSize(serverWindow),
 		grpc.StaticConnWindowSize(connWindow),
 		grpc.KeepaliveParams(keepalive.ServerParameters{Time: keepaliveTime, Timeout: keepaliveTimeout,
@@ -65,8 +64,8 @@ func (p *Port) clientOptions() []grpc.DialOption {
 		grpc.WithStaticConnWindowSize(connWindow),
 		grpc.WithKeepaliveParams(keepalive.ClientParameters{Time: keepaliveTime, Timeout: keepaliveTimeout,
 			PermitWithoutStream: true}),
-		// The handshake may take as long as the backoff or the minimum, whichever is larger. So the
-		// backoff, which has no other effect here, must not exceed the minimum.
+		// The handshake may take as long as the backoff or the minimum, whichever is larger. The
+		// backoff has no other effect here, and must not exceed the minimum.
 		grpc.WithConnectParams(grpc.ConnectParams{Backoff: backoff.Config{BaseDelay: p.config.DialTimeout,
 			Multiplier: 1, MaxDelay: p.config.DialTimeout}, MinConnectTimeout: p.config.DialTimeout}),
 		grpc.WithDefaultCallOptions(grpc.MaxCallRecvMsgSize(messageBytes), grpc.MaxCallSendMsgSize(messageBytes)),

@@ -7,8 +7,8 @@ import (
 )
 
 // connsEach is the maximum number of connections for calls from one instance. An instance needs one
-// connection for questions and gossip, and one for each snapshot. It may have lost further
-// connections that are still open on this side.
+// for questions and gossip, and one for each snapshot. Lost connections may still be open on this
+// side.
 const connsEach = 8
 
 // owners records the connections for calls, by the instance that has proved its key on the
@@ -16,11 +16,11 @@ const connsEach = 8
 type owners struct {
 	mu    sync.Mutex // guards all below
 	conns map[nodeid.ID][]*accepted
-	swept int // number of instances after the last removal of closed connections
+	swept int // instances after the last removal of closed connections
 }
 
 // own records that an instance has proved its key on a connection for calls. If the instance has
-// too many connections, own closes its oldest connection.
+// too many connections, own closes the oldest.
 func (o *owners) own(instance nodeid.ID, conn *accepted) {
 	if oldest := o.enter(instance, conn); oldest != nil {
 		oldest.Close()

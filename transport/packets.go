@@ -16,7 +16,7 @@ type packeter struct {
 	queue [][]byte
 	bytes int
 
-	raft      [][]byte // encoded raft messages from SendDuplicates
+	raft      [][]byte // encoded, from SendDuplicates
 	raftBytes int
 }
 
@@ -57,7 +57,6 @@ func (g *Gossip) enqueue(addr string, b []byte) bool {
 	return true
 }
 
-// waiting is the content of an outbox.
 type waiting struct{ packets, raft [][]byte }
 
 func (w waiting) count() int { return len(w.packets) + len(w.raft) }
@@ -117,7 +116,6 @@ func (g *Gossip) run(s *packeter, addr string) {
 	}
 }
 
-// flow is an open stream of packets to an address.
 type flow struct {
 	port   *Port
 	shared *shared
@@ -125,8 +123,8 @@ type flow struct {
 	cancel context.CancelFunc
 }
 
-// send sends everything in as many messages as necessary. It uses the stream f, or a new stream if
-// f is nil or has ended.
+// send sends everything in as many messages as necessary. It opens a new stream if f is nil or has
+// ended.
 func (g *Gossip) send(f *flow, addr string, all waiting) (_ *flow, err error) {
 	if len(all.raft) > 0 {
 		if f, err = g.post(f, addr, &wire.Parcel{Raft: all.raft}); err != nil {
@@ -186,8 +184,7 @@ func (g *Gossip) open(addr string) (*flow, error) {
 	return &flow{port: g.port, shared: s, stream: stream, cancel: cancel}, nil
 }
 
-// verdict returns the reason with which the peer ended the stream, or nil if the peer gave no
-// reason.
+// verdict returns the reason with which the peer ended the stream, or nil.
 func (f *flow) verdict() error {
 	ack := &wire.Ack{}
 	if err := f.stream.RecvMsg(ack); err != nil || ack.Refusal == nil {

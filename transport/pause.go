@@ -10,16 +10,16 @@ import (
 )
 
 const (
-	pauseFirst = 250 * time.Millisecond // limit after the first failure; each further failure doubles the limit
+	pauseFirst = 250 * time.Millisecond // limit after the first failure; doubled after each further one
 	maxPause   = 30 * time.Second
-	// limit while this node has no group, because founders that were cut off must reconnect soon
+	// limit without a group, because founders that were cut off must reconnect soon
 	pauseNewborn   = 5 * time.Second
 	pauseAnswered  = 500 * time.Millisecond // limit after an answer, which is soon outdated
 	preferredFirst = 50 * time.Millisecond
 	preferredLast  = 500 * time.Millisecond // voters without a leader must connect soon
 
 	pauseKept = 10 * time.Second // how long a failure is remembered after its pause
-	maxPauses = 1024             // maximum number of remembered failures
+	maxPauses = 1024             // remembered failures
 	youngLink = time.Second      // a link that ends sooner counts as a failed dial
 )
 
@@ -30,13 +30,12 @@ type pauseKey struct {
 	of   nodeid.ID // zero means any
 }
 
-// pause is the time after a failed dial during which the address is not dialed.
 type pause struct {
 	key    pauseKey
-	err    error // the error of the dial
+	err    error
 	delay  time.Duration
 	until  time.Time
-	trying bool          // the first dial after the pause is in flight; others wait for it
+	trying bool          // the first dial after the pause is in flight
 	over   chan struct{} // closed when the pause ends early or is replaced, or its dial has ended
 	place  *list.Element
 }
@@ -55,7 +54,7 @@ func (p *pauses) in(key pauseKey, now time.Time) *pause {
 }
 
 // failed begins a pause for key. If the previous pause ended recently, the limit of the new pause
-// is twice as high. The length is chosen with random, which is uniformly distributed.
+// is twice as high. random must be uniformly distributed.
 func (p *pauses) failed(key pauseKey, err error, first, most time.Duration, now time.Time, random uint64) {
 	b := &pause{key: key, err: err, delay: min(first, most), over: make(chan struct{})}
 	if old := p.known[key]; old != nil {
@@ -100,7 +99,6 @@ func (b *pause) again() {
 	b.over = make(chan struct{})
 }
 
-// remembered returns the number of failures that are not yet outdated.
 func (p *pauses) remembered(now time.Time) (n int) {
 	for _, b := range p.known {
 		if now.Before(b.until.Add(pauseKept)) {
@@ -122,7 +120,7 @@ func (e *pausedError) Error() string {
 }
 
 // Is makes errors.Is(err, ErrSilent) true. ErrPlain and ErrSecured of the last dial also match,
-// because these errors are for operators and prove nothing.
+// because they prove nothing either.
 func (e *pausedError) Is(target error) bool {
 	reason := target == ErrPlain || target == ErrSecured
 	return target == ErrSilent || errors.Is(e.last, target) && reason

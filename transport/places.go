@@ -5,8 +5,7 @@ import (
 	"time"
 )
 
-// Limits of the dials of one port. In any second at most rate + burst dials of each class begin: 48
-// to ordinary addresses and 64 to preferred ones.
+// Limits of the dials of one port. In any second at most rate + burst dials of each class begin.
 const (
 	maxDials      = 8 // dials in flight
 	dialsOrdinary = 5 // dials in flight to ordinary addresses
@@ -17,7 +16,6 @@ const (
 	maxPreferred = 16 // preferred addresses
 )
 
-// class determines the places and the rate of a dial.
 type class uint8
 
 const (
@@ -30,8 +28,8 @@ const (
 type ticket struct {
 	addr    string
 	ready   chan struct{} // closed when the dial may begin, or err is set
-	err     error         // the reason why the dial may not begin
-	class   class         // class of the line it is in, or in flight of its place
+	err     error         // why the dial may not begin
+	class   class
 	waiting *list.Element // its element in the line; nil if it is in no line
 	trying  *pause        // the pause before this dial
 }
@@ -91,8 +89,7 @@ func (p *places) begin(t *ticket, now time.Time) {
 
 func (p *places) end(t *ticket) { p.busy[t.class]-- }
 
-// move puts each waiting ticket into the line of its current class, and keeps the order of the
-// tickets.
+// move puts each waiting ticket into the line of its current class, in the same order.
 func (p *places) move(of func(addr string) class) {
 	for c := range classes {
 		for e := p.lines[c].Front(); e != nil; {
@@ -107,7 +104,7 @@ func (p *places) move(of func(addr string) class) {
 	}
 }
 
-// rate allows a burst of events, and after it one event in each interval.
+// rate allows a burst of events, and then one event in each interval.
 type rate struct {
 	every time.Duration
 	burst int

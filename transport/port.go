@@ -14,10 +14,10 @@ import (
 	wire "github.com/mortise-lock/mortise/transport/wire/mortise/transport/v1"
 )
 
-// linger limits the time for sending the data that Send has accepted, when this side ends a link.
+// linger limits the time for sending queued data when this side ends a link.
 const linger = time.Second
 
-// Port handles all network traffic of one node. New makes one. It is safe for concurrent use.
+// Port handles all network traffic of one node. It is safe for concurrent use.
 type Port struct {
 	config   Config
 	listener *listener
@@ -27,25 +27,24 @@ type Port struct {
 	counts   counters
 
 	self    atomic.Pointer[Self]
-	boot    [bootBytes]byte // random bytes of this process; they reveal that a directory was copied
+	boot    [bootBytes]byte // of this process; they reveal that a directory was copied
 	closing chan struct{}   // closed when Close begins
 	ctx     context.Context // ends when Close closes all connections
 	cancel  context.CancelFunc
 	tasks   sync.WaitGroup // all goroutines except those of gRPC
 	closed  chan struct{}  // closed when Close has finished
 
-	holds holdings // resources that peers use on this node
-	guard *guard   // checks the connections with TLS
+	holds holdings
+	guard *guard
 	dials *dials
 
 	mu     sync.Mutex // guards all below; never held across a wait
 	shut   bool
-	number uint64 // the number in the last hello that began a stream
+	number uint64 // in the last hello that began a stream
 	links  map[nodeid.ID]*link
 	dying  map[nodeid.ID]*link // for each instance, the last ended link whose Down has not returned
 	shared map[string]*shared  // by address, for questions and gossip
-	// ends with the incarnation of self; then the connections for calls that the incarnation has
-	// dialed end too
+	// ends with the incarnation of self; then its dialed connections for calls end too
 	life    context.Context
 	endLife context.CancelFunc
 }
@@ -91,11 +90,10 @@ func New(c Config) (*Port, error) {
 	return p, nil
 }
 
-// Close ends all connections and goroutines. Data that Send has accepted is sent if the peers read
-// it within a second. After this time Close closes all connections. Close waits until all
-// goroutines of the port have ended and all calls of the Handler have returned, including a Down
-// for each link. Close may be called repeatedly and concurrently, but not from a method of the
-// Handler. It always returns nil.
+// Close ends all connections and goroutines. Queued data is sent if the peers read it within a
+// second. Close waits until all goroutines of the port have ended and all calls of the Handler have
+// returned, including a Down for each link. Close may be called repeatedly and concurrently, but
+// not from a method of the Handler. It always returns nil.
 func (p *Port) Close() error {
 	p.mu.Lock()
 	if p.shut {

@@ -11,12 +11,11 @@ type probe struct {
 	net.Conn
 	gone chan struct{} // closed when a read has failed
 	once sync.Once
-	end  error // the first read error
+	end  error // first read error
 }
 
 const maxLinger = 100 * time.Millisecond // time that a failed write waits for the reading goroutine
 
-// Read implements net.Conn.
 func (c *probe) Read(b []byte) (int, error) {
 	n, err := c.Conn.Read(b)
 	if err != nil {
@@ -32,10 +31,9 @@ func (c *probe) ended() error {
 	return nil
 }
 
-// Write implements net.Conn. If writing fails, the peer may have sent the reason. For example, with
-// TLS 1.3 it may have refused our certificate. So Write waits until the reading goroutine has
-// ended. After maxLinger it closes the connection, because gRPC would retry each new call on the
-// connection without a pause.
+// Write implements net.Conn. If writing fails, the peer may have sent the reason, for example that
+// it refuses our certificate. So Write waits until the reading goroutine has ended. After maxLinger
+// it closes the connection, because gRPC would retry each new call on it without a pause.
 func (c *probe) Write(b []byte) (int, error) {
 	n, err := c.Conn.Write(b)
 	if err != nil {
@@ -50,7 +48,6 @@ func (c *probe) Write(b []byte) (int, error) {
 	return n, err
 }
 
-// Close implements net.Conn.
 func (c *probe) Close() error {
 	c.once.Do(func() { close(c.gone) })
 	return c.Conn.Close()

@@ -11,7 +11,7 @@ import (
 const (
 	frameBytes = 1 << 20  // a frame is filled up to this size; a larger piece is sent alone
 	slackBytes = 64 << 10 // kept free in a message for the other fields
-	spareBytes = 1 << 20  // the largest buffer kept for the next turn
+	spareBytes = 1 << 20  // largest buffer kept for the next turn
 )
 
 // queue holds the data that waits to be sent on one link. Any goroutine may call push. The link's
@@ -21,8 +21,8 @@ type queue struct {
 	wake   chan struct{} // capacity 1: data waits, or the queue has ended
 	frame  wire.Frame    // reused by take
 	arena  []byte        // encoded raft messages, reused by take
-	ends   []int         // their ends in arena, reused by take
-	habit  habit         // of arena
+	ends   []int         // ends in arena, reused by take
+	habit  habit
 
 	mu        sync.Mutex // guards all below
 	closed    bool       // push fails
@@ -31,9 +31,9 @@ type queue struct {
 	bytes     int        // in kinds
 	raft      []*raftpb.Message
 	raftBytes int               // estimated, in raft
-	lent      []*raftpb.Message // returned by the last call of take, whose caller still reads it
-	spare     []*raftpb.Message // reused for raft
-	turn      int               // the kind that is first after the renewals
+	lent      []*raftpb.Message // last result of take, which the caller still reads
+	spare     []*raftpb.Message
+	turn      int // kind that is first after the renewals
 	retired   bool
 	standing  *wire.Standing
 	refusal   *wire.Refusal
@@ -48,8 +48,8 @@ func (q *queue) notify() {
 	}
 }
 
-// push queues f, or returns an error and queues nothing. It returns the number of raft messages
-// that it dropped because there was no room.
+// push queues f, or returns an error and queues nothing. It returns how many raft messages it
+// dropped because the queue is full.
 func (q *queue) push(f *Frame) (dropped int, err error) {
 	pieces := [3][]byte{f.Renewals, f.Commands, f.Replies}
 	size := 0
@@ -86,8 +86,7 @@ func (q *queue) push(f *Frame) (dropped int, err error) {
 	return dropped, nil
 }
 
-// raftSize estimates the encoded size of m from its payload. The exact size would cost as much as
-// encoding.
+// raftSize estimates the encoded size of m. The exact size would cost as much as encoding.
 func raftSize(m *raftpb.Message) int {
 	n := 128 + len(m.Context) + len(m.GetSnapshot().GetData())
 	for _, e := range m.Entries {
@@ -96,7 +95,7 @@ func raftSize(m *raftpb.Message) int {
 	return n
 }
 
-// say queues a change of this node's standing, which is sent before anything that is pushed later.
+// say queues a change of this node's standing, which is sent before any data that is pushed later.
 func (q *queue) say(s *wire.Standing) {
 	q.mu.Lock()
 	defer q.mu.Unlock()
@@ -122,7 +121,7 @@ func (q *queue) drop() {
 	q.notify()
 }
 
-// take returns the next frame: all queued data that fits into the size limit. If nothing is queued,
+// take returns the next frame: all queued data that fits into the size limit. If no data is queued,
 // take returns a nil frame, and ended reports whether the queue has ended. The frame is valid until
 // the next take. Only the sender goroutine calls it.
 func (q *queue) take() (frame *wire.Frame, ended bool, dropped int) {
@@ -148,8 +147,8 @@ func (q *queue) cut(f *wire.Frame) (raft []*raftpb.Message, ended bool) {
 	limit := q.config.MessageBytes - slackBytes
 	f.Renewals = q.kinds[0].take(frameBytes, limit)
 	total := len(f.Renewals)
-	// Each frame begins with another kind. The first kind that has data may exceed the soft limit,
-	// because otherwise a large piece would never be sent.
+	// Each frame begins with another kind. The first kind that has data may exceed the soft limit;
+	// otherwise a large piece would never be sent.
 	for i := range 3 {
 		soft, hard := max(0, min(frameBytes, limit)-total), limit-total
 		if total > len(f.Renewals) {
@@ -199,8 +198,8 @@ func (q *queue) cutRaft(soft, hard int) (taken []*raftpb.Message, size int) {
 	return taken, size
 }
 
-// encode writes the raft messages into the frame. The caller does not hold mu. A message that
-// cannot be sent is dropped.
+// encode writes the raft messages into the frame, and drops those that are too large. The caller
+// does not hold mu.
 func (q *queue) encode(f *wire.Frame, raft []*raftpb.Message) (dropped int) {
 	arena := q.arena[:0]
 	ends := q.ends[:0]

@@ -5,8 +5,8 @@ import (
 	"time"
 )
 
-// quota counts how much of one resource each peer uses on this node. Each peer has a limit, and all
-// peers together have another. It is safe for concurrent use.
+// quota counts how much of one resource each peer uses on this node. It limits each peer and all
+// peers together. It is safe for concurrent use.
 type quota[K comparable] struct {
 	each, all int
 
@@ -19,8 +19,8 @@ func newQuota[K comparable](each, all int) *quota[K] {
 	return &quota[K]{each: each, all: all, held: map[K]int{}}
 }
 
-// take returns false if n more would exceed a limit. Otherwise it adds n to what k uses and returns
-// true, and the caller must later call give with n.
+// take returns false if n more would exceed a limit. Otherwise it adds n to what k uses, and the
+// caller must later call give with n.
 func (q *quota[K]) take(k K, n int) bool {
 	q.mu.Lock()
 	defer q.mu.Unlock()
@@ -48,8 +48,7 @@ func (q *quota[K]) total() int {
 }
 
 // slowest is the rate in bytes per second below which a transfer is ended. A voter with a
-// round-trip time of 400 ms reaches this rate, because the stream window allows more than twice as
-// much.
+// round-trip time of 400 ms reaches this rate.
 const slowest = 256 << 10
 
 // allowance returns how long a transfer of n bytes may take: `grace`, plus the time at the rate

@@ -10,7 +10,6 @@ import (
 	wire "github.com/mortise-lock/mortise/transport/wire/mortise/transport/v1"
 )
 
-// Tags of a wire.Frame.
 const (
 	tagRenewals = 2<<3 | uint64(protowire.BytesType)
 	tagCommands = 3<<3 | uint64(protowire.BytesType)
@@ -19,8 +18,8 @@ const (
 	tagRetired  = 6<<3 | uint64(protowire.VarintType)
 )
 
-// received is a decoded frame. A stream reuses one received for all frames. The values that the
-// received points to are new for each frame, and share no memory with the read buffer.
+// received is a decoded frame. A stream reuses one received for all frames. The values that it
+// points to are new for each frame, and share no memory with the read buffer.
 type received struct {
 	standing  *wire.Standing
 	refusal   *wire.Refusal
@@ -29,11 +28,10 @@ type received struct {
 	malformed bool // a raft message cannot be decoded
 	retired   bool
 
-	packed [][]byte // the encoded raft messages in the read buffer; the slice is reused
+	packed [][]byte // encoded raft messages in the read buffer; the slice is reused
 }
 
-// packedKept is the largest number of raft messages for which the slice packed is reused. Few
-// frames have more.
+// packedKept is the largest number of raft messages for which the slice packed is reused.
 const packedKept = 1024
 
 func (r *received) decode(b []byte) error {
@@ -94,7 +92,7 @@ func (r *received) scan(b []byte) bool {
 	return true
 }
 
-// raftIn counts the raft messages of an arbitrary frame, before they are decoded and use far more
+// raftIn counts the raft messages of an arbitrary frame before they are decoded and use far more
 // memory.
 func raftIn(b []byte) (n int, err error) {
 	for len(b) > 0 {

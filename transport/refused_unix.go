@@ -7,5 +7,5 @@ import (
 	"syscall"
 )
 
-// isRefused reports whether a dial failed because the machine reported that no process listens.
+// isRefused reports whether the machine reported that no process listens at the address.
 func isRefused(err error) bool { return errors.Is(err, syscall.ECONNREFUSED) }

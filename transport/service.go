@@ -12,7 +12,6 @@ import (
 	wire "github.com/mortise-lock/mortise/transport/wire/mortise/transport/v1"
 )
 
-// service implements the calls that other instances make on the port.
 type service struct {
 	wire.UnimplementedPeerServer
 	port *Port
@@ -48,7 +47,7 @@ func remoteOf(ctx context.Context) net.Addr {
 func (p *Port) noteRefusal(text string, from Identity, remote net.Addr, r *wire.Refusal) {
 	switch r.Reason {
 	case wire.Refusal_CROSSED, wire.Refusal_FAILED, wire.Refusal_COPY:
-		return // such a refusal is expected, or logged elsewhere
+		return // expected, or logged elsewhere
 	}
 	p.notices.warn(text, "instance", from.Instance, "remote", remote, "says_it_is", clip(from.Addr), "why", r.Text)
 }

@@ -14,8 +14,8 @@ import (
 
 // Service is a service of generated code and its implementation. Its methods are unary. They are
 // called concurrently, and may block until their context ends, after 30 s at the latest. If a
-// method returns an error other than a [*Failure], its caller only gets ErrSilent. The Port owns
-// the question and the answer once the method has returned.
+// method returns an error other than a [*Failure], its caller gets ErrSilent. The Port owns the
+// question and the answer once the method has returned.
 type Service struct {
 	Desc *grpc.ServiceDesc
 	Impl any
@@ -26,7 +26,7 @@ type Services struct {
 	List []Service
 
 	// Intercept is called in place of each method, and decides whether to call it. It is required
-	// if List is not empty. [AskerOf] returns the instance that has sent the question.
+	// if List is not empty. [AskerOf] returns the instance that asks.
 	Intercept grpc.UnaryServerInterceptor
 }
 
@@ -72,9 +72,8 @@ func (p *Port) register(s *Services) {
 	}
 }
 
-// As returns a connection for a client in the same process, with the identity from. Nothing is sent
-// over the network, and the method shares no message with its caller. As is safe for concurrent
-// use.
+// As returns a connection for a client in the same process, with the identity from. It uses no
+// network and copies all messages. As is safe for concurrent use.
 func (s *Services) As(from Identity) Conn { return local{s, from} }
 
 type local struct {

@@ -15,8 +15,8 @@ const (
 )
 
 // shared is a connection to an address, for gossip and for questions to any instance at the
-// address. One goroutine dials it, waits until the connection is dead or has been unused for
-// sharedIdle, and closes it.
+// address. One goroutine dials it, waits until it is dead or has been unused for sharedIdle, and
+// closes it.
 type shared struct {
 	addr   string
 	self   *Self              // this node's identity on the connection
@@ -28,16 +28,15 @@ type shared struct {
 	err    error
 
 	// Guarded by port.mu:
-	begun bool // the dial has begun
+	begun bool
 	users int
 	used  time.Time
 }
 
 // borrow returns a live connection to addr, which it dials if necessary. The caller must call
 // release. Concurrent callers share a dial, which does not depend on any of their contexts. During
-// a pause of the address the callers wait, unless their contexts end earlier. borrow returns
-// ErrRefused, ErrForeign and ErrVersion only if the dial began after the call of borrow. If the
-// dial began earlier, borrow dials again.
+// a pause of the address the callers wait, unless their contexts end earlier. If borrow returns
+// ErrRefused, ErrForeign or ErrVersion, the dial began after the call of borrow.
 func (p *Port) borrow(ctx context.Context, addr string) (*shared, error) {
 	for {
 		s, first, err := p.sharedFor(addr)
@@ -86,8 +85,8 @@ func (p *Port) release(s *shared) {
 }
 
 // sharedFor returns the connection to an address, even if it is not dialed yet, and counts the
-// caller among the users of the connection. first is true if the dial has not begun. During a pause
-// it may return a pausedError instead.
+// caller among its users. first is true if the dial has not begun. During a pause it may return a
+// pausedError.
 func (p *Port) sharedFor(addr string) (_ *shared, first bool, _ error) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
@@ -115,8 +114,8 @@ func (p *Port) sharedFor(addr string) (_ *shared, first bool, _ error) {
 	return s, !s.begun, nil
 }
 
-// evict closes the least recently used connection without users. It returns false if there is none.
-// The caller holds mu.
+// evict closes the least recently used connection without users, and returns false if there is
+// none. The caller holds mu.
 func (p *Port) evict() bool {
 	var oldest *shared
 	for _, s := range p.shared {
@@ -169,7 +168,7 @@ func (p *Port) keep(s *shared) {
 }
 
 // wanted reports whether to keep s open. If s is dead or idle, wanted removes it from the table. If
-// s was removed earlier but is still alive, it is kept while it has users.
+// s was removed earlier but is alive, it is kept while it has users.
 func (p *Port) wanted(s *shared) bool {
 	p.mu.Lock()
 	defer p.mu.Unlock()
@@ -198,7 +197,6 @@ func (p *Port) forget(s *shared) {
 	p.remove(s)
 }
 
-// remove is like forget, for a caller that holds mu.
 func (p *Port) remove(s *shared) {
 	if p.shared[s.addr] == s {
 		delete(p.shared, s.addr)

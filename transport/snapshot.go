@@ -82,7 +82,7 @@ func (p *Port) pour(ctx context.Context, d *dialed, m *raftpb.Message) (*wire.Ac
 			chunk.Crc32C = sum
 		}
 		if err := stream.Send(chunk); err != nil || chunk.Last {
-			return stream.CloseAndRecv() // CloseAndRecv returns a more precise error than Send
+			return stream.CloseAndRecv() // returns a more precise error than Send
 		}
 		chunk = &wire.Chunk{}
 	}
@@ -91,7 +91,7 @@ func (p *Port) pour(ctx context.Context, d *dialed, m *raftpb.Message) (*wire.Ac
 func castagnoli() *crc32.Table { return crc32.MakeTable(crc32.Castagnoli) }
 
 // withoutData returns a copy of m without the data of the snapshot, which may be a gigabyte. The
-// copy includes the fields that a later version of raft may add.
+// copy includes fields of later versions of raft.
 func withoutData(m *raftpb.Message) *raftpb.Message {
 	out := &raftpb.Message{}
 	shallow(out.ProtoReflect(), m.ProtoReflect(), "snapshot")
@@ -111,10 +111,8 @@ func shallow(to, from protoreflect.Message, except protoreflect.Name) {
 	})
 }
 
-// poured is the stream of a snapshot on the receiving side.
 type poured = grpc.ClientStreamingServer[wire.Chunk, wire.Ack]
 
-// Snapshot implements the Peer service.
 func (s *service) Snapshot(stream poured) error {
 	p := s.port
 	first, err := firstOf(p, stream.Context(), stream.Recv)
@@ -137,9 +135,8 @@ func (s *service) Snapshot(stream poured) error {
 	return stream.SendAndClose(&wire.Ack{Refusal: refusal})
 }
 
-// take receives a snapshot whose first chunk has arrived. It checks the sender before the data is
-// gathered, and again after the last byte, because this node may have changed its group in the
-// meantime.
+// take receives a snapshot whose first chunk has arrived. It checks the sender before and after it
+// gathers the data, because this node may have changed its group in the meantime.
 func (p *Port) take(stream poured, from Identity, first *wire.Chunk) (*wire.Refusal, error) {
 	m := &raftpb.Message{}
 	if first.Size > uint64(p.config.SnapshotBytes) {
@@ -177,7 +174,6 @@ func malformed(text string) *wire.Refusal {
 	return &wire.Refusal{Reason: wire.Refusal_MALFORMED, Text: text}
 }
 
-// maySend returns the reason for refusing a snapshot, or nil to accept it.
 func (p *Port) maySend(from Identity, m *raftpb.Message) *wire.Refusal {
 	self := p.self.Load()
 	if self.Group == 0 || from.Group != self.Group || !owns(self, from, m) {
@@ -191,8 +187,8 @@ func (p *Port) maySend(from Identity, m *raftpb.Message) *wire.Refusal {
 	return nil
 }
 
-// collect gathers the data of a snapshot. If the sender stalls, or is on average slower than
-// `slowest`, its connection is closed.
+// collect gathers the data of a snapshot. It closes the connection if the sender stalls, or is on
+// average slower than `slowest`.
 func (p *Port) collect(stream poured, from nodeid.ID, chunk *wire.Chunk) ([]byte, *wire.Refusal, error) {
 	size, sum := chunk.Size, crc32.Checksum(chunk.Message, castagnoli())
 	conn, _ := acceptedOn(remoteOf(stream.Context()))
@@ -234,8 +230,8 @@ func (p *Port) collect(stream poured, from nodeid.ID, chunk *wire.Chunk) ([]byte
 
 // roomFor returns the capacity of the buffer for a snapshot of size bytes when need bytes of it
 // have arrived. The capacity doubles until a quarter has arrived, so announcing a large size costs
-// no memory. After that, the whole buffer is allocated in one step, so that two large buffers never
-// exist simultaneously.
+// no memory. Then the whole buffer is allocated in one step, so that two large buffers never exist
+// simultaneously.
 func roomFor(need, room, size int) int {
 	switch {
 	case need <= room:

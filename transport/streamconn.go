@@ -24,7 +24,7 @@ type streamConn struct {
 
 	in     chan []byte // from the goroutine read; unbuffered, so that a slow reader slows down the peer
 	out    chan []byte // to the goroutine write; unbuffered, so that all accepted data is sent
-	turn   chan []byte // capacity 1: the unread rest of a piece; to hold it is the right to read
+	turn   chan []byte // capacity 1: the unread rest of a piece; its receiver may read
 	closed chan struct{}
 	over   chan struct{} // closed when the peer sends no further data
 	dead   chan struct{} // closed when no data can be written any more
@@ -91,7 +91,6 @@ func (c *streamConn) write(stream context.Context) {
 	}
 }
 
-// fail makes further writes fail. It is called at most once.
 func (c *streamConn) fail(err error) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -107,7 +106,6 @@ func (c *streamConn) errors() (read, send error) {
 	return c.readErr, c.sendErr
 }
 
-// Read implements net.Conn.
 func (c *streamConn) Read(b []byte) (int, error) {
 	if isClosed(c.closed) {
 		return 0, net.ErrClosed
@@ -153,8 +151,7 @@ func (c *streamConn) next(passed <-chan struct{}) ([]byte, error) {
 	}
 }
 
-// Write implements net.Conn. A nil error means only that the data was accepted for sending, as with
-// a socket's buffer.
+// Write implements net.Conn. A nil error means only that the data was accepted for sending.
 func (c *streamConn) Write(b []byte) (int, error) {
 	passed := c.writeBy.passed()
 	written := 0
@@ -191,26 +188,22 @@ func (c *streamConn) Close() error {
 	return nil
 }
 
-// LocalAddr implements net.Conn.
 func (c *streamConn) LocalAddr() net.Addr { return c.port.Addr() }
 
 // RemoteAddr implements net.Conn. It returns the address that the peer claims.
 func (c *streamConn) RemoteAddr() net.Addr { return c.remote }
 
-// SetDeadline implements net.Conn.
 func (c *streamConn) SetDeadline(t time.Time) error {
 	c.readBy.set(t)
 	c.writeBy.set(t)
 	return nil
 }
 
-// SetReadDeadline implements net.Conn.
 func (c *streamConn) SetReadDeadline(t time.Time) error {
 	c.readBy.set(t)
 	return nil
 }
 
-// SetWriteDeadline implements net.Conn.
 func (c *streamConn) SetWriteDeadline(t time.Time) error {
 	c.writeBy.set(t)
 	return nil

@@ -76,7 +76,6 @@ func (g *Gossip) start(c *streamConn, run func()) bool {
 	return true
 }
 
-// carry is the goroutine of a dialed stream.
 func (g *Gossip) carry(c *streamConn, stream grpc.BidiStreamingClient[wire.Bytes, wire.Bytes],
 	cancel context.CancelFunc, s *shared) {
 	defer g.port.release(s)
@@ -84,7 +83,7 @@ func (g *Gossip) carry(c *streamConn, stream grpc.BidiStreamingClient[wire.Bytes
 	g.port.tasks.Go(c.read)
 	c.write(stream.Context())
 	_ = stream.CloseSend()
-	timer := time.NewTimer(linger) // gives the peer time to read the data that is in flight
+	timer := time.NewTimer(linger) // time for the peer to read the data in flight
 	defer timer.Stop()
 	select {
 	case <-c.over:
@@ -93,7 +92,6 @@ func (g *Gossip) carry(c *streamConn, stream grpc.BidiStreamingClient[wire.Bytes
 	}
 }
 
-// Conn implements the Peer service.
 func (s *service) Conn(stream grpc.BidiStreamingServer[wire.Bytes, wire.Bytes]) error {
 	p := s.port
 	if _, err := firstOf(p, stream.Context(), stream.Recv); err != nil {

@@ -10,10 +10,10 @@ import (
 
 // Send queues f for a peer, without blocking. If there is no link and an address is given, Send
 // starts a dial, and f waits for the dial. After a nil error, either f arrives in order, or the
-// handler's Down is called. Raft messages may be dropped if too many are queued, because raft
-// repeats them. The bytes are copied, but raft messages must not be changed afterwards. Send fails
-// with ErrNoLink, ErrFull, ErrTooLarge, ErrClosed, or ErrGroup while this node has no group. After
-// an error nothing of f is queued.
+// handler's Down is called. Raft messages may be dropped if too many are queued. The bytes are
+// copied, but raft messages must not be changed afterwards. Send fails with ErrNoLink, ErrFull,
+// ErrTooLarge, ErrClosed, or ErrGroup while this node has no group. After an error nothing of f is
+// queued.
 func (p *Port) Send(to nodeid.Endpoint, f Frame) error {
 	if f.empty() {
 		return nil
@@ -39,8 +39,8 @@ func (p *Port) Linked(instance nodeid.ID) bool {
 	return l != nil && l.state == up
 }
 
-// Met returns the identity from an instance's hello at the beginning of the current stream. It
-// returns false if no stream is up.
+// Met returns the identity from an instance's hello at the beginning of the current stream, or
+// false if no stream is up.
 func (p *Port) Met(instance nodeid.ID) (Identity, bool) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
@@ -94,7 +94,7 @@ func (p *Port) newLink(instance nodeid.ID, peer Identity) *link {
 	return l
 }
 
-// detach removes a link from the table, so that nothing is pushed to it any more. The caller holds
+// detach removes a link from the table, so that no data is pushed to it any more. The caller holds
 // mu and must ensure that finalize is called.
 func (p *Port) detach(l *link) {
 	if l.state == dialing {

@@ -13,7 +13,7 @@ import (
 var errServes = errors.New("only holders of the root secret, or of a certificate named in TLSPeers, serve")
 
 // tierOf returns the rights that the verified certificates of a connection grant the peer. Without
-// TLS every peer is of the root tier, because tiers cannot be distinguished.
+// TLS every peer is of the root tier.
 func (p *Port) tierOf(secure *tls.ConnectionState) (capability.Peer, error) {
 	if p.config.TLS == nil {
 		return capability.Peer{Tier: capability.Root}, nil
@@ -24,9 +24,9 @@ func (p *Port) tierOf(secure *tls.ConnectionState) (capability.Peer, error) {
 	return p.config.TLS.Peer(*secure)
 }
 
-// serverOf returns the rights of the peer of a dialed connection, like tierOf. It is called before
-// any data of the connection is used. It fails unless the peer is of the root tier, because an
-// admin client could pose as an instance.
+// serverOf is like tierOf, for the peer of a dialed connection. It is called before any data of the
+// connection is used. It fails unless the peer is of the root tier, because an admin client could
+// pose as an instance.
 func (p *Port) serverOf(addr string, secure *tls.ConnectionState) (capability.Peer, error) {
 	peer, err := p.tierOf(secure)
 	if err == nil && peer.Tier != capability.Root {
@@ -55,12 +55,10 @@ func (i *Identity) confine() {
 	}
 }
 
-// serves reports whether the peer is an instance and not an admin client.
 func (i *Identity) serves() bool {
 	return i.Peer.Tier == capability.Root
 }
 
-// notAnInstance is the refusal of a request that only instances may make.
 func notAnInstance() *wire.Refusal {
 	return &wire.Refusal{Reason: wire.Refusal_FAILED, Text: "a derived secret does not allow this: it is for instances"}
 }

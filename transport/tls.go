@@ -12,15 +12,14 @@ import (
 	"syscall"
 )
 
-// wentAway reports whether err means that the peer closed the connection without a reason, as dying
-// processes and health checks of load balancers do.
+// wentAway reports whether the peer closed the connection without a reason, as dying processes and
+// health checks of load balancers do.
 func wentAway(err error) bool {
 	return errors.Is(err, io.EOF) || errors.Is(err, net.ErrClosed) || errors.Is(err, syscall.ECONNRESET)
 }
 
-// brokeOff reports whether err means that the dialer closed the connection during the handshake, as
-// stopping instances do. A peer that does not use TLS, or rejects our certificate, causes other
-// errors.
+// brokeOff reports whether the dialer closed the connection during the handshake, as stopping
+// instances do. A peer that does not use TLS, or rejects our certificate, causes other errors.
 func brokeOff(err error) bool {
 	return errors.Is(err, io.ErrUnexpectedEOF) || errors.Is(err, syscall.EPIPE)
 }
@@ -49,20 +48,19 @@ func clientTLS(ctx context.Context, raw net.Conn, addr string, config *tls.Confi
 	return conn, nil
 }
 
-// The first byte of a TLS record: of a client's handshake, and of the alert with which a server
-// refuses the handshake.
+// The first byte of a TLS record: of a client's handshake, and of a server's alert.
 const (
 	tlsHandshake = 0x16
 	tlsAlert     = 0x15
 )
 
-// noTLS is the fatal TLS alert handshake_failure (RFC 8446). From it a dialer without TLS learns
+// noTLS is the fatal TLS alert handshake_failure (RFC 8446). A dialer without TLS concludes from it
 // that this side has TLS.
 const noTLS = "\x15\x03\x03\x00\x02\x02\x28"
 
-// hint answers a dialer whose first byte shows that only one side has TLS, because a connection
-// that just ends proves nothing. It sends an alert to a dialer without TLS, and our preface in
-// plain text to a dialer with TLS.
+// hint answers a dialer whose first byte shows that only one side has TLS. It sends an alert to a
+// dialer without TLS, and our preface in plain text to a dialer with TLS. A connection that only
+// ends would prove nothing.
 func (c *accepted) hint(first byte) {
 	switch {
 	case c.listener.secured && first == linkPreface[0]:
@@ -82,8 +80,8 @@ func refusedTLS(err error) bool {
 const expiredAlert tls.AlertError = 45
 
 // silence reports whether err does not prove that the peer is a stranger: the connection broke, or
-// a certificate of either side has expired. (Outside QUIC, crypto/tls has no exported type for a
-// received alert, but the text is the same.)
+// a certificate of either side has expired. Outside QUIC, crypto/tls has no exported type for a
+// received alert, so silence compares the text.
 func silence(err error) bool {
 	if invalid, ok := errors.AsType[x509.CertificateInvalidError](err); ok && invalid.Reason == x509.Expired {
 		return true

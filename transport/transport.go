@@ -13,9 +13,9 @@ import (
 // Self is this node's identity on every connection. It is a single value, so that the claimed ID
 // and the signing key always match.
 type Self struct {
-	Key   nodeid.Key       // the key of this incarnation; required
-	Group uint64           // the group to which it is bound or belongs; zero means none yet
-	Raft  nodeid.ReplicaID // the raft ID in that group; zero means none
+	Key   nodeid.Key       // key of this incarnation; required
+	Group uint64           // group to which it is bound or belongs; zero means none yet
+	Raft  nodeid.ReplicaID // raft ID in that group; zero means none
 	Addr  string           // host:port where peers reach it; empty means that it cannot be reached
 }
 
@@ -59,11 +59,11 @@ func (f *Frame) empty() bool {
 // different peers. No method may call [Port.Close], which waits for running calls. No method is
 // called after Close returns.
 type Handler interface {
-	// Frame receives what a peer of this node's group has sent. The calls for one peer are
-	// sequential, in the order sent, on the goroutine that reads the stream. Frame must not block,
-	// because it delays everything else from that peer. The handler owns f and everything in it.
-	// Duplicates are the exception: another goroutine delivers them, in any order relative to other
-	// frames, and possibly while Down is called for the peer.
+	// Frame receives data from a peer of this node's group. The calls for one peer are sequential,
+	// in the order sent, on the goroutine that reads the stream. Frame must not block, because it
+	// delays all other data from that peer. The handler owns f and everything in it. Duplicates are
+	// the exception: another goroutine delivers them, in any order relative to other frames, and
+	// possibly while Down is called for the peer.
 	Frame(from Identity, f Frame)
 
 	// Down reports that dialing a peer failed, or that the stream to the peer has ended and its
@@ -72,12 +72,12 @@ type Handler interface {
 	Down(peer Identity, err error)
 
 	// MaySendSnapshot returns nil if the peer may send the snapshot of message m, and otherwise an
-	// error, whose text is sent to the peer. The data of the snapshot is not in m. The method is
-	// called before any data arrives, and when all data has arrived. It must not block.
+	// error, whose text is sent to the peer. The data of the snapshot is not in m. It is called
+	// before any data arrives, and when all data has arrived. It must not block.
 	MaySendSnapshot(from Identity, m *raftpb.Message) error
 
-	// Snapshot receives a complete raft snapshot message. If it returns an error, the text is sent
-	// to the peer. The handler owns m.
+	// Snapshot receives a complete raft snapshot message. The text of an error is sent to the peer.
+	// The handler owns m.
 	Snapshot(from Identity, m *raftpb.Message) error
 }
 
@@ -88,8 +88,8 @@ var (
 	// ErrNoLink means that there is no stream to the instance and no dial of a stream: no address
 	// was given, or the last dial failed recently.
 	ErrNoLink = errors.New("transport: not connected")
-	// ErrFull means that a limit of this port or of the peer is reached, such as that of a queue
-	// whose peer reads slowly. No data of the failed call was queued.
+	// ErrFull means that a limit of this port or of the peer is reached, for example because the
+	// peer reads slowly. No data of the failed call was queued.
 	ErrFull = errors.New("transport: the queue to the peer is full")
 	// ErrTooLarge means that the data of one call does not fit into one message.
 	ErrTooLarge = errors.New("transport: the message is too large")
@@ -103,35 +103,34 @@ var (
 	// ErrOther means that the instance that answered is not the intended one. [OtherError] names
 	// both instances.
 	ErrOther = errors.New("transport: another instance answered than the intended one")
-	// ErrCopy means that another process with this node's key is connected to the peer: one of the
+	// ErrCopy means that another process with this node's key is connected to the peer. One of the
 	// two processes uses a copied directory.
 	ErrCopy = errors.New("transport: another process has the same identity")
 	// ErrSilent means that there was no answer: the peer was unreachable, closed the connection or
 	// was too slow. The error proves nothing about the process at the address.
 	ErrSilent = errors.New("transport: no answer")
 	// ErrPlain means that only this side has TLS. The error also matches ErrSilent, because the
-	// other side may be an instance of this cluster whose configuration is about to change.
+	// configuration of the other side may change soon.
 	ErrPlain = errors.New("transport: the other side has no TLS")
 	// ErrSecured means that only the other side has TLS. The error also matches ErrSilent.
 	ErrSecured = errors.New("transport: the other side has TLS, and this one has none")
-	// ErrGarbage means that a peer sent something that no correct peer sends. Its stream is ended.
+	// ErrGarbage means that a peer sent data that no correct peer sends. Its stream is ended.
 	ErrGarbage = errors.New("transport: malformed message")
 	// ErrGroup means that a peer of another group, or without a group, sent data that only members
-	// of the same group may send each other.
+	// of the same group may send.
 	ErrGroup = errors.New("transport: the peer is in another group or in none")
 )
 
-// OtherError means that the address Addr is now used by another instance than the intended one. It
-// matches ErrOther with errors.Is.
+// OtherError means that an instance other than the intended one uses the address Addr. It matches
+// ErrOther with errors.Is.
 type OtherError struct {
 	Addr     string
-	Asked    nodeid.ID // the intended instance
-	Answered nodeid.ID // the instance that answered
+	Asked    nodeid.ID // intended instance
+	Answered nodeid.ID // instance that answered
 }
 
 func (e *OtherError) Error() string {
 	return fmt.Sprintf("transport: %s is instance %v, not %x", e.Addr, e.Answered, e.Asked)
 }
 
-// Is makes errors.Is(err, ErrOther) true.
 func (e *OtherError) Is(target error) bool { return target == ErrOther }

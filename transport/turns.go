@@ -18,10 +18,9 @@ const (
 var errNoTurn = errors.New("transport: too many handshakes in progress")
 
 // turns limits how many handshakes of accepted connections are computed at a time. The package
-// comment describes the order of the handshakes. After a handshake has read bytes of the peer, it
-// holds a turn until it reads or writes again. In each line, handshakes that have already had a
-// turn come first, so that under load some handshakes finish in time. A turns is safe for
-// concurrent use.
+// comment describes their order. After a handshake has read bytes of the peer, it holds a turn
+// until it reads or writes again. In each line, handshakes that have already had a turn come first,
+// so that under load some handshakes finish in time. A turns is safe for concurrent use.
 type turns struct {
 	atOnce int           // simultaneous turns
 	limit  time.Duration // time of a handshake, counted from Accept
@@ -92,7 +91,7 @@ func (t *turn) take() error {
 	}
 	o.mu.Lock()
 	defer o.mu.Unlock()
-	if isClosed(ready) { // it got a turn just when the timer fired
+	if isClosed(ready) { // the turn was given just when the timer fired
 		o.pass()
 		return errNoTurn
 	}
@@ -160,7 +159,7 @@ func (t *turns) prefer(addrs []string) {
 	t.voters = hosts
 }
 
-// addrs contains the addresses of connections on which instances have recently proved their keys.
+// addrs holds the addresses of connections on which instances have recently proved their keys.
 type addrs struct {
 	at    map[string]*list.Element
 	order list.List // of seenAt, the oldest first

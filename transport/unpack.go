@@ -24,8 +24,8 @@ type packedEntry struct {
 	term, index uint64
 }
 
-// unpack decodes the raft messages of a frame. The messages share no memory with the frame, because
-// their entries are kept in the log.
+// unpack decodes the raft messages of a frame. They share no memory with the frame, because their
+// entries are kept in the log.
 func unpack(packed [][]byte) ([]*raftpb.Message, error) {
 	if len(packed) == 0 {
 		return nil, nil
@@ -49,7 +49,7 @@ func unpack(packed [][]byte) ([]*raftpb.Message, error) {
 	if size == 0 {
 		return messages, nil
 	}
-	own := make([]byte, 0, size) // the data of all messages of the frame
+	own := make([]byte, 0, size) // data of all messages of the frame
 	for i, m := range messages {
 		if m != &room[i].message {
 			continue // protobuf has copied its data
@@ -226,8 +226,8 @@ func present(piece []byte) []byte {
 	return piece
 }
 
-// count returns the number of fields of b with the given tag. It returns -1 if b has fields other
-// than numbers and bytes.
+// count returns the number of fields of b with the given tag, or -1 if b has fields other than
+// numbers and bytes.
 func count(b []byte, tag uint64) int {
 	fields := 0
 	for len(b) > 0 {

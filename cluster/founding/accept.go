@@ -6,8 +6,7 @@ import (
 )
 
 // consider applies rule 3: it accepts ch and binds this instance to ch, or returns the reason for
-// refusing. If this instance has already accepted ch, it accepts ch again, because the first answer
-// may have been lost.
+// refusing. It accepts an accepted charter again, because the first answer may have been lost.
 func (c *Core) consider(ch *Charter) (Refusal, string) {
 	if ch.Group == c.group && c.phase != Newborn && c.charter != nil {
 		return Accepted, ""
@@ -68,9 +67,8 @@ func (c *Core) judge(ch *Charter) (Refusal, string) {
 	return c.obstacle(ch)
 }
 
-// obstacle returns why this instance cannot accept ch now, judged by its directory and by recent
-// answers of other instances. It returns Accepted if nothing prevents accepting ch. A nil ch means
-// any charter.
+// obstacle returns why this instance cannot accept ch now, or Accepted. It uses the state of the
+// directory and recent answers of other instances. A nil ch means any charter.
 func (c *Core) obstacle(ch *Charter) (Refusal, string) {
 	if c.unfit != "" {
 		return RefusedDirectory, c.unfit
@@ -108,14 +106,13 @@ func (c *Core) obstacle(ch *Charter) (Refusal, string) {
 	return Accepted, ""
 }
 
-// permits returns why the last result for p, a Join address, prevents accepting ch. It returns
-// Accepted if nothing does.
+// permits returns why the last result for p, a Join address, prevents accepting ch, or Accepted.
 func (c *Core) permits(p *place, ch *Charter) (Refusal, string) {
 	if !p.last.fresh(c.now, freshFor) {
 		return RefusedSilence, c.silence(c.unanswered())
 	}
 	if p.last.outcome != Answered {
-		// nothing listens there, or a program that is no instance of this cluster
+		// the port is closed, or the program there is no instance of this cluster
 		return Accepted, ""
 	}
 	return c.stranger(p, &p.last.info, ch)
@@ -130,8 +127,8 @@ func (c *Core) unanswered() (list []*place) {
 	return list
 }
 
-// stranger returns why the instance at p prevents accepting ch. It returns Accepted if nothing
-// does. A nil ch means any charter.
+// stranger returns why the instance at p prevents accepting ch, or Accepted. A nil ch means any
+// charter.
 func (c *Core) stranger(p *place, who *InstanceInfo, ch *Charter) (Refusal, string) {
 	switch {
 	case who.Instance == c.instance:
@@ -162,7 +159,7 @@ func (c *Core) bind(ch *Charter) {
 	c.stale = true
 	c.revision++
 	for _, p := range c.places {
-		p.next = c.now // ask every address now
+		p.next = c.now
 	}
 	c.events = append(c.events, Event{Kind: BoundTo, Charter: own, Group: own.Group, Raft: c.raft})
 }

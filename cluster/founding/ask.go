@@ -31,9 +31,9 @@ func (c *Core) ask(random Random) time.Duration {
 	return max(next, c.now+time.Millisecond)
 }
 
-// curious reports whether this instance has to ask other instances regularly. An instance of a
-// closed group never has to ask. A member of a group with a leader has to ask only while it settles
-// or searches for voters after a restart.
+// curious reports whether this instance has to ask other instances regularly. An instance without
+// Join never asks. A member of a group with a leader asks only while it settles or searches for
+// voters after a restart.
 func (c *Core) curious() bool {
 	return !c.settings.Solo && (c.settling || c.phase != Member || !c.leader || c.searches())
 }
@@ -52,7 +52,7 @@ func (c *Core) introduction() question {
 	return q
 }
 
-// pace returns the time until the same address is asked again. This time grows with the number of
+// pace returns the time until the same address is asked again. The time grows with the number of
 // addresses, because each founder asks every other founder. Until the group is founded, the time is
 // less than freshFor minus the timeout of a question.
 func (c *Core) pace(salt uint64, places int) time.Duration {
@@ -92,8 +92,8 @@ func (c *Core) deadline() time.Duration {
 	return c.now + askEverySlow
 }
 
-// Result records the outcome of the question id, which was sent at the time asked. For outcome
-// Answered, from is the instance that answered, as proved by its connection. For Foreign and
+// Result records the outcome of the question id, which was sent at the time asked. If outcome is
+// Answered, the connection has proved that the instance from sent the answer. For Foreign and
 // Silent, answer is a reason in text, or nil. Other outcomes ignore from and answer. Result ignores
 // questions that are no longer pending, such as those of an earlier incarnation.
 func (c *Core) Result(now time.Duration, id uint64, asked time.Duration, outcome Outcome, from nodeid.ID,
@@ -129,8 +129,7 @@ func (c *Core) Result(now time.Duration, id uint64, asked time.Duration, outcome
 	if outcome == Answered {
 		who, err := decodeInfo(answer)
 		if err != nil {
-			// An instance whose answer cannot be decoded may run a newer version. It blocks
-			// founding like a silent address.
+			// The instance may run a newer version, so it blocks founding like a silent address.
 			return
 		}
 		who.Instance = from
@@ -146,8 +145,8 @@ func (c *Core) Result(now time.Duration, id uint64, asked time.Duration, outcome
 	p.last = s
 }
 
-// answered records the answer of the i-th listed instance to this instance's charter. It ignores an
-// answer of another incarnation.
+// answered records the answer of the i-th listed instance to the charter of this instance. It
+// ignores an answer of another incarnation.
 func (c *Core) answered(i int, outcome Outcome, from nodeid.ID, answer []byte) {
 	l := c.charter.List[i]
 	if outcome != Answered {
@@ -195,15 +194,14 @@ func (c *Core) met(who *InstanceInfo) {
 	}
 }
 
-// Asker is the instance that asks a question: its ID, proved by the connection, and the address
-// that it claims.
+// Asker is the instance that asks a question. The connection proves Instance; Addr is only a claim.
 type Asker struct {
 	Instance nodeid.ID
 	Addr     string
 }
 
 // Ask answers a question of another instance. It returns nil if the question is unknown or must not
-// be answered. The answer binds this instance as soon as Ask has returned.
+// be answered. The answer binds this instance as soon as Ask returns.
 func (c *Core) Ask(now time.Duration, wallUnixMS int64, from Asker, body []byte) []byte {
 	c.now, c.wall = now, wallUnixMS
 	if c.doomed != "" || c.barred != "" {
@@ -211,8 +209,8 @@ func (c *Core) Ask(now time.Duration, wallUnixMS int64, from Asker, body []byte)
 	}
 	if p, err := decodeProposal(body); err == nil {
 		if p.To != c.instance || c.settling {
-			// The proposal is for another incarnation, or this incarnation does not take part yet.
-			// The proposer could mistake any answer for that of the other incarnation.
+			// This incarnation is not the addressee or does not take part yet. The proposer could
+			// mistake any answer for an answer of the addressee.
 			return nil
 		}
 		v := verdict{Instance: c.instance, Group: p.Charter.Group}

@@ -7,8 +7,8 @@ import (
 	"github.com/mortise-lock/mortise/internal/nodeid"
 )
 
-// This file decides from which instances this instance believes a report about the group's
-// configuration. The package comment gives the reasons.
+// This file decides which instances are believed about the group's configuration. The package
+// comment gives the reasons.
 
 // Guide sets the leader to which this instance is attached. Zero means none.
 func (c *Core) Guide(leader nodeid.ID) { c.guide = leader }
@@ -21,9 +21,9 @@ func (c *Core) believes(from nodeid.ID) bool {
 	return c.votes(from) || !from.IsZero() && from == c.guide
 }
 
-// hinted handles a configuration from an instance that is not believed, as the package comment
-// describes. Without a leader the known voters are asked anyway. Equal reports from several unknown
-// instances prove nothing, because any process can create new IDs.
+// hinted handles a configuration from an instance that is not believed. With a leader it asks the
+// known voters; without a leader they are asked anyway. Equal hints from several unknown instances
+// prove nothing, because any process can create new IDs.
 func (c *Core) hinted(at uint64, voters []Voter) {
 	if at <= c.at || c.phase != Member || c.settling {
 		return

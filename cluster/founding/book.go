@@ -7,9 +7,9 @@ import (
 
 // Book maps the raft IDs of the group's configuration to the instance, address and life of each
 // replica. Only the configuration decides which replicas are in the book. Addresses come from
-// charters, from the log, from other voters and from each voter itself; the address with the
-// highest life number is kept. Gossip never removes an entry, because a voter that cannot be
-// reached still votes. The zero Book is empty. A Book is not safe for concurrent use.
+// charters, from the log, from other voters and from each voter itself. The book keeps the address
+// with the highest life. Gossip never removes an entry, because a voter that cannot be reached
+// still votes. The zero Book is empty. A Book is not safe for concurrent use.
 type Book struct {
 	at      uint64      // number of the configuration
 	entries []bookEntry // in ascending order of raft ID
@@ -20,9 +20,9 @@ type bookEntry struct {
 	firstHand bool // the instance itself has reported its address
 }
 
-// Configure makes the book hold exactly the given replicas of the configuration with the number at.
-// If the book already holds that configuration or a newer one, only addresses are updated, as by
-// Hear. A replica that was in the book keeps its entry, unless the given life is higher.
+// Configure makes the book hold exactly the given replicas of configuration at. If the book already
+// holds that configuration or a newer one, Configure only updates addresses, as Hear does. A
+// replica that was in the book keeps its entry, unless the given life is higher.
 func (b *Book) Configure(at uint64, voters []Voter) {
 	if len(b.entries) > 0 && at <= b.at {
 		for _, v := range voters {
@@ -42,11 +42,11 @@ func (b *Book) Configure(at uint64, voters []Voter) {
 	}
 }
 
-// Hear records a reported address of a voter, and reports whether that changed the book. It ignores
+// Hear records a reported address of a voter, and reports whether the book changed. Hear ignores
 // replicas outside the configuration, older lives, implausibly high lives, and a report by another
 // instance that contradicts the voter's own report. It also ignores a report that gives the raft ID
-// to another instance: the configuration binds each raft ID to one instance, and raft trusts
-// messages by this binding.
+// to another instance, because the configuration binds each raft ID to one instance and raft relies
+// on this binding.
 func (b *Book) Hear(v Voter, firstHand bool) bool {
 	at, found := b.find(v.Raft)
 	if !found || v.Addr == "" {
@@ -57,16 +57,16 @@ func (b *Book) Hear(v Voter, firstHand bool) bool {
 		(v.Life == e.Life && e.firstHand && !firstHand) {
 		return false
 	}
-	v.Learner = e.Learner // only the configuration decides which replica is a learner
+	v.Learner = e.Learner
 	changed := e.Voter != v
 	e.Voter, e.firstHand = v, firstHand
 	return changed
 }
 
-// At returns the number of the configuration in the book. Zero means none.
+// At returns the number of the configuration in the book, or zero if the book is empty.
 func (b *Book) At() uint64 { return b.at }
 
-// Find returns the replica with the given raft ID, if it is in the book.
+// Find returns the replica with the given raft ID, if the replica is in the book.
 func (b *Book) Find(raft uint64) (Voter, bool) {
 	at, found := b.find(raft)
 	if !found {

@@ -7,8 +7,7 @@ import (
 	"github.com/mortise-lock/mortise/internal/nodeid"
 )
 
-// Settings are the settings of an instance for its group. They must be equal on all instances: an
-// instance refuses a charter with other settings.
+// Settings are the settings of an instance for its group. They must be equal on all instances.
 type Settings struct {
 	// Replicas is the total number of instances. It is zero if Founders is set.
 	Replicas int
@@ -19,11 +18,10 @@ type Settings struct {
 	Voters int
 	// SessionTTL is the largest TTL of a session.
 	SessionTTL time.Duration
-	// Grace is the time for which a new group grants nothing. Zero means that there is no such
-	// time.
+	// Grace is the time for which a new group grants nothing. Zero means no such time.
 	Grace time.Duration
-	// Solo is set if there is no Join. The instance is then a closed group of its own and refuses
-	// all other instances.
+	// Solo is set if there is no Join. The instance is then a group of its own and refuses all
+	// other instances.
 	Solo bool
 }
 
@@ -59,12 +57,12 @@ func (s Settings) founds(name string) bool {
 	return found
 }
 
-// Founds reports whether an instance with this name is a founder: it may propose, be listed and
+// Founds reports whether an instance with this name is a founder, which may propose, be listed and
 // vote. With Replicas every instance is a founder.
 func (s Settings) Founds(name string) bool { return s.normal().founds(name) }
 
-// slack returns the largest allowed difference between two clocks on a list: half the grace,
-// because a later group waits for the grace. Without a grace it is 5 s.
+// slack returns the largest allowed difference between two clocks on a list. It is half the grace,
+// because a later group waits for the grace, or 5 s without a grace.
 func (s Settings) slack() time.Duration {
 	if s.Grace > 0 {
 		return s.Grace / 2
@@ -73,8 +71,7 @@ func (s Settings) slack() time.Duration {
 }
 
 // voterCount returns the number of voters for a list of the given length: the largest odd number
-// that exceeds neither list nor Voters. One voter more would make the number even and increase the
-// majority, but such a group would survive no more failures.
+// that exceeds neither list nor Voters. An even number would survive no more failures.
 func (s Settings) voterCount(list int) int {
 	n := min(s.Voters, list)
 	if n%2 == 0 {
@@ -83,9 +80,8 @@ func (s Settings) voterCount(list int) int {
 	return max(n, 0)
 }
 
-// Listed is one instance on a charter's list.
 type Listed struct {
-	Instance nodeid.ID // ID of one incarnation; a later incarnation at the same address has another ID
+	Instance nodeid.ID // ID of an incarnation; a later incarnation at the same address has another ID
 	Name     string
 	Addr     string // host:port
 }
@@ -95,26 +91,24 @@ type Listed struct {
 type Voter struct {
 	Raft     nodeid.ReplicaID // never zero
 	Instance nodeid.ID
-	Addr     string // host:port at which the newest start of the instance was last known
-	// number of starts with the instance's directory, 1 without a directory; the Addr with the
-	// highest Life is valid
+	Addr     string // host:port of the newest known start of the instance
+	// number of starts with the instance's directory, 1 without a directory
 	Life    uint64
-	Learner bool // it has no vote
+	Learner bool
 }
 
 // Charter founds a group: it determines the members, the voters and the rules. Every listed
-// instance must accept the charter before the group is founded. A charter never changes, and Group
-// identifies it.
+// instance must accept the charter before the group is founded. A charter never changes.
 type Charter struct {
-	Group uint64 // random, never zero
-	// higher than the listed instances' clocks, and than every token that they have seen
+	Group uint64 // identifies the charter; random, never zero
+	// higher than the clocks of the listed instances and than every token that they have received
 	FoundedUnixMS int64
 	Settings      Settings
 	Rules         uint32   // a version of the lock rules that all listed instances know
 	List          []Listed // in ascending order of Instance
 	Voters        []Voter
 	// Supersedes lists, in ascending order, groups that operators have given up on listed
-	// instances. The members of such a group leave it when they meet the new group.
+	// instances. A member of such a group leaves the group when it meets the new group.
 	Supersedes []uint64
 }
 
@@ -137,8 +131,8 @@ func (c *Charter) listed(instance nodeid.ID) int {
 	return i
 }
 
-// malformed returns a fault that no correct proposer could have made, or "". The result is the same
-// on every instance.
+// malformed returns a fault that no correct proposer makes, or "". The result is the same on every
+// instance.
 func (c *Charter) malformed() string {
 	if c.Group == 0 || len(c.List) == 0 || len(c.List) > maxList || c.FoundedUnixMS < 0 || c.FoundedUnixMS > maxWall {
 		return "it has no group ID, no list or no founding time"
@@ -174,8 +168,8 @@ func (c *Charter) malformed() string {
 	return ""
 }
 
-// complete returns what is missing from the list according to own, the settings of the instance
-// that checks the list, or "".
+// complete returns what is missing from the list according to own, or "". The instance that checks
+// the list passes its own settings.
 func (c *Charter) complete(own Settings) string {
 	if len(own.Founders) == 0 {
 		if len(c.List) < own.Replicas {

@@ -7,13 +7,11 @@ import (
 )
 
 // This file keeps the newest known configuration of the group. The number of a configuration is the
-// index of its log entry, or 1 for the charter's configuration. So on every instance the
-// configuration with the higher number is the newer one.
+// index of its log entry, or 1 for the charter's configuration.
 
-// Voters records a configuration that this instance's replica has applied, or newer addresses for
-// the known configuration. A newer configuration replaces the known one, and a configuration with
-// the same number updates addresses. An older configuration that names this instance's replica
-// shows that the replica was removed since then.
+// Voters records a configuration that this instance's replica has applied. A newer configuration
+// replaces the known one, and a configuration with the same number updates addresses. If an older
+// configuration names this instance's replica, the replica was removed since then.
 func (c *Core) Voters(now time.Duration, group, at uint64, voters []Voter) {
 	c.now = now
 	if c.group != group || c.phase == Newborn || c.take(at, voters) {
@@ -28,8 +26,6 @@ func (c *Core) Voters(now time.Duration, group, at uint64, voters []Voter) {
 	c.place(voters)
 }
 
-// hear handles a configuration that another instance has sent. If that instance is not believed,
-// the configuration is only a hint.
 func (c *Core) hear(from nodeid.ID, at uint64, voters []Voter) {
 	if len(voters) == 0 {
 		return
@@ -46,7 +42,6 @@ func (c *Core) hear(from nodeid.ID, at uint64, voters []Voter) {
 // configuration names this instance's replica and the new one does not, the replica was removed. A
 // replica that was only prepared is in no configuration yet.
 func (c *Core) take(at uint64, voters []Voter) bool {
-	// no group has so many voters, and no message can carry them
 	if len(voters) == 0 || len(voters) > maxVoters {
 		return false
 	}
@@ -86,20 +81,19 @@ func (c *Core) newest() []Voter {
 	return c.charter.Voters
 }
 
-// named reports whether the newest known configuration names this instance's replica.
 func (c *Core) named() bool { return holds(c.newest(), c.raft) }
 
 func holds(voters []Voter, raft uint64) bool {
 	return raft != 0 && slices.ContainsFunc(voters, func(v Voter) bool { return v.Raft == raft })
 }
 
-// At returns the number of the newest known configuration. The number is 1 for the configuration of
-// the charter, and 0 without a group.
+// At returns the number of the newest known configuration: 1 for the configuration of the charter,
+// and 0 without a group.
 func (c *Core) At() uint64 { return c.at }
 
 // Adopt records the group's settings after a change through the log (rule 15). From then on this
-// instance reports these settings to other instances, stores them, and compares its own settings
-// with them at the next start.
+// instance reports and stores these settings, and compares its own settings with them at the next
+// start.
 func (c *Core) Adopt(now time.Duration, group uint64, s Settings) {
 	c.now = now
 	if c.group != group || c.phase != Member {

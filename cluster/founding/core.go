@@ -6,18 +6,17 @@ import (
 	"github.com/mortise-lock/mortise/internal/nodeid"
 )
 
-// Config configures the core of one instance.
 type Config struct {
 	Instance nodeid.ID // ID of the first incarnation; random, not zero
 	Name     string
-	Addr     string // host:port at which other instances reach this one
+	Addr     string // host:port at which other instances reach this instance
 	Settings Settings
-	Rules    uint32 // newest version of the lock rules that this instance knows
+	Rules    uint32 // newest version of the lock rules that this instance supports
 
 	Durable bool // the host stores State before it sends or does anything that depends on it
-	// number of starts with this directory. 0 means 1, which is also the value in memory
+	// number of starts with this directory; 1 without a directory; 0 means 1
 	Life   uint64
-	Stored *State // state that the last start has stored. Nil means none
+	Stored *State // State that the last start has stored; nil means none
 }
 
 // Core is the state machine that founds a group on behalf of one instance. A Core is not safe for
@@ -33,27 +32,26 @@ type Core struct {
 	now  time.Duration // time of the last input that had a time
 	wall int64
 
-	// Knowledge about other instances.
 	join   []Entry
 	gossip []string
 	askers []asker
 	tips   []asker  // addresses at which other instances have met founders and voters
 	places []*place // in ascending order of address
-	stale  bool     // arrange must rebuild places
+	stale  bool
 	rivals []string // addresses whose last answer named another group with a leader
-	// ID of the last question. A new incarnation continues to count, so that a late answer to an
-	// earlier incarnation is recognised
+	// ID of the last question; a new incarnation continues to count, so that late answers to an
+	// earlier incarnation are recognised
 	asked uint64
 	lives []presence
 
 	// Fields that are only used with a directory; see durable.go.
-	durable  bool     // a directory holds the state of this incarnation
-	revision uint64   // number of changes of State
-	unfit    string   // why the directory cannot be written; empty if it can be written
-	barred   string   // why this instance may never take part again; empty if it may take part
+	durable  bool
+	revision uint64
+	unfit    string   // why the directory cannot be written; empty if it can
+	barred   string   // why this instance may never take part again; empty if it may
 	names    []called // names of instances that were met
-	// addresses at which gossip reports this instance's ID or a newer configuration, so they must
-	// be asked
+	// addresses that must be asked, because gossip reports this instance's ID or a newer
+	// configuration there
 	seenAt []asker
 	gaveUp []uint64 // groups that operators have given up here, oldest first
 	floor  int64    // Unix milliseconds; the tokens of a group founded from now on are higher
@@ -62,55 +60,55 @@ type Core struct {
 	instance nodeid.ID
 	phase    Phase
 	charter  *Charter // nil for a newborn, and for a member that joined a founded group
-	group    uint64   // the charter's group, or the group that was joined
-	voters   []Voter  // voters of the group; empty until it is founded or joined
-	at       uint64   // number of the newest known configuration. 0 without a group
+	group    uint64
+	voters   []Voter // empty until the group is founded or joined
+	at       uint64  // number of the newest known configuration; 0 without a group
 	replica
-	// newest configuration that this instance's replica has applied; without a replica, the newest
-	// believed one
+	// newest configuration that this instance's replica has applied, or without a replica the
+	// newest believed one
 	applied Configuration
 	log     Log     // position of the log of the replica logOf
 	logOf   uint64  // raft ID
-	fates   []*fate // records of the known replicas, oldest first
-	// since when all instances that a new group needs have answered without a break. Zero means
-	// that some of them do not answer
+	fates   []*fate // known replicas, oldest first
+	// since when all instances that a new group needs have answered without a break; zero if some
+	// do not answer
 	whole      time.Duration
-	doubts     doubts   // doubts about the newest known configuration
+	doubts     doubts
 	supersedes []uint64 // groups that this group has replaced
-	rulesOf    Settings // the group's settings, unless phase is Newborn
+	rulesOf    Settings
 	leader     bool
-	guide      nodeid.ID     // the leader to which this instance is attached. Zero means none
+	guide      nodeid.ID     // leader to which this instance is attached; zero means none
 	guided     time.Duration // when another known voter last answered or a leader was last known
 	born       bool          // the group is founded; phase becomes Member at the next Tick
 	refused    []uint64      // charters that this incarnation has refused, oldest first
-	bound      []bool        // whether each listed instance is known to be bound
-	all        bool          // the event AllBound was emitted
-	// state of our proposals to the listed instances; nil if the charter is not ours
+	bound      []bool        // which listed instances are known to be bound
+	all        bool
+	// proposals to the listed instances; nil if this instance did not propose the charter
 	offers []offer
-	// when to give the charter up, or to end settling. Zero means not set
+	// when to give the charter up, or to end settling; zero means not set
 	until time.Duration
 	since time.Duration // when this member lost its leader
-	// why this incarnation must end at the next Tick; empty if it need not end
+	// why this incarnation must end at the next Tick; empty if it need not
 	doomed      string
-	settling    bool          // the instance has restarted and is not yet ready to take part
-	searchUntil time.Duration // end of the search, after a restart, for voters that were not met since
+	settling    bool
+	searchUntil time.Duration // end of the search for the other voters after a restart
 	lastAddr    string        // address at which this instance last took part
 
-	// time of the next round of questions, if this instance is no founder. Zero means not set
+	// time of the next round of questions, if this instance is no founder; zero means not set
 	roundAt   time.Duration
-	rounds    uint64        // number of rounds of this incarnation
+	rounds    uint64        // rounds of this incarnation
 	fruitless int           // rounds since the last answer or refusal
 	searchAt  time.Duration // time of a founder's next search among the Join addresses
-	// time of the next question to a Join address, for a member with a leader. Zero means not set
+	// time of the next question to a Join address, for a member with a leader; zero means not set
 	inquireAt time.Duration
 
-	sinceWall int64      // the time since, by the wall clock
+	sinceWall int64      // since, by the wall clock
 	events    []Event    // not yet returned by Tick
 	asks      []Question // not yet returned by Tick
 }
 
 type offer struct {
-	pending  uint64 // ID of the pending question. Zero means none
+	pending  uint64 // ID of the pending question; zero means none
 	next     time.Duration
 	accepted bool
 }
@@ -129,7 +127,6 @@ func New(cfg Config) *Core {
 // Instance returns the ID of the present incarnation.
 func (c *Core) Instance() nodeid.ID { return c.instance }
 
-// Phase returns the phase of the present incarnation.
 func (c *Core) Phase() Phase { return c.phase }
 
 // Group returns the group that this incarnation is bound to or belongs to, or 0.
@@ -187,9 +184,9 @@ func (c *Core) decide(random Random) {
 	}
 }
 
-// restart carries out the restart in place, the only way back to Newborn. It forgets all that a
-// killed process forgets, so it is as safe as a kill. With a directory, the host stores State
-// before the new incarnation sends anything.
+// restart carries out the restart in place. It forgets everything that a killed process forgets, so
+// it is as safe as a kill. With a directory, the host stores State before the new incarnation sends
+// anything.
 func (c *Core) restart(random Random) {
 	reason := c.doomed
 	*c = Core{

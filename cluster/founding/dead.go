@@ -6,8 +6,8 @@ import (
 	"time"
 )
 
-// This file decides when a member gives up a group in memory. This requires that the group is dead,
-// as the package comment defines.
+// This file decides when a member gives up a dead group in memory. The package comment defines when
+// a group is dead.
 
 // member applies rules 6 and 7. With a directory it leaves only a group that is superseded.
 func (c *Core) member() {
@@ -43,9 +43,8 @@ func (c *Core) member() {
 	}
 }
 
-// leaders reports whether a recent answer shows that another group has a leader (other), and
-// whether a recent answer shows that this group has a leader (own). Only answers to questions after
-// the given time count.
+// leaders reports whether a recent answer shows a leader of another group (other) or of this group
+// (own). Only answers to questions after the given time count.
 func (c *Core) leaders(after time.Duration) (other, own bool) {
 	for _, p := range c.places {
 		who, ok := p.seenSince(after, c.now)
@@ -65,10 +64,10 @@ func (c *Core) dead(after time.Duration) bool {
 }
 
 // stuck reports whether no voter of a configuration can ever win an election, although a majority
-// runs. A voter refuses a candidate whose log is behind its own. It ignores a candidate that its
-// applied configuration does not name. The group can get into such a state if a leader changes the
-// voters and dies before all voters have the change. stuck uses only answers given after all
-// messages of that leader must have arrived.
+// runs. A voter refuses a candidate whose log is behind its own, and ignores a candidate that its
+// applied configuration does not name. A leader may cause this state if it changes the voters and
+// dies before all voters have the change. stuck only uses answers given after all messages of that
+// leader have arrived.
 func (c *Core) stuck(g Configuration) bool {
 	since := c.whole + hearsayOver
 	if c.whole == 0 || c.now <= since {
@@ -76,7 +75,7 @@ func (c *Core) stuck(g Configuration) bool {
 	}
 	return !slices.ContainsFunc(g.Voters, func(v Voter) bool {
 		if v.Learner || c.over(v, since) {
-			return false // v cannot be a candidate
+			return false
 		}
 		applied, log := c.stands(v, since)
 		if log.Term == 0 || applied.At == 0 {
@@ -90,7 +89,7 @@ func (c *Core) stuck(g Configuration) bool {
 }
 
 // stands returns the configuration that voter v has applied and the position of its log, from its
-// latest answer. Both results are zero without a recent answer.
+// latest answer. Both are zero without a recent answer.
 func (c *Core) stands(v Voter, after time.Duration) (applied Configuration, log Log) {
 	if v.Instance == c.instance && c.runs() == v.Raft {
 		return c.applied, c.ownLog()
@@ -121,7 +120,7 @@ func (c *Core) doubt(after time.Duration) {
 func (c *Core) refuted(g Configuration, after time.Duration) bool {
 	return !slices.ContainsFunc(g.Voters, func(v Voter) bool {
 		if v.Learner {
-			return false // v cannot be a candidate
+			return false
 		}
 		if !c.running(v, after) {
 			return !c.over(v, after)
@@ -154,8 +153,8 @@ func (c *Core) forsaken(after time.Duration) bool {
 	})
 }
 
-// triedSince reports whether the last question to the voter has ended after the time c.whole, with
-// or without an answer.
+// triedSince reports whether the last question to the voter ended after the time c.whole, with or
+// without an answer.
 func (c *Core) triedSince(v Voter) bool {
 	at, found := find(c.places, v.Addr)
 	return found && c.places[at].ended > c.whole
@@ -176,7 +175,7 @@ func (c *Core) configurations(after time.Duration) []Configuration {
 	}
 	add(Configuration{At: c.at, Voters: c.newest(), told: c.at <= 1})
 	if c.runs() != 0 || c.applied.At == c.at {
-		add(c.applied) // adds both halves of a joint configuration
+		add(c.applied)
 	}
 	for i := 0; i < len(list); i++ {
 		for _, v := range list[i].Voters {
@@ -192,8 +191,8 @@ func (c *Core) configurations(after time.Duration) []Configuration {
 }
 
 // later returns configurations newer than the known one that members of this group report as
-// applied. Such configurations matter if all voters that this instance knows have ended. A false
-// report can only make this instance stay in its group.
+// applied. They matter if all voters that this instance knows have ended. A false report can only
+// make this instance stay in its group.
 func (c *Core) later(after time.Duration) (list []Configuration) {
 	for _, p := range c.places {
 		who, ok := p.seenSince(after, c.now)
@@ -255,7 +254,7 @@ func (c *Core) running(v Voter, after time.Duration) bool {
 	return c.answering(v, after) != nil
 }
 
-// over reports whether a voter can never vote again, or is assumed never to do so.
+// over reports whether a voter can never vote again, or is assumed never to vote again.
 func (c *Core) over(v Voter, after time.Duration) bool {
 	switch f := c.fateOf(v.Raft); {
 	case c.running(v, after):
@@ -266,16 +265,14 @@ func (c *Core) over(v Voter, after time.Duration) bool {
 		return false
 	case len(c.needed()) == 0 && c.whole > 0 && c.now-max(c.whole, f.heard, f.known) > silentOver:
 		return true
-	// v's incarnation has ended, or another incarnation (perhaps this one) has taken its address or
-	// name
+	// the incarnation has ended, or another incarnation has taken its address or name
 	default:
 		return f.over || v.Addr == c.addr && !f.durable || c.replaces(c.name, f) || c.excluded(f, after)
 	}
 }
 
-// excluded reports whether a replica whose name is unknown has ended. Only founders get a vote, so
-// the replica has ended once, under each founder's name, an incarnation other than the replica's
-// has answered.
+// excluded reports whether a replica of unknown name has ended. Only founders get a vote, so the
+// replica has ended once another incarnation has answered under the name of each founder.
 func (c *Core) excluded(f *fate, after time.Duration) bool {
 	names := c.needed()
 	if len(names) == 0 || c.nameOf(f.voter.Instance) != "" {
@@ -301,7 +298,7 @@ func (c *Core) needed() []string {
 }
 
 // heirs returns the settings of the next incarnation. They include the founders of the present
-// group. Without them the next incarnation might found a group alone.
+// group; otherwise the next incarnation might found a group alone.
 func (c *Core) heirs() Settings {
 	s := c.settings
 	if len(c.rulesOf.Founders) > 0 && !s.Solo && c.phase != Newborn {
@@ -313,8 +310,8 @@ func (c *Core) heirs() Settings {
 }
 
 // distinct reports whether all instances that answered after the given time were alive
-// simultaneously. If an instance was last met before another instance was first met, both may be
-// the same process before and after a restart.
+// simultaneously. If one instance was last met before another was first met, both may be the same
+// process before and after a restart.
 func (c *Core) distinct(after time.Duration) bool {
 	newest, oldest := time.Duration(0), c.now
 	for _, p := range c.places {
@@ -325,8 +322,8 @@ func (c *Core) distinct(after time.Duration) bool {
 	return newest <= oldest
 }
 
-// prospects describes the state of the group for the user: whether it can elect a leader, and which
-// voters have ended or are silent.
+// prospects describes for the user whether the group can elect a leader, and which voters have
+// ended or are silent.
 func (c *Core) prospects() string {
 	var alive, over, silent []string
 	voters := 0

@@ -2,19 +2,17 @@ package founding
 
 import "slices"
 
-// This file contains what a core does only if there is a directory. The core resumes from the last
-// start, settles before it takes part, and makes no more promises if the directory cannot be
-// written.
+// This file contains what a core does only with a directory.
 
-// resume continues from the stored State. Changes that were not stored have never been sent, so
-// they may be lost.
+// resume continues from the stored State. A change that was not stored has never been sent, so it
+// may be lost.
 func (c *Core) resume(s *State) {
 	if s != nil {
 		c.gaveUp, c.floor = slices.Clone(s.GaveUp), s.FloorUnixMS
 	}
 	if s == nil || s.Phase == Newborn {
 		c.lastAddr = c.addr
-		return // keep the new ID: charters that were refused under the stored ID were not stored
+		return // charters that were refused under the stored ID were not stored, so keep the new ID
 	}
 	c.instance, c.phase, c.group, c.charter, c.rulesOf = s.Instance, s.Phase, s.Group, s.Charter, s.Settings.normal()
 	c.voters, c.lastAddr, c.settling = slices.Clone(s.Voters), s.Addr, true
@@ -35,10 +33,10 @@ func (c *Core) resume(s *State) {
 	c.bound[c.charter.listed(c.instance)] = true
 }
 
-// Before a resumed instance takes part, settle checks whether a process with a copy of the
-// directory runs, or another instance has seen a later start of this instance. It waits until every
-// address has answered or refused, but at most settleWithin, because after a power failure this may
-// be the only instance.
+// settle checks, before a resumed instance takes part, whether a process with a copy of the
+// directory runs, or another instance reports a later start. It waits until every address has
+// answered or refused, but at most settleWithin, because after a power failure this may be the only
+// instance.
 func (c *Core) settle() {
 	if c.until == 0 {
 		c.until = c.now + settleWithin
@@ -51,7 +49,7 @@ func (c *Core) settle() {
 	c.revision++
 	c.searchUntil = c.now + searchFor
 	raft := max(c.raft, c.lingers)
-	var first []Event // emitted before the events that arrived during settling
+	var first []Event // precede the events that arrived during settling
 	switch {
 	case c.charter != nil && c.charter.Raft(c.instance) == raft:
 		first = append(first, Event{Kind: BoundTo, Charter: *c.charter, Group: c.group, Raft: raft})
@@ -101,15 +99,14 @@ func (c *Core) unsettled() bool {
 }
 
 // Unsaved records that the State could not be stored, and why. It returns the part of out that may
-// still be carried out. From then on the core makes no new promise: it neither proposes nor accepts
-// a charter, and it restarts in place if it is bound to a charter that it could not store. An
-// instance may remain or become a member, because this promises nothing. State need not be stored
-// again.
+// still be carried out. From then on the core neither proposes nor accepts a charter, and it
+// restarts in place if it is bound to a charter that was not stored. An instance may remain or
+// become a member, because this promises nothing. State need not be stored again.
 func (c *Core) Unsaved(out Output, why string) Output {
 	c.unfit = "its directory cannot be written (" + why + "): repair or empty it, and start the instance again"
 	fresh := slices.ContainsFunc(out.Events, func(e Event) bool { return e.Kind == Joined })
 	if c.phase != Member || (fresh && c.charter == nil) {
-		c.durable = false // no directory holds the state of this incarnation
+		c.durable = false
 	}
 	// A prepared replica must not begin. A removed replica stops but keeps its log, because the
 	// next start may resume the replica from the last stored State.
@@ -137,10 +134,10 @@ func (c *Core) bar(text string) {
 	c.events = append(c.events[:0], Event{Kind: Barred, Text: text})
 }
 
-// Refusal returns why this instance refuses to take part, or "".
+// Refusal returns why this instance is barred, or "".
 func (c *Core) Refusal() string { return c.barred }
 
-// Settling reports whether this instance is still settling and so does not take part yet.
+// Settling reports whether this instance is still settling. It does not take part yet.
 func (c *Core) Settling() bool { return c.settling }
 
 // Life returns the number of this start.
@@ -165,7 +162,7 @@ func (c *Core) claim(p *place, who *InstanceInfo, ch *Charter) string {
 }
 
 // waitingDurable returns the Waiting text of a durable member without a leader. The text contains
-// absolute times, so that it does not change while nothing happens.
+// absolute times, so that it changes only when something happens.
 func (c *Core) waitingDurable() string {
 	if text := c.cutOff(); text != "" {
 		return text
@@ -220,7 +217,7 @@ func (c *Core) elsewhere() *InstanceInfo {
 }
 
 // keepNote returns why a bound instance with a directory keeps its charter for longer than rule 5
-// allows without a directory, or "".
+// allows in memory, or "".
 func (c *Core) keepNote() string {
 	missing := c.unreached(c.now - reachedFor)
 	if !c.durable || missing == "" {

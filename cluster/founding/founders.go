@@ -5,12 +5,10 @@ import (
 	"strconv"
 )
 
-// This file contains rule 3 for a group with Founders. All founders must have answered. The silence
-// of other instances blocks founding only if there is a single founder, which would otherwise need
-// no answer at all.
+// This file contains rule 3 for a group with Founders. All founders must have answered. Other
+// instances may be silent, unless this instance is the only founder.
 
-// founding returns why a founder cannot accept ch. It returns Accepted if nothing prevents this. A
-// nil ch means any charter.
+// founding returns why a founder cannot accept ch, or Accepted. A nil ch means any charter.
 func (c *Core) founding(ch *Charter) (Refusal, string) {
 	for _, p := range c.places {
 		who, ok := p.seen(c.now, freshFor)
@@ -37,9 +35,9 @@ func (c *Core) founding(ch *Charter) (Refusal, string) {
 	return Accepted, ""
 }
 
-// bystander reports whether an instance does not indicate a living group: it is no founder, and it
-// belongs to no group, or to a group of the same founders without a leader. All these founders must
-// be newborn to accept a charter.
+// bystander reports whether an instance is no evidence of a living group. It is no founder, and it
+// belongs to no group, or to a group of the same founders. A founder that accepts a charter is
+// newborn, so no such group can have a leader.
 func (c *Core) bystander(who *InstanceInfo) bool {
 	if c.settings.founds(who.Name) || who.Settings.Solo || who.Phase == Bound {
 		return false
@@ -48,8 +46,8 @@ func (c *Core) bystander(who *InstanceInfo) bool {
 		who.Settings.Replicas == 0
 }
 
-// silentFounders returns the other founders that have not answered recently. If ch is nil, it
-// checks all founders, and otherwise those that ch lists, at their listed addresses.
+// silentFounders returns the other founders that have not answered recently. With a charter it
+// checks the founders on its list, at their listed addresses.
 func (c *Core) silentFounders(ch *Charter) []string {
 	var missing []string
 	if ch == nil {
@@ -73,7 +71,6 @@ func (c *Core) silentFounders(ch *Charter) []string {
 	return missing
 }
 
-// silentJoin returns mute() if this instance is the only founder.
 func (c *Core) silentJoin() []*place {
 	if len(c.settings.Founders) != 1 || c.settings.Founders[0] != c.name {
 		return nil
@@ -81,7 +78,6 @@ func (c *Core) silentJoin() []*place {
 	return c.mute()
 }
 
-// mute returns the Join addresses that did not answer the last question.
 func (c *Core) mute() (list []*place) {
 	for _, p := range c.places {
 		if p.entry != "" && p.mute {
@@ -91,7 +87,6 @@ func (c *Core) mute() (list []*place) {
 	return list
 }
 
-// muted names the silent Join addresses in text, with the steps for a missing founder.
 func (c *Core) muted() string { return orEmpty("; ", c.silence(c.mute())) }
 
 func (c *Core) waitingJoiner() string {

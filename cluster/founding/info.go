@@ -2,10 +2,10 @@ package founding
 
 import "github.com/mortise-lock/mortise/internal/nodeid"
 
-// Phase is the state of one incarnation. The values are sent to other instances and never change.
+// Phase is the phase of one incarnation. The values are sent to other instances and never change.
 type Phase uint8
 
-// The phases of an incarnation, in order. Only a new incarnation returns to Newborn.
+// The phases of an incarnation, in order.
 const (
 	Newborn Phase = iota // belongs to no group
 	Bound                // has accepted a charter whose group is not known to be founded
@@ -24,9 +24,8 @@ func (p Phase) String() string {
 	return "unknown"
 }
 
-// InstanceInfo is the answer of an instance to "who are you?". Phase and Group also answer whether
-// the instance is bound to a charter and whether the group is founded. These answers stay true,
-// because an incarnation never leaves its charter.
+// InstanceInfo is the answer of an instance to "who are you?". An incarnation never leaves its
+// charter, so the answers about its phase and group stay true.
 type InstanceInfo struct {
 	Instance   nodeid.ID // ID that the connection has proved; not in the message
 	Name       string
@@ -38,35 +37,34 @@ type InstanceInfo struct {
 	Settings   Settings
 	Rules      uint32 // newest version of the lock rules that the instance supports
 	WallUnixMS int64
-	Voters     []Voter // the voters of Group, if known
-	Obstacle   string  // what prevents a newborn from accepting any charter; empty if nothing does
+	Voters     []Voter // voters of Group, if known
+	Obstacle   string  // why a newborn can accept no charter; empty if it can
 	Life       uint64  // number of starts with the directory; 1 in memory
 	Durable    bool    // a directory holds the reported state
 	Resuming   bool    // the instance has just restarted and does not take part yet
-	AskerLife  uint64  // newest life of the asker that the instance knows. Zero means none
-	AskerAddr  string  // address of the asker in that life
+	AskerLife  uint64  // newest life of the asker that the instance knows; zero means none
+	AskerAddr  string
 
-	// number of the configuration Voters: 1 for the configuration of the charter, higher for a
-	// newer one
+	// number of the configuration Voters; 1 for the configuration of the charter
 	At uint64
-	// groups that Group has replaced, or that a newborn has given up; ascending
+	// groups that Group has replaced, or that a newborn has given up, in ascending order
 	Supersedes  []uint64
 	FloorUnixMS int64     // the tokens of the instance's next group must be higher
 	Standing    *Standing // state of the instance's replica; nil if the build does not report it
-	Met         []string  // addresses at which the instance has met founders; they only suggest where to ask
+	Met         []string  // addresses at which the instance has met founders
 }
 
 // question is "who are you?". It identifies the asker, so that the asked instance can ask in
 // return.
 type question struct {
-	// ID of the asker; Instance and Addr come from the connection, not the message
+	// ID of the asker; Instance and Addr come from the connection, not from the message
 	Instance nodeid.ID
 	Addr     string
-	Group    uint64 // the charter to which the asker is bound, or its group. Zero means none
+	Group    uint64 // the charter to which the asker is bound, or its group; zero means none
 	Bound    bool   // the asker is bound to Group or a member of it
-	Life     uint64 // life of the asker. Zero means that it has no directory
+	Life     uint64 // life of the asker; zero means that the asker has no directory
 	Resuming bool   // the asker does not take part yet
-	Founds   bool   // the asker is a founder by its own settings, so it may be asked in return
+	Founds   bool   // the asker is a founder by its own settings
 }
 
 type proposal struct {
@@ -75,7 +73,7 @@ type proposal struct {
 }
 
 type verdict struct {
-	Instance nodeid.ID // the answering instance, by its connection
+	Instance nodeid.ID // the connection proves the ID
 	Group    uint64    // ID of the proposed charter
 	Refusal  Refusal
 	Detail   string // reason in text

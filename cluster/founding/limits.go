@@ -2,26 +2,25 @@ package founding
 
 import "time"
 
-// Times and limits of founding. The rules determine them, so they are not settings. If the name of
-// a time contains Every or Again, a random time up to the same value is added to it.
+// Times and limits of founding. The rules determine them, so they are not settings. If a name
+// contains Every or Again, a random time up to the same value is added.
 const (
 	// maximum age of an answer that counts for founding, measured from the question
 	freshFor = 2 * time.Second
-	// maximum age of an answer for rule 6, where questions are slower and a mistake costs only a
-	// restart
+	// maximum age of an answer for rule 6; a mistake costs only a restart
 	reachedFor = 4 * time.Second
 	// validity of a resolved Join entry
 	resolvedFor = 5 * time.Second
 	bornWithin  = 10 * time.Second // rule 5: maximum time from Bound to Born
-	// maximum random time added to bornWithin, so that instances do not all retry at the same time
+	// maximum random time added to bornWithin, so that instances retry at different times
 	bornSpread = 5 * time.Second
 	// time between questions, while the group is not founded
 	askEvery               = 100 * time.Millisecond
 	askEverySlow           = time.Second // time between questions of a member without a leader
 	clockSlackWithoutGrace = 5 * time.Second
-	// for this time this instance asks in return any instance that has asked it
+	// time for which this instance asks an instance in return
 	askerFor = 10 * time.Second
-	// time for which a restarted voter searches for voters that have moved
+	// time for which a restarted voter searches for voters
 	searchFor = time.Minute
 	// time for which a resumed instance waits for silent addresses; longer than the timeout of a
 	// question, one second
@@ -29,8 +28,7 @@ const (
 
 	// time between two rounds of an instance that is no founder
 	roundEvery = time.Second
-	// maximum time before the first round, which spreads the questions of a fleet that starts
-	// together
+	// maximum time before the first round, so that instances that start together do not ask at once
 	roundFirst = 250 * time.Millisecond
 	// time between two steps of a founder's search
 	searchEvery = 100 * time.Millisecond
@@ -38,14 +36,14 @@ const (
 	// time between two questions of a member with a leader
 	inquireEvery = 30 * time.Second
 	restFor      = 30 * time.Second // time for which a member with a leader needs no Tick
-	tipFor       = time.Minute      // for this time an address that others have named is asked
-	metFor       = time.Minute      // for this time a founder that was met is named to others
+	tipFor       = time.Minute      // time for which an address from an answer is asked
+	metFor       = time.Minute      // time for which an answer names a founder that was met
 	// time for which a question to a Join address counts as a search for a living group
 	sampledFor = 30 * time.Second
-	seenAtFor  = time.Minute // for this time an address from gossip or a hint is asked
+	seenAtFor  = time.Minute // time for which an address from gossip or a hint is asked
 	// time after which a silent voter is assumed never to vote again, with Replicas only
 	silentOver = 10 * time.Minute
-	// time after which no message of a dead leader can arrive; a silent link ends earlier
+	// time after which no message of a dead leader can arrive
 	hearsayOver = 30 * time.Second
 	// time within which a group whose majority answers should elect a leader
 	electedWithin = 10 * time.Second

@@ -7,17 +7,16 @@ import (
 	"github.com/mortise-lock/mortise/internal/nodeid"
 )
 
-// presence is the newest known start of an instance with a directory.
 type presence struct {
 	instance nodeid.ID
 	life     uint64
 	addr     string
-	at       time.Duration // when the instance itself last answered or asked. Zero means never
+	at       time.Duration // when the instance itself last answered or asked; zero means never
 	wall     int64
 }
 
-// alive records a start of an instance with a directory. If two addresses claim the same life
-// number, alive keeps the first, because the second is a copy.
+// alive records a start of an instance with a directory. If two addresses claim the same life,
+// alive keeps the first, because the second is a copy.
 func (c *Core) alive(instance nodeid.ID, life uint64, addr string, met bool) {
 	if instance.IsZero() || life == 0 || addr == "" {
 		return
@@ -31,7 +30,7 @@ func (c *Core) alive(instance nodeid.ID, life uint64, addr string, met bool) {
 		at = len(c.lives) - 1
 	}
 	p := &c.lives[at]
-	if life > p.life+lifeJump && !met { // a false report: no instance starts that often
+	if life > p.life+lifeJump && !met { // a false report, because no instance starts so often
 		return
 	}
 	if life > p.life {
@@ -42,7 +41,7 @@ func (c *Core) alive(instance nodeid.ID, life uint64, addr string, met bool) {
 	}
 }
 
-// lastMet returns the record of an instance, or nil if it was not met since this start.
+// lastMet returns the record of an instance, or nil if the instance was not met since this start.
 func (c *Core) lastMet(instance nodeid.ID) *presence {
 	at := slices.IndexFunc(c.lives, func(p presence) bool { return p.instance == instance && p.at > 0 })
 	if at < 0 {
@@ -51,8 +50,7 @@ func (c *Core) lastMet(instance nodeid.ID) *presence {
 	return &c.lives[at]
 }
 
-// newestLife returns the newest known life of an instance and its address. The life number zero
-// means that no life is known.
+// newestLife returns the newest known life of an instance and its address, or zero.
 func (c *Core) newestLife(instance nodeid.ID) (uint64, string) {
 	if instance == c.instance && c.durable && !c.settling {
 		return c.life, c.addr
@@ -63,15 +61,15 @@ func (c *Core) newestLife(instance nodeid.ID) (uint64, string) {
 	return 0, ""
 }
 
-// recognise checks whether an answer shows that another process has this instance's ID. That
-// process runs from a copy of the directory, or this directory is itself an older copy. If the two
-// processes meet, exactly one of them refuses to take part.
+// recognise checks whether an answer shows that another process has this instance's ID. One of the
+// two processes runs from a copy of the directory. If they meet, exactly one of them refuses to
+// take part.
 func (c *Core) recognise(who *InstanceInfo) {
 	if !c.durable || c.barred != "" {
 		return
 	}
 	if who.Instance == c.instance {
-		// this process itself, reached by another route
+		// the answer is from this process, at another address
 		self := who.Addr == c.addr && who.Life == c.life
 		if !self && c.yields(who) {
 			c.bar("another process runs as this instance at " + who.Addr + ", from a copy of this directory: " +
@@ -81,7 +79,7 @@ func (c *Core) recognise(who *InstanceInfo) {
 	}
 	listed := c.charter != nil && c.charter.listed(who.Instance) >= 0
 	if !listed && !c.votes(who.Instance) {
-		return // only a believed answer may bar this instance, which is final
+		return // only a believed answer may bar this instance
 	}
 	switch {
 	case who.AskerLife > c.life && who.AskerAddr == c.addr:
@@ -100,10 +98,10 @@ const (
 	recoveryHintOld  = "empty the directory, it then joins as a new instance"
 )
 
-// yields reports whether this process, and not the other process with its ID, must refuse to take
-// part. If only one of the two is still settling, that process must refuse. Otherwise the process
-// with the lower life must refuse; if the lives are equal, the process with the higher address. So
-// both processes come to the same decision.
+// yields reports whether this process must refuse to take part, not the other process with its ID.
+// If only one of the two is settling, that process refuses. Otherwise the process with the lower
+// life refuses, or with equal lives the process with the higher address. So both processes come to
+// the same decision.
 func (c *Core) yields(who *InstanceInfo) bool {
 	switch {
 	case c.settling != who.Resuming:
@@ -114,16 +112,16 @@ func (c *Core) yields(who *InstanceInfo) bool {
 	return c.addr > who.Addr
 }
 
-// SeenElsewhere records that gossip reports this instance's ID at another address. The report may
-// be about an earlier start, so the core asks that address, whatever its phase.
+// SeenElsewhere records that gossip reports this instance's ID at another address. The core asks
+// that address, because the report may be about an earlier start.
 func (c *Core) SeenElsewhere(now time.Duration, addr string) {
 	if c.durable {
 		c.Inquire(now, addr)
 	}
 }
 
-// Inquire makes the core ask an address, whatever its phase. The host calls it if gossip reports a
-// newer configuration at that address.
+// Inquire makes the core ask an address in any phase. The host calls it if gossip reports a newer
+// configuration at that address.
 func (c *Core) Inquire(now time.Duration, addr string) {
 	c.now = now
 	if addr == "" || addr == c.addr || c.settings.Solo {
@@ -133,7 +131,6 @@ func (c *Core) Inquire(now time.Duration, addr string) {
 	c.seenAt = c.note(c.seenAt, addr, maxAskers)
 }
 
-// mustAsk reports whether the address has to be asked whatever the phase.
 func (c *Core) mustAsk(p *place) bool {
 	return slices.ContainsFunc(c.seenAt, func(s asker) bool { return s.addr == p.addr })
 }

@@ -9,7 +9,7 @@ import (
 )
 
 // tentative applies rules 4 and 5 while the instance is bound and does not know that the group is
-// founded. The package comment explains why the time counts differently with a directory.
+// founded.
 func (c *Core) tentative(random Random) {
 	if c.until == 0 || (c.durable && c.unreached(c.now-reachedFor) != "") {
 		c.until = c.now + bornWithin + time.Duration(random.Spread%uint64(bornSpread))
@@ -37,13 +37,12 @@ func (c *Core) belong(group, at uint64, voters []Voter, warning string) {
 	c.events = append(c.events, Event{Kind: Joined, Group: group, At: c.at, Voters: slices.Clone(voters),
 		Text: warning})
 	if c.charter != nil && c.raft != 0 && c.raft == c.charter.Raft(c.instance) && !c.named() {
-		c.remove() // the replica was removed before this instance knew that the group is founded
+		c.remove() // the replica was removed before this instance learned that the group is founded
 	}
 }
 
-// adopt makes a newborn a member of a group that it reaches and that has a leader. If the newborn
-// reaches two such groups, adopt does nothing, because only an operator can decide which of them to
-// stop.
+// adopt makes a newborn a member of a group that has a leader. If two such groups are in reach,
+// adopt does nothing: an operator must stop one of them.
 func (c *Core) adopt() bool {
 	var with *InstanceInfo
 	for _, p := range c.places {
@@ -71,7 +70,7 @@ func (c *Core) adopt() bool {
 }
 
 // unreached returns, as text, which needed instance has not answered a question that was asked
-// after the given time. It returns "" if all have answered.
+// after the given time, or "".
 func (c *Core) unreached(after time.Duration) string {
 	reached := []nodeid.ID{c.instance}
 	names := []string{c.name}

@@ -6,12 +6,12 @@ import (
 	"github.com/mortise-lock/mortise/internal/nodeid"
 )
 
-// Random holds the random numbers that a Tick may need. Every number is new, and none is zero.
+// Random holds the random numbers that a Tick may need. All are new and not zero.
 type Random struct {
 	Instance nodeid.ID // ID of a new incarnation
 	Group    uint64    // ID of a new charter's group
 	Raft     [7]uint64 // raft IDs of a new charter
-	Spread   uint64    // spreads timers that should not coincide; need not be secret
+	Spread   uint64    // spreads timers; need not be secret
 }
 
 // Output is what the host has to do after a Tick, once State is stored. The host may ask the
@@ -19,7 +19,7 @@ type Random struct {
 type Output struct {
 	Questions []Question
 	Events    []Event
-	Next      time.Duration // the latest time for the next Tick, on the scale of now
+	Next      time.Duration // latest time for the next Tick, on the scale of now
 }
 
 // Question is a question for the instance at Addr. If To is not zero, only the instance with that
@@ -31,7 +31,6 @@ type Question struct {
 	Body []byte
 }
 
-// EventKind is the kind of an event.
 type EventKind uint8
 
 // The kinds of events. Each comment names the fields of Event that are set.
@@ -39,18 +38,17 @@ const (
 	// this instance is bound to Charter: start raft under the ID Raft, unless Raft is 0
 	BoundTo  EventKind = iota + 1
 	AllBound           // all listed instances are bound: Group's leader may propose Born
-	// this instance is a member of Group; Voters is the configuration with the number At; Text is a
-	// warning or empty
+	// this instance is a member of Group; Voters is configuration At; Text is a warning or empty
 	Joined
-	Restarted // a new incarnation, Instance, has begun; Text is the reason why the last incarnation ended
-	// Voters is Group's configuration with the number At; if At is zero, Voters contains only newer
-	// addresses of some voters
+	Restarted // a new incarnation, Instance, has begun; Text is the reason
+	// Voters is configuration At of Group; if At is zero, Voters has only newer addresses of some
+	// voters
 	Heard
 	Barred // this instance may never take part again; Text gives the reason and what to do
 	// start an empty replica of Group under the ID Raft, or resume its log after a start with a
 	// directory
 	Prepared
-	Removed // the replica Raft of Group has ended: stop it for good and continue without a replica
+	Removed // replica Raft of Group has ended: stop it for good and continue without a replica
 )
 
 // Event is a decision that the host must carry out.

@@ -7,53 +7,49 @@ import (
 	"time"
 )
 
-// Outcome is the result of a question. Only with Answered is there an answer.
+// Outcome is the result of a question.
 type Outcome uint8
 
-// The outcomes. Silent is never taken for a refusal.
+// The outcomes of a question.
 const (
-	Silent   Outcome = iota // no answer in time
+	Silent   Outcome = iota // no answer in time; never counts as a refusal
 	Answered                // the asked instance answered
 	Refused                 // the machine exists, but nothing listens at the address
 	Foreign                 // a program that is no instance of this cluster listens there
-	Other                   // another instance than the asked one answered
+	Other                   // an instance other than the asked one answered
 )
 
-// place is an address that may be asked.
 type place struct {
 	addr    string
-	entry   string // the Join entry that now resolves to the address; empty if none does
-	pending uint64 // ID of the pending question. Zero means none
+	entry   string // Join entry that resolves to the address; empty if none does
+	pending uint64 // ID of the pending question; zero means none
 	next    time.Duration
 	last    lastResult
 
 	// the address belongs to a voter or a listed instance, or was this instance's last address
 	near  bool
-	told  bool          // gossip, a question or an answer of another instance has named the address
-	tried bool          // a question has ended, whatever the outcome
-	ended time.Duration // when the last question ended
-	mute  bool          // the last question got no answer
-	why   string        // reason why the last question got no answer, in text; empty if unknown
-	watch bool          // the address is asked repeatedly while curious reports true
+	told  bool // gossip, a question or an answer has named the address
+	tried bool // a question has ended, with any outcome
+	ended time.Duration
+	mute  bool   // the last question got no answer
+	why   string // why the last question got no answer; empty if unknown
+	watch bool   // the address is asked repeatedly while curious reports true
 }
 
-// lastResult is the last result from an address, other than silence. Silence does not change the
-// result, but after some time the result is too old to count.
+// lastResult is the last result from an address, other than silence.
 type lastResult struct {
 	outcome Outcome
-	asked   time.Duration // when the question was sent; the answer describes a later moment
+	asked   time.Duration // when the question was sent
 	got     time.Duration
 	first   time.Duration // when the incarnation in info was first met here
 	info    InstanceInfo
-	why     string // reason for outcome Foreign, in text; empty if unknown
+	why     string // reason for outcome Foreign; empty if unknown
 }
 
-// fresh reports whether the question of this result was sent at most limit ago.
 func (s *lastResult) fresh(now, limit time.Duration) bool {
 	return s.outcome != Silent && now-s.asked <= limit
 }
 
-// seen returns the last answer from the address, if its question was sent at most limit ago.
 func (p *place) seen(now, limit time.Duration) (*InstanceInfo, bool) {
 	if p.last.outcome != Answered || !p.last.fresh(now, limit) {
 		return nil, false
@@ -76,8 +72,6 @@ func (p *place) seenSince(after, now time.Duration) (*InstanceInfo, bool) {
 	return who, ok && p.last.asked > after
 }
 
-// label returns a text for the address, which contains the name of the instance there or, if that
-// is unknown, the Join entry.
 func (p *place) label() string {
 	switch {
 	case p.last.outcome == Answered:
@@ -100,17 +94,17 @@ type Entry struct {
 	Name     string        // as written in Join
 	Addrs    []string      // host:port each; empty if the name does not exist, which is no failure
 	Failed   string        // why the entry could not be resolved; empty if it was resolved
-	Resolved time.Duration // when the lookup was made
+	Resolved time.Duration // time of the lookup
 }
 
-// Places sets the addresses to which Join now resolves, and further addresses that gossip knows. An
-// address is forgotten, with all its results, when no source names it any more.
+// Places sets the addresses to which Join now resolves, and further addresses from gossip. When no
+// source names an address any more, the core forgets the address and its results.
 func (c *Core) Places(join []Entry, gossip []string) {
 	same := slices.EqualFunc(c.join, join, func(a, b Entry) bool {
 		return a.Name == b.Name &&
 			slices.Equal(a.Addrs, b.Addrs)
 	})
-	if same && slices.Equal(c.gossip, gossip) { // without a change, do not rebuild places
+	if same && slices.Equal(c.gossip, gossip) {
 		for i, e := range join {
 			c.join[i].Failed, c.join[i].Resolved = e.Failed, e.Resolved
 		}
@@ -124,7 +118,7 @@ func (c *Core) Places(join []Entry, gossip []string) {
 	c.gossip, c.stale = slices.Clone(gossip), true
 }
 
-// asker is an address from which a question came, and which can be asked in return.
+// asker is an address that can be asked, and when it was last named.
 type asker struct {
 	addr string
 	at   time.Duration
@@ -132,7 +126,6 @@ type asker struct {
 
 func (c *Core) askedBy(addr string) { c.askers = c.note(c.askers, addr, maxAskers) }
 
-// note adds an address to a list of addresses to ask, or renews its time in that list.
 func (c *Core) note(list []asker, addr string, most int) []asker {
 	if addr == "" || addr == c.addr {
 		return list
@@ -151,7 +144,7 @@ func (c *Core) note(list []asker, addr string, most int) []asker {
 }
 
 // arrange rebuilds places from Join, gossip, the charter, the voters and the lists of addresses to
-// ask. An address that was in places before keeps its results.
+// ask. A kept address keeps its results.
 func (c *Core) arrange() {
 	known := len(c.askers) + len(c.tips)
 	c.askers = slices.DeleteFunc(c.askers, func(k asker) bool { return c.now-k.at > askerFor })
@@ -188,14 +181,12 @@ func (c *Core) arrange() {
 	})
 }
 
-// kept holds the reasons why an address is in places.
 type kept struct {
 	entry      string
 	near, told bool
 }
 
-// keep adds an address to places, with its earlier results. keep skips this instance's own address,
-// because no other instance can answer there.
+// keep adds an address to places, with its earlier results. It skips this instance's own address.
 func (c *Core) keep(old []*place, addr string, why kept) {
 	if addr == "" || addr == c.addr || (why.entry == "" && len(c.places) >= maxPlaces) {
 		return

@@ -7,13 +7,13 @@ import (
 )
 
 // Prepare asks one incarnation of an instance to start an empty replica (rule 9). The leader sends
-// the Prepare, and adds the replica to the configuration only if the answer is Running.
+// it, and adds the replica to the configuration only if the answer is Running.
 type Prepare struct {
 	To     nodeid.ID // the only incarnation that may answer
 	Group  uint64
 	Raft   uint64 // new raft ID that was never used before
-	Term   uint64 // term of the leader that asks
-	At     uint64 // number of the configuration Voters, which that leader has applied
+	Term   uint64 // term of the leader
+	At     uint64 // number of the configuration Voters, which the leader has applied
 	Voters []Voter
 }
 
@@ -23,7 +23,7 @@ type PreparedState uint8
 
 // The results of a Prepare.
 const (
-	// the replica exists: it was started by this Prepare, or earlier under the same ID
+	// the replica exists: this Prepare or an earlier one with the same ID started it
 	Running  PreparedState = iota
 	Ended                  // this incarnation has used the ID, and its replica has ended
 	Declined               // the replica cannot be started now; Detail is the reason; the ID was not used
@@ -31,14 +31,13 @@ const (
 
 // PrepareAnswer is the answer to a Prepare.
 type PrepareAnswer struct {
-	Instance nodeid.ID // the answering instance, by its connection; not in the message
+	Instance nodeid.ID // the connection proves the ID; not in the message
 	Raft     uint64
 	State    PreparedState
 	Detail   string // reason in text
 }
 
-// Push informs one incarnation of an instance that the sender has applied a configuration of its
-// group (rule 14).
+// Push informs one incarnation that the sender has applied a configuration of its group (rule 14).
 type Push struct {
 	To     nodeid.ID
 	Group  uint64
@@ -46,7 +45,7 @@ type Push struct {
 	Voters []Voter
 }
 
-// AppendPrepare appends the encoded question to b, for Net.Ask.
+// AppendPrepare appends the encoded question to b.
 func AppendPrepare(b []byte, p Prepare) []byte {
 	b = append(header(b, kindPrepare), p.To[:]...)
 	for _, n := range [...]uint64{p.Group, p.Raft, p.Term, p.At} {
@@ -71,7 +70,7 @@ func appendPrepared(b []byte, a PrepareAnswer) []byte {
 }
 
 // DecodePrepared decodes the answer to a Prepare, or fails with ErrMalformed. The caller must
-// ignore an answer whose Instance or Raft differs from the question's.
+// ignore an answer whose Instance or Raft differs from the question.
 func DecodePrepared(from nodeid.ID, b []byte) (PrepareAnswer, error) {
 	r := open(b, kindPrepared)
 	a := PrepareAnswer{
@@ -83,8 +82,7 @@ func DecodePrepared(from nodeid.ID, b []byte) (PrepareAnswer, error) {
 	return a, nil
 }
 
-// AppendPush appends the encoded question to b, for Net.Ask. The answer is one byte without
-// meaning.
+// AppendPush appends the encoded question to b. The answer is one byte without meaning.
 func AppendPush(b []byte, a Push) []byte {
 	b = append(header(b, kindPush), a.To[:]...)
 	for _, n := range [...]uint64{a.Group, a.At} {
@@ -118,8 +116,8 @@ func AppendPlace(b []byte, v Voter) []byte {
 	return binary.AppendUvarint(appendText(b, v.Addr), v.Life)
 }
 
-// DecodePlace decodes what AppendPlace wrote, or fails with ErrMalformed. The caller sets Raft and
-// Learner.
+// DecodePlace decodes the bytes of AppendPlace, or fails with ErrMalformed. The caller sets Raft
+// and Learner.
 func DecodePlace(b []byte) (Voter, error) {
 	r := open(b, kindPlace)
 	v := Voter{Instance: r.instance(), Addr: r.text(maxAddrBytes), Life: r.uint()}

@@ -8,7 +8,7 @@ import (
 	"github.com/mortise-lock/mortise/internal/nodeid"
 )
 
-// newborn joins a group if possible, or else proposes a charter if all conditions hold.
+// newborn joins a group if possible. Otherwise it proposes a charter if all conditions hold.
 func (c *Core) newborn(random Random) {
 	if c.settings.Solo {
 		if c.unfit == "" {
@@ -28,14 +28,14 @@ func (c *Core) newborn(random Random) {
 	}
 	ch := c.charterFor(list, random)
 	if refusal, _ := c.judge(&ch); refusal != Accepted {
-		return // do not propose a charter that this instance would refuse
+		return
 	}
 	c.bind(&ch)
 	c.offers = make([]offer, len(ch.List))
 }
 
-// alone founds a closed group of one instance, immediately and without a grace, because no other
-// instance can ever have been in it.
+// alone founds a group of one instance immediately and without a grace, because no other instance
+// can ever have been in it.
 func (c *Core) alone(random Random) {
 	settings := c.settings
 	settings.Grace, settings.Voters = 0, 1
@@ -60,8 +60,7 @@ type candidate struct {
 }
 
 // candidates returns the instances that a charter of this instance would list, in ascending order
-// of ID. It also returns a text about what is missing before all of them could accept the charter,
-// or "".
+// of ID. It also returns, as text, what prevents them from founding a group, or "".
 func (c *Core) candidates() ([]candidate, string) {
 	var list []candidate
 	if c.settings.founds(c.name) {
@@ -90,7 +89,6 @@ func (c *Core) candidates() ([]candidate, string) {
 	return list, c.missing(list)
 }
 
-// missing returns why the listed instances cannot found a group yet, or "".
 func (c *Core) missing(list []candidate) string {
 	if !c.settings.founds(c.name) {
 		return c.founderMissing(list)

@@ -6,11 +6,11 @@ import (
 	"time"
 )
 
-// Recover gives up, for good, the group that this instance's directory keeps, by a restart in
-// place. Call Recover only for a group that has lost the majority of its voters, and call it on
-// each remaining instance of the group. The group that these instances found next replaces the lost
-// one, and members of the lost group that are met later leave it. An error says why the group was
-// not given up and what to do. Recover returns nil if this instance has given the group up before.
+// Recover gives up the group in this instance's directory for good, by a restart in place. Call
+// Recover only for a group that has lost the majority of its voters, and on each remaining instance
+// of the group. The next group of these instances replaces the lost group, and remaining members of
+// the lost group leave it when they meet the new one. An error says why the group was not given up
+// and what to do. Recover returns nil if this instance has given the group up before.
 func (c *Core) Recover(now time.Duration, group uint64) error {
 	c.now = now
 	name := groupName(group)
@@ -52,7 +52,7 @@ func (c *Core) Recover(now time.Duration, group uint64) error {
 	return nil
 }
 
-// led returns, as text, which instance knows a leader of the group. It returns "" if none does.
+// led returns, as text, which instance knows a leader of the group, or "".
 func (c *Core) led() string {
 	if c.leader {
 		return "this instance knows its leader"
@@ -65,11 +65,10 @@ func (c *Core) led() string {
 	return ""
 }
 
-// superseded reports whether operators have given up the group while this instance was out of
-// reach, and ends this incarnation in that case. The evidence is an instance of the replacing
-// group, since the old voters have new IDs by then and can prove nothing. The conditions prevent a
-// holder of the secret from ending the group's directories one by one during an election or a
-// restart.
+// superseded ends this incarnation if operators have given up the group while this instance was out
+// of reach, and reports whether it did. The evidence is an instance of the replacing group, because
+// the old voters have new IDs by then. The conditions prevent a holder of the secret from ending
+// the group one directory at a time during an election or a restart.
 func (c *Core) superseded() bool {
 	if c.leader || !c.durable || c.settings.Solo || !c.lost() {
 		return false
@@ -88,7 +87,6 @@ func (c *Core) superseded() bool {
 	return false
 }
 
-// sorted returns the IDs in ascending order without duplicates, or nil if there are none.
 func sorted(ids []uint64) []uint64 {
 	ids = slices.Clone(ids)
 	slices.Sort(ids)

@@ -6,16 +6,14 @@ import (
 	"time"
 )
 
-// replica holds the present raft ID of this incarnation and the raft IDs that the incarnation has
-// used. It is part of State, because an ID must never be used for a second log, though a Prepare
-// may arrive twice.
+// replica holds the raft IDs of this incarnation. It is part of State, because an ID must never be
+// used for a second log, though a Prepare may arrive twice.
 type replica struct {
-	raft   uint64 // present raft ID, from the charter or a Prepare. Zero means none
+	raft   uint64 // present raft ID, from the charter or a Prepare; zero means none
 	term   uint64 // term of the newest leader that has prepared this incarnation
 	used   []Used // raft IDs whose replicas have ended, oldest first
-	usedAt uint64 // a Prepare up to this configuration number may name an ID that used no longer contains
-	// raft ID of a removed replica, which runs until a leader reports that its vote is no longer
-	// needed. Zero means none
+	usedAt uint64 // highest configuration number of the IDs that were dropped from used
+	// raft ID of a removed replica, which runs while its vote may be needed; zero means none
 	lingers uint64
 }
 
@@ -23,12 +21,12 @@ type replica struct {
 // that time. No Prepare of that ID had a higher number.
 type Used struct{ Raft, At uint64 }
 
-// Raft returns the present raft ID of this incarnation, or 0 if it has no replica.
+// Raft returns the present raft ID of this incarnation, or 0 if the incarnation has no replica.
 func (c *Core) Raft() uint64 { return c.raft }
 
 // Retired records that a replica of this instance has stopped for good: it stopped by itself, or it
-// was removed and its vote is no longer needed. Its raft ID is never used again. The instance
-// continues without a replica and may be prepared under another ID.
+// was removed and its vote is no longer needed. Its raft ID is never used again. The instance may
+// be prepared under another ID.
 func (c *Core) Retired(now time.Duration, raft uint64) {
 	c.now = now
 	switch {
@@ -54,7 +52,7 @@ func (c *Core) spend() uint64 {
 }
 
 // remove ends the present raft ID and emits Removed. The replica runs until the host reports
-// Retired, even after a crash, because other replicas may need its vote.
+// Retired, also after a crash, because other replicas may need its vote.
 func (c *Core) remove() {
 	raft := c.spend()
 	c.lingers = raft
@@ -83,7 +81,7 @@ func (c *Core) told(from nodeid.ID, body []byte) []byte {
 }
 
 // prepare applies rule 9. If it returns Running, this incarnation has the raft ID until the replica
-// ends, and never again afterwards.
+// ends, and never again.
 func (c *Core) prepare(from nodeid.ID, p *Prepare) (PreparedState, string) {
 	switch {
 	case c.phase != Member || c.group != p.Group || c.settings.Solo:

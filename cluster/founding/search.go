@@ -9,10 +9,9 @@ import (
 
 // This file decides which addresses are asked, and when. The package comment describes the rules.
 
-// everyone reports whether every instance is a founder, so that each has to ask all others.
+// everyone reports whether every instance is a founder and so has to ask all others.
 func (c *Core) everyone() bool { return len(c.settings.Founders) == 0 }
 
-// joins reports whether this instance is no founder.
 func (c *Core) joins() bool { return !c.everyone() && !c.settings.founds(c.name) }
 
 // known reports whether Founders is set and the last answer from p came from a founder.
@@ -31,13 +30,12 @@ func (c *Core) Founders() []string {
 	return addrs
 }
 
-// watched reports whether the address is asked repeatedly while curious reports true.
 func (c *Core) watched(p *place) bool {
 	switch {
 	case c.everyone():
 		return true
 	case c.joins():
-		return p.near && c.settling // an instance that is not a founder asks other addresses in rounds
+		return p.near && c.settling // other addresses are asked in rounds
 	}
 	return p.near || c.known(p)
 }
@@ -78,7 +76,7 @@ func (c *Core) askPlaces(random Random) time.Duration {
 		}
 	}
 	if !c.everyone() {
-		watched *= 2 // pace reaches its maximum at 128 addresses, so with 64 founders
+		watched *= 2 // pace reaches its maximum at 128 addresses, so at 64 founders
 	}
 	for i, p := range c.places {
 		if p.pending != 0 || !(curious && p.watch || c.mustAsk(p)) {
@@ -115,8 +113,8 @@ func (c *Core) round(random Random) time.Duration {
 	if c.roundAt > c.now {
 		return c.roundAt
 	}
-	// While nothing answers, the network is cut or the others are overloaded, so the time between
-	// rounds grows up to four times.
+	// Without answers, the network is cut or the others are overloaded, so rounds become less
+	// frequent.
 	c.roundAt = c.now + atRandom(roundEvery<<min(c.fruitless, 2), random.Spread+1)
 	c.fruitless++
 	for _, p := range c.places {
@@ -128,8 +126,8 @@ func (c *Core) round(random Random) time.Duration {
 	for _, p := range told {
 		c.put(p, 0)
 	}
-	// A connection costs more than a question. So an instance that knows addresses of founders asks
-	// addresses that have answered before. Only in every fourth round it asks a new address.
+	// A new connection costs more than a question, so prefer addresses that have answered before.
+	// Every fourth round skips this step and may choose a new address.
 	if c.rounds++; len(told) > 0 && c.rounds%4 != 0 {
 		for _, p := range c.choose(random.Spread, maxRound-len(told), func(p *place) bool {
 			return p.entry != "" &&
@@ -157,8 +155,8 @@ func (c *Core) answers(p *place) bool {
 	return ok
 }
 
-// choose returns random addresses that wanted accepts and that may be asked now; their number is at
-// most most. It prefers addresses that were never asked.
+// choose returns at most most random addresses that wanted accepts and that may be asked now. It
+// prefers addresses that were never asked.
 func (c *Core) choose(salt uint64, most int, wanted func(*place) bool) []*place {
 	var out []*place
 	if len(c.places) == 0 {
@@ -180,9 +178,9 @@ func (c *Core) choose(salt uint64, most int, wanted func(*place) bool) []*place 
 	return out
 }
 
-// While a founder is missing, or too few addresses were asked for a living group, search makes a
-// founder ask some Join addresses and some addresses that other instances have named. It returns
-// the time of the next search.
+// search makes a founder ask some Join addresses and some addresses from answers, while a founder
+// is missing or too few addresses were asked for a living group. It returns the time of the next
+// search.
 func (c *Core) search(random Random) time.Duration {
 	if !c.searching() {
 		return c.now + time.Hour
@@ -212,7 +210,6 @@ func (c *Core) search(random Random) time.Duration {
 	return c.searchAt
 }
 
-// searching reports whether a founder has to ask more addresses than those of founders and voters.
 func (c *Core) searching() bool {
 	switch {
 	case c.leader && c.phase == Member && !c.settling:
@@ -240,8 +237,8 @@ func (c *Core) absentFounders(limit time.Duration) []string {
 	return missing
 }
 
-// sampled reports whether enough other Join addresses were asked for a living group. An address
-// that stayed silent counts as asked.
+// sampled reports whether enough other Join addresses were asked for a living group. A silent
+// address counts as asked.
 func (c *Core) sampled() bool {
 	asked, others := 0, 0
 	for _, p := range c.places {
@@ -256,9 +253,9 @@ func (c *Core) sampled() bool {
 	return asked >= min(others, maxSample)
 }
 
-// learn records further addresses from an answer: those of founders that the other instance has
-// met, those of its group's voters, and its own address. The last matters because a charter lists
-// only instances that are reached at their own address.
+// learn records further addresses from an answer: of founders, of the group's voters, and the own
+// address of the answering instance. A charter lists only instances that are reached at their own
+// address.
 func (c *Core) learn(p *place, who *InstanceInfo) {
 	if c.everyone() || c.settings.founds(who.Name) || c.votes(who.Instance) {
 		c.askedBy(who.Addr)
@@ -277,7 +274,6 @@ func (c *Core) learn(p *place, who *InstanceInfo) {
 	}
 }
 
-// acquainted returns, for the answer to asker, addresses at which this instance has met founders.
 func (c *Core) acquainted(asker string) []string {
 	var met []string
 	if c.everyone() {
@@ -325,8 +321,7 @@ func (c *Core) inquire(random Random) time.Duration {
 	return c.inquireAt
 }
 
-// askForVoters asks the leader, or else the known voters, after an instance that is not believed
-// has reported a newer configuration.
+// askForVoters asks the leader, or else the known voters, for the newest configuration.
 func (c *Core) askForVoters() {
 	for _, v := range c.voters {
 		if v.Instance == c.guide && v.Instance != c.instance {
@@ -341,7 +336,6 @@ func (c *Core) askForVoters() {
 	}
 }
 
-// rival records whether the last answer from p reported a leader of another group.
 func (c *Core) rival(p *place, who *InstanceInfo) {
 	c.rivals = slices.DeleteFunc(c.rivals, func(addr string) bool { return addr == p.addr })
 	other := who.Phase == Member && who.Leader && !who.Settings.Solo && who.Group != c.group
@@ -351,7 +345,7 @@ func (c *Core) rival(p *place, who *InstanceInfo) {
 }
 
 // Rivals returns the addresses from which a leader of another group was reported within rivalFor.
-// It returns none while this instance's group has no leader.
+// While this instance's group has no leader, no address is added.
 func (c *Core) Rivals(now time.Duration) []string {
 	c.rivals = slices.DeleteFunc(c.rivals, func(addr string) bool {
 		_, ok := c.Met(now, addr, rivalFor)

@@ -9,12 +9,12 @@ import (
 )
 
 // This file contains the reports of instances about their replicas, and the record of ended voters
-// that dead.go uses.
+// for dead.go.
 
 // Configuration is a configuration of the group that a replica has applied.
 type Configuration struct {
-	At       uint64   // its number. Zero means that none was applied
-	Voters   []Voter  // all its replicas, learners included
+	At       uint64   // its number; zero means that none was applied
+	Voters   []Voter  // all its replicas, including learners
 	Incoming []uint64 // raft IDs of the new half, ascending; empty unless the configuration is joint
 	Outgoing []uint64 // raft IDs of the old half, ascending; empty unless the configuration is joint
 	told     bool     // Incoming and Outgoing are known
@@ -22,11 +22,11 @@ type Configuration struct {
 
 // Standing is the part of an answer about the replica of the answering instance.
 type Standing struct {
-	Raft uint64 // the running replica, which has not retired. Zero means none
+	Raft uint64 // raft ID of the running replica; zero means none
 	// names of the instances of the answer's Voters, in the same order; empty where unknown
 	Names   []string
-	Applied Configuration // the configuration that the replica has applied
-	Log     Log           // position of the replica's log, if the replica knows no leader
+	Applied Configuration
+	Log     Log // position of the replica's log, if the replica knows no leader
 }
 
 // Log is the position of a replica's log. The zero Log means unknown.
@@ -50,9 +50,9 @@ func (c *Core) ownLog() Log {
 	return c.log
 }
 
-// ahead reports whether a voter whose log is l will always refuse its vote to a candidate whose log
-// is of. The result is false if the candidate's term is lower than the voter's, because the
-// candidate may have reported its log before a leader appended to both logs.
+// ahead reports whether a voter with log l always refuses a candidate with log of. It reports false
+// if the candidate's term is lower than the voter's, because the report of the candidate may then
+// be out of date.
 func (l Log) ahead(of Log) bool {
 	known := l.Term > 0 && of.Term >= l.Term
 	return known && (l.LastTerm > of.LastTerm || l.LastTerm == of.LastTerm && l.LastIndex > of.LastIndex)
@@ -89,7 +89,6 @@ func (c *Core) standing() *Standing {
 	return s
 }
 
-// fate is the record of one replica of the group.
 type fate struct {
 	voter Voter
 	known time.Duration // answers to questions before this time prove nothing about the replica
@@ -100,10 +99,10 @@ type fate struct {
 	over    bool // the replica can never vote again
 }
 
-// doubts records since when a configuration has been refuted. The zero value records nothing.
+// doubts records since when a configuration has been refuted without a break.
 type doubts struct {
-	at    uint64        // number of the configuration
-	since time.Duration // start of the time without a break
+	at    uint64 // number of the configuration
+	since time.Duration
 }
 
 func (c *Core) fateOf(raft uint64) *fate {
@@ -114,10 +113,11 @@ func (c *Core) fateOf(raft uint64) *fate {
 	return c.fates[at]
 }
 
-// follow begins to track the replicas of a configuration. Only a member does so, because before the
-// group is founded a voter may not have accepted the charter. If the name of a replica's instance
-// is unknown, follow asks the instance while it lives: with Founders the name can prove later that
-// the replica has ended. Members without a replica learn the names from members that have one.
+// follow begins to track the replicas of a configuration. Only a member tracks replicas, because
+// before the group is founded a voter may not have accepted the charter. If the name of a replica's
+// instance is unknown, follow asks the instance while it runs: with Founders the name can prove
+// later that the replica has ended. Members without a replica learn the names from members that
+// have one.
 func (c *Core) follow(voters []Voter) {
 	for _, v := range voters {
 		if f := c.fateOf(v.Raft); f != nil {
@@ -134,7 +134,7 @@ func (c *Core) follow(voters []Voter) {
 	}
 }
 
-// attest records the facts about replicas of the group that an answer proves.
+// attest records what an answer proves about replicas of the group.
 func (c *Core) attest(p *place, who *InstanceInfo, asked time.Duration) {
 	c.call(who.Instance, who.Name)
 	if s := who.Standing; s != nil && len(s.Names) == len(who.Voters) && (c.phase == Newborn ||
@@ -165,8 +165,8 @@ func (c *Core) attest(p *place, who *InstanceInfo, asked time.Duration) {
 	}
 }
 
-// replaces reports whether the existence of an instance with this name proves that replica f has
-// ended. This is so because only one process runs under each founder's name.
+// replaces reports whether an instance with this name proves that replica f has ended. Only one
+// process runs under each founder's name.
 func (c *Core) replaces(name string, f *fate) bool {
 	return name != "" && slices.Contains(c.needed(), name) && name == c.nameOf(f.voter.Instance)
 }
@@ -230,7 +230,6 @@ func appendStanding(b []byte, s *Standing) []byte {
 	return b
 }
 
-// standing decodes what appendStanding wrote, or returns nil if the message ends before it.
 func (r *reader) standing() *Standing {
 	if r.bad || len(r.b) == 0 {
 		return nil

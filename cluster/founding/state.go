@@ -16,20 +16,19 @@ type State struct {
 	Charter  *Charter // nil for a newborn, and for a member that joined a founded group
 	Settings Settings // settings of the group; zero for a newborn
 	Addr     string   // host:port at which this instance last took part
-	Refused  string   // why this instance may never take part again; empty if it may take part
-	Voters   []Voter  // voters of Group with their newest addresses; stored by AppendVoters
+	Refused  string   // why this instance may never take part again; empty if it may
+	Voters   []Voter  // voters of Group with their newest addresses; AppendVoters encodes them
 
 	At      uint64 // number of the configuration Voters; 0 for a newborn
-	Raft    uint64 // present raft ID, from the charter or a Prepare. Zero means none
+	Raft    uint64 // present raft ID, from the charter or a Prepare; zero means none
 	Term    uint64 // term of the newest leader that has prepared this incarnation
 	Used    []Used // raft IDs of this incarnation whose replicas have ended, oldest first
-	Lingers uint64 // raft ID in Used whose replica still runs. Zero means none
-	// a Prepare with this configuration number or a lower one may name an ID older than those in
-	// Used
+	Lingers uint64 // raft ID in Used whose replica still runs; zero means none
+	// highest configuration number of the IDs that were dropped from Used
 	UsedAt      uint64
 	Supersedes  []uint64 // groups that Group has replaced
 	GaveUp      []uint64 // groups that operators have given up here, oldest first
-	FloorUnixMS int64    // the tokens of the next group must be higher
+	FloorUnixMS int64
 }
 
 // Append appends the encoding of all fields but Voters to b.
@@ -71,7 +70,7 @@ func (r *reader) state(s *State) {
 	s.FloorUnixMS = int64(r.upTo(maxWall))
 }
 
-// DecodeState decodes what Append wrote, without Voters. It fails with ErrMalformed, also if the
+// DecodeState decodes the bytes of Append, without Voters. It fails with ErrMalformed, also if the
 // encoding is valid but no core can be in that state.
 func DecodeState(b []byte) (State, error) {
 	r := open(b, kindState)
@@ -103,7 +102,7 @@ func AppendVoters(b []byte, voters []Voter) []byte {
 	return appendVoters(header(b, kindVoters), voters)
 }
 
-// DecodeVoters decodes what AppendVoters wrote, or fails with ErrMalformed.
+// DecodeVoters decodes the bytes of AppendVoters, or fails with ErrMalformed.
 func DecodeVoters(b []byte) ([]Voter, error) {
 	r := open(b, kindVoters)
 	voters := r.voters()
@@ -118,7 +117,7 @@ func DecodeVoters(b []byte) ([]Voter, error) {
 	return voters, nil
 }
 
-// Revision changes whenever State does.
+// Revision returns the number of changes of State.
 func (c *Core) Revision() uint64 { return c.revision }
 
 // State returns what has to be stored now. It shares only the charter with the core, and the core

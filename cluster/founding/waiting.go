@@ -10,8 +10,7 @@ import (
 	"github.com/mortise-lock/mortise/internal/nodeid"
 )
 
-// Waiting returns a text for the user: what this instance waits for and what to do, or "" if it
-// waits for nothing.
+// Waiting returns, as text for the user, what this instance waits for and what to do, or "".
 func (c *Core) Waiting() string {
 	switch {
 	case c.barred != "":
@@ -100,12 +99,11 @@ func (c *Core) waitingMember() string {
 	return text
 }
 
-// connectFor is the time that a member may take to connect to the leader before it counts as cut
-// off. Every start takes less time.
+// connectFor is the time after which an unconnected member counts as cut off. Every start takes
+// less time.
 const connectFor = 3 * time.Second
 
-// cutOff returns a text if this member knows no leader, but other members of its group know one.
-// Otherwise it returns "".
+// cutOff returns a text, or "", if this member knows no leader but other members of its group do.
 func (c *Core) cutOff() string {
 	text := c.led()
 	if text == "" {
@@ -123,8 +121,8 @@ func (c *Core) cutOff() string {
 	return text
 }
 
-// silence names, in text, the addresses that do not answer, and what to do. It gives only one
-// reason, because instances with the same configuration have the same reason.
+// silence names the addresses that do not answer, and what to do. It gives only one reason, because
+// instances with the same configuration have the same reason.
 func (c *Core) silence(places []*place) string {
 	var barred, silent []string
 	var last *place
@@ -173,8 +171,8 @@ func (c *Core) replicaMissing(list []candidate) string {
 	return count(len(list), c.settings.Replicas) + " are here (" + some(names(list)) + ")" + c.absent()
 }
 
-// absent names, in text, the Join addresses where no instance of this cluster listens. Such
-// addresses block nothing, but may explain a missing instance.
+// absent names the Join addresses where no instance of this cluster listens. They block nothing,
+// but may explain a missing instance.
 func (c *Core) absent() string {
 	var refused, foreign []string
 	why := ""
@@ -200,8 +198,6 @@ func (c *Core) absent() string {
 	return text
 }
 
-// founderMissing names, in text, the missing founders or a name that several instances use, or
-// returns "".
 func (c *Core) founderMissing(list []candidate) string {
 	here := names(list)
 	var missing []string
@@ -226,9 +222,8 @@ func (c *Core) founderMissing(list []candidate) string {
 	return ""
 }
 
-// sameName names, in text, two instances on the list with one name, or returns "". Voters need
-// different names, since otherwise a voter could not be distinguished from a later incarnation of
-// another voter.
+// sameName names two instances on the list with one name, or returns "". With equal names, a voter
+// could not be distinguished from a later incarnation of another voter.
 func sameName(list []candidate) string {
 	for i, l := range list {
 		before := slices.IndexFunc(list[:i], func(o candidate) bool { return o.name == l.name })
@@ -249,7 +244,6 @@ func names(list []candidate) []string {
 	return out
 }
 
-// some joins the first four texts, followed by the number of the remaining texts.
 func some(all []string) string {
 	if len(all) > 4 {
 		return strings.Join(all[:4], ", ") + " and " + strconv.Itoa(len(all)-4) + " more"

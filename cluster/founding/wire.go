@@ -12,7 +12,7 @@ import (
 // The wire format of founding is a version byte, a kind byte, and fields in fixed order without
 // names. Numbers are uvarints. The length precedes each text and list. Decoding is strict: it
 // rejects a message that is too long, too short or has a value out of range. A later version has
-// another version byte. This version cannot decode it, which blocks founding like silence.
+// another version byte.
 const (
 	wireVersion = 1
 
@@ -35,7 +35,7 @@ const (
 	maxList         = 1024
 	maxVoters       = 16
 	maxSupersedes   = 256
-	// no log gets so long; a higher number in a false report would make all true numbers look old
+	// no log gets so long; a false report with a higher number would make all true numbers look old
 	maxAt = 1<<56 - 1
 )
 
@@ -67,8 +67,7 @@ func appendIDs(b []byte, ids []uint64) []byte {
 	return b
 }
 
-// orderly reports whether ids is ascending, without zero and duplicates, and not too long for a
-// message.
+// orderly reports whether ids is ascending, without zero and duplicates, and fits into a message.
 func orderly(ids []uint64) bool {
 	last := uint64(0)
 	for _, id := range ids {
@@ -80,7 +79,6 @@ func orderly(ids []uint64) bool {
 	return len(ids) <= maxSupersedes
 }
 
-// cut shortens a text to at most limit bytes without splitting a character.
 func cut(s string, limit int) string {
 	if len(s) <= limit {
 		return s
@@ -144,8 +142,7 @@ func (r *reader) text(limit int) string {
 }
 
 // length reads the length of a list whose elements take at least size bytes each. It fails if the
-// message is too short for so many elements, so that a short message cannot cause a large
-// allocation.
+// message is too short for the list, so that a short message cannot cause a large allocation.
 func (r *reader) length(limit, size int) int {
 	n := int(r.upTo(uint64(limit)))
 	if n*size > len(r.b) {

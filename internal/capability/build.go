@@ -8,9 +8,8 @@ import (
 )
 
 // Build makes a capability for name from the words of a command line. Each word is a right, such as
-// "lock cron/*" or "member". The order of the words does not matter, words may be repeated, and
-// bytes may be written literally or as %XX. until is truncated to whole seconds. A zero until means
-// that there is no end.
+// "lock cron/*" or "member". Words may be in any order and repeated, and bytes may be written
+// literally or as %XX. until is truncated to whole seconds; zero means that there is no end.
 func Build(name string, until time.Time, words ...string) (*Capability, error) {
 	if !validName(name) {
 		return nil, fmt.Errorf("capability: %w", ErrName)
@@ -36,7 +35,6 @@ func Build(name string, until time.Time, words ...string) (*Capability, error) {
 	return c, nil
 }
 
-// rightOf returns the canonical line for one right.
 func rightOf(word string) (string, error) {
 	word = strings.TrimSpace(word)
 	if word == "member" {

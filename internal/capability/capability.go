@@ -32,8 +32,8 @@ func (v Verb) String() string {
 	return "none"
 }
 
-// Capability is a set of rights. [Parse] and [Build] make one. A nil Capability allows everything.
-// Capabilities are immutable.
+// Capability is an immutable set of rights. [Parse] and [Build] make one. A nil Capability allows
+// everything.
 type Capability struct {
 	text   string
 	hash   [sha256.Size]byte
@@ -43,10 +43,9 @@ type Capability struct {
 	rights []right
 }
 
-// right is a verb with a pattern.
 type right struct {
 	verb   Verb
-	key    string // the decoded key, or a prefix of keys
+	key    string // decoded key, or a prefix of keys
 	prefix bool
 }
 
@@ -74,7 +73,7 @@ func (c *Capability) Hash() [sha256.Size]byte {
 	return c.hash
 }
 
-// For returns the decoded name that audit logs show, or "" for nil.
+// For returns the decoded name for audit logs, or "" for nil.
 func (c *Capability) For() string {
 	if c == nil {
 		return ""
@@ -82,8 +81,8 @@ func (c *Capability) For() string {
 	return c.name
 }
 
-// Until returns the end of the capability in UTC, in whole seconds. The zero time means that there
-// is no end.
+// Until returns the end of the capability in UTC, in whole seconds. Zero means that there is no
+// end.
 func (c *Capability) Until() time.Time {
 	if c == nil {
 		return time.Time{}

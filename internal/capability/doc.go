@@ -8,12 +8,11 @@
 //	lock cron/*
 //	read cron/*
 //
-// Every line ends with a line feed. The order of the lines is: the version, the name that audit
-// logs show (required), the end (optional), and the rights, sorted bytewise without duplicates. A
-// right is the word member, or one of the words read, write, lock and force with a pattern. A
-// pattern is an exact key, or a prefix of keys followed by an asterisk. In names and patterns,
-// bytes outside "!" to "~", the percent sign and a literal asterisk are written as %XX, in upper
-// case.
+// Every line ends with a line feed. The order of the lines is: the version, the name for audit logs
+// (required), the end (optional), and the rights, sorted bytewise without duplicates. A right is
+// the word member, or one of the words read, write, lock and force with a pattern. A pattern is an
+// exact key, or a prefix of keys followed by an asterisk. In names and patterns, bytes outside "!"
+// to "~", the percent sign and a literal asterisk are written as %XX, in upper case.
 //
 // # Guarantees
 //
@@ -27,12 +26,11 @@
 //
 // # Concurrency
 //
-// A Capability is immutable and safe for concurrent use. The package has no state and reads no
-// clock.
+// A Capability is safe for concurrent use. The package has no state and reads no clock.
 //
 // # Limits
 //
 // A text has at most 64 lines and 4 KiB. The checks compare the key with each granted pattern in
-// turn. This package does not check the end of a capability, because crypto/x509 checks it: the end
+// turn. This package does not check the end of a capability; crypto/x509 checks it, because the end
 // is also the NotAfter of the certificate that contains the text.
 package capability

@@ -7,11 +7,10 @@ import (
 
 var errEscape = errors.New("a percent sign must be followed by two hexadecimal digits")
 
-// plain reports whether a byte is written literally. A space is not written literally, because an
-// editor or a shell could change it unnoticed.
+// plain reports whether a byte is written literally. A space is not, because an editor or a shell
+// could change it unnoticed.
 func plain(b byte) bool { return b > ' ' && b <= '~' && b != '%' && b != '*' }
 
-// encode returns the canonical spelling of text.
 func encode(text string) string {
 	const digits = "0123456789ABCDEF"
 	var out strings.Builder
@@ -25,8 +24,8 @@ func encode(text string) string {
 	return out.String()
 }
 
-// decode decodes any spelling, including spellings that encode never returns. So Parse compares its
-// input with the canonical spelling afterwards.
+// decode also decodes spellings that encode never returns. So Parse compares its input with the
+// canonical spelling.
 func decode(text string) (string, error) {
 	var out strings.Builder
 	for i := 0; i < len(text); i++ {

@@ -39,8 +39,8 @@ var (
 	ErrNoRight   = errors.New("a capability grants at least one right")
 )
 
-// Parse parses a canonical text. Parse refuses a text that [Build] would spell differently, with
-// one of the errors of this package.
+// Parse parses a canonical text. It refuses a text that [Build] would spell differently, with one
+// of the errors of this package.
 func Parse(text string) (*Capability, error) {
 	c, err := parse(text)
 	if err != nil {
@@ -136,7 +136,6 @@ func verbOf(word string) Verb {
 	return 0
 }
 
-// patternOf parses any spelling of a pattern.
 func patternOf(pattern string) (r right, err error) {
 	pattern, r.prefix = strings.CutSuffix(pattern, "*")
 	if strings.Contains(pattern, "*") {
@@ -148,7 +147,6 @@ func patternOf(pattern string) (r right, err error) {
 	return r, nil
 }
 
-// spelled returns the canonical spelling of a pattern.
 func (r right) spelled() string {
 	if r.prefix {
 		return encode(r.key) + "*"
@@ -156,7 +154,6 @@ func (r right) spelled() string {
 	return encode(r.key)
 }
 
-// check returns an error if the combination of rights is invalid.
 func (c *Capability) check() error {
 	if !c.member && len(c.rights) == 0 {
 		return ErrNoRight

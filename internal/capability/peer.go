@@ -2,15 +2,14 @@ package capability
 
 import "time"
 
-// Tier is the kind of secret or certificate that a peer has proved. The zero Tier is not a tier,
-// and allows nothing.
+// Tier is the kind of secret or certificate that a peer has proved. The zero Tier allows nothing.
 type Tier uint8
 
 // The tiers. Only peers of the tier Root may found a group, vote, answer questions and accept
 // connections.
 const (
-	Root   Tier = iota + 1 // the root secret, or a name in TLSPeers
-	Member                 // a capability with the word member: may lock every key; only dials
+	Root   Tier = iota + 1 // root secret, or a name in TLSPeers
+	Member                 // capability with the word member: may lock every key; only dials
 	Guest                  // any other capability; only dials
 )
 
@@ -39,10 +38,9 @@ func TierOf(c *Capability) Tier {
 }
 
 // Peer describes what a verified certificate chain proves about the other side of a connection. The
-// zero Peer has proved nothing and has no rights, although its Capability is nil. So check the Tier
-// before the Capability, or call Allowed.
+// zero Peer has no rights, although its Capability is nil. So check the Tier before the Capability,
+// or call Allowed.
 type Peer struct {
-	// Tier is the tier that the chain proves.
 	Tier Tier
 	// Capability contains the rights of the peer. It is nil for Root, which may do everything.
 	Capability *Capability
@@ -53,6 +51,6 @@ type Peer struct {
 	NotAfter time.Time
 }
 
-// Allowed returns the capability against which the peer's requests must be checked. It returns
-// false if the peer has proved nothing.
+// Allowed returns the capability against which the peer's requests must be checked, or false if the
+// peer has proved nothing.
 func (p Peer) Allowed() (*Capability, bool) { return p.Capability, p.Tier != 0 }

@@ -13,9 +13,8 @@ import (
 )
 
 const (
-	// These strings separate the keys that are derived here from everything else that is derived
-	// from the same secret. They are part of the protocol: nodes with other values refuse each
-	// other.
+	// These strings separate the keys of this package from everything else that is derived from the
+	// same secret. They are part of the protocol: nodes with other values refuse each other.
 	salt         = "mortise credentials v2"
 	authorityUse = "ed25519 authority key\x00" // followed by the label of the cluster
 
@@ -23,7 +22,7 @@ const (
 	// domain "internal" is reserved for private use, and the names are never looked up.
 	domain = ".mortise.internal"
 
-	// A dialer that trusts several authorities requests a server name with the label anyAuthority.
+	// label in the server name of a dialer that trusts several authorities
 	anyAuthority = "node"
 )
 
@@ -35,8 +34,8 @@ type authority struct {
 	cert *x509.Certificate
 }
 
-// newAuthority depends only on its arguments. The key and the name of an authority must be the same
-// on all nodes. The certificates may differ, because peers never exchange them.
+// newAuthority returns the same key and name on all nodes. The certificates may differ, because
+// peers never exchange them.
 func newAuthority(secret, cluster string) (*authority, error) {
 	from, err := keying(secret, cluster)
 	if err != nil {
@@ -55,8 +54,8 @@ func newAuthority(secret, cluster string) (*authority, error) {
 }
 
 // authorityCert makes the certificate of an authority. Any key may sign it, because only the key,
-// the name and the constraints of a trust anchor matter. authorityCert sets the key identifier
-// itself, because Go's default has changed.
+// the name and the constraints of a trust anchor matter. Go's default for the key identifier has
+// changed, so authorityCert sets it.
 func authorityCert(public ed25519.PublicKey, signer ed25519.PrivateKey, cluster string) (*x509.Certificate, error) {
 	id := sha256.Sum256(public)
 	template := &x509.Certificate{
@@ -84,8 +83,7 @@ func authorityCert(public ed25519.PublicKey, signer ed25519.PrivateKey, cluster 
 }
 
 // always and never return a time before and a time after all times that a clock can show. So a
-// machine whose clock is wrong gets an error about a leaf certificate, not about the authority's
-// certificate.
+// machine with a wrong clock gets an error about a leaf certificate, not about the authority.
 func always() time.Time { return time.Date(1960, 1, 1, 0, 0, 0, 0, time.UTC) }
 
 func never() time.Time { return time.Date(9999, 12, 31, 23, 59, 59, 0, time.UTC) }
@@ -94,16 +92,16 @@ func never() time.Time { return time.Date(9999, 12, 31, 23, 59, 59, 0, time.UTC)
 func (a *authority) id() string { return hex.EncodeToString(a.cert.SubjectKeyId[:8]) }
 
 // zone returns the DNS name of a cluster. The name is a hash, because a label may be any text, and
-// because the name crosses the network in clear text.
+// because the name is not encrypted on the network.
 func zone(cluster string) string {
 	sum := sha256.Sum256([]byte("mortise server name v1\x00" + cluster))
 	return hex.EncodeToString(sum[:16]) + domain
 }
 
 // leafName returns the only DNS name in the certificates of a cluster. It matches all server names
-// of the cluster. The first label of a server name identifies the authority that the dialer trusts.
+// of the cluster.
 func leafName(cluster string) string { return "*." + zone(cluster) }
 
-// serverName returns the server name that a dialer requests and checks. The first label of the name
-// is the ID of an authority, or anyAuthority.
+// serverName returns the server name that a dialer requests and checks. The label is the ID of the
+// authority that the dialer trusts, or anyAuthority.
 func serverName(label, cluster string) string { return label + "." + zone(cluster) }

@@ -6,9 +6,8 @@ import (
 	"time"
 )
 
-// peer returns what a finished handshake proves. For accepted connections crypto/tls provides the
-// verified chains. Dialed connections were not verified by crypto/tls, so peer computes their
-// chains.
+// peer returns what a finished handshake proves. crypto/tls provides the verified chains of
+// accepted connections; peer computes those of dialed connections.
 func (n *names) peer(state tls.ConnectionState, roots *x509.CertPool, now time.Time) (Peer, error) {
 	chains := state.VerifiedChains
 	if len(chains) == 0 {
@@ -29,8 +28,8 @@ func (n *names) peer(state tls.ConnectionState, roots *x509.CertPool, now time.T
 	return p, nil
 }
 
-// accepts returns a VerifyConnection function for accepted connections, which crypto/tls has
-// verified. The function checks the name and then calls the user's own function, if any.
+// accepts returns a VerifyConnection function for accepted connections. It checks the name and then
+// calls the user's own function, if any.
 func (n *names) accepts(own func(tls.ConnectionState) error) func(tls.ConnectionState) error {
 	return func(state tls.ConnectionState) error {
 		if len(state.VerifiedChains) == 0 {
@@ -50,9 +49,9 @@ func (n *names) accepts(own func(tls.ConnectionState) error) func(tls.Connection
 	}
 }
 
-// dials makes this package verify dialed connections. crypto/tls would compare only a single
-// ServerName, but several names, or a URI, may be listed. Like crypto/tls, the new VerifyConnection
-// checks the chain, the time and the key usage, and calls the user's own functions.
+// dials makes this package verify dialed connections, because crypto/tls would compare only a
+// single ServerName, and no URI. Like crypto/tls, the new VerifyConnection checks the chain, the
+// time and the key usage, and calls the user's own functions.
 func (n *names) dials(config *tls.Config, now func() time.Time) {
 	raw, own, roots := config.VerifyPeerCertificate, config.VerifyConnection, config.RootCAs
 	config.InsecureSkipVerify, config.VerifyPeerCertificate = true, nil

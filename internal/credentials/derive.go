@@ -41,15 +41,14 @@ var (
 func textID() asn1.ObjectIdentifier { return asn1.ObjectIdentifier{2, 25, 1836020324} }
 
 type derived struct {
-	authority  *authority // without its key
+	authority  *authority
 	key        ed25519.PrivateKey
 	cert       *x509.Certificate
 	capability *capability.Capability
 }
 
 // DeriveSecret returns a derived secret for the cluster with the given label. Its holder has
-// exactly the rights of the canonical capability text. The derived secret is an intermediate
-// certificate with its key, signed by the authority of the root secret, and is not stored anywhere.
+// exactly the rights of the canonical capability text. The derived secret is not stored anywhere.
 // It is valid until the end of the capability, provided that the instances have the root secret in
 // Secret or OldSecrets. DeriveSecret is safe for concurrent use.
 func DeriveSecret(secret, cluster, text string) (string, error) {
@@ -72,7 +71,7 @@ func DeriveSecret(secret, cluster, text string) (string, error) {
 		return "", err
 	}
 	seed := make([]byte, ed25519.SeedSize)
-	_, _ = rand.Read(seed) // never fails: on an error the process would end
+	_, _ = rand.Read(seed) // never fails: on an error the process ends
 	der, err := a.derive(ed25519.NewKeyFromSeed(seed), cluster, c)
 	if err != nil {
 		return "", err

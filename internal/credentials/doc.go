@@ -1,11 +1,10 @@
 // Package credentials makes the TLS configurations of a node, and determines the rights of a
-// verified peer. Its input is one of four: a root secret that all instances share, a secret derived
-// from a root secret, the user's own TLS configuration, or files that may be replaced while the
-// node runs.
+// verified peer. Its input is a root secret that all instances share, a secret derived from a root
+// secret, the user's own TLS configuration, or files that may be replaced while the node runs.
 //
-// # What it is
+// # Secrets and certificates
 //
-// A [Source] returns two configurations, one for accepted and one for dialed connections. It also
+// A [Source] returns one configuration for accepted and one for dialed connections. It also
 // determines the [Peer] at the other end of a connection. [FromSecret] needs no PKI:
 //
 //	root secret, Config.Cluster
@@ -21,8 +20,8 @@
 //
 // [DeriveSecret] makes a secret with fewer rights (msd1_): an intermediate certificate with its
 // key, signed by the authority. The certificate contains a capability text (see
-// internal/capability). The holder uses the key to sign its own leaf certificate. No instance
-// stores derived secrets.
+// internal/capability). The holder signs its own leaf certificate with the key. No instance stores
+// derived secrets.
 //
 //	chain                      tier
 //	leaf, authority            Root: may found, vote, answer and serve
@@ -33,9 +32,9 @@
 // A certificate made from a secret has one name, a hash of the cluster's label. Peers check this
 // name, so host names and addresses do not matter. [FromTLS] checks and hardens the user's
 // configuration. [FromFiles] reads a certificate, a key and authorities from files, and reads the
-// files again when they change. For both functions, [Names] lists the names in the certificates of
-// instances (Root), and the names in the certificates of guests with their rights. Both sides check
-// the names. [Explain] describes why a handshake failed.
+// files again when they change. For both, [Names] lists the names in the certificates of instances
+// (Root), and the names in the certificates of guests with their rights. Both sides check the
+// names.
 //
 // # How a secret is replaced
 //
@@ -56,7 +55,7 @@
 // the root secret is in Secret or OldSecrets. So secrets derived from the old secret work until
 // step 3, and secrets derived from the new secret work from step 1 on. Replace derived secrets
 // between these steps. A new derived secret with the same capability text has the same hash of
-// rights as the old one.
+// rights.
 //
 // # Guarantees
 //
@@ -69,10 +68,9 @@
 //     every server that is not of the root tier, so no guest can pose as an instance.
 //   - With the user's own certificates, an accepted peer has a listed name. Both sides check the
 //     names, also with the configurations that GetConfigForClient returns. The only exception is a
-//     Config.TLS that has a VerifyConnection, without a list of names: then VerifyConnection
-//     decides.
+//     Config.TLS with a VerifyConnection and without a list of names: then VerifyConnection decides.
 //   - The key of the authority depends only on the secret and the cluster, never on the version of
-//     Go or of this package. Tests check this.
+//     Go or of this package.
 //   - A certificate made from a secret that is in use is valid for at least six more days, and was
 //     already valid 23 hours ago. So instances accept each other if their clocks differ by less
 //     than 23 hours. A node whose clock is set back makes a new certificate. No certificate is
@@ -82,24 +80,22 @@
 //
 // # Concurrency
 //
-// Everything is safe for concurrent use. There are no goroutines: certificates are renewed, and
-// files are checked, during a handshake or a call of ClientTLS, Peer or Recheck. No mutex is held
-// during I/O. While one handshake reads files, which may hang, the other handshakes use the
-// previous content of the files. All nodes of a process share a cache of stretched secrets
-// (stretch.go).
+// All functions and methods are safe for concurrent use. There are no goroutines: certificates are
+// renewed, and files are checked, during a handshake or a call of ClientTLS, Peer or Recheck. No
+// mutex is held during I/O. While one handshake reads files, other handshakes use the previous
+// content. All nodes of a process share a cache of stretched secrets (stretch.go).
 //
 // # Failure
 //
 // The constructors report all mistakes in the configuration, and name the wrong fields. If a file
-// is broken or missing later, this is logged once, and the file is read again at most once a
+// is broken or missing later, this is logged once, and the files are read again at most once a
 // second. Meanwhile the last usable set of files is used, even if it has expired.
 //
 // # Limits
 //
-// An attacker that can reach the port sees a certificate, and can use it to try guesses of the
-// secret offline. So a secret must be random. A generated secret is random. Other secrets are
-// refused if their estimated strength (estimate.go) is below 128 bits. The estimate finds common
-// mistakes and proves nothing.
+// An attacker that can reach the port receives a certificate, and can use it to test guesses of the
+// secret offline. So a secret must be random, as generated secrets are. Other secrets are refused
+// if their estimated strength (estimate.go) is below 128 bits.
 //
 // A certificate proves tier and rights, never which instance a process is. All instances may share
 // a certificate, and the key of an instance ID is proved on the connection after TLS
@@ -110,21 +106,20 @@
 // A derived secret can be revoked before its end only by replacing the root secret. An open
 // connection does not end when a certificate expires or an authority is removed, so the caller must
 // call [Source.Recheck]. Go's TLS client sends the alert "bad certificate" for every cause, so only
-// the client can tell whether the secret, the cluster or the clock is the cause.
+// the client can report whether the secret, the cluster or the clock is the cause.
 //
 // For dialed connections of FromFiles, and of FromTLS with names, InsecureSkipVerify is set,
-// because crypto/tls can compare only a single host name, and no URI. VerifyConnection performs all
-// checks of crypto/tls, and checks the names. Only one check is not repeated: with
-// GODEBUG=fips140=on crypto/tls restricts the keys in chains to approved kinds and sizes. This
-// restriction still applies to accepted connections, to signatures, and to everything made from a
-// secret: Ed25519, HKDF and PBKDF2 with SHA-256. The tests of this package pass with fips140=on,
-// with fips140=only, and with the frozen module of GOFIPS140=v1.0.0.
+// because crypto/tls compares only a single host name, and no URI. VerifyConnection performs all
+// checks of crypto/tls except one, and checks the names. The exception: with GODEBUG=fips140=on
+// crypto/tls restricts the keys in chains to approved kinds and sizes. This restriction still
+// applies to accepted connections, to signatures, and to everything made from a secret: Ed25519,
+// HKDF and PBKDF2 with SHA-256.
 //
 // # Refused alternative
 //
 // Pre-shared keys of TLS 1.3 are not supported by crypto/tls. A common certificate for all nodes,
 // or a certificate derived from the secret, would never expire. If authorities were derived from
 // the secret and the capability text, an unverified leaf certificate would choose the authority,
-// and two guests with the same text could pose as servers to each other. With a list of guests on
-// the instances, all instances would have to agree on the list.
+// and two guests with the same text could pose as servers to each other. A list of guests would
+// have to be equal on all instances.
 package credentials

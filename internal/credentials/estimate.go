@@ -9,10 +9,10 @@ import (
 
 const (
 	minSecret = 16  // bytes
-	minBits   = 128 // bits of the estimate
+	minBits   = 128 // bits
 
-	estimated = 512 // the estimate considers only this many bytes
-	wordBits  = 11  // estimate for a word, as if chosen from 2,048
+	estimated = 512 // bytes that the estimate considers
+	wordBits  = 11  // bits for a word, as if chosen from 2,048
 	leastRun  = 6   // smallest length of a repetition or sequence that counts as one character
 
 	howToMake = "make one with `mortise secret` (or `openssl rand -hex 32`), and give the same to every instance"
@@ -48,7 +48,7 @@ func judge(secret string) error {
 // five or more letters of one case.
 //
 // The estimate finds common mistakes and proves nothing. It refuses about one in 100,000 outputs of
-// openssl rand -base64 24.
+// openssl rand -base64 24. openssl rand -base64 24.
 func estimate(secret string) int {
 	text := secret[:min(len(secret), estimated)]
 	return int(min(byCharacters(text), byWords(text)))
@@ -89,8 +89,7 @@ func byCharacters(text string) float64 {
 	return float64(folded(text)) * math.Log2(float64(max(alphabet, 2)))
 }
 
-// folded counts characters. A repetition or a sequence of at least leastRun bytes counts as one
-// character.
+// folded counts characters. A repetition or a sequence of at least leastRun bytes counts as one.
 func folded(text string) int {
 	count := 0
 	for i := 0; i < len(text); count++ {
@@ -103,7 +102,7 @@ func folded(text string) int {
 	return count
 }
 
-// sequence returns how many bytes at the beginning of text form a sequence. From byte to byte, a
+// sequence returns the length of the sequence at the beginning of text. From byte to byte, a
 // sequence always increases by one, always decreases by one, or is constant.
 func sequence(text string) int {
 	if len(text) < 2 {
@@ -175,8 +174,7 @@ func firstWord(text string) string {
 	return text[:len(text)-len(strings.TrimLeftFunc(text[capitals:], small))]
 }
 
-// spoken reports whether the word has no four consecutive consonants. Random text soon contains
-// four.
+// spoken reports whether the word has no four consecutive consonants.
 func spoken(word string) bool {
 	run := 0
 	for _, r := range strings.ToLower(word) {

@@ -154,7 +154,7 @@ func plainHTTP(head string) bool {
 	return false
 }
 
-// These are the alerts of RFC 8446 with which a side refuses a certificate or a version.
+// Alerts of RFC 8446 with which a side refuses a certificate or a version.
 const (
 	badCertificate      tls.AlertError = 42
 	certificateExpired  tls.AlertError = 45
@@ -163,8 +163,7 @@ const (
 	certificateRequired tls.AlertError = 116
 )
 
-// explainAlert compares the text of an alert, because crypto/tls exports the type of an alert only
-// for QUIC.
+// explainAlert compares the text of an alert, because crypto/tls exports its type only for QUIC.
 func explainAlert(text string) string {
 	switch text {
 	case badCertificate.Error(): // the only alert that a client of crypto/tls sends
@@ -191,7 +190,6 @@ func noCertificate(what string) string {
 		"a certificate of an authority in the other side's ClientCAs"
 }
 
-// silent reports whether a connection broke or timed out without a reason from the peer.
 func silent(err error) bool {
 	for _, e := range [...]error{io.EOF, io.ErrUnexpectedEOF, io.ErrClosedPipe, net.ErrClosed, os.ErrDeadlineExceeded,
 		syscall.ECONNRESET, syscall.EPIPE} {
@@ -209,8 +207,7 @@ func ours(cert *x509.Certificate) bool {
 	return len(cert.DNSNames) == 1 && strings.HasSuffix(cert.DNSNames[0], domain)
 }
 
-// cutShort reports whether a leaf certificate ends early because the derived secret that has signed
-// it ends.
+// cutShort reports whether a leaf certificate ends early because its derived secret ends.
 func cutShort(cert *x509.Certificate) bool {
 	return strings.HasPrefix(cert.Issuer.CommonName, derivedName) &&
 		cert.NotAfter.Sub(cert.NotBefore) < backdate+lifetime

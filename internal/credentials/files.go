@@ -12,7 +12,7 @@ import (
 )
 
 const (
-	lookEvery = time.Second // the shortest time between two checks of the files
+	lookEvery = time.Second // shortest time between two checks of the files
 	maxFile   = 1 << 20     // bytes of one file
 )
 
@@ -20,18 +20,18 @@ const (
 type FilesConfig struct {
 	// CertFile is this node's certificate, followed by any intermediate certificates.
 	CertFile string
-	KeyFile  string // the private key of the certificate
-	CAFile   string // the authorities of the instances' certificates
+	KeyFile  string // private key of the certificate
+	CAFile   string // authorities of the instances' certificates
 	// ServerName is the server name (SNI) that dialers request, and the only accepted name if Names
 	// has no peers. Empty means the dialed host.
 	ServerName string
-	Names      Names            // the names of the peers that are accepted
+	Names      Names            // names of the peers that are accepted
 	Logger     *slog.Logger     // gets a line for each new set of files and each unusable set; nil discards
 	Now        func() time.Time // wall clock, safe for concurrent use; nil means time.Now
 }
 
 // FromFiles reads a certificate, its key and the authorities, and reads them again when their
-// modification time, size or identity changes. This is checked when a connection is made, at most
+// modification time, size or identity changes. It checks this when a connection is made, at most
 // once a second. An unusable set of files is logged once, and the last usable set stays in use.
 // FromFiles fails if the first set is unusable.
 func FromFiles(cfg FilesConfig) (*Source, error) {
@@ -106,7 +106,6 @@ type material struct {
 	authorities *x509.CertPool
 }
 
-// files contains the set of files in use, and the last known state of the files.
 type files struct {
 	config FilesConfig
 	names  *names
@@ -115,9 +114,9 @@ type files struct {
 	current  *material
 	looked   time.Time
 	looking  bool           // a goroutine checks the files; only this goroutine uses the fields below
-	stats    [3]os.FileInfo // the state of the files before they were read last
-	failed   bool           // the last set was unusable: the files are read again even without a change
-	reported string         // text of the failure that was reported last
+	stats    [3]os.FileInfo // state of the files before they were read last
+	failed   bool           // the last set was unusable: read the files again even without a change
+	reported string         // failure that was reported last
 }
 
 // latest returns the set of files to use now. If a check of the files is due, one caller makes the

@@ -20,15 +20,14 @@ var errChecksum = errors.New("its checksum is wrong: the secret was cut off or m
 	"line that the command mortise secret has printed")
 
 // GenerateSecret returns a new root secret: msk1_, 256 random bits, and a checksum that detects a
-// truncated secret. Such a secret is not stretched. GenerateSecret is safe for concurrent use.
+// truncated secret. It is safe for concurrent use.
 func GenerateSecret() string {
 	random := make([]byte, randomBytes)
-	_, _ = rand.Read(random) // never fails: on an error the process would end
+	_, _ = rand.Read(random) // never fails: on an error the process ends
 	return rootPrefix + hex.EncodeToString(append(random, checksum(rootPrefix, random)...))
 }
 
-// checksum returns a checksum that detects typing and copying mistakes. It does not protect against
-// an attacker.
+// checksum detects typing and copying mistakes. It does not protect against an attacker.
 func checksum(prefix string, payload []byte) []byte {
 	sum := sha256.Sum256(append([]byte("mortise checksum v1\x00"+prefix), payload...))
 	return sum[:checksumBytes]

@@ -14,10 +14,9 @@ import (
 // accepted peers. The callbacks of the configuration must be safe for concurrent use. If
 // certificates are renewed while the node runs, GetCertificate must return them for accepted
 // connections, and GetClientCertificate for dialed connections. FromTLS enforces TLS 1.3, client
-// certificates and full handshakes. Both sides check the names, also if GetConfigForClient has
-// returned the configuration. Without names, VerifyConnection is required, and every peer that it
-// accepts is an instance. The certificate of a dialed peer must then contain ServerName or, if
-// ServerName is empty, the dialed host. The error lists all mistakes and names the wrong fields.
+// certificates and full handshakes. Without names, VerifyConnection is required, and every peer
+// that it accepts is an instance. The certificate of a dialed peer must then contain ServerName or,
+// if ServerName is empty, the dialed host. The error lists all mistakes and names the wrong fields.
 func FromTLS(config *tls.Config, list Names) (*Source, error) {
 	if config == nil {
 		return nil, errors.New("Config.TLS: is nil")
@@ -54,8 +53,8 @@ func FromTLS(config *tls.Config, list Names) (*Source, error) {
 
 // provided decides about peers for a user's own configuration. It is immutable.
 type provided struct {
-	config *tls.Config // the user's configuration
-	names  *names      // nil if VerifyConnection of the configuration decides
+	config *tls.Config
+	names  *names // nil if VerifyConnection of the configuration decides
 }
 
 func (g *provided) now() time.Time {
@@ -65,8 +64,8 @@ func (g *provided) now() time.Time {
 	return time.Now()
 }
 
-// accepting returns a copy of config for accepted connections. The names are checked before the
-// VerifyConnection of config is called.
+// accepting returns a copy of config for accepted connections. It checks the names before it calls
+// the VerifyConnection of config.
 func (g *provided) accepting(config *tls.Config) *tls.Config {
 	config = harden(config.Clone())
 	config.GetConfigForClient = nil
@@ -160,7 +159,6 @@ func check(c *tls.Config) error {
 	return errors.Join(errs...)
 }
 
-// serverFaults returns the mistakes that concern accepted connections.
 func serverFaults(c *tls.Config) []error {
 	var errs []error
 	if len(c.Certificates) == 0 && c.GetCertificate == nil {

@@ -23,9 +23,8 @@ type Names struct {
 
 const spiffe = "spiffe://"
 
-// names decides about a peer by the names in its certificate. It is immutable.
 type names struct {
-	listed map[string]*capability.Capability // by name in lower case, or SPIFFE ID; an instance has a nil capability
+	listed map[string]*capability.Capability // by name in lower case, or SPIFFE ID; nil for an instance
 }
 
 // newNames reports all mistakes in one error. If there are no peers, the error contains errNoPeers.

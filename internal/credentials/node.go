@@ -34,11 +34,11 @@ type node struct {
 // issuer makes certificates that one authority or one derived secret has signed.
 type issuer struct {
 	label   string            // label in the server name of a dialer that trusts only this authority
-	cert    *x509.Certificate // the certificate of the key that signs
+	cert    *x509.Certificate // certificate of the key that signs
 	by      ed25519.PrivateKey
 	between [][]byte // certificates between the leaf and the authority
 	cluster string
-	key     ed25519.PrivateKey // the key of the leaf certificate
+	key     ed25519.PrivateKey // key of the leaf certificate
 	now     func() time.Time
 
 	mu      sync.Mutex // guards the fields below; held while signing, never during I/O
@@ -46,8 +46,8 @@ type issuer struct {
 	made    time.Time
 }
 
-// certificate returns a certificate that is valid for at least six more days. It makes a new
-// certificate if necessary.
+// certificate returns a certificate that is valid for at least six more days, and makes a new one
+// if necessary.
 func (i *issuer) certificate() (*tls.Certificate, error) {
 	now := i.now().Round(0) // wall clock, because the monotonic clock stops during sleep
 	i.mu.Lock()
@@ -63,9 +63,8 @@ func (i *issuer) certificate() (*tls.Certificate, error) {
 	return made, nil
 }
 
-// dialed chooses the certificate for a dialer. The holder of a derived secret trusts only the
-// authority of its root secret, and requests this authority by name. The holder gets a certificate
-// of that authority as long as the root secret is in Secret or OldSecrets.
+// dialed chooses the certificate for a dialer, by the authority that the dialer names in the server
+// name.
 func (n *node) dialed(hello *tls.ClientHelloInfo) (*tls.Certificate, error) {
 	if hello != nil {
 		label, _, _ := strings.Cut(hello.ServerName, ".")
@@ -78,15 +77,15 @@ func (n *node) dialed(hello *tls.ClientHelloInfo) (*tls.Certificate, error) {
 	return n.issuers[0].certificate()
 }
 
-// dials chooses the certificate for a server. The certificate is always signed with the secret in
-// use, not with an old secret.
+// dials chooses the certificate for a server, which is always signed with the secret in use, not
+// with an old secret.
 func (n *node) dials(*tls.CertificateRequestInfo) (*tls.Certificate, error) {
 	return n.issuers[0].certificate()
 }
 
 // sign makes a certificate. It contains only a hash of the cluster's label, because every stranger
-// that reaches the port sees it. The chain does not include the authority, which the peer must have
-// already.
+// that reaches the port receives it. The chain does not include the authority, which the peer must
+// have already.
 func (i *issuer) sign(now time.Time) (*tls.Certificate, error) {
 	public := i.key.Public().(ed25519.PublicKey)
 	template := &x509.Certificate{

@@ -8,7 +8,7 @@ import (
 )
 
 // OpenToOthers reports whether a secret file is accessible to users other than its owner. If the
-// file belongs to root, read access by the file's group is considered intended.
+// file belongs to root, read access by the file's group is allowed.
 func OpenToOthers(info fs.FileInfo) bool {
 	perm := info.Mode().Perm()
 	owner, known := info.Sys().(*syscall.Stat_t)

@@ -10,7 +10,6 @@ import (
 	"github.com/mortise-lock/mortise/internal/capability"
 )
 
-// The tiers are defined in package capability, which all packages that check rights import.
 type (
 	// Tier is [capability.Tier].
 	Tier = capability.Tier
@@ -25,8 +24,7 @@ const (
 	Guest  = capability.Guest
 )
 
-// Verifier is the part of a [Source] that a transport needs: it makes the TLS configurations,
-// explains why a handshake failed, and decides about peers. Its methods are safe for concurrent
+// Verifier is the part of a [Source] that a transport needs. Its methods are safe for concurrent
 // use.
 type Verifier interface {
 	ServerTLS() *tls.Config
@@ -40,8 +38,8 @@ var _ Verifier = (*Source)(nil)
 
 var errServer = errors.New("credentials: the peer dialed has a certificate that is not for serving")
 
-// mayServe returns an error for a dialed peer that is not of the root tier. The verification of the
-// chain accepts such a peer, so without this check any guest could pose as an instance.
+// mayServe returns an error for a dialed peer that is not of the root tier. Without this check any
+// guest could pose as an instance.
 func mayServe(p Peer) error {
 	if p.Tier != Root {
 		return fmt.Errorf("%w: it is the %s %q", errServer, p.Tier, p.Name)
@@ -57,9 +55,8 @@ type checker interface {
 }
 
 // Peer returns what the certificates of the other side prove, after a finished handshake with a
-// configuration of s. Only the verified chain counts. After an error the connection must be
-// refused. An error means that the connection was made with another configuration, because the
-// configurations of s already refuse such a peer in the handshake.
+// configuration of s. After an error the connection must be refused: it was made with another
+// configuration, because the configurations of s refuse such a peer in the handshake.
 func (s *Source) Peer(state tls.ConnectionState) (Peer, error) { return s.checker.peer(state) }
 
 // Recheck returns nil if an open connection would still be accepted. Otherwise the error says that
@@ -83,8 +80,8 @@ func leafOf(state tls.ConnectionState) (*x509.Certificate, error) {
 	return nil, errAuthority
 }
 
-// verify returns the chains from the peer's certificate to the roots. Only chains that are valid at
-// the given time are returned.
+// verify returns the chains from the peer's certificate to the roots that are valid at the given
+// time.
 func verify(state tls.ConnectionState, roots *x509.CertPool, now time.Time,
 	use x509.ExtKeyUsage) ([][]*x509.Certificate, error) {
 	leaf, err := leafOf(state)

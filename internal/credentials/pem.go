@@ -9,8 +9,8 @@ import (
 )
 
 // parseAuthorities parses certificates in PEM. Unlike CertPool.AppendCertsFromPEM, it refuses the
-// whole text if any part of it is unreadable. Otherwise a half-written file could exclude half of
-// the cluster.
+// whole text if any part is unreadable. Otherwise a half-written file could exclude half of the
+// cluster.
 func parseAuthorities(text []byte) (*x509.CertPool, error) {
 	pool := x509.NewCertPool()
 	count := 0

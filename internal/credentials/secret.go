@@ -16,9 +16,8 @@ import (
 
 // SecretConfig is the input of [FromSecret]. It is copied, and its secrets are not kept.
 type SecretConfig struct {
-	Secret string // a root secret or a derived secret; white space around it is removed
-	// Old contains further root secrets that are accepted while the secret is being replaced:
-	// Config.OldSecrets.
+	Secret string // root secret or derived secret; white space around it is removed
+	// Old contains further root secrets that are accepted while the secret is being replaced.
 	Old []string
 	// Cluster is the label of the cluster. It is required. The same secret results in other
 	// credentials for another cluster.
@@ -73,7 +72,7 @@ func (c SecretConfig) trimmed() SecretConfig {
 		c.Now = time.Now
 	}
 	if c.Random == nil {
-		// It never fails: on an error the process would end.
+		// never fails: on an error the process ends
 		c.Random = func(b []byte) { _, _ = rand.Read(b) }
 	}
 	return c

@@ -9,7 +9,7 @@ import (
 // Source makes the TLS configurations of one node. [FromSecret], [FromTLS] and [FromFiles] return a
 // Source. It has no Close method, and is safe for concurrent use.
 type Source struct {
-	server func() *tls.Config // server and client return a configuration that the caller owns
+	server func() *tls.Config // the caller owns the results of server and client
 	client func() *tls.Config
 
 	checker checker
@@ -41,8 +41,8 @@ func (s *Source) Format(out fmt.State, _ rune) {
 // LogValue implements slog.LogValuer. The value contains no secrets.
 func (s *Source) LogValue() slog.Value { return slog.StringValue(fmt.Sprint(s)) }
 
-// harden changes config as required for every configuration of this package: TLS 1.3, certificates
-// on both sides, and no session resumption, which would skip the callbacks that check a peer.
+// harden sets what every configuration of this package requires: TLS 1.3, certificates on both
+// sides, and no session resumption, which would skip the callbacks that check a peer.
 func harden(config *tls.Config) *tls.Config {
 	config.MinVersion = tls.VersionTLS13
 	config.ClientAuth = tls.RequireAndVerifyClientCert

@@ -11,13 +11,13 @@ import (
 const (
 	stretchRounds = 200_000 // rounds of PBKDF2 with SHA-256, about 40 ms; part of the protocol
 	stretchSalt   = "mortise stretch v1\x00"
-	stretchKept   = 64 // maximum number of cached results
+	stretchKept   = 64 // cached results
 )
 
 // stretched caches the results of this process, so that a thousand nodes in one process do not
-// compute them again. It is the only package-level state of this repository. It is limited in size,
-// and contains no secret data beyond what the nodes' authorities contain. A result depends only on
-// the key of its entry, so callers influence each other only in the time that a call takes.
+// compute them again. It is the only package-level state of this repository. It contains no secret
+// data beyond what the nodes' authorities contain. Callers influence each other only in the time
+// that a call takes.
 var stretched stretcher
 
 // stretcher caches stretched secrets by the hash of the secret and the label. It is safe for
@@ -34,8 +34,8 @@ type stretching struct {
 	err   error
 }
 
-// keying returns the bytes from which an authority is derived. They are a generated secret itself,
-// or the stretched form of any other secret.
+// keying returns the bytes from which an authority is derived: a generated secret itself, or the
+// stretched form of any other secret.
 func keying(secret, cluster string) ([]byte, error) {
 	if strings.HasPrefix(secret, rootPrefix) {
 		return []byte(secret), nil

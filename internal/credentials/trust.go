@@ -11,14 +11,14 @@ import (
 // trust determines the rights of peers that use a secret. It is immutable.
 type trust struct {
 	cluster string
-	pool    *x509.CertPool // the authorities of the secret and of the old secrets
+	pool    *x509.CertPool // authorities of the secret and of the old secrets
 	now     func() time.Time
 	self    Peer
 }
 
-// peer is called on both sides after crypto/tls has found a chain to a trusted authority.
-// crypto/tls compares only the name of a server, and the clients of the cluster have certificates
-// with the same name. The first check can fail only because of a bug in this package.
+// peer is called on both sides after crypto/tls has found a chain to a trusted authority. It also
+// checks the name of a client, because crypto/tls compares only the name of a server. The first
+// check can fail only because of a bug in this package.
 func (t *trust) peer(state tls.ConnectionState) (Peer, error) {
 	if len(state.VerifiedChains) == 0 {
 		return Peer{}, errUnverified
@@ -34,7 +34,7 @@ func (t *trust) peer(state tls.ConnectionState) (Peer, error) {
 	if err != nil {
 		return Peer{}, err
 	}
-	for _, chain := range state.VerifiedChains[1:] { // a peer with ambiguous chains is refused
+	for _, chain := range state.VerifiedChains[1:] { // refuse a peer with ambiguous chains
 		if other, err := byChain(chain); err != nil || other.Tier != p.Tier ||
 			other.Capability.Hash() != p.Capability.Hash() {
 			return Peer{}, errChain
@@ -44,9 +44,9 @@ func (t *trust) peer(state tls.ConnectionState) (Peer, error) {
 	return p, nil
 }
 
-// byChain returns what one verified chain proves. A leaf and the authority prove the root tier. If
-// there is one derived certificate between them, its text determines the rights. A text in the leaf
-// is ignored, because the peer itself has signed the leaf.
+// byChain returns what one verified chain proves. A leaf and the authority prove the root tier. The
+// text of a derived certificate between them determines the rights. A text in the leaf is ignored,
+// because the peer itself has signed the leaf.
 func byChain(chain []*x509.Certificate) (Peer, error) {
 	switch len(chain) {
 	case 2:

@@ -1,8 +1,8 @@
-// Package guest lets a program use a cluster without being one of its instances. Such a program is
+// Package guest lets a program use a cluster without being one of its instances. The program is
 // called a guest. A guest dials instances and is never dialed. It never votes, founds or gossips.
 // The command cmd/mortise uses this package.
 //
-// # What it is
+// # Questions and locks
 //
 // A [Guest] sends questions to the service Admin of one reachable instance, or of all instances
 // ([Guest.Survey]). A question that needs no leader is answered even if the group has no leader. A
@@ -11,32 +11,30 @@
 //
 // # Why not a whole node
 //
-// A node that runs for seconds disturbs a cluster. If Replicas is configured, the node is one
-// instance too many, and could help to found a second group. If a voter has just left, the node may
-// get its place, and stops soon afterwards. Its joins and leaves are gossiped, and its settings
-// count in the settings agreement. The record of a guest marks the guest, so the leader does not
-// count it as a possible voter or in the settings agreement. A guest costs one session, one log
-// entry at its beginning and one at its end.
+// A node that runs for seconds disturbs a cluster. With Replicas, the node is one instance too
+// many, and could help to found a second group. If a voter has just left, the node may get its
+// place, and stops soon afterwards. Its joins and leaves are gossiped, and its settings count in
+// the settings agreement. The leader does not count a guest as a possible voter or in the settings
+// agreement. A guest costs one session, one log entry at its beginning and one at its end.
 //
 // # Guarantees
 //
 // The guarantees are those of package session: a holder learns that its lock is lost before another
-// session is granted the lock, and a call that returns an error holds nothing. If the guest's group
-// is replaced by another group, the guest begins a new session in the other group, and its locks
-// are lost.
+// session is granted the lock, and a call that returns an error holds nothing. If another group
+// replaces the guest's group, the guest begins a new session in the other group, and its locks are
+// lost.
 //
 // # Security
 //
 // The security is that of the cluster: the root secret, a secret derived from it, or certificates,
-// over mutual TLS 1.3. A process without such a secret or certificate is rejected during the
-// handshake. If a derived secret does not grant an operation, the operation fails with
-// mortise.ErrNotAllowed. Without TLS, only loopback addresses are dialed unless Config.Insecure is
-// set.
+// over mutual TLS 1.3. A process without them is rejected during the handshake. If a derived secret
+// does not grant an operation, the operation fails with mortise.ErrNotAllowed. Without TLS, only
+// loopback addresses are dialed unless Config.Insecure is set.
 //
 // # Concurrency
 //
-// Everything exported is safe for concurrent use. A Session has one goroutine that keeps the list
-// of voters current, and the goroutine of its client. Close waits for both.
+// All exported functions and methods are safe for concurrent use. A Session has one goroutine that
+// keeps the list of voters current, and the goroutine of its client. Close waits for both.
 //
 // # Failure
 //
@@ -51,7 +49,6 @@
 //
 // # Refused alternative
 //
-// Instead of this package, Config could have a field for nodes that never vote. But a wrong value
-// of this field would change the number of instances that can vote, and a wrong number can violate
-// mutual exclusion.
+// Config could have a field for nodes that never vote. But a wrong value of this field would change
+// the number of instances that can vote, and a wrong number can violate mutual exclusion.
 package guest

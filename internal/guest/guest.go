@@ -35,13 +35,14 @@ type Guest struct {
 	source   *credentials.Source // nil means plain text
 	key      nodeid.Key
 	port     *transport.Port
-	sessions atomic.Pointer[client.Client] // the client of the Session; nil means none
-	asking   sync.WaitGroup                // counts questions whose answers are no longer needed
+	sessions atomic.Pointer[client.Client] // client of the Session; nil means none
+	asking   sync.WaitGroup                // questions whose answers are no longer needed
 }
 
 // Open makes a guest of the cluster that config describes. It uses the fields Name, Cluster, Join,
-// JoinFunc, Secret, OldSecrets, TLS, TLSFiles, TLSPeers, Insecure and SessionTTL, with the same
-// rules as mortise.Config. Open contacts no instance. The error names each mistake by its field.
+// JoinFunc, Secret, OldSecrets, TLS, TLSFiles, TLSPeers, TLSGuests, Insecure and SessionTTL, with
+// the same rules as mortise.Config. Open contacts no instance. The error names each mistake by its
+// field.
 func Open(config mortise.Config) (*Guest, error) {
 	if config.Cluster == "" {
 		config.Cluster = "mortise"
@@ -90,8 +91,7 @@ func check(c mortise.Config) error {
 	return errors.Join(errs...)
 }
 
-// secure makes the same credentials as an instance with this configuration. It returns nil for
-// plain text.
+// secure makes the same credentials as an instance with this configuration, or nil for plain text.
 func secure(c mortise.Config) (*credentials.Source, error) {
 	chosen := 0
 	for _, set := range [...]bool{c.Secret != "", c.TLS != nil, c.TLSFiles != mortise.TLSFiles{}, c.Insecure} {
@@ -116,13 +116,12 @@ func secure(c mortise.Config) (*credentials.Source, error) {
 	return nil, nil
 }
 
-// errOpen is the reason why dial refuses an address.
 var errOpen = errors.New("it is on another machine and nothing protects the connection: " +
 	"give the cluster's secret (-secret-file, or MORTISE_SECRET) or certificates (-tls-cert and so on), " +
 	"or -insecure if it has neither")
 
-// These texts describe an instance that rejects this program, or that this program rejects. The
-// likely cause is that only one of the two has a secret or certificates.
+// These texts describe an instance that rejects this program, or that this program rejects.
+// Probably only one of the two has a secret or certificates.
 const (
 	needsSecret = "the instance has a secret, and this program was given none: " +
 		"give the cluster's secret (-secret-file, or MORTISE_SECRET) or certificates (-tls-cert and so on)"
@@ -142,7 +141,7 @@ func elsewhere(address string) bool {
 	return ip != nil && !ip.IsLoopback()
 }
 
-// dial dials an address. It refuses plain text to other machines unless Insecure allows it.
+// dial refuses plain text to other machines unless Insecure allows it.
 func (g *Guest) dial(ctx context.Context, address string) (net.Conn, error) {
 	open := g.open()
 	if open && elsewhere(address) {
@@ -186,7 +185,6 @@ func failed(err error) *queries.Failed {
 	return f
 }
 
-// notAllowed returns the error for a missing right that the instance has named.
 func notAllowed(verb, key, by string) error {
 	return &mortise.NotAllowedError{Verb: verb, Key: plain.Text(key), For: plain.Text(by)}
 }
@@ -198,7 +196,6 @@ type strangerError struct{ addr, why string }
 func (e *strangerError) Error() string        { return e.addr + ": " + e.why }
 func (e *strangerError) Is(target error) bool { return target == transport.ErrForeign }
 
-// explain returns the error for a failed handshake with addr.
 func (g *Guest) explain(addr string, err error) error {
 	switch {
 	case errors.Is(err, transport.ErrSecured):

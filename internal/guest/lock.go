@@ -20,14 +20,14 @@ type Lock struct{ hold client.Hold }
 // Acquire waits for a lock. With Try it does not wait for other holders. It uses the fields Key,
 // Try, Shared, Permits, Of, MaxWaiting, Value and LockDelay of r. It returns the errors of
 // mortise.Node.Acquire: *mortise.HeldError, mortise.ErrNotReady, mortise.ErrBadKey and so on. If
-// ctx ends, it returns an error that wraps the error of ctx, and names the holder at the time when
-// the request was queued.
+// ctx ends, the error wraps the error of ctx, and names the holder at the time when the request was
+// queued.
 func (s *Session) Acquire(ctx context.Context, r mortise.Request) (*Lock, error) {
 	if wrong := r.Permits < 0 || r.Permits > r.Of || r.Permits == 0 && r.Of != 0; wrong || r.Shared && r.Of != 0 {
 		return nil, fmt.Errorf("%w: Request.Permits is %d and Of is %d; want 1 <= Permits <= Of, without Shared",
 			mortise.ErrBadRequest, r.Permits, r.Of)
 	}
-	const maxOf = 1 << 30 // the limit of mortise.Request
+	const maxOf = 1 << 30 // limit of mortise.Request
 	if r.Of > maxOf || len(r.Value) > lockfsm.MaxValueBytes || r.LockDelay < 0 || r.LockDelay > lockfsm.MaxDelay {
 		return nil, fmt.Errorf("%w: Request.Of is %d, at most %d; Value has %d bytes, at most %d; LockDelay is %v, at "+
 			"most %v",
@@ -67,8 +67,7 @@ func (l *Lock) Err() error {
 // Done returns a channel that is closed when the lock is no longer held.
 func (l *Lock) Done() <-chan struct{} { return l.hold.Done() }
 
-// Unlock releases the lock, even if ctx has ended, because ctx only limits the wait for the
-// confirmation.
+// Unlock releases the lock, even if ctx has ended. ctx only limits the wait for the confirmation.
 func (l *Lock) Unlock(ctx context.Context) error { return l.hold.Release(ctx) }
 
 // UnlockSoon releases the lock without waiting for a confirmation. If the lock was lost before, it

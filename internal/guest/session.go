@@ -62,7 +62,6 @@ func (g *Guest) Session(ctx context.Context) (*Session, error) {
 	return s, nil
 }
 
-// found describes in one line what a survey has found.
 func found(reports []Report, errs []error) string {
 	for _, r := range reports {
 		if r.Status != nil {
@@ -73,7 +72,6 @@ func found(reports []Report, errs []error) string {
 	return errors.Join(errs...).Error()
 }
 
-// send sends data of the client to a voter.
 func (s *Session) send(to nodeid.Endpoint, renewals, commands []byte) error {
 	return s.guest.port.Send(to, transport.Frame{Renewals: renewals, Commands: commands})
 }
@@ -144,7 +142,7 @@ func (s *Session) take(reports []Report) {
 	case led != 0:
 		s.bind(led, voters[led])
 	case s.group == 0:
-		for group, list := range voters { // takes any group, because no group has a leader
+		for group, list := range voters { // any group, because no group has a leader
 			s.bind(group, list)
 			return
 		}
@@ -178,7 +176,7 @@ func (s *Session) bind(group uint64, voters []nodeid.Endpoint) {
 	s.prefer()
 	g := s.guest
 	g.port.Identify(transport.Self{Key: g.key, Group: group})
-	record, err := json.Marshal(struct { // those fields of an instance's record that a guest has
+	record, err := json.Marshal(struct { // fields of an instance's record that a guest has
 		Name  string `json:"name"`
 		Guest bool   `json:"guest"`
 		Since int64  `json:"since"`
@@ -189,7 +187,6 @@ func (s *Session) bind(group uint64, voters []nodeid.Endpoint) {
 	s.client.Rebind(record, slices.Clone(voters))
 }
 
-// prefer makes the port reserve some of its dials for the voters.
 func (s *Session) prefer() {
 	addrs := make([]string, 0, len(s.voters))
 	for _, v := range s.voters {

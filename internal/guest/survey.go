@@ -35,9 +35,9 @@ type Outcome string
 const (
 	Answered     Outcome = "answered"
 	Refused      Outcome = "refused" // no process accepts connections at the address
-	Silent       Outcome = "silent"  // there was no answer
+	Silent       Outcome = "silent"  // no answer
 	Foreign      Outcome = "foreign" // the two sides have different secrets, or only one has a secret
-	OtherVersion Outcome = "version" // it has no protocol version in common with this program
+	OtherVersion Outcome = "version" // no protocol version in common with this program
 )
 
 // Report describes what a survey has found at one address.
@@ -47,7 +47,7 @@ type Report struct {
 	// the address.
 	From    string
 	Status  *mortise.Status   // nil if there is no answer
-	Answer  *query.HereAnswer // the rest of the answer; set if Status is set
+	Answer  *query.HereAnswer // rest of the answer; set if Status is set
 	Outcome Outcome
 	Err     error // why there is no answer
 	Took    time.Duration
@@ -123,7 +123,6 @@ func (g *Guest) Survey(ctx context.Context) (reports []Report, errs []error) {
 	return reports, errs
 }
 
-// survey is the state of a survey.
 type survey struct {
 	todo  []Report
 	known map[string]bool // addresses that were asked, are in todo or were left out
@@ -172,7 +171,7 @@ func (r Report) name() string {
 	return r.Status.Name + r.Status.Instance
 }
 
-// visit asks all places concurrently. It returns when each question is answered or has failed.
+// visit asks all places concurrently, and returns when each question is answered or has failed.
 func (g *Guest) visit(ctx context.Context, places []Report) []Report {
 	reports := slices.Clone(places)
 	free := make(chan struct{}, maxAsks)
@@ -188,7 +187,6 @@ func (g *Guest) visit(ctx context.Context, places []Report) []Report {
 	return reports
 }
 
-// here asks one instance for its status.
 func (g *Guest) here(ctx context.Context, r *Report) {
 	ctx, cancel := context.WithTimeout(ctx, askWithin)
 	defer cancel()
@@ -207,7 +205,6 @@ func (g *Guest) here(ctx context.Context, r *Report) {
 	}
 }
 
-// outcome classifies the error of a question.
 func outcome(err error) Outcome {
 	switch {
 	case err == nil:
@@ -260,7 +257,6 @@ func Denied(a *query.HereAnswer) error {
 	return nil
 }
 
-// led returns the address of the first instance that answers and has a leader.
 func (g *Guest) led(ctx context.Context) (string, error) {
 	r, err := g.first(ctx, knowsLeader)
 	return r.Addr, err

@@ -5,6 +5,5 @@
 //	sh transport/wire/generate.sh
 //
 // The field layouts are the contract between versions of mortise. Package internal/queries builds
-// the messages and decides which questions a sender may ask. Package transport carries the
-// messages.
+// the messages and decides which questions a sender may ask.
 package query
