@@ -19,68 +19,67 @@ type Config struct {
 	// the store must hold both (see Found).
 	Group, ID uint64
 
-	// Store holds the log of this replica. After a successful Start the Log owns the Store and
-	// closes it.
+	// Store holds the log of this replica. After a successful Start the Log owns the Store.
 	Store Store
 
 	Applier Applier
 
-	// Send sends each message to the replica whose ID is the To of the message. Send must not
-	// block, and may lose messages. Send may keep the messages but must not change them. It must
-	// not keep the slice. It is called on the owner goroutine.
+	// Send sends each message to the replica whose ID is the To of the message. It is called on the
+	// owner goroutine. Send must not block, and may lose messages. It may keep the messages but not
+	// the slice, and must not change the messages.
 	Send func([]*raftpb.Message)
 
-	// SendDuplicates sends messages that were also passed to Send. It must use a second connection.
-	// Otherwise it is like Send. Nil means that there is no second connection.
+	// SendDuplicates is like Send, but must use a second connection. It gets messages that were
+	// also passed to Send. Nil means that there is no second connection.
 	SendDuplicates func([]*raftpb.Message)
 
-	// SendSnapshot sends one message that carries a snapshot (m.Snapshot) to replica m.To. It must
-	// not block. It must call done once, at any time and on any goroutine, and report whether the
-	// receiver has the message. Until done is called, nothing else is sent to replica m.To.
+	// SendSnapshot sends a message with a snapshot to replica m.To. It must not block. It must call
+	// done once, at any time and on any goroutine, and report whether the receiver has the message.
+	// Until done is called, nothing else is sent to replica m.To.
 	SendSnapshot func(m *raftpb.Message, done func(ok bool))
 
-	// Clock is the clock by which ticks are counted. Default clock.Boot().
+	// Clock counts the ticks. Default clock.Boot().
 	Clock clock.Clock
 
 	// Tick is raft's unit of time. Default 50 ms.
 	Tick time.Duration
 
-	// ElectionTicks is the election timeout, in ticks. A follower starts an election after one to
-	// two timeouts without a message from its leader. A leader steps down after one timeout without
-	// contact to a majority. Default 10.
+	// ElectionTicks is the election timeout, in ticks. Default 10. A follower starts an election
+	// one to two timeouts after the last message from its leader. A leader that has no contact to a
+	// majority steps down after one timeout.
 	ElectionTicks int
 
 	// HeartbeatTicks is the time between two heartbeats of a leader, in ticks. Default 1.
 	HeartbeatTicks int
 
 	// EntriesInFlight is the largest number of entries that are proposed and not yet applied.
-	// Further batches share the next entry. While a large entry is in flight, the next entry also
-	// waits until it would be as large, but at most until the next tick. Default 2.
+	// Default 2. Further batches share the next entry. While a large entry is in flight, the next
+	// entry waits until it is as large, but at most until the next tick.
 	EntriesInFlight int
 
 	// Deferrable reports whether the waiting batches may wait for the next batch that is not
-	// deferrable, but at most for 2 to 4 ms. The parameter waiting is the concatenation of the
-	// batches. It must report true only if no caller gets its answer later because of that. settled
-	// means that all proposed entries are applied. Deferrable must have no side effects and must
-	// not keep the bytes. It is called on the owner goroutine, between calls of the Applier. Nil
-	// means that no batch is deferrable.
+	// deferrable, but at most for 2 to 4 ms. It must report true only if this wait delays no
+	// caller's answer. The argument waiting is the concatenation of the batches. The argument
+	// settled is true if all proposed entries are applied. Deferrable must have no side effects and
+	// must not keep the bytes. It is called on the owner goroutine. Nil means that no batch is
+	// deferrable.
 	Deferrable func(waiting []byte, settled bool) bool
 
 	// QueueBytes bounds the batches that wait to be proposed. Default 64 MiB.
 	QueueBytes int
 
-	// SnapshotBytes is the least number of bytes of entries that are applied between the beginnings
-	// of two snapshots. If the last snapshot is larger, its size is used instead. A random number
-	// of bytes, at most half as large, is added, so that replicas seldom take snapshots at the same
-	// time. Default 4 MiB.
+	// SnapshotBytes is the number of bytes of applied entries after which the next snapshot begins.
+	// Default 4 MiB. If the last snapshot is larger, its size is used instead. A random number of
+	// bytes, at most half as large, is added, so that replicas seldom take snapshots at the same
+	// time.
 	SnapshotBytes int
 
 	// KeepEntries is the largest number of entries before a snapshot that are kept in memory, for
-	// replicas that lag a little. The kept entries have at most SnapshotBytes in total. Default
-	// 4096; negative means none.
+	// replicas that lag a little. Default 4096; negative means none. The kept entries have at most
+	// SnapshotBytes in total.
 	KeepEntries int
 
-	// Logger is used for all log lines. Default slog.Default().
+	// Logger receives all log lines. Default slog.Default().
 	Logger *slog.Logger
 }
 

@@ -6,18 +6,16 @@ import (
 	"go.etcd.io/raft/v3/raftpb"
 )
 
-// maxContext bounds Member.Context.
 const maxContext = 1 << 10
 
 // maxMembers bounds the members of a group, so that the list of members in a snapshot stays small.
-// It is far more than any group needs.
 const maxMembers = 1 << 10
 
 // Member is one replica of a group.
 type Member struct {
-	ID uint64 // the raft ID of the replica
-	// Context was given when the member was added. It has at most 1 KiB, and the log does not
-	// interpret it.
+	ID uint64
+	// Context was given when the member was added. It has at most 1 KiB. The log does not interpret
+	// it.
 	Context []byte
 }
 
@@ -26,18 +24,18 @@ type Member struct {
 type Configuration struct {
 	Index  uint64   // index of its log entry; 1 in a new group, 0 if no configuration is known yet
 	Voters []uint64 // in ascending order
-	// Outgoing lists the voters of the old majority while the configuration is joint, in ascending
-	// order. Otherwise it is empty.
+	// Outgoing lists the voters of the old majority in a joint configuration, in ascending order.
+	// Otherwise it is empty.
 	Outgoing []uint64
-	// Learners lists the replicas without a vote, in ascending order. While the configuration is
-	// joint, voters that become learners are in Outgoing instead.
+	// Learners lists the replicas without a vote, in ascending order. In a joint configuration,
+	// voters that become learners are in Outgoing instead.
 	Learners []uint64
 	Members  []Member // every voter and learner, by ID
 }
 
 // Change is a change of the configuration: either Add alone, or any of Promote, Demote and Remove,
-// which take effect together. A change of several replicas goes through a joint configuration. The
-// leader leaves the joint configuration without another call of Change.
+// which take effect together. A change of several replicas goes through a joint configuration,
+// which the leader leaves by itself.
 type Change struct {
 	Add     *Member  // a new learner; an ID must not be added a second time
 	Promote []uint64 // learners that become voters
@@ -74,8 +72,8 @@ func (c *Configuration) has(id uint64) bool {
 	return slices.ContainsFunc(c.Members, func(m Member) bool { return m.ID == id })
 }
 
-// plan converts a change to raft's form. It reports false for an invalid change, which would make
-// raft panic or do nothing.
+// plan converts a change to raft's form. It reports false for a change that would make raft panic
+// or do nothing.
 func (c *Configuration) plan(ch Change) (*raftpb.ConfChangeV2, bool) {
 	if ch.Add != nil {
 		m := *ch.Add

@@ -12,8 +12,8 @@ import (
 	"github.com/mortise-lock/mortise/internal/clock"
 )
 
-// CoreConfig configures a Core. Fields with the same name as a field of Config mean the same, but
-// have no default.
+// CoreConfig configures a Core. The fields that Config also has are documented there, but have no
+// default here.
 type CoreConfig struct {
 	State            State      // contents of the Store; State.Identity has the ID of the replica
 	Now              clock.Time // the first tick is due one Tick later
@@ -35,9 +35,8 @@ type CoreConfig struct {
 // random, from crypto/rand.
 //
 // The owner calls some input methods, and then calls Turn until Turn returns an idle Output. The
-// owner must carry out each Output before it calls any other method of the Core. Only the work of
-// Save, Prepare and Take may take longer. The owner reports the end of that work by Stored,
-// Prepared and Snapshotted.
+// owner must carry out each Output before it calls another method. Only the work of Save, Prepare
+// and Take may take longer. The owner reports its end by Stored, Prepared and Snapshotted.
 //
 // A Core is not safe for concurrent use. A panic means that raft found a contradiction in this
 // replica's data or messages. The owner must recover and not use the Core again.
@@ -47,9 +46,9 @@ type Core struct {
 	node *raft.RawNode
 	view *view
 
-	// Invariants: the index of view.snap <= applied <= commit, and applied <= durable. transferee
-	// is raft's LeadTransferee at the last call of observe. commit is the commit index in raft's
-	// last Ready.
+	// Invariants: view.snap's index <= applied <= commit, and applied <= durable. transferee is
+	// raft's LeadTransferee at the last call of observe. commit is the commit index in raft's last
+	// Ready.
 	role       Role
 	commit     uint64
 	transferee uint64
@@ -57,7 +56,7 @@ type Core struct {
 	last       uint64 // index of the last entry handed to storage
 	durable    uint64 // last index of the newest append that is durable
 	ticked     clock.Time
-	rested     bool // the replica needs no ticks since the last Tick, see rests
+	rested     bool // no ticks were needed at the end of the last Tick or Turn, see rests
 	unseen     bool // the Survey may have changed since the last call of Surveyed
 	ticks      uint64
 	heard      map[uint64]hearing // for every member of config
@@ -86,11 +85,9 @@ type Core struct {
 	out  Output            // the next Output, being collected
 	done Output            // the last Output handed out; its memory is reused
 	due  []*raftpb.Message // raft's responses, to be delivered by the next Turn
-	held []*raftpb.Message // raft's responses, moved to due when the present Output is carried out
+	held []*raftpb.Message // raft's responses; they move to due when the present Output is carried out
 }
 
-// NewCore returns the Core of a replica with the contents of its store. If the store has a
-// snapshot, the first Turn returns a Restored event with it.
 func NewCore(cfg CoreConfig) (_ *Core, err error) {
 	if cfg.EntryBytes == 0 {
 		cfg.EntryBytes = 1 << 20
@@ -158,8 +155,7 @@ func (c *Core) start(hard *raftpb.HardState) error {
 }
 
 // checkState validates the stored log and returns the hard state to start from. The stored commit
-// index may be lower than the index of the snapshot, because a new commit index alone causes no
-// Save.
+// index may be lower than the snapshot's index, because a new commit index alone causes no Save.
 func checkState(st State) (*raftpb.HardState, error) {
 	if st.Identity.Group == 0 || st.Identity.ID == 0 || raft.IsLocalMsgTarget(st.Identity.ID) {
 		return nil, fmt.Errorf("%w: it names no replica; initialize it with Found or Join", ErrIdentity)

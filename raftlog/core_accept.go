@@ -6,9 +6,9 @@ import (
 )
 
 // acceptable reports whether a message from the network may be passed to raft. Some malformed
-// messages make raft panic, so without this check one broken peer could make the other replicas
-// retire. Types that no replica sends are refused: types that raft uses only inside a replica, and
-// forwarded proposals and reads. A well-formed message with false contents is accepted.
+// messages would make raft panic, and one broken peer could so retire the other replicas. Types
+// that no replica sends are refused: types that raft uses only inside a replica, and forwarded
+// proposals and reads.
 func acceptable(m *raftpb.Message, self uint64) bool {
 	from := m.GetFrom()
 	if m == nil || m.GetTo() != self || from == 0 || from == self || raft.IsLocalMsgTarget(from) || m.GetTerm() == 0 {
@@ -23,7 +23,7 @@ func acceptable(m *raftpb.Message, self uint64) bool {
 		_, _, err := open(m.GetSnapshot())
 		return err == nil && m.GetSnapshot().GetMetadata().GetTerm() != 0
 	case raftpb.MsgHeartbeat, raftpb.MsgHeartbeatResp:
-		// Raft decodes the context as a number of eight bytes. The response has the same context.
+		// Raft decodes the context as a number of eight bytes.
 		return len(m.GetContext()) == 0 || len(m.GetContext()) == 8
 	case raftpb.MsgAppResp, raftpb.MsgVote, raftpb.MsgVoteResp, raftpb.MsgPreVote, raftpb.MsgPreVoteResp,
 		raftpb.MsgTimeoutNow:
@@ -34,7 +34,7 @@ func acceptable(m *raftpb.Message, self uint64) bool {
 }
 
 // consecutive reports whether the entries of an append follow its Index without gaps, and whether
-// the terms of the entries never decrease and never exceed the term of the message.
+// their terms never decrease and never exceed the term of the message.
 func consecutive(m *raftpb.Message) bool {
 	index, term := m.GetIndex(), m.GetLogTerm()
 	for _, e := range m.GetEntries() {

@@ -7,12 +7,12 @@ import (
 	"go.etcd.io/raft/v3/raftpb"
 )
 
-// appends is the queue of items that the store must save. There is one Save at a time, and it
-// stores all items that wait.
+// appends is the queue of items for the store. There is one Save at a time, and it stores all items
+// that wait.
 type appends struct {
 	waiting []appendItem
 	saving  []appendItem      // items of the Save that was handed out; nil if there is none
-	batch   Batch             // the batch to which Output.Save points, until Stored
+	batch   Batch             // the batch to which Output.Save points
 	spare   []appendItem      // empty; its memory is reused
 	hard    *raftpb.HardState // hard state after the last queued item
 	saved   *raftpb.HardState // hard state in the last Save that was handed out
@@ -30,7 +30,7 @@ type appendItem struct {
 }
 
 // queueAppend queues a storage message. A new commit index alone causes no Save, because such Saves
-// would double the number of syncs. The commit index of a configuration is an exception
+// would double the number of syncs. The exception is the commit index of a configuration
 // (core_apply.go). A replica that restarts with an old commit index gets the new one from the
 // leader.
 func (c *Core) queueAppend(m *raftpb.Message) {
@@ -56,13 +56,13 @@ func (c *Core) queueAppend(m *raftpb.Message) {
 }
 
 // careful reports whether entries must be durable on this leader before they are sent. This period
-// begins with the election of the leader, or with a change of the configuration. It ends when the
+// begins with the leader's election or with a change of the configuration. It ends when the
 // configuration is applied and a later entry is durable on the leader.
 //
-// At other times a leader writes entries to its disk while it sends them. If the leader crashes
+// At other times a leader sends entries while it writes them to its disk. If the leader crashes
 // before the write ends, another replica may have a longer log. Normally that replica is elected.
-// But during a change of the configuration it may be a replica that loses its vote. The remaining
-// voters may still need this vote, but the replica would refuse it, because their logs are shorter.
+// During a change of the configuration, it may be a replica that loses its vote. The remaining
+// voters may still need this vote, but the replica refuses it, because their logs are shorter.
 func (c *Core) careful() bool {
 	return c.role.Leading && (!c.group.leads || c.pending() || c.durable <= c.group.changing.mark)
 }
@@ -85,7 +85,7 @@ func (c *Core) sendStored(messages []*raftpb.Message) {
 	}
 }
 
-// save hands out the next Save, unless one is under way. If no waiting item needs a Save, the
+// save hands out the next Save, unless a Save is running. If no waiting item needs a Save, the
 // responses of all waiting items become due immediately.
 func (c *Core) save() {
 	a := &c.appends
@@ -112,8 +112,8 @@ func (c *Core) save() {
 	c.out.Save = &a.batch
 }
 
-// Stored reports that the Save handed out last is durable. The entries are added to the view before
-// any response is delivered, because on the response raft drops its own copy. For a snapshot of
+// Stored reports that the last Save is durable. It adds the entries to the view before it delivers
+// any response, because raft drops its own copy when it gets the response. For a snapshot of
 // another replica the next Output has a Restored event.
 func (c *Core) Stored() {
 	items := c.appends.saving
@@ -126,7 +126,7 @@ func (c *Core) Stored() {
 		if it.snapshot != nil && !it.local {
 			c.appends.remote--
 			if err := c.installed(it.snapshot); err != nil {
-				c.fail(err) // unreachable: Step passes no such snapshot to raft
+				c.fail(err) // unreachable: acceptable refuses such a snapshot
 				return
 			}
 		}
@@ -145,7 +145,7 @@ func (c *Core) Stored() {
 }
 
 // demand queues an item that needs a Save, so that a commit index becomes durable. It does nothing
-// if a Save with that commit index was already handed out, or if a waiting item needs a Save.
+// if an earlier Save had that commit index, or if a waiting item needs a Save.
 func (a *appends) demand(commit uint64) {
 	due := func(it appendItem) bool { return it.durable }
 	if a.saved.GetCommit() < commit && !slices.ContainsFunc(a.waiting, due) {
@@ -174,8 +174,8 @@ func merge(items []appendItem) (b Batch, durable bool) {
 			b.Entries = it.entries
 			continue
 		}
-		// A later append may overwrite entries of an earlier one. The full slice expression makes
-		// append copy, so that raft's own slices are not changed.
+		// A later append may overwrite entries of an earlier append. The full slice expression
+		// makes append copy, so that raft's own slices are not changed.
 		b.Entries = append(b.Entries[:keep:keep], it.entries...)
 	}
 	return b, durable

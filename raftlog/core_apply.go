@@ -6,17 +6,17 @@ import (
 	"go.etcd.io/raft/v3/raftpb"
 )
 
-// A replica applies a configuration only after a hard state with a commit index that covers the
-// configuration is durable on this replica. So after a restart it never has an older configuration
-// than one it has reported.
+// A replica applies a configuration only after a commit index that covers the configuration is
+// durable on this replica. So after a restart it never has an older configuration than it has
+// reported.
 //
 // Without this rule a leader could report the end of a joint configuration, and then restart in the
-// joint configuration. The group would then need the vote of a replica that has been reported as
-// removed and whose disk may no longer exist.
+// joint configuration. The group would then need the vote of a removed replica, whose disk may no
+// longer exist.
 
-// apply turns committed entries, which are already durable on this replica, into events, in the
-// order of the log. If one of the entries is a configuration whose commit index is not durable,
-// apply requests a Save, and the entries wait for it.
+// apply turns committed entries, which are already durable on this replica, into events. If one of
+// them is a configuration whose commit index is not durable, apply requests a Save and the entries
+// wait.
 func (c *Core) apply() {
 	for len(c.applies) > 0 {
 		m := c.applies[0]
@@ -59,7 +59,6 @@ func (c *Core) applyEntry(e *raftpb.Entry) {
 	}
 }
 
-// lastChange returns the index of a message's last configuration entry. Zero means none.
 func lastChange(m *raftpb.Message) (index uint64) {
 	for _, e := range m.GetEntries() {
 		if e.GetType() != raftpb.EntryNormal {

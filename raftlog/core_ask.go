@@ -8,20 +8,18 @@ import (
 
 // This file shortens elections on networks that delay or lose messages. A raft candidate sends each
 // vote request once and then waits for an election timeout. Here a candidate repeats its vote
-// requests (askAgain), and one of two simultaneous candidates yields (yields). These rules only
-// repeat or drop messages, as a network may do, so they do not affect raft's guarantees.
+// requests (askAgain), and one of two simultaneous candidates yields (yields). Both rules only
+// repeat or drop messages, as a network may do, so raft's guarantees still hold.
 
 const (
 	// askTicks is the time after which a candidate repeats its vote requests.
 	askTicks = 4
 
-	// yieldTicks is the time for which a candidate yields to another one. It is enough for two
-	// round trips of 100 ms each.
+	// yieldTicks is the time for which a candidate yields to another candidate. It is enough for
+	// two round trips of 100 ms each.
 	yieldTicks = 8
 )
 
-// asking holds the vote requests of this replica as a candidate, and the election in which this
-// replica yields to another candidate.
 type asking struct {
 	questions []*raftpb.Message // raft's last vote requests, one for each voter
 	again     uint64            // tick at which the requests are sent again
@@ -40,8 +38,8 @@ func (c *Core) asks(m *raftpb.Message) {
 	a.questions, a.again = append(a.questions, m), c.ticks+askTicks
 }
 
-// askAgain sends the vote requests again while the election lasts. A voter ignores a request while
-// it still follows the previous leader.
+// askAgain repeats the vote requests during an election, because a voter ignores a request while it
+// still follows the previous leader.
 func (c *Core) askAgain() {
 	a := &c.asking
 	if len(a.questions) == 0 || c.ticks < a.again {
@@ -62,9 +60,9 @@ func (c *Core) askAgain() {
 }
 
 // yields reports whether a message must be ignored because this replica yields to another
-// candidate. The replica yields if the other candidate in the same election has a lower ID and a
-// log that is at least as up to date. It yields at most once in a term, so that a candidate that
-// cannot win does not prevent it from winning.
+// candidate. It yields to a candidate in the same election that has a lower ID and a log at least
+// as up to date. It yields at most once in a term, so that a candidate that cannot win does not
+// block it forever.
 func (c *Core) yields(m *raftpb.Message) bool {
 	a := &c.asking
 	switch m.GetType() {

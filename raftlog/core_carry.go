@@ -7,8 +7,8 @@ import (
 	"go.etcd.io/raft/v3/raftpb"
 )
 
-// maxTurnRounds bounds the number of Outputs that are carried out in one turn, so that messages are
-// sent and ticks are counted while a long log is applied.
+// maxTurnRounds bounds the Outputs that are carried out in one turn, so that messages are sent and
+// ticks are counted while a long log is applied.
 const maxTurnRounds = 32
 
 // Shell carries out the Outputs of a Core. An error retires the replica.
@@ -78,7 +78,7 @@ func (c *Core) carry(out *Output, s Shell) error {
 	return err
 }
 
-// Deliver calls the Applier's method for an event. An error that Deliver returns wraps ErrBroken.
+// Deliver calls the Applier's method for an event. Its errors wrap ErrBroken.
 func Deliver(e *Event, a Applier) error {
 	switch e.Kind {
 	case RoleChanged:
@@ -101,9 +101,9 @@ func Deliver(e *Event, a Applier) error {
 	return nil
 }
 
-// EachReplica calls send once for each receiver, with the messages for that receiver in order. send
-// must not keep the slice, which uses the memory of frame. EachReplica returns that memory for the
-// next call.
+// EachReplica calls send once for each receiver, with the messages for that receiver in order. The
+// slices use the memory of frame, so send must not keep them. EachReplica returns the memory for
+// the next call.
 func EachReplica(messages, frame []*raftpb.Message, send func(to uint64, mine []*raftpb.Message)) []*raftpb.Message {
 	for i, first := range messages {
 		to := first.GetTo()

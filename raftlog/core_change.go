@@ -10,7 +10,7 @@ import (
 	"google.golang.org/protobuf/proto"
 )
 
-// changing holds the changes of the configuration that this leader proposes in one term.
+// changing holds the leader's changes of the configuration in one term.
 type changing struct {
 	data     []byte // data of the entry that changes the configuration; nil if there is none
 	proposed bool   // the entry is in the log
@@ -18,8 +18,8 @@ type changing struct {
 	mark     uint64 // end of the log when the configuration was applied or Leads was called
 }
 
-// own is the kind of an entry in changing.empty: an empty entry, or a change. Raft silently
-// replaces a change that it refuses by an empty entry.
+// own is the kind of an entry in changing.empty. Raft silently replaces a change that it refuses by
+// an empty entry.
 type own uint8
 
 const (
@@ -29,8 +29,8 @@ const (
 
 // Change proposes a change of the configuration in the next Turn, and reports whether it accepted
 // the change. It reports false if this replica does not lead in that term or has not reported
-// LeadBegins, if a change is pending, or if the change is invalid. An accepted change is dropped if
-// a transfer of the leadership begins before that Turn.
+// LeadBegins, if another change is pending, or if the change is invalid. An accepted change is
+// dropped if a transfer of the leadership begins before the next Turn.
 func (c *Core) Change(term uint64, ch Change) bool {
 	if !c.role.Leading || term != c.role.Term || !c.group.leads || c.pending() {
 		return false
@@ -45,7 +45,7 @@ func (c *Core) Change(term uint64, ch Change) bool {
 	return true
 }
 
-// pending reports whether no other change may be proposed now: a change is not applied yet, the
+// pending reports whether no change may be proposed now: another change is not applied yet, the
 // configuration is joint, or the leadership is being transferred.
 func (c *Core) pending() bool {
 	waits := c.group.changing.data != nil
@@ -67,11 +67,11 @@ func (c *Core) proposeChange() {
 	g.empty = append(g.empty, ownChange)
 }
 
-// proposeEmpty proposes an empty entry if no entry was proposed since the last configuration or the
-// first entry of this leader's term was applied, whichever was later. It reports whether it
-// proposed an entry. A follower that acknowledges the entry has the commit index of the
-// configuration. Applying the entry makes raft leave a joint configuration that it could not leave
-// during a transfer.
+// proposeEmpty proposes an empty entry, unless an entry was already proposed after the last
+// configuration, and after the first entry of this leader's term, was applied. It reports whether
+// it proposed an entry. A follower that acknowledges the entry has the commit index of the
+// configuration. When raft applies the entry, it leaves a joint configuration that it could not
+// leave during a transfer.
 func (c *Core) proposeEmpty() bool {
 	if !c.role.Leading || !c.group.leads || c.last != c.group.changing.mark || c.transferee != 0 {
 		return false
@@ -92,10 +92,10 @@ func (c *Core) proposed(e *raftpb.Entry) bool {
 	return true
 }
 
-// resolved removes the oldest item of changing.empty when the entry of that item is applied. A
-// change is no longer pending when it is applied, or when the empty entry by which raft replaced it
-// is applied. changing.empty has no item for the first entry of a term, and none for the entry by
-// which raft leaves a joint configuration.
+// resolved removes the oldest item of changing.empty when the item's entry is applied. A change is
+// no longer pending when it is applied, or when the empty entry that replaced it is applied.
+// changing.empty has no item for the first entry of a term, nor for the entry by which raft leaves
+// a joint configuration.
 func (c *Core) resolved(e *raftpb.Entry) {
 	g := &c.group.changing
 	if !c.group.leads || len(g.empty) == 0 || len(e.GetData()) > 0 && !bytes.Equal(e.GetData(), g.data) {
@@ -140,9 +140,8 @@ func (c *Core) configure(e *raftpb.Entry) {
 	c.observe()
 }
 
-// configured stores the new configuration and reports it by an event. On a leader raft has handed
-// out all proposed entries at this point, so c.last is the index of the last entry that was
-// proposed before this call.
+// configured stores the new configuration and reports it by an event. On a leader, raft has already
+// handed out all proposed entries, so c.last is the index of the last proposed entry.
 func (c *Core) configured(conf *raftpb.ConfState, config Configuration) {
 	c.conf, c.config = conf, config
 	c.voters = union(conf.GetVoters(), conf.GetVotersOutgoing())

@@ -9,15 +9,15 @@ import (
 )
 
 // A raft leader sends each new commit index in an append without entries, and each follower
-// acknowledges that append. These two messages cost as many frames and turns as the entry itself,
-// although no caller waits for them. So the Core holds back an append without entries until an
-// append with entries replaces it, but at most until the next tick.
+// acknowledges that append. These two messages cost as much as the messages of an entry, although
+// no caller waits for them. So the Core holds back an append without entries until an append with
+// entries replaces it, but at most until the next tick. A longer delay would be wrong, because a
+// follower detects by such an append that it lacks entries.
 //
-// The delay is at most one tick because a follower detects by such an append that it lacks entries.
 // In two cases the append is sent immediately. The first is a receiver that raft is probing,
-// because raft sends nothing else to that replica before it answers. The second is a change of the
-// configuration, because a removed replica may stop only when the other replicas know that the
-// removal is committed.
+// because raft sends it nothing else before it answers. The second is a change of the
+// configuration, because a removed replica may stop only when the other replicas have the commit
+// index of the removal.
 
 // hold keeps an append without entries. If raft is probing its receiver, sendProbes sends it in the
 // same turn.

@@ -7,19 +7,19 @@ import (
 )
 
 // Voters that have not applied a change may still need the vote of a replica that loses its vote by
-// that change. If the log of that replica were longer than their logs, it would refuse its vote,
-// and no leader could ever be elected. So a replica that loses its vote must never have a longer
-// log than a majority of the remaining voters. The method careful ensures this when a leader
-// crashes. Two rules ensure it in all other cases:
+// that change. If that replica had a longer log, it would refuse its vote, and no leader could ever
+// be elected. So a replica that loses its vote must never have a longer log than a majority of the
+// remaining voters. The method careful ensures this when a leader crashes. Two rules ensure it in
+// all other cases:
 //
-//   - While a change of the configuration is not applied, the leader proposes no batch, because the
-//     leader itself may lose its vote by that change.
+//   - While a change is not applied, the leader proposes no batch, because it may itself lose its
+//     vote.
 //   - Until an entry after the configuration is committed, learners are sent only committed
 //     entries. When such an entry is committed, a majority of the voters has the commit index of
 //     the configuration.
 
-// changes reports whether the leader's log may have a change of the configuration that is not
-// applied. An earlier leader may have proposed that change.
+// changes reports whether the leader's log may have a change that is not applied. An earlier leader
+// may have proposed that change.
 func (c *Core) changes() bool {
 	return !c.group.leads || c.pending()
 }
@@ -54,7 +54,6 @@ func (c *Core) handOver() {
 	})
 }
 
-// lastIndex returns the index of a message's last entry. Zero means none.
 func lastIndex(m *raftpb.Message) uint64 {
 	if n := len(m.GetEntries()); n > 0 {
 		return m.GetEntries()[n-1].GetIndex()

@@ -3,19 +3,18 @@ package raftlog
 import "go.etcd.io/raft/v3/raftpb"
 
 // This file shortens elections on networks that lose packets. When a packet is lost, TCP delays all
-// later data until the packet is sent again, after 200 ms or more. So a small message on which
-// other replicas wait is also sent on a second connection. Raft tolerates duplicates.
+// later data until the packet is sent again, after 200 ms or more. So small messages on which other
+// replicas wait are also sent on a second connection. Raft tolerates duplicates.
 //
 // Messages are duplicated for a while after a change of role, and after a gap in a peer's
 // heartbeats, which indicates loss.
 
 const (
-	// unsettledTicks is the time for which messages are duplicated after a change of role or after
-	// a gap.
+	// unsettledTicks is the time for which messages are duplicated after a change of role or a gap.
 	unsettledTicks = 40
 
-	// outageTicks is the time of silence on a link after which no more duplicates are sent to the
-	// peer. Within that time TCP has sent a lost packet again at least six times.
+	// outageTicks is the time of silence after which a peer gets no more duplicates. Within that
+	// time TCP has sent a lost packet again at least six times.
 	outageTicks = 80
 
 	// gapHeartbeats is the number of consecutive missing heartbeats that count as a gap.
@@ -24,7 +23,7 @@ const (
 	// maxDuplicateBytes bounds the entries of a message that is duplicated.
 	maxDuplicateBytes = 1 << 10
 
-	// maxDuplicatesPerTick bounds the cost of duplicates for a leader with many callers.
+	// maxDuplicatesPerTick bounds the cost of duplicates for a busy leader.
 	maxDuplicatesPerTick = 16
 )
 
@@ -52,9 +51,8 @@ func duplicable(m *raftpb.Message) bool {
 
 // uneven reports whether the link between a leader and a follower had a gap recently. It reports
 // false for a link between two followers, because they exchange no heartbeats. It also reports
-// false if the link has been silent for outageTicks, because then the link is broken. Without this
-// rule a leader whose large entries reach no follower would stay the leader, because its duplicated
-// heartbeats arrive.
+// false if the link has been silent for outageTicks. Otherwise a leader whose large entries reach
+// no follower would stay the leader, because its duplicated heartbeats arrive.
 func (c *Core) uneven(peer uint64) bool {
 	if !c.role.Leading && peer != c.role.Leader {
 		return false

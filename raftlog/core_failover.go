@@ -7,12 +7,11 @@ import (
 )
 
 // PeerLost reports that the stream of a replica has ended. It must be called after the last message
-// of that stream was passed to Step. If the lost replica is the leader, raft alone would wait for
-// an election timeout, because voters ignore candidates for that time after the leader's last
-// message. So this voter forgets the leader and starts an election immediately, at most once in a
-// term. If two voters start an election at the same time, one of them yields (core_ask.go). A
-// leader that is alive stays the leader, because voters that receive its messages vote for no other
-// replica.
+// of that stream was passed to Step. If the lost replica is the leader, this voter forgets the
+// leader and starts an election, at most once in a term. Raft alone would wait for an election
+// timeout, because voters ignore candidates for that time. If two voters start an election at the
+// same time, one of them yields (core_ask.go). A live leader keeps the leadership, because voters
+// that receive its messages vote for no other replica.
 func (c *Core) PeerLost(id uint64) {
 	if id == 0 || c.role.Leader != id || c.role.Leading || c.lostTerm == c.role.Term {
 		return
@@ -43,9 +42,9 @@ func (c *Core) led(from, term uint64) {
 	}
 }
 
-// forget makes this replica forget a leader that has sent nothing for two election timeouts, which
-// is the longest time that a voter waits before it starts an election. Without this rule a replica
-// without a vote would report a dead leader forever.
+// forget makes this replica forget a leader that has sent nothing for two election timeouts. That
+// is the longest time that a voter waits before it starts an election. Otherwise a replica without
+// a vote would report a dead leader forever.
 func (c *Core) forget() {
 	if c.role.Leader == 0 || c.role.Leading || c.ticks-c.ledAt < 2*uint64(c.cfg.ElectionTicks) {
 		return

@@ -22,8 +22,7 @@ type group struct {
 	sequence uint64   // number of the last read request; never reset, so that no old answer matches
 }
 
-// read is one read request of raft. It is for all rounds that were requested since the last read
-// request.
+// read is one read request of raft. It is for all rounds since the last read request.
 type read struct {
 	sequence uint64
 	done     bool   // raft has answered
@@ -31,12 +30,11 @@ type read struct {
 	rounds   []uint64
 }
 
-// An entry of at least crowdBytes counts as large: it has the commands of about a dozen callers.
+// An entry of at least crowdBytes counts as large. That is the size of a dozen callers' commands.
 const crowdBytes = 256
 
-// propose puts waiting batches into new entries, until EntriesInFlight entries are proposed and not
-// applied. Under load this bound makes the entries large, so that many batches share the cost of
-// one entry.
+// propose puts waiting batches into new entries, until EntriesInFlight entries are in flight. Under
+// load this bound makes entries large, so that many batches share the cost of one entry.
 func (c *Core) propose() {
 	g := &c.group
 	back := g.back
@@ -55,18 +53,17 @@ func (c *Core) propose() {
 	}
 }
 
-// lingers reports whether the waiting batches should wait for more batches, because a large entry
-// is in flight and the waiting batches together are smaller than that entry. With 64 callers and
-// one disk this rule gives a sixth more locks per second. A few callers never make a large entry.
-// The wait ends when no entry is in flight, or at the next tick.
+// lingers reports whether the waiting batches wait for more batches, because a large entry is in
+// flight and they are smaller than that entry. The wait ends when no entry is in flight, or at the
+// next tick. With 64 callers and one disk this rule gives a sixth more locks per second.
 func (g *group) lingers() bool {
 	return g.inFlight > 0 && g.newest >= crowdBytes && g.queue.size() < g.newest && !g.waited
 }
 
-// defers reports whether the waiting batches must wait because they are deferrable (see Config).
-// Each deferral saves an entry on every replica. Each turn calls Deferrable again, so a deferral
-// ends when an applied entry changes the result of Deferrable. It also ends with EndDeferral or
-// with a tick. before is the value of group.back after the previous turn.
+// defers reports whether the waiting batches must wait because they are deferrable (see Config). A
+// deferral saves an entry on every replica. Every turn calls Deferrable again, so a deferral ends
+// when Deferrable reports false. It also ends with EndDeferral or with a tick. before is the value
+// of group.back after the previous turn.
 func (c *Core) defers(before uint64) bool {
 	g := &c.group
 	if c.cfg.Deferrable == nil || g.queue.size() >= crowdBytes || g.waited ||
@@ -80,9 +77,9 @@ func (c *Core) defers(before uint64) bool {
 	return true
 }
 
-// read sends one read request for all requested rounds, as soon as the first entry of this leader's
-// term is applied. In a group of one voter, raft would also answer before that, when the state may
-// lack entries that were committed in earlier terms.
+// read sends one read request for all requested rounds, once the first entry of this leader's term
+// is applied. In a group of one voter, raft would also answer before that. The state could then
+// lack entries of earlier terms that were committed.
 func (c *Core) read() {
 	g := &c.group
 	if len(g.asked) == 0 || !g.leads {

@@ -3,8 +3,8 @@ package raftlog
 import "fmt"
 
 // hang detects a leader whose store or Applier makes no progress. Raft alone would keep such a
-// leader forever, although it answers no request. hang counts ticks instead of elapsed time,
-// because a stall of the whole process adds only a few ticks.
+// leader forever. hang counts ticks instead of elapsed time, because a stall of the whole process
+// adds only a few ticks.
 type hang struct {
 	saveTicks int // ticks since the present Save was handed out
 	lagIndex  uint64
@@ -15,8 +15,8 @@ type hang struct {
 }
 
 // watch runs at each tick. A leader without progress for an election timeout transfers the
-// leadership to another voter. If this replica is still the leader after another election timeout,
-// it retires. The only voter of a group just waits, because a slow disk must not end the group. A
+// leadership to another voter. If it is still the leader after another election timeout, it
+// retires. The only voter of a group just waits, because a slow disk must not end the group. A
 // Prepare has a longer limit than a Save. If a Prepare exceeds its limit, a leader also transfers
 // the leadership, and any other replica retires.
 func (c *Core) watch() {
@@ -48,7 +48,7 @@ func (c *Core) watch() {
 			"term", c.role.Term, "commit", c.commit, "applied", c.applied)
 	}
 	if c.transferee == 0 {
-		// handoverTicks is counted even if no voter can become the leader now.
+		// Count handoverTicks even if no voter can become the leader now.
 		_ = c.Transfer(0)
 	}
 	if h.handoverTicks++; h.handoverTicks >= c.cfg.ElectionTicks {

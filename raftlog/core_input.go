@@ -12,8 +12,8 @@ import (
 )
 
 // Tick advances the time of the Core to now. The number of ticks depends on the elapsed time, not
-// on the number of calls. One call counts at most half an election timeout, because a replica that
-// was suspended must handle the waiting messages before it decides that other replicas are silent.
+// on the number of calls. One call counts at most half an election timeout. So a replica that was
+// suspended handles the waiting messages before it treats other replicas as silent.
 func (c *Core) Tick(now clock.Time) {
 	n := int(now.Sub(c.ticked) / c.cfg.Tick)
 	if n <= 0 {
@@ -46,11 +46,10 @@ func (c *Core) Tick(now clock.Time) {
 	}
 }
 
-// hurry ends the wait of the queued batches, see lingers and defers.
 func (c *Core) hurry() { c.group.waited = c.group.queue.size() > 0 }
 
 // DeferralBegins reports whether the owner must call EndDeferral after MaxDeferral. It reports true
-// if the last Turn has deferred batches and the owner does not already have to call EndDeferral.
+// if the last Turn has deferred batches and no call of EndDeferral is due yet.
 func (c *Core) DeferralBegins() bool {
 	if c.deferral != 0 {
 		return false
@@ -68,8 +67,8 @@ func (c *Core) EndDeferral() {
 	c.deferral = 0
 }
 
-// NextTick returns the time at which Tick must be called next. Zero means that Tick need not be
-// called before the next input (see rests).
+// NextTick returns the time at which Tick must be called next. Zero means that no Tick is needed
+// before the next input (see rests).
 func (c *Core) NextTick() clock.Time {
 	if c.rested && c.rests() {
 		return 0
@@ -77,7 +76,7 @@ func (c *Core) NextTick() clock.Time {
 	return c.ticked.Add(c.cfg.Tick)
 }
 
-// Step handles a message of another replica. It ignores messages that acceptable refuses and
+// Step handles a message of another replica. It ignores malformed messages (see acceptable) and
 // messages that raft refuses.
 func (c *Core) Step(m *raftpb.Message) { c.step(m, false) }
 
@@ -116,8 +115,7 @@ func (c *Core) Confirm(term, round uint64) {
 // Unreachable reports that messages to a replica were probably lost.
 func (c *Core) Unreachable(id uint64) { c.node.ReportUnreachable(id) }
 
-// SnapshotSent reports the result of a message of Output.Snapshots, identified by the To and the
-// Term of the message.
+// SnapshotSent reports the result of a message of Output.Snapshots with this To and Term.
 func (c *Core) SnapshotSent(to, term uint64, ok bool) {
 	if !c.role.Leading || term != c.role.Term {
 		return // raft has forgotten the snapshot, and may have sent another one since
@@ -154,16 +152,14 @@ func (c *Core) Transfer(to uint64) error {
 // Transferring reports whether a Transfer is under way.
 func (c *Core) Transferring() bool { return c.transferee != 0 }
 
-// Role returns the present role.
 func (c *Core) Role() Role { return c.role }
 
 // Queued returns the number of bytes that wait to be proposed.
 func (c *Core) Queued() int { return c.group.queue.size() }
 
-// successor returns the active voter with the longest log. If several logs have that length, it
-// returns the voter with the lowest ID. Zero means that no other voter is active. Raft's own flag
-// RecentActive cannot be used, because raft resets it for all replicas once in each election
-// timeout.
+// successor returns the active voter with the longest log, and of several the one with the lowest
+// ID. Zero means that no other voter is active. It does not use raft's flag RecentActive, because
+// raft resets that flag once in each election timeout.
 func (c *Core) successor() uint64 {
 	var best, match uint64
 	c.node.WithProgress(func(id uint64, kind raft.ProgressType, pr tracker.Progress) {

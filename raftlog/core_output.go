@@ -2,7 +2,6 @@ package raftlog
 
 import "go.etcd.io/raft/v3/raftpb"
 
-// EventKind is the kind of an Event.
 type EventKind uint8
 
 // Each kind of Event stands for a call of one method of the Applier.
@@ -22,7 +21,7 @@ type Event struct {
 	Index uint64
 	Term  uint64
 	Round uint64
-	Data  []byte // shared with the log: must not be changed
+	Data  []byte // shared with the log; must not be changed
 
 	Config *Configuration // a pointer, to keep the other events small
 }
@@ -34,20 +33,20 @@ type Take struct {
 }
 
 // Output is the work of one Turn, to be done in the order of its fields. All of it must be done
-// before the next call of any method of the Core, because the Core reuses the slices. Only the work
-// of Save, Prepare and Take may end after that call, but a Take must begin before it.
+// before the next call of a method of the Core, because the Core reuses the slices. Only the work
+// of Save, Prepare and Take may end later, but a Take must begin before that call.
 type Output struct {
 	// Events come first, so that Applier.Role is called before any message of the new role is sent.
 	Events []Event
 
-	// Take requests a snapshot. Nil means none. The owner must begin the snapshot now, after
-	// Events. When the snapshot is complete, any number of Turns later, the owner passes it to
-	// Snapshotted. A Restored event abandons the snapshot. There is at most one Take at a time.
+	// Take requests a snapshot. Nil means none. The owner must begin the snapshot after Events.
+	// When the snapshot is complete, any number of Turns later, the owner calls Snapshotted. A
+	// Restored event abandons the snapshot. There is at most one Take at a time.
 	Take *Take
 
-	// Prepare is a snapshot that must be made durable by Store.Prepare, on any goroutine and
-	// concurrently with Saves. When it is durable, the owner calls Prepared. Nil means none. There
-	// is at most one Prepare at a time.
+	// Prepare is a snapshot that Store.Prepare must make durable, on any goroutine and concurrently
+	// with Saves. When it is durable, the owner calls Prepared. Nil means none. There is at most
+	// one Prepare at a time.
 	Prepare *raftpb.Snapshot
 
 	// Save is a batch that must be made durable as one unit, on any goroutine. When it is durable,
@@ -55,30 +54,28 @@ type Output struct {
 	// holds back the votes and acknowledgements that depend on the batch.
 	Save *Batch
 
-	// Messages may be sent before Save is durable, so that a leader sends entries while it writes
-	// them to its disk. Messages may be lost, repeated and reordered.
+	// Messages may be sent before Save is durable. They may be lost, repeated and reordered.
 	Messages []*raftpb.Message
 
-	// Duplicates are the messages of Messages that should also be sent on a second connection
-	// (core_duplicate.go). They may be lost, repeated and reordered.
+	// Duplicates are those Messages that should also be sent on a second connection
+	// (core_duplicate.go).
 	Duplicates []*raftpb.Message
 
 	// Snapshots are messages that carry a snapshot. The owner must call SnapshotSent for each, even
 	// if the message was lost. Until that call nothing else is sent to the receiver.
 	Snapshots []*raftpb.Message
 
-	// Failed is not nil if this replica must retire. It wraps ErrHung, ErrBroken or ErrCorrupt. All
-	// other fields of this Output must then be ignored.
+	// Failed is not nil if this replica must retire. It wraps ErrHung, ErrBroken or ErrCorrupt. The
+	// other fields must then be ignored.
 	Failed error
 }
 
-// Idle reports that there is nothing to do.
 func (o *Output) Idle() bool {
 	return len(o.Events) == 0 && o.Take == nil && o.Prepare == nil && o.Save == nil && len(o.Messages) == 0 &&
 		len(o.Snapshots) == 0 && o.Failed == nil
 }
 
-// fail makes the next Output retire the replica with err. Only the first error is kept.
+// fail makes the next Output retire the replica. Only the first error is kept.
 func (c *Core) fail(err error) {
 	if c.out.Failed == nil {
 		c.out.Failed = err

@@ -11,8 +11,7 @@ type queue struct {
 	first int   // index in ends of the first batch
 }
 
-// queueKeepBytes is the largest buffer that an empty queue keeps. The memory of a larger buffer,
-// which is left after a burst, is released.
+// queueKeepBytes is the largest buffer that an empty queue keeps. A larger buffer is released.
 const queueKeepBytes = 1 << 20
 
 func (q *queue) size() int { return len(q.buf) - q.start }
@@ -32,8 +31,8 @@ func (q *queue) push(batch []byte) {
 	q.ends = append(q.ends, len(q.buf))
 }
 
-// compact moves the waiting bytes to the front of the buffer. It does so only when half of the
-// buffer is free, so each byte is moved about once.
+// compact moves the waiting bytes to the front of the buffer. It runs only when half of the buffer
+// is free, so each byte is moved about once.
 func (q *queue) compact() {
 	n := copy(q.buf, q.buf[q.start:])
 	q.buf = q.buf[:n]
@@ -45,9 +44,9 @@ func (q *queue) compact() {
 	q.start, q.first = 0, 0
 }
 
-// peek returns a copy of as many whole batches as fit into limit bytes, at least one, and the
-// number of batches. The queue must not be empty. peek copies because the log and the network keep
-// the data while the queue reuses its buffer.
+// peek returns a copy of as many whole batches as fit into limit bytes, at least one, and their
+// number. The queue must not be empty. The log and the network keep the copy, while the queue
+// reuses its buffer.
 func (q *queue) peek(limit int) ([]byte, int) {
 	n := 1
 	for q.first+n < len(q.ends) && q.ends[q.first+n]-q.start <= limit {

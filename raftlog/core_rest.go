@@ -1,7 +1,7 @@
 package raftlog
 
-// rests reports whether this replica needs no ticks: it leads, the group has no other member, and
-// no work is pending. After a rest of more than one tick, the first Tick only restarts the clock.
+// rests reports whether this replica needs no ticks: it leads, it is the only member, and no work
+// is pending. After a rest of more than one tick, the first Tick only restarts the clock.
 func (c *Core) rests() bool {
 	g, a := &c.group, &c.appends
 	if !c.role.Leading || !g.leads || len(c.config.Members) != 1 {

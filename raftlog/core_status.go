@@ -1,7 +1,6 @@
 package raftlog
 
-// Status is the state of a replica, and of its group as the replica knows it, at the end of a turn.
-// It is for operators and monitoring.
+// Status is the state of a replica at the end of a turn, for operators and monitoring.
 type Status struct {
 	ID         uint64
 	Term       uint64
@@ -13,16 +12,16 @@ type Status struct {
 	Voters     []uint64 // in ascending order; in a joint configuration, the old and the new voters
 	Learners   []uint64 // in ascending order
 	InFlight   int      // entries proposed here that are not applied yet
-	Queued     int      // bytes that wait to be proposed
-	Snapshots  uint64   // number of snapshots that this replica has taken
-	Taking     bool     // a snapshot is being taken or made durable
-	StateBytes int      // size of the last snapshot, taken or received; zero means none
-	Dropped    uint64   // number of messages dropped because the inbox was full
-	Retired    error    // cause of the retirement; nil while the log runs
+	Queued     int
+	Snapshots  uint64 // number of snapshots that this replica has taken
+	Taking     bool   // a snapshot is being taken or made durable
+	StateBytes int    // size of the last snapshot, taken or received; zero means none
+	Dropped    uint64 // number of messages dropped because the inbox was full
+	Retired    error  // cause of the retirement; nil while the log runs
 }
 
-// Status returns the present Status. It does not set the fields Dropped and Retired. The slices are
-// shared and must not be changed.
+// Status returns the present Status, without the fields Dropped and Retired. The slices are shared
+// and must not be changed.
 func (c *Core) Status() Status {
 	return Status{
 		ID: c.id, Term: c.role.Term, Leader: c.role.Leader, Leading: c.role.Leading,

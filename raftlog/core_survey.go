@@ -8,30 +8,28 @@ import (
 	"go.etcd.io/raft/v3/tracker"
 )
 
-// Progress is the state of one replica as the leader knows it.
+// Progress is the state of one replica in the view of the leader.
 type Progress struct {
 	ID uint64
-	// Active reports whether this leader has received a message from the replica within the last
-	// election timeout. Messages from before this replica became the leader do not count.
+	// Active reports whether the replica has sent a message within the last election timeout, and
+	// since this leader was elected.
 	Active bool
 	// SilentFor is the time since the last message from the replica. If it has sent none, SilentFor
 	// is the time since this leader was elected or the replica was added, whichever is later.
 	SilentFor time.Duration
 	// CaughtUp reports whether the replica accepts appends and lacks at most 64 entries.
 	CaughtUp bool
-	// Full reports whether every entry of the leader was sent to the replica, and none of them is
-	// known to be lost.
+	// Full reports whether every entry was sent to the replica, and none of them is known to be
+	// lost.
 	Full bool
-	// Settled reports whether the replica durably knows that the configuration is committed: it has
-	// acknowledged an entry that the leader proposed after the leader had applied the
-	// configuration.
+	// Settled reports whether the replica durably has the commit index of the configuration: it has
+	// acknowledged an entry that the leader proposed after it had applied the configuration.
 	Settled bool
 }
 
-// Survey is a leader's view of its group.
 type Survey struct {
-	// Term is the term in which this replica leads. Before Leads was called in that term, and on a
-	// replica that does not lead, Term is zero and the fields Pending and Replicas are not set.
+	// Term is the term in which this replica leads. If it does not lead, or if Leads was not called
+	// yet, Term is zero and Pending and Replicas are not set.
 	Term   uint64
 	Self   uint64
 	Config Configuration // the last configuration that this replica applied
@@ -41,21 +39,19 @@ type Survey struct {
 	Replicas []Progress // all members of Config, including this replica, by ID
 }
 
-// caughtUpEntries is the number of entries that a caught-up replica may lack. About as many are in
-// flight under load.
+// caughtUpEntries is the number of entries that a caught-up replica may lack. It is about the
+// number in flight under load.
 const caughtUpEntries = 64
 
-// hearing records the times at which messages of one replica arrived.
 type hearing struct {
-	tick  uint64 // tick of its last message; at first the tick at which this hearing was added
+	tick  uint64 // tick of the last message; at first the tick at which this entry was added
 	spoke bool
 
-	linked uint64 // tick of its last message that was no duplicate; at first the value of the field tick
+	linked uint64 // tick of the last message that was no duplicate; at first the same as the field tick
 	uneven uint64 // after a gap, the tick until which messages to the replica are duplicated
 }
 
-// hear records that a message of a member has arrived. A message of an earlier term is late and
-// does not count.
+// hear records a message of a member. It ignores a late message of an earlier term.
 func (c *Core) hear(id, term uint64, duplicate bool) {
 	if h, ok := c.heard[id]; ok && term >= c.role.Term {
 		if !duplicate {
@@ -69,8 +65,8 @@ func (c *Core) hear(id, term uint64, duplicate bool) {
 	}
 }
 
-// listen adds an entry to c.heard for each new member, and deletes the entries of removed members.
-// If anew is set, it first deletes all entries.
+// listen adds new members to c.heard and deletes removed members. If anew is set, it first deletes
+// all entries.
 func (c *Core) listen(anew bool) {
 	if anew {
 		clear(c.heard)
@@ -83,8 +79,7 @@ func (c *Core) listen(anew bool) {
 	}
 }
 
-// silent returns the number of ticks since the last message of a replica, and whether the replica
-// is active.
+// silent returns the ticks since the last message of a replica, and whether the replica is active.
 func (c *Core) silent(id uint64) (ticks uint64, active bool) {
 	if id == c.id {
 		return 0, true
@@ -94,8 +89,8 @@ func (c *Core) silent(id uint64) (ticks uint64, active bool) {
 	return ticks, ok && h.spoke && ticks < uint64(c.cfg.ElectionTicks)
 }
 
-// Surveyed returns a Survey and true if the Survey may have changed since the last call of
-// Surveyed. The method Survey allocates, so it is not called in every turn.
+// Surveyed returns a Survey and true if the Survey may have changed since the last call. Otherwise
+// it saves the allocations of the method Survey.
 func (c *Core) Surveyed() (s Survey, anew bool) {
 	if !c.unseen {
 		return s, false
@@ -104,7 +99,7 @@ func (c *Core) Surveyed() (s Survey, anew bool) {
 	return c.Survey(), true
 }
 
-// Survey returns the state of the group as this replica knows it. The slices are shared and must
+// Survey returns the state of the group in the view of this replica. The slices are shared and must
 // not be changed.
 func (c *Core) Survey() Survey {
 	s := Survey{Self: c.id, Config: c.config}

@@ -6,7 +6,6 @@ import (
 	"go.etcd.io/raft/v3/raftpb"
 )
 
-// takeStep is the stage of the snapshot that this replica is taking.
 type takeStep uint8
 
 const (
@@ -16,8 +15,8 @@ const (
 	takeName             // the snapshot is durable, and queued for the Save that names it
 )
 
-// taking is the snapshot that this replica is taking, from its beginning until a Save has named it.
-// There is at most one snapshot at a time.
+// taking is the snapshot that this replica is taking, from its beginning until a Save puts it into
+// effect. There is at most one.
 type taking struct {
 	step      takeStep
 	index     uint64            // Core.applied when the snapshot began
@@ -36,8 +35,8 @@ func (c *Core) take() {
 	c.out.Take = &Take{Index: c.applied, Header: envelope(c.config.Index, c.config.Members)}
 }
 
-// snapshotDue reports whether a snapshot must begin now. No snapshot begins while a snapshot of
-// another replica waits for the store, because the new snapshot would be older.
+// snapshotDue reports whether a snapshot must begin now. None begins while a newer snapshot of
+// another replica waits for the store.
 func (c *Core) snapshotDue() bool {
 	if c.taking.step != takeNone || c.appends.remote > 0 || c.applied <= c.view.index() || c.out.Failed != nil {
 		return false
@@ -45,9 +44,9 @@ func (c *Core) snapshotDue() bool {
 	return c.view.wanted || c.since >= c.enough()
 }
 
-// enough returns the number of bytes of applied entries after which the next snapshot is due. A
-// snapshot must not cost more than the entries that it replaces, so the number is at least the size
-// of the last snapshot. A pseudo-random number, at most half as large, is added, so that replicas
+// enough returns the number of bytes of applied entries after which the next snapshot is due. It is
+// at least the size of the last snapshot, because a snapshot must not cost more than the entries
+// that it replaces. A pseudo-random number, at most half as large, is added, so that replicas
 // seldom take snapshots at the same time.
 func (c *Core) enough() int {
 	bytes := max(c.cfg.SnapshotBytes, len(c.view.snap.GetData()))
@@ -56,9 +55,9 @@ func (c *Core) enough() int {
 	return bytes + bytes/2*int(share)/shares
 }
 
-// Snapshotted passes the snapshot that was requested by the Output.Take with this index to the
-// Core. data is the Header of the Take, followed by the encoded state. The Core then owns data.
-// Snapshotted ignores a snapshot that was abandoned.
+// Snapshotted passes the complete snapshot of the Take with this index to the Core. data is the
+// Header of the Take, followed by the encoded state. The Core then owns data. Snapshotted ignores
+// an abandoned snapshot.
 func (c *Core) Snapshotted(index uint64, data []byte) {
 	t := &c.taking
 	if t.step != takeCapture || t.index != index {
@@ -70,7 +69,7 @@ func (c *Core) Snapshotted(index uint64, data []byte) {
 	c.out.Prepare = t.snap
 }
 
-// Prepared reports that the snapshot handed out last as Output.Prepare is durable.
+// Prepared reports that the last Output.Prepare is durable.
 func (c *Core) Prepared() {
 	if c.taking.overtaken {
 		c.taking = taking{}
@@ -87,16 +86,15 @@ func (c *Core) name() {
 	c.appends.waiting = append(c.appends.waiting, appendItem{snapshot: c.taking.snap, local: true, durable: true})
 }
 
-// overtake is called when a snapshot of another replica has been queued for the store.
+// overtake is called when a snapshot of another replica is queued for the store.
 //
-// It abandons the snapshot that this replica is taking, because naming that older snapshot later
-// would set the log back. If its Prepare is already running, the snapshot is abandoned when the
-// Prepare ends. If the older snapshot is already queued for a Save, it is saved before the snapshot
-// of the other replica.
+// It abandons this replica's own snapshot, which is older and would set the log back. If the own
+// snapshot is being prepared, it is abandoned when Prepare ends. If it is already queued for a
+// Save, it is saved before the snapshot of the other replica.
 //
 // overtake also drops the entries that wait to be applied. Raft already has the configuration of
-// the new snapshot. If an older change were applied to that configuration, the result would be a
-// configuration that the group never had.
+// the new snapshot. An older change, applied to that configuration, would give a configuration that
+// the group never had.
 func (c *Core) overtake() {
 	switch c.taking.step {
 	case takeCapture:
@@ -111,8 +109,8 @@ func (c *Core) overtake() {
 	c.applies = c.applies[:0]
 }
 
-// prepareHung counts a tick of the Prepare that is running, and reports whether that Prepare has
-// exceeded its limit. It must be called once in each tick.
+// prepareHung counts a tick of the running Prepare, and reports whether the Prepare has exceeded
+// its limit. It must be called once in each tick.
 func (c *Core) prepareHung() bool {
 	t := &c.taking
 	if t.step != takePrepare {
@@ -122,10 +120,9 @@ func (c *Core) prepareHung() bool {
 	return t.ticks >= int(prepareLimit(len(t.snap.GetData()))/c.cfg.Tick)
 }
 
-// prepareLimit returns the time that a store may take to prepare a snapshot of the given size. It
-// is longer than an election timeout, because a good disk needs seconds for a large snapshot, and
-// kernels retry a failing disk for about half a minute. There must be a limit, because the log
-// stays in memory until the Prepare ends.
+// prepareLimit returns the time that a store may take to prepare a snapshot of the given size. A
+// good disk needs seconds for a large snapshot, and kernels retry a failing disk for about half a
+// minute. The time must be limited, because the log stays in memory until the Prepare ends.
 func prepareLimit(bytes int) time.Duration {
 	return time.Minute + time.Duration(bytes>>20)*time.Second
 }

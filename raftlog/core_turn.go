@@ -41,8 +41,7 @@ func (c *Core) Turn() Output {
 	return out
 }
 
-// maxRecycle is the largest capacity of a slice whose memory is reused. The memory of a larger
-// slice, which is left after a burst, is released.
+// maxRecycle is the largest capacity of a slice whose memory is reused.
 const maxRecycle = 256
 
 func (c *Core) recycle() {
@@ -60,8 +59,8 @@ func (c *Core) recycle() {
 	c.done = Output{Events: events, Messages: messages, Duplicates: duplicates}
 }
 
-// handle processes one Ready of raft. Because AsyncStorageWrites is set, the messages of the Ready
-// contain everything that must be stored, applied and sent.
+// handle processes one Ready of raft. Because AsyncStorageWrites is set, its messages contain
+// everything that must be stored, applied and sent.
 func (c *Core) handle(rd raft.Ready) {
 	for _, rs := range rd.ReadStates {
 		c.group.confirmed(rs)
@@ -98,8 +97,8 @@ func (c *Core) handle(rd raft.Ready) {
 }
 
 // observe compares raft's role with c.role, and reports a change by an event. It must run after
-// every call of raft that may change the role. If it missed a change of term, a batch that was
-// queued in one term could be proposed in another term.
+// every call of raft that may change the role. Otherwise a batch that was queued in one term could
+// be proposed in another term.
 func (c *Core) observe() {
 	s := c.node.BasicStatus()
 	c.transferee = s.LeadTransferee
@@ -117,7 +116,7 @@ func (c *Core) observe() {
 	c.role, c.unseen = now, true
 	c.unsettled = c.ticks + unsettledTicks
 	if now.Leader == 0 {
-		now.LastTerm, now.LastIndex, _ = c.lastEntry() // zero, which means unknown, after an error
+		now.LastTerm, now.LastIndex, _ = c.lastEntry() // zero after an error
 	}
 	c.out.Events = append(c.out.Events, Event{Kind: RoleChanged, Role: now})
 }
@@ -129,12 +128,13 @@ func (c *Core) deliver(responses []*raftpb.Message) {
 			c.send(m)
 			continue
 		}
-		// An error only means that the response is obsolete, for example after this replica was removed.
+		// An error only means that the response is obsolete, for example after this replica was
+		// removed.
 		_ = c.node.Step(m)
 		votes = votes || m.GetType() == raftpb.MsgVoteResp || m.GetType() == raftpb.MsgPreVoteResp
 	}
 	if votes {
-		c.observe() // only a vote can change the role; no other message of a replica to itself can
+		c.observe() // of a replica's messages to itself, only votes can change the role
 	}
 }
 

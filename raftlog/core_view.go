@@ -8,12 +8,11 @@ import (
 	"google.golang.org/protobuf/proto"
 )
 
-// entryOverheadBytes is an estimate of the memory of an entry without its data.
+// entryOverheadBytes estimates the memory of an entry without its data.
 const entryOverheadBytes = 32
 
-// view is the durable part of the log, as raft reads it. It wraps raft's MemoryStorage, but the
-// snapshot is in the field snap, because MemoryStorage would clone the snapshot and return it even
-// if it is too old.
+// view is the durable part of the log, as raft reads it. It keeps the snapshot outside of raft's
+// MemoryStorage, which would clone the snapshot and return it even if it is too old.
 type view struct {
 	*raft.MemoryStorage
 	snap      *raftpb.Snapshot // nil if there is none
@@ -24,10 +23,9 @@ type view struct {
 func newView() *view { return &view{MemoryStorage: raft.NewMemoryStorage()} }
 
 // Snapshot returns the last snapshot, for raft to send. It never returns a snapshot older than the
-// last applied configuration entry. Raft ignores a snapshot that does not name its receiver, so a
-// new learner could not catch up with an older one. If no snapshot is new enough, Snapshot returns
-// an error and makes a new snapshot due. Raft calls Snapshot again after the next heartbeat
-// response.
+// last applied configuration. Raft ignores a snapshot that does not name its receiver, so a new
+// learner could not catch up. If no snapshot is new enough, Snapshot returns an error and makes a
+// new snapshot due. Raft calls Snapshot again after the next heartbeat response.
 func (v *view) Snapshot() (*raftpb.Snapshot, error) {
 	if v.snap == nil || v.index() < v.confIndex {
 		v.wanted = true
@@ -40,8 +38,7 @@ func (v *view) index() uint64 { return v.snap.GetMetadata().GetIndex() }
 
 // install empties the log. The new log begins after the snapshot.
 func (v *view) install(s *raftpb.Snapshot) {
-	// The data is left out, because MemoryStorage would copy it, although it is never read from
-	// MemoryStorage.
+	// Leave the data out, because MemoryStorage would copy it.
 	must(v.ApplySnapshot(&raftpb.Snapshot{Metadata: s.GetMetadata()}))
 	v.snap, v.confIndex, v.wanted = s, s.GetMetadata().GetIndex(), false
 }
@@ -64,9 +61,9 @@ func (v *view) take(index uint64, conf *raftpb.ConfState, data []byte, keep, kee
 	return v.snap
 }
 
-// cut returns the index of the last entry to drop, or first-1 if no entry must be dropped. It reads
-// the log backwards in small pieces, because raft's storage scans the whole range of a read, and
-// one large read would block the owner.
+// cut returns the index of the last entry to drop, or first-1 for none. It reads the log backwards
+// in small pieces, because raft's storage scans the whole range of a read and a large read would
+// block the owner.
 func (v *view) cut(first, index uint64, keep, keepBytes int) uint64 {
 	const atOnce = 256
 	for index >= first && keep > 0 && keepBytes > 0 {

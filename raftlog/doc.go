@@ -1,12 +1,11 @@
-// Package raftlog is one replica of a replicated log. Commands are proposed as bytes on the leader
-// and applied on every replica in the same order. The log does not interpret them.
+// Package raftlog is one replica of a replicated log. The leader proposes commands as bytes, and
+// every replica applies them in the same order.
 //
-// The package is a loop around raft's RawNode (go.etcd.io/raft/v3), which decides what is stored,
-// sent and applied, and in which order. [Core] is the loop without goroutine, clock, disk or
-// network; [Log] is its shell. The user supplies the state machine as an [Applier], the disk as a
-// [Store], and the network as functions of [Config]. [Found] and [Join] write the beginning of a
-// log, and [Start] runs a replica of it. There are two implementations of Store: [MemoryStore], and
-// the directory of package storage.
+// The package is a loop around raft's RawNode (go.etcd.io/raft/v3). [Core] is the loop without
+// goroutine, clock, disk or network; [Log] is its shell. The user supplies the state machine as an
+// [Applier], the disk as a [Store], and the network as functions of [Config]. [Found] and [Join]
+// write the beginning of a log, and [Start] runs a replica. There are two Stores: [MemoryStore],
+// and the directory of package storage.
 //
 //	            Propose, Confirm, Change, Step, Campaign ...    (any goroutine)
 //	                           │
@@ -25,15 +24,12 @@
 //
 // A turn takes the whole inbox, runs the Core until it has no more output, and then sends all
 // messages at once. All waiting batches become one entry (group commit). All waiting rounds become
-// one read request to the followers, and all waiting appends become one Save. A Volatile store is
-// saved within the turn, without an appender.
+// one read request to the followers, and all waiting appends become one Save. A Volatile store has
+// no appender: the owner saves within the turn.
 //
-// A deferrable batch ([Config].Deferrable) only puts requests into queues, so no caller gets its
-// answer earlier if the batch is applied earlier. It is proposed together with the next batch that
-// is not deferrable, or alone after 2 to 4 ms. With 3 callers this makes a hand-over of a lock 8 %
-// faster in memory, with 17 % fewer allocations, and 16 % faster with a directory, with 32 % fewer
-// allocations. With 64 callers a hand-over is 6 % faster in memory and 11 % faster with a
-// directory.
+// A deferrable batch ([Config].Deferrable) only puts requests into queues, so no caller waits for
+// it. It is proposed with the next batch that is not deferrable, or alone after 2 to 4 ms. This
+// saves entries and makes the hand-over of a lock 6 to 16 % faster.
 //
 // # Snapshots
 //
@@ -45,11 +41,9 @@
 //	             Prepare                   stores it, concurrently with Saves
 //	appender     Save                      a few bytes that name it; then what it replaces is deleted
 //
-// A snapshot holds the state, the index and the configuration at the moment when Snapshot was
-// called. Later entries stay in the log. There is at most one snapshot at a time. A snapshot from
-// another replica is always newer, so it ends the snapshot that is being taken. After such a
-// snapshot is restored, the owner first handles the waiting messages, and only then counts the
-// elapsed time.
+// A snapshot holds the state, the index and the configuration at the call of Snapshot. There is at
+// most one snapshot at a time. A snapshot from another replica is always newer, so it ends the
+// snapshot of this replica.
 //
 // # Roles
 //
@@ -61,8 +55,8 @@
 //	   └─── a higher term, no majority for an election timeout, Transfer ─ leading
 //
 // If a leader's streams end, or the leader reports that it has retired, the other voters start an
-// election immediately (see [Log.PeerLost]). A leader that only stops sending is replaced after the
-// election timeout. Three files shorten elections: core_failover.go, core_ask.go and
+// election immediately (see [Log.PeerLost]). A leader that only stops sending loses the leadership
+// after the election timeout. Three files shorten elections: core_failover.go, core_ask.go and
 // core_duplicate.go.
 //
 // Each change of term or role discards all waiting batches and rounds. A batch that was passed to
@@ -71,10 +65,9 @@
 // # Changes of the configuration
 //
 // Each change is one entry of the log, and there is one change at a time. A new replica is added as
-// a learner, with a context: bytes that describe the replica. Every replica has the contexts of all
-// members. A change of several replicas goes through a joint configuration, in which a majority of
-// the old voters and a majority of the new voters must agree. The leader then leaves the joint
-// configuration.
+// a learner, with a context: bytes that describe the replica to all members. A change of several
+// replicas goes through a joint configuration, in which a majority of the old voters and a majority
+// of the new voters must agree. The leader then leaves the joint configuration.
 //
 //	            Change(Add)               Change(Promote, Demote, Remove): more than one
 //	(none) ────────────────▶ learner ──────────────▶ joint ──────────────▶ voters, learners, gone
@@ -82,13 +75,12 @@
 //	                              └─────────────────────────────────────▶
 //	                                Change of one alone
 //
-// While a change is in the log and not applied, no batch is proposed. So callers wait for one or
-// two round trips and for one or two Saves, because a change is applied only after its commit index
-// is durable.
+// While a change is in the log and not applied, no batch is proposed. Callers then wait for one or
+// two round trips and one or two Saves.
 //
 // A removed replica keeps running, because replicas that have not applied the removal may still
-// need its vote. A removed leader steps down. The caller that requested the removal must decide
-// when to stop the replica.
+// need its vote. A removed leader steps down. The caller that requested the removal decides when to
+// stop the replica.
 //
 // # Guarantees
 //
@@ -97,8 +89,7 @@
 //   - A vote or an acknowledgement is sent only after the Save that stores it, and all earlier
 //     Saves, have returned.
 //   - A batch is applied at most once, and only in an entry of the term that Propose named. The
-//     batches of one term are applied in the order of the calls of Propose. If a batch is applied,
-//     all earlier batches of the same term are applied before it.
+//     batches of one term are applied in the order of the calls of Propose, without gaps.
 //   - Confirmed is never called before Leads, not even in a group of one voter.
 //   - A snapshot that is sent is never older than the last applied change of the configuration.
 //   - The calls of Configured and Apply are in the order of the log. On all replicas the same index
@@ -112,17 +103,16 @@
 //
 // # Concurrency
 //
-// The methods of Log are safe for concurrent use. Each Log has three goroutines. The owner alone
-// uses the Core and calls the Applier. The appender calls Save, or the owner calls it if the store
-// is Volatile. The snapshotter calls Capture.AppendTo and Prepare. All three end after Close or
-// when the log retires. No lock is held while a method waits or while the Applier or the Store is
-// called.
+// The methods of Log are safe for concurrent use. Each Log has three goroutines. Only the owner
+// uses the Core and calls the Applier. The appender calls Save. The snapshotter calls
+// Capture.AppendTo and Prepare. All three end after Close or when the log retires. No lock is held
+// during a wait or a call of the Applier or the Store.
 //
 // # Failure
 //
-// A replica that cannot continue retires: it stops permanently, passes the cause to
-// [Applier.Retired], and from then on reports the cause in its Status. The causes are [ErrStorage],
-// [ErrPanic], [ErrBroken] and [ErrHung].
+// A replica that cannot continue retires: it stops permanently and reports the cause to
+// [Applier.Retired] and in its Status. The causes are [ErrStorage], [ErrPanic], [ErrBroken] and
+// [ErrHung].
 //
 // A replica that has lost its data must not start again under the same ID, because then two
 // replicas can lead in one term (TestLostVote shows it). Found and Join refuse a store that already
@@ -134,14 +124,12 @@
 //   - Batches that wait to be proposed: 64 MiB by default. An entry holds several batches of up to
 //     1 MiB together, or a single larger batch. By default at most 2 entries are proposed and not
 //     yet applied.
-//   - The inbox for messages: 4096 messages and 64 MiB. Messages beyond that are dropped and
-//     counted.
+//   - The inbox for messages: 4096 messages and 64 MiB. Further messages are dropped and counted.
 //   - Memory holds the last snapshot, the entries after it, and up to 4096 entries or 4 MiB of
-//     entries before it. While a snapshot is taken, memory also holds what the Applier needs for
-//     that, and for a short time the old and the new encoded snapshot.
-//   - A replica that starts again restores its snapshot first. A replica that receives a snapshot
-//     blocks while it restores the snapshot. If that takes longer than an election timeout, a
-//     leader that needs this replica for its majority steps down.
+//     entries before it. While a snapshot is taken, memory also holds the Applier's copy and, for a
+//     short time, two encoded snapshots.
+//   - A replica blocks while it restores a snapshot. If that takes longer than an election timeout,
+//     a leader that needs this replica for its majority steps down.
 //   - A configuration has at most 1024 members, each with a context of at most 1 KiB.
 //
 // Raft's messages do not name their group. So the caller of Step must first check that the sender

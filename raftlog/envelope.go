@@ -11,8 +11,8 @@ import (
 	"go.etcd.io/raft/v3/raftpb"
 )
 
-// These are the encodings of the members' contexts and of the index of the configuration, which
-// raft does not store. Numbers are big-endian, and each value has exactly one encoding:
+// These are the encodings of the members' contexts and of the configuration's index, which raft
+// does not store. Numbers are big-endian, and each value has exactly one encoding:
 //
 //	member    ID (8), length of the context (2), context
 //	entry     format (1), member                              the context of the entry that adds it
@@ -50,8 +50,8 @@ func validID(id uint64) bool { return id != 0 && !raft.IsLocalMsgTarget(id) }
 // added encodes the context of a configuration entry that adds a member.
 func added(m Member) []byte { return appendMember([]byte{envelopeFormat}, m) }
 
-// addedMembers decodes the context of a configuration entry. It returns no members for an empty
-// context, which the entries of all other changes have.
+// addedMembers decodes the context of a configuration entry. Only an entry that adds a member has a
+// context.
 func addedMembers(b []byte) ([]Member, error) {
 	if len(b) == 0 {
 		return nil, nil
@@ -83,9 +83,8 @@ func envelope(index uint64, members []Member) []byte {
 	return b
 }
 
-// open decodes a snapshot into its configuration and its state. The returned state shares memory
-// with the snapshot. If the encoded members differ from those in the snapshot's metadata, open
-// returns an error.
+// open decodes a snapshot into its configuration and its state, which shares memory with the
+// snapshot. It returns an error if the encoded members differ from those in the metadata.
 func open(s *raftpb.Snapshot) (Configuration, []byte, error) {
 	b, meta := s.GetData(), s.GetMetadata()
 	if len(b) < 11 || b[0] != envelopeFormat {

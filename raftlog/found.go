@@ -7,13 +7,13 @@ import (
 	"go.etcd.io/raft/v3/raftpb"
 )
 
-// Found writes the beginning of a new group's log into an empty store, for the replica id of the
-// group. Found must be called for each founding voter, with the same group, voters and state. The
-// log starts with a snapshot of state at index 1 of term 1.
+// Found writes the beginning of a new group's log into an empty store, for the replica id. It must
+// be called for each founding voter, with the same group, voters and state. The log starts with a
+// snapshot of state at index 1 of term 1.
 //
-// Found must be called only once for an ID, with one store. If a replica lost its data and Found
-// were called again, that replica could vote twice in one term, and two leaders could commit
-// different entries.
+// Found must be called only once for an ID, with one store. A replica that is founded again after
+// it has lost its data could vote twice in one term. Two leaders could then commit different
+// entries.
 func Found(store Store, group, id uint64, voters []Member, state []byte) error {
 	var ids []uint64
 	for _, v := range voters {
@@ -38,7 +38,7 @@ func Found(store Store, group, id uint64, voters []Member, state []byte) error {
 }
 
 // Join writes only the group and the ID into an empty store, for a replica that the group will add.
-// The replica receives everything else from the leader. Join must be called only once for an ID.
+// The leader sends everything else. Join must be called only once for an ID.
 func Join(store Store, group, id uint64) error {
 	return begin(store, Batch{Identity: &Identity{Group: group, ID: id}})
 }

@@ -46,8 +46,8 @@ type Log struct {
 	closeErr    error         // result of the first Close
 }
 
-// Start starts the replica whose log the store holds. If the store has a snapshot, the first call
-// of the Applier is Restore with that snapshot.
+// Start starts the replica whose log the store holds. If the store has a snapshot, the Applier
+// first gets a call of Restore.
 func Start(cfg Config) (*Log, error) {
 	cfg = cfg.withDefaults()
 	if err := cfg.validate(); err != nil {
@@ -96,8 +96,8 @@ func (l *Log) Status() Status {
 	return l.status
 }
 
-// Survey returns the state of the group as this replica knew it at the last tick, or at the last
-// change of role or configuration if that was later. The slices are shared and must not be changed.
+// Survey returns the state of the group at the last tick, or at the last change of role or
+// configuration if that was later. The slices are shared and must not be changed.
 func (l *Log) Survey() Survey {
 	l.mu.Lock()
 	defer l.mu.Unlock()

@@ -9,8 +9,7 @@ import (
 
 const maxCloseWait = 5 * time.Second
 
-// end runs when the owner goroutine ends. It closes the inbox, answers the waiting transfers, and
-// calls Applier.Retired unless the log was closed.
+// end runs when the owner goroutine ends.
 func (l *Log) end(err error) {
 	l.mu.Lock()
 	if l.ended == nil {
@@ -44,8 +43,8 @@ func (l *Log) end(err error) {
 	l.cfg.Applier.Retired(err)
 }
 
-// runAppender is the appender goroutine. It returns after the owner has ended, or after the first
-// failed Save.
+// runAppender is the appender goroutine. It returns after the owner has ended or after a failed
+// Save.
 func (l *Log) runAppender() {
 	defer close(l.appender)
 	for b := range l.saves {
@@ -80,9 +79,9 @@ func (l *Log) cause(p any) error {
 
 // Close stops the replica, waits for its goroutines, and closes the store. It does not transfer the
 // leadership: call Transfer before. Close may be called more than once and concurrently, but not by
-// the Applier. If the work of Close takes more than 5 s, Close returns ErrHung. The store is then
-// still open, or its Close has not returned. A goroutine that hangs in the kernel ends when its
-// call returns.
+// the Applier. If Close takes more than 5 s, it returns ErrHung. The store is then still open, or
+// its Close has not returned. A goroutine that hangs in the kernel ends when its system call
+// returns.
 func (l *Log) Close() error {
 	if !l.closing.CompareAndSwap(false, true) { // sync.Once would hold a lock during the wait
 		<-l.closed

@@ -7,19 +7,17 @@ import (
 	"go.etcd.io/raft/v3/raftpb"
 )
 
-// These are the bounds of the inbox. Messages and reports that exceed them are dropped, and raft
-// sends the messages again.
+// These are the bounds of the inbox. Messages and reports that exceed them are dropped. Raft sends
+// messages again.
 const (
 	maxStepMessages = 4096
 	maxStepBytes    = 64 << 20
 	maxUnreachable  = 256
 )
 
-// maxGathers is the largest number of times that the owner yields the processor before a turn.
 const maxGathers = 3
 
-// inbox holds the input that other goroutines pass to the owner. All input that arrives during a
-// turn is handled in the next turn.
+// inbox holds the input of other goroutines for the owner, until the next turn.
 type inbox struct {
 	messages    []arrival
 	stepBytes   int
@@ -37,8 +35,7 @@ type inbox struct {
 	snapshotter *outcome
 }
 
-// arrival is a message that was received. duplicate reports whether it came on the second
-// connection.
+// arrival is a received message. duplicate is true if it came on the second connection.
 type arrival struct {
 	message   *raftpb.Message
 	duplicate bool
@@ -52,7 +49,7 @@ type bound struct {
 
 type round struct{ term, round uint64 }
 
-// change is a Change with the only term in which it may be proposed.
+// change is a Change and the only term in which it may be proposed.
 type change struct {
 	term uint64
 	Change
@@ -63,8 +60,6 @@ type snapshotReport struct {
 	ok       bool
 }
 
-// empty removes everything from the inbox. It keeps the memory for reuse, but not a large batches
-// slice.
 func (in *inbox) empty() {
 	clear(in.messages)
 	clear(in.transfers)
@@ -77,8 +72,6 @@ func (in *inbox) empty() {
 		rounds: in.rounds[:0], transfers: in.transfers[:0]}
 }
 
-// kick wakes the owner. It never blocks, because several calls before the next turn cause only one
-// wake-up.
 func (l *Log) kick() {
 	select {
 	case l.wake <- struct{}{}:
@@ -109,8 +102,8 @@ func (l *Log) first() bool {
 }
 
 // gather yields the processor so that other goroutines can add to the inbox before this turn. It
-// yields once more if something was added, up to maxGathers times. With 64 callers the second and
-// the third yield save a fifth of all work.
+// yields again, up to maxGathers times, as long as something was added. With 64 callers the second
+// and the third yield save a fifth of all work.
 func (l *Log) gather() {
 	had := 1
 	for range maxGathers {
@@ -158,15 +151,15 @@ func (l *Log) Propose(term uint64, batch []byte) bool {
 
 // Change proposes a change of the configuration. It reports false if the log has ended. The change
 // is dropped without a report if this replica does not lead in that term, if Applier.Leads was not
-// called yet, if Survey.Pending is set, or if the change is not valid for the present
-// configuration. The caller must check the Survey and try again. A second call before the next turn
-// replaces the first change. The slices must not be changed after the call.
+// called yet, if Survey.Pending is set, or if the change is invalid. The caller must check the
+// Survey and try again. A second call before the next turn replaces the first change. The slices
+// must not be changed after the call.
 func (l *Log) Change(term uint64, c Change) bool {
 	return l.put(func(in *inbox) { in.change = &change{term, c} })
 }
 
 // Confirm requests a call of Applier.Confirmed(term, n). All rounds of a turn share one read
-// request to the followers. A change of term or role discards the round n.
+// request to the followers. A change of term or role discards the round.
 func (l *Log) Confirm(term, n uint64) {
 	l.put(func(in *inbox) { in.rounds = append(in.rounds, round{term, n}) })
 }
@@ -191,7 +184,6 @@ func (l *Log) arrive(a arrival) {
 	})
 }
 
-// messageBytes estimates the memory that a message uses, in bytes.
 func messageBytes(m *raftpb.Message) int {
 	n := entryOverheadBytes + len(m.GetSnapshot().GetData())
 	for _, e := range m.GetEntries() {
@@ -201,8 +193,7 @@ func messageBytes(m *raftpb.Message) int {
 }
 
 // Unreachable reports that messages to a replica were probably lost, for example because a
-// connection ended. Entries that were in flight to that replica are sent again when the replica
-// answers.
+// connection ended. The log sends entries again when the replica answers.
 func (l *Log) Unreachable(id uint64) {
 	l.put(func(in *inbox) {
 		if len(in.unreachable) < maxUnreachable && !slices.Contains(in.unreachable, id) {
@@ -212,9 +203,8 @@ func (l *Log) Unreachable(id uint64) {
 }
 
 // PeerLost reports that the last stream of a replica has ended, or that the replica has announced
-// its retirement. All messages of that replica must have been passed to Step before this call.
-// PeerLost has the effect of Unreachable. If the replica was the leader, this voter also starts an
-// election immediately.
+// its retirement. All its messages must have been passed to Step before. PeerLost has the effect of
+// Unreachable. If the replica was the leader, this voter also starts an election immediately.
 func (l *Log) PeerLost(id uint64) {
 	l.put(func(in *inbox) {
 		if len(in.lost) < maxUnreachable && !slices.Contains(in.lost, id) {
@@ -223,6 +213,6 @@ func (l *Log) PeerLost(id uint64) {
 	})
 }
 
-// Campaign makes a voter start an election now instead of after the election timeout. The only
-// voter of a group becomes the leader immediately.
+// Campaign makes a voter start an election now. The only voter of a group becomes the leader
+// immediately.
 func (l *Log) Campaign() { l.put(func(in *inbox) { in.campaign = true }) }

@@ -13,18 +13,17 @@ type taken struct {
 	order   Take
 	capture Capture // nil if there is none
 	stepped bool    // the last step of capture is done
-	busy    bool    // the snapshotter has not reported the outcome of its task yet
+	busy    bool    // the snapshotter has not finished its task yet
 }
 
-// task is work for the snapshotter. If capture is not nil the snapshotter encodes it, otherwise it
-// calls Store.Prepare with snap.
+// task is work for the snapshotter: encode capture, or if capture is nil, call Store.Prepare with
+// snap.
 type task struct {
 	order   Take
 	capture Capture
 	snap    *raftpb.Snapshot
 }
 
-// outcome is the result of a task.
 type outcome struct {
 	prepared bool
 	index    uint64 // index of the encoded snapshot; not set if prepared is true
@@ -53,10 +52,10 @@ const (
 )
 
 // step does the next step of the snapshot that is being taken, or up to restSteps steps if atRest
-// is set. It is called at the very end of a turn, after the messages of that turn were sent. The
-// owner does not wake itself for the next step, because a goroutine that is always runnable
-// prevents its processor from polling the network. After the last step the snapshot is passed to
-// the snapshotter, as soon as the snapshotter is not busy with an abandoned snapshot.
+// is set. It is called at the end of a turn, after the messages were sent. The owner does not wake
+// itself for the next step, because an always runnable goroutine prevents its processor from
+// polling the network. After the last step the snapshot is passed to the snapshotter, once the
+// snapshotter is idle.
 func (l *Log) step(atRest bool) {
 	t := &l.taking
 	if t.capture == nil {
@@ -74,8 +73,6 @@ func (l *Log) step(atRest bool) {
 	t.capture = nil
 }
 
-// Prepare calls Store.Prepare if the store is volatile. Otherwise it passes the snapshot to the
-// snapshotter.
 func (l shell) Prepare(s *raftpb.Snapshot) (done bool, err error) {
 	if !l.cfg.Store.Volatile() {
 		l.give(task{snap: s})
@@ -110,8 +107,8 @@ func (l *Log) settleSnapshotter(o *outcome) error {
 	return nil
 }
 
-// runSnapshotter is the snapshotter goroutine. It returns after the owner has ended, or after the
-// first failed task.
+// runSnapshotter is the snapshotter goroutine. It returns after the owner has ended or after a
+// failed task.
 func (l *Log) runSnapshotter() {
 	defer close(l.snapshotter)
 	for t := range l.tasks {

@@ -2,7 +2,6 @@ package raftlog
 
 import "context"
 
-// transfer is a waiting call of Transfer. The channel done has a buffer for the result.
 type transfer struct {
 	to   uint64
 	done chan error
@@ -28,7 +27,6 @@ func (l *Log) Transfer(ctx context.Context, to uint64) error {
 	}
 }
 
-// begin starts a transfer; settle reports its outcome at the end of a turn.
 func (l *Log) begin(t transfer) {
 	if err := l.core.Transfer(t.to); err != nil {
 		t.done <- err

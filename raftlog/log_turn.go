@@ -7,7 +7,7 @@ import (
 	"go.etcd.io/raft/v3/raftpb"
 )
 
-// phase tells which component's code the owner is running, to classify a panic.
+// phase names the code that the owner is running, to classify a panic.
 type phase uint8
 
 const (
@@ -17,13 +17,13 @@ const (
 )
 
 // MaxDeferral is the time after which a deferrable batch is proposed alone, see Config.Deferrable.
-// The wait may be twice as long, because there is only one timer, which may already be running for
-// an earlier batch. Much shorter timers are inexact while a process is idle.
+// The wait may be twice as long, because the only timer may already run for an earlier batch. Much
+// shorter timers are inexact while a process is idle.
 const MaxDeferral = 2 * time.Millisecond
 
-// runOwner is the owner goroutine. It is woken by additions to the inbox, and by a timer for the
-// next tick, the end of MaxDeferral or the next step of a snapshot. A panic in any code that it
-// calls retires this replica, but does not end the process.
+// runOwner is the owner goroutine. The inbox wakes it, and a timer for the next tick, the end of
+// MaxDeferral or the next step of a snapshot. A panic retires this replica, but does not end the
+// process.
 func (l *Log) runOwner() {
 	var err error
 	defer close(l.owner)
@@ -76,8 +76,8 @@ func (l *Log) runOwner() {
 	}
 }
 
-// turn passes the inbox to the core and carries out the Outputs of the core. It reads the clock
-// only if the timer has fired, because reading the clock costs as much as applying a command.
+// turn passes the inbox to the core and carries out its Outputs. It reads the clock only if the
+// timer has fired, because reading the clock costs as much as applying a command.
 func (l *Log) turn(in *inbox, fired bool) error {
 	taken := len(in.batches) + l.core.Queued()
 	if err := l.feed(in); err != nil {
@@ -124,8 +124,8 @@ func (l *Log) send() {
 	l.out, l.duplicates = l.out[:0], l.duplicates[:0]
 }
 
-// feed passes the inbox to the core. This must happen before Tick, so that after a stall the
-// replica handles the waiting messages before it decides that others are silent.
+// feed passes the inbox to the core. It runs before Tick, so that after a stall the replica handles
+// the waiting messages before it treats other replicas as silent.
 func (l *Log) feed(in *inbox) error {
 	if in.storeErr != nil {
 		return in.storeErr
@@ -171,7 +171,6 @@ func (l *Log) feed(in *inbox) error {
 	return nil
 }
 
-// shell implements Shell.
 type shell struct{ *Log }
 
 // Send collects the messages until the end of the turn.
@@ -180,7 +179,6 @@ func (l shell) Send(messages, duplicates []*raftpb.Message) {
 	l.duplicates = append(l.duplicates, duplicates...)
 }
 
-// Save calls Store.Save if the store is volatile. Otherwise it passes the batch to the appender.
 func (l shell) Save(b Batch) (done bool, err error) {
 	if !l.cfg.Store.Volatile() {
 		l.saves <- b // never blocks, because there is one Save at a time
@@ -195,7 +193,6 @@ func (l shell) Save(b Batch) (done bool, err error) {
 	return true, nil
 }
 
-// Event delivers an event to the Applier.
 func (l shell) Event(e *Event) error {
 	l.publishSurvey() // before the call of the Applier, which may read the new Survey
 	switch e.Kind {
@@ -204,7 +201,7 @@ func (l shell) Event(e *Event) error {
 	case Restored:
 		l.taking.capture = nil // Restore replaces the state
 	}
-	l.where, l.called = inApplier, true // after a panic, the field where stays inApplier
+	l.where, l.called = inApplier, true // after a panic, where stays inApplier
 	err := Deliver(e, l.cfg.Applier)
 	if err == nil {
 		l.where = inRaft
@@ -222,7 +219,6 @@ func (l *Log) publishSurvey() {
 	l.survey = s
 }
 
-// SendSnapshot calls Config.SendSnapshot, and passes the result to the owner.
 func (l shell) SendSnapshot(m *raftpb.Message) {
 	to, term := m.GetTo(), m.GetTerm()
 	l.called = true
@@ -231,7 +227,7 @@ func (l shell) SendSnapshot(m *raftpb.Message) {
 	})
 }
 
-// publish stores the Status. It also subtracts from l.queued the bytes of all batches that were
+// publish stores the Status. It also subtracts from l.queued the bytes of the batches that were
 // proposed or discarded in this turn. taken is the number of queued bytes at the beginning of this
 // turn.
 func (l *Log) publish(taken int) {
@@ -243,8 +239,6 @@ func (l *Log) publish(taken int) {
 	l.queued -= taken - st.Queued
 }
 
-// panicked converts a panic on the owner goroutine to an error that wraps ErrBroken, ErrStorage or
-// only ErrPanic.
 func (l *Log) panicked(p any) error {
 	kind := ErrPanic
 	switch l.where {

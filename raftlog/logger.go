@@ -8,9 +8,9 @@ import (
 	"go.etcd.io/raft/v3"
 )
 
-// raftLogger writes raft's log lines to slog. Lines of level info and warning are written at level
-// debug, because raft logs each vote as info. Panic must panic, because raft calls it for broken
-// invariants and would continue if it returned. Fatal panics instead of ending the process.
+// raftLogger writes raft's log lines to slog. Lines of level info and warning become debug lines,
+// because raft logs each vote as info. Panic must panic, because raft would continue if it
+// returned. Fatal panics instead of ending the process.
 type raftLogger struct{ to *slog.Logger }
 
 var _ raft.Logger = raftLogger{}

@@ -6,10 +6,10 @@ import (
 	"go.etcd.io/raft/v3/raftpb"
 )
 
-// MemoryStore is a Store in memory. It is the default store of mortise. When every instance has
-// ended, no lock is held, because a lock ends with its holder's session. So the data is then no
-// longer needed. A replica whose process has ended must not start again under the same raft ID. The
-// data remains after Close, so that a test can call Start with the same store again.
+// MemoryStore is a Store in memory, and mortise's default. A lock ends with its holder's session,
+// so no data is needed when every instance has ended. A replica whose process has ended must not
+// start again under the same raft ID. The data remains after Close, so that a test can call Start
+// with the same store again.
 type MemoryStore struct {
 	state State
 }
@@ -17,7 +17,7 @@ type MemoryStore struct {
 // NewMemoryStore returns an empty store.
 func NewMemoryStore() *MemoryStore { return &MemoryStore{} }
 
-// Volatile reports true, because Save does not block.
+// Volatile returns true.
 func (s *MemoryStore) Volatile() bool { return true }
 
 // Prepare does nothing, because Save stores the snapshot.
@@ -26,7 +26,7 @@ func (s *MemoryStore) Prepare(context.Context, *raftpb.Snapshot) error { return 
 // Close does nothing and returns nil.
 func (s *MemoryStore) Close() error { return nil }
 
-// Load returns everything that has been saved. The caller may change the slice of entries.
+// Load returns everything that was saved. The caller may change the slice of entries.
 func (s *MemoryStore) Load() (State, error) {
 	st := s.state
 	st.Entries = append([]*raftpb.Entry(nil), st.Entries...)

@@ -6,8 +6,8 @@ import (
 	"go.etcd.io/raft/v3/raftpb"
 )
 
-// entriesAfter returns the entries after the snapshot's last entry. If the log does not hold the
-// snapshot's last entry, entriesAfter returns nil. The log must have no gaps.
+// entriesAfter returns the entries after the snapshot's last entry, or nil if the log does not hold
+// that last entry. The log must have no gaps.
 func entriesAfter(log []*raftpb.Entry, meta *raftpb.SnapshotMetadata) []*raftpb.Entry {
 	if len(log) == 0 || meta.GetIndex() < log[0].GetIndex() {
 		return nil

@@ -21,7 +21,7 @@ type State struct {
 	Entries   []*raftpb.Entry   // the entries after the snapshot, without gaps
 }
 
-// Empty reports whether nothing has ever been saved.
+// Empty reports whether nothing was ever saved.
 func (s State) Empty() bool { return s.Identity == Identity{} }
 
 // Batch is the unit of a Save. After a crash a store holds either the whole batch or nothing of it.
@@ -34,19 +34,18 @@ type Batch struct {
 	// HardState replaces the stored hard state. Nil keeps the stored one.
 	HardState *raftpb.HardState
 
-	// Snapshot replaces the stored snapshot. Nil keeps the stored one. Entries up to the index of
-	// the snapshot are no longer needed. If the log holds the snapshot's last entry, with the same
-	// index and term, the store keeps the entries after that entry. If the log does not hold it,
-	// the snapshot came from another replica, and the store deletes all entries.
+	// Snapshot replaces the stored snapshot. Nil keeps the stored one. Entries up to the snapshot's
+	// index are no longer needed. If the log holds the snapshot's last entry, with the same index
+	// and term, the store keeps the entries after it. Otherwise the snapshot came from another
+	// replica, and the store deletes all entries.
 	Snapshot *raftpb.Snapshot
 
-	// Prepared reports whether Snapshot was already made durable by the last Prepare. If so, Save
-	// only has to record that this snapshot is now in effect.
+	// Prepared reports whether the last Prepare already made Snapshot durable. If so, Save only has
+	// to record that this snapshot is in effect.
 	Prepared bool
 
-	// Entries are consecutive. They replace all stored entries from the index of the first of them
-	// on, so a batch may overwrite entries of an earlier batch. Entries up to the index of the
-	// snapshot need not be kept.
+	// Entries are consecutive. They replace all stored entries from their first index on. Entries
+	// up to the index of the snapshot need not be kept.
 	Entries []*raftpb.Entry
 }
 
@@ -54,8 +53,8 @@ type Batch struct {
 // it from one goroutine at a time, except that Prepare may run concurrently with Save. After an
 // error the Log calls only Close.
 type Store interface {
-	// Load returns everything that has been saved, and is called before the first Save of a
-	// process. The caller may change the slice of entries.
+	// Load returns everything that was saved. It is called before the first Save of a process. The
+	// caller may change the slice of entries.
 	Load() (State, error)
 
 	// Save makes the batch durable as one unit, and returns when the batch is durable. After an

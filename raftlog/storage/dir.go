@@ -18,8 +18,8 @@ import (
 
 // Config configures a Dir. A zero field means its documented default.
 type Config struct {
-	// Path is the path of the directory. Required. Open creates the directory if it does not exist;
-	// its parent must exist. No other program may put files into it.
+	// Path is the path of the directory. Required. Open creates the directory, but not its parent.
+	// No other program may put files into it.
 	Path string
 
 	// Files does the file operations of the log. Default OSFS().
@@ -29,7 +29,7 @@ type Config struct {
 	// is created. 16 KiB to 1 GiB, default 8 MiB.
 	SegmentBytes int
 
-	// Logger receives the few log messages of a Dir. Default slog.Default().
+	// Logger receives the log lines. Default slog.Default().
 	Logger *slog.Logger
 }
 
@@ -42,12 +42,11 @@ const (
 	segmentBytesMin = 16 << 10
 	maxSegmentBytes = 1 << 30
 
-	// maxCloseWait is how long Close waits for another method, and after that for the log.
 	maxCloseWait = 5 * time.Second
 )
 
-// Dir is the directory in which an instance keeps the data that must survive its process: the log
-// of one replica at a time, and small records of other packages.
+// Dir is the directory with the data of an instance that must survive its process: the log of one
+// replica at a time, and small records of other packages.
 //
 //	lock               held while the directory is open
 //	origin             tells a copied directory from the one that was made here
@@ -58,7 +57,7 @@ const (
 //	spare-<ID>-<seq>   former segments, to be reused
 //	new.tmp, *.tmp     being created; ignored and replaced
 //
-// All methods are safe for concurrent use. Put, Log, DropLog and Close wait for the disk.
+// The methods are safe for concurrent use. Put, Log, DropLog and Close wait for the disk.
 //
 // Dir refuses each of the following with a message that explains what to do:
 //
@@ -70,8 +69,7 @@ const (
 //   - damage that a crash cannot have caused
 //
 // Dir cannot detect that the whole directory was restored to one of its earlier states. The other
-// members of the group detect this, because this replica lacks data that it has acknowledged to
-// them.
+// members of the group detect this, because the replica lacks data that it has acknowledged.
 type Dir struct {
 	cfg  Config
 	lock io.Closer
@@ -89,7 +87,7 @@ type Dir struct {
 	hung   error // result of Close if the log hung
 }
 
-// Open opens a directory, and creates it if necessary. The caller must close it.
+// Open opens a directory, or creates it. The caller must close it.
 func Open(cfg Config) (_ *Dir, err error) {
 	cfg.SegmentBytes = cmp.Or(cfg.SegmentBytes, 8<<20)
 	if cfg.Path == "" || cfg.SegmentBytes < segmentBytesMin || cfg.SegmentBytes > maxSegmentBytes {
@@ -149,8 +147,8 @@ func makeDir(path string) error {
 	return syncDir(filepath.Dir(path))
 }
 
-// warnOpen logs a warning if other users may enter the directory. With write permission they can
-// replace the log.
+// warnOpen logs a warning if other users may enter the directory, because they could replace the
+// log.
 func warnOpen(cfg Config) {
 	info, err := os.Stat(cfg.Path)
 	if err != nil || noFollow == 0 || info.Mode().Perm()&0o077 == 0 { // Windows has no such modes
@@ -160,7 +158,7 @@ func warnOpen(cfg Config) {
 		"path", cfg.Path, "mode", fmt.Sprintf("%04o", info.Mode().Perm()))
 }
 
-// openMeta opens meta.db. It creates a missing one only if the directory has no log.
+// openMeta opens meta.db. It creates the file only if the directory has no log.
 func (d *Dir) openMeta() (*meta, error) {
 	path := filepath.Join(d.cfg.Path, metaName)
 	if _, err := os.Stat(path); errors.Is(err, fs.ErrNotExist) {
@@ -183,8 +181,7 @@ func (d *Dir) openMeta() (*meta, error) {
 
 // Put stores the records under their names, all of them or none, and returns when they are durable.
 // A nil value removes a record. Names are 1 to 255 bytes long, and all records together take at
-// most 4 MiB. The first disk error is final: every later call of Put, Get, Log and DropLog returns
-// it.
+// most 4 MiB. The first disk error is final: Put, Get, Log and DropLog return it from then on.
 func (d *Dir) Put(records map[string][]byte) error {
 	d.mu.lock()
 	defer d.mu.unlock()
@@ -209,9 +206,8 @@ func (d *Dir) errClosed() error {
 }
 
 // Close closes the log, if it is open, and unlocks the directory. It may be called more than once.
-// If a Save or a Prepare hangs, or another method does not return for 5 s, Close returns
-// raftlog.ErrHung. The directory then stays locked until the process ends, because the hanging
-// write may still happen.
+// If a Save, a Prepare or another method hangs for 5 s, Close returns raftlog.ErrHung. The
+// directory then stays locked until the process ends, because the hanging write may still happen.
 func (d *Dir) Close() error {
 	hangs := fmt.Errorf("%w: the disk of %s has not answered for %v", raftlog.ErrHung, d.cfg.Path, maxCloseWait)
 	if !d.mu.lockWithin(maxCloseWait) {

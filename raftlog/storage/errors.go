@@ -3,7 +3,6 @@ package storage
 import "errors"
 
 // Errors of a Dir, besides raftlog.ErrStorage and raftlog.ErrCorrupt. Match them with errors.Is.
-// The messages name the path and what to do.
 var (
 	// ErrInUse is returned by Open if this or another process has the directory open.
 	ErrInUse = errors.New("storage: the directory is in use")
@@ -17,7 +16,6 @@ var (
 	// ErrEnded is returned by Dir.Log for a raft ID whose log has ended in that directory.
 	ErrEnded = errors.New("storage: the log of this raft ID has ended")
 
-	// ErrLogOpen is returned by Dir.Log and Dir.DropLog if a log that Log has returned is not
-	// closed.
+	// ErrLogOpen is returned by Dir.Log and Dir.DropLog while another log is open.
 	ErrLogOpen = errors.New("storage: the directory's log is open")
 )

@@ -8,9 +8,9 @@ import (
 )
 
 // FS performs the file operations of a Dir's log. A test can wrap it to record, fail or delay them
-// and to simulate a power loss. Paths are absolute or relative, as Config.Path is. An FS must be
-// safe for concurrent use on different files. An error is final for the log whose operation failed.
-// bbolt does not use the FS, except for the rename and the directory sync when meta.db is created.
+// and to simulate a power loss. Paths are as in Config.Path. An FS must be safe for concurrent use
+// on different files. An error is final for the log. bbolt does not use the FS, except for the
+// rename and the directory sync when meta.db is created.
 type FS interface {
 	// Create creates an empty file for reading and writing. It replaces an existing file.
 	Create(path string) (File, error)
@@ -46,7 +46,6 @@ type File interface {
 	// zeros.
 	Allocate(size int64) error
 
-	// Size returns the length in bytes.
 	Size() (int64, error)
 
 	// Sync makes the contents and the length durable.
@@ -55,7 +54,7 @@ type File interface {
 
 type osFS struct{}
 
-// OSFS returns the FS of the operating system, the default of a Dir. A test may wrap it.
+// OSFS returns the FS of the operating system.
 func OSFS() FS { return osFS{} }
 
 const (

@@ -10,7 +10,6 @@ func (g timedMutex) lock() { g <- struct{}{} }
 
 func (g timedMutex) unlock() { <-g }
 
-// lockWithin locks the mutex if it can within the limit, and reports whether it did.
 func (g timedMutex) lockWithin(limit time.Duration) bool {
 	timer := time.NewTimer(limit)
 	defer timer.Stop()

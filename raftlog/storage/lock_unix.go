@@ -9,8 +9,7 @@ import (
 	"syscall"
 )
 
-// noFollow makes open fail on a symbolic link. Files of a Dir are opened for writing, and a link
-// could name any file of this user.
+// noFollow makes open fail on a symbolic link, which could lead to any file of this user.
 const noFollow = syscall.O_NOFOLLOW
 
 // lockFile locks a directory until the returned file is closed. The system releases the lock when
@@ -35,8 +34,8 @@ func lockFile(path string) (io.Closer, error) {
 	return f, nil
 }
 
-// abandon unlocks and closes a file that bbolt has locked and mapped. Without the unlock, the
-// mapping would keep the file locked.
+// abandon unlocks and closes a file that bbolt has mapped. Without the unlock, the mapping would
+// keep the file locked.
 func abandon(f *os.File) {
 	syscall.Flock(int(f.Fd()), syscall.LOCK_UN)
 	f.Close()

@@ -9,8 +9,7 @@ import (
 
 const noFollow = 0
 
-// lockFile locks a directory until the returned file is closed, by opening the file without
-// sharing.
+// lockFile locks a directory until the returned file is closed.
 func lockFile(path string) (io.Closer, error) {
 	name, err := syscall.UTF16PtrFromString(path)
 	if err != nil {

@@ -26,9 +26,9 @@ type logRecord struct {
 // maxLogRecords is the number of logs that a directory remembers. It forgets the oldest first.
 const maxLogRecords = 256
 
-// Log opens the log of a replica, or creates an empty one. Any other log in the directory ends: its
-// files are reused, and Log fails with ErrEnded for its raft ID from then on. Only one log can be
-// open at a time. The caller must close it, or close the Dir.
+// Log opens the log of a replica, or creates an empty one. Any other log in the directory ends: Log
+// returns ErrEnded for its raft ID from then on. Only one log can be open at a time. The caller
+// must close it, or close the Dir.
 //
 // An error of the Store that wraps raftlog.ErrStorage or raftlog.ErrCorrupt is final until this
 // process ends: Log then returns the same error. A log that fails with raftlog.ErrCorrupt can only
@@ -69,8 +69,8 @@ func (d *Dir) Log(group, id uint64) (raftlog.Store, error) {
 	return w, nil
 }
 
-// DropLog ends the log in the directory, if there is one. Log never accepts its raft ID again, and
-// its files are reused. The log must be closed.
+// DropLog ends the log in the directory, if there is one. Log never accepts its raft ID again. The
+// log must be closed.
 func (d *Dir) DropLog() error {
 	d.mu.lock()
 	defer d.mu.unlock()
@@ -99,7 +99,7 @@ func (d *Dir) ready() error {
 	return nil
 }
 
-// files lists the files of logs. It fails if they include a log that meta.db does not record.
+// files lists the files of logs. It returns an error for a log that meta.db does not record.
 func (d *Dir) files() (listing, error) {
 	l, err := list(d.cfg.Files, d.cfg.Path)
 	if err != nil {

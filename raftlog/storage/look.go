@@ -17,13 +17,13 @@ type View struct {
 	FreeKnown bool   // FreeBytes is known
 }
 
-// Look checks that the path still leads to the directory that was opened, and reads the free space.
-// If write is set it also writes and syncs one byte, so that a broken disk is detected even if
-// nothing else is written. Errors of Look do not end the log.
+// Look checks that the path still leads to the opened directory, and reads the free space. If write
+// is set, it also writes and syncs one byte, so that a broken disk is detected even if nothing else
+// is written. Its errors do not end the log.
 //
-// The error wraps ErrLost if the directory was removed or replaced: later writes would be lost. It
-// wraps raftlog.ErrHung if the disk does not answer within the limit, and raftlog.ErrStorage if the
-// write fails. Look takes no lock, so it does not wait for Put or Log.
+// The error wraps ErrLost if the directory was removed or replaced, raftlog.ErrHung if the disk
+// does not answer within the limit, and raftlog.ErrStorage if the write fails. Look does not wait
+// for Put or Log.
 func (d *Dir) Look(within time.Duration, write bool) (View, error) {
 	hung := fmt.Errorf("%w: %s has not answered for %v", raftlog.ErrHung, d.cfg.Path, within)
 	if !d.looking.CompareAndSwap(false, true) {
@@ -41,8 +41,7 @@ func (d *Dir) Look(within time.Duration, write bool) (View, error) {
 		if r.err == nil && write {
 			r.err = d.tryWrite()
 		}
-		// This comes before the answer is sent, because the caller may call Look again as soon as
-		// it has the answer.
+		// Store before the send, because the caller may call Look again when it has the answer.
 		d.looking.Store(false)
 		done <- r
 	}()
@@ -56,8 +55,7 @@ func (d *Dir) Look(within time.Duration, write bool) (View, error) {
 	}
 }
 
-// tryWrite overwrites the probe file. If the file exists, that needs no space, so tryWrite succeeds
-// on a full disk.
+// tryWrite overwrites the probe file. That needs no space, so it also succeeds on a full disk.
 func (d *Dir) tryWrite() error {
 	path := filepath.Join(d.cfg.Path, probeName)
 	f, err := d.cfg.Files.Open(path)
@@ -93,7 +91,7 @@ func (d *Dir) identify() error {
 }
 
 // stillThere returns an error if the path no longer leads to the lock file that was opened. It
-// ignores other errors of the file system, which the next write will return.
+// ignores other errors, which the next write will return.
 func (d *Dir) stillThere() error {
 	now, err := os.Stat(d.lockPath)
 	switch {

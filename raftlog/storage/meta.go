@@ -15,16 +15,14 @@ import (
 	"github.com/mortise-lock/mortise/raftlog"
 )
 
-// metaTimeout limits bbolt's wait for its own lock. The lock is free, because the directory is
-// locked.
+// metaTimeout limits bbolt's wait for its own lock, which is free because the directory is locked.
 const metaTimeout = 2 * time.Second
 
 // meta is the file meta.db, the only use of bbolt. bbolt has no checksums on its data, panics on
 // damage, and reads through a memory map that can fault. Therefore:
 //
-//   - All records are one value with a CRC32C, which is decoded once at open and served from
-//     memory. One value needs no branch pages, which damage could turn into a cycle that overflows
-//     the stack.
+//   - All records are one value with a CRC32C, which is decoded once at open. One value needs no
+//     branch pages, which damage could turn into an endless cycle.
 //   - Every access runs in guarded.
 //   - Each change is committed twice. If the newer of bbolt's two meta pages is damaged, bbolt uses
 //     the older one, so both must contain the change.
@@ -43,7 +41,7 @@ type meta struct {
 	failed error
 }
 
-// metaState is the content of meta.db. A change works on a copy.
+// metaState is the content of meta.db.
 type metaState struct {
 	generation uint64
 	logs       []logRecord
@@ -78,7 +76,7 @@ func openBolt(path string) (db *bbolt.DB, file *os.File, err error) {
 		return err
 	})
 	if errors.Is(err, raftlog.ErrPanic) && file != nil {
-		abandon(file) // do not use bbolt's Close, which could wait for its locks forever
+		abandon(file) // bbolt's Close could wait for its locks forever
 	}
 	return db, file, err
 }
@@ -194,8 +192,8 @@ func (m *meta) commit(value []byte) error {
 	})
 }
 
-// close closes the file. After a failure it does not call bbolt's Close, which may wait for its
-// locks forever. The mapping of a few pages then stays until the process ends.
+// close closes the file. After a failure it does not call bbolt's Close, which may wait forever.
+// The mapping of a few pages then stays until the process ends.
 func (m *meta) close() error {
 	if m.failed != nil {
 		abandon(m.file) // the failure has been reported

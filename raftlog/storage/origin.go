@@ -10,8 +10,8 @@ import (
 	"github.com/mortise-lock/mortise/raftlog"
 )
 
-// originText is the format of the file origin, which contains its own inode number. The inode
-// number of a copy differs from the number in its text.
+// originText is the format of the file origin, which contains its own inode number. A copy has
+// another inode number than its text says.
 const originText = "mortise made this directory here. If it was copied or restored, this number is not the file's " +
 	"own: %d\n"
 
@@ -44,7 +44,7 @@ func checkOrigin(dir string) error {
 		ErrCopied, dir, path)
 }
 
-// writeOrigin creates the file atomically: a crash leaves no file or a complete one.
+// writeOrigin creates the file atomically.
 func writeOrigin(dir, path string) error {
 	f, err := createOS(path + ".tmp")
 	if err != nil {

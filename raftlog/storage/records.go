@@ -43,7 +43,7 @@ func (m *metaState) encode() []byte {
 	return le.AppendUint32(b, checksum(b))
 }
 
-// decodeMeta decodes the content. The decoded values refer to b.
+// decodeMeta decodes the content. The result shares memory with b.
 func decodeMeta(b []byte) (m metaState, err error) {
 	if len(b) < len(metaMagic)+8 {
 		return m, fmt.Errorf("the records are only %d bytes long", len(b))

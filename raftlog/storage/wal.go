@@ -12,25 +12,24 @@ import (
 	"github.com/mortise-lock/mortise/raftlog"
 )
 
-// wal is the Store of a Dir. It keeps the log of one replica in segment files of fixed size, which
-// are reserved in advance and reused, and its snapshot in a separate file.
+// wal is the Store of a Dir. It keeps the log of one replica in segment files, which are reserved
+// in advance and reused, and its snapshot in a separate file.
 //
 //	segment:  header (4096 bytes) │ frame │ frame │ ... │ seal │ free     wal_header.go, wal_frame.go
 //	frame:    head (32 bytes) │ identity, hard state, snapshot, entries     wal_items.go
 //
 // A Save is one frame: one write and one sync. After a crash the frame exists completely or not at
-// all. Reading replays all frames in order (wal_fold.go): an entry replaces the entry at its index
-// and all entries after it. A batch with only a new commit index waits in memory for the next
-// frame, or for Close.
+// all. Reading replays all frames in order (wal_fold.go). A batch with only a new commit index
+// waits in memory for the next frame, or for Close.
 //
 // # Steps, and a crash between any two of them
 //
 //   - A snapshot: 1. its file is written and synced in pieces, then the directory is synced; 2. the
 //     frame that names the file is written and synced; 3. the segments without entries after the
 //     snapshot become spares, and the file of the previous snapshot is removed. Open removes a file
-//     that no frame names, and completes step 3. Step 1 is Prepare, concurrent with any number of
-//     Saves. The next Prepare removes the old file and surplus spares. A snapshot of another
-//     replica is written within its Save, because nothing can proceed without it.
+//     that no frame names, and completes step 3. Step 1 is Prepare, concurrent with Saves. The next
+//     Prepare removes the old file and surplus spares. A snapshot of another replica is written
+//     within its Save.
 //   - The next segment: 1. the header is written to a spare or a new file and synced; 2. the file
 //     is renamed and the directory synced; 3. the seal is written to the old segment and synced; 4.
 //     frames are written to the new segment. If the last segment has no frames and the one before
@@ -40,13 +39,12 @@ import (
 //
 // # A torn frame, or a damaged one?
 //
-// A frame is written only after the frame before it is durable and acknowledged. So a crash leaves
-// at most the last frame incomplete. That frame was never acknowledged and may be cut off. All
-// other damage must be refused, because a cut would remove a vote or an entry on which other
-// replicas rely. So an invalid frame is damaged, and not torn by a crash, if
+// A frame is written only after the frame before it is durable. So a crash leaves at most the last
+// frame incomplete. That frame was never acknowledged and may be cut off. All other damage must be
+// refused, because other replicas rely on the lost vote or entry. An invalid frame is damaged, and
+// not torn by a crash, if
 //
-//   - a head with a higher number and the salt of the segment exists anywhere after it, because
-//     that head was written only after this frame was durable,
+//   - a head with a higher number and the salt of the segment exists anywhere after it,
 //   - the segment is sealed, or a later segment has frames,
 //   - it differs from the expected frame in one bit; a lost sector cannot cause this, because
 //     payloads are whitened, or
@@ -62,7 +60,7 @@ import (
 // A disk is assumed to change only the bytes that are written and to keep synced bytes. A partly
 // written sector is assumed to be old, new, or different from both in more than one bit.
 //
-// After a failed sync the kernel may treat pages as clean although the disk does not have them. The
+// After a failed sync the kernel may treat pages as clean although they are not on the disk. The
 // store then accepts nothing more. The next open, in the same boot or later, rewrites and syncs the
 // last frame, and then writes the marks.
 type wal struct {
@@ -77,8 +75,7 @@ type wal struct {
 	spares  []string
 
 	// Save and Load hold busy, which guards the fields below. Prepare holds preparing, and briefly
-	// locks busy while it holds preparing. Close may be called from another goroutine and waits for
-	// neither lock, because the disk may never answer.
+	// also busy. Close waits for neither lock, because the disk may never answer.
 	busy, preparing sync.Mutex
 
 	files    uint64    // highest number of a snapshot file
@@ -96,7 +93,6 @@ type wal struct {
 	finished bool  // the log is closed
 }
 
-// recoveryHint is the end of each error message about an unreadable log.
 const recoveryHint = "this replica cannot go on under its raft ID: remove the whole directory and start the instance " +
 	"again, it then comes back as a new member, which may get a vote again; do not restore an older copy, since " +
 	"the other replicas rely on what this one has acknowledged since"
@@ -108,7 +104,7 @@ func (w *wal) refuse(name string, err error) error {
 	return fmt.Errorf("%w: %s: %w; %s", raftlog.ErrCorrupt, filepath.Join(w.dir, name), err, recoveryHint)
 }
 
-// Volatile returns false, because Save waits for the disk.
+// Volatile returns false.
 func (w *wal) Volatile() bool { return false }
 
 func (w *wal) Load() (raftlog.State, error) {
@@ -142,7 +138,6 @@ func (w *wal) state(s *scanned) (st raftlog.State, err error) {
 	return st, err
 }
 
-// fail makes err final and returns it with its context.
 func (w *wal) fail(doing string, err error) error {
 	if w.failed == nil {
 		w.failed = fmt.Errorf("%w: %s in %s: %w; nothing more is written to this log: free or repair the disk and "+
@@ -170,7 +165,7 @@ func (w *wal) Save(b raftlog.Batch) error {
 	return nil
 }
 
-// accepts validates a batch before anything is written. An error means a bug of the caller.
+// accepts validates a batch before anything is written.
 func (w *wal) accepts(b raftlog.Batch) error {
 	if (b.Identity != nil) == w.replay.begun {
 		return errors.New("the first batch of a log must name it, and no other")
@@ -236,7 +231,7 @@ func (w *wal) saved(b raftlog.Batch, it items, entries []*raftpb.Entry) error {
 	if len(entries) > 0 {
 		it.first = entries[0].GetIndex()
 	}
-	// Read the sequence only now, because the write may have begun a new segment.
+	// The write may have begun a new segment.
 	if err := w.apply(it, w.id, w.header.sequence); err != nil {
 		return err
 	}
@@ -251,7 +246,6 @@ func (w *wal) saved(b raftlog.Batch, it items, entries []*raftpb.Entry) error {
 	return w.release(old, it.snapshot)
 }
 
-// keepBuffer keeps the memory of a frame for the next frame, up to 1 MiB.
 func (w *wal) keepBuffer(frame []byte) {
 	if w.buf = frame[:0]; cap(frame) > 1<<20 {
 		w.buf = nil
@@ -277,9 +271,9 @@ func (w *wal) write(frame []byte) error {
 	return nil
 }
 
-// Close writes the marks after the last frame, so that a loss of this frame would be detected, and
-// closes the files. Acknowledged data is safe without the marks. While a Save, Load or Prepare has
-// not returned, Close does nothing and returns ErrHung.
+// Close writes the marks after the last frame and closes the files. Acknowledged data is safe
+// without the marks. If a Save, Load or Prepare has not returned, Close does nothing and returns
+// ErrHung.
 func (w *wal) Close() error {
 	hangs := fmt.Errorf("%w: the disk of %s has not answered yet", raftlog.ErrHung, w.dir)
 	if !w.preparing.TryLock() {

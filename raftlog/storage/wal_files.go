@@ -7,15 +7,15 @@ import (
 	"strings"
 )
 
-// Names of files in a directory. Those of a log contain its raft ID, so that a damaged file of an
-// ended log does not affect another log.
+// Names of files in a directory. They contain the raft ID, so that a damaged file of an ended log
+// does not affect another log.
 const (
 	tempFile      = "new.tmp"
 	segmentPrefix = "wal-"
 	snapPrefix    = "snap-"
 	sparePrefix   = "spare-"
 
-	// sparesKept is the minimum number of spares. With a large snapshot, sparesFor returns more.
+	// sparesKept is the minimum number of spares, see sparesFor.
 	sparesKept = 2
 )
 
@@ -38,7 +38,6 @@ func parseName(prefix, name string) (id, n uint64, ok bool) {
 	return id, n, fmt.Sprintf("%s%016x-%016x", prefix, id, n) == name
 }
 
-// listing is the files of logs in a directory.
 type listing struct {
 	segments  map[uint64][]uint64 // raft ID -> sequence numbers, ascending
 	snapshots map[uint64][]uint64 // raft ID -> file numbers, ascending
@@ -64,10 +63,9 @@ func list(fsys FS, dir string) (l listing, err error) {
 	return l, nil
 }
 
-// retire turns segments into spares until there are as many spares as the parameter kept says. It
-// removes the remaining segments and the files in others, and syncs the directory. Before that sync
-// a spare must not be used, because after a crash the file could again have its old name, but with
-// the header of the new use.
+// retire turns segments into spares until there are kept spares. It removes the remaining segments
+// and the files in others, and syncs the directory. Before that sync a spare must not be used.
+// After a crash the file could have its old name again, but the header of the new use.
 func retire(fsys FS, dir string, spares *[]string, kept int, segments, others []string) error {
 	if len(segments)+len(others) == 0 {
 		return nil

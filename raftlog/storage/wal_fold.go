@@ -9,16 +9,14 @@ import (
 	"github.com/mortise-lock/mortise/raftlog"
 )
 
-// span is a run of entries of one term whose newest version is in one segment. It ends where the
-// next span begins.
+// span is a run of entries of one term in one segment. It ends where the next span begins.
 type span struct {
 	first   uint64 // index of the first entry
 	term    uint64
 	segment uint64 // sequence of the segment
 }
 
-// replay is the result of applying a sequence of frames. Writing and reading share this code, so
-// that both compute the same state.
+// replay is the result of applying a sequence of frames. Writing and reading share this code.
 type replay struct {
 	checkpoint
 
@@ -45,7 +43,6 @@ func (f *replay) spanOf(index uint64) int {
 	return sort.Search(len(f.spans), func(i int) bool { return f.spans[i].first > index }) - 1
 }
 
-// base returns the index of the snapshot. Zero means none.
 func (f *replay) base() uint64 {
 	if f.snapshot == nil {
 		return 0
@@ -70,7 +67,6 @@ func (f *replay) install(m snapshotMark, keeps bool) {
 	f.floor = max(f.floor, m.index)
 }
 
-// extend applies entries. They replace all entries from the first index on.
 func (f *replay) extend(first uint64, entries []*raftpb.Entry, segment uint64) error {
 	if err := f.gap(first); err != nil {
 		return err
@@ -90,7 +86,7 @@ func (f *replay) extend(first uint64, entries []*raftpb.Entry, segment uint64) e
 	return nil
 }
 
-// gap fails for entries that would leave a gap or that the snapshot covers.
+// gap returns an error for entries that would leave a gap or that the snapshot covers.
 func (f *replay) gap(first uint64) error {
 	if first > f.lastIndex+1 || first <= f.base() {
 		return fmt.Errorf("entry %d does not follow a log from %d to %d", first, f.base()+1, f.lastIndex)
@@ -126,5 +122,5 @@ func (f *replay) oldest(current uint64) uint64 {
 	if i := f.spanOf(f.base() + 1); i >= 0 {
 		return f.spans[i].segment
 	}
-	return 0 // the entry is in a segment before those that were replayed
+	return 0 // the entry is in a segment that was not replayed
 }

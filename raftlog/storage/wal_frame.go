@@ -23,7 +23,6 @@ const (
 	frameHeadBytes = 32
 	frameAlign     = 8
 
-	// maxFrameBytes limits the length of a frame and the memory for reading it.
 	maxFrameBytes = 1 << 30
 )
 
@@ -48,8 +47,6 @@ func (h frameHead) put(b []byte) {
 	le.PutUint32(b[28:], checksum(b[:28]))
 }
 
-// readFrameHead decodes the head at the beginning of b. It reports whether the head is intact and
-// has the given salt.
 func readFrameHead(b []byte, salt uint64) (frameHead, bool) {
 	le := binary.LittleEndian
 	if len(b) < frameHeadBytes || le.Uint32(b) != frameMagic || le.Uint64(b[16:]) != salt ||
@@ -59,8 +56,7 @@ func readFrameHead(b []byte, salt uint64) (frameHead, bool) {
 	return frameHead{length: le.Uint32(b[4:]), number: le.Uint64(b[8:]), salt: salt, payload: le.Uint32(b[24:])}, true
 }
 
-// sealFrame completes a frame. b has room for the head, followed by the payload. sealFrame writes
-// the head, and pads and whitens the payload.
+// sealFrame completes a frame in b, which has room for the head, followed by the payload.
 func sealFrame(b []byte, number, salt uint64) []byte {
 	for len(b)%frameAlign != 0 {
 		b = append(b, 0)
@@ -73,9 +69,9 @@ func sealFrame(b []byte, number, salt uint64) []byte {
 }
 
 // whiten combines a payload with a pseudo-random bit stream. A second call restores the payload.
-// Payloads and the old content of the file are mostly zeros and counters. After whitening, a sector
-// that was not written differs from the right one in about half of its bits, and not in a single
-// bit, which oneBitOff would take for damage.
+// Payloads and old file contents are mostly zeros and counters. After whitening, a sector that was
+// not written differs from the right one in about half of its bits. A single wrong bit is then
+// always damage (oneBitOff).
 func (h frameHead) whiten(payload []byte) {
 	le := binary.LittleEndian
 	x := h.salt ^ h.number<<32 ^ uint64(h.payload)
@@ -87,20 +83,18 @@ func (h frameHead) whiten(payload []byte) {
 	}
 }
 
-// verdict is the state of the bytes where the next frame may begin.
 type verdict uint8
 
 const (
 	frameWhole verdict = iota // the expected frame
-	// no part of the expected frame: it was not written, or no byte of the write reached the disk
+	// no part of the expected frame
 	frameAbsent
 	frameTorn    // a part of the expected frame: the write did not completely reach the disk
 	frameDamaged // the expected frame was written completely and has changed since
 )
 
 // readFrame reads the frame with this number from b, the rest of a segment. It returns a copy of
-// the payload and the length of the frame. The comment of wal explains the difference between torn
-// and damaged.
+// the payload and the length of the frame. The comment of wal explains torn and damaged frames.
 func readFrame(b []byte, number, salt uint64) (payload []byte, size int, v verdict) {
 	head, ok := readFrameHead(b, salt)
 	if ok && head.number == number && head.length%frameAlign == 0 &&
@@ -155,9 +149,9 @@ func headOneBitOff(b []byte, number, salt uint64) bool {
 	return false
 }
 
-// oneBitOff reports whether two texts of n bytes that differ in a single bit can have checksums
-// with this difference. A CRC is linear, so the difference depends only on the distance of the bit
-// from the end.
+// oneBitOff reports whether two texts of n bytes that differ in one bit can have checksums with
+// this difference. A CRC is linear, so the difference depends only on the distance of the bit from
+// the end.
 func oneBitOff(n int, difference uint32) bool {
 	table := castagnoli()
 	var flip [8]uint32

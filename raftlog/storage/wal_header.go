@@ -11,8 +11,7 @@ import (
 	"github.com/mortise-lock/mortise/raftlog"
 )
 
-// headerBytes is the size of a segment's header. It is a whole block, so that no append writes to
-// that block.
+// headerBytes is the size of a segment's header: a whole block, to which no append writes.
 const headerBytes = 4096
 
 const (

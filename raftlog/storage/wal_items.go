@@ -33,7 +33,7 @@ const (
 
 const entryHeadBytes = 8 + 1 + 4
 
-// snapshotMark names the snapshot in effect, and gives the number, length and checksum of its file.
+// snapshotMark names the snapshot in effect, with the number, length and checksum of its file.
 type snapshotMark struct {
 	index, term  uint64
 	file, length uint64
@@ -95,8 +95,7 @@ func appendSeal(b []byte, next uint64) []byte {
 	return binary.LittleEndian.AppendUint64(append(b, itemSeal), next)
 }
 
-// reader reads fields from the beginning of b. If b is too short, it sets bad and returns zeros
-// from then on.
+// reader reads fields from the beginning of b. If b is too short, it sets bad and returns zeros.
 type reader struct {
 	b   []byte
 	bad bool
@@ -137,8 +136,8 @@ func (r *reader) mark() (m snapshotMark) {
 	return snapshotMark{index: r.u64(), term: r.u64(), file: r.u64(), length: r.u64(), sum: r.u32()}
 }
 
-// decodeItems decodes a payload. It allocates memory in proportion to the length of the payload,
-// whatever the payload contains. The entries do not refer to the payload.
+// decodeItems decodes a payload. Its memory is proportional to the length of the payload, even for
+// invalid payloads. The entries do not refer to the payload.
 func decodeItems(payload []byte) (it items, err error) {
 	r := reader{b: payload}
 	for !r.bad && len(r.b) > 0 {

@@ -7,8 +7,7 @@ import (
 // sealBytes is the space that a segment reserves for its seal.
 const sealBytes = frameHeadBytes + 16
 
-// open reads the log in the directory, if there is one, cuts a torn frame off, and prepares for the
-// next frame.
+// open reads the log in the directory, if there is one, and cuts a torn frame off.
 func (w *wal) open(l listing) error {
 	w.next = 1
 	for _, file := range l.snapshots[w.id.ID] {
@@ -22,7 +21,7 @@ func (w *wal) open(l listing) error {
 	if err != nil {
 		return err
 	}
-	if _, err := w.state(s); err != nil { // read the snapshot now, to detect an unreadable one
+	if _, err := w.state(s); err != nil { // detect an unreadable snapshot now
 		return err
 	}
 	if err := w.resume(s); err != nil {
@@ -34,7 +33,6 @@ func (w *wal) open(l listing) error {
 	return nil
 }
 
-// resume makes the end of the log durable and opens it for writing.
 func (w *wal) resume(s *scanned) error {
 	w.replay = s.replay
 	last := &s.segments[len(s.segments)-1]
@@ -81,8 +79,7 @@ func (w *wal) use(s *segment) error {
 	return file.Sync()
 }
 
-// tidy retires the segments and snapshots that are no longer needed, as release would have done
-// without the crash.
+// tidy retires unneeded segments and snapshots that a crash has left.
 func (w *wal) tidy(l listing, s *scanned) error {
 	segments := s.stale
 	w.lowest = w.oldest(w.header.sequence)
@@ -100,7 +97,7 @@ func (w *wal) tidy(l listing, s *scanned) error {
 	return retire(w.fs, w.dir, &w.spares, w.sparesFor(w.snapshot), segments, others)
 }
 
-// release retires the files that a new snapshot makes unnecessary. It renames all such segments to
+// release retires the files that a new snapshot makes unnecessary. It only renames such segments to
 // spares, because removing large files would delay appends. If the new snapshot was prepared, the
 // next Prepare removes the previous snapshot's file and surplus spares.
 func (w *wal) release(old, now *snapshotMark) error {
@@ -130,9 +127,8 @@ func (w *wal) release(old, now *snapshotMark) error {
 	return nil
 }
 
-// sparesFor returns the number of spares to keep: as many as the log needs until the next snapshot.
-// The next snapshot is made after the log has grown by one to one and a half times the size of the
-// snapshot now. So a log of any size reuses the same files, and its space stays reserved.
+// sparesFor returns the number of spares that the log needs until the next snapshot. That snapshot
+// begins after the log has grown by one to one and a half times the size of the snapshot now.
 func (w *wal) sparesFor(now *snapshotMark) int {
 	if now == nil {
 		return sparesKept
@@ -140,8 +136,8 @@ func (w *wal) sparesFor(now *snapshotMark) int {
 	return sparesKept + int(now.length/2*3/uint64(w.segment))
 }
 
-// reserve ensures that the current segment has space for a frame of n bytes and the seal. If the
-// space is too small, reserve begins a new segment.
+// reserve ensures that the current segment has space for a frame of n bytes and the seal, or begins
+// a new segment.
 func (w *wal) reserve(n int64) error {
 	n += frameAlign
 	if w.file != nil && w.at+n+sealBytes <= int64(w.header.size) {
@@ -179,7 +175,7 @@ func (w *wal) seal(next uint64) error {
 	return w.file.Sync()
 }
 
-// create creates the file of a segment. It uses a spare if one is large enough.
+// create creates the file of a segment, from a spare if one is large enough.
 func (w *wal) create(h *header) (path string, err error) {
 	from := filepath.Join(w.dir, tempFile)
 	var file File
@@ -210,7 +206,7 @@ func (w *wal) create(h *header) (path string, err error) {
 }
 
 // prepare reserves the space and writes the header. A spare may be longer than h.size; prepare then
-// sets h.size to the length of the spare.
+// sets h.size to its length.
 func (w *wal) prepare(file File, h *header) error {
 	size, err := file.Size()
 	if err != nil {

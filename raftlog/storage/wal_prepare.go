@@ -17,8 +17,6 @@ type prepared struct {
 	snap *raftpb.Snapshot
 }
 
-// Prepare makes a snapshot durable concurrently with the log. It blocks a Save only while it uses
-// shared fields.
 func (w *wal) Prepare(ctx context.Context, s *raftpb.Snapshot) error {
 	w.preparing.Lock()
 	defer w.preparing.Unlock()
@@ -43,8 +41,8 @@ func (w *wal) Prepare(ctx context.Context, s *raftpb.Snapshot) error {
 	return nil
 }
 
-// beginPrepare returns the number of the snapshot file to write, and the files to remove first:
-// those of earlier snapshots, and the file of a snapshot that was prepared but never named.
+// beginPrepare returns the number of the snapshot file to write, and the obsolete snapshot files to
+// remove first.
 func (w *wal) beginPrepare() (file uint64, stale []string, err error) {
 	w.busy.Lock()
 	defer w.busy.Unlock()
@@ -60,7 +58,6 @@ func (w *wal) beginPrepare() (file uint64, stale []string, err error) {
 	return w.files, stale, nil
 }
 
-// snapshotOf returns the mark of the snapshot in b, after it has made the snapshot durable.
 func (w *wal) snapshotOf(b raftlog.Batch) (snapshotMark, error) {
 	if !b.Prepared {
 		w.files++

@@ -28,10 +28,9 @@ type scanned struct {
 	stale    []string        // names of unneeded files before a gap
 }
 
-// scan reads the segments with these ascending sequences. It changes no file.
 func (w *wal) scan(sequences []uint64) (*scanned, error) {
 	// Segments before a gap remain from a removal that a crash has interrupted. If they are needed
-	// after all, complete refuses the log, because entries after the snapshot are missing.
+	// after all, complete returns an error.
 	from := 0
 	for i := 1; i < len(sequences); i++ {
 		if sequences[i] != sequences[i-1]+1 {
@@ -94,7 +93,7 @@ func (s *scanned) read(w *wal, sequence uint64, first bool) error {
 		seg.end += int64(size)
 		seg.next++
 	}
-	// Keep only a copy of the frame, so that the whole file does not stay in memory.
+	// A copy, so that the whole file does not stay in memory.
 	seg.last = slices.Clone(seg.last)
 	s.segments = append(s.segments, seg)
 	return nil
@@ -120,8 +119,7 @@ func (s *scanned) take(it items, id raftlog.Identity, sequence uint64) error {
 		return err
 	}
 	if it.snapshot != nil {
-		// Drop entries before the snapshot here and not at the end, so that a long log does not
-		// fill the memory.
+		// Drop entries here and not at the end, so that a long log does not fill the memory.
 		if !it.keeps {
 			s.entries = nil
 		}
@@ -132,7 +130,7 @@ func (s *scanned) take(it items, id raftlog.Identity, sequence uint64) error {
 	if len(it.entries) == 0 {
 		return nil
 	}
-	// Append in place. With a copy for each frame, reading a long log would take minutes.
+	// Append in place: with a copy for each frame, reading a long log would take minutes.
 	s.entries = append(s.entries[:s.upTo(it.first-1)], it.entries...)
 	return nil
 }
@@ -153,7 +151,6 @@ func (s *scanned) complete() error {
 	if n > 1 && s.segments[n-2].sealed == 0 && last.tail != 0 {
 		return fmt.Errorf("%s has lost its end although it had been acknowledged", s.segments[n-2].path)
 	}
-	// Entries up to the snapshot are not needed. All entries after the snapshot are needed.
 	if s.floor > s.base() {
 		return fmt.Errorf("the entries from %d to %d are missing, with the segments that held them", s.base()+1,
 			s.floor)

@@ -20,21 +20,19 @@ import (
 //	magic [8]byte; version, length of the metadata uint32;
 //	group, id, file, length of the data uint64; metadata (protobuf); data
 //
-// The frame has the length of the file and the CRC32C of all its bytes. The file is durable before
-// the frame is written, and the previous file is removed after the frame is durable. So the log
-// always names an existing file.
+// The frame has the length and the CRC32C of the file. The file is durable before the frame is
+// written, and the previous file is removed after the frame is durable.
 const (
 	snapshotMagic     = "mortiseS"
 	snapshotHeadBytes = 8 + 4 + 4 + 4*8
 )
 
-// snapshotPieceBytes is the number of bytes of a snapshot between two syncs. A file system writes
-// dirty memory to the disk before it syncs the log, so a larger piece would delay the log.
+// snapshotPieceBytes is the number of bytes of a snapshot between two syncs. A larger piece would
+// delay the log, because a file system writes dirty memory to the disk before it syncs the log.
 const snapshotPieceBytes = 1 << 20
 
-// writeSnapshot makes a snapshot durable concurrently with the log. If no frame names the file
-// after a crash, the next open removes it. writeSnapshot fails when ctx ends. It uses only constant
-// fields of w, so it may run concurrently with a Save.
+// writeSnapshot makes a snapshot durable. It fails when ctx ends. It uses only constant fields of
+// w, so it may run concurrently with a Save.
 func (w *wal) writeSnapshot(ctx context.Context, file uint64, s *raftpb.Snapshot) (snapshotMark, error) {
 	meta, err := proto.MarshalOptions{Deterministic: true}.Marshal(s.GetMetadata())
 	if err != nil {
@@ -61,8 +59,6 @@ func (w *wal) writeSnapshot(ctx context.Context, file uint64, s *raftpb.Snapshot
 	return m, w.fs.SyncDir(w.dir)
 }
 
-// writePieces writes the parts of a file in order, syncs after each snapshotPieceBytes, and returns
-// the checksum of all parts.
 func writePieces(ctx context.Context, f File, parts ...[]byte) (sum uint32, err error) {
 	at, since := int64(0), 0
 	for _, p := range parts {
