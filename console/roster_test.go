@@ -70,8 +70,8 @@ func TestAThousandMembersAreShownPageByPage(t *testing.T) {
 	}
 }
 
-// Without a leader the page shows the voters, marks voters that gossip reports as dead, and shows
-// the last list of the members with its age.
+// Without a leader the page shows the voters, marks voters that gossip does not report as alive,
+// and shows the last list of the members with its age.
 func TestMembersAreOldWithoutALeader(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		f := &fakeNode{fleet: 1000}
