@@ -12,11 +12,11 @@ import (
 	"github.com/mortise-lock/mortise/transport/wire/mortise/query/v1"
 )
 
-// maxByBytes is the largest length of EvictRequest.By, and equals that of Config.Name.
+// maxByBytes is the largest length of EvictRequest.By.
 const maxByBytes = 128
 
 // admin answers admin clients, such as cmd/mortise, by calling the methods of this node. Package
-// queries adds the identity and the rights of the client to each query that is forwarded to the
+// queries adds the identity and the rights of the client to each query that admin forwards to the
 // leader.
 type admin struct {
 	query.UnimplementedAdminServer
@@ -156,7 +156,7 @@ func (a admin) Put(ctx context.Context, q *query.PutRequest) (*query.PutAnswer, 
 	return &query.PutAnswer{Revision: revision}, err
 }
 
-// Evict ends a hold for a program that names itself in q.By. The leader adds the program's proved
+// Evict ends a hold on behalf of the client named in q.By. The leader adds the client's proved
 // identity.
 func (a admin) Evict(ctx context.Context, q *query.EvictRequest) (*query.Held, error) {
 	if by := string(q.By); len(by) == 0 || len(by) > maxByBytes || !plain.Is(by) {

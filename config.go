@@ -17,20 +17,19 @@ import (
 )
 
 // Config configures one instance. Start copies it. The zero value of a field means its default. The
-// zero Config makes a node on its own, for a laptop or a test. With Join, the node is one of
-// several.
+// zero Config makes a node on its own, for a laptop or a test.
 type Config struct {
 	// Name identifies this instance in errors, logs, Status and Founders. If Founders is set, the
 	// name must be unique in the cluster. 1 to 128 bytes. Default: the host name.
 	Name string
 
 	// Cluster is the name of the cluster. An instance communicates only with instances of the same
-	// Cluster. The name need not be secret. 1 to 128 bytes. Default: "mortise".
+	// Cluster. 1 to 128 bytes. Default: "mortise".
 	Cluster string
 
 	// Bind is the address to listen on, host:port. One TCP port carries all traffic. Default:
-	// ":7947" with Join or JoinFunc. Without either of these the node listens only if Bind is set,
-	// for example for cmd/mortise. An address other than a loopback address needs Secret, TLS,
+	// ":7947" with Join or JoinFunc. Without Join and JoinFunc the node listens only if Bind is
+	// set, for example for cmd/mortise. An address other than a loopback address needs Secret, TLS,
 	// TLSFiles or Insecure. Without Secret, TLS and TLSFiles, a loopback address is open to every
 	// user of this machine.
 	Bind string
@@ -38,8 +37,8 @@ type Config struct {
 	// Advertise is the address, host:port, at which others reach this instance. Default: Bind, if
 	// Bind names a host. Otherwise the port of Bind with the first of these addresses that exists:
 	// the source address of connections to the hosts of Join, the address of this machine's host
-	// name, the source address of the default route, or the machine's only address. If none of
-	// these selects one address, Start fails.
+	// name, the source address of the default route, or the machine's only address. If no such
+	// address exists, Start fails.
 	Advertise string
 
 	// Join lists where other instances may be found. An entry has one of these forms:
@@ -48,26 +47,26 @@ type Config struct {
 	//	srv:///name                   all addresses of the hosts in its SRV records, with their ports
 	//	file:///path                  a file with one host:port per line; # begins a comment
 	//
-	// A file is read again when it has changed. To replace a file, rename a new one to its name, so
-	// that no half-written list is used.
+	// A changed file is read again. To replace a file, rename a new file to its name, so that no
+	// half-written list is used.
 	//
 	// Entries are resolved every second, or every ten seconds while there is a leader, with jitter.
-	// The list may contain this instance. No group is founded while an entry cannot be resolved,
-	// but an entry may resolve to no address. On Kubernetes, set publishNotReadyAddresses on the
-	// headless Service, because no pod is ready before the group is founded. With Join or JoinFunc,
-	// exactly one of Replicas and Founders is required. Default: none, a node on its own.
+	// The list may contain this instance. No group is founded while an entry cannot be resolved. An
+	// entry may resolve to no address. On Kubernetes, set publishNotReadyAddresses on the headless
+	// Service, because no pod is ready before the group is founded. With Join or JoinFunc, exactly
+	// one of Replicas and Founders is required. Default: none, a node on its own.
 	Join []string
 
-	// JoinFunc returns further addresses, host:port each, from a discovery API of your own. It may
-	// be used with Join or instead of it. One goroutine calls it every two seconds, or every ten
-	// seconds while there is a leader. It must return when its context ends, which happens after
-	// two seconds or when the node closes. While its calls fail or panic, no group is founded, and
-	// the addresses of its last successful call are used. Default: none.
+	// JoinFunc returns further addresses, host:port each, from a discovery API of your own. One
+	// goroutine calls it every two seconds, or every ten seconds while there is a leader. JoinFunc
+	// must return when its context ends, which happens after two seconds or when the node closes.
+	// While its calls fail or panic, no group is founded, and the addresses of its last successful
+	// call are used. Default: none.
 	JoinFunc func(ctx context.Context) ([]string, error)
 
 	// Replicas is the number of all instances that you run, for a fleet of fixed size. A group is
-	// founded only when that many instances reach each other. 1 to 16, because each instance asks
-	// all others; for a larger fleet use Founders.
+	// founded only when that many instances reach each other. 1 to 16; for a larger fleet use
+	// Founders.
 	Replicas int
 
 	// Founders are the Names of the instances that found the group and vote in it, for example the
@@ -84,15 +83,14 @@ type Config struct {
 	Zone string
 
 	// Dir is a directory for this instance's copy of the replicated state. A voter writes each
-	// change to its directory before it acknowledges the change. So the group survives a crash of a
+	// change to Dir before it acknowledges the change. The group then survives a crash of a
 	// majority of its voters, and continues when they run again. Each instance needs its own
 	// directory, on a disk of its own machine. Default: "", in memory. A voter without Dir that
 	// restarts is a new instance, to which the group gives the vote of the former one.
 	Dir string
 
 	// DirFreeBytes is the free space for Dir below which this instance warns in the log, in Status
-	// and in Health. It works on Linux only. Default: 64 MiB, eight segments of the log. Negative
-	// means no warning.
+	// and in Health. It works on Linux only. Default: 64 MiB. Negative means no warning.
 	DirFreeBytes int64
 
 	// SessionTTL is how long the locks of an instance stay held after the last renewal of its
@@ -102,42 +100,48 @@ type Config struct {
 
 	// Grace is how long a newly founded group grants nothing, so that every hold of an earlier
 	// group has ended before the first grant. At least SessionTTL, at most 1 h. Default: 0, which
-	// means SessionTTL. Negative means no grace, for tests and first deployments, which have no
-	// earlier group.
+	// means SessionTTL. Negative means no grace, for tests and first deployments.
 	Grace time.Duration
 
 	// MaxSessionBytes bounds the memory of one voter for the locks, waiters and values of one
 	// session (the node's, or one of [Node.NewSession]). Each request that holds or waits is
-	// charged for its worst case, including its copies in snapshots and in the log: 608 bytes for
-	// each of its keys; 192 bytes if it has several keys, a value, labels or a LockDelay, or is
-	// made under another lock; and 6 bytes for each byte of keys, value and labels. A request that
-	// exceeds the budget fails with ErrNoRoom. 1 MiB to 1 TiB, at most MaxGroupBytes. Default: 64
-	// MiB, about 95,000 locks of 16-byte keys.
+	// charged for its worst case:
+	//
+	//   - 608 bytes for each of its keys
+	//   - 192 bytes if it has several keys, a value, labels or a LockDelay, or is made under
+	//     another lock
+	//   - 6 bytes for each byte of keys, value and labels
+	//
+	// A request that exceeds the budget fails with ErrNoRoom. 1 MiB to 1 TiB, at most
+	// MaxGroupBytes. Default: 64 MiB, about 95,000 locks of 16-byte keys.
 	MaxSessionBytes int64
 
 	// MaxGroupBytes bounds the memory of one voter for all sessions, locks, waiters, values and
 	// data. Requests are charged as for MaxSessionBytes. A session is charged 1,024 bytes and 6 for
 	// each byte of its instance's description, and the data of a key 544 bytes and 6 for each byte.
 	// A sixteenth of the budget is reserved for sessions, so that an instance that restarts finds
-	// room. With the default a voter stays below 1 GiB in the worst case. Both budgets belong to
-	// the group, like SessionTTL. A group begins with the defaults, and adopts other values when
-	// all its instances have them. 1 MiB to 1 TiB. Default: 256 MiB, about 350,000 locks of 16-byte
-	// keys, or MaxSessionBytes if that is more.
+	// room. With the default a voter stays below 1 GiB in the worst case. 1 MiB to 1 TiB. Default:
+	// 256 MiB, about 350,000 locks of 16-byte keys, or MaxSessionBytes if that is more.
+	//
+	// Both budgets belong to the group. A group begins with the defaults, and adopts other values
+	// when all its instances have them.
 	MaxGroupBytes int64
 
 	// Secret turns on encryption. Every instance derives a certificate authority from it and issues
-	// itself a certificate, so connections use mutual TLS 1.3 without a PKI. Create a secret with
+	// itself a certificate. Connections then use mutual TLS 1.3 without a PKI. Create a secret with
 	// `mortise secret`. A random text of your own (openssl rand -hex 32) is accepted if it is
-	// estimated at 128 bits or more, and makes the start 40 ms slower. All instances that found or
-	// vote have the same root secret. Its holders are trusted with every lock. A secret derived
-	// with -member is for an instance that may lock everything, but never founds, votes or serves.
-	// For secrets with other rights see ErrGuestSecret. Default: none.
+	// estimated at 128 bits or more, and makes the start 40 ms slower.
+	//
+	// All instances that found or vote have the same root secret. Its holders are trusted with
+	// every lock. A secret derived with -member is for an instance that may lock everything, but
+	// never founds, votes or serves. For secrets with other rights see ErrGuestSecret. Default:
+	// none.
 	Secret string
 
 	// OldSecrets are accepted beside a root Secret while it is changed by rolling deployments: add
 	// the new secret here on all instances, then swap the two, then drop the old one. A derived
-	// secret is accepted while the secret that it was derived from is in Secret or OldSecrets. At
-	// most 8.
+	// secret is accepted while Secret or OldSecrets contains the secret that it was derived from.
+	// At most 8.
 	OldSecrets []string
 
 	// TLS replaces Secret if you run your own PKI. It needs a certificate that is valid for clients
@@ -147,15 +151,15 @@ type Config struct {
 	// alone decides which peers are instances. Default: none.
 	TLS *tls.Config
 
-	// TLSFiles is for certificates in files, which are read again when they change. It needs
-	// TLSPeers or TLSFiles.ServerName. Default: none.
+	// TLSFiles is for certificates in files. It needs TLSPeers or TLSFiles.ServerName. Default:
+	// none.
 	TLSFiles TLSFiles
 
 	// TLSPeers are the names that only instances' certificates carry, for TLS and TLSFiles: DNS
 	// names or SPIFFE IDs (spiffe://trust.domain/path). The holder of such a certificate is an
-	// instance, trusted with every lock. Both sides refuse a certificate with no name of TLSPeers
-	// or TLSGuests. Names are compared literally: a wildcard in a certificate matches only if it is
-	// listed. List two names during a rename. Default: the ServerName of TLS or TLSFiles.
+	// instance, trusted with every lock. Both sides refuse a certificate that has no name of
+	// TLSPeers or TLSGuests. Names are compared literally: a wildcard in a certificate matches only
+	// if it is listed. List two names during a rename. Default: the ServerName of TLS or TLSFiles.
 	TLSPeers []string
 
 	// TLSGuests are the names in certificates of programs that are not instances, for TLS and
@@ -169,21 +173,21 @@ type Config struct {
 	Insecure bool
 
 	// History receives the record from which the judge decides later whether the cluster kept its
-	// promises. It has a line of JSON for every call of Lock, TryLock, Do and Unlock on this
-	// instance, for every lost lock, and, while this instance votes, for every lock that the group
+	// promises. docs/CORRECTNESS.md explains how to judge the records of all instances. The record
+	// has a line of JSON for every call of Lock, TryLock, Do and Unlock on this instance and for
+	// every lost lock. While this instance votes, it also has a line for every lock that the group
 	// grants or ends. The lines contain keys, tokens and instance names in plain text.
-	// docs/CORRECTNESS.md explains how to judge the files of all instances. One goroutine writes
-	// whole lines in order, and calls do not wait. If the writer is too slow, lines are dropped.
-	// Then Close returns an error, and the judge treats these calls as unknown. Close does not
-	// close the writer. Recording costs about a microsecond per line and a goroutine per held lock.
-	// Default: nil, which means no recording.
+	//
+	// One goroutine writes whole lines in order, and calls do not wait. If the writer is too slow,
+	// lines are dropped. Then Close returns an error, and the judge treats these calls as unknown.
+	// Close does not close the writer. Recording costs about a microsecond per line and a goroutine
+	// per held lock. Default: nil, no recording.
 	History io.Writer
 
-	// Hooks are called for metrics and traces. adapters/mortiseotel has a set for OpenTelemetry.
-	// Nil means none.
+	// Hooks are called for metrics and traces. Nil means none.
 	Hooks *Hooks
 
-	// Logger receives a few lines, about changes of state and about the reason of a wait. Default:
+	// Logger receives a few lines about changes of state and about the reasons of waits. Default:
 	// slog.Default().
 	Logger *slog.Logger
 
@@ -191,8 +195,8 @@ type Config struct {
 }
 
 // TLSFiles names PEM files with this instance's certificate and key, and with the authorities that
-// issue all instances' certificates. They are read again when they have changed. If the new files
-// are unusable, the error is logged and the old certificates stay in use.
+// issue all instances' certificates. Changed files are read again. If the new files are unusable,
+// the error is logged and the old certificates stay in use.
 type TLSFiles struct {
 	Cert, Key, CA string
 
@@ -242,8 +246,7 @@ func (c Config) alone() bool { return len(c.Join) == 0 && c.JoinFunc == nil }
 
 func (c Config) unreachable() bool { return c.alone() && c.Bind == "" }
 
-// group returns the group settings. A node on its own needs no grace, because no earlier group can
-// exist.
+// A node on its own needs no grace, because no earlier group can exist.
 func (c *Config) group() replica.Settings {
 	g := replica.Settings{
 		Replicas: c.Replicas, Founders: replica.Unique(c.Founders), Voters: c.Voters, SessionTTL: c.SessionTTL,
@@ -275,7 +278,7 @@ func (c Config) withoutSecrets(with string) Config {
 }
 
 // Format implements [fmt.Formatter]. For every verb it prints [redacted] in place of each secret,
-// and prints no contents of TLS. The fmt package does not call methods on unexported fields: in a
+// and prints no contents of TLS. Package fmt does not call Format for unexported fields: in a
 // struct of your own, keep a Config in an exported field or behind a pointer.
 func (c Config) Format(f fmt.State, verb rune) {
 	type config Config // a type without the method Format

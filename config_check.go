@@ -14,7 +14,6 @@ import (
 	"github.com/mortise-lock/mortise/internal/replica"
 )
 
-// configErrors collects the mistakes of a Config, one error each.
 type configErrors []error
 
 func (cs *configErrors) add(field, format string, args ...any) {
@@ -213,7 +212,6 @@ func isUnspecified(host string) bool {
 }
 
 // credentials returns the credentials for the configured kind of security, or nil for plain text.
-// Its errors name the field of Config.
 func (c Config) credentials(wall func() time.Time, random func([]byte)) (*credentials.Source, error) {
 	names := credentials.Names{Peers: c.TLSPeers, Guests: c.TLSGuests}
 	switch {
@@ -233,9 +231,7 @@ func (c Config) credentials(wall func() time.Time, random func([]byte)) (*creden
 	return nil, nil
 }
 
-// mayStart returns the reason why an instance with these credentials cannot start, or nil. An
-// instance cannot start with a guest's credentials. With a member's it can start, but neither
-// founds nor votes.
+// mayStart returns the reason why an instance with these credentials cannot start, or nil.
 func (c Config) mayStart(source *credentials.Source) error {
 	if source == nil {
 		return nil

@@ -159,8 +159,8 @@ func (e environment) guests() map[string]string {
 	return rights
 }
 
-// check reports mistakes that Start would report, but names the variable instead of the field.
-// Rules that involve several fields are left to Start, because the program may set more fields.
+// check reports mistakes that Start would report, but names the variable instead of the field. It
+// does not check rules that involve several fields, because the program may set more fields.
 func (e environment) check(c Config) {
 	secret, old := "SECRET", "OLD_SECRETS"
 	if e.Set("SECRET_FILE") {

@@ -23,9 +23,8 @@ type scope struct {
 
 type scopeKey struct{}
 
-// TokenFrom returns the fencing token of the innermost lock that ctx belongs to. It is for
-// functions that write to a resource and get only a context from their callers. It reports false if
-// ctx does not come from [Lock.Context], [Node.Do] or [ContextWithToken].
+// TokenFrom returns the fencing token of the innermost lock that ctx belongs to. It reports false
+// if ctx does not come from [Lock.Context], [Node.Do] or [ContextWithToken].
 func TokenFrom(ctx context.Context) (Token, bool) {
 	s := scopeOf(ctx)
 	switch {
@@ -38,9 +37,8 @@ func TokenFrom(ctx context.Context) (Token, bool) {
 }
 
 // ContextWithToken returns a child of parent in which [TokenFrom] finds token. It is for types that
-// replace a Node: a fake in a test, or a wrapper that chooses among several tokens.
-// ContextWithToken locks nothing. Its result ends only when parent ends, and requests with it are
-// made under the locks of parent.
+// replace a Node, such as a fake in a test. ContextWithToken locks nothing. Its result ends only
+// when parent ends, and requests with it are made under the locks of parent.
 func ContextWithToken(parent context.Context, token Token) context.Context {
 	return context.WithValue(parent, scopeKey{}, &scope{token: token, outer: scopeOf(parent)})
 }
@@ -53,8 +51,8 @@ func scopeOf(ctx context.Context) *scope {
 // scope searches ctx for the locks under which r is made. If one of them covers r, scope returns a
 // new handle of that lock. Otherwise it returns the request of the innermost held lock of the same
 // session. A lock that was entered again has the position of its first handle, because the locks
-// acquired after that handle stay held while this request waits. An error means that a lock covers
-// r but lacks terms that r asks for.
+// acquired after that handle stay held while r waits. An error means that a lock covers r but lacks
+// terms that r asks for.
 func (n *Node) scope(ctx context.Context, client *client.Client, r *Request) (again *Lock, under *client.Request,
 	err error) {
 	if ctx.Err() != nil {
@@ -86,7 +84,7 @@ func (n *Node) scope(ctx context.Context, client *client.Client, r *Request) (ag
 	return nil, under, nil
 }
 
-// began returns how many scopes further out the lock of s was first entered.
+// began returns how many scopes outside s the lock of s was first entered.
 func (s *scope) began() (further int) {
 	at := 0
 	for o := s; o != nil; o = o.outer {
@@ -122,8 +120,7 @@ func (l *Lock) covers(r *Request) bool {
 	return true
 }
 
-// enter adds one to the number of handles of the lock. It returns false if all handles are already
-// unlocked.
+// enter adds a handle to the lock. It returns false if all handles are already unlocked.
 func (l *Lock) enter() bool {
 	l.counting.Lock()
 	defer l.counting.Unlock()
@@ -145,8 +142,7 @@ const (
 // the handle is marked as unlocked.
 func (l *Lock) exit() (left, first bool) { return l.exitAs(0) }
 
-// exitAs is exit with how as the way in which the handle ended. Zero means that the handle was
-// unlocked.
+// exitAs is exit and records how the handle ended. Zero means that the handle was unlocked.
 func (l *Lock) exitAs(how uint32) (left, first bool) {
 	f := l.first()
 	f.counting.Lock()
@@ -163,8 +159,8 @@ func (l *Lock) exitAs(how uint32) (left, first bool) {
 	return false, true
 }
 
-// The rest of this file is about requests that enter a lock again. Each handle has its own MaxHold.
-// All other terms are those of the hold's first request.
+// Each handle of a lock that was entered again has its own MaxHold. All other terms are those of
+// the hold's first request.
 
 // enterable returns an error that names a field of r that asks for more than the hold of l has, or
 // nil. A zero field of r accepts any value in the hold.
@@ -208,7 +204,6 @@ func (e *EnteredError) Error() string {
 
 func (e *EnteredError) Is(target error) bool { return target == ErrBadRequest }
 
-// handleLimit is the MaxHold of one handle.
 type handleLimit struct {
 	until clock.Time
 	text  string        // the reason of the end, for errors
@@ -230,7 +225,7 @@ func (l *Lock) limitTo(longest time.Duration) {
 	}
 }
 
-// watchLimit ends the handle l when its MaxHold has passed. It returns then, or when the hold has
+// watchLimit ends the handle l when its MaxHold has passed. It returns when l or the hold has
 // ended.
 func (l *Lock) watchLimit() {
 	defer close(l.limit.done)
@@ -258,8 +253,8 @@ func (l *Lock) pastLimit() bool {
 }
 
 // endOverdue ends the handle l if its MaxHold has passed and it is not unlocked. It reports whether
-// l was ended by its MaxHold, in this call or before. Code may still use l. So if l is the last
-// handle, the lock stays taken for its LockDelay.
+// l was ended by its MaxHold, in this call or before. If l is the last handle, the lock stays taken
+// for its LockDelay, because code may still use l.
 func (l *Lock) endOverdue() bool {
 	if !l.pastLimit() {
 		return false

@@ -1,5 +1,5 @@
 // Package mortise builds distributed locks into a service. The replicas of the service find each
-// other, the first few found an embedded Raft group, and every replica calls [Node.Lock] in its own
+// other, and the first few found an embedded Raft group. Every replica calls [Node.Lock] in its own
 // process. There is no lock server to run.
 //
 //	node, err := mortise.Start(ctx, mortise.Config{Join: addresses, Replicas: 3, Secret: secret})
@@ -9,31 +9,26 @@
 //	defer lock.Unlock(ctx)
 //	charge(lock.Context(ctx), lock.Token()) // the token fences the resource
 //
-// The context that lock.Context returns ends if the lock is lost.
-//
-// [ConfigFromEnv] reads a Config from environment variables.
+// The context that lock.Context returns ends if the lock is lost. [ConfigFromEnv] reads a Config
+// from environment variables.
 //
 // # Kinds of locks
 //
-// [Node.Acquire] takes a [Request], whose fields select the kind of lock: exclusive, shared, a
-// number of permits, or several keys at once, all or none. Requests of all kinds wait in one queue
-// per key, in order, so no kind starves another. Other fields limit the number of waiters and the
-// time of a hold, keep the lock taken after its holder has died, show data to other callers, and
-// notify the holder of waiters. [Node.Lock], [Node.RLock], [Node.LockAll], [Node.TryLock] and
-// [Node.Do] are shorthand for the common cases.
+// [Node.Acquire] takes a [Request]. Its fields select an exclusive lock, a shared lock, a number of
+// permits, or several keys at once. All requests for a key wait in one queue, in order.
+// [Node.Lock], [Node.RLock], [Node.LockAll], [Node.TryLock] and [Node.Do] are shorthand for the
+// common cases.
 //
-// A request whose context comes from [Lock.Context], or from Do, is made under that lock. If the
-// lock covers the request, the request enters the lock again and does not wait. If requests wait
-// for each other in a circle, the last of them fails with a *[DeadlockError]. Without such a
-// context no lock is entered again and no deadlock is found: two goroutines of one process exclude
-// each other as two machines do.
+// A request is made under a lock if its context comes from [Lock.Context] or from Do. If the lock
+// covers the request, the request enters the lock again and does not wait. If requests wait for
+// each other in a circle, the last of them fails with a *[DeadlockError]. Without such a context,
+// mortise enters no lock again and finds no deadlock: two goroutines of one process exclude each
+// other.
 //
-// [Node.Peek], [Node.List] and [Node.Check] report holders and waiters; [Node.ForceUnlock] ends a
+// [Node.Peek], [Node.List] and [Node.Check] report holders and waiters. [Node.ForceUnlock] ends a
 // hold that does not end by itself. Packages fence, election, tick, flight, stripe and locker build
-// on this API.
-//
-// [Hooks] are for metrics, traces and logs; adapters/mortiseotel has a set for OpenTelemetry.
-// [Node.Status] returns values for programs that poll.
+// on this API. [Hooks] are for metrics, traces and logs, and adapters/mortiseotel has a set for
+// OpenTelemetry.
 //
 // # Compatibility
 //
@@ -49,14 +44,14 @@
 // key. Waiters are served in order. A call that returns an error holds nothing. A minority of the
 // voters may fail. [Lock.Err] reports a loss before another caller can be granted the lock.
 //
-// No lock service can prevent a process from being stopped between a check and the write that it
-// protects. A resource that must be safe even then remembers the highest [Token] that it has seen
-// and refuses lower ones.
+// A process can be stopped between a check and the write that the lock protects. No lock service
+// can prevent that. A resource that must be safe even then remembers the highest [Token] that it
+// has received and refuses lower ones.
 //
 // # Concurrency
 //
 // Everything exported is safe for concurrent use. A Lock is not a sync.Locker, because locking and
-// unlocking can fail, and a lock can be lost in between. So every acquisition returns a handle.
+// unlocking can fail, and a lock can be lost in between.
 //
 // # Cancellation
 //
@@ -84,5 +79,5 @@ package mortise
 const version = "v0.1.0"
 
 // Version returns the release of this code, in the form v1.2.3. Between two releases it returns the
-// later one. Version is a function because the value of a constant would be part of the stable API.
+// later one.
 func Version() string { return version }

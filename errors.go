@@ -13,9 +13,8 @@ import (
 	"github.com/mortise-lock/mortise/session/client"
 )
 
-// After each of these errors the caller holds no lock. Test for them with errors.Is. The text says
-// what happened and what to do. If the context of a call ended, errors.Is also reports the
-// context's own error.
+// After each of these errors the caller holds no lock. Test for them with errors.Is. If the context
+// of a call ended, errors.Is also reports the context's own error.
 var (
 	// ErrHeld means that TryLock found the lock taken. The error is a *HeldError.
 	ErrHeld = errors.New("mortise: the lock is held")
@@ -35,8 +34,8 @@ var (
 	ErrLeaving = client.ErrLeaving
 
 	// ErrVoteLost means that no instance has taken over the vote of a node that left, although
-	// other instances remain. The text gives the reason. If it was the only vote of a group in
-	// memory, the locks of all instances end.
+	// other instances remain. The text gives the reason. If the node had the only vote of a group
+	// in memory, the locks of all instances end.
 	ErrVoteLost = instance.ErrVoteLost
 
 	// ErrClosed means that the node is closed.
@@ -51,9 +50,8 @@ var (
 	ErrOverloaded = client.ErrOverloaded
 
 	// ErrNoRoom means that the group or this node has reached a limit: data of keys, detached
-	// holds, sessions of NewSession, or bytes. The text names the limit, or the budget that is used
-	// up (Config.MaxSessionBytes, Config.MaxGroupBytes). A later call can succeed when some of
-	// these are removed.
+	// holds, sessions of NewSession, or bytes (Config.MaxSessionBytes, Config.MaxGroupBytes). The
+	// text names the limit. A later call can succeed when some of these are removed.
 	ErrNoRoom = client.ErrNoRoom
 
 	// ErrConflict means that the data of a key has changed since the revision given to Put.
@@ -67,8 +65,7 @@ var (
 	ErrBadRequest = instance.ErrBadRequest
 
 	// ErrGuestSecret means that Config.Secret, or the certificate, grants rights on some keys only.
-	// Such a secret or certificate is for a guest: a program that only opens connections and is
-	// never a member.
+	// It is for a guest: a program that only opens connections and is never a member.
 	ErrGuestSecret = errors.New("mortise: a guest's secret cannot start an instance: use it with the commands of " +
 		"mortise, or derive one with -member")
 
@@ -92,8 +89,8 @@ func (e *NotAllowedError) Error() string { return (*session.NotAllowedError)(e).
 
 func (e *NotAllowedError) Is(target error) bool { return target == ErrNotAllowed }
 
-// HeldError describes the holder of the lock that TryLock asked for, at the moment when the
-// replicated state decided the request. errors.Is reports it as ErrHeld.
+// HeldError describes the holder of the lock at the moment when the group refused a TryLock.
+// errors.Is reports it as ErrHeld.
 type HeldError struct {
 	Key     string
 	Holder  string            // Name of the instance that holds it, or its ID if it has given no name
@@ -102,7 +99,7 @@ type HeldError struct {
 	Waiters int               // how many requests wait for the lock
 	Value   string            // Request.Value of the holder
 	Labels  map[string]string // Request.Labels of the holder
-	Session string            // ID of the holder's session: two incarnations of one instance have different ones
+	Session string            // ID of the holder's session; each incarnation of an instance has another
 
 	namesake bool // the holder has the name of this instance, but is another incarnation
 }
@@ -133,9 +130,9 @@ func (e *HeldError) Is(target error) bool { return target == ErrHeld }
 //
 // Only a request whose context comes from a [Lock.Context] is known to be made under a lock. A
 // circle is found when its last request arrives. A circle of more than 10,000 requests is not
-// found. A circle through permits is found only if no hold outside of it can release enough
-// permits, the search takes at most 20,000 steps, and all instances of the group know version 2 of
-// the rules.
+// found. A circle through permits is found only under three conditions: no hold outside of the
+// circle can release enough permits, the search takes at most 20,000 steps, and all instances of
+// the group support version 2 of the rules.
 type DeadlockError struct {
 	// Circle begins with the refused request. Each request waits for the Key of its link. The next
 	// request holds that key or is ahead in its queue. The last request waits for a lock under
@@ -184,7 +181,6 @@ func (e *ForcedError) Error() string {
 
 func (e *ForcedError) Is(target error) bool { return target == ErrLost }
 
-// lossOf turns the error of a hold, from package client, into one of this package.
 func lossOf(err error) error {
 	if err == nil {
 		return nil // the common case, in which Unlock must not allocate

@@ -20,8 +20,7 @@ import (
 	"github.com/mortise-lock/mortise/transport/wire/mortise/query/v1"
 )
 
-// Health is the state of the voters, as the group's leader sees it, for operators who want to stop
-// an instance and for deployment programs.
+// Health is the state of the voters, as reported by the group's leader.
 type Health struct {
 	Leader   string // Name of the instance that leads
 	Eligible int    // how many instances could vote
@@ -41,12 +40,12 @@ type Health struct {
 type MissingVoter struct {
 	Name     string
 	Instance string
-	Silent   time.Duration // time since this leader last received a message from it
+	Silent   time.Duration // since this leader last received a message from the voter
 }
 
-// Health asks the leader for the state of the voters. ctx bounds the wait. If ctx ends because
+// Health queries the leader for the state of the voters. ctx bounds the wait. If ctx ends because
 // there is no leader, the error wraps the context's error and names the voters that this instance
-// does not see.
+// cannot reach.
 func (n *Node) Health(ctx context.Context) (Health, error) {
 	if err := n.Err(); err != nil {
 		return Health{}, err
@@ -163,8 +162,7 @@ func (h *Health) faulty() string {
 	return strings.Join(list, "; ")
 }
 
-// low returns a text that lists the disks that are almost full, or "". When such a disk is full,
-// its voter can no longer vote.
+// low lists the disks that are almost full. When such a disk is full, its voter can no longer vote.
 func (h *Health) low() string {
 	var list []string
 	for _, f := range h.Disks {
@@ -175,8 +173,7 @@ func (h *Health) low() string {
 	return strings.Join(list, "; ")
 }
 
-// String returns the health in a few lines. Texts are escaped, because the Health may have been
-// decoded from untrusted data.
+// String returns the health in a few lines, with untrusted text escaped.
 func (h Health) String() string {
 	var b strings.Builder
 	line := func(format string, args ...any) { b.WriteString(plain.Sprintf(format, args...)) }
@@ -226,7 +223,7 @@ type DiskFault struct {
 	Remedy string    // what to do
 }
 
-// String returns the fault in a sentence. Texts are escaped, because a received fault is untrusted.
+// String returns the fault in a sentence, with untrusted text escaped.
 func (f DiskFault) String() string {
 	return plain.Sprintf("%s since %s (%s): %s", instance.DiskWords(instance.DiskState(f.State)),
 		f.Since.UTC().Format(time.DateTime+" UTC"), f.Cause, f.Remedy)
@@ -254,8 +251,6 @@ func faultyDisks(list []instance.FaultyDisk) (all []FaultyDisk) {
 	return all
 }
 
-// The rest of this file is about membership. Every member has a session in the leader's table.
-
 // Member is one instance of the group, or a guest, as the leader lists it. Texts that a member
 // reports about itself are escaped: a control character is shown as \u{1b}.
 type Member struct {
@@ -270,7 +265,7 @@ type Member struct {
 	Version string    `json:",omitempty"` // of mortise in its build; "" if it has not reported one
 	Tier    Tier      `json:",omitempty"`
 	For     string    `json:",omitempty"` // the name in its derived secret or certificate; "" for the root tier
-	Session string    `json:",omitempty"` // ID of its session, from which Node.Members can continue
+	Session string    `json:",omitempty"` // ID of its session; Node.Members can continue after it
 	Since   time.Time `json:",omitzero"`  // when it became a member, by its own clock; zero if not reported
 	Leaving bool      `json:",omitempty"` // it is about to leave
 
@@ -279,14 +274,14 @@ type Member struct {
 	Seen bool `json:",omitempty"`
 }
 
-// Members returns the members of the group, the oldest session first. It asks the leader for a
+// Members returns the members of the group, the oldest session first. It queries the leader for a
 // hundred at a time, and waits for a leader until ctx ends. The list begins after the member whose
 // Session equals after, or with the first member if after is "". A member that is present during
 // the whole iteration is listed once. An instance that has lost its session and opened another is
 // listed with both until the lost one has expired.
 //
 // After an error, which is returned with a zero Member, the iteration ends. While there is no
-// leader, use Status.Members. The list is for display and monitoring: make no decision from it.
+// leader, use Status.Members. The list is for display and monitoring only.
 func (n *Node) Members(ctx context.Context, after string) iter.Seq2[Member, error] {
 	return func(yield func(Member, error) bool) {
 		from, err := cursorBehind(after)
@@ -310,7 +305,7 @@ func (n *Node) Members(ctx context.Context, after string) iter.Seq2[Member, erro
 	}
 }
 
-// cursorBehind returns the cursor behind a session, which has the form of Member.Session.
+// cursorBehind returns the cursor after a session, which has the form of Member.Session.
 func cursorBehind(session string) (*query.SessionCursor, error) {
 	if session == "" {
 		return nil, nil
@@ -323,7 +318,7 @@ func cursorBehind(session string) (*query.SessionCursor, error) {
 	return &query.SessionCursor{At: id, Past: id}, nil
 }
 
-// membersPage asks the leader for a page, and caches the first one for Status.
+// membersPage queries the leader for a page, and caches the first page for Status.
 func (n *Node) membersPage(ctx context.Context, q *query.PageRequest) (*query.MemberList, error) {
 	page, err := look(ctx, n, query.QueryClient.Members, q)
 	if err == nil {

@@ -14,25 +14,25 @@ import (
 // Hooks are functions that a node calls after an event, for metrics, traces and logs. A nil hook
 // costs no measurement and no allocation. Start copies Config.Hooks.
 //
-// Mark, Acquired and Unlocked are called on the goroutine that calls Acquire or Unlock, the last
-// two directly before it returns. A slow hook delays only that call. During Acquired the lock is
+// Mark, Acquired and Unlocked run on the goroutine that calls Acquire or Unlock, the last two
+// directly before the call returns. A slow hook delays only that call. During Acquired the lock is
 // held. One goroutine of the node calls all other hooks, one at a time and in the order of the
-// events. If 1,024 calls wait for that goroutine, further calls are dropped, which is logged and
-// counted in Status.HooksDropped. Acquired returns before Lost or Leaked is called for the same
-// lock. Hooks on different goroutines have no other order. A panic in a hook is recovered and
-// logged. Close runs the calls that wait, but waits at most 5 s for a hook to return. A hook may
-// call Status. It must not call Close or Leave, and should not lock.
+// events. If 1,024 calls wait for that goroutine, further calls are dropped, logged, and counted in
+// Status.HooksDropped. Acquired returns before Lost or Leaked is called for the same lock. Hooks on
+// different goroutines have no other order.
+//
+// A panic in a hook is recovered and logged. Close runs the calls that wait, but waits at most 5 s
+// for a hook to return. A hook may call Status. It must not call Close or Leave, and should not
+// lock.
 type Hooks struct {
 	// Mark is called at the beginning of every Acquire with the context of the call. It returns up
-	// to 64 bytes that are copied and stored with the request. An instance that finds the lock
-	// taken gets them as LockEvent.BehindMark, so its trace can link to the trace that blocks it. A
-	// mark is dropped if it is too long, or if Request.Value and Labels take about 700 bytes or
-	// more.
+	// to 64 bytes that are stored with the request. An instance that finds the lock taken gets them
+	// as LockEvent.BehindMark, so its trace can link to the trace that blocks it. A mark is dropped
+	// if it is too long, or if Request.Value and Labels take about 700 bytes or more.
 	Mark func(ctx context.Context) []byte
 
-	// Acquired is called at the end of every Acquire, whether or not the lock was granted, with the
-	// context of the call. Its result, which may be nil, is the Tag of all later events of that
-	// lock.
+	// Acquired is called at the end of every Acquire, granted or not, with the context of the call.
+	// Its result, which may be nil, is the Tag of all later events of that lock.
 	Acquired func(ctx context.Context, e LockEvent) (tag any)
 
 	// Unlocked is called at the end of the first Unlock, UnlockSoon, Detach or Lapse of every
@@ -44,14 +44,14 @@ type Hooks struct {
 	Lost func(e LockEvent)
 
 	// Leaked is called when a lock is held but no handle of it is reachable, so it cannot be
-	// unlocked. Its code may still run, so the lock stays held until the session or Request.MaxHold
-	// ends. The garbage collector finds the leak, perhaps minutes later or never. A lock whose
+	// unlocked. The lock stays held until the session or Request.MaxHold ends, because its code may
+	// still run. The garbage collector finds the leak, perhaps minutes later or never. A lock whose
 	// Lock.Context has not ended is not leaked. This hook costs eight allocations and a kilobyte
 	// per lock; the other three hooks of locks cost two allocations together.
 	Leaked func(e LockEvent)
 
 	// Renewed is called with StateAcknowledged for each answer to a renewal of a session's lease;
-	// Took is the round-trip time, with the confirmation by a majority. Renewed is called with
+	// Took is the round-trip time, including the confirmation by a majority. Renewed is called with
 	// StateUnanswered for each renewal that the leader did not answer in time.
 	Renewed func(e NodeEvent)
 
@@ -66,8 +66,8 @@ type Hooks struct {
 	Lease func(e NodeEvent)
 
 	// Leader is called with StateNew and the leader's Name when this instance learns of another
-	// leader, or of the same one in a new Term; with StateNone when no leader is known; and with
-	// StateAgain when the previous leader is found again. Only instances that vote know the Term.
+	// leader, or of the same leader in a new Term; with StateNone when no leader is known; and with
+	// StateAgain when the previous leader is found again. Only voters set the Term.
 	Leader func(e NodeEvent)
 
 	// Member is called with StateJoined or StateLeft, Name and Instance, when gossip reports a
@@ -75,9 +75,9 @@ type Hooks struct {
 	Member func(e NodeEvent)
 
 	// Available is called with StateAvailable when this instance becomes able to get locks, and
-	// with StateUnavailable when it no longer is. It is able while its session is attached to a
-	// leader, its lease is not lost and the group is past its grace. Took is how long the previous
-	// state lasted.
+	// with StateUnavailable when it no longer is. An instance is able to get locks while its
+	// session is attached to a leader, its lease is not lost and the group is past its grace. Took
+	// is the duration of the previous state.
 	Available func(e NodeEvent)
 
 	// Synced is called after each append to the log on disk, if this instance votes and Config.Dir
@@ -86,15 +86,14 @@ type Hooks struct {
 	Synced func(e NodeEvent)
 }
 
-// LockEvent describes an event of a lock. Later versions may add fields, and new values of the
-// string types.
+// LockEvent describes an event of a lock. Later versions may add fields and values.
 type LockEvent struct {
 	Key  string // the first key in ascending order, if the request has several
 	Keys int    // how many keys
 	Kind LockKind
 	Try  bool // Request.Try
-	// Purpose is the value of the label mortise.purpose of the request, if that is "election",
-	// "tick" or "job". The waits and holds of such requests are long by design.
+	// Purpose is the value of the label mortise.purpose of the request, if that value is
+	// "election", "tick" or "job". The waits and holds of such requests are long by design.
 	Purpose string
 	Outcome Outcome // how the call ended, or why the lock was lost
 	Err     error   // the error of the call, or of Lock.Err
@@ -102,25 +101,24 @@ type LockEvent struct {
 	Where   string  // for Leaked: the function, file and line that acquired it
 	Tag     any     // the result of Acquired for this lock
 
-	// Took is the duration of the wait for Acquired, and of the call for Unlocked. It is zero for
-	// other hooks.
+	// Took is the duration of the wait for Acquired, and of the call for Unlocked. Other hooks
+	// leave it zero.
 	Took time.Duration
-	// Held is how long the lock had been held when it was unlocked, lost or found to be leaked. It
-	// is zero for Acquired, and while other handles hold the lock.
+	// Held is how long the lock was held when it was unlocked, lost or found to be leaked. It is
+	// zero for Acquired, and while other handles hold the lock.
 	Held time.Duration
 	// Behind describes the holder at the time when the group decided that a Try fails or that the
 	// request waits. It is nil if the lock was free or the group did not decide. If the request
 	// waits, Behind.Waiters includes it.
 	Behind *HeldError
-	// BehindMark is the result of Hooks.Mark for the holder's request, on the holder's instance.
-	// Nil means none.
+	// BehindMark is the result of Hooks.Mark for the holder's request. Nil means none.
 	BehindMark []byte
 	// Waiting is how many requests waited ahead of this one. -1 means unknown.
 	Waiting int
 }
 
 // NodeEvent describes an event of a node. Fields that the hook does not mention are zero. Later
-// versions add fields.
+// versions may add fields.
 type NodeEvent struct {
 	State    NodeState // the hook's comment lists its states
 	Name     string    // of the leader or the member
@@ -296,7 +294,6 @@ const (
 	OutcomeClosed     Outcome = "closed" // the node is closed; also used by Unlocked
 )
 
-// NodeState is what a [NodeEvent] reports.
 type NodeState string
 
 // The states that the hooks of a node report. No two hooks use the same value.

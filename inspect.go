@@ -40,8 +40,8 @@ type Standing struct {
 
 	Token Token     // of the hold; zero if it waits
 	Since time.Time // when it was granted, by the leader's wall clock; zero if it waits
-	// Left is the time until its session ends if its instance sends nothing more. It is zero if the
-	// leader does not know it, for example directly after an election.
+	// Left is the time until its session ends if the leader receives nothing more from its
+	// instance. It is zero if unknown, for example directly after an election.
 	Left time.Duration
 
 	Expired     bool     // its session has expired, and Request.LockDelay keeps the lock for the time Left
@@ -49,15 +49,15 @@ type Standing struct {
 	Permits, Of int      // Request.Permits and Of
 	Keys        []string // all keys of the request, if there are several
 
-	// WaitsFor is the index in Queue of the request for which this request waits, which is the one
+	// WaitsFor is the index in Queue of the request for which this request waits: the entry
 	// directly before it. It is -1 if this request holds the lock, waits for another of its keys,
 	// or waits only for the end of the grace.
 	WaitsFor int
 }
 
 // Peek returns the holders and waiters of key, in order; Queue is empty if there are none. Peek
-// asks the leader, and waits for a leader until ctx ends. It is for diagnostics, because its answer
-// is stale when it returns. To protect a resource compare tokens.
+// queries the leader, and waits for a leader until ctx ends. It is for diagnostics, because its
+// answer may be stale when it returns. To protect a resource compare tokens.
 func (n *Node) Peek(ctx context.Context, key string) (KeyInfo, error) {
 	seen, err := look(ctx, n, query.QueryClient.Peek, &query.KeyRequest{Key: []byte(key)})
 	if err != nil || len(seen.Locks) == 0 {
@@ -117,11 +117,11 @@ func (n *Node) List(ctx context.Context, prefix string) iter.Seq2[KeyInfo, error
 	}
 }
 
-// SessionInfo is one session of the group, as its leader sees it.
+// SessionInfo is one session of the group, as reported by its leader.
 type SessionInfo struct {
 	Session string // ID
 	Holder  string // Name of the instance
-	Own     bool   // opened by NewSession or by a guest, so not the first session of an instance
+	Own     bool   // opened by NewSession or by a guest; not the first session of an instance
 	TTL     time.Duration
 	// Left has the meaning of Standing.Left.
 	Left    time.Duration
@@ -135,8 +135,8 @@ type SessionInfo struct {
 	Waiting int // how many keys it waits for
 }
 
-// Sessions lists the sessions of the group, the oldest first, at most 1,000. Sessions waits for a
-// leader until ctx ends.
+// Sessions lists the sessions of the group, the oldest first, at most 1,000. It waits for a leader
+// until ctx ends.
 func (n *Node) Sessions(ctx context.Context) ([]SessionInfo, error) {
 	var all []SessionInfo
 	q := &query.PageRequest{}
@@ -176,7 +176,7 @@ func (n *Node) Check(ctx context.Context, key string, token Token) (held bool, e
 }
 
 // ForceUnlock ends the hold that has this key and token, in any session, and with all its keys. It
-// is for an operator who has seen that the hold will not end by itself. When the holder's instance
+// is for an operator who has found that the hold will not end by itself. When the holder's instance
 // is notified, [Lock.Err] returns a *[ForcedError] with the reason and the name of this instance.
 // Until then the holder's code may continue, and only the token protects the resource. If you can,
 // stop the holder before. The leader logs the call.
@@ -192,7 +192,6 @@ func (n *Node) ForceUnlock(ctx context.Context, key string, token Token, reason 
 	return seen.GetHeld(), err
 }
 
-// badForce returns why this token or reason is invalid, or nil.
 func badForce(token uint64, reason string) error {
 	switch {
 	case len(reason) > lockfsm.MaxValueBytes:
@@ -267,20 +266,19 @@ func look[Q, A any](ctx context.Context, n *Node, method queries.Method[query.Qu
 }
 
 // Get returns the data of key and its revision, or nil and revision 0 if the key has no data. The
-// answer is linearizable. Data is for a few bytes that must outlive their writer and be equal for
-// all readers, such as the progress of a job. Every voter keeps them in memory until Put removes
-// them or the group ends.
+// answer is linearizable. Data is for a few bytes that must outlive their writer, such as the
+// progress of a job. Every voter keeps them in memory until Put removes them or the group ends.
 func (n *Node) Get(ctx context.Context, key string) (data []byte, revision uint64, err error) {
 	d, err := look(ctx, n, query.QueryClient.Get, &query.KeyRequest{Key: []byte(key)})
 	return d.GetValue(), d.GetRevision(), err
 }
 
 // Put sets the data of key, at most 4,096 bytes, if revision is the present revision of the data,
-// as [Node.Get] or an earlier Put returned it. Revision 0 means that the key has no data. Put
-// returns the new revision. Empty data removes the data, and the new revision is 0. Put ignores
-// locks. If several callers put at the same revision, exactly one succeeds and the others fail with
-// ErrConflict. At most 16,384 keys can have data. Beyond that, or if the group's budget
-// (Config.MaxGroupBytes) has no room, Put fails with ErrNoRoom.
+// and returns the new revision. Revision 0 means that the key has no data. Empty data removes the
+// data, and the new revision is 0. Put ignores locks. If several callers put at the same revision,
+// exactly one succeeds and the others fail with ErrConflict. At most 16,384 keys can have data.
+// Beyond that, or if the group's budget (Config.MaxGroupBytes) has no room, Put fails with
+// ErrNoRoom.
 //
 // After any other error, for example when ctx ends, the change may have taken effect or may take
 // effect later, and a Get cannot show which. To find out, call Put with the same revision once
@@ -296,8 +294,7 @@ func (n *Node) Put(ctx context.Context, key string, data []byte, revision uint64
 	return n.put(ctx, &query.PutRequest{Key: []byte(key), Data: data, Revision: revision, Nonce: nonce[:]})
 }
 
-// put is Put for this node or for an admin client. q has a nonce, so it can be repeated if its
-// answer was lost.
+// put is Put for this node or for an admin client. q can be repeated, because it has a nonce.
 func (n *Node) put(ctx context.Context, q *query.PutRequest) (uint64, error) {
 	key, data, revision := string(q.Key), q.Data, q.Revision
 	switch {

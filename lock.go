@@ -11,15 +11,15 @@ import (
 
 // Lock is one grant of one key, or of several at once. It is held from the return of the call that
 // granted it until Unlock, or until it is lost. Only its handle can release it. A lock that was
-// entered again (see [Node.Acquire]) has several handles, each of which is a Lock, and ends when
-// the last of them is unlocked. A Lock must not be copied.
+// entered again (see [Node.Acquire]) has several handles. Each handle is a Lock, and the lock ends
+// when the last of them is unlocked. A Lock must not be copied.
 type Lock struct {
 	node  *Node
 	hold  client.Hold
 	call  *trace.Call  // nil without observers
 	watch *trace.Watch // nil without Hooks.Leaked
 
-	again    *Lock         // the first handle; nil in the first handle itself; other handles use its hold and call
+	again    *Lock         // the first handle; nil in the first handle itself
 	exited   atomic.Uint32 // how this handle ended; zero while it has not
 	counting sync.Mutex    // of the first handle: guards others; never held across a wait
 	limit    *handleLimit  // set if this handle entered a lock again with its own MaxHold
@@ -33,8 +33,8 @@ func (l *Lock) Key() string { return l.first().hold.Key() }
 func (l *Lock) Token() Token { return Token(l.first().hold.Token()) }
 
 // Err returns nil while the lock is held, and afterwards ErrLost or ErrUnlocked, with the reason.
-// Each call reads the clock, so the first call after a pause that was longer than the lease reports
-// the loss. Once Err has returned an error it never returns nil again.
+// Each call reads the clock, so Err reports a loss immediately after a pause that was longer than
+// the lease. Once Err has returned an error it never returns nil again.
 func (l *Lock) Err() error {
 	switch how := l.exited.Load(); {
 	case how == handleIsLeft:
@@ -56,9 +56,8 @@ func (l *Lock) Done() <-chan struct{} {
 	return l.first().hold.Done()
 }
 
-// Wanted returns a channel that is closed when another request has to wait for this lock, if the
-// lock's own request set [Request.Notice]; otherwise the channel is never closed. The holder need
-// not unlock.
+// Wanted returns a channel that is closed when another request has to wait for this lock. It is
+// never closed unless the lock's own request set [Request.Notice]. The holder need not unlock.
 func (l *Lock) Wanted() <-chan struct{} { return l.first().hold.Wanted() }
 
 // Context returns a child of parent that ends when the lock is lost or released, or when the node
@@ -89,7 +88,6 @@ func (l *Lock) Context(parent context.Context) context.Context {
 	return ctx
 }
 
-// ended returns the reason why the channel of Done is closed.
 func (l *Lock) ended() error {
 	if l.exited.Load() == handleIsOverdue {
 		return client.OverdueError{}
@@ -117,8 +115,8 @@ func (l *Lock) Unlock(ctx context.Context) error { return l.release(ctx, mode{wa
 
 // Detach gives up this handle without ending the hold. The lock stays taken for
 // [Request.LockDelay], even after this process has ended, unless [Request.Resume] takes it over by
-// its token or [Node.ForceUnlock] ends it. So a saga can pass a lock from one process to the next.
-// Without a LockDelay, Detach does the same as Unlock.
+// its token or [Node.ForceUnlock] ends it. So one process can pass a lock to the next. Without a
+// LockDelay, Detach does the same as Unlock.
 //
 // ctx bounds only the wait for the confirmation. After Detach returns, with or without an error,
 // the handle holds nothing. Detach after Unlock, and Unlock after Detach, has no effect. Detach
@@ -130,15 +128,15 @@ func (l *Lock) Detach(ctx context.Context) error { return l.release(ctx, mode{wa
 
 // Lapse ends the lock on behalf of a holder that is gone and has not unlocked it. It is for a
 // program that holds locks for others, such as the agent of mortise. The lock stays taken for
-// [Request.LockDelay]. Without a LockDelay it is free immediately. [Node.Watch] and [Node.Audit]
-// report it as expired, with the first 1,024 bytes of why as the Reason. Until all instances run a
-// build that knows Lapse, the Cause is "released". Lapse does not wait, and returns the errors of
-// UnlockSoon. If the lock was entered again, the call on its last handle decides how the lock ends.
+// [Request.LockDelay]. [Node.Watch] and [Node.Audit] report it as expired, with the first 1,024
+// bytes of why as the Reason. Until all instances run a build that supports Lapse, the Cause is
+// "released". Lapse does not wait, and returns the errors of UnlockSoon. If the lock was entered
+// again, the call on its last handle decides how the lock ends.
 func (l *Lock) Lapse(why string) error {
 	return l.release(context.Background(), mode{way: trace.Lapse, why: why})
 }
 
-// mode is the way in which a handle is ended. The field why is the argument of Lapse.
+// mode is how a handle is ended. The field why is the argument of Lapse.
 type mode struct {
 	way trace.Way
 	why string
@@ -155,7 +153,6 @@ func (l *Lock) release(ctx context.Context, how mode) error {
 	return l.releaseHold(ctx, how, left, first)
 }
 
-// releaseHold continues release after the call of exit.
 func (l *Lock) releaseHold(ctx context.Context, how mode, left, first bool) error {
 	f := l.first()
 	l.watch.Stop()
@@ -203,8 +200,8 @@ func (l *Lock) leave(first bool) error {
 // the lock was lost before. After it returns, the handle holds nothing. The next waiter is granted
 // the lock as early as with Unlock.
 //
-// It saves a round trip to a majority of the voters, about half of the cost of a short hold. Three
-// guarantees of Unlock are missing. UnlockSoon does not report whether the lock was still held:
+// UnlockSoon saves a round trip to a majority of the voters, about half of the cost of a short
+// hold. It lacks three guarantees of Unlock. It does not report whether the lock was still held:
 // call Err before the last effect, or fence it with the token. If the process dies directly after
 // the call, the lock can stay taken until its session ends. TryLock may report the lock as held
 // after UnlockSoon has returned. Call Unlock afterwards to wait for the confirmation.

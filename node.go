@@ -32,7 +32,7 @@ type Node struct {
 	trace  *trace.Tracer // nil without observers
 
 	standby  atomic.Int64 // calls that wait for a lock whose purpose makes long waits normal
-	settled  atomic.Bool  // Ready has seen the voters settled, or has stopped waiting
+	settled  atomic.Bool  // Ready has found the voters settled, or has stopped waiting
 	settleBy atomic.Int64 // clock.Time at which Ready stops waiting; zero until it is called
 }
 
@@ -96,15 +96,14 @@ func (n *Node) Err() error { return n.engine.Err() }
 // was lost. The error wraps [ErrVoteLost] if this instance voted, others stay, and none of them has
 // taken over the vote.
 //
-// In a main function that returns on SIGTERM (see signal.NotifyContext; examples/service is a
-// complete program):
+// In a main function that returns on SIGTERM (examples/service is a complete program):
 //
 //	defer node.Leave(context.Background())
 func (n *Node) Leave(ctx context.Context) error { return n.engine.Leave(ctx) }
 
 // Close stops the node immediately and waits until everything that it started has ended. It does
 // not close the session, so held locks stay taken until they expire. Use Leave for an orderly end.
-// Close returns after a limited time. It may be called in every state, and repeatedly.
+// Close may be called in every state, and repeatedly.
 //
 // If the disk of Config.Dir does not answer, Close stops everything else and returns an error after
 // 20 s at most. A goroutine that is stuck in a system call ends when that call returns, without a
@@ -112,12 +111,12 @@ func (n *Node) Leave(ctx context.Context) error { return n.engine.Leave(ctx) }
 func (n *Node) Close() error { return n.engine.Close() }
 
 // Recover abandons a group whose majority is lost for good. Status.Group shows the ID of the group.
-// No program can know that the missing voters will not return, so an operator must call it. Call it
-// on every remaining instance of that group. Each of them ends its locks and forgets the group.
-// Start new instances in place of the lost ones. When all instances that Founders or Replicas asks
-// for are reachable, they found the next group. Its tokens are higher than all tokens that its
-// founders have seen, and it grants nothing until its grace has passed. Members of the old group
-// that return later join the next group by themselves.
+// Only an operator can decide that the missing voters will not return. Call Recover on every
+// remaining instance of that group. Each of them ends its locks and forgets the group. Start new
+// instances in place of the lost ones. When all instances that Founders or Replicas requires are
+// reachable, they found the next group. Its tokens are higher than all tokens that its founders
+// have received, and it grants nothing until its grace has passed. Members of the old group that
+// return later join the next group by themselves.
 //
 // Make sure that the missing instances are stopped: if they are only unreachable, two groups grant
 // the same locks. Recover fails, and changes nothing, if the group has a leader or is not this
@@ -157,15 +156,15 @@ func (n *Node) LogValue() slog.Value { return slog.StringValue(fmt.Sprint(n)) }
 // ends, Acquire returns immediately with an error that wraps the context's error and names what the
 // call waited for. If ctx has already ended, Acquire fails even if the lock is free.
 //
-// If ctx comes from [Lock.Context] or from Do, the request is made under that lock. If that lock,
-// or a lock under which that lock was requested, covers the request, the lock is entered again: the
-// result is another handle of the same hold, with the same token. The lock is released when each of
-// its handles is unlocked. An exclusive lock covers an exclusive or a shared request for any of its
-// keys, and a shared lock a shared request; permits of a semaphore are always requested anew. If
-// the request would have to wait, directly or through others, for a lock under which it is made, it
-// fails with a *[DeadlockError].
+// If ctx comes from [Lock.Context] or from Do, the request is made under that lock, and under every
+// lock under which that lock was requested. If one of these locks covers the request, the lock is
+// entered again: Acquire returns another handle of the same hold, with the same token. The lock is
+// released when each of its handles is unlocked. An exclusive lock covers an exclusive or a shared
+// request for any of its keys, and a shared lock covers a shared request. Permits of a semaphore
+// are always requested anew. If the request would have to wait, directly or through others, for a
+// lock under which it is made, it fails with a *[DeadlockError].
 //
-// Each handle has its own MaxHold: it ends the handle, and the hold if this is the last handle.
+// Each handle has its own MaxHold, which ends the handle, and the hold if this is the last handle.
 // LockDelay, Notice, Value and Labels belong to the hold. A request for another Value or other
 // Labels, for a Notice that the hold lacks, or for a longer LockDelay fails with an
 // *[EnteredError].
@@ -193,7 +192,7 @@ func (n *Node) acquire(ctx context.Context, client *client.Client, r Request) (*
 	return n.watched(l), nil
 }
 
-// obtain checks r, and enters a held lock again or asks the group for a new hold.
+// obtain checks r, and enters a held lock again or requests a new hold from the group.
 func (n *Node) obtain(ctx context.Context, client *client.Client, r *Request, call *trace.Call) (*Lock, error) {
 	if err := n.check(ctx, r); err != nil {
 		return nil, err
@@ -273,8 +272,8 @@ func (n *Node) LockAll(ctx context.Context, keys ...string) (*Lock, error) {
 }
 
 // TryLock returns the lock if it is free, and never queues. A *HeldError, which matches ErrHeld,
-// describes the holder. ErrNotReady means that the group cannot decide, because there has been no
-// leader for 2 s or its grace is not over. Lock with a short timeout is usually the better choice.
+// describes the holder. ErrNotReady means that the group cannot decide now. Lock with a short
+// timeout is usually the better choice.
 func (n *Node) TryLock(ctx context.Context, key string) (*Lock, error) {
 	return n.Acquire(ctx, Request{Key: key, Try: true})
 }
@@ -339,7 +338,7 @@ func (n *Node) Ready(ctx context.Context) error {
 }
 
 // awaitVoters waits until the leader reports that no change of the voters is due, and returns "".
-// If ctx ends first, it returns what it was waiting for.
+// If ctx ends first, awaitVoters returns what it was waiting for.
 func (n *Node) awaitVoters(ctx context.Context) (why string) {
 	why = "no leader has reported within " + settleTime.String() + " that the voters are settled"
 	for ctx.Err() == nil {
@@ -356,7 +355,6 @@ func (n *Node) awaitVoters(ctx context.Context) (why string) {
 	return why
 }
 
-// settlePoll is the pause between two queries of awaitVoters.
 const settlePoll = 100 * time.Millisecond
 
 type settleError struct {

@@ -7,8 +7,6 @@ import (
 	"github.com/mortise-lock/mortise/internal/replica"
 )
 
-// TestRecordsNameWhatFounds checks that the record of an instance contains the settings with which
-// it founds a group.
 func TestRecordsNameWhatFounds(t *testing.T) {
 	for name, c := range map[string]Config{
 		"alone":    {},

@@ -16,9 +16,9 @@ import (
 )
 
 // Token is a fencing token: a later grant of a key has a higher token. A resource that remembers
-// the highest token it has seen and refuses lower ones is safe even against a holder that was
-// stopped in the middle of its work. It marshals to JSON as a string, because it does not fit into
-// the numbers of JavaScript.
+// the highest token it has received and refuses lower ones is safe even against a holder that was
+// stopped in the middle of its work. A Token marshals to JSON as a string, because it does not fit
+// into the numbers of JavaScript.
 type Token uint64
 
 // MarshalJSON returns the decimal number as a JSON string.
@@ -38,13 +38,13 @@ func (t *Token) UnmarshalJSON(b []byte) error {
 }
 
 // Request describes a lock to acquire. With only Key set it waits for the exclusive lock of that
-// key. For a request that enters a lock again, see [Node.Acquire].
+// key.
 //
 // Requests of all kinds wait in one queue per key, and are granted in the order of the queue.
 // Several requests at the head of the queue hold the lock together if the sum of their permits does
 // not exceed the limit Of of any of them. An exclusive request takes one permit with the limit 1. A
 // shared request takes one permit and sets no limit. So a waiting exclusive request blocks later
-// shared ones, and a request for few permits never overtakes one for many.
+// shared requests, and a request for few permits never overtakes a request for many.
 //
 // Requests that hold a lock together have different tokens, and a resource that compares tokens
 // would refuse all but the highest. So let only exclusive holders pass their token to a resource:
@@ -63,7 +63,7 @@ type Request struct {
 	// Try makes the request fail with a *HeldError, instead of waiting, if the lock is not free.
 	Try bool
 
-	// Shared asks for a lock that other shared requests may hold at the same time, like the lock of
+	// Shared requests a lock that other shared requests may hold at the same time, like the lock of
 	// a reader.
 	Shared bool
 
@@ -77,19 +77,21 @@ type Request struct {
 	MaxWaiting int
 
 	// MaxHold ends the hold after that time, even if the holder has not unlocked it. Then Lock.Err
-	// returns an ErrLost with that reason. The time is measured by this instance's boot-time clock
-	// from the moment when the instance learns of the grant. The holder's code may still run, so
-	// the lock stays taken for LockDelay. [Node.Audit] reports the end. Zero means no limit.
+	// returns an ErrLost with that reason. This instance's boot-time clock measures the time from
+	// the moment when the instance learns of the grant. The holder's code may still run, so the
+	// lock stays taken for LockDelay. [Node.Audit] reports the end. Zero means no limit.
 	MaxHold time.Duration
 
 	// LockDelay keeps the lock taken for that time, at most 7 days, when its holder is gone: its
 	// session has expired, its lease was not renewed, MaxHold has ended the hold, or [Lock.Detach]
 	// or [Lock.Lapse] was called. A few seconds let writes that the holder has sent finish, if the
 	// resource cannot compare tokens. Hours are for a hold that must outlive its process; see
-	// Resume. The leader counts the delay from the expiry of the session. A new leader counts the
-	// whole delay again, and a newly founded group does not have the hold. After an Unlock that
-	// arrives before the session expires, there is no delay. If the session expires before the
-	// Unlock arrives, Unlock returns ErrLost, because the lock may stay taken.
+	// Resume.
+	//
+	// The leader counts the delay from the expiry of the session. A new leader counts the whole
+	// delay again, and a newly founded group does not have the hold. After an Unlock that arrives
+	// before the session expires, there is no delay. If the session expires before the Unlock
+	// arrives, Unlock returns ErrLost, because the lock may stay taken.
 	LockDelay time.Duration
 
 	// Resume takes over the hold of Key that has this token, with all its keys, instead of waiting
@@ -111,7 +113,7 @@ type Request struct {
 
 	// Labels are named texts for other callers, in HeldError.Labels. Value and Labels together, as
 	// JSON, may have 1,024 bytes. The label "mortise.purpose" with the value "job" marks a hold
-	// that is long by design, about which the console, mortise doctor and the alerts do not warn.
+	// that is long by design: the console, mortise doctor and the alerts do not warn about it.
 	// Packages election and tick set it to "election", "tick" or "job".
 	Labels map[string]string
 }
@@ -218,7 +220,6 @@ func badKey(key string) error {
 	return fmt.Errorf("%w: %s: %s", ErrBadKey, shownKey(key), rule)
 }
 
-// badKeys returns the first error of badKey for a key of r, or nil.
 func (r *Request) badKeys() error {
 	if len(r.Keys) == 0 {
 		return badKey(r.Key)

@@ -28,8 +28,7 @@ type Status struct {
 	Zone     string // Config.Zone
 	Version  string // of mortise in its build
 	Phase    Phase
-	// Tier is the tier of its secret or certificate: TierRoot, or TierMember for an instance that
-	// never votes or serves.
+	// Tier is the tier of its secret or certificate.
 	Tier Tier
 
 	Group string // ID of the group; "" without one
@@ -39,17 +38,16 @@ type Status struct {
 	Leading bool   // this instance leads
 	Term    uint64 // of the group; 0 on an instance that does not vote
 	Votes   bool   // this instance is a voter
-	// Voters are the instances with a replica: the voters, and the learners, which receive the log
-	// and may become voters later.
+	// Voters are the instances with a replica: voters and learners.
 	Voters []Member
 	// Promised is Config.Replicas. Zero means that the configuration names Founders, or that the
 	// node is on its own.
 	Promised     int
 	VotersWanted int     // how many instances vote when all configured instances run
-	Health       *Health // the state of the voters; set only on the leader; on other instances call Node.Health
+	Health       *Health // the state of the voters, only on the leader; other instances call Node.Health
 
 	// Members is the first page, at most a hundred, of the last answer to Node.Members on this
-	// instance. Only a call of Node.Members on this instance refreshes it.
+	// instance.
 	Members      []Member
 	MembersAge   time.Duration // how old that answer is; zero if there was none
 	MembersTotal int           // how many members there were then; on the leader, how many there are now
@@ -69,11 +67,11 @@ type Status struct {
 	// Sessions are the IDs of the node's own session and of those of NewSession, in this order. The
 	// Standing.Session of a lock that this process holds is one of these IDs.
 	Sessions []string
-	// Namesake is a warning that another instance has the same Name, or "". Names must be unique.
+	// Namesake is a warning that another instance has the same Name, or "".
 	Namesake    string
 	Err         error        // the error of Node.Err
 	Disk        *DiskFault   // the fault of the disk of Config.Dir; nil if there is none
-	FaultyDisks []FaultyDisk // disk faults of all instances that this instance knows; voters know all
+	FaultyDisks []FaultyDisk // disk faults reported to this instance; voters have all of them
 
 	Age time.Duration // since Start
 	// Available is the part of Age in which this instance could be granted locks; see
@@ -151,8 +149,8 @@ func (n *Node) waiting(s *Status, p *instance.Picture) string {
 	return s.waitsFor(mine, p.Now)
 }
 
-// votersWanted returns how many instances vote when all run. It is odd, because one more vote would
-// add no fault tolerance.
+// votersWanted returns how many instances vote when all run. The number is odd, because one more
+// vote would add no fault tolerance.
 func (c *Config) votersWanted() int {
 	n := c.Voters
 	if c.Replicas > 0 {
@@ -204,7 +202,7 @@ func (s *Status) waitsFor(mine *client.Status, now clock.Time) string {
 
 const noLeader = "no leader answers; a majority of these voters must be running and reach each other: "
 
-// votersText lists the voters, and marks those that this instance does not see.
+// votersText lists the voters, and marks the voters that this instance cannot reach.
 func (s Status) votersText() string {
 	var list []string
 	for _, v := range s.Voters {
@@ -223,8 +221,7 @@ func (s Status) votersText() string {
 	return strings.Join(list, ", ")
 }
 
-// String returns the status in a few lines. Texts are escaped, because the Status may have been
-// decoded from untrusted data.
+// String returns the status in a few lines, with untrusted text escaped.
 func (s Status) String() string {
 	var b strings.Builder
 	line := func(format string, args ...any) { b.WriteString(plain.Sprintf(format, args...)) }
@@ -297,8 +294,8 @@ func (s Status) waitsForDisks() string {
 		"; the voters are " + s.votersText()
 }
 
-// explain turns an error of package client into one of this package. For an interrupted wait it
-// adds what the call waited for.
+// explain turns an error of package client into an error of this package. For an interrupted wait
+// it adds what the call waited for.
 func (n *Node) explain(doing string, err error) error {
 	var held *client.HeldError
 	var wait *client.WaitError
@@ -331,8 +328,8 @@ func (n *Node) met(e *client.HeldError) *HeldError {
 	return h
 }
 
-// because returns the end of an error text: what the node itself waits for or, if nothing, the
-// holder at the time when the request was queued.
+// because returns the end of an error text. The text names what the node itself waits for or, if
+// nothing, the holder at the time when the request was queued.
 func (n *Node) because(behind *client.HeldError) string {
 	if waiting := n.Status().Waiting; waiting != "" {
 		return " (" + waiting + ")"
@@ -368,9 +365,8 @@ func (n *Node) isOwn(id lockfsm.SessionID) bool {
 	return false
 }
 
-// The kinds and states in Status, Event, LockEvent, NodeEvent and DiskFault are string types, and
-// their JSON form is the string. A later version may add values, so a program must ignore a value
-// that it does not know.
+// The kinds and states in Status, Event, LockEvent, NodeEvent and DiskFault are strings, in JSON
+// too. A later version may add values, so a program must ignore a value that it does not support.
 
 // Phase is the progress of an instance towards membership in a group. It only advances; a new
 // incarnation begins at PhaseNewborn.

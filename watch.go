@@ -15,9 +15,9 @@ import (
 
 // Event is one change of one key, as [Node.Watch] and [Node.Audit] report it.
 type Event struct {
-	// Position orders the events of a group and of the groups founded in its place. Watch continues
-	// after it. It is 0 from an EventReset until the present state is reported: a reader that has
-	// only a part of that state must start over.
+	// Position orders the events of a group and of the groups founded in its place. Watch can
+	// continue after it. Position is 0 from an EventReset until the present state is reported: a
+	// reader that has only a part of that state must start over.
 	Position uint64
 
 	// What has happened to Key. EventReset and EventCurrent concern the watch itself and have no
@@ -29,7 +29,7 @@ type Event struct {
 	Holder  string // Name of the instance
 	Session string // ID of its session
 	// At is the time of the event by the leader's wall clock, for display. In the state that
-	// follows an EventReset it is the beginning of a hold, and zero for other events.
+	// follows an EventReset, At is the beginning of a hold, and zero for other events.
 	At time.Time
 
 	Value  string            // of a hold that began, from its Request
@@ -45,18 +45,20 @@ type Event struct {
 }
 
 // Watch reports every hold and every change of data of the keys that begin with prefix, in order,
-// none omitted and none twice. If after is 0, Watch reports an EventReset, the present state, an
+// each exactly once. If after is 0, Watch reports an EventReset, the present state, an
 // EventCurrent, and then changes. To continue an interrupted watch pass the Position of the last
 // event received, even if that is 0. If the leader no longer has the events after that Position,
-// the watch begins with an EventReset, so a gap is always reported. The leader keeps the last 8,192
-// events of all keys, and no events from before it restored a snapshot. EventCurrent is reported
-// whenever all changes are reported, and every few seconds while there is no change, but never
-// between the EventFreed and EventHeld of a lock that passes to the next holder.
+// the watch begins with an EventReset. The leader keeps the last 8,192 events of all keys, and no
+// events from before it restored a snapshot.
 //
-// Watch asks the leader, and waits for a leader without a time limit. An event may be stale when it
-// is reported, so use tokens and not events to protect a resource. Waiters are not reported; see
-// [Node.Peek]. The watch ends when the caller leaves the loop. It also ends, with an error and a
-// zero Event, when ctx ends or the node is closed.
+// EventCurrent is reported whenever all changes are reported, and every few seconds while there is
+// no change. It never comes between the EventFreed and EventHeld of a lock that passes to the next
+// holder. Waiters are not reported; see [Node.Peek].
+//
+// Watch queries the leader, and waits for a leader without a time limit. An event may be stale when
+// it is reported, so use tokens and not events to protect a resource. The watch ends when the
+// caller leaves the loop. It also ends, with an error and a zero Event, when ctx ends or the node
+// is closed.
 func (n *Node) Watch(ctx context.Context, prefix string, after uint64) iter.Seq2[Event, error] {
 	return n.watchFor(ctx, nil, prefix, after)
 }
@@ -127,10 +129,10 @@ func eventOf(e *query.Event) Event {
 	return told
 }
 
-// Audit returns the last 256 events, the oldest first, in which a hold ended or lost its holder by
-// force, because its session was not renewed in time, by Request.MaxHold or by Lock.Lapse. They are
-// replicated state, so they survive a change of leader, but not the end of the group. To keep all
-// of them, store the events that Watch reports.
+// Audit returns the last 256 events in which a hold ended or lost its holder by force, because its
+// session was not renewed in time, by Request.MaxHold or by Lock.Lapse. The oldest event comes
+// first. The events are replicated state: they survive a change of leader, but not the end of the
+// group. To keep all of them, store the events that Watch reports.
 func (n *Node) Audit(ctx context.Context) ([]Event, error) {
 	s, err := look(ctx, n, query.QueryClient.Ends, &query.StateRequest{})
 	return eventsOf(s), err

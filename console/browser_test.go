@@ -17,7 +17,7 @@ import (
 // Browser -shots /tmp
 var shots = flag.String("shots", "", "directory for pictures of the page")
 
-// mounted serves the console below a path, as a service would, and returns the URL.
+// mounted serves the console below a path, and returns the URL.
 func mounted(t *testing.T, node Node, options Options) string {
 	t.Helper()
 	mux := http.NewServeMux()
@@ -49,9 +49,8 @@ func busy(t *testing.T, nodes []*mortise.Node) {
 	wait(t, nodes[2], "tenants/acme/import", 1)
 }
 
-// TestBrowserShowsAndFollows checks that the page, mounted below a path, shows the holders in a
-// real browser without violating its Content-Security-Policy. A lock that is taken while the page
-// is open must appear without a reload.
+// A lock that is taken while the page is open must appear without a reload, and without a violation
+// of the Content-Security-Policy.
 func TestBrowserShowsAndFollows(t *testing.T) {
 	t.Parallel()
 	c := startChromium(t)
@@ -81,8 +80,8 @@ func TestBrowserShowsAndFollows(t *testing.T) {
 	c.silent()
 }
 
-// TestBrowserOnAPhone checks that at a width of 360 pixels neither the main page nor the page of
-// one key overflows horizontally, even if keys are long.
+// At a width of 360 pixels neither the main page nor the page of one key may overflow horizontally,
+// even if keys are long.
 func TestBrowserOnAPhone(t *testing.T) {
 	t.Parallel()
 	c := startChromium(t)
@@ -108,8 +107,8 @@ func TestBrowserOnAPhone(t *testing.T) {
 	c.silent()
 }
 
-// TestBrowserSearches checks that typing in the search field filters the keys without a reload and
-// changes the address, and that the field keeps the focus when the page refreshes.
+// Typing in the search field filters the keys without a reload. The field must keep the focus when
+// the page refreshes.
 func TestBrowserSearches(t *testing.T) {
 	t.Parallel()
 	c := startChromium(t)
@@ -134,8 +133,6 @@ func TestBrowserSearches(t *testing.T) {
 	c.silent()
 }
 
-// TestBrowserWithoutScript checks that without scripts the page shows everything, the search form
-// works, and a link refreshes the page.
 func TestBrowserWithoutScript(t *testing.T) {
 	t.Parallel()
 	c := startChromium(t)
@@ -160,8 +157,7 @@ func TestBrowserWithoutScript(t *testing.T) {
 	c.silent()
 }
 
-// TestBrowserEndsAHoldByForce checks that a viewer with permission can end a hold with the form on
-// the page of the key. When the page refreshes, the text that the viewer has typed must remain.
+// When the page refreshes, the text that the viewer has typed in the form must remain.
 func TestBrowserEndsAHoldByForce(t *testing.T) {
 	t.Parallel()
 	c := startChromium(t)
@@ -194,8 +190,6 @@ func TestBrowserEndsAHoldByForce(t *testing.T) {
 	c.silent()
 }
 
-// TestBrowserShowsALostQuorum checks that without a majority the page still shows the last data,
-// marked as old, and reports the problem without a reload.
 func TestBrowserShowsALostQuorum(t *testing.T) {
 	t.Parallel()
 	c := startChromium(t)

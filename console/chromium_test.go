@@ -22,7 +22,7 @@ import (
 	"time"
 )
 
-// chromium is a headless browser that the tests control over a pair of pipes with the DevTools
+// chromium is a headless browser. The tests control it over a pair of pipes with the DevTools
 // protocol, whose messages are JSON texts that end with a zero byte.
 type chromium struct {
 	t       *testing.T
@@ -46,8 +46,7 @@ type message struct {
 	} `json:"error,omitempty"`
 }
 
-// startChromium starts the browser. It skips the test if the browser is not installed; test.sh
-// reports skipped tests.
+// startChromium starts the browser. It skips the test if the browser is not installed.
 func startChromium(t *testing.T) *chromium {
 	t.Helper()
 	path, err := exec.LookPath("chromium")
@@ -176,8 +175,7 @@ func (c *chromium) open(url string) {
 	c.until("the page is there", `document.readyState === "complete" && location.href.startsWith("http")`)
 }
 
-// eval runs an expression in the page and stores its value in into. If into is nil, eval discards
-// the value.
+// eval runs an expression in the page and stores its value in into, unless into is nil.
 func (c *chromium) eval(expression string, into any) {
 	c.t.Helper()
 	if err := c.evaluate(expression, into); err != nil {
@@ -221,8 +219,7 @@ func (c *chromium) screen(width, height int, dark bool) {
 
 func (c *chromium) shot(name string) { c.picture(name, 1600, 1) }
 
-// picture takes a screenshot of the upper part of the page for a document, at the given scale and
-// in few colours.
+// picture takes a screenshot of the upper part of the page for a document.
 func (c *chromium) picture(name string, most int, scale float64) {
 	c.t.Helper()
 	if *shots == "" {
@@ -249,8 +246,7 @@ func (c *chromium) picture(name string, most int, scale float64) {
 	}
 }
 
-// fewColours returns a copy of a PNG with only its 200 most frequent colours. A page has few
-// colours; its other colours are mixtures of these at the edges of letters.
+// fewColours returns a copy of a PNG with only its 200 most frequent colours.
 func fewColours(data []byte) ([]byte, error) {
 	from, err := png.Decode(bytes.NewReader(data))
 	if err != nil {

@@ -26,25 +26,24 @@ type Node interface {
 	ForceUnlock(ctx context.Context, key string, token mortise.Token, reason string) (ended bool, err error)
 }
 
-// Options are the settings of a handler. With the zero value, the handler never ends a hold.
+// Options are the settings of a handler.
 type Options struct {
 	// MayForce reports whether the sender of a request may end a hold by force. It is called for
 	// every request for the page, to decide whether the form is shown, and again before a hold is
-	// ended. It must be safe for concurrent use. Nil means that no hold can be ended by force, and
-	// no form is shown.
+	// ended. It must be safe for concurrent use. Nil means that no hold can be ended by force.
 	MayForce func(*http.Request) bool
 
 	// Hosts are the host names, without a port, that are accepted in the Host header of a request
 	// for the page or its JSON. IP addresses and localhost are always accepted. A request with any
 	// other host is rejected, because it may come from a page of another site whose name resolves
-	// to this address (DNS rebinding). Such a page could read everything. It could also end holds
-	// if MayForce checks only addresses. The entry "*" accepts every name. Use it only if you check
-	// the Host header yourself, or if requests must authenticate by a header.
+	// to this address (DNS rebinding). Such a page could read everything, and end holds if MayForce
+	// checks only addresses. The entry "*" accepts every name. Use it only if you check the Host
+	// header yourself, or if requests must authenticate by a header.
 	Hosts []string
 
-	// Long is the age at which the page calls a hold long if requests wait for it. If an instance
-	// holds one key for longer than that and waits for another, the page also assumes that the two
-	// belong to the same work. Zero or less means 30 s.
+	// Long is the age at which the page calls a hold long if requests wait for it. The page also
+	// assumes that a hold older than Long and a waiting request of the same instance belong to the
+	// same work. Zero or less means 30 s.
 	Long time.Duration
 }
 
@@ -57,8 +56,8 @@ type handler struct {
 	origin  *http.CrossOriginProtection
 }
 
-// New returns an HTTP handler that shows the state of node. It can be mounted at any path with
-// http.StripPrefix. It is safe for concurrent use and need not be closed.
+// New returns an HTTP handler that shows the state of node. It is safe for concurrent use and need
+// not be closed.
 func New(node Node, options Options) http.Handler {
 	if options.Long <= 0 {
 		options.Long = 30 * time.Second

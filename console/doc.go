@@ -16,10 +16,9 @@
 //	/readyz       200 if [mortise.Node.Ready] returns nil within half a second; else 503 and a
 //	              sentence that says what the node waits for
 //
-// Every path that accepts GET also accepts HEAD. The server renders the page, so the page can be
-// read and searched without a script. With the script, the page shows a change within two seconds.
-// The binary contains everything that the page needs: the page loads nothing from another site, and
-// the Content-Security-Policy forbids such loads.
+// Every path that accepts GET also accepts HEAD. The page can be read and searched without a
+// script. With the script, the page shows a change within two seconds. The page loads nothing from
+// another site, and the Content-Security-Policy forbids such loads.
 //
 // # Guarantees
 //
@@ -27,27 +26,24 @@
 //     [Options.MayForce] is set and allows the request. Such a request must be a POST, and is
 //     rejected if it comes from a page of another origin.
 //   - Every response is sent within a few seconds, whatever state the group is in. It is sent
-//     within half a second if this instance knows that there is no leader, and normally within
-//     milliseconds. A probe is answered within half a second. Without a leader the page shows the
-//     last data and its age. Of the members it then shows the first page of the list that this
-//     instance has.
+//     within half a second if this instance has found that there is no leader. A probe is answered
+//     within half a second. Without a leader the page shows the last data and its age.
 //   - However many viewers and keys there are, one instance reads data from the leader for one
 //     request at a time, and reads the same data again after a second at the earliest. One reading
 //     takes about twenty calls, for at most 1,000 keys, 1,000 sessions and 100 members. The page
 //     counts the items that it leaves out, or states that it leaves some out.
 //   - The page and its JSON accept only requests whose Host header has an IP address, localhost or
-//     one of [Options.Hosts]. So a page of another site whose name resolves to this address cannot
-//     read them. The two probes answer every request, but give reasons only to requests that the
-//     page accepts.
+//     one of [Options.Hosts]. The two probes answer every request, but give reasons only to requests
+//     that the page accepts.
 //   - No other page can embed a response in a frame.
 //   - Keys, values and names are shown as text, whatever they contain. Unprintable characters, such
 //     as a mark that changes the direction of writing, are shown as numbers.
 //
 // # Concurrency
 //
-// The handler is safe for concurrent use. It starts no goroutine and need not be closed. A request
-// that finds the data older than a second reads new data in its own goroutine, and concurrent
-// requests wait for that data.
+// The handler is safe for concurrent use. It starts no goroutine. A request that finds the data
+// older than a second reads new data in its own goroutine, and concurrent requests wait for that
+// data.
 //
 // # Failure
 //
@@ -57,23 +53,23 @@
 //
 // # Limits
 //
-// Every client that reaches the handler can see all keys, values, names and addresses. Put your own
-// authentication in front of it. If an orchestrator needs the two probes without authentication,
-// mount the handler a second time at their paths, as in the example. A search that matches few of
-// very many keys reads keys, a thousand at a time, for at most a second, and then reports that
-// there are more. The data is up to a second old. The lists of the keys that are held longest or
-// have the most waiters cover the 1,000 oldest keys.
+// Every client that reaches the handler can read all keys, values, names and addresses. Put your
+// own authentication in front of it. If an orchestrator needs the two probes without
+// authentication, mount the handler a second time at their paths, as in the example. A search that
+// matches few of very many keys reads keys, a thousand at a time, for at most a second, and then
+// reports that there are more. The lists of the keys that are held longest or have the most waiters
+// cover the 1,000 oldest keys.
 //
 // Two requests of one instance may belong to unrelated work. So the picture connects a hold and a
-// waiting request of one instance only if the hold is older than [Options.Long]. For the same
-// reason, a circle in the picture is only a suspected deadlock. The picture shows no circle of more
-// than six keys. The circles that [mortise.DeadlockError] reports are not shown, because those
-// requests have failed and no longer wait.
+// waiting request of one instance only if the hold is older than [Options.Long], and a circle in
+// the picture is only a suspected deadlock. The picture shows no circle of more than six keys. The
+// circles that [mortise.DeadlockError] reports are not shown, because those requests no longer
+// wait.
 //
 // # Refused alternatives
 //
-// A liveness probe that queries the group was rejected: during a network partition, the
-// orchestrator would restart every instance, and the group would be lost. Pushing data to viewers
-// and refreshing data in the background were rejected: both cost work while there is no viewer.
-// Listing all keys was rejected, because reading them loads the leader.
+// A liveness probe that queries the group: during a network partition, the orchestrator would
+// restart every instance, and the group would be lost. Pushing data to viewers and refreshing data
+// in the background: both cost work while there is no viewer. Listing all keys: reading them loads
+// the leader.
 package console

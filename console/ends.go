@@ -7,17 +7,16 @@ import (
 	"github.com/mortise-lock/mortise"
 )
 
-// maxEnds is the maximum number of abnormal ends that are shown.
 const maxEnds = 12
 
 // ending is a hold that did not end by its holder's Unlock, or whose holder has ended.
 type ending struct {
 	At       time.Time         `json:"at"`
-	Position uint64            `json:"position,string"` // the position of the event in the order of all events
+	Position uint64            `json:"position,string"` // of the event in the order of all events
 	Key      string            `json:"key"`
 	Token    mortise.Token     `json:"token"`
 	Holder   string            `json:"holder"`
-	What     mortise.EventKind `json:"what"` // the kind of the event, as in mortise.Event
+	What     mortise.EventKind `json:"what"` // as in mortise.Event
 	Cause    mortise.Cause     `json:"cause"`
 	By       string            `json:"by,omitempty"`
 	Reason   string            `json:"reason,omitempty"`
@@ -32,7 +31,6 @@ func endsOf(events []mortise.Event) []ending {
 	return ends
 }
 
-// Text describes the event.
 func (e ending) Text() string {
 	switch {
 	case e.Cause == mortise.CauseForced && e.Reason != "":

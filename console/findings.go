@@ -17,10 +17,9 @@ const (
 	broken       // no lock is granted on this instance
 )
 
-// String returns the word that stands for the level in /status.json.
+// String returns the word for the level in /status.json.
 func (l level) String() string { return [...]string{"fine", "watch", "broken"}[l] }
 
-// MarshalText encodes the level as the word that String returns.
 func (l level) MarshalText() ([]byte, error) { return []byte(l.String()), nil }
 
 // finding is one problem and the step that the operator should take next.
@@ -36,11 +35,11 @@ type finding struct {
 
 type about struct {
 	Key  string `json:"key"`
-	Text string `json:"text"` // the text of the finding for this key
+	Text string `json:"text"` // of the finding for this key
 }
 
-// findings returns the problems, the worst first. If there is no problem, it returns one finding
-// that says so.
+// findings returns the problems, the worst first. Without a problem, it returns one finding that
+// says so.
 func (s *scene) findings(v *view) []finding {
 	all := s.groupFindings()
 	if s.status.Err == nil {
@@ -63,8 +62,7 @@ func (s *scene) findings(v *view) []finding {
 }
 
 // groupFindings returns the problem that prevents this instance from being granted locks, or may
-// soon prevent it. If several problems apply, it returns only the first, because that problem
-// causes the others.
+// soon prevent it. Of several problems it returns only the first, which causes the others.
 func (s *scene) groupFindings() []finding {
 	st := s.status
 	switch {
@@ -135,8 +133,7 @@ const (
 	unreached = " cannot be reached: bring them back"
 )
 
-// nameFindings reports that another instance has the name of this instance. That is known even
-// without a leader.
+// nameFindings reports that another instance has the name of this instance.
 func (s *scene) nameFindings() []finding {
 	if s.status.Namesake == "" {
 		return nil
@@ -168,8 +165,8 @@ func bringBack(s mortise.Status) string {
 	return "Bring back a majority of the voters. Not seen from here: " + strings.Join(names, ", ") + "."
 }
 
-// instances returns the number of member instances, without programs that have derived secrets. It
-// returns zero if the number is not known, or if the members fill more than one page.
+// instances returns the number of member instances, without guests. It returns zero if the number
+// is not known, or if the members fill more than one page.
 func (s *scene) instances() int {
 	if s.all.members == nil || len(s.all.members) >= maxMembers {
 		return 0
@@ -183,7 +180,6 @@ func (s *scene) instances() int {
 	return len(names)
 }
 
-// voterFindings returns the problems of the voters that the leader reports.
 func (s *scene) voterFindings() (all []finding) {
 	h := s.health()
 	if h == nil || s.status.Leader == "" {

@@ -17,8 +17,8 @@ import (
 	"github.com/mortise-lock/mortise"
 )
 
-// startFleet starts instances on the loopback interface and waits until all are ready. The
-// instances are in two zones, alternately. They are closed at the end of the test.
+// startFleet starts instances on the loopback interface, alternately in two zones, and waits until
+// all are ready. They are closed at the end of the test.
 func startFleet(t *testing.T, names ...string) []*mortise.Node {
 	t.Helper()
 	return startFleetOf(t, func(*mortise.Config) {}, names...)
@@ -120,8 +120,7 @@ func eventually(t *testing.T, what string, is func() bool) {
 	}
 }
 
-// get sends a request to a handler. It returns the response, its body, and how long the handler
-// took.
+// get returns the response of a handler, its body, and how long the handler took.
 func get(t *testing.T, h http.Handler, path string) (*http.Response, string, time.Duration) {
 	t.Helper()
 	begun := time.Now()
@@ -187,7 +186,6 @@ func status(t *testing.T, h http.Handler, query string) (p picture) {
 	return p
 }
 
-// found returns the first finding whose ID begins with id. It reports false if there is none.
 func (p picture) found(id string) (what, next string, ok bool) {
 	for _, f := range p.Findings {
 		if strings.HasPrefix(f.ID, id) {

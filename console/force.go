@@ -22,7 +22,6 @@ type outcome struct {
 	Text  string
 }
 
-// force ends a hold by force, if the sender of the form has the permission.
 func (h *handler) force(w http.ResponseWriter, r *http.Request, may bool) *outcome {
 	if err := h.origin.Check(r); err != nil {
 		return &outcome{http.StatusForbidden, broken, "Nothing was done: the form was sent by a page of another site."}

@@ -25,8 +25,8 @@ func post(t *testing.T, h http.Handler, form neturl.Values, headers ...string) (
 	return w.Code, w.Body.String()
 }
 
-// TestForceNeedsPermission checks that without MayForce no form is shown and POST is rejected. A
-// viewer that MayForce rejects must not see the form either.
+// Without MayForce no form is shown and POST is rejected. A viewer that MayForce rejects must not
+// get the form either.
 func TestForceNeedsPermission(t *testing.T) {
 	node := solo(t)
 	held := lock(t, node, mortise.Request{Key: "k"})

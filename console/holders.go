@@ -7,10 +7,6 @@ import (
 	"github.com/mortise-lock/mortise/internal/purpose"
 )
 
-// This file derives facts about holders: whether the data is current, the purpose of a lock, and
-// whether a later incarnation of the holder runs. Incarnations of an instance have the same name,
-// but different sessions.
-
 // stale reports whether the data about locks may be outdated, because no leader has answered the
 // last queries.
 func (s *scene) stale() bool {
@@ -25,8 +21,7 @@ func (s *scene) health() *mortise.Health {
 	return s.all.health
 }
 
-// purposeOf returns the purpose of the lock of a key, which the first request in its queue declares
-// in a label.
+// purposeOf returns the purpose that the first request in the queue of a key declares in a label.
 func purposeOf(k mortise.KeyInfo) string {
 	if len(k.Queue) == 0 {
 		return ""
@@ -44,9 +39,9 @@ func lasts(k mortise.KeyInfo) bool {
 func ofTick(k mortise.KeyInfo) bool { return purposeOf(k) == purpose.Tick }
 
 // later returns the newest session of the instance that has the holder's name. It reports false if
-// the holder's own session is not older. If it is older, it belongs to an earlier incarnation or
-// was lost, and the hold ends when it ends. Session numbers increase in the order in which sessions
-// are opened.
+// the holder's own session is not older. An older session belongs to an earlier incarnation or was
+// lost, and the hold ends when that session ends. Session numbers increase in the order in which
+// sessions are opened.
 func (s *scene) later(st mortise.Standing) (newest string, is bool) {
 	if s.sessions == nil {
 		s.sessions = map[string]mortise.SessionInfo{}

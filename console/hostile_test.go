@@ -11,8 +11,6 @@ import (
 	"github.com/mortise-lock/mortise"
 )
 
-// TestKeysAndValuesAreText checks that keys, values and search terms are shown as text, whatever
-// they contain, and that their links refer to the right key.
 func TestKeysAndValuesAreText(t *testing.T) {
 	node := solo(t)
 	hostile := []string{
@@ -64,8 +62,8 @@ func TestKeysAndValuesAreText(t *testing.T) {
 	}
 }
 
-// TestWhatCannotBeSeenIsShown checks that characters that have no width, or that change the
-// direction of writing, cannot make a key look like another key.
+// Characters that have no width, or that change the direction of writing, must not make a key look
+// like another key.
 func TestWhatCannotBeSeenIsShown(t *testing.T) {
 	node := solo(t)
 	key := "orders/\u202e24\u200b"
@@ -84,8 +82,6 @@ func TestWhatCannotBeSeenIsShown(t *testing.T) {
 	}
 }
 
-// TestPolicy checks that the browser may load only the scripts and styles of the page, that no
-// other page may embed this page in a frame, and that forms are sent only to the console.
 func TestPolicy(t *testing.T) {
 	h := New(solo(t), Options{})
 	answer, page, _ := get(t, h, "/")

@@ -10,8 +10,8 @@ import (
 )
 
 // named reports whether the Host header of a request contains an IP address, localhost, or one of
-// Options.Hosts. Any other name may belong to another site whose name resolves to this address. A
-// browser would then treat that site's page and the console as one origin (DNS rebinding).
+// Options.Hosts. A page of another site could use any other name, if that name resolves to this
+// address (DNS rebinding).
 func (h *handler) named(r *http.Request) bool {
 	host := hostOf(r)
 	if _, err := netip.ParseAddr(host); err == nil || host == "localhost" {

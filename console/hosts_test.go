@@ -11,10 +11,9 @@ import (
 	"github.com/mortise-lock/mortise"
 )
 
-// TestDNSRebinding checks requests from a page of another site whose name resolves to this address.
-// To a browser, that page has the same origin as the console, and its requests come from the
-// address of the operator's machine. If the handler accepted these requests, and MayForce checked
-// only addresses, such a page could end holds.
+// The requests come from a page of another site whose name resolves to this address. To a browser,
+// that page has the same origin as the console. If the handler accepted these requests, and
+// MayForce checked only addresses, such a page could end holds.
 func TestDNSRebinding(t *testing.T) {
 	node := solo(t)
 	held := lock(t, node, mortise.Request{Key: "k"})
@@ -70,8 +69,7 @@ func TestDNSRebinding(t *testing.T) {
 	}
 }
 
-// TestAProbeByAnotherNameIsToldNoReason checks that the response to a probe contains no reason if
-// its Host header is not accepted, because reasons contain names and addresses of instances.
+// The reason for a probe's response contains names and addresses of instances.
 func TestAProbeByAnotherNameIsToldNoReason(t *testing.T) {
 	node := solo(t)
 	if err := node.Close(); err != nil {

@@ -25,7 +25,7 @@ const (
 	queueShown = 3 // entries that List returns of each queue
 )
 
-// question is what a viewer wants to see. The zero value means all keys.
+// question is what a viewer requests. The zero value means all keys.
 type question struct {
 	prefix string
 	key    string
@@ -83,7 +83,6 @@ func (l *looks) keep(q question, answer *look) {
 	}
 }
 
-// forget makes the next request query the leader anew.
 func (l *looks) forget() {
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -221,8 +220,8 @@ func (h *handler) health(ctx context.Context) *mortise.Health {
 	return &health
 }
 
-// old returns a copy of an earlier answer, with the error why, for the case that the leader cannot
-// be queried now. If l is nil, there is no earlier answer.
+// old returns a copy of l, or an empty answer if l is nil, with the error why. It is used when the
+// leader cannot be queried.
 func (l *look) old(why error) *look {
 	if l == nil {
 		return &look{err: why}
@@ -232,7 +231,7 @@ func (l *look) old(why error) *look {
 	return &was
 }
 
-// those returns the matching keys of the answer for all keys, for the case that the leader does not
+// those returns the matching keys of the answer for all keys. It is used when the leader does not
 // answer.
 func (l *look) those(match func(key string) bool) *look {
 	found := *l

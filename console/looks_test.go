@@ -18,8 +18,7 @@ import (
 	"github.com/mortise-lock/mortise"
 )
 
-// fakeNode is a leader with any number of keys, whose answers take a configurable time. It counts
-// the queries that it receives.
+// fakeNode is a leader with any number of keys. It counts the queries that it receives.
 type fakeNode struct {
 	keys   []mortise.KeyInfo
 	many   int
@@ -116,8 +115,8 @@ func (f *fakeNode) List(ctx context.Context, prefix string) iter.Seq2[mortise.Ke
 	}
 }
 
-// TestManyViewersAreOne checks that with any number of viewers the leader answers one look at a
-// time, and repeats a look only after a second.
+// With any number of viewers the leader answers one look at a time, and repeats a look only after a
+// second.
 func TestManyViewersAreOne(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		f := &fakeNode{takes: 100 * time.Millisecond}
@@ -147,9 +146,8 @@ func TestManyViewersAreOne(t *testing.T) {
 	})
 }
 
-// TestWorkIsBounded checks that with a million keys only a thousand are read and a few hundred are
-// shown, and that the page says that there are more. Searches with many different terms must not
-// fill the memory.
+// With a million keys only a thousand are read and a few hundred are shown. Searches with many
+// different terms must not fill the memory.
 func TestWorkIsBounded(t *testing.T) {
 	f := &fakeNode{many: 1_000_000}
 	for i := range 50 { // List returns only the first entries of each queue
@@ -182,8 +180,6 @@ func TestWorkIsBounded(t *testing.T) {
 	}
 }
 
-// TestALeaderThatDoesNotAnswer checks that the page shows the last data and its age, also in
-// response to requests that wait for other requests.
 func TestALeaderThatDoesNotAnswer(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		f := &fakeNode{keys: []mortise.KeyInfo{{Key: "orders/42", Held: 1,
@@ -212,8 +208,8 @@ func TestALeaderThatDoesNotAnswer(t *testing.T) {
 	})
 }
 
-// TestAViewerWhoGoes checks that a viewer that disconnects does not cancel the look that other
-// requests wait for, and that after a panic in a look other requests are answered.
+// A viewer that disconnects must not cancel the look that other requests wait for. After a panic in
+// a look other requests must be answered.
 func TestAViewerWhoGoes(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		f := &fakeNode{takes: 500 * time.Millisecond}
@@ -247,8 +243,6 @@ func TestAViewerWhoGoes(t *testing.T) {
 	})
 }
 
-// TestAWalkThatBreaksOff checks that keys that were read before the time limit are shown, and
-// marked as incomplete.
 func TestAWalkThatBreaksOff(t *testing.T) {
 	h := &handler{node: walkingNode{&fakeNode{}}, options: Options{Long: time.Hour}}
 	a := &look{}

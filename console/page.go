@@ -54,12 +54,10 @@ func parsePage() (*template.Template, string) {
 		"form-action 'self'; base-uri 'none'; frame-ancestors 'none'"
 }
 
-// dataShown is the maximum number of runes of a key's data that the page shows; the JSON contains
-// the whole data.
+// dataShown is the maximum number of runes of a key's data that the page shows.
 const dataShown = 1000
 
-// briefly is the maximum number of runes of a key or a value in a table; the page of the key shows
-// the whole text.
+// briefly is the maximum number of runes of a key or a value in a table.
 const briefly = 100
 
 type shownPage struct {
@@ -73,7 +71,6 @@ type shownPage struct {
 	KeyName  string // the key asked for
 }
 
-// servePage sends the page. If the request contains a form, it executes the form first.
 func (h *handler) servePage(w http.ResponseWriter, r *http.Request) {
 	var done *outcome
 	code := http.StatusOK

@@ -10,12 +10,11 @@ import (
 	"github.com/mortise-lock/mortise"
 )
 
-// readyWithin is the time limit of a readiness probe. An orchestrator usually waits a second, so
-// the response arrives in time and can contain the reason.
+// readyWithin is the time limit of a readiness probe. Orchestrators usually wait a second for the
+// response.
 const readyWithin = 500 * time.Millisecond
 
-// serveLive reports whether the node has ended, so that a restart of the process would help. It
-// sends no query to the group.
+// serveLive reports whether the node has ended. It sends no query to the group.
 func (h *handler) serveLive(w http.ResponseWriter, r *http.Request) {
 	if err := h.node.Err(); err != nil {
 		h.probe(w, r, http.StatusServiceUnavailable, "the node has ended", err.Error())
@@ -34,8 +33,6 @@ func (h *handler) serveReady(w http.ResponseWriter, r *http.Request) {
 	h.probe(w, r, http.StatusOK, "ready", "")
 }
 
-// waitsFor returns what a node that is not ready waits for: Status.Waiting, which includes the
-// remedy, or the error if Status.Waiting is empty.
 func waitsFor(s mortise.Status, err error) string {
 	if s.Err == nil && s.Waiting != "" {
 		return s.Waiting

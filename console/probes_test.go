@@ -12,8 +12,6 @@ import (
 	"github.com/mortise-lock/mortise"
 )
 
-// TestProbesFollowTheNode checks that a running node is alive and ready, that a leaving node is
-// alive but not ready, and that an ended node is neither.
 func TestProbesFollowTheNode(t *testing.T) {
 	t.Parallel()
 	node := solo(t)
@@ -48,8 +46,8 @@ func TestProbesFollowTheNode(t *testing.T) {
 	wantText(t, page, "This node has ended", "Restart the process")
 }
 
-// TestANodeThatIsAloneTooEarlyIsAliveAndNotReady checks an instance that cannot found the group
-// without the other founders. A restart would not help, so /livez must succeed.
+// The instance cannot found the group without the other founders. A restart would not help, so
+// /livez must succeed.
 func TestANodeThatIsAloneTooEarlyIsAliveAndNotReady(t *testing.T) {
 	t.Parallel()
 	node, err := mortise.Start(t.Context(), mortise.Config{
@@ -80,8 +78,6 @@ func TestANodeThatIsAloneTooEarlyIsAliveAndNotReady(t *testing.T) {
 	})
 }
 
-// TestReadyzNamesTheSecret checks that /readyz reports that the instance's secret differs from the
-// secret of the other instances, because operators read the output of this probe.
 func TestReadyzNamesTheSecret(t *testing.T) {
 	t.Parallel()
 	join := func(name, secret string, replicas int, join ...string) *mortise.Node {
@@ -113,8 +109,6 @@ func TestReadyzNamesTheSecret(t *testing.T) {
 	}
 }
 
-// TestMethods checks that every path that accepts GET answers HEAD with the same headers and no
-// body, and that every other method and path is rejected.
 func TestMethods(t *testing.T) {
 	t.Parallel()
 	server := httptest.NewServer(http.StripPrefix("/ops/mortise", New(solo(t), Options{})))

@@ -29,8 +29,6 @@ func (o outage) Status() mortise.Status {
 	}
 }
 
-// TestAThousandMembersAreShownPageByPage checks that each page shows a hundred members, that each
-// member is on one page, that each page links to the next, and that the size of a page is limited.
 func TestAThousandMembersAreShownPageByPage(t *testing.T) {
 	f := &fakeNode{fleet: 1000}
 	h := New(f, Options{})
@@ -72,8 +70,8 @@ func TestAThousandMembersAreShownPageByPage(t *testing.T) {
 	}
 }
 
-// TestMembersAreOldWithoutALeader checks that without a leader the page shows the voters, marks
-// voters that gossip does not see, and shows the last list of the members with its age.
+// Without a leader the page shows the voters, marks voters that gossip does not report as alive,
+// and shows the last list of the members with its age.
 func TestMembersAreOldWithoutALeader(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		f := &fakeNode{fleet: 1000}
@@ -112,8 +110,6 @@ func TestMembersAreOldWithoutALeader(t *testing.T) {
 	})
 }
 
-// TestRolesAndZones checks that voters come first, that a guest is not shown with the role of a
-// member, and that names that programs choose for themselves are shown as text.
 func TestRolesAndZones(t *testing.T) {
 	guest := mortise.Member{Name: "<b>cron", Instance: "i9", For: "cron-host", Tier: mortise.TierGuest, Session: "9",
 		Zone: "z"}

@@ -13,9 +13,8 @@ import (
 	"github.com/mortise-lock/mortise/tick"
 )
 
-// TestBrowserShowsTheStates loads the page in a real browser in nine states. It checks the first
-// finding in each state, and that no warning is shown if nothing is wrong. It makes the pictures of
-// docs/OPERATION.md: go test ./console -run TestBrowserShowsTheStates -shots ../docs/pictures
+// TestBrowserShowsTheStates loads the page in a real browser in nine states. It makes the pictures
+// of docs/OPERATION.md: go test ./console -run TestBrowserShowsTheStates -shots ../docs/pictures
 func TestBrowserShowsTheStates(t *testing.T) {
 	t.Parallel()
 	c := startChromium(t)

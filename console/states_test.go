@@ -37,8 +37,6 @@ func contended(name, session string, labels map[string]string) mortise.KeyInfo {
 
 func (s *scene) first() finding { return s.view().Findings[0] }
 
-// TestWhatStandsFirst checks which finding is the first in each state, and that this finding does
-// not contain a certain text.
 func TestWhatStandsFirst(t *testing.T) {
 	for what, c := range map[string]struct {
 		scene     *scene
@@ -157,8 +155,8 @@ func TestTheWorstFindingIsFirst(t *testing.T) {
 	}
 }
 
-// TestStaleFiguresAreMarked checks that without a leader the page does not show the remaining time
-// of sessions, marks no lock as held for long, and does not offer to end a hold by force.
+// Without a leader the page does not show the remaining time of sessions, marks no lock as held for
+// long, and does not offer to end a hold by force.
 func TestStaleFiguresAreMarked(t *testing.T) {
 	s := scened(contended("orders/1", "2", nil))
 	s.status.Leader, s.status.Session, s.status.Lease = "", mortise.SessionSeeking, mortise.LeaseLost
@@ -205,8 +203,6 @@ type keyed struct{ *fakeNode }
 
 func (k keyed) Peek(context.Context, string) (mortise.KeyInfo, error) { return k.keys[0], nil }
 
-// TestKeysOfTickDoNotFillThePage checks that the main page only counts the keys of package tick,
-// and that a search lists them.
 func TestKeysOfTickDoNotFillThePage(t *testing.T) {
 	s := scened(contended("report/run/X", "2", purpose.Of(purpose.Tick)),
 		contended("leader", "2", purpose.Of(purpose.Election)), contended("orders/1", "2", nil))

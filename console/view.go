@@ -136,7 +136,6 @@ type scene struct {
 	newest   map[string]uint64              // the number of the newest session for each name
 }
 
-// view returns the view of the scene. It sends no query.
 func (s *scene) view() *view {
 	v := &view{At: s.now, Stale: s.stale(), Instance: instanceOf(s.status), Group: groupOf(s.status, s.health())}
 	var page []mortise.Member
@@ -215,7 +214,7 @@ func groupOf(s mortise.Status, h *mortise.Health) group {
 	return g
 }
 
-// locks converts an answer to a list of keys. most is the maximum length of the list.
+// locks converts an answer to a list of at most most keys.
 func (s *scene) locks(l *look, prefix string, most int) locks {
 	all := locks{Prefix: prefix, Seen: l.seen, Looked: len(l.keys), More: l.more, Keys: []key{}}
 	for _, k := range l.keys {
@@ -254,8 +253,8 @@ func (s *scene) key(k mortise.KeyInfo, queue int) key {
 	return one
 }
 
-// age returns the age of a hold by the clock of this instance. If the data is stale, age returns
-// how old the hold was when the leader last returned it.
+// age returns the age of a hold by the clock of this instance. If the data is stale, the age is
+// that at the time when the leader last returned the hold.
 func (s *scene) age(st mortise.Standing) time.Duration {
 	now := s.now
 	if s.stale() && !s.all.seen.IsZero() {
@@ -277,7 +276,6 @@ func (s *scene) isLong(k mortise.KeyInfo) bool {
 	return k.Waiting > 0 && s.heldFor(k) >= s.long && !lasts(k)
 }
 
-// tops returns the keys that have been held longest, and the keys with the most waiters.
 func (s *scene) tops() (longest, waited []key) {
 	longest, waited = []key{}, []key{}
 	all := slices.DeleteFunc(slices.Clone(s.all.keys), lasts)

@@ -8,10 +8,9 @@ import (
 
 // This file builds the trees of waiting requests. The top of a tree is a key whose holders wait for
 // no other key. Below a key are its waiters in the order of the queue. Below a waiter are the keys
-// that it holds and that other requests wait for. So the holder at the top blocks everything below
-// it. If a waiter holds a key above itself in the tree, the keys between the two form a circle.
+// that it holds and that other requests wait for. If a waiter holds a key above itself in the tree,
+// the keys between the two form a circle.
 
-// Limits of the picture.
 const (
 	maxTrees   = 12
 	maxRows    = 24

@@ -101,8 +101,6 @@ func TestWaitGraph(t *testing.T) {
 	}
 }
 
-// TestPictureIsBounded checks that however many keys wait for each other, the picture has at most a
-// few hundred rows, and its contents do not exceed its size.
 func TestPictureIsBounded(t *testing.T) {
 	var keys []string
 	for i := range 300 { // each instance holds one key and waits for three others

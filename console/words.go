@@ -11,8 +11,7 @@ import (
 )
 
 // shown returns a key, a value or a name as the page displays it. It replaces characters that are
-// invisible, or that change the display of other characters (such as a mark that changes the
-// direction of writing), by their numbers.
+// invisible, or that change the display of other characters, by their numbers.
 func shown(text string) string { return plain.Text(text) }
 
 func clip(text string, most int) string {

@@ -9,20 +9,17 @@
 //	leader, err := e.Leader(ctx) // on any instance: the leader, its value and its token
 //
 // An election is a lock whose key is the name of the election. The holder of the lock is the
-// leader. The value is part of the request, so no instance ever sees a leader with another leader's
-// value.
+// leader. The value of a leader is part of its request.
 //
 // [Election.Run] suits most services. [Election.Campaign] returns the [Leadership] to the caller.
-// [Election.Leader] and [Election.Observe] are for instances that only need to know the leader.
+// [Election.Leader] and [Election.Observe] report the leader.
 //
 // # Guarantees
 //
-//   - At most one leadership of a name is valid at a time: [Leadership.Err] reports its end before
-//     the next leadership begins, under the conditions of package mortise (clock rates that differ
-//     by at most 1%).
-//   - [Leadership.Token] increases with every leadership, whatever fails in between. A resource
-//     that refuses lower tokens than it has seen is safe even against a leader that has not noticed
-//     that another instance leads.
+//   - At most one leadership of a name is valid at a time. [Leadership.Err] reports its end before
+//     the next leadership begins, if clock rates differ by at most 1%.
+//   - [Leadership.Token] increases with every leadership. A resource that refuses lower tokens is
+//     safe even against a leader that has not noticed that another instance leads.
 //   - Candidates lead in the order in which the group received their campaigns.
 //   - When a leader resigns, or its Run ends, the next candidate is notified immediately. After a
 //     crash, the next candidate leads within SessionTTL and one failover.
@@ -38,9 +35,8 @@
 // # Cancellation
 //
 // When the context of Run ends, the context of its function ends. After the function has returned,
-// Run resigns and the next leader begins. So a rolling deployment hands the work over in
-// milliseconds. The same happens when the node leaves: Leave waits for the function as for any
-// holder of a lock, until the context of Leave ends, or for 10 s if that context has no deadline.
+// Run resigns and the next leader begins. The same happens when the node leaves: Leave waits for
+// the function as for any holder of a lock.
 //
 // # Failure
 //
@@ -49,27 +45,25 @@
 // lead. Run waits for the function to return, and campaigns again. A function that ignores the end
 // of its context may act while another instance leads; the token protects against that.
 //
-// There is no callback for the end of a leadership. If a leadership ends before the function could
-// be called, the function is not called.
-//
-// If the function panics, Run resigns, and the panic reaches the caller of Run.
+// If a leadership ends before the function could be called, the function is not called. If the
+// function panics, Run resigns, and the panic reaches the caller of Run.
 //
 // Leader and Observe report a leader that has crashed or was cut off until its session expires. A
 // request to a leader should carry the token, so that a former leader can refuse it.
 //
 // # Limits
 //
-// A name is a key of the node, 1 to 512 bytes: choose one that no other code locks. A value has at
-// most 1,024 bytes and cannot change during a leadership. If it has at most 700 bytes, the lock
+// A name is a key of the node, 1 to 512 bytes. No other code may lock this key. A value has at most
+// 1,024 bytes and cannot change during a leadership. If the value has at most 700 bytes, the lock
 // also has the label mortise.purpose. Then the console, mortise doctor and the alerts do not warn
 // about a long hold.
 //
-// Observe uses mortise.Node.Watch, and the leader of the group serves at most 1,024 watches: run
-// one observer per instance. A watch first visits all keys of the group. It also receives events of
+// Observe uses mortise.Node.Watch. The leader of the group serves at most 1,024 watches, so run one
+// observer per instance. A watch first visits all keys of the group. It also receives events of
 // other keys that begin with the name of the election.
 //
 // # Refused alternatives
 //
 // Callbacks for start and stop: the stop callback may be called without a leadership, or while the
-// work that it should end still runs, and then only exiting the process is safe.
+// work that it should end still runs. Then only exiting the process is safe.
 package election

@@ -10,30 +10,27 @@ import (
 	"github.com/mortise-lock/mortise/internal/purpose"
 )
 
-// Node is the part of *mortise.Node that an Election uses, so that a wrapper can be passed to New.
-// It must be safe for concurrent use.
+// Node is the part of *mortise.Node that an Election uses. It must be safe for concurrent use.
 type Node interface {
 	Acquire(ctx context.Context, r mortise.Request) (*mortise.Lock, error)
 	Peek(ctx context.Context, key string) (mortise.KeyInfo, error)
 	Watch(ctx context.Context, prefix string, after uint64) iter.Seq2[mortise.Event, error]
 }
 
-// Options configure Run. The zero value suits most services. New copies the Options.
+// Options configure Run. New copies the Options.
 type Options struct {
-	// Backoff is the pause of Run after its function failed or the node was overloaded. After it,
-	// Run campaigns again. The pause doubles with every consecutive failure, up to MaxBackoff.
-	// After a leadership of MaxBackoff or longer, the next pause is Backoff. Zero or less means one
-	// second.
+	// Backoff is the pause of Run after its function failed or the node was overloaded. The pause
+	// doubles with every consecutive failure, up to MaxBackoff. After a leadership of MaxBackoff or
+	// longer, the next pause is Backoff. Zero or less means one second.
 	Backoff time.Duration
 
 	// MaxBackoff limits the pause. Zero or less means 1 min, or Backoff if that is longer.
 	MaxBackoff time.Duration
 
-	// Report is called on the goroutine of Run with each error that does not end Run. The error is
-	// from the function; or is the reason why a leadership ended before the function returned, such
-	// as mortise.ErrLost, wrapped together with the function's own error; or, with token 0, is the
-	// reason why a campaign failed. Run has already resigned, so Report delays no other instance.
-	// If Report is nil, these errors are dropped.
+	// Report is called on the goroutine of Run, after Run has resigned, with each error that does
+	// not end Run. The error is from the function; or is the reason why a leadership ended before
+	// the function returned, such as mortise.ErrLost, wrapped together with the function's own
+	// error; or, with token 0, is the reason why a campaign failed. Nil drops these errors.
 	Report func(token mortise.Token, err error)
 }
 
@@ -56,7 +53,7 @@ func (o Options) withDefaults() Options {
 var ErrLeading = errors.New("election: the context already belongs to a leadership of this election: use another " +
 	"context")
 
-// Election is the access of one instance to an election. New creates it. It needs no Close.
+// Election is the access of one instance to an election. It needs no Close.
 type Election struct {
 	name    string
 	options Options
@@ -81,8 +78,8 @@ func New(node Node, name string, options Options) *Election {
 	}
 }
 
-// request returns the request for the lock of the election, with a label if the value leaves room
-// for it.
+// request returns the request for the lock of the election. The request has a label if the value
+// leaves room for it.
 func request(name, value string) mortise.Request {
 	r := mortise.Request{Key: name, Value: value}
 	if len(value) <= labelledValue {
@@ -91,12 +88,12 @@ func request(name, value string) mortise.Request {
 	return r
 }
 
-// labelledValue is the length of the longest value that fits in a request with the label. Both are
-// sent as JSON, which encodes a value in four thirds of its length.
+// labelledValue is the length of the longest value that fits in a request with the label. JSON
+// encodes a value in four thirds of its length.
 const labelledValue = 700
 
-// Campaign waits until this candidate leads, and returns the leadership. Other instances see value,
-// for example the address of the leader; it has at most 1,024 bytes. ctx limits only the wait.
+// Campaign waits until this candidate leads, and returns the leadership. Other instances can read
+// value, at most 1,024 bytes, for example the address of the leader. ctx limits only the wait.
 // After an error the caller does not lead and will not lead by this campaign. The errors are those
 // of mortise.Node.Acquire, and ErrLeading. The caller must resign the Leadership; otherwise it
 // lasts as long as the node.
@@ -124,8 +121,8 @@ type Leader struct {
 }
 
 // Leader returns the present leader, or the zero Leader if there is none. The answer is
-// linearizable: it was true at a moment between the call and its return. Without a majority, Leader
-// waits for a majority until ctx ends. The errors are those of mortise.Node.Peek.
+// linearizable. Without a majority, Leader waits for a majority until ctx ends. The errors are
+// those of mortise.Node.Peek.
 func (e *Election) Leader(ctx context.Context) (Leader, error) {
 	info, err := e.peek(ctx, e.name)
 	// During the grace of a new group, the key has a queue but no holder.

@@ -43,7 +43,6 @@ func TestCampaignAndResign(t *testing.T) {
 	})
 }
 
-// TestAWaiterIsNoLeader checks that the first waiter is not reported as leader.
 func TestAWaiterIsNoLeader(t *testing.T) {
 	g := &group{queue: []*term{{value: "waits"}}}
 	if leader, err := g.election(Options{}).Leader(t.Context()); err != nil || leader != (Leader{}) {
@@ -200,8 +199,8 @@ func TestObserveCanBeLeft(t *testing.T) {
 	}
 }
 
-// TestObservedTokensRise applies a sequence of events: token 0 is an EventCurrent, and a negative
-// token is the end of a hold. Leaderships with lower or repeated tokens must not be reported.
+// Token 0 is an EventCurrent, and a negative token is the end of a hold. Leaderships with lower or
+// repeated tokens must not be reported.
 func TestObservedTokensRise(t *testing.T) {
 	s := observation{name: "e"}
 	var told []mortise.Token

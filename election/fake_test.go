@@ -8,8 +8,7 @@ import (
 	"github.com/mortise-lock/mortise"
 )
 
-// group is a lock in memory that several instances share, with one holder, a queue and increasing
-// tokens. A test can end a hold as lost.
+// group is a lock in memory that several instances share. A test can end a hold as lost.
 type group struct {
 	mu      sync.Mutex // guards the fields below, and the fields of terms except their channels
 	queue   []*term    // the first term leads
@@ -100,8 +99,8 @@ func (g *group) refuse(err error) {
 	g.tell()
 }
 
-// end removes t from the queue and sets why as the reason of its end. If t had already ended, end
-// returns the reason that was set then.
+// end removes t from the queue and sets why as the reason of its end, unless t has already ended.
+// It returns the reason.
 func (t *term) end(why error) error {
 	g := t.group
 	g.mu.Lock()

@@ -6,7 +6,6 @@ import (
 	"github.com/mortise-lock/mortise"
 )
 
-// grant is the part of *mortise.Lock that a Leadership uses.
 type grant interface {
 	Token() mortise.Token
 	Err() error
@@ -15,8 +14,8 @@ type grant interface {
 	Unlock(ctx context.Context) error
 }
 
-// Leadership is one term of one leader. It ends with Resign or when it is lost, and does not begin
-// again: the next term has a higher token. Only Campaign and Run create one. It must not be copied.
+// Leadership is one term of one leader. It ends with Resign or when it is lost. The next term has a
+// higher token. Only Campaign and Run create a Leadership. It must not be copied.
 type Leadership struct {
 	grant grant
 }
@@ -42,12 +41,11 @@ func (l *Leadership) Context(parent context.Context) context.Context {
 }
 
 // Resign ends the leadership, and the next candidate leads, so end the work before the call. It
-// resigns even if ctx has ended: ctx limits only the wait for the confirmation. The errors are
-// those of mortise.Lock.Unlock: nil if the resignation is confirmed, also in a repeated call, and
-// mortise.ErrLost if the leadership was lost before.
+// resigns even if ctx has ended: ctx limits only the wait for the confirmation. Resign returns nil
+// if the resignation is confirmed, also in a repeated call, and mortise.ErrLost if the leadership
+// was lost before. Its other errors are those of mortise.Lock.Unlock.
 func (l *Leadership) Resign(ctx context.Context) error { return l.grant.Unlock(ctx) }
 
-// place is the value that the context of a leadership carries.
 type place struct {
 	token mortise.Token
 	outer *place
@@ -60,8 +58,8 @@ func placeOf(ctx context.Context) *place {
 	return p
 }
 
-// stands reports whether ctx comes from the leadership with this token. No two grants of a group
-// have the same token. So a new grant with that token has entered the lock again.
+// stands reports whether ctx comes from the leadership with this token. A new grant with that token
+// has entered the lock again, because no two grants of a group have the same token.
 func stands(ctx context.Context, token mortise.Token) bool {
 	for p := placeOf(ctx); p != nil; p = p.outer {
 		if p.token == token {

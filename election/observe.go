@@ -8,8 +8,8 @@ import (
 )
 
 // Observe reports the present leader and then each new one, also if its leadership has already
-// ended. No leadership is reported twice, and tokens rise. If there is no leader, the zero Leader
-// is reported once, but not when one leader directly follows another. Observe does not poll. It
+// ended. No leadership is reported twice, and tokens rise. If there is no leader, Observe reports
+// the zero Leader once, but not when one leader directly follows another. Observe does not poll. It
 // skips a leadership only if the group no longer has its event, because the body of the loop took
 // too long or the group was founded anew. It never skips the present leader. While the group has no
 // majority, nothing is reported.

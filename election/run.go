@@ -9,13 +9,12 @@ import (
 	"github.com/mortise-lock/mortise"
 )
 
-// resignTime limits how long Run waits for the confirmation of its resignation. Without the wait, a
-// process that exits right after Run could end before the release is sent. Without a majority, no
-// confirmation arrives.
+// resignTime limits how long Run waits for the confirmation of its resignation. Run waits because a
+// process that exits directly after Run could end before the release is sent. Without a majority,
+// no confirmation arrives.
 const resignTime = 5 * time.Second
 
-// Run takes part in the election: it campaigns with value, runs fn while it leads, and repeats
-// this. It returns
+// Run campaigns with value, runs fn while it leads, and repeats this. It returns
 //
 //   - nil, if fn returned nil and the context of fn had not ended: the work is done on this
 //     instance, and other instances lead;
@@ -77,7 +76,7 @@ func (e *Election) turn(ctx context.Context, value string, fn func(context.Conte
 }
 
 // lead runs fn under a leadership and resigns, even if fn panics. It returns the error of fn. over
-// is the reason why the leadership or its context ended before fn returned; nil if neither did.
+// is the reason why the leadership or its context ended before fn returned, or nil.
 func lead(ctx context.Context, l *Leadership, fn func(context.Context, *Leadership) error) (over, err error) {
 	defer func() {
 		confirmed, cancel := context.WithTimeout(context.WithoutCancel(ctx), resignTime)
@@ -100,7 +99,6 @@ func passing(err error) bool {
 		errors.Is(err, mortise.ErrNotReady) || errors.Is(err, mortise.ErrNoRoom) || errors.Is(err, mortise.ErrLost)
 }
 
-// causeText joins the reason over, for which a context ended, and the error of fn.
 func causeText(over, err error) error {
 	if err == nil || err == context.Canceled || errors.Is(err, over) {
 		return over
@@ -113,7 +111,7 @@ type backoff struct {
 	last        time.Duration // 0 before the first failure
 }
 
-// next returns the pause after a failure. lasted is how long the leadership before it lasted.
+// next returns the pause after a failure. lasted is the duration of the previous leadership.
 func (b *backoff) next(lasted time.Duration) time.Duration {
 	if lasted >= b.most {
 		b.last = 0 // after a long leadership, the pauses begin again with the first

@@ -67,9 +67,8 @@ func TestRunEndsWhenTheWorkIsDone(t *testing.T) {
 	})
 }
 
-// TestShutdownHandsOverWhenTheFunctionHasReturned checks the order when the context of Run ends:
-// the context of the function ends, the function returns, the leadership ends, and the next
-// candidate leads immediately.
+// The context of the function must end first. Then the function returns, the leadership ends, and
+// the next candidate leads immediately.
 func TestShutdownHandsOverWhenTheFunctionHasReturned(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		g, s := &group{}, &stage{t: t}
@@ -176,8 +175,7 @@ func TestADeafFunctionDelaysItsOwnInstanceOnly(t *testing.T) {
 	})
 }
 
-// TestRunPausesAfterFailures checks that failures cause pauses of 1, 2, 4 and 4 s, and that the
-// pauses begin again with 1 s after a leadership of MaxBackoff.
+// The pauses must be 1, 2, 4 and 4 s, and 1 s again after a leadership of MaxBackoff.
 func TestRunPausesAfterFailures(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		g, r := &group{}, &told{began: time.Now()}
@@ -347,8 +345,7 @@ func TestAFunctionIsNotCalledForWhatIsLost(t *testing.T) {
 	})
 }
 
-// endedAlready is a grant that was lost before Context is called: as with a lost lock, the contexts
-// that it returns have ended.
+// endedAlready is a grant that was lost before Context is called.
 type endedAlready struct{ grant }
 
 func (e endedAlready) Context(parent context.Context) context.Context {

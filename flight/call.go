@@ -25,8 +25,8 @@ type call[T any] struct {
 	panicked *PanicError
 }
 
-// PanicError is the value with which Do panics in every caller if a function has panicked in the
-// goroutine of the call. All callers get the same pointer.
+// PanicError is the value with which Do panics in every caller if a function has panicked. All
+// callers get the same pointer.
 type PanicError struct {
 	Value any    // the value with which the function panicked
 	Stack []byte // the stack of the call's goroutine, from runtime/debug.Stack
@@ -75,8 +75,8 @@ func (c *call[T]) find(ctx context.Context, token mortise.Token) (T, error) {
 	return c.compute(ctx, token)
 }
 
-// causeText adds to err the reason why the call's context has ended. Without the reason, "context
-// canceled" would look like the end of the caller's own context.
+// causeText adds to err the reason why the call's context has ended. Without the reason, the caller
+// could mistake "context canceled" for the end of its own context.
 func causeText(ctx context.Context, err error) error {
 	cause := context.Cause(ctx)
 	if err == nil || cause == nil || errors.Is(err, cause) {

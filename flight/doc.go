@@ -9,10 +9,10 @@
 //		func(ctx context.Context) (Page, bool, error) { return cache.Get(ctx, "start") },
 //		func(ctx context.Context, token mortise.Token) (Page, error) { return rebuild(ctx, token) })
 //
-// In this example, rebuild must also write the page to the cache. Within a process all callers of
-// one key share one call. The call takes the lock of the key and runs the first function, which
-// checks whether the value exists now. If the value does not exist, the call runs the second
-// function, which computes the value and must store it where the first function finds it.
+// Within a process all callers of one key share one call. The call takes the lock of the key and
+// runs the first function, which checks whether the value exists now. If the value does not exist,
+// the call runs the second function, which computes the value. The second function must also store
+// the value where the first function finds it.
 //
 // # Guarantees
 //
@@ -41,14 +41,14 @@
 //
 // # Failure
 //
-// If the lock is lost (the process was stopped, or cut off for longer than its lease), the context
-// of the call ends, and the next instance computes the value. Code that is stopped cannot react to
-// its context. So two instances may compute at the same time, and the older one may write last. The
-// token prevents such a write if the cache stores the highest token with the value and refuses
-// writes with lower tokens. If a computation succeeds although its lock was lost, its value is
-// returned without an error. If the first function fails, nothing is computed, so that not every
-// instance computes while the cache is down. To compute anyway, let the first function return false
-// and a nil error.
+// If the lock is lost, the context of the call ends, and the next instance computes the value. A
+// process that is stopped cannot react to that, so two instances may compute at the same time, and
+// the older one may write last. The token prevents such a write if the cache stores the highest
+// token with the value and refuses lower tokens. If a computation succeeds although its lock was
+// lost, Do returns its value without an error.
+//
+// If the first function fails, nothing is computed. To compute while the cache is down, let the
+// first function return false and a nil error.
 //
 // If a function panics, every waiting caller panics with a *PanicError; if no caller waits, the
 // panic is discarded. If a function calls runtime.Goexit, every caller gets an error.
@@ -60,6 +60,6 @@
 //
 // # Refused alternatives
 //
-// Ending the call when its first caller's context ends was rejected: the other callers would get an
-// error that does not concern them.
+// Ending the call when its first caller's context ends: the other callers would get an error that
+// does not concern them.
 package flight

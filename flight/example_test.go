@@ -11,8 +11,7 @@ import (
 )
 
 // Twenty requests on two instances find the cache empty at the same time. Only one request renders
-// the page. In this example the instances are two Groups on one node; in production each instance
-// has its own node.
+// the page. The two Groups on one node stand for two instances.
 func Example() {
 	ctx := context.Background()
 	node, err := mortise.Start(ctx, mortise.Config{})

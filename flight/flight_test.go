@@ -16,8 +16,7 @@ import (
 	"github.com/mortise-lock/mortise/internal/fakelock"
 )
 
-// cache is the cache that all instances of a test share. It contains a value that expires, and
-// counters of calls.
+// cache is shared by all instances of a test. Its value expires.
 type cache struct {
 	mu       sync.Mutex
 	value    string
@@ -114,8 +113,6 @@ func TestOneRebuildServesAllCallersOfAllInstances(t *testing.T) {
 	})
 }
 
-// TestCallersOfOneProcessShareACall checks that callers of one process share a call if the first
-// function finds no value.
 func TestCallersOfOneProcessShareACall(t *testing.T) {
 	bubble(t, func(t *testing.T) {
 		var locks fakelock.Locks
@@ -204,9 +201,8 @@ func TestACallerWhoseContextHasEndedBeginsNothing(t *testing.T) {
 	})
 }
 
-// TestALostLockEndsTheComputationAndFencesIt checks that callers get the reason why the lock was
-// lost, and that the next instance computes. The first computation ignores the end of its context
-// and writes late; the cache must refuse its token.
+// Callers must get the reason why the lock was lost, and the next instance must compute. The first
+// computation ignores the end of its context and writes late; the cache must refuse its token.
 func TestALostLockEndsTheComputationAndFencesIt(t *testing.T) {
 	bubble(t, func(t *testing.T) {
 		var locks fakelock.Locks
@@ -237,8 +233,7 @@ func TestALostLockEndsTheComputationAndFencesIt(t *testing.T) {
 	})
 }
 
-// TestNothingIsComputedOnALockThatIsGone checks that nothing is computed if the lock is lost during
-// the cache read.
+// The lock is lost during the cache read.
 func TestNothingIsComputedOnALockThatIsGone(t *testing.T) {
 	bubble(t, func(t *testing.T) {
 		var locks fakelock.Locks

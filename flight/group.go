@@ -12,7 +12,6 @@ import (
 // ErrClosed means that the Group was closed before or during the call.
 var ErrClosed = errors.New("flight: the group is closed")
 
-// errAbandoned is the cause with which a call without callers is cancelled.
 var errAbandoned = errors.New("flight: every caller has given up")
 
 // Locker is the part of *mortise.Node that a Group uses. Do locks key, runs fn with a context that
@@ -22,9 +21,9 @@ type Locker interface {
 	Do(ctx context.Context, key string, fn func(ctx context.Context, token mortise.Token) error) error
 }
 
-// Group holds the calls of one instance for values of one type. Use New to create a Group. It is
-// safe for concurrent use and must not be copied. Two Groups with the same keys on one instance do
-// not share calls, but their calls exclude each other, as on two instances.
+// Group holds the calls of one instance for values of one type. It is safe for concurrent use and
+// must not be copied. Two Groups with the same keys on one instance do not share calls, but their
+// calls exclude each other, as on two instances.
 type Group[T any] struct {
 	locker Locker
 
@@ -42,10 +41,10 @@ func New[T any](locker Locker) *Group[T] {
 // Do returns the value of key: the value that fresh finds or, if fresh finds none, the value that
 // compute returns. The functions that run are those of this caller, of another caller in this
 // process, or of another instance. Both functions run under the lock of key, on the goroutine of
-// the call. Their context ends as the package comment describes.
+// the call. The package comment describes when their context ends.
 //
 // fresh reports false if the value does not exist. compute computes the value and stores it where
-// fresh finds it; use token to fence the write of the value.
+// fresh finds it; use token to fence the write.
 //
 // Do returns the error of ctx, of locking, of fresh or of compute, or ErrClosed. If the context of
 // the call had ended, the error also wraps the cause, for example mortise.ErrLost. If a function
@@ -105,8 +104,7 @@ func (g *Group[T]) forget(key string, c *call[T]) {
 	}
 }
 
-// run is the goroutine of a call. It returns after the lock has been released, or if the lock could
-// not be acquired.
+// run is the goroutine of a call.
 func (g *Group[T]) run(ctx context.Context, key string, c *call[T]) {
 	var err error
 	defer func() { g.publish(key, c, causeText(ctx, err)) }()
@@ -120,7 +118,7 @@ func (g *Group[T]) run(ctx context.Context, key string, c *call[T]) {
 
 // publish sets the result of a call and wakes its callers, unless an earlier publish has done so.
 // It also ends the context of the call, so that Locker.Do does not wait for the confirmation of the
-// release, which may take long without a majority.
+// release.
 func (g *Group[T]) publish(key string, c *call[T], err error) {
 	g.mu.Lock()
 	defer g.mu.Unlock()

@@ -12,9 +12,9 @@ import (
 	"github.com/mortise-lock/mortise/internal/memnet"
 )
 
-// Cluster is a set of complete nodes in this process, on a network in memory. Use New to create a
-// Cluster. All methods are safe for concurrent use. If a wait fails, the method ends the test with
-// t.Fatal, so call methods that wait only on the test's own goroutine.
+// Cluster is a set of complete nodes in this process, on a network in memory. All methods are safe
+// for concurrent use. If a wait fails, the method ends the test with t.Fatal, so call methods that
+// wait only on the test's own goroutine.
 type Cluster struct {
 	t       testing.TB
 	options Options
@@ -27,30 +27,28 @@ type Cluster struct {
 	closed map[route]bool // the directions that a cut or a pause has closed in the network
 }
 
-// Options change the defaults of New. New uses the zero value.
+// Options change the defaults of New.
 type Options struct {
 	// Configure changes the configuration of node i before each of its starts. It receives the
 	// default configuration: a SessionTTL of 2 s, no Grace, no encryption, and a Logger that writes
 	// to the test's output. Configure may change every field except Bind, Advertise, Join and
-	// JoinFunc, which the network needs. If it sets Secret or TLS, Insecure is cleared. Nil means
-	// that the default configuration is used.
+	// JoinFunc. If it sets Secret or TLS, Insecure is cleared. Nil changes nothing.
 	Configure func(i int, c *mortise.Config)
 
 	// Patience is the time after which a waiting method fails the test. Zero means 1 min.
 	Patience time.Duration
 
-	// MayHold allows held locks and waiting calls at the end of the test. Without MayHold, they
-	// fail the test.
+	// MayHold allows held locks and waiting calls at the end of the test. By default they fail the
+	// test.
 	MayHold bool
 }
 
-// place is the address of a node in the network, and the node that was last started at this
-// address.
+// place is the address of a node in the network.
 type place struct {
 	host    string
 	machine *machine
 
-	node   *mortise.Node // the node that was started last
+	node   *mortise.Node // the node that was last started at this address
 	life   *life
 	config mortise.Config
 	paused bool
@@ -58,7 +56,7 @@ type place struct {
 
 const maxNodes = 256
 
-// New starts a cluster of n nodes, 1 to 256, and waits until all nodes are ready. New closes the
+// New starts a cluster of n nodes, 1 to 256, and waits until all nodes are ready. It closes the
 // nodes at the end of the test. The test fails if at its end a lock is held, a call waits for a
 // lock, or a goroutine of a node remains. Config.Replicas is n. With more than 16 nodes, New sets
 // Config.Founders to the first three nodes instead. Up to three nodes vote. In a cluster of one,

@@ -2,7 +2,6 @@ package mortisetest
 
 import "slices"
 
-// route is one direction of the traffic between two nodes.
 type route struct{ from, to int }
 
 // Isolate silently cuts the connections between the given nodes and all others: data does not
@@ -47,8 +46,8 @@ func (c *Cluster) CutOneWay(from, to int) {
 	c.rewire()
 }
 
-// Heal removes all cuts. Nodes that were cut off reconnect by themselves within a few seconds. Use
-// Ready to wait for that.
+// Heal removes all cuts. Nodes that were cut off reconnect within a few seconds. Use Ready to wait
+// for that.
 //
 //	cluster.Heal()
 func (c *Cluster) Heal() {

@@ -39,8 +39,7 @@ func wantGone(t *testing.T, l *mortise.Lock) {
 	}
 }
 
-// TestSides cuts off two of five nodes, one of them the leader. It checks that the other three
-// nodes grant locks and the two nodes do not.
+// Two of five nodes, one of them the leader, are cut off. Only the other three may grant locks.
 func TestSides(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		cluster := mortisetest.NewWith(t, 5,
@@ -68,8 +67,8 @@ func TestSides(t *testing.T) {
 	})
 }
 
-// TestCut checks that a cut between the leader and a follower causes no election if the third node
-// reaches both.
+// A cut between the leader and a follower must cause no election, because the third node reaches
+// both.
 func TestCut(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		cluster := mortisetest.New(t, 3)
@@ -92,8 +91,8 @@ func TestCut(t *testing.T) {
 	})
 }
 
-// TestCutOneWay checks that the request of a node that receives nothing is queued, and that the
-// request of a node whose messages are lost is not queued.
+// The request of a node that receives nothing is queued. The request of a node whose messages are
+// lost is not.
 func TestCutOneWay(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		cluster := mortisetest.New(t, 3)
@@ -118,8 +117,6 @@ func TestCutOneWay(t *testing.T) {
 	})
 }
 
-// TestACutOutlivesAPauseAndALife checks that Resume and Start do not heal a cut, and that Heal does
-// not resume a paused node.
 func TestACutOutlivesAPauseAndALife(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		cluster := mortisetest.New(t, 3)

@@ -34,19 +34,15 @@
 // [Cluster.Leader] and [Cluster.Follower] select the node. [Cluster.Await], [Cluster.AwaitHolder],
 // [Cluster.Ready] and [Cluster.Until] wait for the result, so no test needs an arbitrary sleep.
 //
-// An Example cannot run in a bubble, so the examples here take real time. The file scenario_test.go
-// shows tests of a service in fake time. In TestMyWorkerStopsWhenItsLockIsLost and
-// TestMyPausedWorkerIsRefused, a worker writes to a store that compares tokens. The worker loses
-// its lock in four different ways.
+// The file scenario_test.go shows tests of a service in fake time. The examples take real time.
 //
 // # Inside and outside of a bubble
 //
 // Everything works inside and outside of a bubble without a setting. Inside of a bubble, time is
 // fake: three nodes start and close in about 30 ms of real time, and an hour of fake time takes
 // about three seconds; with the race detector both take much longer. Outside of a bubble, three
-// nodes are ready in about a second, and a test takes as long as its events. After Kill, Pause and
-// Isolate, a lock is granted to the next waiter when the SessionTTL of the holder, 2 s, has passed.
-// After Lose it is granted immediately.
+// nodes are ready in about a second. After Kill, Pause and Isolate, a lock is granted to the next
+// waiter when the SessionTTL of the holder, 2 s, has passed. After Lose it is granted immediately.
 //
 // Go's race detector (1.26, golang.org/issue/78156) can crash in a bubble when goroutines fire
 // timers on several processors at the same time: the process ends with SIGSEGV, or with
@@ -56,12 +52,10 @@
 // # Guarantees
 //
 //   - The nodes run the code of package mortise, with its gossip, its Raft and its gRPC. Only the
-//     network, the boot-time clock and the name lookup are replaced. The root package exports no
-//     name for these replacements.
+//     network, the boot-time clock and the name lookup are replaced.
 //   - The test fails at its end if a running node holds a lock or a call waits for one (unless
 //     [Options].MayHold is set), if a node does not close, or if a goroutine of a node remains.
-//     Unlock with defer, or in a Cleanup that is registered after New, because such a Cleanup runs
-//     before the Cleanup of New.
+//     Unlock with defer, or in a Cleanup that is registered after New.
 //   - Clusters share nothing: tests may run in parallel.
 //   - A method that waits fails the test after [Options].Patience at the latest, and reports what
 //     it waited for.
@@ -80,24 +74,21 @@
 //
 // # Limits
 //
-// One process cannot stop a part of itself. Pause freezes the clock that a node reads and cuts its
-// connections, but the code under test continues to run. The gossip on the paused node notices
-// immediately that the other nodes do not answer; a stopped process notices that only when it
-// continues. In a cluster of one, Pause stops only the clock. After Kill, files in Config.Dir
-// contain even data that was not synced, unlike after a crash of a machine. All nodes use the wall
-// clock of the process. The network has no latency and loses nothing unless it is cut. A cluster
-// has at most 256 nodes.
+// Pause freezes the clock that a node reads and cuts its connections, but the code under test
+// continues to run. The gossip on the paused node notices immediately that the other nodes do not
+// answer; a stopped process notices that only when it continues. In a cluster of one, Pause stops
+// only the clock. After Kill, files in Config.Dir contain even data that was not synced, unlike
+// after a crash of a machine. All nodes use the wall clock of the process. The network has no
+// latency and loses nothing unless it is cut.
 //
-// A run in a bubble is fast, but not reproducible: the order of goroutines differs each time, so
-// run a new test many times. Outside of a bubble, nodes lose their locks if the machine gives the
-// process no CPU time for more than about a second, as in production. If this happens often, set a
-// longer SessionTTL in Options.Configure. A mortise.Node on a real socket cannot run in a bubble,
-// because goroutines that block on a socket stop the time of the bubble.
+// A run in a bubble is not reproducible: the order of goroutines differs each time, so run a new
+// test many times. Outside of a bubble, nodes lose their locks if the machine gives the process no
+// CPU time for more than about a second. If this happens often, set a longer SessionTTL in
+// Options.Configure. A mortise.Node on a real socket cannot run in a bubble, because goroutines
+// that block on a socket stop the time of the bubble.
 //
 // # Refused alternatives
 //
-// A fake node with scripted answers was rejected: tests would pass in cases where a real cluster
-// behaves differently. A test that needs no cluster can use a locker.Local with less work. Faults
-// as fields of mortise.Config were rejected: every user would see them, and some would use them in
-// production.
+// A fake node with scripted answers: tests would pass in cases where a real cluster behaves
+// differently. Faults as fields of mortise.Config: some users would set them in production.
 package mortisetest

@@ -11,8 +11,7 @@ import (
 	"github.com/mortise-lock/mortise"
 )
 
-// label is the key of the profiler label that all goroutines of a node have, because they inherit
-// it from Start.
+// label is the key of the profiler label of a node's goroutines, which inherit it from Start.
 const label = "mortisetest"
 
 // settle is how long a test waits at its end for work that is still in progress, such as an
@@ -36,8 +35,6 @@ func (c *Cluster) end() {
 	}
 }
 
-// nothingHeld fails the test if a running node holds locks, or if calls on a running node wait for
-// a lock.
 func (c *Cluster) nothingHeld() {
 	for _, i := range c.awake() {
 		var s mortise.Status
@@ -93,7 +90,6 @@ func labelled(mark string) string {
 	return strings.Join(found, "\n\n")
 }
 
-// soon polls is(), and reports whether is() returns true within settle.
 func soon(is func() bool) bool {
 	for began := time.Now(); !is(); time.Sleep(time.Millisecond) {
 		if time.Since(began) > settle {

@@ -72,8 +72,7 @@ func (r *recorder) Fatalf(format string, args ...any) {
 
 func (r *recorder) Fatal(args ...any) { r.Fatalf("%s", fmt.Sprint(args...)) }
 
-// wantFailures fails unless there are as many recorded failures as parts, and each failure contains
-// its part.
+// wantFailures fails unless each failure contains its part, and there are no others.
 func wantFailures(t *testing.T, what string, got []string, parts ...string) {
 	t.Helper()
 	if len(got) != len(parts) {
@@ -132,8 +131,6 @@ func TestWhatIsHeldAtTheEndFailsTheTest(t *testing.T) {
 	}
 }
 
-// TestAGoroutineThatStaysFailsTheTest checks that a remaining goroutine fails the test, also
-// outside of a bubble and while another cluster runs.
 func TestAGoroutineThatStaysFailsTheTest(t *testing.T) {
 	t.Parallel() // the test waits for settle
 	stop := make(chan struct{})
@@ -148,8 +145,6 @@ func TestAGoroutineThatStaysFailsTheTest(t *testing.T) {
 	wantFailures(t, "a goroutine that stays", got, "TestAGoroutineThatStaysFailsTheTest")
 }
 
-// TestWhatDoesNotComeFailsTheTest checks that each method that waits in vain ends after Patience,
-// and reports what it waited for.
 func TestWhatDoesNotComeFailsTheTest(t *testing.T) {
 	for name, test := range map[string]struct {
 		wait func(c *Cluster)

@@ -95,8 +95,8 @@ func ExampleNewWith() {
 	// unlocked: <nil>
 }
 
-// A holder is stopped for longer than its lease. The holder does not notice that another node has
-// been granted the lock, so only the token protects the resource.
+// A holder is stopped for longer than its lease. It does not notice that another node has been
+// granted the lock, so only the token protects the resource.
 func ExampleCluster_Pause() {
 	t := newT()
 	defer t.end()
@@ -128,7 +128,7 @@ func ExampleCluster_Pause() {
 }
 
 // The leader is killed, and the other two nodes still grant locks. Then the killed node is
-// restarted and grants locks too.
+// restarted.
 func ExampleCluster_Kill() {
 	t := newT()
 	defer t.end()

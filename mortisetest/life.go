@@ -29,8 +29,7 @@ func (l *life) Dial(ctx context.Context, address string) (net.Conn, error) {
 	return conn, err
 }
 
-// quiet is the log handler of a node. After Kill it discards everything that the node logs, because
-// a killed process logs nothing.
+// quiet is the log handler of a node. It discards everything after Kill.
 type quiet struct {
 	slog.Handler
 	life *life
@@ -50,8 +49,8 @@ func (q quiet) WithAttrs(attrs []slog.Attr) slog.Handler {
 func (q quiet) WithGroup(name string) slog.Handler { return quiet{q.Handler.WithGroup(name), q.life} }
 
 // Start restarts node i, which was killed, was closed or has left. The new node has the same name
-// and address. Start returns the node without waiting until it is ready: see Ready. Without
-// Config.Dir the node is a new instance, like a restarted process.
+// and address. Start returns the node without waiting until it is ready. Without Config.Dir the
+// node is a new instance, like a restarted process.
 //
 //	cluster.Start(1)
 func (c *Cluster) Start(i int) *mortise.Node {
@@ -64,7 +63,6 @@ func (c *Cluster) Start(i int) *mortise.Node {
 	return c.start(i)
 }
 
-// start starts node i, which must not be running.
 func (c *Cluster) start(i int) *mortise.Node {
 	c.t.Helper()
 	p, config := c.places[i], c.config(i)

@@ -43,8 +43,6 @@ func TestKillAndStart(t *testing.T) {
 	})
 }
 
-// TestADeadNodeSaysNothing checks that a node logs nothing after Kill. Such messages would mislead
-// the reader of the log.
 func TestADeadNodeSaysNothing(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		var log lines
@@ -84,8 +82,8 @@ func (l *lines) count() int {
 	return l.n
 }
 
-// TestMostAreKilled checks that without a majority nothing is granted and no node leads, and that
-// the group recovers by itself when the nodes have been restarted.
+// Without a majority nothing is granted and no node leads. The group recovers by itself when the
+// nodes have been restarted.
 func TestMostAreKilled(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		cluster := mortisetest.New(t, 3)
@@ -102,7 +100,6 @@ func TestMostAreKilled(t *testing.T) {
 	})
 }
 
-// TestLeaveAndStart checks that Start restarts nodes that have left, as at the end of a deployment.
 func TestLeaveAndStart(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		cluster := mortisetest.New(t, 3)
@@ -117,8 +114,7 @@ func TestLeaveAndStart(t *testing.T) {
 	})
 }
 
-// TestConfigure checks that Options.Configure is called before every start, and that a group with a
-// Config.Dir survives when all its nodes are killed.
+// A group with a Config.Dir must survive when all its nodes are killed.
 func TestConfigure(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		dir, asked := t.TempDir(), 0
@@ -146,7 +142,6 @@ func TestConfigure(t *testing.T) {
 	})
 }
 
-// TestAlone checks that a cluster of one supports everything that needs no other node.
 func TestAlone(t *testing.T) {
 	both(t, func(t *testing.T) {
 		cluster := mortisetest.New(t, 1)

@@ -9,8 +9,7 @@ import (
 
 // machine is the boot-time clock of a node's machine. The clock continues to run when the node
 // ends. It follows package time, also in a bubble. It can leap and run fast or slow. While the
-// clock is hidden, Now always returns the same time, because a stopped program does not see its
-// clock advance.
+// clock is hidden, Now always returns the same time, as for a stopped program.
 type machine struct {
 	mu     sync.Mutex // guards the fields below
 	since  time.Time
@@ -49,8 +48,7 @@ func (m *machine) run(rate float64) {
 	m.base, m.since, m.rate = m.now(), time.Now(), rate
 }
 
-// hide sets whether the clock is hidden. While it is hidden, Now returns the time at which hide was
-// called.
+// hide sets whether Now returns the time at which hide was called.
 func (m *machine) hide(hidden bool) {
 	m.mu.Lock()
 	defer m.mu.Unlock()

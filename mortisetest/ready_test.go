@@ -31,9 +31,8 @@ func TestStartsInRealTime(t *testing.T) {
 
 const largeLimit = 5 * time.Second
 
-// TestStartsALargeClusterInRealTime checks that a large cluster becomes ready. A large cluster
-// never did when each node queried all other nodes. The nodes have a secret, so each connection
-// needs two handshakes.
+// The nodes have a secret, so each connection needs two handshakes. A large cluster never becomes
+// ready if each node queries all other nodes.
 func TestStartsALargeClusterInRealTime(t *testing.T) {
 	if testing.Short() {
 		t.Skip("-short")

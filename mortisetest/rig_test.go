@@ -64,7 +64,6 @@ func unlock(t *testing.T, l *mortise.Lock) {
 	}
 }
 
-// wantLost fails unless l is lost and its Done is closed.
 func wantLost(t *testing.T, l *mortise.Lock) {
 	t.Helper()
 	if err := l.Err(); !errors.Is(err, mortise.ErrLost) {

@@ -17,10 +17,10 @@ import (
 )
 
 // This file shows tests of a service. A worker writes to a report while it has the lock, and a
-// store compares tokens. The tests check what the worker and the store do when the lock is lost.
+// store compares tokens. The tests check both when the lock is lost.
 
 // store is the report that the workers write. It refuses a token that is lower than a token that it
-// has seen.
+// has received.
 type store struct {
 	mark fence.Mark
 
@@ -46,7 +46,6 @@ func (s *store) wrote(worker string) bool {
 	return slices.Contains(s.pages, worker)
 }
 
-// refusals returns the name of the refused worker for each refusal.
 func (s *store) refusals() []string {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -71,8 +70,8 @@ func work(ctx context.Context, locks locker.Locker, s *store, worker string) err
 }
 
 // twoWorkers runs a worker on each of two nodes. While the first worker has the lock, twoWorkers
-// calls the function happen, which causes the event of the test. twoWorkers stops the second worker
-// after that worker has written. twoWorkers returns the error of the first worker, and the store.
+// calls happen, which causes the event of the test. When the second worker has written, twoWorkers
+// stops it and returns the error of the first worker, and the store.
 func twoWorkers(t *testing.T, happen func(cluster *mortisetest.Cluster, first int, s *store)) (error, *store) {
 	cluster, s := mortisetest.New(t, 3), new(store)
 	first, second := cluster.Follower(), cluster.Leader()
@@ -102,8 +101,8 @@ func twoWorkers(t *testing.T, happen func(cluster *mortisetest.Cluster, first in
 	return err, s
 }
 
-// TestMyWorkerStopsWhenItsLockIsLost checks that the worker stops early enough when its context
-// ends, so that the store need not refuse a write.
+// The worker must stop early enough when its context ends, so that the store need not refuse a
+// write.
 func TestMyWorkerStopsWhenItsLockIsLost(t *testing.T) {
 	for name, happen := range map[string]func(cluster *mortisetest.Cluster, first int, s *store){
 		"its lease runs out": func(cluster *mortisetest.Cluster, first int, _ *store) { cluster.Lose(first) },
@@ -130,8 +129,8 @@ func TestMyWorkerStopsWhenItsLockIsLost(t *testing.T) {
 	}
 }
 
-// TestMyPausedWorkerIsRefused checks that the store refuses the writes of a worker that cannot
-// notice the loss of its lock. If the store did not compare tokens, this test would fail.
+// The worker cannot notice the loss of its lock. If the store did not compare tokens, this test
+// would fail.
 func TestMyPausedWorkerIsRefused(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		err, s := twoWorkers(t, func(cluster *mortisetest.Cluster, first int, s *store) {

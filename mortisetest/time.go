@@ -6,10 +6,10 @@ import (
 )
 
 // Pause stops node i like SIGSTOP, a long garbage collection or a closed laptop. Until Resume, the
-// node's clock does not advance, and the node neither sends nor receives data. So while the node is
-// paused, Lock.Err of its locks returns nil, even after another node has been granted the locks. A
-// resource must compare tokens to protect itself from such a holder. The code of the test is not
-// stopped: its calls on the node behave like calls just before the pause or right after Resume.
+// node's clock does not advance, and the node neither sends nor receives data. So Lock.Err of its
+// locks returns nil, even after another node has been granted the locks. A resource must compare
+// tokens to protect itself from such a holder. The code of the test is not stopped: its calls on
+// the node behave like calls just before the pause or right after Resume.
 //
 //	cluster.Pause(0)
 func (c *Cluster) Pause(i int) {
@@ -73,8 +73,8 @@ func (c *Cluster) Leap(i int, d time.Duration) {
 	c.rouse(i)
 }
 
-// Drift sets the rate of the boot-time clock of node i: 1 is the right rate, and 1.01 is 1% fast,
-// which is the most that mortise tolerates.
+// Drift sets the rate of the boot-time clock of node i: 1 is the right rate. Mortise tolerates
+// 1.01, which is 1% fast, and no more.
 //
 //	cluster.Drift(0, 1.01)
 func (c *Cluster) Drift(i int, rate float64) {
@@ -85,7 +85,7 @@ func (c *Cluster) Drift(i int, rate float64) {
 	c.place(i).machine.run(rate)
 }
 
-// rouse makes node i read its clock now. By itself, the node may read its clock only when its next
+// rouse makes node i read its clock now. Otherwise the node may read its clock only when its next
 // renewal is due.
 func (c *Cluster) rouse(i int) {
 	ended, cancel := context.WithCancel(context.Background())

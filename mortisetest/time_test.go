@@ -35,8 +35,7 @@ func TestLose(t *testing.T) {
 	})
 }
 
-// TestLoseTellsAtOnce checks that the lock is lost when Lose returns, without another call and
-// without waiting.
+// The lock must be lost when Lose returns, without another call and without waiting.
 func TestLoseTellsAtOnce(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		cluster := mortisetest.New(t, 3)
@@ -51,8 +50,7 @@ func TestLoseTellsAtOnce(t *testing.T) {
 	})
 }
 
-// TestLoseWithADelay checks that a lost lock stays taken for its Request.LockDelay, as after the
-// end of its holder, and that the lock can be resumed.
+// A lost lock stays taken for its Request.LockDelay, and can be resumed.
 func TestLoseWithADelay(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		cluster := mortisetest.New(t, 3)
@@ -73,9 +71,8 @@ func TestLoseWithADelay(t *testing.T) {
 	})
 }
 
-// TestAwaitAHolderThatCannotBeTold checks that Await does not wait for a grant that cannot arrive.
-// The holder in the queue is the earlier incarnation of a restarted node; the session of this
-// incarnation has not expired.
+// The holder in the queue is the earlier incarnation of a restarted node, whose session has not
+// expired. Await must not wait for its grant.
 func TestAwaitAHolderThatCannotBeTold(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		cluster := mortisetest.NewWith(t, 3,
@@ -118,8 +115,6 @@ func TestPauseAndResume(t *testing.T) {
 	})
 }
 
-// TestAShortPauseCostsNothing checks that a pause shorter than two thirds of the SessionTTL loses
-// no lock.
 func TestAShortPauseCostsNothing(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		cluster := mortisetest.New(t, 3)
@@ -133,8 +128,6 @@ func TestAShortPauseCostsNothing(t *testing.T) {
 	})
 }
 
-// TestNothingLeavesAPausedNode checks that the request of a call on a paused node reaches the group
-// only after Resume.
 func TestNothingLeavesAPausedNode(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		cluster := mortisetest.New(t, 3)
@@ -172,8 +165,8 @@ func TestLeap(t *testing.T) {
 	})
 }
 
-// TestDrift checks that a holder that is cut off notices the loss of its lock before the lock is
-// granted to the next waiter, unless the holder's clock is too slow.
+// A holder that is cut off must notice the loss of its lock before the lock is granted to the next
+// waiter, unless the holder's clock is too slow.
 func TestDrift(t *testing.T) {
 	for _, rate := range []float64{1, 0.99, 0.5} {
 		synctest.Test(t, func(t *testing.T) {
@@ -197,8 +190,6 @@ func TestDrift(t *testing.T) {
 	}
 }
 
-// TestTenMinutesInABubble checks that a lock is held for ten minutes of fake time, and is lost when
-// Lose is called.
 func TestTenMinutesInABubble(t *testing.T) {
 	began := time.Now()
 	synctest.Test(t, func(t *testing.T) {
@@ -216,9 +207,8 @@ func TestTenMinutesInABubble(t *testing.T) {
 	t.Logf("ten minutes took %v", time.Since(began))
 }
 
-// TestAwaitMeansThatTheHolderKnows checks that the holder has received its grant when AwaitHolder
-// returns. If it had not, the call that locks would wait again after a loss right after
-// AwaitHolder.
+// If the holder had not received its grant when AwaitHolder returns, a loss right afterwards would
+// end a waiting request instead of a hold.
 func TestAwaitMeansThatTheHolderKnows(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		cluster := mortisetest.New(t, 3)

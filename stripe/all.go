@@ -12,9 +12,9 @@ import (
 // slice. The methods are safe for concurrent use as long as the slice is not changed.
 type Locks []*mortise.Lock
 
-// All locks every stripe, in ascending order, so that two calls cannot deadlock. It holds the lower
-// stripes while it waits for the higher ones, so use it only for rare operations. If All fails, it
-// holds no stripe, and the error is that of the locker.
+// All locks every stripe, in ascending order. It holds the lower stripes while it waits for the
+// higher ones, so use it only for rare operations. If All fails, it holds no stripe, and the error
+// is that of the locker.
 func (s *Set) All(ctx context.Context) (Locks, error) {
 	all := make(Locks, 0, s.n)
 	for i := range s.n {
@@ -61,8 +61,8 @@ func (l Locks) Err() error {
 
 // Context returns a child of parent that ends when one of the stripes is no longer held. Its cause
 // is then the error of that stripe. Each call uses one goroutine per stripe until parent or the
-// locks end. mortise.TokenFrom finds in it the token of the highest stripe. A resource with a fence
-// per stripe needs the token of the lock of its own stripe.
+// locks end. mortise.TokenFrom returns the token of the highest stripe. A resource with a fence per
+// stripe needs the token of the lock of its own stripe.
 func (l Locks) Context(parent context.Context) context.Context {
 	for _, lock := range l {
 		parent = lock.Context(parent)

@@ -1,6 +1,5 @@
 // Package stripe divides one name into n locks, its stripes, so that callers seldom wait for each
-// other without need. A stock of 8,000 seats in eight stripes of 1,000 is sold to eight buyers at a
-// time.
+// other. A stock of 8,000 seats in eight stripes of 1,000 is sold to eight buyers at a time.
 //
 //	seats, err := stripe.New(node, "sale/42/seats", 8)
 //	...
@@ -44,6 +43,6 @@
 //
 // # Refused alternative
 //
-// Waiting for all stripes concurrently in Any, which would be fair across the set: every waiter
-// would be in n queues, and most grants would be released unused.
+// Waiting for all stripes concurrently in Any: every waiter would be in n queues, and most grants
+// would be released unused.
 package stripe

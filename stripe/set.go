@@ -18,8 +18,8 @@ type Locker interface {
 	TryLock(ctx context.Context, key string) (*mortise.Lock, error)
 }
 
-// Set is the access of one instance to the stripes of one name. It holds no locks and needs no
-// Close. It must not be copied.
+// Set is the access of one instance to the stripes of one name. It needs no Close. It must not be
+// copied.
 type Set struct {
 	locker Locker
 	name   string
@@ -27,8 +27,7 @@ type Set struct {
 	start  atomic.Uint32 // the number from which the next Any computes its first stripe
 }
 
-// New returns the set of the n stripes of a name, 1 to 4,096. It sends nothing. The caller must
-// ensure that all instances use the same n.
+// New returns the set of the n stripes of a name, 1 to 4,096. It sends nothing.
 func New(locker Locker, name string, n int) (*Set, error) {
 	if locker == nil {
 		return nil, errors.New("stripe: the locker is nil")
@@ -63,9 +62,9 @@ func (s *Set) At(ctx context.Context, i int) (*mortise.Lock, error) {
 }
 
 // Any locks a free stripe and returns its number and lock. If no stripe is free, or the group
-// cannot answer now, Any waits for one stripe. Each call tries first the stripe after the one that
-// the last call tried first; the first call begins at a random stripe. The caller owns the lock.
-// The errors are those of the locker.
+// cannot answer now, Any waits for one stripe. The first call begins at a random stripe, and each
+// later call begins one stripe further. The caller owns the lock. The errors are those of the
+// locker.
 func (s *Set) Any(ctx context.Context) (int, *mortise.Lock, error) {
 	first := s.begin()
 	i, lock, err := s.round(ctx, first)
@@ -77,7 +76,7 @@ func (s *Set) Any(ctx context.Context) (int, *mortise.Lock, error) {
 }
 
 // TryAny is like Any, but does not wait. If every stripe is held, it fails with mortise.ErrHeld for
-// the last stripe that it tried. A stripe that it tried earlier may be free when it returns.
+// the last stripe that it tried.
 func (s *Set) TryAny(ctx context.Context) (int, *mortise.Lock, error) {
 	return found(s.round(ctx, s.begin()))
 }

@@ -22,7 +22,7 @@
 // From T to T+Late every instance waits for the lock of the tick. The instance that gets the lock
 // runs the job, and keeps the lock until T+Late+Skew, or until the job returns if that is later. At
 // T+Late all other instances stop waiting. If ticks are close together, Skew is at most half the
-// time between two ticks, and Late at most the rest, so that the lock is free before the next tick.
+// time between two ticks, and Late at most the rest.
 //
 // # Guarantees
 //
@@ -30,15 +30,14 @@
 //     the context of the job had ended. The group records the last 16 finished ticks of a job as
 //     data of the key Name/finished. An instance that gets the lock of a tick first reads this
 //     record, which exists as long as the group. Before a tick is recorded, and with a locker that
-//     is not a [Store], only the lock of the tick keeps it from running again. That works as long
-//     as the wall clocks of any two instances differ by at most Skew (as shortened), and the
+//     is not a [Store], only the lock of the tick keeps it from running again. The lock does so as
+//     long as the wall clocks of any two instances differ by at most Skew (as shortened), and the
 //     instance that ran the tick neither crashes nor loses its lock before T+Late+Skew.
-//   - A running job also holds the lock of its Name, so two runs never hold that lock concurrently,
-//     whatever the clocks show. While other code locks Name, the job does not run.
-//   - [Tick.Token] is the token of that lock: it increases from run to run of a job. A resource
-//     that compares tokens refuses what a run writes after a later run has written.
+//   - A running job also holds the lock of its Name, so two runs never hold that lock concurrently.
+//     While other code locks Name, the job does not run.
+//   - [Tick.Token] is the token of that lock: it increases from run to run of a job.
 //   - Ticks that could not begin in time are skipped and do not run later. [Tick.Missed] counts the
-//     skipped ticks that this instance knows.
+//     skipped ticks of this instance.
 //   - A tick begins when the first clock reaches T, so the instance whose clock is ahead runs most
 //     ticks.
 //
@@ -57,9 +56,8 @@
 // error, its locks are released immediately, and another instance may run the tick. If the job has
 // returned before and the tick is recorded, Run returns immediately. If the tick is not recorded
 // (because the locker is not a [Store], or the group had no room for the data), Run keeps the lock
-// until T+Late+Skew, so that the next instance in the queue does not run the tick again. So Run may
-// return up to Late+Skew after T, 10 s by default. Leave waits for that as for any holder. When the
-// time of Leave has passed, the lock is left to expire.
+// until T+Late+Skew. So Run may return up to Late+Skew after T, 10 s by default. Leave waits for
+// Run as for any holder. When the time of Leave has passed, the lock is left to expire.
 //
 // # Failure
 //
@@ -85,7 +83,7 @@
 //
 // # Limits
 //
-// Names have 1 to 400 bytes. Ticks are at least 10 ms apart. Missed is at most 1,000. Each Run
-// holds one lock as long as it runs, and two more during a tick that it runs. Every other instance
-// waits in the queue of the tick.
+// Names have 1 to 400 bytes. Ticks are at least 10 ms apart. Each Run holds one lock as long as it
+// runs, and two more during a tick that it runs. Every other instance waits in the queue of the
+// tick.
 package tick

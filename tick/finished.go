@@ -10,8 +10,8 @@ import (
 	"github.com/mortise-lock/mortise"
 )
 
-// Store holds the data of keys. A [Locker] may implement Store, as *mortise.Node does. Then Run
-// records in it which ticks are finished.
+// Store holds the data of keys. If a [Locker] is also a Store, as *mortise.Node is, Run records
+// finished ticks in it.
 type Store interface {
 	Get(ctx context.Context, key string) (data []byte, revision uint64, err error)
 	Put(ctx context.Context, key string, data []byte, revision uint64) (uint64, error)
@@ -22,8 +22,8 @@ const (
 	recording   = 2 * time.Second // how long after T+Late+Skew a tick may be recorded
 )
 
-// finished is the record of the last finished ticks of a job, the latest at the end. With only the
-// latest tick, an instance whose clock is far ahead would finish the ticks of others.
+// finished is the record of the last finished ticks of a job, the latest at the end. It has several
+// ticks, because an instance whose clock is far ahead may finish a later tick first.
 type finished struct {
 	store Store // nil if the locker is not a Store
 	key   string

@@ -45,8 +45,6 @@ func (s *store) Put(ctx context.Context, _ string, data []byte, revision uint64)
 	return s.revision, ctx.Err()
 }
 
-// TestLeavingAfterTheJobTakesNoTime checks that an instance does not keep the lock of a recorded
-// tick when it leaves, and that the instance that gets the lock does not run the tick again.
 func TestLeavingAfterTheJobTakesNoTime(t *testing.T) {
 	bubble(t, func(t *testing.T) {
 		c := newCrew(t, time.Minute, time.Second)
@@ -111,8 +109,7 @@ func TestATickThatIsNotRecordedIsKept(t *testing.T) {
 	})
 }
 
-// TestAFarClockFinishesItsOwnTicksOnly checks that an instance whose clock is an hour ahead does
-// not make earlier ticks count as finished.
+// A clock that is an hour ahead must not make earlier ticks count as finished.
 func TestAFarClockFinishesItsOwnTicksOnly(t *testing.T) {
 	bubble(t, func(t *testing.T) {
 		c := newCrew(t, time.Minute, time.Second)

@@ -37,8 +37,7 @@ type Job struct {
 	// means 5 s.
 	Late time.Duration
 
-	// Skew is the largest difference between the wall clocks of two instances. Zero means 5 s. The
-	// tokens of a group with default settings depend on the same limit.
+	// Skew is the largest difference between the wall clocks of two instances. Zero means 5 s.
 	Skew time.Duration
 
 	// Report is called with the result of each tick of this instance. The error is nil if Run
@@ -55,8 +54,7 @@ type Job struct {
 type Tick struct {
 	Job string
 
-	// Time is the nominal time of the tick, in UTC. It is the same on every instance and in a
-	// second run.
+	// Time is the nominal time of the tick, in UTC, equal on every instance and in a second run.
 	Time time.Time
 
 	// Missed is the number of ticks that this instance skipped directly before this one, because it
@@ -64,7 +62,7 @@ type Tick struct {
 	// ticks. 1,000 means 1,000 or more. Missed is 0 for the first tick of a Run.
 	Missed int
 
-	// Token is the fencing token for what the job writes: it increases from run to run of this job.
+	// Token is the fencing token for what the job writes. It increases from run to run of this job.
 	// It is 0 if the job was not run.
 	Token mortise.Token
 }

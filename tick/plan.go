@@ -13,7 +13,6 @@ const (
 
 var errNoMore = errors.New("tick: the schedule has ended")
 
-// plan decides which tick is next.
 type plan struct {
 	schedule   Schedule
 	late, skew time.Duration

@@ -20,7 +20,7 @@ var errOver = errors.New("tick: the tick is over")
 
 // Locker is the part of *mortise.Node that Run uses. Do waits for the lock of key, runs fn with a
 // context that ends when the lock is lost or the node leaves, and unlocks, even if fn panics. If
-// the Locker is also a [Store], as a node is, Run records in it which ticks are finished.
+// the Locker is also a [Store], Run records finished ticks in it.
 type Locker interface {
 	Do(ctx context.Context, key string, fn func(ctx context.Context, token mortise.Token) error) error
 }
@@ -71,7 +71,6 @@ func busy(err error) bool {
 		errors.Is(err, mortise.ErrNoRoom)
 }
 
-// runner is the state of one call of Run.
 type runner struct {
 	locker   Locker
 	finished finished
@@ -198,8 +197,7 @@ func (r *runner) within(ctx context.Context, key, what string, w window,
 	return false, err
 }
 
-// do locks key and runs fn. If the locker is a node, the lock has a label with its purpose, so that
-// the console and the alerts do not report it as stuck.
+// do locks key and runs fn. If the locker is a node, the lock has a label with its purpose.
 func (r *runner) do(ctx context.Context, key, what string, fn func(context.Context, mortise.Token) error) (err error) {
 	node, is := r.locker.(*mortise.Node)
 	if !is {
@@ -236,8 +234,8 @@ func (r *runner) tick(w window, token mortise.Token) Tick {
 	return Tick{Job: r.job.Name, Time: w.at.UTC(), Missed: w.missed, Token: token}
 }
 
-// causeText returns the result of a job together with the reason why its context has ended, if it
-// has. A job that returned nil counts as failed if its lock was lost.
+// causeText returns the result of a job together with the reason, if any, why its context has
+// ended. A job that returned nil counts as failed if its lock was lost.
 func causeText(ctx context.Context, result error) error {
 	cause := context.Cause(ctx)
 	switch {

@@ -150,8 +150,7 @@ func bubble(t *testing.T, f func(t *testing.T)) {
 	synctest.Test(t, f)
 }
 
-// TestAQuickJobRunsOncePerTickWhateverTheClocks checks that a job of a millisecond runs once per
-// tick if the clocks differ by up to 5 s.
+// The clocks differ by up to 5 s, and the job takes a millisecond.
 func TestAQuickJobRunsOncePerTickWhateverTheClocks(t *testing.T) {
 	for _, skews := range [][3]float64{{0, 0, 0}, {0, 2, 1}, {0, -2, 0}, {2, -2, 0}, {2.5, -2.5, 0}, {0, -5, -4.999},
 		{5, 0, 0.001}} {
@@ -199,8 +198,8 @@ func TestTicksThatAreCloseTogether(t *testing.T) {
 	})
 }
 
-// TestClocksBeyondTheBoundRunATickTwice checks that clocks that differ by more than Skew run a tick
-// twice, one run after the other, and that the later run has the higher token.
+// Clocks that differ by more than Skew run a tick twice, one run after the other. The later run
+// must have the higher token.
 func TestClocksBeyondTheBoundRunATickTwice(t *testing.T) {
 	bubble(t, func(t *testing.T) {
 		c := newCrew(t, time.Minute, time.Millisecond)
@@ -257,8 +256,7 @@ func TestACrashAfterTheJobRunsItAgain(t *testing.T) {
 	})
 }
 
-// TestASlowJobSkipsTicks checks that ticks during a run are skipped, and that a tick during which
-// the run ends begins late.
+// Ticks during a run are skipped. A tick during which the run ends begins late.
 func TestASlowJobSkipsTicks(t *testing.T) {
 	bubble(t, func(t *testing.T) {
 		c := newCrew(t, 10*time.Second, 23*time.Second)
@@ -306,9 +304,8 @@ func TestALostLockEndsTheJob(t *testing.T) {
 	}
 }
 
-// TestAMachineThatSleptLetsTheTickGo suspends a machine while it waits for the lock, and grants the
-// lock before its timers fire. Run must read the clock, which shows that the tick may no longer
-// begin.
+// The machine is suspended while it waits for the lock, which is granted before its timers fire.
+// Run must read the clock, because the tick may no longer begin.
 func TestAMachineThatSleptLetsTheTickGo(t *testing.T) {
 	bubble(t, func(t *testing.T) {
 		c := newCrew(t, time.Minute, 2*time.Second)
@@ -391,9 +388,8 @@ func TestLeavingEndsAnIdleRunAtOnce(t *testing.T) {
 	})
 }
 
-// TestLeavingInAndAfterTheJob checks a node that leaves and a Run that ends. In the middle of the
-// job, another instance gets the tick. After the job, the lock is kept until no clock allows the
-// tick.
+// When a node leaves in the middle of the job, another instance gets the tick. After the job, the
+// lock is kept until no clock allows the tick.
 func TestLeavingInAndAfterTheJob(t *testing.T) {
 	for _, way := range []struct {
 		leave func(*member)
@@ -497,7 +493,6 @@ func TestRunEndsWithTheSchedule(t *testing.T) {
 	})
 }
 
-// moody is a locker that refuses some requests as overloaded.
 type moody struct {
 	*fakelock.Instance
 	asked int

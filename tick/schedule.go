@@ -3,10 +3,10 @@ package tick
 import "time"
 
 // Schedule returns the times of the ticks of a job. Next returns the first tick after t, or the
-// zero time if there is none. All instances must agree on the ticks, so Next must return the same
-// tick for every t between two ticks. The schedules of cron libraries do so if all instances use
-// one time zone (set it explicitly, because machines may have different zones). Schedules that add
-// an interval to t do not, and Run refuses them. Next is called only on the goroutine of Run.
+// zero time if there is none. Next must return the same tick for every t between two ticks, so that
+// all instances agree. The schedules of cron libraries do so if all instances use one time zone
+// (set it explicitly). Schedules that add an interval to t do not, and Run refuses them. Next is
+// called only on the goroutine of Run.
 type Schedule interface {
 	Next(t time.Time) time.Time
 }

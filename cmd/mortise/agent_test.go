@@ -40,8 +40,8 @@ func (a *agentProcess) post(t *testing.T, path string, body, answer any) int {
 
 type object map[string]any
 
-// TestTheAgentsClients checks that the locks of a client are released when the client is lost,
-// whether the client keeps its lease by requests or by a connection.
+// The locks of a client must be released when the client is lost, whether the client keeps its
+// lease by requests or by a connection.
 func TestTheAgentsClients(t *testing.T) {
 	t.Parallel()
 	f := startFleet(t, false, "a", "b", "c")
@@ -123,9 +123,8 @@ func TestTheAgentsClients(t *testing.T) {
 	f.mortise("run", "-n", "s", "--", "true").wants(t, exitOK)
 }
 
-// TestALostClientsLockKeepsItsDelay checks that the lock of a client that dies stays taken for its
-// lock_delay, and that the audit log names the client. A client that ends its lease must release
-// its locks immediately.
+// The lock of a client that dies must stay taken for its lock_delay, and the audit log must name
+// the client. A client that ends its lease must release its locks immediately.
 func TestALostClientsLockKeepsItsDelay(t *testing.T) {
 	t.Parallel()
 	const delay = 2 * time.Second
@@ -176,9 +175,7 @@ func TestALostClientsLockKeepsItsDelay(t *testing.T) {
 		`client "shop" of the agent closed its connection, or died`)
 }
 
-// TestPython checks the Python client of this directory: two clients hold a lock alternately, the
-// error for a busy lock names the holder, a client notices the loss of a lock, and the locks of a
-// process are released when the process ends.
+// The Python client is in this directory.
 func TestPython(t *testing.T) {
 	python, err := exec.LookPath("python3")
 	if err != nil {
@@ -239,7 +236,6 @@ except Lost:
 	f.mortise("run", "-w", patience.String(), "dead/1", "--", "echo", "granted").wants(t, exitOK, "granted")
 }
 
-// TestReadme runs all shell commands in README.md, in order, against a cluster.
 func TestReadme(t *testing.T) {
 	if _, err := exec.LookPath("curl"); err != nil {
 		t.Skip("curl is not there")

@@ -12,8 +12,7 @@ import (
 	"github.com/mortise-lock/mortise"
 )
 
-// This file implements the alert rules of adapters/mortiseotel in Go, for TestStates. The rules
-// evaluate the values that the metrics export.
+// This file implements the alert rules of adapters/mortiseotel in Go, for TestStates.
 
 type reading struct {
 	life              *counters
@@ -82,7 +81,6 @@ type rule struct {
 
 func anyOf(h history, is func(reading) bool) bool { return slices.ContainsFunc(h[len(h)-1].all, is) }
 
-// increase returns how much a counter of a process has increased within the duration d.
 func increase(h history, r reading, d time.Duration, of func(reading) int) int {
 	now := h[len(h)-1].at
 	for _, s := range h {
@@ -182,8 +180,7 @@ func rules() []rule {
 	}
 }
 
-// notPlayed lists the rules that no state of TestStates triggers: they need many short waits, full
-// queues, slow disks, or faults of the program.
+// notPlayed lists the rules that no state of TestStates triggers.
 var notPlayed = []string{
 	"MortiseLeakedHandles", "MortiseQueueLong", "MortiseRefused", "MortiseDeadlocks", "MortiseLogSyncSlow",
 	"MortiseTelemetryDropped",

@@ -7,9 +7,8 @@ import (
 	"github.com/mortise-lock/mortise"
 )
 
-// asks takes locks and sends queries for the programs that use the HTTP API. It is implemented by
-// the agent's node and by the guest that uses a program's derived secret. Every handler that a
-// program with a derived secret can reach uses asks, so such a program never acts with the agent's
+// asks takes locks and sends queries for the programs that use the HTTP API. Every handler that a
+// program with a derived secret can reach uses asks, so the program never acts with the agent's
 // rights (see forAgent). Implementations must be safe for concurrent use.
 type asks interface {
 	acquire(context.Context, mortise.Request) (holding, error)
@@ -31,7 +30,7 @@ type holding interface {
 	Lapse(why string) error
 }
 
-// own implements asks with the agent's node. It serves programs without a derived secret.
+// own implements asks with the agent's node, for programs without a derived secret.
 type own struct{ node *mortise.Node }
 
 func (o own) acquire(ctx context.Context, r mortise.Request) (holding, error) {

@@ -48,8 +48,7 @@ const prefix = "MORTISE"
 
 type flagFor struct{ name, variable, about string }
 
-// guestFlags returns the flags that all commands have. nodeFlags returns the flags that only an
-// instance needs.
+// guestFlags returns the flags that all commands have.
 func guestFlags() []flagFor {
 	return []flagFor{
 		{"join", "JOIN", "where instances are: host:port, dns:///host:port, srv:///name, file:///path, separated by commas"},
@@ -185,7 +184,6 @@ func (c *call) guest() (*guest.Guest, error) {
 	return g, nil
 }
 
-// word returns the only word of the command line, or fallback if there is none.
 func (c *call) word(fallback string) (string, error) {
 	switch len(c.words) {
 	case 0:

@@ -13,12 +13,11 @@ func passedOn() []os.Signal {
 		syscall.SIGUSR2}
 }
 
-// typed reports whether a terminal sends s when a key is pressed.
 func typed(s os.Signal) bool { return s == syscall.SIGINT || s == syscall.SIGQUIT }
 
 // apart gives the command its own process group, so that signals also reach the processes that the
-// command has started. If there is a terminal, the command stays in the process group of run,
-// because a command in another group could not read from the terminal.
+// command has started. With a terminal, the command stays in the process group of run, because a
+// command in another group could not read from the terminal.
 func apart(cmd *exec.Cmd, terminal bool) {
 	cmd.SysProcAttr = &syscall.SysProcAttr{Setpgid: !terminal}
 	endWithUs(cmd.SysProcAttr)

@@ -19,9 +19,7 @@ import (
 	"time"
 )
 
-// asMortise is an environment variable that makes this test binary act as the command mortise. So
-// the tests run the command from the code of the test binary, with the race detector if it is
-// enabled.
+// asMortise is an environment variable that makes this test binary act as the command mortise.
 const asMortise = "THIS_TEST_IS_MORTISE"
 
 func TestMain(m *testing.M) {

@@ -2,8 +2,8 @@ package main
 
 import "os"
 
-// verdict prints the first word of a finding. On a terminal the word is green or red. Text from
-// other processes is never coloured.
+// verdict prints the first word of a finding, on a terminal in green or red. Text from other
+// processes is never coloured.
 func (c *call) verdict(well bool) {
 	text, colour := "trouble:", "31"
 	if well {

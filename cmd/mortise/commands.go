@@ -98,8 +98,6 @@ func ofTheGroup() []command {
 	}
 }
 
-// besides returns the commands that query no instance, and the command agent, which is itself an
-// instance.
 func besides() []command {
 	return []command{
 		{

@@ -46,8 +46,7 @@ func TestBashCompletes(t *testing.T) {
 	}
 }
 
-// TestCompletionsAreRead checks that each installed shell parses its completion script without
-// errors, and that each script contains every command.
+// Each installed shell must parse its completion script without errors.
 func TestCompletionsAreRead(t *testing.T) {
 	for _, shell := range []string{"bash", "zsh", "fish"} {
 		file := script(t, shell)

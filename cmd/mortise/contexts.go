@@ -39,7 +39,7 @@ type clusterContext struct {
 }
 
 // useContext sets the variables of the chosen context, except those that a flag replaces. It fails
-// if a variable of the environment contradicts the context, so that neither is ignored silently.
+// if a variable of the environment contradicts the context.
 func (c *call) useContext() error {
 	name := cmp.Or(c.context, os.Getenv(prefix+"_CONTEXT"))
 	if name == "" {
@@ -137,9 +137,8 @@ func (x clusterContext) variables(dir string) map[string]string {
 	return all
 }
 
-// apply sets the variables that no flag replaces. Security by a secret, security by certificates
-// and no security are alternatives: a flag that chooses one of them also replaces the variables of
-// the others.
+// apply sets the variables that no flag replaces. A flag that chooses a secret, certificates or no
+// security also replaces the variables of the other two.
 func (c *call) apply(name string, variables map[string]string) error {
 	chosen := map[string]bool{}
 	for variable := range c.changed {

@@ -21,8 +21,7 @@ func contexts(t *testing.T, text string, more ...string) (*fleet, string) {
 	return &fleet{t: t, common: append([]string{"CONTEXTS=" + path}, more...)}, path
 }
 
-// TestContexts checks that a context chooses the cluster, that a flag overrides the context, and
-// that a variable that contradicts the context is rejected.
+// A flag overrides the context, and a variable that contradicts the context is rejected.
 func TestContexts(t *testing.T) {
 	t.Parallel()
 	f := startFleet(t, false, "a")
@@ -67,8 +66,7 @@ func TestContexts(t *testing.T) {
 	x.mortise("ls", "-context", "here").wants(t, exitOK, "every user of this machine", "chmod 600 "+secret)
 }
 
-// TestWhatNoContextMayBe checks that errors in the file of contexts are reported before an instance
-// is queried.
+// Errors in the file of contexts must be reported before an instance is queried.
 func TestWhatNoContextMayBe(t *testing.T) {
 	for text, want := range map[string]string{
 		`{"contexts": {"x": {"secret": "msk1_a"}}}`:                         "secret_file",

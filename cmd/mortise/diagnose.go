@@ -77,7 +77,7 @@ func (f facts) members() []guest.Report {
 	})
 }
 
-// leaders returns one member of each group in which at least one member knows a leader.
+// leaders returns one member of each group in which at least one member has found a leader.
 func (f facts) leaders() (list []guest.Report) {
 	for _, r := range f.members() {
 		known := slices.ContainsFunc(list, func(o guest.Report) bool { return o.Status.Group == r.Status.Group })
@@ -287,8 +287,7 @@ func (f facts) failed(d *diagnosis) {
 	}
 }
 
-// clocksApart is the smallest difference of wall clocks that doctor reports. It is a fifth of the
-// default limit.
+// clocksApart is the smallest difference of wall clocks that doctor reports.
 const clocksApart = time.Second
 
 // clocks reports wall clocks that differ by more than the round trips of the queries can explain.

@@ -29,7 +29,6 @@ func dialect(v any) ([]byte, error) {
 	return w.Bytes(), nil
 }
 
-// writer encodes values. It caches the keys of each type.
 type writer struct {
 	bytes.Buffer
 	members map[reflect.Type][]member
@@ -77,7 +76,7 @@ func (w *writer) plain(v any) error {
 	return err
 }
 
-// table writes a map. It writes the keys of the map unchanged.
+// table writes a map with its keys unchanged.
 func (w *writer) table(v reflect.Value) error {
 	values := map[string]reflect.Value{}
 	for _, key := range v.MapKeys() {

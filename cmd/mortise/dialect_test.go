@@ -77,9 +77,8 @@ func TestDialect(t *testing.T) {
 	}
 }
 
-// TestJSONKeysStay checks that no JSON key is removed or changes its type, because such a change
-// breaks programs that read the key. Because keys are derived from Go names, renaming a field of
-// the library can change a key.
+// A JSON key that is removed or changes its type breaks programs that read it. Keys are derived
+// from Go names, so renaming a field of the library can change a key.
 func TestJSONKeysStay(t *testing.T) {
 	types := []reflect.Type{}
 	var collect func(t reflect.Type)
@@ -147,8 +146,6 @@ func written(f member) string {
 	return "number"
 }
 
-// TestOneDialect checks, in a real cluster, the form of the JSON that the commands, the agent and
-// the agent's page write.
 func TestOneDialect(t *testing.T) {
 	t.Parallel()
 	f := startFleet(t, true, "a", "b", "c")

@@ -17,8 +17,7 @@ import (
 	"github.com/mortise-lock/mortise"
 )
 
-// quickly checks that a command took at most five times as long as documented. The machine may be
-// slow.
+// quickly checks that a command took at most five times as long as documented.
 func (s said) quickly(t *testing.T) said {
 	t.Helper()
 	if s.took > 5*time.Second {
@@ -27,10 +26,9 @@ func (s said) quickly(t *testing.T) said {
 	return s
 }
 
-// TestALostQuorum checks a group whose instances have directories and that has lost two of its
-// three voters. Commands that only read must work. doctor must name the missing voters and the
-// right next step: while the directories of the voters exist, to start the voters again; when the
-// directories are lost, to give up the group.
+// The instances have directories, and two of three voters are lost. While the directories of the
+// voters exist, doctor must advise to start the voters again. When the directories are lost, it
+// must advise to give up the group.
 func TestALostQuorum(t *testing.T) {
 	t.Parallel()
 	f := startFleet(t, true, "a", "b", "c")
@@ -81,8 +79,7 @@ func TestALostQuorum(t *testing.T) {
 // moment.
 func (f *fleet) doctorSays(code int, texts ...string) { f.says([]string{"doctor"}, code, texts...) }
 
-// says repeats any command until it exits with code and prints all texts. On a busy machine an
-// instance may take longer to reply than the command waits.
+// says repeats a command until it exits with code and prints all texts.
 func (f *fleet) says(args []string, code int, texts ...string) {
 	f.t.Helper()
 	eventually(f.t, strings.Join(args, " ")+" says "+strings.Join(texts, ", "), func() error {
@@ -112,7 +109,6 @@ func (f *fleet) watch(prefix string) *watched {
 	return &watched{json.NewDecoder(out)}
 }
 
-// next reads the next event, which must be of the kind want.
 func (w *watched) next(t *testing.T, want mortise.EventKind) (e happened) {
 	t.Helper()
 	for e.What == "" || e.What == mortise.EventCurrent {
@@ -143,8 +139,7 @@ func (f *fleet) group(name string) string {
 	return ""
 }
 
-// TestADeadVoter checks that doctor names an instance that has ended and one that is suspended,
-// with the reasons.
+// One instance has ended and another is suspended. doctor must name both, with the reasons.
 func TestADeadVoter(t *testing.T) {
 	t.Parallel()
 	f := startFleet(t, true, "a", "b", "c") // with directories, a missing voter is replaced after a minute
@@ -157,7 +152,6 @@ func TestADeadVoter(t *testing.T) {
 		"its process does not run: "+f.agents[2].Address)
 }
 
-// TestLooking runs against a healthy cluster every command that only reads.
 func TestLooking(t *testing.T) {
 	t.Parallel()
 	f := startFleet(t, false, "a", "b", "c")
@@ -246,8 +240,7 @@ func TestLooking(t *testing.T) {
 	elsewhere.mortise("status", "-timeout", "2s").wants(t, exitNotReady, "Config.Cluster")
 }
 
-// TestWhatCannotBeAsked checks that mistakes on the command line are reported before an instance is
-// queried.
+// Mistakes on the command line must be reported before an instance is queried.
 func TestWhatCannotBeAsked(t *testing.T) {
 	f := &fleet{t: t, common: []string{"JOIN=127.0.0.1:1"}}
 	f.mortise("ls", "a", "b").wants(t, exitUsage, "too many words")

@@ -14,8 +14,8 @@ import (
 	"time"
 )
 
-// TestDoctorWatches checks that doctor -watch prints each change of the verdict, and that after
-// Ctrl-C it exits with the code of the last verdict.
+// doctor -watch prints each change of the verdict. After Ctrl-C it exits with the code of the last
+// verdict.
 func TestDoctorWatches(t *testing.T) {
 	t.Parallel()
 	f := startFleet(t, true, "a", "b", "c")
@@ -52,9 +52,8 @@ func TestDoctorWatches(t *testing.T) {
 	f.mortise("doctor", "--watch", "-every", "1ms").wants(t, exitUsage)
 }
 
-// TestAVerdictIsPrintedOnce checks that a checkup is not printed if Ctrl-C interrupts it, or if it
-// differs from the previous checkup only in the durations of the headline or in the text below the
-// headline.
+// A checkup is not printed if Ctrl-C interrupts it, or if it differs from the previous checkup only
+// in the durations of the headline or in the text below the headline.
 func TestAVerdictIsPrintedOnce(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		ctx, stop := context.WithCancel(t.Context())

@@ -16,14 +16,14 @@ import (
 	"github.com/mortise-lock/mortise/internal/plain"
 )
 
-// This file is the HTTP API of an agent. In the code of this package, the API is called the door.
-// Its JSON has the form that dialect.go describes.
+// This file is the HTTP API of an agent, called the door in this package. Its JSON has the form
+// that dialect.go describes.
 
 const (
 	maxBody = 1 << 20
 	maxName = 256
 	maxKeys = 1000 // the number of keys that /v1/keys lists at most
-	// the time limit of /readyz and of queries to the leader: shorter than the timeouts of clients
+	// of /readyz and of queries to the leader; shorter than the timeouts of clients
 	answerSoon  = time.Second
 	lostLook    = 100 * time.Millisecond // the interval at which a held lease is checked
 	stillAlive  = 5 * time.Second        // the interval of empty lines
@@ -176,7 +176,6 @@ func (d *door) open(r *http.Request, a asked) (any, error) {
 	return map[string]any{"lease": l.id, "ttl_seconds": ttl}, nil
 }
 
-// checkName rejects a name that is too long or contains unprintable characters.
 func checkName(name string) error {
 	if len(name) > maxName || !plain.Is(name) {
 		return bad("name %q has more than %d bytes, or %s", name, maxName, plain.NotText)

@@ -32,8 +32,7 @@ func doorTo(t *testing.T, allowed tokens) (*httptest.Server, *leases) {
 	return server, all
 }
 
-// ask sends a request and returns the status code and the body. headers are pairs of a name and a
-// value.
+// ask returns the status code and the body of a request. headers are pairs of a name and a value.
 func ask(t *testing.T, client *http.Client, method, url, body string, headers ...string) (int, string) {
 	t.Helper()
 	r, err := http.NewRequestWithContext(t.Context(), method, url, strings.NewReader(body))
@@ -60,8 +59,7 @@ func ask(t *testing.T, client *http.Client, method, url, body string, headers ..
 	return answer.StatusCode, text.String()
 }
 
-// TestTheDoorRefusesOtherSites checks that requests for an image or a link on a page of another
-// site are rejected. A browser sends such requests without the header Origin.
+// A browser sends requests for an image or a link without the header Origin.
 func TestTheDoorRefusesOtherSites(t *testing.T) {
 	server, _ := doorTo(t, nil)
 	for _, path := range []string{"/v1/watch", "/v1/keys", "/v1/key?key=k", "/v1/status", "/v1/health", "/readyz",
@@ -137,8 +135,7 @@ func TestTheDoorWantsAToken(t *testing.T) {
 	}
 }
 
-// TestLeasesAreBoundedForEachClient checks that a client that opens leases without end does not use
-// up the leases of other clients.
+// A client that opens leases without end must not use up the leases of other clients.
 func TestLeasesAreBoundedForEachClient(t *testing.T) {
 	server, all := doorTo(t, nil)
 	open := func(client *http.Client) (int, string) {

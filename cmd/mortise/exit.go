@@ -10,8 +10,8 @@ import (
 	"github.com/mortise-lock/mortise/internal/plain"
 )
 
-// Exit codes. The command run exits with the code of the command that it executes, so mortise's own
-// codes are values that few programs use.
+// The command run exits with the code of the command that it executes, so mortise's own codes are
+// values that few programs use.
 const (
 	exitOK = 0
 	// doctor has found a problem, unlock has ended no hold, or data has found no data or another

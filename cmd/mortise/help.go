@@ -82,9 +82,8 @@ func badFlag(cmd command, fs *flag.FlagSet, err error) error {
 	return usageError(text + "\nmortise help " + cmd.name + " lists the flags")
 }
 
-// nearest returns the name that a misspelt word most likely stands for: a name that begins with the
-// word, or that differs from the word in at most two letters and in less than half of its letters.
-// It returns "" if there is no such name.
+// nearest returns the name that a misspelt word most likely stands for, or "". The name begins with
+// the word, or differs from the word in at most two letters and in less than half of its letters.
 func nearest(word string, names []string) string {
 	best, least := "", min(2, (len(word)-1)/2)
 	for _, name := range names {

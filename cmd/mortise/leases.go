@@ -124,7 +124,7 @@ func (ls *leases) keep(by *program, id string) (*lease, []lockText, error) {
 	return l, held, nil
 }
 
-// sift removes the locks that the lease has lost. It returns the held locks and the removed ones.
+// sift removes the locks that the lease has lost. It returns the held locks and the removed locks.
 // The caller must hold mu.
 func (l *lease) sift() (held, lost []lockText) {
 	for token, lock := range l.locks {
@@ -222,8 +222,8 @@ func (l *lease) lost(how string) string {
 	return fmt.Sprintf("client %q of the agent %s", l.name, how)
 }
 
-// drop ends a lease and cancels its requests. If lost is empty, the locks are released. If lost is
-// a reason, the locks lapse for that reason. drop reports whether the lease existed.
+// drop ends a lease and cancels its requests. If lost is empty, the locks are released. Otherwise
+// the locks lapse for the reason lost. drop reports whether the lease existed.
 func (ls *leases) drop(id, lost string) bool {
 	ls.mu.Lock()
 	defer ls.mu.Unlock()

@@ -153,11 +153,10 @@ func (f facts) missingTroubles() (all []trouble) {
 	return all
 }
 
-// longHeld is how long a lock may be held while requests wait before doctor reports it. Package
-// console uses the same default.
+// longHeld is how long a lock may be held while requests wait before doctor reports it.
 const longHeld = 30 * time.Second
 
-// If a key has been held for long while requests wait, stuck reports the key in the headline,
+// stuck reports a key that has been held for long while requests wait. The key becomes the headline
 // unless there is a worse problem.
 func (f facts) stuck(d *diagnosis, keys []hot) {
 	for _, k := range keys {

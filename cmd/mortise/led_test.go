@@ -11,8 +11,6 @@ import (
 	"github.com/mortise-lock/mortise/internal/purpose"
 )
 
-// TestTheHeadlineIsTheWorst checks that the headline is the worst problem, and that the first step
-// is the step for this problem.
 func TestTheHeadlineIsTheWorst(t *testing.T) {
 	well := func() *mortise.Health {
 		return &mortise.Health{Leader: "a", Eligible: 3, Target: 3, Advice: "any one instance may be stopped"}
@@ -69,9 +67,8 @@ func TestTheHeadlineIsTheWorst(t *testing.T) {
 	}
 }
 
-// TestHolderFate checks that holderFate decides by the session whether the process that answers is
-// the holder. An operator who stops a process that was restarted under the holder's name does not
-// end the hold.
+// The session decides whether the process that answers is the holder. An operator who stops a
+// process that was restarted under the holder's name does not end the hold.
 func TestHolderFate(t *testing.T) {
 	with := func(sessions ...string) func(*guest.Report) {
 		return func(r *guest.Report) { r.Status.Sessions = sessions }
@@ -107,8 +104,7 @@ func TestHolderFate(t *testing.T) {
 	}
 }
 
-// TestTwoSessionsOfOneName checks that get reports a name that has two sessions in a queue, because
-// the sessions may belong to two incarnations.
+// A name may have two sessions in a queue, which may belong to two incarnations.
 func TestTwoSessionsOfOneName(t *testing.T) {
 	if name := otherLives([]mortise.Standing{{Holder: "a", Session: "1"}, {Holder: "b", Session: "2"},
 		{Holder: "a", Session: "3"}}); name != "a" {

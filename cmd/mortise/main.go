@@ -4,13 +4,12 @@
 // # Overview
 //
 // All commands except agent are guests (package internal/guest): they connect to instances of the
-// cluster, with the cluster's secret or certificates, and do not count as instances. So a command
-// that runs for a second gets no vote and takes no part in founding a group. The command agent is a
-// complete instance with an HTTP API for this machine.
+// cluster, with the cluster's secret or certificates, and do not count as instances. The command
+// agent is a complete instance with an HTTP API for this machine.
 //
 // # Guarantees
 //
-// The command run executes a program only while it has reason to believe that its lock is held;
+// The command run executes a program only while it has reason to believe that its lock is held.
 // README.md describes what happens when the lock is lost. The commands doctor, status and members
 // need one instance that answers, but neither a leader nor a majority. They list every address that
 // does not answer, with the reason.
@@ -31,8 +30,8 @@
 //
 // # Refused alternative
 //
-// The command run does not start a whole node, as the command agent does: package internal/guest
-// explains how a node that exists for a second affects a cluster.
+// The command run does not start a whole node: package internal/guest explains how a node that
+// exists for a second affects a cluster.
 package main
 
 import (

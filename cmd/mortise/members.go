@@ -75,7 +75,7 @@ func (o membersOptions) from() (*query.SessionCursor, error) {
 	return &query.SessionCursor{At: id, Past: id}, nil
 }
 
-// roll reads the list of members from the leader page by page, through an instance that knows a
+// roll reads the list of members from the leader page by page, through an instance that has found a
 // leader. It fails if no such instance answers.
 func (c *call) roll(ctx context.Context, g *guest.Guest, reports []guest.Report,
 	at *query.SessionCursor,

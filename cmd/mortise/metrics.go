@@ -12,9 +12,8 @@ import (
 	"github.com/mortise-lock/mortise"
 )
 
-// This file exports metrics of an agent in the text format of Prometheus. Names, labels and buckets
-// are the same as in adapters/mortiseotel, so that the dashboard and the alert rules of that
-// adapter can be used.
+// This file exports metrics of an agent in the text format of Prometheus. The dashboard and the
+// alert rules of adapters/mortiseotel apply, because names, labels and buckets are equal.
 
 type measure struct {
 	name, kind, help string

@@ -11,9 +11,8 @@ import (
 	"github.com/mortise-lock/mortise"
 )
 
-// TestMistakesAtTheCommandLine checks the whole output of the command for mistakes that new users
-// make. The output must name the missing flag and its variable. The list of mistakes is in
-// mistakes_test.go of the root package.
+// The whole output is compared. It must name the missing flag and its variable. The list of
+// mistakes is in mistakes_test.go of the root package.
 func TestMistakesAtTheCommandLine(t *testing.T) {
 	ctx, cancel := context.WithTimeout(t.Context(), patience)
 	defer cancel()

@@ -37,7 +37,7 @@ func forAgent(next http.Handler) http.Handler {
 }
 
 // observer returns the handler of -observe: the metrics, the page, /healthz and /readyz. If the
-// agent has tokens, every request must contain a token, so the Host header may contain any name.
+// agent has tokens, every request must contain a token, and the Host header may contain any name.
 func (d *door) observer(local, tokens bool) http.Handler {
 	mux := http.NewServeMux()
 	var options console.Options

@@ -41,9 +41,6 @@ func body(t *testing.T, method, url string, headers ...string) (code int, text, 
 	return answer.StatusCode, string(all), answer.Header.Get("WWW-Authenticate")
 }
 
-// TestMetricsAreThoseOfTheAdapter checks that names, types, help texts, buckets and label values of
-// the metrics are the same as in adapters/mortiseotel, so that the dashboard and the alert rules of
-// that adapter can be used with an agent.
 func TestMetricsAreThoseOfTheAdapter(t *testing.T) {
 	read := func(path ...string) string {
 		text, err := os.ReadFile(filepath.Join(path...))
@@ -154,8 +151,8 @@ func TestMetricsOfAnAgent(t *testing.T) {
 	}
 }
 
-// TestThePageIsBehindTheDoor checks that the metrics and the page need the same token as the API,
-// that a browser can send a token only for the page, and that pages of other sites are rejected.
+// The metrics and the page need the same token as the API. A browser can send a token only for the
+// page.
 func TestThePageIsBehindTheDoor(t *testing.T) {
 	const token = "0123456789abcdef0123456789abcdef"
 	allowed, err := (&call{}).readTokens("", token)
@@ -208,8 +205,8 @@ func TestThePageIsBehindTheDoor(t *testing.T) {
 	}
 }
 
-// TestObserve checks that the address of -observe serves only the metrics, the page and the probes,
-// and that tokens are needed if the address is not a loopback address.
+// The address of -observe serves only the metrics, the page and the probes. Tokens are needed if it
+// is not a loopback address.
 func TestObserve(t *testing.T) {
 	const token = "0123456789abcdef0123456789abcdef"
 	f := &fleet{t: t}

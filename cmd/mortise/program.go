@@ -16,8 +16,7 @@ import (
 	"github.com/mortise-lock/mortise/transport/wire/mortise/query/v1"
 )
 
-// This file implements asks for a program with a derived secret. The implementation uses the
-// program's guest.
+// This file implements asks for a program with a derived secret, with the program's guest.
 
 var errNotForPrograms = errors.New("a program with a derived secret cannot do this")
 
@@ -73,7 +72,7 @@ func puts[Q, A any](ctx context.Context, p *program, method guest.Method[Q, A], 
 	return a, mended(err)
 }
 
-// mended converts an error that repeating the request cannot resolve into the error for a wrong
+// mended converts an error that a repeated request cannot resolve into the error for a wrong
 // request.
 func mended(err error) error {
 	if failed, ok := errors.AsType[*queries.Failed](err); ok && failed.Kind == query.Failure_WRONG {
@@ -143,7 +142,7 @@ func keysIn(a *query.KeysAnswer, err error) (keys []mortise.KeyInfo, _ error) {
 }
 
 // watch continues after a change of the leader. It ends when ctx ends, or with an error if the
-// program has no right to see the events.
+// program has no right to read the events.
 func (p *program) watch(ctx context.Context, prefix string, after uint64) iter.Seq2[mortise.Event, error] {
 	return func(yield func(mortise.Event, error) bool) {
 		q := &query.WatchRequest{Prefix: []byte(prefix), After: after}

@@ -149,7 +149,7 @@ func (ps *programs) find(sum [sha256.Size]byte) (*program, error) {
 	return p, nil
 }
 
-// place is like find, but if the secret has no guest, place starts to open one.
+// place is like find, but starts to open a guest if the secret has none.
 func (ps *programs) place(sum [sha256.Size]byte, secret string) (*program, error) {
 	ps.mu.Lock()
 	defer ps.mu.Unlock()

@@ -246,8 +246,7 @@ func TestAProgramHasTheRightsOfItsSecret(t *testing.T) {
 	}
 }
 
-// TestProgramsAreApart checks that a program can use only its own leases. One of the programs has
-// no secret.
+// A program can use only its own leases. One of the programs has no secret.
 func TestProgramsAreApart(t *testing.T) {
 	i := openInn(t, nil, standard)
 	one, two := secretFor(t, "one", "lock *"), secretFor(t, "two", "lock *")
@@ -287,8 +286,6 @@ func TestProgramsAreApart(t *testing.T) {
 	}
 }
 
-// TestBadSecretsTakeNoPlace checks that an invalid secret is rejected with the reason and occupies
-// no place.
 func TestBadSecretsTakeNoPlace(t *testing.T) {
 	i := openInn(t, nil, standard)
 	good := secretFor(t, "one", "lock *")
@@ -329,8 +326,7 @@ func TestBadSecretsTakeNoPlace(t *testing.T) {
 	}
 }
 
-// TestProgramsAreBounded checks that all places can be used, also by concurrent requests, and that
-// a further secret is rejected with an error that states the limit.
+// All places can be used, also by concurrent requests. A further secret is rejected.
 func TestProgramsAreBounded(t *testing.T) {
 	i := openInn(t, nil, func(ps *programs) { ps.idle = time.Hour })
 	secrets := make([]string, maxPrograms+1)
@@ -364,8 +360,7 @@ func TestProgramsAreBounded(t *testing.T) {
 	i.lease("")
 }
 
-// TestPlacesComeBack checks that an unused guest frees its place, and that a guest with a lease
-// keeps its place.
+// An unused guest frees its place. A guest with a lease keeps its place.
 func TestPlacesComeBack(t *testing.T) {
 	i := openInn(t, nil, func(ps *programs) { ps.limit, ps.idle = 1, time.Millisecond })
 	one, two := secretFor(t, "one", "lock *"), secretFor(t, "two", "lock *")
@@ -424,8 +419,7 @@ func TestTheAgentsEndClosesPrograms(t *testing.T) {
 	}
 }
 
-// TestDerivedSecretsAtTheDoor checks that an agent with a token file also accepts derived secrets,
-// and that an agent without a secret accepts no derived secret.
+// An agent with a token file also accepts derived secrets. An agent without a secret accepts none.
 func TestDerivedSecretsAtTheDoor(t *testing.T) {
 	const token = "0123456789abcdef0123456789abcdef"
 	allowed, err := (&call{}).readTokens("", token)

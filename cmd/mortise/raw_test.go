@@ -36,8 +36,6 @@ func nothingRaw(t *testing.T, what, text string) {
 	}
 }
 
-// TestNothingIsPrintedRaw checks how every command prints keys, values and data that contain
-// control characters.
 func TestNothingIsPrintedRaw(t *testing.T) {
 	const key = "k\u202e\u2066'\\z" // a key cannot contain control characters
 	node, err := mortise.Start(t.Context(), mortise.Config{Name: "n", Bind: "127.0.0.1:0", Grace: -1,
@@ -91,8 +89,6 @@ func TestNothingIsPrintedRaw(t *testing.T) {
 	}
 }
 
-// TestHostileAnswersAreNotPrintedRaw checks how the commands print the replies of hostile
-// instances, whose texts are not validated.
 func TestHostileAnswersAreNotPrintedRaw(t *testing.T) {
 	const forged = "\nFORGED\x1b[1A\u202e"
 	member := mortise.Member{Name: forged, Instance: forged, Address: forged, Zone: forged, Version: forged,

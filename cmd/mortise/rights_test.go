@@ -10,8 +10,6 @@ import (
 	"github.com/mortise-lock/mortise/internal/credentials"
 )
 
-// TestDerivedSecretsOnTheCommandLine checks that each command does what the secret grants, and
-// otherwise names the missing right and exits with exitDenied.
 func TestDerivedSecretsOnTheCommandLine(t *testing.T) {
 	t.Parallel()
 	f := startFleet(t, false, "a")

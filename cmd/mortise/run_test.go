@@ -140,8 +140,8 @@ func (f *fleet) waiting(key string, n int) {
 	})
 }
 
-// TestAStuckHolder checks that an operator can end a hold that its process does not release. The
-// command of the holder gets SIGTERM, then SIGKILL, and the next waiter is granted the lock.
+// The process of the holder does not release its lock. When an operator ends the hold, the command
+// of the holder gets SIGTERM, then SIGKILL.
 func TestAStuckHolder(t *testing.T) {
 	t.Parallel()
 	f := startFleet(t, false, "a", "b", "c")
@@ -186,8 +186,7 @@ func TestAStuckHolder(t *testing.T) {
 	f.mortise("get", "orders/42").wants(t, exitOK, "is free")
 }
 
-// TestTheLockIsLostWithTheCluster checks that the lease expires without a majority, and that run
-// then ends its command.
+// Without a majority the lease expires, and run ends its command.
 func TestTheLockIsLostWithTheCluster(t *testing.T) {
 	t.Parallel()
 	f := startFleet(t, false, "a", "b", "c")

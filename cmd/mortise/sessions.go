@@ -70,7 +70,7 @@ func (c *call) sessionPages(ctx context.Context, g *guest.Guest, at *query.Sessi
 }
 
 // silent returns the time since the leader last received a message of a session. It reports false
-// if that time is not known.
+// if that time is unknown.
 func silent(s mortise.SessionInfo) (time.Duration, bool) {
 	return max(s.TTL-s.Left, 0), s.Left > 0 && !s.Expired
 }

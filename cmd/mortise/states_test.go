@@ -371,7 +371,7 @@ func (s *stage) health() *mortise.Health {
 }
 
 // doctorSays returns the headline, the first step and, for each key that requests wait for, the
-// fate of its holder. It makes the diagnosis of the command doctor in this process.
+// fate of its holder.
 func (s *stage) doctorSays() string {
 	f := facts{health: s.health()}
 	for i := range s.Len() {

@@ -165,7 +165,6 @@ func (c *call) showTop(prefix string, keys []hot, more bool) error {
 	return err
 }
 
-// sleep waits for d. It reports false if ctx ends earlier.
 func sleep(ctx context.Context, d time.Duration) bool {
 	timer := time.NewTimer(d)
 	defer timer.Stop()

@@ -75,7 +75,7 @@ func unlock(ctx context.Context, c *call) error {
 }
 
 // recoverGroup is the command recover. It makes each instance of the group that it can reach give
-// up the group. It changes nothing if one of these instances knows a leader.
+// up the group. It changes nothing if one of these instances has found a leader.
 func recoverGroup(ctx context.Context, c *call) error {
 	group, err := c.word("")
 	if err == nil && group == "" {
@@ -119,9 +119,9 @@ func recoverGroup(ctx context.Context, c *call) error {
 }
 
 // giveUp sends each instance the request to give up the group. An instance that gives up the group
-// begins a new incarnation, which may interrupt its reply. After that, the other instances of the
-// group follow by themselves. So giveUp polls each instance that has not confirmed, until the
-// instance has left the group.
+// begins a new incarnation, which may interrupt its reply. Then the other instances of the group
+// follow by themselves. So giveUp polls each instance that has not confirmed, until the instance
+// has left the group.
 func (c *call) giveUp(ctx context.Context, g *guest.Guest, group string, told []guest.Report) error {
 	why := make([]error, len(told))
 	for i, r := range told {

@@ -23,8 +23,8 @@ func TestVersionNamesTheBuild(t *testing.T) {
 	}
 }
 
-// TestEventsHaveDates checks that events are printed with a date and in UTC, because a watch can
-// run for days, and the machines of a cluster may be in different time zones.
+// Events are printed with a date and in UTC, because a watch can run for days, and the machines of
+// a cluster may be in different time zones.
 func TestEventsHaveDates(t *testing.T) {
 	at := time.Date(2026, 11, 24, 1, 2, 3, 4, time.FixedZone("east", 2*3600))
 	e := mortise.Event{What: mortise.EventLeft, Key: "k", Holder: "n1", At: at, Token: 7}

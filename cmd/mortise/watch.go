@@ -38,8 +38,8 @@ type happened struct {
 	Revision   uint64        `json:",omitempty,string"`
 }
 
-// watch prints events. It continues when the leader changes, or the instance that watch queries. If
-// events may be missing, it prints an event of the kind reset.
+// watch prints events. It continues when the leader or the queried instance changes. If events may
+// be missing, it prints an event of the kind reset.
 func watch(ctx context.Context, c *call) error {
 	prefix, err := c.word("")
 	if err != nil {
@@ -106,8 +106,8 @@ func happenedOf(e mortise.Event) happened {
 	return h
 }
 
-// eventTime is the format of the time of an event. It contains the date, because a watch can run
-// for days. The time is in UTC, like all times that instances report.
+// eventTime is the format of the time of an event, in UTC. It contains the date, because a watch
+// can run for days.
 const eventTime = "2006-01-02 15:04:05Z"
 
 func eventLine(e mortise.Event) string {
