@@ -128,10 +128,11 @@ func (l *Lock) Detach(ctx context.Context) error { return l.release(ctx, mode{wa
 
 // Lapse ends the lock on behalf of a holder that is gone and has not unlocked it. It is for a
 // program that holds locks for others, such as the agent of mortise. The lock stays taken for
-// [Request.LockDelay]. [Node.Watch] and [Node.Audit] report it as expired, with the first 1,024
-// bytes of why as the Reason. Until all instances run a build that supports Lapse, the Cause is
-// "released". Lapse does not wait, and returns the errors of UnlockSoon. If the lock was entered
-// again, the call on its last handle decides how the lock ends.
+// [Request.LockDelay]. Without a LockDelay it is free immediately. [Node.Watch] and [Node.Audit]
+// report it as expired, with the first 1,024 bytes of why as the Reason. Until all instances run a
+// build that supports Lapse, the Cause is "released". Lapse does not wait, and returns the errors
+// of UnlockSoon. If the lock was entered again, the call on its last handle decides how the lock
+// ends.
 func (l *Lock) Lapse(why string) error {
 	return l.release(context.Background(), mode{way: trace.Lapse, why: why})
 }
