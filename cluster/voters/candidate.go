@@ -17,20 +17,19 @@ type candidate struct {
 	replaces bool // a dead or leaving replica with the candidate's name is in the configuration
 }
 
-// stage is the progress of a candidate.
 type stage uint8
 
 const (
-	running stage = iota // the candidate's replica runs and can be added
-	asked                // the candidate has not answered the Prepare yet
+	running stage = iota // its replica runs and can be added
+	asked
 	unasked
 )
 
 const (
-	// patience is how long to wait for the answer to a Prepare. If an instance refuses or does not
-	// answer, it is not asked again for the same time.
+	// patience is how long to wait for the answer to a Prepare. An instance that refuses or does
+	// not answer is not asked again for the same time.
 	patience = 5 * time.Second
-	// restless is a number of losses. An instance with so many losses normally gets no replica.
+	// restless is the number of losses at which an instance normally gets no replica.
 	restless = 3
 )
 
@@ -59,7 +58,6 @@ func (s *survey) count(records []Registered) {
 	s.target = odd(s.wanted)
 }
 
-// unrivalled removes each candidate that has the same name as an earlier one.
 func (s *survey) unrivalled(list []candidate) []candidate {
 	taken := map[string]bool{}
 	return slices.DeleteFunc(list, func(c candidate) bool {

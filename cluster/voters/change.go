@@ -7,8 +7,7 @@ import (
 )
 
 // change returns the step that makes the given members the voters (rule 10). It removes replicas
-// that are dead or leaving. Of the others it keeps as many as learners as the wanted number
-// permits.
+// that are dead or leaving. It keeps as many others as learners as the wanted number permits.
 func (s *survey) change(voters []*member) Step {
 	step := Step{Kind: Change, Next: again}
 	var rest, said []*member
@@ -47,13 +46,13 @@ func (s *survey) change(voters []*member) Step {
 	return step
 }
 
-// spare reports whether an unneeded learner is kept, because a voter is silent or was lost recently
-// and the learner may be needed soon.
+// spare reports whether an unneeded learner is kept, because a voter is silent or was lost
+// recently.
 func (s *survey) spare(voters []*member) bool {
 	return slices.ContainsFunc(voters, func(m *member) bool { return !m.fit() || !m.Active || m.info.Lost > 0 })
 }
 
-// worth ranks replicas that may remain as learners. Replicas that have the log are worth most.
+// worth ranks replicas that may remain as learners. Replicas that have the log come first.
 func (s *survey) worth(m *member) int {
 	switch {
 	case m.Active && (m.voter || m.promotable()):

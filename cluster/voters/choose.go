@@ -20,15 +20,15 @@ func (s *survey) choose() []*member {
 	return nil
 }
 
-// rank returns a number for each goal that justifies a change, most important goal first: how far
-// the voters are from the goal. Silence and zones alone do not justify a change.
+// rank returns a number for each goal that justifies a change, most important goal first. The
+// number is the distance of the voters from the goal.
 func (s *survey) rank(list []*member) []int {
 	even := 1 - len(list)%2
 	return []int{even, max(len(list)-s.target, s.target-len(list)), len(list) - len(where(list, (*member).fit))}
 }
 
-// leads reports whether the leader may remain in the configuration. If it may not remain, it only
-// prepares a successor (rule 12).
+// leads reports whether the leader may remain in the configuration. Otherwise it only prepares a
+// successor (rule 12).
 func (s *survey) leads() bool { return s.self.fit() }
 
 // size returns the number of voters that one change can produce. A leader that leaves must not be
@@ -60,7 +60,7 @@ func (s *survey) compose(n int) []*member {
 	chosen := []*member{s.self}
 	chosen = s.take(chosen, n, where(s.voters, fit(true)))
 	chosen = s.take(chosen, n, where(s.learners, (*member).promotable))
-	silent := n - max(0, n/2+1-len(chosen)) // more silent voters would leave no majority in contact
+	silent := n - max(0, n/2+1-len(chosen)) // with more silent voters, no majority would be in contact
 	chosen = s.take(chosen, silent, where(s.voters, fit(false)))
 	chosen = s.take(chosen, n, where(s.voters, unfit(true)))
 	chosen = s.take(chosen, n, where(s.voters, unfit(false)))
@@ -70,8 +70,8 @@ func (s *survey) compose(n int) []*member {
 	return s.even(chosen)
 }
 
-// take adds members to chosen until it has n members. Each is taken from the emptiest zone. take
-// adds no rival of a chosen member, unless both are voters already.
+// take adds members to chosen until it has n members, each from the emptiest zone. It adds no rival
+// of a chosen member, unless both are voters already.
 func (s *survey) take(chosen []*member, n int, from []*member) []*member {
 	for len(chosen) < n {
 		free := where(from, func(m *member) bool {

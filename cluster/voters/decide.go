@@ -11,17 +11,14 @@ import (
 const (
 	// poll is when to evaluate again if a step waits for a replica's log, because progress of a log
 	// causes no event.
-	poll = 100 * time.Millisecond
-	// maxNamed is the maximum number of founders in a text.
+	poll     = 100 * time.Millisecond
 	maxNamed = 10
 	// again is when to evaluate again if a step has had no effect.
-	again = time.Second
-	// maxNamesakes is the maximum number of instances with a voter's name in a text.
+	again        = time.Second
 	maxNamesakes = 3
 )
 
-// decide returns the next step. It also reports whether a step is due, even if none is possible
-// now.
+// decide returns the next step, and reports whether a step is due, even if none is possible now.
 func (s *survey) decide() (Step, bool) {
 	pending := s.v.Pending || len(s.v.Config.Outgoing) > 0
 	switch {

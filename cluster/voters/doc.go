@@ -3,9 +3,9 @@
 //
 // [Reconcile] reads the committed configuration, the registered instances, and which of them are in
 // contact with the leader. It returns the next step, or no step. The leader carries the step out
-// and calls Reconcile again. Reconcile remembers nothing, so a new leader continues where the last
-// one stopped. [Explain] describes the same state for people. [MayStop] and [AllLeaving] answer an
-// instance that leaves.
+// and calls Reconcile again. Reconcile stores nothing, so a new leader continues where the last
+// leader stopped. [Explain] describes the same state for people. [MayStop] and [AllLeaving] answer
+// an instance that leaves.
 //
 // # The rules
 //
@@ -39,16 +39,17 @@
 //	      dead, leaving, no founder any more, not needed
 //
 // With E eligible instances there are min(Voters, E) replicas. The largest odd number of them vote.
-// A remaining replica is a learner that has caught up. So a third instance makes three voters in
-// one change, and a last voter that leaves has a successor.
+// A remaining replica is a learner that has caught up, so a third instance makes three voters in
+// one change.
 //
 // A change serves these goals, in this order: an odd number of voters, the wanted number, and no
-// voter that is dead or leaving. A change that improves none of these is made only to improve the
-// zones. Among equally good choices, voters in contact with the leader are preferred, then replicas
-// that vote already, then voters that are spread better over zones.
+// voter that is dead or leaving. A change that improves none of these goals is made only to improve
+// the zones. Among equally good choices, voters in contact with the leader are preferred, then
+// replicas that vote already, then voters that are spread better over zones.
 //
 // A leader that leaves only transfers its leadership to a voter that stays and has the whole log.
-// If there is none, it first promotes a learner. The new leader removes the old one.
+// If no voter qualifies, the leader first promotes a learner. The new leader removes the old
+// leader.
 //
 // # Guarantees
 //
@@ -57,19 +58,17 @@
 //   - The leader is in every configuration that it proposes.
 //   - The number of voters is odd, with one exception: if the only voter leaves and has only one
 //     successor, both vote until the successor leads.
-//   - A replica gets a vote only when it has the current configuration, and so knows the instance
+//   - A replica gets a vote only when it has the current configuration, and therefore the instance
 //     of every other replica.
 //   - A replica gets no vote if it has no session, has not caught up, is leaving, shares its
 //     process or its founder's name with another voter, or is no founder although there are
 //     founders.
-//   - A voter does not lose its vote for having no session, for a silence shorter than the limit,
-//     or because of gossip.
+//   - A voter does not lose its vote because of a missing session, a silence shorter than the
+//     limit, or gossip.
 //   - Nothing is proposed while a change is in flight.
 //   - Without new events the group reaches the wanted voters and makes no further change.
-//   - There are at most about three changes for each loss of a replica. If losses are counted
-//     (Registered.Lost), repeated losses do not add changes: an instance that was lost three times
-//     in two minutes gets a replica only if otherwise fewer than a majority of the instances
-//     present would vote.
+//   - A loss of a replica causes at most about three changes. If losses are counted
+//     (Registered.Lost), repeated losses do not add changes.
 //
 // # Concurrency
 //
@@ -85,66 +84,56 @@
 // # Limits
 //
 // A View contains the observations of one leader, up to an election timeout old. If a needed
-// replica fails in that time, a change can hang until a replica returns. With two voters one
-// failure is sufficient; with three or more voters, another voter must be missing already.
+// replica fails in that time, a change can hang until a replica returns.
 //
 // # Decisions where the rules left room
 //
-//   - A voter remains eligible while it is silent for less than the limit. Without this rule, half
-//     a second of silence would reduce three voters to one.
-//   - The limit is measured from the time when this leader begins to lead. If it were measured
-//     later, a new leader could count a silent learner as present, change one voter to two, and
-//     wait for the learner. The walk test found this.
+//   - A voter remains eligible while it is silent for less than the limit. Otherwise half a second
+//     of silence would reduce three voters to one.
+//   - The limit is measured from the time when this leader begins to lead. Otherwise a new leader
+//     could count a silent learner as present, change one voter to two, and wait for the learner.
 //   - With a directory the end of an incarnation does not make a replica dead, since a restarting
-//     process refuses connections too. The replica only counts as out of contact.
-//   - A voter without a session keeps its vote, but a learner without a session is not promoted:
-//     rule 8 requires a session.
+//     process refuses connections too.
+//   - A voter without a session keeps its vote, but a learner without a session is not promoted.
 //   - An instance that refused Prepare, or did not answer for 5 s, counts as absent for 5 s more,
-//     and is then asked with another ID. If it still counted as present, an instance that cannot
-//     start a replica would keep a dead voter in the configuration forever. During these 5 s
-//     Explain sets Due, so that a rolling restart does not stop the last voter.
-//   - An instance that was lost three times still gets a replica if otherwise fewer than a majority
-//     of the instances present would vote. With three instances this is always so. Without this
-//     exception, three rolling restarts in two minutes, or one founder that is killed repeatedly,
-//     could leave a single voter, whose restart would end the group. The cost is up to three
-//     changes for each loss.
+//     and is then asked with another ID. If it counted as present, an instance that cannot start a
+//     replica would keep a dead voter in the configuration forever. During these 5 s Explain sets
+//     Due, so that a rolling restart does not stop the last voter.
+//   - An instance that was lost three times in two minutes gets a replica only if otherwise fewer
+//     than a majority of the instances present would vote. With three instances this is always so.
+//     Otherwise three rolling restarts in two minutes could leave a single voter, whose restart
+//     would end the group.
 //   - An incarnation whose address has refused once, or has answered as another instance, counts as
-//     ended, and is not probed, until the leader has a stream with it again. A firewall that
-//     refuses can cost a voter its vote, but cannot end the group: a change still needs a majority
-//     of replicas in contact.
+//     ended until the leader has a stream with it again. A firewall that refuses can cost a voter
+//     its vote, but cannot end the group: a change still needs a majority of replicas in contact.
 //   - Each leader counts losses by the instance's name, from zero. Losses of an instance without a
-//     replica are not counted, so it may be tried again every two minutes to improve the zones.
+//     replica are not counted.
 //   - The group does not shrink while a candidate is being added, even if the candidate catches up
 //     slowly.
-//   - A learner above the wanted number is kept while a voter is silent or was lost recently. If it
-//     were removed, and a voter disappeared periodically for just over the limit, the replacement
-//     would be added and removed each time.
+//   - A learner above the wanted number is kept while a voter is silent or was lost recently. A
+//     voter that disappears again and again would otherwise cause two changes each time.
 //   - A voter is replaced only to improve the zones if all voters are well and were not lost
-//     recently, the spread becomes strictly better, and the new voter was not lost recently.
-//     Without these conditions, an unstable member would be exchanged repeatedly. The leader is
-//     never replaced for its zone.
-//   - Several voters that are dead or leaving are replaced one by one as learners become ready: an
-//     additional change is better than a dead voter that remains. Learners that are ready together
-//     are promoted in one change.
+//     recently, the spread becomes strictly better, and the new voter was not lost recently. The
+//     leader is never replaced for its zone.
+//   - Several voters that are dead or leaving are replaced one by one as learners become ready.
+//     Learners that are ready together are promoted in one change.
 //   - If the only voter leaves and there are two learners, both are promoted. This makes three
 //     voters, where rule 12 would allow two.
-//   - Each founder's name has one vote, as far as this leader has seen registrations. The leader
-//     does not know the name of a replica whose session ended before this leader began to lead. If
-//     a name could have two votes, two processes with one name could outvote the founders, whose
-//     newborn state proves that no older group exists. A founder that was killed gets a vote with a
-//     new ID as soon as its old incarnation is known to have ended.
+//   - Each founder's name has one vote, as far as this leader has received registrations. If a name
+//     could have two votes, two processes with one name could outvote the founders, whose newborn
+//     state proves that no older group exists. A founder that was killed gets a vote with a new ID
+//     as soon as its old incarnation is known to have ended.
 //   - All needed instances are asked with Prepare before one is added, since nothing else can be
 //     done while an entry is in flight.
 //   - A learner that runs and never catches up is kept. Time alone does not distinguish a large
 //     state from a fault.
-//   - AllLeaving considers only instances in contact. An instance that has ended and has not
-//     expired cannot be a successor either.
+//   - AllLeaving considers only instances in contact.
 //
 // # What the caller must do
 //
 // Without a Reconciler, set the State of an ID in View.Prepared to Ended once the ID was in a
-// configuration, whatever its instance last answered. If the State remained Running, a removed
-// learner that does not know that it was removed would be added again under the same ID.
+// configuration. If the State remained Running, a removed learner would be added again under the
+// same ID.
 //
 // With a Reconciler:
 //
@@ -154,16 +143,15 @@
 //   - Call Probes after each Look and send the returned probes. End each probe after 1.5 s.
 //   - Carry out a Step only while this instance leads.
 //   - Choose fresh IDs at random and never reuse an ID.
-//   - Have at most one change in flight, since two calls of Look may return the same step. Drop a
-//     step that was computed from a configuration older than the applied one, above all an
-//     AddLearner of an ID that was added and removed since.
+//   - Have at most one change in flight, since two calls of Look may return the same step.
+//   - Drop a step that was computed from a configuration older than the applied one.
 //
 // An instance that receives another Prepare ends the replica of the previous one, unless a
 // configuration contains that replica. It refuses a Prepare from an earlier term than that of the
 // last Prepare that it answered.
 //
 // After each change the leader proposes an entry of its own if nothing else is proposed, since
-// Replica.Settled requires such an entry. Without the entry, a leaver would wait until its time is
+// Replica.Settled requires this entry. Without the entry, a leaver would wait until its time is
 // over.
 //
 // # Where this goes beyond the rules
@@ -173,12 +161,11 @@
 // and 4. Replica 2 does not have that entry, and replica 4 does not know that it is committed.
 // Leader 1 has applied it, allows 3 to stop, and fails. Replica 4 is still in the joint
 // configuration and needs the votes of two of {1,2,3}, and replica 2 has the shorter log. Two of
-// three voters run, and no leader is ever elected (with raft v3.7.0: none in 5,000 ticks).
+// three voters run, and no leader is ever elected.
 //
 // So MayStop also requires that every voter in contact is Settled, because a voter that is not
-// Settled may have the longest log. And MayStop requires that a majority of all voters is Settled,
-// because a leader without any contact still leads for an election timeout, and may be the only
-// replica that knows the commit.
+// Settled may have the longest log. MayStop also requires that a majority of all voters is Settled,
+// because a leader without any contact still leads for an election timeout.
 //
 // # Refused alternatives
 //
@@ -186,5 +173,5 @@
 // and every such change would change the configuration.
 //
 // Storing a plan of several steps. The plan is wrong as soon as anything else happens, and the next
-// leader has to understand it. Computing the next step costs a few microseconds.
+// leader has to understand it.
 package voters

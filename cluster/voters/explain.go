@@ -20,9 +20,8 @@ type Report struct {
 	// CannotSurvive are the voters whose loss now would cost the majority, by ID. It is empty
 	// without a Quorum.
 	CannotSurvive []nodeid.ReplicaID
-	// Due is set while a change of voters is due or in flight, even if it has to wait. It is also
-	// set while a voter is silent and not yet dead, since a rolling restart that continued could
-	// remove the majority.
+	// Due is set while a change of voters is due or in flight. It is also set while a voter is
+	// silent and not yet dead, since a rolling restart that continued could remove the majority.
 	Due  bool
 	Next Step
 }

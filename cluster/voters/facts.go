@@ -6,8 +6,8 @@ import (
 	"slices"
 )
 
-// Facts are the input of a Reconciler: a leader's observations at one time. The Reconciler does not
-// change them. Shared slices must not be changed afterwards, except for Others.
+// Facts are the input of a Reconciler: a leader's observations at one time. Shared slices must not
+// be changed afterwards, except for Others.
 type Facts struct {
 	// Self is the raft ID of this replica, which leads and has applied an entry of its own term.
 	Self nodeid.ReplicaID
@@ -22,27 +22,26 @@ type Facts struct {
 	Replicas []Replica
 	// Registered contains instances that have a session: all that may vote by Settings.Founders,
 	// all that have a replica, and all that have the name of an instance with a replica. Lost is
-	// not set. The Reconciler adds remembered instances without a session.
+	// not set.
 	Registered []Registered
-	// Others are the instances with a session that are not in Registered. Nil means that there are
-	// none. The content changes, so Others must be used only on the goroutine that calls Look.
+	// Others are the instances with a session that are not in Registered. Nil means none. Others
+	// must be used only on the goroutine that calls Look, because the content changes.
 	Others Others
 	// Remarks are texts for people and have no effect.
 	Remarks []string
 }
 
-// Others are instances that have a session and cannot get a vote. There may be thousands. No step
-// depends on them, so Look does not read them.
+// Others are instances that have a session and cannot get a vote. There may be thousands, so Look
+// does not read them.
 type Others interface {
-	// All iterates over these instances in any order. This takes time proportional to the number of
+	// All iterates over these instances in any order, in time proportional to the number of
 	// registered instances.
 	All() iter.Seq[Registered]
 	// Has reports whether an instance is in Others or Registered.
 	Has(nodeid.ID) bool
 }
 
-// All iterates over all instances that have a session now. This takes time proportional to their
-// number.
+// All iterates over all instances that have a session now, in time proportional to their number.
 func (f *Facts) All() iter.Seq[Registered] {
 	return func(yield func(Registered) bool) {
 		for _, r := range f.Registered {
@@ -70,7 +69,7 @@ type Probe struct {
 }
 
 // Same reports whether nothing has changed that may have made a step fail. It ignores how long
-// replicas were silent and how long their logs are, because these change all the time.
+// replicas were silent and how long their logs are.
 func (f *Facts) Same(o *Facts) bool {
 	heard := func(x, y Replica) bool { return x.ID == y.ID && x.Active == y.Active && x.Linked == y.Linked }
 	return f.Self == o.Self && f.Pending == o.Pending && slices.Equal(f.Config.Voters, o.Config.Voters) &&

@@ -8,16 +8,16 @@ import (
 	"github.com/mortise-lock/mortise/internal/nodeid"
 )
 
-// vigil is the state of the probes of a replica without a stream. The probes detect as soon as
-// possible that the replica's incarnation has ended (rule 11).
+// vigil contains the probes of a replica without a stream. The probes detect the end of the
+// replica's incarnation (rule 11).
 type vigil struct {
 	id      nodeid.ReplicaID
 	away    bool // the leader has no stream with the incarnation, which is not known to have ended
-	over    bool // by a probe since the stream ended, the incarnation has ended
+	over    bool // a probe since the stream ended shows that the incarnation has ended
 	waiting bool // a probe is under way
 	stale   bool // the leader has had a stream since the probe was sent
 	asked   time.Duration
-	due     time.Duration // time of the next probe
+	due     time.Duration
 }
 
 const (
@@ -74,8 +74,8 @@ func (s *Reconciler) probedOver(id nodeid.ReplicaID) bool {
 }
 
 // replaced reports whether a later incarnation has registered with the name of an instance. A name
-// is not proved. So the later registration does not count if both instances had the name while the
-// leader had a stream with the replica, or when this leader began to lead: in these cases both run.
+// is not proved. The later registration does not count if both instances had the name while both
+// ran.
 func (s *Reconciler) replaced(f Facts, who nodeid.ID) bool {
 	i := slices.IndexFunc(s.known, func(r Registered) bool { return r.Instance == who && r.Name != "" })
 	return i >= 0 && slices.ContainsFunc(f.Registered, func(r Registered) bool {
@@ -84,7 +84,7 @@ func (s *Reconciler) replaced(f Facts, who nodeid.ID) bool {
 	})
 }
 
-// namesakes records which instances have the name of a replica that runs, or had such a name when
+// namesakes records which instances have the name of a replica that runs, or had this name when
 // this leader began to lead.
 func (s *Reconciler) namesakes(f Facts) {
 	var beside map[nodeid.ID]bool
@@ -107,10 +107,10 @@ func (s *Reconciler) namesakes(f Facts) {
 	s.beside = beside
 }
 
-// Probes returns the probes to send now, and records them as sent. The probes concern replicas
+// Probes returns the probes to send now, and records them as sent. They concern the replicas
 // without a stream at the last Look. The first probe of a replica is due at once, further probes
 // every 100 ms, but only one at a time. The caller ends a probe after 1.5 s. With a directory
-// Probes returns none, since an answer has no effect.
+// Probes returns none.
 func (s *Reconciler) Probes(now time.Duration) []Probe {
 	var list []Probe
 	for i := range s.vigils {
@@ -128,8 +128,8 @@ func (s *Reconciler) Probes(now time.Duration) []Probe {
 }
 
 // Probed records the result of a Probe. over is true if the address refused the connection or
-// another instance answered there. It is false if the probed instance answered, or if there was no
-// answer. A result is ignored if there was a stream since the probe was sent.
+// another instance answered there. A result is ignored if there was a stream since the probe was
+// sent.
 func (s *Reconciler) Probed(now time.Duration, id nodeid.ReplicaID, over bool) {
 	for i := range s.vigils {
 		switch v := &s.vigils[i]; {

@@ -7,7 +7,7 @@ import (
 )
 
 // Reconciler adds to a leader's Facts what a View needs: the asked instances, the ended
-// incarnations, recent losses, and names. It makes no decisions itself. An instance uses the same
+// incarnations, recent losses, and names. It makes no decisions. An instance uses the same
 // Reconciler in all its terms as leader. The zero value is ready to use. A Reconciler belongs to
 // one goroutine.
 type Reconciler struct {
@@ -15,16 +15,16 @@ type Reconciler struct {
 	looked bool // Look was called since Begin
 	// prepared has the latest entry of each instance.
 	prepared []Prepared
-	known    []Registered       // the last registration of each instance of the configuration
+	known    []Registered       // last registration of each instance of the configuration
 	retired  []nodeid.ReplicaID // retired IDs that are in the configuration or in prepared
 	vigils   []vigil
 	absences []absence
 	losses   []loss
-	beside   map[nodeid.ID]bool // instances that do not replace a replica: they had its name while it ran
+	beside   map[nodeid.ID]bool // instances that had the name of a replica while it ran, and so do not replace it
 }
 
-// Begin must be called when this instance begins to lead. It forgets earlier questions and probes.
-// It keeps the retired IDs, the registrations, and the counts of losses.
+// Begin must be called when this instance begins to lead. It drops earlier questions and probes. It
+// keeps the retired IDs, the registrations, and the counts of losses.
 func (s *Reconciler) Begin() {
 	s.prepared = nil
 	s.view, s.looked = View{}, false
@@ -32,10 +32,9 @@ func (s *Reconciler) Begin() {
 	s.absences = slices.DeleteFunc(s.absences, func(a absence) bool { return !a.counted })
 }
 
-// Look returns the result of Reconcile for the facts and the remembered data. fresh is a raft ID
-// that was never used; zero means that there is none. If the result is a Prepare, it uses this ID
-// and is recorded as asked. The package comment describes when to call Look again. Probes must be
-// called after each Look.
+// Look returns the result of Reconcile for the facts and the recorded data. fresh is a raft ID that
+// was never used; zero means none. If the result is a Prepare, it uses this ID and is recorded as
+// asked. Probes must be called after each Look.
 func (s *Reconciler) Look(now time.Duration, f Facts, fresh nodeid.ReplicaID) Step {
 	s.remember(f)
 	s.namesakes(f)
@@ -59,8 +58,7 @@ func (s *Reconciler) Look(now time.Duration, f Facts, fresh nodeid.ReplicaID) St
 }
 
 // Report returns the result of Explain for the last Look. It also sets Due if the leader has no
-// stream with a voter, since in this state an operator could remove the majority by stopping the
-// next instance.
+// stream with a voter, since stopping the next instance could then remove the majority.
 func (s *Reconciler) Report() Report {
 	r := Explain(s.view)
 	if r.Due {
@@ -86,8 +84,7 @@ func (s *Reconciler) MayStop(leaver nodeid.ReplicaID, at uint64) bool {
 func (s *Reconciler) AllLeaving() bool { return AllLeaving(s.view) }
 
 // Answered records the answer to a Prepare. It ignores answers to questions from before Begin, and
-// answers to earlier questions to the same instance, because the newer Prepare has ended the older
-// replica.
+// answers to earlier questions to the same instance.
 func (s *Reconciler) Answered(now time.Duration, id nodeid.ReplicaID, state State) {
 	for i := range s.prepared {
 		p := &s.prepared[i]

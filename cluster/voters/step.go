@@ -9,14 +9,13 @@ import (
 // Kind is the kind of a Step.
 type Kind uint8
 
-// The kinds of steps.
 const (
-	None    Kind = iota // no step now
-	Prepare             // ask Instance to start an empty replica with ID; nothing is proposed
+	None    Kind = iota
+	Prepare      // ask Instance to start an empty replica with ID; nothing is proposed
 	// propose to add ID as a learner; the entry contains ID, Instance and the instance's address
 	AddLearner
 	Change   // propose one joint change with AutoLeave: Promote, Demote, Remove
-	Transfer // transfer leadership to ID
+	Transfer // transfer the leadership to ID
 )
 
 func (k Kind) String() string {
@@ -31,7 +30,7 @@ func (k Kind) String() string {
 // Step is the next action. The caller carries it out once. It calls Reconcile again when the View
 // has changed, and when the time Next has passed.
 type Step struct {
-	// Kind determines which of the fields are set.
+	// Kind determines which of the other fields are set.
 	Kind Kind
 	// ID is the replica that Prepare, AddLearner or Transfer concerns.
 	ID nodeid.ReplicaID

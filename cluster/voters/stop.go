@@ -7,12 +7,12 @@ import (
 )
 
 // MayStop reports whether an instance that leaves may stop (rule 13). leaver is the raft ID of the
-// instance's replica; zero means that it has none. The replica must not be the leader, and the
-// leader must have applied a configuration without it. A majority of the voters and every voter in
-// contact must know that this configuration is committed; see the package comment.
+// instance's replica; zero means none. The replica must not be the leader, and the leader must have
+// applied a configuration without it. A majority of the voters and every voter in contact must know
+// that this configuration is committed; see the package comment.
 //
-// at is the index of the newest configuration that the leaver knows. A leader with an older
-// configuration has been replaced without knowing this, and may not know that the replica exists.
+// at is the index of the leaver's newest configuration. A leader with an older configuration may
+// have been replaced without knowing this.
 func MayStop(v View, leaver nodeid.ReplicaID, at uint64) bool {
 	if leaver == 0 {
 		return true
@@ -41,9 +41,9 @@ func (v View) settled(voters []nodeid.ReplicaID) bool {
 	return len(voters) == 0 || know > len(voters)/2
 }
 
-// AllLeaving reports whether every instance in contact has announced that it leaves (rule 13). Then
-// there is no successor to wait for, and each instance closes its session and stops without delay.
-// A voter in contact whose session has ended counts as staying.
+// AllLeaving reports whether every instance in contact has announced that it leaves (rule 13). In
+// this case no successor exists, and each instance closes its session and stops without delay. A
+// voter in contact whose session has ended counts as staying.
 func AllLeaving(v View) bool {
 	s := look(v)
 	for _, m := range slices.Concat(s.voters, s.learners) {

@@ -9,7 +9,6 @@ import (
 	"github.com/mortise-lock/mortise/internal/nodeid"
 )
 
-// member is one replica of the configuration, with all known facts about it.
 type member struct {
 	Replica
 	info    Registered
@@ -27,8 +26,8 @@ func (m *member) fit() bool {
 }
 
 // promotable reports whether the member is a learner that may get a vote now. It must have the
-// current configuration, because an instance ignores messages with an unknown raft ID. So voters
-// that do not know each other could not elect a leader.
+// current configuration, because voters without it ignore each other's messages and could not elect
+// a leader.
 func (m *member) promotable() bool {
 	return !m.voter && m.fit() && m.Active && m.info.Session && m.CaughtUp && m.Settled
 }
@@ -120,7 +119,6 @@ func (s *survey) records() []Registered {
 	return all
 }
 
-// member returns the facts about one ID of the configuration.
 func (s *survey) member(id nodeid.ReplicaID, voter bool, records []Registered) *member {
 	m := &member{Replica: Replica{ID: id}, voter: voter, self: voter && id == s.v.Self}
 	if i := slices.IndexFunc(s.v.Replicas, func(r Replica) bool { return r.ID == id }); i >= 0 {

@@ -17,8 +17,7 @@ type View struct {
 	Settings Settings
 	Config   Config
 	Pending  bool
-	// Replicas has one entry for each replica of Config. A missing replica counts as out of
-	// contact, and never as dead.
+	// Replicas has one entry for each replica of Config.
 	Replicas []Replica
 	// Registered are the instances that have a session, and known instances whose session has
 	// ended.
@@ -27,7 +26,7 @@ type View struct {
 	Others Others
 	// Prepared are the questions of this leader in this term. A new leader begins with none.
 	Prepared []Prepared
-	// Fresh is a raft ID that was never used, for the next Prepare. If it is zero, no Prepare is
+	// Fresh is a raft ID that was never used, for the next Prepare. If Fresh is zero, no Prepare is
 	// returned.
 	Fresh nodeid.ReplicaID
 }
@@ -45,47 +44,44 @@ type Settings struct {
 
 // Config is a configuration of raft.
 type Config struct {
-	// At is the index of the entry of this configuration. A later configuration has a higher index.
+	// At is the index of the entry of this configuration.
 	At uint64
-	// Voters are the voters of the configuration. In a joint configuration they are the voters of
-	// the incoming majority.
+	// Voters are the voters. In a joint configuration they are the voters of the incoming majority.
 	Voters []nodeid.ReplicaID
-	// Outgoing are the voters of the outgoing majority in a joint configuration. In any other
-	// configuration it is empty.
+	// Outgoing are the voters of the outgoing majority of a joint configuration. Otherwise it is
+	// empty.
 	Outgoing []nodeid.ReplicaID
 	Learners []nodeid.ReplicaID
 }
 
-// Replica contains the leader's facts about one raft ID of the configuration.
+// Replica contains the leader's facts about one replica of the configuration.
 type Replica struct {
 	ID nodeid.ReplicaID
-	// Instance is the instance that runs the replica, according to the log entry that added the
-	// replica. Zero means unknown.
+	// Instance is the instance that runs the replica, according to the log entry that added it.
+	// Zero means unknown.
 	Instance nodeid.ID
 	// CaughtUp is set while the replica's log is close enough to the leader's for a promotion.
 	CaughtUp bool
-	// Full is set while the replica has the leader's whole log, including entries that are on their
-	// way.
+	// Full is set while the replica has the leader's whole log, including entries in flight.
 	Full bool
 	// Settled is set once this leader has proof that the replica knows that Config is committed.
-	// Having the entry of Config is not enough: the replica must have acknowledged an entry that
-	// this leader proposed after applying Config, since that entry carried the commit index.
+	// The proof is the acknowledgement of an entry that this leader proposed after applying Config,
+	// since that entry carried the commit index.
 	Settled bool
 	// Active is set while the replica is in contact: this leader has received a message from it
-	// within an election timeout. Messages to earlier leaders do not count.
+	// within an election timeout.
 	Active bool
 	// SilentFor is the time since the last message from the replica, or since this leader began to
-	// lead if that is shorter. So each new leader grants the full limit.
+	// lead if that is shorter. Each new leader therefore grants the full limit.
 	SilentFor time.Duration
 	// Linked is set while the leader has a stream with Instance. Only the Reconciler reads it.
 	Linked bool
-	// Addr is the last known address of Instance. Probes are sent to this address, and the caller
-	// may use it.
+	// Addr is the last known address of Instance.
 	Addr string
-	// LifeOver is set if the incarnation is known to have ended: it has reported its retirement, or
-	// the leader has no stream with it and its address refuses connections, another instance
-	// answers there, or its name was registered again. With a directory the replica then only
-	// counts as out of contact.
+	// LifeOver is set if the incarnation is known to have ended. Either it has reported its
+	// retirement, or the leader has no stream with it and its address refuses connections, another
+	// instance answers there, or its name was registered again. With a directory the replica then
+	// only counts as out of contact.
 	LifeOver bool
 }
 
@@ -93,11 +89,11 @@ type Replica struct {
 // may not have expired yet.
 type Registered struct {
 	Instance nodeid.ID
-	// Name is the instance's name, as in Founders.
+	// Name is compared with Settings.Founders.
 	Name string
-	// Zone is the zone of the instance. The empty zone is a zone like any other.
+	// Zone may be empty. The empty zone is a zone like any other.
 	Zone string
-	// Addr is the address of the instance, for the caller only.
+	// Addr is used only by the caller.
 	Addr string
 	// Order is higher for an instance that registered later with the same name.
 	Order uint64
@@ -105,29 +101,26 @@ type Registered struct {
 	Leaving bool
 	// Reachable is set while the leader has a stream with the instance.
 	Reachable bool
-	// Session is set while the instance has a session.
-	Session bool
+	Session   bool
 	// Lost is how often, in the last two minutes, a replica with this instance's name was dead by
-	// rule 11, or out of contact for as long. Earlier incarnations count. If losses are not
-	// counted, Lost is zero, and the number of changes grows with the losses.
+	// rule 11, or out of contact for as long. Earlier incarnations count. Zero also means that
+	// losses are not counted.
 	Lost int
 }
 
 // State is the state of a Prepare.
 type State uint8
 
-// The states of a Prepare.
 const (
-	Asked State = iota // the question was sent and not answered
+	Asked State = iota // sent and not answered
 	// the instance runs an empty replica with that ID, which no configuration has contained
 	Running
-	Ended   // that ID was used before
-	Refused // the instance refused
+	Ended // that ID was used before
+	Refused
 )
 
 // Prepared is one Prepare of this term.
 type Prepared struct {
-	// ID is the raft ID in the question.
 	ID       nodeid.ReplicaID
 	Instance nodeid.ID
 	State    State

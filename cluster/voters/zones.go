@@ -29,7 +29,7 @@ func pairs(list []*member) int {
 	return n
 }
 
-// settled reports whether nothing but the zones of the voters may need a change.
+// settled reports whether only the zones of the voters may need a change.
 func (s *survey) settled() bool {
 	return len(s.voters) == s.target &&
 		len(where(s.voters, func(m *member) bool { return m.fit() && m.Active && m.info.Lost == 0 })) == len(s.voters)
@@ -99,8 +99,8 @@ func exchange(list []*member, out, in *member) []*member {
 }
 
 // even exchanges members for others of the same kind, one or two at a time, as long as that
-// improves the zones. It is not enough that take chooses each member from the emptiest zone: the
-// choice among one kind of members can spoil the choice among another kind.
+// improves the zones. The choice among one kind of members can spoil the choice that take has made
+// among another kind.
 func (s *survey) even(chosen []*member) []*member {
 	for pairs(chosen) > 0 {
 		better := s.better(chosen, pairs(chosen), 2)
