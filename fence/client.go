@@ -13,19 +13,19 @@ import (
 const (
 	TokenHeader    = "Mortise-Token"    // decimal digits, see ParseToken
 	ResourceHeader = "Mortise-Resource" // optional, escaped as a path segment of a URL
-	HighestHeader  = "Mortise-Highest"  // only in a 412 response: the highest token that the server has seen
+	HighestHeader  = "Mortise-Highest"  // only in a 412 response: the highest token of the resource
 )
 
 // Transport is an [http.RoundTripper] for clients. It sends the token of the request's context
-// ([FromContext]) in a header. It does not change the given request. Transport is safe for
-// concurrent use if its fields do not change after the first call.
+// ([FromContext]) in a header of a copy of the request. Transport is safe for concurrent use if its
+// fields do not change after the first call.
 //
 // When an [http.Client] follows a redirect, Transport sends the token to the new address too. A
 // token is not a secret, and does not prove that its sender holds the lock.
 type Transport struct {
 	Base http.RoundTripper // nil means http.DefaultTransport
 	// Resource returns the name of the resource that the request writes to, usually the lock's key.
-	// If Resource is nil or returns "", no name is sent and the server must derive it.
+	// If Resource is nil or returns "", no name is sent.
 	Resource func(*http.Request) string
 	Require  bool // whether a request without a token fails with ErrNoToken and is not sent
 }
@@ -56,7 +56,6 @@ func (t *Transport) RoundTrip(r *http.Request) (*http.Response, error) {
 	return base.RoundTrip(sent)
 }
 
-// closing closes the request body, as RoundTrip must do for every request that it does not send.
 func closing(r *http.Request, err error) error {
 	if r.Body != nil {
 		err = errors.Join(err, r.Body.Close())
@@ -84,8 +83,6 @@ func resourceOf(h http.Header) string {
 	return resource
 }
 
-// tokenOf returns the token in the header. It fails with ErrNoToken if the header is absent, and
-// with ErrBadToken if the header is malformed or occurs more than once.
 func tokenOf(h http.Header) (mortise.Token, error) {
 	switch values := h.Values(TokenHeader); len(values) {
 	case 0:
@@ -102,5 +99,5 @@ func refuse(w http.ResponseWriter, status int, text string) {
 	w.Header().Set("X-Content-Type-Options", "nosniff") // the text repeats what the client sent
 	w.Header().Set("Cache-Control", "no-store")
 	w.WriteHeader(status)
-	_, _ = io.WriteString(w, text+"\n") // if the write fails, the status has been sent anyway
+	_, _ = io.WriteString(w, text+"\n") // the status was already sent
 }

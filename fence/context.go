@@ -8,23 +8,23 @@ import (
 
 type carriedKey struct{}
 
-// carried is a token that NewContext adds to a context. The field outer is the token of the lock of
-// this process that the context carried before.
+// carried is a token that NewContext adds to a context. outer is the token of the lock of this
+// process that the context carried before.
 type carried struct {
 	token mortise.Token
 	outer mortise.Token // zero means none
 }
 
-// NewContext returns a child of ctx that carries token. A server calls NewContext with the token of
-// the request, and a consumer of a queue calls it with the token of the message.
+// NewContext returns a child of ctx that carries token, for example the token of a request to a
+// server.
 func NewContext(ctx context.Context, token mortise.Token) context.Context {
 	outer, _ := mortise.TokenFrom(ctx)
 	return context.WithValue(ctx, carriedKey{}, carried{token: token, outer: outer})
 }
 
-// FromContext returns the token that ctx carries: either the token of a lock of this process
-// ([mortise.TokenFrom]) or a token that NewContext has added. If ctx carries both, FromContext
-// returns the token that was added last. If ctx carries no token, FromContext reports false.
+// FromContext returns the token that ctx carries: the token of a lock of this process
+// ([mortise.TokenFrom]) or a token that NewContext has added, whichever was added last. It reports
+// false if ctx carries no token.
 func FromContext(ctx context.Context) (mortise.Token, bool) {
 	local, locked := mortise.TokenFrom(ctx)
 	came, ok := ctx.Value(carriedKey{}).(carried)
@@ -35,10 +35,12 @@ func FromContext(ctx context.Context) (mortise.Token, bool) {
 }
 
 // Run passes token to store and, if store admits the token, runs fn with a context that carries it.
-// If store is a [Section], fn runs under [Section.Do], so no fn of a lower token still runs. If
-// store is not a Section, a holder of a higher token can write while fn runs, so fn must fence its
-// own write with the token from [FromContext]. Use Run for protocols for which this package has no
-// middleware. Run returns the error of fn, or the reason why fn did not run.
+// It returns the error of fn, or the reason why fn did not run. Use Run for protocols for which
+// this package has no middleware.
+//
+// If store is a [Section], fn runs under [Section.Do], so no fn of a lower token still runs.
+// Otherwise a holder of a higher token can write while fn runs, so fn must fence its own write with
+// the token from [FromContext].
 func Run(ctx context.Context, store Store, resource string, token mortise.Token, fn func(context.Context) error) error {
 	work := func(ctx context.Context) error { return fn(NewContext(ctx, token)) }
 	if section, ok := store.(Section); ok {

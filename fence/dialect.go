@@ -17,7 +17,6 @@ const (
 	MySQL                         // also MariaDB; placeholder ?
 )
 
-// String returns the name of the dialect.
 func (d Dialect) String() string {
 	switch d {
 	case PostgreSQL:
@@ -30,7 +29,7 @@ func (d Dialect) String() string {
 	return "Dialect(" + strconv.Itoa(int(d)) + ")"
 }
 
-// ErrBadName means that a text is not allowed as the name of a table or a column.
+// ErrBadName means that a text is not a valid name of a table or a column.
 var ErrBadName = errors.New("fence: not a name of a table or column")
 
 func (d Dialect) known() error {
@@ -48,12 +47,11 @@ func (d Dialect) placeholder(n int) string {
 }
 
 // maxName is the longest name in bytes that every supported database allows. PostgreSQL truncates
-// longer names, so two different names could become equal.
+// longer names.
 const maxName = 63
 
 // quote returns name in quotes. It accepts only ASCII letters, digits and underscores, with at most
-// one dot after a schema name, so name cannot contain a quote. Reserved words are allowed, because
-// quotes make them names.
+// one dot after a schema name, so name cannot contain a quote.
 func (d Dialect) quote(name string) (string, error) {
 	parts := strings.Split(name, ".")
 	if len(parts) > 2 {
@@ -93,12 +91,12 @@ func plain(name string) bool {
 	return true
 }
 
-// nameType is the type of a column that stores names of resources or IDs of steps. The column must
-// distinguish all names and be usable as a key.
+// nameType is the type of a column for names of resources or IDs of steps. The column must
+// distinguish
+// all names and be usable as a key.
 func (d Dialect) nameType() string {
 	if d == MySQL {
-		// MySQL's text types treat A and a as equal, and some of these types ignore trailing
-		// spaces.
+		// MySQL's text types treat A and a as equal, and some ignore trailing spaces.
 		return fmt.Sprintf("varbinary(%d)", maxResource)
 	}
 	return "text"

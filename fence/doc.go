@@ -1,5 +1,6 @@
 // Package fence protects resources against holders that have lost their lock without noticing it. A
-// resource remembers the highest fencing token that it has seen and refuses lower ones.
+// resource remembers the highest fencing token and refuses lower tokens. This highest token is the
+// resource's mark.
 //
 //	err := node.Do(ctx, "orders/42", func(ctx context.Context, token mortise.Token) error {
 //		return marks.InTx(ctx, "orders/42", token, func(tx *sql.Tx) error { … })
@@ -18,46 +19,44 @@
 //	anything else                 a [Store] and [Run]
 //	work that is done once        [Ledger] in a database, [Memo] in memory
 //
-// Use one lock, with one key, for one resource. Comparing tokens of different keys means nothing.
+// Use one lock, with one key, for one resource. Tokens of different keys cannot be compared.
 //
 // # Guarantees
 //
 //   - Each store of this package refuses a token after it has seen a higher one for the same
 //     resource, under any concurrency, as long as the marks exist. A Mark loses its marks when its
-//     process ends. Files and WriteFile store marks in files, and a Table stores them in its rows.
+//     process ends.
 //   - The same token is admitted any number of times.
 //   - For tables, rows, files and objects, comparing and writing are one atomic step. With a Mark,
-//     use [Mark.Do] to keep writers apart. [Mark.Advance] only compares tokens: another writer can
-//     write between Advance and your write.
+//     use [Mark.Do] to keep writers apart. After [Mark.Advance], another writer can write before
+//     you do.
 //   - A refusal is a [*StaleError], and nothing has been written. After any other error the call
 //     can safely be repeated; the documentation of each function says how.
 //
-// Package mortise guarantees that a later holder has a higher token, on the conditions on wall
-// clocks that its documentation states.
+// Package mortise guarantees that a later holder has a higher token, and states the conditions on
+// wall clocks.
 //
 // # Concurrency
 //
-// Everything is safe for concurrent use. [Mark.Do] advances the mark and then waits until older
-// holders have finished, so calls with an older token are refused during the wait.
+// Everything is safe for concurrent use.
 //
 // # Failure
 //
-// Nothing runs in the background. A wait ends with its context, and the error names what was waited
-// for. If a mark cannot be read, the call fails; an unreadable mark does not count as zero. So a
-// store that is down refuses every token. If a mark is lost (a row is deleted, a directory is
-// restored from a backup), an old holder can be admitted again.
+// Nothing runs in the background. A wait ends with its context. If a mark cannot be read, the call
+// fails. So a store that is down admits no token. If a mark is lost (a row is deleted, a directory
+// is restored from a backup), an old holder can be admitted again.
 //
 // # Limits
 //
 // Tokens are 1 to 2^63-1; no group grants higher ones before 2109. Names of resources are 1 to 512
 // bytes of UTF-8 without control characters, like keys. A Mark remembers 65,536 resources by
-// default. For a resource that it has forgotten, it refuses tokens below a floor. Fencing protects
-// from late writers, not from hostile ones: a client that may write can send the highest token and
-// thereby lock out all other clients.
+// default. For a resource that it has forgotten, it refuses tokens below a floor. Fencing does not
+// protect from hostile writers: a client that may write can send the highest token and so lock out
+// all other clients.
 //
 // # Refused alternatives
 //
-// Asking the lock service whether a token is still valid was rejected: the answer may be stale when
-// the write happens. Refusing every token that differs from the last token was rejected, because
-// this would refuse a later holder whose lock is valid.
+// Asking the lock service whether a token is still valid was rejected, because the answer may be
+// stale when the write happens. Refusing every token that differs from the last one would refuse a
+// later holder.
 package fence

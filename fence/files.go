@@ -11,12 +11,11 @@ import (
 )
 
 // Files is a [Store] in a directory. Use it for several processes of one machine, or for one
-// process whose marks must survive a restart. Each resource has two small files in the directory, a
-// mark and a lock, which are never deleted. Files is also a [Section]: Do runs at most one fn of a
-// resource at a time on the whole machine. Files is safe for concurrent use and may be copied.
+// process whose marks must survive a restart. Each resource has two small files, a mark and a lock,
+// which are never deleted. Files is also a [Section]: Do runs at most one fn of a resource at a
+// time on the whole machine. Files is safe for concurrent use and may be copied.
 //
-// The limits of [WriteFile] that concern system locks, synced marks and network file systems apply
-// to Files too.
+// The limits of [WriteFile] concerning system locks and network file systems apply to Files too.
 type Files struct {
 	Dir string // created if it does not exist; the parent directory must exist
 }
@@ -26,10 +25,9 @@ func (f Files) Advance(ctx context.Context, resource string, token mortise.Token
 	return f.Do(ctx, resource, token, func(context.Context) error { return nil })
 }
 
-// Do implements [Section]. It holds the system lock of the resource while fn runs. So only one fn
-// runs at a time even if the tokens are equal, and an fn that hangs blocks all other callers until
-// its process ends. The system lock does not order memory accesses: goroutines that share memory
-// also need a [Mark] or a mutex.
+// Do implements [Section]. It holds the system lock of the resource while fn runs, even if the
+// tokens are equal. If fn hangs, all other callers wait until its process ends. The system lock
+// does not order memory accesses: goroutines that share memory also need a [Mark] or a mutex.
 func (f Files) Do(ctx context.Context, resource string, token mortise.Token, fn func(context.Context) error) error {
 	if err := check(resource, token); err != nil {
 		return err
@@ -47,19 +45,17 @@ func (f Files) Do(ctx context.Context, resource string, token mortise.Token, fn 
 // number of times. perm is the mode of the file (before umask).
 //
 // WriteFile takes the system lock on path+".lock" and compares token with the mark in path+".mark".
-// It then writes and syncs the new mark, writes and syncs path+".new", and renames path+".new" to
-// path. So at every moment, even after a crash, readers find one complete write, and never the
-// write of a lower token after the write of a higher token. WriteFile has these limits:
+// It then writes and syncs the new mark and path+".new", and renames path+".new" to path. So
+// readers always find one complete write, even after a crash, and never a lower token after a
+// higher token. WriteFile has these limits:
 //
 //   - It does not notice programs that write the file without WriteFile.
-//   - A writer that is stopped between comparing and renaming keeps the lock until its process
-//     ends. Other writers wait for the lock as long as their ctx allows.
+//   - A writer that is stopped under the lock keeps the lock until its process ends.
 //   - The lock belongs to one machine's kernel (flock; on Windows an unshared open file). On a
-//     network file system that does not share locks between machines, the lock protects nothing:
-//     use [Put] or a [Table] there. On systems that have neither kind of lock, WriteFile fails with
-//     errors.ErrUnsupported.
-//   - After a crash between writing the mark and renaming, the mark may have a higher token than
-//     the file. The mark is never higher than the token of the present holder.
+//     network file system that does not share locks between machines, use [Put] or a [Table]. On
+//     systems without such a lock, WriteFile fails with errors.ErrUnsupported.
+//   - After a crash the mark may have a higher token than the file, but never a higher token than
+//     the present holder.
 //
 // The files .mark and .lock are never deleted; if you delete them, old tokens are admitted again.
 // If path is a symbolic link, the link is replaced. On Windows WriteFile fails while a reader has

@@ -11,7 +11,7 @@ import (
 
 // Guard is an HTTP middleware for servers. It compares the token of each request with the mark of
 // the resource. If the token is admitted, Guard calls the handler with the token in the context
-// ([FromContext]). If the token is not admitted, Guard sends one of these responses, in plain text:
+// ([FromContext]). Otherwise Guard sends one of these responses, in plain text:
 //
 //	400 Bad Request             the token or the resource is malformed, or there are two
 //	412 Precondition Failed     the token is stale; Mortise-Highest is the highest token seen
@@ -19,26 +19,24 @@ import (
 //	503 Service Unavailable     the store failed, or the wait for lower tokens was interrupted
 //
 // If the store is a [Section], such as [Mark], the handler runs under [Section.Do]: no handler of a
-// lower token is still running or starts later, and the context of the handler may end when a
-// higher token is seen. If the store is not a Section (a [Table], for example), a holder of a
+// lower token still runs, and a higher token may end the handler's context. Otherwise a holder of a
 // higher token can write while the handler runs, so the handler must fence its own write, for
 // example by [Tx]. Work that continues after the handler has returned must also be fenced.
 //
-// Wrap only the handlers that write; reads need no token. Admit only clients that you trust: a
-// client that may write can send the highest token and thereby lock out all others. A Guard may be
-// copied. It is safe for concurrent use if its functions are.
+// Wrap only the handlers that write; reads need no token. Admit only clients that you trust (see
+// the limits of the package). A Guard may be copied. It is safe for concurrent use if its functions
+// are.
 type Guard struct {
 	Store Store // required
 
-	// Resource returns the name of the resource that a request writes to. If Resource is nil, the
-	// name in the header Mortise-Resource is used. In that case, all clients must use the same
-	// names, and a request without the header is malformed. Set Resource if the server can derive
-	// the name, for example from the path.
+	// Resource returns the name of the resource that a request writes to. If Resource is nil, Guard
+	// uses the name in the header Mortise-Resource, and a request without the header is malformed.
+	// All clients must then use the same names.
 	Resource func(*http.Request) string
 
 	Optional bool // whether a request without a token is handled, without protection
-	// Failed is called with errors of the store other than refusals. The client never sees these
-	// errors. Nil means that they are discarded.
+	// Failed is called with errors of the store other than refusals, which the client does not get.
+	// Nil means that they are discarded.
 	Failed func(*http.Request, error)
 }
 

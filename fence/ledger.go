@@ -13,11 +13,10 @@ import (
 type Step struct {
 	Resource string        // the resource that is worked on; its mark is compared with Token
 	Token    mortise.Token // the holder's token
-	// ID distinguishes the step from other steps of the resource, for example the ID of a request,
-	// a message or an order line. The rules for names of resources apply. ID must be the same when
-	// another holder of the lock repeats the step. If ID is "", the token is the ID. In that case,
-	// only repetitions under the same grant are recognized, and the next holder does the work
-	// again.
+	// ID distinguishes the step from other steps of the resource, for example the ID of a request
+	// or a message. It must be a valid name of a resource. ID must be the same when another holder
+	// of the lock repeats the step. If ID is "", the token is the ID, and the next holder does the
+	// work again.
 	ID string
 }
 
@@ -37,15 +36,14 @@ func (s Step) id() (string, error) {
 // DefaultLedger is the default table name of a [Ledger].
 const DefaultLedger = "mortise_step"
 
-// Ledger records in a database which steps have been done, and their results. A Ledger may be
-// copied and is safe for concurrent use.
+// Ledger records in a database which steps are done, and their results. A Ledger may be copied and
+// is safe for concurrent use.
 //
-// If fn does its work in the transaction that is passed to it, the work takes effect exactly once,
-// however often holders repeat the step, until Forget is called. The work never takes effect after
-// a higher token of the resource has been seen. Work outside of that transaction, such as charging
-// a card or sending a mail, is done at least once: if the process dies before the commit, a
-// repetition does the work again. So use a service that recognizes repetitions itself, and pass the
-// ID on to it.
+// If fn works in the transaction that is passed to it, the work takes effect exactly once until
+// Forget is called, and never after a higher token of the resource. Work outside of that
+// transaction, such as sending a mail, is done at least once: if the process dies before the
+// commit, a repetition does the work again. For such work, pass the ID to a service that recognizes
+// repetitions.
 type Ledger struct {
 	Marks Table  // the table of the marks; the ledger uses its DB and Dialect
 	Name  string // the table of the results, may have a schema prefix; "" means DefaultLedger
@@ -62,7 +60,6 @@ func (l Ledger) quoted() (string, error) {
 }
 
 // Schema returns the statement that creates the table of the results if it does not exist.
-// [Table.Schema] returns the statement for the table of the marks.
 func (l Ledger) Schema() (string, error) {
 	name, err := l.quoted()
 	if err != nil {
@@ -88,11 +85,10 @@ func (l Ledger) Create(ctx context.Context) error {
 	return err
 }
 
-// Do returns the stored result of the step. If no result is stored, Do runs fn in a transaction,
-// stores the result in the same transaction, and commits. If fn fails, Do stores nothing and
-// returns the error of fn unchanged, and a repetition runs fn again. A stale token fails with a
-// *StaleError even if the step has been done. Steps of one resource run one at a time, across all
-// processes.
+// Do returns the stored result of the step. If no result is stored, Do runs fn in a transaction and
+// stores the result in the same transaction. If fn fails, Do stores nothing and returns the error
+// of fn unchanged. A stale token fails with a *StaleError even if the step is done. Steps of one
+// resource run one at a time, across all processes.
 func (l Ledger) Do(ctx context.Context, step Step, fn func(*sql.Tx) ([]byte, error)) (result []byte, err error) {
 	id, err := step.id()
 	if err != nil {
@@ -104,11 +100,11 @@ func (l Ledger) Do(ctx context.Context, step Step, fn func(*sql.Tx) ([]byte, err
 	}
 	p := l.Marks.Dialect.placeholder
 	err = l.Marks.InTx(ctx, step.Resource, step.Token, func(tx *sql.Tx) error {
-		// This transaction has locked the row of the mark, so no other transaction can store a
-		// result before the commit.
+		// The row of the mark is locked, so no other transaction can store a result before the
+		// commit.
 		query := fmt.Sprintf("SELECT result FROM %s WHERE resource = %s AND id = %s", name, p(1), p(2))
 		if l.Marks.Dialect == MySQL {
-			query += " FOR UPDATE" // without FOR UPDATE, MySQL would use the snapshot of the transaction's first read
+			query += " FOR UPDATE" // otherwise MySQL would use the snapshot of the transaction's first read
 		}
 		err := tx.QueryRowContext(ctx, query, step.Resource, id).Scan(&result)
 		if !errors.Is(err, sql.ErrNoRows) {
@@ -131,8 +127,8 @@ func (l Ledger) Do(ctx context.Context, step Step, fn func(*sql.Tx) ([]byte, err
 	return result, nil
 }
 
-// Forget deletes the results of resource that were stored under tokens lower than the token before.
-// It returns the number of deleted results. Keep results as long as their steps may be repeated.
+// Forget deletes the results of resource that were stored under tokens lower than before, and
+// returns their number. Keep results as long as their steps may be repeated.
 func (l Ledger) Forget(ctx context.Context, resource string, before mortise.Token) (int64, error) {
 	if err := check(resource, before); err != nil {
 		return 0, err

@@ -7,8 +7,7 @@ import (
 	"os"
 )
 
-// tryLockFile always fails: this system has no lock between processes that could protect a mark in
-// a file.
+// tryLockFile always fails, because this system has no lock between processes.
 func tryLockFile(path string, _ os.FileMode) (*os.File, error) {
 	return nil, &os.PathError{Op: "lock", Path: path, Err: errors.ErrUnsupported}
 }

@@ -8,38 +8,38 @@ import (
 	"github.com/mortise-lock/mortise"
 )
 
-// Mark is a [Store] in memory. It holds the highest token of each resource. It is also a [Section].
-// The zero value is ready to use. A Mark is safe for concurrent use and must not be copied.
+// Mark is a [Store] and a [Section] in memory. The zero value is ready to use. A Mark is safe for
+// concurrent use and must not be copied.
 //
 // The marks are lost when the process ends, and do not include tokens that other instances of a
-// service have seen. So a Mark is right for resources in the memory of the same process. For other
-// resources use a [Table] or [Files]. If the service has only one instance, you can instead set
-// Floor to the highest token that is stored with the resources.
+// service have seen. So use a Mark only for resources in the memory of the same process, and
+// otherwise a [Table] or [Files]. If the service has only one instance, you can instead set Floor
+// to the highest token that is stored with the resources.
 type Mark struct {
-	// Limit is the maximum number of resources that are remembered. Resources in use by Do are not
-	// counted. Zero means 65,536. At the limit, the half of the resources with the lowest tokens is
-	// forgotten, and the floor rises to the highest token in that half. Limit must not be changed
+	// Limit is the maximum number of resources that are remembered, without resources in use by Do.
+	// Zero means 65,536. At the limit, the Mark forgets the half of the resources with the lowest
+	// tokens, and the floor rises to the highest token in that half. Limit must not be changed
 	// after the first call.
 	Limit int
 
 	// Floor is the lowest token that is admitted for a resource that is not remembered. Zero admits
-	// every token. Because the tokens of a group rise with time, recent grants have tokens above
-	// the floor. Floor must not be changed after the first call.
+	// every token. The tokens of a group rise with time, so recent grants have tokens above the
+	// floor. Floor must not be changed after the first call.
 	Floor mortise.Token
 
 	mu    sync.Mutex
-	floor mortise.Token    // the highest of the tokens that makeRoom has forgotten
+	floor mortise.Token    // the highest token that makeRoom has forgotten
 	cells map[string]*cell // nil until the first use
 }
 
 const defaultLimit = 1 << 16
 
 type cell struct {
-	highest mortise.Token // zero means that the mark was forgotten; the cell exists because it is in use
+	highest mortise.Token // zero means that the mark was forgotten
 	turn    mortise.Token // the token of all runs in progress
 	runs    map[*run]bool
 	waiting int
-	over    chan struct{} // closed when the last run ends; nil while no caller waits for that
+	over    chan struct{} // closed when the last run ends; nil while no caller waits
 }
 
 func (c *cell) used() bool { return len(c.runs) > 0 || c.waiting > 0 }
@@ -56,8 +56,7 @@ func (m *Mark) Advance(_ context.Context, resource string, token mortise.Token) 
 	return err
 }
 
-// Check returns what Advance would return, but records nothing. The result may be stale when you
-// write.
+// Check returns the result that Advance would return, but records nothing.
 func (m *Mark) Check(resource string, token mortise.Token) error {
 	if err := check(resource, token); err != nil {
 		return err
@@ -67,7 +66,7 @@ func (m *Mark) Check(resource string, token mortise.Token) error {
 	return m.admits(resource, token)
 }
 
-// Highest returns the highest token of resource. It reports false if resource is not remembered.
+// Highest returns the highest token of resource, and false if resource is not remembered.
 func (m *Mark) Highest(resource string) (mortise.Token, bool) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
@@ -78,9 +77,9 @@ func (m *Mark) Highest(resource string) (mortise.Token, bool) {
 	return c.highest, true
 }
 
-// Forget drops the mark of a resource that no longer exists. After that, any token at or above the
-// floor is admitted for resource. So call Forget only if writes to the removed resource fail for
-// another reason.
+// Forget drops the mark of a resource that no longer exists. Any token at or above the floor is
+// then admitted again. So call Forget only if writes to the removed resource fail for another
+// reason.
 func (m *Mark) Forget(resource string) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
@@ -90,7 +89,6 @@ func (m *Mark) Forget(resource string) {
 	}
 }
 
-// admits returns nil or a *StaleError. The caller must hold mu.
 func (m *Mark) admits(resource string, token mortise.Token) error {
 	if c := m.cells[resource]; c != nil && c.highest > 0 {
 		if token < c.highest {
@@ -125,8 +123,8 @@ func (m *Mark) advance(resource string, token mortise.Token) (*cell, error) {
 	return c, nil
 }
 
-// If Limit resources are remembered, makeRoom forgets the half of them with the lowest tokens. So
-// the floor refuses only tokens of the holders that have not written for the longest time, and the
+// makeRoom forgets the half of the resources with the lowest tokens if Limit resources are
+// remembered. So the floor refuses only holders that have not written for the longest time, and
 // tokens are sorted only once for every Limit/2 new resources. The caller must hold mu.
 func (m *Mark) makeRoom() {
 	if m.cells == nil {
@@ -146,7 +144,7 @@ func (m *Mark) makeRoom() {
 		}
 	}
 	if len(tokens) == 0 {
-		return // all cells are in use, so there are no more cells than calls in progress
+		return // all cells are in use
 	}
 	slices.Sort(tokens)
 	m.floor = max(m.floor, tokens[(len(tokens)-1)/2])

@@ -9,12 +9,11 @@ import (
 // Memo is like a [Ledger], but stores results in memory. Its zero value is ready to use. It is safe
 // for concurrent use and must not be copied.
 //
-// Within one process, fn succeeds only once for each step, unless Limit other steps are done after
-// it and its result is forgotten. An fn that fails or is interrupted may have had an effect, and
-// runs again when the step is repeated.
+// Within one process, fn succeeds only once for each step, as long as the Memo keeps the result. An
+// fn that fails or is interrupted may have had an effect, and runs again when the step is repeated.
 type Memo struct {
-	// Marks compares the tokens. Nil means that the Memo uses a Mark of its own. Marks must not be
-	// changed after the first call.
+	// Marks compares the tokens. Nil means a Mark of the Memo. Marks must not be changed after the
+	// first call.
 	Marks Store
 
 	// Limit is the maximum number of results that are kept. Zero means 65,536. The oldest result is
@@ -35,11 +34,11 @@ type outcome struct {
 	result []byte
 }
 
-// Do returns a copy of the stored result of the step, or runs fn and stores its result. If several
-// calls are concurrent, one call runs its fn, and the other calls wait for the result as long as
-// their ctx allows. If the fn of the first call fails, the next call runs its own fn. A stale token
-// fails with a *StaleError even if the step has been done. The context of fn carries the token. If
-// Marks is nil or a [Section], this context ends early when a higher token is seen.
+// Do returns a copy of the stored result of the step, or runs fn and stores its result. Concurrent
+// calls wait for the result as long as their ctx allows. If the fn of the first call fails, the
+// next call runs its own fn. A stale token fails with a *StaleError even if the step is done. The
+// context of fn carries the token. If Marks is nil or a [Section], a higher token ends this context
+// early.
 func (m *Memo) Do(ctx context.Context, step Step, fn func(context.Context) ([]byte, error)) (result []byte, err error) {
 	id, err := step.id()
 	if err != nil {
@@ -106,8 +105,6 @@ func (m *Memo) work(ctx context.Context, key stepKey, o *outcome,
 	return result, err
 }
 
-// keep records a finished step and drops the oldest steps beyond the limit. The caller must hold
-// mu.
 func (m *Memo) keep(key stepKey) {
 	limit := m.Limit
 	if limit <= 0 {

@@ -19,16 +19,16 @@ type Object struct {
 }
 
 // ObjectStore is a store with conditional writes: S3 (If-Match, If-None-Match), Google Cloud
-// Storage (ifGenerationMatch), Azure (If-Match), or any HTTP server that supports ETags. An
-// implementation is a few lines that call the store's own client; the example of [Put] contains one
-// for HTTP. The methods are called on the goroutine that called Put.
+// Storage (ifGenerationMatch), Azure (If-Match), or any HTTP server that supports ETags. The
+// example of [Put] has an implementation for HTTP. The methods are called on the goroutine that
+// called Put.
 type ObjectStore interface {
 	// Head returns the description of name. The read must be consistent with conditional writes.
 	// The error wraps ErrMissing if there is no such object.
 	Head(ctx context.Context, name string) (Object, error)
 
-	// If the object still has the given version, PutIf writes data, and token to the object's
-	// metadata, in one atomic step. An empty version means that the object must not exist. If the
+	// PutIf writes data, and token to the object's metadata, in one atomic step, if the object
+	// still has the given version. An empty version means that the object must not exist. If the
 	// object has another version, PutIf writes nothing and the error wraps ErrChanged.
 	PutIf(ctx context.Context, name, version string, token mortise.Token, data []byte) error
 }
@@ -40,26 +40,23 @@ var (
 	ErrChanged = errors.New("fence: the object has changed since it was read")
 )
 
-// putTries is the number of times that Put tries to write. Each failed try means that another write
-// succeeded. A lock has few holders, so 32 is enough.
 const putTries = 32
 
 // Put replaces the content of the object name with data. If a higher token has written the object,
 // Put returns a *StaleError, whose resource is name. The same token may write any number of times.
-// If the object was written without fencing and so has no token, Put replaces it.
+// Put also replaces an object without a token.
 //
-// Put reads the object's token and version, compares the token, and writes on the condition that
-// the version has not changed. If the version has changed, Put starts again; after 32 tries it
-// fails with ErrChanged. A writer that is stopped between its read and its write blocks no other
-// writer and cannot overwrite a later write. After any error other than a *StaleError or
-// ErrChanged, the write may have happened: call Put again with the same token. A deleted object
-// loses its mark: if old holders may still exist, write an empty object instead of deleting it.
+// Put reads the object's token and version, and writes on the condition that the version has not
+// changed. If it has changed, Put starts again; after 32 tries it fails with ErrChanged. After any
+// other error than ErrChanged or a *StaleError, the write may have happened: call Put again with
+// the same token. A deleted object loses its mark: while old holders may exist, write an empty
+// object instead of deleting it.
 func Put(ctx context.Context, store ObjectStore, name string, token mortise.Token, data []byte) error {
 	if _, err := Int64(token); err != nil {
 		return err
 	}
 	for try := range putTries {
-		if try > 0 { // other writers are active, so pause; the maximum pause doubles with each try
+		if try > 0 { // other writers are active; the maximum pause doubles with each try
 			if err := pause(ctx, time.Duration(rand.Int64N(int64(time.Millisecond)<<min(try, 8)))); err != nil {
 				return err
 			}

@@ -13,10 +13,10 @@ import (
 // DefaultColumn is the default name of the token's column.
 const DefaultColumn = "fence_token"
 
-// Row guards the rows of a table by an additional column. The column is a bigint that holds the
-// highest token that has written the row, or NULL if no token has written it. One statement
-// compares and writes, so Row needs no transaction, no table of marks and no extra round trip. A
-// Row may be copied and is safe for concurrent use.
+// Row guards the rows of a table by an additional bigint column. The column holds the highest token
+// that has written the row, or NULL. One statement compares and writes, so Row needs no
+// transaction, no table of marks and no extra round trip. A Row may be copied and is safe for
+// concurrent use.
 //
 // Row protects only rows that exist, and only from guarded statements. A deleted row loses its
 // mark. To guard the creation and deletion of rows too, use a [Table].
@@ -53,7 +53,7 @@ func (r Row) names() (n names, err error) {
 	return n, errors.Join(errs[:]...)
 }
 
-// Condition returns the condition for a statement of your own, and the argument of the condition:
+// Condition returns the condition for a statement of your own, and its argument:
 //
 //	("fence_token" IS NULL OR "fence_token" <= $3)
 //
@@ -79,8 +79,7 @@ func (r Row) Condition(n int, token mortise.Token) (text string, arg int64, err 
 
 // Statement returns the guarded UPDATE of the row id and its arguments, for callers that do not use
 // database/sql. set is the text after SET, with the placeholders of args, for example "state = $1,
-// total = $2". The text set becomes part of the statement unchanged, so it must never contain
-// untrusted text.
+// total = $2". It is used unchanged, so it must never contain untrusted text.
 func (r Row) Statement(id any, token mortise.Token, set string, args ...any) (query string, all []any, err error) {
 	n, err := r.names()
 	if err != nil {
@@ -115,7 +114,7 @@ func (r Row) Update(ctx context.Context, db DB, id any, token mortise.Token, set
 }
 
 // Outcome returns the error that [Row.Update] would return for the result of your own guarded
-// statement on the row id. Outcome queries the database only if the statement wrote no row.
+// statement on the row id. It queries the database only if the statement wrote no row.
 func (r Row) Outcome(ctx context.Context, db DB, result sql.Result, id any, token mortise.Token) error {
 	n, err := r.names()
 	if err != nil {

@@ -6,16 +6,15 @@ import (
 	"github.com/mortise-lock/mortise"
 )
 
-// run is one call of fn that a Mark has admitted and that has not yet returned.
 type run struct {
 	cancel context.CancelCauseFunc
 }
 
 // Do implements [Section]. Calls with the same token run concurrently. Do first records token,
-// which cancels the contexts of runs with lower tokens. After that, lower tokens are refused. Do
-// then waits until the cancelled runs have returned, and calls fn. If ctx ends during the wait, fn
-// does not run, but token remains recorded. If ctx has ended before the call, Do records nothing.
-// An fn that ignores its context blocks only later tokens of the same resource.
+// which cancels the contexts of runs with lower tokens. It then waits until these runs have
+// returned, and calls fn. If ctx ends during the wait, fn does not run, but token remains recorded.
+// If ctx has ended before the call, Do records nothing. An fn that ignores its context blocks only
+// later tokens of the same resource.
 func (m *Mark) Do(ctx context.Context, resource string, token mortise.Token, fn func(context.Context) error) error {
 	if err := check(resource, token); err != nil {
 		return err
@@ -56,8 +55,7 @@ func (m *Mark) enter(ctx context.Context, resource string, token mortise.Token, 
 	}
 }
 
-// await releases mu until the runs of the cell have ended. During the wait the cell counts as used
-// and is not deleted.
+// await releases mu until the runs of the cell have ended.
 func (m *Mark) await(ctx context.Context, c *cell) error {
 	if c.over == nil {
 		c.over = make(chan struct{})
@@ -77,7 +75,6 @@ func (m *Mark) await(ctx context.Context, c *cell) error {
 	}
 }
 
-// leave removes a run, and wakes the waiters if it was the last run.
 func (m *Mark) leave(resource string, c *cell, r *run) {
 	m.mu.Lock()
 	defer m.mu.Unlock()

@@ -15,7 +15,6 @@ import (
 	"github.com/mortise-lock/mortise"
 )
 
-// sidecar stands for the mark file and the lock file of the file at path.
 type sidecar struct {
 	path     string
 	resource string
@@ -45,7 +44,7 @@ func (s sidecar) do(ctx context.Context, token mortise.Token, fn func() error) (
 }
 
 // markFormat is the first line of a mark. The second line is the token, and the third line is the
-// resource, quoted by Go's rules.
+// quoted resource.
 const markFormat = "mortise fence 1"
 
 func (s sidecar) write(token mortise.Token) error {
@@ -53,8 +52,8 @@ func (s sidecar) write(token mortise.Token) error {
 	return replaceFile(s.path+".mark", []byte(text), s.perm)
 }
 
-// read returns the highest token, or 0 if there is no mark file. A file that is not a valid mark is
-// an error, because it may be a damaged mark.
+// read returns the highest token, or 0 if there is no mark file. An invalid file is an error,
+// because it may be a damaged mark.
 func (s sidecar) read() (mortise.Token, error) {
 	text, err := os.ReadFile(s.path + ".mark")
 	if errors.Is(err, fs.ErrNotExist) {
@@ -76,11 +75,10 @@ func (s sidecar) read() (mortise.Token, error) {
 }
 
 // replaceFile replaces the content of the file at path atomically and durably. The caller must hold
-// the lock. So a fixed name for the temporary file is enough, and a crash leaves at most one
-// temporary file.
+// the lock, so a fixed name for the temporary file is enough.
 func replaceFile(path string, data []byte, perm os.FileMode) error {
 	fresh := path + ".new"
-	// O_EXCL needs a new file: an existing one would keep its permissions.
+	// With O_EXCL, no existing file can keep its permissions.
 	if err := os.Remove(fresh); err != nil && !errors.Is(err, fs.ErrNotExist) {
 		return err
 	}
@@ -113,16 +111,14 @@ func syncDir(dir string) error {
 	return errors.Join(d.Sync(), d.Close())
 }
 
-// The pauses between two tries to lock a file. A blocking system lock is not used, because a
-// context cannot end the wait for it.
+// The pauses between two tries to lock a file. A context could not end a blocking system lock.
 const (
 	pauseMin = time.Millisecond
 	maxPause = 20 * time.Millisecond
 )
 
-// lockFile waits for the system lock on the file at path. It creates the file if needed. It never
-// removes the file, because two processes could then hold locks on two different files of that
-// name.
+// lockFile waits for the system lock on the file at path. It creates the file if needed, and never
+// removes it, because two processes could then lock two different files of that name.
 func lockFile(ctx context.Context, path string, perm os.FileMode) (unlock func() error, err error) {
 	for wait := pauseMin; ; wait = min(2*wait, maxPause) {
 		f, err := tryLockFile(path, perm|0o600)

@@ -12,14 +12,14 @@ import (
 	"github.com/mortise-lock/mortise"
 )
 
-// Store remembers the highest token that it has seen for each resource. [Mark], [Table] and [Files]
-// are stores. The package fencetest tests other implementations.
+// Store remembers the highest token of each resource. [Mark], [Table] and [Files] are stores. The
+// package fencetest tests other implementations.
 type Store interface {
-	// Advance returns nil and records token if no higher token of the resource has been seen; the
-	// same token is admitted any number of times. If a higher token has been seen, Advance returns
-	// a *StaleError and changes nothing. ErrBadToken and ErrBadResource mean that an argument is
-	// invalid. After any other error, token may or may not have been recorded, and a retry is safe.
-	// ctx limits how long Advance waits. Advance must be safe for concurrent use.
+	// Advance returns nil and records token if no higher token of the resource was recorded; the
+	// same token is admitted any number of times. Otherwise it returns a *StaleError and changes
+	// nothing. ErrBadToken and ErrBadResource mean that an argument is invalid. After any other
+	// error, token may or may not be recorded, and a retry is safe. ctx limits how long Advance
+	// waits. Advance must be safe for concurrent use.
 	Advance(ctx context.Context, resource string, token mortise.Token) error
 }
 
@@ -28,9 +28,8 @@ type Section interface {
 	Store
 
 	// Do advances the mark as Advance does and then runs fn. When fn starts, no fn of a lower token
-	// is still running, and no such fn starts later. Do returns the error of fn, or the reason why
-	// fn did not run. The context of fn may end early, with a *StaleError as its cause, when a
-	// higher token has been seen.
+	// is still running, and none starts later. Do returns the error of fn, or the reason why fn did
+	// not run. A higher token may end the context of fn early, with a *StaleError as the cause.
 	Do(ctx context.Context, resource string, token mortise.Token, fn func(context.Context) error) error
 }
 
@@ -46,15 +45,15 @@ var (
 	ErrNoToken = errors.New("fence: no token")
 )
 
-// StaleError means that a token was refused because its owner no longer holds the lock. Do not
-// retry; discard the write. errors.Is(err, ErrStale) reports true.
+// StaleError means that a token was refused because its owner no longer holds the lock. Discard the
+// write and do not retry. errors.Is(err, ErrStale) reports true.
 type StaleError struct {
 	Resource string        // the resource to be written
 	Token    mortise.Token // the token that was refused
 	Highest  mortise.Token // the highest token that has been seen
 	// Forgotten means that the [Mark] does not remember the resource, and Highest is its floor. The
-	// refused token may still be the newest token of the resource. The token of a new grant of the
-	// lock will be admitted.
+	// refused token may still be the newest token of the resource. A new grant of the lock gets a
+	// token that is admitted.
 	Forgotten bool
 }
 
@@ -69,7 +68,7 @@ func (e *StaleError) Error() string {
 func (e *StaleError) Is(target error) bool { return target == ErrStale }
 
 // Int64 converts a token to the integer type of databases. It fails with ErrBadToken for 0 and for
-// tokens above 2^63-1, which no group grants before 2109.
+// tokens above 2^63-1.
 func Int64(token mortise.Token) (int64, error) {
 	if token == 0 || token > math.MaxInt64 {
 		return 0, fmt.Errorf("%w: %d is not between 1 and %d", ErrBadToken, uint64(token), int64(math.MaxInt64))
@@ -95,8 +94,6 @@ func ParseToken(text string) (mortise.Token, error) {
 // FormatToken returns the text that ParseToken parses.
 func FormatToken(token mortise.Token) string { return strconv.FormatUint(uint64(token), 10) }
 
-// maxResource is the maximum length of the name of a resource in bytes. It equals the maximum
-// length of a lock's key.
 const maxResource = 512
 
 func check(resource string, token mortise.Token) error {

@@ -14,7 +14,7 @@ const DefaultTable = "mortise_fence"
 
 // Table is a [Store] in a database table with one row for each resource: (resource text primary
 // key, token bigint not null). A Table may be copied and is safe for concurrent use. It never
-// deletes a row; if you delete a row, its mark is lost.
+// deletes a row. If you delete a row, its mark is lost.
 //
 // [Table.Tx] advances the mark in the same transaction that writes the resource. The row of the
 // mark is locked until that transaction ends, so no other holder can write between the comparison
@@ -69,14 +69,13 @@ func Tx(ctx context.Context, tx *sql.Tx, dialect Dialect, resource string, token
 }
 
 // Tx advances the mark of resource within the caller's transaction. Call Tx before the first read
-// or write of the resource, and roll back if Tx returns an error; a *StaleError means that a higher
-// token has been seen. Tx waits, as long as ctx allows, for other transactions that have called Tx
-// for the same resource, and blocks later transactions that call Tx for it until tx ends. The mark
-// changes if and only if tx is committed.
+// or write of the resource, and roll back if Tx returns an error. A *StaleError means that a higher
+// token has been seen. Transactions that call Tx for the same resource run one after the other; Tx
+// waits as long as ctx allows. The mark changes only if tx is committed.
 //
 // Under an isolation level above READ COMMITTED, and with SQLite when another connection writes,
-// the database may fail instead of waiting (a serialization failure, SQLITE_BUSY). Tx returns this
-// error unchanged, and the caller must retry the whole transaction.
+// the database may fail instead of waiting (a serialization failure, SQLITE_BUSY). The caller must
+// then retry the whole transaction.
 func (t Table) Tx(ctx context.Context, tx *sql.Tx, resource string, token mortise.Token) error {
 	if err := check(resource, token); err != nil {
 		return err
@@ -88,7 +87,7 @@ func (t Table) Tx(ctx context.Context, tx *sql.Tx, resource string, token mortis
 	if t.Dialect == MySQL {
 		return advanceMySQL(ctx, tx, name, resource, token)
 	}
-	// An equal token is written too, because the write locks the row until the transaction ends.
+	// Write an equal token too, because the write locks the row until the transaction ends.
 	text := fmt.Sprintf("INSERT INTO %s AS mark (resource, token) VALUES (%s, %s) "+
 		"ON CONFLICT (resource) DO UPDATE SET token = excluded.token WHERE mark.token <= excluded.token",
 		name, t.Dialect.placeholder(1), t.Dialect.placeholder(2))
@@ -104,8 +103,8 @@ func (t Table) Tx(ctx context.Context, tx *sql.Tx, resource string, token mortis
 		resource, token, true)
 }
 
-// advanceMySQL writes first and then reads the token. It cannot use the number of changed rows,
-// because a setting of the connection decides which rows MySQL counts.
+// advanceMySQL writes first and then reads the token. A setting of the connection decides which
+// rows MySQL counts as changed, so their number is of no use.
 func advanceMySQL(ctx context.Context, tx *sql.Tx, name, resource string, token mortise.Token) error {
 	text := fmt.Sprintf("INSERT INTO %s (resource, token) VALUES (?, ?) "+
 		"ON DUPLICATE KEY UPDATE token = GREATEST(token, VALUES(token))", name)
@@ -116,9 +115,9 @@ func advanceMySQL(ctx context.Context, tx *sql.Tx, name, resource string, token 
 		false)
 }
 
-// compare reads the mark, whose row this transaction has locked, and refuses token if it is lower
-// than the mark. If refused is set, the database has already refused token, so it is also an error
-// if token is not lower.
+// compare reads the mark, whose row this transaction has locked, and refuses a lower token. refused
+// means that the database has already refused token; then a token that is not lower is an error
+// too.
 func compare(ctx context.Context, tx *sql.Tx, query, resource string, token mortise.Token, refused bool) error {
 	var highest int64
 	if err := tx.QueryRowContext(ctx, query, resource).Scan(&highest); err != nil {
@@ -142,8 +141,8 @@ func (t Table) Advance(ctx context.Context, resource string, token mortise.Token
 
 // InTx begins a transaction at the database's default isolation level, advances the mark, runs fn
 // and commits. It rolls back if a step fails or fn panics. It returns the error of fn unchanged. fn
-// must neither commit nor roll back. If the commit returns an error, the transaction may
-// nevertheless have been committed.
+// must neither commit nor roll back. If the commit returns an error, the transaction may still be
+// committed.
 func (t Table) InTx(ctx context.Context, resource string, token mortise.Token, fn func(*sql.Tx) error) (err error) {
 	if t.DB == nil {
 		return errNoDB
@@ -152,7 +151,7 @@ func (t Table) InTx(ctx context.Context, resource string, token mortise.Token, f
 	if err != nil {
 		return err
 	}
-	defer func() { _ = tx.Rollback() }() // has no effect after the commit
+	defer func() { _ = tx.Rollback() }()
 	if err := t.Tx(ctx, tx, resource, token); err != nil {
 		return err
 	}

@@ -10,13 +10,12 @@ import (
 	"github.com/mortise-lock/mortise"
 )
 
-// ErrWait means that the wait limit of a wrapper passed before the lock was granted: fn did not
+// ErrWait means that the wait limit of a wrapper passed before the lock was granted. fn did not
 // run, and nothing is held.
 var ErrWait = errors.New("locker: not locked within the wait limit")
 
-// attempt is one call of Do of a Locker. fn begins at most once, never after the wait limit has
-// passed and never after Do has returned. So if fn did not begin, the caller may call another
-// Locker.
+// attempt is one call of Do of a Locker. fn begins at most once, never after the wait limit and
+// never after Do has returned. So if fn did not begin, the caller may call another Locker.
 type attempt struct {
 	wait  time.Duration // the time within which fn must begin; zero means no limit besides ctx
 	admit func() error  // called once, just before fn; an error keeps fn from running; may be nil
@@ -32,7 +31,6 @@ const (
 	over    // Do has returned while the phase was waiting
 )
 
-// do calls l.Do, and reports whether fn has begun. If fn has not begun, err is not nil.
 func (a *attempt) do(ctx context.Context, l Locker, key string,
 	fn func(context.Context, mortise.Token) error) (began bool, err error) {
 	limited, stop := a.limit(noVia(ctx))
@@ -47,8 +45,7 @@ func (a *attempt) do(ctx context.Context, l Locker, key string,
 				return err
 			}
 		}
-		// If the Locker has put no token into ctx, TokenFrom would return the token of an outer
-		// lock.
+		// Without a token in ctx, TokenFrom would return the token of an outer lock.
 		if found, ok := mortise.TokenFrom(ctx); !ok || found != token {
 			ctx = mortise.ContextWithToken(ctx, token)
 		}
@@ -57,8 +54,7 @@ func (a *attempt) do(ctx context.Context, l Locker, key string,
 	return a.settle(ctx, key, err)
 }
 
-// limit returns a context that ends if the wait limit passes before fn has begun. After fn has
-// begun, the context ends only when ctx ends or stop is called.
+// limit returns a context that ends if the wait limit passes before fn has begun.
 func (a *attempt) limit(ctx context.Context) (limited context.Context, stop func()) {
 	if a.wait == 0 {
 		return ctx, func() {}
@@ -81,8 +77,7 @@ func (a *attempt) settle(ctx context.Context, key string, err error) (began bool
 	case phase == expired && ctx.Err() != nil: // report the limit of the caller
 		return false, fmt.Errorf("locker: lock %q: %w", key, ended(ctx))
 	case phase == expired:
-		// err is not wrapped, because it may be the error of a context that the caller did not
-		// make.
+		// Do not wrap err, because it may be the error of a context that the caller did not make.
 		return false, fmt.Errorf("%w: lock %q, %v: %v", ErrWait, key, a.wait, err)
 	case err == nil:
 		return false, fmt.Errorf("locker: lock %q: the Locker returned nil without running the function", key)

@@ -19,8 +19,8 @@ type BothConfig struct {
 	Second Locker
 
 	// Authority selects the token that fn gets: FirstLock or SecondLock. The tokens of two lockers
-	// cannot be compared. Change the authority only when the resource may forget the tokens that it
-	// has seen. Required.
+	// cannot be compared, so change the authority only when the resource may forget its tokens.
+	// Required.
 	Authority Authority
 
 	// Observe makes Second optional: if it cannot be locked, or its lock is lost, OnSecond is
@@ -29,17 +29,16 @@ type BothConfig struct {
 	// is missing.
 	Observe bool
 
-	// Wait is how long the work waits for Second with Observe. Default: 1s. Wait must not be set
-	// without Observe, because then the caller's context limits the wait.
+	// Wait is how long the work waits for Second with Observe. Default: 1s. Without Observe, Wait
+	// must not be set, because the caller's context limits the wait.
 	Wait time.Duration
 
 	// OnSecond is called with each error of Second if Observe is set. It runs on the goroutine of
-	// the call, which waits until OnSecond returns. Several goroutines may call it concurrently.
-	// Required with Observe.
+	// the call, which waits for it. Several goroutines may call it concurrently. Required with
+	// Observe.
 	OnSecond func(key string, err error)
 }
 
-// Authority selects which of the two locks provides the token.
 type Authority int
 
 const (
@@ -49,7 +48,7 @@ const (
 
 // Both is a Locker that holds the locks of two other Lockers together. Use it to move from one lock
 // service to another while instances with the old and the new program run together. The calls of
-// each step exclude the calls of the step before it, so each step may be rolled out instance by
+// each step exclude the calls of the step before, so each step may be rolled out instance by
 // instance:
 //
 //	old                                              all instances lock the old service
@@ -57,9 +56,9 @@ const (
 //	Both{First: old, Second: node}                   wait until this runs everywhere
 //	node                                             the old service may be removed
 //
-// If all instances have the same First, two calls cannot wait for each other. If one instance
-// reverses the order, two calls can each hold the lock that the other call waits for, until a
-// context ends. Nested calls must lock their keys in one order, as with any lock.
+// All instances must have the same First. Otherwise two calls can each hold the lock that the other
+// call waits for, until a context ends. Nested calls must lock their keys in one order, as with any
+// lock.
 type Both struct{ config BothConfig }
 
 // NewBoth returns a Both, or an error that names every mistake of the configuration.
@@ -93,8 +92,7 @@ func NewBoth(c BothConfig) (*Both, error) {
 }
 
 // Do locks First, then Second, runs fn and unlocks in reverse. The context of fn ends when either
-// lock is lost, and Do returns the errors of both Lockers. With Observe, only the loss and the
-// errors of First count.
+// lock is lost, and Do returns the errors of both Lockers. With Observe, only First counts.
 func (b *Both) Do(ctx context.Context, key string, fn func(ctx context.Context, token mortise.Token) error) error {
 	if b.config.First == nil {
 		return unmade("Both")
@@ -108,7 +106,6 @@ func (b *Both) Do(ctx context.Context, key string, fn func(ctx context.Context, 
 	return err
 }
 
-// require is called under First, with its context and token. It locks Second and runs fn.
 func (b *Both) require(ctx context.Context, key string, first mortise.Token,
 	fn func(context.Context, mortise.Token) error) error {
 	ways := Via(ctx)
@@ -125,7 +122,7 @@ func (b *Both) require(ctx context.Context, key string, first mortise.Token,
 }
 
 // observe is called under First, with its context and token. It locks Second if it can, and then
-// runs fn. Second does not get the error of fn, so its errors are its own.
+// runs fn. It hides the error of fn from Second, so all errors of Second are its own.
 func (b *Both) observe(ctx context.Context, key string, token mortise.Token,
 	fn func(context.Context, mortise.Token) error) error {
 	result := errors.New("locker: Second returned before the function did")

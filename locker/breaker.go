@@ -10,8 +10,8 @@ import (
 	"github.com/mortise-lock/mortise"
 )
 
-// ErrOpen means that a Breaker without a Fallback is open: the Locker was not called, fn did not
-// run, and the call holds no lock.
+// ErrOpen means that a Breaker without a Fallback is open. The Locker was not called, fn did not
+// run, and nothing is held.
 var ErrOpen = errors.New("locker: the breaker is open")
 
 // BreakerConfig configures a Breaker.
@@ -19,10 +19,9 @@ type BreakerConfig struct {
 	Locker Locker
 
 	// Wait is how long the Locker may take to begin fn. If fn does not begin in this time, the call
-	// counts as a failure with [ErrWait]. Wait does not limit fn itself. It is required, because a
-	// lock that is held for long looks like a failing Locker. Set it well above the longest wait in
-	// a normal queue, and below the deadlines of the callers, because a call whose context ends
-	// earlier does not count as a failure.
+	// counts as a failure with [ErrWait]. Wait does not limit fn itself. Set it well above the
+	// longest wait in a normal queue, and below the deadlines of the callers, because a call whose
+	// context ends earlier does not count as a failure. Required.
 	Wait time.Duration
 
 	// Failures is how many consecutive calls must fail to open the breaker: 1 to 1,000,000.
@@ -33,12 +32,12 @@ type BreakerConfig struct {
 	// 10s.
 	Pause time.Duration
 
-	// Fallback is called while the breaker is open. It gives up the guarantee of Locker, because
-	// holders of the Locker and of the Fallback do not exclude each other. Until the last holder of
-	// each has ended, two calls may work under one key: on two instances that each use a Local as
-	// Fallback; on an instance that uses its Fallback and an instance that reaches the Locker; and
-	// in this process, before and after a change of state. This can happen even if the Locker
-	// works, when a lock is held for longer than Wait.
+	// Fallback is called while the breaker is open. Holders of the Locker and of the Fallback do
+	// not exclude each other. Until the last holder of each has ended, two calls may work under one
+	// key: on two instances that each use a Local as Fallback; on an instance that uses its
+	// Fallback and an instance that reaches the Locker; and in this process, before and after a
+	// change of state. This can happen even if the Locker works, when a lock is held for longer
+	// than Wait.
 	//
 	// Use a Fallback where a lock only avoids double work. Where a lock protects data, also fence
 	// with tokens: the tokens of a Local are below those of every node, so the resource refuses
@@ -47,26 +46,24 @@ type BreakerConfig struct {
 	Fallback Locker
 
 	// OnChange is called with every change of the state, on the goroutine of the call that caused
-	// the change. That call waits until OnChange returns. Several goroutines may call OnChange
-	// concurrently; Change.Number orders the changes. Default: none.
+	// the change, which waits for it. Several goroutines may call OnChange concurrently;
+	// Change.Number orders the changes. Default: none.
 	OnChange func(Change)
 }
 
 // Breaker is a Locker that stops calling another Locker when that fails. It classifies calls by
 // whether fn begins:
 //
-//   - success: fn has begun. An error or a panic of fn, and the loss of the lock, do not make it a
-//     failure.
+//   - success: fn has begun, whatever its result is.
 //   - failure: fn has not begun within Wait, or the Locker returned an error or panicked.
 //   - neither: ctx ended; or the Locker works but refused this call, with an error of [Temporary]
 //     other than ErrNotReady; or the error is mortise.ErrBadKey, ErrBadRequest, *DeadlockError,
-//     ErrLeaving or ErrClosed. The last two mean that the program itself stops its node, so no
-//     fallback is used.
+//     ErrLeaving or ErrClosed. The last two mean that the program stops its own node.
 //
 // After Failures consecutive failures the breaker opens. Then calls use the Fallback, or fail with
-// ErrOpen. After Pause one call uses the Locker as the probe: success closes the breaker, and
-// failure opens it for another Pause. A call that opens the breaker, or that fails while it is
-// open, uses the Fallback after its failure.
+// ErrOpen. After Pause one call uses the Locker as a probe: success closes the breaker, and failure
+// opens it for another Pause. A call that opens the breaker, or that fails while it is open, uses
+// the Fallback after its failure.
 type Breaker struct {
 	config  BreakerConfig
 	mu      sync.Mutex
@@ -158,8 +155,7 @@ func (b *Breaker) fallBack(ctx context.Context, key string, why error,
 	return err
 }
 
-// enter reports whether to call the Locker. The caller must pass turn to report with the result of
-// that call.
+// enter reports whether to call the Locker. The caller must pass turn and the result to report.
 func (b *Breaker) enter() (turn uint64, ok bool) {
 	b.mu.Lock()
 	turn, ok, change := b.circuit.enter(time.Now())

@@ -5,9 +5,8 @@ import (
 	"time"
 )
 
-// This file has the state machine of a Breaker, which uses no mutex, no clock and no hooks.
+// This file has the state machine of a Breaker, without mutex, clock and hooks.
 
-// State is the state of a Breaker.
 type State int
 
 const (
@@ -43,7 +42,7 @@ const (
 	failure
 )
 
-// circuit is the state of a Breaker. A turn is the time between two changes of state; results of
+// circuit is the state of a Breaker. A turn is the time between two changes of state. Results of
 // earlier turns do not count.
 type circuit struct {
 	failures int // how many consecutive failures open it
@@ -69,7 +68,7 @@ func (c *circuit) enter(now time.Time) (turn uint64, ok bool, change Change) {
 	return c.turn, true, change
 }
 
-// report applies the result v of a call that enter has let through. After a probe with the result
+// report applies the result v of a call that enter has admitted. After a probe with the result
 // neither, the next call is the probe.
 func (c *circuit) report(now time.Time, turn uint64, v verdict, cause error) Change {
 	if turn != c.turn {

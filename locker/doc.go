@@ -1,7 +1,7 @@
 // Package locker lets a service choose its lock implementation, and what happens when it fails.
 //
-// [Locker] has one method, Do, which *mortise.Node implements. A service that uses a Locker can be
-// tested with a [Local], run with a node, and use these wrappers without a change of its code:
+// [Locker] has one method, Do, which *mortise.Node implements. A service that uses a Locker can
+// also use these types without a change of its code:
 //
 //	Local      locks within this process: for tests, programs with one instance, and fallbacks
 //	Func       a function as a Locker: an adapter of another lock service, or a fake
@@ -14,8 +14,8 @@
 //
 // # Guarantees
 //
-//   - Every wrapper runs fn at most once per call, whatever the lockers under it do, and only under
-//     the lock that its configuration selects.
+//   - Every wrapper runs fn at most once per call, and only under the lock that its configuration
+//     selects.
 //   - A call that did not run fn returns an error and holds nothing.
 //   - [mortise.TokenFrom] returns the token passed to fn from the context of fn.
 //   - Only two options give up a guarantee: [BreakerConfig].Fallback and [BothConfig].Observe. In
@@ -23,26 +23,23 @@
 //
 // # Concurrency
 //
-// Everything is safe for concurrent use. A call of Do starts no goroutine, but a wait limit uses a
-// timer. Hooks are called on the goroutine of the call that they report, with no mutex of this
-// package held. fn also runs on that goroutine if the innermost Locker runs it there, as Local and
-// Node do.
+// Everything is safe for concurrent use. A call of Do starts no goroutine. Hooks are called on the
+// goroutine of the call that they report, with no mutex held. fn also runs there if the innermost
+// Locker is a Local or a Node.
 //
 // # Failure
 //
-// A panic in fn unlocks and continues to the caller of Do. Constructors report all mistakes of a
-// configuration, by field. A wrapper that was not made by its constructor returns an error from
-// every call.
+// A panic in fn unlocks and continues to the caller of Do. A wrapper that was not made by its
+// constructor returns an error from every call.
 //
 // # Limits
 //
-// Pauses and wait limits use package time, so they become longer if the machine sleeps, and no
-// guarantee depends on them. When a wait limit passes, a wrapper returns only after the Locker
-// under it has returned. Each instance has its own limits of a Router and its own state of a
-// Breaker.
+// Pauses and wait limits become longer if the machine sleeps; no guarantee depends on them. When a
+// wait limit passes, a wrapper returns only after the Locker under it has returned. Each instance
+// has its own limits of a Router and its own state of a Breaker.
 //
 // # Refused alternative
 //
-// An interface whose Lock returns a handle: every fake and every wrapper would need a second type
-// with five methods, and a handle can be leaked or released twice.
+// An interface whose Lock returns a handle: every fake and every wrapper would need a second type,
+// and a handle can be leaked or released twice.
 package locker

@@ -13,15 +13,13 @@ import (
 // fallbacks. The zero value is ready to use. It must not be copied.
 //
 // Callers of one key are served in order. A caller whose context ends leaves the queue immediately.
-// If it is granted the lock at that moment, the lock passes to the next waiter. A lock of a Local
-// cannot be lost: the context of fn ends when the caller's context ends, or when fn has returned,
-// with [mortise.ErrUnlocked] as its cause. A call with the context of fn and the same key enters
-// the lock again, as with a node, and the last call to return unlocks. Unlike a node, a Local does
-// not detect deadlocks, so they last until a context ends. A key that is not in use costs no
-// memory.
+// A lock of a Local cannot be lost: the context of fn ends only with the caller's context, or when
+// fn has returned, with [mortise.ErrUnlocked] as its cause. A call with the context of fn and the
+// same key enters the lock again, as with a node, and the last call to return unlocks. A Local does
+// not detect deadlocks, so they last until a context ends.
 //
 // The tokens of a Local increase across all its keys, beginning at 1. They are lower than every
-// token of a node, so a resource that has seen a token of a node refuses the holder of a Local, but
+// token of a node. So a resource that has seen a token of a node refuses the holder of a Local, but
 // not conversely.
 type Local struct {
 	mu    sync.Mutex
@@ -35,8 +33,7 @@ type waiter struct {
 }
 
 // Do waits for the lock of key, runs fn and unlocks, even if fn panics. It returns the error of fn.
-// If fn has not run, the error is mortise.ErrBadKey, or wraps the context's error and says how many
-// calls were ahead in the queue.
+// If fn has not run, the error is mortise.ErrBadKey or wraps the context's error.
 func (l *Local) Do(ctx context.Context, key string, fn func(ctx context.Context, token mortise.Token) error) error {
 	h, err := l.enter(ctx, key)
 	if err != nil {
@@ -57,7 +54,6 @@ type hold struct {
 
 type insideKey struct{}
 
-// inside is the value of a context that was made under a hold.
 type inside struct {
 	*hold
 	outer *inside
@@ -68,7 +64,6 @@ func insideOf(ctx context.Context) *inside {
 	return in
 }
 
-// enter adds a call to the hold of key if ctx was made under it, or waits for a new hold.
 func (l *Local) enter(ctx context.Context, key string) (*hold, error) {
 	if err := checkKey(key); err != nil {
 		return nil, err
@@ -88,7 +83,7 @@ func (l *Local) enter(ctx context.Context, key string) (*hold, error) {
 	return &hold{local: l, key: key, token: token, calls: 1}, nil
 }
 
-// again adds one to h.calls. It returns false if the hold has ended, which a context may outlive.
+// again adds one to h.calls. It returns false if the hold has ended.
 func (h *hold) again() bool {
 	h.local.mu.Lock()
 	defer h.local.mu.Unlock()
@@ -99,7 +94,6 @@ func (h *hold) again() bool {
 	return true
 }
 
-// exit subtracts one from h.calls. The last call unlocks.
 func (l *Local) exit(h *hold) {
 	l.mu.Lock()
 	defer l.mu.Unlock()

@@ -16,12 +16,12 @@ import (
 // of fn is a child of ctx. It ends when the lock is lost, if the Locker can lose locks. token is
 // higher than the token of every earlier lock of that key by this Locker.
 //
-// ctx bounds the wait: when ctx ends, Do returns soon, with an error that wraps the context's
-// error. If Do returns an error and fn has not run, nothing is held and nothing is granted later.
-// If fn has run, the error wraps the error of fn and any error of unlocking. For a key that a Node
-// would refuse, Do fails with [mortise.ErrBadKey]. A call with the context of fn and the same key
-// enters the lock again in a Node and a Local. Other Lockers may block such a call until its
-// context ends. Implementations are safe for concurrent use.
+// When ctx ends during the wait, Do returns soon, with an error that wraps the context's error. If
+// Do returns an error and fn has not run, nothing is held and nothing is granted later. If fn has
+// run, the error wraps the error of fn and any error of unlocking. For a key that a Node would
+// refuse, Do fails with [mortise.ErrBadKey]. A call with the context of fn and the same key enters
+// the lock again in a Node and a Local. Other Lockers may block such a call until its context ends.
+// Implementations are safe for concurrent use.
 type Locker interface {
 	Do(ctx context.Context, key string, fn func(ctx context.Context, token mortise.Token) error) error
 }
@@ -36,8 +36,8 @@ var (
 	_ Locker = Func(nil)
 )
 
-// Func adapts a function to a Locker. The function must keep the contract of Locker; package
-// lockertest checks it.
+// Func adapts a function to a Locker. The function must keep the contract of Locker, which package
+// lockertest checks.
 type Func func(ctx context.Context, key string, fn func(ctx context.Context, token mortise.Token) error) error
 
 // Do calls f.
@@ -64,7 +64,7 @@ func badKey(key string) error {
 		maxKeyBytes)
 }
 
-// ended returns an error that wraps the error of ctx, which has ended, and its cause.
+// ended returns an error that wraps the error and the cause of ctx, which has ended.
 func ended(ctx context.Context) error {
 	err, cause := ctx.Err(), context.Cause(ctx)
 	if cause == err {

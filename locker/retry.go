@@ -19,8 +19,8 @@ type RetryConfig struct {
 	Attempts int
 
 	// Pause is the longest pause after the first attempt. The longest pause doubles with each
-	// further attempt, up to MaxPause. Every pause is a random time between 0 and the longest
-	// pause, so that calls that failed together do not retry together. 1ms to 1h. Default: 20ms.
+	// further attempt, up to MaxPause. Every pause is a random time up to the longest pause, so
+	// that calls that failed together do not retry together. 1ms to 1h. Default: 20ms.
 	Pause time.Duration
 
 	// MaxPause is the upper limit of the doubling, from Pause to 1h. Default: 2s, or Pause if that
@@ -28,9 +28,9 @@ type RetryConfig struct {
 	MaxPause time.Duration
 
 	// Temporary reports whether to retry after an error for which the function [Temporary] returns
-	// false, such as an error of another lock service. It is not called for an error of a call in
-	// which fn has begun, nor for an error for which [Final] returns true. Several goroutines may
-	// call it concurrently. Default: no retry after such errors.
+	// false, such as an error of another lock service. It is not called if fn has begun, nor for an
+	// error for which [Final] returns true. Several goroutines may call it concurrently. Default:
+	// no retry after such errors.
 	Temporary func(error) bool
 }
 
@@ -66,18 +66,17 @@ func NewRetry(c RetryConfig) (*Retry, error) {
 	return &Retry{c}, nil
 }
 
-// Temporary reports whether the same call may succeed a moment later. That is so after
-// mortise.ErrNotReady, ErrHeld, ErrOverloaded (which a *LimitError matches), ErrQueueFull and
-// ErrNoRoom. The Do of a node returns the last three of these errors, and its TryLock all of them.
+// Temporary reports whether the same call may succeed a moment later: after mortise.ErrNotReady,
+// ErrHeld, ErrOverloaded (which a *LimitError matches), ErrQueueFull and ErrNoRoom. The Do of a
+// node returns the last three of these errors, and its TryLock all of them.
 func Temporary(err error) bool {
 	return !Final(err) && is(err, mortise.ErrNotReady, mortise.ErrHeld, mortise.ErrOverloaded, mortise.ErrQueueFull,
 		mortise.ErrNoRoom)
 }
 
-// Final reports whether a retry after an error is useless or wrong. That is so after
-// mortise.ErrBadKey, ErrBadRequest, ErrLost, ErrUnlocked, ErrLeaving, ErrClosed and *DeadlockError,
-// after the end of a context, and after ErrOpen and ErrWait, because a Breaker has then used up its
-// time.
+// Final reports whether a retry after an error is useless or wrong: after mortise.ErrBadKey,
+// ErrBadRequest, ErrLost, ErrUnlocked, ErrLeaving, ErrClosed and *DeadlockError, after the end of a
+// context, and after ErrOpen and ErrWait, because a Breaker has then used up its time.
 func Final(err error) bool {
 	return deadlocked(err) || is(err, mortise.ErrBadKey, mortise.ErrBadRequest, mortise.ErrLost, mortise.ErrUnlocked,
 		mortise.ErrLeaving, mortise.ErrClosed,
@@ -99,8 +98,8 @@ func is(err error, any ...error) bool {
 }
 
 // Do calls the Locker until fn has begun, an error is not temporary, the attempts are used up, or
-// ctx ends. It returns the result of the last attempt, with the number of attempts if there were
-// several. If ctx has ended, the error wraps the context's error and the error of the last attempt.
+// ctx ends. It returns the result of the last attempt. If ctx has ended, the error wraps the
+// context's error and the error of the last attempt.
 func (r *Retry) Do(ctx context.Context, key string, fn func(ctx context.Context, token mortise.Token) error) error {
 	if r.config.Locker == nil {
 		return unmade("Retry")

@@ -10,8 +10,8 @@ import (
 	"github.com/mortise-lock/mortise"
 )
 
-// ErrNoRoute means that no route of a Router has a prefix of the key: fn did not run, and the call
-// holds no lock.
+// ErrNoRoute means that no route of a Router has a prefix of the key. fn did not run, and nothing
+// is held.
 var ErrNoRoute = errors.New("locker: no route for this key")
 
 // Route assigns the keys that begin with Prefix to a Locker, with limits for this instance.
@@ -21,19 +21,19 @@ type Route struct {
 	// at most 512 bytes, and may occur once per Router.
 	Prefix string
 
-	// Locker locks these keys. Several routes may have the same Locker. It is required.
+	// Locker locks these keys. Several routes may have the same Locker. Required.
 	Locker Locker
 
-	// MaxHolds is how many calls of this route may hold a lock at a time. It must be 1 or more.
+	// MaxHolds is how many calls of this route may hold a lock at a time. At least 1.
 	MaxHolds int
 
-	// MaxWaiting is how many calls of this route may wait for a lock at a time. A call for a free
-	// lock also counts until the lock is granted. MaxWaiting must be 1 or more.
+	// MaxWaiting is how many calls of this route may wait for a lock at a time, including calls for
+	// a free lock until the lock is granted. At least 1.
 	MaxWaiting int
 }
 
-// LimitError reports that a call exceeded a limit of its Route: fn did not run, and the call holds
-// no lock. errors.Is reports that a LimitError is mortise.ErrOverloaded.
+// LimitError reports that a call exceeded a limit of its Route. fn did not run, and nothing is
+// held. errors.Is reports that a LimitError is mortise.ErrOverloaded.
 type LimitError struct {
 	Route string // Route.Prefix
 	Limit string // "MaxHolds" or "MaxWaiting"
@@ -49,10 +49,10 @@ func (e *LimitError) Error() string {
 func (e *LimitError) Is(target error) bool { return target == mortise.ErrOverloaded }
 
 // Router is a Locker that passes each call to the route with the longest Prefix of its key. A call
-// that exceeds a limit of its route does not wait, but fails with a *LimitError. MaxWaiting is
-// checked when the call arrives. MaxHolds is checked when the call arrives and when the lock is
-// granted; if it is exceeded, the granted lock is released. So one route has at most MaxHolds +
-// MaxWaiting requests in its Locker, and cannot delay another route. Nested calls count separately.
+// that exceeds a limit of its route does not wait, but fails with a *LimitError. Both limits are
+// checked when the call arrives. MaxHolds is checked again when the lock is granted; if it is
+// exceeded, the lock is released. So one route has at most MaxHolds + MaxWaiting requests in its
+// Locker, and cannot delay another route. Nested calls count separately.
 type Router struct {
 	routes  map[string]*lane
 	lengths []int // the lengths of the prefixes, descending, without duplicates
@@ -150,8 +150,8 @@ func (l *lane) enter(key string) error {
 	return nil
 }
 
-// grant counts a call that was waiting as holding. If MaxHolds is reached, it returns a
-// *LimitError, and the call counts as waiting until it calls leave.
+// grant counts a waiting call as holding. If MaxHolds is reached, it returns a *LimitError, and the
+// call counts as waiting until it calls leave.
 func (l *lane) grant(key string) error {
 	l.mu.Lock()
 	defer l.mu.Unlock()

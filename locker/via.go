@@ -5,7 +5,7 @@ import (
 	"slices"
 )
 
-// The elements of the results of Via. They can also be used in logs.
+// The elements of the results of Via.
 const (
 	Primary   = "primary"    // a Breaker's Locker holds the lock
 	Fallback  = "fallback"   // a Breaker's Fallback holds the lock
@@ -14,10 +14,10 @@ const (
 
 type viaKey struct{}
 
-// Via returns, if ctx is the context of fn, the path of that call through the Breakers and Boths of
-// the Locker, the outermost first. A Both that holds both locks adds only the path of First (and,
-// without Observe, of Second). In nested calls Via returns the path of the innermost call through
-// this package. The caller owns the slice.
+// Via returns the path of a call through the Breakers and Boths of the Locker, the outermost first.
+// ctx must be the context of fn. A Both that holds both locks adds only the path of First (and,
+// without Observe, of Second). In nested calls Via returns the path of the innermost call. The
+// caller owns the slice.
 //
 //	if slices.Contains(locker.Via(ctx), locker.Fallback) { … }
 func Via(ctx context.Context) []string {

@@ -1,11 +1,9 @@
-// Package fencetest tests implementations of [fence.Store]. [Run] checks that a store fulfils the
-// contract of the interface, and that a [fence.Section] fulfils its additional contract.
+// Package fencetest tests implementations of [fence.Store] and [fence.Section].
 //
 // A store that passes has refused every token that was offered after a higher token, from many
 // concurrent goroutines. The cases run one after the other, and all goroutines have ended when Run
-// returns. Failures are reported with t.Errorf, with the rule that store violates. Run uses about a
-// dozen resources whose names begin with "fencetest/" and the name of the test, and does not remove
-// their marks.
+// returns. Run uses about a dozen resources whose names begin with "fencetest/" and the name of the
+// test, and does not remove their marks.
 package fencetest
 
 import (
@@ -22,8 +20,8 @@ import (
 	"github.com/mortise-lock/mortise/fence"
 )
 
-// Run tests store in subtests of t. Before the call, store must not contain resources whose names
-// begin with "fencetest/".
+// Run tests store in subtests of t. store must not contain resources whose names begin with
+// "fencetest/".
 func Run(t *testing.T, store fence.Store) {
 	t.Run("Lower tokens are refused", func(t *testing.T) { refusesLower(t, store) })
 	t.Run("Resources are kept apart", func(t *testing.T) { apart(t, store) })
@@ -59,7 +57,7 @@ func apart(t *testing.T, store fence.Store) {
 	base := "fencetest/" + t.Name() + "/a"
 	names := []string{base, base + "/../a", base + " ", strings.ToUpper(base), base + "%", base + "_", base +
 		"ä", base + "a\u0308", base + "'\"`;--", base + strings.Repeat("x", 512-len(base))}
-	for i, name := range names { // if two names shared a mark, the later token would be lower and would be refused
+	for i, name := range names { // names with a common mark would refuse the later, lower token
 		if err := store.Advance(t.Context(), name, mortise.Token(len(names)-i)); err != nil {
 			t.Errorf("%q: %v", name, err)
 		}
@@ -79,7 +77,7 @@ func refusesNonsense(t *testing.T, store fence.Store) {
 	}
 }
 
-// The two concurrent cases make only a few hundred calls, so that slow stores can be tested too.
+// The concurrent cases make only a few hundred calls, so that slow stores can be tested too.
 const (
 	writers = 8
 	rounds  = 25

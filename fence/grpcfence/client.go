@@ -20,8 +20,7 @@ const (
 // sent without a token.
 type Client struct {
 	// Resource returns the name of the resource that the call writes to, usually the lock's key. If
-	// Resource is nil or returns "", no name is sent and the server must derive it. req is nil for
-	// streams.
+	// Resource is nil or returns "", no name is sent. req is nil for streams.
 	Resource func(ctx context.Context, method string, req any) string
 	// Require makes a call without a token fail with FailedPrecondition.
 	Require bool
@@ -40,8 +39,7 @@ func (c Client) Unary() grpc.UnaryClientInterceptor {
 }
 
 // Stream returns the interceptor for grpc.WithStreamInterceptor or grpc.WithChainStreamInterceptor.
-// For the whole stream, the interceptor sends the token of the context with which the stream is
-// opened.
+// It sends the token of the context with which the stream is opened.
 func (c Client) Stream() grpc.StreamClientInterceptor {
 	return func(ctx context.Context, desc *grpc.StreamDesc, conn *grpc.ClientConn, method string, open grpc.Streamer,
 		opts ...grpc.CallOption) (grpc.ClientStream, error) {

@@ -18,8 +18,8 @@ type Guard struct {
 	Store fence.Store // required
 
 	// Resource returns the name of the resource that a call writes to. A call for which Resource
-	// returns "" is refused as malformed. req is nil for streams. If Resource is nil, the name in
-	// the metadata is used. In that case, all clients must use the same names.
+	// returns "" is malformed. req is nil for streams. If Resource is nil, the name in the metadata
+	// is used, and all clients must use the same names.
 	Resource func(ctx context.Context, method string, req any) string
 
 	// Methods reports whether calls of a method are guarded. method is the full name, such as
@@ -27,8 +27,8 @@ type Guard struct {
 	Methods func(method string) bool
 
 	Optional bool // whether a call without a token is handled, without protection
-	// Failed is called with errors of the store other than refusals. Nil means that these errors
-	// are discarded.
+	// Failed is called with errors of the store other than refusals. Nil means that they are
+	// discarded.
 	Failed func(ctx context.Context, method string, err error)
 }
 
@@ -53,13 +53,11 @@ func (g Guard) Stream() grpc.StreamServerInterceptor {
 	}
 }
 
-// streamOf is a ServerStream whose Context method returns ctx.
 type streamOf struct {
 	grpc.ServerStream
 	ctx context.Context
 }
 
-// Context returns the context that carries the token.
 func (s *streamOf) Context() context.Context { return s.ctx }
 
 func (g Guard) run(ctx context.Context, method string, req any, handle func(context.Context) error) error {

@@ -1,5 +1,5 @@
-// Package lockertest checks the contract of locker.Locker. Use it for wrappers, adapters of other
-// lock services, and fakes.
+// Package lockertest checks the contract of locker.Locker, for wrappers, adapters of other lock
+// services, and fakes.
 //
 //	func TestMyLocker(t *testing.T) {
 //		lockertest.Run(t, func(t *testing.T) locker.Locker { return newMyLocker(t) })
@@ -40,9 +40,9 @@ import (
 	"github.com/mortise-lock/mortise/locker"
 )
 
-// Run checks a Locker in subtests. For each subtest, fresh returns a Locker that is ready to use
-// and has no other users; fresh may register a cleanup with t.Cleanup. All keys begin with
-// "lockertest/". Run itself takes much less than a second, in addition to the time of the Locker.
+// Run checks a Locker in subtests. For each subtest, fresh returns a Locker that has no other
+// users. All keys begin with "lockertest/". Run takes much less than a second, in addition to the
+// time of the Locker.
 func Run(t *testing.T, fresh func(t *testing.T) locker.Locker) {
 	t.Helper()
 	for _, c := range checks() {
@@ -73,7 +73,6 @@ func checks() []check {
 	}
 }
 
-// do runs fn, and fails the test if the Locker returns an error or does not run fn exactly once.
 func do(t testing.TB, ctx context.Context, l locker.Locker, key string, fn func(context.Context, mortise.Token)) {
 	t.Helper()
 	ran := 0
@@ -174,7 +173,7 @@ func endedContext(t testing.TB, ctx context.Context, l locker.Locker) {
 }
 
 func givesUp(t testing.TB, ctx context.Context, l locker.Locker) {
-	// The inner call uses the outer context, because the context of fn could enter the lock again.
+	// The context of fn could enter the lock again.
 	do(t, ctx, l, "lockertest/one", func(context.Context, mortise.Token) {
 		short, cancel := context.WithTimeout(ctx, 20*time.Millisecond)
 		defer cancel()
