@@ -294,6 +294,7 @@ const (
 	OutcomeClosed     Outcome = "closed" // the node is closed; also used by Unlocked
 )
 
+// NodeState is what a [NodeEvent] reports.
 type NodeState string
 
 // The states that the hooks of a node report. No two hooks use the same value.

@@ -12,7 +12,9 @@ const (
 	Leaderless = 3 * time.Second
 	// FinalWait limits each wait for an answer when perhaps no other instance runs, for example
 	// when all instances leave.
-	FinalWait  = time.Second
+	FinalWait = time.Second
+	// DepartPoll is the pause between two questions to the leader about whether this instance may
+	// stop.
 	DepartPoll = 20 * time.Millisecond
 )
 
@@ -64,6 +66,7 @@ type Leaver struct {
 	TimeOver        bool   // the instance may not wait any longer
 }
 
+// Next returns the next step.
 func (d *Departure) Next(now time.Duration, l Leaver) Step {
 	switch {
 	case d.stage == begins:

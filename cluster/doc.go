@@ -39,10 +39,13 @@
 // in these ways:
 //
 //   - Its log applies a configuration (Configured).
-//   - Gossip spreads the numbers of the configurations. An instance with a lower number asks the leader or a known voter, and later another one.
-//   - The leader sends a configuration (Push) to the replicas that it leaves out, and to the instances whose sessions are attached to the leader, eight at a time.
+//   - Gossip spreads the numbers of the configurations. An instance with a lower number asks the
+//     leader or a known voter, and later another one.
+//   - The leader sends a configuration (Push) to the replicas that it leaves out, and to the
+//     instances whose sessions are attached to the leader, eight at a time.
 //   - From time to time a member asks one of the addresses that Join leads to.
-//   - A removed replica that sends raft messages receives the configuration from their receiver (RemovedPeer).
+//   - A removed replica that sends raft messages receives the configuration from their receiver
+//     (RemovedPeer).
 //
 // An instance that leaves, or whose replica was removed, asks the leader whether its replica may
 // stop (QueryStatus). Other instances answer with the leader's address.

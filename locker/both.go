@@ -39,6 +39,7 @@ type BothConfig struct {
 	OnSecond func(key string, err error)
 }
 
+// Authority selects which of the two locks provides the token.
 type Authority int
 
 const (

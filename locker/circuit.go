@@ -7,6 +7,7 @@ import (
 
 // This file has the state machine of a Breaker, without mutex, clock and hooks.
 
+// State is the state of a Breaker.
 type State int
 
 const (

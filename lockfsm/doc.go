@@ -86,13 +86,14 @@
 //     founding time, so a group that is founded later has higher revisions.
 //   - Requests are served in the order of the log. No command for another entry moves an entry back
 //     in its queue.
-//   - Result.Fired lists exactly the requests that a command granted, the requests whose predecessor
-//     changed, and the holders that get a notice. The machine computes the list after all removals
-//     of the command.
-//   - Repeating a command has no further effect. The machine recognizes a repeated Open by its nonce
-//     while its session exists, and every other command by session, epoch and number. The numbers of
-//     a session rise: a command with a number n >= next sets next = n+1. A number below next is live
-//     or finished. A finished number never becomes live, even if no command has carried it.
+//   - Result.Fired lists exactly the requests that a command granted, the requests whose
+//     predecessor changed, and the holders that get a notice. The machine computes the list after
+//     all removals of the command.
+//   - Repeating a command has no further effect. The machine recognizes a repeated Open by its
+//     nonce while its session exists, and every other command by session, epoch and number. The
+//     numbers of a session rise: a command with a number n >= next sets next = n+1. A number below
+//     next is live or finished. A finished number never becomes live, even if no command has
+//     carried it.
 //   - A request is released by number, never by key, so a late Release cannot end a later hold of
 //     the key.
 //   - Attach synchronizes the client and the machine. The machine refuses later commands of earlier

@@ -88,6 +88,8 @@ type Core struct {
 	held []*raftpb.Message // raft's responses; they move to due when the present Output is carried out
 }
 
+// NewCore returns the Core of a replica with the contents of its store. If the store has a
+// snapshot, the first Turn returns a Restored event with it.
 func NewCore(cfg CoreConfig) (_ *Core, err error) {
 	if cfg.EntryBytes == 0 {
 		cfg.EntryBytes = 1 << 20

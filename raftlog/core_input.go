@@ -152,6 +152,7 @@ func (c *Core) Transfer(to uint64) error {
 // Transferring reports whether a Transfer is under way.
 func (c *Core) Transferring() bool { return c.transferee != 0 }
 
+// Role returns the present role.
 func (c *Core) Role() Role { return c.role }
 
 // Queued returns the number of bytes that wait to be proposed.

@@ -2,6 +2,7 @@ package raftlog
 
 import "go.etcd.io/raft/v3/raftpb"
 
+// EventKind is the kind of an Event.
 type EventKind uint8
 
 // Each kind of Event stands for a call of one method of the Applier.
@@ -70,6 +71,7 @@ type Output struct {
 	Failed error
 }
 
+// Idle reports that there is nothing to do.
 func (o *Output) Idle() bool {
 	return len(o.Events) == 0 && o.Take == nil && o.Prepare == nil && o.Save == nil && len(o.Messages) == 0 &&
 		len(o.Snapshots) == 0 && o.Failed == nil

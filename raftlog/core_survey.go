@@ -27,6 +27,7 @@ type Progress struct {
 	Settled bool
 }
 
+// Survey is a leader's view of its group.
 type Survey struct {
 	// Term is the term in which this replica leads. If it does not lead, or if Leads was not called
 	// yet, Term is zero and Pending and Replicas are not set.

@@ -9,8 +9,8 @@
 // one kind does not delay another:
 //
 //   - Links. Two nodes share one long-lived stream for renewals, session commands, replies and raft
-//     messages, with one [Frame] per turn. Either node may dial it. [Port.Spare] keeps links open to
-//     instances that may become the next leader, so that a change of leader needs no handshake.
+//     messages, with one [Frame] per turn. Either node may dial it. [Port.Spare] keeps links open
+//     to instances that may become the next leader, so that a change of leader needs no handshake.
 //   - Questions. [Port.To] returns a client for the instance at an address. The client's errors
 //     distinguish a refused connection, a foreign process, another instance, and no answer.
 //     Questions are calls of the methods in Config.Services. [Services.Intercept] decides which
@@ -134,10 +134,10 @@
 //     refused connection does not affect the link of the instance that it claimed to be from.
 //   - [OtherError] is returned only if the other instance has proved its key. A refusal is not
 //     signed, so it never proves which instance sent it.
-//   - The handler receives no frame from another group, and no frame while either side has no group.
-//     It receives a raft message only if sender and receiver are the raft IDs of the peer and of
-//     this node. If session data is lost because of these rules, the link ends, and both sides get
-//     an error with the reason.
+//   - The handler receives no frame from another group, and no frame while either side has no
+//     group. It receives a raft message only if sender and receiver are the raft IDs of the peer
+//     and of this node. If session data is lost because of these rules, the link ends, and both
+//     sides get an error with the reason.
 //   - If two nodes dial each other simultaneously, only the stream that the lower instance dialed
 //     is used.
 //

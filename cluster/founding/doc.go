@@ -178,12 +178,13 @@
 //     directory has no vote. If that instance answers at a Join address, it blocks founding;
 //     otherwise it leaves the old group when it meets the new group.
 //   - If the names of the founders are changed, the voters of an earlier group may be founders only
-//     in the earlier list. So a founder also asks other Join addresses, all of them or 16 at random.
-//     It founds nothing while an instance at one of them is bound to another charter, or belongs to
-//     a group that has a leader or that was founded by other founders or by Replicas. These answers
-//     do not prove that the earlier group has ended. Two groups can have leaders if the lists have
-//     no common majority, the earlier group is in memory, and none of its members can be reached. To
-//     change the names, use a group that has a leader (rule 15), or stop the earlier instances first.
+//     in the earlier list. So a founder also asks other Join addresses, all of them or 16 at
+//     random. It founds nothing while an instance at one of them is bound to another charter, or
+//     belongs to a group that has a leader or that was founded by other founders or by Replicas.
+//     These answers do not prove that the earlier group has ended. Two groups can have leaders if
+//     the lists have no common majority, the earlier group is in memory, and none of its members
+//     can be reached. To change the names, use a group that has a leader (rule 15), or stop the
+//     earlier instances first.
 //   - A single founder has no other founder to ask, so it founds nothing while a Join address is
 //     silent.
 //   - If two processes use one name and both answer, nothing is founded. If one of them cannot be

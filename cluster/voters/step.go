@@ -10,8 +10,8 @@ import (
 type Kind uint8
 
 const (
-	None    Kind = iota
-	Prepare      // ask Instance to start an empty replica with ID; nothing is proposed
+	None    Kind = iota // no step now
+	Prepare             // ask Instance to start an empty replica with ID; nothing is proposed
 	// propose to add ID as a learner; the entry contains ID, Instance and the instance's address
 	AddLearner
 	Change   // propose one joint change with AutoLeave: Promote, Demote, Remove

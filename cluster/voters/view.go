@@ -115,8 +115,8 @@ const (
 	Asked State = iota // sent and not answered
 	// the instance runs an empty replica with that ID, which no configuration has contained
 	Running
-	Ended // that ID was used before
-	Refused
+	Ended   // that ID was used before
+	Refused // the instance refused
 )
 
 // Prepared is one Prepare of this term.

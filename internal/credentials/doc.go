@@ -68,7 +68,8 @@
 //     every server that is not of the root tier, so no guest can pose as an instance.
 //   - With the user's own certificates, an accepted peer has a listed name. Both sides check the
 //     names, also with the configurations that GetConfigForClient returns. The only exception is a
-//     Config.TLS with a VerifyConnection and without a list of names: then VerifyConnection decides.
+//     Config.TLS with a VerifyConnection and without a list of names: then VerifyConnection
+//     decides.
 //   - The key of the authority depends only on the secret and the cluster, never on the version of
 //     Go or of this package.
 //   - A certificate made from a secret that is in use is valid for at least six more days, and was

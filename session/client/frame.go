@@ -150,7 +150,8 @@ func (e *entry) freed() lockfsm.Command {
 	case e.stays:
 		return lockfsm.Command{Kind: lockfsm.Detach}
 	case e.req == nil:
-		return lockfsm.Command{Kind: lockfsm.Cancel} // the group treats Cancel like Release, but the event log of the lock is clearer
+		// The group treats Cancel like Release, but the event log of the lock is clearer.
+		return lockfsm.Command{Kind: lockfsm.Cancel}
 	}
 	return lockfsm.Command{Kind: lockfsm.Release}
 }
