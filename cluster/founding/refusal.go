@@ -5,6 +5,7 @@ import "strconv"
 // Refusal is why a charter was refused. The values are sent to other instances and never change.
 type Refusal uint8
 
+// The reasons of rule 3. A charter is accepted if none applies.
 const (
 	Accepted Refusal = iota
 	RefusedMalformed
@@ -14,10 +15,10 @@ const (
 	RefusedUnlisted   // the list does not have this instance's ID, name and address
 	RefusedIncomplete // the list is incomplete by this instance's own settings
 	RefusedSettings
-	RefusedRules // the charter needs a newer version of the lock rules
+	RefusedRules // the charter needs a version of the lock rules that this instance does not know
 	RefusedClock // the founding time is too far from this instance's clock
 	RefusedSilence
-	RefusedStranger // an instance at a Join address is not on the list
+	RefusedStranger // an instance that is not on the list answers at a Join address
 	RefusedGroup
 	RefusedDirectory
 	RefusedClaim
