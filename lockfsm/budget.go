@@ -21,27 +21,25 @@ const (
 	// case.
 	copiesCharged = 6
 
-	sessionCharge = 1024 // structs, three maps, the leader's lease, and its place in snapshots
-	entryCharge   = 352  // struct, lookup by number, and its place in snapshots
+	sessionCharge = 1024 // structs, three maps, the leader's lease, and snapshots
+	entryCharge   = 352  // struct, lookup by number, and snapshots
 	lockCharge    = 256  // struct, lookup by key, and the rounding of the key's memory
-	restCharge    = 192  // the optional fields of a request; see extra
-	dataCharge    = 288  // struct, nonce and revision, and their place in snapshots
+	restCharge    = 192  // see extra
+	dataCharge    = 288  // struct, nonce and revision, and snapshots
 
 	// The group's budget divided by sessionsReserve is reserved for Open, so that a restarting
-	// instance can open a session even if locks and data have used up the rest.
+	// instance can always open a session.
 	sessionsReserve = 16
 
 	// maxBudget keeps every sum of charges from overflowing.
 	maxBudget = 1 << 50
 )
 
-// Usage is the used part of the group's budget.
 type Usage struct {
 	Bytes  uint64
-	Budget uint64 // Limits.GroupBytes
+	Budget uint64
 }
 
-// Usage returns the charges of the whole state and the budget for them.
 func (m *Machine) Usage() Usage {
 	return Usage{Bytes: m.charged(), Budget: m.charter.Limits.GroupBytes}
 }
@@ -84,8 +82,8 @@ func (e *entry) requestCharge() uint64 {
 	return sum
 }
 
-// charge charges a request to its session and to the group. The functions that link keys, entries
-// and locks charge these to the group.
+// charge charges a request to its session and to the group. Other functions charge the group for
+// keys, entries and locks.
 func (m *Machine) charge(e *entry) {
 	if e.extra == nil { // the usual case; written here so that the call can be inlined
 		e.session.charged += entryCharge + lockCharge + content(len(e.lock.key))
@@ -120,8 +118,8 @@ func (c *view) chargeOf() uint64 {
 	return uint64(keys)*(entryCharge+lockCharge) + restCharge + content(bytes+len(c.value))
 }
 
-// overBudget returns a code and the size of the exceeded budget if the request of c does not fit
-// into a budget, and 0 otherwise. It charges every key as if it were new to the group.
+// overBudget returns a code and the exceeded budget if the request of c does not fit into a budget,
+// and 0 otherwise. It charges every key as if it were new to the group.
 func (m *Machine) overBudget(s *session, c *view) (Code, uint64) {
 	charge := c.chargeOf()
 	if budget := m.charter.Limits.SessionBytes; s.charged+charge > budget {
@@ -130,8 +128,8 @@ func (m *Machine) overBudget(s *session, c *view) (Code, uint64) {
 	return m.overGroupBudget(charge)
 }
 
-// overGroupBudget returns OverGroupBudget and the group's budget if the charge does not fit beside
-// the part that is reserved for sessions, and 0 otherwise.
+// overGroupBudget is like overBudget for a charge to the group, without the part that is reserved
+// for sessions.
 func (m *Machine) overGroupBudget(charge uint64) (Code, uint64) {
 	budget := m.charter.Limits.GroupBytes
 	if m.charged()+charge > budget-budget/sessionsReserve {
@@ -144,8 +142,8 @@ func (m *Machine) noRoomToOpen(record []byte) bool {
 	return m.charged()+sessionCharge+content(len(record)) > m.charter.Limits.GroupBytes
 }
 
-// overTakingUp is like overBudget for a command c by which session s resumes the hold e. It does
-// not check the session that had e, whose charge does not grow.
+// overTakingUp is like overBudget for a command c by which session s resumes the hold e. The charge
+// of the previous session does not grow.
 func (m *Machine) overTakingUp(s *session, e *entry, c *view) (Code, uint64) {
 	after := m.restAfter(e, c)
 	charge := e.requestCharge() - e.restCharge() + after
@@ -161,7 +159,6 @@ func (m *Machine) overTakingUp(s *session, e *entry, c *view) (Code, uint64) {
 	return 0, 0
 }
 
-// restAfter returns the restCharge of e after c has resumed it.
 func (m *Machine) restAfter(e *entry, c *view) uint64 {
 	value, delayMS := len(e.value()), uint32(0)
 	if e.extra != nil {

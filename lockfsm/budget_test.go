@@ -115,8 +115,8 @@ func shapes() map[string]func(f *filler, n int) Code {
 }
 
 // TestChargesCoverTheHeap fills an eighth of the default budget with each shape and checks that the
-// memory used is at most the charges. It counts the state, three copies of its snapshot, and a log
-// of one and a half times the snapshot's size.
+// charges cover the used memory: the state, three copies of its snapshot, and a log of one and a
+// half times the snapshot's size.
 func TestChargesCoverTheHeap(t *testing.T) {
 	for name, add := range shapes() {
 		t.Run(name, func(t *testing.T) {

@@ -6,28 +6,27 @@ import (
 )
 
 // Capture is a snapshot that is taken in small steps, so that a large state does not delay grants.
-// Its bytes are those that Snapshot would have returned when [Machine.Capture] was called. Commands
-// between the steps do not change them.
+// Its bytes are those that Snapshot would have returned when [Machine.Capture] was called.
 //
-// A cursor walks the lists of sessions and of locks. The lists have the order of the snapshot and
-// grow only at their ends. If a command changes a session or lock that the cursor has not reached,
-// the machine first encodes the unchanged state into the overlay. The overlay keeps the bytes until
-// the cursor reaches their place. The field seen of a session or a lock is the number of the last
-// capture that has encoded it. A new session or lock begins with the number of the last capture. So
-// while no capture is under way, all these numbers are equal, and a command needs one comparison
-// for each session or lock that it changes.
+// A cursor walks the lists of sessions and of locks, which have the order of the snapshot and grow
+// only at their ends. If a command changes a session or lock that the cursor has not reached, the
+// machine first encodes the unchanged state into the overlay. The overlay keeps the bytes until the
+// cursor reaches their place. The field seen of a session or a lock is the number of the last
+// capture that has encoded it. A new session or lock begins with the number of the last capture.
+// While no capture is under way, all these numbers are therefore equal, and a command needs one
+// comparison for each session or lock that it changes.
 //
 // Only the goroutine that owns the Machine may use a Capture until Step has returned true. After
 // that the Capture shares nothing with the Machine.
 type Capture struct {
 	m           *Machine // nil after the end
-	session     *session // the next session to visit
+	session     *session
 	lock        *lock
 	lastSession uint64 // sessions with a higher ID are newer than the capture
 	lastLock    uint64 // locks at a higher place are newer than the capture
 	locks       int
-	atLocks     bool   // all sessions are written
-	before      uint64 // the ID of the session that was written last
+	atLocks     bool // all sessions are written
+	before      uint64
 	overlay     overlay
 	scratch     []byte
 	tail        []byte
@@ -38,7 +37,7 @@ const (
 	// chunkBytes is the size of the chunks of the snapshot. A single growing buffer would copy all
 	// bytes.
 	chunkBytes = 64 << 10
-	// roomBytes is the space that a chunk must have left when a session or a lock is written. Any
+	// roomBytes is the space that a chunk must have left before a session or a lock is written. Any
 	// session and any lock with a short queue fits. A lock with a long queue makes the chunk grow.
 	roomBytes = MaxRecordBytes + 128
 
@@ -139,7 +138,6 @@ func (c *Capture) end() {
 	*c = Capture{chunks: c.chunks}
 }
 
-// appendID appends the difference to the previous session's ID.
 func (c *Capture) appendID(b []byte, id uint64) []byte {
 	b = binary.AppendUvarint(b, id-c.before)
 	c.before = id
@@ -154,9 +152,8 @@ func (c *Capture) chunk() *[]byte {
 }
 
 // AppendTo appends the snapshot to b if Step has returned true, and nothing otherwise. It allocates
-// at most once. It calls pause after each chunk, which takes some tens of microseconds, so that
-// more urgent work can use the processor. Any goroutine may call AppendTo. It does not change the
-// Capture.
+// at most once. It calls pause after each chunk, every few tens of microseconds, so that more
+// urgent work can run. Any goroutine may call AppendTo.
 func (c *Capture) AppendTo(b []byte, pause func()) []byte {
 	if c.m != nil || c.chunks == nil {
 		return b
@@ -166,8 +163,8 @@ func (c *Capture) AppendTo(b []byte, pause func()) []byte {
 		size += len(chunk)
 	}
 	if room := len(b) + size; cap(b) < room {
-		// slices.Grow would clear the whole buffer in one step. The runtime cannot preempt that
-		// step, so it would delay every stop of the world.
+		// slices.Grow would clear the whole buffer in one step that cannot be preempted, and so
+		// delay every stop of the world.
 		b = append(make([]byte, 0, room), b...)
 	}
 	sum := uint32(0)

@@ -9,7 +9,7 @@ import (
 )
 
 // TestAppendToCanBeStopped checks that AppendTo can be preempted while it assembles a large
-// snapshot. Otherwise a stop of the world would have to wait for it.
+// snapshot. Otherwise it would delay every stop of the world.
 func TestAppendToCanBeStopped(t *testing.T) {
 	if runtime.GOMAXPROCS(0) == 1 {
 		t.Skip("one processor runs one goroutine at a time")
@@ -20,7 +20,7 @@ func TestAppendToCanBeStopped(t *testing.T) {
 	}
 	defer debug.SetGCPercent(debug.SetGCPercent(-1)) // reading the metrics would wait for a collection
 	var worst, took time.Duration
-	for range 3 { // one run may be disturbed by other load
+	for range 3 { // other load may disturb one run
 		debug.FreeOSMemory() // new memory takes the longest time
 		before, began := stopping(), time.Now()
 		done := make(chan int)

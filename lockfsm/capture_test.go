@@ -18,7 +18,7 @@ type filming struct {
 	want     []byte  // the snapshot of plain at the beginning of c
 	moment   picture // the picture of the twin at the beginning of c
 	most     int     // items of one step
-	patience int     // on average, a new capture replaces the present one once in this many turns
+	patience int     // on average, one turn in this many replaces the present capture
 	taken    int
 	replaced int
 }
@@ -71,8 +71,8 @@ func (f *filming) apply(s step) Result {
 }
 
 // TestCaptureIsOfItsMoment steps captures between random commands, and checks that their bytes are
-// the state at which the capture began. The test fails if the state is changed without a call of
-// sessionChanges or lockChanges.
+// the state at which the capture began. A change without a call of sessionChanges or lockChanges
+// makes it fail.
 func TestCaptureIsOfItsMoment(t *testing.T) {
 	ran, taken, replaced := 0, 0, 0
 	for seed := range uint64(seedsOf(150)) {
@@ -109,8 +109,7 @@ func seedsOf(n int) int {
 	return n
 }
 
-// TestCaptureOfManyLocks checks captures in which many sessions and locks are in the overlay at a
-// time, far ahead of the cursor.
+// TestCaptureOfManyLocks checks captures with many sessions and locks in the overlay.
 func TestCaptureOfManyLocks(t *testing.T) {
 	for seed := range uint64(seedsOf(15)) {
 		t.Run(fmt.Sprintf("seed=%d", seed), func(t *testing.T) {
@@ -189,8 +188,8 @@ func TestCaptureWhileAnotherReads(t *testing.T) {
 	}
 }
 
-// TestCaptureOfTheFailed checks that the capture of a failed machine is empty, and that a capture
-// that began before the failure has the state before the failure.
+// TestCaptureOfTheFailed checks that the capture of a failed machine is empty, and that an earlier
+// capture has the state before the failure.
 func TestCaptureOfTheFailed(t *testing.T) {
 	w, _, _ := crowded(t)
 	want := w.m.Snapshot(nil)
@@ -210,9 +209,8 @@ func TestCaptureOfTheFailed(t *testing.T) {
 	}
 }
 
-// TestStepIsSmall checks that a step does no more work than its parameter allows, even if the
-// overlay is large, nothing is left to write, or new locks were created. A long queue counts by its
-// length.
+// TestStepIsSmall checks that a step does no more work than its parameter allows, whatever is in
+// the overlay and the lists.
 func TestStepIsSmall(t *testing.T) {
 	const waiters = 500
 	for _, released := range []int{0, 400, 1000} {
@@ -242,7 +240,6 @@ func TestStepIsSmall(t *testing.T) {
 	}
 }
 
-// TestCaptureEnds checks that a capture ends even if commands keep adding locks.
 func TestCaptureEnds(t *testing.T) {
 	p := newPairs(t, 1<<12)
 	p.w.session(2)
@@ -292,7 +289,6 @@ func TestAsides(t *testing.T) {
 	}
 }
 
-// TestPutTogetherWithPauses checks that AppendTo calls pause after each chunk.
 func TestPutTogetherWithPauses(t *testing.T) {
 	c := newCrowd(t, 10, 20_000).m.Capture()
 	for !c.Step(1000) {

@@ -37,8 +37,6 @@ func TestCharterErrors(t *testing.T) {
 	}
 }
 
-// TestRevisionsStayPositive checks that the first revision rises with the founding time and stays
-// positive as an int64.
 func TestRevisionsStayPositive(t *testing.T) {
 	for _, founded := range []int64{1, 946_684_800_000, time.Now().UnixMilli(), maxFoundedUnixMS} {
 		c := smallCharter()

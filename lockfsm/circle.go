@@ -4,16 +4,15 @@ package lockfsm
 // this bound, the deadlock lasts until one of its requests is cancelled.
 const circleSteps = 10_000
 
-// maxLinks bounds the links of a circle in a result.
 const maxLinks = 64
 
 // A request waits for every request before it in a queue. A hold does not end while a waiting
 // request names it as its owner, directly or through further owners. So a request that waits for
 // one of its owners, through any number of steps, would wait forever. Only a new request adds edges
-// to the wait-for graph, at the ends of its queues. The last request of a circle therefore
-// completes the circle. When a request arrives, the machine searches backward from the request, and
-// refuses it if the search finds a circle. Requests with the same owner do not wait for each other,
-// since each can end before the others.
+// to the wait-for graph, so the last request of a circle completes the circle. When a request
+// arrives, the machine searches backward from the request, and refuses it if the search finds a
+// circle. Requests with the same owner do not wait for each other, since each can end before the
+// others.
 //
 // An exclusive request waits for all requests before it. A shared or semaphore request waits for
 // the exclusive requests before it, and so for all requests before those. It waits for another
@@ -44,8 +43,6 @@ func (m *Machine) circular(s *session, c *view) bool {
 	return found || (f.open || f.steps >= circleSteps) && m.circularByPermits(s, c)
 }
 
-// owner returns the owner of e's request. It returns nil if the request has no owner or the owner
-// has ended.
 func (e *entry) owner() *entry {
 	if e.extra == nil {
 		return nil
@@ -60,7 +57,7 @@ func (f *search) behind(s *session, key []byte, c *view) bool {
 
 // waits searches the entries of l's queue that a request of session s waits for, and reports
 // whether it has found a circle. e is the last entry before that request. alone means that the
-// request is exclusive. The search ends at an entry that was visited before, because the first
+// request is exclusive. An entry that was visited before needs no second visit, because the first
 // visit continued to the front of the queue.
 func (f *search) waits(s *session, l *lock, e *entry, alone bool) bool {
 	f.path = append(f.path, Link{Session: s.id, Record: s.record, Key: l.key})
@@ -80,8 +77,8 @@ func (f *search) waits(s *session, l *lock, e *entry, alone bool) bool {
 }
 
 // of searches the requests that must end before e's request can end, and reports whether it has
-// found a circle. It searches all queues in which e's request waits, except the queue of the lock
-// except. It also searches the requests that name e's request as their owner.
+// found a circle. It searches the queues in which e's request waits, except the queue of the lock
+// except, and the requests whose owner is e's request.
 func (f *search) of(e *entry, except *lock) bool {
 	if e.token == 0 {
 		for _, each := range e.all(new([1]*entry)) {

@@ -11,22 +11,22 @@ const permitSteps = 20_000
 
 // game finds deadlocks through permits, which circle.go cannot decide. It collects every request
 // for which the new request could wait, through any number of steps. Then it simulates how these
-// requests end. In the simulation a request ends when two conditions hold: it is granted or fits
-// into all its queues, and all requests that name it as their owner have ended.
+// requests end. A request ends when it is granted or fits into all its queues, and all requests
+// that name it as their owner have ended.
 //
 // If the new request does not end, it would wait forever. The simulation then runs again, without
 // the owner of the new request. If the new request ends in the second run, its owner causes the
 // deadlock, and the machine refuses the request. Otherwise the request waits because of an earlier
 // deadlock, and the machine accepts it.
 //
-// The simulation visits the requests in the order of their places. The set of collected requests
-// does not depend on the order of the search. So every replica gets the same result within the same
-// bound.
+// The simulation visits the requests in the order of their places, and the set of collected
+// requests does not depend on the order of the search. So every replica gets the same result within
+// the same bound.
 type game struct {
 	players []*player
-	of      map[*entry]*player // by the lead entry of the request
+	of      map[*entry]*player
 	rows    map[*lock]*row
-	asked   *player // the new request
+	asked   *player
 	steps   int
 }
 
@@ -103,8 +103,6 @@ func (g *game) row(l *lock) *row {
 	return r
 }
 
-// gather collects every request that a player could wait for. It returns false if the search
-// exceeds permitSteps.
 func (g *game) gather() bool {
 	for next := 0; next < len(g.players) && g.steps <= permitSteps; next++ {
 		p := g.players[next]
@@ -146,7 +144,6 @@ func (g *game) join(e *entry) *player {
 	return p
 }
 
-// play runs rounds until no more players end. It returns false if the rounds exceed permitSteps.
 func (g *game) play() bool {
 	for _, p := range g.players {
 		p.left, p.ended = p.under, false
@@ -196,7 +193,7 @@ func (p *player) stay() {
 // players that have not ended.
 func (g *game) path(s *session, c *view) []Link {
 	type step struct {
-		before int // the index in ways of the previous step
+		before int
 		p      *player
 		link   *Link // nil if the player of the previous step is the owner of p
 	}

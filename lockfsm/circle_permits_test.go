@@ -6,8 +6,8 @@ import (
 	"testing"
 )
 
-// TestCirclesThroughPermits ends, in each state, all requests that can end. It checks that after an
-// accepted request all requests can end, and that a refused request would have waited forever.
+// TestCirclesThroughPermits ends, in each state, all requests that can end. All requests must end
+// after an accepted request. A refused request must be one that would have waited forever.
 func TestCirclesThroughPermits(t *testing.T) {
 	refused, alone := 0, 0
 	for seed := range uint64(300) {
@@ -109,8 +109,8 @@ func (m *Machine) players(of SessionID) (all []contestant) {
 	return all
 }
 
-// playOut removes requests that can end until no more requests can end, and returns the remaining
-// requests. It uses the same rule as game.
+// playOut removes requests that can end until none can, and returns the rest. It uses the same rule
+// as game.
 func playOut(all []contestant) []contestant {
 	for {
 		i := slices.IndexFunc(all, func(p contestant) bool {
@@ -135,8 +135,6 @@ func (p contestant) room(all []contestant, key string) bool {
 	return taken <= uint64(least)
 }
 
-// TestPermitCirclesByVersion checks that deadlocks through permits are refused only when
-// PermitCirclesSince is in force.
 func TestPermitCirclesByVersion(t *testing.T) {
 	w := newWorld(t)
 	a := w.session(1)
@@ -155,8 +153,8 @@ func TestPermitCirclesByVersion(t *testing.T) {
 	w.check()
 }
 
-// TestPermitCircleIsBounded checks that the search of a longer queue ends after permitSteps
-// entries, and then reports no deadlock.
+// TestPermitCircleIsBounded checks that the search of a longer queue ends after permitSteps entries
+// without a deadlock.
 func TestPermitCircleIsBounded(t *testing.T) {
 	w := newWorld(t)
 	w.do(Command{Kind: Raise, Version: PermitCirclesSince}, Done)

@@ -11,8 +11,8 @@ import "time"
 type Kind uint8
 
 const (
-	// Stamp carries the leader's wall clock in WallUnixMS. The state keeps the largest WallUnixMS,
-	// only to show since when a lock is held.
+	// Stamp carries the leader's wall clock in WallUnixMS. The state keeps the largest one for
+	// display.
 	Stamp Kind = 1
 	// Born founds the group. The machine refuses every other command before Born.
 	Born Kind = 2
@@ -22,9 +22,9 @@ const (
 	Raise Kind = 4
 	// Open opens a session of Opener with Nonce, TTL and Record.
 	Open Kind = 5
-	// Attach begins an attachment of Session. It carries Epoch, Live, and the Nonce of the
-	// session's Open. Number is the first number that the session has not used. The Nonce prevents
-	// an instance from attaching to another session by mistake.
+	// Attach begins an attachment of Session with Epoch, Live and the Nonce of the session's Open.
+	// Number is the first number that the session has not used. The Nonce prevents an instance from
+	// attaching to another session by mistake.
 	Attach Kind = 6
 	// Leaving records that the instance of Session is about to leave.
 	Leaving Kind = 7
@@ -43,28 +43,27 @@ const (
 	Acquire Kind = 10
 	// Release ends request Number, whether the request is granted or waits.
 	Release Kind = 11
-	// Cancel does the same as Release. The two kinds only differ in a printed log.
+	// Cancel does the same as Release. A log shows which of the two was used.
 	Cancel Kind = 12
 	// Adopt changes SessionTTL to TTL, the budgets to SessionBytes and GroupBytes, and Settings in
-	// the charter. A field that is zero or empty changes nothing. Existing sessions keep their TTL,
-	// since their clients rely on it. A smaller budget removes nothing that exists.
+	// the charter. A zero or empty field changes nothing. Existing sessions keep their TTL. A
+	// smaller budget removes nothing that exists.
 	Adopt Kind = 13
-	// Evict ends the request that holds Key with Token, including all its other keys. The request
-	// may be of any session. Record describes the instance that requests the eviction, and Value is
-	// the reason. The sender chooses Number, and the result returns it.
+	// Evict ends the request of any session that holds Key with Token, including all its other
+	// keys. Record describes the instance that requests the eviction, and Value is the reason.
 	Evict Kind = 14
 	// Detach removes request Number from Session. A hold with a Delay stays until the delay has
 	// passed or an Acquire resumes the hold. Any other request ends. Since version 2 of the rules
 	// Value gives the reason of a Detach that the holder has not sent.
 	Detach Kind = 15
 	// Put sets the data of Key to Value, or removes the data if Value is empty. It succeeds only if
-	// the present data has the given Revision. A zero Revision means that there must be no data.
-	// Nonce makes Put idempotent until another Put changes the data.
+	// the present data has the given Revision, or if Revision is zero and there is no data. Nonce
+	// makes Put idempotent until another Put changes the data.
 	Put Kind = 16
 )
 
 // Command is one decoded input of the machine. Every command carries Rules, Session, Epoch and
-// Number. The kind defines the other fields, and only those fields are encoded.
+// Number. The kind defines the other encoded fields.
 //
 // A Command is safe for concurrent use while neither the Command nor its slices are changed.
 type Command struct {
@@ -72,7 +71,7 @@ type Command struct {
 	// 1.
 	Rules uint32
 	Kind  Kind
-	// Session is the session of the command, and Epoch is the attachment of that session.
+	// Epoch is the attachment of Session.
 	Session SessionID
 	Epoch   Epoch
 	// Number is the number of the request. In Attach it is the first unused number. In Evict and
@@ -80,8 +79,8 @@ type Command struct {
 	Number Number
 	// Key is the lock's name: 1 to Limits.KeyBytes bytes of UTF-8 without control characters.
 	Key string
-	// Keys are the further keys of the request, in ascending order and above Key. Key and Keys are
-	// together at most MaxKeys.
+	// Keys are the further keys of the request, ascending and above Key. Key and Keys are together
+	// at most MaxKeys.
 	Keys []string
 	Try  bool
 	// Permits is the number of permits that the request takes, and Of is the total that it names.
@@ -89,10 +88,10 @@ type Command struct {
 	// shared. Otherwise the lock is a semaphore: Permits <= Of, Of > 1.
 	Permits, Of uint32
 	// Owner is the number of the request whose hold this request needs. It must be lower than
-	// Number. Zero means that there is no owner.
+	// Number. Zero means no owner.
 	Owner Number
 	// Most is the number of waiting requests at which the machine refuses this request. Zero means
-	// that only the group's limit applies.
+	// only the group's limit.
 	Most uint32
 	// Delay is how long the lock stays taken after the session of its holder has expired, or after
 	// Detach. It is at most MaxDelay, in whole milliseconds. The leader measures it.
@@ -102,23 +101,22 @@ type Command struct {
 	// Value is opaque, at most MaxValueBytes long. Requests that wait for the holder can read it.
 	// Append only reads it. Decode returns a copy.
 	Value []byte
-	// Token is the token of a present hold.
 	Token Token
 	// Revision is the revision of the data that a Put replaces.
 	Revision Revision
 	Term     uint64
-	// Nonce is a random value, chosen by the sender, that identifies repetitions. It does not prove
-	// an identity, since every voter can read it.
+	// Nonce is a random value that identifies repetitions. It does not prove an identity, since
+	// every voter can read it.
 	Nonce  Nonce
 	Opener Opener
-	// TTL is the TTL that the opener requests. A session gets at most the group's TTL. Zero
-	// requests the group's TTL. In Adopt TTL is the group's new TTL, and zero means no change.
-	// Negative values cannot be decoded.
+	// TTL is the TTL that the opener requests. A session gets at most the group's TTL, which zero
+	// requests. In Adopt TTL is the group's new TTL, and zero means no change. Negative values
+	// cannot be decoded.
 	TTL time.Duration
 	// Record describes the instance to its peers. It is opaque, at most MaxRecordBytes long. Append
 	// only reads it. Decode returns a copy.
 	Record []byte
-	// Live names the requests that the sender still wants, all below Number, in ascending ranges
+	// Live contains the requests that the sender still wants, all below Number, in ascending ranges
 	// without overlap.
 	Live       []Range
 	WallUnixMS int64

@@ -1,7 +1,7 @@
 package lockfsm
 
-// Data is a small value that is stored for a key until a Put changes it. It belongs to no session.
-// A Put names the revision that its sender has read, so it never overwrites a newer value.
+// Data is a small value that is stored for a key until a Put changes it. A Put names the revision
+// that its sender has read, so it never overwrites a newer value.
 type Data struct {
 	Value    []byte // never changed, so results may share it
 	Revision Revision
@@ -19,7 +19,7 @@ func (m *Machine) put(c *view, res *Result) {
 		now = *l.data
 	}
 	switch {
-	case now.Revision != 0 && now.nonce == c.nonce: // a repetition
+	case now.Revision != 0 && now.nonce == c.nonce:
 	case now.Revision != c.revision:
 		res.Code, res.Data = Changed, &now
 		return
@@ -52,7 +52,6 @@ func (m *Machine) set(key []byte, d Data) {
 	m.noteData(l, d)
 }
 
-// clear removes the data of a lock, if there is any.
 func (m *Machine) clear(l *lock) Data {
 	if l == nil || l.data == nil {
 		return Data{}

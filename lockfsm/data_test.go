@@ -5,8 +5,7 @@ import (
 	"testing"
 )
 
-// TestDataIsBounded checks that at most MaxData keys can have data, with or without a queue, and
-// that existing data can be changed when MaxData is reached.
+// TestDataIsBounded checks that existing data can still be changed when MaxData is reached.
 func TestDataIsBounded(t *testing.T) {
 	w := newWorld(t)
 	s := w.session(1)

@@ -8,10 +8,10 @@ import (
 	"time"
 )
 
-// Next splits the first command off a batch and returns it without its size prefix, as Apply,
-// Decode and Peek expect it. Both results share the batch's memory, and
-// batch[:len(batch)-len(rest)] is the command with its prefix. The error wraps ErrMalformed. After
-// an error the rest of the batch cannot be read, because the start of the next command is unknown.
+// Next splits the first command off a batch and returns it without its size prefix. Both results
+// share the batch's memory, and batch[:len(batch)-len(rest)] is the command with its prefix. The
+// error wraps ErrMalformed. After an error the rest of the batch cannot be read, because the start
+// of the next command is unknown.
 func Next(batch []byte) (command, rest []byte, err error) {
 	r := reader{b: batch}
 	command = r.take(r.uvarint("size"), "size")
@@ -22,8 +22,8 @@ func Next(batch []byte) (command, rest []byte, err error) {
 	return command, r.b, nil
 }
 
-// Peek reads the header of a command and ignores the rest. It allocates only if it fails. The error
-// wraps ErrMalformed.
+// Peek reads only the header of a command. It allocates only if it fails. The error wraps
+// ErrMalformed.
 func Peek(command []byte) (Header, error) {
 	r := reader{b: command}
 	var h Header
@@ -34,8 +34,8 @@ func Peek(command []byte) (Header, error) {
 	return h, nil
 }
 
-// PeekNonce reads the nonce of an Open or an Attach and ignores the rest. It allocates only if it
-// fails. The error wraps ErrMalformed, also for any other kind of command.
+// PeekNonce reads only the nonce of an Open or an Attach. It allocates only if it fails. The error
+// wraps ErrMalformed, also for any other kind of command.
 func PeekNonce(command []byte) (Nonce, error) {
 	r := reader{b: command}
 	var h Header
@@ -285,9 +285,8 @@ func (r *reader) opener() (o Opener) {
 	return o
 }
 
-// ranges reads the live numbers of an Attach whose first unused number is next. The live numbers
-// must be below next. A higher number could be reported as finished although a request can still
-// use it.
+// ranges reads the live numbers of an Attach. They must be below next, its first unused number. A
+// higher number could be reported as finished although a request can still use it.
 func (r *reader) ranges(next Number) ranges {
 	count := r.count(2, "live")
 	all := r.b

@@ -9,10 +9,9 @@
 //
 // # What there is
 //
-// A lock is a queue of entries in the order in which their requests were committed. A lock exists
-// while it has an entry or data (data.go). The entries at the front of the queue that fit beside
-// each other hold the lock. Every other entry waits for the entry directly before it. Among
-// exclusive entries only the first holds the lock:
+// A lock is a queue of entries in the order in which their requests were committed. The entries at
+// the front of the queue that fit beside each other hold the lock. Every other entry waits for the
+// entry directly before it. Among exclusive entries only the first holds the lock:
 //
 //	orders/42:  [ 7001 holds, token 7002 ] <- [ 7005 waits, watches 7001 ]
 //	                                       <- [ 7009 waits, watches 7005 ]
@@ -35,8 +34,8 @@
 // A hold can outlive its session by the delay that its request names. During the delay an Acquire
 // with the hold's token can resume the hold (resume.go).
 //
-// Each change of a hold or of data is an event, which has the same number on every replica. The
-// machine keeps the latest events for watchers (events.go).
+// The machine also stores data for keys (data.go). Each change of a hold or of data is an event,
+// which has the same number on every replica (events.go).
 //
 // A request is identified by its session and its number. The states of a request:
 //
@@ -73,27 +72,23 @@
 // one hold to a new session, which is gone from the beginning.
 //
 // A group that is not founded yet refuses every command except Born. If the charter names a grace,
-// the machine queues requests after Born but grants none until EndGrace. Adopt can change the TTL,
-// the budgets and the settings of the charter. Raise can change the version of the rules. The rest
-// of the charter is fixed.
+// the machine queues requests after Born but grants none until EndGrace. Adopt and Raise change
+// parts of the charter. The rest of the charter is fixed.
 //
 // # Guarantees
 //
 //   - The entries that hold a lock fit beside each other. An exclusive entry holds its lock alone.
 //   - Each grant has its own token, and a later grant has a higher token. Tokens, session IDs and
 //     the places of entries all come from the revision, which rises with every change of the state.
-//     Two replicas of a group at the same revision are equal. The first revision follows from the
-//     founding time, so a group that is founded later has higher revisions.
+//     Two replicas of a group at the same revision are equal.
 //   - Requests are served in the order of the log. No command for another entry moves an entry back
 //     in its queue.
-//   - Result.Fired lists exactly the requests that a command granted, the requests whose
-//     predecessor changed, and the holders that get a notice. The machine computes the list after
-//     all removals of the command.
-//   - Repeating a command has no further effect. The machine recognizes a repeated Open by its
-//     nonce while its session exists, and every other command by session, epoch and number. The
-//     numbers of a session rise: a command with a number n >= next sets next = n+1. A number below
-//     next is live or finished. A finished number never becomes live, even if no command has
-//     carried it.
+//   - Result.Fired lists every other request whose state a command changed. The machine computes the
+//     list after all removals of the command.
+//   - Repeating a command has no further effect. The machine recognizes a repeated Open by its nonce
+//     while its session exists, and every other command by session, epoch and number. The numbers of
+//     a session rise: a command with a number n >= next sets next = n+1. A number below next is live
+//     or finished. A finished number never becomes live, even if no command has carried it.
 //   - A request is released by number, never by key, so a late Release cannot end a later hold of
 //     the key.
 //   - Attach synchronizes the client and the machine. The machine refuses later commands of earlier
@@ -110,16 +105,14 @@
 // version than the one in force, before it decodes the rest of the command.
 //
 // If Raise names a version that a machine does not have, the machine fails. A failed machine
-// refuses every command, so it cannot silently diverge, and its node must retire. Limits, TTL and
-// grace are in the charter, and wall times are in commands, so that all builds use the same values.
+// refuses every command, so it cannot silently diverge, and its node must retire.
 //
 // A new version may add kinds of commands, add state for them, and change what existing commands
 // do. Until the new version is in force, a build that has it must return the same results and write
 // the same snapshots as the older build. Both builds treat a kind that the version in force does
-// not have as malformed. The code of a new version begins in rules.go. The build tag nextrules
-// makes a build with one more version, for upgrade tests.
-//
-// rules2.go contains the additions of version 2.
+// not have as malformed. The code of a new version begins in rules.go, and rules2.go contains the
+// additions of version 2. The build tag nextrules makes a build with one more version, for upgrade
+// tests.
 //
 // # Decisions where the design left room
 //
@@ -129,16 +122,11 @@
 //     still use that number.
 //   - An Open with the nonce of another Opener's session returns NoSession. The leader checks that
 //     only the Opener sends later commands for the session, see package session.
-//   - An Attach with another nonce than its session's Open returns NoSession. This check only
-//     prevents mistakes.
-//   - An Open with an all-zero nonce is malformed, see Nonce.
 //   - Between Open and the first Attach the epoch of a session is 0, and commands with epoch 0 are
 //     accepted.
-//   - During the grace a Try returns InGrace for every key.
 //   - After Adopt has shortened the group's TTL, existing sessions keep their longer TTL. A leader
 //     that needs the group's TTL to be the longest must wait for the end of these sessions before
 //     it proposes Adopt.
-//   - The machine does not decode the settings, since a later build may have more of them.
 //   - Every Stamp that advances the wall clock takes a revision, so that each revision identifies
 //     one state.
 //
@@ -156,12 +144,12 @@
 //
 // # Limits
 //
-// [Limits] bounds the state, and a record has at most [MaxRecordBytes] bytes. Commands that free
-// something are exempt from every limit. budget.go defines how the machine charges the budgets of
-// bytes. Removing an entry takes constant time, unless it is the last holder that names the lowest
-// total of a semaphore: then the machine visits the other holders. Ending a session takes time in
-// proportion to its entries, plus the time to sort the entries whose state changes. At two billion
-// changes a second the revisions last until the year 2109.
+// [Limits] bounds the state. Commands that free something are exempt from every limit. budget.go
+// defines how the machine charges the budgets of bytes. Removing an entry takes constant time,
+// unless it is the last holder that names the lowest total of a semaphore: then the machine visits
+// the other holders. Ending a session takes time in proportion to its entries, plus the time to
+// sort the entries whose state changes. At two billion changes a second the revisions last until
+// the year 2109.
 //
 // While a [Capture] is under way, the first command that changes a lock takes time in proportion to
 // the lock's queue, and so does the Step that writes the lock. The capture keeps one copy of the
@@ -180,12 +168,6 @@
 //
 // A snapshot of a full copy would stop grants during the copy. Persistent data structures would
 // cost every command an allocation. Copy on write copies only what changes during a snapshot.
-//
-// A hold could outlive its session without any session, but then the hold would need a second kind
-// of expiry. A hold of a gone session ends by Expire.
-//
-// A snapshot does not contain the events, because it would have to contain every event that a watch
-// might need. A watch must handle missed events anyway.
 //
 // If the deadlines of sessions were in the state, every renewal would cost a log entry. The leader
 // keeps the deadlines in memory, and a new leader starts them anew.

@@ -2,10 +2,10 @@ package lockfsm
 
 import "strings"
 
-// The machine keeps the latest events in memory. A watcher asks for the events after the last event
+// The machine keeps the latest events in memory. A watcher requests the events after the last event
 // that it has received, and gets either all of them or an error. The kept events are not
 // replicated: a restored replica begins without events, but continues the count. The audit log is
-// replicated. It lists the last holds that ended, or lost their holder, by force or by expiry.
+// replicated.
 
 // EventKind is the kind of an event.
 type EventKind uint8
@@ -42,10 +42,10 @@ const (
 )
 
 // Event is one change of one key. A change of a request for several keys is one event for each key.
-// The slices of an Event are shared with the machine and never change.
+// The slices of an Event never change.
 type Event struct {
 	// Position is the number of the event. The positions of a group begin at its first revision and
-	// have no gaps. A group that is founded later has higher positions.
+	// have no gaps.
 	Position   uint64
 	What       EventKind
 	Cause      Cause
@@ -57,7 +57,6 @@ type Event struct {
 	How        *How  // nil for most events
 }
 
-// How has the fields that only some events have.
 type How struct {
 	By, Reason []byte // of an eviction; a Detach with a Value sets only Reason
 	Data       Data
@@ -69,9 +68,8 @@ const (
 	endsKept   = 256
 )
 
-// eventLog is a ring buffer. Event n, counted from 1, is at index (n-1-from) % eventsKept. Every
-// replica logs every event, even without a watcher, so the items are small. Reads convert them to
-// Events.
+// eventLog is a ring buffer. Event n, counted from 1, is at index (n-1-from) % eventsKept. The
+// items are small, because every replica logs every event even without a watcher.
 type eventLog struct {
 	events []loggedEvent
 	from   uint64 // the number of events before the first event that was added
@@ -87,7 +85,6 @@ type loggedEvent struct {
 	cause      Cause
 }
 
-// eventHolder is the part of a session that its events need. Events can outlive the session.
 type eventHolder struct {
 	id     SessionID
 	record []byte // never changed, so results may share it
@@ -104,7 +101,6 @@ func (m *Machine) event(h *loggedEvent, number uint64) Event {
 	return e
 }
 
-// setCause sets the cause for all holds that the present command ends.
 func (m *Machine) setCause(c Cause, how *How) { m.cause, m.how = c, how }
 
 func (m *Machine) noteGrant(e *entry) { m.noteAll(e, Began, 0) }
@@ -169,8 +165,8 @@ func (m *Machine) position(number uint64) uint64 { return uint64(m.charter.first
 func (m *Machine) Position() uint64 { return m.position(m.past) }
 
 // Since returns up to most events with a position above after whose keys begin with prefix. upTo is
-// the last position that it has searched. ok is false if the event after position after is no
-// longer in the log, or if the position is not of this group.
+// the last searched position. ok is false if the next event is no longer in the log, or if the
+// position is not of this group.
 func (m *Machine) Since(after uint64, prefix string, most int) (events []Event, upTo uint64, ok bool) {
 	first := m.position(0)
 	r := &m.events
@@ -189,7 +185,6 @@ func (m *Machine) Since(after uint64, prefix string, most int) (events []Event, 
 	return events, m.Position(), true
 }
 
-// auditLog is a ring buffer of the events that Ends returns.
 type auditLog struct {
 	events []Event
 	oldest int
@@ -204,8 +199,8 @@ func (r *auditLog) add(e Event) {
 	r.oldest = (r.oldest + 1) % endsKept
 }
 
-// Ends returns the audit log, the oldest event first. It contains the last 256 events of holds that
-// ended, or lost their holder, by force or by expiry.
+// Ends returns the audit log, the oldest event first: the last 256 holds that ended, or lost their
+// holder, by force or by expiry.
 func (m *Machine) Ends() []Event {
 	return append(append([]Event(nil), m.audit.events[m.audit.oldest:]...), m.audit.events[:m.audit.oldest]...)
 }

@@ -7,8 +7,8 @@ import (
 	"testing"
 )
 
-// spelled returns the events after a position as sorted text, since the order of the events of one
-// command is not part of the rules.
+// spelled returns the events after a position as sorted text, since the rules do not define the
+// order of the events of one command.
 func spelled(t *testing.T, m *Machine, after uint64) (all []string) {
 	t.Helper()
 	events, upTo, ok := m.Since(after, "", eventsKept)
@@ -89,8 +89,7 @@ func (t *twin) happened(before map[twinHold]bool, by Command) (all []string) {
 	return all
 }
 
-// TestSinceNeverHasAGap checks that Since returns the event right after the given position, or
-// false if that event is no longer in the log.
+// TestSinceNeverHasAGap checks that Since returns false if the next event is no longer in the log.
 func TestSinceNeverHasAGap(t *testing.T) {
 	w := newWorld(t)
 	s := w.session(1)
@@ -148,8 +147,7 @@ func TestSinceNeverHasAGap(t *testing.T) {
 	}
 }
 
-// TestEndsAreBounded checks that Ends returns the last 256 events in order, and that they are part
-// of snapshots.
+// TestEndsAreBounded checks that Ends returns the last 256 events in order, also after a restore.
 func TestEndsAreBounded(t *testing.T) {
 	w := newWorld(t)
 	for i := range endsKept + 10 {

@@ -7,8 +7,8 @@ import (
 	"github.com/mortise-lock/mortise/lockfsm"
 )
 
-// In this example two instances ask for one lock. The command with which the first instance
-// releases the lock also grants it to the second.
+// In this example two instances request one lock. The release by the first instance grants the lock
+// to the second.
 func Example() {
 	machine, err := lockfsm.New(lockfsm.Charter{
 		FoundedUnixMS: 1_800_000_000_000, Rules: lockfsm.RulesVersion, SessionTTL: 10 * time.Second,

@@ -7,8 +7,8 @@ import (
 	"time"
 )
 
-// FuzzDecode checks that no bytes make Next, Peek or Decode panic, and that an accepted command has
-// only one encoding.
+// FuzzDecode checks that no bytes cause a panic, and that an accepted command has only one
+// encoding.
 func FuzzDecode(f *testing.F) {
 	var batch []byte
 	for _, c := range everyKind() {
@@ -37,9 +37,9 @@ func FuzzDecode(f *testing.F) {
 	})
 }
 
-// FuzzApply checks that a command that can be decoded has the same effect in the machine and in the
-// twin, and that other bytes change nothing. The first byte chooses between a group after its grace
-// and a group in its grace.
+// FuzzApply checks that a command has the same effect in the machine and in the twin, and that
+// other bytes change nothing. The first byte chooses between a group after its grace and a group in
+// its grace.
 func FuzzApply(f *testing.F) {
 	_, a, b := crowded(f)
 	for _, c := range everyKind() {
@@ -121,9 +121,9 @@ func judgeOne(t *testing.T, m *Machine, twin *twin, command []byte) {
 	}
 }
 
-// FuzzRestore checks that no bytes make Restore panic. An accepted snapshot must satisfy the
-// invariants, be the only encoding of its state, and give a machine that accepts commands. The test
-// corrects the checksum first.
+// FuzzRestore corrects the checksum of any bytes. Restore must not panic. An accepted snapshot must
+// satisfy the invariants, be the only encoding of its state, and give a machine that accepts
+// commands.
 func FuzzRestore(f *testing.F) {
 	w, a, _ := crowded(f)
 	f.Add(w.m.Snapshot(nil))
@@ -163,8 +163,8 @@ func FuzzRestore(f *testing.F) {
 	})
 }
 
-// FuzzCapture checks that commands of any bytes between the steps of a capture do not affect the
-// capture, and that the capture does not affect the commands.
+// FuzzCapture checks that commands of any bytes do not affect a capture, and that the capture does
+// not affect the commands.
 func FuzzCapture(f *testing.F) {
 	_, a, b := crowded(f)
 	release := Command{Kind: Release, Session: a, Epoch: 1, Number: 1}.Append(nil)

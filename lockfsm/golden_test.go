@@ -15,11 +15,8 @@ import (
 	"testing"
 )
 
-// TestGoldenLogs replays the command logs of earlier builds in testdata/golden, and checks that
-// this build has the same results and the same snapshot.
-//
-// The log of a released version is never rewritten. Before the first release, delete the file and
-// run the test with -rewrite.
+// TestGoldenLogs replays the command logs of earlier builds in testdata/golden. This build must
+// have the same results and the same snapshot.
 func TestGoldenLogs(t *testing.T) {
 	current := fmt.Sprintf("testdata/golden/rules%d.log", RulesVersion)
 	if _, err := os.Stat(current); errors.Is(err, fs.ErrNotExist) && rewriting() {
@@ -153,6 +150,6 @@ func writeGolden(t *testing.T) []byte {
 	return log.Bytes()
 }
 
-// goldenSeed is the seed of a log with many different results, and with queues that are not empty
-// at its end.
+// goldenSeed gives a log with many different results, and with queues that are not empty at its
+// end.
 const goldenSeed = 105

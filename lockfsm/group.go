@@ -5,8 +5,7 @@ import (
 	"fmt"
 )
 
-// stamp keeps the largest wall stamp, so that the wall stamp does not go back when the leader
-// changes.
+// stamp keeps the largest wall stamp, because a new leader's clock may be behind.
 func (m *Machine) stamp(c *view) Code {
 	if c.wallUnixMS > m.wallUnixMS {
 		m.bump()
@@ -40,7 +39,7 @@ func (m *Machine) endGrace() Code {
 }
 
 // raise raises the rules version. A machine that does not have the new version fails, because its
-// state would silently diverge.
+// state would diverge.
 func (m *Machine) raise(index uint64, c *view) Code {
 	if c.version <= m.charter.Rules {
 		return Done
@@ -55,8 +54,7 @@ func (m *Machine) raise(index uint64, c *view) Code {
 	return Done
 }
 
-// adopt changes the charter. A command that changes nothing takes no revision, so a leader may
-// repeat it.
+// adopt takes no revision if it changes nothing, so a leader may repeat it.
 func (m *Machine) adopt(c *view) Code {
 	ttl := c.ttl > 0 && c.ttl != m.charter.SessionTTL
 	settings := len(c.settings) > 0 && !bytes.Equal(c.settings, m.charter.Settings)

@@ -27,10 +27,9 @@ type Epoch uint64
 // a session.
 type Nonce [16]byte
 
-// Opener identifies the owner of a session. Instance is the authenticated ID of the instance that
-// opened it. Capability is the hash of the capability in its certificate, or zero for a full
-// instance. The leader sets the Opener, and accepts commands for the session only from the same
-// opener.
+// Opener identifies the owner of a session: the authenticated ID of the instance that opened it,
+// and the hash of the capability in its certificate, or zero for a full instance. The leader sets
+// the Opener, and accepts commands for the session only from the same opener.
 type Opener struct {
 	Instance   [16]byte
 	Capability [32]byte

@@ -5,8 +5,8 @@ import "strings"
 // LockInfo describes one lock for diagnostics.
 type LockInfo struct {
 	Key string
-	// Queue lists requests from the front of the queue, at most as many as the caller asked for. It
-	// lists fewer requests if they are large.
+	// Queue lists requests from the front of the queue, at most as many as the caller asked for,
+	// and fewer if they are large.
 	Queue []Standing
 	// Held and Waiting count the holding and the waiting requests of the whole queue.
 	Held, Waiting int
@@ -14,25 +14,21 @@ type LockInfo struct {
 	Data Data
 }
 
-// Standing is the place of one request in a queue.
+// Standing is the place of one request in a queue. Its slices must not be changed, and stay valid.
 type Standing struct {
 	Session SessionID
-	// Record is the session's instance record. It is shared with the machine, must not be changed,
-	// and stays valid.
+	// Record is the session's instance record.
 	Record []byte
 	Number Number
 	Place  Revision
 	// Token is 0 while the request waits. Watch is then the place of the entry that the request
-	// waits for, which may be in another queue. Watch 0 means that only the grace delays the
-	// request.
+	// waits for, in any queue. Watch 0 means that only the grace delays the request.
 	Token       Token
 	Watch       Revision
 	SinceUnixMS int64 // the wall stamp at the grant
-	// Permits and Of are the fields of the Acquire command.
 	Permits, Of uint32
 	// Keys are the keys of the request in ascending order, or nil if it has one key.
-	Keys []string
-	// Value is shared with the machine. It must not be changed, and stays valid.
+	Keys  []string
 	Value []byte
 	// Gone reports that the session has expired, and that the lock stays taken for the request's
 	// delay.
@@ -40,8 +36,8 @@ type Standing struct {
 }
 
 // Inspect describes the lock of key, with up to most requests of its queue. It reports false if the
-// lock has neither a request nor data. It takes time in proportion to what it returns and to the
-// number of holders.
+// lock has neither a request nor data. It takes time in proportion to its result and to the number
+// of holders.
 func (m *Machine) Inspect(key string, most int) (LockInfo, bool) {
 	l := m.locks[key]
 	if l == nil {
@@ -110,7 +106,6 @@ func (e *entry) standing() Standing {
 	return s
 }
 
-// Holds reports whether a session that is not gone holds the lock of key with token.
 func (m *Machine) Holds(key string, token Token) bool {
 	e := m.holds([]byte(key), token)
 	return e != nil && !e.session.gone
@@ -119,15 +114,15 @@ func (m *Machine) Holds(key string, token Token) bool {
 // Cursor is a place in the list of all locks, from which a walk continues. The zero value is the
 // beginning.
 type Cursor struct {
-	Key   string // key of the last visited lock; the walk continues after the lock if it still exists
-	Place uint64 // if that lock has ended, the walk begins anew and skips the locks up to this place
+	Key   string // key of the last visited lock
+	Place uint64 // if the lock of Key has ended, the walk begins anew and skips the locks up to this place
 }
 
-// Walk lists locks whose keys begin with prefix, in the order in which the locks were created. It
-// lists at most locks locks and at most queue requests of each lock. It returns after about budget
+// Walk lists locks whose keys begin with prefix, in the order of their creation. locks bounds the
+// listed locks, and queue bounds the listed requests of each lock. Walk returns after about budget
 // visited locks, so that a large state does not delay grants. more reports that there may be
-// further locks after next. A lock that exists from the first call to the last is listed once. A
-// lock that is created or removed between the calls may be missing.
+// further locks after next. A lock that exists during the whole walk is listed once. Other locks
+// may be missing.
 func (m *Machine) Walk(c Cursor, prefix string, locks, queue, budget int) (all []LockInfo, next Cursor, more bool) {
 	l := m.firstLock
 	if at := m.locks[c.Key]; at != nil && at.position <= c.Place {
@@ -150,7 +145,6 @@ func (m *Machine) Walk(c Cursor, prefix string, locks, queue, budget int) (all [
 	return all, next, false
 }
 
-// EntryInfo describes a live request in one queue, for tests and recorders.
 type EntryInfo struct {
 	Key         string
 	Session     SessionID

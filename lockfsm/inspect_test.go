@@ -30,8 +30,8 @@ func TestInspect(t *testing.T) {
 	}
 }
 
-// TestWalk checks that a walk in steps lists each lock that exists during the whole walk once,
-// while other locks are created and removed.
+// TestWalk checks that a walk lists each lock that exists during the whole walk once, while other
+// locks are created and removed.
 func TestWalk(t *testing.T) {
 	for seed := range 200 {
 		r := rand.New(rand.NewPCG(uint64(seed), 3))

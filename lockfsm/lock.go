@@ -13,19 +13,19 @@ type lock struct {
 	key         string
 	first, last *entry
 	boundary    *entry // the first entry that is not inside; nil if all entries are inside
-	waiting     uint32 // entries without a token
-	taken       uint32 // permits of the inside entries
+	waiting     uint32
+	taken       uint32
 	least       uint32 // the lowest total that an inside entry names
 	leasts      uint32 // how many inside entries name that total
 	data        *Data  // nil if there is none; replaced, never changed
 	notices     uint32 // entries that asked for a notice and have not received it
-	seen        uint32 // see Capture
-	position    uint64 // the place in the list of locks
+	seen        uint32
+	position    uint64
 	prev, next  *lock
 }
 
 // shares reports whether permits and of are valid for a shared or a semaphore request. For an
-// exclusive request both are 0, so that each mode has one encoding.
+// exclusive request both are 0.
 func shares(permits, of uint32) bool {
 	if of == 0 {
 		return permits == 1

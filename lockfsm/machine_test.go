@@ -8,8 +8,8 @@ import (
 	"testing"
 )
 
-// TestApplyEntry checks that the commands of an entry are applied in order, and that bytes that are
-// no command give one result for the rest of the entry.
+// TestApplyEntry checks that bytes that are not a command give one result for the rest of the
+// entry.
 func TestApplyEntry(t *testing.T) {
 	w, a, b := crowded(t)
 	batch := Command{Kind: Release, Session: a, Epoch: 1, Number: 1}.Append(nil)
@@ -36,7 +36,6 @@ func TestApplyEntry(t *testing.T) {
 	}
 }
 
-// TestApplyKeepsNothing checks that the caller may reuse the bytes of a command after Apply.
 func TestApplyKeepsNothing(t *testing.T) {
 	w := newWorld(t)
 	s := w.session(1)
@@ -99,8 +98,6 @@ func TestNothingIsLeft(t *testing.T) {
 	}
 }
 
-// TestFailedRefusesAll checks that a machine that has failed at a Raise refuses every command and
-// writes no snapshot.
 func TestFailedRefusesAll(t *testing.T) {
 	w, a, _ := crowded(t)
 	w.do(Command{Kind: Raise, Version: RulesVersion + 1}, Unsupported)
@@ -120,8 +117,6 @@ func TestFailedRefusesAll(t *testing.T) {
 	}
 }
 
-// TestUnsupportedCanBeAddressed checks that the result of an unsupported command has its session
-// and number.
 func TestUnsupportedCanBeAddressed(t *testing.T) {
 	w, a, _ := crowded(t)
 	r := w.do(Command{Rules: 9, Kind: Acquire, Session: a, Epoch: 1, Number: 7, Key: "k"}, Unsupported)
@@ -140,8 +135,8 @@ func TestSessionsOutlivesApply(t *testing.T) {
 	}
 }
 
-// TestLongQueue checks that a Cancel in the middle of a long queue changes only the entry after the
-// cancelled one.
+// TestLongQueue checks that a Cancel in a long queue changes only the entry after the cancelled
+// one.
 func TestLongQueue(t *testing.T) {
 	const length = 60_000
 	w := newWorld(t)

@@ -72,8 +72,8 @@ func heap() uint64 {
 
 const million = 1_000_000
 
-// BenchmarkMillionLocks measures a machine with a million held locks: its memory, a release and an
-// acquire, a capture with and without commands between the steps, and a Restore.
+// BenchmarkMillionLocks measures the memory, the commands, the captures and a Restore of a machine
+// with a million held locks.
 func BenchmarkMillionLocks(b *testing.B) {
 	if testing.Short() {
 		b.Skip("its setup takes seconds")
@@ -113,8 +113,7 @@ func BenchmarkMillionLocks(b *testing.B) {
 	runtime.KeepAlive(c)
 }
 
-// BenchmarkEndOfASession measures one command that ends a session with many locks for which no
-// request waits.
+// BenchmarkEndOfASession measures one command that ends a session with many locks.
 func BenchmarkEndOfASession(b *testing.B) {
 	for _, locks := range []int{1000, 100_000, million} {
 		b.Run(fmt.Sprintf("locks=%d", locks), func(b *testing.B) {
@@ -134,7 +133,7 @@ func BenchmarkEndOfASession(b *testing.B) {
 }
 
 // film takes captures with the given number of pairs of a release and an acquire between the steps.
-// It reports the time of the steps and the time of the pairs.
+// It reports the times of the steps and of the pairs.
 func (c *crowdOf) film(b *testing.B, pairs int) []byte {
 	var steps, longest, between, longestBetween, behind time.Duration
 	var snapshot []byte

@@ -1,13 +1,13 @@
 package lockfsm
 
 // OnlyWait reports whether a batch, if it were applied now, would only add waiting requests to
-// queues. The leader may propose such a batch later without delaying any request, because a place
-// in a queue has no use before the lock is released. The batch must be applied before any command
-// that would admit one of its requests.
+// queues. The leader may propose such a batch later, because a place in a queue has no use before
+// the lock is released. The batch must be applied before any command that would admit one of its
+// requests.
 //
-// settled means that no other command is on its way to this machine, so a held lock stays held
-// until a new command arrives. If settled is false, the end of the hold may be on its way. Then a
-// request counts as waiting only if other requests wait before it.
+// settled means that no other command is on its way to this machine. If settled is false, the end
+// of a hold may be on its way. Then a request counts as waiting only if other requests wait before
+// it.
 //
 // OnlyWait also reports false for a request with an early result: a request that a full queue or a
 // deadlock may refuse, and a request for a lock whose holder awaits a notice. In doubt OnlyWait

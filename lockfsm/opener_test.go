@@ -6,7 +6,7 @@ import (
 )
 
 // TestANonceIsNoProof checks that an Open with the nonce of a session is refused if its instance or
-// its capability is not that of the session's opener. A snapshot must contain the opener.
+// its capability differs, also after a restore.
 func TestANonceIsNoProof(t *testing.T) {
 	m, err := New(Charter{FoundedUnixMS: 1, SessionTTL: time.Second, Rules: 1, Limits: DefaultLimits()})
 	if err != nil {

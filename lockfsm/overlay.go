@@ -48,7 +48,6 @@ const overlayBlockItems = 256
 
 func (h *overlay) at(i int) *overlayItem { return &h.blocks[i/overlayBlockItems][i%overlayBlockItems] }
 
-// first returns the lowest place, or math.MaxUint64 if the heap is empty.
 func (h *overlay) first() uint64 {
 	if h.n == 0 {
 		return math.MaxUint64

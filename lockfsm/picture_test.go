@@ -155,7 +155,7 @@ func sameResult(a, b Result) bool {
 		return false
 	}
 	if len(a.Circle) != len(b.Circle) && len(a.Circle)*len(b.Circle) == 0 {
-		return false // the rules do not define which one of several circles is reported
+		return false // the rules do not define the choice between several circles
 	}
 	if (a.Evicted == nil) != (b.Evicted == nil) || a.Evicted != nil &&
 		fmt.Sprint(*a.Evicted) != fmt.Sprint(*b.Evicted) {

@@ -23,9 +23,9 @@ func encode(t testing.TB, c Command) []byte {
 }
 
 // TestTwin applies the same random commands to the machine and to its twin, a simple second
-// implementation. After each command it checks that the results, the notifications and the states
-// are equal and that the invariants hold. At random times it replaces the machine by one that is
-// restored from its snapshot. To run one seed: go test -run 'TestTwin/seed=17$'.
+// implementation. After each command the results, the notices and the states must be equal. At
+// random times the machine is restored from its snapshot. To run one seed: go test -run
+// 'TestTwin/seed=17$'.
 func TestTwin(t *testing.T) {
 	seen := map[outcome]int{}
 	seeds, ran := 400, 0
@@ -55,7 +55,7 @@ type outcome struct {
 	code Code
 }
 
-// waited is the outcome under which the commands that OnlyWait accepted are counted.
+// waited counts the commands that OnlyWait accepted.
 const waited Code = 0xff
 
 // allMet checks that the workload has produced every possible outcome of each kind of command.
@@ -206,8 +206,8 @@ func (r run) restoredAtEveryPrefix(t *testing.T) {
 	}
 }
 
-// judge checks three guarantees independently of the other rules: the tokens of a key rise, its
-// holders fit beside each other, and no request passes an exclusive request.
+// judge checks three guarantees without the twin: the tokens of a key rise, its holders fit beside
+// each other, and no request passes an exclusive request.
 type judge struct {
 	highest map[string]Token
 	held    map[string][]Token // after the last command

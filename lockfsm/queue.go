@@ -6,23 +6,23 @@ import (
 )
 
 // entry is the place of one live request in one queue. A request for several keys has one entry in
-// the queue of each key, with the same revision and token. The entry with the lowest key is the
-// lead entry of the request. Only the lead entry is in the session's list and in its map by number.
+// the queue of each key, with the same revision and token. Only its lead entry, the entry with the
+// lowest key, is in the session's list and in its map by number.
 type entry struct {
 	lock         *lock // nil after the entry has been removed
 	ahead, after *entry
 	session      *session
-	prev, next   *entry // in the session's list
+	prev, next   *entry
 	number       Number
-	rev          Revision // its place in the queue
+	rev          Revision
 	token        Token    // 0 while it waits
 	sinceUnixMS  int64    // the wall stamp at the grant
 	watch        Revision // the watch that its session last received; only in the lead entry
-	permits, of  uint32   // see shares
-	holding      bool     // see lock.boundary
-	notice       bool     // it asks for a notice
-	told         bool     // it has received the notice
-	extra        *extra   // nil for most entries
+	permits, of  uint32
+	holding      bool // see lock.boundary
+	notice       bool // it asks for a notice
+	told         bool // it has received the notice
+	extra        *extra
 }
 
 // extra holds the fields that few requests have. All entries of a request share it.
@@ -94,9 +94,9 @@ func (m *Machine) enqueue(e *entry) {
 	}
 }
 
-// remove removes a request from all lists. It takes constant time for each of its keys, with the
-// exception described at discharge. After all removals of a command, fire computes the effect on
-// other requests.
+// remove removes a request from all lists, in constant time for each of its keys except as
+// described at discharge. After all removals of a command, fire computes the effect on other
+// requests.
 func (m *Machine) remove(e *entry) {
 	if e.token != 0 {
 		m.noteEnd(e)

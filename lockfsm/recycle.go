@@ -3,8 +3,8 @@ package lockfsm
 // The machine reuses the structs of locks and entries, so that an Acquire and its Release allocate
 // nothing but the key. The pools are bounded, so that a burst does not pin memory.
 const (
-	maxSpare       = 4096 // structs of each kind
-	maxBufferItems = 4096 // items of a result's slices
+	maxSpare       = 4096
+	maxBufferItems = 4096
 )
 
 type spares struct {

@@ -75,7 +75,7 @@ func (m *Machine) restoreGroup(r *reader) {
 }
 
 func (m *Machine) restoreEvents(r *reader) {
-	const least = 9 // bytes of an end
+	const least = 9
 	first := uint64(m.charter.firstRevision())
 	m.past = r.max(uint64(maxRevision)-first, "events")
 	position := first

@@ -171,7 +171,6 @@ func (r *locksReader) join() {
 	}
 }
 
-// list adds the requests to the lists of their sessions in the order of their numbers.
 func (r *locksReader) list() {
 	if r.fault != "" {
 		return

@@ -24,8 +24,8 @@ func TestDamagedSnapshot(t *testing.T) {
 	}
 }
 
-// TestForgedSnapshot checks that a damaged snapshot with a correct checksum, as a faulty build
-// could write it, is refused or describes a possible state.
+// TestForgedSnapshot checks that a damaged snapshot with a correct checksum is refused or describes
+// a possible state.
 func TestForgedSnapshot(t *testing.T) {
 	w, _, _ := crowded(t)
 	snapshot := w.m.Snapshot(nil)
@@ -78,8 +78,8 @@ func TestNewerSnapshot(t *testing.T) {
 	}
 }
 
-// TestLyingSnapshot checks that a count that exceeds the remaining bytes is refused before memory
-// is allocated for it, even if the count does not fit in an int.
+// TestLyingSnapshot checks that a false count causes no large allocation, even if the count does
+// not fit in an int.
 func TestLyingSnapshot(t *testing.T) {
 	w := newWorld(t)
 	body := w.m.Snapshot(nil)
@@ -101,8 +101,6 @@ func TestLyingSnapshot(t *testing.T) {
 	}
 }
 
-// TestSnapshotAppends checks that Snapshot keeps the bytes before the snapshot, and that the
-// snapshot does not depend on them.
 func TestSnapshotAppends(t *testing.T) {
 	w, _, _ := crowded(t)
 	alone, behind := w.m.Snapshot(nil), w.m.Snapshot([]byte("abc"))

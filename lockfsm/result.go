@@ -20,8 +20,8 @@ const (
 	Held Code = 4
 	// Finished: the request has ended or can never begin.
 	Finished Code = 5
-	// Stale: the epoch is not the epoch of the session, or the term in an Expire is not the term of
-	// its log entry. Nothing changed.
+	// Stale: the epoch is not the session's, or the term in an Expire is not that of its log entry.
+	// Nothing changed.
 	Stale Code = 6
 	// NoSession: the session does not exist or is gone. Nothing changed.
 	NoSession Code = 7
@@ -35,16 +35,15 @@ const (
 	TooManyEntries Code = 11
 	// TooManySessions: the group has too many sessions (Limits.Sessions).
 	TooManySessions Code = 12
-	// InGrace: a Try was applied during the grace, in which the lock may still be held from an
-	// earlier group.
+	// InGrace: a Try was applied during the grace, in which a holder of an earlier group may still
+	// hold the lock.
 	InGrace Code = 13
 	// Unsupported: the command needs a higher rules version than the group's, or the machine has
 	// failed. Nothing changed.
 	Unsupported Code = 14
 	// Malformed: the bytes are not a command. Nothing changed.
 	Malformed Code = 15
-	// Deadlock: the request would wait, directly or through other requests, for the end of its own
-	// owner. See Circle.
+	// Deadlock: the request would wait for the end of its own owner. See Circle.
 	Deadlock Code = 16
 	// NotHeld: no request holds the lock with the token of the Acquire.
 	NotHeld Code = 17
@@ -59,14 +58,14 @@ const (
 )
 
 // Change is the state of one live request. If Token is not 0, the request holds all its locks with
-// that token. Otherwise the request waits. Watch is then the revision of its predecessor in its
-// first queue, by key, in which it must wait. Watch 0 means that only the grace delays the request.
+// that token. Otherwise Watch is the revision of its predecessor in its first queue, by key, in
+// which it must wait. Watch 0 means that only the grace delays the request.
 type Change struct {
 	Session SessionID
 	Number  Number
 	Token   Token
 	Watch   Revision
-	// Wanted reports that the request holds its lock and has asked for a notice, and that another
+	// Wanted reports that the request holds its lock and asked for a notice, and that another
 	// request has waited for the lock since then.
 	Wanted bool
 }
@@ -76,24 +75,22 @@ type Holder struct {
 	// Key is a key of both requests. It is only set if the waiting request has several keys.
 	Key     string
 	Session SessionID
-	// Record is the holder's instance record. It must not be changed.
+	// Record and Value must not be changed.
 	Record []byte
 	Token  Token
 	// SinceUnixMS is the group's wall stamp at the grant, for display only.
 	SinceUnixMS int64
-	// Waiters is how many requests wait for the lock.
-	Waiters int
-	// Value is the Value of the holder's request. It must not be changed.
+	Waiters     int
+	// Value is the Value of the holder's request.
 	Value []byte
 }
 
 // Link is one step of a circle. Session waits for Key, and the session of the next link holds Key
-// or is before Session in the queue.
+// or is before Session in the queue. Record must not be changed.
 type Link struct {
 	Session SessionID
-	// Record is the session's instance record. It must not be changed.
-	Record []byte
-	Key    string
+	Record  []byte
+	Key     string
 }
 
 // Result is the outcome of one command. Its slices and Holder belong to the machine and are valid
@@ -112,46 +109,45 @@ type Result struct {
 	// Watch is set with Waiting, see [Change].
 	Watch Revision
 	// TTL is, for Open, the TTL of the session. For Expire it is the further time for which locks
-	// of the session stay taken. The leader must propose Expire again after that time. Zero means
-	// that no locks of the session stay taken.
+	// of the session stay taken, after which the leader must propose Expire again. Zero means that
+	// no locks of the session stay taken.
 	TTL time.Duration
 	// Holder is set with Held, and with Waiting unless only the grace delays the request.
 	Holder *Holder
 	// Detached is set with Done if a hold stays after a Detach. It is the gone session that now has
 	// the hold, for TTL.
 	Detached SessionID
-	// Evicted describes the request that was ended. It is set with the Done of an Evict, and with
-	// the Granted of an Acquire that resumes a hold.
+	// Evicted describes the request that was ended by an Evict, or whose hold an Acquire has
+	// resumed.
 	Evicted *Eviction
 	// Data is set with the Done of a Put, and with Changed. It is the present data of the key, or
-	// zero if there is none. It stays valid and must not be changed.
+	// zero. It stays valid and must not be changed.
 	Data *Data
 	// Circle is set with Deadlock. Its first link is the refused request. The key of its last link
-	// belongs to an owner of that request. Only the first 64 links of a circle are listed.
+	// belongs to an owner of that request. It has at most the first 64 links.
 	Circle []Link
-	// Budget is the exceeded budget in bytes. It is set with OverSessionBudget and OverGroupBudget.
+	// Budget is the exceeded budget in bytes.
 	Budget uint64
 	// States lists, after a successful Attach, every live request of the session in ascending order
-	// of number. A number that the Attach named and that is not in States is finished.
+	// of number.
 	States []Change
 	// Fired lists other requests, of any session, that the command changed: requests that it
 	// granted, requests with a new predecessor, and holders with a notice. They are in the order of
-	// their places, each at most once. The result of an Acquire that resumes a hold also lists the
-	// resumed request if it gets a notice.
+	// their places, each at most once. A resumed request is also listed if it gets a notice.
 	Fired []Change
 }
 
-// Eviction describes a request that an Evict, or an Acquire of another session, has ended.
+// Eviction describes a request that an Evict, or an Acquire of another session, has ended. Its
+// slices must not be changed.
 type Eviction struct {
 	Session SessionID
 	Number  Number
 	Token   Token
 	Key     string
 	// Record is the instance record of the session. By and Reason are the Record and Value of the
-	// Evict. They must not be changed.
+	// Evict.
 	Record, By, Reason []byte
-	// Taker is the instance record of the session that has resumed the hold, or nil. It must not be
-	// changed.
+	// Taker is the instance record of the session that has resumed the hold, or nil.
 	Taker []byte
 }
 

@@ -1,12 +1,12 @@
 package lockfsm
 
 // When a session expires, or detaches a hold, the hold stays for its delay. Any session with the
-// token of the hold can resume it, for example a restarted process or the next service in a chain.
-// The resumed hold keeps its place in the queue and gets a new token, so that a fence refuses the
-// old token. The hold of a live session can also be resumed, which Result.Evicted reports.
+// token of the hold can resume it, for example a restarted process. The resumed hold keeps its
+// place in the queue and gets a new token, so that a fence refuses the old token. The hold of a
+// live session can also be resumed, which Result.Evicted reports.
 
-// detach removes a request from its session. It moves a hold with a delay to a new session, which
-// is gone from the beginning. Any other request ends.
+// detach moves a hold with a delay to a new session, which is gone from the beginning. Any other
+// request ends.
 func (m *Machine) detach(c *view, res *Result) Code {
 	s, code := m.of(c)
 	if s == nil {
@@ -57,8 +57,8 @@ func (m *Machine) manyDetached() bool {
 	return uint64(m.counts.Sessions) >= limit || 2*gone >= limit
 }
 
-// resume moves the hold that c names by key and token to session s and the number of c, and gives
-// it a new token.
+// resume moves the hold that c names by key and token to session s and the number of c, with a new
+// token.
 func (m *Machine) resume(s *session, c *view, res *Result) {
 	e := m.holds(c.key, c.token)
 	switch {

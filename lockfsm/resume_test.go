@@ -6,8 +6,8 @@ import (
 	"time"
 )
 
-// TestDetachedHoldsLeaveRoomForInstances checks that other instances can open sessions after one
-// instance has detached as many holds as possible.
+// TestDetachedHoldsLeaveRoomForInstances checks that instances can open sessions after one instance
+// has detached as many holds as possible.
 func TestDetachedHoldsLeaveRoomForInstances(t *testing.T) {
 	charter := Charter{FoundedUnixMS: 1, SessionTTL: time.Second, Rules: 1, Limits: DefaultLimits()}
 	charter.Limits.Sessions = 10

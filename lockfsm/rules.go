@@ -13,14 +13,13 @@ const RulesVersion uint32 = 2
 //lint:ignore U1000 it has its place in Machine for the next version
 type laterState struct{}
 
-// laterName returns the name of a kind that versions above 2 have added.
+// laterName returns the name of a kind of later versions.
 func (k Kind) laterName() string { return "unknown kind" }
 
-// later reads the fields of a kind that versions above 2 have added. It refuses a kind that the
-// version of the command does not have, as an older build does.
+// later reads the fields of a kind of later versions. It refuses a kind that the version of the
+// command does not have, as an older build does.
 func (r *reader) later(*view) { r.fail("kind") }
 
-// later executes a command of a kind that versions above 2 have added.
 func (m *Machine) later(*view) Code { return Malformed }
 
 // appendLater appends laterState to a snapshot if its version is in force. Before that, old and new

@@ -3,9 +3,9 @@ package lockfsm
 // This file contains the additions of version 2 of the rules.
 
 // LapsesSince is the rules version that adds the Value of a Detach. Value is the reason why a hold
-// ends, or loses its holder, although the holder has not released it. For example, the client of an
-// agent has died, or the hold has reached its longest duration. The cause of the event is Expired,
-// and the audit log keeps the event.
+// ends, or loses its holder, although the holder has not released it. For example, the hold has
+// reached its longest duration. The cause of the event is Expired, and the audit log keeps the
+// event.
 const LapsesSince = 2
 
 // PermitCirclesSince is the rules version that also refuses a request with Deadlock if it would
@@ -13,7 +13,6 @@ const LapsesSince = 2
 // force counts, not the version in the command, since the command has not changed.
 const PermitCirclesSince = 2
 
-// lapses reports whether the command is a Detach of a hold that its holder has not released.
 func (c *view) lapses() bool { return c.Kind == Detach && len(c.value) > 0 }
 
 // explained reports whether an event of the audit log has a valid field How. An eviction must have

@@ -4,8 +4,8 @@ package lockfsm
 
 import "encoding/binary"
 
-// This file simulates a future build. With the build tag nextrules, which no release uses, the
-// rules have a version 3. Tests can so upgrade a running cluster from one build to another.
+// This file simulates a future build with version 3 of the rules, for upgrade tests. No release
+// uses the build tag nextrules.
 
 // RulesVersion is the newest version of the rules that this build has.
 const RulesVersion uint32 = 3
@@ -15,7 +15,6 @@ const Mark Kind = 200
 
 const marksSince = 3
 
-// laterState is the state that versions above 2 have added.
 type laterState struct{ marks uint64 }
 
 func (k Kind) laterName() string {

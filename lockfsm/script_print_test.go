@@ -6,8 +6,7 @@ import (
 	"time"
 )
 
-// rev returns the distance of a revision or token from the first revision of the group, which is
-// what transcripts print.
+// rev returns the distance of a revision or token from the first revision of the group.
 
 func (s *script) rev(r uint64) uint64 { return r - uint64(s.m.charter.firstRevision()) }
 

@@ -12,13 +12,12 @@ import (
 type script struct {
 	m       *Machine
 	founded Charter
-	names   map[string]SessionID // the transcript's names of the sessions
+	names   map[string]SessionID // by the names in the transcript
 	labels  []string             // these names in the order of opening
 	index   uint64
 	err     error
 }
 
-// run executes one line. It returns the state and the result, or the error in the line.
 func (s *script) run(words []string) string {
 	s.err = nil
 	name, args := words[0], arguments{words: words[1:]}
@@ -125,8 +124,8 @@ func (s *script) apply(term uint64, c Command) string {
 	return s.result(r) + s.state()
 }
 
-// command parses a line. A session has the name that its open line gave it. A line without an epoch
-// means the present epoch, or in attach the next epoch.
+// command parses a line. A session has the name that its open line gave it. The default epoch is
+// the present epoch, or in attach the next epoch.
 func (s *script) command(name string, a *arguments) Command {
 	c := Command{Rules: uint32(a.number("needs", 1))}
 	kinds := map[string]Kind{}

@@ -5,25 +5,25 @@ import (
 	"time"
 )
 
-// session is the session of one opener. The order of its requests is the order of arrival and of
-// their numbers, because only a number above all earlier numbers creates or resumes a request.
+// session is the session of one opener. Its requests are in the order of arrival and of their
+// numbers, because only a number above all earlier numbers creates or resumes a request.
 type session struct {
-	*eventHolder // its ID and its record
-	nonce        Nonce
-	opener       Opener
-	epoch        Epoch
-	next         Number        // every number below it is live or finished; starts at 1
-	ttl          time.Duration // if the session is gone, the delay that the leader measures at present
-	leaving      bool
-	gone         bool // it has expired; only holds with a delay remain
-	first, last  *entry
-	requests     map[Number]*entry
-	owned        map[Number][]*entry // requests by their owner; nil until a request has an owner
-	entries      uint32              // the number of keys of its requests
-	held         uint32              // the number of keys that it holds
-	charged      uint64              // see budget.go
-	seen         uint32              // see Capture
-	prev, after  *session
+	*eventHolder
+	nonce       Nonce
+	opener      Opener
+	epoch       Epoch
+	next        Number        // every number below it is live or finished; starts at 1
+	ttl         time.Duration // if the session is gone, the delay that the leader measures at present
+	leaving     bool
+	gone        bool // it has expired; only holds with a delay remain
+	first, last *entry
+	requests    map[Number]*entry
+	owned       map[Number][]*entry // requests by their owner; nil until a request has an owner
+	entries     uint32              // the number of keys of its requests
+	held        uint32              // the number of keys that it holds
+	charged     uint64
+	seen        uint32
+	prev, after *session
 }
 
 // SessionInfo describes a session to the leader and to operators.
@@ -57,14 +57,14 @@ func (m *Machine) Sessions() []SessionInfo {
 // SessionCursor is a place in the list of all sessions, from which a walk continues. The zero value
 // is the beginning. To begin after a session, set both fields to its ID.
 type SessionCursor struct {
-	At   SessionID // the last visited session; the walk continues after the session if it still exists
-	Past SessionID // if that session has ended, the walk begins anew and skips the sessions up to this one
+	At   SessionID // the last visited session
+	Past SessionID // if session At has ended, the walk begins anew and skips the sessions up to this one
 }
 
 // WalkSessions lists up to most sessions after the cursor c, the oldest first, without their
 // nonces. It visits at most budget sessions, so that a large state does not delay grants. more
-// reports that there may be further sessions after next. A session that exists from the first call
-// to the last is listed once.
+// reports that there may be further sessions after next. A session that exists during the whole
+// walk is listed once.
 func (m *Machine) WalkSessions(c SessionCursor, most, budget int) (all []SessionInfo, next SessionCursor, more bool) {
 	s := m.firstSession
 	if at := m.sessions[c.At]; at != nil && at.id <= c.Past {
@@ -128,7 +128,7 @@ func (m *Machine) open(c *view, res *Result) {
 		m.linkSession(s)
 	}
 	if s.opener != c.opener {
-		res.Code = NoSession // the session of another opener is reported as missing
+		res.Code = NoSession
 		return
 	}
 	res.Code, res.Session, res.TTL = Done, s.id, s.ttl
@@ -147,10 +147,9 @@ func (m *Machine) of(c *view) (*session, Code) {
 	return s, Done
 }
 
-// attach begins a new attachment. It ends the requests that the command does not name, so that
-// client and machine agree on every number. The command must have the nonce of the session's Open,
-// because session IDs are not secret. The nonce does not prove an identity, so the leader also
-// checks the Opener.
+// attach begins a new attachment and ends the requests that the command does not name. The command
+// must have the nonce of the session's Open, because session IDs are not secret. The nonce does not
+// prove an identity, so the leader also checks the Opener.
 func (m *Machine) attach(c *view) Code {
 	s := m.sessions[c.Session]
 	switch {
@@ -254,7 +253,6 @@ func (s *session) delay() time.Duration {
 	return shortest
 }
 
-// delay returns how long a hold stays after its session has expired. It is 0 for a waiting request.
 func (e *entry) delay() time.Duration {
 	if !e.delayed() {
 		return 0
@@ -264,8 +262,7 @@ func (e *entry) delay() time.Duration {
 
 func (e *entry) delayed() bool { return e.token != 0 && e.extra != nil && e.extra.delayMS != 0 }
 
-// end removes a session and all its requests before it grants anything, so that none of these
-// requests is granted.
+// end removes all requests of a session before it grants anything, so that none of them is granted.
 func (m *Machine) end(s *session) {
 	m.bump()
 	for s.first != nil {
@@ -346,7 +343,7 @@ func (s *session) unlink(e *entry) {
 	} else {
 		e.next.prev = e.prev
 	}
-	e.prev, e.next = nil, nil // it may enter another session's list
+	e.prev, e.next = nil, nil // e may enter another session's list
 	s.entries -= e.places()
 	if e.token != 0 {
 		s.held -= e.places()

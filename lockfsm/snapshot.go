@@ -184,7 +184,6 @@ func (m *Machine) appendTail(b []byte) []byte {
 	return m.appendLater(b)
 }
 
-// appendTerms appends a byte of flags and the optional fields that the flags name.
 func (e *entry) appendTerms(b []byte) []byte {
 	var flags byte
 	if e.permits != 0 {

@@ -5,8 +5,7 @@ import (
 	"testing"
 )
 
-// pairs returns commands for n acquires and releases that use a number of keys in turn. After a
-// warm-up only the copies of the keys are allocated.
+// pairs returns commands for n acquires and releases that use a number of keys in turn.
 type pairs struct {
 	w       *world
 	session SessionID
@@ -40,8 +39,8 @@ func (p *pairs) release(n Number) Result {
 	return p.apply(Command{Kind: Release, Session: p.session, Epoch: 1, Number: n})
 }
 
-// TestAllocations checks that an acquire of a free lock and its release allocate only the key, and
-// that a grant to a waiting request allocates nothing.
+// TestAllocations checks that an acquire and its release allocate only the key, and that a grant to
+// a waiting request allocates nothing.
 func TestAllocations(t *testing.T) {
 	p := newPairs(t, 64)
 	free := func() {

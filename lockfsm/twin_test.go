@@ -9,13 +9,13 @@ import (
 	"unicode/utf8"
 )
 
-// twin is a second, simple implementation of the rules: one flat list of entries in the order of
-// arrival. It computes from this list everything that Machine maintains, and finds the requests for
-// Fired by comparing the states before and after a command.
+// twin is a second, simple implementation of the rules. It has one flat list of entries in the
+// order of arrival, and computes everything else from the list. It finds the requests for Fired by
+// comparing the states before and after a command.
 type twin struct {
 	charter     Charter
 	supported   uint32
-	born, grace bool // grace means that the grace is not over
+	born, grace bool // the grace is not over
 	rev         uint64
 	wall        int64
 	failed      bool
@@ -33,10 +33,8 @@ type twinSession struct {
 	gone  bool
 }
 
-// unlimited is the number of permits that shared requests name.
 const unlimited = 1 << 32
 
-// twinEntry is a request. Its keys are in ascending order.
 type twinEntry struct {
 	keys    []string
 	permits uint64
@@ -78,7 +76,6 @@ func (t *twin) find(id SessionID, n Number) *twinEntry {
 	return nil
 }
 
-// state returns the Change that describes the state of e.
 func (t *twin) state(e twinEntry) Change {
 	c := Change{Session: e.session, Number: e.number, Token: e.token, Wanted: e.told}
 	if c.Token == 0 {
@@ -108,7 +105,6 @@ func fit(row []twinEntry) bool {
 	return taken <= least
 }
 
-// stuck returns the first key at which other requests keep e waiting.
 func (t *twin) stuck(e twinEntry) (string, bool) {
 	for _, key := range e.keys {
 		if !fit(append(t.before(key, e.place), e)) {
@@ -173,7 +169,7 @@ func (t *twin) apply(term uint64, c Command) Result {
 	before := t.states()
 	t.carryOut(term, c, &r)
 	after := t.states()
-	// the session of the resumed request does not know that another request waits
+	// the result reports the notice of the resumed request, too
 	if r.Evicted != nil && c.Kind == Acquire && t.find(c.Session, c.Number).told {
 		r.Fired = append(r.Fired, t.state(*t.find(c.Session, c.Number)))
 	}
@@ -521,8 +517,8 @@ func (t *twin) acquire(s *twinSession, c Command, r *Result) {
 	}
 }
 
-// holder returns the request that holds a key, or the first request in the queue of the key if no
-// request holds it. During the grace it returns nil.
+// holder returns the request that holds a key, or the first request in its queue. During the grace
+// it returns nil.
 func (t *twin) holder(key string) *Holder {
 	var found *Holder
 	waiting := 0
@@ -597,8 +593,8 @@ func (t *twin) circular(e twinEntry) bool {
 }
 
 // ends reports whether e, with the given owner, would be granted if each request ended as soon as
-// it could. A request can end when it is granted or fits, and no request that names it as owner is
-// left.
+// it could. A request can end when it is granted or fits, and no remaining request names it as
+// owner.
 func (t *twin) ends(e twinEntry, owner Number) bool {
 	e.owner = owner
 	left := append(slices.Clone(t.entries), e)
@@ -627,7 +623,7 @@ func (t *twin) ends(e twinEntry, owner Number) bool {
 // waitsForOneOf searches the wait-for graph without the edges between requests that are not
 // exclusive.
 func (t *twin) waitsForOneOf(e twinEntry) bool {
-	waits := map[Revision]bool{} // the places of the requests that e waits for
+	waits := map[Revision]bool{}
 	add := func(e twinEntry) {
 		for _, key := range e.keys {
 			row := t.before(key, e.place)
@@ -635,7 +631,7 @@ func (t *twin) waitsForOneOf(e twinEntry) bool {
 				continue
 			}
 			for _, o := range row {
-				if e.of == 1 || o.of == 1 { // if neither is exclusive, a third request may return enough permits
+				if e.of == 1 || o.of == 1 { // otherwise a third request may return enough permits
 					waits[o.place] = true
 				}
 			}

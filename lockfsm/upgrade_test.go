@@ -10,15 +10,14 @@ import (
 	"testing"
 )
 
-// markKind is the kind that the next version of the rules adds, see rules_nextrules.go. The tests
-// send it to older builds, too.
+// markKind is the kind that the next version of the rules adds, see rules_nextrules.go. Older
+// builds must refuse it.
 const markKind Kind = 200
 
-// marksVersion is the version that adds markKind.
 const marksVersion = 3
 
-// upgradeLog returns a random log that raises the rules to version to, and the index of the Raise.
-// The log has commands of the new version before and after the Raise.
+// upgradeLog returns a random log with a Raise to version to, and the index of the Raise. Commands
+// of the new version are before and after the Raise.
 func upgradeLog(seed uint64, to uint32) (run, int) {
 	r := rand.New(rand.NewPCG(seed, 2))
 	log := run{charter: charterFor(r)}
@@ -49,10 +48,10 @@ func upgradeLog(seed uint64, to uint32) (run, int) {
 	return log, raise
 }
 
-// replica applies a log as a build that knows the rules up to a given version.
+// replica applies a log as a build with the rules up to a given version.
 type replica struct {
 	m     *Machine
-	after [][]byte // the result of each step, and the snapshot after it
+	after [][]byte // the results of each step, and the snapshot after it
 }
 
 func (r *replica) follow(steps []step) {
@@ -62,7 +61,7 @@ func (r *replica) follow(steps []step) {
 	}
 }
 
-// on returns a machine with the state of m in another build, as after a restart with that build.
+// on restarts the machine m in another build.
 func on(t *testing.T, m *Machine, supported uint32) *Machine {
 	t.Helper()
 	n, err := restore(m.Snapshot(nil), supported)
@@ -72,10 +71,10 @@ func on(t *testing.T, m *Machine, supported uint32) *Machine {
 	return n
 }
 
-// TestUpgradeInAnyOrder checks that replicas of old and new builds are equal, byte for byte, up to
-// the Raise, and that replicas of new builds are equal after it. A build that is too old must fail
-// exactly at the Raise. Replicas share only the log and snapshots, so one replica that changes its
-// build at every entry of the log covers all orders of an upgrade.
+// TestUpgradeInAnyOrder checks that replicas of old and new builds are equal up to the Raise, and
+// replicas of new builds also after it. A build that is too old must fail exactly at the Raise.
+// Replicas share only the log and snapshots, so one replica that changes its build at every entry
+// covers all orders of an upgrade.
 func TestUpgradeInAnyOrder(t *testing.T) {
 	for seed := range uint64(12) {
 		to := 2 + uint32(seed%2)
@@ -174,7 +173,7 @@ func lapsed(t *testing.T, log run, raise int) {
 }
 
 // marked checks that old and new builds refuse the command of version 3 before the Raise, and that
-// after the Raise it takes effect and is counted in snapshots.
+// snapshots count it after the Raise.
 func marked(t *testing.T, log run, raise int) {
 	t.Helper()
 	seen := map[string]int{}
@@ -209,8 +208,8 @@ func marked(t *testing.T, log run, raise int) {
 	}
 }
 
-// TestTheNextBuild runs the upgrade tests in the build that knows the next version. That build must
-// replay the golden logs of this build and of all earlier builds with the same results.
+// TestTheNextBuild runs the upgrade tests in the build with the next version, which must also
+// replay all golden logs.
 func TestTheNextBuild(t *testing.T) {
 	if testing.Short() || RulesVersion >= marksVersion || os.Getenv("MORTISE_BUG") != "" {
 		t.Skip("only in a full run of the present build")

@@ -23,7 +23,7 @@ func openSessions(t testing.TB, n int) (*world, []SessionID) {
 	return w, ids
 }
 
-// another opens session number i. The IDs of two such sessions are not adjacent.
+// another opens session number i. The IDs of two sessions are not adjacent.
 func (w *world) another(i int) SessionID {
 	nonce := Nonce{1, byte(i), byte(i >> 8)}
 	id := w.do(Command{Kind: Open, Nonce: nonce, Record: []byte("record")}, Done).Session
@@ -32,8 +32,7 @@ func (w *world) another(i int) SessionID {
 }
 
 // TestWalkSessionsListsEachOnce checks that a session that exists during the whole walk is listed
-// once and in order, and that no page exceeds its budget. Between pages sessions are opened and
-// ended, among them the last one listed.
+// once and in order. Between pages sessions are opened and ended, among them the last one listed.
 func TestWalkSessionsListsEachOnce(t *testing.T) {
 	for seed := range uint64(100) {
 		random := rand.New(rand.NewPCG(seed, 1))
@@ -61,7 +60,7 @@ func TestWalkSessionsListsEachOnce(t *testing.T) {
 				}
 			}
 			if len(page) > 0 && random.IntN(2) == 0 {
-				end(page[len(page)-1].ID) // the last session listed
+				end(page[len(page)-1].ID)
 			}
 			end(ids[random.IntN(len(ids))])
 			if pages < 40 && random.IntN(3) == 0 {
@@ -83,7 +82,7 @@ func TestWalkSessionsListsEachOnce(t *testing.T) {
 }
 
 // TestWalkSessionsKeepsToItsBudget checks that a page visits at most budget sessions even if the
-// session of the cursor has ended and the walk must begin at the start.
+// session of the cursor has ended.
 func TestWalkSessionsKeepsToItsBudget(t *testing.T) {
 	w, ids := openSessions(t, 1000)
 	c := SessionCursor{At: ids[899] + 1, Past: ids[899]} // the session At has ended

@@ -10,7 +10,7 @@ import (
 // once at the end.
 type reader struct {
 	b     []byte
-	fault string // the first error, or empty
+	fault string
 }
 
 func (r *reader) fail(what string) {
@@ -36,7 +36,6 @@ func (r *reader) uvarint(what string) uint64 {
 	return v
 }
 
-// max reads a uvarint that is at most limit.
 func (r *reader) max(limit uint64, what string) uint64 {
 	v := r.uvarint(what)
 	if v > limit {
@@ -91,7 +90,6 @@ func (r *reader) end() {
 	}
 }
 
-// copied returns a copy of b, or nil if b is empty.
 func copied(b []byte) []byte { return append([]byte(nil), b...) }
 
 func uvarintLen(v uint64) int { return (bits.Len64(v|1) + 6) / 7 }

@@ -13,8 +13,8 @@ import (
 	"time"
 )
 
-// TestKindsArePinned checks the numbers of the kinds. Logs contain these numbers, so they never
-// change, and a new kind gets the next number.
+// TestKindsArePinned checks the numbers of the kinds, which logs contain. A new kind gets the next
+// number.
 func TestKindsArePinned(t *testing.T) {
 	want := map[Kind]uint8{
 		Stamp: 1, Born: 2, EndGrace: 3, Raise: 4, Open: 5, Attach: 6, Leaving: 7, Close: 8, Expire: 9, Acquire: 10,
@@ -37,8 +37,8 @@ func TestKindsArePinned(t *testing.T) {
 	}
 }
 
-// TestCodesArePinned checks the numbers of the codes. Instances send these numbers to each other,
-// so they never change, and a new code gets the next number.
+// TestCodesArePinned checks the numbers of the codes, which instances send to each other. A new
+// code gets the next number.
 func TestCodesArePinned(t *testing.T) {
 	want := map[Code]uint8{
 		Done: 1, Granted: 2, Waiting: 3, Held: 4, Finished: 5, Stale: 6, NoSession: 7, NotBorn: 8, BadKey: 9,
@@ -240,7 +240,6 @@ func TestUndecodable(t *testing.T) {
 	}
 }
 
-// TestLyingLengths checks that a few bytes with a large length do not cause a large allocation.
 func TestLyingLengths(t *testing.T) {
 	huge := "ffffffffff7f"
 	for name, text := range map[string]string{

@@ -7,8 +7,8 @@ import (
 	"time"
 )
 
-// workload draws random commands as clients and leaders send them over a bad network. Some commands
-// are repetitions, of old attachments, out of order, or at the limits.
+// workload chooses random commands as clients and leaders send them over a bad network. Some
+// commands are repetitions, of old attachments, out of order, or at the limits.
 type workload struct {
 	rand    *rand.Rand
 	t       *twin // read only; the state from which commands are chosen
@@ -18,7 +18,8 @@ type workload struct {
 	term    uint64
 }
 
-// charterFor draws the charter of one seed. Its limits are so small that the workload reaches them.
+// charterFor returns the charter of one seed. Its limits are so small that the workload reaches
+// them.
 func charterFor(r *rand.Rand) Charter {
 	c := Charter{
 		Group: 7, FoundedUnixMS: 1 + r.Int64N(1<<40), Rules: 1, SessionTTL: 10 * time.Second,
@@ -32,7 +33,8 @@ func charterFor(r *rand.Rand) Charter {
 	return c
 }
 
-// budgetsFor draws budgets. In half of the seeds they are so small that the workload reaches them.
+// budgetsFor returns budgets, which in half of the seeds are so small that the workload reaches
+// them.
 func budgetsFor(r *rand.Rand) (session, group uint64) {
 	if r.IntN(2) == 0 {
 		return 1 << 20, 1 << 20
@@ -212,8 +214,8 @@ func (w *workload) takeUp(c *Command) {
 	}
 }
 
-// number returns the number of a request to end. Sometimes the request has already ended or its
-// Acquire has not been applied.
+// number returns the number of a request to end, which may have ended or may not have been applied
+// yet.
 func (w *workload) number(s twinSession) Number {
 	var live []Number
 	for _, e := range w.t.entries {

@@ -5,8 +5,8 @@ import (
 	"time"
 )
 
-// world is a founded group without a grace. Its revisions are small, so that encoded session IDs
-// are short enough for a fuzzer to guess.
+// world is a founded group without a grace. Its revisions are small, so that a fuzzer can guess
+// session IDs.
 type world struct {
 	t testing.TB
 	m *Machine

@@ -7,8 +7,8 @@ import (
 	"github.com/mortise-lock/mortise/lockfsm"
 )
 
-// Acks judges that every replica that has applied an acknowledged operation has its result. An Acks
-// is for one group.
+// Acks judges, for one group, that every replica that has applied an acknowledged operation has its
+// result.
 //
 // The index in its methods may be any index at which the operation is certainly committed: the
 // index of its entry, or the highest index that any replica had applied when the caller got the
@@ -24,7 +24,7 @@ type acked struct {
 	alone    bool
 	index    uint64
 	released uint64 // the index at which the release was acknowledged; 0 if it was not
-	ended    uint64 // the index of the entry that ended the grant; 0 if it has not ended
+	ended    uint64
 	how      string
 }
 

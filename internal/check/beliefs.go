@@ -5,13 +5,13 @@ import (
 	"time"
 )
 
-// Beliefs judges mutual exclusion and sharing: all callers that believe at one time that they hold
-// a key may hold it together. Times are those of one global clock, which the code under test cannot
-// read. A belief lasts from the time of Begin until just before the time of End. If both happen at
-// the same time, End must be called first.
+// Beliefs judges that all callers that believe at one time that they hold a key may hold it
+// together. Times are those of one global clock, which the code under test cannot read. A belief
+// lasts from the time of Begin until just before the time of End. If both happen at the same time,
+// End must be called first.
 //
-// A belief that a clock ends, for example by the expiry of a lease, ends at the time from which the
-// lock would report its end.
+// A belief that ends by a clock, for example by the expiry of a lease, ends at the time from which
+// the lock would report its end.
 type Beliefs struct {
 	rule
 	now  time.Duration
@@ -46,8 +46,8 @@ func (b *Beliefs) Begin(key string, who Caller, terms Terms, at time.Duration) e
 	return nil
 }
 
-// End records that a caller no longer believes, from time at on, that it holds key. Without such a
-// belief End does nothing, so both the loss and the release of a lock may be reported.
+// End records that a caller no longer believes, from time at on, that it holds key. Without a
+// belief it does nothing, so both the loss and the release of a lock may be reported.
 func (b *Beliefs) End(key string, who Caller, at time.Duration) error {
 	if b.at(at) != nil {
 		return b.err

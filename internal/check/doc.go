@@ -3,23 +3,20 @@
 //
 //   - [Tokens]: a later grant of a key has a higher token.
 //   - [Beliefs]: the callers that believe at one time that they hold a key may hold it together.
-//   - [Register]: a resource that compares tokens never refuses the holder of the lock, and is not
-//     written while readers share the lock.
+//   - [Register]: a resource that compares tokens never refuses the holder of the lock.
 //   - [FIFO]: locks are granted in the order in which requests were committed.
 //   - [Hashes]: replicas that have applied the same entries are equal.
 //   - [Raft]: one leader per term, one vote per term and voter, one entry per index.
 //   - [Rising]: the numbers of a replica that must not fall do not fall.
 //   - [Groups]: there are never two groups that could both grant locks.
-//   - [Members]: a raft ID belongs to one instance, is added to the configuration once and begins
-//     without data once. No instance votes twice.
+//   - [Members]: a raft ID is used once, and no instance votes twice.
 //   - [Served]: after the faults have ended, every waiting call is answered.
 //   - [Left]: after the last call the state has only sessions.
 //   - [Acks]: an acknowledged operation is in the state of every replica that has applied it.
 //   - [Forced]: only a hold that was named by key and token is ended by force.
 //   - [Longest]: a hold with a longest duration ends at that time, and its holder is notified.
 //   - [Delays]: a lock with a delay is not free before the delay is over, under any leader.
-//   - [Notices]: a holder that asked for notices is notified of a waiter before the acknowledgement
-//     of its next renewal.
+//   - [Notices]: a holder that asked for notices is notified of a waiter.
 //   - [Reentry]: a reentrant lock has the same token until its owner has left it as often as the
 //     owner has entered it.
 //
@@ -28,19 +25,13 @@
 // Other tools judge a history with one model for each kind of lock. Here all kinds of locks follow
 // one rule (see [Terms]), and each judge is for one promise. The models correspond to these judges:
 //
-//	owner-aware mutex     Beliefs: one owner at a time. Rule "ends" of package history:
-//	                      only its owner frees it
-//	reentrant mutex       Reentry, in the root package's tests: the handles of a lock enter it again,
-//	                      and the state has one hold of it
-//	fenced mutex          Tokens: a later hold has a higher token. Register: a resource can rely on
-//	                      that
-//	reentrant and fenced  Reentry: the token is constant within a hold
-//	semaphore             Beliefs and FIFO, with permits: together at most the lowest total that a
-//	                      holder names, and a small request is not granted before a large one
-//	read/write            the same, where a reader has one permit of any number. Register.Read: no
-//	                      write while a reader holds
-//	several keys          FIFO: a request is not granted before an earlier one that it would delay.
-//	                      Package history: one grant has all requested keys
+//	owner-aware mutex     Beliefs; rule "ends" of package history: only the owner frees it
+//	reentrant mutex       Reentry, in the root package's tests
+//	fenced mutex          Tokens; Register: a resource can rely on tokens
+//	reentrant and fenced  Reentry
+//	semaphore             Beliefs and FIFO, with permits
+//	read/write            Beliefs and FIFO; Register.Read: no write while a reader holds
+//	several keys          FIFO; package history: one grant has all requested keys
 //	deadlock              Served: in the end no call waits for a free key. The deadlock test of
 //	                      lockfsm: a refused request would have waited for itself
 //

@@ -5,8 +5,8 @@ import "slices"
 // Groups judges that there are never two groups that could both grant locks: at most one founded
 // group has a majority of voters that have not ended. The voters of a group are the incarnations in
 // its charter or its newest configuration. A voter without a directory that restarts is another
-// incarnation and can never take part in the old group. A voter with a directory does not end while
-// its directory exists, even if its process is down.
+// incarnation. A voter with a directory does not end while its directory exists, even if its
+// process is down.
 type Groups struct {
 	rule
 	born []group // in the order in which they were founded
@@ -16,10 +16,10 @@ type group struct {
 	id       uint64
 	voters   []uint64
 	outgoing []uint64 // voters of the outgoing majority of a joint configuration
-	at       uint64   // the index of the configuration
+	at       uint64
 	ended    map[uint64]bool
 	founded  int64
-	lost     bool // the group had no majority at some time
+	lost     bool
 }
 
 // Born records the founding of a group, with its voting instances and its founding time. It must be
@@ -138,8 +138,7 @@ func (g *Groups) EndedEverywhere(instance uint64) {
 // Count returns the number of founded groups.
 func (g *Groups) Count() int { return len(g.born) }
 
-// check returns a violation if two groups have a majority. It is called only after foundings,
-// because an ended incarnation does not return.
+// check is called only after foundings, because an ended incarnation does not return.
 func (g *Groups) check() error {
 	var able []uint64
 	for _, group := range g.born {

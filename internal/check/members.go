@@ -19,7 +19,7 @@ type Members struct {
 type membership struct {
 	owner   map[uint64]uint64 // instance by raft ID
 	begun   map[uint64]bool   // raft IDs that began without data
-	configs []configuration   // ascending by at
+	configs []configuration
 }
 
 type configuration struct {

@@ -11,10 +11,10 @@ import (
 type account struct {
 	group  Group
 	runs   []run
-	steps  []step           // the steps of all runs, merged
+	steps  []step
 	first  lockfsm.Revision // the revision at which the account begins
 	held   bool             // the account of a voter begins with a held lock
-	last   int64            // time of the last event of all voters
+	last   int64
 	covers lockfsm.Revision // the last revision that the account covers
 }
 
@@ -33,7 +33,7 @@ type step struct {
 	index uint64
 	seq   uint32
 	event int32
-	at    int64 // time at which the first voter recorded the event
+	at    int64
 }
 
 func (s step) compare(o step) int {

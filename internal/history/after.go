@@ -96,9 +96,9 @@ func (j *judge) others() (failed []int32, pending []bool) {
 	return failed, pending
 }
 
-// late reports whether the absence of an event that must follow the time at is a violation. It is a
-// violation if the recording is complete, or if the voters recorded for long enough after that
-// time. It is never a violation in a group with a later group.
+// late reports whether the absence of an event that must follow the time at is a violation: the
+// recording is complete, or the voters recorded for long enough after that time. It is never a
+// violation in a group with a later group.
 func (j *judge) late(g *grant, at int64) bool {
 	return int(g.group) == len(j.groups)-1 && (j.settled || j.groups[g.group].last > at+j.settle+j.uncertain)
 }
@@ -121,7 +121,7 @@ func (j *judge) orphan(g *grant, failed int32) error {
 func (j *judge) unended(g *grant) error {
 	at, because := g.owner.believed()
 	if because < 0 {
-		return nil // the owner still holds the lock, or has crashed
+		return nil
 	}
 	events := []int32{g.event, because, g.owner.unlocked}
 	if j.late(g, at) {

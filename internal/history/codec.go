@@ -174,7 +174,7 @@ func Write(w io.Writer, events []Event) error {
 	for i, e := range byStream {
 		lines = lines[:0]
 		if e.Kind == Header && i > 0 && byStream[i-1].Stream == e.Stream {
-			continue // each stream gets only one header
+			continue
 		}
 		if e.Kind != Header && (i == 0 || byStream[i-1].Stream != e.Stream) {
 			lines = append(appendLine(lines, Event{Kind: Header, At: e.At, Version: Version, Node: e.Node}), '\n')

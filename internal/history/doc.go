@@ -1,5 +1,4 @@
-// Package history records lock operations, and judges whether such a history is one that mortise
-// may produce.
+// Package history records lock operations, and judges whether mortise may produce such a history.
 //
 // # The format, version 1
 //
@@ -10,17 +9,16 @@
 // unknown kinds are an error. Numbers that could exceed 2^53 are strings.
 //
 //	{"k":"history","at":…,"v":1,"node":"node-0"}              the header
-//	{"k":"call","at":…,"op":7,"key":"a","try":true}           a caller asks for a key;
+//	{"k":"call","at":…,"op":7,"key":"a","try":true}           a call for a key;
 //	                                                          op is its number on this node
 //	{"k":"return","at":…,"op":7,"out":"granted","token":"812"}
-//	                                                          … and holds it
-//	{"k":"return","at":…,"op":7,"out":"held","token":"808"}   … or was told that token 808
-//	                                                          holds it (try only)
+//	                                                          the call holds the key
+//	{"k":"return","at":…,"op":7,"out":"held","token":"808"}   token 808 holds the key (try only)
 //	{"k":"return","at":…,"op":7,"out":"failed","err":"context"}
-//	                                                          … or holds nothing: context, closed,
+//	                                                          the call failed: context, closed,
 //	                                                          not ready, queue full, deadlock, …
 //	{"k":"unlock","at":…,"op":7}                              the holder of call 7 releases
-//	{"k":"unlocked","at":…,"op":7}                            … and the release is confirmed;
+//	{"k":"unlocked","at":…,"op":7}                            the release is confirmed;
 //	                                                          with "err" it is not
 //	{"k":"lost","at":…,"op":7,"until":…}                      the lock of call 7 was lost; the caller
 //	                                                          believed in it until then
@@ -43,8 +41,8 @@
 //	"permits":1              key is shared: a reader
 //	"permits":2,"of":5       two permits of five: a semaphore
 //
-// A try that fails because of a waiter for several keys, which holds no key yet, returns "held"
-// without a token. The owner that a request names, and reentrant locks, are not recorded.
+// A try that fails because of a waiter for several keys returns "held" without a token. The owner
+// that a request names, and reentrant locks, are not recorded.
 //
 // A grant without seq belongs to the begin line before it: the lock was already held when the
 // account began. The member how names what ended a granted lock: release, cancel, expire, close,
@@ -54,11 +52,11 @@
 // # Guarantees
 //
 // The [Recorder] never makes its caller wait for the disk. It drops and counts the events for which
-// it has no room. The judge returns [ErrUnknown] for a history with dropped events, never nil.
+// it has no room. [Judge] returns [ErrUnknown] for a history with dropped events, never nil.
 //
-// [Judge] replays the history in the order of the log and compares it with real time. It trusts the
-// voters only for the order of the log entries. Package judge, a separate module, has another judge
-// that does not trust this order.
+// Judge replays the history in the order of the log and compares it with real time. It trusts the
+// voters only for the order of the log entries. Package judge, a separate module, does not trust
+// this order.
 //
 // # Concurrency
 //
@@ -77,6 +75,7 @@
 //
 // # Refused alternative
 //
-// A checker that allows any lock to expire at any time: it needs no account of the voters. But it
-// never finds two owners of a key, because it can always assume that the first lock has expired.
+// A checker that allows any lock to expire at any time needs no account of the voters. But such a
+// checker never finds two owners of a key, because it can always assume that the first lock has
+// expired.
 package history

@@ -18,8 +18,7 @@ func without(events []history.Event, which func(e history.Event) bool) (left []h
 	return left
 }
 
-// TestOneVoterIsEnough checks that the account of one voter from the beginning is sufficient, and
-// that the account of the voter that began later is not.
+// TestOneVoterIsEnough checks that the account of one voter is sufficient if it has the beginning.
 func TestOneVoterIsEnough(t *testing.T) {
 	events := historytest.Make(all(4, 400))
 	for _, silent := range [][2]string{{"voter-0", "voter-2"}, {"voter-1", "voter-2"}, {"voter-0", "voter-1"}} {
@@ -31,8 +30,6 @@ func TestOneVoterIsEnough(t *testing.T) {
 	}
 }
 
-// TestHolesAreUnknown checks that Judge returns ErrUnknown for a history with missing events that
-// it cannot verify.
 func TestHolesAreUnknown(t *testing.T) {
 	events := historytest.Make(all(4, 400))
 	mid := events[len(events)/2].At
@@ -55,8 +52,7 @@ func TestHolesAreUnknown(t *testing.T) {
 	}
 }
 
-// TestClocksApart checks that a wrong clock on one node causes a violation unless Uncertainty is
-// large enough.
+// TestClocksApart checks that a wrong clock causes a violation unless Uncertainty is large enough.
 func TestClocksApart(t *testing.T) {
 	events := historytest.Make(all(5, 400))
 	for i := range events {
@@ -76,8 +72,8 @@ func TestClocksApart(t *testing.T) {
 	}
 }
 
-// TestTwoGroups checks that a second group may follow a first one only if no caller believes that
-// it holds a lock of the first group.
+// TestTwoGroups checks that a second group may follow only if no caller believes that it holds a
+// lock of the first group.
 func TestTwoGroups(t *testing.T) {
 	first := historytest.Make(historytest.Options{Seed: 7, Calls: 300, Callers: 5, Keys: 3, Crash: 0.1})
 	second := historytest.Make(historytest.Options{Seed: 8, Calls: 300, Callers: 5, Keys: 3})

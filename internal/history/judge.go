@@ -18,13 +18,12 @@ type Options struct {
 
 	// Settle is the time for which the replicated state may keep a request after its call has
 	// failed, or a hold after its caller has released or lost the lock. A caller must also be
-	// notified of the end of its lock within Settle. It must be longer than any lease together with
-	// the expiry delay of its locks, and longer than any time without a leader. Zero means 1
-	// minute.
+	// notified of the end of its lock within Settle. Settle must be longer than any lease together
+	// with its locks' expiry delay, and longer than any time without a leader. Zero means 1 minute.
 	Settle time.Duration
 
 	// Settled means that the recording ends after all calls and locks have ended. Everything that
-	// the state keeps at the end is then a violation.
+	// the state then keeps is a violation.
 	Settled bool
 }
 
@@ -46,8 +45,8 @@ const (
 	Order   Rule = "order"   // first come, first served
 	Ends    Rule = "ends"    // only a granted lock ends, and only once
 	Real    Rule = "real"    // the order of the log is possible in real time
-	// Belief means that no key is granted to a caller while another caller believes that it holds
-	// the key, unless both may hold it at the same time.
+	// Belief means that no key is granted while another caller believes that it holds the key,
+	// unless both may hold it at the same time.
 	Belief  Rule = "belief"
 	Phantom Rule = "phantom" // the state has granted each token that a call returned
 	Kept    Rule = "kept"    // a lock that has ended for its caller ends in the state
@@ -69,19 +68,15 @@ func (v *Violation) Error() string {
 // order in which they were recorded. The events of different streams may be mixed in any order.
 //
 // Judge takes the order of the log from the accounts of the voters, and verifies in one pass that
-// this order explains the results of all calls.
+// this order explains the results of all calls. It works in three steps:
 //
-// First it replays the accounts (rules Agree, Overlap, Tokens, Order, Ends). The permits of all
-// holders of a key together must not exceed the lowest total that any of them names.
-//
-// It also computes the earliest possible time of each grant and each end. That time is not before
-// any earlier entry of the log, and not before the beginning of the call that requested the lock.
-// It is also not before the end of the belief of a holder whose hold must have ended. A caller that
-// observed the grant or the end before this time is a violation (rules Real and Belief). A try that
-// returned the token of a holder has observed that the token was granted and that the hold had not
-// ended.
-//
-// Finally it searches for missing grants and ends (rules Phantom, Kept, Zombie).
+//   - It replays the accounts (rules Agree, Overlap, Tokens, Order, Ends).
+//   - It computes the earliest possible time of each grant and each end. That time is not before any
+//     earlier entry of the log, nor before the beginning of the call that requested the lock, nor
+//     before the end of the belief of a holder whose hold must have ended. A caller that observed
+//     the grant or the end earlier is a violation (rules Real and Belief). A try that returned the
+//     token of a holder has observed that the hold had begun and had not ended.
+//   - It searches for missing grants and ends (rules Phantom, Kept, Zombie).
 //
 // Judge allows three things. The holder of a lock that was ended by force may believe for longer
 // that it holds the lock. The call of a crashed caller may have been granted or not. The lock of a
@@ -112,8 +107,8 @@ type judge struct {
 	kinds   map[string]int32 // all other sets, by their keys and permits
 	crowded []bool           // for each key, whether a request for several keys had it
 	streams []stream
-	groups  []*account // in the order of their first revisions
-	carried []int32    // Grant events without seq, with which an account begins
+	groups  []*account
+	carried []int32 // Grant events without seq
 
 	grants  []grant
 	byToken map[uint64]int32
@@ -143,7 +138,7 @@ func (j *judge) unsure(format string, args ...any) {
 
 // set is the keys and permits of a request. Equal requests share one set.
 type set struct {
-	like        *Event // an event with this set
+	like        *Event
 	name        string
 	keys        []int32
 	permits, of int64

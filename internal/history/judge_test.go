@@ -80,7 +80,7 @@ func TestHistoriesHaveEverything(t *testing.T) {
 }
 
 func TestPlantedViolationsAreFound(t *testing.T) {
-	// The map want has, for each planted violation, the rule that must find it.
+	// want has, for each planted violation, the rule that must find it.
 	want := map[string][]history.Rule{
 		"double grant":                        {history.Overlap},
 		"duplicate token":                     {history.Tokens},
@@ -143,8 +143,6 @@ func TestPlantedViolationsAreFound(t *testing.T) {
 	}
 }
 
-// TestForceIsNoViolation checks that the holder of a lock that was ended by force may believe for
-// longer that it holds the lock.
 func TestForceIsNoViolation(t *testing.T) {
 	at := slices.IndexFunc(historytest.Plants(),
 		func(p historytest.Plant) bool { return p.Name == "belief outlives the lock" })

@@ -32,17 +32,17 @@ type RecorderConfig struct {
 }
 
 // Recorder writes the history of one node. It is safe for concurrent use. Only Close waits for the
-// writer, which runs on a separate goroutine that Close ends. With a nil Recorder the recording
-// methods do nothing, Call returns 0, and Close returns nil.
+// writer, which runs on a separate goroutine. With a nil Recorder the recording methods do nothing,
+// Call returns 0, and Close returns nil.
 type Recorder struct {
 	config RecorderConfig
-	wake   chan struct{} // wakes the goroutine; has one slot
-	done   chan struct{} // closed when the goroutine has ended
+	wake   chan struct{}
+	done   chan struct{}
 
 	mu      sync.Mutex // guards the fields below; never held while writing
 	buffer  []byte     // lines that wait for the writer
 	op      uint64
-	dropped uint64 // the number of dropped events
+	dropped uint64
 	told    uint64 // number of dropped events that Dropped events report
 	closed  bool
 	err     error // error of the writer; after an error nothing more is written
@@ -144,11 +144,10 @@ func (r *Recorder) Unlocked(op uint64, class string) {
 	r.Record(Event{Kind: Unlocked, Op: op, Err: class})
 }
 
-// Lost records that the lock of a call was lost. until is the time on the history's clock from
-// which on the holder could have detected the loss.
+// Lost records that the lock of a call was lost. until is the time from which on the holder could
+// have detected the loss.
 func (r *Recorder) Lost(op uint64, until int64) { r.Record(Event{Kind: Lost, Op: op, Until: until}) }
 
-// Now returns the time on the clock of the history.
 func (r *Recorder) Now() int64 { return r.config.Now() }
 
 // Dropped returns the number of events that were not recorded.
@@ -181,9 +180,9 @@ func (r *Recorder) write() {
 	}
 }
 
-// Close writes the waiting lines and ends the recorder. It returns an error if the writer failed,
-// if events were dropped, or if the writer does not return. Close may be called more than once, and
-// takes at most 5 s.
+// Close writes the waiting lines and ends the recorder. It returns an error if the writer failed or
+// does not return, or if events were dropped. Close may be called more than once, and takes at most
+// 5 s.
 func (r *Recorder) Close() error {
 	if r == nil {
 		return nil

@@ -84,9 +84,9 @@ func dropAndSaySo(t *testing.T) {
 		t.Fatal("the writer blocks, and nothing is dropped")
 	}
 	close(slow.open)
-	for range 100 { // now the writer works: events are recorded again, after a Dropped event
+	for range 100 { // events are recorded again, after a Dropped event
 		r.Call(history.Event{Key: "k"})
-		synctest.Wait() // until the event is written
+		synctest.Wait()
 	}
 	if err := r.Close(); err == nil || !strings.Contains(err.Error(), "dropped") {
 		t.Fatalf("Close returned %v", err)
@@ -107,8 +107,7 @@ func dropAndSaySo(t *testing.T) {
 	}
 }
 
-// TestRecorderHasAnEnd checks that a Return that is recorded after Close does not count as a
-// dropped event.
+// TestRecorderHasAnEnd checks that a Return after Close does not count as a dropped event.
 func TestRecorderHasAnEnd(t *testing.T) {
 	var out bytes.Buffer
 	r := history.NewRecorder(history.RecorderConfig{Writer: &out, Node: "n", Now: clock()})

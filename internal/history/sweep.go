@@ -10,23 +10,22 @@ import (
 type grant struct {
 	set   int32
 	event int32
-	// at is the time at which the first voter recorded the grant. ended is the time at which the
-	// first voter recorded the end of the grant.
+	// at and ended are the times at which the first voter recorded the grant and its end.
 	at, ended int64
 	end       int32
-	group     int32 // index in judge.groups
+	group     int32
 
 	owner *call
-	// These fields describe the tries that returned the token of the grant. The lock was held at
-	// some time during each of these tries.
+	// These fields describe the tries that returned the token of the grant, and so observed its
+	// hold.
 	seenBy, heldBy     int32 // the earliest return of such a try; the latest call of such a try
 	seenAt, heldBehind int64
 }
 
 type held struct {
 	current []int32 // grants that hold the key
-	taken   int64   // sum of the permits of current
-	last    int32   // the last grant of the key; -1 if none
+	taken   int64
+	last    int32 // the last grant of the key; -1 if none
 	token   lockfsm.Token
 	highest mark // the grant with the highest place
 	alone   mark // the exclusive grant with the highest place
@@ -77,7 +76,6 @@ func (j *judge) list(group int32, s step) error {
 	return nil
 }
 
-// claim finds the grant for each token that a call returned.
 func (j *judge) claim() error {
 	for s := range j.streams {
 		calls := j.streams[s].calls
@@ -136,8 +134,8 @@ func (j *judge) tell(g *grant, c *call, e *Event) error {
 }
 
 // goesBack reports whether a grant resumes the hold with that token, directly or through a chain of
-// grants that each resume the grant before. A client makes a chain when its lease is short. For
-// token zero goesBack reports whether the grant resumes no hold.
+// grants that each resume the grant before. For token zero it reports whether the grant resumes no
+// hold.
 func (j *judge) goesBack(g *grant, token lockfsm.Token) bool {
 	for at := g; ; {
 		resumes := j.events[at.event].Resumes
@@ -161,7 +159,6 @@ func (j *judge) heldBack(c *call, e *Event) {
 	}
 }
 
-// phantom judges a token that a call returned and that is in no account.
 func (j *judge) phantom(c *call, e *Event) error {
 	for _, a := range j.groups {
 		if uint64(a.first) < uint64(e.Token) && uint64(e.Token) <= uint64(a.covers) {
@@ -213,7 +210,7 @@ func (j *judge) sweep() error {
 type sweeper struct {
 	*judge
 	keys    []held
-	live    []int32 // keys that were granted at least once
+	live    []int32
 	point   int64
 	because int32
 	belief  bool // the event because is the end of a belief
@@ -244,7 +241,6 @@ func (w *sweeper) asked(event int32) int32 {
 	return w.streams[e.Stream].calls[e.Op].set
 }
 
-// grant replays a grant, for all keys of its request at one moment.
 func (w *sweeper) grant(i int32) error {
 	g := &w.grants[i]
 	for _, key := range w.sets[g.set].keys {
@@ -266,7 +262,7 @@ func (w *sweeper) grant(i int32) error {
 
 // grantOne replays the grant of one key. A request for one key or an exclusive request must be
 // granted before all later requests of the queue. A later shared request may be granted before a
-// shared request for several keys, while that request waits for another key.
+// shared request for several keys that waits for another key.
 func (w *sweeper) grantOne(i, key int32) error {
 	g, k := &w.grants[i], &w.keys[key]
 	e, asked := &w.events[g.event], &w.sets[g.set]

@@ -8,13 +8,13 @@ import (
 )
 
 // Trail records events for the commands that one replica applies. It keeps all requests, because
-// the results of the state machine name requests but not their keys. It must be used only on the
-// goroutine that applies the log. It shares no code with the state machine, so that it detects
-// faults of the state machine.
+// the results of the state machine do not name their keys. It must be used only on the goroutine
+// that applies the log. It shares no code with the state machine, so that it detects faults of the
+// state machine.
 type Trail struct {
-	// Queue, if not nil, is called with each request that joins the queues of its keys, before the
-	// request may be granted. It is called again when the request leaves the queues, whether it was
-	// granted or not. The event has no Kind. Start does not call Queue.
+	// Queue, if not nil, is called with each request that joins the queues of its keys, before a
+	// grant. It is called again when the request leaves the queues. The event has no Kind. Start
+	// does not call Queue.
 	Queue func(e Event, leaves bool)
 
 	emit func(Event)
@@ -81,7 +81,7 @@ func (t *Trail) Start(index uint64, m *lockfsm.Machine) {
 }
 
 // Mark records the index up to which the account is complete. It must be called when a snapshot is
-// taken, so that an account that begins with the snapshot can be merged with this account.
+// taken, so that an account from the snapshot can be merged with this account.
 func (t *Trail) Mark() {
 	t.emit(Event{Kind: Mark, Group: t.group, Index: t.index, Rev: t.rev})
 }
@@ -211,7 +211,7 @@ func (t *Trail) drop(q request, how How) {
 	}
 }
 
-// delayed returns the requests that an expired session still has, which the result does not list.
+// delayed returns the requests that an expired session still has.
 func delayed(r lockfsm.Result, m *lockfsm.Machine) (left []lockfsm.Change) {
 	if r.TTL == 0 {
 		return nil
@@ -224,8 +224,7 @@ func delayed(r lockfsm.Result, m *lockfsm.Machine) (left []lockfsm.Change) {
 	return left
 }
 
-// over tracks a command that can end many requests of a session. It ends all requests of the
-// session that are not in live.
+// over ends all requests of the session that are not in live.
 func (t *Trail) over(r lockfsm.Result, how How, live []lockfsm.Change) {
 	if r.Code != lockfsm.Done {
 		return

@@ -13,9 +13,8 @@ type account struct {
 	trail   *history.Trail
 }
 
-// TestTrailOfADelayedLock checks that a lock with an expiry delay does not end when its holder's
-// session expires the first time. A voter that begins with a snapshot of that state must record the
-// same.
+// TestTrailOfADelayedLock checks that a lock with an expiry delay does not end at the first expiry
+// of its session. A voter that begins with a snapshot of that state must record the same.
 func TestTrailOfADelayedLock(t *testing.T) {
 	var events []history.Event
 	voter := func(stream int, m *lockfsm.Machine, index uint64) account {

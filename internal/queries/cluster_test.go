@@ -104,8 +104,8 @@ func TestAnAdviceBeyondItsBoundsIsRefused(t *testing.T) {
 	}
 }
 
-// FuzzAdvice decodes arbitrary bytes. An accepted answer must be within all limits, and must be
-// unchanged after encoding and decoding.
+// FuzzAdvice checks that an accepted answer is within all limits, and is unchanged after encoding
+// and decoding.
 func FuzzAdvice(f *testing.F) {
 	full := fullStatus()
 	f.Add(answerOf(f, &full))

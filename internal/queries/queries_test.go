@@ -27,8 +27,7 @@ type called struct {
 	query.UnimplementedQueryServer
 }
 
-// rig has all services with one Guard. Every method is replaced by a function that only counts how
-// often it was called.
+// rig has all services with one Guard. Functions that only count their calls replace the methods.
 type rig struct {
 	Guard
 	services transport.Services
@@ -242,7 +241,7 @@ func leads(a *replica.Answer, err error, last *replica.Question) transport.Servi
 	return transport.Services{List: []transport.Service{Query(look)}, Intercept: guard.Intercept}
 }
 
-// For a request for several keys, a program gets only the keys that it may see, and the number of
+// For a request for several keys, a program gets only the keys that it may read, and the number of
 // the other keys.
 func TestOtherKeysAreCounted(t *testing.T) {
 	answer := &replica.Answer{
@@ -277,7 +276,7 @@ func TestOtherKeysAreCounted(t *testing.T) {
 	}
 }
 
-// If a program ends a hold, its authenticated name is recorded. The name that the program gives
+// The authenticated name of a program that ends a hold is recorded. The name that the program gives
 // itself is shown as a claim.
 func TestWhatEndsAHoldIsNamedAsProved(t *testing.T) {
 	var last replica.Question
@@ -301,8 +300,8 @@ func TestWhatEndsAHoldIsNamedAsProved(t *testing.T) {
 	}
 }
 
-// A failure is returned with its text, whatever bytes the text contains. A malformed question is
-// not passed to the replica.
+// A failure is returned with its text, whatever bytes the text contains. A malformed question does
+// not reach the replica.
 func TestFailuresAreTold(t *testing.T) {
 	var last replica.Question
 	for want, c := range map[query.Failure_Kind]error{

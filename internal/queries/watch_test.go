@@ -118,7 +118,7 @@ func TestAWatchLeavesNothingOut(t *testing.T) {
 }
 
 // TestAWatchAsksForAllHolders checks that a Watch asks for more holders of a key if a page has
-// fewer than the key has, although the page also has requests that wait for another of their keys.
+// fewer than the key has, although the page also has waiting requests.
 func TestAWatchAsksForAllHolders(t *testing.T) {
 	lock := heldBy("a", 3)
 	lock.Held = 2

@@ -14,14 +14,13 @@ import (
 )
 
 // This file decides which settings a group should adopt: values that are not in force yet, and that
-// all instances have except those that leave. The leader compares the settings whenever an instance
-// has joined or left. While the instances differ, the group's settings stay in force, and operators
-// can read the value of each instance.
+// all instances have except those that leave. While the instances differ, the group's settings stay
+// in force, and operators can read the value of each instance.
 
 // disagreement is a setting for which some instance has a value other than the group's.
 type disagreement struct {
-	Setting string       // name of a field of Config
-	Group   string       // the value in force
+	Setting string // name of a field of Config
+	Group   string
 	Same    otherSetting // the group's value, and the instances that have it
 	Others  []otherSetting
 	Why     string // why a value that all instances have is not adopted; otherwise empty
@@ -30,7 +29,7 @@ type disagreement struct {
 type otherSetting struct {
 	Value string
 	Names []string // at most 10 names, the first in ascending order
-	More  int      // number of further names
+	More  int
 }
 
 const maxDiffer = 10
@@ -63,8 +62,7 @@ func (s Named) names() [settingCount]string {
 	return [...]string{"Voters", "SessionTTL", "Grace", founders, "MaxSessionBytes", "MaxGroupBytes"}
 }
 
-// texts returns the value of each setting as text. Two texts are equal exactly if the values are
-// equal.
+// texts returns the value of each setting as text. Equal texts mean equal values.
 func (s Named) texts() [settingCount]string {
 	founders := fmt.Sprintf("%d replicas", s.Replicas)
 	if s.FounderCount > 0 {
@@ -226,7 +224,7 @@ func foundersText(text string, founders []string) string {
 }
 
 // supported returns the newest version of the lock rules that all registered instances and all
-// instances with a replica support. Zero means that the version of such an instance is unknown: a
+// instances with a replica support. Zero means that the version of one of them is unknown. A
 // replica whose instance has no session may run an older build, and would retire if the rules were
 // raised.
 func supported(registered *census, replicas []nodeid.ID) uint32 {

@@ -40,8 +40,8 @@ func counted(records ...Record) *census {
 }
 
 // TestSettingsAreAdoptedWhenAllNameThem checks that a setting is adopted exactly when all
-// registered instances and the leader have the same value and the group has another value. Until
-// then operators can see the value of each instance.
+// registered instances and the leader have the same new value. Until then operators can read the
+// value of each instance.
 func TestSettingsAreAdoptedWhenAllNameThem(t *testing.T) {
 	old := groupOf(nil)
 	five := groupOf(func(g *Settings) { g.Voters = 5 })
@@ -140,7 +140,7 @@ func TestLeaversDoNotCount(t *testing.T) {
 	for name, c := range map[string]struct {
 		group, own Settings
 		say        []Settings
-		leave      []int // indices in say of the leaving instances; index 0 is the leader
+		leave      []int // indexes in say of the leaving instances; index 0 is the leader
 		change     func(all []Record)
 		adopt      Settings
 	}{
@@ -194,7 +194,6 @@ func spoken(all []disagreement) string {
 	return strings.Join(lines, "; ")
 }
 
-// TestUnreadableRecordsAgreeToNothing checks that an unreadable record prevents an agreement.
 func TestUnreadableRecordsAgreeToNothing(t *testing.T) {
 	five := groupOf(func(g *Settings) { g.Voters = 5 })
 	for _, b := range []string{"", "{", `{"name":7,"rules":9}`, "null", `{"settings":{"voters":"5"}}`} {
@@ -212,8 +211,6 @@ func TestUnreadableRecordsAgreeToNothing(t *testing.T) {
 	}
 }
 
-// TestManyThatDifferAreCounted checks that differing settings of a half-updated fleet of a thousand
-// instances are reported in one line.
 func TestManyThatDifferAreCounted(t *testing.T) {
 	var all census
 	each := groupOf(func(g *Settings) { g.Voters = 5 })
@@ -257,8 +254,8 @@ func TestTheCensusForgets(t *testing.T) {
 	}
 }
 
-// TestTheTTLInForceIsTheMachines checks that the TTL and the budgets in force are those of the
-// charter, not those of the settings.
+// TestTheTTLInForceIsTheMachines checks that the charter's TTL and budgets are in force, not those
+// of the settings.
 func TestTheTTLInForceIsTheMachines(t *testing.T) {
 	g, err := InForce(lockfsm.Charter{SessionTTL: 7 * time.Second, Settings: groupOf(nil).Encode(),
 		Limits: lockfsm.Limits{SessionBytes: 5, GroupBytes: 6}})
@@ -288,11 +285,11 @@ func TestFoundersGoByTheirNames(t *testing.T) {
 	}
 }
 
-// TestRulesAreRaisedWhenAllKnowThem checks that the rules are raised only to the version that the
-// oldest build supports, among the builds of registered instances, voters and learners.
+// TestRulesAreRaisedWhenAllKnowThem checks that the oldest build of an instance, voter or learner
+// limits the rules version.
 func TestRulesAreRaisedWhenAllKnowThem(t *testing.T) {
 	for name, c := range map[string]struct {
-		rules    []uint32 // rules versions of the instances 1, 2 and so on
+		rules    []uint32
 		replicas []nodeid.ID
 		want     uint32
 	}{

@@ -20,14 +20,14 @@ type Answer struct {
 	More bool
 
 	Sessions []lockfsm.SessionInfo
-	From     lockfsm.SessionCursor // for Sessions and Members: the start of the next page
+	From     lockfsm.SessionCursor // the start of the next page of Sessions and Members
 	Members  []Listed
 	Total    int
 	Names    map[nodeid.ID]string // for Members: names of the instances that have a replica
 
 	Data     *lockfsm.Data
 	Code     lockfsm.Code // of a Put
-	Budget   uint64       // for a Put: the budget that the Put would exceed
+	Budget   uint64       // the budget that a Put would exceed
 	Leader   uint64       // raft ID of the replica that answers
 	Position uint64       // position of the end of Events, or the present position
 	Events   []lockfsm.Event

@@ -12,7 +12,7 @@ import (
 // few contents instead of all records.
 type census struct {
 	contents  map[content]*tally
-	instances map[nodeid.ID]int // number of sessions that register each instance
+	instances map[nodeid.ID]int
 	// number of sessions with each TTL, including those of clients that only take locks
 	ttls map[time.Duration]int
 	// number of sessions that represent an instance or a client that only takes locks
@@ -23,7 +23,7 @@ type census struct {
 type content struct {
 	settings Named
 	rules    uint32
-	unknown  bool // the record has no name: it is unreadable, or from another build
+	unknown  bool // the record is unreadable, or from another build
 	// the instance leaves: its settings do not count, but its rules version does
 	leaving bool
 }
@@ -33,7 +33,7 @@ func (c content) stays() bool { return !c.leaving }
 type tally struct {
 	count    int
 	names    []named  // in ascending order of name, each once
-	founders []string // the founders' names, if a record lists them; settings has their fingerprint
+	founders []string // names with the fingerprint in settings, if a record lists them
 }
 
 type named struct {

@@ -46,9 +46,7 @@ type Cluster interface {
 
 // Host is the instance of the replica. The Host must not call the Core during a call from the Core.
 type Host interface {
-	// RoleChanged is called when the role in the View has changed.
 	RoleChanged()
-	// Configured is called when the configuration in the View has changed.
 	Configured()
 	// Answering is called on the leader with each result, before the keeper gets the result.
 	Answering(*lockfsm.Result)
@@ -89,7 +87,7 @@ type Core struct {
 	config CoreConfig
 	// held while the role is read and passed to the keeper; never held across a wait
 	telling   sync.Mutex
-	agreement SettingsAgreement // owned by the cluster's owner goroutine
+	agreement SettingsAgreement
 	machine   *lockfsm.Machine
 	leading   bool
 	born      bool
@@ -111,13 +109,13 @@ func NewCore(config CoreConfig) *Core {
 // Machine returns the state machine, or nil if there is none yet. Restore replaces it.
 func (c *Core) Machine() *lockfsm.Machine { return c.machine }
 
-// Deferrable implements raftlog.Deferrable. A batch whose requests all wait needs no separate log
+// Deferrable implements raftlog.Deferrable. A batch of waiting requests needs no separate log
 // entry.
 func (c *Core) Deferrable(waiting []byte, settled bool) bool {
 	return c.machine != nil && c.machine.OnlyWait(waiting, settled)
 }
 
-// Role implements raftlog.Applier. Questions of an earlier term as leader fail with ErrNoLead.
+// Role implements raftlog.Applier. It fails the questions of an earlier term with ErrNoLead.
 func (c *Core) Role(role raftlog.Role) {
 	c.View.role.Store(&role)
 	c.leading = role.Leading
@@ -129,8 +127,8 @@ func (c *Core) Role(role raftlog.Role) {
 }
 
 // TellKeeper passes the present role to the keeper. The caller must call it again after a change of
-// the address book, which may add the leader's instance or address. Calls are serialized, so that
-// an older role never follows a newer one. It is safe for concurrent use.
+// the address book. Calls are serialized, so that an older role never follows a newer one. It is
+// safe for concurrent use.
 func (c *Core) TellKeeper() {
 	c.telling.Lock()
 	defer c.telling.Unlock()
@@ -150,7 +148,7 @@ func (c *Core) Configured(config raftlog.Configuration) {
 }
 
 // Confirmed implements raftlog.Applier. A majority has confirmed that this replica led when the
-// round was requested. The state includes everything that was committed by that time.
+// round was requested. The state includes all entries that were committed by then.
 func (c *Core) Confirmed(term, round uint64) {
 	if round&QuestionRound != 0 {
 		c.Questions.answer(round&^QuestionRound, c.machine)
@@ -189,8 +187,7 @@ func (c *Core) answer(result *lockfsm.Result) {
 	c.config.Keeper.Applied(result)
 }
 
-// Leads implements raftlog.Applier. It passes the state to the keeper and to the voter reconciler
-// at the start of a term as leader.
+// Leads implements raftlog.Applier. It passes the state to the keeper and to the voter reconciler.
 func (c *Core) Leads(term uint64) {
 	// The list includes gone sessions, whose locks the keeper must release after their expiry
 	// delay.
@@ -229,8 +226,8 @@ func (c *Core) Restore(index, _ uint64, state []byte) error {
 	return nil
 }
 
-// TurnEnd implements raftlog.Applier. It publishes the sessions that have begun or ended, and
-// answers watches that have events.
+// TurnEnd implements raftlog.Applier. It publishes the changed sessions, and answers watches that
+// have events.
 func (c *Core) TurnEnd() {
 	if c.machine == nil {
 		return
@@ -249,7 +246,6 @@ func (c *Core) Retired(err error) {
 	c.config.Host.Retired(err)
 }
 
-// noticeBirth reports once that the group is founded. The grace begins then.
 func (c *Core) noticeBirth() {
 	if !c.born && c.machine.Born() {
 		c.born, c.bornAt = true, c.config.Host.Born()
@@ -257,8 +253,8 @@ func (c *Core) noticeBirth() {
 	}
 }
 
-// charter publishes the settings and rules in force. If the state machine has no settings, because
-// they were too large, the configured settings stay in force.
+// charter publishes the settings and rules in force. Settings that were too large for the state
+// machine are missing there, and the configured settings stay in force.
 func (c *Core) charter() {
 	charter := c.machine.Charter()
 	c.View.rules.Store(charter.Rules)
@@ -268,10 +264,9 @@ func (c *Core) charter() {
 	}
 }
 
-// Facts returns the facts about the possible voters from the leader's log and the sessions, and the
-// leader's term. It makes the keeper propose the settings and rules on which all instances agree.
-// linked reports whether an instance is this instance or is connected by a stream. Only the
-// cluster's owner goroutine may call Facts.
+// Facts returns the facts about the possible voters, and the leader's term. It makes the keeper
+// propose the settings and rules on which all instances agree. linked reports whether an instance
+// is this instance or is connected by a stream. Only the cluster's owner goroutine may call Facts.
 func (c *Core) Facts(
 	now clock.Time, own Own, s *raftlog.Survey, linked func(nodeid.ID) bool,
 ) (f voters.Facts, term uint64, leads bool) {

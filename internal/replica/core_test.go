@@ -87,9 +87,8 @@ func configuration(n uint64) (c raftlog.Configuration) {
 	return c
 }
 
-// TestARoleIsToldInOrder checks that the keeper gets the leader's address from the address book or,
-// if the book does not have it, from the configuration. When the book changes, the keeper gets the
-// new address.
+// TestARoleIsToldInOrder checks that the keeper gets the leader's address from the address book or
+// the configuration, and again when the book changes.
 func TestARoleIsToldInOrder(t *testing.T) {
 	h := &heard{book: map[uint64]founding.Voter{}}
 	c := NewCore(CoreConfig{Group: 1, ID: 4, Keeper: toKeeper{h}, Cluster: toCluster{h}, Host: h})
@@ -112,7 +111,7 @@ func TestARoleIsToldInOrder(t *testing.T) {
 }
 
 // TestWhatLeadingBrings checks that only the leader's replica passes results to its host and then
-// to its keeper, and that the founding of the group is reported once.
+// to its keeper, and that the founding is reported once.
 func TestWhatLeadingBrings(t *testing.T) {
 	c, _, h := leading(t)
 	h.takes(t, "the birth and the lead", "born", "cluster: 1 is born",
@@ -139,7 +138,7 @@ func TestWhatLeadingBrings(t *testing.T) {
 }
 
 // TestWhatAViewShows checks that the instance and the address of a raft ID come from the address
-// book or, if the book does not have them, from the configuration.
+// book, or else from the configuration.
 func TestWhatAViewShows(t *testing.T) {
 	h := &heard{book: map[uint64]founding.Voter{3: {Raft: 3, Instance: nodeidtest.ID(33), Addr: "book:3"}}}
 	c := NewCore(CoreConfig{Group: 1, ID: 4, Keeper: toKeeper{h}, Cluster: toCluster{h}, Host: h})

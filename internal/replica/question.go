@@ -13,12 +13,12 @@ const (
 	WatchTime    = 2 * time.Second // time for which a watch waits for an event
 	MaxPage      = 100             // number of locks or sessions in an answer
 
-	maxQuestions  = 64      // questions at a leader at a time; further ones fail with ErrBusy
-	maxWatchers   = 1024    // watches at a leader at a time
-	maxEvents     = 512     // events in one answer
-	pageBudget    = 1000    // locks or sessions visited for a page; takes a fraction of a millisecond
-	maxPeekQueue  = 1000    // requests of a queue in an answer to Peek
-	maxListQueue  = 3       // requests of each queue in an answer to List
+	maxQuestions  = 64 // at a time; further ones fail with ErrBusy
+	maxWatchers   = 1024
+	maxEvents     = 512
+	pageBudget    = 1000    // locks or sessions visited for a page
+	maxPeekQueue  = 1000    // of a queue's requests in an answer to Peek
+	maxListQueue  = 3       // of each queue's requests in an answer to List
 	QuestionRound = 1 << 63 // marks a round's number as that of a question
 )
 
@@ -38,7 +38,7 @@ const (
 	OpWatch    Op = "watch"   // waits for an event, at most WatchTime
 	OpEnds     Op = "ends"
 	OpSessions Op = "sessions"
-	OpNames    Op = "names"   // the names of the replicas
+	OpNames    Op = "names"   // names of the replicas
 	OpMembers  Op = "members" // a page of the sessions, as members
 )
 
@@ -53,13 +53,13 @@ type Question struct {
 	Op         Op
 	Key        string // key or key prefix
 	Token      uint64
-	By, Reason string // cause of an Evict
+	By, Reason string
 	Next       lockfsm.Cursor
 
 	// for a Watch: the position of its last event; for a Put: the expected revision; for Holders:
 	// the position after which the list begins
 	After uint64
-	Nonce lockfsm.Nonce // of a Put
+	Nonce lockfsm.Nonce
 	Value []byte
 
 	From lockfsm.SessionCursor // of Sessions and Members: the start of the page

@@ -14,11 +14,11 @@ import (
 // is never older than its question. Any goroutine may call Ask, Drop, Idle and Watching. Only the
 // Core calls the other methods.
 type Questions struct {
-	leader uint64 // raft ID of this replica
+	leader uint64
 
 	mu sync.Mutex // never held across a wait
 	// number of the last question, below QuestionRound; starts at a value made from the raft ID, so
-	// that the numbers of two leaders differ
+	// that two leaders use different numbers
 	last    uint64
 	waiting map[uint64]*Asked // by the number of the round or of the command
 
@@ -36,8 +36,8 @@ type Asked struct {
 	question Question
 	// position up to which there is no event for a waiting Watch; 0 until the Watch waits
 	watched atomic.Uint64
-	left    atomic.Bool   // the asker no longer waits
-	done    chan struct{} // closed when answer or err is set
+	left    atomic.Bool
+	done    chan struct{}
 	answer  Answer
 	err     error
 }
@@ -89,8 +89,8 @@ func (s *Questions) Idle(a *Asked) (*Answer, error) {
 // Watching returns the number of watches that wait for an event.
 func (s *Questions) Watching() int { return int(s.watching.Load()) }
 
-// take removes and returns a question, so that only one goroutine answers it. Nil means that the
-// asker has called Drop.
+// take removes and returns a question, so that only one goroutine answers it. It returns nil after
+// Drop.
 func (s *Questions) take(number uint64) *Asked {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -99,7 +99,7 @@ func (s *Questions) take(number uint64) *Asked {
 	return one
 }
 
-// end fails all questions and watches with ErrNoLead when the replica's term as leader has ended.
+// end fails all questions and watches with ErrNoLead.
 func (s *Questions) end() {
 	s.mu.Lock()
 	all := s.waiting
@@ -167,8 +167,7 @@ func (s *Questions) answer(number uint64, m *lockfsm.Machine) {
 	close(one.done)
 }
 
-// changed answers an Evict or a Put with its result. A command of an earlier term has no asker any
-// more.
+// changed answers an Evict or a Put with its result. A command of an earlier term has no asker.
 func (s *Questions) changed(result *lockfsm.Result) {
 	one := s.take(uint64(result.Number))
 	if one == nil {

@@ -47,7 +47,7 @@ func ask(t *testing.T, q *Questions, question Question) *Asked {
 }
 
 // TestQuestionsAreAnsweredBehindTheirRound checks that each question is answered once, after its
-// round. If the asker has called Drop, it is not answered.
+// round, and not after Drop.
 func TestQuestionsAreAnsweredBehindTheirRound(t *testing.T) {
 	c, q, host := leading(t)
 	one, left := ask(t, q, Question{Op: OpCheck, Key: "k", Token: 7}), ask(t, q, Question{Op: OpPeek, Key: "k"})

@@ -21,8 +21,8 @@ const (
 )
 
 // Record describes an instance and is part of the command that opens its session. The state machine
-// stores the encoded record without decoding it. Other instances decode it to show which instance
-// holds a lock. A record is JSON, so that a later version can add fields.
+// does not decode it. Other instances decode it to show which instance holds a lock. A record is
+// JSON, so that a later version can add fields.
 type Record struct {
 	Instance string `json:"instance"`
 	Name     string `json:"name"`
@@ -49,7 +49,7 @@ type Record struct {
 // Named is a short form of the settings of a group. Equal values mean equal settings.
 type Named struct {
 	Replicas int `json:"replicas,omitempty"`
-	// fingerprint of the founders' names, because the names may be too long for a record
+	// fingerprint of the founders' names, which may be too long for a record
 	Founders     string        `json:"founders,omitempty"`
 	FounderCount int           `json:"founder_count,omitempty"`
 	Voters       int           `json:"voters"`

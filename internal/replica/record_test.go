@@ -8,8 +8,6 @@ import (
 	"github.com/mortise-lock/mortise/internal/nodeid/nodeidtest"
 )
 
-// TestARecordIsVouchedForByItsConnection checks that a record may claim only what the connection
-// has authenticated, and that only a full instance may claim to be an instance.
 func TestARecordIsVouchedForByItsConnection(t *testing.T) {
 	guest, err := capability.For("cron", "lock jobs/*")
 	if err != nil {

@@ -15,8 +15,7 @@ import (
 // goroutine writes it, and the cluster's owner goroutine reads it. The writer publishes only
 // changes, because publishing a hundred thousand sessions would delay the callers of locks. A
 // publication requests a pass only if the reader has read the previous publication, so many
-// simultaneous changes cause few passes. The writer publishes at the end of each turn, because the
-// log of an idle group may have no further turn for seconds.
+// simultaneous changes cause few passes.
 //
 // A pass reads only the instances that may vote, which it finds by their names, and counts of all
 // other sessions.
@@ -39,8 +38,8 @@ type SessionIndex struct {
 	named atomic.Pointer[map[nodeid.ID]string]
 }
 
-// Begin publishes all sessions at the beginning of a term as leader. It does not copy the sessions,
-// because copying a million of them would take a large part of an election timeout.
+// Begin publishes all sessions at the beginning of a term as leader. It does not copy them, because
+// copying a million sessions would take a large part of an election timeout.
 func (g *SessionIndex) Begin(sessions []lockfsm.SessionInfo) {
 	g.changed = g.changed[:0]
 	g.mu.Lock()
@@ -114,10 +113,9 @@ func (g *SessionIndex) matter(f *voters.Facts) {
 	}
 }
 
-// catchUp applies the published changes. The changes of one session are in order, and a later
-// change replaces an earlier one.
+// catchUp applies the published changes. A later change of a session replaces an earlier one.
 func (g *SessionIndex) catchUp() {
-	g.wanted.Store(true) // set before the changes are taken, because later changes must request a pass
+	g.wanted.Store(true) // before the changes are taken, because later changes must request a pass
 	g.mu.Lock()
 	begun, news, anew := g.begun, g.news, g.anew
 	g.begun, g.news, g.anew = nil, nil, false

@@ -16,7 +16,6 @@ import (
 	"github.com/mortise-lock/mortise/lockfsm"
 )
 
-// The sessions of a simulated state machine.
 type sessionMap map[lockfsm.SessionID]lockfsm.SessionInfo
 
 func (s sessionMap) find(id lockfsm.SessionID) (lockfsm.SessionInfo, bool) {
@@ -45,9 +44,8 @@ func (g *SessionIndex) look() []voters.Registered {
 	return f.Registered
 }
 
-// TestRegistryFollowsTheSessions checks that each pass finds the present sessions, whatever changes
-// happen before it and however they are published. Each change must request a pass, because an idle
-// log has no further turns.
+// TestRegistryFollowsTheSessions checks that each pass finds the present sessions, however they are
+// published. Each change must request a pass, because an idle log has no further turns.
 func TestRegistryFollowsTheSessions(t *testing.T) {
 	for seed := range uint64(200) {
 		random := rand.New(rand.NewPCG(seed, 1))
@@ -101,9 +99,8 @@ func TestRegistryFollowsTheSessions(t *testing.T) {
 	}
 }
 
-// TestRegistryCostsWhatChanges checks that publishing one change does not copy the list of a
-// hundred thousand sessions, because a caller that waits for a lock would have to wait for the
-// copy.
+// TestRegistryCostsWhatChanges checks that publishing one change does not copy a hundred thousand
+// sessions, which would delay the callers of locks.
 func TestRegistryCostsWhatChanges(t *testing.T) {
 	var g SessionIndex
 	now := sessionMap{}
@@ -138,8 +135,8 @@ func bytesPerRun(f func()) uint64 {
 	return (after.TotalAlloc - before.TotalAlloc) / runs
 }
 
-// TestRegistryShowsWhatMattersForTheVoters checks a group with founders: a pass reads the instances
-// that may vote, the instances that have a replica, and their later incarnations.
+// TestRegistryShowsWhatMattersForTheVoters checks that a pass of a group with founders reads the
+// instances that may vote, the instances that have a replica, and their later incarnations.
 func TestRegistryShowsWhatMattersForTheVoters(t *testing.T) {
 	var g SessionIndex
 	sessions := sessionMap{}
@@ -218,8 +215,7 @@ func withIdle(n int) (*SessionIndex, sessionMap) {
 	return &g, now
 }
 
-// lookOnce changes one session and then runs a pass of the leader, which collects the facts and
-// decides.
+// lookOnce changes one session and then runs a pass of the leader.
 func (g *SessionIndex) lookOnce(steward *voters.Reconciler, now sessionMap) (voters.Step, agreement) {
 	g.Note(&lockfsm.Result{Kind: lockfsm.Leaving, Session: 50})
 	g.Publish(now.find)
@@ -233,9 +229,8 @@ func (g *SessionIndex) lookOnce(steward *voters.Reconciler, now sessionMap) (vot
 	return steward.Look(time.Minute, f, 9), agree(groupOf(nil), groupOf(nil), &g.census, g.census.longest())
 }
 
-// TestALookCostsTheSameBesideIdleSessions checks that a pass does not allocate more memory if there
-// are twice as many sessions of instances that cannot vote. The leader makes up to twenty passes a
-// second.
+// TestALookCostsTheSameBesideIdleSessions checks that the memory of a pass does not grow with the
+// sessions of instances that cannot vote. The leader makes up to twenty passes a second.
 func TestALookCostsTheSameBesideIdleSessions(t *testing.T) {
 	cost := func(n int) uint64 {
 		g, now := withIdle(n)
@@ -263,8 +258,8 @@ func BenchmarkLook(b *testing.B) {
 	}
 }
 
-// TestAGuestDoesNotCount checks that a client that only takes locks gets no vote, and that its
-// settings do not count in settings agreement, but its TTL does.
+// TestAGuestDoesNotCount checks that a client that only takes locks gets no vote, and that only its
+// TTL counts in settings agreement.
 func TestAGuestDoesNotCount(t *testing.T) {
 	var g SessionIndex
 	g.Begin([]lockfsm.SessionInfo{

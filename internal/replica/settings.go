@@ -23,8 +23,8 @@ type Settings struct {
 	Voters     int           `json:"voters"`
 	SessionTTL time.Duration `json:"session_ttl_ns"`
 	Grace      time.Duration `json:"grace_ns"` // 0 means none
-	// Budgets in bytes. A new group has the default budgets, and adopts the configured budgets when
-	// all instances have the same.
+	// Budgets in bytes. A new group has the default budgets until all instances have the same
+	// configured budgets.
 	SessionBytes int64 `json:"session_bytes"`
 	GroupBytes   int64 `json:"group_bytes"`
 }
@@ -64,8 +64,7 @@ func (g Settings) Named() Named {
 	return s
 }
 
-// Encode returns the JSON for the state machine. Nil means that the JSON exceeds
-// lockfsm.MaxSettingsBytes, for example because of many very long founders' names.
+// Encode returns the JSON for the state machine, or nil if it exceeds lockfsm.MaxSettingsBytes.
 func (g Settings) Encode() []byte {
 	b, err := json.Marshal(g)
 	// err is always nil, because strings and numbers can be encoded
@@ -87,7 +86,7 @@ func decodeSettings(b []byte) (Settings, error) {
 // means that the state machine has no settings.
 func InForce(c lockfsm.Charter) (Settings, error) {
 	g, err := decodeSettings(c.Settings)
-	g.SessionTTL = c.SessionTTL // the lock rules use the charter's TTL and budgets
+	g.SessionTTL = c.SessionTTL
 	g.SessionBytes, g.GroupBytes = int64(c.Limits.SessionBytes), int64(c.Limits.GroupBytes)
 	return g, err
 }

@@ -90,8 +90,7 @@ func (t *table) enter(s lockfsm.SessionInfo) {
 		return
 	}
 	t.census.add(&k.record)
-	// Only an authenticated instance is registered. A record from another build may have no
-	// readable instance.
+	// A record from another build may have no readable instance.
 	if id := k.record.ID(); !id.IsZero() && id == s.Opener.Instance {
 		k.instance, t.electable = id, nil
 		t.instances[id], t.names[k.record.Name] = append(t.instances[id], k), append(t.names[k.record.Name], k)

@@ -64,7 +64,7 @@ func (v *View) Usage() lockfsm.Usage {
 	return v.used
 }
 
-// Remarks returns sentences about differing settings, from the last pass of this replica as leader.
+// Remarks returns sentences about differing settings, from the last pass as leader.
 func (v *View) Remarks() []string {
 	if v == nil || v.remarks.Load() == nil {
 		return nil
@@ -112,9 +112,9 @@ func (v *View) OthersConnected(self nodeid.ID, linked func(nodeid.ID) bool) bool
 	return slices.ContainsFunc(v.Others(self), func(m founding.Voter) bool { return linked(m.Instance) })
 }
 
-// Speaks reports whether the address book assigns a raft ID to the instance that uses it. If the
-// book does not contain the raft ID, the applied configuration decides. Raft trusts every message
-// of a replica, so without this check any member could stop the leader with a false raft ID.
+// Speaks reports whether the address book or, for an ID that is not in the book, the applied
+// configuration assigns the raft ID to the instance. Raft trusts every message of a replica, so
+// without this check any member could stop the leader with a false raft ID.
 func (v *View) Speaks(book Book, raft uint64, instance nodeid.ID) bool {
 	if m, ok := book.Voter(raft); ok {
 		return m.Instance == instance
@@ -122,8 +122,8 @@ func (v *View) Speaks(book Book, raft uint64, instance nodeid.ID) bool {
 	return v != nil && Names(v.Configuration(), raft, instance)
 }
 
-// Place returns the instance of a raft ID from the address book. For a new replica that is not in
-// the book, it returns the instance from the configuration.
+// Place returns the instance of a raft ID from the address book or, for a new replica, from the
+// configuration.
 func (v *View) Place(book Book, raft uint64) founding.Voter {
 	m, ok := book.Voter(raft)
 	if ok || v == nil {
@@ -132,8 +132,7 @@ func (v *View) Place(book Book, raft uint64) founding.Voter {
 	return Find(v.Configuration(), raft)
 }
 
-// Leader returns the replica that this replica believes to be the leader, or the zero Voter if it
-// has no leader.
+// Leader returns the replica that this replica believes to be the leader, or the zero Voter.
 func (v *View) Leader(book Book) founding.Voter {
 	if v == nil {
 		return founding.Voter{}
@@ -141,8 +140,8 @@ func (v *View) Leader(book Book) founding.Voter {
 	return v.Place(book, v.Role().Leader)
 }
 
-// LeaderOr returns the endpoint of the Leader, or attached if there is none. attached is the leader
-// to which this instance's session is attached.
+// LeaderOr returns the endpoint of the Leader or, without a leader, attached: the leader to which
+// this instance's session is attached.
 func (v *View) LeaderOr(book Book, attached nodeid.Endpoint) nodeid.Endpoint {
 	if m := v.Leader(book); !m.Instance.IsZero() {
 		return target(m)
@@ -151,8 +150,7 @@ func (v *View) LeaderOr(book Book, attached nodeid.Endpoint) nodeid.Endpoint {
 }
 
 // KnowsLeader reports whether the instance has a leader, through its replica or its attached
-// session. A replica that is not yet, or no longer, in the configuration gets no messages from the
-// group's leader.
+// session. A replica that is not in the configuration gets no messages from the group's leader.
 func (v *View) KnowsLeader(attached bool) bool { return attached || v != nil && v.Role().Leader != 0 }
 
 // Targets returns the endpoints of the given replicas.

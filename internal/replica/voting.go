@@ -12,8 +12,8 @@ import (
 
 // This file converts between the types of the log and those of package voters.
 
-// Placed decodes the instances and addresses of a configuration's replicas. If they cannot be
-// decoded, the Voter has only the raft ID.
+// Placed decodes the instances and addresses of a configuration's replicas. A Voter that cannot be
+// decoded has only the raft ID.
 func Placed(c *raftlog.Configuration) []founding.Voter {
 	list := make([]founding.Voter, 0, len(c.Members))
 	for _, m := range c.Members {
@@ -93,8 +93,8 @@ func facts(s *raftlog.Survey, settings voters.Settings, find func(raft uint64) (
 	return f
 }
 
-// Change returns the configuration change for a step, or false if the step needs no change. about
-// is the replica to add.
+// Change returns the configuration change for a step, or false if the step needs none. about is the
+// replica to add.
 func Change(step voters.Step, about founding.Voter) (raftlog.Change, bool) {
 	switch step.Kind {
 	case voters.AddLearner:

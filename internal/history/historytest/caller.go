@@ -33,7 +33,6 @@ func (c *caller) open() {
 	})
 }
 
-// send commits a command of this session after a random time.
 func (c *caller) send(command lockfsm.Command, done func(lockfsm.Result)) {
 	command.Session, command.Term = c.session, term
 	c.w.after(c.w.upTo(500*us), func() { c.w.commit(command, done) })
@@ -75,7 +74,7 @@ func (c *caller) next() {
 	asks.Number = number
 	c.say(history.Event{Kind: history.Call, Op: op, Key: asks.Key, Keys: asks.Keys, Permits: asks.Permits,
 		Of: asks.Of, Try: asks.Try})
-	over := false // the call has returned, or its process is dead
+	over := false
 	granted := func(t lockfsm.Token) {
 		if !over {
 			over = true

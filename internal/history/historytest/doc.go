@@ -2,11 +2,10 @@
 // rule is broken.
 //
 // A simulation on one goroutine generates a correct history. Its callers lock, try, cancel, hold
-// too long and crash. Its log has delays. Each voter applies the log at a different speed, and one
-// voter begins with a snapshot. The real state machine decides, and the real [history.Trail] writes
-// the voters' account.
+// too long and crash. Each voter applies the log at a different speed, and one voter begins with a
+// snapshot. The real state machine decides, and the real [history.Trail] writes the voters'
+// account.
 //
 // The same [Options] give the same history. Calls share no state, and may run concurrently. A
-// history has one group, and each caller makes one call at a time. Recorded histories of real nodes
-// would never be the same twice, and could contain the faults that the judges should find.
+// history has one group, and each caller makes one call at a time.
 package historytest

@@ -52,7 +52,7 @@ type hold struct {
 	stream                         int
 	op                             uint64
 	call, ret, unlock, confirmed   int
-	grant, end                     int // of the first voter
+	grant, end                     int
 	granted, ended, begun, returns int64
 }
 
@@ -206,7 +206,7 @@ func keptGrant(events []history.Event) []history.Event {
 		op     uint64
 	}
 	keys := map[callID]string{}
-	open := map[string]int{} // calls without an answer, which could own the grant
+	open := map[string]int{}
 	told := map[lockfsm.Token]bool{}
 	last := map[string]lockfsm.Token{}
 	for _, e := range events {
