@@ -1,11 +1,11 @@
 // Package clock provides the clock of leases. It counts the nanoseconds since the machine booted.
 //
-// A lease is a promise about elapsed time, so its clock must not be adjusted and must not stop. The
-// wall clock is adjusted. Go's monotonic clock stops while a machine is suspended, so a holder that
-// was suspended past its expiry would consider its lock valid afterwards. On Linux [Boot] reads
-// CLOCK_BOOTTIME, which includes suspended time. On other systems it reads Go's monotonic clock:
-// after a suspension, a lease seems valid for longer by the duration of the suspension, and only
-// fencing tokens protect the resource. The README states that.
+// The clock of a lease must not be adjusted and must not stop. The wall clock is adjusted. Go's
+// monotonic clock stops while a machine is suspended, so a holder that was suspended past its
+// expiry would consider its lock valid afterwards. On Linux [Boot] reads CLOCK_BOOTTIME, which
+// includes suspended time. On other systems it reads Go's monotonic clock. After a suspension a
+// lease then seems valid for too long, by the duration of the suspension, and only fencing tokens
+// protect the resource.
 //
 // Guarantees: a Time never decreases until the machine boots again. Times of different machines are
 // not comparable, and no rule of mortise compares them. The rates of clocks are assumed to differ
@@ -17,9 +17,9 @@
 //
 // Limits: 292 years since the boot.
 //
-// Refused alternative: a clock interface with timers. Shells wait with ordinary timers, which
-// testing/synctest fakes, and decide by the clock that they read when they wake. So a late or early
-// timer may delay a decision but never makes it wrong.
+// Refused alternative: a clock interface with timers. Shells wait with ordinary timers, and decide
+// by the clock that they read when they wake. So a late or early timer delays a decision but never
+// makes it wrong.
 package clock
 
 import (
@@ -28,8 +28,8 @@ import (
 )
 
 // Time is a point on the boot-time clock of one machine, in nanoseconds since an origin that is
-// fixed until the next boot. The zero value is that origin. A running clock never returns zero, so
-// zero can stand for "never".
+// fixed until the next boot. The zero value means "never", because a running clock never returns
+// zero.
 type Time int64
 
 // Add returns the time that is d later than t.
@@ -44,8 +44,8 @@ func (t Time) Before(u Time) bool { return t < u }
 // After reports whether t is after u.
 func (t Time) After(u Time) bool { return t > u }
 
-// Clock returns the current time. An implementation must be safe for concurrent use and cheap
-// enough for every call of Lock.Err.
+// Clock returns the current time. An implementation must be safe for concurrent use, and cheap,
+// because every call of Lock.Err reads it.
 type Clock interface {
 	Now() Time
 }
@@ -61,8 +61,8 @@ type monotonic struct{ origin time.Time }
 
 func (m monotonic) Now() Time { return Time(time.Since(m.origin)) }
 
-// Manual is a clock for tests. It advances only by calls of Advance. The zero value starts at zero
-// and is ready to use.
+// Manual is a clock for tests. Only Advance advances it. The zero value starts at zero and is ready
+// to use.
 type Manual struct {
 	mu  sync.Mutex // guards now
 	now Time

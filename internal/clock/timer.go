@@ -2,14 +2,13 @@ package clock
 
 import "time"
 
-// Timer wakes the owner goroutine of a core no later than the core requires. Nearly every turn
-// changes the core's deadline, mostly to a later time. So Set does not reset a timer that fires
-// early enough: an occasional unnecessary turn costs less than a reset in each turn. A Timer
-// belongs to one goroutine.
+// Timer wakes the owner goroutine of a core no later than the core requires. Set does not reset a
+// timer that fires early enough, because an occasional unnecessary turn costs less than a reset in
+// each turn. A Timer belongs to one goroutine.
 type Timer struct {
 	*time.Timer
 	clock Clock
-	at    Time // when the timer fires; zero means it is not set
+	at    Time // when the timer fires; zero means not set
 }
 
 // NewTimer returns a timer that is not set. The caller must stop the timer.
@@ -20,15 +19,14 @@ func NewTimer(c Clock) *Timer {
 }
 
 // Set makes the timer fire at the given time or earlier. now is the time of the turn. A zero time
-// changes nothing. While a machine is suspended, its clock may advance although its timers do not.
-// So Set resets a timer that is overdue.
+// changes nothing. Set resets a timer that is overdue, because a suspended machine's clock may
+// advance although its timers do not.
 func (a *Timer) Set(now, at Time) {
 	if at == 0 || !at.Before(a.at) && now.Before(a.at) {
 		return
 	}
 	a.at = at
-	// Wait at least a millisecond, so that a deadline that a turn cannot meet does not cause a busy
-	// loop.
+	// Wait at least a millisecond, to avoid a busy loop when a turn cannot meet a deadline.
 	a.Reset(max(at.Sub(a.clock.Now()), time.Millisecond))
 }
 

@@ -14,7 +14,7 @@ import (
 	"github.com/mortise-lock/mortise/cluster/discovery"
 )
 
-// networkInfo reads the addresses and routes of the machine. Reading them sends no packet.
+// networkInfo reads the addresses and routes of the machine, without sending a packet.
 type networkInfo struct {
 	hostname   func() (string, error)
 	interfaces func() ([]networkInterface, error) // the interfaces that are up
@@ -29,20 +29,20 @@ type networkInterface struct {
 
 const advertiseWithin = 2 * time.Second
 
-// advertised returns the address at which other instances reach this instance, whose listener has
-// the address listening. It returns the first of these addresses that exists:
+// advertised returns the address at which other instances reach this instance, which listens at
+// listening. It returns the first of these addresses that exists:
 //
 //   - the configured address
 //   - a bind address that names a host
 //   - the address from which this machine reaches the hosts of Join
-//   - the address of the machine's own host name, which containers have
+//   - the address of the machine's own host name, as in containers
 //   - the source address of the default route, unless that address is public and the machine has a
 //     private one
 //   - the only address of the machine
 //
 // Loopback is used only if all addresses of Join are loopback, or if the instance runs alone on a
-// machine that has no other address. If no such address exists, the error names the setting to
-// change. A guess could be wrong, and this would be noticed much later and on another machine.
+// machine without another address. If no address exists, the error names the setting to change,
+// because a wrong guess would be noticed late and on another machine.
 func advertised(ctx context.Context, c *Config, listening net.Addr, e env) (string, error) {
 	if c.Advertise != "" {
 		return c.Advertise, nil
@@ -195,13 +195,12 @@ func (f *addressFinder) outward(all []networkInterface) (netip.Addr, error) {
 		"Join tells which of them to use (%s)", strings.Join(texts, ", "))
 }
 
-// private reports whether an address is private. The shared addresses of carriers (RFC 6598) count
-// as private.
+// private includes the shared addresses of carriers (RFC 6598).
 func private(a netip.Addr) bool {
 	return a.IsPrivate() || netip.MustParsePrefix("100.64.0.0/10").Contains(a)
 }
 
-// preferred returns an IPv4 address if there is one, since more hosts can reach it.
+// preferred returns an IPv4 address if possible, because more hosts can reach it.
 func preferred(addrs []netip.Addr) netip.Addr {
 	if at := slices.IndexFunc(addrs, netip.Addr.Is4); at >= 0 {
 		return addrs[at]
@@ -236,8 +235,7 @@ func realInterfaces() ([]networkInterface, error) {
 	return up, nil
 }
 
-// realRoute asks the operating system: connecting a UDP socket sets the socket's local address and
-// sends nothing.
+// realRoute connects a UDP socket, which sets the socket's local address and sends nothing.
 func realRoute(to netip.Addr) (netip.Addr, bool) {
 	conn, err := net.DialUDP("udp", nil, net.UDPAddrFromAddrPort(netip.AddrPortFrom(to, 9)))
 	if err != nil {

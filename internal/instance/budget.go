@@ -6,8 +6,7 @@ import (
 	"github.com/mortise-lock/mortise/session/client"
 )
 
-// warnNoRoom logs, at most once a minute for each replica, that a budget of bytes is used up. The
-// caller gets an error each time.
+// warnNoRoom logs, at most once a minute for each replica, that a budget of bytes is used up.
 func (r *ownReplica) warnNoRoom(result *lockfsm.Result) {
 	err := client.BudgetErrorOf(result.Code, result.Budget)
 	if err == nil {

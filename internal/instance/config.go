@@ -29,9 +29,9 @@ type Config struct {
 	Logger              *slog.Logger
 	Version             string // of this library
 
-	Group       replica.Settings // settings of the group, as configured on this instance
-	Alone       bool             // whether the instance runs without a group of other instances
-	Unreachable bool             // whether no other process may reach the instance
+	Group       replica.Settings // as configured on this instance
+	Alone       bool             // the instance runs without a group of other instances
+	Unreachable bool             // no other process may reach the instance
 
 	Source *credentials.Source // nil means plain text
 	Self   credentials.Peer    // rights in the certificate; the root tier without a certificate
@@ -84,8 +84,8 @@ const (
 	stateFailed       = "failed"
 )
 
-// listen opens the port. A member and a node without a group serve no requests. So their listener
-// opens no socket, to which every user of the machine could connect.
+// listen opens the port. A member and a node without a group open no socket, because they serve no
+// requests.
 func (c *Config) listen(e env) (net.Listener, error) {
 	if c.Self.Tier == credentials.Member {
 		return transport.Deaf(), nil

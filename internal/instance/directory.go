@@ -10,8 +10,7 @@ import (
 	"github.com/mortise-lock/mortise/raftlog/storage"
 )
 
-// This file implements the use of Config.Dir for the log of the replica and for the records of
-// package cluster.
+// This file stores the log of the replica and the records of package cluster in Config.Dir.
 
 func openDir(c *Config, files storage.FS) (*storage.Dir, error) {
 	if c.Dir == "" {

@@ -35,7 +35,7 @@ type DiskFault struct {
 	State  DiskState
 	Since  time.Time // when the instance noticed the fault, by its own wall clock
 	Cause  string
-	Remedy string // what to do
+	Remedy string // advice for the user
 }
 
 // DiskWords describes a state.
@@ -68,22 +68,22 @@ func remedy(state DiskState) string {
 
 const (
 	diskLookEvery = 2 * time.Second // between two checks of the directory
-	diskHungAfter = 3 * time.Second // a call to the disk that has lasted this long counts as hung
+	diskHungAfter = 3 * time.Second // a longer call to the disk counts as hung
 
 	// Every fifth check also writes. While the disk has a fault, every check writes.
 	diskWriteEvery = 5
 )
 
 type diskWatch struct {
-	// For each kind of call, the clock.Time at which the current call began. Zero means that no
-	// such call is running.
+	// began is the clock.Time at which the current call of each kind began. Zero means that no call
+	// is running.
 	began [3]atomic.Int64
-	news  chan struct{} // capacity 1; a value means that a report is due
+	news  chan struct{} // buffer of one; a value means that a report is due
 
 	mu    sync.Mutex // guards the fields below; never held across a wait
 	lasts *DiskFault // a fault that has ended the vote; nil means none
-	// A fault that may end by itself: the disk hangs, has little space, or has failed a check. Nil
-	// means no such fault.
+	// passes is a fault that may end by itself: the disk hangs, has little space, or has failed a
+	// check. Nil means none.
 	passes *DiskFault
 }
 
@@ -98,7 +98,7 @@ const (
 
 // during runs f, and marks a call to the disk as running until f returns.
 func (n *Instance) during(call diskCall, f func() error) error {
-	// | 1 so that it is never 0; the error is at most a nanosecond
+	// | 1 so that the value is never 0; the error is at most a nanosecond
 	n.disk.began[call].Store(int64(n.env.clock.Now()) | 1)
 	defer n.disk.began[call].Store(0)
 	return f()
@@ -171,8 +171,8 @@ func (n *Instance) noteDisk(state DiskState, cause error) (first, news bool) {
 	return first, true
 }
 
-// passing records a state of the disk that may end by itself. The state "" means that there is no
-// fault. A check whose write fails does not end the vote, as long as the log has not failed.
+// passing records a fault that may end by itself. The state "" means no fault. A check whose write
+// fails does not end the vote.
 func (n *Instance) passing(state DiskState, cause string) {
 	d := &n.disk
 	d.mu.Lock()
@@ -207,10 +207,9 @@ func (n *Instance) passing(state DiskState, cause string) {
 	log("the disk of this voter: "+DiskWords(state), "dir", n.config.Dir, "why", cause, "do", f.Remedy)
 }
 
-// diskWell clears a disk error once the replica of this instance has stored a configuration that
-// names the replica. The start of an empty replica does not prove that the disk works. On a full
-// disk the empty replica fits into the reserved space, but fails at the first snapshot, and this
-// would be repeated every minute.
+// diskWell clears a disk error once the replica has stored a configuration that names the replica.
+// The start of an empty replica does not prove that the disk works. On a full disk the empty
+// replica starts, but fails at the first snapshot.
 func (n *Instance) diskWell(r *ownReplica) {
 	if n.replica.Load() != r || !r.IsNamed() {
 		return
@@ -268,9 +267,8 @@ func (s watchedStore) Prepare(ctx context.Context, snapshot *raftpb.Snapshot) er
 	return s.node.during(diskPrepares, func() error { return s.Store.Prepare(ctx, snapshot) })
 }
 
-// awaited returns the log text that says what the instance waits for. A text about disk faults
-// takes precedence over the text of package cluster, because disk faults may be the reason that
-// reachable voters elect no leader.
+// awaited returns the log text that says what the instance waits for. Disk faults come first,
+// because they may be why reachable voters elect no leader.
 func (n *Instance) awaited(waiting string) string {
 	if n.dir == nil {
 		return waiting

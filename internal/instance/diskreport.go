@@ -20,10 +20,9 @@ import (
 	"github.com/mortise-lock/mortise/transport/wire/mortise/query/v1"
 )
 
-// An instance whose disk has a fault continues without a vote. From the raft messages the leader
-// only notices that the instance sends none. So the instance reports the fault to every voter,
-// every two seconds until the fault ends. Then a new leader knows the fault from its election on,
-// and even if no leader can be elected, all voters know the fault.
+// An instance whose disk has a fault continues without a vote. It reports the fault to every voter,
+// every two seconds until the fault ends. So every voter has the report, even if no leader is
+// elected.
 
 // FaultyDisk is an instance whose disk has a fault.
 type FaultyDisk struct {
@@ -49,8 +48,7 @@ type diskReport struct {
 	at    clock.Time
 }
 
-// keep stores a report from an instance. A nil fault removes the previous report from this
-// instance.
+// keep stores a report from an instance. A nil fault removes the instance's previous report.
 func (d *diskReports) keep(now clock.Time, from nodeid.ID, f *DiskFault) {
 	d.mu.Lock()
 	defer d.mu.Unlock()
@@ -91,8 +89,8 @@ func shortText(s string) string {
 	return plain.Text(strings.ToValidUTF8(s[:min(len(s), maxDiskText)], ""))
 }
 
-// faultyDisks returns the instances whose disk faults are known to this instance, sorted by name.
-// If this instance has a fault, it is included.
+// faultyDisks returns the known instances with a disk fault, sorted by name. It includes this
+// instance if its disk has a fault.
 func (n *Instance) faultyDisks() []FaultyDisk {
 	all := n.diskReports.all(n.env.clock.Now())
 	if own := n.diskFault(); own != nil {
@@ -223,10 +221,10 @@ func diskFaultIn(m *query.DiskFault) *DiskFault {
 		Remedy: shortText(m.Remedy)}
 }
 
-// mayYield reports whether the instance asks may give up its vote. This replica must be the leader,
-// and the active voters other than that instance and all instances with a faulty disk must be a
-// majority. The caller must have stored the report of the instance before. So if two of three
-// voters lose their directories simultaneously, both keep their votes.
+// mayYield reports whether the instance asks may give up its vote. This replica must be the leader.
+// The active voters must be a majority even without that instance and all instances with a faulty
+// disk. The caller must have stored the report of the instance before. So if two of three voters
+// lose their directories simultaneously, both keep their votes.
 func (r *ownReplica) mayYield(now clock.Time, asks nodeid.ID) bool {
 	s := r.log.Survey()
 	if s.Term == 0 || s.Pending {
@@ -258,8 +256,8 @@ func majorityOf(voters []uint64, left map[uint64]bool) bool {
 	return n > len(voters)/2
 }
 
-// yieldVote ends the replica of this instance, because the directory was removed and the replica
-// would acknowledge writes that are not durable.
+// yieldVote ends the replica of this instance. Its directory was removed, so it would acknowledge
+// writes that are not durable.
 func (n *Instance) yieldVote(fault *DiskFault) {
 	if r := n.replica.Load(); r != nil {
 		n.retire(r, fmt.Errorf("%w: %w: %s", raftlog.ErrStorage, storage.ErrLost, fault.Cause))
@@ -279,7 +277,7 @@ func (n *Instance) replicaFailed(err error) {
 }
 
 // askDisks returns all disk faults that are known to the leader or to this instance. If the leader
-// does not answer, askDisks returns only those known to this instance.
+// does not answer, it returns only those known to this instance.
 func (n *Instance) askDisks(ctx context.Context, leader nodeid.ID) []FaultyDisk {
 	mine := n.faultyDisks()
 	if n.dir == nil || leader == n.instance() {

@@ -27,13 +27,13 @@
 //
 // # Limits
 //
-// The memory that other processes can make an instance use is limited by package transport, by the
-// budgets of package lockfsm, and by this package: to 64 disk reports, 64 names of voters, and one
+// Package transport and the budgets of package lockfsm limit the memory that other processes can
+// make an instance use. This package stores at most 64 disk reports, 64 names of voters, and one
 // page of members. A user may open 128 further sessions in one instance.
 //
 // # Refused alternatives
 //
-// The code could be part of mortise.Node, but then a reader of Lock would have to skip the code of
-// the raft log. The public types could be defined here, with aliases in package mortise, but
-// pkg.go.dev does not show the fields of an alias.
+// The code could be part of mortise.Node, but readers of Lock would have to skip it. The public types
+// could be defined here, with aliases in package mortise, but pkg.go.dev does not show the fields of
+// an alias.
 package instance

@@ -14,7 +14,7 @@ import (
 	"github.com/mortise-lock/mortise/raftlog/storage"
 )
 
-// env is the injected environment of an instance, which tests replace. Nothing else is injected.
+// env is the injected environment of an instance, which tests replace.
 type env struct {
 	listen  func(address string) (net.Listener, error)
 	dial    func(ctx context.Context, address string) (net.Conn, error)

@@ -102,8 +102,8 @@ type grantable struct {
 
 func (g *grantable) begin(now clock.Time) { g.began, g.since = now, now }
 
-// set stores whether locks can be granted. It reports whether that has changed, and how long the
-// previous state has lasted.
+// set stores whether locks can be granted. It reports whether this state has changed, and how long
+// the previous state has lasted.
 func (g *grantable) set(now clock.Time, can bool) (lasted time.Duration, changed bool) {
 	g.mu.Lock()
 	defer g.mu.Unlock()
@@ -166,7 +166,8 @@ func (n *Instance) timed(s raftlog.Store) raftlog.Store {
 	return timedStore{s, n}
 }
 
-// Save implements raftlog.Store. A successful batch without entries and snapshot is not reported.
+// Save implements raftlog.Store. It does not report a successful batch without entries and
+// snapshot.
 func (s timedStore) Save(b raftlog.Batch) error {
 	began := s.node.env.clock.Now()
 	err := s.Store.Save(b)

@@ -23,8 +23,7 @@ import (
 
 const snapshotTimeout = time.Minute
 
-// Instance is one running instance. New and Start make one. All methods are safe for concurrent
-// use.
+// Instance is one running instance. All methods are safe for concurrent use.
 type Instance struct {
 	config  Config
 	env     env
@@ -32,32 +31,32 @@ type Instance struct {
 	address string
 	self    credentials.Peer // rights in its certificate; the root tier without TLS
 	life    uint64           // number of starts with this directory; zero in memory
-	records *records         // nil if the instance keeps its state in memory
+	records *records         // nil in memory
 
 	trace    *trace.Tracer // nil if there are no observers
-	dir      *storage.Dir  // nil if the instance keeps its state in memory
+	dir      *storage.Dir  // nil in memory
 	port     *transport.Port
-	services transport.Services // answers questions of other processes
+	services transport.Services // answers queries of other processes
 	client   *client.Client
 	own      ownSessions
 	members  atomic.Pointer[cluster.Cluster] // nil until the cluster is started
-	replica  atomic.Pointer[ownReplica]      // nil unless this instance votes
-	// The voters of the group, except this instance. Nil or empty means that no voters are known.
+	replica  atomic.Pointer[ownReplica]      // nil unless this instance has a replica
+	// voters are the voters of the group except this instance. Nil or empty means unknown.
 	voters atomic.Pointer[[]nodeid.Endpoint]
 
 	disk        diskWatch
 	diskReports diskReports
 
 	key      atomic.Pointer[nodeid.Key] // of the present incarnation; its ID is the node ID
-	leading  leading                    // the leader, as this instance sees it
-	known    picture                    // data about the members for calls that send no query
-	learning atomic.Bool                // whether learnNames is running
+	leading  leading
+	known    picture     // data about the members for calls that send no query
+	learning atomic.Bool // whether learnNames is running
 
 	claims    seldom    // limits warnings of raft messages with another instance's raft ID
 	grantable grantable // for how long locks could be granted
 	failed    atomic.Pointer[error]
-	// Why the log of this voter cannot be used. Nil means that the log can be used or does not
-	// exist.
+	// unread is why the log of this voter cannot be used. Nil means that the log can be used or
+	// does not exist.
 	unread atomic.Pointer[error]
 
 	started   chan struct{} // closed when members is set or the start has failed
@@ -66,10 +65,10 @@ type Instance struct {
 	shutting  atomic.Bool // shut was called; further calls wait for shutDone
 	shutDone  chan struct{}
 
-	// Held while the replica or the key is changed and the change is announced. It is never held
-	// across a wait.
+	// binding is held while the replica or the key is changed and the change is announced. It is
+	// never held across a wait.
 	binding sync.Mutex
-	ended   bool // guarded by binding; once it is set, bind accepts no replica
+	ended   bool // guarded by binding; afterwards bind accepts no replica
 
 	goroutines goroutines
 }
@@ -130,9 +129,8 @@ func (n *Instance) newTracer() *trace.Tracer {
 }
 
 // newHistory returns the configured recorder, or nil. The times in the history are those of the
-// boot clock, plus an offset that is computed once from the wall clock. So times from different
-// machines are as comparable as their wall clocks, and setting a wall clock does not affect a
-// running history.
+// boot clock, plus an offset that is computed once from the wall clock. So setting the wall clock
+// does not affect a running history.
 func (n *Instance) newHistory() *history.Recorder {
 	if n.config.History == nil {
 		return nil
@@ -143,8 +141,7 @@ func (n *Instance) newHistory() *history.Recorder {
 	})
 }
 
-// prepare determines the address, opens the directory, and takes the key from the directory or
-// makes one.
+// prepare determines the address, opens the directory, and reads or makes the key.
 func (n *Instance) prepare(ctx context.Context, listening net.Addr) (err error) {
 	if n.address = listening.String(); !n.isMember() {
 		if n.address, err = advertised(ctx, &n.config, listening, n.env); err != nil {
@@ -205,8 +202,6 @@ func (n *Instance) instance() nodeid.ID { return n.key.Load().ID() }
 
 func (n *Instance) cluster() *cluster.Cluster { return n.members.Load() }
 
-// spawn runs f on a goroutine that Close waits for, and returns true. After Close it does nothing
-// and returns false.
 func (n *Instance) spawn(f func()) bool { return n.goroutines.spawn(f) }
 
 type goroutines struct {

@@ -8,16 +8,16 @@ import (
 	"github.com/mortise-lock/mortise/session/client"
 )
 
-// leading holds the leader that this instance believes to be present, and the leader that was last
-// reported to hooks.
+// leading holds the leader as known to this instance, and the leader that was last reported to
+// hooks.
 type leading struct {
-	attached atomic.Bool // whether the instance's session is attached to a leader
-	// The clock.Time since which no leader is known. Zero means that a leader is known, or that a
-	// leader was never known.
+	attached atomic.Bool // the instance's session is attached to a leader
+	// without is the clock.Time since which no leader is known. Zero means that a leader is known,
+	// or that a leader was never known.
 	without atomic.Int64
 
 	mu   sync.Mutex // held while the leader is read and reported; guards the fields below
-	now  lead       // the present leader; the zero lead means none
+	now  lead       // the zero lead means none
 	last lead       // the last value of now that was not zero
 }
 
@@ -34,8 +34,8 @@ func (n *Instance) phaseChanged(phase client.Phase) {
 	}
 }
 
-// leaderKnown reports to package cluster whether a leader is known, because gossip and founding
-// depend on this.
+// leaderKnown reports to package cluster whether a leader is known. Gossip and founding depend on
+// the leader.
 func (n *Instance) leaderKnown() {
 	n.leading.mu.Lock()
 	defer n.leading.mu.Unlock()

@@ -9,17 +9,16 @@ import (
 	"github.com/mortise-lock/mortise/transport/wire/mortise/query/v1"
 )
 
-// With this file an instance that does not gossip learns the names of its leader and of the other
-// replicas, for Status and hooks. If the leader's name is unknown, the instance asks the leader
-// after a random delay. So after a change of leader a thousand instances do not ask simultaneously.
+// In this file an instance that does not gossip learns the names of its leader and of the other
+// replicas, for Status and hooks. It asks the leader after a random delay, so that a thousand
+// instances do not ask simultaneously after a change of leader.
 
 const (
 	learnWithin = 10 * time.Second // limit of the random delay before each attempt
 	learnTries  = 3
 )
 
-// learnNames waits for a random delay. If the leader's name is still unknown then, learnNames asks
-// the leader for names.
+// learnNames asks the leader for names after a random delay, unless the leader's name is known.
 func (n *Instance) learnNames() {
 	if n.knowsLeader() || !n.learning.CompareAndSwap(false, true) {
 		return
@@ -50,7 +49,7 @@ func (n *Instance) knowsLeader() bool {
 // askNames asks for names, and reports whether the leader has returned any. A new leader may have
 // no names at first.
 func (n *Instance) askNames() bool {
-	// No cancellation is needed, because Close ends the query by closing the port.
+	// Close ends the query by closing the port.
 	ctx, cancel := context.WithTimeout(context.Background(), replica.QuestionTime)
 	defer cancel()
 	page, err := QueryOnce(ctx, n, query.QueryClient.Names, &query.StateRequest{})
@@ -60,7 +59,7 @@ func (n *Instance) askNames() bool {
 	return err == nil && len(page.Names) > 0
 }
 
-// rest waits for d. If the instance begins to leave, rest returns earlier and reports false.
+// rest waits for d. If the instance begins to leave, rest returns false earlier.
 func (n *Instance) rest(d time.Duration) bool {
 	timer := time.NewTimer(d)
 	defer timer.Stop()

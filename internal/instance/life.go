@@ -18,15 +18,14 @@ import (
 // cluster's owner goroutine.
 type life struct{ n *Instance }
 
-// node waits until Instance.members is set: package cluster may call a method before cluster.Start
-// has returned.
+// node waits until Instance.members is set, because package cluster may call a method before
+// cluster.Start has returned.
 func (l life) node() *Instance {
 	<-l.n.started
 	return l.n
 }
 
-// Bound starts the replica of this instance if it is a voter. If the charter lists the instance
-// without a vote, Bound starts no replica.
+// Bound starts the replica of this instance if the charter lists it as a voter.
 func (l life) Bound(c founding.Charter, raft uint64) {
 	n := l.node()
 	n.prefer(c.Voters)
@@ -84,9 +83,9 @@ func (l life) Voters(voters []cluster.Voter) {
 	}
 }
 
-// Restart implements the restart in place. It is as safe as kill -9, because nothing of the old
-// incarnation is left when the new incarnation begins. The locks end first, so that no hold seems
-// valid while the instance gives up its group.
+// Restart implements the restart in place. Nothing of the old incarnation is left when the new
+// incarnation begins. The locks end first, so that no hold seems valid while the instance gives up
+// its group.
 func (l life) Restart(key nodeid.Key, reason error) {
 	n := l.node()
 	n.logger.Warn("this instance starts anew: its locks have ended", "why", reason)
@@ -105,10 +104,9 @@ func (l life) Restart(key nodeid.Key, reason error) {
 }
 
 // bind makes r, which may be nil, this instance's replica, and announces the new identity on all
-// streams. It does both while holding the mutex binding, because retire may run at any time and the
-// instance could otherwise announce a replica that has retired. If the instance has ended, bind
-// does nothing and returns false: it may be called then, because Close does not wait for a hanging
-// disk.
+// streams. It does both under the mutex binding, so that it cannot announce a replica that retire
+// has ended. If the instance has ended, bind does nothing and returns false. Such a call is
+// possible, because Close does not wait for a hanging disk.
 func (n *Instance) bind(r *ownReplica, group uint64) bool {
 	n.binding.Lock()
 	defer n.binding.Unlock()
@@ -179,12 +177,11 @@ func (n *Instance) retire(r *ownReplica, err error) {
 	}
 }
 
-// sendRetired notifies the other replicas, in the last frame under this raft ID, that this replica
-// has retired. If it was the leader, the others then elect a new leader without waiting for an
-// election timeout.
+// sendRetired informs the other replicas that this replica has retired. If it was the leader, they
+// elect a new leader without waiting for an election timeout.
 func (n *Instance) sendRetired(r *ownReplica) {
 	for _, v := range r.Others(n.instance()) {
-		// If the frame is lost, the others notice that this replica sends nothing any more.
+		// If the frame is lost, the others still time out.
 		_ = n.port.Send(n.peer(v.Raft), transport.Frame{Retired: true})
 	}
 }

@@ -10,8 +10,8 @@ import (
 
 const seldomEvery = time.Minute
 
-// seldom logs a warning at most once in the time seldomEvery. The zero value is ready to use. It is
-// safe for concurrent use.
+// seldom logs a warning at most once per seldomEvery. The zero value is ready to use. It is safe
+// for concurrent use.
 type seldom struct{ last atomic.Int64 } // last is a clock.Time; zero means never
 
 func (s *seldom) warn(n *Instance, text string, args ...any) {
@@ -22,9 +22,8 @@ func (s *seldom) warn(n *Instance, text string, args ...any) {
 	n.logger.Warn(text, args...)
 }
 
-// log logs when all locks of the session are lost, and when locks can be granted again. It logs
-// nothing if the session is closed on purpose. It also logs nothing at a restart in place, which
-// Restart logs.
+// log logs when all locks of the session are lost, and when locks can be granted again. It does not
+// log a session that is closed on purpose, or a restart in place, which Restart logs.
 func (w *observer) log(before, after *client.Status) {
 	say := w.node.logger
 	if w.own {

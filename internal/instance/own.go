@@ -10,8 +10,8 @@ import (
 	"github.com/mortise-lock/mortise/session/client"
 )
 
-// maxOwnSessions limits the user's own sessions of one node. The leader allows more sessions,
-// because an old session remains for a while when a client opens a new session.
+// maxOwnSessions limits the user's own sessions of one node. The leader's limit is higher, because
+// an old session remains for a while when a client opens a new one.
 const maxOwnSessions = 128
 
 // Open begins a session of the user's own. The session ends with Drop, or when this instance ends.
@@ -40,7 +40,7 @@ func (n *Instance) Clients() []*client.Client { return n.clients() }
 type ownSessions struct {
 	mu      sync.Mutex // never held across a wait
 	all     []*client.Client
-	record  []byte // record of the present incarnation; nil while the node is in no group
+	record  []byte // of the present incarnation; nil while the node is in no group
 	targets []nodeid.Endpoint
 	life    uint64
 	ended   bool
@@ -69,7 +69,7 @@ func (o *ownSessions) add(c *client.Client) error {
 	}
 	o.all = append(o.all, c)
 	// Repeat c.Rebind if rebind or aim has changed record or targets while mu was released. They
-	// may have updated c before this c.Rebind replaced the values with old ones.
+	// may have updated c before this c.Rebind, which then used old values.
 	for life := uint64(0); life != o.life; {
 		var record []byte
 		var targets []nodeid.Endpoint
@@ -88,7 +88,7 @@ func (o *ownSessions) drop(c *client.Client) {
 	o.all = slices.DeleteFunc(o.all, func(each *client.Client) bool { return each == c })
 }
 
-// rebind rebinds all clients to a new group. If record is nil, rebind ends their sessions.
+// rebind rebinds all clients to a new group. A nil record ends their sessions.
 func (o *ownSessions) rebind(record []byte, targets []nodeid.Endpoint) {
 	o.mu.Lock()
 	o.record, o.targets = record, targets

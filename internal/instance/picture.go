@@ -17,7 +17,7 @@ import (
 type picture struct {
 	mu sync.Mutex // guards the fields below; never held across a wait
 	at clock.Time // when the page was stored
-	// The page, which is never changed once it is stored. Nil means that there is none.
+	// members is the page, which is never changed once it is stored. Nil means none.
 	members *query.MemberList
 	voters  InstanceNames
 }
@@ -71,13 +71,11 @@ func (p *picture) learn(id nodeid.ID, is InstanceName) {
 	p.voters[id] = is
 }
 
-// votersKept limits the number of stored names. They are the names of the present replicas and of
-// some former replicas.
+// votersKept limits the stored names of present and former replicas.
 const votersKept = 64
 
 // names returns the names and zones of the replicas and of the instances that gossip knows. It
-// stores the names and zones of the replicas, so that they are still available when gossip has lost
-// the instance.
+// stores those of the replicas, in case gossip loses an instance.
 func (p *picture) names(c *cluster.Status) InstanceNames {
 	p.mu.Lock()
 	defer p.mu.Unlock()

@@ -15,10 +15,9 @@ import (
 )
 
 // This file sends queries about locks to the leader, and answers them if this instance is the
-// leader. Package queries decides which queries are permitted, and package replica computes the
-// answers.
+// leader. Package queries checks the permissions, and package replica computes the answers.
 
-// QueryOnce sends a query to the instance that this instance believes to be the leader.
+// QueryOnce sends a query to the leader that is known to this instance.
 func QueryOnce[Q, A any](ctx context.Context, n *Instance, method queries.Method[query.QueryClient, Q, A], q *Q) (*A,
 	error) {
 	conn, err := n.leader()
@@ -28,8 +27,8 @@ func QueryOnce[Q, A any](ctx context.Context, n *Instance, method queries.Method
 	return queries.Ask(ctx, query.NewQueryClient(conn), method, q)
 }
 
-// leader returns a connection to the instance that this instance believes to be the leader. This
-// may be the instance itself.
+// leader returns a connection to the leader that is known to this instance. This may be the
+// instance itself.
 func (n *Instance) leader() (transport.Conn, error) {
 	if r := n.replica.Load(); r != nil && r.Role().Leading {
 		self := transport.Identity{Instance: n.instance(), Peer: capability.Peer{Tier: capability.Root}}
@@ -51,7 +50,7 @@ func (n *Instance) lookHere(ctx context.Context, q replica.Question) (*replica.A
 }
 
 func (r *ownReplica) answer(ctx context.Context, q replica.Question) (*replica.Answer, error) {
-	// Such a query is not from a correct instance, which checks the text before it sends the query.
+	// A correct instance checks the text before it sends the query.
 	if q.Op == replica.OpEvict && (!plain.Is(q.By) || !plain.Is(q.Reason)) {
 		return nil, fmt.Errorf("%w: By %q or the reason %q %s", ErrBadRequest, q.By, q.Reason, plain.NotText)
 	}

@@ -11,7 +11,7 @@ import (
 func (n *Instance) record() []byte {
 	instance := n.instance().String()
 	if n.isMember() {
-		instance = "" // with a member's secret: the session registers no instance
+		instance = "" // the session of a member registers no instance
 	}
 	group := n.config.Group
 	r := replica.Record{

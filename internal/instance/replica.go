@@ -20,8 +20,8 @@ import (
 )
 
 // ownReplica is the replica of a voter or a learner: a copy of the log, its state machine, and the
-// keeper, which is active while this replica leads. It starts with a charter or with the leader's
-// Prepare. It ends with a restart in place, its removal, its retirement, or the end of the node.
+// keeper. It starts with a charter or with the leader's Prepare. It ends with a restart in place,
+// its removal, its retirement, or the end of the node.
 //
 // The methods of replica.Host run on the log's owner goroutine.
 type ownReplica struct {
@@ -38,7 +38,7 @@ type ownReplica struct {
 	stopping atomic.Bool
 	stopped  chan struct{}
 
-	retired bool              // guarded by the field binding of the node
+	retired bool              // guarded by Instance.binding
 	frame   []*raftpb.Message // memory that is reused, owned by the log's owner goroutine
 	missed  seldom            // limits warnings of snapshots that did not arrive
 	noRoom  seldom            // limits warnings of requests that exceed a budget of bytes
@@ -69,8 +69,8 @@ func foundReplica(n *Instance, c founding.Charter, id uint64) (*ownReplica, erro
 }
 
 // joinReplica starts a replica under a raft ID that the leader has given to this instance. The
-// replica is empty unless the directory contains its log. If the log existed before and its files
-// are missing, joinReplica fails.
+// replica is empty unless the directory contains its log. If the files of an existing log are
+// missing, joinReplica fails.
 func joinReplica(n *Instance, group, id uint64) (*ownReplica, error) {
 	store, fresh, err := n.store(group, id)
 	if err != nil {
@@ -84,9 +84,8 @@ func joinReplica(n *Instance, group, id uint64) (*ownReplica, error) {
 	return startReplica(n, group, id, store, nil)
 }
 
-// startReplica starts the log, its state machine and the keeper. machine is nil if the first
-// snapshot of the leader will contain the state. startReplica owns the store, and closes it after
-// an error.
+// startReplica starts the log, its state machine and the keeper. machine is nil if the leader's
+// first snapshot will contain the state. startReplica owns the store, and closes it after an error.
 func startReplica(n *Instance, group, id uint64, store raftlog.Store, machine *lockfsm.Machine) (*ownReplica, error) {
 	r := &ownReplica{node: n, started: make(chan struct{}), stopped: make(chan struct{})}
 	r.ctx, r.cancel = context.WithCancel(context.Background())
@@ -122,7 +121,7 @@ func startReplica(n *Instance, group, id uint64, store raftlog.Store, machine *l
 }
 
 // stop ends the replica permanently and waits until all its goroutines have ended. A second call
-// waits until the first has returned.
+// waits for the first.
 func (r *ownReplica) stop() {
 	if !r.stopping.CompareAndSwap(false, true) {
 		<-r.stopped
@@ -168,7 +167,7 @@ func (r *ownReplica) Answering(result *lockfsm.Result) {
 // Born implements replica.Host.
 func (r *ownReplica) Born() clock.Time { return r.node.env.clock.Now() }
 
-// Retired implements replica.Host. It must not wait, since it runs on the log's owner goroutine.
+// Retired implements replica.Host. It must not wait, because it runs on the log's owner goroutine.
 func (r *ownReplica) Retired(err error) { r.node.spawn(func() { r.node.retire(r, err) }) }
 
 func (r *ownReplica) send(messages []*raftpb.Message) {

@@ -63,7 +63,7 @@ func (n *Instance) KeepPage(page *query.MemberList, first bool) {
 	n.known.keep(n.env.clock.Now(), page, first)
 }
 
-// Recover is mortise's Node.Recover.
+// Recover implements mortise's Node.Recover.
 func (n *Instance) Recover(ctx context.Context, group uint64) error {
 	if r := n.replica.Load(); r != nil {
 		n.cluster().Floor(r.seen())
@@ -85,12 +85,12 @@ func (n *Instance) Leaderless() time.Duration {
 	return n.env.clock.Now().Sub(clock.Time(since))
 }
 
-// Picture is the state of an instance at one moment. No other instance is asked for it.
+// Picture is the state of an instance at one moment.
 type Picture struct {
 	ID      nodeid.ID
 	Address string
 	Tier    credentials.Tier
-	// Whether the instance has a member's secret. If so, it neither votes nor serves other
+	// Member is set if the instance has a member's secret. It then neither votes nor serves other
 	// instances.
 	Member bool
 	Err    error
@@ -127,7 +127,7 @@ type Picture struct {
 	Age, Available time.Duration
 }
 
-// Picture returns the state of this instance. It sends no query to other instances.
+// Picture returns the state of this instance, without a query to other instances.
 func (n *Instance) Picture() *Picture {
 	p := &Picture{
 		ID: n.instance(), Address: n.address, Tier: n.self.Tier, Member: n.isMember(), Err: n.Err(),

@@ -11,10 +11,9 @@ import (
 	"github.com/mortise-lock/mortise/raftlog/storage"
 )
 
-// This file passes the leader's view of the voters to package cluster, and passes the decisions of
-// package cluster to the log.
+// This file passes the leader's data about the voters to package cluster, and passes the decisions
+// of package cluster to the log.
 
-// peerLost tells the log that the connection to the replicas of an instance is lost.
 func (r *ownReplica) peerLost(instance nodeid.ID) {
 	for _, raft := range r.Of(instance) {
 		r.log.PeerLost(raft)
@@ -26,8 +25,8 @@ func (n *Instance) linked(instance nodeid.ID) bool {
 	return instance == n.instance() || n.port.Linked(instance)
 }
 
-// Facts implements cluster.OwnState: it returns this replica's view of the voters if this replica
-// leads.
+// Facts implements cluster.OwnState: it returns this replica's data about the voters if this
+// replica leads.
 func (l life) Facts() (voters.Facts, uint64, bool) {
 	n := l.node()
 	r := n.replica.Load()
@@ -39,7 +38,7 @@ func (l life) Facts() (voters.Facts, uint64, bool) {
 }
 
 // Carry implements cluster.Host: it passes a step to the log. The next call of Facts shows the
-// result of this step.
+// result.
 func (l life) Carry(term uint64, step voters.Step, about cluster.Voter) {
 	n := l.node()
 	r := n.replica.Load()
@@ -64,7 +63,7 @@ func (l life) Leader() (instance nodeid.ID, addr string) {
 	return t.ID, t.Addr
 }
 
-// Prepared implements cluster.Host: it starts a replica, because the leader has requested one.
+// Prepared implements cluster.Host: it starts a replica at the request of the leader.
 func (l life) Prepared(group, raft uint64) {
 	n := l.node()
 	if r := n.replica.Load(); r != nil {
@@ -83,9 +82,9 @@ func (l life) Prepared(group, raft uint64) {
 	}
 }
 
-// unusable gives up a raft ID if its log can never be read again. If the disk is full or hangs,
-// unusable keeps the raft ID: the fault may have ended by the next start, and a group could not
-// recover if a majority gave up their IDs.
+// unusable gives up a raft ID if its log can never be read again. A full or hanging disk may work
+// again at the next start. A group could not recover if a majority gave up their IDs because of
+// such faults.
 func (n *Instance) unusable(raft uint64, err error) {
 	if n.dir == nil || errors.Is(err, raftlog.ErrCorrupt) || errors.Is(err, storage.ErrEnded) {
 		n.cluster().Retired(raft)

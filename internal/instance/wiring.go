@@ -31,7 +31,7 @@ type inbound struct{ n *Instance }
 func (in inbound) Frame(from transport.Identity, f transport.Frame) {
 	rights, ok := from.Peer.Allowed()
 	if !ok {
-		return // the peer has no rights, because it has proved nothing
+		return // the peer has proved nothing, so it has no rights
 	}
 	if r := in.n.replica.Load(); r != nil {
 		if len(f.Raft) > 0 {
@@ -54,14 +54,14 @@ func (in inbound) Frame(from transport.Identity, f transport.Frame) {
 	}
 }
 
-// ended returns the instance that a peer may report as ended. A peer may report only itself,
-// whatever raft ID it claims.
+// ended returns the instance that a peer may report as ended: only itself, whatever raft ID it
+// claims.
 func (in inbound) ended(from transport.Identity) nodeid.ID {
 	return from.Instance
 }
 
 // raft passes messages to the log if the sender owns the raft ID that it claims. If that raft ID
-// was removed, the sender is notified.
+// was removed, the sender is informed.
 func (in inbound) raft(r *ownReplica, from transport.Identity, f *transport.Frame) {
 	if !in.n.voterIs(from) {
 		c := in.n.cluster()
@@ -168,8 +168,8 @@ func (n *Instance) submit(to nodeid.Endpoint, renewals, commands []byte) error {
 	return nil
 }
 
-// reply sends the keeper's replies to an instance. It never dials, because the instance of a client
-// that has sent a request already has a stream.
+// reply sends the keeper's replies to an instance. It never dials, because a client that has sent a
+// request has a stream.
 func (n *Instance) reply(to nodeid.ID, replies []byte) error {
 	if to == n.instance() {
 		n.replied(to, replies)
@@ -191,15 +191,14 @@ func (n *Instance) replied(from nodeid.ID, replies []byte) {
 	}
 }
 
-// peer returns the node ID and address of the instance with a raft ID. The zero value means that
-// this instance is unknown.
+// peer returns the node ID and address of the instance with a raft ID, or zero if the instance is
+// unknown.
 func (n *Instance) peer(raft uint64) nodeid.Endpoint {
 	v := n.view().Place(n.cluster(), raft)
 	return nodeid.Endpoint{ID: v.Instance, Addr: v.Addr}
 }
 
-// prefer makes the port reserve some of its dials for the voters, and stores the voters for the
-// spare links.
+// prefer makes the port reserve some of its dials for the voters, and stores the voters for spare.
 func (n *Instance) prefer(voters []cluster.Voter) {
 	addrs, peers := make([]string, 0, len(voters)), make([]nodeid.Endpoint, 0, len(voters))
 	for _, v := range voters {
@@ -213,7 +212,7 @@ func (n *Instance) prefer(voters []cluster.Voter) {
 }
 
 // memberSpareLinks is the number of voters, besides the leader, to which an instance without a vote
-// keeps links. So a change of leader needs few handshakes, however many instances there are.
+// keeps links. So a change of leader needs few handshakes.
 const memberSpareLinks = 2
 
 // spare keeps links to voters that are not the leader. A voter keeps links to all other voters, so

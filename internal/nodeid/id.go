@@ -16,18 +16,18 @@ const Size = 16
 // comparable.
 type ID [Size]byte
 
-// ReplicaID is raft's number of a replica: one log of one group. Zero means none. It is added to a
-// configuration once and never used again, by any instance.
+// ReplicaID is raft's number of a replica. Zero means none. It is added to a configuration once and
+// never used again, by any instance.
 type ReplicaID = uint64
 
-// Endpoint is an instance and its address, which is needed only for dialing. It may be empty if a
-// link exists already. The zero Endpoint means none.
+// Endpoint is an instance and its address. The address may be empty if a link exists already. The
+// zero Endpoint means none.
 type Endpoint struct {
 	ID   ID
 	Addr string // host:port
 }
 
-// Of returns the ID of a public key. It returns zero for a key of the wrong length.
+// Of returns the ID of a public key, or zero for a key of the wrong length.
 func Of(public ed25519.PublicKey) ID {
 	if len(public) != ed25519.PublicKeySize {
 		return ID{}
@@ -39,14 +39,13 @@ func Of(public ed25519.PublicKey) ID {
 // IsZero reports whether id is the zero ID.
 func (id ID) IsZero() bool { return id == ID{} }
 
-// Compare orders IDs by their bytes. It returns a negative number if a is before b, and zero if
-// they are equal.
+// Compare orders IDs by their bytes, like bytes.Compare.
 func Compare(a, b ID) int { return bytes.Compare(a[:], b[:]) }
 
 // String returns 32 hexadecimal digits, which Parse accepts.
 func (id ID) String() string { return hex.EncodeToString(id[:]) }
 
-// Format prints the result of String for every verb. By default %x would encode the digits again.
+// Format prints the result of String for every verb. Otherwise %x would encode the digits again.
 func (id ID) Format(out fmt.State, _ rune) { _, _ = io.WriteString(out, id.String()) }
 
 // MarshalText returns the result of String, for JSON.
@@ -74,7 +73,7 @@ func Parse(text string) (ID, error) {
 	return id, nil
 }
 
-// FromBytes returns the ID with these 16 bytes. It reports false for any other number of bytes.
+// FromBytes returns the ID with these 16 bytes, or false for any other number of bytes.
 func FromBytes(b []byte) (ID, bool) {
 	if len(b) != Size {
 		return ID{}, false

@@ -10,7 +10,7 @@ import (
 // SeedSize is the length of the result of Key.Seed in bytes.
 const SeedSize = ed25519.SeedSize
 
-// ErrSeed is returned by ParseKey for a seed of the wrong length.
+// ErrSeed means that a seed has the wrong length.
 var ErrSeed = errors.New("the private key of an instance has 32 bytes")
 
 // Key is the private key of one incarnation. No verb of package fmt prints the private key. The
@@ -51,7 +51,7 @@ func (k Key) Public() ed25519.PublicKey {
 	return k.private.Public().(ed25519.PublicKey)
 }
 
-// Seed returns a copy of the seed, which is secret, for storing the key.
+// Seed returns a copy of the seed, which is secret. It is nil for the zero Key.
 func (k Key) Seed() []byte {
 	if k.private == nil {
 		return nil

@@ -71,4 +71,9 @@
 // at most 8 MiB of keys in waiting calls. Calls that exceed these limits fail with ErrOverloaded
 // before they are sent. At most 1 MiB of unanswered requests is sent. In one turn the client reads
 // at most 64 MiB from its leader and 1 MiB from all other instances together.
+//
+// # Refused alternative
+//
+// Requests could get their number when they are made. This would need a rule for numbers that were
+// never sent.
 package client

@@ -150,8 +150,7 @@ func (e *entry) freed() lockfsm.Command {
 	case e.stays:
 		return lockfsm.Command{Kind: lockfsm.Detach}
 	case e.req == nil:
-		// The group treats Cancel like Release, but the event log of the lock is clearer.
-		return lockfsm.Command{Kind: lockfsm.Cancel}
+		return lockfsm.Command{Kind: lockfsm.Cancel} // has the same effect, but the event log is clearer
 	}
 	return lockfsm.Command{Kind: lockfsm.Release}
 }

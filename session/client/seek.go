@@ -16,7 +16,7 @@ import (
 func (c *Core) linked() bool { return c.phase >= Attaching && !c.askDue }
 
 // findLeader leaves the current target. At the time at, the core asks aim, or the next target if
-// aim is zero. If at is zero, the core asks no instance.
+// aim is zero. If at is zero, the core does not ask a target.
 func (c *Core) findLeader(now, at clock.Time, aim nodeid.Endpoint) {
 	if c.phase == Attached {
 		c.orphaned = now

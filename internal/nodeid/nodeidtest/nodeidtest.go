@@ -8,8 +8,7 @@ import (
 	"github.com/mortise-lock/mortise/internal/nodeid"
 )
 
-// ID returns an ID for a number. IDs are distinct and in the order of the numbers; that of 0 is
-// zero.
+// ID returns an ID for a number. The IDs are in the order of the numbers. The ID of 0 is zero.
 func ID(n uint64) nodeid.ID {
 	var id nodeid.ID
 	binary.BigEndian.PutUint64(id[nodeid.Size-8:], n)
@@ -19,7 +18,7 @@ func ID(n uint64) nodeid.ID {
 // Number returns the number from which ID made id.
 func Number(id nodeid.ID) uint64 { return binary.BigEndian.Uint64(id[nodeid.Size-8:]) }
 
-// Key returns a key for a number, always the same one.
+// Key returns a key for a number, always the same key.
 func Key(n uint64) nodeid.Key {
 	return nodeid.NewKey(func(b []byte) { binary.BigEndian.PutUint64(b, n) })
 }
