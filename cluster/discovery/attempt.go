@@ -21,7 +21,7 @@ const (
 )
 
 type found struct {
-	err   error  // error of the list; nil if the list was obtained
+	err   error  // error of the list
 	stack []byte // set if the list function panicked
 	lines []foundLine
 }
@@ -30,10 +30,10 @@ type found struct {
 type foundLine struct {
 	host, port string
 	addrs      []string // IP addresses
-	err        error    // error of the lookup of host
+	err        error
 }
 
-// errExited is the error of a lookup that has ended its goroutine without returning.
+// errExited is the error of a function that calls runtime.Goexit.
 var errExited = errors.New("it has ended its goroutine instead of returning")
 
 // Attempt is one lookup of one entry. It may be run once, on any goroutine.
@@ -44,7 +44,6 @@ type Attempt struct {
 	asked time.Duration
 }
 
-// Result is the result of an Attempt, for Take.
 type Result struct {
 	entry int
 	asked time.Duration
@@ -53,10 +52,9 @@ type Result struct {
 }
 
 // Run runs the lookup on a goroutine of its own, passes the result to tell, and returns when that
-// goroutine has ended. The lookup's context ends after two seconds or with ctx. If the user's
-// function or a dead disk ignores this for a second, Run passes a late Result to tell and returns.
-// The goroutine passes another Result when it ends. So tell is called once or twice, possibly on
-// another goroutine and after Run has returned. tell must not block.
+// goroutine has ended. The lookup's context ends after two seconds or with ctx. If the lookup
+// continues for another second, Run passes a late Result to tell and returns. The goroutine passes
+// another Result when it ends, possibly after Run has returned. tell must not block.
 func (a Attempt) Run(ctx context.Context, tell func(Result)) {
 	ctx, cancel := context.WithTimeout(ctx, resolveWithin)
 	defer cancel()
@@ -83,7 +81,6 @@ func (a Attempt) Run(ctx context.Context, tell func(Result)) {
 	}
 }
 
-// look returns the list of an entry with the addresses of every host on it.
 func (cfg *Config) look(ctx context.Context, list func(context.Context) ([]string, error)) (got found) {
 	lines, err := guarded(ctx, list, &got)
 	if err != nil {
@@ -153,7 +150,7 @@ func (cfg *Config) askFunc(ctx context.Context) ([]string, error) {
 func systemServices(ctx context.Context, name string) ([]string, error) {
 	_, records, err := net.DefaultResolver.LookupSRV(ctx, "", "", name)
 	if err != nil {
-		return nil, err // the lookup fails as a whole, because the rejected records may be those that are needed
+		return nil, err // the rejected records may be those that are needed
 	}
 	var lines []string
 	for _, r := range records {

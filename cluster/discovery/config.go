@@ -12,15 +12,15 @@ type Config struct {
 	Entries []string
 	// Func returns further addresses, host:port each. It is called repeatedly on its own goroutine,
 	// never concurrently. It must return when its context ends, which happens after two seconds or
-	// when the context of Run ends. If Func is nil, there are no further addresses.
+	// when the context of Run ends. Func may be nil.
 	Func func(ctx context.Context) ([]string, error)
 	// Self is the address of this instance, host:port. Take and Trouble ignore it.
 	Self string
-	// Resolve returns all addresses of a host, without port. For a name that does not exist it
-	// returns none. If Resolve is nil, the system's resolver is used.
+	// Resolve returns all addresses of a host, without port, and none if the name does not exist.
+	// If Resolve is nil, the system's resolver is used.
 	Resolve func(ctx context.Context, host string) ([]string, error)
-	// Services returns the host:port of every SRV record of a name. For a name that does not exist
-	// it returns none. If Services is nil, the system's resolver is used.
+	// Services returns the host:port of every SRV record of a name, and none if the name does not
+	// exist. If Services is nil, the system's resolver is used.
 	Services func(ctx context.Context, name string) ([]string, error)
 	// Logger logs panics of Func. Nil means slog.Default.
 	Logger *slog.Logger

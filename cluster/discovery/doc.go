@@ -20,19 +20,17 @@
 //
 // A lookup that finds no address is a success. A lookup fails if the resolver reports an error
 // other than a missing name, if a file is missing or not readable, or if a function fails, panics
-// or does not return. After a failure Entry.Failed is the reason, the entry keeps its addresses,
-// and it does not count as resolved. If the lookup of one host of a list fails, the other hosts are
-// used.
+// or does not return. After a failure the entry keeps its addresses, and does not count as
+// resolved. If the lookup of one host of a list fails, the other hosts are used.
 //
 // A list is used as a whole or not at all. A changed file is used once it has not changed for 200
 // ms.
 //
 // # Concurrency
 //
-// A Join has one owner, and only the owner may call its methods. No method blocks. Attempt.Run
-// blocks for at most three seconds. It starts one more goroutine for each lookup. If the user's
-// function or the disk ignores the context, that goroutine may still run when Run has returned. At
-// most one such goroutine exists for each entry.
+// Only the owner of a Join may call its methods. No method blocks. Attempt.Run blocks for at most
+// three seconds. If the user's function or the disk ignores the context, a goroutine of Attempt.Run
+// may still run when Run has returned. At most one goroutine remains for each entry.
 //
 // # Failure
 //
@@ -42,13 +40,12 @@
 //
 // # Limits
 //
-// An entry leads to at most 1,024 addresses, and a file has at most 64 KiB. If there are more, the
-// lookup fails, since without some addresses this instance could miss a group. An address has at
-// most 200 bytes. If a file is written in place with a pause of more than 200 ms, the incomplete
-// file may be used.
+// An entry leads to at most 1,024 addresses, and a file has at most 64 KiB. A longer list fails,
+// since without some addresses this instance could miss a group. An address has at most 200 bytes.
+// If a file is written in place with a pause of more than 200 ms, the incomplete file may be used.
 //
 // # Refused alternatives
 //
-// Resolving names once, at the start: instances move. Watching files and records: systems differ,
-// and a watch that can miss a change needs repeated lookups anyway.
+// Resolving names once, at the start: instances move. Watching files and records: a watch can miss
+// a change, so lookups must be repeated anyway.
 package discovery

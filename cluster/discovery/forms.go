@@ -9,7 +9,6 @@ import (
 	"strings"
 )
 
-// form is the kind of an entry of Join.
 type form uint8
 
 const (
@@ -22,7 +21,6 @@ const (
 // joinFunc is the name that errors and logs use for Config.Func.
 const joinFunc = "Config.JoinFunc"
 
-// joinForms is the end of the error text for a bad entry.
 const joinForms = "want host:port, dns:///name:port, srv:///name or file:///path"
 
 // Check returns an error if an entry of Join is malformed. It makes no lookup.
@@ -31,8 +29,8 @@ func Check(entry string) error {
 	return err
 }
 
-// parseJoin splits an entry into its form and the value for that form: host:port, the name of a
-// service, or a path.
+// parseJoin splits an entry into its form and the value: host:port, the name of a service, or a
+// path.
 func parseJoin(entry string) (form, string, error) {
 	scheme, rest, found := strings.Cut(entry, "://")
 	if !found {
@@ -79,7 +77,6 @@ func localPath(path string) string {
 	return filepath.FromSlash(path)
 }
 
-// checkListed returns an error if a host:port in Join or in a list is malformed.
 func checkListed(addr string) error {
 	if len(addr) > MaxAddrBytes {
 		return fmt.Errorf("%q has %d bytes, more than %d", clip(addr), len(addr), MaxAddrBytes)
@@ -110,7 +107,7 @@ func CheckAddr(addr string) error {
 }
 
 // checkHost rejects a text that is neither an IP address nor a possible DNS name. The resolver
-// would report such a text as nonexistent, and that counts as a successful lookup.
+// would report this text as nonexistent, and the lookup would count as successful.
 func checkHost(host string) error {
 	if _, err := netip.ParseAddr(host); err == nil {
 		return nil

@@ -10,13 +10,12 @@ import (
 	"github.com/mortise-lock/mortise/cluster/founding"
 )
 
-// Times of resolving Join. Lookups are more frequent without a leader, since they delay founding,
-// and also joining a group whose instances have all moved. The random part prevents a thousand
-// instances that start together from querying DNS together.
+// Lookups are more frequent without a leader, since they delay founding and joining. The random
+// part prevents a thousand instances that start together from querying DNS together.
 const (
 	resolveEvery     = time.Second
 	resolveEverySlow = 10 * time.Second
-	// pause for functions; longer, because they often call a service with a rate limit
+	// longer, because functions often call a service with a rate limit
 	resolveEveryFunc = 2 * time.Second
 	always           = time.Duration(1) << 62 // pause for an IP address, which needs no further lookup
 	idle             = time.Hour              // time until the next call of Due if no lookup is needed
@@ -33,7 +32,7 @@ type Join struct {
 type resolving struct {
 	entry founding.Entry
 	kind  form
-	list  func(context.Context) ([]string, error) // list returns the host:port lines of the entry
+	list  func(context.Context) ([]string, error) // returns the host:port lines of the entry
 	known map[string][]string                     // last known addresses of each host of the current list
 	none  []string                                // lines of the list whose host has no address
 	busy  bool
@@ -79,8 +78,6 @@ func (j *Join) Entries() []founding.Entry {
 	return all
 }
 
-// pauseAfter returns the time between the starts of two lookups of an entry, without the random
-// part.
 func (r *resolving) pauseAfter(led bool) time.Duration {
 	switch {
 	case led:
@@ -91,10 +88,9 @@ func (r *resolving) pauseAfter(led bool) time.Duration {
 	return resolveEvery
 }
 
-// Due returns the lookups to start now, and when to call Due again at the latest. It returns no
-// further attempt for an entry until Take has received the result of the previous attempt. led is
-// set if this instance belongs to a group that has a leader; then lookups are less frequent. When
-// led becomes false, the next lookups become due earlier.
+// Due returns the lookups to start now, and when to call Due again at the latest. It returns at
+// most one attempt for an entry until Take has received the result. led is set if this instance
+// belongs to a group that has a leader; lookups are then less frequent.
 func (j *Join) Due(now time.Duration, led bool, random func() uint64) (due []Attempt, next time.Duration) {
 	next = now + idle
 	for i := range j.entries {
@@ -115,8 +111,8 @@ func (j *Join) Due(now time.Duration, led bool, random func() uint64) (due []Att
 }
 
 // Take records the result of an attempt. It returns the addresses, without Self, that the entry
-// leads to now and did not lead to before. A name that does not exist has no addresses. After a
-// failed lookup the entry keeps its addresses, and Entry.Failed is the reason.
+// leads to now and did not lead to before. After a failed lookup the entry keeps its addresses, and
+// Entry.Failed is the reason.
 func (j *Join) Take(now time.Duration, got Result) (appeared []string) {
 	r := &j.entries[got.entry]
 	if got.late {

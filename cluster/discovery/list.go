@@ -10,7 +10,7 @@ import (
 	"time"
 )
 
-// Limits of a list of addresses. A larger fleet can list some of its instances, or use a service.
+// A larger fleet can list some of its instances, or use a service.
 const (
 	maxListBytes = 64 << 10
 	maxListAddrs = 1024
@@ -50,8 +50,7 @@ func checkList(list []string) ([]string, error) {
 	return append([]string(nil), list...), nil
 }
 
-// checkMany returns an error if there are more addresses than are ever asked. Using only some of
-// them could miss a group.
+// checkMany limits the number of addresses. Using only some of them could miss a group.
 func checkMany(n int) error {
 	if n > maxListAddrs {
 		return fmt.Errorf("%d addresses are more than %d", n, maxListAddrs)
@@ -153,5 +152,4 @@ func clipped(err error) error {
 	return errors.New(string(text))
 }
 
-// maxErrorBytes is the maximum length of an error in Status and the log.
 const maxErrorBytes = 300

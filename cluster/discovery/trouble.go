@@ -7,13 +7,11 @@ import (
 
 const maxTroubles = 3
 
-// headless is advice about the most common problem.
 const headless = "; a headless Service of Kubernetes lists only pods that are ready, and none is ready before the " +
 	"group is founded: set publishNotReadyAddresses: true on it"
 
 // Trouble returns a text to append to waiting: the entries of Join that lead to no instance, or
-// only to this one. They do not prevent founding, so package founding does not report them, but
-// they may explain missing instances. Trouble returns "" if there are none or if waiting is empty.
+// only to this one. It returns "" if there are none or if waiting is empty.
 func (j *Join) Trouble(waiting string) string {
 	if waiting == "" || len(j.entries) == 0 {
 		return ""
@@ -70,7 +68,6 @@ func (r *resolving) trouble(said string) string {
 	return ""
 }
 
-// named reports whether the entry depends on a DNS name.
 func (r *resolving) named() bool {
 	return r.kind == formService || r.kind == formHost && r.next != always
 }
@@ -84,7 +81,6 @@ func (r *resolving) others(self string) bool {
 	return false
 }
 
-// emptyName reports whether the entry depends on a DNS name without an address.
 func (r *resolving) emptyName() bool {
 	return r.entry.Failed == "" && r.entry.Resolved != -always &&
 		(len(r.none) > 0 || r.named() && len(r.entry.Addrs) == 0)

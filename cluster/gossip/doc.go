@@ -2,8 +2,7 @@
 // memberlist.
 //
 // Each instance publishes data about itself ([Meta]) and receives the data of the others ([News]).
-// Other packages use these data to find addresses to ask, and people read them. Gossip makes no
-// decisions.
+// Other packages use these data to find addresses to ask. Gossip makes no decisions.
 //
 //	Tell ──▶ Meta ──▶ memberlist ◀── parcels (bounds) ◀── wire ◀── Net: packets, streams
 //	                      │
@@ -11,20 +10,19 @@
 //
 // # Guarantees
 //
-// Memory and work are bounded, whatever a process that knows the label sends. Packets and streams
-// are checked before memberlist decodes them. New members are accepted only up to a limit; members
-// that are known already remain visible. Config.News is called at most every 50 ms.
+// Memory and work are bounded, whatever a process with the label sends. Packets and streams are
+// checked before memberlist decodes them. New members are accepted only up to a limit; members that
+// are known already remain visible. Config.News is called at most every 50 ms.
 //
 // Addresses may contain names. memberlist supports only IP addresses, so inside memberlist an
-// address in the discard prefix 100::/64 represents a name. If a translation is lost, no other
-// machine is reached.
+// address in the discard prefix 100::/64 represents a name.
 //
 // # Concurrency
 //
 // Two pump goroutines pass packets and streams from Net to memberlist, which starts further
 // goroutines. Close returns when the pumps have ended and no goroutine of memberlist waits any
-// more. memberlist calls its delegates under its own lock, so they only copy and record, and
-// [Config].News must not block. A timer of at most 50 ms may still call News after Close.
+// more. memberlist calls its delegates under its own lock, so they only copy and record. A timer of
+// at most 50 ms may still call News after Close.
 //
 // # Failure
 //
@@ -35,10 +33,9 @@
 //
 // # Limits
 //
-// The metadata of a member has at most 512 bytes, so a name and a zone have at most 128 bytes and
-// an address 200 bytes. At most 4,096 members are accepted, including those that left recently;
-// each costs 0.6 KB. A packet has at most 4 KiB and one level of nested messages. A full exchange
-// has at most 4 MiB and 8,192 members. Compressed messages are dropped.
+// The metadata of a member has at most 512 bytes. At most 4,096 members are accepted, including
+// those that left recently; each costs 0.6 KB. A packet has at most 4 KiB and one level of nested
+// messages. A full exchange has at most 4 MiB and 8,192 members. Compressed messages are dropped.
 //
 // # Refused alternatives
 //

@@ -19,8 +19,8 @@ import (
 type Net interface {
 	// WriteTo sends one packet or drops it. It must not block, and must keep no reference to b.
 	WriteTo(b []byte, addr string) error
-	// ReadPacket waits for the next packet; data belongs to the caller. An error means that there are
-	// no more packets, because ctx has ended or the network is closed.
+	// ReadPacket waits for the next packet. data belongs to the caller. An error means that there
+	// are no more packets, because ctx has ended or the network is closed.
 	ReadPacket(ctx context.Context) (data []byte, from string, at time.Time, err error)
 	// DialStream opens a stream. Its reads and writes must obey deadlines, and must return when the
 	// stream is closed.
@@ -60,7 +60,7 @@ type Gossip struct {
 
 	mu      sync.Mutex    // guards the fields below
 	leaving chan struct{} // closed when Leave has sent its announcement
-	gone    bool          // Close was called
+	gone    bool
 }
 
 // All other times are memberlist's defaults for a LAN.
@@ -174,7 +174,7 @@ func (e events) pass(n *memberlist.Node, here bool) {
 	e.g.placed(n.Name, here)
 	m, err := decodeMeta(n.Meta)
 	if err != nil {
-		return // another version: the member is not reported
+		return // of another version
 	}
 	_, _, _ = e.g.wire.aliases.ip(m.Addr)
 	e.g.pass(n.Name, m, here)
@@ -213,7 +213,7 @@ func (g *Gossip) placed(name string, here bool) {
 	}
 }
 
-// slogWriter logs memberlist's lines at debug level. Package cluster logs the important events.
+// slogWriter logs memberlist's lines at debug level.
 type slogWriter struct{ to *slog.Logger }
 
 func (w slogWriter) Write(line []byte) (int, error) {

@@ -7,8 +7,8 @@ import (
 	"github.com/mortise-lock/mortise/internal/nodeid"
 )
 
-// Limits of Meta. memberlist panics if metadata have more than 512 bytes, and sends every byte many
-// times. So the limits are small, and all fields together fit into 512 bytes.
+// All fields together fit into 512 bytes. memberlist panics if metadata are longer, and sends every
+// byte many times.
 const (
 	MaxNameBytes = 128 // maximum length of Meta.Name
 	MaxZoneBytes = 128 // maximum length of Meta.Zone
@@ -21,13 +21,12 @@ const (
 
 var errMeta = errors.New("cluster: malformed gossip meta data")
 
-// Meta is the data about an instance that gossip spreads. It only suggests addresses; no decision
-// depends on it.
+// Meta is the data about an instance that gossip spreads.
 type Meta struct {
 	Instance nodeid.ID
 	Group    uint64 // zero means none
-	At       uint64 // index of the newest configuration of Group that the instance knows
-	Leader   bool   // whether the instance knows a leader of Group
+	At       uint64 // index of the instance's newest configuration of Group
+	Leader   bool   // the instance knows a leader of Group
 	Name     string // at most MaxNameBytes
 	Zone     string // at most MaxZoneBytes
 	Addr     string // host:port of the instance, at most MaxAddrBytes
@@ -54,11 +53,10 @@ func (m Meta) append(b []byte) []byte {
 }
 
 // padded encodes m followed by up to 15 zero bytes. The number of zero bytes differs between calls
-// and between instances, because memberlist can lose one of two queued broadcasts of equal length:
-// its queue orders them by transmissions, length, and a number that restarts whenever the queue is
-// empty. After such a loss other instances see an old Meta until the next full exchange, half a
-// minute later. Without padding this happened in one of a hundred starts of a test. Instances of
-// one service often have names and addresses of equal length.
+// and between instances, because memberlist can lose one of two queued broadcasts of equal length.
+// Its queue orders them by transmissions, length, and a number that restarts whenever the queue is
+// empty. After this loss other instances have an old Meta until the next full exchange, half a
+// minute later.
 func (m Meta) padded(turn uint64) []byte {
 	b := m.append(nil)
 	pad := int((uint64(m.Instance[0]) + 7*turn) % 16)

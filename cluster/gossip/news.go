@@ -15,9 +15,8 @@ type News struct {
 	Here bool
 }
 
-// unread holds the latest news of each member that the owner has not taken. So even if much news
-// arrives, the owner calls Take only once per newsEvery, and the memory is proportional to the
-// number of members.
+// unread holds the latest news of each member that the owner has not taken. Its memory is
+// proportional to the number of members, however much news arrives.
 type unread struct {
 	mu     sync.Mutex // guards the fields below
 	latest map[string]word
@@ -31,8 +30,8 @@ type word struct {
 	left bool // the member left and came back since the last Take
 }
 
-// add records news about a member. first reports that the owner must be woken after wait. If first
-// is false, a wake-up is already scheduled.
+// add records news about a member. If first is true, the owner must be woken after wait. Otherwise
+// a wake-up is already scheduled.
 func (u *unread) add(name string, m Meta, here bool, now time.Time) (wait time.Duration, first bool) {
 	u.mu.Lock()
 	defer u.mu.Unlock()
@@ -50,8 +49,6 @@ func (u *unread) add(name string, m Meta, here bool, now time.Time) (wait time.D
 	return max(0, newsEvery-now.Sub(u.looked)), true
 }
 
-// take returns all news in order of arrival and deletes them. For a member that has left and come
-// back it returns two entries. The first one reports that the member left.
 func (u *unread) take(now time.Time) []News {
 	u.mu.Lock()
 	names, latest := u.names, u.latest
@@ -69,8 +66,8 @@ func (u *unread) take(now time.Time) []News {
 }
 
 // Take returns the latest news of each member since the last call, in the order of each member's
-// first news. For a member that has left and come back since that call, it returns two entries. The
-// slice belongs to the caller.
+// first news. For a member that has left and come back since that call, it returns two entries, and
+// the first reports that the member left. The slice belongs to the caller.
 func (g *Gossip) Take() []News { return g.unread.take(time.Now()) }
 
 // pass records news about a member and wakes the owner. memberlist calls it under its lock.

@@ -1,11 +1,11 @@
 package gossip
 
-// maxMemberFields is the maximum number of fields of a member in an exchange; memberlist sends
+// maxMemberFields is the maximum number of fields of a member in an exchange. memberlist sends
 // seven.
 const maxMemberFields = 15
 
 // judgeMember checks one member of an exchange: a msgpack map whose values are numbers and texts.
-// If the field Vsn is not empty, memberlist reads six protocol versions from it. Before v0.7.0
+// memberlist reads six protocol versions from the field Vsn if it is not empty. Before v0.7.0
 // memberlist does not check that the field contains six.
 func (e *exchange) judgeMember() error {
 	fields, err := e.more(1)

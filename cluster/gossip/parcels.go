@@ -11,8 +11,7 @@ import (
 
 // This file limits the cost of a packet or a byte stream before memberlist reads it. memberlist
 // itself accepts compressed messages that expand to 40 MiB, messages nested without limit, and an
-// exchange of a million members followed by 20 MiB. Before v0.7.0 it panics if the protocol
-// versions of a member in an exchange are incomplete. mortise never sends such messages.
+// exchange of a million members. mortise never sends these messages.
 
 const (
 	maxPacketBytes   = 4 << 10        // memberlist's packets have at most 1,400 bytes plus the label
@@ -20,7 +19,6 @@ const (
 	maxExchangeNodes = 2 * maxMembers // in one exchange, including members that have left
 )
 
-// Types of memberlist's messages.
 const (
 	msgPing     = 0
 	msgAck      = 2
@@ -68,11 +66,11 @@ func plain(kind byte) bool { return kind < msgPushPull || kind == msgNack }
 
 var errUnsound = errors.New("cluster: gossip: malformed byte stream")
 
-// exchange is the reading side of a byte stream of gossip. Before it returns a byte, it checks the
-// head of the message. It returns at most maxExchangeBytes in total.
+// exchange is the reading side of a byte stream of gossip. It checks the head of the message before
+// it returns a byte, and returns at most maxExchangeBytes in total.
 type exchange struct {
 	net.Conn
-	in      *bufio.Reader // of Conn
+	in      *bufio.Reader
 	judged  bool
 	members int    // announced members that are not checked yet
 	head    []byte // bytes read for checking and not returned yet
@@ -125,8 +123,6 @@ func (e *exchange) more(n int) ([]byte, error) {
 	return e.head[start:], err
 }
 
-// judge checks the head of the message: the label, the type, and in a full exchange the announced
-// sizes.
 func (e *exchange) judge() error {
 	kind, err := e.more(1)
 	if err != nil {

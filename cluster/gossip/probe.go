@@ -9,7 +9,7 @@ import (
 
 // This file depends on two formats of memberlist's packets, so that pending probes can be ended
 // when gossip closes. If a later version of memberlist changes these formats, a few of its
-// goroutines end some seconds after Close, and a test fails. There are no other effects.
+// goroutines end some seconds after Close, and a test fails.
 
 // probeSequence returns the sequence number of a probe in an outgoing packet. In msgpack this is a
 // text of five bytes and an unsigned number. A packet that only looks like a probe does no harm.

@@ -5,13 +5,12 @@ import (
 	"time"
 )
 
-// maxMembers is the maximum number of members in gossip, including those that left recently. Each
-// entry costs each instance about 0.6 KB of memory, and packets. The largest tested fleet has a
-// quarter as many members. If members beyond the limit are ignored, other packages only get fewer
-// addresses to ask.
+// maxMembers is the maximum number of members in gossip, including those that left recently. The
+// largest tested fleet has a quarter as many members. If members beyond the limit are ignored,
+// other packages only get fewer addresses to ask.
 const maxMembers = 4096
 
-// maxMemberName is the maximum length of a member's name; the names of mortise have 24 bytes.
+// maxMemberName is the maximum length of a member's name. The names of mortise have 24 bytes.
 const maxMemberName = 64
 
 var (
@@ -20,8 +19,8 @@ var (
 )
 
 // roster limits the members that memberlist keeps. memberlist forgets a member that has left only
-// after a round over all other members, and does not report this. So the member keeps its slot for
-// as long as such a round can take. Times are arguments.
+// after a round over all other members, and does not report this. The member therefore keeps its
+// slot for as long as a round can take. Times are arguments.
 type roster struct {
 	limit int
 	known map[string]time.Time // when the member's slot becomes free; zero for a present member

@@ -13,8 +13,8 @@ import (
 // wire is memberlist's transport; it uses Net.
 //
 // memberlist's Shutdown does not wait for its goroutines, and a goroutine that waits for the answer
-// to a probe may wait for ten seconds. So Shutdown of the wire answers all pending probes itself,
-// and every goroutine of memberlist ends without delay.
+// to a probe may wait for ten seconds. Shutdown of the wire therefore answers all pending probes
+// itself.
 type wire struct {
 	net     Net
 	label   string

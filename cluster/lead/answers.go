@@ -8,24 +8,20 @@ import (
 	"github.com/mortise-lock/mortise/internal/nodeid"
 )
 
-// This file handles a leader's questions about the voters. An answer is used only if this instance
-// still leads in the term of the question.
-
 // Term returns the term of the last evaluation.
 func (l *Lead) Term() uint64 { return l.term }
 
 func (l *Lead) governs(term uint64) bool { return l.leads && l.term == term }
 
-// Question returns the encoded Prepare that asks an instance to start an empty replica.
 func (l *Lead) Question(step voters.Step, group, at uint64, configuration []founding.Voter) []byte {
 	return founding.AppendPrepare(nil, founding.Prepare{
 		To: step.Instance, Group: group, Raft: step.ID, Term: l.term, At: at, Voters: configuration,
 	})
 }
 
-// Answered records the outcome of a Prepare question, and reports whether to call Look again.
-// Silence and an answer that cannot be decoded count as no answer: the reconciler waits and asks
-// again. A refused connection counts as a refusal. declined is the instance's reason for refusing.
+// Answered records the outcome of a Prepare question, and reports whether to call Look again. An
+// answer that cannot be decoded counts as silence, after which the reconciler waits and asks again.
+// A refused connection counts as a refusal. declined is the instance's reason for refusing.
 func (l *Lead) Answered(now time.Duration, term uint64, step voters.Step, outcome founding.Outcome,
 	answer []byte) (look bool, declined string) {
 	if !l.governs(term) || outcome == founding.Silent {
@@ -52,8 +48,7 @@ func (l *Lead) Answered(now time.Duration, term uint64, step voters.Step, outcom
 
 // Probed records the outcome of a probe, and reports whether to call Look again. An incarnation has
 // ended if the connection to its address is refused, or if another instance proves its own ID
-// there. A silent instance may only be slow. A foreign program at the address does not prove that
-// the incarnation has ended: the address may be shared, or now belong to another service.
+// there. A foreign program proves nothing, because the address may be shared.
 func (l *Lead) Probed(now time.Duration, term uint64, p voters.Probe, outcome founding.Outcome) (look bool) {
 	if !l.governs(term) {
 		return false

@@ -1,13 +1,10 @@
 // Package lead is the leader's part of keeping the voters of a group up to date. It decides when to
-// evaluate the voters, which steps to pass to the log, when to repeat a step, which instances to
-// ask, and what to answer an instance that leaves. The cluster's owner and the simulation run the
-// same code.
+// evaluate the voters, which steps to pass to the log, and when to repeat a step. Package voters
+// decides which step is due. This package keeps the state of one term as leader.
 //
 //	           Due ──▶ Look(facts) ──▶ Orders: carry a step, ask for a replica, probe a life
 //	Answered, Probed, PeerLost ──▶ another look
 //	                                VoterStatus: may this replica stop?
-//
-// Package voters decides which step is due. This package keeps the state of one term as leader.
 //
 // # Guarantees
 //

@@ -11,20 +11,20 @@ import (
 const (
 	Pause = 50 * time.Millisecond // shortest time between two evaluations
 
-	every    = time.Second // time between two evaluations while this instance leads and nothing changes
+	every    = time.Second // time between two evaluations of a leader while nothing changes
 	tryAgain = time.Second // time until an unchanged step is passed to the log again
 	never    = time.Hour
 )
 
 // Lead is a leader's evaluation of the voters and the steps that follow from it. The zero Lead has
-// made no evaluation. On an instance that does not lead, a Lead takes no steps.
+// made no evaluation. A Lead takes no steps unless its instance leads.
 type Lead struct {
 	reconciler voters.Reconciler
 	leads      bool
 	term       uint64
 	looked     bool
 	at         time.Duration // time of the last evaluation
-	next       time.Duration // time of the evaluation that the last step requests; zero means none
+	next       time.Duration // of the evaluation that the last step requests; zero means none
 	facts      voters.Facts  // of the last evaluation
 	carried    carried
 	said       voters.Step // the step last passed to the log in this term
@@ -109,7 +109,7 @@ func (l *Lead) Look(now time.Duration, facts voters.Facts, term, fresh uint64) (
 }
 
 // carry passes a step to the log once, although every evaluation returns the same step until the
-// facts show the effect of the step.
+// facts show its effect.
 func (l *Lead) carry(now time.Duration, step voters.Step) *Carry {
 	if now < l.carried.until && step.Same(l.carried.step) && l.facts.Same(&l.carried.facts) {
 		return nil
@@ -129,7 +129,7 @@ func (l *Lead) carry(now time.Duration, step voters.Step) *Carry {
 // Where returns the address of an instance at the last evaluation.
 func (l *Lead) Where(instance nodeid.ID) string { return l.facts.Where(instance) }
 
-// Attached returns the instances whose sessions are attached to the leader. It leaves out the given
+// Attached returns the instances whose sessions are attached to the leader, without the given
 // replicas, which receive a new configuration through the log.
 func (l *Lead) Attached(replicas []founding.Voter) (all []founding.Voter) {
 	if !l.leads {
@@ -153,12 +153,12 @@ func (l *Lead) Report() voters.Report { return l.reconciler.Report() }
 // VoterStatus is the leader's answer to an instance about the voters and a replica.
 type VoterStatus struct {
 	MayStop    bool          // the replica in question is no longer needed (rule 13 of package voters)
-	AllLeaving bool          // all instances in reach have announced that they leave
+	AllLeaving bool          // all instances in contact have announced that they leave
 	Due        bool          // a change of voters is due or in flight
 	Known      bool          // at the last evaluation the asking instance had a session
 	Report     voters.Report // of the last evaluation, at most 50 ms old; Next has only Kind and Why
-	Leader     nodeid.ID     // the instance that leads
-	Remarks    []string      // voters.Facts.Remarks of the leader, at most 64
+	Leader     nodeid.ID
+	Remarks    []string // voters.Facts.Remarks of the leader, at most 64
 }
 
 // VoterStatus answers an instance about a replica, from the last evaluation. It reports false if

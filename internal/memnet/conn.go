@@ -9,8 +9,7 @@ import (
 	"time"
 )
 
-// queueBytes is how much one direction of a connection buffers before its writer blocks, about as
-// much as a loopback socket.
+// queueBytes is how much one direction of a connection buffers before its writer blocks.
 const queueBytes = 256 << 10
 
 // conn is one end of a connection. It reads from in and writes to out. The out queue is the in
@@ -83,7 +82,6 @@ type queue struct {
 	writeBy  time.Time
 }
 
-// flight is a number of bytes in flight.
 type flight struct {
 	bytes int
 	at    time.Time // time of their arrival
@@ -226,7 +224,6 @@ func (q *queue) write(b []byte) (int, error) {
 
 func expired(by time.Time) bool { return !by.IsZero() && !time.Now().Before(by) }
 
-// wait returns when the queue has changed or the deadline has passed.
 func wait(changed <-chan struct{}, by time.Time) {
 	if by.IsZero() {
 		<-changed

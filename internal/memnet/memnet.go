@@ -9,18 +9,15 @@
 // can be lost and sent again.
 //
 // Concurrency: everything is safe for concurrent use. It blocks only on channels, on timers and on
-// mutexes that are held briefly, so a bubble sees every wait. There are no background goroutines.
-//
-// Failure: Crash simulates the crash of a host.
+// mutexes that are held briefly. There are no background goroutines.
 //
 // Limits: there are no datagrams. One latency applies to all connections, and none to connecting.
-// Bytes are not reordered. A cut in one direction never affects the other. With TCP the other would
-// soon stop for lack of acknowledgements, so memnet tests the harder case. If the other end is
-// closed, a writer learns this immediately, even during a cut, and a reader when the cut ends.
-// Package internal/sim simulates packets.
+// Bytes are not reordered. A cut in one direction never affects the other direction. If the other
+// end is closed, a writer learns this immediately, even during a cut, and a reader when the cut
+// ends. Package internal/sim simulates packets.
 //
-// Refused alternative: net.Pipe. It is synchronous: every write waits for its reader. So code that
-// works over TCP may deadlock on it, and the reverse.
+// Refused alternative: net.Pipe. Every write waits for its reader, so code that works over TCP may
+// deadlock on a net.Pipe.
 package memnet
 
 import (
@@ -34,7 +31,6 @@ import (
 	"time"
 )
 
-// Network is a set of hosts. New makes one.
 type Network struct {
 	mu        sync.Mutex // guards all below; never held across a wait
 	listeners map[string]*listener
@@ -46,7 +42,6 @@ type Network struct {
 	nextPort  int
 }
 
-// New returns an empty network.
 func New() *Network {
 	return &Network{
 		listeners: map[string]*listener{},
@@ -166,7 +161,7 @@ func (n *Network) Heal(a, b string) {
 	n.HealOneWay(b, a)
 }
 
-// HealOneWay ends the cut from one host to another. It does not end a cut in the other direction.
+// HealOneWay ends the cut from one host to another.
 func (n *Network) HealOneWay(from, to string) {
 	n.mu.Lock()
 	delete(n.cuts, route{from, to})
@@ -222,8 +217,7 @@ func (n *Network) SetLoss(chance float64, pause time.Duration, seed uint64) {
 	}
 }
 
-// Reset resets every connection of a host, as when a router loses its state. The listeners of the
-// host are not affected.
+// Reset resets every connection of a host. The listeners of the host are not affected.
 func (n *Network) Reset(host string) {
 	n.mu.Lock()
 	var ends []*conn
@@ -238,7 +232,7 @@ func (n *Network) Reset(host string) {
 	}
 }
 
-// Crash resets every connection and closes every listener of a host, as when its processes end.
+// Crash resets every connection and closes every listener of a host.
 func (n *Network) Crash(host string) {
 	n.mu.Lock()
 	var ends []func()
@@ -275,13 +269,12 @@ func (n *Network) forget(c *conn) {
 	n.mu.Unlock()
 }
 
-// isCut reports whether traffic from one host to another is cut. The caller must hold mu.
+// The caller must hold mu.
 func (n *Network) isCut(from, to string) bool {
 	_, cut := n.cuts[route{from, to}]
 	return cut
 }
 
-// route is a direction between two hosts.
 type route struct{ from, to string }
 
 func hostOf(address string) string {
@@ -289,7 +282,6 @@ func hostOf(address string) string {
 	return host
 }
 
-// addr is a host:port of the network.
 type addr string
 
 func (addr) Network() string  { return "tcp" }
