@@ -21,8 +21,8 @@ func append1() *raftpb.Message {
 	}
 }
 
-// TestFramesAllocateLittle checks that a frame with a raft message, a command and a reply needs few
-// allocations. Generated code needed about 30.
+// Generated code needed about 30 allocations for a frame with a raft message, a command and a
+// reply.
 func TestFramesAllocateLittle(t *testing.T) {
 	q := newQueue(new(Config{}.withDefaults()))
 	turn := Frame{Commands: []byte("a command"), Replies: []byte("a reply"), Raft: []*raftpb.Message{append1()}}
@@ -54,7 +54,7 @@ func TestFramesAllocateLittle(t *testing.T) {
 	}
 }
 
-// sink is a connection that buffers what is written and reads from that buffer.
+// sink is a connection that buffers written data and reads from that buffer.
 type sink struct {
 	net.Conn
 	bytes.Buffer

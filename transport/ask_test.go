@@ -125,8 +125,7 @@ func (w *world) servePeer(addr string, n int, answer func(asked) error) {
 	w.t.Cleanup(server.Stop)
 }
 
-// TestAskTellsNoFromSilence checks that the errors of Ask distinguish refusals from silence. The
-// founding of a group depends on this.
+// The founding of a group depends on errors that distinguish refusals from silence.
 func TestAskTellsNoFromSilence(t *testing.T) {
 	inBubble(t, func(t *testing.T, w *world) {
 		a := w.node("a", 1)
@@ -141,12 +140,12 @@ func TestAskTellsNoFromSilence(t *testing.T) {
 		w.serve("ssh:1", func(c net.Conn) { _, _ = c.Write([]byte("SSH-2.0-x\r\n")) })
 		w.serveGRPC("grpc:1")
 		newer := forge(5)
-		w.serve("newer:1", func(conn net.Conn) { // a later version that refuses our version
+		w.serve("newer:1", func(conn net.Conn) { // later version that refuses our version
 			newer.accept(conn, func(heard) *wire.Greeting {
 				return &wire.Greeting{Refusal: &wire.Refusal{Reason: wire.Refusal_VERSION, Text: "3 here, 2 there"}}
 			})
 		})
-		w.serve("newest:1", func(conn net.Conn) { // a later version that does not refuse our version
+		w.serve("newest:1", func(conn net.Conn) { // later version that does not refuse our version
 			newer.accept(conn, func(to heard) *wire.Greeting {
 				own := newer.says(func(h *wire.Hello) { h.Version = protocol + 1 })
 				return greeting(newer.key, acceptor, to.binding, to.Hello, own)
@@ -187,7 +186,6 @@ func TestAskTellsNoFromSilence(t *testing.T) {
 	})
 }
 
-// A dial must fail if an instance accepts a link that is intended for another instance.
 func TestDialOfAnInstanceThatDoesNotCheck(t *testing.T) {
 	inBubble(t, func(t *testing.T, w *world) {
 		a, careless := w.node("a", 1), forge(5)
@@ -205,9 +203,8 @@ func TestDialOfAnInstanceThatDoesNotCheck(t *testing.T) {
 	})
 }
 
-// After a restart of the peer, the dead connection does not delay the next question. After a
-// refused connection, a question waits at most half a second, and its result then describes the
-// current process at the address.
+// The dead connection must not delay the next question. After a refused connection, a question
+// waits at most half a second, and its result describes the current process at the address.
 func TestAskAfterARestart(t *testing.T) {
 	inBubble(t, func(t *testing.T, w *world) {
 		a := w.node("a", 1)

@@ -121,8 +121,7 @@ func (f *forger) listen(w *world, addr string, answer func(heard) *wire.Greeting
 	})
 }
 
-// secured runs a test twice: in plain text, and with TLS. With TLS all processes share one
-// certificate, so TLS does not prove which instance a process is.
+// secured runs a test in plain text, and with TLS. With TLS all processes share one certificate.
 func secured(t *testing.T, test func(t *testing.T, w *world, use func(*Config), forge func(n int) *forger)) {
 	for _, name := range []string{"plain", "TLS"} {
 		t.Run(name, func(t *testing.T) {

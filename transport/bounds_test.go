@@ -24,7 +24,6 @@ import (
 	wire "github.com/mortise-lock/mortise/transport/wire/mortise/transport/v1"
 )
 
-// heap returns the number of heap bytes in use after a garbage collection.
 func heap() uint64 {
 	runtime.GC()
 	runtime.GC()
@@ -33,8 +32,7 @@ func heap() uint64 {
 	return m.HeapAlloc
 }
 
-// cutAfter makes a connection drop everything after the first `most` written bytes. The connection
-// stays open.
+// cutAfter drops everything after the first `most` written bytes. The connection stays open.
 type cutAfter struct {
 	net.Conn
 	most    int64
@@ -302,8 +300,7 @@ func TestGossipStreamsAreBounded(t *testing.T) {
 	})
 }
 
-// An instance that sends answers from many addresses must not make the receiver hold more bytes
-// than from one address.
+// An instance must not make the receiver hold more bytes by sending answers from many addresses.
 func TestAnswersAreBoundedForEachInstance(t *testing.T) {
 	inBubble(t, func(t *testing.T, w *world) {
 		a, b := w.node("a", 1), w.node("b", 2)
@@ -315,7 +312,7 @@ func TestAnswersAreBoundedForEachInstance(t *testing.T) {
 		var asking sync.WaitGroup
 		for i := range addrs {
 			asking.Go(func() { _, _, _ = a.Ask(ctx, fmt.Sprintf("stalls:%d", i+1), id(5), nil) })
-			synctest.Wait() // one at a time: two that arrive together could both be refused
+			synctest.Wait() // two that arrive together could both be refused
 		}
 		if heard := a.holds.heard.total(); heard == 0 || heard > toldEach {
 			t.Errorf("%d bytes of one instance's answers are held", heard)

@@ -12,7 +12,7 @@ import (
 	wire "github.com/mortise-lock/mortise/transport/wire/mortise/transport/v1"
 )
 
-// random fills some fields of a message of any type. The state of r determines which.
+// random fills some fields of a message of any type.
 func random(r *rand.Rand, m protoreflect.Message, depth int) {
 	fields := m.Descriptor().Fields()
 	for i := range fields.Len() {
@@ -36,7 +36,7 @@ func random(r *rand.Rand, m protoreflect.Message, depth int) {
 		}
 	}
 	if r.IntN(40) == 0 {
-		m.SetUnknown(protoreflect.RawFields{0xf8, 0x01, byte(r.IntN(128))}) // an unknown field: number 31, a varint
+		m.SetUnknown(protoreflect.RawFields{0xf8, 0x01, byte(r.IntN(128))}) // unknown field: number 31, a varint
 	}
 }
 
@@ -88,8 +88,7 @@ func sameMessage(t *testing.T, b []byte) {
 	}
 }
 
-// TestRaftMessagesAreProtobuf checks that both encoders and both decoders have the same results, so
-// that old and new builds can communicate.
+// Old and new builds can communicate only if both encoders and both decoders have the same results.
 func TestRaftMessagesAreProtobuf(t *testing.T) {
 	r := rand.New(rand.NewPCG(1, 2))
 	byHand := 0
@@ -189,8 +188,6 @@ func TestFramesAreProtobuf(t *testing.T) {
 	sameFrame(t, twice[:5])
 }
 
-// FuzzRaftMessages checks that our decoder accepts, refuses and decodes arbitrary bytes exactly as
-// protobuf does.
 func FuzzRaftMessages(f *testing.F) {
 	r := rand.New(rand.NewPCG(5, 6))
 	for range 30 {

@@ -9,11 +9,10 @@ import (
 	"time"
 )
 
-// lives sets the life of a node: the number of starts with its directory.
 func lives(life uint64) func(*Config) { return func(c *Config) { c.Life = life } }
 
-// A process that has the key of a linked instance but no higher life is refused, because it uses a
-// copied directory. The link is not affected. Each side logs the mistake once, with both addresses.
+// A process with the key of a linked instance but no higher life uses a copied directory. The link
+// is not affected. Each side logs the mistake once, with both addresses.
 func TestCopyIsRefused(t *testing.T) {
 	secured(t, func(t *testing.T, w *world, use func(*Config), _ func(int) *forger) {
 		a, b := w.node("a", 1, use), w.node("b", 2, use, lives(5))
@@ -54,8 +53,8 @@ func TestCopyIsRefused(t *testing.T) {
 	})
 }
 
-// After a restart with the same directory, the new process immediately replaces the link that only
-// the peer still has. The handler gets the Down before any frame of the new link.
+// The new process immediately replaces the link that only the peer still has. The handler gets the
+// Down before any frame of the new link.
 func TestLaterLifeReplacesItsLink(t *testing.T) {
 	for _, dialer := range []string{"b", "a"} {
 		t.Run(dialer+" has dialed", func(t *testing.T) {
@@ -70,7 +69,7 @@ func TestLaterLifeReplacesItsLink(t *testing.T) {
 					synctest.Wait()
 				}
 				a.seen()
-				w.net.Cut("a", "b") // b loses its power, which a does not notice
+				w.net.Cut("a", "b") // b loses its power; a gets no error
 				again := w.node("c", 2, lives(4))
 				began := time.Now()
 				again.sendTo(a.peer())

@@ -59,7 +59,7 @@ func (l lagListener) Accept() (net.Conn, error) {
 	return lag{conn, l.wait}, nil
 }
 
-// If two streams cross, only one remains. The handlers see nothing of the discarded stream, and
+// If two streams cross, only one remains. The handlers get nothing from the discarded stream, and
 // every frame arrives once and in order.
 func TestCrossingDials(t *testing.T) {
 	for seed := range uint64(200) {
@@ -88,8 +88,7 @@ func TestCrossingDials(t *testing.T) {
 	}
 }
 
-// TestCrossingDialsWithMuchToSay uses a slow network, and queued data that is larger than the
-// largest hello.
+// The network is slow, and the queued data is larger than the largest hello.
 func TestCrossingDialsWithMuchToSay(t *testing.T) {
 	for seed := range uint64(30) {
 		inBubble(t, func(t *testing.T, w *world) {
@@ -122,8 +121,7 @@ func TestCrossingDialsWithMuchToSay(t *testing.T) {
 	}
 }
 
-// TestStreamOfTheLowerInstanceWins checks crossing dials in which both instances send their hellos
-// before a hello arrives.
+// Both instances send their hellos before a hello arrives.
 func TestStreamOfTheLowerInstanceWins(t *testing.T) {
 	for _, slow := range []string{"a", "b"} {
 		t.Run(slow+" is slow to answer", func(t *testing.T) {

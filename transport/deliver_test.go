@@ -121,8 +121,7 @@ func TestWhatAGuestDelivers(t *testing.T) {
 	}
 }
 
-// A raft message without a sender or a receiver is not delivered: the raft ID zero is not the ID of
-// any replica.
+// The raft ID zero is not the ID of any replica.
 func TestNoRaftIDIsNoReplicas(t *testing.T) {
 	none, one := Identity{}, Identity{Raft: 1}
 	self, without := &Self{Raft: 2}, &Self{}
@@ -138,8 +137,8 @@ func TestNoRaftIDIsNoReplicas(t *testing.T) {
 	}
 }
 
-// A queue that is full of session data still accepts raft messages. A queued mark of retirement is
-// not removed by later frames.
+// A queue that is full of session data still accepts raft messages. Later frames do not remove a
+// queued mark of retirement.
 func TestRaftHasRoomOfItsOwn(t *testing.T) {
 	c := Config{QueueBytes: 100}.withDefaults()
 	q := newQueue(&c)
@@ -171,8 +170,7 @@ func TestAnEmptyFrameIsNotSent(t *testing.T) {
 	})
 }
 
-// Send fails after a failed write, although the receiver is still reading. If Send succeeded, only
-// a later Down would report that the frame is lost.
+// If Send succeeded after a failed write, only a later Down would report that the frame is lost.
 func TestALinkTakesNothingAfterAFailedWrite(t *testing.T) {
 	inBubble(t, func(t *testing.T, w *world) {
 		left := &atomic.Int64{}

@@ -16,7 +16,7 @@ import (
 	"github.com/mortise-lock/mortise/internal/nodeid"
 )
 
-// perSecond is the limit of dials in any second; see the package comment.
+// perSecond is the limit of dials in any second.
 const perSecond = ordinaryRate + ordinaryBurst + preferredRate + preferredBurst
 
 // outside is a network of addresses at which usually no process listens. It records when dials
@@ -38,7 +38,7 @@ func (o *outside) through(c *Config) {
 		o.flying++
 		o.most = max(o.most, o.flying)
 		o.mu.Unlock()
-		if len(addr) < 4 { // a node of the test's own network
+		if len(addr) < 4 { // node of the test's own network
 			defer o.over()
 			return inside(ctx, addr)
 		}
@@ -78,8 +78,8 @@ func (o *outside) count() int {
 	return len(o.began)
 }
 
-// busiest returns three numbers: the dials that began in the busiest second, those that began in
-// the last second, and the most dials in flight.
+// busiest returns the dials that began in the busiest second, those that began in the last second,
+// and the most dials in flight.
 func (o *outside) busiest() (most, last, flying int) {
 	o.mu.Lock()
 	defer o.mu.Unlock()
@@ -185,7 +185,7 @@ func TestPreferredAddressesAreReached(t *testing.T) {
 		b.Close()
 		w.net.Cut("a", "b")
 		time.Sleep(100 * time.Millisecond)
-		for range 150 { // failing
+		for range 150 {
 			_ = a.Send(b.peer(), Frame{Commands: []byte("y")})
 			time.Sleep(100 * time.Millisecond)
 		}
@@ -240,7 +240,6 @@ func TestOneFailureIsOfTheAddress(t *testing.T) {
 }
 
 // A question fails with ErrRefused only because of a dial that began after the question was asked.
-// The pause after this dial is short, because a group may wait for the error.
 func TestRefusalsAreNotRepeated(t *testing.T) {
 	inBubble(t, func(t *testing.T, w *world) {
 		refuse := make(chan struct{})

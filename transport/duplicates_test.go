@@ -22,7 +22,6 @@ func (n *node) indexes() (all []uint64) {
 	return all
 }
 
-// twice sends a raft message only as a duplicate.
 func (n *node) twice(to *node, m *raftpb.Message) {
 	n.SendDuplicates(to.peer(), []*raftpb.Message{m})
 }
@@ -92,8 +91,7 @@ func TestDuplicatesAreBounded(t *testing.T) {
 	})
 }
 
-// TestNoDuplicateBehindTheEndOfALink checks that a late duplicate is dropped. The duplicate may be
-// the last heartbeat of a leader whose Down has been reported.
+// A late duplicate may be the last heartbeat of a leader whose Down has been reported.
 func TestNoDuplicateBehindTheEndOfALink(t *testing.T) {
 	inBubble(t, func(t *testing.T, w *world) {
 		a, b := w.node("a", 1), w.node("b", 2)

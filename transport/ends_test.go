@@ -72,7 +72,7 @@ func TestLastWordOfAPeerThatDoesNotRead(t *testing.T) {
 }
 
 // If a write fails because the peer has closed the connection, everything that the peer sent before
-// it closed is delivered.
+// is delivered.
 func TestWhatHasArrivedIsHandedOver(t *testing.T) {
 	inBubble(t, func(t *testing.T, w *world) {
 		a, b := w.node("a", 1), w.node("b", 2)

@@ -13,17 +13,15 @@ import (
 	"time"
 )
 
-// Strangers open connections that are silent, send one byte a second or stop reading. The number of
-// open ones is bounded, and each is closed soon. They do not disturb linked instances or fill the
-// log.
+// Strangers open connections that are silent, send one byte a second or stop reading. Their number
+// is bounded, and each is closed soon. They do not disturb linked instances or fill the log.
 func TestTenThousandSilentConnections(t *testing.T) {
 	want := 10_000
 	var files syscall.Rlimit
 	if err := syscall.Getrlimit(syscall.RLIMIT_NOFILE, &files); err != nil {
 		t.Fatal(err)
 	}
-	// Go has raised the limit of open files to its maximum. For up to 1,024 connections, this
-	// process has both ends open.
+	// For up to 1,024 connections, this process has both ends open.
 	if most := int(min(files.Cur, 1<<20)) - 2000; most < want {
 		want = most
 		t.Logf("only %d files may be open: the test makes %d connections", files.Cur, want)
@@ -90,7 +88,7 @@ func openSilent(t *testing.T, addr string, n int) []net.Conn {
 		}
 		all = append(all, conn)
 		switch i % 100 {
-		case 0: // sends one byte after another, until the connection is closed
+		case 0:
 			go func() {
 				for _, b := range []byte(preface) {
 					if _, err := conn.Write([]byte{b}); err != nil {
@@ -99,7 +97,7 @@ func openSilent(t *testing.T, addr string, n int) []net.Conn {
 					time.Sleep(200 * time.Millisecond)
 				}
 			}()
-		case 1: // never reads the answers
+		case 1:
 			_ = conn.SetWriteDeadline(time.Now().Add(100 * time.Millisecond))
 			_, _ = io.WriteString(conn, preface+noSettings+strings.Repeat("\x00\x00\x08\x06\x00\x00\x00\x00\x0012345678", 1000))
 		}

@@ -205,7 +205,7 @@ func TestConnectionWithoutAHello(t *testing.T) {
 	})
 }
 
-// TestIdleConnectionIsClosed uses a client that answers pings, but makes no call.
+// The client answers pings, but makes no call.
 func TestIdleConnectionIsClosed(t *testing.T) {
 	inBubble(t, func(t *testing.T, w *world) {
 		a, idle := w.node("a", 1), w.node("idle", 9)

@@ -21,7 +21,7 @@ func (n *node) linkTo(to *node) *stream {
 	return s
 }
 
-// TestAFrameHasADeadline checks a frame that arrives too slowly, and one that stops in the middle.
+// One frame arrives too slowly, and one stops in the middle.
 func TestAFrameHasADeadline(t *testing.T) {
 	inBubble(t, func(t *testing.T, w *world) {
 		a, b, c := w.node("a", 1), w.node("b", 2), w.node("c", 3)
@@ -117,8 +117,8 @@ func TestABurstOfFrames(t *testing.T) {
 	})
 }
 
-// A frame with very many small raft messages or entries is refused, because a decoded message of
-// two bytes takes hundreds.
+// A decoded message of two bytes takes hundreds, so a frame with very many small messages or
+// entries is refused.
 func TestFramesDoNotGrowInDecoding(t *testing.T) {
 	const many = 2 << 20
 	empty := func(tag uint64, n int) (b []byte) {

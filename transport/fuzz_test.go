@@ -15,8 +15,7 @@ import (
 )
 
 // FuzzHello checks that every first message that is not refused with a reason is a well-formed
-// hello of this cluster, signed with the key that it names. Log lines about foreign peers must be
-// short.
+// hello of this cluster, signed with the key that it names.
 func FuzzHello(f *testing.F) {
 	here, there := forge(1), forge(2)
 	for _, change := range []func(*wire.Hello){
@@ -106,7 +105,7 @@ func FuzzChunks(f *testing.F) {
 	})
 }
 
-// chunkStream receives chunks that are preceded by their length in one byte.
+// A length in one byte precedes each chunk.
 type chunkStream struct {
 	grpc.ClientStreamingServer[wire.Chunk, wire.Ack]
 	rest []byte

@@ -127,7 +127,7 @@ func TestGossipAfterARestart(t *testing.T) {
 func TestGossipOfAnotherCluster(t *testing.T) {
 	inBubble(t, func(t *testing.T, w *world) {
 		a, b := w.node("a", 1), w.node("b", 2, func(c *Config) { c.Cluster = "theirs" })
-		for range 90 { // for 9 s, because the connection of a stranger is closed after 10 s
+		for range 90 { // 9 s, because the connection of a stranger is closed after 10 s
 			_ = a.Gossip().WriteTo([]byte("hello"), "b:1")
 			time.Sleep(100 * time.Millisecond)
 		}

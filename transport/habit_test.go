@@ -9,8 +9,8 @@ import (
 	wire "github.com/mortise-lock/mortise/transport/wire/mortise/transport/v1"
 )
 
-// After a burst, in either direction, an idle link uses no more memory than a link that had no
-// burst. A link that regularly has large frames keeps its buffers.
+// After a burst, an idle link uses no more memory than a link that had no burst. A link that
+// regularly has large frames keeps its buffers.
 func TestABurstIsForgotten(t *testing.T) {
 	large, small := bytes.Repeat([]byte("x"), 200<<10), []byte("a renewal")
 	out := &sink{}

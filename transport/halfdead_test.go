@@ -23,9 +23,8 @@ func (c mute) Write(b []byte) (int, error) {
 	return c.Conn.Write(b)
 }
 
-// After a failed write gRPC waits until its reading goroutine ends, and retries every new call
-// without a pause. In a bubble, time would not advance during the retries, so this test uses real
-// time.
+// gRPC would retry every new call without a pause. In a bubble, time would not advance during the
+// retries, so this test uses real time.
 func TestFailedWriteEndsTheConnection(t *testing.T) {
 	w := newWorld(t)
 	var now atomic.Bool

@@ -130,8 +130,8 @@ func TestHelloCarriesTheIdentity(t *testing.T) {
 	}
 }
 
-// Refusals are not signed, so no refusal results in ErrOther, not even a refusal with a reason that
-// a later version adds.
+// Refusals are not signed, so no refusal results in ErrOther, not even one with a reason of a later
+// version.
 func TestARefusalProvesNoInstance(t *testing.T) {
 	for reason := range wire.Refusal_Reason(100) {
 		err := refused("a:1", &wire.Refusal{Reason: reason, Text: "text"})

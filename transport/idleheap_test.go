@@ -30,8 +30,8 @@ const dialersEnv = "MORTISE_TEST_DIALERS"
 
 const idleLinks = 400
 
-// A leader keeps a link to every attached instance, so idle links must be small. The dialers run in
-// another process, so that only the memory of one side is measured.
+// A leader keeps a link to every attached instance. The dialers run in another process, so that
+// only the memory of one side is measured.
 func TestIdleLinksAreSmall(t *testing.T) {
 	for _, encrypted := range []bool{false, true} {
 		t.Run(fmt.Sprintf("TLS=%v", encrypted), func(t *testing.T) {
@@ -90,7 +90,7 @@ func TestIdleLinksAreSmall(t *testing.T) {
 	}
 }
 
-// memoryInUse returns the number of bytes of live objects and stacks.
+// memoryInUse returns the bytes of live objects and stacks.
 func memoryInUse() int {
 	for range 3 { // pooled objects survive the first collection
 		runtime.GC()
@@ -100,7 +100,6 @@ func memoryInUse() int {
 	return int(m.HeapAlloc + m.StackInuse)
 }
 
-// TestDialersOfIdleLinks is the dialing process of TestIdleLinksAreSmall.
 func TestDialersOfIdleLinks(t *testing.T) {
 	told, ok := os.LookupEnv(dialersEnv)
 	if !ok {

@@ -18,8 +18,7 @@ func TestConfigNamesEveryMistake(t *testing.T) {
 	}
 }
 
-// TestAnHourOfSilence checks that idle connections are kept. A gRPC server closes the connections
-// of clients that ping more often than its policy allows.
+// A gRPC server closes the connections of clients that ping too often.
 func TestAnHourOfSilence(t *testing.T) {
 	inBubble(t, func(t *testing.T, w *world) {
 		a, b, c := w.node("a", 1), w.node("b", 2), w.node("c", 3)

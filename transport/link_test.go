@@ -65,7 +65,6 @@ func TestAllKindsTravelInOneFrame(t *testing.T) {
 	})
 }
 
-// TestCallersShareAFrame checks that the data of concurrent callers is sent in few frames.
 func TestCallersShareAFrame(t *testing.T) {
 	defer runtime.GOMAXPROCS(runtime.GOMAXPROCS(1))
 	inBubble(t, func(t *testing.T, w *world) {
@@ -208,7 +207,6 @@ func TestDialsOfAnotherInstanceAndAnotherCluster(t *testing.T) {
 	})
 }
 
-// A node that has lost its stream can open a new stream while the peer still has the old stream.
 func TestNewStreamReplacesOneThatOnlyThePeerStillSees(t *testing.T) {
 	inBubble(t, func(t *testing.T, w *world) {
 		var vanished atomic.Bool
@@ -240,8 +238,7 @@ func TestNewStreamReplacesOneThatOnlyThePeerStillSees(t *testing.T) {
 	})
 }
 
-// vanishingConn is the connection of a machine that loses power. The other side of the connection
-// gets no error.
+// vanishingConn is the connection of a machine that loses power. The other side gets no error.
 type vanishingConn struct {
 	net.Conn
 	vanished *atomic.Bool
@@ -264,8 +261,7 @@ func (c *vanishingConn) Close() error {
 	return c.Conn.Close()
 }
 
-// The handler gets the frames of a new stream only after the Down of the old stream, however long
-// Down takes and whichever side dialed.
+// The order must not depend on the duration of Down or on the side that dialed.
 func TestNoFrameBeforeTheDown(t *testing.T) {
 	for _, dialer := range []string{"peer", "we"} {
 		t.Run(dialer, func(t *testing.T) {

@@ -19,8 +19,7 @@ import (
 	wire "github.com/mortise-lock/mortise/transport/wire/mortise/transport/v1"
 )
 
-// TestEachTurnHasTheWholeQueue checks that the limits apply to the data in the queue, not to data
-// that was taken before.
+// The limits apply to the data in the queue, not to data that was taken before.
 func TestEachTurnHasTheWholeQueue(t *testing.T) {
 	part := make([]byte, 700<<10)
 	small := func(c *Config) { c.QueueBytes, c.RaftBytes, c.RaftMessages, c.MessageBytes = 1<<20, 1<<20, 10, 1<<20 }
@@ -86,8 +85,8 @@ func TestEachTurnHasTheWholeQueue(t *testing.T) {
 	}
 }
 
-// The mark of a retired replica, and the reason for ending a link, are sent after everything that
-// was queued before. A large piece of data is sent in a separate frame.
+// The mark of a retired replica, and the reason for ending a link, are sent after all earlier data.
+// A large piece of data is sent in a separate frame.
 func TestTheLastWordIsTheLast(t *testing.T) {
 	large := make([]byte, frameBytes*2/3)
 	message := &raftpb.Message{Entries: []*raftpb.Entry{{Data: large}}}
@@ -136,8 +135,7 @@ func TestTheLastWordIsTheLast(t *testing.T) {
 	}
 }
 
-// TestADroppedQueueTakesNothing checks that push fails after drop, because a frame accepted then
-// would be lost without a Down.
+// A frame that push accepts after drop would be lost without a Down.
 func TestADroppedQueueTakesNothing(t *testing.T) {
 	c := Config{}.withDefaults()
 	q := newQueue(&c)
@@ -238,7 +236,7 @@ func TestALinkWhoseConnectionFailsOnce(t *testing.T) {
 type lossLedger struct {
 	a, b  *node
 	sent  int
-	last  int  // the newest frame that has arrived at b
+	last  int  // newest frame that has arrived at b
 	gap   bool // b has had a Down since the newest frame
 	downs int
 }

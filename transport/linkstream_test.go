@@ -44,8 +44,7 @@ func speech(t testing.TB, say func(*stream) error) []byte {
 	return out.Bytes()
 }
 
-// Frames arrive unchanged, however the network splits them. Keepalives between frames have no
-// effect, and the close frame ends the stream.
+// Frames arrive unchanged, however the network splits them.
 func TestFramesOfAllSizes(t *testing.T) {
 	sizes := []int{1, 100, restBytes - 20, restBytes - lengthBytes, restBytes, restBytes + 1, 1, readBytes - 20,
 		readBytes - lengthBytes, readBytes - 3, readBytes, readBytes + 1, 3 * readBytes, 100, frameBytes, 5 << 20, 1}
@@ -77,8 +76,7 @@ func TestFramesOfAllSizes(t *testing.T) {
 	}
 }
 
-// Each kind of incorrect data causes its own error, and a broken connection does not count as a
-// normal end.
+// Each kind of incorrect data causes its own error. A broken connection is not a normal end.
 func TestWhatEndsAStream(t *testing.T) {
 	hello := speech(t, func(s *stream) error {
 		return s.greet(aGreeting)
@@ -132,8 +130,7 @@ func TestAnnouncedFramesReserveNothing(t *testing.T) {
 	}
 }
 
-// TestAConnectionBeforeItsGreetingHoldsLittle checks the memory of a new connection, because
-// strangers may open many connections.
+// Strangers may open many connections.
 func TestAConnectionBeforeItsGreetingHoldsLittle(t *testing.T) {
 	const conns = 100
 	p := &Port{config: Config{}.withDefaults()}

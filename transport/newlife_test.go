@@ -18,8 +18,8 @@ import (
 	wire "github.com/mortise-lock/mortise/transport/wire/mortise/transport/v1"
 )
 
-// Connections for questions, snapshots and gossip end, both dialed and accepted ones. No call to or
-// from the old incarnation is answered.
+// Dialed and accepted connections for questions, snapshots and gossip end. No call to or from the
+// old incarnation is answered.
 func TestNewLifeEndsAllConnections(t *testing.T) {
 	secured(t, func(t *testing.T, w *world, use func(*Config), _ func(int) *forger) {
 		a, b := w.node("a", 1, use), w.node("b", 2, use)
@@ -85,8 +85,7 @@ func TestNewLifeEndsAllConnections(t *testing.T) {
 	})
 }
 
-// When a new incarnation begins during a dial, the dialed connection is not used, and nothing is
-// sent on it.
+// The dialed connection is not used, and nothing is sent on it.
 func TestNewLifeDuringADial(t *testing.T) {
 	inBubble(t, func(t *testing.T, w *world) {
 		a, b := w.node("a", 1), w.node("b", 2)
@@ -119,8 +118,7 @@ func TestNewLifeDuringADial(t *testing.T) {
 	})
 }
 
-// The group, the raft ID or the address changes, but not the key. Links send the change, the next
-// call opens a new connection, and calls in progress continue.
+// Links send the change, the next call opens a new connection, and calls in progress continue.
 func TestNewStandingReachesCalls(t *testing.T) {
 	inBubble(t, func(t *testing.T, w *world) {
 		newborn := func(c *Config) { c.Self.Group, c.Self.Raft, c.Self.Addr = 0, 0, "" }

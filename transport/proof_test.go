@@ -130,8 +130,7 @@ func TestImpostorThatListens(t *testing.T) {
 	})
 }
 
-// TestOtherInstanceOnlyOnProof checks that a refusal never causes ErrOther, which can end the
-// membership of a voter.
+// A refusal must never cause ErrOther, which can end the membership of a voter.
 func TestOtherInstanceOnlyOnProof(t *testing.T) {
 	secured(t, func(t *testing.T, w *world, use func(*Config), forge func(int) *forger) {
 		a, evil := w.node("a", 1, use), forge(9)
@@ -236,7 +235,7 @@ func TestManInTheMiddle(t *testing.T) {
 }
 
 // Without TLS an attacker can relay the random numbers, so that both sides have the same binding.
-// But the dialer does not accept an answer that was given to the attacker's own hello.
+// But the dialer does not accept an answer to the attacker's own hello.
 func TestAnswerForAnotherDialer(t *testing.T) {
 	inBubble(t, func(t *testing.T, w *world) {
 		a, b, evil := w.node("a", 1), w.node("b", 2), forge(9)

@@ -17,7 +17,6 @@ import (
 	wire "github.com/mortise-lock/mortise/transport/wire/mortise/transport/v1"
 )
 
-// ledger compares the input of a queue with its output.
 type ledger struct {
 	t             *testing.T
 	config        Config

@@ -2,6 +2,5 @@
 
 package transport
 
-// slowly divides the number of seeds. Under the race detector the tests take ten times as long, and
-// a few seeds suffice.
+// slowly divides the number of seeds. Under the race detector the tests take ten times as long.
 const slowly = 5

@@ -175,7 +175,6 @@ func benchPair(b *testing.B) (x, y *node, back chan int) {
 	return x, y, back
 }
 
-// benchHandler is a handler that only calls onFrame.
 type benchHandler node
 
 func (n *benchHandler) Frame(from Identity, f Frame)                    { n.onFrame(from, f) }

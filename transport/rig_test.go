@@ -38,7 +38,7 @@ type node struct {
 	*Port
 	t        *testing.T
 	self     Self     // to change the port's identity, modify self and call identify
-	identity Identity // the identity that its peers see
+	identity Identity // its identity for its peers
 	log      *logs
 
 	mu        sync.Mutex
@@ -53,7 +53,6 @@ type node struct {
 
 type handler node
 
-// event is a Frame or a Down.
 type event struct {
 	from  Identity
 	frame Frame
@@ -120,7 +119,6 @@ func (n *handler) answer(ctx context.Context, from Identity, question []byte) ([
 	return append([]byte("re: "), question...), nil
 }
 
-// Ask sends a question to the service of another node.
 func (n *node) Ask(ctx context.Context, addr string, to nodeid.ID, question []byte) ([]byte, Identity, error) {
 	var answer wrapperspb.BytesValue
 	r := n.To(addr, to)
@@ -128,12 +126,10 @@ func (n *node) Ask(ctx context.Context, addr string, to nodeid.ID, question []by
 	return answer.Value, r.Answered, err
 }
 
-// Ask starts a question to the service of the node at the other end of d.
 func (d *dialed) Ask(ctx context.Context) (grpc.BidiStreamingClient[wire.Question, wire.Answer], error) {
 	return d.question(ctx, echoMethod)
 }
 
-// body returns the encoding of a question or answer that contains b.
 func body(b []byte) []byte {
 	encoded, _ := proto.Marshal(wrapperspb.Bytes(b))
 	return encoded
@@ -203,7 +199,6 @@ func (l *logs) String() string {
 	return l.text.String()
 }
 
-// world is a network for one test.
 type world struct {
 	t   *testing.T
 	net *memnet.Network
@@ -356,7 +351,6 @@ func eventually(t *testing.T, why string, ok func() bool) {
 	}
 }
 
-// lockedSource is a random source that is safe for concurrent use.
 type lockedSource struct {
 	mu  sync.Mutex
 	src interface{ Uint64() uint64 }

@@ -12,8 +12,6 @@ import (
 	wire "github.com/mortise-lock/mortise/transport/wire/mortise/transport/v1"
 )
 
-// A question that Intercept refuses does not reach the method, whether it is sent over the network
-// or within the process.
 func TestTheInterceptorDecides(t *testing.T) {
 	inBubble(t, func(t *testing.T, w *world) {
 		calls, methods := 0, ""

@@ -27,7 +27,7 @@ func TestStrangersHaveATimeLimit(t *testing.T) {
 		synctest.Wait()
 		conn := w.raw("a:1")
 		began := time.Now()
-		go func() { // sends a hello of 4 KiB, one byte at a time
+		go func() { // hello of 4 KiB, one byte at a time
 			for _, b := range []byte(linkPreface + strings.Repeat("n", bindingBytes) + "\x00\x00\x10\x00" +
 				strings.Repeat("x", helloBytes)) {
 				if _, err := conn.Write([]byte{b}); err != nil {
@@ -80,8 +80,7 @@ func TestStrangersAreBounded(t *testing.T) {
 	})
 }
 
-// The queue limits the number of packets, so the receiver must limit their size. A hostile sender
-// ignores its own limit.
+// The queue limits the number of packets, so the receiver must limit their size.
 func TestOversizedPacketsAreDropped(t *testing.T) {
 	inBubble(t, func(t *testing.T, w *world) {
 		a, b := w.node("a", 1), w.node("b", 2)
@@ -98,7 +97,7 @@ func TestOversizedPacketsAreDropped(t *testing.T) {
 		if err := stream.Send(big); err != nil {
 			t.Fatal(err)
 		}
-		for range 3 { // a flood of small packets
+		for range 3 { // flood of small packets
 			if err := stream.Send(&wire.Parcel{Packets: make([][]byte, 10_000)}); err != nil {
 				t.Fatal(err)
 			}
@@ -111,8 +110,7 @@ func TestOversizedPacketsAreDropped(t *testing.T) {
 	})
 }
 
-// Announced lengths and sizes that are false must not make the receiver allocate memory for data
-// that has not arrived.
+// False lengths must not make the receiver allocate memory for data that has not arrived.
 func TestAnnouncedSizesReserveNothing(t *testing.T) {
 	inBubble(t, func(t *testing.T, w *world) {
 		a, b := w.node("a", 1), w.node("b", 2)
@@ -162,8 +160,8 @@ func TestOversizedFrameEndsTheLink(t *testing.T) {
 	})
 }
 
-// TestHandshakesInLineAreNotDisplaced checks that connections whose handshakes wait for a turn are
-// not closed. Otherwise no handshake would finish after a failover.
+// If connections whose handshakes wait for a turn were closed, no handshake would finish after a
+// failover.
 func TestHandshakesInLineAreNotDisplaced(t *testing.T) {
 	inBubble(t, func(t *testing.T, w *world) {
 		a := w.node("a", 1, func(c *Config) { c.Strangers = 2 })

@@ -57,8 +57,7 @@ func guestOf(t *testing.T, rights ...string) capability.Peer {
 	return capability.Peer{Tier: capability.TierOf(c), Capability: c, Name: c.For()}
 }
 
-// TestWhatIsDialedMustBeAnInstance dials an admin client whose certificate is from the same
-// authority.
+// The node dials an admin client whose certificate is from the same authority.
 func TestWhatIsDialedMustBeAnInstance(t *testing.T) {
 	for _, tier := range []capability.Peer{guestOf(t, "lock a/*"), guestOf(t, "member"), {}} {
 		inBubble(t, func(t *testing.T, w *world) {
@@ -129,7 +128,7 @@ func TestAGuestIsKnownAsOne(t *testing.T) {
 	})
 }
 
-// Links and connections for calls end when a certificate expires, on both sides, and not earlier.
+// Links and connections for calls end on both sides when a certificate expires, and not earlier.
 func TestConnectionsEndWithTheirCertificate(t *testing.T) {
 	inBubble(t, func(t *testing.T, w *world) {
 		ours, s := newAuthority(t), new(*tiered)

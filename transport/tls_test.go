@@ -147,7 +147,7 @@ func TestExpiredCertificateIsNoProof(t *testing.T) {
 		a.send(b, "x")
 		b.wantCommands("fresh", a, "x")
 		time.Sleep(25 * time.Hour)
-		c := w.node("c", 3, ours.use) // fresh
+		c := w.node("c", 3, ours.use)
 		a.send(b, "y")
 		b.wantCommands("a day later", a, "y")
 		for _, pair := range [][2]*node{{a, b}, {a, c}, {c, a}} {

@@ -14,8 +14,7 @@ import (
 )
 
 // Thousands of connections are silent from the beginning, are silent after a few bytes, or send one
-// byte after another. An instance that connects at the same time is linked immediately, although
-// only one handshake is computed at a time.
+// byte after another. An instance that connects at the same time is linked immediately.
 func TestSilenceHoldsNoTurn(t *testing.T) {
 	secured(t, func(t *testing.T, w *world, use func(*Config), forge func(int) *forger) {
 		a, b := w.node("a", 1, use), w.node("b", 2, use)
@@ -90,8 +89,7 @@ func TestHandshakesWaitForTurns(t *testing.T) {
 	})
 }
 
-// The package comment describes the order of the turns. A handshake leaves its line if its
-// connection is closed or its time is up.
+// A handshake leaves its line if its connection is closed or its time is up.
 func TestTurnsComeInOrder(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		all := &turns{atOnce: 1, limit: 5 * time.Second}

@@ -8,7 +8,6 @@ import (
 	"testing"
 )
 
-// recorded is a listener that records the connections that it accepts.
 type recorded struct {
 	net.Listener
 	accepted func(*net.TCPConn)

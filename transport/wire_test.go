@@ -16,8 +16,7 @@ import (
 	wire "github.com/mortise-lock/mortise/transport/wire/mortise/transport/v1"
 )
 
-// Our .proto file must have a unique path in the registry: a program that also links another file
-// with the same path panics at start.
+// A program that also links another .proto file with the same path panics at start.
 func TestProtoFileIsOursAlone(t *testing.T) {
 	file := wire.File_mortise_transport_v1_peer_proto
 	if file.Path() != "mortise/transport/v1/peer.proto" || file.Package() != "mortise.transport.v1" {

@@ -12,13 +12,12 @@ import (
 // mallory returns an instance that has the secret and a key of its own, but is no voter.
 func mallory() Asker { return Asker{nodeidtest.ID(666), "m:1"} }
 
-// mallorys returns a configuration in which mallory is the only replica.
 func mallorys() []Voter {
 	return []Voter{{Raft: 66, Instance: mallory().Instance, Addr: mallory().Addr, Life: 1}}
 }
 
-// TestOnlyVotersAndTheLeaderAreBelieved checks that messages of an instance which is neither a
-// voter nor the leader do not change the known configuration and do not end a replica.
+// Messages of an instance that is neither a voter nor the leader must not change the known
+// configuration or end a replica.
 func TestOnlyVotersAndTheLeaderAreBelieved(t *testing.T) {
 	const far = uint64(1) << 50
 	announce := func(c *Core, at uint64) []byte {
@@ -56,7 +55,7 @@ func TestOnlyVotersAndTheLeaderAreBelieved(t *testing.T) {
 	for name, lie := range lies {
 		for _, durable := range []bool{false, true} {
 			c := plain(durable)
-			c.bring(t, 0x11, 1, 10, configuration()) // now this instance has a replica, like a voter
+			c.bring(t, 0x11, 1, 10, configuration())
 			c.Voters(c.now, 99, 11, configuration(0x11))
 			c.happened()
 			before, voters := c.At(), slices.Clone(c.newest())
@@ -80,8 +79,7 @@ func TestOnlyVotersAndTheLeaderAreBelieved(t *testing.T) {
 	}
 }
 
-// TestTheLeaderIsBelieved checks that the leader to which this instance is attached is believed
-// even if no configuration names that leader.
+// The leader to which this instance is attached is believed even if no configuration names it.
 func TestTheLeaderIsBelieved(t *testing.T) {
 	c := plain(false)
 	c.Guide(mallory().Instance)
@@ -92,9 +90,8 @@ func TestTheLeaderIsBelieved(t *testing.T) {
 	}
 }
 
-// TestAllVotersReplacedWhileCutOff checks an instance to which no known voter has answered for a
-// TTL. In memory the incarnation ends. With a directory it keeps its group and its replica until a
-// known voter answers, however many other instances report a newer configuration.
+// No known voter has answered for a TTL. In memory the incarnation ends. With a directory the
+// instance keeps its group and its replica until a known voter answers.
 func TestAllVotersReplacedWhileCutOff(t *testing.T) {
 	newer := []Voter{
 		{Raft: 21, Instance: nodeidtest.ID(21), Addr: "x:1", Life: 1}, {Raft: 22, Instance: nodeidtest.ID(22),
@@ -144,9 +141,8 @@ func TestAllVotersReplacedWhileCutOff(t *testing.T) {
 	}
 }
 
-// TestHearsayAboutLives checks that a report about another start of an instance changes no address
-// and bars no directory, unless a voter sends it. A life number that is implausibly high is
-// ignored.
+// A report about another start of an instance changes no address and bars no directory, unless a
+// voter sends it. Implausibly high lives are ignored.
 func TestHearsayAboutLives(t *testing.T) {
 	c := settled(Member)
 	c.askedBy("m:1")

@@ -10,8 +10,6 @@ import (
 	"github.com/mortise-lock/mortise/internal/nodeid/nodeidtest"
 )
 
-// TestTheNewestConfigurationIsTold checks that the core passes a received configuration completely
-// to the host and to instances that ask.
 func TestTheNewestConfigurationIsTold(t *testing.T) {
 	c := plain(false)
 	c.Ask(c.now, c.wall, aVoter(),
@@ -43,8 +41,7 @@ func TestTheNewestConfigurationIsTold(t *testing.T) {
 	}
 }
 
-// TestInquire checks that gossip of a newer configuration makes a member ask once, even if it has a
-// leader.
+// Gossip of a newer configuration makes a member ask once, even if it has a leader.
 func TestInquire(t *testing.T) {
 	c := plain(false)
 	c.now += time.Second
@@ -66,7 +63,7 @@ func TestInquire(t *testing.T) {
 	if out = c.Tick(c.now+5*time.Second, c.wall, Random{}); len(out.Questions) != 0 {
 		t.Error("it goes on asking")
 	}
-	for i := range 3 * maxAskers { // these addresses never answer
+	for i := range 3 * maxAskers { // never answer
 		c.now += time.Second
 		c.Inquire(c.now, "y"+groupName(uint64(i))+":1")
 		c.Tick(c.now, c.wall, Random{})
@@ -76,8 +73,6 @@ func TestInquire(t *testing.T) {
 	}
 }
 
-// TestAdopt checks that adopted settings are reported and stored, and that adopted settings of
-// another group are ignored.
 func TestAdopt(t *testing.T) {
 	c := plain(true)
 	s := c.rulesOf

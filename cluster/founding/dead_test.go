@@ -83,8 +83,8 @@ func TestMajorityAnswersAndIsNotGivenUp(t *testing.T) {
 	}
 }
 
-// TestOldAnswersDoNotCount checks that answers from before the largest TTL has passed do not count,
-// because the answering instances may have been cut off since.
+// Answers from before the largest TTL has passed must not count, because the answering instances
+// may have been cut off since.
 func TestOldAnswersDoNotCount(t *testing.T) {
 	c := orphan(names3(3), five(3)...)
 	tell := func() {
@@ -101,8 +101,6 @@ func TestOldAnswersDoNotCount(t *testing.T) {
 	}
 }
 
-// TestWhatIsOver checks that a voter has ended if its incarnation runs no replica, or if another
-// incarnation of the same name has answered at another address.
 func TestWhatIsOver(t *testing.T) {
 	retired := life(2, 99)
 	moved := life(3, 0)
@@ -115,11 +113,11 @@ func TestWhatIsOver(t *testing.T) {
 	}
 }
 
-// TestAVoterWithoutAName checks that a voter of unknown name has ended once another incarnation
-// answers under each founder's name, and that the voter is asked for its name while it runs.
+// A voter of unknown name has ended once another incarnation answers under each founder's name. The
+// voter is asked for its name while it runs.
 func TestAVoterWithoutAName(t *testing.T) {
 	voters := five(3)
-	voters[1].Instance, voters[1].Addr = nodeidtest.ID(8), "n5:1" // this voter never answers
+	voters[1].Instance, voters[1].Addr = nodeidtest.ID(8), "n5:1" // never answers
 	c := orphan(names3(3), voters...)
 	if !slices.ContainsFunc(c.seenAt, func(k asker) bool { return k.addr == "n5:1" }) {
 		t.Error("a voter without a name is not asked for it")
@@ -136,7 +134,6 @@ func TestAVoterWithoutAName(t *testing.T) {
 
 func TestSilenceIsNotOver(t *testing.T) {
 	voters := five(3)
-	// this voter never answers, and is no founder
 	voters[1].Instance, voters[1].Addr = nodeidtest.ID(4), "n4:1"
 	c := orphan(names3(3), voters...)
 	c.tell("n2:1", life(2, 77))
@@ -153,8 +150,7 @@ func TestSilenceIsNotOver(t *testing.T) {
 	}
 }
 
-// TestBothHalvesOfAJointConfiguration checks that both halves of a joint configuration need a
-// majority. Only one of the running n3, n4 and n5 is in the new half.
+// Only one of the running n3, n4 and n5 is in the new half.
 func TestBothHalvesOfAJointConfiguration(t *testing.T) {
 	for _, tc := range []struct {
 		over []uint64
@@ -176,10 +172,8 @@ func TestBothHalvesOfAJointConfiguration(t *testing.T) {
 	}
 }
 
-// TestAppliedConfigurationsCount checks that a configuration which a running voter has applied
-// counts even if a newer one is known.
+// A configuration that a running voter has applied counts even if a newer one is known.
 func TestAppliedConfigurationsCount(t *testing.T) {
-	// the newest configuration has n1, whose replica retires, and n2
 	c := orphan(names3(3), five(2)...)
 	behind := life(2, 2)
 	behind.Standing.Applied = Configuration{At: 3, Voters: five(3), told: true}
@@ -192,7 +186,7 @@ func TestAppliedConfigurationsCount(t *testing.T) {
 }
 
 // hearsay returns n1 in the group of n1 to n3. The leader n3 has sent n1 a configuration in which
-// n4 replaces n2, and has died before another replica applied that configuration.
+// n4 replaces n2, and has died before another replica applied it.
 func hearsay(settings Settings) *Core {
 	c := orphan(settings, five(3)...)
 	c.take(8, told())
@@ -214,15 +208,15 @@ func applies(i, at uint64) InstanceInfo {
 	return who
 }
 
-// TestHearsay checks a configuration which only a dead leader had applied. It counts exactly as
-// long as messages of that leader may arrive or a voter may have applied the configuration.
+// A configuration that only a dead leader had applied counts as long as messages of that leader may
+// arrive or a voter may have applied it.
 func TestHearsay(t *testing.T) {
 	older := life(4, 4)
 	older.Standing = nil
 	foreign := applies(4, 7)
 	foreign.Group = 8
 	for name, tc := range map[string]struct {
-		fourth func(round int) *InstanceInfo // the answer of n4, or nil if it is silent
+		fourth func(round int) *InstanceInfo // answer of n4; nil means silence
 		ends   bool
 	}{
 		"it has applied the one before": {func(int) *InstanceInfo { who := applies(4, 7); return &who }, true},
@@ -269,8 +263,7 @@ func TestHearsay(t *testing.T) {
 	}
 }
 
-// TestHearsayOfTheSilent checks that a configuration known only from a dead leader counts while one
-// of its voters is silent, because that voter may have applied the configuration.
+// A silent voter may have applied a configuration that is known only from a dead leader.
 func TestHearsayOfTheSilent(t *testing.T) {
 	c := hearsay(Settings{Replicas: 3, Voters: 3, SessionTTL: 2 * time.Second})
 	for round := range 60 {
@@ -283,8 +276,6 @@ func TestHearsayOfTheSilent(t *testing.T) {
 	}
 }
 
-// TestFoundersOfTheGroupAreNeeded checks that an instance with fewer Founders than its group needs
-// all founders of the group, both now and in its next incarnation.
 func TestFoundersOfTheGroupAreNeeded(t *testing.T) {
 	c := orphan(names3(3), five(3)...)
 	c.settings = names3(1).normal()
@@ -303,8 +294,6 @@ func TestFoundersOfTheGroupAreNeeded(t *testing.T) {
 	}
 }
 
-// TestForeignLeaderEndsNoGroup checks that a voter of a group that can elect a leader does not
-// leave it for another group with a leader.
 func TestForeignLeaderEndsNoGroup(t *testing.T) {
 	foreign := InstanceInfo{Instance: nodeidtest.ID(60), Name: "t1", Addr: "n5:1", Phase: Member, Group: 8, Leader: true,
 		Standing: &Standing{Raft: 60}}
@@ -319,8 +308,7 @@ func TestForeignLeaderEndsNoGroup(t *testing.T) {
 	}
 }
 
-// TestStandingReturns checks that decoding an encoded Standing returns the same value, and that the
-// answer of a build without standings can be decoded.
+// The answer of a build without standings can also be decoded.
 func TestStandingReturns(t *testing.T) {
 	who := life(2, 2)
 	who.Voters, who.At = five(3), 7
@@ -347,10 +335,9 @@ func TestStandingReturns(t *testing.T) {
 	}
 }
 
-// TestAGroupInWhichNoneCanBeElectedIsDead checks a group of three whose leader has removed the two
-// other voters and died before the slower of these received the change. The faster voter needs the
-// leader's vote, and the log of the slower voter is too short to get a vote. Neither can be
-// elected, so the group is given up, but only once that is proved.
+// The leader of three voters has removed the two others and died before the slower voter received
+// the change. The faster voter needs the leader's vote, and the log of the slower voter is too
+// short to get a vote. The group is given up, but only once this is proved.
 func TestAGroupInWhichNoneCanBeElectedIsDead(t *testing.T) {
 	joint := Configuration{At: 8, Voters: five(3), Incoming: []uint64{3}, Outgoing: []uint64{1, 2, 3}}
 	behind, far := Log{2, 2, 16}, Log{2, 2, 29}
@@ -414,9 +401,9 @@ func TestAGroupInWhichNoneCanBeElectedIsDead(t *testing.T) {
 	}
 }
 
-// TestALaterConfigurationKeepsTheGroup checks an instance that was cut off while the voters
-// changed, so that it knows no running voter. It stays while an unknown instance reports newer
-// voters that form a majority, and leaves once these voters have ended.
+// An instance was cut off while the voters changed, so it knows no running voter. It stays while an
+// unknown instance reports newer voters that form a majority, and leaves once these voters have
+// ended.
 func TestALaterConfigurationKeepsTheGroup(t *testing.T) {
 	fourth := Voter{Raft: 44, Instance: nodeidtest.ID(4), Addr: "n4:1", Life: 1}
 	fifth := Voter{Raft: 55, Instance: nodeidtest.ID(5), Addr: "n5:1", Life: 1}
@@ -466,10 +453,9 @@ func TestALaterConfigurationKeepsTheGroup(t *testing.T) {
 	}
 }
 
-// TestAGroupOfStrangersIsDead checks a group whose leader gives a new replica a vote and dies
-// before another voter receives this change. The new replica and that voter are a majority, but the
-// voter ignores the replica's messages. The group is given up, unless the voter has applied a
-// configuration that names the replica.
+// The leader gives a new replica a vote and dies before another voter receives this change. The new
+// replica and that voter are a majority, but the voter ignores the replica's messages. The group is
+// given up, unless the voter has applied a configuration that names the replica.
 func TestAGroupOfStrangersIsDead(t *testing.T) {
 	voters := five(3)
 	voters[1].Raft = 9 // replica 9 on n2 replaces replica 2

@@ -10,9 +10,9 @@ type disk struct {
 	state, voters []byte
 	life          uint64
 	logs          map[uint64]uint64 // raft ID → mark of its log
-	// the group to which the instance belongs by the stored state. Zero means none
+	// group of the instance by the stored state; zero means none
 	member uint64
-	fails  bool // every save fails until a restart
+	fails  bool
 }
 
 func (d *disk) decoded() *State {
@@ -24,12 +24,12 @@ func (d *disk) decoded() *State {
 		st.Voters, err = DecodeVoters(d.voters)
 	}
 	if err != nil {
-		panic(err) // a core stores only states that can be decoded
+		panic(err)
 	}
 	return &st
 }
 
-// load prepares a start with a directory. First it increments the life and stores the new value.
+// load prepares a start with a directory. It increments the life and stores it.
 func (s *slot) load(cfg *Config) {
 	if s.disk == nil {
 		return
@@ -44,8 +44,8 @@ func (s *slot) load(cfg *Config) {
 	}
 }
 
-// persist stores the state as the shell does. It returns false if the process dies during the save.
-// In this case nothing was sent.
+// persist stores the state as the shell does. It returns false if the process dies during the save;
+// then nothing was sent.
 func (s *slot) persist(out *Output) bool {
 	w := s.w
 	if s.disk == nil || s.saved == s.core.Revision() || s.retired {
@@ -111,7 +111,7 @@ func (s *slot) mustHaveStored(what string) {
 	if now.Charter != nil && st.Charter != nil && now.Charter.Group == st.Charter.Group {
 		now.Charter = st.Charter
 	}
-	st.Voters, now.Voters = nil, nil // the stored addresses of voters may be older
+	st.Voters, now.Voters = nil, nil // stored addresses may be older
 	if !reflect.DeepEqual(*st, now) {
 		s.w.fault("%s %s as %+v, and has stored %+v", s.name, what, now, *st)
 	}
@@ -164,7 +164,6 @@ func (s *slot) hear(e Event) {
 	s.core.Voters(s.w.now, e.Group, s.book.At(), s.book.Voters())
 }
 
-// knows reports whether the address book of s has the present address of o.
 func (s *slot) knows(o *slot) bool {
 	if s == o || s.disk == nil {
 		return true
@@ -198,8 +197,7 @@ func (s *slot) lose() {
 	s.disk = &disk{logs: map[uint64]uint64{}}
 }
 
-// recover does what operators do with one instance of a group that they consider lost. It reports
-// whether Recover succeeded.
+// recover calls Recover on one instance. It reports whether Recover succeeded.
 func (s *slot) recover(group uint64) bool {
 	if s.core == nil || s.retired {
 		return false
@@ -218,7 +216,7 @@ func (s *slot) recover(group uint64) bool {
 }
 
 // operate does what operators do after all faults have ended: they give up groups that have lost
-// their majority for good, or empty the directories of these groups.
+// their majority for good, or empty their directories.
 func (w *world) operate() {
 	for _, s := range w.slots {
 		if s.disk == nil || s.disk.member == 0 {

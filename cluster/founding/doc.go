@@ -56,34 +56,31 @@
 // # Configurations and replicas
 //
 // The configuration with the higher number is the newer one. An instance learns a configuration
-// when its replica applies the configuration (Voters), or from an answer, a Push or a Prepare of an
-// instance whose reports it believes.
+// when its replica applies it (Voters), or from an answer, a Push or a Prepare of an instance that
+// it believes.
 //
 // An instance refuses a Prepare of another raft ID while the newest known configuration names its
-// present ID. It also refuses a Prepare if a later leader has prepared this incarnation. A repeated
-// Prepare changes nothing: the answer is Running, or Ended if the ID was used before.
+// present ID, or if a later leader has prepared this incarnation. A repeated Prepare changes
+// nothing: the answer is Running, or Ended if the ID was used before.
 //
-// A replica that was only prepared is in no configuration, so a configuration cannot remove it. A
-// removed replica runs until the host reports Retired, also after a restart with a directory: some
-// voters may not know yet that the new configuration is committed, and may need its vote. A replica
-// that was added and removed while its instance was out of reach stays idle until the next Prepare.
+// A removed replica runs until the host reports Retired, also after a restart with a directory:
+// some voters may not know yet that the new configuration is committed, and may need its vote. A
+// replica that was only prepared is in no configuration, so a configuration cannot remove it; it
+// stays idle until the next Prepare.
 //
 // # Which addresses are asked
 //
-// With Replicas, a group has at most 16 instances, and each instance asks "who are you?" at all
-// known addresses. These are the addresses to which Join resolves (Join addresses), the addresses
-// from gossip, and the addresses of instances that have asked this one. With Founders, the number
-// of questions per second in the fleet is linear in the size of the fleet, even if all messages are
-// lost (search.go):
+// With Replicas, each instance asks "who are you?" at all known addresses: those to which Join
+// resolves (Join addresses), those from gossip, and those of instances that have asked this one.
+// With Founders, the number of questions per second is linear in the size of the fleet, even if all
+// messages are lost (search.go):
 //
 //   - An instance that is no founder needs only one member of a group that has a leader. Every one
-//     to two seconds it asks the voters that it knows and three random Join addresses. While no
-//     address answers, it asks up to four times less often. Other instances do not ask it in
-//     return.
+//     to two seconds it asks the known voters and three random Join addresses. While no address
+//     answers, it asks up to four times less often. Other instances do not ask it in return.
 //   - A founder asks the founders that it has met about seven times a second. While a founder is
 //     missing, it also asks Join addresses and addresses from answers, at most four at a time.
-//   - An answer names up to 16 addresses at which the asked instance has met founders. An answer of
-//     a member also names its voters. These addresses only suggest where to ask. Therefore Join
+//   - An answer names up to 16 addresses of founders, and the voters of a member's group. So Join
 //     needs to name only one instance of the fleet.
 //   - A member with a leader asks one Join address and one voter every 30 to 60 s, to find a second
 //     group or a newer configuration.
@@ -91,12 +88,11 @@
 // # When a group in memory is given up
 //
 // A voter is alive if its incarnation has answered within the last four seconds that its replica
-// runs. A voter has ended ("over" in the code) if its replica can never vote again. A voter has
-// ended when its incarnation reports that the replica no longer runs, when its incarnation
-// announces its exit, or when another incarnation answers at its address or, with Founders, under
-// its name. A voter whose name is unknown has ended once other incarnations have answered under the
-// names of all founders. A live voter never counts as ended. A silent voter is neither alive nor
-// ended.
+// runs. A voter has ended ("over" in the code) if its replica can never vote again: its incarnation
+// reports that the replica no longer runs, its incarnation announces its exit, or another
+// incarnation answers at its address or, with Founders, under its name. A voter of unknown name has
+// ended once other incarnations have answered under the names of all founders. A live voter never
+// counts as ended. A silent voter is neither alive nor ended.
 //
 // A group can elect a leader if the voters that have not ended form a majority in a configuration
 // that counts. The newest known configuration counts, and so does each configuration that a live
@@ -104,11 +100,10 @@
 // a leader is dead.
 //
 // A leader may send a new configuration and die before any replica applies it. If no voter of this
-// configuration applies it, it can elect no leader. The newest known configuration therefore stops
+// configuration applies it, it can elect no leader. So the newest known configuration stops
 // counting when, for thirty seconds without a break, each of its voters had ended, or was running
-// and reported another applied configuration. After thirty seconds all messages of the dead leader
-// have arrived or are lost, because a silent link ends after 25 s. The configuration continues to
-// count while a voter is silent, has applied nothing, or does not report its applied configuration.
+// and reported another applied configuration. By then all messages of the dead leader have arrived
+// or are lost, because a silent link ends after 25 s.
 //
 // A member gives up its group only if all of these conditions hold:
 //
@@ -119,12 +114,11 @@
 //
 // A new group needs the Founders of this instance and the Founders of its group, also in the next
 // incarnation. So an instance whose Founders name only itself cannot found a group beside the group
-// that it had joined. An incarnation that has ended never returns, so a dead group stays dead.
+// that it had joined.
 //
 // With Replicas, an instance cannot distinguish replacements of the voters at new addresses from
-// additional instances beside voters that are cut off. So a voter has also ended if it was silent
-// for ten minutes while Replicas instances answered. Only this decision depends on time alone: a
-// majority that is cut off for longer loses its group.
+// additional instances. So a voter has also ended if it was silent for ten minutes while Replicas
+// instances answered. A majority that is cut off for longer loses its group.
 //
 // When another group has a leader, an instance without a replica leaves its group if no majority of
 // the group's voters answers. An instance with a replica leaves only if its group is dead.
@@ -132,16 +126,13 @@
 // # Which reports are believed
 //
 // The transport proves which instance sent a message, and nothing else. Every process that has the
-// secret can run an instance and send false reports. Therefore (believe.go):
+// secret can send false reports. Therefore (believe.go):
 //
 //   - An instance is believed about its own phase and settings. A voter with a directory is also
-//     believed about its address. The ID of an instance comes from the connection, never from the
-//     message.
+//     believed about its address.
 //   - A configuration is believed if it comes from a voter of the newest known configuration, or
-//     from the leader to which this instance is attached (Guide), because a voter has named that
-//     leader. Configuration numbers are bounded, so that no false report makes every true
-//     configuration look old. A configuration from any other instance is only a hint. At most, a
-//     hint makes this instance ask the voters that it knows (Inquire).
+//     from the leader to which this instance is attached (Guide). From any other instance it is only
+//     a hint: at most, it makes this instance ask the known voters (Inquire).
 //   - A report that a group is founded is believed if it comes from a voter, from the leader, or
 //     from an instance on the charter's list.
 //   - A report that this directory is a copy, or was restored from an older copy, is believed if it
@@ -155,8 +146,7 @@
 // All voters may have been replaced while this instance was cut off. If no known voter has answered
 // for the largest TTL, a hint of a newer configuration ends an incarnation in memory; its locks are
 // lost by that time. An instance with a directory keeps its group, because the group may need its
-// vote. If all voters that the instance knows have ended for good, an operator has to empty its
-// directory.
+// vote. If all known voters have ended for good, an operator has to empty its directory.
 //
 // # Guarantees
 //
@@ -167,33 +157,26 @@
 // a second group is founded, no voter of the first group is left.
 //
 // With Founders this depends only on the answers of the founders (founders.go). Only founders vote,
-// and one process runs under each founder's name. If every founder has answered within two seconds
-// that it is newborn or bound to this charter, no voter of an earlier group of these founders is
-// left. In detail:
+// and one process runs under each founder's name. In detail:
 //
-//   - A founder whose directory holds a group is a member after each start. So the group blocks
-//     founding until the founder loses its directory or an operator gives the group up on that
-//     founder.
-//   - A founder that gave a group up is newborn. Another instance that keeps this group in its
-//     directory has no vote. If that instance answers at a Join address, it blocks founding;
-//     otherwise it leaves the old group when it meets the new group.
+//   - A founder whose directory holds a group blocks founding until it loses its directory or an
+//     operator gives the group up on that founder.
+//   - Another instance that keeps such a group in its directory has no vote. It blocks founding if
+//     it answers at a Join address. Otherwise it leaves the old group when it meets the new group.
 //   - If the names of the founders are changed, the voters of an earlier group may be founders only
-//     in the earlier list. So a founder also asks other Join addresses, all of them or 16 at
-//     random. It founds nothing while an instance at one of them is bound to another charter, or
-//     belongs to a group that has a leader or that was founded by other founders or by Replicas.
-//     These answers do not prove that the earlier group has ended. Two groups can have leaders if
-//     the lists have no common majority, the earlier group is in memory, and none of its members
-//     can be reached. To change the names, use a group that has a leader (rule 15), or stop the
-//     earlier instances first.
-//   - A single founder has no other founder to ask, so it founds nothing while a Join address is
-//     silent.
+//     in the earlier list. So a founder also asks other Join addresses, all of them or 16 at random.
+//     It founds nothing while an instance at one of them is bound to another charter, or belongs to
+//     a group that has a leader or that was founded by other founders or by Replicas. Two groups can
+//     still have leaders if the lists have no common majority, the earlier group is in memory, and
+//     none of its members can be reached. To change the names, use a group that has a leader (rule
+//     15), or stop the earlier instances first.
+//   - A single founder founds nothing while a Join address is silent.
 //   - If two processes use one name and both answer, nothing is founded. If one of them cannot be
 //     reached, it may vote in an earlier group. A majority of such processes could form a second
 //     group.
 //
-// A later group has a later founding time on two conditions: the clocks on its list agree with the
-// clocks on the earlier list within half the grace, and the earlier group existed long enough to
-// grant a lock.
+// A later group has a later founding time if the clocks on its list agree with the clocks on the
+// earlier list within half the grace, and if the earlier group existed long enough to grant a lock.
 //
 // As long as one voter answers a member, no instance without a vote can change the configuration
 // that the member knows, end its replica or use up its raft ID.
@@ -204,32 +187,28 @@
 // Under one raft ID, only one incarnation of one instance starts an empty replica, and only once. A
 // retired replica never resumes.
 //
-// With a directory (Config.Durable), a crash cannot revoke a message that was sent. A group whose
-// directories are intact is never given up, and no second group is founded beside it, however often
-// and wherever its instances restart.
+// With a directory (Config.Durable), a group whose directories are intact is never given up, and no
+// second group is founded beside it, however often and wherever its instances restart.
 //
 // # With a directory
 //
-// The core does no I/O. State returns what must be stored, and Revision counts the changes of
-// State. If Revision has changed after an Ask or a Tick, the host stores State atomically before it
-// sends the answer, carries out the events and asks the questions. If storing fails, the host drops
-// the answer, and Unsaved returns the actions that are still allowed. So other instances observe
-// only changes that are already stored: an accepted charter with its raft ID, Born, joining a
-// running group, a replica that was prepared, removed or retired, and a restart in place.
+// State returns what must be stored, and Revision counts the changes of State. If Revision has
+// changed after an Ask or a Tick, the host stores State atomically before it sends the answer,
+// carries out the events and asks the questions. If storing fails, the host drops the answer, and
+// Unsaved returns the actions that are still allowed. So other instances observe only changes that
+// are already stored.
 //
 // An instance that starts with a stored charter has the phase Bound or Member and the stored ID. It
 // first settles (Settling): it asks every known address until all have answered or refused, for at
 // most a second and a half. If a process with its ID answers at another address, or another
 // instance reports a newer start, the directory is a copy or was restored from a copy. The instance
 // is then barred forever (Barred), because a raft ID with an older log would revoke its votes.
-// Other instances ignore an instance that settles, so the refused copy of a directory does not
-// affect them.
+// Other instances ignore an instance that settles.
 //
 // The time of rule 5 counts only while this instance reaches every instance that the settings
 // require. Otherwise one instance could learn Born and keep the group, while the other instances
 // restart one by one and give the charter up. The group would then have no majority although no
-// directory is lost. The condition delays nothing, because no other group can be founded without
-// the missing instance.
+// directory is lost.
 //
 // An instance that keeps a group in its directory blocks founding (rule 7) at any address at which
 // it answers, not only at a Join address.
@@ -246,15 +225,16 @@
 // or has a directory and answers at a Join address. Waiting then names the member.
 //
 // The founding time is later than every clock and every token of an instance on the list (Floor).
-// If the founding time would be further ahead of a clock than rule 3 allows, no group is founded,
-// and Waiting gives the reason. If the old majority is still running where the operator cannot
-// reach it, Recover creates a second group.
+// If the founding time would be further ahead of a clock than rule 3 allows, no group is founded.
+// If the old majority is still running where the operator cannot reach it, Recover creates a second
+// group.
 //
 // # Concurrency
 //
 // A Core is not safe for concurrent use; one goroutine owns it. Inputs are only recorded, and Tick
 // makes all decisions, except that the answer of Ask binds the instance immediately. Times are
-// durations since any fixed origin. The core reads no clock and draws no random number.
+// durations since any fixed origin. The core does no I/O, reads no clock and draws no random
+// number.
 //
 // # Failure
 //
@@ -267,29 +247,24 @@
 //
 // # Limits
 //
-// A copied directory is detected when the two processes meet. Both take part until then; afterwards
-// the older start must leave. The core remembers starts of 1,024 instances, and stores the starts
-// and addresses of voters. If all directories are restored together to an earlier time, no instance
-// can detect it.
-//
-// The core remembers 128 used raft IDs of an incarnation. For earlier IDs it keeps only a
-// configuration number. It refuses a Prepare with this number or a lower one if it does not
-// remember the ID, because the ID may have been used. It ignores a configuration of more than 16
-// replicas, because no message can carry it. An instance remembers 16 groups that were given up,
-// and a charter names at most 256.
+// A copied directory is detected when the two processes meet; both take part until then. If all
+// directories are restored together to an earlier time, no instance can detect it. Replicas below
+// the number of running instances is unsafe: during a partition each side may reach that number.
 //
 // A list has at most 1,024 instances, a group has at most 7 voters, and a message has at most 1
 // MiB. With Replicas each of at most 16 instances asks every other instance about 7 times a second
-// until the group is founded. With three founders, each of 256 instances asks at most three to six
-// questions a second. 64 hinted addresses are kept for a minute. Replicas below the number of
-// running instances is unsafe: during a partition each side may reach that number.
+// until the group is founded. A configuration of more than 16 replicas is ignored, because no
+// message can carry it. The other limits are in limits.go.
+//
+// The core remembers 128 used raft IDs of an incarnation. For earlier IDs it keeps only a
+// configuration number. It refuses a Prepare with this number or a lower one if it does not
+// remember the ID.
 //
 // # Decisions beyond the rules
 //
-// A member stays in its group if any instance reports a leader of that group. A leader of another
-// group is a reason to leave, because the founding of that group proves that no voter of the old
-// group is left. An answer counts only if its question was asked after the largest TTL had passed,
-// because an earlier answer may describe an earlier state.
+// A member stays in its group if any instance reports a leader of that group. An answer about a
+// leader counts only if its question was asked after the largest TTL had passed, because an earlier
+// answer may describe an earlier state.
 //
 // Before proposing, an instance waits until every instance on the future list reports that nothing
 // prevents it from accepting. So rule 3 refuses few charters, and each instance can report why
@@ -297,8 +272,7 @@
 //
 // # Refused alternatives
 //
-// Two-phase commit would let an instance that has accepted wait for the outcome. One crash would
-// then leave the other instances waiting forever. Instead the log of the tentative group decides,
-// and an instance that does not learn the outcome restarts in place, which is as safe as a kill and
-// a new start.
+// With two-phase commit, one crash could leave the other instances waiting forever. Instead the log
+// of the tentative group decides, and an instance that does not learn the outcome restarts in
+// place, which is as safe as a kill and a new start.
 package founding

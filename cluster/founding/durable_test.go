@@ -44,8 +44,6 @@ func kinds(events []Event) (kinds []EventKind) {
 	return kinds
 }
 
-// TestResumedInstancesLookAroundFirst checks that a resumed instance keeps its ID, and takes part
-// only after all addresses have answered or refused, or after settleWithin.
 func TestResumedInstancesLookAroundFirst(t *testing.T) {
 	for phase, want := range map[Phase][]EventKind{Bound: {BoundTo}, Member: {BoundTo, Joined}} {
 		c := resumed(phase)
@@ -91,7 +89,6 @@ func settled(phase Phase) *Core {
 	return c
 }
 
-// TestCopiesAndOldCopies checks which of two processes with one ID must refuse to take part.
 func TestCopiesAndOldCopies(t *testing.T) {
 	other := func(life uint64, addr string, resuming bool) InstanceInfo {
 		return InstanceInfo{Instance: nodeidtest.ID(5), Name: "a", Addr: addr, Phase: Member, Group: 99, Life: life,
@@ -102,7 +99,7 @@ func TestCopiesAndOldCopies(t *testing.T) {
 		w.AskerLife, w.AskerAddr = life, addr
 		return w
 	}
-	const life = 4 // life of this instance, at a:2
+	const life = 4
 	for _, tc := range []struct {
 		name     string
 		settling bool
@@ -155,8 +152,7 @@ func TestCopiesAndOldCopies(t *testing.T) {
 	}
 }
 
-// TestWhatIsKnownOfLives checks that the core remembers the first process that it has met with a
-// life number, and ignores a process that is resuming.
+// The core remembers the first process with a life number, and ignores a process that is resuming.
 func TestWhatIsKnownOfLives(t *testing.T) {
 	c := settled(Member)
 	ask := func(q question) (uint64, string) {
@@ -177,7 +173,6 @@ func TestWhatIsKnownOfLives(t *testing.T) {
 		{question{Instance: nodeidtest.ID(8), Addr: "n:1", Life: 3}, 3, "m:1"},
 		{question{Instance: nodeidtest.ID(8), Addr: "n:1", Life: 2}, 3, "m:1"},
 		{question{Instance: nodeidtest.ID(8), Addr: "n:1", Life: 4}, 4, "n:1"},
-		// a copy of this instance
 		{question{Instance: nodeidtest.ID(5), Addr: "z:1", Life: 9, Resuming: true}, 4, "a:2"},
 	} {
 		if life, addr := ask(tc.q); life != tc.life || addr != tc.addr {
@@ -226,8 +221,7 @@ func TestASuspectIsAsked(t *testing.T) {
 	}
 }
 
-// TestRule5WithADirectory checks that the time of rule 5 counts only while all instances are in
-// reach.
+// The time of rule 5 counts only while all instances are in reach.
 func TestRule5WithADirectory(t *testing.T) {
 	c := settled(Bound)
 	tick := func(d time.Duration, reached bool) Phase {
@@ -306,8 +300,8 @@ func TestUnsavedPromisesNothing(t *testing.T) {
 	}
 }
 
-// fresh returns a durable newborn that has just bound itself to a charter, and the output of the
-// Tick in which this happened.
+// fresh returns a durable newborn that has just bound itself to a charter, and the output of that
+// Tick.
 func fresh(t *testing.T) (*Core, Output) {
 	t.Helper()
 	c, _ := pair()

@@ -7,9 +7,7 @@ import (
 	"github.com/mortise-lock/mortise/internal/nodeid/nodeidtest"
 )
 
-// TestOneIsNotTwo checks that an instance that has restarted at another address does not count as
-// two instances, because its earlier incarnation was last met before the later incarnation was
-// first met.
+// An instance that has restarted at another address must not count as two instances.
 func TestOneIsNotTwo(t *testing.T) {
 	c := newborn(Settings{Replicas: 3, Voters: 3, SessionTTL: 2 * time.Second})
 	c.Places([]Entry{{Name: "x", Addrs: []string{"b:1", "b:2"}, Resolved: always}}, nil)
@@ -28,15 +26,14 @@ func TestOneIsNotTwo(t *testing.T) {
 	}
 }
 
-// TestWhenAMemberGivesUpItsGroup checks rule 6 case by case. The member belongs to group 9 and lost
-// its leader at one second. The group's largest TTL is 5 s, though the member's own settings say 2
-// s.
+// The member belongs to group 9 and lost its leader at one second. The group's largest TTL is 5 s,
+// though the member's own settings say 2 s.
 func TestWhenAMemberGivesUpItsGroup(t *testing.T) {
 	newbornB := InstanceInfo{Instance: nodeidtest.ID(7), Name: "b", Addr: "b:1"}
 	cases := []struct {
 		name   string
-		after  time.Duration // time since the leader was lost
-		answer *InstanceInfo // answer of the only other instance. Nil means silence
+		after  time.Duration // since the leader was lost
+		answer *InstanceInfo // of the only other instance; nil means silence
 		leader bool          // the leader is found again before that time
 		want   Phase
 	}{

@@ -18,9 +18,8 @@ func (w *world) splitAll() {
 	w.note("all links cut")
 }
 
-// TestOutageTakesNothing cuts all links of a founded group for a random time and restores them.
-// After that, questions work immediately, and raft connections within five seconds. No process has
-// ended, so the group must continue as soon as the connections exist.
+// All links of a founded group are cut for a random time and then restored. No process has ended,
+// so the group must continue.
 func TestOutageTakesNothing(t *testing.T) {
 	for seed := range uint64(300) {
 		pick := newWorld(seed*17 + 1)
@@ -53,8 +52,7 @@ func TestOutageTakesNothing(t *testing.T) {
 	}
 }
 
-// TestLossIsRepaired starts from every combination of the fates of a group's founders. Once all are
-// linked, there must be one group with a leader within the limit.
+// Whatever has happened to each founder, there must be one group with a leader within the limit.
 func TestLossIsRepaired(t *testing.T) {
 	for _, how := range []string{"founders", "replicas"} {
 		for mix := range fates * fates * fates {

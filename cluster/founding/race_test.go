@@ -2,5 +2,5 @@
 
 package founding
 
-// underRace shortens the random runs. They use only one goroutine, so they cannot have data races.
+// underRace shortens the random runs. They use only one goroutine, so they have no data races.
 const underRace = true

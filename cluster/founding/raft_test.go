@@ -72,7 +72,7 @@ func (w *world) elect(g *group) {
 	w.govern(g)
 }
 
-// commit commits the Born entry of a group. Most violations of the rules are detected here.
+// commit commits the Born entry of a group, and checks most of the rules.
 func (w *world) commit(g *group) {
 	g.born, g.bornAt = true, w.now
 	w.note("group %x is born", g.charter.Group)
@@ -93,8 +93,7 @@ func (w *world) commit(g *group) {
 	w.order = append(w.order, g)
 }
 
-// twoAlive checks the most important invariant: two groups that could both have a leader must never
-// exist.
+// twoAlive checks that there are never two groups that could both have a leader.
 func (w *world) twoAlive() {
 	n := 0
 	for _, g := range w.order {

@@ -9,7 +9,6 @@ import (
 	"github.com/mortise-lock/mortise/internal/nodeid/nodeidtest"
 )
 
-// TestRecoverConditions checks which instances may give up a group, and the errors of all others.
 func TestRecoverConditions(t *testing.T) {
 	sees := func(who InstanceInfo) func(c *Core) uint64 {
 		return func(c *Core) uint64 { c.tell("b:1", who); return 99 }
@@ -17,7 +16,7 @@ func TestRecoverConditions(t *testing.T) {
 	leading := b(Member)
 	leading.Leader = true
 	for name, tc := range map[string]struct {
-		do   func(c *Core) uint64 // do returns the group to give up
+		do   func(c *Core) uint64 // returns the group to give up
 		want string
 	}{
 		"a durable member without a leader": {func(*Core) uint64 { return 99 }, ""},
@@ -72,8 +71,7 @@ func TestRecoverConditions(t *testing.T) {
 	}
 }
 
-// TestGivenUpAndAliveAfterAll checks that an instance that gave up a group and joined it later does
-// not cause others to leave it.
+// An instance that gave up a group and joined it later must not cause others to leave it.
 func TestGivenUpAndAliveAfterAll(t *testing.T) {
 	c := settled(Member)
 	if err := c.Recover(c.now, 99); err != nil {
@@ -89,9 +87,9 @@ func TestGivenUpAndAliveAfterAll(t *testing.T) {
 	}
 }
 
-// TestSuperseded checks that a member leaves a group that was given up if none of its own voters
-// answers and it meets an instance of the replacing group at a Join address. Otherwise it stays,
-// because any holder of the secret can claim that the group was given up.
+// A member leaves a group that was given up if none of its own voters answers and it meets an
+// instance of the replacing group at a Join address. Otherwise it stays, because any holder of the
+// secret can claim that the group was given up.
 func TestSuperseded(t *testing.T) {
 	after := InstanceInfo{Instance: nodeidtest.ID(7), Name: "b", Addr: "b:1", Phase: Member, Group: 70, At: 3,
 		Leader:     true,
@@ -125,10 +123,9 @@ func TestSuperseded(t *testing.T) {
 	}
 }
 
-// TestRecovery checks a recovery from beginning to end, with founders. Two of three founders lose
-// their directories, and the third gives the group up. The three found the group that supersedes
-// it. A fourth instance was out of reach and has kept the old group; it joins the new group when it
-// returns.
+// Two of three founders lose their directories, and the third gives the group up. The three found
+// the next group. A fourth instance was out of reach and has kept the old group; it joins the new
+// group when it returns.
 func TestRecovery(t *testing.T) {
 	w := newWorld(11, founders(5, "n0", "n1", "n2")...).durably()
 	w.trace = true
@@ -149,7 +146,7 @@ func TestRecovery(t *testing.T) {
 		s.lose()
 	}
 	w.slots[4].stop()
-	w.run(5*time.Second, nil) // the remaining members must first notice the loss, or newborns join them
+	w.run(5*time.Second, nil) // otherwise newborns join the remaining members
 	for _, s := range w.slots[1:3] {
 		s.start()
 	}
@@ -182,7 +179,7 @@ func TestRecovery(t *testing.T) {
 		"give it up there too, with Recover, or stop that instance") {
 		fail("it waits for " + text)
 	}
-	plain.stop() // the other solution that the text names
+	plain.stop()
 	if !w.run(20*time.Second, func() bool { return len(w.order) == 2 }) {
 		fail("nothing was founded")
 	}
@@ -202,8 +199,8 @@ func TestRecovery(t *testing.T) {
 	}
 }
 
-// TestFloor checks that no group is founded below the floor of a listed instance, and that Waiting
-// explains a floor that a clock cannot reach.
+// No group may be founded below the floor of a listed instance, and Waiting explains a floor that a
+// clock cannot reach.
 func TestFloor(t *testing.T) {
 	other := func(c *Core, floor int64) {
 		c.tell("b:1", InstanceInfo{Instance: nodeidtest.ID(7), Name: "b", Addr: "b:1", Settings: c.settings, Rules: 3,
@@ -256,8 +253,7 @@ func TestFloor(t *testing.T) {
 	}
 }
 
-// TestCutFromTheLeader checks the case that only this instance cannot reach the leader. Waiting
-// must not claim that the group has no leader.
+// Only this instance cannot reach the leader. Waiting must not claim that the group has no leader.
 func TestCutFromTheLeader(t *testing.T) {
 	leading := b(Member)
 	leading.Leader = true

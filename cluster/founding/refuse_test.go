@@ -53,8 +53,6 @@ func (c *Core) propose(ch Charter) (verdict, bool) {
 	return v, err == nil
 }
 
-// TestEveryConditionRefusesByItself violates one condition of rule 3 at a time, and checks that
-// this condition is the reason for refusing.
 func TestEveryConditionRefusesByItself(t *testing.T) {
 	cases := []struct {
 		name  string
@@ -185,8 +183,7 @@ func (c *Core) end(addr string, outcome Outcome) {
 	c.Result(c.now, 1<<40, c.now, outcome, nodeid.ID{}, nil)
 }
 
-// TestFoundersPassOverOtherNewborns checks that, with Founders, an unlisted newborn at a Join
-// address does not prevent founding, unless it is a founder.
+// With Founders, an unlisted newborn at a Join address blocks founding only if it is a founder.
 func TestFoundersPassOverOtherNewborns(t *testing.T) {
 	for name, want := range map[string]Refusal{"z": Accepted, "b": RefusedStranger} {
 		c, ch := pair()
@@ -206,8 +203,6 @@ func TestFoundersPassOverOtherNewborns(t *testing.T) {
 	}
 }
 
-// TestS5AnswersAreTiedToTheInstance checks that a question addresses one incarnation, and that only
-// the answer of this incarnation counts.
 func TestS5AnswersAreTiedToTheInstance(t *testing.T) {
 	c, ch := pair()
 	if b := c.Ask(c.now, c.wall, aVoter(),
@@ -216,9 +211,7 @@ func TestS5AnswersAreTiedToTheInstance(t *testing.T) {
 	}
 	p := proposer(t)
 	for _, v := range []verdict{
-		// another process at that address
 		{Instance: nodeidtest.ID(8), Group: p.group, Refusal: RefusedRepeated},
-		// an answer about another charter
 		{Instance: nodeidtest.ID(7), Group: 1234, Refusal: RefusedRepeated},
 		{Instance: nodeidtest.ID(8), Group: p.group},
 	} {
@@ -255,8 +248,7 @@ func (c *Core) verdict(i int, v verdict) {
 	c.Result(c.now, 1<<41, c.now, Answered, v.Instance, appendVerdict(nil, v))
 }
 
-// TestRefusalAndTimeEndALife checks rule 5: the incarnation ends after any refusal, and without a
-// refusal after ten seconds plus a random time.
+// The incarnation ends after any refusal, and otherwise after ten seconds plus a random time.
 func TestRefusalAndTimeEndALife(t *testing.T) {
 	c := proposer(t)
 	c.verdict(1, verdict{Instance: nodeidtest.ID(7), Group: c.group, Refusal: RefusedSettings, Detail: "Voters"})
@@ -281,16 +273,15 @@ func TestRefusalAndTimeEndALife(t *testing.T) {
 	}
 }
 
-// TestReplayedChartersAreRefused checks that an incarnation never accepts a charter that it has
-// refused, and that the next incarnation does not accept a charter that an earlier one has
-// accepted.
+// An incarnation never accepts a charter that it has refused, and the next incarnation accepts no
+// charter of an earlier one.
 func TestReplayedChartersAreRefused(t *testing.T) {
 	c, ch := pair()
 	ch.FoundedUnixMS += 1001
 	if v, _ := c.propose(ch); v.Refusal != RefusedClock {
 		t.Fatal(v.Refusal)
 	}
-	c.wall += 1001 // now no other condition is violated
+	c.wall += 1001 // no other condition is violated
 	if v, _ := c.propose(ch); v.Refusal != RefusedRepeated {
 		t.Errorf("a refused charter, asked again: %v", v.Refusal)
 	}
@@ -381,8 +372,6 @@ func TestMemberWithoutLeaderAtJoinBlocksAndIsNamed(t *testing.T) {
 	}
 }
 
-// TestOnlyTheAdvertisedAddressIsListed checks that an instance is not listed while it is reached
-// only at an address that it does not advertise.
 func TestOnlyTheAdvertisedAddressIsListed(t *testing.T) {
 	c := newborn(Settings{Replicas: 2, Voters: 3, SessionTTL: simTTL, Grace: simTTL})
 	c.Places([]Entry{{Name: "x", Addrs: []string{"vip:1"}, Resolved: always}}, nil)
@@ -421,8 +410,7 @@ func TestWaitingNamesEmptyAddresses(t *testing.T) {
 	}
 }
 
-// TestFoundersThatMatchNoInstance checks that Waiting lists the instances whose names are not in
-// Founders, and explains the fault.
+// Waiting lists the instances whose names are not in Founders, and explains the fault.
 func TestFoundersThatMatchNoInstance(t *testing.T) {
 	s := Settings{Founders: []string{"n1", "n2", "n3"}, Voters: 3, SessionTTL: simTTL, Grace: simTTL}
 	c := newborn(s)
@@ -437,9 +425,8 @@ func TestFoundersThatMatchNoInstance(t *testing.T) {
 	}
 }
 
-// TestSilenceNamesAllWithTheReason checks that Waiting names all silent addresses, with the reason
-// if it is known. Unless a single instance is missing, Waiting must not advise a smaller number of
-// replicas, with which each side of a partition could found a group.
+// Unless a single instance is missing, Waiting must not advise a smaller number of replicas, with
+// which each side of a partition could found a group.
 func TestSilenceNamesAllWithTheReason(t *testing.T) {
 	const plainText = "the other side has no secret"
 	replicas := func(n int) Settings { return Settings{Replicas: n, Voters: 3, SessionTTL: simTTL, Grace: simTTL} }
@@ -451,8 +438,8 @@ func TestSilenceNamesAllWithTheReason(t *testing.T) {
 	for name, c := range map[string]struct {
 		settings Settings
 		join     []Entry
-		here     bool   // b:1 answers
-		why      string // reason for the silence of c:1
+		here     bool
+		why      string // why c:1 is silent
 		want     string
 	}{
 		"cut off": {replicas(3), literal, false, "",

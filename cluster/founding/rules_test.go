@@ -55,8 +55,7 @@ func TestThreeFoundOneGroupAtOnce(t *testing.T) {
 	}
 }
 
-// TestA1CrashDuringBirthLeavesNoInstanceStuck checks that founding completes although instance c
-// dies before or just after its answer, and that c's next incarnation may take part.
+// Founding completes although instance c dies before or just after its answer.
 func TestA1CrashDuringBirthLeavesNoInstanceStuck(t *testing.T) {
 	for after := range 12 {
 		t.Run(fmt.Sprint(after), func(t *testing.T) {
@@ -73,8 +72,8 @@ func TestA1CrashDuringBirthLeavesNoInstanceStuck(t *testing.T) {
 	}
 }
 
-// TestA1TwoProposersAtOnce checks two instances that propose simultaneously. Each is bound to its
-// own charter, so neither group can be founded. Both must give up, and then found one group.
+// Each proposer is bound to its own charter, so neither group can be founded. Both must give up,
+// and then found one group.
 func TestA1TwoProposersAtOnce(t *testing.T) {
 	w := startAll(t, replicas(3, 3))
 	ready := func() bool {
@@ -101,9 +100,7 @@ func TestA1TwoProposersAtOnce(t *testing.T) {
 	}
 }
 
-// TestA2ReplicasBelowTheFleetIsNotClaimed shows that Replicas below the number of instances can
-// lead to two groups during a partition, and that Replicas equal to the number of instances does
-// not.
+// Replicas below the number of instances can lead to two groups during a partition.
 func TestA2ReplicasBelowTheFleetIsNotClaimed(t *testing.T) {
 	for _, n := range []int{3, 6} {
 		w := newWorld(7, replicas(6, n)...)
@@ -138,8 +135,6 @@ func TestA2ReplicasBelowTheFleetIsNotClaimed(t *testing.T) {
 	}
 }
 
-// TestS3OnlyFoundersFound checks that an instance that is no founder never proposes, is never
-// listed and never votes, but joins the group of the founders.
 func TestS3OnlyFoundersFound(t *testing.T) {
 	w := startAll(t, founders(6, "n0", "n1", "n2"))
 	for _, s := range w.slots[:3] {
@@ -161,7 +156,7 @@ func TestS3OnlyFoundersFound(t *testing.T) {
 		}
 	}
 	// All founders restart, one of them behind a partition, while the other instances continue. So
-	// the old group has ended, and all instances must join the new group.
+	// the old group has ended.
 	w.split(5)
 	for _, s := range w.slots[:3] {
 		s.crash()
@@ -174,8 +169,7 @@ func TestS3OnlyFoundersFound(t *testing.T) {
 	}
 }
 
-// TestMemberOfALostGroupJoinsTheNextWithoutAll checks that a member of a lost group joins the next
-// group even if a founder is gone for good.
+// A member of a lost group joins the next group even if a founder is gone for good.
 func TestMemberOfALostGroupJoinsTheNextWithoutAll(t *testing.T) {
 	w := startAll(t, founders(4, "n0", "n1", "n2"))
 	if !w.run(3*time.Second, w.settled) {
@@ -196,8 +190,7 @@ func TestMemberOfALostGroupJoinsTheNextWithoutAll(t *testing.T) {
 	}
 }
 
-// TestL1RestartInPlaceHeals checks that the rest of a group recovers without help after two of
-// three voters have died, even if they return at new addresses.
+// Two of three voters have died, and may return at new addresses.
 func TestL1RestartInPlaceHeals(t *testing.T) {
 	for name, settings := range map[string][]Settings{"replicas": replicas(3, 3),
 		"founders": founders(5, "n0", "n1", "n2")} {
@@ -228,8 +221,7 @@ func TestL1RestartInPlaceHeals(t *testing.T) {
 	}
 }
 
-// TestMemberKeepsItsGroupUnlessItReachesAll checks rule 6: a member keeps its group unless it
-// reaches all instances, because those that it cannot reach may have a majority of the group.
+// The instances that a member cannot reach may have a majority of the group.
 func TestMemberKeepsItsGroupUnlessItReachesAll(t *testing.T) {
 	w := startAll(t, replicas(3, 3))
 	w.run(3*time.Second, w.settled)
@@ -249,8 +241,6 @@ func TestMemberKeepsItsGroupUnlessItReachesAll(t *testing.T) {
 	}
 }
 
-// TestNewbornAdoptsARunningGroup checks that a newborn joins a group with a leader, even if its own
-// settings differ.
 func TestNewbornAdoptsARunningGroup(t *testing.T) {
 	w := startAll(t, replicas(3, 3))
 	w.run(3*time.Second, w.settled)
@@ -310,7 +300,7 @@ func TestSilenceBlocksAndIsNamedWithTheWayOut(t *testing.T) {
 			if len(c.settings[0].Founders) > 1 {
 				return // the missing founder blocks at every address
 			}
-			w.silent["10.9.9.9:1"] = false // from now on nothing listens there
+			w.silent["10.9.9.9:1"] = false // nothing listens there any more
 			if !w.run(3*time.Second, w.settled) {
 				t.Error("birth is blocked by an address that refuses")
 			}

@@ -39,7 +39,7 @@ func (s *slot) mustAccept(ch *Charter) {
 }
 
 // mustGiveUp checks a member in memory that restarts in place. It must have met all instances
-// within the last reachedFor, including the leader, hold no promise, and leave no living group.
+// within the last reachedFor, hold no promise, and leave no living group.
 func (s *slot) mustGiveUp(why string) {
 	w := s.w
 	if s.joined == 0 || s.disk != nil {
@@ -81,9 +81,7 @@ func (w *world) majority(conf config) bool {
 	return 2*n > all
 }
 
-// needs reports whether the newest configuration of a group names one of these replicas. If the
-// configuration names none of them, an instance with one of these replicas may restart in place
-// without ending a replica that others need.
+// needs reports whether the newest configuration of a group names one of these replicas.
 func (w *world) needs(group uint64, rafts ...uint64) bool {
 	g := w.groups[group]
 	return g != nil && slices.ContainsFunc(rafts, func(raft uint64) bool { return holds(g.newest().voters, raft) })
@@ -110,7 +108,7 @@ func (w *world) mustBeFinal(q Question, to *slot, answer []byte) {
 	}
 }
 
-// repeat delivers some questions a second time, long after they were answered, to whatever instance
+// repeat delivers some questions a second time, long after they were answered, to the instance that
 // then has the address.
 func (w *world) repeat(from Asker, q Question) {
 	if w.rng.IntN(16) == 0 {
@@ -137,7 +135,6 @@ func (w *world) late(from Asker, q Question, within time.Duration) {
 	})
 }
 
-// answerKey identifies an instance and a charter that the instance was asked to accept.
 type answerKey struct {
 	instance nodeid.ID
 	group    uint64

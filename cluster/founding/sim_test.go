@@ -33,9 +33,8 @@ func fleet(w func(int) int) []Settings {
 	return all
 }
 
-// TestSimulation lets random fleets start, crash, move, lose links and lose messages. It checks
-// that two groups that could both have a leader never exist, and that all instances are members of
-// one group once the faults have ended.
+// Random fleets start, crash, move, and lose links and messages. There must never be two groups
+// that could both have a leader, and in the end all instances are members of one group.
 func TestSimulation(t *testing.T) {
 	if *seedFlag != 0 {
 		simulate(t, *seedFlag, "", true)
@@ -123,7 +122,7 @@ func (w *world) trouble() {
 			s.move()
 		}
 		s.start()
-	case 3: // a partition, in both directions or one
+	case 3: // partition, in both directions or one
 		for _, a := range w.slots {
 			for _, b := range w.slots {
 				if a.id%2 != b.id%2 && (w.rng.IntN(3) > 0) {
@@ -163,9 +162,9 @@ func heal(w *world) bool {
 	}
 	for _, s := range w.slots {
 		if slack := s.settings.slack(); s.skew > slack/2 {
-			s.skew = 0 // correct the clock
+			s.skew = 0
 		}
-		if s.settings.SessionTTL != simTTL { // correct the wrong setting, which takes a restart
+		if s.settings.SessionTTL != simTTL { // takes a restart
 			s.settings.SessionTTL = simTTL
 			if s.core != nil {
 				s.crash()
@@ -178,10 +177,10 @@ func heal(w *world) bool {
 		}
 	}
 	since := time.Duration(-1)
-	limit := silentOver + 90*time.Second // time for replacements at new addresses
+	limit := silentOver + 90*time.Second // for replacements at new addresses
 	if len(w.slots[0].settings.Founders) > 0 {
-		// An instance without gossip learns the voters by an inquiry. Join may lead to no other
-		// instance, and then it waits until another instance finds it.
+		// An instance without gossip learns the voters by an inquiry, or waits until another
+		// instance finds it.
 		limit = 30 * inquireEvery // the instance may choose a silent address many times
 		for _, s := range w.slots {
 			s.dns = s.addr

@@ -9,8 +9,7 @@ import (
 // TestDurableSimulation is TestSimulation with directories. Processes die during saves and return
 // at the same, new or swapped addresses. Directories are lost or cannot be written. A raft ID must
 // never be used with other data, nothing may be sent before it is stored, and no intact directory
-// may give up its group. At the end operators empty the directories of groups that have lost their
-// majority for good.
+// may give up its group.
 func TestDurableSimulation(t *testing.T) {
 	if *seedFlag != 0 {
 		simulateDurably(t, *seedFlag, true)
@@ -82,7 +81,7 @@ func (w *world) troubleDisk(lossy bool) {
 	switch w.rng.IntN(8) {
 	case 0, 1:
 		w.trouble()
-	case 2: // a power failure
+	case 2:
 		w.note("power failure")
 		for _, s := range w.slots {
 			s.stop()
@@ -122,11 +121,11 @@ func (w *world) troubleDisk(lossy bool) {
 // are members of one group.
 func healDisks(w *world) bool {
 	w.brittle = 0
-	w.run(5*time.Second, nil) // enough time for all instances to start
+	w.run(5*time.Second, nil) // time for all instances to start
 	for _, s := range w.slots {
 		s.dns, s.disk.fails = s.addr, false
 		if s.retired {
-			s.stop() // repair the directory and restart
+			s.stop()
 		}
 	}
 	w.operate()
@@ -138,8 +137,8 @@ func healDisks(w *world) bool {
 	return len(w.faults) == 0 && heal(w)
 }
 
-// TestTheSimulationSeesAnAnswerBeforeItsSave checks the simulation's checks. If an answer is sent
-// before its save, checks other than mustHaveStored, which is off here, must detect this.
+// If an answer is sent before its save, checks other than mustHaveStored, which is off here, must
+// detect this.
 func TestTheSimulationSeesAnAnswerBeforeItsSave(t *testing.T) {
 	for seed := range uint64(3000) {
 		w := troubledDisks(seed+1, "answer before save", false)
@@ -151,11 +150,9 @@ func TestTheSimulationSeesAnAnswerBeforeItsSave(t *testing.T) {
 	t.Error("no seed has shown it")
 }
 
-// TestNoInstanceForgetsAGroupThatAnotherKnowsToBeBorn checks that rule 5 waits for all instances if
-// there are directories. One of three instances has learned that the group is founded when the
-// power fails. The other two return one after the other, each alone for longer than the time of
-// rule 5. If they gave the charter up, the first instance would forever keep a group in which it
-// has a third of the votes.
+// One of three instances has learned that the group is founded when the power fails. The other two
+// return one after the other, each alone for longer than the time of rule 5. If they gave the
+// charter up, the first instance would forever keep a group in which it has a third of the votes.
 func TestNoInstanceForgetsAGroupThatAnotherKnowsToBeBorn(t *testing.T) {
 	w := newWorld(3, replicas(3, 3)...).durably()
 	w.trace = true

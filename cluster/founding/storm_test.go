@@ -6,18 +6,17 @@ import (
 	"time"
 )
 
-// perInstance is the maximum number of questions that an instance may ask in a second, on average
-// over the fleet.
+// perInstance limits the questions per second and instance, on average over the fleet.
 const perInstance = 8
 
-// TestQuestionsGrowWithTheFleet checks that the number of questions asked in any second of virtual
-// time is at most linear in the size of the fleet. The network delivers all messages or none,
-// before a group is founded and after the group has lost its leader.
+// The number of questions asked in any second of virtual time must be at most linear in the size of
+// the fleet. The network delivers all messages or none, before a group is founded and after the
+// group has lost its leader.
 func TestQuestionsGrowWithTheFleet(t *testing.T) {
 	for _, n := range []int{64, 256} {
 		for name, named := range map[string]naming{"founders": nameFounders, "all": nameAll, "others": nameOthers} {
 			if n > 64 && named == nameOthers {
-				continue // this case takes as long as "all"
+				continue // takes as long as "all"
 			}
 			for _, loss := range []float64{0, 1} {
 				t.Run(fmt.Sprintf("%d, Join names %s, loss %v", n, name, loss), func(t *testing.T) {
@@ -36,7 +35,7 @@ func TestQuestionsGrowWithTheFleet(t *testing.T) {
 					if loss > 0 {
 						return
 					}
-					w.asked = nil // now all instances lose their leader, and every packet is lost
+					w.asked = nil // all instances lose their leader, and every packet is lost
 					w.loss = 1
 					for _, s := range w.slots[:3] {
 						s.crash()
@@ -65,8 +64,6 @@ func (w *world) mustAskLittle(t *testing.T) {
 		float64(most)/float64(len(w.slots)))
 }
 
-// TestAMemberWithALeaderAsksSeldom checks that a member with a leader asks seldom, and yet finds a
-// newer configuration and another group.
 func TestAMemberWithALeaderAsksSeldom(t *testing.T) {
 	w := newWorld(1, founders(8, "n0", "n1", "n2")...)
 	w.named = nameAll
@@ -84,7 +81,6 @@ func TestAMemberWithALeaderAsksSeldom(t *testing.T) {
 	}
 }
 
-// TestJoinersAreNotAskedBack checks that founders do not ask an instance that is no founder.
 func TestJoinersAreNotAskedBack(t *testing.T) {
 	w := newWorld(1, founders(6, "n0", "n1", "n2")...)
 	for _, s := range w.slots[2:] {
@@ -102,8 +98,7 @@ func TestJoinersAreNotAskedBack(t *testing.T) {
 	}
 }
 
-// TestFoundersMeetBehindOneSeed checks that founders find each other if Join names only one
-// instance, which is no founder: its answers name the founders.
+// Join names only one instance, which is no founder. Its answers name the founders.
 func TestFoundersMeetBehindOneSeed(t *testing.T) {
 	w := newWorld(1, founders(6, "n0", "n1", "n2")...)
 	w.named, w.hushed = nameSeed, true
@@ -115,8 +110,7 @@ func TestFoundersMeetBehindOneSeed(t *testing.T) {
 	}
 }
 
-// TestAJoinerMeetsAGroupWhoseFoundersAreGone checks that an instance can join a group whose
-// founders have all been replaced as voters. Join names their dead addresses and one instance that
+// All founders have been replaced as voters. Join names their dead addresses and one instance that
 // is no founder.
 func TestAJoinerMeetsAGroupWhoseFoundersAreGone(t *testing.T) {
 	s := founders(1, "f0", "f1", "f2")[0]
@@ -146,8 +140,8 @@ func TestAJoinerMeetsAGroupWhoseFoundersAreGone(t *testing.T) {
 	}
 }
 
-// TestAFounderLooksForAGroupOfOthersFirst checks that a founder asks some of the other Join
-// addresses for a living group before it founds one, and that their silence does not block it.
+// A founder asks some of the other Join addresses for a living group first. Their silence does not
+// block it.
 func TestAFounderLooksForAGroupOfOthersFirst(t *testing.T) {
 	for _, silent := range []bool{false, true} {
 		w := newWorld(3, founders(3, "n0", "n1", "n2")...)

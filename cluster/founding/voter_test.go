@@ -62,12 +62,12 @@ type step struct {
 	do                func(c *Core) (PreparedState, string)
 	state             PreparedState
 	detail            string
-	raft              uint64 // raft ID after the step
-	removed, prepared uint64 // raft IDs in the events. Zero means no event
+	raft              uint64 // after the step
+	removed, prepared uint64 // in the events; zero means no event
 	unchanged         bool   // nothing needs to be stored
 	prepare, term, at uint64 // fields of a Prepare, if do is nil
 	voters            []Voter
-	// used if do is nil: a voter sends the configuration, or this instance applies it
+	// if do is nil: a voter sends the configuration, or this instance applies it
 	announced, voterOwn bool
 }
 
@@ -110,7 +110,6 @@ func (s *step) run(t *testing.T, c *Core) {
 	}
 }
 
-// TestTheLifeOfAVoter checks case by case how an instance gets, keeps and loses a replica.
 func TestTheLifeOfAVoter(t *testing.T) {
 	lives := map[string][]step{
 		"brought in, and removed": {
@@ -176,8 +175,6 @@ func TestTheLifeOfAVoter(t *testing.T) {
 	}
 }
 
-// TestPrepareConditions checks that a Prepare starts no replica unless it matches the incarnation,
-// the group and the state of the instance.
 func TestPrepareConditions(t *testing.T) {
 	p := Prepare{To: nodeidtest.ID(5), Group: 99, Raft: 77, Term: 3, At: 11, Voters: configuration()}
 	for name, tc := range map[string]struct {
@@ -213,8 +210,6 @@ func TestPrepareConditions(t *testing.T) {
 	}
 }
 
-// TestMoreIDsThanAreRemembered checks that no raft ID is used twice, even if more IDs were used
-// than the core remembers.
 func TestMoreIDsThanAreRemembered(t *testing.T) {
 	c := plain(false)
 	for raft := uint64(100); raft < 100+maxUsed+20; raft++ {
@@ -242,8 +237,8 @@ func TestMoreIDsThanAreRemembered(t *testing.T) {
 	}
 }
 
-// startAgain restarts a core from its directory. It returns the new core once that takes part, and
-// its events.
+// startAgain restarts a core from its directory. It returns the core and its events once the core
+// takes part.
 func (c *Core) startAgain(t *testing.T) (*Core, []Event) {
 	t.Helper()
 	st := c.State()
@@ -260,8 +255,7 @@ func (c *Core) startAgain(t *testing.T) (*Core, []Event) {
 	return n, append(events, n.happened()...)
 }
 
-// TestAVoterGoesOnWithItsDirectory checks that, after a start with a directory, the host learns
-// which replica to resume before it learns that it is a member.
+// The host learns which replica to resume before it learns that it is a member.
 func TestAVoterGoesOnWithItsDirectory(t *testing.T) {
 	told := func(events []Event) (text []string) {
 		for _, e := range events {
@@ -321,8 +315,7 @@ func TestAVoterGoesOnWithItsDirectory(t *testing.T) {
 	}
 }
 
-// TestBornLongAgo checks a bound voter that learns of the founding only from a later configuration.
-// The voter must also learn whether that configuration has removed it.
+// A bound voter learns of the founding only from a later configuration, which may have removed it.
 func TestBornLongAgo(t *testing.T) {
 	for name, tc := range map[string]struct {
 		voters []Voter
@@ -349,8 +342,6 @@ func TestBornLongAgo(t *testing.T) {
 	}
 }
 
-// TestPreparedAndNotSaved checks that a directory that cannot be written ends the replica that was
-// just prepared.
 func TestPreparedAndNotSaved(t *testing.T) {
 	c := plain(true)
 	c.bring(t, 77, 3, 10, configuration())

@@ -21,7 +21,7 @@ type world struct {
 	seq    int
 	queue  events
 	slots  []*slot
-	cut    map[[2]int]bool // links that are cut, by direction; tests must not depend on the map order
+	cut    map[[2]int]bool // by direction; tests must not depend on the map order
 	loss   float64
 	delay  time.Duration            // largest one-way delay
 	dials  time.Duration            // longest time from healing a link until raft is connected
@@ -32,19 +32,19 @@ type world struct {
 	log    []string // events, printed for a failing seed
 	trace  bool
 
-	extraJoin []string        // further Join entries of all instances
-	hushed    bool            // founders get no addresses from gossip, so they find each other only by answers
-	named     naming          // the instances that Join names
-	asked     []time.Duration // when each question was started
+	extraJoin []string        // of all instances
+	hushed    bool            // founders get no addresses from gossip
+	named     naming          // instances that Join names
+	asked     []time.Duration // when each question was asked
 	silent    map[string]bool
 	wallBase  int64
-	plant     string             // a deliberate bug in the simulated logs
-	rafts     map[uint64]uint64  // with directories: the mark of each raft ID's log
+	plant     string             // deliberate bug in the simulated logs
+	rafts     map[uint64]uint64  // with directories: mark of each raft ID's log
 	emptied   map[nodeid.ID]bool // instances whose directory was lost
 	brittle   float64            // chance of a crash around each save
 	refusals  map[answerKey]bool
 	over      map[uint64]bool    // raft IDs whose replicas were stopped for good
-	givenUp   map[uint64]bool    // groups that an operator has given up on some instance
+	givenUp   map[uint64]bool    // by an operator on some instance
 	lives     map[nodeid.ID]bool // IDs of all instances so far
 	calm      bool               // configurations no longer change
 }
@@ -56,10 +56,10 @@ type slot struct {
 	id       int
 	name     string
 	addr     string
-	dns      string // the address to which its name resolves; it changes later than addr
+	dns      string // address to which its name resolves; changes later than addr
 	settings Settings
 	skew     time.Duration // offset of its wall clock
-	life     int           // number of starts; callbacks of an earlier start do nothing
+	life     int           // starts; callbacks of an earlier start do nothing
 	core     *Core         // nil if the process is down
 	ticking  int
 	raft     uint64
@@ -67,26 +67,26 @@ type slot struct {
 	joined   uint64
 	allBound uint64
 	leader   bool
-	near     bool   // Join resolves only to slots that are in reach, like a headless service
+	near     bool   // Join resolves only to slots in reach, like a headless service
 	disk     *disk  // nil if it runs in memory
 	retired  bool   // its directory cannot be written, so it does not vote
-	saved    uint64 // the revision that was stored last
+	saved    uint64 // revision that was stored last
 	book     Book
-	refused  string // the text of Barred that the host received
-	applied  uint64 // the last configuration that its replica has applied
-	named    uint64 // the last of its raft IDs that a configuration known to its core named
-	at       uint64 // the newest configuration that its core has known in this incarnation
-	floor    int64  // the highest token that it has seen
+	refused  string
+	applied  uint64 // last configuration that its replica has applied
+	named    uint64 // last of its raft IDs that a configuration known to its core named
+	at       uint64 // newest configuration known in this incarnation
+	floor    int64  // highest token that it has received
 
-	leaderless time.Duration // since when it knows no leader, if it is a member
+	leaderless time.Duration // since when a member knows no leader
 }
 
 type group struct {
 	charter  Charter
 	accepted map[nodeid.ID]bool
 	term     uint64
-	configs  []config // the committed configurations, beginning with the charter's
-	token    int64    // the highest granted token, in Unix milliseconds
+	configs  []config // committed, beginning with the charter's
+	token    int64    // highest granted token, in Unix milliseconds
 	born     bool
 	bornAt   time.Duration
 	leader   nodeid.ID     // ID of the leading instance
@@ -248,15 +248,14 @@ func (s *slot) resolve() {
 	})
 }
 
-// naming selects the instances that Join names with Founders. With Replicas, Join names all
-// instances.
+// naming selects the instances that Join names with Founders. With Replicas, Join names all.
 type naming int
 
 const (
 	nameFounders naming = iota
 	nameAll
-	nameOthers // only the instances that are no founders
-	nameSeed   // only the last instance
+	nameOthers
+	nameSeed
 )
 
 func (w *world) joins(s *slot) bool {
@@ -273,7 +272,7 @@ func (w *world) joins(s *slot) bool {
 	return founds
 }
 
-// tick does one turn of the host: it calls Tick and carries out the output.
+// tick calls Tick and carries out the output.
 func (s *slot) tick() {
 	s.ticking++
 	turn, life := s.ticking, s.life

@@ -16,8 +16,8 @@ func (s *slot) put(q Question) {
 	})
 }
 
-// send sends a question through the network. When the result arrives, it calls then, unless the
-// process of s has ended.
+// send sends a question through the network. It calls then with the result, unless the process of s
+// has ended.
 func (s *slot) send(q Question, then func(Outcome, nodeid.ID, []byte)) {
 	w, life, self := s.w, s.life, Asker{s.core.Instance(), s.addr}
 	answered := false
@@ -63,7 +63,7 @@ func (s *slot) send(q Question, then func(Outcome, nodeid.ID, []byte)) {
 		}
 		before := to.retired
 		if !to.persist(nil) || to.retired != before {
-			return // the state was not stored, so nothing is sent
+			return
 		}
 		to.mustHaveStored("answers")
 		w.mustBePrepared(to, answer)

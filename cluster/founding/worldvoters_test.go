@@ -99,7 +99,7 @@ func (w *world) prepare(g *group, l *slot) {
 	})
 }
 
-// change either only removes learners, or promotes learners that know the configuration and removes
+// change either removes learners, or promotes learners that know the configuration and removes
 // other replicas, dead ones first.
 func (w *world) change(g *group, l *slot) {
 	next := slices.Clone(g.newest().voters)
@@ -122,7 +122,7 @@ func (w *world) change(g *group, l *slot) {
 }
 
 // agree commits a configuration if the leader reaches a majority of the new voters and of the old
-// ones.
+// voters.
 func (w *world) agree(g *group, l *slot, next []Voter) {
 	majority := func(voters []Voter) bool {
 		near, n := 0, 0
@@ -195,8 +195,7 @@ func (s *slot) removed(e Event) {
 		return
 	}
 	life, disk := s.life, s.disk
-	// The replica stops only after this time, because until then its vote may be needed, even after
-	// a restart with this directory.
+	// Until the replica stops, its vote may be needed, even after a restart with this directory.
 	w.after(time.Duration(w.rng.Int64N(int64(3*time.Second))), func() {
 		if s.life != life || s.disk != disk || s.core == nil {
 			return
@@ -210,8 +209,7 @@ func (s *slot) removed(e Event) {
 }
 
 // informed reports whether the slot knows the newest configuration of its group and runs no removed
-// replica. A replica that was added and removed while its process was unreachable is an exception:
-// it stays prepared, and no instance contacts it.
+// replica. A replica that was added and removed while its process was unreachable stays prepared.
 func (s *slot) informed() bool {
 	g := s.w.groups[s.core.Group()]
 	return s.core.At() == g.newest().at && s.raft == s.core.Raft() && (holds(g.newest().voters, s.raft) ||
@@ -235,8 +233,8 @@ func (s *slot) mustNotForget(events []Event) {
 	}
 }
 
-// mustBePrepared checks that an instance that reports a running replica has the replica in memory
-// and in its directory.
+// mustBePrepared checks that a replica that is reported as running is in memory and in the
+// directory.
 func (w *world) mustBePrepared(to *slot, answer []byte) {
 	a, err := DecodePrepared(to.core.Instance(), answer)
 	if err != nil || a.State != Running {

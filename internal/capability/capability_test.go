@@ -44,8 +44,7 @@ func TestBuildAndParseAgree(t *testing.T) {
 	}
 }
 
-// A set of rights must have only one accepted text, because sessions are compared by the hash of
-// the text.
+// Sessions are compared by the hash of the text, so a set of rights must have only one text.
 func TestWhatIsNotCanonicalIsRefused(t *testing.T) {
 	for text, want := range map[string]error{
 		"":                                      ErrVersion,

@@ -9,10 +9,9 @@ import (
 	"testing"
 )
 
-// TestAuthorityIsPinned checks that the key of an authority never changes, because builds with
-// different keys would refuse each other. It also compares the certificate, to detect changes in
-// new versions of Go. A change of the certificate alone would do no harm, because peers never
-// exchange it.
+// Builds with different keys would refuse each other. The test also compares the certificate, to
+// detect changes in new versions of Go. A change of the certificate alone would do no harm, because
+// peers never exchange it.
 func TestAuthorityIsPinned(t *testing.T) {
 	a, err := newAuthority(secretA, "orders")
 	if err != nil {

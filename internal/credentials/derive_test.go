@@ -112,8 +112,7 @@ func TestGuestPosesAsAServer(t *testing.T) {
 	}
 }
 
-// The peer must have the rights in the certificate that the root secret has signed, not those in
-// the leaf.
+// The peer must have the rights in the certificate that the root secret has signed.
 func TestTextInALeafMeansNothing(t *testing.T) {
 	server := source(t, SecretConfig{})
 	guest, err := parseDerived(derive(t, secretA, time.Time{}, "read a"), "orders")
@@ -138,8 +137,8 @@ func TestTextInALeafMeansNothing(t *testing.T) {
 	}
 }
 
-// bent returns the certificate of a derived secret. The function change modifies the certificate
-// before the authority signs it.
+// bent returns the certificate of a derived secret, modified by change before the authority signs
+// it.
 func bent(t testing.TB, change func(*x509.Certificate)) tls.Certificate {
 	t.Helper()
 	a, err := newAuthority(secretA, "orders")
@@ -252,7 +251,7 @@ func TestDerivedSecretsAndRotation(t *testing.T) {
 	dropped := source(t, steps[3])
 	wantRefused(t, "after the rotation", dropped.ServerTLS(), ofA.ClientTLS(), "refuses our certificate",
 		"has another secret")
-	deaf := ofA.ClientTLS() // accepts every server, so the server itself must refuse the connection
+	deaf := ofA.ClientTLS() // accepts every server, so the server itself must refuse
 	deaf.InsecureSkipVerify, deaf.VerifyConnection = true, nil
 	wantRefused(t, "after the rotation, an unchecking client", dropped.ServerTLS(), deaf, "not trusted here",
 		"does not trust the authority")
@@ -277,7 +276,7 @@ func TestDerivedSecretsEnd(t *testing.T) {
 		t.Error(err)
 	}
 	clock.set(until.Add(time.Second))
-	slow := source(t, SecretConfig{Secret: secret}) // the clock of slow is behind
+	slow := source(t, SecretConfig{Secret: secret}) // its clock is behind
 	wantRefused(t, "after its end", server.ServerTLS(), slow.ClientTLS(),
 		"derived secret ended at 2030-05-17T15:00:00Z", "expired")
 	if _, err := FromSecret(SecretConfig{Secret: secret, Cluster: "orders", Now: clock.Now}); err == nil ||

@@ -43,7 +43,6 @@ func TestPlainTextToATLSPort(t *testing.T) {
 func TestTLSToAPlainTextPort(t *testing.T) {
 	s := source(t, SecretConfig{})
 	for said, want := range map[string]string{
-		// the settings frame of gRPC
 		"\x00\x00\x06\x04\x00\x00\x00\x00\x00\x00\x05\x00\x00\x40\x00": "speaks plain text where TLS is required",
 		"HTTP/1.1 400 Bad Request\r\n\r\n":                             "plain HTTP server: the address is wrong",
 		"":                                                             "it may speak plain text",

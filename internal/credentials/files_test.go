@@ -37,8 +37,7 @@ func newFolder(t *testing.T) *folder {
 
 func (f *folder) write(name string, text []byte) {
 	f.t.Helper()
-	// The new text is renamed to the file, so that the file's identity changes even if size and
-	// time do not.
+	// The rename changes the file's identity even if size and time stay the same.
 	if err := os.WriteFile(name+".new", text, 0o600); err != nil {
 		f.t.Fatal(err)
 	}
@@ -122,7 +121,6 @@ func TestFilesAreReloaded(t *testing.T) {
 	}
 	f.wantLines("unchanged", 0, 1)
 
-	// First both authorities are trusted, then the new authority signs.
 	newPeer := fromTLS(t, given(t, next))
 	wantRefused(t, "not trusted yet", server, newPeer.ClientTLS(), "refuses our certificate", "not trusted here")
 	f.writeAuthorities(ca, next)
@@ -181,8 +179,7 @@ func TestBrokenFilesKeepTheOldOnes(t *testing.T) {
 	}
 }
 
-// A disk that hangs must delay only one handshake: the goroutine that checks the files holds no
-// lock, and other handshakes do not wait for this goroutine.
+// A disk that hangs must delay only one handshake.
 func TestASlowDiskHoldsUpOne(t *testing.T) {
 	ca := newSigner(t, "ca")
 	f := newFolder(t)

@@ -58,8 +58,7 @@ func TestWeakSecretsAreRefused(t *testing.T) {
 	}
 }
 
-// The secrets that the documentation recommends must be accepted. The random source has a fixed
-// seed.
+// The secrets that the documentation recommends must be accepted.
 func TestRandomSecretsPass(t *testing.T) {
 	least, random := map[string]int{}, rand.NewChaCha8([32]byte{1})
 	for range 2000 {

@@ -39,8 +39,8 @@ func TestUsersOwnCertificates(t *testing.T) {
 		notTrusted)
 	blind := stranger.ClientTLS()
 	blind.InsecureSkipVerify, blind.VerifyConnection = true, nil
-	// A client of crypto/tls sends no certificate if the authority of its certificate is not in the
-	// server's request.
+	// A client of crypto/tls sends no certificate if the server's request does not name its
+	// authority.
 	wantRefused(t, "a foreign authority, an unchecking client", a.ServerTLS(), blind, "gave no certificate",
 		"got no certificate from us")
 	wantRefused(t, "a foreign authority, presented", a.ServerTLS(), presenting(foreign.pair(t)), notTrusted,
@@ -56,7 +56,7 @@ func TestUsersOwnCertificates(t *testing.T) {
 	old := a.ClientTLS()
 	old.MinVersion, old.MaxVersion = tls.VersionTLS12, tls.VersionTLS12
 	wantRefused(t, "TLS 1.2", b.ServerTLS(), old, "TLS 1.3", "TLS 1.3")
-	trusting := given(t, ca) // config without names, but with its own VerifyConnection
+	trusting := given(t, ca) // without names, but with its own VerifyConnection
 	trusting.VerifyConnection = func(tls.ConnectionState) error { return nil }
 	free, err := FromTLS(trusting, Names{})
 	if err != nil {
@@ -108,7 +108,7 @@ func TestChosenConfigurationsAreHardened(t *testing.T) {
 	for name, c := range map[string]struct {
 		chosen *tls.Config
 		err    error
-		want   string // explanation of the server's error
+		want   string
 	}{
 		"none": {nil, nil, "gave no certificate"},
 		"weak": {func() *tls.Config { c := given(t, ca); c.ClientAuth = tls.NoClientCert; return c }(), nil,

@@ -24,8 +24,8 @@ func uris(list ...string) func(*x509.Certificate) {
 	}
 }
 
-// users returns three sources for the same pair: one from a TLS configuration, one from a
-// configuration with GetConfigForClient, and one from files.
+// users returns three sources for the same pair: from a TLS configuration, from a configuration
+// with GetConfigForClient, and from files.
 func users(t *testing.T, ca *signer, pair tls.Certificate, list Names) map[string]*Source {
 	t.Helper()
 	plain := given(t, ca)

@@ -17,7 +17,7 @@ import (
 )
 
 const (
-	// these are generated secrets, which are not stretched
+	// generated secrets, which are not stretched
 	secretA = "msk1_a2bfff9c6250151c2086c5b899140b6f977fb1d9f63fc3653490576867a23bdeaa83737c"
 	secretB = "msk1_8b06eff9d884aff3122f597b40e3466123db53891ce2e1a68c79c6caa5f890b828caa9a0"
 	secretC = "msk1_fce38e2945acdb01a2ca7c0c20c34be2f27fa601311077694fe6df60ff5e074f18f593d1"
@@ -53,8 +53,7 @@ func meet(t testing.TB, server, client *tls.Config) (serverErr, clientErr error)
 	return serverErr, clientErr
 }
 
-// pipe returns the ends of a connection that buffers written data, so that both ends may write
-// before they read.
+// pipe returns the ends of a connection that buffers written data.
 func pipe(t testing.TB) (server, client net.Conn) {
 	t.Helper()
 	network := memnet.New()
@@ -128,7 +127,6 @@ func wantRefused(t testing.TB, why string, server, client *tls.Config, serverSay
 	}
 }
 
-// signer makes certificates.
 type signer struct {
 	cert *x509.Certificate
 	key  ed25519.PrivateKey

@@ -37,7 +37,7 @@ func TestClocksMayDiffer(t *testing.T) {
 }
 
 type wall struct {
-	mu  sync.Mutex // guards now
+	mu  sync.Mutex
 	now time.Time
 }
 
@@ -72,7 +72,7 @@ func peerSerial(t *testing.T, server, client *tls.Config) string {
 func TestRenewalInHandshakes(t *testing.T) {
 	clock := &wall{now: noon}
 	a, b := source(t, SecretConfig{Now: clock.Now}), source(t, SecretConfig{Now: clock.Now})
-	server, client := b.ServerTLS(), a.ClientTLS() // both are used for the whole test, as a listener does
+	server, client := b.ServerTLS(), a.ClientTLS() // used for the whole test, as by a listener
 	first := peerSerial(t, server, client)
 	clock.set(noon.Add(renewAfter - time.Second))
 	if again := peerSerial(t, server, client); again != first {
@@ -123,7 +123,7 @@ func TestHandshakesAtOnce(t *testing.T) {
 	var all sync.WaitGroup
 	for range 8 {
 		all.Go(func() {
-			for range 8 { // 64 hours in all; several goroutines find that the certificate is old
+			for range 8 { // 64 hours; several goroutines find that the certificate is old
 				clock.pass(time.Hour)
 				wantTalk(t, "at once", server, client)
 				wantTalk(t, "at once, fresh", b.ServerTLS(), a.ClientTLS())

@@ -72,8 +72,7 @@ func (c *town) guest(change func(*mortise.Config)) *Guest {
 	return g
 }
 
-// A session loses its locks when its group ends. Then it takes locks in the next group, which is at
-// another address.
+// The next group is at another address.
 func TestASessionGoesOverToTheNextGroup(t *testing.T) {
 	c := newTown(t)
 	first := c.node()
@@ -126,8 +125,6 @@ func TestASessionGoesOverToTheNextGroup(t *testing.T) {
 	}
 }
 
-// A guest without the right secret gets neither an answer nor a session, but an error with the
-// reason.
 func TestGuestWithoutTheSecretGetsNothing(t *testing.T) {
 	c := newTown(t)
 	n := c.node()
@@ -176,8 +173,7 @@ func TestGuestWithoutTheSecretGetsNothing(t *testing.T) {
 	}
 }
 
-// The secret is like a secret from "mortise secret -allow". If a right is missing, the error must
-// name the right.
+// The secret is like a secret from "mortise secret -allow".
 func TestADerivedSecretLocksWhatItGrants(t *testing.T) {
 	c := newTown(t)
 	n := c.node()
