@@ -22,13 +22,12 @@ func (c *Conn) Frame(b []byte) error {
 	return err
 }
 
-// Begin sends the length of a frame of size bytes, followed only by b.
 func (c *Conn) Begin(size int, b []byte) error {
 	_, err := c.Write(append(binary.BigEndian.AppendUint32(nil, uint32(size)), b...))
 	return err
 }
 
-// rest is the connection, including the bytes that are still in the reader's buffer.
+// rest is the connection, including the bytes in the reader's buffer.
 type rest struct{ *Conn }
 
 func (r rest) Read(b []byte) (int, error) { return r.in.Read(b) }
@@ -46,14 +45,12 @@ func (c *Client) Found(ctx context.Context) (grpc.BidiStreamingClient[wire.Quest
 	return &grpc.GenericClientStream[wire.Question, wire.Answer]{ClientStream: stream}, err
 }
 
-// Question returns the encoded question about the founding with the given body.
 func Question(body []byte) []byte {
 	b, _ := proto.Marshal(&query.FoundRequest{Question: body}) // cannot fail
 	return b
 }
 
-// Calls makes a gRPC client of a connection whose greeting was for calls. The function end closes
-// both.
+// Calls makes a gRPC client of a connection whose greeting was for calls. end closes both.
 func (c *Conn) Calls() (client *Client, end func(), err error) {
 	used := false
 	cc, err := grpc.NewClient("passthrough:///victim",
@@ -71,8 +68,8 @@ func (c *Conn) Calls() (client *Client, end func(), err error) {
 	return &Client{wire.NewPeerClient(cc), cc}, func() { cc.Close(); c.Close() }, nil
 }
 
-// Opened waits for the answer to an Open command with the given nonce, and returns the session. It
-// returns 0 if no session was opened within d.
+// Opened waits for the answer to an Open command with the given nonce, and returns the session, or
+// 0 if no session was opened within d.
 func (c *Conn) Opened(nonce [16]byte, d time.Duration) uint64 {
 	_ = c.SetReadDeadline(time.Now().Add(d))
 	defer func() { _ = c.SetReadDeadline(time.Time{}) }()

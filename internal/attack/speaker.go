@@ -83,7 +83,6 @@ func (s *Speaker) begin(ctx context.Context, raw net.Conn, addr string) (*Conn, 
 	return &Conn{Conn: secure, Binding: binding, in: bufio.NewReader(secure)}, err
 }
 
-// nonces exchanges the random numbers that are needed without TLS.
 func (c *Conn) nonces() ([]byte, error) {
 	var own, other [bindingBytes]byte
 	_, _ = rand.Read(own[:])
@@ -139,7 +138,7 @@ func Sign(key nodeid.Key, binding, hello []byte) *wire.Greeting {
 	return &wire.Greeting{Hello: hello, Signature: key.Sign(b)}
 }
 
-// Greet sends a greeting and returns the answer. An answer that is a refusal is not an error.
+// Greet sends a greeting and returns the answer. A refusal is not an error.
 func (c *Conn) Greet(g *wire.Greeting) (*wire.Greeting, error) {
 	if err := c.Say(g); err != nil {
 		return nil, err
@@ -155,8 +154,7 @@ func (c *Conn) Greet(g *wire.Greeting) (*wire.Greeting, error) {
 	return answer, err
 }
 
-// Ended reports whether the other side ends the connection within d. It discards everything that
-// arrives before the end.
+// Ended reports whether the other side ends the connection within d. It discards all earlier data.
 func (c *Conn) Ended(d time.Duration) bool {
 	_ = c.SetReadDeadline(time.Now().Add(d))
 	_, err := io.Copy(io.Discard, c.in)
@@ -164,8 +162,8 @@ func (c *Conn) Ended(d time.Duration) bool {
 	return !errors.As(err, &late) || !late.Timeout()
 }
 
-// Accept accepts a connection that another process has dialed, with TLS if server is not nil, and
-// returns the first greeting of that process. It sends only the preface.
+// Accept accepts a connection, with TLS if server is not nil, and returns the first greeting of the
+// dialer. It sends only the preface.
 func Accept(raw net.Conn, server *tls.Config) (*Conn, *wire.Greeting, error) {
 	_ = raw.SetDeadline(time.Now().Add(within))
 	c := &Conn{Conn: raw}

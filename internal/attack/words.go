@@ -27,8 +27,7 @@ func replicas(b []byte, all []Replica) []byte {
 	return b
 }
 
-// InstanceInfo returns an answer about the founding from a member of a group with a leader. It
-// contains a configuration.
+// InstanceInfo returns an answer about the founding from a member of a group with a leader.
 func InstanceInfo(name, addr string, group, at uint64, voters []Replica) []byte {
 	b := text(text([]byte{1, 2}, name), addr)
 	b = binary.AppendUvarint(append(b, 2, 1, 0), group)
@@ -42,8 +41,7 @@ func InstanceInfo(name, addr string, group, at uint64, voters []Replica) []byte 
 	return append(binary.AppendUvarint(b, at), 0, 0, 0) // nothing superseded, no floor, no founder met
 }
 
-// Push returns a message about a configuration. At may be larger than any value that a correct
-// instance encodes.
+// Push returns a message about a configuration. at may be larger than any correct value.
 func Push(to nodeid.ID, group, at uint64, voters []Replica) []byte {
 	b := append([]byte{1, 9}, to[:]...)
 	return replicas(binary.AppendUvarint(binary.AppendUvarint(b, group), at), voters)
@@ -88,7 +86,6 @@ func Alive(label string, of Member, incarnation uint32, m Meta) []byte {
 	return msgpack(msgpack(b, "Vsn"), "\x01\x05\x05\x00\x00\x00")
 }
 
-// msgpack appends a string.
 func msgpack(b []byte, s string) []byte {
 	if len(s) < 32 {
 		return append(append(b, 0xa0|byte(len(s))), s...)
@@ -105,8 +102,8 @@ func Exchange(label string) []byte {
 	return append(msgpack(b, "Join"), 0xc2)
 }
 
-// Member is the name and address of an instance in gossip. If one of the two differs, other members
-// ignore the rest.
+// Member is the name and address of an instance in gossip. Other members ignore a message with a
+// wrong name or address.
 type Member struct {
 	Name string
 	IP   []byte

@@ -2,18 +2,10 @@
 // share the locks. A test can make each instance lose a lock, leave or crash.
 //
 // Guarantees: a key has one holder at a time, requests are granted in the order of their arrival,
-// and tokens rise over all keys. The package works inside a testing/synctest bubble: it does not
-// prevent the fake time from advancing.
-//
-// Concurrency: everything is safe for concurrent use. The package starts no goroutines, except for
-// the timers of a crash.
-//
-// Failure: only the failures that the test requests.
-//
-// Limits: the package implements only Do, and simulates no group: it has no times without a leader.
-//
-// Refused alternative: real nodes in every test. The tests of internal/e2e run three of them in a
-// bubble. But a test cannot make real nodes lose one lock at a given moment.
+// and tokens rise over all keys. Concurrency: everything is safe for concurrent use, also in a
+// testing/synctest bubble. Only a crash starts timers. Failure: only the failures that the test
+// requests. Limits: the package implements only Do, and has no times without a leader. Refused
+// alternative: real nodes, because a test cannot make them lose one lock at a given moment.
 package fakelock
 
 import (
@@ -97,7 +89,6 @@ func (l *Locks) queue(in *Instance, key string) (*entry, error) {
 	return e, nil
 }
 
-// grant gives the key to the first entry of its queue. Call it with mu held.
 func (l *Locks) grant(key string) {
 	queue := l.queues[key]
 	if len(queue) == 0 {
@@ -161,9 +152,8 @@ func (in *Instance) Leave() {
 	in.stop(mortise.ErrLeaving)
 }
 
-// Crash ends the instance like the end of its process: its locks remain taken for ttl, the rest of
-// its session. The contexts of its holds end with mortise.ErrClosed, because a test cannot end a
-// goroutine.
+// Crash ends the instance like the end of its process: its locks remain taken for ttl. The contexts
+// of its holds end with mortise.ErrClosed, because a test cannot end a goroutine.
 func (in *Instance) Crash(ttl time.Duration) {
 	l := in.locks
 	l.mu.Lock()
@@ -183,7 +173,6 @@ func (in *Instance) Crash(ttl time.Duration) {
 	in.stop(mortise.ErrClosed)
 }
 
-// stop ends the contexts of the instance's holds, and refuses later requests. Call it with mu held.
 func (in *Instance) stop(why error) {
 	if in.refuses != nil {
 		return

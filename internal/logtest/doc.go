@@ -5,16 +5,9 @@
 // failure that it prevents.
 //
 // Guarantees: a store that passes keeps the data that a log needs, in the sequences that raft
-// produces. Crashes are not covered: only a test that ends the process or the machine can show that
-// Save is atomic, and durable when it returns. The store's own tests must do that.
-//
-// Concurrency: the suite calls a store from one goroutine at a time.
-//
-// Failure: a failing case reports the expected result and the reason for it.
-//
-// Limits: random sequences are short. A store with files needs its own tests for damaged ends of
-// files.
-//
-// Refused alternative: a table of calls and expected files. It would fix one file layout for every
-// store.
+// produces. The store's own tests must show that Save is atomic and durable in a crash.
+// Concurrency: the suite calls a store from one goroutine at a time. Failure: a failing case
+// reports the expected result and the reason for it. Limits: random sequences are short. A store
+// with files needs its own tests for damaged files. Refused alternative: a table of calls and
+// expected files, which would fix one file layout for every store.
 package logtest

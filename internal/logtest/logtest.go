@@ -11,7 +11,6 @@ import (
 	"github.com/mortise-lock/mortise/raftlog"
 )
 
-// testCase checks one property by a sequence of steps with their results.
 type testCase struct {
 	name string
 	why  string // what fails without this property
@@ -51,7 +50,6 @@ func (s *subject) save(b raftlog.Batch) {
 	s.check()
 }
 
-// found saves the first batch of a store, which contains its identity.
 func (s *subject) found() {
 	s.t.Helper()
 	s.save(raftlog.Batch{Identity: &raftlog.Identity{Group: 1 << 63, ID: 5}, HardState: hard(1, 0, 1),
@@ -79,8 +77,7 @@ func (s *subject) compare(how string) {
 	}
 }
 
-// after returns the state st after the batch b. It defines the effect of a batch as simply as
-// possible.
+// after returns the state st after the batch b, in the simplest way.
 func after(st raftlog.State, b raftlog.Batch) raftlog.State {
 	if b.Identity != nil {
 		st.Identity = *b.Identity
@@ -119,7 +116,7 @@ func after(st raftlog.State, b raftlog.Batch) raftlog.State {
 }
 
 // differ returns an error that describes how two states differ. It ignores entries that a snapshot
-// covers, since a store need not keep them.
+// covers, because a store need not keep them.
 func differ(got, want raftlog.State) error {
 	if got.Identity != want.Identity {
 		return fmt.Errorf("identity %v, want %v", got.Identity, want.Identity)

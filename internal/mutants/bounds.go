@@ -1,7 +1,6 @@
 package mutants
 
-// bounds returns the bugs in the limits on the resources that other instances can make one instance
-// hold.
+// bounds returns the bugs in the limits on the resources that other instances can use.
 func bounds() []Bug {
 	return []Bug{
 		{Name: "calls-of-any-size", Package: "transport", Hazard: "none",

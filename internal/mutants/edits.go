@@ -30,8 +30,7 @@ type Edit struct {
 	Old, New []string
 }
 
-// Bugs returns the names of the bugs in an edit. An edit without bugs adds the imports that another
-// edit of its file needs.
+// Bugs returns the names of the bugs in an edit. An edit without bugs only adds imports.
 func (e Edit) Bugs() (names []string) {
 	asks := regexp.MustCompile(`\bbug\("([^"]*)"\)`)
 	for _, m := range asks.FindAllStringSubmatch(strings.Join(e.New, "\n"), -1) {
@@ -118,7 +117,6 @@ func Planted(root string) (map[string]string, error) {
 	return planted, errors.Join(wrong...)
 }
 
-// places returns the indexes at which the sequence some occurs in lines.
 func places(lines, some []string) (at []int) {
 	for i := 0; len(some) > 0 && i+len(some) <= len(lines); i++ {
 		if slices.Equal(lines[i:i+len(some)], some) {

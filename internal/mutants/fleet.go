@@ -1,7 +1,6 @@
 package mutants
 
-// fleet returns the bugs of large fleets, in which some cost grows with the square of the number of
-// instances.
+// fleet returns the bugs in which a cost grows with the square of the number of instances.
 func fleet() []Bug {
 	return []Bug{
 		{Name: "asks-all", Package: "cluster/founding", Hazard: "none", Some: true,
@@ -32,7 +31,7 @@ func fleet() []Bug {
 	}
 }
 
-// words returns the bugs of names that are used twice, and of texts for operators.
+// words returns the bugs of duplicate names and of texts for operators.
 func words() []Bug {
 	return []Bug{
 		{Name: "second-of-a-name-votes", Package: "cluster/voters", Hazard: "none", Some: true,

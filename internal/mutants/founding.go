@@ -1,6 +1,5 @@
 package mutants
 
-// founding returns the bugs in the founding of a group.
 func founding() []Bug {
 	return []Bug{
 		{Name: "born-without-all", Package: "cluster/founding", Hazard: "32, L1", Some: true,

@@ -1,6 +1,5 @@
 package mutants
 
-// identity returns the bugs in the identity of instances and in the authority of their messages.
 func identity() []Bug {
 	return []Bug{
 		{Name: "nonce-is-proof", Some: true, Package: "session/keeper", Hazard: "none",

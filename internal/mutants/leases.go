@@ -1,6 +1,5 @@
 package mutants
 
-// leases returns the bugs of sessions and their leases.
 func leases() []Bug {
 	return []Bug{
 		{Name: "stale-ack", Package: "session/keeper", Hazard: "1", Some: true, Seeds: 80,

@@ -1,22 +1,19 @@
-// Package mutants contains the planted bugs: the hazards and counter-examples behind the design.
-// Each is one or two lines of code that break the rule against the hazard. They can be switched on,
-// one at a time. A check that has never caught a planted bug proves nothing. So the command catch
-// runs the checks against every bug, from the fastest layer to the slowest, and fails if no check
-// catches a bug.
+// Package mutants contains the planted bugs. Each bug is one or two lines of code that break a
+// rule, and can be switched on alone. The command catch runs the checks against every bug, from the
+// fastest layer to the slowest, and fails if no check catches a bug.
 //
 // The product contains no planted bugs. The files in the directory edits describe how each bug is
 // put into the sources: some lines of a file, and the lines that replace them, with a condition
 // that calls bug(name). All edits together make one overlay for go build and go test ([Overlay]).
-// The code built with the overlay compares the name with the variable MORTISE_BUG, which it reads
-// once at the start of the process.
+// The built code compares the name with the variable MORTISE_BUG, which it reads once at the start
+// of the process.
 //
 // Guarantees: if the lines of an edit do not occur in its file exactly once, TestEditsFit fails and
 // names the edit. The list of bugs and the edits contain the same names. Concurrency: plain values.
-// Failure: none. Limits: a bug is planted in the package that enforces the rule. If two packages
-// enforce a rule, the bug is planted in both, under one name. Refused alternatives: conditions in
-// the product, which every reader of a rule would have to skip; and a tool that changes the source
-// at arbitrary places. Such a tool finds untested lines, whereas each bug here is a way to break a
-// guarantee that a person has thought of.
+// Failure: none. Limits: if two packages enforce a rule, the bug is planted in both, under one
+// name. Refused alternatives: conditions in the product, which every reader would have to skip; and
+// a tool that changes the source at arbitrary places, because it finds untested lines, not broken
+// guarantees.
 package mutants
 
 import (
@@ -32,18 +29,17 @@ type Bug struct {
 	// Package is the directory of the rule, "." for the root.
 	Package string
 	// Hazard is the hazard's number in the list from which the design was made: 1-77 of its table,
-	// or A, B, L, S and a number for its counter-examples. It is "none" for a bug that is not in
-	// the list.
+	// or A, B, L, S and a number for its counter-examples. It is "none" for other bugs.
 	Hazard string
 	// Breaks describes the resulting failure in plain words.
 	Breaks string
-	// Nodes is a regular expression for the tests of whole nodes that should see the bug. Empty
-	// means that there are none.
+	// Nodes is a regular expression for the tests of whole nodes that should catch the bug. Empty
+	// means none.
 	Nodes string
 	// Some is set for the bugs that CI runs at every merge.
 	Some bool
 	// Seeds is the number of seeds within which the simulated clusters catch the bug. Zero means
-	// unknown: the number of the layer is used.
+	// the number of the layer.
 	Seeds int
 }
 
@@ -53,13 +49,12 @@ type Layer struct {
 	Name string
 	// Package is the directory of its test binary.
 	Package string
-	// Run and Skip select among its tests, like the flags of go test. An empty Run means all, an
-	// empty Skip none. The layer "nodes" has no Run: each bug names its tests in Bug.Nodes.
+	// Run and Skip select among its tests, like the flags of go test. The layer "nodes" has no Run:
+	// each bug names its tests in Bug.Nodes.
 	Run, Skip string
-	// Packages are the packages whose bugs the layer can see: those that its test binary contains.
+	// Packages are the packages whose bugs the test binary contains.
 	Packages []string
-	// Env is the list of variables that are set for the process of the layer.
-	Env []string
+	Env      []string
 	// Dear is set for the layers that CI does not run at every merge.
 	Dear bool
 }
@@ -69,8 +64,7 @@ func (l Layer) Sees(b Bug) bool {
 	return slices.Contains(l.Packages, b.Package) && (l.Name != nodes || b.Nodes != "")
 }
 
-// Tests returns a regular expression for the layer's tests that are run against these bugs. Empty
-// means all.
+// Tests returns a regular expression for the layer's tests against these bugs. Empty means all.
 func (l Layer) Tests(bugs ...Bug) string {
 	if l.Name != nodes {
 		return l.Run
@@ -84,12 +78,11 @@ func (l Layer) Tests(bugs ...Bug) string {
 	return strings.Join(all, "|")
 }
 
-// Environ returns the variables for the layer's process when it is run against a bug.
 func (l Layer) Environ(b Bug) []string {
 	if l.Name != clusters || b.Seeds == 0 {
 		return l.Env
 	}
-	// If the variable is set twice, the last value counts.
+	// If a variable is set twice, the last value counts.
 	return append(slices.Clone(l.Env), "MORTISE_SEEDS="+strconv.Itoa(b.Seeds))
 }
 

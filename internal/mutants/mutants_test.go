@@ -12,8 +12,7 @@ import (
 
 const root = "../.."
 
-// TestEditsFit checks that every edit fits the file that it changes, and that the result is valid
-// Go.
+// TestEditsFit checks that every edit fits its file, and that the result is valid Go.
 func TestEditsFit(t *testing.T) {
 	planted, err := Planted(root)
 	if err != nil {
@@ -26,8 +25,6 @@ func TestEditsFit(t *testing.T) {
 	}
 }
 
-// TestEditsThatDoNotFit checks that an edit is refused if its old lines are empty, missing, or
-// occur twice.
 func TestEditsThatDoNotFit(t *testing.T) {
 	lines := []string{"a", "b", "a", "b", "c"}
 	for _, tc := range []struct {
@@ -46,7 +43,6 @@ func TestEditsThatDoNotFit(t *testing.T) {
 	}
 }
 
-// TestListIsComplete checks that the list of bugs and the edits contain the same names.
 func TestListIsComplete(t *testing.T) {
 	all, err := Edits()
 	if err != nil {
@@ -84,8 +80,7 @@ func TestListIsComplete(t *testing.T) {
 	}
 }
 
-// TestEveryBugHasALayer reports bugs that no layer can see, and bugs whose tests do not exist: a
-// layer without tests does not fail.
+// TestEveryBugHasALayer reports bugs without a layer, and bugs whose tests do not exist.
 func TestEveryBugHasALayer(t *testing.T) {
 	var tests []string
 	files, err := filepath.Glob(filepath.Join(root, "internal", "e2e", "*_test.go"))

@@ -1,6 +1,5 @@
 package mutants
 
-// rules returns the bugs of the state machine.
 func rules() []Bug {
 	return []Bug{
 		{Name: "revisions-restart", Package: "lockfsm", Hazard: "28, A4", Some: true,

@@ -1,6 +1,5 @@
 package mutants
 
-// secrets returns the bugs of secrets, certificates and the rights that they grant.
 func secrets() []Bug {
 	return []Bug{
 		{Name: "guest-puts-as-instance", Package: "internal/queries", Hazard: "none",

@@ -1,7 +1,6 @@
 package mutants
 
-// shells returns the bugs of the goroutines around the cores: limits whose counts are not reset
-// between turns, and results that are ignored.
+// shells returns the bugs of the goroutines around the cores.
 func shells() []Bug {
 	return []Bug{
 		{Name: "queue-counts-on", Package: "transport", Hazard: "none",
@@ -52,9 +51,7 @@ func shells() []Bug {
 	}
 }
 
-// owners returns the bugs of the goroutines of the cluster, the client and the keeper: counts that
-// are not reset between turns, ignored results, and state that outlives its incarnation or its
-// caller.
+// owners returns the bugs of the goroutines of the cluster, the client and the keeper.
 func owners() []Bug {
 	return []Bug{
 		{Name: "peer-counted-on", Package: "session/keeper", Hazard: "none",

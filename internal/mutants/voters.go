@@ -1,6 +1,5 @@
 package mutants
 
-// voting returns the bugs in the choice of voters.
 func voting() []Bug {
 	return []Bug{
 		{Name: "unsafe-change", Package: "cluster/voters", Hazard: "41, A5", Some: true,

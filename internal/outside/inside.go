@@ -15,8 +15,7 @@ import (
 	"github.com/mortise-lock/mortise/transport"
 )
 
-// Inside gives the tests of whole nodes access to the parts of a node that no exported method
-// returns.
+// Inside gives tests access to the parts of a node that no exported method returns.
 type Inside struct {
 	Address string
 	Client  *client.Client // the client of the node's own session
@@ -30,7 +29,7 @@ type Inside struct {
 	Learning func() bool
 
 	Services transport.Services
-	// A connection to the instance that this instance takes for the leader.
+	// A connection to the presumed leader.
 	Leader func() (transport.Conn, error)
 	// Look asks the replica of this node, if that replica leads.
 	Look func(context.Context, replica.Question) (*replica.Answer, error)
@@ -39,7 +38,6 @@ type Inside struct {
 // ID returns the node ID of the present incarnation.
 func (i Inside) ID() nodeid.ID { return i.Key().ID() }
 
-// Replica gives access to the replica of a voter.
 type Replica struct {
 	Group, ID     uint64
 	Log           *raftlog.Log

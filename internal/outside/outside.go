@@ -1,14 +1,13 @@
 // Package outside passes the environment of a node through a context: its network, its clocks, its
 // files. Package mortisetest stores a World in the context, and mortise.Start reads it. So tests
-// run whole nodes with a network in memory and with their own clocks, while package mortise exports
-// nothing for this purpose and has no state that two tests could share.
+// run whole nodes with a network in memory and their own clocks, without exported names in package
+// mortise.
 //
-// Guarantees: a context has the World of the nearest call of In among its ancestors, and the zero
-// World without such a call. Concurrency: a World is copied; its functions must be safe for
-// concurrent use. Failure: none. Limits: only packages of this module can import it.
-//
-// Refused alternatives: a field of Config, which every user would see and some would set in
-// production; a package variable, which makes tests that run in parallel disturb each other.
+// Guarantees: a context has the World of the nearest call of In among its ancestors, or else the
+// zero World. Concurrency: a World is copied; its functions must be safe for concurrent use.
+// Failure: none. Limits: only packages of this module can import it. Refused alternatives: a field
+// of Config, which users could set in production; a package variable, which parallel tests would
+// share.
 package outside
 
 import (
@@ -40,7 +39,6 @@ type World struct {
 	Inside func(Inside)
 }
 
-// worldKey is the key under which a context carries a World.
 type worldKey struct{}
 
 // In returns a child of parent that carries w.
@@ -48,7 +46,7 @@ func In(parent context.Context, w World) context.Context {
 	return context.WithValue(parent, worldKey{}, w)
 }
 
-// From returns the World that ctx carries, or the zero World if it carries none.
+// From returns the World that ctx carries, or the zero World.
 func From(ctx context.Context) World {
 	w, _ := ctx.Value(worldKey{}).(World)
 	return w

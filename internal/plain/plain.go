@@ -1,6 +1,6 @@
 // Package plain makes text of other processes safe to print. A key, a value, a name or a reason may
-// come from another process. Printed unchanged, such a text may clear a terminal, overwrite the
-// line above, begin a new line, or reverse the direction of the text after it.
+// come from another process. Printed unchanged, it may clear a terminal, overwrite a line, or
+// reverse the direction of the text after it.
 //
 //   - [Text] escapes one text, [Lines] a text of several lines, [JSON] an encoded value.
 //   - [Sprintf] is fmt.Sprintf with arguments that it escapes.
@@ -9,8 +9,7 @@
 // Guarantees: the result of Text contains only letters, marks, numbers, punctuation, symbols and
 // the ordinary space, and Text does not change such a text. Concurrency: pure functions. Failure:
 // none. Limits: letters that look alike are not distinguished. Refused alternative: to escape a
-// text before storing it. The stored text would then differ from the original, and comparing the
-// two would fail.
+// text before storing it, because the stored text would then differ from the original.
 package plain
 
 import (
@@ -21,8 +20,7 @@ import (
 )
 
 // Text returns text with an escape such as \u{1b} in place of every rune that is invisible, or that
-// changes how other runes are displayed. The number is that of the rune. A byte that is not UTF-8
-// becomes \x{ff}.
+// changes how other runes are displayed. A byte that is not UTF-8 becomes \x{ff}.
 func Text(text string) string { return escape(text, hidden) }
 
 // Lines escapes text like Text, but keeps line breaks.
@@ -30,8 +28,6 @@ func Lines(text string) string {
 	return escape(text, func(r rune) bool { return r != '\n' && hidden(r) })
 }
 
-// hidden reports whether a rune is not visible. The visible runes are letters, marks, numbers,
-// punctuation, symbols and the ordinary space.
 func hidden(r rune) bool { return !unicode.IsPrint(r) }
 
 func escape(text string, hidden func(rune) bool) string {
@@ -76,7 +72,7 @@ func JSON(encoded []byte) []byte {
 }
 
 // Sprintf is fmt.Sprintf with Text applied to every argument that is a string, an error or a list
-// of strings. It does not escape the format, which must be a constant of the program.
+// of strings. The format is not escaped, and must be a constant of the program.
 func Sprintf(format string, args ...any) string {
 	safe := make([]any, len(args))
 	for i, arg := range args {

@@ -23,8 +23,8 @@ const (
 	leaseTTL = 2 * time.Second
 )
 
-// request is a line of input to a child. answer is the line that the child writes for it; answers
-// may come in any order.
+// request is a line of input to a child. answer is the line that the child writes for it, in any
+// order.
 type request struct {
 	ID   int
 	Op   string // lock, unlock, err, status or check

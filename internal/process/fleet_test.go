@@ -19,11 +19,9 @@ import (
 	"time"
 )
 
-// patience is how long a test waits for anything before it fails. It is far above the limits that
-// the tests assert.
+// patience is how long a test waits for anything before it fails.
 const patience = time.Minute
 
-// fleet is a group of three instances, each in its own process.
 type fleet struct {
 	t         *testing.T
 	addresses []string
@@ -44,16 +42,13 @@ type instance struct {
 
 func startFleet(t *testing.T) *fleet { return startFleetIn(t, "") }
 
-// startFleetIn starts instances that keep their state in directories below dir.
 func startFleetIn(t *testing.T, dir string) *fleet {
 	t.Helper()
 	f := &fleet{t: t, dir: dir}
-	// The ports are all taken before the first is released, so that they differ. Each is released
-	// before a child binds one.
+	// All ports are taken before the first is released, so that they differ.
 	var taken []net.Listener
 	for tries := 0; len(f.addresses) < 3; tries++ {
-		// The ports are below the range of outgoing connections. A port of that range could be
-		// taken before the child binds it.
+		// A port of the range of outgoing connections could be taken before the child binds it.
 		l, err := net.Listen("tcp", fmt.Sprintf("127.0.0.1:%d", 20_000+rand.IntN(12_000)))
 		if err == nil {
 			f.addresses = append(f.addresses, l.Addr().String())
@@ -127,7 +122,6 @@ func (n *instance) read(out io.Reader) {
 	}
 }
 
-// ask sends a request. It returns the request's ID and the channel on which the answer arrives.
 func (n *instance) ask(r request) (int, <-chan answer) {
 	reply := make(chan answer, 1)
 	n.mu.Lock()
@@ -184,7 +178,7 @@ func (f *fleet) leader() int {
 				return i
 			}
 		}
-		time.Sleep(20 * time.Millisecond) // the limit of this poll makes the test fail
+		time.Sleep(20 * time.Millisecond)
 	}
 	f.t.Fatalf("there is no leader after %v", patience)
 	return -1

@@ -3,8 +3,6 @@
 // as the instances, and exchanges JSON lines with them over standard input and output.
 //
 // Guarantees: none at run time. Concurrency: each child is driven by one test. Failure: a child
-// that does not answer within a minute fails its test. Limits: the tests need signals that only
-// POSIX systems have, and are not built for other systems. Refused alternative: goroutines in one
-// process. They cannot be killed or stopped, and their memory remains. The root package contains
-// the tests for which goroutines are sufficient.
+// that does not answer within a minute fails its test. Limits: the tests need POSIX signals.
+// Refused alternative: goroutines, because they cannot be killed or stopped.
 package process

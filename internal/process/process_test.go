@@ -8,8 +8,7 @@ import (
 	"time"
 )
 
-// The tests multiply limits in real time by five, because the machines are shared. They print the
-// measured values.
+// The tests multiply limits in real time by five, because the machines are shared.
 const (
 	// Two election timeouts and the time to reach the new leader.
 	failover = 2 * time.Second
@@ -48,8 +47,8 @@ func TestKilledHolderIsFollowedWithinOneLease(t *testing.T) {
 	if limit := slack * (leaseTTL + failover); took > limit {
 		t.Errorf("the next grant took %v, more than %v", took, limit)
 	}
-	// The lock must stay taken until the lease ends. The lease runs for a TTL from the last
-	// renewal, which is at most a third of a TTL old.
+	// The lock must stay taken until the lease ends. The last renewal is at most a third of a TTL
+	// old.
 	if least := leaseTTL / 2; took < least {
 		t.Errorf("the lock of a killed holder was free after %v, although its lease of %v may still have been running",
 			took, leaseTTL)

@@ -13,7 +13,7 @@ import (
 )
 
 // starve limits a process to a twentieth of one processor until the end of the test. If that is
-// impossible it skips the test with a message.
+// impossible it skips the test.
 func starve(t *testing.T, pid int) {
 	t.Helper()
 	group := filepath.Join("/sys/fs/cgroup/cpu", fmt.Sprintf("mortise-test-%d", os.Getpid()))
@@ -42,8 +42,7 @@ func starve(t *testing.T, pid int) {
 }
 
 // TestStarvedLeaderLosesNoSession runs a leader with almost no CPU time while other instances
-// request locks as fast as they can. The leader may lose its leadership, but no session may be
-// lost.
+// request locks as fast as they can. No session may be lost.
 func TestStarvedLeaderLosesNoSession(t *testing.T) {
 	f := startFleet(t)
 	leader := f.leader()

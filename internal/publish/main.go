@@ -1,12 +1,11 @@
 // Command publish writes the modules of this tree that users install into a directory, in the
-// layout of a module proxy. `go get` finds there what it would find if the tree were released now.
-// scripts/publish-check installs everything from this directory, and scripts/release reads the
-// checksums of the next release from it.
+// layout of a module proxy. scripts/publish-check installs everything from this directory, and
+// scripts/release reads the checksums of the next release from it.
 //
 //	go run ./internal/publish DIRECTORY
 //
 // It writes the root module and the modules below adapters, each with the version in doc.go. It
-// omits the modules of this tree that no user installs. It reads the files that git would commit.
+// reads the files that git would commit.
 package main
 
 import (
@@ -35,7 +34,6 @@ func main() {
 	}
 }
 
-// publish writes below proxy every module, in the tree at root, that users install.
 func publish(root, proxy string) error {
 	version, err := versionOf(root)
 	if err != nil {
@@ -84,8 +82,8 @@ func modules(files []string) (rooms []string) {
 	return rooms
 }
 
-// content returns the files of the module in room. These are the files below room that belong to no
-// nested module, and the root's licence if room has none. The go command chooses the same files.
+// content returns the files of the module in room, as the go command chooses them: the files below
+// room that belong to no nested module, and the root's licence if room has none.
 func content(files, rooms []string, room string) map[string]string {
 	in := map[string]string{}
 	for _, name := range files {
@@ -105,8 +103,7 @@ func content(files, rooms []string, room string) map[string]string {
 	return in
 }
 
-// write writes one module in the layout of a module proxy: the list of versions and, for the one
-// version, the time, the go.mod and the zip.
+// write writes one module in the layout of a module proxy.
 func write(root, proxy, room, version string, files map[string]string) error {
 	mod, err := os.ReadFile(filepath.Join(root, room, "go.mod"))
 	if err != nil {
@@ -136,7 +133,7 @@ func write(root, proxy, room, version string, files map[string]string) error {
 	return nil
 }
 
-// pack writes the files as a zip. prefix is prepended to the name of each.
+// pack writes the files as a zip, with prefix before each name.
 func pack(to io.Writer, root, prefix string, files map[string]string) error {
 	z := zip.NewWriter(to)
 	for name, from := range files {

@@ -1,5 +1,5 @@
-// Package shown encodes what other instances see of a request: the value, the labels, and the trace
-// parent. All three are sent together as the single value of the request.
+// Package shown encodes the data of a request that other instances can read: the value, the labels,
+// and the trace parent.
 //
 // A value without labels and trace parent is encoded as itself, unless it begins with the byte
 // zero. Any other encoding is the byte zero followed by JSON.
@@ -7,7 +7,6 @@ package shown
 
 import "encoding/json"
 
-// formed is the first byte of an encoding that contains JSON.
 const formed = 0
 
 type form struct {
@@ -16,7 +15,6 @@ type form struct {
 	Mark   []byte            `json:"m,omitempty"` // the trace parent, from Hooks.Mark
 }
 
-// Encode returns the encoding of value, labels and trace parent.
 func Encode(value string, labels map[string]string, mark []byte) []byte {
 	if len(labels) == 0 && len(mark) == 0 && (value == "" || value[0] != formed) {
 		return []byte(value)
@@ -28,8 +26,8 @@ func Encode(value string, labels map[string]string, mark []byte) []byte {
 	return append([]byte{formed}, b...)
 }
 
-// Decode returns the value and the labels. Bytes that are not a valid encoding with JSON are
-// returned as the value.
+// Decode returns the value and the labels. Bytes that are not a valid encoding are returned as the
+// value.
 func Decode(b []byte) (value string, labels map[string]string) {
 	f, ok := read(b)
 	if !ok {

@@ -6,8 +6,7 @@ import (
 	"testing"
 )
 
-// TestWhatIsShownComesBack checks that value, labels and trace parent can be decoded, and that a
-// value alone is its own encoding, so that a program that does not know labels shows the value
+// A value alone must be its own encoding, so that a program without support for labels shows it
 // unchanged.
 func TestWhatIsShownComesBack(t *testing.T) {
 	labels := map[string]string{"shard": "7"}

@@ -9,19 +9,18 @@ import (
 	"github.com/mortise-lock/mortise/internal/credentials"
 )
 
-// maxLinesBytes is the largest accepted size of a file of secrets.
 const maxLinesBytes = 64 << 10
 
 // Lines returns the lines of the file of secrets in path, without surrounding white space. suffix
-// is the variable that errors name. A file without any lines is an error, because it is most likely
-// still to be written. No error contains text of the file.
+// is the variable that errors name. A file without lines is an error, because its content is
+// probably not written yet. No error contains text of the file.
 func (r *Reader) Lines(suffix, path string) []string {
 	info, err := os.Stat(path)
 	if err != nil {
 		r.Fault(suffix, "%v", err)
 		return nil
 	}
-	if !info.Mode().IsRegular() { // reading anything else may never end
+	if !info.Mode().IsRegular() { // reading another kind of file may never end
 		r.Fault(suffix, "%s is not a regular file", path)
 		return nil
 	}

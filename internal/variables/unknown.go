@@ -7,13 +7,13 @@ import (
 )
 
 // serviceVariables matches the suffixes of the variables that Kubernetes and Docker set for
-// services. With the prefix ORDERS_LOCK they may belong to a service named orders-lock or
+// services. With the prefix ORDERS_LOCK they may belong to a service orders-lock or
 // orders-lock-web.
 const serviceVariables = `^(.*_)?(SERVICE_HOST|SERVICE_PORT(_[A-Z0-9_]+)?|` +
 	`PORT|PORT_[0-9]+_(TCP|UDP|SCTP)(_(PROTO|PORT|ADDR))?)$`
 
-// Unknown records an error for every variable with the prefix that was not read. The error does not
-// contain the value of the variable, which may be a secret under a misspelt name.
+// Unknown records an error for every variable with the prefix that was not read, without its value,
+// which may be a secret.
 func (r *Reader) Unknown() {
 	service := regexp.MustCompile(serviceVariables)
 	var names []string
@@ -48,7 +48,6 @@ func (r *Reader) near(suffix string) string {
 	return best
 }
 
-// distance returns the edit distance of two texts, in bytes.
 func distance(a, b string) int {
 	if len(a) > 64 {
 		return len(a) // no known name is that long

@@ -27,10 +27,8 @@ type Reader struct {
 	errs   []error
 }
 
-// prefixForm is the pattern of a prefix.
 const prefixForm = "^[A-Za-z_][A-Za-z0-9_]*$"
 
-// maxBytes is the largest accepted number of bytes.
 const maxBytes = 1 << 40
 
 // New returns a Reader of the variables in environ whose names begin with prefix and an underscore.
@@ -57,7 +55,6 @@ func New(prefix string, environ []string) (*Reader, bool) {
 	return r, true
 }
 
-// Err returns all errors, or nil.
 func (r *Reader) Err() error {
 	if len(r.errs) == 0 {
 		return nil
@@ -65,10 +62,10 @@ func (r *Reader) Err() error {
 	return fmt.Errorf("the environment has %d mistake(s):\n%w", len(r.errs), errors.Join(r.errs...))
 }
 
-// Add records an error. The text of the error must name the variable.
+// Add records an error. The error must name the variable.
 func (r *Reader) Add(err error) { r.errs = append(r.errs, err) }
 
-// Set reports whether a variable has a value. Unlike Text, it does not record the variable as read.
+// Set reports whether a variable has a value. It does not record the variable as read.
 func (r *Reader) Set(suffix string) bool { return r.values[suffix] != "" }
 
 // Fault records an error in a variable.
@@ -76,7 +73,7 @@ func (r *Reader) Fault(suffix, format string, args ...any) {
 	r.errs = append(r.errs, fmt.Errorf("%s%s: %s", r.Prefix, suffix, fmt.Sprintf(format, args...)))
 }
 
-// Text returns the value of a variable, and records the variable as read, as do all methods below.
+// Text returns the value of a variable, and records the variable as read, like all methods below.
 // An empty variable counts as not set.
 func (r *Reader) Text(suffix string) string {
 	r.known = append(r.known, suffix)
@@ -98,7 +95,7 @@ func (r *Reader) List(suffix string) []string {
 	return slices.DeleteFunc(parts, func(part string) bool { return part == "" })
 }
 
-// Number reads a number. Zero is an error, because zero stands for the default in every setting.
+// Number reads a number other than zero, which stands for the default in every setting.
 func (r *Reader) Number(suffix string) int {
 	text := r.Text(suffix)
 	if text == "" {
@@ -148,8 +145,8 @@ func (r *Reader) Flag(suffix string) bool {
 	}
 }
 
-// Duration reads a duration. If the argument none is set, it also accepts the word "none", for
-// which it returns a negative duration.
+// Duration reads a duration. If none is set, it also accepts the word "none" and returns a negative
+// duration.
 func (r *Reader) Duration(suffix string, none bool) time.Duration {
 	text := r.Text(suffix)
 	switch {

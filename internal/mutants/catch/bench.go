@@ -49,7 +49,7 @@ func build(ctx context.Context, layers []mutants.Layer, workers int) (*bench, er
 		b.close()
 		return nil, err
 	}
-	// Build all packages: an edit must compile even if no layer runs the tests of its package.
+	// Build all packages: an edit must compile even if no layer tests its package.
 	if out, err := exec.CommandContext(ctx, "go", "build", "-overlay", overlay, "./...").CombinedOutput(); err != nil {
 		b.close()
 		return nil, fmt.Errorf("building the sources with all planted bugs: %w\n%s", err, out)
@@ -113,7 +113,6 @@ func (b *bench) look(ctx context.Context, l mutants.Layer, bug mutants.Bug, run 
 	return s
 }
 
-// read finds the name of the failed test, and its seed, in the output.
 func (s *sighting) read() {
 	find := func(form string) string {
 		for _, m := range regexp.MustCompile(form).FindAllSubmatch(s.output, 1) {
@@ -132,7 +131,8 @@ func (s *sighting) read() {
 	}
 }
 
-// hunt runs the layers that can see a bug, until one of them fails. With every it runs all of them.
+// hunt runs the layers that can catch a bug, until one of them fails. With every it runs all of
+// them.
 func (b *bench) hunt(ctx context.Context, bug mutants.Bug, every bool) []sighting {
 	var all []sighting
 	for _, l := range b.layers {
@@ -148,8 +148,7 @@ func (b *bench) hunt(ctx context.Context, bug mutants.Bug, every bool) []sightin
 	return all
 }
 
-// healthy reports an error if a layer fails with no bug switched on, because its results would mean
-// nothing.
+// healthy reports an error if a layer fails with no bug switched on.
 func (b *bench) healthy(ctx context.Context, bugs []mutants.Bug, workers int) error {
 	var failed []error
 	seen := make([]sighting, len(b.layers))

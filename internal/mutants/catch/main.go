@@ -1,16 +1,14 @@
 // Command catch switches on every bug of internal/mutants in turn and runs the checks against it,
 // from the fastest layer to the slowest, until one of them fails. For each bug it prints which
 // layer and test caught it, with which seed and after how long. It fails if no layer catches a bug,
-// or if a layer fails with no bug switched on. With -passed it does not check the latter.
+// or, without -passed, if a layer fails with no bug switched on.
 //
 //	go run ./internal/mutants/catch [-some] [-passed] [-every] [-layers a,b] [-j processes] \
 //		[name ...]
 //
-// Each layer's test binary is built once and contains all bugs. The variable MORTISE_BUG selects
-// the bug when the binary runs. Guarantees: with equal sources the simulations catch a bug with the
-// same seed each time. Concurrency: -j sets the number of processes. Failure: if a layer fails with
-// no bug switched on, its output is printed. Limits: a layer that hangs is stopped after four
-// minutes, and the next layer is run.
+// Each layer's test binary is built once and contains all bugs. With equal sources the simulations
+// catch a bug with the same seed each time. -j sets the number of processes. A layer that hangs is
+// stopped after four minutes, and the next layer is run.
 package main
 
 import (
@@ -81,7 +79,6 @@ func run(ctx context.Context, c choice, names []string) error {
 	return ctx.Err()
 }
 
-// layersFor returns the selected layers that can see any of the bugs.
 func (c choice) layersFor(bugs []mutants.Bug) []mutants.Layer {
 	only := strings.Split(c.layers, ",")
 	return slices.DeleteFunc(mutants.Layers(), func(l mutants.Layer) bool {
@@ -93,7 +90,7 @@ func (c choice) layersFor(bugs []mutants.Bug) []mutants.Layer {
 }
 
 // each calls f for every index below n, in that many workers. It calls next for each index in
-// ascending order, once f has returned for it.
+// ascending order, after f has returned for it.
 func each(n, workers int, f func(int), next func(int)) {
 	slots := make(chan struct{}, max(workers, 1))
 	done := make([]chan struct{}, n)
@@ -118,7 +115,6 @@ func each(n, workers int, f func(int), next func(int)) {
 	group.Wait()
 }
 
-// table prints one line for each bug and returns the number of bugs that no layer caught.
 func table(ctx context.Context, b *bench, bugs []mutants.Bug, every bool, workers int) (missed int) {
 	const form = "%-30s %-9s %-10s %-44s %6s %7s\n"
 	fmt.Printf(form, "bug", "hazard", "caught by", "test", "seed", "after")

@@ -4,8 +4,7 @@
 //	MORTISE_BUG=stale-ack go test -overlay "$(go run ./internal/mutants/overlay)" \
 //		-run Simulation ./session
 //
-// It writes to the directory that its argument names or, without an argument, to a new directory
-// below the temporary directory.
+// It writes to the directory in its argument, by default to a new temporary directory.
 package main
 
 import (

@@ -25,14 +25,11 @@ import (
 	wire "github.com/mortise-lock/mortise/transport/wire/mortise/transport/v1"
 )
 
-// tally counts the attempts of one kind of attack, the attempts that the target refused, and the
-// attempts that it believed.
 type tally struct {
 	Tried, Refused, Believed int64
 }
 
-// known is what the attacker has learned about an instance from the hello that the instance sends
-// to every client.
+// known is the data in the hello that an instance sends to every client.
 type known struct {
 	addr  string
 	hello *wire.Hello
@@ -47,8 +44,7 @@ type attacker struct {
 	all map[string]tally
 }
 
-// kind is one kind of attack. Its function each makes one attempt against the target and returns
-// the tally.
+// kind is one kind of attack. The function each makes one attempt and returns the tally.
 type kind struct {
 	name  string
 	lanes int           // number of goroutines that run the attack
@@ -78,7 +74,6 @@ func kinds() (names []string) {
 	return names
 }
 
-// beAttacker reads the plan from standard input and runs the attacks.
 func beAttacker(ctx context.Context, f flags) error {
 	// A real attacker would have its own processors, so this process runs at a low priority.
 	if err := syscall.Setpriority(syscall.PRIO_PROCESS, 0, 10); err != nil {
@@ -149,7 +144,6 @@ func (a *attacker) run(ctx context.Context, k kind) {
 	}
 }
 
-// meet connects to an instance and returns what its hello says.
 func (a *attacker) meet(ctx context.Context, addr string) (known, error) {
 	c, answer, err := a.enter(ctx, addr, nodeid.NewKey(random), wire.Hello_CALLS, nil)
 	if err != nil {
@@ -179,7 +173,7 @@ func (a *attacker) enter(ctx context.Context, addr string, key nodeid.Key, kind 
 	return c, answer, nil
 }
 
-// join opens a link to the target, as enter opens a connection, in the target's group.
+// join opens a link to the target, in the target's group.
 func (a *attacker) join(ctx context.Context, target known, key nodeid.Key, raft uint64) (*attack.Conn, error) {
 	c, _, err := a.enter(ctx, target.addr, key, wire.Hello_LINK, func(h *wire.Hello) {
 		h.Group, h.Raft = target.hello.Group, raft

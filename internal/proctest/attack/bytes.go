@@ -18,11 +18,9 @@ import (
 	wire "github.com/mortise-lock/mortise/transport/wire/mortise/transport/v1"
 )
 
-// pieceBytes is the number of bytes that a call sends at a time.
 const pieceBytes = 64 << 10
 
-// questions begins sixty requests on one connection and never ends them. Each request is as large
-// as the target permits.
+// questions begins sixty requests of the largest size on one connection and never ends them.
 func (a *attacker) questions(ctx context.Context, target known) (t tally) {
 	ctx, cancel := context.WithTimeout(ctx, 5*time.Second)
 	defer cancel()
@@ -151,8 +149,7 @@ func (a *attacker) sessions(ctx context.Context, target known) tally {
 	return refused(err)
 }
 
-// budget opens and attaches a session, and requests locks with large values until the target
-// refuses or ctx ends.
+// budget opens a session and requests locks with large values until the target refuses or ctx ends.
 func (a *attacker) budget(ctx context.Context, target known) (t tally) {
 	c, err := a.join(ctx, target, nodeid.NewKey(random), 0)
 	if err != nil {

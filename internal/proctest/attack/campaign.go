@@ -74,7 +74,7 @@ func campaign(ctx context.Context, f flags) (err error) {
 	watching.Go(func() { s.watch(watched, sampleEvery, s.sampleAll) })
 	err = s.attackFor(ctx, f.length)
 	attackTo := time.Now()
-	wait(ctx, 2*time.Second) // time for the effects of the attacks to become visible
+	wait(ctx, 2*time.Second) // for the effects of the attacks to become visible
 	stopWatching()
 	watching.Wait()
 	s.lookAround()
@@ -122,7 +122,6 @@ func (s *siege) startVictims(ctx context.Context) error {
 	return nil
 }
 
-// freeAddrs returns n addresses of this machine at which no process listens.
 func freeAddrs(n int) (addrs []string, err error) {
 	for range n {
 		l, err := net.Listen("tcp", "127.0.0.1:0")
@@ -145,7 +144,6 @@ func (s *siege) endVictims() error {
 	return errors.Join(errs...)
 }
 
-// watch calls the function do repeatedly until ctx ends, with the pause every between two calls.
 func (s *siege) watch(ctx context.Context, every time.Duration, do func()) {
 	for ctx.Err() == nil {
 		do()
@@ -153,8 +151,7 @@ func (s *siege) watch(ctx context.Context, every time.Duration, do func()) {
 	}
 }
 
-// lookAround compares the voters that each instance reports with the voters at the beginning, and
-// records the terms.
+// lookAround compares the voters that each instance reports with the voters at the beginning.
 func (s *siege) lookAround() {
 	for i, v := range s.victims {
 		select {
@@ -216,7 +213,6 @@ func (s *siege) attackFor(ctx context.Context, length time.Duration) error {
 	return nil
 }
 
-// hear reads the tallies that the attacker prints. Each line contains the totals at that time.
 func (s *siege) hear(out io.Reader) {
 	lines := bufio.NewScanner(out)
 	lines.Buffer(nil, 1<<20)

@@ -54,8 +54,7 @@ func (a *attacker) impostor(ctx context.Context, target known) (t tally) {
 	return t
 }
 
-// ask sends requests under one identity. Every request that ends without an answer counts as
-// refused.
+// ask sends requests under one identity. A request that ends without an answer counts as refused.
 func (a *attacker) ask(ctx context.Context, target known, key nodeid.Key, bodies ...[]byte) (t tally) {
 	ctx, cancel := context.WithTimeout(ctx, 10*time.Second)
 	defer cancel()
@@ -84,8 +83,7 @@ func (a *attacker) ask(ctx context.Context, target known, key nodeid.Key, bodies
 	return t
 }
 
-// hearsay claims in messages to an instance that the attacker is the only voter. If the instance
-// believes one of them, the voters that it reports change.
+// hearsay claims in messages to an instance that the attacker is the only voter.
 func (a *attacker) hearsay(ctx context.Context, target known) tally {
 	key := nodeid.NewKey(random)
 	to, group := nodeid.Of(target.hello.Key), target.hello.Group
@@ -146,7 +144,6 @@ func (a *attacker) gossip(ctx context.Context, target known) (t tally) {
 	return t
 }
 
-// gossipMembers asks the target for the members in gossip, and returns the names of the instances.
 func (a *attacker) gossipMembers(ctx context.Context, client *attack.Client) (members []attack.Member) {
 	ctx, cancel := context.WithTimeout(ctx, 2*time.Second)
 	defer cancel()
@@ -184,8 +181,7 @@ func (a *attacker) identities(ctx context.Context, target known) (t tally) {
 	return t
 }
 
-// strangers opens connections that send nothing, or data that is not TLS, and keeps them open for a
-// while.
+// strangers opens connections that send nothing, or data that is not TLS.
 func (a *attacker) strangers(ctx context.Context, target known) (t tally) {
 	var open []net.Conn
 	for n := range 50 {

@@ -1,8 +1,8 @@
 //go:build linux
 
 // Attack is a campaign against three instances that run as processes with a secret. Another process
-// has the same secret and attacks the instances in all ways simultaneously, while callers on the
-// instances take locks and record the results. ../../../scripts/attack builds and runs it.
+// has the same secret and attacks the instances, while callers on the instances take locks and
+// record the results. ../../../scripts/attack builds and runs it.
 //
 //	attack -instance PROGRAM [-t 1h] [-keep DIR] [-rss 512] [-p99 1s] [-ratio 0] [-only TEXT]
 //
@@ -15,20 +15,18 @@
 //   - the resident memory of an instance was above -rss MiB,
 //   - an instance accepted a hello that its sender cannot have signed,
 //   - the p99 of the time to be granted a free lock was at least -p99, or at least -ratio times the
-//     p99 without attacks. The ratio is meaningful with -only impostors: all attacks together also
-//     use much of the CPU time.
+//     p99 without attacks. The ratio is meaningful only with -only impostors, because all attacks
+//     together use much CPU time.
 //
 // The campaign prints how often each attack was tried, refused and believed, the locks that were
 // granted and lost, the latency with and without attacks, and the largest resident memory.
 //
-// Guarantees: the campaign ends only processes that it has started. Concurrency: there is one
-// process for the campaign, three for the instances, and one for the attacker, which runs the
-// program of the campaign. Failure: the exit status is 1, and the campaign prints one line for each
-// exceeded limit; -keep keeps logs and histories. Limits: the campaign needs Linux, because it
-// reads /proc. All processes share one machine, so the CPU time of the attacker adds to the latency
-// under attack, although the attacker runs at a lower priority. The load of a long campaign is
-// smaller, so that its history, about a million events, fits into memory. Refused alternative: an
-// attacker in the process of the campaign, because its memory and pauses would distort the
+// Guarantees: the campaign ends only processes that it has started. Concurrency: the campaign, the
+// three instances and the attacker are processes. Failure: the exit status is 1, and the campaign
+// prints one line for each exceeded limit; -keep keeps logs and histories. Limits: the campaign
+// needs Linux, because it reads /proc. All processes share one machine, so the attacker's CPU time
+// adds to the latency. A long campaign has a smaller load, so that its history fits into memory.
+// Refused alternative: an attacker in the process of the campaign, because it would distort the
 // measurements.
 package main
 

@@ -14,12 +14,10 @@ import (
 	"github.com/mortise-lock/mortise/internal/history"
 )
 
-// clocks is the largest assumed difference between the clocks of two histories, as in package
-// proctest.
+// clocks is the largest assumed difference between the clocks of two histories.
 const clocks = 200 * time.Millisecond
 
-// report judges the recorded histories, prints the figures, and returns an error if a limit was
-// exceeded.
+// report judges the recorded histories and prints the figures. Its error names an exceeded limit.
 func (s *siege) report(quietFrom, attackFrom, attackTo time.Time) error {
 	events, err := s.recorded()
 	if err != nil {
@@ -104,8 +102,8 @@ type call struct {
 	op     uint64
 }
 
-// latencies returns the durations of calls that began in the given time. It considers only keys
-// that only one caller requests.
+// latencies returns the durations of calls that began in the given time, for keys that only one
+// caller requests.
 func latencies(events []history.Event, from, to time.Time) spread {
 	began := map[call]int64{}
 	var took []time.Duration
@@ -127,8 +125,7 @@ func latencies(events []history.Event, from, to time.Time) spread {
 	return spread{len(took), took[len(took)/2], took[len(took)*99/100], took[len(took)-1]}
 }
 
-// outcomes counts the results of calls in the given time. A call that its caller has canceled does
-// not count as failed.
+// outcomes counts the results of calls in the given time. A canceled call does not count as failed.
 func outcomes(events []history.Event, from, to time.Time) (granted, failed, lost int) {
 	for _, e := range events {
 		switch {

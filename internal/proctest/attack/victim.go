@@ -34,8 +34,7 @@ type victim struct {
 	limit   int // largest resident memory seen, in KiB
 }
 
-// request and event are the lines that the process reads and writes. proctest/instance describes
-// them.
+// request and event are the lines that the process reads and writes, see proctest/instance.
 type request struct {
 	ID      int
 	Op, Key string
@@ -129,7 +128,7 @@ func (v *victim) ask(op string, within time.Duration) (event, error) {
 	}
 }
 
-// sample reads the resident memory of the process. It reads nothing if the process has just ended.
+// sample reads the resident memory of the process, if the process still runs.
 func (v *victim) sample() {
 	b, err := os.ReadFile(fmt.Sprintf("/proc/%d/status", v.cmd.Process.Pid))
 	if err != nil {
@@ -137,7 +136,7 @@ func (v *victim) sample() {
 	}
 	for line := range strings.Lines(string(b)) {
 		fields := strings.Fields(line)
-		if len(fields) < 2 || fields[0] != "VmHWM:" { // the largest value that the kernel has seen
+		if len(fields) < 2 || fields[0] != "VmHWM:" { // the largest value since the start
 			continue
 		}
 		if kib, err := strconv.Atoi(fields[1]); err == nil {

@@ -15,10 +15,9 @@ const (
 	growRest = time.Second / 20
 )
 
-// grow puts data at keys below prefix until ctx ends. The state first grows by growKeys values of
-// the largest size. grow then replaces these values, so that the log continues to grow and
-// snapshots are taken. Calls that fail are repeated, because the group may have no leader for a
-// while.
+// grow puts data at keys below prefix until ctx ends. After growKeys values of the largest size it
+// replaces these values, so that the log grows and snapshots are taken. It repeats calls that fail,
+// because the group may have no leader for a while.
 func (i *instance) grow(ctx context.Context, prefix string) {
 	data := bytes.Repeat([]byte{1}, growData)
 	var all sync.WaitGroup

@@ -10,8 +10,7 @@ import (
 	"github.com/mortise-lock/mortise"
 )
 
-// load runs the goroutines that take locks. The history of the node records their calls and
-// results. Nothing in load is random.
+// load runs the goroutines that take locks. Nothing in load is random.
 type load struct {
 	node *mortise.Node
 	name string
@@ -51,7 +50,6 @@ func (l *load) stop() {
 	l.all.Wait()
 }
 
-// hold takes a lock and keeps it until the lock is lost, the node leaves, or the load ends.
 func (l *load) hold(key string) {
 	for l.goesOn(nil) {
 		lock, err := l.node.Lock(l.ctx, key)
@@ -79,7 +77,6 @@ func (l *load) take(key string, hold, pause time.Duration) {
 	}
 }
 
-// try calls TryLock on the contended lock repeatedly.
 func (l *load) try() {
 	for l.goesOn(nil) {
 		lock, err := l.node.TryLock(l.ctx, "hot")
@@ -93,8 +90,7 @@ func (l *load) try() {
 	}
 }
 
-// giveUp waits for the contended lock, with a different limit each time, which is usually too
-// short.
+// giveUp waits for the contended lock, usually with too short a limit.
 func (l *load) giveUp() {
 	for n := 0; l.goesOn(nil); n++ {
 		ctx, cancel := context.WithTimeout(l.ctx, time.Duration(1+n%17)*time.Millisecond)
@@ -121,13 +117,12 @@ func (l *load) probe(pause time.Duration) {
 		if !l.goesOn(err) {
 			return
 		}
-		// The pauses differ so that the instances do not probe at the same moments.
+		// The instances must not probe at the same moments.
 		l.sleep(pause/2 + pause*time.Duration((7*l.life+3*n)%8)/8)
 	}
 }
 
-// unlock releases a lock. It stops waiting for the confirmation when the node ends, and after five
-// seconds, since the group may have no leader.
+// unlock releases a lock. It waits for the confirmation until the node ends, at most five seconds.
 func (l *load) unlock(lock *mortise.Lock) {
 	ctx, cancel := context.WithTimeout(context.Background(), 5*time.Second)
 	defer cancel()

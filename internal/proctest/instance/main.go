@@ -1,8 +1,8 @@
 // Instance is the program that the process tests run: a service with a node whose goroutines take
 // locks in every available way. The node's Config comes from the environment, with the prefix
-// ORDERS. MT_HISTORY names the file for Config.History, and MT_PROBE_EVERY is the pause between two
-// probes. MT_SLOWER, if set, is a factor of all pauses of the load. MT_CALLERS, if set, is the
-// number of additional goroutines, each of which locks and unlocks its own key all the time.
+// ORDERS. MT_HISTORY names the file for Config.History. MT_PROBE_EVERY is the pause between two
+// probes. MT_SLOWER is a factor of all pauses of the load. MT_CALLERS is the number of additional
+// goroutines that lock and unlock their own key all the time.
 //
 // The program writes a line of JSON, an [event], to standard output for each event and answer, and
 // reads lines of JSON, each a [request], from standard input. SIGTERM makes it leave. The end of
@@ -28,8 +28,8 @@ import (
 	"github.com/mortise-lock/mortise"
 )
 
-// leaveWithin limits the duration of Leave. It is the time that an orchestrator gives a process by
-// default to end, minus some time for the rest of the shutdown.
+// leaveWithin limits the duration of Leave: an orchestrator's default, minus some time for the rest
+// of the shutdown.
 const leaveWithin = 25 * time.Second
 
 func main() {
@@ -95,16 +95,14 @@ func run() error {
 	}
 }
 
-// ready waits until the node can be granted locks for the first time, and then reports it. A
-// rolling deploy waits for that report.
+// ready reports that the node can be granted locks, once. A rolling deploy waits for that report.
 func (i *instance) ready() {
 	if err := i.node.Ready(context.Background()); err == nil {
 		i.tell(event{Kind: "ready"})
 	}
 }
 
-// leave leaves the group as a service does on SIGTERM. Meanwhile the load continues; it ends
-// because the node leaves.
+// leave leaves the group as a service does on SIGTERM. The load continues until the node has left.
 func (i *instance) leave() error {
 	ctx, cancel := context.WithTimeout(context.Background(), leaveWithin)
 	defer cancel()

@@ -6,17 +6,15 @@ import (
 	"github.com/mortise-lock/mortise"
 )
 
-// request is a line of the instance's input. The answer carries its ID. Requests are answered in
-// any order.
+// request is a line of the instance's input. The answer carries its ID. Answers come in any order.
 type request struct {
 	ID     int
 	Op     string // lock, unlock, ready, status, members, health, grow or quiet
 	Key    string
-	Within time.Duration // the time limit of lock, ready and other requests that wait
+	Within time.Duration // the time limit of requests that wait
 }
 
-// event is a line of the instance's output. Its kinds are "ready", written once, "answer" to a
-// request, and "left" when the instance has left.
+// event is a line of the instance's output: "ready", once, "answer" to a request, or "left".
 type event struct {
 	Kind   string
 	ID     int
