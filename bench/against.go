@@ -12,8 +12,7 @@ import (
 
 // against compares this build with another build of this program, o.against, and writes a section
 // of docs/SPEED.md. In each round the two builds measure one peer directly after each other, in an
-// order that changes with every round. So the state of the machine changes as little as possible
-// between the two runs of a pair. Each ratio is computed from one pair.
+// order that changes with every round. Each ratio is computed from one such pair.
 func against(ctx context.Context, o options, progress, out io.Writer) error {
 	self, err := os.Executable()
 	if err != nil {

@@ -16,8 +16,8 @@ import (
 	"time"
 )
 
-// A child is this program, started as a separate process to measure one peer. So the heap and the
-// goroutines that one peer leaves do not slow down the next peer.
+// A child is this program, started as a separate process to measure one peer, so that the heap and
+// the goroutines of one peer do not slow down the next peer.
 
 type childResult struct {
 	Version string
@@ -123,7 +123,7 @@ func oneLine(err error) string {
 	return text
 }
 
-// startProfiles writes base.cpu, base.allocs.before and base.allocs. To see the allocations,
+// startProfiles writes base.cpu, base.allocs.before and base.allocs. To show the allocations,
 // compare the last two with go tool pprof -base.
 func startProfiles(base string) (stop func() error, err error) {
 	cpu, err := os.Create(base + ".cpu")

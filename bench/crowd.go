@@ -69,7 +69,6 @@ func (c *crowd) changed(i int, p client.Phase) {
 	}
 }
 
-// reset makes the crowd record the attached sessions from the beginning.
 func (c *crowd) reset() {
 	c.mu.Lock()
 	defer c.mu.Unlock()

@@ -7,8 +7,6 @@ import (
 	"time"
 )
 
-// TestACrowdAttaches checks that a crowd attaches to a leader, with TLS and without, attaches again
-// after reset, and that its callers are granted locks.
 func TestACrowdAttaches(t *testing.T) {
 	for _, name := range []string{"mortise", "mortise-tls"} {
 		t.Run(name, func(t *testing.T) {

@@ -1,6 +1,5 @@
 // Command bench compares mortise with other distributed locks: etcd, ZooKeeper, Redis and
-// PostgreSQL. It is a separate module, so that users of mortise do not depend on the packages that
-// only the benchmark needs.
+// PostgreSQL. It is a separate module, so that users of mortise do not depend on its packages.
 //
 //	cd bench && go run . [-quick] [-only REGEXP] [-peers NAME,...] [-out DIR]
 //
@@ -25,18 +24,17 @@
 // (rounds.go). A cell of a table contains the median of the rounds, field by field.
 //
 // Before it begins, the benchmark waits up to a minute until other processes use little processor
-// time. During every run it measures the processor time of other processes: the time of the whole
-// machine minus the time of the child and its servers. The page shows both results.
+// time. During every run it measures the processor time of other processes. The page shows both
+// results.
 //
 // The rows about many instances (coldstart, beside, sessions, storm, line) exist for mortise only.
 // Ten thousand sessions run in separate processes with 4,000 sessions each (crowd.go). Such a
 // session is a client and a port that does not listen, with its own connection and ID (light.go).
-// To the leader it looks like a member. Each of the three members is also a separate process, so
-// that the leader's memory and processor time can be measured (storm.go). These rows need 3 GB of
-// memory, and 20,000 open files in a process.
+// Each of the three members is also a separate process, so that the leader's memory and processor
+// time can be measured (storm.go). These rows need 3 GB of memory, and 20,000 open files in a
+// process.
 //
-// Every workload in which callers share keys checks that no two callers hold one key at the same
-// time. If they do, the workload ends with an error.
+// Every workload in which callers share keys fails if two callers hold one key at the same time.
 //
 // The tests start every installed peer. The tests are not part of test.sh, because building etcd
 // takes long. To run them: cd bench && go test ./...
@@ -48,12 +46,12 @@
 // run it. A durable mortise (Dir) is compared with an etcd that syncs, and mortise in memory with
 // an etcd that does not sync. Redis is polled every 5 ms, which favours Redis, because redsync's
 // default interval is much longer. No call locks a key on the instance that has just unlocked it,
-// except in the workload relock, so no instance can profit from a cache.
+// except in the workload relock.
 //
 // # Limits
 //
-// Everything runs on one machine: the network takes no time, and three members share one disk. From
-// outside one cannot see whether a waiter is in the queue, so the workload gives the waiters two
+// Everything runs on one machine: the network takes no time, and three members share one disk. The
+// benchmark cannot find out whether a waiter is in the queue, so the workload gives the waiters two
 // seconds to enter the queue. In the workload line, each waiter is in the queue of its key before
 // the next request for that key is sent.
 package main

@@ -13,8 +13,7 @@ import (
 	"time"
 )
 
-// TestDriversLockAndExclude starts every installed peer. It checks that callers of all instances
-// never hold one key at the same time.
+// Callers of all instances must never hold one key at the same time.
 func TestDriversLockAndExclude(t *testing.T) {
 	for _, p := range peers() {
 		t.Run(p.Name, func(t *testing.T) {
@@ -104,8 +103,6 @@ func (broken) Caller(context.Context, bool) (Locker, error) { return broken{}, n
 func (broken) Lock(context.Context, string) (Hold, error)   { return broken{}, nil }
 func (broken) Unlock(context.Context) error                 { return nil }
 
-// TestWorkloadsNoticeTwoInside checks that the workloads in which callers share keys fail with a
-// peer that does not exclude.
 func TestWorkloadsNoticeTwoInside(t *testing.T) {
 	r := &Run{Cluster: broken{}, Duration: 100 * time.Millisecond, Quick: true}
 	for _, name := range []string{"handover64", "zipf", "waiters"} {

@@ -47,7 +47,6 @@ func shortBytes(v float64) string {
 
 func shortRatio(v float64) string { return "×" + threeDigits(v) }
 
-// threeDigits formats a number with three significant digits.
 func threeDigits(v float64) string {
 	switch {
 	case v >= 99.95:

@@ -122,7 +122,7 @@ func (g goal) verdict(r Record) string {
 	return g.judge(v)
 }
 
-// compared returns the number that is compared with the limits, and reports whether this number was
+// compared returns the number that is compared with the limits, and reports whether it was
 // measured.
 func (g goal) compared(r Record) (float64, bool) {
 	ours, ok := r.find(g.ours, g.workload)
@@ -140,8 +140,7 @@ func (g goal) compared(r Record) (float64, bool) {
 	return ratio, true
 }
 
-// judge compares v with the limits. A higher value of v is better. A limit of 0 means that there is
-// no limit.
+// judge compares v with the limits. A higher value of v is better. A limit of 0 means no limit.
 func (g goal) judge(v float64) string {
 	meets := func(limit float64) bool {
 		if g.lower && g.theirs == "" {

@@ -10,8 +10,8 @@ import (
 )
 
 // handover runs n callers that all lock one key. The measured time begins when one holder calls
-// Unlock and ends when Lock returns to the next holder. If two callers hold the key at the same
-// time, the workload fails.
+// Unlock and ends when Lock returns to the next holder. The workload fails if two callers hold the
+// key at the same time.
 func handover(n int) func(ctx context.Context, r *Run) (Result, error) {
 	return func(ctx context.Context, r *Run) (Result, error) {
 		callers, err := callersOf(ctx, r.Cluster, n, true)

@@ -6,8 +6,8 @@ import (
 	"time"
 )
 
-// histogram counts durations in buckets that are 3% wide. Its method add makes one atomic addition
-// and allocates no memory, so that it does not influence the measurement.
+// histogram counts durations in buckets that are 3% wide. add allocates no memory, so that it does
+// not influence the measurement.
 type histogram struct {
 	buckets [64 * subBuckets]atomic.Uint32
 }

@@ -44,7 +44,7 @@ func idle(n int) func(ctx context.Context, r *Run) (Result, error) {
 }
 
 // openSockets returns the number of sockets of this process. Both ends of each connection between
-// instances are in this process, so half of the sockets belong to each side.
+// instances are in this process.
 func openSockets() (n int) {
 	entries, err := os.ReadDir("/proc/self/fd")
 	if err != nil {
@@ -91,9 +91,9 @@ func openIdle(ctx context.Context, p Peer, n int) ([]*mortise.Node, error) {
 	return nodes, nil
 }
 
-// The limits for the sockets and the memory of a member without locks. The limits are twice the
-// goals. Such a member has a link to the leader and connections for queries to a few other members;
-// only founders have links to each other.
+// The limits for the sockets and the memory of a member without locks are twice the goals. Such a
+// member has a link to the leader and connections for queries to a few other members; only founders
+// have links to each other.
 const (
 	memberSockets = 20
 	memberBytes   = 2400 << 10
@@ -131,7 +131,6 @@ func availableBytes() (bytes uint64, ok bool) {
 	return kib << 10, true
 }
 
-// idleAtOnce is the number of instances that are started concurrently after the group is founded.
 const idleAtOnce = 20
 
 func loopbackBytes() uint64 {

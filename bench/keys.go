@@ -23,7 +23,7 @@ func (l *loop) pair(ctx context.Context, by Locker, key string) error {
 }
 
 // serial runs one caller that alternates between two instances, so that no instance locks a key
-// that it has just unlocked. The workload relock measures the case in which an instance does so.
+// that it has just unlocked. The workload relock measures the opposite case.
 func serial(ctx context.Context, r *Run) (Result, error) {
 	callers, err := callersOf(ctx, r.Cluster, 2, false)
 	if err != nil {

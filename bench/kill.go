@@ -97,7 +97,6 @@ func killOnce(ctx context.Context, p Peer, dir string) (time.Duration, error) {
 	}
 }
 
-// memberProcess is this program, started as a process with one member.
 type memberProcess struct {
 	cmd     *exec.Cmd
 	in      io.Writer
@@ -138,7 +137,6 @@ func (m *memberProcess) ask(question string) (string, error) {
 	return answer, err
 }
 
-// kill kills the process as kill -9 does, and waits until it has ended.
 func (m *memberProcess) kill() {
 	if m == nil || m.cmd.ProcessState != nil {
 		return

@@ -19,15 +19,13 @@ import (
 	"github.com/mortise-lock/mortise/transport"
 )
 
-// lightBytes is a generous limit for the memory of a light session in this process. The session
-// takes about as much memory in the leader's process.
+// lightBytes is a generous limit for the memory of a light session in this process.
 const lightBytes = 200 << 10
 
-// lightTTL is the TTL of a light session. It equals the default TTL of a node.
 const lightTTL = 10 * time.Second
 
 // A light is an instance that consists of a session only: a client, and a port that does not
-// listen. To the leader it looks like any instance without a vote, with its own connection and ID.
+// listen. The leader treats it as any instance without a vote.
 type light struct {
 	port   *transport.Port
 	client *client.Client
@@ -116,7 +114,6 @@ func (l *light) close() error {
 	return l.port.Close()
 }
 
-// lightHandler receives replies to the session. It ignores everything else.
 type lightHandler struct{ *light }
 
 var errLight = errors.New("a light session answers nothing")

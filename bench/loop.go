@@ -19,7 +19,6 @@ type loop struct {
 	failure   atomic.Pointer[error]
 }
 
-// done records a pair whose measured part took d.
 func (l *loop) done(d time.Duration) {
 	if l.measuring.Load() {
 		l.pairs.Add(1)

@@ -99,8 +99,8 @@ func used(who int) time.Duration {
 	return time.Duration(r.Utime.Nano() + r.Stime.Nano())
 }
 
-// othersMeter measures the number of cores that other processes use. Until a child of this process
-// has ended, its time counts as the time of another process.
+// othersMeter measures the number of cores that other processes use. The time of a child of this
+// process counts as the time of another process until the child has ended.
 type othersMeter struct {
 	began       time.Time
 	busy, owned time.Duration

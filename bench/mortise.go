@@ -13,7 +13,6 @@ import (
 // benchSecret is used only by the benchmark, on loopback addresses
 const benchSecret = "msk1_a2bfff9c6250151c2086c5b899140b6f977fb1d9f63fc3653490576867a23bdeaa83737c"
 
-// mortisePeer returns the peer mortise, in memory or on disk, with or without TLS.
 func mortisePeer(name string, durable, encrypted bool) Peer {
 	p := Peer{
 		Name: name, Kind: "mortise", Durable: durable,
@@ -111,7 +110,7 @@ func (m mortiseMember) Lock(ctx context.Context, key string) (Hold, error) {
 	return lock, nil
 }
 
-// Version returns the commit, because the benchmark measures the code in this work tree.
+// Version returns the commit of this work tree.
 func (m mortiseMember) Version() string {
 	commit, err := exec.Command("git", "rev-parse", "--short", "HEAD").Output()
 	if err != nil {

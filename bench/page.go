@@ -8,7 +8,7 @@ import (
 	"unicode/utf8"
 )
 
-// page returns the text of docs/SPEED.md, which shows the record to readers.
+// page returns the text of docs/SPEED.md.
 func page(r Record) string {
 	var b strings.Builder
 	b.WriteString("# How fast it is, beside others\n\n")
@@ -155,7 +155,6 @@ func writeRatios(b *strings.Builder, r Record) {
 	writeTable(b, head, rows)
 }
 
-// marked returns a figure in the typeface for its verdict.
 func marked(figure, verdict string) string {
 	switch verdict {
 	case reached:

@@ -51,7 +51,6 @@ func TestPictureIsXML(t *testing.T) {
 	}
 }
 
-// TestPageOfNothing checks that a page can be made if no peer was measured.
 func TestPageOfNothing(t *testing.T) {
 	var empty Record
 	if text := page(empty); !strings.Contains(text, "not measured") {

@@ -33,17 +33,15 @@ type Cluster interface {
 // An Instance stands for one process of a user. The peer treats the instance as a separate process.
 type Instance interface {
 	// Caller returns the Locker of one goroutine. shared means that other goroutines of this
-	// instance lock the same keys at the same time. This matters because with some peers, two locks
-	// exclude each other only if they belong to different connections or sessions.
+	// instance lock the same keys at the same time. With some peers, two locks exclude each other
+	// only if they belong to different connections or sessions.
 	Caller(ctx context.Context, shared bool) (Locker, error)
 }
 
-// A Locker waits for a lock and returns it.
 type Locker interface {
 	Lock(ctx context.Context, key string) (Hold, error)
 }
 
-// A Hold is a lock that is held.
 type Hold interface {
 	Unlock(ctx context.Context) error
 }

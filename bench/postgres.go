@@ -18,8 +18,7 @@ import (
 	"github.com/jackc/pgx/v5/pgxpool"
 )
 
-// postgresPeer returns the peer that uses advisory locks of one PostgreSQL server. It uses no
-// tables, and no lock is on disk.
+// postgresPeer returns the peer that uses advisory locks of one PostgreSQL server.
 func postgresPeer() Peer {
 	const connection = "a connection for each"
 	return Peer{
@@ -50,7 +49,7 @@ func postgresPrograms() string {
 }
 
 // postgresUser returns the user of the server, because PostgreSQL refuses to run as root. Nil means
-// that the server runs as the user of this process.
+// the user of this process.
 func postgresUser() (*syscall.Credential, string) {
 	if os.Getuid() != 0 {
 		return nil, ""
@@ -72,8 +71,7 @@ type postgresCluster struct {
 	instances []Instance
 }
 
-// connectionsEach is the maximum number of connections of one instance's pool. Servers often have
-// such a limit.
+// connectionsEach is the maximum number of connections of one instance's pool.
 const connectionsEach = 32
 
 func openPostgres(ctx context.Context, dir string) (_ Cluster, err error) {

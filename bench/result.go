@@ -57,8 +57,7 @@ func median(runs []Result) Result {
 	return m
 }
 
-// middleOf returns the median of a field. If the number of values is even, it returns the lower of
-// the two middle values.
+// middleOf returns the median of a field, or the lower of the two middle values.
 func middleOf[T cmp.Ordered](runs []Result, field func(Result) T) T {
 	values := make([]T, len(runs))
 	for i, r := range runs {
@@ -68,7 +67,7 @@ func middleOf[T cmp.Ordered](runs []Result, field func(Result) T) T {
 	return values[(len(values)-1)/2]
 }
 
-// A Record contains the results of one run of the benchmark; docs/speed.json contains a Record.
+// A Record contains the results of one run of the benchmark, as in docs/speed.json.
 type Record struct {
 	Machine  Machine
 	Peers    []PeerRecord

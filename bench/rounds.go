@@ -84,7 +84,6 @@ func othersOf(results []Result) float64 {
 	return results[0].Others
 }
 
-// warn adds a warning for readers of the figures to the record, and prints it.
 func (r *Record) warn(progress io.Writer, text string) {
 	r.Warnings = append(r.Warnings, text)
 	fmt.Fprintln(progress, "***", text)

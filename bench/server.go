@@ -22,7 +22,7 @@ type server struct {
 }
 
 // startServer starts a program that writes its output to a file in dir. If as is not nil, the
-// program runs as the user as. The program is killed when this process ends.
+// program runs as that user. The program is killed when this process ends.
 func startServer(dir string, as *syscall.Credential, program string, args ...string) (*server, error) {
 	s := &server{cmd: exec.Command(program, args...), log: filepath.Join(dir, "log"), exited: make(chan struct{})}
 	log, err := os.Create(s.log)
@@ -87,8 +87,8 @@ func needs(program string) func() string {
 	}
 }
 
-// freeAddresses returns loopback addresses on which no process listens now. The ports of these
-// addresses are lower than the ports that outgoing connections get.
+// freeAddresses returns loopback addresses on which no process listens now. Their ports are lower
+// than the ports that outgoing connections get.
 func freeAddresses(n int) (addresses []string, err error) {
 	for tries := 0; len(addresses) < n && tries < 1000+10*n; tries++ {
 		l, listenErr := net.Listen("tcp", fmt.Sprintf("127.0.0.1:%d", 10_000+rand.IntN(20_000)))

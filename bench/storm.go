@@ -10,8 +10,7 @@ import (
 	"time"
 )
 
-// crowdEach is the number of sessions in one process, so that the process does not need more files
-// than a process usually may open.
+// crowdEach is the number of sessions in one process. It stays below the usual limit of open files.
 const crowdEach = 4000
 
 // A gathering is three member processes, and further processes with many light sessions.

@@ -1,5 +1,5 @@
 // Package judge checks histories of lock operations with two independent judges. It is a separate
-// module, so that users of mortise do not depend on porcupine, which only this package needs.
+// module, so that users of mortise do not depend on porcupine.
 //
 // Every instance with Config.History writes a history. Package internal/history documents the
 // format. This command judges files:
@@ -8,8 +8,7 @@
 //
 // The first judge is the witness check of internal/history. It takes the order of all operations
 // from the accounts of the voters, and verifies that this order explains the results of all calls.
-// It checks all rules, and needs less than a second for a million events, but it trusts the order
-// in the accounts.
+// It checks all rules, but it trusts the order in the accounts.
 //
 // The second judge is porcupine, with a model of a fenced lock. The state of a key is its owners,
 // each with the permits it takes and the total it names, and the highest token so far. The model
@@ -22,10 +21,9 @@
 //
 // A mutex takes one permit of one, so it has at most one owner. A reader takes one permit of an
 // unlimited total, and a request for a semaphore takes some permits of a total. Porcupine searches
-// for an order of the operations that is possible with their times. It does not use revisions,
-// indexes or places. From the accounts of the voters it uses only the fact that a lock was granted
-// or ended, and the latest possible time of the grant or the end. The end of a lock is an
-// operation.
+// for an order of the operations that is possible with their times. From the accounts of the voters
+// it uses only the fact that a lock was granted or ended, and the latest possible time of the grant
+// or the end.
 //
 // # Guarantees
 //

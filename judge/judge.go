@@ -12,8 +12,8 @@ import (
 	"github.com/mortise-lock/mortise/internal/history"
 )
 
-// ErrUnknown means that a history could not be judged: it has holes, or the search took too long.
-// The history may be right or wrong.
+// ErrUnknown means that a history could not be judged, because it has holes or the search took too
+// long.
 var ErrUnknown = history.ErrUnknown
 
 // Options are the options of Judge. The zero value is for a history of one machine.

@@ -125,8 +125,7 @@ func TestFilesAndPicture(t *testing.T) {
 	}
 }
 
-// TestMissingFiles checks that a history without the calls of one node is judged ErrUnknown, and
-// that Files refuses the same file twice and an empty file.
+// The history of one node is missing. Files must also refuse the same file twice and an empty file.
 func TestMissingFiles(t *testing.T) {
 	all, err := judge.Files("testdata/storm.jsonl")
 	if err != nil {
@@ -155,8 +154,8 @@ func TestMissingFiles(t *testing.T) {
 	}
 }
 
-// TestTwoGroups checks that the locks that a first group held at its end do not count as held in
-// the second group, and that two groups at the same time are a violation.
+// The locks that a first group held at its end do not count as held in the second group. Two groups
+// at the same time are a violation.
 func TestTwoGroups(t *testing.T) {
 	first := historytest.Make(historytest.Options{Seed: 7, Calls: 300, Callers: 5, Keys: 3, Crash: 0.1})
 	second := historytest.Make(historytest.Options{Seed: 8, Calls: 300, Callers: 5, Keys: 3})
@@ -168,8 +167,7 @@ func TestTwoGroups(t *testing.T) {
 	}
 }
 
-// TestForceIsNoViolation checks that the holder of a lock that was ended by force may believe for
-// longer that it holds the lock.
+// The holder of a lock that was ended by force may believe for longer that it holds the lock.
 func TestForceIsNoViolation(t *testing.T) {
 	at := slices.IndexFunc(historytest.Plants(),
 		func(p historytest.Plant) bool { return p.Name == "belief outlives the lock" })
@@ -187,9 +185,8 @@ func TestForceIsNoViolation(t *testing.T) {
 	}
 }
 
-// TestManyUnknownGrants judges a history that is hard to search. It has one key, and most calls
-// were canceled while their grant was sent. Without the field operation.after the search takes
-// minutes.
+// The history has one key, and most calls were canceled while their grant was sent. Without the
+// field operation.after the search takes minutes.
 func TestManyUnknownGrants(t *testing.T) {
 	events := historytest.Make(historytest.Options{Seed: 1, Calls: 5000, Callers: 3, Keys: 1, Cancel: 0.8,
 		Crash: 0.05, Lose: 0.05})
@@ -218,9 +215,9 @@ func BenchmarkPorcupine(b *testing.B) {
 	b.ReportMetric(float64(calls)*float64(b.N)/b.Elapsed().Seconds(), "calls/s")
 }
 
-// TestRecordingOfRealNodes judges the history of three whole nodes with many canceled calls and a
-// crash of the leader. The history was recorded by TestRecordedHistoryIsRight of the root package
-// (go test -artifacts), with 7 rounds for each caller. Its files are concatenated.
+// The history is of three whole nodes with many canceled calls and a crash of the leader.
+// TestRecordedHistoryIsRight of the root package recorded it (go test -artifacts), with 7 rounds
+// for each caller. Its files are concatenated.
 func TestRecordingOfRealNodes(t *testing.T) {
 	events, err := judge.Files("testdata/storm.jsonl")
 	if err != nil {

@@ -17,7 +17,6 @@ type callID struct {
 	op     uint64
 }
 
-// call is a call for a lock, with the events that its caller recorded.
 type call struct {
 	id              callID
 	keys            []string
@@ -31,7 +30,6 @@ type call struct {
 	confirmed       int64 // when Unlock returned nil, or MaxInt64
 }
 
-// account contains what the voters recorded about one grant.
 type account struct {
 	keys        []string
 	share       share
@@ -93,8 +91,8 @@ func gather(events []history.Event) (*gathered, error) {
 	return g, nil
 }
 
-// endGroups sets the end of grants that never ended in their group. If another group followed,
-// these grants ended at the first grant of that group at the latest.
+// endGroups sets the end of grants that never ended in their group. These grants ended at the first
+// grant of the next group at the latest.
 func (g *gathered) endGroups() {
 	type life struct {
 		group  history.Group
@@ -298,7 +296,6 @@ func (b *builder) addOne(name string, o operation, from, to int64) {
 	k.operations = append(k.operations, porcupine.Operation{Input: o, Call: from, Return: to})
 }
 
-// chain sets the field after of each grant.
 func (k *key) chain() {
 	var tokens []lockfsm.Token
 	for _, o := range k.operations {

@@ -10,8 +10,8 @@ import (
 	"github.com/mortise-lock/mortise/judge"
 )
 
-// simulate runs the campaign that environment variables define, see sim.Campaign. Each run of
-// package sim includes the witness check. simulate adds the second judge.
+// simulate runs the campaign that environment variables define, see sim.Campaign, and judges each
+// run with the second judge too.
 func simulate(t *testing.T, foundings bool, runs uint64) {
 	c := sim.Campaign{
 		Foundings: foundings,

@@ -13,11 +13,9 @@
 // The example uses Prometheus.
 //
 // The package is a separate module, so that programs that do not use it do not depend on
-// OpenTelemetry. It uses only the API of OpenTelemetry: the program chooses an SDK, which decides
-// what is measured and where the values are sent. The command go run ./generate makes
-// dashboard.json (Grafana) and alerts.yml (Prometheus) from the same table as the metrics. A test
-// checks that both files are current, and that every metric and label in them exists.
-// docs/OPERATION.md of mortise describes what to do when an alert fires.
+// OpenTelemetry. It uses only the API of OpenTelemetry: the program chooses an SDK. The command go
+// run ./generate makes dashboard.json (Grafana) and alerts.yml (Prometheus) from the table of the
+// metrics. docs/OPERATION.md of mortise describes what to do when an alert fires.
 //
 // # Metrics
 //
@@ -25,7 +23,7 @@
 // exporter for Prometheus derives names that pass Prometheus's linter. No label has an unbounded
 // set of values, so keys are not labels. Options.Class may group keys into a few classes, which
 // become the label "class". Counters begin at 0 for every value of their label, so that an alert
-// rule sees the first increase.
+// rule detects the first increase.
 //
 // # Spans
 //
@@ -34,14 +32,12 @@
 // the call. The span "mortise.hold" lasts from the grant until the lock is unlocked or lost. Both
 // spans have the key and the token.
 //
-// A wait has a link to the hold that the lock had when the request was queued, but no links to
-// requests that were queued earlier. If that hold is in this process, the link is to its span
-// (mortise.link is "hold"). If the hold is on another instance, the link is to the span in which
-// that instance requested the lock (mortise.link is "caller"). Hooks.Mark attaches that span to the
-// request, as 25 bytes, because the span of the hold does not exist yet when the request is sent.
-// Such a link exists only if both instances use this package with a TracerProvider and the caller
-// on the other instance has a span. The attributes mortise.behind.holder and mortise.behind.token
-// always identify the hold; no two holds have the same token.
+// A wait has a link to the hold that the lock had when the request was queued. If that hold is in
+// this process, the link is to its span (mortise.link is "hold"). If the hold is on another
+// instance, the link is to the span in which that instance requested the lock (mortise.link is
+// "caller"). Hooks.Mark attaches that span to the request, as 25 bytes. Such a link exists only if
+// both instances use this package with a TracerProvider and the caller on the other instance has a
+// span. The attributes mortise.behind.holder and mortise.behind.token always identify the hold.
 //
 // # Guarantees
 //
@@ -65,7 +61,6 @@
 //
 // # Refused alternative
 //
-// Using OpenTelemetry in package mortise was rejected, because the modules of OpenTelemetry would
-// then be in every build. Prometheus's client library was rejected, because it is useless to
-// programs without Prometheus.
+// OpenTelemetry in package mortise: its modules would then be in every build. Prometheus's client
+// library: it is useless to programs without Prometheus.
 package mortiseotel

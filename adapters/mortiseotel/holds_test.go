@@ -8,9 +8,8 @@ import (
 	"github.com/mortise-lock/mortise"
 )
 
-// TestHoldsThatHaveEndedAreKeptForAWhile checks that the span of a hold is kept after the hold has
-// ended, because a waiter needs the span after that. It also checks that the number of kept spans
-// is limited, even if holds never end.
+// The span of a hold is kept after the hold has ended, because a waiter needs the span after that.
+// The number of kept spans is limited, even if holds never end.
 func TestHoldsThatHaveEndedAreKeptForAWhile(t *testing.T) {
 	h := &holds{spans: map[mortise.Token]trace.SpanContext{}}
 	span := trace.NewSpanContext(trace.SpanContextConfig{TraceID: trace.TraceID{1}, SpanID: trace.SpanID{1}})

@@ -9,8 +9,6 @@ import (
 	"testing"
 )
 
-// TestOnlyTheAPIIsImported checks which packages, besides mortise, a program that uses this package
-// depends on.
 func TestOnlyTheAPIIsImported(t *testing.T) {
 	may := []string{
 		"go.opentelemetry.io/otel/attribute", "go.opentelemetry.io/otel/codes", "go.opentelemetry.io/otel/metric",

@@ -13,8 +13,6 @@ import (
 	"github.com/mortise-lock/mortise/adapters/mortiseotel/internal/table"
 )
 
-// TestNamesPassPrometheusLinter checks the output of the exporter with promlint, and compares it
-// with the table.
 func TestNamesPassPrometheusLinter(t *testing.T) {
 	r := newRig(t)
 	r.live(t)
@@ -74,8 +72,6 @@ func TestKeysAreNoLabels(t *testing.T) {
 	}
 }
 
-// TestFiguresAreThoseOfTheNode checks that counters and gauges agree with the events and the Status
-// of the node.
 func TestFiguresAreThoseOfTheNode(t *testing.T) {
 	r := newRig(t)
 	// An alert rule notices an increase only if the series existed before the increase.
@@ -139,8 +135,6 @@ func TestFiguresAreThoseOfTheNode(t *testing.T) {
 	unlock(t, held)
 }
 
-// TestHistogramsAreInSeconds checks that a hold of a few milliseconds is recorded as a few
-// thousandths of a second.
 func TestHistogramsAreInSeconds(t *testing.T) {
 	r := newRig(t)
 	r.live(t)

@@ -17,7 +17,7 @@ import (
 	"github.com/mortise-lock/mortise/adapters/mortiseotel/internal/table"
 )
 
-// TestPagesAreCurrent checks that both files are current. If it fails, run go run ./generate.
+// If this test fails, run go run ./generate.
 func TestPagesAreCurrent(t *testing.T) {
 	dashboard, err := pages.Dashboard()
 	if err != nil {
@@ -43,8 +43,8 @@ var (
 	grouped = regexp.MustCompile(`by \(([^)]*)\)`)
 )
 
-// TestPagesAskForWhatIsThere checks, with an exporter and a node that run, that the metric of every
-// query exists and has the labels in the query.
+// With an exporter and a node that run, the metric of every query must exist and have the labels in
+// the query.
 func TestPagesAskForWhatIsThere(t *testing.T) {
 	r := newRig(t)
 	r.live(t)
@@ -174,7 +174,6 @@ func runbook(t *testing.T) (anchors []string, written bool) {
 	return anchors, true
 }
 
-// TestFoldedTextsAreWhole checks that folding does not change the texts of the rules.
 func TestFoldedTextsAreWhole(t *testing.T) {
 	rules := strings.Join(strings.Fields(string(pages.AlertRules())), " ")
 	for _, a := range pages.Alerts() {

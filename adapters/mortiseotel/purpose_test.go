@@ -10,9 +10,9 @@ import (
 	"github.com/mortise-lock/mortise/adapters/mortiseotel/internal/pages"
 )
 
-// TestCandidatesAreNoAlarm checks that calls that wait for a lock that is held long by design are
-// counted separately, so that MortiseStuck ignores them. The waits of these calls have a separate
-// kind, which MortiseQueueLong excludes. Unknown purposes must not create additional series.
+// Calls that wait for a lock that is held long by design are counted separately, so that
+// MortiseStuck ignores them. Their waits have a separate kind, which MortiseQueueLong excludes.
+// Unknown purposes must not create additional series.
 func TestCandidatesAreNoAlarm(t *testing.T) {
 	r := newRig(t)
 	labels := func(purpose string) map[string]string { return map[string]string{"mortise.purpose": purpose} }

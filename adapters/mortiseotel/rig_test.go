@@ -27,8 +27,6 @@ type rig struct {
 	spans    *tracetest.SpanRecorder
 }
 
-// newRig starts a node with a directory, which is a group by itself, and waits until the node is
-// ready.
 func newRig(t *testing.T, change ...func(*mortiseotel.Options)) *rig {
 	t.Helper()
 	dir := t.TempDir() + "/d"

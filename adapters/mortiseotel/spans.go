@@ -137,8 +137,8 @@ func linkTo(span trace.SpanContext, what string) []trace.Link {
 	return []trace.Link{{SpanContext: span, Attributes: []attribute.KeyValue{attribute.String("mortise.link", what)}}}
 }
 
-// mark implements Hooks.Mark: it encodes the caller's span in 25 bytes. It cannot encode the span
-// of the hold, because that span begins only with the grant.
+// mark implements Hooks.Mark: it encodes the caller's span in 25 bytes. The span of the hold does
+// not exist yet, because it begins only with the grant.
 func (t *Telemetry) mark(ctx context.Context) []byte {
 	span := trace.SpanContextFromContext(ctx)
 	if !span.IsValid() {

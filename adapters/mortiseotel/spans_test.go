@@ -39,8 +39,7 @@ func (r *rig) span(t *testing.T, name, key, value string) sdktrace.ReadOnlySpan 
 	return nil
 }
 
-// TestAWaitLinksToTheHold checks that a wait has a link to the hold that it waited for, even if
-// that hold ended before the wait.
+// The hold that the wait waited for may end before the wait.
 func TestAWaitLinksToTheHold(t *testing.T) {
 	r := newRig(t)
 	tracer := sdktrace.NewTracerProvider(sdktrace.WithSpanProcessor(tracetest.NewSpanRecorder())).Tracer("test")
@@ -83,8 +82,7 @@ func TestAWaitLinksToTheHold(t *testing.T) {
 	}
 }
 
-// TestALossEndsTheHold checks that the span of a lost hold ends only once, although Unlock also
-// reports the loss.
+// The span of a lost hold must end only once, although Unlock also reports the loss.
 func TestALossEndsTheHold(t *testing.T) {
 	r := newRig(t)
 	l := r.acquire(t, t.Context(), mortise.Request{Key: "k", MaxHold: time.Millisecond})
@@ -110,8 +108,7 @@ func TestALossEndsTheHold(t *testing.T) {
 	unlock(t, held)
 }
 
-// TestAWaitLinksToAnotherInstance checks that a wait for a hold of another instance has a link to
-// the span in which that instance requested the lock.
+// The link is to the span in which the other instance requested the lock.
 func TestAWaitLinksToAnotherInstance(t *testing.T) {
 	var addresses []string
 	for range 2 {

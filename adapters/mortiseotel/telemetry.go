@@ -11,7 +11,6 @@ import (
 	"github.com/mortise-lock/mortise"
 )
 
-// scope is the name of this instrumentation for OpenTelemetry.
 const scope = "github.com/mortise-lock/mortise/adapters/mortiseotel"
 
 // Options configure a Telemetry. With the zero value, a Telemetry measures nothing.
@@ -24,15 +23,14 @@ type Options struct {
 
 	// Class returns the class of a key, for example "orders" for "orders/42". The class becomes a
 	// label of the metrics of locks. Class is called on the goroutines of the lock's callers and
-	// must be fast. There must be only a few classes. Nil means that the metrics do not have this
-	// label.
+	// must be fast. There must be only a few classes. Nil means no such label.
 	Class func(key string) string
 
 	// Attributes are added to all metrics and spans. They distinguish the nodes of one process.
 	Attributes []attribute.KeyValue
 }
 
-// Telemetry turns the events of a node into metrics and spans. Use New to create a Telemetry.
+// Telemetry turns the events of a node into metrics and spans.
 type Telemetry struct {
 	options Options
 	meter   meter // the zero meter makes no metrics

@@ -175,7 +175,6 @@ func TestALostClientsLockKeepsItsDelay(t *testing.T) {
 		`client "shop" of the agent closed its connection, or died`)
 }
 
-// The Python client is in this directory.
 func TestPython(t *testing.T) {
 	python, err := exec.LookPath("python3")
 	if err != nil {

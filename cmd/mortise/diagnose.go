@@ -77,7 +77,7 @@ func (f facts) members() []guest.Report {
 	})
 }
 
-// leaders returns one member of each group in which at least one member has found a leader.
+// leaders returns one member of each group in which at least one member reports a leader.
 func (f facts) leaders() (list []guest.Report) {
 	for _, r := range f.members() {
 		known := slices.ContainsFunc(list, func(o guest.Report) bool { return o.Status.Group == r.Status.Group })

@@ -23,7 +23,7 @@ const (
 	maxBody = 1 << 20
 	maxName = 256
 	maxKeys = 1000 // the number of keys that /v1/keys lists at most
-	// of /readyz and of queries to the leader; shorter than the timeouts of clients
+	// the time limit of /readyz and of queries to the leader; shorter than the timeouts of clients
 	answerSoon  = time.Second
 	lostLook    = 100 * time.Millisecond // the interval at which a held lease is checked
 	stillAlive  = 5 * time.Second        // the interval of empty lines

@@ -76,8 +76,8 @@ func (ts tokens) which(r *http.Request) (found int) {
 	return found
 }
 
-// bearer returns the token in the header Authorization of a request. It also accepts the password
-// of Basic authentication, because a browser can ask its user for a password.
+// bearer returns the token in the header Authorization of a request. For the page it also accepts
+// the password of Basic authentication, because a browser can ask its user for a password.
 func bearer(r *http.Request) (shown string, ok bool) {
 	if _, password, basic := r.BasicAuth(); basic && isPage(r) {
 		return password, true

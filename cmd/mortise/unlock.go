@@ -75,7 +75,7 @@ func unlock(ctx context.Context, c *call) error {
 }
 
 // recoverGroup is the command recover. It makes each instance of the group that it can reach give
-// up the group. It changes nothing if one of these instances has found a leader.
+// up the group. It changes nothing if one of these instances reports a leader.
 func recoverGroup(ctx context.Context, c *call) error {
 	group, err := c.word("")
 	if err == nil && group == "" {

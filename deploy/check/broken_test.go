@@ -152,7 +152,7 @@ func TestEveryRuleIsNoticed(t *testing.T) {
 	}
 }
 
-// TestProgramCounts checks that the unchanged files have faults if the program differs.
+// The unchanged files must have faults if the program differs.
 func TestProgramCounts(t *testing.T) {
 	for name, change := range map[string]func(*Program){
 		"a longer end":   func(p *Program) { p.End = time.Minute },

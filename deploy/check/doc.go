@@ -4,13 +4,10 @@
 //
 // The manifests are decoded as in the strict mode of the API server: an unknown, misspelt or
 // repeated field is a fault. The statements of the files about the program (probes, variables,
-// ports, and how long it takes to end) are compared with the program's source, so a change of only
-// one of them is a fault.
+// ports, and how long it takes to end) are compared with the program's source.
 //
-// Guarantees: if a file breaks a rule, the fault contains the reason for the rule. The package's
-// test breaks every rule, one by one, and checks that the fault is reported. Concurrency: all
+// Guarantees: if a file breaks a rule, the fault contains the reason for the rule. Concurrency: all
 // functions depend on their arguments only. Failure: all faults of a file are returned together, as
 // errors. Limits: no cluster is queried, so admission, quotas and defaults are not checked.
-// compose.yaml and the unit are checked against tables of the keys that they use. knows fields but
-// not why they are set.
+// compose.yaml and the unit are checked against tables of the keys that they use.
 package check

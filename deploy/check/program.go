@@ -26,8 +26,8 @@ const closeTime = 20 * time.Second
 
 const prefix = "ORDERS_LOCK_"
 
-// ReadProgram reads the facts from the program's source. It reads the default port and the
-// variables of ConfigFromEnv from the library's source.
+// ReadProgram reads the facts from the program's source, and the default port and the variables of
+// ConfigFromEnv from the library's source.
 func ReadProgram(root string) (Program, error) {
 	p := Program{Paths: map[string]bool{}, Variables: map[string]bool{}}
 	service, err := parser.ParseFile(token.NewFileSet(), filepath.Join(root, "examples", "service", "main.go"), nil, 0)
@@ -74,7 +74,6 @@ func ReadProgram(root string) (Program, error) {
 	return p, nil
 }
 
-// take records a served path, a variable or a default if the call contains one.
 func (p *Program) take(call *ast.CallExpr) {
 	if len(call.Args) == 0 {
 		return

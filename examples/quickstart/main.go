@@ -6,18 +6,16 @@
 //
 // It starts three worker processes of itself on loopback. In turn, each worker locks one key and
 // adds one to a number on a small server, which compares fencing tokens. First the leader and then
-// another worker are killed with SIGKILL while they hold the lock, and started again. All state is
-// in memory, so a restarted worker is a new instance, which becomes a voter in place of its earlier
-// incarnation. It takes its first turn when it is ready; from then on the group can lose another
-// worker. With -dir the workers keep their state there, and each restarts as the same voter. With
-// -secret all connections are encrypted. Without -secret every user of this machine can take and
-// break the locks while the program runs, because loopback is open to all of them. At the end the
-// number must equal the sum of all turns, and every token must have been higher than the earlier
-// ones; otherwise the exit status is 1.
+// another worker are killed with SIGKILL while they hold the lock, and started again. A restarted
+// worker is a new instance, which becomes a voter in place of its earlier incarnation. With -dir
+// the workers keep their state there, and each restarts as the same voter. With -secret all
+// connections are encrypted. Without -secret every user of this machine can take and break the
+// locks while the program runs. At the end the number must equal the sum of all turns, and every
+// token must have been higher than the earlier ones; otherwise the exit status is 1.
 //
 // The program runs for about fifteen seconds, needs no setup, and leaves nothing behind. The
-// instances use the shortest lease (1 s), so that the wait for the lease of a killed holder is
-// short, and no grace (Grace: -1), because no earlier group can exist.
+// instances use the shortest lease (1 s), and no grace (Grace: -1), because no earlier group can
+// exist.
 package main
 
 import (
@@ -55,8 +53,7 @@ func main() {
 
 type options struct{ dir, secret string }
 
-// killings is how many workers are killed, the second after the first has had a turn since its
-// restart.
+// killings is how many workers are killed.
 const killings = 2
 
 var names = [...]string{"anna", "ben", "cleo"}
@@ -78,7 +75,6 @@ type show struct {
 	unexpected error
 }
 
-// kill describes one kill of a worker that held the lock.
 type kill struct {
 	worker    string
 	at        time.Time
@@ -116,7 +112,7 @@ func runShow(out *os.File, length time.Duration, o options) error {
 	return s.judge(out)
 }
 
-// overtime times its length is how long the show waits at most for the last restarted worker.
+// The show waits at most overtime times its length for the last restarted worker.
 const overtime = 5
 
 // watch processes events for the given time, counted from the first grant, and kills workers.
@@ -265,7 +261,7 @@ func (s *show) judge(out *os.File) error {
 }
 
 // freeAddresses returns free loopback addresses. Their ports are below the range for outgoing
-// connections, because the kernel could assign ports of that range before a worker binds them.
+// connections, so that the kernel does not assign them before a worker binds them.
 func freeAddresses(n int) ([]string, error) {
 	var found []string
 	var last error

@@ -15,8 +15,7 @@ import (
 )
 
 // resource is what the lock protects: a number that is accessed by HTTP. It remembers the highest
-// fencing token that it has seen and refuses writes with a lower token. So even a worker that was
-// paused in the middle of its turn cannot overwrite a later turn.
+// fencing token that it has received and refuses writes with a lower token.
 type resource struct {
 	server *http.Server
 	listen net.Listener

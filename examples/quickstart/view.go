@@ -8,7 +8,7 @@ import (
 )
 
 // view shows which worker holds the lock: on a terminal in one line that changes in place,
-// elsewhere in a new line from time to time. Notes are not overwritten.
+// elsewhere in a new line from time to time.
 type view struct {
 	out      *os.File
 	terminal bool

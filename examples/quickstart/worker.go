@@ -17,7 +17,7 @@ import (
 	"github.com/mortise-lock/mortise"
 )
 
-// event is a report of a worker to the show. Each event is sent as one line of JSON.
+// event is a report of a worker to the show, sent as one line of JSON.
 type event struct {
 	Worker  string
 	Kind    string // granted, released, noted or ended
@@ -35,7 +35,6 @@ const (
 	ended    = "ended"
 )
 
-// holdFor is how long a turn takes.
 const holdFor = 60 * time.Millisecond
 
 // runWorker runs one of the three workers. It takes turns until its standard input ends.

@@ -39,8 +39,8 @@ func (e *events) version() int {
 }
 
 // This example stores events with a version and a token. The token stops a former holder that reads
-// the newest version and appends an outdated decision; the version alone would not. The version
-// stops an event that its holder sends twice; the token alone would not.
+// the newest version and appends an outdated decision. The version stops an event that its holder
+// sends twice.
 func Example_appendEventsInOrder() {
 	ctx := context.Background()
 	node, err := mortise.Start(ctx, mortise.Config{})

@@ -36,8 +36,8 @@ func (l *ledger) book(invoice int, token mortise.Token) error {
 }
 
 // Batch work runs under one lock, with a deployment in the middle. The lease is renewed
-// automatically, however long the work takes. The context ends if the lock is lost or the instance
-// begins to leave; the next holder continues from the stored progress.
+// automatically. The context ends if the lock is lost or the instance begins to leave; the next
+// holder continues from the stored progress.
 func Example_billingThroughADeployment() {
 	ctx := context.Background()
 	nodes, stop := startFleet(ctx, "billing-0", "billing-1", "billing-2")

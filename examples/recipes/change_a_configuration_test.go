@@ -20,8 +20,8 @@ type shop struct {
 
 const shopKey = "config/shop"
 
-// change handles a request to change the configuration. If Put fails because the configuration was
-// changed meanwhile, the edit is applied to the present configuration.
+// change edits the configuration. If Put fails because the configuration was changed meanwhile, the
+// edit is applied to the present configuration.
 func change(ctx context.Context, node *mortise.Node, edit func(*shop)) error {
 	for {
 		data, revision, err := node.Get(ctx, shopKey)
@@ -57,8 +57,8 @@ func follow(ctx context.Context, node *mortise.Node, tell func(at time.Time, c s
 	}
 }
 
-// A configuration with an audit: two people change it at the same time, and neither change
-// overwrites the other. All instances get each change, with its author and reason.
+// Two people change the configuration at the same time, and neither change overwrites the other.
+// All instances get each change, with its author and reason.
 func Example_changeAConfiguration() {
 	ctx, stopFollowing := context.WithCancel(context.Background())
 	nodes, stop := startFleet(ctx, "shop-0", "shop-1", "shop-2")

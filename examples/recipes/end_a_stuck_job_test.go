@@ -11,8 +11,7 @@ import (
 
 // A stuck job hangs in a call that never returns, but its process runs, so its lease is renewed
 // forever. An operator finds the holder and ends the hold, and the next run gets the lock. Later
-// writes of the stuck run are refused. (If the maximum duration is known, Request.MaxHold ends the
-// hold automatically.)
+// writes of the stuck run are refused. (Request.MaxHold would end the hold automatically.)
 func Example_endAStuckJob() {
 	ctx := context.Background()
 	nodes, stop := startFleet(ctx, "jobs-0", "jobs-1", "jobs-2")

@@ -45,8 +45,7 @@ func startFleet(ctx context.Context, names ...string) (nodes []*mortise.Node, st
 	}
 }
 
-// startAnother starts an instance that joins the fleet of member, like an instance that restarts
-// after a crash.
+// startAnother starts an instance that joins the fleet of member.
 func startAnother(ctx context.Context, name string, member *mortise.Node) *mortise.Node {
 	node, err := mortise.Start(ctx, mortise.Config{
 		Name: name, Bind: "127.0.0.1:0", Join: []string{member.Status().Address}, Replicas: 3,

@@ -35,10 +35,9 @@ func (s *schema) migrate(to int, token mortise.Token) error {
 	return nil
 }
 
-// A migration that runs once: three instances of a new version start at the same time, and each
-// ensures that the schema has version 7. One instance migrates while the lock makes the other two
-// wait; then these find the new version. The token stops an instance that was paused in the middle
-// of the migration.
+// Three instances of a new version start at the same time, and each ensures that the schema has
+// version 7. One instance migrates while the lock makes the other two wait. The token stops an
+// instance that was paused in the middle of the migration.
 func Example_migrateBeforeServing() {
 	ctx := context.Background()
 	nodes, stop := startFleet(ctx, "orders-0", "orders-1", "orders-2")

@@ -13,15 +13,14 @@ import (
 	"github.com/mortise-lock/mortise/tick"
 )
 
-// reports represents the table of the reports.
 type reports struct {
 	mu     sync.Mutex
 	days   []time.Time
 	tokens []mortise.Token
 }
 
-// write stores one report for each day. It refuses a report if a later run has written. It returns
-// the number of reports.
+// write stores one report for each day, and returns the number of reports. It refuses a report if a
+// later run has written.
 func (r *reports) write(day time.Time, token mortise.Token) (int, error) {
 	r.mu.Lock()
 	defer r.mu.Unlock()

@@ -31,8 +31,8 @@ func settle(ctx context.Context, db *sql.DB, order int, token mortise.Token, sta
 	return tx.Commit()
 }
 
-// In this example the lock makes two workers exclude each other, and the token stops a worker that
-// has lost the lock and has not noticed.
+// The lock makes two workers exclude each other. The token stops a worker that has lost the lock
+// and has not noticed.
 func Example_orderInATransaction() {
 	ctx := context.Background()
 	node, err := mortise.Start(ctx, mortise.Config{})
@@ -46,13 +46,12 @@ func Example_orderInATransaction() {
 	check(err)
 	check(anna.Unlock(ctx)) // represents the loss
 
-	// Ben's worker gets the lock next.
 	err = node.Do(ctx, "orders/42", func(ctx context.Context, token mortise.Token) error {
 		return settle(ctx, db, 42, token, "paid", 100)
 	})
 	fmt.Println("ben:", err)
 
-	// Anna's worker continues its work after the loss.
+	// Anna's worker continues after the loss.
 	err = settle(ctx, db, 42, anna.Token(), "refunded", -100)
 	fmt.Println("anna is too late:", errors.Is(err, fence.ErrStale))
 

@@ -16,8 +16,8 @@ import (
 )
 
 // startService starts a server that represents the service of another team. It refuses tokens that
-// are lower than one it has seen for the order, and performs each step once, however often the step
-// is requested.
+// are lower than one it has received for the order, and performs each step once, however often the
+// step is requested.
 func startService(name string) *httptest.Server {
 	var done fence.Memo // in production: fence.Ledger, in the database of the service
 	steps := func(w http.ResponseWriter, r *http.Request) {
@@ -37,8 +37,7 @@ func startService(name string) *httptest.Server {
 	return httptest.NewServer(guard.Wrap(http.HandlerFunc(steps)))
 }
 
-// ask requests a step of a service. The HTTP transport adds the token of ctx, so the service can
-// refuse the request of a former holder.
+// ask requests a step of a service. The HTTP transport adds the token of ctx.
 func ask(ctx context.Context, service *httptest.Server, order, step string) error {
 	request, err := http.NewRequestWithContext(ctx, http.MethodPost, service.URL+"/"+order+"?step="+step, nil)
 	if err != nil {
@@ -66,8 +65,8 @@ type message struct {
 // billing has the labels by which a restarted service finds its hold.
 var billing = map[string]string{"service": "billing"}
 
-// A saga: an order needs a reservation by one service and a charge by a second service, whose
-// instance dies after the charge. The order stays locked from the first step to the last, because
+// A saga: one service reserves an order and a second service charges it. The instance of the second
+// service dies after the charge. The order stays locked from the first step to the last, because
 // each process resumes the hold of the process before it by its token.
 //
 // Each step has an ID and can be repeated safely. Each Resume returns a higher token, so the
@@ -80,9 +79,9 @@ func Example_orderOverTwoServices() {
 	defer stock.Close()
 	defer payment.Close()
 
-	// The service Orders locks the order and makes the reservation. Then it detaches the lock and
-	// sends the token to the next service. The order stays locked for the LockDelay, so a lost
-	// message must be detected within that time.
+	// The service Orders locks the order, makes the reservation, detaches the lock and sends the
+	// token to the next service. The order stays locked for the LockDelay, so a lost message must
+	// be detected within that time.
 	var sent []byte
 	{
 		lock, err := nodes[0].Acquire(ctx, mortise.Request{Key: "orders/42", LockDelay: 24 * time.Hour})
@@ -118,7 +117,7 @@ func Example_orderOverTwoServices() {
 	fmt.Println("found its hold:", maps.Equal(found.Labels, billing), "on", found.Holder)
 	lock, err := again.Acquire(ctx, mortise.Request{Key: "orders/42", Resume: found.Token})
 	check(err)
-	// The charge is already done, and only the payment service knows that.
+	// The charge is already done, but this service cannot know that.
 	check(ask(lock.Context(ctx), payment, "orders/42", "charge"))
 	check(ask(lock.Context(ctx), stock, "orders/42", "ship"))
 	check(lock.Unlock(ctx))

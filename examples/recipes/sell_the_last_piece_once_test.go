@@ -12,9 +12,8 @@ import (
 	"github.com/mortise-lock/mortise"
 )
 
-// Nine customers on three instances want to buy the same chair. One succeeds. The others are
-// informed immediately that another buyer is at the checkout, and do not wait for a chair that will
-// be sold.
+// Nine customers on three instances want to buy the same chair. One succeeds. The others learn
+// immediately that another buyer is at the checkout.
 func Example_sellTheLastPieceOnce() {
 	ctx := context.Background()
 	nodes, stop := startFleet(ctx, "shop-0", "shop-1", "shop-2")

@@ -25,8 +25,7 @@ import (
 )
 
 // The time limits of the shutdown. The grace period of the environment must be longer than their
-// sum plus the 20 s that Close may wait for a hanging disk. deploy/check checks that for the files
-// in deploy.
+// sum plus the 20 s that Close may wait for a hanging disk.
 const (
 	drainWithin = 5 * time.Second
 	leaveWithin = 10 * time.Second
@@ -43,7 +42,6 @@ func main() {
 	}
 }
 
-// run serves until ctx ends.
 func run(ctx context.Context) error {
 	config, err := mortise.ConfigFromEnv("ORDERS_LOCK")
 	if err != nil {

@@ -36,8 +36,8 @@ func TestServesAndLeaves(t *testing.T) {
 	}
 }
 
-// TestNotReadyIsAlive checks that an instance that waits for others is healthy. Otherwise it would
-// be restarted, and the others would never find it.
+// An instance that waits for others must be healthy. Otherwise it would be restarted, and the
+// others would never find it.
 func TestNotReadyIsAlive(t *testing.T) {
 	l, err := net.Listen("tcp", "127.0.0.1:0")
 	if err != nil {

@@ -1,6 +1,5 @@
 // Package pages makes the Prometheus alert rules and the Grafana dashboard. The names of the
-// metrics come from package table, so that a metric that is renamed there also has the new name
-// here.
+// metrics come from package table.
 package pages
 
 import (
@@ -128,8 +127,8 @@ func AlertRules() []byte {
 // width is the maximum width of the lines of the rules. Lines that contain addresses may be wider.
 const width = 100
 
-// writeText writes a key and its text. A text that is too long for one line becomes a folded block.
-// YAML reads each line end in such a block as one space, so the text remains the same.
+// writeText writes a key and its text. A text that is too long for one line becomes a folded block,
+// in which YAML reads each line end as one space.
 func writeText(b *strings.Builder, indent int, key, text string) {
 	margin := strings.Repeat(" ", indent)
 	if line := margin + key + ": " + strconv.Quote(text); utf8.RuneCountInString(line) <= width {

@@ -114,8 +114,7 @@ func Metrics() []Metric {
 	}
 }
 
-// Find returns the row with this name. It panics if there is no such row. The tests would find this
-// bug.
+// Find returns the row with this name. It panics if there is no such row.
 func Find(name string) Metric {
 	all := Metrics()
 	at := slices.IndexFunc(all, func(m Metric) bool { return m.Name == name })
@@ -125,8 +124,8 @@ func Find(name string) Metric {
 	return all[at]
 }
 
-// Prom returns the name of a metric in Prometheus. The name of a histogram is returned without
-// _bucket, _sum and _count.
+// Prom returns the name of a metric in Prometheus, for a histogram without _bucket, _sum and
+// _count.
 func Prom(name string) string {
 	m := Find(name)
 	text := strings.ReplaceAll(m.Name, ".", "_")
