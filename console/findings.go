@@ -62,7 +62,8 @@ func (s *scene) findings(v *view) []finding {
 }
 
 // groupFindings returns the problem that prevents this instance from being granted locks, or may
-// soon prevent it. If there are several problems, it returns only the first, which causes the others.
+// soon prevent it. If there are several problems, it returns only the first, which causes the
+// others.
 func (s *scene) groupFindings() []finding {
 	st := s.status
 	switch {

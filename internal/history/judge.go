@@ -71,11 +71,11 @@ func (v *Violation) Error() string {
 // this order explains the results of all calls. It works in three steps:
 //
 //   - It replays the accounts (rules Agree, Overlap, Tokens, Order, Ends).
-//   - It computes the earliest possible time of each grant and each end. That time is not before any
-//     earlier entry of the log, nor before the beginning of the call that requested the lock, nor
-//     before the end of the belief of a holder whose hold must have ended. A caller that observed
-//     the grant or the end earlier is a violation (rules Real and Belief). A try that returned the
-//     token of a holder has observed that the hold had begun and had not ended.
+//   - It computes the earliest possible time of each grant and each end. That time is not before
+//     any earlier entry of the log, nor before the beginning of the call that requested the lock,
+//     nor before the end of the belief of a holder whose hold must have ended. A caller that
+//     observed the grant or the end earlier is a violation (rules Real and Belief). A try that
+//     returned the token of a holder has observed that the hold had begun and had not ended.
 //   - It searches for missing grants and ends (rules Phantom, Kept, Zombie).
 //
 // Judge allows three things. The holder of a lock that was ended by force may believe for longer

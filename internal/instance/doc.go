@@ -33,7 +33,7 @@
 //
 // # Refused alternatives
 //
-// The code could be part of mortise.Node, but readers of Lock would have to skip it. The public types
-// could be defined here, with aliases in package mortise, but pkg.go.dev does not show the fields of
-// an alias.
+// The code could be part of mortise.Node, but readers of Lock would have to skip it. The public
+// types could be defined here, with aliases in package mortise, but pkg.go.dev does not show the
+// fields of an alias.
 package instance
