@@ -131,8 +131,8 @@
 //   - An instance is believed about its own phase and settings. A voter with a directory is also
 //     believed about its address.
 //   - A configuration is believed if it comes from a voter of the newest known configuration, or
-//     from the leader to which this instance is attached (Guide). From any other instance it is only
-//     a hint: at most, it makes this instance ask the known voters (Inquire).
+//     from the leader to which this instance is attached (Guide). From any other instance it is
+//     only a hint: at most, it makes this instance ask the known voters (Inquire).
 //   - A report that a group is founded is believed if it comes from a voter, from the leader, or
 //     from an instance on the charter's list.
 //   - A report that this directory is a copy, or was restored from an older copy, is believed if it
@@ -164,12 +164,12 @@
 //   - Another instance that keeps such a group in its directory has no vote. It blocks founding if
 //     it answers at a Join address. Otherwise it leaves the old group when it meets the new group.
 //   - If the names of the founders are changed, the voters of an earlier group may be founders only
-//     in the earlier list. So a founder also asks other Join addresses, all of them or 16 at random.
-//     It founds nothing while an instance at one of them is bound to another charter, or belongs to
-//     a group that has a leader or that was founded by other founders or by Replicas. Two groups can
-//     still have leaders if the lists have no common majority, the earlier group is in memory, and
-//     none of its members can be reached. To change the names, use a group that has a leader (rule
-//     15), or stop the earlier instances first.
+//     in the earlier list. So a founder also asks other Join addresses, all of them or 16 at
+//     random. It founds nothing while an instance at one of them is bound to another charter, or
+//     belongs to a group that has a leader or that was founded by other founders or by Replicas.
+//     Two groups can still have leaders if the lists have no common majority, the earlier group is
+//     in memory, and none of its members can be reached. To change the names, use a group that has
+//     a leader (rule 15), or stop the earlier instances first.
 //   - A single founder founds nothing while a Join address is silent.
 //   - If two processes use one name and both answer, nothing is founded. If one of them cannot be
 //     reached, it may vote in an earlier group. A majority of such processes could form a second
