@@ -16,12 +16,11 @@ const permitSteps = 20_000
 //
 // If the new request does not end, it would wait forever. The simulation then runs again, without
 // the owner of the new request. If the new request ends in the second run, its owner causes the
-// deadlock, and the machine refuses the request. Otherwise the request waits because of an earlier
-// deadlock, and the machine accepts it.
+// deadlock, and the machine refuses the request. Otherwise an earlier deadlock delays the request,
+// and the machine accepts it.
 //
-// The simulation visits the requests in the order of their places, and the set of collected
-// requests does not depend on the order of the search. So every replica gets the same result within
-// the same bound.
+// The set of requests and their order do not depend on the order of the search, so every replica
+// gets the same result.
 type game struct {
 	players []*player
 	of      map[*entry]*player

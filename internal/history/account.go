@@ -79,8 +79,6 @@ func (j *judge) readState(accounts map[Group]*account, s *stream, i int32, e *Ev
 	return nil
 }
 
-// joinAccounts merges the accounts of the voters of each group. It returns an error if a part of
-// the log is in no account.
 func (j *judge) joinAccounts() error {
 	// A group without a hold was probably never founded.
 	j.groups = slices.DeleteFunc(j.groups, func(a *account) bool { return a.silent() })

@@ -325,8 +325,6 @@ func (w *sweeper) eventsOf(grants ...int32) (events []int32) {
 	return events
 }
 
-// ends removes a grant from the holders of its keys, and reports whether the grant held all these
-// keys.
 func (w *sweeper) ends(i int32) bool {
 	g := &w.grants[i]
 	permits := w.sets[g.set].permits

@@ -64,8 +64,8 @@ func (a *Answer) About() []lockfsm.SessionID {
 	return slices.Compact(sessions)
 }
 
-// AsMembers turns an answer with sessions into an answer with members. It runs on the asker's
-// goroutine, because decoding a hundred records takes long. first must be true for the first page.
+// AsMembers turns an answer with sessions into an answer with members. first must be true for the
+// first page. It runs on the asker's goroutine, because decoding a hundred records takes long.
 func (a *Answer) AsMembers(first bool, c *raftlog.Configuration, g *SessionIndex) {
 	whole := first && !a.More
 	votes := map[nodeid.ID]bool{}

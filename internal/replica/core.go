@@ -253,8 +253,8 @@ func (c *Core) noticeBirth() {
 	}
 }
 
-// charter publishes the settings and rules in force. Settings that were too large for the state
-// machine are missing there, and the configured settings stay in force.
+// charter publishes the settings and rules in force. If the state machine has no settings, the
+// configured settings stay in force.
 func (c *Core) charter() {
 	charter := c.machine.Charter()
 	c.View.rules.Store(charter.Rules)

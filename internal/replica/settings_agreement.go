@@ -68,8 +68,6 @@ func (a *SettingsAgreement) Facts(
 	return f, wishes
 }
 
-// look compares the settings of the registered instances with the settings in force. replicas are
-// the replicas that have a vote or may get one.
 func (a *SettingsAgreement) look(now clock.Time, p Stand, g *SessionIndex, replicas []voters.Replica) Proposals {
 	found := agree(*p.Group, proposed(p.Settings, &g.census, p.Leaving), &g.census, g.census.longest())
 	var w Proposals

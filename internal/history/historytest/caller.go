@@ -38,8 +38,8 @@ func (c *caller) send(command lockfsm.Command, done func(lockfsm.Result)) {
 	c.w.after(c.w.upTo(500*us), func() { c.w.commit(command, done) })
 }
 
-// draw draws a request. A zero chance uses no random numbers, so that a seed gives the same history
-// of mutexes as before.
+// draw returns a random request. A zero chance uses no random numbers, so that the history of a
+// seed stays the same.
 func (w *world) draw() lockfsm.Command {
 	a := lockfsm.Command{Kind: lockfsm.Acquire, Key: w.key(w.rng.IntN(w.options.Keys)), Try: w.chance(w.options.Try)}
 	switch o := w.options; {
