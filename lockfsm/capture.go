@@ -25,7 +25,7 @@ type Capture struct {
 	lastSession uint64 // sessions with a higher ID are newer than the capture
 	lastLock    uint64 // locks at a higher place are newer than the capture
 	locks       int
-	atLocks     bool // all sessions are written
+	atLocks     bool
 	before      uint64
 	overlay     overlay
 	scratch     []byte
@@ -34,7 +34,6 @@ type Capture struct {
 }
 
 const (
-	// chunkBytes is the size of the chunks of the snapshot.
 	chunkBytes = 64 << 10
 	// roomBytes is the free space of a chunk before a session or a lock is written. Any session and
 	// any lock with a short queue fits. A lock with a long queue makes the chunk grow.

@@ -33,16 +33,16 @@ type player struct {
 	e           *entry // nil for the new request
 	rows        []*row // its queues; for the new request only the queues that exist
 	permits, of uint32
-	above       *player // its owner, if the owner is in the game
-	under       int     // the number of players with this owner
-	left        int     // how many of those players have not ended
+	above       *player
+	under       int // the number of players with this owner
+	left        int // how many of those players have not ended
 	ended       bool
 }
 
 type row struct {
 	lock    *lock
-	scanned Revision // all entries up to this place are in the game
-	taken   uint64   // permits of the players in this round that have not ended
+	scanned Revision
+	taken   uint64 // permits of the players in this round that have not ended
 	least   uint32
 }
 

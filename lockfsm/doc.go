@@ -82,10 +82,11 @@
 //     Two replicas of a group at the same revision are equal.
 //   - Requests are served in the order of the log. No command for another entry moves an entry back
 //     in its queue.
-//   - Repeating a command has no further effect. The machine recognizes a repeated Open by its nonce
-//     while its session exists, and every other command by session, epoch and number. The numbers of
-//     a session rise: a command with a number n >= next sets next = n+1. A number below next is live
-//     or finished. A finished number never becomes live, even if no command has carried it.
+//   - Repeating a command has no further effect. The machine recognizes a repeated Open by its
+//     nonce while its session exists, and every other command by session, epoch and number. The
+//     numbers of a session rise: a command with a number n >= next sets next = n+1. A number below
+//     next is live or finished. A finished number never becomes live, even if no command has
+//     carried it.
 //   - A request is released by number, never by key, so a late Release cannot end a later hold of
 //     the key.
 //   - Attach synchronizes the client and the machine. The machine refuses later commands of earlier

@@ -76,7 +76,7 @@ type eventLog struct {
 
 type loggedEvent struct {
 	key        string
-	holder     *eventHolder // nil for data
+	holder     *eventHolder
 	how        *How
 	wallUnixMS int64
 	token      Token

@@ -25,7 +25,7 @@ type Standing struct {
 	// waits for, in any queue. Watch 0 means that only the grace delays the request.
 	Token       Token
 	Watch       Revision
-	SinceUnixMS int64 // the wall stamp at the grant
+	SinceUnixMS int64
 	Permits, Of uint32
 	// Keys are the keys of the request in ascending order, or nil if it has one key.
 	Keys  []string
@@ -111,7 +111,7 @@ func (m *Machine) Holds(key string, token Token) bool {
 // Cursor is a place in the list of all locks, from which a walk continues. The zero value is the
 // beginning.
 type Cursor struct {
-	Key   string // key of the last visited lock
+	Key   string
 	Place uint64 // if the lock of Key has ended, the walk begins anew and skips the locks up to this place
 }
 

@@ -18,8 +18,8 @@ type session struct {
 	first, last *entry
 	requests    map[Number]*entry
 	owned       map[Number][]*entry // requests by their owner; nil until a request has an owner
-	entries     uint32              // the number of keys of its requests
-	held        uint32              // the number of keys that it holds
+	entries     uint32
+	held        uint32 // the number of keys that it holds
 	charged     uint64
 	seen        uint32
 	prev, after *session
@@ -56,7 +56,7 @@ func (m *Machine) Sessions() []SessionInfo {
 // SessionCursor is a place in the list of all sessions, from which a walk continues. The zero value
 // is the beginning. To begin after a session, set both fields to its ID.
 type SessionCursor struct {
-	At   SessionID // the last visited session
+	At   SessionID
 	Past SessionID // if session At has ended, the walk begins anew and skips the sessions up to this one
 }
 

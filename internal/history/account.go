@@ -12,8 +12,8 @@ type account struct {
 	group  Group
 	runs   []run
 	steps  []step
-	first  lockfsm.Revision // the revision at which the account begins
-	held   bool             // the account of a voter begins with a held lock
+	first  lockfsm.Revision
+	held   bool // the account of a voter begins with a held lock
 	last   int64
 	covers lockfsm.Revision // the last revision that the account covers
 }
@@ -28,7 +28,6 @@ type run struct {
 	steps    []step
 }
 
-// step is one Grant or End event, with its position in the log.
 type step struct {
 	index uint64
 	seq   uint32

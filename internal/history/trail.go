@@ -51,7 +51,7 @@ func (t *Trail) Start(index uint64, m *lockfsm.Machine) {
 	clear(t.live)
 	t.index, t.rev = index, m.Revision()
 	t.emit(Event{Kind: Begin, Group: t.group, Index: index, Rev: t.rev})
-	var order []request // because a map has no order
+	var order []request
 	for _, e := range m.Entries() {
 		q := request{e.Session, e.Number}
 		h, again := t.live[q]

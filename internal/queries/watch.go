@@ -31,7 +31,6 @@ type WatchItem struct {
 	Event    *query.Event // nil with Reset and with Current
 }
 
-// errStopped means that Tell has returned false.
 var errStopped = errors.New("queries: the watch was stopped")
 
 // Run passes the events after the given position, or first the current state if the position is

@@ -20,7 +20,7 @@ import (
 type disagreement struct {
 	Setting string // name of a field of Config
 	Group   string
-	Same    otherSetting // the group's value, and the instances that have it
+	Same    otherSetting
 	Others  []otherSetting
 	Why     string // why a value that all instances have is not adopted; otherwise empty
 }

@@ -11,5 +11,4 @@ type capture struct {
 	size func() int
 }
 
-// Step implements raftlog.Capture.
 func (c *capture) Step() (done bool) { return c.Capture.Step(c.size()) }

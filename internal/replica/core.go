@@ -189,8 +189,6 @@ func (c *Core) answer(result *lockfsm.Result) {
 
 // Leads implements raftlog.Applier. It passes the state to the keeper and to the voter reconciler.
 func (c *Core) Leads(term uint64) {
-	// The list includes gone sessions, whose locks the keeper must release after their expiry
-	// delay.
 	sessions := c.machine.Sessions()
 	c.SessionIndex.Begin(sessions)
 	c.config.Keeper.Leads(keeper.Leadership{

@@ -12,8 +12,8 @@
 //
 // # Guarantees
 //
-//   - The leader adopts settings only while all instances that stay have them. It raises the version
-//     of the rules only while every instance and every replica supports the new version.
+//   - The leader adopts settings only while all instances that stay have them. It raises the
+//     version of the rules only while every instance and every replica supports the new version.
 //   - For these decisions, and for giving votes, only those claims of a record count that the
 //     connection of the session's opener has authenticated ([Proof.Vouch]).
 //   - A pass of the voter reconciler uses all sessions that were published before it. A publication

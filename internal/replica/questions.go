@@ -22,8 +22,8 @@ type Questions struct {
 	last    uint64
 	waiting map[uint64]*Asked // by the number of the round or of the command
 
-	watching atomic.Int64 // the length of watchers
-	watchers []*Asked     // watches that wait for an event; owned by the log's owner goroutine
+	watching atomic.Int64
+	watchers []*Asked // watches that wait for an event; owned by the log's owner goroutine
 }
 
 // NewQuestions returns the Questions of the replica with the given raft ID.
