@@ -63,7 +63,6 @@ func (e *entry) restCharge() uint64 {
 	return e.extra.charge(e.extra.owner, len(e.extra.value), e.extra.delayMS)
 }
 
-// charge returns the charge that r would have with these values. r may be nil.
 func (r *extra) charge(owner Number, value int, delayMS uint32) uint64 {
 	if (r == nil || r.entries == nil) && owner == 0 && value == 0 && delayMS == 0 {
 		return 0

@@ -25,7 +25,7 @@ type Capture struct {
 	lastSession uint64 // sessions with a higher ID are newer than the capture
 	lastLock    uint64 // locks at a higher place are newer than the capture
 	locks       int
-	atLocks     bool // all sessions are written
+	atLocks     bool
 	before      uint64
 	overlay     overlay
 	scratch     []byte
@@ -34,11 +34,9 @@ type Capture struct {
 }
 
 const (
-	// chunkBytes is the size of the chunks of the snapshot. A single growing buffer would copy all
-	// bytes.
 	chunkBytes = 64 << 10
-	// roomBytes is the space that a chunk must have left before a session or a lock is written. Any
-	// session and any lock with a short queue fits. A lock with a long queue makes the chunk grow.
+	// roomBytes is the free space of a chunk before a session or a lock is written. Any session and
+	// any lock with a short queue fits. A lock with a long queue makes the chunk grow.
 	roomBytes = MaxRecordBytes + 128
 
 	// placesOfLocks is below the places of all locks and above the IDs of all sessions.
@@ -47,8 +45,8 @@ const (
 
 // Capture begins a snapshot of the present state. If another capture is under way, Capture ends it,
 // and the ended capture appends nothing. An unfinished capture keeps its memory until the next call
-// of Capture. The capture of a failed machine is done from the beginning and appends nothing. A
-// capture that began before the failure continues.
+// of Capture. The capture of a failed machine appends nothing. A capture that began before the
+// failure continues.
 func (m *Machine) Capture() *Capture {
 	if m.failed != nil {
 		return &Capture{}

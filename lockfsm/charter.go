@@ -6,8 +6,8 @@ import (
 	"time"
 )
 
-// Limits bounds the state that callers can create. Replicas with different limits would diverge, so
-// the limits are part of the charter. Commands that free something are exempt.
+// Limits bounds the state that callers can create. The limits are part of the charter, so that they
+// are equal on all replicas. Commands that free something are exempt.
 type Limits struct {
 	// KeyBytes is the longest key, in bytes.
 	KeyBytes uint32
@@ -18,13 +18,10 @@ type Limits struct {
 	Sessions          uint32
 	// SessionBytes is the budget of one session, and GroupBytes is the budget of all sessions,
 	// locks and data together. Both bound the memory of a voter in bytes, as budget.go computes it.
-	// Adopt can change both.
 	SessionBytes, GroupBytes uint64
 }
 
-// DefaultLimits returns the limits of a new group: keys of 512 bytes, 65,536 waiters per lock,
-// 1,048,576 entries per session, 131,072 sessions, 64 MiB of memory per session and 256 MiB for the
-// group.
+// DefaultLimits returns the limits of a new group.
 func DefaultLimits() Limits {
 	return Limits{KeyBytes: 512, WaitersPerLock: 65_536, EntriesPerSession: 1_048_576, Sessions: 131_072,
 		SessionBytes: 64 << 20, GroupBytes: 256 << 20}
@@ -45,13 +42,13 @@ type Charter struct {
 	// SessionTTL is the longest TTL of a new session. It must be positive. A session that already
 	// has a longer TTL keeps it.
 	SessionTTL time.Duration
-	// Grace is the time after the founding in which the machine grants nothing. Zero means that
-	// there is no grace. The leader measures it and commits EndGrace.
+	// Grace is the time after the founding in which the machine grants nothing. Zero means none.
+	// The leader measures it and commits EndGrace.
 	Grace  time.Duration
 	Limits Limits
 	// Settings are further settings that the instances have agreed on, at most MaxSettingsBytes
-	// long. The machine does not decode them. New copies them. The Settings that [Machine.Charter]
-	// returns are shared with the machine: they stay valid and must not be changed.
+	// long. The machine does not decode them. New copies them. Those that [Machine.Charter] returns
+	// stay valid and must not be changed.
 	Settings []byte
 }
 

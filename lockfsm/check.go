@@ -9,26 +9,25 @@ import (
 
 // The invariants that Check tests:
 //
-//	 1  The revision lies between the first one and the largest; the wall stamp is not before the
-//	    founding; the rules are known.
-//	 2  Before Born there are no sessions and no locks, and no revision after the first one is
-//	    taken. The grace does not end before Born. If the charter has no grace, it is over after
-//	    Born.
-//	 3  Sessions are listed in ascending order of ID. The map by ID has exactly these sessions,
-//	    and the map by nonce exactly those that are not gone.
+//	 1  The revision lies between the first one and the largest. The wall stamp is not before the
+//	    founding. The build has the rules.
+//	 2  Before Born there are no sessions, no locks and no revisions after the first one, and the
+//	    grace does not end. Without a grace in the charter, it is over after Born.
+//	 3  Sessions ascend by ID. The map by ID has exactly these sessions, and the map by nonce
+//	    exactly those that are not gone.
 //	 4  A session has a TTL, next > 0, a nonce, and a record within bounds.
-//	 5  The requests of a session are listed in ascending order of number, and each number is
-//	    below next. The map by number has exactly these requests.
+//	 5  The requests of a session ascend by number, below next. The map by number has exactly
+//	    these requests.
 //	 6  Every lock in the list has a valid key, and at least one entry or data. The map by key has
 //	    exactly these locks.
-//	 7  A queue is linked in both directions, in ascending order of revision. Its entries point to
-//	    its lock and belong to sessions in the list.
+//	 7  A queue is linked in both directions and ascends by revision. Its entries point to its lock
+//	    and belong to sessions in the list.
 //	 8  After the grace a request has a token exactly if all its entries are inside. During the
 //	    grace no request has a token.
 //	 9  A token is higher than the revision of its entry. The wall stamp of a grant lies between
 //	    the founding and the present stamp.
-//	10  No revision is used twice as a session ID, as a place, as a token or as the revision of
-//	    data. None of these is above the present revision.
+//	10  No revision is used twice as a session ID, a place, a token or the revision of data. None
+//	    is above the present revision.
 //	11  The limits of the charter hold.
 //	12  Machine.counts is what the lists contain.
 //	13  No touched entries are left from the last command, and the spare structs are zero.
@@ -37,8 +36,8 @@ import (
 //	15  The entries inside are exactly those at the front of the queue that fit beside each other,
 //	    and the counters of the lock match them. A waiting request watches the predecessor of its
 //	    first entry that is not inside.
-//	16  If a holder asked for a notice and has not received it, no request waits for its lock. The
-//	    lock counts the entries that have not received the notice that they asked for.
+//	16  No request waits for the lock of a holder that awaits a notice. The lock counts the entries
+//	    that have not received their notice.
 //	17  A gone session has at least one hold, and each of its holds has a delay.
 //	18  Data has a revision and a value of a valid length. The machine counts the keys with data.
 //	19  The charges are the sums that budget.go defines.
@@ -59,7 +58,7 @@ func (m *Machine) Check() error {
 type checker struct {
 	m    *Machine
 	errs []error
-	used []uint64 // every revision in use
+	used []uint64
 	seen Counts
 }
 
@@ -179,7 +178,6 @@ func (c *checker) locks() {
 	_ = m.counts == c.seen || c.broken(12, "counts %+v, want %+v", m.counts, c.seen)
 }
 
-// queue checks one lock and returns the length of its queue.
 func (c *checker) queue(l *lock) int {
 	m := c.m
 	n, waiting, notices := 0, 0, uint32(0)

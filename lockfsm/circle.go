@@ -1,18 +1,16 @@
 package lockfsm
 
-// circleSteps bounds the entries that a search visits. If a search does not find a deadlock within
-// this bound, the deadlock lasts until one of its requests is cancelled.
+// circleSteps bounds the entries that a search visits. A deadlock beyond this bound lasts until one
+// of its requests is cancelled.
 const circleSteps = 10_000
 
 const maxLinks = 64
 
 // A request waits for every request before it in a queue. A hold does not end while a waiting
 // request names it as its owner, directly or through further owners. So a request that waits for
-// one of its owners, through any number of steps, would wait forever. Only a new request adds edges
-// to the wait-for graph, so the last request of a circle completes the circle. When a request
-// arrives, the machine searches backward from the request, and refuses it if the search finds a
-// circle. Requests with the same owner do not wait for each other, since each can end before the
-// others.
+// one of its owners, through any number of steps, would wait forever. The last request of a circle
+// completes the circle. When a request arrives, the machine searches backward from the request, and
+// refuses it if the search finds a circle. Requests with the same owner do not wait for each other.
 //
 // An exclusive request waits for all requests before it. A shared or semaphore request waits for
 // the exclusive requests before it, and so for all requests before those. It waits for another
@@ -57,8 +55,8 @@ func (f *search) behind(s *session, key []byte, c *view) bool {
 
 // waits searches the entries of l's queue that a request of session s waits for, and reports
 // whether it has found a circle. e is the last entry before that request. alone means that the
-// request is exclusive. An entry that was visited before needs no second visit, because the first
-// visit continued to the front of the queue.
+// request is exclusive. An entry needs no second visit, because the first visit continued to the
+// front of the queue.
 func (f *search) waits(s *session, l *lock, e *entry, alone bool) bool {
 	f.path = append(f.path, Link{Session: s.id, Record: s.record, Key: l.key})
 	for ; e != nil && !f.seen[e] && f.steps < circleSteps; e = e.ahead {

@@ -16,12 +16,11 @@ const permitSteps = 20_000
 //
 // If the new request does not end, it would wait forever. The simulation then runs again, without
 // the owner of the new request. If the new request ends in the second run, its owner causes the
-// deadlock, and the machine refuses the request. Otherwise the request waits because of an earlier
-// deadlock, and the machine accepts it.
+// deadlock, and the machine refuses the request. Otherwise an earlier deadlock delays the request,
+// and the machine accepts it.
 //
-// The simulation visits the requests in the order of their places, and the set of collected
-// requests does not depend on the order of the search. So every replica gets the same result within
-// the same bound.
+// The set of requests and their order do not depend on the order of the search, so every replica
+// gets the same result.
 type game struct {
 	players []*player
 	of      map[*entry]*player
@@ -34,16 +33,16 @@ type player struct {
 	e           *entry // nil for the new request
 	rows        []*row // its queues; for the new request only the queues that exist
 	permits, of uint32
-	above       *player // its owner, if the owner is in the game
-	under       int     // the number of players with this owner
-	left        int     // how many of those players have not ended
+	above       *player
+	under       int // the number of players with this owner
+	left        int // how many of those players have not ended
 	ended       bool
 }
 
 type row struct {
 	lock    *lock
-	scanned Revision // all entries up to this place are in the game
-	taken   uint64   // permits of the players in this round that have not ended
+	scanned Revision
+	taken   uint64 // permits of the players in this round that have not ended
 	least   uint32
 }
 

@@ -2,12 +2,10 @@ package lockfsm
 
 import "time"
 
-// Kind is the kind of a command. The values are part of the log's format. They are fixed, and new
-// values are added at the end.
+// Kind is the kind of a command. The values are part of the log's format and never change.
 //
-// Stamp, Born, EndGrace, Raise, Expire, Adopt, Evict and Put are reserved to the leader. The
-// machine cannot check the sender of a command, so code that accepts commands from other instances
-// must reject these kinds.
+// Code that accepts commands from other instances must reject Stamp, Born, EndGrace, Raise, Expire,
+// Adopt, Evict and Put, which only the leader may send.
 type Kind uint8
 
 const (
@@ -22,9 +20,9 @@ const (
 	Raise Kind = 4
 	// Open opens a session of Opener with Nonce, TTL and Record.
 	Open Kind = 5
-	// Attach begins an attachment of Session with Epoch, Live and the Nonce of the session's Open.
-	// Number is the first number that the session has not used. The Nonce prevents an instance from
-	// attaching to another session by mistake.
+	// Attach begins an attachment of Session with Epoch, Live and the Nonce of the session's Open,
+	// which prevents a mistaken attachment. Number is the first number that the session has not
+	// used.
 	Attach Kind = 6
 	// Leaving records that the instance of Session is about to leave.
 	Leaving Kind = 7
@@ -34,9 +32,7 @@ const (
 	// Expire is repeated.
 	Expire Kind = 9
 	// Acquire requests the lock Key, or Key and Keys together, as request Number. With Try the
-	// request is never queued. Permits and Of define which requests can share the lock, and Most
-	// bounds the requests that may wait before it. Owner is the request whose hold this request
-	// needs. Other sessions can read Value.
+	// request is never queued.
 	//
 	// With a Token, Acquire instead resumes the hold of Key with this token, including all other
 	// keys of the hold. The hold may be of any session.
@@ -45,12 +41,12 @@ const (
 	Release Kind = 11
 	// Cancel does the same as Release. A log shows which of the two was used.
 	Cancel Kind = 12
-	// Adopt changes SessionTTL to TTL, the budgets to SessionBytes and GroupBytes, and Settings in
-	// the charter. A zero or empty field changes nothing. Existing sessions keep their TTL. A
-	// smaller budget removes nothing that exists.
+	// Adopt changes SessionTTL, the budgets and Settings in the charter. A zero or empty field
+	// changes nothing. Existing sessions keep their TTL. A smaller budget removes nothing that
+	// exists.
 	Adopt Kind = 13
-	// Evict ends the request of any session that holds Key with Token, including all its other
-	// keys. Record describes the instance that requests the eviction, and Value is the reason.
+	// Evict ends the request of any session that holds Key with Token. Record describes the
+	// instance that requests the eviction, and Value is the reason.
 	Evict Kind = 14
 	// Detach removes request Number from Session. A hold with a Delay stays until the delay has
 	// passed or an Acquire resumes the hold. Any other request ends. Since version 2 of the rules
@@ -63,9 +59,8 @@ const (
 )
 
 // Command is one decoded input of the machine. Every command carries Rules, Session, Epoch and
-// Number. The kind defines the other encoded fields.
-//
-// A Command is safe for concurrent use while neither the Command nor its slices are changed.
+// Number. The kind defines the other encoded fields. Append only reads slices, and Decode returns
+// copies.
 type Command struct {
 	// Rules is the lowest version of the rules that has this command and these fields. Zero means
 	// 1.
@@ -94,12 +89,11 @@ type Command struct {
 	// only the group's limit.
 	Most uint32
 	// Delay is how long the lock stays taken after the session of its holder has expired, or after
-	// Detach. It is at most MaxDelay, in whole milliseconds. The leader measures it.
+	// Detach. It is at most MaxDelay, in whole milliseconds.
 	Delay time.Duration
 	// Notice requests a notice if another request waits for the lock while this request holds it.
 	Notice bool
 	// Value is opaque, at most MaxValueBytes long. Requests that wait for the holder can read it.
-	// Append only reads it. Decode returns a copy.
 	Value []byte
 	Token Token
 	// Revision is the revision of the data that a Put replaces.
@@ -109,12 +103,11 @@ type Command struct {
 	// every voter can read it.
 	Nonce  Nonce
 	Opener Opener
-	// TTL is the TTL that the opener requests. A session gets at most the group's TTL, which zero
-	// requests. In Adopt TTL is the group's new TTL, and zero means no change. Negative values
-	// cannot be decoded.
+	// TTL is the requested TTL. A session gets at most the group's TTL, which zero requests. In
+	// Adopt TTL is the group's new TTL, and zero means no change. Negative values cannot be
+	// decoded.
 	TTL time.Duration
-	// Record describes the instance to its peers. It is opaque, at most MaxRecordBytes long. Append
-	// only reads it. Decode returns a copy.
+	// Record describes the instance to its peers. It is opaque, at most MaxRecordBytes long.
 	Record []byte
 	// Live contains the requests that the sender still wants, all below Number, in ascending ranges
 	// without overlap.
@@ -122,7 +115,7 @@ type Command struct {
 	WallUnixMS int64
 	Version    uint32
 	// Settings are the group's new settings, opaque, at most MaxSettingsBytes long. Empty means no
-	// change. Append only reads them. Decode returns a copy.
+	// change.
 	Settings []byte
 	// SessionBytes and GroupBytes are the group's new budgets, at most 2^50 each. Zero means no
 	// change.

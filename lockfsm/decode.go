@@ -53,8 +53,6 @@ func PeekNonce(command []byte) (Nonce, error) {
 // Decode reads one command without its size prefix. The result shares no memory with the input.
 // Decode allocates at most a small multiple of the input's size. It accepts only the encoding that
 // Append writes.
-//
-// The error wraps ErrMalformed or, for a rules version above RulesVersion, ErrRules.
 func Decode(command []byte) (Command, error) {
 	r := reader{b: command}
 	var v view
@@ -88,8 +86,7 @@ func Decode(command []byte) (Command, error) {
 	return c, nil
 }
 
-// view is a decoded command whose byte slices share the memory of the log entry. It is valid as
-// long as the entry.
+// view is a decoded command whose byte slices share the memory of the log entry.
 type view struct {
 	Header
 	key, record []byte
@@ -115,7 +112,7 @@ type view struct {
 	sessionBytes, groupBytes uint64
 }
 
-// ranges iterates over the encoded ranges of an Attach, which the reader has validated.
+// ranges iterates over the validated ranges of an Attach.
 type ranges struct {
 	b    []byte
 	left int
@@ -235,7 +232,7 @@ func (r *reader) positive(limit uint64, what string) uint64 {
 	return v
 }
 
-// keys iterates over the keys of an Acquire after the first, which the reader has validated.
+// keys iterates over the validated keys of an Acquire after the first.
 type keys struct {
 	b    []byte
 	left int

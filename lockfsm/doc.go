@@ -72,8 +72,7 @@
 // one hold to a new session, which is gone from the beginning.
 //
 // A group that is not founded yet refuses every command except Born. If the charter names a grace,
-// the machine queues requests after Born but grants none until EndGrace. Adopt and Raise change
-// parts of the charter. The rest of the charter is fixed.
+// the machine queues requests after Born but grants none until EndGrace.
 //
 // # Guarantees
 //
@@ -83,8 +82,6 @@
 //     Two replicas of a group at the same revision are equal.
 //   - Requests are served in the order of the log. No command for another entry moves an entry back
 //     in its queue.
-//   - Result.Fired lists every other request whose state a command changed. The machine computes
-//     the list after all removals of the command.
 //   - Repeating a command has no further effect. The machine recognizes a repeated Open by its
 //     nonce while its session exists, and every other command by session, epoch and number. The
 //     numbers of a session rise: a command with a number n >= next sets next = n+1. A number below
@@ -93,8 +90,8 @@
 //   - A request is released by number, never by key, so a late Release cannot end a later hold of
 //     the key.
 //   - Attach synchronizes the client and the machine. The machine refuses later commands of earlier
-//     attachments because of their lower epoch. It cancels requests that Attach does not name. The
-//     result of Attach lists every live request. Any other number that Attach named is finished.
+//     attachments, and cancels requests that Attach does not name. The result of Attach lists every
+//     live request. Any other number that Attach named is finished.
 //   - Apply returns a result for any bytes and does not panic. Equal logs give equal results and
 //     snapshots, byte for byte, even if a replica was restored from a snapshot on the way.
 //
@@ -103,10 +100,8 @@
 // Replicas run different builds during an upgrade. Each command therefore names the lowest version
 // of the rules that defines it. One version is in force in a group. The leader proposes Raise when
 // all instances run a build that has the new version. Every build refuses a command of a higher
-// version than the one in force, before it decodes the rest of the command.
-//
-// If Raise names a version that a machine does not have, the machine fails. A failed machine
-// refuses every command, so it cannot silently diverge, and its node must retire.
+// version than the one in force, before it decodes the rest of the command. If Raise names a
+// version that a machine does not have, the machine fails.
 //
 // A new version may add kinds of commands, add state for them, and change what existing commands
 // do. Until the new version is in force, a build that has it must return the same results and write
@@ -121,8 +116,6 @@
 //     Finished. A command that returns Stale, Malformed, Unsupported or NoSession changes nothing.
 //   - An Attach is malformed if it names a number at or above its own Number, because a request can
 //     still use that number.
-//   - An Open with the nonce of another Opener's session returns NoSession. The leader checks that
-//     only the Opener sends later commands for the session, see package session.
 //   - Between Open and the first Attach the epoch of a session is 0, and commands with epoch 0 are
 //     accepted.
 //   - After Adopt has shortened the group's TTL, existing sessions keep their longer TTL. A leader
@@ -139,18 +132,17 @@
 // # Failure
 //
 // Apply reports bad input by a Code. The machine fails after an unknown rules version or an
-// exhausted revision counter, and [Machine.Failed] returns the reason. [Machine.Check] tests the
-// invariants, which are numbered in check.go. No command and no Restore can lead to a state that
-// breaks them.
+// exhausted revision counter. A failed machine refuses every command, so it cannot silently
+// diverge, and its node must retire. No command and no Restore can lead to a state that breaks the
+// invariants in check.go.
 //
 // # Limits
 //
-// [Limits] bounds the state. Commands that free something are exempt from every limit. budget.go
-// defines how the machine charges the budgets of bytes. Removing an entry takes constant time,
-// unless it is the last holder that names the lowest total of a semaphore: then the machine visits
-// the other holders. Ending a session takes time in proportion to its entries, plus the time to
-// sort the entries whose state changes. At two billion changes a second the revisions last until
-// the year 2109.
+// [Limits] bounds the state. Commands that free something are exempt from every limit. Removing an
+// entry takes constant time, unless it is the last holder that names the lowest total of a
+// semaphore: then the machine visits the other holders. Ending a session takes time in proportion
+// to its entries, plus the time to sort the entries whose state changes. At two billion changes a
+// second the revisions last until the year 2109.
 //
 // While a [Capture] is under way, the first command that changes a lock takes time in proportion to
 // the lock's queue, and so does the Step that writes the lock. The capture keeps one copy of the
@@ -159,17 +151,15 @@
 // # Refused alternatives
 //
 // In etcd's recipe each client watches the key of its predecessor and determines itself whether it
-// is next. Every client must then handle watches that begin too late or are lost with a leader, and
-// predecessors that are cancelled. Here the machine decides, and the result of the next Attach
-// reports what a client has missed.
+// is next. Every client must then handle lost watches and cancelled predecessors. Here the machine
+// decides, and the result of the next Attach reports what a client has missed.
 //
 // A set of finished numbers could recognize repetitions, but the set grows while one old request is
 // live. Rising numbers need one counter per session. A request is lost if a higher number is
-// applied first. This happens only across attachments, and the result of Attach reports it.
+// applied first, which happens only across attachments.
 //
 // A snapshot of a full copy would stop grants during the copy. Persistent data structures would
-// cost every command an allocation. Copy on write copies only what changes during a snapshot.
+// cost every command an allocation.
 //
-// If the deadlines of sessions were in the state, every renewal would cost a log entry. The leader
-// keeps the deadlines in memory, and a new leader starts them anew.
+// If the deadlines of sessions were in the state, every renewal would cost a log entry.
 package lockfsm

@@ -2,15 +2,14 @@ package lockfsm
 
 import "strings"
 
-// The machine keeps the latest events in memory. A watcher requests the events after the last event
-// that it has received, and gets either all of them or an error. The kept events are not
-// replicated: a restored replica begins without events, but continues the count. The audit log is
-// replicated.
+// The machine keeps the latest events in memory. A watcher gets either all events after a position
+// or an error. The kept events are not replicated: a restored replica begins without events, but
+// continues the count. The audit log is replicated.
 
 // EventKind is the kind of an event.
 type EventKind uint8
 
-// The values are sent to other instances. They are fixed, and new values are added at the end.
+// The values are sent to other instances and never change.
 const (
 	// Began: a hold of Key began, with Token.
 	Began EventKind = 1
@@ -77,7 +76,7 @@ type eventLog struct {
 
 type loggedEvent struct {
 	key        string
-	holder     *eventHolder // nil for data
+	holder     *eventHolder
 	how        *How
 	wallUnixMS int64
 	token      Token
@@ -134,7 +133,6 @@ func (m *Machine) noteAll(e *entry, what EventKind, cause Cause) {
 
 func (m *Machine) noteData(l *lock, d Data) { m.note(l, nil, Wrote, 0, &How{Data: d}) }
 
-// note adds an event about e, or about the data of l if e is nil.
 func (m *Machine) note(l *lock, e *entry, what EventKind, cause Cause, how *How) {
 	h := m.events.next(m.past)
 	m.past++

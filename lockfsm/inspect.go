@@ -25,14 +25,12 @@ type Standing struct {
 	// waits for, in any queue. Watch 0 means that only the grace delays the request.
 	Token       Token
 	Watch       Revision
-	SinceUnixMS int64 // the wall stamp at the grant
+	SinceUnixMS int64
 	Permits, Of uint32
 	// Keys are the keys of the request in ascending order, or nil if it has one key.
 	Keys  []string
 	Value []byte
-	// Gone reports that the session has expired, and that the lock stays taken for the request's
-	// delay.
-	Gone bool
+	Gone  bool
 }
 
 // Inspect describes the lock of key, with up to most requests of its queue. It reports false if the
@@ -47,9 +45,8 @@ func (m *Machine) Inspect(key string, most int) (LockInfo, bool) {
 	return l.info(l.first, most, &room), true
 }
 
-// Holders is like Inspect, but Queue begins with the first request whose place is above behind, and
-// Held counts only holders above behind. Holders returns false if there is no such request, or if
-// the first one waits.
+// Holders is like Inspect, but without the requests at places up to behind. It returns false if no
+// such request is left, or if the first one waits.
 func (m *Machine) Holders(key string, behind Revision, most int) (LockInfo, bool) {
 	l := m.locks[key]
 	if l == nil {
@@ -114,15 +111,14 @@ func (m *Machine) Holds(key string, token Token) bool {
 // Cursor is a place in the list of all locks, from which a walk continues. The zero value is the
 // beginning.
 type Cursor struct {
-	Key   string // key of the last visited lock
+	Key   string
 	Place uint64 // if the lock of Key has ended, the walk begins anew and skips the locks up to this place
 }
 
 // Walk lists locks whose keys begin with prefix, in the order of their creation. locks bounds the
 // listed locks, and queue bounds the listed requests of each lock. Walk returns after about budget
 // visited locks, so that a large state does not delay grants. more reports that there may be
-// further locks after next. A lock that exists during the whole walk is listed once. Other locks
-// may be missing.
+// further locks after next. A lock that exists during the whole walk is listed once.
 func (m *Machine) Walk(c Cursor, prefix string, locks, queue, budget int) (all []LockInfo, next Cursor, more bool) {
 	l := m.firstLock
 	if at := m.locks[c.Key]; at != nil && at.position <= c.Place {

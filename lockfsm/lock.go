@@ -43,8 +43,6 @@ func (e *entry) terms() (permits, of uint32) {
 	return 1, 1
 }
 
-// fits reports whether an entry with these permits would be inside after the present inside
-// entries.
 func (l *lock) fits(permits, of uint32) bool {
 	return l.taken == 0 || uint64(l.taken)+uint64(permits) <= uint64(min(l.least, of))
 }
@@ -136,7 +134,6 @@ func (l *lock) holder() *entry {
 	return nil
 }
 
-// lockFor returns the lock of key, or a new lock with a copy of the key.
 func (m *Machine) lockFor(key []byte) *lock {
 	if l := m.locks[string(key)]; l != nil {
 		return l
@@ -165,7 +162,7 @@ func (m *Machine) linkLock(l *lock) {
 
 func (m *Machine) dropLock(l *lock) {
 	if c := m.capture; c != nil && c.lock == l {
-		c.lock = l.next // l will be reused
+		c.lock = l.next
 	}
 	if l.prev == nil {
 		m.firstLock = l.next

@@ -5,8 +5,8 @@ import "fmt"
 // Machine is the state of one group and the rules by which it changes. It is not safe for
 // concurrent use.
 type Machine struct {
-	charter   Charter // with the changes that Adopt and Raise made
-	supported uint32  // RulesVersion, except in tests
+	charter   Charter
+	supported uint32
 	born      bool
 	graceOver bool
 
@@ -20,9 +20,9 @@ type Machine struct {
 	firstLock, lastLock       *lock // in the order in which they were created
 	counts                    Counts
 
-	data  int    // how many locks have data
+	data  int
 	bulk  uint64 // charges that do not follow from the counts; see charged
-	past  uint64 // the number of events so far
+	past  uint64
 	audit auditLog
 
 	laterState //lint:ignore U1000 see there
@@ -31,8 +31,8 @@ type Machine struct {
 
 	// The following fields are not replicated.
 	capture   *Capture
-	captures  uint32 // the number of captures that were begun
-	lastPlace uint64 // the last place given to a lock
+	captures  uint32
+	lastPlace uint64
 	touched   []*entry
 	fired     []Change
 	states    []Change
@@ -41,7 +41,7 @@ type Machine struct {
 	evicted   Eviction
 	circle    []Link
 	events    eventLog
-	cause     Cause // the cause of removals by the present command
+	cause     Cause
 	how       *How
 	spares
 }
@@ -50,8 +50,7 @@ type Machine struct {
 type Counts struct{ Sessions, Locks, Entries, Waiters int }
 
 // New returns the machine of a group that is not founded yet. The error lists everything that is
-// wrong with the charter. The error wraps ErrRules if the charter's rules are too new for this
-// build.
+// wrong with the charter. It wraps ErrRules if the charter's rules are too new for this build.
 func New(c Charter) (*Machine, error) { return newMachine(c, RulesVersion) }
 
 func newMachine(c Charter, supported uint32) (*Machine, error) {
@@ -91,8 +90,8 @@ func (m *Machine) apply(index, term uint64, command []byte, res *Result) {
 	if m.rev > maxRevision-revisionReserve && m.failed == nil {
 		m.failed = fmt.Errorf("%w at entry %d: recover the group under a new charter", ErrRevisions, index)
 	}
-	// This check comes before the fields are read, because a later version may have changed the
-	// fields. All builds must return the same result.
+	// A later version may have changed the following fields, so this check comes first. All builds
+	// must return the same result.
 	if m.failed != nil || c.Rules > m.charter.Rules {
 		res.Code = Unsupported
 		return
@@ -153,10 +152,9 @@ func (m *Machine) dispatch(index, term uint64, c *view, res *Result) {
 	}
 }
 
-// ApplyEntry applies all commands of one log entry in order. If each is not nil, ApplyEntry calls
-// it with every result. The function must copy what it keeps or changes. If the rest of the batch
-// cannot be split into commands, ApplyEntry calls the function with one Malformed result for that
-// rest.
+// ApplyEntry applies all commands of one log entry in order. It calls each, if not nil, with every
+// result. The function must copy what it keeps or changes. If the rest of the batch cannot be split
+// into commands, the function gets one Malformed result for that rest.
 func (m *Machine) ApplyEntry(index, term uint64, batch []byte, each func(*Result)) {
 	for len(batch) > 0 {
 		command, rest, err := Next(batch)

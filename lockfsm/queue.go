@@ -15,8 +15,8 @@ type entry struct {
 	prev, next   *entry
 	number       Number
 	rev          Revision
-	token        Token    // 0 while it waits
-	sinceUnixMS  int64    // the wall stamp at the grant
+	token        Token // 0 while it waits
+	sinceUnixMS  int64
 	watch        Revision // the watch that its session last received; only in the lead entry
 	permits, of  uint32
 	holding      bool // see lock.boundary
@@ -137,7 +137,6 @@ func (m *Machine) removeOne(e *entry) {
 	m.recycleEntry(e)
 }
 
-// touch adds e's request to the requests that fire checks.
 func (m *Machine) touch(e *entry) { m.touched = append(m.touched, e.lead()) }
 
 // all returns the entries of e's request. A single entry is returned in room, so that all does not

@@ -5,8 +5,8 @@ import (
 	"time"
 )
 
-// Code is the outcome of a command. The values are sent to other instances. They are fixed, and new
-// values are added at the end. Zero is no code.
+// Code is the outcome of a command. The values are sent to other instances and never change. Zero
+// is no code.
 type Code uint8
 
 const (
@@ -75,7 +75,7 @@ type Holder struct {
 	// Key is a key of both requests. It is only set if the waiting request has several keys.
 	Key     string
 	Session SessionID
-	// Record and Value must not be changed.
+	// Record is the holder's instance record. Record and Value must not be changed.
 	Record []byte
 	Token  Token
 	// SinceUnixMS is the group's wall stamp at the grant, for display only.
@@ -123,8 +123,8 @@ type Result struct {
 	// Data is set with the Done of a Put, and with Changed. It is the present data of the key, or
 	// zero. It stays valid and must not be changed.
 	Data *Data
-	// Circle is set with Deadlock. Its first link is the refused request. The key of its last link
-	// belongs to an owner of that request. It has at most the first 64 links.
+	// Circle is set with Deadlock. It has at most 64 links. The first link is the refused request.
+	// The key of the last link of a whole circle belongs to an owner of that request.
 	Circle []Link
 	// Budget is the exceeded budget in bytes.
 	Budget uint64

@@ -5,8 +5,7 @@ import (
 	"time"
 )
 
-// session is the session of one opener. Its requests are in the order of arrival and of their
-// numbers, because only a number above all earlier numbers creates or resumes a request.
+// session is the session of one opener. Its requests are in ascending order of number.
 type session struct {
 	*eventHolder
 	nonce       Nonce
@@ -19,8 +18,8 @@ type session struct {
 	first, last *entry
 	requests    map[Number]*entry
 	owned       map[Number][]*entry // requests by their owner; nil until a request has an owner
-	entries     uint32              // the number of keys of its requests
-	held        uint32              // the number of keys that it holds
+	entries     uint32
+	held        uint32 // the number of keys that it holds
 	charged     uint64
 	seen        uint32
 	prev, after *session
@@ -57,7 +56,7 @@ func (m *Machine) Sessions() []SessionInfo {
 // SessionCursor is a place in the list of all sessions, from which a walk continues. The zero value
 // is the beginning. To begin after a session, set both fields to its ID.
 type SessionCursor struct {
-	At   SessionID // the last visited session
+	At   SessionID
 	Past SessionID // if session At has ended, the walk begins anew and skips the sessions up to this one
 }
 
@@ -134,8 +133,8 @@ func (m *Machine) open(c *view, res *Result) {
 	res.Code, res.Session, res.TTL = Done, s.id, s.ttl
 }
 
-// of returns the session that c names, if c has the epoch of its present attachment. Otherwise it
-// returns nil and the code of the refusal.
+// of returns the session that c names. It returns nil and the code of a refusal if c does not have
+// the epoch of the present attachment.
 func (m *Machine) of(c *view) (*session, Code) {
 	s := m.sessions[c.Session]
 	switch {
@@ -200,11 +199,10 @@ func (m *Machine) close(c *view) Code {
 }
 
 // expire ends a session whose TTL has run out at a leader. The state does not contain renewals, so
-// the machine checks the term: a term has one leader, which acknowledges no renewal after it has
+// the machine checks the term: the leader of that term acknowledges no renewal after it has
 // proposed the Expire.
 //
-// Holds with a delay stay, and the session becomes gone. The leader repeats Expire for each delay,
-// the shortest first.
+// Holds with a delay stay, and the session becomes gone.
 func (m *Machine) expire(term uint64, c *view, res *Result) {
 	s := m.sessions[c.Session]
 	switch {

@@ -52,12 +52,9 @@ const (
 	entryFlags       = 127
 )
 
-// Snapshot appends the whole state to b. Equal logs give equal bytes on every replica, even if a
-// replica was restored from a snapshot on the way. A failed machine appends nothing, because its
-// state lacks the effects of later log entries.
-//
-// The bytes are those of a [Capture] that begins now. Snapshot does not affect a capture that is
-// under way.
+// Snapshot appends the whole state to b: the bytes of a [Capture] that begins now. Equal logs give
+// equal bytes on every replica. A failed machine appends nothing, because its state lacks the
+// effects of later log entries. Snapshot does not affect a capture that is under way.
 func (m *Machine) Snapshot(b []byte) []byte {
 	if m.failed != nil {
 		return b

@@ -18,7 +18,6 @@ type Acks struct {
 	keys map[string]*keyed
 }
 
-// acked is a grant that was acknowledged to a caller or has ended.
 type acked struct {
 	token    lockfsm.Token
 	alone    bool
@@ -34,7 +33,6 @@ type keyed struct {
 	passed lockfsm.Token
 }
 
-// remembered limits the recorded grants of a key.
 const remembered = 64
 
 func (k *keyed) find(token lockfsm.Token) *acked {

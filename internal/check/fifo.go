@@ -17,7 +17,7 @@ type FIFO struct {
 
 type queue struct {
 	row    []place
-	newest lockfsm.Revision // revision of the request that was queued last
+	newest lockfsm.Revision
 }
 
 type place struct {

@@ -9,7 +9,7 @@ import "slices"
 // process is down.
 type Groups struct {
 	rule
-	born []group // in the order in which they were founded
+	born []group
 }
 
 type group struct {

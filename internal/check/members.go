@@ -17,8 +17,8 @@ type Members struct {
 }
 
 type membership struct {
-	owner   map[uint64]uint64 // instance by raft ID
-	begun   map[uint64]bool   // raft IDs that began without data
+	owner   map[uint64]uint64
+	begun   map[uint64]bool
 	configs []configuration
 }
 

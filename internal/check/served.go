@@ -18,9 +18,9 @@ type Served struct {
 
 	rule
 	healed  bool
-	since   time.Duration // the time when the faults ended
+	since   time.Duration
 	keys    map[string]*wanted
-	waiting []waiting // in the order in which the calls began
+	waiting []waiting
 }
 
 type wanted struct {

@@ -12,8 +12,8 @@ type account struct {
 	group  Group
 	runs   []run
 	steps  []step
-	first  lockfsm.Revision // the revision at which the account begins
-	held   bool             // the account of a voter begins with a held lock
+	first  lockfsm.Revision
+	held   bool // the account of a voter begins with a held lock
 	last   int64
 	covers lockfsm.Revision // the last revision that the account covers
 }
@@ -28,7 +28,6 @@ type run struct {
 	steps    []step
 }
 
-// step is one Grant or End event, with its position in the log.
 type step struct {
 	index uint64
 	seq   uint32
@@ -79,8 +78,6 @@ func (j *judge) readState(accounts map[Group]*account, s *stream, i int32, e *Ev
 	return nil
 }
 
-// joinAccounts merges the accounts of the voters of each group. It returns an error if a part of
-// the log is in no account.
 func (j *judge) joinAccounts() error {
 	// A group without a hold was probably never founded.
 	j.groups = slices.DeleteFunc(j.groups, func(a *account) bool { return a.silent() })

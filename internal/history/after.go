@@ -71,8 +71,8 @@ func (j *judge) checkCarried() error {
 	return nil
 }
 
-// others returns, for each set, the last call that failed, and whether any call has no answer. Such
-// a call may be the owner of a grant whose token no call returned.
+// others returns, for each set, the last call that failed, and whether any call has no answer.
+// Either call may own a grant whose token no call returned.
 func (j *judge) others() (failed []int32, pending []bool) {
 	failed, pending = make([]int32, len(j.sets)), make([]bool, len(j.sets))
 	for k := range failed {

@@ -5,8 +5,8 @@ import "math"
 type stream struct {
 	calls   []call // by op; calls[0] is unused
 	last    int64
-	account *account // account of its group, if the stream is that of a voter
-	run     int      // index in account.runs of its present run
+	account *account
+	run     int
 }
 
 // call is one call for keys, and the events of its lock. A missing event is -1.

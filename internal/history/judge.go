@@ -30,7 +30,7 @@ type Options struct {
 // Violation is the error for a history that mortise must not produce.
 type Violation struct {
 	Rule   Rule
-	Text   string // one sentence
+	Text   string
 	Events []Event
 }
 
@@ -67,15 +67,14 @@ func (v *Violation) Error() string {
 // that wraps ErrUnknown if the history cannot be judged. The events of one stream must be in the
 // order in which they were recorded. The events of different streams may be mixed in any order.
 //
-// Judge takes the order of the log from the accounts of the voters, and verifies in one pass that
-// this order explains the results of all calls. It works in three steps:
+// Judge verifies that the order of the log explains the results of all calls:
 //
 //   - It replays the accounts (rules Agree, Overlap, Tokens, Order, Ends).
 //   - It computes the earliest possible time of each grant and each end. That time is not before
-//     any earlier entry of the log, nor before the beginning of the call that requested the lock,
-//     nor before the end of the belief of a holder whose hold must have ended. A caller that
-//     observed the grant or the end earlier is a violation (rules Real and Belief). A try that
-//     returned the token of a holder has observed that the hold had begun and had not ended.
+//     any earlier entry of the log, nor before the call that requested the lock, nor before the
+//     end of the belief of a holder whose hold must have ended. If a caller observed the grant or
+//     the end earlier, Judge reports a violation (rules Real and Belief). A try that returned the
+//     token of a holder has observed that the hold had begun and had not ended.
 //   - It searches for missing grants and ends (rules Phantom, Kept, Zombie).
 //
 // Judge allows three things. The holder of a lock that was ended by force may believe for longer
@@ -112,7 +111,7 @@ type judge struct {
 
 	grants  []grant
 	byToken map[uint64]int32
-	holes   error // the ErrUnknown to return if no violation is found
+	holes   error
 }
 
 func unknown(format string, args ...any) error {

@@ -40,7 +40,7 @@ type Recorder struct {
 	done   chan struct{}
 
 	mu      sync.Mutex // guards the fields below; never held while writing
-	buffer  []byte     // lines that wait for the writer
+	buffer  []byte
 	op      uint64
 	dropped uint64
 	told    uint64 // number of dropped events that Dropped events report

@@ -23,7 +23,7 @@ type grant struct {
 }
 
 type held struct {
-	current []int32 // grants that hold the key
+	current []int32
 	taken   int64
 	last    int32 // the last grant of the key; -1 if none
 	token   lockfsm.Token
@@ -44,7 +44,7 @@ func (j *judge) listGrants() error {
 	j.grants = make([]grant, 0, n)
 	j.byToken = make(map[uint64]int32, n)
 	for place, a := range j.groups {
-		for _, i := range j.carried { // locks that were held when the recording began
+		for _, i := range j.carried {
 			e := &j.events[i]
 			if _, known := j.byToken[uint64(e.Token)]; e.Group == a.group && e.Rev == a.first && !known {
 				if err := j.list(int32(place), step{event: i, at: e.At}); err != nil {
@@ -144,7 +144,7 @@ func (j *judge) goesBack(g *grant, token lockfsm.Token) bool {
 		}
 		before, known := j.byToken[uint64(resumes)]
 		if !known {
-			return true // that grant is older than the recording
+			return true
 		}
 		at = &j.grants[before]
 	}
@@ -177,7 +177,7 @@ func (j *judge) sweep() error {
 	for i := range w.keys {
 		w.keys[i] = held{last: -1}
 	}
-	next := int32(0) // next grant; the grants are in the order of the accounts
+	next := int32(0)
 	for place, a := range j.groups {
 		if place > 0 {
 			w.groupEnds(a)
@@ -213,7 +213,7 @@ type sweeper struct {
 	live    []int32
 	point   int64
 	because int32
-	belief  bool // the event because is the end of a belief
+	belief  bool
 }
 
 func (w *sweeper) notBefore(at int64, because int32, belief bool) {
@@ -325,8 +325,6 @@ func (w *sweeper) eventsOf(grants ...int32) (events []int32) {
 	return events
 }
 
-// ends removes a grant from the holders of its keys, and reports whether the grant held all these
-// keys.
 func (w *sweeper) ends(i int32) bool {
 	g := &w.grants[i]
 	permits := w.sets[g.set].permits

@@ -7,10 +7,9 @@ import (
 	"github.com/mortise-lock/mortise/lockfsm"
 )
 
-// Trail records events for the commands that one replica applies. It keeps all requests, because
-// the results of the state machine do not name their keys. It must be used only on the goroutine
-// that applies the log. It shares no code with the state machine, so that it detects faults of the
-// state machine.
+// Trail records events for the commands that one replica applies. It must be used only on the
+// goroutine that applies the log. It tracks all requests without the state machine, so that it
+// detects faults of the state machine.
 type Trail struct {
 	// Queue, if not nil, is called with each request that joins the queues of its keys, before a
 	// grant. It is called again when the request leaves the queues. The event has no Kind. Start
@@ -52,7 +51,7 @@ func (t *Trail) Start(index uint64, m *lockfsm.Machine) {
 	clear(t.live)
 	t.index, t.rev = index, m.Revision()
 	t.emit(Event{Kind: Begin, Group: t.group, Index: index, Rev: t.rev})
-	var order []request // because a map has no order
+	var order []request
 	for _, e := range m.Entries() {
 		q := request{e.Session, e.Number}
 		h, again := t.live[q]

@@ -48,7 +48,7 @@ type group struct {
 	of func() *cluster.Cluster
 }
 
-var _ query.ClusterServer = group{} // gRPC would check this only when the instance starts
+var _ query.ClusterServer = group{}
 
 // Found passes a question to package founding. A question from a node with a member's secret
 // changes nothing.

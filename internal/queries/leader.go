@@ -23,7 +23,7 @@ type leader struct {
 	answer LeaderAnswer
 }
 
-var _ query.QueryServer = leader{} // gRPC would check this only when the instance starts
+var _ query.QueryServer = leader{}
 
 var errNonce = errors.New("mortise: a nonce has 16 bytes")
 

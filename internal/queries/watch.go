@@ -31,7 +31,6 @@ type WatchItem struct {
 	Event    *query.Event // nil with Reset and with Current
 }
 
-// errStopped means that Tell has returned false.
 var errStopped = errors.New("queries: the watch was stopped")
 
 // Run passes the events after the given position, or first the current state if the position is
@@ -128,7 +127,6 @@ func (w *Watch) read(r *reading) (whole bool, err error) {
 	return true, nil
 }
 
-// catchUp passes the events after the position of the reading, up to the position of the last page.
 func (w *Watch) catchUp(r *reading) (whole bool, err error) {
 	r.more = false
 	for r.from < r.upTo {
@@ -228,7 +226,6 @@ func (r *reading) page(s *query.LockList) bool {
 	return s.Leader == r.leader
 }
 
-// goesOn reports whether an event changes the passed state, so that it must be passed.
 func (r *reading) goesOn(e *query.Event) bool {
 	key := string(e.Key)
 	hold := holdID{key, e.Token}

@@ -14,14 +14,13 @@ import (
 )
 
 // This file decides which settings a group should adopt: values that are not in force yet, and that
-// all instances have except those that leave. While the instances differ, the group's settings stay
-// in force, and operators can read the value of each instance.
+// all instances have except those that leave.
 
 // disagreement is a setting for which some instance has a value other than the group's.
 type disagreement struct {
 	Setting string // name of a field of Config
 	Group   string
-	Same    otherSetting // the group's value, and the instances that have it
+	Same    otherSetting
 	Others  []otherSetting
 	Why     string // why a value that all instances have is not adopted; otherwise empty
 }
@@ -95,9 +94,9 @@ func (g *Settings) take(i setting, own Settings) {
 	}
 }
 
-// proposed returns the settings that a leader may propose. These are normally its own validated
-// settings. A leader that leaves proposes the Replicas and founders of an instance that stays, so
-// that its vote can move to such an instance.
+// proposed returns the settings that a leader may propose: its own validated settings, or, if it
+// leaves, those with the Replicas and founders of an instance that stays. Then its vote can move to
+// such an instance.
 func proposed(own Settings, registered *census, leaving bool) Settings {
 	s, some := registered.staying()
 	founders := registered.foundersOf(s.Founders)
@@ -110,9 +109,9 @@ func proposed(own Settings, registered *census, leaving bool) Settings {
 }
 
 // agree compares the settings of all registered instances that stay with the group's settings. It
-// adopts only values in own, which are the values that this leader may propose. longest is the
-// largest TTL of the live sessions. A shorter TTL is not adopted, because a later group would not
-// wait until such a session has expired.
+// adopts only values in own, which this leader may propose. longest is the largest TTL of the live
+// sessions. A shorter TTL is not adopted, because a later group would not wait until such a session
+// has expired.
 //
 // New founders are adopted only while one of them is present and stays. Otherwise no instance could
 // have a vote.
@@ -204,8 +203,6 @@ func (o *otherSetting) add(t *tally) {
 	}
 }
 
-// count sorts the names, keeps at most maxDiffer of them, and sets More to the number of further
-// names.
 func (o *otherSetting) count() {
 	o.Names = Unique(o.Names)
 	o.Names = o.Names[:min(len(o.Names), maxDiffer)]

@@ -26,10 +26,10 @@ type Answer struct {
 	Names    map[nodeid.ID]string // for Members: names of the instances that have a replica
 
 	Data     *lockfsm.Data
-	Code     lockfsm.Code // of a Put
-	Budget   uint64       // the budget that a Put would exceed
-	Leader   uint64       // raft ID of the replica that answers
-	Position uint64       // position of the end of Events, or the present position
+	Code     lockfsm.Code
+	Budget   uint64 // the budget that a Put would exceed
+	Leader   uint64 // raft ID of the replica that answers
+	Position uint64 // position of the end of Events, or the present position
 	Events   []lockfsm.Event
 	Missed   bool // some events after the question's position are no longer stored
 }
@@ -64,8 +64,8 @@ func (a *Answer) About() []lockfsm.SessionID {
 	return slices.Compact(sessions)
 }
 
-// AsMembers turns an answer with sessions into an answer with members. It runs on the asker's
-// goroutine, because decoding a hundred records takes long. first must be true for the first page.
+// AsMembers turns an answer with sessions into an answer with members. first must be true for the
+// first page. It runs on the asker's goroutine, because decoding a hundred records takes long.
 func (a *Answer) AsMembers(first bool, c *raftlog.Configuration, g *SessionIndex) {
 	whole := first && !a.More
 	votes := map[nodeid.ID]bool{}

@@ -90,7 +90,6 @@ func (t *tally) find(name string) (int, bool) {
 	return slices.BinarySearchFunc(t.names, name, func(n named, name string) int { return cmp.Compare(n.name, name) })
 }
 
-// count adds more, which may be negative, to the number of sessions with the given TTL.
 func (c *census) count(ttl time.Duration, more int) {
 	if c.ttls == nil {
 		c.ttls = map[time.Duration]int{}

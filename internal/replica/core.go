@@ -189,8 +189,6 @@ func (c *Core) answer(result *lockfsm.Result) {
 
 // Leads implements raftlog.Applier. It passes the state to the keeper and to the voter reconciler.
 func (c *Core) Leads(term uint64) {
-	// The list includes gone sessions, whose locks the keeper must release after their expiry
-	// delay.
 	sessions := c.machine.Sessions()
 	c.SessionIndex.Begin(sessions)
 	c.config.Keeper.Leads(keeper.Leadership{
@@ -253,8 +251,8 @@ func (c *Core) noticeBirth() {
 	}
 }
 
-// charter publishes the settings and rules in force. Settings that were too large for the state
-// machine are missing there, and the configured settings stay in force.
+// charter publishes the settings and rules in force. If the state machine has no settings, the
+// configured settings stay in force.
 func (c *Core) charter() {
 	charter := c.machine.Charter()
 	c.View.rules.Store(charter.Rules)

@@ -9,7 +9,7 @@ import (
 
 // Timeouts and limits of questions.
 const (
-	QuestionTime = 2 * time.Second // timeout of one attempt
+	QuestionTime = 2 * time.Second
 	WatchTime    = 2 * time.Second // time for which a watch waits for an event
 	MaxPage      = 100             // number of locks or sessions in an answer
 
@@ -25,7 +25,6 @@ const (
 // Op is the kind of a question.
 type Op string
 
-// The kinds of questions.
 const (
 	OpPeek     Op = "peek"
 	OpList     Op = "list"
@@ -38,7 +37,7 @@ const (
 	OpWatch    Op = "watch"   // waits for an event, at most WatchTime
 	OpEnds     Op = "ends"
 	OpSessions Op = "sessions"
-	OpNames    Op = "names"   // names of the replicas
+	OpNames    Op = "names"
 	OpMembers  Op = "members" // a page of the sessions, as members
 )
 
@@ -62,7 +61,7 @@ type Question struct {
 	Nonce lockfsm.Nonce
 	Value []byte
 
-	From lockfsm.SessionCursor // of Sessions and Members: the start of the page
+	From lockfsm.SessionCursor
 }
 
 // Command returns the command for the log if the question is a change. number is the number of the

@@ -22,8 +22,8 @@ type Questions struct {
 	last    uint64
 	waiting map[uint64]*Asked // by the number of the round or of the command
 
-	watching atomic.Int64 // the length of watchers
-	watchers []*Asked     // watches that wait for an event; owned by the log's owner goroutine
+	watching atomic.Int64
+	watchers []*Asked // watches that wait for an event; owned by the log's owner goroutine
 }
 
 // NewQuestions returns the Questions of the replica with the given raft ID.
@@ -75,8 +75,8 @@ func (s *Questions) Drop(a *Asked) {
 	s.take(a.Number)
 }
 
-// Idle ends the wait of an asker of a Watch. It returns the position up to which there is no event.
-// It fails with ErrBusy if the round of the Watch is not confirmed yet.
+// Idle ends the wait for a Watch. It returns the position up to which there is no event. It fails
+// with ErrBusy if the round of the Watch is not confirmed yet.
 func (s *Questions) Idle(a *Asked) (*Answer, error) {
 	a.left.Store(true)
 	position := a.watched.Load()
@@ -185,7 +185,6 @@ func (s *Questions) changed(result *lockfsm.Result) {
 	close(one.done)
 }
 
-// tell answers the watch and returns true if there is an event for it, or if events were missed.
 func (s *Questions) tell(one *Asked, m *lockfsm.Machine) bool {
 	q, a := &one.question, &one.answer
 	events, upTo, known := m.Since(q.After, q.Key, maxEvents)
@@ -198,7 +197,6 @@ func (a *Asked) seen() {
 	a.watched.Store(a.answer.Position)
 }
 
-// tellWatchers answers the watches that have an event. It compares each event with each watch once.
 func (s *Questions) tellWatchers(m *lockfsm.Machine) {
 	if len(s.watchers) == 0 {
 		return

@@ -67,7 +67,7 @@ func (r Record) Encode() []byte {
 		r.Founders = nil
 		b, err = json.Marshal(r)
 	}
-	if err != nil { // strings and numbers can always be encoded
+	if err != nil {
 		return nil
 	}
 	return b

@@ -74,8 +74,8 @@ func (g *SessionIndex) Publish(find func(lockfsm.SessionID) (lockfsm.SessionInfo
 	return g.wanted.Swap(false)
 }
 
-// Read adds the sessions to the facts of a pass. The facts must already contain the founders and
-// the replicas. Only the cluster's owner goroutine may call Read and use the facts.
+// Read adds the sessions to the facts of a pass, which must already contain the founders and the
+// replicas. Only the cluster's owner goroutine may call Read and use the facts.
 func (g *SessionIndex) Read(f *voters.Facts, linked func(instance nodeid.ID) bool) {
 	g.catchUp()
 	g.matter(f)

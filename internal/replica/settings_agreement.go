@@ -16,7 +16,7 @@ import (
 type SettingsAgreement struct { // the last proposal and its time
 	term  uint64
 	blob  []byte
-	rules uint32 // version of the lock rules
+	rules uint32
 	at    clock.Time
 }
 
@@ -35,16 +35,16 @@ type Stand struct {
 	Own
 	Term  uint64
 	Group *Settings // settings in force; nil if unknown
-	Rules uint32    // version of the lock rules in force
+	Rules uint32
 }
 
 // Proposals are the changes that a leader should propose, and the settings in which the instances
 // differ.
 type Proposals struct {
 	Adopt  *Settings // nil for no change
-	Blob   []byte    // Adopt, encoded for the state machine
-	Raise  uint32    // version of the lock rules; 0 for no change
-	Differ []string  // a sentence for operators about each differing setting
+	Blob   []byte
+	Raise  uint32   // version of the lock rules; 0 for no change
+	Differ []string // a sentence for operators about each differing setting
 }
 
 // Facts returns the facts about the possible voters from the leader's log and the sessions, and the
@@ -62,15 +62,13 @@ func (a *SettingsAgreement) Facts(
 		linked)
 	g.Read(&f, linked)
 	if p.Group == nil {
-		return f, Proposals{} // without the settings in force nothing can be compared
+		return f, Proposals{}
 	}
 	wishes := a.look(now, p, g, f.Replicas)
 	f.Remarks = append(f.Remarks, wishes.Differ...)
 	return f, wishes
 }
 
-// look compares the settings of the registered instances with the settings in force. replicas are
-// the replicas that have a vote or may get one.
 func (a *SettingsAgreement) look(now clock.Time, p Stand, g *SessionIndex, replicas []voters.Replica) Proposals {
 	found := agree(*p.Group, proposed(p.Settings, &g.census, p.Leaving), &g.census, g.census.longest())
 	var w Proposals

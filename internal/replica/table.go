@@ -16,8 +16,8 @@ type table struct {
 	instances map[nodeid.ID][]*indexed
 	names     map[string][]*indexed
 	census    census
-	electable []*indexed      // all instances, in ascending order of session; nil after a change
-	relevant  map[string]bool // names that affect the voters, from the last pass
+	electable []*indexed // all instances, in ascending order of session; nil after a change
+	relevant  map[string]bool
 }
 
 // indexed is one session and its decoded record.
@@ -62,7 +62,6 @@ type others struct {
 	linked func(instance nodeid.ID) bool
 }
 
-// All implements voters.Others.
 func (o others) All() iter.Seq[voters.Registered] {
 	return func(yield func(voters.Registered) bool) {
 		for _, same := range o.table.instances {
@@ -75,7 +74,6 @@ func (o others) All() iter.Seq[voters.Registered] {
 	}
 }
 
-// Has implements voters.Others.
 func (o others) Has(instance nodeid.ID) bool { return len(o.table.instances[instance]) > 0 }
 
 func (t *table) enter(s lockfsm.SessionInfo) {

@@ -135,7 +135,6 @@ func (c *Call) acquired(ctx context.Context, e Event) (tag any) {
 	return tag
 }
 
-// met records the holder for which the call had to wait.
 func (c *Call) met(e *Event) {
 	if c.hold != nil {
 		e.Behind = c.hold.Behind()

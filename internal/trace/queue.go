@@ -146,7 +146,7 @@ func (q *hookQueue) close() error {
 	case <-limit.C:
 	}
 	q.mu.Lock()
-	q.queue = nil // the goroutine ends after the current call
+	q.queue = nil
 	q.mu.Unlock()
 	return ErrHangs
 }

@@ -24,7 +24,6 @@ func (c *Call) recordAsked(r client.Request) {
 	c.op = h.Call(asked)
 }
 
-// recordAnswer records the answer. If the lock was granted, it also records a later loss.
 func (c *Call) recordAnswer(err error, held *client.HeldError) {
 	h := c.tracer.config.History
 	switch {

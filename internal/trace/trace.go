@@ -29,7 +29,7 @@ func (h *Hooks) listen() bool {
 // Asked describes a requested lock to observers.
 type Asked struct {
 	Key     string // the first key in ascending order
-	Keys    int    // the number of keys
+	Keys    int
 	Kind    string // for example exclusive or shared
 	Try     bool
 	Purpose string // purpose for which long waits and holds are normal; empty means none
@@ -39,8 +39,8 @@ type Asked struct {
 type Event struct {
 	Asked
 	End   End
-	Loss  client.Loss // only for Lost
-	Err   error       // error of the call, or the reason why the lock was lost
+	Loss  client.Loss
+	Err   error // error of the call, or the reason why the lock was lost
 	Token lockfsm.Token
 	Where string // for Leaked: the function, file and line that requested the lock
 	Tag   any    // returned by Hooks.Acquired

@@ -38,8 +38,8 @@ func (c *caller) send(command lockfsm.Command, done func(lockfsm.Result)) {
 	c.w.after(c.w.upTo(500*us), func() { c.w.commit(command, done) })
 }
 
-// draw draws a request. A zero chance uses no random numbers, so that a seed gives the same history
-// of mutexes as before.
+// draw returns a random request. A zero chance uses no random numbers, so that the history of a
+// seed stays the same.
 func (w *world) draw() lockfsm.Command {
 	a := lockfsm.Command{Kind: lockfsm.Acquire, Key: w.key(w.rng.IntN(w.options.Keys)), Try: w.chance(w.options.Try)}
 	switch o := w.options; {
@@ -123,7 +123,6 @@ func (c *caller) fail(op uint64, why string) {
 	c.w.after(c.w.upTo(ms), c.next)
 }
 
-// hold returns with the lock, and later releases it, loses it or crashes with it.
 func (c *caller) hold(op uint64, number lockfsm.Number, token lockfsm.Token) {
 	w := c.w
 	c.say(history.Event{Kind: history.Return, Op: op, Outcome: history.Granted, Token: token})
@@ -135,7 +134,7 @@ func (c *caller) hold(op uint64, number lockfsm.Number, token lockfsm.Token) {
 		w.after(w.upTo(10*ms), func() {
 			until := w.now
 			session := c.session
-			w.after(w.upTo(ms), func() { // the holder detects the loss late
+			w.after(w.upTo(ms), func() {
 				c.say(history.Event{Kind: history.Lost, Op: op, Until: until})
 				c.open()
 			})

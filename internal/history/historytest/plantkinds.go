@@ -6,8 +6,6 @@ import (
 	"github.com/mortise-lock/mortise/internal/history"
 )
 
-// This file breaks histories of locks of all kinds.
-
 // beside finds two holds of one key that existed at the same time: the second was granted, and its
 // call returned, while the first was held.
 func beside(events []history.Event, fit func(a, b *history.Event) bool) (a, b hold, ok bool) {
