@@ -6,8 +6,6 @@ import (
 	"github.com/mortise-lock/mortise/internal/clock"
 )
 
-// TestSentNamesTheSendingTimes checks that Acknowledged returns when a message was sent, and
-// removes the older messages.
 func TestSentNamesTheSendingTimes(t *testing.T) {
 	t.Parallel()
 	var r Sent

@@ -229,7 +229,7 @@ func (n *simNode) turn() {
 	}
 	timer := n.timer
 	n.s.after(max(n.global(next)-n.s.now, 0)+time.Microsecond, func() {
-		if timer == n.timer { // if they differ, a later turn has set another timer
+		if timer == n.timer { // otherwise a later turn has set another timer
 			n.kick()
 		}
 	})
@@ -274,8 +274,8 @@ func (n *simNode) clientInput(f func(clock.Time)) { n.input(&n.toClient, f) }
 
 func (n *simNode) keeperInput(f func(clock.Time)) { n.input(&n.toKeeper, f) }
 
-// input appends to an inbox. While the node is paused, its inputs are buffered. The node reads them
-// in its first turn after the pause, or some time later.
+// input appends to an inbox. The inputs of a paused node are buffered until its first turn after
+// the pause, or longer.
 func (n *simNode) input(inbox *[]func(clock.Time), f func(clock.Time)) {
 	if n.s.now < n.readsAt || len(n.unread) > 0 {
 		if n.unread = append(n.unread, func() { *inbox = append(*inbox, f) }); len(n.unread) == 1 {
@@ -347,8 +347,8 @@ func (s *sim) conn(a, b nodeid.ID) *simConn {
 	return c
 }
 
-// send sends a message on the stream, which keeps the order of messages. When the message arrives,
-// arrive is called. It is not called if the stream breaks first.
+// send sends a message on the stream, which keeps the order of messages. arrive is called when the
+// message arrives, and never if the stream breaks first.
 func (s *sim) send(from *simNode, to nodeid.ID, arrive func(to *simNode)) bool {
 	if nodeidtest.Number(to) < 1 || nodeidtest.Number(to) > uint64(len(s.nodes)) {
 		return false
@@ -406,7 +406,7 @@ func wayTo(from, to nodeid.ID) int {
 	return 0
 }
 
-// silence delays the messages from one node to another, but not those in the other direction.
+// silence delays the messages from one node to another, in one direction.
 func (s *sim) silence(from, to *simNode, d time.Duration) {
 	s.conn(from.id, to.id).silence[wayTo(from.id, to.id)] = s.now + d
 }

@@ -184,7 +184,7 @@ func (s *sim) nemesis() {
 		if a != b {
 			s.breakConn(a, b, s.between(0, 2*ttl))
 		}
-	case 3: // silence: the stream stays open, but no message arrives
+	case 3: // the stream stays open, but no message arrives
 		if a != b {
 			s.conn(a.id, b.id).stuckTo = s.now + s.between(0, 2*ttl)
 		}

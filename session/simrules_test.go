@@ -46,7 +46,7 @@ func (n *simNode) mustBelieveNoLonger() {
 }
 
 // mustExpireNoneAlive checks that a session whose renewal has arrived is not expired. The session
-// of a client that could not renew for a TTL may expire, since the client has lost its locks.
+// of a client that could not renew for a TTL may expire.
 func (n *simNode) mustExpireNoneAlive() {
 	s, k := n.s, n.keeper
 	for _, x := range s.nodes { // not in random order, so that a seed is reproducible

@@ -19,8 +19,7 @@ func realFleet(b testing.TB) []*mortise.Node {
 	b.Helper()
 	var addresses []string
 	for range 3 {
-		// Another process may take the port before the node binds it. That is acceptable in a
-		// benchmark.
+		// Another process may take the port before the node binds it.
 		l, err := net.Listen("tcp", "127.0.0.1:0")
 		if err != nil {
 			b.Fatal(err)
@@ -87,8 +86,7 @@ func crowd(b *testing.B, nodes []*mortise.Node, callers int) {
 	b.ReportMetric(float64(b.N)/b.Elapsed().Seconds(), "pairs/s")
 }
 
-// runPairs runs callers on all nodes. The callers lock and unlock until they have made the given
-// number of pairs.
+// runPairs runs callers on all nodes until each has locked and unlocked often enough.
 func runPairs(b testing.TB, nodes []*mortise.Node, callers, pairs int) {
 	var left atomic.Int64
 	left.Store(int64(pairs))
@@ -96,8 +94,7 @@ func runPairs(b testing.TB, nodes []*mortise.Node, callers, pairs int) {
 	for i := range callers {
 		all.Go(func() {
 			key, node := fmt.Sprintf("key/%d", i), nodes[i%len(nodes)]
-			// Each caller has its own context, because callers would contend for the mutex of a
-			// shared one.
+			// With a shared context, callers would contend for its mutex.
 			ctx, cancel := context.WithCancel(context.Background())
 			defer cancel()
 			for left.Add(-1) >= 0 {
@@ -116,7 +113,7 @@ func runPairs(b testing.TB, nodes []*mortise.Node, callers, pairs int) {
 }
 
 // TestAllocationsOfAPair limits the allocations of all three nodes for a lock and its release. The
-// limit is the figure of docs/SPEED.md plus a third, for other work of the process.
+// limit is the figure of docs/SPEED.md plus a third.
 func TestAllocationsOfAPair(t *testing.T) {
 	if underRace {
 		t.Skip("the race detector allocates too")

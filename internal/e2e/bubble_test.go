@@ -28,7 +28,7 @@ type fleet struct {
 	begun func(*node)          // called with every node that starts, if set
 
 	tapes    []*tapeFile // the histories of the nodes, judged at the end
-	unjudged bool        // the test separates clocks or groups, or a node records nothing
+	unjudged bool        // the histories are not judged
 }
 
 // bubble runs a test in fake time. A goroutine that is left at the end fails the test.
@@ -40,8 +40,6 @@ func bubble(t *testing.T, f func(t *testing.T)) {
 func host(i int) string    { return fmt.Sprintf("10.0.0.%d", i+1) }
 func address(i int) string { return host(i) + ":7947" }
 
-// newFleet makes an empty fleet. At the end of the test the fleet is closed and its histories are
-// judged.
 func newFleet(t *testing.T) *fleet {
 	f := &fleet{t: t, net: memnet.New()}
 	t.Cleanup(func() {
@@ -143,8 +141,7 @@ func (f *fleet) crash(i int) {
 	f.close(i)
 }
 
-// isolate cuts a node off from all other nodes: all packets between them are lost. rejoin ends the
-// cut.
+// isolate cuts a node off from all other nodes. rejoin ends the cut.
 func (f *fleet) isolate(i int) { f.each(i, f.net.Cut) }
 func (f *fleet) rejoin(i int)  { f.each(i, f.net.Heal) }
 
@@ -200,8 +197,7 @@ func unlock(t *testing.T, l *mortise.Lock) {
 	}
 }
 
-// leftover counts the data that a node keeps of calls that have ended: requests of its client and,
-// on a voter, the queues of the replicated state.
+// leftover counts the data that a node keeps of ended calls.
 func (n *node) leftover() int {
 	left := n.Client.Status().Requests
 	if r := n.Replica(); r != nil {
@@ -211,7 +207,6 @@ func (n *node) leftover() int {
 	return left
 }
 
-// nothingLeft fails the test if a running node keeps data of calls that have ended.
 func (f *fleet) nothingLeft() {
 	f.t.Helper()
 	time.Sleep(30 * time.Second) // all cancelled requests have been removed

@@ -47,9 +47,8 @@ func fillUp(t *testing.T, n *node, prefix string, value string) (held []*mortise
 	}
 }
 
-// TestBudgets checks that a group adopts the budgets of its instances. When the budget of a session
-// or of the group is full, requests for locks and data must fail with an ErrNoRoom that names the
-// budget. Held locks must remain, and every Unlock must succeed and make room.
+// TestBudgets fills the budgets of a session and of the group. Held locks must remain, and every
+// Unlock must succeed and make room.
 func TestBudgets(t *testing.T) {
 	bubble(t, func(t *testing.T) {
 		f := startFleet(t, 3, func(c *mortise.Config) { c.MaxSessionBytes, c.MaxGroupBytes = 1<<20, 2<<20 })
@@ -126,17 +125,14 @@ func peak(t *testing.T) (stop func() uint64) {
 	return sync.OnceValue(func() uint64 { close(end); <-done; return most.Load() })
 }
 
-// TestBudgetBoundsAVoter fills an eighth of the default budget of a group, in several ways that use
-// much memory. All requests come from one node, which also votes. The live heap must never exceed
-// an eighth of 512 MiB plus the size at rest. The collector lets the heap grow to twice the live
-// heap, so a voter stays below 1 GiB. Snapshots are taken during the test. With
-// MORTISE_BUDGETS=whole the test fills the whole budget.
+// TestBudgetBoundsAVoter fills an eighth of the default budget from one node, which also votes. The
+// live heap must stay below an eighth of 512 MiB plus the size at rest. With MORTISE_BUDGETS=whole
+// the test fills the whole budget.
 func TestBudgetBoundsAVoter(t *testing.T) {
 	if underRace || testing.Short() {
 		t.Skip("it measures memory")
 	}
 	share := int64(8)
-	// Filling the whole budget takes half a minute and a GiB of memory.
 	if os.Getenv("MORTISE_BUDGETS") == "whole" {
 		share = 1
 	}

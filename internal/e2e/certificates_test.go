@@ -8,9 +8,7 @@ import (
 )
 
 // TestCertificatesAreRenewedUnderALock runs for nine days of fake time, in which all first
-// certificates expire, and renews every connection every 20 hours. One lock must remain held all
-// the time, other locks are taken and released, and an instance that starts on the last day must
-// join.
+// certificates expire. One lock must remain held all the time.
 func TestCertificatesAreRenewedUnderALock(t *testing.T) {
 	bubble(t, func(t *testing.T) {
 		f, machines := startMachines(t, withSecret(secretA))

@@ -83,8 +83,6 @@ func TestCloseEndsWaitsAndLocks(t *testing.T) {
 	})
 }
 
-// TestCloseDoesNotFreeWhatIsHeld checks that Close does not release locks, so that they expire
-// later, because code under a lock may still run.
 func TestCloseDoesNotFreeWhatIsHeld(t *testing.T) {
 	bubble(t, func(t *testing.T) {
 		f := startFleet(t, 3)
@@ -155,8 +153,8 @@ func TestLeaveWithALockThatIsNotUnlocked(t *testing.T) {
 	})
 }
 
-// TestLeaveEndsWaitingCalls checks that Leave ends calls that wait. If Leave did not end such a
-// call, the call could be granted a lock that Leave does not release.
+// TestLeaveEndsWaitingCalls checks that Leave ends waiting calls. Otherwise such a call could be
+// granted a lock that Leave does not release.
 func TestLeaveEndsWaitingCalls(t *testing.T) {
 	for _, who := range []string{"leader", "follower"} {
 		t.Run(who, func(t *testing.T) {

@@ -25,9 +25,8 @@ func (f *fleet) healAll(n int) {
 	}
 }
 
-// TestAMinuteApart makes partitions of every shape for a minute. The side with the majority must
-// continue and replace lost voters. Afterwards there must be only the group from before, with the
-// right number of voters.
+// TestAMinuteApart makes partitions of every shape for a minute. Afterwards there must be only the
+// group from before, with the right number of voters.
 func TestAMinuteApart(t *testing.T) {
 	for name, shape := range map[string]func(f *fleet, leader int){
 		"a follower alone": func(f *fleet, l int) { f.isolate((l + 1) % 5) },
@@ -75,8 +74,8 @@ func TestAMinuteApart(t *testing.T) {
 	}
 }
 
-// TestSettingsAreAdopted changes Voters and SessionTTL by a rolling deployment. Until all instances
-// name the new values, the group must use the old values, and Health must report the difference.
+// TestSettingsAreAdopted changes settings by a rolling deployment. The group must use the old
+// values until all instances name the new values.
 func TestSettingsAreAdopted(t *testing.T) {
 	bubble(t, func(t *testing.T) {
 		f := startFleet(t, 5)

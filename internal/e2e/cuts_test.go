@@ -58,8 +58,7 @@ func (f *fleet) worksEverywhere() {
 	f.nothingLeft()
 }
 
-// TestLongCutHeals checks that two halves that have forgotten each other during a long cut find
-// each other again.
+// TestLongCutHeals cuts two halves apart until they have forgotten each other.
 func TestLongCutHeals(t *testing.T) {
 	bubble(t, func(t *testing.T) {
 		f := startFour(t)
@@ -89,9 +88,8 @@ func TestLongCutHeals(t *testing.T) {
 	})
 }
 
-// TestDeafWaiterIsPassedOver cuts the direction from the leader to a waiter, so that the waiter is
-// granted the lock without knowing it. The next waiter must be granted the lock after at most twice
-// the lease of the first waiter.
+// TestDeafWaiterIsPassedOver cuts the direction from the leader to a waiter, so that the waiter
+// does not receive its grant. The next waiter must be granted the lock after at most two leases.
 func TestDeafWaiterIsPassedOver(t *testing.T) {
 	bubble(t, func(t *testing.T) {
 		f := startFour(t)
@@ -129,7 +127,7 @@ func (f *fleet) lockLater(i int, key string) <-chan *mortise.Lock {
 }
 
 // TestHolderOnOneWay checks that a holder that is cut off in one direction loses its lock before
-// the lock is granted to the next waiter, and that the instance is ready again after the cut.
+// the lock is granted to the next waiter.
 func TestHolderOnOneWay(t *testing.T) {
 	for name, cut := range map[string]func(f *fleet, leader int){
 		"hears but is not heard":     func(f *fleet, leader int) { f.net.CutOneWay(host(3), host(leader)) },
@@ -181,8 +179,7 @@ func TestHolderOnOneWay(t *testing.T) {
 	}
 }
 
-// TestOneVoterOnOneWay checks that a cut between the leader and one voter, in one direction or
-// both, disturbs no other instance and causes no election.
+// TestOneVoterOnOneWay cuts the leader off from one voter. The cut must cause no election.
 func TestOneVoterOnOneWay(t *testing.T) {
 	for name, cut := range map[string]func(f *fleet, leader, voter string){
 		"leader to voter": func(f *fleet, leader, voter string) { f.net.CutOneWay(leader, voter) },
@@ -219,10 +216,8 @@ func TestOneVoterOnOneWay(t *testing.T) {
 	}
 }
 
-// TestLeaderOnOneWay cuts all links of the leader in one direction. Another leader must follow
-// within a limit, and the other instances must keep their locks. The change takes longer if the
-// leader can send but cannot receive, because its heartbeats prevent elections until it notices
-// that no peer answers.
+// TestLeaderOnOneWay cuts all links of the leader in one direction. A leader that can send but not
+// receive is replaced later, because its heartbeats prevent elections until it notices the cut.
 func TestLeaderOnOneWay(t *testing.T) {
 	for name, cut := range map[string]func(f *fleet, leader int){
 		"mute": func(f *fleet, leader int) { f.each(leader, f.net.CutOneWay) },
@@ -259,8 +254,8 @@ func TestLeaderOnOneWay(t *testing.T) {
 	}
 }
 
-// TestTwoFollowersCutApart cuts the link between two instances that do not lead. Both still reach
-// all other instances, so nothing may change.
+// TestTwoFollowersCutApart cuts the link between two instances that do not lead. Nothing may
+// change.
 func TestTwoFollowersCutApart(t *testing.T) {
 	bubble(t, func(t *testing.T) {
 		f := startFour(t)

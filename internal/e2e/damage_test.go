@@ -13,7 +13,7 @@ import (
 )
 
 // TestADamagedLogOfTheOnlyVoterIsTold checks that the only voter reports which file of its log is
-// damaged, and what an operator has to do. No other instance can take its place.
+// damaged, and what an operator has to do.
 func TestADamagedLogOfTheOnlyVoterIsTold(t *testing.T) {
 	var log lines
 	c := mortise.Config{Dir: filepath.Join(t.TempDir(), "d"), Grace: -1,

@@ -11,8 +11,8 @@ import (
 	"github.com/mortise-lock/mortise"
 )
 
-// In TestPutComparesAndSets many callers on all instances increment a counter while a leader is
-// lost. No increment may be lost or made twice.
+// TestPutComparesAndSets increments a counter on all instances while a leader is lost. No increment
+// may be lost or made twice.
 func TestPutComparesAndSets(t *testing.T) {
 	bubble(t, func(t *testing.T) {
 		f := startFleet(t, 5)
@@ -99,8 +99,7 @@ func TestDataStaysAndGoes(t *testing.T) {
 	})
 }
 
-// TestDataIsTheCallersOwn checks that a caller that changes a returned value changes only its own
-// copy of it, even if the group's state is in the same process.
+// TestDataIsTheCallersOwn checks that a caller may change a returned value.
 func TestDataIsTheCallersOwn(t *testing.T) {
 	bubble(t, func(t *testing.T) {
 		f := startFleet(t, 3)

@@ -26,8 +26,7 @@ func (f *fleet) program(i int) query.AdminClient {
 		Peer: capability.Peer{Tier: capability.Root}}))
 }
 
-// asks makes an admin call. It returns the answer or the failure that the instance reports. Any
-// other error fails the test.
+// asks makes an admin call. It returns the answer or the failure that the instance reports.
 func asks[C, Q, A any](t *testing.T, client C, method queries.Method[C, Q, A], q *Q) (*A, *queries.Failed) {
 	t.Helper()
 	a, err := queries.Ask(brief(t), client, method, q)
@@ -46,8 +45,6 @@ func keysOf(t *testing.T, a *query.KeysAnswer, failed *queries.Failed) (keys []m
 	return keys
 }
 
-// TestAnyInstanceAnswersAGuest checks that the leader, another voter, and an instance without a
-// vote return the same list of locks.
 func TestAnyInstanceAnswersAGuest(t *testing.T) {
 	bubble(t, func(t *testing.T) {
 		f := startFleet(t, 4)
@@ -159,8 +156,6 @@ func TestAnyInstanceAnswersAGuest(t *testing.T) {
 	})
 }
 
-// TestAGuestSeesTheSessions checks that any instance lists the sessions, each with its holds and
-// its waiting requests, page by page.
 func TestAGuestSeesTheSessions(t *testing.T) {
 	bubble(t, func(t *testing.T) {
 		f := startFleet(t, 3)
@@ -192,8 +187,7 @@ func TestAGuestSeesTheSessions(t *testing.T) {
 	})
 }
 
-// TestAGuestPutsData checks that Put succeeds only at the revision that the program has seen, and
-// that a repeated call takes effect once.
+// TestAGuestPutsData checks that a repeated call takes effect once.
 func TestAGuestPutsData(t *testing.T) {
 	bubble(t, func(t *testing.T) {
 		f := startFleet(t, 3)
@@ -240,8 +234,8 @@ func TestAGuestPutsData(t *testing.T) {
 	})
 }
 
-// TestAGuestIsToldThatThereIsNoLeader checks that calls that need no leader are answered and report
-// how long there has been no leader, and that all other calls fail within their time limits.
+// TestAGuestIsToldThatThereIsNoLeader checks that calls that need no leader are answered, and that
+// all other calls fail within their time limits.
 func TestAGuestIsToldThatThereIsNoLeader(t *testing.T) {
 	bubble(t, func(t *testing.T) {
 		f := startFleet(t, 3)

@@ -55,9 +55,8 @@ func (s *headlessService) set(ip string, node *node) {
 	s.pods[ip] = node
 }
 
-// TestANameWithoutAddressesUntilAPodIsReady uses a Service that lists only ready pods. No instance
-// is ready before the founding, so the instances would wait forever. They must report the reason,
-// must not found a group, and must continue once the Service is corrected.
+// TestANameWithoutAddressesUntilAPodIsReady uses a Service that lists only ready pods. The
+// instances must report why they wait, and must continue once the Service is corrected.
 func TestANameWithoutAddressesUntilAPodIsReady(t *testing.T) {
 	bubble(t, func(t *testing.T) {
 		service := &headlessService{pods: map[string]*node{}}
@@ -92,8 +91,7 @@ func TestANameWithoutAddressesUntilAPodIsReady(t *testing.T) {
 		unlock(t, f.lock(1, "k"))
 		group := f.nodes[1].Status().Group
 
-		// A pod ends and returns at another address. The Service does not list that address until
-		// the pod is ready.
+		// A pod ends and returns at another address, which is not listed until the pod is ready.
 		service.mu.Lock()
 		service.publish = false
 		delete(service.pods, host(2))

@@ -18,8 +18,7 @@ type disk struct {
 	storage.FS
 	syncs  atomic.Int64
 	broken atomic.Bool
-	// full means that there is no room for a snapshot, but that the space reserved for the log can
-	// be written.
+	// full means that there is room only for the log, and not for a snapshot.
 	full  atomic.Bool
 	cause error        // the error of calls while broken is set; nil means errDisk
 	room  atomic.Int64 // the remaining bytes; zero means no limit
@@ -86,8 +85,7 @@ func startDurable(t *testing.T) (*fleet, []*disk) {
 	return f, disks
 }
 
-// TestDurableLockCostsOneSync checks that a lock costs one log entry and one sync on each voter,
-// and nothing else.
+// TestDurableLockCostsOneSync checks that a lock costs one log entry, and one sync on each voter.
 func TestDurableLockCostsOneSync(t *testing.T) {
 	bubble(t, func(t *testing.T) {
 		f, disks := startDurable(t)
@@ -112,8 +110,6 @@ func TestDurableLockCostsOneSync(t *testing.T) {
 	})
 }
 
-// TestBrokenDiskCostsOnlyTheVote checks that a voter loses its vote at the first sync that fails,
-// and that the instance and the group continue.
 func TestBrokenDiskCostsOnlyTheVote(t *testing.T) {
 	for _, who := range []string{"leader", "follower"} {
 		t.Run(who, func(t *testing.T) {

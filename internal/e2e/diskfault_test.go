@@ -109,9 +109,8 @@ var breaks = map[string]struct {
 	"hung": {func(d *disk) { d.delay.Store(int64(time.Minute)) }, mortise.DiskHung, ""},
 }
 
-// TestABrokenDiskIsTold breaks the disk of one voter. Its Status must say what is wrong, since
-// when, and what to do. Health on every instance must name the disk, the log must have one ERROR
-// line, and no lock may be lost.
+// TestABrokenDiskIsTold breaks the disk of one voter. Every instance must report the fault, the log
+// must have one ERROR line, and no lock may be lost.
 func TestABrokenDiskIsTold(t *testing.T) {
 	for name, b := range breaks {
 		for _, who := range []string{"leader", "follower"} {
@@ -163,9 +162,8 @@ func TestABrokenDiskIsTold(t *testing.T) {
 	}
 }
 
-// TestADiskThatStaysFull keeps a disk full. Each minute the instance is given an empty replica. The
-// start of an empty replica shows nothing about the disk, so until a replica has stored a snapshot,
-// there must be one fault with one ERROR line.
+// TestADiskThatStaysFull keeps a disk full. Each minute the instance starts an empty replica, which
+// must not count as the end of the fault.
 func TestADiskThatStaysFull(t *testing.T) {
 	bubble(t, func(t *testing.T) {
 		f := startFaulty(t)
@@ -208,8 +206,8 @@ func TestADiskThatStaysFull(t *testing.T) {
 	})
 }
 
-// TestAllDisksBroken breaks the disks of two or three of three voters. Every instance must report
-// the broken disks, and must not report that the voters answer and none is elected.
+// TestAllDisksBroken breaks the disks of a majority. Every instance must name the broken disks as
+// the reason why no leader is elected.
 func TestAllDisksBroken(t *testing.T) {
 	for name, b := range breaks {
 		for _, healthy := range []int{0, 1} {
@@ -261,9 +259,6 @@ func TestAllDisksBroken(t *testing.T) {
 	}
 }
 
-// TestAnIdleVoterNoticesItsDisk checks that a voter with nothing to write reports a broken disk
-// before the fault costs its vote, that the other instances name the disk, and that the fault ends
-// with the repair.
 func TestAnIdleVoterNoticesItsDisk(t *testing.T) {
 	for name, b := range breaks {
 		t.Run(name, func(t *testing.T) {
@@ -299,9 +294,8 @@ func TestAnIdleVoterNoticesItsDisk(t *testing.T) {
 	}
 }
 
-// TestARemovedDirectoryIsNoticed checks that a voter reports that its directory was removed, hands
-// over its leadership and its vote if the other voters are a majority, and votes again after a
-// restart.
+// TestARemovedDirectoryIsNoticed checks that a voter without its directory hands over its
+// leadership and its vote if the other voters are a majority.
 func TestARemovedDirectoryIsNoticed(t *testing.T) {
 	for _, who := range []string{"leader", "follower"} {
 		t.Run(who, func(t *testing.T) {
@@ -352,7 +346,7 @@ func (f *faultyFleet) restart(i int) *node {
 }
 
 // TestTwoRemovedDirectories removes the directories of two of three voters. Both must keep their
-// votes, and no instance may be reported as safe to stop.
+// votes.
 func TestTwoRemovedDirectories(t *testing.T) {
 	bubble(t, func(t *testing.T) {
 		f := startFaulty(t)
@@ -377,8 +371,6 @@ func TestTwoRemovedDirectories(t *testing.T) {
 	})
 }
 
-// TestAFullDiskIsForetold checks that an instance warns before its disk is full, and that the
-// warning ends when there is room again.
 func TestAFullDiskIsForetold(t *testing.T) {
 	bubble(t, func(t *testing.T) {
 		f := startFaulty(t)

@@ -84,8 +84,6 @@ func TestDurableGroupSurvivesTheLossOfAll(t *testing.T) {
 	}
 }
 
-// TestLocksOutliveTheRestartOfAllVoters kills and restarts all voters while an instance without a
-// vote holds a lock.
 func TestLocksOutliveTheRestartOfAllVoters(t *testing.T) {
 	bubble(t, func(t *testing.T) {
 		root := t.TempDir()
@@ -126,8 +124,7 @@ func TestDurableVoterVotesAgain(t *testing.T) {
 		}
 		f.ready()
 		var last mortise.Token
-		// Each voter is killed twice. If the voters had no directories, two kills would lose the
-		// group.
+		// Each voter is killed twice. Without directories, two kills would lose the group.
 		for round := range 6 {
 			victim := round % 3
 			f.crash(victim)
@@ -185,8 +182,8 @@ func TestDirectoryMistakes(t *testing.T) {
 	})
 }
 
-// TestWipedDirectoryIsANewInstance removes the directory of one voter. The instance must join as a
-// new instance, and its old replica ID must never vote again.
+// TestWipedDirectoryIsANewInstance checks that the old replica ID of a voter without its directory
+// never votes again.
 func TestWipedDirectoryIsANewInstance(t *testing.T) {
 	bubble(t, func(t *testing.T) {
 		root := t.TempDir()

@@ -10,9 +10,8 @@ import (
 	"github.com/mortise-lock/mortise"
 )
 
-// TestAnInnerRequestIsHonouredOrRefused checks a request that enters a lock again. Either the
-// handle has everything that the request asks for, or the request fails with an error that names
-// the field.
+// TestAnInnerRequestIsHonouredOrRefused checks a request that enters a lock again. It must fail,
+// and name the field, if it asks for more than the hold has.
 func TestAnInnerRequestIsHonouredOrRefused(t *testing.T) {
 	bubble(t, func(t *testing.T) {
 		f := startFleet(t, 1)
@@ -63,8 +62,8 @@ func TestAnInnerRequestIsHonouredOrRefused(t *testing.T) {
 }
 
 // TestAHandleEndsByItsOwnMaxHold checks that an inner handle ends after its MaxHold while the outer
-// handle continues. If the outer handle was unlocked before, the hold must end with the inner
-// handle and keep its LockDelay, because code under the inner handle may still run.
+// handle continues. If only the inner handle is left, the hold must end with it and keep its
+// LockDelay.
 func TestAHandleEndsByItsOwnMaxHold(t *testing.T) {
 	for name, outlived := range map[string]bool{"the outer goes on": false, "the outer was unlocked": true} {
 		t.Run(name, func(t *testing.T) {

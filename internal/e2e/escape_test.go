@@ -16,8 +16,6 @@ import (
 // direction of writing.
 const nasty = "x\x1b[2J\r\n\a\u009b\u202ey"
 
-// TestRawTextIsRefused checks that settings and requests that accept only ordinary text refuse
-// other characters.
 func TestRawTextIsRefused(t *testing.T) {
 	if _, err := mortise.Start(t.Context(), mortise.Config{Name: "a\u202eb"}); err == nil ||
 		!strings.Contains(err.Error(),
@@ -42,8 +40,8 @@ func TestRawTextIsRefused(t *testing.T) {
 	})
 }
 
-// TestARawReasonIsRefusedByTheLeader checks that the leader refuses a reason with such characters
-// from a hostile instance, which omits the checks of a correct instance.
+// TestARawReasonIsRefusedByTheLeader sends a reason with such characters from a hostile instance,
+// which omits the checks of a correct instance.
 func TestARawReasonIsRefusedByTheLeader(t *testing.T) {
 	bubble(t, func(t *testing.T) {
 		f := startFleet(t, 3)

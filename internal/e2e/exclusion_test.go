@@ -13,8 +13,8 @@ import (
 	"github.com/mortise-lock/mortise"
 )
 
-// inside checks mutual exclusion for whole nodes. It counts the callers inside each critical
-// section, and remembers the last token of each key.
+// inside checks mutual exclusion. It counts the callers inside each critical section, and remembers
+// the last token of each key.
 type inside struct {
 	errorf func(format string, args ...any)
 	mu     sync.Mutex // guards the fields below
@@ -180,8 +180,8 @@ func TestTryLockWithoutQuorumIsNotReady(t *testing.T) {
 	})
 }
 
-// TestCancelStorm runs 200 callers on all nodes while the leader changes. The callers cancel at
-// random moments. Afterwards no node may keep data of their calls.
+// TestCancelStorm runs 200 callers that cancel at random moments, while the leader changes.
+// Afterwards no node may keep data of their calls.
 func TestCancelStorm(t *testing.T) {
 	bubble(t, func(t *testing.T) {
 		f := startFleet(t, 3)

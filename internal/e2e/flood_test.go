@@ -21,15 +21,12 @@ const (
 	floodTime    = 6 * time.Second // three leases
 )
 
-// flood counts the results of the callers on the member that floods the group.
 type flood struct {
 	granted, held, overloaded, full atomic.Int64
 }
 
-// TestFloodOfValidCalls runs more callers on one member than the group allows, on their own keys
-// and on one common key. These callers must get clear errors, and the group must stay within its
-// limits. Callers on other members must be granted their requests in time, and must keep their
-// sessions and locks.
+// TestFloodOfValidCalls runs more callers on one member than the group allows. Callers on other
+// members must be granted their requests in time, and must keep their sessions and locks.
 func TestFloodOfValidCalls(t *testing.T) {
 	for _, who := range []string{"leader", "follower"} {
 		t.Run(who, func(t *testing.T) {
@@ -86,8 +83,8 @@ func TestFloodOfValidCalls(t *testing.T) {
 	}
 }
 
-// call is one caller of the flood, which repeats its request. A third of the callers hold the
-// common key for a while, a third lock one of many keys, and a third call TryLock.
+// call is one caller of the flood. A third of the callers hold the common key, a third lock one of
+// many keys, and a third call TryLock.
 func (got *flood) call(ctx context.Context, t *testing.T, n *node, c int) {
 	for round := 0; ctx.Err() == nil; round++ {
 		var l *mortise.Lock
@@ -120,8 +117,7 @@ func (got *flood) call(ctx context.Context, t *testing.T, n *node, c int) {
 	}
 }
 
-// lockOn locks and unlocks keys on a node that does not flood the group. The node's own key must be
-// granted without delay.
+// lockOn locks and unlocks keys on a node that does not flood the group.
 func (f *fleet) lockOn(ctx context.Context, i int) {
 	for round := 0; ctx.Err() == nil; round++ {
 		began := time.Now()

@@ -5,8 +5,7 @@ import (
 	"testing"
 )
 
-// TestHandOffsOfALock takes the locks that scripts/handoffs traces: 200 on the leader and 200 on
-// each follower, one after the other, each in its own trace region.
+// TestHandOffsOfALock takes the locks that scripts/handoffs traces, each in its own trace region.
 func TestHandOffsOfALock(t *testing.T) {
 	if !trace.IsEnabled() {
 		t.Skip("there is no trace to count in: scripts/handoffs makes one")

@@ -18,8 +18,8 @@ import (
 	"github.com/mortise-lock/mortise/internal/history"
 )
 
-// recordStorm runs callers on n nodes and crashes the leader meanwhile. The callers lock, try,
-// cancel and hold locks for too long. recordStorm returns the recorded events of all instances.
+// recordStorm runs callers on n nodes and crashes the leader meanwhile. It returns the recorded
+// events of all instances.
 func recordStorm(t *testing.T, n int) []history.Event {
 	t.Helper()
 	files := make([]bytes.Buffer, n+1)

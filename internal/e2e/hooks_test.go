@@ -278,8 +278,6 @@ func TestHooksTellWhyALockWasLost(t *testing.T) {
 	})
 }
 
-// TestHooksTellWhatBecomesOfTheNode checks which hooks of a voter are called while the leader
-// crashes and returns.
 func TestHooksTellWhatBecomesOfTheNode(t *testing.T) {
 	bubble(t, func(t *testing.T) {
 		f, ears := hookedFleet(t, 3)

@@ -8,8 +8,6 @@ import (
 	"github.com/mortise-lock/mortise"
 )
 
-// TestHooksHearOfSessionsOfTheUsersOwn checks the hook calls for the leases of the user's own
-// sessions, and for locks that are locked, detached and resumed in them.
 func TestHooksHearOfSessionsOfTheUsersOwn(t *testing.T) {
 	bubble(t, func(t *testing.T) {
 		f, ears := hookedFleet(t, 3)

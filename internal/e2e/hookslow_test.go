@@ -56,8 +56,6 @@ func TestASlowHookStopsNothing(t *testing.T) {
 	})
 }
 
-// TestCloseGivesUpOnAHook checks that Close stops waiting for a hook that does not return, and
-// reports an error.
 func TestCloseGivesUpOnAHook(t *testing.T) {
 	bubble(t, func(t *testing.T) {
 		let := make(chan struct{})
@@ -126,8 +124,7 @@ func TestHooksThatPanicAreCalledAgain(t *testing.T) {
 	})
 }
 
-// TestALeakedLockIsFound needs the garbage collector and so real time. Therefore it runs outside of
-// a bubble.
+// TestALeakedLockIsFound runs outside of a bubble, because it needs the garbage collector.
 func TestALeakedLockIsFound(t *testing.T) {
 	leaks := make(chan mortise.LockEvent, 10)
 	n, err := mortise.Start(t.Context(), mortise.Config{
@@ -178,7 +175,7 @@ func TestALeakedLockIsFound(t *testing.T) {
 	unlock(t, kept)
 }
 
-// forget locks a few keys and drops three handles. One of these belongs to the user's own session.
+// forget locks a few keys and drops three handles.
 //
 //go:noinline
 func forget(t *testing.T, n *mortise.Node) mortise.Token {
@@ -218,8 +215,8 @@ func forget(t *testing.T, n *mortise.Node) mortise.Token {
 	return l.Token()
 }
 
-// In TestAWatchedHandleMayEndAtOnce MaxHold ends, in its own goroutine, before Acquire has
-// returned. If that goroutine uses a handle that is not complete, the race detector reports it.
+// In TestAWatchedHandleMayEndAtOnce MaxHold ends before Acquire has returned. The race detector
+// reports the use of an incomplete handle.
 func TestAWatchedHandleMayEndAtOnce(t *testing.T) {
 	n, err := mortise.Start(t.Context(), mortise.Config{Logger: slog.New(slog.DiscardHandler),
 		Hooks: &mortise.Hooks{Leaked: func(mortise.LockEvent) {}}})
@@ -245,8 +242,7 @@ func TestAWatchedHandleMayEndAtOnce(t *testing.T) {
 	unlock(t, outer)
 }
 
-// TestWhatHooksOfLocksCost checks that hooks cost as many allocations for each lock as the comments
-// of Hooks state.
+// TestWhatHooksOfLocksCost checks the allocations that the comments of Hooks state.
 func TestWhatHooksOfLocksCost(t *testing.T) {
 	if underRace {
 		t.Skip("the race detector allocates too")

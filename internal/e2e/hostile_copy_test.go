@@ -12,9 +12,8 @@ import (
 	wire "github.com/mortise-lock/mortise/transport/wire/mortise/transport/v1"
 )
 
-// In TestHostileCopies a process with a copied directory, and so with the key of a running
-// instance, dials the other instances as that instance. The original must keep its links, its vote
-// and its lock, and the nodes must log both addresses.
+// In TestHostileCopies a process with a copied directory dials the other instances with the key of
+// a running instance. The original must keep its links, its vote and its lock.
 func TestHostileCopies(t *testing.T) {
 	assaulted(t, []string{"secret"}, func(a *assault) {
 		victim := a.follower()
@@ -58,8 +57,8 @@ func (a *assault) twin(n *node, at int) {
 	}
 }
 
-// TestACopiedDirectoryWhileTheOriginalRuns starts a whole instance on a copied directory, at
-// another address. The copy must not start, and the original must continue.
+// TestACopiedDirectoryWhileTheOriginalRuns starts an instance on a copied directory. The copy must
+// not start.
 func TestACopiedDirectoryWhileTheOriginalRuns(t *testing.T) {
 	bubble(t, func(t *testing.T) {
 		root := t.TempDir()

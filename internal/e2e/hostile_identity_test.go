@@ -19,7 +19,7 @@ import (
 )
 
 // In TestHostileImpostors an attacker dials every instance in the name of every other instance, and
-// keeps the connections that are not closed. The existing links and a lock must remain.
+// keeps the connections open.
 func TestHostileImpostors(t *testing.T) {
 	assaulted(t, everySecurity(), func(a *assault) {
 		a.join(3)
@@ -58,9 +58,8 @@ func (a *assault) secretsOf(i int) lockfsm.SessionInfo {
 	return info
 }
 
-// In TestHostileTheftOfASession an attacker dials the holder as the leader, and dials the leader
-// with the holder's session, epoch and nonce. For three leases the holder must keep its lock, and
-// the waiter must not be granted the lock.
+// In TestHostileTheftOfASession an attacker uses the holder's session, epoch and nonce. The holder
+// must keep its lock for three leases.
 func TestHostileTheftOfASession(t *testing.T) {
 	assaulted(t, everySecurity(), func(a *assault) {
 		leader := a.leader()
@@ -146,9 +145,8 @@ func (a *assault) steal(h *hostile, leader int, s lockfsm.SessionInfo) {
 	say(transport.Frame{Commands: end.Append(nil)})
 }
 
-// In TestHostileRelay a new instance connects to an attacker, whose address is in its Join. The
-// attacker relays the greeting to the members, byte by byte, and the members must refuse the
-// greeting.
+// In TestHostileRelay an attacker relays the greeting of a new instance to the members, byte by
+// byte. The members must refuse the greeting.
 func TestHostileRelay(t *testing.T) {
 	assaulted(t, everySecurity(), func(a *assault) {
 		l, err := a.net.Listen("10.0.0.66:7947")

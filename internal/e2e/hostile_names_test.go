@@ -12,9 +12,8 @@ import (
 	"github.com/mortise-lock/mortise/transport"
 )
 
-// In TestHostileNames the attacker's instance claims the name of each voter, while all connections
-// are reset repeatedly. The group must not mistake a running voter for an earlier incarnation of
-// the attacker's instance.
+// In TestHostileNames the attacker's instance claims the name of each voter. The group must not
+// mistake a running voter for an earlier incarnation of the attacker's instance.
 func TestHostileNames(t *testing.T) {
 	assaulted(t, []string{"secret"}, func(a *assault) {
 		a.join(3)

@@ -15,8 +15,7 @@ import (
 	wire "github.com/mortise-lock/mortise/transport/wire/mortise/transport/v1"
 )
 
-// diverted redirects dials from one address to another, like an address that several services
-// share.
+// diverted redirects dials from one address to another.
 type diverted struct {
 	from, to string
 	on       atomic.Bool
@@ -32,9 +31,8 @@ func (d *diverted) alter(e *outside.World) {
 	}
 }
 
-// TestHostileProbes cuts a voter off, and lets an impostor without a proved identity answer at its
-// address. The answer must not end the voter's membership: the voter must be replaced after the
-// same time of silence as without the answer.
+// TestHostileProbes cuts a voter off, and lets an impostor answer at its address. The voter must be
+// replaced as soon as without the answer.
 func TestHostileProbes(t *testing.T) {
 	imposter := func(key nodeid.Key, signed bool) func(*attack.Speaker, *wire.Greeting) *wire.Greeting {
 		return func(s *attack.Speaker, said *wire.Greeting) *wire.Greeting {
@@ -79,8 +77,7 @@ func TestHostileProbes(t *testing.T) {
 }
 
 // replacedAfter returns the time after which a voter that is cut off is replaced. The function
-// answer handles connections to the voter's address. If answer is nil, no process listens at the
-// address.
+// answer handles connections to the voter's address. If answer is nil, no process listens there.
 func replacedAfter(t *testing.T, name string, answer func(a *assault, conn net.Conn)) (took time.Duration) {
 	t.Run(name, func(t *testing.T) {
 		bubble(t, func(t *testing.T) {

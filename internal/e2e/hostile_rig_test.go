@@ -21,8 +21,8 @@ import (
 	wire "github.com/mortise-lock/mortise/transport/wire/mortise/transport/v1"
 )
 
-// assault is a working group and an attacker that can open connections to it, because it has the
-// secret, or the one certificate that all instances share.
+// assault is a working group and an attacker with the secret, or with the one certificate that all
+// instances share.
 type assault struct {
 	*fleet
 	t        *testing.T
@@ -38,7 +38,7 @@ type assault struct {
 const linkLatency = time.Millisecond
 
 // everySecurity returns all kinds of security. With TLS and TLSFiles all instances share one
-// certificate. Tests that do not depend on the connection use only a secret.
+// certificate.
 func everySecurity() []string { return []string{"plain", "secret", "TLS", "TLSFiles"} }
 
 func assaulted(t *testing.T, kinds []string, test func(a *assault)) {
@@ -217,8 +217,8 @@ func (a *assault) warned(texts ...string) bool {
 }
 
 // impostors returns greetings in the name of victim that an attacker can make without the victim's
-// private key. They are for the connection with the given binding. seen is a greeting of the victim
-// from another connection.
+// private key, for the connection with the given binding. seen is a greeting of the victim from
+// another connection.
 func (a *assault) impostors(victim *node, kind wire.Hello_Kind, binding []byte,
 	seen *wire.Greeting) map[string]*wire.Greeting {
 	r := victim.Replica()
@@ -257,9 +257,9 @@ func (a *assault) overhear(i int) *wire.Greeting {
 	return answer
 }
 
-// impersonate dials the instance at in the name of the instance victim, in every way. It fails the
-// test unless each attempt is refused. If the two instances are linked, the log must also name the
-// victim, its address, and the attacker's address.
+// impersonate dials the instance at in the name of the instance victim, in every way. Each attempt
+// must be refused. If the two instances are linked, the log must name the victim and both
+// addresses.
 func (a *assault) impersonate(victim, at int) {
 	a.t.Helper()
 	seen := a.overhear(victim)

@@ -25,7 +25,7 @@ import (
 )
 
 // hostile is a member that is admitted to the group and sends messages that no correct instance
-// sends. It consists only of a port with the right cluster and group.
+// sends. It consists only of a port.
 type hostile struct {
 	*transport.Port
 	f     *fleet
@@ -97,8 +97,7 @@ func (h *hostile) MaySendSnapshot(transport.Identity, *raftpb.Message) error {
 }
 func (h *hostile) Snapshot(transport.Identity, *raftpb.Message) error { return nil }
 
-// say sends a frame to every node. It dials a new link if the previous frame has ended the previous
-// link.
+// say sends a frame to every node. If the previous frame has ended the link, say dials a new link.
 func (h *hostile) say(frame transport.Frame) {
 	for i, n := range h.f.nodes {
 		_ = h.Send(nodeid.Endpoint{ID: n.ID(), Addr: address(i)}, frame)
@@ -219,8 +218,8 @@ func attacks() map[string]func(h *hostile) {
 	}
 }
 
-// unharmed runs an attack on a working group and checks that no holder loses its lock, and the
-// leader does not lose its leadership.
+// unharmed runs an attack on a working group. No holder may lose its lock, and the leader must
+// remain.
 func unharmed(t *testing.T, raft func(f *fleet) uint64, attack func(h *hostile)) {
 	bubble(t, func(t *testing.T) {
 		f := startFleet(t, 3)
@@ -276,7 +275,7 @@ func TestHostileMember(t *testing.T) {
 }
 
 // TestHostileRaftMessages checks that raft receives messages only from instances of the address
-// book, although a hello can claim any raft ID, and a message can claim any sender.
+// book, whatever raft ID and sender they claim.
 func TestHostileRaftMessages(t *testing.T) {
 	for name, raft := range map[string]func(f *fleet) uint64{
 		"as a voter":    func(f *fleet) uint64 { return f.nodes[f.follower()].Replica().ID },
@@ -315,8 +314,8 @@ func TestHostileRaftMessages(t *testing.T) {
 	}
 }
 
-// TestHostileSnapshots checks that a snapshot under the leader's raft ID, from an instance that
-// does not own that ID, is refused at its first chunk.
+// TestHostileSnapshots checks that a snapshot from an instance that does not own the leader's raft
+// ID is refused at its first chunk.
 func TestHostileSnapshots(t *testing.T) {
 	bubble(t, func(t *testing.T) {
 		f := startFleet(t, 3)
@@ -350,8 +349,7 @@ func TestHostileSnapshots(t *testing.T) {
 	})
 }
 
-// In TestHostileGhosts a process with the secret invents members. Gossip must limit the number of
-// these members, and locks must be granted as before.
+// In TestHostileGhosts a process with the secret invents members, whose number gossip must limit.
 func TestHostileGhosts(t *testing.T) {
 	bubble(t, func(t *testing.T) {
 		f := startFleet(t, 3)

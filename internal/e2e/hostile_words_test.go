@@ -45,9 +45,8 @@ func (a *assault) unmoved(least time.Duration, do func()) {
 	}
 }
 
-// In TestHostileHearsay an attacker claims to every instance that the attacker is the only voter,
-// asks each instance to start a replica, and answers every request as the leader. Then a voter
-// crashes, and the group must replace it.
+// In TestHostileHearsay an attacker claims to be the only voter, asks each instance to start a
+// replica, and answers every request as the leader. The group must still replace a crashed voter.
 func TestHostileHearsay(t *testing.T) {
 	assaulted(t, []string{"secret"}, func(a *assault) {
 		a.join(3)
@@ -130,9 +129,8 @@ func (a *assault) wantVoters(n int) {
 	a.t.Fatalf("there are no %d voters on which all agree", n)
 }
 
-// TestHostileGossip sends gossip in the name of every instance, with a higher incarnation number.
-// The gossip contains another ID, another address, another group that has a leader, and a
-// configuration of the far future.
+// TestHostileGossip sends gossip in the name of every instance, with another ID, another address,
+// another group, and a configuration of the far future.
 func TestHostileGossip(t *testing.T) {
 	assaulted(t, []string{"secret"}, func(a *assault) {
 		a.join(3)
@@ -143,8 +141,8 @@ func TestHostileGossip(t *testing.T) {
 		a.unmoved(time.Minute, func() {
 			rival := attack.Member{Name: "0123456789abcdef01234567", IP: []byte{10, 0, 0, 66}, Port: 7947}
 			for round := range uint32(60) {
-				// This member remains in the lists, since a new packet arrives before it counts as
-				// dead.
+				// This member remains in the lists, because a new packet arrives before it counts
+				// as dead.
 				for at, n := range a.nodes {
 					_ = h.Gossip().WriteTo(attack.Alive(n.config.Cluster, rival, 1+round, attack.Meta{
 						Instance: h.id.Instance(), Group: 77, At: 3, Leader: true, Name: "node-9", Addr: h.id.Addr,
@@ -207,8 +205,7 @@ func (a *assault) gossipMembers(h *hostile) []attack.Member {
 }
 
 // In TestHostileEnds an instance that claims the raft ID of another instance reports that it has
-// retired, and ends its link. The instances that receive the report must apply it only to the
-// reporting instance.
+// retired. The receivers must apply the report only to the reporting instance.
 func TestHostileEnds(t *testing.T) {
 	for name, victim := range map[string]func(f *fleet) int{"of a voter": (*fleet).follower,
 		"of the leader": (*fleet).leader} {

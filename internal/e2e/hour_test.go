@@ -16,8 +16,8 @@ import (
 	"github.com/mortise-lock/mortise/internal/outside"
 )
 
-// anHour returns how long the tests of long runs last in fake time. Even the shortest is long
-// enough to notice a wrong ping policy of gRPC, which would end connections within 90 s.
+// anHour returns how long the tests of long runs last in fake time. The shortest time is long
+// enough for a wrong ping policy of gRPC to end connections, which takes 90 s.
 func anHour() time.Duration {
 	if underRace {
 		return 75 * time.Second
@@ -73,7 +73,7 @@ func (f *fleet) calm(dials *atomic.Int64) calm {
 }
 
 // TestAnHourOfNothing checks that an idle group ends no connection, holds no election and needs no
-// additional memory, and that a lock stays held all the time.
+// additional memory.
 func TestAnHourOfNothing(t *testing.T) {
 	bubble(t, func(t *testing.T) {
 		f, dials, log := watched(t, 4) // three voters and an instance without a vote
@@ -96,7 +96,6 @@ func TestAnHourOfNothing(t *testing.T) {
 	})
 }
 
-// TestAnHourOfLittle takes a lock about every half minute, from each node in turn.
 func TestAnHourOfLittle(t *testing.T) {
 	bubble(t, func(t *testing.T) {
 		f, dials, log := watched(t, 4)

@@ -11,8 +11,7 @@ import (
 	"github.com/mortise-lock/mortise/raftlog/storage"
 )
 
-// hungLimit is the limit that Node.Close documents, 5 s for each call that may hang, plus some
-// margin.
+// hungLimit is the limit that Node.Close documents, 5 s for each call that may hang, plus a margin.
 const hungLimit = 20 * time.Second
 
 // hungRecords implements cluster.Records for one node. Its Save blocks until the channel hangs is
@@ -29,8 +28,8 @@ func (h *hungRecords) Save(changes map[string][]byte) error {
 	return h.Records.Save(changes)
 }
 
-// In TestCloseDoesNotWaitForRecords package cluster hangs in a Save. Close must return. When the
-// disk answers at last, the decision that waited for the Save must not be executed.
+// In TestCloseDoesNotWaitForRecords package cluster hangs in a Save. When the Save returns after
+// Close, its decision must not be executed.
 func TestCloseDoesNotWaitForRecords(t *testing.T) {
 	bubble(t, func(t *testing.T) {
 		root, f := t.TempDir(), newFleet(t)
@@ -87,8 +86,6 @@ func (s savedOnce) Save(changes map[string][]byte) error {
 	return s.hungRecords.Save(changes)
 }
 
-// TestCloseDoesNotWaitForTheLog checks that Close returns while the disk hangs under the log, at
-// several times after the start.
 func TestCloseDoesNotWaitForTheLog(t *testing.T) {
 	for _, after := range []time.Duration{0, time.Second, 3 * time.Second, 30 * time.Second} {
 		t.Run(after.String(), func(t *testing.T) {

@@ -29,8 +29,8 @@ func bytesPerRun(f func()) uint64 {
 	return (after.TotalAlloc - before.TotalAlloc) / runs
 }
 
-// idle adds n idle sessions to the state of the group that node leads. These can be more sessions
-// than clients may open.
+// idle adds n idle sessions to the state of the group that node leads. They may exceed the limit
+// for clients.
 func idle(t testing.TB, node *node, from, n int) {
 	r := node.Replica()
 	named := r.Settings().Named()
@@ -52,8 +52,7 @@ func idle(t testing.TB, node *node, from, n int) {
 }
 
 // TestALockCostsTheSameBesideIdleSessions checks that the allocations of a lock on the leader do
-// not grow with the number of idle sessions. It only logs the time of a lock, because
-// BenchmarkLockBesideIdleSessions measures that better.
+// not grow with the number of idle sessions.
 func TestALockCostsTheSameBesideIdleSessions(t *testing.T) {
 	node := leaderAlone(t)
 	pair := func() { unlock(t, mustLock(t, node)) }
@@ -75,10 +74,9 @@ func TestALockCostsTheSameBesideIdleSessions(t *testing.T) {
 	}
 }
 
-// leaderAlone starts a node that is the only founder of a group, which other instances could join.
-// The sessions of the group last for ten minutes.
+// leaderAlone starts the only founder of a group. The sessions of the group last for ten minutes.
 func leaderAlone(t testing.TB) *node {
-	// Another process may take the port before the node binds it. That is acceptable here.
+	// Another process may take the port before the node binds it.
 	l, err := net.Listen("tcp", "127.0.0.1:0")
 	if err != nil {
 		t.Fatal(err)

@@ -12,7 +12,6 @@ import (
 	"github.com/mortise-lock/mortise"
 )
 
-// acquire makes a request on node i, with a generous time limit.
 func (f *fleet) acquire(i int, r mortise.Request) *mortise.Lock {
 	f.t.Helper()
 	ctx, cancel := context.WithTimeout(f.t.Context(), 5*time.Minute)
@@ -275,8 +274,6 @@ func TestALockIsEnteredAgainUnderItsContext(t *testing.T) {
 	})
 }
 
-// TestALostLockIsNotEnteredAgain checks that a lost lock cannot be entered again, neither with a
-// context that has ended with the lock nor with a context that does not end.
 func TestALostLockIsNotEnteredAgain(t *testing.T) {
 	bubble(t, func(t *testing.T) {
 		f := startFleet(t, 3)
@@ -371,8 +368,7 @@ func TestMaxHoldEndsAHoldByTheClock(t *testing.T) {
 }
 
 // TestAnOverdueHoldKeepsItsDelay checks that after the end of MaxHold the next waiter waits for the
-// LockDelay, because code under the lock may still run, and that the audit log records the end of
-// the hold.
+// LockDelay, because code under the lock may still run.
 func TestAnOverdueHoldKeepsItsDelay(t *testing.T) {
 	bubble(t, func(t *testing.T) {
 		f := startFleet(t, 3)
@@ -498,9 +494,8 @@ func TestLockDelayAfterTheEndOfItsHolder(t *testing.T) {
 	})
 }
 
-// TestHandlesUnlockedAtOnce unlocks a handle and other handles of the same hold from many
-// goroutines. When an Unlock returns, its handle must be unlocked. The last Unlock must release the
-// lock.
+// TestHandlesUnlockedAtOnce unlocks handles of the same hold from many goroutines. The last Unlock
+// must release the lock.
 func TestHandlesUnlockedAtOnce(t *testing.T) {
 	bubble(t, func(t *testing.T) {
 		f := startFleet(t, 1)
@@ -541,9 +536,8 @@ func TestHandlesUnlockedAtOnce(t *testing.T) {
 	})
 }
 
-// TestWorkersUnderOneLockWaitForEachOther checks that goroutines that work under one lock and want
-// the same key are not reported as a deadlock, because the first of them can end without the
-// second.
+// TestWorkersUnderOneLockWaitForEachOther checks that goroutines under one lock that want the same
+// key are not reported as a deadlock.
 func TestWorkersUnderOneLockWaitForEachOther(t *testing.T) {
 	bubble(t, func(t *testing.T) {
 		f := startFleet(t, 3)

@@ -9,9 +9,8 @@ import (
 	"github.com/mortise-lock/mortise"
 )
 
-// TestLabelsAreShown checks that the error of a refused request and the answer of Peek contain the
-// labels, and that every value is returned unchanged, even a value that looks like an encoding with
-// labels.
+// TestLabelsAreShown checks that every value is returned unchanged, even a value that looks like an
+// encoding with labels.
 func TestLabelsAreShown(t *testing.T) {
 	bubble(t, func(t *testing.T) {
 		f := startFleet(t, 3)

@@ -15,8 +15,7 @@ import (
 	"github.com/mortise-lock/mortise/transport/wire/mortise/query/v1"
 )
 
-// members returns the members that node i lists. The list begins after the session in the argument
-// after.
+// members returns the members that node i lists, after the session in the argument after.
 func (f *fleet) members(i int, after string) (list []mortise.Member) {
 	f.t.Helper()
 	for m, err := range f.nodes[i].Members(brief(f.t), after) {
@@ -37,8 +36,8 @@ func memberNames(list []mortise.Member) string {
 	return strings.Join(names, " ")
 }
 
-// TestMembersAreTheLeadersTable checks that every node lists each instance of every tier once. The
-// list must not contain the user's own sessions, or a session that has ended and only keeps a lock.
+// TestMembersAreTheLeadersTable checks that every node lists each instance of every tier once, and
+// no other sessions.
 func TestMembersAreTheLeadersTable(t *testing.T) {
 	bubble(t, func(t *testing.T) {
 		f := startFleet(t, 3, withFounders, func(c *mortise.Config) { c.Zone = "zone of " + c.Name })
@@ -114,8 +113,6 @@ func TestMembersAreTheLeadersTable(t *testing.T) {
 	})
 }
 
-// TestMembersTakeTheRightToReadAll checks that a program needs the right to read all keys to list
-// the members, both on its own node and by a call to an instance.
 func TestMembersTakeTheRightToReadAll(t *testing.T) {
 	for rights, want := range map[string]bool{"read a": false, "lock *": false, "read *": true} {
 		bubble(t, func(t *testing.T) {
@@ -128,8 +125,6 @@ func TestMembersTakeTheRightToReadAll(t *testing.T) {
 	}
 }
 
-// TestMembersWithoutALeader checks that without a leader the query ends with its context, and that
-// Status keeps the last list of members and reports its age.
 func TestMembersWithoutALeader(t *testing.T) {
 	bubble(t, func(t *testing.T) {
 		f := startFleet(t, 3)
@@ -188,9 +183,8 @@ func TestThePictureIsBounded(t *testing.T) {
 	})
 }
 
-// TestNamesAreLearnedWithoutGossip checks that an instance without gossip asks once, after a delay,
-// for the names of its leader and the other replicas, and that it does not ask again while nothing
-// changes.
+// TestNamesAreLearnedWithoutGossip checks that an instance without gossip asks for names once,
+// after a delay, and does not ask again while nothing changes.
 func TestNamesAreLearnedWithoutGossip(t *testing.T) {
 	bubble(t, func(t *testing.T) {
 		f := startFleet(t, 3, withFounders)

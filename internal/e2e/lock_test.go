@@ -64,8 +64,8 @@ func TestContextOfALockEndsWithIt(t *testing.T) {
 	})
 }
 
-// TestContextOfALockThatIsOverHasEnded checks that Context returns an ended context if the lock has
-// ended, so that code with that context does not begin its effect.
+// TestContextOfALockThatIsOverHasEnded checks that code under an ended lock does not begin its
+// effect.
 func TestContextOfALockThatIsOverHasEnded(t *testing.T) {
 	bubble(t, func(t *testing.T) {
 		f := startFleet(t, 1)

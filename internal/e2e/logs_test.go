@@ -33,8 +33,6 @@ func (l *lines) take() []string {
 	return l.matching("")
 }
 
-// TestAtMostFiveLinesAtStart checks that every node logs at least one line and at most five lines,
-// from the start of all nodes until a minute after they are ready.
 func TestAtMostFiveLinesAtStart(t *testing.T) {
 	for name, c := range map[string]struct {
 		nodes  int
@@ -159,8 +157,6 @@ func TestWhatRepeatsIsSaidSeldom(t *testing.T) {
 	})
 }
 
-// TestGossipAndRaftSpeakThroughTheLogger checks that memberlist and raft log with their own levels
-// to the configured Logger, and to no other log.
 func TestGossipAndRaftSpeakThroughTheLogger(t *testing.T) {
 	var global bytes.Buffer
 	defer log.SetOutput(log.Writer())

@@ -203,9 +203,8 @@ func TestForceUnlockAll(t *testing.T) {
 	})
 }
 
-// In TestAnOldEvictAnswersNoOtherCall an Evict of an earlier leader is applied late, under a number
-// that a query of the present leader also has. The result of the Evict must not become the answer
-// to that query.
+// In TestAnOldEvictAnswersNoOtherCall an Evict of an earlier leader is applied late, under the
+// number of a query of the present leader. Its result must not answer that query.
 func TestAnOldEvictAnswersNoOtherCall(t *testing.T) {
 	bubble(t, func(t *testing.T) {
 		f := startFleet(t, 3)
@@ -246,8 +245,7 @@ func TestLookingEndsWithItsContext(t *testing.T) {
 	})
 }
 
-// TestSessionsAreTold checks that Sessions returns the owner and the remaining lease of each
-// session, and that no answer of the leader contains a nonce, which is a secret.
+// TestSessionsAreTold checks that no answer of the leader contains a nonce, which is a secret.
 func TestSessionsAreTold(t *testing.T) {
 	bubble(t, func(t *testing.T) {
 		f := startFleet(t, 4)

@@ -19,9 +19,8 @@ const (
 )
 
 // TestALeaderEndsOnALossyNetwork limits the outage after the end of a leader on a network that
-// loses packets. The outage is short because raft messages are sent on two connections, and because
-// the voters are already connected. At 20 % loss the medians are 1.1 s (killed) and 1.6 s (cut
-// off); without both measures each median was 2.3 s.
+// loses packets. Raft messages are sent on two connections, and voters are already connected. At 20
+// % loss the medians are 1.1 s (killed) and 1.6 s (cut off).
 func TestALeaderEndsOnALossyNetwork(t *testing.T) {
 	for _, c := range []struct {
 		loss           float64

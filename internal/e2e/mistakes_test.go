@@ -13,37 +13,9 @@ import (
 	"github.com/mortise-lock/mortise"
 )
 
-// This file tests the texts that users see after mistakes of new users, and in cases that look like
-// a mistake. The list contains all of these cases. If an item names no file, its test is in this
-// file:
-//
-//  1. doctor, if a holder was restarted with the same name: TestHolderFate in
-//     cmd/mortise/led_test.go, and the whole texts in cmd/mortise/testdata/states.md
-//  2. group IDs with a leading zero: TestIDsAreOfOneLength in internal/nodeid; recover:
-//     cmd/mortise/mistakes_test.go
-//  3. a healthy election raises no alarm: TestWhatStandsFirst in console, TestCandidatesAreNoAlarm
-//     in adapters/mortiseotel, states.md
-//  4. figures from before the loss of the quorum are marked: TestStaleFiguresAreMarked in console
-//  5. the headline of doctor is the worst finding: TestTheHeadlineIsTheWorst in
-//     cmd/mortise/led_test.go
-//  6. Founders that match no instance
-//  7. two instances with one Name and Replicas
-//  8. another secret than the group, no secret, or a secret where the group has none:
-//     TestStrangersStayOutside in security_test.go (Status, Lock), TestReadyzNamesTheSecret in
-//     console
-// 9. a command line without the secret, 10. a command line without -join, 11. -env-prefix:
-//    cmd/mortise/mistakes_test.go 12. an instance that starts again with its directory does not log
-//    that a group is founded 13. the agent keeps lock_delay: TestALostClientsLockKeepsItsDelay in
-//    cmd/mortise 14. a lock is entered again with a request for more than the hold has:
-//    TestAHandleEndsByItsOwnMaxHold in entered_test.go 15. an end by MaxHold keeps its LockDelay,
-//    and is in the audit log: TestAnOverdueHoldKeepsItsDelay in kinds_test.go 16. the holder of all
-//    permits requests one more 17. leaving after a tick takes no time, and after a crash its job is
-//    not run again: tick/finished_test.go 18. a bad key, 19. a key of 10 MiB, 20. a nil context,
-//    21. a caller that waits for itself, 22. the number of waiters, 23. Lock under RLock, 24. a
-//    lock that is lost in Do, 25. Leave names the keys that were not unlocked
+// This file tests the texts that users see after mistakes of new users. Package console,
+// cmd/mortise and the other files of this package test further cases.
 
-// TestMistakesAreNamed makes the mistakes of new users, and checks that each error says what was
-// wrong and what to do.
 func TestMistakesAreNamed(t *testing.T) {
 	bubble(t, func(t *testing.T) {
 		f := startFleet(t, 1)
@@ -152,8 +124,6 @@ func TestMistakesAreNamed(t *testing.T) {
 	})
 }
 
-// TestMistakesOfAClusterAreNamed checks what an instance reports, while it waits or while it works,
-// if its settings do not fit those of the other instances.
 func TestMistakesOfAClusterAreNamed(t *testing.T) {
 	const addr = `10\.0\.0\.\d:7947`
 	three := func(c *mortise.Config) { c.Founders, c.Replicas = []string{"n1", "n2", "n3"}, 0 }

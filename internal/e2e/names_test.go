@@ -53,8 +53,8 @@ func (c *company) sign(template *x509.Certificate, key ed25519.PrivateKey) tls.C
 	return tls.Certificate{Certificate: [][]byte{der}, PrivateKey: key, Leaf: leaf}
 }
 
-// named returns a function that changes a Config. The function sets a certificate with the given
-// name, and peers as the names of the instances.
+// named returns a function that sets a certificate with the given name in a Config, and peers as
+// the names of the instances.
 func (c *company) named(name string, peers ...string) func(*mortise.Config) {
 	_, key, _ := ed25519.GenerateKey(rand.Reader)
 	pair := c.sign(&x509.Certificate{DNSNames: []string{name}}, key)
@@ -93,9 +93,8 @@ func (c *company) files(name string, peers ...string) func(*mortise.Config) {
 	}
 }
 
-// TestOtherServicesOfTheAuthorityStayOutside checks that a certificate that the same authority has
-// issued for another service or a laptop is refused in both directions. Instances that share one
-// certificate must form a group.
+// TestOtherServicesOfTheAuthorityStayOutside checks that a certificate for another service of the
+// same authority is refused in both directions.
 func TestOtherServicesOfTheAuthorityStayOutside(t *testing.T) {
 	ca := newCompany(t)
 	for _, name := range []string{"billing.internal", "laptop.example"} {

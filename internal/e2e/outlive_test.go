@@ -57,8 +57,8 @@ func TestAHoldOutlivesItsProcess(t *testing.T) {
 	})
 }
 
-// TestAHoldIsHandedOn passes a hold to another instance while the old holder runs. The old holder
-// must get an error that names the new holder.
+// TestAHoldIsHandedOn passes a hold to another instance. The old holder must get an error that
+// names the new holder.
 func TestAHoldIsHandedOn(t *testing.T) {
 	bubble(t, func(t *testing.T) {
 		f := startFleet(t, 3)
@@ -89,8 +89,6 @@ func TestAHoldIsHandedOn(t *testing.T) {
 	})
 }
 
-// TestDetachWithoutADelayIsUnlock checks that Detach of a hold without a LockDelay releases the
-// hold. It also checks that a detached hold can be ended by force like any other hold.
 func TestDetachWithoutADelayIsUnlock(t *testing.T) {
 	bubble(t, func(t *testing.T) {
 		f := startFleet(t, 3)
@@ -118,8 +116,6 @@ func TestDetachWithoutADelayIsUnlock(t *testing.T) {
 	})
 }
 
-// TestEachHoldStaysForItsOwnDelay checks that each hold of a crashed instance remains for its own
-// delay, even if that instance had several holds.
 func TestEachHoldStaysForItsOwnDelay(t *testing.T) {
 	bubble(t, func(t *testing.T) {
 		f := startFleet(t, 4)

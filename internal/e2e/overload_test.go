@@ -19,8 +19,8 @@ import (
 	"github.com/mortise-lock/mortise/transport"
 )
 
-// TestTooManyCallers checks that a node that cannot send requests to the leader refuses, without
-// delay, the calls that it cannot queue, and loses no other call.
+// TestTooManyCallers checks that a node that cannot send requests to the leader refuses the calls
+// that it cannot queue, without delay.
 func TestTooManyCallers(t *testing.T) {
 	bubble(t, func(t *testing.T) {
 		// The nodes record no history, because more events happen at one time than the buffer of a
@@ -66,8 +66,7 @@ func TestTooManyCallers(t *testing.T) {
 	})
 }
 
-// TestFullQueueIsAClearError checks that a request that finds the queue at its limit fails with an
-// error that says so, and that the waiters keep their places.
+// TestFullQueueIsAClearError checks that the waiters keep their places.
 func TestFullQueueIsAClearError(t *testing.T) {
 	bubble(t, func(t *testing.T) {
 		f := newFleet(t)
@@ -112,9 +111,8 @@ func TestFullQueueIsAClearError(t *testing.T) {
 	})
 }
 
-// TestMemberThatStopsReading checks that the data queued for a member that does not read is
-// limited. At the limit the leader must drop the data and end the member's attachment, without
-// delaying other members.
+// TestMemberThatStopsReading checks that the leader limits the data queued for a member that does
+// not read, without delaying other members.
 func TestMemberThatStopsReading(t *testing.T) {
 	bubble(t, func(t *testing.T) {
 		f := startFleet(t, 3)

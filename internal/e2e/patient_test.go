@@ -13,8 +13,7 @@ import (
 )
 
 // TestAWaiterIsInTheQueueSoon checks requests for a held lock, which need no log entry of their
-// own. Such a request must be in the queue within 4 ms, must name the holder in its error if it
-// gives up, and must be granted without delay when the lock is released.
+// own. Such a request must be in the queue within 4 ms.
 func TestAWaiterIsInTheQueueSoon(t *testing.T) {
 	bubble(t, func(t *testing.T) {
 		f := startFleet(t, 3)
@@ -50,8 +49,8 @@ func TestAWaiterIsInTheQueueSoon(t *testing.T) {
 	})
 }
 
-// TestHandoverTakesOneEntry passes a lock from holder to holder. A caller that has released the
-// lock requests it again; that request must share a log entry with the next Unlock.
+// TestHandoverTakesOneEntry checks that a new request of a caller that has released the lock shares
+// a log entry with the next Unlock.
 func TestHandoverTakesOneEntry(t *testing.T) {
 	const turns = 200
 	bubble(t, func(t *testing.T) {

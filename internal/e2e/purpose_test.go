@@ -10,8 +10,8 @@ import (
 	"github.com/mortise-lock/mortise/internal/purpose"
 )
 
-// TestTwoLivesOfOneName checks the errors that a restarted process gets while its predecessor still
-// has a lock: they must distinguish the two processes, which have the same name, by their sessions.
+// TestTwoLivesOfOneName checks that errors distinguish a restarted process from its predecessor
+// with the same name.
 func TestTwoLivesOfOneName(t *testing.T) {
 	bubble(t, func(t *testing.T) {
 		f := startFleet(t, 3)

@@ -12,13 +12,13 @@ import (
 	"github.com/mortise-lock/mortise"
 )
 
-// oneWay is the latency of every byte in these tests. A lock on a follower takes four times oneWay:
-// to the leader, to the other voters, and back both ways. A lock on the leader takes twice oneWay.
+// oneWay is the latency of every byte in these tests. A lock on a follower takes four times oneWay.
+// A lock on the leader takes twice oneWay.
 const oneWay = time.Millisecond
 
 // step is the distance between two moments that a test tries. Protocol steps happen at whole
-// milliseconds; at such a moment the scheduling of goroutines decides the order. All other moments
-// are between two protocol steps.
+// milliseconds, where the scheduling of goroutines decides the order. All other moments are between
+// two protocol steps.
 func step() time.Duration {
 	if underRace {
 		return 500 * time.Microsecond
@@ -26,8 +26,7 @@ func step() time.Duration {
 	return 125 * time.Microsecond
 }
 
-// mustBeFree fails the test unless another node is granted the key without delay, before another
-// event could free the key.
+// mustBeFree fails the test unless another node is granted the key without delay.
 func (f *fleet) mustBeFree(i int, key, why string) {
 	f.t.Helper()
 	time.Sleep(4 * oneWay) // cancelling a request takes as long as the request
@@ -40,9 +39,8 @@ func (f *fleet) mustBeFree(i int, key, why string) {
 	unlock(f.t, l)
 }
 
-// TestGivingUpAtEveryStep cancels a Lock, a TryLock and a Do at every step of a request: before it
-// is sent, on its way, queued, decided, answered, and just returned. An error must mean that the
-// lock is not held, now or later.
+// TestGivingUpAtEveryStep cancels a Lock, a TryLock and a Do at every step of a request. An error
+// must mean that the lock is not held, now or later.
 func TestGivingUpAtEveryStep(t *testing.T) {
 	for _, where := range []string{"leader", "follower", "member"} {
 		t.Run(where, func(t *testing.T) {
@@ -108,9 +106,8 @@ func lockOnce(t *testing.T, ctx context.Context, lock func(context.Context, stri
 	return nil
 }
 
-// TestGivingUpWhileTheGrantIsOnItsWay unlocks a lock and cancels the context of its waiter, at
-// every moment around the grant. In each case the next waiter must be granted the lock without
-// delay.
+// TestGivingUpWhileTheGrantIsOnItsWay cancels a waiter at every moment around its grant. The next
+// waiter must be granted the lock without delay.
 func TestGivingUpWhileTheGrantIsOnItsWay(t *testing.T) {
 	bubble(t, func(t *testing.T) {
 		f := startFour(t)
@@ -148,8 +145,6 @@ func TestGivingUpWhileTheGrantIsOnItsWay(t *testing.T) {
 	})
 }
 
-// In TestGivingUpWhileTheLeaderIsLost the leader is cut off, and the context of a call is cancelled
-// shortly after that.
 func TestGivingUpWhileTheLeaderIsLost(t *testing.T) {
 	bubble(t, func(t *testing.T) {
 		f := startFour(t)
@@ -171,8 +166,7 @@ func TestGivingUpWhileTheLeaderIsLost(t *testing.T) {
 }
 
 // TestUnlockAgainstLoss cuts a holder off and unlocks at moments around its deadline, in several
-// goroutines. Afterwards the handle must not hold the lock, all calls must return the same result,
-// and no other request may have been granted the lock earlier.
+// goroutines. All calls must return the same result.
 func TestUnlockAgainstLoss(t *testing.T) {
 	bubble(t, func(t *testing.T) {
 		f := startFleet(t, 3)
@@ -226,8 +220,7 @@ func TestUnlockAgainstLoss(t *testing.T) {
 }
 
 // TestCloseAgainstEverything calls every method from many goroutines while the node closes or
-// leaves. All calls must return soon, with the reason as an error or with a lock that has ended,
-// and no goroutine may be left.
+// leaves. All calls must return soon, with an error or with a lock that has ended.
 func TestCloseAgainstEverything(t *testing.T) {
 	for _, how := range []string{"Close", "Leave", "both"} {
 		t.Run(how, func(t *testing.T) {

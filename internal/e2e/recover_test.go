@@ -19,8 +19,8 @@ func (f *fleet) reborn(root string, i int, wiped bool) {
 	f.start(i, durableConfig(f, root, i, i))
 }
 
-// TestRecover loses two of three directories permanently. Without help no lock may be granted.
-// After Recover on the remaining instance a new group must be founded, and tokens must rise.
+// TestRecover loses two of three directories. After Recover a new group must be founded, and tokens
+// must rise.
 func TestRecover(t *testing.T) {
 	bubble(t, func(t *testing.T) {
 		root := t.TempDir()
@@ -67,8 +67,8 @@ func TestRecover(t *testing.T) {
 	})
 }
 
-// TestRecoveredWithoutTheLate checks that an instance of the old group that was down during the
-// recovery joins the new group when it returns.
+// TestRecoveredWithoutTheLate checks that an instance that was down during the recovery joins the
+// new group.
 func TestRecoveredWithoutTheLate(t *testing.T) {
 	bubble(t, func(t *testing.T) {
 		root := t.TempDir()
@@ -102,9 +102,8 @@ func TestRecoveredWithoutTheLate(t *testing.T) {
 	})
 }
 
-// TestDurableVoterIsReplaced checks that a durable voter is replaced after a minute of silence if
-// another instance can take its place. When the voter returns, it must have no vote, and may get a
-// vote only under another ID.
+// TestDurableVoterIsReplaced checks that a voter that was replaced returns without a vote, and may
+// get a vote only under another ID.
 func TestDurableVoterIsReplaced(t *testing.T) {
 	bubble(t, func(t *testing.T) {
 		root := t.TempDir()

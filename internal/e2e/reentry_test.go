@@ -101,8 +101,8 @@ func (o *owner) enter(key string) {
 	}
 }
 
-// exit unlocks a handle anywhere in the stack. If that ends the hold, the contexts of all handles
-// that were made under the handle have ended, so exit also unlocks those handles.
+// exit unlocks a handle anywhere in the stack. If that ends the hold, exit also unlocks the handles
+// that were made under it, because their contexts have ended.
 func (o *owner) exit(l *mortise.Lock) {
 	last := len(o.handles(l)) == 1
 	o.judge.tell(func() error { return o.judge.Leave(l.Key(), o.who) })
@@ -175,9 +175,8 @@ func (o *owner) run(steps int) {
 	o.exitAll()
 }
 
-// TestEntriesAreCounted runs many random owners on several instances. It checks with check.Reentry
-// that an owner alone holds a lock until it has unlocked the lock as often as it has entered it,
-// that the token does not change in this time, and that the next holder has a higher token.
+// TestEntriesAreCounted runs many random owners on several instances, and checks each event with
+// check.Reentry.
 func TestEntriesAreCounted(t *testing.T) {
 	bubble(t, func(t *testing.T) {
 		f := startFleet(t, 3)
@@ -199,9 +198,8 @@ func TestEntriesAreCounted(t *testing.T) {
 	})
 }
 
-// TestACircleIsFoundBehindALockThatWasEnteredAgain checks that a deadlock is found if an owner of
-// an inner lock enters an outer lock again: a request under the new handle of the outer lock also
-// waits under the inner lock.
+// TestACircleIsFoundBehindALockThatWasEnteredAgain checks that a request under the new handle of an
+// outer lock also waits under the inner lock.
 func TestACircleIsFoundBehindALockThatWasEnteredAgain(t *testing.T) {
 	bubble(t, func(t *testing.T) {
 		f := startFleet(t, 3)

@@ -22,10 +22,9 @@ func (c *turnClock) Now() clock.Time {
 	return c.Clock.Now()
 }
 
-// TestANodeOnItsOwnRests checks that the goroutines of a node on its own, which holds a lock, are
-// woken at most a few times a second. Such a node has no follower that needs heartbeats, and checks
-// its session once in a TTL. A goroutine reads the clock a few times each time it is woken; 106
-// readings a second cost 0.7 % of a core.
+// TestANodeOnItsOwnRests checks that the goroutines of a node on its own are woken at most a few
+// times a second. It has no follower that needs heartbeats. 106 readings of the clock per second
+// cost 0.7 % of a core.
 func TestANodeOnItsOwnRests(t *testing.T) {
 	for name, dir := range map[string]bool{"in memory": false, "with Dir": true} {
 		t.Run(name, func(t *testing.T) {

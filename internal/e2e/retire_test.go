@@ -15,8 +15,8 @@ import (
 	"github.com/mortise-lock/mortise/raftlog"
 )
 
-// poison makes raft panic on node i, as corrupt data can. It sends a heartbeat that commits an
-// entry that no replica has.
+// poison makes raft panic on node i. It sends a heartbeat that commits an entry that no replica
+// has.
 func poison(f *fleet, i int) {
 	r := f.nodes[i].Replica()
 	status := r.Log.Status()
@@ -93,8 +93,8 @@ func (h stalled) Handle(_ context.Context, r slog.Record) error {
 	return nil
 }
 
-// TestRetirementAgainstRestart restarts an instance in place in another group while its voter still
-// retires. The instance must not continue to claim that it belongs to the old group.
+// TestRetirementAgainstRestart restarts an instance in place while its voter still retires. The
+// instance must not continue to claim that it belongs to the old group.
 func TestRetirementAgainstRestart(t *testing.T) {
 	bubble(t, func(t *testing.T) {
 		let := make(chan struct{})
@@ -122,8 +122,7 @@ func TestRetirementAgainstRestart(t *testing.T) {
 		for i := range 3 {
 			unlock(t, f.lock(i, "k"))
 		}
-		// After this time, an instance that claimed another group would count as silent, and would
-		// be replaced.
+		// After this time, an instance that claimed another group would be replaced.
 		time.Sleep(20 * time.Second)
 		if now := f.nodes[0].Replica(); founded == nil || now == nil || now.Log != founded.Log {
 			t.Error("the voter that retired in the old group was taken for silent in the new one")
@@ -131,9 +130,8 @@ func TestRetirementAgainstRestart(t *testing.T) {
 	})
 }
 
-// In TestPlainMemberFindsTheNextLeader the leader is cut off, crashes or retires. For an instance
-// without a vote the loss must cost at most one failover, with any length of the lease, even if the
-// leader has changed before.
+// In TestPlainMemberFindsTheNextLeader the loss of the leader must cost an instance without a vote
+// at most one failover.
 func TestPlainMemberFindsTheNextLeader(t *testing.T) {
 	for _, ttl := range []time.Duration{2 * time.Second, 10 * time.Second, 10 * time.Minute} {
 		for how, lose := range map[string]func(f *fleet, i int){"cut off": (*fleet).isolate, "retires": poison,
@@ -180,8 +178,8 @@ func TestPlainMemberFindsTheNextLeader(t *testing.T) {
 	}
 }
 
-// TestLoneVoterRetires checks that the instance whose replica was the only voter takes part in
-// founding the next group, and does not continue to report a leader.
+// TestLoneVoterRetires checks that the instance of the only voter takes part in founding the next
+// group, and does not continue to report a leader.
 func TestLoneVoterRetires(t *testing.T) {
 	bubble(t, func(t *testing.T) {
 		f := startFleet(t, 2)

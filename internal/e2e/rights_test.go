@@ -306,9 +306,8 @@ func looks[Q, A any](t *testing.T, n *node, method queries.Method[query.QueryCli
 	return err
 }
 
-// TestAGuestIsNoInstance checks that no instance dials a guest or answers requests of a guest that
-// only instances may send, and that no record makes a guest an instance. All of this must also hold
-// for a member.
+// TestAGuestIsNoInstance checks that no instance dials a guest, or answers its requests that only
+// instances may send. The same must hold for a member.
 func TestAGuestIsNoInstance(t *testing.T) {
 	for _, rights := range []string{"lock *", "member"} {
 		bubble(t, func(t *testing.T) {
@@ -366,7 +365,6 @@ func withFounders(c *mortise.Config) {
 	c.Replicas, c.Founders, c.Secret, c.Insecure = 0, []string{"node-0", "node-1", "node-2"}, secretA, false
 }
 
-// TestAMemberLocksAndNeverVotes runs a node with a member's secret together with three founders.
 func TestAMemberLocksAndNeverVotes(t *testing.T) {
 	bubble(t, func(t *testing.T) {
 		f := startFleet(t, 3, withFounders)
@@ -431,8 +429,6 @@ func TestAMemberLocksAndNeverVotes(t *testing.T) {
 	})
 }
 
-// TestADerivedSecretDiesWithItsRoot checks that a derived secret, its session and its lock are
-// valid only as long as Secret or OldSecrets contains the root secret.
 func TestADerivedSecretDiesWithItsRoot(t *testing.T) {
 	bubble(t, func(t *testing.T) {
 		f := startFleet(t, 3, withSecret(secretA))
@@ -480,8 +476,6 @@ func TestADerivedSecretDiesWithItsRoot(t *testing.T) {
 	})
 }
 
-// TestADerivedSecretEndsInTime checks that the connection, and with it the session, ends when the
-// secret expires.
 func TestADerivedSecretEndsInTime(t *testing.T) {
 	bubble(t, func(t *testing.T) {
 		f := startFleet(t, 3, withSecret(secretA))

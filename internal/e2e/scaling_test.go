@@ -39,8 +39,8 @@ func (s *scaled) enter(i, founders int) {
 	s.ready()
 }
 
-// leave makes node i leave while every other node holds a lock. No lock may be lost, the grant of a
-// free lock may take no longer than gapLeaving, and the other nodes must remain in the group.
+// leave makes node i leave while every other node holds a lock. No lock may be lost, and the grant
+// of a free lock may take no longer than gapLeaving.
 func (s *scaled) leave(i int, again func()) {
 	s.t.Helper()
 	held, probes := map[int]*mortise.Lock{}, map[int]*prober{}
@@ -124,8 +124,7 @@ func (s *scaled) rests(founders int) {
 	}
 }
 
-// TestShrinkingFromTheLast restarts the nodes from the last to the first, as a StatefulSet does. So
-// when the remaining founder restarts, Founders of all other nodes already names only that founder.
+// TestShrinkingFromTheLast restarts the nodes from the last to the first, as a StatefulSet does.
 // One of the four nodes does not vote, so that the vote of a leaving node is handed over in several
 // steps.
 func TestShrinkingFromTheLast(t *testing.T) {
@@ -146,8 +145,8 @@ func TestShrinkingFromTheLast(t *testing.T) {
 	})
 }
 
-// TestASoleFounderBehindACut shrinks three founders to one. While the network is cut, that founder
-// restarts with only its own name in Founders, and must not found a second group.
+// TestASoleFounderBehindACut shrinks three founders to one. A founder that restarts behind a cut
+// must not found a second group.
 func TestASoleFounderBehindACut(t *testing.T) {
 	bubble(t, func(t *testing.T) {
 		s := &scaled{fleet: newFleet(t)}
@@ -175,9 +174,8 @@ func TestASoleFounderBehindACut(t *testing.T) {
 	})
 }
 
-// In TestALostVoteIsTold the only voting founder leaves while no other instance may take its vote,
-// because Founders of a remaining instance does not name the others. Until the limit of Leave no
-// lock may be lost and no vote may move. Then Leave must return an error that says what to change.
+// In TestALostVoteIsTold the only voting founder leaves while no other instance may take its vote.
+// Leave must return an error that says what to change.
 func TestALostVoteIsTold(t *testing.T) {
 	for name, founders := range map[string][2]int{"none names others": {1, 1}, "one names others": {3, 1}} {
 		t.Run(name, func(t *testing.T) {

@@ -64,9 +64,8 @@ func (l *lines) matching(part string) []string {
 	return found
 }
 
-// TestStrangersStayOutside starts an instance with another secret than the group, without a secret,
-// or with a secret although the group has none. The instance must be refused, with the reason on
-// both sides, without affecting the group.
+// TestStrangersStayOutside starts an instance with another secret than the group. The instance must
+// be refused, with the reason on both sides.
 func TestStrangersStayOutside(t *testing.T) {
 	const addrs = `10\.0\.0\.1:7947, 10\.0\.0\.2:7947, 10\.0\.0\.3:7947`
 	other := `founding waits: 1 of 3 instances \(Replicas: 3\) are here \(node-3\); ` +
@@ -139,14 +138,12 @@ func first(list []string) string {
 	return list[0]
 }
 
-// TestSecretIsReplacedByRollingDeploys executes the three steps that Config.OldSecrets describes,
-// one instance at a time. The group must keep its leader, and the instance that is restarted last
-// must hold a lock all the time.
+// TestSecretIsReplacedByRollingDeploys executes the three steps that Config.OldSecrets describes.
+// The group must keep its leader and a lock.
 func TestSecretIsReplacedByRollingDeploys(t *testing.T) {
 	bubble(t, func(t *testing.T) {
 		f := startFleet(t, 3, withSecret(secretA))
 		// A fourth instance executes the steps first, while the three voters keep the old secret.
-		// So only the fourth instance differs from the others.
 		for step, change := range []func(*mortise.Config){withSecret(secretA), withSecret(secretA, secretB),
 			withSecret(secretB, secretA)} {
 			c := f.config(3, 3)

@@ -29,8 +29,7 @@ func must(t *testing.T, s *mortise.Session, key string) *mortise.Lock {
 }
 
 // TestASessionOfOnesOwnHasItsOwnTTL checks a user's own session whose TTL is shorter than that of
-// the node. After a crash the locks of this session must be free sooner than the node's locks, and
-// in a short outage only the locks of this session may be lost.
+// the node. In a short outage only its locks may be lost.
 func TestASessionOfOnesOwnHasItsOwnTTL(t *testing.T) {
 	bubble(t, func(t *testing.T) {
 		f := startFleet(t, 5, func(c *mortise.Config) { c.SessionTTL = 10 * time.Second })
@@ -64,8 +63,6 @@ func TestASessionOfOnesOwnHasItsOwnTTL(t *testing.T) {
 	})
 }
 
-// TestSessionsOutliveTheirLeader checks that a user's own sessions survive the loss of a leader,
-// and that they do not count as instances of the group.
 func TestSessionsOutliveTheirLeader(t *testing.T) {
 	bubble(t, func(t *testing.T) {
 		f := startFleet(t, 4)
@@ -109,8 +106,7 @@ func TestSessionsOutliveTheirLeader(t *testing.T) {
 	})
 }
 
-// TestSessionsEndWithTheirNode checks that Leave waits for the locks of the user's own sessions,
-// and that a session with a wrong TTL, or beyond the maximum number of sessions, is refused.
+// TestSessionsEndWithTheirNode checks that Leave waits for the locks of the user's own sessions.
 func TestSessionsEndWithTheirNode(t *testing.T) {
 	bubble(t, func(t *testing.T) {
 		f := startFleet(t, 3)

@@ -8,10 +8,8 @@ import (
 	"github.com/mortise-lock/mortise"
 )
 
-// TestFoundersWithDirectoriesAndPodsWithout tests the layout for an autoscaler (docs/OPERATION.md):
-// founders have directories; other instances, which no Join lists, have no directory, take locks,
-// and never vote. All founders are down for many leases and then return. Then one of the others is
-// killed and replaced, as in a Deployment.
+// TestFoundersWithDirectoriesAndPodsWithout tests the layout for an autoscaler in
+// docs/OPERATION.md: founders have directories, and other instances have none and never vote.
 func TestFoundersWithDirectoriesAndPodsWithout(t *testing.T) {
 	bubble(t, func(t *testing.T) {
 		root := t.TempDir()

@@ -20,7 +20,7 @@ import (
 const endLimit = 15 * time.Second
 
 // endAll ends all running nodes simultaneously, some by Close and some by Leave. It fails the test
-// if that takes too long. The bubble checks that no goroutine is left.
+// if that takes too long.
 func (f *fleet) endAll(what string, leave func(i int) bool) {
 	f.t.Helper()
 	began := time.Now()
@@ -47,7 +47,6 @@ func (f *fleet) endAll(what string, leave func(i int) bool) {
 	synctest.Wait()
 }
 
-// TestEndWhileTheyElect ends all nodes at several moments of an election.
 func TestEndWhileTheyElect(t *testing.T) {
 	for after := time.Duration(0); after < 1600*time.Millisecond; after += 190 * time.Millisecond {
 		bubble(t, func(t *testing.T) {
@@ -70,8 +69,8 @@ func TestEndWhileTheyElect(t *testing.T) {
 	}
 }
 
-// TestEndWhileTheyStartAnew ends the instances of a group without directories that has lost its
-// majority, at several moments while the instances restart in place.
+// TestEndWhileTheyStartAnew ends the instances of a group that has lost its majority, while they
+// restart in place.
 func TestEndWhileTheyStartAnew(t *testing.T) {
 	for _, after := range []time.Duration{1, 3, 5, 6, 7, 8, 9, 10, 12} {
 		bubble(t, func(t *testing.T) {
@@ -86,7 +85,7 @@ func TestEndWhileTheyStartAnew(t *testing.T) {
 }
 
 // TestEndWhileASnapshotIsSent ends the sender, the receiver or both while a snapshot is sent over a
-// slow connection to a voter whose log is too old. If neither ends, the snapshot must arrive.
+// slow connection. If neither ends, the snapshot must arrive.
 func TestEndWhileASnapshotIsSent(t *testing.T) {
 	for _, what := range []string{"nobody", "sender", "receiver", "both"} {
 		t.Run(what, func(t *testing.T) {
@@ -108,8 +107,8 @@ func TestEndWhileASnapshotIsSent(t *testing.T) {
 				}
 				calls.Wait()
 				sender := f.nodes[leader].Replica().Log
-				// applied returns the last entry that the voter that was away has applied. That
-				// voter gets a new replica under another raft ID.
+				// applied returns the last entry that the voter that was away has applied, under
+				// any raft ID.
 				applied := func() uint64 {
 					if r := f.nodes[away].Replica(); r != nil {
 						return r.Log.Status().Applied
@@ -120,7 +119,7 @@ func TestEndWhileASnapshotIsSent(t *testing.T) {
 					sender.Propose(sender.Status().Term, bytes.Repeat([]byte{0xff}, 1<<20))
 					time.Sleep(100 * time.Millisecond)
 				}
-				// By now the streams have ended, and the data that was on its way on them is lost.
+				// By now the streams have ended, and the data in flight is lost.
 				time.Sleep(25 * time.Second)
 				want := sender.Status().Applied
 				rate.Store(50_000) // the size of the state is 250 kB
@@ -149,8 +148,8 @@ func TestEndWhileASnapshotIsSent(t *testing.T) {
 	}
 }
 
-// TestEndWithAFullQueue ends a node on which two thousand calls wait, for a lock or for an
-// unreachable leader. All calls must return without delay, with the reason why the node has ended.
+// TestEndWithAFullQueue ends a node on which two thousand calls wait. All calls must return without
+// delay, with the reason.
 func TestEndWithAFullQueue(t *testing.T) {
 	for name, cut := range map[string]bool{"for a lock": false, "for a leader": true} {
 		for _, leave := range []bool{false, true} {
@@ -194,8 +193,7 @@ func TestEndWithAFullQueue(t *testing.T) {
 	}
 }
 
-// TestAllInstancesLeave ends all instances, as when a deployment is deleted. Each instance releases
-// its lock when Leave asks for that, and no instance may wait for a successor.
+// TestAllInstancesLeave ends all instances. No instance may wait for a successor.
 func TestAllInstancesLeave(t *testing.T) {
 	bubble(t, func(t *testing.T) {
 		f := startFour(t)
@@ -213,7 +211,7 @@ func TestAllInstancesLeave(t *testing.T) {
 }
 
 // TestLeaderLeavesWithWaiters checks that waiting requests keep their places when the leader
-// leaves, and are granted as soon as another instance leads.
+// leaves.
 func TestLeaderLeavesWithWaiters(t *testing.T) {
 	bubble(t, func(t *testing.T) {
 		f := startFour(t)
@@ -250,8 +248,7 @@ func TestLeaderLeavesWithWaiters(t *testing.T) {
 }
 
 // TestStartIsCancelled ends the context of Start before, during or after the start. Start must
-// either return a node that no longer depends on the context, or return an error and leave no
-// goroutine.
+// either return a node that no longer depends on the context, or leave no goroutine.
 func TestStartIsCancelled(t *testing.T) {
 	bubble(t, func(t *testing.T) {
 		f := newFleet(t)

@@ -43,7 +43,7 @@ func (l thinListener) Accept() (net.Conn, error) {
 	return thin{c, l.rate}, nil
 }
 
-// throttle limits each connection of the nodes that are started afterwards to that rate of reading.
+// throttle limits the rate of reading of the nodes that are started afterwards.
 func (f *fleet) throttle(rate *atomic.Int64) {
 	f.alter = func(e *outside.World) {
 		listen, dial := e.Listen, e.Dial
@@ -64,10 +64,8 @@ func (f *fleet) throttle(rate *atomic.Int64) {
 	}
 }
 
-// TestMemberThatReadsSlowly grants a thousand locks to a member in one turn, over a connection that
-// takes seconds for the answers. The member must get all answers, and no other member may be
-// affected. (If the answers take longer than a lease, the connection is too slow: the member opens
-// a new session again and again.)
+// TestMemberThatReadsSlowly grants a thousand locks to a member over a slow connection. The member
+// must get all answers, and no other member may be affected.
 func TestMemberThatReadsSlowly(t *testing.T) {
 	bubble(t, func(t *testing.T) {
 		var rate atomic.Int64
@@ -126,8 +124,8 @@ func TestMemberThatReadsSlowly(t *testing.T) {
 	})
 }
 
-// TestCallersThatNeverLook takes locks and calls Done and Context of each, but never reads from the
-// channels. The loss of all these locks must not block any other member.
+// TestCallersThatNeverLook never reads from the channels of many locks. The loss of these locks
+// must not block another member.
 func TestCallersThatNeverLook(t *testing.T) {
 	bubble(t, func(t *testing.T) {
 		f := startFleet(t, 3)

@@ -2,6 +2,6 @@
 
 package e2e
 
-// underRace makes tests with a long fake time shorter. The race detector makes such tests ten times
-// slower, and finds nothing new after the first minutes.
+// underRace makes tests with a long fake time shorter, because the race detector makes them ten
+// times slower.
 const underRace = true

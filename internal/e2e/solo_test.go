@@ -9,8 +9,8 @@ import (
 	"github.com/mortise-lock/mortise"
 )
 
-// TestANodeOnItsOwnListensNowhere checks that a node on its own opens no port. Such a node needs no
-// port, and through a port every user of the machine could take and break the node's locks.
+// TestANodeOnItsOwnListensNowhere checks that a node on its own opens no port. Otherwise every user
+// of the machine could take its locks.
 func TestANodeOnItsOwnListensNowhere(t *testing.T) {
 	e, listened := realWorld(), 0
 	e.Listen = func(address string) (net.Listener, error) {

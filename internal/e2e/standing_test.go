@@ -26,11 +26,10 @@ func startNodes(t *testing.T, n int) ([]*mortise.Node, *fleet) {
 }
 
 // This file tests packages that use the exported names of package mortise, on whole nodes in fake
-// time. The packages have further tests of their own.
+// time.
 
-// TestTicksOnWholeNodes runs a job of a millisecond once per tick, on three nodes whose clocks
-// differ by up to 4 s. One node crashes in the middle of a tick. Another node must run that tick
-// when the session of the crashed node has expired.
+// TestTicksOnWholeNodes runs a job once per tick on three nodes whose clocks differ by up to 4 s.
+// One node crashes in the middle of a tick, which another node must run.
 func TestTicksOnWholeNodes(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		nodes, f := startNodes(t, 3)
@@ -125,8 +124,7 @@ func TestLeavingEndsWhatStandsOnANode(t *testing.T) {
 	})
 }
 
-// In TestAFlightOnWholeNodes thirty callers on three nodes request a page that is not in the cache.
-// Only one caller may compute the page.
+// TestAFlightOnWholeNodes checks that only one of thirty callers on three nodes computes a page.
 func TestAFlightOnWholeNodes(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		nodes, _ := startNodes(t, 3)

@@ -21,9 +21,8 @@ import (
 	"github.com/mortise-lock/mortise/lockfsm"
 )
 
-// TestBigStates measures the cost of large states, and how long they delay requests for locks. It
-// takes minutes. The command scripts/states runs it and writes the output to bench/states.md, the
-// last section of docs/SPEED.md.
+// TestBigStates measures how long large states delay requests for locks. It takes minutes. The
+// command scripts/states runs it and writes the output to bench/states.md.
 func TestBigStates(t *testing.T) {
 	wanted := os.Getenv("MORTISE_STATES")
 	if wanted == "" {
@@ -69,8 +68,7 @@ type bigState struct {
 func newBigState(t *testing.T, dirs ...string) *bigState {
 	s := &bigState{t: t}
 	for range 4 + bigRuns {
-		// Another process may take the port before the node binds it. That is acceptable in a
-		// measurement.
+		// Another process may take the port before the node binds it.
 		l, err := net.Listen("tcp", "127.0.0.1:0")
 		if err != nil {
 			t.Fatal(err)
@@ -277,8 +275,7 @@ func (s *bigState) snapshots(n int) (seen []seen) {
 	return l.seen(windows...)
 }
 
-// Under load, newcomers makes a voter leave n times, and each time waits until another instance has
-// taken its place.
+// newcomers makes a voter leave n times under load, and each time waits for its replacement.
 func (s *bigState) newcomers(n int) (seen []seen) {
 	for i := range n {
 		s.ready(s.start(4+i, ""))
@@ -310,8 +307,8 @@ func (s *bigState) newcomers(n int) (seen []seen) {
 	return seen
 }
 
-// seen describes an event during a load: how long the event took, and the 99th percentile of the
-// durations of calls during the event.
+// seen is the duration of an event, and the 99th percentile of the durations of calls during the
+// event.
 type seen struct{ took, p99 time.Duration }
 
 func (l *load) seen(windows ...window) (list []seen) {

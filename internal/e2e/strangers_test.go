@@ -46,7 +46,7 @@ func TestSoloNodeRefusesOthers(t *testing.T) {
 }
 
 // TestSilentAddressBlocksBirthAndIsNamed checks that an address that never answers prevents the
-// founding, since it may belong to an instance of a group, and that Status names the address.
+// founding, because it may belong to an instance of a group.
 func TestSilentAddressBlocksBirthAndIsNamed(t *testing.T) {
 	bubble(t, func(t *testing.T) {
 		f := newFleet(t)
@@ -70,8 +70,8 @@ func TestSilentAddressBlocksBirthAndIsNamed(t *testing.T) {
 	})
 }
 
-// TestForeignAddressDoesNotMatter checks that a program that answers at an address in Join, but is
-// no instance of this cluster, does not affect the founding.
+// TestForeignAddressDoesNotMatter checks that a program at an address in Join that is no instance
+// of this cluster does not affect the founding.
 func TestForeignAddressDoesNotMatter(t *testing.T) {
 	bubble(t, func(t *testing.T) {
 		f := newFleet(t)
@@ -112,8 +112,8 @@ func answerAll(l net.Listener, text string) {
 	}
 }
 
-// TestGarbageOnThePortHarmsNoInstance sends to every port of a working group the data that port
-// scanners and misconfigured clients send.
+// TestGarbageOnThePortHarmsNoInstance sends the data that port scanners and misconfigured clients
+// send.
 func TestGarbageOnThePortHarmsNoInstance(t *testing.T) {
 	bubble(t, func(t *testing.T) {
 		f := startFleet(t, 3)
@@ -144,8 +144,7 @@ func TestGarbageOnThePortHarmsNoInstance(t *testing.T) {
 	})
 }
 
-// TestForeignGroupDoesNotMix founds two groups that learn each other's addresses only after that.
-// The groups must refuse each other and continue.
+// TestForeignGroupDoesNotMix founds two groups that learn each other's addresses later.
 func TestForeignGroupDoesNotMix(t *testing.T) {
 	bubble(t, func(t *testing.T) {
 		f := newFleet(t)

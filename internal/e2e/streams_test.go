@@ -12,8 +12,8 @@ import (
 	"github.com/mortise-lock/mortise/transport"
 )
 
-// TestAllSessionsAreToldOfALostStream checks that all sessions of a node are notified when a stream
-// has ended, so that each session attaches again without waiting until its next renewal times out.
+// TestAllSessionsAreToldOfALostStream checks that each session of a node attaches again when a
+// stream ends, without waiting until its next renewal times out.
 func TestAllSessionsAreToldOfALostStream(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		n, err := start(t.Context(), mortise.Config{Logger: slog.New(slog.DiscardHandler)},

@@ -11,8 +11,8 @@ import (
 )
 
 // failoverLimit is the longest time that the loss of a leader may cost: an election timeout of at
-// most twice 500 ms, a second such timeout if two candidates split the votes, and the clients'
-// search for the new leader.
+// most twice 500 ms, a second such timeout after a split vote, and the clients' search for the new
+// leader.
 const failoverLimit = 3 * time.Second
 
 func TestCrashedLeaderCostsOneFailover(t *testing.T) {
@@ -75,8 +75,6 @@ func TestCrashedHolderIsFollowedWithinOneLease(t *testing.T) {
 	})
 }
 
-// TestCutOffHolderLosesBeforeOthersAreGranted checks that a holder that is cut off reports its lock
-// as lost before another request can be granted the lock.
 func TestCutOffHolderLosesBeforeOthersAreGranted(t *testing.T) {
 	for _, who := range []string{"follower", "leader"} {
 		t.Run(who, func(t *testing.T) {
@@ -149,8 +147,7 @@ func TestTokensRiseWhenAllStartAnew(t *testing.T) {
 }
 
 // TestGraceOfANewGroup checks mutual exclusion between a group and its successor after the loss of
-// all instances: during the grace requests are queued, no lock is granted, and TryLock returns the
-// reason.
+// all instances.
 func TestGraceOfANewGroup(t *testing.T) {
 	bubble(t, func(t *testing.T) {
 		f := newFleet(t)
@@ -232,7 +229,6 @@ func TestFoundersFoundAndOthersJoin(t *testing.T) {
 	})
 }
 
-// TestMinorityGrantsNothing checks that no lock is granted without a majority.
 func TestMinorityGrantsNothing(t *testing.T) {
 	bubble(t, func(t *testing.T) {
 		f := startFleet(t, 3)

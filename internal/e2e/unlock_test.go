@@ -8,8 +8,8 @@ import (
 	"github.com/mortise-lock/mortise"
 )
 
-// TestUnlockSoon checks that the next waiter is granted the lock as after Unlock, although the
-// caller does not wait for the confirmation.
+// TestUnlockSoon checks that the next waiter is granted the lock, although the caller does not wait
+// for the confirmation.
 func TestUnlockSoon(t *testing.T) {
 	bubble(t, func(t *testing.T) {
 		f := startFleet(t, 3)
@@ -36,8 +36,6 @@ func TestUnlockSoon(t *testing.T) {
 	})
 }
 
-// In TestUnlockSoonInARow one caller locks and unlocks a key repeatedly, without waiting for any
-// confirmation.
 func TestUnlockSoonInARow(t *testing.T) {
 	bubble(t, func(t *testing.T) {
 		f := startFleet(t, 3)
@@ -57,8 +55,7 @@ func TestUnlockSoonInARow(t *testing.T) {
 	})
 }
 
-// TestUnlockSoonSaysThatTheLockWasLost checks that the handle reports the loss if the lock was lost
-// before UnlockSoon, and that a later Leave finds no held lock.
+// TestUnlockSoonSaysThatTheLockWasLost checks that a later Leave finds no held lock.
 func TestUnlockSoonSaysThatTheLockWasLost(t *testing.T) {
 	bubble(t, func(t *testing.T) {
 		f := startFleet(t, 3)

@@ -74,7 +74,7 @@ func (w *watcher) see(e mortise.Event) {
 }
 
 // TestWatchTellsEverything watches a busy group through the loss of a leader. Each hold must be
-// reported once and in order, and at the end the watcher's state must equal the state of the group.
+// reported once and in order.
 func TestWatchTellsEverything(t *testing.T) {
 	bubble(t, func(t *testing.T) {
 		f := startFleet(t, 5)
@@ -174,8 +174,7 @@ func TestWatchBeginsWithWhatThereIs(t *testing.T) {
 				t.Fatal(err)
 			}
 			w.see(e)
-			// The state changes in the middle of the reading: at keys that were reported, and at
-			// keys that were not yet reported.
+			// The state changes at keys that were reported, and at keys that were not yet reported.
 			if n++; n%20 == 0 && n < 400 {
 				for _, i := range []int{n / 20, 340 - n/20} {
 					key := fmt.Sprintf("k/%03d", i)
@@ -212,9 +211,8 @@ func TestWatchBeginsWithWhatThereIs(t *testing.T) {
 	})
 }
 
-// TestWatchGoesOn resumes a watch at another instance, after the last event that was seen. No event
-// may be missing. If there were too many events since that event, the watch must begin with a
-// reset.
+// TestWatchGoesOn resumes a watch at another instance. If there were too many events in the
+// meantime, the watch must begin with a reset.
 func TestWatchGoesOn(t *testing.T) {
 	bubble(t, func(t *testing.T) {
 		f := startFleet(t, 3)
@@ -267,8 +265,7 @@ func TestWatchGoesOn(t *testing.T) {
 	})
 }
 
-// TestWatchersAreBoundedAndGo checks that the number of watchers is limited, and that watchers that
-// have ended cost the leader nothing.
+// TestWatchersAreBoundedAndGo checks that ended watchers cost the leader nothing.
 func TestWatchersAreBoundedAndGo(t *testing.T) {
 	bubble(t, func(t *testing.T) {
 		f := startFleet(t, 3)
@@ -297,7 +294,7 @@ func TestWatchersAreBoundedAndGo(t *testing.T) {
 }
 
 // TestAuditTellsEndsByOthers checks that the audit log contains the holds that were not ended by
-// their holders, and no hold that its holder has unlocked.
+// their holders, and no other holds.
 func TestAuditTellsEndsByOthers(t *testing.T) {
 	bubble(t, func(t *testing.T) {
 		f := startFleet(t, 4)

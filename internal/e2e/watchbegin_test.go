@@ -10,8 +10,8 @@ import (
 	"github.com/mortise-lock/mortise"
 )
 
-// TestWatchBeginsAnewWhereItsBeginningBrokeOff checks that a watcher that resumes a watch after the
-// last event that it has received ends with the current state, whichever event that was.
+// TestWatchBeginsAnewWhereItsBeginningBrokeOff checks that a watcher that resumes after any event
+// ends with the current state.
 func TestWatchBeginsAnewWhereItsBeginningBrokeOff(t *testing.T) {
 	bubble(t, func(t *testing.T) {
 		f := startFleet(t, 3)
@@ -48,8 +48,7 @@ func TestWatchBeginsAnewWhereItsBeginningBrokeOff(t *testing.T) {
 	})
 }
 
-// TestWatchTellsOfAllReaders checks that a watch reports all readers of a key, even if they do not
-// fit into one answer.
+// TestWatchTellsOfAllReaders checks a key whose readers do not fit into one answer.
 func TestWatchTellsOfAllReaders(t *testing.T) {
 	bubble(t, func(t *testing.T) {
 		const readers = 2500
@@ -76,8 +75,8 @@ func TestWatchTellsOfAllReaders(t *testing.T) {
 			w.see(e)
 			if e.What == mortise.EventHeld {
 				values[e.Value] = true
-				// In the middle of the watch's reading, half of the readers unlock. Some of these
-				// readers were reported before, and some were not.
+				// Half of the readers unlock. Some of these readers were reported before, and some
+				// were not.
 				if len(w.held) == 500 {
 					for i := 0; i < readers; i += 2 {
 						unlock(t, locks[i])
@@ -98,9 +97,8 @@ func TestWatchTellsOfAllReaders(t *testing.T) {
 	})
 }
 
-// TestWatchTellsWhatAHoldShows checks that a watch reports the value and labels of holds that began
-// before the watch and during the watch's beginning, and the revision that is needed to replace
-// data.
+// TestWatchTellsWhatAHoldShows checks the value and labels of holds, and the revision that is
+// needed to replace data.
 func TestWatchTellsWhatAHoldShows(t *testing.T) {
 	bubble(t, func(t *testing.T) {
 		f := startFleet(t, 3)
@@ -158,8 +156,8 @@ func TestWatchTellsWhatAHoldShows(t *testing.T) {
 	})
 }
 
-// TestAHoldThatIsLeftWhileItIsReadIsToldOnce checks a hold that its holder detaches while the watch
-// reads the present state: the watch must report once that the hold no longer has a holder.
+// TestAHoldThatIsLeftWhileItIsReadIsToldOnce detaches a hold while the watch reads the present
+// state.
 func TestAHoldThatIsLeftWhileItIsReadIsToldOnce(t *testing.T) {
 	bubble(t, func(t *testing.T) {
 		f := startFleet(t, 3)
@@ -194,8 +192,8 @@ func TestAHoldThatIsLeftWhileItIsReadIsToldOnce(t *testing.T) {
 	})
 }
 
-// TestWatchBeginsWhereMuchHappens checks that a watch begins correctly even if, while it reads the
-// present state, more events happen than the leader keeps.
+// TestWatchBeginsWhereMuchHappens makes more events than the leader keeps, while a watch reads the
+// present state.
 func TestWatchBeginsWhereMuchHappens(t *testing.T) {
 	bubble(t, func(t *testing.T) {
 		f := startFleet(t, 3)

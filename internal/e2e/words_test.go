@@ -22,15 +22,14 @@ import (
 
 var writeWords = flag.Bool("words", false, "add the texts that are seen to "+wordsFile)
 
-// wordsFile contains every text that an operator can see in the scenarios below, so that a review
-// can read each text.
+// wordsFile contains every text that an operator can see in the scenarios below.
 const wordsFile = "testdata/words.txt"
 
 // statesFile contains a table with the facts of each scenario. docs/OPERATION.md links to it.
 const statesFile = "testdata/states.md"
 
-// scenario is a state that a cluster can get into. The flag normal means that operators cause this
-// state every day, so no warning may be logged.
+// scenario is a state that a cluster can get into. The flag normal means that no warning may be
+// logged, because operators cause this state every day.
 type scenario struct {
 	name   string
 	normal bool
@@ -309,9 +308,8 @@ func masked(text string) string {
 	return text
 }
 
-// TestWords plays all scenarios and checks that wordsFile contains each text that an operator can
-// see in them, and that normal operation causes no warning. After a change, run the test several
-// times with the flag -words. Then review the texts that it adds to the file.
+// TestWords plays all scenarios and checks that wordsFile contains each text. After a change, run
+// the test several times with the flag -words, and review the texts that it adds to the file.
 func TestWords(t *testing.T) {
 	// read contains the texts of all scenarios, because a text may occur in another scenario in the
 	// next run.
@@ -394,8 +392,8 @@ func TestStatesOfThePage(t *testing.T) {
 	}
 }
 
-// said reports whether one of the texts contains part. If log is set, it searches only log lines,
-// or else only the other texts.
+// said reports whether one of the texts contains part: a log line if log is set, and otherwise any
+// other text.
 func said(texts map[string]bool, part string, log bool) bool {
 	for text := range texts {
 		kind, _, _ := strings.Cut(text, " ")

@@ -32,8 +32,7 @@ func start(ctx context.Context, c mortise.Config, w outside.World) (*node, error
 	return n, nil
 }
 
-// realWorld returns the World of a node in production, with each field set. Tests can wrap one of
-// its functions.
+// realWorld returns the World of a node in production, with each field set.
 func realWorld() outside.World {
 	var dialer net.Dialer
 	return outside.World{

@@ -46,7 +46,6 @@ func (b *bench) giveNonce() {
 	}
 }
 
-// turn runs a turn and returns its frame as text.
 func (b *bench) turn() string {
 	b.t.Helper()
 	b.giveNonce()

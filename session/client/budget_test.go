@@ -11,8 +11,6 @@ import (
 	"github.com/mortise-lock/mortise/session"
 )
 
-// TestErrNoRoomNamesTheBudget checks that the text of the error names the budget, its size and the
-// field of Config.
 func TestErrNoRoomNamesTheBudget(t *testing.T) {
 	t.Parallel()
 	for _, c := range []struct {
@@ -42,8 +40,6 @@ func TestErrNoRoomNamesTheBudget(t *testing.T) {
 	}
 }
 
-// TestDetachThatHasNoRoom checks that a Detach that exceeds a budget returns an error about that
-// budget.
 func TestDetachThatHasNoRoom(t *testing.T) {
 	t.Parallel()
 	b := newBench(t)

@@ -50,7 +50,7 @@ func TestCancelOfAnUnsentRequestSendsNothing(t *testing.T) {
 }
 
 // TestCancelAndGrantCross checks that a cancelled caller gets no outcome and the group gets one
-// release, whether the grant arrives before or after the cancel.
+// release.
 func TestCancelAndGrantCross(t *testing.T) {
 	t.Parallel()
 	b := newBench(t)
@@ -74,8 +74,8 @@ func TestCancelAndGrantCross(t *testing.T) {
 	b.empty()
 }
 
-// TestAttachSettlesLostCancelsAndReleases checks that the next Attach completes cancels and
-// releases that were made without an attachment or were lost at the end of an attachment.
+// TestAttachSettlesLostCancelsAndReleases checks cancels and releases that were made without an
+// attachment, or were lost at its end.
 func TestAttachSettlesLostCancelsAndReleases(t *testing.T) {
 	t.Parallel()
 	b := newBench(t)
@@ -102,9 +102,8 @@ func TestAttachSettlesLostCancelsAndReleases(t *testing.T) {
 	_, _ = held, waiting
 }
 
-// TestAttachFinishesWhatIsNotReported checks the case that an Attach has named requests and the
-// Attached arrives without their states. A hold is then lost, and a waiting request is sent again
-// at its old place.
+// TestAttachFinishesWhatIsNotReported checks requests that an Attach has named and no state
+// reports. A hold is lost, and a waiting request is sent again at its old place.
 func TestAttachFinishesWhatIsNotReported(t *testing.T) {
 	t.Parallel()
 	b := newBench(t)
@@ -131,8 +130,7 @@ func TestAttachFinishesWhatIsNotReported(t *testing.T) {
 	b.want("3: cancel 8, cancel 9, cancel 10, cancel 11")
 }
 
-// TestFreedWhileAttaching checks that a request that an Attach in flight names can be released, and
-// is freed after Attached.
+// TestFreedWhileAttaching checks that a request that an Attach in flight names can be released.
 func TestFreedWhileAttaching(t *testing.T) {
 	t.Parallel()
 	b := newBench(t)

@@ -7,7 +7,7 @@ import (
 )
 
 // TestRenewalsNameWhatWasHeard checks that each renewal names the newest answer that the client has
-// received: an Attached or an acknowledgement, also across attachments.
+// received, also across attachments.
 func TestRenewalsNameWhatWasHeard(t *testing.T) {
 	t.Parallel()
 	b := newBench(t)
@@ -31,9 +31,8 @@ func TestRenewalsNameWhatWasHeard(t *testing.T) {
 	wantHeard(2)
 }
 
-// TestReturningClientRenewsAtOnce checks that a client that attaches shortly before the end of its
-// lease renews again immediately after Attached. The keeper may ignore the renewal that was sent
-// with the Attach, because the answer that this renewal confirms is too old.
+// TestReturningClientRenewsAtOnce checks a client that attaches shortly before the end of its
+// lease. The keeper may ignore the renewal that was sent with the Attach.
 func TestReturningClientRenewsAtOnce(t *testing.T) {
 	t.Parallel()
 	b := newBench(t)

@@ -23,8 +23,6 @@ func TestUnknownRepliesAreSkipped(t *testing.T) {
 	}
 }
 
-// FuzzHeardReplies checks that the invariants of an attached client hold for any bytes from its
-// leader.
 func FuzzHeardReplies(f *testing.F) {
 	seed := newBench(&testing.T{})
 	seed.attach()

@@ -12,7 +12,7 @@ import (
 // This file tests members that send well-formed but wrong messages.
 
 // TestFloodOfRepliesIsBounded checks that the leader's replies are received even if other members
-// send very many replies, and that the memory for replies is bounded.
+// send very many replies.
 func TestFloodOfRepliesIsBounded(t *testing.T) {
 	t.Parallel()
 	c := &Client{wake: make(chan struct{}, 1), heeded: nodeidtest.ID(5)}
@@ -38,9 +38,8 @@ func TestFloodOfRepliesIsBounded(t *testing.T) {
 	}
 }
 
-// TestOnlyVotersRedirect checks that redirects of members that are no voters are ignored. If
-// redirects of such members counted, any member could pose as the leader and acknowledge a lease
-// that the group does not keep.
+// TestOnlyVotersRedirect checks that redirects of other members are ignored. Otherwise a member
+// could pose as the leader and acknowledge leases.
 func TestOnlyVotersRedirect(t *testing.T) {
 	t.Parallel()
 	b := newBench(t)

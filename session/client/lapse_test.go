@@ -11,8 +11,7 @@ import (
 )
 
 // TestAHoldThatLapsesStaysForItsDelay checks that the lock of a lapsed hold stays taken for its
-// delay, because code may still run under the hold, and that the event log has the reason. Without
-// a delay the lock is free immediately.
+// delay, because code may still run under the hold.
 func TestAHoldThatLapsesStaysForItsDelay(t *testing.T) {
 	const me, other = 100, 101
 	for name, c := range map[string]struct {
@@ -57,8 +56,8 @@ func TestAHoldThatLapsesStaysForItsDelay(t *testing.T) {
 	}
 }
 
-// TestALapseUnderEarlierRules checks that a Detach with a reason is sent again without the reason
-// if the group's rules do not support reasons.
+// TestALapseUnderEarlierRules checks that a Detach is sent again without its reason if the group's
+// rules do not support reasons.
 func TestALapseUnderEarlierRules(t *testing.T) {
 	b := newBench(t)
 	b.attach()

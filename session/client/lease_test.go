@@ -72,8 +72,7 @@ func TestRenewalsOfLongLeasesAreFrequent(t *testing.T) {
 	}
 }
 
-// TestMarginCoversDrift checks that the margin is enough for two clocks that are 1% wrong in
-// opposite directions.
+// TestMarginCoversDrift checks the margin with two clocks that are 1% wrong in opposite directions.
 func TestMarginCoversDrift(t *testing.T) {
 	t.Parallel()
 	for ttl := time.Second; ttl <= 10*time.Minute; ttl += 100 * time.Millisecond {

@@ -28,8 +28,6 @@ func TestOpenCountsFromFirstSending(t *testing.T) {
 	}
 }
 
-// TestOpenedCountsOnlyFromWhereItWasSent checks that an Opened is ignored if it is from an instance
-// to which the Open was not sent.
 func TestOpenedCountsOnlyFromWhereItWasSent(t *testing.T) {
 	t.Parallel()
 	b := newBench(t)
@@ -130,7 +128,7 @@ func TestForeignAcknowledgementsMoveNothing(t *testing.T) {
 }
 
 // TestDeadlineLosesAllAndReleases checks that every hold is lost for good at the deadline, and that
-// its release is sent even if the session still exists.
+// its release is sent.
 func TestDeadlineLosesAllAndReleases(t *testing.T) {
 	t.Parallel()
 	b := newBench(t)
@@ -191,8 +189,7 @@ func TestLateRenewalRevivesNothing(t *testing.T) {
 	}
 }
 
-// TestShortGrantIsGivenBack checks that a grant shortly before the end of the lease is released,
-// and that its request is sent again only after a renewal.
+// TestShortGrantIsGivenBack checks that a grant shortly before the end of the lease is released.
 func TestShortGrantIsGivenBack(t *testing.T) {
 	t.Parallel()
 	b := newBench(t)

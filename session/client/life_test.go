@@ -12,8 +12,8 @@ import (
 	"github.com/mortise-lock/mortise/session"
 )
 
-// TestAnOldLeaderEndsNoSession checks that an answer "no session" of a leader that was deposed
-// before the session was last opened or attached does not end the session.
+// TestAnOldLeaderEndsNoSession checks an answer "no session" of a leader that was deposed before
+// the session was last opened or attached.
 func TestAnOldLeaderEndsNoSession(t *testing.T) {
 	t.Parallel()
 	for _, code := range []lockfsm.Code{lockfsm.NoSession, lockfsm.Stale} {
@@ -36,8 +36,8 @@ func TestAnOldLeaderEndsNoSession(t *testing.T) {
 	}
 }
 
-// TestNoSession checks that after the end of the session holds are lost, releases are confirmed,
-// and waiting requests are sent again in a new session.
+// TestNoSession checks that the end of the session loses holds, confirms releases, and makes the
+// client send waiting requests in a new session.
 func TestNoSession(t *testing.T) {
 	t.Parallel()
 	for name, end := range map[string]func(b *bench){
@@ -224,8 +224,7 @@ func TestLeavingIsSaidOnEveryAttachment(t *testing.T) {
 }
 
 // TestReleaseOfADelayedLockBehindTheEndOfItsSession checks that the end of the session does not
-// confirm the release of a lock with a delay. If the release did not arrive, the lock remains
-// taken.
+// confirm the release of a lock with a delay.
 func TestReleaseOfADelayedLockBehindTheEndOfItsSession(t *testing.T) {
 	t.Parallel()
 	b := newBench(t)

@@ -55,8 +55,7 @@ func TestHeldNamesTheHolder(t *testing.T) {
 	b.empty()
 }
 
-// TestTryWithoutLeader checks that a try request fails two seconds after the leader was lost,
-// whether the request was sent or not, and that other requests wait.
+// TestTryWithoutLeader checks that a try request fails two seconds after the leader was lost.
 func TestTryWithoutLeader(t *testing.T) {
 	t.Parallel()
 	b := newBench(t)
@@ -101,8 +100,7 @@ func TestBadKeys(t *testing.T) {
 	b.empty()
 }
 
-// TestOverload checks that refused requests get no number, and that requests are accepted again
-// when earlier ones have ended.
+// TestOverload checks that refused requests get no number.
 func TestOverload(t *testing.T) {
 	t.Parallel()
 	b := newBench(t)

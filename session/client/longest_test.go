@@ -9,8 +9,6 @@ import (
 	"github.com/mortise-lock/mortise/lockfsm"
 )
 
-// TestHoldsEndByThemselves checks that each hold ends after its longest duration, even if other
-// holds are released earlier, and that it is then detached in the group.
 func TestHoldsEndByThemselves(t *testing.T) {
 	t.Parallel()
 	for seed := range uint64(50) {

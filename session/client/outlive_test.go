@@ -27,7 +27,7 @@ func (w *world) x() lockfsm.LockInfo {
 }
 
 // TestDetachedHoldStaysAndIsTakenUp checks that a detached hold remains in the group for its delay,
-// by the leader's clock, and that a request can resume it.
+// by the leader's clock.
 func TestDetachedHoldStaysAndIsTakenUp(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		w := newWorld(t, 2, nodeidtest.ID(1))
@@ -67,8 +67,6 @@ func TestDetachedHoldStaysAndIsTakenUp(t *testing.T) {
 	})
 }
 
-// TestLostHoldStays checks that a hold with a delay remains in the group after its client has lost
-// it, whether the session ends or continues after the client is connected again.
 func TestLostHoldStays(t *testing.T) {
 	for name, livesOn := range map[string]bool{"session over": false, "session lives on": true} {
 		t.Run(name, func(t *testing.T) {
@@ -111,8 +109,6 @@ func TestLostHoldStays(t *testing.T) {
 	}
 }
 
-// TestHoldIsTakenFromALiveHolder checks that the holder's error has the record of the session that
-// resumed its hold.
 func TestHoldIsTakenFromALiveHolder(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		w := newWorld(t, 2, nodeidtest.ID(1))
@@ -167,7 +163,7 @@ func TestResumeGivenUp(t *testing.T) {
 }
 
 // TestDetachSurvivesItsAttachment checks that the next Attach names a hold whose Detach is not
-// confirmed, so that the hold does not end, and that the Detach is sent again afterwards.
+// confirmed.
 func TestDetachSurvivesItsAttachment(t *testing.T) {
 	b := newBench(t)
 	b.attach()
@@ -200,8 +196,7 @@ func TestDetachSurvivesItsAttachment(t *testing.T) {
 	b.empty()
 }
 
-// TestShortResumeIsTriedAgain checks that a hold that is resumed shortly before the end of the
-// lease is detached, and resumed again by its new token.
+// TestShortResumeIsTriedAgain resumes a hold shortly before the end of the lease.
 func TestShortResumeIsTriedAgain(t *testing.T) {
 	b := newBench(t)
 	b.attach()

@@ -148,8 +148,6 @@ func TestDownMovesToTheNext(t *testing.T) {
 	}
 }
 
-// TestSilentLeaderIsLeft checks that the client asks another voter if the leader does not answer in
-// time, although its stream is open.
 func TestSilentLeaderIsLeft(t *testing.T) {
 	t.Parallel()
 	b := newBench(t)
@@ -166,8 +164,8 @@ func TestSilentLeaderIsLeft(t *testing.T) {
 	b.want("3: attach 4 live next 1, renew 4")
 }
 
-// TestPipelining checks that requests are sent in the same frame as Attach if a voter has named the
-// target as the leader, and that the requests wait for Attached if no voter has done so.
+// TestPipelining checks that requests are sent in the same frame as Attach only if a voter has
+// named the target as the leader.
 func TestPipelining(t *testing.T) {
 	t.Parallel()
 	b := newBench(t)
@@ -188,7 +186,7 @@ func TestGarbageFromTheLeaderEndsTheAttachment(t *testing.T) {
 	t.Parallel()
 	b := newBench(t)
 	b.attach()
-	b.core.Receive(b.now, nodeidtest.ID(2), []byte{0xff}) // ignored, since it is not from the leader
+	b.core.Receive(b.now, nodeidtest.ID(2), []byte{0xff}) // ignored, because it is not from the leader
 	b.want("")
 	b.core.Receive(b.now, nodeidtest.ID(1), []byte{9, 1, 2})
 	b.want("")

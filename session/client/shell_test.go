@@ -55,8 +55,7 @@ func TestShellLockAndRelease(t *testing.T) {
 	})
 }
 
-// TestShellReleaseWithEndedContext checks that ctx limits only the wait, and that without a leader
-// the confirmation arrives as soon as there is a leader.
+// TestShellReleaseWithEndedContext checks that ctx limits only the wait.
 func TestShellReleaseWithEndedContext(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		w := newWorld(t, 1, nodeidtest.ID(1))
@@ -81,8 +80,6 @@ func TestShellReleaseWithEndedContext(t *testing.T) {
 	})
 }
 
-// TestShellContextEndsWithoutALeader checks that without a leader a call returns when its context
-// ends, with an error that wraps the context's error.
 func TestShellContextEndsWithoutALeader(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		w := newWorld(t, 1, nodeidtest.ID(1))

@@ -145,8 +145,8 @@ func TestShellCloseEndsAllCallsAtOnce(t *testing.T) {
 	})
 }
 
-// TestShellAllThatIsDueIsSent checks that commands that do not fit into one frame are sent in
-// another frame immediately, and not only after the next input.
+// TestShellAllThatIsDueIsSent checks that commands that do not fit into one frame are sent without
+// another input.
 func TestShellAllThatIsDueIsSent(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		w := newWorld(t, 1, nodeidtest.ID(1))
@@ -199,7 +199,7 @@ func TestShellAllThatIsDueIsSent(t *testing.T) {
 }
 
 // TestShellTimeGoesOn checks that a client renews its lease for a long time, also if a timer fires
-// early, and that Status reports the present state of the lease.
+// early.
 func TestShellTimeGoesOn(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		w := newWorld(t, 1, nodeidtest.ID(1))
@@ -238,8 +238,6 @@ func TestShellTimeGoesOn(t *testing.T) {
 	})
 }
 
-// TestOthersTakeNoRoomOfTheLeader checks that replies of other instances do not count against the
-// limit for the leader's replies.
 func TestOthersTakeNoRoomOfTheLeader(t *testing.T) {
 	c := &Client{wake: make(chan struct{}, 1), core: NewCore(1, worldTTL), config: Config{Clock: new(clock.Manual)}}
 	c.heeded = nodeidtest.ID(1)
@@ -256,8 +254,8 @@ func TestOthersTakeNoRoomOfTheLeader(t *testing.T) {
 	}
 }
 
-// TestShellWaitersEnd checks that waiting calls end when their condition can no longer become true,
-// and that no waiter is left when their context ends.
+// TestShellWaitersEnd checks that no waiter is left when its context ends or its condition can no
+// longer become true.
 func TestShellWaitersEnd(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		w := newWorld(t, 1, nodeidtest.ID(1))

@@ -14,8 +14,6 @@ import (
 	"github.com/mortise-lock/mortise/lockfsm"
 )
 
-// TestShellCancelStorm checks that no state is left after 200 callers have cancelled at random
-// times while the leader changed.
 func TestShellCancelStorm(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		w := newWorld(t, 3, nodeidtest.ID(1), nodeidtest.ID(2), nodeidtest.ID(3))
@@ -111,8 +109,8 @@ func TestShellCloseInEveryState(t *testing.T) {
 	}
 }
 
-// TestShellCloseKeepsTheSession checks that Close marks held locks as lost but does not release
-// them in the group, because the code under them may still run.
+// TestShellCloseKeepsTheSession checks that Close does not release held locks in the group, because
+// the code under them may still run.
 func TestShellCloseKeepsTheSession(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		w := newWorld(t, 1, nodeidtest.ID(1))

@@ -14,8 +14,8 @@ import (
 	"github.com/mortise-lock/mortise/internal/nodeid/nodeidtest"
 )
 
-// TestShellLeaseRunsOut checks that a client that is cut off loses its locks at its own deadline,
-// before another client can get them.
+// TestShellLeaseRunsOut checks that a client that is cut off loses its locks before another client
+// can get them.
 func TestShellLeaseRunsOut(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		w := newWorld(t, 2, nodeidtest.ID(1))
@@ -66,9 +66,8 @@ type jumpClock struct {
 
 func (j *jumpClock) Now() clock.Time { return j.Clock.Now().Add(j.leap.Now().Sub(0)) }
 
-// TestShellErrIsExactAfterAPause pauses the process until the hold's deadline has passed. It checks
-// that the first call of Err reports the loss even if no timer has fired and no goroutine has run,
-// and that no later input makes the hold valid again.
+// TestShellErrIsExactAfterAPause pauses the process until the hold's deadline has passed. The first
+// call of Err must report the loss, and no later input may make the hold valid again.
 func TestShellErrIsExactAfterAPause(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		w := newWorld(t, 2, nodeidtest.ID(1))
@@ -117,8 +116,7 @@ func TestShellErrIsExactAfterAPause(t *testing.T) {
 	})
 }
 
-// TestShellLateRenewalRevivesNothing checks that an acknowledgement that is read from the inbox
-// after the deadline does not make a lost hold valid again.
+// TestShellLateRenewalRevivesNothing reads an acknowledgement from the inbox after the deadline.
 func TestShellLateRenewalRevivesNothing(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		w := newWorld(t, 1, nodeidtest.ID(1))
@@ -191,8 +189,8 @@ func releaseWhileBeingLost(t *testing.T, release func(*Hold, context.Context) er
 	})
 }
 
-// TestMarksComeBeforeTheDeadline checks that a reader that sees the extended deadline also sees
-// that the lost hold is marked.
+// TestMarksComeBeforeTheDeadline checks that the lost hold is marked before the extended deadline
+// is published.
 func TestMarksComeBeforeTheDeadline(t *testing.T) {
 	t.Parallel()
 	c := &Client{config: Config{Clock: clock.Monotonic()}, core: NewCore(1, worldTTL)}
@@ -219,8 +217,6 @@ func TestMarksComeBeforeTheDeadline(t *testing.T) {
 	}
 }
 
-// TestShellRebind checks that Rebind ends all holds as lost, and that waiting calls are granted in
-// the new incarnation.
 func TestShellRebind(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		w := newWorld(t, 2, nodeidtest.ID(1))
@@ -260,8 +256,8 @@ func TestShellRebind(t *testing.T) {
 	})
 }
 
-// TestErrAtTheDeadline checks that Err reports the loss exactly at the deadline, or at the end of
-// the longest duration, since from that time another caller may have the lock.
+// TestErrAtTheDeadline checks that Err reports the loss exactly at the deadline, because from that
+// time another caller may have the lock.
 func TestErrAtTheDeadline(t *testing.T) {
 	const deadline = clock.Time(1000)
 	for name, row := range map[string]struct {

@@ -10,9 +10,8 @@ import (
 	"github.com/mortise-lock/mortise/internal/nodeid/nodeidtest"
 )
 
-// TestShellReleaseIsShared checks that all calls of Release for one hold return the same error, and
-// that their slot is empty when another call uses it. A signal left in the slot would look like a
-// grant.
+// TestShellReleaseIsShared checks that all calls of Release for one hold return the same error. A
+// signal left in their slot would look like a grant to another call.
 func TestShellReleaseIsShared(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		w := newWorld(t, 1, nodeidtest.ID(1))

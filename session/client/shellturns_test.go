@@ -14,9 +14,8 @@ import (
 	"github.com/mortise-lock/mortise/internal/nodeid/nodeidtest"
 )
 
-// TestEachTurnHasTheWholeInbox checks that the counts of the inbox begin at zero in each turn. If
-// they did not, the client would soon drop every frame of other voters, and later every frame of
-// its leader.
+// TestEachTurnHasTheWholeInbox checks that the counts of the inbox begin at zero in each turn.
+// Otherwise the client would soon drop every frame.
 func TestEachTurnHasTheWholeInbox(t *testing.T) {
 	leader, other := nodeidtest.ID(1), nodeidtest.ID(2)
 	for name, row := range map[string]struct {
@@ -111,8 +110,7 @@ func TestShellCallsEndThoughAFrameIsRefused(t *testing.T) {
 					if left.Load() > 0 {
 						t.Skip("there are not so many")
 					}
-					// If the refusal returned no error, the client would attach again only after
-					// two seconds.
+					// Without an error the client would attach again only after two seconds.
 					if took := time.Since(began); took >= time.Second {
 						t.Errorf("it took %v until all calls had ended: that something was refused is known at once",
 							took)

@@ -61,8 +61,6 @@ func TestRaiseIsProposed(t *testing.T) {
 	}
 }
 
-// TestAdoptAndRaiseBelongToTheirTerm checks that a change is lost at the end of its term, and that
-// a change for another term is ignored.
 func TestAdoptAndRaiseBelongToTheirTerm(t *testing.T) {
 	t.Parallel()
 	b := leadingBench(t)
@@ -102,8 +100,8 @@ func TestAdoptAndRaiseBelongToTheirTerm(t *testing.T) {
 	}
 }
 
-// TestAdoptAndRaiseWaitForBorn checks that Adopt and Raise are proposed only after Born, since the
-// group would refuse them before Born.
+// TestAdoptAndRaiseWaitForBorn checks that Adopt and Raise are proposed only after Born, because
+// the group would refuse them earlier.
 func TestAdoptAndRaiseWaitForBorn(t *testing.T) {
 	t.Parallel()
 	b := newBench(t, 0)
@@ -130,7 +128,7 @@ func TestAdoptAndRaiseWaitForBorn(t *testing.T) {
 }
 
 // TestAdoptedTTLIsForSessionsToCome checks that an existing session keeps its TTL in the state and
-// in keepers, also after a change of leader.
+// in keepers.
 func TestAdoptedTTLIsForSessionsToCome(t *testing.T) {
 	t.Parallel()
 	b := leadingBench(t)

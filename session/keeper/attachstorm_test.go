@@ -11,9 +11,8 @@ import (
 	"github.com/mortise-lock/mortise/session"
 )
 
-// TestAttachStorm checks a new leader that has the Attach of every instance in the inbox of its
-// first turn. All Attaches are accepted in the order of arrival, in a few turns with bounded
-// proposals. Repeated Attaches have no effect.
+// TestAttachStorm checks a new leader with the Attach of every instance in its inbox. All Attaches
+// must be accepted in the order of arrival, in a few turns with bounded proposals.
 func TestAttachStorm(t *testing.T) {
 	t.Parallel()
 	const sessions, locks = 10_000, 8

@@ -97,8 +97,8 @@ func TestOnlyTheAttachedMaySpeak(t *testing.T) {
 	b.want(nodeidtest.ID(1), "state 1 granted")
 }
 
-// TestHostileCommands checks that a command that no client may send is not proposed, ends the
-// attachments of its sender, and affects no other peer.
+// TestHostileCommands checks that a command that no client may send ends the attachments of its
+// sender, and affects no other peer.
 func TestHostileCommands(t *testing.T) {
 	t.Parallel()
 	kinds := []lockfsm.Kind{lockfsm.Stamp, lockfsm.Born, lockfsm.EndGrace, lockfsm.Raise, lockfsm.Expire,
@@ -203,8 +203,6 @@ func TestDuplicateOpenIsProposedOnce(t *testing.T) {
 	}
 }
 
-// TestRefusedProposalEndsItsAttachments checks that an attachment ends if the log refuses a
-// proposal that contains a command of this attachment.
 func TestRefusedProposalEndsItsAttachments(t *testing.T) {
 	t.Parallel()
 	b := leadingBench(t)

@@ -10,12 +10,12 @@ import (
 )
 
 // deafLimit is the time after which a session must have expired when its client has stopped
-// receiving. It is the sum of one TTL in which the last received answer is recent, one TTL of the
-// lease, and the time between the keeper's checks.
+// receiving: one TTL in which the last received answer is recent, one TTL of the lease, and the
+// time between the keeper's checks.
 const deafLimit = 2*benchTTL + 2*tickEvery
 
-// TestDeafWaiterLosesItsTurn checks a waiting client that can send but not receive. If a lock is
-// granted to it, it does not keep the lock, neither by renewals nor by repeated attachments.
+// TestDeafWaiterLosesItsTurn checks a waiting client that can send but not receive. It must not
+// keep a lock, neither by renewals nor by repeated attachments.
 func TestDeafWaiterLosesItsTurn(t *testing.T) {
 	t.Parallel()
 	for _, again := range []bool{false, true} {
@@ -66,8 +66,7 @@ func TestDeafWaiterLosesItsTurn(t *testing.T) {
 	}
 }
 
-// TestHearingIsRemembered checks that a recently received answer also counts in later attachments,
-// and that both Attached and Renewed count.
+// TestHearingIsRemembered checks that a recently received answer also counts in later attachments.
 func TestHearingIsRemembered(t *testing.T) {
 	t.Parallel()
 	for name, heard := range map[string]struct {

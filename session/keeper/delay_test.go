@@ -46,8 +46,6 @@ func TestASessionThatIsEndedByForceIsForgotten(t *testing.T) {
 	}
 }
 
-// TestANewLeaderCountsADelayAnew checks that a new leader ends a hold of an expired session only
-// after the whole delay.
 func TestANewLeaderCountsADelayAnew(t *testing.T) {
 	t.Parallel()
 	b := leadingBench(t)

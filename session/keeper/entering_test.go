@@ -68,8 +68,6 @@ func TestALeadBeginsInSteps(t *testing.T) {
 	}
 }
 
-// TestASessionThatIsNotEnteredIsServed checks that a message for a session that is not entered is
-// answered as if all sessions were entered.
 func TestASessionThatIsNotEnteredIsServed(t *testing.T) {
 	t.Parallel()
 	const sessions = 40
@@ -126,8 +124,8 @@ func TestASessionThatEndsIsNotEntered(t *testing.T) {
 	}
 }
 
-// TestOpensWaitUntilAllAreEntered checks that an Open is not answered before all sessions are
-// entered, and that the limit on the sessions of its peer applies afterwards.
+// TestOpensWaitUntilAllAreEntered checks that the limit on the sessions of a peer applies
+// afterwards.
 func TestOpensWaitUntilAllAreEntered(t *testing.T) {
 	t.Parallel()
 	b := leadingBench(t)
@@ -154,8 +152,7 @@ func TestOpensWaitUntilAllAreEntered(t *testing.T) {
 	}
 }
 
-// TestMassExpiryIsInSteps checks that many sessions with the same deadline are expired in steps,
-// and that the next turn is due immediately.
+// TestMassExpiryIsInSteps checks that the next turn is due immediately.
 func TestMassExpiryIsInSteps(t *testing.T) {
 	t.Parallel()
 	const sessions, step = 40, 7
@@ -179,8 +176,8 @@ func TestMassExpiryIsInSteps(t *testing.T) {
 	}
 }
 
-// TestRenewedSessionsAreLookedAtInSteps checks that many renewed sessions that had the same
-// deadline at first are also checked in steps.
+// TestRenewedSessionsAreLookedAtInSteps checks many renewed sessions that had the same deadline at
+// first.
 func TestRenewedSessionsAreLookedAtInSteps(t *testing.T) {
 	t.Parallel()
 	const sessions, step = 40, 7

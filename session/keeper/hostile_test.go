@@ -11,8 +11,8 @@ import (
 // This file tests members that send well-formed but wrong messages.
 
 // TestAnothersSessionIsNotTaken checks that an Attach with the ID of another session but without
-// its nonce is refused by this leader and by the next leader. IDs are not secret, since every
-// waiting client gets the ID of the holder's session.
+// its nonce is refused. IDs are not secret, because every waiting client gets the ID of the
+// holder's session.
 func TestAnothersSessionIsNotTaken(t *testing.T) {
 	t.Parallel()
 	b := leadingBench(t)
@@ -51,8 +51,8 @@ func TestAnothersSessionIsNotTaken(t *testing.T) {
 	b.want(nodeidtest.ID(1), "state 1 granted, attached 2 done")
 }
 
-// TestAttachAheadOfItsSessionEndsNothing checks that an Attach of another peer with the guessed ID
-// of a future session does not end the attachment of the session's owner, which has the same epoch.
+// TestAttachAheadOfItsSessionEndsNothing sends an Attach with the guessed ID of a future session.
+// It must not end the attachment of the session's owner, which has the same epoch.
 func TestAttachAheadOfItsSessionEndsNothing(t *testing.T) {
 	t.Parallel()
 	b := leadingBench(t)
@@ -83,7 +83,7 @@ func TestAttachAheadOfItsSessionEndsNothing(t *testing.T) {
 }
 
 // TestSessionsOfOnePeerAreBounded checks that one instance cannot use up the sessions of the group,
-// either by many Opens or across changes of the leader.
+// even across changes of the leader.
 func TestSessionsOfOnePeerAreBounded(t *testing.T) {
 	t.Parallel()
 	b := leadingBench(t)

@@ -80,8 +80,8 @@ func TestOneRoundForAllThatWait(t *testing.T) {
 	}
 }
 
-// TestSlowRoundIsAskedAgain checks that a new round is requested if the confirmation of a round is
-// late, and that the late confirmation still counts for the renewals of the first round.
+// TestSlowRoundIsAskedAgain checks that the late confirmation of a round still counts for the
+// renewals of that round.
 func TestSlowRoundIsAskedAgain(t *testing.T) {
 	t.Parallel()
 	b := leadingBench(t)
@@ -141,8 +141,8 @@ func TestOlderAttachmentIsNotRenewed(t *testing.T) {
 	b.want(nodeidtest.ID(2), "ended 2 unknown")
 }
 
-// TestASessionIsNotStolen checks that another instance that knows ID and nonce of a session, as
-// every voter does, cannot attach it, open it or free its locks, and does not affect its owner.
+// TestASessionIsNotStolen checks an instance that knows ID and nonce of another's session, as every
+// voter does.
 func TestASessionIsNotStolen(t *testing.T) {
 	t.Parallel()
 	b := leadingBench(t)
@@ -261,8 +261,6 @@ func TestWaitingRenewalHoldsExpiryOff(t *testing.T) {
 	}
 }
 
-// TestExpiringSessionIsNotRenewed checks that renewals are not acknowledged after the expiry of
-// their session was decided.
 func TestExpiringSessionIsNotRenewed(t *testing.T) {
 	t.Parallel()
 	b := leadingBench(t)
@@ -299,8 +297,7 @@ func TestExpiringSessionIsNotRenewed(t *testing.T) {
 	}
 }
 
-// TestExpiryDiesWithItsTerm checks that an Expire is not proposed in a later term, in which it
-// would have no effect.
+// TestExpiryDiesWithItsTerm checks that an Expire is not proposed in a later term.
 func TestExpiryDiesWithItsTerm(t *testing.T) {
 	t.Parallel()
 	b := leadingBench(t)
@@ -328,8 +325,7 @@ func applyOne(m *lockfsm.Machine, index, term uint64, batch []byte) (last lockfs
 	return last
 }
 
-// TestStallExtendsAllDeadlines checks that a stall, in which the keeper reads no renewals, extends
-// all deadlines.
+// TestStallExtendsAllDeadlines checks a stall, in which the keeper reads no renewals.
 func TestStallExtendsAllDeadlines(t *testing.T) {
 	t.Parallel()
 	b := leadingBench(t)

@@ -10,8 +10,8 @@ import (
 	"github.com/mortise-lock/mortise/session"
 )
 
-// TestRefusedReplyEndsThePeersAttachments checks that the attachments of a peer whose queue is full
-// end, and that the message about this is repeated until the queue accepts it.
+// TestRefusedReplyEndsThePeersAttachments checks that the message about this is repeated until the
+// peer's queue accepts it.
 func TestRefusedReplyEndsThePeersAttachments(t *testing.T) {
 	t.Parallel()
 	b := leadingBench(t)
@@ -61,8 +61,8 @@ func TestDroppedFrameEndsThePeersAttachments(t *testing.T) {
 	b.want(nodeidtest.ID(1), "ended 1 overloaded")
 }
 
-// TestFiredChangesAreTold checks that a grant that follows from a release is sent to the waiting
-// session in the turn in which the release is applied.
+// TestFiredChangesAreTold checks that a grant is sent in the turn in which the release before it is
+// applied.
 func TestFiredChangesAreTold(t *testing.T) {
 	t.Parallel()
 	b := leadingBench(t)
@@ -103,8 +103,7 @@ func TestFiredChangesAreTold(t *testing.T) {
 }
 
 // TestAttachOnItsWay checks that an Attach that is in the log is not replaced by an Attach with the
-// same or a lower epoch, or by an Attach of another instance, and that no reply is sent with an
-// epoch whose Attach is not applied.
+// same or a lower epoch, or of another instance.
 func TestAttachOnItsWay(t *testing.T) {
 	t.Parallel()
 	b := leadingBench(t)
@@ -197,8 +196,7 @@ func TestDownLeavesSessionsToTheirLease(t *testing.T) {
 }
 
 // TestARepeatedAttachIsNoStranger checks that an Attach that arrives twice is answered once. After
-// an answer Stale the client would believe that its session has ended and its releases are
-// confirmed. Only an Attach with an older epoch is answered with Stale.
+// an answer Stale the client would believe that its session has ended.
 func TestARepeatedAttachIsNoStranger(t *testing.T) {
 	t.Parallel()
 	b := leadingBench(t)

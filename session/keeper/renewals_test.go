@@ -57,8 +57,8 @@ func (c *crowd) run() {
 }
 
 // TestRenewalsCostTheSameInACrowd checks that the time for renewals does not depend on the number
-// of idle instances. It compares the best of many measurements and allows a factor of eight. A
-// keeper that visited all idle instances would take fifty times as long.
+// of idle instances. It allows a factor of eight. A keeper that visited all idle instances would
+// take fifty times as long.
 func TestRenewalsCostTheSameInACrowd(t *testing.T) {
 	const renewals = 200
 	cost := func(instances int) time.Duration {

@@ -8,7 +8,7 @@ import (
 )
 
 // TestDeadlinesCostFewTurns checks that a keeper needs about one turn per TTL for the deadlines of
-// all renewed sessions, and one turn for deadlines that are close together.
+// all renewed sessions.
 func TestDeadlinesCostFewTurns(t *testing.T) {
 	t.Parallel()
 	for _, sessions := range []int{1, 200} {

@@ -45,8 +45,7 @@ func (b *bench) openUnder(from nodeid.ID, rights *capability.Capability) lockfsm
 	return id
 }
 
-// TestKeysOutsideTheGrantAreRefused checks that a request for a key outside the peer's rights is
-// refused with a reply, changes nothing, and does not end the session.
+// TestKeysOutsideTheGrantAreRefused checks that the refusal does not end the session.
 func TestKeysOutsideTheGrantAreRefused(t *testing.T) {
 	t.Parallel()
 	rights := granted(t, "lock a/*", "lock one", "read b", "write c", "force d", "read d")
@@ -82,8 +81,6 @@ func TestKeysOutsideTheGrantAreRefused(t *testing.T) {
 	}
 }
 
-// TestASessionBelongsToItsCapability checks that a session that was opened under one capability
-// cannot be attached under another capability or without a capability.
 func TestASessionBelongsToItsCapability(t *testing.T) {
 	t.Parallel()
 	a, other := granted(t, "lock a/*"), granted(t, "lock b/*")
@@ -103,8 +100,6 @@ func TestASessionBelongsToItsCapability(t *testing.T) {
 	}
 }
 
-// TestACircleHidesForeignKeys checks that the reply about a deadlock contains only keys that the
-// peer may see.
 func TestACircleHidesForeignKeys(t *testing.T) {
 	t.Parallel()
 	b := leadingBench(t)

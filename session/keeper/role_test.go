@@ -110,8 +110,6 @@ func TestRoleChangeThrowsAllAway(t *testing.T) {
 	}
 }
 
-// TestOwnAddressIsNoChange checks that a change of the leader's own address is not a change of
-// role.
 func TestOwnAddressIsNoChange(t *testing.T) {
 	t.Parallel()
 	b := leadingBench(t)

@@ -22,8 +22,8 @@ func idleKeeper() *Keeper {
 	}}
 }
 
-// TestEachTurnHasTheWholeInbox checks that the counts of the inbox begin at zero in each turn. If
-// they did not, the keeper would soon drop every frame of one peer, and later those of all peers.
+// TestEachTurnHasTheWholeInbox checks that the counts of the inbox begin at zero in each turn.
+// Otherwise the keeper would soon drop every frame.
 func TestEachTurnHasTheWholeInbox(t *testing.T) {
 	large := make([]byte, peerInboxBytes-inputBytes-100)
 	for name, row := range map[string]struct {
@@ -111,8 +111,6 @@ func TestAppliedResultsAreCopied(t *testing.T) {
 	}
 }
 
-// TestAppliedResultsPointToNothingOfTheMachine checks that the keeper also copies what a result
-// points to.
 func TestAppliedResultsPointToNothingOfTheMachine(t *testing.T) {
 	k := idleKeeper()
 	for _, r := range []lockfsm.Result{
