@@ -13,6 +13,7 @@ const (
 	// FinalWait limits each wait for an answer when perhaps no other instance runs, for example
 	// when all instances leave.
 	FinalWait  = time.Second
+	// DepartPoll is the pause between two questions to the leader.
 	DepartPoll = 20 * time.Millisecond
 )
 
@@ -64,6 +65,7 @@ type Leaver struct {
 	TimeOver        bool   // the instance may not wait any longer
 }
 
+// Next returns the next step.
 func (d *Departure) Next(now time.Duration, l Leaver) Step {
 	switch {
 	case d.stage == begins:
