@@ -107,8 +107,8 @@ func (c *Core) settled() bool {
 	return c.Founding.Phase() == founding.Member && !c.Founding.Settling() && c.Founding.Refusal() == ""
 }
 
-// Tick advances the time. The owner then stores Founding.State, carries out the output, and calls
-// Follow. If the state cannot be stored, the owner carries out the result of Unsaved instead.
+// Tick advances the time. The owner stores Founding.State, or calls Unsaved if that fails. It then
+// passes the events to Follow, and asks the questions after Act.
 func (c *Core) Tick(now time.Duration, wallUnixMS int64, random founding.Random) founding.Output {
 	c.places()
 	c.pull(now, random.Spread)

@@ -12,9 +12,8 @@ const (
 	Leaderless = 3 * time.Second
 	// FinalWait limits each wait for an answer when perhaps no other instance runs, for example
 	// when all instances leave.
-	FinalWait = time.Second
-	// DepartPoll is the pause between two questions to the leader about whether this instance may
-	// stop.
+	FinalWait  = time.Second
+	// DepartPoll is the pause between two questions to the leader.
 	DepartPoll = 20 * time.Millisecond
 )
 

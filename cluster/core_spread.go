@@ -207,7 +207,7 @@ func (c *Core) pullDue(now time.Duration) time.Duration {
 }
 
 // behind reports whether gossip reports a newer configuration of this group. It returns false if
-// this instance is not a member, because such an instance asks all addresses anyway.
+// this instance is not a member, because then it asks all addresses anyway.
 func (c *Core) behind() bool {
 	if !c.settled() {
 		return false

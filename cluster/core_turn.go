@@ -22,6 +22,7 @@ type Owner interface {
 	Task(Task)
 	// Gossip gossips with an address, and then calls Core.Gossiped.
 	Gossip(addr string)
+	// Told delivers the answer to an inquiry.
 	Told(Told)
 	// Dismiss ends a removed replica.
 	Dismiss(raft uint64)

@@ -44,6 +44,7 @@ type Attempt struct {
 	asked time.Duration
 }
 
+// Result is the result of an Attempt, for Take.
 type Result struct {
 	entry int
 	asked time.Duration

@@ -13,6 +13,7 @@ func (l *Lead) Term() uint64 { return l.term }
 
 func (l *Lead) governs(term uint64) bool { return l.leads && l.term == term }
 
+// Question returns the encoded Prepare for a step.
 func (l *Lead) Question(step voters.Step, group, at uint64, configuration []founding.Voter) []byte {
 	return founding.AppendPrepare(nil, founding.Prepare{
 		To: step.Instance, Group: group, Raft: step.ID, Term: l.term, At: at, Voters: configuration,

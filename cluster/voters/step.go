@@ -9,6 +9,7 @@ import (
 // Kind is the kind of a Step.
 type Kind uint8
 
+// The kinds of steps.
 const (
 	None    Kind = iota // no step now
 	Prepare             // ask Instance to start an empty replica with ID; nothing is proposed

@@ -111,6 +111,7 @@ type Registered struct {
 // State is the state of a Prepare.
 type State uint8
 
+// The states of a Prepare.
 const (
 	Asked State = iota // sent and not answered
 	// the instance runs an empty replica with that ID, which no configuration has contained

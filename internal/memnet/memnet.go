@@ -31,6 +31,7 @@ import (
 	"time"
 )
 
+// Network is a set of hosts.
 type Network struct {
 	mu        sync.Mutex // guards all below; never held across a wait
 	listeners map[string]*listener
@@ -42,6 +43,7 @@ type Network struct {
 	nextPort  int
 }
 
+// New returns an empty network.
 func New() *Network {
 	return &Network{
 		listeners: map[string]*listener{},

@@ -9,8 +9,6 @@ import (
 	"github.com/mortise-lock/mortise/internal/nodeid"
 )
 
-// This file simulates the queries between instances that do not use a stream.
-
 // query is a founding query, a probe for an instance at an address, or a status query to the
 // leader.
 type query struct {
@@ -46,7 +44,7 @@ func (p *proc) Task(e cluster.Task) {
 }
 
 // queryStatus queries the leader for the status of the voters, and calls the function then with the
-// answer, or with nil if there is no answer within the given time.
+// answer, or with nil if no answer arrives within the given time.
 func (p *proc) queryStatus(q cluster.Inquiry, within time.Duration, then func(*cluster.VoterStatus)) {
 	q.Caller = then
 	p.cluster.post(func(clock.Time) { p.core.Inquire(&q) })
@@ -97,8 +95,8 @@ func (p *proc) put(addr string, to nodeid.ID, q query, then func(time.Duration, 
 	})
 }
 
-// answer answers a query. If the answer binds this instance, the state of founding is stored before
-// the answer is sent.
+// answer answers a query. The state of founding is stored before an answer that binds this instance
+// is sent.
 func (p *proc) answer(from founding.Asker, q query, then func(reply)) {
 	if p.insider != nil {
 		p.insider.answer(from, q, then)

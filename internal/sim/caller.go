@@ -9,22 +9,20 @@ import (
 	"github.com/mortise-lock/mortise/session/client"
 )
 
-// This file simulates the callers, which request locks, hold and release them, and cancel requests.
-
 type call struct {
 	p     *proc
 	id    uint64
 	req   client.Request
 	token lockfsm.Token
-	group uint64 // the group in which the lock was granted
+	group uint64 // in which the lock was granted
 	stage stage
-	hold  time.Duration // for how long the caller will hold the lock
+	hold  time.Duration // how long the caller will hold the lock
 
 	// outer is the call under whose lock this call was made. inner is the call that was made under
 	// the lock of this call.
 	outer, inner *call
 
-	ends   clock.Time // when the handle ends the hold by itself. Zero means never
+	ends   clock.Time // when the handle ends the hold by itself; zero means never
 	forced bool       // the state machine has ended the hold by force
 	told   bool       // the caller was notified of a waiter
 
@@ -66,7 +64,6 @@ func (p *proc) call(outer *call) *call {
 	return c
 }
 
-// newCall returns a call whose request is not sent yet.
 func (p *proc) newCall(r client.Request) *call {
 	p.w.numbers++
 	c := &call{p: p, id: p.w.numbers, req: r, hold: p.w.between(0, p.w.cfg.Hold)}
@@ -123,7 +120,6 @@ func (c *call) failed(err error) {
 	c.next()
 }
 
-// granted is called when the lock is granted.
 func (c *call) granted(token lockfsm.Token, until clock.Time) {
 	if c.stage != waits {
 		return // the caller has canceled before the grant arrived

@@ -19,12 +19,13 @@ type Campaign struct {
 	First, Step uint64        // seeds First, First+Step, …
 	Least       uint64        // least number of seeds, including those before a resumption
 	Time        time.Duration // new seeds are begun for at least this time
-	// State is a file with the next seed, so that a stopped campaign can be resumed. Empty means none.
+	// State is a file with the next seed, so that a stopped campaign can be resumed. Empty means
+	// none.
 	State     string
 	Foundings bool // run foundings (RunFounding) instead of Run
 
 	Seed    func(seed uint64)           // seeds crypto/rand
-	Judge   func([]history.Event) error // second judge of each history. Nil means none
+	Judge   func([]history.Event) error // second judge of each history; nil means none
 	Package string                      // directory of the test, from the root of the repository
 	Say     func(format string, args ...any)
 }
@@ -111,8 +112,7 @@ func (c *Campaign) command(seed uint64) string {
 	return fmt.Sprintf("MORTISE_SEED=%d MORTISE_SEEDS=1 go test -C %s -run TestSeeds .", seed, c.Package)
 }
 
-// resume returns the first seed of this campaign: the one in the file State, if that exists,
-// otherwise First.
+// resume returns the seed in the file State, or First if the file does not exist.
 func (c *Campaign) resume() (uint64, error) {
 	if c.State == "" {
 		return c.First, nil

@@ -9,9 +9,6 @@ import (
 	"github.com/mortise-lock/mortise/session/client"
 )
 
-// This file simulates the owner of a process's client core, and implements its client.Outlets.
-
-// inClient runs f in a turn of the client's owner.
 func (p *proc) inClient(f func(now clock.Time)) {
 	p.owner.post(func(now clock.Time) {
 		p.client.Nonces(p)
@@ -53,7 +50,7 @@ func (p *proc) clientReceive(from nodeid.ID, replies []byte) {
 	p.inClient(func(now clock.Time) { p.client.Receive(now, from, replies) })
 }
 
-// rebind begins a new incarnation of the client. It returns when the client's owner has done this.
+// rebind begins a new incarnation of the client. It returns when the client's owner has begun it.
 func (p *proc) rebind(record []byte, voters []founding.Voter) {
 	p.inClient(func(now clock.Time) { p.client.Rebind(now, record, replica.Targets(voters)) })
 	p.owner.run()

@@ -18,10 +18,10 @@ type Config struct {
 	// and no group that has a majority may be given up.
 	Quiet    bool
 	Machines int
-	Late     int // number of machines, at the end of the list, that start later; only with Founders
+	Late     int // machines, at the end of the list, that start later; only with Founders
 	Zones    int
 	Voters   int
-	Founders []string // by name. Empty means that the setting Replicas is used, with all machines
+	Founders []string // by name; empty means the setting Replicas with all machines
 	JoinAll  bool     // the setting Join names all machines, not only the founders
 	Durable  bool
 	TTL      time.Duration
@@ -37,7 +37,7 @@ type Config struct {
 
 	Limits lockfsm.Limits
 
-	Callers int // number of callers in each process
+	Callers int // in each process
 	Keys    int
 	Think   time.Duration // longest time between two calls of a caller
 	Hold    time.Duration // longest time for which most locks are held
@@ -48,15 +48,15 @@ type Config struct {
 	Nest    float64 // share of holders that make another call under their lock
 	Options float64 // share of calls with a longest hold, an expiry delay or a notice
 
-	Steps time.Duration // average time between two operator steps of one kind. Zero means no steps
+	Steps time.Duration // average time between two operator steps of one kind; zero means none
 
 	// Retold is the average time between two changes of the settings with which instances start.
-	// Zero means no changes.
+	// Zero means none.
 	Retold time.Duration
 
 	Trouble Trouble
-	Insider bool // a process that has the secret sends false messages to all instances
-	Verbose bool // keep the transcript
+	Insider bool // a process that has the secret sends false messages
+	Verbose bool
 }
 
 // Trouble defines the faults of a run. The chances are probabilities between 0 and 1. Zero means
@@ -105,7 +105,7 @@ func Draw(seed uint64) Config {
 			c.Founders = append(c.Founders, fmt.Sprintf("n%d", i))
 		}
 		c.Late = r.IntN(c.Machines - len(c.Founders) + 1)
-		c.JoinAll = seed%3 == 0 // depends on the seed, not on a random number
+		c.JoinAll = seed%3 == 0 // by the seed
 	}
 	c.Trouble = Trouble{
 		Every: pick(2*time.Second, 5*time.Second, 15*time.Second, 60*time.Second), Jitter: share(0, 0, 0.0005, 0.005),
@@ -118,12 +118,11 @@ func Draw(seed uint64) Config {
 	if c.Quiet = r.IntN(5) == 0; c.Quiet {
 		c.Trouble = Trouble{Every: pick(5*time.Second, 15*time.Second, 60*time.Second)}
 	}
-	// This depends on the seed and not on a random number, so that half of the runs of each
-	// campaign have only mutexes.
+	// This depends on the seed, so that half of the runs of each campaign have only mutexes.
 	if seed/2%2 == 1 {
 		c.Kinds, c.Nest = share(0.3, 0.6), share(0.1, 0.3, 0.6)
 	}
-	if (seed+1)/2%2 == 0 { // depends on the seed: four consecutive seeds have four combinations
+	if (seed+1)/2%2 == 0 { // by the seed: four consecutive seeds have four combinations
 		c.Options, c.Steps = share(0.2, 0.6), pick(time.Second, 3*time.Second, 10*time.Second)
 	}
 	if seed/8%2 == 0 { // by the seed
@@ -143,7 +142,7 @@ func (c *Config) settings() founding.Settings {
 	return s
 }
 
-// slack is the largest difference between two wall clocks: half the grace, or 5 s without a grace.
+// slack is the largest difference between two wall clocks.
 func (c *Config) slack() time.Duration {
 	if c.Grace > 0 {
 		return c.Grace / 2

@@ -40,7 +40,6 @@ func (p *proc) send(to nodeid.ID, addr string, f frame) error {
 	return nil
 }
 
-// dial tries to connect to an address until a time.
 func (p *proc) dial(to nodeid.ID, addr string, until time.Duration) {
 	w := p.w
 	if p.dead {
@@ -95,7 +94,7 @@ func (p *proc) dialed(to nodeid.ID, other *proc) {
 }
 
 // openTo returns a stream to another process that is open at both ends, or nil. Like the transport,
-// a process uses such a stream instead of the connection that it has just dialed: frames on a
+// a process uses this stream instead of the connection that it has just dialed, because frames on a
 // second stream could overtake those on the first.
 func (p *proc) openTo(other *proc) *end {
 	for _, e := range p.links[other.instance] {

@@ -1,12 +1,12 @@
 // Package sim runs whole clusters of mortise on one goroutine, from one seed. It runs the real
 // cores of cluster, raftlog (with etcd's raft), session/client, session/keeper, internal/replica
-// and lockfsm. It simulates everything else: clocks that drift; a network that delays, drops and
-// repeats messages and whose links are cut; disks that lose data that was not synced; processes
-// that crash, pause, move to another address, leave and start again; callers; and operators.
+// and lockfsm. It simulates everything else: drifting clocks, a faulty network, disks that lose
+// data that was not synced, processes that crash, pause, move to another address, leave and start
+// again, callers, and operators.
 //
 // [Draw] returns the [Config] of a seed, and [Run] runs it and returns a [Report]. [DrawFounding]
 // and [RunFounding] do the same for runs that only test the founding of a group. A [Campaign] runs
-// many seeds. If a seed fails, the campaign reports the command that repeats it.
+// many seeds.
 //
 // # The picture
 //
@@ -36,7 +36,7 @@
 //
 // Client, keeper, log and cluster are actors. An actor simulates a goroutine that owns a core.
 // Other actors reach it only by functions in its inbox, and its next turn runs all of these
-// functions. So the order of all turns depends only on the schedule of the world.
+// functions. The order of all turns therefore depends only on the schedule of the world.
 //
 // # What stands for what
 //
@@ -65,25 +65,23 @@
 //	          watchvoters.go for voters, watchholds.go for holds that end by force
 //	          or by themselves, expiry delays and notices
 //
-// The cores make all decisions, and they define the order of the work in a turn and in a departure.
 // Two pieces of logic of internal/instance are written a second time in this package: starting,
 // stopping and deleting a replica (owner.go), and passing a frame to the right owner (proc.go). The
-// originals are checked by the tests of whole nodes in internal/e2e.
+// tests of whole nodes in internal/e2e check the originals.
 //
 // # Guarantees
 //
 // A run is repeatable: Run with the same Config gives the same Report.Hash. For that, crypto/rand
 // must be seeded with testing/cryptotest.SetGlobalRandom before the run, because raft draws its
-// election timeouts from it. The checkers observe the run from outside, in one global time that no
-// core can read, and do not trust what a core reports about itself.
+// election timeouts from it. The checkers observe the run in one global time that no core can read,
+// and do not trust what a core reports about itself.
 //
 // In two of every four runs callers also use shared locks, permits of semaphores and requests for
 // several keys, and make calls while they hold a lock, so that deadlocks occur.
 //
 // In two of every four runs, partly the same ones, callers also request holds that end by
-// themselves, holds with an expiry delay, and notices of waiters. Operators end holds by force,
-// including some that have already ended. A holder must be notified when its hold was ended by
-// force or has ended by itself.
+// themselves, holds with an expiry delay, and notices of waiters. Operators end holds by force. A
+// holder must be notified when its hold was ended by force or has ended by itself.
 //
 // In four of every sixteen runs, and in every fourth founding, an insider sends false messages to
 // the instances that have a group. The judges require the same as without an insider.
@@ -91,7 +89,7 @@
 // In eight of every sixteen runs instances may start with changed budgets. After healing, if all
 // instances name the same budgets, the group must have adopted them.
 //
-// An instance with a disk must leave a founded group only if operators have given up the group.
+// An instance with a disk may leave a founded group only if operators have given up the group.
 //
 // After healing the configuration must become the one that the rules require, and must then not
 // change. In a quiet run no group may be founded while the previous group has a majority.
@@ -107,13 +105,11 @@
 //
 // # Limits
 //
-// Gossip, gRPC, files and TLS are simulated. Gossip, except that of the insider, shows the present
-// state of every reachable instance. Whether a queue to a peer is full is random and does not
-// depend on the links. A disk may be slow, but does not hang or fail. Wall clocks differ by no more
-// than founding allows, and do not jump. The budgets are the only settings that change, and all
-// instances run the same version. With the setting Replicas every instance that leaves starts
-// again, because a new group needs all of them. With Founders, only instances that are no founders
-// may stay away until the end of the run.
+// Gossip, except that of the insider, shows the present state of every reachable instance. Whether
+// a queue to a peer is full is random and does not depend on the links. A disk may be slow, but
+// does not hang or fail. Wall clocks differ by no more than founding allows, and do not jump. The
+// budgets are the only settings that change, and all instances run the same version. With Founders,
+// only instances that are no founders may stay away until the end of the run.
 //
 // # Refused alternative
 //

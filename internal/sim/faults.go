@@ -9,10 +9,7 @@ import (
 	"github.com/mortise-lock/mortise/session/client"
 )
 
-// This file has the faults that a cluster in operation meets: rolling restarts, machines that start
-// and stop, lost disks, and outages of the whole network.
-
-// roll restarts one machine after the other. If paced is set, it waits each time until the new
+// roll restarts one machine after another. If paced is set, it waits each time until the new
 // process is ready.
 func (n *nemesis) roll() {
 	w := n.w
@@ -59,7 +56,7 @@ const readyWithin = time.Minute
 const settlePoll = 100 * time.Millisecond
 
 // whenReady calls the function then when Node.Ready would return: when the session is attached, the
-// grace has ended, and no change of the voters is due. It does so after the time within at the
+// grace has ended, and no change of the voters is due. It calls then after the time within at the
 // latest.
 func (m *machine) whenReady(within time.Duration, then func()) {
 	w, over := m.w, false
@@ -117,9 +114,9 @@ func (n *nemesis) flap(m *machine) {
 	next()
 }
 
-// scale stops a machine, or starts it if it was stopped by scale. With the setting Founders it
-// stops only machines that are no founders. They stay stopped until scale starts them. With
-// Replicas a machine starts again after a while, because a new group needs all of them.
+// scale stops a machine, or starts it if scale has stopped it. With Founders it stops only machines
+// that are no founders. With Replicas a machine starts again after a while, because a new group
+// needs all of them.
 func (n *nemesis) scale(m *machine) {
 	w := n.w
 	lasting := len(w.cfg.Founders) > 0
@@ -159,8 +156,7 @@ func (n *nemesis) exodus() {
 	}
 }
 
-// outage cuts the links between all machines; no process ends. Then the links heal one by one in a
-// random order.
+// outage cuts the links between all machines. Then the links heal one by one in a random order.
 func (n *nemesis) outage() {
 	w := n.w
 	long, ended := w.between(0, 6*w.cfg.TTL), w.chance(0.7)
@@ -201,8 +197,8 @@ func (n *nemesis) lurk() {
 	n.lurking = 1 + n.w.rng.IntN(3)
 }
 
-// pounce is called with the first machine that has applied a new configuration. If lurk was called,
-// it crashes that machine, and perhaps another one.
+// pounce is called with the first machine that has applied a new configuration. After lurk it
+// crashes that machine, and perhaps another one.
 func (n *nemesis) pounce(first *machine) {
 	w := n.w
 	if n.lurking == 0 || w.calm {
@@ -216,8 +212,8 @@ func (n *nemesis) pounce(first *machine) {
 	}
 }
 
-// disk wipes the disk of a machine. In a run without a grace it does nothing if the group could
-// lose its majority by that, because without a grace no group may be given up.
+// disk wipes the disk of a machine. Without a grace it does nothing if the group could then lose
+// its majority, because without a grace no group may be given up.
 func (n *nemesis) disk(m *machine) {
 	if m.disk == nil || n.wipes == 0 || m.needed() || n.w.cfg.Grace == 0 &&
 		!n.w.watch.foundings.MaySpare(nodeidtest.Number(m.instance)) {
@@ -228,8 +224,6 @@ func (n *nemesis) disk(m *machine) {
 }
 
 // needed reports whether the machine's disk has a removed replica whose vote may still be needed.
-// Such a disk counts as the disk of a voter. The judges of groups do not count it as such, because
-// they use the newest configuration.
 func (m *machine) needed() bool { return m.disk.state != nil && m.disk.state.Lingers != 0 }
 
 func (n *nemesis) wipe(m *machine) {

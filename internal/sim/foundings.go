@@ -5,8 +5,7 @@ import (
 	"time"
 )
 
-// foundingRounds is the number of rounds of faults in a founding. In each round links are cut and
-// machines restart.
+// foundingRounds is the number of rounds of faults in a founding.
 const foundingRounds = 2
 
 // DrawFounding returns the Config of a run that only tests the founding of a group, for
@@ -38,7 +37,7 @@ func DrawFounding(number uint64) Config {
 const scatter = 0x9e3779b9*6 + 1
 
 // RunFounding runs a founding. The digits of the number, multiplied by scatter, select the cuts and
-// restarts of both rounds. So a few consecutive numbers are spread over all combinations.
+// restarts of both rounds. A few consecutive numbers are therefore spread over all combinations.
 func RunFounding(number uint64, cfg Config) *Report {
 	w := newWorld(cfg)
 	w.note("birth %d: %v", number, cfg.String())

@@ -11,8 +11,6 @@ import (
 	"github.com/mortise-lock/mortise/internal/clock"
 )
 
-// This file simulates gossip and the resolution of names.
-
 // heardOf returns the processes that gossip would show to this process now: the reachable founders,
 // in the order of the machines. It returns nil if this process is no founder, because only founders
 // gossip.

@@ -10,9 +10,6 @@ import (
 	"github.com/mortise-lock/mortise/session/keeper"
 )
 
-// This file has the adapters by which the owner of a log posts to the inboxes of the other owners
-// of its process.
-
 // ofLife runs f in a turn of the cluster's owner, unless this incarnation has ended before that
 // turn.
 func (p *proc) ofLife(f func(now time.Duration)) {

@@ -17,15 +17,15 @@ import (
 // insider is a process that has the group's secret and its own identity, and sends false messages.
 // It reports configurations that do not exist, asks instances to start replicas, reports running
 // replicas as retired, and gossips. It redirects clients to itself and serves them from a state in
-// which every key is free. It attaches and opens the sessions of others, whose nonces it knows. It
-// does not become a voter and sends nothing to an instance without a group, because mortise trusts
-// every holder of the secret in these two respects.
+// which every key is free. It attaches and opens the sessions of others. It does not become a voter
+// and sends nothing to an instance without a group, because mortise trusts every holder of the
+// secret in these two respects.
 type insider struct {
 	w      *world
 	p      *proc
 	says   identity         // claimed at the beginning of its streams; only the instance is proved
-	keeper *keeper.Core     // keeper of the group that it invents
-	locks  *lockfsm.Machine // state machine of that group
+	keeper *keeper.Core     // of the group that it invents
+	locks  *lockfsm.Machine // of the same group
 	index  uint64
 	seen   []lockfsm.SessionInfo // sessions of the real group
 }
@@ -35,7 +35,7 @@ const (
 	insiderPause = 400 * time.Millisecond
 )
 
-// infiltrate starts the insider on a separate machine that the nemesis does not touch.
+// infiltrate starts the insider on a machine that the nemesis does not touch.
 func (w *world) infiltrate() {
 	m := newMachine(w, len(w.machines))
 	m.disk = nil
@@ -99,8 +99,8 @@ func (i *insider) lie() {
 	}
 }
 
-// addr returns the address that the insider reports for itself, which is sometimes the address of
-// another machine.
+// addr returns the address that the insider claims, which is sometimes the address of another
+// machine.
 func (i *insider) addr() string {
 	if i.w.chance(0.3) {
 		return i.w.any().addr
@@ -108,8 +108,8 @@ func (i *insider) addr() string {
 	return i.p.m.addr
 }
 
-// configuration returns a false configuration for an instance: the configuration of the group, but
-// with voters replaced, changed or left out, and with a higher number.
+// configuration returns a false configuration: that of the group, but with voters replaced, changed
+// or left out, and with a higher number.
 func (i *insider) configuration(to *proc) (at uint64, voters []founding.Voter) {
 	w := i.w
 	for _, v := range to.core.Voters() {
@@ -129,8 +129,8 @@ func (i *insider) configuration(to *proc) (at uint64, voters []founding.Voter) {
 	return max(to.core.At(), 1) + uint64(w.rng.Int64N([]int64{1, 5, 1 << 50}[w.rng.IntN(3)])), voters
 }
 
-// liar returns the founding core that the insider pretends to have: the core of a member of the
-// group or, before healing, sometimes the core of a member of another group that supersedes it.
+// liar returns the founding core that the insider claims to have: the core of a member of the group
+// or, before healing, sometimes of a member of another group that supersedes it.
 func (i *insider) liar(to *proc) *founding.Core {
 	w := i.w
 	group, supersedes := to.group, []uint64(nil)
@@ -161,7 +161,6 @@ func (i *insider) ask(to *proc, body []byte) {
 	})
 }
 
-// answer answers a query with false statements about the insider and about the voters.
 func (i *insider) answer(from founding.Asker, q query, then func(reply)) {
 	m := i.w.at(from.Addr)
 	switch {
@@ -216,8 +215,8 @@ func (i *insider) steal(to *proc) {
 		Record: record}.Append(nil)})
 }
 
-// opened is called when a session was opened in the real group. It makes the insider open a session
-// with the same nonce in its own group, and reply to the client.
+// opened makes the insider open a session with the nonce of a new session of the real group, and
+// reply to the client.
 func (i *insider) opened(id lockfsm.SessionID) {
 	l := i.w.leader()
 	if l == nil {
@@ -233,7 +232,6 @@ func (i *insider) opened(id lockfsm.SessionID) {
 	i.serve()
 }
 
-// frame handles a frame of a client that the insider has redirected.
 func (i *insider) frame(f frame) {
 	i.keeper.Receive(i.p.m.clock(), f.from.instance, f.renewals, f.commands)
 	i.serve()
@@ -274,7 +272,6 @@ func (i *insider) reply(to nodeid.ID, b []byte) error {
 	return nil
 }
 
-// gossip returns false gossip: of any instance, at any address, with any configuration.
 func (i *insider) gossip(to *proc) gossip.Meta {
 	said := gossip.Meta{Instance: i.p.instance, Group: to.group, Addr: i.addr(), At: to.core.At() +
 		uint64(i.w.rng.Int64N(1<<50))}

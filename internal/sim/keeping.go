@@ -9,8 +9,6 @@ import (
 	"github.com/mortise-lock/mortise/session/keeper"
 )
 
-// This file simulates the owner of a replica's keeper core.
-
 var errLost = errors.New("sim: it is not sent")
 
 func (r *ownReplica) outlets() *keeper.Outlets {

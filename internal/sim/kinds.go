@@ -10,8 +10,6 @@ import (
 	"github.com/mortise-lock/mortise/session/client"
 )
 
-// This file draws the requests of callers.
-
 const (
 	pools     = 2 // semaphores
 	deepest   = 2 // largest depth of calls under the lock of another call
@@ -21,8 +19,8 @@ const (
 // draw draws the request of a call. If outer is not nil, the call is made under the lock of outer.
 // If Config.Kinds is zero, the request is for a mutex.
 //
-// Semaphores are never nested. mortise does not detect a deadlock in which a caller waits for
-// permits.
+// Semaphores are never nested, because mortise does not detect a deadlock in which a caller waits
+// for permits.
 func (w *world) draw(outer *call) client.Request {
 	cfg := &w.cfg
 	r := client.Request{Key: lockName(w.rng.IntN(cfg.Keys)), Try: w.chance(cfg.Try)}
@@ -107,7 +105,6 @@ func (c *call) terms() check.Terms {
 	return check.Terms{Permits: c.req.Terms.Permits, Of: c.req.Terms.Of}
 }
 
-// mayNest reports whether another call may be made under the call's lock.
 func (c *call) mayNest() bool {
 	depth := 0
 	for o := c.outer; o != nil; o = o.outer {

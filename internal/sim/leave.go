@@ -8,8 +8,6 @@ import (
 	"github.com/mortise-lock/mortise/internal/clock"
 )
 
-// This file simulates Node.Leave.
-
 const leaveTime = 10 * time.Second
 
 type leaver struct {
@@ -19,8 +17,8 @@ type leaver struct {
 	departure cluster.Departure
 }
 
-// leave ends the calls of the process, takes the steps of a departure, stops the process, and calls
-// the function then.
+// leave simulates Node.Leave. It ends the calls of the process, takes the steps of a departure,
+// stops the process, and calls the function then.
 func (p *proc) leave(then func()) {
 	w := p.w
 	if p.leaving {
@@ -57,7 +55,6 @@ func (l *leaver) next() {
 	}
 }
 
-// sees returns the facts about this instance that the departure needs.
 func (l *leaver) sees() cluster.Leaver {
 	p := l.p
 	sees := cluster.Leaver{Held: l.holds(), Member: p.core.Founding.Phase() == founding.Member,

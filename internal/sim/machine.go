@@ -23,19 +23,19 @@ type machine struct {
 	rate   float64       // rate of its boot-time clock
 	origin clock.Time    // time of that clock at the beginning of the run
 	skew   time.Duration // error of its wall clock
-	// nothing runs before this time, as in a suspended process or virtual machine
+	// nothing runs before this time, as in a suspended process
 	pausedUntil time.Duration
 
-	told int64 // MaxSessionBytes with which the process was started. Zero means the default
+	told int64 // MaxSessionBytes with which the process was started; zero means the default
 
 	gone bool // nothing runs on the machine until operators start it
 
 	disk     *disk     // nil means memory mode
-	proc     *proc     // nil means that no process runs
-	instance nodeid.ID // node ID of the last incarnation
+	proc     *proc     // may be nil
+	instance nodeid.ID // of the last incarnation
 }
 
-// disk is the durable data of a machine. Data that is still being written is not in it.
+// disk is the durable data of a machine, without data that is still being written.
 type disk struct {
 	state     *founding.State
 	lives     uint64

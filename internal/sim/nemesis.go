@@ -32,9 +32,7 @@ type fault struct {
 	do           func(n *nemesis, m, o *machine)
 }
 
-// faults returns all kinds of faults: crashes, pauses and cuts, actions of operators, machines that
-// fail one after another, and outages of the whole network. In a quiet run machines only stop and
-// start.
+// faults returns all kinds of faults. In a quiet run machines only stop and start.
 func faults() []fault {
 	return []fault{
 		{2, 1, func(n *nemesis, m, _ *machine) { n.crash(m, false) }},
@@ -160,7 +158,6 @@ func (n *nemesis) breakStreams(m *machine) {
 	}
 }
 
-// swap crashes two machines, and restarts each of them with the address of the other.
 func (n *nemesis) swap(a, b *machine) {
 	if a == b {
 		return
@@ -174,7 +171,6 @@ func (n *nemesis) swap(a, b *machine) {
 	n.w.after(n.w.between(0, 2*time.Second), b.ensureUp)
 }
 
-// The fault all crashes every machine at the same moment and restarts them.
 func (n *nemesis) all() {
 	n.w.note("everything is restarted")
 	power := n.w.chance(0.5)

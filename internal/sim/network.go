@@ -23,7 +23,6 @@ type network struct {
 	dialing time.Duration   // longest time to open a connection; queries do not wait for it
 }
 
-// These are times of the real transport.
 const (
 	dialTimeout = 3 * time.Second
 	keepalive   = 15 * time.Second
@@ -45,7 +44,6 @@ func (n *network) blocked(a, b *machine) bool { return a != b && n.cut[[2]int{a.
 
 func (n *network) linked(a, b *machine) bool { return !n.blocked(a, b) && !n.blocked(b, a) }
 
-// frame is a message on a stream.
 type frame struct {
 	from     identity
 	renewals []byte
@@ -62,15 +60,14 @@ type identity struct {
 	addr        string
 }
 
-// end is one end of a stream between two processes.
 type end struct {
 	p      *proc
 	other  *end
 	peer   nodeid.ID // instance at the other end
 	open   bool
-	queue  []frame // frames sent and not delivered, in order
+	queue  []frame // sent and not delivered, in order
 	lastAt time.Duration
-	heard  time.Duration // when the peer was last known to be reachable
+	heard  time.Duration // when the peer was last reachable
 }
 
 // connect opens a stream between two processes. An earlier stream that only one of them still has
@@ -163,7 +160,6 @@ func (e *end) close() {
 	e.p.w.after(e.p.w.net.hop(), e.finish)
 }
 
-// finish closes the other end, once all frames sent before have arrived and the link is not cut.
 func (e *end) finish() {
 	w := e.p.w
 	switch {
@@ -175,8 +171,8 @@ func (e *end) finish() {
 	}
 }
 
-// lost reports the end of a stream, as the transport does. It does so even if another stream to the
-// same peer exists.
+// lost reports the end of a stream, as the transport does, even if another stream to the same peer
+// exists.
 func (p *proc) lost(e *end) {
 	p.links[e.peer] = without(p.links[e.peer], e)
 	p.down(e.peer)

@@ -21,7 +21,7 @@ type onlooker struct {
 	until time.Duration
 	key   string
 	token lockfsm.Token
-	// caller that believes that it holds the lock. Nil means that the release of token was
+	// caller that believes that it holds the lock; nil means that the release of token was
 	// confirmed before the query
 	by *call
 }

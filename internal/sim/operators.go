@@ -34,7 +34,7 @@ func (w *world) operators() {
 }
 
 // strange reports whether operators must empty the directory of the instance. The instance must
-// request it, must have no replica whose vote may be needed, and all voters that it knows must have
+// request it, must have no replica whose vote may be needed, and all its known voters must have
 // been replaced.
 func (m *machine) strange() bool {
 	p := m.proc
@@ -48,7 +48,6 @@ func (m *machine) strange() bool {
 	})
 }
 
-// recover calls Recover for a group on the process of this machine.
 func (m *machine) recover(group uint64) {
 	p := m.proc
 	if p == nil {

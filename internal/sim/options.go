@@ -6,13 +6,11 @@ import (
 	"github.com/mortise-lock/mortise/session/client"
 )
 
-// This file has the options of a request: a longest time after which the hold ends by itself, an
-// expiry delay, and a notice of waiters. watchholds.go checks them.
-
 // longestDelay is the longest expiry delay, in TTLs.
 const longestDelay = 4
 
-// options draws the options of a call.
+// options draws the options of a call: a longest time after which the hold ends by itself, an
+// expiry delay, and a notice of waiters.
 func (w *world) options(c *call) {
 	if !w.chance(w.cfg.Options) {
 		return

@@ -14,9 +14,6 @@ import (
 	"github.com/mortise-lock/mortise/session/client"
 )
 
-// This file simulates the owner of a process's cluster core. It implements cluster.Owner and
-// cluster.OwnState.
-
 func (p *proc) clusterTurn(clock.Time) clock.Time {
 	next := p.core.Turn(p.foundingNow(), p.m.wallUnixMS(), p.w.random(), p.w.id(), p.w.rng.Uint64(), p)
 	return p.m.origin + clock.Time(next)
@@ -64,8 +61,7 @@ func (p *proc) Carry(c lead.Carry) {
 	}
 }
 
-// Gossip implements cluster.Owner. It reports success immediately, because gossip is simulated in
-// gossip.go.
+// Gossip implements cluster.Owner. It reports success immediately.
 func (p *proc) Gossip(addr string) { p.core.Gossiped(addr) }
 
 // Told implements cluster.Owner.
@@ -168,7 +164,7 @@ func (p *proc) stopReplica() {
 	}
 }
 
-// Facts implements cluster.OwnState. It returns what this replica observes as leader.
+// Facts implements cluster.OwnState.
 func (p *proc) Facts() (f voters.Facts, term uint64, leads bool) {
 	r := p.replica
 	if r == nil {
@@ -194,7 +190,6 @@ func (p *proc) Leader() (instance nodeid.ID, addr string) {
 	return t.ID, t.Addr
 }
 
-// view returns the View of the replica of this process, or nil if there is no replica.
 func (p *proc) view() *replica.View {
 	if p.replica == nil {
 		return nil

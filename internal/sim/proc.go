@@ -25,7 +25,7 @@ type proc struct {
 	instance nodeid.ID
 	group    uint64
 
-	member bool // the process is a member of group, which is founded
+	member bool // of group, which is founded
 
 	cluster      actor // owns core
 	core         *cluster.Core
@@ -35,12 +35,12 @@ type proc struct {
 	owner    actor // owns client
 	client   *client.Core
 	phase    client.Phase
-	deadline clock.Time // the published deadline of the lease
-	expected clock.Time // the last deadline for which the watch has scheduled a check
+	deadline clock.Time // published deadline of the lease
+	expected clock.Time // last deadline for which the watch has scheduled a check
 	leaving  bool
 
-	replica *ownReplica // nil means that the process has no replica
-	insider *insider    // nil means that the process is no insider
+	replica *ownReplica // may be nil
+	insider *insider    // nil for a real process
 
 	links   map[nodeid.ID][]*end
 	dialing map[nodeid.ID][]frame
@@ -71,7 +71,6 @@ func (m *machine) start() *proc {
 	}
 	cfg.Instance = p.instance
 	if m.instance != p.instance {
-		// the old incarnation has ended
 		w.watch.foundings.EndedEverywhere(nodeidtest.Number(m.instance))
 		m.instance = p.instance
 	}
@@ -93,8 +92,7 @@ func (m *machine) start() *proc {
 	return p
 }
 
-// crash ends the process. Unless the power has failed, the kernel closes its streams. After a power
-// failure the peers are not notified.
+// crash ends the process. Unless the power has failed, the kernel closes its streams.
 func (m *machine) crash(power bool) {
 	p := m.proc
 	if p == nil {
@@ -123,15 +121,13 @@ func (p *proc) identity() identity {
 	return id
 }
 
-// alive reports whether the process runs as the incarnation instance.
 func (p *proc) alive(instance nodeid.ID) bool { return !p.dead && p.instance == instance }
 
 func (p *proc) String() string {
 	return fmt.Sprintf("%s/%04x", p.m.name, nodeidtest.Number(p.instance)&0xffff)
 }
 
-// foundingNow returns the time of the machine's clock since the beginning of the run, as the core
-// of founding uses it.
+// foundingNow returns the time since the beginning of the run, by the machine's clock.
 func (p *proc) foundingNow() time.Duration { return time.Duration(p.m.clock() - p.m.origin) }
 
 func (w *world) random() founding.Random {
@@ -151,7 +147,7 @@ func (w *world) newNonce() (n lockfsm.Nonce) {
 	return n
 }
 
-// frame handles a frame that has arrived on a stream and has passed the checks of the transport.
+// frame handles a frame that has passed the checks of the transport.
 func (p *proc) frame(e *end, f frame) {
 	if p.insider != nil {
 		p.insider.frame(f)
@@ -183,8 +179,8 @@ func (p *proc) frame(e *end, f frame) {
 	}
 }
 
-// raft passes the raft messages of a frame to the log if their sender is a member of the group. If
-// the sender of a message is not in the configuration, it is notified of that.
+// raft passes the raft messages of a frame to the log if their sender is a member of the group. It
+// notifies a sender that is not in the configuration.
 func (r *ownReplica) raft(f frame) {
 	p := r.p
 	if !r.Speaks(p.core, f.from.raft, f.from.instance) {

@@ -2,6 +2,5 @@
 
 package sim
 
-// slowly is the factor by which the exhaustive tests are shortened under the race detector, which
-// makes them ten times slower.
+// The race detector makes the exhaustive tests ten times slower.
 const slowly = 10

@@ -19,7 +19,7 @@ import (
 )
 
 // ownReplica is the replica of a process: the owner of its log, the owner of its keeper, and its
-// store. It implements raftlog.Shell, and replica.Host for the core between log and keeper.
+// store.
 type ownReplica struct {
 	p *proc
 	*replica.View
@@ -32,12 +32,12 @@ type ownReplica struct {
 	// the batch that is being written; a crash now loses it or keeps all of it
 	saving *raftlog.Batch
 	outbox []*raftpb.Message
-	survey raftlog.Survey // the last Survey of the log
+	survey raftlog.Survey
 
 	keeping actor // owns keeper
 	keeper  *keeper.Core
 
-	counted  bool   // counted in watch.leaders
+	counted  bool   // in watch.leaders
 	judgedAs string // name of this run of the replica, for the judges
 	first    bool   // no other replica has applied the present entry before
 }
@@ -214,7 +214,7 @@ func (r *ownReplica) Retired(err error) {
 		p.w.broken("%v: %v", p, err)
 	}
 	p.w.watch.stats.Retired++
-	r.keeping.run() // so that the keeper notifies the attached clients
+	r.keeping.run() // the keeper notifies the attached clients
 	r.stop()
 	if p.replica != r {
 		return

@@ -13,18 +13,18 @@ import (
 // Report is the result of a run.
 type Report struct {
 	Config     Config
-	Hash       uint64 // hash of all events of the run
-	Fault      string // the first broken rule. Empty means none
+	Hash       uint64 // of all events of the run
+	Fault      string // the first broken rule; empty means none
 	Transcript []string
 	Stats      Stats
-	History    []history.Event // the events that callers and voters have observed
+	History    []history.Event // events that callers and voters have observed
 	Settled    time.Duration   // time from healing until the run was settled
 }
 
 // progressWithin is the time in which a healed cluster must have served every caller, released all
-// resources, and given votes to the right instances. A new group may have to be founded before
-// that. Operators may have to give up a group whose disks are lost. A voter that was lost often is
-// not added again for two minutes.
+// resources, and given votes to the right instances. Before that a new group may have to be
+// founded, operators may have to give up a group whose disks are lost, and a voter that was lost
+// often is not added again for two minutes.
 const progressWithin = 5 * time.Minute
 
 // restsFor is the time for which, in addition to one TTL, nothing may change before the cluster

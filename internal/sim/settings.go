@@ -5,8 +5,8 @@ import (
 	"github.com/mortise-lock/mortise/lockfsm"
 )
 
-// This file has the settings with which instances start. Operators change a setting by starting
-// instances with a new value. The group adopts the value when all instances name it.
+// Operators change a setting by starting instances with a new value. The group adopts the value
+// when all instances name it.
 
 func (w *world) retell() {
 	if w.cfg.Retold == 0 {

@@ -47,8 +47,7 @@ func TestBirths(t *testing.T) {
 		total.Settled.Round(time.Millisecond), total.Stats)
 }
 
-// TestOneSeedIsOneRun checks that two runs of one seed are equal. All tests of this package depend
-// on that.
+// All tests of this package depend on equal runs of one seed.
 func TestOneSeedIsOneRun(t *testing.T) {
 	for _, seed := range []uint64{1, 5, 2}[:max(2, 3/slowly)] { // seed 5 has an insider
 		var hashes [2]uint64

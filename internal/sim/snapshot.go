@@ -10,8 +10,7 @@ import (
 	"github.com/mortise-lock/mortise/raftlog"
 )
 
-// This file takes, stores and sends the snapshots of a replica. Other events of the run happen
-// between the steps.
+// Other events of the run happen between the steps of a snapshot.
 
 type snapshotting struct {
 	order    raftlog.Take
@@ -57,8 +56,7 @@ func (r *ownReplica) putTogether(order raftlog.Take, c raftlog.Capture) {
 	stats.Between += int(before.Applied - order.Index)
 }
 
-// Prepare implements raftlog.Shell. If the process crashes before the snapshot is durable, the
-// snapshot is lost.
+// Prepare implements raftlog.Shell. A crash before the snapshot is durable loses the snapshot.
 func (r *ownReplica) Prepare(s *raftpb.Snapshot) (done bool, err error) {
 	w, disk := r.p.w, r.p.m.disk
 	if disk == nil {
@@ -86,7 +84,7 @@ func (r *ownReplica) aside(took time.Duration, then func()) {
 	w.after(took+w.between(0, most), func() { r.log.post(func(clock.Time) { then() }) })
 }
 
-// names is called for each Save. It checks that a snapshot that the Save names is durable already.
+// names checks that a snapshot that a Save names is durable already.
 func (r *ownReplica) names(b *raftlog.Batch) {
 	if b.Prepared && b.Snapshot != r.snap.prepared {
 		r.p.w.broken("%s names the snapshot at %d before it is durable", r.judgedAs, b.Snapshot.GetMetadata().GetIndex())

@@ -20,7 +20,7 @@ type Stats struct {
 	Behind, Crowded int
 	Deadlocks, Full int // calls refused because of a deadlock or a full queue
 
-	Detached, Resumed int // holds that were detached, and holds that were resumed
+	Detached, Resumed int
 	// Forced counts holds that were ended by force, Overdue holds that ended by themselves, Wanted
 	// holders that were notified of a waiter, and Delayed holds that ended after an expiry delay.
 	Forced, Overdue, Wanted, Delayed int

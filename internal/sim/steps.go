@@ -9,8 +9,7 @@ import (
 	"github.com/mortise-lock/mortise/session/client"
 )
 
-// This file has the actions of operators on the locks of others. They continue for a while after
-// healing.
+// Operators continue these actions for a while after healing.
 
 // step is one action of an operator. Each kind of step is executed once in Config.Steps, on
 // average. A step reports its request to the watch.

@@ -33,19 +33,18 @@ type watch struct {
 	served    check.Served
 	holdings
 	members check.Members
-	names   map[nodeid.ID]string // name of the machine of each instance
+	names   map[nodeid.ID]string // machine of each instance
 	groups  map[uint64]*group
 	// for each key, the calls whose caller believes that it holds the lock
 	believers map[string][]*call
-	leaders   int // number of replicas that lead now, in any group
-	// time since which no voter leads, if leaders is 0. Zero means that no voter has led yet
+	leaders   int // replicas that lead now, in any group
+	// start of the time without a leader, if leaders is 0; zero means that no voter has led yet
 	leaderless time.Duration
-	gaveUp     map[uint64]bool      // groups that operators gave up
+	gaveUp     map[uint64]bool
 	gone       gone                 // the last confirmed release
 	bound      map[nodeid.ID]uint64 // the group to whose charter each incarnation was bound
 }
 
-// group is what the watch has recorded about a group.
 type group struct {
 	charter founding.Charter
 	born    bool
@@ -69,7 +68,7 @@ func newWatch(w *world) *watch {
 }
 
 // servedWithin is the time, in addition to some TTLs, in which a waiter must get a free lock after
-// healing. Before that a new group may have to be founded.
+// healing. A new group may have to be founded first.
 const servedWithin = 45 * time.Second
 
 // silence is the additional time with Replicas and without disks. A voter that crashed without a
@@ -82,8 +81,8 @@ func (c *Config) silence() time.Duration {
 }
 
 // settleWithin is the largest time, in a run that heals, between the end of a lock in the state
-// machine and its end for the caller. Without healing there is no bound, for example because no
-// session expires while leaders change more often than once in a TTL (promise 4).
+// machine and its end for the caller. Without healing there is no bound, because leaders may change
+// more often than once in a TTL and then no session expires (promise 4).
 const settleWithin = 2 * time.Minute
 
 func (o *watch) record(p *proc, e history.Event) {
@@ -102,8 +101,8 @@ func (o *watch) judge(settled bool) {
 	}
 }
 
-// recorded reports whether the history has a grant of the group that was founded last. Without such
-// a grant the history does not show that the locks of earlier groups have ended.
+// recorded reports whether the history has a grant of the group that was founded last. Without this
+// grant the history does not show that the locks of earlier groups have ended.
 func (o *watch) recorded() bool {
 	var last founding.Charter
 	for _, g := range o.groups {
@@ -130,7 +129,6 @@ func (o *watch) asks(c *call) {
 	o.stats.meets(terms, o.believers[keys[0]])
 }
 
-// meets counts requests of certain kinds for a key that is held.
 func (s *Stats) meets(terms check.Terms, there []*call) {
 	switch {
 	case len(there) == 0:
@@ -234,8 +232,8 @@ func (o *watch) lapse(key string) {
 	}
 }
 
-// extended observes that a client publishes a new deadline. It checks that no lock that has ended
-// by the caller's clock is held again.
+// extended observes that a client publishes a new deadline. A lock that has ended by the caller's
+// clock must not be held again.
 func (o *watch) extended(p *proc) {
 	for _, c := range p.calls {
 		if c.lapsed && c.believes() {
@@ -246,7 +244,7 @@ func (o *watch) extended(p *proc) {
 	o.expect(p)
 }
 
-// expect schedules a check of the holders of a process at the moment when its deadline has passed.
+// expect schedules a check of the holders of a process for the end of its deadline.
 func (o *watch) expect(p *proc) {
 	deadline, at := p.deadline, p.m.global(p.deadline)+time.Microsecond
 	if p.expected == deadline || at <= o.w.now || p.client.Status(p.m.clock()).Held == 0 {
@@ -259,14 +257,14 @@ func (o *watch) expect(p *proc) {
 		}
 		for _, c := range p.calls {
 			if c.stage == holds {
-				o.lapse(c.req.Key) // this also ends the belief in all other keys of the call
+				o.lapse(c.req.Key) // also ends the belief in all other keys of the call
 			}
 		}
 	})
 }
 
-// write writes to a resource that compares tokens, as a holder does under its lock. The holder of a
-// shared lock or of permits only reads.
+// write writes to a resource that compares tokens. The holder of a shared lock or of permits only
+// reads.
 func (o *watch) write(c *call) {
 	alone := c.terms().Alone()
 	for _, key := range c.keys() {
@@ -303,7 +301,6 @@ func (o *watch) forgets(c *call) {
 	o.freed(c)
 }
 
-// ends observes that a hold ends for its holder without an unlock.
 func (o *watch) ends(c *call) {
 	o.lapse(c.req.Key)
 	until := o.w.now
@@ -322,7 +319,6 @@ func (o *watch) loses(c *call, why error) {
 	o.ends(c)
 }
 
-// released observes that an unlock was confirmed or has failed.
 func (o *watch) released(c *call, err error) {
 	e := history.Event{Kind: history.Unlocked, Op: c.id}
 	if err != nil {
@@ -346,7 +342,7 @@ func (o *watch) disbelieve(c *call) {
 	}
 }
 
-// died observes that a process ends. None of its callers believes that it holds a lock after that.
+// died observes that a process ends. After that none of its callers believes that it holds a lock.
 func (o *watch) died(p *proc) {
 	for _, c := range p.calls {
 		o.over(c)

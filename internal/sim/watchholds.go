@@ -11,8 +11,8 @@ import (
 	"github.com/mortise-lock/mortise/session/client"
 )
 
-// This file observes holds that end neither by an unlock nor with a lease, and the notices that
-// their holders get.
+// This file observes holds that end neither by an unlock nor with a lease, and the notices of their
+// holders.
 
 const (
 	// lateWord is the time in which a holder whose process runs must be notified that its hold has
@@ -82,8 +82,8 @@ func (o *watch) over(c *call) {
 	o.longest.Over(c.caller())
 }
 
-// toldWhy observes the error with which a holder is notified that its hold has ended without its
-// own Unlock.
+// toldWhy observes the error by which a holder is notified that its hold has ended without its own
+// Unlock.
 func (o *watch) toldWhy(c *call, why error) {
 	var forced *client.ForcedError
 	switch {
@@ -111,7 +111,6 @@ func (o *watch) forcedEnd(e *history.Event) {
 	}
 }
 
-// ended observes that the state machine ends a hold. Its caller may not be notified yet.
 func (o *watch) ended(g *group, e *history.Event) {
 	delay := o.delayed[e.Token]
 	delete(o.delayed, e.Token)
@@ -134,7 +133,7 @@ func (o *watch) ended(g *group, e *history.Event) {
 func (o *watch) resumed(e *history.Event) {
 	o.stats.Resumed++
 	if delay := o.handed[e.Resumes]; delay > 0 {
-		if own := o.shorter[e.Resumes]; own > 0 { // the watch cannot see which request was granted
+		if own := o.shorter[e.Resumes]; own > 0 { // the granted request is unknown to the watch
 			delay = min(delay, own)
 		}
 		o.delayed[e.Token] = delay

@@ -15,8 +15,6 @@ import (
 	"github.com/mortise-lock/mortise/raftlog"
 )
 
-// This file has the observations of groups and their logs.
-
 // stateEvery is the number of entries between two comparisons of the replicas' states.
 const stateEvery = 16
 
@@ -26,8 +24,7 @@ func (o *watch) founded(c *founding.Charter) {
 	}
 }
 
-// binds observes that an incarnation is bound to a charter. It checks that an incarnation is never
-// bound to two groups.
+// binds checks that an incarnation is never bound to two groups.
 func (o *watch) binds(p *proc) {
 	if p.core.Founding.Phase() != founding.Bound {
 		return
@@ -39,9 +36,9 @@ func (o *watch) binds(p *proc) {
 	o.bound[instance] = group
 }
 
-// leaves observes that an instance leaves its group by a restart in place. With a disk this is
-// allowed only if operators have given up the group. Without a disk a voter may leave only a group
-// that can no longer elect a leader. With an insider this is not checked.
+// leaves checks a restart in place. With a disk an instance may leave its group only if operators
+// have given up the group. Without a disk a voter may leave only a group that can no longer elect a
+// leader. With an insider this is not checked.
 func (o *watch) leaves(p *proc) {
 	switch {
 	case !p.member || o.gaveUp[p.group]:
@@ -52,9 +49,9 @@ func (o *watch) leaves(p *proc) {
 	}
 }
 
-// lives reports whether one of the running replicas could be elected by a configuration that it has
-// applied and in which the given voter votes. A replica does not vote for a candidate if it has
-// committed more than the candidate has, or if its configuration does not name the candidate.
+// lives reports whether one of the running replicas could be elected by a configuration in which
+// the given voter votes. A replica does not vote for a candidate if it has committed more than the
+// candidate has, or if its configuration does not name the candidate.
 func (o *watch) lives(voter *ownReplica) bool {
 	run := slices.DeleteFunc(slices.Collect(o.w.replicas()), func(r *ownReplica) bool { return r.Group != voter.Group })
 	return slices.ContainsFunc(run, func(candidate *ownReplica) bool {
@@ -74,8 +71,7 @@ func (o *watch) lives(voter *ownReplica) bool {
 	})
 }
 
-// born observes that a replica has applied the command Born. It checks the group when the first
-// replica does so.
+// born checks a group when the first replica has applied the command Born.
 func (o *watch) born(r *ownReplica) {
 	g := o.groups[r.Group]
 	if g.born {
@@ -99,7 +95,6 @@ func (o *watch) born(r *ownReplica) {
 	}
 }
 
-// replicaStarts observes that a replica starts with the contents of its store.
 func (o *watch) replicaStarts(r *ownReplica, state raftlog.State, fresh bool) {
 	o.w.numbers++
 	r.judgedAs = fmt.Sprintf("%v, replica %x of group %x, life %d", r.p, r.ID, r.Group, o.w.numbers)
@@ -107,7 +102,6 @@ func (o *watch) replicaStarts(r *ownReplica, state raftlog.State, fresh bool) {
 	o.begins(r, fresh)
 }
 
-// saved observes that a replica has saved a batch.
 func (o *watch) saved(r *ownReplica, b *raftlog.Batch) {
 	o.voted(r, b.HardState)
 	r.names(b)
@@ -119,8 +113,7 @@ func (o *watch) voted(r *ownReplica, hard *raftpb.HardState) {
 	}
 }
 
-// sends observes the messages that a replica sends to another. A vote counts from the moment when
-// it is sent.
+// sends observes the messages that a replica sends. A vote counts from the moment when it is sent.
 func (o *watch) sends(r *ownReplica, messages []*raftpb.Message) {
 	for _, m := range messages {
 		if m.GetType() != raftpb.MsgVoteResp || m.GetReject() {
@@ -137,7 +130,6 @@ func (o *watch) sends(r *ownReplica, messages []*raftpb.Message) {
 	}
 }
 
-// trail records an event of a replica's trail.
 func (o *watch) trail(r *ownReplica, e history.Event) {
 	o.record(r.p, e)
 	if !r.first {
@@ -189,7 +181,6 @@ func (o *watch) role(r *ownReplica) {
 	}
 }
 
-// applies observes an entry before it is applied.
 func (o *watch) applies(r *ownReplica, e *raftlog.Event) {
 	sum := check.Sum(e.Data)
 	o.w.must(o.raft.Committed(r.Group, e.Index, e.Term, sum, r.judgedAs))
@@ -244,7 +235,7 @@ func (o *watch) result(r *ownReplica, result *lockfsm.Result) {
 }
 
 // outlived checks promise 3: when a replica applies the expiry of a session, the lease of its
-// client must have ended, because from then on the session's locks can be granted to others.
+// client must have ended, because the session's locks can then be granted to others.
 func (o *watch) outlived(r *ownReplica, session lockfsm.SessionID) {
 	for p := range o.w.procs() {
 		if p.group == r.Group && p.leaseLeft() > 0 && p.client.Status(p.m.clock()).Session == session {

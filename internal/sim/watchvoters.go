@@ -14,19 +14,14 @@ import (
 	"github.com/mortise-lock/mortise/raftlog"
 )
 
-// This file has the observations of the voters.
-
-// charterAt is the index of the configuration in a charter.
 const charterAt = 1
 
-// begins observes that a replica starts, with an empty log or with the log on its disk.
 func (o *watch) begins(r *ownReplica, empty bool) {
 	o.w.must(o.members.Begins(r.Group, r.ID, nodeidtest.Number(r.p.instance), empty))
 }
 
 func (o *watch) stopped(r *ownReplica) { o.counts(r, false) }
 
-// counts counts the leaders, and measures the longest time without a leader.
 func (o *watch) counts(r *ownReplica, leads bool) {
 	if leads == r.counted {
 		return
@@ -109,7 +104,6 @@ func (o *watch) founders(r *ownReplica, places []founding.Voter, voters []uint64
 	}
 }
 
-// numbers returns the numbers by which the judges identify the instances.
 func numbers(instances []nodeid.ID) []uint64 {
 	list := make([]uint64, 0, len(instances))
 	for _, instance := range instances {

@@ -17,7 +17,7 @@ import (
 type world struct {
 	cfg      Config
 	rng      *rand.Rand
-	now      time.Duration // the global time, which no core can read
+	now      time.Duration // global time, which no core can read
 	due      schedule
 	sequence int
 	machines []*machine
@@ -25,7 +25,7 @@ type world struct {
 	watch    *watch
 	nemesis  nemesis
 	insider  *insider // nil means none
-	told     int64    // MaxSessionBytes of instances that start now. Zero means the default
+	told     int64    // MaxSessionBytes of instances that start now; zero means the default
 	calm     bool     // no more faults are caused
 	quiet    bool     // callers make no new calls
 	nonce    uint64
@@ -34,7 +34,7 @@ type world struct {
 
 	run     hash.Hash64 // hash of all events
 	events  int
-	notes   []string // the last notes
+	notes   []string
 	noted   int
 	verbose bool
 	fault   string
@@ -121,7 +121,6 @@ func (w *world) replicas() iter.Seq[*ownReplica] {
 	}
 }
 
-// leader returns the leading replica with the highest term, or nil.
 func (w *world) leader() (best *ownReplica) {
 	for r := range w.replicas() {
 		if role := r.Role(); role.Leading && (best == nil || role.Term > best.Role().Term) {
@@ -131,7 +130,7 @@ func (w *world) leader() (best *ownReplica) {
 	return best
 }
 
-// without returns a copy of a list without one of its elements. It does not change the list.
+// without returns a copy of a list without one of its elements.
 func without[T comparable](list []T, one T) []T {
 	return slices.DeleteFunc(slices.Clone(list), func(each T) bool { return each == one })
 }
@@ -146,7 +145,6 @@ func (w *world) chance(p float64) bool { return p > 0 && w.rng.Float64() < p }
 
 func (w *world) id() uint64 { return w.rng.Uint64()>>8 | 1 }
 
-// mark adds an event to the run's hash, without a note.
 func (w *world) mark(what byte, a, b uint64) {
 	var buf [25]byte
 	buf[0] = what
