@@ -10,7 +10,6 @@ import (
 	wire "github.com/mortise-lock/mortise/transport/wire/mortise/transport/v1"
 )
 
-// The package comment describes the hellos and their signatures.
 const (
 	protocol  = 2   // version of the protocol in peer.proto
 	maxAddr   = 512 // bytes
