@@ -133,4 +133,5 @@ func (e *OtherError) Error() string {
 	return fmt.Sprintf("transport: %s is instance %v, not %x", e.Addr, e.Answered, e.Asked)
 }
 
+// Is makes errors.Is(err, ErrOther) true.
 func (e *OtherError) Is(target error) bool { return target == ErrOther }

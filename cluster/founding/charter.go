@@ -79,6 +79,7 @@ func (s Settings) voterCount(list int) int {
 	return max(n, 0)
 }
 
+// Listed is one instance on a charter's list.
 type Listed struct {
 	Instance nodeid.ID // ID of an incarnation; a later incarnation at the same address has another ID
 	Name     string

@@ -6,6 +6,7 @@ import (
 	"github.com/mortise-lock/mortise/internal/nodeid"
 )
 
+// Config configures the core of one instance.
 type Config struct {
 	Instance nodeid.ID // ID of the first incarnation; random, not zero
 	Name     string
@@ -127,6 +128,7 @@ func New(cfg Config) *Core {
 // Instance returns the ID of the present incarnation.
 func (c *Core) Instance() nodeid.ID { return c.instance }
 
+// Phase returns the phase of the present incarnation.
 func (c *Core) Phase() Phase { return c.phase }
 
 // Group returns the group that this incarnation is bound to or belongs to, or 0.

@@ -31,6 +31,7 @@ type Question struct {
 	Body []byte
 }
 
+// EventKind is the kind of an event.
 type EventKind uint8
 
 // The kinds of events. Each comment names the fields of Event that are set.
