@@ -15,9 +15,8 @@ type admission struct {
 	number uint64
 }
 
-// accept decides by the rules of the package comment whether a stream that a peer opened becomes a
-// link. It blocks until this is decided, and returns the link or the reason for refusing the
-// stream.
+// accept decides whether a stream that a peer opened becomes a link. It blocks until this is
+// decided, and returns the link or the reason for refusing the stream.
 func (p *Port) accept(ctx context.Context, who *introduction, s *stream) (admission, *wire.Refusal) {
 	for ctx.Err() == nil {
 		a, wait, refusal := p.tryAccept(who, s)
@@ -77,8 +76,7 @@ func (p *Port) tryAccept(who *introduction, s *stream) (a admission, wait <-chan
 }
 
 // replaces returns nil if a new stream of a peer replaces the existing stream, and otherwise a
-// refusal. The new stream wins if the peer's process has lost the old stream, or has started again
-// with the same directory. The caller holds mu.
+// refusal. The caller holds mu.
 func (p *Port) replaces(who *introduction, l *link, s *stream) *wire.Refusal {
 	args := []any{"instance", l.instance, "link", l.stream.conn.RemoteAddr(), "other", s.conn.RemoteAddr()}
 	same := who.boot == l.boot

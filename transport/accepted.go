@@ -13,22 +13,20 @@ import (
 	wire "github.com/mortise-lock/mortise/transport/wire/mortise/transport/v1"
 )
 
-// listener passes accepted connections to gRPC. The port can find the connection of a call and
-// close it. Only closing the connection cancels a call that is blocked in sending.
+// listener passes accepted connections to gRPC, and can close the connection of a call. Only
+// closing the connection cancels a call that is blocked in sending.
 //
 // A connection belongs to a stranger until its hello is verified. If there are too many strangers,
 // the listener closes the oldest connection from which this node is waiting for data. An instance
 // proves its key within milliseconds, so a flood does not displace it. If all strangers are waiting
-// for this node, the listener closes the new connection. This happens after a failover, when
-// thousands of instances connect simultaneously. An instance whose connection was closed tries
-// again.
+// for this node, as after a failover, the listener closes the new connection.
 type listener struct {
 	net.Listener
 	limit, strangers int
 	patience         time.Duration // how long a connection may belong to a stranger
 	guard            *guard
 	turns            *turns
-	secured          bool // this node has TLS
+	secured          bool
 
 	mu      sync.Mutex // guards all below
 	conns   map[*accepted]struct{}
@@ -113,7 +111,7 @@ func (l *listener) count() (all, strangers int) {
 	return len(l.conns), l.unknown
 }
 
-// closeAll closes all connections, including those that gRPC has not accepted yet.
+// closeAll also closes connections that gRPC has not accepted yet.
 func (l *listener) closeAll() {
 	l.mu.Lock()
 	l.closed = true
@@ -139,7 +137,6 @@ func (l *listener) closeEach(of func(*accepted) bool) {
 	}
 }
 
-// accepted is a connection that a peer opened.
 type accepted struct {
 	net.Conn
 	listener *listener
@@ -168,7 +165,6 @@ func (c *accepted) known() {
 	}
 }
 
-// Close implements net.Conn.
 func (c *accepted) Close() error {
 	err := c.Conn.Close()
 	c.once.Do(func() {

@@ -15,8 +15,8 @@ import (
 
 type asked = grpc.BidiStreamingServer[wire.Question, wire.Answer]
 
-// serve answers an incoming question. It closes the connection if the whole question does not
-// arrive within twice the dial timeout.
+// serve answers a question. It closes the connection if the whole question does not arrive within
+// twice the dial timeout.
 func (p *Port) serve(answers method, stream asked) error {
 	conn, ok := acceptedOn(remoteOf(stream.Context()))
 	if !ok {

@@ -9,18 +9,15 @@ import (
 )
 
 const (
-	// maxArrivals limits the arriving calls of all instances. Each call can make this node hold up
-	// to messageBytes. A question counts twice until its first message has arrived.
+	// maximum for all instances; each call can make this node hold up to messageBytes
 	maxArrivals = 512
-	// arrivalsEach is the limit for one instance. It suffices for all the questions that two
-	// connections can carry.
+	// maximum for one instance; suffices for all the questions of two connections
 	arrivalsEach = 256
 )
 
 // arrivals holds the calls whose first message, or for questions the whole question, has not
-// arrived. A correct call arrives within milliseconds. If one instance or all instances together
-// have too many such calls, the connection of the oldest call is closed. An arrivals is safe for
-// concurrent use.
+// arrived. If one instance or all instances together have too many, the connection of the oldest
+// call is closed. An arrivals is safe for concurrent use.
 type arrivals struct {
 	each, limit int
 

@@ -147,7 +147,6 @@ func utter(stream grpc.BidiStreamingClient[wire.Question, wire.Answer], question
 	_ = stream.CloseSend()
 }
 
-// hearOut receives the remaining pieces of an answer, after the first.
 func (p *Port) hearOut(from nodeid.ID, addr string, first *wire.Answer,
 	recv func() (*wire.Answer, error)) (answer []byte, err error) {
 	held := 0

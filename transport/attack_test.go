@@ -43,7 +43,6 @@ func (f *forger) says(change func(*wire.Hello)) []byte {
 	return b
 }
 
-// heard is the first message of a dialer that a forger has received.
 type heard struct {
 	*wire.Greeting
 	binding []byte
@@ -141,7 +140,6 @@ func secured(t *testing.T, test func(t *testing.T, w *world, use func(*Config), 
 	}
 }
 
-// warnings counts the warnings in the log of a node that contain all the texts.
 func (n *node) warnings(texts ...string) int { return n.lines("WARN", texts...) }
 
 func (n *node) lines(level string, texts ...string) (count int) {

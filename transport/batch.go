@@ -35,7 +35,7 @@ func (b *batch) take(soft, hard int) []byte {
 	if b.empty() {
 		return nil
 	}
-	n := sort.SearchInts(b.ends[b.head:], b.sent+soft+1) // pieces that end within soft
+	n := sort.SearchInts(b.ends[b.head:], b.sent+soft+1)
 	if n == 0 {
 		if b.ends[b.head]-b.sent > hard {
 			return nil

@@ -8,9 +8,9 @@ import (
 
 // Limits on the memory, the calls and the time that other instances can use on this instance.
 const (
-	messageBytes = 128 << 10 // largest gRPC message; gRPC receives it whole before any check
-	pieceBytes   = 64 << 10  // payload of one message, where large data is sent in pieces
-	callsEach    = 64        // open calls on one connection
+	messageBytes = 128 << 10 // gRPC receives a message whole before any check
+	pieceBytes   = 64 << 10  // payload of one message of large data
+	callsEach    = 64
 
 	questionBytes = 2 << 20          // bytes
 	answerBytes   = 32 << 20         // bytes
@@ -23,22 +23,20 @@ const (
 	toldEach = 32 << 20  // bytes of answers being sent to one instance, or arriving from it
 	maxTold  = 128 << 20 // the same for all instances
 
-	packetCallsEach = 4    // streams of packets of one instance
-	maxPacketCalls  = 1024 // the same for all instances
-	byteCallsEach   = 4    // byte streams of one instance
-	maxByteCalls    = 32   // the same for all instances
+	packetCallsEach = 4
+	maxPacketCalls  = 1024
+	byteCallsEach   = 4
+	maxByteCalls    = 32
 
 	snapshotsAtOnce = 2                // snapshots being received; at most one from each instance
 	chunkPatience   = 15 * time.Second // longest wait for the next chunk of a snapshot
-	snapshotGrace   = 30 * time.Second // time for the beginning of a snapshot, before the rate `slowest` applies
+	snapshotGrace   = 30 * time.Second // before the rate `slowest` applies
 )
 
-// frameGrace is the time for the beginning of a large frame on a link, before the rate `slowest`
-// applies.
+// frameGrace is the time for a large frame on a link before the rate `slowest` applies.
 const frameGrace = 10 * time.Second
 
-// holdings counts the resources that each instance uses on this one. The key that an instance has
-// proved on the connection identifies it.
+// holdings counts the resources that each instance uses on this one.
 type holdings struct {
 	arriving  arrivals
 	questions *quota[nodeid.ID] // questions being answered
@@ -47,10 +45,10 @@ type holdings struct {
 	heard     *quota[nodeid.ID] // bytes of answers being received
 	packets   *quota[nodeid.ID] // streams of packets
 	conns     *quota[nodeid.ID] // byte streams
-	snapshots *quota[nodeid.ID] // snapshots being received
+	snapshots *quota[nodeid.ID]
 	states    *quota[nodeid.ID] // bytes of snapshots being received
-	frames    frames            // large frames on links
-	owners    owners            // connections for calls
+	frames    frames
+	owners    owners
 }
 
 func (h *holdings) init(c *Config) {

@@ -10,8 +10,7 @@ import (
 )
 
 // noteUnproven logs that a hello was refused. A hello that claims the identity of a linked instance
-// gets its own line, with both addresses. All other hellos share a line, because false claims cost
-// an attacker nothing.
+// gets its own line, with both addresses. All other hellos share a line.
 func (p *Port) noteUnproven(g *wire.Greeting, remote net.Addr, refusal *wire.Refusal) {
 	h := &wire.Hello{}
 	if refusal.Reason == wire.Refusal_MALFORMED && proto.Unmarshal(g.Hello, h) == nil {

@@ -19,19 +19,18 @@ import (
 
 var errSpent = errors.New("transport: this connection is over") // a dialed connection is used once
 
-// dialed is a dialed connection for calls, with its gRPC client. gRPC never dials, for two reasons:
-// questions would wait for gRPC's backoff, and gRPC does not distinguish a refused connection from
-// a missing answer.
+// dialed is a dialed connection for calls, with its gRPC client. gRPC never dials, because
+// questions would wait for its backoff, and because it does not report a refused connection.
 type dialed struct {
 	wire.PeerClient
 	addr  string
 	peer  Identity
-	kill  func() // closes the connection immediately
+	kill  func()
 	cc    *grpc.ClientConn
 	probe *probe
 }
 
-// connectTime is the time limit for connecting. The dial timeout limits the handshakes that follow.
+// connectTime limits connecting. The dial timeout limits the handshakes that follow.
 const connectTime = time.Second
 
 func (p *Port) open(ctx context.Context, addr string) (net.Conn, error) {

@@ -4,8 +4,8 @@ import "sync/atomic"
 
 // Counts reports what a port holds and has done, for status output and leak tests.
 type Counts struct {
-	Links      int // links that are up
-	Dialing    int // links that are being dialed
+	Links      int
+	Dialing    int
 	Ending     int // ended links whose call of Down has not returned
 	BackingOff int // recent failures of dials, per address or instance at it
 	Shared     int // connections for questions and gossip

@@ -8,9 +8,7 @@ import (
 	wire "github.com/mortise-lock/mortise/transport/wire/mortise/transport/v1"
 )
 
-// deliver checks a frame and passes it to the handler. A refusal ends the link. It means that the
-// peer sent data that no correct peer sends, or session data for another group. Raft messages for
-// another group are only dropped.
+// deliver checks a frame and passes it to the handler. A refusal ends the link.
 func (l *link) deliver(f *received) *wire.Refusal {
 	p := l.port
 	if f.refusal != nil {
@@ -63,7 +61,6 @@ func (l *link) deliver(f *received) *wire.Refusal {
 	return nil
 }
 
-// ours returns the messages for which owns reports true. It reuses the slice.
 func (p *Port) ours(self *Self, peer Identity, messages []*raftpb.Message) []*raftpb.Message {
 	ours := messages[:0]
 	for _, m := range messages {
@@ -83,7 +80,6 @@ func owns(self *Self, peer Identity, m *raftpb.Message) bool {
 	return peer.Raft != 0 && m.GetFrom() == peer.Raft && self.Raft != 0 && m.GetTo() == self.Raft
 }
 
-// learn updates the claims of the peer, but not its proven instance ID.
 func (l *link) learn(s *wire.Standing) *wire.Refusal {
 	if len(s.Addr) > maxAddr {
 		return &wire.Refusal{Reason: wire.Refusal_MALFORMED, Text: "an address that is too long"}

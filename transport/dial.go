@@ -8,11 +8,9 @@ import (
 	wire "github.com/mortise-lock/mortise/transport/wire/mortise/transport/v1"
 )
 
-// errAbandoned means that the link has another stream or is no longer wanted. It is never returned
-// to a user.
+// errAbandoned means that the link has another stream or is no longer wanted.
 var errAbandoned = errors.New("transport: dial abandoned")
 
-// linkWaits is how long the dial of a link may wait in the queue of dials.
 const linkWaits = 10 * time.Second
 
 // dial opens the stream of l. Then its goroutine is the link's receiver.
@@ -82,7 +80,6 @@ func (p *Port) reach(ctx context.Context, l *link, addr string) (*stream, error)
 	return s, nil
 }
 
-// claim records that the hello for l is about to be sent.
 func (p *Port) claim(l *link) (self *Self, number uint64, err error) {
 	p.mu.Lock()
 	defer p.mu.Unlock()

@@ -11,8 +11,8 @@ import (
 	"github.com/mortise-lock/mortise/internal/nodeid"
 )
 
-// dials is the queue of all dials of a port, with the pauses of addresses. The rules are in
-// places.go and pause.go. It is safe for concurrent use.
+// dials is the queue of all dials of a port, with the pauses of addresses. It is safe for
+// concurrent use.
 type dials struct {
 	random  func([]byte)
 	newborn func() bool
@@ -29,9 +29,9 @@ func newDials(random func([]byte), newborn func() bool) *dials {
 	return &dials{random: random, newborn: newborn, places: newPlaces(), pauses: pauses{known: map[pauseKey]*pause{}}}
 }
 
-// Prefer sets the addresses of the group's voters, at most 16. Each call replaces the previous
-// addresses. Three places for dials are reserved for these addresses. A failed dial to one of them
-// is repeated within half a second. Handshakes of connections from their hosts are computed first.
+// Prefer sets the addresses of the group's voters, at most 16, which are dialed and accepted first.
+// Each call replaces the previous addresses. A failed dial to one of them is repeated within half a
+// second.
 func (p *Port) Prefer(addrs []string) {
 	addrs = addrs[:min(len(addrs), maxPreferred)]
 	p.dials.prefer(addrs)
@@ -216,8 +216,6 @@ func (d *dials) await(ctx context.Context, addr string) error {
 	return nil
 }
 
-// reached ends the pause of an address, because an instance that claims the address has proved its
-// key.
 func (d *dials) reached(addr string) {
 	if addr == "" {
 		return

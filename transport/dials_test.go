@@ -110,7 +110,6 @@ var worlds = map[string]func(addr string) (silent, deaf bool){
 	"at random":   func(string) (bool, bool) { n := rand.IntN(3); return n == 0, n == 1 },
 }
 
-// demand concurrently sends all kinds of traffic to all addresses, until the test ends.
 func demand(t *testing.T, a *node, all []string) (asking *sync.WaitGroup) {
 	asking = new(sync.WaitGroup)
 	for i, addr := range all {

@@ -9,21 +9,19 @@
 // one kind does not delay another:
 //
 //   - Links. Two nodes share one long-lived stream for renewals, session commands, replies and raft
-//     messages, with one [Frame] per turn. Either node may dial it. [Port.Spare] keeps links open
-//     to instances that may become the next leader, so that a change of leader needs no handshake.
+//     messages, with one [Frame] per turn. [Port.Spare] keeps links open to
+//     instances that may become the next leader, so that a change of leader needs no handshake.
 //   - Questions. [Port.To] returns a client for the instance at an address. The client's errors
 //     distinguish a refused connection, a foreign process, another instance, and no answer.
-//     Questions are calls of the methods in Config.Services. [Services.Intercept] decides which
-//     questions are answered.
+//     [Services.Intercept] decides which questions are answered.
 //   - Snapshots. [Port.SendSnapshot] streams one raft snapshot in chunks.
-//   - Gossip. [Gossip] provides datagrams and byte streams for a gossip protocol that identifies
-//     peers by their addresses.
+//   - Gossip. [Gossip] provides datagrams and byte streams for a gossip protocol that identifies peers by their addresses.
 //   - Duplicates. [Port.SendDuplicates] sends raft messages a second time, together with the
 //     datagrams, because a lost packet delays all later data on a link. The receiver drops
 //     duplicates from instances without a link.
 //
 // The file wire/mortise/transport/v1/peer.proto defines the messages of this package. The messages
-// of questions are in wire/mortise/query/v1, which this package does not use.
+// of questions are in wire/mortise/query/v1.
 //
 // # Identity
 //
@@ -51,10 +49,10 @@
 //	  |<==== frames, or calls of gRPC ======>|
 //
 // The exchange proves the instance IDs, and that both ends use the same connection. The group, the
-// raft ID, the address and the life are only claims; the packages that use this one verify them.
-// TLS proves only that a process may connect, because all instances may share one certificate.
-// Without TLS, a party that relays all bytes of a connection is not detected, and can change
-// everything after the hellos.
+// raft ID, the address and the life are only claims; the packages that use this one decide which
+// raft ID and address belong to an instance. TLS proves only that a process may connect, because
+// all instances may share one certificate. Without TLS, a party that relays all bytes of a
+// connection is not detected, and can change everything after the hellos.
 //
 // A call belongs to the instance that opened its connection. If Identify begins a new incarnation,
 // all links and all connections for calls end, and questions of the old incarnation get no answer.
@@ -73,7 +71,7 @@
 //	            ordinary addresses, 32 at once and 32 each second to preferred ones
 //
 // [Port.Prefer] sets the preferred addresses, which are those of the voters. Three places are
-// reserved for preferred addresses, so that voters can be dialed while many other dials hang.
+// reserved for preferred addresses.
 //
 // A failed dial starts a pause of the address: it is not dialed for a random time. The time is
 // between zero and a limit that doubles with each failure:
@@ -87,17 +85,15 @@
 // link ended within a second. A pause ends early when an instance that claims the address proves
 // its key on a connection to this port, when Identify begins a new incarnation, and when a dial
 // succeeds. After a pause, one dial tries the address, and other dials wait for its result. A port
-// remembers up to 1,024 failures, each until 10 s after its pause. A further failure displaces the
-// oldest.
+// remembers up to 1,024 failures, each until 10 s after its pause.
 //
 // On Linux a link ends if the other machine does not acknowledge bytes from the link's dialer for
-// three seconds. On every connection each side resends lost packets at equal intervals.
+// three seconds.
 //
 // During a pause Send fails with ErrNoLink and SendSnapshot with ErrSilent. A question waits for
 // the end of the pause, or fails immediately with ErrSilent if its context ends earlier.
 // ErrRefused, ErrForeign and ErrVersion are returned only to questions that were asked before the
-// dial began. A group may need such an error from several addresses within two seconds, so the
-// pause after an answer is short.
+// dial began.
 //
 // Questions to one address share a connection and its dial. A dial that has begun continues if its
 // question is cancelled. A dial that has not begun leaves the queue when no question waits for it.
@@ -105,11 +101,11 @@
 // # Turns
 //
 // At most one handshake of an accepted connection is computed per processor at a time, so that
-// other work continues when many instances connect simultaneously. A handshake that waits for its
-// peer holds no turn. Turns go first to connections from the hosts of the voters ([Port.Prefer]),
-// then to connections from IP addresses on which an instance has proved its key in the last ten
-// minutes (1,024 are remembered), then to all others. A handshake that gets no turn within the dial
-// timeout fails.
+// other work continues when many instances connect. A handshake that waits for its peer holds no
+// turn. Turns go first to connections from the hosts of the voters ([Port.Prefer]), then to
+// connections from IP addresses on which an instance has proved its key in the last ten minutes
+// (1,024 are remembered), then to all others. A handshake that gets no turn within the dial timeout
+// fails.
 //
 // # Tiers
 //
@@ -167,22 +163,17 @@
 //	other boot, life not higher     a copy of the directory runs: refused with ErrCopy, the existing
 //	                                link is kept
 //
-// Replaced links and refused copies are logged with both addresses.
-//
 // # Concurrency
 //
 // All methods of a Port are safe for concurrent use. Only Remote.Invoke, SendSnapshot, DialStream
 // (each limited by its context) and Close block. A Remote is for one call at a time. A link has a
 // goroutine that sends, a goroutine that receives and calls the handler, and a timer. There is one
 // goroutine for each address that is used for questions and gossip, one for each destination of
-// packets, and two for each byte stream. All goroutines end with [Port.Close] at the latest. No
-// mutex is held while waiting or while a signature is verified. An ended link leaves nothing in
-// memory except the record of a failed dial.
+// packets, and two for each byte stream. All goroutines end with [Port.Close] at the latest.
 //
-// Idle links are kept, because a leader needs all of its links, and the other nodes have few. With
-// TLS a link takes about 22 KiB on each side, including stacks (TestIdleLinksAreSmall). Unused
-// connections for questions and gossip are closed after 10 to 15 s, and unused streams of packets
-// after 5 s.
+// Idle links are kept. With TLS a link takes about 22 KiB on each side, including stacks
+// (TestIdleLinksAreSmall). Unused connections for questions and gossip are closed after 10 to 15 s,
+// and unused streams of packets after 5 s.
 //
 // # Failure
 //
@@ -228,8 +219,7 @@
 // in that state, and a further connection displaces the oldest. Before its hello is verified, a
 // connection costs a TLS handshake, a buffer of 1 KiB and a greeting of at most 4 KiB, with a label
 // of at most 255 bytes and an address of at most 512. Each kind of log line that outsiders can
-// cause appears at most once in 10 s. Up to 16 instances are counted separately. A proof costs each
-// side about 70 microseconds (BenchmarkProof measures both sides).
+// cause appears at most once in 10 s.
 //
 // # Refused alternatives
 //

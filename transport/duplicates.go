@@ -7,9 +7,6 @@ import (
 	wire "github.com/mortise-lock/mortise/transport/wire/mortise/transport/v1"
 )
 
-// This file sends raft messages a second time, on the connection for calls. A packet loss on the
-// link does not delay that connection.
-
 const (
 	maxDuplicates     = 64       // raft messages in one parcel
 	maxDuplicateBytes = 32 << 10 // bytes of raft messages that wait for one address, or are in one parcel

@@ -8,18 +8,17 @@ import (
 )
 
 const (
-	framesSoft = 128 << 20   // bytes of arriving large frames; above this, slow links are closed
-	framesHard = 256 << 20   // bytes; above this, the link with the oldest frame is closed
-	frameSlow  = time.Second // time after which an arriving large frame is slow
-	maxSpares  = 64          // buffers of at most keptBytes that are kept for later large frames
+	framesSoft = 128 << 20   // bytes; above this sum, slow links are closed
+	framesHard = 256 << 20   // bytes; above this sum, the link with the oldest frame is closed
+	frameSlow  = time.Second // an arriving large frame is slow after this time
+	maxSpares  = 64          // kept buffers of at most keptBytes
 	maxRaft    = 16 << 10    // raft messages in a frame; decoded, they are up to 100 times as large
-	maxEntries = 256 << 10   // entries in the raft messages of a frame
-	maxStrange = 64 << 10    // bytes of the raft messages in a frame that protobuf must decode
+	maxEntries = 256 << 10
+	maxStrange = 64 << 10 // bytes of the raft messages in a frame that protobuf must decode
 )
 
-// frames holds the large frames that are arriving on all links, and counts their announced sizes.
-// If the sum is too large, the link with the oldest frame is ended. A frames is safe for concurrent
-// use.
+// frames holds the large frames that are arriving on all links. If their sum is too large, the link
+// with the oldest frame is ended. A frames is safe for concurrent use.
 type frames struct {
 	soft, hard int // framesSoft and framesHard, except in tests
 
@@ -37,9 +36,8 @@ type frame struct {
 	kill  func() // ends its link
 }
 
-// enter registers a frame of the given size. The function kill must end the link of the frame.
-// enter calls kill if other frames displace the frame, or if the caller does not call leave in
-// time.
+// enter registers a frame of the given size. It calls kill, which must end the link, if other
+// frames displace the frame, or if the caller does not call leave in time.
 func (f *frames) enter(size int, kill func()) (leave func()) {
 	now := time.Now()
 	f.mu.Lock()

@@ -110,7 +110,6 @@ func (g *guard) run() {
 	}
 }
 
-// arm returns the time until the first certificate expires, or pause if that is shorter.
 func (g *guard) arm(pause time.Duration) time.Duration {
 	now := g.port.config.Wall()
 	g.mu.Lock()

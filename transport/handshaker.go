@@ -81,7 +81,6 @@ func (h handshaker) Clone() credentials.TransportCredentials {
 	return handshaker{h.TransportCredentials.Clone(), h.port}
 }
 
-// greeted is the information about a connection that gRPC keeps after the hellos.
 type greeted struct {
 	credentials.CommonAuthInfo
 	peer Identity
@@ -90,7 +89,6 @@ type greeted struct {
 
 func (greeted) AuthType() string { return "mortise" }
 
-// unread is a connection whose first bytes are still in the buffer of a reader.
 type unread struct {
 	net.Conn
 	in *bufio.Reader // nil once its buffer is empty; only the reading goroutine uses it

@@ -10,7 +10,6 @@ import (
 	wire "github.com/mortise-lock/mortise/transport/wire/mortise/transport/v1"
 )
 
-// The package comment describes the hellos and their signatures.
 const (
 	protocol  = 2   // version of the protocol in peer.proto
 	maxAddr   = 512 // bytes
@@ -19,7 +18,6 @@ const (
 	helloContext = "mortise-hello/2\x00"
 )
 
-// role is the side of a connection that signs a hello.
 type role byte
 
 const (
@@ -38,7 +36,6 @@ func (p *Port) hello(self *Self, kind wire.Hello_Kind, intended nodeid.ID, numbe
 	return proto.Marshal(h)
 }
 
-// signedBytes returns the bytes that the side with the given role signs. own is its hello.
 func signedBytes(as role, binding, dialerHello, own []byte) []byte {
 	b := append([]byte(helloContext), byte(as))
 	b = append(b, binding...)
@@ -65,9 +62,9 @@ type introduction struct {
 	binding  []byte
 }
 
-// verify checks the hello of the side with the given role, and returns a refusal if this node does
-// not accept it. dialerHello is nil if g is the greeting of the dialer. verify checks the label
-// first, because the hello of another cluster may have any format.
+// verify checks the hello of the side with the given role. dialerHello is nil if g is the greeting
+// of the dialer. verify checks the label first, because the hello of another cluster may have any
+// format.
 func (p *Port) verify(g *wire.Greeting, as role, binding, dialerHello []byte) (*introduction, *wire.Refusal) {
 	no := func(reason wire.Refusal_Reason, format string, args ...any) (*introduction, *wire.Refusal) {
 		return nil, &wire.Refusal{Reason: reason, Text: fmt.Sprintf(format, args...)}

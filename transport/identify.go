@@ -39,7 +39,6 @@ func (p *Port) Identify(self Self) {
 	p.listener.closeCalls()
 }
 
-// standing returns the part of self that may change while a link is up.
 func (s *Self) standing() *wire.Standing {
 	return &wire.Standing{Group: s.Group, Raft: s.Raft, Addr: s.Addr}
 }

@@ -90,7 +90,6 @@ func TestIdleLinksAreSmall(t *testing.T) {
 	}
 }
 
-// memoryInUse returns the bytes of live objects and stacks.
 func memoryInUse() int {
 	for range 3 { // pooled objects survive the first collection
 		runtime.GC()

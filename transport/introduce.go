@@ -16,10 +16,9 @@ import (
 // exporterLabel is the label of the keying material of a TLS connection (RFC 9266).
 const exporterLabel = "EXPORTER-mortise-hello-v2"
 
-// bindingBytes is the length of the binding of a hello, and of each random number without TLS.
+// bindingBytes is the length of the binding, and of each random number without TLS.
 const bindingBytes = 32
 
-// bind returns the binding of the hellos on this connection.
 func (s *stream) bind(as role, secure *tls.ConnectionState) ([]byte, error) {
 	if secure != nil {
 		return secure.ExportKeyingMaterial(exporterLabel, nil, bindingBytes)
@@ -59,8 +58,7 @@ func (s *stream) hearNonce(nonce *[bindingBytes]byte) error {
 	return nil
 }
 
-// introduce exchanges hellos on a dialed connection. It fails if ctx ends, or if another instance
-// answers and intended is not zero.
+// introduce exchanges hellos on a dialed connection. A zero intended means any instance.
 func (p *Port) introduce(ctx context.Context, s *stream, addr string, self *Self, kind wire.Hello_Kind,
 	intended nodeid.ID, number uint64) (*introduction, error) {
 	stop := context.AfterFunc(ctx, s.kill)
@@ -114,7 +112,7 @@ func (p *Port) exchange(ctx context.Context, s *stream, addr string, self *Self,
 }
 
 // receive reads and verifies the hello of a dialer. After an error the caller must close the
-// connection. If the dialer sent a hello, receive has already sent the reason.
+// connection; the dialer has already got the reason.
 func (p *Port) receive(s *stream, remote net.Addr) (*introduction, error) {
 	binding, err := s.bind(acceptor, s.secure)
 	if err != nil {

@@ -6,9 +6,8 @@ import (
 	"time"
 )
 
-// An idle link sends keepalives, and ends if nothing arrives for a long time. If the peer loses its
-// power or network, TCP detects this only after a quarter of an hour, and never on an idle
-// connection.
+// If the peer loses its power or network, TCP detects this only after a quarter of an hour, and
+// never on an idle connection. So an idle link sends keepalives.
 const (
 	keepaliveEvery      = 5 * time.Second
 	maxSilentKeepalives = 4 // a link ends after 20 to 25 s of silence

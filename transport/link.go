@@ -21,7 +21,7 @@ const (
 )
 
 // link is a connection to one instance, over one stream. A new link to an instance begins only
-// after the Down of the previous link. So no data is reordered, and no data is lost without a Down.
+// after the Down of the previous link, so that no data is lost without a Down.
 type link struct {
 	port     *Port
 	instance nodeid.ID // the peer
@@ -56,9 +56,8 @@ func (l *link) rise(who *introduction, s *stream) {
 	close(l.settled)
 }
 
-// transmit is the sender goroutine. It returns when the queue has ended and is empty, or when the
-// stream is broken. It yields the processor before it empties the queue, so that other goroutines
-// can add to the same frame.
+// transmit is the sender goroutine. It yields the processor before it empties the queue, so that
+// other goroutines can add to the same frame.
 func (l *link) transmit(s *stream) {
 	for range l.queue.wake {
 		runtime.Gosched()
@@ -68,7 +67,6 @@ func (l *link) transmit(s *stream) {
 	}
 }
 
-// say sends all queued data. It returns true if the goroutine must stop.
 func (l *link) say(s *stream) (last bool) {
 	for {
 		frame, ended, dropped := l.queue.take()
@@ -93,9 +91,8 @@ func (l *link) say(s *stream) (last bool) {
 	}
 }
 
-// receive is the receiver goroutine. It passes frames to the handler until the stream ends. If a
-// frame is refused, receive sends the reason, and drops further frames until the peer closes the
-// stream or the time linger has passed.
+// receive is the receiver goroutine. If a frame is refused, receive sends the reason, and drops
+// further frames until the peer closes the stream or the time linger has passed.
 func (l *link) receive(s *stream) {
 	f, err := s.recv()
 	for ; err == nil; f, err = s.recv() {

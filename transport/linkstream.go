@@ -21,9 +21,8 @@ import (
 	wire "github.com/mortise-lock/mortise/transport/wire/mortise/transport/v1"
 )
 
-// On every connection each side first sends the preface and its greeting. On a link, frames follow.
-// A length in four bytes, big endian, precedes each frame. Two values are not lengths:
-// kindKeepalive shows that the sender runs, and kindClose shows that it has sent everything.
+// Frames follow the greetings on a link. A length in four bytes, big endian, precedes each frame.
+// Two values are not lengths: kindKeepalive, and kindClose after all data.
 const (
 	linkPreface = "mortise\n" // distinguishes the protocol from HTTP/2
 
@@ -31,7 +30,7 @@ const (
 	kindClose     = math.MaxUint32
 
 	lengthBytes = 4
-	helloBytes  = 4 << 10 // largest greeting, in bytes
+	helloBytes  = 4 << 10 // bytes
 	// size of the read buffer while many bytes arrive; otherwise it has restBytes
 	readBytes = 16 << 10
 	keptBytes = 256 << 10 // largest buffer that is kept, in bytes
@@ -51,13 +50,13 @@ type stream struct {
 	waits  atomic.Bool
 	broke  atomic.Bool
 
-	out    []byte // the sender's buffer, reused
-	sends  habit  // of out
-	opens  bool   // the sender has sent the preface
-	failed error  // error of the first failed write; set before broke
+	out    []byte
+	sends  habit
+	opens  bool  // the sender has sent the preface
+	failed error // error of the first failed write; set before broke
 
 	in    *bufio.Reader
-	reads habit  // of in
+	reads habit
 	last  int    // length of the last frame
 	ahead []byte // unread bytes of the previous buffer, read first
 	frame *received
@@ -73,7 +72,6 @@ func newStream(p *Port, conn net.Conn, secure *tls.ConnectionState, kill func())
 	return s
 }
 
-// widen makes the read buffer large, because large frames or many frames arrive.
 func (s *stream) widen() {
 	s.ahead, _ = s.in.Peek(s.in.Buffered())
 	s.in = s.large.reader()
@@ -86,8 +84,7 @@ func (s *stream) narrow() {
 	s.in = bufio.NewReaderSize(countingReader{s}, restBytes)
 }
 
-// countingReader records for the keepalive that bytes have arrived, even if they are only a part of
-// a frame.
+// countingReader records for the keepalive that bytes have arrived.
 type countingReader struct{ *stream }
 
 func (h countingReader) Read(b []byte) (int, error) {

@@ -9,13 +9,12 @@ import (
 )
 
 const (
-	noticeEvery = 10 * time.Second // interval between two log lines of one kind
+	noticeEvery = 10 * time.Second // between two log lines of one kind
 	noticeKinds = 16               // kinds of events; further instances share a kind
 )
 
 // notices logs events that outsiders can cause, at most one line per kind in ten seconds. Events
-// about different instances are different kinds. The number of kinds is limited, because an
-// outsider can create new identities at no cost.
+// about different instances are different kinds, up to noticeKinds.
 type notices struct {
 	logger *slog.Logger
 	mu     sync.Mutex
@@ -31,12 +30,10 @@ func newNotices(logger *slog.Logger) *notices {
 	return &notices{logger: logger, last: map[string]*notice{}}
 }
 
-// warn logs text with args, unless the same text was logged within noticeEvery.
 func (n *notices) warn(text string, args ...any) { n.warnOf("", text, args...) }
 
 func (n *notices) info(text string, args ...any) { n.tell(slog.LevelInfo, "", text, args...) }
 
-// warnOf is like warn, but counts each instance separately, for up to noticeKinds kinds.
 func (n *notices) warnOf(about, text string, args ...any) {
 	n.tell(slog.LevelWarn, about, text, args...)
 }

@@ -7,20 +7,17 @@ import (
 )
 
 // connsEach is the maximum number of connections for calls from one instance. An instance needs one
-// for questions and gossip, and one for each snapshot. Lost connections may still be open on this
-// side.
+// for questions and gossip, and one for each snapshot.
 const connsEach = 8
 
-// owners records the connections for calls, by the instance that has proved its key on the
-// connection. An owners is safe for concurrent use.
+// owners records the connections for calls of each instance. It is safe for concurrent use.
 type owners struct {
 	mu    sync.Mutex // guards all below
 	conns map[nodeid.ID][]*accepted
 	swept int // instances after the last removal of closed connections
 }
 
-// own records that an instance has proved its key on a connection for calls. If the instance has
-// too many connections, own closes the oldest.
+// own records a connection for calls. If the instance has too many, own closes the oldest.
 func (o *owners) own(instance nodeid.ID, conn *accepted) {
 	if oldest := o.enter(instance, conn); oldest != nil {
 		oldest.Close()

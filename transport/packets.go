@@ -61,8 +61,8 @@ type waiting struct{ packets, raft [][]byte }
 
 func (w waiting) count() int { return len(w.packets) + len(w.raft) }
 
-// collect empties the outbox and returns its content. If leave is true and the outbox was empty,
-// collect removes the outbox and returns left = true.
+// collect empties the outbox and returns its content. If leave is true, it removes an empty outbox
+// and returns left = true.
 func (g *Gossip) collect(s *packeter, addr string, leave bool) (all waiting, left bool) {
 	g.mu.Lock()
 	defer g.mu.Unlock()
@@ -123,8 +123,6 @@ type flow struct {
 	cancel context.CancelFunc
 }
 
-// send sends everything in as many messages as necessary. It opens a new stream if f is nil or has
-// ended.
 func (g *Gossip) send(f *flow, addr string, all waiting) (_ *flow, err error) {
 	if len(all.raft) > 0 {
 		if f, err = g.post(f, addr, &wire.Parcel{Raft: all.raft}); err != nil {

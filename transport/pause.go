@@ -19,8 +19,8 @@ const (
 	preferredLast  = 500 * time.Millisecond // voters without a leader must connect soon
 
 	pauseKept = 10 * time.Second // how long a failure is remembered after its pause
-	maxPauses = 1024             // remembered failures
-	youngLink = time.Second      // a link that ends sooner counts as a failed dial
+	maxPauses = 1024
+	youngLink = time.Second // a link that ends sooner counts as a failed dial
 )
 
 // pauseKey names what must not be dialed: an address or, if an instance has answered there, only
@@ -83,7 +83,6 @@ func (p *pauses) end(key pauseKey) {
 	}
 }
 
-// shorten makes every pause of an address end at the latest after the duration most.
 func (p *pauses) shorten(addr string, most time.Duration, now time.Time, random uint64) {
 	for _, b := range p.known {
 		if b.key.addr == addr && b.until.After(now.Add(most)) {
@@ -108,8 +107,8 @@ func (p *pauses) remembered(now time.Time) (n int) {
 	return n
 }
 
-// pausedError means that an address is not dialed now. It matches ErrSilent whatever error the last
-// dial returned, because that error proves nothing about the present.
+// pausedError means that an address is not dialed now. It matches ErrSilent, because the error of
+// the last dial proves nothing about the present.
 type pausedError struct {
 	addr string
 	last error

@@ -7,13 +7,13 @@ import (
 
 // Limits of the dials of one port. In any second at most rate + burst dials of each class begin.
 const (
-	maxDials      = 8 // dials in flight
+	maxDials      = 8
 	dialsOrdinary = 5 // dials in flight to ordinary addresses
 
-	ordinaryRate, ordinaryBurst   = 16, 32 // dials per second, and in a burst
+	ordinaryRate, ordinaryBurst   = 16, 32 // per second, and in a burst
 	preferredRate, preferredBurst = 32, 32
 
-	maxPreferred = 16 // preferred addresses
+	maxPreferred = 16
 )
 
 type class uint8
@@ -24,14 +24,13 @@ const (
 	classes
 )
 
-// ticket represents a dial that is waiting in the queue or is in flight.
 type ticket struct {
 	addr    string
 	ready   chan struct{} // closed when the dial may begin, or err is set
 	err     error         // why the dial may not begin
 	class   class
 	waiting *list.Element // its element in the line; nil if it is in no line
-	trying  *pause        // the pause before this dial
+	trying  *pause
 }
 
 // places decides which dial begins next. The caller passes the time and holds the lock.
@@ -89,7 +88,6 @@ func (p *places) begin(t *ticket, now time.Time) {
 
 func (p *places) end(t *ticket) { p.busy[t.class]-- }
 
-// move puts each waiting ticket into the line of its current class, in the same order.
 func (p *places) move(of func(addr string) class) {
 	for c := range classes {
 		for e := p.lines[c].Front(); e != nil; {

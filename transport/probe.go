@@ -11,7 +11,7 @@ type probe struct {
 	net.Conn
 	gone chan struct{} // closed when a read has failed
 	once sync.Once
-	end  error // first read error
+	end  error
 }
 
 const maxLinger = 100 * time.Millisecond // time that a failed write waits for the reading goroutine
@@ -31,9 +31,9 @@ func (c *probe) ended() error {
 	return nil
 }
 
-// Write implements net.Conn. If writing fails, the peer may have sent the reason, for example that
-// it refuses our certificate. So Write waits until the reading goroutine has ended. After maxLinger
-// it closes the connection, because gRPC would retry each new call on it without a pause.
+// Write implements net.Conn. If writing fails, Write waits until the reading goroutine has read the
+// peer's reason. After maxLinger it closes the connection, because gRPC would retry each new call
+// on it without a pause.
 func (c *probe) Write(b []byte) (int, error) {
 	n, err := c.Conn.Write(b)
 	if err != nil {

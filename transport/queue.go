@@ -14,8 +14,8 @@ const (
 	spareBytes = 1 << 20  // largest buffer kept for the next turn
 )
 
-// queue holds the data that waits to be sent on one link. Any goroutine may call push. The link's
-// sender goroutine calls take for each frame.
+// queue holds the data that waits to be sent on one link. Only the link's sender goroutine calls
+// take.
 type queue struct {
 	config *Config
 	wake   chan struct{} // capacity 1: data waits, or the queue has ended
@@ -95,7 +95,6 @@ func raftSize(m *raftpb.Message) int {
 	return n
 }
 
-// say queues a change of this node's standing, which is sent before any data that is pushed later.
 func (q *queue) say(s *wire.Standing) {
 	q.mu.Lock()
 	defer q.mu.Unlock()
@@ -123,7 +122,7 @@ func (q *queue) drop() {
 
 // take returns the next frame: all queued data that fits into the size limit. If no data is queued,
 // take returns a nil frame, and ended reports whether the queue has ended. The frame is valid until
-// the next take. Only the sender goroutine calls it.
+// the next take.
 func (q *queue) take() (frame *wire.Frame, ended bool, dropped int) {
 	f := &q.frame
 	f.Retired, f.Refusal = false, nil // cut sets the other fields
@@ -177,8 +176,8 @@ func (q *queue) cut(f *wire.Frame) (raft []*raftpb.Message, ended bool) {
 	return raft, false
 }
 
-// cutRaft removes and returns the first messages that fit into soft bytes. If none fits, it takes
-// the first message if that fits into hard bytes. The caller holds mu.
+// cutRaft removes the first messages that fit into soft bytes. If none fits, it takes the first
+// message if that fits into hard bytes. The caller holds mu.
 func (q *queue) cutRaft(soft, hard int) (taken []*raftpb.Message, size int) {
 	n := 0
 	for n < len(q.raft) {
@@ -198,8 +197,7 @@ func (q *queue) cutRaft(soft, hard int) (taken []*raftpb.Message, size int) {
 	return taken, size
 }
 
-// encode writes the raft messages into the frame, and drops those that are too large. The caller
-// does not hold mu.
+// encode drops messages that are too large. The caller does not hold mu.
 func (q *queue) encode(f *wire.Frame, raft []*raftpb.Message) (dropped int) {
 	arena := q.arena[:0]
 	ends := q.ends[:0]

@@ -5,8 +5,8 @@ import (
 	"time"
 )
 
-// quota counts how much of one resource each peer uses on this node. It limits each peer and all
-// peers together. It is safe for concurrent use.
+// quota limits how much of one resource each peer, and all peers together, use on this node. It is
+// safe for concurrent use.
 type quota[K comparable] struct {
 	each, all int
 
@@ -51,8 +51,7 @@ func (q *quota[K]) total() int {
 // round-trip time of 400 ms reaches this rate.
 const slowest = 256 << 10
 
-// allowance returns how long a transfer of n bytes may take: `grace`, plus the time at the rate
-// `slowest`.
+// allowance returns how long a transfer of n bytes may take.
 func allowance(grace time.Duration, n uint64) time.Duration {
 	return grace + time.Duration(n/slowest)*time.Second + time.Duration(n%slowest)*time.Second/slowest
 }

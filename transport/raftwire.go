@@ -6,12 +6,11 @@ import (
 	"google.golang.org/protobuf/proto"
 )
 
-// Generated protobuf code allocates each number of a raft message separately, which would cause a
-// third of all allocations of a lock. So this file encodes and decodes common messages by hand.
-// Protobuf handles all other messages: snapshots, responses, fields of a later version of raft, and
-// malformed messages.
+// Generated protobuf code would cause a third of all allocations of a lock. So this file encodes
+// and decodes common messages by hand. Protobuf handles all other messages, including malformed
+// ones.
 
-// Tags of the fields in raft.proto. A tag contains the field number and the wire type.
+// Tags of the fields in raft.proto, with number and wire type.
 const (
 	tagType       = 1<<3 | uint64(protowire.VarintType)
 	tagTo         = 2<<3 | uint64(protowire.VarintType)

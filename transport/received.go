@@ -18,8 +18,8 @@ const (
 	tagRetired  = 6<<3 | uint64(protowire.VarintType)
 )
 
-// received is a decoded frame. A stream reuses one received for all frames. The values that it
-// points to are new for each frame, and share no memory with the read buffer.
+// received is a decoded frame, which a stream reuses. The values that it points to are new for each
+// frame.
 type received struct {
 	standing  *wire.Standing
 	refusal   *wire.Refusal
@@ -31,7 +31,6 @@ type received struct {
 	packed [][]byte // encoded raft messages in the read buffer; the slice is reused
 }
 
-// packedKept is the largest number of raft messages for which the slice packed is reused.
 const packedKept = 1024
 
 func (r *received) decode(b []byte) error {
@@ -62,8 +61,7 @@ func (r *received) unpack(packed [][]byte) {
 }
 
 // scan finds the fields of a frame without copying them. It returns false if protobuf must decode
-// the frame, because of a standing, a refusal, a repeated field, too many raft messages, or a
-// malformed field.
+// the frame.
 func (r *received) scan(b []byte) bool {
 	for len(b) > 0 {
 		tag, number, piece, n := field(b)
@@ -92,7 +90,7 @@ func (r *received) scan(b []byte) bool {
 	return true
 }
 
-// raftIn counts the raft messages of an arbitrary frame before they are decoded and use far more
+// raftIn counts the raft messages of a frame before decoding, because decoded messages use far more
 // memory.
 func raftIn(b []byte) (n int, err error) {
 	for len(b) > 0 {

@@ -43,7 +43,6 @@ func remoteOf(ctx context.Context) net.Addr {
 	return from.Addr
 }
 
-// noteRefusal logs a refusal if it may interest an operator.
 func (p *Port) noteRefusal(text string, from Identity, remote net.Addr, r *wire.Refusal) {
 	switch r.Reason {
 	case wire.Refusal_CROSSED, wire.Refusal_FAILED, wire.Refusal_COPY:

@@ -14,17 +14,16 @@ const (
 	sharedCheck = 5 * time.Second
 )
 
-// shared is a connection to an address, for gossip and for questions to any instance at the
-// address. One goroutine dials it, waits until it is dead or has been unused for sharedIdle, and
-// closes it.
+// shared is a connection to an address, for gossip and questions. One goroutine dials it, waits
+// until it is dead or has been unused for sharedIdle, and closes it.
 type shared struct {
 	addr   string
-	self   *Self              // this node's identity on the connection
-	life   context.Context    // ends with the incarnation of this node that dials
-	turn   context.Context    // ends if all callers give up before the dial has begun
-	giveUp context.CancelFunc // ends turn
-	ready  chan struct{}      // closed when the dial has succeeded or failed
-	d      *dialed            // set before ready is closed; nil if the dial failed
+	self   *Self           // this node's identity on the connection
+	life   context.Context // ends with the incarnation of this node that dials
+	turn   context.Context // ends if all callers give up before the dial has begun
+	giveUp context.CancelFunc
+	ready  chan struct{} // closed when the dial has succeeded or failed
+	d      *dialed       // set before ready is closed; nil if the dial failed
 	err    error
 
 	// Guarded by port.mu:
@@ -34,9 +33,8 @@ type shared struct {
 }
 
 // borrow returns a live connection to addr, which it dials if necessary. The caller must call
-// release. Concurrent callers share a dial, which does not depend on any of their contexts. During
-// a pause of the address the callers wait, unless their contexts end earlier. If borrow returns
-// ErrRefused, ErrForeign or ErrVersion, the dial began after the call of borrow.
+// release. Concurrent callers share a dial, which does not depend on their contexts. If borrow
+// returns ErrRefused, ErrForeign or ErrVersion, the dial began after the call of borrow.
 func (p *Port) borrow(ctx context.Context, addr string) (*shared, error) {
 	for {
 		s, first, err := p.sharedFor(addr)
@@ -84,9 +82,8 @@ func (p *Port) release(s *shared) {
 	}
 }
 
-// sharedFor returns the connection to an address, even if it is not dialed yet, and counts the
-// caller among its users. first is true if the dial has not begun. During a pause it may return a
-// pausedError.
+// sharedFor counts the caller among the users of the connection, which may not be dialed yet. first
+// is true if the dial has not begun. During a pause it may return a pausedError.
 func (p *Port) sharedFor(addr string) (_ *shared, first bool, _ error) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
@@ -114,8 +111,8 @@ func (p *Port) sharedFor(addr string) (_ *shared, first bool, _ error) {
 	return s, !s.begun, nil
 }
 
-// evict closes the least recently used connection without users, and returns false if there is
-// none. The caller holds mu.
+// evict closes the least recently used connection without users, if there is one. The caller holds
+// mu.
 func (p *Port) evict() bool {
 	var oldest *shared
 	for _, s := range p.shared {
@@ -167,8 +164,7 @@ func (p *Port) keep(s *shared) {
 	}
 }
 
-// wanted reports whether to keep s open. If s is dead or idle, wanted removes it from the table. If
-// s was removed earlier but is alive, it is kept while it has users.
+// wanted reports whether to keep s open. If s is dead or idle, wanted removes it from the table.
 func (p *Port) wanted(s *shared) bool {
 	p.mu.Lock()
 	defer p.mu.Unlock()
@@ -182,7 +178,7 @@ func (p *Port) wanted(s *shared) bool {
 	return !dead && s.users > 0
 }
 
-// begin records that the dial of s begins. It returns false if s has no users.
+// begin returns false if s has no users.
 func (p *Port) begin(s *shared) bool {
 	p.mu.Lock()
 	defer p.mu.Unlock()
@@ -190,7 +186,6 @@ func (p *Port) begin(s *shared) bool {
 	return s.begun
 }
 
-// forget removes s from the table, so that the next call of borrow dials.
 func (p *Port) forget(s *shared) {
 	p.mu.Lock()
 	defer p.mu.Unlock()

@@ -90,8 +90,8 @@ func (p *Port) pour(ctx context.Context, d *dialed, m *raftpb.Message) (*wire.Ac
 
 func castagnoli() *crc32.Table { return crc32.MakeTable(crc32.Castagnoli) }
 
-// withoutData returns a copy of m without the data of the snapshot, which may be a gigabyte. The
-// copy includes fields of later versions of raft.
+// withoutData returns a copy of m without the data of the snapshot. The copy includes fields of
+// later versions of raft.
 func withoutData(m *raftpb.Message) *raftpb.Message {
 	out := &raftpb.Message{}
 	shallow(out.ProtoReflect(), m.ProtoReflect(), "snapshot")
@@ -135,8 +135,8 @@ func (s *service) Snapshot(stream poured) error {
 	return stream.SendAndClose(&wire.Ack{Refusal: refusal})
 }
 
-// take receives a snapshot whose first chunk has arrived. It checks the sender before and after it
-// gathers the data, because this node may have changed its group in the meantime.
+// take receives a snapshot. It checks the sender before and after it gathers the data, because this
+// node may have changed its group in the meantime.
 func (p *Port) take(stream poured, from Identity, first *wire.Chunk) (*wire.Refusal, error) {
 	m := &raftpb.Message{}
 	if first.Size > uint64(p.config.SnapshotBytes) {
@@ -228,10 +228,9 @@ func (p *Port) collect(stream poured, from nodeid.ID, chunk *wire.Chunk) ([]byte
 	return data, nil, nil
 }
 
-// roomFor returns the capacity of the buffer for a snapshot of size bytes when need bytes of it
-// have arrived. The capacity doubles until a quarter has arrived, so announcing a large size costs
-// no memory. Then the whole buffer is allocated in one step, so that two large buffers never exist
-// simultaneously.
+// roomFor returns the capacity of the buffer for a snapshot of size bytes when need bytes have
+// arrived. The capacity doubles until a quarter has arrived, so announcing a large size costs no
+// memory.
 func roomFor(need, room, size int) int {
 	switch {
 	case need <= room:

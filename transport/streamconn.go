@@ -14,8 +14,7 @@ import (
 )
 
 // streamConn is a net.Conn that uses a gRPC stream. Only the goroutines read and write make
-// blocking calls, so that the methods can observe deadlines. As with TCP, data that was written
-// before Close is sent.
+// blocking calls, so that the methods can observe deadlines.
 type streamConn struct {
 	port   *Port
 	remote gossipAddr
@@ -47,8 +46,7 @@ func newStreamConn(p *Port, remote string, send func(*wire.Bytes) error, recv fu
 	return c
 }
 
-// read is a goroutine that passes incoming pieces to Read until the stream ends. After Close it
-// discards them, so that the peer can finish.
+// read passes incoming pieces to Read. After Close it discards pieces, so that the peer can finish.
 func (c *streamConn) read() {
 	defer close(c.over)
 	for {
@@ -73,7 +71,6 @@ func (c *streamConn) read() {
 	}
 }
 
-// write is a goroutine that sends the pieces from Write, until Close is called or the stream ends.
 func (c *streamConn) write(stream context.Context) {
 	for {
 		select {

@@ -41,7 +41,6 @@ func (g *Gossip) DialStream(ctx context.Context, addr string) (net.Conn, error) 
 	return nil, err
 }
 
-// hail opens the stream and waits until the peer has accepted it.
 func (g *Gossip) hail(ctx context.Context, d *dialed) (stream grpc.BidiStreamingClient[wire.Bytes, wire.Bytes],
 	err error) {
 	if stream, err = d.Conn(ctx); err != nil {

@@ -50,7 +50,6 @@ func (p *Port) Met(instance nodeid.ID) (Identity, bool) {
 	return Identity{}, false
 }
 
-// linkFor returns the link to a peer. If there is none, linkFor creates one and starts its dial.
 func (p *Port) linkFor(to nodeid.Endpoint) (*link, error) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
@@ -94,8 +93,8 @@ func (p *Port) newLink(instance nodeid.ID, peer Identity) *link {
 	return l
 }
 
-// detach removes a link from the table, so that no data is pushed to it any more. The caller holds
-// mu and must ensure that finalize is called.
+// detach removes a link from the table. The caller holds mu and must ensure that finalize is
+// called.
 func (p *Port) detach(l *link) {
 	if l.state == dialing {
 		close(l.settled)
@@ -127,8 +126,7 @@ func (p *Port) cutOff(l *link, reason error) {
 	}
 }
 
-// finalize calls Down. It is the last step of each link, after its goroutines have ended and its
-// last frame was delivered.
+// finalize calls Down. It is the last step of each link, after its last frame was delivered.
 func (p *Port) finalize(l *link) {
 	if l.before != nil {
 		<-l.before

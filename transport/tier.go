@@ -24,9 +24,8 @@ func (p *Port) tierOf(secure *tls.ConnectionState) (capability.Peer, error) {
 	return p.config.TLS.Peer(*secure)
 }
 
-// serverOf is like tierOf, for the peer of a dialed connection. It is called before any data of the
-// connection is used. It fails unless the peer is of the root tier, because an admin client could
-// pose as an instance.
+// serverOf is like tierOf, for the peer of a dialed connection. It fails unless the peer is of the
+// root tier, because an admin client could pose as an instance.
 func (p *Port) serverOf(addr string, secure *tls.ConnectionState) (capability.Peer, error) {
 	peer, err := p.tierOf(secure)
 	if err == nil && peer.Tier != capability.Root {
@@ -39,16 +38,14 @@ func (p *Port) serverOf(addr string, secure *tls.ConnectionState) (capability.Pe
 	return peer, nil
 }
 
-// proves sets the rights from the certificates of a peer, which its hello cannot change.
 func (i *Identity) proves(peer capability.Peer) {
 	i.Peer = peer
-	// The guard has its own copy of NotAfter. Without the field, identities with the same rights
-	// are equal.
+	// Without NotAfter, identities with the same rights are equal.
 	i.Peer.NotAfter = time.Time{}
 	i.confine()
 }
 
-// confine removes the claims that only an instance may make: a raft ID, and an address to dial.
+// confine removes the claims that only an instance may make.
 func (i *Identity) confine() {
 	if i.Peer.Tier != capability.Root {
 		i.Addr, i.Raft = "", 0

@@ -19,7 +19,7 @@ func wentAway(err error) bool {
 }
 
 // brokeOff reports whether the dialer closed the connection during the handshake, as stopping
-// instances do. A peer that does not use TLS, or rejects our certificate, causes other errors.
+// instances do.
 func brokeOff(err error) bool {
 	return errors.Is(err, io.ErrUnexpectedEOF) || errors.Is(err, syscall.EPIPE)
 }
@@ -48,19 +48,18 @@ func clientTLS(ctx context.Context, raw net.Conn, addr string, config *tls.Confi
 	return conn, nil
 }
 
-// The first byte of a TLS record: of a client's handshake, and of a server's alert.
+// First bytes of a TLS record: of a client's handshake, and of a server's alert.
 const (
 	tlsHandshake = 0x16
 	tlsAlert     = 0x15
 )
 
-// noTLS is the fatal TLS alert handshake_failure (RFC 8446). A dialer without TLS concludes from it
-// that this side has TLS.
+// noTLS is the fatal TLS alert handshake_failure (RFC 8446).
 const noTLS = "\x15\x03\x03\x00\x02\x02\x28"
 
-// hint answers a dialer whose first byte shows that only one side has TLS. It sends an alert to a
-// dialer without TLS, and our preface in plain text to a dialer with TLS. A connection that only
-// ends would prove nothing.
+// hint answers a dialer whose first byte shows that only one side has TLS: with an alert to a
+// dialer without TLS, and with our preface to a dialer with TLS. A connection that only ends would
+// prove nothing.
 func (c *accepted) hint(first byte) {
 	switch {
 	case c.listener.secured && first == linkPreface[0]:
@@ -80,8 +79,8 @@ func refusedTLS(err error) bool {
 const expiredAlert tls.AlertError = 45
 
 // silence reports whether err does not prove that the peer is a stranger: the connection broke, or
-// a certificate of either side has expired. Outside QUIC, crypto/tls has no exported type for a
-// received alert, so silence compares the text.
+// a certificate of either side has expired. crypto/tls exports no type for a received alert, so
+// silence compares the text.
 func silence(err error) bool {
 	if invalid, ok := errors.AsType[x509.CertificateInvalidError](err); ok && invalid.Reason == x509.Expired {
 		return true

@@ -13,7 +13,7 @@ import (
 // Self is this node's identity on every connection. It is a single value, so that the claimed ID
 // and the signing key always match.
 type Self struct {
-	Key   nodeid.Key       // key of this incarnation; required
+	Key   nodeid.Key       // required
 	Group uint64           // group to which it is bound or belongs; zero means none yet
 	Raft  nodeid.ReplicaID // raft ID in that group; zero means none
 	Addr  string           // host:port where peers reach it; empty means that it cannot be reached
@@ -100,8 +100,8 @@ var (
 	ErrForeign = errors.New("transport: not an instance of this cluster")
 	// ErrVersion means that a node of this cluster answered with another version of this protocol.
 	ErrVersion = errors.New("transport: the peer speaks another version of the protocol")
-	// ErrOther means that the instance that answered is not the intended one. [OtherError] names
-	// both instances.
+	// ErrOther means that an instance other than the intended one answered. [OtherError] names
+	// both.
 	ErrOther = errors.New("transport: another instance answered than the intended one")
 	// ErrCopy means that another process with this node's key is connected to the peer. One of the
 	// two processes uses a copied directory.
@@ -125,12 +125,13 @@ var (
 // ErrOther with errors.Is.
 type OtherError struct {
 	Addr     string
-	Asked    nodeid.ID // intended instance
-	Answered nodeid.ID // instance that answered
+	Asked    nodeid.ID
+	Answered nodeid.ID
 }
 
 func (e *OtherError) Error() string {
 	return fmt.Sprintf("transport: %s is instance %v, not %x", e.Addr, e.Answered, e.Asked)
 }
 
+// Is makes errors.Is(err, ErrOther) true.
 func (e *OtherError) Is(target error) bool { return target == ErrOther }

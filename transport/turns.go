@@ -11,16 +11,16 @@ import (
 )
 
 const (
-	maxAddrs  = 1024             // remembered addresses of instances
-	addrsKept = 10 * time.Minute // how long an address is remembered
+	maxAddrs  = 1024
+	addrsKept = 10 * time.Minute
 )
 
 var errNoTurn = errors.New("transport: too many handshakes in progress")
 
 // turns limits how many handshakes of accepted connections are computed at a time. The package
 // comment describes their order. After a handshake has read bytes of the peer, it holds a turn
-// until it reads or writes again. In each line, handshakes that have already had a turn come first,
-// so that under load some handshakes finish in time. A turns is safe for concurrent use.
+// until it reads or writes again. In each line, handshakes that have already had a turn come first.
+// A turns is safe for concurrent use.
 type turns struct {
 	atOnce int           // simultaneous turns
 	limit  time.Duration // time of a handshake, counted from Accept
@@ -38,8 +38,8 @@ type turn struct {
 	conn  *accepted
 	addr  string // the peer's address without its port
 	by    time.Time
-	begun bool // it has had a turn
-	stood bool // it has waited for a turn
+	begun bool
+	stood bool
 	held  bool
 
 	busy atomic.Bool // the handshake holds a turn or waits for one, and does not wait for the peer
@@ -57,7 +57,6 @@ func hostOf(addr net.Addr) string {
 	return host
 }
 
-// outOfTime reports whether a handshake failed because this node was busy with other handshakes.
 func (t *turn) outOfTime(err error) bool {
 	return t != nil && t.stood && (errors.Is(err, errNoTurn) || errors.Is(err, os.ErrDeadlineExceeded))
 }
@@ -114,7 +113,7 @@ func (t *turn) line(now time.Time) int {
 	return n
 }
 
-// give ends the turn, because the handshake is about to read or write and may block.
+// give ends the turn before the handshake reads or writes and may block.
 func (t *turn) give() {
 	t.end()
 }
@@ -159,7 +158,6 @@ func (t *turns) prefer(addrs []string) {
 	t.voters = hosts
 }
 
-// addrs holds the addresses of connections on which instances have recently proved their keys.
 type addrs struct {
 	at    map[string]*list.Element
 	order list.List // of seenAt, the oldest first

@@ -8,8 +8,7 @@ import (
 
 // unheardFor limits how long the other machine may leave bytes of a link unacknowledged. After an
 // outage of a few seconds, TCP may wait for a few more seconds before it resends; a new connection
-// avoids this wait. If the options in this file cannot be set, the keepalive detects a silent peer
-// later.
+// avoids this wait. The keepalive detects a silent peer later.
 const unheardFor = 3 * time.Second
 
 // Options of a TCP connection, as in linux/tcp.h.
@@ -23,7 +22,7 @@ func limitUnheard(conn net.Conn) {
 }
 
 // repeatEvenly makes the kernel resend lost packets at equal intervals. By default TCP doubles the
-// interval after each loss, which is unnecessary for connections with few packets in flight.
+// interval after each loss.
 func repeatEvenly(conn net.Conn) {
 	setOption(conn, tcpThinLinearTimeouts, 1)
 }

@@ -4,8 +4,8 @@ package transport
 
 import "net"
 
-// limitUnheard does nothing. The keepalive detects that the peer is silent.
+// limitUnheard does nothing.
 func limitUnheard(net.Conn) {}
 
-// repeatEvenly does nothing. TCP chooses the intervals at which it resends packets.
+// repeatEvenly does nothing.
 func repeatEvenly(net.Conn) {}

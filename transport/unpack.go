@@ -8,8 +8,7 @@ import (
 	"google.golang.org/protobuf/proto"
 )
 
-// packedMessage is a raft message and everything that it points to except its entries, in one
-// allocation.
+// packedMessage is a raft message and everything that it points to except its entries.
 type packedMessage struct {
 	message                                                raftpb.Message
 	kind                                                   raftpb.MessageType
@@ -24,8 +23,8 @@ type packedEntry struct {
 	term, index uint64
 }
 
-// unpack decodes the raft messages of a frame. They share no memory with the frame, because their
-// entries are kept in the log.
+// unpack decodes the raft messages of a frame. They share no memory with the frame, because the log
+// keeps their entries.
 func unpack(packed [][]byte) ([]*raftpb.Message, error) {
 	if len(packed) == 0 {
 		return nil, nil
@@ -62,8 +61,7 @@ func unpack(packed [][]byte) ([]*raftpb.Message, error) {
 	return messages, nil
 }
 
-// errStrange means that raft messages are encoded in another way than by this program, and are too
-// large to be decoded with protobuf.
+// errStrange means that raft messages need protobuf and are too large for it.
 var errStrange = errors.New("raft messages of an unusual shape")
 
 // blocks allocates n blocks and a list for n pointers to them, in one allocation if n is 1.
@@ -96,8 +94,8 @@ func keep(own, piece []byte) (all, kept []byte) {
 	return all, all[len(own):len(all):len(all)]
 }
 
-// field reads the first field of b. n is the length of the field, or -1 if the field is malformed
-// or is neither a number nor bytes.
+// field reads the first field of b. n is its length, or -1 if the field is malformed or is neither
+// a number nor bytes.
 func field(b []byte) (tag, number uint64, piece []byte, n int) {
 	tag, head := protowire.ConsumeVarint(b)
 	if head < 0 {

@@ -17,8 +17,7 @@ func (p *Port) welcome(raw net.Conn, s *stream, who *introduction) {
 	if c, ok := acceptedOn(raw.RemoteAddr()); ok {
 		s.gone = c.gone
 	}
-	// The peer waits for this side's hello. The goroutine below reads frames only after that hello
-	// is sent, and detects if the peer closes the connection earlier.
+	// The peer waits for this side's hello, so frames are read only after it is sent.
 	welcomed, heard := make(chan *link, 1), make(chan struct{})
 	p.tasks.Go(func() {
 		defer close(heard)
@@ -48,7 +47,7 @@ func (p *Port) welcome(raw net.Conn, s *stream, who *introduction) {
 }
 
 // admit decides whether the stream of a peer becomes a link, answers the peer's hello, and returns
-// the link or nil. This node's hello shows the peer if it reached another instance than intended.
+// the link or nil.
 func (p *Port) admit(ctx context.Context, s *stream, who *introduction) *link {
 	self := p.self.Load()
 	if !who.intended.IsZero() && who.intended != self.Instance() {

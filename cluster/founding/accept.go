@@ -6,7 +6,7 @@ import (
 )
 
 // consider applies rule 3: it accepts ch and binds this instance to ch, or returns the reason for
-// refusing. It accepts an accepted charter again, because the first answer may have been lost.
+// refusing. It accepts ch again after accepting it, because the first answer may have been lost.
 func (c *Core) consider(ch *Charter) (Refusal, string) {
 	if ch.Group == c.group && c.phase != Newborn && c.charter != nil {
 		return Accepted, ""
@@ -30,7 +30,6 @@ func (c *Core) remember(group uint64) {
 	c.refused = append(c.refused, group)
 }
 
-// judge reports whether the charter may be accepted now. It changes no state.
 func (c *Core) judge(ch *Charter) (Refusal, string) {
 	if flaw := ch.malformed(); flaw != "" {
 		return RefusedMalformed, flaw
@@ -67,8 +66,7 @@ func (c *Core) judge(ch *Charter) (Refusal, string) {
 	return c.obstacle(ch)
 }
 
-// obstacle returns why this instance cannot accept ch now, or Accepted. It uses the state of the
-// directory and recent answers of other instances. A nil ch means any charter.
+// obstacle returns why this instance cannot accept ch now, or Accepted. A nil ch means any charter.
 func (c *Core) obstacle(ch *Charter) (Refusal, string) {
 	if c.unfit != "" {
 		return RefusedDirectory, c.unfit
@@ -147,7 +145,6 @@ func (c *Core) stranger(p *place, who *InstanceInfo, ch *Charter) (Refusal, stri
 	return Accepted, ""
 }
 
-// bind binds this incarnation to the charter (rule 4).
 func (c *Core) bind(ch *Charter) {
 	own := *ch
 	own.List, own.Voters = slices.Clone(ch.List), slices.Clone(ch.Voters)

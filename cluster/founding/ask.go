@@ -7,7 +7,6 @@ import (
 	"github.com/mortise-lock/mortise/internal/nodeid"
 )
 
-// ask collects the questions that are due and returns when the next question is due.
 func (c *Core) ask(random Random) time.Duration {
 	next := c.deadline()
 	if c.barred != "" {
@@ -31,9 +30,7 @@ func (c *Core) ask(random Random) time.Duration {
 	return max(next, c.now+time.Millisecond)
 }
 
-// curious reports whether this instance has to ask other instances regularly. An instance without
-// Join never asks. A member of a group with a leader asks only while it settles or searches for
-// voters after a restart.
+// curious reports whether this instance has to ask other instances regularly.
 func (c *Core) curious() bool {
 	return !c.settings.Solo && (c.settling || c.phase != Member || !c.leader || c.searches())
 }
@@ -53,8 +50,7 @@ func (c *Core) introduction() question {
 }
 
 // pace returns the time until the same address is asked again. The time grows with the number of
-// addresses, because each founder asks every other founder. Until the group is founded, the time is
-// less than freshFor minus the timeout of a question.
+// addresses. Until the group is founded, it is less than freshFor minus the timeout of a question.
 func (c *Core) pace(salt uint64, places int) time.Duration {
 	every := askEvery
 	if c.phase == Member && !c.settling {
@@ -69,8 +65,7 @@ func atRandom(every time.Duration, salt uint64) time.Duration {
 	return every + time.Duration(mix(salt)%uint64(every))
 }
 
-// mix is the finaliser of splitmix64. It spreads a number over all 64 bits, so that timers of
-// different instances do not coincide.
+// mix is the finaliser of splitmix64. It keeps timers of different instances from coinciding.
 func mix(x uint64) uint64 {
 	x += 0x9e3779b97f4a7c15
 	x = (x ^ (x >> 30)) * 0xbf58476d1ce4e5b9
@@ -78,7 +73,7 @@ func mix(x uint64) uint64 {
 	return x ^ (x >> 31)
 }
 
-// maxWhy is the maximum length in bytes of a stored reason, which may quote an unknown program.
+// maxWhy limits a stored reason in bytes, which may quote an unknown program.
 const maxWhy = 400
 
 // deadline returns the latest time of the next Tick if no input arrives.
@@ -145,8 +140,8 @@ func (c *Core) Result(now time.Duration, id uint64, asked time.Duration, outcome
 	p.last = s
 }
 
-// answered records the answer of the i-th listed instance to the charter of this instance. It
-// ignores an answer of another incarnation.
+// answered records an answer to the charter of this instance. It ignores an answer of another
+// incarnation.
 func (c *Core) answered(i int, outcome Outcome, from nodeid.ID, answer []byte) {
 	l := c.charter.List[i]
 	if outcome != Answered {
@@ -209,8 +204,7 @@ func (c *Core) Ask(now time.Duration, wallUnixMS int64, from Asker, body []byte)
 	}
 	if p, err := decodeProposal(body); err == nil {
 		if p.To != c.instance || c.settling {
-			// This incarnation is not the addressee or does not take part yet. The proposer could
-			// mistake any answer for an answer of the addressee.
+			// The proposer could mistake this answer for an answer of the other incarnation.
 			return nil
 		}
 		v := verdict{Instance: c.instance, Group: p.Charter.Group}

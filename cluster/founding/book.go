@@ -6,12 +6,11 @@ import (
 )
 
 // Book maps the raft IDs of the group's configuration to the instance, address and life of each
-// replica. Only the configuration decides which replicas are in the book. Addresses come from
-// charters, from the log, from other voters and from each voter itself. The book keeps the address
-// with the highest life. Gossip never removes an entry, because a voter that cannot be reached
-// still votes. The zero Book is empty. A Book is not safe for concurrent use.
+// replica. It keeps the address with the highest life. Only the configuration decides which
+// replicas are in the book; gossip never removes an entry. The zero Book is empty. A Book is not
+// safe for concurrent use.
 type Book struct {
-	at      uint64      // number of the configuration
+	at      uint64
 	entries []bookEntry // in ascending order of raft ID
 }
 
@@ -45,8 +44,7 @@ func (b *Book) Configure(at uint64, voters []Voter) {
 // Hear records a reported address of a voter, and reports whether the book changed. Hear ignores
 // replicas outside the configuration, older lives, implausibly high lives, and a report by another
 // instance that contradicts the voter's own report. It also ignores a report that gives the raft ID
-// to another instance, because the configuration binds each raft ID to one instance and raft relies
-// on this binding.
+// to another instance.
 func (b *Book) Hear(v Voter, firstHand bool) bool {
 	at, found := b.find(v.Raft)
 	if !found || v.Addr == "" {

@@ -25,7 +25,6 @@ type Settings struct {
 	Solo bool
 }
 
-// normal returns a copy with sorted, unique Founders, so equal settings compare equal.
 func (s Settings) normal() Settings {
 	s.Founders = slices.Compact(slices.Sorted(slices.Values(s.Founders)))
 	return s
@@ -61,8 +60,8 @@ func (s Settings) founds(name string) bool {
 // vote. With Replicas every instance is a founder.
 func (s Settings) Founds(name string) bool { return s.normal().founds(name) }
 
-// slack returns the largest allowed difference between two clocks on a list. It is half the grace,
-// because a later group waits for the grace, or 5 s without a grace.
+// slack returns the largest allowed difference between two clocks on a list: half the grace, or 5 s
+// without a grace.
 func (s Settings) slack() time.Duration {
 	if s.Grace > 0 {
 		return s.Grace / 2
@@ -70,8 +69,8 @@ func (s Settings) slack() time.Duration {
 	return clockSlackWithoutGrace
 }
 
-// voterCount returns the number of voters for a list of the given length: the largest odd number
-// that exceeds neither list nor Voters. An even number would survive no more failures.
+// voterCount returns the largest odd number that exceeds neither list nor Voters. One voter more
+// would not let the group survive more failures.
 func (s Settings) voterCount(list int) int {
 	n := min(s.Voters, list)
 	if n%2 == 0 {
@@ -87,8 +86,7 @@ type Listed struct {
 	Addr     string // host:port
 }
 
-// Voter is one replica of a group. It has a vote, or it is a learner, which only follows the log
-// and may get a vote later.
+// Voter is one replica of a group, with a vote or as a learner.
 type Voter struct {
 	Raft     nodeid.ReplicaID // never zero
 	Instance nodeid.ID
@@ -169,8 +167,7 @@ func (c *Charter) malformed() string {
 	return ""
 }
 
-// complete returns what is missing from the list according to own, or "". The instance that checks
-// the list passes its own settings.
+// complete returns what is missing from the list according to own, or "".
 func (c *Charter) complete(own Settings) string {
 	if len(own.Founders) == 0 {
 		if len(c.List) < own.Replicas {

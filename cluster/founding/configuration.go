@@ -6,8 +6,8 @@ import (
 	"time"
 )
 
-// This file keeps the newest known configuration of the group. The number of a configuration is the
-// index of its log entry, or 1 for the charter's configuration.
+// The number of a configuration is the index of its log entry, or 1 for the charter's
+// configuration.
 
 // Voters records a configuration that this instance's replica has applied. A newer configuration
 // replaces the known one, and a configuration with the same number updates addresses. If an older
@@ -38,9 +38,8 @@ func (c *Core) hear(from nodeid.ID, at uint64, voters []Voter) {
 	c.take(at, voters)
 }
 
-// take replaces the known configuration with a newer one and reports whether it did. If the old
-// configuration names this instance's replica and the new one does not, the replica was removed. A
-// replica that was only prepared is in no configuration yet.
+// take replaces the known configuration with a newer one and reports whether it did. It removes
+// this instance's replica if the old configuration names it and the new one does not.
 func (c *Core) take(at uint64, voters []Voter) bool {
 	if len(voters) == 0 || len(voters) > maxVoters {
 		return false
@@ -73,7 +72,6 @@ func (c *Core) place(voters []Voter) {
 	}
 }
 
-// newest returns the voters of the newest known configuration, with their newest known addresses.
 func (c *Core) newest() []Voter {
 	if len(c.voters) > 0 || c.charter == nil {
 		return c.voters
@@ -92,8 +90,7 @@ func holds(voters []Voter, raft uint64) bool {
 func (c *Core) At() uint64 { return c.at }
 
 // Adopt records the group's settings after a change through the log (rule 15). From then on this
-// instance reports and stores these settings, and compares its own settings with them at the next
-// start.
+// instance reports, stores and uses these settings.
 func (c *Core) Adopt(now time.Duration, group uint64, s Settings) {
 	c.now = now
 	if c.group != group || c.phase != Member {

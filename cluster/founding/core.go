@@ -30,7 +30,7 @@ type Core struct {
 	rules    uint32
 	life     uint64
 
-	now  time.Duration // time of the last input that had a time
+	now  time.Duration
 	wall int64
 
 	join   []Entry
@@ -45,12 +45,12 @@ type Core struct {
 	asked uint64
 	lives []presence
 
-	// Fields that are only used with a directory; see durable.go.
+	// Only used with a directory:
 	durable  bool
 	revision uint64
-	unfit    string   // why the directory cannot be written; empty if it can
-	barred   string   // why this instance may never take part again; empty if it may
-	names    []called // names of instances that were met
+	unfit    string // why the directory cannot be written; empty if it can
+	barred   string // why this instance may never take part again; empty if it may
+	names    []called
 	// addresses that must be asked, because gossip reports this instance's ID or a newer
 	// configuration there
 	seenAt []asker
@@ -68,14 +68,14 @@ type Core struct {
 	// newest configuration that this instance's replica has applied, or without a replica the
 	// newest believed one
 	applied Configuration
-	log     Log     // position of the log of the replica logOf
+	log     Log     // position of the log of replica logOf
 	logOf   uint64  // raft ID
 	fates   []*fate // known replicas, oldest first
 	// since when all instances that a new group needs have answered without a break; zero if some
 	// do not answer
 	whole      time.Duration
 	doubts     doubts
-	supersedes []uint64 // groups that this group has replaced
+	supersedes []uint64
 	rulesOf    Settings
 	leader     bool
 	guide      nodeid.ID     // leader to which this instance is attached; zero means none
@@ -92,20 +92,20 @@ type Core struct {
 	// why this incarnation must end at the next Tick; empty if it need not
 	doomed      string
 	settling    bool
-	searchUntil time.Duration // end of the search for the other voters after a restart
+	searchUntil time.Duration // end of the search for other voters after a restart
 	lastAddr    string        // address at which this instance last took part
 
 	// time of the next round of questions, if this instance is no founder; zero means not set
 	roundAt   time.Duration
-	rounds    uint64        // rounds of this incarnation
+	rounds    uint64
 	fruitless int           // rounds since the last answer or refusal
 	searchAt  time.Duration // time of a founder's next search among the Join addresses
 	// time of the next question to a Join address, for a member with a leader; zero means not set
 	inquireAt time.Duration
 
-	sinceWall int64      // since, by the wall clock
-	events    []Event    // not yet returned by Tick
-	asks      []Question // not yet returned by Tick
+	sinceWall int64 // since, by the wall clock
+	events    []Event
+	asks      []Question
 }
 
 type offer struct {
@@ -187,8 +187,7 @@ func (c *Core) decide(random Random) {
 }
 
 // restart carries out the restart in place. It forgets everything that a killed process forgets, so
-// it is as safe as a kill. With a directory, the host stores State before the new incarnation sends
-// anything.
+// it is as safe as a kill.
 func (c *Core) restart(random Random) {
 	reason := c.doomed
 	*c = Core{

@@ -6,9 +6,6 @@ import (
 	"time"
 )
 
-// This file decides when a member gives up a dead group in memory. The package comment defines when
-// a group is dead.
-
 // member applies rules 6 and 7. With a directory it leaves only a group that is superseded.
 func (c *Core) member() {
 	c.follow(c.newest())
@@ -65,8 +62,7 @@ func (c *Core) dead(after time.Duration) bool {
 
 // stuck reports whether no voter of a configuration can ever win an election, although a majority
 // runs. A voter refuses a candidate whose log is behind its own, and ignores a candidate that its
-// applied configuration does not name. A leader may cause this state if it changes the voters and
-// dies before all voters have the change. stuck only uses answers given after all messages of that
+// applied configuration does not name. stuck only uses answers given after all messages of a dead
 // leader have arrived.
 func (c *Core) stuck(g Configuration) bool {
 	since := c.whole + hearsayOver
@@ -104,7 +100,6 @@ func (g *Configuration) names(raft uint64) bool {
 	return slices.ContainsFunc(g.Voters, func(v Voter) bool { return v.Raft == raft })
 }
 
-// doubt records since when the newest known configuration has been refuted without a break.
 func (c *Core) doubt(after time.Duration) {
 	switch g := (Configuration{At: c.at, Voters: c.newest()}); {
 	case !c.refuted(g, after):
@@ -137,8 +132,8 @@ func (c *Core) refuted(g Configuration, after time.Duration) bool {
 	})
 }
 
-// unapplied reports whether a configuration is known only from messages of a leader, and has been
-// refuted for so long that no message of that leader can still arrive.
+// unapplied reports whether a configuration has been refuted for so long that no message of its
+// leader can still arrive.
 func (c *Core) unapplied(g Configuration) bool {
 	return !g.told && g.At == c.doubts.at && c.whole > 0 && c.now-max(c.whole, c.doubts.since) > hearsayOver
 }
@@ -160,8 +155,7 @@ func (c *Core) triedSince(v Voter) bool {
 	return found && c.places[at].ended > c.whole
 }
 
-// configurations returns the newest known configuration and those that running voters have applied,
-// at most maxVoters together.
+// configurations returns the newest known configuration and those that running voters have applied.
 func (c *Core) configurations(after time.Duration) []Configuration {
 	var list []Configuration
 	add := func(g Configuration) {
@@ -191,8 +185,7 @@ func (c *Core) configurations(after time.Duration) []Configuration {
 }
 
 // later returns configurations newer than the known one that members of this group report as
-// applied. They matter if all voters that this instance knows have ended. A false report can only
-// make this instance stay in its group.
+// applied. A false report can only make this instance stay in its group.
 func (c *Core) later(after time.Duration) (list []Configuration) {
 	for _, p := range c.places {
 		who, ok := p.seenSince(after, c.now)
@@ -291,8 +284,6 @@ func (c *Core) excluded(f *fate, after time.Duration) bool {
 	return true
 }
 
-// needed returns the founders that a new group needs: the Founders of this instance and those of
-// its group.
 func (c *Core) needed() []string {
 	return slices.Compact(slices.Sorted(slices.Values(slices.Concat(c.settings.Founders, c.rulesOf.Founders))))
 }
@@ -310,8 +301,7 @@ func (c *Core) heirs() Settings {
 }
 
 // distinct reports whether all instances that answered after the given time were alive
-// simultaneously. If one instance was last met before another was first met, both may be the same
-// process before and after a restart.
+// simultaneously. Otherwise two of them may be the same process before and after a restart.
 func (c *Core) distinct(after time.Duration) bool {
 	newest, oldest := time.Duration(0), c.now
 	for _, p := range c.places {
@@ -322,8 +312,6 @@ func (c *Core) distinct(after time.Duration) bool {
 	return newest <= oldest
 }
 
-// prospects describes for the user whether the group can elect a leader, and which voters have
-// ended or are silent.
 func (c *Core) prospects() string {
 	var alive, over, silent []string
 	voters := 0

@@ -5,7 +5,6 @@ import (
 	"time"
 )
 
-// disk is the directory of a slot. It survives a crash.
 type disk struct {
 	state, voters []byte
 	life          uint64
@@ -101,7 +100,6 @@ func (s *slot) again() func() {
 	}
 }
 
-// mustHaveStored checks that the stored state covers everything that is sent or done now.
 func (s *slot) mustHaveStored(what string) {
 	if s.disk == nil || s.retired || s.w.plant != "" {
 		return
@@ -176,7 +174,6 @@ func (s *slot) knows(o *slot) bool {
 	return true // o is no voter, so o contacts s
 }
 
-// kept reports whether the directory of a slot, running or not, holds that replica of the group.
 func (w *world) kept(raft, group uint64) bool {
 	for _, s := range w.slots {
 		if s.disk == nil {
@@ -197,7 +194,6 @@ func (s *slot) lose() {
 	s.disk = &disk{logs: map[uint64]uint64{}}
 }
 
-// recover calls Recover on one instance. It reports whether Recover succeeded.
 func (s *slot) recover(group uint64) bool {
 	if s.core == nil || s.retired {
 		return false

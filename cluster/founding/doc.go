@@ -65,8 +65,8 @@
 //
 // A removed replica runs until the host reports Retired, also after a restart with a directory:
 // some voters may not know yet that the new configuration is committed, and may need its vote. A
-// replica that was only prepared is in no configuration, so a configuration cannot remove it; it
-// stays idle until the next Prepare.
+// replica that was only prepared is in no configuration, so a configuration cannot remove it. If it
+// is added and removed while its instance is out of reach, it stays idle until the next Prepare.
 //
 // # Which addresses are asked
 //

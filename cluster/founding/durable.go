@@ -2,8 +2,6 @@ package founding
 
 import "slices"
 
-// This file contains what a core does only with a directory.
-
 // resume continues from the stored State. A change that was not stored has never been sent, so it
 // may be lost.
 func (c *Core) resume(s *State) {
@@ -33,10 +31,9 @@ func (c *Core) resume(s *State) {
 	c.bound[c.charter.listed(c.instance)] = true
 }
 
-// settle checks, before a resumed instance takes part, whether a process with a copy of the
-// directory runs, or another instance reports a later start. It waits until every address has
-// answered or refused, but at most settleWithin, because after a power failure this may be the only
-// instance.
+// settle checks, before a resumed instance takes part, whether another process has its ID. It waits
+// until every address has answered or refused, but at most settleWithin, because after a power
+// failure this may be the only instance.
 func (c *Core) settle() {
 	if c.until == 0 {
 		c.until = c.now + settleWithin
@@ -66,8 +63,7 @@ func (c *Core) settle() {
 }
 
 // searches reports whether a restarted voter still searches for other voters, whose addresses may
-// have changed too. The others learn the voter's address from its question, and the voter learns
-// their addresses from the answers.
+// have changed too.
 func (c *Core) searches() bool {
 	began := c.searchUntil - searchFor
 	return c.now < c.searchUntil && c.phase == Member && c.named() && slices.ContainsFunc(c.voters, func(v Voter) bool {
@@ -161,8 +157,8 @@ func (c *Core) claim(p *place, who *InstanceInfo, ch *Charter) string {
 		"directories; if those are lost, give the group up with Recover on all instances of it that are left"
 }
 
-// waitingDurable returns the Waiting text of a durable member without a leader. The text contains
-// absolute times, so that it changes only when something happens.
+// waitingDurable returns the Waiting text of a durable member without a leader, with absolute
+// times, so that the text changes only when something happens.
 func (c *Core) waitingDurable() string {
 	if text := c.cutOff(); text != "" {
 		return text

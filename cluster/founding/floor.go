@@ -7,9 +7,8 @@ import (
 )
 
 // Floor records that this instance has received tokens up to unixMS, in Unix milliseconds. A group
-// that this instance founds later has higher tokens. The floor never falls. It survives a restart
-// in place and, with a directory, a restart of the process. Each rise costs a save, so call Floor
-// rarely.
+// that this instance founds later has higher tokens. The floor never falls, and is part of State.
+// Each rise costs a save, so call Floor rarely.
 func (c *Core) Floor(unixMS int64) {
 	if unixMS = min(unixMS, maxWall); unixMS > c.floor {
 		c.floor = unixMS
@@ -24,8 +23,8 @@ func above(floor int64) int64 {
 	return min(floor+1, maxWall)
 }
 
-// tooHigh returns a text, or "", if a listed instance has received tokens so far ahead of another
-// instance's clock that a founding time above these tokens would be refused.
+// tooHigh returns a text, or "", if tokens of a listed instance are so far ahead of another
+// instance's clock that a founding time above them would be refused.
 func (c *Core) tooHigh(list []candidate) string {
 	highest := slices.MaxFunc(list, func(a, b candidate) int { return cmp.Compare(a.floor, b.floor) })
 	for _, l := range list {

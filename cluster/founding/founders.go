@@ -5,8 +5,7 @@ import (
 	"strconv"
 )
 
-// This file contains rule 3 for a group with Founders. All founders must have answered. Other
-// instances may be silent, unless this instance is the only founder.
+// This file contains rule 3 for a group with Founders.
 
 // founding returns why a founder cannot accept ch, or Accepted. A nil ch means any charter.
 func (c *Core) founding(ch *Charter) (Refusal, string) {
@@ -35,9 +34,8 @@ func (c *Core) founding(ch *Charter) (Refusal, string) {
 	return Accepted, ""
 }
 
-// bystander reports whether an instance is no evidence of a living group. It is no founder, and it
-// belongs to no group, or to a group of the same founders. A founder that accepts a charter is
-// newborn, so no such group can have a leader.
+// bystander reports whether an instance is no evidence of a living group: it is no founder, and it
+// belongs to no group, or to a group of the same founders.
 func (c *Core) bystander(who *InstanceInfo) bool {
 	if c.settings.founds(who.Name) || who.Settings.Solo || who.Phase == Bound {
 		return false
@@ -46,8 +44,8 @@ func (c *Core) bystander(who *InstanceInfo) bool {
 		who.Settings.Replicas == 0
 }
 
-// silentFounders returns the other founders that have not answered recently. With a charter it
-// checks the founders on its list, at their listed addresses.
+// silentFounders returns the other founders that have not answered recently: those on the list of
+// ch, or all if ch is nil.
 func (c *Core) silentFounders(ch *Charter) []string {
 	var missing []string
 	if ch == nil {

@@ -31,7 +31,7 @@ type InstanceInfo struct {
 	Name       string
 	Addr       string // host:port at which other instances reach this one
 	Phase      Phase
-	Leader     bool   // the instance knows a leader of Group
+	Leader     bool
 	RefusedYou bool   // the instance has refused the charter to which the asker is bound
 	Group      uint64 // 0 for a newborn
 	Settings   Settings
@@ -74,7 +74,7 @@ type proposal struct {
 
 type verdict struct {
 	Instance nodeid.ID // the connection proves the ID
-	Group    uint64    // ID of the proposed charter
+	Group    uint64
 	Refusal  Refusal
-	Detail   string // reason in text
+	Detail   string
 }

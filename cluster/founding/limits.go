@@ -8,13 +8,11 @@ const (
 	// maximum age of an answer that counts for founding, measured from the question
 	freshFor = 2 * time.Second
 	// maximum age of an answer for rule 6; a mistake costs only a restart
-	reachedFor = 4 * time.Second
-	// validity of a resolved Join entry
+	reachedFor  = 4 * time.Second
 	resolvedFor = 5 * time.Second
 	bornWithin  = 10 * time.Second // rule 5: maximum time from Bound to Born
 	// maximum random time added to bornWithin, so that instances retry at different times
-	bornSpread = 5 * time.Second
-	// time between questions, while the group is not founded
+	bornSpread             = 5 * time.Second
 	askEvery               = 100 * time.Millisecond
 	askEverySlow           = time.Second // time between questions of a member without a leader
 	clockSlackWithoutGrace = 5 * time.Second
@@ -26,14 +24,11 @@ const (
 	// question, one second
 	settleWithin = 1500 * time.Millisecond
 
-	// time between two rounds of an instance that is no founder
 	roundEvery = time.Second
 	// maximum time before the first round, so that instances that start together do not ask at once
-	roundFirst = 250 * time.Millisecond
-	// time between two steps of a founder's search
-	searchEvery = 100 * time.Millisecond
-	searchAgain = 200 * time.Millisecond // time between two questions of a search to one address
-	// time between two questions of a member with a leader
+	roundFirst   = 250 * time.Millisecond
+	searchEvery  = 100 * time.Millisecond
+	searchAgain  = 200 * time.Millisecond // time between two questions of a search to one address
 	inquireEvery = 30 * time.Second
 	restFor      = 30 * time.Second // time for which a member with a leader needs no Tick
 	tipFor       = time.Minute      // time for which an address from an answer is asked
@@ -59,11 +54,11 @@ const (
 	maxRivals   = 8
 	lifeJump    = 1 << 20   // largest credible step of a life number
 	maxWall     = 1<<42 - 1 // last millisecond that a token can hold, in the year 2109
-	maxUsed     = 128       // remembered raft IDs that one incarnation has used
-	maxGaveUp   = 16        // remembered groups that were given up
+	maxUsed     = 128
+	maxGaveUp   = 16
 	maxFates    = 64
-	maxCalled   = 256  // remembered names of instances
+	maxCalled   = 256
 	maxPlaces   = 1024 // addresses that are asked
 	maxAskers   = 256
-	maxAnswered = 64 // remembered charters that were refused
+	maxAnswered = 64
 )

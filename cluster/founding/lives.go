@@ -41,7 +41,6 @@ func (c *Core) alive(instance nodeid.ID, life uint64, addr string, met bool) {
 	}
 }
 
-// lastMet returns the record of an instance, or nil if the instance was not met since this start.
 func (c *Core) lastMet(instance nodeid.ID) *presence {
 	at := slices.IndexFunc(c.lives, func(p presence) bool { return p.instance == instance && p.at > 0 })
 	if at < 0 {
@@ -61,9 +60,8 @@ func (c *Core) newestLife(instance nodeid.ID) (uint64, string) {
 	return 0, ""
 }
 
-// recognise checks whether an answer shows that another process has this instance's ID. One of the
-// two processes runs from a copy of the directory. If they meet, exactly one of them refuses to
-// take part.
+// recognise checks whether an answer shows that another process has this instance's ID. If the two
+// processes meet, exactly one of them refuses to take part.
 func (c *Core) recognise(who *InstanceInfo) {
 	if !c.durable || c.barred != "" {
 		return
@@ -100,8 +98,7 @@ const (
 
 // yields reports whether this process must refuse to take part, not the other process with its ID.
 // If only one of the two is settling, that process refuses. Otherwise the process with the lower
-// life refuses, or with equal lives the process with the higher address. So both processes come to
-// the same decision.
+// life refuses, or with equal lives the process with the higher address.
 func (c *Core) yields(who *InstanceInfo) bool {
 	switch {
 	case c.settling != who.Resuming:
@@ -139,7 +136,6 @@ func (c *Core) cleared(p *place) {
 	c.seenAt = slices.DeleteFunc(c.seenAt, func(s asker) bool { return s.addr == p.addr })
 }
 
-// moved reports the new address of a voter with a directory to the host.
 func (c *Core) moved(instance nodeid.ID, life uint64, addr string) {
 	at := slices.IndexFunc(c.voters, func(v Voter) bool { return v.Instance == instance })
 	if at < 0 || !c.durable || c.voters[at].Life >= life || life > c.voters[at].Life+lifeJump {

@@ -8,8 +8,6 @@ import (
 	"github.com/mortise-lock/mortise/internal/nodeid"
 )
 
-// tentative applies rules 4 and 5 while the instance is bound and does not know that the group is
-// founded.
 func (c *Core) tentative(random Random) {
 	if c.until == 0 || (c.durable && c.unreached(c.now-reachedFor) != "") {
 		c.until = c.now + bornWithin + time.Duration(random.Spread%uint64(bornSpread))
@@ -69,8 +67,7 @@ func (c *Core) adopt() bool {
 	return true
 }
 
-// unreached returns, as text, which needed instance has not answered a question that was asked
-// after the given time, or "".
+// unreached returns, as text, which needed instance has not answered since the given time, or "".
 func (c *Core) unreached(after time.Duration) string {
 	reached := []nodeid.ID{c.instance}
 	names := []string{c.name}

@@ -8,10 +8,10 @@ import (
 
 // Random holds the random numbers that a Tick may need. All are new and not zero.
 type Random struct {
-	Instance nodeid.ID // ID of a new incarnation
-	Group    uint64    // ID of a new charter's group
-	Raft     [7]uint64 // raft IDs of a new charter
-	Spread   uint64    // spreads timers; need not be secret
+	Instance nodeid.ID
+	Group    uint64
+	Raft     [7]uint64
+	Spread   uint64 // spreads timers; need not be secret
 }
 
 // Output is what the host has to do after a Tick, once State is stored. The host may ask the

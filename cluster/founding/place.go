@@ -118,7 +118,6 @@ func (c *Core) Places(join []Entry, gossip []string) {
 	c.gossip, c.stale = slices.Clone(gossip), true
 }
 
-// asker is an address that can be asked, and when it was last named.
 type asker struct {
 	addr string
 	at   time.Duration
@@ -143,8 +142,7 @@ func (c *Core) note(list []asker, addr string, most int) []asker {
 	return list
 }
 
-// arrange rebuilds places from Join, gossip, the charter, the voters and the lists of addresses to
-// ask. A kept address keeps its results.
+// arrange rebuilds places from all sources. A kept address keeps its results.
 func (c *Core) arrange() {
 	known := len(c.askers) + len(c.tips)
 	c.askers = slices.DeleteFunc(c.askers, func(k asker) bool { return c.now-k.at > askerFor })
@@ -186,7 +184,6 @@ type kept struct {
 	near, told bool
 }
 
-// keep adds an address to places, with its earlier results. It skips this instance's own address.
 func (c *Core) keep(old []*place, addr string, why kept) {
 	if addr == "" || addr == c.addr || (why.entry == "" && len(c.places) >= maxPlaces) {
 		return

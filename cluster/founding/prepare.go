@@ -6,13 +6,13 @@ import (
 	"github.com/mortise-lock/mortise/internal/nodeid"
 )
 
-// Prepare asks one incarnation of an instance to start an empty replica (rule 9). The leader sends
-// it, and adds the replica to the configuration only if the answer is Running.
+// Prepare asks one incarnation to start an empty replica (rule 9). The leader sends it, and adds
+// the replica to the configuration only if the answer is Running.
 type Prepare struct {
 	To     nodeid.ID // the only incarnation that may answer
 	Group  uint64
 	Raft   uint64 // new raft ID that was never used before
-	Term   uint64 // term of the leader
+	Term   uint64
 	At     uint64 // number of the configuration Voters, which the leader has applied
 	Voters []Voter
 }
@@ -34,7 +34,7 @@ type PrepareAnswer struct {
 	Instance nodeid.ID // the connection proves the ID; not in the message
 	Raft     uint64
 	State    PreparedState
-	Detail   string // reason in text
+	Detail   string
 }
 
 // Push informs one incarnation that the sender has applied a configuration of its group (rule 14).

@@ -8,7 +8,6 @@ import (
 	"github.com/mortise-lock/mortise/internal/nodeid"
 )
 
-// newborn joins a group if possible. Otherwise it proposes a charter if all conditions hold.
 func (c *Core) newborn(random Random) {
 	if c.settings.Solo {
 		if c.unfit == "" {
@@ -34,8 +33,7 @@ func (c *Core) newborn(random Random) {
 	c.offers = make([]offer, len(ch.List))
 }
 
-// alone founds a group of one instance immediately and without a grace, because no other instance
-// can ever have been in it.
+// alone founds a group of one instance immediately and without a grace.
 func (c *Core) alone(random Random) {
 	settings := c.settings
 	settings.Grace, settings.Voters = 0, 1
@@ -60,7 +58,7 @@ type candidate struct {
 }
 
 // candidates returns the instances that a charter of this instance would list, in ascending order
-// of ID. It also returns, as text, what prevents them from founding a group, or "".
+// of ID, and, as text, what prevents them from founding a group, or "".
 func (c *Core) candidates() ([]candidate, string) {
 	var list []candidate
 	if c.settings.founds(c.name) {

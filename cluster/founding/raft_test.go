@@ -93,7 +93,6 @@ func (w *world) commit(g *group) {
 	w.order = append(w.order, g)
 }
 
-// twoAlive checks that there are never two groups that could both have a leader.
 func (w *world) twoAlive() {
 	n := 0
 	for _, g := range w.order {

@@ -52,7 +52,6 @@ func (c *Core) Recover(now time.Duration, group uint64) error {
 	return nil
 }
 
-// led returns, as text, which instance knows a leader of the group, or "".
 func (c *Core) led() string {
 	if c.leader {
 		return "this instance knows its leader"
@@ -65,10 +64,10 @@ func (c *Core) led() string {
 	return ""
 }
 
-// superseded ends this incarnation if operators have given up the group while this instance was out
-// of reach, and reports whether it did. The evidence is an instance of the replacing group, because
-// the old voters have new IDs by then. The conditions prevent a holder of the secret from ending
-// the group one directory at a time during an election or a restart.
+// superseded ends this incarnation if operators have given up the group, and reports whether it
+// did. The evidence is an instance of the replacing group, because the old voters have new IDs by
+// then. The conditions prevent a holder of the secret from ending the group one directory at a
+// time.
 func (c *Core) superseded() bool {
 	if c.leader || !c.durable || c.settings.Solo || !c.lost() {
 		return false
@@ -93,7 +92,6 @@ func sorted(ids []uint64) []uint64 {
 	return slices.Compact(ids)
 }
 
-// union returns the union of two sets of IDs, limited to the number that a charter can carry.
 func union(a, b []uint64) []uint64 {
 	all := sorted(slices.Concat(a, b))
 	return all[:min(len(all), maxSupersedes)]

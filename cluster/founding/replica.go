@@ -6,8 +6,8 @@ import (
 	"time"
 )
 
-// replica holds the raft IDs of this incarnation. It is part of State, because an ID must never be
-// used for a second log, though a Prepare may arrive twice.
+// replica holds the raft IDs of this incarnation. An ID must never be used for a second log, though
+// a Prepare may arrive twice.
 type replica struct {
 	raft   uint64 // present raft ID, from the charter or a Prepare; zero means none
 	term   uint64 // term of the newest leader that has prepared this incarnation
@@ -52,7 +52,7 @@ func (c *Core) spend() uint64 {
 }
 
 // remove ends the present raft ID and emits Removed. The replica runs until the host reports
-// Retired, also after a crash, because other replicas may need its vote.
+// Retired, because other replicas may need its vote.
 func (c *Core) remove() {
 	raft := c.spend()
 	c.lingers = raft
@@ -61,7 +61,7 @@ func (c *Core) remove() {
 	}
 }
 
-// told answers a Prepare or a Push to this incarnation. It returns nil for any other question.
+// told answers a Prepare or a Push. It returns nil for any other question.
 func (c *Core) told(from nodeid.ID, body []byte) []byte {
 	if p, err := decodePrepare(body); err == nil {
 		if p.To != c.instance {
@@ -80,8 +80,7 @@ func (c *Core) told(from nodeid.ID, body []byte) []byte {
 	return nil
 }
 
-// prepare applies rule 9. If it returns Running, this incarnation has the raft ID until the replica
-// ends, and never again.
+// prepare applies rule 9.
 func (c *Core) prepare(from nodeid.ID, p *Prepare) (PreparedState, string) {
 	switch {
 	case c.phase != Member || c.group != p.Group || c.settings.Solo:

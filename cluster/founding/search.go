@@ -7,9 +7,6 @@ import (
 	"github.com/mortise-lock/mortise/internal/nodeid"
 )
 
-// This file decides which addresses are asked, and when. The package comment describes the rules.
-
-// everyone reports whether every instance is a founder and so has to ask all others.
 func (c *Core) everyone() bool { return len(c.settings.Founders) == 0 }
 
 func (c *Core) joins() bool { return !c.everyone() && !c.settings.founds(c.name) }
@@ -40,8 +37,7 @@ func (c *Core) watched(p *place) bool {
 	return p.near || c.known(p)
 }
 
-// keeps reports whether an instance that is no founder, at a Join address, prevents a newborn
-// founder from founding. Such an address is asked repeatedly.
+// keeps reports whether an instance that is no founder, at a Join address, blocks founding.
 func (c *Core) keeps(p *place) bool {
 	if c.phase != Newborn || c.joins() || p.entry == "" {
 		return false
@@ -97,8 +93,8 @@ func (c *Core) askPlaces(random Random) time.Duration {
 	return min(next, c.search(random))
 }
 
-// round makes an instance that is no founder ask some addresses and the known voters. It returns
-// the time of the next round.
+// round makes an instance that is no founder ask some addresses. It returns the time of the next
+// round.
 func (c *Core) round(random Random) time.Duration {
 	if c.roundAt == 0 {
 		first := roundFirst
@@ -113,8 +109,7 @@ func (c *Core) round(random Random) time.Duration {
 	if c.roundAt > c.now {
 		return c.roundAt
 	}
-	// Without answers, the network is cut or the others are overloaded, so rounds become less
-	// frequent.
+	// Without answers, the network is cut or the others are overloaded.
 	c.roundAt = c.now + atRandom(roundEvery<<min(c.fruitless, 2), random.Spread+1)
 	c.fruitless++
 	for _, p := range c.places {
@@ -127,7 +122,7 @@ func (c *Core) round(random Random) time.Duration {
 		c.put(p, 0)
 	}
 	// A new connection costs more than a question, so prefer addresses that have answered before.
-	// Every fourth round skips this step and may choose a new address.
+	// Every fourth round may choose a new address.
 	if c.rounds++; len(told) > 0 && c.rounds%4 != 0 {
 		for _, p := range c.choose(random.Spread, maxRound-len(told), func(p *place) bool {
 			return p.entry != "" &&
@@ -155,8 +150,8 @@ func (c *Core) answers(p *place) bool {
 	return ok
 }
 
-// choose returns at most most random addresses that wanted accepts and that may be asked now. It
-// prefers addresses that were never asked.
+// choose returns at most most random addresses that may be asked now. It prefers addresses that
+// were never asked.
 func (c *Core) choose(salt uint64, most int, wanted func(*place) bool) []*place {
 	var out []*place
 	if len(c.places) == 0 {
@@ -178,9 +173,8 @@ func (c *Core) choose(salt uint64, most int, wanted func(*place) bool) []*place 
 	return out
 }
 
-// search makes a founder ask some Join addresses and some addresses from answers, while a founder
-// is missing or too few addresses were asked for a living group. It returns the time of the next
-// search.
+// search makes a founder ask some Join addresses and some addresses from answers. It returns the
+// time of the next search.
 func (c *Core) search(random Random) time.Duration {
 	if !c.searching() {
 		return c.now + time.Hour
@@ -253,9 +247,8 @@ func (c *Core) sampled() bool {
 	return asked >= min(others, maxSample)
 }
 
-// learn records further addresses from an answer: of founders, of the group's voters, and the own
-// address of the answering instance. A charter lists only instances that are reached at their own
-// address.
+// learn records the addresses in an answer. It includes the own address of the instance, because a
+// charter lists only instances that are reached at their own address.
 func (c *Core) learn(p *place, who *InstanceInfo) {
 	if c.everyone() || c.settings.founds(who.Name) || c.votes(who.Instance) {
 		c.askedBy(who.Addr)
@@ -297,8 +290,7 @@ func (c *Core) acquainted(asker string) []string {
 	return met
 }
 
-// inquire makes a member with a leader search for a second group and a newer configuration. It
-// returns the time of the next search.
+// inquire makes a member with a leader search for a second group and a newer configuration.
 func (c *Core) inquire(random Random) time.Duration {
 	if c.phase != Member || !c.leader || c.settling || c.settings.Solo {
 		c.inquireAt = 0
@@ -321,7 +313,6 @@ func (c *Core) inquire(random Random) time.Duration {
 	return c.inquireAt
 }
 
-// askForVoters asks the leader, or else the known voters, for the newest configuration.
 func (c *Core) askForVoters() {
 	for _, v := range c.voters {
 		if v.Instance == c.guide && v.Instance != c.instance {

@@ -33,8 +33,8 @@ func fleet(w func(int) int) []Settings {
 	return all
 }
 
-// Random fleets start, crash, move, and lose links and messages. There must never be two groups
-// that could both have a leader, and in the end all instances are members of one group.
+// There must never be two groups that could both have a leader, and in the end all instances are
+// members of one group.
 func TestSimulation(t *testing.T) {
 	if *seedFlag != 0 {
 		simulate(t, *seedFlag, "", true)

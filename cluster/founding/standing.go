@@ -8,9 +8,6 @@ import (
 	"github.com/mortise-lock/mortise/internal/nodeid"
 )
 
-// This file contains the reports of instances about their replicas, and the record of ended voters
-// for dead.go.
-
 // Configuration is a configuration of the group that a replica has applied.
 type Configuration struct {
 	At       uint64   // its number; zero means that none was applied
@@ -37,8 +34,7 @@ type Log struct {
 }
 
 // Log records the position of the log of this instance's replica. The host calls Log at each change
-// of the replica's term or leader. While the replica has a leader, which may append entries, the
-// host passes the zero Log.
+// of the replica's term or leader. While the replica has a leader, the host passes the zero Log.
 func (c *Core) Log(now time.Duration, raft uint64, log Log) {
 	c.now, c.logOf, c.log = now, raft, log
 }
@@ -51,8 +47,7 @@ func (c *Core) ownLog() Log {
 }
 
 // ahead reports whether a voter with log l always refuses a candidate with log of. It reports false
-// if the candidate's term is lower than the voter's, because the report of the candidate may then
-// be out of date.
+// if the candidate's report may be out of date.
 func (l Log) ahead(of Log) bool {
 	known := l.Term > 0 && of.Term >= l.Term
 	return known && (l.LastTerm > of.LastTerm || l.LastTerm == of.LastTerm && l.LastIndex > of.LastIndex)
@@ -71,8 +66,7 @@ func (c *Core) Applied(now time.Duration, group uint64, applied Configuration) {
 	c.applied = applied
 }
 
-// runs returns the raft ID of the running replica, or 0. A removed replica that still runs can
-// vote.
+// runs returns the raft ID of the running replica, or 0.
 func (c *Core) runs() uint64 {
 	if c.raft != 0 {
 		return c.raft
@@ -99,7 +93,6 @@ type fate struct {
 	over    bool // the replica can never vote again
 }
 
-// doubts records since when a configuration has been refuted without a break.
 type doubts struct {
 	at    uint64 // number of the configuration
 	since time.Duration
@@ -113,11 +106,9 @@ func (c *Core) fateOf(raft uint64) *fate {
 	return c.fates[at]
 }
 
-// follow begins to track the replicas of a configuration. Only a member tracks replicas, because
-// before the group is founded a voter may not have accepted the charter. If the name of a replica's
-// instance is unknown, follow asks the instance while it runs: with Founders the name can prove
-// later that the replica has ended. Members without a replica learn the names from members that
-// have one.
+// follow begins to track the replicas of a configuration. If the name of a replica's instance is
+// unknown, follow asks the instance while it runs: with Founders the name can prove later that the
+// replica has ended.
 func (c *Core) follow(voters []Voter) {
 	for _, v := range voters {
 		if f := c.fateOf(v.Raft); f != nil {
@@ -134,7 +125,6 @@ func (c *Core) follow(voters []Voter) {
 	}
 }
 
-// attest records what an answer proves about replicas of the group.
 func (c *Core) attest(p *place, who *InstanceInfo, asked time.Duration) {
 	c.call(who.Instance, who.Name)
 	if s := who.Standing; s != nil && len(s.Names) == len(who.Voters) && (c.phase == Newborn ||
@@ -148,7 +138,7 @@ func (c *Core) attest(p *place, who *InstanceInfo, asked time.Duration) {
 	}
 	if s := who.Standing; s != nil && who.Group == c.group && c.runs() == 0 && s.Applied.At > c.applied.At &&
 		c.believes(who.Instance) {
-		c.applied = s.Applied // the newest known configuration, with both halves
+		c.applied = s.Applied
 	}
 	for _, f := range c.fates {
 		if asked <= f.known {

@@ -10,7 +10,7 @@ import (
 // State is what a durable instance needs at its next start. The package comment says when the host
 // must store it.
 type State struct {
-	Instance nodeid.ID // ID of this incarnation
+	Instance nodeid.ID
 	Phase    Phase
 	Group    uint64   // 0 for a newborn
 	Charter  *Charter // nil for a newborn, and for a member that joined a founded group
@@ -21,7 +21,7 @@ type State struct {
 
 	At      uint64 // number of the configuration Voters; 0 for a newborn
 	Raft    uint64 // present raft ID, from the charter or a Prepare; zero means none
-	Term    uint64 // term of the newest leader that has prepared this incarnation
+	Term    uint64
 	Used    []Used // raft IDs of this incarnation whose replicas have ended, oldest first
 	Lingers uint64 // raft ID in Used whose replica still runs; zero means none
 	// highest configuration number of the IDs that were dropped from Used

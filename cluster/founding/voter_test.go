@@ -40,7 +40,6 @@ func plain(durable bool) *Core {
 	return c
 }
 
-// happened returns the events of a Tick now, without those of kind Heard.
 func (c *Core) happened() []Event {
 	out := c.Tick(c.now, c.wall, Random{Instance: nodeidtest.ID(50)})
 	return slices.DeleteFunc(out.Events, func(e Event) bool { return e.Kind == Heard })

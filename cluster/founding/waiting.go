@@ -99,8 +99,7 @@ func (c *Core) waitingMember() string {
 	return text
 }
 
-// connectFor is the time after which an unconnected member counts as cut off. Every start takes
-// less time.
+// connectFor is the time after which an unconnected member counts as cut off.
 const connectFor = 3 * time.Second
 
 // cutOff returns a text, or "", if this member knows no leader but other members of its group do.
@@ -222,8 +221,7 @@ func (c *Core) founderMissing(list []candidate) string {
 	return ""
 }
 
-// sameName names two instances on the list with one name, or returns "". With equal names, a voter
-// could not be distinguished from a later incarnation of another voter.
+// sameName names two instances on the list with one name, or returns "".
 func sameName(list []candidate) string {
 	for i, l := range list {
 		before := slices.IndexFunc(list[:i], func(o candidate) bool { return o.name == l.name })

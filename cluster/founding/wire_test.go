@@ -31,7 +31,6 @@ func samples() [][]byte {
 	}
 }
 
-// again decodes b as any kind of message and encodes the result. It returns nil if b is no message.
 func again(b []byte) []byte {
 	if q, err := decodeQuestion(b); err == nil {
 		return appendQuestion(nil, q)

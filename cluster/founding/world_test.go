@@ -23,9 +23,9 @@ type world struct {
 	slots  []*slot
 	cut    map[[2]int]bool // by direction; tests must not depend on the map order
 	loss   float64
-	delay  time.Duration            // largest one-way delay
-	dials  time.Duration            // longest time from healing a link until raft is connected
-	joined map[[2]int]time.Duration // when a pair that was cut is connected for raft
+	delay  time.Duration // largest one-way delay
+	dials  time.Duration // longest time from healing a link until raft is connected
+	joined map[[2]int]time.Duration
 	groups map[uint64]*group
 	order  []*group // in the order of founding
 	faults []string // broken invariants
@@ -272,7 +272,6 @@ func (w *world) joins(s *slot) bool {
 	return founds
 }
 
-// tick calls Tick and carries out the output.
 func (s *slot) tick() {
 	s.ticking++
 	turn, life := s.ticking, s.life

@@ -216,7 +216,6 @@ func (s *slot) informed() bool {
 		s.raft == 0 || s.named != s.raft)
 }
 
-// mustNotForget checks that the core never replaces a known configuration with an older one.
 func (s *slot) mustNotForget(events []Event) {
 	if s.core == nil {
 		return
@@ -233,8 +232,6 @@ func (s *slot) mustNotForget(events []Event) {
 	}
 }
 
-// mustBePrepared checks that a replica that is reported as running is in memory and in the
-// directory.
 func (w *world) mustBePrepared(to *slot, answer []byte) {
 	a, err := DecodePrepared(to.core.Instance(), answer)
 	if err != nil || a.State != Running {

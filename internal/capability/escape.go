@@ -24,7 +24,7 @@ func encode(text string) string {
 	return out.String()
 }
 
-// decode also decodes spellings that encode never returns. So Parse compares its input with the
+// decode also decodes spellings that encode never returns, so Parse compares its input with the
 // canonical spelling.
 func decode(text string) (string, error) {
 	var out strings.Builder
@@ -46,7 +46,6 @@ func decode(text string) (string, error) {
 	return out.String(), nil
 }
 
-// digit returns the value of a hexadecimal digit, or -1 for another byte.
 func digit(b byte) int {
 	switch {
 	case b >= '0' && b <= '9':

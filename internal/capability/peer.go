@@ -44,8 +44,8 @@ type Peer struct {
 	Tier Tier
 	// Capability contains the rights of the peer. It is nil for Root, which may do everything.
 	Capability *Capability
-	// Name is shown in audit logs. It is the name in the capability, or the listed name, or empty
-	// for a root secret.
+	// Name is shown in audit logs: the name in the capability, or the listed name, or empty for a
+	// root secret.
 	Name string
 	// NotAfter is the time when the chain expires and the connection should end.
 	NotAfter time.Time

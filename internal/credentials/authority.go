@@ -13,13 +13,11 @@ import (
 )
 
 const (
-	// These strings separate the keys of this package from everything else that is derived from the
-	// same secret. They are part of the protocol: nodes with other values refuse each other.
+	// These strings are part of the protocol: nodes with other values refuse each other.
 	salt         = "mortise credentials v2"
 	authorityUse = "ed25519 authority key\x00" // followed by the label of the cluster
 
-	// domain is the suffix of the DNS names in certificates made from a secret. The top-level
-	// domain "internal" is reserved for private use, and the names are never looked up.
+	// suffix of the DNS names in certificates made from a secret; the names are never looked up
 	domain = ".mortise.internal"
 
 	// label in the server name of a dialer that trusts several authorities
@@ -27,15 +25,13 @@ const (
 )
 
 // authority is derived from one root secret for one cluster. Its key signs the certificates of the
-// nodes. Every full instance has the key. The holder of a derived secret has only the certificate
-// of the authority.
+// nodes.
 type authority struct {
 	key  ed25519.PrivateKey // nil if the authority only verifies peers
 	cert *x509.Certificate
 }
 
-// newAuthority returns the same key and name on all nodes. The certificates may differ, because
-// peers never exchange them.
+// newAuthority returns the same key and name on all nodes.
 func newAuthority(secret, cluster string) (*authority, error) {
 	from, err := keying(secret, cluster)
 	if err != nil {
@@ -54,8 +50,8 @@ func newAuthority(secret, cluster string) (*authority, error) {
 }
 
 // authorityCert makes the certificate of an authority. Any key may sign it, because only the key,
-// the name and the constraints of a trust anchor matter. Go's default for the key identifier has
-// changed, so authorityCert sets it.
+// the name and the constraints of a trust anchor matter. It sets the key identifier, because Go's
+// default has changed.
 func authorityCert(public ed25519.PublicKey, signer ed25519.PrivateKey, cluster string) (*x509.Certificate, error) {
 	id := sha256.Sum256(public)
 	template := &x509.Certificate{
@@ -65,7 +61,7 @@ func authorityCert(public ed25519.PublicKey, signer ed25519.PrivateKey, cluster 
 		NotBefore:    always(), NotAfter: never(),
 		BasicConstraintsValid:       true,
 		IsCA:                        true,
-		MaxPathLen:                  1, // for the certificate of one derived secret between the authority and a leaf
+		MaxPathLen:                  1, // for one derived secret between the authority and a leaf
 		KeyUsage:                    x509.KeyUsageCertSign,
 		PermittedDNSDomainsCritical: true,
 		PermittedDNSDomains:         []string{zone(cluster)},
@@ -82,26 +78,25 @@ func authorityCert(public ed25519.PublicKey, signer ed25519.PrivateKey, cluster 
 	return cert, nil
 }
 
-// always and never return a time before and a time after all times that a clock can show. So a
-// machine with a wrong clock gets an error about a leaf certificate, not about the authority.
+// always and never return a time before and a time after all times that a clock can show, so that a
+// machine with a wrong clock gets an error about a leaf certificate.
 func always() time.Time { return time.Date(1960, 1, 1, 0, 0, 0, 0, time.UTC) }
 
 func never() time.Time { return time.Date(9999, 12, 31, 23, 59, 59, 0, time.UTC) }
 
-// id identifies the authority in log lines and server names.
 func (a *authority) id() string { return hex.EncodeToString(a.cert.SubjectKeyId[:8]) }
 
-// zone returns the DNS name of a cluster. The name is a hash, because a label may be any text, and
-// because the name is not encrypted on the network.
+// zone returns the DNS name of a cluster: a hash, because a label may be any text, and because the
+// name is not encrypted on the network.
 func zone(cluster string) string {
 	sum := sha256.Sum256([]byte("mortise server name v1\x00" + cluster))
 	return hex.EncodeToString(sum[:16]) + domain
 }
 
-// leafName returns the only DNS name in the certificates of a cluster. It matches all server names
-// of the cluster.
+// leafName returns the only DNS name in the certificates of a cluster, which matches all its server
+// names.
 func leafName(cluster string) string { return "*." + zone(cluster) }
 
-// serverName returns the server name that a dialer requests and checks. The label is the ID of the
-// authority that the dialer trusts, or anyAuthority.
+// serverName returns the server name that a dialer checks. The label is the ID of an authority, or
+// anyAuthority.
 func serverName(label, cluster string) string { return label + "." + zone(cluster) }

@@ -6,8 +6,8 @@ import (
 	"time"
 )
 
-// peer returns what a finished handshake proves. crypto/tls provides the verified chains of
-// accepted connections; peer computes those of dialed connections.
+// peer returns what a finished handshake proves. It computes the verified chains of dialed
+// connections.
 func (n *names) peer(state tls.ConnectionState, roots *x509.CertPool, now time.Time) (Peer, error) {
 	chains := state.VerifiedChains
 	if len(chains) == 0 {
@@ -28,8 +28,8 @@ func (n *names) peer(state tls.ConnectionState, roots *x509.CertPool, now time.T
 	return p, nil
 }
 
-// accepts returns a VerifyConnection function for accepted connections. It checks the name and then
-// calls the user's own function, if any.
+// accepts returns a VerifyConnection function for accepted connections, which also calls the user's
+// own function.
 func (n *names) accepts(own func(tls.ConnectionState) error) func(tls.ConnectionState) error {
 	return func(state tls.ConnectionState) error {
 		if len(state.VerifiedChains) == 0 {
@@ -50,8 +50,7 @@ func (n *names) accepts(own func(tls.ConnectionState) error) func(tls.Connection
 }
 
 // dials makes this package verify dialed connections, because crypto/tls would compare only a
-// single ServerName, and no URI. Like crypto/tls, the new VerifyConnection checks the chain, the
-// time and the key usage, and calls the user's own functions.
+// single ServerName, and no URI. The new VerifyConnection does all that crypto/tls does.
 func (n *names) dials(config *tls.Config, now func() time.Time) {
 	raw, own, roots := config.VerifyPeerCertificate, config.VerifyConnection, config.RootCAs
 	config.InsecureSkipVerify, config.VerifyPeerCertificate = true, nil

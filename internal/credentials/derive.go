@@ -35,9 +35,8 @@ var (
 		"from its certificate")
 )
 
-// textID returns the identifier of the certificate extension that contains the text of a
-// capability. The arc 2.25 is for UUIDs, and this number is smaller than every UUID that has a
-// version.
+// textID identifies the certificate extension that contains the text of a capability. The arc 2.25
+// is for UUIDs, and this number is smaller than every UUID that has a version.
 func textID() asn1.ObjectIdentifier { return asn1.ObjectIdentifier{2, 25, 1836020324} }
 
 type derived struct {
@@ -113,7 +112,7 @@ func endOf(c *capability.Capability) time.Time {
 	return never()
 }
 
-// parseDerived decodes a derived secret of a cluster. Its errors never contain the secret.
+// parseDerived decodes a derived secret. Its errors never contain the secret.
 func parseDerived(secret, cluster string) (*derived, error) {
 	text, ok := strings.CutPrefix(secret, derivedPrefix)
 	payload, err := base64.RawURLEncoding.Strict().DecodeString(text)
@@ -150,8 +149,7 @@ func parseDerived(secret, cluster string) (*derived, error) {
 	return d, nil
 }
 
-// textOf returns the capability in a derived certificate. The capability and the certificate must
-// end at the same time.
+// textOf returns the capability in a derived certificate. Both must end at the same time.
 func textOf(cert *x509.Certificate) (*capability.Capability, error) {
 	for _, e := range cert.Extensions {
 		if !e.Id.Equal(textID()) {

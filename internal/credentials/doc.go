@@ -32,9 +32,8 @@
 // A certificate made from a secret has one name, a hash of the cluster's label. Peers check this
 // name, so host names and addresses do not matter. [FromTLS] checks and hardens the user's
 // configuration. [FromFiles] reads a certificate, a key and authorities from files, and reads the
-// files again when they change. For both, [Names] lists the names in the certificates of instances
-// (Root), and the names in the certificates of guests with their rights. Both sides check the
-// names.
+// files again when they change. For both, [Names] lists the names of instances (Root), and the
+// names of guests with their rights.
 //
 // # How a secret is replaced
 //
@@ -54,8 +53,7 @@
 // authority in the server name (SNI). An instance has a certificate of that authority as long as
 // the root secret is in Secret or OldSecrets. So secrets derived from the old secret work until
 // step 3, and secrets derived from the new secret work from step 1 on. Replace derived secrets
-// between these steps. A new derived secret with the same capability text has the same hash of
-// rights.
+// between these steps.
 //
 // # Guarantees
 //
@@ -73,8 +71,7 @@
 //   - The key of the authority depends only on the secret and the cluster, never on the version of
 //     Go or of this package.
 //   - A certificate made from a secret that is in use is valid for at least six more days, and was
-//     already valid 23 hours ago. So instances accept each other if their clocks differ by less
-//     than 23 hours. A node whose clock is set back makes a new certificate. No certificate is
+//     already valid 23 hours ago. So instances accept each other if their clocks differ by less than 23 hours. No certificate is
 //     valid longer than the derived secret that has signed it.
 //   - [Source] and [SecretConfig] never print or log secrets and keys, whatever the formatting
 //     verb.
@@ -84,7 +81,7 @@
 // All functions and methods are safe for concurrent use. There are no goroutines: certificates are
 // renewed, and files are checked, during a handshake or a call of ClientTLS, Peer or Recheck. No
 // mutex is held during I/O. While one handshake reads files, other handshakes use the previous
-// content. All nodes of a process share a cache of stretched secrets (stretch.go).
+// content.
 //
 // # Failure
 //
@@ -101,8 +98,7 @@
 // A certificate proves tier and rights, never which instance a process is. All instances may share
 // a certificate, and the key of an instance ID is proved on the connection after TLS
 // (internal/nodeid, transport). Every holder of the root secret can claim any name, become a voter
-// by the group's rules, and derive secrets unnoticed. But a holder cannot claim the ID of another
-// instance.
+// by the group's rules, and derive secrets unnoticed.
 //
 // A derived secret can be revoked before its end only by replacing the root secret. An open
 // connection does not end when a certificate expires or an authority is removed, so the caller must
@@ -113,14 +109,12 @@
 // because crypto/tls compares only a single host name, and no URI. VerifyConnection performs all
 // checks of crypto/tls except one, and checks the names. The exception: with GODEBUG=fips140=on
 // crypto/tls restricts the keys in chains to approved kinds and sizes. This restriction still
-// applies to accepted connections, to signatures, and to everything made from a secret: Ed25519,
-// HKDF and PBKDF2 with SHA-256.
+// applies to accepted connections and to everything made from a secret.
 //
 // # Refused alternative
 //
-// Pre-shared keys of TLS 1.3 are not supported by crypto/tls. A common certificate for all nodes,
-// or a certificate derived from the secret, would never expire. If authorities were derived from
-// the secret and the capability text, an unverified leaf certificate would choose the authority,
-// and two guests with the same text could pose as servers to each other. A list of guests would
-// have to be equal on all instances.
+// Pre-shared keys of TLS 1.3 are not supported by crypto/tls. A common certificate for all nodes
+// would never expire. If authorities were derived from the secret and the capability text, an
+// unverified leaf certificate would choose the authority. A list of guests would have to be equal
+// on all instances.
 package credentials

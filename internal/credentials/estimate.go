@@ -13,7 +13,7 @@ const (
 
 	estimated = 512 // bytes that the estimate considers
 	wordBits  = 11  // bits for a word, as if chosen from 2,048
-	leastRun  = 6   // smallest length of a repetition or sequence that counts as one character
+	leastRun  = 6   // shortest repetition or sequence that counts as one character
 
 	howToMake = "make one with `mortise secret` (or `openssl rand -hex 32`), and give the same to every instance"
 )
@@ -48,7 +48,7 @@ func judge(secret string) error {
 // five or more letters of one case.
 //
 // The estimate finds common mistakes and proves nothing. It refuses about one in 100,000 outputs of
-// openssl rand -base64 24. openssl rand -base64 24.
+// openssl rand -base64 24.
 func estimate(secret string) int {
 	text := secret[:min(len(secret), estimated)]
 	return int(min(byCharacters(text), byWords(text)))
@@ -89,7 +89,6 @@ func byCharacters(text string) float64 {
 	return float64(folded(text)) * math.Log2(float64(max(alphabet, 2)))
 }
 
-// folded counts characters. A repetition or a sequence of at least leastRun bytes counts as one.
 func folded(text string) int {
 	count := 0
 	for i := 0; i < len(text); count++ {
@@ -102,8 +101,8 @@ func folded(text string) int {
 	return count
 }
 
-// sequence returns the length of the sequence at the beginning of text. From byte to byte, a
-// sequence always increases by one, always decreases by one, or is constant.
+// sequence returns the length of the sequence at the beginning of text. A sequence always increases
+// by one, always decreases by one, or is constant.
 func sequence(text string) int {
 	if len(text) < 2 {
 		return len(text)
@@ -120,7 +119,7 @@ func sequence(text string) int {
 }
 
 // repeated returns the length of the longest piece of text at index i that also occurs at a lower
-// index. The two occurrences may overlap.
+// index.
 func repeated(text string, i int) int {
 	longest := 0
 	for from := range i {
@@ -162,8 +161,7 @@ func byWords(text string) float64 {
 	return bits
 }
 
-// firstWord returns the letters of one case at the beginning of text. Only the first letter may be
-// a capital.
+// firstWord returns the letters of one case at the beginning of text, possibly after one capital.
 func firstWord(text string) string {
 	small := func(r rune) bool { return unicode.IsLetter(r) && !unicode.IsUpper(r) }
 	large := func(r rune) bool { return unicode.IsUpper(r) }
@@ -174,7 +172,6 @@ func firstWord(text string) string {
 	return text[:len(text)-len(strings.TrimLeftFunc(text[capitals:], small))]
 }
 
-// spoken reports whether the word has no four consecutive consonants.
 func spoken(word string) bool {
 	run := 0
 	for _, r := range strings.ToLower(word) {

@@ -14,10 +14,9 @@ import (
 )
 
 // Explain returns one sentence about the cause of a failed TLS handshake and what to do, or "" for
-// nil. err is the error of the handshake, wrapped or not. It may also be the error of a client's
-// first Read, because with TLS 1.3 a server refuses a client only after the client has finished the
-// handshake. Text from the peer is quoted and shortened. The sentence contains no prefix and no
-// address.
+// nil. err is the error of the handshake or of a client's first Read, because with TLS 1.3 a server
+// refuses a client only after the client has finished the handshake. Text from the peer is quoted
+// and shortened.
 func Explain(err error) string {
 	if err == nil {
 		return ""
@@ -83,8 +82,7 @@ func explainUnknown(cert *x509.Certificate) string {
 }
 
 // explainInvalid returns the times of both clocks if the certificate was made from a secret. The
-// validity of such a certificate begins at the duration backdate before its creation, by the clock
-// of its maker.
+// validity of the certificate begins at the duration backdate before its creation.
 func explainInvalid(invalid x509.CertificateInvalidError) string {
 	cert := invalid.Cert
 	switch {
@@ -120,7 +118,7 @@ func explainName(name x509.HostnameError) string {
 		"a name that the certificates of all instances carry", clip(name.Host))
 }
 
-// These texts describe a connection on which only one side has TLS.
+// Texts for a connection on which only one side has TLS.
 const (
 	OtherPlain = "the other side has no secret and speaks plain text where TLS is required: set the same " +
 		"Config.Secret (or Config.TLS) there too"
@@ -128,8 +126,8 @@ const (
 		"(or Config.TLS) here, and not Config.Insecure"
 )
 
-// explainNoTLS recognizes plain text by its first bytes. In plain HTTP/2 a client sends "PRI " and
-// a server sends a settings frame.
+// explainNoTLS recognizes plain text. In plain HTTP/2 a client sends "PRI " and a server sends a
+// settings frame.
 func explainNoTLS(header tls.RecordHeaderError) string {
 	head := string(header.RecordHeader[:])
 	settings := header.RecordHeader[0] == 0 && header.RecordHeader[3] == 4
@@ -201,8 +199,7 @@ func silent(err error) bool {
 	return ok && timeout.Timeout()
 }
 
-// ours reports whether a certificate looks as if it was made from a secret. This proves nothing,
-// because any process can make such a certificate.
+// ours reports whether a certificate looks as if it was made from a secret. This proves nothing.
 func ours(cert *x509.Certificate) bool {
 	return len(cert.DNSNames) == 1 && strings.HasSuffix(cert.DNSNames[0], domain)
 }

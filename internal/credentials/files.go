@@ -12,15 +12,14 @@ import (
 )
 
 const (
-	lookEvery = time.Second // shortest time between two checks of the files
+	lookEvery = time.Second // between two checks of the files
 	maxFile   = 1 << 20     // bytes of one file
 )
 
-// FilesConfig names the PEM files of [FromFiles]. FromFiles copies it.
 type FilesConfig struct {
 	// CertFile is this node's certificate, followed by any intermediate certificates.
 	CertFile string
-	KeyFile  string // private key of the certificate
+	KeyFile  string
 	CAFile   string // authorities of the instances' certificates
 	// ServerName is the server name (SNI) that dialers request, and the only accepted name if Names
 	// has no peers. Empty means the dialed host.
@@ -100,7 +99,6 @@ func (f *files) recheck(state tls.ConnectionState) error {
 
 func (f *files) own() (Peer, error) { return f.names.find(f.latest().pair.Leaf) }
 
-// material is a usable set of files. It is immutable.
 type material struct {
 	pair        *tls.Certificate
 	authorities *x509.CertPool
@@ -115,12 +113,11 @@ type files struct {
 	looked   time.Time
 	looking  bool           // a goroutine checks the files; only this goroutine uses the fields below
 	stats    [3]os.FileInfo // state of the files before they were read last
-	failed   bool           // the last set was unusable: read the files again even without a change
+	failed   bool           // read the files again even without a change
 	reported string         // failure that was reported last
 }
 
-// latest returns the set of files to use now. If a check of the files is due, one caller makes the
-// check, and the other callers do not wait for it.
+// latest returns the set of files to use now. If a check is due, only one caller waits for it.
 func (f *files) latest() *material {
 	now := f.config.Now().Round(0)
 	f.mu.Lock()
@@ -141,7 +138,7 @@ func (f *files) latest() *material {
 }
 
 // look returns a new set of files, or nil if there is none. It logs a new failure. Only the caller
-// of latest that has set the field looking may call look.
+// that has set the field looking may call it.
 func (f *files) look() *material {
 	stats, err := f.stat()
 	if err == nil {
@@ -169,8 +166,7 @@ func (f *files) paths() [3]string {
 	return [3]string{f.config.CertFile, f.config.KeyFile, f.config.CAFile}
 }
 
-// stat returns the state of the files. It refuses a file that is not regular, because reading such
-// a file might never end.
+// stat refuses a file that is not regular, because reading such a file might never end.
 func (f *files) stat() (stats [3]os.FileInfo, err error) {
 	for i, name := range f.paths() {
 		info, err := os.Stat(name)

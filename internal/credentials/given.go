@@ -51,7 +51,7 @@ func FromTLS(config *tls.Config, list Names) (*Source, error) {
 	return &Source{server: server.Clone, client: g.dialing().Clone, checker: g, about: "TLS from Config.TLS"}, nil
 }
 
-// provided decides about peers for a user's own configuration. It is immutable.
+// provided decides about peers for a user's own configuration.
 type provided struct {
 	config *tls.Config
 	names  *names // nil if VerifyConnection of the configuration decides
@@ -64,8 +64,6 @@ func (g *provided) now() time.Time {
 	return time.Now()
 }
 
-// accepting returns a copy of config for accepted connections. It checks the names before it calls
-// the VerifyConnection of config.
 func (g *provided) accepting(config *tls.Config) *tls.Config {
 	config = harden(config.Clone())
 	config.GetConfigForClient = nil
@@ -97,8 +95,7 @@ func (g *provided) peer(state tls.ConnectionState) (Peer, error) {
 	return Peer{Tier: Root, Name: strings.Join(namesOf(leaf), ", "), NotAfter: end(state.VerifiedChains)}, nil
 }
 
-// recheck checks the time and calls VerifyConnection again. The authorities of a tls.Config do not
-// change.
+// recheck checks the time and calls VerifyConnection again.
 func (g *provided) recheck(state tls.ConnectionState) (err error) {
 	if len(state.VerifiedChains) == 0 && g.names != nil {
 		if state.VerifiedChains, err = verify(state, g.config.RootCAs, g.now(), x509.ExtKeyUsageAny); err != nil {
@@ -135,8 +132,6 @@ func (g *provided) own() (Peer, error) {
 	return g.names.find(leaf)
 }
 
-// check reports all mistakes that prevent two nodes with this configuration from authenticating
-// each other.
 func check(c *tls.Config) error {
 	errs := serverFaults(c)
 	if len(c.Certificates) == 0 && c.GetClientCertificate == nil {
@@ -181,8 +176,8 @@ func serverFaults(c *tls.Config) []error {
 	return errs
 }
 
-// checkUsage reports a certificate that is valid for a server but not for a client. Without this
-// check, the mistake would appear only on one side of a connection.
+// checkUsage reports a certificate that is valid for a server but not for a client, because this
+// mistake would appear only on one side of a connection.
 func checkUsage(pair *tls.Certificate) error {
 	leaf := pair.Leaf
 	if leaf == nil {

@@ -27,7 +27,7 @@ type names struct {
 	listed map[string]*capability.Capability // by name in lower case, or SPIFFE ID; nil for an instance
 }
 
-// newNames reports all mistakes in one error. If there are no peers, the error contains errNoPeers.
+// newNames reports all mistakes. If there are no peers, the error contains errNoPeers.
 func newNames(n Names, serverName string) (*names, error) {
 	peers := n.Peers
 	if len(peers) == 0 && serverName != "" {
@@ -71,7 +71,6 @@ var errNoPeers = errors.New("Config.TLSPeers: is empty, so every certificate of 
 	"name that all of them carry " +
 	"(with Config.TLS, VerifyConnection may decide instead)")
 
-// checkName checks a name and returns it in the form in which names are compared.
 func checkName(name string) (string, error) {
 	if rest, ok := strings.CutPrefix(name, spiffe); ok {
 		u, err := url.Parse(name)
@@ -102,10 +101,9 @@ func (u unlisted) Error() string {
 		subjectOf(u.cert))
 }
 
-// find returns the peer that the names in a certificate identify. Names are compared literally: a
-// wildcard in a certificate matches only the same wildcard in the list. If one of the names belongs
-// to an instance, the peer is an instance. A certificate with the names of several guests is
-// refused, because their rights may differ.
+// find returns the peer that the names in a certificate identify. Names are compared literally,
+// including wildcards. If one of the names belongs to an instance, the peer is an instance. A
+// certificate with the names of several guests is refused, because their rights may differ.
 func (n *names) find(leaf *x509.Certificate) (Peer, error) {
 	var found []Peer
 	for _, name := range namesOf(leaf) {

@@ -26,19 +26,19 @@ var (
 	errAuthority  = errors.New("credentials: the peer presents the certificate of an authority as its own")
 )
 
-// node makes the certificates of this process. All are for one key, which is never stored or sent.
+// node makes the certificates of this process for one key, which is never stored or sent.
 type node struct {
 	issuers []*issuer // the first one signs, unless a dialer requests another
 }
 
 // issuer makes certificates that one authority or one derived secret has signed.
 type issuer struct {
-	label   string            // label in the server name of a dialer that trusts only this authority
-	cert    *x509.Certificate // certificate of the key that signs
+	label   string // label in the server name of a dialer that trusts only this authority
+	cert    *x509.Certificate
 	by      ed25519.PrivateKey
 	between [][]byte // certificates between the leaf and the authority
 	cluster string
-	key     ed25519.PrivateKey // key of the leaf certificate
+	key     ed25519.PrivateKey
 	now     func() time.Time
 
 	mu      sync.Mutex // guards the fields below; held while signing, never during I/O
@@ -46,8 +46,7 @@ type issuer struct {
 	made    time.Time
 }
 
-// certificate returns a certificate that is valid for at least six more days, and makes a new one
-// if necessary.
+// certificate returns a certificate that is valid for at least six more days.
 func (i *issuer) certificate() (*tls.Certificate, error) {
 	now := i.now().Round(0) // wall clock, because the monotonic clock stops during sleep
 	i.mu.Lock()
@@ -63,8 +62,7 @@ func (i *issuer) certificate() (*tls.Certificate, error) {
 	return made, nil
 }
 
-// dialed chooses the certificate for a dialer, by the authority that the dialer names in the server
-// name.
+// dialed chooses the certificate by the authority in the server name of the dialer.
 func (n *node) dialed(hello *tls.ClientHelloInfo) (*tls.Certificate, error) {
 	if hello != nil {
 		label, _, _ := strings.Cut(hello.ServerName, ".")
@@ -77,15 +75,13 @@ func (n *node) dialed(hello *tls.ClientHelloInfo) (*tls.Certificate, error) {
 	return n.issuers[0].certificate()
 }
 
-// dials chooses the certificate for a server, which is always signed with the secret in use, not
-// with an old secret.
+// dials chooses the certificate for a server, which is never signed with an old secret.
 func (n *node) dials(*tls.CertificateRequestInfo) (*tls.Certificate, error) {
 	return n.issuers[0].certificate()
 }
 
-// sign makes a certificate. It contains only a hash of the cluster's label, because every stranger
-// that reaches the port receives it. The chain does not include the authority, which the peer must
-// have already.
+// sign makes a certificate. Every stranger that reaches the port receives it, so it contains only a
+// hash of the cluster's label. The peer must have the authority already.
 func (i *issuer) sign(now time.Time) (*tls.Certificate, error) {
 	public := i.key.Public().(ed25519.PublicKey)
 	template := &x509.Certificate{
@@ -111,8 +107,7 @@ func (i *issuer) sign(now time.Time) (*tls.Certificate, error) {
 	return &tls.Certificate{Certificate: append([][]byte{der}, i.between...), PrivateKey: i.key, Leaf: leaf}, nil
 }
 
-// serial returns a serial number that differs between nodes and between the certificates of a node.
-// It needs no random source that could fail during a handshake.
+// serial returns a unique serial number without a random source that could fail.
 func serial(public ed25519.PublicKey, now time.Time) *big.Int {
 	sum := sha256.Sum256(binary.BigEndian.AppendUint64(append([]byte("serial\x00"), public...), uint64(now.UnixNano())))
 	sum[0] = sum[0]&0x7f | 0x40 // positive, and never zero

@@ -38,8 +38,7 @@ var _ Verifier = (*Source)(nil)
 
 var errServer = errors.New("credentials: the peer dialed has a certificate that is not for serving")
 
-// mayServe returns an error for a dialed peer that is not of the root tier. Without this check any
-// guest could pose as an instance.
+// Without mayServe any guest could pose as an instance.
 func mayServe(p Peer) error {
 	if p.Tier != Root {
 		return fmt.Errorf("%w: it is the %s %q", errServer, p.Tier, p.Name)
@@ -55,19 +54,18 @@ type checker interface {
 }
 
 // Peer returns what the certificates of the other side prove, after a finished handshake with a
-// configuration of s. After an error the connection must be refused: it was made with another
-// configuration, because the configurations of s refuse such a peer in the handshake.
+// configuration of s. After an error the connection must be refused, because it was made with
+// another configuration.
 func (s *Source) Peer(state tls.ConnectionState) (Peer, error) { return s.checker.peer(state) }
 
-// Recheck returns nil if an open connection would still be accepted. Otherwise the error says that
-// a certificate of the peer's chain has expired, that its authority was removed from the files, or
-// that its name is not listed. Recheck may read files, at most once a second, and costs about as
-// much as the verification in a handshake.
+// Recheck returns nil if an open connection would still be accepted. An error means that a
+// certificate of the peer's chain has expired, its authority was removed from the files, or its
+// name is not listed. Recheck may read files, at most once a second, and costs about as much as the
+// verification in a handshake.
 func (s *Source) Recheck(state tls.ConnectionState) error { return s.checker.recheck(state) }
 
 // Own returns what the certificates of s prove to peers. With a user's own certificates, an error
-// means that Names lists no name of these certificates. Then instances with the same Names refuse
-// s.
+// means that Names lists none of their names, so instances with the same Names refuse s.
 func (s *Source) Own() (Peer, error) { return s.checker.own() }
 
 func leafOf(state tls.ConnectionState) (*x509.Certificate, error) {
@@ -80,8 +78,6 @@ func leafOf(state tls.ConnectionState) (*x509.Certificate, error) {
 	return nil, errAuthority
 }
 
-// verify returns the chains from the peer's certificate to the roots that are valid at the given
-// time.
 func verify(state tls.ConnectionState, roots *x509.CertPool, now time.Time,
 	use x509.ExtKeyUsage) ([][]*x509.Certificate, error) {
 	leaf, err := leafOf(state)

@@ -8,9 +8,8 @@ import (
 	"fmt"
 )
 
-// parseAuthorities parses certificates in PEM. Unlike CertPool.AppendCertsFromPEM, it refuses the
-// whole text if any part is unreadable. Otherwise a half-written file could exclude half of the
-// cluster.
+// parseAuthorities refuses the whole text if any part is unreadable, unlike
+// CertPool.AppendCertsFromPEM. Otherwise a half-written file could exclude half of the cluster.
 func parseAuthorities(text []byte) (*x509.CertPool, error) {
 	pool := x509.NewCertPool()
 	count := 0

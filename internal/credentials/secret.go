@@ -34,7 +34,7 @@ func (c SecretConfig) Format(out fmt.State, _ rune) {
 // LogValue implements slog.LogValuer. The value contains no secrets.
 func (c SecretConfig) LogValue() slog.Value { return slog.StringValue(fmt.Sprint(c)) }
 
-// validate reports all mistakes, with the names of the user's fields. It never quotes a secret.
+// validate never quotes a secret.
 func (c SecretConfig) validate() error {
 	var errs []error
 	if !IsDerived(c.Secret) {
@@ -60,7 +60,6 @@ func (c SecretConfig) validate() error {
 	return errors.Join(errs...)
 }
 
-// trimmed returns a copy with all optional fields set, and without white space around the secrets.
 func (c SecretConfig) trimmed() SecretConfig {
 	c.Secret = strings.TrimSpace(c.Secret)
 	old := make([]string, len(c.Old))
@@ -109,8 +108,8 @@ func FromSecret(cfg SecretConfig) (*Source, error) {
 	return newSource(n, t, anyAuthority, about)
 }
 
-// fromDerived makes credentials of the member or guest tier. They trust only the authority of their
-// root secret, and request that authority by name.
+// fromDerived makes credentials of the member or guest tier, which trust only the authority of
+// their root secret.
 func fromDerived(cfg SecretConfig) (*Source, error) {
 	d, err := parseDerived(cfg.Secret, cfg.Cluster)
 	if err != nil {
@@ -140,8 +139,7 @@ func (c SecretConfig) leafKey() ed25519.PrivateKey {
 var errServes = errors.New("credentials: this instance has a derived secret and accepts no connections; " +
 	"only those with the root secret do")
 
-// newSource makes the first certificate and the two configurations. The label identifies the
-// authority that dialers request.
+// newSource makes the first certificate. The label identifies the authority that dialers request.
 func newSource(n *node, t *trust, label, about string) (*Source, error) {
 	if _, err := n.issuers[0].certificate(); err != nil {
 		return nil, err

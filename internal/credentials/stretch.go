@@ -15,9 +15,7 @@ const (
 )
 
 // stretched caches the results of this process, so that a thousand nodes in one process do not
-// compute them again. It is the only package-level state of this repository. It contains no secret
-// data beyond what the nodes' authorities contain. Callers influence each other only in the time
-// that a call takes.
+// compute them again. It contains no secret data beyond what the nodes' authorities contain.
 var stretched stretcher
 
 // stretcher caches stretched secrets by the hash of the secret and the label. It is safe for
@@ -34,8 +32,7 @@ type stretching struct {
 	err   error
 }
 
-// keying returns the bytes from which an authority is derived: a generated secret itself, or the
-// stretched form of any other secret.
+// keying returns a generated secret itself, or the stretched form of any other secret.
 func keying(secret, cluster string) ([]byte, error) {
 	if strings.HasPrefix(secret, rootPrefix) {
 		return []byte(secret), nil

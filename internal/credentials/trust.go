@@ -8,7 +8,6 @@ import (
 	"github.com/mortise-lock/mortise/internal/capability"
 )
 
-// trust determines the rights of peers that use a secret. It is immutable.
 type trust struct {
 	cluster string
 	pool    *x509.CertPool // authorities of the secret and of the old secrets
@@ -16,9 +15,7 @@ type trust struct {
 	self    Peer
 }
 
-// peer is called on both sides after crypto/tls has found a chain to a trusted authority. It also
-// checks the name of a client, because crypto/tls compares only the name of a server. The first
-// check can fail only because of a bug in this package.
+// peer also checks the name of a client, because crypto/tls compares only the name of a server.
 func (t *trust) peer(state tls.ConnectionState) (Peer, error) {
 	if len(state.VerifiedChains) == 0 {
 		return Peer{}, errUnverified
@@ -44,9 +41,8 @@ func (t *trust) peer(state tls.ConnectionState) (Peer, error) {
 	return p, nil
 }
 
-// byChain returns what one verified chain proves. A leaf and the authority prove the root tier. The
-// text of a derived certificate between them determines the rights. A text in the leaf is ignored,
-// because the peer itself has signed the leaf.
+// byChain returns what one verified chain proves. The text of a derived certificate determines the
+// rights. A text in the leaf is ignored, because the peer itself has signed the leaf.
 func byChain(chain []*x509.Certificate) (Peer, error) {
 	switch len(chain) {
 	case 2:

@@ -1,6 +1,5 @@
 // Package guest lets a program use a cluster without being one of its instances. The program is
 // called a guest. A guest dials instances and is never dialed. It never votes, founds or gossips.
-// The command cmd/mortise uses this package.
 //
 // # Questions and locks
 //
@@ -13,9 +12,9 @@
 //
 // A node that runs for seconds disturbs a cluster. With Replicas, the node is one instance too
 // many, and could help to found a second group. If a voter has just left, the node may get its
-// place, and stops soon afterwards. Its joins and leaves are gossiped, and its settings count in
-// the settings agreement. The leader does not count a guest as a possible voter or in the settings
-// agreement. A guest costs one session, one log entry at its beginning and one at its end.
+// place, and stops soon afterwards. Its settings count in the settings agreement. The leader does
+// not count a guest as a possible voter or in the settings agreement. A guest costs one session,
+// one log entry at its beginning and one at its end.
 //
 // # Guarantees
 //
@@ -27,9 +26,9 @@
 // # Security
 //
 // The security is that of the cluster: the root secret, a secret derived from it, or certificates,
-// over mutual TLS 1.3. A process without them is rejected during the handshake. If a derived secret
-// does not grant an operation, the operation fails with mortise.ErrNotAllowed. Without TLS, only
-// loopback addresses are dialed unless Config.Insecure is set.
+// over mutual TLS 1.3. If a derived secret does not grant an operation, the operation fails with
+// mortise.ErrNotAllowed. Without TLS, only loopback addresses are dialed unless Config.Insecure is
+// set.
 //
 // # Concurrency
 //
@@ -49,6 +48,6 @@
 //
 // # Refused alternative
 //
-// Config could have a field for nodes that never vote. But a wrong value of this field would change
-// the number of instances that can vote, and a wrong number can violate mutual exclusion.
+// Config could have a field for nodes that never vote. But a wrong number of instances that can
+// vote can violate mutual exclusion.
 package guest

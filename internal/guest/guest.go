@@ -26,7 +26,7 @@ import (
 	"github.com/mortise-lock/mortise/transport/wire/mortise/query/v1"
 )
 
-// askWithin is the time limit of a question to one instance that needs no leader.
+// askWithin is the time limit of a question that needs no leader.
 const askWithin = time.Second
 
 // Guest asks the instances of a cluster. Open makes one, and Close ends it.
@@ -74,7 +74,6 @@ func (g *Guest) Close() error {
 	return err
 }
 
-// check reports mistakes in the fields that have additional rules in this package.
 func check(c mortise.Config) error {
 	var errs []error
 	if len(c.Join) == 0 && c.JoinFunc == nil {
@@ -120,8 +119,7 @@ var errOpen = errors.New("it is on another machine and nothing protects the conn
 	"give the cluster's secret (-secret-file, or MORTISE_SECRET) or certificates (-tls-cert and so on), " +
 	"or -insecure if it has neither")
 
-// These texts describe an instance that rejects this program, or that this program rejects.
-// Probably only one of the two has a secret or certificates.
+// Texts for the case that probably only one side has a secret or certificates.
 const (
 	needsSecret = "the instance has a secret, and this program was given none: " +
 		"give the cluster's secret (-secret-file, or MORTISE_SECRET) or certificates (-tls-cert and so on)"
@@ -134,7 +132,6 @@ const (
 // open reports whether connections are unprotected and Insecure is not set.
 func (g *Guest) open() bool { return g.source == nil && !g.config.Insecure }
 
-// elsewhere reports whether an address is certainly on another machine.
 func elsewhere(address string) bool {
 	host, _, _ := net.SplitHostPort(address)
 	ip := net.ParseIP(host)
@@ -189,8 +186,7 @@ func notAllowed(verb, key, by string) error {
 	return &mortise.NotAllowedError{Verb: verb, Key: plain.Text(key), For: plain.Text(by)}
 }
 
-// strangerError explains why the instance at an address rejects this program. It matches
-// transport.ErrForeign.
+// strangerError explains why the instance at an address rejects this program.
 type strangerError struct{ addr, why string }
 
 func (e *strangerError) Error() string        { return e.addr + ": " + e.why }
@@ -213,8 +209,6 @@ func (g *Guest) explain(addr string, err error) error {
 	return err
 }
 
-// random fills b with random bytes of the operating system. It cannot fail, because on an error the
-// process ends.
 func random(b []byte) { _, _ = rand.Read(b) }
 
 // inbound implements transport.Handler. A guest accepts only replies for its session.

@@ -77,7 +77,6 @@ func (l *Lock) UnlockSoon() error { return l.hold.ReleaseSoon() }
 // Lapse gives up the lock on behalf of a holder that no longer exists: see mortise.Lock.Lapse.
 func (l *Lock) Lapse(why string) error { return l.hold.Lapse(why) }
 
-// explain converts an error of package session to an error of package mortise.
 func (s *Session) explain(key string, err error) error {
 	var held *client.HeldError
 	var wait *client.WaitError

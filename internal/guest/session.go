@@ -76,7 +76,7 @@ func (s *Session) send(to nodeid.Endpoint, renewals, commands []byte) error {
 	return s.guest.port.Send(to, transport.Frame{Renewals: renewals, Commands: commands})
 }
 
-// follow keeps the list of voters current. It switches to another group if the session's group has
+// follow keeps the list of voters current, and switches to another group if the session's group has
 // ended.
 func (s *Session) follow(ctx context.Context) {
 	for {
@@ -97,8 +97,7 @@ func (s *Session) follow(ctx context.Context) {
 
 func (s *Session) attached() bool { return s.client.Status().Phase == client.Attached }
 
-// refresh asks the voters and the addresses of Join for the current voters. It returns true if a
-// group is known.
+// refresh asks for the current voters. It returns true if a group is known.
 func (s *Session) refresh(ctx context.Context) bool {
 	places, _ := s.guest.Places(ctx)
 	for _, v := range s.voters {
@@ -149,7 +148,6 @@ func (s *Session) take(reports []Report) {
 	}
 }
 
-// groupOf returns the group of an instance that is a member of the group, or 0.
 func groupOf(r Report) uint64 {
 	if r.Status == nil || r.Status.Phase != mortise.PhaseMember || r.Answer.Failed != "" {
 		return 0

@@ -18,7 +18,7 @@ import (
 )
 
 const (
-	maxAsks   = 64  // questions that are asked at a time
+	maxAsks   = 64  // questions at a time
 	maxPlaces = 128 // addresses that a survey asks
 	maxJoin   = 64  // addresses from Join that a survey asks; voters are always asked
 	again     = 100 * time.Millisecond
@@ -128,7 +128,6 @@ type survey struct {
 	known map[string]bool // addresses that were asked, are in todo or were left out
 }
 
-// name adds the addresses that the answers name to the survey.
 func (s *survey) name(answers []Report, whom func(*mortise.Status) []mortise.Member) {
 	for _, r := range answers {
 		if r.Status != nil {
@@ -146,7 +145,7 @@ func (s *survey) add(from string, list []mortise.Member) {
 	}
 }
 
-// listed returns the first page of the leader's list of members, if an instance returns it.
+// listed returns the first page of the leader's list of members.
 func (g *Guest) listed(ctx context.Context, reports []Report) (list []mortise.Member) {
 	for _, r := range reports {
 		if r.Status == nil || r.Status.Leader == "" || r.Status.Session != mortise.SessionAttached ||
@@ -171,7 +170,6 @@ func (r Report) name() string {
 	return r.Status.Name + r.Status.Instance
 }
 
-// visit asks all places concurrently, and returns when each question is answered or has failed.
 func (g *Guest) visit(ctx context.Context, places []Report) []Report {
 	reports := slices.Clone(places)
 	free := make(chan struct{}, maxAsks)
@@ -234,8 +232,8 @@ func Put[Q, A any](ctx context.Context, g *Guest, method Method[Q, A], q *Q) (*A
 				return a, err
 			}
 		}
-		// An error about a foreign instance is kept, because it explains the failure. While the
-		// transport does not dial this instance again, later errors only say that it is silent.
+		// Keep an error about a foreign instance. During the pause of the address, later errors
+		// only say that the instance is silent.
 		known := errors.Is(last, transport.ErrForeign) && !errors.Is(err, transport.ErrForeign)
 		if last == nil || ctx.Err() == nil && !known {
 			last = err
@@ -271,13 +269,12 @@ func (g *Guest) Leader(ctx context.Context) (string, error) {
 	return plain.Text(r.Status.Leader), nil
 }
 
-// knowsLeader reports whether an instance can forward a question to the leader.
 func knowsLeader(r Report) bool {
 	return r.Status != nil && r.Status.Leader != "" && r.Status.Session == mortise.SessionAttached
 }
 
 // first asks all addresses of Join concurrently and returns the first answer for which wanted is
-// true. The other questions end by themselves.
+// true.
 func (g *Guest) first(ctx context.Context, wanted func(Report) bool) (Report, error) {
 	places, errs := g.Places(ctx)
 	asking, cancel := context.WithCancel(ctx)
