@@ -54,7 +54,7 @@ func (c *cluster) others(than *replica) (list []*replica) {
 	return list
 }
 
-// Rules 9 and 10 of cluster/voters.
+// The test covers rules 9 and 10 of cluster/voters.
 func TestOneBecomesThreeAndOneAgain(t *testing.T) {
 	c, l := lone(t)
 	for id := uint64(2); id <= 3; id++ {

@@ -31,7 +31,6 @@ func TestSample(t *testing.T) {
 	}
 }
 
-// appendSentences appends the sentences of a text that have more than three words.
 func appendSentences(all []string, path, text string) []string {
 	for _, s := range sentences(text) {
 		if len(strings.Fields(s)) > 3 {
@@ -71,7 +70,6 @@ func documentSentences(t *testing.T) (all []string) {
 	return all
 }
 
-// listedTexts returns the errors and log messages in testdata/texts.md.
 func listedTexts(t *testing.T) (texts []string) {
 	t.Helper()
 	table, err := os.ReadFile(filepath.Join("testdata", "texts.md"))
