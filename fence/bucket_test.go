@@ -13,8 +13,7 @@ import (
 	"github.com/mortise-lock/mortise/fence"
 )
 
-// bucket is an HTTP server of objects. It supports If-Match and If-None-Match and stores one
-// metadata header with each object, as the large object stores do.
+// bucket is an HTTP server of objects with If-Match, If-None-Match and one metadata header.
 type bucket struct {
 	mu       sync.Mutex
 	objects  map[string]object
@@ -62,7 +61,6 @@ func (b *bucket) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	_, _ = w.Write(o.data)
 }
 
-// put stores an object unconditionally. The caller must hold mu.
 func (b *bucket) put(path, token string, data []byte) {
 	b.writes++
 	o := object{token: token, etag: strconv.Quote(strconv.Itoa(b.writes)), data: data}
@@ -75,7 +73,7 @@ func (b *bucket) put(path, token string, data []byte) {
 	}
 }
 
-// webStore is a [fence.ObjectStore] for HTTP servers that support ETags, such as bucket.
+// webStore is a [fence.ObjectStore] for HTTP servers that support ETags.
 type webStore struct{ base string }
 
 func (s webStore) Head(ctx context.Context, name string) (fence.Object, error) {

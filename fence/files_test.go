@@ -20,8 +20,7 @@ import (
 
 func TestFiles(t *testing.T) { fencetest.Run(t, fence.Files{Dir: filepath.Join(t.TempDir(), "marks")}) }
 
-// TestFilesRemember checks that a mark survives a restart. Two Files values with one directory
-// stand for two processes.
+// Two Files values with one directory stand for two processes.
 func TestFilesRemember(t *testing.T) {
 	dir := t.TempDir()
 	if err := (fence.Files{Dir: dir}).Advance(t.Context(), "a", 6); err != nil {
@@ -60,8 +59,7 @@ func TestWriteFile(t *testing.T) {
 	}
 }
 
-// TestWriteFileNeverGoesBack checks, with many concurrent writers and random tokens, that a reader
-// sees only complete writes, whose tokens never fall.
+// A reader gets only complete writes, whose tokens never fall.
 func TestWriteFileNeverGoesBack(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "register")
 	const writers, rounds = 6, 20
@@ -110,8 +108,8 @@ func content(token mortise.Token) []byte {
 	return []byte(strings.Repeat(fmt.Sprintln(uint64(token)), 3000))
 }
 
-// TestFilesWaitForTheOther checks that a writer that is stopped inside Do blocks the next writer.
-// The next writer's call fails when its context ends, and the error names the lock file.
+// A writer that is stopped inside Do blocks the next writer until its context ends. The error names
+// the lock file.
 func TestFilesWaitForTheOther(t *testing.T) {
 	files := fence.Files{Dir: t.TempDir()}
 	err := files.Do(t.Context(), "a", 5, func(context.Context) error {
@@ -129,8 +127,7 @@ func TestFilesWaitForTheOther(t *testing.T) {
 	}
 }
 
-// TestADamagedMarkIsAnError checks that an unreadable mark is an error. If such a mark counted as
-// zero, it would admit every token.
+// If an unreadable mark counted as zero, it would admit every token.
 func TestADamagedMarkIsAnError(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "report")
 	for _, text := range []string{"", "mortise fence 1\n", "mortise fence 2\n5\n\"a\"\n",

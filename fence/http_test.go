@@ -185,9 +185,8 @@ type closer struct {
 
 func (c *closer) Close() error { c.closed = true; return nil }
 
-// TestGuardKeepsHandlersApart checks that a handler that was admitted and then stopped cannot write
-// after the handler of a newer request. The newer request ends the context of the older handler and
-// waits for it.
+// A handler that was admitted and then stopped cannot write after the handler of a newer request.
+// The newer request ends the context of the older handler and waits for it.
 func TestGuardKeepsHandlersApart(t *testing.T) {
 	register := "" // written without a lock, so that the race detector checks the order of the writes
 	arrived := make(chan bool)

@@ -16,8 +16,7 @@ import (
 func TestMark(t *testing.T) { fencetest.Run(t, &fence.Mark{}) }
 
 func TestMarkWithFewPlaces(t *testing.T) {
-	// The mark has room for one resource, so every second resource evicts the first. The floor must
-	// then refuse old tokens of the first resource.
+	// The mark has room for one resource, so every second resource evicts the first.
 	t.Run("single", func(t *testing.T) {
 		mark := &fence.Mark{Limit: 1}
 		for _, c := range []struct {
@@ -101,8 +100,7 @@ func TestMarkChecksForgetsAndHasAFloor(t *testing.T) {
 	}
 }
 
-// TestDoWaitsForLowerTokens checks that Do records a higher token before it waits, cancels the runs
-// of lower tokens, and waits until they have returned.
+// Do records a higher token before it waits, cancels the runs of lower tokens, and waits for them.
 func TestDoWaitsForLowerTokens(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		var mark fence.Mark

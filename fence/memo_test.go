@@ -109,8 +109,6 @@ func TestMemoTriesAgain(t *testing.T) {
 	})
 }
 
-// TestMemoForgetsTheOldest checks that at Limit the oldest result is dropped, and that its step is
-// then done again.
 func TestMemoForgetsTheOldest(t *testing.T) {
 	memo := fence.Memo{Limit: 2, Marks: &fence.Mark{}}
 	runs := 0

@@ -40,8 +40,7 @@ func TestPut(t *testing.T) {
 	}
 }
 
-// TestPutIsNotOvertaken checks the case that an old writer is stopped between its read and its
-// write, and that a new writer writes in this time.
+// An old writer is stopped between its read and its write, and a new writer writes meanwhile.
 func TestPutIsNotOvertaken(t *testing.T) {
 	for name, start := range map[string]string{"there is none": "", "there is one": "4"} {
 		b := &bucket{}

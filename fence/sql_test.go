@@ -9,8 +9,7 @@ import (
 	"github.com/mortise-lock/mortise/fence"
 )
 
-// TestStatements checks the text of the statements. The module fence/sqltest runs them on
-// databases.
+// The module fence/sqltest runs the statements on databases.
 func TestStatements(t *testing.T) {
 	row := fence.Row{Dialect: fence.PostgreSQL, Table: "shop.order"}
 	query, args, err := row.Statement(42, 7, "state = $1, total = $2", "paid", 10)
@@ -32,8 +31,7 @@ func TestStatements(t *testing.T) {
 	}
 }
 
-// TestStatementLeavesArgsAlone checks that Statement does not write into spare capacity of the
-// caller's args.
+// Statement must not write into spare capacity of the caller's args.
 func TestStatementLeavesArgsAlone(t *testing.T) {
 	room := []any{"paid", "mine"}
 	if _, _, err := (fence.Row{Dialect: fence.SQLite, Table: "o"}).Statement(1, 7, "state = ?",

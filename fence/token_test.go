@@ -54,8 +54,6 @@ func TestInt64(t *testing.T) {
 	}
 }
 
-// TestFromContextTakesTheInnerToken checks that FromContext returns the token that was added last
-// if a context carries both the token of a request and the token of a lock of this process.
 func TestFromContextTakesTheInnerToken(t *testing.T) {
 	node, err := mortise.Start(t.Context(), mortise.Config{})
 	if err != nil {

@@ -44,8 +44,8 @@ func (p *patient) Do(ctx context.Context, key string, fn func(context.Context, m
 	return p.Local.Do(ctx, key, fn)
 }
 
-// breakerBench is a Breaker with a Locker that can be made to fail, and a record of its calls. The
-// Breaker opens for a minute after 3 failures. Its wait limit is a second.
+// breakerBench is a Breaker that opens for a minute after 3 failures, with a wait limit of a
+// second. A test can make its Locker fail.
 type breakerBench struct {
 	*Breaker
 	under   *patient
@@ -160,8 +160,7 @@ func TestBreakerLetsOneProbeThrough(t *testing.T) {
 	})
 }
 
-// TestBreakerFallback checks that the call that opens the breaker, and a probe that fails, use the
-// Fallback. In fn, Via reports which Locker holds the lock.
+// The call that opens the breaker, and a probe that fails, use the Fallback.
 func TestBreakerFallback(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		var local Local
@@ -248,8 +247,7 @@ func refuses(err error) func(*testing.T, *breakerBench) error {
 	}
 }
 
-// TestBreakerCountsAtTheBeginning checks that a call counts as a success when fn begins, and that a
-// panic of the Locker counts as a failure.
+// A call counts as a success when fn begins. A panic of the Locker counts as a failure.
 func TestBreakerCountsAtTheBeginning(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		b := newBreakerBench(t, nil)
@@ -302,8 +300,8 @@ func TestBreakerIgnoresStaleResults(t *testing.T) {
 	})
 }
 
-// TestWaitLimitCrossesGrant grants the lock at the time when the wait limit passes. It checks that
-// either fn runs with a context that has not ended, or the lock is released and fn never runs.
+// The lock is granted when the wait limit passes. Either fn runs with a context that has not ended,
+// or the lock is released and fn never runs.
 func TestWaitLimitCrossesGrant(t *testing.T) {
 	ran, gaveUp := 0, 0
 	for seed := range uint64(300) {

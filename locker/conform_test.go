@@ -103,8 +103,7 @@ func failing(err error) locker.Locker {
 	})
 }
 
-// ahead returns a Local that has already granted n tokens, so that its tokens differ from those of
-// another Local.
+// ahead returns a Local that has already granted n tokens.
 func ahead(t testing.TB, n int) *locker.Local {
 	l := new(locker.Local)
 	for range n {

@@ -65,8 +65,8 @@ func TestLocalServesInOrder(t *testing.T) {
 	})
 }
 
-// TestLocalHandOverCrossesCancel checks a waiter that is granted the lock just before its context
-// ends: its function must not run, and the next waiter gets the lock.
+// A waiter is granted the lock just before its context ends. Its function must not run, and the
+// next waiter gets the lock.
 func TestLocalHandOverCrossesCancel(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		var l Local
@@ -105,9 +105,8 @@ func TestLocalHandOverCrossesCancel(t *testing.T) {
 	})
 }
 
-// TestLocalUnderChance runs callers whose contexts end when locks are granted. It checks that they
-// exclude each other, that tokens rise, that every caller with enough time gets the lock, and that
-// no key is left in memory.
+// The contexts of callers end when locks are granted. Callers exclude each other, tokens rise,
+// every caller with enough time gets the lock, and no key is left in memory.
 func TestLocalUnderChance(t *testing.T) {
 	crossed := 0
 	for seed := range uint64(300) {

@@ -13,7 +13,7 @@ import (
 )
 
 // refuser returns a Locker whose first calls return errs, one each, without running fn. Later calls
-// lock. The Locker counts its calls in the variable calls.
+// lock. It counts its calls in calls.
 func refuser(calls *int, errs ...error) Locker {
 	var l Local
 	return Func(func(ctx context.Context, key string, fn func(context.Context, mortise.Token) error) error {

@@ -52,8 +52,8 @@ func TestRouterTakesTheLongestPrefix(t *testing.T) {
 	}
 }
 
-// TestRouterKeepsTenantsApart checks that one tenant is always served immediately, while another
-// tenant has 10,000 callers for one key that is held for an hour.
+// One tenant is always served immediately, while another tenant has 10,000 callers for one key that
+// is held for an hour.
 func TestRouterKeepsTenantsApart(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		var local Local

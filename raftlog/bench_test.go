@@ -63,8 +63,7 @@ func startSink(b *testing.B) (*Log, *sink) {
 
 const benchBatch = 64
 
-// BenchmarkProposeApply measures a single caller that waits for each batch. Each batch costs two
-// goroutine switches and one entry.
+// Each batch costs two goroutine switches and one entry.
 func BenchmarkProposeApply(b *testing.B) {
 	l, s := startSink(b)
 	batch := make([]byte, benchBatch)
@@ -75,7 +74,6 @@ func BenchmarkProposeApply(b *testing.B) {
 	}
 }
 
-// BenchmarkProposeApplyParallel measures many callers, each of which waits for its own batch.
 func BenchmarkProposeApplyParallel(b *testing.B) {
 	l, s := startSink(b)
 	batch := make([]byte, benchBatch)

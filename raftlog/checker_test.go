@@ -6,8 +6,7 @@ import (
 	"hash/fnv"
 )
 
-// checker observes all replicas of a run, and records violations of the guarantees. If a replica
-// has applied an entry, no replica may ever apply a different entry at that index.
+// checker observes all replicas of a run, and records violations of the guarantees.
 type checker struct {
 	entries map[uint64]committed // by index
 	last    uint64               // highest index that any replica has applied
@@ -44,8 +43,8 @@ func (k *checker) role(id uint64, r Role) {
 	k.leaders[r.Term] = id
 }
 
-// applied checks that all replicas apply the same entry at the same index. It also checks that each
-// batch is applied once, in order and in its own term.
+// applied checks that all replicas apply the same entry at the same index, and each batch once, in
+// order and in its own term.
 func (k *checker) applied(id, index, term uint64, data []byte, state uint64) {
 	if seen, ok := k.entries[index]; ok {
 		if seen.term != term || seen.data != string(data) || seen.state != state {
@@ -69,9 +68,9 @@ func (k *checker) applied(id, index, term uint64, data []byte, state uint64) {
 	}
 }
 
-// configured checks that all replicas have the same configuration at the same index. It also checks
-// that a configuration has a voter and the right context of each member, and is not older than the
-// replica's previous configuration.
+// configured checks that all replicas have the same configuration at the same index. A
+// configuration must have a voter and the right context of each member, and never be older than the
+// previous one.
 func (k *checker) configured(id uint64, before, now Configuration) {
 	got := fmt.Sprintf("%d %d %d %d %v", now.Index, now.Voters, now.Outgoing, now.Learners, now.Members)
 	if want, ok := k.configs[now.Index]; ok && got != want {
@@ -88,7 +87,6 @@ func (k *checker) configured(id uint64, before, now Configuration) {
 	}
 }
 
-// batch is the contents of a batch: its term, and its number in that term.
 type batch struct{ term, number uint64 }
 
 const batchBytes = 16

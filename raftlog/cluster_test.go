@@ -13,8 +13,7 @@ import (
 	"google.golang.org/protobuf/proto"
 )
 
-// cluster is a group of Cores that run on one goroutine. The faults of its network and disks are
-// drawn from its random source.
+// cluster is a group of Cores that run on one goroutine, with random faults of network and disks.
 type cluster struct {
 	t        *testing.T
 	config   CoreConfig
@@ -26,7 +25,7 @@ type cluster struct {
 	snaps    []*raftpb.Message
 	cut      map[[2]uint64]bool // pairs of sender and receiver whose messages are lost
 	sum      hash.Hash64
-	log      []string // log of the whole run, if verbose is set
+	log      []string
 	verbose  bool
 	lose     func(*raftpb.Message) bool // reports whether the network must lose a message
 	reshapes bool                       // chaos also changes the configuration
@@ -115,7 +114,6 @@ func take[T any](s *[]T, i int) T {
 	return v
 }
 
-// chaos executes one random step of the run.
 func (c *cluster) chaos(loss float64, crashes bool) {
 	r := c.replicas[c.random.IntN(len(c.replicas))]
 	p := c.random.Float64()
@@ -198,8 +196,7 @@ func (c *cluster) passSnapshot(loss float64) {
 	}
 }
 
-// settle ends all network faults, restarts crashed replicas, and then runs for the given number of
-// ticks.
+// settle ends all network faults, restarts crashed replicas, and then runs for the given ticks.
 func (c *cluster) settle(rounds int) {
 	clear(c.cut)
 	for _, r := range c.replicas {
@@ -210,7 +207,7 @@ func (c *cluster) settle(rounds int) {
 	c.pass(rounds)
 }
 
-// pass runs for the given number of ticks, with working disks and the present network faults.
+// pass runs for the given ticks, with working disks and the present network faults.
 func (c *cluster) pass(ticks int) {
 	for range ticks {
 		for _, r := range c.replicas {
@@ -250,7 +247,7 @@ func (c *cluster) drain() {
 }
 
 // elect runs until a replica is the leader, is still the leader two ticks later, and is not
-// transferring its leadership. elect returns that replica.
+// transferring its leadership.
 func (c *cluster) elect() *replica {
 	c.t.Helper()
 	for range 100 {

@@ -27,9 +27,8 @@ func TestAReportedConfigurationSurvivesACrash(t *testing.T) {
 	c.verify()
 }
 
-// TestASnapshotOvertakesWhatWaitsToBeApplied checks that a change is dropped if a snapshot of the
-// leader arrives while the change waits for the Save of its commit index. Raft already has the
-// configuration of the snapshot. If the change were applied to that configuration, replica 4 would
+// A change waits for the Save of its commit index when a snapshot of the leader arrives. Raft
+// already has the configuration of the snapshot. If the change were applied to it, replica 4 would
 // lose its vote.
 func TestASnapshotOvertakesWhatWaitsToBeApplied(t *testing.T) {
 	for _, saving := range []bool{false, true} { // whether a Save is running

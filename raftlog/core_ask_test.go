@@ -10,7 +10,7 @@ import (
 )
 
 // distance is a network in which each message takes two ticks and some messages are lost. The ticks
-// of the replicas are not synchronous: each replica has an offset of 0 to 4 fifths of a tick.
+// of the replicas are not synchronous.
 type distance struct {
 	c      *cluster
 	random *rand.Rand
@@ -54,9 +54,8 @@ func (d *distance) step() {
 	}
 }
 
-// failover returns the number of ticks from the crash of a leader until another replica leads. If
-// gone is set, the other replicas are informed by PeerLost. The replica whose ID is deaf receives
-// no messages.
+// failover returns the ticks from the crash of a leader until another replica leads. If gone is
+// set, PeerLost is called on the other replicas. The replica whose ID is deaf receives no messages.
 func failover(t *testing.T, seed uint64, voters int, gone bool, loss float64, deaf uint64) float64 {
 	c := newCluster(t, seed, voters, func(cfg *CoreConfig) { cfg.ElectionTicks, cfg.HeartbeatTicks = 20, 4 })
 	l := c.elect()
@@ -101,7 +100,7 @@ func failover(t *testing.T, seed uint64, voters int, gone bool, loss float64, de
 	return 0
 }
 
-// failovers returns the mean and the 95th percentile of the results of many calls of failover.
+// failovers returns the mean and the 95th percentile of many failovers.
 func failovers(t *testing.T, voters int, gone bool, loss float64, deaf uint64) (mean, most float64) {
 	const seeds = 150
 	var took []float64
@@ -116,9 +115,8 @@ func failovers(t *testing.T, voters int, gone bool, loss float64, deaf uint64) (
 	return mean, most
 }
 
-// TestElectionsAtADistance checks the time of a failover on a slow network. After PeerLost two
-// voters become candidates at the same time, and one of them yields. Then the election takes two
-// round trips, and the commit of the first entry of the new term takes one more.
+// After PeerLost two voters become candidates at the same time, and one of them yields. Then the
+// election takes two round trips, and the commit of the first entry takes one more.
 func TestElectionsAtADistance(t *testing.T) {
 	for _, tc := range []struct {
 		gone       bool
@@ -139,8 +137,6 @@ func TestElectionsAtADistance(t *testing.T) {
 	}
 }
 
-// TestADeafCandidateWinsNothing checks that a candidate that receives no messages does not prevent
-// another candidate from winning.
 func TestADeafCandidateWinsNothing(t *testing.T) {
 	if mean, most := failovers(t, 5, true, 0, 1); mean > 55 || most > 70 {
 		t.Errorf("it takes %.1f ticks, one of twenty more than %.1f", mean, most)

@@ -7,8 +7,8 @@ import (
 	"testing"
 )
 
-// reshape requests a random change of the configuration from the replica r. It never removes r
-// itself (rule 12 of cluster/voters).
+// reshape requests a random change of the configuration. It never removes r itself (rule 12 of
+// cluster/voters).
 func (c *cluster) reshape(r *replica) {
 	config, ch := r.core.config, Change{}
 	stay := func(ids []uint64) []uint64 {
@@ -45,8 +45,8 @@ func (c *cluster) reshape(r *replica) {
 	r.turn()
 }
 
-// changeRun is a run of chaos with changes of the configuration. At the end it checks that one more
-// change succeeds and that all members have the same state.
+// changeRun is a run of chaos with changes of the configuration. At the end one more change must
+// succeed, and all members must have the same state.
 func changeRun(t *testing.T, seed uint64, steps int) (sum uint64, made int) {
 	t.Helper()
 	c := newCluster(t, seed, 1+int(seed%3), func(cfg *CoreConfig) {
@@ -85,8 +85,8 @@ func changeRun(t *testing.T, seed uint64, steps int) (sum uint64, made int) {
 	return c.sum.Sum64(), len(c.check.configs)
 }
 
-// settled checks each Survey: a replica with Settled set must have durably stored a commit index
-// that covers the leader's configuration.
+// settled checks that a replica with Settled set has durably stored a commit index that covers the
+// leader's configuration.
 func (c *cluster) settled() {
 	for _, l := range c.replicas {
 		if l.core == nil {
@@ -103,8 +103,7 @@ func (c *cluster) settled() {
 	}
 }
 
-// rests checks, in a group without faults, that all replicas are active and settled in the leader's
-// Survey, and have the same state as the leader.
+// rests checks, without faults, that all replicas are active, settled, and have the leader's state.
 func (c *cluster) rests(lead *replica) {
 	c.t.Helper()
 	s := lead.core.Survey()

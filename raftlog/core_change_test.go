@@ -54,8 +54,7 @@ func (c *cluster) others(than *replica) (list []*replica) {
 	return list
 }
 
-// TestOneBecomesThreeAndOneAgain checks the changes from one voter to three and back to one (rules
-// 9 and 10 of cluster/voters).
+// The test covers rules 9 and 10 of cluster/voters.
 func TestOneBecomesThreeAndOneAgain(t *testing.T) {
 	c, l := lone(t)
 	for id := uint64(2); id <= 3; id++ {
@@ -103,8 +102,7 @@ func TestReplacementIsOneJointChange(t *testing.T) {
 	c.verify()
 }
 
-// TestNonsenseIsNotProposed checks that the leader does not propose invalid changes. Raft would
-// panic on every replica when such a change is applied.
+// Raft would panic on every replica when an invalid change is applied.
 func TestNonsenseIsNotProposed(t *testing.T) {
 	c := newCluster(t, 3, 3)
 	l := c.elect()
@@ -169,7 +167,7 @@ func TestChangeIsTakenOnlyWhenNothingIsPending(t *testing.T) {
 		t.Error("a change is taken while the lead is being handed over")
 	}
 	c.settle(5)
-	// Here the leader accepts the change, and then a transfer begins before the next Turn.
+	// The leader accepts the change, and then a transfer begins before the next Turn.
 	l = c.elect()
 	last := l.core.last
 	if !l.core.Change(l.role.Term, add(10)) {
@@ -206,12 +204,9 @@ func TestNoChangeBeforeLeads(t *testing.T) {
 	c.verify()
 }
 
-// TestRefusedChangeDoesNotStayPending checks that a change is no longer pending after raft has
-// replaced it by an empty entry.
 func TestRefusedChangeDoesNotStayPending(t *testing.T) {
 	c, l := lone(t)
-	// The test passes another change directly to raft, without the Core. This other change is
-	// applied first.
+	// The test passes another change directly to raft. This change is applied first.
 	if err := l.core.node.ProposeConfChange(&raftpb.ConfChangeV2{Changes: single(nil, raftpb.ConfChangeAddLearnerNode,
 		8), Context: added(testMembers(8)[0])}); err != nil {
 		t.Fatal(err)
@@ -239,9 +234,8 @@ func TestRefusedChangeDoesNotStayPending(t *testing.T) {
 	c.verify()
 }
 
-// TestNudgeIsNoRefusal checks that an empty entry that the Core proposed before a change is not
-// mistaken for the empty entry by which raft replaces a refused change. It also checks that the
-// entry by which raft leaves a joint configuration is not mistaken for an entry of the Core.
+// An empty entry of the Core before a change must not be mistaken for the empty entry by which raft
+// replaces a refused change. Nor may raft's entry that ends a joint configuration.
 func TestNudgeIsNoRefusal(t *testing.T) {
 	c, l := lone(t)
 	c.join(2)

@@ -6,7 +6,6 @@ import (
 	"go.etcd.io/raft/v3/raftpb"
 )
 
-// appendsSeen counts appends with entries, appends without entries, and the answers to both.
 type appendsSeen struct{ full, empty, answers int }
 
 func (s *appendsSeen) note(m *raftpb.Message) bool {
@@ -21,8 +20,8 @@ func (s *appendsSeen) note(m *raftpb.Message) bool {
 	return false
 }
 
-// TestACommitTravelsWithTheNextAppend checks that each entry costs one append and one answer for
-// each follower, because the commit index is sent in the next append or at the next tick.
+// Each entry must cost one append and one answer for each follower, because the commit index is
+// sent in the next append or at the next tick.
 func TestACommitTravelsWithTheNextAppend(t *testing.T) {
 	const locks = 20
 	c := newCluster(t, 1, 3)
@@ -55,8 +54,6 @@ func TestACommitTravelsWithTheNextAppend(t *testing.T) {
 	c.verify()
 }
 
-// TestALostAppendIsMissedInAQuietGroup checks that a follower detects a lost append although no
-// later entry is proposed.
 func TestALostAppendIsMissedInAQuietGroup(t *testing.T) {
 	c := newCluster(t, 1, 3)
 	l := c.elect()
@@ -75,8 +72,7 @@ func TestALostAppendIsMissedInAQuietGroup(t *testing.T) {
 	c.verify()
 }
 
-// TestAProbeDoesNotWait checks that an append without entries is sent immediately to a replica that
-// raft is probing.
+// An append without entries is sent immediately to a replica that raft is probing.
 func TestAProbeDoesNotWait(t *testing.T) {
 	c := newCluster(t, 1, 3)
 	l := c.elect()
@@ -87,7 +83,7 @@ func TestAProbeDoesNotWait(t *testing.T) {
 	var seen appendsSeen
 	c.lose = func(m *raftpb.Message) bool { return m.GetTo() == probed.id && seen.note(m) }
 	l.now = l.now.Add(testTick)
-	l.core.Tick(l.now) // sends a heartbeat; the answer makes raft send the probe
+	l.core.Tick(l.now) // sends a heartbeat; its answer makes raft send the probe
 	l.turn()
 	c.drain()
 	if seen.empty != 1 {

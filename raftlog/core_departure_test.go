@@ -14,15 +14,13 @@ func beyond(m *raftpb.Message, index uint64) bool {
 	return n > 0 && m.GetEntries()[n-1].GetIndex() > index || m.GetCommit() >= index
 }
 
-// votes reports whether the second replica has a vote in the configuration that the first replica
-// has applied.
+// votes reports whether the second replica votes in the configuration of the first replica.
 func votes(in, who *replica) bool {
 	return slices.Contains(in.config.Voters, who.id) || slices.Contains(in.config.Outgoing, who.id)
 }
 
-// TestALeaderThatDiesLeavesNoVoteThatIsNeeded checks that a leader can be elected after the old
-// leader has removed a vote and crashed, when only the replica that lost its vote has applied the
-// change. The other replicas still need the vote of that replica.
+// The old leader removes a vote and crashes, and only the replica that lost its vote has applied
+// the change. The other replicas still need that vote.
 func TestALeaderThatDiesLeavesNoVoteThatIsNeeded(t *testing.T) {
 	for _, demoted := range []bool{false, true} {
 		t.Run(fmt.Sprintf("demoted=%v", demoted), func(t *testing.T) {
@@ -65,9 +63,7 @@ func TestALeaderThatDiesLeavesNoVoteThatIsNeeded(t *testing.T) {
 	}
 }
 
-// TestALeaderThatLosesItsVoteLeavesTheOthersAble checks that the other replicas can elect a leader
-// after the old leader has lost its own vote. The old leader must not have a batch that the others
-// do not have.
+// The old leader has lost its own vote. It must not have a batch that the others do not have.
 func TestALeaderThatLosesItsVoteLeavesTheOthersAble(t *testing.T) {
 	c := newCluster(t, 3, 2)
 	l := c.elect()
@@ -116,8 +112,7 @@ func TestALeaderThatLosesItsVoteLeavesTheOthersAble(t *testing.T) {
 	c.verify()
 }
 
-// TestALeaderThatFindsItsRemovalLeavesTheOthersAble checks that the other replicas can elect a
-// leader if, when the old leader was elected, its own removal was in its log and not applied.
+// The old leader was elected when its own removal was in its log and not applied.
 func TestALeaderThatFindsItsRemovalLeavesTheOthersAble(t *testing.T) {
 	c := newCluster(t, 3, 4)
 	l := c.elect()

@@ -42,8 +42,7 @@ func TestAnElectionTravelsTwice(t *testing.T) {
 	}
 }
 
-// TestAGapHasMessagesTravelTwice checks that after a gap on a link only the two replicas of that
-// link send duplicates, and only for a while.
+// After a gap on a link, only the two replicas of that link send duplicates, and only for a while.
 func TestAGapHasMessagesTravelTwice(t *testing.T) {
 	c := newCluster(t, 1, 3)
 	l := c.elect()
@@ -121,8 +120,7 @@ func TestTheLogSendsDuplicates(t *testing.T) {
 	})
 }
 
-// ahead runs for the given number of ticks, and delivers duplicates by StepDuplicate, as if they
-// came from a second connection.
+// ahead runs for the given ticks, and delivers duplicates by StepDuplicate.
 func (c *cluster) ahead(ticks int) {
 	for range ticks {
 		for under := c.twiceIn(1); len(under) > 0; under = c.twice {
@@ -137,9 +135,8 @@ func (c *cluster) ahead(ticks int) {
 	}
 }
 
-// TestDuplicatesDoNotReplaceALink checks a leader whose links lose all messages while the second
-// connections work. With the duplicates this leader may stay the leader for the time of a short
-// gap, but not longer.
+// A leader's links lose all messages while the second connections work. It may stay the leader for
+// the time of a short gap, but not longer.
 func TestDuplicatesDoNotReplaceALink(t *testing.T) {
 	c := newCluster(t, 1, 3)
 	l := c.elect()

@@ -8,8 +8,6 @@ import (
 	"go.etcd.io/raft/v3/raftpb"
 )
 
-// TestAGoneLeaderIsFollowedAtOnce checks that after PeerLost another replica leads within a few
-// ticks, for any order of the calls of PeerLost.
 func TestAGoneLeaderIsFollowedAtOnce(t *testing.T) {
 	var took []int
 	for _, voters := range []int{3, 5} {
@@ -60,8 +58,7 @@ func TestAGoneLeaderIsFollowedAtOnce(t *testing.T) {
 	}
 }
 
-// TestAFalseAlarmMovesNothing checks that a leader that is alive stays the leader, even if PeerLost
-// is called repeatedly for that leader on other replicas.
+// A live leader must stay the leader, even if PeerLost is called repeatedly.
 func TestAFalseAlarmMovesNothing(t *testing.T) {
 	for seed := range uint64(50) {
 		c := newCluster(t, seed, 5)

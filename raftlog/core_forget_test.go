@@ -2,8 +2,7 @@ package raftlog
 
 import "testing"
 
-// TestALearnerForgetsADeadLeader checks that a learner reports no leader two election timeouts
-// after the leader has stopped sending. Raft alone would report the dead leader forever.
+// Raft alone would report the dead leader forever.
 func TestALearnerForgetsADeadLeader(t *testing.T) {
 	c, l := lone(t)
 	learner := c.join(2)

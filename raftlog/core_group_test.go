@@ -30,8 +30,8 @@ func TestBatchesThatWaitShareAnEntry(t *testing.T) {
 	}
 }
 
-// TestFewWaitForCompany checks that while a large entry is in flight, a small batch waits until the
-// waiting batches are as large as that entry, or the entry is applied, or a tick has passed.
+// While a large entry is in flight, a small batch waits until the batches are as large as that
+// entry, the entry is applied, or a tick has passed.
 func TestFewWaitForCompany(t *testing.T) {
 	const crowd = crowdBytes / batchBytes
 	offer := func(r *replica, batches int) {
@@ -74,9 +74,8 @@ func TestFewWaitForCompany(t *testing.T) {
 	c.verify()
 }
 
-// TestThePatientRideWithTheNext checks that a deferrable batch is proposed, in order, with the next
-// batch that is not deferrable, at EndDeferral, when it is no longer deferrable, or at the next
-// tick.
+// A deferrable batch is proposed, in order, with the next batch that is not deferrable, at
+// EndDeferral, when it is no longer deferrable, or at the next tick.
 func TestThePatientRideWithTheNext(t *testing.T) {
 	number := func(waiting []byte) uint64 { return decodeBatch(waiting).number }
 	for what, end := range map[string]func(r *replica, patient *bool){
@@ -218,8 +217,6 @@ func TestBatchNeverEntersAnotherTerm(t *testing.T) {
 	c.verify()
 }
 
-// TestQueueIsDiscardedWithATermBetweenTurns checks that a waiting batch is discarded if a message
-// ends the term before the next Turn.
 func TestQueueIsDiscardedWithATermBetweenTurns(t *testing.T) {
 	c := newCluster(t, 5, 3, func(cfg *CoreConfig) { cfg.EntriesInFlight = 1 })
 	l := c.elect()

@@ -8,9 +8,8 @@ import (
 	"google.golang.org/protobuf/proto"
 )
 
-// runWithHungDisk runs for the given number of ticks, or until stop reports true. All disks work,
-// except the disk of the replica in the parameter hung. runWithHungDisk returns the number of
-// ticks.
+// runWithHungDisk runs for the given ticks, or until stop reports true. Only the disk of the
+// replica hung does not work. It returns the number of ticks.
 func (c *cluster) runWithHungDisk(hung *replica, ticks int, stop func() bool) int {
 	for n := range ticks {
 		if stop() {
@@ -72,8 +71,7 @@ func TestLeaderWithHungDiskRetiresWithoutASuccessor(t *testing.T) {
 	c.verify()
 }
 
-// TestSuccessorIsKnownAtAnyTick checks that a leader finds a successor at every tick, although raft
-// clears RecentActive of all replicas once in each election timeout.
+// Raft clears RecentActive of all replicas once in each election timeout.
 func TestSuccessorIsKnownAtAnyTick(t *testing.T) {
 	c := newCluster(t, 3, 3)
 	l := c.elect()
@@ -153,8 +151,8 @@ func TestSlowDiskIsNotHung(t *testing.T) {
 }
 
 // TestLostVote shows why a raft ID must be used only once, with one log. A voter that restarts with
-// an empty log has forgotten its vote, and votes twice in one term. Then two replicas lead in that
-// term, and each commits a different entry at the same index. Raft cannot detect that.
+// an empty log votes twice in one term. Then two replicas lead in that term, and each commits a
+// different entry at the same index. Raft cannot detect that.
 func TestLostVote(t *testing.T) {
 	c := newCluster(t, 1, 3)
 	a, forgetful, b := c.replicas[0], c.replicas[1], c.replicas[2]
@@ -170,7 +168,7 @@ func TestLostVote(t *testing.T) {
 	if a.leading != 2 || c.check.next[2] != 1 {
 		t.Fatalf("replica 1 does not lead in term 2: %+v", a.role)
 	}
-	// Replica 2 gets an empty log under the same ID. Found prevents this only for the same store.
+	// Found prevents this only for the same store.
 	forgetful.crash(false)
 	forgetful.store = newTestStore(t, 2, []uint64{1, 2, 3})
 	forgetful.start()
@@ -184,8 +182,7 @@ func TestLostVote(t *testing.T) {
 	}
 }
 
-// This method delivers the messages to the replicas a and b and drops all other messages, until no
-// messages are left.
+// It delivers the messages to the replicas a and b and drops all others, until none are left.
 func (c *cluster) only(a, b *replica) {
 	for busy := true; busy; {
 		busy = false

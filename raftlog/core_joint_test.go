@@ -10,7 +10,6 @@ import (
 	"google.golang.org/protobuf/proto"
 )
 
-// joint begins a change that replaces a voter, and returns that voter.
 func (c *cluster) joint(l *replica) (out *replica) {
 	c.t.Helper()
 	c.join(4)
@@ -24,7 +23,7 @@ func (c *cluster) joint(l *replica) (out *replica) {
 	return out
 }
 
-// This method delivers messages and completes saves, one at a time, until holds reports true.
+// It delivers messages and completes saves, one at a time, until holds reports true.
 func (c *cluster) until(holds func() bool) {
 	c.t.Helper()
 	for range 1000 {
@@ -70,9 +69,8 @@ func TestNextLeaderLeavesAJointConfiguration(t *testing.T) {
 	c.verify()
 }
 
-// TestJointConfigurationIsLeftAfterATransferThatFailed checks that a joint configuration is left
-// after a failed transfer of the leadership. Raft does not leave a joint configuration during a
-// transfer, so the leader must propose another entry after the transfer.
+// Raft does not leave a joint configuration during a transfer, so the leader must propose another
+// entry after the transfer.
 func TestJointConfigurationIsLeftAfterATransferThatFailed(t *testing.T) {
 	c := newCluster(t, 3, 3)
 	l := c.elect()
@@ -110,8 +108,7 @@ func TestRemovedLeaderStepsDown(t *testing.T) {
 	c.verify()
 }
 
-// TestConfigurationsAreEqual checks that the configurations from the log, from a snapshot and from
-// the store are equal.
+// The configurations from the log, a snapshot and the store must be equal.
 func TestConfigurationsAreEqual(t *testing.T) {
 	c := newCluster(t, 3, 3, func(cfg *CoreConfig) { cfg.SnapshotBytes, cfg.KeepEntries = 1<<20, 0 })
 	l := c.elect()
@@ -176,7 +173,6 @@ func TestLearnerByTheLog(t *testing.T) {
 	c.verify()
 }
 
-// TestBadEnvelope checks that invalid envelopes from a store or a leader are refused.
 func TestBadEnvelope(t *testing.T) {
 	good := newTestStore(t, 1, []uint64{1, 2, 3}).state.Snapshot
 	config, state, err := open(good)
@@ -227,10 +223,9 @@ func TestBadEnvelope(t *testing.T) {
 	}
 }
 
-// TestNoReplicaHasMoreThanALeaderThatChangesVoters checks that during a change of the voters a
-// leader sends entries only after they are durable on its own disk. Without this rule a follower
-// that has lost its vote could have more entries than the restarted leader, which still needs the
-// vote of this follower.
+// During a change of the voters a leader must send entries only after they are durable on its own
+// disk. Otherwise a follower that has lost its vote could have more entries than the restarted
+// leader, which still needs that vote.
 func TestNoReplicaHasMoreThanALeaderThatChangesVoters(t *testing.T) {
 	for _, again := range []bool{false, true} { // whether the leader is elected again before the commit
 		c, l := lone(t)

@@ -9,7 +9,6 @@ import (
 	"github.com/mortise-lock/mortise/internal/clock"
 )
 
-// countingClock counts the calls of Now.
 type countingClock struct {
 	clock.Clock
 	reads atomic.Int64
@@ -20,8 +19,7 @@ func (c *countingClock) Now() clock.Time {
 	return c.Clock.Now()
 }
 
-// TestALoneLeaderAtRestIsNotWoken checks that the owner of a group's only replica is not woken
-// while it has no work, and that it handles the next proposal normally.
+// The owner of a group's only replica must not be woken while it has no work.
 func TestALoneLeaderAtRestIsNotWoken(t *testing.T) {
 	for name, volatile := range map[string]bool{"in memory": true, "with a disk": false} {
 		t.Run(name, func(t *testing.T) {
@@ -56,8 +54,7 @@ func TestALoneLeaderAtRestIsNotWoken(t *testing.T) {
 	}
 }
 
-// TestARestEndsWithTheSecondReplica checks that the time of a rest does not count as silence of a
-// learner that is added after the rest.
+// The time of a rest must not count as silence of a learner that is added later.
 func TestARestEndsWithTheSecondReplica(t *testing.T) {
 	c := newCluster(t, 1, 1)
 	l := c.elect()

@@ -8,8 +8,6 @@ import (
 	"google.golang.org/protobuf/proto"
 )
 
-// TestLearnerIsSentASnapshotThatNamesIt checks that a new learner gets a snapshot taken after its
-// addition.
 func TestLearnerIsSentASnapshotThatNamesIt(t *testing.T) {
 	c := newCluster(t, 3, 3)
 	l := c.elect()
@@ -64,8 +62,6 @@ func TestConfigurationSurvivesARestart(t *testing.T) {
 	}
 }
 
-// TestFollowerCatchesUpBySnapshot checks that a follower whose missing entries are no longer in the
-// leader's log gets a snapshot, and another snapshot if the first one is lost.
 func TestFollowerCatchesUpBySnapshot(t *testing.T) {
 	c := newCluster(t, 3, 3, func(cfg *CoreConfig) { cfg.KeepEntries, cfg.SnapshotBytes = 0, 256 })
 	l := c.elect()
@@ -179,7 +175,7 @@ func TestMergedSavesEqualSingleOnes(t *testing.T) {
 		for range 1 + random.IntN(8) {
 			var it appendItem
 			switch random.IntN(6) {
-			case 0: // another replica's snapshot
+			case 0:
 				term++
 				base = last + 1 + random.Uint64N(3)
 				it.snapshot, last = snapshotAt(base, term), base

@@ -17,9 +17,8 @@ func (r *replica) sees(id uint64) Progress {
 	return Progress{}
 }
 
-// TestSettledIsWhoKnowsTheCommit checks that a follower is not settled while it has the entry of a
-// new configuration but does not know that the configuration is committed. This is rule 13 of
-// cluster/voters.
+// A follower is not settled while it has the entry of a new configuration but not the commit index.
+// This is rule 13 of cluster/voters.
 func TestSettledIsWhoKnowsTheCommit(t *testing.T) {
 	c := newCluster(t, 3, 3)
 	l := c.elect()
@@ -79,8 +78,7 @@ func TestNewLeadSettlesAnew(t *testing.T) {
 	c.verify()
 }
 
-// TestOnlyThisLeadsHearingCounts checks that a new leader counts the silence of each replica from
-// its own election.
+// A new leader counts the silence of each replica from its own election.
 func TestOnlyThisLeadsHearingCounts(t *testing.T) {
 	c := newCluster(t, 3, 3)
 	l := c.elect()

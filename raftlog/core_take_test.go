@@ -8,8 +8,8 @@ import (
 	"go.etcd.io/raft/v3/raftpb"
 )
 
-// idle runs for the given number of ticks. All work is done except the stages of snapshots, which
-// need finish.
+// idle runs for the given ticks. All work is done except the stages of snapshots, which need
+// finish.
 func (c *cluster) idle(ticks int) { c.runWithHungDisk(nil, ticks, func() bool { return false }) }
 
 func (r *replica) takes(t *testing.T) Take {
@@ -25,8 +25,7 @@ func (r *replica) takes(t *testing.T) Take {
 	return r.capture.order
 }
 
-// TestSnapshotIsOfItsBeginning checks that entries and a configuration that are applied while a
-// snapshot is taken are not in the snapshot, and remain in the log.
+// Entries and a configuration that are applied while a snapshot is taken are not in the snapshot.
 func TestSnapshotIsOfItsBeginning(t *testing.T) {
 	c := newCluster(t, 3, 3, func(cfg *CoreConfig) { cfg.SnapshotBytes = 1 << 20 })
 	l := c.elect()
@@ -112,15 +111,14 @@ func TestSavesGoOnWhileASnapshotIsPrepared(t *testing.T) {
 		t.Errorf("applied %d, stored %v, another one begun: %v", l.core.applied, l.store.state.Snapshot.GetMetadata(),
 			l.capture != nil)
 	}
-	// After a crash at this point the previous snapshot is in effect.
+	// After a crash here the previous snapshot is in effect.
 	l.crash(false)
 	l.start()
 	c.settle(30)
 	c.verify()
 }
 
-// TestAnotherReplicasSnapshotEndsOurOwn checks that a snapshot of the leader ends the snapshot that
-// a replica is taking, in each stage, and that the replica later takes another one.
+// A snapshot of the leader ends the snapshot that a replica is taking, in each stage.
 func TestAnotherReplicasSnapshotEndsOurOwn(t *testing.T) {
 	for _, step := range []takeStep{takeCapture, takePrepare, takeName} {
 		c := newCluster(t, 3, 3, func(cfg *CoreConfig) { cfg.KeepEntries = 0 })
@@ -195,7 +193,7 @@ func TestSnapshotThatIsNeverDurable(t *testing.T) {
 	}
 	c.verify()
 
-	// In this case no other voter can become the leader.
+	// Here no other voter can become the leader.
 	c = newCluster(t, 4, 3, func(cfg *CoreConfig) { cfg.SnapshotBytes = 1 << 20 })
 	l = c.elect()
 	l.takes(t)
@@ -208,7 +206,7 @@ func TestSnapshotThatIsNeverDurable(t *testing.T) {
 		t.Errorf("a leader without a successor never retires: %v, %v", l.role, l.failed)
 	}
 
-	// In this case the Prepare of a follower never ends.
+	// Here the Prepare of a follower never ends.
 	c = newCluster(t, 5, 3, func(cfg *CoreConfig) { cfg.SnapshotBytes = 1 << 20 })
 	l = c.elect()
 	r := c.replicas[l.id%3]
@@ -225,7 +223,7 @@ func TestSnapshotThatIsNeverDurable(t *testing.T) {
 	}
 	c.verify()
 
-	// The only voter of a group waits, as it does for a Save.
+	// The only voter of a group waits, as for a Save.
 	c, r = lone(t, func(cfg *CoreConfig) { cfg.SnapshotBytes = 1 << 20 })
 	r.takes(t)
 	r.finish()

@@ -29,8 +29,6 @@ func TestLoneVoterLeadsWithoutWaiting(t *testing.T) {
 	c.verify()
 }
 
-// TestConfirmWaitsForOwnFirstEntry checks that no round is confirmed before the first entry of the
-// term is applied.
 func TestConfirmWaitsForOwnFirstEntry(t *testing.T) {
 	c := newCluster(t, 1, 1)
 	r := c.replicas[0]

@@ -7,9 +7,8 @@ import (
 	"go.etcd.io/raft/v3/raftpb"
 )
 
-// TestASnapshotIsFiledInATimeThatTheLogDoesNotMatterFor checks that storing a snapshot in the view
-// and in a MemoryStore takes about as long for a long log as for a short one, because the owner is
-// blocked during that time.
+// The owner is blocked while it stores a snapshot. That must take about as long for a long log as
+// for a short one.
 func TestASnapshotIsFiledInATimeThatTheLogDoesNotMatterFor(t *testing.T) {
 	const keep, small, large = 4096, 1 << 13, 1 << 19
 	filing := func(entries int) time.Duration {

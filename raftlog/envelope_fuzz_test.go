@@ -8,8 +8,8 @@ import (
 	"go.etcd.io/raft/v3/raftpb"
 )
 
-// FuzzEnvelope checks that open refuses data, or that the decoded configuration and state encode to
-// the same data again. voters and learners are bit sets of the IDs 1 to 8.
+// Data that open accepts must encode to the same data again. voters and learners are bit sets of
+// the IDs 1 to 8.
 func FuzzEnvelope(f *testing.F) {
 	f.Add(enclose(1, testMembers(1, 2, 3), []byte("state")), uint64(1), byte(7), byte(0))
 	f.Add(enclose(5, testMembers(1, 2), nil), uint64(9), byte(1), byte(2))
@@ -42,8 +42,6 @@ func FuzzEnvelope(f *testing.F) {
 	})
 }
 
-// FuzzEntryContext checks that addedMembers refuses a context, or returns one member that encodes
-// to the same bytes again.
 func FuzzEntryContext(f *testing.F) {
 	f.Add([]byte{})
 	f.Add(added(testMembers(7)[0]))

@@ -218,7 +218,6 @@ func (r *recorder) Snapshot() (Capture, error) {
 	return &capturing{r, r.text, r.steps}, nil
 }
 
-// capturing is a recorder's Capture.
 type capturing struct {
 	r    *recorder
 	text string

@@ -10,7 +10,7 @@ import (
 	"time"
 )
 
-// have returns all configurations that the recorder was given, as text, and the last of them.
+// have returns all reported configurations as text, and the last of them.
 func (r *recorder) have() (list string, last Configuration) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
@@ -21,9 +21,9 @@ func (r *recorder) have() (list string, last Configuration) {
 	return list, last
 }
 
-// inStep matches the accepted orders of batches and configurations. A batch and a change that
-// arrive in one turn may be proposed in either order. The first configuration may be reported
-// before the test begins.
+// inStep matches the accepted orders of batches and configurations. A batch and a change of one
+// turn may be proposed in either order. The first configuration may be reported before the test
+// begins.
 var inStep = regexp.MustCompile(`^(<1>)?(a<2>|<2>a)(b<2>|<2>b)(c<2>|<2>c)$`)
 
 func TestConfiguredIsCalled(t *testing.T) {
@@ -77,8 +77,6 @@ func TestConfiguredIsCalled(t *testing.T) {
 	})
 }
 
-// TestChangeIsForgotten checks that a change is dropped if it is for another term, if its replica
-// does not lead, or if a newer change of the same turn replaces it.
 func TestChangeIsForgotten(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		p := startParty(t, 3, nil)

@@ -7,8 +7,8 @@ import (
 	"time"
 )
 
-// TestPatienceIsEachBatchsOwn checks that a deferrable batch is proposed alone only when it has
-// itself waited for at least MaxDeferral, and not when the timer of an earlier batch fires.
+// A deferrable batch is proposed alone only after it has itself waited for MaxDeferral, and not
+// when the timer of an earlier batch fires.
 func TestPatienceIsEachBatchsOwn(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		p := startParty(t, 1, func(c *Config) {

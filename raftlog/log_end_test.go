@@ -16,7 +16,7 @@ import (
 var errTest = errors.New("the disk is on fire")
 
 // wantRetired checks that a log has retired with errors of the given kinds, that Retired was called
-// once and was the last call, and that the log ignores all input.
+// once and last, and that the log ignores all input.
 func wantRetired(t *testing.T, l *Log, app *recorder, kinds ...error) {
 	t.Helper()
 	synctest.Wait()

@@ -6,8 +6,7 @@ import (
 	"time"
 )
 
-// TestASnapshotAtRestHasItsPace checks that while the owner has no other work, a timer causes the
-// steps of a snapshot, and that ticks are counted normally.
+// While the owner has no other work, a timer causes the steps of a snapshot.
 func TestASnapshotAtRestHasItsPace(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		const runaway = 1 << 20

@@ -14,8 +14,8 @@ import (
 	"go.etcd.io/raft/v3/raftpb"
 )
 
-// alone returns the running log of a group with one voter, and its disk. Each snapshot takes the
-// given number of steps and one more.
+// alone returns the running log of a group with one voter, and its disk. Each snapshot takes one
+// step more than the given number.
 func alone(t *testing.T, steps int) (*party, *Log, *recorder, *disk) {
 	t.Helper()
 	d := &disk{MemoryStore: newTestStore(t, 1, []uint64{1})}
@@ -32,13 +32,11 @@ func alone(t *testing.T, steps int) (*party, *Log, *recorder, *disk) {
 	return p, l, app, d
 }
 
-// batchOf applies one batch that is large enough to make a snapshot due.
 func batchOf(l *Log) { l.Propose(2, []byte(strings.Repeat("x", 10_000))) }
 
-// TestWorkGoesOnBetweenTheStepsOfASnapshot checks that entries are proposed and applied while a
-// snapshot is taken, and that none of them is in the snapshot. The test ends the snapshot after ten
-// entries and not after a fixed number of steps, because the number of steps for ten entries
-// depends on the machine.
+// Entries are proposed and applied while a snapshot is taken, and none of them is in the snapshot.
+// The test ends the snapshot after ten entries, because their number of steps depends on the
+// machine.
 func TestWorkGoesOnBetweenTheStepsOfASnapshot(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		const most = 1 << 24 // a step takes about a microsecond
@@ -114,8 +112,6 @@ func TestWorkGoesOnWhileASnapshotIsPutTogetherAndWritten(t *testing.T) {
 	})
 }
 
-// TestRestoreEndsASnapshot checks that a Restore ends the snapshot that is being taken or encoded,
-// and that the next snapshot is taken normally.
 func TestRestoreEndsASnapshot(t *testing.T) {
 	for _, joining := range []bool{false, true} {
 		synctest.Test(t, func(t *testing.T) {
@@ -246,8 +242,7 @@ func TestCloseWhileASnapshotIsTaken(t *testing.T) {
 	}
 }
 
-// TestCloseGivesUpOnAHungPrepare checks that Close returns ErrHung and leaves the store open if
-// Prepare ignores the end of its context.
+// Close must return ErrHung and leave the store open if Prepare ignores the end of its context.
 func TestCloseGivesUpOnAHungPrepare(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		_, l, _, d := alone(t, 0)
@@ -263,8 +258,7 @@ func TestCloseGivesUpOnAHungPrepare(t *testing.T) {
 	})
 }
 
-// TestALongRestoreCallsNoElection checks that a follower whose owner was blocked in Restore for two
-// election timeouts starts no election, because it handles its inbox before it counts the elapsed
+// A follower whose owner was blocked in Restore handles its inbox before it counts the elapsed
 // time.
 func TestALongRestoreCallsNoElection(t *testing.T) {
 	for _, quiet := range []bool{false, true} {

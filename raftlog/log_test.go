@@ -322,8 +322,6 @@ func TestProposeIsBounded(t *testing.T) {
 	})
 }
 
-// TestMessagesComeBeforeTime checks that a stalled follower handles its leader's queued heartbeats
-// before it counts the elapsed time.
 func TestMessagesComeBeforeTime(t *testing.T) {
 	for seed := range uint64(20) {
 		cryptotest.SetGlobalRandom(t, seed)

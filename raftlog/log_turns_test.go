@@ -26,8 +26,8 @@ func (in *inbox) left() (names []string) {
 	return names
 }
 
-// wantHandled checks, between two turns, that the inbox is empty and that no handled message and no
-// large buffer is kept in memory.
+// wantHandled checks, between two turns, that the inbox is empty and keeps no handled message and
+// no large buffer.
 func wantHandled(t *testing.T, l *Log) {
 	t.Helper()
 	synctest.Wait()
@@ -54,7 +54,7 @@ func wantHandled(t *testing.T, l *Log) {
 	}
 }
 
-// TestEachTurnHasTheWholeInbox checks that the bounds of the inbox apply to each turn separately.
+// The bounds of the inbox apply to each turn separately.
 func TestEachTurnHasTheWholeInbox(t *testing.T) {
 	stale := func(data []byte) *raftpb.Message { // of an earlier term, so it changes nothing
 		return &raftpb.Message{Type: raftpb.MsgApp.Enum(), From: new(uint64(2)), To: new(uint64(1)),
@@ -125,8 +125,8 @@ func TestEachTurnHasTheWholeInbox(t *testing.T) {
 	}
 }
 
-// TestALogIsToldOfLostStreams checks that entries in flight count as lost after Unreachable and
-// after PeerLost. After PeerLost for the leader the voters must not wait for an election timeout.
+// Entries in flight count as lost after Unreachable and after PeerLost. After PeerLost for the
+// leader the voters must not wait for an election timeout.
 func TestALogIsToldOfLostStreams(t *testing.T) {
 	for name, tell := range map[string]func(l *Log, id uint64){"unreachable": (*Log).Unreachable,
 		"gone": (*Log).PeerLost} {
@@ -167,8 +167,7 @@ func TestALogIsToldOfLostStreams(t *testing.T) {
 	})
 }
 
-// TestTheEndOfATurn checks that TurnEnd is called in each turn that called the Applier or sent a
-// message, and in no other turn.
+// TurnEnd is called only in turns that called the Applier or sent a message.
 func TestTheEndOfATurn(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		p := startParty(t, 3, nil)
@@ -214,7 +213,7 @@ func held(t *testing.T, l *Log, app *recorder) (goOn func()) {
 	return func() { close(gate) }
 }
 
-// TestManyRoundsWaitForNoTick checks that work beyond maxTurnRounds continues in the next turn.
+// Work beyond maxTurnRounds must continue in the next turn.
 func TestManyRoundsWaitForNoTick(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		p := startParty(t, 1, func(c *Config) { c.EntriesInFlight, c.SnapshotBytes = 1, 1<<30 })
@@ -238,8 +237,7 @@ func TestManyRoundsWaitForNoTick(t *testing.T) {
 	})
 }
 
-// TestALogThatEndsInTheMiddleOfATurn checks that the log reports the first cause of its end, a
-// failure or Close, and keeps nothing of its input.
+// The log must report the first cause of its end and keep nothing of its input.
 func TestALogThatEndsInTheMiddleOfATurn(t *testing.T) {
 	for name, row := range map[string]struct {
 		close bool

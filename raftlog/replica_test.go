@@ -21,7 +21,6 @@ var quiet = textLogger(io.Discard)
 
 func textLogger(w io.Writer) *slog.Logger { return slog.New(slog.NewTextHandler(w, nil)) }
 
-// replica is a Core of a cluster, with its disk and its state machine.
 type replica struct {
 	c       *cluster
 	id      uint64
@@ -67,8 +66,8 @@ func (r *replica) start() {
 	}
 }
 
-// crash ends the Core. Everything that is not durable is lost. If written is set, the present Save
-// becomes durable before the crash.
+// crash ends the Core. Data that is not durable is lost. If written is set, the present Save
+// becomes durable first.
 func (r *replica) crash(written bool) {
 	if written && r.save != nil {
 		r.stored()
@@ -77,7 +76,6 @@ func (r *replica) crash(written bool) {
 	r.c.trace("crash %d %v", r.id, written)
 }
 
-// stored makes the present Save durable, but does not call Core.Stored.
 func (r *replica) stored() {
 	if r.save.Prepared && r.save.Snapshot != r.written {
 		r.c.check.fault("replica %d: the snapshot at %d is named before it is written", r.id,
@@ -134,7 +132,6 @@ func (r *replica) turn() {
 	r.c.check.fault("replica %d never becomes idle", r.id)
 }
 
-// capture is a snapshot that a replica is taking.
 type capture struct {
 	order Take
 	state []byte
@@ -184,8 +181,7 @@ func (r *replica) sync() {
 	r.turn()
 }
 
-// leaves is called for each sent message. It reports a fault if a vote or an acknowledgement is
-// sent before its Save is durable.
+// leaves reports a fault if a vote or an acknowledgement is sent before its Save is durable.
 func (r *replica) leaves(m *raftpb.Message) {
 	st := r.store.state
 	last := st.Snapshot.GetMetadata().GetIndex()
@@ -200,8 +196,7 @@ func (r *replica) leaves(m *raftpb.Message) {
 				m.GetTerm())
 		}
 	case raftpb.MsgAppResp:
-		// An acknowledgement of an earlier term may be late: a later leader may have replaced the
-		// acknowledged entries.
+		// A later leader may have replaced the acknowledged entries.
 		if !m.GetReject() && (last < m.GetIndex() && st.HardState.GetTerm() == m.GetTerm() ||
 			st.HardState.GetTerm() < m.GetTerm()) {
 			r.c.check.fault("replica %d: acknowledgement of %d left when %d was durable", r.id, m.GetIndex(), last)
@@ -278,7 +273,6 @@ func (r *replica) applied(e Event) {
 	r.c.check.applied(r.id, e.Index, e.Term, e.Data, r.machine.state)
 }
 
-// propose proposes the next batch of the present term, and reports whether the Core accepted it.
 func (r *replica) propose() bool {
 	if !r.core.Propose(r.role.Term, batch{r.role.Term, r.number}.encode()) {
 		return false

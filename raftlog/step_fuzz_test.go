@@ -26,7 +26,7 @@ type stepper struct {
 	taken   int // bytes of snapshots given to the state machine
 }
 
-// These are the bounds of a script. A replica that needs more than stepTime counts as hung.
+// A replica that needs more than stepTime counts as hung.
 const (
 	stepTicks = 400
 	stepBytes = 1 << 10
@@ -34,8 +34,7 @@ const (
 )
 
 func newStepper(t *testing.T) *stepper {
-	// Raft draws its election timeouts from crypto/rand, so a fixed seed is needed to make a
-	// finding reproducible.
+	// Raft draws its election timeouts from crypto/rand, so a fixed seed is needed.
 	cryptotest.SetGlobalRandom(t, 1)
 	s := &stepper{t: t, store: newTestStore(t, 1, []uint64{1, 2, 3}), now: 1}
 	st, err := s.store.Load()
@@ -51,8 +50,7 @@ func newStepper(t *testing.T) *stepper {
 	return s
 }
 
-// do calls input with the core, and then carries out Outputs until one is idle. A panic retires the
-// replica, as in the shell.
+// do calls input, and then carries out Outputs until one is idle. A panic retires the replica.
 func (s *stepper) do(input func(c *Core)) {
 	defer func() {
 		if p := recover(); p != nil {
@@ -108,7 +106,6 @@ func (s *stepper) carry(out *Output) {
 	}
 }
 
-// stepChange is one of 16 changes of the configuration.
 func stepChange(b byte) (ch Change) {
 	id := uint64(1 + b>>4&3)
 	switch b >> 2 & 3 {
@@ -176,8 +173,7 @@ func (s *stepper) run(script []byte) {
 }
 
 // FuzzStep passes arbitrary decodable messages to a replica. The replica may retire, but must not
-// hang, must not end the process, and must not keep or send much more data than the script
-// contains.
+// hang, end the process, or keep or send much more data than the script contains.
 func FuzzStep(f *testing.F) {
 	for _, script := range stepScripts() {
 		f.Add(script)
@@ -197,8 +193,8 @@ func FuzzStep(f *testing.F) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		// Two bytes of the script, as a message, can make the replica send to all members. One
-		// byte, as ticks, can make it send to all members sixty times.
+		// Two bytes of the script can make the replica send to all members. One byte, as ticks, can
+		// make it send to all members sixty times.
 		everybody := 3 + len(script)
 		if most := 64 * (1 + len(script)) * everybody; s.sent > most {
 			t.Fatalf("%d messages left, more than %d", s.sent, most)
@@ -223,8 +219,7 @@ func stepMessage(op byte, m *raftpb.Message) []byte {
 }
 
 // stepScripts returns scripts in which the replica becomes leader, follows another leader, loses
-// its leadership, accepts entries, changes of the configuration and snapshots, and receives false
-// messages that pass acceptable.
+// its leadership, accepts entries, changes and snapshots, and receives false messages.
 func stepScripts() [][]byte {
 	message := func(kind raftpb.MessageType, change func(*raftpb.Message)) *raftpb.Message {
 		m := &raftpb.Message{Type: kind.Enum()}
@@ -286,7 +281,6 @@ func stepScripts() [][]byte {
 	}
 }
 
-// TestStepScripts checks that the scripts reach the intended states.
 func TestStepScripts(t *testing.T) {
 	want := []string{"leads", "leads", "leads", "follows to 9", "stands to 9", "stands to 2", "panics", "follows to 1"}
 	for i, script := range stepScripts() {

@@ -25,8 +25,7 @@ import (
 
 type word = wrapperspb.StringValue
 
-// The methods of the test server. Say answers with the token in its context, and Stream answers
-// each message with that token.
+// Say answers with the token in its context. Stream answers each message with that token.
 const (
 	say    = "/test.Words/Say"
 	stream = "/test.Words/Stream"

@@ -24,9 +24,8 @@ func (d database) p(n string) string {
 
 func onEach(t *testing.T, test func(t *testing.T, db database)) {
 	t.Run("SQLite", func(t *testing.T) {
-		// With _txlock=immediate, a transaction takes SQLite's write lock when it begins. Without
-		// this setting, concurrent writers can fail instead of waiting for each other up to
-		// busy_timeout.
+		// With _txlock=immediate, a transaction takes SQLite's write lock when it begins. Otherwise
+		// concurrent writers can fail instead of waiting up to busy_timeout.
 		db, err := sql.Open("sqlite", "file:"+filepath.Join(t.TempDir(),
 			"db")+"?_pragma=busy_timeout(60000)&_pragma=journal_mode(wal)&_txlock=immediate")
 		if err != nil {

@@ -81,8 +81,7 @@ func TestLedger(t *testing.T) {
 	})
 }
 
-// TestLedgerTogether checks that each step is done once by concurrent callers that repeat the same
-// steps under rising tokens.
+// Each step is done once by concurrent callers under rising tokens.
 func TestLedgerTogether(t *testing.T) {
 	onEach(t, func(t *testing.T, db database) {
 		l := ledger(t, db)

@@ -69,8 +69,7 @@ func connect(t *testing.T, name string) *sql.DB {
 	return db
 }
 
-// open connects through the Unix socket in the server's directory, because no other server can use
-// the path of this socket.
+// open connects through the Unix socket in the server's directory.
 func open(name string) (*sql.DB, error) {
 	return sql.Open("pgx", fmt.Sprintf("host=%s port=5432 user=test dbname=%s sslmode=disable", server.dir, name))
 }
@@ -102,8 +101,8 @@ func credential() (*syscall.Credential, error) {
 	return &syscall.Credential{Uid: uint32(uid), Gid: uint32(gid)}, errors.Join(err1, err2)
 }
 
-// startPostgres creates a database directory and starts the server in it. The server listens on a
-// Unix socket in that directory and on no TCP port.
+// startPostgres creates a database directory and starts the server in it, on a Unix socket in that
+// directory and on no TCP port.
 func startPostgres() error {
 	bin := programs()
 	if bin == "" {

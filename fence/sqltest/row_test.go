@@ -87,8 +87,7 @@ func TestConditionAndOutcome(t *testing.T) {
 	})
 }
 
-// TestRowNeverGoesBack checks, with concurrent writers without transactions, that the token of a
-// row never falls. A trigger of the database records each fall.
+// The token of a row must never fall. A trigger of the database records each fall.
 func TestRowNeverGoesBack(t *testing.T) {
 	onEach(t, func(t *testing.T, db database) {
 		row := orders(t, db)

@@ -75,9 +75,8 @@ func TestTxRollsBack(t *testing.T) {
 	})
 }
 
-// TestTxKeepsHoldersApart checks the case that, when the new holder calls Tx, the old holder has
-// compared its token but has not committed yet. The new holder must wait, and its write must be the
-// last.
+// The old holder has compared its token but has not committed yet when the new holder calls Tx. The
+// new holder must wait, and its write must be the last.
 func TestTxKeepsHoldersApart(t *testing.T) {
 	onEach(t, func(t *testing.T, db database) {
 		marks := table(t, db)
@@ -107,8 +106,8 @@ func TestTxKeepsHoldersApart(t *testing.T) {
 	})
 }
 
-// advance reads the register and then writes it without a condition, so only the lock on the mark's
-// row keeps two writers apart.
+// advance writes the register without a condition, so only the lock on the mark's row keeps two
+// writers apart.
 func advance(ctx context.Context, tx *sql.Tx, db database, token mortise.Token) error {
 	var before int64
 	if err := tx.QueryRowContext(ctx, "SELECT token FROM register").Scan(&before); err != nil {
@@ -121,8 +120,7 @@ func advance(ctx context.Context, tx *sql.Tx, db database, token mortise.Token) 
 	return err
 }
 
-// TestTheSameTokenLocks checks that a transaction with a token that is already recorded also locks
-// the mark until its commit.
+// A transaction with a token that is already recorded also locks the mark until its commit.
 func TestTheSameTokenLocks(t *testing.T) {
 	onEach(t, func(t *testing.T, db database) {
 		marks := table(t, db)
@@ -156,8 +154,8 @@ func TestTheSameTokenLocks(t *testing.T) {
 	})
 }
 
-// TestSerializable checks that a stale token is not admitted under an isolation level at which
-// transactions fail instead of waiting.
+// A stale token must not be admitted under an isolation level at which transactions fail instead of
+// waiting.
 func TestSerializable(t *testing.T) {
 	onEach(t, func(t *testing.T, db database) {
 		if db.dialect != fence.PostgreSQL {

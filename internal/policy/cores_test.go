@@ -8,8 +8,8 @@ import (
 	"testing"
 )
 
-// isCore reports whether a file belongs to a core. In a package with a core and a shell, only the
-// files of the shell are listed here, so that a new file belongs to the core unless it is listed.
+// isCore reports whether a file belongs to a core. Only the files of shells are listed, so that a
+// new file belongs to the core.
 func isCore(s source) bool {
 	if s.test || s.generated {
 		return false
@@ -35,10 +35,8 @@ func isCore(s source) bool {
 var impure = []string{"os", "net", "math/rand", "math/rand/v2", "crypto/rand", "sync", "sync/atomic", "runtime",
 	"io/fs", "log", "context", "unsafe"}
 
-// clocks lists the names in package time that read a clock or wait for it.
 var clocks = []string{"Now", "Since", "Until", "Sleep", "After", "AfterFunc", "NewTimer", "NewTicker", "Tick"}
 
-// coreFaults returns everything in a file that a core may not contain, by position.
 func coreFaults(file *ast.File) map[token.Pos]string {
 	faults := map[token.Pos]string{}
 	for _, i := range file.Imports {
@@ -122,7 +120,6 @@ func stateless(spec *ast.ValueSpec) bool {
 	return true
 }
 
-// excused lists the package-level state that is permitted, by file and name, with the reason.
 var excused = map[string]string{
 	"internal/credentials/stretch.go stretched": "a thousand nodes of one process must not stretch one secret " +
 		"a thousand times; bounded, and a function of its keys",

@@ -10,8 +10,7 @@ import (
 // drawnPackage finds an arrow between two boxes of a diagram.
 var drawnPackage = regexp.MustCompile(`(?m)^ +(\w+)(?:\[.*?\])? --> (\w+)`)
 
-// TestDrawnPackagesAreThePackages checks that the first diagram of ARCHITECTURE.md agrees with the
-// table of permitted imports.
+// The first diagram of ARCHITECTURE.md must agree with the table of permitted imports.
 func TestDrawnPackagesAreThePackages(t *testing.T) {
 	boxes := map[string]string{
 		"root": "", "instance": "internal/instance", "session": "session", "raftlog": "raftlog", "cluster": "cluster",

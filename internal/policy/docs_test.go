@@ -54,7 +54,7 @@ func TestEverythingExportedIsDocumented(t *testing.T) {
 	}
 }
 
-// obvious lists methods whose meaning is defined by a well-known interface.
+// obvious lists methods of well-known interfaces.
 var obvious = map[string]bool{"Error": true, "String": true, "Unwrap": true, "Is": true}
 
 func exportedReceiver(d *ast.FuncDecl) bool {
@@ -82,9 +82,8 @@ func specDoc(spec ast.Spec) (*ast.Ident, *ast.CommentGroup) {
 	return nil, nil
 }
 
-// TestRootNamesNoDependency checks that the root's exported API contains only types of the standard
-// library and of this module's root. So no user depends on raft, gRPC or memberlist, and these can
-// be replaced.
+// The root's exported API may contain only types of the standard library and of the root. So no
+// user depends on raft, gRPC or memberlist.
 func TestRootNamesNoDependency(t *testing.T) {
 	set, files := sources(t)
 	for _, s := range files {
@@ -116,8 +115,7 @@ func TestRootNamesNoDependency(t *testing.T) {
 	}
 }
 
-// exportedSignatures returns the types that a user of the file sees: the types in exported
-// signatures and fields.
+// exportedSignatures returns the types in exported signatures and fields.
 func exportedSignatures(file *ast.File) []ast.Node {
 	var parts []ast.Node
 	for _, decl := range file.Decls {
@@ -147,11 +145,9 @@ func exportedSignatures(file *ast.File) []ast.Node {
 	return parts
 }
 
-// snippet finds the Go code of a page.
 var snippet = regexp.MustCompile("(?s)```go\n(.*?)```")
 
-// TestReadmeSnippetsRun checks that every Go snippet of the README is, line for line, part of an
-// example whose output is checked.
+// Every Go snippet of the README must be, line for line, part of an example with checked output.
 func TestReadmeSnippetsRun(t *testing.T) {
 	readme, err := os.ReadFile(filepath.Join(root, "README.md"))
 	if err != nil {
@@ -183,7 +179,7 @@ func TestReadmeSnippetsRun(t *testing.T) {
 	}
 }
 
-// folded removes indentation, so that a snippet can be inside a function.
+// folded removes indentation, because a snippet can be inside a function.
 func folded(text string) string {
 	var b strings.Builder
 	for line := range strings.Lines(text) {
@@ -194,8 +190,8 @@ func folded(text string) string {
 	return b.String()
 }
 
-// TestComingFromSnippetsRun checks that the Go snippets in docs/CHOOSING.md are parts of examples.
-// The code for other systems is marked golang or java.
+// The Go snippets in docs/CHOOSING.md must be parts of examples. The code for other systems is
+// marked golang or java.
 func TestComingFromSnippetsRun(t *testing.T) {
 	page := readPage(t, "CHOOSING.md")
 	examples, err := filepath.Glob(filepath.Join(root, "examples", "comingfrom", "*_test.go"))
@@ -229,9 +225,8 @@ func TestComingFromSnippetsRun(t *testing.T) {
 	}
 }
 
-// TestTutorialIsItsProgram checks docs/TUTORIAL.md against the program examples/tutorial, which
-// another test runs. The Go blocks of the page, in their order, must be the program, and the page
-// must show the program's output.
+// The Go blocks of docs/TUTORIAL.md, in their order, must be the program examples/tutorial, and the
+// page must show the program's output.
 func TestTutorialIsItsProgram(t *testing.T) {
 	page := readPage(t, "TUTORIAL.md")
 	program, err := os.ReadFile(filepath.Join(root, "examples", "tutorial", "main.go"))

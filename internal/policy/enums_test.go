@@ -8,9 +8,7 @@ import (
 	"testing"
 )
 
-// TestWordsAreConstants checks that code uses the constants for the values of certain fields of
-// Status, Event, LockEvent, NodeEvent and DiskFault. A misspelled literal would compile, but would
-// never equal a value.
+// A misspelled literal would compile, but would never equal a value.
 func TestWordsAreConstants(t *testing.T) {
 	set, all := sources(t)
 	words := map[string][]string{} // the constants of each type

@@ -8,14 +8,13 @@ import (
 	"testing"
 )
 
-// Limits of the root package, which only exposes internal/instance.
 const (
 	faceFiles  = 16
 	faceTests  = 20
 	faceFields = 8 // of the struct Node
 )
 
-// TestTheRootIsTheFace limits the size of the root package, which new readers see first.
+// New readers see the root package first.
 func TestTheRootIsTheFace(t *testing.T) {
 	_, files := sources(t)
 	product, tests, lines, fields := 0, 0, 0, 0

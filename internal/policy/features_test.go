@@ -11,14 +11,11 @@ import (
 )
 
 var (
-	// featureTest finds the name of a test in docs/GUARANTEES.md, and featureName finds an exported
-	// name of the root.
 	featureTest = regexp.MustCompile("`([a-z0-9/]+)\\.((?:Test|Example|Fuzz)[A-Za-z0-9_]*)`")
 	featureName = regexp.MustCompile("`([A-Z][A-Za-z]*)(?:\\.([A-Z][A-Za-z]*))?`")
 )
 
-// featureRows returns the numbers of the rows in the table of features in docs/GUARANTEES.md, in
-// order.
+// featureRows returns the numbers of the rows in the table of features, in order.
 func featureRows() []string {
 	var rows []string
 	for i := range 40 {
@@ -91,7 +88,6 @@ func declared(files []source) (tests, names map[string]bool) {
 	return tests, names
 }
 
-// receiver returns "Node." for a method of Node.
 func receiver(d *ast.FuncDecl) string {
 	if d.Recv == nil {
 		return ""
@@ -125,7 +121,6 @@ func addNames(names map[string]bool, spec ast.Spec) {
 	}
 }
 
-// TestFeaturesAreShown checks that every feature in the table in docs/GUARANTEES.md has a test.
 func TestFeaturesAreShown(t *testing.T) {
 	page := readPage(t, "GUARANTEES.md")
 	k := whatIsThere(t)

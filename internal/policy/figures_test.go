@@ -6,7 +6,7 @@ import (
 	"testing"
 )
 
-// measured maps the name of each row in docs/CHOOSING.md to the name of the row in docs/SPEED.md.
+// measured maps the name of each row in docs/CHOOSING.md to the row in docs/SPEED.md.
 func measured() map[string]string {
 	return map[string]string{
 		"mortise, memory": "mortise-tls", "mortise, `Dir`": "mortise-dir-tls", "etcd `concurrency`, synced": "etcd",
@@ -15,8 +15,7 @@ func measured() map[string]string {
 	}
 }
 
-// figureFaults returns the figures in the table of the page choosing that the page speed does not
-// contain. It compares the column of pairs and the column of hand-overs.
+// figureFaults returns the figures in the table of the page choosing that the page speed lacks.
 func figureFaults(choosing, speed string) (faults []string, figures int) {
 	const what, pairs, handOvers = 1, 8, 9
 	for line := range strings.Lines(choosing) {
@@ -39,9 +38,8 @@ func figureFaults(choosing, speed string) (faults []string, figures int) {
 	return faults, figures
 }
 
-// stands reports whether, in the row with the given name, the cell of the given column begins with
-// the figure. It searches the tables of hand-overs, which have five columns, or else the tables of
-// pairs, which have seven.
+// stands reports whether the cell of the given row and column begins with the figure. It searches
+// the tables of hand-overs, which have five columns, or the tables of pairs, which have seven.
 func stands(speed, name string, column int, figure string, handOvers bool) bool {
 	for line := range strings.Lines(speed) {
 		cells := strings.Split(line, "|")
@@ -57,8 +55,7 @@ func stands(speed, name string, column int, figure string, handOvers bool) bool 
 	return false
 }
 
-// TestFiguresAreMeasured checks that the figures of docs/CHOOSING.md are in docs/SPEED.md, which a
-// program writes.
+// A program writes docs/SPEED.md.
 func TestFiguresAreMeasured(t *testing.T) {
 	choosing, speed := readPage(t, "CHOOSING.md"), readPage(t, "SPEED.md")
 	faults, figures := figureFaults(choosing, speed)
@@ -79,7 +76,6 @@ func TestFiguresAreMeasured(t *testing.T) {
 	}
 }
 
-// rowOf returns the cells of a row. The first cell is empty, and the second cell is the name.
 func rowOf(page, name string) []string {
 	for line := range strings.Lines(page) {
 		if cells := strings.Split(line, "|"); len(cells) == 11 && strings.TrimSpace(cells[1]) == name {

@@ -8,7 +8,6 @@ import (
 	"testing"
 )
 
-// promises finds the sections of GUARANTEES.md that contain a promise.
 var promises = regexp.MustCompile(`(?m)^### (\d+)\. (.*)\n(?s:(.*?))(?:^##|\z)`)
 
 // guaranteeFaults returns the promises that are not numbered in order or have no test.

@@ -5,8 +5,8 @@ import (
 	"testing"
 )
 
-// allowed contains the permitted imports of each package besides the standard library. A package
-// that is missing here is an error. "module/..." permits all packages below the module.
+// allowed contains the permitted imports of each package besides the standard library. "module/..."
+// permits all packages below the module.
 var allowed = map[string][]string{
 	"lockfsm":                      {},
 	"cluster/founding":             {"internal/nodeid"},
@@ -67,8 +67,7 @@ var allowed = map[string][]string{
 		"raftlog", "raftlog/storage", "session", "session/client", "session/keeper", "transport",
 		"transport/wire/mortise/query/v1",
 	},
-	// This package translates between messages and the types of other packages, so that package
-	// transport and these packages do not import each other.
+	// This package translates between messages and the types of other packages.
 	"internal/queries": {
 		"cluster", "cluster/voters", "internal/capability", "internal/nodeid", "internal/replica", "lockfsm",
 		"session", "transport", "transport/wire/...",
@@ -118,8 +117,8 @@ var allowed = map[string][]string{
 	"internal/publish": {},
 }
 
-// onlyIn names, for some packages, the only file or package that may import it, so that the
-// imported package can be replaced.
+// onlyIn names the only file or package that may import some packages, so that they can be
+// replaced.
 var onlyIn = map[string]string{
 	"github.com/hashicorp/memberlist": "cluster/gossip",
 	"go.etcd.io/bbolt":                "raftlog/storage/meta.go",

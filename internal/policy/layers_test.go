@@ -17,13 +17,11 @@ import (
 )
 
 // uses records which files of a package each file uses. A file uses another file if it contains the
-// name of a type, function, variable, constant or method that the other file declares. Receivers
-// and fields do not count.
+// name of a type, function, variable, constant or method that the other file declares.
 type uses map[string]map[string]bool
 
 func (u uses) files() []string { return slices.Sorted(maps.Keys(u)) }
 
-// mutual returns the number of file pairs that use each other.
 func (u uses) mutual() (pairs int) {
 	for a := range u {
 		for b := range u[a] {
@@ -35,10 +33,9 @@ func (u uses) mutual() (pairs int) {
 	return pairs
 }
 
-// against returns the number of uses against the layering. A layering is an order of a package's
-// files in which each file uses only later files. Possibly no order fits all uses. So against moves
-// one file at a time to its best place until no move improves the order, and then counts the uses
-// of earlier files. The result is the same in every run, and is never less than mutual returns.
+// against returns the number of uses against the layering, an order of a package's files in which
+// each file uses only later files. It moves one file at a time to its best place until no move
+// improves the order, and then counts the uses of earlier files.
 func (u uses) against() (least int) {
 	order := u.files()
 	for improved := true; improved; {
@@ -71,9 +68,7 @@ func one(b bool) int {
 }
 
 // knot returns the largest set of files in which uses lead from every file to every other file, a
-// strongly connected component. To understand one of these files, a reader has to read all of them.
-// Sets in which every file uses every other file directly are much smaller, and less useful to
-// find.
+// strongly connected component. A reader of one of these files has to read all of them.
 func (u uses) knot() (largest []string) {
 	reach := map[string]map[string]bool{}
 	for a := range u {
@@ -96,7 +91,6 @@ func (u uses) knot() (largest []string) {
 	return largest
 }
 
-// usesOf checks the types of a package and returns its uses.
 func usesOf(t *testing.T, set *token.FileSet, from types.Importer, path string, files []*ast.File) uses {
 	t.Helper()
 	info := &types.Info{Uses: map[*ast.Ident]types.Object{}}
@@ -129,7 +123,6 @@ func usesOf(t *testing.T, set *token.FileSet, from types.Importer, path string, 
 	return u
 }
 
-// usesByPackage returns the uses of every package of this module, without tests.
 func usesByPackage(t *testing.T) map[string]uses {
 	t.Helper()
 	command := exec.Command("go", "list", "-export", "-deps", "-f",
@@ -177,8 +170,7 @@ var knots = map[string]int{
 	"internal/mutants": 13, "internal/sim": 28, "lockfsm": 26, "raftlog": 13, "transport": 44,
 }
 
-// TestUsesFollowTheLayering checks the layering of the files of each package. Between packages the
-// compiler prevents cycles.
+// Between packages the compiler prevents cycles.
 func TestUsesFollowTheLayering(t *testing.T) {
 	found := usesByPackage(t)
 	if len(found) < 30 {
@@ -211,8 +203,7 @@ func TestUsesFollowTheLayering(t *testing.T) {
 	}
 }
 
-// TestLayeringIsSeen checks the counts for small files. a and b use each other, by a type and by a
-// method; c and d close a longer cycle.
+// a and b use each other, by a type and by a method; c and d close a longer cycle.
 func TestLayeringIsSeen(t *testing.T) {
 	set := token.NewFileSet()
 	var files []*ast.File

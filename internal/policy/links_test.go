@@ -57,7 +57,6 @@ func TestAnchorsLeadSomewhere(t *testing.T) {
 	}
 }
 
-// link finds relative links of a page.
 var link = regexp.MustCompile(`\]\(([^)#:]+)(?:#[^)]*)?\)`)
 
 func TestLinksLeadSomewhere(t *testing.T) {

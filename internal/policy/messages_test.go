@@ -11,11 +11,11 @@ import (
 	"testing"
 )
 
-// said finds a quoted part of a message in a page.
 var said = regexp.MustCompile("`([^`]+)`")
 
-// quoteFaults looks at the quotes in the first column of the tables below the heading. It returns
-// the quotes that no message contains, and the number of rows.
+// quoteFaults returns the quotes in the first column of the tables below the heading that no
+// message
+// contains, and the number of rows.
 func quoteFaults(page, heading string, literals []string) (faults []string, rows int) {
 	_, section, found := strings.Cut(page, "\n## "+heading+"\n")
 	if !found {
@@ -43,8 +43,9 @@ func quoteFaults(page, heading string, literals []string) (faults []string, rows
 	return faults, rows
 }
 
-// quotedSentences returns the code spans of a page, outside tables, that quote a message: code
-// spans of four words or more that are not commands.
+// quotedSentences returns the code spans outside tables that quote a message: code spans of four
+// words
+// or more that are not commands.
 func quotedSentences(page string) (quotes []string) {
 	var text strings.Builder
 	for line := range strings.Lines(fenced.ReplaceAllString(page, "")) {
@@ -61,7 +62,6 @@ func quotedSentences(page string) (quotes []string) {
 	return quotes
 }
 
-// literalsOf returns the string literals of the module's programs.
 func literalsOf(files []source) (literals []string) {
 	for _, s := range files {
 		if s.test || strings.HasPrefix(s.pkg, "internal/sim") || strings.HasPrefix(s.pkg, "examples/") {
@@ -82,7 +82,6 @@ func literalsOf(files []source) (literals []string) {
 	return literals
 }
 
-// joined returns the value of a string that is one literal or a sum of literals.
 func joined(e ast.Expr) (text string, ok bool) {
 	switch e := e.(type) {
 	case *ast.BasicLit:

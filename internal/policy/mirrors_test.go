@@ -13,20 +13,19 @@ import (
 	"testing"
 )
 
-// maxCopied is the maximum number of consecutive statements, including nested statements, that a
-// function of the simulation may share with a function of the product. Any two programs share two
-// consecutive statements. When the simulation contained copies of shells, it shared ten.
+// maxCopied is the maximum number of consecutive statements that a function of the simulation may
+// share with a function of the product. Any two programs share two.
 const maxCopied = 2
 
-// stretch is a list of statements of a function: its body, or the body of a block or case in it.
+// stretch is a list of statements: the body of a function, or of a block or case in it.
 type stretch struct {
 	of     string   // file and function
 	shapes []uint64 // a hash of the form of each statement
 	counts []int    // number of statements in each statement, including itself
 }
 
-// shapeOf hashes the form of some code: its syntax, its operators, and the selected fields and
-// methods in lower case. It ignores the names of variables and the values of literals.
+// shapeOf hashes the form of some code. It ignores the names of variables and the values of
+// literals.
 func shapeOf(code ast.Node) (shape uint64, statements int) {
 	b := fnv.New64a()
 	ast.Inspect(code, func(n ast.Node) bool {
@@ -57,7 +56,6 @@ func shapeOf(code ast.Node) (shape uint64, statements int) {
 	return b.Sum64(), statements
 }
 
-// stretchesOf returns the statement lists of a file.
 func stretchesOf(path string, file *ast.File) (found []stretch) {
 	for _, decl := range file.Decls {
 		f, ok := decl.(*ast.FuncDecl)
@@ -103,8 +101,7 @@ func common(a, b stretch) (largest int) {
 	return largest
 }
 
-// TestTheSimulationMirrorsNoShell checks that the simulation contains no copies of product code,
-// since a test of a copy does not test the product.
+// A test of a copy does not test the product.
 func TestTheSimulationMirrorsNoShell(t *testing.T) {
 	_, files := sources(t)
 	pkgs := []string{
@@ -142,8 +139,7 @@ func TestTheSimulationMirrorsNoShell(t *testing.T) {
 	t.Logf("the largest copy has %d statements: %s", largest, where)
 }
 
-// TestCopiesAreSeen checks that five equal statements among seven are found, even if variables have
-// other names.
+// Five equal statements among seven must be found, even if variables have other names.
 func TestCopiesAreSeen(t *testing.T) {
 	var lists [2]stretch
 	for i, text := range []string{

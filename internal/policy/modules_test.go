@@ -11,7 +11,6 @@ import (
 	"testing"
 )
 
-// goMod is the part of the output of `go mod edit -json` that the rules need.
 type goMod struct {
 	Require []struct{ Path, Version string }
 	Replace []any
@@ -30,9 +29,8 @@ func modOf(t *testing.T, pkg string) (mod goMod) {
 	return mod
 }
 
-// TestInstalledModulesStandAlone checks the modules for replace directives. The go command ignores
-// these directives in a required module, and refuses to install a module that contains one.
-// scripts/publish-check installs all modules.
+// The go command ignores replace directives in a required module, and refuses to install a module
+// that contains one.
 func TestInstalledModulesStandAlone(t *testing.T) {
 	text, err := os.ReadFile(filepath.Join(root, "doc.go"))
 	if err != nil {
@@ -61,8 +59,8 @@ func TestInstalledModulesStandAlone(t *testing.T) {
 	}
 }
 
-// TestTheRootsModules checks the list of modules that the root requires, because every user of the
-// library requires them too. To add a module, add it to testdata/root-modules.
+// Every user of the library requires the modules of the root. To add a module, add it to
+// testdata/root-modules.
 func TestTheRootsModules(t *testing.T) {
 	var got []string
 	for _, r := range modOf(t, ".").Require {

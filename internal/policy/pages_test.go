@@ -11,18 +11,13 @@ import (
 	"testing"
 )
 
-// The tests of this file check the names, quotes and promises in the pages of docs.
-
 var (
-	// pageTest finds a test with its directory, as in GUARANTEES.md. pageSymbol finds an exported
-	// name with its package, and pageMember finds a field or a method of an exported type of the
-	// root.
+	// pageTest finds a test with its directory, pageSymbol an exported name with its package, and
+	// pageMember a field or a method of an exported type of the root.
 	pageTest   = featureTest
 	pageSymbol = regexp.MustCompile("`([a-z][a-z0-9]*)\\.([A-Z][A-Za-z]*)(?:\\.([A-Z][A-Za-z]*))?`")
 	pageMember = regexp.MustCompile("`([A-Z][A-Za-z]*)\\.([A-Za-z]+)`")
 
-	// pageFile finds the path of a file from the root of the repository, also in diagrams.
-	// pagePackage finds a directory.
 	pageFile    = regexp.MustCompile(`(?:^|[^\w./-])((?:[a-z0-9_-]+/)*[a-z0-9_-]+\.(?:go|pml|sh|proto|service))\b`)
 	pagePackage = regexp.MustCompile("`((?:[a-z0-9_-]+/)+)`")
 
@@ -30,9 +25,8 @@ var (
 	foreign = regexp.MustCompile("https?://[^\\s)]+|(?s:```(?:golang|java)\n.*?```)")
 )
 
-// tellingPages returns the pages that are checked, and whether each page contains only names of
-// this repository. CHOOSING.md also contains names of other systems, so in that page a name is
-// checked only if its package or type belongs to this repository.
+// tellingPages returns the checked pages, and whether each page contains only names of this
+// repository. CHOOSING.md also contains names of other systems.
 func tellingPages() map[string]bool {
 	return map[string]bool{"GUARANTEES.md": true, "OPERATION.md": true, "ARCHITECTURE.md": true, "TUTORIAL.md": true,
 		"CHOOSING.md": false}
@@ -47,7 +41,6 @@ func readPage(t *testing.T, name string) string {
 	return string(text)
 }
 
-// known contains the names that a page may contain.
 type known struct {
 	tests   map[string]bool // "package.TestX"
 	names   map[string]bool // of the root: "Node", "Node.Lock", "Config.Dir"
@@ -92,10 +85,8 @@ func whatIsThere(t *testing.T) known {
 	return k
 }
 
-// testFunc finds the tests in a file that is not parsed.
 var testFunc = regexp.MustCompile(`(?m)^func ((?:Test|Example|Fuzz)\w*)\(`)
 
-// nestedTests adds the tests of the modules below the root, because a page may name these tests.
 func nestedTests(t *testing.T, tests map[string]bool) {
 	t.Helper()
 	nested := ""
@@ -145,7 +136,7 @@ func errOrSkip(err error) error {
 }
 
 // symbolsOf returns the names that a file declares: functions, types, values, "Type.Method" and
-// "Type.Field", including the methods of interfaces.
+// "Type.Field".
 func symbolsOf(file *ast.File) map[string]bool {
 	found := map[string]bool{}
 	for _, decl := range file.Decls {
@@ -172,8 +163,8 @@ func symbolsOf(file *ast.File) map[string]bool {
 	return found
 }
 
-// pageFaults returns the names in a page that do not exist. If oursAlone is false, it ignores names
-// of other systems.
+// pageFaults returns the names in a page that do not exist. Unless oursAlone is set, it ignores
+// names of other systems.
 func pageFaults(page string, k known, oursAlone bool) []string {
 	var faults []string
 	fault := func(format string, args ...any) { faults = append(faults, fmt.Sprintf(format, args...)) }
@@ -215,8 +206,7 @@ func pageFaults(page string, k known, oursAlone bool) []string {
 	return faults
 }
 
-// begins reports whether any known symbol begins with name, which is the name of a package followed
-// by a dot.
+// begins reports whether any known symbol begins with name, a package followed by a dot.
 func (k known) begins(name string) bool {
 	for symbol := range k.symbols {
 		if strings.HasPrefix(symbol, name) {
@@ -226,8 +216,7 @@ func (k known) begins(name string) bool {
 	return false
 }
 
-// anywhere reports whether any package declares the given member. Pages omit the package if it is
-// clear, as in "Log.Propose".
+// anywhere reports whether any package declares the given member, such as "Log.Propose".
 func (k known) anywhere(member string) bool {
 	for symbol := range k.symbols {
 		if _, name, _ := strings.Cut(symbol, "."); name == member {

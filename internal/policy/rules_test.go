@@ -77,8 +77,7 @@ func TestFunctionsAndFilesStayReadable(t *testing.T) {
 	}
 }
 
-// isTable reports whether a function only returns one literal. Such a function contains only data,
-// so it may be long.
+// isTable reports whether a function only returns one literal. Such a function may be long.
 func isTable(body *ast.BlockStmt) bool {
 	if len(body.List) != 1 {
 		return false

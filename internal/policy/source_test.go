@@ -16,7 +16,6 @@ const module = "github.com/mortise-lock/mortise"
 // root is the module's root directory, relative to this directory.
 const root = "../.."
 
-// source is one Go file of the module.
 type source struct {
 	path      string // from the root, with slashes
 	pkg       string // the directory of the file, relative to the root; "" for the root itself
@@ -77,7 +76,6 @@ func sources(t *testing.T) (*token.FileSet, []source) {
 	return set, found
 }
 
-// imports returns the imports of a file.
 func (s source) imports() []string {
 	var paths []string
 	for _, i := range s.file.Imports {
@@ -86,7 +84,6 @@ func (s source) imports() []string {
 	return paths
 }
 
-// standard reports whether an import path belongs to the standard library.
 func standard(path string) bool {
 	first, _, _ := strings.Cut(path, "/")
 	return !strings.Contains(first, ".")

@@ -16,13 +16,13 @@ import (
 	"unicode"
 )
 
-// notProduct matches the packages whose texts only developers of mortise see.
+// notProduct matches the packages with texts for developers of mortise.
 var notProduct = regexp.MustCompile(`^(internal/(sim|mutants|proctest|attack|check|logtest|` +
 	`history/historytest)|examples|bench)(/|$)`)
 
-// textKinds determines the kind of a text by the function that receives the text. The first pattern
-// that matches applies. The table omits texts of the kind "-". The kind "" means the kind of the
-// enclosing call.
+// textKinds determines the kind of a text by the function that receives the text. The first
+// matching pattern applies. The table omits texts of the kind "-". The kind "" means the kind of
+// the enclosing call.
 var textKinds = []struct {
 	function *regexp.Regexp
 	kind     string
@@ -41,8 +41,8 @@ var textKinds = []struct {
 	{regexp.MustCompile(`\.(Error|panicked)$`), "error log"},
 }
 
-// collect calls add with each text below a node and the kind of the text. A text is a literal with
-// at least two words, the message of a log, or a sum in which "…" replaces each variable.
+// collect calls add with each text below a node and its kind. A text is a literal with at least two
+// words, the message of a log, or a sum in which "…" replaces each variable.
 func collect(n ast.Node, kind string, add func(kind, text string)) {
 	ast.Inspect(n, func(n ast.Node) bool {
 		switch n := n.(type) {
@@ -81,15 +81,13 @@ func collect(n ast.Node, kind string, add func(kind, text string)) {
 	})
 }
 
-// addText calls add with a text that has at least two words.
 func addText(kind, text string, add func(kind, text string)) {
 	if strings.Contains(strings.TrimSpace(text), " ") {
 		add(kind, text)
 	}
 }
 
-// sum returns the text of a sum of strings, and calls variable with each operand that is not a
-// literal.
+// sum returns the text of a sum of strings, and calls variable with each other operand.
 func sum(e ast.Expr, variable func(ast.Expr)) string {
 	if b, is := e.(*ast.BinaryExpr); is && b.Op == token.ADD {
 		return sum(b.X, variable) + sum(b.Y, variable)
@@ -103,7 +101,6 @@ func sum(e ast.Expr, variable func(ast.Expr)) string {
 
 var verb = regexp.MustCompile(`%[-+# 0-9.*\[\]]*[a-zA-Z]`)
 
-// textTable returns the table of the texts in product code.
 func textTable(files []source) string {
 	var table strings.Builder
 	pkgs := map[string][]source{}
@@ -139,8 +136,7 @@ other texts of two words, such as a state, a reason or an answer. "…" stands f
 table is written by ` + "`MORTISE_TEXTS_KEEP=1 go test -run TestTextsAreListed ./internal/policy`" + `.
 `
 
-// TestTextsAreListed compares the texts in product code with the table in testdata/texts.md, in
-// which a reader can read all texts together.
+// In testdata/texts.md a reader can read all texts together.
 func TestTextsAreListed(t *testing.T) {
 	_, files := sources(t)
 	path, table := filepath.Join("testdata", "texts.md"), textIntro+textTable(files)

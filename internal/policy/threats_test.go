@@ -13,13 +13,11 @@ import (
 // threats is the section of docs/GUARANTEES.md with a row for each attack.
 const threats = "What an attacker can do"
 
-// attackers are the parties of the trust model. SECURITY.md explains each party in a row of a
-// table.
+// attackers are the parties of the trust model. SECURITY.md has a row for each.
 var attackers = []string{"stranger", "local user", "guest", "member", "instance", "voter", "operator"}
 
 // threatFaults returns the faults of the table of attacks: rows with an unknown attacker, without a
-// result, or without a test. It also returns the number of rows. pageFaults checks that the tests
-// exist.
+// result, or without a test. It also returns the number of rows.
 func threatFaults(page string) (faults []string, rows int) {
 	_, section, found := strings.Cut(page, "\n## "+threats+"\n")
 	if !found {
@@ -77,8 +75,6 @@ func TestAttacksAreShown(t *testing.T) {
 	}
 }
 
-// TestSecurityPageKnowsTheParties checks that SECURITY.md has a row for each party, and that the
-// names in the page exist.
 func TestSecurityPageKnowsTheParties(t *testing.T) {
 	text, err := os.ReadFile(filepath.Join(root, "SECURITY.md"))
 	if err != nil {
@@ -95,11 +91,9 @@ func TestSecurityPageKnowsTheParties(t *testing.T) {
 	}
 }
 
-// bareTest finds a test, or the beginning of its name, without a directory.
 var bareTest = regexp.MustCompile(`\bTest[A-Z]\w*`)
 
-// TestCorrectnessNamesTests checks that the tests in docs/CORRECTNESS.md exist. The page names
-// tests as arguments for go test -run, so the beginning of a name is sufficient.
+// The page names tests as arguments for go test -run, so the beginning of a name is sufficient.
 func TestCorrectnessNamesTests(t *testing.T) {
 	k := whatIsThere(t)
 	exists := func(name string) bool {

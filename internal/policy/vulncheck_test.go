@@ -10,7 +10,6 @@ import (
 	"time"
 )
 
-// vulncheck runs scripts/vulncheck with these variables and returns its exit code and output.
 func vulncheck(t *testing.T, env ...string) (code int, output string) {
 	t.Helper()
 	cmd := exec.Command("bash", filepath.Join(root, "scripts/vulncheck"))
@@ -22,8 +21,8 @@ func vulncheck(t *testing.T, env ...string) (code int, output string) {
 	return cmd.ProcessState.ExitCode(), string(text)
 }
 
-// scanner writes a program that replaces govulncheck. It writes the modules that it receives to the
-// file seen and then runs script.
+// scanner writes a program that replaces govulncheck. It writes its modules to the file seen and
+// then runs script.
 func scanner(t *testing.T, script string) (program, seen string) {
 	t.Helper()
 	program, seen = filepath.Join(t.TempDir(), "scanner"), filepath.Join(t.TempDir(), "seen")
@@ -33,7 +32,6 @@ func scanner(t *testing.T, script string) (program, seen string) {
 	return program, seen
 }
 
-// database returns the environment variable for an empty vulnerability database.
 func database(t *testing.T) string {
 	t.Helper()
 	dir := t.TempDir()
@@ -46,8 +44,8 @@ func database(t *testing.T) string {
 	return "MORTISE_VULNDB=file://" + dir
 }
 
-// TestVulnerabilitiesFailTheBuild checks the outcomes of scripts/vulncheck. The script may skip the
-// search only if it cannot fetch something, and a skip must not hide a finding.
+// The script may skip the search only if it cannot fetch something, and a skip must not hide a
+// finding.
 func TestVulnerabilitiesFailTheBuild(t *testing.T) {
 	for _, tool := range []string{"bash", "curl"} {
 		if _, err := exec.LookPath(tool); err != nil {
@@ -78,7 +76,7 @@ func TestVulnerabilitiesFailTheBuild(t *testing.T) {
 		}
 	}
 
-	// In these cases, the search is skipped before any module is scanned.
+	// Here the search is skipped before any module is scanned.
 	silent, err := net.Listen("tcp", "127.0.0.1:0") // accepts connections and never answers
 	if err != nil {
 		t.Fatal(err)

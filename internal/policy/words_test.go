@@ -18,15 +18,13 @@ import (
 	"unicode/utf8"
 )
 
-// A marker is a habit of prose that a native reader notices as wrong. A review counted these
-// markers in this repository and in model code bases, which do not contain such markers.
+// A marker is a habit of prose that a native reader notices as wrong.
 type marker struct {
 	name    string
 	habit   *regexp.Regexp
 	instead string
 }
 
-// markers returns the markers for comments, strings, test names, documents and scripts.
 func markers() []marker {
 	return []marker{
 		{"who", regexp.MustCompile(`(?i)\bwhoever\b|^who [a-z' ]+[^?]$|` +
@@ -51,7 +49,6 @@ const (
 	maxCode  = 120
 )
 
-// A finding is one place in a text that breaks a rule of this file.
 type finding struct {
 	path    string
 	line    int
@@ -62,7 +59,6 @@ type finding struct {
 
 func (f finding) String() string { return fmt.Sprintf("%s:%d: %s: %q", f.path, f.line, f.rule, f.text) }
 
-// prose is text for people, with the place where it begins.
 type prose struct {
 	line int
 	text string
@@ -73,7 +69,6 @@ var (
 	codeSpan    = regexp.MustCompile("`[^`]*`")
 )
 
-// sentences splits a text at the ends of sentences, paragraphs, items and table cells.
 func sentences(text string) []string {
 	var all []string
 	for len(text) > 0 {
@@ -90,7 +85,6 @@ func sentences(text string) []string {
 	return all
 }
 
-// judge returns the markers in the sentences of a text, and the number of sentences.
 func judge(path string, of []marker, p prose) (found []finding, count int) {
 	line := p.line
 	for _, s := range sentences(codeSpan.ReplaceAllString(p.text, "x")) {
@@ -104,8 +98,8 @@ func judge(path string, of []marker, p prose) (found []finding, count int) {
 	return found, count
 }
 
-// proseOf returns the comments, the strings and the names of tests of a Go file. It omits constant
-// regular expressions, because their parts are not sentences.
+// proseOf returns the comments, the strings and the names of tests of a Go file, except constant
+// regular expressions.
 func proseOf(set *token.FileSet, file *ast.File) (comments, others []prose) {
 	for _, group := range file.Comments {
 		var text strings.Builder
@@ -139,7 +133,6 @@ func proseOf(set *token.FileSet, file *ast.File) (comments, others []prose) {
 	return comments, others
 }
 
-// words splits a name in mixed capitals into words.
 func words(name string) string {
 	var b strings.Builder
 	for i, r := range name {
@@ -151,8 +144,7 @@ func words(name string) string {
 	return b.String()
 }
 
-// widths returns the lines that are too wide. It ignores table rows, links and lines for tools,
-// because such lines cannot be broken.
+// widths returns the lines that are too wide, except table rows, links and lines for tools.
 func widths(path, text string) (found []finding) {
 	code, number := filepath.Ext(path) == ".go", 0
 	block := false
@@ -176,10 +168,8 @@ func widths(path, text string) (found []finding) {
 	return found
 }
 
-// mostName matches the name of a limit that does not begin with max.
 var mostName = regexp.MustCompile(`^[a-z]\w*(Most|Max)$`)
 
-// names returns the declarations whose names break a rule.
 func names(path string, set *token.FileSet, file *ast.File) (found []finding) {
 	ast.Inspect(file, func(n ast.Node) bool {
 		if spec, ok := n.(*ast.ValueSpec); ok {
@@ -195,7 +185,6 @@ func names(path string, set *token.FileSet, file *ast.File) (found []finding) {
 	return found
 }
 
-// hashComments returns the comments of a script or of a file with comments of the same form.
 func hashComments(text string) (all []prose) {
 	number := 0
 	var open *prose
@@ -217,14 +206,13 @@ func hashComments(text string) (all []prose) {
 
 var fence = regexp.MustCompile("(?s)```.*?```")
 
-// survey is the result for all texts below a directory.
 type survey struct {
 	findings  []finding
 	comments  int // number of sentences in comments
 	inComment int // number of findings in comments
 }
 
-// surveyOf reads all texts below a directory, except generated files, recorded files and nested
+// surveyOf reads all texts below a directory, except generated and recorded files and nested
 // modules of others.
 func surveyOf(dir string, of []marker) (survey, error) {
 	var s survey
@@ -284,14 +272,12 @@ func (s *survey) read(path, text string, of []marker) (found []finding, err erro
 	return append(found, widths(path, text)...), nil
 }
 
-// An exception is a permitted violation of a rule.
 type exception struct {
 	path   string
 	text   string // a part of the finding
 	reason string
 }
 
-// exceptions contains all permitted violations.
 var exceptions = []exception{
 	{"adapters/mortiseotel/alerts.yml", `kind!~"election|tick|job"}[10m]`,
 		"a selector of PromQL has no space at which YAML could fold it"},
@@ -301,8 +287,8 @@ var exceptions = []exception{
 
 const maxExceptions = 20
 
-// without splits findings into those that have no exception and those that have one. An exception
-// applies to only one finding. without also returns the exceptions that apply to no finding.
+// without splits findings into those without and those with an exception, which applies to only one
+// finding. It also returns the exceptions that apply to no finding.
 func without(excused []exception, found []finding) (left, stay []finding, unused []exception) {
 	used := map[exception]bool{}
 	for _, f := range found {
@@ -323,8 +309,7 @@ func without(excused []exception, found []finding) (left, stay []finding, unused
 	return left, stay, unused
 }
 
-// TestWordsArePlain checks the rules of prose that a program can check, for all packages and
-// folders.
+// TestWordsArePlain checks the rules of prose for all packages and folders.
 //
 //	go test -run TestWordsArePlain ./internal/policy    each finding
 //	MORTISE_WORDS=lockfsm go test ...                   only those of a package
@@ -375,8 +360,7 @@ func TestWordsArePlain(t *testing.T) {
 		len(left), len(stay), s.comments)
 }
 
-// TestWordRuleCatches checks that each marker is found, and that similar text is not. The sentences
-// are in a file that the rules do not read.
+// The sentences are in a file that the rules do not read.
 func TestWordRuleCatches(t *testing.T) {
 	text, err := os.ReadFile(filepath.Join("testdata", "markers.txt"))
 	if err != nil {

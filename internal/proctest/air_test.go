@@ -14,9 +14,8 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// air is a network that delays and loses packets. Because not every kernel has netem, each machine
-// has a TUN device, and this process carries the packets between these devices. The kernel's TCP
-// retransmits lost packets.
+// air is a network that delays and loses packets. Each machine has a TUN device, and this process
+// carries the packets between these devices.
 type air struct {
 	mu      sync.Mutex // guards the fields below
 	ports   map[netip.Addr]chan packet
@@ -42,7 +41,7 @@ func newAir(seed uint64) *air {
 	return &air{ports: map[netip.Addr]chan packet{}, cut: map[netip.Addr]bool{}, random: rand.New(rand.NewPCG(seed, 0))}
 }
 
-// weather sets the delay of each packet on its way, and the fraction of packets that are lost.
+// weather sets the delay of each packet, and the fraction of packets that are lost.
 func (a *air) weather(delay time.Duration, loss float64) {
 	a.mu.Lock()
 	defer a.mu.Unlock()
@@ -73,8 +72,7 @@ func (a *air) plug(t *testing.T, m *machine) {
 			unix.Close(fd)
 			return err
 		}
-		// Because the descriptor is nonblocking, the Go runtime waits for reads, and Close ends
-		// them.
+		// With a nonblocking descriptor the Go runtime waits for reads, and Close ends them.
 		device = os.NewFile(uintptr(fd), "tun")
 		return nil
 	})
@@ -106,10 +104,9 @@ func (a *air) take(device *os.File) {
 	}
 }
 
-// carry queues a packet for its receiver, or loses it.
 func (a *air) carry(data []byte) {
 	if len(data) < 20 || data[0]>>4 != 4 || int(binary.BigEndian.Uint16(data[2:])) != len(data) {
-		return // not a complete IPv4 packet, such as the kernel's own IPv6 messages
+		return // not a complete IPv4 packet
 	}
 	from, to := netip.AddrFrom4([4]byte(data[12:16])), netip.AddrFrom4([4]byte(data[16:20]))
 	a.mu.Lock()
@@ -134,8 +131,7 @@ func (a *air) carry(data []byte) {
 	}
 }
 
-// give writes each packet to the receiving device when its delay has passed, in the order in which
-// the packets were queued.
+// give writes each packet to the receiving device when its delay has passed, in order.
 func give(device *os.File, port <-chan packet, over <-chan struct{}) {
 	for {
 		select {

@@ -9,8 +9,7 @@ import (
 	"time"
 )
 
-// parts lists the ways to separate n instances, by the sizes of the parts. It does not matter which
-// instances are in which part, since no instance has a role before the founding.
+// parts lists the ways to separate n instances, by the sizes of the parts.
 var parts = [...]struct {
 	n     int
 	sizes [][]int
@@ -20,8 +19,7 @@ var parts = [...]struct {
 	{5, [][]int{{4, 1}, {3, 2}, {3, 1, 1}, {2, 2, 1}, {2, 1, 1, 1}, {1, 1, 1, 1, 1}}},
 }
 
-// TestBirths checks that groups are founded correctly when their founders are separated at the
-// start and connected a few seconds later.
+// The founders are separated at the start and connected a few seconds later.
 func TestBirths(t *testing.T) {
 	for _, p := range parts {
 		for _, sizes := range p.sizes {
@@ -46,8 +44,8 @@ func TestBirths(t *testing.T) {
 }
 
 // births starts n instances in parts that do not reach each other, and connects the parts a few
-// seconds later. If apart is true, no part contains all founders of a group, so that no instance
-// may be granted a lock before the parts are connected.
+// seconds later. If apart is true, no part contains all founders, so that no instance may be
+// granted a lock before the parts are connected.
 func (w *world) births(n int, sizes []int, apart bool) {
 	w.t.Helper()
 	machines := w.machinesFor(n)
@@ -66,8 +64,7 @@ func (w *world) births(n int, sizes []int, apart bool) {
 	w.verdict(slack * readyTime)
 }
 
-// TestBirthIsCut separates three instances during their founding, each time a little later, and
-// connects them again.
+// TestBirthIsCut separates three instances during their founding, each time a little later.
 func TestBirthIsCut(t *testing.T) {
 	begin(t, whole)
 	for after := 50 * time.Millisecond; after <= time.Second; after += 100 * time.Millisecond {

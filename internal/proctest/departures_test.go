@@ -7,21 +7,18 @@ import (
 	"time"
 )
 
-// These are the ways in which an instance ends.
 const (
 	byLeave = "Leave"
 	byKill  = "SIGKILL"
 )
 
-// These are the goals for the longest time in which no free lock is granted because an instance
-// ends.
+// These are the goals for the longest time without a grant of a free lock after an instance ends.
 const (
 	leaveGoal = 300 * time.Millisecond
 	killGoal  = 2 * time.Second
 )
 
-// exit limits the time from the start of Leave to the end of the process. It is the default limit
-// of an orchestrator.
+// exit limits the time from the start of Leave to the end of the process, like an orchestrator.
 const exit = 30 * time.Second
 
 type departure struct {
@@ -29,13 +26,11 @@ type departure struct {
 	how  string
 	role string    // the role of the instance before its end: leads, votes or member
 	at   time.Time // when the instance was killed, or asked to leave
-	// End of the time whose gaps are attributed to this departure: the next departure, or the end.
+	// End of the time whose gaps are attributed to this departure.
 	until time.Time
 	took  time.Duration
 }
 
-// goal returns the goal for the longest time in which no lock is granted after a departure of the
-// kind how.
 func (w *world) goal(how string) time.Duration {
 	if how == byLeave && !w.fleet {
 		return leaveGoal
@@ -43,7 +38,7 @@ func (w *world) goal(how string) time.Duration {
 	return killGoal
 }
 
-// leave makes instances leave simultaneously, and waits until their processes have ended.
+// leave makes instances leave simultaneously, and waits for the end of their processes.
 func (w *world) leave(leavers ...*instance) {
 	w.t.Helper()
 	var records []departure
@@ -91,7 +86,6 @@ func (w *world) kill(victims ...*instance) {
 	w.departures = append(w.departures, records...)
 }
 
-// goes begins the record of a departure, and ends the time of the previous departure.
 func (w *world) goes(in *instance, how string) departure {
 	role := "member"
 	switch s := in.status(); {
@@ -104,7 +98,7 @@ func (w *world) goes(in *instance, how string) departure {
 	return departure{who: in, how: how, role: role}
 }
 
-// close ends the time whose gaps are attributed to the departures that have begun.
+// close ends the time whose gaps are attributed to the departures so far.
 func (w *world) close() {
 	for i := range w.departures {
 		if w.departures[i].until.IsZero() {

@@ -9,9 +9,9 @@ import (
 	"time"
 )
 
-// In TestNamesOfOneself the name server returns only the address of the instance that asks, like a
-// service that lists ready instances. No instance may found a group alone, and all instances must
-// found a group together when they get all addresses.
+// In TestNamesOfOneself the name server returns only the address of the instance that asks. No
+// instance may found a group alone. All instances must found a group together when they get all
+// addresses.
 func TestNamesOfOneself(t *testing.T) {
 	begin(t, always)
 	w := newWorld(t, settings{replicas: 3})
@@ -25,8 +25,8 @@ func TestNamesOfOneself(t *testing.T) {
 }
 
 // In TestNamesOfNoneUntilReady the name server lists an instance only when the instance is ready.
-// Without a list no group is founded, as the documentation says, so no instance becomes ready. Once
-// there is a group, new instances join it although they are not listed.
+// Without a list no group is founded, so no instance becomes ready. When there is a group, new
+// instances join it although they are not listed.
 func TestNamesOfNoneUntilReady(t *testing.T) {
 	begin(t, whole)
 	w := newWorld(t, settings{replicas: 3})
@@ -45,8 +45,7 @@ func TestNamesOfNoneUntilReady(t *testing.T) {
 	w.verdict(slack * readyTime)
 }
 
-// In TestStaleNames the name server lists machines that no longer exist, in addition to the
-// machines that exist.
+// In TestStaleNames the name server also lists machines that no longer exist.
 func TestStaleNames(t *testing.T) {
 	t.Run("no process listens there", func(t *testing.T) {
 		begin(t, whole)
@@ -59,7 +58,7 @@ func TestStaleNames(t *testing.T) {
 		w.waitAllReady(slack * readyTime)
 		w.verdict(slack * readyTime)
 	})
-	// A machine that does not answer may be a founder that is cut off: no group is founded until an
+	// A machine that does not answer may be a founder that is cut off. No group is founded until an
 	// operator declares that the machine is gone.
 	t.Run("silence", func(t *testing.T) {
 		begin(t, whole)

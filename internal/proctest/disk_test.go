@@ -24,7 +24,7 @@ const (
 	diskNoticed = 5 * time.Second
 	growFor     = time.Second / 4 // how long one request to grow runs
 	noRoom      = "no space left on device"
-	// Status promises a vote within this time to an instance whose disk works again.
+	// Status promises a vote within this time after the repair of a disk.
 	votesAgain = 2 * time.Minute
 )
 
@@ -41,8 +41,7 @@ type diskFault struct {
 	spoil, mend func(d *disk)
 	restart     bool   // whether the instance must be restarted, as its Status says
 	cause       string // part of the text of Status
-	// grow means to put data and spoil the disk repeatedly until the instance has noticed the
-	// fault.
+	// grow means to put data and spoil the disk until the instance reports the fault.
 	grow bool
 }
 
@@ -61,8 +60,7 @@ var diskFaults = []diskFault{
 }
 
 // TestDisks breaks the disk of one of three voters in each way. The other voters must continue, all
-// three must name the faulty disk, and the instance must get its vote back as its Status says: by
-// itself, or after a restart.
+// three must name the faulty disk, and the instance must get its vote back as its Status says.
 func TestDisks(t *testing.T) {
 	begin(t, whole)
 	for _, f := range diskFaults {
@@ -81,9 +79,8 @@ func TestDisks(t *testing.T) {
 	}
 }
 
-// TestAllDisksFull fills the disks of all voters. When two voters have noticed that, no lock is
-// granted. Every instance must then name both disks, and say that both voters have to be restarted
-// when there is room.
+// TestAllDisksFull fills the disks of all voters. When two voters report that, no lock is granted.
+// Every instance must then name both disks, and say that both voters have to be restarted.
 func TestAllDisksFull(t *testing.T) {
 	begin(t, whole)
 	w, disks, fleet := diskWorld(t, (*disk).small)
@@ -131,7 +128,7 @@ func TestAllDisksFull(t *testing.T) {
 func diskWorld(t *testing.T, make func(*disk)) (*world, map[string]*disk, []*instance) {
 	w := newWorld(t, settings{replicas: 3, durable: true, ttl: 2 * time.Second})
 	disks := map[string]*disk{}
-	// Because of this mount, an unmount in this process takes effect for all processes.
+	// With this mount, an unmount takes effect for all processes.
 	shared := &disk{t: t, dir: w.dir}
 	shared.run("mount", "--bind", w.dir, w.dir)
 	t.Cleanup(func() { _ = exec.Command("umount", "-l", w.dir).Run() })
@@ -204,9 +201,8 @@ func (w *world) diskRound(f diskFault, d *disk, ill *instance, fleet []*instance
 	return fleet
 }
 
-// keepFull lets an instance put new data, and fills all free room on the disks, until the returned
-// function is called. Each new snapshot is larger than the old one, so a write fails within
-// seconds.
+// keepFull lets an instance put new data, and fills the disks, until the returned function is
+// called. Each new snapshot is larger than the old one, so a write fails within seconds.
 func (w *world) keepFull(in *instance, disks ...*disk) (stop func()) {
 	ended := make(chan struct{})
 	prefix := fmt.Sprintf("data/%d", time.Now().UnixNano())
@@ -237,7 +233,7 @@ func (w *world) keepFull(in *instance, disks ...*disk) (stop func()) {
 }
 
 // faulty reports whether the Status of an instance says that its own disk is in the given state,
-// contains an error with the text cause, and names a remedy.
+// for the given cause, and names a remedy.
 func (in *instance) faulty(state mortise.DiskState, cause string) bool {
 	d := in.status().Disk
 	return d != nil && d.State == state && d.Cause != "" && strings.Contains(d.Cause, cause) && d.Remedy != ""
@@ -268,19 +264,18 @@ func (d *disk) run(name string, args ...string) string {
 	return strings.TrimSpace(string(out))
 }
 
-// small makes a file system in memory with room for the logs and snapshots of these tests.
+// small makes a file system in memory with room for the logs of these tests.
 func (d *disk) small() {
 	d.run("mount", "-t", "tmpfs", "-o", "size=64m", "tmpfs", d.dir)
 	d.t.Cleanup(func() { _ = exec.Command("umount", "-l", d.dir).Run() })
 }
 
-// device makes a file system on a device of its own. The file system becomes read-only when it
-// detects an error.
+// device makes a file system on a loop device. It becomes read-only when it detects an error.
 func (d *disk) device() {
 	d.format()
 	d.loop = d.run("losetup", "-f", "--show", d.image)
 	d.t.Cleanup(func() {
-		// Thaw the file system, because a process that uses a frozen one cannot end.
+		// A process that uses a frozen file system cannot end.
 		_ = exec.Command("fsfreeze", "-u", d.dir).Run()
 		_ = exec.Command("umount", "-l", d.dir).Run()
 		_ = exec.Command("losetup", "-d", d.loop).Run()

@@ -19,9 +19,8 @@ const (
 	fleetBorn = 45 * time.Second
 )
 
-// TestFleet tests a service with many instances: all instances start simultaneously, the leader is
-// killed, a deployment replaces all instances, a third of them is cut off for a while, and the new
-// leader is killed.
+// TestFleet starts many instances simultaneously. The leader is killed, a deployment replaces all
+// instances, a third of them is cut off for a while, and the new leader is killed.
 func TestFleet(t *testing.T) {
 	begin(t, whole)
 	size := 200
@@ -58,7 +57,7 @@ func TestFleet(t *testing.T) {
 	t.Logf("deployment: %d instances replaced, %d at a time and each founder alone, in %v", size, fleetStep,
 		time.Since(began).Round(time.Second))
 
-	// Two voters are in the third that is cut off, so the leader and a majority remain in the rest.
+	// Two voters are in the third that is cut off, so a majority remains in the rest.
 	leader := w.leader(fleet[:fleetCrew]...)
 	cut := without(fleet[:fleetCrew], leader)[:2]
 	cut = append(cut, fleet[size-size/3+2:]...)
@@ -78,8 +77,7 @@ func TestFleet(t *testing.T) {
 	w.verdict(slack * fleetBorn)
 }
 
-// TestManyBirths starts many instances simultaneously. Three of them found the group, and Join
-// names only these three.
+// TestManyBirths starts many instances simultaneously. Three of them found the group.
 func TestManyBirths(t *testing.T) {
 	for _, c := range []struct {
 		n    int
@@ -108,8 +106,7 @@ func TestManyBirths(t *testing.T) {
 
 func fleetName(i int) string { return fmt.Sprintf("pod-%d", i) }
 
-// startSlow starts the i-th instance of a fleet, with a load so small that one machine can run many
-// instances.
+// startSlow starts the i-th instance of a fleet, with a very small load.
 func (w *world) startSlow(i int, m *machine) *instance {
 	return w.start(fleetName(i), m, "MT_SLOWER="+fleetSlow, "MT_PROBE_EVERY=50ms")
 }
@@ -138,8 +135,8 @@ func (w *world) killLeader(fleet []*instance) {
 		grant.Round(time.Millisecond), time.Since(began).Round(time.Millisecond))
 }
 
-// deploy replaces all instances by new processes on the same machines. It replaces one founder at a
-// time, and then several other instances at a time.
+// deploy replaces all instances by new processes on the same machines: one founder at a time, and
+// then several other instances at a time.
 func (w *world) deploy(fleet []*instance) {
 	w.t.Helper()
 	for from := 0; from < len(fleet); {

@@ -12,16 +12,15 @@ import (
 	"github.com/mortise-lock/mortise/internal/history"
 )
 
-// gap describes how long no free locks were granted after a departure. Only instances that ran
-// during that whole time are considered.
+// gap describes how long no free locks were granted after a departure, to instances that ran during
+// that whole time.
 type gap struct {
 	nobody time.Duration // the longest time in which none of the instances was granted a lock
 	worst  time.Duration // the longest time in which one of the instances was granted no lock
 	by     string        // the name of this instance
 }
 
-// gaps prints how long no free locks were granted after each departure, and compares the times with
-// the goals.
+// gaps prints the gap after each departure, and compares it with the goal.
 func (w *world) gaps(events []history.Event) {
 	w.t.Helper()
 	if len(w.departures) == 0 {
@@ -61,7 +60,7 @@ func (w *world) gaps(events []history.Event) {
 	w.t.Logf("departures:\n%s", text.String())
 }
 
-// For each stream, probes returns in ascending order the times at which the process was granted an
+// probes returns for each stream, in ascending order, the times at which the process was granted an
 // uncontended key.
 func (w *world) probes(events []history.Event) [][]int64 {
 	times := make([][]int64, len(w.lives)+1)
@@ -80,8 +79,6 @@ func (w *world) probes(events []history.Event) [][]int64 {
 	return times
 }
 
-// gap measures the gap of a departure, with the probes of the instances that ran during the whole
-// time of the departure.
 func (d departure) gap(w *world, probes [][]int64) gap {
 	var g gap
 	var all []int64
@@ -102,7 +99,7 @@ func (d departure) gap(w *world, probes [][]int64) gap {
 }
 
 // livedThrough reports whether an instance was ready before a departure and ran until the end of
-// the time of that departure.
+// its time.
 func (in *instance) livedThrough(d departure) bool {
 	in.mu.Lock()
 	defer in.mu.Unlock()
@@ -117,20 +114,18 @@ func (in *instance) livedThrough(d departure) bool {
 	return true
 }
 
-// between returns the times between from and until, and the first time after until, which ends the
-// last gap.
+// between returns the times between from and until, and the first time after until.
 func between(times []int64, from, until int64) []int64 {
 	first, _ := slices.BinarySearch(times, from)
 	last, _ := slices.BinarySearch(times, until)
 	return slices.Clone(times[first:min(last+1, len(times))])
 }
 
-// open is the time that a gap must last before the next departure. If it lasts that long, its whole
-// length is attributed to the previous departure.
+// open is the time that a gap must last before the next departure to be attributed, as a whole, to
+// the previous departure.
 const open = 100 * time.Millisecond
 
-// longestGap returns the length of the longest gap between events, among the gaps that began
-// between from and until.
+// longestGap returns the length of the longest gap that began between from and until.
 func longestGap(times []int64, from, until int64) time.Duration {
 	longest, last := int64(0), from
 	for _, at := range times {

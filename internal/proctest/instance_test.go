@@ -18,7 +18,6 @@ import (
 	"github.com/mortise-lock/mortise"
 )
 
-// instance is one process of a machine, from its start to its end.
 type instance struct {
 	w       *world
 	name    string
@@ -37,8 +36,7 @@ type instance struct {
 	readyAt time.Time // the zero time means that the process has not been ready
 }
 
-// request and event are the lines that the process reads and writes. proctest/instance describes
-// them.
+// request and event are the lines that the process reads and writes, see proctest/instance.
 type request struct {
 	ID      int
 	Op, Key string
@@ -174,7 +172,6 @@ func (in *instance) signal(s syscall.Signal) {
 	}
 }
 
-// stopNow kills the process, in whatever state it is, and waits for its end.
 func (in *instance) stopNow() {
 	if in.cmd.Process == nil {
 		return

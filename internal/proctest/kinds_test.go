@@ -13,12 +13,10 @@ import (
 	"time"
 )
 
-// behindForwarder is the port on which an instance listens if a forwarder listens on the usual
-// port.
 const behindForwarder = ":7948"
 
-// kind is the purpose of a connection, which its first request shows. All kinds share a port, but
-// no connection serves two kinds.
+// kind is the purpose of a connection, which its first request shows. No connection serves two
+// kinds.
 type kind int
 
 const (
@@ -30,8 +28,8 @@ const (
 // Without TLS each side begins a connection with the preface, 32 random bytes, the length of its
 // greeting in four bytes, and the greeting. After the greeting come the frames of a link, or
 // HTTP/2, whose first request names its method in the Huffman code of HPACK. The constants are
-// results of hpack.AppendHuffmanString, in hexadecimal: for "/mortise.transport.v1.Peer/Snapshot",
-// and for "/mortise.", the beginning of every method, without its last bits.
+// results of hpack.AppendHuffmanString, in hexadecimal, for "/mortise.transport.v1.Peer/Snapshot"
+// and, without the last bits, for "/mortise.".
 const (
 	preface        = "mortise\n"
 	randomBytes    = 32
@@ -40,7 +38,6 @@ const (
 	snapshotMethod = "6293d89320aba6c1d48acf6257ee15f594b631baa1d689ce9f"
 )
 
-// kindOf returns the kind of a connection that begins with these bytes.
 func kindOf(opening []byte) kind {
 	has := func(text string) bool {
 		code, err := hex.DecodeString(text)
@@ -77,7 +74,7 @@ func newForwarders() *forwarders {
 		seen: map[kind]int{}}
 }
 
-// cut sets which connections are held, including connections that already exist.
+// cut sets which connections are held, including existing connections.
 func (f *forwarders) cut(hold func(k kind, from, to string) bool) {
 	f.mu.Lock()
 	defer f.mu.Unlock()
@@ -88,7 +85,6 @@ func (f *forwarders) cut(hold func(k kind, from, to string) bool) {
 
 func (f *forwarders) heal() { f.cut(func(kind, string, string) bool { return false }) }
 
-// pass waits until a connection is no longer held, or has ended.
 func (f *forwarders) pass(k kind, from, to string, over <-chan struct{}) bool {
 	for {
 		f.mu.Lock()
@@ -155,8 +151,8 @@ type carried struct {
 	ended   bool
 }
 
-// carry copies the data of one direction until either connection ends. While the connection is
-// held, carry does not notice that one end has closed it.
+// carry copies the data of one direction until either connection ends. It does not detect the end
+// of a held connection.
 func (c *carried) carry(from, to net.Conn) {
 	defer c.end(from, to)
 	buffer := make([]byte, 64<<10)
@@ -176,8 +172,7 @@ func (c *carried) carry(from, to net.Conn) {
 	}
 }
 
-// look returns the kind of the connection, or unknown if the bytes received so far do not show the
-// kind.
+// look returns the kind of the connection, or unknown if more bytes are needed.
 func (c *carried) look(from net.Conn, chunk []byte) kind {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -240,8 +235,7 @@ func TestKindsOfConnections(t *testing.T) {
 	})
 }
 
-// bothKindsSeen checks that the forwarders have seen connections of both kinds. If a kind was not
-// seen, no connection of this kind was cut.
+// bothKindsSeen checks that there were connections of both kinds. Otherwise no connection was cut.
 func (w *world) bothKindsSeen() {
 	w.t.Helper()
 	w.forwarders.mu.Lock()

@@ -16,9 +16,9 @@ const (
 )
 
 // TestLossyNetwork cuts off, or kills and restarts, one leader after the other on a network that
-// delays each packet and loses some packets. It limits the time in which no other instance is
-// granted a free lock. A network that loses a fifth of all packets sometimes delivers nothing for
-// half a second, so the goal rises with the loss.
+// delays and loses packets. It limits the time in which no other instance is granted a free lock. A
+// network that loses a fifth of all packets sometimes delivers nothing for half a second, so the
+// goal rises with the loss.
 func TestLossyNetwork(t *testing.T) {
 	for _, c := range []struct {
 		loss float64

@@ -9,7 +9,7 @@ import (
 )
 
 // TestTwoOfFive kills two of five voters, ten seconds apart, in all combinations of leader and
-// follower, and starts them again.
+// follower.
 func TestTwoOfFive(t *testing.T) {
 	for _, roles := range [...][2]string{{"leads", "votes"}, {"votes", "leads"}, {"votes", "votes"},
 		{"leads", "leads"}} {
@@ -47,8 +47,7 @@ func TestTwoOfFive(t *testing.T) {
 	}
 }
 
-// TestAllAtOnce ends all instances of a fleet and starts them again on other machines with other
-// addresses.
+// TestAllAtOnce ends all instances of a fleet and starts them again with other addresses.
 func TestAllAtOnce(t *testing.T) {
 	for _, how := range []string{byLeave, byKill} {
 		for _, n := range []int{3, 5} {
@@ -96,8 +95,8 @@ func (w *world) restart(n int, how string) {
 	w.verdict(slack * readyTime)
 }
 
-// TestSoleVoterOfTwo kills the only voter of two instances. The other instance cannot know whether
-// the voter runs, so it is granted no lock until the voter returns and the two found a new group.
+// The other instance cannot detect whether the voter runs. So it is granted no lock until the voter
+// returns and the two found a new group.
 func TestSoleVoterOfTwo(t *testing.T) {
 	begin(t, always)
 	w := newWorld(t, settings{replicas: 2, ttl: 2 * time.Second, grace: true, groups: 2})
@@ -150,8 +149,8 @@ func TestFlapping(t *testing.T) {
 	})
 }
 
-// TestScale grows a group from one instance to nine, and then shrinks it to one instance. The
-// oldest instances leave first.
+// TestScale grows a group from one instance to nine, and then shrinks it to one instance, the
+// oldest instances first.
 func TestScale(t *testing.T) {
 	begin(t, whole)
 	const most = 9

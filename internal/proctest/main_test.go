@@ -12,7 +12,7 @@ import (
 // scripts/proctest sets these variables.
 const (
 	// "part" runs the scenarios that run on every merge, and "all" runs all scenarios. Without a
-	// value no scenario runs, because scenarios take minutes.
+	// value no scenario runs.
 	wantEnv     = "MORTISE_PROCTEST"
 	programsEnv = "MORTISE_PROCTEST_INSTANCES" // directory of the programs below
 )
@@ -30,7 +30,6 @@ func TestMain(m *testing.M) {
 	os.Exit(m.Run())
 }
 
-// scope determines in which runs a scenario takes part.
 type scope int
 
 const (
@@ -38,8 +37,8 @@ const (
 	whole               // only in runs of all scenarios
 )
 
-// begin skips a scenario that is not selected, or that this machine cannot run. It lets every other
-// scenario run in parallel.
+// begin skips a scenario that is not selected, or that this machine cannot run. All others run in
+// parallel.
 func begin(t *testing.T, s scope) {
 	t.Helper()
 	switch want := os.Getenv(wantEnv); {
@@ -54,7 +53,6 @@ func begin(t *testing.T, s scope) {
 	t.Parallel()
 }
 
-// missing returns what this machine lacks, or "" if it can run the scenarios.
 func missing() string {
 	if os.Getuid() != 0 {
 		return "not root"

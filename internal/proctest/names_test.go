@@ -16,10 +16,9 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// service is the host name that resolves to the addresses of all instances.
 const service = "orders.test"
 
-// names is the name server of a world. It knows one name, for which the test sets the addresses.
+// names is the name server of a world, for one name.
 type names struct {
 	conn net.PacketConn
 
@@ -42,8 +41,7 @@ func serveNames(t *testing.T, m *machine) *names {
 	return s
 }
 
-// inSpace runs f, which may open sockets, in a machine's namespace. It uses a new thread, which
-// ends after f has returned.
+// inSpace runs f, which may open sockets, in a machine's namespace, on a new thread.
 func inSpace(m *machine, f func() error) error {
 	done := make(chan error)
 	go func() {
@@ -63,8 +61,7 @@ func inSpace(m *machine, f func() error) error {
 	return <-done
 }
 
-// say sets the function that returns, for each machine that asks, the addresses to which the
-// service's name resolves.
+// say sets the function that returns the addresses for each machine that asks.
 func (s *names) say(answer func(asker netip.Addr) []netip.Addr) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -92,7 +89,6 @@ const (
 	noSuchName = 3
 )
 
-// respond returns the answer to a DNS query for one name, or nil if there is nothing to answer.
 func respond(packet []byte, asker netip.Addr, answer func(netip.Addr) []netip.Addr) []byte {
 	name, end := question(packet)
 	if end == 0 || answer == nil {
@@ -118,8 +114,8 @@ func respond(packet []byte, asker netip.Addr, answer func(netip.Addr) []netip.Ad
 	return reply
 }
 
-// question returns the name in a query, and the offset at which the question of the query ends. The
-// offset is 0 if there is no question.
+// question returns the name in a query, and the offset at which the question ends. The offset is 0
+// if there is no question.
 func question(packet []byte) (name string, end int) {
 	if len(packet) < 12 || binary.BigEndian.Uint16(packet[4:]) != 1 {
 		return "", 0

@@ -12,7 +12,6 @@ import (
 	"testing"
 )
 
-// network is a set of machines on one bridge. It belongs to one test.
 type network struct {
 	t        *testing.T
 	name     string // prefix of the names of its namespaces
@@ -29,8 +28,7 @@ type machine struct {
 // worlds counts the networks of this process. The count is part of the name of each network.
 var worlds atomic.Int64
 
-// newNetwork makes a network without machines. The network and its machines are removed when the
-// test ends.
+// newNetwork makes a network without machines. The end of the test removes it.
 func newNetwork(t *testing.T, a *air) *network {
 	t.Helper()
 	n := &network{t: t, name: fmt.Sprintf("%s-%d", runName(), worlds.Add(1)), air: a}
@@ -69,8 +67,7 @@ func (n *network) add() *machine {
 	return m
 }
 
-// After cutOneWay, everything that the first machine sends to the second is lost. The sender gets
-// no error.
+// cutOneWay loses everything that the first machine sends to the second, without an error.
 func (n *network) cutOneWay(from, to *machine) {
 	n.t.Helper()
 	from.cut[to] = true
@@ -78,7 +75,6 @@ func (n *network) cutOneWay(from, to *machine) {
 	n.ip(fmt.Sprintf("-n %s neighbour replace %s lladdr 02:00:00:00:00:00 dev eth0 nud permanent", from.space, to.ip))
 }
 
-// cut cuts all links between two groups of machines, in both directions.
 func (n *network) cut(some, others []*machine) {
 	n.t.Helper()
 	for _, a := range some {
@@ -89,7 +85,6 @@ func (n *network) cut(some, others []*machine) {
 	}
 }
 
-// heal removes all cuts that were made by cut and cutOneWay.
 func (n *network) heal() {
 	n.t.Helper()
 	for _, m := range n.machines {
@@ -101,10 +96,9 @@ func (n *network) heal() {
 }
 
 // neighborTable is the limit of neighbor addresses in all namespaces together. The default of 1,024
-// is too low for two hundred machines that each communicate with a few others.
+// is too low for two hundred machines.
 const neighborTable = 65536
 
-// roomForNeighbors sets the limit to neighborTable until the test ends.
 func (n *network) roomForNeighbors() {
 	n.t.Helper()
 	for _, name := range []string{"gc_thresh3", "gc_thresh2"} {
@@ -120,8 +114,8 @@ func (n *network) roomForNeighbors() {
 	}
 }
 
-// part cuts some machines off from all other machines, in both directions, with two commands for
-// each machine. It moves the machines to a bridge of their own, so they still reach each other.
+// part cuts some machines off from all other machines, in both directions. It moves them to a
+// bridge of their own, so they still reach each other.
 func (n *network) part(some []*machine) {
 	n.t.Helper()
 	n.ip(fmt.Sprintf("-n %s link add name bridge1 type bridge", n.bridge()), fmt.Sprintf("-n %s link set bridge1 up",
@@ -142,7 +136,6 @@ func (n *network) hang(some []*machine, bridge string) {
 	}
 }
 
-// ip runs the ip command once for each line. The test fails if one of these commands fails.
 func (n *network) ip(lines ...string) {
 	n.t.Helper()
 	for _, line := range lines {
@@ -152,7 +145,6 @@ func (n *network) ip(lines ...string) {
 	}
 }
 
-// remove removes the namespaces, and their links and addresses with them.
 func (n *network) remove() {
 	for _, space := range spaces() {
 		if strings.HasPrefix(space, n.name+"-") {

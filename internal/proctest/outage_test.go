@@ -11,24 +11,21 @@ import (
 	"time"
 )
 
-// outagesEnv is the number of outages. The test causes outages of all kinds in turn. The default is
-// one outage of each kind.
+// outagesEnv is the number of outages. By default there is one outage of each kind.
 const outagesEnv = "MORTISE_OUTAGES"
 
 // recovery is the longest time from the end of an outage until a group grants locks, if no process
-// has ended: the sum of a dial under way (a second), the pause after it (half a second), and an
-// election.
+// has ended: a dial under way (a second), the pause after it (half a second), and an election.
 const recovery = 1500*time.Millisecond + failover
 
-// outage is one kind of outage: all links in a group with the given number of instances are cut for
-// the time cut.
+// outage is one kind of outage: all links in a group of the given size are cut for the time cut.
 type outage struct {
 	instances int
 	ttl, cut  time.Duration
 }
 
-// outages returns every kind of outage. For three and for five instances and for each TTL, links
-// are cut for 500 ms, for the TTL, for twice the TTL (at most 45 s), and for a minute.
+// outages returns every kind of outage: for three and five instances and each TTL, cuts of 500 ms,
+// the TTL, twice the TTL (at most 45 s), and a minute.
 func outages() []outage {
 	var all []outage
 	for _, n := range []int{3, 5} {
@@ -42,9 +39,8 @@ func outages() []outage {
 	return all
 }
 
-// TestOutages cuts all links of a group without directories, while no process ends, and restores
-// the links. The group must never be given up, so settings.groups is one. The world of each size
-// and TTL has several outages.
+// TestOutages cuts all links of a group without directories, while no process ends. The group must
+// never be given up, so settings.groups is one.
 func TestOutages(t *testing.T) {
 	begin(t, whole)
 	rounds, err := strconv.Atoi(os.Getenv(outagesEnv))
@@ -79,8 +75,7 @@ func TestOutages(t *testing.T) {
 	}
 }
 
-// outage causes one outage and measures how long each instance takes to be granted a lock after the
-// outage.
+// outage causes one outage and measures how long each instance waits for the next grant.
 func (w *world) outage(fleet []*instance, o outage, group string) {
 	w.t.Helper()
 	for i, in := range fleet {

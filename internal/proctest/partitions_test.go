@@ -14,7 +14,7 @@ type shape struct {
 	name string
 	in   scope
 	// cut cuts links. It returns the instances that must then be granted locks, and the instances
-	// that must not be granted locks. Any other instance may be granted locks or not.
+	// that must not. Any other instance may be granted locks or not.
 	cut func(w *world, leader *instance, rest []*instance) (granted, refused []*instance)
 }
 
@@ -45,14 +45,14 @@ var shapes = [...]shape{
 		}
 		return rest, []*instance{leader}
 	}},
-	// The two halves do not reach each other, and only the leader reaches both halves. Together
-	// with the leader, either half is a majority, so the leader continues.
+	// The two halves do not reach each other, and only the leader reaches both. With either half it
+	// is a majority, so the leader continues.
 	{"leader is the bridge", whole, func(w *world, leader *instance, rest []*instance) (granted, refused []*instance) {
 		w.net.cut(machinesOf(rest[:2]), machinesOf(rest[2:]))
 		return append(rest, leader), nil
 	}},
-	// Only another instance reaches both halves. The leader's half and that instance are a
-	// majority, and the other half does not reach the leader.
+	// Only another instance reaches both halves. With the leader's half it is a majority, and the
+	// other half does not reach the leader.
 	{"follower is the bridge", whole, func(w *world, leader *instance, rest []*instance) (granted,
 		refused []*instance) {
 		near, bridge, far := []*instance{leader, rest[0]}, rest[1], rest[2:]
@@ -62,8 +62,6 @@ var shapes = [...]shape{
 	}},
 }
 
-// TestPartitions cuts a fleet of five voters in every shape for a minute, and then restores the
-// links.
 func TestPartitions(t *testing.T) {
 	for _, s := range shapes {
 		t.Run(s.name, func(t *testing.T) {
@@ -84,8 +82,7 @@ func TestPartitions(t *testing.T) {
 			for _, in := range granted {
 				w.granted(in, slack*(ttl+failover))
 			}
-			// After two leases, each instance that must not be granted locks knows that its lease
-			// has expired.
+			// After two leases, each such instance must report that its lease has expired.
 			time.Sleep(2 * ttl)
 			for _, in := range refused {
 				w.notGranted(in, ttl)

@@ -12,8 +12,6 @@ import (
 	"time"
 )
 
-// TestLongestGap checks a function of the scenarios. It needs no root.
-
 func TestLongestGap(t *testing.T) {
 	const ms = int64(time.Millisecond)
 	for _, c := range []struct {

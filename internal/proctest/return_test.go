@@ -20,16 +20,15 @@ const (
 	// A gap within this time after a leader continues is attributed to the leader's return.
 	returnTime = 6 * time.Second
 
-	// returnGoal is the longest time in which no free lock is granted because a leader continues,
+	// returnGoal is the longest time without a grant of a free lock because a leader continues,
 	// with all directories on one disk.
 	returnGoal = 300 * time.Millisecond
 )
 
 // TestReturn stops the process of the leader of a durable group for longer than a lease, and then
-// lets the process continue. All directories are on one disk, as on a machine with several
-// containers. So the writes of the returning voter, which catches up, delay the syncs of the other
-// voters. The group has then elected a new leader, which must keep its leadership, and locks must
-// be granted all the time.
+// lets the process continue. All directories are on one disk, so the writes of the returning voter
+// delay the syncs of the other voters. The new leader must keep its leadership, and locks must be
+// granted all the time.
 func TestReturn(t *testing.T) {
 	begin(t, whole)
 	rounds := times(t, returnsEnv, 3)
@@ -63,7 +62,6 @@ func TestReturn(t *testing.T) {
 	w.spells(outages, map[string]time.Duration{"continued": returnGoal})
 }
 
-// times returns the number in an environment variable, or standard if the variable is not set.
 func times(t *testing.T, name string, standard int) int {
 	t.Helper()
 	text := os.Getenv(name)
@@ -77,20 +75,17 @@ func times(t *testing.T, name string, standard int) int {
 	return n
 }
 
-// apart is the time between the end of one outage and the beginning of the next, because the grant
-// that ends a gap may come after the end of the outage.
+// apart is the time between two outages, because the grant that ends a gap may come after the end
+// of the outage.
 const apart = time.Second
 
-// spell is a period in which the test disturbed some instances.
 type spell struct {
 	what     string
 	from, to time.Time
 	rest     []*instance // the other instances
 }
 
-// For each spell, spells prints the longest time in which none of the other instances was granted a
-// free lock, and the longest time in which one of them was granted no free lock. It compares the
-// first of these times with the goals.
+// spells prints the gaps of each spell, and compares the time without any grant with the goals.
 func (w *world) spells(list []spell, goals map[string]time.Duration) {
 	w.t.Helper()
 	probes := w.probes(w.recorded())
@@ -118,7 +113,6 @@ func (w *world) spells(list []spell, goals map[string]time.Duration) {
 	w.t.Logf("outages:\n%s", text.String())
 }
 
-// gap returns the gap of a spell, and the number of probes that were granted in the spell.
 func (o spell) gap(w *world, probes [][]int64) (g gap, grants int) {
 	var all []int64
 	from, to := o.from.UnixNano(), o.to.UnixNano()

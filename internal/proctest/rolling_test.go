@@ -8,8 +8,7 @@ import (
 	"testing"
 )
 
-// TestRolling deploys a fleet again, one instance after the other. It replaces each instance when
-// the previous one is ready.
+// TestRolling deploys a fleet again, and replaces each instance when the previous one is ready.
 func TestRolling(t *testing.T) {
 	for _, n := range []int{3, 5, 9} {
 		for _, how := range []string{byLeave, byKill} {
@@ -32,8 +31,8 @@ func TestRolling(t *testing.T) {
 }
 
 // roll replaces every instance by a new process. With surge the new process starts first, on a new
-// machine and under a new name, as in a Deployment. Without surge the old process ends first, and
-// the new one runs on the same machine, as in a StatefulSet.
+// machine and under a new name, as in a Deployment. Without surge the old process ends first, as in
+// a StatefulSet.
 func (w *world) roll(fleet []*instance, how string, surge bool) {
 	w.t.Helper()
 	for i, old := range fleet {
@@ -53,7 +52,6 @@ func (w *world) roll(fleet []*instance, how string, surge bool) {
 	}
 }
 
-// TestTwentyRollingRestarts measures the cost of a rolling deploy to users.
 func TestTwentyRollingRestarts(t *testing.T) {
 	begin(t, whole)
 	w := newWorld(t, settings{replicas: 3})

@@ -7,7 +7,7 @@ import (
 )
 
 // TestScaling scales a group from one founder to three, to five and back, by the steps of
-// docs/OPERATION.md. No remaining instance may lose a lock, and the group must remain the same.
+// docs/OPERATION.md. No remaining instance may lose a lock.
 func TestScaling(t *testing.T) {
 	for _, durable := range []bool{false, true} {
 		t.Run(map[bool]string{false: "memory", true: "dir"}[durable], func(t *testing.T) {
@@ -25,7 +25,7 @@ func TestScaling(t *testing.T) {
 	}
 }
 
-// found sets the number of founders, named a, b, c, …, for all instances that start after it.
+// found sets the number of founders for all instances that start after it.
 func (w *world) found(founders int) {
 	w.founders = nil
 	for i := range founders {
@@ -34,7 +34,6 @@ func (w *world) found(founders int) {
 	w.voters = max(3, founders)
 }
 
-// grow starts the new instances with the new founders, and then restarts the old instances.
 func (w *world) grow(fleet []*instance, founders int) []*instance {
 	w.t.Helper()
 	w.found(founders)
@@ -49,7 +48,6 @@ func (w *world) grow(fleet []*instance, founders int) []*instance {
 	return fleet
 }
 
-// shrink restarts the remaining instances with the new founders, and then ends the others.
 func (w *world) shrink(fleet []*instance, founders int) []*instance {
 	w.t.Helper()
 	w.found(founders)
@@ -62,8 +60,7 @@ func (w *world) shrink(fleet []*instance, founders int) []*instance {
 	return fleet[:founders]
 }
 
-// renew restarts the given number of first instances of a fleet on their machines, in reverse
-// order.
+// renew restarts the given number of first instances of a fleet, in reverse order.
 func (w *world) renew(fleet []*instance, first int) {
 	w.t.Helper()
 	for i := first - 1; i >= 0; i-- {

@@ -11,12 +11,11 @@ import (
 	"syscall"
 )
 
-// runName returns the prefix of the names of this process's namespaces. No other process has this
-// prefix, because it contains the time at which the process was started.
+// runName returns the prefix of the names of this process's namespaces. It contains the start time
+// of the process, so no other process has it.
 func runName() string { return fmt.Sprintf("mt%d-%s", os.Getpid(), startOf(os.Getpid())) }
 
-// startOf returns when a process was started, in the kernel's ticks, or "" if there is no such
-// process.
+// startOf returns the start of a process, in the kernel's ticks, or "" if there is no such process.
 func startOf(pid int) string {
 	stat, err := os.ReadFile(fmt.Sprintf("/proc/%d/stat", pid))
 	if err != nil {
@@ -29,7 +28,7 @@ func startOf(pid int) string {
 	return ""
 }
 
-// sweep removes the namespaces of runs that did not finish, together with the processes in them.
+// sweep removes the namespaces of unfinished runs, together with their processes.
 func sweep() {
 	for _, space := range spaces() {
 		if !abandoned(space) {
@@ -45,7 +44,6 @@ func sweep() {
 	}
 }
 
-// abandoned reports whether a namespace belongs to a run that has ended.
 func abandoned(space string) bool {
 	parts := strings.Split(space, "-")
 	number, ours := strings.CutPrefix(parts[0], "mt")

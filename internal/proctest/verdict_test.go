@@ -14,13 +14,12 @@ import (
 	"github.com/mortise-lock/mortise/internal/history"
 )
 
-// clocks limits the difference between the clocks of two histories. Each clock is set once, from a
-// reading of the common wall clock and a reading of the boot clock. Between the two readings the
-// process may lose the processor.
+// clocks limits the difference between the clocks of two histories. Each process reads the common
+// wall clock and then the boot clock, and may lose the processor between the two readings.
 const clocks = 200 * time.Millisecond
 
-// verdict ends a scenario. It waits until all running instances are ready, at most for the given
-// time. Then it makes them release all locks and stop, and judges the histories of all instances.
+// verdict ends a scenario. It waits until all running instances are ready, makes them release all
+// locks and stop, and judges all histories.
 func (w *world) verdict(readyWithin time.Duration) {
 	w.t.Helper()
 	w.close()
@@ -50,13 +49,12 @@ func (w *world) verdict(readyWithin time.Duration) {
 	w.judge()
 }
 
-// judge judges the recorded histories. All instances must have ended.
 func (w *world) judge() {
 	w.t.Helper()
 	w.judged = true
 	events := w.recorded()
-	// The time settle is longer than any lease, and longer than a group may be without a leader
-	// after the faults of a scenario have ended.
+	// settle is longer than any lease, and longer than a group may be without a leader after the
+	// faults.
 	settle := 2*cmp.Or(w.ttl, 10*time.Second) + 15*time.Second
 	if err := history.Judge(events, history.Options{Uncertainty: clocks, Settle: settle}); err != nil {
 		w.t.Errorf("the history of this world is not right: %v", err)
@@ -66,8 +64,8 @@ func (w *world) judge() {
 	w.gaps(events)
 }
 
-// census logs the number of recorded events, and the groups that have granted locks. No second
-// group may be founded unless the scenario removes the majority.
+// census logs the number of recorded events, and the groups that have granted locks. A second group
+// may be founded only if the scenario removes the majority.
 func (w *world) census(events []history.Event) {
 	w.t.Helper()
 	told := 0
@@ -90,8 +88,7 @@ func (w *world) census(events []history.Event) {
 	}
 }
 
-// recorded reads the histories of all instances. The stream of an instance is its position among
-// them, from 1.
+// recorded reads the histories of all instances. The stream of an instance is its position, from 1.
 func (w *world) recorded() []history.Event {
 	w.t.Helper()
 	var events []history.Event
@@ -115,7 +112,6 @@ func (w *world) recorded() []history.Event {
 	return events
 }
 
-// losses reports locks that were lost by instances that the test has not disturbed.
 func (w *world) losses(events []history.Event) {
 	w.t.Helper()
 	keys := map[int]map[uint64]string{} // by stream and by call

@@ -10,7 +10,7 @@ import (
 
 // TestVersions replaces the present version of the rules by the next version, one instance at a
 // time, and reverses that. Until every instance runs the next version, the group uses the version
-// that all instances support, so that a deploy can be reversed before its end.
+// that all instances support.
 func TestVersions(t *testing.T) {
 	begin(t, always)
 	if _, err := os.Stat(filepath.Join(os.Getenv(programsEnv), next)); err != nil {

@@ -8,19 +8,15 @@ import (
 	"time"
 )
 
-// readyTime is the time that an instance of a healthy group needs to become ready. In that time the
-// group finds the instance, opens a session for it, and finishes a change of voters that is due.
+// readyTime is the time that an instance of a healthy group needs to become ready.
 const readyTime = 12 * time.Second
 
-// failover is the longest time that a group with a majority has no leader.
 const failover = 2 * time.Second
 
-// gossipTime is the longest time until every instance knows the members. It is long because gossip
-// has its own timeouts for removing and finding members.
+// gossipTime is the longest time until gossip has told every instance the members.
 const gossipTime = 3 * time.Minute
 
-// waitReady waits until the instances have reported that they are ready for the first time, as a
-// rolling deploy does.
+// waitReady waits until the instances have reported for the first time that they are ready.
 func (w *world) waitReady(within time.Duration, instances ...*instance) {
 	w.t.Helper()
 	limit := time.After(within)
@@ -62,7 +58,6 @@ func (w *world) leader(of ...*instance) *instance {
 	return found
 }
 
-// until polls the function holds until it returns true. The test fails after the duration within.
 func (w *world) until(within time.Duration, what string, holds func() bool) {
 	w.t.Helper()
 	for limit := time.Now().Add(within); !holds(); time.Sleep(50 * time.Millisecond) {
@@ -72,8 +67,8 @@ func (w *world) until(within time.Duration, what string, holds func() bool) {
 	}
 }
 
-// waitVoters waits until each of these instances reports the number of voters that a group of their
-// number should have.
+// waitVoters waits until each of these instances reports the number of voters of a group of their
+// size.
 func (w *world) waitVoters(within time.Duration, living ...*instance) {
 	w.t.Helper()
 	candidates := len(living)
@@ -95,7 +90,7 @@ func (w *world) waitVoters(within time.Duration, living ...*instance) {
 	}
 }
 
-// voters counts the voters that an instance reports. The list in its Status also contains learners.
+// voters counts the voters that an instance reports, without learners.
 func voters(in *instance) (n int) {
 	for _, v := range in.status().Voters {
 		if v.Votes {
@@ -105,8 +100,7 @@ func voters(in *instance) (n int) {
 	return n
 }
 
-// waitMembers waits until each of these instances gets from the leader a list of exactly these
-// instances.
+// waitMembers waits until the leader lists exactly these instances.
 func (w *world) waitMembers(within time.Duration, living ...*instance) {
 	w.t.Helper()
 	var want []string
@@ -130,7 +124,7 @@ func (w *world) waitMembers(within time.Duration, living ...*instance) {
 	}
 }
 
-// granted checks that an instance is granted a free lock within a time. It then releases the lock.
+// granted checks that an instance is granted a free lock within a time, and releases the lock.
 func (w *world) granted(in *instance, within time.Duration) {
 	w.t.Helper()
 	key := fmt.Sprintf("asked/%s/%d", in.life, time.Now().UnixNano())
@@ -142,7 +136,6 @@ func (w *world) granted(in *instance, within time.Duration) {
 	}
 }
 
-// notGranted checks that an instance is granted nothing during a time.
 func (w *world) notGranted(in *instance, during time.Duration) {
 	w.t.Helper()
 	key := fmt.Sprintf("refused/%s/%d", in.life, time.Now().UnixNano())

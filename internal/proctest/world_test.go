@@ -13,12 +13,10 @@ import (
 	"time"
 )
 
-// The tests multiply limits in real time by slack, because machines are shared. They print the
-// measured figures.
+// The tests multiply limits in real time by slack, because machines are shared.
 const slack = 5
 
-// settings apply to all instances of a world, except instances that are started with other
-// variables.
+// settings apply to all instances of a world without own variables.
 type settings struct {
 	replicas int
 	founders []string
@@ -27,11 +25,9 @@ type settings struct {
 	grace    bool          // false disables the grace: no group may follow another
 	durable  bool          // each instance has a directory, named after it
 	groups   int           // number of groups that may grant locks in turn; zero means one
-	// fleet means that there are far more instances than processors, and that all of them connect
-	// to a new leader simultaneously.
+	// fleet means that there are far more instances than processors.
 	fleet bool
-	// kinds means that each instance is reached through a forwarder, which can cut some kinds of
-	// connections.
+	// kinds means that forwarders in front of the instances can cut some kinds of connections.
 	kinds   bool
 	air     *air // nil means that no packet is delayed or lost
 	callers int  // goroutines of each instance that lock and unlock their own key all the time
@@ -54,7 +50,6 @@ type world struct {
 	judged  bool
 }
 
-// newWorld makes the world of a scenario, which must end with verdict.
 func newWorld(t *testing.T, s settings) *world {
 	t.Helper()
 	w := &world{t: t, settings: s, dir: t.ArtifactDir(), mayLose: map[*instance]bool{}}
@@ -73,7 +68,7 @@ func newWorld(t *testing.T, s settings) *world {
 	return w
 }
 
-// end stops all instances that still run. If the test has failed, end first prints their state.
+// end stops all running instances. If the test has failed, end first prints their state.
 func (w *world) end() {
 	if w.t.Failed() {
 		w.tell()
@@ -86,7 +81,6 @@ func (w *world) end() {
 	}
 }
 
-// list sets the machines to which the service's name resolves, for every instance.
 func (w *world) list(machines ...*machine) {
 	w.listed = machines
 	var found []netip.Addr
@@ -109,14 +103,13 @@ func (w *world) unlist(m *machine) {
 	w.list(slices.DeleteFunc(slices.Clone(w.listed), func(other *machine) bool { return other == m })...)
 }
 
-// startAll starts n instances simultaneously, each on its own machine. The name server lists all of
-// these machines. The names of the instances are a, b, c, …
+// startAll starts n instances simultaneously, named a, b, c, …, each on its own machine. The name
+// server lists these machines.
 func (w *world) startAll(n int) []*instance {
 	w.t.Helper()
 	return w.startOn(w.machinesFor(n)...)
 }
 
-// machinesFor makes n machines, and adds them to the list of the name server.
 func (w *world) machinesFor(n int) []*machine {
 	w.t.Helper()
 	var machines []*machine
@@ -191,8 +184,7 @@ func (w *world) environment(name, life string, m *machine) []string {
 	return vars
 }
 
-// lose records that instances may lose their locks from now on, because the test cuts them off from
-// all others.
+// lose records that instances may lose their locks from now on, because the test cuts them off.
 func (w *world) lose(instances ...*instance) {
 	for _, in := range instances {
 		w.mayLose[in] = true

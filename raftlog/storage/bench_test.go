@@ -15,18 +15,14 @@ import (
 	"github.com/mortise-lock/mortise/raftlog"
 )
 
-// report reports the median and the 99th percentile of the samples.
 func report(b *testing.B, took []time.Duration) {
 	slices.Sort(took)
 	b.ReportMetric(float64(took[len(took)/2].Microseconds()), "p50-µs")
 	b.ReportMetric(float64(took[len(took)*99/100].Microseconds()), "p99-µs")
 }
 
-// BenchmarkDirSave measures a durable append of 256 bytes.
 func BenchmarkDirSave(b *testing.B) { benchSave(b, nil) }
 
-// BenchmarkDirSaveBesideASnapshot measures appends while snapshots of 100 MB are prepared and
-// saved.
 func BenchmarkDirSaveBesideASnapshot(b *testing.B) {
 	data := testData(1, 1, 100<<20)
 	benchSave(b, func(ctx context.Context, s raftlog.Store, index uint64, name chan<- *raftpb.Snapshot) bool {
@@ -95,8 +91,7 @@ func benchSave(b *testing.B, beside func(ctx context.Context, s raftlog.Store, i
 	report(b, took)
 }
 
-// BenchmarkPlainSync measures the disk alone: it writes 256 bytes into a reserved file and syncs
-// it.
+// BenchmarkPlainSync measures the disk alone.
 func BenchmarkPlainSync(b *testing.B) {
 	f, err := os.Create(filepath.Join(b.TempDir(), "f"))
 	if err != nil {

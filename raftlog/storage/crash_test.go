@@ -59,7 +59,6 @@ type history struct {
 	failed   error            // error of a Save that ran during a Prepare
 }
 
-// newHistory begins a run, with an empty record, on a disk that holds st.
 func newHistory(seed uint64, base map[string][]byte, st raftlog.State) *history {
 	h := &history{fs: newCrashFS(base), r: rand.New(rand.NewPCG(seed, 1)), model: raftlog.NewMemoryStore(), seed: seed}
 	h.promises = []promise{{0, st}}
@@ -70,7 +69,6 @@ func newHistory(seed uint64, base map[string][]byte, st raftlog.State) *history 
 	return h
 }
 
-// state returns the model's state, with a copy of the entries.
 func (h *history) state() raftlog.State {
 	st, _ := h.model.Load() // never fails
 	return st
@@ -82,7 +80,7 @@ func (h *history) teach(b raftlog.Batch) {
 	}
 }
 
-// batch returns a random batch. It may contain everything that raft's batches contain.
+// batch returns a random batch, of any kind that raft makes.
 func (h *history) batch() raftlog.Batch {
 	r, st := h.r, h.state()
 	if st.Empty() {
@@ -156,7 +154,6 @@ func (h *history) prepare() error {
 	return cmp.Or(h.failed, err)
 }
 
-// save saves one batch, records the promise, and returns the error of Save.
 func (h *history) save(b raftlog.Batch) error {
 	if b.Snapshot != nil {
 		h.own, h.ready = nil, nil
@@ -206,8 +203,8 @@ func (h *history) run(saves int) error {
 }
 
 // check compares a store after a crash with its promises. ops is the number of operations before
-// the crash. The store must hold the last promised state, with all or nothing of the batch that was
-// being saved.
+// the crash. The store must hold the last promised state, with all or nothing of an unfinished
+// batch.
 func (h *history) check(ops int, got raftlog.State) error {
 	k := 0
 	for k+1 < len(h.promises) && h.promises[k+1].ops <= ops {
@@ -248,8 +245,7 @@ func sameState(got, want raftlog.State) error {
 	return nil
 }
 
-// tryImage opens one image and checks it. The store must then continue to work, even through a
-// second crash.
+// tryImage opens one image and checks it. The store must then work on, even through a second crash.
 func (h *history) tryImage(ops int, image map[string][]byte, seed uint64, deep bool) error {
 	fs := newCrashFS(image)
 	w, got, err := openCrash(fs, seed)

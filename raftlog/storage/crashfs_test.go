@@ -12,19 +12,19 @@ import (
 )
 
 // crashFS is an FS in memory that records its operations. From the record it builds the possible
-// contents of the disk after a power loss at any point: everything that was synced, and any part of
-// the rest. It is not safe for concurrent use.
+// contents of the disk after a power loss: all synced data, and any part of the rest. It is not
+// safe for concurrent use.
 type crashFS struct {
 	base  map[string][]byte // the durable files when the record began
 	names map[string]*inode
 	ops   []op
 	made  int
 
-	// before runs before each operation. If before returns an error, the operation returns it. If
-	// half is set, a failing write writes the first half of its data.
+	// before runs before each operation, which returns its error. If half is set, a failing write
+	// writes the first half of its data.
 	before func(o op) error
 	half   bool
-	// beside runs before each operation, in the role of another goroutine. It may use the FS.
+	// beside runs before each operation, as another goroutine. It may use the FS.
 	beside func()
 	// lies are kinds of operations that are not recorded, as if the disk ignored them.
 	lies []opKind
@@ -145,7 +145,7 @@ func (c *crashFS) Free(string) (uint64, bool) { return 0, false }
 
 func (c *crashFS) SyncDir(string) error { return c.do(op{kind: opSyncDir}) }
 
-// live returns the files that a process finds after a kill, which loses nothing.
+// live returns the files after a kill, which loses nothing.
 func (c *crashFS) live() map[string][]byte {
 	out := map[string][]byte{}
 	for name, n := range c.names {
@@ -208,7 +208,6 @@ func overwrite(data, b []byte, at int64) []byte {
 	return data
 }
 
-// sectorBytes is the number of bytes that a disk writes atomically.
 const sectorBytes = 512
 
 // chance decides whether an unsynced operation, or a sector of an unsynced write, is on the disk.
@@ -220,7 +219,7 @@ func sometimes(r *rand.Rand, p float64) chance {
 	return func() bool { return r.Float64() < p }
 }
 
-// image returns files that may exist after a power loss that follows the first n operations.
+// image returns files that may exist after a power loss after the first n operations.
 func (c *crashFS) image(n int, on chance) map[string][]byte {
 	ops := c.ops[:n]
 	synced, dirSynced := map[int]int{}, 0

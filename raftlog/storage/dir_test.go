@@ -26,7 +26,6 @@ func mustDir(t *testing.T, path string) *Dir {
 	return d
 }
 
-// beginLog opens the log of a replica and saves its first batch.
 func beginLog(t *testing.T, d *Dir, group, id uint64) raftlog.Store {
 	t.Helper()
 	s, err := d.Log(group, id)
@@ -178,7 +177,6 @@ func TestDirLogs(t *testing.T) {
 	}
 }
 
-// TestMissingLog removes files of a log that meta.db records.
 func TestMissingLog(t *testing.T) {
 	for name, c := range map[string]struct {
 		pattern string
@@ -215,7 +213,6 @@ func TestMissingLog(t *testing.T) {
 	}
 }
 
-// TestMixedDirs copies the log of one directory into another.
 func TestMixedDirs(t *testing.T) {
 	a, b := filepath.Join(t.TempDir(), "a"), filepath.Join(t.TempDir(), "b")
 	for i, path := range []string{a, b} {
@@ -231,7 +228,7 @@ func TestMixedDirs(t *testing.T) {
 	refused(t, err, raftlog.ErrCorrupt, "does not record", "remove the whole directory")
 }
 
-// TestCopiedDir checks that a copy is refused until the operator has removed the file origin.
+// A copy is refused until the operator has removed the file origin.
 func TestCopiedDir(t *testing.T) {
 	path, other := filepath.Join(t.TempDir(), "a"), filepath.Join(t.TempDir(), "b")
 	d := mustDir(t, path)
@@ -259,8 +256,7 @@ func TestCopiedDir(t *testing.T) {
 	mustDir(t, moved)
 }
 
-// TestDamagedLogCanBeGivenUp checks that a damaged log is always refused, but that the instance can
-// join under another raft ID.
+// The instance can join under another raft ID.
 func TestDamagedLogCanBeGivenUp(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "d")
 	d := mustDir(t, path)
@@ -284,8 +280,7 @@ func TestDamagedLogCanBeGivenUp(t *testing.T) {
 	beginLog(t, d, 7, 2)
 }
 
-// TestFailedLogStaysFailed checks that an error of a log is final for its raft ID, but not for the
-// directory.
+// An error of a log is final for its raft ID, but not for the directory.
 func TestFailedLogStaysFailed(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "d")
 	d := mustDir(t, path)
@@ -306,7 +301,6 @@ func TestFailedLogStaysFailed(t *testing.T) {
 	beginLog(t, d, 7, 2)
 }
 
-// stuckFS is an FS whose syncs hang until they are released.
 type stuckFS struct {
 	FS
 	stuck chan struct{} // receives a value when a sync hangs
@@ -332,7 +326,7 @@ func (f stuckFile) Sync() error {
 	return f.File.Sync()
 }
 
-// TestDirHangs checks that a hanging disk blocks the Save and no other call.
+// A hanging disk must block the Save and no other call.
 func TestDirHangs(t *testing.T) {
 	fs := stuckFS{OSFS(), make(chan struct{}), make(chan struct{})}
 	d, err := Open(Config{Path: filepath.Join(t.TempDir(), "d"), Files: fs, Logger: slog.New(slog.DiscardHandler)})

@@ -8,8 +8,7 @@ import (
 	"github.com/mortise-lock/mortise/raftlog"
 )
 
-// TestDirCloseDoesNotWaitForAHungMethod checks that a method that hangs does not block Close,
-// neither by the mutex nor while Close waits for the log.
+// A hanging method must not block Close, neither by the mutex nor while Close waits for the log.
 func TestDirCloseDoesNotWaitForAHungMethod(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		d := mustDir(t, t.TempDir()+"/d")

@@ -11,8 +11,8 @@ import (
 	"testing"
 )
 
-// TestLinksInADirAreNotFollowed checks that another user who may write to the directory cannot use
-// links to have files of this user truncated or written.
+// Another user who may write to the directory must not be able to truncate or write files of this
+// user by links.
 func TestLinksInADirAreNotFollowed(t *testing.T) {
 	const text = "a file of this user, which is none of ours"
 	for _, name := range []string{originName + ".tmp", metaName + ".tmp", tempFile, lockName, metaName, originName} {

@@ -11,7 +11,6 @@ import (
 	"github.com/mortise-lock/mortise/raftlog"
 )
 
-// TestLookNoticesALostDirectory removes, moves or replaces an open directory.
 func TestLookNoticesALostDirectory(t *testing.T) {
 	for name, lose := range map[string]func(t *testing.T, path string){
 		"removed": func(t *testing.T, path string) { wantNil(t, os.RemoveAll(path)) },
@@ -43,7 +42,6 @@ func TestLookNoticesALostDirectory(t *testing.T) {
 	}
 }
 
-// TestLooksFollowEachOther checks that Look can be called repeatedly and writes each time.
 func TestLooksFollowEachOther(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "d")
 	d, err := Open(Config{Path: path})
@@ -63,7 +61,6 @@ func TestLooksFollowEachOther(t *testing.T) {
 	wantNil(t, err) // an error of Look is not final for the log
 }
 
-// silentFS is an FS that hangs until it is released.
 type silentFS struct {
 	FS
 	let chan struct{}
@@ -74,8 +71,7 @@ func (f silentFS) Free(dir string) (uint64, bool) {
 	return f.FS.Free(dir)
 }
 
-// TestLookDoesNotWaitForAHungDisk checks that Look has at most one pending system call, and
-// succeeds again once that call has returned.
+// Look has at most one pending system call, and succeeds again when that call has returned.
 func TestLookDoesNotWaitForAHungDisk(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		files := silentFS{OSFS(), make(chan struct{})}

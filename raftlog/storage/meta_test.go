@@ -60,8 +60,8 @@ func readFile(t *testing.T, path string) []byte {
 	return data
 }
 
-// TestMetaBitFlips checks that a flipped bit is either refused or harmless, for later writes too,
-// and never ends the process. MORTISE_DAMAGE=200 tries about every bit.
+// A flipped bit must be refused or harmless, for later writes too, and must never end the process.
+// MORTISE_DAMAGE=200 tries about every bit.
 func TestMetaBitFlips(t *testing.T) {
 	path := testMeta(t)
 	whole := readFile(t, path)
@@ -124,8 +124,7 @@ func TestMetaTruncated(t *testing.T) {
 	}
 }
 
-// TestMetaTruncatedWhileOpen truncates the file that bbolt has mapped into memory. The next write
-// must fail with a final error, and the process must survive.
+// The test truncates the file that bbolt has mapped. The next write must fail with a final error.
 func TestMetaTruncatedWhileOpen(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "d")
 	d := mustDir(t, path)
@@ -151,7 +150,7 @@ func TestMetaTruncatedWhileOpen(t *testing.T) {
 	refused(t, err, raftlog.ErrCorrupt, metaName)
 }
 
-// TestMetaWriteFails checks that a disk error is final, although bbolt might continue.
+// A disk error is final, although bbolt might continue.
 func TestMetaWriteFails(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "d")
 	d := mustDir(t, path)
@@ -174,9 +173,9 @@ func TestMetaWriteFails(t *testing.T) {
 	}
 }
 
-// TestMetaCrashImages checks the states in which a power loss can leave meta.db. bbolt does not use
-// an FS, so the test cannot record its operations. It builds the states from the bytes that a
-// commit has changed. A commit writes its pages, syncs, writes a meta page, and syncs.
+// bbolt does not use an FS, so the test cannot record its operations. It builds the possible states
+// from the bytes that a commit has changed. A commit writes its pages, syncs, writes a meta page,
+// and syncs.
 func TestMetaCrashImages(t *testing.T) {
 	path := testMeta(t)
 	m, err := openMeta(path)
@@ -236,7 +235,7 @@ func commitImage(r *rand.Rand, before, after []byte, n int) []byte {
 	return out
 }
 
-// TestMetaBegunAnew checks that meta.db can be created after an interrupted creation.
+// meta.db can be created after an interrupted creation.
 func TestMetaBegunAnew(t *testing.T) {
 	whole := readFile(t, testMeta(t))
 	for _, left := range [][]byte{{}, whole[:5000], make([]byte, 32<<10), whole} {
@@ -253,7 +252,7 @@ func TestMetaBegunAnew(t *testing.T) {
 	}
 }
 
-// cutFS fails the rename of meta.db, as a power loss before the rename would.
+// cutFS fails the rename of meta.db, like a power loss before the rename.
 type cutFS struct{ FS }
 
 func (c cutFS) Rename(from, to string) error {
@@ -263,8 +262,8 @@ func (c cutFS) Rename(from, to string) error {
 	return c.FS.Rename(from, to)
 }
 
-// TestMetaMadeAside checks that the file gets the name meta.db only when it is complete and
-// durable, because bbolt cannot distinguish a torn new file from a damaged old one.
+// The file gets the name meta.db only when it is complete and durable, because bbolt cannot
+// distinguish a torn new file from a damaged old one.
 func TestMetaMadeAside(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "d")
 	_, err := Open(Config{Path: path, Files: cutFS{OSFS()}})

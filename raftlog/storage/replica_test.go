@@ -11,8 +11,6 @@ import (
 	"github.com/mortise-lock/mortise/raftlog"
 )
 
-// TestReplicaOnDir checks that a single voter continues its log after a restart, across snapshots
-// and segments.
 func TestReplicaOnDir(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "d")
 	term := uint64(1)

@@ -10,7 +10,6 @@ import (
 	"github.com/mortise-lock/mortise/raftlog/storage"
 )
 
-// TestDirStore runs the conformance suite with small segments, so that it uses many.
 func TestDirStore(t *testing.T) {
 	for name, size := range map[string]int{"small segments": 16 << 10, "larger ones": 128 << 10} {
 		t.Run(name, func(t *testing.T) {
@@ -45,7 +44,6 @@ func TestDirStore(t *testing.T) {
 	}
 }
 
-// noSync is an FS without syncs, which the suite does not need.
 type noSync struct{ storage.FS }
 
 func (noSync) SyncDir(string) error { return nil }

@@ -15,7 +15,7 @@ import (
 )
 
 // damaged returns the files of a log with several segments, a snapshot and spares. If killed is
-// set, the log was not closed, so there are no marks after the last frame.
+// set, there are no marks after the last frame.
 func damaged(t *testing.T, seed uint64, killed bool) (files map[string][]byte, want raftlog.State) {
 	t.Helper()
 	h := newHistory(seed, nil, raftlog.State{})
@@ -30,7 +30,7 @@ func damaged(t *testing.T, seed uint64, killed bool) (files map[string][]byte, w
 	return h.fs.live(), h.promises[len(h.promises)-1].state
 }
 
-// harmless opens damaged files. They must be refused, or yield exactly the state want.
+// harmless opens damaged files. They must be refused, or give exactly the state want.
 func harmless(files map[string][]byte, want raftlog.State) error {
 	_, got, err := openCrash(newCrashFS(files), 5)
 	if err != nil {
@@ -45,8 +45,8 @@ func harmless(files map[string][]byte, want raftlog.State) error {
 	return nil
 }
 
-// damageRounds returns how many damages a test tries: n multiplied by MORTISE_DAMAGE, or n divided
-// by slowly if that variable is not set.
+// damageRounds returns the number of damages that a test tries: n times MORTISE_DAMAGE, by default
+// n divided by slowly.
 func damageRounds(n int) int {
 	if m, err := strconv.Atoi(os.Getenv("MORTISE_DAMAGE")); err == nil {
 		return n * m
@@ -54,7 +54,6 @@ func damageRounds(n int) int {
 	return max(n/slowly, 1)
 }
 
-// TestBitFlips checks that a flipped bit in any file never leads to a wrong state.
 func TestBitFlips(t *testing.T) {
 	r := rand.New(rand.NewPCG(1, 1))
 	refused := 0
@@ -102,8 +101,7 @@ func TestBitFlipsInHeaders(t *testing.T) {
 	}
 }
 
-// TestBitFlipsInLastFrame flips bits in the last frame before a kill. Nothing follows that frame,
-// so the flip itself must be detected.
+// Nothing follows the last frame before a kill, so the flip itself must be detected.
 func TestBitFlipsInLastFrame(t *testing.T) {
 	for seed := range uint64(4) {
 		h := newHistory(seed, nil, raftlog.State{})
@@ -139,7 +137,7 @@ func TestBitFlipsInLastFrame(t *testing.T) {
 	}
 }
 
-// TestGarbage overwrites bytes of a closed log. The marks after the last frame must show that those
+// The test overwrites bytes of a closed log. The marks after the last frame must show that those
 // bytes were acknowledged.
 func TestGarbage(t *testing.T) {
 	r := rand.New(rand.NewPCG(2, 2))
@@ -187,8 +185,8 @@ func TestTruncatedAndMissing(t *testing.T) {
 	}
 }
 
-// TestOlderSegments replaces the newest of several segments by an older version of it. The log must
-// be refused if data was lost.
+// The test replaces the newest segment by an older version of it. The log must be refused if data
+// was lost.
 func TestOlderSegments(t *testing.T) {
 	caught := 0
 	for seed := range uint64(20) {
@@ -252,7 +250,7 @@ func putChecksum(b []byte) {
 }
 
 // lastSegment returns a log that can be opened without the frames of its last segment, and the name
-// and the header of this segment.
+// and header of this segment.
 func lastSegment(t *testing.T) (files map[string][]byte, last string, h header) {
 	t.Helper()
 	for seed := range uint64(100) {
@@ -276,7 +274,7 @@ func lastSegment(t *testing.T) (files map[string][]byte, last string, h header) 
 	return nil, "", header{}
 }
 
-// TestSegmentsMustFit gives the last segment valid headers that do not follow the previous segment.
+// The last segment gets valid headers that do not follow the previous segment.
 func TestSegmentsMustFit(t *testing.T) {
 	files, last, h := lastSegment(t)
 	for name, change := range map[string]func(*header){

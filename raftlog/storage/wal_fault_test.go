@@ -10,9 +10,8 @@ import (
 	"github.com/mortise-lock/mortise/raftlog"
 )
 
-// TestErrorAtEveryOperation makes the n-th operation of a run fail, for every n. The failed call
-// and every later one must return the error. All promised data must exist after a kill and after a
-// power loss.
+// For every n, the n-th operation of a run fails. The failed call and every later call must return
+// the error. All promised data must exist after a kill and after a power loss.
 func TestErrorAtEveryOperation(t *testing.T) {
 	for _, cause := range []error{syscall.EIO, syscall.ENOSPC} {
 		for n := 0; ; n += slowly {
@@ -55,9 +54,8 @@ func TestErrorAtEveryOperation(t *testing.T) {
 	}
 }
 
-// TestFailedSyncIsNotTrusted checks that a process that restarts after a failed sync writes the
-// data again before it relies on it. The kernel may return the data from memory although the disk
-// does not have it.
+// A process that restarts after a failed sync must write the data again. The kernel may return it
+// from memory although the disk does not have it.
 func TestFailedSyncIsNotTrusted(t *testing.T) {
 	h := newHistory(1, nil, raftlog.State{})
 	if err := h.run(10); err != nil {
@@ -103,9 +101,8 @@ func TestFailedSyncIsNotTrusted(t *testing.T) {
 	}
 }
 
-// TestNothingIsWrittenBehindWhatIsNotDurable checks that each frame is synced before the next one
-// is written, during open too. If it were written earlier, a crash could leave a mark after a lost
-// frame, which counts as damage.
+// Each frame must be synced before the next one is written, during open too. Otherwise a crash
+// could leave a mark after a lost frame, which counts as damage.
 func TestNothingIsWrittenBehindWhatIsNotDurable(t *testing.T) {
 	h := newHistory(1, nil, raftlog.State{})
 	if err := h.run(10); err != nil {
@@ -232,8 +229,7 @@ func foundedCrash(t *testing.T, fs *crashFS) *wal {
 	return w
 }
 
-// TestCommitAlone checks that a new commit index alone is durable. The log saves a commit index
-// alone only if it must be durable.
+// The log saves a commit index alone only if it must be durable.
 func TestCommitAlone(t *testing.T) {
 	fs := newCrashFS(nil)
 	w := foundedCrash(t, fs)

@@ -6,9 +6,8 @@ import (
 	"testing"
 )
 
-// TestLostSectorIsNoFlip checks that a sector that did not reach the disk is not taken for a
-// flipped bit, even if its payload has a single bit set and the disk has zeros, or another attempt
-// at the frame, in its place. If it were, an undamaged log would be refused after a power loss.
+// A sector that did not reach the disk must not be taken for a flipped bit, even if its payload has
+// a single bit set. Otherwise an undamaged log would be refused after a power loss.
 func TestLostSectorIsNoFlip(t *testing.T) {
 	r := rand.New(rand.NewPCG(1, 1))
 	for range 2000 {

@@ -8,8 +8,7 @@ import (
 	"github.com/mortise-lock/mortise/raftlog"
 )
 
-// FuzzItems checks that any payload is refused, or has the same content after decoding and
-// encoding.
+// Any accepted payload must have the same content after decoding and encoding.
 func FuzzItems(f *testing.F) {
 	f.Add(appendIdentity(nil, raftlog.Identity{Group: 1, ID: 2}))
 	f.Add(appendHardState(appendIdentity(nil, crashID), testHard(1, 2, 3)))
@@ -33,7 +32,7 @@ func FuzzItems(f *testing.F) {
 	})
 }
 
-// FuzzFrame checks that readFrame accepts only a whole frame with the right number and salt.
+// readFrame accepts only a whole frame with the right number and salt.
 func FuzzFrame(f *testing.F) {
 	frame := func(number, salt uint64, payload []byte) []byte {
 		return sealFrame(append(make([]byte, frameHeadBytes), payload...), number, salt)
@@ -55,7 +54,7 @@ func FuzzFrame(f *testing.F) {
 const segmentHead = 256
 
 // FuzzSegment opens a log with arbitrary bytes after a valid header, and with an arbitrary header.
-// A short header is padded with zeros and gets a checksum, so an input need not be 4 KiB long.
+// A short header is padded with zeros and gets a checksum.
 func FuzzSegment(f *testing.F) {
 	h := newHistory(1, nil, raftlog.State{})
 	if err := h.run(3); err != nil {

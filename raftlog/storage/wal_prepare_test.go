@@ -14,7 +14,6 @@ import (
 	"github.com/mortise-lock/mortise/raftlog"
 )
 
-// heldFS is an FS on which the writes of a snapshot block until they are released.
 type heldFS struct {
 	FS
 	held chan struct{} // receives a value when a write blocks
@@ -52,8 +51,8 @@ func snapshotFiles(t *testing.T, d *Dir) []string {
 	return names
 }
 
-// TestSaveGoesOnBesideAPrepare checks that a blocked Prepare does not delay a Save. The log and its
-// directory cannot be closed meanwhile, because the write may still happen.
+// A blocked Prepare must not delay a Save. The log and its directory cannot be closed meanwhile,
+// because the write may still happen.
 func TestSaveGoesOnBesideAPrepare(t *testing.T) {
 	hold := heldFS{OSFS(), make(chan struct{}), make(chan struct{})}
 	d := mustDir(t, filepath.Join(t.TempDir(), "d"))
@@ -90,8 +89,8 @@ func TestSaveGoesOnBesideAPrepare(t *testing.T) {
 	}
 }
 
-// TestWhatIsPreparedAndNotNamedGoes checks that a prepared snapshot that was never named is removed
-// with the next snapshot of any kind, at the next open, and when the log ends.
+// A prepared snapshot that was never named is removed with the next snapshot, at the next open, and
+// when the log ends.
 func TestWhatIsPreparedAndNotNamedGoes(t *testing.T) {
 	for name, after := range map[string]func(t *testing.T, d *Dir, s raftlog.Store){
 		"another is prepared": func(t *testing.T, d *Dir, s raftlog.Store) {
@@ -160,8 +159,7 @@ func TestWhatIsPreparedAndNotNamedGoes(t *testing.T) {
 	}
 }
 
-// TestPrepareStops checks that Prepare removes its file when ctx ends, and that this is not a disk
-// error.
+// When ctx ends, Prepare removes its file. This is not a disk error.
 func TestPrepareStops(t *testing.T) {
 	hold := heldFS{OSFS(), make(chan struct{}), make(chan struct{})}
 	d := mustDir(t, filepath.Join(t.TempDir(), "d"))
@@ -213,8 +211,7 @@ func TestPrepareSyncsPieceByPiece(t *testing.T) {
 	}
 }
 
-// TestPrepareFaults checks that a Save can name only the snapshot that was prepared last, and that
-// an error of Prepare is final like an error of Save.
+// A Save can name only the snapshot that was prepared last. An error of Prepare is final.
 func TestPrepareFaults(t *testing.T) {
 	a, b := testSnapshot(1, 1, 10), testSnapshot(1, 1, 10)
 	for name, prepare := range map[string][]*raftpb.Snapshot{"nothing": nil, "another": {a}, "another since": {b, a}} {

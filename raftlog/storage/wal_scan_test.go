@@ -9,8 +9,7 @@ import (
 	"github.com/mortise-lock/mortise/raftlog"
 )
 
-// TestALongLogIsReadInProportion checks that reading a log does not copy the earlier entries for
-// each frame.
+// Reading a log must not copy the earlier entries for each frame.
 func TestALongLogIsReadInProportion(t *testing.T) {
 	const frames = 20_000 // a copy for each frame would take 1.6 GB
 	id := raftlog.Identity{Group: 7, ID: 1}

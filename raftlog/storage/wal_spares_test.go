@@ -6,7 +6,6 @@ import (
 	"github.com/mortise-lock/mortise/raftlog"
 )
 
-// largeLog is a log with entries of 1 KB and prepared snapshots.
 type largeLog struct {
 	t     *testing.T
 	fs    *crashFS
@@ -15,7 +14,7 @@ type largeLog struct {
 }
 
 // cycle appends entries, prepares a snapshot of the given number of bytes and saves it. It returns
-// the disk operations of the Save that names the snapshot.
+// the disk operations of that Save.
 func (l *largeLog) cycle(entries, bytes int) (kinds []opKind) {
 	l.t.Helper()
 	for range entries {
@@ -50,8 +49,8 @@ func (l *largeLog) count(kind opKind) (n int) {
 	return n
 }
 
-// TestALargeLogUsesItsFilesAgain checks that no append waits for the removal of a file, and that no
-// file is created after the log has once had its greatest length.
+// No append waits for the removal of a file, and no file is created after the log has once had its
+// greatest length.
 func TestALargeLogUsesItsFilesAgain(t *testing.T) {
 	l := &largeLog{t: t, fs: newCrashFS(nil), index: 1}
 	l.w = foundedCrash(t, l.fs)
