@@ -206,7 +206,7 @@ func (e *EnteredError) Is(target error) bool { return target == ErrBadRequest }
 
 type handleLimit struct {
 	until clock.Time
-	text  string        // the reason of the end, for errors
+	text  string        // for errors
 	done  chan struct{} // closed when the handle or the hold has ended
 }
 

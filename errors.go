@@ -89,14 +89,14 @@ func (e *NotAllowedError) Error() string { return (*session.NotAllowedError)(e).
 
 func (e *NotAllowedError) Is(target error) bool { return target == ErrNotAllowed }
 
-// HeldError describes the holder of the lock at the moment when the group refused a TryLock.
+// HeldError describes the holder of a lock at the moment when the group decided the request.
 // errors.Is reports it as ErrHeld.
 type HeldError struct {
 	Key     string
 	Holder  string            // Name of the instance that holds it, or its ID if it has given no name
-	Token   Token             // of the present hold
-	Since   time.Time         // when it was granted, by the leader's wall clock; for display only
-	Waiters int               // how many requests wait for the lock
+	Token   Token             // of the hold
+	Since   time.Time         // of the grant, by the leader's wall clock; for display only
+	Waiters int               // requests that wait for the lock
 	Value   string            // Request.Value of the holder
 	Labels  map[string]string // Request.Labels of the holder
 	Session string            // ID of the holder's session; each incarnation of an instance has another

@@ -23,14 +23,14 @@ import (
 // Health is the state of the voters, as reported by the group's leader.
 type Health struct {
 	Leader   string // Name of the instance that leads
-	Eligible int    // how many instances could vote
-	Target   int    // how many of them should vote
+	Eligible int    // instances that could vote
+	Target   int    // instances that should vote
 
 	Missing []MissingVoter // voters from which the leader receives nothing
 	// CannotLose names each instance whose loss now would leave the group without a majority.
 	CannotLose []string
 	Due        bool         // a change of the voters is due or in progress: stop no instance now
-	Change     string       // a sentence that describes the change, or says why there is none
+	Change     string       // describes the change, or says why there is none
 	Disks      []FaultyDisk // instances that have reported a disk fault to the leader
 	Differs    []string     // settings that are not equal on all instances, one sentence each
 	Advice     string       // the next safe step
@@ -44,8 +44,7 @@ type MissingVoter struct {
 }
 
 // Health queries the leader for the state of the voters. ctx bounds the wait. If ctx ends because
-// there is no leader, the error wraps the context's error and names the voters that this instance
-// cannot reach.
+// there is no leader, the error wraps the context's error and names what is missing.
 func (n *Node) Health(ctx context.Context) (Health, error) {
 	if err := n.Err(); err != nil {
 		return Health{}, err

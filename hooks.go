@@ -89,7 +89,7 @@ type Hooks struct {
 // LockEvent describes an event of a lock. Later versions may add fields and values.
 type LockEvent struct {
 	Key  string // the first key in ascending order, if the request has several
-	Keys int    // how many keys
+	Keys int    // number of keys
 	Kind LockKind
 	Try  bool // Request.Try
 	// Purpose is the value of the label mortise.purpose of the request, if that value is
@@ -294,7 +294,7 @@ const (
 	OutcomeClosed     Outcome = "closed" // the node is closed; also used by Unlocked
 )
 
-// NodeState is what a [NodeEvent] reports.
+// NodeState is the state that a [NodeEvent] reports.
 type NodeState string
 
 // The states that the hooks of a node report. No two hooks use the same value.

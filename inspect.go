@@ -24,8 +24,8 @@ type KeyInfo struct {
 	// Queue lists the holders and then the waiters, in order. It has at most 1,000 entries from
 	// Peek and 3 from List.
 	Queue   []Standing
-	Held    int // how many requests hold it; more than one if they share it
-	Waiting int // how many requests wait, including those that Queue omits
+	Held    int // requests that hold the key; more than one if they share it
+	Waiting int // requests that wait, including those that Queue omits
 
 	Data     []byte // see [Node.Get]
 	Revision uint64 // of Data; zero if there is none
@@ -39,7 +39,7 @@ type Standing struct {
 	Labels  map[string]string // Request.Labels
 
 	Token Token     // of the hold; zero if it waits
-	Since time.Time // when it was granted, by the leader's wall clock; zero if it waits
+	Since time.Time // of the grant, by the leader's wall clock; zero if it waits
 	// Left is the time until its session ends if the leader receives nothing more from its
 	// instance. It is zero if unknown, for example directly after an election.
 	Left time.Duration
@@ -131,8 +131,8 @@ type SessionInfo struct {
 	// Since is when the session's instance became a member, or when the guest started, by the clock
 	// of that process. It is zero if not reported.
 	Since   time.Time
-	Held    int // how many keys it holds
-	Waiting int // how many keys it waits for
+	Held    int // keys that it holds
+	Waiting int // keys that it waits for
 }
 
 // Sessions lists the sessions of the group, the oldest first, at most 1,000. It waits for a leader

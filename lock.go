@@ -23,7 +23,7 @@ type Lock struct {
 	exited   atomic.Uint32 // how this handle ended; zero while it has not
 	counting sync.Mutex    // of the first handle: guards others; never held across a wait
 	limit    *handleLimit  // set if this handle entered a lock again with its own MaxHold
-	others   int32         // of the first handle: the number of handles that are not unlocked, minus one
+	others   int32         // of the first handle: handles that are not unlocked, minus one
 }
 
 // Key returns the locked key, the first in ascending order if there are several.

@@ -31,9 +31,9 @@ type Node struct {
 	client *client.Client
 	trace  *trace.Tracer // nil without observers
 
-	standby  atomic.Int64 // calls that wait for a lock whose purpose makes long waits normal
+	standby  atomic.Int64 // waiting calls whose purpose makes long waits normal
 	settled  atomic.Bool  // Ready has found the voters settled, or has stopped waiting
-	settleBy atomic.Int64 // clock.Time at which Ready stops waiting; zero until it is called
+	settleBy atomic.Int64 // clock.Time at which Ready stops waiting; zero before the first Ready
 }
 
 // Start starts a node. ctx bounds the start only. When Start returns, the node listens, searches

@@ -43,14 +43,14 @@ type Status struct {
 	// Promised is Config.Replicas. Zero means that the configuration names Founders, or that the
 	// node is on its own.
 	Promised     int
-	VotersWanted int     // how many instances vote when all configured instances run
+	VotersWanted int     // voters when all configured instances run
 	Health       *Health // the state of the voters, only on the leader; other instances call Node.Health
 
 	// Members is the first page, at most a hundred, of the last answer to Node.Members on this
 	// instance.
 	Members      []Member
-	MembersAge   time.Duration // how old that answer is; zero if there was none
-	MembersTotal int           // how many members there were then; on the leader, how many there are now
+	MembersAge   time.Duration // age of that answer; zero if there was none
+	MembersTotal int           // members at that time; on the leader, the present number
 
 	Session  SessionPhase
 	Lease    LeaseState
@@ -58,8 +58,8 @@ type Status struct {
 	// LeaseTightest is the shortest remaining lease among the node's session and those of
 	// NewSession. It is zero if one of these leases is lost.
 	LeaseTightest time.Duration
-	Held          int    // locks that this instance holds
-	Waiting       string // a sentence about what this node waits for, with the remedy; "" if nothing
+	Held          int    // locks of this instance
+	Waiting       string // what this node waits for, with the remedy; "" if nothing
 	Waiters       int    // calls on this instance that wait for a lock
 	// Standby counts those of Waiters that may wait long by design, by the label mortise.purpose,
 	// such as candidates of an election.
@@ -77,7 +77,7 @@ type Status struct {
 	// Available is the part of Age in which this instance could be granted locks; see
 	// Hooks.Available.
 	Available    time.Duration
-	HooksDropped uint64 // calls of Config.Hooks that were dropped because earlier ones were too slow
+	HooksDropped uint64 // calls of Config.Hooks that were dropped because earlier calls were too slow
 }
 
 // Status returns the present state of this node. It asks no other instance.
@@ -202,7 +202,7 @@ func (s *Status) waitsFor(mine *client.Status, now clock.Time) string {
 
 const noLeader = "no leader answers; a majority of these voters must be running and reach each other: "
 
-// votersText lists the voters, and marks the voters that this instance cannot reach.
+// votersText lists the voters, and marks the voters that are not Seen.
 func (s Status) votersText() string {
 	var list []string
 	for _, v := range s.Voters {

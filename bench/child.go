@@ -30,7 +30,7 @@ type childOptions struct {
 	Dir       string
 	Duration  time.Duration
 	Quick     bool
-	Profile   string // the directory for profiles, or ""
+	Profile   string // the directory, or ""
 }
 
 // runChild runs program, which is this program or another build of it, as a child, and waits until

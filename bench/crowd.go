@@ -19,8 +19,8 @@ import (
 type crowd struct {
 	lights []*light
 
-	mu       sync.Mutex // guards the fields below
-	attached []int      // the sessions that were attached since reset
+	mu       sync.Mutex
+	attached []int // since reset
 	isIn     []bool
 	last     time.Time // when the last session was attached
 	all      chan struct{}
@@ -91,7 +91,7 @@ func (c *crowd) close() {
 // returned is what a crowd measures in the workload storm.
 type returned struct {
 	Last  time.Time       // when the last session was attached again
-	Waits []time.Duration // the times to get a free lock in sessions that were attached again
+	Waits []time.Duration // for a free lock, in sessions that were attached again
 }
 
 // returns waits until all sessions are attached. Until then, callers lock and unlock free keys in

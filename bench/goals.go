@@ -7,8 +7,8 @@ import "time"
 type goal struct {
 	about       string
 	workload    string
-	ours        string // the peer of mortise, with TLS as in production
-	theirs      string // the peer to compare with; empty means that the value itself is compared with the limits
+	ours        string // the peer of mortise, with TLS
+	theirs      string // empty means that the value itself is compared with the limits
 	value       func(Result) float64
 	lower       bool
 	must, reach float64

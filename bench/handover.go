@@ -77,12 +77,12 @@ func waiters(ctx context.Context, r *Run) (Result, error) {
 			now := int64(time.Since(clock))
 			latency.add(time.Duration(now - began.Swap(now)))
 			served.Add(1)
-			runtime.Gosched() // gives another caller the chance to lock the key
+			runtime.Gosched() // lets another caller lock the key
 			inside.Add(-1)
 			return hold.Unlock(ctx)
 		})
 	}()
-	time.Sleep(2 * time.Second) // enough time for all to enter the queue, which cannot be seen from outside
+	time.Sleep(2 * time.Second) // until all are in the queue, which no call reports
 	start := time.Now()
 	began.Store(int64(time.Since(clock)))
 	if err := first.Unlock(ctx); err != nil {
@@ -97,7 +97,7 @@ func waiters(ctx context.Context, r *Run) (Result, error) {
 		return Result{}, err
 	}
 	cancel()
-	select { // the wait has a limit, because the calls of some peers ignore the context
+	select { // the calls of some peers ignore the context
 	case <-ended:
 	case <-time.After(5 * time.Second):
 	}

@@ -23,14 +23,14 @@ func idle(n int) func(ctx context.Context, r *Run) (Result, error) {
 		if err := roomFor(uint64(n)*memberSockets, uint64(n)*memberBytes); err != nil {
 			return Result{}, err
 		}
-		debug.FreeOSMemory() // otherwise the runtime would return memory of earlier workloads during the measurement
+		debug.FreeOSMemory() // otherwise memory of earlier workloads would be returned during the measurement
 		before := heap()
 		nodes, err := openIdle(ctx, r.Peer, n)
 		defer func() { _ = together(len(nodes), func(i int) error { return nodes[i].Close() }) }()
 		if err != nil {
 			return Result{}, err
 		}
-		time.Sleep(2*time.Second + time.Duration(n)*100*time.Millisecond) // time for the work of the start to end
+		time.Sleep(2*time.Second + time.Duration(n)*100*time.Millisecond) // until the work of the start has ended
 		cpu, wire, began := used(syscall.RUSAGE_SELF), loopbackBytes(), time.Now()
 		time.Sleep(max(5*time.Second, r.Duration))
 		took := time.Since(began)
@@ -71,7 +71,7 @@ func openIdle(ctx context.Context, p Peer, n int) ([]*mortise.Node, error) {
 	ctx, cancel := context.WithTimeout(ctx, time.Minute+time.Duration(n)*100*time.Millisecond)
 	defer cancel()
 	var nodes []*mortise.Node
-	for from := 0; from < n; from = len(nodes) { // the founders first, then a few at a time, as in a deployment
+	for from := 0; from < n; from = len(nodes) { // the founders first, then a few at a time
 		for i := from; i < min(n, max(founders, from+idleAtOnce*min(from, 1))); i++ {
 			c := mortiseConfig(strings.HasSuffix(p.Name, "-tls"), addresses, i)
 			c.Join = c.Join[:founders]

@@ -34,7 +34,7 @@ func kill(ctx context.Context, r *Run) (Result, error) {
 	}
 	result := median(gaps)
 	for _, g := range gaps {
-		result.P99 = max(result.P99, g.P99) // the maximum, because there are so few values
+		result.P99 = max(result.P99, g.P99) // there are too few values for a percentile
 	}
 	result.Count = float64(times)
 	return result, nil
@@ -62,7 +62,7 @@ func killOnce(ctx context.Context, p Peer, dir string) (time.Duration, error) {
 	if err != nil {
 		return 0, err
 	}
-	time.Sleep(time.Second) // time for all members to finish starting
+	time.Sleep(time.Second) // until all members have finished starting
 	var leader *memberProcess
 	var others []*memberProcess
 	for _, m := range processes {
@@ -142,7 +142,7 @@ func (m *memberProcess) kill() {
 		return
 	}
 	_ = m.cmd.Process.Kill()
-	_ = m.cmd.Wait() // Wait fails, because the process was killed
+	_ = m.cmd.Wait() // always fails, because the process was killed
 }
 
 // serveMember is the main function of a member process. It opens member i and executes the commands

@@ -78,7 +78,7 @@ func lineKey(k int) string { return fmt.Sprintf("line-%d", k) }
 
 type waitingLine struct {
 	ctx   context.Context
-	ended chan struct{} // closed when all waiters were granted their key or one has failed
+	ended chan struct{}
 	left  atomic.Int64
 	first atomic.Pointer[error]
 }

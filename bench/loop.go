@@ -12,8 +12,8 @@ import (
 
 // loop runs callers repeatedly, and measures for some time after a warm-up.
 type loop struct {
-	measuring atomic.Bool // set between the warm-up and the end of the measurement
-	stopping  atomic.Bool // set when callers must not start another call
+	measuring atomic.Bool // after the warm-up
+	stopping  atomic.Bool // callers must not start another call
 	pairs     atomic.Int64
 	latency   histogram
 	failure   atomic.Pointer[error]
@@ -41,7 +41,7 @@ func (l *loop) run(ctx context.Context, callers int, duration time.Duration,
 	var all sync.WaitGroup
 	for i := range callers {
 		all.Go(func() {
-			ctx, cancel := context.WithCancel(ctx) // a shared context would be a mutex for which all callers contend
+			ctx, cancel := context.WithCancel(ctx) // callers would contend for the mutex of a shared context
 			defer cancel()
 			for turn := 0; !l.stopping.Load(); turn++ {
 				if err := call(ctx, i, turn); err != nil {

@@ -18,11 +18,11 @@ type Machine struct {
 	CPU        string
 	Cores      int
 	Kernel, Go string
-	Disk       string        // the kind of the file system of the directories
-	Sync       time.Duration // the median time of an fdatasync of 256 bytes in that file system
-	Quiet      bool          // other processes used at most quietCores when the benchmark began
-	Busy       float64       // the number of cores that other processes used when the benchmark began
-	Waited     time.Duration // the time that the benchmark waited for a quiet machine
+	Disk       string        // the kind of the file system
+	Sync       time.Duration // median of an fdatasync of 256 bytes
+	Quiet      bool          // other processes used at most quietCores at the beginning
+	Busy       float64       // cores that other processes used at the beginning
+	Waited     time.Duration // for a quiet machine
 }
 
 func look(dir string) Machine {

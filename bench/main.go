@@ -47,7 +47,7 @@ func run(ctx context.Context, args []string) error {
 	if err != nil {
 		return err
 	}
-	if o.out != "" { // check this now, because an error after half an hour would be too late
+	if o.out != "" { // an error after half an hour would be too late
 		if err := os.MkdirAll(o.out, 0o755); err != nil {
 			return err
 		}

@@ -7,10 +7,10 @@ import (
 
 // A Peer is one kind of lock for a service with three instances, in one configuration.
 type Peer struct {
-	Name    string // the name in tables and flags
+	Name    string // in tables and flags
 	Kind    string // peers of one kind have the same colour
-	Durable bool   // whether a lock is on disk before it is granted
-	Promise string // which failures the peer survives, in which order it grants locks, and how a loss is noticed
+	Durable bool   // a lock is on disk before it is granted
+	Promise string // tolerated failures, order of grants, and how a loss is noticed
 	Missing func() string
 	Open    func(ctx context.Context, dir string) (Cluster, error)
 
@@ -103,5 +103,5 @@ func (m members) Close() error {
 
 const (
 	membersOf     = 3
-	addressesEach = 2 // addresses of a member: etcd needs one for its peers and one for its clients
+	addressesEach = 2 // etcd needs one for its peers and one for its clients
 )

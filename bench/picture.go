@@ -11,7 +11,7 @@ import (
 const (
 	namesWidth = 132
 	panelWidth = 188
-	barsWidth  = 132 // the width of the bars in a panel; the rest is for the figure beside the longest bar
+	barsWidth  = 132 // leaves room for the figure beside the longest bar
 	rowHeight  = 22
 	headHeight = 66
 	footHeight = 58

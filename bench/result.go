@@ -15,19 +15,19 @@ type Result struct {
 
 	Rate       float64       `json:",omitempty"` // pairs of Lock and Unlock, hand-overs or grants, per second
 	P50, P99   time.Duration `json:",omitempty"` // of Lock; in hand-overs, of the time from Unlock to the next grant
-	Least      float64       `json:",omitempty"` // the turns of the waiter that had the fewest
-	Most       float64       `json:",omitempty"` // the turns of the waiter that had the most
+	Least      float64       `json:",omitempty"` // turns of the waiter with the fewest
+	Most       float64       `json:",omitempty"` // turns of the waiter with the most
 	CPU        time.Duration `json:",omitempty"` // of this process for each pair; in Idle for each second
 	Allocs     float64       `json:",omitempty"` // of this process, for each pair
-	Heap       float64       `json:",omitempty"` // bytes for each lock that is held
-	Count      float64       `json:",omitempty"` // the number of locks, waiters, instances or sessions
-	Took       time.Duration `json:",omitempty"` // the duration of the whole workload
+	Heap       float64       `json:",omitempty"` // bytes for each held lock
+	Count      float64       `json:",omitempty"` // of locks, waiters, instances or sessions
+	Took       time.Duration `json:",omitempty"` // by the whole workload
 	Wire       float64       `json:",omitempty"` // bytes per second over loopback
-	Sockets    float64       `json:",omitempty"` // per instance; the sockets at both ends of a connection are counted
-	Runs       int           // the number of runs
-	Others     float64       // cores that other processes used during the run
-	OthersMost float64       // the maximum of Others over the runs
-	Failed     string        `json:",omitempty"` // the reason why there is no result
+	Sockets    float64       `json:",omitempty"` // per instance; both ends of a connection are counted
+	Runs       int
+	Others     float64 // cores that other processes used during the run
+	OthersMost float64 // maximum of Others over the runs
+	Failed     string  `json:",omitempty"` // why there is no result
 }
 
 // median returns the median of the runs of one workload of one peer, field by field. It ignores
@@ -73,8 +73,8 @@ type Record struct {
 	Peers    []PeerRecord
 	Results  []Result
 	Rounds   int
-	Duration time.Duration // the duration of each measurement
-	Quick    bool          // whether there were fewer held locks and waiters than the goals require
+	Duration time.Duration // of each measurement
+	Quick    bool          // fewer held locks and waiters than the goals require
 	Warnings []string
 }
 
@@ -82,7 +82,7 @@ type Record struct {
 type PeerRecord struct {
 	Name, Kind, Version, Promise string
 	Durable                      bool
-	Missing                      string `json:",omitempty"` // the reason why the peer was not measured
+	Missing                      string `json:",omitempty"` // why the peer was not measured
 	Lacks                        map[string]string
 }
 

@@ -17,8 +17,8 @@ import (
 type server struct {
 	cmd    *exec.Cmd
 	log    string
-	exited chan struct{} // closed when the process has ended
-	err    error         // the result of Wait, set before exited is closed
+	exited chan struct{}
+	err    error // of Wait, set before exited is closed
 }
 
 // startServer starts a program that writes its output to a file in dir. If as is not nil, the
@@ -96,7 +96,7 @@ func freeAddresses(n int) (addresses []string, err error) {
 			err = listenErr
 			continue
 		}
-		defer func() { _ = l.Close() }() // close all at the end, so that no address is returned twice
+		defer func() { _ = l.Close() }() // at the end, so that no address is returned twice
 		addresses = append(addresses, l.Addr().String())
 	}
 	if len(addresses) < n {

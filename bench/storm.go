@@ -79,7 +79,7 @@ func gather(ctx context.Context, r *Run, n int) (g *gathering, err error) {
 	if err := g.tell("open"); err != nil {
 		return g, err
 	}
-	time.Sleep(lightTTL)                // time for the work of the start to end, and for the renewals to spread
+	time.Sleep(lightTTL)                // until the work of the start has ended and the renewals are spread
 	g.leader, err = leaderOf(g.members) // the leader may have changed on a busy machine
 	return g, err
 }
@@ -129,7 +129,7 @@ func sessions(n int) func(ctx context.Context, r *Run) (Result, error) {
 		}
 		defer g.close()
 		result := Result{Count: float64(n), Took: time.Since(began)}
-		time.Sleep(lightTTL) // time for the buffers of the start to be freed
+		time.Sleep(lightTTL) // until the buffers of the start are freed
 		heap, err := g.leader.number("heap")
 		if err != nil {
 			return result, err

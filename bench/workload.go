@@ -11,7 +11,7 @@ type Workload struct {
 	About string
 	Run   func(ctx context.Context, r *Run) (Result, error)
 	Alone bool // the workload opens its own clusters
-	Fleet bool // the workload is about many instances or sessions of mortise
+	Fleet bool // about many instances or sessions of mortise
 	Only  func(p Peer) bool
 }
 

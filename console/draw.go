@@ -21,7 +21,7 @@ const (
 type drawing struct {
 	Width, Height int
 	Title         string
-	Sentences     []string // the contents of the picture in words
+	Sentences     []string // the picture in words
 	Boxes         []box
 	Dots          []dot
 	Lines         []line
@@ -29,7 +29,7 @@ type drawing struct {
 
 type box struct {
 	X, Y, W        int
-	Key            string // the key unabridged, for a link
+	Key            string // unabridged, for a link
 	Name, By, Wait string
 	TextX          int
 	NameY, ByY     int
@@ -40,14 +40,14 @@ type box struct {
 type dot struct {
 	X, Y, TextX, TextY int
 	Text, Whole        string
-	Rest               bool // whether the dot stands for several waiters
+	Rest               bool // the dot stands for several waiters
 	Circled            bool
 }
 
 type line struct {
 	Path string
 	Kind string // "waits", "holds" or "back"
-	Head string // the path of an arrowhead or a square at the end of the line
+	Head string // path of an arrowhead or a square at the end of the line
 }
 
 func draw(t tree) drawing {

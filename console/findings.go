@@ -35,7 +35,7 @@ type finding struct {
 
 type about struct {
 	Key  string `json:"key"`
-	Text string `json:"text"` // of the finding for this key
+	Text string `json:"text"` // for this key
 }
 
 // findings returns the problems, the worst first. Without a problem, it returns one finding that
@@ -62,8 +62,7 @@ func (s *scene) findings(v *view) []finding {
 }
 
 // groupFindings returns the problem that prevents this instance from being granted locks, or may
-// soon prevent it. If there are several problems, it returns only the first, which causes the
-// others.
+// soon prevent it. If several problems apply, it returns only the first, which causes the others.
 func (s *scene) groupFindings() []finding {
 	st := s.status
 	switch {

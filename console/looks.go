@@ -12,11 +12,11 @@ import (
 
 // Limits of the queries to the leader. A look is the set of queries that answers one question.
 const (
-	fresh       = time.Second            // how long an answer is reused for the same question
-	lookWithin  = time.Second            // the time limit for one look
-	blindWithin = 250 * time.Millisecond // the time limit for one look without a leader
-	turnWithin  = 2 * time.Second        // how long a request waits for the looks of other requests
-	looksKept   = 16                     // the maximum number of stored answers for prefixes and single keys
+	fresh       = time.Second            // time for which an answer is reused
+	lookWithin  = time.Second            // for one look
+	blindWithin = 250 * time.Millisecond // for one look without a leader
+	turnWithin  = 2 * time.Second        // for the looks of other requests
+	looksKept   = 16                     // stored answers for prefixes and single keys
 
 	lookedAt   = 1000 // keys that are read to find the longest held and the most waited for
 	maxFound   = 200
@@ -36,15 +36,15 @@ type look struct {
 	tried  time.Time // when the leader was last queried
 	seen   time.Time // when the leader last returned the keys; zero means never
 	keys   []mortise.KeyInfo
-	more   bool            // whether there are keys that were not read
+	more   bool            // keys exist that were not read
 	health *mortise.Health // only in the answer for all keys; nil if the leader has not answered
-	ends   []mortise.Event // only in the answer for all keys: the abnormal ends of holds
+	ends   []mortise.Event // abnormal ends of holds; only in the answer for all keys
 
 	sessions []mortise.SessionInfo // only in the answer for all keys
 	// The first page of the members in the answer for all keys; the requested page in an answer
 	// about members. Nil means that the leader has not answered.
 	members []mortise.Member
-	err     error // the error of the last query, or nil
+	err     error // of the last query
 }
 
 // looks stores the last answers. A request whose answer is old performs a look. Only one request
@@ -52,7 +52,7 @@ type look struct {
 type looks struct {
 	turn chan struct{} // held by the request that performs a look
 
-	mu  sync.Mutex // guards the field all; never held while blocking
+	mu  sync.Mutex // guards all; never held while blocking
 	all map[question]*look
 }
 
@@ -113,7 +113,7 @@ func (h *handler) look(ctx context.Context, q question) *look {
 	}
 	within := lookWithin
 	if h.node.Status().Session != mortise.SessionAttached {
-		within = blindWithin // there is no leader to answer, so do not wait long
+		within = blindWithin // no leader can answer, so do not wait long
 	}
 	asking, done := context.WithTimeout(context.WithoutCancel(ctx), within) // other requests wait for the answer too
 	defer done()
@@ -143,7 +143,7 @@ func (h *handler) ask(ctx context.Context, q question, now time.Time) *look {
 			h.deepen(ctx, a.keys)
 		}
 		a.health = h.health(ctx)
-		a.ends, _ = h.node.Audit(ctx) // no error is needed: if this query fails, the next one fails too
+		a.ends, _ = h.node.Audit(ctx) // if this query fails, the next one fails too
 		a.sessions, _ = h.node.Sessions(ctx)
 		_ = h.membersBehind(ctx, a, "")
 	}

@@ -62,13 +62,13 @@ const briefly = 100
 
 type shownPage struct {
 	*view
-	List     locks // the keys that the search found, or all keys
+	List     locks // found by the search, or all keys
 	Trees    []tree
 	Without  int
 	MayForce bool
 	Outcome  *outcome
-	Prefix   string // the prefix searched for
-	KeyName  string // the key asked for
+	Prefix   string // of the search
+	KeyName  string
 }
 
 func (h *handler) servePage(w http.ResponseWriter, r *http.Request) {

@@ -11,11 +11,11 @@ import (
 
 type roster struct {
 	Shown int     `json:"shown"`
-	Total int     `json:"total"`                 // the leader's last count; 0 means not known
-	After string  `json:"after,omitempty"`       // the page begins after this session; empty for the first page
-	Next  string  `json:"next,omitempty"`        // the parameter after for the next page; empty on the last page
+	Total int     `json:"total"`                 // the leader's last count; 0 means unknown
+	After string  `json:"after,omitempty"`       // empty for the first page
+	Next  string  `json:"next,omitempty"`        // parameter after for the next page; empty on the last page
 	Old   bool    `json:"old,omitempty"`         // the leader has not answered, and an earlier first page is shown
-	Age   float64 `json:"age_seconds,omitempty"` // the age of the earlier first page; 0 means that there is none
+	Age   float64 `json:"age_seconds,omitempty"` // of the earlier first page; 0 means none
 }
 
 type zone struct {

@@ -19,8 +19,8 @@ const (
 // view is the data of the page and of /status.json. Later versions may add fields. Times are in the
 // format of RFC 3339.
 type view struct {
-	At    time.Time `json:"at"`    // the clock of this instance
-	Level level     `json:"level"` // the worst level of the findings
+	At    time.Time `json:"at"`    // by the clock of this instance
+	Level level     `json:"level"` // the worst of the findings
 	// Stale means that no leader answers now, so the data about locks and sessions is older.
 	Stale    bool      `json:"stale,omitempty"`
 	Findings []finding `json:"findings"`
@@ -28,21 +28,21 @@ type view struct {
 	Instance instance `json:"instance"`
 	Group    group    `json:"group"`
 	Zones    []zone   `json:"zones"`   // the voters and a page of the members
-	Members  roster   `json:"members"` // describes the page of the members in Zones
+	Members  roster   `json:"members"` // the page of the members in Zones
 
 	Locks   locks    `json:"locks"`
 	Longest []key    `json:"longest_held"`
 	Waited  []key    `json:"most_waited_for"`
-	Circles [][]link `json:"circles"` // circles of holders that may wait for each other
+	Circles [][]link `json:"circles"` // holders that may wait for each other
 	Ends    []ending `json:"abnormal_ends"`
-	Leases  []lease  `json:"sessions"` // the sessions with the smallest remaining part of their TTL
+	Leases  []lease  `json:"sessions"` // with the smallest remaining part of their TTL
 	Others  int      `json:"sessions_left_out,omitempty"`
 	Search  *locks   `json:"search,omitempty"`
-	Key     *key     `json:"key,omitempty"` // the key that was asked for, with its whole queue
+	Key     *key     `json:"key,omitempty"` // with its whole queue, if requested
 	KeyErr  string   `json:"key_error,omitempty"`
 
 	forest  []tree
-	without int // the number of keys with waiters that are not in the picture
+	without int // keys with waiters that are not in the picture
 }
 
 type instance struct {
@@ -62,9 +62,9 @@ type instance struct {
 type lease struct {
 	Session string  `json:"session"`
 	Holder  string  `json:"holder"`
-	Own     bool    `json:"own,omitempty"` // whether Node.NewSession has opened the session
+	Own     bool    `json:"own,omitempty"` // opened by Node.NewSession
 	TTL     float64 `json:"ttl_seconds"`
-	Left    float64 `json:"left_seconds"` // 0 means not known
+	Left    float64 `json:"left_seconds"` // 0 means unknown
 	Leaving bool    `json:"leaving,omitempty"`
 	Expired bool    `json:"expired,omitempty"`
 }
@@ -72,7 +72,7 @@ type lease struct {
 type group struct {
 	ID         string   `json:"id"`
 	Leader     string   `json:"leader"`
-	Leading    bool     `json:"leading"` // whether the instance that answers is the leader
+	Leading    bool     `json:"leading"` // the instance that answers is the leader
 	Term       uint64   `json:"term,omitempty"`
 	Voters     int      `json:"voters"`
 	Target     int      `json:"voters_wanted,omitempty"`
@@ -85,9 +85,9 @@ type locks struct {
 	Prefix string    `json:"prefix,omitempty"`
 	Seen   time.Time `json:"seen,omitzero"` // when the leader returned the keys; zero means never
 	Keys   []key     `json:"keys"`
-	Looked int       `json:"looked_at"`                    // the number of keys that were read
+	Looked int       `json:"looked_at"`                    // keys that were read
 	Ticks  int       `json:"tick_keys_left_out,omitempty"` // keys that package tick requested for itself
-	More   bool      `json:"more"`                         // whether there are keys that were not read
+	More   bool      `json:"more"`                         // keys exist that were not read
 	Err    string    `json:"error,omitempty"`
 }
 
@@ -95,10 +95,10 @@ type key struct {
 	Name    string     `json:"key"`
 	Held    int        `json:"held"`
 	Waiting int        `json:"waiting"`
-	For     float64    `json:"held_seconds"`      // the age of the oldest hold; 0 means not held
+	For     float64    `json:"held_seconds"`      // age of the oldest hold; 0 means not held
 	Long    bool       `json:"long"`              // held for longer than Options.Long while others wait
-	Purpose string     `json:"purpose,omitempty"` // the label mortise.purpose of the first request in the queue
-	Data    []byte     `json:"data,omitempty"`    // only if this key was asked for
+	Purpose string     `json:"purpose,omitempty"` // mortise.purpose of the first request in the queue
+	Data    []byte     `json:"data,omitempty"`    // only if this key was requested
 	Rev     uint64     `json:"data_revision,string,omitempty"`
 	Queue   []standing `json:"queue"`
 	Cut     int        `json:"queue_left_out,omitempty"`
@@ -126,10 +126,10 @@ type scene struct {
 	long   time.Duration
 	status mortise.Status
 	all    *look
-	found  *look // nil if no prefix was searched for
+	found  *look // nil without a search for a prefix
 	prefix string
 	one    *look
-	others *look // if not nil, the answer that contains a later page of the members
+	others *look // nil, or the answer with a later page of the members
 	after  string
 
 	sessions map[string]mortise.SessionInfo // by ID; nil until they are needed
@@ -145,7 +145,7 @@ func (s *scene) view() *view {
 	v.Longest, v.Waited = s.tops()
 	v.Ends = endsOf(s.all.ends)
 	v.Leases, v.Others = leasesOf(s.all.sessions)
-	if v.Stale { // the remaining time in the last answer is outdated
+	if v.Stale { // the last answer is outdated
 		for i := range v.Leases {
 			v.Leases[i].Left = 0
 		}
@@ -245,7 +245,7 @@ func (s *scene) key(k mortise.KeyInfo, queue int) key {
 			shown.For = inSeconds(s.age(st))
 		}
 		if shown.Later, _ = s.later(st); s.stale() {
-			shown.Left = 0 // the remaining time in the last answer is outdated
+			shown.Left = 0 // the last answer is outdated
 		}
 		one.Queue = append(one.Queue, shown)
 	}

@@ -34,13 +34,13 @@ type link struct {
 type row struct {
 	depth   int
 	key     *key   // set if the row is a key
-	waiter  string // set if the row is a waiter: its name
+	waiter  string // name, if the row is a waiter
 	value   string
-	calls   int    // the number of consecutive requests of the waiter
+	calls   int    // consecutive requests of the waiter
 	back    int    // if the waiter holds a key above, the row of that key, or else -1
 	again   string // a key that the waiter holds and that is drawn elsewhere, or ""
-	more    int    // the number of further waiters, if the row stands for them
-	parent  int    // the row to which this row is connected, or -1
+	more    int    // further waiters, if the row stands for them
+	parent  int    // connected row, or -1
 	circled bool
 }
 

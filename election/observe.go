@@ -37,8 +37,8 @@ func (e *Election) Observe(ctx context.Context) iter.Seq2[Leader, error] {
 
 type observation struct {
 	name    string
-	now     Leader // the present leader
-	told    bool   // whether any Leader was reported
+	now     Leader
+	told    bool
 	last    mortise.Token
 	highest mortise.Token
 }

@@ -49,8 +49,8 @@ type turn struct {
 	token  mortise.Token // 0 if this instance did not lead
 	lasted time.Duration // from the grant to the resignation
 	err    error
-	end    bool // whether Run returns err
-	failed bool // whether Run pauses before the next campaign
+	end    bool // Run returns err
+	failed bool // Run pauses before the next campaign
 }
 
 func (e *Election) turn(ctx context.Context, value string, fn func(context.Context, *Leadership) error) turn {

@@ -16,8 +16,8 @@ type call[T any] struct {
 	fresh   func(context.Context) (T, bool, error)
 	compute func(context.Context, mortise.Token) (T, error)
 	cancel  context.CancelCauseFunc
-	callers int  // the number of callers that wait; guarded by the group's mu
-	over    bool // reports that done is closed; guarded by the group's mu
+	callers int  // that wait; guarded by the group's mu
+	over    bool // done is closed; guarded by the group's mu
 
 	done     chan struct{}
 	value    T // value, err and panicked are set before done is closed
@@ -28,8 +28,8 @@ type call[T any] struct {
 // PanicError is the value with which Do panics in every caller if a function has panicked. All
 // callers get the same pointer.
 type PanicError struct {
-	Value any    // the value with which the function panicked
-	Stack []byte // the stack of the call's goroutine, from runtime/debug.Stack
+	Value any
+	Stack []byte // of the call's goroutine, from runtime/debug.Stack
 }
 
 func (p *PanicError) Error() string { return fmt.Sprintf("%v\n\n%s", p.Value, p.Stack) }

@@ -30,7 +30,7 @@ type Group[T any] struct {
 	mu      sync.Mutex // guards calls, closed and the callers of each call; never held while a function runs
 	calls   map[string]*call[T]
 	closed  bool
-	running sync.WaitGroup // counts the goroutines of calls; grows only while closed is false
+	running sync.WaitGroup // goroutines of calls; grows only while closed is false
 }
 
 // New returns a Group that locks its keys with locker. Close the Group before the node.

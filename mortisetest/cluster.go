@@ -19,12 +19,12 @@ type Cluster struct {
 	t       testing.TB
 	options Options
 	net     *memnet.Network
-	label   string // the profiler label of the goroutines of this cluster's nodes
+	label   string // profiler label of the goroutines of this cluster's nodes
 
 	mu     sync.Mutex // guards the fields below and the fields of each place; never held during a wait
 	places []*place
-	cuts   map[route]bool // the directions that the test has cut
-	closed map[route]bool // the directions that a cut or a pause has closed in the network
+	cuts   map[route]bool // set by the test
+	closed map[route]bool // closed in the network by a cut or a pause
 }
 
 // Options change the defaults of New.

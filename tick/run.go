@@ -12,8 +12,8 @@ import (
 )
 
 const (
-	look  = time.Minute // the longest time between two reads of the wall clock
-	retry = time.Second // the pause after the locker was overloaded
+	look  = time.Minute // between two reads of the wall clock
+	retry = time.Second // after the locker was overloaded
 )
 
 var errOver = errors.New("tick: the tick is over")

@@ -93,7 +93,7 @@ func agent(ctx context.Context, c *call) error {
 	for _, server := range servers {
 		err = errors.Join(err, within(doorWithin, server.Shutdown))
 	}
-	guests.close() // the node leaves only afterwards, so that the guests can end their sessions
+	guests.close() // before the node leaves, so that the guests can end their sessions
 	return errors.Join(err, within(leaveWithin, node.Leave))
 }
 

@@ -20,15 +20,15 @@ import (
 type call struct {
 	out, errs io.Writer
 	words     []string
-	program   []string // the arguments after --, which run executes
-	environ   []string // the environment before flags changed it, for the command of run
+	program   []string // after --, for run
+	environ   []string // before flags changed it, for the command of run
 
 	prefix    string
 	prefixSet bool
 	context   string // a name in the file of contexts; empty means MORTISE_CONTEXT, or no context
 	json      bool
 	within    time.Duration
-	changed   map[string]string // the variables that flags have set, without their prefix
+	changed   map[string]string // by flags, without their prefix
 
 	run     runOptions
 	top     topOptions

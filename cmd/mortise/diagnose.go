@@ -15,15 +15,15 @@ import (
 
 type facts struct {
 	reports []guest.Report
-	lookups []error         // the errors of entries of Join that resolve to no address
+	lookups []error         // of entries of Join that resolve to no address
 	health  *mortise.Health // nil means that no leader has reported
 }
 
 type diagnosis struct {
 	Well    bool
-	Problem string   // one sentence
-	Why     []string // the evidence
-	Steps   []string // the next safe steps, in order
+	Problem string
+	Why     []string
+	Steps   []string // in order
 }
 
 func (d *diagnosis) why(format string, args ...any) {
@@ -51,7 +51,7 @@ func diagnose(f facts) *diagnosis {
 	default:
 		f.headless(d)
 	}
-	if f.health == nil || len(leaders) != 1 { // led has called failed otherwise
+	if f.health == nil || len(leaders) != 1 { // otherwise led has called failed
 		f.failed(d)
 	}
 	f.clocks(d)
@@ -303,7 +303,7 @@ func (f facts) clocks(d *diagnosis) {
 			"no group is founded, and the tokens of a later group may not be higher than those of an earlier one",
 			slow.Status.Name, fast.Status.Name, short(apart))
 		const next = "set the clocks of the machines"
-		if d.Well { // there is no other problem, so this one becomes the headline and its step the first
+		if d.Well { // no other problem exists, so this one becomes the headline
 			d.why("%s", d.Problem)
 			d.Well, d.Problem, d.Steps = false, what, append([]string{next}, d.Steps...)
 			return

@@ -22,11 +22,11 @@ import (
 const (
 	maxBody = 1 << 20
 	maxName = 256
-	maxKeys = 1000 // the number of keys that /v1/keys lists at most
+	maxKeys = 1000 // in one answer of /v1/keys
 	// the time limit of /readyz and of queries to the leader; shorter than the timeouts of clients
 	answerSoon  = time.Second
-	lostLook    = 100 * time.Millisecond // the interval at which a held lease is checked
-	stillAlive  = 5 * time.Second        // the interval of empty lines
+	lostLook    = 100 * time.Millisecond // between two checks of a held lease
+	stillAlive  = 5 * time.Second        // between two empty lines
 	unlockAsked = 5 * time.Second
 )
 
@@ -51,7 +51,7 @@ type asked struct {
 	Key       string        `json:"key"`
 	Keys      []string      `json:"keys"`
 	Token     mortise.Token `json:"token"`
-	Wait      *float64      `json:"wait_seconds"` // nil means to wait until the connection ends; 0 means not to wait
+	Wait      *float64      `json:"wait_seconds"` // nil means until the connection ends; 0 means not to wait
 	Shared    bool          `json:"shared"`
 	Permits   int           `json:"permits"`
 	Of        int           `json:"of"`
@@ -334,7 +334,7 @@ func (d *door) keys(ctx context.Context, r *http.Request) (any, error) {
 type problem struct {
 	Error string             `json:"error"`
 	Kind  string             `json:"kind"`
-	Held  *mortise.HeldError `json:"held,omitempty"` // the holder, if the kind is busy
+	Held  *mortise.HeldError `json:"held,omitempty"` // for the kind busy
 }
 
 func say(w http.ResponseWriter, code int, v any) {

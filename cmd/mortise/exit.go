@@ -19,7 +19,7 @@ const (
 	exitNo        = 1
 	exitBusy      = 120 // the lock is held, and the wait that -n or -w allows is over
 	exitLost      = 121 // the lock was lost while the command ran
-	exitNotReady  = 122 // no leader, majority or instance can be reached, or the group grants no locks yet
+	exitNotReady  = 122 // no leader, majority or instance can be reached, or the group is in its grace
 	exitUsage     = 123 // the command line or the configuration is wrong; nothing was done
 	exitFailed    = 124 // any other error
 	exitDenied    = 125 // the derived secret does not grant the right; nothing was done

@@ -40,14 +40,14 @@ type leases struct {
 
 	mu     sync.Mutex // guards the fields below and every lease; never held while blocking
 	all    map[string]*lease
-	each   map[any]int // the number of leases of each client that has at least one
+	each   map[any]int // of each client that has at least one
 	closed bool
 }
 
 type lease struct {
 	id, name string
 	client   any
-	by       *program      // the program that owns the lease; nil means the agent's own rights
+	by       *program      // nil means the agent's own rights
 	ttl      time.Duration // 0 means that the lease ends with its connection
 	timer    *time.Timer
 	locks    map[mortise.Token]holding

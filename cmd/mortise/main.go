@@ -45,11 +45,11 @@ import (
 
 type command struct {
 	name, args, about string
-	examples          string // command lines, one on each line, without the word mortise
+	examples          string // one on each line, without the word mortise
 	run               func(ctx context.Context, c *call) error
-	flags             func(c *call, fs *flag.FlagSet) // nil means that the command has no flags of its own
-	instance          bool                            // the command accepts the flags of an instance
-	program           bool                            // the arguments after -- are a program to run
+	flags             func(c *call, fs *flag.FlagSet) // nil means none
+	instance          bool                            // accepts the flags of an instance
+	program           bool                            // accepts a program to run after --
 }
 
 func main() {

@@ -17,8 +17,8 @@ import (
 
 type measure struct {
 	name, kind, help string
-	label            string   // the label of a counter; empty means none
-	values           []string // the values of label: each begins at 0, so that a rule notices the first increase
+	label            string   // of a counter; empty means none
+	values           []string // of label: each begins at 0, so that a rule detects the first increase
 	bounds           []float64
 }
 
@@ -123,7 +123,7 @@ func truth(is bool) float64 {
 
 // meter counts the events of a node. It is safe for concurrent use.
 type meter struct {
-	mu    sync.Mutex // guards all series
+	mu    sync.Mutex
 	all   map[string]measure
 	count map[string]map[string]uint64
 	times map[string]map[string]*histogram

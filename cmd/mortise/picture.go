@@ -18,7 +18,7 @@ type seen struct {
 	From    string // where the address was found
 	Outcome guest.Outcome
 	Error   string `json:",omitempty"`
-	Failed  string `json:",omitempty"` // the reason why the instance has failed
+	Failed  string `json:",omitempty"`
 	Durable bool
 	Status  *mortise.Status `json:",omitempty"`
 }

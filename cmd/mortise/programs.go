@@ -26,10 +26,10 @@ import (
 
 const (
 	maxPrograms = 64
-	programIdle = time.Minute // how long a guest without requests and leases stays open
+	programIdle = time.Minute // for a guest without requests and leases
 	openWithin  = 10 * time.Second
 	openAgain   = 100 * time.Millisecond
-	closeWithin = 3 * time.Second // the time limit for ending a guest's session; if it passes, the locks expire
+	closeWithin = 3 * time.Second // for ending a guest's session; later the locks expire
 )
 
 var (
@@ -44,29 +44,29 @@ var (
 
 // programs is the pool of an agent's guests. It is safe for concurrent use.
 type programs struct {
-	config  mortise.Config // the configuration of the guests, except for the secret
-	address string         // the address of the agent's own port; empty if it has none
+	config  mortise.Config // of the guests, without the secret
+	address string         // of the agent's own port; empty if it has none
 	limit   int
 	idle    time.Duration
 	ctx     context.Context // when it ends, the opening of guests is cancelled
 	end     context.CancelFunc
-	running sync.WaitGroup // counts guests that are being opened or closed
+	running sync.WaitGroup // guests that are being opened or closed
 
 	mu     sync.Mutex // guards the fields below, and using and timer of each program; never held while blocking
 	all    map[[sha256.Size]byte]*program
-	places int // the number of programs in all, plus those that are being closed
+	places int // programs in all, plus those that are being closed
 	closed bool
 }
 
 type program struct {
 	pool    *programs
 	sum     [sha256.Size]byte
-	opened  chan struct{} // closed when the attempt to open has ended; err, guest and session are set before that
+	opened  chan struct{} // closed when the attempt to open has ended; err, guest and session are set before
 	err     error
 	guest   *guest.Guest
 	session *guest.Session
 
-	using int         // the number of running requests and leases
+	using int         // running requests and leases
 	timer *time.Timer // closes the idle guest; nil while the guest is in use
 }
 

@@ -127,7 +127,7 @@ func firstToken(k mortise.KeyInfo) mortise.Token {
 type topShown struct {
 	At                  time.Time
 	Keys, Held, Waiting int
-	More                bool // whether there are more keys than top reads
+	More                bool // there are more keys than top reads
 	Top                 []hot
 }
 

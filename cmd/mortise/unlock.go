@@ -88,7 +88,7 @@ func recoverGroup(ctx context.Context, c *call) error {
 	if err != nil {
 		return usageError(plain.Sprintf("%q is not a group ID; mortise doctor shows the ID", group))
 	}
-	group = nodeid.Hex(id) // in the form that a status contains
+	group = nodeid.Hex(id)
 	g, err := c.guest()
 	if err != nil {
 		return err
@@ -152,7 +152,7 @@ func (c *call) giveUp(ctx context.Context, g *guest.Guest, group string, told []
 }
 
 const (
-	followWithin = 5 * time.Second // time for an instance to follow another one that has given up the group
+	followWithin = 5 * time.Second // after another instance has given up the group
 	followLook   = 100 * time.Millisecond
 )
 

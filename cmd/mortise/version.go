@@ -25,8 +25,8 @@ func version(_ context.Context, c *call) error {
 
 type build struct {
 	Version  string
-	Revision string `json:",omitempty"` // of the repository; empty if the command was installed through a module proxy
-	Modified bool   `json:",omitempty"` // whether the files differed from the revision
+	Revision string `json:",omitempty"` // empty if installed through a module proxy
+	Modified bool   `json:",omitempty"`
 	Go       string
 	System   string
 }
