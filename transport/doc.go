@@ -15,7 +15,8 @@
 //     distinguish a refused connection, a foreign process, another instance, and no answer.
 //     [Services.Intercept] decides which questions are answered.
 //   - Snapshots. [Port.SendSnapshot] streams one raft snapshot in chunks.
-//   - Gossip. [Gossip] provides datagrams and byte streams for a gossip protocol that identifies peers by their addresses.
+//   - Gossip. [Gossip] provides datagrams and byte streams for a gossip protocol that identifies
+//     peers by their addresses.
 //   - Duplicates. [Port.SendDuplicates] sends raft messages a second time, together with the
 //     datagrams, because a lost packet delays all later data on a link. The receiver drops
 //     duplicates from instances without a link.

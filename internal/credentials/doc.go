@@ -71,8 +71,8 @@
 //   - The key of the authority depends only on the secret and the cluster, never on the version of
 //     Go or of this package.
 //   - A certificate made from a secret that is in use is valid for at least six more days, and was
-//     already valid 23 hours ago. So instances accept each other if their clocks differ by less than 23 hours. No certificate is
-//     valid longer than the derived secret that has signed it.
+//     already valid 23 hours ago. So instances accept each other if their clocks differ by less
+//     than 23 hours. No certificate is valid longer than the derived secret that has signed it.
 //   - [Source] and [SecretConfig] never print or log secrets and keys, whatever the formatting
 //     verb.
 //
