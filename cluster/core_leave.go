@@ -12,7 +12,7 @@ const (
 	Leaderless = 3 * time.Second
 	// FinalWait limits each wait for an answer when perhaps no other instance runs, for example
 	// when all instances leave.
-	FinalWait  = time.Second
+	FinalWait = time.Second
 	// DepartPoll is the pause between two questions to the leader.
 	DepartPoll = 20 * time.Millisecond
 )

@@ -32,10 +32,18 @@ func TestSample(t *testing.T) {
 	}
 }
 
-func appendSentences(all []string, path, text string) []string {
-	for _, s := range sentences(text) {
-		if len(strings.Fields(s)) > 3 {
-			all = append(all, path+": "+s)
+// sampled is a sentence of a file, with the text around it.
+type sampled struct{ path, text, around string }
+
+// appendSentences appends the sentences of a text that have more than three words. The line of code
+// that the text describes may be empty.
+func appendSentences(all []sampled, path, text, code string) []sampled {
+	for paragraph := range strings.SplitSeq(text, "\n\n") {
+		around := strings.Join(strings.Fields(paragraph+" "+code), " ")
+		for _, s := range sentences(paragraph) {
+			if len(strings.Fields(s)) > 3 {
+				all = append(all, sampled{path, s, around})
+			}
 		}
 	}
 	return all
@@ -90,7 +98,8 @@ func documentSentences(t *testing.T) (all []sampled) {
 	return all
 }
 
-func listedTexts(t *testing.T) (texts []string) {
+// listedTexts returns the errors and log messages in testdata/texts.md.
+func listedTexts(t *testing.T) (texts []sampled) {
 	t.Helper()
 	table, err := os.ReadFile(filepath.Join("testdata", "texts.md"))
 	if err != nil {
