@@ -60,7 +60,7 @@ func (s *survey) compose(n int) []*member {
 	chosen := []*member{s.self}
 	chosen = s.take(chosen, n, where(s.voters, fit(true)))
 	chosen = s.take(chosen, n, where(s.learners, (*member).promotable))
-	silent := n - max(0, n/2+1-len(chosen)) // with more silent voters, no majority would be in contact
+	silent := n - max(0, n/2+1-len(chosen)) // more silent voters would leave no majority in contact
 	chosen = s.take(chosen, silent, where(s.voters, fit(false)))
 	chosen = s.take(chosen, n, where(s.voters, unfit(true)))
 	chosen = s.take(chosen, n, where(s.voters, unfit(false)))

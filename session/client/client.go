@@ -240,7 +240,7 @@ func (c *Client) take(now clock.Time, in *input) {
 		c.core.Cancel(now, &in.hold.req)
 	case inputRelease:
 		if !c.core.Release(now, &in.hold.req) {
-			in.hold.settle(ErrLost) // the lock was lost before the release was processed
+			in.hold.settle(ErrLost) // the lock was lost before this goroutine received the release
 		}
 	case inputDetach:
 		if !c.core.Detach(now, &in.hold.req, string(in.bytes)) {
