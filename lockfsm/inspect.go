@@ -103,6 +103,7 @@ func (e *entry) standing() Standing {
 	return s
 }
 
+// Holds reports whether a session that is not gone holds the lock of key with token.
 func (m *Machine) Holds(key string, token Token) bool {
 	e := m.holds([]byte(key), token)
 	return e != nil && !e.session.gone
@@ -141,6 +142,7 @@ func (m *Machine) Walk(c Cursor, prefix string, locks, queue, budget int) (all [
 	return all, next, false
 }
 
+// EntryInfo describes a live request in one queue, for tests and recorders.
 type EntryInfo struct {
 	Key         string
 	Session     SessionID

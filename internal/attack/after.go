@@ -22,6 +22,7 @@ func (c *Conn) Frame(b []byte) error {
 	return err
 }
 
+// Begin sends the length of a frame of size bytes, followed only by b.
 func (c *Conn) Begin(size int, b []byte) error {
 	_, err := c.Write(append(binary.BigEndian.AppendUint32(nil, uint32(size)), b...))
 	return err
@@ -45,6 +46,7 @@ func (c *Client) Found(ctx context.Context) (grpc.BidiStreamingClient[wire.Quest
 	return &grpc.GenericClientStream[wire.Question, wire.Answer]{ClientStream: stream}, err
 }
 
+// Question returns the encoded question about the founding with the given body.
 func Question(body []byte) []byte {
 	b, _ := proto.Marshal(&query.FoundRequest{Question: body}) // cannot fail
 	return b

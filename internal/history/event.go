@@ -15,7 +15,7 @@ const Version = 1
 // Kind is the kind of an event.
 type Kind uint8
 
-// These are the kinds of events. The package comment shows their fields.
+// These are the kinds of events. The package comment shows the fields of each kind.
 const (
 	Header Kind = 1 + iota
 	Call
@@ -35,6 +35,7 @@ const kindNames = "history call return unlock unlocked lost begin mark grant end
 // Outcome is the result of a call for a lock.
 type Outcome uint8
 
+// The outcomes of calls.
 const (
 	Granted Outcome = 1 + iota
 	Held
@@ -46,6 +47,7 @@ const outcomeNames = "granted held failed"
 // How is the cause of the end of a granted lock.
 type How uint8
 
+// The causes of an end.
 const (
 	ByRelease How = 1 + iota
 	ByCancel
@@ -61,8 +63,8 @@ func (k Kind) String() string    { return nameOf(kindNames, uint8(k)) }
 func (o Outcome) String() string { return nameOf(outcomeNames, uint8(o)) }
 func (h How) String() string     { return nameOf(howNames, uint8(h)) }
 
-// Event is one line of a history. The package comment shows the fields of each kind. All other
-// fields are zero.
+// Event is one line of a history. Each kind uses the fields that the package comment shows. All
+// other fields are zero.
 type Event struct {
 	Kind    Kind   `json:"k"`
 	At      int64  `json:"at"` // nanoseconds
@@ -130,23 +132,31 @@ func (e *Event) asked() string {
 // Group is the ID of a group, written as a hexadecimal string.
 type Group uint64
 
+// MarshalText implements encoding.TextMarshaler.
 func (g Group) MarshalText() ([]byte, error) { return fmt.Appendf(nil, "%x", uint64(g)), nil }
 
+// UnmarshalText implements encoding.TextUnmarshaler.
 func (g *Group) UnmarshalText(b []byte) error {
 	_, err := fmt.Sscanf(string(b), "%x", (*uint64)(g))
 	return err
 }
 
+// MarshalText implements encoding.TextMarshaler.
 func (k Kind) MarshalText() ([]byte, error) { return []byte(k.String()), nil }
 
+// UnmarshalText implements encoding.TextUnmarshaler.
 func (k *Kind) UnmarshalText(b []byte) error { return named(kindNames, b, (*uint8)(k)) }
 
+// MarshalText implements encoding.TextMarshaler.
 func (o Outcome) MarshalText() ([]byte, error) { return []byte(o.String()), nil }
 
+// UnmarshalText implements encoding.TextUnmarshaler.
 func (o *Outcome) UnmarshalText(b []byte) error { return named(outcomeNames, b, (*uint8)(o)) }
 
+// MarshalText implements encoding.TextMarshaler.
 func (h How) MarshalText() ([]byte, error) { return []byte(h.String()), nil }
 
+// UnmarshalText implements encoding.TextUnmarshaler.
 func (h *How) UnmarshalText(b []byte) error { return named(howNames, b, (*uint8)(h)) }
 
 func nameOf(list string, n uint8) string {

@@ -78,6 +78,7 @@ func (l Layer) Tests(bugs ...Bug) string {
 	return strings.Join(all, "|")
 }
 
+// Environ returns the variables for the layer's process when it is run against a bug.
 func (l Layer) Environ(b Bug) []string {
 	if l.Name != clusters || b.Seeds == 0 {
 		return l.Env

@@ -38,6 +38,7 @@ type Inside struct {
 // ID returns the node ID of the present incarnation.
 func (i Inside) ID() nodeid.ID { return i.Key().ID() }
 
+// Replica gives access to the replica of a voter.
 type Replica struct {
 	Group, ID     uint64
 	Log           *raftlog.Log

@@ -14,6 +14,7 @@ const (
 	Job      = "job"      // one long piece of work
 )
 
+// Lasting reports whether long holds and long waits are normal for a lock with these labels.
 func Lasting(labels map[string]string) bool {
 	switch labels[Label] {
 	case Election, Tick, Job:
@@ -22,4 +23,5 @@ func Lasting(labels map[string]string) bool {
 	return false
 }
 
+// Of returns the labels of a lock with the given purpose.
 func Of(purpose string) map[string]string { return map[string]string{Label: purpose} }

@@ -9,22 +9,23 @@ import (
 
 // Timeouts and limits of questions.
 const (
-	QuestionTime = 2 * time.Second
+	QuestionTime = 2 * time.Second // timeout of one attempt
 	WatchTime    = 2 * time.Second // time for which a watch waits for an event
 	MaxPage      = 100             // number of locks or sessions in an answer
 
-	maxQuestions  = 64 // at a time; further ones fail with ErrBusy
-	maxWatchers   = 1024
-	maxEvents     = 512
-	pageBudget    = 1000    // locks or sessions visited for a page
-	maxPeekQueue  = 1000    // requests of a queue in an answer to Peek
-	maxListQueue  = 3       // requests of each queue in an answer to List
-	QuestionRound = 1 << 63 // marks a round's number as that of a question
+	maxQuestions  = 64      // questions at a leader at a time; further ones fail with ErrBusy
+	maxWatchers   = 1024    // watches at a leader at a time
+	maxEvents     = 512     // events in one answer
+	pageBudget    = 1000    // locks or sessions visited for a page; takes a fraction of a millisecond
+	maxPeekQueue  = 1000    // maximum number of a queue's requests in an answer to Peek
+	maxListQueue  = 3       // maximum number of each queue's requests in an answer to List
+	QuestionRound = 1 << 63 // bit that marks a round's number as that of a question
 )
 
 // Op is the kind of a question.
 type Op string
 
+// The kinds of questions.
 const (
 	OpPeek     Op = "peek"
 	OpList     Op = "list"
@@ -33,11 +34,11 @@ const (
 	OpPut      Op = "put"
 	OpGet      Op = "get"
 	OpWalk     Op = "walk"    // like OpList, with longer queues, for a watch
-	OpHolders  Op = "holders" // the holders of a key after the position After
+	OpHolders  Op = "holders" // the holders of a key that follow the position After
 	OpWatch    Op = "watch"   // waits for an event, at most WatchTime
 	OpEnds     Op = "ends"
 	OpSessions Op = "sessions"
-	OpNames    Op = "names"
+	OpNames    Op = "names"   // the names of the replicas
 	OpMembers  Op = "members" // a page of the sessions, as members
 )
 
@@ -52,16 +53,16 @@ type Question struct {
 	Op         Op
 	Key        string // key or key prefix
 	Token      uint64
-	By, Reason string
+	By, Reason string // cause of an Evict
 	Next       lockfsm.Cursor
 
-	// for a Watch: the position of its last event; for a Put: the expected revision; for Holders:
+	// for a Watch: the last position it has seen; for a Put: the expected revision; for Holders:
 	// the position after which the list begins
 	After uint64
-	Nonce lockfsm.Nonce
+	Nonce lockfsm.Nonce // of a Put
 	Value []byte
 
-	From lockfsm.SessionCursor
+	From lockfsm.SessionCursor // of Sessions and Members: the start of the page
 }
 
 // Command returns the command for the log if the question is a change. number is the number of the

@@ -15,6 +15,7 @@ type form struct {
 	Mark   []byte            `json:"m,omitempty"` // the trace parent, from Hooks.Mark
 }
 
+// Encode returns the encoding of value, labels and trace parent.
 func Encode(value string, labels map[string]string, mark []byte) []byte {
 	if len(labels) == 0 && len(mark) == 0 && (value == "" || value[0] != formed) {
 		return []byte(value)

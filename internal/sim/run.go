@@ -13,7 +13,7 @@ import (
 // Report is the result of a run.
 type Report struct {
 	Config     Config
-	Hash       uint64 // of all events of the run
+	Hash       uint64 // hash of all events of the run
 	Fault      string // the first broken rule; empty means none
 	Transcript []string
 	Stats      Stats

@@ -55,6 +55,7 @@ func New(prefix string, environ []string) (*Reader, bool) {
 	return r, true
 }
 
+// Err returns all errors, or nil.
 func (r *Reader) Err() error {
 	if len(r.errs) == 0 {
 		return nil
