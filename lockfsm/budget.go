@@ -169,8 +169,6 @@ func (m *Machine) restAfter(e *entry, c *view) uint64 {
 	return e.extra.charge(c.owner, value, max(delayMS, c.delayMS))
 }
 
-// overPut is like overBudget for a Put c that replaces the data of l. Data that is no longer than
-// the present data always fits.
 func (m *Machine) overPut(l *lock, c *view) (Code, uint64) {
 	more, less := content(len(c.value)), uint64(0)
 	if l == nil {

@@ -74,8 +74,6 @@ func (c *Capture) Step(n int) (done bool) {
 	return c.m == nil
 }
 
-// next writes the session or lock at the next place, from the lists or from the overlay. It returns
-// the number that Step counts.
 func (c *Capture) next() int {
 	s, l, aside := c.session, c.lock, c.overlay.first()
 	switch {

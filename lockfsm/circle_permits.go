@@ -46,8 +46,6 @@ type row struct {
 	least   uint32
 }
 
-// circularByPermits reports whether the new request of c would wait for its own end. In this case
-// it stores the circle in m.circle.
 func (m *Machine) circularByPermits(s *session, c *view) bool {
 	if m.charter.Rules < PermitCirclesSince {
 		return false

@@ -282,7 +282,7 @@ func (r *reader) opener() (o Opener) {
 	return o
 }
 
-// ranges reads the live numbers of an Attach. They must be below next, its first unused number. A
+// ranges reads the live numbers of an Attach, which must be below next, its first unused number. A
 // higher number could be reported as finished although a request can still use it.
 func (r *reader) ranges(next Number) ranges {
 	count := r.count(2, "live")

@@ -145,7 +145,6 @@ func (m *Machine) note(l *lock, e *entry, what EventKind, cause Cause, how *How)
 	}
 }
 
-// next returns the slot for the next event. past is the number of events before it.
 func (r *eventLog) next(past uint64) *loggedEvent {
 	if len(r.events) == 0 {
 		r.from = past

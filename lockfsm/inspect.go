@@ -8,7 +8,7 @@ type LockInfo struct {
 	// Queue lists requests from the front of the queue, at most as many as the caller asked for,
 	// and fewer if they are large.
 	Queue []Standing
-	// Held and Waiting count the holding and the waiting requests of the whole queue.
+	// Held and Waiting count the requests of the whole queue.
 	Held, Waiting int
 	// Data must not be changed, and stays valid.
 	Data Data
@@ -45,8 +45,8 @@ func (m *Machine) Inspect(key string, most int) (LockInfo, bool) {
 	return l.info(l.first, most, &room), true
 }
 
-// Holders is like Inspect, but without the requests at places up to behind. It returns false if no
-// such request is left, or if the first one waits.
+// Holders is like Inspect, but Queue and Held contain only requests at places above behind. It
+// returns false if there is no such request, or if the first one waits in this queue.
 func (m *Machine) Holders(key string, behind Revision, most int) (LockInfo, bool) {
 	l := m.locks[key]
 	if l == nil {

@@ -178,7 +178,7 @@ func (m *Machine) bump() Revision {
 
 // Failed returns the reason why this replica can no longer follow the log, or nil. The error wraps
 // ErrRules if a Raise named a version that this build does not have, and ErrRevisions if the
-// revisions are used up. A failed machine refuses every command, and its node must retire.
+// revisions are used up. The node of a failed machine must retire.
 func (m *Machine) Failed() error { return m.failed }
 
 // Charter returns the charter with the changes that Adopt and Raise made.

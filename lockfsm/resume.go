@@ -57,8 +57,6 @@ func (m *Machine) manyDetached() bool {
 	return uint64(m.counts.Sessions) >= limit || 2*gone >= limit
 }
 
-// resume moves the hold that c names by key and token to session s and the number of c, with a new
-// token.
 func (m *Machine) resume(s *session, c *view, res *Result) {
 	e := m.holds(c.key, c.token)
 	switch {

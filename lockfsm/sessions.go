@@ -147,8 +147,7 @@ func (m *Machine) of(c *view) (*session, Code) {
 }
 
 // attach begins a new attachment and ends the requests that the command does not name. The command
-// must have the nonce of the session's Open, because session IDs are not secret. The nonce does not
-// prove an identity, so the leader also checks the Opener.
+// must have the nonce of the session's Open, because session IDs are not secret.
 func (m *Machine) attach(c *view) Code {
 	s := m.sessions[c.Session]
 	switch {

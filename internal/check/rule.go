@@ -39,7 +39,6 @@ func (t Terms) count() (permits, of uint64) {
 	return 1, 1
 }
 
-// sum adds up the terms of several holders. They fit if their permits are at most the lowest limit.
 type sum struct {
 	taken, least uint64
 	many         bool

@@ -52,7 +52,6 @@ func (l *leak) found() {
 	c.tracer.queue.later(func() { c.tracer.config.Hooks.Leaked(e) })
 }
 
-// where returns the first caller that is not a method of package mortise.
 func (l *leak) where() string {
 	callers := runtime.CallersFrames(l.pcs[:l.n])
 	for {

@@ -125,7 +125,6 @@ func (q *hookQueue) lost() uint64 {
 	return q.dropped
 }
 
-// close waits up to CloseLimit for the queued calls. Later calls are ignored.
 func (q *hookQueue) close() error {
 	q.mu.Lock()
 	q.closed = true
