@@ -35,11 +35,13 @@ const (
 	maxBudget = 1 << 50
 )
 
+// Usage is the used part of the group's budget, in bytes.
 type Usage struct {
 	Bytes  uint64
 	Budget uint64
 }
 
+// Usage returns the charges of the whole state and the budget for them.
 func (m *Machine) Usage() Usage {
 	return Usage{Bytes: m.charged(), Budget: m.charter.Limits.GroupBytes}
 }

@@ -56,6 +56,7 @@ type Event struct {
 	How        *How  // nil for most events
 }
 
+// How has the fields that only some events have.
 type How struct {
 	By, Reason []byte // of an eviction; a Detach with a Value sets only Reason
 	Data       Data

@@ -30,6 +30,8 @@ type Standing struct {
 	// Keys are the keys of the request in ascending order, or nil if it has one key.
 	Keys  []string
 	Value []byte
+	// Gone reports that the session has expired, and that the lock stays taken for the request's
+	// delay.
 	Gone  bool
 }
 
@@ -103,6 +105,7 @@ func (e *entry) standing() Standing {
 	return s
 }
 
+// Holds reports whether a session that is not gone holds the lock of key with token.
 func (m *Machine) Holds(key string, token Token) bool {
 	e := m.holds([]byte(key), token)
 	return e != nil && !e.session.gone
@@ -141,6 +144,7 @@ func (m *Machine) Walk(c Cursor, prefix string, locks, queue, budget int) (all [
 	return all, next, false
 }
 
+// EntryInfo describes a live request in one queue.
 type EntryInfo struct {
 	Key         string
 	Session     SessionID

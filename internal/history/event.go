@@ -35,6 +35,7 @@ const kindNames = "history call return unlock unlocked lost begin mark grant end
 // Outcome is the result of a call for a lock.
 type Outcome uint8
 
+// The outcomes of calls.
 const (
 	Granted Outcome = 1 + iota
 	Held
@@ -46,6 +47,7 @@ const outcomeNames = "granted held failed"
 // How is the cause of the end of a granted lock.
 type How uint8
 
+// The causes of an end.
 const (
 	ByRelease How = 1 + iota
 	ByCancel
@@ -130,23 +132,31 @@ func (e *Event) asked() string {
 // Group is the ID of a group, written as a hexadecimal string.
 type Group uint64
 
+// MarshalText implements encoding.TextMarshaler.
 func (g Group) MarshalText() ([]byte, error) { return fmt.Appendf(nil, "%x", uint64(g)), nil }
 
+// UnmarshalText implements encoding.TextUnmarshaler.
 func (g *Group) UnmarshalText(b []byte) error {
 	_, err := fmt.Sscanf(string(b), "%x", (*uint64)(g))
 	return err
 }
 
+// MarshalText implements encoding.TextMarshaler.
 func (k Kind) MarshalText() ([]byte, error) { return []byte(k.String()), nil }
 
+// UnmarshalText implements encoding.TextUnmarshaler.
 func (k *Kind) UnmarshalText(b []byte) error { return named(kindNames, b, (*uint8)(k)) }
 
+// MarshalText implements encoding.TextMarshaler.
 func (o Outcome) MarshalText() ([]byte, error) { return []byte(o.String()), nil }
 
+// UnmarshalText implements encoding.TextUnmarshaler.
 func (o *Outcome) UnmarshalText(b []byte) error { return named(outcomeNames, b, (*uint8)(o)) }
 
+// MarshalText implements encoding.TextMarshaler.
 func (h How) MarshalText() ([]byte, error) { return []byte(h.String()), nil }
 
+// UnmarshalText implements encoding.TextUnmarshaler.
 func (h *How) UnmarshalText(b []byte) error { return named(howNames, b, (*uint8)(h)) }
 
 func nameOf(list string, n uint8) string {

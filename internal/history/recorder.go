@@ -148,6 +148,7 @@ func (r *Recorder) Unlocked(op uint64, class string) {
 // have detected the loss.
 func (r *Recorder) Lost(op uint64, until int64) { r.Record(Event{Kind: Lost, Op: op, Until: until}) }
 
+// Now returns the time on the clock of the history.
 func (r *Recorder) Now() int64 { return r.config.Now() }
 
 // Dropped returns the number of events that were not recorded.

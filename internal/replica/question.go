@@ -17,14 +17,15 @@ const (
 	maxWatchers   = 1024
 	maxEvents     = 512
 	pageBudget    = 1000    // locks or sessions visited for a page
-	maxPeekQueue  = 1000    // of a queue's requests in an answer to Peek
-	maxListQueue  = 3       // of each queue's requests in an answer to List
+	maxPeekQueue  = 1000    // requests of a queue in an answer to Peek
+	maxListQueue  = 3       // requests of each queue in an answer to List
 	QuestionRound = 1 << 63 // marks a round's number as that of a question
 )
 
 // Op is the kind of a question.
 type Op string
 
+// The kinds of questions.
 const (
 	OpPeek     Op = "peek"
 	OpList     Op = "list"

@@ -23,6 +23,7 @@ type SettingsAgreement struct { // the last proposal and its time
 // agreeEvery is the time after which a proposal is repeated, in case it was lost.
 const agreeEvery = time.Second
 
+// Own is the state of the leading instance itself.
 type Own struct {
 	Settings Settings
 	Durable  bool // the instance has a directory
