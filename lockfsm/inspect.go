@@ -32,7 +32,7 @@ type Standing struct {
 	Value []byte
 	// Gone reports that the session has expired, and that the lock stays taken for the request's
 	// delay.
-	Gone  bool
+	Gone bool
 }
 
 // Inspect describes the lock of key, with up to most requests of its queue. It reports false if the
