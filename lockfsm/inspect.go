@@ -120,8 +120,8 @@ type Cursor struct {
 
 // Walk lists locks whose keys begin with prefix, in the order of their creation. locks bounds the
 // listed locks, and queue bounds the listed requests of each lock. Walk returns after about budget
-// visited locks, so that a large state does not delay grants. more reports that there may be
-// further locks after next. A lock that exists during the whole walk is listed once.
+// visited locks. more reports that there may be further locks after next. A lock that exists during
+// the whole walk is listed once.
 func (m *Machine) Walk(c Cursor, prefix string, locks, queue, budget int) (all []LockInfo, next Cursor, more bool) {
 	l := m.firstLock
 	if at := m.locks[c.Key]; at != nil && at.position <= c.Place {

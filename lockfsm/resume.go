@@ -3,7 +3,7 @@ package lockfsm
 // When a session expires, or detaches a hold, the hold stays for its delay. Any session with the
 // token of the hold can resume it, for example a restarted process. The resumed hold keeps its
 // place in the queue and gets a new token, so that a fence refuses the old token. The hold of a
-// live session can also be resumed, which Result.Evicted reports.
+// live session can also be resumed.
 
 // detach moves a hold with a delay to a new session, which is gone from the beginning. Any other
 // request ends.

@@ -61,9 +61,8 @@ type SessionCursor struct {
 }
 
 // WalkSessions lists up to most sessions after the cursor c, the oldest first, without their
-// nonces. It visits at most budget sessions, so that a large state does not delay grants. more
-// reports that there may be further sessions after next. A session that exists during the whole
-// walk is listed once.
+// nonces. It visits at most budget sessions. more reports that there may be further sessions after
+// next. A session that exists during the whole walk is listed once.
 func (m *Machine) WalkSessions(c SessionCursor, most, budget int) (all []SessionInfo, next SessionCursor, more bool) {
 	s := m.firstSession
 	if at := m.sessions[c.At]; at != nil && at.id <= c.Past {

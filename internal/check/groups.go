@@ -4,9 +4,8 @@ import "slices"
 
 // Groups judges that there are never two groups that could both grant locks: at most one founded
 // group has a majority of voters that have not ended. The voters of a group are the incarnations in
-// its charter or its newest configuration. A voter without a directory that restarts is another
-// incarnation. A voter with a directory does not end while its directory exists, even if its
-// process is down.
+// its charter or its newest configuration. A voter with a directory does not end while its
+// directory exists, even if its process is down.
 type Groups struct {
 	rule
 	born []group

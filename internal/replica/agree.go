@@ -221,9 +221,8 @@ func foundersText(text string, founders []string) string {
 }
 
 // supported returns the newest version of the lock rules that all registered instances and all
-// instances with a replica support. Zero means that the version of one of them is unknown. A
-// replica whose instance has no session may run an older build, and would retire if the rules were
-// raised.
+// instances with a replica support. Zero means unknown. A replica whose instance has no session may
+// run an older build, and would retire if the rules were raised.
 func supported(registered *census, replicas []nodeid.ID) uint32 {
 	lowest := ^uint32(0)
 	for c := range registered.contents {
