@@ -26,9 +26,9 @@ func DefaultLimits() Limits {
 		SessionBytes: 64 << 20, GroupBytes: 256 << 20}
 }
 
-// Charter contains the parameters with which a group is founded. It is the same on every replica.
-// Commands can change Rules, SessionTTL, Settings and the budgets of Limits. Copies of a Charter
-// share only the bytes of Settings.
+// Charter contains the parameters with which a group is founded. Commands can change Rules,
+// SessionTTL, Settings and the budgets of Limits. Copies of a Charter share only the bytes of
+// Settings.
 type Charter struct {
 	// Group is the ID of the group. The machine does not use it.
 	Group uint64

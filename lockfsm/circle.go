@@ -8,9 +8,9 @@ const maxLinks = 64
 
 // A request waits for every request before it in a queue. A hold does not end while a waiting
 // request names it as its owner, directly or through further owners. So a request that waits for
-// one of its owners, through any number of steps, would wait forever. The last request of a circle
-// completes the circle. When a request arrives, the machine searches backward from the request, and
-// refuses it if the search finds a circle. Requests with the same owner do not wait for each other.
+// one of its owners, through any number of steps, would wait forever. When a request arrives, the
+// machine searches backward from the request, and refuses it if the search finds a circle. Requests
+// with the same owner do not wait for each other.
 //
 // An exclusive request waits for all requests before it. A shared or semaphore request waits for
 // the exclusive requests before it, and so for all requests before those. It waits for another

@@ -6,7 +6,6 @@ import (
 	"slices"
 )
 
-// permitSteps bounds the entries that this search visits, like circleSteps.
 const permitSteps = 20_000
 
 // game finds deadlocks through permits, which circle.go cannot decide. It collects every request

@@ -42,8 +42,7 @@ const (
 	// Cancel does the same as Release. A log shows which of the two was used.
 	Cancel Kind = 12
 	// Adopt changes SessionTTL, the budgets and Settings in the charter. A zero or empty field
-	// changes nothing. Existing sessions keep their TTL. A smaller budget removes nothing that
-	// exists.
+	// changes nothing. Existing sessions keep their TTL.
 	Adopt Kind = 13
 	// Evict ends the request of any session that holds Key with Token. Record describes the
 	// instance that requests the eviction, and Value is the reason.
@@ -101,7 +100,7 @@ type Command struct {
 	// Revision is the revision of the data that a Put replaces.
 	Revision Revision
 	Term     uint64
-	// Nonce is a random value that identifies repetitions. It does not prove an identity.
+	// Nonce is a random value that identifies repetitions.
 	Nonce  Nonce
 	Opener Opener
 	// TTL is the requested TTL. A session gets at most the group's TTL, which zero requests. In

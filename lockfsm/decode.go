@@ -112,7 +112,6 @@ type view struct {
 	sessionBytes, groupBytes uint64
 }
 
-// ranges iterates over the validated ranges of an Attach.
 type ranges struct {
 	b    []byte
 	left int
@@ -232,7 +231,6 @@ func (r *reader) positive(limit uint64, what string) uint64 {
 	return v
 }
 
-// keys iterates over the validated keys of an Acquire after the first.
 type keys struct {
 	b    []byte
 	left int
@@ -262,7 +260,6 @@ func (r *reader) keys(before []byte) keys {
 	return keys{b: all[:len(all)-len(r.b)], left: count}
 }
 
-// nonce reads a nonce and refuses zero; see Nonce.
 func (r *reader) nonce() (n Nonce) {
 	copy(n[:], r.take(uint64(len(n)), "nonce"))
 	if n == (Nonce{}) {

@@ -68,8 +68,7 @@ const (
 	endsKept   = 256
 )
 
-// eventLog is a ring buffer. Event n, counted from 1, is at index (n-1-from) % eventsKept. The
-// items are small, because every replica logs every event even without a watcher.
+// eventLog is a ring buffer. Event n, counted from 1, is at index (n-1-from) % eventsKept.
 type eventLog struct {
 	events []loggedEvent
 	from   uint64 // the number of events before the first event that was added

@@ -66,9 +66,8 @@ func newMachine(c Charter, supported uint32) (*Machine, error) {
 }
 
 // Apply executes one command, as [Next] returns it. index and term are those of its log entry.
-// Apply returns a result for every input and never panics. Equal inputs on equal states give equal
-// results and states. The index is only used in errors. The caller may change the command after the
-// call.
+// Apply returns a result for every input and never panics. The caller may change the command after
+// the call.
 func (m *Machine) Apply(index, term uint64, command []byte) Result {
 	var res Result
 	m.apply(index, term, command, &res)

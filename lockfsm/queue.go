@@ -206,7 +206,6 @@ func (e *entry) value() []byte {
 	return e.extra.value
 }
 
-// grant gives a request its locks with one token, higher than every earlier token.
 func (m *Machine) grant(e *entry) {
 	token := Token(m.bump())
 	e.watch = 0

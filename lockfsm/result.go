@@ -134,7 +134,7 @@ type Result struct {
 	States []Change
 	// Fired lists other requests, of any session, that the command changed: requests that it
 	// granted, requests with a new predecessor, and holders with a notice. They are in the order of
-	// their places, each at most once. A resumed request is also listed if it gets a notice.
+	// their places, each at most once.
 	Fired []Change
 }
 

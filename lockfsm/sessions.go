@@ -105,7 +105,6 @@ func (s *session) info() SessionInfo {
 		Opener: s.opener}
 }
 
-// open creates a session. For a repeated Open it returns the session of the first Open.
 func (m *Machine) open(c *view, res *Result) {
 	s := m.nonces[c.nonce]
 	if s == nil {

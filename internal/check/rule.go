@@ -55,7 +55,6 @@ func (s *sum) add(t Terms) {
 
 func (s *sum) fits() bool { return !s.many || s.taken <= s.least }
 
-// rule keeps the first violation. All judges embed it.
 type rule struct{ err error }
 
 // Err returns the first violation, or nil.

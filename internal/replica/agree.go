@@ -33,7 +33,6 @@ type otherSetting struct {
 
 const maxDiffer = 10
 
-// agreement contains the settings that the group should have, and the differences for operators.
 type agreement struct {
 	adopt  Settings
 	blob   []byte // encoding of adopt; nil if nothing is to be adopted
@@ -61,7 +60,6 @@ func (s Named) names() [settingCount]string {
 	return [...]string{"Voters", "SessionTTL", "Grace", founders, "MaxSessionBytes", "MaxGroupBytes"}
 }
 
-// texts returns the value of each setting as text. Equal texts mean equal values.
 func (s Named) texts() [settingCount]string {
 	founders := fmt.Sprintf("%d replicas", s.Replicas)
 	if s.FounderCount > 0 {

@@ -17,7 +17,6 @@ const frames = 12
 // Watch watches one handle. A nil Watch does nothing.
 type Watch struct{ cleanup runtime.Cleanup }
 
-// leak describes a handle without a reference to it.
 type leak struct {
 	call *Call
 	pcs  [frames]uintptr

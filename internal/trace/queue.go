@@ -106,7 +106,6 @@ func (q *hookQueue) call(f func()) {
 	f()
 }
 
-// complain logs that hooks are too slow, at most once a minute.
 func (q *hookQueue) complain() {
 	q.mu.Lock()
 	now, lost := q.clock.Now(), q.unsaid
