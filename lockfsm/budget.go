@@ -27,15 +27,15 @@ const (
 	restCharge    = 192  // see extra
 	dataCharge    = 288  // struct, nonce and revision, and snapshots
 
-	// The group's budget divided by sessionsReserve is reserved for Open, so that a restarting
-	// instance can always open a session.
+	// The group's budget divided by sessionsReserve is reserved for Open. Locks and data cannot use
+	// it up.
 	sessionsReserve = 16
 
 	// maxBudget keeps every sum of charges from overflowing.
 	maxBudget = 1 << 50
 )
 
-// Usage is the used part of the group's budget.
+// Usage is the used part of the group's budget, in bytes.
 type Usage struct {
 	Bytes  uint64
 	Budget uint64
@@ -171,8 +171,6 @@ func (m *Machine) restAfter(e *entry, c *view) uint64 {
 	return e.extra.charge(c.owner, value, max(delayMS, c.delayMS))
 }
 
-// overPut is like overBudget for a Put c that replaces the data of l. Data that is no longer than
-// the present data always fits.
 func (m *Machine) overPut(l *lock, c *view) (Code, uint64) {
 	more, less := content(len(c.value)), uint64(0)
 	if l == nil {

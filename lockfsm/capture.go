@@ -35,8 +35,8 @@ type Capture struct {
 
 const (
 	chunkBytes = 64 << 10
-	// roomBytes is the free space of a chunk before a session or a lock is written. Any session and
-	// any lock with a short queue fits. A lock with a long queue makes the chunk grow.
+	// roomBytes is the free space of a chunk before a session or a lock is written. A lock with a
+	// long queue makes the chunk grow.
 	roomBytes = MaxRecordBytes + 128
 
 	// placesOfLocks is below the places of all locks and above the IDs of all sessions.
@@ -74,8 +74,6 @@ func (c *Capture) Step(n int) (done bool) {
 	return c.m == nil
 }
 
-// next writes the session or lock at the next place, from the lists or from the overlay. It returns
-// the number that Step counts.
 func (c *Capture) next() int {
 	s, l, aside := c.session, c.lock, c.overlay.first()
 	switch {

@@ -6,8 +6,7 @@ import (
 	"time"
 )
 
-// Limits bounds the state that callers can create. The limits are part of the charter, so that they
-// are equal on all replicas. Commands that free something are exempt.
+// Limits bounds the state that callers can create. Commands that free something are exempt.
 type Limits struct {
 	// KeyBytes is the longest key, in bytes.
 	KeyBytes uint32
@@ -27,9 +26,9 @@ func DefaultLimits() Limits {
 		SessionBytes: 64 << 20, GroupBytes: 256 << 20}
 }
 
-// Charter contains the parameters with which a group is founded. It is the same on every replica.
-// Commands can change Rules, SessionTTL, Settings and the budgets of Limits. Copies of a Charter
-// share only the bytes of Settings.
+// Charter contains the parameters with which a group is founded. Commands can change Rules,
+// SessionTTL, Settings and the budgets of Limits. Copies of a Charter share only the bytes of
+// Settings.
 type Charter struct {
 	// Group is the ID of the group. The machine does not use it.
 	Group uint64
@@ -65,7 +64,6 @@ const (
 	maxFoundedUnixMS = 1<<(63-revisionBits) - 1<<(41-revisionBits)
 )
 
-// validate returns every error of the charter for a build with the rules up to version newest.
 func (c Charter) validate(newest uint32) error {
 	var errs []error
 	bad := func(format string, args ...any) { errs = append(errs, fmt.Errorf(format, args...)) }

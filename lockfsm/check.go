@@ -236,7 +236,6 @@ func (c *checker) request(e *entry) {
 		c.broken(5, "entry %d/%d is not found by its owner", e.session.id, e.number)
 }
 
-// unwanted reports whether no request waits for any lock of e's request.
 func (e *entry) unwanted() bool {
 	return !slices.ContainsFunc(e.all(new([1]*entry)), func(each *entry) bool { return each.lock.boundary != nil })
 }

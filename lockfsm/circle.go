@@ -8,9 +8,9 @@ const maxLinks = 64
 
 // A request waits for every request before it in a queue. A hold does not end while a waiting
 // request names it as its owner, directly or through further owners. So a request that waits for
-// one of its owners, through any number of steps, would wait forever. The last request of a circle
-// completes the circle. When a request arrives, the machine searches backward from the request, and
-// refuses it if the search finds a circle. Requests with the same owner do not wait for each other.
+// one of its owners, through any number of steps, would wait forever. When a request arrives, the
+// machine searches backward from the request, and refuses it if the search finds a circle. Requests
+// with the same owner do not wait for each other.
 //
 // An exclusive request waits for all requests before it. A shared or semaphore request waits for
 // the exclusive requests before it, and so for all requests before those. It waits for another
@@ -55,8 +55,8 @@ func (f *search) behind(s *session, key []byte, c *view) bool {
 
 // waits searches the entries of l's queue that a request of session s waits for, and reports
 // whether it has found a circle. e is the last entry before that request. alone means that the
-// request is exclusive. An entry needs no second visit, because the first visit continued to the
-// front of the queue.
+// request is exclusive. A visited entry needs no second visit, because the first visit continued to
+// the front of the queue.
 func (f *search) waits(s *session, l *lock, e *entry, alone bool) bool {
 	f.path = append(f.path, Link{Session: s.id, Record: s.record, Key: l.key})
 	for ; e != nil && !f.seen[e] && f.steps < circleSteps; e = e.ahead {
@@ -75,8 +75,8 @@ func (f *search) waits(s *session, l *lock, e *entry, alone bool) bool {
 }
 
 // of searches the requests that must end before e's request can end, and reports whether it has
-// found a circle. It searches the queues in which e's request waits, except the queue of the lock
-// except, and the requests whose owner is e's request.
+// found a circle. It searches the queues in which e's request waits, without the queue of except,
+// and the requests whose owner is e's request.
 func (f *search) of(e *entry, except *lock) bool {
 	if e.token == 0 {
 		for _, each := range e.all(new([1]*entry)) {

@@ -6,7 +6,6 @@ import (
 	"slices"
 )
 
-// permitSteps bounds the entries that this search visits, like circleSteps.
 const permitSteps = 20_000
 
 // game finds deadlocks through permits, which circle.go cannot decide. It collects every request
@@ -46,8 +45,6 @@ type row struct {
 	least   uint32
 }
 
-// circularByPermits reports whether the new request of c would wait for its own end. In this case
-// it stores the circle in m.circle.
 func (m *Machine) circularByPermits(s *session, c *view) bool {
 	if m.charter.Rules < PermitCirclesSince {
 		return false

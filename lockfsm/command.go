@@ -20,9 +20,9 @@ const (
 	Raise Kind = 4
 	// Open opens a session of Opener with Nonce, TTL and Record.
 	Open Kind = 5
-	// Attach begins an attachment of Session with Epoch, Live and the Nonce of the session's Open,
-	// which prevents a mistaken attachment. Number is the first number that the session has not
-	// used.
+	// Attach begins an attachment of Session with Epoch and Live. The Nonce of the session's Open
+	// prevents an attachment to another session by mistake. Number is the first number that the
+	// session has not used.
 	Attach Kind = 6
 	// Leaving records that the instance of Session is about to leave.
 	Leaving Kind = 7
@@ -42,8 +42,7 @@ const (
 	// Cancel does the same as Release. A log shows which of the two was used.
 	Cancel Kind = 12
 	// Adopt changes SessionTTL, the budgets and Settings in the charter. A zero or empty field
-	// changes nothing. Existing sessions keep their TTL. A smaller budget removes nothing that
-	// exists.
+	// changes nothing. Existing sessions keep their TTL.
 	Adopt Kind = 13
 	// Evict ends the request of any session that holds Key with Token. Record describes the
 	// instance that requests the eviction, and Value is the reason.
@@ -59,8 +58,10 @@ const (
 )
 
 // Command is one decoded input of the machine. Every command carries Rules, Session, Epoch and
-// Number. The kind defines the other encoded fields. Append only reads slices, and Decode returns
-// copies.
+// Number. The kind defines the other encoded fields. Append only reads the slices, and Decode
+// returns copies.
+//
+// A Command is safe for concurrent use while neither the Command nor its slices are changed.
 type Command struct {
 	// Rules is the lowest version of the rules that has this command and these fields. Zero means
 	// 1.
@@ -85,8 +86,8 @@ type Command struct {
 	// Owner is the number of the request whose hold this request needs. It must be lower than
 	// Number. Zero means no owner.
 	Owner Number
-	// Most is the number of waiting requests at which the machine refuses this request. Zero means
-	// only the group's limit.
+	// Most is the number of waiting requests at which this request is refused. Zero means only the
+	// group's limit.
 	Most uint32
 	// Delay is how long the lock stays taken after the session of its holder has expired, or after
 	// Detach. It is at most MaxDelay, in whole milliseconds.
@@ -99,8 +100,7 @@ type Command struct {
 	// Revision is the revision of the data that a Put replaces.
 	Revision Revision
 	Term     uint64
-	// Nonce is a random value that identifies repetitions. It does not prove an identity, since
-	// every voter can read it.
+	// Nonce is a random value that identifies repetitions.
 	Nonce  Nonce
 	Opener Opener
 	// TTL is the requested TTL. A session gets at most the group's TTL, which zero requests. In
@@ -123,7 +123,7 @@ type Command struct {
 }
 
 // Header is the beginning of every command. It is the same at every version of the rules, so that a
-// refusal can name a command that is too new to be decoded.
+// refusal can name any command.
 type Header struct {
 	Rules   uint32
 	Kind    Kind

@@ -112,7 +112,6 @@ type view struct {
 	sessionBytes, groupBytes uint64
 }
 
-// ranges iterates over the validated ranges of an Attach.
 type ranges struct {
 	b    []byte
 	left int
@@ -232,7 +231,6 @@ func (r *reader) positive(limit uint64, what string) uint64 {
 	return v
 }
 
-// keys iterates over the validated keys of an Acquire after the first.
 type keys struct {
 	b    []byte
 	left int
@@ -262,7 +260,6 @@ func (r *reader) keys(before []byte) keys {
 	return keys{b: all[:len(all)-len(r.b)], left: count}
 }
 
-// nonce reads a nonce and refuses zero; see Nonce.
 func (r *reader) nonce() (n Nonce) {
 	copy(n[:], r.take(uint64(len(n)), "nonce"))
 	if n == (Nonce{}) {
@@ -282,7 +279,7 @@ func (r *reader) opener() (o Opener) {
 	return o
 }
 
-// ranges reads the live numbers of an Attach. They must be below next, its first unused number. A
+// ranges reads the live numbers of an Attach, which must be below next, its first unused number. A
 // higher number could be reported as finished although a request can still use it.
 func (r *reader) ranges(next Number) ranges {
 	count := r.count(2, "live")

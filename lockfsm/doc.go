@@ -98,17 +98,16 @@
 // # Rules versions
 //
 // Replicas run different builds during an upgrade. Each command therefore names the lowest version
-// of the rules that defines it. One version is in force in a group. The leader proposes Raise when
-// all instances run a build that has the new version. Every build refuses a command of a higher
-// version than the one in force, before it decodes the rest of the command. If Raise names a
-// version that a machine does not have, the machine fails.
+// of the rules that defines it. The leader proposes Raise when all instances run a build that has
+// the new version. Every build refuses a command of a higher version than the one in force, before
+// it decodes the rest of the command. If Raise names a version that a machine does not have, the
+// machine fails.
 //
 // A new version may add kinds of commands, add state for them, and change what existing commands
 // do. Until the new version is in force, a build that has it must return the same results and write
 // the same snapshots as the older build. Both builds treat a kind that the version in force does
 // not have as malformed. The code of a new version begins in rules.go, and rules2.go contains the
-// additions of version 2. The build tag nextrules makes a build with one more version, for upgrade
-// tests.
+// additions of version 2.
 //
 // # Decisions where the design left room
 //
@@ -141,25 +140,22 @@
 // [Limits] bounds the state. Commands that free something are exempt from every limit. Removing an
 // entry takes constant time, unless it is the last holder that names the lowest total of a
 // semaphore: then the machine visits the other holders. Ending a session takes time in proportion
-// to its entries, plus the time to sort the entries whose state changes. At two billion changes a
-// second the revisions last until the year 2109.
+// to its entries, plus the time to sort the entries whose state changes.
 //
 // While a [Capture] is under way, the first command that changes a lock takes time in proportion to
-// the lock's queue, and so does the Step that writes the lock. The capture keeps one copy of the
-// snapshot's bytes, and AppendTo makes another.
+// the lock's queue, and so does the Step that writes the lock.
 //
 // # Refused alternatives
 //
 // In etcd's recipe each client watches the key of its predecessor and determines itself whether it
-// is next. Every client must then handle lost watches and cancelled predecessors. Here the machine
-// decides, and the result of the next Attach reports what a client has missed.
+// is next. Here the machine decides, so a client never handles a lost watch or a cancelled
+// predecessor.
 //
 // A set of finished numbers could recognize repetitions, but the set grows while one old request is
 // live. Rising numbers need one counter per session. A request is lost if a higher number is
 // applied first, which happens only across attachments.
 //
-// A snapshot of a full copy would stop grants during the copy. Persistent data structures would
-// cost every command an allocation.
+// A snapshot of a full copy would stop grants during the copy.
 //
 // If the deadlines of sessions were in the state, every renewal would cost a log entry.
 package lockfsm

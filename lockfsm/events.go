@@ -68,8 +68,7 @@ const (
 	endsKept   = 256
 )
 
-// eventLog is a ring buffer. Event n, counted from 1, is at index (n-1-from) % eventsKept. The
-// items are small, because every replica logs every event even without a watcher.
+// eventLog is a ring buffer. Event n, counted from 1, is at index (n-1-from) % eventsKept.
 type eventLog struct {
 	events []loggedEvent
 	from   uint64 // the number of events before the first event that was added
@@ -146,7 +145,6 @@ func (m *Machine) note(l *lock, e *entry, what EventKind, cause Cause, how *How)
 	}
 }
 
-// next returns the slot for the next event. past is the number of events before it.
 func (r *eventLog) next(past uint64) *loggedEvent {
 	if len(r.events) == 0 {
 		r.from = past

@@ -8,7 +8,7 @@ type LockInfo struct {
 	// Queue lists requests from the front of the queue, at most as many as the caller asked for,
 	// and fewer if they are large.
 	Queue []Standing
-	// Held and Waiting count the holding and the waiting requests of the whole queue.
+	// Held and Waiting count the requests of the whole queue.
 	Held, Waiting int
 	// Data must not be changed, and stays valid.
 	Data Data
@@ -30,7 +30,9 @@ type Standing struct {
 	// Keys are the keys of the request in ascending order, or nil if it has one key.
 	Keys  []string
 	Value []byte
-	Gone  bool
+	// Gone reports that the session has expired, and that the lock stays taken for the request's
+	// delay.
+	Gone bool
 }
 
 // Inspect describes the lock of key, with up to most requests of its queue. It reports false if the
@@ -45,8 +47,8 @@ func (m *Machine) Inspect(key string, most int) (LockInfo, bool) {
 	return l.info(l.first, most, &room), true
 }
 
-// Holders is like Inspect, but without the requests at places up to behind. It returns false if no
-// such request is left, or if the first one waits.
+// Holders is like Inspect, but Queue and Held contain only requests at places above behind. It
+// returns false if there is no such request, or if the first one waits in this queue.
 func (m *Machine) Holders(key string, behind Revision, most int) (LockInfo, bool) {
 	l := m.locks[key]
 	if l == nil {
@@ -118,8 +120,8 @@ type Cursor struct {
 
 // Walk lists locks whose keys begin with prefix, in the order of their creation. locks bounds the
 // listed locks, and queue bounds the listed requests of each lock. Walk returns after about budget
-// visited locks, so that a large state does not delay grants. more reports that there may be
-// further locks after next. A lock that exists during the whole walk is listed once.
+// visited locks. more reports that there may be further locks after next. A lock that exists during
+// the whole walk is listed once.
 func (m *Machine) Walk(c Cursor, prefix string, locks, queue, budget int) (all []LockInfo, next Cursor, more bool) {
 	l := m.firstLock
 	if at := m.locks[c.Key]; at != nil && at.position <= c.Place {
@@ -142,7 +144,7 @@ func (m *Machine) Walk(c Cursor, prefix string, locks, queue, budget int) (all [
 	return all, next, false
 }
 
-// EntryInfo describes a live request in one queue, for tests and recorders.
+// EntryInfo describes a live request in one queue.
 type EntryInfo struct {
 	Key         string
 	Session     SessionID

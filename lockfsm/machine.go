@@ -66,9 +66,8 @@ func newMachine(c Charter, supported uint32) (*Machine, error) {
 }
 
 // Apply executes one command, as [Next] returns it. index and term are those of its log entry.
-// Apply returns a result for every input and never panics. Equal inputs on equal states give equal
-// results and states. The index is only used in errors. The caller may change the command after the
-// call.
+// Apply returns a result for every input and never panics. The caller may change the command after
+// the call.
 func (m *Machine) Apply(index, term uint64, command []byte) Result {
 	var res Result
 	m.apply(index, term, command, &res)
@@ -178,7 +177,7 @@ func (m *Machine) bump() Revision {
 
 // Failed returns the reason why this replica can no longer follow the log, or nil. The error wraps
 // ErrRules if a Raise named a version that this build does not have, and ErrRevisions if the
-// revisions are used up. A failed machine refuses every command, and its node must retire.
+// revisions are used up. The node of a failed machine must retire.
 func (m *Machine) Failed() error { return m.failed }
 
 // Charter returns the charter with the changes that Adopt and Raise made.

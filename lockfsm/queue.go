@@ -25,7 +25,6 @@ type entry struct {
 	extra        *extra
 }
 
-// extra holds the fields that few requests have. All entries of a request share it.
 type extra struct {
 	entries []*entry // ascending by key; nil for a single key
 	owner   Number
@@ -152,9 +151,9 @@ func (e *entry) all(room *[1]*entry) []*entry {
 func (e *entry) lead() *entry { return e.all(new([1]*entry))[0] }
 
 // fire completes a command that removed entries or ended the grace. It visits the touched requests
-// that still exist in the order of their places. It grants those that need not wait any more, and
-// appends all changed requests to m.fired. The order is part of the rules, since it determines the
-// tokens.
+// that still exist, grants those that need not wait any more, and appends all changed requests to
+// m.fired. It visits them in the order of their places, which is part of the rules, since it
+// determines the tokens.
 func (m *Machine) fire() {
 	live := m.touched[:0]
 	for _, e := range m.touched {
@@ -207,7 +206,6 @@ func (e *entry) value() []byte {
 	return e.extra.value
 }
 
-// grant gives a request its locks with one token, higher than every earlier token.
 func (m *Machine) grant(e *entry) {
 	token := Token(m.bump())
 	e.watch = 0

@@ -46,7 +46,6 @@ func (s *spares) recycleLock(l *lock) {
 	}
 }
 
-// emptied returns the buffer for reuse, or nil if the buffer has grown too large.
 func emptied[T any](buffer []T) []T {
 	if cap(buffer) > maxBufferItems {
 		return nil

@@ -44,7 +44,6 @@ func (m *Machine) acquire(c *view, res *Result) {
 	m.report(e, res)
 }
 
-// refuse returns the code with which a new request is refused, or 0.
 func (m *Machine) refuse(s *session, c *view, res *Result) Code {
 	limits := &m.charter.Limits
 	switch {

@@ -17,7 +17,6 @@ type locksReader struct {
 	index   map[*extra]int
 }
 
-// several is a request for several keys whose entries are being read.
 type several struct {
 	extra *extra
 	want  int

@@ -58,15 +58,16 @@ const (
 )
 
 // Change is the state of one live request. If Token is not 0, the request holds all its locks with
-// that token. Otherwise Watch is the revision of its predecessor in its first queue, by key, in
-// which it must wait. Watch 0 means that only the grace delays the request.
+// that token. Otherwise the request waits, and Watch is the revision of its predecessor in the
+// queue of the first key at which it must wait. Watch 0 means that only the grace delays the
+// request.
 type Change struct {
 	Session SessionID
 	Number  Number
 	Token   Token
 	Watch   Revision
-	// Wanted reports that the request holds its lock and asked for a notice, and that another
-	// request has waited for the lock since then.
+	// Wanted reports that the holder asked for a notice, and that another request has waited for
+	// its lock since then.
 	Wanted bool
 }
 
@@ -110,7 +111,7 @@ type Result struct {
 	Watch Revision
 	// TTL is, for Open, the TTL of the session. For Expire it is the further time for which locks
 	// of the session stay taken, after which the leader must propose Expire again. Zero means that
-	// no locks of the session stay taken.
+	// no locks stay taken.
 	TTL time.Duration
 	// Holder is set with Held, and with Waiting unless only the grace delays the request.
 	Holder *Holder
@@ -133,7 +134,7 @@ type Result struct {
 	States []Change
 	// Fired lists other requests, of any session, that the command changed: requests that it
 	// granted, requests with a new predecessor, and holders with a notice. They are in the order of
-	// their places, each at most once. A resumed request is also listed if it gets a notice.
+	// their places, each at most once.
 	Fired []Change
 }
 

@@ -3,7 +3,7 @@ package lockfsm
 // When a session expires, or detaches a hold, the hold stays for its delay. Any session with the
 // token of the hold can resume it, for example a restarted process. The resumed hold keeps its
 // place in the queue and gets a new token, so that a fence refuses the old token. The hold of a
-// live session can also be resumed, which Result.Evicted reports.
+// live session can also be resumed.
 
 // detach moves a hold with a delay to a new session, which is gone from the beginning. Any other
 // request ends.
@@ -57,8 +57,6 @@ func (m *Machine) manyDetached() bool {
 	return uint64(m.counts.Sessions) >= limit || 2*gone >= limit
 }
 
-// resume moves the hold that c names by key and token to session s and the number of c, with a new
-// token.
 func (m *Machine) resume(s *session, c *view, res *Result) {
 	e := m.holds(c.key, c.token)
 	switch {

@@ -2,8 +2,7 @@
 
 package lockfsm
 
-// This file and rules_nextrules.go contain all code that a later version of the rules changes. The
-// package comment lists what a version may add.
+// This file and rules_nextrules.go contain all code that a later version of the rules changes.
 
 // RulesVersion is the newest version of the rules that this build has.
 const RulesVersion uint32 = 2

@@ -2,15 +2,13 @@ package lockfsm
 
 // This file contains the additions of version 2 of the rules.
 
-// LapsesSince is the rules version that adds the Value of a Detach. Value is the reason why a hold
-// ends, or loses its holder, although the holder has not released it. For example, the hold has
-// reached its longest duration. The cause of the event is Expired, and the audit log keeps the
-// event.
+// LapsesSince is the rules version that adds the Value of a Detach: the reason why a hold ends, or
+// loses its holder, although the holder has not released it. The cause of the event is Expired, and
+// the audit log keeps the event.
 const LapsesSince = 2
 
 // PermitCirclesSince is the rules version that also refuses a request with Deadlock if it would
-// wait for its own end through permits that only blocked requests could return. The version in
-// force counts, not the version in the command, since the command has not changed.
+// wait for its own end through permits that only blocked requests could return.
 const PermitCirclesSince = 2
 
 func (c *view) lapses() bool { return c.Kind == Detach && len(c.value) > 0 }

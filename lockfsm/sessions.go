@@ -61,9 +61,8 @@ type SessionCursor struct {
 }
 
 // WalkSessions lists up to most sessions after the cursor c, the oldest first, without their
-// nonces. It visits at most budget sessions, so that a large state does not delay grants. more
-// reports that there may be further sessions after next. A session that exists during the whole
-// walk is listed once.
+// nonces. It visits at most budget sessions. more reports that there may be further sessions after
+// next. A session that exists during the whole walk is listed once.
 func (m *Machine) WalkSessions(c SessionCursor, most, budget int) (all []SessionInfo, next SessionCursor, more bool) {
 	s := m.firstSession
 	if at := m.sessions[c.At]; at != nil && at.id <= c.Past {
@@ -106,7 +105,6 @@ func (s *session) info() SessionInfo {
 		Opener: s.opener}
 }
 
-// open creates a session. For a repeated Open it returns the session of the first Open.
 func (m *Machine) open(c *view, res *Result) {
 	s := m.nonces[c.nonce]
 	if s == nil {
@@ -147,8 +145,7 @@ func (m *Machine) of(c *view) (*session, Code) {
 }
 
 // attach begins a new attachment and ends the requests that the command does not name. The command
-// must have the nonce of the session's Open, because session IDs are not secret. The nonce does not
-// prove an identity, so the leader also checks the Opener.
+// must have the nonce of the session's Open, because session IDs are not secret.
 func (m *Machine) attach(c *view) Code {
 	s := m.sessions[c.Session]
 	switch {

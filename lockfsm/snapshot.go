@@ -110,7 +110,6 @@ func (c Charter) appendTo(b []byte) []byte {
 	return append(b, c.Settings...)
 }
 
-// appendTo appends everything except the ID, which the caller writes.
 func (s *session) appendTo(b []byte) []byte {
 	b = s.opener.append(append(b, s.nonce[:]...))
 	b = binary.AppendUvarint(b, uint64(s.epoch))

@@ -6,9 +6,8 @@ import (
 )
 
 // Beliefs judges that all callers that believe at one time that they hold a key may hold it
-// together. Times are those of one global clock, which the code under test cannot read. A belief
-// lasts from the time of Begin until just before the time of End. If both happen at the same time,
-// End must be called first.
+// together. Times are those of one global clock, which the code under test cannot read. If Begin
+// and End happen at the same time, End must be called first.
 //
 // A belief that ends by a clock, for example by the expiry of a lease, ends at the time from which
 // the lock would report its end.

@@ -70,11 +70,11 @@ func TestFIFO(t *testing.T) {
 	queue("y", 2)
 	wantFine(t, j.Granted("x", 1), j.Gone("x", 2), j.Gone("x", 1), j.Granted("x", 3), j.Granted("y", 2), j.Gone("x", 3))
 	queue("x", 4, 5)
-	wantBroken(t, j.Granted("x", 5), &j, "fifo") // 4 must wait
+	wantBroken(t, j.Granted("x", 5), &j, "fifo")
 	j = FIFO{}
 	queue("x", 1, 2)
 	wantFine(t, j.Gone("x", 1), j.Granted("x", 2))
-	wantBroken(t, j.Granted("x", 1), &j, "fifo") // request 1 had ended
+	wantBroken(t, j.Granted("x", 1), &j, "fifo")
 	j = FIFO{}
 	queue("x", 1)
 	wantFine(t, j.Granted("x", 1))
@@ -83,11 +83,11 @@ func TestFIFO(t *testing.T) {
 	queue("x", 2)
 	wantBroken(t, j.Queued("x", 1, Terms{}, false), &j, "fifo")
 	j = FIFO{}
-	wantBroken(t, j.Granted("x", 10), &j, "fifo") // 10 was never queued
+	wantBroken(t, j.Granted("x", 10), &j, "fifo")
 	j = FIFO{}
 	queue("x", 1, 2)
 	wantFine(t, j.Granted("x", 1))
-	wantBroken(t, j.Granted("x", 2), &j, "fifo") // 1 still holds the key
+	wantBroken(t, j.Granted("x", 2), &j, "fifo")
 }
 
 func TestFIFOOfKinds(t *testing.T) {
@@ -95,11 +95,11 @@ func TestFIFOOfKinds(t *testing.T) {
 	wantFine(t, j.Queued("x", 1, shared, false), j.Queued("x", 2, shared, false), j.Queued("x", 3, Terms{}, false),
 		j.Queued("x", 4, shared, false))
 	wantFine(t, j.Granted("x", 1), j.Granted("x", 2))
-	wantBroken(t, j.Granted("x", 4), &j, "fifo") // exclusive request 3 waits
+	wantBroken(t, j.Granted("x", 4), &j, "fifo")
 	j = FIFO{}
 	wantFine(t, j.Queued("x", 1, two, false), j.Granted("x", 1), j.Queued("x", 2, Terms{1, 3}, false),
 		j.Granted("x", 2), j.Queued("x", 3, Terms{1, 3}, false))
-	wantBroken(t, j.Granted("x", 3), &j, "fifo") // no permits are left
+	wantBroken(t, j.Granted("x", 3), &j, "fifo")
 	j = FIFO{}
 	wantFine(t, j.Queued("x", 1, Terms{2, 4}, false), j.Granted("x", 1), j.Queued("x", 2, two, true))
 	wantBroken(t, j.Granted("x", 2), &j, "fifo")
@@ -107,10 +107,10 @@ func TestFIFOOfKinds(t *testing.T) {
 	// request 1 waited for another key
 	wantFine(t, j.Queued("x", 1, shared, true), j.Queued("x", 2, shared, false), j.Granted("x", 2), j.Granted("x", 1))
 	wantFine(t, j.Queued("x", 3, shared, false), j.Queued("x", 4, shared, true))
-	wantBroken(t, j.Granted("x", 4), &j, "fifo") // request 3 waits for no other key
+	wantBroken(t, j.Granted("x", 4), &j, "fifo")
 	j = FIFO{}
 	wantFine(t, j.Queued("x", 1, Terms{}, true), j.Queued("x", 2, shared, false))
-	wantBroken(t, j.Granted("x", 2), &j, "fifo") // request 1 waits for another key
+	wantBroken(t, j.Granted("x", 2), &j, "fifo")
 }
 
 func TestBeliefs(t *testing.T) {

@@ -6,11 +6,10 @@ import (
 	"github.com/mortise-lock/mortise/lockfsm"
 )
 
-// Delays judges the lock delay for one group. A hold with a delay whose session expires does not
-// end before the delay has passed. The delay counts from the time when the first replica applies
-// the expiry. A new leader counts the whole delay again. Drift is the largest drift of a clock,
-// because a leader's clock may run fast. [FIFO] and [Beliefs] judge that the key is not granted
-// during the delay, and [Left] and [Served] that the delay ends.
+// Delays judges, for one group, that a hold with a delay whose session expires does not end before
+// the delay has passed. The delay counts from the time when the first replica applies the expiry. A
+// new leader counts the whole delay again. Drift is the largest drift of a clock, because a
+// leader's clock may run fast.
 type Delays struct {
 	Drift float64
 

@@ -22,8 +22,8 @@
 //
 // # The models
 //
-// Other tools judge a history with one model for each kind of lock. Here all kinds of locks follow
-// one rule (see [Terms]), and each judge is for one promise. The models correspond to these judges:
+// Other tools judge a history with one model for each kind of lock. The models correspond to these
+// judges:
 //
 //	owner-aware mutex     Beliefs; rule "ends" of package history: only the owner frees it
 //	reentrant mutex       Reentry, in the root package's tests

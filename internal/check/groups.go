@@ -4,9 +4,8 @@ import "slices"
 
 // Groups judges that there are never two groups that could both grant locks: at most one founded
 // group has a majority of voters that have not ended. The voters of a group are the incarnations in
-// its charter or its newest configuration. A voter without a directory that restarts is another
-// incarnation. A voter with a directory does not end while its directory exists, even if its
-// process is down.
+// its charter or its newest configuration. A voter with a directory does not end while its
+// directory exists, even if its process is down.
 type Groups struct {
 	rule
 	born []group
@@ -23,8 +22,7 @@ type group struct {
 }
 
 // Born records the founding of a group, with its voting instances and its founding time. It must be
-// called once for each group. The founding time must be higher than that of every earlier group,
-// because it determines the tokens of the group.
+// called once for each group. The founding time must be higher than that of every earlier group.
 func (g *Groups) Born(id uint64, foundedUnixMS int64, voters ...uint64) error {
 	if g.err != nil {
 		return g.err
@@ -138,7 +136,6 @@ func (g *Groups) EndedEverywhere(instance uint64) {
 // Count returns the number of founded groups.
 func (g *Groups) Count() int { return len(g.born) }
 
-// check is called only after foundings, because an ended incarnation does not return.
 func (g *Groups) check() error {
 	var able []uint64
 	for _, group := range g.born {

@@ -3,8 +3,7 @@ package check
 import "time"
 
 // Longest judges holds with a longest duration. Their holders are notified not before the duration
-// has passed, and at most Late after that while the holder's process runs. [Beliefs] judges that
-// the lock is not granted to another caller before that.
+// has passed, and at most Late after that while the holder's process runs.
 type Longest struct {
 	Late time.Duration
 

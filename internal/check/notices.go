@@ -3,9 +3,8 @@ package check
 import "time"
 
 // Notices judges that a holder that asked for notices is notified when another request waits for
-// its lock. The holder must be notified before it gets the acknowledgement of a renewal that it
-// sent after the waiter was committed, because a leader sends a notice before later
-// acknowledgements.
+// its lock. The notice must arrive before the acknowledgement of a renewal that the holder sent
+// after the waiter was committed.
 type Notices struct {
 	rule
 	wanted map[Caller]time.Duration

@@ -4,8 +4,7 @@ import "github.com/mortise-lock/mortise/lockfsm"
 
 // Reentry judges locks that their owner can enter again. No other owner can enter a lock until its
 // owner has left it as often as it has entered it. The owner enters it again with the same token,
-// and the next owner has a higher token. In mortise the owner is all code that runs under the
-// context of one lock.
+// and the next owner has a higher token.
 type Reentry struct {
 	rule
 	inside map[string]visit

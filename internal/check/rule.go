@@ -39,7 +39,6 @@ func (t Terms) count() (permits, of uint64) {
 	return 1, 1
 }
 
-// sum adds up the terms of several holders. They fit if their permits are at most the lowest limit.
 type sum struct {
 	taken, least uint64
 	many         bool
@@ -56,7 +55,6 @@ func (s *sum) add(t Terms) {
 
 func (s *sum) fits() bool { return !s.many || s.taken <= s.least }
 
-// rule keeps the first violation. All judges embed it.
 type rule struct{ err error }
 
 // Err returns the first violation, or nil.

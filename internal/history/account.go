@@ -22,7 +22,6 @@ func (a *account) silent() bool {
 	return !a.held && !slices.ContainsFunc(a.runs, func(r run) bool { return len(r.steps) > 0 })
 }
 
-// run is the part of a voter's account from one Begin event to the next, in order.
 type run struct {
 	from, to lockfsm.Revision
 	steps    []step

@@ -103,8 +103,6 @@ func (j *judge) late(g *grant, at int64) bool {
 	return int(g.group) == len(j.groups)-1 && (j.settled || j.groups[g.group].last > at+j.settle+j.uncertain)
 }
 
-// orphan judges a grant that never ended and whose token no call returned, if all calls that could
-// own it have returned.
 func (j *judge) orphan(g *grant, failed int32) error {
 	at := g.at
 	if failed >= 0 {

@@ -12,8 +12,6 @@ import (
 	"unicode/utf8"
 )
 
-// maxLine is the longest line of a history: a line with the largest number of keys, each of the
-// greatest length and with every byte escaped.
 const maxLine = 2 << 20
 
 // appendLine appends the line of an event, without the newline. It writes the same bytes as

@@ -73,8 +73,7 @@ func (v *Violation) Error() string {
 //   - It computes the earliest possible time of each grant and each end. That time is not before
 //     any earlier entry of the log, nor before the call that requested the lock, nor before the
 //     end of the belief of a holder whose hold must have ended. If a caller observed the grant or
-//     the end earlier, Judge reports a violation (rules Real and Belief). A try that returned the
-//     token of a holder has observed that the hold had begun and had not ended.
+//     the end earlier, Judge reports a violation (rules Real and Belief).
 //   - It searches for missing grants and ends (rules Phantom, Kept, Zombie).
 //
 // Judge allows three things. The holder of a lock that was ended by force may believe for longer

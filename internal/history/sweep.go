@@ -171,7 +171,6 @@ func (j *judge) phantom(c *call, e *Event) error {
 	return nil
 }
 
-// sweep replays the accounts and computes the earliest possible time of each step.
 func (j *judge) sweep() error {
 	w := sweeper{judge: j, keys: make([]held, len(j.keys)), point: math.MinInt64, because: -1}
 	for i := range w.keys {
@@ -222,7 +221,6 @@ func (w *sweeper) notBefore(at int64, because int32, belief bool) {
 	}
 }
 
-// notAfter returns a violation if the event seen has observed the step before point.
 func (w *sweeper) notAfter(at int64, seen, step int32) error {
 	if seen < 0 || w.point <= at || w.point-at <= w.uncertain {
 		return nil

@@ -151,7 +151,7 @@ func (t *Trail) asked(raw []byte, r lockfsm.Result) {
 }
 
 // taken records an Acquire that has resumed a hold. The old hold ends by force, and a new hold
-// begins with the same place. The queue does not change.
+// begins with the same place.
 func (t *Trail) taken(q request, r lockfsm.Result) {
 	before := request{r.Evicted.Session, r.Evicted.Number}
 	h, known := t.live[before]
@@ -210,7 +210,6 @@ func (t *Trail) drop(q request, how How) {
 	}
 }
 
-// delayed returns the requests that an expired session still has.
 func delayed(r lockfsm.Result, m *lockfsm.Machine) (left []lockfsm.Change) {
 	if r.TTL == 0 {
 		return nil
@@ -223,7 +222,6 @@ func delayed(r lockfsm.Result, m *lockfsm.Machine) (left []lockfsm.Change) {
 	return left
 }
 
-// over ends all requests of the session that are not in live.
 func (t *Trail) over(r lockfsm.Result, how How, live []lockfsm.Change) {
 	if r.Code != lockfsm.Done {
 		return

@@ -125,7 +125,6 @@ func voterStatusOf(c *cluster.VoterStatus) *query.VoterStatus {
 	return m
 }
 
-// statusReply decodes an answer. It fails if the answer exceeds a limit.
 func statusReply(a *query.VoterStatusAnswer) (cluster.StatusReply, error) {
 	leader, ok := instance(a.Leader)
 	m := a.Status

@@ -183,7 +183,6 @@ func (w *Watch) tellLock(l *query.Lock, r *reading) (whole bool, err error) {
 	return true, nil
 }
 
-// tellHold passes a hold, unless the event of its beginning has been passed.
 func (w *Watch) tellHold(key []byte, st *query.Standing, r *reading) error {
 	hold := holdID{string(key), st.Token}
 	if !r.held[hold] {

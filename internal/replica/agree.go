@@ -33,7 +33,6 @@ type otherSetting struct {
 
 const maxDiffer = 10
 
-// agreement contains the settings that the group should have, and the differences for operators.
 type agreement struct {
 	adopt  Settings
 	blob   []byte // encoding of adopt; nil if nothing is to be adopted
@@ -61,7 +60,6 @@ func (s Named) names() [settingCount]string {
 	return [...]string{"Voters", "SessionTTL", "Grace", founders, "MaxSessionBytes", "MaxGroupBytes"}
 }
 
-// texts returns the value of each setting as text. Equal texts mean equal values.
 func (s Named) texts() [settingCount]string {
 	founders := fmt.Sprintf("%d replicas", s.Replicas)
 	if s.FounderCount > 0 {
@@ -221,9 +219,8 @@ func foundersText(text string, founders []string) string {
 }
 
 // supported returns the newest version of the lock rules that all registered instances and all
-// instances with a replica support. Zero means that the version of one of them is unknown. A
-// replica whose instance has no session may run an older build, and would retire if the rules were
-// raised.
+// instances with a replica support. Zero means unknown. A replica whose instance has no session may
+// run an older build, and would retire if the rules were raised.
 func supported(registered *census, replicas []nodeid.ID) uint32 {
 	lowest := ^uint32(0)
 	for c := range registered.contents {

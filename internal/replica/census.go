@@ -122,7 +122,6 @@ func (c *census) all(is func(content) bool) bool {
 	return some
 }
 
-// staying returns the settings of any instance that stays, and whether there is one.
 func (c *census) staying() (s Named, some bool) {
 	for each := range c.contents {
 		if each.stays() {

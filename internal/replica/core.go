@@ -127,8 +127,7 @@ func (c *Core) Role(role raftlog.Role) {
 }
 
 // TellKeeper passes the present role to the keeper. The caller must call it again after a change of
-// the address book. Calls are serialized, so that an older role never follows a newer one. It is
-// safe for concurrent use.
+// the address book. It is safe for concurrent use, and an older role never follows a newer one.
 func (c *Core) TellKeeper() {
 	c.telling.Lock()
 	defer c.telling.Unlock()

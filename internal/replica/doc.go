@@ -16,9 +16,9 @@
 //     version of the rules only while every instance and every replica supports the new version.
 //   - For these decisions, and for giving votes, only those claims of a record count that the
 //     connection of the session's opener has authenticated ([Proof.Vouch]).
-//   - A pass of the voter reconciler uses all sessions that were published before it. A publication
-//     of changes requests a pass. The cost of a pass grows with the instances that may vote and
-//     with the changes, not with the number of sessions.
+//   - A pass of the voter reconciler uses all sessions that were published before it. The cost of
+//     a pass grows with the instances that may vote and with the changes, not with the number of
+//     sessions.
 //   - An answer is never older than its question, and never from another term as leader.
 //
 // # Concurrency

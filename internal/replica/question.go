@@ -13,13 +13,13 @@ const (
 	WatchTime    = 2 * time.Second // time for which a watch waits for an event
 	MaxPage      = 100             // number of locks or sessions in an answer
 
-	maxQuestions  = 64      // questions at a leader at a time; further ones fail with ErrBusy
-	maxWatchers   = 1024    // watches at a leader at a time
-	maxEvents     = 512     // events in one answer
-	pageBudget    = 1000    // locks or sessions visited for a page; takes a fraction of a millisecond
-	maxPeekQueue  = 1000    // maximum number of a queue's requests in an answer to Peek
-	maxListQueue  = 3       // maximum number of each queue's requests in an answer to List
-	QuestionRound = 1 << 63 // bit that marks a round's number as that of a question
+	maxQuestions  = 64 // at a time; further ones fail with ErrBusy
+	maxWatchers   = 1024
+	maxEvents     = 512
+	pageBudget    = 1000    // locks or sessions visited for a page
+	maxPeekQueue  = 1000    // requests of a queue in an answer to Peek
+	maxListQueue  = 3       // requests of each queue in an answer to List
+	QuestionRound = 1 << 63 // marks a round's number as that of a question
 )
 
 // Op is the kind of a question.

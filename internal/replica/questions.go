@@ -99,7 +99,6 @@ func (s *Questions) take(number uint64) *Asked {
 	return one
 }
 
-// end fails all questions and watches with ErrNoLead.
 func (s *Questions) end() {
 	s.mu.Lock()
 	all := s.waiting

@@ -21,8 +21,7 @@ const (
 )
 
 // Record describes an instance and is part of the command that opens its session. The state machine
-// does not decode it. Other instances decode it to show which instance holds a lock. A record is
-// JSON, so that a later version can add fields.
+// does not decode it. Other instances decode it to show which instance holds a lock.
 type Record struct {
 	Instance string `json:"instance"`
 	Name     string `json:"name"`

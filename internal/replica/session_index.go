@@ -88,8 +88,7 @@ func (g *SessionIndex) Read(f *voters.Facts, linked func(instance nodeid.ID) boo
 }
 
 // matter determines the names that affect the voters: the names of the founders, and the last known
-// names of the instances with a replica. By its name a pass also finds a later incarnation of an
-// instance.
+// names of the instances with a replica.
 func (g *SessionIndex) matter(f *voters.Facts) {
 	before, now := map[nodeid.ID]string{}, map[nodeid.ID]string{}
 	if last := g.named.Load(); last != nil {

@@ -20,7 +20,6 @@ type SettingsAgreement struct { // the last proposal and its time
 	at    clock.Time
 }
 
-// agreeEvery is the time after which a proposal is repeated, in case it was lost.
 const agreeEvery = time.Second
 
 // Own is the state of the leading instance itself.

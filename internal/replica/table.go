@@ -10,7 +10,6 @@ import (
 	"github.com/mortise-lock/mortise/lockfsm"
 )
 
-// table is the part of a SessionIndex that its reader uses.
 type table struct {
 	known     map[lockfsm.SessionID]*indexed
 	instances map[nodeid.ID][]*indexed
@@ -20,7 +19,6 @@ type table struct {
 	relevant  map[string]bool
 }
 
-// indexed is one session and its decoded record.
 type indexed struct {
 	session  lockfsm.SessionInfo
 	ended    bool
@@ -28,7 +26,6 @@ type indexed struct {
 	instance nodeid.ID // the authenticated instance that the record registers; zero if none
 }
 
-// pick returns the registered instances that affect the voters, in ascending order of session.
 func (t *table) pick(all bool) (list []*indexed) {
 	order := func(a, b *indexed) int { return cmp.Compare(a.session.ID, b.session.ID) }
 	switch {

@@ -11,9 +11,8 @@ import (
 	"github.com/mortise-lock/mortise/raftlog"
 )
 
-// View is the part of a replica's state that the other parts of its instance can read. The Core
-// writes it on the log's owner goroutine, and any goroutine may read it. An instance without a
-// replica has a nil View.
+// View is the part of a replica's state that the other parts of its instance can read. Any
+// goroutine may read it. An instance without a replica has a nil View.
 type View struct {
 	Group, ID uint64
 
@@ -150,7 +149,7 @@ func (v *View) LeaderOr(book Book, attached nodeid.Endpoint) nodeid.Endpoint {
 }
 
 // KnowsLeader reports whether the instance has a leader, through its replica or its attached
-// session. A replica that is not in the configuration gets no messages from the group's leader.
+// session.
 func (v *View) KnowsLeader(attached bool) bool { return attached || v != nil && v.Role().Leader != 0 }
 
 // Targets returns the endpoints of the given replicas.

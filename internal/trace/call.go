@@ -158,7 +158,6 @@ func (c *Call) isGranted() {
 	}
 }
 
-// isLost reports the loss of the hold, or records it until the call is granted the lock.
 func (c *Call) isLost(why client.Loss, err error) {
 	c.mu.Lock()
 	defer c.mu.Unlock()

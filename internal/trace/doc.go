@@ -1,6 +1,5 @@
 // Package trace reports the events of a node's locks to observers: functions of the user, called
-// hooks, and a recorder that writes a history for a judge. Each requested lock has one [Call]. The
-// code of a lock reports each step to the Call, which informs hooks and recorder.
+// hooks, and a recorder that writes a history for a judge. Each requested lock has one [Call].
 //
 // A nil [Tracer] means that the node has no observers. It returns nil Calls. The methods of a nil
 // Tracer and of a nil Call do nothing and allocate nothing.

@@ -17,7 +17,6 @@ const frames = 12
 // Watch watches one handle. A nil Watch does nothing.
 type Watch struct{ cleanup runtime.Cleanup }
 
-// leak describes a handle without a reference to it.
 type leak struct {
 	call *Call
 	pcs  [frames]uintptr
@@ -52,7 +51,6 @@ func (l *leak) found() {
 	c.tracer.queue.later(func() { c.tracer.config.Hooks.Leaked(e) })
 }
 
-// where returns the first caller that is not a method of package mortise.
 func (l *leak) where() string {
 	callers := runtime.CallersFrames(l.pcs[:l.n])
 	for {

@@ -106,7 +106,6 @@ func (q *hookQueue) call(f func()) {
 	f()
 }
 
-// complain logs that hooks are too slow, at most once a minute.
 func (q *hookQueue) complain() {
 	q.mu.Lock()
 	now, lost := q.clock.Now(), q.unsaid
@@ -125,7 +124,6 @@ func (q *hookQueue) lost() uint64 {
 	return q.dropped
 }
 
-// close waits up to CloseLimit for the queued calls. Later calls are ignored.
 func (q *hookQueue) close() error {
 	q.mu.Lock()
 	q.closed = true

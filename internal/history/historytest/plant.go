@@ -101,7 +101,6 @@ func holds(events []history.Event) []hold {
 	return all
 }
 
-// pair finds two successive holds of one key, in the second half of the history.
 func pair(events []history.Event) (a, b hold, ok bool) {
 	all := holds(events)
 	for i := len(all) / 2; i < len(all); i++ {
@@ -132,8 +131,6 @@ func edit(events []history.Event, change func(i int, e *history.Event) bool) []h
 	return out
 }
 
-// doubleGrant makes another process hold a key in the middle of a hold. The voters record the
-// second hold with a separate token.
 func doubleGrant(events []history.Event) []history.Event {
 	a, _, ok := pair(events)
 	if !ok {
@@ -199,7 +196,6 @@ func tokenBack(events []history.Event) []history.Event {
 	return retoken(retoken(retoken(events, a.token, a.token+free), b.token, a.token), a.token+free, b.token)
 }
 
-// keptGrant drops the end of the last grant of a key, whose call failed.
 func keptGrant(events []history.Event) []history.Event {
 	type callID struct {
 		stream int

@@ -109,7 +109,6 @@ func oneOfSeveralMissing(events []history.Event) []history.Event {
 	})
 }
 
-// oneOfSeveralHeld adds one more key to a request, which another caller holds exclusively.
 func oneOfSeveralHeld(events []history.Event) []history.Event {
 	all := holds(events)
 	for _, a := range all {

@@ -23,7 +23,6 @@ func queueJump(events []history.Event) []history.Event {
 	})
 }
 
-// lostRelease removes a confirmed release from the state, for a key that is not granted later.
 func lostRelease(events []history.Event) []history.Event {
 	all := holds(events)
 	for i := len(all) - 1; i >= 0; i-- {
@@ -72,7 +71,6 @@ func longBelief(events []history.Event) []history.Event {
 	})
 }
 
-// grantBeforeCall moves a call behind its grant by the voters.
 func grantBeforeCall(events []history.Event) []history.Event {
 	a, _, ok := pair(events)
 	if !ok {

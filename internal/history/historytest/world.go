@@ -131,7 +131,6 @@ func (w *world) join(name string, m *lockfsm.Machine, applied int) {
 	w.voters = append(w.voters, v)
 }
 
-// lateVoter joins in the middle, from a snapshot of the second voter.
 func (w *world) lateVoter() {
 	from := w.voters[1]
 	from.trail.Mark()
