@@ -21,8 +21,7 @@ import (
 )
 
 // An instance whose disk has a fault continues without a vote. It reports the fault to every voter,
-// every two seconds until the fault ends. So every voter has the report, even if no leader is
-// elected.
+// every two seconds until the fault ends.
 
 // FaultyDisk is an instance whose disk has a fault.
 type FaultyDisk struct {
@@ -39,7 +38,7 @@ const (
 )
 
 type diskReports struct {
-	mu   sync.Mutex // guards list; never held across a wait
+	mu   sync.Mutex // guards list
 	list map[nodeid.ID]diskReport
 }
 
@@ -212,7 +211,6 @@ func diskFaultOut(f *DiskFault) *query.DiskFault {
 		Remedy: valid(f.Remedy)}
 }
 
-// diskFaultIn decodes a fault that another instance has sent. Nil means none.
 func diskFaultIn(m *query.DiskFault) *DiskFault {
 	if m == nil {
 		return nil
@@ -223,8 +221,7 @@ func diskFaultIn(m *query.DiskFault) *DiskFault {
 
 // mayYield reports whether the instance asks may give up its vote. This replica must be the leader.
 // The active voters must be a majority even without that instance and all instances with a faulty
-// disk. The caller must have stored the report of the instance before. So if two of three voters
-// lose their directories simultaneously, both keep their votes.
+// disk. The caller must have stored the report of the instance before.
 func (r *ownReplica) mayYield(now clock.Time, asks nodeid.ID) bool {
 	s := r.log.Survey()
 	if s.Term == 0 || s.Pending {
@@ -276,8 +273,7 @@ func (n *Instance) replicaFailed(err error) {
 	n.logger.Error("a replica could not be started: this instance goes on as a member", "dir", n.config.Dir, "why", err)
 }
 
-// askDisks returns all disk faults that are known to the leader or to this instance. If the leader
-// does not answer, it returns only those known to this instance.
+// askDisks returns all disk faults that are known to the leader or to this instance.
 func (n *Instance) askDisks(ctx context.Context, leader nodeid.ID) []FaultyDisk {
 	mine := n.faultyDisks()
 	if n.dir == nil || leader == n.instance() {

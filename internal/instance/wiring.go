@@ -21,11 +21,9 @@ import (
 	"github.com/mortise-lock/mortise/transport/wire/mortise/query/v1"
 )
 
-// This file connects the packages. It passes frames and calls from the port to the packages that
-// serve them. It passes messages of a package to the port or, if this instance is the receiver,
-// directly to the receiving package.
+// This file connects the packages. It passes frames and calls between the port and the packages. A
+// message to this instance itself goes directly to the receiving package.
 
-// inbound implements transport.Handler.
 type inbound struct{ n *Instance }
 
 func (in inbound) Frame(from transport.Identity, f transport.Frame) {
@@ -191,8 +189,7 @@ func (n *Instance) replied(from nodeid.ID, replies []byte) {
 	}
 }
 
-// peer returns the node ID and address of the instance with a raft ID, or zero if the instance is
-// unknown.
+// peer returns the instance with a raft ID, or zero if it is unknown.
 func (n *Instance) peer(raft uint64) nodeid.Endpoint {
 	v := n.view().Place(n.cluster(), raft)
 	return nodeid.Endpoint{ID: v.Instance, Addr: v.Addr}
@@ -212,7 +209,7 @@ func (n *Instance) prefer(voters []cluster.Voter) {
 }
 
 // memberSpareLinks is the number of voters, besides the leader, to which an instance without a vote
-// keeps links. So a change of leader needs few handshakes.
+// keeps links.
 const memberSpareLinks = 2
 
 // spare keeps links to voters that are not the leader. A voter keeps links to all other voters, so
@@ -229,7 +226,6 @@ func (n *Instance) spare(leader nodeid.ID) {
 	n.port.Spare(leader, *voters, count)
 }
 
-// outbound implements cluster.Net with the port.
 type outbound struct {
 	port   *transport.Port
 	gossip *transport.Gossip

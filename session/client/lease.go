@@ -16,12 +16,12 @@ const (
 	leaseShortestParts = 10 // a grant with less than TTL/10 left is released
 )
 
-// leaseRenewLongest is the longest time between renewals. It bounds the time after which a client
-// detects a silent leader, so it must not grow with the TTL.
+// leaseRenewLongest bounds the time after which a client detects a silent leader, so it must not
+// grow with the TTL.
 const leaseRenewLongest = 3 * time.Second
 
-// renewWaiting is the longest time between renewals while calls wait for a lock. It is shorter so
-// that the client finds a new leader sooner.
+// renewWaiting is the longest time between renewals while calls wait for a lock, so that the client
+// finds a new leader sooner.
 const renewWaiting = time.Second
 
 func renewEvery(ttl time.Duration) time.Duration { return min(ttl/leaseRenewParts, leaseRenewLongest) }
@@ -80,10 +80,9 @@ func (l lease) state(now clock.Time) LeaseState {
 	return Safe
 }
 
-// renewals numbers a client's renewals and records the unacknowledged ones.
 type renewals struct {
 	session.Sent
-	seq   uint64 // the number of the last renewal sent, in any session
+	seq   uint64
 	heard uint64 // the newest renewal that was answered
 }
 

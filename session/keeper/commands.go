@@ -67,7 +67,7 @@ func (k *Core) takeCommands(p *peerState, frame []byte) bool {
 		if !ok {
 			break
 		}
-		if next.peer == nil { // the command is not proposed
+		if next.peer == nil {
 			k.enqueue(run)
 			run = commandRun{peer: p}
 		} else if next.on == nil { // an Open, which is encoded again
@@ -109,7 +109,6 @@ func (k *Core) admit(p *peerState, h lockfsm.Header, command []byte) (commandRun
 	return commandRun{}, false
 }
 
-// pendingOpen is an Open that was admitted and is not yet applied.
 type pendingOpen struct {
 	peer   *peerState
 	opener lockfsm.Opener
@@ -235,9 +234,8 @@ func (k *Core) forgetOpen(nonce lockfsm.Nonce) *peerState {
 	return p
 }
 
-// Proposal returns the batch of commands to propose in this turn and its term, or nil. The first
-// command is the Stamp with the leader's wall clock. If the batch is not nil, Proposed must be
-// called next. The caller owns the bytes.
+// Proposal returns the batch of commands to propose in this turn and its term, or nil. If the batch
+// is not nil, Proposed must be called next. The caller owns the bytes.
 func (k *Core) Proposal(wallUnixMS int64) (term uint64, blob []byte) {
 	k.blob, k.blobExpires = k.blob[:0], 0
 	if !k.led || k.now.Before(k.proposeAt) || len(k.queue) == 0 && !k.due() {
