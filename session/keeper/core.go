@@ -13,7 +13,7 @@ import (
 // Limits and times of a keeper.
 const (
 	tickEvery       = 100 * time.Millisecond // the shortest time between two checks of the deadlines
-	watchBefore     = time.Second            // how long before a deadline tickEvery applies
+	watchBefore     = time.Second            // in this time before a deadline, a check is due every tickEvery
 	stallAfter      = 300 * time.Millisecond // a longer gap between two turns is a stall
 	retryAfter      = 50 * time.Millisecond  // pause after a refused proposal or reply
 	roundAgain      = 200 * time.Millisecond // an older unconfirmed round is requested again
