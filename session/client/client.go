@@ -27,7 +27,7 @@ type Config struct {
 	// Changed is called with the new phase when the phase has changed.
 	Changed func(Phase)
 	// Watch is called when the phase, the session, the lease state, the leader or the grace has
-	// changed, and when renewals end.
+	// changed, and when renewals were answered or abandoned.
 	Watch  func(*News)
 	Logger *slog.Logger
 }

@@ -102,7 +102,7 @@ func (h *Hold) Until() clock.Time {
 
 // OnLoss sets a function that is called once if the hold is lost, by the client's goroutine or by a
 // caller of Err. The function must not block or use the hold. It may run before AcquireInto
-// returns. OnLoss must be called before AcquireInto.
+// returns, even if AcquireInto returns an error. OnLoss must be called before AcquireInto.
 func (h *Hold) OnLoss(f func(why Loss, err error)) { h.lost = f }
 
 // Behind returns the holder that the request met when it was applied. Nil means that there was no
@@ -146,7 +146,7 @@ func (h *Hold) Done() <-chan struct{} {
 }
 
 // Wanted returns a channel that is closed when another request waits for the lock. The leader
-// reports waiting requests only for a request with Notice.
+// reports waiting requests only if the request of this hold has Notice.
 func (h *Hold) Wanted() <-chan struct{} {
 	h.mu.Lock()
 	defer h.mu.Unlock()
