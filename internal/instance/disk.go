@@ -219,6 +219,7 @@ func (n *Instance) diskWell(r *ownReplica) {
 	}
 }
 
+// isDisk reports whether a replica has retired, or failed to start, because of the disk.
 func (n *Instance) isDisk(err error) bool {
 	if n.dir == nil || errors.Is(err, raftlog.ErrBroken) {
 		return false

@@ -10,8 +10,8 @@ import (
 )
 
 // In this file an instance that does not gossip learns the names of its leader and of the other
-// replicas, for Status and hooks. A random delay prevents that a thousand instances ask the leader
-// simultaneously.
+// replicas, for Status and hooks. After a random delay it asks the leader, so that a thousand
+// instances do not ask simultaneously.
 
 const (
 	learnWithin = 10 * time.Second // limit of the random delay before each attempt

@@ -11,8 +11,8 @@ import (
 	"github.com/mortise-lock/mortise/raftlog/storage"
 )
 
-// This file connects package cluster and the log: it passes on the state of the voters and the
-// decisions.
+// This file passes the state of the voters to package cluster, and the decisions of package cluster
+// to the log.
 
 func (r *ownReplica) peerLost(instance nodeid.ID) {
 	for _, raft := range r.Of(instance) {

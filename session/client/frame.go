@@ -106,7 +106,8 @@ func (c *Core) writeRenewal(now clock.Time, f *frame) {
 }
 
 // writeCommands writes the commands that are due and fit into the frame: first commands that free
-// entries, then requests, then Leaving and Close. It reports whether commands are left.
+// entries, then requests, then Leaving and Close. It reports whether another frame must follow
+// immediately.
 func (c *Core) writeCommands(now clock.Time, f *frame) (more bool) {
 	done := 0
 	for _, e := range c.frees {
@@ -148,7 +149,7 @@ func (e *entry) freed() lockfsm.Command {
 	case e.stays:
 		return lockfsm.Command{Kind: lockfsm.Detach}
 	case e.req == nil:
-		return lockfsm.Command{Kind: lockfsm.Cancel} // like Release, but the event log is clearer
+		return lockfsm.Command{Kind: lockfsm.Cancel} // the effect is that of Release, but the event log is clearer
 	}
 	return lockfsm.Command{Kind: lockfsm.Release}
 }

@@ -53,8 +53,8 @@ func (l lease) deadline() clock.Time {
 	return l.sent.Add(l.ttl - l.ttl/leaseMarginParts)
 }
 
-// renewed extends the lease after the acknowledgement of a renewal that was sent at sent. It never
-// shortens the lease.
+// renewed extends the lease when a renewal is acknowledged. sent is when the renewal was sent. The
+// lease never gets shorter.
 func (l *lease) renewed(sent clock.Time) {
 	if l.ttl != 0 && sent.After(l.sent) {
 		l.sent = sent

@@ -123,12 +123,13 @@ func (c *Core) attached(now clock.Time, r *session.Reply) {
 	case lockfsm.Done:
 	case lockfsm.NoSession, lockfsm.Stale:
 		if r.Term < c.provenTerm {
-			// The sender's term is older than the session's last answer.
+			// The sender led an older term than the leader that last opened or attached this
+			// session.
 			c.backOff(now, nodeid.Endpoint{})
 			return
 		}
-		// Another process, for example a copy of this process, has attached since. One of the two
-		// must open a new session.
+		// Stale means that another process, for example a copy of this process, has attached since.
+		// One of the two must open a new session.
 		c.sessionGone(now)
 		return
 	default:

@@ -15,8 +15,8 @@ import (
 // linked reports whether the Attach of the current epoch was sent, so that commands may follow it.
 func (c *Core) linked() bool { return c.phase >= Attaching && !c.askDue }
 
-// findLeader leaves the current target. At the time at, the core asks aim, or the next target if
-// aim is zero. If at is zero, the core does not ask a target.
+// findLeader leaves the current target. When the time at is reached, the core asks the target aim,
+// or the next target if aim is zero. If at is zero, the core does not ask a target.
 func (c *Core) findLeader(now, at clock.Time, aim nodeid.Endpoint) {
 	if c.phase == Attached {
 		c.orphaned = now
@@ -147,8 +147,8 @@ func (c *Core) renewAt() clock.Time {
 	return at
 }
 
-// deaf reports whether a command was not answered although renewals were. The frame was lost, and a
-// new attachment repairs the loss.
+// deaf reports whether a command was not answered although renewals were answered. The frame was
+// lost, and a new attachment repairs the loss.
 func (c *Core) deaf(now clock.Time) bool {
 	for e := c.sent.head; e != nil; e = e.next {
 		if e.open > 0 && now.Sub(e.asked) >= renewEvery(c.lease.ttl) {

@@ -16,7 +16,7 @@ import (
 //   - An Open that arrives before all sessions are entered is not answered, because the number of
 //     sessions of its instance is unknown. Its client retries.
 
-// entering holds the sessions of the beginning of the leadership, until all are entered.
+// entering holds the sessions that existed when the leadership began, until all are entered.
 type entering struct {
 	sessions []lockfsm.SessionInfo
 	done     []bool // whether the session at this index is entered

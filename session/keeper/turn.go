@@ -12,7 +12,7 @@ type Outlets struct {
 	// not at all. It owns the bytes afterwards. It returns false if the batch will not be proposed.
 	Propose func(term uint64, commands []byte) bool
 	// Confirm requests a round in which a quorum confirms the leadership. Core.Confirmed must be
-	// called afterwards.
+	// called when the round is done.
 	Confirm func(term, round uint64)
 	// Reply passes one frame of replies to the transport, or to the instance's own client, and owns
 	// the bytes afterwards. It returns an error if the frame will not be sent.
