@@ -38,7 +38,6 @@ type DiskFault struct {
 	Remedy string
 }
 
-// DiskWords describes a state.
 func DiskWords(state DiskState) string {
 	switch state {
 	case DiskFailed:
@@ -97,7 +96,6 @@ const (
 )
 
 func (n *Instance) during(call diskCall, f func() error) error {
-	// | 1 so that the value is never 0; the error is at most a nanosecond
 	n.disk.began[call].Store(int64(n.env.clock.Now()) | 1)
 	defer n.disk.began[call].Store(0)
 	return f()
@@ -127,7 +125,7 @@ func (n *Instance) diskFault() *DiskFault {
 }
 
 // diskFailed records a disk error that has ended this instance's vote, or that the directory was
-// removed. It logs one ERROR line for a failure, and INFO lines for the consequences.
+// removed.
 func (n *Instance) diskFailed(state DiskState, cause error) {
 	first, news := n.noteDisk(state, cause)
 	switch {
@@ -149,8 +147,7 @@ func diskCause(err error) string {
 	return text
 }
 
-// noteDisk records the fault for Status. It reports whether it is the first failure, and whether
-// the state has changed.
+// noteDisk records the fault for Status. first means the first failure, and news a changed state.
 func (n *Instance) noteDisk(state DiskState, cause error) (first, news bool) {
 	f := &DiskFault{State: state, Since: n.env.wall(), Cause: plain.Text(diskCause(cause)), Remedy: remedy(state)}
 	d := &n.disk
@@ -228,7 +225,6 @@ func (n *Instance) isDisk(err error) bool {
 	return hung || errors.Is(err, raftlog.ErrStorage) || errors.Is(err, cluster.ErrUnsaved)
 }
 
-// lookAtDisk checks the disk, and records its state. If write is set, the check also writes.
 func (n *Instance) lookAtDisk(write bool) {
 	view, err := n.dir.Look(diskLookEvery, write)
 	hung := n.disk.hungFor(n.env.clock.Now())

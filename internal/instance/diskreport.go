@@ -142,7 +142,6 @@ func (n *Instance) watchDisk() {
 	})
 }
 
-// reportSoon makes watchDisk send a report without waiting for the next check.
 func (n *Instance) reportSoon() {
 	select {
 	case n.disk.news <- struct{}{}:
@@ -205,7 +204,6 @@ func diskFaultOut(f *DiskFault) *query.DiskFault {
 	if f == nil {
 		return nil
 	}
-	// A path may contain any bytes.
 	valid := func(s string) string { return strings.ToValidUTF8(s, "?") }
 	return &query.DiskFault{State: string(f.State), Since: f.Since.UnixNano(), Cause: valid(f.Cause),
 		Remedy: valid(f.Remedy)}
@@ -261,7 +259,6 @@ func (n *Instance) yieldVote(fault *DiskFault) {
 	}
 }
 
-// replicaFailed logs why a replica could not be started. It logs a disk fault only once.
 func (n *Instance) replicaFailed(err error) {
 	if n.isDisk(err) {
 		n.diskFailed(DiskFailed, err)

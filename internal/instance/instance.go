@@ -36,7 +36,7 @@ type Instance struct {
 	trace    *trace.Tracer
 	dir      *storage.Dir // nil in memory
 	port     *transport.Port
-	services transport.Services // answers queries of other processes
+	services transport.Services
 	client   *client.Client
 	own      ownSessions
 	members  atomic.Pointer[cluster.Cluster] // nil until the cluster is started
@@ -234,8 +234,7 @@ func (n *Instance) Err() error {
 	return nil
 }
 
-// isMember reports whether this instance has a member's secret. A member locks, but neither votes
-// nor serves.
+// isMember reports whether this instance has a member's secret, and so neither votes nor serves.
 func (n *Instance) isMember() bool { return n.self.Tier == credentials.Member }
 
 func (n *Instance) reach() string {

@@ -24,7 +24,6 @@ func (l life) node() *Instance {
 	return l.n
 }
 
-// Bound starts the replica of this instance if the charter lists it as a voter.
 func (l life) Bound(c founding.Charter, raft uint64) {
 	n := l.node()
 	n.prefer(c.Voters)
@@ -101,8 +100,8 @@ func (l life) Restart(key nodeid.Key, reason error) {
 }
 
 // bind makes r, which may be nil, this instance's replica, and announces the new identity on all
-// streams. It does both under the mutex binding, so that it cannot announce a replica that retire
-// has ended. If the instance has ended, bind does nothing and returns false.
+// streams. It holds binding meanwhile, so that it cannot announce a replica that retire has ended.
+// If the instance has ended, bind does nothing and returns false.
 func (n *Instance) bind(r *ownReplica, group uint64) bool {
 	n.binding.Lock()
 	defer n.binding.Unlock()

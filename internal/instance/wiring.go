@@ -124,7 +124,6 @@ func (n *Instance) fed(from transport.Identity) (*ownReplica, error) {
 	return r, nil
 }
 
-// voterIs reports whether the raft ID that the sender claims belongs to the sender.
 func (n *Instance) voterIs(from transport.Identity) bool {
 	c := n.cluster()
 	return c != nil && from.Peer.Tier == capability.Root && n.view().Speaks(c, from.Raft, from.Instance)
@@ -180,7 +179,7 @@ func (n *Instance) reply(to nodeid.ID, replies []byte) error {
 	return err
 }
 
-// replied passes replies to all clients of this instance. Each client ignores the replies to other
+// replied passes replies to all clients of this instance, which ignore the replies to other
 // sessions. No client keeps or changes the bytes.
 func (n *Instance) replied(from nodeid.ID, replies []byte) {
 	n.client.Receive(from, replies)

@@ -11,6 +11,6 @@
 //
 // All types are values and safe for concurrent use.
 //
-// Refused alternative: a 64-bit ID with the full key stored beside it. Code that does not compare the
-// stored key would accept an impostor.
+// Refused alternative: a 64-bit ID with the full key stored beside it. Code that does not compare
+// the stored key would accept an impostor.
 package nodeid

@@ -41,7 +41,7 @@ type Terms struct {
 	Longest time.Duration
 
 	owner lockfsm.Number // the number of Under, as sent to the group
-	place int            // index in limited
+	place int
 }
 
 // limited is a heap of requests, ordered by the time at which their holds end.
@@ -177,7 +177,6 @@ func (l *entryList) pushBack(e *entry) {
 	l.size++
 }
 
-// insert inserts e after all entries of lower order.
 func (l *entryList) insert(e *entry) {
 	at := l.head
 	for at != nil && at.order < e.order {

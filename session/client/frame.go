@@ -164,7 +164,6 @@ func (c *Core) writeRequest(now clock.Time, f *frame) {
 	c.writeFor(now, f, e, e.req.command())
 }
 
-// writeFor writes a command for an entry and counts its bytes as unanswered.
 func (c *Core) writeFor(now clock.Time, f *frame, e *entry, cmd lockfsm.Command) {
 	cmd.Session, cmd.Epoch, cmd.Number = c.session, c.epoch, e.number
 	before := len(f.commands)

@@ -38,8 +38,6 @@ const (
 
 func (s LeaseState) String() string { return [...]string{"lost", "jeopardy", "safe", "unknown"}[s&3] }
 
-// lease is the granted TTL and the sending time of the last acknowledged renewal. The zero value
-// means no lease.
 type lease struct {
 	ttl  time.Duration
 	sent clock.Time
@@ -53,8 +51,7 @@ func (l lease) deadline() clock.Time {
 	return l.sent.Add(l.ttl - l.ttl/leaseMarginParts)
 }
 
-// renewed extends the lease when a renewal is acknowledged. sent is when the renewal was sent. The
-// lease never gets shorter.
+// renewed extends the lease when a renewal is acknowledged. sent is when the renewal was sent.
 func (l *lease) renewed(sent clock.Time) {
 	if l.ttl != 0 && sent.After(l.sent) {
 		l.sent = sent

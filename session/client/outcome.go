@@ -137,7 +137,6 @@ func (c *Core) fail(r *Request, err error) {
 	c.outcomes = append(c.outcomes, Outcome{Kind: OutcomeFailed, Request: r, Err: err})
 }
 
-// abandon ends a request without an outcome. If the request was sent, its entry is freed.
 func (c *Core) abandon(r *Request) {
 	e := r.entry
 	r.stage, r.entry, e.req = stageOver, nil, nil

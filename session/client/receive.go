@@ -14,7 +14,7 @@ import (
 // This file handles the replies of the leader. It ignores replies to another attachment.
 
 // Receive handles a sequence of replies, and does not keep the bytes. Malformed bytes end the
-// attachment. The answer to the next Attach contains the same information.
+// attachment.
 func (c *Core) Receive(now clock.Time, from nodeid.ID, replies []byte) {
 	c.begin(now)
 	for len(replies) > 0 && !c.closed {

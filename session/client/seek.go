@@ -75,7 +75,6 @@ func (c *Core) askNext(now clock.Time) {
 	c.ask(now, to, believed)
 }
 
-// nextTarget returns the targets in turn, but skips the target that was asked last.
 func (c *Core) nextTarget() nodeid.Endpoint {
 	to := c.targets[c.cursor%len(c.targets)]
 	c.cursor++
@@ -87,7 +86,7 @@ func (c *Core) nextTarget() nodeid.Endpoint {
 }
 
 // ask sends Open or Attach to a target with the next frame. believed means that the target was
-// named as the leader. Such a target receives requests right after Attach, and has more time to
+// named as the leader. Requests to such a target follow Attach immediately, and it has more time to
 // answer.
 func (c *Core) ask(now clock.Time, to nodeid.Endpoint, believed bool) {
 	if c.session == 0 && c.nonce == (lockfsm.Nonce{}) {
@@ -221,7 +220,7 @@ func (c *Core) sessionGone(now clock.Time) {
 
 // forgetSession ends all entries of the session. Unconfirmed releases end with the error releasing.
 // If releasing is nil, the release of a lock with a delay ends with ErrLost, because the lock may
-// still be taken. Status.Ended reports end.
+// still be taken.
 func (c *Core) forgetSession(releasing error, end SessionEnd) {
 	if c.session != 0 {
 		c.tally.ended = end

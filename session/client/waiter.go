@@ -7,7 +7,7 @@ import (
 )
 
 type waiter struct {
-	done   func(Status) bool // whether the wait has ended; nil for the end of the session
+	done   func(Status) bool
 	result chan error
 	held   chan []string // buffer of one; only for inputHeld
 }

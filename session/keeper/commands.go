@@ -49,8 +49,8 @@ func (k *Core) ReceiveUnder(now clock.Time, from nodeid.ID, rights *capability.C
 	}
 }
 
-// takeCommands adds the commands of a frame to the queue. It returns false if the frame is
-// malformed or has a command that no client may send.
+// takeCommands adds the commands of a frame to the queue. It returns false for a malformed frame or
+// a command that no client may send.
 func (k *Core) takeCommands(p *peerState, frame []byte) bool {
 	run := commandRun{peer: p}
 	for len(frame) > 0 {
@@ -75,7 +75,7 @@ func (k *Core) takeCommands(p *peerState, frame []byte) bool {
 			k.enqueue(next)
 			run = commandRun{peer: p}
 		} else if next.on == run.on {
-			run.bytes = run.bytes[:len(run.bytes)+size] // the command follows in the frame
+			run.bytes = run.bytes[:len(run.bytes)+size]
 		} else {
 			k.enqueue(run)
 			run = next
@@ -87,9 +87,9 @@ func (k *Core) takeCommands(p *peerState, frame []byte) bool {
 	return len(frame) == 0
 }
 
-// admit checks one command. It returns the run to which the command belongs, without its bytes. A
-// run without a peer means that the command must not be proposed. If no client may send the
-// command, admit returns false.
+// admit checks one command. It returns the run to which the command belongs, without its bytes, or
+// a run without a peer if the command must not be proposed. It returns false if no client may send
+// the command.
 func (k *Core) admit(p *peerState, h lockfsm.Header, command []byte) (commandRun, bool) {
 	switch h.Kind {
 	case lockfsm.Open:

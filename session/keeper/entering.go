@@ -25,7 +25,6 @@ type entering struct {
 	since    clock.Time // when the leadership began, on the clock of deadlines
 }
 
-// at returns the index of a session that is not entered yet.
 func (e *entering) at(id lockfsm.SessionID) (place int, found bool) {
 	if e.left == 0 {
 		return 0, false

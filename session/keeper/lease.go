@@ -67,8 +67,7 @@ func (k *Core) keep(info *lockfsm.SessionInfo, from clock.Time) {
 	k.expiries.push(expiry{at: s.deadline, session: s.id})
 }
 
-// keepGone adds an ended session whose remaining holds expire after ttl. No client can attach to
-// this session.
+// keepGone adds an ended session whose remaining holds expire after ttl.
 func (k *Core) keepGone(id lockfsm.SessionID, ttl time.Duration) {
 	k.keep(&lockfsm.SessionInfo{ID: id, TTL: ttl}, k.elapsed())
 }
@@ -86,14 +85,13 @@ func (k *Core) openerOf(p *peerState, record []byte) (o lockfsm.Opener, ok bool)
 	return o, ok
 }
 
-// owns reports whether a peer that sent this nonce may use a session. The nonce is not enough,
-// because every voter has it.
+// owns reports whether a peer that sent this nonce may use a session. Every voter has the nonce, so
+// the opener must match too.
 func (k *Core) owns(p *peerState, nonce lockfsm.Nonce, s *keptSession) bool {
 	opener, _ := k.openerOf(p, nil)
 	return nonce == s.nonce && opener == s.opener
 }
 
-// takeRenewals handles the renewals of a frame. It returns false if they are malformed or too many.
 func (k *Core) takeRenewals(p *peerState, frame []byte) bool {
 	for n := 0; len(frame) > 0; n++ {
 		r, rest, err := session.NextRenewal(frame)

@@ -185,7 +185,6 @@ func (k *Core) appliedEvict(r *lockfsm.Result) {
 	}
 }
 
-// fired sends an attached client the new state of one of its requests.
 func (k *Core) fired(c *lockfsm.Change) {
 	if a := k.attachments[c.Session]; a != nil && a.live {
 		k.tell(a, c)
