@@ -3,11 +3,11 @@
 //
 // Package client is the side of an instance. A client opens one session, renews its lease, requests
 // locks in it, and reports when a lock is lost. Package keeper is the side of the leader. The
-// keeper proposes the commands of clients to the log, returns the results, and expires sessions
-// whose clients have stopped responding. Package lockfsm executes the commands.
+// keeper proposes the commands of clients to the log, returns the results, and expires silent
+// sessions. Package lockfsm executes the commands.
 //
 // A client sends commands, encoded by lockfsm, and renewals ([Renewal]). A keeper answers with
-// records ([Reply]). Both sides record in [Sent] when they sent their unacknowledged messages.
+// records ([Reply]).
 //
 // # The trust window
 //
@@ -20,10 +20,10 @@
 //	               a quorum  renewed
 //
 // The client's deadline is the sending time of the last acknowledged renewal, plus the TTL, minus a
-// margin of TTL/50. After Open, the time at which the client first sent the nonce replaces the
-// renewal's sending time. The keeper's deadline is one TTL after it sent the acknowledgement. So
-// the client's deadline passes first as long as the rates of the two clocks differ by at most 2%.
-// The times of two clocks are never compared.
+// margin of TTL/50. After Open, the first sending of the nonce counts as the renewal. The keeper's
+// deadline is one TTL after it sent the acknowledgement. So the client's deadline passes first as
+// long as the rates of the two clocks differ by at most 2%. The times of two clocks are never
+// compared.
 //
 // The keeper acknowledges a renewal only if, after its arrival, a quorum has confirmed that this
 // keeper leads, and the keeper has applied every entry that was committed before the confirmation.
@@ -33,10 +33,9 @@
 // The renewals of a client that can send but not receive must not keep its session alive. Such a
 // client could be granted a lock and never receive the grant. So each renewal names the newest
 // answer that the client has received: an acknowledgement, or the Attached of an attachment. The
-// keeper acknowledges the renewal only if it sent that answer less than a TTL ago. This is always
-// true while the client's lease runs. So a session expires at most two TTLs after its client has
-// stopped receiving. The keeper records sent answers for each session and not for each attachment,
-// because such a client attaches again repeatedly.
+// keeper acknowledges the renewal only if it sent that answer less than a TTL ago. So a session
+// expires at most two TTLs after its client has stopped receiving. The keeper records sent answers
+// for each session and not for each attachment, because such a client attaches again repeatedly.
 //
 // At the client's deadline every held lock is lost for good, even if the session has not expired.
 //
@@ -45,9 +44,8 @@
 //   - A client reports the loss of a lock before the lock is granted to another caller.
 //   - A session belongs to the instance that opened it, which its connection has authenticated,
 //     and to the capability of the instance's certificate. The leader writes both into the log
-//     with Open, and refuses Attach, renewals and commands from any other instance. The nonce
-//     makes Open idempotent. It does not prove an identity, since every voter and every snapshot
-//     contains it.
+//     with Open, and refuses Attach, renewals and commands from any other instance. The nonce only
+//     makes Open idempotent.
 //   - The encoding is stable between builds. Kinds and reasons keep their numbers, a client skips
 //     records of an unknown kind, and fields may be added after the known ones.
 //
@@ -58,8 +56,7 @@
 //
 // The next Attach repairs lost frames, ended streams, leader changes and duplicates. If a process
 // was copied, the later attachment is accepted, and the other copy receives Stale and opens its own
-// session. A client that reaches a majority of the voters but not the leader loses its locks at its
-// deadline.
+// session. A client that cannot reach the leader loses its locks at its deadline.
 //
 // On every system except Linux the clock stops while the machine is suspended. After a suspension a
 // holder on such a system reports the loss of its locks too late, by the time of the suspension.
@@ -72,9 +69,8 @@
 //
 // # Refused alternatives
 //
-// With a lease for each lock, single locks could expire, but each lock would cost a renewal and a
-// quorum round or a log entry. A lease in the log would save a new leader the full TTL, but would
-// cost a log entry for each renewal. Acknowledgement under the leader's own lease
-// (ReadOnlyLeaseBased) would save the quorum round, but safety would depend on the comparison of
-// two clocks.
+// A lease for each lock would cost a renewal and a quorum round for each lock. A lease in the log
+// would save a new leader the full TTL, but would cost a log entry for each renewal.
+// Acknowledgement under the leader's own lease (ReadOnlyLeaseBased) would save the quorum round,
+// but safety would depend on the comparison of two clocks.
 package session

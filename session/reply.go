@@ -8,9 +8,8 @@ import (
 	"github.com/mortise-lock/mortise/lockfsm"
 )
 
-// ReplyKind is the kind of a keeper's record. The values are part of the protocol between builds:
-// they never change, and new ones are added at the end. A client skips records of an unknown kind,
-// and bytes after the last known field.
+// ReplyKind is the kind of a keeper's record. The values never change. A client skips records of an
+// unknown kind, and bytes after the last known field.
 type ReplyKind uint8
 
 const (
@@ -35,9 +34,8 @@ const (
 	// ReplyRedirect is sent by a voter that does not lead, or has just become leader: term, leader,
 	// addr.
 	ReplyRedirect ReplyKind = 8
-	// ReplyGrace reports the rest of the group's grace: session, epoch, ttl. A zero ttl means that
-	// the grace is over. During the grace it is sent right before each Attached, and once more when
-	// the grace ends.
+	// ReplyGrace reports the rest of the group's grace, before each Attached and at the end of the
+	// grace: session, epoch, ttl. A zero ttl means that the grace is over.
 	ReplyGrace ReplyKind = 9
 	// ReplyBehind describes the holder of the lock when the waiting request was applied. It has the
 	// fields of ReplyHeld.
@@ -167,8 +165,7 @@ func appendSized(b, field []byte) []byte {
 	return append(binary.AppendUvarint(b, uint64(len(field))), field...)
 }
 
-// putSize writes the size of the record into the byte that was reserved at start. If the size needs
-// more than one byte, putSize moves the record.
+// putSize writes the size of the record at start, where one byte is reserved.
 func putSize(b []byte, start int) []byte {
 	size := len(b) - start - 1
 	if size < 0x80 {
@@ -260,7 +257,6 @@ func (r *Reply) name(f *fields) {
 	r.Session, r.Epoch = lockfsm.SessionID(f.uvarint()), lockfsm.Epoch(f.uvarint())
 }
 
-// code reads a code. A value that does not fit the type becomes zero, which is not a code.
 func (f *fields) code() lockfsm.Code {
 	v := f.uvarint()
 	if v > 0xff {

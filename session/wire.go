@@ -12,15 +12,13 @@ import (
 // LongestKey is the largest size of a key in a reply, in bytes. The group's limit may be lower.
 const LongestKey = 4096
 
-// maxAddrBytes bounds the address in a redirect.
 const maxAddrBytes = 1024
 
 var errWire = errors.New("session: malformed bytes from a peer")
 
 // Renewal asks the keeper to extend the lease by a TTL. Heard is the newest renewal whose answer
-// the sender has received, on this or an earlier attachment. The answer is a Renewed, or the
-// Attached for the renewal that was sent with an Attach. Zero means none. The encoding is four
-// varints.
+// the sender has received, on any attachment: a Renewed, or the Attached for the renewal that was
+// sent with an Attach. Zero means none. The encoding is four varints.
 type Renewal struct {
 	Session lockfsm.SessionID
 	Epoch   lockfsm.Epoch
@@ -83,7 +81,6 @@ func (f *fields) octet() byte {
 	return v
 }
 
-// bytes returns the next n bytes without copying them.
 func (f *fields) bytes(n uint64) []byte {
 	if n > uint64(len(f.b)) {
 		f.bad, f.b = true, nil
@@ -109,7 +106,6 @@ func (f *fields) sized(limit uint64) []byte {
 	return f.bytes(n)
 }
 
-// Likely predicts the length of the next frame from the previous prediction and the length of the
-// present frame. The prediction falls slowly, because long and short frames alternate and growing a
+// Likely predicts the length of the next frame. The prediction falls slowly, because growing a
 // buffer costs more than unused space.
 func Likely(before, length int) int { return max(length, before-before/8) }

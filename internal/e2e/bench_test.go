@@ -86,7 +86,6 @@ func crowd(b *testing.B, nodes []*mortise.Node, callers int) {
 	b.ReportMetric(float64(b.N)/b.Elapsed().Seconds(), "pairs/s")
 }
 
-// runPairs runs callers on all nodes until each has locked and unlocked often enough.
 func runPairs(b testing.TB, nodes []*mortise.Node, callers, pairs int) {
 	var left atomic.Int64
 	left.Store(int64(pairs))
@@ -123,7 +122,7 @@ func TestAllocationsOfAPair(t *testing.T) {
 		callers, pairs int
 		most           float64
 	}{{1, 2_000, 580}, {64, 50_000, 27}, {1024, 200_000, 8}} {
-		runPairs(t, nodes, run.callers, 10*run.callers) // fills the pools of reused objects
+		runPairs(t, nodes, run.callers, 10*run.callers)
 		var before, after runtime.MemStats
 		runtime.ReadMemStats(&before)
 		runPairs(t, nodes, run.callers, run.pairs)

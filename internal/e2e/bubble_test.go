@@ -153,7 +153,6 @@ func (f *fleet) each(i int, do func(a, b string)) {
 	}
 }
 
-// leader waits until a node leads and returns its index.
 func (f *fleet) leader() int {
 	f.t.Helper()
 	for range 1000 {
@@ -239,7 +238,6 @@ func (f *fleet) living() int {
 // tapeFile is a history in memory. It is read after its node was closed.
 type tapeFile struct{ bytes.Buffer }
 
-// judge checks the histories of all nodes against the rules of package history.
 func (f *fleet) judge() {
 	if f.unjudged {
 		return

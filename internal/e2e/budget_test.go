@@ -18,7 +18,6 @@ import (
 	"github.com/mortise-lock/mortise/internal/outside"
 )
 
-// adopted waits until a node's group uses the budgets of the node's Config.
 func adopted(t *testing.T, n *node) {
 	t.Helper()
 	for ctx := brief(t); ; {

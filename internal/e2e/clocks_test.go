@@ -21,7 +21,7 @@ import (
 type machine struct {
 	mu     sync.Mutex // guards the fields below
 	since  time.Time
-	base   clock.Time // value of the boot-time clock at since
+	base   clock.Time
 	rate   float64
 	offset time.Duration
 }
@@ -57,7 +57,6 @@ func (m *machine) setWall(d time.Duration) {
 	m.offset = d
 }
 
-// startMachines starts three nodes, each on its own machine.
 func startMachines(t *testing.T, change ...func(*mortise.Config)) (*fleet, []*machine) {
 	t.Helper()
 	f := newFleet(t)

@@ -30,7 +30,6 @@ func startFour(t *testing.T, change ...func(*mortise.Config)) *fleet {
 	return f
 }
 
-// pairs calls do for each pair of a node in from and a node in to.
 func (f *fleet) pairs(from, to []int, do func(a, b string)) {
 	for _, i := range from {
 		for _, j := range to {
@@ -39,7 +38,6 @@ func (f *fleet) pairs(from, to []int, do func(a, b string)) {
 	}
 }
 
-// seen returns how many members gossip reports on each node.
 func (f *fleet) seen() (counts []int) {
 	for _, n := range f.nodes {
 		counts = append(counts, len(n.Cluster().Members()))
@@ -58,7 +56,6 @@ func (f *fleet) worksEverywhere() {
 	f.nothingLeft()
 }
 
-// TestLongCutHeals cuts two halves apart until they have forgotten each other.
 func TestLongCutHeals(t *testing.T) {
 	bubble(t, func(t *testing.T) {
 		f := startFour(t)

@@ -12,8 +12,6 @@ import (
 	"github.com/mortise-lock/mortise"
 )
 
-// TestADamagedLogOfTheOnlyVoterIsTold checks that the only voter reports which file of its log is
-// damaged, and what an operator has to do.
 func TestADamagedLogOfTheOnlyVoterIsTold(t *testing.T) {
 	var log lines
 	c := mortise.Config{Dir: filepath.Join(t.TempDir(), "d"), Grace: -1,

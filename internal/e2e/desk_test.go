@@ -124,7 +124,7 @@ func TestAnyInstanceAnswersAGuest(t *testing.T) {
 				After: after})
 			return a, eventsIn(a, failed)
 		}
-		for i := range f.nodes { // the present holds, later events, and a time without events
+		for i := range f.nodes {
 			a, events := watch(i, "k/", 0)
 			if len(events) != len(locks)+1 || events[0].What != mortise.EventReset ||
 				events[len(events)-1].What != mortise.EventCurrent || a.Position == 0 {

@@ -160,7 +160,7 @@ func TestHungDiskOfTheLeader(t *testing.T) {
 		disks[leader].delay.Store(0)
 		unlock(t, mine)
 		unlock(t, other)
-		time.Sleep(2 * time.Minute) // the sync that hung has returned
+		time.Sleep(2 * time.Minute)
 		f.nothingLeft()
 	})
 }

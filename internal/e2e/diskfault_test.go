@@ -16,7 +16,7 @@ import (
 	"github.com/mortise-lock/mortise/raftlog/storage"
 )
 
-const diskLookEvery = 2 * time.Second // between two checks of the directory
+const diskLookEvery = 2 * time.Second
 
 func diskWords(state mortise.DiskState) string {
 	return map[mortise.DiskState]string{
@@ -266,7 +266,7 @@ func TestAnIdleVoterNoticesItsDisk(t *testing.T) {
 				f := startFaulty(t)
 				victim := f.follower()
 				mine := f.lock(victim, "k")
-				time.Sleep(time.Minute) // all pending writes are finished
+				time.Sleep(time.Minute)
 				term := f.nodes[victim].Status().Term
 				b.fault(f.disks[victim])
 				time.Sleep(7 * diskLookEvery) // the time of a check that writes, and the limit of the check
@@ -326,7 +326,7 @@ func TestARemovedDirectoryIsNoticed(t *testing.T) {
 				f.close(victim)
 				f.nodes[victim] = f.restart(victim)
 				f.ready()
-				time.Sleep(3 * time.Minute) // the old replica is removed
+				time.Sleep(3 * time.Minute)
 				if s := f.nodes[victim].Status(); !s.Votes || s.Disk != nil {
 					t.Errorf("after a restart it does not vote again:\n%v", s)
 				}

@@ -102,7 +102,7 @@ func TestLocksOutliveTheRestartOfAllVoters(t *testing.T) {
 		for i := range 3 {
 			f.start(i, durableConfig(f, root, i, i))
 		}
-		time.Sleep(time.Minute) // many leases
+		time.Sleep(time.Minute)
 		if err := mine.Err(); err != nil {
 			t.Errorf("the lock was lost with the restart of the voters: %v", err)
 		}

@@ -198,7 +198,6 @@ func TestCancelStorm(t *testing.T) {
 						granted.Add(1)
 						if l.Err() == nil {
 							check.enter(l)
-							// Meanwhile other callers wait, and some of them cancel.
 							time.Sleep(7 * time.Millisecond)
 							check.leave(l)
 						}

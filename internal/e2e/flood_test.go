@@ -117,7 +117,6 @@ func (got *flood) call(ctx context.Context, t *testing.T, n *node, c int) {
 	}
 }
 
-// lockOn locks and unlocks keys on a node that does not flood the group.
 func (f *fleet) lockOn(ctx context.Context, i int) {
 	for round := 0; ctx.Err() == nil; round++ {
 		began := time.Now()

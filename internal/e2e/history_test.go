@@ -147,7 +147,6 @@ func tamper(t *testing.T, events []history.Event, o history.Options) {
 	}
 }
 
-// TestHistoryThatCannotBeWritten checks that a writer that fails or hangs affects only the history.
 func TestHistoryThatCannotBeWritten(t *testing.T) {
 	bubble(t, func(t *testing.T) {
 		stuck, unstick := io.Pipe()

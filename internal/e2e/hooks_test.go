@@ -14,7 +14,6 @@ import (
 	"github.com/mortise-lock/mortise"
 )
 
-// heard records the calls of a node's hooks, one line for each event.
 type heard struct {
 	mu    sync.Mutex
 	lines []string

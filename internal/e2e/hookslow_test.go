@@ -175,8 +175,6 @@ func TestALeakedLockIsFound(t *testing.T) {
 	unlock(t, kept)
 }
 
-// forget locks a few keys and drops three handles.
-//
 //go:noinline
 func forget(t *testing.T, n *mortise.Node) mortise.Token {
 	l, err := n.Lock(t.Context(), "leaked")

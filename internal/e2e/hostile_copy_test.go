@@ -36,7 +36,6 @@ func TestHostileCopies(t *testing.T) {
 	})
 }
 
-// twin dials node at with the key of the running node n, and checks that the connection is refused.
 func (a *assault) twin(n *node, at int) {
 	a.t.Helper()
 	c, err := a.speaker.Open(a.t.Context(), address(at))

@@ -15,7 +15,6 @@ import (
 	wire "github.com/mortise-lock/mortise/transport/wire/mortise/transport/v1"
 )
 
-// diverted redirects dials from one address to another.
 type diverted struct {
 	from, to string
 	on       atomic.Bool

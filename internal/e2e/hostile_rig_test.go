@@ -241,7 +241,6 @@ func (a *assault) impostors(victim *node, kind wire.Hello_Kind, binding []byte,
 	}
 }
 
-// overhear returns the greeting that an instance sends to any dialer that is not refused.
 func (a *assault) overhear(i int) *wire.Greeting {
 	a.t.Helper()
 	c, err := a.speaker.Open(a.t.Context(), address(i))

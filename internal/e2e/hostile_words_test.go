@@ -179,8 +179,6 @@ func TestHostileGossip(t *testing.T) {
 	})
 }
 
-// gossipMembers asks an instance for all members that gossip knows, and returns them in the order
-// of the instances.
 func (a *assault) gossipMembers(h *hostile) []attack.Member {
 	a.t.Helper()
 	time.Sleep(5 * time.Second)

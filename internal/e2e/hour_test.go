@@ -50,7 +50,6 @@ func watched(t *testing.T, n int) (f *fleet, dials *atomic.Int64, log *lines) {
 		f.start(i, c)
 	}
 	f.ready()
-	// By now connections that are needed only at the beginning have been closed.
 	time.Sleep(30 * time.Second)
 	log.reset()
 	return f, dials, log

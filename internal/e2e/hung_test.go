@@ -19,7 +19,7 @@ const hungLimit = 20 * time.Second
 type hungRecords struct {
 	cluster.Records
 	hangs chan struct{}
-	saves chan struct{} // receives a value for each Save that blocks
+	saves chan struct{}
 }
 
 func (h *hungRecords) Save(changes map[string][]byte) error {

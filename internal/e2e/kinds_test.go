@@ -23,7 +23,6 @@ func (f *fleet) acquire(i int, r mortise.Request) *mortise.Lock {
 	return l
 }
 
-// later makes a request in another goroutine, and returns a channel that receives the lock.
 func (f *fleet) later(i int, r mortise.Request) <-chan *mortise.Lock {
 	granted := make(chan *mortise.Lock, 1)
 	go func() {
@@ -245,7 +244,7 @@ func TestALockIsEnteredAgainUnderItsContext(t *testing.T) {
 		for _, l := range []*mortise.Lock{l, again} {
 			unlock(t, l)
 			wantIs(t, l.Err(), mortise.ErrUnlocked)
-			unlock(t, l) // a second time
+			unlock(t, l)
 			waits(t, "another instance", other)
 		}
 		if err := reader.Err(); err != nil {

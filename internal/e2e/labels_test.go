@@ -9,8 +9,6 @@ import (
 	"github.com/mortise-lock/mortise"
 )
 
-// TestLabelsAreShown checks that every value is returned unchanged, even a value that looks like an
-// encoding with labels.
 func TestLabelsAreShown(t *testing.T) {
 	bubble(t, func(t *testing.T) {
 		f := startFleet(t, 3)

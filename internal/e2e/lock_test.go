@@ -21,7 +21,7 @@ func TestUnlockReleasesEvenIfItsContextHasEnded(t *testing.T) {
 			t.Errorf("Unlock: %v", err)
 		}
 		wantIs(t, l.Err(), mortise.ErrUnlocked)
-		unlock(t, f.lock(1, "k")) // another instance can be granted the lock
+		unlock(t, f.lock(1, "k"))
 		f.nothingLeft()
 	})
 }
@@ -64,8 +64,6 @@ func TestContextOfALockEndsWithIt(t *testing.T) {
 	})
 }
 
-// TestContextOfALockThatIsOverHasEnded checks that code under an ended lock does not begin its
-// effect.
 func TestContextOfALockThatIsOverHasEnded(t *testing.T) {
 	bubble(t, func(t *testing.T) {
 		f := startFleet(t, 1)

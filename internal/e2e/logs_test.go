@@ -16,7 +16,6 @@ import (
 	"github.com/mortise-lock/mortise"
 )
 
-// logged makes each node of a fleet log to its own buffer, with the given minimum level.
 func logged(level slog.Level) (logs map[string]*lines, into func(*mortise.Config)) {
 	logs = map[string]*lines{}
 	return logs, func(c *mortise.Config) {
@@ -62,8 +61,6 @@ func TestAtMostFiveLinesAtStart(t *testing.T) {
 	}
 }
 
-// wantLines fails the test unless got has as many lines as want, each with the corresponding part,
-// in order.
 func wantLines(t *testing.T, who string, got []string, want ...string) {
 	t.Helper()
 	ok := len(got) == len(want)

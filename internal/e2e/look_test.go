@@ -14,7 +14,6 @@ import (
 	"github.com/mortise-lock/mortise/lockfsm"
 )
 
-// brief returns a context with a limit for calls that should return soon.
 func brief(t *testing.T) context.Context {
 	ctx, cancel := context.WithTimeout(t.Context(), 20*time.Second)
 	t.Cleanup(cancel)

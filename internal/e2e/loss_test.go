@@ -13,9 +13,9 @@ import (
 )
 
 const (
-	lossLatency = 50 * time.Millisecond  // delay of each write, in one direction
+	lossLatency = 50 * time.Millisecond
 	lossPause   = 200 * time.Millisecond // the time until TCP retransmits a lost packet
-	lossWatched = 8 * time.Second        // the time for which locks are watched after the end of the leader
+	lossWatched = 8 * time.Second
 )
 
 // TestALeaderEndsOnALossyNetwork limits the outage after the end of a leader on a network that

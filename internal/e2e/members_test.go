@@ -10,8 +10,6 @@ import (
 	"github.com/mortise-lock/mortise"
 )
 
-// This file tests members that join and leave.
-
 const (
 	// gapLeaving and gapKilled limit how long no free lock may be granted when an instance leaves
 	// and when an instance is killed.
@@ -230,7 +228,6 @@ func (f *fleet) votes() (n int) {
 	return n
 }
 
-// wantVotes checks the number of voters when no change of the voters is due.
 func (f *fleet) wantVotes(want int) {
 	f.t.Helper()
 	h := f.settle()
@@ -377,7 +374,6 @@ func TestSoleVoterOfTwoIsLost(t *testing.T) {
 	})
 }
 
-// TestAllLeaveAtOnce checks that no instance waits for a successor.
 func TestAllLeaveAtOnce(t *testing.T) {
 	for _, n := range []int{1, 2, 3, 5} {
 		bubble(t, func(t *testing.T) {

@@ -66,7 +66,6 @@ func (c *company) named(name string, peers ...string) func(*mortise.Config) {
 	}
 }
 
-// files is like named, but the certificate is in files.
 func (c *company) files(name string, peers ...string) func(*mortise.Config) {
 	c.t.Helper()
 	_, key, _ := ed25519.GenerateKey(rand.Reader)

@@ -66,7 +66,6 @@ func TestTooManyCallers(t *testing.T) {
 	})
 }
 
-// TestFullQueueIsAClearError checks that the waiters keep their places.
 func TestFullQueueIsAClearError(t *testing.T) {
 	bubble(t, func(t *testing.T) {
 		f := newFleet(t)

@@ -52,7 +52,6 @@ func TestTwoLivesOfOneName(t *testing.T) {
 	})
 }
 
-// TestStandby checks that calls that are designed to wait long are counted separately.
 func TestStandby(t *testing.T) {
 	bubble(t, func(t *testing.T) {
 		f := startFleet(t, 1)

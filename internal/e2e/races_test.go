@@ -92,7 +92,6 @@ func TestGivingUpAtEveryStep(t *testing.T) {
 	}
 }
 
-// lockOnce locks and unlocks. It checks that a lock that is returned is held.
 func lockOnce(t *testing.T, ctx context.Context, lock func(context.Context, string) (*mortise.Lock, error),
 	key string) error {
 	l, err := lock(ctx, key)

@@ -175,8 +175,6 @@ func (o *owner) run(steps int) {
 	o.exitAll()
 }
 
-// TestEntriesAreCounted runs many random owners on several instances, and checks each event with
-// check.Reentry.
 func TestEntriesAreCounted(t *testing.T) {
 	bubble(t, func(t *testing.T) {
 		f := startFleet(t, 3)

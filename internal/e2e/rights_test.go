@@ -41,7 +41,6 @@ type visitor struct {
 
 const visitorAddr = "10.0.9.9:7947"
 
-// visit opens a visitor, which announces an address at which it listens.
 func (f *fleet) visit(secret string) *visitor {
 	f.t.Helper()
 	f.unjudged = true // the visitor records no history
@@ -103,7 +102,6 @@ func voters(n *node) (list []nodeid.Endpoint) {
 	return list
 }
 
-// errVisitor is returned to a peer that sends a visitor a request.
 var errVisitor = errors.New("a visitor answers no questions")
 
 func (v *visitor) Frame(from transport.Identity, f transport.Frame) {
@@ -115,7 +113,6 @@ func (v *visitor) Down(from transport.Identity, _ error)                     { v
 func (v *visitor) MaySendSnapshot(transport.Identity, *raftpb.Message) error { return errVisitor }
 func (v *visitor) Snapshot(transport.Identity, *raftpb.Message) error        { return errVisitor }
 
-// lock tries to lock the keys, and releases the lock if it was granted.
 func (v *visitor) lock(keys ...string) error {
 	v.t.Helper()
 	keys = slices.Sorted(slices.Values(keys))
@@ -360,7 +357,6 @@ func TestAGuestIsNoInstance(t *testing.T) {
 	}
 }
 
-// withFounders makes the first three nodes the founders of a group with secretA.
 func withFounders(c *mortise.Config) {
 	c.Replicas, c.Founders, c.Secret, c.Insecure = 0, []string{"node-0", "node-1", "node-2"}, secretA, false
 }

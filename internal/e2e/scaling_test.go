@@ -92,7 +92,6 @@ func (s *scaled) grow(from, to int) {
 	s.rests(to)
 }
 
-// advises checks the next safe step that Health of node i reports.
 func (s *scaled) advises(i int, want string) {
 	s.t.Helper()
 	h, err := s.nodes[i].Health(s.t.Context())
@@ -101,7 +100,6 @@ func (s *scaled) advises(i int, want string) {
 	}
 }
 
-// shrink restarts the remaining nodes with the new founders, and then ends the other nodes.
 func (s *scaled) shrink(from, to int) {
 	s.t.Helper()
 	for i := to - 1; i >= 0; i-- {

@@ -106,7 +106,6 @@ func TestSessionsOutliveTheirLeader(t *testing.T) {
 	})
 }
 
-// TestSessionsEndWithTheirNode checks that Leave waits for the locks of the user's own sessions.
 func TestSessionsEndWithTheirNode(t *testing.T) {
 	bubble(t, func(t *testing.T) {
 		f := startFleet(t, 3)

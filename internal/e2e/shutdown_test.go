@@ -210,8 +210,6 @@ func TestAllInstancesLeave(t *testing.T) {
 	})
 }
 
-// TestLeaderLeavesWithWaiters checks that waiting requests keep their places when the leader
-// leaves.
 func TestLeaderLeavesWithWaiters(t *testing.T) {
 	bubble(t, func(t *testing.T) {
 		f := startFour(t)

@@ -54,7 +54,6 @@ func (o *office) exit(who string) {
 	delete(o.sits, who)
 }
 
-// who returns the names of the leaders in order, and when the last leader began.
 func (o *office) who() (string, time.Time) {
 	o.mu.Lock()
 	defer o.mu.Unlock()
@@ -266,7 +265,6 @@ func TestElectionUnderCuts(t *testing.T) {
 	})
 }
 
-// TestElectionWhenTheLeaderLeaves checks that Leave waits for the function of the leader.
 func TestElectionWhenTheLeaderLeaves(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		nodes, _ := startNodes(t, 3)

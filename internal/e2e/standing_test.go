@@ -15,7 +15,6 @@ import (
 	"github.com/mortise-lock/mortise/tick"
 )
 
-// startNodes starts a fleet for tests of the packages that use package mortise.
 func startNodes(t *testing.T, n int) ([]*mortise.Node, *fleet) {
 	f := startFleet(t, n)
 	var nodes []*mortise.Node
@@ -124,7 +123,6 @@ func TestLeavingEndsWhatStandsOnANode(t *testing.T) {
 	})
 }
 
-// TestAFlightOnWholeNodes checks that only one of thirty callers on three nodes computes a page.
 func TestAFlightOnWholeNodes(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		nodes, _ := startNodes(t, 3)

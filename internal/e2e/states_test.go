@@ -153,7 +153,6 @@ func (s *bigState) fill(locks, sessions int) {
 	s.heapSession = float64(liveHeap()-before) / float64(sessions)
 }
 
-// open opens sessions that have no client. They last for ten minutes.
 func (s *bigState) open(sessions int) {
 	r := s.leader().Replica()
 	record := []byte(`{"instance":"0","name":"one of very many","addr":"10.0.0.1:7946"}`)
@@ -220,7 +219,6 @@ func (l *load) stop() {
 
 type window struct{ from, to time.Duration }
 
-// p99 returns the 99th percentile of the duration of the calls that overlap a window.
 func (l *load) p99(w window) time.Duration {
 	var took []time.Duration
 	for _, samples := range l.samples {
@@ -246,7 +244,6 @@ func (s *bigState) voters() (list []*node) {
 	return list
 }
 
-// during returns the 99th percentile of Lock under a load that lasts for d.
 func (s *bigState) during(d time.Duration) time.Duration {
 	l := s.load(s.voters()...)
 	time.Sleep(d)
@@ -254,7 +251,6 @@ func (s *bigState) during(d time.Duration) time.Duration {
 	return l.p99(window{d / 10, d})
 }
 
-// snapshots runs a load until the leader has taken n snapshots.
 func (s *bigState) snapshots(n int) (seen []seen) {
 	log := s.leader().Replica().Log
 	l := s.load(s.voters()...)

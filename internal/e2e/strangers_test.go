@@ -112,8 +112,6 @@ func answerAll(l net.Listener, text string) {
 	}
 }
 
-// TestGarbageOnThePortHarmsNoInstance sends the data that port scanners and misconfigured clients
-// send.
 func TestGarbageOnThePortHarmsNoInstance(t *testing.T) {
 	bubble(t, func(t *testing.T) {
 		f := startFleet(t, 3)
@@ -148,8 +146,8 @@ func TestGarbageOnThePortHarmsNoInstance(t *testing.T) {
 func TestForeignGroupDoesNotMix(t *testing.T) {
 	bubble(t, func(t *testing.T) {
 		f := newFleet(t)
-		f.unjudged = true  // both groups may hold the same key
-		for i := range 2 { // the first group: nodes 0 and 1
+		f.unjudged = true // both groups may hold the same key
+		for i := range 2 {
 			f.start(i, f.config(i, 2))
 		}
 		f.ready()

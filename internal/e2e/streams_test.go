@@ -12,8 +12,6 @@ import (
 	"github.com/mortise-lock/mortise/transport"
 )
 
-// TestAllSessionsAreToldOfALostStream checks that each session of a node attaches again when a
-// stream ends, without waiting until its next renewal times out.
 func TestAllSessionsAreToldOfALostStream(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		n, err := start(t.Context(), mortise.Config{Logger: slog.New(slog.DiscardHandler)},

@@ -146,8 +146,6 @@ func TestTokensRiseWhenAllStartAnew(t *testing.T) {
 	})
 }
 
-// TestGraceOfANewGroup checks mutual exclusion between a group and its successor after the loss of
-// all instances.
 func TestGraceOfANewGroup(t *testing.T) {
 	bubble(t, func(t *testing.T) {
 		f := newFleet(t)

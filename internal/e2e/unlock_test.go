@@ -8,8 +8,6 @@ import (
 	"github.com/mortise-lock/mortise"
 )
 
-// TestUnlockSoon checks that the next waiter is granted the lock, although the caller does not wait
-// for the confirmation.
 func TestUnlockSoon(t *testing.T) {
 	bubble(t, func(t *testing.T) {
 		f := startFleet(t, 3)

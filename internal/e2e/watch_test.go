@@ -265,7 +265,6 @@ func TestWatchGoesOn(t *testing.T) {
 	})
 }
 
-// TestWatchersAreBoundedAndGo checks that ended watchers cost the leader nothing.
 func TestWatchersAreBoundedAndGo(t *testing.T) {
 	bubble(t, func(t *testing.T) {
 		f := startFleet(t, 3)

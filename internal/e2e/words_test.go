@@ -185,7 +185,7 @@ type words struct {
 	last              *disk
 	disks             map[int]*disk
 	starts            map[string]int
-	gone              map[int]*atomic.Bool // whether the process of each node was killed
+	gone              map[int]*atomic.Bool
 
 	watchers sync.WaitGroup
 
@@ -359,8 +359,6 @@ func TestWords(t *testing.T) {
 	}
 }
 
-// TestStatesOfThePage checks that the table in statesFile contains each scenario once, and that
-// each text that the table quotes occurs in its scenario.
 func TestStatesOfThePage(t *testing.T) {
 	table, err := os.ReadFile(statesFile)
 	if err != nil {

@@ -14,7 +14,6 @@ import (
 	"github.com/mortise-lock/mortise/raftlog/storage"
 )
 
-// node is a running node with access to its internals.
 type node struct {
 	*mortise.Node
 	outside.Inside

@@ -18,8 +18,7 @@ import (
 type networkInfo struct {
 	hostname   func() (string, error)
 	interfaces func() ([]networkInterface, error) // the interfaces that are up
-	// route returns the source address of packets to an address.
-	route func(to netip.Addr) (from netip.Addr, ok bool)
+	route      func(to netip.Addr) (from netip.Addr, ok bool)
 }
 
 type networkInterface struct {
@@ -41,8 +40,7 @@ const advertiseWithin = 2 * time.Second
 //   - the only address of the machine
 //
 // Loopback is used only if all addresses of Join are loopback, or if the instance runs alone on a
-// machine without another address. If no address exists, the error names the setting to change,
-// because a wrong guess would be noticed late and on another machine.
+// machine without another address.
 func advertised(ctx context.Context, c *Config, listening net.Addr, e env) (string, error) {
 	if c.Advertise != "" {
 		return c.Advertise, nil
@@ -102,8 +100,7 @@ func (f *addressFinder) usable(a netip.Addr) bool {
 }
 
 // towards returns the address from which this machine reaches the first host of Join that has a
-// route. If all addresses of Join are loopback, it returns the loopback address instead. Otherwise
-// it ignores loopback addresses, because they may mean this machine itself.
+// route. If all addresses of Join are loopback, it returns the loopback address instead.
 func (f *addressFinder) towards(ctx context.Context, c *Config) (ip, loopback netip.Addr) {
 	local := len(c.Join) > 0 && c.JoinFunc == nil
 	for _, entry := range c.Join {
@@ -134,8 +131,8 @@ func (f *addressFinder) towards(ctx context.Context, c *Config) (ip, loopback ne
 	return ip, loopback
 }
 
-// lookup returns the IP addresses of a host. For an unknown host it returns none and no error,
-// because the host may start later.
+// lookup returns the IP addresses of a host. An unknown host is no error, because it may start
+// later.
 func (f *addressFinder) lookup(ctx context.Context, host string) []netip.Addr {
 	if ip, err := netip.ParseAddr(host); err == nil {
 		return []netip.Addr{ip.Unmap()}
@@ -200,7 +197,6 @@ func private(a netip.Addr) bool {
 	return a.IsPrivate() || netip.MustParsePrefix("100.64.0.0/10").Contains(a)
 }
 
-// preferred returns an IPv4 address if possible, because more hosts can reach it.
 func preferred(addrs []netip.Addr) netip.Addr {
 	if at := slices.IndexFunc(addrs, netip.Addr.Is4); at >= 0 {
 		return addrs[at]

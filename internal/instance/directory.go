@@ -30,8 +30,8 @@ const clusterRecord = "cluster"
 // records implements cluster.Records over a directory. It is not safe for concurrent use.
 type records struct {
 	dir    *storage.Dir
-	all    map[string][]byte                  // the stored records; nil until Load
-	during func(diskCall, func() error) error // Instance.during
+	all    map[string][]byte // the stored records; nil until Load
+	during func(diskCall, func() error) error
 }
 
 func (r *records) Load() (map[string][]byte, error) {

@@ -35,10 +35,9 @@ type DiskFault struct {
 	State  DiskState
 	Since  time.Time // when the instance noticed the fault, by its own wall clock
 	Cause  string
-	Remedy string // advice for the user
+	Remedy string
 }
 
-// DiskWords describes a state.
 func DiskWords(state DiskState) string {
 	switch state {
 	case DiskFailed:
@@ -80,7 +79,7 @@ type diskWatch struct {
 	began [3]atomic.Int64
 	news  chan struct{} // buffer of one; a value means that a report is due
 
-	mu    sync.Mutex // guards the fields below; never held across a wait
+	mu    sync.Mutex // guards the fields below
 	lasts *DiskFault // a fault that has ended the vote; nil means none
 	// passes is a fault that may end by itself: the disk hangs, has little space, or has failed a
 	// check. Nil means none.
@@ -96,9 +95,7 @@ const (
 	diskRecords
 )
 
-// during runs f, and marks a call to the disk as running until f returns.
 func (n *Instance) during(call diskCall, f func() error) error {
-	// | 1 so that the value is never 0; the error is at most a nanosecond
 	n.disk.began[call].Store(int64(n.env.clock.Now()) | 1)
 	defer n.disk.began[call].Store(0)
 	return f()
@@ -128,7 +125,7 @@ func (n *Instance) diskFault() *DiskFault {
 }
 
 // diskFailed records a disk error that has ended this instance's vote, or that the directory was
-// removed. It logs one ERROR line for a failure, and INFO lines for the consequences.
+// removed.
 func (n *Instance) diskFailed(state DiskState, cause error) {
 	first, news := n.noteDisk(state, cause)
 	switch {
@@ -140,8 +137,7 @@ func (n *Instance) diskFailed(state DiskState, cause error) {
 	}
 }
 
-// diskCause returns the text of an error without the kinds of error at its beginning and the advice
-// at its end.
+// diskCause returns the text of an error without its kinds and its advice.
 func diskCause(err error) string {
 	text := err.Error()
 	for _, kind := range []error{raftlog.ErrStorage, raftlog.ErrHung, storage.ErrLost} {
@@ -151,8 +147,7 @@ func diskCause(err error) string {
 	return text
 }
 
-// noteDisk records the fault for Status. It reports whether it is the first failure, and whether
-// the state has changed.
+// noteDisk records the fault for Status. first means the first failure, and news a changed state.
 func (n *Instance) noteDisk(state DiskState, cause error) (first, news bool) {
 	f := &DiskFault{State: state, Since: n.env.wall(), Cause: plain.Text(diskCause(cause)), Remedy: remedy(state)}
 	d := &n.disk
@@ -202,14 +197,14 @@ func (n *Instance) passing(state DiskState, cause string) {
 	case state == DiskLow:
 		log = n.logger.Warn
 	case ill:
-		log = n.logger.Info // the fault was known and has only changed
+		log = n.logger.Info
 	}
 	log("the disk of this voter: "+DiskWords(state), "dir", n.config.Dir, "why", cause, "do", f.Remedy)
 }
 
 // diskWell clears a disk error once the replica has stored a configuration that names the replica.
-// The start of an empty replica does not prove that the disk works. On a full disk the empty
-// replica starts, but fails at the first snapshot.
+// The start of an empty replica does not prove that the disk works, because an empty replica fits
+// on a full disk.
 func (n *Instance) diskWell(r *ownReplica) {
 	if n.replica.Load() != r || !r.IsNamed() {
 		return
@@ -230,7 +225,6 @@ func (n *Instance) isDisk(err error) bool {
 	return hung || errors.Is(err, raftlog.ErrStorage) || errors.Is(err, cluster.ErrUnsaved)
 }
 
-// lookAtDisk checks the disk, and records its state. If write is set, the check also writes.
 func (n *Instance) lookAtDisk(write bool) {
 	view, err := n.dir.Look(diskLookEvery, write)
 	hung := n.disk.hungFor(n.env.clock.Now())
@@ -251,7 +245,7 @@ func (n *Instance) lookAtDisk(write bool) {
 	}
 }
 
-// watchedStore marks calls of a store on disk as running, so that a hang is detected.
+// watchedStore marks calls of a store on disk as running.
 type watchedStore struct {
 	raftlog.Store
 	node *Instance

@@ -21,8 +21,7 @@ import (
 )
 
 // An instance whose disk has a fault continues without a vote. It reports the fault to every voter,
-// every two seconds until the fault ends. So every voter has the report, even if no leader is
-// elected.
+// every two seconds until the fault ends.
 
 // FaultyDisk is an instance whose disk has a fault.
 type FaultyDisk struct {
@@ -39,7 +38,7 @@ const (
 )
 
 type diskReports struct {
-	mu   sync.Mutex // guards list; never held across a wait
+	mu   sync.Mutex // guards list
 	list map[nodeid.ID]diskReport
 }
 
@@ -143,7 +142,6 @@ func (n *Instance) watchDisk() {
 	})
 }
 
-// reportSoon makes watchDisk send a report without waiting for the next check.
 func (n *Instance) reportSoon() {
 	select {
 	case n.disk.news <- struct{}{}:
@@ -206,13 +204,11 @@ func diskFaultOut(f *DiskFault) *query.DiskFault {
 	if f == nil {
 		return nil
 	}
-	// A path may contain any bytes.
 	valid := func(s string) string { return strings.ToValidUTF8(s, "?") }
 	return &query.DiskFault{State: string(f.State), Since: f.Since.UnixNano(), Cause: valid(f.Cause),
 		Remedy: valid(f.Remedy)}
 }
 
-// diskFaultIn decodes a fault that another instance has sent. Nil means none.
 func diskFaultIn(m *query.DiskFault) *DiskFault {
 	if m == nil {
 		return nil
@@ -221,10 +217,9 @@ func diskFaultIn(m *query.DiskFault) *DiskFault {
 		Remedy: shortText(m.Remedy)}
 }
 
-// mayYield reports whether the instance asks may give up its vote. This replica must be the leader.
-// The active voters must be a majority even without that instance and all instances with a faulty
-// disk. The caller must have stored the report of the instance before. So if two of three voters
-// lose their directories simultaneously, both keep their votes.
+// mayYield reports whether the instance with the ID asks may give up its vote. This replica must be
+// the leader. The active voters must be a majority even without that instance and all instances
+// with a faulty disk. The caller must have stored the report of the instance before.
 func (r *ownReplica) mayYield(now clock.Time, asks nodeid.ID) bool {
 	s := r.log.Survey()
 	if s.Term == 0 || s.Pending {
@@ -264,7 +259,6 @@ func (n *Instance) yieldVote(fault *DiskFault) {
 	}
 }
 
-// replicaFailed logs why a replica could not be started. It logs a disk fault only once.
 func (n *Instance) replicaFailed(err error) {
 	if n.isDisk(err) {
 		n.diskFailed(DiskFailed, err)
@@ -276,8 +270,7 @@ func (n *Instance) replicaFailed(err error) {
 	n.logger.Error("a replica could not be started: this instance goes on as a member", "dir", n.config.Dir, "why", err)
 }
 
-// askDisks returns all disk faults that are known to the leader or to this instance. If the leader
-// does not answer, it returns only those known to this instance.
+// askDisks returns all disk faults that are known to the leader or to this instance.
 func (n *Instance) askDisks(ctx context.Context, leader nodeid.ID) []FaultyDisk {
 	mine := n.faultyDisks()
 	if n.dir == nil || leader == n.instance() {

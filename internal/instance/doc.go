@@ -1,7 +1,7 @@
 // Package instance implements one running instance of a group: its client, replica, cluster and
-// port, and their shared state. Package mortise is its public API: it validates arguments, calls an
-// [Instance], and translates the results. Package instance starts these four components, connects
-// them, and stops them. The rules of locks, log and membership are in other packages.
+// port, and their shared state. Package mortise is its public API. Package instance starts these
+// four components, connects them, and stops them. The rules of locks, log and membership are in
+// other packages.
 //
 //	client    the instance's session, the user's sessions  package session/client
 //	replica   log, state machine, keeper; not on members   ownReplica, over internal/replica,
@@ -11,8 +11,7 @@
 //	                                                       Handler; services of package queries
 //
 // Read instance.go first: it contains the state and starts the instance. wiring.go connects the
-// packages. life.go and voting.go execute the decisions of package cluster. replica.go implements
-// the replica, and leave.go ends the instance.
+// packages. life.go and voting.go execute the decisions of package cluster.
 //
 // # Guarantees
 //
@@ -27,9 +26,8 @@
 //
 // # Limits
 //
-// Package transport and the budgets of package lockfsm limit the memory that other processes can
-// make an instance use. This package stores at most 64 disk reports, 64 names of voters, and one
-// page of members. A user may open 128 further sessions in one instance.
+// This package stores at most 64 disk reports, 64 names of voters, and one page of members. A user
+// may open 128 further sessions in one instance.
 //
 // # Refused alternatives
 //

@@ -13,8 +13,8 @@ import (
 	"github.com/mortise-lock/mortise/session/client"
 )
 
-// This file converts events of other packages to NodeEvents. The conversion runs on the owner
-// goroutines of these packages, so it only queues the calls of hooks.
+// This file converts events of other packages to NodeEvents. It runs on the owner goroutines of
+// these packages, so it only queues the calls of hooks.
 
 func (n *Instance) tell(pick func(*Hooks) func(NodeEvent), e NodeEvent) {
 	if n.config.Hooks == nil {
@@ -28,7 +28,7 @@ func (n *Instance) tell(pick func(*Hooks) func(NodeEvent), e NodeEvent) {
 // observer observes one session. It runs on the goroutine of the session's client.
 type observer struct {
 	node *Instance
-	own  bool // the session is one of the user's own
+	own  bool
 	lost bool // the loss of the lease has been logged
 }
 
@@ -90,10 +90,9 @@ func SessionText(id lockfsm.SessionID) string {
 	return fmt.Sprint(uint64(id))
 }
 
-// grantable measures for how long the group could grant locks to this instance. Its method begin
-// must be called first.
+// grantable measures for how long the group could grant locks to this instance.
 type grantable struct {
-	mu    sync.Mutex // guards the fields below; never held across a wait
+	mu    sync.Mutex // guards the fields below
 	began clock.Time
 	since clock.Time
 	can   bool
@@ -102,8 +101,7 @@ type grantable struct {
 
 func (g *grantable) begin(now clock.Time) { g.began, g.since = now, now }
 
-// set stores whether locks can be granted. It reports whether this state has changed, and how long
-// the previous state has lasted.
+// set reports whether the state has changed, and how long the previous state has lasted.
 func (g *grantable) set(now clock.Time, can bool) (lasted time.Duration, changed bool) {
 	g.mu.Lock()
 	defer g.mu.Unlock()
@@ -118,7 +116,6 @@ func (g *grantable) set(now clock.Time, can bool) (lasted time.Duration, changed
 	return lasted, true
 }
 
-// share returns the age of the instance, and the part of this age in which locks could be granted.
 func (g *grantable) share(now clock.Time) (age, granted time.Duration) {
 	g.mu.Lock()
 	defer g.mu.Unlock()
@@ -129,7 +126,6 @@ func (g *grantable) share(now clock.Time) (age, granted time.Duration) {
 	return now.Sub(g.began), granted
 }
 
-// membersChanged returns the function for cluster.Config.Changed, or nil if there is no hook.
 func (n *Instance) membersChanged() func(before, after []cluster.Member) {
 	if n.config.Hooks == nil || n.config.Hooks.Member == nil {
 		return nil

@@ -33,10 +33,10 @@ type Instance struct {
 	life    uint64           // number of starts with this directory; zero in memory
 	records *records         // nil in memory
 
-	trace    *trace.Tracer // nil if there are no observers
-	dir      *storage.Dir  // nil in memory
+	trace    *trace.Tracer
+	dir      *storage.Dir // nil in memory
 	port     *transport.Port
-	services transport.Services // answers queries of other processes
+	services transport.Services
 	client   *client.Client
 	own      ownSessions
 	members  atomic.Pointer[cluster.Cluster] // nil until the cluster is started
@@ -49,11 +49,11 @@ type Instance struct {
 
 	key      atomic.Pointer[nodeid.Key] // of the present incarnation; its ID is the node ID
 	leading  leading
-	known    picture     // data about the members for calls that send no query
-	learning atomic.Bool // whether learnNames is running
+	known    picture
+	learning atomic.Bool
 
-	claims    seldom    // limits warnings of raft messages with another instance's raft ID
-	grantable grantable // for how long locks could be granted
+	claims    seldom
+	grantable grantable
 	failed    atomic.Pointer[error]
 	// unread is why the log of this voter cannot be used. Nil means that the log can be used or
 	// does not exist.
@@ -128,9 +128,8 @@ func (n *Instance) newTracer() *trace.Tracer {
 	return trace.New(t)
 }
 
-// newHistory returns the configured recorder, or nil. The times in the history are those of the
-// boot clock, plus an offset that is computed once from the wall clock. So setting the wall clock
-// does not affect a running history.
+// newHistory returns the configured recorder, or nil. The times are those of the boot clock, plus
+// an offset that is computed once from the wall clock.
 func (n *Instance) newHistory() *history.Recorder {
 	if n.config.History == nil {
 		return nil
@@ -141,7 +140,6 @@ func (n *Instance) newHistory() *history.Recorder {
 	})
 }
 
-// prepare determines the address, opens the directory, and reads or makes the key.
 func (n *Instance) prepare(ctx context.Context, listening net.Addr) (err error) {
 	if n.address = listening.String(); !n.isMember() {
 		if n.address, err = advertised(ctx, &n.config, listening, n.env); err != nil {
@@ -236,8 +234,7 @@ func (n *Instance) Err() error {
 	return nil
 }
 
-// isMember reports whether this instance has a member's secret. A member locks, but neither votes
-// nor serves.
+// isMember reports whether this instance has a member's secret, and so neither votes nor serves.
 func (n *Instance) isMember() bool { return n.self.Tier == credentials.Member }
 
 func (n *Instance) reach() string {

@@ -11,9 +11,9 @@ import (
 // leading holds the leader as known to this instance, and the leader that was last reported to
 // hooks.
 type leading struct {
-	attached atomic.Bool // the instance's session is attached to a leader
+	attached atomic.Bool
 	// without is the clock.Time since which no leader is known. Zero means that a leader is known,
-	// or that a leader was never known.
+	// or was never known.
 	without atomic.Int64
 
 	mu   sync.Mutex // held while the leader is read and reported; guards the fields below

@@ -10,15 +10,14 @@ import (
 )
 
 // In this file an instance that does not gossip learns the names of its leader and of the other
-// replicas, for Status and hooks. It asks the leader after a random delay, so that a thousand
-// instances do not ask simultaneously after a change of leader.
+// replicas, for Status and hooks. After a random delay it asks the leader, so that a thousand
+// instances do not ask simultaneously.
 
 const (
 	learnWithin = 10 * time.Second // limit of the random delay before each attempt
 	learnTries  = 3
 )
 
-// learnNames asks the leader for names after a random delay, unless the leader's name is known.
 func (n *Instance) learnNames() {
 	if n.knowsLeader() || !n.learning.CompareAndSwap(false, true) {
 		return
@@ -36,7 +35,6 @@ func (n *Instance) learnNames() {
 	}
 }
 
-// knowsLeader reports whether the name of the leader is known or there is no leader.
 func (n *Instance) knowsLeader() bool {
 	leader, c := n.client.Status().Leader.ID, n.cluster()
 	if c == nil || leader.IsZero() {

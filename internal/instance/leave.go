@@ -100,8 +100,7 @@ func (n *Instance) ask(ctx context.Context, raft uint64) *cluster.VoterStatus {
 
 func (n *Instance) now() time.Duration { return time.Duration(n.env.clock.Now()) }
 
-// leaver returns the state on which a departure depends, except the held locks, which WaitReleased
-// reports.
+// leaver returns the state on which a departure depends, except the held locks.
 func (n *Instance) leaver(ctx context.Context) cluster.Leaver {
 	c, r := n.cluster(), n.replica.Load()
 	l := cluster.Leaver{Member: c != nil && c.Status().Phase == cluster.PhaseMember, TimeOver: ctx.Err() != nil}
@@ -141,8 +140,8 @@ func (n *Instance) Close() error {
 	return errors.Join(err, n.trace.Close())
 }
 
-// shut stops client, cluster, replica and port, in an order in which no component uses a stopped
-// component. A second call waits for the first.
+// shut stops the components in an order in which no component uses a stopped one. A second call
+// waits for the first.
 func (n *Instance) shut() (err error) {
 	if !n.shutting.CompareAndSwap(false, true) {
 		<-n.shutDone

@@ -13,9 +13,8 @@ import (
 	"github.com/mortise-lock/mortise/transport"
 )
 
-// life implements cluster.Host: it executes the decisions of package cluster about this instance,
-// such as joining a group and the restart in place. Its methods are called one at a time, on the
-// cluster's owner goroutine.
+// life implements cluster.Host. Its methods are called one at a time, on the cluster's owner
+// goroutine.
 type life struct{ n *Instance }
 
 // node waits until Instance.members is set, because package cluster may call a method before
@@ -25,7 +24,6 @@ func (l life) node() *Instance {
 	return l.n
 }
 
-// Bound starts the replica of this instance if the charter lists it as a voter.
 func (l life) Bound(c founding.Charter, raft uint64) {
 	n := l.node()
 	n.prefer(c.Voters)
@@ -70,8 +68,7 @@ func (l life) Member(group uint64, voters []cluster.Voter) {
 	n.own.rebind(n.ownRecord(), replica.Targets(voters))
 }
 
-// Voters passes the addresses of the voters to the clients. Then it reports the leader to the
-// hooks, and makes the keeper report the leader again.
+// Voters passes the addresses of the voters to the clients, and reports the leader again.
 func (l life) Voters(voters []cluster.Voter) {
 	n := l.node()
 	n.prefer(voters)
@@ -83,9 +80,8 @@ func (l life) Voters(voters []cluster.Voter) {
 	}
 }
 
-// Restart implements the restart in place. Nothing of the old incarnation is left when the new
-// incarnation begins. The locks end first, so that no hold seems valid while the instance gives up
-// its group.
+// Restart implements the restart in place. The locks end first, so that no hold seems valid while
+// the instance gives up its group.
 func (l life) Restart(key nodeid.Key, reason error) {
 	n := l.node()
 	n.logger.Warn("this instance starts anew: its locks have ended", "why", reason)
@@ -104,9 +100,8 @@ func (l life) Restart(key nodeid.Key, reason error) {
 }
 
 // bind makes r, which may be nil, this instance's replica, and announces the new identity on all
-// streams. It does both under the mutex binding, so that it cannot announce a replica that retire
-// has ended. If the instance has ended, bind does nothing and returns false. Such a call is
-// possible, because Close does not wait for a hanging disk.
+// streams. It holds binding meanwhile, so that it cannot announce a replica that retire has ended.
+// If the instance has ended, bind does nothing and returns false.
 func (n *Instance) bind(r *ownReplica, group uint64) bool {
 	n.binding.Lock()
 	defer n.binding.Unlock()
@@ -137,8 +132,7 @@ func (n *Instance) identify(r *ownReplica, group uint64) {
 }
 
 // retire ends a replica that can no longer work. If the replica's state machine is broken, the
-// whole instance ends, because its answers cannot be trusted. Otherwise the instance continues
-// without a vote.
+// whole instance ends. Otherwise the instance continues without a vote.
 func (n *Instance) retire(r *ownReplica, err error) {
 	// isDisk is called before r.stop, because a call that hangs may return during r.stop.
 	disk := n.isDisk(err)
@@ -171,14 +165,14 @@ func (n *Instance) retire(r *ownReplica, err error) {
 		}
 		log := n.logger.Error
 		if disk {
-			log = n.logger.Info // diskFailed has logged the error
+			log = n.logger.Info
 		}
 		log("this instance no longer votes; it goes on as a member", "why", err)
 	}
 }
 
-// sendRetired informs the other replicas that this replica has retired. If it was the leader, they
-// elect a new leader without waiting for an election timeout.
+// sendRetired informs the other replicas that this replica has retired, so that they need not wait
+// for an election timeout.
 func (n *Instance) sendRetired(r *ownReplica) {
 	for _, v := range r.Others(n.instance()) {
 		// If the frame is lost, the others still time out.

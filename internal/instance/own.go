@@ -11,7 +11,7 @@ import (
 )
 
 // maxOwnSessions limits the user's own sessions of one node. The leader's limit is higher, because
-// an old session remains for a while when a client opens a new one.
+// it includes old sessions that have not expired.
 const maxOwnSessions = 128
 
 // Open begins a session of the user's own. The session ends with Drop, or when this instance ends.
@@ -68,8 +68,8 @@ func (o *ownSessions) add(c *client.Client) error {
 			maxOwnSessions)
 	}
 	o.all = append(o.all, c)
-	// Repeat c.Rebind if rebind or aim has changed record or targets while mu was released. They
-	// may have updated c before this c.Rebind, which then used old values.
+	// Repeat c.Rebind if rebind or aim has run while mu was released. They may have updated c
+	// before this c.Rebind, which then used old values.
 	for life := uint64(0); life != o.life; {
 		var record []byte
 		var targets []nodeid.Endpoint
@@ -88,7 +88,6 @@ func (o *ownSessions) drop(c *client.Client) {
 	o.all = slices.DeleteFunc(o.all, func(each *client.Client) bool { return each == c })
 }
 
-// rebind rebinds all clients to a new group. A nil record ends their sessions.
 func (o *ownSessions) rebind(record []byte, targets []nodeid.Endpoint) {
 	o.mu.Lock()
 	o.record, o.targets = record, targets

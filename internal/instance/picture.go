@@ -12,11 +12,10 @@ import (
 	"github.com/mortise-lock/mortise/transport/wire/mortise/query/v1"
 )
 
-// picture holds data about the members for calls that send no query: the first page of the leader's
-// last list, and the names and zones of up to votersKept voters.
+// picture holds data about the members for calls that send no query.
 type picture struct {
-	mu sync.Mutex // guards the fields below; never held across a wait
-	at clock.Time // when the page was stored
+	mu sync.Mutex // guards the fields below
+	at clock.Time
 	// members is the page, which is never changed once it is stored. Nil means none.
 	members *query.MemberList
 	voters  InstanceNames

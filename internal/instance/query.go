@@ -14,8 +14,7 @@ import (
 	"github.com/mortise-lock/mortise/transport/wire/mortise/query/v1"
 )
 
-// This file sends queries about locks to the leader, and answers them if this instance is the
-// leader. Package queries checks the permissions, and package replica computes the answers.
+// This file sends queries about locks to the leader, and answers them if this instance leads.
 
 // QueryOnce sends a query to the leader that is known to this instance.
 func QueryOnce[Q, A any](ctx context.Context, n *Instance, method queries.Method[query.QueryClient, Q, A], q *Q) (*A,
@@ -27,8 +26,6 @@ func QueryOnce[Q, A any](ctx context.Context, n *Instance, method queries.Method
 	return queries.Ask(ctx, query.NewQueryClient(conn), method, q)
 }
 
-// leader returns a connection to the leader that is known to this instance. This may be the
-// instance itself.
 func (n *Instance) leader() (transport.Conn, error) {
 	if r := n.replica.Load(); r != nil && r.Role().Leading {
 		self := transport.Identity{Instance: n.instance(), Peer: capability.Peer{Tier: capability.Root}}

@@ -20,10 +20,7 @@ import (
 )
 
 // ownReplica is the replica of a voter or a learner: a copy of the log, its state machine, and the
-// keeper. It starts with a charter or with the leader's Prepare. It ends with a restart in place,
-// its removal, its retirement, or the end of the node.
-//
-// The methods of replica.Host run on the log's owner goroutine.
+// keeper. The methods of replica.Host run on the log's owner goroutine.
 type ownReplica struct {
 	node *Instance
 	*replica.View
@@ -120,8 +117,8 @@ func startReplica(n *Instance, group, id uint64, store raftlog.Store, machine *l
 	return r, nil
 }
 
-// stop ends the replica permanently and waits until all its goroutines have ended. A second call
-// waits for the first.
+// stop ends the replica permanently and waits for its goroutines. A second call waits for the
+// first.
 func (r *ownReplica) stop() {
 	if !r.stopping.CompareAndSwap(false, true) {
 		<-r.stopped
@@ -178,7 +175,6 @@ func (r *ownReplica) send(messages []*raftpb.Message) {
 	})
 }
 
-// sendDuplicates sends raft messages a second time, together with the datagrams of gossip.
 func (r *ownReplica) sendDuplicates(messages []*raftpb.Message) {
 	r.eachReplica(messages, func(to uint64, mine []*raftpb.Message) {
 		r.node.port.SendDuplicates(r.node.peer(to), mine)

@@ -75,8 +75,8 @@ func (n *Instance) Recover(ctx context.Context, group uint64) error {
 // the time of the founding, shifted left by 21 bits, plus the number of changes since the founding.
 func (r *ownReplica) seen() int64 { return int64(r.Revision() >> 21) }
 
-// Leaderless returns how long no leader has been known. Zero means that a leader is known, or that
-// a leader was never known.
+// Leaderless returns how long no leader has been known. Zero means that a leader is known, or was
+// never known.
 func (n *Instance) Leaderless() time.Duration {
 	since := n.leading.without.Load()
 	if since == 0 {

@@ -11,8 +11,8 @@ import (
 	"github.com/mortise-lock/mortise/raftlog/storage"
 )
 
-// This file passes the leader's data about the voters to package cluster, and passes the decisions
-// of package cluster to the log.
+// This file passes the state of the voters to package cluster, and the decisions of package cluster
+// to the log.
 
 func (r *ownReplica) peerLost(instance nodeid.ID) {
 	for _, raft := range r.Of(instance) {
@@ -83,8 +83,7 @@ func (l life) Prepared(group, raft uint64) {
 }
 
 // unusable gives up a raft ID if its log can never be read again. A full or hanging disk may work
-// again at the next start. A group could not recover if a majority gave up their IDs because of
-// such faults.
+// again later, and a group could not recover if a majority gave up their IDs.
 func (n *Instance) unusable(raft uint64, err error) {
 	if n.dir == nil || errors.Is(err, raftlog.ErrCorrupt) || errors.Is(err, storage.ErrEnded) {
 		n.cluster().Retired(raft)

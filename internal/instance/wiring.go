@@ -21,11 +21,9 @@ import (
 	"github.com/mortise-lock/mortise/transport/wire/mortise/query/v1"
 )
 
-// This file connects the packages. It passes frames and calls from the port to the packages that
-// serve them. It passes messages of a package to the port or, if this instance is the receiver,
-// directly to the receiving package.
+// This file connects the packages. It passes frames and calls between the port and the packages. A
+// message to this instance itself goes directly to the receiving package.
 
-// inbound implements transport.Handler.
 type inbound struct{ n *Instance }
 
 func (in inbound) Frame(from transport.Identity, f transport.Frame) {
@@ -126,7 +124,6 @@ func (n *Instance) fed(from transport.Identity) (*ownReplica, error) {
 	return r, nil
 }
 
-// voterIs reports whether the raft ID that the sender claims belongs to the sender.
 func (n *Instance) voterIs(from transport.Identity) bool {
 	c := n.cluster()
 	return c != nil && from.Peer.Tier == capability.Root && n.view().Speaks(c, from.Raft, from.Instance)
@@ -182,7 +179,7 @@ func (n *Instance) reply(to nodeid.ID, replies []byte) error {
 	return err
 }
 
-// replied passes replies to all clients of this instance. Each client ignores the replies to other
+// replied passes replies to all clients of this instance, which ignore the replies to other
 // sessions. No client keeps or changes the bytes.
 func (n *Instance) replied(from nodeid.ID, replies []byte) {
 	n.client.Receive(from, replies)
@@ -191,8 +188,7 @@ func (n *Instance) replied(from nodeid.ID, replies []byte) {
 	}
 }
 
-// peer returns the node ID and address of the instance with a raft ID, or zero if the instance is
-// unknown.
+// peer returns the instance with a raft ID, or zero if it is unknown.
 func (n *Instance) peer(raft uint64) nodeid.Endpoint {
 	v := n.view().Place(n.cluster(), raft)
 	return nodeid.Endpoint{ID: v.Instance, Addr: v.Addr}
@@ -212,7 +208,7 @@ func (n *Instance) prefer(voters []cluster.Voter) {
 }
 
 // memberSpareLinks is the number of voters, besides the leader, to which an instance without a vote
-// keeps links. So a change of leader needs few handshakes.
+// keeps links.
 const memberSpareLinks = 2
 
 // spare keeps links to voters that are not the leader. A voter keeps links to all other voters, so
@@ -229,7 +225,6 @@ func (n *Instance) spare(leader nodeid.ID) {
 	n.port.Spare(leader, *voters, count)
 }
 
-// outbound implements cluster.Net with the port.
 type outbound struct {
 	port   *transport.Port
 	gossip *transport.Gossip

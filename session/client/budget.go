@@ -7,8 +7,8 @@ import (
 
 // BudgetError is the error of a request that exceeds a budget of bytes. It matches ErrNoRoom.
 type BudgetError struct {
-	Group bool   // whether it is the group's budget; otherwise the session's
-	Bytes uint64 // the size of the budget
+	Group bool // whether it is the group's budget; otherwise the session's
+	Bytes uint64
 }
 
 func (e *BudgetError) Error() string {

@@ -37,26 +37,26 @@ type Config struct {
 type Client struct {
 	config   Config
 	deadline atomic.Int64 // the clock.Time at which all holds end; only the goroutine writes it
-	slots    sync.Pool    // of chan struct{} with a buffer of one
+	slots    sync.Pool
 	wake     chan struct{}
-	ended    chan struct{} // closed when the goroutine has ended
+	ended    chan struct{}
 
-	mu         sync.Mutex // guards the fields up to status; never held while waiting
+	mu         sync.Mutex // guards the fields up to status
 	inbox      []input
 	inboxBytes int       // bytes of the leader's replies in the inbox
 	otherBytes int       // bytes of all other replies in the inbox
-	overflown  bool      // the leader's replies exceeded the limit in this turn, so later replies are dropped
+	overflown  bool      // later replies of the leader in this turn are dropped
 	heeded     nodeid.ID // the instance to which the core sends its requests
 	closed     bool
 	status     Status
 
 	// The goroutine owns the following fields.
 	core    *Core
-	now     clock.Time // the time of the turn
+	now     clock.Time
 	spare   []input
 	waiting []*waiter // calls that wait for a state of the client
 	closing []*waiter // calls that wait for the end of the session
-	rebound []*waiter // calls of Rebind
+	rebound []*waiter
 }
 
 // New starts a client. The client sends nothing before Rebind.
@@ -70,11 +70,10 @@ func New(config Config) *Client {
 	return c
 }
 
-// Rebind begins a new incarnation of the instance. All locks are lost: after Rebind has returned,
-// every earlier Hold reports its loss. Waiting calls are sent again in a new session. The session
-// is opened with the given record, which describes this instance. With a nil record the client
-// sends nothing until the next Rebind. The client keeps both slices. Rebind waits for the client's
-// goroutine, so the functions of Config must not call it.
+// Rebind begins a new incarnation of the instance. After Rebind has returned, every earlier Hold
+// reports its loss. Waiting calls are sent again in a new session, which is opened with the record.
+// With a nil record the client sends nothing until the next Rebind. The client keeps both slices.
+// Rebind waits for the client's goroutine, so the functions of Config must not call it.
 func (c *Client) Rebind(record []byte, targets []nodeid.Endpoint) {
 	w := &waiter{result: make(chan error, 1)}
 	if c.post(input{kind: inputRebind, bytes: record, targets: targets, waiter: w}) {
@@ -87,9 +86,9 @@ func (c *Client) SetTargets(targets []nodeid.Endpoint) {
 	c.post(input{kind: inputTargets, targets: targets})
 }
 
-// Receive accepts replies from a peer, in the order in which they arrived. It does not block, and
-// owns the bytes afterwards. If too many bytes wait for the client's goroutine, Receive drops the
-// replies. If it drops replies of the leader, the client acts as if the stream had ended.
+// Receive accepts replies from a peer, in the order of their arrival. It does not block, and owns
+// the bytes afterwards. At the limit of the inbox Receive drops replies. After it has dropped
+// replies of the leader, the client acts as if the stream had ended.
 func (c *Client) Receive(from nodeid.ID, replies []byte) {
 	in := input{kind: inputReceive, peer: from, bytes: replies}
 	size := inputBytes + len(replies)
@@ -114,14 +113,14 @@ func (c *Client) Receive(from nodeid.ID, replies []byte) {
 // caller must first pass all replies of the peer to Receive. Down does not block.
 func (c *Client) Down(peer nodeid.ID) { c.post(input{kind: inputDown, peer: peer}) }
 
-// Leaving reports to the group that this instance is about to leave. The client repeats the report
-// after every new attachment.
+// Leaving reports to the group, now and after every attachment, that this instance is about to
+// leave.
 func (c *Client) Leaving() { c.post(input{kind: inputLeaving}) }
 
 // Acquire requests a lock and waits for it. A request with try is never queued. If ctx ends first,
-// Acquire returns immediately with a *WaitError. The caller then holds nothing, and a grant that
-// arrives later is released. Other errors are ErrClosed, ErrOverloaded, ErrQueueFull, ErrBadKey,
-// ErrRefused, a *DeadlockError, and for try a *HeldError, ErrInGrace and ErrNoLeader.
+// Acquire returns a *WaitError immediately, and a grant that arrives later is released. Other
+// errors are ErrClosed, ErrOverloaded, ErrQueueFull, ErrBadKey, ErrRefused, a *DeadlockError, and
+// for try a *HeldError, ErrInGrace and ErrNoLeader.
 func (c *Client) Acquire(ctx context.Context, key string, try bool) (*Hold, error) {
 	h := &Hold{}
 	if err := c.AcquireInto(ctx, h, Request{Key: key, Try: try}); err != nil {
@@ -169,8 +168,8 @@ func (c *Client) Status() Status {
 }
 
 // Close stops the client and waits for its goroutine. Waiting calls end with ErrClosed, and held
-// locks are lost. Close does not close the session in the group, because code under a lock may
-// still run. The group frees the locks when the lease expires. Close may be called more than once.
+// locks are lost. The group frees the locks only when the lease expires, because code under a lock
+// may still run. Close may be called more than once.
 func (c *Client) Close() {
 	c.mu.Lock()
 	c.closed = true
@@ -201,8 +200,7 @@ func (c *Client) run() {
 	}
 }
 
-// turn passes the inbox to the core and executes the core's output. It reports whether the core has
-// more to send, and whether the client is open.
+// turn passes the inbox to the core and executes the core's output.
 func (c *Client) turn() (more, open bool) {
 	c.mu.Lock()
 	inbox, closed := c.inbox, c.closed
@@ -281,7 +279,7 @@ func (c outlets) Nonce() (n lockfsm.Nonce) {
 
 func (c outlets) Lost(o *Outcome) {
 	until := c.config.Clock.Now()
-	if had := clock.Time(c.deadline.Load()); had != 0 { // the old deadline; the new deadline is not yet published
+	if had := clock.Time(c.deadline.Load()); had != 0 { // the old deadline
 		until = min(until, had)
 	}
 	if limit := o.Request.until; limit != 0 {
@@ -325,7 +323,7 @@ func (c *Client) publish() {
 	status := c.core.Status(c.now)
 	c.mu.Lock()
 	before := c.status
-	c.status, c.heeded = status, c.core.target.ID // Receive needs both fields before a frame is sent to the new target
+	c.status, c.heeded = status, c.core.target.ID // Receive needs these fields before a frame is sent
 	c.mu.Unlock()
 	if status.Phase != before.Phase && c.config.Changed != nil {
 		c.config.Changed(status.Phase)

@@ -11,10 +11,10 @@ import (
 // Limits and times of a client.
 const (
 	maxUnfinished  = 65_536
-	maxKeyBytes    = 8 << 20   // bytes, for all waiting calls together
-	frameBytes     = 256 << 10 // bytes of commands in one frame
-	windowBytes    = 1 << 20   // bytes of unanswered commands
-	requestBytes   = 64        // bytes of a command without its key, rounded up
+	maxKeyBytes    = 8 << 20
+	frameBytes     = 256 << 10
+	windowBytes    = 1 << 20 // bytes of unanswered commands
+	requestBytes   = 64
 	tryWithout     = 2 * time.Second
 	answerTime     = 500 * time.Millisecond
 	answerTTLParts = 6
@@ -22,12 +22,12 @@ const (
 	waitLongest    = 200 * time.Millisecond
 	settled        = 200 * time.Millisecond // an attachment that lasts this long resets the backoff
 	movesAtOnce    = 3
-	outcomesKept   = 1024 // a larger slice is not reused, so that a burst does not keep its memory
+	outcomesKept   = 1024 // a larger slice is not reused
 )
 
 // Core makes all decisions of a [Client]. It has no goroutine, no clock and no random source. The
-// caller passes inputs with the time of each, and then calls Turn. It must call Turn again at the
-// time that Next returns, or earlier. A Core is not safe for concurrent use.
+// caller passes inputs with the time of each, and then calls Turn. It must call Turn again no later
+// than Next returns. A Core is not safe for concurrent use.
 type Core struct {
 	askTTL  time.Duration
 	record  []byte
@@ -44,16 +44,16 @@ type Core struct {
 	answerBy      clock.Time
 	answerTimeout time.Duration
 	wait          time.Duration
-	moves         int        // target changes without a wait
-	since         clock.Time // when this attachment was confirmed
+	moves         int
+	since         clock.Time
 	orphaned      clock.Time // when the client lost its leader; zero while attached
 	term          uint64     // the highest term that a voter has reported
 	provenTerm    uint64     // the term of the leader that last opened or attached this session
-	graceUntil    clock.Time // end of the grace as reported by the leader; zero means over or unknown
+	graceUntil    clock.Time // as reported by the leader; zero means over or unknown
 
 	session   lockfsm.SessionID
 	epoch     lockfsm.Epoch
-	number    lockfsm.Number // the number of the next request
+	number    lockfsm.Number
 	firstNew  lockfsm.Number // the lowest number that was assigned after the last Attach
 	nonce     lockfsm.Nonce
 	nonceSent clock.Time    // when the nonce was first sent; zero means never
@@ -62,7 +62,7 @@ type Core struct {
 	spare     lockfsm.Nonce
 	lease     lease
 	renewals  renewals
-	renewedAt clock.Time // when the last renewal was sent
+	renewedAt clock.Time
 	// when the last reply of the leader arrived, or when the first unanswered command was sent
 	heardAt  clock.Time
 	renewDue bool
@@ -89,7 +89,7 @@ type Core struct {
 
 	outcomes []Outcome
 	told     []Outcome // the outcomes of the last Flush
-	likely   int       // predicted size of the commands in a frame
+	likely   int
 	tally    tally
 }
 
@@ -158,7 +158,7 @@ func (c *Core) Tick(now clock.Time) {
 }
 
 // begin ends the holds whose deadline has passed. Every input calls it first, so that a late
-// acknowledgement cannot extend those holds.
+// acknowledgement cannot extend them.
 func (c *Core) begin(now clock.Time) {
 	if c.held > 0 && !now.Before(c.lease.deadline()) {
 		c.loseAll()

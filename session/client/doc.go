@@ -2,10 +2,7 @@
 // acquires locks under that lease.
 //
 // [Core] makes all decisions. [Client] is the shell around the Core, and [Hold] is one granted
-// lock. The comment of package session explains the trust window of the lease.
-//
-// A request is for an exclusive lock unless it has [Terms]. Terms are the other fields of an
-// Acquire in lockfsm.Command.
+// lock. Package session explains the trust window of the lease.
 //
 // # The phases
 //
@@ -28,11 +25,10 @@
 //	        +---------------------- | attached | -- renew every TTL/3,
 //	                                +----------+    at least every 3 s
 //
-// A client finds the leader by sending Open or Attach to a voter. A voter that does not lead
-// answers with a redirect, which names the leader if the voter knows the leader. Otherwise the
-// voter sends another redirect when a leader is elected. Each attachment has its own epoch. The
-// client ignores replies with another epoch, because the answer to the current Attach contains the
-// same information. After a reply "no session" the client opens a new session with a new nonce.
+// A client finds the leader by sending Open or Attach to a voter. A follower answers with a
+// redirect to the leader. If it knows no leader, it sends another redirect when a leader is
+// elected. Each attachment has its own epoch, and the client ignores replies with another epoch.
+// After a reply "no session" the client opens a new session with a new nonce.
 //
 // A request gets its number when it is sent. Every later Attach names that number as long as the
 // caller wants the request. The group ends every request that an Attach does not name. If an Attach
@@ -49,28 +45,27 @@
 //   - A hold that was reported lost is never reported held again.
 //   - Requests of one client are sent, and sent again, in the order of the calls.
 //   - A client attaches only to a voter in its list, or to the leader that such a voter has named.
-//     So another instance cannot pose as the leader and acknowledge leases. The client accepts an
-//     answer to Open only from an instance to which it has sent the nonce.
+//     It accepts an answer to Open only from an instance to which it has sent the nonce. So
+//     another instance cannot pose as the leader and acknowledge leases.
 //
 // # Concurrency
 //
 // Client and Hold are safe for concurrent use; Core is not. One goroutine owns the core. Other
 // goroutines append to an inbox and wake it. A turn processes the whole inbox and sends one frame.
-// No mutex is held while waiting. The goroutine calls the functions of [Config], which may call
-// methods of the Client.
+// No mutex is held while waiting.
 //
 // # Failure
 //
-// A leader that was paused during an election may report a newer session as missing. The client
-// ignores the report of a leader with an old term and asks another voter. At the deadline of the
-// lease the client sends a release for every held lock. Waiting requests stay.
+// A deposed leader may report a newer session as missing. The client ignores the report of a leader
+// with an old term and asks another voter. At the deadline of the lease the client sends a release
+// for every held lock. Waiting requests stay.
 //
 // # Limits
 //
 // A client has at most 65,536 pending calls and unconfirmed releases, not counting held locks, and
-// at most 8 MiB of keys in waiting calls. Calls that exceed these limits fail with ErrOverloaded
-// before they are sent. At most 1 MiB of unanswered requests is sent. In one turn the client reads
-// at most 64 MiB from its leader and 1 MiB from all other instances together.
+// at most 8 MiB of keys in waiting calls. Further calls fail with ErrOverloaded before they are
+// sent. At most 1 MiB of unanswered requests is sent. In one turn the client reads at most 64 MiB
+// from its leader and 1 MiB from all other instances together.
 //
 // # Refused alternative
 //

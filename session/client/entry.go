@@ -18,15 +18,15 @@ type Request struct {
 
 	stage stage
 	token lockfsm.Token
-	entry *entry     // the current entry of the request; nil after the request's end
-	order uint64     // the request's place among the calls of this client
-	since clock.Time // when the request was made
+	entry *entry
+	order uint64 // the request's place among the calls of this client
+	since clock.Time
 	until clock.Time // when the hold reaches its longest duration; zero means never
-	first entry      // memory for the first entry, to save an allocation
+	first entry      // saves an allocation
 }
 
 // Terms are the optional parts of a request, as in lockfsm.Command. The core owns them together
-// with the request.
+// with the request. A request without Terms is for an exclusive lock of one key.
 type Terms struct {
 	Keys        []string // further keys, ascending, each higher than the request's Key
 	Permits, Of uint32
@@ -34,16 +34,14 @@ type Terms struct {
 	Value       []byte
 	Notice      bool          // report OutcomeWanted when another request waits
 	Delay       time.Duration // how long the hold remains in the group after this client has lost it
-	// Resume is the token of the hold that the request resumes, with all keys of the hold. Zero
-	// means none.
+	// Resume is the token of the hold that the request resumes. Zero means none.
 	Resume lockfsm.Token
 	Under  *Request // the owner of this request, from the same core; nil means none
-	// Longest is the longest duration of a hold, measured from the arrival of the grant. Zero means
-	// no limit.
+	// Longest limits a hold, measured from the arrival of the grant. Zero means no limit.
 	Longest time.Duration
 
 	owner lockfsm.Number // the number of Under, as sent to the group
-	place int            // index in limited
+	place int
 }
 
 // limited is a heap of requests, ordered by the time at which their holds end.
@@ -85,7 +83,7 @@ func (r *Request) bytes() int {
 // Shared reports whether the request is in shared mode.
 func (r *Request) Shared() bool { return r.Terms != nil && r.Terms.Permits > 0 && r.Terms.Of == 0 }
 
-// plain reports whether the keys are valid: plain keys in ascending order, and not too many.
+// plain reports whether the keys are valid.
 func (r *Request) plain() bool {
 	if !plainKey(r.Key) || r.Terms == nil {
 		return plainKey(r.Key)
@@ -125,7 +123,6 @@ func (r *Request) outlives() bool {
 	return r.Terms != nil && (r.Terms.Delay > 0 || r.Terms.Resume != 0)
 }
 
-// stage is the state of a request for its caller.
 type stage uint8
 
 const (
@@ -137,13 +134,12 @@ const (
 
 // entry is a request under one number. A request that is sent again gets a new entry. The core
 // keeps the old entry until it has ended in the group. The number is zero until the entry is sent.
-// An entry with freeing set was sent before.
 type entry struct {
 	number lockfsm.Number
 	req    *Request
 	order  uint64
 	// freeing means that the request is no longer wanted. A Release or Cancel is due or was sent,
-	// or the next Attach does not name the entry.
+	// or the next Attach does not name the entry. Unsent entries are never freeing.
 	freeing bool
 	// stays means that the hold of a freeing entry must be detached and not released. The next
 	// Attach names the entry, and then its Detach is due again.
@@ -155,10 +151,9 @@ type entry struct {
 	// left is the epoch of the Attach that did not name the entry.
 	left lockfsm.Epoch
 	// seen is the epoch in which the group last reported the entry's state.
-	seen lockfsm.Epoch
-	// asked is when the entry's last command was sent.
+	seen  lockfsm.Epoch
 	asked clock.Time
-	// open is the size of the unanswered commands of the entry on this attachment, in bytes.
+	// open is the size of the entry's unanswered commands on this attachment, in bytes.
 	open int
 
 	prev, next *entry
@@ -182,8 +177,6 @@ func (l *entryList) pushBack(e *entry) {
 	l.size++
 }
 
-// insert inserts e after all entries of lower order. It searches from the front, because a request
-// that is sent again usually belongs there.
 func (l *entryList) insert(e *entry) {
 	at := l.head
 	for at != nil && at.order < e.order {

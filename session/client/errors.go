@@ -15,8 +15,8 @@ var (
 	ErrReleased = errors.New("mortise: the lock was released")
 	// ErrClosed means that the client or its session is closed.
 	ErrClosed = errors.New("mortise: the node is closed")
-	// ErrOverloaded means that this instance has too many unfinished requests. Either the client
-	// did not send the request, or the group refused it. The caller may try again later.
+	// ErrOverloaded means that this instance has too many unfinished requests. The caller may try
+	// again later.
 	ErrOverloaded = errors.New("mortise: too many unfinished requests on this instance")
 	// ErrQueueFull means that too many requests wait for the same key.
 	ErrQueueFull = errors.New("mortise: the queue of this lock is full")
@@ -35,7 +35,7 @@ var (
 	// ErrNotHeld means that the hold to resume has ended, or has another token.
 	ErrNotHeld = errors.New("mortise: the lock is not held with this token")
 	// ErrNoRoom means that a limit on a number, or a budget of bytes, is reached. For a budget the
-	// error is a *BudgetError. Waiting does not help.
+	// error is a *BudgetError.
 	ErrNoRoom = errors.New("mortise: a limit of the group or of this instance is reached")
 	// ErrRefused means that the group refused the request. The text names the reason.
 	ErrRefused = errors.New("mortise: the group refused the request")
@@ -71,12 +71,12 @@ func (e *WaitError) Unwrap() error { return e.Err }
 // the holder when the request was applied.
 type HeldError struct {
 	Key         string
-	Session     lockfsm.SessionID // the holder's session
-	Record      []byte            // as passed to Rebind by the holder's instance; the caller may change it
-	Token       lockfsm.Token     // the holder's token
-	SinceUnixMS int64             // the leader's wall clock at the grant, in Unix milliseconds
-	Waiters     int               // requests that wait for the lock
-	Value       []byte            // the value of the holder's request; the caller may change it
+	Session     lockfsm.SessionID
+	Record      []byte // as passed to Rebind by the holder's instance; the caller may change it
+	Token       lockfsm.Token
+	SinceUnixMS int64  // the leader's wall clock at the grant, in Unix milliseconds
+	Waiters     int    // requests that wait for the lock
+	Value       []byte // the value of the holder's request; the caller may change it
 }
 
 // DeadlockError is the error of a request that would have closed a cycle of waiting sessions. The

@@ -10,9 +10,8 @@ import (
 )
 
 // Output is the output of a core. The shell must first mark the holds of OutcomeLost, then publish
-// Deadline, then deliver the other outcomes, and then send the frame. So a reader of the new
-// deadline finds every lost hold marked, and a new hold does not count as expired when its caller
-// receives it.
+// Deadline, then deliver the other outcomes, and then send the frame. With this order a reader of a
+// new deadline never finds a lost hold unmarked.
 type Output struct {
 	// Outcomes is valid until the next call of Flush.
 	Outcomes []Outcome
@@ -28,7 +27,7 @@ type Output struct {
 
 type frame struct {
 	renewals, commands []byte
-	likely             int // the predicted length of commands
+	likely             int
 }
 
 // Flush returns the output of a turn. It must be called after Tick, with the same time. The frame
@@ -142,7 +141,7 @@ func (c *Core) writeCommands(now clock.Time, f *frame) (more bool) {
 	return false
 }
 
-// freed returns the command that frees an entry. The caller sets session, epoch and number.
+// freed returns the command that frees an entry, without session, epoch and number.
 func (e *entry) freed() lockfsm.Command {
 	switch {
 	case e.stays && e.lapsed != "":
@@ -150,12 +149,11 @@ func (e *entry) freed() lockfsm.Command {
 	case e.stays:
 		return lockfsm.Command{Kind: lockfsm.Detach}
 	case e.req == nil:
-		return lockfsm.Command{Kind: lockfsm.Cancel} // has the same effect, but the event log is clearer
+		return lockfsm.Command{Kind: lockfsm.Cancel} // the effect is that of Release, but the event log is clearer
 	}
 	return lockfsm.Command{Kind: lockfsm.Release}
 }
 
-// writeRequest assigns a number to the first unsent request and writes the request.
 func (c *Core) writeRequest(now clock.Time, f *frame) {
 	e := c.unsent.head
 	c.unsent.remove(e)
@@ -166,7 +164,6 @@ func (c *Core) writeRequest(now clock.Time, f *frame) {
 	c.writeFor(now, f, e, e.req.command())
 }
 
-// writeFor writes a command for an entry and counts its bytes as unanswered.
 func (c *Core) writeFor(now clock.Time, f *frame, e *entry, cmd lockfsm.Command) {
 	cmd.Session, cmd.Epoch, cmd.Number = c.session, c.epoch, e.number
 	before := len(f.commands)

@@ -22,19 +22,19 @@ type Hold struct {
 	req    Request    // owned by the client's goroutine; others read only Key, and Terms without owner
 
 	slot   chan struct{} // signals the end of Acquire, and later of Release; from the client's pool
-	result error         // result of Acquire, set before the signal; later the result of Release, set with settled
+	result error         // of Acquire, set before the signal; later of Release, set with settled
 
 	ahead atomic.Pointer[HeldError] // the holder when the request was applied; nil means unknown
 
-	over     atomic.Bool // whether ended is set
-	mu       sync.Mutex  // guards the following fields except lost; never held while waiting
-	ended    error       // why the lock is no longer held
-	until    clock.Time  // when the hold was lost; zero if released
+	over     atomic.Bool
+	mu       sync.Mutex // guards the following fields except lost; never held while waiting
+	ended    error
+	until    clock.Time // when the hold was lost; zero if released
 	done     chan struct{}
 	wanted   chan struct{} // nil until Wanted is called; closed when another request waits
 	isWanted bool
-	released bool  // Release was called
-	settled  bool  // the release has ended
+	released bool
+	settled  bool
 	sharers  int32 // further callers that wait on slot; some may have stopped waiting
 
 	lost func(Loss, error) // set by OnLoss; not changed while the hold is in use
@@ -85,16 +85,15 @@ func (h *Hold) Err() error {
 	if !expired {
 		return nil
 	}
-	// End the hold before the client's goroutine publishes a later deadline. The input makes the
-	// core free the lock in the group even if Release is never called.
+	// End the hold before the client's goroutine publishes a later deadline. The core frees the
+	// lock in the group even if Release is never called.
 	err := h.end(reason, why, deadline)
 	h.client.post(input{kind: inputExpired, hold: h})
 	return err
 }
 
-// Until returns when the hold was lost, on the client's clock. Zero means that it was not lost. If
-// the lock was lost at a deadline, Until returns that deadline, even if the loss was detected
-// later.
+// Until returns when the hold was lost, on the client's clock. Zero means that it was not lost. A
+// loss at a deadline has the time of the deadline, even if it was detected later.
 func (h *Hold) Until() clock.Time {
 	h.mu.Lock()
 	defer h.mu.Unlock()
@@ -102,17 +101,15 @@ func (h *Hold) Until() clock.Time {
 }
 
 // OnLoss sets a function that is called once if the hold is lost, by the client's goroutine or by a
-// caller of Err. The function must not block or use the hold. OnLoss must be called before
-// AcquireInto. The function may run before AcquireInto returns, even if AcquireInto returns an
-// error.
+// caller of Err. The function must not block or use the hold. It may run before AcquireInto
+// returns, even if AcquireInto returns an error. OnLoss must be called before AcquireInto.
 func (h *Hold) OnLoss(f func(why Loss, err error)) { h.lost = f }
 
 // Behind returns the holder that the request met when it was applied. Nil means that there was no
 // holder, or that the holder is unknown. Behind may be called while AcquireInto runs.
 func (h *Hold) Behind() *HeldError { return h.ahead.Load() }
 
-// end marks the hold as ended at until, unless it has ended before. It returns the reason for which
-// the hold ended. The function of OnLoss receives loss.
+// end marks the hold as ended at until, unless it has ended before, and returns why it has ended.
 func (h *Hold) end(reason error, loss Loss, until clock.Time) error {
 	h.mu.Lock()
 	defer h.mu.Unlock()
@@ -149,7 +146,7 @@ func (h *Hold) Done() <-chan struct{} {
 }
 
 // Wanted returns a channel that is closed when another request waits for the lock. The leader
-// reports waiting requests only for a request with Notice.
+// reports waiting requests only if the request of this hold has Notice.
 func (h *Hold) Wanted() <-chan struct{} {
 	h.mu.Lock()
 	defer h.mu.Unlock()
@@ -173,16 +170,16 @@ func (h *Hold) want() {
 
 // Release releases the lock, even if ctx has ended. The context limits only the wait for the
 // confirmation. After Release has returned, even with an error, the caller does not hold the lock.
-// It returns nil once the release is confirmed, and an error that matches ErrLost if the lock was
-// lost before. It returns ErrClosed if the client was closed before the confirmation, or an error
-// that wraps the error of ctx. A second call waits for the same confirmation.
+// It returns nil once the release is confirmed, an error that matches ErrLost if the lock was lost
+// before, ErrClosed after Close, or an error that wraps the error of ctx. A second call waits for
+// the same confirmation.
 func (h *Hold) Release(ctx context.Context) error {
 	return h.letGo(ctx, input{kind: inputRelease, hold: h})
 }
 
 // Detach is like Release, except that a hold with a delay remains in the group for that delay and
-// can be resumed. The delay comes from the terms or, for a resumed hold, from its earlier request.
-// If Release and Detach are both called, only the first call has an effect.
+// can be resumed. A resumed hold keeps its earlier delay. If Release and Detach are both called,
+// only the first call has an effect.
 func (h *Hold) Detach(ctx context.Context) error {
 	return h.letGo(ctx, input{kind: inputDetach, hold: h})
 }
@@ -206,14 +203,14 @@ func (h *Hold) letGo(ctx context.Context, how input) error {
 }
 
 // ReleaseSoon releases the lock without waiting for the confirmation. It returns an error that
-// matches ErrLost if the lock was lost before. Otherwise it returns nil, also for a second call.
+// matches ErrLost if the lock was lost before, and otherwise nil.
 func (h *Hold) ReleaseSoon() error {
 	return h.letGoSoon(input{kind: inputRelease, hold: h})
 }
 
 // Lapse is like Detach, for a hold whose holder has ended without a release. The group records that
-// the hold expired, and the first lockfsm.MaxValueBytes of the reason why. Lapse does not wait, and
-// returns the same errors as ReleaseSoon.
+// the hold expired, and the first lockfsm.MaxValueBytes of the reason why. Lapse returns like
+// ReleaseSoon.
 func (h *Hold) Lapse(why string) error {
 	return h.letGoSoon(input{kind: inputDetach, hold: h, bytes: []byte(why[:min(len(why), lockfsm.MaxValueBytes)])})
 }
@@ -228,8 +225,7 @@ func (h *Hold) letGoSoon(how input) error {
 }
 
 // startRelease starts the release if it has not begun. It returns the channel that signals the end
-// of the release, or nil if the release has ended. It does not check the deadline. The client's
-// goroutine checks the deadline.
+// of the release, or nil if the release has ended. The client's goroutine checks the deadline.
 func (h *Hold) startRelease(how input) (answer chan struct{}) {
 	h.mu.Lock()
 	if h.released {
@@ -245,7 +241,7 @@ func (h *Hold) startRelease(how input) (answer chan struct{}) {
 	err := h.endIn(ErrReleased, 0, 0)
 	h.mu.Unlock()
 	if err != ErrReleased {
-		h.settle(err) // the lock was lost earlier
+		h.settle(err)
 	} else if !h.client.post(how) {
 		h.settle(ErrClosed)
 	}
@@ -262,7 +258,7 @@ func (h *Hold) settle(err error) {
 }
 
 // told passes the received signal on to the next caller that waits on the same slot. The last
-// caller returns the slot to the pool. The slot is not returned if a caller has stopped waiting.
+// caller returns the slot to the pool.
 func (h *Hold) told(answer chan struct{}) error {
 	h.mu.Lock()
 	shared := h.sharers > 0

@@ -10,7 +10,7 @@ import (
 const (
 	inboxBytes = 64 << 20 // bytes of replies from the leader
 	otherBytes = 1 << 20  // bytes of replies from all other instances together
-	inputBytes = 128      // bytes of an input without its slices
+	inputBytes = 128
 )
 
 const maxGathers = 3
@@ -30,8 +30,8 @@ const (
 	inputLeaving
 	inputWait
 	inputCloseSession
-	inputForget // the context of a waiter has ended
-	inputHeld   // a waiter requests the held keys
+	inputForget
+	inputHeld // a waiter requests the held keys
 )
 
 type input struct {
@@ -43,7 +43,6 @@ type input struct {
 	waiter  *waiter
 }
 
-// post appends an input to the inbox. It reports false if the client is closed.
 func (c *Client) post(in input) bool {
 	c.mu.Lock()
 	if c.closed {
@@ -59,16 +58,15 @@ func (c *Client) post(in input) bool {
 	return true
 }
 
-// rouse wakes the goroutine.
 func (c *Client) rouse() {
 	select {
 	case c.wake <- struct{}{}:
-	default: // a wake-up is already pending
+	default:
 	}
 }
 
-// gather yields the processor while new inputs arrive, at most maxGathers times. So one turn and
-// one frame serve many callers.
+// gather yields the processor while new inputs arrive, so that one turn and one frame serve many
+// callers.
 func (c *Client) gather() {
 	had := 1
 	for range maxGathers {

@@ -16,12 +16,12 @@ const (
 	leaseShortestParts = 10 // a grant with less than TTL/10 left is released
 )
 
-// leaseRenewLongest is the longest time between renewals. It bounds the time after which a client
-// detects a silent leader, so it must not grow with the TTL.
+// leaseRenewLongest bounds the time after which a client detects a silent leader, so it must not
+// grow with the TTL.
 const leaseRenewLongest = 3 * time.Second
 
-// renewWaiting is the longest time between renewals while calls wait for a lock. It is shorter so
-// that the client finds a new leader sooner.
+// renewWaiting is the longest time between renewals while calls wait for a lock, so that the client
+// finds a new leader sooner.
 const renewWaiting = time.Second
 
 func renewEvery(ttl time.Duration) time.Duration { return min(ttl/leaseRenewParts, leaseRenewLongest) }
@@ -38,8 +38,6 @@ const (
 
 func (s LeaseState) String() string { return [...]string{"lost", "jeopardy", "safe", "unknown"}[s&3] }
 
-// lease is the granted TTL and the sending time of the last acknowledged renewal. The zero value
-// means no lease.
 type lease struct {
 	ttl  time.Duration
 	sent clock.Time
@@ -53,8 +51,7 @@ func (l lease) deadline() clock.Time {
 	return l.sent.Add(l.ttl - l.ttl/leaseMarginParts)
 }
 
-// renewed extends the lease after the acknowledgement of a renewal that was sent at sent. It never
-// shortens the lease.
+// renewed extends the lease when a renewal is acknowledged. sent is when the renewal was sent.
 func (l *lease) renewed(sent clock.Time) {
 	if l.ttl != 0 && sent.After(l.sent) {
 		l.sent = sent
@@ -80,10 +77,9 @@ func (l lease) state(now clock.Time) LeaseState {
 	return Safe
 }
 
-// renewals numbers a client's renewals and records the unacknowledged ones.
 type renewals struct {
 	session.Sent
-	seq   uint64 // the number of the last renewal sent, in any session
+	seq   uint64
 	heard uint64 // the newest renewal that was answered
 }
 

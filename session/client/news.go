@@ -2,8 +2,7 @@ package client
 
 import "time"
 
-// This file contains the reports of a client for operators and metrics. No decision depends on
-// them.
+// This file contains the reports of a client for operators and metrics.
 
 // Loss is the reason why a hold ended although its caller had not released it.
 type Loss uint8
@@ -16,8 +15,8 @@ const (
 	LossForced                // the hold was ended by force
 	LossExpired               // the group reported that the session has ended
 	LossRestarted             // the instance began a new incarnation
-	LossStopped               // the client was closed
-	LossTaken                 // another session has resumed the hold by its token
+	LossStopped
+	LossTaken // another session has resumed the hold by its token
 )
 
 func (l Loss) String() string {
@@ -56,7 +55,7 @@ type News struct {
 type tally struct {
 	renewed    []time.Duration
 	unanswered int
-	ended      SessionEnd // how the last session ended
+	ended      SessionEnd
 }
 
 // talliesKept bounds the slice if takeRenewals is never called.
@@ -76,8 +75,8 @@ func (c *Core) takeRenewals() (answered []time.Duration, unanswered int) {
 	return answered, unanswered
 }
 
-// differs reports whether the change from before must be reported. Changes of counts and deadlines
-// alone are too frequent.
+// differs reports whether the change from before must be reported. Counts and deadlines alone
+// change too often.
 func (s *Status) differs(before *Status) bool {
 	return s.Phase != before.Phase || s.Session != before.Session || s.Lease != before.Lease ||
 		s.GraceUntil != before.GraceUntil || s.Leader != before.Leader

@@ -65,7 +65,6 @@ func (c *Core) Acquire(now clock.Time, r *Request) {
 	}
 }
 
-// plainKey reports whether a group may accept a key.
 func plainKey(key string) bool {
 	return key != "" && len(key) <= session.LongestKey && utf8.ValidString(key) && !containsControl(key)
 }
@@ -106,9 +105,8 @@ func (c *Core) Release(now clock.Time, r *Request) bool {
 	return true
 }
 
-// Detach is like Release, except that a hold with a delay remains in the group for its delay. A
-// lapsed text is the reason why the hold ended without a release, and the group records an expiry.
-// If lapsed is empty, the holder has detached the hold.
+// Detach is like Release, except that a hold with a delay remains in the group for its delay. If
+// lapsed is not empty, the group records the hold as expired, with this reason.
 func (c *Core) Detach(now clock.Time, r *Request, lapsed string) bool {
 	c.begin(now)
 	if r.stage == stageHeld {
@@ -133,14 +131,12 @@ func (c *Core) leave(r *Request) {
 	}
 }
 
-// fail ends a waiting request that has no entry.
 func (c *Core) fail(r *Request, err error) {
 	c.leave(r)
 	r.stage, r.entry = stageOver, nil
 	c.outcomes = append(c.outcomes, Outcome{Kind: OutcomeFailed, Request: r, Err: err})
 }
 
-// abandon ends a request without an outcome. If the request was sent, its entry is freed.
 func (c *Core) abandon(r *Request) {
 	e := r.entry
 	r.stage, r.entry, e.req = stageOver, nil, nil
@@ -153,7 +149,7 @@ func (c *Core) abandon(r *Request) {
 }
 
 // free marks a numbered entry as unwanted. Without an attachment no command is due, because the
-// next Attach does not name the entry.
+// next Attach frees the entry.
 func (c *Core) free(e *entry) {
 	e.freeing = true
 	c.freeing++
@@ -163,8 +159,7 @@ func (c *Core) free(e *entry) {
 	}
 }
 
-// drop removes an entry that has ended in the group. If a release waits for the entry, the release
-// ends with err.
+// drop removes an entry that has ended in the group. A release that waits for it ends with err.
 func (c *Core) drop(e *entry, err error) {
 	delete(c.byNumber, e.number)
 	c.sent.remove(e)
@@ -226,7 +221,7 @@ func (c *Core) heldNoMore(r *Request) {
 }
 
 // overdue ends a hold that has reached its longest duration. The lock remains taken for its delay,
-// because the code under the lock may still run. The event log contains the reason.
+// because the code under the lock may still run.
 func (c *Core) overdue(r *Request) {
 	e := r.entry
 	c.loseBy(r, OverdueError{}, LossOverdue)

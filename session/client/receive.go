@@ -14,7 +14,7 @@ import (
 // This file handles the replies of the leader. It ignores replies to another attachment.
 
 // Receive handles a sequence of replies, and does not keep the bytes. Malformed bytes end the
-// attachment. The answer to the next Attach contains the same information.
+// attachment.
 func (c *Core) Receive(now clock.Time, from nodeid.ID, replies []byte) {
 	c.begin(now)
 	for len(replies) > 0 && !c.closed {
@@ -113,8 +113,7 @@ func (c *Core) find(peer nodeid.ID) nodeid.Endpoint {
 }
 
 // attached handles the answer to Attach. The states of all live requests arrive before this answer.
-// So a request that the Attach named and no state reported is finished. A request that the Attach
-// did not name is freed.
+// A request that the Attach named and no state reported is finished.
 func (c *Core) attached(now clock.Time, r *session.Reply) {
 	if c.phase != Attaching {
 		return
@@ -124,13 +123,13 @@ func (c *Core) attached(now clock.Time, r *session.Reply) {
 	case lockfsm.Done:
 	case lockfsm.NoSession, lockfsm.Stale:
 		if r.Term < c.provenTerm {
-			// The sender led before this session was last opened or attached, so its answer is out
-			// of date.
+			// The sender led an older term than the leader that last opened or attached this
+			// session.
 			c.backOff(now, nodeid.Endpoint{})
 			return
 		}
-		// Stale means that another process has attached since, for example a copy of this process.
-		// One of the two processes must open a new session.
+		// Stale means that another process, for example a copy of this process, has attached since.
+		// One of the two must open a new session.
 		c.sessionGone(now)
 		return
 	default:
@@ -140,8 +139,8 @@ func (c *Core) attached(now clock.Time, r *session.Reply) {
 	c.phase, c.since, c.provenTerm, c.orphaned = Attached, now, r.Term, 0
 	c.renewals.heard = c.renewals.seq // the last renewal was sent with the Attach
 	if now.Sub(c.lease.sent) > c.lease.ttl/2 {
-		// The keeper may ignore that renewal, because the answer that the renewal confirms may be
-		// too old. The next renewal confirms the Attached.
+		// The keeper may ignore that renewal if it confirms an answer that is too old. The next
+		// renewal confirms the Attached.
 		c.renewDue = true
 	}
 	var again []*entry
@@ -197,8 +196,8 @@ func (c *Core) state(now clock.Time, r *session.Reply) {
 	c.finish(e, err)
 }
 
-// answeredAsk counts the command of e as answered by a state, unless a later command that frees e
-// was sent.
+// answeredAsk counts the request of e as answered. It does nothing once a command that frees e was
+// sent, which has an answer of its own.
 func (c *Core) answeredAsk(e *entry) {
 	if !e.freeing || e.due {
 		c.answered(e)
@@ -234,8 +233,7 @@ func (c *Core) finish(e *entry, err error) {
 	c.drop(e, nil)
 }
 
-// codeError returns the error for a request that ended with the code. Nil means that the request
-// must be sent again.
+// codeError returns the error for a code, or nil if the request must be sent again.
 func codeError(code lockfsm.Code) error {
 	switch code {
 	case lockfsm.Finished, lockfsm.Done:

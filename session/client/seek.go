@@ -15,8 +15,8 @@ import (
 // linked reports whether the Attach of the current epoch was sent, so that commands may follow it.
 func (c *Core) linked() bool { return c.phase >= Attaching && !c.askDue }
 
-// findLeader leaves the current target. At the time at, the core asks aim, or the next target if
-// aim is zero. If at is zero, the core does not ask a target.
+// findLeader leaves the current target. When the time at is reached, the core asks the target aim,
+// or the next target if aim is zero. If at is zero, the core does not ask a target.
 func (c *Core) findLeader(now, at clock.Time, aim nodeid.Endpoint) {
 	if c.phase == Attached {
 		c.orphaned = now
@@ -38,8 +38,8 @@ func (c *Core) dropFrees() {
 	c.frees = c.frees[:0]
 }
 
-// redirect asks another target immediately, or after a wait if the target has changed too often.
-// The wait is for two voters that name each other as the leader.
+// redirect asks another target immediately, or after a wait if the target has changed too often,
+// for example because two voters name each other as the leader.
 func (c *Core) redirect(now clock.Time, aim nodeid.Endpoint) {
 	c.resetBackoff(now)
 	c.moves++
@@ -75,7 +75,6 @@ func (c *Core) askNext(now clock.Time) {
 	c.ask(now, to, believed)
 }
 
-// nextTarget returns the targets in turn, but skips the target that was asked last.
 func (c *Core) nextTarget() nodeid.Endpoint {
 	to := c.targets[c.cursor%len(c.targets)]
 	c.cursor++
@@ -87,7 +86,7 @@ func (c *Core) nextTarget() nodeid.Endpoint {
 }
 
 // ask sends Open or Attach to a target with the next frame. believed means that the target was
-// named as the leader. Such a target receives requests right after Attach, and has more time to
+// named as the leader. Requests to such a target follow Attach immediately, and it has more time to
 // answer.
 func (c *Core) ask(now clock.Time, to nodeid.Endpoint, believed bool) {
 	if c.session == 0 && c.nonce == (lockfsm.Nonce{}) {
@@ -109,8 +108,8 @@ func (c *Core) ask(now clock.Time, to nodeid.Endpoint, believed bool) {
 	c.answerBy = now.Add(wait)
 }
 
-// unanswered leaves a target that has not answered. A leader that is only slow gets more time when
-// it is asked again.
+// unanswered leaves a target that has not answered. If it was named as the leader, the next answer
+// may take longer.
 func (c *Core) unanswered(now clock.Time) {
 	if c.pipeline || c.phase == Attached {
 		c.answerTimeout = min(2*c.answerTimeout, renewEvery(c.ttl()))
@@ -118,7 +117,6 @@ func (c *Core) unanswered(now clock.Time) {
 	c.redirect(now, nodeid.Endpoint{})
 }
 
-// tickAttached renews the lease, and leaves a leader that does not answer.
 func (c *Core) tickAttached(now clock.Time) {
 	if oldest, ok := c.renewals.Oldest(); ok && now.Sub(oldest) >= c.answerTimeout {
 		c.unanswered(now)
@@ -134,7 +132,7 @@ func (c *Core) tickAttached(now clock.Time) {
 	c.renewDue = true
 }
 
-// renewAt returns when the next renewal is due. Renewals also detect a silent leader. So they are
+// renewAt returns when the next renewal is due. Renewals also detect a silent leader, so they are
 // sent more often while calls wait, and soon after an unanswered command.
 func (c *Core) renewAt() clock.Time {
 	every := renewEvery(c.lease.ttl)
@@ -148,8 +146,8 @@ func (c *Core) renewAt() clock.Time {
 	return at
 }
 
-// deaf reports whether a command was not answered for a renewal interval although renewals were
-// answered. If so, a frame was lost, and a new attachment repairs the loss.
+// deaf reports whether a command was not answered although renewals were answered. The frame was
+// lost, and a new attachment repairs the loss.
 func (c *Core) deaf(now clock.Time) bool {
 	for e := c.sent.head; e != nil; e = e.next {
 		if e.open > 0 && now.Sub(e.asked) >= renewEvery(c.lease.ttl) {
@@ -175,12 +173,12 @@ func (c *Core) SendFailed(now clock.Time) {
 	}
 }
 
-// maxTerm is higher than every term that a group reaches. Redirects with a higher term are ignored,
-// because the client would then consider every real leader out of date.
+// maxTerm is higher than every term that a group reaches. Redirects with a higher term would make
+// every real leader look old.
 const maxTerm = 1 << 56
 
-// redirected handles a voter's redirect. The redirect answers an Open or Attach, ends the
-// attachment, or names a new leader to a client that asked before.
+// redirected handles a voter's redirect. It may answer Open or Attach, end the attachment, or name
+// a new leader to a client that asked before.
 func (c *Core) redirected(now clock.Time, from nodeid.ID, r *session.Reply) {
 	if c.closed || r.Term > maxTerm {
 		return
@@ -208,8 +206,7 @@ func (c *Core) redirected(now clock.Time, from nodeid.ID, r *session.Reply) {
 	}
 }
 
-// sessionGone opens a new session after the session has ended in the group. Waiting requests are
-// sent again in the new session.
+// sessionGone opens a new session after the session has ended in the group.
 func (c *Core) sessionGone(now clock.Time) {
 	leader := c.target
 	if c.closing {
@@ -222,8 +219,8 @@ func (c *Core) sessionGone(now clock.Time) {
 }
 
 // forgetSession ends all entries of the session. Unconfirmed releases end with the error releasing.
-// Nil means that the end of the session has freed their locks. In this case the release of a lock
-// with a delay ends with ErrLost, because the lock may still be taken. Status.Ended reports end.
+// If releasing is nil, the release of a lock with a delay ends with ErrLost, because the lock may
+// still be taken.
 func (c *Core) forgetSession(releasing error, end SessionEnd) {
 	if c.session != 0 {
 		c.tally.ended = end
@@ -282,8 +279,7 @@ func (c *Core) finishClose() {
 	c.closed, c.phase, c.retryAt, c.askDue = true, Seeking, 0, false
 }
 
-// Leaving implements [Client.Leaving]. Waiting and later calls fail with ErrLeaving, because a new
-// lock would remain taken after the instance has left.
+// Leaving implements [Client.Leaving]. Waiting and later calls fail with ErrLeaving.
 func (c *Core) Leaving(now clock.Time) {
 	c.begin(now)
 	if !c.leaving {

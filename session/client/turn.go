@@ -47,7 +47,6 @@ func (c *Core) End(now clock.Time, o Outlets) {
 	out.publish(o)
 }
 
-// publish executes an output without its frame, in the order that Output requires.
 func (out *Output) publish(o Outlets) {
 	for i := range out.Outcomes {
 		if each := &out.Outcomes[i]; each.Kind == OutcomeLost {

@@ -7,9 +7,9 @@ import (
 )
 
 type waiter struct {
-	done   func(Status) bool // whether the wait has ended; nil for the end of the session
-	result chan error        // buffer of one
-	held   chan []string     // buffer of one; only for inputHeld
+	done   func(Status) bool
+	result chan error
+	held   chan []string // buffer of one; only for inputHeld
 }
 
 // WaitAttached waits until the client is attached to a leader. It fails with ctx's error or
@@ -42,9 +42,8 @@ func (c *Client) WaitReleased(ctx context.Context) error {
 	}
 }
 
-// CloseSession ends the session in the group, and waits until the session has ended. It fails with
-// ErrStillHeld while a lock is held. Waiting and later calls end with ErrClosed. Without a leader,
-// CloseSession waits until there is a leader or ctx ends.
+// CloseSession ends the session in the group, and waits for its end or for the end of ctx. It fails
+// with ErrStillHeld while a lock is held. Waiting and later calls end with ErrClosed.
 func (c *Client) CloseSession(ctx context.Context) error { return c.wait(ctx, inputCloseSession, nil) }
 
 func (c *Client) wait(ctx context.Context, kind inputKind, done func(Status) bool) error {

@@ -63,8 +63,8 @@ func (k *Core) Check() error {
 // Kept is a keeper's state of one session, for simulations.
 type Kept struct {
 	Deadline clock.Time // when the session may expire, on the keeper's clock
-	Expiring bool       // the expiry is decided
-	Renewing bool       // a renewal has arrived and is not confirmed
+	Expiring bool
+	Renewing bool
 }
 
 // Kept returns the core's state of a session, and false for an unknown session.

@@ -49,8 +49,8 @@ func (k *Core) ReceiveUnder(now clock.Time, from nodeid.ID, rights *capability.C
 	}
 }
 
-// takeCommands adds the commands of a frame to the queue. It returns false if the frame is
-// malformed or has a command that no client may send.
+// takeCommands adds the commands of a frame to the queue. It returns false for a malformed frame or
+// a command that no client may send.
 func (k *Core) takeCommands(p *peerState, frame []byte) bool {
 	run := commandRun{peer: p}
 	for len(frame) > 0 {
@@ -67,7 +67,7 @@ func (k *Core) takeCommands(p *peerState, frame []byte) bool {
 		if !ok {
 			break
 		}
-		if next.peer == nil { // the command is not proposed
+		if next.peer == nil {
 			k.enqueue(run)
 			run = commandRun{peer: p}
 		} else if next.on == nil { // an Open, which is encoded again
@@ -75,7 +75,7 @@ func (k *Core) takeCommands(p *peerState, frame []byte) bool {
 			k.enqueue(next)
 			run = commandRun{peer: p}
 		} else if next.on == run.on {
-			run.bytes = run.bytes[:len(run.bytes)+size] // the command follows in the frame
+			run.bytes = run.bytes[:len(run.bytes)+size]
 		} else {
 			k.enqueue(run)
 			run = next
@@ -87,9 +87,9 @@ func (k *Core) takeCommands(p *peerState, frame []byte) bool {
 	return len(frame) == 0
 }
 
-// admit checks one command. It returns the run to which the command belongs, without its bytes. A
-// run without a peer means that the command must not be proposed. If no client may send the
-// command, admit returns false.
+// admit checks one command. It returns the run to which the command belongs, without its bytes, or
+// a run without a peer if the command must not be proposed. It returns false if no client may send
+// the command.
 func (k *Core) admit(p *peerState, h lockfsm.Header, command []byte) (commandRun, bool) {
 	switch h.Kind {
 	case lockfsm.Open:
@@ -109,7 +109,6 @@ func (k *Core) admit(p *peerState, h lockfsm.Header, command []byte) (commandRun
 	return commandRun{}, false
 }
 
-// pendingOpen is an Open that was admitted and is not yet applied.
 type pendingOpen struct {
 	peer   *peerState
 	opener lockfsm.Opener
@@ -235,9 +234,8 @@ func (k *Core) forgetOpen(nonce lockfsm.Nonce) *peerState {
 	return p
 }
 
-// Proposal returns the batch of commands to propose in this turn and its term, or nil. The first
-// command is the Stamp with the leader's wall clock. If the batch is not nil, Proposed must be
-// called next. The caller owns the bytes.
+// Proposal returns the batch of commands to propose in this turn and its term, or nil. If the batch
+// is not nil, Proposed must be called next. The caller owns the bytes.
 func (k *Core) Proposal(wallUnixMS int64) (term uint64, blob []byte) {
 	k.blob, k.blobExpires = k.blob[:0], 0
 	if !k.led || k.now.Before(k.proposeAt) || len(k.queue) == 0 && !k.due() {

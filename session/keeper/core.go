@@ -13,19 +13,18 @@ import (
 // Limits and times of a keeper.
 const (
 	tickEvery       = 100 * time.Millisecond // the shortest time between two checks of the deadlines
-	watchBefore     = time.Second            // from this time before a deadline on, deadlines are checked every tickEvery
+	watchBefore     = time.Second            // in this time before a deadline, a check is due every tickEvery
 	stallAfter      = 300 * time.Millisecond // a longer gap between two turns is a stall
 	retryAfter      = 50 * time.Millisecond  // pause after a refused proposal or reply
 	roundAgain      = 200 * time.Millisecond // an older unconfirmed round is requested again
 	blobBytes       = 1 << 20                // of commands in one proposal
 	replyBytes      = 256 << 10              // of replies in one frame
-	recordBytes     = 64                     // of a reply, rounded up
-	queuedBytes     = 32 << 20               // of commands waiting to be proposed
-	peerBytes       = 8 << 20                // of commands of one peer waiting to be proposed
+	recordBytes     = 64
+	queuedBytes     = 32 << 20 // of commands waiting to be proposed
+	peerBytes       = 8 << 20  // of commands of one peer waiting to be proposed
 	peerAttachments = 1024
 	peerOpens       = 64
-	// peerSessions bounds the sessions of one peer, including old sessions of the same client that
-	// have not expired.
+	// peerSessions bounds the sessions of one peer that have not expired.
 	peerSessions    = 256
 	frameRenewals   = 4096
 	maxAskers       = 4096
@@ -51,23 +50,21 @@ type Leadership struct {
 }
 
 // Core makes all decisions of a [Keeper]. It has no goroutine, no clock and no random source. The
-// caller passes inputs, each with the time, and then calls Turn. It must call Turn again at the
-// time that Next returns, or earlier. A Core is not safe for concurrent use.
+// caller passes inputs, each with the time, and then calls Turn. It must call Turn again no later
+// than Next returns. A Core is not safe for concurrent use.
 type Core struct {
-	// Vouch returns the hash of the capability in the certificate of a connected peer, or zero for
-	// a full instance. It also reports whether the record of a session agrees with the connection.
-	// The result must depend only on the connection. Vouch must be set before the first input. A
-	// nil Vouch means zero and true.
+	// Vouch returns the hash of the capability in a peer's certificate, or zero for a full
+	// instance. It also reports whether a session's record agrees with the connection. The result
+	// must depend only on the connection. Vouch must be set before the first input. A nil Vouch
+	// means zero and true.
 	Vouch func(from nodeid.ID, record []byte) (capability [32]byte, ok bool)
 
-	// Stamp adds information from the certificate to the record with which a peer with these rights
-	// opens a session. It is not called for full instances. A nil Stamp leaves the record
-	// unchanged.
+	// Stamp adds information from the certificate to the record of a new session. It is not called
+	// for full instances. A nil Stamp leaves the record unchanged.
 	Stamp func(rights *capability.Capability, record []byte) []byte
 
 	// Step is the maximum number of sessions that a turn adds, or whose deadlines a turn checks. It
-	// must be set before the first input. Zero means sessionsPerTurn. Simulations set a lower
-	// number.
+	// must be set before the first input. Zero means sessionsPerTurn.
 	Step int
 
 	role   Role
@@ -79,14 +76,14 @@ type Core struct {
 	graceOver           bool
 	allBound, bornSent  bool
 	graceDue, graceSent bool
-	adoptDue            *adoption  // requested and not proposed yet
-	raiseDue            uint32     // requested version, not proposed yet; zero means none
-	proposeAt           clock.Time // the earliest time of the next proposal, after a refusal
+	adoptDue            *adoption
+	raiseDue            uint32
+	proposeAt           clock.Time
 	opens               map[lockfsm.Nonce]pendingOpen
 	opened              map[nodeid.ID]int // the number of sessions that each instance has opened
 	queue               []commandRun
 	queued              int
-	blob                []commandRun // the runs of the last proposal
+	blob                []commandRun
 	blobExpires         int
 	sessions            map[lockfsm.SessionID]*keptSession
 	entering            entering // sessions that are not in the map yet
@@ -138,7 +135,6 @@ func (k *Core) Role(now clock.Time, r Role) {
 	}
 }
 
-// throwAway discards all state of the term and returns the peers that were attached.
 func (k *Core) throwAway() (attached []*peerState) {
 	for _, p := range k.all {
 		if len(p.attachments) > 0 || p.opens > 0 {
@@ -176,8 +172,8 @@ func (k *Core) Leads(now clock.Time, l Leadership) {
 	}
 }
 
-// AllBound implements [Keeper.AllBound]. From then on the core proposes Born whenever it leads a
-// group that is not founded.
+// AllBound implements [Keeper.AllBound]. Then the core proposes Born whenever it leads a group that
+// is not founded.
 func (k *Core) AllBound(now clock.Time) {
 	k.begin(now)
 	k.allBound = true
@@ -210,8 +206,7 @@ func (k *Core) ProposeRaise(now clock.Time, term uint64, version uint32) {
 func (k *Core) serving() bool { return k.led && k.born }
 
 // begin is called first for every input. It detects stalls. The duration of a stall does not count
-// toward any deadline, because the keeper has not read the renewals that arrived during the stall.
-// After a stall that ends before lookAt, the keeper still has the time watchBefore to read them.
+// toward any deadline, because the keeper has not read the renewals that arrived in it.
 func (k *Core) begin(now clock.Time) {
 	if gap := now.Sub(k.lookAt()) + tickEvery; k.now != 0 && gap >= stallAfter {
 		k.stalled += gap
@@ -220,8 +215,7 @@ func (k *Core) begin(now clock.Time) {
 }
 
 // lookAt returns when the keeper checks the deadlines next: watchBefore ahead of the earliest
-// deadline, and from then on every tickEvery. It checks at most once per tickEvery, so that many
-// different deadlines do not cost more turns.
+// deadline, and from then on every tickEvery.
 func (k *Core) lookAt() clock.Time {
 	at := k.now.Add(tickEvery)
 	if len(k.expiries) > 0 {
@@ -282,7 +276,7 @@ func (k *Core) Next() clock.Time {
 
 func (k *Core) due() bool {
 	return k.bornDue() || k.graceDue && !k.graceSent || len(k.expireDue) > 0 ||
-		k.born && (k.adoptDue != nil || k.raiseDue != 0) // before Born the group would refuse these commands
+		k.born && (k.adoptDue != nil || k.raiseDue != 0)
 }
 
 func (k *Core) bornDue() bool { return k.allBound && !k.bornSent && !k.born }

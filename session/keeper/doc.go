@@ -2,9 +2,9 @@
 // keeper on a follower redirects clients to the leader.
 //
 // [Core] makes all decisions. [Keeper] is the shell with the clock and the goroutine. A keeper
-// checks clients' commands and passes them to the log. It turns the results into replies,
-// acknowledges renewals when a quorum has confirmed its leadership, and decides which sessions
-// expire. Package session explains the trust window of the lease.
+// passes clients' commands to the log and turns the results into replies. It acknowledges renewals
+// when a quorum has confirmed its leadership, and decides which sessions expire. Package session
+// explains the trust window of the lease.
 //
 // # Guarantees
 //
@@ -13,8 +13,8 @@
 //     term in which it arrived.
 //   - No message of a peer ends another peer's attachment, and only commands that clients may send
 //     reach the log.
-//   - The record of a session is checked when its Open arrives ([Core].Vouch). Its instance and
-//     its address must be those of the connection, or empty.
+//   - [Core].Vouch checks the record of a session when its Open arrives. The record's instance and
+//     address must be those of the connection, or empty.
 //   - A peer that is not a full instance gets a lock only if its certificate grants every key of
 //     the request. Its sessions belong to that capability.
 //   - A turn adds at most 4,096 sessions to the table of a new leader, and checks at most 4,096
@@ -24,8 +24,7 @@
 //
 // Keeper is safe for concurrent use; Core is not. One goroutine owns the core. Other goroutines
 // append to an inbox and wake it. A turn processes the whole inbox. It makes at most one proposal,
-// one quorum round, and usually one frame for each peer. No mutex is held while waiting. The
-// goroutine calls the functions of [Config], which may call methods of the Keeper.
+// one quorum round, and usually one frame for each peer. No mutex is held while waiting.
 //
 // # Failure
 //
@@ -34,8 +33,7 @@
 //
 // In the last second before a deadline a keeper checks the deadlines every 100 ms. If two turns in
 // this second are 300 ms or more apart, the keeper was stalled. It then adds the duration of the
-// stall to every deadline, because renewals that have arrived may not have been read. After an
-// earlier stall the keeper reads these renewals in the last second.
+// stall to every deadline, because it may not have read renewals that have arrived.
 //
 // # Limits
 //
@@ -46,8 +44,7 @@
 //
 // # Refused alternatives
 //
-// The core could run on the log's goroutine. This was 10 to 30 % slower with 1,024 callers, because
-// log and keeper then do not run in parallel. A mutex could protect the core, without a goroutine
-// and an inbox. Each frame would then be a separate turn, and most loads took 3 to 13 % more
-// processor time.
+// The core could run on the log's goroutine, which was 10 to 30 % slower with 1,024 callers. A
+// mutex could protect the core, without a goroutine and an inbox. Each frame would then be a
+// separate turn, and most loads took 3 to 13 % more processor time.
 package keeper

@@ -9,25 +9,22 @@ import (
 )
 
 // A new leader gives every session its full TTL from the beginning of the leadership. A million
-// sessions are too many for one turn, so this file adds ("enters") them to the core in steps.
-// Replies are the same as if all sessions were entered:
+// sessions are too many for one turn, so this file adds ("enters") them to the core in steps:
 //
 //   - If a message names a session, the session is entered first.
-//   - A session that is not entered does not expire. Its deadline does not depend on when it is
-//     entered.
+//   - A session that is not entered does not expire.
 //   - An Open that arrives before all sessions are entered is not answered, because the number of
 //     sessions of its instance is unknown. Its client retries.
 
-// entering holds the sessions of the beginning of the leadership, until all are entered.
+// entering holds the sessions that existed when the leadership began, until all are entered.
 type entering struct {
-	sessions []lockfsm.SessionInfo // ascending by ID
-	done     []bool                // whether the session at this index is entered
-	next     int                   // all sessions before this index are entered
-	left     int                   // number of sessions not entered
-	since    clock.Time            // when the leadership began, on the clock of deadlines
+	sessions []lockfsm.SessionInfo
+	done     []bool // whether the session at this index is entered
+	next     int    // all sessions before this index are entered
+	left     int
+	since    clock.Time // when the leadership began, on the clock of deadlines
 }
 
-// at returns the index of a session that is not entered yet.
 func (e *entering) at(id lockfsm.SessionID) (place int, found bool) {
 	if e.left == 0 {
 		return 0, false

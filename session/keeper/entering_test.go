@@ -124,8 +124,8 @@ func TestASessionThatEndsIsNotEntered(t *testing.T) {
 	}
 }
 
-// TestOpensWaitUntilAllAreEntered checks that the limit on the sessions of a peer applies
-// afterwards.
+// TestOpensWaitUntilAllAreEntered checks that the limit on the sessions of a peer applies after all
+// sessions are entered.
 func TestOpensWaitUntilAllAreEntered(t *testing.T) {
 	t.Parallel()
 	b := leadingBench(t)

@@ -15,8 +15,8 @@ import (
 // Limits of the inbox.
 const (
 	inboxBytes     = 64 << 20 // bytes of frames
-	peerInboxBytes = 8 << 20  // bytes of frames of one peer, so that a flood does not displace other peers' frames
-	inputBytes     = 128      // bytes of an input without its frame
+	peerInboxBytes = 8 << 20  // of one peer, so that a flood does not displace other peers' frames
+	inputBytes     = 128
 )
 
 // Config configures a Keeper. Only the keeper's goroutine calls the functions. They must not block,
@@ -36,7 +36,7 @@ type Config struct {
 type Keeper struct {
 	config Config
 	wake   chan struct{}
-	ended  chan struct{} // closed when the goroutine has ended
+	ended  chan struct{}
 
 	mu     sync.Mutex // guards inbox, closed and status; never held while waiting
 	inbox  inbox
@@ -45,12 +45,12 @@ type Keeper struct {
 
 	// The goroutine owns the following fields.
 	core  *Core
-	now   clock.Time // the time of the turn
+	now   clock.Time
 	spare inbox
 }
 
 // inbox holds the inputs of a keeper since its last turn. Results are copied into slices that are
-// reused, so a busy leader allocates no memory for results.
+// reused.
 type inbox struct {
 	inputs  []input
 	results []lockfsm.Result
@@ -59,7 +59,6 @@ type inbox struct {
 	shares  map[nodeid.ID]share
 }
 
-// share counts the bytes of one peer in an inbox.
 type share struct {
 	bytes   int
 	dropped bool // later frames of the peer in this turn are dropped
@@ -87,7 +86,7 @@ type input struct {
 	rights             *capability.Capability
 	renewals, commands []byte
 	term, round        uint64
-	from, to           int // indices in inbox.results
+	from, to           int
 	role               *Role
 	leads              *Leadership
 	adopt              *adoption
@@ -95,7 +94,7 @@ type input struct {
 	left               *leftQuestion
 }
 
-// leftQuestion is a call of Left. The channel answer has a buffer of one.
+// leftQuestion is a call of Left. answer has a buffer of one.
 type leftQuestion struct {
 	sessions []lockfsm.SessionID
 	answer   chan []time.Duration
@@ -114,8 +113,7 @@ func (k *Keeper) post(in input) {
 	k.put(func(b *inbox) { b.inputs = append(b.inputs, in) })
 }
 
-// put changes the inbox. Only the first input wakes the goroutine, because a turn processes the
-// whole inbox.
+// put changes the inbox. The first input wakes the goroutine, which processes the whole inbox.
 func (k *Keeper) put(change func(*inbox)) {
 	k.mu.Lock()
 	first := len(k.inbox.inputs) == 0
@@ -131,7 +129,7 @@ func (k *Keeper) put(change func(*inbox)) {
 func (k *Keeper) rouse() {
 	select {
 	case k.wake <- struct{}{}:
-	default: // a wake-up is already pending
+	default:
 	}
 }
 
@@ -167,18 +165,16 @@ func (k *Keeper) Confirmed(term, round uint64) {
 // AllBound reports that every instance on the group's list is bound to the group.
 func (k *Keeper) AllBound() { k.post(input{kind: inputAllBound}) }
 
-// ProposeAdopt makes the keeper propose new settings of the group, if it leads in the given term:
-// the TTL of future sessions, the settings and the budgets. A zero TTL, nil settings and zero
-// budgets mean no change. A later call replaces a change that is not proposed yet. The change is
-// lost when the term ends, and the caller must repeat the call in the next term. The keeper keeps
-// the settings.
+// ProposeAdopt makes the keeper propose new settings of the group, if it leads in the given term. A
+// zero TTL, nil settings and zero budgets mean no change. A later call replaces a change that is
+// not proposed yet. The change is lost when the term ends, and the caller must repeat the call in
+// the next term. The keeper keeps the settings.
 func (k *Keeper) ProposeAdopt(term uint64, ttl time.Duration, settings []byte, budgets session.Budgets) {
 	k.post(input{kind: inputAdopt, term: term, adopt: &adoption{ttl, settings, budgets}})
 }
 
-// ProposeRaise makes the keeper propose a higher version of the rules, if it leads in the given
-// term. A replica with older software stops when it applies the change. The change is lost when the
-// term ends, and the caller must repeat the call in the next term.
+// ProposeRaise makes the keeper propose a higher version of the rules, like ProposeAdopt. A replica
+// with older software stops when it applies the change.
 func (k *Keeper) ProposeRaise(term uint64, version uint32) {
 	k.post(input{kind: inputRaise, term: term, version: version})
 }
@@ -199,8 +195,7 @@ func (b *inbox) applied(result *lockfsm.Result) {
 	b.inputs = append(b.inputs, input{kind: inputApplied, from: len(b.results) - 1, to: len(b.results)})
 }
 
-// receive adds a frame. If there is no room for the frame, receive adds an inputDropped instead,
-// once per turn and peer.
+// receive adds a frame, or an inputDropped if there is no room, once per turn and peer.
 func (b *inbox) receive(from nodeid.ID, rights *capability.Capability, renewals, commands []byte) {
 	if b.shares == nil {
 		b.shares = make(map[nodeid.ID]share)

@@ -15,15 +15,14 @@ type keptSession struct {
 	id       lockfsm.SessionID
 	nonce    lockfsm.Nonce
 	opener   lockfsm.Opener // the instance that may use the session
-	epoch    lockfsm.Epoch  // the epoch in the applied state
+	epoch    lockfsm.Epoch
 	ttl      time.Duration
 	deadline clock.Time // on the clock of deadlines; see elapsed
 	// expiring means that the expiry is decided. Renewals are then not acknowledged.
 	expiring bool
 	// heard is the sending time of the newest answer that the client has confirmed. told contains
-	// the answers that the client has not confirmed. Renewals of a client that receives nothing do
-	// not count; see package session. Both fields remain across attachments, because such a client
-	// attaches repeatedly.
+	// the unconfirmed answers. Both remain across attachments, because a client that receives
+	// nothing attaches repeatedly.
 	heard clock.Time
 	told  session.Sent
 }
@@ -68,8 +67,7 @@ func (k *Core) keep(info *lockfsm.SessionInfo, from clock.Time) {
 	k.expiries.push(expiry{at: s.deadline, session: s.id})
 }
 
-// keepGone adds an ended session whose remaining holds expire after ttl. No client can attach to
-// this session.
+// keepGone adds an ended session whose remaining holds expire after ttl.
 func (k *Core) keepGone(id lockfsm.SessionID, ttl time.Duration) {
 	k.keep(&lockfsm.SessionInfo{ID: id, TTL: ttl}, k.elapsed())
 }
@@ -87,14 +85,13 @@ func (k *Core) openerOf(p *peerState, record []byte) (o lockfsm.Opener, ok bool)
 	return o, ok
 }
 
-// owns reports whether a peer that sent this nonce may use a session. The nonce is not enough,
-// because every voter has it.
+// owns reports whether a peer that sent this nonce may use a session. Every voter has the nonce, so
+// the opener must match too.
 func (k *Core) owns(p *peerState, nonce lockfsm.Nonce, s *keptSession) bool {
 	opener, _ := k.openerOf(p, nil)
 	return nonce == s.nonce && opener == s.opener
 }
 
-// takeRenewals handles the renewals of a frame. It returns false if they are malformed or too many.
 func (k *Core) takeRenewals(p *peerState, frame []byte) bool {
 	for n := 0; len(frame) > 0; n++ {
 		r, rest, err := session.NextRenewal(frame)
@@ -117,8 +114,7 @@ func (k *Core) takeRenewals(p *peerState, frame []byte) bool {
 }
 
 // await adds an attachment with a renewal to the attachments that wait for the next round. A
-// renewal that was sent with an Attach waits until the Attach is applied, because the session still
-// has another epoch.
+// renewal that was sent with an Attach waits until the Attach is applied.
 func (k *Core) await(a *attachment) {
 	if a.waits && a.live && !a.inWaiters {
 		a.inWaiters = true
@@ -126,9 +122,9 @@ func (k *Core) await(a *attachment) {
 	}
 }
 
-// Round returns the round to request in this turn, if any. One round serves all waiting renewals.
-// Further renewals wait for the next round. If the confirmation is late, Round requests a new
-// round. The confirmation of a round also confirms all earlier rounds.
+// Round returns the round to request in this turn, if any. One round serves all waiting renewals,
+// and further renewals wait for the next round. If the confirmation is late, Round requests a new
+// round.
 func (k *Core) Round() (term, round uint64, ok bool) {
 	late := len(k.flying) > 0 && k.now.Sub(k.roundAt) >= roundAgain
 	if len(k.flying) > 0 && !late || len(k.flying)+len(k.waiters) == 0 {
@@ -141,7 +137,7 @@ func (k *Core) Round() (term, round uint64, ok bool) {
 		switch {
 		case a.over || !a.waits:
 			a.inWaiters = false
-		case a.flies: // if this replaced the earlier renewal, a slow quorum would never confirm one
+		case a.flies: // otherwise a slow quorum would never confirm a renewal
 			kept = append(kept, a)
 		default:
 			a.inWaiters, a.waits = false, false
@@ -157,10 +153,8 @@ func (k *Core) Round() (term, round uint64, ok bool) {
 	return k.role.Term, k.round, true
 }
 
-// Confirmed reports that a quorum has confirmed this keeper's leadership since Round returned the
-// given round, and that all entries that were committed by that time are applied. It must be called
-// in the order of the log with Applied. It acknowledges the renewals of that round and of earlier
-// rounds, if their sessions exist, have the epoch of the attachment, and are not expiring.
+// Confirmed implements [Keeper.Confirmed]. It acknowledges the renewals of that round and of
+// earlier rounds, if their sessions exist, have the epoch of the attachment, and are not expiring.
 func (k *Core) Confirmed(now clock.Time, term, round uint64) {
 	k.begin(now)
 	if term != k.role.Term || !k.led {
@@ -189,9 +183,8 @@ func (k *Core) Confirmed(now clock.Time, term, round uint64) {
 }
 
 // expire decides which sessions expire. A session does not expire while a renewal has arrived and
-// is not confirmed. A turn checks at most step deadlines, because thousands can be reached at the
-// same time, for example one TTL after the beginning of a leadership. If some are left, the next
-// turn follows immediately. A session can be renewed until it is checked.
+// is not confirmed. A turn checks at most step deadlines. If some are left, the next turn follows
+// immediately.
 func (k *Core) expire() {
 	now := k.elapsed()
 	k.expiriesLeft = false
@@ -206,12 +199,12 @@ func (k *Core) expire() {
 		case s == nil || s.expiring:
 			k.expiries.pop()
 			continue
-		case due.at.Before(s.deadline): // renewed in the meantime
+		case due.at.Before(s.deadline):
 			k.expiries.pop()
 			k.expiries.push(expiry{at: s.deadline, session: s.id})
 			continue
 		case now.Before(due.at):
-			return // not due yet
+			return
 		}
 		k.expiries.pop()
 		if a := k.attachments[s.id]; a != nil && (a.waits || a.flies) {
@@ -230,8 +223,7 @@ type expiry struct {
 }
 
 // expiryHeap is a min-heap of expiries by time, and at equal times by session ID. A renewal does
-// not change the heap. An expiry whose session was renewed is pushed again when its time is
-// reached.
+// not change the heap. A renewed session is pushed again when its expiry is reached.
 type expiryHeap []expiry
 
 func (h expiryHeap) less(i, j int) bool {

@@ -16,21 +16,20 @@ type peerState struct {
 	id          nodeid.ID
 	rights      *capability.Capability // of the connection of the last frame; nil for a full instance
 	attachments []*attachment
-	opens       int      // Opens that are admitted and not applied
-	queued      int      // bytes of commands that wait to be proposed
-	out         [][]byte // the frames of replies in this turn
-	likely      int      // the predicted size of a frame
+	opens       int // Opens that are admitted and not applied
+	queued      int // bytes of commands that wait to be proposed
+	out         [][]byte
+	likely      int
 	pending     []pendingEnd
 	pendingSent int // how many of the pending ends are in out
 	retryAt     clock.Time
-	redirected  bool       // a redirect was sent in this turn
+	redirected  bool
 	ended       pendingEnd // the last unknown attachment that was answered in this turn
 	isTouched   bool
-	place       int // index in Core.all
+	place       int
 }
 
-// pendingEnd is a message that an attachment has ended, for a peer whose queue was full. The keeper
-// repeats it until the transport accepts it.
+// pendingEnd is a message that an attachment has ended, for a peer whose queue was full.
 type pendingEnd struct {
 	session lockfsm.SessionID
 	epoch   lockfsm.Epoch
@@ -42,13 +41,12 @@ type pendingEnd struct {
 type attachment struct {
 	session lockfsm.SessionID
 	epoch   lockfsm.Epoch
-	nonce   lockfsm.Nonce // the nonce of the Attach
+	nonce   lockfsm.Nonce
 	peer    *peerState
 	live    bool // the Attach is applied, so the session has this epoch
 	over    bool
 	// waits means that a renewal waits for the next round. flies means that a renewal waits for the
-	// confirmation of its round. Only the newest renewal in each of these states is kept, because
-	// its acknowledgement includes earlier renewals.
+	// confirmation of its round. Only the newest renewal in each state is kept.
 	waits, flies    bool
 	waitSeq, flySeq uint64
 	round           uint64
@@ -73,7 +71,6 @@ func (k *Core) peer(id nodeid.ID) *peerState {
 	return p
 }
 
-// touch adds p to the peers of this turn. Replies are sent in the order of this list.
 func (k *Core) touch(p *peerState) {
 	if !p.isTouched {
 		p.isTouched = true
@@ -123,8 +120,7 @@ func (k *Core) sendPending() {
 }
 
 // Replied reports whether the transport accepted all frames for a peer. Otherwise all attachments
-// of the peer end, because the dropped frames may contain replies for each of them. Their clients
-// are informed when the transport accepts frames again.
+// of the peer end. Their clients are informed when the transport accepts frames again.
 func (k *Core) Replied(now clock.Time, id nodeid.ID, accepted bool) {
 	p := k.peers[id]
 	if p == nil {
@@ -153,7 +149,6 @@ func (k *Core) Replied(now clock.Time, id nodeid.ID, accepted bool) {
 	k.strike(p)
 }
 
-// owe adds a pending end. A session has at most one pending end.
 func (p *peerState) owe(end pendingEnd) {
 	for i := range p.pending {
 		if p.pending[i].session == end.session {
@@ -213,7 +208,6 @@ func (k *Core) Down(now clock.Time, id nodeid.ID) {
 	k.settle(p)
 }
 
-// detach ends an attachment without a reply.
 func (k *Core) detach(a *attachment) {
 	a.over, a.waits, a.flies = true, false, false
 	delete(k.attachments, a.session)
@@ -259,8 +253,8 @@ func (k *Core) remember(id nodeid.ID) {
 	k.askers = append(k.askers, id)
 }
 
-// tellAskers redirects all recorded peers to the current leader. The peers remain recorded until
-// their stream ends, because they may need the next leader too.
+// tellAskers redirects all recorded peers to the current leader. They remain recorded until their
+// stream ends, because they may need the next leader too.
 func (k *Core) tellAskers() {
 	for _, id := range k.askers {
 		k.redirect(k.peer(id))

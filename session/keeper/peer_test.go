@@ -10,8 +10,8 @@ import (
 	"github.com/mortise-lock/mortise/session"
 )
 
-// TestRefusedReplyEndsThePeersAttachments checks that the message about this is repeated until the
-// peer's queue accepts it.
+// TestRefusedReplyEndsThePeersAttachments checks that the keeper repeats the message about the end
+// until the peer's queue accepts it.
 func TestRefusedReplyEndsThePeersAttachments(t *testing.T) {
 	t.Parallel()
 	b := leadingBench(t)

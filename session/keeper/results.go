@@ -169,8 +169,6 @@ func (k *Core) appliedAcquire(r *lockfsm.Result) {
 	})
 }
 
-// appliedEvict informs a client that its request was ended by force, or that another session has
-// resumed its hold.
 func (k *Core) appliedEvict(r *lockfsm.Result) {
 	if r.Evicted == nil {
 		return
@@ -187,8 +185,6 @@ func (k *Core) appliedEvict(r *lockfsm.Result) {
 	}
 }
 
-// fired sends a client the new state of one of its requests. A client that is not attached gets the
-// state from its next Attach.
 func (k *Core) fired(c *lockfsm.Change) {
 	if a := k.attachments[c.Session]; a != nil && a.live {
 		k.tell(a, c)

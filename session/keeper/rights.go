@@ -8,8 +8,7 @@ import (
 	"github.com/mortise-lock/mortise/session"
 )
 
-// This file checks the rights of peers that are not full instances. Only Acquire needs a right,
-// because the other commands of a client affect only its own requests and session.
+// This file checks the rights of peers that are not full instances. Only Acquire needs a right.
 
 // mayAcquire reports whether a peer may lock each key of an Acquire. Otherwise it sends the peer a
 // ReplyForbidden.

@@ -5,14 +5,14 @@ import (
 	"github.com/mortise-lock/mortise/internal/nodeid"
 )
 
-// Outlets are the functions that execute the output of a Core. All functions are required. The
-// goroutine that owns the core calls them. They must not block or call the core.
+// Outlets execute the output of a Core. All functions are required. The goroutine that owns the
+// core calls them. They must not block or call the core.
 type Outlets struct {
 	// Propose passes one batch of commands to the log, which must propose it in the given term or
 	// not at all. It owns the bytes afterwards. It returns false if the batch will not be proposed.
 	Propose func(term uint64, commands []byte) bool
-	// Confirm requests a round in which a quorum confirms the leadership. When the round is done,
-	// Core.Confirmed must be called.
+	// Confirm requests a round in which a quorum confirms the leadership. Core.Confirmed must be
+	// called when the round is done.
 	Confirm func(term, round uint64)
 	// Reply passes one frame of replies to the transport, or to the instance's own client, and owns
 	// the bytes afterwards. It returns an error if the frame will not be sent.
@@ -38,7 +38,7 @@ func (k *Core) Turn(now clock.Time, to *Outlets) {
 func (to *Outlets) send(r PeerReplies) bool {
 	for _, frame := range r.Frames {
 		if to.Reply(r.Peer, frame) != nil {
-			return false // the attachments of the peer end
+			return false
 		}
 	}
 	return true
