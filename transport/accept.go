@@ -45,7 +45,7 @@ func (p *Port) tryAccept(who *introduction, s *stream) (a admission, wait <-chan
 	switch {
 	case p.shut:
 		return no(wire.Refusal_FAILED, "this node is closing")
-	case !who.intended.IsZero() && who.intended != self.Instance(): // the identity changed while accept waited
+	case !who.intended.IsZero() && who.intended != self.Instance(): // changed while accept waited
 		return no(wire.Refusal_FAILED, "this instance has begun a new incarnation")
 	case from == self.Instance():
 		return no(wire.Refusal_MALFORMED, "the dialer has the identity of this node, which does not connect to itself")

@@ -8,14 +8,15 @@
 // A [Port] listens and dials. It uses separate connections for different kinds of traffic, so that
 // one kind does not delay another:
 //
-//   - Links. Two nodes share one long-lived stream for renewals, session commands, replies and raft
-//     messages, with one [Frame] per turn. [Port.Spare] keeps links open to
-//     instances that may become the next leader, so that a change of leader needs no handshake.
+//   - Links. Two nodes share one long-lived stream for renewals, session commands, replies and
+//     raft messages, with one [Frame] per turn. [Port.Spare] keeps links open to instances that
+//     may become the next leader, so that a change of leader needs no handshake.
 //   - Questions. [Port.To] returns a client for the instance at an address. The client's errors
 //     distinguish a refused connection, a foreign process, another instance, and no answer.
 //     [Services.Intercept] decides which questions are answered.
 //   - Snapshots. [Port.SendSnapshot] streams one raft snapshot in chunks.
-//   - Gossip. [Gossip] provides datagrams and byte streams for a gossip protocol that identifies peers by their addresses.
+//   - Gossip. [Gossip] provides datagrams and byte streams for a gossip protocol that identifies
+//     peers by their addresses.
 //   - Duplicates. [Port.SendDuplicates] sends raft messages a second time, together with the
 //     datagrams, because a lost packet delays all later data on a link. The receiver drops
 //     duplicates from instances without a link.
@@ -120,20 +121,21 @@
 // # Guarantees
 //
 //   - Data that [Port.Send] accepts reaches the peer's Handler.Frame whole, once and in order per
-//     kind, or a Down for that peer follows. Raft messages are the exception: they may be dropped,
-//     and Counts reports how many were dropped.
-//   - For one peer the handler receives the frames of one stream, then its Down, then the frames of
-//     the next stream. No frame follows the Down of its stream, except a duplicate that is being
-//     delivered at that moment (see Handler). If a peer closes normally or retires, everything that
-//     it sent arrives before the Down. If it crashes, its last frames may be lost.
-//   - No byte of a connection reaches the handler before the hello on the connection is verified. A
-//     refused connection does not affect the link of the instance that it claimed to be from.
+//     kind, or a Down for that peer follows. Raft messages are the exception: they may be
+//     dropped, and Counts reports how many were dropped.
+//   - For one peer the handler receives the frames of one stream, then its Down, then the frames
+//     of the next stream. No frame follows the Down of its stream, except a duplicate that is
+//     being delivered at that moment (see Handler). If a peer closes normally or retires,
+//     everything that it sent arrives before the Down. If it crashes, its last frames may be
+//     lost.
+//   - No byte of a connection reaches the handler before the hello on the connection is verified.
+//     A refused connection does not affect the link of the instance that it claimed to be from.
 //   - [OtherError] is returned only if the other instance has proved its key. A refusal is not
 //     signed, so it never proves which instance sent it.
-//   - The handler receives no frame from another group, and no frame while either side has no group.
-//     It receives a raft message only if sender and receiver are the raft IDs of the peer and of
-//     this node. If session data is lost because of these rules, the link ends, and both sides get
-//     an error with the reason.
+//   - The handler receives no frame from another group, and no frame while either side has no
+//     group. It receives a raft message only if sender and receiver are the raft IDs of the peer
+//     and of this node. If session data is lost because of these rules, the link ends, and both
+//     sides get an error with the reason.
 //   - If two nodes dial each other simultaneously, only the stream that the lower instance dialed
 //     is used.
 //

@@ -84,7 +84,7 @@ func (l *link) say(s *stream) (last bool) {
 		default:
 			return false
 		}
-		if err != nil { // the receiver also gets an error, and reports it
+		if err != nil { // the receiver gets an error as well, and reports the reason
 			l.queue.drop()
 			return true
 		}

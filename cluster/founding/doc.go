@@ -45,8 +45,8 @@
 //     agree, all required answers are there, and no answer shows another group or charter
 //     (accept.go, founders.go).
 //   - Rule 4: an instance that has accepted a charter is bound to this charter and to no other.
-//   - Rule 5: a bound instance gives the charter up if any listed instance refuses the charter, or
-//     if Born does not arrive within 10 s plus a random time.
+//   - Rule 5: a bound instance gives the charter up if any listed instance refuses the charter,
+//     or if Born does not arrive within 10 s plus a random time.
 //   - Rule 6: a member in memory gives its group up only if the group is dead (dead.go).
 //   - Rule 7: a member with a directory keeps its group until an operator gives the group up.
 //   - Rule 9: a replica that is added later starts empty, by Prepare (prepare.go, replica.go).
@@ -75,15 +75,16 @@
 // With Founders, the number of questions per second is linear in the size of the fleet, even if all
 // messages are lost (search.go):
 //
-//   - An instance that is no founder needs only one member of a group that has a leader. Every one
-//     to two seconds it asks the known voters and three random Join addresses. While no address
-//     answers, it asks up to four times less often. Other instances do not ask it in return.
+//   - An instance that is no founder needs only one member of a group that has a leader. Every
+//     one to two seconds it asks the known voters and three random Join addresses. While no
+//     address answers, it asks up to four times less often. Other instances do not ask it in
+//     return.
 //   - A founder asks the founders that it has met about seven times a second. While a founder is
 //     missing, it also asks Join addresses and addresses from answers, at most four at a time.
 //   - An answer names up to 16 addresses of founders, and the voters of a member's group. So Join
 //     needs to name only one instance of the fleet.
-//   - A member with a leader asks one Join address and one voter every 30 to 60 s, to find a second
-//     group or a newer configuration.
+//   - A member with a leader asks one Join address and one voter every 30 to 60 s, to find a
+//     second group or a newer configuration.
 //
 // # When a group in memory is given up
 //
@@ -131,16 +132,16 @@
 //   - An instance is believed about its own phase and settings. A voter with a directory is also
 //     believed about its address.
 //   - A configuration is believed if it comes from a voter of the newest known configuration, or
-//     from the leader to which this instance is attached (Guide). From any other instance it is only
-//     a hint: at most, it makes this instance ask the known voters (Inquire).
+//     from the leader to which this instance is attached (Guide). From any other instance it is
+//     only a hint: at most, it makes this instance ask the known voters (Inquire).
 //   - A report that a group is founded is believed if it comes from a voter, from the leader, or
 //     from an instance on the charter's list.
-//   - A report that this directory is a copy, or was restored from an older copy, is believed if it
-//     comes from a voter, from an instance on the charter's list, or from a process that has proved
-//     the same ID.
+//   - A report that this directory is a copy, or was restored from an older copy, is believed if
+//     it comes from a voter, from an instance on the charter's list, or from a process that has
+//     proved the same ID.
 //   - A report that operators gave up the group of this directory is believed if it comes from an
-//     instance of the group that replaced it. That instance must be at a Join address, and no known
-//     voter may have answered for the largest TTL.
+//     instance of the group that replaced it. That instance must be at a Join address, and no
+//     known voter may have answered for the largest TTL.
 //   - A newborn knows no voter, so it believes every instance that the transport admits.
 //
 // All voters may have been replaced while this instance was cut off. If no known voter has answered
@@ -161,15 +162,16 @@
 //
 //   - A founder whose directory holds a group blocks founding until it loses its directory or an
 //     operator gives the group up on that founder.
-//   - Another instance that keeps such a group in its directory has no vote. It blocks founding if
-//     it answers at a Join address. Otherwise it leaves the old group when it meets the new group.
-//   - If the names of the founders are changed, the voters of an earlier group may be founders only
-//     in the earlier list. So a founder also asks other Join addresses, all of them or 16 at random.
-//     It founds nothing while an instance at one of them is bound to another charter, or belongs to
-//     a group that has a leader or that was founded by other founders or by Replicas. Two groups can
-//     still have leaders if the lists have no common majority, the earlier group is in memory, and
-//     none of its members can be reached. To change the names, use a group that has a leader (rule
-//     15), or stop the earlier instances first.
+//   - Another instance that keeps such a group in its directory has no vote. It blocks founding
+//     if it answers at a Join address. Otherwise it leaves the old group when it meets the new
+//     group.
+//   - If the names of the founders are changed, the voters of an earlier group may be founders
+//     only in the earlier list. So a founder also asks other Join addresses, all of them or 16 at
+//     random. It founds nothing while an instance at one of them is bound to another charter, or
+//     belongs to a group that has a leader or that was founded by other founders or by Replicas.
+//     Two groups can still have leaders if the lists have no common majority, the earlier group
+//     is in memory, and none of its members can be reached. To change the names, use a group that
+//     has a leader (rule 15), or stop the earlier instances first.
 //   - A single founder founds nothing while a Join address is silent.
 //   - If two processes use one name and both answer, nothing is founded. If one of them cannot be
 //     reached, it may vote in an earlier group. A majority of such processes could form a second

@@ -32,7 +32,7 @@ type world struct {
 	log    []string // events, printed for a failing seed
 	trace  bool
 
-	extraJoin []string        // of all instances
+	extraJoin []string
 	hushed    bool            // founders get no addresses from gossip
 	named     naming          // instances that Join names
 	asked     []time.Duration // when each question was asked

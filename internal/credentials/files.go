@@ -16,6 +16,7 @@ const (
 	maxFile   = 1 << 20     // bytes of one file
 )
 
+// FilesConfig names the PEM files of [FromFiles]. FromFiles copies it.
 type FilesConfig struct {
 	// CertFile is this node's certificate, followed by any intermediate certificates.
 	CertFile string
