@@ -125,7 +125,6 @@ func (e *pausedError) Is(target error) bool {
 	return target == ErrSilent || errors.Is(e.last, target) && reason
 }
 
-// answered reports whether a failed dial has received an answer from the address.
 func answered(err error) bool {
 	return errors.Is(err, ErrRefused) || errors.Is(err, ErrForeign) || errors.Is(err, ErrVersion)
 }

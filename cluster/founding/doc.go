@@ -93,7 +93,7 @@
 // reports that the replica no longer runs, its incarnation announces its exit, or another
 // incarnation answers at its address or, with Founders, under its name. A voter of unknown name has
 // ended once other incarnations have answered under the names of all founders. A live voter never
-// counts as ended. A silent voter is neither alive nor ended.
+// counts as ended.
 //
 // A group can elect a leader if the voters that have not ended form a majority in a configuration
 // that counts. The newest known configuration counts, and so does each configuration that a live
@@ -153,9 +153,9 @@
 //
 // With Founders, or with Replicas equal to the number of running instances, there are never two
 // groups that could both have a leader. Born is proposed only when every listed incarnation is
-// bound to the charter, and an incarnation is bound to at most one charter. A complete list has
-// every founder, or every instance, on it. An incarnation that has ended never votes again. So when
-// a second group is founded, no voter of the first group is left.
+// bound to the charter, and an incarnation is bound to at most one charter. A complete list names
+// every founder, or every instance. An incarnation that has ended never votes again. So when a
+// second group is founded, no voter of the first group is left.
 //
 // With Founders this depends only on the answers of the founders (founders.go). Only founders vote,
 // and one process runs under each founder's name. In detail:
@@ -180,8 +180,8 @@
 // A later group has a later founding time if the clocks on its list agree with the clocks on the
 // earlier list within half the grace, and if the earlier group existed long enough to grant a lock.
 //
-// As long as one voter answers a member, no instance without a vote can change the configuration
-// that the member knows, end its replica or use up its raft ID.
+// As long as one voter answers a member, no instance without a vote can change the known
+// configuration or end the member's replica.
 //
 // Once all instances can reach each other, no instance waits forever: rule 5 ends a failed
 // founding, and rule 6 ends a group without a majority.
@@ -209,8 +209,7 @@
 //
 // The time of rule 5 counts only while this instance reaches every instance that the settings
 // require. Otherwise one instance could learn Born and keep the group, while the other instances
-// restart one by one and give the charter up. The group would then have no majority although no
-// directory is lost.
+// restart one by one and give the charter up.
 //
 // An instance that keeps a group in its directory blocks founding (rule 7) at any address at which
 // it answers, not only at a Join address.
@@ -227,7 +226,6 @@
 // or has a directory and answers at a Join address. Waiting then names the member.
 //
 // The founding time is later than every clock and every token of an instance on the list (Floor).
-// If the founding time would be further ahead of a clock than rule 3 allows, no group is founded.
 // If the old majority is still running where the operator cannot reach it, Recover creates a second
 // group.
 //
@@ -244,8 +242,7 @@
 // several Founders, a silent founder blocks founding. With one founder, any silent Join address
 // blocks founding. A name in Join that cannot be resolved always blocks founding. Waiting names
 // what is missing and what to do. An answer counts for two seconds after the question was sent, and
-// only for the incarnation that gave it. An answer that cannot be decoded counts as silence,
-// because it may come from a newer version.
+// only for the incarnation that gave it. An answer that cannot be decoded counts as silence.
 //
 // # Limits
 //
@@ -269,8 +266,7 @@
 // answer may describe an earlier state.
 //
 // Before proposing, an instance waits until every instance on the future list reports that nothing
-// prevents it from accepting. So rule 3 refuses few charters, and each instance can report why
-// founding waits.
+// prevents it from accepting. So each instance can report why founding waits.
 //
 // # Refused alternatives
 //

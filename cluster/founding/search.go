@@ -11,7 +11,6 @@ func (c *Core) everyone() bool { return len(c.settings.Founders) == 0 }
 
 func (c *Core) joins() bool { return !c.everyone() && !c.settings.founds(c.name) }
 
-// known reports whether Founders is set and the last answer from p came from a founder.
 func (c *Core) known(p *place) bool {
 	return p.last.outcome == Answered && len(c.settings.Founders) > 0 && c.settings.founds(p.last.info.Name)
 }
@@ -290,7 +289,6 @@ func (c *Core) acquainted(asker string) []string {
 	return met
 }
 
-// inquire makes a member with a leader search for a second group and a newer configuration.
 func (c *Core) inquire(random Random) time.Duration {
 	if c.phase != Member || !c.leader || c.settling || c.settings.Solo {
 		c.inquireAt = 0

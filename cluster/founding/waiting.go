@@ -102,7 +102,6 @@ func (c *Core) waitingMember() string {
 // connectFor is the time after which an unconnected member counts as cut off.
 const connectFor = 3 * time.Second
 
-// cutOff returns a text, or "", if this member knows no leader but other members of its group do.
 func (c *Core) cutOff() string {
 	text := c.led()
 	if text == "" {
