@@ -92,7 +92,6 @@ func (p *pauses) shorten(addr string, most time.Duration, now time.Time, random 
 	}
 }
 
-// again makes all calls that wait for the end of the pause check the pause again.
 func (b *pause) again() {
 	close(b.over)
 	b.over = make(chan struct{})

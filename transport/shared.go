@@ -176,7 +176,6 @@ func (p *Port) wanted(s *shared) bool {
 	return !dead && s.users > 0
 }
 
-// begin returns false if s has no users.
 func (p *Port) begin(s *shared) bool {
 	p.mu.Lock()
 	defer p.mu.Unlock()

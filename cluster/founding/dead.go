@@ -152,7 +152,6 @@ func (c *Core) triedSince(v Voter) bool {
 	return found && c.places[at].ended > c.whole
 }
 
-// configurations returns the newest known configuration and those that running voters have applied.
 func (c *Core) configurations(after time.Duration) []Configuration {
 	var list []Configuration
 	add := func(g Configuration) {

@@ -36,7 +36,6 @@ func (c *Core) watched(p *place) bool {
 	return p.near || c.known(p)
 }
 
-// keeps reports whether an instance that is no founder, at a Join address, blocks founding.
 func (c *Core) keeps(p *place) bool {
 	if c.phase != Newborn || c.joins() || p.entry == "" {
 		return false
@@ -92,8 +91,6 @@ func (c *Core) askPlaces(random Random) time.Duration {
 	return min(next, c.search(random))
 }
 
-// round makes an instance that is no founder ask some addresses. It returns the time of the next
-// round.
 func (c *Core) round(random Random) time.Duration {
 	if c.roundAt == 0 {
 		first := roundFirst
@@ -230,8 +227,6 @@ func (c *Core) absentFounders(limit time.Duration) []string {
 	return missing
 }
 
-// sampled reports whether enough other Join addresses were asked for a living group. A silent
-// address counts as asked.
 func (c *Core) sampled() bool {
 	asked, others := 0, 0
 	for _, p := range c.places {

@@ -169,8 +169,6 @@ func (c *Core) replicaMissing(list []candidate) string {
 	return count(len(list), c.settings.Replicas) + " are here (" + some(names(list)) + ")" + c.absent()
 }
 
-// absent names the Join addresses where no instance of this cluster listens. They block nothing,
-// but may explain a missing instance.
 func (c *Core) absent() string {
 	var refused, foreign []string
 	why := ""
