@@ -72,8 +72,6 @@ type hearing struct {
 func (e *hearing) Frame(Identity, Frame) { e.heard() }
 func (e *hearing) Down(Identity, error)  {}
 
-// BenchmarkFrame sends a frame with a raft message, a command and a reply over loopback TCP, and
-// waits for a frame in return.
 func BenchmarkFrame(b *testing.B) {
 	listen := func() net.Listener {
 		l, err := net.Listen("tcp", "127.0.0.1:0")

@@ -95,7 +95,6 @@ func (p *Port) handle(ctx context.Context, from Identity, answers method, body [
 	return answer, failed, nil
 }
 
-// reply sends an answer in pieces. It closes the connection if the answer is not read in time.
 func (p *Port) reply(stream asked, conn *accepted, answer []byte, failed bool) error {
 	patience := time.AfterFunc(allowance(2*p.config.DialTimeout, uint64(len(answer))), func() { conn.Close() })
 	defer patience.Stop()

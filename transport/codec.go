@@ -6,7 +6,7 @@ import (
 	wire "github.com/mortise-lock/mortise/transport/wire/mortise/transport/v1"
 )
 
-// frameSize returns an upper bound of the size of f, without its standing and its refusal.
+// frameSize returns an upper bound of the size of f, without standing and refusal.
 func frameSize(f *wire.Frame) int {
 	const head = 1 + 10
 	n := 4*head + len(f.Renewals) + len(f.Commands) + len(f.Replies)

@@ -122,7 +122,6 @@ func (d *dialed) close() {
 	d.probe.Close() // needed if gRPC never used the connection
 }
 
-// explain returns the error for a call that failed with err. ctx is the context of the call's user.
 func (d *dialed) explain(ctx context.Context, err error) error {
 	code := status.Code(err)
 	text := status.Convert(err).Message()

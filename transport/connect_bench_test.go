@@ -14,8 +14,6 @@ type taker struct{ hearing }
 func (taker) MaySendSnapshot(Identity, *raftpb.Message) error { return nil }
 func (taker) Snapshot(Identity, *raftpb.Message) error        { return nil }
 
-// BenchmarkConnection dials over loopback TCP, exchanges hellos, sends a small snapshot and closes
-// the connection.
 func BenchmarkConnection(b *testing.B) {
 	for _, name := range []string{"plain", "TLS"} {
 		b.Run(name, func(b *testing.B) {
@@ -55,7 +53,6 @@ func BenchmarkConnection(b *testing.B) {
 	}
 }
 
-// BenchmarkProof measures encoding, signing, decoding and verifying the hellos of both sides.
 func BenchmarkProof(b *testing.B) {
 	here, there := forge(1), forge(2)
 	b.ReportAllocs()

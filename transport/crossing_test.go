@@ -88,7 +88,6 @@ func TestCrossingDials(t *testing.T) {
 	}
 }
 
-// The network is slow, and the queued data is larger than the largest hello.
 func TestCrossingDialsWithMuchToSay(t *testing.T) {
 	for seed := range uint64(30) {
 		inBubble(t, func(t *testing.T, w *world) {

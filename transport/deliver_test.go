@@ -137,8 +137,6 @@ func TestNoRaftIDIsNoReplicas(t *testing.T) {
 	}
 }
 
-// A queue that is full of session data still accepts raft messages. Later frames do not remove a
-// queued mark of retirement.
 func TestRaftHasRoomOfItsOwn(t *testing.T) {
 	c := Config{QueueBytes: 100}.withDefaults()
 	q := newQueue(&c)

@@ -13,7 +13,6 @@ var errAbandoned = errors.New("transport: dial abandoned")
 
 const linkWaits = 10 * time.Second
 
-// dial opens the stream of l. Then its goroutine is the link's receiver.
 func (p *Port) dial(ctx context.Context, l *link, addr string) {
 	if l.before != nil {
 		<-l.before

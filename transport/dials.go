@@ -187,8 +187,6 @@ func (d *dials) pausedHere(addr string, of nodeid.ID) error {
 	return &pausedError{addr, b.err}
 }
 
-// await waits until the pause of an address has ended. It fails immediately if the deadline of ctx
-// is earlier.
 func (d *dials) await(ctx context.Context, addr string) error {
 	d.mu.Lock()
 	b := d.pauses.in(pauseKey{addr: addr}, time.Now())

@@ -203,7 +203,6 @@ func TestPreferredAddressesAreReached(t *testing.T) {
 	})
 }
 
-// A pause applies to questions as well as to links.
 func TestOneFailureIsOfTheAddress(t *testing.T) {
 	inBubble(t, func(t *testing.T, w *world) {
 		o := &outside{hangs: worlds["all silent"]}

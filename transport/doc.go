@@ -8,12 +8,12 @@
 // A [Port] listens and dials. It uses separate connections for different kinds of traffic, so that
 // one kind does not delay another:
 //
-//   - Links. Two nodes share one long-lived stream for renewals, session commands, replies and raft
-//     messages, with one [Frame] per turn. [Port.Spare] keeps links open to
-//     instances that may become the next leader, so that a change of leader needs no handshake.
+//   - Links. Two nodes share one long-lived stream for renewals, session commands, replies and
+//     raft messages, with one [Frame] per turn. [Port.Spare] keeps links open to possible next
+//     leaders.
 //   - Questions. [Port.To] returns a client for the instance at an address. The client's errors
-//     distinguish a refused connection, a foreign process, another instance, and no answer.
-//     [Services.Intercept] decides which questions are answered.
+//     distinguish refusals from silence. [Services.Intercept] decides which questions are
+//     answered.
 //   - Snapshots. [Port.SendSnapshot] streams one raft snapshot in chunks.
 //   - Gossip. [Gossip] provides datagrams and byte streams for a gossip protocol that identifies
 //     peers by their addresses.
@@ -36,9 +36,8 @@
 //
 // The binding is 32 bytes that only the two ends of this connection share. With TLS it is keying
 // material of the TLS connection (RFC 9266). Without TLS it is a hash of 32 random bytes from each
-// side, which costs a round trip. So each signature is valid only once. A hello is refused if it
-// was recorded, was relayed to another TLS connection, is sent back to its author, or answers
-// another hello.
+// side. So each signature is valid only once: a hello is refused if it was recorded, was relayed to
+// another TLS connection, or answers another hello.
 //
 //	dialer                                acceptor
 //	  |---- "mortise\n" [32 random bytes] -->|
@@ -51,9 +50,9 @@
 //
 // The exchange proves the instance IDs, and that both ends use the same connection. The group, the
 // raft ID, the address and the life are only claims; the packages that use this one decide which
-// raft ID and address belong to an instance. TLS proves only that a process may connect, because
-// all instances may share one certificate. Without TLS, a party that relays all bytes of a
-// connection is not detected, and can change everything after the hellos.
+// raft ID and address belong to an instance. TLS proves only that a process may connect. Without
+// TLS, a party that relays all bytes of a connection is not detected, and can change everything
+// after the hellos.
 //
 // A call belongs to the instance that opened its connection. If Identify begins a new incarnation,
 // all links and all connections for calls end, and questions of the old incarnation get no answer.
@@ -64,8 +63,7 @@
 //
 // All dials of a port wait in one queue. A dial connects and performs the TLS handshake and the
 // exchange of hellos. It must connect within 1 s, and finish the hellos within a further
-// Config.DialTimeout. The time in the queue is limited by the caller's context, or by 10 s for a
-// link.
+// Config.DialTimeout. The caller's context, or 10 s for a link, limits the time in the queue.
 //
 //	in flight   8, at most 5 of them to addresses that are not preferred, in order of arrival
 //	begun       in any second at most 112, whatever is requested: 32 at once and 16 each second to
@@ -81,12 +79,11 @@
 //	preferred address           50 ms to 500 ms
 //	the dial got an answer      to 500 ms: a refused connection, a foreign process, another version
 //
-// If an instance of the cluster answered, only the pair of address and intended instance pauses.
-// This happens if another instance answered, if the intended instance refused the link, or if the
-// link ended within a second. A pause ends early when an instance that claims the address proves
-// its key on a connection to this port, when Identify begins a new incarnation, and when a dial
-// succeeds. After a pause, one dial tries the address, and other dials wait for its result. A port
-// remembers up to 1,024 failures, each until 10 s after its pause.
+// If an instance of the cluster answered, only the pair of address and intended instance pauses. A
+// pause ends early when an instance that claims the address proves its key to this port, when
+// Identify begins a new incarnation, and when a dial succeeds. After a pause, one dial tries the
+// address, and other dials wait for its result. A port remembers up to 1,024 failures, each until
+// 10 s after its pause.
 //
 // On Linux a link ends if the other machine does not acknowledge bytes from the link's dialer for
 // three seconds.
@@ -97,16 +94,15 @@
 // dial began.
 //
 // Questions to one address share a connection and its dial. A dial that has begun continues if its
-// question is cancelled. A dial that has not begun leaves the queue when no question waits for it.
+// question is cancelled.
 //
 // # Turns
 //
 // At most one handshake of an accepted connection is computed per processor at a time, so that
 // other work continues when many instances connect. A handshake that waits for its peer holds no
 // turn. Turns go first to connections from the hosts of the voters ([Port.Prefer]), then to
-// connections from IP addresses on which an instance has proved its key in the last ten minutes
-// (1,024 are remembered), then to all others. A handshake that gets no turn within the dial timeout
-// fails.
+// connections from IP addresses on which an instance has proved its key in the last ten minutes,
+// then to all others. A handshake that gets no turn within the dial timeout fails.
 //
 // # Tiers
 //
@@ -115,20 +111,21 @@
 // is refused before any of its data is used. A peer of another tier may only dial. Its address and
 // its raft ID are ignored, and its raft messages, replies, snapshots and gossip are dropped or
 // refused. Without TLS every peer is of the root tier. A connection ends when a certificate of its
-// chain expires. If the certificate is no longer accepted, the connection ends within a minute, or
-// later if the check of all connections would take more than 1 % of a processor.
+// chain expires. If the certificate is no longer accepted, the connection usually ends within a
+// minute.
 //
 // # Guarantees
 //
 //   - Data that [Port.Send] accepts reaches the peer's Handler.Frame whole, once and in order per
-//     kind, or a Down for that peer follows. Raft messages are the exception: they may be dropped,
-//     and Counts reports how many were dropped.
-//   - For one peer the handler receives the frames of one stream, then its Down, then the frames of
-//     the next stream. No frame follows the Down of its stream, except a duplicate that is being
-//     delivered at that moment (see Handler). If a peer closes normally or retires, everything that
-//     it sent arrives before the Down. If it crashes, its last frames may be lost.
-//   - No byte of a connection reaches the handler before the hello on the connection is verified. A
-//     refused connection does not affect the link of the instance that it claimed to be from.
+//     kind, or a Down for that peer follows. Raft messages are the exception: they may be
+//     dropped, and Counts reports how many were dropped.
+//   - For one peer the handler receives the frames of one stream, then its Down, then the frames
+//     of the next stream. No frame follows the Down of its stream, except a duplicate that is
+//     being delivered at that moment (see Handler). If a peer closes normally or retires,
+//     everything that it sent arrives before the Down. If it crashes, its last frames may be
+//     lost.
+//   - No byte of a connection reaches the handler before the hello on the connection is verified.
+//     A refused connection does not affect the link of the instance that it claimed to be from.
 //   - [OtherError] is returned only if the other instance has proved its key. A refusal is not
 //     signed, so it never proves which instance sent it.
 //   - The handler receives no frame from another group, and no frame while either side has no
@@ -168,13 +165,11 @@
 //
 // All methods of a Port are safe for concurrent use. Only Remote.Invoke, SendSnapshot, DialStream
 // (each limited by its context) and Close block. A Remote is for one call at a time. A link has a
-// goroutine that sends, a goroutine that receives and calls the handler, and a timer. There is one
-// goroutine for each address that is used for questions and gossip, one for each destination of
-// packets, and two for each byte stream. All goroutines end with [Port.Close] at the latest.
+// goroutine that sends, and a goroutine that receives and calls the handler. All goroutines end
+// with [Port.Close] at the latest.
 //
 // Idle links are kept. With TLS a link takes about 22 KiB on each side, including stacks
-// (TestIdleLinksAreSmall). Unused connections for questions and gossip are closed after 10 to 15 s,
-// and unused streams of packets after 5 s.
+// (TestIdleLinksAreSmall). Unused connections for questions and gossip are closed after 10 to 15 s.
 //
 // # Failure
 //
@@ -182,8 +177,7 @@
 // its link. ErrForeign requires evidence: another cluster label, another protocol, an unacceptable
 // certificate, or a hello that is not signed with its key. A connection that breaks, or is closed
 // without a reason, counts as silence and proves nothing. If only one side has TLS, the acceptor
-// reports this to the dialer (ErrSecured, ErrPlain). These two errors also count as silence,
-// because a configuration may change soon.
+// reports this to the dialer (ErrSecured, ErrPlain). These two errors also count as silence.
 //
 // # Limits
 //
@@ -218,9 +212,8 @@
 //
 // An accepted connection must finish TLS and its hello within 5 s. Up to 1,024 connections may be
 // in that state, and a further connection displaces the oldest. Before its hello is verified, a
-// connection costs a TLS handshake, a buffer of 1 KiB and a greeting of at most 4 KiB, with a label
-// of at most 255 bytes and an address of at most 512. Each kind of log line that outsiders can
-// cause appears at most once in 10 s.
+// connection costs a TLS handshake, a buffer of 1 KiB and a greeting of at most 4 KiB. Each kind of
+// log line that outsiders can cause appears at most once in 10 s.
 //
 // # Refused alternatives
 //
@@ -232,7 +225,4 @@
 //     its own backoff.
 //   - Questions as unary gRPC calls: gRPC gathers a message of up to 2 MiB before this port can
 //     identify its sender. Sixty calls on one connection could hold 120 MiB.
-//   - A signature in the certificate, over the TLS key: instances could not share a certificate
-//     that the user provides.
-//   - An identity in each call: each call would need its own proof.
 package transport

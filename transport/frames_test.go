@@ -21,7 +21,6 @@ func (n *node) linkTo(to *node) *stream {
 	return s
 }
 
-// One frame arrives too slowly, and one stops in the middle.
 func TestAFrameHasADeadline(t *testing.T) {
 	inBubble(t, func(t *testing.T, w *world) {
 		a, b, c := w.node("a", 1), w.node("b", 2), w.node("c", 3)
@@ -48,7 +47,6 @@ func TestAFrameHasADeadline(t *testing.T) {
 	})
 }
 
-// Unfinished frames displace only each other, so that correct frames arrive.
 func TestUnfinishedFramesHoldNoMemory(t *testing.T) {
 	authority := newAuthority(t)
 	use := func(c *Config) { authority.use(c) }
@@ -76,7 +74,6 @@ func TestUnfinishedFramesHoldNoMemory(t *testing.T) {
 		func() bool { text, _ := commands(a.seen(), id(2)); return len(text) == each })
 }
 
-// A burst of frames below the hard limit displaces none of them.
 func TestABurstOfFrames(t *testing.T) {
 	inBubble(t, func(t *testing.T, _ *world) {
 		f := frames{soft: 100, hard: 200}

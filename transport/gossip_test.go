@@ -189,7 +189,6 @@ func TestStreamCarriesBothWaysAndEnds(t *testing.T) {
 	})
 }
 
-// One side writes. The other side reads, answers and closes, as in an exchange of gossip states.
 func TestStreamQuestionAndAnswer(t *testing.T) {
 	inBubble(t, func(t *testing.T, w *world) {
 		a, b := w.node("a", 1), w.node("b", 2)

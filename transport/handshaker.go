@@ -21,7 +21,6 @@ type handshaker struct {
 	port *Port
 }
 
-// ServerHandshake implements credentials.TransportCredentials. gRPC sets its deadline.
 func (h handshaker) ServerHandshake(raw net.Conn) (net.Conn, credentials.AuthInfo, error) {
 	accepted, ok := acceptedOn(raw.RemoteAddr())
 	if !ok {

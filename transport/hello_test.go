@@ -67,8 +67,6 @@ func TestHellos(t *testing.T) {
 	}
 }
 
-// A signature is valid only for one hello, on one connection, in one role. The signature of an
-// acceptor is valid only as an answer to one hello.
 func TestWhatASignatureIsGoodFor(t *testing.T) {
 	here, there := forge(1), forge(2)
 	asked, answered := here.says(func(*wire.Hello) {}), there.says(func(*wire.Hello) {})

@@ -47,7 +47,6 @@ func TestAnHourOfSilence(t *testing.T) {
 	})
 }
 
-// Both sides must detect a silent peer, but must keep the link to an idle peer.
 func TestSilentPeerIsFoundOut(t *testing.T) {
 	inBubble(t, func(t *testing.T, w *world) {
 		a, b := w.node("a", 1), w.node("b", 2)

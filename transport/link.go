@@ -49,7 +49,7 @@ type link struct {
 	reason  error       // why the link ended
 }
 
-// rise sets the state of l to up, with the stream s. The caller holds port.mu.
+// rise marks l as up, with the stream s. The caller holds port.mu.
 func (l *link) rise(who *introduction, s *stream) {
 	l.state, l.peer, l.met, l.number, l.boot, l.stream, l.born = up, who.peer, who.peer, who.number, who.boot, s,
 		time.Now()

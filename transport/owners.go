@@ -17,7 +17,6 @@ type owners struct {
 	swept int // instances after the last removal of closed connections
 }
 
-// own records a connection for calls. If the instance has too many, own closes the oldest.
 func (o *owners) own(instance nodeid.ID, conn *accepted) {
 	if oldest := o.enter(instance, conn); oldest != nil {
 		oldest.Close()

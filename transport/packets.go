@@ -182,7 +182,6 @@ func (g *Gossip) open(addr string) (*flow, error) {
 	return &flow{port: g.port, shared: s, stream: stream, cancel: cancel}, nil
 }
 
-// verdict returns the reason with which the peer ended the stream, or nil.
 func (f *flow) verdict() error {
 	ack := &wire.Ack{}
 	if err := f.stream.RecvMsg(ack); err != nil || ack.Refusal == nil {

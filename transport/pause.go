@@ -92,7 +92,6 @@ func (p *pauses) shorten(addr string, most time.Duration, now time.Time, random 
 	}
 }
 
-// again makes all calls that wait for the end of the pause check the pause again.
 func (b *pause) again() {
 	close(b.over)
 	b.over = make(chan struct{})
@@ -125,7 +124,6 @@ func (e *pausedError) Is(target error) bool {
 	return target == ErrSilent || errors.Is(e.last, target) && reason
 }
 
-// answered reports whether a failed dial has received an answer from the address.
 func answered(err error) bool {
 	return errors.Is(err, ErrRefused) || errors.Is(err, ErrForeign) || errors.Is(err, ErrVersion)
 }

@@ -102,7 +102,6 @@ func (p *places) move(of func(addr string) class) {
 	}
 }
 
-// rate allows a burst of events, and then one event in each interval.
 type rate struct {
 	every time.Duration
 	burst int

@@ -6,7 +6,6 @@ import (
 	"time"
 )
 
-// probe is a connection for calls that detects when it breaks.
 type probe struct {
 	net.Conn
 	gone chan struct{} // closed when a read has failed

@@ -161,7 +161,6 @@ func TestOtherInstanceOnlyOnProof(t *testing.T) {
 	})
 }
 
-// A recorded hello is refused on another connection, both from a dialer and as an answer.
 func TestReplayedHello(t *testing.T) {
 	secured(t, func(t *testing.T, w *world, use func(*Config), forge func(int) *forger) {
 		a, b, evil := w.node("a", 1, use), w.node("b", 2, use), forge(9)

@@ -66,7 +66,6 @@ func (l *ledger) take() bool {
 	return true
 }
 
-// Pieces of random sizes arrive once and in order, and no frame is too large.
 func TestQueueKeepsPiecesWhole(t *testing.T) {
 	for seed := range uint64(10 / slowly) {
 		t.Run(fmt.Sprint("seed ", seed), func(t *testing.T) {
@@ -101,7 +100,6 @@ func TestQueueKeepsPiecesWhole(t *testing.T) {
 	}
 }
 
-// The result of take is unchanged until the next take.
 func TestQueueLendsItsBuffers(t *testing.T) {
 	c := Config{}.withDefaults()
 	q := newQueue(&c)

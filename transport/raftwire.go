@@ -59,7 +59,6 @@ func appendMessage(b []byte, m *raftpb.Message) ([]byte, error) {
 	return appendNumber(b, tagVote, m.Vote), nil
 }
 
-// plain reports whether m has only fields that appendMessage encodes by hand.
 func plain(m *raftpb.Message) bool {
 	if m == nil || m.Snapshot != nil || len(m.Responses) > 0 || len(m.ProtoReflect().GetUnknown()) > 0 {
 		return false

@@ -121,7 +121,6 @@ func echo(t testing.TB, n *node, to nodeid.Endpoint) {
 	}
 }
 
-// BenchmarkRoundTrip sends one frame in each direction over loopback, with one caller.
 func BenchmarkRoundTrip(b *testing.B) {
 	x, y, back := benchPair(b)
 	command := []byte("0123456789abc")
@@ -134,7 +133,6 @@ func BenchmarkRoundTrip(b *testing.B) {
 	}
 }
 
-// BenchmarkThroughput has 1,024 callers, each with one command in flight.
 func BenchmarkThroughput(b *testing.B) {
 	x, y, back := benchPair(b)
 	command := []byte("0123456789abc")

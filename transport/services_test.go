@@ -68,8 +68,6 @@ func TestTheInterceptorDecides(t *testing.T) {
 	})
 }
 
-// A malformed question reaches neither the interceptor nor the method. A malformed answer causes
-// ErrVersion.
 func TestAMessageThatCannotBeRead(t *testing.T) {
 	inBubble(t, func(t *testing.T, w *world) {
 		a, b := w.node("a", 1), w.node("b", 2)

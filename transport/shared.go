@@ -63,7 +63,6 @@ func (p *Port) borrow(ctx context.Context, addr string) (*shared, error) {
 	}
 }
 
-// outlived returns the error of a call that began before the end of the incarnation or the port.
 func (p *Port) outlived(addr string) error {
 	if p.ctx.Err() != nil {
 		return ErrClosed
@@ -164,7 +163,6 @@ func (p *Port) keep(s *shared) {
 	}
 }
 
-// wanted reports whether to keep s open. If s is dead or idle, wanted removes it from the table.
 func (p *Port) wanted(s *shared) bool {
 	p.mu.Lock()
 	defer p.mu.Unlock()
@@ -178,7 +176,6 @@ func (p *Port) wanted(s *shared) bool {
 	return !dead && s.users > 0
 }
 
-// begin returns false if s has no users.
 func (p *Port) begin(s *shared) bool {
 	p.mu.Lock()
 	defer p.mu.Unlock()

@@ -197,7 +197,6 @@ func TestHandshakesInLineAreNotDisplaced(t *testing.T) {
 	})
 }
 
-// An instance without a vote keeps links to voters other than the leader, and reopens a lost link.
 func TestSpareLinks(t *testing.T) {
 	inBubble(t, func(t *testing.T, w *world) {
 		var voters []nodeid.Endpoint

@@ -128,7 +128,6 @@ func TestAGuestIsKnownAsOne(t *testing.T) {
 	})
 }
 
-// Links and connections for calls end on both sides when a certificate expires, and not earlier.
 func TestConnectionsEndWithTheirCertificate(t *testing.T) {
 	inBubble(t, func(t *testing.T, w *world) {
 		ours, s := newAuthority(t), new(*tiered)

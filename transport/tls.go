@@ -12,8 +12,6 @@ import (
 	"syscall"
 )
 
-// wentAway reports whether the peer closed the connection without a reason, as dying processes and
-// health checks of load balancers do.
 func wentAway(err error) bool {
 	return errors.Is(err, io.EOF) || errors.Is(err, net.ErrClosed) || errors.Is(err, syscall.ECONNRESET)
 }

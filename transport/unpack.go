@@ -16,7 +16,6 @@ type packedMessage struct {
 	to, from, term, logTerm, index, commit, hint, votesFor uint64
 }
 
-// packedEntry is a log entry and everything that it points to except its data.
 type packedEntry struct {
 	entry       raftpb.Entry
 	kind        raftpb.EntryType
@@ -64,7 +63,6 @@ func unpack(packed [][]byte) ([]*raftpb.Message, error) {
 // errStrange means that raft messages need protobuf and are too large for it.
 var errStrange = errors.New("raft messages of an unusual shape")
 
-// blocks allocates n blocks and a list for n pointers to them, in one allocation if n is 1.
 func blocks[P, B any](n int) ([]P, []B) {
 	if n == 1 {
 		one := &struct {

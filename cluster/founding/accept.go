@@ -104,7 +104,6 @@ func (c *Core) obstacle(ch *Charter) (Refusal, string) {
 	return Accepted, ""
 }
 
-// permits returns why the last result for p, a Join address, prevents accepting ch, or Accepted.
 func (c *Core) permits(p *place, ch *Charter) (Refusal, string) {
 	if !p.last.fresh(c.now, freshFor) {
 		return RefusedSilence, c.silence(c.unanswered())
@@ -125,8 +124,6 @@ func (c *Core) unanswered() (list []*place) {
 	return list
 }
 
-// stranger returns why the instance at p prevents accepting ch, or Accepted. A nil ch means any
-// charter.
 func (c *Core) stranger(p *place, who *InstanceInfo, ch *Charter) (Refusal, string) {
 	switch {
 	case who.Instance == c.instance:

@@ -76,7 +76,6 @@ func mix(x uint64) uint64 {
 // maxWhy limits a stored reason in bytes, which may quote an unknown program.
 const maxWhy = 400
 
-// deadline returns the latest time of the next Tick if no input arrives.
 func (c *Core) deadline() time.Duration {
 	switch {
 	case (c.phase == Bound || c.settling) && c.until > c.now:
@@ -162,7 +161,6 @@ func (c *Core) answered(i int, outcome Outcome, from nodeid.ID, answer []byte) {
 	}
 }
 
-// met applies an answer to this instance's charter or group.
 func (c *Core) met(who *InstanceInfo) {
 	if who.Instance != c.instance && c.votes(who.Instance) {
 		c.guided = c.now

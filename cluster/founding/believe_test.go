@@ -79,7 +79,6 @@ func TestOnlyVotersAndTheLeaderAreBelieved(t *testing.T) {
 	}
 }
 
-// The leader to which this instance is attached is believed even if no configuration names it.
 func TestTheLeaderIsBelieved(t *testing.T) {
 	c := plain(false)
 	c.Guide(mallory().Instance)

@@ -41,7 +41,6 @@ func TestTheNewestConfigurationIsTold(t *testing.T) {
 	}
 }
 
-// Gossip of a newer configuration makes a member ask once, even if it has a leader.
 func TestInquire(t *testing.T) {
 	c := plain(false)
 	c.now += time.Second

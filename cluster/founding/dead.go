@@ -138,7 +138,6 @@ func (c *Core) unapplied(g Configuration) bool {
 	return !g.told && g.At == c.doubts.at && c.whole > 0 && c.now-max(c.whole, c.doubts.since) > hearsayOver
 }
 
-// forsaken reports whether this instance has to leave its group because another group has a leader.
 func (c *Core) forsaken(after time.Duration) bool {
 	if c.runs() != 0 {
 		return c.dead(after)
@@ -148,14 +147,11 @@ func (c *Core) forsaken(after time.Duration) bool {
 	})
 }
 
-// triedSince reports whether the last question to the voter ended after the time c.whole, with or
-// without an answer.
 func (c *Core) triedSince(v Voter) bool {
 	at, found := find(c.places, v.Addr)
 	return found && c.places[at].ended > c.whole
 }
 
-// configurations returns the newest known configuration and those that running voters have applied.
 func (c *Core) configurations(after time.Duration) []Configuration {
 	var list []Configuration
 	add := func(g Configuration) {
@@ -225,8 +221,6 @@ func (g *Configuration) majority(meant func(Voter) bool) bool {
 	return incoming && half(func(v Voter) bool { return slices.Contains(g.Outgoing, v.Raft) })
 }
 
-// answering returns the latest answer of the voter's incarnation if the voter's replica runs, and
-// otherwise nil.
 func (c *Core) answering(v Voter, after time.Duration) *InstanceInfo {
 	for _, p := range c.places {
 		who, ok := p.seenSince(after, c.now)

@@ -172,7 +172,6 @@ func TestBothHalvesOfAJointConfiguration(t *testing.T) {
 	}
 }
 
-// A configuration that a running voter has applied counts even if a newer one is known.
 func TestAppliedConfigurationsCount(t *testing.T) {
 	c := orphan(names3(3), five(2)...)
 	behind := life(2, 2)
@@ -263,7 +262,6 @@ func TestHearsay(t *testing.T) {
 	}
 }
 
-// A silent voter may have applied a configuration that is known only from a dead leader.
 func TestHearsayOfTheSilent(t *testing.T) {
 	c := hearsay(Settings{Replicas: 3, Voters: 3, SessionTTL: 2 * time.Second})
 	for round := range 60 {
@@ -308,7 +306,6 @@ func TestForeignLeaderEndsNoGroup(t *testing.T) {
 	}
 }
 
-// The answer of a build without standings can also be decoded.
 func TestStandingReturns(t *testing.T) {
 	who := life(2, 2)
 	who.Voters, who.At = five(3), 7

@@ -45,8 +45,8 @@
 //     agree, all required answers are there, and no answer shows another group or charter
 //     (accept.go, founders.go).
 //   - Rule 4: an instance that has accepted a charter is bound to this charter and to no other.
-//   - Rule 5: a bound instance gives the charter up if any listed instance refuses the charter, or
-//     if Born does not arrive within 10 s plus a random time.
+//   - Rule 5: a bound instance gives the charter up if any listed instance refuses the charter,
+//     or if Born does not arrive within 10 s plus a random time.
 //   - Rule 6: a member in memory gives its group up only if the group is dead (dead.go).
 //   - Rule 7: a member with a directory keeps its group until an operator gives the group up.
 //   - Rule 9: a replica that is added later starts empty, by Prepare (prepare.go, replica.go).
@@ -75,15 +75,16 @@
 // With Founders, the number of questions per second is linear in the size of the fleet, even if all
 // messages are lost (search.go):
 //
-//   - An instance that is no founder needs only one member of a group that has a leader. Every one
-//     to two seconds it asks the known voters and three random Join addresses. While no address
-//     answers, it asks up to four times less often. Other instances do not ask it in return.
+//   - An instance that is no founder needs only one member of a group that has a leader. Every
+//     one to two seconds it asks the known voters and three random Join addresses. While no
+//     address answers, it asks up to four times less often. Other instances do not ask it in
+//     return.
 //   - A founder asks the founders that it has met about seven times a second. While a founder is
 //     missing, it also asks Join addresses and addresses from answers, at most four at a time.
 //   - An answer names up to 16 addresses of founders, and the voters of a member's group. So Join
 //     needs to name only one instance of the fleet.
-//   - A member with a leader asks one Join address and one voter every 30 to 60 s, to find a second
-//     group or a newer configuration.
+//   - A member with a leader asks one Join address and one voter every 30 to 60 s, to find a
+//     second group or a newer configuration.
 //
 // # When a group in memory is given up
 //
@@ -92,7 +93,7 @@
 // reports that the replica no longer runs, its incarnation announces its exit, or another
 // incarnation answers at its address or, with Founders, under its name. A voter of unknown name has
 // ended once other incarnations have answered under the names of all founders. A live voter never
-// counts as ended. A silent voter is neither alive nor ended.
+// counts as ended.
 //
 // A group can elect a leader if the voters that have not ended form a majority in a configuration
 // that counts. The newest known configuration counts, and so does each configuration that a live
@@ -135,12 +136,12 @@
 //     only a hint: at most, it makes this instance ask the known voters (Inquire).
 //   - A report that a group is founded is believed if it comes from a voter, from the leader, or
 //     from an instance on the charter's list.
-//   - A report that this directory is a copy, or was restored from an older copy, is believed if it
-//     comes from a voter, from an instance on the charter's list, or from a process that has proved
-//     the same ID.
+//   - A report that this directory is a copy, or was restored from an older copy, is believed if
+//     it comes from a voter, from an instance on the charter's list, or from a process that has
+//     proved the same ID.
 //   - A report that operators gave up the group of this directory is believed if it comes from an
-//     instance of the group that replaced it. That instance must be at a Join address, and no known
-//     voter may have answered for the largest TTL.
+//     instance of the group that replaced it. That instance must be at a Join address, and no
+//     known voter may have answered for the largest TTL.
 //   - A newborn knows no voter, so it believes every instance that the transport admits.
 //
 // All voters may have been replaced while this instance was cut off. If no known voter has answered
@@ -152,24 +153,25 @@
 //
 // With Founders, or with Replicas equal to the number of running instances, there are never two
 // groups that could both have a leader. Born is proposed only when every listed incarnation is
-// bound to the charter, and an incarnation is bound to at most one charter. A complete list has
-// every founder, or every instance, on it. An incarnation that has ended never votes again. So when
-// a second group is founded, no voter of the first group is left.
+// bound to the charter, and an incarnation is bound to at most one charter. A complete list names
+// every founder, or every instance. An incarnation that has ended never votes again. So when a
+// second group is founded, no voter of the first group is left.
 //
 // With Founders this depends only on the answers of the founders (founders.go). Only founders vote,
 // and one process runs under each founder's name. In detail:
 //
 //   - A founder whose directory holds a group blocks founding until it loses its directory or an
 //     operator gives the group up on that founder.
-//   - Another instance that keeps such a group in its directory has no vote. It blocks founding if
-//     it answers at a Join address. Otherwise it leaves the old group when it meets the new group.
-//   - If the names of the founders are changed, the voters of an earlier group may be founders only
-//     in the earlier list. So a founder also asks other Join addresses, all of them or 16 at
+//   - Another instance that keeps such a group in its directory has no vote. It blocks founding
+//     if it answers at a Join address. Otherwise it leaves the old group when it meets the new
+//     group.
+//   - If the names of the founders are changed, the voters of an earlier group may be founders
+//     only in the earlier list. So a founder also asks other Join addresses, all of them or 16 at
 //     random. It founds nothing while an instance at one of them is bound to another charter, or
 //     belongs to a group that has a leader or that was founded by other founders or by Replicas.
-//     Two groups can still have leaders if the lists have no common majority, the earlier group is
-//     in memory, and none of its members can be reached. To change the names, use a group that has
-//     a leader (rule 15), or stop the earlier instances first.
+//     Two groups can still have leaders if the lists have no common majority, the earlier group
+//     is in memory, and none of its members can be reached. To change the names, use a group that
+//     has a leader (rule 15), or stop the earlier instances first.
 //   - A single founder founds nothing while a Join address is silent.
 //   - If two processes use one name and both answer, nothing is founded. If one of them cannot be
 //     reached, it may vote in an earlier group. A majority of such processes could form a second
@@ -178,8 +180,8 @@
 // A later group has a later founding time if the clocks on its list agree with the clocks on the
 // earlier list within half the grace, and if the earlier group existed long enough to grant a lock.
 //
-// As long as one voter answers a member, no instance without a vote can change the configuration
-// that the member knows, end its replica or use up its raft ID.
+// As long as one voter answers a member, no instance without a vote can change the known
+// configuration or end the member's replica.
 //
 // Once all instances can reach each other, no instance waits forever: rule 5 ends a failed
 // founding, and rule 6 ends a group without a majority.
@@ -207,8 +209,7 @@
 //
 // The time of rule 5 counts only while this instance reaches every instance that the settings
 // require. Otherwise one instance could learn Born and keep the group, while the other instances
-// restart one by one and give the charter up. The group would then have no majority although no
-// directory is lost.
+// restart one by one and give the charter up.
 //
 // An instance that keeps a group in its directory blocks founding (rule 7) at any address at which
 // it answers, not only at a Join address.
@@ -225,7 +226,6 @@
 // or has a directory and answers at a Join address. Waiting then names the member.
 //
 // The founding time is later than every clock and every token of an instance on the list (Floor).
-// If the founding time would be further ahead of a clock than rule 3 allows, no group is founded.
 // If the old majority is still running where the operator cannot reach it, Recover creates a second
 // group.
 //
@@ -242,8 +242,7 @@
 // several Founders, a silent founder blocks founding. With one founder, any silent Join address
 // blocks founding. A name in Join that cannot be resolved always blocks founding. Waiting names
 // what is missing and what to do. An answer counts for two seconds after the question was sent, and
-// only for the incarnation that gave it. An answer that cannot be decoded counts as silence,
-// because it may come from a newer version.
+// only for the incarnation that gave it. An answer that cannot be decoded counts as silence.
 //
 // # Limits
 //
@@ -267,8 +266,7 @@
 // answer may describe an earlier state.
 //
 // Before proposing, an instance waits until every instance on the future list reports that nothing
-// prevents it from accepting. So rule 3 refuses few charters, and each instance can report why
-// founding waits.
+// prevents it from accepting. So each instance can report why founding waits.
 //
 // # Refused alternatives
 //

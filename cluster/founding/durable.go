@@ -139,7 +139,6 @@ func (c *Core) Settling() bool { return c.settling }
 // Life returns the number of this start.
 func (c *Core) Life() uint64 { return c.life }
 
-// claim returns why an instance with a directory prevents accepting ch (rule 7), or "".
 func (c *Core) claim(p *place, who *InstanceInfo, ch *Charter) string {
 	switch {
 	case !who.Durable || who.Phase == Newborn || (ch != nil && who.Group == ch.Group):
@@ -212,8 +211,6 @@ func (c *Core) elsewhere() *InstanceInfo {
 	return nil
 }
 
-// keepNote returns why a bound instance with a directory keeps its charter for longer than rule 5
-// allows in memory, or "".
 func (c *Core) keepNote() string {
 	missing := c.unreached(c.now - reachedFor)
 	if !c.durable || missing == "" {

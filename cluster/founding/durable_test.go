@@ -152,7 +152,6 @@ func TestCopiesAndOldCopies(t *testing.T) {
 	}
 }
 
-// The core remembers the first process with a life number, and ignores a process that is resuming.
 func TestWhatIsKnownOfLives(t *testing.T) {
 	c := settled(Member)
 	ask := func(q question) (uint64, string) {
@@ -221,7 +220,6 @@ func TestASuspectIsAsked(t *testing.T) {
 	}
 }
 
-// The time of rule 5 counts only while all instances are in reach.
 func TestRule5WithADirectory(t *testing.T) {
 	c := settled(Bound)
 	tick := func(d time.Duration, reached bool) Phase {

@@ -44,8 +44,6 @@ func (c *Core) bystander(who *InstanceInfo) bool {
 		who.Settings.Replicas == 0
 }
 
-// silentFounders returns the other founders that have not answered recently: those on the list of
-// ch, or all if ch is nil.
 func (c *Core) silentFounders(ch *Charter) []string {
 	var missing []string
 	if ch == nil {

@@ -49,7 +49,6 @@ func (c *Core) lastMet(instance nodeid.ID) *presence {
 	return &c.lives[at]
 }
 
-// newestLife returns the newest known life of an instance and its address, or zero.
 func (c *Core) newestLife(instance nodeid.ID) (uint64, string) {
 	if instance == c.instance && c.durable && !c.settling {
 		return c.life, c.addr

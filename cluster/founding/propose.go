@@ -33,7 +33,7 @@ func (c *Core) newborn(random Random) {
 	c.offers = make([]offer, len(ch.List))
 }
 
-// alone founds a group of one instance immediately and without a grace.
+// alone founds a group without a grace, because no other instance can ever have been in it.
 func (c *Core) alone(random Random) {
 	settings := c.settings
 	settings.Grace, settings.Voters = 0, 1

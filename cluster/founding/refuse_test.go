@@ -183,7 +183,6 @@ func (c *Core) end(addr string, outcome Outcome) {
 	c.Result(c.now, 1<<40, c.now, outcome, nodeid.ID{}, nil)
 }
 
-// With Founders, an unlisted newborn at a Join address blocks founding only if it is a founder.
 func TestFoundersPassOverOtherNewborns(t *testing.T) {
 	for name, want := range map[string]Refusal{"z": Accepted, "b": RefusedStranger} {
 		c, ch := pair()
@@ -248,7 +247,6 @@ func (c *Core) verdict(i int, v verdict) {
 	c.Result(c.now, 1<<41, c.now, Answered, v.Instance, appendVerdict(nil, v))
 }
 
-// The incarnation ends after any refusal, and otherwise after ten seconds plus a random time.
 func TestRefusalAndTimeEndALife(t *testing.T) {
 	c := proposer(t)
 	c.verdict(1, verdict{Instance: nodeidtest.ID(7), Group: c.group, Refusal: RefusedSettings, Detail: "Voters"})
@@ -273,8 +271,6 @@ func TestRefusalAndTimeEndALife(t *testing.T) {
 	}
 }
 
-// An incarnation never accepts a charter that it has refused, and the next incarnation accepts no
-// charter of an earlier one.
 func TestReplayedChartersAreRefused(t *testing.T) {
 	c, ch := pair()
 	ch.FoundedUnixMS += 1001
@@ -410,7 +406,6 @@ func TestWaitingNamesEmptyAddresses(t *testing.T) {
 	}
 }
 
-// Waiting lists the instances whose names are not in Founders, and explains the fault.
 func TestFoundersThatMatchNoInstance(t *testing.T) {
 	s := Settings{Founders: []string{"n1", "n2", "n3"}, Voters: 3, SessionTTL: simTTL, Grace: simTTL}
 	c := newborn(s)

@@ -61,7 +61,6 @@ func (c *Core) remove() {
 	}
 }
 
-// told answers a Prepare or a Push. It returns nil for any other question.
 func (c *Core) told(from nodeid.ID, body []byte) []byte {
 	if p, err := decodePrepare(body); err == nil {
 		if p.To != c.instance {
@@ -80,7 +79,6 @@ func (c *Core) told(from nodeid.ID, body []byte) []byte {
 	return nil
 }
 
-// prepare applies rule 9.
 func (c *Core) prepare(from nodeid.ID, p *Prepare) (PreparedState, string) {
 	switch {
 	case c.phase != Member || c.group != p.Group || c.settings.Solo:

@@ -169,7 +169,6 @@ func TestS3OnlyFoundersFound(t *testing.T) {
 	}
 }
 
-// A member of a lost group joins the next group even if a founder is gone for good.
 func TestMemberOfALostGroupJoinsTheNextWithoutAll(t *testing.T) {
 	w := startAll(t, founders(4, "n0", "n1", "n2"))
 	if !w.run(3*time.Second, w.settled) {

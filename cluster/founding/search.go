@@ -11,7 +11,6 @@ func (c *Core) everyone() bool { return len(c.settings.Founders) == 0 }
 
 func (c *Core) joins() bool { return !c.everyone() && !c.settings.founds(c.name) }
 
-// known reports whether Founders is set and the last answer from p came from a founder.
 func (c *Core) known(p *place) bool {
 	return p.last.outcome == Answered && len(c.settings.Founders) > 0 && c.settings.founds(p.last.info.Name)
 }
@@ -37,7 +36,6 @@ func (c *Core) watched(p *place) bool {
 	return p.near || c.known(p)
 }
 
-// keeps reports whether an instance that is no founder, at a Join address, blocks founding.
 func (c *Core) keeps(p *place) bool {
 	if c.phase != Newborn || c.joins() || p.entry == "" {
 		return false
@@ -93,8 +91,6 @@ func (c *Core) askPlaces(random Random) time.Duration {
 	return min(next, c.search(random))
 }
 
-// round makes an instance that is no founder ask some addresses. It returns the time of the next
-// round.
 func (c *Core) round(random Random) time.Duration {
 	if c.roundAt == 0 {
 		first := roundFirst
@@ -231,8 +227,6 @@ func (c *Core) absentFounders(limit time.Duration) []string {
 	return missing
 }
 
-// sampled reports whether enough other Join addresses were asked for a living group. A silent
-// address counts as asked.
 func (c *Core) sampled() bool {
 	asked, others := 0, 0
 	for _, p := range c.places {
@@ -290,7 +284,6 @@ func (c *Core) acquainted(asker string) []string {
 	return met
 }
 
-// inquire makes a member with a leader search for a second group and a newer configuration.
 func (c *Core) inquire(random Random) time.Duration {
 	if c.phase != Member || !c.leader || c.settling || c.settings.Solo {
 		c.inquireAt = 0

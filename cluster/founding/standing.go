@@ -66,7 +66,6 @@ func (c *Core) Applied(now time.Duration, group uint64, applied Configuration) {
 	c.applied = applied
 }
 
-// runs returns the raft ID of the running replica, or 0.
 func (c *Core) runs() uint64 {
 	if c.raft != 0 {
 		return c.raft

@@ -254,7 +254,6 @@ func (c *Core) startAgain(t *testing.T) (*Core, []Event) {
 	return n, append(events, n.happened()...)
 }
 
-// The host learns which replica to resume before it learns that it is a member.
 func TestAVoterGoesOnWithItsDirectory(t *testing.T) {
 	told := func(events []Event) (text []string) {
 		for _, e := range events {

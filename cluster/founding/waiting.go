@@ -102,7 +102,6 @@ func (c *Core) waitingMember() string {
 // connectFor is the time after which an unconnected member counts as cut off.
 const connectFor = 3 * time.Second
 
-// cutOff returns a text, or "", if this member knows no leader but other members of its group do.
 func (c *Core) cutOff() string {
 	text := c.led()
 	if text == "" {
@@ -170,8 +169,6 @@ func (c *Core) replicaMissing(list []candidate) string {
 	return count(len(list), c.settings.Replicas) + " are here (" + some(names(list)) + ")" + c.absent()
 }
 
-// absent names the Join addresses where no instance of this cluster listens. They block nothing,
-// but may explain a missing instance.
 func (c *Core) absent() string {
 	var refused, foreign []string
 	why := ""

@@ -67,7 +67,6 @@ func appendIDs(b []byte, ids []uint64) []byte {
 	return b
 }
 
-// orderly reports whether ids is ascending, without zero and duplicates, and fits into a message.
 func orderly(ids []uint64) bool {
 	last := uint64(0)
 	for _, id := range ids {

@@ -32,7 +32,7 @@ type world struct {
 	log    []string // events, printed for a failing seed
 	trace  bool
 
-	extraJoin []string        // further Join entries, the same for each instance
+	extraJoin []string
 	hushed    bool            // founders get no addresses from gossip
 	named     naming          // instances that Join names
 	asked     []time.Duration // when each question was asked

@@ -28,8 +28,6 @@ func (n *names) peer(state tls.ConnectionState, roots *x509.CertPool, now time.T
 	return p, nil
 }
 
-// accepts returns a VerifyConnection function for accepted connections, which also calls the user's
-// own function.
 func (n *names) accepts(own func(tls.ConnectionState) error) func(tls.ConnectionState) error {
 	return func(state tls.ConnectionState) error {
 		if len(state.VerifiedChains) == 0 {

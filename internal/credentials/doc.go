@@ -57,22 +57,23 @@
 //
 // # Guarantees
 //
-//   - Connections use TLS 1.3 only, both sides present a certificate, and every connection needs a
-//     full handshake with the current authorities and certificates.
+//   - Connections use TLS 1.3 only, both sides present a certificate, and every connection needs
+//     a full handshake with the current authorities and certificates.
 //   - With a secret, an accepted peer has the root secret, an old secret or a secret derived from
 //     one of them, and uses the same cluster label.
-//   - Tier and rights depend only on the verified chain. A capability text in a leaf certificate is
-//     ignored, and a derived certificate cannot sign another derived certificate. A dialer refuses
-//     every server that is not of the root tier, so no guest can pose as an instance.
+//   - Tier and rights depend only on the verified chain. A capability text in a leaf certificate
+//     is ignored, and a derived certificate cannot sign another derived certificate. A dialer
+//     refuses every server that is not of the root tier, so no guest can pose as an instance.
 //   - With the user's own certificates, an accepted peer has a listed name. Both sides check the
-//     names, also with the configurations that GetConfigForClient returns. The only exception is a
-//     Config.TLS with a VerifyConnection and without a list of names: then VerifyConnection
+//     names, also with the configurations that GetConfigForClient returns. The only exception is
+//     a Config.TLS with a VerifyConnection and without a list of names: then VerifyConnection
 //     decides.
-//   - The key of the authority depends only on the secret and the cluster, never on the version of
-//     Go or of this package.
-//   - A certificate made from a secret that is in use is valid for at least six more days, and was
-//     already valid 23 hours ago. So instances accept each other if their clocks differ by less
-//     than 23 hours. No certificate is valid longer than the derived secret that has signed it.
+//   - The key of the authority depends only on the secret and the cluster, never on the version
+//     of Go or of this package.
+//   - A certificate made from a secret that is in use is valid for at least six more days, and
+//     was already valid 23 hours ago. So instances accept each other if their clocks differ by
+//     less than 23 hours. No certificate is valid longer than the derived secret that has signed
+//     it.
 //   - [Source] and [SecretConfig] never print or log secrets and keys, whatever the formatting
 //     verb.
 //

@@ -204,7 +204,6 @@ func ours(cert *x509.Certificate) bool {
 	return len(cert.DNSNames) == 1 && strings.HasSuffix(cert.DNSNames[0], domain)
 }
 
-// cutShort reports whether a leaf certificate ends early because its derived secret ends.
 func cutShort(cert *x509.Certificate) bool {
 	return strings.HasPrefix(cert.Issuer.CommonName, derivedName) &&
 		cert.NotAfter.Sub(cert.NotBefore) < backdate+lifetime

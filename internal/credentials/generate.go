@@ -36,7 +36,6 @@ func checksum(prefix string, payload []byte) []byte {
 // IsDerived reports whether text looks like a derived secret.
 func IsDerived(text string) bool { return strings.HasPrefix(strings.TrimSpace(text), derivedPrefix) }
 
-// generated reports whether a secret has the form of a generated secret, and why it is invalid.
 func generated(secret string) (bool, error) {
 	digits, ok := strings.CutPrefix(secret, rootPrefix)
 	if !ok {

@@ -51,7 +51,6 @@ func FromTLS(config *tls.Config, list Names) (*Source, error) {
 	return &Source{server: server.Clone, client: g.dialing().Clone, checker: g, about: "TLS from Config.TLS"}, nil
 }
 
-// provided decides about peers for a user's own configuration.
 type provided struct {
 	config *tls.Config
 	names  *names // nil if VerifyConnection of the configuration decides

@@ -193,7 +193,6 @@ func TestNamesAreRequired(t *testing.T) {
 	}
 }
 
-// The user's own VerifyConnection may decide instead of a list of names, or in addition to a list.
 func TestUsersOwnCheck(t *testing.T) {
 	ca := newSigner(t, "ca")
 	errOwn := errors.New("revoked")

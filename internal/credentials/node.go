@@ -46,7 +46,6 @@ type issuer struct {
 	made    time.Time
 }
 
-// certificate returns a certificate that is valid for at least six more days.
 func (i *issuer) certificate() (*tls.Certificate, error) {
 	now := i.now().Round(0) // wall clock, because the monotonic clock stops during sleep
 	i.mu.Lock()

@@ -97,7 +97,6 @@ func (s *Session) follow(ctx context.Context) {
 
 func (s *Session) attached() bool { return s.client.Status().Phase == client.Attached }
 
-// refresh asks for the current voters. It returns true if a group is known.
 func (s *Session) refresh(ctx context.Context) bool {
 	places, _ := s.guest.Places(ctx)
 	for _, v := range s.voters {

@@ -145,7 +145,6 @@ func (s *survey) add(from string, list []mortise.Member) {
 	}
 }
 
-// listed returns the first page of the leader's list of members.
 func (g *Guest) listed(ctx context.Context, reports []Report) (list []mortise.Member) {
 	for _, r := range reports {
 		if r.Status == nil || r.Status.Leader == "" || r.Status.Session != mortise.SessionAttached ||
@@ -273,8 +272,6 @@ func knowsLeader(r Report) bool {
 	return r.Status != nil && r.Status.Leader != "" && r.Status.Session == mortise.SessionAttached
 }
 
-// first asks all addresses of Join concurrently and returns the first answer for which wanted is
-// true.
 func (g *Guest) first(ctx context.Context, wanted func(Report) bool) (Report, error) {
 	places, errs := g.Places(ctx)
 	asking, cancel := context.WithCancel(ctx)
