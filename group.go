@@ -276,11 +276,11 @@ type Member struct {
 // Members returns the members of the group, the oldest session first. It queries the leader for a
 // hundred at a time, and waits for a leader until ctx ends. The list begins after the member whose
 // Session equals after, or with the first member if after is "". A member that is present during
-// the whole iteration is listed once. An instance that has lost its session and opened another is
-// listed with both until the lost one has expired.
+// the whole iteration is listed once. An instance that has opened another session is listed with
+// both until the lost one has expired.
 //
-// After an error, which is returned with a zero Member, the iteration ends. While there is no
-// leader, use Status.Members. The list is for display and monitoring only.
+// After an error, which is returned with a zero Member, the iteration ends. The list is for display
+// and monitoring only. While there is no leader, use Status.Members.
 func (n *Node) Members(ctx context.Context, after string) iter.Seq2[Member, error] {
 	return func(yield func(Member, error) bool) {
 		from, err := cursorBehind(after)

@@ -17,8 +17,8 @@ import (
 
 // Token is a fencing token: a later grant of a key has a higher token. A resource that remembers
 // the highest token it has received and refuses lower ones is safe even against a holder that was
-// stopped in the middle of its work. A Token marshals to JSON as a string, because it does not fit
-// into the numbers of JavaScript.
+// stopped in the middle of its work. The JSON form is a string, because a Token does not fit into
+// the numbers of JavaScript.
 type Token uint64
 
 // MarshalJSON returns the decimal number as a JSON string.
@@ -90,8 +90,7 @@ type Request struct {
 	//
 	// The leader counts the delay from the expiry of the session. A new leader counts the whole
 	// delay again, and a newly founded group does not have the hold. After an Unlock that arrives
-	// before the session expires, there is no delay. If the session expires before the Unlock
-	// arrives, Unlock returns ErrLost, because the lock may stay taken.
+	// before the session expires, there is no delay. A later Unlock returns ErrLost.
 	LockDelay time.Duration
 
 	// Resume takes over the hold of Key that has this token, with all its keys, instead of waiting

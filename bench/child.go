@@ -96,8 +96,6 @@ func measure(ctx context.Context, o childOptions) (c childResult, err error) {
 	return c, nil
 }
 
-// profiled runs a workload. If dir is not "", it writes profiles of the processor and of
-// allocations to dir.
 func profiled(ctx context.Context, w Workload, r *Run, dir string) Result {
 	stop := func() error { return nil }
 	var err error

@@ -108,7 +108,6 @@ func startMember(ctx context.Context, peer, dir string, addresses []string, i in
 		strings.Join(addresses, ","))
 }
 
-// startSelf starts this program as a process that answers lines.
 func startSelf(ctx context.Context, args ...string) (*memberProcess, error) {
 	self, err := os.Executable()
 	if err != nil {
@@ -145,8 +144,8 @@ func (m *memberProcess) kill() {
 	_ = m.cmd.Wait() // always fails, because the process was killed
 }
 
-// serveMember is the main function of a member process. It opens member i and executes the commands
-// that it reads as lines from in, until in ends.
+// serveMember is the main function of a member process. It opens member i and executes the lines of
+// in.
 func serveMember(ctx context.Context, p Peer, dir string, addresses []string, i int, in io.Reader,
 	out io.Writer) error {
 	m, err := p.Member(ctx, dir, addresses, i)

@@ -63,8 +63,6 @@ func describeGroup(m Member) (string, error) {
 	return string(text), err
 }
 
-// lightSecurity returns the credentials that all light sessions of this process share, or nil
-// without TLS.
 func lightSecurity(encrypted bool) (transport.Security, error) {
 	if !encrypted {
 		return nil, nil

@@ -38,7 +38,6 @@ func postgresPeer() Peer {
 	}
 }
 
-// postgresPrograms returns the directory with the programs of the newest version, or "".
 func postgresPrograms() string {
 	found, _ := filepath.Glob("/usr/lib/postgresql/*/bin/initdb")
 	if len(found) == 0 {

@@ -77,7 +77,6 @@ func stopAll(servers []*server) error {
 	return together(len(servers), func(i int) error { return servers[i].stop() })
 }
 
-// needs returns a function for Peer.Missing that reports whether a program is in the path.
 func needs(program string) func() string {
 	return func() string {
 		if _, err := exec.LookPath(program); err != nil {

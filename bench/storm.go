@@ -13,7 +13,6 @@ import (
 // crowdEach is the number of sessions in one process. It stays below the usual limit of open files.
 const crowdEach = 4000
 
-// A gathering is three member processes, and further processes with many light sessions.
 type gathering struct {
 	members []*memberProcess
 	leader  *memberProcess

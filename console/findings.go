@@ -38,8 +38,6 @@ type about struct {
 	Text string `json:"text"` // for this key
 }
 
-// findings returns the problems, the worst first. Without a problem, it returns one finding that
-// says so.
 func (s *scene) findings(v *view) []finding {
 	all := s.groupFindings()
 	if s.status.Err == nil {

@@ -54,7 +54,6 @@ func (s *scene) roster() (roster, []mortise.Member) {
 	return r, page
 }
 
-// zonesOf groups the voters and a page of the members by zone. Voters come first in each zone.
 func zonesOf(s mortise.Status, h *mortise.Health, page []mortise.Member) []zone {
 	members := map[string][]member{}
 	for _, v := range s.Voters {

@@ -53,8 +53,6 @@ type forester struct {
 	drawn map[string]bool
 }
 
-// waits returns the trees, ordered by falling number of waiters, and the number of keys that are
-// left out.
 func (s *scene) waits() (forest []tree, left int) {
 	f := &forester{scene: s, infos: map[string]queued{}, holds: map[string][]string{}, waits: map[string]bool{},
 		drawn: map[string]bool{}}
@@ -159,7 +157,6 @@ func (k queued) waiters() (all []calls) {
 	return all
 }
 
-// waiter adds a waiter below the key in row at, and the keys that the waiter holds.
 func (f *forester) waiter(t *tree, st calls, held []string, depth, at int, above []int) {
 	place := len(t.rows)
 	t.rows = append(t.rows, row{depth: depth + 1, waiter: st.Holder, value: st.Value, calls: st.calls, back: -1,

@@ -32,7 +32,6 @@ func seenOf(r guest.Report) seen {
 	return s
 }
 
-// survey queries all instances. If none answers, it fails with the reasons.
 func (c *call) survey(ctx context.Context, g *guest.Guest) ([]guest.Report, []error, error) {
 	ctx, cancel := context.WithTimeout(ctx, c.within)
 	defer cancel()
@@ -62,8 +61,7 @@ func part(s *mortise.Status) string {
 	return "member"
 }
 
-// healthWithin is how long a leader may take to report on the voters. A leader that takes longer
-// has most likely lost its leadership.
+// A leader that takes longer to report on the voters has most likely lost its leadership.
 const healthWithin = time.Second
 
 // health gets the report on the voters from the leader, through any instance that has found a

@@ -94,7 +94,6 @@ func runUnderLock(ctx context.Context, c *call) error {
 	return err
 }
 
-// take waits for the lock until the time that the flags allow is over or a signal arrives.
 func (c *call) take(g *guest.Guest, key string, signals <-chan os.Signal) (*guest.Session, *guest.Lock, error) {
 	ctx, cancel := context.WithCancelCause(context.Background())
 	defer cancel(nil)
