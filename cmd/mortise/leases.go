@@ -40,7 +40,7 @@ type leases struct {
 
 	mu     sync.Mutex // guards the fields below and every lease; never held while blocking
 	all    map[string]*lease
-	each   map[any]int // of each client that has at least one
+	each   map[any]int // for each client that has at least one
 	closed bool
 }
 
