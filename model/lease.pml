@@ -15,8 +15,8 @@
  *
  * TIME
  *   A global clock may tick at any moment, so every process may be paused and every message be late by any number of ticks. A state
- *   contains no absolute time, only durations that remain or have passed. So time has no end, and the check is complete within the bounds on terms,
- *   attachments and requests. Without DRIFT the margin of a lease is 0 ticks, so that the check finds a rule that is one tick
+ *   contains no absolute time, only durations that remain or have passed. So time has no end, and the check is complete within the
+ *   bounds on terms, attachments and requests. Without DRIFT the margin of a lease is 0 ticks, so that the check finds a rule that is one tick
  *   too generous.
  *
  * THE LOG

@@ -75,7 +75,8 @@ func (o membersOptions) from() (*query.SessionCursor, error) {
 	return &query.SessionCursor{At: id, Past: id}, nil
 }
 
-// roll reads the list of members from the leader page by page, through another instance.
+// roll reads the list of members from the leader page by page, through an instance that reports a
+// leader.
 func (c *call) roll(ctx context.Context, g *guest.Guest, reports []guest.Report,
 	at *query.SessionCursor,
 ) (all roll, err error) {

@@ -64,8 +64,8 @@ func part(s *mortise.Status) string {
 // A leader that takes longer to report on the voters has most likely lost its leadership.
 const healthWithin = time.Second
 
-// health gets the report on the voters from the leader, through any instance that has found a
-// leader. It returns nil if no leader answers.
+// health gets the report on the voters from the leader, through any instance that reports a leader.
+// It returns nil if no leader answers.
 func (c *call) health(ctx context.Context, g *guest.Guest, reports []guest.Report) *mortise.Health {
 	ctx, cancel := context.WithTimeout(ctx, min(c.within, healthWithin))
 	defer cancel()
