@@ -14,7 +14,6 @@ import (
 	"github.com/mortise-lock/mortise/session/client"
 )
 
-// scope is the value in the context of a lock, or of ContextWithToken.
 type scope struct {
 	lock  *Lock // nil if there is only a token
 	token Token // used only if lock is nil
@@ -95,7 +94,6 @@ func (s *scope) began() (further int) {
 	return further
 }
 
-// first returns the handle that has the hold and counts the handles.
 func (l *Lock) first() *Lock {
 	if l.again != nil {
 		return l.again

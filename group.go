@@ -141,7 +141,6 @@ func (h *Health) missing() string {
 	return strings.Join(names, ", ")
 }
 
-// diskOf returns the disk fault that keeps an instance from voting, or nil.
 func (h *Health) diskOf(instance string) *FaultyDisk {
 	for i := range h.Disks {
 		if f := &h.Disks[i]; f.Instance == instance && f.State != DiskLow {
@@ -304,7 +303,6 @@ func (n *Node) Members(ctx context.Context, after string) iter.Seq2[Member, erro
 	}
 }
 
-// cursorBehind returns the cursor after a session, which has the form of Member.Session.
 func cursorBehind(session string) (*query.SessionCursor, error) {
 	if session == "" {
 		return nil, nil

@@ -145,7 +145,6 @@ func lockEvent(e *trace.Event) LockEvent {
 	return l
 }
 
-// outcomes maps each trace.End that alone determines the outcome.
 var outcomes = [...]Outcome{
 	trace.Granted: OutcomeGranted, trace.Entered: OutcomeEntered, trace.Confirmed: OutcomeConfirmed,
 	trace.Soon: OutcomeSoon, trace.Unconfirmed: OutcomeUnconfirmed, trace.Detached: OutcomeDetached,

@@ -292,7 +292,7 @@ func (n *Node) Put(ctx context.Context, key string, data []byte, revision uint64
 	return n.put(ctx, &query.PutRequest{Key: []byte(key), Data: data, Revision: revision, Nonce: nonce[:]})
 }
 
-// put is Put for this node or for an admin client. q can be repeated, because it has a nonce.
+// put can repeat q, because q has a nonce.
 func (n *Node) put(ctx context.Context, q *query.PutRequest) (uint64, error) {
 	key, data, revision := string(q.Key), q.Data, q.Revision
 	switch {

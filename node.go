@@ -171,7 +171,6 @@ func (n *Node) Acquire(ctx context.Context, r Request) (*Lock, error) {
 	return n.acquire(ctx, n.client, r)
 }
 
-// acquire implements Acquire in the session of client.
 func (n *Node) acquire(ctx context.Context, client *client.Client, r Request) (*Lock, error) {
 	if r.Labels != nil && purpose.Lasting(r.Labels) {
 		n.standby.Add(1)
@@ -191,7 +190,6 @@ func (n *Node) acquire(ctx context.Context, client *client.Client, r Request) (*
 	return n.watched(l), nil
 }
 
-// obtain checks r, and enters a held lock again or requests a new hold from the group.
 func (n *Node) obtain(ctx context.Context, client *client.Client, r *Request, call *trace.Call) (*Lock, error) {
 	if err := n.check(ctx, r); err != nil {
 		return nil, err
@@ -299,8 +297,7 @@ func joined(fn, unlock error) error {
 	return errors.Join(fn, unlock)
 }
 
-// settleTime is how long the first Ready waits for the voters. The limit keeps a group without a
-// spare instance from blocking a deployment forever.
+// settleTime keeps a group without a spare instance from blocking a deployment forever.
 const settleTime = 30 * time.Second
 
 // Ready waits until this node can get locks: its session is attached to a leader and the group is
@@ -337,7 +334,7 @@ func (n *Node) Ready(ctx context.Context) error {
 }
 
 // awaitVoters waits until the leader reports that no change of the voters is due, and returns "".
-// If ctx ends first, awaitVoters returns what it was waiting for.
+// If ctx ends first, it returns what it was waiting for.
 func (n *Node) awaitVoters(ctx context.Context) (why string) {
 	why = "no leader has reported within " + settleTime.String() + " that the voters are settled"
 	for ctx.Err() == nil {

@@ -117,7 +117,6 @@ type Request struct {
 	Labels map[string]string
 }
 
-// validate returns an error that names every mistake of the request, or nil.
 func (r *Request) validate() error {
 	var errs []error
 	wrong := func(is bool, format string, args ...any) {
@@ -147,14 +146,12 @@ func (r *Request) validate() error {
 	return errors.Join(errs...)
 }
 
-// ordinary reports whether r sets only Key and Try.
 func (r *Request) ordinary() bool {
 	return len(r.Keys) == 0 && !r.Shared && r.Permits == 0 && r.Of == 0 && r.MaxWaiting == 0 && r.MaxHold == 0 &&
 		!r.Notice && r.LockDelay == 0 && r.Resume == 0 && r.Value == "" && len(r.Labels) == 0
 }
 
-// of converts r to a request of package client. If under is not nil, the result is made under the
-// lock of that request.
+// of converts r to a request of package client, made under the lock of under if that is not nil.
 func (r *Request) of(under *client.Request) client.Request {
 	s := client.Request{Key: r.Key, Try: r.Try}
 	if r.ordinary() && under == nil {

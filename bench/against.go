@@ -59,7 +59,6 @@ func against(ctx context.Context, o options, progress, out io.Writer) error {
 	return err
 }
 
-// pair contains the results of one workload of one peer with the other build and with this build.
 type pair struct{ old, new Result }
 
 func ratios(pairs []pair, figure func(Result) float64) (middle, least, most float64) {

@@ -15,7 +15,6 @@ import (
 	"github.com/mortise-lock/mortise/session/client"
 )
 
-// A crowd is a number of light sessions in this process. It records which sessions are attached.
 type crowd struct {
 	lights []*light
 

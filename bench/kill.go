@@ -156,7 +156,6 @@ func serveMember(ctx context.Context, p Peer, dir string, addresses []string, i 
 	return errors.Join(err, m.Close())
 }
 
-// answerLines writes to out one line for each line of in, until in ends.
 func answerLines(in io.Reader, out io.Writer, answer func(question string) (string, error)) error {
 	lines := bufio.NewScanner(in)
 	for lines.Scan() {
@@ -203,8 +202,8 @@ func answerAsMember(ctx context.Context, m Member, question string) (string, err
 	return "", fmt.Errorf("what is %q?", question)
 }
 
-// probe starts a call for a new key every 50 ms until one of them is granted. It makes new calls
-// because a call that starts while there is no leader may wait long after new calls are granted.
+// probe starts a call for a new key every 50 ms until one of them is granted. A call that starts
+// while there is no leader may wait longer than a new call.
 func probe(ctx context.Context, m Member, key string) error {
 	ctx, cancel := context.WithTimeout(ctx, time.Minute)
 	defer cancel()

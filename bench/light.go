@@ -19,7 +19,6 @@ import (
 	"github.com/mortise-lock/mortise/transport"
 )
 
-// lightBytes is a generous limit for the memory of a light session in this process.
 const lightBytes = 200 << 10
 
 const lightTTL = 10 * time.Second

@@ -89,7 +89,6 @@ func busy() time.Duration {
 	return time.Duration(total) * (time.Second / 100) // USER_HZ
 }
 
-// used returns the processor time of this process, or of its children that have ended.
 func used(who int) time.Duration {
 	var r syscall.Rusage
 	if syscall.Getrusage(who, &r) != nil {

@@ -18,7 +18,6 @@ import (
 	"github.com/jackc/pgx/v5/pgxpool"
 )
 
-// postgresPeer returns the peer that uses advisory locks of one PostgreSQL server.
 func postgresPeer() Peer {
 	const connection = "a connection for each"
 	return Peer{
@@ -70,7 +69,6 @@ type postgresCluster struct {
 	instances []Instance
 }
 
-// connectionsEach is the maximum number of connections of one instance's pool.
 const connectionsEach = 32
 
 func openPostgres(ctx context.Context, dir string) (_ Cluster, err error) {

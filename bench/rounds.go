@@ -147,7 +147,6 @@ func workloadNamed(name string) (Workload, bool) {
 	return list[i], true
 }
 
-// install installs the programs of the other peers. It starts no services.
 func install(ctx context.Context) error {
 	if os.Getuid() != 0 {
 		return errors.New("-install needs root")

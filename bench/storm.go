@@ -26,7 +26,6 @@ func (g *gathering) close() {
 	}
 }
 
-// gather starts three members and n sessions, and waits until all sessions are attached.
 func gather(ctx context.Context, r *Run, n int) (g *gathering, err error) {
 	g = &gathering{members: make([]*memberProcess, membersOf), before: map[*memberProcess]float64{}}
 	defer func() {

@@ -22,7 +22,6 @@ func (l level) String() string { return [...]string{"fine", "watch", "broken"}[l
 
 func (l level) MarshalText() ([]byte, error) { return []byte(l.String()), nil }
 
-// finding is one problem and the step that the operator should take next.
 type finding struct {
 	ID    string  `json:"id"` // the kind and the subject of the problem, without numbers that change
 	Level level   `json:"level"`
@@ -131,7 +130,6 @@ const (
 	unreached = " cannot be reached: bring them back"
 )
 
-// nameFindings reports that another instance has the name of this instance.
 func (s *scene) nameFindings() []finding {
 	if s.status.Namesake == "" {
 		return nil

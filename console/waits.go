@@ -30,7 +30,6 @@ type link struct {
 	WaitsFor string `json:"waits_for"`
 }
 
-// row is one line of a tree: a key, a waiter, or the number of further waiters.
 type row struct {
 	depth   int
 	key     *key   // set if the row is a key
@@ -176,7 +175,7 @@ func (f *forester) waiter(t *tree, st calls, held []string, depth, at int, above
 }
 
 // circle records a circle of holders that wait for each other. rows are the rows of the keys in the
-// circle, and the waiter in the row place holds the first of these keys.
+// circle. The waiter in the row place holds the first key.
 func (t *tree) circle(rows []int, place int) {
 	name := func(at int) string { return t.rows[at].key.Name }
 	var links []link

@@ -29,7 +29,6 @@ func dataFlags(c *call, fs *flag.FlagSet) {
 	})
 }
 
-// dataShown is the data of a key for -o json. Revision "0" means that the key has no data.
 type dataShown struct {
 	Key      string `json:"key"`
 	Revision uint64 `json:"revision,string"`

@@ -97,7 +97,6 @@ func nearest(word string, names []string) string {
 	return best
 }
 
-// distance returns the optimal string alignment distance of a and b.
 func distance(a, b string) int {
 	rows := make([][]int, len(a)+1)
 	for i := range rows {

@@ -174,7 +174,6 @@ func get(ctx context.Context, c *call) error {
 	return nil
 }
 
-// otherLives returns the name of a holder or waiter that has several sessions in a queue, or "".
 func otherLives(queue []mortise.Standing) string {
 	session := map[string]string{}
 	for _, s := range queue {
