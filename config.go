@@ -56,11 +56,11 @@ type Config struct {
 	// one of Replicas and Founders is required. Default: none, a node on its own.
 	Join []string
 
-	// JoinFunc returns further addresses, host:port each, from a discovery API of your own. One
-	// goroutine calls it every two seconds, or every ten seconds while there is a leader. JoinFunc
-	// must return when its context ends, which happens after two seconds or when the node closes.
-	// While its calls fail or panic, no group is founded, and the addresses of its last successful
-	// call are used. Default: none.
+	// JoinFunc returns further addresses, host:port each, from a discovery API of your own, with
+	// Join or instead of it. One goroutine calls it every two seconds, or every ten seconds while
+	// there is a leader. JoinFunc must return when its context ends, which happens after two
+	// seconds or when the node closes. While its calls fail or panic, no group is founded, and the
+	// addresses of its last successful call are used. Default: none.
 	JoinFunc func(ctx context.Context) ([]string, error)
 
 	// Replicas is the number of all instances that you run, for a fleet of fixed size. A group is

@@ -103,7 +103,7 @@ func (n *Node) Leave(ctx context.Context) error { return n.engine.Leave(ctx) }
 
 // Close stops the node immediately and waits until everything that it started has ended. It does
 // not close the session, so held locks stay taken until they expire. Use Leave for an orderly end.
-// Close may be called in every state, and repeatedly.
+// Close returns after a limited time. It may be called in every state, and repeatedly.
 //
 // If the disk of Config.Dir does not answer, Close stops everything else and returns an error after
 // 20 s at most. A goroutine that is stuck in a system call ends when that call returns, without a

@@ -53,7 +53,7 @@ type Event struct {
 //
 // EventCurrent is reported whenever all changes are reported, and every few seconds while there is
 // no change, but never between the EventFreed and EventHeld of a lock that passes to the next
-// holder.
+// holder. Waiters are not reported; see [Node.Peek].
 //
 // Watch waits for a leader without a time limit. An event may be stale when it is reported, so use
 // tokens and not events to protect a resource. The watch ends when the caller leaves the loop. It
