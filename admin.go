@@ -12,12 +12,9 @@ import (
 	"github.com/mortise-lock/mortise/transport/wire/mortise/query/v1"
 )
 
-// maxByBytes is the largest length of EvictRequest.By.
 const maxByBytes = 128
 
-// admin answers admin clients, such as cmd/mortise, by calling the methods of this node. Package
-// queries adds the identity and the rights of the client to each query that admin forwards to the
-// leader.
+// admin answers admin clients, such as cmd/mortise, by calling the methods of this node.
 type admin struct {
 	query.UnimplementedAdminServer
 	n *Node
@@ -119,7 +116,6 @@ func eventsAnswer(events []Event, a *query.EventsAnswer) (_ *query.EventsAnswer,
 	return a, err
 }
 
-// maxBegin is the largest number of events in the first answer of a watch.
 const maxBegin = 20_000
 
 // Watch returns the present state if q.After is 0, and otherwise the events after that position.

@@ -28,10 +28,9 @@ type Config struct {
 	Cluster string
 
 	// Bind is the address to listen on, host:port. One TCP port carries all traffic. Default:
-	// ":7947" with Join or JoinFunc. Without Join and JoinFunc the node listens only if Bind is
-	// set, for example for cmd/mortise. An address other than a loopback address needs Secret, TLS,
-	// TLSFiles or Insecure. Without Secret, TLS and TLSFiles, a loopback address is open to every
-	// user of this machine.
+	// ":7947" with Join or JoinFunc; without these the node does not listen. An address other than
+	// a loopback address needs Secret, TLS, TLSFiles or Insecure. Without Secret, TLS and TLSFiles,
+	// a loopback address is open to every user of this machine.
 	Bind string
 
 	// Advertise is the address, host:port, at which others reach this instance. Default: Bind, if
@@ -57,11 +56,11 @@ type Config struct {
 	// one of Replicas and Founders is required. Default: none, a node on its own.
 	Join []string
 
-	// JoinFunc returns further addresses, host:port each, from a discovery API of your own. One
-	// goroutine calls it every two seconds, or every ten seconds while there is a leader. JoinFunc
-	// must return when its context ends, which happens after two seconds or when the node closes.
-	// While its calls fail or panic, no group is founded, and the addresses of its last successful
-	// call are used. Default: none.
+	// JoinFunc returns further addresses, host:port each, from a discovery API of your own, with
+	// Join or instead of it. One goroutine calls it every two seconds, or every ten seconds while
+	// there is a leader. JoinFunc must return when its context ends, which happens after two
+	// seconds or when the node closes. While its calls fail or panic, no group is founded, and the
+	// addresses of its last successful call are used. Default: none.
 	JoinFunc func(ctx context.Context) ([]string, error)
 
 	// Replicas is the number of all instances that you run, for a fleet of fixed size. A group is
@@ -86,7 +85,7 @@ type Config struct {
 	// change to Dir before it acknowledges the change. The group then survives a crash of a
 	// majority of its voters, and continues when they run again. Each instance needs its own
 	// directory, on a disk of its own machine. Default: "", in memory. A voter without Dir that
-	// restarts is a new instance, to which the group gives the vote of the former one.
+	// restarts is a new instance and gets the vote of the former one.
 	Dir string
 
 	// DirFreeBytes is the free space for Dir below which this instance warns in the log, in Status
@@ -95,7 +94,7 @@ type Config struct {
 
 	// SessionTTL is how long the locks of an instance stay held after the last renewal of its
 	// lease. 1 s to 10 min. Default: 10 s. It must be equal on all instances that found the group.
-	// An instance that joins later with a higher value uses the group's value and logs a warning.
+	// An instance that joins later uses the group's value if its own is higher.
 	SessionTTL time.Duration
 
 	// Grace is how long a newly founded group grants nothing, so that every hold of an earlier
@@ -120,17 +119,16 @@ type Config struct {
 	// data. Requests are charged as for MaxSessionBytes. A session is charged 1,024 bytes and 6 for
 	// each byte of its instance's description, and the data of a key 544 bytes and 6 for each byte.
 	// A sixteenth of the budget is reserved for sessions, so that an instance that restarts finds
-	// room. With the default a voter stays below 1 GiB in the worst case. 1 MiB to 1 TiB. Default:
-	// 256 MiB, about 350,000 locks of 16-byte keys, or MaxSessionBytes if that is more.
+	// room. With the default a voter stays below 1 GiB. 1 MiB to 1 TiB. Default: 256 MiB, about
+	// 350,000 locks of 16-byte keys, or MaxSessionBytes if that is more.
 	//
 	// Both budgets belong to the group. A group begins with the defaults, and adopts other values
 	// when all its instances have them.
 	MaxGroupBytes int64
 
-	// Secret turns on encryption. Every instance derives a certificate authority from it and issues
-	// itself a certificate. Connections then use mutual TLS 1.3 without a PKI. Create a secret with
-	// `mortise secret`. A random text of your own (openssl rand -hex 32) is accepted if it is
-	// estimated at 128 bits or more, and makes the start 40 ms slower.
+	// Secret turns on encryption. Every instance derives a certificate from it, and connections use
+	// mutual TLS 1.3 without a PKI. Create a secret with `mortise secret`. A random text of your
+	// own (openssl rand -hex 32) is accepted if it is estimated at 128 bits or more.
 	//
 	// All instances that found or vote have the same root secret. Its holders are trusted with
 	// every lock. A secret derived with -member is for an instance that may lock everything, but
@@ -158,8 +156,8 @@ type Config struct {
 	// TLSPeers are the names that only instances' certificates carry, for TLS and TLSFiles: DNS
 	// names or SPIFFE IDs (spiffe://trust.domain/path). The holder of such a certificate is an
 	// instance, trusted with every lock. Both sides refuse a certificate that has no name of
-	// TLSPeers or TLSGuests. Names are compared literally: a wildcard in a certificate matches only
-	// if it is listed. List two names during a rename. Default: the ServerName of TLS or TLSFiles.
+	// TLSPeers or TLSGuests. Names are compared literally, including wildcards. List two names
+	// during a rename. Default: the ServerName of TLS or TLSFiles.
 	TLSPeers []string
 
 	// TLSGuests are the names in certificates of programs that are not instances, for TLS and
@@ -173,15 +171,14 @@ type Config struct {
 	Insecure bool
 
 	// History receives the record from which the judge decides later whether the cluster kept its
-	// promises. docs/CORRECTNESS.md explains how to judge the records of all instances. The record
-	// has a line of JSON for every call of Lock, TryLock, Do and Unlock on this instance and for
-	// every lost lock. While this instance votes, it also has a line for every lock that the group
-	// grants or ends. The lines contain keys, tokens and instance names in plain text.
+	// promises; see docs/CORRECTNESS.md. The record has a line of JSON for every call of Lock,
+	// TryLock, Do and Unlock on this instance and for every lost lock. While this instance votes,
+	// it also has a line for every lock that the group grants or ends. The lines contain keys,
+	// tokens and instance names in plain text.
 	//
 	// One goroutine writes whole lines in order, and calls do not wait. If the writer is too slow,
-	// lines are dropped. Then Close returns an error, and the judge treats these calls as unknown.
-	// Close does not close the writer. Recording costs about a microsecond per line and a goroutine
-	// per held lock. Default: nil, no recording.
+	// lines are dropped, and Close returns an error. Close does not close the writer. Recording
+	// costs about a microsecond per line and a goroutine per held lock. Default: nil, no recording.
 	History io.Writer
 
 	// Hooks are called for metrics and traces. Nil means none.
@@ -261,8 +258,8 @@ func (c *Config) group() replica.Settings {
 
 const redacted = "[redacted]"
 
-// withoutSecrets returns a copy of c in which the text with replaces each secret. An empty TLS
-// configuration replaces c.TLS, which may contain a private key.
+// withoutSecrets returns a copy of c in which the text with replaces each secret, and an empty
+// configuration replaces c.TLS.
 func (c Config) withoutSecrets(with string) Config {
 	if c.Secret != "" {
 		c.Secret = with

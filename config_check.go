@@ -211,7 +211,7 @@ func isUnspecified(host string) bool {
 	return host == "" || ip != nil && ip.IsUnspecified()
 }
 
-// credentials returns the credentials for the configured kind of security, or nil for plain text.
+// credentials returns nil for plain text.
 func (c Config) credentials(wall func() time.Time, random func([]byte)) (*credentials.Source, error) {
 	names := credentials.Names{Peers: c.TLSPeers, Guests: c.TLSGuests}
 	switch {
@@ -231,7 +231,6 @@ func (c Config) credentials(wall func() time.Time, random func([]byte)) (*creden
 	return nil, nil
 }
 
-// mayStart returns the reason why an instance with these credentials cannot start, or nil.
 func (c Config) mayStart(source *credentials.Source) error {
 	if source == nil {
 		return nil

@@ -91,8 +91,8 @@ func configFromEnv(prefix string, environ []string) (Config, error) {
 	return c, nil
 }
 
-// advertise returns the value for Config.Advertise. It adds the port of Bind to an IP address
-// without a port, because Kubernetes passes such an address to a pod.
+// advertise adds the port of Bind to an IP address without a port, which is what Kubernetes passes
+// to a pod.
 func (e environment) advertise(bind string) string {
 	text := e.Text("ADVERTISE")
 	ip, err := netip.ParseAddr(strings.Trim(text, "[]"))
@@ -159,8 +159,8 @@ func (e environment) guests() map[string]string {
 	return rights
 }
 
-// check reports mistakes that Start would report, but names the variable instead of the field. It
-// does not check rules that involve several fields, because the program may set more fields.
+// check reports mistakes that Start would report, but names the variable instead of the field.
+// Start checks the rules that involve several fields.
 func (e environment) check(c Config) {
 	secret, old := "SECRET", "OLD_SECRETS"
 	if e.Set("SECRET_FILE") {

@@ -14,7 +14,6 @@ import (
 	"github.com/mortise-lock/mortise/session/client"
 )
 
-// scope is the value in the context of a lock, or of ContextWithToken.
 type scope struct {
 	lock  *Lock // nil if there is only a token
 	token Token // used only if lock is nil
@@ -51,8 +50,7 @@ func scopeOf(ctx context.Context) *scope {
 // scope searches ctx for the locks under which r is made. If one of them covers r, scope returns a
 // new handle of that lock. Otherwise it returns the request of the innermost held lock of the same
 // session. A lock that was entered again has the position of its first handle, because the locks
-// acquired after that handle stay held while r waits. An error means that a lock covers r but lacks
-// terms that r asks for.
+// acquired after that handle stay held while r waits.
 func (n *Node) scope(ctx context.Context, client *client.Client, r *Request) (again *Lock, under *client.Request,
 	err error) {
 	if ctx.Err() != nil {
@@ -96,7 +94,6 @@ func (s *scope) began() (further int) {
 	return further
 }
 
-// first returns the handle that has the hold and counts the handles.
 func (l *Lock) first() *Lock {
 	if l.again != nil {
 		return l.again
@@ -162,8 +159,8 @@ func (l *Lock) exitAs(how uint32) (left, first bool) {
 // Each handle of a lock that was entered again has its own MaxHold. All other terms are those of
 // the hold's first request.
 
-// enterable returns an error that names a field of r that asks for more than the hold of l has, or
-// nil. A zero field of r accepts any value in the hold.
+// enterable returns an error if r asks for more than the hold of l has, or nil. A zero field of r
+// accepts any value in the hold.
 func (l *Lock) enterable(r *Request) error {
 	t := client.Terms{}
 	if had := l.hold.Request().Terms; had != nil {
@@ -225,8 +222,6 @@ func (l *Lock) limitTo(longest time.Duration) {
 	}
 }
 
-// watchLimit ends the handle l when its MaxHold has passed. It returns when l or the hold has
-// ended.
 func (l *Lock) watchLimit() {
 	defer close(l.limit.done)
 	hold := l.first().hold.Done()
@@ -253,7 +248,7 @@ func (l *Lock) pastLimit() bool {
 }
 
 // endOverdue ends the handle l if its MaxHold has passed and it is not unlocked. It reports whether
-// l was ended by its MaxHold, in this call or before. If l is the last handle, the lock stays taken
+// its MaxHold has ended l, in this call or before. If l is the last handle, the lock stays taken
 // for its LockDelay, because code may still use l.
 func (l *Lock) endOverdue() bool {
 	if !l.pastLimit() {

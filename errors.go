@@ -33,9 +33,9 @@ var (
 	// ErrLeaving means that the node has begun to leave and accepts no new requests.
 	ErrLeaving = client.ErrLeaving
 
-	// ErrVoteLost means that no instance has taken over the vote of a node that left, although
-	// other instances remain. The text gives the reason. If the node had the only vote of a group
-	// in memory, the locks of all instances end.
+	// ErrVoteLost means that no other instance has taken over the vote of a node that left. The
+	// text gives the reason. If the node had the only vote of a group in memory, the locks of all
+	// instances end.
 	ErrVoteLost = instance.ErrVoteLost
 
 	// ErrClosed means that the node is closed.
@@ -49,9 +49,9 @@ var (
 	// group's. Try again when some have finished.
 	ErrOverloaded = client.ErrOverloaded
 
-	// ErrNoRoom means that the group or this node has reached a limit: data of keys, detached
+	// ErrNoRoom means that the group or this node has reached a limit for data of keys, detached
 	// holds, sessions of NewSession, or bytes (Config.MaxSessionBytes, Config.MaxGroupBytes). The
-	// text names the limit. A later call can succeed when some of these are removed.
+	// text names the limit.
 	ErrNoRoom = client.ErrNoRoom
 
 	// ErrConflict means that the data of a key has changed since the revision given to Put.
@@ -129,10 +129,9 @@ func (e *HeldError) Is(target error) bool { return target == ErrHeld }
 // Unlock the locks that you hold and begin again, or request all of them with one LockAll.
 //
 // Only a request whose context comes from a [Lock.Context] is known to be made under a lock. A
-// circle is found when its last request arrives. A circle of more than 10,000 requests is not
-// found. A circle through permits is found only under three conditions: no hold outside of the
-// circle can release enough permits, the search takes at most 20,000 steps, and all instances of
-// the group support version 2 of the rules.
+// circle is found when its last request arrives, if it has at most 10,000 requests. A circle
+// through permits is found only if no hold outside of the circle can release enough permits, the
+// search takes at most 20,000 steps, and all instances of the group support version 2 of the rules.
 type DeadlockError struct {
 	// Circle begins with the refused request. Each request waits for the Key of its link. The next
 	// request holds that key or is ahead in its queue. The last request waits for a lock under

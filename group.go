@@ -141,7 +141,6 @@ func (h *Health) missing() string {
 	return strings.Join(names, ", ")
 }
 
-// diskOf returns the disk fault that keeps an instance from voting, or nil.
 func (h *Health) diskOf(instance string) *FaultyDisk {
 	for i := range h.Disks {
 		if f := &h.Disks[i]; f.Instance == instance && f.State != DiskLow {
@@ -276,11 +275,11 @@ type Member struct {
 // Members returns the members of the group, the oldest session first. It queries the leader for a
 // hundred at a time, and waits for a leader until ctx ends. The list begins after the member whose
 // Session equals after, or with the first member if after is "". A member that is present during
-// the whole iteration is listed once. An instance that has lost its session and opened another is
-// listed with both until the lost one has expired.
+// the whole iteration is listed once. An instance that has opened another session is listed with
+// both until the lost one has expired.
 //
-// After an error, which is returned with a zero Member, the iteration ends. While there is no
-// leader, use Status.Members. The list is for display and monitoring only.
+// After an error, which is returned with a zero Member, the iteration ends. The list is for display
+// and monitoring only. While there is no leader, use Status.Members.
 func (n *Node) Members(ctx context.Context, after string) iter.Seq2[Member, error] {
 	return func(yield func(Member, error) bool) {
 		from, err := cursorBehind(after)
@@ -304,7 +303,6 @@ func (n *Node) Members(ctx context.Context, after string) iter.Seq2[Member, erro
 	}
 }
 
-// cursorBehind returns the cursor after a session, which has the form of Member.Session.
 func cursorBehind(session string) (*query.SessionCursor, error) {
 	if session == "" {
 		return nil, nil

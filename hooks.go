@@ -12,7 +12,7 @@ import (
 )
 
 // Hooks are functions that a node calls after an event, for metrics, traces and logs. A nil hook
-// costs no measurement and no allocation. Start copies Config.Hooks.
+// costs nothing. Start copies Config.Hooks.
 //
 // Mark, Acquired and Unlocked run on the goroutine that calls Acquire or Unlock, the last two
 // directly before the call returns. A slow hook delays only that call. During Acquired the lock is
@@ -44,10 +44,9 @@ type Hooks struct {
 	Lost func(e LockEvent)
 
 	// Leaked is called when a lock is held but no handle of it is reachable, so it cannot be
-	// unlocked. The lock stays held until the session or Request.MaxHold ends, because its code may
-	// still run. The garbage collector finds the leak, perhaps minutes later or never. A lock whose
-	// Lock.Context has not ended is not leaked. This hook costs eight allocations and a kilobyte
-	// per lock; the other three hooks of locks cost two allocations together.
+	// unlocked. The lock stays held until the session or Request.MaxHold ends. The garbage
+	// collector finds the leak, perhaps minutes later or never. A lock whose Lock.Context has not
+	// ended is not leaked. This hook costs eight allocations and a kilobyte per lock.
 	Leaked func(e LockEvent)
 
 	// Renewed is called with StateAcknowledged for each answer to a renewal of a session's lease;
@@ -108,8 +107,8 @@ type LockEvent struct {
 	// zero for Acquired, and while other handles hold the lock.
 	Held time.Duration
 	// Behind describes the holder at the time when the group decided that a Try fails or that the
-	// request waits. It is nil if the lock was free or the group did not decide. If the request
-	// waits, Behind.Waiters includes it.
+	// request waits. It is nil if the lock was free or the group did not decide. Behind.Waiters
+	// includes a request that waits.
 	Behind *HeldError
 	// BehindMark is the result of Hooks.Mark for the holder's request. Nil means none.
 	BehindMark []byte
@@ -146,7 +145,6 @@ func lockEvent(e *trace.Event) LockEvent {
 	return l
 }
 
-// outcomes maps each trace.End that alone determines the outcome.
 var outcomes = [...]Outcome{
 	trace.Granted: OutcomeGranted, trace.Entered: OutcomeEntered, trace.Confirmed: OutcomeConfirmed,
 	trace.Soon: OutcomeSoon, trace.Unconfirmed: OutcomeUnconfirmed, trace.Detached: OutcomeDetached,

@@ -95,9 +95,8 @@ func keyInfo(l *query.Lock) KeyInfo {
 }
 
 // List returns all keys that begin with prefix and are held or waited for, or have data, in the
-// order of their creation. A key that exists during the whole iteration is listed once. A key that
-// appears or disappears during the iteration may be listed or not. After an error, which is
-// returned with a zero KeyInfo, the iteration ends.
+// order of their creation. A key that exists during the whole iteration is listed once. After an
+// error, which is returned with a zero KeyInfo, the iteration ends.
 func (n *Node) List(ctx context.Context, prefix string) iter.Seq2[KeyInfo, error] {
 	return func(yield func(KeyInfo, error) bool) {
 		q := &query.ListRequest{Prefix: []byte(prefix)}
@@ -267,7 +266,7 @@ func look[Q, A any](ctx context.Context, n *Node, method queries.Method[query.Qu
 
 // Get returns the data of key and its revision, or nil and revision 0 if the key has no data. The
 // answer is linearizable. Data is for a few bytes that must outlive their writer, such as the
-// progress of a job. Every voter keeps them in memory until Put removes them or the group ends.
+// progress of a job. It exists until Put removes it or the group ends.
 func (n *Node) Get(ctx context.Context, key string) (data []byte, revision uint64, err error) {
 	d, err := look(ctx, n, query.QueryClient.Get, &query.KeyRequest{Key: []byte(key)})
 	return d.GetValue(), d.GetRevision(), err
@@ -276,9 +275,8 @@ func (n *Node) Get(ctx context.Context, key string) (data []byte, revision uint6
 // Put sets the data of key, at most 4,096 bytes, if revision is the present revision of the data,
 // and returns the new revision. Revision 0 means that the key has no data. Empty data removes the
 // data, and the new revision is 0. Put ignores locks. If several callers put at the same revision,
-// exactly one succeeds and the others fail with ErrConflict. At most 16,384 keys can have data.
-// Beyond that, or if the group's budget (Config.MaxGroupBytes) has no room, Put fails with
-// ErrNoRoom.
+// exactly one succeeds and the others fail with ErrConflict. If 16,384 keys have data, or
+// Config.MaxGroupBytes leaves no room, Put fails with ErrNoRoom.
 //
 // After any other error, for example when ctx ends, the change may have taken effect or may take
 // effect later, and a Get cannot show which. To find out, call Put with the same revision once
@@ -294,7 +292,7 @@ func (n *Node) Put(ctx context.Context, key string, data []byte, revision uint64
 	return n.put(ctx, &query.PutRequest{Key: []byte(key), Data: data, Revision: revision, Nonce: nonce[:]})
 }
 
-// put is Put for this node or for an admin client. q can be repeated, because it has a nonce.
+// put can repeat q, because q has a nonce.
 func (n *Node) put(ctx context.Context, q *query.PutRequest) (uint64, error) {
 	key, data, revision := string(q.Key), q.Data, q.Revision
 	switch {

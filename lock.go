@@ -10,9 +10,9 @@ import (
 )
 
 // Lock is one grant of one key, or of several at once. It is held from the return of the call that
-// granted it until Unlock, or until it is lost. Only its handle can release it. A lock that was
-// entered again (see [Node.Acquire]) has several handles. Each handle is a Lock, and the lock ends
-// when the last of them is unlocked. A Lock must not be copied.
+// granted it until Unlock, or until it is lost. A lock that was entered again (see [Node.Acquire])
+// has several handles. Each handle is a Lock, and the lock ends when the last of them is unlocked.
+// A Lock must not be copied.
 type Lock struct {
 	node  *Node
 	hold  client.Hold
@@ -63,8 +63,8 @@ func (l *Lock) Wanted() <-chan struct{} { return l.first().hold.Wanted() }
 // Context returns a child of parent that ends when the lock is lost or released, or when the node
 // begins to leave. Its cause (context.Cause) is ErrLost, ErrUnlocked, ErrLeaving or ErrClosed. If
 // the lock has already ended, the returned context has ended. [TokenFrom] returns the token from
-// that context. Each call of Context costs a goroutine until parent or the lock ends, so call it
-// once per lock.
+// that context. Call Context once per lock, because each call costs a goroutine until parent or the
+// lock ends.
 func (l *Lock) Context(parent context.Context) context.Context {
 	ctx, cancel := context.WithCancelCause(context.WithValue(parent, scopeKey{},
 		&scope{lock: l, outer: scopeOf(parent)}))
@@ -109,14 +109,13 @@ func (l *Lock) over() error {
 // After Unlock returns, with or without an error, the handle holds nothing. It returns nil when the
 // release is confirmed, also in a repeated call. It returns ErrLost if the lock was lost before,
 // and ErrClosed if the node was closed before the confirmation. If ctx ended before the
-// confirmation, the error wraps the context's error. The release then takes effect when a leader is
+// confirmation, the error wraps the context's error, and the release takes effect when a leader is
 // reached, or else when the session ends.
 func (l *Lock) Unlock(ctx context.Context) error { return l.release(ctx, mode{way: trace.Unlock}) }
 
 // Detach gives up this handle without ending the hold. The lock stays taken for
 // [Request.LockDelay], even after this process has ended, unless [Request.Resume] takes it over by
-// its token or [Node.ForceUnlock] ends it. So one process can pass a lock to the next. Without a
-// LockDelay, Detach does the same as Unlock.
+// its token or [Node.ForceUnlock] ends it. Without a LockDelay, Detach does the same as Unlock.
 //
 // ctx bounds only the wait for the confirmation. After Detach returns, with or without an error,
 // the handle holds nothing. Detach after Unlock, and Unlock after Detach, has no effect. Detach
@@ -201,11 +200,11 @@ func (l *Lock) leave(first bool) error {
 // the lock was lost before. After it returns, the handle holds nothing. The next waiter is granted
 // the lock as early as with Unlock.
 //
-// UnlockSoon saves a round trip to a majority of the voters, about half of the cost of a short
-// hold. It lacks three guarantees of Unlock. It does not report whether the lock was still held:
-// call Err before the last effect, or fence it with the token. If the process dies directly after
-// the call, the lock can stay taken until its session ends. TryLock may report the lock as held
-// after UnlockSoon has returned. Call Unlock afterwards to wait for the confirmation.
+// UnlockSoon saves a round trip to a majority of the voters. It lacks three guarantees of Unlock.
+// It does not report whether the lock was still held: call Err before the last effect, or fence it
+// with the token. If the process dies directly after the call, the lock can stay taken until its
+// session ends. TryLock may report the lock as held after UnlockSoon has returned. Call Unlock
+// afterwards to wait for the confirmation.
 func (l *Lock) UnlockSoon() error {
 	return l.release(context.Background(), mode{way: trace.UnlockSoon})
 }

@@ -38,8 +38,8 @@ type Node struct {
 
 // Start starts a node. ctx bounds the start only. When Start returns, the node listens, searches
 // for the other instances and accepts requests. Requests wait until there is a leader; see Ready.
-// An error names every mistake in the configuration, or the resource of the machine that was not
-// available. After an error, nothing is left running. Close or Leave ends the node.
+// An error names every mistake in the configuration, or the missing resource of the machine. After
+// an error, nothing is left running. Close or Leave ends the node.
 func Start(ctx context.Context, config Config) (*Node, error) {
 	world := outside.From(ctx)
 	config = config.withDefaults()
@@ -87,8 +87,8 @@ func (n *Node) Err() error { return n.engine.Err() }
 
 // Leave removes the node from the cluster in an orderly way. It refuses new requests, ends the
 // contexts of its locks so that their holders can finish, and waits for their Unlock. It hands its
-// vote and its leadership to other instances, closes the session if no lock is held any more,
-// announces its departure and closes the node.
+// vote and its leadership to other instances, closes the session if no lock is held any more, and
+// closes the node.
 //
 // Leave stops waiting when ctx ends, or after 10 s if ctx has no deadline. Then a lock that is not
 // unlocked is left to expire, and a vote that was not handed over counts as lost. If all instances
@@ -103,7 +103,7 @@ func (n *Node) Leave(ctx context.Context) error { return n.engine.Leave(ctx) }
 
 // Close stops the node immediately and waits until everything that it started has ended. It does
 // not close the session, so held locks stay taken until they expire. Use Leave for an orderly end.
-// Close may be called in every state, and repeatedly.
+// Close returns after a limited time. It may be called in every state, and repeatedly.
 //
 // If the disk of Config.Dir does not answer, Close stops everything else and returns an error after
 // 20 s at most. A goroutine that is stuck in a system call ends when that call returns, without a
@@ -111,12 +111,11 @@ func (n *Node) Leave(ctx context.Context) error { return n.engine.Leave(ctx) }
 func (n *Node) Close() error { return n.engine.Close() }
 
 // Recover abandons a group whose majority is lost for good. Status.Group shows the ID of the group.
-// Only an operator can decide that the missing voters will not return. Call Recover on every
-// remaining instance of that group. Each of them ends its locks and forgets the group. Start new
-// instances in place of the lost ones. When all instances that Founders or Replicas requires are
-// reachable, they found the next group. Its tokens are higher than all tokens that its founders
-// have received, and it grants nothing until its grace has passed. Members of the old group that
-// return later join the next group by themselves.
+// An operator calls Recover on every remaining instance of that group, and starts new instances in
+// place of the lost ones. Each instance ends its locks and forgets the group. When all instances
+// that Founders or Replicas requires are reachable, they found the next group. Its tokens are
+// higher than all tokens that its founders have received, and it grants nothing until its grace has
+// passed. Members of the old group that return later join the next group by themselves.
 //
 // Make sure that the missing instances are stopped: if they are only unreachable, two groups grant
 // the same locks. Recover fails, and changes nothing, if the group has a leader or is not this
@@ -172,7 +171,6 @@ func (n *Node) Acquire(ctx context.Context, r Request) (*Lock, error) {
 	return n.acquire(ctx, n.client, r)
 }
 
-// acquire implements Acquire in the session of client.
 func (n *Node) acquire(ctx context.Context, client *client.Client, r Request) (*Lock, error) {
 	if r.Labels != nil && purpose.Lasting(r.Labels) {
 		n.standby.Add(1)
@@ -192,7 +190,6 @@ func (n *Node) acquire(ctx context.Context, client *client.Client, r Request) (*
 	return n.watched(l), nil
 }
 
-// obtain checks r, and enters a held lock again or requests a new hold from the group.
 func (n *Node) obtain(ctx context.Context, client *client.Client, r *Request, call *trace.Call) (*Lock, error) {
 	if err := n.check(ctx, r); err != nil {
 		return nil, err
@@ -300,8 +297,7 @@ func joined(fn, unlock error) error {
 	return errors.Join(fn, unlock)
 }
 
-// settleTime is how long the first Ready waits for the voters. The limit keeps a group without a
-// spare instance from blocking a deployment forever.
+// settleTime keeps a group without a spare instance from blocking a deployment forever.
 const settleTime = 30 * time.Second
 
 // Ready waits until this node can get locks: its session is attached to a leader and the group is
@@ -338,7 +334,7 @@ func (n *Node) Ready(ctx context.Context) error {
 }
 
 // awaitVoters waits until the leader reports that no change of the voters is due, and returns "".
-// If ctx ends first, awaitVoters returns what it was waiting for.
+// If ctx ends first, it returns what it was waiting for.
 func (n *Node) awaitVoters(ctx context.Context) (why string) {
 	why = "no leader has reported within " + settleTime.String() + " that the voters are settled"
 	for ctx.Err() == nil {

@@ -17,8 +17,8 @@ import (
 
 // Token is a fencing token: a later grant of a key has a higher token. A resource that remembers
 // the highest token it has received and refuses lower ones is safe even against a holder that was
-// stopped in the middle of its work. A Token marshals to JSON as a string, because it does not fit
-// into the numbers of JavaScript.
+// stopped in the middle of its work. The JSON form is a string, because a Token does not fit into
+// the numbers of JavaScript.
 type Token uint64
 
 // MarshalJSON returns the decimal number as a JSON string.
@@ -90,8 +90,7 @@ type Request struct {
 	//
 	// The leader counts the delay from the expiry of the session. A new leader counts the whole
 	// delay again, and a newly founded group does not have the hold. After an Unlock that arrives
-	// before the session expires, there is no delay. If the session expires before the Unlock
-	// arrives, Unlock returns ErrLost, because the lock may stay taken.
+	// before the session expires, there is no delay. A later Unlock returns ErrLost.
 	LockDelay time.Duration
 
 	// Resume takes over the hold of Key that has this token, with all its keys, instead of waiting
@@ -118,7 +117,6 @@ type Request struct {
 	Labels map[string]string
 }
 
-// validate returns an error that names every mistake of the request, or nil.
 func (r *Request) validate() error {
 	var errs []error
 	wrong := func(is bool, format string, args ...any) {
@@ -148,14 +146,12 @@ func (r *Request) validate() error {
 	return errors.Join(errs...)
 }
 
-// ordinary reports whether r sets only Key and Try.
 func (r *Request) ordinary() bool {
 	return len(r.Keys) == 0 && !r.Shared && r.Permits == 0 && r.Of == 0 && r.MaxWaiting == 0 && r.MaxHold == 0 &&
 		!r.Notice && r.LockDelay == 0 && r.Resume == 0 && r.Value == "" && len(r.Labels) == 0
 }
 
-// of converts r to a request of package client. If under is not nil, the result is made under the
-// lock of that request.
+// of converts r to a request of package client, made under the lock of under if that is not nil.
 func (r *Request) of(under *client.Request) client.Request {
 	s := client.Request{Key: r.Key, Try: r.Try}
 	if r.ordinary() && under == nil {

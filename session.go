@@ -18,10 +18,11 @@ type Session struct {
 }
 
 // NewSession opens a session with its own TTL, which must be at least 1 s. A TTL that is longer
-// than the group's is reduced to the group's. NewSession waits for a leader until ctx ends. A
-// request in one session is never made under a lock of another session, so deadlocks between
-// sessions are not found. If a node already has 128 such sessions, NewSession fails with ErrNoRoom.
-// Close the session when you no longer need it.
+// than the group's is reduced to the group's. NewSession waits for a leader until ctx ends.
+// Renewal, loss and replacement of the session work as for the node's own. A request in one session
+// never counts as made under a lock of another session, so deadlocks between sessions are not
+// found. If a node already has 128 such sessions, NewSession fails with ErrNoRoom. Close the
+// session when you no longer need it.
 func (n *Node) NewSession(ctx context.Context, ttl time.Duration) (*Session, error) {
 	if ttl < minSessionTTL {
 		return nil, fmt.Errorf("%w: NewSession: the TTL is %v; want at least %v", ErrBadRequest, ttl, minSessionTTL)

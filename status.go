@@ -131,8 +131,6 @@ func (s *Status) fillSessions(p *instance.Picture) {
 	}
 }
 
-// waiting returns what the node waits for, or "". s.Waiting must contain the answer of package
-// cluster.
 func (n *Node) waiting(s *Status, p *instance.Picture) string {
 	mine := &p.Sessions[0]
 	if s.Err == nil && mine.Phase != client.Attached {
@@ -149,8 +147,8 @@ func (n *Node) waiting(s *Status, p *instance.Picture) string {
 	return s.waitsFor(mine, p.Now)
 }
 
-// votersWanted returns how many instances vote when all run. The number is odd, because one more
-// vote would add no fault tolerance.
+// votersWanted returns how many instances vote when all run. The number is odd, because an even
+// number tolerates no more failures.
 func (c *Config) votersWanted() int {
 	n := c.Voters
 	if c.Replicas > 0 {
@@ -252,7 +250,6 @@ func (s Status) String() string {
 	return b.String()
 }
 
-// waitsForLog explains the wait of an instance without a leader whose own log is unusable.
 func (n *Node) waitsForLog(s *Status, p *instance.Picture) string {
 	text := fmt.Sprintf("the log of this voter in Config.Dir %q cannot be used: %v", n.config.Dir, p.Unread)
 	if !p.OnlyVoter {
@@ -266,8 +263,7 @@ func (n *Node) waitsForLog(s *Status, p *instance.Picture) string {
 		"locks and data of the old one"
 }
 
-// waitsForDisks explains the wait of an instance without a session. If disks are not the reason, it
-// returns "".
+// waitsForDisks returns "" if disks are not the reason of the wait.
 func (s Status) waitsForDisks() string {
 	var faults []string
 	own := s.Disk != nil && s.Disk.State != DiskLow

@@ -52,13 +52,12 @@ type Event struct {
 // events from before it restored a snapshot.
 //
 // EventCurrent is reported whenever all changes are reported, and every few seconds while there is
-// no change. It never comes between the EventFreed and EventHeld of a lock that passes to the next
+// no change, but never between the EventFreed and EventHeld of a lock that passes to the next
 // holder. Waiters are not reported; see [Node.Peek].
 //
-// Watch queries the leader, and waits for a leader without a time limit. An event may be stale when
-// it is reported, so use tokens and not events to protect a resource. The watch ends when the
-// caller leaves the loop. It also ends, with an error and a zero Event, when ctx ends or the node
-// is closed.
+// Watch waits for a leader without a time limit. An event may be stale when it is reported, so use
+// tokens and not events to protect a resource. The watch ends when the caller leaves the loop. It
+// also ends, with an error and a zero Event, when ctx ends or the node is closed.
 func (n *Node) Watch(ctx context.Context, prefix string, after uint64) iter.Seq2[Event, error] {
 	return n.watchFor(ctx, nil, prefix, after)
 }

@@ -59,11 +59,8 @@ func against(ctx context.Context, o options, progress, out io.Writer) error {
 	return err
 }
 
-// pair contains the results of one workload of one peer with the other build and with this build.
 type pair struct{ old, new Result }
 
-// ratios returns the median, the lowest and the highest ratio of the new to the old value of a
-// figure.
 func ratios(pairs []pair, figure func(Result) float64) (middle, least, most float64) {
 	var all []float64
 	for _, p := range pairs {

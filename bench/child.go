@@ -34,8 +34,7 @@ type childOptions struct {
 }
 
 // runChild runs program, which is this program or another build of it, as a child, and waits until
-// it has ended. The field Others of the results is the number of processor cores that all other
-// processes used at the same time.
+// it has ended. Others in the results is the number of cores that all other processes used.
 func runChild(ctx context.Context, program string, o childOptions) (childResult, error) {
 	text, err := json.Marshal(o)
 	if err != nil {
@@ -96,8 +95,6 @@ func measure(ctx context.Context, o childOptions) (c childResult, err error) {
 	return c, nil
 }
 
-// profiled runs a workload. If dir is not "", it writes profiles of the processor and of
-// allocations to dir.
 func profiled(ctx context.Context, w Workload, r *Run, dir string) Result {
 	stop := func() error { return nil }
 	var err error

@@ -71,7 +71,6 @@ func beside(n int) func(ctx context.Context, r *Run) (Result, error) {
 	}
 }
 
-// aloneBeside measures one caller that locks alternately on two of n instances.
 func aloneBeside(ctx context.Context, r *Run, n int) (Result, error) {
 	nodes, err := openIdle(ctx, r.Peer, n)
 	defer func() { _ = together(len(nodes), func(i int) error { return nodes[i].Close() }) }()

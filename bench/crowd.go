@@ -15,7 +15,6 @@ import (
 	"github.com/mortise-lock/mortise/session/client"
 )
 
-// A crowd is a number of light sessions in this process. It records which sessions are attached.
 type crowd struct {
 	lights []*light
 
@@ -88,7 +87,6 @@ func (c *crowd) close() {
 	_ = together(len(c.lights), func(i int) error { return c.lights[i].close() })
 }
 
-// returned is what a crowd measures in the workload storm.
 type returned struct {
 	Last  time.Time       // when the last session was attached again
 	Waits []time.Duration // for a free lock, in sessions that were attached again

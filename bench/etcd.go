@@ -16,8 +16,6 @@ import (
 	"go.uber.org/zap"
 )
 
-// etcdPeer returns a peer of three embedded members of etcd, which callers use in process or by
-// gRPC over loopback TCP.
 func etcdPeer(name string, durable, remote bool) Peer {
 	p := Peer{
 		Name: name, Kind: "etcd", Durable: durable,

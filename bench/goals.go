@@ -122,8 +122,6 @@ func (g goal) verdict(r Record) string {
 	return g.judge(v)
 }
 
-// compared returns the number that is compared with the limits, and reports whether it was
-// measured.
 func (g goal) compared(r Record) (float64, bool) {
 	ours, ok := r.find(g.ours, g.workload)
 	if !ok || g.theirs == "" {

@@ -8,8 +8,7 @@ import (
 )
 
 // held takes n locks, or as many as r.patience allows, and then unlocks them. The measured heap is
-// the heap of this process. It contains the handles and, if the three replicas run in this process,
-// also the replicas.
+// that of this process, with the handles and, if they run in this process, the replicas.
 func held(ctx context.Context, r *Run) (Result, error) {
 	n := r.scaled(100_000)
 	callers, err := callersOf(ctx, r.Cluster, len(r.Cluster.Instances()), false)

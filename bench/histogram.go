@@ -35,7 +35,6 @@ func middle(bucket int) time.Duration {
 	return time.Duration(low + 1<<shift/2)
 }
 
-// quantile returns the quantile q of the durations, or 0 if nothing was counted.
 func (h *histogram) quantile(q float64) time.Duration {
 	total := uint64(0)
 	for i := range h.buckets {

@@ -99,8 +99,6 @@ const (
 	memberBytes   = 2400 << 10
 )
 
-// roomFor returns an error if this process cannot get the given numbers of additional sockets and
-// bytes.
 func roomFor(sockets, bytes uint64) error {
 	if free, ok := availableBytes(); ok && free < bytes {
 		return fmt.Errorf("this needs some %s of memory, and %s are free", shortBytes(float64(bytes)),

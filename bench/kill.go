@@ -108,7 +108,6 @@ func startMember(ctx context.Context, peer, dir string, addresses []string, i in
 		strings.Join(addresses, ","))
 }
 
-// startSelf starts this program as a process that answers lines.
 func startSelf(ctx context.Context, args ...string) (*memberProcess, error) {
 	self, err := os.Executable()
 	if err != nil {
@@ -145,8 +144,8 @@ func (m *memberProcess) kill() {
 	_ = m.cmd.Wait() // always fails, because the process was killed
 }
 
-// serveMember is the main function of a member process. It opens member i and executes the commands
-// that it reads as lines from in, until in ends.
+// serveMember is the main function of a member process. It opens member i and executes the lines of
+// in.
 func serveMember(ctx context.Context, p Peer, dir string, addresses []string, i int, in io.Reader,
 	out io.Writer) error {
 	m, err := p.Member(ctx, dir, addresses, i)
@@ -157,7 +156,6 @@ func serveMember(ctx context.Context, p Peer, dir string, addresses []string, i 
 	return errors.Join(err, m.Close())
 }
 
-// answerLines writes to out one line for each line of in, until in ends.
 func answerLines(in io.Reader, out io.Writer, answer func(question string) (string, error)) error {
 	lines := bufio.NewScanner(in)
 	for lines.Scan() {
@@ -204,8 +202,8 @@ func answerAsMember(ctx context.Context, m Member, question string) (string, err
 	return "", fmt.Errorf("what is %q?", question)
 }
 
-// probe starts a call for a new key every 50 ms until one of them is granted. It makes new calls
-// because a call that starts while there is no leader may wait long after new calls are granted.
+// probe starts a call for a new key every 50 ms until one of them is granted. A call that starts
+// while there is no leader may wait longer than a new call.
 func probe(ctx context.Context, m Member, key string) error {
 	ctx, cancel := context.WithTimeout(ctx, time.Minute)
 	defer cancel()

@@ -19,7 +19,6 @@ import (
 	"github.com/mortise-lock/mortise/transport"
 )
 
-// lightBytes is a generous limit for the memory of a light session in this process.
 const lightBytes = 200 << 10
 
 const lightTTL = 10 * time.Second
@@ -63,8 +62,6 @@ func describeGroup(m Member) (string, error) {
 	return string(text), err
 }
 
-// lightSecurity returns the credentials that all light sessions of this process share, or nil
-// without TLS.
 func lightSecurity(encrypted bool) (transport.Security, error) {
 	if !encrypted {
 		return nil, nil

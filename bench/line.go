@@ -16,8 +16,7 @@ const (
 )
 
 // line measures many waiters on many keys. The waiters of a key enter its queue one after the
-// other, so the order of grants is known. Then every waiter is granted its key once. The workload
-// fails if waiters are granted a key in a wrong order.
+// other. Then every waiter is granted its key once. The workload fails if the order is wrong.
 func line(n int) func(ctx context.Context, r *Run) (Result, error) {
 	return func(ctx context.Context, r *Run) (Result, error) {
 		rounds := r.scaled(n) / lineKeys

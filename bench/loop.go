@@ -10,7 +10,6 @@ import (
 	"time"
 )
 
-// loop runs callers repeatedly, and measures for some time after a warm-up.
 type loop struct {
 	measuring atomic.Bool // after the warm-up
 	stopping  atomic.Bool // callers must not start another call

@@ -12,7 +12,6 @@ import (
 	"time"
 )
 
-// Machine describes the machine and the time of a run.
 type Machine struct {
 	When       string
 	CPU        string
@@ -90,7 +89,6 @@ func busy() time.Duration {
 	return time.Duration(total) * (time.Second / 100) // USER_HZ
 }
 
-// used returns the processor time of this process, or of its children that have ended.
 func used(who int) time.Duration {
 	var r syscall.Rusage
 	if syscall.Getrusage(who, &r) != nil {
@@ -116,7 +114,6 @@ func (m othersMeter) cores() float64 {
 	return max(0, float64(busy()-m.busy-owned)/float64(time.Since(m.began)))
 }
 
-// quietCores is the number of cores that other processes may use on a quiet machine.
 const quietCores = 0.1
 
 // awaitQuiet waits until other processes use at most quietCores, but not longer than atMost.

@@ -10,7 +10,7 @@ import (
 	"github.com/mortise-lock/mortise"
 )
 
-// benchSecret is used only by the benchmark, on loopback addresses
+// benchSecret protects nothing but this benchmark, on loopback addresses.
 const benchSecret = "msk1_a2bfff9c6250151c2086c5b899140b6f977fb1d9f63fc3653490576867a23bdeaa83737c"
 
 func mortisePeer(name string, durable, encrypted bool) Peer {

@@ -8,7 +8,6 @@ import (
 	"unicode/utf8"
 )
 
-// page returns the text of docs/SPEED.md.
 func page(r Record) string {
 	var b strings.Builder
 	b.WriteString("# How fast it is, beside others\n\n")
@@ -73,8 +72,6 @@ func writeFailures(b *strings.Builder, r Record) {
 	}
 }
 
-// wrapped breaks a text into lines of the width of the page. The first line begins with mark, and
-// each further line begins with margin.
 func wrapped(mark, margin, text string) string {
 	const width = 100
 	var b strings.Builder
@@ -165,7 +162,6 @@ func marked(figure, verdict string) string {
 	return cmp.Or(figure, verdict)
 }
 
-// writeTable writes a table in Markdown, without empty columns.
 func writeTable(b *strings.Builder, head []string, rows [][]string) {
 	keep := func(i int) bool {
 		return i == 0 || slices.ContainsFunc(rows, func(row []string) bool { return row[i] != "" })

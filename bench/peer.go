@@ -57,7 +57,6 @@ type Member interface {
 
 type members []Member
 
-// openMembers opens three members in this process, which communicate over loopback TCP.
 func openMembers(ctx context.Context, p Peer, dir string) (Cluster, error) {
 	addresses, err := freeAddresses(membersOf * addressesEach)
 	if err != nil {

@@ -18,7 +18,6 @@ import (
 	"github.com/jackc/pgx/v5/pgxpool"
 )
 
-// postgresPeer returns the peer that uses advisory locks of one PostgreSQL server.
 func postgresPeer() Peer {
 	const connection = "a connection for each"
 	return Peer{
@@ -38,7 +37,6 @@ func postgresPeer() Peer {
 	}
 }
 
-// postgresPrograms returns the directory with the programs of the newest version, or "".
 func postgresPrograms() string {
 	found, _ := filepath.Glob("/usr/lib/postgresql/*/bin/initdb")
 	if len(found) == 0 {
@@ -71,7 +69,6 @@ type postgresCluster struct {
 	instances []Instance
 }
 
-// connectionsEach is the maximum number of connections of one instance's pool.
 const connectionsEach = 32
 
 func openPostgres(ctx context.Context, dir string) (_ Cluster, err error) {

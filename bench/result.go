@@ -73,7 +73,7 @@ type Record struct {
 	Peers    []PeerRecord
 	Results  []Result
 	Rounds   int
-	Duration time.Duration // duration of one measurement
+	Duration time.Duration // for each measurement
 	Quick    bool          // fewer held locks and waiters than the goals require
 	Warnings []string
 }

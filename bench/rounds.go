@@ -12,7 +12,6 @@ import (
 	"time"
 )
 
-// waitForQuiet is the maximum time that a run waits for a quiet machine.
 const waitForQuiet = time.Minute
 
 func rounds(ctx context.Context, o options, progress io.Writer) (Record, error) {
@@ -89,7 +88,6 @@ func (r *Record) warn(progress io.Writer, text string) {
 	fmt.Fprintln(progress, "***", text)
 }
 
-// choose returns the requested peers that are installed. It adds all requested peers to the record.
 func (r *Record) choose(o options, progress io.Writer) (chosen []Peer) {
 	for _, p := range peers() {
 		if len(o.peers) > 0 && !slices.Contains(o.peers, p.Name) {
@@ -149,7 +147,6 @@ func workloadNamed(name string) (Workload, bool) {
 	return list[i], true
 }
 
-// install installs the programs of the other peers. It starts no services.
 func install(ctx context.Context) error {
 	if os.Getuid() != 0 {
 		return errors.New("-install needs root")

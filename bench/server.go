@@ -77,7 +77,6 @@ func stopAll(servers []*server) error {
 	return together(len(servers), func(i int) error { return servers[i].stop() })
 }
 
-// needs returns a function for Peer.Missing that reports whether a program is in the path.
 func needs(program string) func() string {
 	return func() string {
 		if _, err := exec.LookPath(program); err != nil {
@@ -88,7 +87,7 @@ func needs(program string) func() string {
 }
 
 // freeAddresses returns loopback addresses on which no process listens now. Their ports are lower
-// than the ports that outgoing connections get.
+// than those of outgoing connections.
 func freeAddresses(n int) (addresses []string, err error) {
 	for tries := 0; len(addresses) < n && tries < 1000+10*n; tries++ {
 		l, listenErr := net.Listen("tcp", fmt.Sprintf("127.0.0.1:%d", 10_000+rand.IntN(20_000)))

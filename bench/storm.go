@@ -13,7 +13,6 @@ import (
 // crowdEach is the number of sessions in one process. It stays below the usual limit of open files.
 const crowdEach = 4000
 
-// A gathering is three member processes, and further processes with many light sessions.
 type gathering struct {
 	members []*memberProcess
 	leader  *memberProcess
@@ -27,7 +26,6 @@ func (g *gathering) close() {
 	}
 }
 
-// gather starts three members and n sessions, and waits until all sessions are attached.
 func gather(ctx context.Context, r *Run, n int) (g *gathering, err error) {
 	g = &gathering{members: make([]*memberProcess, membersOf), before: map[*memberProcess]float64{}}
 	defer func() {

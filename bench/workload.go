@@ -31,7 +31,6 @@ func (r *Run) scaled(n int) int {
 	return n
 }
 
-// patience returns the time limit of a workload that makes a fixed number of calls.
 func (r *Run) patience() time.Duration {
 	if r.Quick {
 		return 5 * time.Second

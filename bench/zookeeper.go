@@ -127,7 +127,6 @@ type silence struct{}
 // Printf implements zk.Logger.
 func (silence) Printf(string, ...any) {}
 
-// fourLetters sends a server one of ZooKeeper's four-letter commands.
 func fourLetters(address, word string) string {
 	conn, err := net.DialTimeout("tcp", address, time.Second)
 	if err != nil {

@@ -97,7 +97,6 @@ func (d *drawing) box(r row, y, right int) {
 	d.Boxes = append(d.Boxes, b)
 }
 
-// dot adds the dot of one waiter, or of all waiters that have no dot of their own.
 func (d *drawing) dot(r row, y, right int) {
 	o := dot{X: 13 + (r.depth-1)*indent + 14, Y: y, TextY: y + 4, Rest: r.more > 0, Circled: r.circled}
 	o.TextX = o.X + 10

@@ -22,7 +22,6 @@ func (l level) String() string { return [...]string{"fine", "watch", "broken"}[l
 
 func (l level) MarshalText() ([]byte, error) { return []byte(l.String()), nil }
 
-// finding is one problem and the step that the operator should take next.
 type finding struct {
 	ID    string  `json:"id"` // the kind and the subject of the problem, without numbers that change
 	Level level   `json:"level"`
@@ -38,8 +37,6 @@ type about struct {
 	Text string `json:"text"` // for this key
 }
 
-// findings returns the problems, the worst first. Without a problem, it returns one finding that
-// says so.
 func (s *scene) findings(v *view) []finding {
 	all := s.groupFindings()
 	if s.status.Err == nil {
@@ -133,7 +130,6 @@ const (
 	unreached = " cannot be reached: bring them back"
 )
 
-// nameFindings reports that another instance has the name of this instance.
 func (s *scene) nameFindings() []finding {
 	if s.status.Namesake == "" {
 		return nil

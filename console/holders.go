@@ -29,7 +29,6 @@ func purposeOf(k mortise.KeyInfo) string {
 	return k.Queue[0].Labels[purpose.Label]
 }
 
-// lasts reports whether the lock of a key is designed to be held for long.
 func lasts(k mortise.KeyInfo) bool {
 	return len(k.Queue) > 0 && purpose.Lasting(k.Queue[0].Labels)
 }

@@ -10,8 +10,7 @@ import (
 )
 
 // named reports whether the Host header of a request contains an IP address, localhost, or one of
-// Options.Hosts. A page of another site could use any other name, if that name resolves to this
-// address (DNS rebinding).
+// Options.Hosts. Any other name could belong to another site (DNS rebinding).
 func (h *handler) named(r *http.Request) bool {
 	host := hostOf(r)
 	if _, err := netip.ParseAddr(host); err == nil || host == "localhost" {

@@ -173,7 +173,6 @@ func (h *handler) walk(ctx context.Context, a *look, prefix string, most int) {
 	}
 }
 
-// membersBehind reads the page of the members that begins after a session. The page may be empty.
 func (h *handler) membersBehind(ctx context.Context, a *look, after string) error {
 	page := make([]mortise.Member, 0, maxMembers)
 	for m, err := range h.node.Members(ctx, after) {

@@ -54,10 +54,8 @@ func parsePage() (*template.Template, string) {
 		"form-action 'self'; base-uri 'none'; frame-ancestors 'none'"
 }
 
-// dataShown is the maximum number of runes of a key's data that the page shows.
 const dataShown = 1000
 
-// briefly is the maximum number of runes of a key or a value in a table.
 const briefly = 100
 
 type shownPage struct {

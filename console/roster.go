@@ -36,8 +36,8 @@ type member struct {
 	Silent  float64   `json:"silent_seconds,omitempty"` // by the leader's clock; 0 means not known
 }
 
-// roster returns the page of members to show: the page in the leader's answer or, without an
-// answer, the first page of the last list that this instance has.
+// roster returns the page of members to show. Without an answer of the leader it returns the first
+// page of the last list that this instance has.
 func (s *scene) roster() (roster, []mortise.Member) {
 	r, asked := roster{After: s.after, Total: s.status.MembersTotal}, s.all
 	if s.others != nil {
@@ -54,7 +54,6 @@ func (s *scene) roster() (roster, []mortise.Member) {
 	return r, page
 }
 
-// zonesOf groups the voters and a page of the members by zone. Voters come first in each zone.
 func zonesOf(s mortise.Status, h *mortise.Health, page []mortise.Member) []zone {
 	members := map[string][]member{}
 	for _, v := range s.Voters {

@@ -214,7 +214,6 @@ func groupOf(s mortise.Status, h *mortise.Health) group {
 	return g
 }
 
-// locks converts an answer to a list of at most most keys.
 func (s *scene) locks(l *look, prefix string, most int) locks {
 	all := locks{Prefix: prefix, Seen: l.seen, Looked: len(l.keys), More: l.more, Keys: []key{}}
 	for _, k := range l.keys {

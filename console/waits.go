@@ -30,7 +30,6 @@ type link struct {
 	WaitsFor string `json:"waits_for"`
 }
 
-// row is one line of a tree: a key, a waiter, or the number of further waiters.
 type row struct {
 	depth   int
 	key     *key   // set if the row is a key
@@ -53,8 +52,6 @@ type forester struct {
 	drawn map[string]bool
 }
 
-// waits returns the trees, ordered by falling number of waiters, and the number of keys that are
-// left out.
 func (s *scene) waits() (forest []tree, left int) {
 	f := &forester{scene: s, infos: map[string]queued{}, holds: map[string][]string{}, waits: map[string]bool{},
 		drawn: map[string]bool{}}
@@ -159,7 +156,6 @@ func (k queued) waiters() (all []calls) {
 	return all
 }
 
-// waiter adds a waiter below the key in row at, and the keys that the waiter holds.
 func (f *forester) waiter(t *tree, st calls, held []string, depth, at int, above []int) {
 	place := len(t.rows)
 	t.rows = append(t.rows, row{depth: depth + 1, waiter: st.Holder, value: st.Value, calls: st.calls, back: -1,
@@ -179,7 +175,7 @@ func (f *forester) waiter(t *tree, st calls, held []string, depth, at int, above
 }
 
 // circle records a circle of holders that wait for each other. rows are the rows of the keys in the
-// circle, and the waiter in the row place holds the first of these keys.
+// circle. The waiter in the row place holds the first key.
 func (t *tree) circle(rows []int, place int) {
 	name := func(at int) string { return t.rows[at].key.Name }
 	var links []link

@@ -9,9 +9,8 @@ import (
 	"github.com/mortise-lock/mortise"
 )
 
-// resignTime limits how long Run waits for the confirmation of its resignation. Run waits because a
-// process that exits directly after Run could end before the release is sent. Without a majority,
-// no confirmation arrives.
+// resignTime limits how long Run waits for the confirmation of its resignation. Without the wait, a
+// process that exits directly after Run could end before the release is sent.
 const resignTime = 5 * time.Second
 
 // Run campaigns with value, runs fn while it leads, and repeats this. It returns

@@ -104,7 +104,6 @@ func (g *Group[T]) forget(key string, c *call[T]) {
 	}
 }
 
-// run is the goroutine of a call.
 func (g *Group[T]) run(ctx context.Context, key string, c *call[T]) {
 	var err error
 	defer func() { g.publish(key, c, causeText(ctx, err)) }()

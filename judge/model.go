@@ -17,7 +17,6 @@ const (
 	seen              // a try has returned the token of an owner
 )
 
-// operation is the input of one operation of the model.
 type operation struct {
 	kind  kind
 	token lockfsm.Token

@@ -5,35 +5,36 @@
  *
  * PROCESSES
  *   One key. Client 0 is modelled whole: it waits, holds, cancels, releases, renews, and moves to any voter at any moment (which also
- *   models a stream that ends, a redirect and a timeout). No step ever has to happen, so a client that is paused or killed is one that
- *   does nothing from some moment on.
+ *   models a stream that ends, a redirect and a timeout). No step ever has to happen. So a client that is paused or killed is a client
+ *   that does nothing from some moment on.
  *   Client 1 is "the others": it requests and releases whenever the log can take it, and believes that it holds the lock from the
  *   moment at which the log says so. No real client can believe this earlier, so no effect of a second client on the first is left out.
- *   By symmetry its own belief is covered by that of client 0. In COPY and PAIR client 1 is a whole client too.
+ *   By symmetry, client 0 covers the belief of a real second client. In COPY and PAIR client 1 is a whole client too.
  *   Two voters lead in turn, in any order, TERMS terms in all. A deposed leader may act as a leader forever: it is paused or cut off.
- *   A third voter is there only as a part of majorities.
+ *   A third voter only counts for majorities.
  *
  * TIME
  *   A global clock may tick at any moment, so every process may be paused and every message be late by any number of ticks. A state
- *   holds no time, only how much is left or has passed. So time has no end, and the check is complete within the bounds on terms,
- *   attachments and requests. Without DRIFT the margin of a lease is 0 ticks, so that any tick that a rule gives away is seen.
+ *   contains no absolute time, only durations that remain or have passed. So time has no end, and the check is complete within the
+ *   bounds on terms, attachments and requests. Without DRIFT the margin of a lease is 0 ticks, so that the check finds a rule that is one tick
+ *   too generous.
  *
  * THE LOG
  *   truth   the state after everything that is committed: rep[TRUTH]
  *   tail    what the leader has appended and is not committed. At a change of leader a prefix of any length is committed together
  *           with the first entry of the next one, and the rest is gone. An election and that first entry are one step: before it the
  *           new leader can neither commit nor be confirmed, and a leader that never commits it changes nothing.
- *   lag[l]  what is committed and leader l has not applied; rep[l] is its state. A follower applies everything before it leads, so its
- *           lag has no effect, and it has no state of its own here.
+ *   lag[l]  the committed entries that leader l has not applied; rep[l] is its state. A follower applies everything before it leads.
+ *           So the lag of a follower has no effect, and a follower has no state of its own here.
  *
  * MESSAGES
- *   up[]    from a client to a voter, in order, under way for any time. When a client moves, what is under way arrives late (even
- *           after a later Attach elsewhere) or is lost.
+ *   up[]    from a client to a voter, in order, under way for any time. When a client moves, these messages arrive late (even
+ *           after a later Attach elsewhere) or are lost.
  *   down[]  to a client. Messages of another attachment, which it would ignore, are not kept. A full queue ends the attachment.
  *
  * WHAT IS CHECKED, in grant(), take_grant() and proctype monitor
  *   promise 1  at most one client believes that it holds the lock, and that client is the owner in the log, which has at most one
- *   promise 2  tokens rise from holder to holder, as the holders see them
+ *   promise 2  tokens rise from holder to holder, as the holders receive them
  *   promise 3  no client is granted the lock while another believes that it holds it; and the lemma behind it: while a lease runs at its
  *              client, its session lives in the log
  *   promise 4  (LIVE) after the last fault the waiter is served within TTL + 1 ticks

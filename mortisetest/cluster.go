@@ -43,7 +43,6 @@ type Options struct {
 	MayHold bool
 }
 
-// place is the address of a node in the network.
 type place struct {
 	host    string
 	machine *machine

@@ -29,7 +29,6 @@ func (l *life) Dial(ctx context.Context, address string) (net.Conn, error) {
 	return conn, err
 }
 
-// quiet is the log handler of a node. It discards everything after Kill.
 type quiet struct {
 	slog.Handler
 	life *life

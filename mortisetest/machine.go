@@ -7,9 +7,9 @@ import (
 	"github.com/mortise-lock/mortise/internal/clock"
 )
 
-// machine is the boot-time clock of a node's machine. The clock continues to run when the node
-// ends. It follows package time, also in a bubble. It can leap and run fast or slow. While the
-// clock is hidden, Now always returns the same time, as for a stopped program.
+// machine is the boot-time clock of a node's machine. It follows package time, also in a bubble,
+// and continues to run when the node ends. While the clock is hidden, Now always returns the same
+// time, as for a stopped program.
 type machine struct {
 	mu     sync.Mutex // guards the fields below
 	since  time.Time
@@ -31,7 +31,7 @@ func (m *machine) Now() clock.Time {
 	return m.now()
 }
 
-// now returns the time of the clock. The caller must hold mu.
+// The caller must hold mu.
 func (m *machine) now() clock.Time {
 	return m.base.Add(time.Duration(float64(time.Since(m.since)) * m.rate))
 }

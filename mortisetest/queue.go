@@ -50,7 +50,6 @@ func holding(s mortise.Standing, name string) bool {
 	return s.Holder == name && s.Token != 0 && !s.Expired
 }
 
-// await queries the leader until is returns true for the queue of key.
 func (c *Cluster) await(what, key string, is func(mortise.KeyInfo) bool) mortise.KeyInfo {
 	c.t.Helper()
 	var queue mortise.KeyInfo

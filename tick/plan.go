@@ -55,7 +55,6 @@ func (p *plan) next(now time.Time) (window, error) {
 	}
 }
 
-// skip passes all ticks up to horizon.
 func (p *plan) skip(horizon time.Time) error {
 	for p.missed < maxMissed {
 		at, err := p.after(p.settled)

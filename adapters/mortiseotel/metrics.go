@@ -129,7 +129,6 @@ func (m *meter) synced(e mortise.NodeEvent) {
 	m.record(context.Background(), table.Sync, e.Took.Seconds(), nil, attribute.String("outcome", string(e.State)))
 }
 
-// observe makes the gauges read the function status at each collection.
 func (m *meter) observe(status func() mortise.Status) (metric.Registration, error) {
 	var all []metric.Observable
 	for _, row := range table.Metrics() {

@@ -25,7 +25,6 @@ type hold struct {
 	over  sync.Once
 }
 
-// holds maps tokens of this process to the spans of their holds.
 type holds struct {
 	mu    sync.Mutex // guards the fields below; never held while blocking
 	spans map[mortise.Token]trace.SpanContext
@@ -49,7 +48,6 @@ func (h *holds) get(token mortise.Token) trace.SpanContext {
 	return h.spans[token]
 }
 
-// end moves a hold to the list of ended holds.
 func (h *holds) end(token mortise.Token) {
 	h.mu.Lock()
 	defer h.mu.Unlock()

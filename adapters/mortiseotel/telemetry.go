@@ -114,7 +114,6 @@ func (t *Telemetry) lost(e mortise.LockEvent) {
 	t.release(e)
 }
 
-// leaked records the leak in the span of the hold. The lock remains held.
 func (t *Telemetry) leaked(e mortise.LockEvent) {
 	if t.meter.made {
 		t.meter.leaked(t.class(e.Key))

@@ -30,7 +30,6 @@ type holding interface {
 	Lapse(why string) error
 }
 
-// own implements asks with the agent's node, for programs without a derived secret.
 type own struct{ node *mortise.Node }
 
 func (o own) acquire(ctx context.Context, r mortise.Request) (holding, error) {

@@ -48,7 +48,6 @@ const prefix = "MORTISE"
 
 type flagFor struct{ name, variable, about string }
 
-// guestFlags returns the flags that all commands have.
 func guestFlags() []flagFor {
 	return []flagFor{
 		{"join", "JOIN", "where instances are: host:port, dns:///host:port, srv:///name, file:///path, separated by commas"},

@@ -2,8 +2,7 @@ package main
 
 import "os"
 
-// verdict prints the first word of a finding, on a terminal in green or red. Text from other
-// processes is never coloured.
+// verdict prints the first word of a finding, on a terminal in green or red.
 func (c *call) verdict(well bool) {
 	text, colour := "trouble:", "31"
 	if well {

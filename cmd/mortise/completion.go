@@ -39,7 +39,6 @@ func namesOf(list []completed) string {
 	return strings.Join(names, " ")
 }
 
-// single puts text in single quotes, which all three shells accept.
 func single(text string) string { return "'" + strings.ReplaceAll(text, "'", `'\''`) + "'" }
 
 func bashCompletion(list []completed) string {

@@ -22,7 +22,6 @@ type contextsFile struct {
 	Contexts map[string]clusterContext `json:"contexts"`
 }
 
-// clusterContext describes how one cluster is reached. Its fields have the names of flags.
 type clusterContext struct {
 	Join          []string `json:"join"`
 	Cluster       string   `json:"cluster"`
@@ -116,8 +115,8 @@ func readContext(path, name string) (clusterContext, error) {
 	return one, nil
 }
 
-// variables returns the variables that a context sets. Relative paths are relative to the directory
-// of the file.
+// variables returns the variables that a context sets, with paths relative to the directory of the
+// file.
 func (x clusterContext) variables(dir string) map[string]string {
 	at := func(path string) string {
 		if path == "" || filepath.IsAbs(path) {

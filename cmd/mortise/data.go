@@ -29,7 +29,6 @@ func dataFlags(c *call, fs *flag.FlagSet) {
 	})
 }
 
-// dataShown is the data of a key for -o json. Revision "0" means that the key has no data.
 type dataShown struct {
 	Key      string `json:"key"`
 	Revision uint64 `json:"revision,string"`
@@ -55,8 +54,7 @@ func data(ctx context.Context, c *call) error {
 	return c.putData(ctx, g, key, text)
 }
 
-// dataWords parses the words get KEY, put KEY DATA or rm KEY. If DATA is missing or "-", it reads
-// the data from standard input.
+// dataWords parses the words. If DATA is missing or "-", it reads the data from standard input.
 func (c *call) dataWords() (verb, key string, text []byte, err error) {
 	words := c.words
 	if len(words) < 2 {

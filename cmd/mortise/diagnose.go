@@ -143,7 +143,6 @@ func addressOf(list []mortise.Member, instance string) string {
 	return ""
 }
 
-// fate describes the state of a voter that is missing, as the reports of the instances show it.
 func (f facts) fate(instance, address string) string {
 	for _, r := range f.reports {
 		if r.Status != nil && r.Status.Instance == instance {
@@ -287,7 +286,6 @@ func (f facts) failed(d *diagnosis) {
 	}
 }
 
-// clocksApart is the smallest difference of wall clocks that doctor reports.
 const clocksApart = time.Second
 
 // clocks reports wall clocks that differ by more than the round trips of the queries can explain.

@@ -76,7 +76,6 @@ func (w *writer) plain(v any) error {
 	return err
 }
 
-// table writes a map with its keys unchanged.
 func (w *writer) table(v reflect.Value) error {
 	values := map[string]reflect.Value{}
 	for _, key := range v.MapKeys() {

@@ -97,8 +97,6 @@ func nearest(word string, names []string) string {
 	return best
 }
 
-// distance returns the optimal string alignment distance: the number of letters that must be
-// inserted, deleted, replaced, or swapped with their neighbour to turn a into b.
 func distance(a, b string) int {
 	rows := make([][]int, len(a)+1)
 	for i := range rows {

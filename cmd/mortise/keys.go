@@ -15,7 +15,6 @@ import (
 	"github.com/mortise-lock/mortise/transport/wire/mortise/query/v1"
 )
 
-// walk calls each for every key with the prefix, until each returns false.
 func (c *call) walk(ctx context.Context, g *guest.Guest, prefix string, each func(mortise.KeyInfo) bool) error {
 	q := &query.ListRequest{Prefix: []byte(prefix)}
 	for {
@@ -175,7 +174,6 @@ func get(ctx context.Context, c *call) error {
 	return nil
 }
 
-// otherLives returns the name of a holder or waiter that has several sessions in a queue, or "".
 func otherLives(queue []mortise.Standing) string {
 	session := map[string]string{}
 	for _, s := range queue {

@@ -40,7 +40,7 @@ type leases struct {
 
 	mu     sync.Mutex // guards the fields below and every lease; never held while blocking
 	all    map[string]*lease
-	each   map[any]int // number of leases by client
+	each   map[any]int // for each client that has at least one
 	closed bool
 }
 

@@ -153,7 +153,6 @@ func (f facts) missingTroubles() (all []trouble) {
 	return all
 }
 
-// longHeld is how long a lock may be held while requests wait before doctor reports it.
 const longHeld = 30 * time.Second
 
 // stuck reports a key that has been held for long while requests wait. The key becomes the headline

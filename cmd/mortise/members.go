@@ -75,8 +75,8 @@ func (o membersOptions) from() (*query.SessionCursor, error) {
 	return &query.SessionCursor{At: id, Past: id}, nil
 }
 
-// roll reads the list of members from the leader page by page, through an instance that has found a
-// leader. It fails if no such instance answers.
+// roll reads the list of members from the leader page by page, through an instance that reports a
+// leader.
 func (c *call) roll(ctx context.Context, g *guest.Guest, reports []guest.Report,
 	at *query.SessionCursor,
 ) (all roll, err error) {
@@ -120,8 +120,8 @@ type page interface {
 	GetFrom() *query.SessionCursor
 }
 
-// paged reads the pages of a list of sessions up to the number most of entries. Zero means all
-// entries. more reports whether there are more entries.
+// paged reads at most most entries of a list of sessions. Zero means all entries. more reports
+// whether there are more entries.
 func paged[T any](most int, at *query.SessionCursor,
 	ask func(*query.SessionCursor) ([]T, page, error),
 ) (all []T, more bool, err error) {
@@ -188,8 +188,8 @@ func (c *call) tableOf(list []mortise.Member, leader string) error {
 	return c.table(memberHeading, rows)
 }
 
-// tellLastRoll replaces the list of members if no leader answers. It prints the instances that
-// answer, and the most recent list of members that one of these instances has.
+// tellLastRoll is called if no leader answers. It prints the instances that answer, and the most
+// recent list of members that one of these instances has.
 func (c *call) tellLastRoll(reports []guest.Report, why error) error {
 	if c.json {
 		for _, r := range reports {

@@ -121,7 +121,7 @@ func truth(is bool) float64 {
 	return 0
 }
 
-// meter counts the events of a node. It is safe for concurrent use.
+// meter is safe for concurrent use.
 type meter struct {
 	mu    sync.Mutex
 	all   map[string]measure

@@ -32,7 +32,6 @@ func seenOf(r guest.Report) seen {
 	return s
 }
 
-// survey queries all instances. If none answers, it fails with the reasons.
 func (c *call) survey(ctx context.Context, g *guest.Guest) ([]guest.Report, []error, error) {
 	ctx, cancel := context.WithTimeout(ctx, c.within)
 	defer cancel()
@@ -62,12 +61,11 @@ func part(s *mortise.Status) string {
 	return "member"
 }
 
-// healthWithin is how long a leader may take to report on the voters. A leader that takes longer
-// has most likely lost its leadership.
+// A leader that takes longer to report on the voters has most likely lost its leadership.
 const healthWithin = time.Second
 
-// health gets the report on the voters from the leader, through any instance that has found a
-// leader. It returns nil if no leader answers.
+// health gets the report on the voters from the leader, through any instance that reports a leader.
+// It returns nil if no leader answers.
 func (c *call) health(ctx context.Context, g *guest.Guest, reports []guest.Report) *mortise.Health {
 	ctx, cancel := context.WithTimeout(ctx, min(c.within, healthWithin))
 	defer cancel()

@@ -15,7 +15,7 @@ import (
 
 const pingPrefix = "mortise/ping/"
 
-// maxPings is the maximum of the flag -n. It exists because each ping loads the whole group.
+// maxPings limits the flag -n, because each ping loads the whole group.
 const maxPings = 100_000
 
 type pingOptions struct{ count int }

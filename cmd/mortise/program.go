@@ -20,8 +20,8 @@ import (
 
 var errNotForPrograms = errors.New("a program with a derived secret cannot do this")
 
-// begin opens the guest and its session. The first query verifies the secret: if the secret is
-// wrong, the handshake fails.
+// begin opens the guest and its session. If the secret is wrong, the handshake of the first query
+// fails.
 func (p *program) begin(ctx context.Context, config mortise.Config) (err error) {
 	if p.guest, err = guest.Open(config); err != nil {
 		return fmt.Errorf("%w: %w", errBadSecret, err)

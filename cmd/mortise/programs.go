@@ -42,7 +42,6 @@ var (
 		"for requests to the agent use one that was made with -allow")
 )
 
-// programs is the pool of an agent's guests. It is safe for concurrent use.
 type programs struct {
 	config  mortise.Config // of the guests, without the secret
 	address string         // of the agent's own port; empty if it has none

@@ -19,8 +19,8 @@ import (
 	"github.com/mortise-lock/mortise/internal/guest"
 )
 
-// finalWait is how long run tries to end its session after its lock is lost. A session that is not
-// ended expires, but lists of sessions contain it until then.
+// finalWait is how long run tries to end its session after its lock is lost. Lists of sessions
+// contain the session until it ends or expires.
 const finalWait = 300 * time.Millisecond
 
 type runOptions struct {
@@ -94,7 +94,6 @@ func runUnderLock(ctx context.Context, c *call) error {
 	return err
 }
 
-// take waits for the lock until the time that the flags allow is over or a signal arrives.
 func (c *call) take(g *guest.Guest, key string, signals <-chan os.Signal) (*guest.Session, *guest.Lock, error) {
 	ctx, cancel := context.WithCancelCause(context.Background())
 	defer cancel(nil)

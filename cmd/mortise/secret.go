@@ -31,7 +31,6 @@ func secretFlags(c *call, fs *flag.FlagSet) {
 		"or how long from now, as 720h (never)")
 }
 
-// secret prints a new root secret, or a secret derived from the root secret.
 func secret(_ context.Context, c *call) error {
 	o := c.secret
 	if len(c.words) > 0 {

@@ -13,15 +13,13 @@ import (
 	"strings"
 )
 
-// tokenLeast is the minimum length of a token in bytes. 128 bits are 32 hexadecimal digits, or 22
-// characters in base64.
+// tokenLeast is in bytes: 128 bits are 22 characters in base64.
 const tokenLeast = 22
 
 // tokens contains the hashes of the accepted tokens, one for each client. Nil means that no token
 // is needed.
 type tokens [][sha256.Size]byte
 
-// readTokens reads a file with one token on each line, or uses the token one from the environment.
 func (c *call) readTokens(path, one string) (tokens, error) {
 	lines := []string{one}
 	switch {
@@ -61,9 +59,8 @@ func (c *call) readTokens(path, one string) (tokens, error) {
 	return all, nil
 }
 
-// which returns the number of the token that a request contains, counted from 1, or 0 if the
-// request contains no accepted token. The comparison takes the same time for wrong and right
-// tokens.
+// which returns the number of the token of a request, counted from 1, or 0 if the token is not
+// accepted. The comparison takes the same time for wrong and right tokens.
 func (ts tokens) which(r *http.Request) (found int) {
 	shown, ok := bearer(r)
 	sum := sha256.Sum256([]byte(shown))

@@ -156,8 +156,6 @@ const (
 	followLook   = 100 * time.Millisecond
 )
 
-// hasLeft polls an instance until it is in another group or in none. It reports false if ctx ends
-// earlier.
 func (c *call) hasLeft(ctx context.Context, g *guest.Guest, addr, group string) bool {
 	for {
 		asking, cancel := context.WithTimeout(ctx, c.within)

@@ -84,7 +84,6 @@ func nextEvents(ctx context.Context, g *guest.Guest, q *query.WatchRequest) (a *
 	return a, events, err
 }
 
-// tellEvent prints one event. The table omits events of the kind current.
 func (c *call) tellEvent(e mortise.Event) error {
 	if c.json {
 		return c.show(happenedOf(e))
@@ -106,8 +105,7 @@ func happenedOf(e mortise.Event) happened {
 	return h
 }
 
-// eventTime is the format of the time of an event, in UTC. It contains the date, because a watch
-// can run for days.
+// eventTime contains the date, because a watch can run for days.
 const eventTime = "2006-01-02 15:04:05Z"
 
 func eventLine(e mortise.Event) string {

@@ -13,7 +13,6 @@ import (
 	"sigs.k8s.io/yaml"
 )
 
-// manifest contains the objects of one file. The workload is either set or deployment.
 type manifest struct {
 	service    corev1.Service
 	budget     policyv1.PodDisruptionBudget
@@ -70,7 +69,6 @@ func (f *faults) must(kept bool, format string, args ...any) {
 	}
 }
 
-// around checks the Service and the PodDisruptionBudget of a workload whose pods have these labels.
 func (f *faults) around(m manifest, p Program, labels map[string]string, selector *metav1.LabelSelector) {
 	s := m.service.Spec
 	f.must(s.ClusterIP == corev1.ClusterIPNone,

@@ -73,8 +73,6 @@ func (f *faults) probe(kind string, probe *corev1.Probe, p Program, path string)
 		probe.HTTPGet.Port.String(), p.HTTPPort)
 }
 
-// variables checks the names of the variables, the secret and the advertised address. It returns
-// their values.
 func (f *faults) variables(container corev1.Container, p Program) map[string]string {
 	values := map[string]string{}
 	for _, v := range container.Env {

@@ -117,7 +117,6 @@ func text(e ast.Expr) string {
 	return ""
 }
 
-// duration evaluates an expression of the form n * time.Second or time.Second.
 func duration(values []ast.Expr) (time.Duration, bool) {
 	if len(values) != 1 {
 		return 0, false

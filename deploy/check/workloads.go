@@ -58,7 +58,6 @@ func (f *faults) founders(m manifest, p Program, variables map[string]string) {
 	f.must(!both, "there are Founders and Replicas: the program refuses to start")
 }
 
-// apart checks that no machine can run two voters, and that the pods are spread over zones.
 func (f *faults) apart(spec corev1.PodSpec, labels map[string]string) {
 	machines := spec.Affinity != nil && spec.Affinity.PodAntiAffinity != nil &&
 		slices.ContainsFunc(spec.Affinity.PodAntiAffinity.RequiredDuringSchedulingIgnoredDuringExecution,

@@ -53,7 +53,6 @@ func main() {
 
 type options struct{ dir, secret string }
 
-// killings is how many workers are killed.
 const killings = 2
 
 var names = [...]string{"anna", "ben", "cleo"}
@@ -115,7 +114,6 @@ func runShow(out *os.File, length time.Duration, o options) error {
 // The show waits at most overtime times its length for the last restarted worker.
 const overtime = 5
 
-// watch processes events for the given time, counted from the first grant, and kills workers.
 func (s *show) watch(length time.Duration) {
 	birth := time.After(20 * time.Second)
 	var began time.Time

@@ -76,7 +76,6 @@ func runWorker(name string, addresses []string, resource string, o options) erro
 	return nil
 }
 
-// takeTurn locks the key, adds one to the number and unlocks.
 func takeTurn(ctx context.Context, node *mortise.Node, name, resource string, tell *json.Encoder) error {
 	asked := time.Now()
 	lock, err := node.Lock(ctx, "number")
@@ -105,7 +104,6 @@ func takeTurn(ctx context.Context, node *mortise.Node, name, resource string, te
 	return nil
 }
 
-// start runs one worker as a process of this program.
 func (s *show) start(name string) error {
 	self, err := os.Executable()
 	if err != nil {
