@@ -5,7 +5,7 @@ import "strconv"
 // Refusal is why a charter was refused. The values are sent to other instances and never change.
 type Refusal uint8
 
-// The reasons for refusing a charter by rule 3.
+// The reasons of rule 3. A charter is accepted if none applies.
 const (
 	Accepted Refusal = iota
 	RefusedMalformed
