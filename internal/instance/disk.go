@@ -38,6 +38,7 @@ type DiskFault struct {
 	Remedy string
 }
 
+// DiskWords describes a state.
 func DiskWords(state DiskState) string {
 	switch state {
 	case DiskFailed:
