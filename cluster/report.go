@@ -22,7 +22,7 @@ type report struct {
 	line       string        // the last logged text
 	lineAt     time.Duration
 	groupAt    time.Duration // last log line about a second group
-	strangerAt time.Duration // last log line about a question to a closed group
+	strangerAt time.Duration // when logStranger last logged; zero means never
 	twin       Member        // another instance with the name of this one
 	twinAt     time.Duration // when gossip first reported twin
 	twinned    bool          // twin was logged

@@ -58,7 +58,7 @@ func TestWhatStandsFirst(t *testing.T) {
 			return s
 		}(), "held-earlier", watch, "is held by session 2 of s2, which has the newer session 10: it is free in 4.0 s",
 			"force"},
-		"a session that the user opened": {func() *scene { // the newer session does not show a later incarnation
+		"a session that the user opened": {func() *scene { // a newer session does not prove a later incarnation
 			s := scened(contended("orders/1", "2", nil))
 			s.all.sessions = append(s.all.sessions, mortise.SessionInfo{Session: "10", Holder: "s2", Own: true})
 			return s

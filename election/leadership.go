@@ -58,8 +58,8 @@ func placeOf(ctx context.Context) *place {
 	return p
 }
 
-// stands reports whether ctx comes from the leadership with this token. A new grant with that token
-// has entered the lock again, because no two grants of a group have the same token.
+// stands reports whether ctx comes from the leadership with this token. The group never gives two
+// holds the same token, so a new handle with that token belongs to the same hold.
 func stands(ctx context.Context, token mortise.Token) bool {
 	for p := placeOf(ctx); p != nil; p = p.outer {
 		if p.token == token {

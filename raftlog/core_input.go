@@ -144,7 +144,7 @@ func (c *Core) Transfer(to uint64) error {
 	c.unseen = true
 	c.observe()
 	if c.transferee != to {
-		return fmt.Errorf("%w: %x is not another voter", ErrTransfer, to)
+		return fmt.Errorf("%w: %x is this replica or has no vote", ErrTransfer, to)
 	}
 	return nil
 }

@@ -101,10 +101,10 @@
 // a leader is dead.
 //
 // A leader may send a new configuration and die before any replica applies it. If no voter of this
-// configuration applies it, it can elect no leader. So the newest known configuration stops
-// counting when, for thirty seconds without a break, each of its voters had ended, or was running
-// and reported another applied configuration. By then all messages of the dead leader have arrived
-// or are lost, because a silent link ends after 25 s.
+// configuration applies it, it can elect no leader. So the newest known configuration is ignored
+// after thirty seconds in which none of its voters could have applied it: each voter either has
+// ended, or runs and reports another applied configuration. By then all messages of the dead leader
+// have arrived or are lost, because a silent link ends after 25 s.
 //
 // A member gives up its group only if all of these conditions hold:
 //

@@ -122,11 +122,11 @@ func noOverlap(t *testing.T, section fence.Section) {
 			token := uint64(1 + round*writers + writer)
 			err := section.Do(t.Context(), resource, mortise.Token(token), func(context.Context) error {
 				if before := register.Load(); before > token {
-					t.Errorf("the section of token %d runs after one of %d", token, before)
+					t.Errorf("the section with token %d runs after the section with token %d", token, before)
 				}
 				dawdle(chance)
 				if before := register.Swap(token); before > token {
-					t.Errorf("the section of token %d still runs after one of %d has", token, before)
+					t.Errorf("the section with token %d still runs after the section with token %d", token, before)
 				}
 				ran.Add(1)
 				return nil

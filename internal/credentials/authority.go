@@ -78,8 +78,9 @@ func authorityCert(public ed25519.PublicKey, signer ed25519.PrivateKey, cluster 
 	return cert, nil
 }
 
-// always and never return a time before and a time after all times that a clock can show, so that a
-// machine with a wrong clock gets an error about a leaf certificate.
+// always returns a time before all times that a clock can show, and never a time after them. An
+// authority with these limits is always valid, so a wrong clock causes an error about the leaf
+// certificate.
 func always() time.Time { return time.Date(1960, 1, 1, 0, 0, 0, 0, time.UTC) }
 
 func never() time.Time { return time.Date(9999, 12, 31, 23, 59, 59, 0, time.UTC) }

@@ -56,7 +56,7 @@ func (j *judge) checkCarried() error {
 		e := &j.events[i]
 		at, known := j.byToken[uint64(e.Token)]
 		if !known {
-			return j.broken(Agree, []int32{i}, "a voter begins with %s held with token %d, which was never granted",
+			return j.broken(Agree, []int32{i}, "the first state of a voter has %s held with token %d, which was never granted",
 				e.asked(), e.Token)
 		}
 		g := &j.grants[at]
@@ -64,7 +64,7 @@ func (j *judge) checkCarried() error {
 		if granted.Group != e.Group || !granted.alike(e) || granted.Index > e.Index ||
 			g.end >= 0 && j.events[g.end].Rev <= e.Rev {
 			return j.broken(Agree, []int32{g.event, g.end, i},
-				"a voter begins with %s held with token %d, but it was not held so at that index", j.sets[g.set].name,
+				"the first state of a voter has %s held with token %d, but it was not held so at that index", j.sets[g.set].name,
 				e.Token)
 		}
 	}

@@ -150,8 +150,8 @@ func (j *judge) goesBack(g *grant, token lockfsm.Token) bool {
 	}
 }
 
-// heldBack judges a try that a waiter for several keys made fail. The history must have a request
-// for several keys with one of the keys of the try.
+// heldBack judges a try that failed because of a request that waits for several keys. The history
+// must have a request for several keys with one of the keys of the try.
 func (j *judge) heldBack(c *call, e *Event) {
 	if !slices.ContainsFunc(j.sets[c.set].keys, func(key int32) bool { return j.crowded[key] }) {
 		j.unsure("call %d of %s was told that a waiter for several locks comes first for %s, "+

@@ -67,8 +67,8 @@ func (w *world) until(within time.Duration, what string, holds func() bool) {
 	}
 }
 
-// waitVoters waits until each of these instances reports the number of voters of a group of their
-// size.
+// waitVoters waits until each of the living instances reports as many voters as their group should
+// have.
 func (w *world) waitVoters(within time.Duration, living ...*instance) {
 	w.t.Helper()
 	candidates := len(living)

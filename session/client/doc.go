@@ -33,7 +33,7 @@
 // A request gets its number when it is sent. Every later Attach names that number as long as the
 // caller wants the request. The group ends every request that an Attach does not name. If an Attach
 // names a waiting request and no reply reports its state, the client sends the request again under
-// a new number, at its old place. The same rule covers cancels, releases, duplicates and lost
+// a new number, at its old place. These rules also cover cancels, releases, duplicates and lost
 // frames.
 //
 // # Guarantees
