@@ -420,8 +420,8 @@ func TestFoundersThatMatchNoInstance(t *testing.T) {
 	}
 }
 
-// Waiting may advise a smaller number of replicas only if exactly one instance is missing. Otherwise
-// each side of a partition could follow the advice and found a group.
+// Waiting may advise a smaller number of replicas only if exactly one instance is missing.
+// Otherwise each side of a partition could follow the advice and found a group.
 func TestSilenceNamesAllWithTheReason(t *testing.T) {
 	const plainText = "the other side has no secret"
 	replicas := func(n int) Settings { return Settings{Replicas: n, Voters: 3, SessionTTL: simTTL, Grace: simTTL} }
