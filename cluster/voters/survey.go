@@ -146,8 +146,7 @@ func (s *survey) founder(name string) bool {
 // rivals reports whether two replicas must not both vote, because they belong to the same process
 // or have the same name.
 func (s *survey) rivals(a, b Registered, x, y nodeid.ID) bool {
-	named := true
-	return !x.IsZero() && x == y || named && a.Name != "" && a.Name == b.Name
+	return !x.IsZero() && x == y || a.Name != "" && a.Name == b.Name
 }
 
 func sorted(ids []nodeid.ReplicaID) []nodeid.ReplicaID {
