@@ -175,10 +175,10 @@ func (n *Node) Check(ctx context.Context, key string, token Token) (held bool, e
 }
 
 // ForceUnlock ends the hold that has this key and token, in any session, and with all its keys. It
-// is for an operator who has found that the hold will not end by itself. When the holder's instance
-// is notified, [Lock.Err] returns a *[ForcedError] with the reason and the name of this instance.
-// Until then the holder's code may continue, and only the token protects the resource. If you can,
-// stop the holder before. The leader logs the call.
+// is for operators, after they have found that the hold will not end by itself. When the holder's
+// instance is notified, [Lock.Err] returns a *[ForcedError] with the reason and the name of this
+// instance. Until then the holder's code may continue, and only the token protects the resource. If
+// you can, stop the holder before. The leader logs the call.
 //
 // ForceUnlock returns true if this call ended the hold, and false if no hold had that token. After
 // an error the hold may have ended; call ForceUnlock once more.
