@@ -28,7 +28,7 @@ type Config struct {
 	Cluster string
 
 	// Bind is the address to listen on, host:port. One TCP port carries all traffic. Default:
-	// ":7947" with Join or JoinFunc; without these the node does not listen. An address other than
+	// ":7947" with Join or JoinFunc, otherwise "": the node does not listen. An address other than
 	// a loopback address needs Secret, TLS, TLSFiles or Insecure. Without Secret, TLS and TLSFiles,
 	// a loopback address is open to every user of this machine.
 	Bind string
@@ -36,8 +36,8 @@ type Config struct {
 	// Advertise is the address, host:port, at which others reach this instance. Default: Bind, if
 	// Bind names a host. Otherwise the port of Bind with the first of these addresses that exists:
 	// the source address of connections to the hosts of Join, the address of this machine's host
-	// name, the source address of the default route, or the machine's only address. If no such
-	// address exists, Start fails.
+	// name, the source address of the default route, or the machine's only address. If none of
+	// these selects one address, Start fails.
 	Advertise string
 
 	// Join lists where other instances may be found. An entry has one of these forms:
@@ -243,7 +243,7 @@ func (c Config) alone() bool { return len(c.Join) == 0 && c.JoinFunc == nil }
 
 func (c Config) unreachable() bool { return c.alone() && c.Bind == "" }
 
-// A node on its own needs no grace, because no earlier group can exist.
+// group gives a node on its own no grace, because no earlier group can exist.
 func (c *Config) group() replica.Settings {
 	g := replica.Settings{
 		Replicas: c.Replicas, Founders: replica.Unique(c.Founders), Voters: c.Voters, SessionTTL: c.SessionTTL,

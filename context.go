@@ -82,7 +82,7 @@ func (n *Node) scope(ctx context.Context, client *client.Client, r *Request) (ag
 	return nil, under, nil
 }
 
-// began returns how many scopes outside s the lock of s was first entered.
+// began returns how many scopes further out than s its lock was first entered.
 func (s *scope) began() (further int) {
 	at := 0
 	for o := s; o != nil; o = o.outer {

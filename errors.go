@@ -33,9 +33,9 @@ var (
 	// ErrLeaving means that the node has begun to leave and accepts no new requests.
 	ErrLeaving = client.ErrLeaving
 
-	// ErrVoteLost means that no other instance has taken over the vote of a node that left. The
-	// text gives the reason. If the node had the only vote of a group in memory, the locks of all
-	// instances end.
+	// ErrVoteLost means that a node left, and none of the remaining instances has taken over its
+	// vote. The text gives the reason. If the node had the only vote of a group in memory, the
+	// locks of all instances end.
 	ErrVoteLost = instance.ErrVoteLost
 
 	// ErrClosed means that the node is closed.
@@ -50,8 +50,8 @@ var (
 	ErrOverloaded = client.ErrOverloaded
 
 	// ErrNoRoom means that the group or this node has reached a limit for data of keys, detached
-	// holds, sessions of NewSession, or bytes (Config.MaxSessionBytes, Config.MaxGroupBytes). The
-	// text names the limit.
+	// holds, sessions of NewSession, or bytes (Config.MaxSessionBytes, Config.MaxGroupBytes). A
+	// later call can succeed when some of these are removed. The text names the limit.
 	ErrNoRoom = client.ErrNoRoom
 
 	// ErrConflict means that the data of a key has changed since the revision given to Put.
@@ -65,7 +65,7 @@ var (
 	ErrBadRequest = instance.ErrBadRequest
 
 	// ErrGuestSecret means that Config.Secret, or the certificate, grants rights on some keys only.
-	// It is for a guest: a program that only opens connections and is never a member.
+	// Such a secret is for a guest: a program that only opens connections and is never a member.
 	ErrGuestSecret = errors.New("mortise: a guest's secret cannot start an instance: use it with the commands of " +
 		"mortise, or derive one with -member")
 

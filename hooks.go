@@ -26,9 +26,10 @@ import (
 // lock.
 type Hooks struct {
 	// Mark is called at the beginning of every Acquire with the context of the call. It returns up
-	// to 64 bytes that are stored with the request. An instance that finds the lock taken gets them
-	// as LockEvent.BehindMark, so its trace can link to the trace that blocks it. A mark is dropped
-	// if it is too long, or if Request.Value and Labels take about 700 bytes or more.
+	// to 64 bytes that are copied and stored with the request. An instance that finds the lock
+	// taken gets them as LockEvent.BehindMark, so its trace can link to the trace that blocks it. A
+	// mark is dropped if it is too long, or if Request.Value and Labels take about 700 bytes or
+	// more.
 	Mark func(ctx context.Context) []byte
 
 	// Acquired is called at the end of every Acquire, granted or not, with the context of the call.
@@ -66,7 +67,8 @@ type Hooks struct {
 
 	// Leader is called with StateNew and the leader's Name when this instance learns of another
 	// leader, or of the same leader in a new Term; with StateNone when no leader is known; and with
-	// StateAgain when the previous leader is found again. Only voters set the Term.
+	// StateAgain when the previous leader is found again. Term is zero on an instance that does not
+	// vote.
 	Leader func(e NodeEvent)
 
 	// Member is called with StateJoined or StateLeft, Name and Instance, when gossip reports a
@@ -100,15 +102,15 @@ type LockEvent struct {
 	Where   string  // for Leaked: the function, file and line that acquired it
 	Tag     any     // the result of Acquired for this lock
 
-	// Took is the duration of the wait for Acquired, and of the call for Unlocked. Other hooks
-	// leave it zero.
+	// Took is the duration of the wait for Acquired, and of the call for Unlocked. It is zero for
+	// other hooks.
 	Took time.Duration
 	// Held is how long the lock was held when it was unlocked, lost or found to be leaked. It is
 	// zero for Acquired, and while other handles hold the lock.
 	Held time.Duration
 	// Behind describes the holder at the time when the group decided that a Try fails or that the
-	// request waits. It is nil if the lock was free or the group did not decide. Behind.Waiters
-	// includes a request that waits.
+	// request waits. It is nil if the lock was free or the group did not decide. If the request
+	// waits, Behind.Waiters includes it.
 	Behind *HeldError
 	// BehindMark is the result of Hooks.Mark for the holder's request. Nil means none.
 	BehindMark []byte

@@ -175,10 +175,10 @@ func (n *Node) Check(ctx context.Context, key string, token Token) (held bool, e
 }
 
 // ForceUnlock ends the hold that has this key and token, in any session, and with all its keys. It
-// is for an operator who has found that the hold will not end by itself. When the holder's instance
-// is notified, [Lock.Err] returns a *[ForcedError] with the reason and the name of this instance.
-// Until then the holder's code may continue, and only the token protects the resource. If you can,
-// stop the holder before. The leader logs the call.
+// is for operators, after they have found that the hold will not end by itself. When the holder's
+// instance is notified, [Lock.Err] returns a *[ForcedError] with the reason and the name of this
+// instance. Until then the holder's code may continue, and only the token protects the resource. If
+// you can, stop the holder before. The leader logs the call.
 //
 // ForceUnlock returns true if this call ended the hold, and false if no hold had that token. After
 // an error the hold may have ended; call ForceUnlock once more.
@@ -275,8 +275,8 @@ func (n *Node) Get(ctx context.Context, key string) (data []byte, revision uint6
 // Put sets the data of key, at most 4,096 bytes, if revision is the present revision of the data,
 // and returns the new revision. Revision 0 means that the key has no data. Empty data removes the
 // data, and the new revision is 0. Put ignores locks. If several callers put at the same revision,
-// exactly one succeeds and the others fail with ErrConflict. If 16,384 keys have data, or
-// Config.MaxGroupBytes leaves no room, Put fails with ErrNoRoom.
+// exactly one succeeds and the others fail with ErrConflict. At most 16,384 keys can have data.
+// Beyond that, or if Config.MaxGroupBytes leaves no room, Put fails with ErrNoRoom.
 //
 // After any other error, for example when ctx ends, the change may have taken effect or may take
 // effect later, and a Get cannot show which. To find out, call Put with the same revision once

@@ -42,8 +42,8 @@ func (t *Token) UnmarshalJSON(b []byte) error {
 //
 // Requests of all kinds wait in one queue per key, and are granted in the order of the queue.
 // Several requests at the head of the queue hold the lock together if the sum of their permits does
-// not exceed the smallest Of among them. An exclusive request counts as one permit of 1, and a
-// shared request as one permit without an Of. So a waiting exclusive request blocks later shared
+// not exceed the smallest Of among them. An exclusive request takes one permit with Of 1. A shared
+// request takes one permit and has no Of. So a waiting exclusive request blocks later shared
 // requests, and a request for few permits never overtakes a request for many.
 //
 // Requests that hold a lock together have different tokens, and a resource that compares tokens

@@ -38,7 +38,7 @@ type Status struct {
 	Leading bool   // this instance leads
 	Term    uint64 // of the group; 0 on an instance that does not vote
 	Votes   bool   // this instance is a voter
-	// Voters are the instances with a replica: voters and learners.
+	// Voters are the instances with a replica: voters, and learners, which may become voters later.
 	Voters []Member
 	// Promised is Config.Replicas. Zero means that the configuration names Founders, or that the
 	// node is on its own.

@@ -18,8 +18,8 @@ import (
 type crowd struct {
 	lights []*light
 
-	mu       sync.Mutex
-	attached []int // since reset
+	mu       sync.Mutex // guards the fields below
+	attached []int      // since reset
 	isIn     []bool
 	last     time.Time // when the last session was attached
 	all      chan struct{}

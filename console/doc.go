@@ -33,8 +33,8 @@
 //     takes about twenty calls, for at most 1,000 keys, 1,000 sessions and 100 members. The page
 //     counts the items that it leaves out, or states that it leaves some out.
 //   - The page and its JSON accept only requests whose Host header has an IP address, localhost or
-//     one of [Options.Hosts]. The two probes answer every request, but give
-//     reasons only to requests that the page accepts.
+//     one of [Options.Hosts]. The two probes answer every request, but give reasons only to
+//     requests that the page accepts.
 //   - No other page can embed a response in a frame.
 //   - Keys, values and names are shown as text, whatever they contain. Unprintable characters, such
 //     as a mark that changes the direction of writing, are shown as numbers.

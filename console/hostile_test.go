@@ -82,6 +82,7 @@ func TestWhatCannotBeSeenIsShown(t *testing.T) {
 	}
 }
 
+// The policy must refuse foreign scripts and styles, frames, and forms to other sites.
 func TestPolicy(t *testing.T) {
 	h := New(solo(t), Options{})
 	answer, page, _ := get(t, h, "/")

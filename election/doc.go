@@ -9,7 +9,8 @@
 //	leader, err := e.Leader(ctx) // on any instance: the leader, its value and its token
 //
 // An election is a lock whose key is the name of the election. The holder of the lock is the
-// leader. The value of a leader is part of its request.
+// leader. The value is part of the request, so a leader is never reported with another leader's
+// value.
 //
 // [Election.Run] suits most services. [Election.Campaign] returns the [Leadership] to the caller.
 // [Election.Leader] and [Election.Observe] report the leader.

@@ -92,8 +92,7 @@ func plain(name string) bool {
 }
 
 // nameType is the type of a column for names of resources or IDs of steps. The column must
-// distinguish
-// all names and be usable as a key.
+// distinguish all names and be usable as a key.
 func (d Dialect) nameType() string {
 	if d == MySQL {
 		// MySQL's text types treat A and a as equal, and some ignore trailing spaces.

@@ -33,8 +33,8 @@
 //   - A refusal is a [*StaleError], and nothing has been written. After any other error the call
 //     can safely be repeated; the documentation of each function says how.
 //
-// Package mortise guarantees that a later holder has a higher token, and states the conditions on
-// wall clocks.
+// Package mortise guarantees that a later holder has a higher token. Its documentation states the
+// conditions on wall clocks.
 //
 // # Concurrency
 //

@@ -52,8 +52,9 @@ func (f Files) Do(ctx context.Context, resource string, token mortise.Token, fn 
 //   - It does not notice programs that write the file without WriteFile.
 //   - A writer that is stopped under the lock keeps the lock until its process ends.
 //   - The lock belongs to one machine's kernel (flock; on Windows an unshared open file). On a
-//     network file system that does not share locks between machines, use [Put] or a [Table]. On
-//     systems without such a lock, WriteFile fails with errors.ErrUnsupported.
+//     network file system that does not share locks between machines, the lock protects nothing:
+//     use [Put] or a [Table] there. On systems without such a lock, WriteFile fails with
+//     errors.ErrUnsupported.
 //   - After a crash the mark may have a higher token than the file, but never a higher token than
 //     the present holder.
 //

@@ -127,8 +127,8 @@ func (l Ledger) Do(ctx context.Context, step Step, fn func(*sql.Tx) ([]byte, err
 	return result, nil
 }
 
-// Forget deletes the results of resource that were stored under tokens lower than before, and
-// returns their number. Keep results as long as their steps may be repeated.
+// Forget deletes the results of resource that were stored under tokens lower than the token before,
+// and returns their number. Keep results as long as their steps may be repeated.
 func (l Ledger) Forget(ctx context.Context, resource string, before mortise.Token) (int64, error) {
 	if err := check(resource, before); err != nil {
 		return 0, err

@@ -56,7 +56,8 @@ func (m *Mark) Advance(_ context.Context, resource string, token mortise.Token) 
 	return err
 }
 
-// Check returns the result that Advance would return, but records nothing.
+// Check returns the result that Advance would return, but records nothing. The result may be stale
+// when you write.
 func (m *Mark) Check(resource string, token mortise.Token) error {
 	if err := check(resource, token); err != nil {
 		return err
@@ -89,6 +90,7 @@ func (m *Mark) Forget(resource string) {
 	}
 }
 
+// admits returns nil or a *StaleError. The caller must hold mu.
 func (m *Mark) admits(resource string, token mortise.Token) error {
 	if c := m.cells[resource]; c != nil && c.highest > 0 {
 		if token < c.highest {

@@ -105,6 +105,7 @@ func (m *Memo) work(ctx context.Context, key stepKey, o *outcome,
 	return result, err
 }
 
+// keep records a finished step. The caller must hold mu.
 func (m *Memo) keep(key stepKey) {
 	limit := m.Limit
 	if limit <= 0 {

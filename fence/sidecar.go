@@ -78,7 +78,7 @@ func (s sidecar) read() (mortise.Token, error) {
 // the lock, so a fixed name for the temporary file is enough.
 func replaceFile(path string, data []byte, perm os.FileMode) error {
 	fresh := path + ".new"
-	// With O_EXCL, no existing file can keep its permissions.
+	// O_EXCL needs a new file: an existing one would keep its permissions.
 	if err := os.Remove(fresh); err != nil && !errors.Is(err, fs.ErrNotExist) {
 		return err
 	}
@@ -111,7 +111,7 @@ func syncDir(dir string) error {
 	return errors.Join(d.Sync(), d.Close())
 }
 
-// The pauses between two tries to lock a file. A context could not end a blocking system lock.
+// The pauses between two tries to lock a file. A context cannot end the wait for a blocking lock.
 const (
 	pauseMin = time.Millisecond
 	maxPause = 20 * time.Millisecond

@@ -141,8 +141,8 @@ func (t Table) Advance(ctx context.Context, resource string, token mortise.Token
 
 // InTx begins a transaction at the database's default isolation level, advances the mark, runs fn
 // and commits. It rolls back if a step fails or fn panics. It returns the error of fn unchanged. fn
-// must neither commit nor roll back. If the commit returns an error, the transaction may still be
-// committed.
+// must neither commit nor roll back. If the commit returns an error, the transaction may have been
+// committed nevertheless.
 func (t Table) InTx(ctx context.Context, resource string, token mortise.Token, fn func(*sql.Tx) error) (err error) {
 	if t.DB == nil {
 		return errNoDB

@@ -125,7 +125,8 @@ func TestFilesAndPicture(t *testing.T) {
 	}
 }
 
-// The history of one node is missing. Files must also refuse the same file twice and an empty file.
+// Without the calls of one node the verdict must be ErrUnknown. Files must also refuse the same
+// file twice and an empty file.
 func TestMissingFiles(t *testing.T) {
 	all, err := judge.Files("testdata/storm.jsonl")
 	if err != nil {

@@ -31,6 +31,7 @@ const (
 	over    // Do has returned while the phase was waiting
 )
 
+// do reports whether fn has begun. If fn has not begun, err is not nil.
 func (a *attempt) do(ctx context.Context, l Locker, key string,
 	fn func(context.Context, mortise.Token) error) (began bool, err error) {
 	limited, stop := a.limit(noVia(ctx))

@@ -31,7 +31,7 @@ func (m *machine) Now() clock.Time {
 	return m.now()
 }
 
-// The caller must hold mu.
+// now returns the time of the clock. The caller must hold mu.
 func (m *machine) now() clock.Time {
 	return m.base.Add(time.Duration(float64(time.Since(m.since)) * m.rate))
 }

@@ -13,10 +13,10 @@ import (
 // was restarted or is cut off never receives it.
 const tellTime = 2 * time.Second
 
-// Await waits until held requests hold key and waiting requests wait for key, and returns the queue
-// of key. It also waits until the nodes of the holders have received the grants, if these nodes are
-// reachable. So a node that loses its lease after Await loses a lock and not a waiting request.
-// Await counts a hold that only Request.LockDelay keeps.
+// Await waits until the number of requests that hold key is held and the number that wait for it is
+// waiting, and returns the queue of key. It also waits until the nodes of the holders have received
+// the grants, if these nodes are reachable. So a node that loses its lease after Await loses a lock
+// and not a waiting request. Await counts a hold that only Request.LockDelay keeps.
 //
 //	go second(cluster.Node(1))
 //	cluster.Await("orders/42", 1, 1) // the second is in the queue now

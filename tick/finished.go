@@ -19,7 +19,7 @@ type Store interface {
 
 const (
 	maxFinished = 16              // ticks in the record of a job
-	recording   = 2 * time.Second // after T+Late+Skew, for the record of a tick
+	recording   = 2 * time.Second // how long after T+Late+Skew a tick may be recorded
 )
 
 // finished is the record of the last finished ticks of a job, the latest at the end. It has several

@@ -12,7 +12,7 @@ import (
 )
 
 const (
-	look  = time.Minute // between two reads of the wall clock
+	look  = time.Minute // at most, between two reads of the wall clock
 	retry = time.Second // after the locker was overloaded
 )
 

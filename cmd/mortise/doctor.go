@@ -76,7 +76,7 @@ func (c *call) checkUp(ctx context.Context, g *guest.Guest, key string) (*checku
 
 type checkupShown struct {
 	*diagnosis
-	WaitedFor []hot // or the given key
+	WaitedFor []hot // the keys that requests wait for, or the given key
 	Instances []seen
 }
 

@@ -120,8 +120,8 @@ type page interface {
 	GetFrom() *query.SessionCursor
 }
 
-// paged reads at most most entries of a list of sessions. Zero means all entries. more reports
-// whether there are more entries.
+// paged reads a list of sessions page by page, up to most entries. If most is zero, it reads all
+// entries. more reports whether there are more entries.
 func paged[T any](most int, at *query.SessionCursor,
 	ask func(*query.SessionCursor) ([]T, page, error),
 ) (all []T, more bool, err error) {

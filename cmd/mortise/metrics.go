@@ -123,7 +123,7 @@ func truth(is bool) float64 {
 
 // meter is safe for concurrent use.
 type meter struct {
-	mu    sync.Mutex
+	mu    sync.Mutex // guards the fields below
 	all   map[string]measure
 	count map[string]map[string]uint64
 	times map[string]map[string]*histogram

@@ -173,7 +173,7 @@ func endedContext(t testing.TB, ctx context.Context, l locker.Locker) {
 }
 
 func givesUp(t testing.TB, ctx context.Context, l locker.Locker) {
-	// The context of fn could enter the lock again.
+	// The inner call uses ctx, because the context of fn could enter the lock again.
 	do(t, ctx, l, "lockertest/one", func(context.Context, mortise.Token) {
 		short, cancel := context.WithTimeout(ctx, 20*time.Millisecond)
 		defer cancel()
