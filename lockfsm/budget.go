@@ -27,8 +27,8 @@ const (
 	restCharge    = 192  // see extra
 	dataCharge    = 288  // struct, nonce and revision, and snapshots
 
-	// The group's budget divided by sessionsReserve is reserved for Open. Locks and data cannot use
-	// it up.
+	// The group's budget divided by sessionsReserve is reserved for Open. A restarted instance can
+	// therefore open a session even if locks and data have used up the rest.
 	sessionsReserve = 16
 
 	// maxBudget keeps every sum of charges from overflowing.

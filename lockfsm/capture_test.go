@@ -240,6 +240,7 @@ func TestStepIsSmall(t *testing.T) {
 	}
 }
 
+// TestCaptureEnds checks that a capture ends even if commands keep adding locks.
 func TestCaptureEnds(t *testing.T) {
 	p := newPairs(t, 1<<12)
 	p.w.session(2)

@@ -6,7 +6,8 @@ import (
 	"time"
 )
 
-// Limits bounds the state that callers can create. Commands that free something are exempt.
+// Limits bounds the state that callers can create. Commands that free something are exempt. It is
+// part of the charter, because replicas with different limits would diverge.
 type Limits struct {
 	// KeyBytes is the longest key, in bytes.
 	KeyBytes uint32

@@ -1,7 +1,7 @@
 package lockfsm
 
-// circleSteps bounds the entries that a search visits. A deadlock beyond this bound lasts until one
-// of its requests is cancelled.
+// circleSteps bounds the entries that a search visits. A deadlock that no search finds within its
+// bound lasts until one of its requests is cancelled.
 const circleSteps = 10_000
 
 const maxLinks = 64
@@ -9,8 +9,9 @@ const maxLinks = 64
 // A request waits for every request before it in a queue. A hold does not end while a waiting
 // request names it as its owner, directly or through further owners. So a request that waits for
 // one of its owners, through any number of steps, would wait forever. When a request arrives, the
-// machine searches backward from the request, and refuses it if the search finds a circle. Requests
-// with the same owner do not wait for each other.
+// machine searches backward from the request, and refuses it if the search finds a circle. A later
+// search is not needed, because only a new request can close a circle. Requests with the same owner
+// do not wait for each other, since either can end first.
 //
 // An exclusive request waits for all requests before it. A shared or semaphore request waits for
 // the exclusive requests before it, and so for all requests before those. It waits for another

@@ -6,6 +6,7 @@ import (
 	"slices"
 )
 
+// permitSteps bounds the entries that this search visits. Beyond this bound it finds no deadlock.
 const permitSteps = 20_000
 
 // game finds deadlocks through permits, which circle.go cannot decide. It collects every request
@@ -32,19 +33,20 @@ type player struct {
 	e           *entry // nil for the new request
 	rows        []*row // its queues; for the new request only the queues that exist
 	permits, of uint32
-	above       *player
-	under       int // the number of players with this owner
-	left        int // how many of those players have not ended
+	above       *player // its owner; nil if the owner is not in the game
+	under       int     // the number of players with this owner
+	left        int     // how many of those players have not ended
 	ended       bool
 }
 
 type row struct {
 	lock    *lock
-	scanned Revision
-	taken   uint64 // permits of the players in this round that have not ended
+	scanned Revision // all entries up to this place are in the game
+	taken   uint64   // permits of the players in this round that have not ended
 	least   uint32
 }
 
+// circularByPermits is like circular, but for deadlocks through permits.
 func (m *Machine) circularByPermits(s *session, c *view) bool {
 	if m.charter.Rules < PermitCirclesSince {
 		return false
@@ -189,7 +191,7 @@ func (p *player) stay() {
 // players that have not ended.
 func (g *game) path(s *session, c *view) []Link {
 	type step struct {
-		before int
+		before int // the index in ways of the previous step
 		p      *player
 		link   *Link // nil if the player of the previous step is the owner of p
 	}

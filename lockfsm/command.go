@@ -83,8 +83,8 @@ type Command struct {
 	// If both are zero, the request is exclusive. If Permits is 1 and Of is zero, the request is
 	// shared. Otherwise the lock is a semaphore: Permits <= Of, Of > 1.
 	Permits, Of uint32
-	// Owner is the number of the request whose hold this request needs. It must be lower than
-	// Number. Zero means no owner.
+	// Owner is the number of the request during whose hold this request was made. It must be lower
+	// than Number. Zero means no owner.
 	Owner Number
 	// Most is the number of waiting requests at which this request is refused. Zero means only the
 	// group's limit.
@@ -100,11 +100,12 @@ type Command struct {
 	// Revision is the revision of the data that a Put replaces.
 	Revision Revision
 	Term     uint64
-	// Nonce is a random value that identifies repetitions.
+	// Nonce is a random value that identifies repetitions. It does not prove an identity, because
+	// every voter has it.
 	Nonce  Nonce
 	Opener Opener
-	// TTL is the requested TTL. A session gets at most the group's TTL, which zero requests. In
-	// Adopt TTL is the group's new TTL, and zero means no change. Negative values cannot be
+	// TTL is the requested TTL. A session gets at most the group's TTL. Zero requests the group's
+	// TTL. In Adopt TTL is the group's new TTL, and zero means no change. Negative values cannot be
 	// decoded.
 	TTL time.Duration
 	// Record describes the instance to its peers. It is opaque, at most MaxRecordBytes long.

@@ -19,7 +19,7 @@ func (m *Machine) put(c *view, res *Result) {
 		now = *l.data
 	}
 	switch {
-	case now.Revision != 0 && now.nonce == c.nonce:
+	case now.Revision != 0 && now.nonce == c.nonce: // a repetition
 	case now.Revision != c.revision:
 		res.Code, res.Data = Changed, &now
 		return

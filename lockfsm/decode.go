@@ -52,7 +52,7 @@ func PeekNonce(command []byte) (Nonce, error) {
 
 // Decode reads one command without its size prefix. The result shares no memory with the input.
 // Decode allocates at most a small multiple of the input's size. It accepts only the encoding that
-// Append writes.
+// Append writes. The error wraps ErrMalformed or, for a rules version above RulesVersion, ErrRules.
 func Decode(command []byte) (Command, error) {
 	r := reader{b: command}
 	var v view
@@ -112,6 +112,7 @@ type view struct {
 	sessionBytes, groupBytes uint64
 }
 
+// ranges iterates over the encoded ranges of an Attach, which the reader has validated.
 type ranges struct {
 	b    []byte
 	left int
@@ -231,6 +232,7 @@ func (r *reader) positive(limit uint64, what string) uint64 {
 	return v
 }
 
+// keys iterates over the keys of an Acquire after the first, which the reader has validated.
 type keys struct {
 	b    []byte
 	left int

@@ -27,8 +27,8 @@
 // request have the same revision, and each queue is ordered by revision. So two requests for
 // several keys never wait for each other.
 //
-// A request can name an owner: an earlier request of the same session whose hold is needed for the
-// new request. The machine refuses the new request if it would be in a deadlock with the owner
+// A request can name an owner: an earlier request of the same session, during whose hold the new
+// request was made. The machine refuses the new request if it would be in a deadlock with the owner
 // (circle.go).
 //
 // A hold can outlive its session by the delay that its request names. During the delay an Acquire
@@ -79,7 +79,8 @@
 //   - The entries that hold a lock fit beside each other. An exclusive entry holds its lock alone.
 //   - Each grant has its own token, and a later grant has a higher token. Tokens, session IDs and
 //     the places of entries all come from the revision, which rises with every change of the state.
-//     Two replicas of a group at the same revision are equal.
+//     Two replicas of a group at the same revision are equal. The revisions of a group start at its
+//     founding time, so a group that is founded later has higher tokens.
 //   - Requests are served in the order of the log. No command for another entry moves an entry back
 //     in its queue.
 //   - Repeating a command has no further effect. The machine recognizes a repeated Open by its

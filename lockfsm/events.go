@@ -76,7 +76,7 @@ type eventLog struct {
 
 type loggedEvent struct {
 	key        string
-	holder     *eventHolder
+	holder     *eventHolder // nil for data
 	how        *How
 	wallUnixMS int64
 	token      Token
@@ -84,6 +84,7 @@ type loggedEvent struct {
 	cause      Cause
 }
 
+// eventHolder is separate from its session, because events can outlive the session.
 type eventHolder struct {
 	id     SessionID
 	record []byte // never changed, so results may share it
@@ -133,6 +134,7 @@ func (m *Machine) noteAll(e *entry, what EventKind, cause Cause) {
 
 func (m *Machine) noteData(l *lock, d Data) { m.note(l, nil, Wrote, 0, &How{Data: d}) }
 
+// note adds an event about e, or about the data of l if e is nil.
 func (m *Machine) note(l *lock, e *entry, what EventKind, cause Cause, how *How) {
 	h := m.events.next(m.past)
 	m.past++

@@ -17,6 +17,9 @@ import (
 
 // TestGoldenLogs replays the command logs of earlier builds in testdata/golden. This build must
 // have the same results and the same snapshot.
+//
+// The log of a released version is never rewritten. Before the first release, delete the file and
+// run the test with -rewrite.
 func TestGoldenLogs(t *testing.T) {
 	current := fmt.Sprintf("testdata/golden/rules%d.log", RulesVersion)
 	if _, err := os.Stat(current); errors.Is(err, fs.ErrNotExist) && rewriting() {

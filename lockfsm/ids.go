@@ -39,7 +39,7 @@ type Opener struct {
 type Range struct{ First, Last Number }
 
 const (
-	// MaxNumber is the largest number of a command.
+	// MaxNumber is the largest number of a command. The number after it still fits in a Number.
 	MaxNumber Number = 1 << 63
 
 	// MaxRecordBytes bounds the opaque record of a session.

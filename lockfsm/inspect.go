@@ -47,8 +47,8 @@ func (m *Machine) Inspect(key string, most int) (LockInfo, bool) {
 	return l.info(l.first, most, &room), true
 }
 
-// Holders is like Inspect, but Queue and Held contain only requests at places above behind. It
-// returns false if there is no such request, or if the first one waits in this queue.
+// Holders is like Inspect, but Queue and Held exclude requests at places up to behind. It returns
+// false if there is no such request, or if the first one waits in this queue.
 func (m *Machine) Holders(key string, behind Revision, most int) (LockInfo, bool) {
 	l := m.locks[key]
 	if l == nil {

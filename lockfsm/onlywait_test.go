@@ -2,7 +2,8 @@ package lockfsm
 
 import "testing"
 
-// TestTwin checks that the requests for which OnlyWait returns true only wait.
+// TestOnlyWait checks for which requests OnlyWait returns true. TestTwin checks that these requests
+// only wait.
 func TestOnlyWait(t *testing.T) {
 	w := newWorld(t)
 	a, b := w.session(1), w.session(2)

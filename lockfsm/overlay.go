@@ -30,7 +30,7 @@ func (c *Capture) keepLock(l *lock) {
 	c.overlay.push(overlayItem{l.position, copied(c.scratch)})
 }
 
-// overlayItem is the encoding of a session or a lock before its first change.
+// overlayItem is the encoding of a session, without its ID, or of a lock before its first change.
 type overlayItem struct {
 	place uint64 // the ID of a session, the place of a lock
 	body  []byte

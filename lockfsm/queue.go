@@ -19,12 +19,13 @@ type entry struct {
 	sinceUnixMS  int64
 	watch        Revision // the watch that its session last received; only in the lead entry
 	permits, of  uint32
-	holding      bool // see lock.boundary
-	notice       bool // it asks for a notice
-	told         bool // it has received the notice
-	extra        *extra
+	holding      bool   // see lock.boundary
+	notice       bool   // it asks for a notice
+	told         bool   // it has received the notice
+	extra        *extra // nil for most entries
 }
 
+// extra holds the fields that few requests have. All entries of a request share it.
 type extra struct {
 	entries []*entry // ascending by key; nil for a single key
 	owner   Number

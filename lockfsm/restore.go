@@ -75,7 +75,7 @@ func (m *Machine) restoreGroup(r *reader) {
 }
 
 func (m *Machine) restoreEvents(r *reader) {
-	const least = 9
+	const least = 9 // no event has fewer bytes
 	first := uint64(m.charter.firstRevision())
 	m.past = r.max(uint64(maxRevision)-first, "events")
 	position := first

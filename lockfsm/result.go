@@ -23,7 +23,8 @@ const (
 	// Stale: the epoch is not the session's, or the term in an Expire is not that of its log entry.
 	// Nothing changed.
 	Stale Code = 6
-	// NoSession: the session does not exist or is gone. Nothing changed.
+	// NoSession: the session does not exist or is gone, or has another Opener or Nonce. Nothing
+	// changed.
 	NoSession Code = 7
 	// NotBorn: the group is not founded yet. Nothing changed.
 	NotBorn Code = 8
@@ -134,7 +135,8 @@ type Result struct {
 	States []Change
 	// Fired lists other requests, of any session, that the command changed: requests that it
 	// granted, requests with a new predecessor, and holders with a notice. They are in the order of
-	// their places, each at most once.
+	// their places, each at most once. After an Acquire that resumes a hold, the resumed request is
+	// also listed if it gets a notice.
 	Fired []Change
 }
 

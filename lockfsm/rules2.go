@@ -8,7 +8,8 @@ package lockfsm
 const LapsesSince = 2
 
 // PermitCirclesSince is the rules version that also refuses a request with Deadlock if it would
-// wait for its own end through permits that only blocked requests could return.
+// wait for its own end through permits that only blocked requests could return. The version in
+// force counts, not the version of the command.
 const PermitCirclesSince = 2
 
 func (c *view) lapses() bool { return c.Kind == Detach && len(c.value) > 0 }

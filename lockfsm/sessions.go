@@ -145,7 +145,8 @@ func (m *Machine) of(c *view) (*session, Code) {
 }
 
 // attach begins a new attachment and ends the requests that the command does not name. The command
-// must have the nonce of the session's Open, because session IDs are not secret.
+// must have the nonce of the session's Open, because session IDs are not secret. The nonce does not
+// prove an identity either, so the leader checks the Opener.
 func (m *Machine) attach(c *view) Code {
 	s := m.sessions[c.Session]
 	switch {

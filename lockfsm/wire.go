@@ -20,6 +20,7 @@ func (r *reader) fail(what string) {
 	r.b = nil
 }
 
+// uvarint accepts only the shortest form, so that one value has one encoding.
 func (r *reader) uvarint(what string) uint64 {
 	if len(r.b) > 0 && r.b[0] < 0x80 {
 		v := uint64(r.b[0])
@@ -65,6 +66,7 @@ func (r *reader) flags(known byte, what string) byte {
 	return v
 }
 
+// take returns the next n bytes, not copied.
 func (r *reader) take(n uint64, what string) []byte {
 	if n > uint64(len(r.b)) {
 		r.fail(what)

@@ -240,6 +240,7 @@ func TestUndecodable(t *testing.T) {
 	}
 }
 
+// TestLyingLengths checks that a few bytes with a large length cause no large allocation.
 func TestLyingLengths(t *testing.T) {
 	huge := "ffffffffff7f"
 	for name, text := range map[string]string{

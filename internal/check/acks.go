@@ -23,7 +23,7 @@ type acked struct {
 	alone    bool
 	index    uint64
 	released uint64 // the index at which the release was acknowledged; 0 if it was not
-	ended    uint64
+	ended    uint64 // the index of the entry that ended the grant; 0 if it has not ended
 	how      string
 }
 
@@ -33,6 +33,7 @@ type keyed struct {
 	passed lockfsm.Token
 }
 
+// remembered limits the number of recorded grants of a key.
 const remembered = 64
 
 func (k *keyed) find(token lockfsm.Token) *acked {

@@ -107,10 +107,10 @@ func TestFIFOOfKinds(t *testing.T) {
 	// request 1 waited for another key
 	wantFine(t, j.Queued("x", 1, shared, true), j.Queued("x", 2, shared, false), j.Granted("x", 2), j.Granted("x", 1))
 	wantFine(t, j.Queued("x", 3, shared, false), j.Queued("x", 4, shared, true))
-	wantBroken(t, j.Granted("x", 4), &j, "fifo")
+	wantBroken(t, j.Granted("x", 4), &j, "fifo") // request 3 waits for no other key
 	j = FIFO{}
 	wantFine(t, j.Queued("x", 1, Terms{}, true), j.Queued("x", 2, shared, false))
-	wantBroken(t, j.Granted("x", 2), &j, "fifo")
+	wantBroken(t, j.Granted("x", 2), &j, "fifo") // request 1 waits for another key
 }
 
 func TestBeliefs(t *testing.T) {

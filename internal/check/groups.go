@@ -18,11 +18,12 @@ type group struct {
 	at       uint64
 	ended    map[uint64]bool
 	founded  int64
-	lost     bool
+	lost     bool // the group had no majority at some time
 }
 
 // Born records the founding of a group, with its voting instances and its founding time. It must be
-// called once for each group. The founding time must be higher than that of every earlier group.
+// called once for each group. The founding time must be higher than that of every earlier group,
+// because the tokens of a group start there.
 func (g *Groups) Born(id uint64, foundedUnixMS int64, voters ...uint64) error {
 	if g.err != nil {
 		return g.err
@@ -136,6 +137,7 @@ func (g *Groups) EndedEverywhere(instance uint64) {
 // Count returns the number of founded groups.
 func (g *Groups) Count() int { return len(g.born) }
 
+// check is called only after foundings, because an ended incarnation does not return.
 func (g *Groups) check() error {
 	var able []uint64
 	for _, group := range g.born {

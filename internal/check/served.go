@@ -10,9 +10,9 @@ import (
 
 // Served judges liveness after the faults have ended. A key that a call waits for and that no live
 // caller holds is granted within Bound. Every call that needs no lock (a cancelled call, a try, an
-// unlock) is answered within Bound. A call that waits for several keys connects them. For connected
-// keys Bound counts from the time when all of them are free. Bound must be the TTL, one failover
-// and some slack.
+// unlock) is answered within Bound. The run must end the holds of live callers. A call that waits
+// for several keys connects them. For connected keys Bound counts from the time when all of them
+// are free. Bound must be the TTL, one failover and some slack.
 type Served struct {
 	Bound time.Duration
 

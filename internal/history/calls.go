@@ -5,7 +5,7 @@ import "math"
 type stream struct {
 	calls   []call // by op; calls[0] is unused
 	last    int64
-	account *account
+	account *account // nil for a caller's stream
 	run     int
 }
 

@@ -12,6 +12,8 @@ import (
 	"unicode/utf8"
 )
 
+// maxLine bounds a line with the most keys, each of the greatest length and with every byte
+// escaped.
 const maxLine = 2 << 20
 
 // appendLine appends the line of an event, without the newline. It writes the same bytes as

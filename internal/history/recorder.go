@@ -144,8 +144,8 @@ func (r *Recorder) Unlocked(op uint64, class string) {
 	r.Record(Event{Kind: Unlocked, Op: op, Err: class})
 }
 
-// Lost records that the lock of a call was lost. until is the time from which on the holder could
-// have detected the loss.
+// Lost records that the lock of a call was lost. until is the time on the history's clock from
+// which on the holder could have detected the loss.
 func (r *Recorder) Lost(op uint64, until int64) { r.Record(Event{Kind: Lost, Op: op, Until: until}) }
 
 // Now returns the time on the clock of the history.

@@ -12,10 +12,10 @@ type grant struct {
 	event int32
 	// at and ended are the times at which the first voter recorded the grant and its end.
 	at, ended int64
-	end       int32
+	end       int32 // -1 if none
 	group     int32
 
-	owner *call
+	owner *call // the call that returned its token, or nil
 	// These fields describe the tries that returned the token of the grant, and so observed its
 	// hold.
 	seenBy, heldBy     int32 // the earliest return of such a try; the latest call of such a try
@@ -144,7 +144,7 @@ func (j *judge) goesBack(g *grant, token lockfsm.Token) bool {
 		}
 		before, known := j.byToken[uint64(resumes)]
 		if !known {
-			return true
+			return true // that grant is older than the recording
 		}
 		at = &j.grants[before]
 	}

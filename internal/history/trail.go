@@ -210,6 +210,7 @@ func (t *Trail) drop(q request, how How) {
 	}
 }
 
+// delayed returns the requests that an expired session still has, which the result does not list.
 func delayed(r lockfsm.Result, m *lockfsm.Machine) (left []lockfsm.Change) {
 	if r.TTL == 0 {
 		return nil

@@ -92,9 +92,9 @@ func (g *Settings) take(i setting, own Settings) {
 	}
 }
 
-// proposed returns the settings that a leader may propose: its own validated settings, or, if it
-// leaves, those with the Replicas and founders of an instance that stays. Then its vote can move to
-// such an instance.
+// proposed returns the settings that a leader may propose: its own validated settings. A leader
+// that leaves proposes the Replicas and founders of an instance that stays. Otherwise its vote
+// could not move to such an instance.
 func proposed(own Settings, registered *census, leaving bool) Settings {
 	s, some := registered.staying()
 	founders := registered.foundersOf(s.Founders)

@@ -211,6 +211,7 @@ func TestUnreadableRecordsAgreeToNothing(t *testing.T) {
 	}
 }
 
+// TestManyThatDifferAreCounted checks that one line reports a thousand instances that differ.
 func TestManyThatDifferAreCounted(t *testing.T) {
 	var all census
 	each := groupOf(func(g *Settings) { g.Voters = 5 })

@@ -22,14 +22,14 @@ type Answer struct {
 	Sessions []lockfsm.SessionInfo
 	From     lockfsm.SessionCursor // the start of the next page of Sessions and Members
 	Members  []Listed
-	Total    int
+	Total    int                  // the number of all members
 	Names    map[nodeid.ID]string // for Members: names of the instances that have a replica
 
 	Data     *lockfsm.Data
-	Code     lockfsm.Code
-	Budget   uint64 // the budget that a Put would exceed
-	Leader   uint64 // raft ID of the replica that answers
-	Position uint64 // position of the end of Events, or the present position
+	Code     lockfsm.Code // of a Put
+	Budget   uint64       // the budget that a Put would exceed
+	Leader   uint64       // raft ID of the replica that answers
+	Position uint64       // position of the end of Events, or the present position
 	Events   []lockfsm.Event
 	Missed   bool // some events after the question's position are no longer stored
 }

@@ -87,7 +87,7 @@ type Core struct {
 	config CoreConfig
 	// held while the role is read and passed to the keeper; never held across a wait
 	telling   sync.Mutex
-	agreement SettingsAgreement
+	agreement SettingsAgreement // owned by the cluster's owner goroutine
 	machine   *lockfsm.Machine
 	leading   bool
 	born      bool
@@ -188,6 +188,7 @@ func (c *Core) answer(result *lockfsm.Result) {
 
 // Leads implements raftlog.Applier. It passes the state to the keeper and to the voter reconciler.
 func (c *Core) Leads(term uint64) {
+	// The keeper must also end the expired sessions that still have a hold with a delay.
 	sessions := c.machine.Sessions()
 	c.SessionIndex.Begin(sessions)
 	c.config.Keeper.Leads(keeper.Leadership{

@@ -14,7 +14,7 @@ import (
 
 // Limits of a configuration.
 const (
-	// every instance is a founder and asks all others
+	// the bound is low, because with Replicas every instance is a founder and asks all others
 	MaxReplicas     = 16
 	MaxFounders     = 64
 	MaxFounderBytes = 128 // bytes of one name

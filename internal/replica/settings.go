@@ -86,7 +86,7 @@ func decodeSettings(b []byte) (Settings, error) {
 // means that the state machine has no settings.
 func InForce(c lockfsm.Charter) (Settings, error) {
 	g, err := decodeSettings(c.Settings)
-	g.SessionTTL = c.SessionTTL
+	g.SessionTTL = c.SessionTTL // the machine uses the charter's TTL and budgets
 	g.SessionBytes, g.GroupBytes = int64(c.Limits.SessionBytes), int64(c.Limits.GroupBytes)
 	return g, err
 }

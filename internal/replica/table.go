@@ -85,7 +85,8 @@ func (t *table) enter(s lockfsm.SessionInfo) {
 		return
 	}
 	t.census.add(&k.record)
-	// A record from another build may have no readable instance.
+	// Only an authenticated instance is registered. A record from another build may have no
+	// readable instance.
 	if id := k.record.ID(); !id.IsZero() && id == s.Opener.Instance {
 		k.instance, t.electable = id, nil
 		t.instances[id], t.names[k.record.Name] = append(t.instances[id], k), append(t.names[k.record.Name], k)

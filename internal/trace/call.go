@@ -149,6 +149,7 @@ func (c *Call) met(e *Event) {
 	}
 }
 
+// isGranted allows calls of Hooks.Lost, and reports a loss that occurred before.
 func (c *Call) isGranted() {
 	c.mu.Lock()
 	defer c.mu.Unlock()

@@ -17,6 +17,7 @@ const frames = 12
 // Watch watches one handle. A nil Watch does nothing.
 type Watch struct{ cleanup runtime.Cleanup }
 
+// leak describes a handle. It must not reference the handle.
 type leak struct {
 	call *Call
 	pcs  [frames]uintptr

@@ -144,7 +144,7 @@ func (q *hookQueue) close() error {
 	case <-limit.C:
 	}
 	q.mu.Lock()
-	q.queue = nil
+	q.queue = nil // the goroutine ends after the current call
 	q.mu.Unlock()
 	return ErrHangs
 }
