@@ -90,7 +90,8 @@ func SessionText(id lockfsm.SessionID) string {
 	return fmt.Sprint(uint64(id))
 }
 
-// grantable measures for how long the group could grant locks to this instance.
+// grantable measures for how long the group could grant locks to this instance. begin must be
+// called first.
 type grantable struct {
 	mu    sync.Mutex // guards the fields below
 	began clock.Time
