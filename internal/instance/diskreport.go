@@ -218,9 +218,9 @@ func diskFaultIn(m *query.DiskFault) *DiskFault {
 		Remedy: shortText(m.Remedy)}
 }
 
-// mayYield reports whether the instance with the ID asks may give up its vote. This replica must be
-// the leader. The active voters must be a majority even without that instance and all instances
-// with a faulty disk. The caller must have stored the report of the instance before.
+// mayYield reports whether the instance that asks may give up its vote. This replica must be the
+// leader. The active voters must be a majority even without that instance and all instances with a
+// faulty disk. The caller must have stored the report of the instance before.
 func (r *ownReplica) mayYield(now clock.Time, asks nodeid.ID) bool {
 	s := r.log.Survey()
 	if s.Term == 0 || s.Pending {

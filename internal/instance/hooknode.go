@@ -28,7 +28,7 @@ func (n *Instance) tell(pick func(*Hooks) func(NodeEvent), e NodeEvent) {
 // observer observes one session. It runs on the goroutine of the session's client.
 type observer struct {
 	node *Instance
-	own  bool
+	own  bool // the session is one of the user's own
 	lost bool // the loss of the lease has been logged
 }
 

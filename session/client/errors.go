@@ -80,8 +80,8 @@ type HeldError struct {
 	Value       []byte // the value of the holder's request; the caller may change it
 }
 
-// DeadlockError is the error of a request that would have closed a cycle of waiting sessions. The
-// first link of Circle is the request.
+// DeadlockError is the error of a request that would have waited for its own owner. The first link
+// of Circle is the request.
 type DeadlockError struct {
 	Circle []lockfsm.Link // owned by the receiver
 }
