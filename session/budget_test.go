@@ -6,6 +6,7 @@ import (
 	"github.com/mortise-lock/mortise/lockfsm"
 )
 
+// TestBudgetTravels checks that a reply contains a budget exactly if its code is about a budget.
 func TestBudgetTravels(t *testing.T) {
 	t.Parallel()
 	for _, kind := range []ReplyKind{ReplyState, ReplyFreed} {

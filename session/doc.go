@@ -33,9 +33,10 @@
 // The renewals of a client that can send but not receive must not keep its session alive. Such a
 // client could be granted a lock and never receive the grant. So each renewal names the newest
 // answer that the client has received: an acknowledgement, or the Attached of an attachment. The
-// keeper acknowledges the renewal only if it sent that answer less than a TTL ago. So a session
-// expires at most two TTLs after its client has stopped receiving. The keeper records sent answers
-// for each session and not for each attachment, because such a client attaches again repeatedly.
+// keeper acknowledges the renewal only if it sent that answer less than a TTL ago. This is always
+// true while the client's lease runs. So a session expires at most two TTLs after its client has
+// stopped receiving. The keeper records sent answers for each session and not for each attachment,
+// because such a client attaches again repeatedly.
 //
 // At the client's deadline every held lock is lost for good, even if the session has not expired.
 //

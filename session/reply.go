@@ -34,8 +34,8 @@ const (
 	// ReplyRedirect is sent by a voter that does not lead, or has just become leader: term, leader,
 	// addr.
 	ReplyRedirect ReplyKind = 8
-	// ReplyGrace reports the rest of the group's grace, before each Attached and at the end of the
-	// grace: session, epoch, ttl. A zero ttl means that the grace is over.
+	// ReplyGrace reports the rest of the group's grace: session, epoch, ttl. During the grace it is
+	// sent before each Attached. At the end it is sent once more, with a zero ttl.
 	ReplyGrace ReplyKind = 9
 	// ReplyBehind describes the holder of the lock when the waiting request was applied. It has the
 	// fields of ReplyHeld.

@@ -81,6 +81,7 @@ func (f *fields) octet() byte {
 	return v
 }
 
+// bytes returns the next n bytes without copying them.
 func (f *fields) bytes(n uint64) []byte {
 	if n > uint64(len(f.b)) {
 		f.bad, f.b = true, nil

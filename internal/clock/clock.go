@@ -28,8 +28,7 @@ import (
 )
 
 // Time is a point on the boot-time clock of one machine, in nanoseconds since an origin that is
-// fixed until the next boot. The zero value means "never", because a running clock never returns
-// zero.
+// fixed until the next boot. A running clock never returns zero, so zero can stand for "never".
 type Time int64
 
 // Add returns the time that is d later than t.

@@ -122,7 +122,7 @@ func TestAllocationsOfAPair(t *testing.T) {
 		callers, pairs int
 		most           float64
 	}{{1, 2_000, 580}, {64, 50_000, 27}, {1024, 200_000, 8}} {
-		runPairs(t, nodes, run.callers, 10*run.callers)
+		runPairs(t, nodes, run.callers, 10*run.callers) // fills the pools of reused objects
 		var before, after runtime.MemStats
 		runtime.ReadMemStats(&before)
 		runPairs(t, nodes, run.callers, run.pairs)

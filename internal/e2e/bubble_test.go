@@ -28,7 +28,7 @@ type fleet struct {
 	begun func(*node)          // called with every node that starts, if set
 
 	tapes    []*tapeFile // the histories of the nodes, judged at the end
-	unjudged bool        // the histories are not judged
+	unjudged bool        // the test separates clocks or groups, or a node records nothing
 }
 
 // bubble runs a test in fake time. A goroutine that is left at the end fails the test.

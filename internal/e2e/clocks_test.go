@@ -21,7 +21,7 @@ import (
 type machine struct {
 	mu     sync.Mutex // guards the fields below
 	since  time.Time
-	base   clock.Time
+	base   clock.Time // the boot-time clock at since
 	rate   float64
 	offset time.Duration
 }
@@ -173,8 +173,9 @@ func TestLeadersClockLeaps(t *testing.T) {
 }
 
 // TestClocksDrift holds locks for an hour while the clocks of holder and leader run 1 % apart, and
-// cuts the holder off repeatedly. With clocks 10 % apart, two callers must hold the lock at some
-// time. Otherwise the test could not detect the failure.
+// cuts the holder off repeatedly. The holder must notice each loss before the next grant. With
+// clocks 10 % apart, two callers must hold the lock at some time. Otherwise the test could not
+// detect the failure.
 func TestClocksDrift(t *testing.T) {
 	for _, apart := range []float64{0.01, 0.1} {
 		t.Run(fmt.Sprint(apart), func(t *testing.T) {

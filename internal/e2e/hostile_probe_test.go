@@ -30,8 +30,8 @@ func (d *diverted) alter(e *outside.World) {
 	}
 }
 
-// TestHostileProbes cuts a voter off, and lets an impostor answer at its address. The voter must be
-// replaced as soon as without the answer.
+// TestHostileProbes cuts a voter off, and lets an impostor answer at its address. The answer must
+// not change the time after which the voter is replaced.
 func TestHostileProbes(t *testing.T) {
 	imposter := func(key nodeid.Key, signed bool) func(*attack.Speaker, *wire.Greeting) *wire.Greeting {
 		return func(s *attack.Speaker, said *wire.Greeting) *wire.Greeting {

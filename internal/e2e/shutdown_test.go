@@ -246,7 +246,8 @@ func TestLeaderLeavesWithWaiters(t *testing.T) {
 }
 
 // TestStartIsCancelled ends the context of Start before, during or after the start. Start must
-// either return a node that no longer depends on the context, or leave no goroutine.
+// either return a node that no longer depends on the context, or return an error and leave no
+// goroutine.
 func TestStartIsCancelled(t *testing.T) {
 	bubble(t, func(t *testing.T) {
 		f := newFleet(t)

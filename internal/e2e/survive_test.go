@@ -146,6 +146,8 @@ func TestTokensRiseWhenAllStartAnew(t *testing.T) {
 	})
 }
 
+// TestGraceOfANewGroup checks that a new group grants no lock during its grace, in which a holder
+// of the previous group may still work.
 func TestGraceOfANewGroup(t *testing.T) {
 	bubble(t, func(t *testing.T) {
 		f := newFleet(t)

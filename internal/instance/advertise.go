@@ -40,7 +40,8 @@ const advertiseWithin = 2 * time.Second
 //   - the only address of the machine
 //
 // Loopback is used only if all addresses of Join are loopback, or if the instance runs alone on a
-// machine without another address.
+// machine without another address. If no such address exists, the error names the setting to
+// change. A wrong guess would be noticed only later, and on another machine.
 func advertised(ctx context.Context, c *Config, listening net.Addr, e env) (string, error) {
 	if c.Advertise != "" {
 		return c.Advertise, nil
@@ -100,7 +101,8 @@ func (f *addressFinder) usable(a netip.Addr) bool {
 }
 
 // towards returns the address from which this machine reaches the first host of Join that has a
-// route. If all addresses of Join are loopback, it returns the loopback address instead.
+// route. If all addresses of Join are loopback, it returns the loopback address instead. It ignores
+// other loopback addresses, because they may mean this machine itself.
 func (f *addressFinder) towards(ctx context.Context, c *Config) (ip, loopback netip.Addr) {
 	local := len(c.Join) > 0 && c.JoinFunc == nil
 	for _, entry := range c.Join {
@@ -197,6 +199,7 @@ func private(a netip.Addr) bool {
 	return a.IsPrivate() || netip.MustParsePrefix("100.64.0.0/10").Contains(a)
 }
 
+// preferred returns an IPv4 address if there is one, because more hosts can reach it.
 func preferred(addrs []netip.Addr) netip.Addr {
 	if at := slices.IndexFunc(addrs, netip.Addr.Is4); at >= 0 {
 		return addrs[at]

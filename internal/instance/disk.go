@@ -97,6 +97,7 @@ const (
 )
 
 func (n *Instance) during(call diskCall, f func() error) error {
+	// | 1 so that it is never 0; the error is at most a nanosecond
 	n.disk.began[call].Store(int64(n.env.clock.Now()) | 1)
 	defer n.disk.began[call].Store(0)
 	return f()
@@ -198,7 +199,7 @@ func (n *Instance) passing(state DiskState, cause string) {
 	case state == DiskLow:
 		log = n.logger.Warn
 	case ill:
-		log = n.logger.Info
+		log = n.logger.Info // the fault was known and has only changed
 	}
 	log("the disk of this voter: "+DiskWords(state), "dir", n.config.Dir, "why", cause, "do", f.Remedy)
 }

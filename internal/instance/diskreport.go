@@ -21,7 +21,7 @@ import (
 )
 
 // An instance whose disk has a fault continues without a vote. It reports the fault to every voter,
-// every two seconds until the fault ends.
+// every two seconds until the fault ends. So a new leader knows the fault from its election on.
 
 // FaultyDisk is an instance whose disk has a fault.
 type FaultyDisk struct {
@@ -204,6 +204,7 @@ func diskFaultOut(f *DiskFault) *query.DiskFault {
 	if f == nil {
 		return nil
 	}
+	// A path may contain any bytes.
 	valid := func(s string) string { return strings.ToValidUTF8(s, "?") }
 	return &query.DiskFault{State: string(f.State), Since: f.Since.UnixNano(), Cause: valid(f.Cause),
 		Remedy: valid(f.Remedy)}
@@ -217,9 +218,9 @@ func diskFaultIn(m *query.DiskFault) *DiskFault {
 		Remedy: shortText(m.Remedy)}
 }
 
-// mayYield reports whether the instance with the ID asks may give up its vote. This replica must be
-// the leader. The active voters must be a majority even without that instance and all instances
-// with a faulty disk. The caller must have stored the report of the instance before.
+// mayYield reports whether the instance that asks may give up its vote. This replica must be the
+// leader. The active voters must be a majority even without that instance and all instances with a
+// faulty disk. The caller must have stored the report of the instance before.
 func (r *ownReplica) mayYield(now clock.Time, asks nodeid.ID) bool {
 	s := r.log.Survey()
 	if s.Term == 0 || s.Pending {

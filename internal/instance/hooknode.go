@@ -28,7 +28,7 @@ func (n *Instance) tell(pick func(*Hooks) func(NodeEvent), e NodeEvent) {
 // observer observes one session. It runs on the goroutine of the session's client.
 type observer struct {
 	node *Instance
-	own  bool
+	own  bool // the session is one of the user's own
 	lost bool // the loss of the lease has been logged
 }
 
@@ -90,7 +90,8 @@ func SessionText(id lockfsm.SessionID) string {
 	return fmt.Sprint(uint64(id))
 }
 
-// grantable measures for how long the group could grant locks to this instance.
+// grantable measures for how long the group could grant locks to this instance. begin must be
+// called first.
 type grantable struct {
 	mu    sync.Mutex // guards the fields below
 	began clock.Time

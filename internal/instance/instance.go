@@ -33,8 +33,8 @@ type Instance struct {
 	life    uint64           // number of starts with this directory; zero in memory
 	records *records         // nil in memory
 
-	trace    *trace.Tracer
-	dir      *storage.Dir // nil in memory
+	trace    *trace.Tracer // nil without observers
+	dir      *storage.Dir  // nil in memory
 	port     *transport.Port
 	services transport.Services
 	client   *client.Client
@@ -52,7 +52,7 @@ type Instance struct {
 	known    picture
 	learning atomic.Bool
 
-	claims    seldom
+	claims    seldom // limits warnings of raft messages with another instance's raft ID
 	grantable grantable
 	failed    atomic.Pointer[error]
 	// unread is why the log of this voter cannot be used. Nil means that the log can be used or
@@ -129,7 +129,8 @@ func (n *Instance) newTracer() *trace.Tracer {
 }
 
 // newHistory returns the configured recorder, or nil. The times are those of the boot clock, plus
-// an offset that is computed once from the wall clock.
+// an offset that is computed once from the wall clock. So a change of the wall clock does not
+// affect a running history.
 func (n *Instance) newHistory() *history.Recorder {
 	if n.config.History == nil {
 		return nil
@@ -200,6 +201,7 @@ func (n *Instance) instance() nodeid.ID { return n.key.Load().ID() }
 
 func (n *Instance) cluster() *cluster.Cluster { return n.members.Load() }
 
+// spawn runs f on a goroutine that Close waits for. After Close it does nothing and returns false.
 func (n *Instance) spawn(f func()) bool { return n.goroutines.spawn(f) }
 
 type goroutines struct {

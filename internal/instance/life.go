@@ -165,14 +165,14 @@ func (n *Instance) retire(r *ownReplica, err error) {
 		}
 		log := n.logger.Error
 		if disk {
-			log = n.logger.Info
+			log = n.logger.Info // diskFailed has logged the error
 		}
 		log("this instance no longer votes; it goes on as a member", "why", err)
 	}
 }
 
 // sendRetired informs the other replicas that this replica has retired, so that they need not wait
-// for an election timeout.
+// for an election timeout. The frame is the last one under this raft ID.
 func (n *Instance) sendRetired(r *ownReplica) {
 	for _, v := range r.Others(n.instance()) {
 		// If the frame is lost, the others still time out.

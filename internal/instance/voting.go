@@ -82,8 +82,8 @@ func (l life) Prepared(group, raft uint64) {
 	}
 }
 
-// unusable gives up a raft ID if its log can never be read again. A full or hanging disk may work
-// again later, and a group could not recover if a majority gave up their IDs.
+// unusable gives up a raft ID only if its log can never be read again. A full or hanging disk may
+// work again later. A group could not recover if a majority gave up their IDs.
 func (n *Instance) unusable(raft uint64, err error) {
 	if n.dir == nil || errors.Is(err, raftlog.ErrCorrupt) || errors.Is(err, storage.ErrEnded) {
 		n.cluster().Retired(raft)

@@ -208,7 +208,7 @@ func (n *Instance) prefer(voters []cluster.Voter) {
 }
 
 // memberSpareLinks is the number of voters, besides the leader, to which an instance without a vote
-// keeps links.
+// keeps links. So a change of leader needs few handshakes.
 const memberSpareLinks = 2
 
 // spare keeps links to voters that are not the leader. A voter keeps links to all other voters, so

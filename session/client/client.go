@@ -13,7 +13,8 @@ import (
 )
 
 // Config configures a Client. Changed, Watch and Logger may be nil. All other fields are required.
-// Only the client's goroutine calls Send, Changed and Watch. They must not block.
+// Only the client's goroutine calls Send, Changed and Watch. They must not block. They may call
+// methods of the Client that do not wait.
 type Config struct {
 	Clock clock.Clock
 	TTL   time.Duration // the requested TTL; the group may grant a shorter TTL
@@ -27,7 +28,8 @@ type Config struct {
 	// Changed is called with the new phase when the phase has changed.
 	Changed func(Phase)
 	// Watch is called when the phase, the session, the lease state, the leader or the grace has
-	// changed, and when renewals were answered or abandoned.
+	// changed, and when renewals were answered or abandoned. A lease that enters jeopardy or ends
+	// is reported in the next turn of the client.
 	Watch  func(*News)
 	Logger *slog.Logger
 }
@@ -70,10 +72,11 @@ func New(config Config) *Client {
 	return c
 }
 
-// Rebind begins a new incarnation of the instance. After Rebind has returned, every earlier Hold
-// reports its loss. Waiting calls are sent again in a new session, which is opened with the record.
-// With a nil record the client sends nothing until the next Rebind. The client keeps both slices.
-// Rebind waits for the client's goroutine, so the functions of Config must not call it.
+// Rebind begins a new incarnation of the instance. After Rebind has returned, no earlier Hold
+// reports that it is held. Waiting calls are sent again in a new session. It is opened with the
+// record, an opaque description of this instance. With a nil record the client sends nothing until
+// the next Rebind. The client keeps both slices. Rebind waits for the client's goroutine, so the
+// functions of Config must not call it.
 func (c *Client) Rebind(record []byte, targets []nodeid.Endpoint) {
 	w := &waiter{result: make(chan error, 1)}
 	if c.post(input{kind: inputRebind, bytes: record, targets: targets, waiter: w}) {
@@ -279,7 +282,7 @@ func (c outlets) Nonce() (n lockfsm.Nonce) {
 
 func (c outlets) Lost(o *Outcome) {
 	until := c.config.Clock.Now()
-	if had := clock.Time(c.deadline.Load()); had != 0 { // the old deadline
+	if had := clock.Time(c.deadline.Load()); had != 0 { // the old one; the new is not yet published
 		until = min(until, had)
 	}
 	if limit := o.Request.until; limit != 0 {

@@ -14,7 +14,7 @@ const (
 	maxKeyBytes    = 8 << 20
 	frameBytes     = 256 << 10
 	windowBytes    = 1 << 20 // bytes of unanswered commands
-	requestBytes   = 64
+	requestBytes   = 64      // a command without its key, rounded up
 	tryWithout     = 2 * time.Second
 	answerTime     = 500 * time.Millisecond
 	answerTTLParts = 6
@@ -22,12 +22,12 @@ const (
 	waitLongest    = 200 * time.Millisecond
 	settled        = 200 * time.Millisecond // an attachment that lasts this long resets the backoff
 	movesAtOnce    = 3
-	outcomesKept   = 1024 // a larger slice is not reused
+	outcomesKept   = 1024 // a larger slice is not reused: a burst must not pin memory forever
 )
 
 // Core makes all decisions of a [Client]. It has no goroutine, no clock and no random source. The
-// caller passes inputs with the time of each, and then calls Turn. It must call Turn again no later
-// than Next returns. A Core is not safe for concurrent use.
+// caller passes inputs with the time of each, in any order, and then calls Turn. It must call Turn
+// again at the time that Next returns, or earlier. A Core is not safe for concurrent use.
 type Core struct {
 	askTTL  time.Duration
 	record  []byte
@@ -44,8 +44,8 @@ type Core struct {
 	answerBy      clock.Time
 	answerTimeout time.Duration
 	wait          time.Duration
-	moves         int
-	since         clock.Time
+	moves         int        // how often the target has changed without a wait
+	since         clock.Time // when this attachment was confirmed
 	orphaned      clock.Time // when the client lost its leader; zero while attached
 	term          uint64     // the highest term that a voter has reported
 	provenTerm    uint64     // the term of the leader that last opened or attached this session
@@ -53,8 +53,8 @@ type Core struct {
 
 	session   lockfsm.SessionID
 	epoch     lockfsm.Epoch
-	number    lockfsm.Number
-	firstNew  lockfsm.Number // the lowest number that was assigned after the last Attach
+	number    lockfsm.Number // the number of the next request
+	firstNew  lockfsm.Number // the first number that the last Attach did not cover
 	nonce     lockfsm.Nonce
 	nonceSent clock.Time    // when the nonce was first sent; zero means never
 	nonceTo   []nodeid.ID   // the instances to which the nonce was sent; other answers are ignored
@@ -89,7 +89,7 @@ type Core struct {
 
 	outcomes []Outcome
 	told     []Outcome // the outcomes of the last Flush
-	likely   int
+	likely   int       // the predicted size of the commands in a frame
 	tally    tally
 }
 

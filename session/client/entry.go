@@ -18,7 +18,7 @@ type Request struct {
 
 	stage stage
 	token lockfsm.Token
-	entry *entry
+	entry *entry // sent or to be sent; nil after the request's end
 	order uint64 // the request's place among the calls of this client
 	since clock.Time
 	until clock.Time // when the hold reaches its longest duration; zero means never
@@ -41,7 +41,7 @@ type Terms struct {
 	Longest time.Duration
 
 	owner lockfsm.Number // the number of Under, as sent to the group
-	place int
+	place int            // index in limited
 }
 
 // limited is a heap of requests, ordered by the time at which their holds end.
@@ -151,7 +151,8 @@ type entry struct {
 	// left is the epoch of the Attach that did not name the entry.
 	left lockfsm.Epoch
 	// seen is the epoch in which the group last reported the entry's state.
-	seen  lockfsm.Epoch
+	seen lockfsm.Epoch
+	// asked is when the entry's last command was sent.
 	asked clock.Time
 	// open is the size of the entry's unanswered commands on this attachment, in bytes.
 	open int

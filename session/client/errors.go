@@ -35,9 +35,10 @@ var (
 	// ErrNotHeld means that the hold to resume has ended, or has another token.
 	ErrNotHeld = errors.New("mortise: the lock is not held with this token")
 	// ErrNoRoom means that a limit on a number, or a budget of bytes, is reached. For a budget the
-	// error is a *BudgetError.
+	// error is a *BudgetError. Waiting does not help.
 	ErrNoRoom = errors.New("mortise: a limit of the group or of this instance is reached")
-	// ErrRefused means that the group refused the request. The text names the reason.
+	// ErrRefused means that the group refused the request for a reason without an error value of
+	// its own. The text names the reason.
 	ErrRefused = errors.New("mortise: the group refused the request")
 )
 
@@ -79,8 +80,8 @@ type HeldError struct {
 	Value       []byte // the value of the holder's request; the caller may change it
 }
 
-// DeadlockError is the error of a request that would have closed a cycle of waiting sessions. The
-// first link of Circle is the request.
+// DeadlockError is the error of a request that would have waited for its own owner. The first link
+// of Circle is the request.
 type DeadlockError struct {
 	Circle []lockfsm.Link // owned by the receiver
 }
@@ -95,7 +96,7 @@ func (e *DeadlockError) Error() string {
 
 // ForcedError means that a hold was ended by force. It matches ErrLost.
 type ForcedError struct {
-	By     string // the name of the caller that forced the release
+	By     string // the name that the caller of the forced release gave
 	Reason string // the reason that this caller gave
 }
 

@@ -11,7 +11,8 @@ import (
 
 // Output is the output of a core. The shell must first mark the holds of OutcomeLost, then publish
 // Deadline, then deliver the other outcomes, and then send the frame. With this order a reader of a
-// new deadline never finds a lost hold unmarked.
+// new deadline never finds a lost hold unmarked, and a granted hold does not count as expired when
+// its caller receives it.
 type Output struct {
 	// Outcomes is valid until the next call of Flush.
 	Outcomes []Outcome

@@ -178,8 +178,8 @@ func (h *Hold) Release(ctx context.Context) error {
 }
 
 // Detach is like Release, except that a hold with a delay remains in the group for that delay and
-// can be resumed. A resumed hold keeps its earlier delay. If Release and Detach are both called,
-// only the first call has an effect.
+// can be resumed. A resumed hold without a delay of its own keeps the earlier delay. If Release and
+// Detach are both called, only the first call has an effect.
 func (h *Hold) Detach(ctx context.Context) error {
 	return h.letGo(ctx, input{kind: inputDetach, hold: h})
 }
@@ -209,8 +209,8 @@ func (h *Hold) ReleaseSoon() error {
 }
 
 // Lapse is like Detach, for a hold whose holder has ended without a release. The group records that
-// the hold expired, and the first lockfsm.MaxValueBytes of the reason why. Lapse returns like
-// ReleaseSoon.
+// the hold expired, and the first lockfsm.MaxValueBytes of the reason why. Lapse does not wait, and
+// returns the same errors as ReleaseSoon.
 func (h *Hold) Lapse(why string) error {
 	return h.letGoSoon(input{kind: inputDetach, hold: h, bytes: []byte(why[:min(len(why), lockfsm.MaxValueBytes)])})
 }
@@ -258,7 +258,7 @@ func (h *Hold) settle(err error) {
 }
 
 // told passes the received signal on to the next caller that waits on the same slot. The last
-// caller returns the slot to the pool.
+// caller returns the slot to the pool, unless a caller has stopped waiting.
 func (h *Hold) told(answer chan struct{}) error {
 	h.mu.Lock()
 	shared := h.sharers > 0

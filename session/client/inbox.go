@@ -10,7 +10,7 @@ import (
 const (
 	inboxBytes = 64 << 20 // bytes of replies from the leader
 	otherBytes = 1 << 20  // bytes of replies from all other instances together
-	inputBytes = 128
+	inputBytes = 128      // the size of an input without its bytes
 )
 
 const maxGathers = 3

@@ -8,7 +8,8 @@ import (
 )
 
 // These constants define the times of a lease; see "The trust window" in package session. All times
-// are measured from the sending of the acknowledged renewal.
+// are measured from the sending of the acknowledged renewal, so a slow network can only shorten the
+// window.
 const (
 	// The margin is sufficient if the client's clock is 1% slow and the leader's clock is 1% fast.
 	leaseMarginParts   = 50
@@ -38,6 +39,7 @@ const (
 
 func (s LeaseState) String() string { return [...]string{"lost", "jeopardy", "safe", "unknown"}[s&3] }
 
+// lease is the granted TTL and the sending time of the last acknowledged renewal. Zero means none.
 type lease struct {
 	ttl  time.Duration
 	sent clock.Time
@@ -79,7 +81,7 @@ func (l lease) state(now clock.Time) LeaseState {
 
 type renewals struct {
 	session.Sent
-	seq   uint64
+	seq   uint64 // the number of the last renewal sent, in any session
 	heard uint64 // the newest renewal that was answered
 }
 

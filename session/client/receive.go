@@ -298,6 +298,8 @@ func (c *Core) forbidden(r *session.Reply) {
 	}
 }
 
+// evicted handles the forced end of a request. If its caller still waits, the request is sent
+// again.
 func (c *Core) evicted(r *session.Reply) {
 	e := c.byNumber[r.Number]
 	if e == nil {
@@ -325,7 +327,7 @@ func (c *Core) freed(now clock.Time, r *session.Reply) {
 	if e == nil || !e.freeing {
 		return
 	}
-	if e.lapsed != "" && r.Code == lockfsm.Unsupported { // the group is too old for the reason: omit it
+	if e.lapsed != "" && r.Code == lockfsm.Unsupported { // the group's rules do not know reasons
 		e.lapsed, e.due = "", true
 		c.answered(e)
 		c.frees = append(c.frees, e)

@@ -173,8 +173,8 @@ func (c *Core) SendFailed(now clock.Time) {
 	}
 }
 
-// maxTerm is higher than every term that a group reaches. Redirects with a higher term would make
-// every real leader look old.
+// maxTerm is higher than every term that a group reaches. Redirects with a higher term are ignored,
+// because they would make every real leader look old.
 const maxTerm = 1 << 56
 
 // redirected handles a voter's redirect. It may answer Open or Attach, end the attachment, or name
@@ -254,8 +254,9 @@ func (c *Core) askAgain(again []*entry) {
 	c.unsent.merge(again)
 }
 
-// CloseSession closes the session as soon as the client is attached. Then Closed reports true. It
-// fails with ErrStillHeld while a lock is held. Waiting and later calls end with ErrClosed.
+// CloseSession closes the session as soon as the client is attached. Then Closed reports true.
+// CloseSession fails with ErrStillHeld while a lock is held. Waiting and later calls end with
+// ErrClosed.
 func (c *Core) CloseSession(now clock.Time) error {
 	c.begin(now)
 	if c.closed || c.closing {
@@ -279,7 +280,8 @@ func (c *Core) finishClose() {
 	c.closed, c.phase, c.retryAt, c.askDue = true, Seeking, 0, false
 }
 
-// Leaving implements [Client.Leaving]. Waiting and later calls fail with ErrLeaving.
+// Leaving implements [Client.Leaving]. Waiting and later calls fail with ErrLeaving. Otherwise a
+// lock that is granted now would remain taken after the instance has left.
 func (c *Core) Leaving(now clock.Time) {
 	c.begin(now)
 	if !c.leaving {

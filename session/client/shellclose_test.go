@@ -14,6 +14,7 @@ import (
 	"github.com/mortise-lock/mortise/lockfsm"
 )
 
+// TestShellCancelStorm checks that cancelled calls leave no state.
 func TestShellCancelStorm(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		w := newWorld(t, 3, nodeidtest.ID(1), nodeidtest.ID(2), nodeidtest.ID(3))

@@ -7,13 +7,13 @@ import (
 )
 
 type waiter struct {
-	done   func(Status) bool
+	done   func(Status) bool // nil in a wait for the end of the session
 	result chan error
 	held   chan []string // buffer of one; only for inputHeld
 }
 
-// WaitAttached waits until the client is attached to a leader. It fails with ctx's error or
-// ErrClosed.
+// WaitAttached waits until the client is attached to a leader, which proves that the group can
+// commit. It fails with ctx's error or ErrClosed.
 func (c *Client) WaitAttached(ctx context.Context) error {
 	return c.wait(ctx, inputWait, func(s Status) bool { return s.Phase == Attached })
 }

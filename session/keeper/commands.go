@@ -155,7 +155,7 @@ func (k *Core) admitOpen(p *peerState, command []byte) (commandRun, bool) {
 }
 
 // admitAttach begins an attachment, which replaces an attachment with a lower epoch. It refuses a
-// peer that does not own the session.
+// peer that does not own the session. Otherwise that peer could end the attachment of the owner.
 func (k *Core) admitAttach(p *peerState, h lockfsm.Header, command []byte) (commandRun, bool) {
 	nonce, err := lockfsm.PeekNonce(command)
 	if err != nil {

@@ -19,9 +19,9 @@ const (
 	roundAgain      = 200 * time.Millisecond // an older unconfirmed round is requested again
 	blobBytes       = 1 << 20                // of commands in one proposal
 	replyBytes      = 256 << 10              // of replies in one frame
-	recordBytes     = 64
-	queuedBytes     = 32 << 20 // of commands waiting to be proposed
-	peerBytes       = 8 << 20  // of commands of one peer waiting to be proposed
+	recordBytes     = 64                     // a reply, rounded up
+	queuedBytes     = 32 << 20               // of commands waiting to be proposed
+	peerBytes       = 8 << 20                // of commands of one peer waiting to be proposed
 	peerAttachments = 1024
 	peerOpens       = 64
 	// peerSessions bounds the sessions of one peer that have not expired.
@@ -50,8 +50,8 @@ type Leadership struct {
 }
 
 // Core makes all decisions of a [Keeper]. It has no goroutine, no clock and no random source. The
-// caller passes inputs, each with the time, and then calls Turn. It must call Turn again no later
-// than Next returns. A Core is not safe for concurrent use.
+// caller passes inputs, each with the time, and then calls Turn. It must call Turn again at the
+// time that Next returns, or earlier. A Core is not safe for concurrent use.
 type Core struct {
 	// Vouch returns the hash of the capability in a peer's certificate, or zero for a full
 	// instance. It also reports whether a session's record agrees with the connection. The result
@@ -77,7 +77,7 @@ type Core struct {
 	allBound, bornSent  bool
 	graceDue, graceSent bool
 	adoptDue            *adoption
-	raiseDue            uint32
+	raiseDue            uint32 // the requested version; zero means none
 	proposeAt           clock.Time
 	opens               map[lockfsm.Nonce]pendingOpen
 	opened              map[nodeid.ID]int // the number of sessions that each instance has opened
@@ -201,12 +201,13 @@ func (k *Core) ProposeRaise(now clock.Time, term uint64, version uint32) {
 	}
 }
 
-// serving reports whether client commands are accepted. A leader first needs the first entry of its
-// term, because only then it knows the state. Before Born there is no group.
+// serving reports whether client commands are accepted. A leader that has not applied the first
+// entry of its term does not know the state. Before Born there is no group.
 func (k *Core) serving() bool { return k.led && k.born }
 
 // begin is called first for every input. It detects stalls. The duration of a stall does not count
-// toward any deadline, because the keeper has not read the renewals that arrived in it.
+// toward any deadline, because the keeper has not read the renewals that arrived in it. A stall
+// that ends before a turn is due needs no correction: the keeper still reads the renewals in time.
 func (k *Core) begin(now clock.Time) {
 	if gap := now.Sub(k.lookAt()) + tickEvery; k.now != 0 && gap >= stallAfter {
 		k.stalled += gap
@@ -276,7 +277,7 @@ func (k *Core) Next() clock.Time {
 
 func (k *Core) due() bool {
 	return k.bornDue() || k.graceDue && !k.graceSent || len(k.expireDue) > 0 ||
-		k.born && (k.adoptDue != nil || k.raiseDue != 0)
+		k.born && (k.adoptDue != nil || k.raiseDue != 0) // the group refuses them before Born
 }
 
 func (k *Core) bornDue() bool { return k.allBound && !k.bornSent && !k.born }

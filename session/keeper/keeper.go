@@ -16,7 +16,7 @@ import (
 const (
 	inboxBytes     = 64 << 20 // bytes of frames
 	peerInboxBytes = 8 << 20  // of one peer, so that a flood does not displace other peers' frames
-	inputBytes     = 128
+	inputBytes     = 128      // the size of a frame without its bytes
 )
 
 // Config configures a Keeper. Only the keeper's goroutine calls the functions. They must not block,
@@ -86,7 +86,7 @@ type input struct {
 	rights             *capability.Capability
 	renewals, commands []byte
 	term, round        uint64
-	from, to           int
+	from, to           int // the range of the results
 	role               *Role
 	leads              *Leadership
 	adopt              *adoption
@@ -166,9 +166,9 @@ func (k *Keeper) Confirmed(term, round uint64) {
 func (k *Keeper) AllBound() { k.post(input{kind: inputAllBound}) }
 
 // ProposeAdopt makes the keeper propose new settings of the group, if it leads in the given term. A
-// zero TTL, nil settings and zero budgets mean no change. A later call replaces a change that is
-// not proposed yet. The change is lost when the term ends, and the caller must repeat the call in
-// the next term. The keeper keeps the settings.
+// zero TTL, nil settings and zero budgets mean no change. The TTL is for future sessions only. A
+// later call replaces a change that is not proposed yet. The change is lost when the term ends, and
+// the caller must repeat the call in the next term. The keeper keeps the settings.
 func (k *Keeper) ProposeAdopt(term uint64, ttl time.Duration, settings []byte, budgets session.Budgets) {
 	k.post(input{kind: inputAdopt, term: term, adopt: &adoption{ttl, settings, budgets}})
 }
@@ -272,6 +272,7 @@ func (k *Keeper) Close() {
 	<-k.ended
 }
 
+// run does not yield before a turn, because the log and the senders collect its output.
 func (k *Keeper) run() {
 	defer close(k.ended)
 	alarm := clock.NewTimer(k.config.Clock)

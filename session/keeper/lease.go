@@ -67,7 +67,8 @@ func (k *Core) keep(info *lockfsm.SessionInfo, from clock.Time) {
 	k.expiries.push(expiry{at: s.deadline, session: s.id})
 }
 
-// keepGone adds an ended session whose remaining holds expire after ttl.
+// keepGone adds an ended session whose remaining holds expire after ttl. No client can attach to
+// it.
 func (k *Core) keepGone(id lockfsm.SessionID, ttl time.Duration) {
 	k.keep(&lockfsm.SessionInfo{ID: id, TTL: ttl}, k.elapsed())
 }

@@ -26,7 +26,7 @@ type peerState struct {
 	redirected  bool
 	ended       pendingEnd // the last unknown attachment that was answered in this turn
 	isTouched   bool
-	place       int
+	place       int // index in Core.all
 }
 
 // pendingEnd is a message that an attachment has ended, for a peer whose queue was full.

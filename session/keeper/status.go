@@ -12,8 +12,8 @@ type Status struct {
 	Sessions    int
 	Attachments int
 	Expiring    int
-	Renewals    int
-	Opens       int
+	Renewals    int // renewals that are not confirmed
+	Opens       int // Opens that are not applied
 	Peers       int
 	Askers      int // peers to redirect when a leader appears
 }
