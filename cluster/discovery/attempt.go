@@ -55,7 +55,8 @@ type Result struct {
 // Run runs the lookup on a goroutine of its own, passes the result to tell, and returns when that
 // goroutine has ended. The lookup's context ends after two seconds or with ctx. If the lookup
 // continues for another second, Run passes a late Result to tell and returns. The goroutine passes
-// another Result when it ends, possibly after Run has returned. tell must not block.
+// another Result when it ends, possibly after Run has returned. So tell may be called twice, and on
+// another goroutine. It must not block.
 func (a Attempt) Run(ctx context.Context, tell func(Result)) {
 	ctx, cancel := context.WithTimeout(ctx, resolveWithin)
 	defer cancel()

@@ -58,8 +58,8 @@
 //   - The leader is in every configuration that it proposes.
 //   - The number of voters is odd, with one exception: if the only voter leaves and has only one
 //     successor, both vote until the successor leads.
-//   - A replica gets a vote only when it has the current configuration, and therefore the instance
-//     of every other replica.
+//   - A replica gets a vote only when it has the current configuration, and therefore knows the
+//     instance of every other replica.
 //   - A replica gets no vote if it has no session, has not caught up, is leaving, shares its
 //     process or its founder's name with another voter, or is no founder although there are
 //     founders.
@@ -165,7 +165,8 @@
 //
 // So MayStop also requires that every voter in contact is Settled, because a voter that is not
 // Settled may have the longest log. MayStop also requires that a majority of all voters is Settled,
-// because a leader without any contact still leads for an election timeout.
+// because a leader without any contact still leads for an election timeout, and may be the only
+// replica that knows the commit.
 //
 // # Refused alternatives
 //
