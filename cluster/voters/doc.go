@@ -84,7 +84,8 @@
 // # Limits
 //
 // A View contains the observations of one leader, up to an election timeout old. If a needed
-// replica fails in that time, a change can hang until a replica returns.
+// replica fails in that time, a change can hang until a replica returns. With three or more voters,
+// another voter must be missing already.
 //
 // # Decisions where the rules left room
 //
