@@ -38,8 +38,8 @@ type Cluster struct {
 }
 
 // Start starts an instance. The instance then founds a group with others, joins their group, or
-// resumes the group in Records. An error that concerns the directory wraps ErrDirectory or
-// ErrUnsaved.
+// resumes the group in Records. Start waits only for Records. An error that concerns the directory
+// wraps ErrDirectory or ErrUnsaved.
 func Start(cfg Config) (*Cluster, error) {
 	cfg = cfg.withDefaults()
 	if err := cfg.check(); err != nil {
@@ -130,7 +130,7 @@ const maxCloseWait = 5 * time.Second
 var ErrHung = errors.New("cluster: a call does not return: check the disk of the directory and the Logger")
 
 // Close stops everything and returns when all goroutines have ended. It waits up to two seconds for
-// a Leave. It may be called more than once, but not by Host.
+// a Leave. It does not notify other instances. It may be called more than once, but not by Host.
 //
 // If a call to Host or Records has not returned after 5 s, Close ends everything else and returns
 // ErrHung. The remaining goroutine ends when the call returns, and has no further effect.

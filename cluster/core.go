@@ -17,8 +17,8 @@ type OwnState interface {
 	// Facts returns the leader's facts and term. leads is true if this instance's replica leads the
 	// group and has applied an entry of its own term.
 	Facts() (f voters.Facts, term uint64, leads bool)
-	// Guide returns the leader to which this instance is attached or is about to attach, or zero.
-	// The core trusts this leader's reports about the configuration.
+	// Guide returns the leader to which this instance is attached or is about to attach, or zero. A
+	// voter has named this leader, so the core trusts its reports about the configuration.
 	Guide() nodeid.ID
 	// Leader returns the known leader of the group and its address. Zero means unknown.
 	Leader() (instance nodeid.ID, addr string)

@@ -44,7 +44,7 @@
 //   - The leader sends a configuration (Push) to the replicas that it leaves out, and to the
 //     instances whose sessions are attached to the leader, eight at a time.
 //   - From time to time a member asks one of the addresses that Join leads to.
-//   - A removed replica that sends raft messages receives the configuration from their receiver
+//   - An instance sends its configuration to a removed replica from which it receives raft messages
 //     (RemovedPeer).
 //
 // An instance that leaves, or whose replica was removed, asks the leader whether its replica may

@@ -19,7 +19,7 @@ type Host interface {
 	Bound(c founding.Charter, raft uint64)
 	// AllBound is called when all listed instances are bound, so that the group's leader may
 	// propose Born. It is called on every listed instance, and at most once in an incarnation.
-	// AllBound is not called if the instance first learns that the group is born.
+	// AllBound is not called if the instance has already learned that the group is born.
 	AllBound(group uint64)
 	// Member is called when this instance belongs to a group that is born: the instance has applied
 	// Born, or another member has reported it. The slice belongs to the host.
@@ -65,11 +65,11 @@ type Host interface {
 // what the log still holds of that ID.
 type DurableHost interface {
 	Host
-	// Refused is called when this directory was copied or restored from an older copy. It must
-	// never be used again, and every later Start fails. When Refused returns, raft must have
-	// stopped and all locks must have ended, since another process may have the same raft ID. No
-	// other method is called after Refused. err wraps ErrDirectory and contains the reason and what
-	// to do.
+	// Refused is called when this directory was copied or restored from an older copy. The
+	// directory must never be used again, and every later Start fails. When Refused returns, raft
+	// must have stopped and all locks must have ended, since another process may have the same raft
+	// ID. No other method is called after Refused. err wraps ErrDirectory and contains the reason
+	// and what to do.
 	Refused(err error)
 	// Unsaved is called when the records cannot be written any more. A voter must stop voting
 	// permanently before Unsaved returns. The instance remains a member without a vote until it is

@@ -39,8 +39,9 @@ func (c *Cluster) Adopt(group uint64, s founding.Settings) {
 	c.in.postOfLife(func() { c.own.core.Founding.Adopt(c.now(), group, s) })
 }
 
-// Floor records that tokens up to unixMS, in Unix milliseconds, were used. A group that is founded
-// later begins with higher tokens. With a directory each rise is stored, so call Floor rarely.
+// Floor records that tokens up to unixMS, in Unix milliseconds, were received. A group that is
+// founded later begins with higher tokens. With a directory each rise is stored, so call Floor
+// rarely.
 func (c *Cluster) Floor(unixMS int64) {
 	c.in.post(func() { c.own.core.Founding.Floor(unixMS) })
 }

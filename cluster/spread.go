@@ -8,7 +8,8 @@ import (
 	"github.com/mortise-lock/mortise/internal/nodeid"
 )
 
-// Reports of an earlier incarnation are dropped.
+// The methods below pass reports of the host and the log to the core. Reports of an earlier
+// incarnation are dropped.
 
 // Configured records that this instance's log has applied a configuration of the group. voters are
 // its replicas, including learners. at is the log index of its entry.

@@ -21,8 +21,8 @@ const (
 )
 
 // Member is an instance that gossip reports. With Settings.Founders the members are the founders,
-// and an instance that is not a founder receives only its own entry. The list may contain an
-// instance that has ended, or miss one that runs.
+// and an instance that is not a founder lists only itself. The list may contain an instance that
+// has ended, or miss one that runs.
 type Member struct {
 	Name     string
 	Instance nodeid.ID
@@ -38,10 +38,10 @@ type Member struct {
 type Status struct {
 	Phase    Phase
 	Instance nodeid.ID
-	Life     uint64 // number of this start; 1 in memory mode
-	Waiting  string // a sentence that says what this instance waits for and what to do
-	Group    uint64 // zero means none
-	Voters   []Voter
+	Life     uint64   // number of this start; 1 in memory mode
+	Waiting  string   // a sentence that says what this instance waits for and what to do
+	Group    uint64   // zero means none
+	Voters   []Voter  // of Group, by raft ID
 	Namesake string   // a sentence if another instance has the same Name
 	Members  []Member // by name, then instance
 }

@@ -55,7 +55,8 @@ type Result struct {
 // Run runs the lookup on a goroutine of its own, passes the result to tell, and returns when that
 // goroutine has ended. The lookup's context ends after two seconds or with ctx. If the lookup
 // has not ended a second later, Run calls tell with a Result that reports this, and returns. The
-// goroutine then calls tell once more when the lookup ends. tell must not block.
+// goroutine calls tell once more when the lookup ends. So tell may be called twice, and on another
+// goroutine. It must not block.
 func (a Attempt) Run(ctx context.Context, tell func(Result)) {
 	ctx, cancel := context.WithTimeout(ctx, resolveWithin)
 	defer cancel()

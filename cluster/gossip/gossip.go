@@ -174,7 +174,7 @@ func (e events) pass(n *memberlist.Node, here bool) {
 	e.g.placed(n.Name, here)
 	m, err := decodeMeta(n.Meta)
 	if err != nil {
-		return // of another version
+		return // a member of another version is not reported
 	}
 	_, _, _ = e.g.wire.aliases.ip(m.Addr)
 	e.g.pass(n.Name, m, here)

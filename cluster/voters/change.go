@@ -7,7 +7,7 @@ import (
 )
 
 // change returns the step that makes the given members the voters (rule 10). It removes replicas
-// that are dead or leaving. It keeps as many others as learners as the wanted number permits.
+// that are dead or leaving. Others remain as learners as far as the wanted number permits.
 func (s *survey) change(voters []*member) Step {
 	step := Step{Kind: Change, Next: again}
 	var rest, said []*member

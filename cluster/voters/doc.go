@@ -58,8 +58,8 @@
 //   - The leader is in every configuration that it proposes.
 //   - The number of voters is odd, with one exception: if the only voter leaves and has only one
 //     successor, both vote until the successor leads.
-//   - A replica gets a vote only when it has the current configuration, and therefore the instance
-//     of every other replica.
+//   - A replica gets a vote only when it has the current configuration, and therefore knows the
+//     instance of every other replica.
 //   - A replica gets no vote if it has no session, has not caught up, is leaving, shares its
 //     process or its founder's name with another voter, or is no founder although there are
 //     founders.
@@ -84,7 +84,8 @@
 // # Limits
 //
 // A View contains the observations of one leader, up to an election timeout old. If a needed
-// replica fails in that time, a change can hang until a replica returns.
+// replica fails in that time, a change can hang until a replica returns. With three or more voters,
+// another voter must be missing already.
 //
 // # Decisions where the rules left room
 //
@@ -165,7 +166,8 @@
 //
 // So MayStop also requires that every voter in contact is Settled, because a voter that is not
 // Settled may have the longest log. MayStop also requires that a majority of all voters is Settled,
-// because a leader without any contact still leads for an election timeout.
+// because a leader without any contact still leads for an election timeout, and may be the only
+// replica that knows the commit.
 //
 // # Refused alternatives
 //

@@ -6,8 +6,8 @@ import (
 	"slices"
 )
 
-// Facts are the input of a Reconciler: a leader's observations at one time. Shared slices must not
-// be changed afterwards, except for Others.
+// Facts are the input of a Reconciler: a leader's observations at one time. The Reconciler does not
+// change them. Shared slices must not be changed afterwards, except for Others.
 type Facts struct {
 	// Self is the raft ID of this replica, which leads and has applied an entry of its own term.
 	Self nodeid.ReplicaID

@@ -17,7 +17,8 @@ type View struct {
 	Settings Settings
 	Config   Config
 	Pending  bool
-	// Replicas has one entry for each replica of Config.
+	// Replicas has one entry for each replica of Config. A missing replica counts as out of
+	// contact, never as dead.
 	Replicas []Replica
 	// Registered are the instances that have a session, and known instances whose session has
 	// ended.

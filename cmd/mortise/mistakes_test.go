@@ -11,8 +11,7 @@ import (
 	"github.com/mortise-lock/mortise"
 )
 
-// The whole output is compared. It must name the missing flag and its variable. The list of
-// mistakes is in mistakes_test.go of the root package.
+// The whole output is compared. It must name the missing flag and its variable.
 func TestMistakesAtTheCommandLine(t *testing.T) {
 	ctx, cancel := context.WithTimeout(t.Context(), patience)
 	defer cancel()

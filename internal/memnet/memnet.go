@@ -9,7 +9,7 @@
 // can be lost and sent again.
 //
 // Concurrency: everything is safe for concurrent use. It blocks only on channels, on timers and on
-// mutexes that are held briefly. There are no background goroutines.
+// mutexes that are held briefly, so a bubble sees every wait. There are no background goroutines.
 //
 // Limits: there are no datagrams. One latency applies to all connections, and none to connecting.
 // Bytes are not reordered. A cut in one direction never affects the other direction. If the other
@@ -271,7 +271,7 @@ func (n *Network) forget(c *conn) {
 	n.mu.Unlock()
 }
 
-// The caller must hold mu.
+// isCut must be called with mu held.
 func (n *Network) isCut(from, to string) bool {
 	_, cut := n.cuts[route{from, to}]
 	return cut

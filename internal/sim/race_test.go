@@ -2,5 +2,5 @@
 
 package sim
 
-// The race detector makes the exhaustive tests ten times slower.
+// slowly shortens the exhaustive tests, which the race detector makes ten times slower.
 const slowly = 10

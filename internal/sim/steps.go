@@ -9,7 +9,7 @@ import (
 	"github.com/mortise-lock/mortise/session/client"
 )
 
-// Operators continue these actions for a while after healing.
+// Operators act on the locks of others, and continue for a while after healing.
 
 // step is one action of an operator. Each kind of step is executed once in Config.Steps, on
 // average. A step reports its request to the watch.
