@@ -34,7 +34,8 @@ type Log struct {
 }
 
 // Log records the position of the log of this instance's replica. The host calls Log at each change
-// of the replica's term or leader. While the replica has a leader, the host passes the zero Log.
+// of the replica's term or leader. While the replica has a leader, the host passes the zero Log,
+// because the leader may append entries.
 func (c *Core) Log(now time.Duration, raft uint64, log Log) {
 	c.now, c.logOf, c.log = now, raft, log
 }
