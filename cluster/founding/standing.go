@@ -47,8 +47,8 @@ func (c *Core) ownLog() Log {
 	return c.log
 }
 
-// ahead reports whether a voter with log l always refuses a candidate with log of. It reports false
-// if the candidate's report may be out of date.
+// ahead reports whether a voter whose log is l always refuses a candidate whose log is of. It
+// reports false if the candidate's report may be out of date.
 func (l Log) ahead(of Log) bool {
 	known := l.Term > 0 && of.Term >= l.Term
 	return known && (l.LastTerm > of.LastTerm || l.LastTerm == of.LastTerm && l.LastIndex > of.LastIndex)
