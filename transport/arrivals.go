@@ -9,7 +9,8 @@ import (
 )
 
 const (
-	// maximum for all instances; each call can make this node hold up to messageBytes
+	// maximum for all instances; each call can make this node hold up to messageBytes; a question
+	// counts twice until its first message has arrived
 	maxArrivals = 512
 	// maximum for one instance; suffices for all the questions of two connections
 	arrivalsEach = 256
@@ -56,6 +57,7 @@ func (a *arrivals) enter(conn *accepted, within time.Duration) (arrived func() b
 	}
 }
 
+// remove removes a call if it is in the list. The caller holds mu.
 func (a *arrivals) remove(e *list.Element) {
 	if e == nil {
 		return

@@ -10,7 +10,7 @@ import (
 const (
 	messageBytes = 128 << 10 // gRPC receives a message whole before any check
 	pieceBytes   = 64 << 10  // payload of one message of large data
-	callsEach    = 64
+	callsEach    = 64        // open calls on one connection
 
 	questionBytes = 2 << 20          // bytes
 	answerBytes   = 32 << 20         // bytes

@@ -8,7 +8,7 @@ import (
 
 // frameSize returns an upper bound of the size of f, without standing and refusal.
 func frameSize(f *wire.Frame) int {
-	const head = 1 + 10
+	const head = 1 + 10 // bytes of tag and length
 	n := 4*head + len(f.Renewals) + len(f.Commands) + len(f.Replies)
 	for _, m := range f.Raft {
 		n += head + len(m)

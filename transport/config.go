@@ -32,7 +32,7 @@ type Config struct {
 	Random func([]byte)
 	Wall   func() time.Time // for the validity of certificates; nil means time.Now
 
-	MessageBytes  int           // largest frame of a link, and largest Send; bytes; 64 MiB
+	MessageBytes  int           // bytes of the largest frame of a link and the largest Send; 64 MiB
 	QueueBytes    int           // bytes queued for one peer, except raft messages; 64 MiB
 	RaftMessages  int           // raft messages queued for one peer; more are dropped; 4,096
 	RaftBytes     int           // raft bytes queued for one peer; more are dropped; 64 MiB

@@ -13,7 +13,7 @@ func (l *link) deliver(f *received) *wire.Refusal {
 	p := l.port
 	if f.refusal != nil {
 		l.recordError(refused(l.peer.Addr, f.refusal))
-		return nil
+		return nil // the peer ends the stream after a refusal
 	}
 	if l.mute.Load() {
 		return nil

@@ -117,6 +117,7 @@ func (d *dials) grant() {
 	}
 }
 
+// arm starts a timer that calls grant. The caller holds mu.
 func (d *dials) arm(wait time.Duration) {
 	if wait <= 0 || d.timer != nil {
 		return

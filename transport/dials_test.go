@@ -203,6 +203,7 @@ func TestPreferredAddressesAreReached(t *testing.T) {
 	})
 }
 
+// A pause applies to questions and to links.
 func TestOneFailureIsOfTheAddress(t *testing.T) {
 	inBubble(t, func(t *testing.T, w *world) {
 		o := &outside{hangs: worlds["all silent"]}

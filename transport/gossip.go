@@ -21,9 +21,9 @@ const (
 
 // Packet is a datagram of gossip.
 type Packet struct {
-	Data []byte // owned by the receiver
-	From string // claimed by the sender
-	At   time.Time
+	Data []byte    // owned by the receiver
+	From string    // claimed by the sender
+	At   time.Time // of arrival
 }
 
 // Gossip carries the traffic of a gossip protocol over the port: datagrams that may be lost, and

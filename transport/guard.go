@@ -69,7 +69,7 @@ func (g *guard) add(conn interface {
 	g.conns[conn] = guarded{addr, secure, until}
 	sooner := !g.next.IsZero() && until.Before(g.next)
 	g.mu.Unlock()
-	if conn.isGone() {
+	if conn.isGone() { // closed before it was registered
 		g.remove(conn)
 	}
 	if sooner {

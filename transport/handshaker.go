@@ -21,6 +21,7 @@ type handshaker struct {
 	port *Port
 }
 
+// ServerHandshake sets no deadline, because gRPC has set one.
 func (h handshaker) ServerHandshake(raw net.Conn) (net.Conn, credentials.AuthInfo, error) {
 	accepted, ok := acceptedOn(raw.RemoteAddr())
 	if !ok {

@@ -112,7 +112,7 @@ func (p *Port) exchange(ctx context.Context, s *stream, addr string, self *Self,
 }
 
 // receive reads and verifies the hello of a dialer. After an error the caller must close the
-// connection; the dialer has already got the reason.
+// connection. If the dialer sent a hello, receive has sent it the reason.
 func (p *Port) receive(s *stream, remote net.Addr) (*introduction, error) {
 	binding, err := s.bind(acceptor, s.secure)
 	if err != nil {

@@ -30,8 +30,8 @@ type link struct {
 	before   <-chan struct{} // done of the previous link; nil means none
 	settled  chan struct{}   // closed when state is no longer dialing
 	done     chan struct{}   // closed after Down has returned
-	mute     atomic.Bool
-	idle     atomic.Bool // the sender must send kindKeepalive
+	mute     atomic.Bool     // incoming frames are dropped
+	idle     atomic.Bool     // the sender must send kindKeepalive
 
 	peer Identity // the receiver goroutine owns it once the link is up
 

@@ -47,7 +47,7 @@ type stream struct {
 	limit  int                  // bytes of a frame
 	said   atomic.Bool          // data was sent; reset by the keepalive
 	heard  atomic.Bool          // data arrived; reset by the keepalive
-	waits  atomic.Bool
+	waits  atomic.Bool          // the receiver waits for bytes
 	broke  atomic.Bool
 
 	out    []byte

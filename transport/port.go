@@ -91,9 +91,9 @@ func New(c Config) (*Port, error) {
 }
 
 // Close ends all connections and goroutines. Queued data is sent if the peers read it within a
-// second. Close returns after all calls of the Handler, including a Down for each link. Close may
-// be called repeatedly and concurrently, but not from a method of the Handler. It always returns
-// nil.
+// second. Close returns after all goroutines have ended and all calls of the Handler have returned,
+// including a Down for each link. Close may be called repeatedly and concurrently, but not from a
+// method of the Handler. It always returns nil.
 func (p *Port) Close() error {
 	p.mu.Lock()
 	if p.shut {

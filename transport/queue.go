@@ -197,7 +197,8 @@ func (q *queue) cutRaft(soft, hard int) (taken []*raftpb.Message, size int) {
 	return taken, size
 }
 
-// encode drops messages that are too large. The caller does not hold mu.
+// encode writes raft into f, and drops messages that are too large or cannot be encoded. The caller
+// does not hold mu.
 func (q *queue) encode(f *wire.Frame, raft []*raftpb.Message) (dropped int) {
 	arena := q.arena[:0]
 	ends := q.ends[:0]

@@ -19,7 +19,7 @@ const (
 )
 
 // received is a decoded frame, which a stream reuses. The values that it points to are new for each
-// frame.
+// frame, and share no memory with the read buffer.
 type received struct {
 	standing  *wire.Standing
 	refusal   *wire.Refusal

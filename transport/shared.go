@@ -189,6 +189,7 @@ func (p *Port) forget(s *shared) {
 	p.remove(s)
 }
 
+// remove removes s from the table. The caller holds mu.
 func (p *Port) remove(s *shared) {
 	if p.shared[s.addr] == s {
 		delete(p.shared, s.addr)

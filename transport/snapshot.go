@@ -230,7 +230,7 @@ func (p *Port) collect(stream poured, from nodeid.ID, chunk *wire.Chunk) ([]byte
 
 // roomFor returns the capacity of the buffer for a snapshot of size bytes when need bytes have
 // arrived. The capacity doubles until a quarter has arrived, so announcing a large size costs no
-// memory.
+// memory. Then it is size, so that two large buffers never exist simultaneously.
 func roomFor(need, room, size int) int {
 	switch {
 	case need <= room:

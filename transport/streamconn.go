@@ -14,7 +14,8 @@ import (
 )
 
 // streamConn is a net.Conn that uses a gRPC stream. Only the goroutines read and write make
-// blocking calls, so that the methods can observe deadlines.
+// blocking calls, so that the methods can observe deadlines. Data that was written before Close is
+// sent.
 type streamConn struct {
 	port   *Port
 	remote gossipAddr
@@ -23,7 +24,7 @@ type streamConn struct {
 
 	in     chan []byte // from the goroutine read; unbuffered, so that a slow reader slows down the peer
 	out    chan []byte // to the goroutine write; unbuffered, so that all accepted data is sent
-	turn   chan []byte // capacity 1: the unread rest of a piece; its receiver may read
+	turn   chan []byte // capacity 1: the unread rest of a piece; to hold it is the right to read
 	closed chan struct{}
 	over   chan struct{} // closed when the peer sends no further data
 	dead   chan struct{} // closed when no data can be written any more

@@ -72,8 +72,8 @@ type Handler interface {
 	Down(peer Identity, err error)
 
 	// MaySendSnapshot returns nil if the peer may send the snapshot of message m, and otherwise an
-	// error, whose text is sent to the peer. The data of the snapshot is not in m. It is called
-	// before any data arrives, and when all data has arrived. It must not block.
+	// error, whose text is sent to the peer. The data of the snapshot is not in m. The method is
+	// called before any data arrives, and when all data has arrived. It must not block.
 	MaySendSnapshot(from Identity, m *raftpb.Message) error
 
 	// Snapshot receives a complete raft snapshot message. The text of an error is sent to the peer.

@@ -39,7 +39,7 @@ type turn struct {
 	addr  string // the peer's address without its port
 	by    time.Time
 	begun bool
-	stood bool
+	stood bool // it has waited for a turn
 	held  bool
 
 	busy atomic.Bool // the handshake holds a turn or waits for one, and does not wait for the peer

@@ -8,7 +8,7 @@ import (
 
 // unheardFor limits how long the other machine may leave bytes of a link unacknowledged. After an
 // outage of a few seconds, TCP may wait for a few more seconds before it resends; a new connection
-// avoids this wait. The keepalive detects a silent peer later.
+// avoids this wait. If the option cannot be set, the keepalive detects a silent peer later.
 const unheardFor = 3 * time.Second
 
 // Options of a TCP connection, as in linux/tcp.h.

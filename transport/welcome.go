@@ -17,7 +17,8 @@ func (p *Port) welcome(raw net.Conn, s *stream, who *introduction) {
 	if c, ok := acceptedOn(raw.RemoteAddr()); ok {
 		s.gone = c.gone
 	}
-	// The peer waits for this side's hello, so frames are read only after it is sent.
+	// The peer waits for this side's hello, so frames are read only after it is sent. Until then
+	// Peek only notices that the peer has closed the connection.
 	welcomed, heard := make(chan *link, 1), make(chan struct{})
 	p.tasks.Go(func() {
 		defer close(heard)
@@ -47,7 +48,7 @@ func (p *Port) welcome(raw net.Conn, s *stream, who *introduction) {
 }
 
 // admit decides whether the stream of a peer becomes a link, answers the peer's hello, and returns
-// the link or nil.
+// the link or nil. A peer that intended another instance learns that from this node's hello.
 func (p *Port) admit(ctx context.Context, s *stream, who *introduction) *link {
 	self := p.self.Load()
 	if !who.intended.IsZero() && who.intended != self.Instance() {

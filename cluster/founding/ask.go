@@ -73,7 +73,7 @@ func mix(x uint64) uint64 {
 	return x ^ (x >> 31)
 }
 
-// maxWhy limits a stored reason in bytes, which may quote an unknown program.
+// maxWhy limits the bytes of a stored reason. The reason may quote an unknown program.
 const maxWhy = 400
 
 func (c *Core) deadline() time.Duration {
@@ -202,7 +202,7 @@ func (c *Core) Ask(now time.Duration, wallUnixMS int64, from Asker, body []byte)
 	}
 	if p, err := decodeProposal(body); err == nil {
 		if p.To != c.instance || c.settling {
-			// The proposer could mistake this answer for an answer of the other incarnation.
+			// The proposer could mistake an answer for that of another incarnation.
 			return nil
 		}
 		v := verdict{Instance: c.instance, Group: p.Charter.Group}

@@ -44,7 +44,7 @@ func (b *Book) Configure(at uint64, voters []Voter) {
 // Hear records a reported address of a voter, and reports whether the book changed. Hear ignores
 // replicas outside the configuration, older lives, implausibly high lives, and a report by another
 // instance that contradicts the voter's own report. It also ignores a report that gives the raft ID
-// to another instance.
+// to another instance: raft trusts messages by the binding in the configuration.
 func (b *Book) Hear(v Voter, firstHand bool) bool {
 	at, found := b.find(v.Raft)
 	if !found || v.Addr == "" {

@@ -76,14 +76,14 @@ type Core struct {
 	whole      time.Duration
 	doubts     doubts
 	supersedes []uint64
-	rulesOf    Settings
+	rulesOf    Settings // settings of the group, unless phase is Newborn
 	leader     bool
 	guide      nodeid.ID     // leader to which this instance is attached; zero means none
 	guided     time.Duration // when another known voter last answered or a leader was last known
 	born       bool          // the group is founded; phase becomes Member at the next Tick
 	refused    []uint64      // charters that this incarnation has refused, oldest first
 	bound      []bool        // which listed instances are known to be bound
-	all        bool
+	all        bool          // AllBound was emitted
 	// proposals to the listed instances; nil if this instance did not propose the charter
 	offers []offer
 	// when to give the charter up, or to end settling; zero means not set

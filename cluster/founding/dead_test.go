@@ -262,6 +262,7 @@ func TestHearsay(t *testing.T) {
 	}
 }
 
+// A silent voter may have applied a configuration that is known only from a dead leader.
 func TestHearsayOfTheSilent(t *testing.T) {
 	c := hearsay(Settings{Replicas: 3, Voters: 3, SessionTTL: 2 * time.Second})
 	for round := range 60 {

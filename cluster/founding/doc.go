@@ -82,7 +82,7 @@
 //   - A founder asks the founders that it has met about seven times a second. While a founder is
 //     missing, it also asks Join addresses and addresses from answers, at most four at a time.
 //   - An answer names up to 16 addresses of founders, and the voters of a member's group. So Join
-//     needs to name only one instance of the fleet.
+//     needs to name only one instance of the fleet. The addresses only suggest where to ask.
 //   - A member with a leader asks one Join address and one voter every 30 to 60 s, to find a
 //     second group or a newer configuration.
 //
@@ -93,7 +93,7 @@
 // reports that the replica no longer runs, its incarnation announces its exit, or another
 // incarnation answers at its address or, with Founders, under its name. A voter of unknown name has
 // ended once other incarnations have answered under the names of all founders. A live voter never
-// counts as ended.
+// counts as ended. A silent voter is neither alive nor ended.
 //
 // A group can elect a leader if the voters that have not ended form a majority in a configuration
 // that counts. The newest known configuration counts, and so does each configuration that a live

@@ -7,8 +7,8 @@ import (
 )
 
 // Floor records that this instance has received tokens up to unixMS, in Unix milliseconds. A group
-// that this instance founds later has higher tokens. The floor never falls, and is part of State.
-// Each rise costs a save, so call Floor rarely.
+// that this instance founds later has higher tokens. The floor never falls, not even in a restart
+// in place, and is part of State. Each rise costs a save, so call Floor rarely.
 func (c *Core) Floor(unixMS int64) {
 	if unixMS = min(unixMS, maxWall); unixMS > c.floor {
 		c.floor = unixMS

@@ -66,7 +66,7 @@ func (c *Core) recognise(who *InstanceInfo) {
 		return
 	}
 	if who.Instance == c.instance {
-		// the answer is from this process, at another address
+		// self: the answer is from this process, reached by another route
 		self := who.Addr == c.addr && who.Life == c.life
 		if !self && c.yields(who) {
 			c.bar("another process runs as this instance at " + who.Addr + ", from a copy of this directory: " +

@@ -8,6 +8,7 @@ import (
 	"github.com/mortise-lock/mortise/internal/nodeid"
 )
 
+// tentative applies rules 4 and 5. The package comment explains the rule for a directory.
 func (c *Core) tentative(random Random) {
 	if c.until == 0 || (c.durable && c.unreached(c.now-reachedFor) != "") {
 		c.until = c.now + bornWithin + time.Duration(random.Spread%uint64(bornSpread))
@@ -67,7 +68,8 @@ func (c *Core) adopt() bool {
 	return true
 }
 
-// unreached returns, as text, which needed instance has not answered since the given time, or "".
+// unreached returns, as text, which needed instance has not answered a question that was asked
+// after the given time, or "".
 func (c *Core) unreached(after time.Duration) string {
 	reached := []nodeid.ID{c.instance}
 	names := []string{c.name}

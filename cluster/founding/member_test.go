@@ -7,6 +7,7 @@ import (
 	"github.com/mortise-lock/mortise/internal/nodeid/nodeidtest"
 )
 
+// An instance that has restarted at another address must not count as two instances.
 func TestOneIsNotTwo(t *testing.T) {
 	c := newborn(Settings{Replicas: 3, Voters: 3, SessionTTL: 2 * time.Second})
 	c.Places([]Entry{{Name: "x", Addrs: []string{"b:1", "b:2"}, Resolved: always}}, nil)

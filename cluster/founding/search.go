@@ -36,6 +36,7 @@ func (c *Core) watched(p *place) bool {
 	return p.near || c.known(p)
 }
 
+// keeps reports whether an instance at a Join address may prevent a newborn founder from founding.
 func (c *Core) keeps(p *place) bool {
 	if c.phase != Newborn || c.joins() || p.entry == "" {
 		return false
@@ -146,8 +147,8 @@ func (c *Core) answers(p *place) bool {
 	return ok
 }
 
-// choose returns at most most random addresses that may be asked now. It prefers addresses that
-// were never asked.
+// choose returns random addresses that wanted accepts and that may be asked now. The parameter most
+// limits their number. It prefers addresses that were never asked.
 func (c *Core) choose(salt uint64, most int, wanted func(*place) bool) []*place {
 	var out []*place
 	if len(c.places) == 0 {

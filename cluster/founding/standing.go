@@ -34,7 +34,8 @@ type Log struct {
 }
 
 // Log records the position of the log of this instance's replica. The host calls Log at each change
-// of the replica's term or leader. While the replica has a leader, the host passes the zero Log.
+// of the replica's term or leader. While the replica has a leader, the host passes the zero Log,
+// because the leader may append entries.
 func (c *Core) Log(now time.Duration, raft uint64, log Log) {
 	c.now, c.logOf, c.log = now, raft, log
 }
@@ -46,8 +47,8 @@ func (c *Core) ownLog() Log {
 	return c.log
 }
 
-// ahead reports whether a voter with log l always refuses a candidate with log of. It reports false
-// if the candidate's report may be out of date.
+// ahead reports whether a voter whose log is l always refuses a candidate whose log is of. It
+// reports false if the candidate's report may be out of date.
 func (l Log) ahead(of Log) bool {
 	known := l.Term > 0 && of.Term >= l.Term
 	return known && (l.LastTerm > of.LastTerm || l.LastTerm == of.LastTerm && l.LastIndex > of.LastIndex)

@@ -48,7 +48,8 @@ func (n *names) accepts(own func(tls.ConnectionState) error) func(tls.Connection
 }
 
 // dials makes this package verify dialed connections, because crypto/tls would compare only a
-// single ServerName, and no URI. The new VerifyConnection does all that crypto/tls does.
+// single ServerName, and no URI. The new VerifyConnection checks the chain, the time and the key
+// usage like crypto/tls, and calls the user's own functions.
 func (n *names) dials(config *tls.Config, now func() time.Time) {
 	raw, own, roots := config.VerifyPeerCertificate, config.VerifyConnection, config.RootCAs
 	config.InsecureSkipVerify, config.VerifyPeerCertificate = true, nil

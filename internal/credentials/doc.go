@@ -94,12 +94,12 @@
 //
 // An attacker that can reach the port receives a certificate, and can use it to test guesses of the
 // secret offline. So a secret must be random, as generated secrets are. Other secrets are refused
-// if their estimated strength (estimate.go) is below 128 bits.
+// if their estimated strength (estimate.go) is below 128 bits. The estimate proves nothing.
 //
 // A certificate proves tier and rights, never which instance a process is. All instances may share
 // a certificate, and the key of an instance ID is proved on the connection after TLS
 // (internal/nodeid, transport). Every holder of the root secret can claim any name, become a voter
-// by the group's rules, and derive secrets unnoticed.
+// by the group's rules, and derive secrets unnoticed. It cannot claim the ID of another instance.
 //
 // A derived secret can be revoked before its end only by replacing the root secret. An open
 // connection does not end when a certificate expires or an authority is removed, so the caller must

@@ -82,7 +82,7 @@ func explainUnknown(cert *x509.Certificate) string {
 }
 
 // explainInvalid returns the times of both clocks if the certificate was made from a secret. The
-// validity of the certificate begins at the duration backdate before its creation.
+// validity of the certificate began backdate before its creation, by the clock of its maker.
 func explainInvalid(invalid x509.CertificateInvalidError) string {
 	cert := invalid.Cert
 	switch {

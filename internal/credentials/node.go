@@ -80,7 +80,7 @@ func (n *node) dials(*tls.CertificateRequestInfo) (*tls.Certificate, error) {
 }
 
 // sign makes a certificate. Every stranger that reaches the port receives it, so it contains only a
-// hash of the cluster's label. The peer must have the authority already.
+// hash of the cluster's label. The chain omits the authority, which the peer must have already.
 func (i *issuer) sign(now time.Time) (*tls.Certificate, error) {
 	public := i.key.Public().(ed25519.PublicKey)
 	template := &x509.Certificate{

@@ -38,7 +38,8 @@ var _ Verifier = (*Source)(nil)
 
 var errServer = errors.New("credentials: the peer dialed has a certificate that is not for serving")
 
-// Without mayServe any guest could pose as an instance.
+// mayServe refuses a dialed peer that is not of the root tier. Otherwise any guest could pose as an
+// instance.
 func mayServe(p Peer) error {
 	if p.Tier != Root {
 		return fmt.Errorf("%w: it is the %s %q", errServer, p.Tier, p.Name)

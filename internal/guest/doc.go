@@ -48,6 +48,6 @@
 //
 // # Refused alternative
 //
-// Config could have a field for nodes that never vote. But a wrong number of instances that can
-// vote can violate mutual exclusion.
+// Config could have a field for nodes that never vote. But a wrong value would change the number of
+// instances that can vote, and a wrong number can violate mutual exclusion.
 package guest
