@@ -36,7 +36,8 @@ type Applier interface {
 
 	// Snapshot begins a snapshot of the present state. Entries applied later must not change the
 	// snapshot. There is at most one snapshot at a time. Restore or the end of the log abandons the
-	// snapshot: Capture.Step is not called again, but AppendTo may still be running.
+	// snapshot: Capture.Step is not called again, but AppendTo may still be running. An error
+	// retires the log.
 	Snapshot() (Capture, error)
 
 	// Restore replaces the state by a snapshot, which holds the entries up to index. At the start

@@ -56,7 +56,7 @@ type Core struct {
 	last       uint64 // index of the last entry handed to storage
 	durable    uint64 // last index of the newest append that is durable
 	ticked     clock.Time
-	rested     bool // no ticks were needed at the end of the last Tick or Turn, see rests
+	rested     bool // rests has reported true in the last Tick or in a Turn since then
 	unseen     bool // the Survey may have changed since the last call of Surveyed
 	ticks      uint64
 	heard      map[uint64]hearing // for every member of config

@@ -6,9 +6,9 @@ import (
 )
 
 // acceptable reports whether a message from the network may be passed to raft. Some malformed
-// messages would make raft panic, and one broken peer could so retire the other replicas. Types
-// that no replica sends are refused: types that raft uses only inside a replica, and forwarded
-// proposals and reads.
+// messages would make raft panic, so one broken peer could retire all other replicas. Types that no
+// replica sends are refused: types that raft uses only inside a replica, and forwarded proposals
+// and reads. A well-formed message with false contents is accepted.
 func acceptable(m *raftpb.Message, self uint64) bool {
 	from := m.GetFrom()
 	if m == nil || m.GetTo() != self || from == 0 || from == self || raft.IsLocalMsgTarget(from) || m.GetTerm() == 0 {

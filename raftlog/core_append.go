@@ -12,7 +12,7 @@ import (
 type appends struct {
 	waiting []appendItem
 	saving  []appendItem      // items of the Save that was handed out; nil if there is none
-	batch   Batch             // the batch to which Output.Save points
+	batch   Batch             // the batch to which Output.Save points, until Stored
 	spare   []appendItem      // empty; its memory is reused
 	hard    *raftpb.HardState // hard state after the last queued item
 	saved   *raftpb.HardState // hard state in the last Save that was handed out

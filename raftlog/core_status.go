@@ -12,12 +12,12 @@ type Status struct {
 	Voters     []uint64 // in ascending order; in a joint configuration, the old and the new voters
 	Learners   []uint64 // in ascending order
 	InFlight   int      // entries proposed here that are not applied yet
-	Queued     int
-	Snapshots  uint64 // number of snapshots that this replica has taken
-	Taking     bool   // a snapshot is being taken or made durable
-	StateBytes int    // size of the last snapshot, taken or received; zero means none
-	Dropped    uint64 // number of messages dropped because the inbox was full
-	Retired    error  // cause of the retirement; nil while the log runs
+	Queued     int      // bytes that wait to be proposed
+	Snapshots  uint64   // number of snapshots that this replica has taken
+	Taking     bool     // a snapshot is being taken or made durable
+	StateBytes int      // size of the last snapshot, taken or received; zero means none
+	Dropped    uint64   // number of messages dropped because the inbox was full
+	Retired    error    // cause of the retirement; nil while the log runs
 }
 
 // Status returns the present Status, without the fields Dropped and Retired. The slices are shared

@@ -21,7 +21,7 @@ var (
 	// ErrHung reports a retirement because the store or the Applier makes no progress. A leader
 	// retires if no other voter has become the leader after two election timeouts without progress.
 	// A replica also retires if its store needs more than a minute, plus a second for each MiB, to
-	// make a snapshot durable. A replica that is the only voter never retires with ErrHung. Close
+	// make a snapshot durable. In a group with one voter no replica retires with ErrHung. Close
 	// returns ErrHung if a call of the store or of the Applier does not return.
 	ErrHung = errors.New("raftlog: the store or the state machine hangs")
 

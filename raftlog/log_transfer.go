@@ -4,7 +4,7 @@ import "context"
 
 type transfer struct {
 	to   uint64
-	done chan error
+	done chan error // buffered, so that the owner never blocks
 }
 
 // Transfer transfers the leadership to the voter to. If to is zero, it chooses the voter with the

@@ -89,6 +89,7 @@ func (l *Locks) queue(in *Instance, key string) (*entry, error) {
 	return e, nil
 }
 
+// grant needs mu.
 func (l *Locks) grant(key string) {
 	queue := l.queues[key]
 	if len(queue) == 0 {
@@ -173,6 +174,7 @@ func (in *Instance) Crash(ttl time.Duration) {
 	in.stop(mortise.ErrClosed)
 }
 
+// stop needs mu.
 func (in *Instance) stop(why error) {
 	if in.refuses != nil {
 		return

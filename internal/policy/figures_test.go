@@ -55,7 +55,7 @@ func stands(speed, name string, column int, figure string, handOvers bool) bool 
 	return false
 }
 
-// A program writes docs/SPEED.md.
+// The figures of docs/CHOOSING.md must be in docs/SPEED.md, which a program writes.
 func TestFiguresAreMeasured(t *testing.T) {
 	choosing, speed := readPage(t, "CHOOSING.md"), readPage(t, "SPEED.md")
 	faults, figures := figureFaults(choosing, speed)

@@ -13,9 +13,8 @@ import (
 
 var said = regexp.MustCompile("`([^`]+)`")
 
-// quoteFaults returns the quotes in the first column of the tables below the heading that no
-// message
-// contains, and the number of rows.
+// quoteFaults returns the quotes that no message contains, and the number of rows. It looks at the
+// first column of the tables below the heading.
 func quoteFaults(page, heading string, literals []string) (faults []string, rows int) {
 	_, section, found := strings.Cut(page, "\n## "+heading+"\n")
 	if !found {
@@ -44,8 +43,7 @@ func quoteFaults(page, heading string, literals []string) (faults []string, rows
 }
 
 // quotedSentences returns the code spans outside tables that quote a message: code spans of four
-// words
-// or more that are not commands.
+// words or more that are not commands.
 func quotedSentences(page string) (quotes []string) {
 	var text strings.Builder
 	for line := range strings.Lines(fenced.ReplaceAllString(page, "")) {

@@ -95,8 +95,8 @@ func (w *world) restart(n int, how string) {
 	w.verdict(slack * readyTime)
 }
 
-// The other instance cannot detect whether the voter runs. So it is granted no lock until the voter
-// returns and the two found a new group.
+// The test kills the only voter of two instances. The other cannot detect whether the voter runs.
+// So it is granted no lock until the voter returns and the two found a new group.
 func TestSoleVoterOfTwo(t *testing.T) {
 	begin(t, always)
 	w := newWorld(t, settings{replicas: 2, ttl: 2 * time.Second, grace: true, groups: 2})

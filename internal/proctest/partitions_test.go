@@ -82,7 +82,7 @@ func TestPartitions(t *testing.T) {
 			for _, in := range granted {
 				w.granted(in, slack*(ttl+failover))
 			}
-			// After two leases, each such instance must report that its lease has expired.
+			// After two leases, each refused instance has detected that its own lease has expired.
 			time.Sleep(2 * ttl)
 			for _, in := range refused {
 				w.notGranted(in, ttl)

@@ -11,6 +11,7 @@ import (
 // readyTime is the time that an instance of a healthy group needs to become ready.
 const readyTime = 12 * time.Second
 
+// failover is the longest time without a leader in a group with a majority.
 const failover = 2 * time.Second
 
 // gossipTime is the longest time until gossip has told every instance the members.

@@ -16,7 +16,7 @@ import (
 // The tests multiply limits in real time by slack, because machines are shared.
 const slack = 5
 
-// settings apply to all instances of a world without own variables.
+// settings apply to all instances of a world. An instance's own variables override them.
 type settings struct {
 	replicas int
 	founders []string

@@ -96,7 +96,7 @@ func (r *Reader) List(suffix string) []string {
 	return slices.DeleteFunc(parts, func(part string) bool { return part == "" })
 }
 
-// Number reads a number other than zero, which stands for the default in every setting.
+// Number reads a number. Zero is an error, because it stands for the default in every setting.
 func (r *Reader) Number(suffix string) int {
 	text := r.Text(suffix)
 	if text == "" {
@@ -146,8 +146,8 @@ func (r *Reader) Flag(suffix string) bool {
 	}
 }
 
-// Duration reads a duration. If none is set, it also accepts the word "none" and returns a negative
-// duration.
+// Duration reads a duration. If the argument none is true, it also accepts the word "none" and
+// returns a negative duration.
 func (r *Reader) Duration(suffix string, none bool) time.Duration {
 	text := r.Text(suffix)
 	switch {

@@ -42,6 +42,7 @@ const (
 	segmentBytesMin = 16 << 10
 	maxSegmentBytes = 1 << 30
 
+	// maxCloseWait limits each of the two waits of Close.
 	maxCloseWait = 5 * time.Second
 )
 
@@ -206,8 +207,9 @@ func (d *Dir) errClosed() error {
 }
 
 // Close closes the log, if it is open, and unlocks the directory. It may be called more than once.
-// If a Save, a Prepare or another method hangs for 5 s, Close returns raftlog.ErrHung. The
-// directory then stays locked until the process ends, because the hanging write may still happen.
+// If a Save or a Prepare hangs, or another method does not return for 5 s, Close returns
+// raftlog.ErrHung. The directory then stays locked until the process ends, because the hanging
+// write may still happen.
 func (d *Dir) Close() error {
 	hangs := fmt.Errorf("%w: the disk of %s has not answered for %v", raftlog.ErrHung, d.cfg.Path, maxCloseWait)
 	if !d.mu.lockWithin(maxCloseWait) {

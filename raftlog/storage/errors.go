@@ -16,6 +16,6 @@ var (
 	// ErrEnded is returned by Dir.Log for a raft ID whose log has ended in that directory.
 	ErrEnded = errors.New("storage: the log of this raft ID has ended")
 
-	// ErrLogOpen is returned by Dir.Log and Dir.DropLog while another log is open.
+	// ErrLogOpen is returned by Dir.Log and Dir.DropLog while a log is open.
 	ErrLogOpen = errors.New("storage: the directory's log is open")
 )

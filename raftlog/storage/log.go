@@ -26,9 +26,9 @@ type logRecord struct {
 // maxLogRecords is the number of logs that a directory remembers. It forgets the oldest first.
 const maxLogRecords = 256
 
-// Log opens the log of a replica, or creates an empty one. Any other log in the directory ends: Log
-// returns ErrEnded for its raft ID from then on. Only one log can be open at a time. The caller
-// must close it, or close the Dir.
+// Log opens the log of a replica, or creates an empty one. Any other log in the directory ends: its
+// data is lost, and Log returns ErrEnded for its raft ID from then on. Only one log can be open at
+// a time. The caller must close it, or close the Dir.
 //
 // An error of the Store that wraps raftlog.ErrStorage or raftlog.ErrCorrupt is final until this
 // process ends: Log then returns the same error. A log that fails with raftlog.ErrCorrupt can only
@@ -69,8 +69,8 @@ func (d *Dir) Log(group, id uint64) (raftlog.Store, error) {
 	return w, nil
 }
 
-// DropLog ends the log in the directory, if there is one. Log never accepts its raft ID again. The
-// log must be closed.
+// DropLog ends the log in the directory, if there is one. Its data is lost, and Log never accepts
+// its raft ID again. The log must be closed.
 func (d *Dir) DropLog() error {
 	d.mu.lock()
 	defer d.mu.unlock()

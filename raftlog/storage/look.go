@@ -55,7 +55,8 @@ func (d *Dir) Look(within time.Duration, write bool) (View, error) {
 	}
 }
 
-// tryWrite overwrites the probe file. That needs no space, so it also succeeds on a full disk.
+// tryWrite overwrites the probe file, or creates it. An overwrite needs no space, so it succeeds on
+// a full disk.
 func (d *Dir) tryWrite() error {
 	path := filepath.Join(d.cfg.Path, probeName)
 	f, err := d.cfg.Files.Open(path)

@@ -231,7 +231,7 @@ func (w *wal) saved(b raftlog.Batch, it items, entries []*raftpb.Entry) error {
 	if len(entries) > 0 {
 		it.first = entries[0].GetIndex()
 	}
-	// The write may have begun a new segment.
+	// Read the sequence only now, because the write may have begun a new segment.
 	if err := w.apply(it, w.id, w.header.sequence); err != nil {
 		return err
 	}

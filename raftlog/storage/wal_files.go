@@ -7,8 +7,8 @@ import (
 	"strings"
 )
 
-// Names of files in a directory. They contain the raft ID, so that a damaged file of an ended log
-// does not affect another log.
+// Names of files in a directory. The names of a log contain its raft ID, so that a damaged file of
+// an ended log does not affect another log.
 const (
 	tempFile      = "new.tmp"
 	segmentPrefix = "wal-"

@@ -95,7 +95,8 @@ func run() error {
 	}
 }
 
-// ready reports that the node can be granted locks, once. A rolling deploy waits for that report.
+// ready waits until the node can be granted locks, and reports that once. A rolling deploy waits
+// for that report.
 func (i *instance) ready() {
 	if err := i.node.Ready(context.Background()); err == nil {
 		i.tell(event{Kind: "ready"})
