@@ -128,10 +128,10 @@ func eventOf(e *query.Event) Event {
 	return told
 }
 
-// Audit returns the last 256 events in which a hold ended or lost its holder by force, because its
-// session was not renewed in time, by Request.MaxHold or by Lock.Lapse. The oldest event comes
-// first. The events are replicated state: they survive a change of leader, but not the end of the
-// group. To keep all of them, store the events that Watch reports.
+// Audit returns the last 256 events in which a hold ended or lost its holder for one of four
+// reasons: force, a session that was not renewed in time, Request.MaxHold, or Lock.Lapse. The
+// oldest event comes first. The events are replicated state: they survive a change of leader, but
+// not the end of the group. To keep all of them, store the events that Watch reports.
 func (n *Node) Audit(ctx context.Context) ([]Event, error) {
 	s, err := look(ctx, n, query.QueryClient.Ends, &query.StateRequest{})
 	return eventsOf(s), err

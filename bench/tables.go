@@ -172,7 +172,7 @@ func fleet() []fleetRow {
 			return lockTimes(x) + "; " + shortRatio(timesAlone(x))
 		}},
 		{"sessions", "# sessions begun one after the other", took},
-		{"sessions", "the leader at rest: heap and stacks for each, share of a core", func(x Result) string {
+		{"sessions", "the idle leader: heap and stacks per session, share of a core", func(x Result) string {
 			return fmt.Sprintf("%s, %s%%", shortBytes(x.Heap), threeDigits(100*x.CPU.Seconds()))
 		}},
 		{"storm", "kill -9 of their leader, until all are attached again", took},

@@ -148,8 +148,8 @@ func (c *Cluster) Close() error {
 	case <-c.done:
 	case <-limit.C:
 		c.endGossip()
-		c.hung = fmt.Errorf("%w: a call has not returned for %v; what waits for it ends when it does", ErrHung,
-			maxCloseWait)
+		c.hung = fmt.Errorf("%w: a call has not returned for %v; the goroutines that wait for it end when it returns",
+			ErrHung, maxCloseWait)
 	}
 	return c.hung
 }

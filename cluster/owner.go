@@ -102,7 +102,8 @@ type hands struct{ *Cluster }
 
 func (h hands) Store(out *founding.Output) { h.persist(out) }
 
-// Close may have returned ErrHung during a call, and the host may no longer exist.
+// Ended reports whether Close was called. Close may have returned ErrHung while a call of the host
+// was hanging, so the host must not be called again.
 func (h hands) Ended() bool                  { return h.ctx.Err() != nil }
 func (h hands) Question(q founding.Question) { h.put(q) }
 func (h hands) Carry(step lead.Carry)        { h.carry(step) }

@@ -51,9 +51,9 @@ type StaleError struct {
 	Resource string        // the resource to be written
 	Token    mortise.Token // the token that was refused
 	Highest  mortise.Token // the highest token that has been seen
-	// Forgotten means that the [Mark] does not remember the resource, and Highest is its floor. The
-	// refused token may still be the newest token of the resource. A new grant of the lock gets a
-	// token that is admitted.
+	// Forgotten means that the [Mark] does not remember the resource. Highest is then the floor of
+	// the Mark. The refused token may still be the newest token of the resource. A new grant of the
+	// lock gets a token that is admitted.
 	Forgotten bool
 }
 

@@ -40,6 +40,6 @@
 //
 // # Refused alternative
 //
-// An interface whose Lock returns a handle: every fake and every wrapper would need a second type,
-// and a handle can be leaked or released twice.
+// In an interface whose Lock returns a handle, every fake and every wrapper would need a second
+// type, and a handle can be leaked or released twice.
 package locker

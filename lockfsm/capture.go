@@ -11,7 +11,7 @@ import (
 // A cursor walks the lists of sessions and of locks, which have the order of the snapshot and grow
 // only at their ends. If a command changes a session or lock that the cursor has not reached, the
 // machine first encodes the unchanged state into the overlay. The overlay keeps the bytes until the
-// cursor reaches their place. The field seen of a session or a lock is the number of the last
+// cursor reaches their place. Each session and each lock has a field, seen: the number of the last
 // capture that has encoded it. A new session or lock begins with the number of the last capture.
 // While no capture is under way, all these numbers are therefore equal, and a command needs one
 // comparison for each session or lock that it changes.

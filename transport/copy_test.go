@@ -11,8 +11,8 @@ import (
 
 func lives(life uint64) func(*Config) { return func(c *Config) { c.Life = life } }
 
-// A process with the key of a linked instance but no higher life uses a copied directory. The link
-// is not affected. Each side logs the mistake once, with both addresses.
+// If a process has the key of a linked instance, but its life number is not higher, its directory
+// is a copy. The link is not affected. Each side logs the mistake once, with both addresses.
 func TestCopyIsRefused(t *testing.T) {
 	secured(t, func(t *testing.T, w *world, use func(*Config), _ func(int) *forger) {
 		a, b := w.node("a", 1, use), w.node("b", 2, use, lives(5))

@@ -128,8 +128,8 @@ func answered(err error) bool {
 	return errors.Is(err, ErrRefused) || errors.Is(err, ErrForeign) || errors.Is(err, ErrVersion)
 }
 
-// ofLink reports whether a failure concerns only the intended instance, because an instance of the
-// cluster answered at the address.
+// ofLink reports whether a failure concerns only the intended instance, and not the address. This
+// is so if an instance of the cluster answered at the address.
 func ofLink(err error) bool {
 	for _, kind := range [...]error{ErrOther, ErrCopy, ErrNoLink, ErrGroup} {
 		if errors.Is(err, kind) {

@@ -31,7 +31,7 @@ func (c *probe) ended() error {
 }
 
 // Write implements net.Conn. If writing fails, Write waits until the reading goroutine has read the
-// peer's reason. After maxLinger it closes the connection, because gRPC would retry each new call
+// peer's reason. After maxLinger it closes the connection; otherwise gRPC would retry each new call
 // on it without a pause.
 func (c *probe) Write(b []byte) (int, error) {
 	n, err := c.Conn.Write(b)

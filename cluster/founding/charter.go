@@ -167,7 +167,7 @@ func (c *Charter) malformed() string {
 	return ""
 }
 
-// complete returns what is missing from the list according to own, or "".
+// complete returns what the charter's list lacks by the settings own, or "" if nothing is missing.
 func (c *Charter) complete(own Settings) string {
 	if len(own.Founders) == 0 {
 		if len(c.List) < own.Replicas {

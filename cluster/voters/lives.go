@@ -13,7 +13,7 @@ import (
 type vigil struct {
 	id      nodeid.ReplicaID
 	away    bool // the leader has no stream with the incarnation, which is not known to have ended
-	over    bool // a probe since the stream ended shows that the incarnation has ended
+	over    bool // after the end of the stream, a probe showed that the incarnation has ended
 	waiting bool // a probe is under way
 	stale   bool // the leader has had a stream since the probe was sent
 	asked   time.Duration

@@ -66,8 +66,8 @@ func (r *resource) number() int {
 	return r.value
 }
 
-// tally returns the number, the accepted writes by worker, and how many writes were refused because
-// of a low token.
+// tally returns the stored number, the accepted writes by worker, and how many writes were refused
+// because of a low token.
 func (r *resource) tally() (number int, turns map[string]int, refused int) {
 	r.mu.Lock()
 	defer r.mu.Unlock()

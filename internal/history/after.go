@@ -64,8 +64,8 @@ func (j *judge) checkCarried() error {
 		if granted.Group != e.Group || !granted.alike(e) || granted.Index > e.Index ||
 			g.end >= 0 && j.events[g.end].Rev <= e.Rev {
 			return j.broken(Agree, []int32{g.event, g.end, i},
-				"the first state of a voter has %s held with token %d, but it was not held so at that index", j.sets[g.set].name,
-				e.Token)
+				"the first state of a voter has %s held with token %d, but that token did not hold it at the voter's index",
+				j.sets[g.set].name, e.Token)
 		}
 	}
 	return nil

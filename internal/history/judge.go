@@ -101,7 +101,7 @@ type judge struct {
 
 	keys    map[string]int32
 	sets    []set
-	mutexes map[string]int32 // sets with one exclusive key, by the name of the key
+	mutexes map[string]int32 // from a key to the index of the set with only this key, exclusive
 	kinds   map[string]int32 // all other sets, by their keys and permits
 	crowded []bool           // for each key, whether a request for several keys had it
 	streams []stream

@@ -111,7 +111,7 @@ func (j *judge) tell(g *grant, c *call, e *Event) error {
 	switch {
 	case e.Outcome == Granted && !j.goesBack(g, j.events[c.called].Resumes):
 		return j.broken(Phantom, []int32{c.called, c.ret, g.event},
-			"call %d resumes %d and was told of token %d, which resumes %d",
+			"call %d resumes token %d and was given token %d, which resumes token %d",
 			e.Op, j.events[c.called].Resumes, e.Token, j.events[g.event].Resumes)
 	case g.set != c.set && (e.Outcome == Granted && j.events[c.called].Resumes == 0 || !j.meet(g.set, c.set)):
 		return j.broken(Phantom, []int32{c.called, c.ret, g.event},

@@ -24,7 +24,8 @@ import (
 
 // Bug is one planted bug.
 type Bug struct {
-	// Name is the argument of bug in the edits, and the value of MORTISE_BUG.
+	// Name is what the edits pass to the function bug. The environment variable MORTISE_BUG selects
+	// it.
 	Name string
 	// Package is the directory of the rule, "." for the root.
 	Package string

@@ -43,7 +43,7 @@ func (r *ownReplica) stepSnapshot(c raftlog.Capture) {
 	})
 }
 
-// putTogether passes a complete snapshot to the log, even if a Restore has ended the snapshot since
+// putTogether passes a complete snapshot to the log, even if a Restore has ended the capture since
 // its last step.
 func (r *ownReplica) putTogether(order raftlog.Take, c raftlog.Capture) {
 	stats, before := &r.p.w.watch.stats, r.core.Status()

@@ -88,7 +88,7 @@ func do(t testing.TB, ctx context.Context, l locker.Locker, key string, fn func(
 
 func runsOnce(t testing.TB, ctx context.Context, l locker.Locker) {
 	do(t, ctx, l, "lockertest/a", func(context.Context, mortise.Token) {})
-	own, ran := errors.New("the function's own"), 0
+	own, ran := errors.New("the function's own error"), 0
 	err := l.Do(ctx, "lockertest/a", func(context.Context, mortise.Token) error { ran++; return own })
 	if !errors.Is(err, own) || ran != 1 {
 		t.Errorf("Do returned %v and ran the function %d times, want its error and once", err, ran)

@@ -17,7 +17,7 @@ type segment struct {
 	next   uint64 // number of the next frame
 	tail   int64  // offset of the last frame. Zero means none
 	last   []byte // the bytes of the last frame
-	torn   bool   // a torn frame begins at end
+	torn   bool   // the scan has stopped at a torn frame
 	sealed uint64 // sequence that its seal names. Zero means no seal
 }
 
