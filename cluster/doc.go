@@ -25,7 +25,7 @@
 // The leader of the group keeps the voters up to date. Package voters decides the steps, and this
 // package connects it to the log and the network:
 //
-//	Host.Facts ──▶ Core.Act ──▶ step: Prepare ──▶ a question to that instance
+//	OwnState.Facts ──▶ Core.Act ──▶ step: Prepare ──▶ a question to that instance
 //	   ▲  Look()     │            │               ──▶ its founding.Core ──▶ its Host.Prepared
 //	   │             │            └─ AddLearner, Change, Transfer ──▶ Host.Carry ──▶ the log
 //	   │             └──▶ probes: is that life over?                                   │ applied

@@ -5,7 +5,7 @@ import (
 	"github.com/mortise-lock/mortise/cluster/voters"
 )
 
-// Look records that the result of Host.Facts may have changed, for example a role, a session, a
+// Look records that the result of OwnState.Facts may have changed, for example a role, a session, a
 // link or the progress of a replica. Look is cheap.
 func (c *Cluster) Look() {
 	if c.looking.Swap(true) {
