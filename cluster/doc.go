@@ -26,11 +26,11 @@
 // package connects it to the log and the network:
 //
 //	OwnState.Facts ──▶ Core.Act ──▶ step: Prepare ──▶ a question to that instance
-//	   ▲  Look()     │            │               ──▶ its founding.Core ──▶ its Host.Prepared
-//	   │             │            └─ AddLearner, Change, Transfer ──▶ Host.Carry ──▶ the log
-//	   │             └──▶ probes: is that life over?                                   │ applied
-//	   └───────────────────────────────────────────────────────────────────────────────┤
-//	                               address book, gossip, Host.Voters ◀── Configured ◀──┘
+//	   ▲  Look()         │            │               ──▶ its founding.Core ──▶ its Host.Prepared
+//	   │                 │            └─ AddLearner, Change, Transfer ──▶ Host.Carry ──▶ the log
+//	   │                 └──▶ probes: is that life over?                                   │ applied
+//	   └───────────────────────────────────────────────────────────────────────────────────┤
+//	                                   address book, gossip, Host.Voters ◀── Configured ◀──┘
 //
 // The leader evaluates its voters when the host calls Look, when the last step requests it, and
 // once a second. Two evaluations are at least 50 ms apart.
