@@ -28,16 +28,16 @@ type Config struct {
 	Cluster string
 
 	// Bind is the address to listen on, host:port. One TCP port carries all traffic. Default:
-	// ":7947" with Join or JoinFunc, otherwise "": the node does not listen. An address other than
-	// a loopback address needs Secret, TLS, TLSFiles or Insecure. Without Secret, TLS and TLSFiles,
-	// a loopback address is open to every user of this machine.
+	// ":7947" with Join or JoinFunc. Otherwise the default is "", and the node does not listen. An
+	// address other than a loopback address needs Secret, TLS, TLSFiles or Insecure. Without
+	// Secret, TLS and TLSFiles, a loopback address is open to every user of this machine.
 	Bind string
 
 	// Advertise is the address, host:port, at which others reach this instance. Default: Bind, if
-	// Bind names a host. Otherwise the port of Bind with the first of these addresses that exists:
-	// the source address of connections to the hosts of Join, the address of this machine's host
-	// name, the source address of the default route, or the machine's only address. If none of
-	// these selects one address, Start fails.
+	// Bind names a host. Otherwise the port is that of Bind, and the host is the first of these
+	// addresses that exists: the source address of connections to the hosts of Join, the address of
+	// this machine's host name, the source address of the default route, the machine's only
+	// address. If none of them exists, Start fails.
 	Advertise string
 
 	// Join lists where other instances may be found. An entry has one of these forms:
@@ -84,8 +84,8 @@ type Config struct {
 	// Dir is a directory for this instance's copy of the replicated state. A voter writes each
 	// change to Dir before it acknowledges the change. The group then survives a crash of a
 	// majority of its voters, and continues when they run again. Each instance needs its own
-	// directory, on a disk of its own machine. Default: "", in memory. A voter without Dir that
-	// restarts is a new instance and gets the vote of the former one.
+	// directory, on a disk of its own machine. Default: "", in memory. Without Dir, a voter that
+	// restarts is a new instance, which takes over the vote of the old one.
 	Dir string
 
 	// DirFreeBytes is the free space for Dir below which this instance warns in the log, in Status
@@ -116,11 +116,12 @@ type Config struct {
 	MaxSessionBytes int64
 
 	// MaxGroupBytes bounds the memory of one voter for all sessions, locks, waiters, values and
-	// data. Requests are charged as for MaxSessionBytes. A session is charged 1,024 bytes and 6 for
-	// each byte of its instance's description, and the data of a key 544 bytes and 6 for each byte.
-	// A sixteenth of the budget is reserved for sessions, so that an instance that restarts finds
-	// room. With the default a voter stays below 1 GiB. 1 MiB to 1 TiB. Default: 256 MiB, about
-	// 350,000 locks of 16-byte keys, or MaxSessionBytes if that is more.
+	// data. Requests are charged as for MaxSessionBytes. A session is charged 1,024 bytes, and 6
+	// more for each byte of its instance's description. The data of a key is charged 544 bytes, and
+	// 6 more for each byte of the data. A sixteenth of the budget is reserved for sessions, so that
+	// an instance that restarts finds room. With the default, a voter stays below 1 GiB. The value
+	// is 1 MiB to 1 TiB. Default: 256 MiB, about 350,000 locks of 16-byte keys, or MaxSessionBytes
+	// if that is more.
 	//
 	// Both budgets belong to the group. A group begins with the defaults, and adopts other values
 	// when all its instances have them.
@@ -130,10 +131,10 @@ type Config struct {
 	// mutual TLS 1.3 without a PKI. Create a secret with `mortise secret`. A random text of your
 	// own (openssl rand -hex 32) is accepted if it is estimated at 128 bits or more.
 	//
-	// All instances that found or vote have the same root secret. Its holders are trusted with
-	// every lock. A secret derived with -member is for an instance that may lock everything, but
-	// never founds, votes or serves. For secrets with other rights see ErrGuestSecret. Default:
-	// none.
+	// All instances that found the group or vote in it have the same root secret. Its holders are
+	// trusted with every lock. A secret derived with -member is for an instance that may lock
+	// everything, but never founds, votes or serves. For secrets with other rights, see
+	// ErrGuestSecret. Default: none.
 	Secret string
 
 	// OldSecrets are accepted beside a root Secret while it is changed by rolling deployments: add
@@ -144,9 +145,10 @@ type Config struct {
 
 	// TLS replaces Secret if you run your own PKI. It needs a certificate that is valid for clients
 	// and servers, and the authorities (RootCAs and ClientCAs) that issue peers' certificates. Both
-	// sides of a connection must use TLS 1.3 and present a certificate with a name. Set TLSPeers,
-	// or ServerName if all instances' certificates carry one name, or VerifyConnection, which then
-	// alone decides which peers are instances. Default: none.
+	// sides of a connection must use TLS 1.3 and present a certificate with a name. To say which
+	// peers are instances, set TLSPeers, or set ServerName if all instances' certificates carry one
+	// name. Or set VerifyConnection without TLSPeers and TLSGuests: then every peer that it accepts
+	// is an instance. Default: none.
 	TLS *tls.Config
 
 	// TLSFiles is for certificates in files. It needs TLSPeers or TLSFiles.ServerName. Default:
@@ -160,17 +162,18 @@ type Config struct {
 	// during a rename. Default: the ServerName of TLS or TLSFiles.
 	TLSPeers []string
 
-	// TLSGuests are the names in certificates of programs that are not instances, for TLS and
-	// TLSFiles, with their rights. The rights are one per line, as in "lock cron/*\nread cron/*",
-	// or "member", or a whole capability text of mortise secret. A program with such rights only
-	// opens connections and accepts none. TLSGuests must be equal on all instances. Default: none.
+	// TLSGuests are the programs that are not instances, for TLS and TLSFiles. A key of the map is
+	// the name in a program's certificate, and the value is the program's rights: one right per
+	// line, as in "lock cron/*\nread cron/*", or "member", or a whole Capability as `mortise secret
+	// -json` prints it. A program with such rights only opens connections and accepts none.
+	// TLSGuests must be equal on all instances. Default: none.
 	TLSGuests map[string]string
 
 	// Insecure allows an address other than a loopback address without Secret, TLS or TLSFiles.
 	// Then every process that reaches the port can take and break locks. Default: false.
 	Insecure bool
 
-	// History receives the record from which the judge decides later whether the cluster kept its
+	// History receives a record from which a program can check later whether the cluster kept its
 	// promises; see docs/CORRECTNESS.md. The record has a line of JSON for every call of Lock,
 	// TryLock, Do and Unlock on this instance and for every lost lock. While this instance votes,
 	// it also has a line for every lock that the group grants or ends. The lines contain keys,
@@ -243,7 +246,7 @@ func (c Config) alone() bool { return len(c.Join) == 0 && c.JoinFunc == nil }
 
 func (c Config) unreachable() bool { return c.alone() && c.Bind == "" }
 
-// group gives a node on its own no grace, because no earlier group can exist.
+// group sets no grace for a node on its own, because no earlier group can exist.
 func (c *Config) group() replica.Settings {
 	g := replica.Settings{
 		Replicas: c.Replicas, Founders: replica.Unique(c.Founders), Voters: c.Voters, SessionTTL: c.SessionTTL,
@@ -258,8 +261,8 @@ func (c *Config) group() replica.Settings {
 
 const redacted = "[redacted]"
 
-// withoutSecrets returns a copy of c in which the text with replaces each secret, and an empty
-// configuration replaces c.TLS.
+// withoutSecrets returns a copy of c. In the copy, the argument with replaces each secret, and an
+// empty configuration replaces c.TLS.
 func (c Config) withoutSecrets(with string) Config {
 	if c.Secret != "" {
 		c.Secret = with
@@ -280,7 +283,7 @@ func (c Config) withoutSecrets(with string) Config {
 func (c Config) Format(f fmt.State, verb rune) {
 	type config Config // a type without the method Format
 	c = c.withoutSecrets(redacted)
-	if verb == 's' || verb == 'q' { // for numbers and functions these verbs print only errors
+	if verb == 's' || verb == 'q' { // these verbs print only errors for numbers and functions
 		text := fmt.Sprintf("%+v", config(c))
 		fmt.Fprintf(f, fmt.FormatString(f, verb), text)
 		return

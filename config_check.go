@@ -211,7 +211,7 @@ func isUnspecified(host string) bool {
 	return host == "" || ip != nil && ip.IsUnspecified()
 }
 
-// credentials returns nil for plain text.
+// credentials returns nil if connections are not encrypted.
 func (c Config) credentials(wall func() time.Time, random func([]byte)) (*credentials.Source, error) {
 	names := credentials.Names{Peers: c.TLSPeers, Guests: c.TLSGuests}
 	switch {
@@ -266,7 +266,7 @@ func (c Config) mayStart(source *credentials.Source) error {
 
 func identityOf(source *credentials.Source) credentials.Peer {
 	if source != nil {
-		if own, err := source.Own(); err == nil { // mayStart has already refused a source with an error
+		if own, err := source.Own(); err == nil { // mayStart has refused a source whose Own fails
 			return own
 		}
 	}

@@ -45,8 +45,8 @@ import (
 // with # is a comment. A name may have several lines.
 //
 // If other users may read or write a file of secrets, the file is used, and Start logs a warning
-// that names it. There is no warning if only the group of a file of root may read it, as with the
-// files of Kubernetes and systemd.
+// that names it. There is no warning if the file belongs to root and no user outside of its group
+// may read it, as with the files of Kubernetes and systemd.
 //
 // White space around values and around the parts of a list is ignored, and an empty variable counts
 // as unset. JoinFunc, TLS, History, Hooks and Logger have no variables: set them in the result.

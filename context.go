@@ -36,8 +36,8 @@ func TokenFrom(ctx context.Context) (Token, bool) {
 }
 
 // ContextWithToken returns a child of parent in which [TokenFrom] finds token. It is for types that
-// replace a Node, such as a fake in a test. ContextWithToken locks nothing. Its result ends only
-// when parent ends, and requests with it are made under the locks of parent.
+// replace a Node, such as a fake in a test. ContextWithToken locks nothing. The returned context
+// ends only when parent ends, and requests that use it are made under the locks of parent.
 func ContextWithToken(parent context.Context, token Token) context.Context {
 	return context.WithValue(parent, scopeKey{}, &scope{token: token, outer: scopeOf(parent)})
 }
@@ -49,8 +49,8 @@ func scopeOf(ctx context.Context) *scope {
 
 // scope searches ctx for the locks under which r is made. If one of them covers r, scope returns a
 // new handle of that lock. Otherwise it returns the request of the innermost held lock of the same
-// session. A lock that was entered again has the position of its first handle, because the locks
-// acquired after that handle stay held while r waits.
+// session. If a lock was entered again, only its first handle counts in this order, because the
+// locks acquired after that handle stay held while r waits.
 func (n *Node) scope(ctx context.Context, client *client.Client, r *Request) (again *Lock, under *client.Request,
 	err error) {
 	if ctx.Err() != nil {
@@ -82,7 +82,7 @@ func (n *Node) scope(ctx context.Context, client *client.Client, r *Request) (ag
 	return nil, under, nil
 }
 
-// began returns how many scopes further out than s its lock was first entered.
+// began returns the distance, in scopes, from s to the outermost scope with the same lock.
 func (s *scope) began() (further int) {
 	at := 0
 	for o := s; o != nil; o = o.outer {
@@ -139,7 +139,8 @@ const (
 // the handle is marked as unlocked.
 func (l *Lock) exit() (left, first bool) { return l.exitAs(0) }
 
-// exitAs is exit and records how the handle ended. Zero means that the handle was unlocked.
+// exitAs does what exit does, and records how the handle ended. If how is 0, the handle was
+// unlocked.
 func (l *Lock) exitAs(how uint32) (left, first bool) {
 	f := l.first()
 	f.counting.Lock()
@@ -159,8 +160,8 @@ func (l *Lock) exitAs(how uint32) (left, first bool) {
 // Each handle of a lock that was entered again has its own MaxHold. All other terms are those of
 // the hold's first request.
 
-// enterable returns an error if r asks for more than the hold of l has, or nil. A zero field of r
-// accepts any value in the hold.
+// enterable returns an error if r asks for more than the hold of l has. A zero field of r asks for
+// nothing.
 func (l *Lock) enterable(r *Request) error {
 	t := client.Terms{}
 	if had := l.hold.Request().Terms; had != nil {
@@ -237,7 +238,7 @@ func (l *Lock) watchLimit() {
 		case l.endOverdue():
 			return
 		case l.exited.Load() != 0:
-			<-hold // unlocked in time: Done closes at the end of the hold
+			<-hold // unlocked in time: l.limit.done is closed when the hold ends
 			return
 		}
 	}

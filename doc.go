@@ -72,12 +72,12 @@
 //
 // # Refused alternatives
 //
-// Locks based on synchronized clocks of several machines (Redlock), on gossip alone, or on a count
-// of members grant a lock twice when the network is cut.
+// Locks could be based on synchronized clocks of several machines (Redlock), on gossip alone, or on
+// a count of members. Each of these grants a lock twice when the network is cut.
 package mortise
 
 const version = "v0.1.0"
 
-// Version returns the release of this code, in the form v1.2.3. Between two releases it returns the
-// later one.
+// Version returns the release of this code, in the form v1.2.3. Code that is not released yet has
+// the version of the next release.
 func Version() string { return version }

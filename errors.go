@@ -99,7 +99,7 @@ type HeldError struct {
 	Waiters int               // requests that wait for the lock
 	Value   string            // Request.Value of the holder
 	Labels  map[string]string // Request.Labels of the holder
-	Session string            // ID of the holder's session; each incarnation of an instance has another
+	Session string            // ID of the holder's session; each incarnation has its own
 
 	namesake bool // the holder has the name of this instance, but is another incarnation
 }
@@ -124,14 +124,15 @@ func (e *HeldError) Error() string {
 
 func (e *HeldError) Is(target error) bool { return target == ErrHeld }
 
-// DeadlockError reports that a request would have waited in a circle: directly or through other
-// requests, for a lock under which it is made. The other requests of the circle keep waiting.
-// Unlock the locks that you hold and begin again, or request all of them with one LockAll.
+// DeadlockError reports that a request was refused, because it would have waited for a lock under
+// which it is made, directly or through a circle of requests. The other requests of the circle keep
+// waiting. Unlock the locks that you hold and begin again, or request all of them with one LockAll.
 //
-// Only a request whose context comes from a [Lock.Context] is known to be made under a lock. A
-// circle is found when its last request arrives, if it has at most 10,000 requests. A circle
-// through permits is found only if no hold outside of the circle can release enough permits, the
-// search takes at most 20,000 steps, and all instances of the group support version 2 of the rules.
+// Only a request whose context comes from a [Lock.Context] is known to be made under a lock. When a
+// request arrives, the group searches for a circle, and gives up after 10,000 requests. A circle
+// through permits is a deadlock only if no hold outside of the circle can release enough permits.
+// The group searches for such a circle only if all its instances support version 2 of the rules,
+// and gives up after 20,000 steps.
 type DeadlockError struct {
 	// Circle begins with the refused request. Each request waits for the Key of its link. The next
 	// request holds that key or is ahead in its queue. The last request waits for a lock under
@@ -168,7 +169,7 @@ func (e *DeadlockError) Error() string {
 type ForcedError struct {
 	By      string // Name of the instance, or of the admin client, that ended or resumed the lock
 	Reason  string // as given to ForceUnlock
-	Resumed bool   // the hold continues on the instance By
+	Resumed bool   // the hold continues; its new holder is named in By
 }
 
 func (e *ForcedError) Error() string {

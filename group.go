@@ -273,10 +273,10 @@ type Member struct {
 }
 
 // Members returns the members of the group, the oldest session first. It queries the leader for a
-// hundred at a time, and waits for a leader until ctx ends. The list begins after the member whose
-// Session equals after, or with the first member if after is "". A member that is present during
-// the whole iteration is listed once. An instance that has replaced a lost session is listed with
-// both until the lost one has expired.
+// hundred at a time, and waits for a leader until ctx ends. If after is "", the list begins with
+// the first member. Otherwise after is the Session of a member, and the list begins with the next
+// member. A member that is present during the whole iteration is listed once. An instance that has
+// replaced a lost session is listed with both until the lost one has expired.
 //
 // After an error, which is returned with a zero Member, the iteration ends. The list is for display
 // and monitoring only. While there is no leader, use Status.Members.

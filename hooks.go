@@ -15,11 +15,11 @@ import (
 // costs nothing. Start copies Config.Hooks.
 //
 // Mark, Acquired and Unlocked run on the goroutine that calls Acquire or Unlock, the last two
-// directly before the call returns. A slow hook delays only that call. During Acquired the lock is
-// held. One goroutine of the node calls all other hooks, one at a time and in the order of the
-// events. If 1,024 calls wait for that goroutine, further calls are dropped, logged, and counted in
-// Status.HooksDropped. Acquired returns before Lost or Leaked is called for the same lock. Hooks on
-// different goroutines have no other order.
+// directly before the call returns. A slow hook delays only that call. A granted lock is held while
+// Acquired runs. One goroutine of the node calls all other hooks, one at a time and in the order of
+// the events. If 1,024 calls wait for that goroutine, further calls are dropped, logged, and
+// counted in Status.HooksDropped. Acquired returns before Lost or Leaked is called for the same
+// lock. Hooks on different goroutines have no other order.
 //
 // A panic in a hook is recovered and logged. Close runs the calls that wait, but waits at most 5 s
 // for a hook to return. A hook may call Status. It must not call Close or Leave, and should not

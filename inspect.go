@@ -57,7 +57,7 @@ type Standing struct {
 
 // Peek returns the holders and waiters of key, in order; Queue is empty if there are none. Peek
 // queries the leader, and waits for a leader until ctx ends. It is for diagnostics, because its
-// answer may be stale when it returns. To protect a resource compare tokens.
+// answer may be stale when it returns. To protect a resource, compare tokens.
 func (n *Node) Peek(ctx context.Context, key string) (KeyInfo, error) {
 	seen, err := look(ctx, n, query.QueryClient.Peek, &query.KeyRequest{Key: []byte(key)})
 	if err != nil || len(seen.Locks) == 0 {
@@ -178,7 +178,7 @@ func (n *Node) Check(ctx context.Context, key string, token Token) (held bool, e
 // is for operators, after they have found that the hold will not end by itself. When the holder's
 // instance is notified, [Lock.Err] returns a *[ForcedError] with the reason and the name of this
 // instance. Until then the holder's code may continue, and only the token protects the resource. If
-// you can, stop the holder before. The leader logs the call.
+// you can, stop the holder first. The leader logs the call.
 //
 // ForceUnlock returns true if this call ended the hold, and false if no hold had that token. After
 // an error the hold may have ended; call ForceUnlock once more.
@@ -228,7 +228,7 @@ func (n *Node) ForceUnlockAll(ctx context.Context, prefix, reason string) (ended
 			if told >= info.Held {
 				break
 			}
-			if info, err = n.Peek(ctx, info.Key); err != nil { // shared, and Queue omits some of the holders
+			if info, err = n.Peek(ctx, info.Key); err != nil { // Queue omits some holders of a shared key
 				return ended, err
 			}
 		}
@@ -237,7 +237,7 @@ func (n *Node) ForceUnlockAll(ctx context.Context, prefix, reason string) (ended
 }
 
 const (
-	lookPause   = 50 * time.Millisecond // before the next attempt
+	lookPause   = 50 * time.Millisecond // pause before the next attempt
 	maxSessions = 1000
 )
 
@@ -282,8 +282,8 @@ func (n *Node) Get(ctx context.Context, key string) (data []byte, revision uint6
 // effect later, and a Get cannot show which. To find out, call Put with the same revision once
 // more; if that returns ErrConflict, compare the data. At most one of the two calls takes effect,
 // unless revision is 0 and the data is removed between them. If the leader is lost during a call,
-// Put repeats its query. If another caller has replaced the data in between, Put returns
-// ErrConflict although its change took effect for a moment.
+// Put sends its change again. If the first attempt took effect and another caller has replaced the
+// data since, Put returns ErrConflict.
 func (n *Node) Put(ctx context.Context, key string, data []byte, revision uint64) (uint64, error) {
 	var nonce lockfsm.Nonce
 	for nonce == (lockfsm.Nonce{}) {

@@ -21,9 +21,9 @@ type Lock struct {
 
 	again    *Lock         // the first handle; nil in the first handle itself
 	exited   atomic.Uint32 // how this handle ended; zero while it has not
-	counting sync.Mutex    // of the first handle: guards others; never held across a wait
+	counting sync.Mutex    // guards the field others of the first handle; never held across a wait
 	limit    *handleLimit  // set if this handle entered a lock again with its own MaxHold
-	others   int32         // of the first handle: handles that are not unlocked, minus one
+	others   int32         // in the first handle, the number of handles not unlocked, minus one
 }
 
 // Key returns the locked key, the first in ascending order if there are several.
@@ -56,8 +56,8 @@ func (l *Lock) Done() <-chan struct{} {
 	return l.first().hold.Done()
 }
 
-// Wanted returns a channel that is closed when another request has to wait for this lock. It is
-// never closed unless the lock's own request set [Request.Notice]. The holder need not unlock.
+// Wanted returns a channel that is closed when another request has to wait for this lock. This
+// happens only if the request of this lock has set [Request.Notice]. The holder need not unlock.
 func (l *Lock) Wanted() <-chan struct{} { return l.first().hold.Wanted() }
 
 // Context returns a child of parent that ends when the lock is lost or released, or when the node
@@ -136,7 +136,7 @@ func (l *Lock) Lapse(why string) error {
 	return l.release(context.Background(), mode{way: trace.Lapse, why: why})
 }
 
-// mode is how a handle is ended. The field why is the argument of Lapse.
+// mode is the way in which a handle is ended. The field why is the argument of Lapse.
 type mode struct {
 	way trace.Way
 	why string
@@ -175,7 +175,8 @@ func (l *Lock) releaseHold(ctx context.Context, how mode, left, first bool) erro
 	return err
 }
 
-// watched returns l or, with Hooks.Leaked, a handle of l that is reported when it is unreachable.
+// watched returns l. With Hooks.Leaked it returns a handle of l that is reported if it becomes
+// unreachable before it is unlocked.
 func (n *Node) watched(l *Lock) *Lock {
 	if !n.trace.FindsLeaks() {
 		return l
@@ -187,8 +188,8 @@ func (n *Node) watched(l *Lock) *Lock {
 	return l
 }
 
-// leave returns the result of Unlock for a handle that is unlocked while other handles hold the
-// lock: ErrLost on its first call if the lock is lost, and otherwise nil.
+// leave returns the result of Unlock for a handle that is not the last one of its lock. The first
+// call of Unlock returns ErrLost if the lock is lost. Otherwise the result is nil.
 func (l *Lock) leave(first bool) error {
 	if err := l.hold.Err(); first && err != ErrUnlocked {
 		return err

@@ -155,13 +155,14 @@ func (n *Node) LogValue() slog.Value { return slog.StringValue(fmt.Sprint(n)) }
 // ends, Acquire returns immediately with an error that wraps the context's error and names what the
 // call waited for. If ctx has already ended, Acquire fails even if the lock is free.
 //
-// If ctx comes from [Lock.Context] or from Do, the request is made under that lock, and under every
-// lock under which that lock was requested. If one of these locks covers the request, the lock is
-// entered again: Acquire returns another handle of the same hold, with the same token. The lock is
-// released when each of its handles is unlocked. An exclusive lock covers an exclusive or a shared
-// request for any of its keys, and a shared lock covers a shared request. Permits of a semaphore
-// are always requested anew. If the request would have to wait, directly or through others, for a
-// lock under which it is made, it fails with a *[DeadlockError].
+// If ctx comes from [Lock.Context] or from Do, the request is made under that lock. If that lock
+// was itself requested under other locks, the request is made under those, too. If one of these
+// locks covers the request, the lock is entered again: Acquire returns another handle of the same
+// hold, with the same token. The lock is released when each of its handles is unlocked. An
+// exclusive lock covers an exclusive or a shared request for any of its keys, and a shared lock
+// covers a shared request. Permits of a semaphore are always requested anew. If the request would
+// have to wait, directly or through others, for a lock under which it is made, it fails with a
+// *[DeadlockError].
 //
 // Each handle has its own MaxHold, which ends the handle, and the hold if this is the last handle.
 // LockDelay, Notice, Value and Labels belong to the hold. A request for another Value or other
@@ -225,7 +226,8 @@ func (n *Node) check(ctx context.Context, r *Request) error {
 	return r.badKeys()
 }
 
-// explainUnder is explain for a request r under the lock of under, which may be nil.
+// explainUnder is like explain, for the request r. If r was made under a lock, the argument under
+// is the request of that lock, and otherwise nil.
 func (n *Node) explainUnder(under *client.Request, r *Request, err error) error {
 	err = n.explain(r.String(), err)
 	var deadlock *DeadlockError
@@ -342,7 +344,7 @@ func (n *Node) awaitVoters(ctx context.Context) (why string) {
 		switch {
 		case err != nil:
 			return why
-		case (status.Known || n.engine.Picture().Member) && !status.Due: // a TierMember need not be Known
+		case (status.Known || n.engine.Picture().Member) && !status.Due: // Known is not required of a TierMember
 			return ""
 		}
 		why = status.Report.Next.Why

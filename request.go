@@ -84,9 +84,9 @@ type Request struct {
 
 	// LockDelay keeps the lock taken for that time, at most 7 days, when its holder is gone: its
 	// session has expired, its lease was not renewed, MaxHold has ended the hold, or [Lock.Detach]
-	// or [Lock.Lapse] was called. A few seconds let writes that the holder has sent finish, if the
-	// resource cannot compare tokens. Hours are for a hold that must outlive its process; see
-	// Resume.
+	// or [Lock.Lapse] was called. If the resource cannot compare tokens, a delay of a few seconds
+	// gives the holder's last writes time to finish. A delay of hours is for a hold that must
+	// outlive its process; see Resume.
 	//
 	// The leader counts the delay from the expiry of the session. A new leader counts the whole
 	// delay again, and a newly founded group does not have the hold. After an Unlock that arrives
@@ -151,7 +151,8 @@ func (r *Request) ordinary() bool {
 		!r.Notice && r.LockDelay == 0 && r.Resume == 0 && r.Value == "" && len(r.Labels) == 0
 }
 
-// of converts r to a request of package client, made under the lock of under if that is not nil.
+// of returns r as a request of package client. If r is made under a lock, the argument under is the
+// request of that lock, and otherwise nil.
 func (r *Request) of(under *client.Request) client.Request {
 	s := client.Request{Key: r.Key, Try: r.Try}
 	if r.ordinary() && under == nil {
@@ -167,7 +168,7 @@ func (r *Request) of(under *client.Request) client.Request {
 	switch {
 	case r.Shared:
 		t.Permits = 1
-	case r.Of > 1: // Of 1 is the exclusive lock
+	case r.Of > 1: // with Of 1 the lock is exclusive
 		t.Permits, t.Of = uint32(r.Permits), uint32(r.Of)
 	}
 	s.Terms = t
@@ -231,7 +232,7 @@ func (r *Request) badKeys() error {
 const maxMarkBytes = 64
 
 // marked adds the result of Hooks.Mark to a request. It drops a mark that is too long or does not
-// fit, and the mark of a Resume that keeps the hold's value.
+// fit. It also drops the mark if the request is a Resume and keeps the hold's value.
 func marked(mark []byte, r *Request, s client.Request) client.Request {
 	if len(mark) == 0 || len(mark) > maxMarkBytes || r.Resume != 0 && r.Value == "" && len(r.Labels) == 0 {
 		return s
@@ -241,7 +242,7 @@ func marked(mark []byte, r *Request, s client.Request) client.Request {
 		return s
 	}
 	if s.Terms == nil {
-		s.Terms = &client.Terms{} // zero terms mean the exclusive lock
+		s.Terms = &client.Terms{} // empty Terms request the exclusive lock
 	}
 	s.Terms.Value = value
 	return s

@@ -54,15 +54,15 @@ type Status struct {
 
 	Session  SessionPhase
 	Lease    LeaseState
-	LeaseFor time.Duration // until the locks of this instance are lost, unless a renewal is acknowledged before
+	LeaseFor time.Duration // time until this instance's locks are lost if no renewal is acknowledged
 	// LeaseTightest is the shortest remaining lease among the node's session and those of
 	// NewSession. It is zero if one of these leases is lost.
 	LeaseTightest time.Duration
 	Held          int    // locks of this instance
 	Waiting       string // what this node waits for, with the remedy; "" if nothing
 	Waiters       int    // calls on this instance that wait for a lock
-	// Standby counts those of Waiters that may wait long by design, by the label mortise.purpose,
-	// such as candidates of an election.
+	// Standby counts the calls in Waiters that may wait long by design, such as candidates of an
+	// election. They have the label mortise.purpose.
 	Standby int
 	// Sessions are the IDs of the node's own session and of those of NewSession, in this order. The
 	// Standing.Session of a lock that this process holds is one of these IDs.
@@ -105,7 +105,7 @@ func (n *Node) Status() Status {
 		s.Disk, s.FaultyDisks = diskFault(p.Disk), faultyDisks(p.Disks)
 	}
 	s.Waiting = n.waiting(&s, p)
-	if n.config.unreachable() || p.Member { // the placeholder for its address is not dialable
+	if n.config.unreachable() || p.Member { // its address is only a placeholder
 		s.Address = ""
 		for i := range s.Voters {
 			if s.Voters[i].Instance == s.Instance {
@@ -316,7 +316,7 @@ func (n *Node) explain(doing string, err error) error {
 	return fmt.Errorf("%w (%s)", err, doing)
 }
 
-// met converts e like heldError, and records whether the holder is an earlier incarnation of this
+// met returns heldError(e), and notes in it whether the holder is an earlier incarnation of this
 // node.
 func (n *Node) met(e *client.HeldError) *HeldError {
 	h := heldError(e)
@@ -324,8 +324,8 @@ func (n *Node) met(e *client.HeldError) *HeldError {
 	return h
 }
 
-// because returns the end of an error text. The text names what the node itself waits for or, if
-// nothing, the holder at the time when the request was queued.
+// The result of because is the end of an error text. It names what the node itself waits for. If
+// the node waits for nothing, it names the holder at the time when the request was queued.
 func (n *Node) because(behind *client.HeldError) string {
 	if waiting := n.Status().Waiting; waiting != "" {
 		return " (" + waiting + ")"

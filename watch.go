@@ -46,14 +46,14 @@ type Event struct {
 
 // Watch reports every hold and every change of data of the keys that begin with prefix, in order,
 // each exactly once. If after is 0, Watch reports an EventReset, the present state, an
-// EventCurrent, and then changes. To continue an interrupted watch pass the Position of the last
-// event received, even if that is 0. If the leader no longer has the events after that Position,
-// the watch begins with an EventReset. The leader keeps the last 8,192 events of all keys, and no
-// events from before it restored a snapshot.
+// EventCurrent, and then changes. To continue an interrupted watch, pass the Position of the last
+// event that you received, even if that is 0. If the leader no longer has the events after that
+// Position, the watch begins with an EventReset. The leader keeps the last 8,192 events of all
+// keys, and no events from before it restored a snapshot.
 //
-// EventCurrent is reported whenever all changes are reported, and every few seconds while there is
-// no change, but never between the EventFreed and EventHeld of a lock that passes to the next
-// holder. Waiters are not reported; see [Node.Peek].
+// Watch reports an EventCurrent each time it has caught up with the leader, and every few seconds
+// while there is no change, but never between the EventFreed and the EventHeld of a lock that
+// passes to the next holder. Waiters are not reported; see [Node.Peek].
 //
 // Watch waits for a leader without a time limit. An event may be stale when it is reported, so use
 // tokens and not events to protect a resource. The watch ends when the caller leaves the loop. It
@@ -144,10 +144,10 @@ type EventKind string
 const (
 	EventHeld  EventKind = "held"  // a hold began, with Token, by Holder
 	EventLeft  EventKind = "left"  // the holder is gone or has detached the hold; LockDelay keeps the lock taken
-	EventFreed EventKind = "freed" // a hold ended, by Cause
-	EventData  EventKind = "data"  // the data of the key is now Data, at Revision, or none if that is empty
+	EventFreed EventKind = "freed" // a hold ended, for the reason in Cause
+	EventData  EventKind = "data"  // the key's data is now Data, at Revision; empty Data means none
 	EventReset EventKind = "reset" // forget earlier events: the present state follows
-	// everything up to Position is reported; never between changes that happened together
+	// the watch has reported everything up to Position; see Node.Watch
 	EventCurrent EventKind = "current"
 )
 
@@ -157,8 +157,8 @@ type Cause string
 // The causes.
 const (
 	CauseReleased Cause = "released" // by Unlock
-	CauseExpired  Cause = "expired"  // its session expired, its LockDelay or MaxHold passed, or by Lapse
-	CauseClosed   Cause = "closed"   // with its session, when its instance left
+	CauseExpired  Cause = "expired"  // session expired, LockDelay or MaxHold passed, or Lapse ended it
+	CauseClosed   Cause = "closed"   // its session was closed, as when its instance left
 	CauseForced   Cause = "forced"   // by ForceUnlock
 	CauseResumed  Cause = "resumed"  // another session continues the hold, by Request.Resume
 )

@@ -34,7 +34,8 @@ type childOptions struct {
 }
 
 // runChild runs program, which is this program or another build of it, as a child, and waits until
-// it has ended. Others in the results is the number of cores that all other processes used.
+// it has ended. The field Others of the results is the number of cores that all other processes
+// used.
 func runChild(ctx context.Context, program string, o childOptions) (childResult, error) {
 	text, err := json.Marshal(o)
 	if err != nil {

@@ -77,7 +77,7 @@ func aloneBeside(ctx context.Context, r *Run, n int) (Result, error) {
 	if err != nil {
 		return Result{}, err
 	}
-	time.Sleep(2*time.Second + time.Duration(n)*10*time.Millisecond) // until the work of the start has ended
+	time.Sleep(2*time.Second + time.Duration(n)*10*time.Millisecond) // until the nodes have finished starting
 	var l loop
 	return l.run(ctx, 1, r.Duration, func(ctx context.Context, _, turn int) error {
 		return l.pair(ctx, mortiseMember{nodes[turn%2]}, "beside")

@@ -89,11 +89,11 @@ func (c *crowd) close() {
 
 type returned struct {
 	Last  time.Time       // when the last session was attached again
-	Waits []time.Duration // for a free lock, in sessions that were attached again
+	Waits []time.Duration // times to get a free lock in the sessions attached so far
 }
 
-// returns waits until all sessions are attached. Until then, callers lock and unlock free keys in
-// the sessions that are attached.
+// This method executes the command "returns". It waits until all sessions are attached. Until then,
+// callers lock and unlock free keys in the sessions that are attached.
 func (c *crowd) returns(ctx context.Context, first int) (r returned, err error) {
 	var mu sync.Mutex
 	err = together(4, func(caller int) error {

@@ -119,8 +119,8 @@ func TestWorkloadsNoticeTwoInside(t *testing.T) {
 	}
 }
 
-// TestMemberAnswers checks, without starting a process, the commands that a member process of the
-// workload kill answers.
+// TestMemberAnswers checks the commands to a member process of the workload kill, without starting
+// a process.
 func TestMemberAnswers(t *testing.T) {
 	p, _ := peerNamed("mortise")
 	addresses, err := freeAddresses(membersOf * addressesEach)

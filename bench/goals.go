@@ -2,13 +2,13 @@ package main
 
 import "time"
 
-// A goal is one row of the table of goals. The field must is the limit for every merge, and the
-// field reach is the target.
+// A goal is one row of the table of goals. The limit `must` has to be met by every merge, and the
+// limit `reach` is the target.
 type goal struct {
 	about       string
 	workload    string
-	ours        string // the peer of mortise, with TLS
-	theirs      string // empty means that the value itself is compared with the limits
+	ours        string // the name of the peer that runs mortise, with TLS
+	theirs      string // the peer to compare with; if empty, the limits are for the value itself
 	value       func(Result) float64
 	lower       bool
 	must, reach float64
@@ -138,7 +138,8 @@ func (g goal) compared(r Record) (float64, bool) {
 	return ratio, true
 }
 
-// judge compares v with the limits. A higher value of v is better. A limit of 0 means no limit.
+// judge compares v with the limits. v must not be below a limit. If lower is set and theirs is
+// empty, v must not be above a limit. A limit of 0 means no limit.
 func (g goal) judge(v float64) string {
 	meets := func(limit float64) bool {
 		if g.lower && g.theirs == "" {

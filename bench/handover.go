@@ -82,7 +82,7 @@ func waiters(ctx context.Context, r *Run) (Result, error) {
 			return hold.Unlock(ctx)
 		})
 	}()
-	time.Sleep(2 * time.Second) // until all are in the queue, which no call reports
+	time.Sleep(2 * time.Second) // until all are in the queue; no call can report that
 	start := time.Now()
 	began.Store(int64(time.Since(clock)))
 	if err := first.Unlock(ctx); err != nil {

@@ -8,7 +8,7 @@ import (
 )
 
 // held takes n locks, or as many as r.patience allows, and then unlocks them. The measured heap is
-// that of this process, with the handles and, if they run in this process, the replicas.
+// that of this process. It contains the handles, and the replicas if this process runs them.
 func held(ctx context.Context, r *Run) (Result, error) {
 	n := r.scaled(100_000)
 	callers, err := callersOf(ctx, r.Cluster, len(r.Cluster.Instances()), false)

@@ -30,7 +30,7 @@ func idle(n int) func(ctx context.Context, r *Run) (Result, error) {
 		if err != nil {
 			return Result{}, err
 		}
-		time.Sleep(2*time.Second + time.Duration(n)*100*time.Millisecond) // until the work of the start has ended
+		time.Sleep(2*time.Second + time.Duration(n)*100*time.Millisecond) // until the nodes have finished starting
 		cpu, wire, began := used(syscall.RUSAGE_SELF), loopbackBytes(), time.Now()
 		time.Sleep(max(5*time.Second, r.Duration))
 		took := time.Since(began)

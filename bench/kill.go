@@ -202,8 +202,8 @@ func answerAsMember(ctx context.Context, m Member, question string) (string, err
 	return "", fmt.Errorf("what is %q?", question)
 }
 
-// probe starts a call for a new key every 50 ms until one of them is granted. A call that starts
-// while there is no leader may wait longer than a new call.
+// probe starts a call for a new key every 50 ms until one of them is granted. A call that started
+// when there was no leader may wait longer than a call that starts later.
 func probe(ctx context.Context, m Member, key string) error {
 	ctx, cancel := context.WithTimeout(ctx, time.Minute)
 	defer cancel()

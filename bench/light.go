@@ -23,8 +23,8 @@ const lightBytes = 200 << 10
 
 const lightTTL = 10 * time.Second
 
-// A light is an instance that consists of a session only: a client, and a port that does not
-// listen. The leader treats it as any instance without a vote.
+// A light is an instance that consists only of a session: a client, and a port that does not
+// listen. The leader treats it like any other instance without a vote.
 type light struct {
 	port   *transport.Port
 	client *client.Client

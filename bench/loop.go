@@ -31,8 +31,9 @@ func (l *loop) fail(err error) {
 	l.stopping.Store(true)
 }
 
-// run calls call(i, turn) for every i below callers repeatedly during the duration. Each i has its
-// own goroutine and its own context. run returns when all calls have returned.
+// run starts a goroutine with its own context for each i below callers. Each goroutine repeats
+// call(i, turn) during a warm-up and then for the duration. run returns when all calls have
+// returned.
 func (l *loop) run(ctx context.Context, callers int, duration time.Duration,
 	call func(ctx context.Context, i, turn int) error) (Result, error) {
 	ctx, cancel := context.WithTimeout(ctx, 2*duration+30*time.Second)

@@ -12,7 +12,7 @@ import (
 )
 
 // TestPageAndPicture compares the page and the picture of a fixed record with files in testdata.
-// After an intended change run go test -run PageAndPicture -update.
+// After an intended change, run go test -run PageAndPicture -update.
 func TestPageAndPicture(t *testing.T) {
 	record, err := readRecord("testdata/speed.json")
 	if err != nil {

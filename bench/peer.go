@@ -5,7 +5,7 @@ import (
 	"slices"
 )
 
-// A Peer is one kind of lock for a service with three instances, in one configuration.
+// A Peer is a lock implementation in one configuration. A service with three instances uses it.
 type Peer struct {
 	Name    string // in tables and flags
 	Kind    string // peers of one kind have the same colour
@@ -18,12 +18,13 @@ type Peer struct {
 	// has no members, or that they are not written in Go.
 	Member func(ctx context.Context, dir string, addresses []string, i int) (Member, error)
 
-	// Lacks maps the name of a workload that the peer cannot run to the reason.
+	// Lacks contains the reason for each workload that the peer cannot run. The keys are names of
+	// workloads.
 	Lacks map[string]string
 }
 
-// A Cluster is a running service with three instances of a user. If the instances contain the
-// members, the instance of the leader is the last.
+// A Cluster is a running Peer with the three instances of its user. If the members run inside the
+// instances, the instance with the leader is the last.
 type Cluster interface {
 	Instances() []Instance
 	Version() string

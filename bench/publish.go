@@ -8,12 +8,13 @@ import (
 	"path/filepath"
 )
 
-// states is the last section of the page. scripts/states measures its figures.
+// The variable states holds the last section of the page. The script scripts/states measures its
+// figures.
 //
 //go:embed states.md
 var states string
 
-// earlier is the section before states. The flag -against writes it.
+// The variable earlier holds the section before the last. The flag -against writes that section.
 //
 //go:embed against.md
 var earlier string

@@ -8,16 +8,17 @@ import (
 )
 
 // A Result contains the figures of one workload for one peer, either of one run or as medians of
-// several runs.
+// several runs. The workloads idle and sessions report CPU per second, and sessions reports the CPU
+// of the leader's process.
 type Result struct {
 	Peer     string
 	Workload string
 
 	Rate       float64       `json:",omitempty"` // pairs of Lock and Unlock, hand-overs or grants, per second
-	P50, P99   time.Duration `json:",omitempty"` // of Lock; in hand-overs, of the time from Unlock to the next grant
+	P50, P99   time.Duration `json:",omitempty"` // time of Lock; in hand-overs, from Unlock to the next grant
 	Least      float64       `json:",omitempty"` // turns of the waiter with the fewest
 	Most       float64       `json:",omitempty"` // turns of the waiter with the most
-	CPU        time.Duration `json:",omitempty"` // of this process for each pair; in Idle for each second
+	CPU        time.Duration `json:",omitempty"` // of this process, for each pair
 	Allocs     float64       `json:",omitempty"` // of this process, for each pair
 	Heap       float64       `json:",omitempty"` // bytes for each held lock
 	Count      float64       `json:",omitempty"` // of locks, waiters, instances or sessions

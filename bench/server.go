@@ -18,7 +18,7 @@ type server struct {
 	cmd    *exec.Cmd
 	log    string
 	exited chan struct{}
-	err    error // of Wait, set before exited is closed
+	err    error // result of cmd.Wait; set before the channel exited is closed
 }
 
 // startServer starts a program that writes its output to a file in dir. If as is not nil, the

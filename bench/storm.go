@@ -77,7 +77,7 @@ func gather(ctx context.Context, r *Run, n int) (g *gathering, err error) {
 	if err := g.tell("open"); err != nil {
 		return g, err
 	}
-	time.Sleep(lightTTL)                // until the work of the start has ended and the renewals are spread
+	time.Sleep(lightTTL)                // until the sessions have started and do not all renew at once
 	g.leader, err = leaderOf(g.members) // the leader may have changed on a busy machine
 	return g, err
 }
@@ -127,7 +127,7 @@ func sessions(n int) func(ctx context.Context, r *Run) (Result, error) {
 		}
 		defer g.close()
 		result := Result{Count: float64(n), Took: time.Since(began)}
-		time.Sleep(lightTTL) // until the buffers of the start are freed
+		time.Sleep(lightTTL) // until the buffers used for attaching are freed
 		heap, err := g.leader.number("heap")
 		if err != nil {
 			return result, err
@@ -146,8 +146,8 @@ func sessions(n int) func(ctx context.Context, r *Run) (Result, error) {
 }
 
 // storm kills the leader while n sessions are attached. The field Took is the time until the last
-// session is attached again. P50 and P99 are quantiles of the time to get a free lock, in sessions
-// that are attached again, between the kill and the last attachment.
+// session is attached again. Until then, the sessions that are attached again lock free keys. P50
+// and P99 are quantiles of the time that each of these calls takes.
 func storm(n int) func(ctx context.Context, r *Run) (Result, error) {
 	return func(ctx context.Context, r *Run) (Result, error) {
 		n := r.scaled(n)

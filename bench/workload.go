@@ -18,7 +18,7 @@ type Workload struct {
 // A Run is one measurement of one peer.
 type Run struct {
 	Peer     Peer
-	Cluster  Cluster // nil for a workload with Alone
+	Cluster  Cluster // nil if the workload opens its own clusters
 	Dir      string
 	Duration time.Duration
 	Quick    bool

@@ -10,8 +10,8 @@ import (
 	"github.com/mortise-lock/mortise/internal/nodeid"
 )
 
-// put asks a question as soon as fewer than maxAsks questions are under way, and none to the same
-// address. A silent address therefore occupies at most one slot.
+// put sends a question to another instance. The question waits while maxAsks questions are under
+// way, or one to the same address. A silent address therefore occupies at most one slot.
 func (c *Cluster) put(q founding.Question) {
 	o := &c.own
 	if o.busy >= maxAsks || o.asking[q.Addr] {

@@ -154,8 +154,7 @@ func (c *Cluster) Close() error {
 	return c.hung
 }
 
-// endGossip is called by the owner goroutine when that ends, and by Close if the owner goroutine
-// hangs.
+// endGossip is called by the owner goroutine at its end, and by Close if the owner goroutine hangs.
 func (c *Cluster) endGossip() {
 	if c.gossip != nil && c.quiet.CompareAndSwap(false, true) {
 		c.gossip.Close()

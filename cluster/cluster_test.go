@@ -186,7 +186,7 @@ func TestReportsOfAnOldLifeDoNotCount(t *testing.T) {
 		defer f.stop()
 		f.born(3)
 		n := f.nodes[0]
-		// Reports from before nextLife are dropped; later ones are carried out.
+		// A call of nextLife drops all earlier reports. Later reports are carried out.
 		var got []string
 		n.in.postOfLife(func() { got = append(got, "old") })
 		n.in.nextLife()
@@ -203,7 +203,7 @@ func TestNamesAreResolvedAnewAndAFailedLookupBlocks(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		f := newFleet(t)
 		defer f.stop()
-		f.mu.Lock() // before any lookup: a missing name would not prevent founding
+		f.mu.Lock() // set before the first lookup, since a missing name would not prevent founding
 		f.dns["all.example"] = []string{"10.0.0.1"}
 		f.slow["ill.example"] = true
 		f.mu.Unlock()

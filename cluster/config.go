@@ -52,9 +52,9 @@ type Config struct {
 	// called on the owner goroutine, and once before Start returns. It must not block or keep the
 	// slices. It may be nil.
 	Changed func(before, after []Member)
-	// Awaited returns the text to log in place of waiting, which describes what this instance waits
-	// for. Awaited is called on the owner goroutine and must not block. If Awaited is nil, waiting
-	// is logged.
+	// Awaited gets the text waiting, which says what this instance waits for, and returns the text
+	// to log instead. Awaited is called on the owner goroutine and must not block. If Awaited is
+	// nil, the text waiting itself is logged.
 	Awaited func(waiting string) string
 	Random  func([]byte) // fills with unpredictable bytes; nil means crypto/rand
 	Logger  *slog.Logger // nil means slog.Default()
@@ -70,7 +70,7 @@ func (cfg Config) withDefaults() Config {
 		cfg.Wall = time.Now
 	}
 	if cfg.Random == nil {
-		cfg.Random = func(b []byte) { crand.Read(b) } // never fails: the program ends first
+		cfg.Random = func(b []byte) { crand.Read(b) } // ends the program instead of failing
 	}
 	if cfg.Logger == nil {
 		cfg.Logger = slog.Default()

@@ -13,7 +13,8 @@ import (
 	"github.com/mortise-lock/mortise/internal/nodeid/nodeidtest"
 )
 
-// refuses fails unless the node has refused permanently with these words, and was never bound.
+// refuses checks that the node has refused permanently, that its error contains these words, and
+// that it was never bound.
 func (n *node) refuses(before string, words ...string) {
 	n.f.t.Helper()
 	err := n.failure()

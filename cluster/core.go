@@ -52,7 +52,7 @@ type CoreConfig struct {
 //
 // A Core is not safe for concurrent use. Its methods take times and random numbers as arguments.
 type Core struct {
-	// The owner passes inputs that concern only founding directly to Founding.
+	// If an input concerns only founding, the owner passes it directly to Founding.
 	Founding *founding.Core
 
 	cfg       CoreConfig
@@ -192,8 +192,8 @@ func (c *Core) Act(now time.Duration, fresh, word uint64) Acts {
 	return acts
 }
 
-// Ask answers a question of founding. The owner must store Founding.State before it sends the
-// answer. Nil means that no answer is sent.
+// Ask returns the answer to another instance's question about founding. The owner must store
+// Founding.State before it sends the answer. Nil means that no answer is sent.
 func (c *Core) Ask(now time.Duration, wallUnixMS int64, from Asker, question []byte) []byte {
 	c.Founding.Guide(c.cfg.OwnState.Guide())
 	return c.Founding.Ask(now, wallUnixMS, from, question)

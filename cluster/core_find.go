@@ -12,10 +12,11 @@ const (
 	maxAddrs    = 256             // addresses of former members that are remembered
 )
 
-// finder decides with which missing addresses this instance tries to gossip. memberlist forgets a
-// member half a minute after declaring it dead, so after a longer partition the two sides would
-// never reconnect. The finder keeps trying former members and known founders, a few at a time. With
-// Replicas it also tries the voters and the addresses in Join.
+// finder chooses the addresses with which this instance tries to gossip, among those that gossip
+// does not report. memberlist forgets a member half a minute after declaring it dead, so after a
+// longer partition the two sides would never reconnect. The finder keeps trying former members, a
+// few at a time. If Founders is set, it also tries the known founders. If Replicas is set, it also
+// tries the voters and the addresses in Join.
 type finder struct {
 	self  string
 	next  time.Duration
@@ -48,7 +49,8 @@ func (f *finder) remember(addr string) {
 }
 
 // due returns the addresses to join now: addresses that have just answered a question, and in every
-// round some of the missing addresses, in turn. here lists the addresses that gossip reports.
+// round some of the addresses that gossip does not report, in turn. here lists the addresses that
+// gossip reports.
 func (f *finder) due(now time.Duration, wanted, here []string, random uint64) []string {
 	var out []string
 	full := func() bool { return len(f.busy) >= rejoinMany }

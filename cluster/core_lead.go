@@ -29,7 +29,7 @@ type Task struct {
 func (c *Core) Look() { c.wanted = true }
 
 // govern evaluates the voters if an evaluation is due, and returns when the next one is due. Before
-// the group is born no instance may change its voters.
+// the group is born, no instance may change the group's voters.
 func (c *Core) govern(now time.Duration, fresh uint64) time.Duration {
 	if !c.settled() {
 		return now + idle
@@ -80,7 +80,7 @@ func (c *Core) Done(now time.Duration, e Task, outcome founding.Outcome, answer 
 	case e.pushed != nil:
 		c.pushed(now, e.pushed, outcome)
 	case e.attached:
-		c.spread.telling-- // after a lost push the instance asks by itself
+		c.spread.telling-- // if the push was lost, that instance itself asks later
 	case e.Prepare != nil:
 		look, declined = c.lead.Answered(now, e.term, *e.Prepare, outcome, answer)
 	case e.probe != nil:
@@ -91,7 +91,7 @@ func (c *Core) Done(now time.Duration, e Task, outcome founding.Outcome, answer 
 }
 
 // PeerLost records that an instance has reported, on its own connection, that its replica has
-// ended. With a directory the next process may resume the replica.
+// ended. If the instance has a directory, the next process may resume the replica.
 func (c *Core) PeerLost(now time.Duration, instance nodeid.ID) {
 	c.Founding.Departed(now, instance)
 	if c.lead.PeerLost(instance, c.book.Voters()) {

@@ -51,7 +51,7 @@ const (
 	Release Step = iota + 1 // wait until Held is false or TimeOver is true
 	Ask                     // ask the leader, for at most Leaderless; then call Heard
 	Pause                   // wait for DepartPoll
-	Part                    // close the session if Held is false, within FinalWait if Alone; stop
+	Part                    // unless Held, close the session (at most FinalWait if Alone); then stop
 )
 
 // Leaver is the state of an instance that leaves.
@@ -109,7 +109,7 @@ func (d *Departure) part(alone bool, lost string) Step {
 // election takes, so the vote cannot be replaced.
 func (d *Departure) Heard(now time.Duration, l Leaver, said *VoterStatus) {
 	switch {
-	case said == nil && l.TimeOver: // keeps the leader's last answer
+	case said == nil && l.TimeOver: // d.words stays the leader's last answer
 	case said == nil:
 		d.words = ""
 		d.part(true, d.lost(l))

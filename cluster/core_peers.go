@@ -41,11 +41,11 @@ func (c *Core) Peers() map[string]gossip.Meta { return c.peers }
 func (c *Core) Resolved(now time.Duration, entries []founding.Entry, appeared []string) {
 	c.join, c.moved = entries, true
 	if c.Founding.Phase() != founding.Member {
-		return // founding asks all addresses, and Result calls finder.met
+		return // package founding asks them all, and Result calls finder.met
 	}
 	for _, addr := range appeared[:min(len(appeared), rejoinMany)] {
 		if !c.cfg.Gossips || len(c.cfg.Founding.Settings.Founders) > 0 {
-			c.Founding.Inquire(now, addr) // only founders gossip, so ask first
+			c.Founding.Inquire(now, addr) // not every instance gossips, so ask this address first
 			continue
 		}
 		c.find.met(addr, now)

@@ -9,8 +9,8 @@ import (
 )
 
 const (
-	pullWithin       = 2 * time.Second // wait for the answer of the leader
-	pullSoon         = pullWithin / 8  // wait for the answer of a voter that does not lead
+	pullWithin       = 2 * time.Second // how long to wait for an answer of the leader
+	pullSoon         = pullWithin / 8  // how long to wait for an answer of another voter
 	pushTries        = 4
 	pushPause        = time.Second
 	removedPeerPause = time.Second // between two pushes to one removed peer
@@ -18,12 +18,12 @@ const (
 	idle             = time.Hour // until the next turn if no work is due
 )
 
-// charterAt is the number of the configuration that a charter makes.
+// charterAt is the number of a group's first configuration, which its charter defines.
 const charterAt = 1
 
 type spreading struct {
 	pushes   []*pushing // waiting to be sent
-	attached []Voter    // not yet sent the configuration; each once
+	attached []Voter    // instances that still need the configuration, each once
 	telling  int
 	before   []Voter       // replaced replicas, until the next evaluation
 	pullAt   time.Duration // next question for a newer configuration
@@ -49,7 +49,7 @@ func (c *Core) Configured(now time.Duration, group, at uint64, voters []Voter) {
 	known := c.book.At()
 	switch {
 	case at < known && at != 0:
-		c.Founding.Voters(now, group, at, voters) // voters may show that this replica was removed
+		c.Founding.Voters(now, group, at, voters) // an older one may show that this replica was removed
 	case at <= known:
 		changed := false
 		for _, v := range voters {
@@ -110,9 +110,9 @@ func (c *Core) remember(before []Voter) {
 	}
 }
 
-// succeed makes a leader send a new configuration to the attached instances, and to the replicas
-// that are not part of it (rule 14 of package founding). Without this, several changes within a
-// second could replace all voters whose addresses an instance has.
+// On a leader, succeed sends a new configuration to the attached instances, and to the replicas
+// that are no longer part of it (rule 14 of package founding). Without this, several changes within
+// a second could replace all voters whose addresses an instance has.
 func (c *Core) succeed() {
 	before := c.spread.before
 	if before == nil || !c.lead.Leads() && c.wanted {
@@ -130,8 +130,8 @@ func (c *Core) succeed() {
 	c.spread.attached = c.lead.Attached(slices.Concat(before, c.book.Voters()))
 }
 
-// RemovedPeer sends the configuration to an instance whose raft ID is in no configuration and that
-// sends raft messages. The caller limits the calls with RemovedPeers.
+// RemovedPeer sends the configuration to an instance that sends raft messages although no
+// configuration contains its raft ID. The caller limits the calls with RemovedPeers.
 func (c *Core) RemovedPeer(instance nodeid.ID, addr string) { c.push(instance, addr, 1) }
 
 func (c *Core) push(to nodeid.ID, addr string, tries int) {
@@ -183,8 +183,8 @@ func (c *Core) pushed(now time.Duration, a *pushing, outcome founding.Outcome) {
 	}
 }
 
-// pull asks the leader or a known voter if gossip reports a newer configuration of this group. The
-// report may be false, so the reporting instance is not asked.
+// If gossip reports a newer configuration of this group, pull requests it from the leader or a
+// known voter. The report may be false, so pull does not ask the reporting instance.
 func (c *Core) pull(now time.Duration, word uint64) {
 	s := &c.spread
 	if now < s.pullAt || !c.behind() {

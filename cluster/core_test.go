@@ -70,14 +70,14 @@ func addresses(acts Acts) (list []string) {
 	return list
 }
 
-// TestALeaderTellsAfterItsLook checks that a leader that applies a configuration before its first
-// evaluation still sends it to the replica that is not part of it.
+// TestALeaderTellsAfterItsLook checks a leader that applies a configuration before its first
+// evaluation. The leader must still send the configuration to the replica that was removed.
 func TestALeaderTellsAfterItsLook(t *testing.T) {
 	for term, want := range map[uint64][]string{0: nil, 5: {addrOf(2)}} {
 		s := &sight{}
 		c, now := member(t, s)
 		c.Look()
-		turn(c, now) // an evaluation while not leading
+		turn(c, now) // evaluates the voters while this instance does not lead
 		s.term = term
 		c.Configured(now, testGroup, 9, replicas(2))
 		events, acts := turn(c, now+1)
@@ -218,7 +218,8 @@ func TestARemovedReplicaGoesOnUntilTheLeaderSaysThatItMayStop(t *testing.T) {
 	}
 }
 
-// leaver returns a voter that leaves while others are connected, modified by change.
+// leaver returns a voter that leaves while others are connected. The function change, if any,
+// modifies the result.
 func leaver(change func(*Leaver)) Leaver {
 	l := Leaver{Member: true, Raft: 1, Votes: true, OthersConnected: true}
 	if change != nil {

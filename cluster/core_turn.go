@@ -28,8 +28,8 @@ type Owner interface {
 	Dismiss(raft uint64)
 }
 
-// Turn runs one turn of the core and makes the owner carry out its decisions. It returns the latest
-// time of the next turn. fresh is a raft ID that was never used. word is a random number.
+// Turn runs one turn of the core and makes the owner carry out its decisions. It returns when the
+// next turn is due at the latest. fresh is a raft ID that was never used. word is a random number.
 func (c *Core) Turn(
 	now time.Duration, wallUnixMS int64, random founding.Random, fresh, word uint64, o Owner,
 ) time.Duration {

@@ -10,8 +10,8 @@ import (
 	"github.com/mortise-lock/mortise/internal/nodeid/nodeidtest"
 )
 
-// carried records the calls of an owner in a turn. If last is set, the instance ends at the call
-// with this name.
+// carried is an Owner that records its calls during a turn. If last is set, the instance ends at
+// the call with this name.
 type carried struct {
 	calls []string
 	last  string

@@ -10,7 +10,7 @@ import (
 )
 
 const (
-	queryEvery = 100 * time.Millisecond // between two attempts, plus up to half of it at random
+	queryEvery = 100 * time.Millisecond // pause between attempts; up to half is added at random
 	queryHops  = 3                      // maximum redirects in an attempt
 )
 

@@ -5,7 +5,7 @@
 //
 // This instance asks the addresses that Join leads to until it belongs to a group with a leader.
 // Package gossip spreads the name, zone, address and group of each running founder among the
-// founders. With Replicas every instance is a founder.
+// founders. If Replicas is set, every instance is a founder.
 //
 // While a lookup of an entry of Join fails, this instance founds no group, but still asks the known
 // addresses. A lookup that finds no address does not prevent founding. Status.Waiting names the
@@ -41,8 +41,8 @@
 //   - Its log applies a configuration (Configured).
 //   - Gossip spreads the numbers of the configurations. An instance with a lower number asks the
 //     leader or a known voter, and later another one.
-//   - The leader sends a configuration (Push) to the replicas that it leaves out, and to the
-//     instances whose sessions are attached to the leader, eight at a time.
+//   - The leader sends a configuration (Push) to the replicas that are no longer part of it, and to
+//     the instances whose sessions are attached to the leader, eight at a time.
 //   - From time to time a member asks one of the addresses that Join leads to.
 //   - An instance sends its configuration to a removed replica from which it receives raft messages
 //     (RemovedPeer).
@@ -56,9 +56,9 @@
 // vote, never ends a session or a replica, and never changes the address book.
 //
 // Only the configuration assigns raft IDs to instances. A new address of a voter is accepted from
-// the instance itself, on a connection that has proved its ID, from the log, and from other voters.
-// The address with the highest start number (Voter.Life) wins. An older configuration never
-// replaces a newer one.
+// the log, from other voters, and from the instance itself if the connection has proved its ID. The
+// address with the highest start number (Voter.Life) wins. An older configuration never replaces a
+// newer one.
 //
 // A step is handed to the log once. It is handed over again only if the facts have changed, or
 // after a second without effect. Only a leader answers a StatusQuery with a VoterStatus, from an
@@ -122,8 +122,8 @@
 //
 // At most eight questions of founding run at a time, one to each address, for at most a second. The
 // configuration is sent to a removed peer at most once a second, and to at most 64 removed peers in
-// a second. A name and a zone have at most 128 bytes and an address 200 bytes. The addresses of 256
-// former members are remembered.
+// a second. A name and a zone have at most 128 bytes each, and an address has at most 200 bytes.
+// The addresses of 256 former members are remembered.
 //
 // # Refused alternative
 //

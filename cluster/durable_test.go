@@ -31,7 +31,7 @@ func (f *fleet) bornDurably(n int) []Config {
 	return cfgs
 }
 
-// name makes the name in Join resolve to the configured addresses of the instances.
+// name sets what the name in Join resolves to: the configured addresses of the instances.
 func (f *fleet) name(cfgs []Config) {
 	var hosts []string
 	for _, cfg := range cfgs {

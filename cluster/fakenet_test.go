@@ -11,8 +11,8 @@ import (
 )
 
 // fakeNet is an in-memory network for synctest bubbles. Questions take a millisecond each way,
-// gossip packets may be dropped, and streams are pipes. After cut nothing arrives between two
-// addresses.
+// gossip packets may be dropped, and streams are pipes. After a call of cut, nothing arrives
+// between its two addresses.
 type fakeNet struct {
 	mu    sync.Mutex // guards the fields below
 	ports map[string]*fakePort
@@ -163,7 +163,8 @@ func (p *fakePort) serve(instance nodeid.ID, answer func(Asker, []byte) []byte) 
 	p.instance = instance
 }
 
-// The second bytes of those fakeNet questions that do not belong to package founding.
+// These kinds are the second byte of the questions that fakeNet itself defines. Package founding
+// defines the others.
 const (
 	kindStatusQuery = 0x41
 	kindProbe       = 0x44

@@ -147,8 +147,8 @@ func TestALabelKeepsClustersApart(t *testing.T) {
 		cfg.Label = "another"
 		f.start(cfg)
 		f.raft(10 * time.Second)
-		// Unlike the real network, the fake one passes questions between labels. So only gossip
-		// keeps the two clusters separate.
+		// Unlike the real network, the fake one passes questions between clusters with different
+		// labels. So only gossip keeps the two clusters separate.
 		for _, n := range f.nodes {
 			if got := len(n.Members()); got != 1 {
 				t.Errorf("%s (%s) sees %d members by gossip, want itself alone", n.cfg.Name, n.cfg.Label, got)

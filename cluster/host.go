@@ -32,8 +32,8 @@ type Host interface {
 	// slice is the whole address book and belongs to the host.
 	Voters(voters []Voter)
 	// Prepared is called when the group's leader has asked this instance for a replica with the
-	// given raft ID. The host starts an empty replica or, after a start with a directory, resumes
-	// its log. An earlier replica must end first.
+	// given raft ID. The host starts an empty replica, or resumes the replica if the directory
+	// contains its log. An earlier replica must end first.
 	Prepared(group, raft uint64)
 	// Removed is called when a configuration without this instance's replica is committed. The
 	// instance remains a member. Other voters may still need the replica's vote, so the replica
@@ -61,8 +61,8 @@ type Host interface {
 // promises with the raft ID. If Status does not report PhaseMember, the host creates a missing log,
 // because the process may have ended before it created the log.
 //
-// Before Restart the charter and its raft ID are deleted from the records. The host must delete
-// what the log still holds of that ID.
+// Before a call of Restart, the charter and its raft ID are deleted from the records. If the
+// directory still contains a log of that ID, the host must delete it.
 type DurableHost interface {
 	Host
 	// Refused is called when this directory was copied or restored from an older copy. The

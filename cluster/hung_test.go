@@ -8,8 +8,8 @@ import (
 	"time"
 )
 
-// TestCloseDoesNotWaitForAHungDisk checks that Close does not wait for a Save that hangs and ends
-// everything else. When the disk responds again, nothing more is sent or done.
+// TestCloseDoesNotWaitForAHungDisk checks that Close ends everything else and returns while a
+// Save hangs. When the disk responds again, nothing more is sent or done.
 func TestCloseDoesNotWaitForAHungDisk(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		f := newFleet(t)

@@ -125,7 +125,7 @@ func TestAMemberThatDoesNotGossipSeesAnotherGroup(t *testing.T) {
 		f.raft(10 * time.Second)
 		one := f.oneGroup()
 		other := f.config(9, 5)
-		other.Name, other.Advertise = "m0", addrOf(4) // at an address that Join names
+		other.Name, other.Advertise = "m0", addrOf(4) // the Join of the other instances names this address
 		other.Join = []string{addrOf(4)}
 		other.Settings.Replicas, other.Settings.Founders = 0, []string{"m0"}
 		f.nodes[4].stop()

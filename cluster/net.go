@@ -21,7 +21,7 @@ var (
 
 // ForeignError is an ErrForeign with a known reason, for example a different secret.
 type ForeignError struct {
-	Why string // for people, without the address
+	Why string // the reason as text; it does not contain the address
 }
 
 func (e *ForeignError) Error() string { return ErrForeign.Error() + ": " + e.Why }
@@ -31,7 +31,7 @@ func (e *ForeignError) Is(target error) bool { return target == ErrForeign }
 
 // SilentError counts as silence and has a known reason, for example a missing secret on one side.
 type SilentError struct {
-	Why string // for people, without the address
+	Why string // the reason as text; it does not contain the address
 }
 
 func (e *SilentError) Error() string { return "no answer: " + e.Why }
@@ -39,16 +39,15 @@ func (e *SilentError) Error() string { return "no answer: " + e.Why }
 // Net carries questions and gossip between instances. All methods are safe for concurrent use. An
 // address is host:port.
 type Net interface {
-	// Ask sends a question of package founding to the instance with the ID to. If to is zero, any
-	// instance at the address may answer. Ask returns the answer and the proven ID of the answering
-	// instance, or one of the errors above. Ask returns soon after ctx ends. It must not modify or
-	// keep question.
+	// Ask sends a question of package founding to addr. The parameter to is the ID of the instance
+	// that must answer; zero means any instance. Ask returns the answer and the proven ID of the
+	// answering instance, or one of the errors above. Ask returns soon after ctx ends. Ask must not
+	// modify or keep the question.
 	Ask(ctx context.Context, addr string, to nodeid.ID, question []byte) (answer []byte, from nodeid.ID, err error)
-	// QueryStatus sends a status query to the instance with the ID to. If to is zero, any instance
-	// at the address may answer. QueryStatus returns the same errors as Ask.
+	// QueryStatus sends a status query. The parameters addr and to and the errors are those of Ask.
 	QueryStatus(ctx context.Context, addr string, to nodeid.ID, q StatusQuery) (StatusReply, error)
-	// Probe returns nil if the instance with the ID to answers at the address, and otherwise the
-	// same errors as Ask.
+	// Probe returns nil if an instance answers, and otherwise an error. The parameters addr and to
+	// and the errors are those of Ask.
 	Probe(ctx context.Context, addr string, to nodeid.ID) error
 	gossip.Net
 }

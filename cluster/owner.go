@@ -16,10 +16,10 @@ type owner struct {
 	core     *Core
 	key      nodeid.Key      // of this incarnation
 	next     nodeid.Key      // of the next incarnation
-	back     bool            // by its directory, this instance was a member before
+	back     bool            // according to the directory, this instance was a member before
 	join     *discovery.Join // addresses that Join and JoinFunc lead to
 	listed   []Member        // last published members; nil if gossip has changed them
-	listedAt uint64          // number of the configuration that listed shows
+	listedAt uint64          // number of the configuration when the field listed was set
 	self     Member          // this instance's entry in listed
 	busy     int
 	backlog  []founding.Question
@@ -27,7 +27,7 @@ type owner struct {
 	said     report
 	told     gossip.Meta // the data that gossip last spread about this instance
 	notes    notebook
-	unsaved  error // error of the directory that is not yet reported to the host
+	unsaved  error // error of the directory, until the host is told
 }
 
 // newOwner returns the owner of an instance. resume is the data from its directory.
@@ -156,8 +156,9 @@ func (c *Cluster) carryOut(e founding.Event) {
 	}
 }
 
-// answer stores the promises in its answer to a question before it returns the answer. If the group
-// is closed, answer also logs the question from time to time.
+// answer returns the reply to a question, or nil if there is none. It stores the promises that
+// the reply contains before it returns. If this instance runs alone, it also logs that it has
+// refused the sender, at most once a minute.
 func (c *Cluster) answer(from Asker, question []byte) []byte {
 	b := c.own.core.Ask(c.now(), c.wall(), from, question)
 	if !c.persist(&founding.Output{}) {

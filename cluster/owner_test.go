@@ -94,8 +94,8 @@ func (c *Cluster) pass(d time.Duration) {
 	}
 }
 
-// TestEachRoundOfQuestionsHasAllPlaces checks that every question frees its slot. With a wrong
-// count the owner would soon stop asking.
+// TestEachRoundOfQuestionsHasAllPlaces checks that every question frees its slot. If slots were
+// lost, the owner would soon stop asking.
 func TestEachRoundOfQuestionsHasAllPlaces(t *testing.T) {
 	for name, answer := range map[string]func(ctx context.Context) ([]byte, error){
 		"answered": func(context.Context) ([]byte, error) { return []byte("x"), nil },
@@ -238,14 +238,14 @@ type closingDisk struct {
 
 func (d closingDisk) Save(changes map[string][]byte) error {
 	err := d.disk.Save(changes)
-	if d.host.Cluster != nil { // otherwise Start is saving
+	if d.host.Cluster != nil { // it is nil while Start saves
 		d.host.called("save")
 	}
 	return err
 }
 
-// TestNothingIsSaidAfterClose checks that Close does not wait for a call that hangs, and that
-// nothing is sent, stored or asked when the call returns, since the host may no longer exist.
+// TestNothingIsSaidAfterClose checks that Close does not wait for a call that hangs. When that
+// call returns later, nothing is sent, stored or asked, since the host may no longer exist.
 func TestNothingIsSaidAfterClose(t *testing.T) {
 	for _, again := range []bool{false, true} { // a first start, or a start with a stored group
 		for at := range 3 {

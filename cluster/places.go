@@ -14,7 +14,7 @@ func newJoin(cfg *Config) *discovery.Join {
 	})
 }
 
-// resolve starts the lookups that are due and returns when the next lookup is due. A member of a
+// resolve starts the lookups that are due and returns the time of the next lookup. A member of a
 // group with a leader needs Join only to find lost peers.
 func (c *Cluster) resolve(now time.Duration) time.Duration {
 	birth := c.own.core.Founding

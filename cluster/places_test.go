@@ -97,7 +97,8 @@ func TestEveryFormOfJoinLeadsToTheOthers(t *testing.T) {
 	})
 }
 
-// slowest is the longest pause between two lookups of an entry, with a leader and the random part.
+// slowest is the longest pause between two lookups of an entry while there is a leader. It
+// includes the random part.
 const slowest = 12500 * time.Millisecond
 
 // TestInstanceAtANewAddressIsFoundBehindItsName checks that the others find an instance that does
@@ -192,7 +193,7 @@ func TestANameThatLeadsNowhereFoundsNothingAndSaysTheWayOut(t *testing.T) {
 			f.net.muffle(addrOf(8), true)
 			all("10.0.0.1", "10.0.0.2", "10.0.0.3", "10.0.0.9") // the last address is stale
 			f.raft(time.Minute)
-			if !founders { // with Founders only the founders are needed
+			if !founders { // an instance with the setting Founders needs only the founders
 				waiting := f.newborns()
 				wantText(t, waiting, "no answer from dns:///all-0.example:7947 (10.0.0.9:7947)")
 				if strings.Contains(waiting, "publishNotReadyAddresses") {

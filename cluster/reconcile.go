@@ -12,7 +12,7 @@ func (c *Cluster) Look() {
 		return
 	}
 	c.in.post(func() {
-		c.looking.Store(false) // before the facts are read, so that a later change posts again
+		c.looking.Store(false) // cleared before the facts are read, so that a later change is posted
 		c.own.core.Look()
 	})
 }

@@ -80,8 +80,8 @@ func TestADeadVoterIsReplaced(t *testing.T) {
 	})
 }
 
-// alone makes the first node of a fleet of three the only voter of a group, with one candidate at
-// the address addr.
+// alone returns the first node and the facts of a group in which this node is the only voter.
+// The only candidate is the given instance at addr.
 func (f *fleet) alone(candidate nodeid.ID, addr string) (*node, voters.Facts) {
 	n := f.nodes[0]
 	self := n.place()

@@ -18,7 +18,7 @@ type Records interface {
 	// the caller.
 	Load() (map[string][]byte, error)
 	// Save makes all changes durable atomically, and returns when they are durable. A nil value
-	// deletes the entry. Save keeps no reference to changes. After an error Save is not called
+	// deletes the entry. Save keeps no reference to changes. After an error, Save is not called
 	// again until the next start.
 	Save(changes map[string][]byte) error
 }

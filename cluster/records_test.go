@@ -26,7 +26,7 @@ type disk struct {
 	fails  error // the next Save fails
 }
 
-// claim is what an answer of an instance promises about it.
+// claim is the phase that an instance claims for itself in an answer.
 type claim struct {
 	instance nodeid.ID
 	phase    Phase

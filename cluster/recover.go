@@ -11,8 +11,9 @@ import (
 var ErrClosed = errors.New("cluster: closed")
 
 // Recover gives up a group whose majority is permanently lost, and founds a new group with all
-// instances in reach. It returns when this instance has stored the decision. After an error other
-// than ErrUnsaved nothing has changed.
+// instances in reach. It returns when this instance has stored the decision. If it returns
+// ErrUnsaved, ErrClosed or the cause of ctx, the group may or may not have been given up. After
+// any other error, nothing has changed.
 func (c *Cluster) Recover(ctx context.Context, group uint64) error {
 	done := make(chan error, 1)
 	c.in.post(func() {
@@ -40,8 +41,8 @@ func (c *Cluster) Adopt(group uint64, s founding.Settings) {
 }
 
 // Floor records that tokens up to unixMS, in Unix milliseconds, were received. A group that is
-// founded later begins with higher tokens. With a directory each rise is stored, so call Floor
-// rarely.
+// founded later begins with higher tokens. An instance with a directory stores each rise, so
+// call Floor rarely.
 func (c *Cluster) Floor(unixMS int64) {
 	c.in.post(func() { c.own.core.Founding.Floor(unixMS) })
 }

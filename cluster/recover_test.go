@@ -16,7 +16,7 @@ import (
 	"github.com/mortise-lock/mortise/internal/nodeid/nodeidtest"
 )
 
-// prepares asks a node for a replica, as a leader does, and returns the state in its answer.
+// prepares sends a Prepare to a node, as the leader does, and returns the state in the answer.
 func (g *group) prepares(n *node, raft uint64) byte {
 	g.f.t.Helper()
 	body := founding.AppendPrepare(nil, founding.Prepare{To: n.instance, Group: g.id, Raft: raft, Term: 1, At: g.at,
@@ -30,8 +30,8 @@ func (g *group) prepares(n *node, raft uint64) byte {
 	return b[size]
 }
 
-// TestAPreparedReplicaLastsInADirectory checks that a prepared replica is resumed after a start
-// with a directory, and is never started twice.
+// TestAPreparedReplicaLastsInADirectory checks that an instance with a directory resumes a
+// prepared replica after a restart, and never starts it twice.
 func TestAPreparedReplicaLastsInADirectory(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		f := newFleet(t)

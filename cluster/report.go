@@ -28,8 +28,9 @@ type report struct {
 	twinned    bool          // twin was logged
 }
 
-// twinAfter is how long another instance must have this instance's name before it is reported.
-// Gossip takes less time to detect that an earlier incarnation has ended.
+// twinAfter is the time for which another instance must have this instance's name before
+// namesake warns. An earlier incarnation of this instance, which had the same name, disappears
+// from gossip sooner.
 const twinAfter = rivalAfter
 
 // namesake returns a warning if another instance has had this instance's name for a while. Gossip
@@ -60,7 +61,8 @@ func (c *Cluster) namesake(members []Member) string {
 	return text
 }
 
-// report logs the text waiting if it has not changed for a while. It returns when to check again.
+// report logs the text Status.Waiting if it has not changed for a while. It returns the time of
+// the next check.
 func (c *Cluster) report(now time.Duration) time.Duration {
 	said := &c.own.said
 	waiting := c.view.Load().Waiting
@@ -118,7 +120,7 @@ func (c *Cluster) waiting() string {
 	if !two {
 		waiting := c.own.core.Founding.Waiting()
 		if c.own.core.Founding.Phase() == founding.Bound {
-			return waiting // waits only for the instances of its charter, so Join does not matter
+			return waiting // it waits only for the instances in its charter, so Join does not matter
 		}
 		return waiting + c.own.join.Trouble(waiting)
 	}

@@ -82,7 +82,7 @@ func (n *node) lead(term uint64, facts voters.Facts) {
 	n.f.settle()
 }
 
-// looks returns when the host was asked for its facts since the given time.
+// looks returns the times at which the host was asked for its facts, without those before since.
 func (n *node) looks(since time.Time) []time.Time {
 	n.mu.Lock()
 	defer n.mu.Unlock()
@@ -106,7 +106,7 @@ func (n *node) toldVoters() (int, []Voter) {
 	return len(n.spread), n.spread[len(n.spread)-1]
 }
 
-// follows makes n consider leader the leader; nil means none.
+// follows sets the leader that n knows. A nil leader means that n knows none.
 func (n *node) follows(leader *node) {
 	n.mu.Lock()
 	defer n.mu.Unlock()
@@ -179,7 +179,8 @@ func (g *group) see() voters.Facts {
 	return facts
 }
 
-// here reports whether a node runs the replica v and is not silenced.
+// here reports whether a running node that is not silenced has the instance and the address of
+// v.
 func (f *fleet) here(v Voter) bool {
 	f.net.mu.Lock()
 	mute := f.net.mute[v.Addr]
@@ -201,8 +202,8 @@ func (g *group) run(d time.Duration) {
 	}
 }
 
-// apply makes the configuration that a step requests, and reports it as applied to each of its
-// nodes.
+// apply builds the configuration that a step requests. It reports this configuration as applied
+// to every node in it.
 func (g *group) apply(c carry) {
 	if g.before != nil {
 		g.before(c)

@@ -31,7 +31,7 @@ func (c *Cluster) Log(raft uint64, log founding.Log) {
 }
 
 // PeerLost records that an instance has reported, on its own connection, that its replica has
-// ended. With a directory the next process may resume the replica.
+// ended. If the instance has a directory, its next process may resume the replica.
 func (c *Cluster) PeerLost(instance nodeid.ID) {
 	c.in.postOfLife(func() { c.own.core.PeerLost(c.now(), instance) })
 }

@@ -13,7 +13,7 @@ import (
 	"github.com/mortise-lock/mortise/internal/nodeid/nodeidtest"
 )
 
-// with returns a configuration with one more replica, which no node runs.
+// with adds a replica to a configuration. No node runs this replica.
 func with(voters []Voter, raft uint64) []Voter {
 	more := append(slices.Clone(voters), Voter{Raft: raft, Instance: nodeidtest.ID(raft), Addr: addrOf(60), Life: 1,
 		Learner: true})
@@ -26,7 +26,8 @@ func with(voters []Voter, raft uint64) []Voter {
 	return more
 }
 
-// settle waits until all work in flight is done. An update of gossip takes a nanosecond.
+// settle waits until all work in flight is done, including updates of gossip, which take a
+// nanosecond.
 func (f *fleet) settle() {
 	time.Sleep(time.Millisecond)
 	synctest.Wait()
@@ -119,9 +120,9 @@ func TestGossipMakesAllAskTheLeaderForANewerConfiguration(t *testing.T) {
 	})
 }
 
-// TestOnlyTheLeaderAndVotersAreAskedForANewerConfiguration checks that gossip of a newer
-// configuration only causes questions to the leader and the known voters, one at a time. Addresses
-// and configurations in gossip are not used.
+// TestOnlyTheLeaderAndVotersAreAskedForANewerConfiguration checks an instance that learns of a
+// newer configuration by gossip. It asks only the leader and the known voters, one at a time,
+// and does not use addresses and configurations in gossip.
 func TestOnlyTheLeaderAndVotersAreAskedForANewerConfiguration(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		f := newFleet(t)

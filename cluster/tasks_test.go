@@ -22,7 +22,8 @@ const (
 	kindAnnounce  = 9
 )
 
-// prepareAsks decodes a Prepare: to, group, raft ID, term and number of the configuration.
+// prepareAsks decodes a Prepare: the number of the asked instance, the group, the raft ID, the
+// term, and the number of the configuration.
 func prepareAsks(question []byte) (fields [5]uint64) {
 	b := question[2+nodeid.Size:]
 	fields[0] = nodeidtest.Number(nodeid.ID(question[2 : 2+nodeid.Size]))
@@ -39,8 +40,8 @@ func prepareAnswer(raft uint64, state byte) []byte {
 	return append(b, state, 0)
 }
 
-// offered waits for the next raft ID that the leader offers to any instance. It returns the ID and
-// the time of the wait.
+// offered waits for the next raft ID that the leader offers to any instance. It returns the ID
+// and how long it has waited.
 func (n *node) offered(last uint64, within time.Duration) (uint64, time.Duration) {
 	for began := time.Now(); time.Since(began) < within; time.Sleep(10 * time.Millisecond) {
 		if r, ok := n.Report(); ok && r.Next.Kind == voters.Prepare && r.Next.ID != last {
@@ -151,7 +152,7 @@ func TestProbesTellADeadLifeFromASilentOne(t *testing.T) {
 				f.net.tape()
 				began := time.Now()
 				took := time.Duration(0)
-				for took < 8*time.Second { // without a stream or any message
+				for took < 8*time.Second { // the instance has no stream and sends no message
 					facts.Replicas = append([]voters.Replica(nil), facts.Replicas...)
 					for i := range facts.Replicas {
 						if r := &facts.Replicas[i]; r.Addr == addrOf(2) {
@@ -205,8 +206,8 @@ func TestAnswersToAnEarlierLeadAreDropped(t *testing.T) {
 	})
 }
 
-// TestARetiredReplicaIsReplacedAtOnce checks that a replica is replaced when its instance reports
-// on a stream that the replica has stopped, though the stream continues.
+// TestARetiredReplicaIsReplacedAtOnce checks that a replica is replaced when its instance
+// reports that the replica has stopped, even if the stream to the instance goes on.
 func TestARetiredReplicaIsReplacedAtOnce(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		f := newFleet(t)

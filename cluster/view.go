@@ -20,9 +20,9 @@ const (
 	PhaseMember = founding.Member  // belongs to a group that is born
 )
 
-// Member is an instance that gossip reports. With Settings.Founders the members are the founders,
-// and an instance that is not a founder lists only itself. The list may contain an instance that
-// has ended, or miss one that runs.
+// Member is an instance that gossip reports. If Settings.Founders is set, the members are the
+// founders, and an instance that is not a founder lists only itself. The list may contain an
+// instance that has ended, or miss one that runs.
 type Member struct {
 	Name     string
 	Instance nodeid.ID
@@ -41,9 +41,9 @@ type Status struct {
 	Life     uint64   // number of this start; 1 in memory mode
 	Waiting  string   // a sentence that says what this instance waits for and what to do
 	Group    uint64   // zero means none
-	Voters   []Voter  // of Group, by raft ID
+	Voters   []Voter  // the replicas of Group, sorted by raft ID
 	Namesake string   // a sentence if another instance has the same Name
-	Members  []Member // by name, then instance
+	Members  []Member // sorted by name, then by instance
 }
 
 // view contains the data that other goroutines may read. A published view is never changed.

@@ -175,7 +175,8 @@ func (c *chromium) open(url string) {
 	c.until("the page is there", `document.readyState === "complete" && location.href.startsWith("http")`)
 }
 
-// eval runs an expression in the page and stores its value in into, unless into is nil.
+// eval runs an expression in the page. If into is not nil, eval stores the value of the
+// expression there.
 func (c *chromium) eval(expression string, into any) {
 	c.t.Helper()
 	if err := c.evaluate(expression, into); err != nil {

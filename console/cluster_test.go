@@ -144,8 +144,8 @@ func mustPage(t *testing.T, h http.Handler, path string) string {
 	return body
 }
 
-// The page lists the newest end first. For holds ended by force it must show the operator and the
-// reason.
+// The page lists holds that ended abnormally, the newest first. For a hold ended by force it must
+// show the operator and the reason.
 func TestAbnormalEndsAreTold(t *testing.T) {
 	t.Parallel()
 	nodes := startFleetOf(t, func(c *mortise.Config) { c.SessionTTL = 5 * time.Second }, "orders-0", "orders-1",

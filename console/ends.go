@@ -9,10 +9,10 @@ import (
 
 const maxEnds = 12
 
-// ending is a hold that did not end by its holder's Unlock, or whose holder has ended.
+// ending is an abnormal end of a hold, as returned by Node.Audit.
 type ending struct {
 	At       time.Time         `json:"at"`
-	Position uint64            `json:"position,string"` // of the event in the order of all events
+	Position uint64            `json:"position,string"` // place of the event among all events
 	Key      string            `json:"key"`
 	Token    mortise.Token     `json:"token"`
 	Holder   string            `json:"holder"`

@@ -126,7 +126,7 @@ func (s *scene) groupFindings() []finding {
 const (
 	twoGroups = "two groups"
 	inGrace   = "the group is in its grace"
-	otherSide = "the other side " // the peer of a connection that failed by TLS, or because one side has no TLS
+	otherSide = "the other side " // TLS has failed, or only one side has TLS
 	unreached = " cannot be reached: bring them back"
 )
 

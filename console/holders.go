@@ -37,10 +37,10 @@ func lasts(k mortise.KeyInfo) bool {
 // key is held.
 func ofTick(k mortise.KeyInfo) bool { return purposeOf(k) == purpose.Tick }
 
-// later returns the newest session of the instance that has the holder's name. It reports false if
-// the holder's own session is not older. An older session belongs to an earlier incarnation or was
-// lost, and the hold ends when that session ends. Session numbers increase in the order in which
-// sessions are opened.
+// later returns the newest session that was opened under the holder's name. It reports false if
+// that session is not newer than the holder's session. If it is newer, the holder's session was
+// lost or belongs to an earlier incarnation, and the hold ends when the holder's session ends.
+// Session numbers increase in the order in which sessions are opened.
 func (s *scene) later(st mortise.Standing) (newest string, is bool) {
 	if s.sessions == nil {
 		s.sessions = map[string]mortise.SessionInfo{}

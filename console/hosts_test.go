@@ -69,7 +69,7 @@ func TestDNSRebinding(t *testing.T) {
 	}
 }
 
-// The reason for a probe's response contains names and addresses of instances.
+// The reason that a probe gives contains names and addresses of instances.
 func TestAProbeByAnotherNameIsToldNoReason(t *testing.T) {
 	node := solo(t)
 	if err := node.Close(); err != nil {

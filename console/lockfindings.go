@@ -10,8 +10,8 @@ import (
 
 const maxStuck = 3
 
-// lockFindings returns the locks that need attention. It returns none if the data is stale, because
-// a hold may have ended since, and cannot be ended by force now.
+// lockFindings returns the locks that need attention. It returns none if the data is stale,
+// because then a listed hold may already have ended, and no hold can be ended by force.
 func (s *scene) lockFindings(v *view) (all []finding) {
 	if s.stale() {
 		return nil

@@ -14,15 +14,15 @@ import (
 const (
 	fresh       = time.Second            // time for which an answer is reused
 	lookWithin  = time.Second            // for one look
-	blindWithin = 250 * time.Millisecond // for one look without a leader
-	turnWithin  = 2 * time.Second        // for the looks of other requests
+	blindWithin = 250 * time.Millisecond // for one look if there is no leader
+	turnWithin  = 2 * time.Second        // longest wait for the looks of other requests
 	looksKept   = 16                     // stored answers for prefixes and single keys
 
-	lookedAt   = 1000 // keys that are read to find the longest held and the most waited for
+	lookedAt   = 1000 // keys that are read to find those held longest and those with the most waiters
 	maxFound   = 200
 	maxMembers = 100
 	maxPeeks   = 6 // keys whose whole queue is read, for the picture of waiting requests
-	queueShown = 3 // entries that List returns of each queue
+	queueShown = 3 // List returns at most this many entries of a queue
 )
 
 // question is what a viewer requests. The zero value means all keys.
@@ -41,8 +41,8 @@ type look struct {
 	ends   []mortise.Event // abnormal ends of holds; only in the answer for all keys
 
 	sessions []mortise.SessionInfo // only in the answer for all keys
-	// The first page of the members in the answer for all keys; the requested page in an answer
-	// about members. Nil means that the leader has not answered.
+	// In the answer for all keys this is the first page of the members, in an answer about members
+	// the requested page. Nil means that the leader has not answered.
 	members []mortise.Member
 	err     error // of the last query
 }
@@ -93,9 +93,9 @@ func (l *looks) forget() {
 	}
 }
 
-// look returns the answer to q. It queries the leader if the last answer is old. ctx limits the
-// wait for the looks of other requests. look never returns nil, and the caller must not change the
-// result.
+// look returns the answer to q. If the last answer is old, it waits until other requests have
+// finished their looks, and then queries the leader. Only that wait is limited by ctx. look never
+// returns nil, and the caller must not change the result.
 func (h *handler) look(ctx context.Context, q question) *look {
 	last, good := h.looks.at(q, time.Now())
 	if good {
@@ -219,8 +219,8 @@ func (h *handler) health(ctx context.Context) *mortise.Health {
 	return &health
 }
 
-// old returns a copy of l, or an empty answer if l is nil, with the error why. It is used when the
-// leader cannot be queried.
+// old returns a copy of l whose error is set to why. If l is nil, it returns an empty answer with
+// that error. It is used when the leader cannot be queried.
 func (l *look) old(why error) *look {
 	if l == nil {
 		return &look{err: why}
@@ -230,8 +230,8 @@ func (l *look) old(why error) *look {
 	return &was
 }
 
-// those returns the matching keys of the answer for all keys. It is used when the leader does not
-// answer.
+// those returns a copy of l, which is the answer for all keys, with only the keys that match. It
+// is used when the leader does not answer.
 func (l *look) those(match func(key string) bool) *look {
 	found := *l
 	found.keys = slices.DeleteFunc(slices.Clone(l.keys), func(k mortise.KeyInfo) bool { return !match(k.Key) })

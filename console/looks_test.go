@@ -115,8 +115,8 @@ func (f *fakeNode) List(ctx context.Context, prefix string) iter.Seq2[mortise.Ke
 	}
 }
 
-// With any number of viewers the leader answers one look at a time, and repeats a look only after a
-// second.
+// However many viewers there are, the leader is queried by one request at a time, and the same
+// query is repeated only after a second.
 func TestManyViewersAreOne(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		f := &fakeNode{takes: 100 * time.Millisecond}

@@ -60,7 +60,7 @@ const briefly = 100
 
 type shownPage struct {
 	*view
-	List     locks // found by the search, or all keys
+	List     locks // the keys that the search has found, or all keys without a search
 	Trees    []tree
 	Without  int
 	MayForce bool
@@ -108,8 +108,8 @@ func (h *handler) serveJSON(w http.ResponseWriter, r *http.Request) {
 	_, _ = w.Write(append(body, '\n'))
 }
 
-// view queries the leader and returns the view. If the leader has not answered for all keys, view
-// sends no further queries.
+// view queries the leader and returns the view. If the query for all keys fails, view sends no
+// further queries.
 func (h *handler) view(ctx context.Context, query url.Values) *view {
 	prefix, key, after := query.Get("prefix"), query.Get("key"), query.Get("after")
 	waiting, cancel := context.WithTimeout(ctx, turnWithin)

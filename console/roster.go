@@ -13,9 +13,9 @@ type roster struct {
 	Shown int     `json:"shown"`
 	Total int     `json:"total"`                 // the leader's last count; 0 means unknown
 	After string  `json:"after,omitempty"`       // empty for the first page
-	Next  string  `json:"next,omitempty"`        // parameter after for the next page; empty on the last page
+	Next  string  `json:"next,omitempty"`        // ?after= of the next page; empty on the last page
 	Old   bool    `json:"old,omitempty"`         // the leader has not answered, and an earlier first page is shown
-	Age   float64 `json:"age_seconds,omitempty"` // of the earlier first page; 0 means none
+	Age   float64 `json:"age_seconds,omitempty"` // age of the page if it is old; else 0
 }
 
 type zone struct {
@@ -36,8 +36,8 @@ type member struct {
 	Silent  float64   `json:"silent_seconds,omitempty"` // by the leader's clock; 0 means not known
 }
 
-// roster returns the page of members to show. Without an answer of the leader it returns the first
-// page of the last list that this instance has.
+// roster returns the page of members to show. If the leader has not answered, it returns the
+// first page of the last list that this instance has received.
 func (s *scene) roster() (roster, []mortise.Member) {
 	r, asked := roster{After: s.after, Total: s.status.MembersTotal}, s.all
 	if s.others != nil {

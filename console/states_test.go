@@ -25,8 +25,8 @@ func scened(keys ...mortise.KeyInfo) *scene {
 	}
 }
 
-// contended returns a key that another session waits for, and that a session of s2 has held for a
-// minute.
+// contended returns a key that s2 has held for a minute in the given session, and that s1 waits
+// for.
 func contended(name, session string, labels map[string]string) mortise.KeyInfo {
 	since := time.Date(2026, 11, 23, 11, 59, 0, 0, time.UTC)
 	return mortise.KeyInfo{Key: name, Held: 1, Waiting: 1, Queue: []mortise.Standing{

@@ -21,28 +21,28 @@ const (
 type view struct {
 	At    time.Time `json:"at"`    // by the clock of this instance
 	Level level     `json:"level"` // the worst of the findings
-	// Stale means that no leader answers now, so the data about locks and sessions is older.
+	// Stale means that no leader answers now, so the data about locks and sessions may be outdated.
 	Stale    bool      `json:"stale,omitempty"`
 	Findings []finding `json:"findings"`
 
 	Instance instance `json:"instance"`
 	Group    group    `json:"group"`
 	Zones    []zone   `json:"zones"`   // the voters and a page of the members
-	Members  roster   `json:"members"` // the page of the members in Zones
+	Members  roster   `json:"members"` // which members Zones contains
 
 	Locks   locks    `json:"locks"`
 	Longest []key    `json:"longest_held"`
 	Waited  []key    `json:"most_waited_for"`
 	Circles [][]link `json:"circles"` // holders that may wait for each other
 	Ends    []ending `json:"abnormal_ends"`
-	Leases  []lease  `json:"sessions"` // with the smallest remaining part of their TTL
+	Leases  []lease  `json:"sessions"` // the sessions with the smallest part of their TTL left
 	Others  int      `json:"sessions_left_out,omitempty"`
 	Search  *locks   `json:"search,omitempty"`
 	Key     *key     `json:"key,omitempty"` // with its whole queue, if requested
 	KeyErr  string   `json:"key_error,omitempty"`
 
 	forest  []tree
-	without int // keys with waiters that are not in the picture
+	without int // how many keys that have waiters are left out of the picture
 }
 
 type instance struct {
@@ -97,7 +97,7 @@ type key struct {
 	Waiting int        `json:"waiting"`
 	For     float64    `json:"held_seconds"`      // age of the oldest hold; 0 means not held
 	Long    bool       `json:"long"`              // held for longer than Options.Long while others wait
-	Purpose string     `json:"purpose,omitempty"` // mortise.purpose of the first request in the queue
+	Purpose string     `json:"purpose,omitempty"` // label mortise.purpose of the first request
 	Data    []byte     `json:"data,omitempty"`    // only if this key was requested
 	Rev     uint64     `json:"data_revision,string,omitempty"`
 	Queue   []standing `json:"queue"`
@@ -112,8 +112,8 @@ type standing struct {
 	For     float64       `json:"held_seconds,omitempty"`
 	Left    float64       `json:"left_seconds,omitempty"`
 	Expired bool          `json:"expired,omitempty"`
-	// Later is the newest session of the instance that has the holder's name. It is empty unless
-	// this hold belongs to an earlier session.
+	// Later is the newest session that was opened under the holder's name. It is empty unless this
+	// hold belongs to an earlier session.
 	Later   string   `json:"later_session,omitempty"`
 	Shared  bool     `json:"shared,omitempty"`
 	Permits int      `json:"permits,omitempty"`
@@ -252,8 +252,8 @@ func (s *scene) key(k mortise.KeyInfo, queue int) key {
 	return one
 }
 
-// age returns the age of a hold by the clock of this instance. If the data is stale, the age is
-// that at the time when the leader last returned the hold.
+// age returns the age of a hold by the clock of this instance. If the data is stale, it returns
+// the age that the hold had when the leader last returned it.
 func (s *scene) age(st mortise.Standing) time.Duration {
 	now := s.now
 	if s.stale() && !s.all.seen.IsZero() {

@@ -14,11 +14,12 @@ import (
 const (
 	maxTrees   = 12
 	maxRows    = 24
-	maxWaiters = 4  // waiters below one key that hold no other key
+	maxWaiters = 4  // rows of waiters below a key; a further waiter has a row only if it holds a key
 	maxDepth   = 10 // a key below this depth begins a tree of its own
 )
 
-// tree contains the requests and keys that are blocked by one key, which is its first row.
+// tree contains the requests and keys that are blocked by one key. The first row of the tree is
+// that key.
 type tree struct {
 	rows    []row
 	circles [][]link
@@ -36,18 +37,18 @@ type row struct {
 	waiter  string // name, if the row is a waiter
 	value   string
 	calls   int    // consecutive requests of the waiter
-	back    int    // if the waiter holds a key above, the row of that key, or else -1
+	back    int    // the row of a key above this row that the waiter holds, or -1
 	again   string // a key that the waiter holds and that is drawn elsewhere, or ""
-	more    int    // further waiters, if the row stands for them
-	parent  int    // connected row, or -1
+	more    int    // if the row stands for several waiters, their number
+	parent  int    // the row above to which this row is connected, or -1
 	circled bool
 }
 
 type forester struct {
 	scene *scene
 	infos map[string]queued
-	order []string            // keys with waiters, by falling number of waiters
-	holds map[string][]string // for each session, the keys with waiters that it has held for long
+	order []string            // keys with waiters; the key with the most waiters comes first
+	holds map[string][]string // the keys that a session has held for long while others wait
 	waits map[string]bool     // sessions that wait for a key that they do not hold
 	drawn map[string]bool
 }
@@ -92,8 +93,8 @@ func (f *forester) depends(k queued) bool {
 	})
 }
 
-// grow adds a key and its waiters. above are the rows of the keys from the top of the tree to this
-// key.
+// grow adds a key and its waiters. The slice above contains the rows of the keys between the top
+// of the tree and this key.
 func (f *forester) grow(t *tree, name string, depth, parent int, above []int) {
 	k := f.infos[name]
 	shown := f.scene.key(k.KeyInfo, queueShown)
@@ -120,8 +121,8 @@ func (f *forester) grow(t *tree, name string, depth, parent int, above []int) {
 	}
 }
 
-// others returns the keys with waiters that a session has held for long. If the session also holds
-// k, others returns none, because then another call of the session waits for k.
+// others returns the keys that a session has held for long while other requests wait for them. It
+// returns none if the session also holds k, because then another call of the session waits for k.
 func (f *forester) others(k queued, session string) []string {
 	if holdsIt(k.KeyInfo, session) {
 		return nil
@@ -174,8 +175,8 @@ func (f *forester) waiter(t *tree, st calls, held []string, depth, at int, above
 	}
 }
 
-// circle records a circle of holders that wait for each other. rows are the rows of the keys in the
-// circle. The waiter in the row place holds the first key.
+// circle records a circle of holders that wait for each other. The slice rows contains the rows
+// of the keys in the circle. The waiter that holds the first key is in the row t.rows[place].
 func (t *tree) circle(rows []int, place int) {
 	name := func(at int) string { return t.rows[at].key.Name }
 	var links []link

@@ -10,8 +10,8 @@ import (
 	"github.com/mortise-lock/mortise/internal/plain"
 )
 
-// shown returns a key, a value or a name as the page displays it. It replaces characters that are
-// invisible, or that change the display of other characters, by their numbers.
+// shown returns a key, a value or a name as the page displays it. It shows a character as a
+// number if the character is invisible or changes how other characters are displayed.
 func shown(text string) string { return plain.Text(text) }
 
 func clip(text string, most int) string {

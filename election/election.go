@@ -27,10 +27,11 @@ type Options struct {
 	// MaxBackoff limits the pause. Zero or less means 1 min, or Backoff if that is longer.
 	MaxBackoff time.Duration
 
-	// Report is called on the goroutine of Run, after Run has resigned, with each error that does
-	// not end Run. The error is from the function; or is the reason why a leadership ended before
-	// the function returned, such as mortise.ErrLost, wrapped together with the function's own
-	// error; or, with token 0, is the reason why a campaign failed. Nil drops these errors.
+	// Report is called on the goroutine of Run, after Run has resigned, with each error that does not
+	// end Run. If the function failed, this is its error. If the leadership ended before the function
+	// returned, this is the reason, such as mortise.ErrLost, wrapped together with the function's own
+	// error. If a campaign failed, this is the reason, and token is 0. If Report is nil, these errors
+	// are dropped.
 	Report func(token mortise.Token, err error)
 }
 
@@ -94,13 +95,13 @@ const labelledValue = 700
 
 // Campaign waits until this candidate leads, and returns the leadership. Other instances can read
 // value, at most 1,024 bytes, for example the address of the leader. ctx limits only the wait.
-// After an error the caller does not lead and will not lead by this campaign. The errors are those
-// of mortise.Node.Acquire, and ErrLeading. The caller must resign the Leadership; otherwise it
-// lasts as long as the node.
+// After an error, the caller does not lead, and this campaign has ended. The errors are those of
+// mortise.Node.Acquire, and ErrLeading. The caller must resign the Leadership; otherwise it lasts
+// as long as the node.
 func (e *Election) Campaign(ctx context.Context, value string) (*Leadership, error) {
 	g, err := e.acquire(ctx, request(e.name, value))
 	if entered := (*mortise.EnteredError)(nil); errors.As(err, &entered) && stands(ctx, entered.Token) {
-		return nil, ErrLeading // the re-entered lock would keep the outer value
+		return nil, ErrLeading // the re-entered lock would keep the value of the outer leadership
 	}
 	if err != nil {
 		return nil, err

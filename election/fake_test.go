@@ -99,8 +99,8 @@ func (g *group) refuse(err error) {
 	g.tell()
 }
 
-// end removes t from the queue and sets why as the reason of its end, unless t has already ended.
-// It returns the reason.
+// end removes t from the queue, and stores why as the reason of its end. If t has already ended,
+// end does nothing and returns the earlier reason.
 func (t *term) end(why error) error {
 	g := t.group
 	g.mu.Lock()

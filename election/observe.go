@@ -7,12 +7,12 @@ import (
 	"github.com/mortise-lock/mortise"
 )
 
-// Observe reports the present leader and then each new one, also if its leadership has already
+// Observe reports the present leader and then each new one, even if its leadership has already
 // ended. No leadership is reported twice, and tokens rise. If there is no leader, Observe reports
-// the zero Leader once, but not when one leader directly follows another. Observe does not poll. It
-// skips a leadership only if the group no longer has its event, because the body of the loop took
-// too long or the group was founded anew. It never skips the present leader. While the group has no
-// majority, nothing is reported.
+// the zero Leader once, but not when one leader directly follows another. Observe does not poll.
+// It skips a leadership only if the group no longer has its event, because the body of the loop
+// took too long or the group was founded anew. It never skips the present leader. While the group
+// has no majority, nothing is reported.
 //
 // The last pair is a zero Leader with an error: the cause of the end of ctx, or the error of the
 // node, such as mortise.ErrClosed. Observe sends no query while the body of the loop runs. A second
@@ -43,8 +43,9 @@ type observation struct {
 	highest mortise.Token
 }
 
-// news applies an event and returns whether the field now is to be reported. If there is no leader,
-// news returns true only at an EventCurrent, because a later event may report the next leader.
+// news applies an event. It returns true if the leader in s.now must be reported. If there is no
+// leader, news returns true only at an EventCurrent, because a later event may report the next
+// leader.
 func (s *observation) news(e *mortise.Event) bool {
 	switch {
 	case e.What == mortise.EventReset:

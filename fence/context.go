@@ -8,8 +8,8 @@ import (
 
 type carriedKey struct{}
 
-// carried is a token that NewContext adds to a context. outer is the token of the lock of this
-// process that the context carried before.
+// carried is a token that NewContext adds to a context. If the context already carried the token
+// of a lock of this process, outer is that token.
 type carried struct {
 	token mortise.Token
 	outer mortise.Token // zero means none

@@ -108,8 +108,8 @@ func content(token mortise.Token) []byte {
 	return []byte(strings.Repeat(fmt.Sprintln(uint64(token)), 3000))
 }
 
-// A writer that is stopped inside Do blocks the next writer until its context ends. The error names
-// the lock file.
+// A writer that is stopped inside Do blocks the next writer. The next writer waits until its own
+// context ends, and then gets an error that names the lock file.
 func TestFilesWaitForTheOther(t *testing.T) {
 	files := fence.Files{Dir: t.TempDir()}
 	err := files.Do(t.Context(), "a", 5, func(context.Context) error {

@@ -35,8 +35,8 @@ type Guard struct {
 	Resource func(*http.Request) string
 
 	Optional bool // whether a request without a token is handled, without protection
-	// Failed is called with errors of the store other than refusals, which the client does not get.
-	// Nil means that they are discarded.
+	// Failed is called with errors of the store other than refusals. The client does not get these
+	// errors. If Failed is nil, they are discarded.
 	Failed func(*http.Request, error)
 }
 

@@ -40,10 +40,10 @@ const DefaultLedger = "mortise_step"
 // is safe for concurrent use.
 //
 // If fn works in the transaction that is passed to it, the work takes effect exactly once until
-// Forget is called, and never after a higher token of the resource. Work outside of that
+// Forget is called, and never once the resource has seen a higher token. Work outside of that
 // transaction, such as sending a mail, is done at least once: if the process dies before the
-// commit, a repetition does the work again. For such work, pass the ID to a service that recognizes
-// repetitions.
+// commit, a repetition does the work again. For such work, pass the ID to a service that
+// recognizes repetitions.
 type Ledger struct {
 	Marks Table  // the table of the marks; the ledger uses its DB and Dialect
 	Name  string // the table of the results, may have a schema prefix; "" means DefaultLedger
@@ -127,8 +127,8 @@ func (l Ledger) Do(ctx context.Context, step Step, fn func(*sql.Tx) ([]byte, err
 	return result, nil
 }
 
-// Forget deletes the results of resource that were stored under tokens lower than the token before,
-// and returns their number. Keep results as long as their steps may be repeated.
+// Forget deletes the results of resource whose token is lower than the parameter before, and
+// returns how many it has deleted. Keep results as long as their steps may be repeated.
 func (l Ledger) Forget(ctx context.Context, resource string, before mortise.Token) (int64, error) {
 	if err := check(resource, before); err != nil {
 		return 0, err

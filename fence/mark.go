@@ -16,10 +16,10 @@ import (
 // otherwise a [Table] or [Files]. If the service has only one instance, you can instead set Floor
 // to the highest token that is stored with the resources.
 type Mark struct {
-	// Limit is the maximum number of resources that are remembered, without resources in use by Do.
-	// Zero means 65,536. At the limit, the Mark forgets the half of the resources with the lowest
-	// tokens, and the floor rises to the highest token in that half. Limit must not be changed
-	// after the first call.
+	// Limit is the maximum number of resources that are remembered. Zero means 65,536. At the limit,
+	// the Mark forgets the half of the resources with the lowest tokens, and the floor rises to the
+	// highest token in that half. Resources in use by Do are not forgotten, so their number can
+	// exceed the limit. Limit must not be changed after the first call.
 	Limit int
 
 	// Floor is the lowest token that is admitted for a resource that is not remembered. Zero admits
@@ -126,8 +126,8 @@ func (m *Mark) advance(resource string, token mortise.Token) (*cell, error) {
 }
 
 // makeRoom forgets the half of the resources with the lowest tokens if Limit resources are
-// remembered. So the floor refuses only holders that have not written for the longest time, and
-// tokens are sorted only once for every Limit/2 new resources. The caller must hold mu.
+// remembered. So the floor refuses only old tokens, and tokens are sorted only once for every
+// Limit/2 new resources. The caller must hold mu.
 func (m *Mark) makeRoom() {
 	if m.cells == nil {
 		m.cells = map[string]*cell{}

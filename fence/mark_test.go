@@ -16,8 +16,8 @@ import (
 func TestMark(t *testing.T) { fencetest.Run(t, &fence.Mark{}) }
 
 func TestMarkWithFewPlaces(t *testing.T) {
-	// The mark has room for one resource, so every second resource evicts the first. The floor must
-	// then refuse old tokens of the first.
+	// The mark has room for only one resource, so a second one evicts the first. The floor must then
+	// refuse old tokens of the first.
 	t.Run("single", func(t *testing.T) {
 		mark := &fence.Mark{Limit: 1}
 		for _, c := range []struct {

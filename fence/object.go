@@ -27,9 +27,9 @@ type ObjectStore interface {
 	// The error wraps ErrMissing if there is no such object.
 	Head(ctx context.Context, name string) (Object, error)
 
-	// PutIf writes data, and token to the object's metadata, in one atomic step, if the object
-	// still has the given version. An empty version means that the object must not exist. If the
-	// object has another version, PutIf writes nothing and the error wraps ErrChanged.
+	// If the object still has the given version, PutIf replaces its content with data and stores
+	// token in its metadata, in one atomic step. An empty version means that the object must not
+	// exist. If the object has another version, PutIf writes nothing and the error wraps ErrChanged.
 	PutIf(ctx context.Context, name, version string, token mortise.Token, data []byte) error
 }
 

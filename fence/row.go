@@ -77,9 +77,10 @@ func (r Row) Condition(n int, token mortise.Token) (text string, arg int64, err 
 	return fmt.Sprintf("(%s IS NULL OR %s <= %s)", column, column, r.Dialect.placeholder(n)), arg, nil
 }
 
-// Statement returns the guarded UPDATE of the row id and its arguments, for callers that do not use
-// database/sql. set is the text after SET, with the placeholders of args, for example "state = $1,
-// total = $2". It is used unchanged, so it must never contain untrusted text.
+// Statement returns the guarded UPDATE of the row with the key id, and the arguments of this
+// UPDATE, for callers that do not use database/sql. set is the text after SET, with the
+// placeholders of args, for example "state = $1, total = $2". It is used unchanged, so it must
+// never contain untrusted text.
 func (r Row) Statement(id any, token mortise.Token, set string, args ...any) (query string, all []any, err error) {
 	n, err := r.names()
 	if err != nil {
@@ -114,7 +115,8 @@ func (r Row) Update(ctx context.Context, db DB, id any, token mortise.Token, set
 }
 
 // Outcome returns the error that [Row.Update] would return for the result of your own guarded
-// statement on the row id. It queries the database only if the statement wrote no row.
+// statement on the row with the key id. It queries the database only if the statement wrote no
+// row.
 func (r Row) Outcome(ctx context.Context, db DB, result sql.Result, id any, token mortise.Token) error {
 	n, err := r.names()
 	if err != nil {

@@ -16,7 +16,7 @@ type call[T any] struct {
 	fresh   func(context.Context) (T, bool, error)
 	compute func(context.Context, mortise.Token) (T, error)
 	cancel  context.CancelCauseFunc
-	callers int  // that wait; guarded by the group's mu
+	callers int  // number of waiting callers; guarded by the group's mu
 	over    bool // done is closed; guarded by the group's mu
 
 	done     chan struct{}

@@ -16,8 +16,8 @@
 //
 // # Guarantees
 //
-//   - Within a Group at most one call of a key runs at a time. Across all instances at most one
-//     call of a key runs whose lock is not lost.
+//   - Within a Group at most one call of a key runs at a time. Across all instances, at most one
+//     running call of a key still has its lock.
 //   - A caller whose context ends does not end the call for the other callers. When no caller waits
 //     any longer, the context of the call ends.
 //   - The context of the call also ends when the lock is lost, the node leaves, or the Group is

@@ -10,20 +10,20 @@
 // from the accounts of the voters, and verifies that this order explains the results of all calls.
 // It checks all rules, but it trusts the order in the accounts.
 //
-// The second judge is porcupine, with a model of a fenced lock. The state of a key is its owners,
-// each with the permits it takes and the total it names, and the highest token so far. The model
-// has three operations:
+// The second judge is porcupine, with a model of a fenced lock. The state of a key consists of its
+// owners and the highest token so far. Each owner takes some permits and names a total of permits.
+// The model has three operations:
 //
 //	grant T   T is higher than every token before, and T's permits with those of all owners are at
 //	          most the lowest total that any of them names: T becomes an owner
 //	end T     T is an owner, and no longer is
 //	seen T    T is an owner: nothing changes
 //
-// A mutex takes one permit of one, so it has at most one owner. A reader takes one permit of an
-// unlimited total, and a request for a semaphore takes some permits of a total. Porcupine searches
-// for an order of the operations that is possible with their times. From the accounts of the voters
-// it uses only the fact that a lock was granted or ended, and the latest possible time of the grant
-// or the end.
+// A mutex takes one permit of a total of one, so it has at most one owner. A reader takes one
+// permit of an unlimited total. A request for a semaphore takes some permits of a total.
+// Porcupine searches for an order of the operations that is possible with their times. From the
+// accounts of the voters it uses only the fact that a lock was granted or ended, and the latest
+// possible time of the grant or the end.
 //
 // # Guarantees
 //
@@ -48,7 +48,7 @@
 //
 // # Refused alternative
 //
-// Only one of the two judges: the first judge trusts the order of the log, which comes from the
-// code that is judged. The second judge cannot check the order of requests, and does not find a
-// lock that never ends in the state.
+// One judge alone is not enough. The first judge trusts the order of the log, which comes from
+// the code under test. The second judge cannot check the order of the requests. It also does not
+// notice if the state of the group keeps a lock forever.
 package judge

@@ -44,7 +44,7 @@ type gathered struct {
 	calls    []*call
 	byID     map[callID]*call
 	accounts map[lockfsm.Token]*account
-	owners   map[lockfsm.Token]*call // the call that returned each token as its own
+	owners   map[lockfsm.Token]*call // for each token, the call that was granted the lock
 	// the stream of each session, if one of its tokens was returned to a call
 	streams map[lockfsm.SessionID]int
 }
@@ -196,7 +196,7 @@ func operations(events []history.Event, o Options) ([]*key, error) {
 	for _, c := range g.calls {
 		a := g.accounts[c.token]
 		switch {
-		// The try failed because of a waiter, which holds no lock.
+		// The call failed because another request was waiting. So the lock may have no owner.
 		case c.outcome == history.Held && c.token == 0:
 		case c.outcome == history.Held:
 			b.add(g.held(c), operation{kind: seen, token: c.token, by: "in call " + c.id.String()}, c.begun, c.returned)
@@ -232,9 +232,9 @@ func operations(events []history.Event, o Options) ([]*key, error) {
 	return b.done(), b.err
 }
 
-// unanswered returns, for each first key, the beginning of the earliest call that returned no
-// token, both for each stream and for all streams. A grant whose token was returned to no call
-// cannot be older than that call.
+// unanswered returns when the earliest call began that returned neither Granted nor Held, by
+// first key and stream. Stream 0 means all streams. If no call returned the token of a grant, one
+// of these calls asked for it, so the grant is not older.
 func (g *gathered) unanswered() map[asker]int64 {
 	first := map[asker]int64{}
 	for _, c := range g.calls {
@@ -258,8 +258,8 @@ type builder struct {
 	err   error
 }
 
-// end adds the end of a lock that has an owner. The end cannot be earlier than the end of the
-// owner's belief, unless the lock was ended by force.
+// end adds the end of a lock whose token was returned to a call. While the caller believes that it
+// holds the lock, the lock can be ended only by force.
 func (b *builder) end(c *call, a *account) {
 	from, by, how := c.begun, c.confirmed, "release"
 	if a != nil && a.endedBy != math.MaxInt64 {
@@ -315,8 +315,8 @@ func (k *key) chain() {
 	}
 }
 
-// done returns the keys in order. It assigns each operation to a line of the picture, so that the
-// operations of one line do not overlap.
+// done returns the keys in order. It assigns each operation to a line of the picture that
+// porcupine draws, so that the operations on one line do not overlap.
 func (b *builder) done() []*key {
 	keys := make([]*key, 0, len(b.keys))
 	for _, k := range b.keys {

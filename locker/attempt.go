@@ -22,13 +22,14 @@ type attempt struct {
 	phase atomic.Int32
 }
 
-// The phases of an attempt. It begins with waiting and changes once.
+// The phases of an attempt. The first phase is waiting. One other phase follows, or begun and
+// then refused.
 const (
 	waiting = iota
 	begun   // fn is running or has run
 	refused // admit returned an error
 	expired // the wait limit has passed
-	over    // Do has returned while the phase was waiting
+	over    // Do has returned before any of the phases above
 )
 
 // do reports whether fn has begun. If fn has not begun, err is not nil.

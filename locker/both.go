@@ -29,13 +29,13 @@ type BothConfig struct {
 	// is missing.
 	Observe bool
 
-	// Wait is how long the work waits for Second with Observe. Default: 1s. Without Observe, Wait
-	// must not be set, because the caller's context limits the wait.
+	// Wait is how long the work waits for Second if Observe is set. Default: 1s. If Observe is not
+	// set, Wait must be zero, because the caller's context limits the wait.
 	Wait time.Duration
 
 	// OnSecond is called with each error of Second if Observe is set. It runs on the goroutine of
-	// the call, which waits for it. Several goroutines may call it concurrently. Required with
-	// Observe.
+	// the call, and the call waits until OnSecond returns. Several goroutines may call it
+	// concurrently. Required with Observe.
 	OnSecond func(key string, err error)
 }
 
@@ -123,7 +123,8 @@ func (b *Both) require(ctx context.Context, key string, first mortise.Token,
 }
 
 // observe is called under First, with its context and token. It locks Second if it can, and then
-// runs fn. It hides the error of fn from Second, so all errors of Second are its own.
+// runs fn. It does not pass the error of fn to Second, so an error from Second is never the
+// error of fn.
 func (b *Both) observe(ctx context.Context, key string, token mortise.Token,
 	fn func(context.Context, mortise.Token) error) error {
 	result := errors.New("locker: Second returned before the function did")

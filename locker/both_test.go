@@ -126,8 +126,8 @@ func TestBothRequired(t *testing.T) {
 	})
 }
 
-// Without Observe the context of fn ends when either lock is lost. With Observe it ends only when
-// First is lost, and OnSecond is called when Second is lost.
+// Without Observe, the context of fn ends when either lock is lost. With Observe, it ends only
+// when First is lost, and OnSecond is called when Second is lost.
 func TestBothEndsWithEitherLock(t *testing.T) {
 	for _, c := range []struct {
 		observe, first bool

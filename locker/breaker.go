@@ -33,11 +33,10 @@ type BreakerConfig struct {
 	Pause time.Duration
 
 	// Fallback is called while the breaker is open. Holders of the Locker and of the Fallback do
-	// not exclude each other. Until the last holder of each has ended, two calls may work under one
-	// key: on two instances that each use a Local as Fallback; on an instance that uses its
-	// Fallback and an instance that reaches the Locker; and in this process, before and after a
-	// change of state. This can happen even if the Locker works, when a lock is held for longer
-	// than Wait.
+	// not exclude each other. So two calls may work under one key at the same time: on two
+	// instances whose Fallback is a Local, on one instance that uses its Fallback and another that
+	// reaches the Locker, or in one process if the state changes while a lock is held. This can
+	// happen even if the Locker works, when a lock is held for longer than Wait.
 	//
 	// Use a Fallback where a lock only avoids double work. Where a lock protects data, also fence
 	// with tokens: the tokens of a Local are below those of every node, so the resource refuses
@@ -45,9 +44,9 @@ type BreakerConfig struct {
 	// with ErrOpen.
 	Fallback Locker
 
-	// OnChange is called with every change of the state, on the goroutine of the call that caused
-	// the change, which waits for it. Several goroutines may call OnChange concurrently;
-	// Change.Number orders the changes. Default: none.
+	// OnChange is called with every change of the state. It runs on the goroutine of the call that
+	// caused the change, and this call waits until OnChange returns. Several goroutines may call
+	// OnChange concurrently; Change.Number orders the changes. Default: none.
 	OnChange func(Change)
 }
 
@@ -56,9 +55,10 @@ type BreakerConfig struct {
 //
 //   - success: fn has begun, whatever its result is.
 //   - failure: fn has not begun within Wait, or the Locker returned an error or panicked.
-//   - neither: ctx ended; or the Locker works but refused this call, with an error of [Temporary]
-//     other than ErrNotReady; or the error is mortise.ErrBadKey, ErrBadRequest, *DeadlockError,
-//     ErrLeaving or ErrClosed. The last two mean that the program stops its own node.
+//   - neither: ctx ended, or the Locker works but refused this call. The errors of a refusal are
+//     mortise.ErrHeld, ErrOverloaded, ErrQueueFull, ErrNoRoom, ErrBadKey, ErrBadRequest,
+//     *DeadlockError, ErrLeaving and ErrClosed. The last two mean that the program stops its own
+//     node.
 //
 // After Failures consecutive failures the breaker opens. Then calls use the Fallback, or fail with
 // ErrOpen. After Pause one call uses the Locker as a probe: success closes the breaker, and failure
@@ -155,7 +155,8 @@ func (b *Breaker) fallBack(ctx context.Context, key string, why error,
 	return err
 }
 
-// enter reports whether to call the Locker. The caller must pass turn and the result to report.
+// enter reports whether to call the Locker. The caller must pass turn and the result of its call
+// to the method report.
 func (b *Breaker) enter() (turn uint64, ok bool) {
 	b.mu.Lock()
 	turn, ok, change := b.circuit.enter(time.Now())

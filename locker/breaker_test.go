@@ -300,8 +300,8 @@ func TestBreakerIgnoresStaleResults(t *testing.T) {
 	})
 }
 
-// The lock is granted when the wait limit passes. Either fn runs with a context that has not ended,
-// or the lock is released and fn never runs.
+// In this test, the lock is granted at the moment when the wait limit passes. Either fn runs
+// with a context that has not ended, or the lock is released and fn never runs.
 func TestWaitLimitCrossesGrant(t *testing.T) {
 	ran, gaveUp := 0, 0
 	for seed := range uint64(300) {

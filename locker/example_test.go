@@ -110,8 +110,8 @@ func ExampleRouter() {
 	// <nil> <nil>
 }
 
-// A nightly report must be made at least once, and may be made by two instances. Without a quorum
-// each instance falls back to a lock in its own process, and reports this.
+// A nightly report must be made at least once, and may be made by two instances. Without a
+// quorum, each instance falls back to a lock in its own process, and reports this.
 func ExampleBreaker() {
 	ctx := context.Background()
 	down := locker.Func(func(context.Context, string, func(context.Context, mortise.Token) error) error {
@@ -140,7 +140,7 @@ func ExampleBreaker() {
 	// <nil>
 }
 
-// TryLock as a Locker, with several attempts. Later callers may get the lock earlier.
+// A Locker that calls TryLock several times. A caller that begins later may get the lock first.
 func ExampleRetry() {
 	ctx := context.Background()
 	node, err := mortise.Start(ctx, mortise.Config{})

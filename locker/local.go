@@ -12,18 +12,19 @@ import (
 // Local is a Locker with locks in memory, for tests, for programs with one instance, and for
 // fallbacks. The zero value is ready to use. It must not be copied.
 //
-// Callers of one key are served in order. A caller whose context ends leaves the queue immediately.
-// A lock of a Local cannot be lost: the context of fn ends only with the caller's context, or when
-// fn has returned, with [mortise.ErrUnlocked] as its cause. A call with the context of fn and the
-// same key enters the lock again, as with a node, and the last call to return unlocks. A Local does
-// not detect deadlocks, so they last until a context ends.
+// Callers of one key are served in order. A caller whose context ends leaves the queue
+// immediately. A lock of a Local cannot be lost: the context of fn ends only with the caller's
+// context, or when fn has returned, with [mortise.ErrUnlocked] as its cause. A nested call with
+// the context of fn and the same key gets the lock at once, as with a node. The lock is unlocked
+// when all these calls have returned. A Local does not detect deadlocks, so they last until a
+// context ends.
 //
 // The tokens of a Local increase across all its keys, beginning at 1. They are lower than every
 // token of a node. So a resource that has seen a token of a node refuses the holder of a Local, but
 // not conversely.
 type Local struct {
 	mu    sync.Mutex
-	keys  map[string]*list.List // of *waiter, in order; a key in the map is held
+	keys  map[string]*list.List // for each held key, the queue of its *waiter
 	token mortise.Token         // the last token that was granted
 }
 
@@ -83,7 +84,7 @@ func (l *Local) enter(ctx context.Context, key string) (*hold, error) {
 	return &hold{local: l, key: key, token: token, calls: 1}, nil
 }
 
-// again adds one to h.calls. It returns false if the hold has ended.
+// again counts a further call in h.calls. It returns false if the hold has ended.
 func (h *hold) again() bool {
 	h.local.mu.Lock()
 	defer h.local.mu.Unlock()

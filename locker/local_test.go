@@ -105,8 +105,8 @@ func TestLocalHandOverCrossesCancel(t *testing.T) {
 	})
 }
 
-// The contexts of callers end when locks are granted. Callers exclude each other, tokens rise,
-// every caller with enough time gets the lock, and no key is left in memory.
+// In this test, many contexts end at the moment of a grant. Callers exclude each other, tokens
+// rise, every caller with enough time gets the lock, and no key is left in memory.
 func TestLocalUnderChance(t *testing.T) {
 	crossed := 0
 	for seed := range uint64(300) {

@@ -16,12 +16,12 @@ import (
 // of fn is a child of ctx. It ends when the lock is lost, if the Locker can lose locks. token is
 // higher than the token of every earlier lock of that key by this Locker.
 //
-// When ctx ends during the wait, Do returns soon, with an error that wraps the context's error. If
-// Do returns an error and fn has not run, nothing is held and nothing is granted later. If fn has
-// run, the error wraps the error of fn and any error of unlocking. For a key that a Node would
-// refuse, Do fails with [mortise.ErrBadKey]. A call with the context of fn and the same key enters
-// the lock again in a Node and a Local. Other Lockers may block such a call until its context ends.
-// Implementations are safe for concurrent use.
+// When ctx ends during the wait, Do returns soon, with an error that wraps the context's error.
+// If Do returns an error and fn has not run, nothing is held and nothing is granted later. If fn
+// has run, the error wraps the error of fn and any error of unlocking. For a key that a Node
+// would refuse, Do fails with [mortise.ErrBadKey]. In a Node and a Local, a nested call with the
+// context of fn and the same key gets the lock at once. Other Lockers may block such a call
+// until its context ends. Implementations are safe for concurrent use.
 type Locker interface {
 	Do(ctx context.Context, key string, fn func(ctx context.Context, token mortise.Token) error) error
 }

@@ -12,8 +12,8 @@ import (
 	"github.com/mortise-lock/mortise"
 )
 
-// refuser returns a Locker whose first calls return errs, one each, without running fn. Later calls
-// lock. It counts its calls in calls.
+// refuser returns a Locker whose first calls return errs, one each, without running fn. Later
+// calls lock. Each call adds one to calls.
 func refuser(calls *int, errs ...error) Locker {
 	var l Local
 	return Func(func(ctx context.Context, key string, fn func(context.Context, mortise.Token) error) error {

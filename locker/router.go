@@ -27,8 +27,8 @@ type Route struct {
 	// MaxHolds is how many calls of this route may hold a lock at a time. At least 1.
 	MaxHolds int
 
-	// MaxWaiting is how many calls of this route may wait for a lock at a time, including calls for
-	// a free lock until the lock is granted. At least 1.
+	// MaxWaiting is how many calls of this route may wait for a lock at a time. A call for a free
+	// lock also waits until the lock is granted. At least 1.
 	MaxWaiting int
 }
 
@@ -114,7 +114,7 @@ func (r *Router) Do(ctx context.Context, key string, fn func(ctx context.Context
 	if err := l.enter(key); err != nil {
 		return err
 	}
-	holds := false // counted until Do returns, because the lock is free only then
+	holds := false // a hold counts until Do returns, because the lock is free only then
 	defer func() { l.leave(holds) }()
 	a := attempt{admit: func() error {
 		err := l.grant(key)

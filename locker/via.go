@@ -14,10 +14,10 @@ const (
 
 type viaKey struct{}
 
-// Via returns the path of a call through the Breakers and Boths of the Locker, the outermost first.
-// ctx must be the context of fn. A Both that holds both locks adds only the path of First (and,
-// without Observe, of Second). In nested calls Via returns the path of the innermost call. The
-// caller owns the slice.
+// Via returns the path of a call through the Breakers and Boths of the Locker, the outermost
+// first. ctx must be the context of fn. A Both that holds both locks has no element of its own.
+// It adds the path of First and, without Observe, the path of Second. In nested calls, Via
+// returns the path of the innermost call. The caller owns the slice.
 //
 //	if slices.Contains(locker.Via(ctx), locker.Fallback) { … }
 func Via(ctx context.Context) []string {

@@ -56,8 +56,8 @@ func content(bytes int) uint64 { return copiesCharged * uint64(bytes) }
 
 func (s *session) ownCharge() uint64 { return sessionCharge + content(len(s.record)) }
 
-// restCharge returns the charge for the optional fields of a request. An empty extra costs nothing,
-// since a restored replica may have nil instead.
+// restCharge returns the charge for the optional fields of a request. It is zero if extra has no
+// content, because extra may then be nil in a restored replica.
 func (e *entry) restCharge() uint64 {
 	if e.extra == nil {
 		return 0

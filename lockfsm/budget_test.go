@@ -40,8 +40,8 @@ func (f *filler) acquire(i int, c Command) Code {
 	return f.apply(c).Code
 }
 
-// shapes returns the kinds of state that cost a voter most memory, as functions that add the nth
-// item.
+// shapes returns the kinds of items that cost a voter the most memory. Each function adds the nth
+// item of its kind.
 func shapes() map[string]func(f *filler, n int) Code {
 	key := func(n, size int) string { return fmt.Sprintf("%0*d", size, n) }
 	long := strings.Repeat("v", MaxValueBytes)
@@ -63,8 +63,7 @@ func shapes() map[string]func(f *filler, n int) Code {
 			return f.acquire(0, Command{Key: key(n, 512), Value: []byte(long)})
 		},
 		"locks with owners": func(f *filler, n int) Code {
-			// Owned requests have the same owner, because the search of a chain of owners takes
-			// long.
+			// An owner has no owner itself, because the search of a chain of owners takes long.
 			return f.acquire(0, Command{Key: key(n, 8), Owner: f.numbers[0] * Number(n%2)})
 		},
 		"locks with a delay": func(f *filler,

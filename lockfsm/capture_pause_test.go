@@ -21,7 +21,7 @@ func TestAppendToCanBeStopped(t *testing.T) {
 	defer debug.SetGCPercent(debug.SetGCPercent(-1)) // reading the metrics would wait for a collection
 	var worst, took time.Duration
 	for range 3 { // other load may disturb one run
-		debug.FreeOSMemory() // new memory takes the longest time
+		debug.FreeOSMemory() // AppendTo takes longest if it needs new memory
 		before, began := stopping(), time.Now()
 		done := make(chan int)
 		go func() { done <- len((&Capture{chunks: chunks}).AppendTo(nil, func() {})) }()

@@ -8,17 +8,17 @@ import (
 	"testing"
 )
 
-// filming takes captures of a machine between commands. The machine plain applies the same log
-// without captures.
+// A filming takes captures of the machine m between commands. The field plain is a machine that
+// applies the same log without captures.
 type filming struct {
 	t        *testing.T
 	rand     *rand.Rand
 	m, plain *Machine
 	c        *Capture
 	want     []byte  // the snapshot of plain at the beginning of c
-	moment   picture // the picture of the twin at the beginning of c
-	most     int     // items of one step
-	patience int     // on average, one turn in this many replaces the present capture
+	moment   picture // the picture of the state at the beginning of c
+	most     int     // largest number of items in a step
+	patience int     // a turn replaces the present capture with probability 1/patience
 	taken    int
 	replaced int
 }
@@ -70,9 +70,9 @@ func (f *filming) apply(s step) Result {
 	return f.m.Apply(s.index, s.term, s.command)
 }
 
-// TestCaptureIsOfItsMoment steps captures between random commands, and checks that their bytes are
-// the state at which the capture began. A change without a call of sessionChanges or lockChanges
-// makes it fail.
+// TestCaptureIsOfItsMoment steps captures between random commands, and checks that each capture has
+// the bytes of the state in which it began. The test fails if the machine changes a session or lock
+// without a call of sessionChanges or lockChanges.
 func TestCaptureIsOfItsMoment(t *testing.T) {
 	ran, taken, replaced := 0, 0, 0
 	for seed := range uint64(seedsOf(150)) {

@@ -53,7 +53,7 @@ type Charter struct {
 }
 
 const (
-	// revisionBits is the number of bits that number the revisions within one millisecond.
+	// A founding time that is one millisecond later raises the first revision by 2^revisionBits.
 	revisionBits = 21
 	// maxRevision keeps revisions and tokens positive as int64.
 	maxRevision Revision = 1<<63 - 1
@@ -61,7 +61,7 @@ const (
 	// one for each lock. A machine with fewer revisions left fails, so that the counter cannot
 	// overflow.
 	revisionReserve Revision = 1 << 40
-	// maxFoundedUnixMS leaves twice revisionReserve above the first revision.
+	// A group that is founded at maxFoundedUnixMS still has twice revisionReserve revisions.
 	maxFoundedUnixMS = 1<<(63-revisionBits) - 1<<(41-revisionBits)
 )
 

@@ -54,10 +54,10 @@ func (f *search) behind(s *session, key []byte, c *view) bool {
 	return l != nil && !l.takes(c) && f.waits(s, l, l.last, c.permits == 0)
 }
 
-// waits searches the entries of l's queue that a request of session s waits for, and reports
-// whether it has found a circle. e is the last entry before that request. alone means that the
-// request is exclusive. A visited entry needs no second visit, because the first visit continued to
-// the front of the queue.
+// This method searches l's queue, and reports whether it has found a circle. It visits the entries
+// for which a request of session s waits. e is the last entry before that request. alone means that
+// the request is exclusive. A visited entry needs no second visit, because the first visit
+// continued to the front of the queue.
 func (f *search) waits(s *session, l *lock, e *entry, alone bool) bool {
 	f.path = append(f.path, Link{Session: s.id, Record: s.record, Key: l.key})
 	for ; e != nil && !f.seen[e] && f.steps < circleSteps; e = e.ahead {
@@ -75,9 +75,10 @@ func (f *search) waits(s *session, l *lock, e *entry, alone bool) bool {
 	return false
 }
 
-// of searches the requests that must end before e's request can end, and reports whether it has
-// found a circle. It searches the queues in which e's request waits, without the queue of except,
-// and the requests whose owner is e's request.
+// This method searches the requests that must end before the request of e can end, and reports
+// whether it has found a circle. It searches all queues in which the request of e waits, except the
+// queue of the lock that is passed as except. It also searches the requests that name the request
+// of e as their owner.
 func (f *search) of(e *entry, except *lock) bool {
 	if e.token == 0 {
 		for _, each := range e.all(new([1]*entry)) {

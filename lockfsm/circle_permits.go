@@ -11,8 +11,8 @@ const permitSteps = 20_000
 
 // game finds deadlocks through permits, which circle.go cannot decide. It collects every request
 // for which the new request could wait, through any number of steps. Then it simulates how these
-// requests end. A request ends when it is granted or fits into all its queues, and all requests
-// that name it as their owner have ended.
+// requests end. Before a request can end, all requests that name it as their owner must have ended.
+// It must also be granted or fit into all its queues.
 //
 // If the new request does not end, it would wait forever. The simulation then runs again, without
 // the owner of the new request. If the new request ends in the second run, its owner causes the
@@ -35,14 +35,14 @@ type player struct {
 	permits, of uint32
 	above       *player // its owner; nil if the owner is not in the game
 	under       int     // the number of players with this owner
-	left        int     // how many of those players have not ended
+	left        int     // the number of players with this owner that have not ended
 	ended       bool
 }
 
 type row struct {
 	lock    *lock
 	scanned Revision // all entries up to this place are in the game
-	taken   uint64   // permits of the players in this round that have not ended
+	taken   uint64   // permits, in this round, of the players that have not ended
 	least   uint32
 }
 
@@ -171,8 +171,8 @@ func (g *game) play() bool {
 	return true
 }
 
-// served reports whether p is granted, or fits into all its queues beside the players before it
-// that have not ended.
+// served reports whether p is granted or could be granted. The latter means that p fits into each
+// of its queues together with the earlier players that have not ended.
 func (p *player) served() bool {
 	return p.e != nil && p.e.token != 0 || !slices.ContainsFunc(p.rows, p.crowded)
 }
@@ -191,7 +191,7 @@ func (p *player) stay() {
 // players that have not ended.
 func (g *game) path(s *session, c *view) []Link {
 	type step struct {
-		before int // the index in ways of the previous step
+		before int // the index of the previous step in ways
 		p      *player
 		link   *Link // nil if the player of the previous step is the owner of p
 	}

@@ -6,8 +6,9 @@ import (
 	"testing"
 )
 
-// TestCirclesThroughPermits ends, in each state, all requests that can end. All requests must end
-// after an accepted request. A refused request must be one that would have waited forever.
+// After each random request, TestCirclesThroughPermits ends all requests that can end. If the
+// request was accepted, all requests must end. If it was refused, it must be one that would have
+// waited forever.
 func TestCirclesThroughPermits(t *testing.T) {
 	refused, alone := 0, 0
 	for seed := range uint64(300) {
@@ -109,8 +110,8 @@ func (m *Machine) players(of SessionID) (all []contestant) {
 	return all
 }
 
-// playOut removes requests that can end until none can, and returns the rest. It uses the same rule
-// as game.
+// playOut repeatedly removes a request that can end, until there is none. It returns the requests
+// that are left. It uses the same rule as game.
 func playOut(all []contestant) []contestant {
 	for {
 		i := slices.IndexFunc(all, func(p contestant) bool {
@@ -153,8 +154,8 @@ func TestPermitCirclesByVersion(t *testing.T) {
 	w.check()
 }
 
-// TestPermitCircleIsBounded checks that the search of a longer queue ends after permitSteps entries
-// without a deadlock.
+// TestPermitCircleIsBounded checks that the search ends after permitSteps entries if a queue has
+// more entries, and that it then finds no deadlock.
 func TestPermitCircleIsBounded(t *testing.T) {
 	w := newWorld(t)
 	w.do(Command{Kind: Raise, Version: PermitCirclesSince}, Done)

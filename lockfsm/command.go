@@ -9,8 +9,8 @@ import "time"
 type Kind uint8
 
 const (
-	// Stamp carries the leader's wall clock in WallUnixMS. The state keeps the largest one for
-	// display.
+	// Stamp carries the leader's wall clock in WallUnixMS. The state keeps the largest WallUnixMS
+	// for display.
 	Stamp Kind = 1
 	// Born founds the group. The machine refuses every other command before Born.
 	Born Kind = 2
@@ -20,18 +20,18 @@ const (
 	Raise Kind = 4
 	// Open opens a session of Opener with Nonce, TTL and Record.
 	Open Kind = 5
-	// Attach begins an attachment of Session with Epoch and Live. The Nonce of the session's Open
-	// prevents an attachment to another session by mistake. Number is the first number that the
-	// session has not used.
+	// Attach begins an attachment of Session with Epoch and Live. Nonce must be that of the
+	// session's Open, so that an Attach with a wrong Session fails. Number is the first number that
+	// the session has not used.
 	Attach Kind = 6
 	// Leaving records that the instance of Session is about to leave.
 	Leaving Kind = 7
 	// Close ends Session and all its requests.
 	Close Kind = 8
-	// Expire ends Session like Close if its log entry has term Term. Holds with a Delay stay until
-	// Expire is repeated.
+	// Expire ends Session in the same way as Close, but only if the log entry with the Expire has
+	// term Term. Holds with a Delay stay until Expire is repeated.
 	Expire Kind = 9
-	// Acquire requests the lock Key, or Key and Keys together, as request Number. With Try the
+	// Acquire requests the lock Key, or Key and Keys together, as request Number. With Try, the
 	// request is never queued.
 	//
 	// With a Token, Acquire instead resumes the hold of Key with this token, including all other
@@ -48,8 +48,8 @@ const (
 	// instance that requests the eviction, and Value is the reason.
 	Evict Kind = 14
 	// Detach removes request Number from Session. A hold with a Delay stays until the delay has
-	// passed or an Acquire resumes the hold. Any other request ends. Since version 2 of the rules
-	// Value gives the reason of a Detach that the holder has not sent.
+	// passed or an Acquire resumes the hold. Any other request ends. Since version 2 of the rules,
+	// Value is the reason if the Detach was sent because the holder no longer exists.
 	Detach Kind = 15
 	// Put sets the data of Key to Value, or removes the data if Value is empty. It succeeds only if
 	// the present data has the given Revision, or if Revision is zero and there is no data. Nonce
@@ -67,16 +67,16 @@ type Command struct {
 	// 1.
 	Rules uint32
 	Kind  Kind
-	// Epoch is the attachment of Session.
+	// Epoch is the number of an attachment of Session.
 	Session SessionID
 	Epoch   Epoch
-	// Number is the number of the request. In Attach it is the first unused number. In Evict and
-	// Put the sender chooses it, and the result returns it.
+	// Number is the number of the request. In Attach, it is the first unused number. In Evict and
+	// Put, the sender chooses it, and the result returns it.
 	Number Number
 	// Key is the lock's name: 1 to Limits.KeyBytes bytes of UTF-8 without control characters.
 	Key string
-	// Keys are the further keys of the request, ascending and above Key. Key and Keys are together
-	// at most MaxKeys.
+	// Keys are the further keys of the request, ascending and above Key. With Key, the request has
+	// at most MaxKeys keys.
 	Keys []string
 	Try  bool
 	// Permits is the number of permits that the request takes, and Of is the total that it names.
@@ -105,8 +105,8 @@ type Command struct {
 	Nonce  Nonce
 	Opener Opener
 	// TTL is the requested TTL. A session gets at most the group's TTL. Zero requests the group's
-	// TTL. In Adopt TTL is the group's new TTL, and zero means no change. Negative values cannot be
-	// decoded.
+	// TTL. In Adopt, TTL is the group's new TTL, and zero means no change. Negative values cannot
+	// be decoded.
 	TTL time.Duration
 	// Record describes the instance to its peers. It is opaque, at most MaxRecordBytes long.
 	Record []byte

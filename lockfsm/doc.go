@@ -9,9 +9,10 @@
 //
 // # What there is
 //
-// A lock is a queue of entries in the order in which their requests were committed. The entries at
-// the front of the queue that fit beside each other hold the lock. Every other entry waits for the
-// entry directly before it. Among exclusive entries only the first holds the lock:
+// A lock is a queue of entries in the order in which their requests were committed. The first
+// entries of the queue hold the lock, up to the first entry that does not fit beside those before
+// it. Every entry that does not hold the lock waits for the entry directly before it. Among
+// exclusive entries only the first holds the lock:
 //
 //	orders/42:  [ 7001 holds, token 7002 ] <- [ 7005 waits, watches 7001 ]
 //	                                       <- [ 7009 waits, watches 7005 ]
@@ -81,8 +82,8 @@
 //     the places of entries all come from the revision, which rises with every change of the state.
 //     Two replicas of a group at the same revision are equal. The revisions of a group start at its
 //     founding time, so a group that is founded later has higher tokens.
-//   - Requests are served in the order of the log. No command for another entry moves an entry back
-//     in its queue.
+//   - Requests are served in the order of the log. A command for one entry never moves another
+//     entry back in its queue.
 //   - Repeating a command has no further effect. The machine recognizes a repeated Open by its
 //     nonce while its session exists, and every other command by session, epoch and number. The
 //     numbers of a session rise: a command with a number n >= next sets next = n+1. A number below
@@ -106,9 +107,9 @@
 //
 // A new version may add kinds of commands, add state for them, and change what existing commands
 // do. Until the new version is in force, a build that has it must return the same results and write
-// the same snapshots as the older build. Both builds treat a kind that the version in force does
-// not have as malformed. The code of a new version begins in rules.go, and rules2.go contains the
-// additions of version 2.
+// the same snapshots as the older build. If the version in force does not have a kind, both builds
+// treat the kind as malformed. The code of a new version begins in rules.go, and rules2.go contains
+// the additions of version 2.
 //
 // # Decisions where the design left room
 //
@@ -156,7 +157,7 @@
 // live. Rising numbers need one counter per session. A request is lost if a higher number is
 // applied first, which happens only across attachments.
 //
-// A snapshot of a full copy would stop grants during the copy.
+// A snapshot could copy the whole state at once, but this would stop grants during the copy.
 //
 // If the deadlines of sessions were in the state, every renewal would cost a log entry.
 package lockfsm

@@ -58,7 +58,7 @@ type Event struct {
 
 // How has the fields that only some events have.
 type How struct {
-	By, Reason []byte // of an eviction; a Detach with a Value sets only Reason
+	By, Reason []byte // set by an eviction; a Detach with a Value sets only Reason
 	Data       Data
 	Value      []byte // the Value of the request, in Began
 }
@@ -163,9 +163,9 @@ func (m *Machine) position(number uint64) uint64 { return uint64(m.charter.first
 // Position returns the position of the last event.
 func (m *Machine) Position() uint64 { return m.position(m.past) }
 
-// Since returns up to most events with a position above after whose keys begin with prefix. upTo is
-// the last searched position. ok is false if the next event is no longer in the log, or if the
-// position is not of this group.
+// Since returns the first events after the position `after` whose keys begin with prefix. It
+// returns at most `most` events. upTo is the last searched position. ok is false if the next event
+// is no longer in the log, or if the position is not of this group.
 func (m *Machine) Since(after uint64, prefix string, most int) (events []Event, upTo uint64, ok bool) {
 	first := m.position(0)
 	r := &m.events

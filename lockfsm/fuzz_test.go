@@ -80,7 +80,7 @@ func FuzzApply(f *testing.F) {
 	})
 }
 
-// crowd returns the commands that lead to the state of crowded.
+// crowd returns commands that lead to the same state as the function crowded.
 func crowd(a, b SessionID) []Command {
 	acquire := func(s SessionID, n Number, key string) Command {
 		return Command{Kind: Acquire, Session: s, Epoch: 1, Number: n, Key: key}
@@ -121,9 +121,9 @@ func judgeOne(t *testing.T, m *Machine, twin *twin, command []byte) {
 	}
 }
 
-// FuzzRestore corrects the checksum of any bytes. Restore must not panic. An accepted snapshot must
-// satisfy the invariants, be the only encoding of its state, and give a machine that accepts
-// commands.
+// FuzzRestore calls Restore with any bytes, and corrects their checksum. Restore must not panic. An
+// accepted snapshot must satisfy the invariants, be the only encoding of its state, and give a
+// machine that accepts commands.
 func FuzzRestore(f *testing.F) {
 	w, a, _ := crowded(f)
 	f.Add(w.m.Snapshot(nil))

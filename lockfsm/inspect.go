@@ -47,8 +47,9 @@ func (m *Machine) Inspect(key string, most int) (LockInfo, bool) {
 	return l.info(l.first, most, &room), true
 }
 
-// Holders is like Inspect, but Queue and Held exclude requests at places up to behind. It returns
-// false if there is no such request, or if the first one waits in this queue.
+// Holders is like Inspect, but Queue and Held omit the requests at or before a place, the argument
+// behind. It returns false if no request remains, or if the first remaining request waits in this
+// queue.
 func (m *Machine) Holders(key string, behind Revision, most int) (LockInfo, bool) {
 	l := m.locks[key]
 	if l == nil {
@@ -118,10 +119,10 @@ type Cursor struct {
 	Place uint64 // if the lock of Key has ended, the walk begins anew and skips the locks up to this place
 }
 
-// Walk lists locks whose keys begin with prefix, in the order of their creation. locks bounds the
-// listed locks, and queue bounds the listed requests of each lock. Walk returns after about budget
-// visited locks. more reports that there may be further locks after next. A lock that exists during
-// the whole walk is listed once.
+// Walk lists locks whose keys begin with prefix, in the order of their creation. Three arguments
+// limit a call: locks is the maximum number of listed locks, queue that of listed requests of each
+// lock, and budget that of visited locks. The result more reports that there may be further locks
+// after next. A lock that exists during the whole walk is listed once.
 func (m *Machine) Walk(c Cursor, prefix string, locks, queue, budget int) (all []LockInfo, next Cursor, more bool) {
 	l := m.firstLock
 	if at := m.locks[c.Key]; at != nil && at.position <= c.Place {

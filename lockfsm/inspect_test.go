@@ -30,7 +30,7 @@ func TestInspect(t *testing.T) {
 	}
 }
 
-// TestWalk checks that a walk lists each lock that exists during the whole walk once, while other
+// TestWalk checks that a lock that exists during a whole walk is listed exactly once, while other
 // locks are created and removed.
 func TestWalk(t *testing.T) {
 	for seed := range 200 {
@@ -133,8 +133,9 @@ func TestInspectIsBounded(t *testing.T) {
 	}
 }
 
-// TestHoldersBehindARequestThatWaitsElsewhere checks that Holders lists a holder after a request
-// for several keys that waits only for another of them.
+// TestHoldersBehindARequestThatWaitsElsewhere checks that Holders lists a holder that is behind a
+// waiting request. The waiting request has several keys, and waits only in the queue of another
+// key.
 func TestHoldersBehindARequestThatWaitsElsewhere(t *testing.T) {
 	w := newWorld(t)
 	s := w.session(1)

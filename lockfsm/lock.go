@@ -4,11 +4,11 @@ import "math"
 
 // lock is the queue and the data of one key. It exists while it has an entry or data.
 //
-// The entries at the front of the queue that fit beside each other are inside. An inside entry
-// waits for no other entry of this queue. An entry fits if its permits and the permits of all
-// inside entries are together at most the lowest total that these entries name. All entries after
-// the first one that does not fit are outside, so a waiting writer stops later readers. An entry
-// stays inside until it is removed.
+// The entries at the front of the queue that may hold the lock together are called inside. They
+// wait for no other entry of this queue. Each entry names its permits and a total. An entry fits if
+// its permits, added to those of all inside entries, do not exceed the lowest total of all these
+// entries. The first entry that does not fit is outside, and so is every entry after it. So a
+// waiting writer stops later readers. An entry stays inside until it is removed.
 type lock struct {
 	key         string
 	first, last *entry
@@ -16,7 +16,7 @@ type lock struct {
 	waiting     uint32
 	taken       uint32
 	least       uint32 // the lowest total that an inside entry names
-	leasts      uint32 // how many inside entries name that total
+	leasts      uint32 // the number of inside entries whose total is least
 	data        *Data  // nil if there is none; replaced, never changed
 	notices     uint32 // entries that asked for a notice and have not received it
 	seen        uint32
@@ -24,7 +24,7 @@ type lock struct {
 	prev, next  *lock
 }
 
-// shares reports whether permits and of are valid for a shared or a semaphore request. For an
+// shares reports whether its arguments are valid for a shared or a semaphore request. For an
 // exclusive request both are 0.
 func shares(permits, of uint32) bool {
 	if of == 0 {
@@ -94,7 +94,7 @@ func (m *Machine) removed(l *lock, e *entry) {
 }
 
 // discharge subtracts the permits of e, which has left the queue. It visits the other entries only
-// if e was the last one to name the lowest total.
+// if e was the only inside entry with the lowest total.
 func (l *lock) discharge(e *entry) {
 	permits, of := e.terms()
 	l.taken -= permits

@@ -89,8 +89,8 @@ func (m *Machine) apply(index, term uint64, command []byte, res *Result) {
 	if m.rev > maxRevision-revisionReserve && m.failed == nil {
 		m.failed = fmt.Errorf("%w at entry %d: recover the group under a new charter", ErrRevisions, index)
 	}
-	// A later version may have changed the following fields, so this check comes first. All builds
-	// must return the same result.
+	// Check the version before the other fields are read, because a later version may have changed
+	// them. All builds must return the same result.
 	if m.failed != nil || c.Rules > m.charter.Rules {
 		res.Code = Unsupported
 		return

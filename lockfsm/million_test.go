@@ -132,8 +132,8 @@ func BenchmarkEndOfASession(b *testing.B) {
 	}
 }
 
-// film takes captures with the given number of pairs of a release and an acquire between the steps.
-// It reports the times of the steps and of the pairs.
+// film takes captures. After each step of a capture it applies a number of pairs, each a release
+// and an acquire. It reports the times of the steps and of the pairs.
 func (c *crowdOf) film(b *testing.B, pairs int) []byte {
 	var steps, longest, between, longestBetween, behind time.Duration
 	var snapshot []byte

@@ -2,16 +2,15 @@ package lockfsm
 
 import "math"
 
-// sessionChanges must be called before a change of a field of s that a snapshot contains, and
-// before s is removed.
+// sessionChanges must be called before s is removed or changes in a way that a snapshot shows.
 func (m *Machine) sessionChanges(s *session) {
 	if s.seen != m.captures {
 		m.capture.keepSession(s)
 	}
 }
 
-// lockChanges must be called before l is removed, and before a change of its queue or of a field of
-// l or its entries that a snapshot contains.
+// lockChanges must be called before l is removed, and before l, its queue or its entries change in
+// a way that a snapshot shows.
 func (m *Machine) lockChanges(l *lock) {
 	if l.seen != m.captures {
 		m.capture.keepLock(l)
@@ -30,9 +29,10 @@ func (c *Capture) keepLock(l *lock) {
 	c.overlay.push(overlayItem{l.position, copied(c.scratch)})
 }
 
-// overlayItem is the encoding of a session, without its ID, or of a lock before its first change.
+// overlayItem is a session or a lock as it was before its first change during a capture. The body
+// is encoded as in a snapshot, but without the ID of a session.
 type overlayItem struct {
-	place uint64 // the ID of a session, the place of a lock
+	place uint64 // the ID of the session, or the position of the lock
 	body  []byte
 }
 

@@ -206,8 +206,8 @@ func (r run) restoredAtEveryPrefix(t *testing.T) {
 	}
 }
 
-// judge checks three guarantees without the twin: the tokens of a key rise, its holders fit beside
-// each other, and no request passes an exclusive request.
+// judge checks three guarantees without the help of the twin: the tokens of a key rise, all holders
+// of a key may hold it together, and no request overtakes an exclusive request.
 type judge struct {
 	highest map[string]Token
 	held    map[string][]Token // after the last command

@@ -139,8 +139,8 @@ func (m *Machine) removeOne(e *entry) {
 
 func (m *Machine) touch(e *entry) { m.touched = append(m.touched, e.lead()) }
 
-// all returns the entries of e's request. A single entry is returned in room, so that all does not
-// allocate.
+// all returns the entries of e's request. If there is only one, the result is a slice of room, so
+// that the call does not allocate.
 func (e *entry) all(room *[1]*entry) []*entry {
 	if e.extra != nil && e.extra.entries != nil {
 		return e.extra.entries
@@ -179,8 +179,9 @@ func (m *Machine) fire() {
 	m.touched = emptied(m.touched)
 }
 
-// watches returns the place of the entry that e's request waits for: the predecessor in the first
-// of its queues in which it must wait. Zero means that only the grace delays the request.
+// watches returns the place of the entry that e's request waits for. It is the entry directly ahead
+// of the request in the first queue in which the request must wait. Zero means that only the grace
+// delays the request.
 func (e *entry) watches() Revision {
 	if stuck := e.stuck(); stuck != nil {
 		return stuck.ahead.rev

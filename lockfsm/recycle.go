@@ -21,8 +21,8 @@ func (s *spares) spareEntry() *entry {
 	return new(entry)
 }
 
-// recycleEntry clears e, so that fire skips it if it was touched. No command creates an entry after
-// it has removed one, so e is not reused before fire has run.
+// recycleEntry clears e. If e is in the list of touched entries, fire then skips it. No command
+// creates an entry after it has removed one, so e is not reused before fire has run.
 func (s *spares) recycleEntry(e *entry) {
 	*e = entry{}
 	if len(s.entries) < maxSpare {

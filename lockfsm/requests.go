@@ -1,7 +1,8 @@
 package lockfsm
 
 // use marks number n as used and reports whether n was unused. The first command with a number uses
-// it up, even if the command is refused, or ends a request before its Acquire arrives.
+// the number up, even if the command is refused, or if it ends a request whose Acquire has not
+// arrived yet.
 func (m *Machine) use(s *session, n Number) (Revision, bool) {
 	if n < s.next {
 		return 0, false

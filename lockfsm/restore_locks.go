@@ -127,8 +127,8 @@ func (r *locksReader) terms(e *entry) {
 	}
 }
 
-// part adds an entry to its request. known is the first entry that was read of that request, or nil
-// if e is the first.
+// part adds an entry to its request. The argument known is the entry of this request that was read
+// first, or nil if e is the first.
 func (r *locksReader) part(e, known *entry, flags byte) {
 	want := int(r.positive(MaxKeys, "several"))
 	speaks := flags&(entryOwnerFlag|entryValueFlag|entryDelayFlag) != 0

@@ -44,7 +44,8 @@ const (
 	Unsupported Code = 14
 	// Malformed: the bytes are not a command. Nothing changed.
 	Malformed Code = 15
-	// Deadlock: the request would wait for the end of its own owner. See Circle.
+	// Deadlock: the request would wait, directly or through others, for one of its owners. See
+	// Circle.
 	Deadlock Code = 16
 	// NotHeld: no request holds the lock with the token of the Acquire.
 	NotHeld Code = 17
@@ -116,8 +117,8 @@ type Result struct {
 	TTL time.Duration
 	// Holder is set with Held, and with Waiting unless only the grace delays the request.
 	Holder *Holder
-	// Detached is set with Done if a hold stays after a Detach. It is the gone session that now has
-	// the hold, for TTL.
+	// Detached is set with Done if a hold stays after a Detach. It is the ID of the session to
+	// which the hold was moved. The hold stays for TTL.
 	Detached SessionID
 	// Evicted describes the request that was ended by an Evict, or whose hold an Acquire has
 	// resumed.
@@ -126,7 +127,7 @@ type Result struct {
 	// zero. It stays valid and must not be changed.
 	Data *Data
 	// Circle is set with Deadlock. It has at most 64 links. The first link is the refused request.
-	// The key of the last link of a whole circle belongs to an owner of that request.
+	// If no link was left out, the key of the last link belongs to an owner of that request.
 	Circle []Link
 	// Budget is the exceeded budget in bytes.
 	Budget uint64

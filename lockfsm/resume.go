@@ -5,8 +5,8 @@ package lockfsm
 // place in the queue and gets a new token, so that a fence refuses the old token. The hold of a
 // live session can also be resumed.
 
-// detach moves a hold with a delay to a new session, which is gone from the beginning. Any other
-// request ends.
+// detach moves a hold with a delay to a new session, which is marked as gone from the start. It
+// ends any other request.
 func (m *Machine) detach(c *view, res *Result) Code {
 	s, code := m.of(c)
 	if s == nil {
@@ -50,8 +50,8 @@ func (m *Machine) detach(c *view, res *Result) Code {
 	return Done
 }
 
-// manyDetached reports whether no more holds can be detached. Gone sessions may be at most half of
-// Limits.Sessions, so that instances can still open sessions.
+// manyDetached reports whether there is no room for another detached hold. Gone sessions may use at
+// most half of Limits.Sessions, so that instances can still open sessions.
 func (m *Machine) manyDetached() bool {
 	limit, gone := uint64(m.charter.Limits.Sessions), uint64(len(m.sessions)-len(m.nonces))
 	return uint64(m.counts.Sessions) >= limit || 2*gone >= limit

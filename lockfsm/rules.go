@@ -12,11 +12,11 @@ const RulesVersion uint32 = 2
 //lint:ignore U1000 it has its place in Machine for the next version
 type laterState struct{}
 
-// laterName returns the name of a kind of later versions.
+// laterName returns the name of a kind that a later version adds.
 func (k Kind) laterName() string { return "unknown kind" }
 
-// later reads the fields of a kind of later versions. It refuses a kind that the version of the
-// command does not have, as an older build does.
+// The method later reads the fields of a command whose kind a later version adds. It refuses the
+// kind if the rules version of the command does not have it, as an older build does.
 func (r *reader) later(*view) { r.fail("kind") }
 
 func (m *Machine) later(*view) Code { return Malformed }

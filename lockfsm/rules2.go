@@ -2,20 +2,20 @@ package lockfsm
 
 // This file contains the additions of version 2 of the rules.
 
-// LapsesSince is the rules version that adds the Value of a Detach: the reason why a hold ends, or
-// loses its holder, although the holder has not released it. The cause of the event is Expired, and
-// the audit log keeps the event.
+// LapsesSince is the first rules version in which a Detach can have a Value: the reason why the
+// hold ends, or loses its holder, without a release. The event has the cause Expired, and the audit
+// log keeps it.
 const LapsesSince = 2
 
-// PermitCirclesSince is the rules version that also refuses a request with Deadlock if it would
-// wait for its own end through permits that only blocked requests could return. The version in
-// force counts, not the version of the command.
+// PermitCirclesSince is the first rules version that also refuses deadlocks through permits. In
+// such a deadlock, only requests that wait for the new request could return the permits that it
+// needs. The version in force counts, not the version of the command.
 const PermitCirclesSince = 2
 
 func (c *view) lapses() bool { return c.Kind == Detach && len(c.value) > 0 }
 
-// explained reports whether an event of the audit log has a valid field How. An eviction must have
-// it. An expiry may have only a reason, since version 2.
+// explained reports whether the field How of an event in the audit log is valid. An eviction must
+// have it. Since version 2 an expiry may also have it, with a reason and no By.
 func (m *Machine) explained(e *Event) bool {
 	switch {
 	case e.Cause == Evicted:

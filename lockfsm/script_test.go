@@ -125,7 +125,7 @@ func (s *script) apply(term uint64, c Command) string {
 }
 
 // command parses a line. A session has the name that its open line gave it. The default epoch is
-// the present epoch, or in attach the next epoch.
+// the present one, except in attach, where it is the next one.
 func (s *script) command(name string, a *arguments) Command {
 	c := Command{Rules: uint32(a.number("needs", 1))}
 	kinds := map[string]Kind{}

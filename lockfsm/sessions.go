@@ -12,7 +12,7 @@ type session struct {
 	opener      Opener
 	epoch       Epoch
 	next        Number        // every number below it is live or finished; starts at 1
-	ttl         time.Duration // if the session is gone, the delay that the leader measures at present
+	ttl         time.Duration // for a gone session: the delay that the leader measures now
 	leaving     bool
 	gone        bool // it has expired; only holds with a delay remain
 	first, last *entry

@@ -5,7 +5,7 @@ import (
 	"testing"
 )
 
-// pairs returns commands for n acquires and releases that use a number of keys in turn.
+// pairs applies acquires and releases to a machine. The acquires use the keys in turn.
 type pairs struct {
 	w       *world
 	session SessionID

@@ -16,8 +16,8 @@ const markKind Kind = 200
 
 const marksVersion = 3
 
-// upgradeLog returns a random log with a Raise to version to, and the index of the Raise. Commands
-// of the new version are before and after the Raise.
+// upgradeLog returns a random log with a Raise to the given version, and the index of the Raise.
+// The log has commands of that version before and after the Raise.
 func upgradeLog(seed uint64, to uint32) (run, int) {
 	r := rand.New(rand.NewPCG(seed, 2))
 	log := run{charter: charterFor(r)}
@@ -48,7 +48,7 @@ func upgradeLog(seed uint64, to uint32) (run, int) {
 	return log, raise
 }
 
-// replica applies a log as a build with the rules up to a given version.
+// replica is a machine of one build, and what the machine returned for each entry of a log.
 type replica struct {
 	m     *Machine
 	after [][]byte // the results of each step, and the snapshot after it
@@ -61,7 +61,7 @@ func (r *replica) follow(steps []step) {
 	}
 }
 
-// on restarts the machine m in another build.
+// on returns the machine m after a restart in another build.
 func on(t *testing.T, m *Machine, supported uint32) *Machine {
 	t.Helper()
 	n, err := restore(m.Snapshot(nil), supported)
@@ -72,9 +72,9 @@ func on(t *testing.T, m *Machine, supported uint32) *Machine {
 }
 
 // TestUpgradeInAnyOrder checks that replicas of old and new builds are equal up to the Raise, and
-// replicas of new builds also after it. A build that is too old must fail exactly at the Raise.
-// Replicas share only the log and snapshots, so one replica that changes its build at every entry
-// covers all orders of an upgrade.
+// that replicas of new builds are also equal after it. A build that is too old must fail exactly at
+// the Raise. Replicas share only the log and snapshots. So it is enough to change the build of a
+// single replica, at each entry in turn.
 func TestUpgradeInAnyOrder(t *testing.T) {
 	for seed := range uint64(12) {
 		to := 2 + uint32(seed%2)
@@ -173,7 +173,7 @@ func lapsed(t *testing.T, log run, raise int) {
 }
 
 // marked checks that old and new builds refuse the command of version 3 before the Raise, and that
-// snapshots count it after the Raise.
+// it changes the snapshot after the Raise.
 func marked(t *testing.T, log run, raise int) {
 	t.Helper()
 	seen := map[string]int{}

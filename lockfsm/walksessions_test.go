@@ -23,7 +23,8 @@ func openSessions(t testing.TB, n int) (*world, []SessionID) {
 	return w, ids
 }
 
-// another opens session number i. The IDs of two sessions are not adjacent.
+// The method another opens a session. Its nonce contains i. The IDs of two sessions are not
+// adjacent.
 func (w *world) another(i int) SessionID {
 	nonce := Nonce{1, byte(i), byte(i >> 8)}
 	id := w.do(Command{Kind: Open, Nonce: nonce, Record: []byte("record")}, Done).Session
@@ -32,7 +33,8 @@ func (w *world) another(i int) SessionID {
 }
 
 // TestWalkSessionsListsEachOnce checks that a session that exists during the whole walk is listed
-// once and in order. Between pages sessions are opened and ended, among them the last one listed.
+// once and in order. Between two pages, sessions are opened and ended, among them the last listed
+// session.
 func TestWalkSessionsListsEachOnce(t *testing.T) {
 	for seed := range uint64(100) {
 		random := rand.New(rand.NewPCG(seed, 1))
@@ -100,8 +102,8 @@ func TestWalkSessionsKeepsToItsBudget(t *testing.T) {
 	}
 }
 
-// BenchmarkSessionsPage measures one page of few and of many sessions, which should take the same
-// time.
+// BenchmarkSessionsPage measures the time of one page, with few and with many sessions. Both should
+// take the same time.
 func BenchmarkSessionsPage(b *testing.B) {
 	for _, n := range []int{100, 10_000} {
 		w, ids := openSessions(b, n)

@@ -55,7 +55,7 @@ func (r *reader) sum(base, limit uint64, what string) uint64 {
 	return v
 }
 
-// flags reads one byte. It fails if the byte has a bit outside known.
+// flags reads one byte. It fails if the byte has a bit that is not set in known.
 func (r *reader) flags(known byte, what string) byte {
 	if len(r.b) == 0 || r.b[0]&^known != 0 {
 		r.fail(what)

@@ -7,8 +7,8 @@ import (
 	"time"
 )
 
-// workload chooses random commands as clients and leaders send them over a bad network. Some
-// commands are repetitions, of old attachments, out of order, or at the limits.
+// workload chooses random commands, such as clients and leaders send over a bad network. Some
+// commands are repeated, out of order, at the limits, or from an old attachment.
 type workload struct {
 	rand    *rand.Rand
 	t       *twin // read only; the state from which commands are chosen
@@ -214,8 +214,8 @@ func (w *workload) takeUp(c *Command) {
 	}
 }
 
-// number returns the number of a request to end, which may have ended or may not have been applied
-// yet.
+// number returns the number of the request that a command should end. That request may already have
+// ended, or may not exist yet.
 func (w *workload) number(s twinSession) Number {
 	var live []Number
 	for _, e := range w.t.entries {

@@ -9,11 +9,11 @@ import (
 
 // machine is the boot-time clock of a node's machine. It follows package time, also in a bubble,
 // and continues to run when the node ends. While the clock is hidden, Now always returns the same
-// time, as for a stopped program.
+// time, so that the node behaves like a stopped program.
 type machine struct {
 	mu     sync.Mutex // guards the fields below
 	since  time.Time
-	base   clock.Time // the time of the clock at since
+	base   clock.Time // what this clock showed at the time in the field since
 	rate   float64
 	hidden bool
 	seen   clock.Time // the time that Now returns while hidden is set

@@ -13,10 +13,10 @@ import (
 // was restarted or is cut off never receives it.
 const tellTime = 2 * time.Second
 
-// Await waits until the number of requests that hold key is held and the number that wait for it is
-// waiting, and returns the queue of key. It also waits until the nodes of the holders have received
-// the grants, if these nodes are reachable. So a node that loses its lease after Await loses a lock
-// and not a waiting request. Await counts a hold that only Request.LockDelay keeps.
+// Await waits until `held` requests hold key and `waiting` requests wait for it, and returns the
+// queue of key. It also waits until the nodes of the holders have received the grants, if these
+// nodes are reachable. So a node that loses its lease after Await loses a lock and not a waiting
+// request. Await also counts a hold that has lost its holder and stays for its Request.LockDelay.
 //
 //	go second(cluster.Node(1))
 //	cluster.Await("orders/42", 1, 1) // the second is in the queue now
@@ -30,7 +30,8 @@ func (c *Cluster) Await(key string, held, waiting int) mortise.KeyInfo {
 }
 
 // AwaitHolder waits until node i holds key, alone or with other holders, and has received the
-// grant, as in Await. It returns the queue. A hold that only Request.LockDelay keeps has no holder.
+// grant, as in Await. It returns the queue. AwaitHolder ignores a hold that has lost its holder and
+// stays for its Request.LockDelay.
 //
 //	cluster.AwaitHolder("orders/42", 1)
 func (c *Cluster) AwaitHolder(key string, i int) mortise.KeyInfo {
@@ -53,7 +54,7 @@ func holding(s mortise.Standing, name string) bool {
 func (c *Cluster) await(what, key string, is func(mortise.KeyInfo) bool) mortise.KeyInfo {
 	c.t.Helper()
 	var queue mortise.KeyInfo
-	last, since := "no leader has answered", time.Time{} // since is the time from which the queue was as wanted
+	last, since := "no leader has answered", time.Time{} // the time at which the queue became as wanted
 	c.until(func() string { return fmt.Sprintf("%s (last seen: %s)", what, last) }, func() bool {
 		leader := c.leader()
 		if leader < 0 {
@@ -78,9 +79,10 @@ func (c *Cluster) await(what, key string, is func(mortise.KeyInfo) bool) mortise
 	return queue
 }
 
-// told reports whether every node that holds the key of queue has received the grants of all its
-// holds. Until a grant has arrived, a lost lease would end a waiting request instead of a hold.
-// Nodes that are cut off or paused are ignored.
+// This method reports whether the holders in queue have received their grants. Each of these nodes
+// must have received the grants of all its holds, also of other keys. A node that loses its lease
+// before it receives a grant loses a waiting request instead of a lock. Nodes that are cut off or
+// paused are ignored.
 func (c *Cluster) told(ctx context.Context, leader int, queue mortise.KeyInfo) bool {
 	for _, i := range c.awake() {
 		name := c.name(i)

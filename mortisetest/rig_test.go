@@ -41,7 +41,7 @@ func tryFor(t *testing.T, node *mortise.Node, key string, d time.Duration) (*mor
 	return node.Lock(ctx, key)
 }
 
-// later locks key on another goroutine. It sends nil if the lock was not granted.
+// The function later locks key on another goroutine. It sends nil if the lock was not granted.
 func later(t *testing.T, node *mortise.Node, key string) <-chan *mortise.Lock {
 	granted := make(chan *mortise.Lock, 1)
 	go func() {

@@ -17,7 +17,7 @@ import (
 )
 
 // This file shows tests of a service. A worker writes to a report while it has the lock, and a
-// store compares tokens. The tests check both when the lock is lost.
+// store compares tokens. The tests check what the worker and the store do when the lock is lost.
 
 // store is the report that the workers write. It refuses a token that is lower than a token that it
 // has received.
@@ -70,8 +70,8 @@ func work(ctx context.Context, locks locker.Locker, s *store, worker string) err
 }
 
 // twoWorkers runs a worker on each of two nodes. While the first worker has the lock, twoWorkers
-// calls happen, which causes the event of the test. When the second worker has written, twoWorkers
-// stops it and returns the error of the first worker, and the store.
+// calls the function happen, which causes the event of the test. When the second worker has
+// written, twoWorkers stops it and returns the error of the first worker, and the store.
 func twoWorkers(t *testing.T, happen func(cluster *mortisetest.Cluster, first int, s *store)) (error, *store) {
 	cluster, s := mortisetest.New(t, 3), new(store)
 	first, second := cluster.Follower(), cluster.Leader()

@@ -81,9 +81,9 @@ func (c *Cluster) leader() int {
 	return leader
 }
 
-// Until calls the function is until it returns true. The first pause between two calls is a
-// millisecond, and later pauses are up to 50 ms. If is does not return true within Patience, the
-// test fails with the text in what.
+// Until calls the function `is` repeatedly, until it returns true. The first pause between two
+// calls is a millisecond, and later pauses are up to 50 ms. If the function does not return true
+// within Patience, the test fails with the text in what.
 //
 //	cluster.Until("the worker has stopped", func() bool { return worker.stopped.Load() })
 func (c *Cluster) Until(what string, is func() bool) {

@@ -69,8 +69,8 @@ func (k *checker) applied(id, index, term uint64, data []byte, state uint64) {
 }
 
 // configured checks that all replicas have the same configuration at the same index. A
-// configuration must have a voter and the right context of each member, and never be older than the
-// previous one.
+// configuration must have a voter, must have the right context for each member, and must not be
+// older than the previous configuration of the replica.
 func (k *checker) configured(id uint64, before, now Configuration) {
 	got := fmt.Sprintf("%d %d %d %d %v", now.Index, now.Voters, now.Outgoing, now.Learners, now.Members)
 	if want, ok := k.configs[now.Index]; ok && got != want {

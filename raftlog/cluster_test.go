@@ -30,7 +30,7 @@ type cluster struct {
 	lose     func(*raftpb.Message) bool // reports whether the network must lose a message
 	reshapes bool                       // chaos also changes the configuration
 	next     uint64                     // next unused ID, if reshapes is set
-	hideLoss bool                       // do not report lost snapshots; a mutant sets it
+	hideLoss bool                       // if set, lost snapshots are not reported
 	slowly   bool                       // snapshots are completed only by the method finish
 }
 
@@ -182,7 +182,7 @@ func (c *cluster) transmit(loss float64) {
 		}
 		return
 	case p < 2*loss:
-		c.wire = append(c.wire, m) // it is delivered now and again later
+		c.wire = append(c.wire, m) // delivered now, and a second time later
 	}
 	c.deliver(m)
 }

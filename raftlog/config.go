@@ -58,11 +58,11 @@ type Config struct {
 	EntriesInFlight int
 
 	// Deferrable reports whether the waiting batches may wait for the next batch that is not
-	// deferrable, but at most for 2 to 4 ms. It must report true only if this wait delays no
-	// caller's answer. The argument waiting is the concatenation of the batches. The argument
-	// settled is true if all proposed entries are applied. Deferrable must have no side effects and
-	// must not keep the bytes. It is called on the owner goroutine. Nil means that no batch is
-	// deferrable.
+	// deferrable. The wait ends after 2 to 4 ms at the latest. Deferrable must report true only if
+	// this wait delays no caller's answer. The argument waiting is the concatenation of the batches.
+	// The argument settled is true if all proposed entries are applied. Deferrable must have no side
+	// effects and must not keep the bytes. It is called on the owner goroutine. Nil means that no
+	// batch is deferrable.
 	Deferrable func(waiting []byte, settled bool) bool
 
 	// QueueBytes bounds the batches that wait to be proposed. Default 64 MiB.

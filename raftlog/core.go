@@ -12,8 +12,8 @@ import (
 	"github.com/mortise-lock/mortise/internal/clock"
 )
 
-// CoreConfig configures a Core. The fields that Config also has are documented there, but have no
-// default here.
+// CoreConfig configures a Core. The fields that are also in Config are documented there. In a
+// CoreConfig they have no defaults.
 type CoreConfig struct {
 	State            State      // contents of the Store; State.Identity has the ID of the replica
 	Now              clock.Time // the first tick is due one Tick later
@@ -36,7 +36,8 @@ type CoreConfig struct {
 //
 // The owner calls some input methods, and then calls Turn until Turn returns an idle Output. The
 // owner must carry out each Output before it calls another method. Only the work of Save, Prepare
-// and Take may take longer. The owner reports its end by Stored, Prepared and Snapshotted.
+// and Take may take longer. The owner reports the end of this work by Stored, Prepared and
+// Snapshotted.
 //
 // A Core is not safe for concurrent use. A panic means that raft found a contradiction in this
 // replica's data or messages. The owner must recover and not use the Core again.
@@ -56,7 +57,7 @@ type Core struct {
 	last       uint64 // index of the last entry handed to storage
 	durable    uint64 // last index of the newest append that is durable
 	ticked     clock.Time
-	rested     bool // rests has reported true in the last Tick or in a Turn since then
+	rested     bool // Core.rests returned true in the last Tick or in a later Turn
 	unseen     bool // the Survey may have changed since the last call of Surveyed
 	ticks      uint64
 	heard      map[uint64]hearing // for every member of config
@@ -68,24 +69,24 @@ type Core struct {
 	asking     asking
 	group      group  // the leader's state in role.Term, with the waiting batches and rounds
 	backs      uint64 // the last value that was given to group.back
-	deferral   uint64 // value of group.back for which EndDeferral will be called; zero means none
+	deferral   uint64 // number of the deferral that EndDeferral will end; zero means none
 	appends    appends
 	hang       hang
 	// conf, voters, learners and config are those of the last applied configuration entry.
 	conf             *raftpb.ConfState
 	voters, learners []uint64
-	config           Configuration     // with the contexts of the members
+	config           Configuration     // includes the contexts of the members
 	since            int               // bytes applied since the last snapshot began
 	taking           taking            // the snapshot that this replica is taking
 	taken            uint64            // number of snapshots that this replica has taken
 	commits          []*raftpb.Message // appends without entries, held until the next tick
-	withheld         []*raftpb.Message // appends to learners, see withholds
+	withheld         []*raftpb.Message // learners get these appends later, see withholds
 	applies          []*raftpb.Message // raft's requests to apply entries, in order
 
 	out  Output            // the next Output, being collected
 	done Output            // the last Output handed out; its memory is reused
 	due  []*raftpb.Message // raft's responses, to be delivered by the next Turn
-	held []*raftpb.Message // raft's responses; they move to due when the present Output is carried out
+	held []*raftpb.Message // raft's responses; added to due when the present Output is carried out
 }
 
 // NewCore returns the Core of a replica with the contents of its store. If the store has a

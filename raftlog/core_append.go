@@ -112,9 +112,9 @@ func (c *Core) save() {
 	c.out.Save = &a.batch
 }
 
-// Stored reports that the last Save is durable. It adds the entries to the view before it delivers
-// any response, because raft drops its own copy when it gets the response. For a snapshot of
-// another replica the next Output has a Restored event.
+// Stored reports that the last Save is durable. It adds the entries to the view before it
+// delivers any response, because raft drops its own copy when it gets the response. If the Save
+// had a snapshot from another replica, the next Output has a Restored event.
 func (c *Core) Stored() {
 	items := c.appends.saving
 	c.appends.saving = nil

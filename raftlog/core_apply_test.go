@@ -28,8 +28,8 @@ func TestAReportedConfigurationSurvivesACrash(t *testing.T) {
 }
 
 // A change waits for the Save of its commit index when a snapshot of the leader arrives. Raft
-// already has the configuration of the snapshot. If the change were applied to it, replica 4 would
-// lose its vote.
+// already has the configuration of the snapshot. If the change were applied to that
+// configuration, replica 4 would lose its vote.
 func TestASnapshotOvertakesWhatWaitsToBeApplied(t *testing.T) {
 	for _, saving := range []bool{false, true} { // whether a Save is running
 		c := newCluster(t, 3, 3)

@@ -55,7 +55,8 @@ func (d *distance) step() {
 }
 
 // failover returns the ticks from the crash of a leader until another replica leads. If gone is
-// set, PeerLost is called on the other replicas. The replica whose ID is deaf receives no messages.
+// set, PeerLost is called on the other replicas. The argument deaf is the ID of a replica that
+// receives no messages.
 func failover(t *testing.T, seed uint64, voters int, gone bool, loss float64, deaf uint64) float64 {
 	c := newCluster(t, seed, voters, func(cfg *CoreConfig) { cfg.ElectionTicks, cfg.HeartbeatTicks = 20, 4 })
 	l := c.elect()

@@ -15,11 +15,11 @@ type changing struct {
 	data     []byte // data of the entry that changes the configuration; nil if there is none
 	proposed bool   // the entry is in the log
 	empty    []own  // kinds of the entries that this code has proposed and that are not applied, in order
-	mark     uint64 // end of the log when the configuration was applied or Leads was called
+	mark     uint64 // last log index when LeadBegins or Configured was last reported
 }
 
-// own is the kind of an entry in changing.empty. Raft silently replaces a change that it refuses by
-// an empty entry.
+// An own is an item of changing.empty: the kind of an entry that this code has proposed. If raft
+// refuses a change, it silently proposes an empty entry instead.
 type own uint8
 
 const (
@@ -67,11 +67,10 @@ func (c *Core) proposeChange() {
 	g.empty = append(g.empty, ownChange)
 }
 
-// proposeEmpty proposes an empty entry, unless an entry was already proposed after the last
-// configuration, and after the first entry of this leader's term, was applied. It reports whether
-// it proposed an entry. A follower that acknowledges the entry has the commit index of the
-// configuration. When raft applies the entry, it leaves a joint configuration that it could not
-// leave during a transfer.
+// proposeEmpty proposes an empty entry, unless another entry already follows changing.mark in the
+// log. It reports whether it proposed an entry. A follower that acknowledges the entry has the
+// commit index of the configuration. When the entry is applied, raft leaves a joint configuration
+// that it could not leave during a transfer.
 func (c *Core) proposeEmpty() bool {
 	if !c.role.Leading || !c.group.leads || c.last != c.group.changing.mark || c.transferee != 0 {
 		return false

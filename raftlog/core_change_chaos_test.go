@@ -103,7 +103,8 @@ func (c *cluster) settled() {
 	}
 }
 
-// rests checks, without faults, that all replicas are active, settled, and have the leader's state.
+// rests checks that in a cluster without faults all replicas are active and settled, and have the
+// leader's state.
 func (c *cluster) rests(lead *replica) {
 	c.t.Helper()
 	s := lead.core.Survey()

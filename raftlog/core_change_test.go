@@ -234,8 +234,9 @@ func TestRefusedChangeDoesNotStayPending(t *testing.T) {
 	c.verify()
 }
 
-// An empty entry of the Core before a change must not be mistaken for the empty entry by which raft
-// replaces a refused change. Nor may raft's entry that ends a joint configuration.
+// Raft replaces a refused change with an empty entry. The Core must not take another empty entry
+// for that one: not an empty entry that it has proposed itself, and not raft's entry that ends a
+// joint configuration.
 func TestNudgeIsNoRefusal(t *testing.T) {
 	c, l := lone(t)
 	c.join(2)

@@ -7,7 +7,8 @@ import (
 )
 
 // chaosRun runs one seed, first with faults of all kinds and then without faults. At the end all
-// replicas must have the same state and new entries. It returns the hash of the run.
+// replicas must have the leader's state, and must have applied a new entry. It returns the hash
+// of the run.
 func chaosRun(t *testing.T, seed uint64, steps int) uint64 {
 	t.Helper()
 	defer func() {

@@ -19,8 +19,8 @@ import (
 // configuration, because a removed replica may stop only when the other replicas have the commit
 // index of the removal.
 
-// hold keeps an append without entries. If raft is probing its receiver, sendProbes sends it in the
-// same turn.
+// hold keeps an append without entries. If raft is probing the receiver, sendProbes sends the
+// append in the same turn.
 func (c *Core) hold(m *raftpb.Message) {
 	c.supersede(m.GetTo())
 	c.commits = append(c.commits, m)
@@ -30,7 +30,7 @@ func (c *Core) supersede(to uint64) {
 	c.commits = slices.DeleteFunc(c.commits, func(m *raftpb.Message) bool { return m.GetTo() == to })
 }
 
-// sendProbes sends the held appends whose receivers raft is probing.
+// sendProbes sends each append in c.commits whose receiver is being probed by raft.
 func (c *Core) sendProbes() {
 	var probed []*raftpb.Message
 	c.node.WithProgress(func(id uint64, _ raft.ProgressType, pr tracker.Progress) {

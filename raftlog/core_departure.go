@@ -6,17 +6,17 @@ import (
 	"go.etcd.io/raft/v3/raftpb"
 )
 
-// Voters that have not applied a change may still need the vote of a replica that loses its vote by
-// that change. If that replica had a longer log, it would refuse its vote, and no leader could ever
-// be elected. So a replica that loses its vote must never have a longer log than a majority of the
-// remaining voters. The method careful ensures this when a leader crashes. Two rules ensure it in
-// all other cases:
+// Voters that have not applied a change may still need the vote of a replica that loses its vote
+// by that change. If that replica had a longer log, it would refuse its vote, and no leader could
+// ever be elected. So a replica that loses its vote must never have a longer log than a majority
+// of the remaining voters. Core.careful ensures this for the case that a leader crashes. Two
+// rules ensure it in all other cases:
 //
 //   - While a change is not applied, the leader proposes no batch, because it may itself lose its
 //     vote.
-//   - Until an entry after the configuration is committed, learners are sent only committed
-//     entries. When such an entry is committed, a majority of the voters has the commit index of
-//     the configuration.
+//   - After its election, and after each configuration that it applies, the leader sends learners
+//     only committed entries. It does so until a later entry is committed. Then a majority of the
+//     voters has the commit index of the configuration.
 
 // changes reports whether the leader's log may have a change that is not applied. An earlier leader
 // may have proposed that change.

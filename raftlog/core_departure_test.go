@@ -76,7 +76,7 @@ func TestALeaderThatLosesItsVoteLeavesTheOthersAble(t *testing.T) {
 	}
 	l.turn()
 	c.until(func() bool { return len(l.config.Outgoing) > 0 })
-	l.crash(false) // without the entry that ends the joint configuration
+	l.crash(false) // it lacks the entry that ends the joint configuration
 	c.wire = nil
 	l.start()
 	out.core.Campaign()

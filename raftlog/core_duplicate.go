@@ -34,7 +34,7 @@ func (c *Core) duplicate(m *raftpb.Message) {
 	}
 }
 
-// duplicable reports whether a message is small and of a type on which other replicas wait.
+// duplicable reports whether a message is small and has a type that other replicas wait for.
 func duplicable(m *raftpb.Message) bool {
 	switch m.GetType() {
 	case raftpb.MsgPreVote, raftpb.MsgPreVoteResp, raftpb.MsgVote, raftpb.MsgVoteResp,

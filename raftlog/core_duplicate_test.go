@@ -120,7 +120,7 @@ func TestTheLogSendsDuplicates(t *testing.T) {
 	})
 }
 
-// ahead runs for the given ticks, and delivers duplicates by StepDuplicate.
+// ahead runs the cluster for the given ticks, and delivers duplicates by StepDuplicate.
 func (c *cluster) ahead(ticks int) {
 	for range ticks {
 		for under := c.twiceIn(1); len(under) > 0; under = c.twice {
@@ -135,8 +135,8 @@ func (c *cluster) ahead(ticks int) {
 	}
 }
 
-// A leader's links lose all messages while the second connections work. It may stay the leader for
-// the time of a short gap, but not longer.
+// A leader's links lose all messages while the second connections work. It may stay the leader
+// during a short gap, but not longer.
 func TestDuplicatesDoNotReplaceALink(t *testing.T) {
 	c := newCluster(t, 1, 3)
 	l := c.elect()

@@ -60,10 +60,10 @@ func (g *group) lingers() bool {
 	return g.inFlight > 0 && g.newest >= crowdBytes && g.queue.size() < g.newest && !g.waited
 }
 
-// defers reports whether the waiting batches must wait because they are deferrable (see Config). A
-// deferral saves an entry on every replica. Every turn calls Deferrable again, so a deferral ends
-// when Deferrable reports false. It also ends with EndDeferral or with a tick. before is the value
-// of group.back after the previous turn.
+// defers reports whether the waiting batches must wait because they are deferrable (see Config).
+// A deferral avoids the cost of one log entry on every replica. Every turn calls Deferrable
+// again, so a deferral ends when Deferrable reports false. It also ends with EndDeferral or with
+// a tick. The argument before is the value of group.back after the previous turn.
 func (c *Core) defers(before uint64) bool {
 	g := &c.group
 	if c.cfg.Deferrable == nil || g.queue.size() >= crowdBytes || g.waited ||

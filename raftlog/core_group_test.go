@@ -74,8 +74,9 @@ func TestFewWaitForCompany(t *testing.T) {
 	c.verify()
 }
 
-// A deferrable batch is proposed, in order, with the next batch that is not deferrable, at
-// EndDeferral, when it is no longer deferrable, or at the next tick.
+// A deferrable batch waits for the first of four events: a batch that is not deferrable,
+// EndDeferral, a tick, or a report that the waiting batches are no longer deferrable. The order
+// of the batches is kept.
 func TestThePatientRideWithTheNext(t *testing.T) {
 	number := func(waiting []byte) uint64 { return decodeBatch(waiting).number }
 	for what, end := range map[string]func(r *replica, patient *bool){

@@ -8,8 +8,8 @@ import (
 	"google.golang.org/protobuf/proto"
 )
 
-// runWithHungDisk runs for the given ticks, or until stop reports true. Only the disk of the
-// replica hung does not work. It returns the number of ticks.
+// runWithHungDisk runs for the given ticks, or until stop reports true. All disks work, except
+// that of the replica hung. It returns the number of ticks.
 func (c *cluster) runWithHungDisk(hung *replica, ticks int, stop func() bool) int {
 	for n := range ticks {
 		if stop() {
@@ -168,7 +168,7 @@ func TestLostVote(t *testing.T) {
 	if a.leading != 2 || c.check.next[2] != 1 {
 		t.Fatalf("replica 1 does not lead in term 2: %+v", a.role)
 	}
-	// Found prevents this only for the same store.
+	// Found refuses to begin in a used store, but it cannot know that the old store is lost.
 	forgetful.crash(false)
 	forgetful.store = newTestStore(t, 2, []uint64{1, 2, 3})
 	forgetful.start()
@@ -182,7 +182,8 @@ func TestLostVote(t *testing.T) {
 	}
 }
 
-// It delivers the messages to the replicas a and b and drops all others, until none are left.
+// This method runs the replicas a and b until they have no work left, and drops all messages to
+// other replicas.
 func (c *cluster) only(a, b *replica) {
 	for busy := true; busy; {
 		busy = false

@@ -23,7 +23,7 @@ func (c *Core) Tick(now clock.Time) {
 	rested := c.rested
 	if c.rested = c.rests(); rested && n > 1 {
 		c.ticked = now
-		if c.deferral == 0 { // otherwise the timer of MaxDeferral may have caused this call
+		if c.deferral == 0 { // during a deferral, its timer may have caused this call
 			c.hurry()
 		}
 		return
@@ -158,9 +158,9 @@ func (c *Core) Role() Role { return c.role }
 // Queued returns the number of bytes that wait to be proposed.
 func (c *Core) Queued() int { return c.group.queue.size() }
 
-// successor returns the active voter with the longest log, and of several the one with the lowest
-// ID. Zero means that no other voter is active. It does not use raft's flag RecentActive, because
-// raft resets that flag once in each election timeout.
+// successor returns the active voter with the longest log. If several logs are equally long, it
+// returns the voter with the lowest ID. Zero means that no other voter is active. successor does
+// not use raft's flag RecentActive, because raft resets that flag once in each election timeout.
 func (c *Core) successor() uint64 {
 	var best, match uint64
 	c.node.WithProgress(func(id uint64, kind raft.ProgressType, pr tracker.Progress) {

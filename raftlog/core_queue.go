@@ -7,8 +7,8 @@ import "slices"
 type queue struct {
 	buf   []byte
 	ends  []int // offset in buf where each batch ends
-	start int   // offset in buf of the first batch
-	first int   // index in ends of the first batch
+	start int   // offset of the first batch in buf
+	first int   // position of the first batch in ends
 }
 
 // queueKeepBytes is the largest buffer that an empty queue keeps. A larger buffer is released.
@@ -44,9 +44,9 @@ func (q *queue) compact() {
 	q.start, q.first = 0, 0
 }
 
-// peek returns a copy of as many whole batches as fit into limit bytes, at least one, and their
-// number. The queue must not be empty. The log and the network keep the copy, while the queue
-// reuses its buffer.
+// peek returns a copy of the first batches, and their number. It returns at least one batch. It
+// adds further whole batches while the total fits into limit bytes. The queue must not be empty.
+// The log and the network keep the copy, while the queue reuses its buffer.
 func (q *queue) peek(limit int) ([]byte, int) {
 	n := 1
 	for q.first+n < len(q.ends) && q.ends[q.first+n]-q.start <= limit {

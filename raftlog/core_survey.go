@@ -40,16 +40,16 @@ type Survey struct {
 	Replicas []Progress // all members of Config, including this replica, by ID
 }
 
-// caughtUpEntries is the number of entries that a caught-up replica may lack. It is about the
-// number in flight under load.
+// caughtUpEntries is the number of entries that a caught-up replica may lack. Under load, about as
+// many entries are in flight.
 const caughtUpEntries = 64
 
 type hearing struct {
 	tick  uint64 // tick of the last message; at first the tick at which this entry was added
 	spoke bool
 
-	linked uint64 // tick of the last message that was no duplicate; at first the same as the field tick
-	uneven uint64 // after a gap, the tick until which messages to the replica are duplicated
+	linked uint64 // tick of the last message that was not a duplicate; at first equal to tick
+	uneven uint64 // after a gap in the replica's messages, the tick until which messages to it are duplicated
 }
 
 // hear records a message of a member. It ignores a late message of an earlier term.
@@ -91,7 +91,7 @@ func (c *Core) silent(id uint64) (ticks uint64, active bool) {
 }
 
 // Surveyed returns a Survey and true if the Survey may have changed since the last call. Otherwise
-// it saves the allocations of the method Survey.
+// it returns false, and saves the allocations for a new Survey.
 func (c *Core) Surveyed() (s Survey, anew bool) {
 	if !c.unseen {
 		return s, false

@@ -80,7 +80,7 @@ func (c *Core) Prepared() {
 	}
 }
 
-// name queues the prepared snapshot for the next Save.
+// A call of name puts the prepared snapshot into the queue for the next Save.
 func (c *Core) name() {
 	c.taking.step = takeName
 	c.appends.waiting = append(c.appends.waiting, appendItem{snapshot: c.taking.snap, local: true, durable: true})
@@ -88,7 +88,7 @@ func (c *Core) name() {
 
 // overtake is called when a snapshot of another replica is queued for the store.
 //
-// It abandons this replica's own snapshot, which is older and would set the log back. If the own
+// It abandons this replica's own snapshot, which is older and would set the log back. If that
 // snapshot is being prepared, it is abandoned when Prepare ends. If it is already queued for a
 // Save, it is saved before the snapshot of the other replica.
 //

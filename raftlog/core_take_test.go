@@ -8,8 +8,8 @@ import (
 	"go.etcd.io/raft/v3/raftpb"
 )
 
-// idle runs for the given ticks. All work is done except the stages of snapshots, which need
-// finish.
+// A call of idle runs the cluster for the given number of ticks. All work is done except the
+// stages of snapshots, which wait for a call of finish.
 func (c *cluster) idle(ticks int) { c.runWithHungDisk(nil, ticks, func() bool { return false }) }
 
 func (r *replica) takes(t *testing.T) Take {
@@ -118,7 +118,8 @@ func TestSavesGoOnWhileASnapshotIsPrepared(t *testing.T) {
 	c.verify()
 }
 
-// A snapshot of the leader ends the snapshot that a replica is taking, in each stage.
+// A snapshot from the leader ends the snapshot that a replica is taking, whatever stage the latter
+// has reached.
 func TestAnotherReplicasSnapshotEndsOurOwn(t *testing.T) {
 	for _, step := range []takeStep{takeCapture, takePrepare, takeName} {
 		c := newCluster(t, 3, 3, func(cfg *CoreConfig) { cfg.KeepEntries = 0 })
@@ -223,7 +224,7 @@ func TestSnapshotThatIsNeverDurable(t *testing.T) {
 	}
 	c.verify()
 
-	// The only voter of a group waits, as for a Save.
+	// The only voter of a group never retires: it waits for a Prepare, as it would for a Save.
 	c, r = lone(t, func(cfg *CoreConfig) { cfg.SnapshotBytes = 1 << 20 })
 	r.takes(t)
 	r.finish()

@@ -134,7 +134,7 @@ func (c *Core) deliver(responses []*raftpb.Message) {
 		votes = votes || m.GetType() == raftpb.MsgVoteResp || m.GetType() == raftpb.MsgPreVoteResp
 	}
 	if votes {
-		c.observe() // of a replica's messages to itself, only votes can change the role
+		c.observe() // among the messages of a replica to itself, only votes can change the role
 	}
 }
 

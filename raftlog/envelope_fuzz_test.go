@@ -8,8 +8,8 @@ import (
 	"go.etcd.io/raft/v3/raftpb"
 )
 
-// Data that open accepts must encode to the same data again. voters and learners are bit sets of
-// the IDs 1 to 8.
+// If the function open accepts some data, its result must encode to the same data. The parameters
+// voters and learners are bit sets of the IDs 1 to 8.
 func FuzzEnvelope(f *testing.F) {
 	f.Add(enclose(1, testMembers(1, 2, 3), []byte("state")), uint64(1), byte(7), byte(0))
 	f.Add(enclose(5, testMembers(1, 2), nil), uint64(9), byte(1), byte(2))

@@ -30,7 +30,7 @@ type Log struct {
 
 	mu      sync.Mutex // guards in, arrived, queued, status, survey and ended
 	in      inbox
-	arrived int // additions to in since the last swap
+	arrived int // number of additions to the inbox since the last swap
 	queued  int // bytes of batches in the inbox and in the core
 	status  Status
 	survey  Survey

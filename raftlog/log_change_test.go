@@ -10,7 +10,7 @@ import (
 	"time"
 )
 
-// have returns all reported configurations as text, and the last of them.
+// The method have returns a text with all reported configurations, and the last configuration.
 func (r *recorder) have() (list string, last Configuration) {
 	r.mu.Lock()
 	defer r.mu.Unlock()

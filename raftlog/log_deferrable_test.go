@@ -28,11 +28,11 @@ func TestPatienceIsEachBatchsOwn(t *testing.T) {
 			{0, "a", "", 0},
 			{MaxDeferral / 2, "!", "a!", 1},
 			{MaxDeferral - 1, "b", "a!", 1},
-			{MaxDeferral, "", "a!", 1}, // the timer that was started for the batch a fires
+			{MaxDeferral, "", "a!", 1}, // the timer fires; it was started for batch "a"
 			{2*MaxDeferral - 1, "", "a!", 1},
 			{2 * MaxDeferral, "", "a!b", 2},
 			{3 * MaxDeferral, "c", "a!b", 2},
-			{4*MaxDeferral - 1, "d", "a!b", 2}, // batch d is proposed when the MaxDeferral of batch c ends
+			{4*MaxDeferral - 1, "d", "a!b", 2}, // batch "d" is proposed when the MaxDeferral of batch "c" ends
 			{4 * MaxDeferral, "", "a!bcd", 3},
 		} {
 			time.Sleep(step.at - time.Since(began))

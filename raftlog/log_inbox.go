@@ -93,9 +93,9 @@ func (l *Log) put(change func(*inbox)) bool {
 	return ok
 }
 
-// first counts an addition to the inbox and reports whether it is the first since the last swap.
-// Only the first must wake the owner, because more wake-ups cause empty turns. The caller must hold
-// mu.
+// A call of first counts an addition to the inbox, and reports whether it is the first since the
+// last swap. Only the first must wake the owner, because more wake-ups cause empty turns. The
+// caller must hold mu.
 func (l *Log) first() bool {
 	l.arrived++
 	return l.arrived == 1
@@ -203,8 +203,9 @@ func (l *Log) Unreachable(id uint64) {
 }
 
 // PeerLost reports that the last stream of a replica has ended, or that the replica has announced
-// its retirement. All its messages must have been passed to Step before. PeerLost has the effect of
-// Unreachable. If the replica was the leader, this voter also starts an election immediately.
+// its retirement. All messages of that replica must already have been passed to Step. PeerLost has
+// the effect of Unreachable. If the replica was the leader, this voter also starts an election
+// immediately.
 func (l *Log) PeerLost(id uint64) {
 	l.put(func(in *inbox) {
 		if len(in.lost) < maxUnreachable && !slices.Contains(in.lost, id) {

@@ -47,7 +47,7 @@ func (t *taken) steps() bool { return t.capture != nil && !t.stepped }
 const (
 	// pace is the time between two calls of step while the owner has nothing else to do.
 	pace = time.Millisecond
-	// restSteps is the number of steps in each of these calls.
+	// restSteps is the number of steps in one call of step while the owner has nothing else to do.
 	restSteps = 16
 )
 

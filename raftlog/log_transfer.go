@@ -7,11 +7,11 @@ type transfer struct {
 	done chan error // buffered, so that the owner never blocks
 }
 
-// Transfer transfers the leadership to the voter to. If to is zero, it chooses the voter with the
-// longest log among those that have sent a message within an election timeout. It returns nil when
-// this replica no longer leads, ErrTransfer if no voter became the leader within an election
-// timeout, and ErrNotLeading if this replica did not lead. If ctx ends first, the attempt continues
-// and may still succeed. No batch is proposed during a transfer.
+// Transfer passes the leadership to the voter whose ID is to. If to is zero, it chooses the voter
+// with the longest log among those that have sent a message within an election timeout. It returns
+// nil when this replica no longer leads, ErrTransfer if no voter became the leader within an
+// election timeout, and ErrNotLeading if this replica did not lead. If ctx ends first, the attempt
+// continues and may still succeed. No batch is proposed during a transfer.
 func (l *Log) Transfer(ctx context.Context, to uint64) error {
 	t := transfer{to: to, done: make(chan error, 1)}
 	if !l.put(func(in *inbox) { in.transfers = append(in.transfers, t) }) {

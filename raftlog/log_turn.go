@@ -21,9 +21,9 @@ const (
 // shorter timers are inexact while a process is idle.
 const MaxDeferral = 2 * time.Millisecond
 
-// runOwner is the owner goroutine. The inbox wakes it, and a timer for the next tick, the end of
-// MaxDeferral or the next step of a snapshot. A panic retires this replica, but does not end the
-// process.
+// runOwner is the owner goroutine. New input in the inbox wakes it. A timer also wakes it for the
+// next tick, the end of MaxDeferral or the next step of a snapshot. A panic retires this replica,
+// but does not end the process.
 func (l *Log) runOwner() {
 	var err error
 	defer close(l.owner)
@@ -201,7 +201,7 @@ func (l shell) Event(e *Event) error {
 	case Restored:
 		l.taking.capture = nil // Restore replaces the state
 	}
-	l.where, l.called = inApplier, true // after a panic, where stays inApplier
+	l.where, l.called = inApplier, true // if the Applier panics, l.where stays inApplier
 	err := Deliver(e, l.cfg.Applier)
 	if err == nil {
 		l.where = inRaft

@@ -126,7 +126,7 @@ func TestEachTurnHasTheWholeInbox(t *testing.T) {
 }
 
 // Entries in flight count as lost after Unreachable and after PeerLost. After PeerLost for the
-// leader the voters must not wait for an election timeout.
+// leader, the voters must not wait for an election timeout.
 func TestALogIsToldOfLostStreams(t *testing.T) {
 	for name, tell := range map[string]func(l *Log, id uint64){"unreachable": (*Log).Unreachable,
 		"gone": (*Log).PeerLost} {
@@ -194,7 +194,8 @@ func TestTheEndOfATurn(t *testing.T) {
 	})
 }
 
-// held blocks the owner of a group's only log in Apply until the returned function is called.
+// held makes Apply block until the returned function is called. This also blocks the owner of
+// the group's only log.
 func held(t *testing.T, l *Log, app *recorder) (goOn func()) {
 	t.Helper()
 	reached, gate := make(chan struct{}), make(chan struct{})

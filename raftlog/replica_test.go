@@ -87,7 +87,8 @@ func (r *replica) stored() {
 	r.save = nil
 }
 
-// turn carries out Outputs until one is idle. A Save becomes durable only when sync is called.
+// turn carries out the Outputs of the core until an Output is idle. A Save becomes durable only
+// when sync is called.
 func (r *replica) turn() {
 	for range 1000 {
 		out := r.core.Turn()
@@ -181,7 +182,8 @@ func (r *replica) sync() {
 	r.turn()
 }
 
-// leaves reports a fault if a vote or an acknowledgement is sent before its Save is durable.
+// leaves checks a message that is sent. It reports a fault if a vote or an acknowledgement is
+// sent before its Save is durable.
 func (r *replica) leaves(m *raftpb.Message) {
 	st := r.store.state
 	last := st.Snapshot.GetMetadata().GetIndex()

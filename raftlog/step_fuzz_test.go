@@ -50,7 +50,8 @@ func newStepper(t *testing.T) *stepper {
 	return s
 }
 
-// do calls input, and then carries out Outputs until one is idle. A panic retires the replica.
+// do passes the core to the function input, and then carries out the Outputs of the core until
+// an Output is idle. A panic retires the replica.
 func (s *stepper) do(input func(c *Core)) {
 	defer func() {
 		if p := recover(); p != nil {
@@ -193,8 +194,8 @@ func FuzzStep(f *testing.F) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		// Two bytes of the script can make the replica send to all members. One byte, as ticks, can
-		// make it send to all members sixty times.
+		// Two bytes of the script can make the replica send a message to every member. A byte that
+		// means ticks can make it do so sixty times.
 		everybody := 3 + len(script)
 		if most := 64 * (1 + len(script)) * everybody; s.sent > most {
 			t.Fatalf("%d messages left, more than %d", s.sent, most)

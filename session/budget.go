@@ -6,7 +6,7 @@ import (
 	"github.com/mortise-lock/mortise/lockfsm"
 )
 
-// Budgets are new budgets, in bytes, for a group to adopt. Zero means no change.
+// Budgets are the budgets, in bytes, that a group is to adopt. Zero means no change.
 type Budgets struct{ Session, Group uint64 }
 
 // FormatBytes formats a number of bytes in the largest unit that needs no fraction.

@@ -43,10 +43,10 @@
 // # Guarantees
 //
 //   - A client reports the loss of a lock before the lock is granted to another caller.
-//   - A session belongs to the instance that opened it, which its connection has authenticated,
-//     and to the capability of the instance's certificate. The leader writes both into the log
-//     with Open, and refuses Attach, renewals and commands from any other instance. The nonce only
-//     makes Open idempotent.
+//   - A session belongs to the instance that opened it, and to the capability of that instance's
+//     certificate. The connection has authenticated that instance. The leader writes both into the
+//     log with Open, and refuses Attach, renewals and commands from any other instance. The nonce
+//     only makes Open idempotent.
 //   - The encoding is stable between builds. Kinds and reasons keep their numbers, a client skips
 //     records of an unknown kind, and fields may be added after the known ones.
 //
@@ -59,9 +59,9 @@
 // was copied, the later attachment is accepted, and the other copy receives Stale and opens its own
 // session. A client that cannot reach the leader loses its locks at its deadline.
 //
-// On every system except Linux the clock stops while the machine is suspended. After a suspension a
-// holder on such a system reports the loss of its locks too late, by the time of the suspension.
-// Only tokens protect the resource in this case.
+// On every system except Linux the clock stops while the machine is suspended. After a suspension,
+// a holder on such a system reports the loss of its locks too late. The delay is as long as the
+// suspension. Only tokens protect the resource in this case.
 //
 // # Concurrency and limits
 //

@@ -13,47 +13,50 @@ import (
 type ReplyKind uint8
 
 const (
-	// ReplyOpened answers Open: nonce, code, session, ttl, term.
+	// ReplyOpened answers Open. Fields: nonce, code, session, ttl, term.
 	ReplyOpened ReplyKind = 1
-	// ReplyAttached answers Attach: session, epoch, code, term. It is sent after the states of all
-	// live numbers. So a named request without a reported state is finished.
+	// ReplyAttached answers Attach. It is sent after a ReplyState for each request of the session
+	// that still exists. So a request that the Attach named has ended if it got no ReplyState.
+	// Fields: session, epoch, code, term.
 	ReplyAttached ReplyKind = 2
-	// ReplyState is the state of a request: session, epoch, number, code, token, watch, and the
-	// budget if the code names one.
+	// ReplyState is the state of a request. Fields: session, epoch, number, code, token, watch, and
+	// the budget if the code names one.
 	ReplyState ReplyKind = 3
-	// ReplyHeld answers a try request for a held lock: session, epoch, number, record, holder,
-	// token, since, waiters, value, key. An empty key means the only requested key.
+	// ReplyHeld answers a try request for a held lock. Fields: session, epoch, number, record,
+	// holder, token, since, waiters, value, key. The key is empty if only one key was requested.
 	ReplyHeld ReplyKind = 4
-	// ReplyFreed answers Release, Detach and Cancel: session, epoch, number, code, and the budget
-	// if the code names one.
+	// ReplyFreed answers Release, Detach and Cancel. Fields: session, epoch, number, code, and the
+	// budget if the code names one.
 	ReplyFreed ReplyKind = 5
-	// ReplyRenewed acknowledges a renewal: session, epoch, seq.
+	// ReplyRenewed acknowledges a renewal. Fields: session, epoch, seq.
 	ReplyRenewed ReplyKind = 6
-	// ReplyEnded reports that an attachment has ended, or never existed: session, epoch, reason.
+	// ReplyEnded reports that an attachment has ended, or never existed. Fields: session, epoch,
+	// reason.
 	ReplyEnded ReplyKind = 7
-	// ReplyRedirect is sent by a voter that does not lead, or has just become leader: term, leader,
-	// addr.
+	// ReplyRedirect is sent by a voter that does not lead, or has just become leader. Fields: term,
+	// leader, addr.
 	ReplyRedirect ReplyKind = 8
-	// ReplyGrace reports the rest of the group's grace: session, epoch, ttl. During the grace it is
-	// sent before each Attached. At the end it is sent once more, with a zero ttl.
+	// ReplyGrace reports the rest of the group's grace. During the grace, it is sent before each
+	// ReplyAttached. At the end of the grace it is sent once more, with a zero ttl. Fields:
+	// session, epoch, ttl.
 	ReplyGrace ReplyKind = 9
 	// ReplyBehind describes the holder of the lock when the waiting request was applied. It has the
 	// fields of ReplyHeld.
 	ReplyBehind ReplyKind = 10
-	// ReplyDeadlock answers a request that would have closed a cycle: session, epoch, number,
-	// count, and for each link session, record, key.
+	// ReplyDeadlock answers a request that would have closed a circle. Fields: session, epoch,
+	// number, count, and for each link session, record, key.
 	ReplyDeadlock ReplyKind = 11
-	// ReplyEvicted reports that a request was ended by force: session, epoch, number, record (of
-	// the instance that ended it), value (the reason).
+	// ReplyEvicted reports that a request was ended by force. Fields: session, epoch, number,
+	// record (of the instance that ended it), value (the reason).
 	ReplyEvicted ReplyKind = 12
-	// ReplyWanted reports that another request waits for the lock of a hold with Notice: session,
-	// epoch, number.
+	// ReplyWanted reports that another request waits for the lock of a hold with Notice. Fields:
+	// session, epoch, number.
 	ReplyWanted ReplyKind = 13
-	// ReplyTaken reports that another session has resumed a hold of this session: session, epoch,
-	// number, record (of the other session).
+	// ReplyTaken reports that another session has resumed a hold of this session. Fields: session,
+	// epoch, number, record (of the other session).
 	ReplyTaken ReplyKind = 14
-	// ReplyForbidden reports that the peer's certificate does not allow a request: session, epoch,
-	// number, key, value (the name in the capability).
+	// ReplyForbidden reports that the peer's certificate does not allow a request. Fields: session,
+	// epoch, number, key, value (the name in the capability).
 	ReplyForbidden ReplyKind = 15
 )
 
@@ -180,8 +183,8 @@ func putSize(b []byte, start int) []byte {
 	return b
 }
 
-// NextReply splits the first record off b, which must not be empty. For a record of an unknown kind
-// only Kind is set.
+// NextReply splits the first record off b, which must not be empty. If the kind is unknown, only
+// the field Kind is set.
 func NextReply(b []byte) (r Reply, rest []byte, err error) {
 	outer := fields{b: b}
 	body := outer.sized(uint64(len(b)))

@@ -2,9 +2,9 @@ package session
 
 import "github.com/mortise-lock/mortise/internal/clock"
 
-// Sent records when unacknowledged messages were sent: renewals of a client, or answers of a
-// keeper. It keeps only the newest 8 messages, because a client that waits for an older renewal has
-// lost its lease.
+// Sent stores the times at which unacknowledged messages were sent: renewals of a client, or
+// answers of a keeper. It keeps only the newest 8 messages, because a client that waits for an
+// older renewal has lost its lease.
 type Sent struct {
 	waiting []sentMessage
 }

@@ -51,7 +51,7 @@ func (c *simCall) cancel() {
 	c.next()
 }
 
-// outcomes executes the output of a client core in the same order as the shell.
+// outcomes carries out the output of a client core, in the same order as the shell.
 func (n *simNode) outcomes(out client.Output) {
 	for _, o := range out.Outcomes {
 		if o.Kind == client.OutcomeLost {
@@ -101,8 +101,8 @@ func (c *simCall) granted(token lockfsm.Token) {
 	s.stats.granted++
 	c.begun, c.token = s.now, token
 	if c.node.s.now >= c.node.global(c.node.deadline) {
-		// The turn with the grant took so long that the deadline has passed when the caller reads
-		// the clock.
+		// The turn that granted the lock took so long that the deadline has passed when the caller
+		// reads the clock.
 		c.ended = true
 	}
 	for _, other := range s.believers[c.key] {
@@ -144,7 +144,7 @@ func (c *simCall) stop() {
 // report was late.
 func (c *simCall) end(clock.Time) {
 	if c.begun < 0 {
-		c.settled = true // the lock was lost in the turn with the grant
+		c.settled = true // the lock was lost in the turn that granted it
 		c.next()
 		return
 	}

@@ -16,9 +16,10 @@ const maxAddrBytes = 1024
 
 var errWire = errors.New("session: malformed bytes from a peer")
 
-// Renewal asks the keeper to extend the lease by a TTL. Heard is the newest renewal whose answer
-// the sender has received, on any attachment: a Renewed, or the Attached for the renewal that was
-// sent with an Attach. Zero means none. The encoding is four varints.
+// Renewal asks the keeper to extend the lease by a TTL. Heard is the Seq of the newest renewal
+// whose answer the sender has received, on any attachment. A renewal that was sent with an Attach
+// is answered by the Attached, and any other by a Renewed. Zero means none. The encoding is four
+// varints.
 type Renewal struct {
 	Session lockfsm.SessionID
 	Epoch   lockfsm.Epoch
@@ -45,8 +46,8 @@ func NextRenewal(b []byte) (r Renewal, rest []byte, err error) {
 	return r, f.b, nil
 }
 
-// fields reads the parts of a record. A read past the end, or of an overlong varint, sets bad and
-// returns zero. The caller checks bad once at the end.
+// fields reads the parts of a record. If a read goes past the end or finds an overlong varint, it
+// returns zero and sets the field bad. The caller checks this field once, after the last read.
 type fields struct {
 	b   []byte
 	bad bool

@@ -17,13 +17,14 @@
 //   - The stripe of an item depends only on the item and n, in every version of this package.
 //   - A call of All excludes every other All, Lock, Any and At of the same set. All locks the
 //     stripes in ascending order, so two calls of All cannot deadlock.
-//   - Waiters of one stripe are served in order. Waiters of different stripes are not: if Any finds
-//     no free stripe, it waits for one stripe, and a later caller may get another stripe before it.
+//   - Waiters of one stripe are served in order. Waiters of different stripes have no common
+//     order. If Any finds no free stripe, it waits for one stripe, and a later caller may get
+//     another stripe sooner.
 //   - Tokens increase per stripe: a resource must remember the highest token of each stripe.
 //
 // All instances must use the same n for a name, or they lock different stripes for the same item.
-// To change n, either choose a new name and move what the stripes protect to it, or stop all users
-// of the name first.
+// To change n, either stop all users of the name first, or choose a new name and divide the
+// protected resource into new stripes.
 //
 // # Concurrency
 //
@@ -43,6 +44,6 @@
 //
 // # Refused alternative
 //
-// Waiting for all stripes concurrently in Any: every waiter would be in n queues, and most grants
-// would be released unused.
+// Any could wait for all stripes concurrently. But every waiter would then be in n queues, and
+// most grants would be released unused.
 package stripe

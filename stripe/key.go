@@ -7,10 +7,10 @@ import (
 	"strconv"
 )
 
-// Key returns the key of the stripe of an item, among n stripes of name. The number of the stripe
-// depends only on the item and n, and is the same in all versions: the first eight bytes of the
-// SHA-256 of the item, as a big-endian fraction of 1, times n, rounded down. Key panics if n is
-// less than 1.
+// Key returns the key of an item's stripe if name has n stripes. The number of the stripe depends
+// only on the item and n, and is the same in all versions. It is the big-endian number in the
+// first eight bytes of the SHA-256 of the item, times n, divided by 2^64 and rounded down. Key
+// panics if n is less than 1.
 func Key(name, of string, n int) string { return key(name, index(of, n)) }
 
 func index(of string, n int) int {

@@ -27,7 +27,7 @@ type Set struct {
 	start  atomic.Uint32 // the number from which the next Any computes its first stripe
 }
 
-// New returns the set of the n stripes of a name, 1 to 4,096. It sends nothing.
+// New returns the set of the n stripes of a name. n must be 1 to 4,096. New sends nothing.
 func New(locker Locker, name string, n int) (*Set, error) {
 	if locker == nil {
 		return nil, errors.New("stripe: the locker is nil")

@@ -63,7 +63,8 @@ func TestThingsSpreadEvenly(t *testing.T) {
 	}
 }
 
-// recorder records the requested keys, in order. With a nil locker every lock call must be refused.
+// recorder records the requested keys, in order. A recorder without a Locker is for tests in
+// which no request may be made.
 type recorder struct {
 	stripe.Locker
 	mu    sync.Mutex

@@ -7,9 +7,9 @@
 //		Run:      func(ctx context.Context, t tick.Tick) error { return report(ctx, t.Time, t.Token) },
 //	})
 //
-// The instance that runs a tick keeps its lock until the clock of every instance has passed the
-// time in which the tick may begin. Otherwise an instance whose clock is behind would run the tick
-// again.
+// The instance that runs a tick keeps the lock of the tick until the clock of every instance has
+// passed the time in which the tick may begin. Otherwise an instance whose clock is behind would
+// run the tick again.
 //
 // # The times of a tick
 //
@@ -21,8 +21,8 @@
 //
 // From T to T+Late every instance waits for the lock of the tick. The instance that gets the lock
 // runs the job, and keeps the lock until T+Late+Skew, or until the job returns if that is later. At
-// T+Late all other instances stop waiting. If ticks are close together, Skew is at most half the
-// time between two ticks, and Late at most the rest.
+// T+Late all other instances stop waiting. If ticks are close together, Run reduces Skew to at most
+// half the time between two ticks, and Late to at most the rest.
 //
 // # Guarantees
 //
@@ -31,8 +31,8 @@
 //     data of the key Name/finished. An instance that gets the lock of a tick first reads this
 //     record, which exists as long as the group. Before a tick is recorded, and with a locker that
 //     is not a [Store], only the lock of the tick keeps it from running again. The lock does so as
-//     long as the wall clocks of any two instances differ by at most Skew (as shortened), and the
-//     instance that ran the tick neither crashes nor loses its lock before T+Late+Skew.
+//     long as the wall clocks of any two instances differ by at most Skew, reduced as above, and
+//     the instance that ran the tick neither crashes nor loses its lock before T+Late+Skew.
 //   - A running job also holds the lock of its Name, so two runs never hold that lock concurrently.
 //     While other code locks Name, the job does not run.
 //   - [Tick.Token] is the token of that lock: it increases from run to run of a job.
@@ -57,7 +57,7 @@
 // returned before and the tick is recorded, Run returns immediately. If the tick is not recorded
 // (because the locker is not a [Store], or the group had no room for the data), Run keeps the lock
 // until T+Late+Skew. So Run may return up to Late+Skew after T, 10 s by default. Leave waits for
-// Run as for any holder. When the time of Leave has passed, the lock is left to expire.
+// Run as for any holder. If Leave stops waiting before Run returns, the lock is left to expire.
 //
 // # Failure
 //
@@ -74,8 +74,9 @@
 // If an effect must not happen twice, store [Tick.Time] in its transaction.
 //
 // A tick does not run at all if every instance is busy, stopped or without a majority from T to
-// T+Late, or if its instance crashes and no other instance gets the lock in time. A tick whose job
-// fails is not repeated; [Job.Report] gets the error. A panic of the job reaches the caller of Run.
+// T+Late, or if the instance with the lock of the tick crashes and no other instance gets that lock
+// in time. A tick whose job fails is not repeated; [Job.Report] gets the error. A panic of the job
+// reaches the caller of Run.
 //
 // If a wall clock is set forward, ticks are skipped. If it is set back by more than Skew, Run
 // continues with the ticks of the new time, and may repeat a tick that is not recorded. Run reads

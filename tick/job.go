@@ -30,7 +30,7 @@ type Job struct {
 	Schedule Schedule
 
 	// Run does the work of a tick. Its context ends when a lock is lost, the node leaves or the
-	// context of Run ends. Then it should return an error. Required.
+	// context of Run ends. Run should then return an error. Required.
 	Run func(ctx context.Context, t Tick) error
 
 	// Late is how long after its nominal time a tick may begin, by the clock of each instance. Zero
@@ -41,9 +41,9 @@ type Job struct {
 	Skew time.Duration
 
 	// Report is called with the result of each tick of this instance. The error is nil if Run
-	// returned nil and no lock was lost. Otherwise it is the error of Run, wrapped with the reason
-	// if its context had ended; or ErrStillRunning; or the reason why a lock was not granted. Nil
-	// means no reports.
+	// returned nil and no lock was lost. Otherwise, if the job ran, it contains the error of Run
+	// and the reason, if any, why the context of Run ended. If the tick was skipped, it is
+	// ErrStillRunning or the reason why a lock was not granted. A nil Report means no reports.
 	Report func(t Tick, err error)
 
 	// Now returns the time of the wall clock. Tests may set it. Nil means time.Now.

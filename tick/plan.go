@@ -17,21 +17,21 @@ type plan struct {
 	schedule   Schedule
 	late, skew time.Duration
 
-	settled time.Time // later ticks are not yet handled; zero before the first call
-	missed  int       // ticks passed over since the last one that this instance attended
+	settled time.Time // all ticks up to this time are handled; zero before the first call
+	missed  int       // number of ticks that this instance has skipped in a row
 }
 
 type window struct {
 	at     time.Time // the nominal time
-	over   time.Time // from here on the tick may not begin
-	free   time.Time // from here on no clock shows a time before over
+	over   time.Time // the tick may begin only before this time
+	free   time.Time // by this time, the clocks of all instances have passed the time over
 	missed int
 }
 
 // next returns the tick to begin now or to wait for. It skips and counts the ticks that may no
 // longer begin.
 func (p *plan) next(now time.Time) (window, error) {
-	horizon := now.Add(-p.late) // ticks up to this time may no longer begin
+	horizon := now.Add(-p.late) // it is too late for the ticks up to this time
 	anew := p.settled.IsZero() || p.settled.Sub(now) > p.skew
 	if anew {
 		p.settled = horizon

@@ -113,7 +113,7 @@ func TestPlanCountsWhatPassed(t *testing.T) {
 	step("10:06:20", "10:07:00", 1)
 	p.attended(at("10:07:00"))
 	step("10:06:58", "10:08:00", 0) // the clock was set back by less than skew
-	step("09:30:30", "09:31:00", 0) // set back by more than skew: the plan starts there
+	step("09:30:30", "09:31:00", 0) // it was set back by more than skew, so the plan starts anew
 	p.attended(at("09:31:00"))
 	p.attended(at("09:32:00"))
 	step("23:59:30", "00:00:00", 867)

@@ -12,8 +12,8 @@ import (
 )
 
 const (
-	look  = time.Minute // at most, between two reads of the wall clock
-	retry = time.Second // after the locker was overloaded
+	look  = time.Minute // longest time between two reads of the wall clock
+	retry = time.Second // pause before a busy locker is asked again
 )
 
 var errOver = errors.New("tick: the tick is over")
@@ -25,11 +25,16 @@ type Locker interface {
 	Do(ctx context.Context, key string, fn func(ctx context.Context, token mortise.Token) error) error
 }
 
-// Run runs a job once per tick, on one of the instances that call it. It returns the cause of the
-// end of ctx; nil when the schedule has ended; mortise.ErrLeaving or ErrClosed when the node leaves
-// or is closed; any other error of the locker, except a lost lock and errors that a retry can cure;
-// or an error that names what is invalid in the job. A failing job does not end Run. Section
-// Leaving of the package comment states how long Run takes to return. Run leaves no goroutine
+// Run runs a job once per tick, on one of the instances that call it. A failing job does not end
+// Run. Run returns one of these:
+//
+//   - the cause of the end of ctx
+//   - nil when the schedule has ended
+//   - mortise.ErrLeaving or ErrClosed when the node leaves or is closed
+//   - an error that names what is invalid in the job
+//   - any other error of the locker, except a lost lock and errors that a retry can cure
+//
+// The package comment states under "Leaving" how long Run takes to return. Run leaves no goroutine
 // behind.
 func Run(ctx context.Context, locker Locker, job Job) error {
 	job, err := job.withDefaults()
@@ -41,8 +46,8 @@ func Run(ctx context.Context, locker Locker, job Job) error {
 	}
 	r := &runner{locker: locker, finished: finishedOf(locker, job.Name), job: job,
 		plan: plan{schedule: job.Schedule, late: job.Late, skew: job.Skew}}
-	// No other runner requests this lock. Its context ends when the node leaves, even if the next
-	// tick is hours away.
+	// No other runner requests this lock. The lock's context ends when the node leaves, even if the
+	// next tick is hours away.
 	presence := job.Name + "/run/" + rand.Text()
 	for {
 		var ended error
@@ -78,8 +83,8 @@ type runner struct {
 	plan     plan
 }
 
-// now returns the wall clock without the monotonic reading, which does not change when the clock is
-// set.
+// now returns the time of the wall clock. It removes the monotonic reading, so that comparisons
+// notice when the wall clock was set.
 func (r *runner) now() time.Time { return r.job.Now().Round(0) }
 
 func (r *runner) loop(ctx context.Context) error {
@@ -129,7 +134,7 @@ func (r *runner) hold(held context.Context, w window) {
 	switch {
 	case held.Err() != nil:
 		return
-	case err != nil: // the tick may be finished: leave it to another instance
+	case err != nil: // the record cannot be read: leave the tick to another instance
 		r.plan.pass(w.at)
 		r.job.Report(r.tick(w, 0), err)
 		return
@@ -169,9 +174,9 @@ func (r *runner) work(ctx context.Context, w window) (done bool) {
 	return done
 }
 
-// within runs fn under the lock of key if the lock is granted before w.over. It reports whether fn
-// ran. If fn did not run, the error is errOver or the error of the locker. A loss of the lock after
-// fn has returned is ignored.
+// within locks key, and runs fn under this lock if the lock is granted before w.over. It reports
+// whether fn ran. If fn did not run, the error is errOver or the error of the locker. A loss of the
+// lock after fn has returned is ignored.
 func (r *runner) within(ctx context.Context, key, what string, w window,
 	fn func(context.Context, mortise.Token)) (ran bool, err error) {
 	waiting, cancel := context.WithCancelCause(ctx)
@@ -216,8 +221,8 @@ func (r *runner) do(ctx context.Context, key, what string, fn func(context.Conte
 }
 
 // keep holds the lock of a finished tick until w.free, so that other instances need not read the
-// record. If the tick is not recorded, keep also waits after the end of held, unless the lock is
-// lost or the node is closed.
+// record. If the tick is not recorded, keep also waits after the context held has ended, unless the
+// lock is lost or the node is closed.
 func (r *runner) keep(held context.Context, w window, recorded bool) {
 	sleep(held, w.free.Sub(r.now()))
 	if recorded {

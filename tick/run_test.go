@@ -16,13 +16,13 @@ import (
 )
 
 // crew is a set of instances with their own clocks that all run one job, inside a bubble of
-// testing/synctest. Times are in seconds since began, a full hour.
+// testing/synctest. Times are in seconds after c.began, which is a full hour.
 type crew struct {
 	t     *testing.T
 	locks fakelock.Locks
 	began time.Time
 	job   tick.Job
-	takes time.Duration // the duration of the job, which then returns fails
+	takes time.Duration // the duration of the job, which returns the error fails
 	fails error
 	store *store // nil if the lockers are not Stores
 
@@ -106,7 +106,7 @@ func (c *crew) until(at float64) {
 	synctest.Wait()
 }
 
-// ran checks which runs have ended so far, and that tokens increased.
+// ran checks that exactly the given runs have ended so far, and that tokens increased.
 func (c *crew) ran(want ...string) {
 	c.t.Helper()
 	c.mu.Lock()
@@ -190,7 +190,7 @@ func TestTicksThatAreCloseTogether(t *testing.T) {
 		c := newCrew(t, time.Second, time.Millisecond)
 		c.until(30.7) // the tick of 30 may no longer begin
 		a := c.join("ahead", 0)
-		c.until(31.2) // the tick of 30 may no longer begin by the second clock
+		c.until(31.2) // the clock of b shows 30.7: it is also too late for the tick of 30
 		b := c.join("behind", -500*time.Millisecond)
 		c.until(33.7)
 		c.ran("ahead@31: 31-31.001", "ahead@32: 32-32.001", "ahead@33: 33-33.001")
@@ -198,7 +198,7 @@ func TestTicksThatAreCloseTogether(t *testing.T) {
 	})
 }
 
-// Clocks that differ by more than Skew run a tick twice, one run after the other. The later run
+// If clocks differ by more than Skew, a tick runs twice, one run after the other. The later run
 // must have the higher token.
 func TestClocksBeyondTheBoundRunATickTwice(t *testing.T) {
 	bubble(t, func(t *testing.T) {
@@ -256,7 +256,8 @@ func TestACrashAfterTheJobRunsItAgain(t *testing.T) {
 	})
 }
 
-// Ticks during a run are skipped. A tick during which the run ends begins late.
+// While a run lasts, ticks are skipped. If the run ends while a tick may still begin, that tick
+// begins late.
 func TestASlowJobSkipsTicks(t *testing.T) {
 	bubble(t, func(t *testing.T) {
 		c := newCrew(t, 10*time.Second, 23*time.Second)
@@ -304,8 +305,8 @@ func TestALostLockEndsTheJob(t *testing.T) {
 	}
 }
 
-// The machine is suspended while it waits for the lock, which is granted before its timers fire.
-// Run must read the clock, because the tick may no longer begin.
+// Machine b is suspended while its Run waits for the lock, and gets the lock before its timers
+// fire. Run must read the clock, because the tick may no longer begin.
 func TestAMachineThatSleptLetsTheTickGo(t *testing.T) {
 	bubble(t, func(t *testing.T) {
 		c := newCrew(t, time.Minute, 2*time.Second)

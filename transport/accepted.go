@@ -143,7 +143,7 @@ type accepted struct {
 	guard    *guard
 	once     sync.Once
 	gone     chan struct{} // closed with the connection
-	turn     *turn         // for the handshake; only its goroutine uses it, except for busy
+	turn     *turn         // only the handshake's goroutine uses it, but others read its field busy
 	began    bool          // a byte has arrived; only the handshake's goroutine uses it
 	shook    bool          // the handshake has ended; only the connection's user uses it
 	owner    nodeid.ID     // instance that opened the connection; set before the first call

@@ -63,7 +63,7 @@ type sink struct {
 func (s *sink) Read(b []byte) (int, error)  { return s.Buffer.Read(b) }
 func (s *sink) Write(b []byte) (int, error) { return s.Buffer.Write(b) }
 
-// hearing is a handler that calls the function heard when a frame arrives, and does nothing else.
+// hearing is a handler that only calls a function for each frame.
 type hearing struct {
 	Handler
 	heard func()

@@ -45,8 +45,8 @@ func (p *Port) serve(answers method, stream asked) error {
 	return p.reply(stream, conn, answer, failed)
 }
 
-// question receives all pieces of a question. The returned bytes, also with an error, count against
-// the sender's quota until the caller gives them back.
+// question receives all pieces of a question. The returned bytes count against the sender's quota
+// until the caller gives them back, even if question also returns an error or a refusal.
 func (p *Port) question(stream asked) (from Identity, body []byte, refusal *wire.Refusal, err error) {
 	first, err := firstOf(p, stream.Context(), stream.Recv)
 	if err != nil {

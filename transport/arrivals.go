@@ -9,16 +9,16 @@ import (
 )
 
 const (
-	// maximum for all instances; each call can make this node hold up to messageBytes; a question
-	// counts twice until its first message has arrived
+	// maximum number of arriving calls of all instances; each can make this node hold up to
+	// messageBytes; a question counts as two until its first message has arrived
 	maxArrivals = 512
-	// maximum for one instance; suffices for all the questions of two connections
+	// maximum of one instance; suffices for all the questions of two connections
 	arrivalsEach = 256
 )
 
-// arrivals holds the calls whose first message, or for questions the whole question, has not
-// arrived. If one instance or all instances together have too many, the connection of the oldest
-// call is closed. An arrivals is safe for concurrent use.
+// arrivals holds the calls that are still arriving: the first message, or the whole of a
+// question, is missing. If one instance or all instances together have too many, the connection
+// of the oldest call is closed. The type is safe for concurrent use.
 type arrivals struct {
 	each, limit int
 

@@ -48,9 +48,9 @@ func (p *Port) To(addr string, to nodeid.ID) *Remote { return &Remote{port: p, a
 //   - ErrOther: another instance uses the address, see [OtherError];
 //
 //   - ErrSilent: there was no answer, which proves nothing. The error wraps the cause of ctx if ctx
-//     has ended. Without a deadline in ctx, a question waits for twice the dial timeout. While the
-//     address pauses, a question waits for the end of the pause, and fails immediately if the
-//     deadline of ctx is earlier;
+//     has ended. If ctx has no deadline, a question waits for twice the dial timeout. After a
+//     failed dial, a question waits until the address may be dialed again, or fails immediately
+//     if the deadline of ctx is earlier;
 //
 //   - ErrFull: a limit of this port or of the peer is reached;
 //

@@ -5,8 +5,8 @@ import "sort"
 // batch holds queued bytes of one kind. The bytes of one call must not be split.
 type batch struct {
 	data  []byte
-	ends  []int // offsets in data, ascending
-	head  int   // index in ends of the first remaining piece
+	ends  []int // where each piece ends in data, ascending
+	head  int   // number of taken pieces; ends[head] belongs to the first remaining piece
 	sent  int
 	lent  []byte // last result of take, which the caller still reads
 	spare []byte // empty buffer, reused for data
@@ -26,8 +26,9 @@ func (b *batch) add(piece []byte) {
 
 func (b *batch) empty() bool { return b.head == len(b.ends) }
 
-// take removes and returns as many whole pieces as fit into soft bytes. If none fits, it takes the
-// first piece if that piece has at most hard bytes. The result is valid until the next take.
+// take removes and returns as many whole pieces as fit into the limit soft, in bytes. If not even
+// the first piece fits, take still returns it, unless it exceeds the limit hard. The result is
+// valid until the next take.
 func (b *batch) take(soft, hard int) []byte {
 	if b.lent != nil {
 		b.spare, b.lent = b.lent[:0], nil

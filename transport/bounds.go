@@ -19,9 +19,9 @@ const (
 	askTime       = 30 * time.Second // time limit for a handler to answer
 
 	heldEach = 4 << 20   // bytes of questions from one instance that are arriving or being answered
-	maxHeld  = 64 << 20  // the same for all instances
+	maxHeld  = 64 << 20  // the sum of these bytes for all instances
 	toldEach = 32 << 20  // bytes of answers being sent to one instance, or arriving from it
-	maxTold  = 128 << 20 // the same for all instances
+	maxTold  = 128 << 20 // the sum of these bytes for all instances
 
 	packetCallsEach = 4
 	maxPacketCalls  = 1024

@@ -312,7 +312,7 @@ func TestAnswersAreBoundedForEachInstance(t *testing.T) {
 		var asking sync.WaitGroup
 		for i := range addrs {
 			asking.Go(func() { _, _, _ = a.Ask(ctx, fmt.Sprintf("stalls:%d", i+1), id(5), nil) })
-			synctest.Wait() // two that arrive together could both be refused
+			synctest.Wait() // if two answers arrived together, both could be refused
 		}
 		if heard := a.holds.heard.total(); heard == 0 || heard > toldEach {
 			t.Errorf("%d bytes of one instance's answers are held", heard)

@@ -6,7 +6,8 @@ import (
 	wire "github.com/mortise-lock/mortise/transport/wire/mortise/transport/v1"
 )
 
-// frameSize returns an upper bound of the size of f, without standing and refusal.
+// frameSize returns an upper bound of the encoded size of f, without its fields Standing and
+// Refusal.
 func frameSize(f *wire.Frame) int {
 	const head = 1 + 10 // bytes of tag and length
 	n := 4*head + len(f.Renewals) + len(f.Commands) + len(f.Replies)

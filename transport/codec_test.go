@@ -88,7 +88,8 @@ func sameMessage(t *testing.T, b []byte) {
 	}
 }
 
-// Old and new builds can communicate only if both encoders and both decoders have the same results.
+// Builds with different encoders can communicate only if the hand-written encoder and decoder
+// have the same results as those of protobuf.
 func TestRaftMessagesAreProtobuf(t *testing.T) {
 	r := rand.New(rand.NewPCG(1, 2))
 	byHand := 0

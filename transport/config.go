@@ -12,8 +12,9 @@ import (
 	"github.com/mortise-lock/mortise/internal/capability"
 )
 
-// Config configures a Port. New copies the Config, and the Port uses the values that it points to
-// until Close. A limit of zero means the default, which is at the end of the limit's comment.
+// Config configures a Port. New copies the Config. Until Close, the Port uses the values to which
+// the Config has pointers. A limit of zero means the default, which is at the end of the limit's
+// comment.
 type Config struct {
 	// label of the cluster, required; nodes with different labels never exchange data
 	Cluster string
@@ -47,7 +48,7 @@ type Config struct {
 // Security makes the TLS configurations for the connections of a Port. Its methods are safe for
 // concurrent use. The Port owns the returned values.
 type Security interface {
-	ServerTLS() *tls.Config   // called once; callbacks in the result must look up what may change
+	ServerTLS() *tls.Config   // called once: callbacks must look up what may change later
 	ClientTLS() *tls.Config   // called for each dial
 	Explain(err error) string // says in one sentence why a handshake failed, and what to do
 
@@ -108,4 +109,4 @@ func (c Config) validate() error {
 	return errors.Join(errs...)
 }
 
-const maxLabel = 255 // bytes; the limit of gossip
+const maxLabel = 255 // bytes; the gossip library allows no longer label

@@ -11,8 +11,9 @@ import (
 
 func lives(life uint64) func(*Config) { return func(c *Config) { c.Life = life } }
 
-// If a process has the key of a linked instance, but its life number is not higher, its directory
-// is a copy. The link is not affected. Each side logs the mistake once, with both addresses.
+// A process that has the key of a linked instance runs on a copied directory, unless its life
+// number is higher than the instance's. The link is not affected. Each side logs the mistake
+// once, with both addresses.
 func TestCopyIsRefused(t *testing.T) {
 	secured(t, func(t *testing.T, w *world, use func(*Config), _ func(int) *forger) {
 		a, b := w.node("a", 1, use), w.node("b", 2, use, lives(5))
@@ -53,8 +54,8 @@ func TestCopyIsRefused(t *testing.T) {
 	})
 }
 
-// The new process immediately replaces the link that only the peer still has. The handler gets the
-// Down before any frame of the new link.
+// After a power loss the restarted instance immediately replaces its old link, which the peer
+// still considers open. The handler gets the Down before any frame of the new link.
 func TestLaterLifeReplacesItsLink(t *testing.T) {
 	for _, dialer := range []string{"b", "a"} {
 		t.Run(dialer+" has dialed", func(t *testing.T) {

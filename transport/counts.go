@@ -7,7 +7,7 @@ type Counts struct {
 	Links      int
 	Dialing    int
 	Ending     int // ended links whose call of Down has not returned
-	BackingOff int // recent failures of dials, per address or instance at it
+	BackingOff int // addresses, and instances at addresses, with a recently failed dial
 	Shared     int // connections for questions and gossip
 	Packeters  int // addresses to which packets are being sent
 	Streams    int // byte streams of gossip in either direction

@@ -26,7 +26,7 @@ type outside struct {
 	began  []time.Time
 	flying int
 	most   int
-	hangs  func(addr string) (silent, deaf bool) // silent: dials hang; deaf: it accepts, but never sends
+	hangs  func(addr string) (silent, deaf bool) // silent: dials hang; deaf: dials get no data
 }
 
 // through makes a node dial unknown addresses through o.
@@ -78,8 +78,8 @@ func (o *outside) count() int {
 	return len(o.began)
 }
 
-// busiest returns the dials that began in the busiest second, those that began in the last second,
-// and the most dials in flight.
+// busiest returns three counts of dials: those that began in the busiest second, those that began
+// in the last second, and the most that were in flight at once.
 func (o *outside) busiest() (most, last, flying int) {
 	o.mu.Lock()
 	defer o.mu.Unlock()

@@ -79,11 +79,11 @@
 //	preferred address           50 ms to 500 ms
 //	the dial got an answer      to 500 ms: a refused connection, a foreign process, another version
 //
-// If an instance of the cluster answered, only the pair of address and intended instance pauses. A
-// pause ends early when an instance that claims the address proves its key to this port, when
-// Identify begins a new incarnation, and when a dial succeeds. After a pause, one dial tries the
-// address, and other dials wait for its result. A port remembers up to 1,024 failures, each until
-// 10 s after its pause.
+// If an instance of the cluster answered, the pause applies only to dials that want the same
+// instance at this address. A pause ends early when an instance that claims the address proves
+// its key to this port, when Identify begins a new incarnation, and when a dial succeeds. After a
+// pause, one dial tries the address, and other dials wait for its result. A port remembers up to
+// 1,024 failures, each until 10 s after its pause.
 //
 // On Linux a link ends if the other machine does not acknowledge bytes from the link's dialer for
 // three seconds.
@@ -117,8 +117,8 @@
 // # Guarantees
 //
 //   - Data that [Port.Send] accepts reaches the peer's Handler.Frame whole, once and in order per
-//     kind, or a Down for that peer follows. Raft messages are the exception: they may be
-//     dropped, and Counts reports how many were dropped.
+//     kind. If it does not, this port calls Handler.Down for that peer. Raft messages are the
+//     exception: they may be dropped, and Counts reports how many were dropped.
 //   - For one peer the handler receives the frames of one stream, then its Down, then the frames
 //     of the next stream. No frame follows the Down of its stream, except a duplicate that is
 //     being delivered at that moment (see Handler). If a peer closes normally or retires,
@@ -150,9 +150,10 @@
 // both sides have sent their hellos, the lower instance keeps the peer's stream waiting until its
 // own dial is decided, and the higher instance cancels its own dial.
 //
-// Three fields of the hello decide which of two streams of one instance is newer. The boot is 16
-// random bytes of the process. The number increases with every stream that the process dials or
-// accepts. The life counts the starts with one directory, and is 1 for an instance in memory.
+// Three fields of the hello decide which of two streams of one instance is newer. The field Boot
+// has 16 random bytes of the process. The field Number increases with every stream that the
+// process dials or accepts. The field Life counts the starts with one directory, and is 1 for an
+// instance in memory.
 //
 //	same boot, number not higher    the new stream is late: refused
 //	same boot, higher number        the peer has lost the existing stream, which first ends with Down
@@ -186,8 +187,8 @@
 //
 //	connection  8 for the calls of one instance; a ninth closes the oldest. One link per instance
 //	call        a gRPC message has at most 128 KiB in any call; 64 calls are open on a connection
-//	arriving    256 calls of one instance and 512 of all whose first message, or whole question, has
-//	            not arrived; a further call closes the connection of the oldest call.
+//	arriving    256 calls of one instance and 512 of all. A call is arriving until its first message,
+//	            or its whole question, is here. A further call closes the connection of the oldest.
 //	            A question counts twice until its first message has arrived
 //	question    of any method 2 MiB, in pieces, whole within twice the dial timeout; 4 MiB from one
 //	            instance and 64 MiB from all at a time; 128 from one instance and 2,048 from all

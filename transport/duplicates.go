@@ -12,9 +12,9 @@ const (
 	maxDuplicateBytes = 32 << 10 // bytes of raft messages that wait for one address, or are in one parcel
 )
 
-// SendDuplicates sends copies of raft messages that were also passed to Send, on another
-// connection. They may be lost. The peer receives them in a separate Frame. SendDuplicates copies
-// the bytes and does not block.
+// SendDuplicates sends copies of raft messages on another connection than the link. The caller
+// passes the same messages to Send. The copies may be lost. The peer receives them in a separate
+// Frame. SendDuplicates copies the bytes and does not block.
 func (p *Port) SendDuplicates(to nodeid.Endpoint, messages []*raftpb.Message) {
 	if to.Addr == "" || p.self.Load().Group == 0 || isClosed(p.closing) {
 		return

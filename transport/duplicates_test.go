@@ -91,7 +91,8 @@ func TestDuplicatesAreBounded(t *testing.T) {
 	})
 }
 
-// A late duplicate may be the last heartbeat of a leader whose Down has been reported.
+// A late duplicate may be a leader's last heartbeat, which must not arrive after the Down of the
+// leader.
 func TestNoDuplicateBehindTheEndOfALink(t *testing.T) {
 	inBubble(t, func(t *testing.T, w *world) {
 		a, b := w.node("a", 1), w.node("b", 2)

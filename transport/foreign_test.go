@@ -103,7 +103,7 @@ func TestGarbageEndsItsLinkOnly(t *testing.T) {
 				if err := stream.send(f); err != nil {
 					t.Fatal(err)
 				}
-				_ = stream.send(&wire.Frame{Commands: []byte("after")}) // it may be closed
+				_ = stream.send(&wire.Frame{Commands: []byte("after")}) // fails if the stream is already closed
 				last, err := stream.recv()
 				if err != nil || last.refusal.GetReason() != wire.Refusal_MALFORMED {
 					t.Fatalf("the peer is not told: %v, %v", last, err)

@@ -14,11 +14,11 @@ const (
 	maxSpares  = 64          // kept buffers of at most keptBytes
 	maxRaft    = 16 << 10    // raft messages in a frame; decoded, they are up to 100 times as large
 	maxEntries = 256 << 10
-	maxStrange = 64 << 10 // bytes of the raft messages in a frame that protobuf must decode
+	maxStrange = 64 << 10 // bytes of those raft messages of a frame that only protobuf can decode
 )
 
-// frames holds the large frames that are arriving on all links. If their sum is too large, the link
-// with the oldest frame is ended. A frames is safe for concurrent use.
+// frames holds the large frames that are arriving on all links. If their sum is too large, the
+// link with the oldest frame is ended. The type is safe for concurrent use.
 type frames struct {
 	soft, hard int // framesSoft and framesHard, except in tests
 
@@ -36,8 +36,8 @@ type frame struct {
 	kill  func() // ends its link
 }
 
-// enter registers a frame of the given size. It calls kill, which must end the link, if other
-// frames displace the frame, or if the caller does not call leave in time.
+// enter registers a frame of the given size. The function kill must end the link of the frame. It
+// is called if other frames displace the frame, or if the caller does not call leave in time.
 func (f *frames) enter(size int, kill func()) (leave func()) {
 	now := time.Now()
 	f.mu.Lock()

@@ -114,8 +114,8 @@ func TestABurstOfFrames(t *testing.T) {
 	})
 }
 
-// A decoded message of two bytes takes hundreds, so a frame with very many small messages or
-// entries is refused.
+// A message of two bytes takes hundreds of bytes when it is decoded, so a frame with very many
+// small messages or entries is refused.
 func TestFramesDoNotGrowInDecoding(t *testing.T) {
 	const many = 2 << 20
 	empty := func(tag uint64, n int) (b []byte) {

@@ -14,8 +14,8 @@ import (
 	wire "github.com/mortise-lock/mortise/transport/wire/mortise/transport/v1"
 )
 
-// FuzzHello checks that every first message that is not refused with a reason is a well-formed
-// hello of this cluster, signed with the key that it names.
+// FuzzHello sends arbitrary first messages. Each must be refused with a reason, or be a
+// well-formed hello of this cluster that is signed with the key in it.
 func FuzzHello(f *testing.F) {
 	here, there := forge(1), forge(2)
 	for _, change := range []func(*wire.Hello){
@@ -105,7 +105,8 @@ func FuzzChunks(f *testing.F) {
 	})
 }
 
-// A length in one byte precedes each chunk.
+// chunkStream reads chunks from bytes. One byte before each chunk contains the length of the
+// chunk.
 type chunkStream struct {
 	grpc.ClientStreamingServer[wire.Chunk, wire.Ack]
 	rest []byte

@@ -81,7 +81,7 @@ func (g *guard) add(conn interface {
 }
 
 func (g *guard) remove(conn net.Conn) {
-	if g == nil { // in tests, a listener may have no port
+	if g == nil { // in tests, a listener may belong to no Port
 		return
 	}
 	g.mu.Lock()

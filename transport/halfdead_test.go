@@ -23,8 +23,8 @@ func (c mute) Write(b []byte) (int, error) {
 	return c.Conn.Write(b)
 }
 
-// gRPC would retry every new call without a pause. In a bubble, time would not advance during the
-// retries, so this test uses real time.
+// If the connection stayed open, gRPC would retry every new call without a pause. In a bubble, time
+// would not advance during the retries, so this test uses real time.
 func TestFailedWriteEndsTheConnection(t *testing.T) {
 	w := newWorld(t)
 	var now atomic.Bool

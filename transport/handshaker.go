@@ -69,7 +69,7 @@ func (h handshaker) ServerHandshake(raw net.Conn) (net.Conn, credentials.AuthInf
 	}
 	accepted.owner = who.peer.Instance
 	h.port.holds.owners.own(who.peer.Instance, accepted)
-	accepted.serves() // before self is loaded, so that another incarnation closes conn
+	accepted.serves() // must precede the load of self, so that a new incarnation closes conn
 	self := h.port.self.Load()
 	if err := h.port.answer(s, self, who, 0); err != nil {
 		return nil, nil, err

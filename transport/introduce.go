@@ -58,7 +58,7 @@ func (s *stream) hearNonce(nonce *[bindingBytes]byte) error {
 	return nil
 }
 
-// introduce exchanges hellos on a dialed connection. A zero intended means any instance.
+// introduce exchanges hellos on a dialed connection. If intended is zero, any instance may answer.
 func (p *Port) introduce(ctx context.Context, s *stream, addr string, self *Self, kind wire.Hello_Kind,
 	intended nodeid.ID, number uint64) (*introduction, error) {
 	stop := context.AfterFunc(ctx, s.kill)
@@ -111,8 +111,8 @@ func (p *Port) exchange(ctx context.Context, s *stream, addr string, self *Self,
 	return who, nil
 }
 
-// receive reads and verifies the hello of a dialer. After an error the caller must close the
-// connection. If the dialer sent a hello, receive has sent it the reason.
+// receive reads and verifies the hello of a dialer. After an error, the caller must close the
+// connection. If receive refused the hello, it has already sent the reason to the dialer.
 func (p *Port) receive(s *stream, remote net.Addr) (*introduction, error) {
 	binding, err := s.bind(acceptor, s.secure)
 	if err != nil {

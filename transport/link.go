@@ -17,7 +17,7 @@ type state uint8
 const (
 	dialing state = iota
 	up
-	ended // only in the table dying
+	ended // such a link is only in the table Port.dying
 )
 
 // link is a connection to one instance, over one stream. A new link to an instance begins only
@@ -27,7 +27,7 @@ type link struct {
 	instance nodeid.ID // the peer
 	self     nodeid.ID // this node's incarnation
 	queue    *queue
-	before   <-chan struct{} // done of the previous link; nil means none
+	before   <-chan struct{} // the channel done of the previous link; nil means no previous link
 	settled  chan struct{}   // closed when state is no longer dialing
 	done     chan struct{}   // closed after Down has returned
 	mute     atomic.Bool     // incoming frames are dropped

@@ -44,9 +44,9 @@ type stream struct {
 	secure *tls.ConnectionState // nil means plain text
 	peer   capability.Peer      // from its certificates; set before the hellos
 	gone   <-chan struct{}      // closed when the accepted connection is closed; nil if dialed
-	limit  int                  // bytes of a frame
-	said   atomic.Bool          // data was sent; reset by the keepalive
-	heard  atomic.Bool          // data arrived; reset by the keepalive
+	limit  int                  // largest frame, in bytes
+	said   atomic.Bool          // data was sent since the last check by the keepalive
+	heard  atomic.Bool          // data arrived since the last check by the keepalive
 	waits  atomic.Bool          // the receiver waits for bytes
 	broke  atomic.Bool
 
@@ -60,7 +60,7 @@ type stream struct {
 	last  int    // length of the last frame
 	ahead []byte // unread bytes of the previous buffer, read first
 	frame *received
-	large *frames // the port's, for frames that do not fit into in
+	large *frames // buffers of the port, for frames larger than the read buffer
 	begun bool    // the receiver has read the preface
 }
 

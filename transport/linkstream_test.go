@@ -16,7 +16,8 @@ import (
 	wire "github.com/mortise-lock/mortise/transport/wire/mortise/transport/v1"
 )
 
-// said is a connection that reads the given data and discards everything that is written.
+// said is a connection on which the given data arrives, and which discards all data that is
+// written.
 type said struct {
 	net.Conn
 	io.Reader

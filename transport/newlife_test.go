@@ -18,8 +18,8 @@ import (
 	wire "github.com/mortise-lock/mortise/transport/wire/mortise/transport/v1"
 )
 
-// Dialed and accepted connections for questions, snapshots and gossip end. No call to or from the
-// old incarnation is answered.
+// All connections for questions, snapshots and gossip end, both the dialed and the accepted ones.
+// No call to or from the old incarnation is answered.
 func TestNewLifeEndsAllConnections(t *testing.T) {
 	secured(t, func(t *testing.T, w *world, use func(*Config), _ func(int) *forger) {
 		a, b := w.node("a", 1, use), w.node("b", 2, use)

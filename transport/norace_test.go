@@ -2,5 +2,6 @@
 
 package transport
 
-// slowly divides the number of seeds. Only under the race detector it is greater than 1.
+// The constant slowly is the divisor of the number of seeds. It is greater than 1 only under the
+// race detector.
 const slowly = 1

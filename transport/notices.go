@@ -10,11 +10,11 @@ import (
 
 const (
 	noticeEvery = 10 * time.Second // between two log lines of one kind
-	noticeKinds = 16               // kinds of events; further instances share a kind
+	noticeKinds = 16               // kinds of events; if there are more, instances share a kind
 )
 
-// notices logs events that outsiders can cause, at most one line per kind in ten seconds. Events
-// about different instances are different kinds, up to noticeKinds.
+// notices logs events that outsiders can cause, at most one line per kind in ten seconds. Until
+// there are noticeKinds kinds, events about different instances are different kinds.
 type notices struct {
 	logger *slog.Logger
 	mu     sync.Mutex

@@ -14,7 +14,7 @@ const connsEach = 8
 type owners struct {
 	mu    sync.Mutex // guards all below
 	conns map[nodeid.ID][]*accepted
-	swept int // instances after the last removal of closed connections
+	swept int // number of instances when closed connections were last removed
 }
 
 func (o *owners) own(instance nodeid.ID, conn *accepted) {

@@ -14,7 +14,7 @@ const (
 	maxPause   = 30 * time.Second
 	// limit without a group, because founders that were cut off must reconnect soon
 	pauseNewborn   = 5 * time.Second
-	pauseAnswered  = 500 * time.Millisecond // limit after an answer, which is soon outdated
+	pauseAnswered  = 500 * time.Millisecond // limit after an answered dial, because the answer may soon change
 	preferredFirst = 50 * time.Millisecond
 	preferredLast  = 500 * time.Millisecond // voters without a leader must connect soon
 
@@ -23,8 +23,8 @@ const (
 	youngLink = time.Second // a link that ends sooner counts as a failed dial
 )
 
-// pauseKey names what must not be dialed: an address or, if an instance has answered there, only
-// the intended instance at the address.
+// pauseKey names what must not be dialed. It is an address, or one intended instance at an address
+// if an instance of the cluster has answered there.
 type pauseKey struct {
 	addr string
 	of   nodeid.ID // zero means any

@@ -27,7 +27,7 @@ type Port struct {
 	counts   counters
 
 	self    atomic.Pointer[Self]
-	boot    [bootBytes]byte // of this process; they reveal that a directory was copied
+	boot    [bootBytes]byte // random bytes of this process, to detect a copied directory
 	closing chan struct{}   // closed when Close begins
 	ctx     context.Context // ends when Close closes all connections
 	cancel  context.CancelFunc
@@ -40,11 +40,11 @@ type Port struct {
 
 	mu     sync.Mutex // guards all below; never held across a wait
 	shut   bool
-	number uint64 // in the last hello that began a stream
+	number uint64 // Number of the last hello that this node sent for a link
 	links  map[nodeid.ID]*link
 	dying  map[nodeid.ID]*link // for each instance, the last ended link whose Down has not returned
 	shared map[string]*shared  // by address, for questions and gossip
-	// ends with the incarnation of self; then its dialed connections for calls end too
+	// ends with the incarnation of self, and so do the connections that it dialed for calls
 	life    context.Context
 	endLife context.CancelFunc
 }

@@ -21,7 +21,7 @@ type queue struct {
 	wake   chan struct{} // capacity 1: data waits, or the queue has ended
 	frame  wire.Frame    // reused by take
 	arena  []byte        // encoded raft messages, reused by take
-	ends   []int         // ends in arena, reused by take
+	ends   []int         // where each message in arena ends; reused by take
 	habit  habit
 
 	mu        sync.Mutex // guards all below
@@ -33,7 +33,7 @@ type queue struct {
 	raftBytes int               // estimated, in raft
 	lent      []*raftpb.Message // last result of take, which the caller still reads
 	spare     []*raftpb.Message
-	turn      int // kind that is first after the renewals
+	turn      int // selects the kind that comes first in the next frame, after the renewals
 	retired   bool
 	standing  *wire.Standing
 	refusal   *wire.Refusal
@@ -125,7 +125,7 @@ func (q *queue) drop() {
 // the next take.
 func (q *queue) take() (frame *wire.Frame, ended bool, dropped int) {
 	f := &q.frame
-	f.Retired, f.Refusal = false, nil // cut sets the other fields
+	f.Retired, f.Refusal = false, nil // the other fields are set by cut
 	f.Raft = f.Raft[:0]
 	raft, ended := q.cut(f)
 	dropped = q.encode(f, raft)
@@ -146,8 +146,8 @@ func (q *queue) cut(f *wire.Frame) (raft []*raftpb.Message, ended bool) {
 	limit := q.config.MessageBytes - slackBytes
 	f.Renewals = q.kinds[0].take(frameBytes, limit)
 	total := len(f.Renewals)
-	// Each frame begins with another kind. The first kind that has data may exceed the soft limit;
-	// otherwise a large piece would never be sent.
+	// The three kinds take turns at being first. The first kind that has data may exceed the soft
+	// limit; otherwise a large piece would never be sent.
 	for i := range 3 {
 		soft, hard := max(0, min(frameBytes, limit)-total), limit-total
 		if total > len(f.Renewals) {

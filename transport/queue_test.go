@@ -22,7 +22,7 @@ type ledger struct {
 	config        Config
 	queue         *queue
 	pushed, taken [3]bytes.Buffer
-	ends          [3][]int // ends of pushed pieces
+	ends          [3][]int // where each pushed piece ends
 	raftIn        []uint64
 	raftOut       []uint64
 }

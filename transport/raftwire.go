@@ -6,9 +6,9 @@ import (
 	"google.golang.org/protobuf/proto"
 )
 
-// Generated protobuf code would cause a third of all allocations of a lock. So this file encodes
-// and decodes common messages by hand. Protobuf handles all other messages, including malformed
-// ones.
+// A third of the allocations for each lock would come from generated protobuf code. So this file
+// encodes and decodes common messages by hand. Protobuf handles all other messages, including
+// malformed ones.
 
 // Tags of the fields in raft.proto, with number and wire type.
 const (

@@ -31,8 +31,8 @@ func realNode(t *testing.T, n int, change ...func(*Config)) *node {
 	return startNode(t, ln, dial, instance(n, ln.Addr().String()), change...)
 }
 
-// Many callers on both sides send concurrently, and the dials cross. Everything arrives once, in
-// the order of its caller and in few frames. All goroutines end.
+// Many callers on both sides send concurrently, and the dials cross. Everything arrives once and in
+// few frames, and the data of each caller arrives in order. All goroutines end.
 func TestRealSockets(t *testing.T) {
 	before := runtime.NumGoroutine()
 	for range 5 {

@@ -248,7 +248,7 @@ func (n *node) identify() {
 	n.Identify(n.self)
 }
 
-// anew makes the node forget all failed dials.
+// The method anew makes the node forget all failed dials.
 func (n *node) anew() { n.dials.forget(false) }
 
 // longest makes every pause of the node as long as possible.

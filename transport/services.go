@@ -72,8 +72,8 @@ func (p *Port) register(s *Services) {
 	}
 }
 
-// As returns a connection for a client in the same process, with the identity from. It uses no
-// network and copies all messages. As is safe for concurrent use.
+// As returns a connection for a client in the same process. The services see the client as the peer
+// `from`. The connection uses no network and copies all messages. As is safe for concurrent use.
 func (s *Services) As(from Identity) Conn { return local{s, from} }
 
 type local struct {

@@ -19,7 +19,7 @@ const (
 type shared struct {
 	addr   string
 	self   *Self           // this node's identity on the connection
-	life   context.Context // ends with the incarnation of this node that dials
+	life   context.Context // ends when the incarnation that dials ends
 	turn   context.Context // ends if all callers give up before the dial has begun
 	giveUp context.CancelFunc
 	ready  chan struct{} // closed when the dial has succeeded or failed
@@ -32,9 +32,10 @@ type shared struct {
 	used  time.Time
 }
 
-// borrow returns a live connection to addr, which it dials if necessary. The caller must call
+// borrow returns a live connection to addr, and dials it if necessary. The caller must call
 // release. Concurrent callers share a dial, which does not depend on their contexts. If borrow
-// returns ErrRefused, ErrForeign or ErrVersion, the dial began after the call of borrow.
+// returns ErrRefused, ErrForeign or ErrVersion, this is the result of a dial that began after the
+// caller called borrow.
 func (p *Port) borrow(ctx context.Context, addr string) (*shared, error) {
 	for {
 		s, first, err := p.sharedFor(addr)
@@ -122,7 +123,7 @@ func (p *Port) evict() bool {
 	if oldest == nil {
 		return false
 	}
-	delete(p.shared, oldest.addr) // keep will find it missing and close it
+	delete(p.shared, oldest.addr) // so that the method keep closes the connection
 	if oldest.d != nil {
 		oldest.d.kill()
 	}

@@ -20,7 +20,8 @@ import (
 // SendSnapshot sends the raft message m, which has a snapshot, to a peer on a separate connection.
 // It returns nil when the peer's handler has accepted the snapshot. It does not change m. It fails
 // with the errors of Remote.Invoke, and with ErrGroup if the peer is in another group or m is not
-// from this node's raft ID. While the address pauses, it fails immediately with ErrSilent.
+// from this node's raft ID. During the pause after a failed dial, it fails immediately with
+// ErrSilent.
 func (p *Port) SendSnapshot(ctx context.Context, to nodeid.Endpoint, m *raftpb.Message) error {
 	if n := len(m.GetSnapshot().GetData()); n > p.config.SnapshotBytes {
 		return fmt.Errorf("%w: a snapshot of %d bytes, the limit is %d", ErrTooLarge, n, p.config.SnapshotBytes)
@@ -47,7 +48,7 @@ func (p *Port) SendSnapshot(ctx context.Context, to nodeid.Endpoint, m *raftpb.M
 		return err
 	}
 	defer d.close()
-	if life.Err() != nil { // ctx ends slightly later than life
+	if life.Err() != nil { // ctx may end slightly later
 		return p.outlived(to.Addr)
 	}
 	ack, err := p.pour(ctx, d, m)
@@ -228,9 +229,10 @@ func (p *Port) collect(stream poured, from nodeid.ID, chunk *wire.Chunk) ([]byte
 	return data, nil, nil
 }
 
-// roomFor returns the capacity of the buffer for a snapshot of size bytes when need bytes have
-// arrived. The capacity doubles until a quarter has arrived, so announcing a large size costs no
-// memory. Then it is size, so that two large buffers never exist simultaneously.
+// roomFor returns the new capacity of the buffer for a snapshot. The present capacity is `room`.
+// The snapshot has `size` bytes, of which the first `need` have arrived. The capacity doubles until
+// a quarter has arrived, so announcing a large size costs no memory. After that, the capacity is
+// `size`, so that two large buffers never exist simultaneously.
 func roomFor(need, room, size int) int {
 	switch {
 	case need <= room:

@@ -2,10 +2,10 @@ package transport
 
 import "github.com/mortise-lock/mortise/internal/nodeid"
 
-// Spare opens links to count of the given voters, unless they exist. It skips the leader. The
-// choice depends on this node's ID, so that the nodes of a group use different voters. Links may
-// end, so call Spare regularly. It does not block, and costs almost nothing while the links exist.
-// It is safe for concurrent use.
+// Spare chooses `count` of the given voters, without the leader, and opens missing links to them.
+// The choice depends on this node's ID, so that the nodes of a group use different voters. Links
+// may end, so call Spare regularly. It does not block, and costs almost nothing while the links
+// exist. It is safe for concurrent use.
 func (p *Port) Spare(leader nodeid.ID, voters []nodeid.Endpoint, count int) {
 	if len(voters) == 0 {
 		return
@@ -18,6 +18,6 @@ func (p *Port) Spare(leader nodeid.ID, voters []nodeid.Endpoint, count int) {
 			continue
 		}
 		begun++
-		_, _ = p.linkFor(v) // fails if the address pauses, or too many links are open
+		_, _ = p.linkFor(v) // fails if a dial of the address failed recently, or too many links are open
 	}
 }

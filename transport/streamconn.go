@@ -24,7 +24,7 @@ type streamConn struct {
 
 	in     chan []byte // from the goroutine read; unbuffered, so that a slow reader slows down the peer
 	out    chan []byte // to the goroutine write; unbuffered, so that all accepted data is sent
-	turn   chan []byte // capacity 1: the unread rest of a piece; to hold it is the right to read
+	turn   chan []byte // capacity 1: the unread rest of a piece; one Read at a time takes it
 	closed chan struct{}
 	over   chan struct{} // closed when the peer sends no further data
 	dead   chan struct{} // closed when no data can be written any more

@@ -13,7 +13,7 @@ import (
 // handler's Down is called. Raft messages may be dropped if too many are queued, because raft
 // repeats them. The bytes are copied, but raft messages must not be changed afterwards. Send fails
 // with ErrNoLink, ErrFull, ErrTooLarge, ErrClosed, or ErrGroup while this node has no group. After
-// an error nothing of f is queued.
+// an error, nothing of f is queued.
 func (p *Port) Send(to nodeid.Endpoint, f Frame) error {
 	if f.empty() {
 		return nil

@@ -55,9 +55,9 @@ const (
 // noTLS is the fatal TLS alert handshake_failure (RFC 8446).
 const noTLS = "\x15\x03\x03\x00\x02\x02\x28"
 
-// hint answers a dialer whose first byte shows that only one side has TLS: with an alert to a
-// dialer without TLS, and with our preface to a dialer with TLS. A connection that only ends would
-// prove nothing.
+// hint answers a dialer whose first byte shows that only one side has TLS. A dialer without TLS
+// gets an alert, and a dialer with TLS gets our preface. If the connection ended without an answer,
+// the dialer would not learn the reason.
 func (c *accepted) hint(first byte) {
 	switch {
 	case c.listener.secured && first == linkPreface[0]:
@@ -76,9 +76,9 @@ func refusedTLS(err error) bool {
 
 const expiredAlert tls.AlertError = 45
 
-// silence reports whether err does not prove that the peer is a stranger: the connection broke, or
-// a certificate of either side has expired. crypto/tls exports no type for a received alert, so
-// silence compares the text.
+// silence reports whether err proves nothing about the peer: the connection broke, or a certificate
+// of either side has expired. It compares the text of an alert, because crypto/tls exports no type
+// for a received alert.
 func silence(err error) bool {
 	if invalid, ok := errors.AsType[x509.CertificateInvalidError](err); ok && invalid.Reason == x509.Expired {
 		return true

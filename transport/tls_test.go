@@ -86,7 +86,7 @@ func TestTLS(t *testing.T) {
 		if err := a.SendSnapshot(t.Context(), b.peer(), snapshotMessage(a, b, 1<<20)); err != nil {
 			t.Error(err)
 		}
-		synctest.Wait() // the packet uses another connection than the snapshot
+		synctest.Wait() // the packet and the snapshot use different connections
 		if got := packetsOf(b); len(got) != 1 {
 			t.Error(got)
 		}

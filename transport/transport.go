@@ -29,7 +29,7 @@ type Identity struct {
 	Group    uint64           // zero means none
 	Raft     nodeid.ReplicaID // zero means none
 	Addr     string           // host:port; empty means that no process can dial it
-	Life     uint64           // number of starts with its directory; 1 for an instance without one
+	Life     uint64           // how often it has started with its directory; 1 without a directory
 
 	// Peer holds the rights from the certificate, or capability.Root without TLS. Its NotAfter is
 	// always zero.
@@ -67,8 +67,8 @@ type Handler interface {
 	Frame(from Identity, f Frame)
 
 	// Down reports that dialing a peer failed, or that the stream to the peer has ended and its
-	// last Frame was delivered. Unanswered data that was sent before may be lost. Any further Frame
-	// of the instance arrives on a new stream. Down must not block.
+	// last Frame was delivered. Data that was sent on the stream may be lost if it was not
+	// answered. Any further Frame of the instance arrives on a new stream. Down must not block.
 	Down(peer Identity, err error)
 
 	// MaySendSnapshot returns nil if the peer may send the snapshot of message m, and otherwise an
@@ -85,8 +85,8 @@ type Handler interface {
 var (
 	// ErrClosed means that the Port was closed.
 	ErrClosed = errors.New("transport: closed")
-	// ErrNoLink means that there is no stream to the instance and no dial of a stream: no address
-	// was given, or the last dial failed recently.
+	// ErrNoLink means that there is no stream to the instance and none is being dialed, because no
+	// address was given or the last dial failed recently.
 	ErrNoLink = errors.New("transport: not connected")
 	// ErrFull means that a limit of this port or of the peer is reached, for example because the
 	// peer reads slowly. No data of the failed call was queued.

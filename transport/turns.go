@@ -19,8 +19,8 @@ var errNoTurn = errors.New("transport: too many handshakes in progress")
 
 // turns limits how many handshakes of accepted connections are computed at a time. The package
 // comment describes their order. After a handshake has read bytes of the peer, it holds a turn
-// until it reads or writes again. In each line, handshakes that have already had a turn come first.
-// A turns is safe for concurrent use.
+// until it reads or writes again. In each line, handshakes that have already had a turn come
+// first. The type turns is safe for concurrent use.
 type turns struct {
 	atOnce int           // simultaneous turns
 	limit  time.Duration // time of a handshake, counted from Accept
@@ -113,7 +113,8 @@ func (t *turn) line(now time.Time) int {
 	return n
 }
 
-// give ends the turn before the handshake reads or writes and may block.
+// give ends the turn. It is called before each read or write of the handshake, because these may
+// block.
 func (t *turn) give() {
 	t.end()
 }

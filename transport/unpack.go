@@ -60,7 +60,8 @@ func unpack(packed [][]byte) ([]*raftpb.Message, error) {
 	return messages, nil
 }
 
-// errStrange means that raft messages need protobuf and are too large for it.
+// errStrange means that a frame has too many raft messages or entries, or too many bytes that only
+// protobuf can decode.
 var errStrange = errors.New("raft messages of an unusual shape")
 
 func blocks[P, B any](n int) ([]P, []B) {

@@ -48,7 +48,8 @@ func (p *Port) welcome(raw net.Conn, s *stream, who *introduction) {
 }
 
 // admit decides whether the stream of a peer becomes a link, answers the peer's hello, and returns
-// the link or nil. A peer that intended another instance learns that from this node's hello.
+// the link or nil. A peer that wanted to reach another instance learns from this node's hello that
+// it has reached this one.
 func (p *Port) admit(ctx context.Context, s *stream, who *introduction) *link {
 	self := p.self.Load()
 	if !who.intended.IsZero() && who.intended != self.Instance() {

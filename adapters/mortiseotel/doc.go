@@ -32,12 +32,13 @@
 // the call. The span "mortise.hold" lasts from the grant until the lock is unlocked or lost. Both
 // spans have the key and the token.
 //
-// A wait has a link to the hold that the lock had when the request was queued. If that hold is in
-// this process, the link is to its span (mortise.link is "hold"). If the hold is on another
+// A wait has a link to the hold that the request had to wait for when it was queued. If that hold
+// is in this process, the link is to its span (mortise.link is "hold"). If the hold is on another
 // instance, the link is to the span in which that instance requested the lock (mortise.link is
-// "caller"). Hooks.Mark attaches that span to the request, as 25 bytes. Such a link exists only if
-// both instances use this package with a TracerProvider and the caller on the other instance has a
-// span. The attributes mortise.behind.holder and mortise.behind.token always identify the hold.
+// "caller"). Hooks.Mark attaches that span to the request, as 25 bytes. Such a link exists only
+// if both instances use this package with a TracerProvider and the caller on the other instance
+// has a span. The attributes mortise.behind.holder and mortise.behind.token always identify the
+// hold.
 //
 // # Guarantees
 //

@@ -43,8 +43,7 @@ var (
 	grouped = regexp.MustCompile(`by \(([^)]*)\)`)
 )
 
-// With an exporter and a node that run, the metric of every query must exist and have the labels in
-// the query.
+// A running node must export every metric that a query uses, with the labels that the query uses.
 func TestPagesAskForWhatIsThere(t *testing.T) {
 	r := newRig(t)
 	r.live(t)

@@ -13,10 +13,10 @@ import (
 	"github.com/mortise-lock/mortise"
 )
 
-// The numbers of holds whose spans are kept for links.
+// Limits of the holds whose spans are kept, so that a wait can link to them.
 const (
 	maxHolds = 16_384 // current holds
-	maxEnded = 1_024  // ended holds, because a wait ends just after the hold that it waited for
+	maxEnded = 1_024  // ended holds, because a wait that needs the link ends after the hold
 )
 
 type hold struct {

@@ -25,7 +25,7 @@ func attr(s sdktrace.ReadOnlySpan, key string) string {
 	return s.Attributes()[at].Value.Emit()
 }
 
-// span waits until a span has ended that has this name, and whose attribute key has the value.
+// span waits until a span with this name and this attribute has ended, and returns it.
 func (r *rig) span(t *testing.T, name, key, value string) sdktrace.ReadOnlySpan {
 	t.Helper()
 	for deadline := time.Now().Add(time.Minute); time.Now().Before(deadline); time.Sleep(time.Millisecond) {

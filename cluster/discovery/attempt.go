@@ -52,11 +52,11 @@ type Result struct {
 	found found
 }
 
-// Run runs the lookup on a goroutine of its own, passes the result to tell, and returns when that
-// goroutine has ended. The lookup's context ends after two seconds or with ctx. If the lookup
-// has not ended a second later, Run calls tell with a Result that reports this, and returns. The
-// goroutine calls tell once more when the lookup ends. So tell may be called twice, and on another
-// goroutine. It must not block.
+// Run runs the lookup on a goroutine of its own, which calls the function tell with the result. Run
+// returns when that goroutine has ended. The lookup's context ends after two seconds or with ctx.
+// If the lookup has not ended a second later, Run itself calls tell with a Result that says so, and
+// returns. The goroutine still calls tell when the lookup ends. So there may be two calls of tell,
+// on different goroutines. They must not block.
 func (a Attempt) Run(ctx context.Context, tell func(Result)) {
 	ctx, cancel := context.WithTimeout(ctx, resolveWithin)
 	defer cancel()
@@ -152,7 +152,7 @@ func (cfg *Config) askFunc(ctx context.Context) ([]string, error) {
 func systemServices(ctx context.Context, name string) ([]string, error) {
 	_, records, err := net.DefaultResolver.LookupSRV(ctx, "", "", name)
 	if err != nil {
-		return nil, err // the rejected records may be those that are needed
+		return nil, err // the records returned with an error may be incomplete
 	}
 	var lines []string
 	for _, r := range records {

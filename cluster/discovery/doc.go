@@ -23,8 +23,8 @@
 // or does not return. After a failure the entry keeps its addresses, and does not count as
 // resolved. If the lookup of one host of a list fails, the other hosts are used.
 //
-// A list is used as a whole or not at all. A changed file is used once it has not changed for 200
-// ms.
+// A list is used as a whole or not at all. A changed file is used when it has stayed the same for
+// 200 ms.
 //
 // # Concurrency
 //

@@ -68,7 +68,7 @@ func parseJoin(entry string) (form, string, error) {
 // maxPathBytes is the longest path that systems accept.
 const maxPathBytes = 4096
 
-// localPath returns the path after file:// without decoding escapes. On systems with drive letters
+// localPath returns the path after file:// without decoding escapes. On systems with drive letters,
 // /C:/x becomes C:/x.
 func localPath(path string) string {
 	if len(path) > 2 && path[0] == '/' && path[2] == ':' && filepath.VolumeName(path[1:]) != "" {
@@ -130,7 +130,8 @@ func clip(text string) string {
 	return text
 }
 
-// Host returns the host of an entry that names one, by name or by IP address.
+// Host returns the host name or IP address in an entry. It returns false for a service and for a
+// file.
 func Host(entry string) (host string, ok bool) {
 	kind, addr, err := parseJoin(entry)
 	if err != nil || kind != formHost {

@@ -10,8 +10,8 @@ import (
 	"github.com/mortise-lock/mortise/cluster/founding"
 )
 
-// Lookups are more frequent without a leader, since they delay founding and joining. The random
-// part prevents a thousand instances that start together from querying DNS together.
+// Lookups are more frequent without a leader, since they delay founding and joining. Each pause has
+// a random part, so that a thousand instances that start together do not query DNS together.
 const (
 	resolveEvery     = time.Second
 	resolveEverySlow = 10 * time.Second
@@ -23,7 +23,7 @@ const (
 )
 
 // Join holds the addresses that the entries of Config lead to. One goroutine owns it and calls its
-// methods. Times are on a clock of the caller that begins at zero and never goes back.
+// methods. The caller's clock, which gives all times, begins at zero and never goes back.
 type Join struct {
 	cfg     *Config
 	entries []resolving

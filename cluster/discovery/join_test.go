@@ -18,7 +18,7 @@ import (
 	"time"
 )
 
-// at returns a Result of the attempt in which the entry leads to these lines.
+// at returns the Result of attempt a if the entry leads to these lines.
 func at(a Attempt, lines ...foundLine) Result {
 	return Result{entry: a.entry, asked: a.asked, found: found{lines: lines}}
 }
@@ -261,7 +261,7 @@ func TestAFunctionMayDoWhatItLikes(t *testing.T) {
 // looked up at a time, and that all results are used.
 func TestHostsOfAListAreLookedUpAFewAtATime(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		var mu sync.Mutex // guards under and most
+		var mu sync.Mutex // guards the counters under and most
 		var under, most int
 		count := func(n int) {
 			mu.Lock()

@@ -10,11 +10,11 @@ import (
 	"time"
 )
 
-// A larger fleet can list some of its instances, or use a service.
+// A fleet that exceeds these limits can list only some of its instances, or use a service.
 const (
 	maxListBytes = 64 << 10
 	maxListAddrs = 1024
-	listSettles  = 200 * time.Millisecond // a changed file is used once it has not changed for this long
+	listSettles  = 200 * time.Millisecond // a changed file must stay the same for this long
 )
 
 // parseList parses a list with one host:port in each line. # begins a comment, and empty lines are
@@ -50,7 +50,8 @@ func checkList(list []string) ([]string, error) {
 	return append([]string(nil), list...), nil
 }
 
-// checkMany limits the number of addresses. Using only some of them could miss a group.
+// checkMany limits the number of addresses. A lookup that used only some of them could miss a
+// group.
 func checkMany(n int) error {
 	if n > maxListAddrs {
 		return fmt.Errorf("%d addresses are more than %d", n, maxListAddrs)
@@ -64,8 +65,8 @@ type listFile struct {
 	read bool   // last is valid
 }
 
-// list reads the file. A changed text, also after a rename, is used only when it has not changed
-// for listSettles, since it may be half written.
+// list reads the file. It uses a new text only when the text has stayed the same for listSettles,
+// since the text may be half written. This applies to a renamed file too.
 func (f *listFile) list(ctx context.Context) ([]string, error) {
 	text, err := readSmall(f.path)
 	for err == nil && (!f.read || !bytes.Equal(text, f.last)) {

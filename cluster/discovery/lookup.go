@@ -15,7 +15,7 @@ func Lookup(ctx context.Context, entry string) ([]string, error) {
 	}
 	cfg := Config{}.withDefaults()
 	r := newResolving(cfg, entry)
-	if _, path, _ := parseJoin(entry); r.kind == formFile { // half a list is sufficient here
+	if _, path, _ := parseJoin(entry); r.kind == formFile { // a half-written list is good enough
 		r.list = func(context.Context) ([]string, error) {
 			text, err := readSmall(path)
 			if err != nil {

@@ -10,8 +10,9 @@ const maxTroubles = 3
 const headless = "; a headless Service of Kubernetes lists only pods that are ready, and none is ready before the " +
 	"group is founded: set publishNotReadyAddresses: true on it"
 
-// Trouble returns a text to append to waiting: the entries of Join that lead to no instance, or
-// only to this one. It returns "" if there are none or if waiting is empty.
+// Trouble returns a text that the caller appends to the argument waiting. It names the entries of
+// Join that lead to no instance, or says that they lead only to this one. Trouble returns "" if
+// there are no such entries or if waiting is empty.
 func (j *Join) Trouble(waiting string) string {
 	if waiting == "" || len(j.entries) == 0 {
 		return ""

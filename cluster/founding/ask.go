@@ -86,10 +86,11 @@ func (c *Core) deadline() time.Duration {
 	return c.now + askEverySlow
 }
 
-// Result records the outcome of the question id, which was sent at the time asked. If outcome is
-// Answered, the connection has proved that the instance from sent the answer. For Foreign and
-// Silent, answer is a reason in text, or nil. Other outcomes ignore from and answer. Result ignores
-// questions that are no longer pending, such as those of an earlier incarnation.
+// Result records the outcome of a question, given by its ID and the time at which it was sent. If
+// outcome is Answered, from is the sender of the answer, as the connection has proved. If outcome
+// is Foreign or Silent, answer is a reason in text, or nil. With other outcomes, from and answer
+// have no meaning. Result ignores questions that are no longer pending, such as those of an
+// earlier incarnation.
 func (c *Core) Result(now time.Duration, id uint64, asked time.Duration, outcome Outcome, from nodeid.ID,
 	answer []byte) {
 	c.now = now

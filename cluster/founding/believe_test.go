@@ -89,8 +89,8 @@ func TestTheLeaderIsBelieved(t *testing.T) {
 	}
 }
 
-// No known voter has answered for a TTL. In memory the incarnation ends. With a directory the
-// instance keeps its group and its replica until a known voter answers.
+// No known voter has answered for a TTL. An instance without a directory ends its incarnation. An
+// instance with a directory keeps its group and its replica until a known voter answers.
 func TestAllVotersReplacedWhileCutOff(t *testing.T) {
 	newer := []Voter{
 		{Raft: 21, Instance: nodeidtest.ID(21), Addr: "x:1", Life: 1}, {Raft: 22, Instance: nodeidtest.ID(22),

@@ -19,9 +19,9 @@ type bookEntry struct {
 	firstHand bool // the instance itself has reported its address
 }
 
-// Configure makes the book hold exactly the given replicas of configuration at. If the book already
-// holds that configuration or a newer one, Configure only updates addresses, as Hear does. A
-// replica that was in the book keeps its entry, unless the given life is higher.
+// Configure makes the book hold exactly the replicas of the given configuration. If the book
+// already holds that configuration or a newer one, Configure only updates addresses, as Hear
+// does. A replica that was in the book keeps its entry, unless the given life is higher.
 func (b *Book) Configure(at uint64, voters []Voter) {
 	if len(b.entries) > 0 && at <= b.at {
 		for _, v := range voters {
@@ -44,7 +44,7 @@ func (b *Book) Configure(at uint64, voters []Voter) {
 // Hear records a reported address of a voter, and reports whether the book changed. Hear ignores
 // replicas outside the configuration, older lives, implausibly high lives, and a report by another
 // instance that contradicts the voter's own report. It also ignores a report that gives the raft ID
-// to another instance: raft trusts messages by the binding in the configuration.
+// to another instance, because only the configuration decides which instance has a raft ID.
 func (b *Book) Hear(v Voter, firstHand bool) bool {
 	at, found := b.find(v.Raft)
 	if !found || v.Addr == "" {

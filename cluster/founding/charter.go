@@ -130,8 +130,8 @@ func (c *Charter) listed(instance nodeid.ID) int {
 	return i
 }
 
-// malformed returns a fault that no correct proposer makes, or "". The result is the same on every
-// instance.
+// malformed returns what is wrong with the form of the charter, or "". No correct proposer sends a
+// malformed charter. The result is the same on every instance.
 func (c *Charter) malformed() string {
 	if c.Group == 0 || len(c.List) == 0 || len(c.List) > maxList || c.FoundedUnixMS < 0 || c.FoundedUnixMS > maxWall {
 		return "it has no group ID, no list or no founding time"
@@ -167,7 +167,8 @@ func (c *Charter) malformed() string {
 	return ""
 }
 
-// complete returns what the charter's list lacks by the settings own, or "" if nothing is missing.
+// complete compares the charter's list with an instance's own settings. It returns what is wrong
+// with the list, or "" if the list is complete.
 func (c *Charter) complete(own Settings) string {
 	if len(own.Founders) == 0 {
 		if len(c.List) < own.Replicas {

@@ -65,8 +65,8 @@ type Core struct {
 	voters   []Voter // empty until the group is founded or joined
 	at       uint64  // number of the newest known configuration; 0 without a group
 	replica
-	// newest configuration that this instance's replica has applied, or without a replica the
-	// newest believed one
+	// newest configuration that this instance's replica has applied; without a replica, the newest
+	// applied one that a believed instance has reported
 	applied Configuration
 	log     Log     // position of the log of replica logOf
 	logOf   uint64  // raft ID

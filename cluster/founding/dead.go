@@ -180,8 +180,8 @@ func (c *Core) configurations(after time.Duration) []Configuration {
 	return list
 }
 
-// later returns configurations newer than the known one that members of this group report as
-// applied. A false report can only make this instance stay in its group.
+// later returns the configurations that members of this group report as applied, if they are newer
+// than the known one. A false report can only make this instance stay in its group.
 func (c *Core) later(after time.Duration) (list []Configuration) {
 	for _, p := range c.places {
 		who, ok := p.seenSince(after, c.now)
@@ -195,8 +195,8 @@ func (c *Core) later(after time.Duration) (list []Configuration) {
 	return list
 }
 
-// majority reports whether meant selects a majority of the voters or, if the configuration is
-// joint, a majority of each half.
+// majority reports whether the voters for which meant returns true are a majority. In a joint
+// configuration they must be a majority of each half.
 func (g *Configuration) majority(meant func(Voter) bool) bool {
 	half := func(in func(Voter) bool) bool {
 		n, all := 0, 0
@@ -209,7 +209,7 @@ func (g *Configuration) majority(meant func(Voter) bool) bool {
 			}
 		}
 		if !g.told && (all%2 == 0 || all >= 7) {
-			// g may be joint, and a quarter of all voters may be a majority of each half
+			// g may be joint with unknown halves; a majority of each half is over a quarter of all
 			return 4*n > all
 		}
 		return 2*n > all

@@ -44,8 +44,8 @@ func five(n int) []Voter {
 	return voters
 }
 
-// life returns an answer of instance i that runs the given replica or, if raft is 0, an answer of
-// its newborn successor.
+// life returns an answer of instance i, which runs the replica with the given raft ID. If raft is
+// 0, it returns an answer of the newborn successor of i.
 func life(i, raft uint64) InstanceInfo {
 	name := "n" + string(rune('0'+i))
 	if raft == 0 {
@@ -184,8 +184,8 @@ func TestAppliedConfigurationsCount(t *testing.T) {
 	}
 }
 
-// hearsay returns n1 in the group of n1 to n3. The leader n3 has sent n1 a configuration in which
-// n4 replaces n2, and has died before another replica applied it.
+// hearsay returns the core of n1, a member of the group of n1, n2 and n3. The leader n3 has sent
+// n1 a configuration in which n4 replaces n2, and has died before another replica applied it.
 func hearsay(settings Settings) *Core {
 	c := orphan(settings, five(3)...)
 	c.take(8, told())
@@ -194,10 +194,11 @@ func hearsay(settings Settings) *Core {
 	return c
 }
 
-// told returns the voters of the configuration that the leader in hearsay has sent.
+// told returns the voters of the configuration that n3 has sent in the situation of hearsay.
 func told() []Voter { return slices.Delete(five(4), 1, 2) }
 
-// applies returns an answer of instance i, whose replica has applied the configuration number at.
+// applies returns an answer in which instance i reports that it has applied the configuration
+// with the given number.
 func applies(i, at uint64) InstanceInfo {
 	who := life(i, i)
 	who.Standing.Applied = Configuration{At: at, Voters: five(3), told: true}
@@ -207,8 +208,8 @@ func applies(i, at uint64) InstanceInfo {
 	return who
 }
 
-// A configuration that only a dead leader had applied counts as long as messages of that leader may
-// arrive or a voter may have applied it.
+// The newest known configuration comes from a dead leader. It must count while messages of that
+// leader may still arrive, or while a voter may have applied it.
 func TestHearsay(t *testing.T) {
 	older := life(4, 4)
 	older.Standing = nil

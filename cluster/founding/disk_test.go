@@ -9,7 +9,7 @@ type disk struct {
 	state, voters []byte
 	life          uint64
 	logs          map[uint64]uint64 // raft ID → mark of its log
-	// group of the instance by the stored state; zero means none
+	// the group to which the instance belongs in the stored state; zero means none
 	member uint64
 	fails  bool
 }

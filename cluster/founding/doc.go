@@ -47,7 +47,7 @@
 //   - Rule 4: an instance that has accepted a charter is bound to this charter and to no other.
 //   - Rule 5: a bound instance gives the charter up if any listed instance refuses the charter,
 //     or if Born does not arrive within 10 s plus a random time.
-//   - Rule 6: a member in memory gives its group up only if the group is dead (dead.go).
+//   - Rule 6: a member without a directory gives its group up only if the group is dead (dead.go).
 //   - Rule 7: a member with a directory keeps its group until an operator gives the group up.
 //   - Rule 9: a replica that is added later starts empty, by Prepare (prepare.go, replica.go).
 //   - Rule 14: a member that has applied a configuration sends it to another member by Push.
@@ -59,14 +59,16 @@
 // when its replica applies it (Voters), or from an answer, a Push or a Prepare of an instance that
 // it believes.
 //
-// An instance refuses a Prepare of another raft ID while the newest known configuration names its
-// present ID, or if a later leader has prepared this incarnation. A repeated Prepare changes
-// nothing: the answer is Running, or Ended if the ID was used before.
+// While the newest known configuration names the raft ID of an instance, the instance refuses a
+// Prepare of another ID. It also refuses a Prepare from an earlier leader than the one that
+// prepared it last. A repeated Prepare changes nothing: the answer is Running, or Ended if the ID
+// was used before.
 //
-// A removed replica runs until the host reports Retired, also after a restart with a directory:
-// some voters may not know yet that the new configuration is committed, and may need its vote. A
-// replica that was only prepared is in no configuration, so a configuration cannot remove it. If it
-// is added and removed while its instance is out of reach, it stays idle until the next Prepare.
+// A removed replica runs until the host reports Retired. Some voters may not know yet that the new
+// configuration is committed, and may need its vote. With a directory, the replica also runs again
+// after a restart. A replica that was only prepared is in no configuration, so a configuration
+// cannot remove it. If it is added and removed while its instance is out of reach, it stays idle
+// until the next Prepare.
 //
 // # Which addresses are asked
 //
@@ -79,14 +81,15 @@
 //     one to two seconds it asks the known voters and three random Join addresses. While no
 //     address answers, it asks up to four times less often. Other instances do not ask it in
 //     return.
-//   - A founder asks the founders that it has met about seven times a second. While a founder is
+//   - About seven times a second, a founder asks the founders that it has met. While a founder is
 //     missing, it also asks Join addresses and addresses from answers, at most four at a time.
-//   - An answer names up to 16 addresses of founders, and the voters of a member's group. So Join
-//     needs to name only one instance of the fleet. The addresses only suggest where to ask.
+//   - An answer names up to 16 addresses of founders. The answer of a member also names the voters
+//     of its group. So Join needs to name only one instance of the fleet. The addresses only
+//     suggest where to ask.
 //   - A member with a leader asks one Join address and one voter every 30 to 60 s, to find a
 //     second group or a newer configuration.
 //
-// # When a group in memory is given up
+// # When a group without directories is given up
 //
 // A voter is alive if its incarnation has answered within the last four seconds that its replica
 // runs. A voter has ended ("over" in the code) if its replica can never vote again: its incarnation
@@ -113,13 +116,13 @@
 //     simultaneously.
 //   - The group is dead.
 //
-// A new group needs the Founders of this instance and the Founders of its group, also in the next
-// incarnation. So an instance whose Founders name only itself cannot found a group beside the group
-// that it had joined.
+// A new group needs the Founders of this instance and the Founders of its group. The next
+// incarnation of this instance still needs both. So an instance whose Founders name only itself
+// cannot found a group beside the group that it had joined.
 //
-// With Replicas, an instance cannot distinguish replacements of the voters at new addresses from
-// additional instances. So a voter has also ended if it was silent for ten minutes while Replicas
-// instances answered. A majority that is cut off for longer loses its group.
+// With Replicas, an instance cannot tell whether an instance at a new address replaces a voter or
+// is an additional instance. So a voter has also ended if it was silent for ten minutes while
+// Replicas instances answered. A majority that is cut off for longer loses its group.
 //
 // When another group has a leader, an instance without a replica leaves its group if no majority of
 // the group's voters answers. An instance with a replica leaves only if its group is dead.
@@ -145,9 +148,10 @@
 //   - A newborn knows no voter, so it believes every instance that the transport admits.
 //
 // All voters may have been replaced while this instance was cut off. If no known voter has answered
-// for the largest TTL, a hint of a newer configuration ends an incarnation in memory; its locks are
-// lost by that time. An instance with a directory keeps its group, because the group may need its
-// vote. If all known voters have ended for good, an operator has to empty its directory.
+// for the largest TTL, a hint of a newer configuration ends the incarnation of an instance without
+// a directory. The locks of the instance are lost by that time. An instance with a directory keeps
+// its group, because the group may need its vote. If all known voters have ended for good, an
+// operator has to empty that directory.
 //
 // # Guarantees
 //
@@ -165,13 +169,14 @@
 //   - Another instance that keeps such a group in its directory has no vote. It blocks founding
 //     if it answers at a Join address. Otherwise it leaves the old group when it meets the new
 //     group.
-//   - If the names of the founders are changed, the voters of an earlier group may be founders
-//     only in the earlier list. So a founder also asks other Join addresses, all of them or 16 at
-//     random. It founds nothing while an instance at one of them is bound to another charter, or
-//     belongs to a group that has a leader or that was founded by other founders or by Replicas.
-//     Two groups can still have leaders if the lists have no common majority, the earlier group
-//     is in memory, and none of its members can be reached. To change the names, use a group that
-//     has a leader (rule 15), or stop the earlier instances first.
+//   - If the names of the founders are changed, a voter of an earlier group may no longer be a
+//     founder. So a founder also asks other Join addresses, all of them or 16 at random. It
+//     founds nothing while an instance there is bound to another charter. It also founds nothing
+//     while an instance there belongs to a group that has a leader, that has other founders, or
+//     that was founded with Replicas. Two groups can still have leaders if the lists have no
+//     common majority, the earlier group has no directories, and none of its members can be
+//     reached. To change the names, use a group that has a leader (rule 15), or stop the earlier
+//     instances first.
 //   - A single founder founds nothing while a Join address is silent.
 //   - If two processes use one name and both answer, nothing is founded. If one of them cannot be
 //     reached, it may vote in an earlier group. A majority of such processes could form a second
@@ -200,12 +205,12 @@
 // Unsaved returns the actions that are still allowed. So other instances observe only changes that
 // are already stored.
 //
-// An instance that starts with a stored charter has the phase Bound or Member and the stored ID. It
-// first settles (Settling): it asks every known address until all have answered or refused, for at
-// most a second and a half. If a process with its ID answers at another address, or another
-// instance reports a newer start, the directory is a copy or was restored from a copy. The instance
-// is then barred forever (Barred), because a raft ID with an older log would revoke its votes.
-// Other instances ignore an instance that settles.
+// An instance that starts with a stored charter has the phase Bound or Member and the stored ID.
+// It first settles (Settling): it asks every known address until all have answered or refused,
+// for at most a second and a half. If a process with its ID answers at another address, or
+// another instance reports a newer start, the directory is a copy or was restored from a copy.
+// The instance is then barred forever (Barred), because with an older log it could take back
+// votes that it gave. Other instances ignore an instance that settles.
 //
 // The time of rule 5 counts only while this instance reaches every instance that the settings
 // require. Otherwise one instance could learn Born and keep the group, while the other instances

@@ -10,7 +10,7 @@ func (c *Core) resume(s *State) {
 	}
 	if s == nil || s.Phase == Newborn {
 		c.lastAddr = c.addr
-		return // charters that were refused under the stored ID were not stored, so keep the new ID
+		return // the new ID stays: refusals under the stored ID are not stored
 	}
 	c.instance, c.phase, c.group, c.charter, c.rulesOf = s.Instance, s.Phase, s.Group, s.Charter, s.Settings.normal()
 	c.voters, c.lastAddr, c.settling = slices.Clone(s.Voters), s.Addr, true
@@ -97,7 +97,7 @@ func (c *Core) unsettled() bool {
 // Unsaved records that the State could not be stored, and why. It returns the part of out that may
 // still be carried out. From then on the core neither proposes nor accepts a charter, and it
 // restarts in place if it is bound to a charter that was not stored. An instance may remain or
-// become a member, because this promises nothing. State need not be stored again.
+// become a member, because a member promises nothing. State need not be stored again.
 func (c *Core) Unsaved(out Output, why string) Output {
 	c.unfit = "its directory cannot be written (" + why + "): repair or empty it, and start the instance again"
 	fresh := slices.ContainsFunc(out.Events, func(e Event) bool { return e.Kind == Joined })

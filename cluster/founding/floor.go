@@ -23,8 +23,9 @@ func above(floor int64) int64 {
 	return min(floor+1, maxWall)
 }
 
-// tooHigh returns a text, or "", if tokens of a listed instance are so far ahead of another
-// instance's clock that a founding time above them would be refused.
+// tooHigh returns why the founding time would be refused, or "". The time must be higher than
+// every token that a listed instance has received, but not too far ahead of the clock of any of
+// them.
 func (c *Core) tooHigh(list []candidate) string {
 	highest := slices.MaxFunc(list, func(a, b candidate) int { return cmp.Compare(a.floor, b.floor) })
 	for _, l := range list {

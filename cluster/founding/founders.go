@@ -34,8 +34,8 @@ func (c *Core) founding(ch *Charter) (Refusal, string) {
 	return Accepted, ""
 }
 
-// bystander reports whether an instance is no evidence of a living group: it is no founder, and it
-// belongs to no group, or to a group of the same founders.
+// bystander reports whether founding may ignore an answering instance. Such an instance is no
+// founder, and it is a newborn or a member of a group with the same founders.
 func (c *Core) bystander(who *InstanceInfo) bool {
 	if c.settings.founds(who.Name) || who.Settings.Solo || who.Phase == Bound {
 		return false

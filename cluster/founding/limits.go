@@ -32,11 +32,11 @@ const (
 	inquireEvery = 30 * time.Second
 	restFor      = 30 * time.Second // time for which a member with a leader needs no Tick
 	tipFor       = time.Minute      // time for which an address from an answer is asked
-	metFor       = time.Minute      // time for which an answer names a founder that was met
+	metFor       = time.Minute      // time for which a founder is named to others after its answer
 	// time for which a question to a Join address counts as a search for a living group
 	sampledFor = 30 * time.Second
 	seenAtFor  = time.Minute // time for which an address from gossip or a hint is asked
-	// time after which a silent voter is assumed never to vote again, with Replicas only
+	// only with Replicas: time after which a silent voter is assumed never to vote again
 	silentOver = 10 * time.Minute
 	// time after which no message of a dead leader can arrive
 	hearsayOver = 30 * time.Second
@@ -45,11 +45,11 @@ const (
 	// time for which a report of another group is a reason to ask again
 	rivalFor = 2 * time.Minute
 
-	maxRound    = 3  // Join addresses in one round of an instance that is no founder
+	maxRound    = 3  // addresses in one round, besides the near ones, if this instance is no founder
 	maxSearch   = 4  // pending questions of a founder's search
-	maxSample   = 16 // other Join addresses that a founder asks for a living group
-	maxSettle   = 3  // Join addresses for which a resumed instance waits
-	maxMet      = 16 // founders that one answer names
+	maxSample   = 16 // other Join addresses at which a founder looks for a living group
+	maxSettle   = 3  // number of Join addresses whose answers a resumed instance waits for
+	maxMet      = 16 // number of founders' addresses in one answer
 	maxTips     = 64
 	maxRivals   = 8
 	lifeJump    = 1 << 20   // largest credible step of a life number

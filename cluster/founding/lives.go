@@ -66,7 +66,7 @@ func (c *Core) recognise(who *InstanceInfo) {
 		return
 	}
 	if who.Instance == c.instance {
-		// self: the answer is from this process, reached by another route
+		// self means that the answer comes from this process itself, through another address
 		self := who.Addr == c.addr && who.Life == c.life
 		if !self && c.yields(who) {
 			c.bar("another process runs as this instance at " + who.Addr + ", from a copy of this directory: " +
@@ -95,9 +95,10 @@ const (
 	recoveryHintOld  = "empty the directory, it then joins as a new instance"
 )
 
-// yields reports whether this process must refuse to take part, not the other process with its ID.
-// If only one of the two is settling, that process refuses. Otherwise the process with the lower
-// life refuses, or with equal lives the process with the higher address.
+// yields reports whether it is this process that must refuse to take part, and not the other
+// process with the same ID. If only one of the two is settling, that process refuses. Otherwise
+// the process with the lower life refuses, or with equal lives the process with the higher
+// address.
 func (c *Core) yields(who *InstanceInfo) bool {
 	switch {
 	case c.settling != who.Resuming:
@@ -142,6 +143,6 @@ func (c *Core) moved(instance nodeid.ID, life uint64, addr string) {
 	}
 	v := c.voters[at]
 	v.Addr, v.Life = addr, life
-	// At is zero, because Voters is not a whole configuration.
+	// The event has no At, because its Voters are not a whole configuration.
 	c.events = append(c.events, Event{Kind: Heard, Group: c.group, Voters: []Voter{v}})
 }

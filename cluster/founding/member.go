@@ -68,8 +68,8 @@ func (c *Core) adopt() bool {
 	return true
 }
 
-// unreached returns, as text, which needed instance has not answered a question that was asked
-// after the given time, or "".
+// unreached describes which needed instances have not answered a question that was asked after
+// the given time. It returns "" if all have answered.
 func (c *Core) unreached(after time.Duration) string {
 	reached := []nodeid.ID{c.instance}
 	names := []string{c.name}

@@ -33,7 +33,7 @@ func TestWhenAMemberGivesUpItsGroup(t *testing.T) {
 	cases := []struct {
 		name   string
 		after  time.Duration // since the leader was lost
-		answer *InstanceInfo // of the only other instance; nil means silence
+		answer *InstanceInfo // what the only other instance answers; nil means silence
 		leader bool          // the leader is found again before that time
 		want   Phase
 	}{

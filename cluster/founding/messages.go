@@ -111,7 +111,7 @@ func appendVerdict(b []byte, v verdict) []byte {
 
 func decodeVerdict(b []byte) (verdict, error) {
 	r := open(b, kindVerdict)
-	// A refusal for a reason that only a newer version defines still counts.
+	// A refusal counts even if only a newer version defines its reason.
 	v := verdict{Group: r.uint(), Refusal: Refusal(r.upTo(127)), Detail: r.text(maxTextBytes)}
 	return v, r.done()
 }

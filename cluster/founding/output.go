@@ -39,17 +39,18 @@ const (
 	// this instance is bound to Charter: start raft under the ID Raft, unless Raft is 0
 	BoundTo  EventKind = iota + 1
 	AllBound           // all listed instances are bound: Group's leader may propose Born
-	// this instance is a member of Group; Voters is configuration At; Text is a warning or empty
+	// this instance is a member of Group; Voters is the configuration with the number At; Text is a
+	// warning or empty
 	Joined
 	Restarted // a new incarnation, Instance, has begun; Text is the reason
-	// Voters is configuration At of Group; if At is zero, Voters has only newer addresses of some
-	// voters
+	// Voters is the configuration of Group with the number At; if the number is zero, Voters
+	// contains only newer addresses of some voters
 	Heard
 	Barred // this instance may never take part again; Text gives the reason and what to do
-	// start an empty replica of Group under the ID Raft, or resume its log after a start with a
-	// directory
+	// start an empty replica of Group under the ID Raft; after a restart from a directory, resume
+	// the stored log of that replica instead
 	Prepared
-	Removed // replica Raft of Group has ended: stop it for good and continue without a replica
+	Removed // the replica with the ID Raft has ended: stop it for good and run without one
 )
 
 // Event is a decision that the host must carry out.

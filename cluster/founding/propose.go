@@ -33,7 +33,8 @@ func (c *Core) newborn(random Random) {
 	c.offers = make([]offer, len(ch.List))
 }
 
-// alone founds a group without a grace, because no other instance can ever have been in it.
+// alone makes this instance found a group of its own. The grace is zero, because no other
+// instance can ever have been in such a group.
 func (c *Core) alone(random Random) {
 	settings := c.settings
 	settings.Grace, settings.Voters = 0, 1
@@ -58,7 +59,7 @@ type candidate struct {
 }
 
 // candidates returns the instances that a charter of this instance would list, in ascending order
-// of ID, and, as text, what prevents them from founding a group, or "".
+// of ID. The text says what prevents them from founding a group. It is empty if nothing does.
 func (c *Core) candidates() ([]candidate, string) {
 	var list []candidate
 	if c.settings.founds(c.name) {

@@ -65,9 +65,9 @@ func (c *Core) led() string {
 }
 
 // superseded ends this incarnation if operators have given up the group, and reports whether it
-// did. The evidence is an instance of the replacing group, because the old voters have new IDs by
-// then. The conditions prevent a holder of the secret from ending the group one directory at a
-// time.
+// did. The report comes from an instance of the replacing group, because the old voters have new
+// IDs by then. The conditions prevent a holder of the secret from ending the group one directory
+// at a time.
 func (c *Core) superseded() bool {
 	if c.leader || !c.durable || c.settings.Solo || !c.lost() {
 		return false

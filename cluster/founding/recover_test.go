@@ -87,9 +87,9 @@ func TestGivenUpAndAliveAfterAll(t *testing.T) {
 	}
 }
 
-// A member leaves a group that was given up if none of its own voters answers and it meets an
-// instance of the replacing group at a Join address. Otherwise it stays, because any holder of the
-// secret can claim that the group was given up.
+// Operators have given up the group of a member. The member leaves it if no voter of this group
+// answers and an instance at a Join address belongs to the replacing group. Otherwise it stays,
+// because any holder of the secret can claim that the group was given up.
 func TestSuperseded(t *testing.T) {
 	after := InstanceInfo{Instance: nodeidtest.ID(7), Name: "b", Addr: "b:1", Phase: Member, Group: 70, At: 3,
 		Leader:     true,
@@ -199,8 +199,8 @@ func TestRecovery(t *testing.T) {
 	}
 }
 
-// No group may be founded below the floor of a listed instance, and Waiting explains a floor that a
-// clock cannot reach.
+// No group may be founded below the floor of a listed instance. If the clocks cannot reach the
+// floor, the text of Waiting says so.
 func TestFloor(t *testing.T) {
 	other := func(c *Core, floor int64) {
 		c.tell("b:1", InstanceInfo{Instance: nodeidtest.ID(7), Name: "b", Addr: "b:1", Settings: c.settings, Rules: 3,
@@ -253,7 +253,8 @@ func TestFloor(t *testing.T) {
 	}
 }
 
-// Only this instance cannot reach the leader. Waiting must not claim that the group has no leader.
+// Only this instance cannot reach the leader. The text of Waiting must not claim that the group
+// has no leader.
 func TestCutFromTheLeader(t *testing.T) {
 	leading := b(Member)
 	leading.Leader = true

@@ -284,7 +284,7 @@ func TestReplayedChartersAreRefused(t *testing.T) {
 
 	c, ch = pair()
 	accepted := appendProposal(nil, proposal{To: c.instance, Charter: ch})
-	for range 2 { // the first answer was lost: no second event
+	for range 2 { // asked again after a lost answer; this must not add an event
 		if v, _ := c.propose(ch); v.Refusal != Accepted {
 			t.Fatal(v.Refusal)
 		}

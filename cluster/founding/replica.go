@@ -18,7 +18,7 @@ type replica struct {
 }
 
 // Used is a raft ID whose replica has ended, and the number of the newest configuration known at
-// that time. No Prepare of that ID had a higher number.
+// that time. No Prepare with that raft ID had a higher number.
 type Used struct{ Raft, At uint64 }
 
 // Raft returns the present raft ID of this incarnation, or 0 if the incarnation has no replica.
@@ -97,7 +97,7 @@ func (c *Core) prepare(from nodeid.ID, p *Prepare) (PreparedState, string) {
 	case p.Raft == c.raft:
 		return Running, ""
 	case c.spent(p.Raft) || holds(newest, p.Raft):
-		return Ended, "" // an ID in a configuration has been used for a replica
+		return Ended, "" // if a configuration names the ID, a replica has used it
 	case p.At <= c.usedAt:
 		return Declined, "it has had so many replicas that it cannot tell whether it has had this one"
 	case holds(newest, c.raft):

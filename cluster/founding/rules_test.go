@@ -100,13 +100,13 @@ func TestA1TwoProposersAtOnce(t *testing.T) {
 	}
 }
 
-// Replicas below the number of instances can lead to two groups during a partition.
+// If the setting Replicas is below the number of instances, a partition can lead to two groups.
 func TestA2ReplicasBelowTheFleetIsNotClaimed(t *testing.T) {
 	for _, n := range []int{3, 6} {
 		w := newWorld(7, replicas(6, n)...)
 		w.split(0, 1, 2)
-		// Join resolves to one half on each side, as with a headless service, which lists only
-		// instances in reach.
+		// In each half, Join resolves only to the instances of that half. A headless service behaves
+		// like this.
 		for _, s := range w.slots {
 			for _, o := range w.slots {
 				if (s.id < 3) != (o.id < 3) {
@@ -155,8 +155,8 @@ func TestS3OnlyFoundersFound(t *testing.T) {
 			t.Errorf("%s is listed", l.Name)
 		}
 	}
-	// All founders restart, one of them behind a partition, while the other instances continue. So
-	// the old group has ended.
+	// All founders restart, so the old group has ended. The other instances continue, one of them
+	// behind a partition.
 	w.split(5)
 	for _, s := range w.slots[:3] {
 		s.crash()
@@ -297,7 +297,7 @@ func TestSilenceBlocksAndIsNamedWithTheWayOut(t *testing.T) {
 				}
 			}
 			if len(c.settings[0].Founders) > 1 {
-				return // the missing founder blocks at every address
+				return // founder n3 is still missing, so founding stays blocked
 			}
 			w.silent["10.9.9.9:1"] = false // nothing listens there any more
 			if !w.run(3*time.Second, w.settled) {
@@ -334,7 +334,7 @@ func TestSettingsThatDifferAreNamed(t *testing.T) {
 
 func TestClocksThatDisagreeBlockAndAreNamed(t *testing.T) {
 	w := newWorld(9, replicas(3, 3)...)
-	w.slots[1].skew = -3 * time.Second // half the grace, the allowed difference, is 1 s
+	w.slots[1].skew = -3 * time.Second // the clocks may differ by half the grace, which is 1 s
 	for _, s := range w.slots {
 		s.start()
 	}

@@ -38,8 +38,9 @@ func (s *slot) mustAccept(ch *Charter) {
 	}
 }
 
-// mustGiveUp checks a member in memory that restarts in place. It must have met all instances
-// within the last reachedFor, hold no promise, and leave no living group.
+// mustGiveUp checks that a member in memory was right to give up its group. The member must have
+// known no leader for longer than the TTL. No configuration of the group may have a running
+// majority, unless the group has continued without the member.
 func (s *slot) mustGiveUp(why string) {
 	w := s.w
 	if s.joined == 0 || s.disk != nil {

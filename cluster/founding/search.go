@@ -36,7 +36,7 @@ func (c *Core) watched(p *place) bool {
 	return p.near || c.known(p)
 }
 
-// keeps reports whether an instance at a Join address may prevent a newborn founder from founding.
+// keeps is true for a Join address whose instance may prevent a newborn founder from founding.
 func (c *Core) keeps(p *place) bool {
 	if c.phase != Newborn || c.joins() || p.entry == "" {
 		return false
@@ -71,7 +71,7 @@ func (c *Core) askPlaces(random Random) time.Duration {
 		}
 	}
 	if !c.everyone() {
-		watched *= 2 // pace reaches its maximum at 128 addresses, so at 64 founders
+		watched *= 2 // pace has its maximum at 128, so 64 watched addresses reach it here
 	}
 	for i, p := range c.places {
 		if p.pending != 0 || !(curious && p.watch || c.mustAsk(p)) {
@@ -106,7 +106,7 @@ func (c *Core) round(random Random) time.Duration {
 	if c.roundAt > c.now {
 		return c.roundAt
 	}
-	// Without answers, the network is cut or the others are overloaded.
+	// Rounds without answers become rarer: the network is cut or the other instances are overloaded.
 	c.roundAt = c.now + atRandom(roundEvery<<min(c.fruitless, 2), random.Spread+1)
 	c.fruitless++
 	for _, p := range c.places {
@@ -147,8 +147,8 @@ func (c *Core) answers(p *place) bool {
 	return ok
 }
 
-// choose returns random addresses that wanted accepts and that may be asked now. The parameter most
-// limits their number. It prefers addresses that were never asked.
+// choose returns random addresses that wanted accepts and that may be asked now, but not more
+// than the given number. It prefers addresses that were never asked.
 func (c *Core) choose(salt uint64, most int, wanted func(*place) bool) []*place {
 	var out []*place
 	if len(c.places) == 0 {
@@ -242,8 +242,8 @@ func (c *Core) sampled() bool {
 	return asked >= min(others, maxSample)
 }
 
-// learn records the addresses in an answer. It includes the own address of the instance, because a
-// charter lists only instances that are reached at their own address.
+// learn records the addresses in an answer. It also records the address that the instance reports
+// as its own, because a charter lists only instances that are reached at that address.
 func (c *Core) learn(p *place, who *InstanceInfo) {
 	if c.everyone() || c.settings.founds(who.Name) || c.votes(who.Instance) {
 		c.askedBy(who.Addr)

@@ -145,7 +145,7 @@ func (w *world) trouble() {
 func (s *slot) move() {
 	addr := ""
 	taken := func(o *slot) bool { return o.addr == addr }
-	// a swapped slot has the address number of another slot
+	// the new address may be in use, because slots may have swapped their addresses
 	for addr == "" || slices.ContainsFunc(s.w.slots, taken) {
 		addr = fmt.Sprintf("10.0.%d.%d:1", 1+s.w.rng.IntN(200), s.id)
 	}
@@ -158,7 +158,7 @@ func heal(w *world) bool {
 	clear(w.cut)
 	w.loss, w.delay, w.calm, w.dials = 0, 2*time.Millisecond, true, 0
 	if len(w.slots[0].settings.Founders) <= 1 {
-		w.extraJoin = nil // without extraJoin no silent address can block
+		w.extraJoin = nil // its silent address would block founding
 	}
 	for _, s := range w.slots {
 		if slack := s.settings.slack(); s.skew > slack/2 {

@@ -133,12 +133,12 @@ func healDisks(w *world) bool {
 		return true
 	}
 	w.note("people empty what is lost")
-	w.operate() // perhaps a failed founding has ended only now
+	w.operate() // again, because a failed founding may have ended since the first call
 	return len(w.faults) == 0 && heal(w)
 }
 
-// If an answer is sent before its save, checks other than mustHaveStored, which is off here, must
-// detect this.
+// In this test the check mustHaveStored is off. If an answer is sent before its save, the other
+// checks must detect it.
 func TestTheSimulationSeesAnAnswerBeforeItsSave(t *testing.T) {
 	for seed := range uint64(3000) {
 		w := troubledDisks(seed+1, "answer before save", false)

@@ -47,7 +47,7 @@ func (c *Core) ownLog() Log {
 	return c.log
 }
 
-// ahead reports whether a voter whose log is l always refuses a candidate whose log is of. It
+// ahead reports whether a voter with the log l always refuses a candidate with the other log. It
 // reports false if the candidate's report may be out of date.
 func (l Log) ahead(of Log) bool {
 	known := l.Term > 0 && of.Term >= l.Term
@@ -107,8 +107,8 @@ func (c *Core) fateOf(raft uint64) *fate {
 }
 
 // follow begins to track the replicas of a configuration. If the name of a replica's instance is
-// unknown, follow asks the instance while it runs: with Founders the name can prove later that the
-// replica has ended.
+// unknown, follow asks for it while the instance still runs. With Founders, the name can prove
+// later that the replica has ended.
 func (c *Core) follow(voters []Voter) {
 	for _, v := range voters {
 		if f := c.fateOf(v.Raft); f != nil {

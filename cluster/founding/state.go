@@ -70,8 +70,8 @@ func (r *reader) state(s *State) {
 	s.FloorUnixMS = int64(r.upTo(maxWall))
 }
 
-// DecodeState decodes the bytes of Append, without Voters. It fails with ErrMalformed, also if the
-// encoding is valid but no core can be in that state.
+// DecodeState decodes the bytes of Append, without Voters. It fails with ErrMalformed if the
+// encoding is invalid or if no core can be in that state.
 func DecodeState(b []byte) (State, error) {
 	r := open(b, kindState)
 	s := State{Instance: r.instance(), Phase: Phase(r.upTo(uint64(Member))), Group: r.uint()}

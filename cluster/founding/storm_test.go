@@ -9,9 +9,9 @@ import (
 // perInstance limits the questions per second and instance, on average over the fleet.
 const perInstance = 8
 
-// The number of questions asked in any second of virtual time must be at most linear in the size of
-// the fleet. The network delivers all messages or none, before a group is founded and after the
-// group has lost its leader.
+// The number of questions asked in any second of virtual time must be at most linear in the size
+// of the fleet. Until a group is founded, the network delivers all messages or none. After the
+// group has lost its leader, it delivers none.
 func TestQuestionsGrowWithTheFleet(t *testing.T) {
 	for _, n := range []int{64, 256} {
 		for name, named := range map[string]naming{"founders": nameFounders, "all": nameAll, "others": nameOthers} {
@@ -110,8 +110,8 @@ func TestFoundersMeetBehindOneSeed(t *testing.T) {
 	}
 }
 
-// All founders have been replaced as voters. Join names their dead addresses and one instance that
-// is no founder.
+// All founders have been replaced as voters. The Join addresses are their dead addresses and the
+// address of one instance that is no founder.
 func TestAJoinerMeetsAGroupWhoseFoundersAreGone(t *testing.T) {
 	s := founders(1, "f0", "f1", "f2")[0]
 	c := New(Config{Instance: plain(false).instance, Name: "z", Addr: "z:1", Settings: s, Rules: 1})
@@ -140,8 +140,8 @@ func TestAJoinerMeetsAGroupWhoseFoundersAreGone(t *testing.T) {
 	}
 }
 
-// A founder asks some of the other Join addresses for a living group first. Their silence does not
-// block it.
+// Before founding, a founder looks for a living group at some of the other Join addresses. Their
+// silence does not block the founding.
 func TestAFounderLooksForAGroupOfOthersFirst(t *testing.T) {
 	for _, silent := range []bool{false, true} {
 		w := newWorld(3, founders(3, "n0", "n1", "n2")...)

@@ -62,11 +62,12 @@ type step struct {
 	state             PreparedState
 	detail            string
 	raft              uint64 // after the step
-	removed, prepared uint64 // in the events; zero means no event
+	removed, prepared uint64 // raft IDs in the expected events; zero means no event
 	unchanged         bool   // nothing needs to be stored
 	prepare, term, at uint64 // fields of a Prepare, if do is nil
 	voters            []Voter
-	// if do is nil: a voter sends the configuration, or this instance applies it
+	// if do is nil, announced makes a voter send the configuration, and voterOwn makes this instance
+	// apply it
 	announced, voterOwn bool
 }
 

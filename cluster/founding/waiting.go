@@ -10,7 +10,8 @@ import (
 	"github.com/mortise-lock/mortise/internal/nodeid"
 )
 
-// Waiting returns, as text for the user, what this instance waits for and what to do, or "".
+// Waiting tells the user what this instance waits for and what to do. It returns "" if this
+// instance waits for nothing.
 func (c *Core) Waiting() string {
 	switch {
 	case c.barred != "":

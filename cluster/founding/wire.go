@@ -20,12 +20,12 @@ const (
 	kindInfo     = 2
 	kindProposal = 3
 	kindVerdict  = 4
-	kindState    = 5 // only in a directory
-	kindVoters   = 6 // only in a directory
+	kindState    = 5 // stored in a directory, never sent
+	kindVoters   = 6 // stored in a directory, never sent
 	kindPrepare  = 7
 	kindPrepared = 8
 	kindPush     = 9
-	kindPlace    = 10 // only in a configuration of the log
+	kindPlace    = 10 // in the configurations of the log; not a message
 
 	maxMessageBytes = 1 << 20
 	maxNameBytes    = 128

@@ -39,7 +39,7 @@ type world struct {
 	silent    map[string]bool
 	wallBase  int64
 	plant     string             // deliberate bug in the simulated logs
-	rafts     map[uint64]uint64  // with directories: mark of each raft ID's log
+	rafts     map[uint64]uint64  // random mark of the log that was started under each raft ID
 	emptied   map[nodeid.ID]bool // instances whose directory was lost
 	brittle   float64            // chance of a crash around each save
 	refusals  map[answerKey]bool
@@ -74,11 +74,11 @@ type slot struct {
 	book     Book
 	refused  string
 	applied  uint64 // last configuration that its replica has applied
-	named    uint64 // last of its raft IDs that a configuration known to its core named
+	named    uint64 // its last raft ID that its core knew to be in a configuration
 	at       uint64 // newest configuration known in this incarnation
 	floor    int64  // highest token that it has received
 
-	leaderless time.Duration // since when a member knows no leader
+	leaderless time.Duration // when the member lost its leader, if it knows none
 }
 
 type group struct {
@@ -248,7 +248,8 @@ func (s *slot) resolve() {
 	})
 }
 
-// naming selects the instances that Join names with Founders. With Replicas, Join names all.
+// naming selects which instances are in Join if Founders is set. With Replicas, Join always names
+// all instances.
 type naming int
 
 const (

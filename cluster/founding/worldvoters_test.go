@@ -99,8 +99,8 @@ func (w *world) prepare(g *group, l *slot) {
 	})
 }
 
-// change either removes learners, or promotes learners that know the configuration and removes
-// other replicas, dead ones first.
+// change promotes some of the learners that know the newest configuration. It also removes all
+// replicas that do not run, and some of the others.
 func (w *world) change(g *group, l *slot) {
 	next := slices.Clone(g.newest().voters)
 	at := make(map[uint64]bool)

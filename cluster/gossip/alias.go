@@ -10,7 +10,8 @@ import (
 
 // aliases assigns IP addresses to hosts that are reached by name, because memberlist supports only
 // IP addresses. These addresses are in the prefix 100::/64, whose packets routers discard (RFC
-// 6666). If a translation is lost, no other machine is reached.
+// 6666). So a packet to such an address never reaches a wrong machine, even if the translation is
+// missing.
 type aliases struct {
 	mu   sync.Mutex
 	real map[string]string // ip:port → host:port, only for hosts given by name

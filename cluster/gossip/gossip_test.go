@@ -126,7 +126,7 @@ func TestCloseWaitsForTheGoodbye(t *testing.T) {
 			synctest.Wait()
 			gone := w.all[2]
 			gone.stop()
-			gone.Leave() // after Close Leave does nothing
+			gone.Leave() // after Close, Leave does nothing
 			time.Sleep(time.Second)
 			if n := len(w.all[0].sees()); n != 2 {
 				t.Errorf("a second later %d are seen, want 2", n)

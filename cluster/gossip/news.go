@@ -30,8 +30,8 @@ type word struct {
 	left bool // the member left and came back since the last Take
 }
 
-// add records news about a member. If first is true, the owner must be woken after wait. Otherwise
-// a wake-up is already scheduled.
+// add stores news about a member. If first is true, the owner must be woken after wait. Otherwise a
+// wake-up is already scheduled.
 func (u *unread) add(name string, m Meta, here bool, now time.Time) (wait time.Duration, first bool) {
 	u.mu.Lock()
 	defer u.mu.Unlock()
@@ -70,7 +70,7 @@ func (u *unread) take(now time.Time) []News {
 // the first reports that the member left. The slice belongs to the caller.
 func (g *Gossip) Take() []News { return g.unread.take(time.Now()) }
 
-// pass records news about a member and wakes the owner. memberlist calls it under its lock.
+// pass stores news about a member and wakes the owner. memberlist calls it under its lock.
 func (g *Gossip) pass(name string, m Meta, here bool) {
 	wait, first := g.unread.add(name, m, here, time.Now())
 	switch {

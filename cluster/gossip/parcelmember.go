@@ -5,8 +5,8 @@ package gossip
 const maxMemberFields = 15
 
 // judgeMember checks one member of an exchange: a msgpack map whose values are numbers and texts.
-// memberlist reads six protocol versions from the field Vsn if it is not empty. Before v0.7.0
-// memberlist does not check that the field contains six.
+// If the field Vsn is not empty, memberlist reads six protocol versions from it. Releases of
+// memberlist before v0.7.0 do not check that there are six.
 func (e *exchange) judgeMember() error {
 	fields, err := e.more(1)
 	if err != nil {

@@ -18,9 +18,9 @@ var (
 	errBadMember  = errors.New("malformed data about a member")
 )
 
-// roster limits the members that memberlist keeps. memberlist forgets a member that has left only
-// after a round over all other members, and does not report this. The member therefore keeps its
-// slot for as long as a round can take. Times are arguments.
+// roster limits the members that memberlist keeps. When a member has left, memberlist keeps it for
+// a round over all other members, and does not report when it forgets the member. The member
+// therefore keeps its slot for as long as a round can take. Times are arguments.
 type roster struct {
 	limit int
 	known map[string]time.Time // when the member's slot becomes free; zero for a present member
@@ -30,7 +30,7 @@ func newRoster(most int) roster { return roster{limit: most, known: map[string]t
 
 func (r *roster) admit(name string, now time.Time) bool {
 	if _, known := r.known[name]; known {
-		return true // the message may be old: only joined and left change the slot
+		return true // the message may be old, so it does not change the slot
 	}
 	if len(r.known) >= r.limit {
 		for name, until := range r.known {
@@ -48,8 +48,8 @@ func (r *roster) admit(name string, now time.Time) bool {
 
 func (r *roster) joined(name string) { r.known[name] = time.Time{} }
 
-// left records that a member has left. memberlist keeps this member for half a minute, and then
-// until it has probed each member once, one per second.
+// left records that a member has left. memberlist keeps this member for half a minute, and then for
+// one round in which memberlist probes each member, one per second.
 func (r *roster) left(name string, now time.Time) {
 	r.known[name] = now.Add(30*time.Second + time.Duration(len(r.known))*time.Second)
 }

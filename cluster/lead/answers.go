@@ -60,8 +60,8 @@ func (l *Lead) Probed(now time.Duration, term uint64, p voters.Probe, outcome fo
 }
 
 // PeerLost records that an instance has reported, on its own connection, that its replica has
-// ended. It reports whether to call Look again. With directories it does nothing, since the next
-// process may resume the replica.
+// ended. It reports whether to call Look again. It does nothing if the instances have
+// directories, since the next process may resume the replica.
 func (l *Lead) PeerLost(instance nodeid.ID, configuration []founding.Voter) (look bool) {
 	if !l.leads || l.facts.Settings.Durable {
 		return false

@@ -8,7 +8,7 @@
 //
 // # Guarantees
 //
-//   - While nothing changes, a step is passed to the log once, and again once a second.
+//   - While nothing changes, a step is passed to the log at most once a second.
 //   - While this instance leads, two evaluations are at least 50 ms and at most a second apart.
 //   - An answer to a question of another term has no effect.
 //

@@ -24,7 +24,7 @@ type Lead struct {
 	term       uint64
 	looked     bool
 	at         time.Duration // time of the last evaluation
-	next       time.Duration // of the evaluation that the last step requests; zero means none
+	next       time.Duration // when the last step requests an evaluation; zero means never
 	facts      voters.Facts  // of the last evaluation
 	carried    carried
 	said       voters.Step // the step last passed to the log in this term
@@ -161,9 +161,9 @@ type VoterStatus struct {
 	Remarks    []string // voters.Facts.Remarks of the leader, at most 64
 }
 
-// VoterStatus answers an instance about a replica, from the last evaluation. It reports false if
-// this instance does not lead. at has the meaning of the parameter of voters.MayStop. The caller
-// sets Leader.
+// VoterStatus returns the state of the voters at the last evaluation, and whether the given
+// replica may stop. It reports false if this instance does not lead. The parameter at is that of
+// voters.MayStop. The caller sets the field Leader.
 func (l *Lead) VoterStatus(raft nodeid.ReplicaID, at uint64, asker nodeid.ID) (VoterStatus, bool) {
 	if !l.leads {
 		return VoterStatus{}, false

@@ -27,7 +27,7 @@ const (
 
 const (
 	// patience is how long to wait for the answer to a Prepare. An instance that refuses or does
-	// not answer is not asked again for the same time.
+	// not answer is asked again after a pause of the same length.
 	patience = 5 * time.Second
 	// restless is the number of losses at which an instance normally gets no replica.
 	restless = 3

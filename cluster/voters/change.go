@@ -46,8 +46,8 @@ func (s *survey) change(voters []*member) Step {
 	return step
 }
 
-// spare reports whether an unneeded learner is kept, because a voter is silent or was lost
-// recently.
+// spare reports whether to keep a learner that is not needed. It is kept if a voter may not
+// remain, is silent, or was lost recently.
 func (s *survey) spare(voters []*member) bool {
 	return slices.ContainsFunc(voters, func(m *member) bool { return !m.fit() || !m.Active || m.info.Lost > 0 })
 }

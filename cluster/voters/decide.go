@@ -9,11 +9,11 @@ import (
 )
 
 const (
-	// poll is when to evaluate again if a step waits for a replica's log, because progress of a log
-	// causes no event.
+	// poll is the time until the next evaluation if a step waits for a replica's log, because
+	// progress of a log causes no event.
 	poll     = 100 * time.Millisecond
 	maxNamed = 10
-	// again is when to evaluate again if a step has had no effect.
+	// again is the time until the next evaluation if a step has had no effect.
 	again        = time.Second
 	maxNamesakes = 3
 )
@@ -23,7 +23,7 @@ func (s *survey) decide() (Step, bool) {
 	pending := s.v.Pending || len(s.v.Config.Outgoing) > 0
 	switch {
 	case s.self == nil:
-		return s.none("this replica has no vote and does not lead"), true // due, so that Ready waits
+		return s.none("this replica has no vote and does not lead"), true // a step is due, so Ready must wait
 	case pending:
 		return s.none("a change of voters is in flight"), true
 	case !majority(s.voters):

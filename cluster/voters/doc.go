@@ -47,9 +47,9 @@
 // the zones. Among equally good choices, voters in contact with the leader are preferred, then
 // replicas that vote already, then voters that are spread better over zones.
 //
-// A leader that leaves only transfers its leadership to a voter that stays and has the whole log.
-// If no voter qualifies, the leader first promotes a learner. The new leader removes the old
-// leader.
+// A leader that leaves transfers its leadership to a voter that stays and has the whole log, and
+// leaves all other changes to this voter. If no voter that stays is in contact, the leader first
+// promotes a learner. The new leader removes the old leader.
 //
 // # Guarantees
 //
@@ -84,8 +84,8 @@
 // # Limits
 //
 // A View contains the observations of one leader, up to an election timeout old. If a needed
-// replica fails in that time, a change can hang until a replica returns. With three or more voters,
-// another voter must be missing already.
+// replica fails in that time, a change can hang until a replica returns. With three or more
+// voters, this can happen only while another voter is missing, too.
 //
 // # Decisions where the rules left room
 //
@@ -93,17 +93,17 @@
 //     of silence would reduce three voters to one.
 //   - The limit is measured from the time when this leader begins to lead. Otherwise a new leader
 //     could count a silent learner as present, change one voter to two, and wait for the learner.
-//   - With a directory the end of an incarnation does not make a replica dead, since a restarting
-//     process refuses connections too.
+//   - With a directory, the end of an incarnation does not make a replica dead, since a
+//     restarting process refuses connections too.
 //   - A voter without a session keeps its vote, but a learner without a session is not promoted.
 //   - An instance that refused Prepare, or did not answer for 5 s, counts as absent for 5 s more,
 //     and is then asked with another ID. If it counted as present, an instance that cannot start a
 //     replica would keep a dead voter in the configuration forever. During these 5 s Explain sets
 //     Due, so that a rolling restart does not stop the last voter.
-//   - An instance that was lost three times in two minutes gets a replica only if otherwise fewer
-//     than a majority of the instances present would vote. With three instances this is always so.
-//     Otherwise three rolling restarts in two minutes could leave a single voter, whose restart
-//     would end the group.
+//   - An instance that was lost three times in two minutes gets a replica only if otherwise
+//     fewer than a majority of the instances present would vote. With three instances it
+//     therefore always gets one. Otherwise three rolling restarts in two minutes could leave a
+//     single voter, whose restart would end the group.
 //   - An incarnation whose address has refused once, or has answered as another instance, counts as
 //     ended until the leader has a stream with it again. A firewall that refuses can cost a voter
 //     its vote, but cannot end the group: a change still needs a majority of replicas in contact.

@@ -6,8 +6,9 @@ import (
 	"slices"
 )
 
-// Facts are the input of a Reconciler: a leader's observations at one time. The Reconciler does not
-// change them. Shared slices must not be changed afterwards, except for Others.
+// Facts are the input of a Reconciler: a leader's observations at one time. The Reconciler does
+// not change them. It keeps the slices, so the caller must not change them afterwards. Only
+// Others may change.
 type Facts struct {
 	// Self is the raft ID of this replica, which leads and has applied an entry of its own term.
 	Self nodeid.ReplicaID
@@ -68,8 +69,8 @@ type Probe struct {
 	Addr     string
 }
 
-// Same reports whether nothing has changed that may have made a step fail. It ignores how long
-// replicas were silent and how long their logs are.
+// Same reports whether f and o are equal in everything that can make a step fail. It ignores how
+// long replicas were silent and how long their logs are.
 func (f *Facts) Same(o *Facts) bool {
 	heard := func(x, y Replica) bool { return x.ID == y.ID && x.Active == y.Active && x.Linked == y.Linked }
 	return f.Self == o.Self && f.Pending == o.Pending && slices.Equal(f.Config.Voters, o.Config.Voters) &&

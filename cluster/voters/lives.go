@@ -49,8 +49,9 @@ func (s *Reconciler) watch(now time.Duration, f Facts) []Replica {
 	return list
 }
 
-// relent ends the vigils of the replicas for which holds is true. A vigil is kept until its probe
-// ends, so that its answer is not taken for the answer to a later probe.
+// relent ends the vigils of the replicas for which the function holds returns true. A vigil is
+// kept while a probe is under way. Otherwise the answer could be taken for the answer to a later
+// probe.
 func (s *Reconciler) relent(holds func(nodeid.ReplicaID) bool) {
 	for i := range s.vigils {
 		if v := &s.vigils[i]; holds(v.id) {
@@ -84,8 +85,8 @@ func (s *Reconciler) replaced(f Facts, who nodeid.ID) bool {
 	})
 }
 
-// namesakes records which instances have the name of a replica that runs, or had this name when
-// this leader began to lead.
+// namesakes records which instances have the name of a running replica. At the first Look of a
+// leader, every replica counts as running.
 func (s *Reconciler) namesakes(f Facts) {
 	var beside map[nodeid.ID]bool
 	for _, k := range s.known {
@@ -109,8 +110,8 @@ func (s *Reconciler) namesakes(f Facts) {
 
 // Probes returns the probes to send now, and records them as sent. They concern the replicas
 // without a stream at the last Look. The first probe of a replica is due at once, further probes
-// every 100 ms, but only one at a time. The caller ends a probe after 1.5 s. With a directory
-// Probes returns none.
+// every 100 ms, but only one at a time. The caller ends a probe after 1.5 s. If Settings.Durable
+// is set, Probes returns no probe.
 func (s *Reconciler) Probes(now time.Duration) []Probe {
 	var list []Probe
 	for i := range s.vigils {

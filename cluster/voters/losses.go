@@ -22,9 +22,9 @@ type absence struct {
 	counted bool
 }
 
-// count records losses (Registered.Lost), at most one in each absence. A replica is lost if it is
-// dead by rule 11, or if it returns after a silence as long as that rule's limit. Leavers are not
-// counted.
+// count updates the losses for Registered.Lost. It adds at most one loss in each absence. A
+// replica is lost if it is dead by rule 11, or if it returns after a silence as long as that
+// rule's limit. Leavers are not counted.
 func (s *Reconciler) count() {
 	now, seen := s.view.Now, look(s.view)
 	s.losses = slices.DeleteFunc(s.losses, func(l loss) bool { return now-l.at >= lossMemory })

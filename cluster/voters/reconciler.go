@@ -16,7 +16,7 @@ type Reconciler struct {
 	// prepared has the latest entry of each instance.
 	prepared []Prepared
 	known    []Registered       // last registration of each instance of the configuration
-	retired  []nodeid.ReplicaID // retired IDs that are in the configuration or in prepared
+	retired  []nodeid.ReplicaID // retired IDs that the configuration or the field prepared contains
 	vigils   []vigil
 	absences []absence
 	losses   []loss
@@ -94,7 +94,7 @@ func (s *Reconciler) Answered(now time.Duration, id nodeid.ReplicaID, state Stat
 	}
 }
 
-// review sets the state of IDs that have been in a configuration or have retired to Ended. It drops
+// review sets the state Ended for IDs that are in the configuration or have retired. It drops
 // entries that are not needed any more.
 func (s *Reconciler) review(now time.Duration, f Facts) {
 	for i := range s.prepared {

@@ -66,7 +66,7 @@ func TestAsked(t *testing.T) {
 	l := newLead(t, "a* b c/dead | | d", three)
 	l.want(0, Prepare, 201, "rule 9")
 	l.want(time.Second, None, 0, "it is asked once")
-	l.Answered(l.now, 999, Running) // this lead has not asked with this ID
+	l.Answered(l.now, 999, Running) // this leader has not asked with the ID 999
 	l.want(time.Second, None, 0, "that was not asked")
 	l.Answered(l.now, 201, Running)
 	l.want(0, AddLearner, 201, "it runs")
@@ -199,8 +199,9 @@ func TestLifeOver(t *testing.T) {
 	}
 }
 
-// TestAStreamThatEndedIsDue checks Due, on which Ready depends. If the last of three voters has
-// been replaced and the next voter is stopped a moment later, the group ends.
+// TestAStreamThatEndedIsDue checks that Due is set, and Ready waits, as soon as the stream with
+// a voter ends. If a rolling restart stopped the next of three voters before the first is
+// replaced, the group would end.
 func TestAStreamThatEndedIsDue(t *testing.T) {
 	l := newLead(t, "a* b c | |", three)
 	if l.look(0); l.Report().Due {

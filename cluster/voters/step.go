@@ -45,7 +45,7 @@ type Step struct {
 	Remove []nodeid.ReplicaID
 	// Why explains the step in a sentence for Status and logs.
 	Why string
-	// Next is the time until the next evaluation even if nothing changes. Zero means none.
+	// Next is the time after which to evaluate again even if nothing changes. Zero means never.
 	Next time.Duration
 }
 

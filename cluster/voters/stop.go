@@ -11,8 +11,9 @@ import (
 // applied a configuration without it. A majority of the voters and every voter in contact must know
 // that this configuration is committed; see the package comment.
 //
-// at is the index of the leaver's newest configuration. A leader with an older configuration may
-// have been replaced without knowing this.
+// The parameter at is the index of the newest configuration that the leaving instance knows. If
+// the leader has only an older one, MayStop returns false, since the leader may have been
+// replaced without knowing this.
 func MayStop(v View, leaver nodeid.ReplicaID, at uint64) bool {
 	if leaver == 0 {
 		return true

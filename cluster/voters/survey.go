@@ -63,7 +63,7 @@ type survey struct {
 const (
 	silenceInMemory = 5 * time.Second
 	silenceDurable  = time.Minute
-	silenceNamed    = time.Second // limit if the replica's name was registered again, because names are not proved
+	silenceNamed    = time.Second // limit for a replica whose name was registered again; names are not proved
 )
 
 func (s *survey) silence() time.Duration {

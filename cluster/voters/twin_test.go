@@ -280,7 +280,8 @@ func (t *twin) best() (best [6]int, some bool) {
 	return best, some
 }
 
-// quiet reports whether nothing but the zones of the voters may need a change.
+// quiet reports whether the voters are well and their number is right, so that only their zones
+// can need a change.
 func (t *twin) quiet() bool {
 	for _, id := range t.v.Config.Voters {
 		if r, _ := t.record(t.replica(id).Instance); !t.sound(id) || !t.active(id) || r.Lost > 0 {
@@ -304,8 +305,8 @@ func (t *twin) spread() (best int, some bool) {
 	return best, some
 }
 
-// mayMove reports whether, in an exchange for the zones, the new replica was not lost recently, and
-// that the zone of the old replica is known.
+// mayMove reports whether set may replace the voters to improve the zones. The new voter must
+// not have been lost recently, and the zone of the old voter must be known.
 func (t *twin) mayMove(set []nodeid.ReplicaID) bool {
 	for _, id := range set {
 		if r, _ := t.record(t.replica(id).Instance); !t.isVoter(id) && r.Lost > 0 {

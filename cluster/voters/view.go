@@ -35,7 +35,7 @@ type View struct {
 // Settings are the settings of the group that this package needs.
 type Settings struct {
 	// Voters is the number of replicas that should vote. An even number counts as the next lower
-	// odd number, and less than 1 as 1.
+	// odd number. A number below 1 counts as 1.
 	Voters int
 	// Founders are the names of the instances that may vote. Empty means all instances.
 	Founders []string
@@ -47,7 +47,8 @@ type Settings struct {
 type Config struct {
 	// At is the index of the entry of this configuration.
 	At uint64
-	// Voters are the voters. In a joint configuration they are the voters of the incoming majority.
+	// Voters are the replicas that vote. In a joint configuration they are those of the incoming
+	// majority.
 	Voters []nodeid.ReplicaID
 	// Outgoing are the voters of the outgoing majority of a joint configuration. Otherwise it is
 	// empty.
@@ -79,10 +80,11 @@ type Replica struct {
 	Linked bool
 	// Addr is the last known address of Instance.
 	Addr string
-	// LifeOver is set if the incarnation is known to have ended. Either it has reported its
-	// retirement, or the leader has no stream with it and its address refuses connections, another
-	// instance answers there, or its name was registered again. With a directory the replica then
-	// only counts as out of contact.
+	// LifeOver is set if the incarnation is known to have ended. This is the case in three
+	// situations. It has reported its retirement. Or it was silent for a second, and its name was
+	// registered again. Or the leader has no stream with it, and a probe has shown that its address
+	// refuses connections or belongs to another instance. If Settings.Durable is set, the replica
+	// then only counts as out of contact.
 	LifeOver bool
 }
 
@@ -103,9 +105,9 @@ type Registered struct {
 	// Reachable is set while the leader has a stream with the instance.
 	Reachable bool
 	Session   bool
-	// Lost is how often, in the last two minutes, a replica with this instance's name was dead by
-	// rule 11, or out of contact for as long. Earlier incarnations count. Zero also means that
-	// losses are not counted.
+	// Lost is how often, in the last two minutes, a replica with this instance's name was lost: it
+	// was dead by rule 11, or returned after a silence as long as that rule's limit. Earlier
+	// incarnations count. Zero also means that losses are not counted.
 	Lost int
 }
 

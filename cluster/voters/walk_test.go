@@ -60,7 +60,7 @@ func (w *world) nemesis(most int) {
 func (w *world) survives(p *proc) bool {
 	sets := [][]nodeid.ReplicaID{w.config.Voters, w.config.Outgoing}
 	if len(w.config.Voters) == 1 && w.replicas[w.config.Voters[0]].of.leaving > 0 {
-		return false // the two voters that rule 12 needs in this case survive no loss
+		return false // rule 12 then needs two voters, and the loss of one ends the majority
 	}
 	if w.flight != nil {
 		sets = append(sets, after(w.config, w.flight.step).Voters)
@@ -76,9 +76,10 @@ func (w *world) survives(p *proc) bool {
 	return true
 }
 
-// missed makes the leader of a careful world notice at once that a replica is out of contact. If a
-// replica disappears unnoticed and another voter is missing, a change that needs the vote of this
-// replica can hang. That is a limit of the view, which careful worlds do not test.
+// missed is called when process p gets out of contact. In a careful world, the leader then
+// notices this at once. If a replica disappears unnoticed and another voter is missing, a change
+// that needs the vote of this replica can hang. That is a limit of the view, which careful
+// worlds do not test.
 func (w *world) missed(p *proc) {
 	for _, r := range w.replicas {
 		if r.of == p && w.careful {
@@ -146,8 +147,8 @@ func (w *world) settle() string {
 
 func (w *world) dump() string { return strings.Join(w.trace[max(0, len(w.trace)-60):], "\n") }
 
-// TestWalk runs fleets with faults for a while, and then without. In every second world so few
-// replicas are down that the current voters keep their majority. If the majority is lost in such a
+// TestWalk runs fleets with faults for a while, and then without. In half of the worlds, the
+// faults never take the majority from the current voters. If the majority is lost in such a
 // world, a change has lost it.
 func TestWalk(t *testing.T) {
 	runs, healed, changes := budget(500), 0, 0
@@ -185,6 +186,6 @@ func TestWalk(t *testing.T) {
 	}
 }
 
-// over reports whether the group has lost its majority because leavers stopped after the faults
-// ended.
+// over reports whether the group has lost its majority although no rule was broken. This can
+// happen when leavers stop after the faults have ended.
 func (w *world) over() bool { return w.fault == "" && !w.majority(w.config.Voters) }

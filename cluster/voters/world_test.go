@@ -57,7 +57,7 @@ type proc struct {
 	asked        errand // the last Prepare that the process answered
 }
 
-// errand is a question of a leader that is under way.
+// errand is a leader's question that is under way.
 type errand struct {
 	term     int
 	by       *proc
@@ -87,7 +87,7 @@ func newWorld(seed uint64, n int, settings Settings, zones []string) *world {
 	for i := range n {
 		w.start(fmt.Sprint("n", i), zones[i%len(zones)])
 	}
-	for _, p := range w.procs { // founding: the largest odd number of the processes that may vote
+	for _, p := range w.procs { // the first voters: as many as may vote, but an odd number
 		if (len(settings.Founders) == 0 || slices.Contains(settings.Founders, p.name)) &&
 			len(w.config.Voters) < odd(min(settings.Voters, n)) {
 			id := w.newReplica(p)

@@ -56,8 +56,9 @@ func (w *world) step() {
 	w.leave(st)
 }
 
-// fingerprint formats the facts without times. The world calls Look only when the fingerprint
-// changes, after an answer, and after Next. So if Next is not set, the world does not settle.
+// fingerprint formats the facts without times. The world calls Look only when the fingerprint has
+// changed, when an answer has arrived, or when the time in Step.Next has passed. So a step that
+// should set Next, but does not, keeps the world from settling.
 func (w *world) fingerprint(f Facts) string {
 	f.Replicas = slices.Clone(f.Replicas)
 	for i := range f.Replicas {
@@ -126,7 +127,8 @@ func (w *world) answer() {
 	w.errands = open
 }
 
-// probed answers a probe. A cut process may refuse connections, like a process that has ended.
+// probed answers a probe. A process that is cut off from the network may refuse connections, like
+// a process that has ended.
 func (w *world) probed(q errand, p *proc) {
 	switch {
 	case p.cut && (w.mute || !w.chance(0.05)), !p.alive && !p.announced: // silence

@@ -29,15 +29,16 @@ func pairs(list []*member) int {
 	return n
 }
 
-// settled reports whether only the zones of the voters may need a change.
+// settled reports whether the voters are complete and healthy, so that only their zones may need
+// a change.
 func (s *survey) settled() bool {
 	return len(s.voters) == s.target &&
 		len(where(s.voters, func(m *member) bool { return m.fit() && m.Active && m.info.Lost == 0 })) == len(s.voters)
 }
 
 // displaced returns the voter that an instance should replace to improve the zones, or nil. It
-// never returns the leader. An instance that was lost recently replaces no voter, since it and its
-// replacement would alternate.
+// never returns the leader. An instance that was lost recently replaces no voter, since it could
+// be lost again and would then be replaced itself.
 func (s *survey) displaced(r Registered, who nodeid.ID) *member {
 	if !s.settled() || r.Lost > 0 {
 		return nil
@@ -98,9 +99,9 @@ func exchange(list []*member, out, in *member) []*member {
 	return changed
 }
 
-// even exchanges members for others of the same kind, one or two at a time, as long as that
-// improves the zones. The choice among one kind of members can spoil the choice that take has made
-// among another kind.
+// even returns the chosen members after exchanges that improve their zones. It exchanges one or
+// two members at a time, each for a member of the same kind. This is needed because take chooses
+// the members of each kind separately, so two kinds can be crowded into one zone.
 func (s *survey) even(chosen []*member) []*member {
 	for pairs(chosen) > 0 {
 		better := s.better(chosen, pairs(chosen), 2)
@@ -112,8 +113,8 @@ func (s *survey) even(chosen []*member) []*member {
 	return chosen
 }
 
-// better exchanges at most the given number of members, so that fewer than n pairs share a zone. It
-// returns nil if that is impossible.
+// better returns list after at most the given number of exchanges, so that fewer than n pairs
+// share a zone, or nil if that is impossible.
 func (s *survey) better(list []*member, n, exchanges int) []*member {
 	for _, out := range list {
 		for _, in := range slices.Concat(s.voters, s.learners) {

@@ -56,7 +56,7 @@ func agent(ctx context.Context, c *call) error {
 	if err != nil {
 		return err
 	}
-	given := config // secure may set a random secret, and no derived secret can come from that one
+	given := config // c.secure may add a random secret, which has no derived secrets
 	c.secure(&config)
 	listeners, err := c.agent.listeners(allowed != nil)
 	if err != nil {

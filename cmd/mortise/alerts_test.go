@@ -72,7 +72,8 @@ type history []scrape
 
 const scrapeEvery = 5 * time.Second
 
-// rule is one alert. It fires if expr is true for all scrapes within the duration last.
+// rule is one alert. It fires if expr has been true in all scrapes for the duration in the field
+// last.
 type rule struct {
 	name string
 	last time.Duration

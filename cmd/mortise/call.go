@@ -20,15 +20,15 @@ import (
 type call struct {
 	out, errs io.Writer
 	words     []string
-	program   []string // after --, for run
-	environ   []string // before flags changed it, for the command of run
+	program   []string // the words after --, for mortise run
+	environ   []string // before flags change it; mortise run passes it to its program
 
 	prefix    string
 	prefixSet bool
 	context   string // a name in the file of contexts; empty means MORTISE_CONTEXT, or no context
 	json      bool
 	within    time.Duration
-	changed   map[string]string // by flags, without their prefix
+	changed   map[string]string // variables set by flags or a context, named without the prefix
 
 	run     runOptions
 	top     topOptions

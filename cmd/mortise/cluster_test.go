@@ -96,8 +96,8 @@ func (f *fleet) in(t *testing.T) *fleet {
 	return &other
 }
 
-// environ returns the environment of the test. Of the variables of mortise, it contains only those
-// in the lists common and more, which omit the prefix.
+// environ returns the environment of a child process: that of the test, but with other variables
+// of mortise. These are listed in f.common and in more, without the prefix.
 func (f *fleet) environ(more ...string) []string {
 	var list []string
 	for _, pair := range os.Environ() {

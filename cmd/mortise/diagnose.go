@@ -15,7 +15,7 @@ import (
 
 type facts struct {
 	reports []guest.Report
-	lookups []error         // of entries of Join that resolve to no address
+	lookups []error         // one for each entry of Join that resolves to no address
 	health  *mortise.Health // nil means that no leader has reported
 }
 
@@ -51,7 +51,7 @@ func diagnose(f facts) *diagnosis {
 	default:
 		f.headless(d)
 	}
-	if f.health == nil || len(leaders) != 1 { // otherwise led has called failed
+	if f.health == nil || len(leaders) != 1 { // otherwise f.led has reported the failed instances
 		f.failed(d)
 	}
 	f.clocks(d)
@@ -125,8 +125,8 @@ func (f facts) silent() []guest.Report {
 	return f.filter(func(r guest.Report) bool { return r.Status == nil })
 }
 
-// place returns the address of a report, preceded by the instance's name if a report of another
-// instance contains the name.
+// place returns the address of a report. If any report contains the name of the instance at that
+// address, the name comes first.
 func (f facts) place(r guest.Report) string {
 	if name := names(f.reports)[r.Addr]; name != "" {
 		return name + " at " + r.Addr
@@ -208,7 +208,7 @@ func (f facts) headless(d *diagnosis) {
 	for _, v := range missing {
 		d.why("missing: %s: %s", f.named(v), f.fate(v.Instance, v.Address))
 	}
-	for _, r := range f.leaders() { // their members have not noticed the loss yet, or the leader is slow
+	for _, r := range f.leaders() { // the leader is slow, or its members have not noticed its loss
 		d.why("%s still reports %s as the leader, which has not answered in time",
 			r.Status.Name, r.Status.Leader)
 	}
@@ -225,7 +225,7 @@ func (f facts) headless(d *diagnosis) {
 	}
 	d.Problem = plain.Sprintf("the quorum is lost%s: %d of %d voters are missing, so no lock is granted", since,
 		len(missing), len(voters))
-	if time.Duration(view.Answer.Leaderless) > settledAfter { // before that, its answer may be incomplete
+	if time.Duration(view.Answer.Leaderless) > settledAfter { // an earlier answer may be incomplete
 		d.why("%s says: %s", view.Status.Name, view.Status.Waiting)
 	}
 	f.quorumLost(d, view, missing, need-len(alive))

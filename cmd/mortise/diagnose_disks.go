@@ -7,8 +7,8 @@ import (
 	"github.com/mortise-lock/mortise"
 )
 
-// disks returns each faulty disk once, as the leader and the instances report it. Disks that
-// prevent an instance from voting come before disks that are almost full.
+// disks returns each faulty disk once. It uses the reports of the leader and of the instances.
+// Disks that prevent an instance from voting come before disks that are almost full.
 func (f facts) disks() (list []mortise.FaultyDisk) {
 	add := func(faults []mortise.FaultyDisk) {
 		for _, d := range faults {

@@ -243,8 +243,8 @@ func TestOneDialect(t *testing.T) {
 	}
 }
 
-// strange returns the deviations from the form that dialect.go describes. It ignores the values of
-// locks, because the holders choose these texts.
+// strange compares v with the form that dialect.go describes, and returns the deviations. It
+// ignores the values of locks, because the holders choose these texts.
 func strange(key string, v any) (faults []string) {
 	switch v := v.(type) {
 	case map[string]any:

@@ -50,11 +50,11 @@ func TestALostQuorum(t *testing.T) {
 	f.mortise("run", "-n", "k", "--", "echo", "never").wants(t, exitNotReady)
 
 	f.start(f.agents[1]) // the step that doctor shows first
-	f.publish()          // not f.ready, which takes half a minute while c is missing
+	f.publish()          // f.ready would take half a minute, because c is missing
 	f.doctorSays(exitNo, "leads group "+group, "Replicas says that 3 instances run, and 2 answer")
 	f.mortise("run", "-w", patience.String(), "k", "--", "echo", "granted").wants(t, exitOK, "granted")
 
-	f.agents[1].kill() // this directory is lost
+	f.agents[1].kill() // now the directories of b and c are lost
 	for _, a := range f.agents[1:] {
 		if err := os.RemoveAll(a.dir); err != nil {
 			t.Fatal(err)

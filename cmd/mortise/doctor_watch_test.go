@@ -52,8 +52,8 @@ func TestDoctorWatches(t *testing.T) {
 	f.mortise("doctor", "--watch", "-every", "1ms").wants(t, exitUsage)
 }
 
-// A checkup is not printed if Ctrl-C interrupts it, or if it differs from the previous checkup only
-// in the durations of the headline or in the text below the headline.
+// A checkup that Ctrl-C interrupts is not printed. A checkup is also not printed if only the
+// durations in the headline or the text below the headline have changed.
 func TestAVerdictIsPrintedOnce(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		ctx, stop := context.WithCancel(t.Context())

@@ -22,11 +22,11 @@ import (
 const (
 	maxBody = 1 << 20
 	maxName = 256
-	maxKeys = 1000 // in one answer of /v1/keys
+	maxKeys = 1000 // keys in one answer of /v1/keys
 	// the time limit of /readyz and of queries to the leader; shorter than the timeouts of clients
 	answerSoon  = time.Second
-	lostLook    = 100 * time.Millisecond // between two checks of a held lease
-	stillAlive  = 5 * time.Second        // between two empty lines
+	lostLook    = 100 * time.Millisecond // interval between two checks of a held lease
+	stillAlive  = 5 * time.Second        // interval between two lines that contain only {}
 	unlockAsked = 5 * time.Second
 )
 
@@ -257,8 +257,9 @@ func (d *door) check(r *http.Request, a asked) (any, error) {
 	return map[string]bool{"held": held}, err
 }
 
-// hold opens a lease that exists as long as the client reads the response. The response contains a
-// line for the lease, a line for each lock that is lost, and an empty line every few seconds.
+// hold opens a lease that exists as long as the client reads the response. The response contains
+// a line for the lease, a line for each lock that is lost, and a line with the empty object {}
+// every few seconds.
 func (d *door) hold(w http.ResponseWriter, r *http.Request) {
 	a, err := read(w, r)
 	if err != nil {
@@ -334,7 +335,7 @@ func (d *door) keys(ctx context.Context, r *http.Request) (any, error) {
 type problem struct {
 	Error string             `json:"error"`
 	Kind  string             `json:"kind"`
-	Held  *mortise.HeldError `json:"held,omitempty"` // for the kind busy
+	Held  *mortise.HeldError `json:"held,omitempty"` // set if Kind is "busy"
 }
 
 func say(w http.ResponseWriter, code int, v any) {

@@ -14,8 +14,8 @@ import (
 // values that few programs use.
 const (
 	exitOK = 0
-	// doctor has found a problem, unlock has ended no hold, or data has found no data or another
-	// revision
+	// the answer is no: doctor found a problem, unlock ended no hold, or data did not find the data
+	// or the revision
 	exitNo        = 1
 	exitBusy      = 120 // the lock is held, and the wait that -n or -w allows is over
 	exitLost      = 121 // the lock was lost while the command ran

@@ -40,7 +40,7 @@ type leases struct {
 
 	mu     sync.Mutex // guards the fields below and every lease; never held while blocking
 	all    map[string]*lease
-	each   map[any]int // for each client that has at least one
+	each   map[any]int // number of leases of each client
 	closed bool
 }
 
@@ -61,8 +61,8 @@ func newLeases(node *mortise.Node) *leases {
 	return ls
 }
 
-// open creates a lease for a client. All requests of a *program count as one client. If ttl is 0,
-// the lease lasts until drop ends it.
+// open creates a lease for a client. All programs with the same derived secret count as one
+// client, a *program. If ttl is 0, the lease lasts until drop ends it.
 func (ls *leases) open(client any, name string, ttl time.Duration) (*lease, error) {
 	l := &lease{id: rand.Text(), name: name, client: client, ttl: ttl, locks: map[mortise.Token]holding{}}
 	l.ctx, l.end = context.WithCancelCause(context.Background())
@@ -99,7 +99,7 @@ func (ls *leases) find(by *program, id string) (*lease, error) {
 	return ls.of(by, id)
 }
 
-// of is like find, but the caller must hold mu.
+// The method of does the same as find, but the caller must hold mu.
 func (ls *leases) of(by *program, id string) (*lease, error) {
 	l := ls.all[id]
 	if l == nil || l.by != by {
@@ -115,7 +115,7 @@ func (ls *leases) keep(by *program, id string) (*lease, []lockText, error) {
 	defer ls.mu.Unlock()
 	l, err := ls.of(by, id)
 	if err != nil || l.timer != nil && !l.timer.Stop() {
-		return nil, nil, errNoLease // or the lease has expired, and drop waits for mu
+		return nil, nil, errNoLease // the lease is unknown, or has expired while drop waits for mu
 	}
 	if l.timer != nil {
 		l.timer.Reset(l.ttl)

@@ -17,7 +17,7 @@ import (
 type trouble struct {
 	rank rank
 	what string
-	next string // empty means the leader's advice
+	next string // the step to take; empty means the step that the leader advises
 }
 
 type rank int

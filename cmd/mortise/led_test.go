@@ -104,7 +104,7 @@ func TestHolderFate(t *testing.T) {
 	}
 }
 
-// A name may have two sessions in a queue, which may belong to two incarnations.
+// A queue may contain two sessions with the same name. They may belong to two incarnations.
 func TestTwoSessionsOfOneName(t *testing.T) {
 	if name := otherLives([]mortise.Standing{{Holder: "a", Session: "1"}, {Holder: "b", Session: "2"},
 		{Holder: "a", Session: "3"}}); name != "a" {

@@ -29,7 +29,7 @@ type roll struct {
 	members []mortise.Member
 	total   int
 	leader  string // the instance ID; empty if the leader itself has not answered the survey
-	next    string // the session of the last member, if there are more members
+	next    string // the session after which the next page begins, if there is one
 }
 
 func members(ctx context.Context, c *call) error {
@@ -120,8 +120,8 @@ type page interface {
 	GetFrom() *query.SessionCursor
 }
 
-// paged reads a list of sessions page by page, up to most entries. If most is zero, it reads all
-// entries. more reports whether there are more entries.
+// paged reads a list of sessions page by page. It stops when it has the number of entries in
+// most, or reads all entries if most is zero. more reports whether there are more entries.
 func paged[T any](most int, at *query.SessionCursor,
 	ask func(*query.SessionCursor) ([]T, page, error),
 ) (all []T, more bool, err error) {

@@ -17,8 +17,8 @@ import (
 
 type measure struct {
 	name, kind, help string
-	label            string   // of a counter; empty means none
-	values           []string // of label: each begins at 0, so that a rule detects the first increase
+	label            string   // label of a counter; empty means none
+	values           []string // values of the label; each count begins at 0, so that rules see a rise
 	bounds           []float64
 }
 
@@ -177,8 +177,8 @@ func (m *meter) record(name string, value float64, pairs ...string) {
 	h.sum += value
 }
 
-// hooks returns the hooks that feed the meter. It does not set the hook for leaked locks, which
-// costs time, because an agent leaks no lock.
+// hooks returns the hooks that feed the meter. It does not set the hook for leaked locks, because
+// this hook costs time and an agent leaks no lock.
 func (m *meter) hooks() *mortise.Hooks {
 	state := func(name string) func(mortise.NodeEvent) {
 		return func(e mortise.NodeEvent) { m.add(name, "state", string(e.State)) }

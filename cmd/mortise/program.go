@@ -16,7 +16,8 @@ import (
 	"github.com/mortise-lock/mortise/transport/wire/mortise/query/v1"
 )
 
-// This file implements asks for a program with a derived secret, with the program's guest.
+// This file implements the interface asks for a program with a derived secret. It uses the
+// program's guest.
 
 var errNotForPrograms = errors.New("a program with a derived secret cannot do this")
 
@@ -47,8 +48,8 @@ func (p *program) close() {
 	_ = p.guest.Close()
 }
 
-// here returns the status of the first instance that answers. If the agent has a port of its own,
-// that instance is the agent.
+// The method here returns the status of the first instance that answers. If the agent has a port
+// of its own, that instance is the agent.
 func (p *program) here(ctx context.Context) (*query.HereAnswer, error) {
 	places, errs := p.guest.Places(ctx)
 	for _, place := range places {
@@ -72,8 +73,8 @@ func puts[Q, A any](ctx context.Context, p *program, method guest.Method[Q, A], 
 	return a, mended(err)
 }
 
-// mended converts an error that a repeated request cannot resolve into the error for a wrong
-// request.
+// mended checks whether repeating the request could help. If not, it returns the error for a
+// wrong request. Otherwise it returns err unchanged.
 func mended(err error) error {
 	if failed, ok := errors.AsType[*queries.Failed](err); ok && failed.Kind == query.Failure_WRONG {
 		return bad("%s", strings.TrimPrefix(err.Error(), mortise.ErrBadRequest.Error()+": "))

@@ -26,10 +26,10 @@ import (
 
 const (
 	maxPrograms = 64
-	programIdle = time.Minute // for a guest without requests and leases
+	programIdle = time.Minute // time after which an unused guest is closed
 	openWithin  = 10 * time.Second
 	openAgain   = 100 * time.Millisecond
-	closeWithin = 3 * time.Second // for ending a guest's session; later the locks expire
+	closeWithin = 3 * time.Second // limit for ending a guest's session; if exceeded, its locks expire
 )
 
 var (
@@ -43,17 +43,17 @@ var (
 )
 
 type programs struct {
-	config  mortise.Config // of the guests, without the secret
-	address string         // of the agent's own port; empty if it has none
+	config  mortise.Config // configuration of the guests, without the secret
+	address string         // address of the agent's own port; empty if it has none
 	limit   int
 	idle    time.Duration
 	ctx     context.Context // when it ends, the opening of guests is cancelled
 	end     context.CancelFunc
 	running sync.WaitGroup // guests that are being opened or closed
 
-	mu     sync.Mutex // guards the fields below, and using and timer of each program; never held while blocking
+	mu     sync.Mutex // guards the fields below, and each program's using and timer; never held while blocking
 	all    map[[sha256.Size]byte]*program
-	places int // programs in all, plus those that are being closed
+	places int // programs in the map, plus those that are being closed
 	closed bool
 }
 

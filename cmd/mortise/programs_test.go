@@ -326,7 +326,7 @@ func TestBadSecretsTakeNoPlace(t *testing.T) {
 	}
 }
 
-// All places can be used, also by concurrent requests. A further secret is rejected.
+// Concurrent requests can fill all places of the pool. A further secret is rejected.
 func TestProgramsAreBounded(t *testing.T) {
 	i := openInn(t, nil, func(ps *programs) { ps.idle = time.Hour })
 	secrets := make([]string, maxPrograms+1)

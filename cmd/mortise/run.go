@@ -177,7 +177,7 @@ func (c *call) under(lock *guest.Lock, path string, signals <-chan os.Signal) (c
 			}
 			return endOf(cmd, err, lost)
 		case s := <-signals:
-			if !at || !typed(s) { // a key pressed at a terminal signals all its processes
+			if !at || !typed(s) { // Ctrl-C at a terminal has already reached the command
 				tell(cmd, s, at)
 			}
 		case <-gone:

@@ -51,8 +51,8 @@ func sessions(ctx context.Context, c *call) error {
 	return c.printf("the next: mortise sessions -after %s\n", next)
 }
 
-// sessionPages reads the sessions from the leader page by page. If there are more sessions, next is
-// the last session that was read.
+// sessionPages reads the sessions from the leader page by page. If there are more sessions, next
+// is the session after which the next page begins.
 func (c *call) sessionPages(ctx context.Context, g *guest.Guest, at *query.SessionCursor,
 ) (all []mortise.SessionInfo, next string, err error) {
 	all, more, err := paged(c.members.limit, at, func(at *query.SessionCursor) (list []mortise.SessionInfo, _ page,

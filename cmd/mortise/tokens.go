@@ -13,7 +13,7 @@ import (
 	"strings"
 )
 
-// tokenLeast is in bytes: 128 bits are 22 characters in base64.
+// tokenLeast is the minimum length of a token in bytes. In base64, 22 characters hold 128 bits.
 const tokenLeast = 22
 
 // tokens contains the hashes of the accepted tokens, one for each client. Nil means that no token
@@ -59,8 +59,8 @@ func (c *call) readTokens(path, one string) (tokens, error) {
 	return all, nil
 }
 
-// which returns the number of the token of a request, counted from 1, or 0 if the token is not
-// accepted. The comparison takes the same time for wrong and right tokens.
+// which(r) is the number of the token in the request r, counted from 1. It is 0 if the token is
+// not accepted. The comparison takes the same time for wrong and right tokens.
 func (ts tokens) which(r *http.Request) (found int) {
 	shown, ok := bearer(r)
 	sum := sha256.Sum256([]byte(shown))

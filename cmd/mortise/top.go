@@ -33,7 +33,7 @@ func topFlags(c *call, fs *flag.FlagSet) {
 
 type hot struct {
 	mortise.KeyInfo
-	HeldFor time.Duration // of the first holder
+	HeldFor time.Duration // how long the first holder has held the key
 	Changes int           // how often the first holder differed between two successive readings
 }
 

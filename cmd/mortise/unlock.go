@@ -74,8 +74,8 @@ func unlock(ctx context.Context, c *call) error {
 	return err
 }
 
-// recoverGroup is the command recover. It makes each instance of the group that it can reach give
-// up the group. It changes nothing if one of these instances reports a leader.
+// recoverGroup is the command recover. It makes all reachable instances of the group give it up.
+// If one of them reports a leader, it changes nothing.
 func recoverGroup(ctx context.Context, c *call) error {
 	group, err := c.word("")
 	if err == nil && group == "" {
@@ -152,7 +152,7 @@ func (c *call) giveUp(ctx context.Context, g *guest.Guest, group string, told []
 }
 
 const (
-	followWithin = 5 * time.Second // after another instance has given up the group
+	followWithin = 5 * time.Second // time for the other instances to follow the first one
 	followLook   = 100 * time.Millisecond
 )
 

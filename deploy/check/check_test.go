@@ -64,8 +64,8 @@ func TestFilesAreRight(t *testing.T) {
 	}
 }
 
-// TestSystemdAgrees checks the unit with systemd-analyze if that is installed. An existing program
-// replaces the program of the unit.
+// TestSystemdAgrees checks the unit with systemd-analyze if that is installed. The unit gets the
+// path of this test program, because its own program is not installed here.
 func TestSystemdAgrees(t *testing.T) {
 	analyze, err := exec.LookPath("systemd-analyze")
 	if err != nil {

@@ -41,8 +41,8 @@ func Example_curator() {
 	// booked on accounts/ben
 }
 
-// Revoker of Curator asks a holder to release a lock through the data of a node. Request.Notice
-// notifies the holder as soon as another request waits.
+// In Curator, a Revoker writes to the ZooKeeper node of a lock to ask the holder to release it.
+// In mortise, Request.Notice notifies the holder as soon as another request waits.
 func Example_curatorRevoke() {
 	ctx := context.Background()
 	node, stop := start(ctx, "orders-0")

@@ -4,14 +4,15 @@
 //	go run ./examples/quickstart
 //	go run ./examples/quickstart -secret "$(openssl rand -hex 32)" -dir /tmp/quickstart
 //
-// It starts three worker processes of itself on loopback. In turn, each worker locks one key and
-// adds one to a number on a small server, which compares fencing tokens. First the leader and then
-// another worker are killed with SIGKILL while they hold the lock, and started again. A restarted
-// worker is a new instance, which becomes a voter in place of its earlier incarnation. With -dir
-// the workers keep their state there, and each restarts as the same voter. With -secret all
-// connections are encrypted. Without -secret every user of this machine can take and break the
-// locks while the program runs. At the end the number must equal the sum of all turns, and every
-// token must have been higher than the earlier ones; otherwise the exit status is 1.
+// It starts itself three times as worker processes, on loopback. In turn, each worker locks one key
+// and adds one to a number on a small server, which compares fencing tokens. First the leader and
+// then another worker are killed with SIGKILL while they hold the lock, and started again. A
+// restarted worker is a new instance, which becomes a voter in place of its earlier incarnation.
+// With -dir, the workers keep their state in that directory, and each restarts as the same voter.
+// With -secret, all connections are encrypted. Without -secret, every user of this machine can take
+// and break the locks while the program runs. At the end, the number must equal the sum of all
+// turns, and every token must have been higher than the earlier ones; otherwise the exit status is
+// 1.
 //
 // The program runs for about fifteen seconds, needs no setup, and leaves nothing behind. The
 // instances use the shortest lease (1 s), and no grace (Grace: -1), because no earlier group can
@@ -111,7 +112,7 @@ func runShow(out *os.File, length time.Duration, o options) error {
 	return s.judge(out)
 }
 
-// The show waits at most overtime times its length for the last restarted worker.
+// If the last restarted worker is not back, the show ends after overtime times its length.
 const overtime = 5
 
 func (s *show) watch(length time.Duration) {
@@ -144,8 +145,8 @@ func (s *show) watch(length time.Duration) {
 
 func (s *show) allBack() bool { return len(s.kills) == killings && s.kills[killings-1].back }
 
-// mayKill reports whether to kill the worker of e: first the leader and, after its first turn since
-// the restart, another worker.
+// mayKill reports whether to kill the worker of e. The first worker to be killed is the leader. The
+// second is another worker, after the first has had a turn again.
 func (s *show) mayKill(e event) bool {
 	if len(s.kills) == killings {
 		return false
@@ -176,7 +177,7 @@ func (s *show) take(e event) {
 
 // compare counts the grants whose order contradicts their tokens. Two grants are ordered only if
 // one ended before the other was requested. Without this rule, a worker that gets no processor for
-// longer than its lease could report its lock after the next holder has reported its own.
+// longer than its lease could report its grant after the grant of the next holder.
 func (s *show) compare(e event) (wrong int) {
 	for _, other := range s.granted {
 		first, second := other, e

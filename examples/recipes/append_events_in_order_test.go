@@ -9,12 +9,12 @@ import (
 	"github.com/mortise-lock/mortise"
 )
 
-// events represents the event log of one account. In a database, its two rules are one condition of
-// an INSERT.
+// events represents the event log of one account. In a database, append is one INSERT, whose
+// condition checks the version and the token.
 type events struct {
 	mu     sync.Mutex
 	log    []string
-	newest mortise.Token // the highest token that has written
+	newest mortise.Token // the highest token with which an event was added
 }
 
 // append adds an event if the log still has the given version, and no later holder of the account's
@@ -50,7 +50,7 @@ func Example_appendEventsInOrder() {
 
 	old, err := node.Lock(ctx, "accounts/7")
 	check(err)
-	check(old.Unlock(ctx)) // in place of a loss of the lock without the holder's knowledge
+	check(old.Unlock(ctx)) // stands for a loss of the lock that the holder does not notice
 
 	err = node.Do(ctx, "accounts/7", func(ctx context.Context, token mortise.Token) error {
 		version := account.version()

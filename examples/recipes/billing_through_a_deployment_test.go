@@ -9,8 +9,8 @@ import (
 	"github.com/mortise-lock/mortise"
 )
 
-// ledger represents the database of a batch: the next invoice, and the highest token that has
-// written.
+// ledger represents the database of a batch: the next invoice, and the highest token with which it
+// was written.
 type ledger struct {
 	mu    sync.Mutex
 	next  int

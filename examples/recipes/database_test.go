@@ -18,7 +18,7 @@ type tables struct {
 }
 
 // database represents a real database. It is in memory, runs one transaction at a time, and
-// supports only the statements of that example.
+// supports only the statements of Example_orderInATransaction.
 type database struct {
 	mu   sync.Mutex // held from Begin to Commit or Rollback
 	kept tables

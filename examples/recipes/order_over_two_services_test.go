@@ -66,8 +66,8 @@ type message struct {
 var billing = map[string]string{"service": "billing"}
 
 // A saga: one service reserves an order and a second service charges it. The instance of the second
-// service dies after the charge. The order stays locked from the first step to the last, because
-// each process resumes the hold of the process before it by its token.
+// service dies after the charge. The order stays locked from the first step to the last: with the
+// token, each process resumes the hold of the previous process.
 //
 // Each step has an ID and can be repeated safely. Each Resume returns a higher token, so the
 // services refuse the earlier holders.
@@ -107,8 +107,9 @@ func Example_orderOverTwoServices() {
 		check(nodes[1].Close())
 	}
 
-	// The billing service starts again. The message is delivered a second time, but its token is no
-	// longer valid: the service finds the hold, and its present token, by its labels.
+	// The billing service starts again, and receives the message a second time. The token in the
+	// message is no longer valid, so the service finds the hold and its present token by the
+	// labels.
 	again := startAnother(ctx, "billing-0", nodes[0])
 	defer again.Close()
 	info, err := again.Peek(ctx, "orders/42")

@@ -11,8 +11,8 @@ import (
 	"github.com/mortise-lock/mortise/stripe"
 )
 
-// stock represents a table with one row per stripe: the seats that are left, and the highest token
-// that has written the row.
+// stock represents a table with one row per stripe. A row contains the number of seats that are
+// left, and the highest token with which the row was written.
 type stock struct {
 	mu    sync.Mutex
 	left  [4]int

@@ -37,7 +37,7 @@ func Example_sellTheLastPieceOnce() {
 			case err != nil:
 				log.Panic(err) // mortise.ErrNotReady: ask the buyer to try again
 			default:
-				others.Wait() // the payment, until the other buyers have tried
+				others.Wait() // stands for the payment; lasts until the other buyers have tried
 				bought.Add(1)
 				check(lock.Unlock(ctx))
 			}

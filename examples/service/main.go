@@ -1,5 +1,5 @@
-// Service is a minimal program for a deployment. The files in deploy run it, and you can use it as
-// a template.
+// Service is a minimal program for a deployment. The files in the directory deploy start it, and
+// you can use it as a template.
 //
 //	ORDERS_LOCK_DIR=/tmp/orders go run ./examples/service
 //
@@ -24,8 +24,8 @@ import (
 	"github.com/mortise-lock/mortise"
 )
 
-// The time limits of the shutdown. The grace period of the environment must be longer than their
-// sum plus the 20 s that Close may wait for a hanging disk.
+// drainWithin and leaveWithin limit the shutdown. The grace period of systemd or Kubernetes must be
+// longer than their sum plus the 20 s that Close may wait for a hanging disk.
 const (
 	drainWithin = 5 * time.Second
 	leaveWithin = 10 * time.Second

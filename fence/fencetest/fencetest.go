@@ -1,9 +1,9 @@
 // Package fencetest tests implementations of [fence.Store] and [fence.Section].
 //
-// A store that passes has refused every token that was offered after a higher token, from many
-// concurrent goroutines. The cases run one after the other, and all goroutines have ended when Run
-// returns. Run uses about a dozen resources whose names begin with "fencetest/" and the name of the
-// test, and does not remove their marks.
+// The tests offer tokens one by one, and from many goroutines concurrently. A store that passes
+// has refused every token that was offered after a higher one. The cases run one after the other,
+// and all goroutines have ended when Run returns. Run uses about a dozen resources whose names
+// begin with "fencetest/" and the name of the test, and does not remove their marks.
 package fencetest
 
 import (
@@ -57,7 +57,7 @@ func apart(t *testing.T, store fence.Store) {
 	base := "fencetest/" + t.Name() + "/a"
 	names := []string{base, base + "/../a", base + " ", strings.ToUpper(base), base + "%", base + "_", base +
 		"ä", base + "a\u0308", base + "'\"`;--", base + strings.Repeat("x", 512-len(base))}
-	for i, name := range names { // names with a common mark would refuse the later, lower token
+	for i, name := range names { // a mark shared with an earlier name would refuse the lower token
 		if err := store.Advance(t.Context(), name, mortise.Token(len(names)-i)); err != nil {
 			t.Errorf("%q: %v", name, err)
 		}

@@ -81,7 +81,7 @@ func TestLedger(t *testing.T) {
 	})
 }
 
-// Each step is done once by concurrent callers under rising tokens.
+// Concurrent callers with rising tokens must not do any step twice.
 func TestLedgerTogether(t *testing.T) {
 	onEach(t, func(t *testing.T, db database) {
 		l := ledger(t, db)

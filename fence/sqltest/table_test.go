@@ -120,7 +120,8 @@ func advance(ctx context.Context, tx *sql.Tx, db database, token mortise.Token) 
 	return err
 }
 
-// A transaction with a token that is already recorded also locks the mark until its commit.
+// A transaction locks the mark until its commit, even if the mark already has the token of the
+// transaction.
 func TestTheSameTokenLocks(t *testing.T) {
 	onEach(t, func(t *testing.T, db database) {
 		marks := table(t, db)

@@ -39,7 +39,8 @@ type Client struct {
 	cc *grpc.ClientConn
 }
 
-// Found begins a question about the founding of the group. The caller sends pieces of [Question].
+// Found opens a stream for a question about the founding of the group. The caller sends pieces of
+// [Question].
 func (c *Client) Found(ctx context.Context) (grpc.BidiStreamingClient[wire.Question, wire.Answer], error) {
 	stream, err := c.cc.NewStream(ctx, &grpc.StreamDesc{ClientStreams: true, ServerStreams: true},
 		query.Cluster_Found_FullMethodName)
@@ -52,11 +53,12 @@ func Question(body []byte) []byte {
 	return b
 }
 
-// Calls makes a gRPC client of a connection whose greeting was for calls. end closes both.
+// Calls makes a gRPC client of a connection whose greeting was for gRPC calls. The function end
+// closes the client and the connection.
 func (c *Conn) Calls() (client *Client, end func(), err error) {
 	used := false
 	cc, err := grpc.NewClient("passthrough:///victim",
-		grpc.WithTransportCredentials(insecure.NewCredentials()), // c has TLS, if any
+		grpc.WithTransportCredentials(insecure.NewCredentials()), // the connection c encrypts, if needed
 		grpc.WithContextDialer(func(context.Context, string) (net.Conn, error) {
 			if used {
 				return nil, net.ErrClosed

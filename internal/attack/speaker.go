@@ -23,7 +23,7 @@ const (
 	preface      = "mortise\n"
 	exporter     = "EXPORTER-mortise-hello-v2"
 	bindingBytes = 32
-	within       = 5 * time.Second // for everything that is sent before a connection is used
+	within       = 5 * time.Second // time limit for connecting and for each greeting
 )
 
 // Speaker is a process that may connect to the cluster. It has no identity, because each greeting

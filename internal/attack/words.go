@@ -41,7 +41,8 @@ func InstanceInfo(name, addr string, group, at uint64, voters []Replica) []byte 
 	return append(binary.AppendUvarint(b, at), 0, 0, 0) // nothing superseded, no floor, no founder met
 }
 
-// Push returns a message about a configuration. at may be larger than any correct value.
+// Push returns a message about a configuration. The number at may be larger than any correct
+// value.
 func Push(to nodeid.ID, group, at uint64, voters []Replica) []byte {
 	b := append([]byte{1, 9}, to[:]...)
 	return replicas(binary.AppendUvarint(binary.AppendUvarint(b, group), at), voters)
@@ -93,8 +94,8 @@ func msgpack(b []byte, s string) []byte {
 	return append(binary.BigEndian.AppendUint16(append(b, 0xda), uint16(len(s))), s...)
 }
 
-// Exchange returns the beginning of an exchange of all gossip data, without own data. The answer on
-// the same stream contains all members; see [Members].
+// Exchange returns the beginning of an exchange of all gossip data. The sender contributes no
+// data. The answer on the same stream contains all members; see [Members].
 func Exchange(label string) []byte {
 	b := append([]byte{244, byte(len(label))}, label...)
 	b = append(msgpack(append(b, 6, 0x83), "Nodes"), 0)

@@ -1,6 +1,6 @@
-// Package capability describes which operations on keys a peer may perform that has a derived
-// secret or a certificate with a listed name. It defines a short canonical text, and the checks
-// against it.
+// Package capability describes which operations on keys are allowed to a peer that has a derived
+// secret or a certificate with a listed name. It defines a short canonical text of these rights,
+// and the checks against it.
 //
 //	mortise-capability/1
 //	for cron-host

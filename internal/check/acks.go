@@ -7,8 +7,8 @@ import (
 	"github.com/mortise-lock/mortise/lockfsm"
 )
 
-// Acks judges, for one group, that every replica that has applied an acknowledged operation has its
-// result.
+// Acks checks acknowledged operations in one group. Every replica that has applied such an
+// operation must have its result.
 //
 // The index in its methods may be any index at which the operation is certainly committed: the
 // index of its entry, or the highest index that any replica had applied when the caller got the
@@ -105,7 +105,7 @@ func (a *Acks) Ended(index uint64, key string, terms Terms, token lockfsm.Token,
 	}
 }
 
-// Replica judges the holders of all keys on a replica that has applied the entries up to an index.
+// Replica checks the holders of all keys on a replica that has applied the entries up to an index.
 func (a *Acks) Replica(who string, applied uint64, holders map[string][]lockfsm.Token) error {
 	if a.err != nil {
 		return a.err

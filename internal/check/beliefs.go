@@ -5,9 +5,10 @@ import (
 	"time"
 )
 
-// Beliefs judges that all callers that believe at one time that they hold a key may hold it
-// together. Times are those of one global clock, which the code under test cannot read. If Begin
-// and End happen at the same time, End must be called first.
+// Beliefs checks that callers hold a key at the same time only if they may hold it together. A
+// caller counts while it believes that it holds the key. Times are those of one global clock,
+// which the code under test cannot read. If Begin and End happen at the same time, End must be
+// called first.
 //
 // A belief that ends by a clock, for example by the expiry of a lease, ends at the time from which
 // the lock would report its end.
@@ -23,7 +24,7 @@ type belief struct {
 	since  time.Duration
 }
 
-// Begin records that a caller believes, from time at on, that it holds key on these terms.
+// Begin records that, from the given time, a caller believes that it holds key on these terms.
 func (b *Beliefs) Begin(key string, who Caller, terms Terms, at time.Duration) error {
 	if b.at(at) != nil {
 		return b.err
@@ -45,8 +46,9 @@ func (b *Beliefs) Begin(key string, who Caller, terms Terms, at time.Duration) e
 	return nil
 }
 
-// End records that a caller no longer believes, from time at on, that it holds key. Without a
-// belief it does nothing, so both the loss and the release of a lock may be reported.
+// End records that, from the given time, a caller no longer believes that it holds key. If no
+// belief is recorded, End does nothing, so both the loss and the release of a lock may be
+// reported.
 func (b *Beliefs) End(key string, who Caller, at time.Duration) error {
 	if b.at(at) != nil {
 		return b.err

@@ -54,8 +54,8 @@ func TestFrontSeesEachEntryOnce(t *testing.T) {
 	}
 }
 
-// shared has the terms of a shared request, and two the terms of a request for two permits of
-// three.
+// The variable shared has the terms of a shared request. The variable two has the terms of a
+// request for two permits of three.
 var shared, two = Terms{Permits: 1}, Terms{Permits: 2, Of: 3}
 
 func TestFIFO(t *testing.T) {

@@ -6,10 +6,10 @@ import (
 	"github.com/mortise-lock/mortise/lockfsm"
 )
 
-// Delays judges, for one group, that a hold with a delay whose session expires does not end before
-// the delay has passed. The delay counts from the time when the first replica applies the expiry. A
-// new leader counts the whole delay again. Drift is the largest drift of a clock, because a
-// leader's clock may run fast.
+// Delays checks the holds with a delay in one group. If the session of such a hold expires, the
+// hold must not end before the delay has passed. The delay counts from the time when the first
+// replica applies the expiry. A new leader counts the whole delay again. Drift is the largest
+// drift of a clock, because a leader's clock may run fast.
 type Delays struct {
 	Drift float64
 
@@ -29,8 +29,8 @@ func (d *Delays) Expired(session lockfsm.SessionID, at time.Duration) {
 	d.expired[session] = at
 }
 
-// Ended judges that a hold with this delay ended because its session has expired. Expired must be
-// called before.
+// Ended checks a hold with this delay that ended because its session has expired. Expired must
+// already have been called for the session.
 func (d *Delays) Ended(session lockfsm.SessionID, key string, token lockfsm.Token, delay, at time.Duration) error {
 	if d.err != nil {
 		return d.err

@@ -2,19 +2,21 @@
 // that runs a cluster reports its observations to them.
 //
 //   - [Tokens]: a later grant of a key has a higher token.
-//   - [Beliefs]: the callers that believe at one time that they hold a key may hold it together.
+//   - [Beliefs]: if several callers believe at the same time that they hold a key, they may hold
+//     it together.
 //   - [Register]: a resource that compares tokens never refuses the holder of the lock.
 //   - [FIFO]: locks are granted in the order in which requests were committed.
 //   - [Hashes]: replicas that have applied the same entries are equal.
 //   - [Raft]: one leader per term, one vote per term and voter, one entry per index.
-//   - [Rising]: the numbers of a replica that must not fall do not fall.
+//   - [Rising]: the term, the indexes and the revision of a replica never fall.
 //   - [Groups]: there are never two groups that could both grant locks.
 //   - [Members]: a raft ID is used once, and no instance votes twice.
 //   - [Served]: after the faults have ended, every waiting call is answered.
-//   - [Left]: after the last call the state has only sessions.
+//   - [Left]: after the last call, only sessions remain in the state.
 //   - [Acks]: an acknowledged operation is in the state of every replica that has applied it.
 //   - [Forced]: only a hold that was named by key and token is ended by force.
-//   - [Longest]: a hold with a longest duration ends at that time, and its holder is notified.
+//   - [Longest]: a hold with a longest duration ends when it has passed, and its holder is
+//     notified.
 //   - [Delays]: a lock with a delay is not free before the delay is over, under any leader.
 //   - [Notices]: a holder that asked for notices is notified of a waiter.
 //   - [Reentry]: a reentrant lock has the same token until its owner has left it as often as the

@@ -7,9 +7,9 @@ import (
 	"github.com/mortise-lock/mortise/lockfsm"
 )
 
-// FIFO judges the order of grants and the rule of sharing for one group. A request may be granted
-// only if it can hold the lock together with all earlier unfinished requests. It may not be granted
-// before an earlier request that waits for this key only.
+// FIFO checks the order of grants and the rule of sharing for one group. A request may be granted
+// only if it can hold the lock together with all earlier unfinished requests. It may not be
+// granted before an earlier request that waits for this key only.
 type FIFO struct {
 	rule
 	queues map[string]*queue
@@ -43,8 +43,9 @@ func (q *queue) find(at lockfsm.Revision) (int, bool) {
 	return slices.BinarySearchFunc(q.row, at, func(p place, at lockfsm.Revision) int { return cmp.Compare(p.at, at) })
 }
 
-// Queued records an accepted request, also one that is granted immediately. at is the revision at
-// which the request was committed. several means that the request also waits for other keys.
+// Queued records an accepted request, even if it is granted immediately. The parameter at is the
+// revision at which the request was committed. If several is set, the request also waits for other
+// keys.
 func (f *FIFO) Queued(key string, at lockfsm.Revision, terms Terms, several bool) error {
 	if f.err != nil {
 		return f.err
@@ -67,7 +68,7 @@ func (f *FIFO) Gone(key string, at lockfsm.Revision) error {
 	return f.err
 }
 
-// Granted judges a grant.
+// Granted checks a grant.
 func (f *FIFO) Granted(key string, at lockfsm.Revision) error {
 	if f.err != nil {
 		return f.err
@@ -91,8 +92,8 @@ func (f *FIFO) Granted(key string, at lockfsm.Revision) error {
 	return nil
 }
 
-// Waits reports whether a request waits for key that may not hold the key together with a holder on
-// these terms.
+// Waits reports whether any request waits for key and may not share it with a holder on these
+// terms.
 func (f *FIFO) Waits(key string, holder Terms) bool {
 	for _, p := range f.queue(key).row {
 		if !p.granted && !holder.Beside(p.terms) {

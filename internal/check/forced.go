@@ -2,9 +2,9 @@ package check
 
 import "github.com/mortise-lock/mortise/lockfsm"
 
-// Forced judges ends by force. A hold is ended by force, and reported to its holder as such, only
-// after an order that named one of its keys and its token. A late order must not end a later hold
-// of the key.
+// Forced checks holds that end by force. A hold may end by force, and its holder may be notified
+// of that, only after an order that named one of its keys and its token. A late order must not end
+// a later hold of the key.
 type Forced struct {
 	rule
 	asked map[grip]bool
@@ -24,7 +24,7 @@ func (f *Forced) Asked(key string, token lockfsm.Token) {
 	f.asked[grip{key, token}] = true
 }
 
-// Ended judges that the state has ended the hold with these keys and this token by force.
+// Ended checks a hold that the state has ended by force. The hold has these keys and this token.
 func (f *Forced) Ended(keys []string, token lockfsm.Token) error {
 	if err := f.judge("is ended by force", keys, token); err != nil {
 		return err
@@ -33,7 +33,7 @@ func (f *Forced) Ended(keys []string, token lockfsm.Token) error {
 	return nil
 }
 
-// Told judges that a holder was notified that its hold was ended by force.
+// Told checks a notice to a holder that its hold was ended by force.
 func (f *Forced) Told(keys []string, token lockfsm.Token) error {
 	return f.judge("is reported as ended by force", keys, token)
 }

@@ -2,10 +2,10 @@ package check
 
 import "slices"
 
-// Groups judges that there are never two groups that could both grant locks: at most one founded
-// group has a majority of voters that have not ended. The voters of a group are the incarnations in
-// its charter or its newest configuration. A voter with a directory does not end while its
-// directory exists, even if its process is down.
+// Groups checks that two groups can never both grant locks: at most one founded group has a
+// majority of voters that have not ended. The voters of a group are the incarnations in its
+// charter or its newest configuration. A voter with a directory does not end while its directory
+// exists, even if its process is down.
 type Groups struct {
 	rule
 	born []group
@@ -45,8 +45,8 @@ func (g *Groups) Born(id uint64, foundedUnixMS int64, voters ...uint64) error {
 }
 
 // Configured records that a replica has applied a configuration with these voting instances. For a
-// joint configuration outgoing has the voters of its other majority. The configuration with the
-// highest index counts.
+// joint configuration, voters has the voters of its incoming half, and outgoing those of its
+// outgoing half. The configuration with the highest index counts.
 func (g *Groups) Configured(id, at uint64, voters, outgoing []uint64) {
 	for i := range g.born {
 		if group := &g.born[i]; group.id == id && at > group.at {

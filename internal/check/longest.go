@@ -2,8 +2,8 @@ package check
 
 import "time"
 
-// Longest judges holds with a longest duration. Their holders are notified not before the duration
-// has passed, and at most Late after that while the holder's process runs.
+// Longest checks holds that have a longest duration. The holder must not be notified before this
+// duration has passed. If its process runs, it must be notified at most Late afterwards.
 type Longest struct {
 	Late time.Duration
 
@@ -11,8 +11,8 @@ type Longest struct {
 	until map[Caller]time.Duration
 }
 
-// Begins records a hold with a longest duration. until is the time of the global clock at which the
-// duration has passed by the holder's clock.
+// Begins records a hold with a longest duration. The parameter until is the global time at which
+// the duration has passed on the holder's clock.
 func (l *Longest) Begins(who Caller, until time.Duration) {
 	if l.until == nil {
 		l.until = map[Caller]time.Duration{}
@@ -20,8 +20,8 @@ func (l *Longest) Begins(who Caller, until time.Duration) {
 	l.until[who] = until
 }
 
-// Overdue judges that a holder was notified at time at that its hold has reached its longest
-// duration.
+// Overdue checks a notice to a holder that its hold has reached its longest duration. The holder
+// received the notice at the given time.
 func (l *Longest) Overdue(who Caller, at time.Duration) error {
 	until, known := l.until[who]
 	delete(l.until, who)
@@ -35,8 +35,8 @@ func (l *Longest) Overdue(who Caller, at time.Duration) error {
 // Over records that a hold has ended for another reason, or that its process has died.
 func (l *Longest) Over(who Caller) { delete(l.until, who) }
 
-// Check returns a violation if the holder should have been notified before. It must be called only
-// for a holder whose process has run for at least Late.
+// Check returns a violation if the holder should already have been notified. It must be called
+// only for a holder whose process has run for at least Late.
 func (l *Longest) Check(who Caller, at time.Duration) error {
 	if until, known := l.until[who]; known && at-until > l.Late && l.err == nil {
 		return l.broken("longest: the hold of %v was to end at %v, and at %v its holder has not been told",

@@ -8,7 +8,7 @@ type Member struct {
 	Instance uint64
 }
 
-// Members judges the replicas of a group's log. A raft ID belongs to one instance, is added to the
+// Members checks the replicas of a group's log. A raft ID belongs to one instance, is added to the
 // configuration at most once, and begins without data at most once. All replicas report the same
 // configuration at an index, and no instance has two votes in a configuration.
 type Members struct {
@@ -64,9 +64,10 @@ func (m *Members) owned(g *membership, group uint64, who Member) error {
 	return nil
 }
 
-// Configured records that a replica has applied the configuration at index at, with these members.
-// For a joint configuration voters has the voters of the incoming half. Configured may be called in
-// any order and repeatedly. It reports whether the configuration was new.
+// Configured records that a replica has applied a configuration with these members. The parameter
+// at is its index. For a joint configuration, voters has the voters of the incoming half.
+// Configured may be called in any order and repeatedly. It reports whether the configuration was
+// new.
 func (m *Members) Configured(group, at uint64, members []Member, voters []uint64) (fresh bool, err error) {
 	if m.err != nil {
 		return false, m.err

@@ -2,9 +2,9 @@ package check
 
 import "time"
 
-// Notices judges that a holder that asked for notices is notified when another request waits for
-// its lock. The notice must arrive before the acknowledgement of a renewal that the holder sent
-// after the waiter was committed.
+// Notices checks the notices to holders. If a holder has asked for notices, it must be notified
+// when another request waits for its lock. The notice must arrive before the acknowledgement of a
+// renewal that the holder sent after the waiter was committed.
 type Notices struct {
 	rule
 	wanted map[Caller]time.Duration
@@ -25,8 +25,8 @@ func (n *Notices) Wanted(who Caller, at time.Duration) {
 // Over records that a holder was notified, or no longer holds the lock.
 func (n *Notices) Over(who Caller) { delete(n.wanted, who) }
 
-// Renewed judges an acknowledged renewal of a holder. sent is when the holder sent the renewal. It
-// must be called after everything that arrived with the acknowledgement was processed.
+// Renewed checks an acknowledged renewal, which the holder sent at the time sent. It must be
+// called after everything that arrived with the acknowledgement has been processed.
 func (n *Notices) Renewed(who Caller, sent time.Duration) error {
 	if since, known := n.wanted[who]; known && sent > since && n.err == nil {
 		return n.broken("notices: a request waits since %v for the lock of %v, which was not told, "+

@@ -2,7 +2,7 @@ package check
 
 import "github.com/mortise-lock/mortise/lockfsm"
 
-// Reentry judges locks that their owner can enter again. No other owner can enter a lock until its
+// Reentry checks locks that their owner can enter again. No other owner can enter a lock until its
 // owner has left it as often as it has entered it. The owner enters it again with the same token,
 // and the next owner has a higher token.
 type Reentry struct {
@@ -17,7 +17,8 @@ type visit struct {
 	count int
 }
 
-// Enter judges that owner entered key. It must be called after the entry was granted.
+// Enter records that owner enters key, and checks that it may. Enter must be called after the
+// entry was granted.
 func (r *Reentry) Enter(key string, owner Caller, token lockfsm.Token) error {
 	if r.err != nil {
 		return r.err
@@ -39,7 +40,8 @@ func (r *Reentry) Enter(key string, owner Caller, token lockfsm.Token) error {
 	return nil
 }
 
-// Leave judges that owner left key. It must be called before another owner can enter.
+// Leave records that owner leaves key, and checks that it has entered key. Leave must be called
+// before another owner can enter.
 func (r *Reentry) Leave(key string, owner Caller) error {
 	v := r.inside[key]
 	if r.err == nil && (v.count == 0 || v.owner != owner) {

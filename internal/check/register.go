@@ -2,7 +2,7 @@ package check
 
 import "github.com/mortise-lock/mortise/lockfsm"
 
-// Register judges the use of tokens by a resource that remembers the highest token and refuses
+// Register checks the use of tokens by a resource that remembers the highest token and refuses
 // lower tokens. The resource must not refuse a write of a caller that holds the lock, and two
 // callers must not use the same token.
 type Register struct {
@@ -16,15 +16,15 @@ type write struct {
 	token  lockfsm.Token
 }
 
-// Write writes to a resource inside Register that key protects, and reports whether the resource
-// accepts the write. believes must be true if the caller believes that it holds key when the write
-// arrives (see [Beliefs.Believes]).
+// Write performs a write to a resource that Register simulates and that the lock of key protects.
+// It reports whether the resource accepts the write. The parameter believes must be true if the
+// caller believes that it holds key when the write arrives (see [Beliefs.Believes]).
 func (r *Register) Write(key string, who Caller, token lockfsm.Token, believes bool) (accepted bool, err error) {
 	accepted = token >= r.last[key].token
 	return accepted, r.Observed(key, who, token, believes, accepted)
 }
 
-// Observed judges a write to a resource outside this package, which must refuse lower tokens.
+// Observed checks a write to a resource outside this package, which must refuse lower tokens.
 func (r *Register) Observed(key string, who Caller, token lockfsm.Token, believes, accepted bool) error {
 	if r.err != nil {
 		return r.err
@@ -50,8 +50,8 @@ func (r *Register) Observed(key string, who Caller, token lockfsm.Token, believe
 	return nil
 }
 
-// Read judges a caller that holds the lock shared and only reads. No caller with a later grant can
-// have written meanwhile, because a writer holds the lock exclusively.
+// Read checks a read by the holder of a shared lock. No caller with a later grant can have written
+// meanwhile, because a writer holds the lock exclusively.
 func (r *Register) Read(key string, who Caller, token lockfsm.Token, believes bool) error {
 	if last := r.last[key]; r.err == nil && believes && last.token >= token {
 		return r.broken("register: %v shares %q with token %d, and %v has written with token %d", who, key, token,

@@ -4,7 +4,7 @@ import "hash/fnv"
 
 type at struct{ group, index uint64 }
 
-// Hashes judges that replicas which have applied the same entries are equal.
+// Hashes checks that replicas that have applied the same entries are equal.
 type Hashes struct {
 	rule
 	seen map[at]hashed
@@ -15,7 +15,7 @@ type hashed struct {
 	replica string
 }
 
-// Applied judges a replica that has applied the log of its group up to index. sum is a hash of its
+// Applied checks a replica that has applied the log of its group up to index. sum is a hash of its
 // state, such as the [Sum] of its snapshot.
 func (h *Hashes) Applied(group, index, sum uint64, who string) error {
 	if h.err != nil {
@@ -43,8 +43,8 @@ func Sum(b []byte) uint64 {
 	return h.Sum64()
 }
 
-// Raft judges the guarantees of Raft by the messages that voters send and the entries that they
-// commit.
+// Raft checks the guarantees of the raft protocol. It observes the messages that voters send and
+// the entries that they commit.
 type Raft struct {
 	rule
 	leaders map[term]uint64
@@ -61,8 +61,8 @@ type entry struct {
 	caller    string
 }
 
-// Leads judges that a raft ID has the role of leader in a term, or sends a message that only a
-// leader sends.
+// Leads records that a raft ID leads in a term, and checks that no other ID does. A message that
+// only a leader sends also shows that its sender leads.
 func (r *Raft) Leads(group, t, id uint64) error {
 	if r.err != nil {
 		return r.err
@@ -78,8 +78,9 @@ func (r *Raft) Leads(group, t, id uint64) error {
 	return nil
 }
 
-// Votes judges that a raft ID has voted for a candidate, in a message that grants its vote (not a
-// pre-vote), or in a hard state that it stores. Candidate 0 means no vote and is ignored.
+// Votes records that a raft ID has voted for a candidate, and checks that it has voted for no
+// other in that term. A message that grants a vote shows this, but not a pre-vote. A stored hard
+// state also shows it. Candidate 0 means no vote and is ignored.
 func (r *Raft) Votes(group, t, voter, candidate uint64) error {
 	if r.err != nil || candidate == 0 {
 		return r.err
@@ -96,7 +97,7 @@ func (r *Raft) Votes(group, t, voter, candidate uint64) error {
 	return nil
 }
 
-// Committed judges an entry that a voter applies. sum is the [Sum] of its data.
+// Committed checks an entry that a voter applies. sum is the [Sum] of its data.
 func (r *Raft) Committed(group, index, t, sum uint64, who string) error {
 	if r.err != nil {
 		return r.err
@@ -122,14 +123,15 @@ type Progress struct {
 	Term, Commit, Applied, Revision uint64
 }
 
-// Rising judges that no number in the Progress of a replica falls.
+// Rising checks that no number in the Progress of a replica falls, and that no replica has applied
+// more than it has committed.
 type Rising struct {
 	rule
 	seen map[string]Progress
 }
 
-// Observed judges the progress of the replica with the name who. A restarted replica needs another
-// name, unless it kept its disk with the reported numbers.
+// Observed checks the progress of the named replica. A restarted replica needs another name,
+// unless it kept its disk with the reported numbers.
 func (r *Rising) Observed(who string, p Progress) error {
 	if r.err != nil {
 		return r.err
@@ -154,6 +156,5 @@ func (r *Rising) Observed(who string, p Progress) error {
 	return nil
 }
 
-// Forget removes the replica with the name who. A later replica with that name may begin with any
-// numbers.
+// Forget removes the named replica. A later replica with the same name may begin with any numbers.
 func (r *Rising) Forget(who string) { delete(r.seen, who) }

@@ -67,8 +67,8 @@ func (r *rule) broken(format string, args ...any) error {
 	return r.err
 }
 
-// Front finds the first replica that applies an entry. A judge of order needs one report of each
-// event on which all replicas agree: when the first replica applies it.
+// Front finds the first replica that applies an entry. A judge that depends on the order of events
+// needs only one report of each event: when the first replica applies it.
 type Front struct{ applied map[uint64]uint64 }
 
 // First reports whether no replica of the group has applied index before.

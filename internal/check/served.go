@@ -8,7 +8,7 @@ import (
 	"github.com/mortise-lock/mortise/lockfsm"
 )
 
-// Served judges liveness after the faults have ended. A key that a call waits for and that no live
+// Served checks liveness after the faults have ended. A key that a call waits for and that no live
 // caller holds is granted within Bound. Every call that needs no lock (a cancelled call, a try, an
 // unlock) is answered within Bound. The run must end the holds of live callers. A call that waits
 // for several keys connects them. For connected keys Bound counts from the time when all of them
@@ -50,7 +50,7 @@ func (s *Served) key(key string) *wanted {
 // Heal records that the faults have ended.
 func (s *Served) Heal(at time.Duration) { s.healed, s.since = true, at }
 
-// Waits records that a call begins to wait for all of keys. soon means that the call must be
+// Waits records that a call begins to wait for all of keys. If soon is set, the call must be
 // answered within Bound even if the keys are held.
 func (s *Served) Waits(keys []string, who Caller, soon bool, at time.Duration) {
 	s.waiting = append(s.waiting, waiting{who, keys, at, soon})
@@ -65,8 +65,8 @@ func (s *Served) Soon(who Caller, at time.Duration) {
 	}
 }
 
-// Answered judges that a call returned, or that its process died. granted means that the caller now
-// holds its keys.
+// Answered records that a call has returned, or that its process has died, and checks how long the
+// call has waited. If granted is set, the caller now holds its keys.
 func (s *Served) Answered(who Caller, granted bool, at time.Duration) error {
 	i := slices.IndexFunc(s.waiting, func(o waiting) bool { return o.caller == who })
 	if i < 0 {
@@ -83,15 +83,15 @@ func (s *Served) Answered(who Caller, granted bool, at time.Duration) error {
 	return s.err
 }
 
-// Freed records that a holder of key has released or lost the key, or has died. After a death Bound
-// counts from the time of death, so Bound must include a TTL.
+// Freed records that a holder of key has released or lost the key, or has died. If the holder has
+// died, Bound counts from its death, so Bound must include a TTL.
 func (s *Served) Freed(key string, who Caller, at time.Duration) {
 	w := s.key(key)
 	w.held = slices.DeleteFunc(w.held, func(o Caller) bool { return o == who })
 	w.free = at
 }
 
-// Check returns a violation if a waiting call should have been answered before. Call it from time
+// Check returns a violation if a waiting call should already have been answered. Call it from time
 // to time, and at the end of the run.
 func (s *Served) Check(at time.Duration) error {
 	for i := range s.waiting {
@@ -117,8 +117,8 @@ func (s *Served) judge(c *waiting, at time.Duration) {
 		c.caller, c.keys, at, c.since, free, s.since)
 }
 
-// free returns the time since which keys, and all keys that waiting calls connect with them, are
-// free. held means that one of these keys is held.
+// free returns the time since which a set of keys is free: the given keys, and all keys that
+// waiting calls connect with them. If one of these keys is held, held is true.
 func (s *Served) free(keys []string) (since time.Duration, held bool) {
 	all := slices.Clone(keys)
 	for i := 0; i < len(all); i++ {
@@ -143,7 +143,7 @@ func (s *Served) free(keys []string) (since time.Duration, held bool) {
 // Waiting returns the number of calls that were not answered.
 func (s *Served) Waiting() int { return len(s.waiting) }
 
-// Left judges the state after all calls have ended. It must have only the sessions of the live
+// Left checks the state after all calls have ended. It must have only the sessions of the live
 // instances.
 func Left(who string, is lockfsm.Counts, sessions int) error {
 	if is != (lockfsm.Counts{Sessions: sessions}) {

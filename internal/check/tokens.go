@@ -2,14 +2,14 @@ package check
 
 import "github.com/mortise-lock/mortise/lockfsm"
 
-// Tokens judges that a later grant of a key has a higher token, also after a change of leader, a
+// Tokens checks that a later grant of a key has a higher token, even after a change of leader, a
 // restart or the founding of a new group.
 type Tokens struct {
 	rule
 	highest map[string]lockfsm.Token
 }
 
-// Grant judges a grant. It must be called once for every grant, in order: when the first replica
+// Grant checks a grant. It must be called once for every grant, in order: when the first replica
 // applies the grant (see [Front]), or when successful calls return.
 func (t *Tokens) Grant(key string, token lockfsm.Token) error {
 	if t.err != nil {

@@ -17,9 +17,9 @@
 //
 // Limits: 292 years since the boot.
 //
-// Refused alternative: a clock interface with timers. Shells wait with ordinary timers, and decide
-// by the clock that they read when they wake. So a late or early timer delays a decision but never
-// makes it wrong.
+// Refused alternative: a clock interface with timers. The owner goroutine of a core waits with an
+// ordinary timer, and decides by the clock that it reads when it wakes. So a late or early timer
+// delays a decision but never makes it wrong.
 package clock
 
 import (

@@ -78,24 +78,24 @@ func authorityCert(public ed25519.PublicKey, signer ed25519.PrivateKey, cluster 
 	return cert, nil
 }
 
-// always returns a time before all times that a clock can show, and never a time after them. An
-// authority with these limits is always valid, so a wrong clock causes an error about the leaf
-// certificate.
+// The results of always() and never() limit the validity of an authority. No clock shows a time
+// before the first or after the second. So the authority itself is valid at any time, and a wrong
+// clock causes an error about the leaf certificate.
 func always() time.Time { return time.Date(1960, 1, 1, 0, 0, 0, 0, time.UTC) }
 
 func never() time.Time { return time.Date(9999, 12, 31, 23, 59, 59, 0, time.UTC) }
 
 func (a *authority) id() string { return hex.EncodeToString(a.cert.SubjectKeyId[:8]) }
 
-// zone returns the DNS name of a cluster: a hash, because a label may be any text, and because the
-// name is not encrypted on the network.
+// zone returns the DNS name of a cluster. The name contains only a hash of the cluster's label,
+// because the label may be any text and the name is not encrypted on the network.
 func zone(cluster string) string {
 	sum := sha256.Sum256([]byte("mortise server name v1\x00" + cluster))
 	return hex.EncodeToString(sum[:16]) + domain
 }
 
-// leafName returns the only DNS name in the certificates of a cluster, which matches all its server
-// names.
+// leafName returns the only DNS name in a cluster's certificates. It is a wildcard that matches all
+// server names of the cluster.
 func leafName(cluster string) string { return "*." + zone(cluster) }
 
 // serverName returns the server name that a dialer checks. The label is the ID of an authority, or

@@ -36,7 +36,8 @@ var (
 )
 
 // textID identifies the certificate extension that contains the text of a capability. The arc 2.25
-// is for UUIDs, and this number is smaller than every UUID that has a version.
+// is for UUIDs. The number after it is smaller than every UUID that has a version, so it cannot be
+// the UUID of another extension.
 func textID() asn1.ObjectIdentifier { return asn1.ObjectIdentifier{2, 25, 1836020324} }
 
 type derived struct {

@@ -112,7 +112,8 @@ func TestGuestPosesAsAServer(t *testing.T) {
 	}
 }
 
-// The peer must have the rights in the certificate that the root secret has signed.
+// The rights of a peer must come from the certificate that the root secret has signed, and not from
+// the leaf certificate.
 func TestTextInALeafMeansNothing(t *testing.T) {
 	server := source(t, SecretConfig{})
 	guest, err := parseDerived(derive(t, secretA, time.Time{}, "read a"), "orders")

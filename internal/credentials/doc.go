@@ -70,10 +70,10 @@
 //     decides.
 //   - The key of the authority depends only on the secret and the cluster, never on the version
 //     of Go or of this package.
-//   - A certificate made from a secret that is in use is valid for at least six more days, and
-//     was already valid 23 hours ago. So instances accept each other if their clocks differ by
-//     less than 23 hours. No certificate is valid longer than the derived secret that has signed
-//     it.
+//   - With a secret, a node presents only a certificate that has been valid for at least 23 hours
+//     and remains valid for at least six days. So instances accept each other if their clocks
+//     differ by less than 23 hours. No certificate is valid longer than the derived secret that
+//     has signed it.
 //   - [Source] and [SecretConfig] never print or log secrets and keys, whatever the formatting
 //     verb.
 //
@@ -106,16 +106,16 @@
 // call [Source.Recheck]. Go's TLS client sends the alert "bad certificate" for every cause, so only
 // the client can report whether the secret, the cluster or the clock is the cause.
 //
-// For dialed connections of FromFiles, and of FromTLS with names, InsecureSkipVerify is set,
-// because crypto/tls compares only a single host name, and no URI. VerifyConnection performs all
+// FromFiles, and FromTLS with names, set InsecureSkipVerify for dialed connections, because
+// crypto/tls compares only a single host name, and no URI. VerifyConnection then performs all
 // checks of crypto/tls except one, and checks the names. The exception: with GODEBUG=fips140=on
 // crypto/tls restricts the keys in chains to approved kinds and sizes. This restriction still
 // applies to accepted connections and to everything made from a secret.
 //
 // # Refused alternative
 //
-// Pre-shared keys of TLS 1.3 are not supported by crypto/tls. A common certificate for all nodes
-// would never expire. If authorities were derived from the secret and the capability text, an
-// unverified leaf certificate would choose the authority. A list of guests would have to be equal
-// on all instances.
+// Pre-shared keys of TLS 1.3 are not supported by crypto/tls. One common certificate for all nodes
+// would have to be valid forever. If authorities were derived from the secret and the capability
+// text, an unverified leaf certificate would choose the authority. A list of guests would have to
+// be equal on all instances.
 package credentials

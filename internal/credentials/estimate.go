@@ -161,7 +161,8 @@ func byWords(text string) float64 {
 	return bits
 }
 
-// firstWord returns the letters of one case at the beginning of text, possibly after one capital.
+// firstWord returns the word at the beginning of text. A word is two or more capital letters, or
+// small letters after at most one capital.
 func firstWord(text string) string {
 	small := func(r rune) bool { return unicode.IsLetter(r) && !unicode.IsUpper(r) }
 	large := func(r rune) bool { return unicode.IsUpper(r) }

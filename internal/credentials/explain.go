@@ -82,7 +82,8 @@ func explainUnknown(cert *x509.Certificate) string {
 }
 
 // explainInvalid returns the times of both clocks if the certificate was made from a secret. The
-// validity of the certificate began backdate before its creation, by the clock of its maker.
+// NotBefore of such a certificate is the time of its creation, by the clock of its maker, minus
+// backdate.
 func explainInvalid(invalid x509.CertificateInvalidError) string {
 	cert := invalid.Cert
 	switch {

@@ -113,7 +113,7 @@ type files struct {
 	current  *material
 	looked   time.Time
 	looking  bool           // a goroutine checks the files; only this goroutine uses the fields below
-	stats    [3]os.FileInfo // state of the files before they were read last
+	stats    [3]os.FileInfo // state of the files just before the last successful read
 	failed   bool           // read the files again even without a change
 	reported string         // failure that was reported last
 }
@@ -138,8 +138,8 @@ func (f *files) latest() *material {
 	return f.current
 }
 
-// look returns a new set of files, or nil if there is none. It logs a new failure. Only the caller
-// that has set the field looking may call it.
+// look returns a new set of files, or nil if there is none. It logs a new failure. The caller must
+// have set f.looking.
 func (f *files) look() *material {
 	stats, err := f.stat()
 	if err == nil {

@@ -95,7 +95,7 @@ func TestFilesAreReloaded(t *testing.T) {
 	f.writeAuthorities(ca)
 	s := f.open()
 	peer := fromTLS(t, given(t, ca))
-	server := s.ServerTLS() // used for the whole test, as by a listener
+	server := s.ServerTLS() // kept for the whole test, as a listener keeps it
 	shown := func() string { return peerSerial(t, server, peer.ClientTLS()) }
 	byTime := func(minutes int) func(*x509.Certificate) {
 		return func(c *x509.Certificate) { c.NotAfter = noon.Add(time.Duration(minutes) * time.Minute) }

@@ -39,8 +39,8 @@ func TestUsersOwnCertificates(t *testing.T) {
 		notTrusted)
 	blind := stranger.ClientTLS()
 	blind.InsecureSkipVerify, blind.VerifyConnection = true, nil
-	// A client of crypto/tls sends no certificate if the server's request does not name its
-	// authority.
+	// A client of crypto/tls sends no certificate if the server's request does not list the
+	// authority that has signed the client's certificate.
 	wantRefused(t, "a foreign authority, an unchecking client", a.ServerTLS(), blind, "gave no certificate",
 		"got no certificate from us")
 	wantRefused(t, "a foreign authority, presented", a.ServerTLS(), presenting(foreign.pair(t)), notTrusted,

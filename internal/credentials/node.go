@@ -31,7 +31,7 @@ type node struct {
 	issuers []*issuer // the first one signs, unless a dialer requests another
 }
 
-// issuer makes certificates that one authority or one derived secret has signed.
+// issuer makes certificates, and signs them with the key of one authority or one derived secret.
 type issuer struct {
 	label   string // label in the server name of a dialer that trusts only this authority
 	cert    *x509.Certificate
@@ -61,7 +61,8 @@ func (i *issuer) certificate() (*tls.Certificate, error) {
 	return made, nil
 }
 
-// dialed chooses the certificate by the authority in the server name of the dialer.
+// dialed chooses the certificate to present to a dialer. The dialer's server name selects the
+// authority. By default it is that of the first issuer.
 func (n *node) dialed(hello *tls.ClientHelloInfo) (*tls.Certificate, error) {
 	if hello != nil {
 		label, _, _ := strings.Cut(hello.ServerName, ".")
@@ -74,7 +75,8 @@ func (n *node) dialed(hello *tls.ClientHelloInfo) (*tls.Certificate, error) {
 	return n.issuers[0].certificate()
 }
 
-// dials chooses the certificate for a server, which is never signed with an old secret.
+// dials chooses the certificate to present to a server. That certificate is never signed with an
+// old secret.
 func (n *node) dials(*tls.CertificateRequestInfo) (*tls.Certificate, error) {
 	return n.issuers[0].certificate()
 }

@@ -66,7 +66,8 @@ func (s *Source) Peer(state tls.ConnectionState) (Peer, error) { return s.checke
 func (s *Source) Recheck(state tls.ConnectionState) error { return s.checker.recheck(state) }
 
 // Own returns what the certificates of s prove to peers. With a user's own certificates, an error
-// means that Names lists none of their names, so instances with the same Names refuse s.
+// means that Names contains none of the names in them. Instances with the same Names then refuse
+// connections with s.
 func (s *Source) Own() (Peer, error) { return s.checker.own() }
 
 func leafOf(state tls.ConnectionState) (*x509.Certificate, error) {

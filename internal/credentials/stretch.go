@@ -21,7 +21,7 @@ var stretched stretcher
 // stretcher caches stretched secrets by the hash of the secret and the label. It is safe for
 // concurrent use.
 type stretcher struct {
-	mu    sync.Mutex // guards kept and order, never held while stretching
+	mu    sync.Mutex // guards the fields below; not held while a secret is stretched
 	kept  map[[sha256.Size]byte]*stretching
 	order [][sha256.Size]byte // the oldest first
 }

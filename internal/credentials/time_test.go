@@ -72,7 +72,7 @@ func peerSerial(t *testing.T, server, client *tls.Config) string {
 func TestRenewalInHandshakes(t *testing.T) {
 	clock := &wall{now: noon}
 	a, b := source(t, SecretConfig{Now: clock.Now}), source(t, SecretConfig{Now: clock.Now})
-	server, client := b.ServerTLS(), a.ClientTLS() // used for the whole test, as by a listener
+	server, client := b.ServerTLS(), a.ClientTLS() // kept for the whole test, as a listener keeps it
 	first := peerSerial(t, server, client)
 	clock.set(noon.Add(renewAfter - time.Second))
 	if again := peerSerial(t, server, client); again != first {

@@ -196,7 +196,7 @@ func unlock(t *testing.T, l *mortise.Lock) {
 	}
 }
 
-// leftover counts the data that a node keeps of ended calls.
+// leftover counts what a node still keeps of calls that have ended.
 func (n *node) leftover() int {
 	left := n.Client.Status().Requests
 	if r := n.Replica(); r != nil {

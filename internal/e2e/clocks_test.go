@@ -21,7 +21,7 @@ import (
 type machine struct {
 	mu     sync.Mutex // guards the fields below
 	since  time.Time
-	base   clock.Time // the boot-time clock at since
+	base   clock.Time // the boot-time clock when since was set
 	rate   float64
 	offset time.Duration
 }
@@ -77,8 +77,8 @@ func startMachines(t *testing.T, change ...func(*mortise.Config)) (*fleet, []*ma
 	return f, all
 }
 
-// suspend stops a machine while the function during runs. Afterwards its boot-time clock jumps
-// ahead by the missed time if counts is true.
+// suspend stops a machine, cuts off its node i, and calls during. When the machine runs again,
+// its boot-time clock jumps ahead by the missed time if counts is true. The node stays cut off.
 func (f *fleet) suspend(m *machine, i int, counts bool, during func()) {
 	began := time.Now()
 	m.run(0, 0)
@@ -144,7 +144,7 @@ func TestLeaderSleeps(t *testing.T) {
 }
 
 // TestLeadersClockLeaps lets the leader's clock leap, so that all leases look expired. The leader
-// must not end these leases, because it has not yet read the renewals of that time.
+// must not end these leases, because renewals may have arrived that it has not read yet.
 func TestLeadersClockLeaps(t *testing.T) {
 	bubble(t, func(t *testing.T) {
 		f, machines := startMachines(t)

@@ -14,8 +14,8 @@ func inDir(root string) func(*mortise.Config) {
 	return func(c *mortise.Config) { c.Dir = filepath.Join(root, c.Name) }
 }
 
-// durableConfig returns the Config of node i of three nodes with directories, with the address of
-// node at.
+// durableConfig returns the Config of node i in a group of three nodes with directories. The node
+// binds address(at).
 func durableConfig(f *fleet, root string, i, at int) mortise.Config {
 	c := f.config(i, 3)
 	c.SessionTTL = 10 * time.Second
@@ -182,8 +182,8 @@ func TestDirectoryMistakes(t *testing.T) {
 	})
 }
 
-// TestWipedDirectoryIsANewInstance checks that the old replica ID of a voter without its directory
-// never votes again.
+// TestWipedDirectoryIsANewInstance checks that a voter that returns without its directory is a
+// new instance, and has no vote.
 func TestWipedDirectoryIsANewInstance(t *testing.T) {
 	bubble(t, func(t *testing.T) {
 		root := t.TempDir()

@@ -40,8 +40,8 @@ func TestRawTextIsRefused(t *testing.T) {
 	})
 }
 
-// TestARawReasonIsRefusedByTheLeader sends a reason with such characters from a hostile instance,
-// which omits the checks of a correct instance.
+// TestARawReasonIsRefusedByTheLeader sends the characters of nasty to the leader from a hostile
+// instance, which omits the checks of a correct instance.
 func TestARawReasonIsRefusedByTheLeader(t *testing.T) {
 	bubble(t, func(t *testing.T) {
 		f := startFleet(t, 3)

@@ -83,8 +83,8 @@ func TestFloodOfValidCalls(t *testing.T) {
 	}
 }
 
-// call is one caller of the flood. A third of the callers hold the common key, a third lock one of
-// many keys, and a third call TryLock.
+// call is one caller of the flood. Of every three callers, one locks a common key, one locks a
+// key that no other caller uses, and one calls TryLock.
 func (got *flood) call(ctx context.Context, t *testing.T, n *node, c int) {
 	for round := 0; ctx.Err() == nil; round++ {
 		var l *mortise.Lock

@@ -61,7 +61,7 @@ func (h *heard) last(t *testing.T) mortise.LockEvent {
 	return h.locks[len(h.locks)-1]
 }
 
-// of returns the lines that begin with one of the words. It removes all lines from h.
+// of empties h, and returns those of its lines that begin with one of the words.
 func (h *heard) of(words ...string) (lines []string) {
 	synctest.Wait()
 	h.mu.Lock()

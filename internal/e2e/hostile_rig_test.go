@@ -121,8 +121,8 @@ func (a *assault) join(i int) {
 	a.ready()
 }
 
-// p99 returns the 99th percentile of the time to lock and unlock a free key on every instance. It
-// measures while the function during runs, and for at least the duration least.
+// p99 repeatedly locks and unlocks a free key on every instance, and returns the 99th percentile
+// of the times. It measures until during has returned, and for at least the given time.
 func (a *assault) p99(least time.Duration, during func()) time.Duration {
 	a.t.Helper()
 	ctx, stop := context.WithCancel(a.t.Context())
@@ -167,8 +167,9 @@ func (a *assault) p99(least time.Duration, during func()) time.Duration {
 	return all[len(all)*99/100]
 }
 
-// attack runs an attack for at least the duration least. It fails the test if an instance loses its
-// vote or its leadership, or if the latency of locks grows tenfold.
+// attack runs an attack. It measures locks until the attack has ended, and for at least the given
+// time. It fails the test if an instance loses its vote or its leadership, or if the latency of
+// locks grows tenfold.
 func (a *assault) attack(least time.Duration, do func()) {
 	a.t.Helper()
 	before := a.nodes[a.leader()].Status()
@@ -216,9 +217,9 @@ func (a *assault) warned(texts ...string) bool {
 	return false
 }
 
-// impostors returns greetings in the name of victim that an attacker can make without the victim's
-// private key, for the connection with the given binding. seen is a greeting of the victim from
-// another connection.
+// impostors returns greetings that claim to come from victim. An attacker can make them without
+// the victim's private key. They are for the connection with the given binding. seen is a
+// greeting of the victim from another connection.
 func (a *assault) impostors(victim *node, kind wire.Hello_Kind, binding []byte,
 	seen *wire.Greeting) map[string]*wire.Greeting {
 	r := victim.Replica()
@@ -256,9 +257,8 @@ func (a *assault) overhear(i int) *wire.Greeting {
 	return answer
 }
 
-// impersonate dials the instance at in the name of the instance victim, in every way. Each attempt
-// must be refused. If the two instances are linked, the log must name the victim and both
-// addresses.
+// impersonate dials node at in the name of node victim. It tries every way, and each attempt must
+// be refused. If the two instances are linked, the log must name the victim and both addresses.
 func (a *assault) impersonate(victim, at int) {
 	a.t.Helper()
 	seen := a.overhear(victim)

@@ -33,7 +33,7 @@ type hostile struct {
 	heard atomic.Int64 // bytes of commands; 0 unless an instance believes that it leads
 
 	onReplies func([]byte) // may block; must be set while no replies arrive
-	answer    []byte       // sent to every request; nil means garbage
+	answer    []byte       // answer to every Found request; nil means garbage
 }
 
 const hostileInstance = 0x666
@@ -274,8 +274,8 @@ func TestHostileMember(t *testing.T) {
 	}
 }
 
-// TestHostileRaftMessages checks that raft receives messages only from instances of the address
-// book, whatever raft ID and sender they claim.
+// TestHostileRaftMessages checks that raft receives a message only if an instance of the address
+// book has sent it, whatever raft ID and sender the message claims.
 func TestHostileRaftMessages(t *testing.T) {
 	for name, raft := range map[string]func(f *fleet) uint64{
 		"as a voter":    func(f *fleet) uint64 { return f.nodes[f.follower()].Replica().ID },

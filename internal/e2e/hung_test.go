@@ -14,8 +14,8 @@ import (
 // hungLimit is the limit that Node.Close documents, 5 s for each call that may hang, plus a margin.
 const hungLimit = 20 * time.Second
 
-// hungRecords implements cluster.Records for one node. Its Save blocks until the channel hangs is
-// closed.
+// hungRecords implements cluster.Records for one node. Its Save blocks until the test closes a
+// channel.
 type hungRecords struct {
 	cluster.Records
 	hangs chan struct{}
@@ -28,8 +28,8 @@ func (h *hungRecords) Save(changes map[string][]byte) error {
 	return h.Records.Save(changes)
 }
 
-// In TestCloseDoesNotWaitForRecords package cluster hangs in a Save. When the Save returns after
-// Close, its decision must not be executed.
+// In TestCloseDoesNotWaitForRecords package cluster hangs in a Save. The Save returns only after
+// Close. The node must then not carry out the decision that it has saved.
 func TestCloseDoesNotWaitForRecords(t *testing.T) {
 	bubble(t, func(t *testing.T) {
 		root, f := t.TempDir(), newFleet(t)

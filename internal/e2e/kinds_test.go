@@ -470,7 +470,7 @@ func TestLockDelayAfterTheEndOfItsHolder(t *testing.T) {
 		if held, err := f.nodes[other].Check(brief(t), "k", token); held || err != nil {
 			t.Errorf("the token of a holder that is gone: %v, %v", held, err)
 		}
-		f.crash(f.leader()) // the next leader counts the time from the beginning of its leadership
+		f.crash(f.leader()) // the next leader starts the LockDelay again
 		anew := time.Now()
 		for i, n := range f.nodes {
 			if n != nil {

@@ -15,7 +15,7 @@ import (
 	"github.com/mortise-lock/mortise/transport/wire/mortise/query/v1"
 )
 
-// members returns the members that node i lists, after the session in the argument after.
+// members returns the members that node i lists. The list begins after the given session.
 func (f *fleet) members(i int, after string) (list []mortise.Member) {
 	f.t.Helper()
 	for m, err := range f.nodes[i].Members(brief(f.t), after) {

@@ -26,7 +26,7 @@ type prober struct {
 	done    chan struct{}
 }
 
-// probe starts a prober on node i, which waits for the time every between two locks.
+// probe starts a prober on node i. The prober waits for the given time between two locks.
 func (f *fleet) probe(i int, every time.Duration) *prober {
 	ctx, stop := context.WithCancel(f.t.Context())
 	p := &prober{last: time.Now(), stop: stop, done: make(chan struct{})}
@@ -443,8 +443,9 @@ func TestAMemberKeepsSpareLinks(t *testing.T) {
 	})
 }
 
-// TestVotersKeepLinksToEachOther checks that the loss of the leader of seven voters costs no
-// handshakes. The test cuts the links of the first election before.
+// TestVotersKeepLinksToEachOther checks that the six followers of a leader have links to each
+// other, so that its loss costs no handshakes. Before the check, the links that the first
+// election made have ended.
 func TestVotersKeepLinksToEachOther(t *testing.T) {
 	bubble(t, func(t *testing.T) {
 		f := startFleet(t, 7, func(c *mortise.Config) { c.Voters = 7 })

@@ -13,7 +13,7 @@ import (
 	"github.com/mortise-lock/mortise"
 )
 
-// This file tests the texts that users see after mistakes of new users. Package console,
+// This file tests the texts that new users see after typical mistakes. Package console,
 // cmd/mortise and the other files of this package test further cases.
 
 func TestMistakesAreNamed(t *testing.T) {

@@ -53,8 +53,8 @@ func (c *company) sign(template *x509.Certificate, key ed25519.PrivateKey) tls.C
 	return tls.Certificate{Certificate: [][]byte{der}, PrivateKey: key, Leaf: leaf}
 }
 
-// named returns a function that sets a certificate with the given name in a Config, and peers as
-// the names of the instances.
+// named returns a function that changes a Config. It sets a certificate with the given name, and
+// sets TLSPeers to peers.
 func (c *company) named(name string, peers ...string) func(*mortise.Config) {
 	_, key, _ := ed25519.GenerateKey(rand.Reader)
 	pair := c.sign(&x509.Certificate{DNSNames: []string{name}}, key)

@@ -20,7 +20,7 @@ func TestAHoldOutlivesItsProcess(t *testing.T) {
 		f.crash(first)
 		time.Sleep(30 * time.Minute)
 		f.crash(second)
-		time.Sleep(30 * time.Minute) // the new leader counts the time from the beginning of its leadership
+		time.Sleep(30 * time.Minute) // a new leader starts the LockDelay again
 		third := f.follower()
 		info := f.peek(third, "order/42")
 		if info.Held != 1 || !info.Queue[0].Expired || info.Queue[0].Value != "saga 7" ||

@@ -19,8 +19,8 @@ import (
 	"github.com/mortise-lock/mortise/transport"
 )
 
-// TestTooManyCallers checks that a node that cannot send requests to the leader refuses the calls
-// that it cannot queue, without delay.
+// TestTooManyCallers cuts a node off from the leader and makes more calls on it than it can
+// queue. The node must refuse the excess calls without delay.
 func TestTooManyCallers(t *testing.T) {
 	bubble(t, func(t *testing.T) {
 		// The nodes record no history, because more events happen at one time than the buffer of a

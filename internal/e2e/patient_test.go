@@ -49,8 +49,9 @@ func TestAWaiterIsInTheQueueSoon(t *testing.T) {
 	})
 }
 
-// TestHandoverTakesOneEntry checks that a new request of a caller that has released the lock shares
-// a log entry with the next Unlock.
+// TestHandoverTakesOneEntry checks that a hand-over of a lock takes about one log entry. The
+// caller that has released the lock requests it again, and its request shares an entry with the
+// next Unlock.
 func TestHandoverTakesOneEntry(t *testing.T) {
 	const turns = 200
 	bubble(t, func(t *testing.T) {

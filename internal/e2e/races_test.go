@@ -170,7 +170,7 @@ func TestUnlockAgainstLoss(t *testing.T) {
 	bubble(t, func(t *testing.T) {
 		f := startFleet(t, 3)
 		lost, released := 0, 0
-		// The leader waits for TTL/50, which is 40 ms, longer than the holder.
+		// The leader waits 40 ms longer than the holder. This is TTL/50.
 		for turn, early := range []time.Duration{400 * time.Millisecond, 50 * time.Millisecond, time.Millisecond, 1,
 			0, -1, -time.Millisecond, -20 * time.Millisecond} {
 			leader := f.leader()

@@ -26,7 +26,7 @@ type owner struct {
 	judge *reentries
 	stack []entered
 	made  int
-	began map[mortise.Token]int // the value of made when each hold began
+	began map[mortise.Token]int // how many handles had been made when each hold began
 }
 
 type entered struct {
@@ -196,8 +196,9 @@ func TestEntriesAreCounted(t *testing.T) {
 	})
 }
 
-// TestACircleIsFoundBehindALockThatWasEnteredAgain checks that a request under the new handle of an
-// outer lock also waits under the inner lock.
+// TestACircleIsFoundBehindALockThatWasEnteredAgain enters an outer lock again while an inner lock
+// is held. A request under the new handle must also count as a request of the holder of the inner
+// lock, or the deadlock is not found.
 func TestACircleIsFoundBehindALockThatWasEnteredAgain(t *testing.T) {
 	bubble(t, func(t *testing.T) {
 		f := startFleet(t, 3)

@@ -76,8 +76,8 @@ func TestBrokenStateEndsTheNode(t *testing.T) {
 	})
 }
 
-// stalled is a log handler that blocks at one line, like a full pipe, until the channel let is
-// closed.
+// stalled is a log handler that blocks at one line, like a full pipe, until the test closes a
+// channel.
 type stalled struct {
 	slog.Handler
 	at  string
@@ -130,8 +130,8 @@ func TestRetirementAgainstRestart(t *testing.T) {
 	})
 }
 
-// In TestPlainMemberFindsTheNextLeader the loss of the leader must cost an instance without a vote
-// at most one failover.
+// In TestPlainMemberFindsTheNextLeader the leader is lost. An instance without a vote must be
+// granted a lock after at most one failover.
 func TestPlainMemberFindsTheNextLeader(t *testing.T) {
 	for _, ttl := range []time.Duration{2 * time.Second, 10 * time.Second, 10 * time.Minute} {
 		for how, lose := range map[string]func(f *fleet, i int){"cut off": (*fleet).isolate, "retires": poison,

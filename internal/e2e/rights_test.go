@@ -303,8 +303,8 @@ func looks[Q, A any](t *testing.T, n *node, method queries.Method[query.QueryCli
 	return err
 }
 
-// TestAGuestIsNoInstance checks that no instance dials a guest, or answers its requests that only
-// instances may send. The same must hold for a member.
+// TestAGuestIsNoInstance checks that no instance dials a guest. Requests that only instances may
+// send must be refused if they come from a guest. The same must hold for a member.
 func TestAGuestIsNoInstance(t *testing.T) {
 	for _, rights := range []string{"lock *", "member"} {
 		bubble(t, func(t *testing.T) {

@@ -123,7 +123,7 @@ func (s *scaled) rests(founders int) {
 }
 
 // TestShrinkingFromTheLast restarts the nodes from the last to the first, as a StatefulSet does.
-// One of the four nodes does not vote, so that the vote of a leaving node is handed over in several
+// One of the four nodes does not vote, so the vote of a leaving node is handed over in several
 // steps.
 func TestShrinkingFromTheLast(t *testing.T) {
 	bubble(t, func(t *testing.T) {

@@ -43,7 +43,7 @@ func (l thinListener) Accept() (net.Conn, error) {
 	return thin{c, l.rate}, nil
 }
 
-// throttle limits the rate of reading of the nodes that are started afterwards.
+// throttle limits how fast a node reads. It affects only nodes that are started afterwards.
 func (f *fleet) throttle(rate *atomic.Int64) {
 	f.alter = func(e *outside.World) {
 		listen, dial := e.Listen, e.Dial

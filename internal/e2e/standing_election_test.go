@@ -287,8 +287,8 @@ func TestElectionWhenTheLeaderLeaves(t *testing.T) {
 	})
 }
 
-// TestElectionIsNotEnteredAgain checks that a leader cannot lead twice with the context of its
-// leadership.
+// TestElectionIsNotEnteredAgain checks that a leader cannot be a candidate again with the context
+// of its leadership.
 func TestElectionIsNotEnteredAgain(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		nodes, _ := startNodes(t, 1)

@@ -88,8 +88,8 @@ func TestTicksOnWholeNodes(t *testing.T) {
 	})
 }
 
-// TestLeavingEndsWhatStandsOnANode checks that Leave ends a Run that waits for a tick of the next
-// day, and a call of package flight that computes.
+// TestLeavingEndsWhatStandsOnANode checks that Leave ends two calls: a Run of package tick that
+// waits for the next day, and a Do of package flight whose function still runs.
 func TestLeavingEndsWhatStandsOnANode(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		nodes, _ := startNodes(t, 3)

@@ -181,7 +181,7 @@ func liveHeap() int64 {
 
 type sample struct{ at, took time.Duration }
 
-// load runs callers on the voters until it is stopped, each with its own key.
+// load runs callers on the voters, each with its own key, until it is stopped.
 type load struct {
 	began    time.Time
 	stopping atomic.Bool

@@ -70,8 +70,8 @@ func TestSilentAddressBlocksBirthAndIsNamed(t *testing.T) {
 	})
 }
 
-// TestForeignAddressDoesNotMatter checks that a program at an address in Join that is no instance
-// of this cluster does not affect the founding.
+// TestForeignAddressDoesNotMatter checks that an address in Join does not affect the founding if
+// the program at that address is no instance of this cluster.
 func TestForeignAddressDoesNotMatter(t *testing.T) {
 	bubble(t, func(t *testing.T) {
 		f := newFleet(t)

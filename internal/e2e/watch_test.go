@@ -174,7 +174,7 @@ func TestWatchBeginsWithWhatThereIs(t *testing.T) {
 				t.Fatal(err)
 			}
 			w.see(e)
-			// The state changes at keys that were reported, and at keys that were not yet reported.
+			// Change keys that the watch has already reported, and keys that it has not.
 			if n++; n%20 == 0 && n < 400 {
 				for _, i := range []int{n / 20, 340 - n/20} {
 					key := fmt.Sprintf("k/%03d", i)

@@ -10,8 +10,8 @@ import (
 	"github.com/mortise-lock/mortise"
 )
 
-// TestWatchBeginsAnewWhereItsBeginningBrokeOff checks that a watcher that resumes after any event
-// ends with the current state.
+// TestWatchBeginsAnewWhereItsBeginningBrokeOff breaks a watch off after each of its first events in
+// turn. The resumed watch must still reach the current state.
 func TestWatchBeginsAnewWhereItsBeginningBrokeOff(t *testing.T) {
 	bubble(t, func(t *testing.T) {
 		f := startFleet(t, 3)
@@ -121,7 +121,7 @@ func TestWatchTellsWhatAHoldShows(t *testing.T) {
 			switch e.What {
 			case mortise.EventHeld:
 				began[e.Key] = e
-				if e.Key == "k/before" && after == nil { // in the middle of the beginning
+				if e.Key == "k/before" && after == nil { // before the whole present state is reported
 					after = f.acquire(1, show("k/after", "two"))
 					if err := before.Detach(t.Context()); err != nil {
 						t.Fatal(err)

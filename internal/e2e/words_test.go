@@ -244,14 +244,14 @@ func (w lineWriter) Write(b []byte) (int, error) {
 	return len(b), nil
 }
 
-// crash ends node i like the end of its process: its later log lines are ignored.
+// crash stops node i as if its process had ended. Later log lines of the node are ignored.
 func (w *words) crash(i int) {
 	w.gone[i].Store(true)
 	w.fleet.crash(i)
 }
 
-// line records a log line. again means that the instance has started before with the same
-// directory. A line that is certainly false gets the kind FALSE.
+// line records a log line. The argument again means that the instance has started before with the
+// same directory. A line that is certainly false gets the kind FALSE.
 func (w *words) line(line string, again bool) {
 	if again && strings.Contains(line, "the group is founded") || strings.HasPrefix(line, "level=WARN") &&
 		strings.Contains(line, "locks=0") {
@@ -311,8 +311,8 @@ func masked(text string) string {
 // TestWords plays all scenarios and checks that wordsFile contains each text. After a change, run
 // the test several times with the flag -words, and review the texts that it adds to the file.
 func TestWords(t *testing.T) {
-	// read contains the texts of all scenarios, because a text may occur in another scenario in the
-	// next run.
+	// read contains the known texts of all scenarios. A text is accepted in every scenario, because
+	// it may occur in another one in the next run.
 	known, read := readWords(t), map[string]bool{}
 	for _, texts := range known {
 		maps.Copy(read, texts)
@@ -390,8 +390,8 @@ func TestStatesOfThePage(t *testing.T) {
 	}
 }
 
-// said reports whether one of the texts contains part: a log line if log is set, and otherwise any
-// other text.
+// said reports whether one of the texts contains part. If log is set, it searches only log lines,
+// and otherwise only the other texts.
 func said(texts map[string]bool, part string, log bool) bool {
 	for text := range texts {
 		kind, _, _ := strings.Cut(text, " ")

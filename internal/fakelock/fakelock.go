@@ -153,8 +153,8 @@ func (in *Instance) Leave() {
 	in.stop(mortise.ErrLeaving)
 }
 
-// Crash ends the instance like the end of its process: its locks remain taken for ttl. The contexts
-// of its holds end with mortise.ErrClosed, because a test cannot end a goroutine.
+// Crash ends the instance as if its process had crashed: its locks remain taken for ttl. The
+// contexts of its holds end with mortise.ErrClosed, because a test cannot end a goroutine.
 func (in *Instance) Crash(ttl time.Duration) {
 	l := in.locks
 	l.mu.Lock()

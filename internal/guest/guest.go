@@ -54,7 +54,7 @@ func Open(config mortise.Config) (*Guest, error) {
 	if err = errors.Join(check(config), err); err != nil {
 		return nil, err
 	}
-	config.Secret, config.OldSecrets, config.TLS = "", nil, nil // source contains the security that is needed
+	config.Secret, config.OldSecrets, config.TLS = "", nil, nil // source now contains these credentials
 	g := &Guest{config: config, source: source, key: nodeid.NewKey(random)}
 	settings := transport.Config{
 		Cluster: config.Cluster, Self: transport.Self{Key: g.key},
@@ -119,7 +119,7 @@ var errOpen = errors.New("it is on another machine and nothing protects the conn
 	"give the cluster's secret (-secret-file, or MORTISE_SECRET) or certificates (-tls-cert and so on), " +
 	"or -insecure if it has neither")
 
-// Texts for the case that probably only one side has a secret or certificates.
+// Texts for errors that suggest that only one side has a secret or certificates.
 const (
 	needsSecret = "the instance has a secret, and this program was given none: " +
 		"give the cluster's secret (-secret-file, or MORTISE_SECRET) or certificates (-tls-cert and so on)"

@@ -158,7 +158,8 @@ func TestGuestWithoutTheSecretGetsNothing(t *testing.T) {
 			t.Errorf("%s: gets a session", what)
 		}
 		cancel()
-		// Put asks repeatedly, and the transport pauses the address after each failure.
+		// Put asks repeatedly. After each failure, the transport does not dial the address for some
+		// time.
 		ctx, cancel = context.WithTimeout(t.Context(), 700*time.Millisecond)
 		if _, err := Put(ctx, g, query.AdminClient.List, &query.ListRequest{}); !errors.Is(err, transport.ErrForeign) {
 			t.Errorf("%s: it is told %v", what, err)

@@ -19,7 +19,7 @@ import (
 
 const (
 	followEvery = 5 * time.Second        // between questions for the list of voters, while attached to a leader
-	askEvery    = 250 * time.Millisecond // between these questions while not attached
+	askEvery    = 250 * time.Millisecond // between questions for the list of voters, while not attached
 )
 
 // Session takes locks. Guest.Session makes one, and Close ends it. A guest can have one Session at
@@ -173,7 +173,7 @@ func (s *Session) bind(group uint64, voters []nodeid.Endpoint) {
 	s.prefer()
 	g := s.guest
 	g.port.Identify(transport.Self{Key: g.key, Group: group})
-	record, err := json.Marshal(struct { // fields of an instance's record that a guest has
+	record, err := json.Marshal(struct { // the record of a guest has only these fields
 		Name  string `json:"name"`
 		Guest bool   `json:"guest"`
 		Since int64  `json:"since"`

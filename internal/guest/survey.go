@@ -231,8 +231,8 @@ func Put[Q, A any](ctx context.Context, g *Guest, method Method[Q, A], q *Q) (*A
 				return a, err
 			}
 		}
-		// Keep an error about a foreign instance. During the pause of the address, later errors
-		// only say that the instance is silent.
+		// Keep an error about a foreign instance. During the pause after a failed dial, later
+		// errors only say that the instance is silent.
 		known := errors.Is(last, transport.ErrForeign) && !errors.Is(err, transport.ErrForeign)
 		if last == nil || ctx.Err() == nil && !known {
 			last = err

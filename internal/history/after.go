@@ -49,8 +49,8 @@ func (j *judge) strangers() {
 	}
 }
 
-// checkCarried checks the holds with which a voter's account begins after a snapshot. They must
-// agree with the accounts of the other voters up to that index.
+// checkCarried checks the holds at the beginning of each account that begins with a snapshot. They
+// must agree with the accounts of the other voters up to the index of the snapshot.
 func (j *judge) checkCarried() error {
 	for _, i := range j.carried {
 		e := &j.events[i]
@@ -71,8 +71,8 @@ func (j *judge) checkCarried() error {
 	return nil
 }
 
-// others returns, for each set, the last call that failed, and whether any call has no answer.
-// Either call may own a grant whose token no call returned.
+// others returns two values for each set: the last call that failed, and whether any call has no
+// answer. These calls may own the grants whose tokens no call returned.
 func (j *judge) others() (failed []int32, pending []bool) {
 	failed, pending = make([]int32, len(j.sets)), make([]bool, len(j.sets))
 	for k := range failed {
@@ -96,9 +96,9 @@ func (j *judge) others() (failed []int32, pending []bool) {
 	return failed, pending
 }
 
-// late reports whether the absence of an event that must follow the time at is a violation: the
-// recording is complete, or the voters recorded for long enough after that time. It is never a
-// violation in a group with a later group.
+// late reports whether a missing event is a violation, if the event had to follow the given time.
+// That is so if the recording is complete, or if the voters recorded for long enough after that
+// time. If a later group exists, a missing event is never a violation.
 func (j *judge) late(g *grant, at int64) bool {
 	return int(g.group) == len(j.groups)-1 && (j.settled || j.groups[g.group].last > at+j.settle+j.uncertain)
 }
@@ -133,8 +133,8 @@ func (j *judge) unended(g *grant) error {
 	return nil
 }
 
-// zombie judges a grant that ended although its owner recorded neither an Unlock nor a Lost event,
-// and the owner's node ran for long enough after the end.
+// zombie judges a grant that has ended. If the owner's node ran for long enough after the end, the
+// owner must have recorded an Unlock or a Lost event.
 func (j *judge) zombie(g *grant) error {
 	_, because := g.owner.believed()
 	node := &j.streams[j.events[g.owner.ret].Stream]

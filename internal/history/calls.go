@@ -13,7 +13,7 @@ type stream struct {
 type call struct {
 	set                                 int32
 	called, ret, unlock, unlocked, lost int32
-	// the times of these events; was is the time of unlocked
+	// the times of called, ret, unlock, lost and unlocked, in this order
 	begun, returned, released, until, was int64
 }
 

@@ -126,7 +126,8 @@ func Read(events []Event, r io.Reader) ([]Event, error) {
 		stream = events[n-1].Stream
 	}
 	before, lines := stream, 0
-	// error of an invalid line; ignored before a header, because a crash may cut a line off
+	// error of an invalid line; ignored if a header follows, because a crash may leave an incomplete
+	// line
 	var cut error
 	in := bufio.NewReaderSize(r, maxLine)
 	for {

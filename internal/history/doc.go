@@ -45,7 +45,7 @@
 // that a request names, and reentrant locks, are not recorded.
 //
 // A grant without seq belongs to the begin line before it: the lock was already held when the
-// account began. The member how names what ended a granted lock: release, cancel, expire, close,
+// account began. The member "how" names what ended a granted lock: release, cancel, expire, close,
 // attach or force. Force means that another caller ended the hold. The holder may believe that it
 // holds the lock until it is notified.
 //

@@ -18,7 +18,8 @@ func without(events []history.Event, which func(e history.Event) bool) (left []h
 	return left
 }
 
-// TestOneVoterIsEnough checks that the account of one voter is sufficient if it has the beginning.
+// TestOneVoterIsEnough checks that the account of one voter is sufficient if it covers the log
+// from the beginning.
 func TestOneVoterIsEnough(t *testing.T) {
 	events := historytest.Make(all(4, 400))
 	for _, silent := range [][2]string{{"voter-0", "voter-2"}, {"voter-1", "voter-2"}, {"voter-0", "voter-1"}} {
@@ -87,8 +88,8 @@ func TestTwoGroups(t *testing.T) {
 	}
 }
 
-// TestCutRecordingPasses checks that Judge reports no violation if the recording stops at any time,
-// at the same moment in all streams.
+// TestCutRecordingPasses checks that Judge reports no violation if the recording stops at an
+// arbitrary time, which is the same in all streams.
 func TestCutRecordingPasses(t *testing.T) {
 	events := historytest.Make(all(6, 300))
 	last := events[len(events)-1].At

@@ -49,8 +49,8 @@ const (
 	// unless both may hold it at the same time.
 	Belief  Rule = "belief"
 	Phantom Rule = "phantom" // the state has granted each token that a call returned
-	Kept    Rule = "kept"    // a lock that has ended for its caller ends in the state
-	Zombie  Rule = "zombie"  // a lock that has ended in the state ends for its caller
+	Kept    Rule = "kept"    // when a lock ends for its caller, the state also ends it
+	Zombie  Rule = "zombie"  // when the state ends a lock, the lock also ends for its caller
 )
 
 func (v *Violation) Error() string {
@@ -101,9 +101,9 @@ type judge struct {
 
 	keys    map[string]int32
 	sets    []set
-	mutexes map[string]int32 // from a key to the index of the set with only this key, exclusive
+	mutexes map[string]int32 // from a key to the index of the set of requests for its mutex
 	kinds   map[string]int32 // all other sets, by their keys and permits
-	crowded []bool           // for each key, whether a request for several keys had it
+	crowded []bool           // for each key, whether a request for several keys includes it
 	streams []stream
 	groups  []*account
 	carried []int32 // Grant events without seq

@@ -43,7 +43,7 @@ type Recorder struct {
 	buffer  []byte
 	op      uint64
 	dropped uint64
-	told    uint64 // number of dropped events that Dropped events report
+	told    uint64 // number of dropped events that the history already reports
 	closed  bool
 	err     error // error of the writer; after an error nothing more is written
 }
@@ -144,8 +144,8 @@ func (r *Recorder) Unlocked(op uint64, class string) {
 	r.Record(Event{Kind: Unlocked, Op: op, Err: class})
 }
 
-// Lost records that the lock of a call was lost. until is the time on the history's clock from
-// which on the holder could have detected the loss.
+// Lost records that the lock of a call was lost. The parameter until is the time, on the history's
+// clock, at which the holder could first detect the loss.
 func (r *Recorder) Lost(op uint64, until int64) { r.Record(Event{Kind: Lost, Op: op, Until: until}) }
 
 // Now returns the time on the clock of the history.

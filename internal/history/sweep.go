@@ -16,9 +16,10 @@ type grant struct {
 	group     int32
 
 	owner *call // the call that returned its token, or nil
-	// These fields describe the tries that returned the token of the grant, and so observed its
-	// hold.
-	seenBy, heldBy     int32 // the earliest return of such a try; the latest call of such a try
+	// Tries that returned the token of the grant observed its hold. seenBy is the earliest return of
+	// such a try, at the time seenAt. heldBy is the latest call of such a try, at the time
+	// heldBehind.
+	seenBy, heldBy     int32
 	seenAt, heldBehind int64
 }
 
@@ -204,8 +205,8 @@ func (j *judge) sweep() error {
 	return nil
 }
 
-// sweeper is the state of sweep. point is the earliest time at which the present step can have
-// happened. because is the event that implies this time.
+// sweeper is the state of sweep. The field point is the earliest time at which the present step
+// can have happened. The field because is the event that implies this time.
 type sweeper struct {
 	*judge
 	keys    []held
@@ -258,9 +259,9 @@ func (w *sweeper) grant(i int32) error {
 	return w.notAfter(g.at, g.event, g.event)
 }
 
-// grantOne replays the grant of one key. A request for one key or an exclusive request must be
-// granted before all later requests of the queue. A later shared request may be granted before a
-// shared request for several keys that waits for another key.
+// grantOne replays the grant of one key. A request for one key must be granted before all later
+// requests of the queue, and so must an exclusive request. A shared request for several keys may
+// wait for another key, and later shared requests may be granted before it.
 func (w *sweeper) grantOne(i, key int32) error {
 	g, k := &w.grants[i], &w.keys[key]
 	e, asked := &w.events[g.event], &w.sets[g.set]

@@ -11,9 +11,9 @@ import (
 // goroutine that applies the log. It tracks all requests without the state machine, so that it
 // detects faults of the state machine.
 type Trail struct {
-	// Queue, if not nil, is called with each request that joins the queues of its keys, before a
-	// grant. It is called again when the request leaves the queues. The event has no Kind. Start
-	// does not call Queue.
+	// Queue, if not nil, is called with each request when it joins the queues of its keys, even if it
+	// is granted at once. Queue is called again when the request leaves the queues. The event has no
+	// Kind. Start does not call Queue.
 	Queue func(e Event, leaves bool)
 
 	emit func(Event)
@@ -72,7 +72,7 @@ func (t *Trail) Start(index uint64, m *lockfsm.Machine) {
 		}
 		if h.token != 0 {
 			held := t.event(Grant, q, h)
-			// without seq, because the state began with this hold
+			// seq stays zero: the lock was already held when the account began
 			held.Group, held.Index, held.Rev = t.group, index, t.rev
 			t.emit(held)
 		}
@@ -210,7 +210,8 @@ func (t *Trail) drop(q request, how How) {
 	}
 }
 
-// delayed returns the requests that an expired session still has, which the result does not list.
+// delayed returns the requests that remain after their session has expired. The result r does not
+// list them.
 func delayed(r lockfsm.Result, m *lockfsm.Machine) (left []lockfsm.Change) {
 	if r.TTL == 0 {
 		return nil

@@ -28,8 +28,9 @@ type networkInterface struct {
 
 const advertiseWithin = 2 * time.Second
 
-// advertised returns the address at which other instances reach this instance, which listens at
-// listening. It returns the first of these addresses that exists:
+// advertised returns the address at which other instances reach this instance. The argument
+// listening is the address of the listener. advertised returns the first of these addresses that
+// exists:
 //
 //   - the configured address
 //   - a bind address that names a host

@@ -30,7 +30,7 @@ type Config struct {
 	Version             string // of this library
 
 	Group       replica.Settings // as configured on this instance
-	Alone       bool             // without a group of other instances
+	Alone       bool             // the instance joins no others: Join and JoinFunc are not set
 	Unreachable bool             // no other process may reach the instance
 
 	Source *credentials.Source // nil means plain text

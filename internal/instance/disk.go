@@ -82,8 +82,8 @@ type diskWatch struct {
 
 	mu    sync.Mutex // guards the fields below
 	lasts *DiskFault // a fault that has ended the vote; nil means none
-	// passes is a fault that may end by itself: the disk hangs, has little space, or has failed a
-	// check. Nil means none.
+	// The fault in passes may end by itself: the disk hangs, has little space, or has failed a
+	// check. Nil means no such fault.
 	passes *DiskFault
 }
 
@@ -126,8 +126,8 @@ func (n *Instance) diskFault() *DiskFault {
 	return &copied
 }
 
-// diskFailed records a disk error that has ended this instance's vote, or that the directory was
-// removed.
+// diskFailed records a disk error that has ended this instance's vote, or the removal of the
+// directory.
 func (n *Instance) diskFailed(state DiskState, cause error) {
 	first, news := n.noteDisk(state, cause)
 	switch {
@@ -139,7 +139,8 @@ func (n *Instance) diskFailed(state DiskState, cause error) {
 	}
 }
 
-// diskCause returns the text of an error without its kinds and its advice.
+// diskCause returns the text of an error without the advice after the semicolon, and without the
+// texts of general errors such as raftlog.ErrStorage.
 func diskCause(err error) string {
 	text := err.Error()
 	for _, kind := range []error{raftlog.ErrStorage, raftlog.ErrHung, storage.ErrLost} {
@@ -149,7 +150,8 @@ func diskCause(err error) string {
 	return text
 }
 
-// noteDisk records the fault for Status. first means the first failure, and news a changed state.
+// noteDisk records the fault for Status. The result first is true if the disk had not failed
+// before. The result news is true if the state has changed.
 func (n *Instance) noteDisk(state DiskState, cause error) (first, news bool) {
 	f := &DiskFault{State: state, Since: n.env.wall(), Cause: plain.Text(diskCause(cause)), Remedy: remedy(state)}
 	d := &n.disk
@@ -247,7 +249,8 @@ func (n *Instance) lookAtDisk(write bool) {
 	}
 }
 
-// watchedStore marks calls of a store on disk as running.
+// watchedStore records which calls of a store on disk are running, so that a hanging call is
+// noticed.
 type watchedStore struct {
 	raftlog.Store
 	node *Instance

@@ -15,7 +15,7 @@
 //
 // # Guarantees
 //
-// When Close has returned, all goroutines of the instance have ended, except for calls of a disk
+// When Close has returned, all goroutines of the instance have ended, except for calls to a disk
 // that does not answer. A message that depends on a write to the directory is sent only when the
 // write is durable. A failure of the replica ends the vote, not the process.
 //

@@ -9,8 +9,8 @@ import (
 	"github.com/mortise-lock/mortise/lockfsm"
 )
 
-// FuzzRecord checks that a name to show is found for every record, readable or not. Records come
-// from other instances, of any version, and errors contain parts of them.
+// FuzzRecord checks that HolderName returns a name for every record, even for an unreadable one.
+// Records come from other instances, which may run any version.
 func FuzzRecord(f *testing.F) {
 	good, err := json.Marshal(replica.Record{Instance: nodeidtest.ID(7).String(), Name: "n", Addr: "a:1", Zone: "z",
 		Rules: 1})

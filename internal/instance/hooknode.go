@@ -97,7 +97,7 @@ type grantable struct {
 	began clock.Time
 	since clock.Time
 	can   bool
-	total time.Duration // time before since in which locks could be granted
+	total time.Duration // how long locks could be granted, up to the time in the field since
 }
 
 func (g *grantable) begin(now clock.Time) { g.began, g.since = now, now }

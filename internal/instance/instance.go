@@ -65,7 +65,7 @@ type Instance struct {
 	shutting  atomic.Bool // shut was called; further calls wait for shutDone
 	shutDone  chan struct{}
 
-	// binding is held while the replica or the key is changed and the change is announced. It is
+	// binding is held from a change of the replica or the key until this change is announced. It is
 	// never held across a wait.
 	binding sync.Mutex
 	ended   bool // guarded by binding; afterwards bind accepts no replica

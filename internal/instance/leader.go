@@ -75,7 +75,7 @@ func (n *Instance) noteLeader(r *ownReplica) {
 	case is == n.leading.last, is.instance == n.leading.last.instance && (is.term == 0 || n.leading.last.term == 0):
 		e.State = stateAgain
 	}
-	// again is set if the leader is the same and only its term has become known or unknown.
+	// If again is true, the leader is the same, and only its term has become known or unknown.
 	again := e.State == stateAgain && !n.leading.now.instance.IsZero()
 	if n.leading.now = is; !is.instance.IsZero() {
 		n.leading.last = is

@@ -9,9 +9,9 @@ import (
 	"github.com/mortise-lock/mortise/transport/wire/mortise/query/v1"
 )
 
-// In this file an instance that does not gossip learns the names of its leader and of the other
-// replicas, for Status and hooks. After a random delay it asks the leader, so that a thousand
-// instances do not ask simultaneously.
+// An instance that does not gossip asks the leader for the names of the leader and of the other
+// replicas. Status and hooks need these names. The instance asks after a random delay, so that a
+// thousand instances do not ask simultaneously.
 
 const (
 	learnWithin = 10 * time.Second // limit of the random delay before each attempt

@@ -59,7 +59,7 @@ func (l life) AllBound(uint64) {
 	}
 }
 
-// Member begins the session of this instance, and the user's own sessions, with the group.
+// Member connects the session of this instance, and the user's own sessions, to the group.
 func (l life) Member(group uint64, voters []cluster.Voter) {
 	n := l.node()
 	n.bind(n.replica.Load(), group)
@@ -175,7 +175,7 @@ func (n *Instance) retire(r *ownReplica, err error) {
 // for an election timeout. The frame is the last one under this raft ID.
 func (n *Instance) sendRetired(r *ownReplica) {
 	for _, v := range r.Others(n.instance()) {
-		// If the frame is lost, the others still time out.
+		// If the frame is lost, the others wait for an election timeout.
 		_ = n.port.Send(n.peer(v.Raft), transport.Frame{Retired: true})
 	}
 }

@@ -22,7 +22,7 @@ func (s *seldom) warn(n *Instance, text string, args ...any) {
 	n.logger.Warn(text, args...)
 }
 
-// log logs when all locks of the session are lost, and when locks can be granted again.
+// log writes a line when all locks of the session are lost, and when locks can be granted again.
 func (w *observer) log(before, after *client.Status) {
 	say := w.node.logger
 	if w.own {

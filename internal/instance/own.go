@@ -68,8 +68,8 @@ func (o *ownSessions) add(c *client.Client) error {
 			maxOwnSessions)
 	}
 	o.all = append(o.all, c)
-	// Repeat c.Rebind if rebind or aim has run while mu was released. They may have updated c
-	// before this c.Rebind, which then used old values.
+	// Repeat c.Rebind if rebind or aim has run while mu was released, because c.Rebind may then have
+	// replaced their new values with old ones.
 	for life := uint64(0); life != o.life; {
 		var record []byte
 		var targets []nodeid.Endpoint

@@ -90,8 +90,8 @@ func (n *Instance) unusable(raft uint64, err error) {
 	}
 }
 
-// Removed implements cluster.Host. It reports the end of a replica that does not run, because it
-// could not be started or has retired.
+// Removed implements cluster.Host. If the removed replica does not run, because it could not be
+// started or has retired, Removed reports its end.
 func (l life) Removed(raft uint64) {
 	n := l.node()
 	if r := n.replica.Load(); r == nil || r.ID != raft {

@@ -52,8 +52,8 @@ func (in inbound) Frame(from transport.Identity, f transport.Frame) {
 	}
 }
 
-// ended returns the instance that a peer may report as ended: only itself, whatever raft ID it
-// claims.
+// ended returns the instance whose end a peer may report. That is the peer itself, whatever raft
+// ID it claims.
 func (in inbound) ended(from transport.Identity) nodeid.ID {
 	return from.Instance
 }

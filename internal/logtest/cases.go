@@ -90,7 +90,7 @@ func cases() []testCase {
 	}
 }
 
-// random saves sequences of batches like those that raft makes.
+// random is the case that saves sequences of batches like those that raft makes.
 func random(s *subject) {
 	for seed := range uint64(8) {
 		r := rand.New(rand.NewPCG(seed, 7))

@@ -77,7 +77,8 @@ func (s *subject) compare(how string) {
 	}
 }
 
-// after returns the state st after the batch b, in the simplest way.
+// after defines, as simply as possible, which state a store has after it was in the state st and
+// saved the batch b.
 func after(st raftlog.State, b raftlog.Batch) raftlog.State {
 	if b.Identity != nil {
 		st.Identity = *b.Identity

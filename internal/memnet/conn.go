@@ -66,8 +66,8 @@ func (c *conn) SetWriteDeadline(t time.Time) error {
 	return nil
 }
 
-// queue is one direction of a connection. Readers and writers wait for changed, which is closed and
-// replaced at every change.
+// queue is one direction of a connection. Every change closes the channel changed and stores a new
+// one. This wakes all readers and writers.
 type queue struct {
 	mu       sync.Mutex // guards all below; never held across a wait
 	changed  chan struct{}
@@ -137,7 +137,7 @@ func (q *queue) arrival() time.Time {
 
 func (q *queue) setDeadline(field *time.Time, t time.Time) { q.change(func() { *field = t }) }
 
-// finish is the Close of the writer. The reader gets the buffered bytes, and then err.
+// finish closes the queue for the writer. The reader gets the buffered bytes, and then err.
 func (q *queue) finish(err error) {
 	q.change(func() {
 		if q.readErr == nil {

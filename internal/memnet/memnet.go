@@ -1,20 +1,20 @@
 // Package memnet implements a network in memory, for tests of whole nodes inside testing/synctest
 // bubbles.
 //
-// Its listeners and dialers behave like TCP on one machine, as far as mortise depends on it. A
-// connection to an address without a listener is refused immediately. Writes are buffered and block
-// if the reader does not read. Deadlines work. If one end is closed, the other reads all written
-// bytes and then EOF. A pair of hosts can be cut, in both directions or in one. A cut delays the
-// bytes in flight, and new connections hang until their context ends. Bytes can have a latency, and
-// can be lost and sent again.
+// Its listeners and dialers behave like TCP on one machine, in everything that mortise depends on.
+// A connection to an address without a listener is refused immediately. Writes are buffered and
+// block if the reader does not read. Deadlines work. If one end is closed, the other reads all
+// written bytes and then EOF. A pair of hosts can be cut, in both directions or in one. A cut
+// delays the bytes in flight, and new connections hang until their context ends. Bytes can have a
+// latency, and can be lost and sent again.
 //
 // Concurrency: everything is safe for concurrent use. It blocks only on channels, on timers and on
 // mutexes that are held briefly, so a bubble sees every wait. There are no background goroutines.
 //
-// Limits: there are no datagrams. One latency applies to all connections, and none to connecting.
-// Bytes are not reordered. A cut in one direction never affects the other direction. If the other
-// end is closed, a writer learns this immediately, even during a cut, and a reader when the cut
-// ends. Package internal/sim simulates packets.
+// Limits: there are no datagrams. All connections have the same latency, and connecting takes no
+// time. Bytes are not reordered. A cut in one direction never affects the other direction. If the
+// other end is closed, a writer learns this immediately, even during a cut, but a reader learns it
+// only when the cut ends. Package internal/sim simulates packets.
 //
 // Refused alternative: net.Pipe. Every write waits for its reader, so code that works over TCP may
 // deadlock on a net.Pipe.
@@ -75,7 +75,8 @@ func (n *Network) Listen(address string) (net.Listener, error) {
 	return l, nil
 }
 
-// Dialer returns the dial function of a host, whose cuts and crashes apply to the connections.
+// Dialer returns the function with which a host dials. Cuts and crashes of the host apply to these
+// connections.
 func (n *Network) Dialer(host string) func(ctx context.Context, address string) (net.Conn, error) {
 	return func(ctx context.Context, address string) (net.Conn, error) { return n.dial(ctx, host, address) }
 }
@@ -193,9 +194,9 @@ func (n *Network) SetLatency(d time.Duration) {
 	}
 }
 
-// SetLoss makes each later write be lost with the given probability. As with TCP, a lost write is
-// sent again after a pause, until it is not lost, and later writes wait for it. It has no effect
-// without a latency.
+// SetLoss makes the network lose each later write with the given probability. As with TCP, a lost
+// write is sent again after a pause, until it is not lost, and later writes wait for it. Without a
+// latency, SetLoss has no effect.
 func (n *Network) SetLoss(chance float64, pause time.Duration, seed uint64) {
 	var mu sync.Mutex // guards random
 	random := rand.New(rand.NewPCG(seed, 0))

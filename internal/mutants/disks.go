@@ -1,6 +1,6 @@
 package mutants
 
-// disks returns the bugs in what an instance does and reports when a disk does not work.
+// disks returns the bugs in how an instance handles and reports a disk that does not work.
 func disks() []Bug {
 	return []Bug{
 		{Name: "broken-disk-not-told", Package: ".", Hazard: "none", Nodes: "TestAllDisksBroken",

@@ -27,10 +27,11 @@ type Bug struct {
 	// Name is what the edits pass to the function bug. The environment variable MORTISE_BUG selects
 	// it.
 	Name string
-	// Package is the directory of the rule, "." for the root.
+	// Package is the directory of the package that enforces the rule, "." for the root.
 	Package string
-	// Hazard is the hazard's number in the list from which the design was made: 1-77 of its table,
-	// or A, B, L, S and a number for its counter-examples. It is "none" for other bugs.
+	// Hazard is the hazard's number in the list from which the design was made. In the table of
+	// that list, it is from 1 to 77. For a counter-example, it is A, B, L or S and a number. For
+	// other bugs, it is "none".
 	Hazard string
 	// Breaks describes the resulting failure in plain words.
 	Breaks string
@@ -40,7 +41,7 @@ type Bug struct {
 	// Some is set for the bugs that CI runs at every merge.
 	Some bool
 	// Seeds is the number of seeds within which the simulated clusters catch the bug. Zero means
-	// the number of the layer.
+	// the number that the layer uses by default.
 	Seeds int
 }
 

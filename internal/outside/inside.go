@@ -49,8 +49,8 @@ type Replica struct {
 	Role          func() raftlog.Role
 	Configuration func() *raftlog.Configuration
 	Settings      func() *replica.Settings // the group's settings; nil if they are not known
-	Counts        func() lockfsm.Counts    // of the state machine, at the end of the last turn
-	Usage         func() lockfsm.Usage     // of the state machine, at the end of the last turn
+	Counts        func() lockfsm.Counts    // counts of the state machine after the owner's last turn
+	Usage         func() lockfsm.Usage     // usage of the state machine after the owner's last turn
 	SendSnapshot  func(m *raftpb.Message, done func(ok bool))
 	Retire        func(error) // ends the replica in the same way as an error of the replica
 }

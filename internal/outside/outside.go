@@ -21,7 +21,8 @@ import (
 	"github.com/mortise-lock/mortise/raftlog/storage"
 )
 
-// World is the environment of one node. The zero value of a field means the machine's own.
+// World is the environment of one node. If a field is zero, the node uses the real environment of
+// the process instead.
 type World struct {
 	Listen  func(address string) (net.Listener, error)
 	Dial    func(ctx context.Context, address string) (net.Conn, error)
@@ -30,7 +31,7 @@ type World struct {
 	Wall    func() time.Time
 	Random  func([]byte)
 	Files   storage.FS
-	// Wraps the records, between package cluster and the directory.
+	// Wraps the records through which package cluster uses the directory.
 	Records func(cluster.Records) cluster.Records
 	// Limits of a group that this node founds. They must be equal on all founders.
 	Limits lockfsm.Limits

@@ -8,8 +8,8 @@
 //
 // Guarantees: the result of Text contains only letters, marks, numbers, punctuation, symbols and
 // the ordinary space, and Text does not change such a text. Concurrency: pure functions. Failure:
-// none. Limits: letters that look alike are not distinguished. Refused alternative: to escape a
-// text before storing it, because the stored text would then differ from the original.
+// none. Limits: letters that look alike are not distinguished. Refused alternative: texts could be
+// escaped before they are stored, but then the stored text would differ from the original.
 package plain
 
 import (
@@ -94,7 +94,7 @@ func Sprintf(format string, args ...any) string {
 	return fmt.Sprintf(format, safe...)
 }
 
-// NotText ends the message of an error about a text for which Is reports false.
+// NotText is the last part of an error message about a text that Is rejects.
 const NotText = "contains control characters, marks of the direction of writing or invalid UTF-8"
 
 // Is reports whether text is UTF-8 without control characters, line separators and marks that

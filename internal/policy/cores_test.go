@@ -8,8 +8,9 @@ import (
 	"testing"
 )
 
-// isCore reports whether a file belongs to a core. Only the files of shells are listed, so that a
-// new file belongs to the core.
+// isCore reports whether a file belongs to a core. In cluster and raftlog, the names of the core's
+// files begin with "core". In session/client and session/keeper, a new file belongs to the core,
+// because only the other files are listed.
 func isCore(s source) bool {
 	if s.test || s.generated {
 		return false

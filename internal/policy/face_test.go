@@ -11,7 +11,7 @@ import (
 const (
 	faceFiles  = 16
 	faceTests  = 20
-	faceFields = 8 // of the struct Node
+	faceFields = 8 // number of fields of the struct Node
 )
 
 // New readers see the root package first.

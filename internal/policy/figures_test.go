@@ -15,7 +15,8 @@ func measured() map[string]string {
 	}
 }
 
-// figureFaults returns the figures in the table of the page choosing that the page speed lacks.
+// figureFaults returns the figures in the table of CHOOSING.md that SPEED.md does not have. The
+// parameters are the texts of these pages.
 func figureFaults(choosing, speed string) (faults []string, figures int) {
 	const what, pairs, handOvers = 1, 8, 9
 	for line := range strings.Lines(choosing) {

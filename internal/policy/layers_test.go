@@ -33,9 +33,9 @@ func (u uses) mutual() (pairs int) {
 	return pairs
 }
 
-// against returns the number of uses against the layering, an order of a package's files in which
-// each file uses only later files. It moves one file at a time to its best place until no move
-// improves the order, and then counts the uses of earlier files.
+// A layering is an order of the files in which each file uses only later files. The method against
+// returns the number of uses that break the best layering it finds. It moves one file at a time to
+// its best place until no move reduces this number.
 func (u uses) against() (least int) {
 	order := u.files()
 	for improved := true; improved; {
@@ -43,7 +43,7 @@ func (u uses) against() (least int) {
 		for _, file := range u.files() {
 			at := slices.Index(order, file)
 			others := slices.Delete(slices.Clone(order), at, at+1)
-			costs := make([]int, len(order)) // cost of each place, relative to the first place
+			costs := make([]int, len(order)) // by place: uses against the layering, minus those at the first place
 			for i, other := range others {
 				costs[i+1] = costs[i] + one(u[file][other]) - one(u[other][file])
 			}
@@ -67,8 +67,8 @@ func one(b bool) int {
 	return 0
 }
 
-// knot returns the largest set of files in which uses lead from every file to every other file, a
-// strongly connected component. A reader of one of these files has to read all of them.
+// knot returns the largest strongly connected component: a set of files in which uses lead from
+// every file to every other file. A reader of one of these files has to read all of them.
 func (u uses) knot() (largest []string) {
 	reach := map[string]map[string]bool{}
 	for a := range u {
@@ -159,7 +159,7 @@ func usesByPackage(t *testing.T) map[string]uses {
 
 const (
 	maxAgainst     = 314 // the current value for all packages together
-	maxRootAgainst = 7   // for the root's files, which users and readers of other packages read
+	maxRootAgainst = 7   // for the root package, which even the readers of other packages read
 	maxKnot        = 12  // files
 )
 
@@ -170,7 +170,7 @@ var knots = map[string]int{
 	"internal/mutants": 13, "internal/sim": 28, "lockfsm": 26, "raftlog": 13, "transport": 44,
 }
 
-// Between packages the compiler prevents cycles.
+// The compiler prevents cycles between packages. This test limits cycles between files.
 func TestUsesFollowTheLayering(t *testing.T) {
 	found := usesByPackage(t)
 	if len(found) < 30 {

@@ -14,7 +14,7 @@ import (
 )
 
 // maxCopied is the maximum number of consecutive statements that a function of the simulation may
-// share with a function of the product. Any two programs share two.
+// share with a function of the product. Even unrelated programs share sequences of two statements.
 const maxCopied = 2
 
 // stretch is a list of statements: the body of a function, or of a block or case in it.

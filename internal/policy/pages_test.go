@@ -12,8 +12,8 @@ import (
 )
 
 var (
-	// pageTest finds a test with its directory, pageSymbol an exported name with its package, and
-	// pageMember a field or a method of an exported type of the root.
+	// pageTest finds a test with its directory. pageSymbol finds an exported name with its package.
+	// pageMember finds a field or a method of an exported type of the root.
 	pageTest   = featureTest
 	pageSymbol = regexp.MustCompile("`([a-z][a-z0-9]*)\\.([A-Z][A-Za-z]*)(?:\\.([A-Z][A-Za-z]*))?`")
 	pageMember = regexp.MustCompile("`([A-Z][A-Za-z]*)\\.([A-Za-z]+)`")
@@ -45,7 +45,7 @@ type known struct {
 	tests   map[string]bool // "package.TestX"
 	names   map[string]bool // of the root: "Node", "Node.Lock", "Config.Dir"
 	symbols map[string]bool // "session.Client", "session.Client.Receive"
-	paths   map[string]bool // of files from the root of the repository
+	paths   map[string]bool // paths of files, relative to the root of the repository
 	pkgs    map[string]bool // directories, with a slash at the end
 }
 

@@ -5,7 +5,7 @@ import (
 	"testing"
 )
 
-// Planted bugs are edits below internal/mutants.
+// A planted bug must be an edit below internal/mutants, not a call of a function named bug.
 func TestProductHasNoPlantedBugs(t *testing.T) {
 	_, files := sources(t)
 	for _, s := range files {

@@ -41,8 +41,9 @@ var textKinds = []struct {
 	{regexp.MustCompile(`\.(Error|panicked)$`), "error log"},
 }
 
-// collect calls add with each text below a node and its kind. A text is a literal with at least two
-// words, the message of a log, or a sum in which "…" replaces each variable.
+// collect finds the texts below a node. For each text, it calls add with the kind of the text. A
+// text is a string literal with at least two words, or the message of a log call. In a sum of
+// strings, "…" replaces each variable.
 func collect(n ast.Node, kind string, add func(kind, text string)) {
 	ast.Inspect(n, func(n ast.Node) bool {
 		switch n := n.(type) {
@@ -87,7 +88,8 @@ func addText(kind, text string, add func(kind, text string)) {
 	}
 }
 
-// sum returns the text of a sum of strings, and calls variable with each other operand.
+// sum returns the text of a sum of strings. An operand that is not a literal becomes "…" in the
+// text, and sum calls the function variable with it.
 func sum(e ast.Expr, variable func(ast.Expr)) string {
 	if b, is := e.(*ast.BinaryExpr); is && b.Op == token.ADD {
 		return sum(b.X, variable) + sum(b.Y, variable)
@@ -136,7 +138,7 @@ other texts of two words, such as a state, a reason or an answer. "…" stands f
 table is written by ` + "`MORTISE_TEXTS_KEEP=1 go test -run TestTextsAreListed ./internal/policy`" + `.
 `
 
-// In testdata/texts.md a reader can read all texts together.
+// testdata/texts.md must list all texts of the product, so that a reader can read them together.
 func TestTextsAreListed(t *testing.T) {
 	_, files := sources(t)
 	path, table := filepath.Join("testdata", "texts.md"), textIntro+textTable(files)

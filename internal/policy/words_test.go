@@ -287,8 +287,9 @@ var exceptions = []exception{
 
 const maxExceptions = 20
 
-// without splits findings into those without and those with an exception, which applies to only one
-// finding. It also returns the exceptions that apply to no finding.
+// without divides the findings into those that have no exception and those that have one. Each
+// exception applies to only one finding. The exceptions that apply to no finding are also
+// returned.
 func without(excused []exception, found []finding) (left, stay []finding, unused []exception) {
 	used := map[exception]bool{}
 	for _, f := range found {

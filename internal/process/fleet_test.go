@@ -48,7 +48,8 @@ func startFleetIn(t *testing.T, dir string) *fleet {
 	// All ports are taken before the first is released, so that they differ.
 	var taken []net.Listener
 	for tries := 0; len(f.addresses) < 3; tries++ {
-		// A port of the range of outgoing connections could be taken before the child binds it.
+		// These ports are below the range for outgoing connections. An outgoing connection could
+		// take a port of that range before the child binds it.
 		l, err := net.Listen("tcp", fmt.Sprintf("127.0.0.1:%d", 20_000+rand.IntN(12_000)))
 		if err == nil {
 			f.addresses = append(f.addresses, l.Addr().String())

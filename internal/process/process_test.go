@@ -8,7 +8,7 @@ import (
 	"time"
 )
 
-// The tests multiply limits in real time by five, because the machines are shared.
+// The tests allow five times the expected duration, because their machines run other work too.
 const (
 	// Two election timeouts and the time to reach the new leader.
 	failover = 2 * time.Second
@@ -95,7 +95,7 @@ func TestStoppedHolderKnowsWhenItWakes(t *testing.T) {
 		t.Errorf("token %d after %d", next.token, mine.token)
 	}
 	next.unlock()
-	after := holder.lock("k") // the stopped process continues as a running instance
+	after := holder.lock("k") // after SIGCONT the instance can get locks again
 	if after.token <= next.token {
 		t.Errorf("token %d after %d", after.token, next.token)
 	}

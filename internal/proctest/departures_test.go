@@ -18,7 +18,8 @@ const (
 	killGoal  = 2 * time.Second
 )
 
-// exit limits the time from the start of Leave to the end of the process, like an orchestrator.
+// exit limits the time from the start of Leave to the end of the process. Kubernetes has the same
+// limit by default.
 const exit = 30 * time.Second
 
 type departure struct {
@@ -26,7 +27,7 @@ type departure struct {
 	how  string
 	role string    // the role of the instance before its end: leads, votes or member
 	at   time.Time // when the instance was killed, or asked to leave
-	// End of the time whose gaps are attributed to this departure.
+	// End of the departure's period. A gap that begins in the period counts for the departure.
 	until time.Time
 	took  time.Duration
 }
@@ -98,7 +99,7 @@ func (w *world) goes(in *instance, how string) departure {
 	return departure{who: in, how: how, role: role}
 }
 
-// close ends the time whose gaps are attributed to the departures so far.
+// close ends the periods of all departures so far. Later gaps do not count for these departures.
 func (w *world) close() {
 	for i := range w.departures {
 		if w.departures[i].until.IsZero() {

@@ -59,8 +59,9 @@ var diskFaults = []diskFault{
 		restart: true},
 }
 
-// TestDisks breaks the disk of one of three voters in each way. The other voters must continue, all
-// three must name the faulty disk, and the instance must get its vote back as its Status says.
+// TestDisks breaks the disk of one of three voters in each way. The other voters must continue,
+// and all three must name the faulty disk. After the repair, and the restart if Status demands
+// one, the faulty voter must vote again.
 func TestDisks(t *testing.T) {
 	begin(t, whole)
 	for _, f := range diskFaults {
@@ -128,7 +129,7 @@ func TestAllDisksFull(t *testing.T) {
 func diskWorld(t *testing.T, make func(*disk)) (*world, map[string]*disk, []*instance) {
 	w := newWorld(t, settings{replicas: 3, durable: true, ttl: 2 * time.Second})
 	disks := map[string]*disk{}
-	// With this mount, an unmount takes effect for all processes.
+	// The directory becomes a shared mount, so each unmount in it takes effect for all processes.
 	shared := &disk{t: t, dir: w.dir}
 	shared.run("mount", "--bind", w.dir, w.dir)
 	t.Cleanup(func() { _ = exec.Command("umount", "-l", w.dir).Run() })

@@ -25,8 +25,9 @@
 // table. The sender's packets are then lost without an error. Each world has a name server, whose
 // answers the test sets.
 //
-// In worlds with an air the machines have TUN devices, and the test process carries the packets
-// between these devices. It delays and loses packets, so the kernel needs no netem.
+// A world can have an air: a network that delays and loses packets (air_test.go). Its machines
+// have TUN devices, and the test process carries the packets between them. So the kernel needs no
+// netem.
 //
 // Gossip, queries and links share one port, but not their connections. Where a test cuts
 // connections of one kind, each instance is reached through a forwarder, which reads the first

@@ -99,7 +99,7 @@ func (d departure) gap(w *world, probes [][]int64) gap {
 }
 
 // livedThrough reports whether an instance was ready before a departure and ran until the end of
-// its time.
+// the period of that departure.
 func (in *instance) livedThrough(d departure) bool {
 	in.mu.Lock()
 	defer in.mu.Unlock()
@@ -114,15 +114,16 @@ func (in *instance) livedThrough(d departure) bool {
 	return true
 }
 
-// between returns the times between from and until, and the first time after until.
+// between returns the part of times that lies in the given period, and the first time after it.
 func between(times []int64, from, until int64) []int64 {
 	first, _ := slices.BinarySearch(times, from)
 	last, _ := slices.BinarySearch(times, until)
 	return slices.Clone(times[first:min(last+1, len(times))])
 }
 
-// open is the time that a gap must last before the next departure to be attributed, as a whole, to
-// the previous departure.
+// open decides about a gap that lasts beyond the next departure. If the gap began at least this
+// long before that departure, all of it counts for the previous departure. Otherwise only the
+// part before that departure counts for the previous one.
 const open = 100 * time.Millisecond
 
 // longestGap returns the length of the longest gap that began between from and until.

@@ -210,7 +210,7 @@ func TestKindsOfConnections(t *testing.T) {
 		fleet := w.startAll(3)
 		w.waitReady(slack*readyTime, fleet...)
 		w.forwarders.cut(func(k kind, _, _ string) bool { return k == gossip })
-		w.keepsGranting(cutFor, fleet...) // holds, locks and the leader need no gossip
+		w.keepsGranting(cutFor, fleet...) // locks and the leader do not depend on gossip
 		w.forwarders.heal()
 		w.bothKindsSeen()
 		w.verdict(slack * readyTime)

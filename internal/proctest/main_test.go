@@ -35,6 +35,7 @@ type scope int
 const (
 	always scope = iota // in every run
 	whole               // only in runs of all scenarios
+	alone               // like whole, and while no other scenario runs
 )
 
 // begin skips a scenario that is not selected, or that this machine cannot run. All others run in
@@ -44,13 +45,15 @@ func begin(t *testing.T, s scope) {
 	switch want := os.Getenv(wantEnv); {
 	case want == "":
 		t.Skip("process tests run by scripts/proctest")
-	case want == "part" && s == whole:
+	case want == "part" && s != always:
 		t.Skip("left out of scripts/proctest -part")
 	}
 	if missing := missing(); missing != "" {
 		t.Skipf("*** SKIPPED: process tests need root, the command ip and network namespaces: %s ***", missing)
 	}
-	t.Parallel()
+	if s != alone {
+		t.Parallel()
+	}
 }
 
 func missing() string {

@@ -11,7 +11,7 @@ import (
 	"time"
 )
 
-// outagesEnv is the number of outages. By default there is one outage of each kind.
+// outagesEnv is the number of outages. The default is 8.
 const outagesEnv = "MORTISE_OUTAGES"
 
 // recovery is the longest time from the end of an outage until a group grants locks, if no process

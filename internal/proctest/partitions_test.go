@@ -45,13 +45,13 @@ var shapes = [...]shape{
 		}
 		return rest, []*instance{leader}
 	}},
-	// The two halves do not reach each other, and only the leader reaches both. With either half it
-	// is a majority, so the leader continues.
+	// The two halves do not reach each other, and only the leader reaches both. The leader and
+	// either half are a majority, so the leader continues.
 	{"leader is the bridge", whole, func(w *world, leader *instance, rest []*instance) (granted, refused []*instance) {
 		w.net.cut(machinesOf(rest[:2]), machinesOf(rest[2:]))
 		return append(rest, leader), nil
 	}},
-	// Only another instance reaches both halves. With the leader's half it is a majority, and the
+	// Only one follower reaches both halves. This follower and the leader's half are a majority. The
 	// other half does not reach the leader.
 	{"follower is the bridge", whole, func(w *world, leader *instance, rest []*instance) (granted,
 		refused []*instance) {

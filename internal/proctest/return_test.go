@@ -17,11 +17,11 @@ import (
 const (
 	returnsEnv = "MORTISE_RETURNS" // number of leaders stopped and continued; default 3
 	stoppedFor = 15 * time.Second
-	// A gap within this time after a leader continues is attributed to the leader's return.
+	// A gap counts as caused by the return of a leader if it begins within this time after SIGCONT.
 	returnTime = 6 * time.Second
 
-	// returnGoal is the longest time without a grant of a free lock because a leader continues,
-	// with all directories on one disk.
+	// returnGoal is the goal for the longest time without a grant of a free lock after the process
+	// of a former leader continues. All directories are on one disk.
 	returnGoal = 300 * time.Millisecond
 )
 
@@ -75,8 +75,8 @@ func times(t *testing.T, name string, standard int) int {
 	return n
 }
 
-// apart is the time between two outages, because the grant that ends a gap may come after the end
-// of the outage.
+// apart is the time between two outages. The grant that ends a gap may come after the end of the
+// outage, and must come before the next one.
 const apart = time.Second
 
 type spell struct {
@@ -85,7 +85,8 @@ type spell struct {
 	rest     []*instance // the other instances
 }
 
-// spells prints the gaps of each spell, and compares the time without any grant with the goals.
+// spells prints the longest gaps in each period of the list. It compares the longest time without
+// any grant with the goal for that kind of period.
 func (w *world) spells(list []spell, goals map[string]time.Duration) {
 	w.t.Helper()
 	probes := w.probes(w.recorded())

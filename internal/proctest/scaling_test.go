@@ -60,7 +60,7 @@ func (w *world) shrink(fleet []*instance, founders int) []*instance {
 	return fleet[:founders]
 }
 
-// renew restarts the given number of first instances of a fleet, in reverse order.
+// renew restarts the instances in fleet[:first], one after the other, in reverse order.
 func (w *world) renew(fleet []*instance, first int) {
 	w.t.Helper()
 	for i := first - 1; i >= 0; i-- {

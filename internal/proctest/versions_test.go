@@ -30,7 +30,7 @@ func TestVersions(t *testing.T) {
 			exchange(1, next)
 			exchange(0, present) // reverses the deploy
 			exchange(1, present)
-			for i := range fleet { // deploys again, to the end
+			for i := range fleet { // deploys the next version on all instances
 				exchange(i, next)
 			}
 			w.verdict(slack * readyTime)

@@ -14,7 +14,7 @@ const readyTime = 12 * time.Second
 // failover is the longest time without a leader in a group with a majority.
 const failover = 2 * time.Second
 
-// gossipTime is the longest time until gossip has told every instance the members.
+// gossipTime is the longest time until every instance knows all members through gossip.
 const gossipTime = 3 * time.Minute
 
 // waitReady waits until the instances have reported for the first time that they are ready.

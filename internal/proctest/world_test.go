@@ -22,7 +22,7 @@ type settings struct {
 	founders []string
 	voters   int           // zero means the default, 3
 	ttl      time.Duration // zero means the default, 10 s
-	grace    bool          // false disables the grace: no group may follow another
+	grace    bool          // a new group has a grace; needed if one group follows another
 	durable  bool          // each instance has a directory, named after it
 	groups   int           // number of groups that may grant locks in turn; zero means one
 	// fleet means that there are far more instances than processors.

@@ -82,8 +82,9 @@ func modules(files []string) (rooms []string) {
 	return rooms
 }
 
-// content returns the files of the module in room, as the go command chooses them: the files below
-// room that belong to no nested module, and the root's licence if room has none.
+// content returns the files of the module in the directory room, as the go command chooses them.
+// These are the files below room that belong to no nested module, and the root's licence if room
+// has none.
 func content(files, rooms []string, room string) map[string]string {
 	in := map[string]string{}
 	for _, name := range files {

@@ -35,9 +35,9 @@ type DiskServer interface {
 	Disks(ctx context.Context, q *query.DisksRequest) (*query.DisksAnswer, error)
 }
 
-// Cluster returns the service for questions of other instances about the group. of returns the
-// cluster of this instance. It is called only after the [Guard] has reported that the instance has
-// started.
+// Cluster returns the service for questions of other instances about the group. The function of
+// returns the cluster of this instance. It is called only after the [Guard] has reported that
+// the instance has started.
 func Cluster(of func() *cluster.Cluster, disks DiskServer) transport.Service {
 	return transport.Service{Desc: &query.Cluster_ServiceDesc, Impl: group{DiskServer: disks, of: of}}
 }
@@ -103,8 +103,8 @@ func Probe(ctx context.Context, at *transport.Remote) error {
 	return err
 }
 
-// voterStatusOf returns the message for a VoterStatus. Of the next step it contains only the kind
-// and the reason. It shortens long lists and texts.
+// voterStatusOf returns the message for a VoterStatus. The message contains only the kind and
+// the reason of the next step. Long lists and texts are shortened.
 func voterStatusOf(c *cluster.VoterStatus) *query.VoterStatus {
 	r := &c.Report
 	m := &query.VoterStatus{

@@ -1,7 +1,7 @@
-// Package queries implements the questions that instances and programs send each other outside
-// links and gossip: the services Query, Admin and Cluster of transport/wire/mortise/query/v1. It
-// decides which questions a sender may ask, and converts between messages and the types of other
-// packages.
+// Package queries implements the services Query, Admin and Cluster of
+// transport/wire/mortise/query/v1. Instances and programs use them for all questions that are
+// not sent on a link or by gossip. It decides which questions a sender may ask, and converts
+// between messages and the types of other packages.
 //
 //	asker                                        asked instance
 //	Ask(client, method, question) ── transport ──▶ Guard ──▶ Query    replica.Question, at the leader
@@ -14,10 +14,10 @@
 // # Guarantees
 //
 // No method is called before [Guard.Intercept] has accepted the question. Only Intercept checks
-// tiers and rights. A question of a program is checked twice. The instance to which the program is
-// connected checks it first, even if there is no leader. Then the leader checks it, with the rights
-// that this instance forwards ([query.Origin]). For a derived secret the rights that the connection
-// proves replace the rights that the program claims.
+// tiers and rights. A question of a program is checked twice. The instance to which the program
+// is connected checks it first, even if there is no leader. Then the leader checks it, with the
+// rights that this instance forwards ([query.Origin]). If a program has a derived secret, the
+// rights that its connection proves replace the rights that it claims.
 //
 // # Concurrency
 //

@@ -14,8 +14,8 @@ import (
 	"github.com/mortise-lock/mortise/transport/wire/mortise/query/v1"
 )
 
-// Failed is a failure that answers a question. If a right is missing, it wraps a
-// *session.NotAllowedError.
+// Failed is the error of a question that was answered with a failure. If a right is missing, it
+// wraps a *session.NotAllowedError.
 type Failed struct {
 	Kind   query.Failure_Kind
 	text   string

@@ -50,8 +50,8 @@ func lockList(a *replica.Answer, rights *capability.Capability) *query.LockList 
 	return list
 }
 
-// keysOf returns the keys that rights allow to show. If keys are omitted, a last element contains
-// their number.
+// keysOf returns the keys that the holder of the rights may see. If keys are omitted, the last
+// element contains their number.
 func keysOf(keys []string, rights *capability.Capability) (shown [][]byte) {
 	for _, key := range keys {
 		if rights.Sees(key) {

@@ -84,9 +84,9 @@ func serves(method string, tier capability.Tier) bool {
 	return false
 }
 
-// settle returns the rights of a question and sets its origin. If an instance forwards the question
-// of a program to the service Query, the origin is the program. Any other question has the rights
-// that the sender's connection proves.
+// settle returns the rights of a question and sets its origin. A question that an instance sends
+// to the service Query keeps its origin, since the instance may forward the question of a
+// program. Any other question has the rights that the sender's connection proves.
 func settle(method string, from transport.Identity, q any) (*capability.Capability, error) {
 	m := q.(proto.Message).ProtoReflect()
 	field := m.Descriptor().Fields().ByName("origin")
@@ -158,7 +158,7 @@ func proved(by *query.Origin, rights *capability.Capability, says string) string
 	asker := ID(by.GetAsker())
 	switch {
 	case asker.IsZero():
-		return says // Node.ForceUnlock of an instance gives the instance's own name
+		return says // Node.ForceUnlock was called, with the instance's own name
 	case rights == nil:
 		return fmt.Sprintf("%s (instance %v)", says, asker)
 	}

@@ -12,9 +12,9 @@ const (
 	clusterTime = 30 * time.Second // limit for an answer of Cluster; package cluster has separate limits
 )
 
-// Time returns the time limit of one attempt to answer a question of the service Query. A watch
-// without an event is answered before the limit, because a connection without an answer in time is
-// closed.
+// Time returns the time limit of one attempt to answer a question of the service Query. Even
+// without an event, a watch is answered before the limit, because a connection is closed if an
+// answer is late.
 func Time(q any) time.Duration {
 	if _, ok := q.(*query.WatchRequest); ok {
 		return replica.WatchTime + replica.QuestionTime

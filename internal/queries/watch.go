@@ -84,9 +84,9 @@ func (w *Watch) since(after uint64) (*query.EventList, error) {
 	return w.Events(&query.WatchRequest{Origin: w.Origin, Prefix: []byte(w.Prefix), After: after})
 }
 
-// begin passes the current state page by page. After each page it passes the later events that
-// change the passed state. It starts again if the leader changes, because another leader lists the
-// locks in another order. It also starts again if the leader no longer has the events.
+// begin passes the current state page by page. After each page it passes the newer events that
+// the pages so far do not show. It starts again if the leader changes, because another leader
+// lists the locks in another order. It also starts again if the leader no longer has the events.
 func (w *Watch) begin() error {
 	for {
 		r := reading{held: map[holdID]bool{}, left: map[holdID]bool{}, data: map[string]uint64{}}
@@ -203,11 +203,11 @@ func (w *Watch) tellHold(key []byte, st *query.Standing, r *reading) error {
 	return w.tell(WatchItem{Event: left})
 }
 
-// reading is the state that was passed, from one leader.
+// reading describes the part of the state of one leader that was passed to Tell.
 type reading struct {
 	leader     uint64
-	from, upTo uint64 // the positions of the passed state and of the last page
-	more       bool   // there are more events after position from
+	from, upTo uint64 // the position of the state passed so far, and that of the last page
+	more       bool   // the leader has events that are newer than the passed state
 	held, left map[holdID]bool
 	data       map[string]uint64
 }

@@ -64,9 +64,9 @@ func event(position uint64, what lockfsm.EventKind, key string, token uint64) *q
 	return &query.Event{Position: position, What: uint32(what), Key: []byte(key), Token: token}
 }
 
-// An event that occurs while the state is read is passed once. The reading begins again if two
-// leaders have answered, or if the leader's event log no longer has the needed events. A continued
-// watch reads the state again only if events were missed.
+// An event during the reading of the state is passed once. The reading begins again if two
+// leaders have answered, or if the leader's event log no longer has the needed events. A
+// continued watch reads the state again only if events were missed.
 func TestAWatchLeavesNothingOut(t *testing.T) {
 	began, ended := lockfsm.Began, lockfsm.Ended
 	for name, c := range map[string]struct {
@@ -117,8 +117,8 @@ func TestAWatchLeavesNothingOut(t *testing.T) {
 	}
 }
 
-// TestAWatchAsksForAllHolders checks that a Watch asks for more holders of a key if a page has
-// fewer than the key has, although the page also has waiting requests.
+// TestAWatchAsksForAllHolders checks that a Watch asks for the other holders of a key if a page
+// does not contain all of them. Waiting requests in the page do not count as holders.
 func TestAWatchAsksForAllHolders(t *testing.T) {
 	lock := heldBy("a", 3)
 	lock.Held = 2

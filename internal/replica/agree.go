@@ -13,8 +13,8 @@ import (
 	"github.com/mortise-lock/mortise/session"
 )
 
-// This file decides which settings a group should adopt: values that are not in force yet, and that
-// all instances have except those that leave.
+// This file decides which settings a group should adopt. A value should be adopted if it is not
+// in force yet and all instances have it. Instances that leave do not count.
 
 // disagreement is a setting for which some instance has a value other than the group's.
 type disagreement struct {
@@ -107,9 +107,9 @@ func proposed(own Settings, registered *census, leaving bool) Settings {
 }
 
 // agree compares the settings of all registered instances that stay with the group's settings. It
-// adopts only values in own, which this leader may propose. longest is the largest TTL of the live
-// sessions. A shorter TTL is not adopted, because a later group would not wait until such a session
-// has expired.
+// adopts only values of own, the settings that this leader may propose. longest is the largest
+// TTL of the live sessions. A TTL below longest is not adopted, because a later group would not
+// wait until the session with the largest TTL has expired.
 //
 // New founders are adopted only while one of them is present and stays. Otherwise no instance could
 // have a vote.
@@ -206,11 +206,12 @@ func (o *otherSetting) count() {
 	o.Names = o.Names[:min(len(o.Names), maxDiffer)]
 	o.More -= len(o.Names)
 	if len(o.Names) < maxDiffer {
-		o.More = 0 // one name can be in several contents, so More was too high
+		o.More = 0 // More counts a name once for each of its different records
 	}
 }
 
-// foundersText returns 1 to maxDiffer founders' names, and otherwise text.
+// foundersText returns a list of the founders if there are 1 to maxDiffer, and otherwise returns
+// text.
 func foundersText(text string, founders []string) string {
 	if len(founders) == 0 || len(founders) > maxDiffer {
 		return text

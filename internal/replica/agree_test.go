@@ -140,7 +140,7 @@ func TestLeaversDoNotCount(t *testing.T) {
 	for name, c := range map[string]struct {
 		group, own Settings
 		say        []Settings
-		leave      []int // indexes in say of the leaving instances; index 0 is the leader
+		leave      []int // indexes of the leaving instances; index 0 is the leader
 		change     func(all []Record)
 		adopt      Settings
 	}{

@@ -106,8 +106,8 @@ func (c *census) longest() (longest time.Duration) {
 	return longest
 }
 
-// all reports whether at least one instance stays, and is returns true for the content of every
-// instance that stays.
+// all reports whether the given condition holds for every instance that stays, and at least one
+// instance stays.
 func (c *census) all(is func(content) bool) bool {
 	some := false
 	for each := range c.contents {

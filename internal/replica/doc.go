@@ -14,12 +14,13 @@
 //
 //   - The leader adopts settings only while all instances that stay have them. It raises the
 //     version of the rules only while every instance and every replica supports the new version.
-//   - For these decisions, and for giving votes, only those claims of a record count that the
-//     connection of the session's opener has authenticated ([Proof.Vouch]).
+//   - For these decisions, and for giving votes, a claim in a session's record counts only if it
+//     was authenticated by the connection on which the session was opened ([Proof.Vouch]).
 //   - A pass of the voter reconciler uses all sessions that were published before it. The cost of
 //     a pass grows with the instances that may vote and with the changes, not with the number of
 //     sessions.
-//   - An answer is never older than its question, and never from another term as leader.
+//   - An answer is never older than its question. A question is answered only in the term in
+//     which the leader accepted it.
 //
 // # Concurrency
 //

@@ -33,7 +33,7 @@ const (
 	OpEvict    Op = "evict"
 	OpPut      Op = "put"
 	OpGet      Op = "get"
-	OpWalk     Op = "walk"    // like OpList, with longer queues, for a watch
+	OpWalk     Op = "walk"    // like OpList, with longer queues; a watch begins with it
 	OpHolders  Op = "holders" // the holders of a key that follow the position After
 	OpWatch    Op = "watch"   // waits for an event, at most WatchTime
 	OpEnds     Op = "ends"

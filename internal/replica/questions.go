@@ -34,7 +34,7 @@ type Asked struct {
 	Number uint64 // number of its round, without QuestionRound, or of its command
 
 	question Question
-	// position up to which there is no event for a waiting Watch; 0 until the Watch waits
+	// a waiting Watch has no event up to this position; 0 until the Watch waits
 	watched atomic.Uint64
 	left    atomic.Bool
 	done    chan struct{}
@@ -75,8 +75,8 @@ func (s *Questions) Drop(a *Asked) {
 	s.take(a.Number)
 }
 
-// Idle ends the wait for a Watch. It returns the position up to which there is no event. It fails
-// with ErrBusy if the round of the Watch is not confirmed yet.
+// Idle ends the wait of a Watch without an event. Its answer contains the position up to which
+// there is no event. It fails with ErrBusy if the round of the Watch is not confirmed yet.
 func (s *Questions) Idle(a *Asked) (*Answer, error) {
 	a.left.Store(true)
 	position := a.watched.Load()
@@ -166,7 +166,8 @@ func (s *Questions) answer(number uint64, m *lockfsm.Machine) {
 	close(one.done)
 }
 
-// changed answers an Evict or a Put with its result. A command of an earlier term has no asker.
+// changed answers the question of an Evict or a Put with the result of the command. A command of
+// an earlier term has no question.
 func (s *Questions) changed(result *lockfsm.Result) {
 	one := s.take(uint64(result.Number))
 	if one == nil {

@@ -47,7 +47,7 @@ func ask(t *testing.T, q *Questions, question Question) *Asked {
 }
 
 // TestQuestionsAreAnsweredBehindTheirRound checks that each question is answered once, after its
-// round, and not after Drop.
+// round is confirmed, and that a dropped question is not answered.
 func TestQuestionsAreAnsweredBehindTheirRound(t *testing.T) {
 	c, q, host := leading(t)
 	one, left := ask(t, q, Question{Op: OpCheck, Key: "k", Token: 7}), ask(t, q, Question{Op: OpPeek, Key: "k"})

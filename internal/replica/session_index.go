@@ -17,8 +17,8 @@ import (
 // publication requests a pass only if the reader has read the previous publication, so many
 // simultaneous changes cause few passes.
 //
-// A pass reads only the instances that may vote, which it finds by their names, and counts of all
-// other sessions.
+// A pass reads only the instances that may vote, and finds them by their names. It uses only the
+// counts of all other sessions.
 type SessionIndex struct {
 	// sessions with unpublished changes; owned by the log's owner goroutine
 	changed []lockfsm.SessionID
@@ -87,8 +87,8 @@ func (g *SessionIndex) Read(f *voters.Facts, linked func(instance nodeid.ID) boo
 	}
 }
 
-// matter determines the names that affect the voters: the names of the founders, and the last known
-// names of the instances with a replica.
+// matter finds the names on which the choice of voters depends: the names of the founders, and
+// the last known names of the instances with a replica.
 func (g *SessionIndex) matter(f *voters.Facts) {
 	before, now := map[nodeid.ID]string{}, map[nodeid.ID]string{}
 	if last := g.named.Load(); last != nil {

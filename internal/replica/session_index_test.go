@@ -37,7 +37,7 @@ func (s sessionMap) all() (all []lockfsm.SessionInfo) {
 
 func linkedToAll(nodeid.ID) bool { return true }
 
-// look returns the registered instances, as in a pass in which each of them may vote.
+// look makes a pass in which every instance may vote, and returns the registered instances.
 func (g *SessionIndex) look() []voters.Registered {
 	var f voters.Facts
 	g.Read(&f, linkedToAll)

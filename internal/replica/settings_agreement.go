@@ -11,8 +11,8 @@ import (
 	"github.com/mortise-lock/mortise/raftlog"
 )
 
-// SettingsAgreement is the leader's part of settings agreement. It computes the proposals of a
-// leader on the cluster's owner goroutine. The zero value is ready to use.
+// SettingsAgreement computes the settings and rules that a leader should propose. Only the
+// cluster's owner goroutine may use it. The zero value is ready to use.
 type SettingsAgreement struct { // the last proposal and its time
 	term  uint64
 	blob  []byte
@@ -46,9 +46,9 @@ type Proposals struct {
 	Differ []string // a sentence for operators about each differing setting
 }
 
-// Facts returns the facts about the possible voters from the leader's log and the sessions, and the
-// changes that the leader should propose. find looks up a replica in the address book, which may
-// have a newer address. linked is that of [Core.Facts].
+// Facts returns the facts about the possible voters, and the changes that the leader should
+// propose. The facts come from the leader's log and the sessions. find looks up a replica in the
+// address book, which may have a newer address. linked is that of [Core.Facts].
 func (a *SettingsAgreement) Facts(
 	now clock.Time, p Stand, s *raftlog.Survey, g *SessionIndex, find func(raft uint64) (founding.Voter, bool),
 	linked func(nodeid.ID) bool,

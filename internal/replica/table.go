@@ -53,7 +53,8 @@ func (k *indexed) registered(linked func(instance nodeid.ID) bool) voters.Regist
 	}
 }
 
-// others contains the instances that do not affect the voters. It implements voters.Others.
+// The type others gives access to the instances that do not affect the choice of voters. It
+// implements voters.Others.
 type others struct {
 	table  *table
 	linked func(instance nodeid.ID) bool

@@ -90,8 +90,8 @@ func (v *View) IsNamed() bool {
 	return slices.ContainsFunc(v.Configuration().Members, func(m raftlog.Member) bool { return m.ID == v.ID })
 }
 
-// Of returns the raft IDs that the configuration assigns to an instance. The instance may no longer
-// use them.
+// Of returns the raft IDs that the configuration assigns to an instance. The instance may have
+// stopped using some of them.
 func (v *View) Of(instance nodeid.ID) (ids []uint64) {
 	for _, m := range Placed(v.Configuration()) {
 		if m.Instance == instance {
@@ -101,7 +101,7 @@ func (v *View) Of(instance nodeid.ID) (ids []uint64) {
 	return ids
 }
 
-// Others returns the replicas of the configuration whose instance is not self.
+// Others returns the replicas in the configuration, except those on the instance self.
 func (v *View) Others(self nodeid.ID) []founding.Voter {
 	return slices.DeleteFunc(Placed(v.Configuration()), func(m founding.Voter) bool { return m.Instance == self })
 }
@@ -111,9 +111,9 @@ func (v *View) OthersConnected(self nodeid.ID, linked func(nodeid.ID) bool) bool
 	return slices.ContainsFunc(v.Others(self), func(m founding.Voter) bool { return linked(m.Instance) })
 }
 
-// Speaks reports whether the address book or, for an ID that is not in the book, the applied
-// configuration assigns the raft ID to the instance. Raft trusts every message of a replica, so
-// without this check any member could stop the leader with a false raft ID.
+// Speaks reports whether the raft ID belongs to the instance. The address book decides this. If
+// the ID is not in the book, the applied configuration decides. Raft trusts every message of a
+// replica. Without this check, any member could stop the leader with a false raft ID.
 func (v *View) Speaks(book Book, raft uint64, instance nodeid.ID) bool {
 	if m, ok := book.Voter(raft); ok {
 		return m.Instance == instance

@@ -43,7 +43,7 @@ func (p *proc) Task(e cluster.Task) {
 		})
 }
 
-// queryStatus queries the leader for the status of the voters, and calls the function then with the
+// queryStatus queries the leader for the status of the voters, and calls the callback with the
 // answer, or with nil if no answer arrives within the given time.
 func (p *proc) queryStatus(q cluster.Inquiry, within time.Duration, then func(*cluster.VoterStatus)) {
 	q.Caller = then
@@ -58,8 +58,8 @@ func (p *proc) queryStatus(q cluster.Inquiry, within time.Duration, then func(*c
 }
 
 // put sends a query to the instance at an address. If to is zero, any instance may answer. The
-// cluster's owner calls the function then once, after a second at the latest, unless this
-// incarnation has ended.
+// cluster's owner calls the callback once, after a second at the latest, unless this incarnation
+// has ended.
 func (p *proc) put(addr string, to nodeid.ID, q query, then func(time.Duration, founding.Outcome, reply)) {
 	w, asker := p.w, founding.Asker{Instance: p.instance, Addr: p.m.addr}
 	answered := false

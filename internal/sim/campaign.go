@@ -67,7 +67,7 @@ func (c *Campaign) Run() (Total, error) {
 
 const lastEvents = 60
 
-// The method one runs a single seed. If the run fails, the seed is run again with a transcript, and
+// A call of one runs a single seed. If the run fails, the seed is run again with a transcript, and
 // both runs must have the same hash and fault.
 func (c *Campaign) one(seed uint64) (*Report, error) {
 	r := c.run(seed, false)

@@ -69,7 +69,7 @@ type Trouble struct {
 	Sluggish float64 // chance that a goroutine is scheduled late
 	Brittle  float64 // chance that the power fails around a save
 	SlowDisk float64
-	Wipes    int // largest number of losses of a disk, or of a majority of the disks
+	Wipes    int // largest number of disk faults; each wipes one disk, or a majority of the disks
 }
 
 // Draw returns the Config of a seed. It depends only on the seed and on the code of this function.
@@ -122,13 +122,13 @@ func Draw(seed uint64) Config {
 	if seed/2%2 == 1 {
 		c.Kinds, c.Nest = share(0.3, 0.6), share(0.1, 0.3, 0.6)
 	}
-	if (seed+1)/2%2 == 0 { // by the seed: four consecutive seeds have four combinations
+	if (seed+1)/2%2 == 0 { // depends on the seed: four consecutive seeds have all combinations with Kinds
 		c.Options, c.Steps = share(0.2, 0.6), pick(time.Second, 3*time.Second, 10*time.Second)
 	}
-	if seed/8%2 == 0 { // by the seed
+	if seed/8%2 == 0 { // depends on the seed
 		c.Retold = pick(20*time.Second, 2*time.Minute)
 	}
-	c.Step = int(seed % 5) // by the seed
+	c.Step = int(seed % 5) // depends on the seed
 	// This depends on the seed, so that all combinations above occur with an insider.
 	c.Insider = seed/4%4 == 1
 	return c

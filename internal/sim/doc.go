@@ -84,7 +84,8 @@
 // holder must be notified when its hold was ended by force or has ended by itself.
 //
 // In four of every sixteen runs, and in every fourth founding, an insider sends false messages to
-// the instances that have a group. The judges require the same as without an insider.
+// the instances that have a group. The judges apply the same rules in these runs, except that a
+// voter without a disk may leave its group.
 //
 // In eight of every sixteen runs instances may start with changed budgets. After healing, if all
 // instances name the same budgets, the group must have adopted them.
@@ -108,8 +109,9 @@
 // Gossip, except that of the insider, shows the present state of every reachable instance. Whether
 // a queue to a peer is full is random and does not depend on the links. A disk may be slow, but
 // does not hang or fail. Wall clocks differ by no more than founding allows, and do not jump. The
-// budgets are the only settings that change, and all instances run the same version. With Founders,
-// only instances that are no founders may stay away until the end of the run.
+// budgets are the only settings that change, and all instances run the same version. If
+// Config.Founders is set, only instances that are not founders may stay away until the end of the
+// run.
 //
 // # Refused alternative
 //

@@ -55,9 +55,9 @@ const readyWithin = time.Minute
 
 const settlePoll = 100 * time.Millisecond
 
-// whenReady calls the function then when Node.Ready would return: when the session is attached, the
-// grace has ended, and no change of the voters is due. It calls then after the time within at the
-// latest.
+// whenReady calls the callback when Node.Ready would return, or after the given time at the
+// latest. Node.Ready returns when the session is attached, the grace has ended, and no change of
+// the voters is due.
 func (m *machine) whenReady(within time.Duration, then func()) {
 	w, over := m.w, false
 	end := func() {
@@ -114,9 +114,9 @@ func (n *nemesis) flap(m *machine) {
 	next()
 }
 
-// scale stops a machine, or starts it if scale has stopped it. With Founders it stops only machines
-// that are no founders. With Replicas a machine starts again after a while, because a new group
-// needs all of them.
+// scale stops a machine, or starts it if scale has stopped it. If Config.Founders is set, scale
+// stops only machines that are not founders. Otherwise a stopped machine starts again after a
+// while, because a new group needs all machines.
 func (n *nemesis) scale(m *machine) {
 	w := n.w
 	lasting := len(w.cfg.Founders) > 0
@@ -184,21 +184,21 @@ func (n *nemesis) outage() {
 	w.after(over-w.now+10*time.Second, func() { w.net.dialing = 0 })
 }
 
-// The fault two crashes machine a, and some seconds later machine b.
+// two is a fault with two crashes: machine a crashes, and some seconds later machine b.
 func (n *nemesis) two(a, b *machine) {
 	n.crash(a, n.w.chance(0.3))
 	n.w.after(n.w.between(time.Second, 12*time.Second), func() { n.crash(b, n.w.chance(0.3)) })
 }
 
-// lurk makes the power fail at the next one to three changes of the voters, when only some replicas
-// have applied the change.
+// lurk chooses a number from one to three. At each of that many further changes of the voters, the
+// power fails when only some replicas have applied the change.
 func (n *nemesis) lurk() {
 	n.w.note("the power will fail at a change of the voters")
 	n.lurking = 1 + n.w.rng.IntN(3)
 }
 
-// pounce is called with the first machine that has applied a new configuration. After lurk it
-// crashes that machine, and perhaps another one.
+// pounce is called with the first machine that has applied a new configuration. If lurk has chosen
+// this change, pounce crashes the machine, and perhaps another one.
 func (n *nemesis) pounce(first *machine) {
 	w := n.w
 	if n.lurking == 0 || w.calm {
@@ -212,8 +212,8 @@ func (n *nemesis) pounce(first *machine) {
 	}
 }
 
-// disk wipes the disk of a machine. Without a grace it does nothing if the group could then lose
-// its majority, because without a grace no group may be given up.
+// disk wipes the disk of a machine. If Config.Grace is zero, no group may be given up, so disk
+// does nothing if the group could lose its majority.
 func (n *nemesis) disk(m *machine) {
 	if m.disk == nil || n.wipes == 0 || m.needed() || n.w.cfg.Grace == 0 &&
 		!n.w.watch.foundings.MaySpare(nodeidtest.Number(m.instance)) {

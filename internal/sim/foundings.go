@@ -32,8 +32,8 @@ func DrawFounding(number uint64) Config {
 	return c
 }
 
-// scatter is a multiplier that is not divisible by 2 or 3. Each number of combinations is a product
-// of 2 and 3, so a multiplication by scatter modulo that number is one to one.
+// scatter is a multiplier that is not divisible by 2 or 3. The number of combinations has no prime
+// factors other than 2 and 3, so a multiplication by scatter modulo that number is one to one.
 const scatter = 0x9e3779b9*6 + 1
 
 // RunFounding runs a founding. The digits of the number, multiplied by scatter, select the cuts and
@@ -54,7 +54,7 @@ func RunFounding(number uint64, cfg Config) *Report {
 	}
 	machines := uint64(1) << cfg.Machines
 	rounds := machines * 3 * machines
-	number = number / 6 * scatter % (rounds * rounds) // modulo 6: machines and settings
+	number = number / 6 * scatter % (rounds * rounds) // number % 6 selects machines and settings
 	for range foundingRounds {
 		side, oneWay, restarts := digit(machines), digit(3), digit(machines)
 		w.after(w.between(0, 2*time.Second), func() { w.cutBy(side, oneWay) })

@@ -17,15 +17,15 @@ import (
 // insider is a process that has the group's secret and its own identity, and sends false messages.
 // It reports configurations that do not exist, asks instances to start replicas, reports running
 // replicas as retired, and gossips. It redirects clients to itself and serves them from a state in
-// which every key is free. It attaches and opens the sessions of others. It does not become a voter
-// and sends nothing to an instance without a group, because mortise trusts every holder of the
-// secret in these two respects.
+// which every key is free. It sends commands that attach or open the sessions of other instances.
+// It does not become a voter and sends nothing to an instance without a group, because mortise
+// trusts every holder of the secret in these two respects.
 type insider struct {
 	w      *world
 	p      *proc
-	says   identity         // claimed at the beginning of its streams; only the instance is proved
-	keeper *keeper.Core     // of the group that it invents
-	locks  *lockfsm.Machine // of the same group
+	says   identity         // what it claims when a stream begins; a real peer can verify only the instance
+	keeper *keeper.Core     // keeper of the group that it invents
+	locks  *lockfsm.Machine // locks of the same group
 	index  uint64
 	seen   []lockfsm.SessionInfo // sessions of the real group
 }
@@ -129,8 +129,9 @@ func (i *insider) configuration(to *proc) (at uint64, voters []founding.Voter) {
 	return max(to.core.At(), 1) + uint64(w.rng.Int64N([]int64{1, 5, 1 << 50}[w.rng.IntN(3)])), voters
 }
 
-// liar returns the founding core that the insider claims to have: the core of a member of the group
-// or, before healing, sometimes of a member of another group that supersedes it.
+// liar returns the founding core that the insider claims to have. It is the core of a member of
+// the other process's group. Before healing, it is sometimes the core of a member of a new group
+// that supersedes this group.
 func (i *insider) liar(to *proc) *founding.Core {
 	w := i.w
 	group, supersedes := to.group, []uint64(nil)

@@ -18,7 +18,7 @@ type leaver struct {
 }
 
 // leave simulates Node.Leave. It ends the calls of the process, takes the steps of a departure,
-// stops the process, and calls the function then.
+// stops the process, and then calls the callback.
 func (p *proc) leave(then func()) {
 	w := p.w
 	if p.leaving {

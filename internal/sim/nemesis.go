@@ -15,7 +15,7 @@ type nemesis struct {
 	slowDisk float64
 	wipes    int
 	rolling  bool // a rolling restart is under way
-	lurking  int  // number of further changes of the voters at which the nemesis crashes machines
+	lurking  int  // how many more changes of the voters trigger a crash
 }
 
 func (w *world) unleash() {
@@ -183,8 +183,8 @@ func (n *nemesis) all() {
 	}
 }
 
-// The fault voters restarts all voters so fast that other instances still have leases of the old
-// group when a new group can be founded.
+// voters is a fault that restarts all voters so fast that other instances still have leases of the
+// old group when a new group can be founded.
 func (n *nemesis) voters() {
 	n.w.note("all voters are restarted")
 	for r := range n.w.replicas() {

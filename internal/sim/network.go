@@ -70,8 +70,8 @@ type end struct {
 	heard  time.Duration // when the peer was last reachable
 }
 
-// connect opens a stream between two processes. An earlier stream that only one of them still has
-// ends first, with all frames on it, as in the transport.
+// connect opens a stream between two processes. It first ends any earlier stream that one of them
+// still has, and drops the frames on it, as the transport does.
 func (n *network) connect(a, b *proc) *end {
 	for _, e := range slices.Concat(a.links[b.instance], b.links[a.instance]) {
 		e.queue, e.other.queue = nil, nil
@@ -87,8 +87,8 @@ func (n *network) connect(a, b *proc) *end {
 	return x
 }
 
-// probe simulates the keepalive of one end. It closes the stream if the peer was not reachable for
-// the time keepalive.
+// probe simulates the keepalive of one end. It closes the stream if the peer was unreachable for
+// longer than keepalive.
 func (e *end) probe() {
 	if !e.open || e.p.dead {
 		return

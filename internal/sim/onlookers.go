@@ -10,8 +10,8 @@ import (
 	"github.com/mortise-lock/mortise/lockfsm"
 )
 
-// This file queries replicas that report to be the leader whether a lock is held. A deposed leader
-// must not answer from its old state.
+// This file asks replicas that claim to lead whether a lock is held. A deposed leader must not
+// answer from its old state.
 
 // onlooker is a query whose answer is awaited, and what the watch has recorded about the lock.
 type onlooker struct {

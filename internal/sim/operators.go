@@ -34,8 +34,8 @@ func (w *world) operators() {
 }
 
 // strange reports whether operators must empty the directory of the instance. The instance must
-// request it, must have no replica whose vote may be needed, and all its known voters must have
-// been replaced.
+// wait for an empty directory. It must not have a replica, running or removed, whose vote may be
+// needed. All voters that it knows must have been replaced.
 func (m *machine) strange() bool {
 	p := m.proc
 	if m.disk == nil || p == nil || p.replica != nil || m.needed() ||

@@ -25,7 +25,7 @@ type proc struct {
 	instance nodeid.ID
 	group    uint64
 
-	member bool // of group, which is founded
+	member bool // the instance is a member of group
 
 	cluster      actor // owns core
 	core         *cluster.Core

@@ -2,5 +2,6 @@
 
 package sim
 
-// slowly shortens the exhaustive tests, which the race detector makes ten times slower.
+// slowly is the divisor that shortens the exhaustive tests, because the race detector makes them
+// ten times slower.
 const slowly = 10

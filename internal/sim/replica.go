@@ -42,8 +42,8 @@ type ownReplica struct {
 	first    bool   // no other replica has applied the present entry before
 }
 
-// foundReplica founds the replica of this process in the group of a charter, or opens its existing
-// log.
+// foundReplica starts the replica of this process in the group with the given charter. If the log
+// does not exist, foundReplica founds the group in a new log.
 func foundReplica(p *proc, c founding.Charter, id uint64) (r *ownReplica, fresh bool) {
 	w := p.w
 	machine, err := replica.Founded(&c, w.cfg.Limits)
@@ -158,7 +158,8 @@ func (r *ownReplica) Event(e *raftlog.Event) error {
 // Send implements raftlog.Shell. It drops the duplicates, because step repeats messages at random.
 func (r *ownReplica) Send(messages, _ []*raftpb.Message) { r.outbox = append(r.outbox, messages...) }
 
-// Save implements raftlog.Shell. With a disk the batch becomes durable after a while.
+// Save implements raftlog.Shell. On a machine with a disk, the batch becomes durable only after a
+// while.
 func (r *ownReplica) Save(batch raftlog.Batch) (done bool, err error) {
 	w, d := r.p.w, r.p.m.disk
 	if d == nil {
@@ -206,7 +207,7 @@ func (r *ownReplica) Born() clock.Time {
 }
 
 // Retired implements replica.Host. The instance remains a member of the group. The last frame with
-// this raft ID notifies the other replicas.
+// this raft ID tells the other replicas that this one has retired.
 func (r *ownReplica) Retired(err error) {
 	p := r.p
 	p.w.note("%v retires: %v", p, err)
@@ -244,8 +245,8 @@ func (r *ownReplica) step(m *raftpb.Message) {
 	r.log.post(func(clock.Time) { r.core.Step(m) })
 }
 
-// flush sends one frame to each replica for which the log has messages. Raft sends messages again
-// that were lost because a queue was full.
+// flush sends one frame to each replica for which the log has messages. If messages are lost
+// because a queue is full, raft sends them again.
 func (r *ownReplica) flush() {
 	raftlog.EachReplica(r.outbox, nil, func(to uint64, mine []*raftpb.Message) {
 		mine = slices.Clone(mine)

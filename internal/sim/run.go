@@ -22,8 +22,8 @@ type Report struct {
 }
 
 // progressWithin is the time in which a healed cluster must have served every caller, released all
-// resources, and given votes to the right instances. Before that a new group may have to be
-// founded, operators may have to give up a group whose disks are lost, and a voter that was lost
+// resources, and given votes to the right instances. Until then, a new group may have to be
+// founded, and operators may have to give up a group whose disks are lost. A voter that was lost
 // often is not added again for two minutes.
 const progressWithin = 5 * time.Minute
 

@@ -43,7 +43,7 @@ func (r *ownReplica) stepSnapshot(c raftlog.Capture) {
 	})
 }
 
-// putTogether passes a complete snapshot to the log, even if a Restore has ended the capture since
+// putTogether passes a complete snapshot to the log, even if a Restore has ended the capture after
 // its last step.
 func (r *ownReplica) putTogether(order raftlog.Take, c raftlog.Capture) {
 	stats, before := &r.p.w.watch.stats, r.core.Status()
@@ -74,8 +74,8 @@ func (r *ownReplica) Prepare(s *raftpb.Snapshot) (done bool, err error) {
 	return false, nil
 }
 
-// aside calls the function then in a later turn of the log's owner, after the given time and a
-// random delay.
+// aside calls the callback in a later turn of the log's owner, after the given time and a random
+// delay.
 func (r *ownReplica) aside(took time.Duration, then func()) {
 	w, most := r.p.w, 20*time.Millisecond
 	if w.chance(0.1) {
@@ -84,7 +84,7 @@ func (r *ownReplica) aside(took time.Duration, then func()) {
 	w.after(took+w.between(0, most), func() { r.log.post(func(clock.Time) { then() }) })
 }
 
-// names checks that a snapshot that a Save names is durable already.
+// names checks that a batch refers only to a snapshot that is already durable.
 func (r *ownReplica) names(b *raftlog.Batch) {
 	if b.Prepared && b.Snapshot != r.snap.prepared {
 		r.p.w.broken("%s names the snapshot at %d before it is durable", r.judgedAs, b.Snapshot.GetMetadata().GetIndex())

@@ -15,20 +15,22 @@ type Stats struct {
 	Between, Ended int
 
 	Shared, Permits, Several, Nested int // granted calls of these kinds
-	// Behind counts requests for a mutex while its key was held shared. Crowded counts requests for
-	// permits while other permits were held.
+	// Behind counts requests for a mutex that were made while its key was held shared. Crowded counts
+	// requests for permits that were made while other permits were held.
 	Behind, Crowded int
 	Deadlocks, Full int // calls refused because of a deadlock or a full queue
 
 	Detached, Resumed int
-	// Forced counts holds that were ended by force, Overdue holds that ended by themselves, Wanted
-	// holders that were notified of a waiter, and Delayed holds that ended after an expiry delay.
+	// Forced counts holds that were ended by force. Overdue counts holds that ended by themselves.
+	// Wanted counts holders that were notified of a waiter. Delayed counts holds that ended after an
+	// expiry delay.
 	Forced, Overdue, Wanted, Delayed int
 
 	Checked int // answered queries about whether a lock is held
 	Adopted int // changes of the settings of a group
-	// Changes counts configurations, Replaced configurations that replace a voter, Leaves instances
-	// that were allowed to stop while others remained, and Recovered calls of Recover by operators.
+	// Changes counts configurations. Replaced counts configurations that replace a voter. Leaves
+	// counts instances that were allowed to stop while others remained. Recovered counts the calls of
+	// Recover by operators.
 	Changes, Replaced, Leaves, Recovered int
 	Leaderless                           time.Duration // the longest time without a leader
 }

@@ -70,8 +70,9 @@ func (w *world) forceSome() {
 	})
 }
 
-// resumeSome makes a process resume a hold in the leader's state by its token, after a short time,
-// or so late that the hold has probably ended.
+// resumeSome makes a process request the resumption of a hold in the leader's state. The request
+// names the token of the hold. It is sent after a short time, or so late that the hold has
+// probably ended.
 func (w *world) resumeSome() {
 	l := w.leader()
 	if l == nil {

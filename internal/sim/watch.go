@@ -71,8 +71,9 @@ func newWatch(w *world) *watch {
 // healing. A new group may have to be founded first.
 const servedWithin = 45 * time.Second
 
-// silence is the additional time with Replicas and without disks. A voter that crashed without a
-// close frame and restarted at another address counts as ended only after ten minutes.
+// silence is added to some time limits if the run has no founders and no disks. A voter that
+// crashed without a close frame and restarted at another address counts as ended only after ten
+// minutes.
 func (c *Config) silence() time.Duration {
 	if c.Durable || len(c.Founders) > 0 {
 		return 0
@@ -244,7 +245,8 @@ func (o *watch) extended(p *proc) {
 	o.expect(p)
 }
 
-// expect schedules a check of the holders of a process for the end of its deadline.
+// expect schedules a check for the deadline of a process. If the deadline has not changed by then,
+// its callers no longer believe that they hold locks.
 func (o *watch) expect(p *proc) {
 	deadline, at := p.deadline, p.m.global(p.deadline)+time.Microsecond
 	if p.expected == deadline || at <= o.w.now || p.client.Status(p.m.clock()).Held == 0 {

@@ -67,8 +67,8 @@ func (o *watch) holding(c *call) {
 	}
 }
 
-// knows checks that a holder was notified of the end of its hold, once its process has run for the
-// time lateWord.
+// knows waits until the holder's process has run for the time lateWord. Then it checks that the
+// holder was notified that its hold has ended.
 func (o *watch) knows(c *call) {
 	if until := c.p.m.pausedUntil; o.w.now < until+lateWord {
 		o.w.after(until+lateWord-o.w.now, func() { o.knows(c) })

@@ -36,9 +36,9 @@ func (o *watch) binds(p *proc) {
 	o.bound[instance] = group
 }
 
-// leaves checks a restart in place. With a disk an instance may leave its group only if operators
-// have given up the group. Without a disk a voter may leave only a group that can no longer elect a
-// leader. With an insider this is not checked.
+// leaves checks a restart in place. An instance with a disk may leave its group only if operators
+// have given up the group. A voter without a disk may leave only a group that can no longer elect
+// a leader. In a run with an insider, the second rule is not checked.
 func (o *watch) leaves(p *proc) {
 	switch {
 	case !p.member || o.gaveUp[p.group]:
@@ -140,7 +140,7 @@ func (o *watch) trail(r *ownReplica, e history.Event) {
 		switch e.Kind {
 		case history.Grant:
 			o.w.must(o.tokens.Grant(key, e.Token))
-			if e.Resumes == 0 { // a resumed hold has the place of the old hold
+			if e.Resumes == 0 { // a resumed hold keeps the place of the old hold in the queue
 				o.w.must(g.fifo.Granted(key, e.Place))
 			}
 		case history.End:

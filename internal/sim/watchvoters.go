@@ -78,8 +78,9 @@ func (o *watch) configured(r *ownReplica, c *raftlog.Configuration) {
 	o.w.note("group %x at %d: voters %x, outgoing %x, learners %x", r.Group, c.Index, c.Voters, c.Outgoing, c.Learners)
 }
 
-// parts observes the answer to an instance that is leaving. If the instance may stop while others
-// remain, its replica must not vote in the newest configuration that any replica has applied.
+// parts checks the leader's answer to an instance that is leaving. If the instance may stop
+// while others remain, its replica must not vote in the newest configuration that any replica
+// has applied.
 func (o *watch) parts(p *proc, raft uint64, said *cluster.VoterStatus) {
 	if said == nil || said.AllLeaving || !said.MayStop {
 		return
@@ -95,7 +96,7 @@ func (o *watch) parts(p *proc, raft uint64, said *cluster.VoterStatus) {
 	}
 }
 
-// founders checks that with the setting Founders only founders vote.
+// founders checks that only founders vote if the setting Founders is used.
 func (o *watch) founders(r *ownReplica, places []founding.Voter, voters []uint64) {
 	for _, instance := range instances(places, voters) {
 		if name := o.names[instance]; len(o.w.cfg.Founders) > 0 && !slices.Contains(o.w.cfg.Founders, name) {

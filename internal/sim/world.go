@@ -29,7 +29,7 @@ type world struct {
 	calm     bool     // no more faults are caused
 	quiet    bool     // callers make no new calls
 	nonce    uint64
-	numbers  uint64 // last number of a call or of a run of a replica
+	numbers  uint64 // the last number given to a call or to a run of a replica
 	streams  int    // number of streams in the recorded history
 
 	run     hash.Hash64 // hash of all events

@@ -19,10 +19,10 @@ type Call struct {
 	parent []byte
 	hold   *client.Hold // nil until Asks
 	op     uint64       // number in the history; 0 before Asks
-	tried  bool         // the answer was that the lock is held
+	tried  bool         // the group refused the request because the lock is held
 	since  clock.Time
 
-	unlocking sync.Once // the first release is recorded before any release is made
+	unlocking sync.Once // ensures that only the first release is recorded
 
 	mu      sync.Mutex // guards the fields below; never held across a wait
 	granted bool       // Hooks.Acquired has returned

@@ -38,7 +38,7 @@ type hookQueue struct {
 	panics  clock.Time // time of the last log line about a panic; zero if none
 }
 
-// later queues f behind all queued calls. It never blocks. If the queue is full, it drops f.
+// The method later appends f to the queue. It never blocks. If the queue is full, it drops f.
 func (q *hookQueue) later(f func()) {
 	q.mu.Lock()
 	defer q.mu.Unlock()

@@ -45,8 +45,8 @@ func (c *Call) recordAnswer(err error, held *client.HeldError) {
 	})
 }
 
-// recordLoss records that a lock was lost at the time until, which may be long before a stopped
-// process detects the loss.
+// recordLoss records the loss of a lock. The parameter until is the time of the loss. A stopped
+// process may detect the loss long after that time.
 func (c *Call) recordLoss(until clock.Time) {
 	h := c.tracer.config.History
 	h.Lost(c.op, h.Now()-int64(c.tracer.config.Clock.Now().Sub(until)))
@@ -64,7 +64,7 @@ func (c *Call) recordFirst(how Way) {
 		c.recordLoss(c.tracer.config.Clock.Now())
 		return
 	case Unlock:
-		_ = c.hold.Err() // records a loss that is detected only now before the release
+		_ = c.hold.Err() // records a loss that was not detected before this release
 	}
 	c.tracer.config.History.Unlock(c.op)
 	if how == UnlockSoon { // in a history the call lasts until the release is confirmed

@@ -34,7 +34,7 @@ func (c *Call) Releasing(r Release) Release {
 		return r
 	}
 	if r.First {
-		_ = c.hold.Err() // reports a loss that is detected only now before the release
+		_ = c.hold.Err() // reports a loss that was not detected before this release
 		r.began = c.tracer.config.Clock.Now()
 	}
 	if r.Last {

@@ -48,7 +48,7 @@ type Event struct {
 	Took    time.Duration
 	Held    time.Duration     // duration of the hold until now
 	Behind  *client.HeldError // holder for which the call waited; nil if none or unknown
-	Waiting int               // requests that waited before; -1 if unknown
+	Waiting int               // requests that already waited; -1 if unknown
 }
 
 // End is the kind of end that an Event reports.
@@ -66,7 +66,7 @@ const (
 	Lapsed
 	Left    // the lock still has other handles
 	Gone    // the lock was lost before the release
-	Stopped // ended by the end of the node
+	Stopped // the node has ended
 	Lost
 	Leaked
 )
@@ -74,7 +74,7 @@ const (
 // Config contains the observers of a node, and their dependencies.
 type Config struct {
 	Hooks   Hooks
-	Queued  bool              // there are other hooks, which Later calls
+	Queued  bool              // there are other hooks; Later calls them
 	History *history.Recorder // nil means no recording
 	Clock   clock.Clock
 	Logger  *slog.Logger
@@ -120,8 +120,8 @@ func (t *Tracer) Dropped() uint64 {
 	return t.queue.lost()
 }
 
-// Close closes the history and calls the queued hooks. It waits at most 5 s for each of them. The
-// error names the one that has not finished.
+// Close closes the history and calls the queued hooks. It waits at most 5 s for the history, and
+// then at most 5 s for the hooks. The error says what has failed.
 func (t *Tracer) Close() error {
 	if t == nil {
 		return nil

@@ -11,9 +11,9 @@ import (
 
 const maxLinesBytes = 64 << 10
 
-// Lines returns the lines of the file of secrets in path, without surrounding white space. suffix
-// is the variable that errors name. A file without lines is an error, because its content is
-// probably not written yet. No error contains text of the file.
+// Lines returns the lines of a file of secrets, without surrounding white space. In errors it
+// names the variable with the given suffix. A file without lines is an error, because its content
+// is probably not written yet. No error contains text of the file.
 func (r *Reader) Lines(suffix, path string) []string {
 	info, err := os.Stat(path)
 	if err != nil {

@@ -7,7 +7,7 @@ import (
 )
 
 // serviceVariables matches the suffixes of the variables that Kubernetes and Docker set for
-// services. With the prefix ORDERS_LOCK they may belong to a service orders-lock or
+// services. With the prefix ORDERS_LOCK, such variables may belong to a service orders-lock or
 // orders-lock-web.
 const serviceVariables = `^(.*_)?(SERVICE_HOST|SERVICE_PORT(_[A-Z0-9_]+)?|` +
 	`PORT|PORT_[0-9]+_(TCP|UDP|SCTP)(_(PROTO|PORT|ADDR))?)$`

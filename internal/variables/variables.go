@@ -31,8 +31,8 @@ const prefixForm = "^[A-Za-z_][A-Za-z0-9_]*$"
 
 const maxBytes = 1 << 40
 
-// New returns a Reader of the variables in environ whose names begin with prefix and an underscore.
-// It reports false if the name of a variable cannot contain prefix.
+// New returns a Reader of the variables in environ whose names begin with prefix and an
+// underscore. It returns false if the name of a variable cannot begin with prefix.
 func New(prefix string, environ []string) (*Reader, bool) {
 	prefix = strings.TrimSuffix(prefix, "_")
 	if !regexp.MustCompile(prefixForm).MatchString(prefix) {

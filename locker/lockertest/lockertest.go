@@ -7,10 +7,10 @@
 //
 // # Guarantees
 //
-// A Locker that passes runs fn once and returns its error. It excludes callers of the same key, but
-// not callers of different keys. Its tokens rise, and [mortise.TokenFrom] returns them. When the
-// context of a waiting call ends, the call returns and holds nothing. Bad keys are refused, and a
-// panic in fn unlocks.
+// A Locker that passes the checks runs fn once and returns the error of fn. It excludes callers of
+// the same key, but not callers of different keys. Its tokens rise, and [mortise.TokenFrom] returns
+// them. When the context of a waiting call ends, the call returns and holds nothing. Bad keys are
+// refused, and a panic in fn unlocks.
 //
 // # Concurrency
 //

@@ -55,7 +55,7 @@ type history struct {
 	w        *wal
 	seed     uint64
 	own      *raftpb.Snapshot // a snapshot that is being prepared, or is prepared and not yet saved
-	ready    *raftpb.Snapshot // the value of own once it is prepared
+	ready    *raftpb.Snapshot // equal to own when that is prepared; nil before
 	failed   error            // error of a Save that ran during a Prepare
 }
 
@@ -129,7 +129,7 @@ func (h *history) batch() raftlog.Batch {
 	return b
 }
 
-// prepare prepares a snapshot of this replica, sometimes with a Save during the Prepare.
+// prepare calls Prepare with a snapshot of this replica. Sometimes a Save runs at the same time.
 func (h *history) prepare() error {
 	st := h.state()
 	if len(st.Entries) == 0 {
@@ -245,7 +245,8 @@ func sameState(got, want raftlog.State) error {
 	return nil
 }
 
-// tryImage opens one image and checks it. The store must then work on, even through a second crash.
+// tryImage opens one image and checks it. The store must then continue to work, even after a second
+// crash.
 func (h *history) tryImage(ops int, image map[string][]byte, seed uint64, deep bool) error {
 	fs := newCrashFS(image)
 	w, got, err := openCrash(fs, seed)
@@ -283,8 +284,8 @@ func noneLeft(fs *crashFS, w *wal) error {
 	return nil
 }
 
-// campaign crashes its runs at every point, until it has opened the given number of images.
-// Operations of the kinds in lies are not recorded.
+// campaign crashes its runs at every point, until it has opened the given number of images. It does
+// not record operations of the given kinds.
 func campaign(images int, seed uint64, lies ...opKind) (opened int, err error) {
 	for ; opened < images; seed++ {
 		h := newHistory(seed, nil, raftlog.State{})

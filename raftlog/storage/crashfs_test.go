@@ -20,13 +20,13 @@ type crashFS struct {
 	ops   []op
 	made  int
 
-	// before runs before each operation, which returns its error. If half is set, a failing write
-	// writes the first half of its data.
+	// This function runs before each operation. If it returns an error, the operation fails with
+	// that error. If half is set, a failing write writes the first half of its data.
 	before func(o op) error
 	half   bool
-	// beside runs before each operation, as another goroutine. It may use the FS.
+	// This function also runs before each operation. Like another goroutine, it may use the FS.
 	beside func()
-	// lies are kinds of operations that are not recorded, as if the disk ignored them.
+	// Operations of these kinds are not recorded, as if the disk ignored them.
 	lies []opKind
 }
 
@@ -219,7 +219,7 @@ func sometimes(r *rand.Rand, p float64) chance {
 	return func() bool { return r.Float64() < p }
 }
 
-// image returns files that may exist after a power loss after the first n operations.
+// image returns the files as they may be if the power fails after the first n operations.
 func (c *crashFS) image(n int, on chance) map[string][]byte {
 	ops := c.ops[:n]
 	synced, dirSynced := map[int]int{}, 0

@@ -8,7 +8,7 @@ import (
 	"github.com/mortise-lock/mortise/raftlog"
 )
 
-// A hanging method must not block Close, neither by the mutex nor while Close waits for the log.
+// A method that hangs while it holds the mutex must not block Close forever.
 func TestDirCloseDoesNotWaitForAHungMethod(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		d := mustDir(t, t.TempDir()+"/d")

@@ -11,8 +11,8 @@ import (
 	"testing"
 )
 
-// Another user who may write to the directory must not be able to truncate or write files of this
-// user by links.
+// Another user may be able to create links in the directory. A Dir must not follow them and
+// overwrite a file of this user.
 func TestLinksInADirAreNotFollowed(t *testing.T) {
 	const text = "a file of this user, which is none of ours"
 	for _, name := range []string{originName + ".tmp", metaName + ".tmp", tempFile, lockName, metaName, originName} {

@@ -142,7 +142,8 @@ func (d *Dir) admit(want raftlog.Identity, l listing) error {
 	})
 }
 
-// recycle turns the segments of all logs except keep into spares, and removes their other files.
+// recycle turns the segments of old logs into spares and removes the other files of these logs. It
+// does not touch the log whose raft ID is keep.
 func (d *Dir) recycle(l listing, keep uint64, spares *[]string) error {
 	var segments, others []string
 	for _, id := range slices.Sorted(maps.Keys(l.segments)) {

@@ -212,12 +212,12 @@ func (m *metaState) find(id uint64) *logRecord {
 	return nil
 }
 
-// alone reports whether all logs other than but have ended.
+// alone reports whether all logs except the given one have ended.
 func (m *metaState) alone(but raftlog.Identity) bool {
 	return !slices.ContainsFunc(m.logs, func(l logRecord) bool { return l.Identity != but && l.state != logEnded })
 }
 
-// end marks all logs other than but as ended.
+// end marks all logs except the given one as ended.
 func (m *metaState) end(but raftlog.Identity) {
 	for i := range m.logs {
 		if m.logs[i].Identity != but {

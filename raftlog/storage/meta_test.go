@@ -218,8 +218,8 @@ func TestMetaCrashImages(t *testing.T) {
 	}
 }
 
-// commitImage returns a file between two states: before the first sync for even n, and between the
-// first and the second for odd n.
+// commitImage returns the file as a crash during a commit may leave it. For even n the crash comes
+// before the first sync, for odd n between the first and the second.
 func commitImage(r *rand.Rand, before, after []byte, n int) []byte {
 	out := bytes.Clone(before)
 	if n%2 == 1 || r.IntN(2) == 0 {

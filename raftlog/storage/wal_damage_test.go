@@ -45,8 +45,8 @@ func harmless(files map[string][]byte, want raftlog.State) error {
 	return nil
 }
 
-// damageRounds returns the number of damages that a test tries: n times MORTISE_DAMAGE, by default
-// n divided by slowly.
+// damageRounds returns how many damages a test tries: n times MORTISE_DAMAGE if that is set.
+// Otherwise it is n, or fewer under the race detector.
 func damageRounds(n int) int {
 	if m, err := strconv.Atoi(os.Getenv("MORTISE_DAMAGE")); err == nil {
 		return n * m
@@ -101,7 +101,7 @@ func TestBitFlipsInHeaders(t *testing.T) {
 	}
 }
 
-// Nothing follows the last frame before a kill, so the flip itself must be detected.
+// A killed process has written no marks after the last frame, so the flip itself must be detected.
 func TestBitFlipsInLastFrame(t *testing.T) {
 	for seed := range uint64(4) {
 		h := newHistory(seed, nil, raftlog.State{})
@@ -249,8 +249,8 @@ func putChecksum(b []byte) {
 	}
 }
 
-// lastSegment returns a log that can be opened without the frames of its last segment, and the name
-// and header of this segment.
+// lastSegment returns the files of a log, and the name and the header of its last segment. That
+// segment has no frames, and the log can be opened without them.
 func lastSegment(t *testing.T) (files map[string][]byte, last string, h header) {
 	t.Helper()
 	for seed := range uint64(100) {

@@ -229,7 +229,7 @@ func foundedCrash(t *testing.T, fs *crashFS) *wal {
 	return w
 }
 
-// The log saves a commit index alone only if it must be durable.
+// A Save with only a commit index must be durable, like any other Save.
 func TestCommitAlone(t *testing.T) {
 	fs := newCrashFS(nil)
 	w := foundedCrash(t, fs)

@@ -149,8 +149,8 @@ func headOneBitOff(b []byte, number, salt uint64) bool {
 	return false
 }
 
-// oneBitOff reports whether two texts of n bytes that differ in one bit can have checksums with
-// this difference. A CRC is linear, so the difference depends only on the distance of the bit from
+// oneBitOff reports whether a change of one bit in a text of n bytes can change its checksum by the
+// given difference. A CRC is linear, so the difference depends only on the distance of the bit from
 // the end.
 func oneBitOff(n int, difference uint32) bool {
 	table := castagnoli()

@@ -111,7 +111,7 @@ func (w *wal) release(old, now *snapshotMark) error {
 	}
 	p := w.prepared
 	w.prepared = nil
-	if p == nil || p.mark.file != now.file { // the snapshot now was not prepared
+	if p == nil || p.mark.file != now.file { // the new snapshot was not prepared
 		if p != nil {
 			w.stale = append(w.stale, w.snapshotName(p.mark.file))
 		}
@@ -128,7 +128,7 @@ func (w *wal) release(old, now *snapshotMark) error {
 }
 
 // sparesFor returns the number of spares that the log needs until the next snapshot. That snapshot
-// begins after the log has grown by one to one and a half times the size of the snapshot now.
+// begins when the log has grown by one to one and a half times the size of the present snapshot.
 func (w *wal) sparesFor(now *snapshotMark) int {
 	if now == nil {
 		return sparesKept

@@ -29,8 +29,8 @@ type scanned struct {
 }
 
 func (w *wal) scan(sequences []uint64) (*scanned, error) {
-	// Segments before a gap remain from a removal that a crash has interrupted. If they are needed
-	// after all, complete returns an error.
+	// A gap means that a crash has interrupted the removal of the segments before it. If they are
+	// needed after all, complete returns an error.
 	from := 0
 	for i := 1; i < len(sequences); i++ {
 		if sequences[i] != sequences[i-1]+1 {

@@ -20,8 +20,8 @@ import (
 //	magic [8]byte; version, length of the metadata uint32;
 //	group, id, file, length of the data uint64; metadata (protobuf); data
 //
-// The frame has the length and the CRC32C of the file. The file is durable before the frame is
-// written, and the previous file is removed after the frame is durable.
+// That frame contains the length and the CRC32C of the file. The file is durable before the frame
+// is written, and the previous file is removed after the frame is durable.
 const (
 	snapshotMagic     = "mortiseS"
 	snapshotHeadBytes = 8 + 4 + 4 + 4*8

@@ -49,8 +49,8 @@ func (l *largeLog) count(kind opKind) (n int) {
 	return n
 }
 
-// No append waits for the removal of a file, and no file is created after the log has once had its
-// greatest length.
+// No append waits for the removal of a file. When the log has reached its greatest length, no more
+// files are created.
 func TestALargeLogUsesItsFilesAgain(t *testing.T) {
 	l := &largeLog{t: t, fs: newCrashFS(nil), index: 1}
 	l.w = foundedCrash(t, l.fs)

@@ -74,8 +74,8 @@ func TestCancelAndGrantCross(t *testing.T) {
 	b.empty()
 }
 
-// TestAttachSettlesLostCancelsAndReleases checks cancels and releases that were made without an
-// attachment, or were lost at its end.
+// TestAttachSettlesLostCancelsAndReleases checks that the next Attach completes cancels and
+// releases that were lost at the end of an attachment or made without one.
 func TestAttachSettlesLostCancelsAndReleases(t *testing.T) {
 	t.Parallel()
 	b := newBench(t)
@@ -102,8 +102,8 @@ func TestAttachSettlesLostCancelsAndReleases(t *testing.T) {
 	_, _ = held, waiting
 }
 
-// TestAttachFinishesWhatIsNotReported checks requests that an Attach has named and no state
-// reports. A hold is lost, and a waiting request is sent again at its old place.
+// TestAttachFinishesWhatIsNotReported checks requests that an Attach names but whose state no
+// reply reports. A hold is lost, and a waiting request is sent again at its old place.
 func TestAttachFinishesWhatIsNotReported(t *testing.T) {
 	t.Parallel()
 	b := newBench(t)
@@ -130,7 +130,8 @@ func TestAttachFinishesWhatIsNotReported(t *testing.T) {
 	b.want("3: cancel 8, cancel 9, cancel 10, cancel 11")
 }
 
-// TestFreedWhileAttaching checks that a request that an Attach in flight names can be released.
+// TestFreedWhileAttaching checks that a request can be released or cancelled while an Attach
+// that names it is in flight.
 func TestFreedWhileAttaching(t *testing.T) {
 	t.Parallel()
 	b := newBench(t)

@@ -282,7 +282,7 @@ func (c outlets) Nonce() (n lockfsm.Nonce) {
 
 func (c outlets) Lost(o *Outcome) {
 	until := c.config.Clock.Now()
-	if had := clock.Time(c.deadline.Load()); had != 0 { // the old one; the new is not yet published
+	if had := clock.Time(c.deadline.Load()); had != 0 { // the last published deadline; the new one follows
 		until = min(until, had)
 	}
 	if limit := o.Request.until; limit != 0 {

@@ -70,7 +70,7 @@ type Core struct {
 	unsent   entryList
 	sent     entryList
 	byNumber map[lockfsm.Number]*entry
-	frees    []*entry // entries with a command due that frees them
+	frees    []*entry // entries whose Release, Cancel or Detach is due
 	open     int      // bytes of unanswered commands
 	order    uint64
 	waiting  int

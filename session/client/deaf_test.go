@@ -31,8 +31,9 @@ func TestRenewalsNameWhatWasHeard(t *testing.T) {
 	wantHeard(2)
 }
 
-// TestReturningClientRenewsAtOnce checks a client that attaches shortly before the end of its
-// lease. The keeper may ignore the renewal that was sent with the Attach.
+// TestReturningClientRenewsAtOnce checks that a client that attaches shortly before the end of
+// its lease sends another renewal at once. The leader may ignore the renewal that was sent with
+// the Attach.
 func TestReturningClientRenewsAtOnce(t *testing.T) {
 	t.Parallel()
 	b := newBench(t)

@@ -51,8 +51,8 @@
 // # Concurrency
 //
 // Client and Hold are safe for concurrent use; Core is not. One goroutine owns the core. Other
-// goroutines append to an inbox and wake it. A turn processes the whole inbox and sends one frame.
-// No mutex is held while waiting.
+// goroutines append to an inbox and wake the goroutine of the core. A turn processes the whole
+// inbox and sends one frame. No mutex is held while waiting.
 //
 // # Failure
 //

@@ -138,10 +138,10 @@ type entry struct {
 	number lockfsm.Number
 	req    *Request
 	order  uint64
-	// freeing means that the request is no longer wanted. A Release or Cancel is due or was sent,
-	// or the next Attach does not name the entry. Unsent entries are never freeing.
+	// freeing means that the request is no longer wanted. A Release, Cancel or Detach is due or was
+	// sent, or the next Attach does not name the entry. An unsent entry never has freeing set.
 	freeing bool
-	// stays means that the hold of a freeing entry must be detached and not released. The next
+	// stays means that the hold must be detached instead of released when freeing is set. The next
 	// Attach names the entry, and then its Detach is due again.
 	stays bool
 	// lapsed is the reason why a detached hold has ended without a release by its holder.

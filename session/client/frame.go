@@ -9,10 +9,10 @@ import (
 	"github.com/mortise-lock/mortise/session"
 )
 
-// Output is the output of a core. The shell must first mark the holds of OutcomeLost, then publish
-// Deadline, then deliver the other outcomes, and then send the frame. With this order a reader of a
-// new deadline never finds a lost hold unmarked, and a granted hold does not count as expired when
-// its caller receives it.
+// Output is the output of a core. The shell must first mark the holds of OutcomeLost, then
+// publish Deadline, then deliver the other outcomes, and then send the frame. So every lost hold
+// is marked before a caller can see the new deadline. And a new hold does not seem expired,
+// because its caller receives it only after the deadline is published.
 type Output struct {
 	// Outcomes is valid until the next call of Flush.
 	Outcomes []Outcome
@@ -79,8 +79,8 @@ func (c *Core) writeQuestion(now clock.Time, f *frame) {
 	c.writeRenewal(now, f)
 }
 
-// live returns the numbers that the Attach must name. Freeing entries are not named, unless stays
-// is set.
+// live returns the numbers that the Attach must name. An entry with freeing set is named only if
+// stays is set, too.
 func (c *Core) live(now clock.Time) []lockfsm.Range {
 	var live []lockfsm.Range
 	c.open = 0

@@ -13,16 +13,16 @@ import (
 
 // Hold is a lock that was granted to one call of [Client.Acquire]. It is safe for concurrent use.
 //
-// When a hold is lost, the client sets over before it publishes a later deadline. So a renewal
-// cannot make a lost hold valid again.
+// When a hold is lost, the client first sets the field over and then publishes a later deadline.
+// So a renewal cannot make a lost hold valid again.
 type Hold struct {
 	client *Client
 	token  lockfsm.Token
 	limit  clock.Time // when the hold reaches its longest duration, set before Acquire ends; zero means never
-	req    Request    // owned by the client's goroutine; others read only Key, and Terms without owner
+	req    Request    // owned by the client's goroutine; others read only Key and exported fields of Terms
 
 	slot   chan struct{} // signals the end of Acquire, and later of Release; from the client's pool
-	result error         // of Acquire, set before the signal; later of Release, set with settled
+	result error         // error of Acquire, set before the signal; later of Release, valid once settled is set
 
 	ahead atomic.Pointer[HeldError] // the holder when the request was applied; nil means unknown
 
@@ -59,7 +59,7 @@ func (h *Hold) Terms() (permits, of uint32) {
 	return h.req.Terms.Permits, h.req.Terms.Of
 }
 
-// Of reports whether the hold was granted to a call of c.
+// Of reports whether the hold belongs to the client c.
 func (h *Hold) Of(c *Client) bool { return h.client == c }
 
 // Request returns the request of the hold, for use in [Terms].Under.
@@ -69,7 +69,8 @@ func (h *Hold) Request() *Request { return &h.req }
 // ErrLost after the loss of the lock. It reads the clock, so the result is correct even right after
 // a pause of the process. Once Err has returned an error, every later call returns the same error.
 func (h *Hold) Err() error {
-	// The clock must be read first, then the deadline, then over; see Hold.
+	// The order matters: read first the clock, then the deadline, and then the field over. See
+	// Hold.
 	now := h.client.config.Clock.Now()
 	deadline := clock.Time(h.client.deadline.Load())
 	reason, why := ErrLost, LossLease
@@ -92,8 +93,9 @@ func (h *Hold) Err() error {
 	return err
 }
 
-// Until returns when the hold was lost, on the client's clock. Zero means that it was not lost. A
-// loss at a deadline has the time of the deadline, even if it was detected later.
+// Until returns the time at which the hold was lost, on the client's clock. Zero means that it
+// was not lost. A loss at a deadline has the time of the deadline, even if it was detected
+// later.
 func (h *Hold) Until() clock.Time {
 	h.mu.Lock()
 	defer h.mu.Unlock()
@@ -109,7 +111,8 @@ func (h *Hold) OnLoss(f func(why Loss, err error)) { h.lost = f }
 // holder, or that the holder is unknown. Behind may be called while AcquireInto runs.
 func (h *Hold) Behind() *HeldError { return h.ahead.Load() }
 
-// end marks the hold as ended at until, unless it has ended before, and returns why it has ended.
+// end marks the hold as ended, unless it has already ended, and returns the reason. The
+// parameter until is the time of the end.
 func (h *Hold) end(reason error, loss Loss, until clock.Time) error {
 	h.mu.Lock()
 	defer h.mu.Unlock()
@@ -224,8 +227,9 @@ func (h *Hold) letGoSoon(how input) error {
 	return nil
 }
 
-// startRelease starts the release if it has not begun. It returns the channel that signals the end
-// of the release, or nil if the release has ended. The client's goroutine checks the deadline.
+// startRelease starts the release if it has not begun. It returns the channel that signals the
+// end of the release, or nil if the release has ended. It does not check the deadline, which the
+// client's goroutine does.
 func (h *Hold) startRelease(how input) (answer chan struct{}) {
 	h.mu.Lock()
 	if h.released {

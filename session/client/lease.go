@@ -45,7 +45,8 @@ type lease struct {
 	sent clock.Time
 }
 
-// deadline returns when the lease ends. Without a lease it returns zero, which has passed.
+// deadline returns the time at which the lease ends. If there is no lease, it returns zero, a
+// time in the past.
 func (l lease) deadline() clock.Time {
 	if l.ttl == 0 {
 		return 0

@@ -203,7 +203,7 @@ func TestShortGrantIsGivenBack(t *testing.T) {
 	b.reply(nodeidtest.ID(1), b.renewed())
 	b.turn()
 	b.now = b.deadline.Add(-benchTTL/10 + 1)
-	b.core.renewedAt, b.core.heardAt = b.now, b.now // this makes no renewal due
+	b.core.renewedAt, b.core.heardAt = b.now, b.now // so that no renewal is due
 	b.reply(nodeidtest.ID(1), b.state(1, lockfsm.Granted, 77))
 	b.want("1: cancel 1")
 	b.quiet()

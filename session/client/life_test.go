@@ -49,7 +49,7 @@ func TestNoSession(t *testing.T) {
 			b.turn()
 			b.reply(nodeidtest.ID(1), b.attached(lockfsm.NoSession))
 		},
-		"stale": func(b *bench) { // as after an Attach of a copy of this process with a higher epoch
+		"stale": func(b *bench) { // a copy of this process has attached with a higher epoch
 			b.core.Down(b.now, nodeidtest.ID(1))
 			b.turn()
 			b.reply(nodeidtest.ID(2), redirect(3, nodeidtest.ID(1)))

@@ -30,7 +30,7 @@ type SessionEnd uint8
 const (
 	SessionGoesOn    SessionEnd = iota // the session has not ended, or there was none
 	SessionClosed                      // by CloseSession
-	SessionExpired                     // the group reported its end, or that another process has attached to it
+	SessionExpired                     // the group reported that it ended, or that another process has attached to it
 	SessionRestarted                   // Rebind dropped the session, without a message to the group
 	SessionStopped                     // Close dropped the session, without a message to the group
 )
@@ -75,8 +75,8 @@ func (c *Core) takeRenewals() (answered []time.Duration, unanswered int) {
 	return answered, unanswered
 }
 
-// differs reports whether the change from before must be reported. Counts and deadlines alone
-// change too often.
+// differs compares s with an earlier status, and reports whether to call Config.Watch. It
+// ignores counts and deadlines, because they change too often.
 func (s *Status) differs(before *Status) bool {
 	return s.Phase != before.Phase || s.Session != before.Session || s.Lease != before.Lease ||
 		s.GraceUntil != before.GraceUntil || s.Leader != before.Leader

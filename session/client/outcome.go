@@ -144,11 +144,11 @@ func (c *Core) abandon(r *Request) {
 		c.unsent.remove(e)
 		return
 	}
-	e.stays = r.Terms != nil && r.Terms.Resume != 0 // the hold may be resumed already, and must not end
+	e.stays = r.Terms != nil && r.Terms.Resume != 0 // the group may already have resumed the hold, which must not end
 	c.free(e)
 }
 
-// free marks a numbered entry as unwanted. Without an attachment no command is due, because the
+// free marks a numbered entry as unwanted. If no Attach was sent, no command is due, because the
 // next Attach frees the entry.
 func (c *Core) free(e *entry) {
 	e.freeing = true
@@ -159,7 +159,8 @@ func (c *Core) free(e *entry) {
 	}
 }
 
-// drop removes an entry that has ended in the group. A release that waits for it ends with err.
+// drop removes an entry that has ended in the group. A caller that waits for its release gets
+// err.
 func (c *Core) drop(e *entry, err error) {
 	delete(c.byNumber, e.number)
 	c.sent.remove(e)

@@ -112,8 +112,9 @@ func (c *Core) find(peer nodeid.ID) nodeid.Endpoint {
 	return nodeid.Endpoint{ID: peer}
 }
 
-// attached handles the answer to Attach. The states of all live requests arrive before this answer.
-// A request that the Attach named and no state reported is finished.
+// attached handles the answer to Attach. The states of all live requests arrive before this
+// answer. If the Attach named a request but no reply has contained its state, the request is
+// finished.
 func (c *Core) attached(now clock.Time, r *session.Reply) {
 	if c.phase != Attaching {
 		return
@@ -123,8 +124,8 @@ func (c *Core) attached(now clock.Time, r *session.Reply) {
 	case lockfsm.Done:
 	case lockfsm.NoSession, lockfsm.Stale:
 		if r.Term < c.provenTerm {
-			// The sender led an older term than the leader that last opened or attached this
-			// session.
+			// The answer is from an old leader. A leader of a later term has opened or attached
+			// this session.
 			c.backOff(now, nodeid.Endpoint{})
 			return
 		}
@@ -139,8 +140,8 @@ func (c *Core) attached(now clock.Time, r *session.Reply) {
 	c.phase, c.since, c.provenTerm, c.orphaned = Attached, now, r.Term, 0
 	c.renewals.heard = c.renewals.seq // the last renewal was sent with the Attach
 	if now.Sub(c.lease.sent) > c.lease.ttl/2 {
-		// The keeper may ignore that renewal if it confirms an answer that is too old. The next
-		// renewal confirms the Attached.
+		// The leader may ignore the last renewal, because the answer that it names may be too old.
+		// The next renewal names the answer to this Attach.
 		c.renewDue = true
 	}
 	var again []*entry
@@ -171,7 +172,7 @@ func (c *Core) state(now clock.Time, r *session.Reply) {
 	e := c.byNumber[r.Number]
 	if e == nil {
 		if r.Token != 0 {
-			c.redirect(now, c.target) // the grant has no entry; an Attach that does not name it releases it
+			c.redirect(now, c.target) // unknown grant: the next Attach does not name it and so releases it
 		}
 		return
 	}
@@ -196,8 +197,8 @@ func (c *Core) state(now clock.Time, r *session.Reply) {
 	c.finish(e, err)
 }
 
-// answeredAsk counts the request of e as answered. It does nothing once a command that frees e was
-// sent, which has an answer of its own.
+// answeredAsk counts the request of e as answered. It does nothing after a command that frees e
+// was sent, because that command gets its own answer.
 func (c *Core) answeredAsk(e *entry) {
 	if !e.freeing || e.due {
 		c.answered(e)
@@ -327,7 +328,7 @@ func (c *Core) freed(now clock.Time, r *session.Reply) {
 	if e == nil || !e.freeing {
 		return
 	}
-	if e.lapsed != "" && r.Code == lockfsm.Unsupported { // the group's rules do not know reasons
+	if e.lapsed != "" && r.Code == lockfsm.Unsupported { // the group's rules do not support reasons
 		e.lapsed, e.due = "", true
 		c.answered(e)
 		c.frees = append(c.frees, e)
@@ -342,7 +343,7 @@ func (c *Core) freed(now clock.Time, r *session.Reply) {
 		return
 	}
 	if r.Code != lockfsm.Done && r.Code != lockfsm.Finished {
-		c.redirect(now, c.target) // an Attach that does not name the entry frees it
+		c.redirect(now, c.target) // the next Attach does not name the entry, which frees it
 		return
 	}
 	c.drop(e, nil)

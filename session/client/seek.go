@@ -15,8 +15,8 @@ import (
 // linked reports whether the Attach of the current epoch was sent, so that commands may follow it.
 func (c *Core) linked() bool { return c.phase >= Attaching && !c.askDue }
 
-// findLeader leaves the current target. When the time at is reached, the core asks the target aim,
-// or the next target if aim is zero. If at is zero, the core does not ask a target.
+// findLeader leaves the current target. The parameter at is the time at which the core asks the
+// target aim, or the next target if aim is zero. If that time is zero, the core asks no target.
 func (c *Core) findLeader(now, at clock.Time, aim nodeid.Endpoint) {
 	if c.phase == Attached {
 		c.orphaned = now
@@ -29,8 +29,8 @@ func (c *Core) findLeader(now, at clock.Time, aim nodeid.Endpoint) {
 	c.dropFrees()
 }
 
-// dropFrees drops the commands that are due to free entries. The next Attach does not name the
-// entries, which also frees them.
+// dropFrees drops every Release, Cancel and Detach that is due. The next Attach frees the
+// entries by not naming them, or makes their Detach due again.
 func (c *Core) dropFrees() {
 	for i, e := range c.frees {
 		e.due, c.frees[i] = false, nil
@@ -108,8 +108,8 @@ func (c *Core) ask(now clock.Time, to nodeid.Endpoint, believed bool) {
 	c.answerBy = now.Add(wait)
 }
 
-// unanswered leaves a target that has not answered. If it was named as the leader, the next answer
-// may take longer.
+// unanswered leaves a target that has not answered. If the client was attached to the target, or
+// the target was named as the leader, later answers may take longer.
 func (c *Core) unanswered(now clock.Time) {
 	if c.pipeline || c.phase == Attached {
 		c.answerTimeout = min(2*c.answerTimeout, renewEvery(c.ttl()))
@@ -132,8 +132,8 @@ func (c *Core) tickAttached(now clock.Time) {
 	c.renewDue = true
 }
 
-// renewAt returns when the next renewal is due. Renewals also detect a silent leader, so they are
-// sent more often while calls wait, and soon after an unanswered command.
+// renewAt returns the time of the next renewal. Renewals also detect a silent leader, so they
+// are sent more often while calls wait, and soon after an unanswered command.
 func (c *Core) renewAt() clock.Time {
 	every := renewEvery(c.lease.ttl)
 	if c.waiting > 0 {
@@ -177,8 +177,8 @@ func (c *Core) SendFailed(now clock.Time) {
 // because they would make every real leader look old.
 const maxTerm = 1 << 56
 
-// redirected handles a voter's redirect. It may answer Open or Attach, end the attachment, or name
-// a new leader to a client that asked before.
+// redirected handles a voter's redirect. A redirect may answer Open or Attach, end the
+// attachment, or name a new leader to a client that asked before.
 func (c *Core) redirected(now clock.Time, from nodeid.ID, r *session.Reply) {
 	if c.closed || r.Term > maxTerm {
 		return
@@ -218,9 +218,9 @@ func (c *Core) sessionGone(now clock.Time) {
 	c.redirect(now, leader)
 }
 
-// forgetSession ends all entries of the session. Unconfirmed releases end with the error releasing.
-// If releasing is nil, the release of a lock with a delay ends with ErrLost, because the lock may
-// still be taken.
+// forgetSession ends all entries of the session. The parameter releasing is the error of
+// unconfirmed releases. If it is nil, the release of a lock with a delay ends with ErrLost,
+// because the lock may still be taken.
 func (c *Core) forgetSession(releasing error, end SessionEnd) {
 	if c.session != 0 {
 		c.tally.ended = end

@@ -204,7 +204,7 @@ func TestNoTargetsAndNoNonce(t *testing.T) {
 	}
 	b.core.SetTargets(b.now, []nodeid.Endpoint{{ID: nodeidtest.ID(1), Addr: "a"}})
 	b.want("")
-	b.core.Rebind(b.now, nil, []nodeid.Endpoint{{ID: nodeidtest.ID(1), Addr: "a"}}) // without a record nothing is sent
+	b.core.Rebind(b.now, nil, []nodeid.Endpoint{{ID: nodeidtest.ID(1), Addr: "a"}}) // no record, so nothing is sent
 	b.core.SetTargets(b.now, []nodeid.Endpoint{{ID: nodeidtest.ID(1), Addr: "a"}})
 	b.reply(nodeidtest.ID(1), redirect(9, nodeidtest.ID(1)))
 	b.want("")

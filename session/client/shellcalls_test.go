@@ -213,7 +213,7 @@ func TestShellTimeGoesOn(t *testing.T) {
 				t.Fatalf("a lease that is renewed is %v, and its lock: %v", s.Lease, h.Err())
 			}
 		}
-		leaping.leap.Advance(-worldTTL / 30) // as with a coarse clock, the timer fires early
+		leaping.leap.Advance(-worldTTL / 30) // the timer fires early, as it may with a coarse clock
 		for range 10 {
 			time.Sleep(worldTTL / 2)
 			if h.Err() != nil {

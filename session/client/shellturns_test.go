@@ -71,8 +71,8 @@ func TestEachTurnHasTheWholeInbox(t *testing.T) {
 	}
 }
 
-// TestShellCallsEndThoughAFrameIsRefused checks that a waiting call ends soon after a client's
-// frame, a keeper's proposal or a frame of replies was refused once.
+// TestShellCallsEndThoughAFrameIsRefused checks that waiting calls end soon even if one frame of a
+// client, one proposal of a keeper, or one frame of replies is refused.
 func TestShellCallsEndThoughAFrameIsRefused(t *testing.T) {
 	for _, what := range []string{"send", "propose", "reply"} {
 		for n := int64(1); n <= 16; n++ {
@@ -110,7 +110,7 @@ func TestShellCallsEndThoughAFrameIsRefused(t *testing.T) {
 					if left.Load() > 0 {
 						t.Skip("there are not so many")
 					}
-					// Without an error the client would attach again only after two seconds.
+					// A client that gets no error would attach again only after two seconds.
 					if took := time.Since(began); took >= time.Second {
 						t.Errorf("it took %v until all calls had ended: that something was refused is known at once",
 							took)

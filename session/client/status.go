@@ -32,7 +32,7 @@ type Status struct {
 	Session  lockfsm.SessionID // zero means none
 	TTL      time.Duration     // as granted by the group; zero without a session
 	Renewed  clock.Time        // when the last acknowledged renewal was sent
-	Deadline clock.Time        // when every hold is lost if no renewal is acknowledged earlier
+	Deadline clock.Time        // all holds are lost at this time, unless a renewal is acknowledged
 	Lease    LeaseState
 	Ended    SessionEnd // why the previous session has ended
 	// GraceUntil is roughly when the grace of the group ends. Zero means that the grace is over, or

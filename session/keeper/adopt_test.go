@@ -46,7 +46,7 @@ func TestAdoptIsProposed(t *testing.T) {
 func TestRaiseIsProposed(t *testing.T) {
 	t.Parallel()
 	b := leadingBench(t)
-	b.core.ProposeRaise(b.now, 5, lockfsm.RulesVersion+1) // refused by the machine, so it was proposed
+	b.core.ProposeRaise(b.now, 5, lockfsm.RulesVersion+1) // the machine fails if this is proposed
 	b.turn()
 	if !slices.Equal(b.kinds, []string{"stamp", "raise"}) {
 		t.Fatalf("proposed %v", b.kinds)

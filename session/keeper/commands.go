@@ -87,9 +87,9 @@ func (k *Core) takeCommands(p *peerState, frame []byte) bool {
 	return len(frame) == 0
 }
 
-// admit checks one command. It returns the run to which the command belongs, without its bytes, or
-// a run without a peer if the command must not be proposed. It returns false if no client may send
-// the command.
+// admit checks one command and returns the run to which it belongs. The caller adds the bytes,
+// except for an Open. A run without a peer means that the command must not be proposed. The
+// result is false if no client may send the command.
 func (k *Core) admit(p *peerState, h lockfsm.Header, command []byte) (commandRun, bool) {
 	switch h.Kind {
 	case lockfsm.Open:

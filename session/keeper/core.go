@@ -17,11 +17,11 @@ const (
 	stallAfter      = 300 * time.Millisecond // a longer gap between two turns is a stall
 	retryAfter      = 50 * time.Millisecond  // pause after a refused proposal or reply
 	roundAgain      = 200 * time.Millisecond // an older unconfirmed round is requested again
-	blobBytes       = 1 << 20                // of commands in one proposal
-	replyBytes      = 256 << 10              // of replies in one frame
+	blobBytes       = 1 << 20                // bytes of commands in one proposal
+	replyBytes      = 256 << 10              // bytes of replies in one frame
 	recordBytes     = 64                     // a reply, rounded up
-	queuedBytes     = 32 << 20               // of commands waiting to be proposed
-	peerBytes       = 8 << 20                // of commands of one peer waiting to be proposed
+	queuedBytes     = 32 << 20               // bytes of commands that wait to be proposed
+	peerBytes       = 8 << 20                // bytes of one peer's commands that wait to be proposed
 	peerAttachments = 1024
 	peerOpens       = 64
 	// peerSessions bounds the sessions of one peer that have not expired.
@@ -29,7 +29,7 @@ const (
 	frameRenewals   = 4096
 	maxAskers       = 4096
 	expiresPerBlob  = 4096
-	sessionsPerTurn = 4096 // sessions that a turn adds, or whose deadlines it checks
+	sessionsPerTurn = 4096 // sessions that a turn adds, and deadlines that it checks
 )
 
 // Role is the role of this voter in a term, as the voter knows it.
@@ -63,8 +63,8 @@ type Core struct {
 	// for full instances. A nil Stamp leaves the record unchanged.
 	Stamp func(rights *capability.Capability, record []byte) []byte
 
-	// Step is the maximum number of sessions that a turn adds, or whose deadlines a turn checks. It
-	// must be set before the first input. Zero means sessionsPerTurn.
+	// Step is the maximum number of sessions that a turn adds, and of deadlines that a turn checks.
+	// It must be set before the first input. Zero means sessionsPerTurn.
 	Step int
 
 	role   Role
@@ -99,8 +99,8 @@ type Core struct {
 	round           uint64
 	roundAt         clock.Time
 	peers           map[nodeid.ID]*peerState
-	// all contains all peers, touched the peers of this turn, and owing the peers with pending
-	// ends.
+	// all contains every peer, touched contains the peers of this turn, and owing contains the peers
+	// with pending ends.
 	all, touched, owing []*peerState
 	askers              []nodeid.ID
 	asking              map[nodeid.ID]struct{}

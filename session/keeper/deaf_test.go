@@ -9,9 +9,9 @@ import (
 	"github.com/mortise-lock/mortise/session"
 )
 
-// deafLimit is the time after which a session must have expired when its client has stopped
-// receiving: one TTL in which the last received answer is recent, one TTL of the lease, and the
-// time between the keeper's checks.
+// deafLimit is the time within which a session must expire after its client has stopped
+// receiving: one TTL until the last received answer is too old, another TTL until the lease ends,
+// and the time between the keeper's checks.
 const deafLimit = 2*benchTTL + 2*tickEvery
 
 // TestDeafWaiterLosesItsTurn checks a waiting client that can send but not receive. It must not

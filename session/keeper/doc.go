@@ -9,14 +9,14 @@
 // # Guarantees
 //
 //   - An expiry is proposed only in the term in which it was decided. A session does not expire
-//     while a renewal has arrived and is not confirmed. A client's command is proposed only in the
-//     term in which it arrived.
+//     while one of its renewals waits for confirmation. A client's command is proposed only in
+//     the term in which it arrived.
 //   - No message of a peer ends another peer's attachment, and only commands that clients may send
 //     reach the log.
 //   - [Core].Vouch checks the record of a session when its Open arrives. The record's instance and
 //     address must be those of the connection, or empty.
 //   - A peer that is not a full instance gets a lock only if its certificate grants every key of
-//     the request. Its sessions belong to that capability.
+//     the request. Its sessions belong to the capability in that certificate.
 //   - A turn adds at most 4,096 sessions to the table of a new leader, and checks at most 4,096
 //     deadlines.
 //

@@ -12,8 +12,8 @@ import (
 )
 
 // newLead returns a bench whose keeper has just begun to lead a group with the given number of
-// sessions, one for each peer from 1 on. The keeper enters step of them per turn. ids[i] is the
-// session of peer i, at epoch 1.
+// sessions, one for each peer from 1 on. The keeper enters them in several turns, and the
+// parameter step is the number per turn. ids[i] is the session of peer i, at epoch 1.
 func newLead(t *testing.T, sessions, step int) (b *bench, ids []lockfsm.SessionID) {
 	t.Helper()
 	b = leadingBench(t)

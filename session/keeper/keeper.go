@@ -14,9 +14,9 @@ import (
 
 // Limits of the inbox.
 const (
-	inboxBytes     = 64 << 20 // bytes of frames
-	peerInboxBytes = 8 << 20  // of one peer, so that a flood does not displace other peers' frames
-	inputBytes     = 128      // the size of a frame without its bytes
+	inboxBytes     = 64 << 20 // bytes of all frames
+	peerInboxBytes = 8 << 20  // bytes of one peer's frames, so that a flood leaves room for others
+	inputBytes     = 128      // counted for each frame in addition to its content
 )
 
 // Config configures a Keeper. Only the keeper's goroutine calls the functions. They must not block,
@@ -55,7 +55,7 @@ type inbox struct {
 	inputs  []input
 	results []lockfsm.Result
 	changes []lockfsm.Change
-	bytes   int // of frames
+	bytes   int // size of all frames
 	shares  map[nodeid.ID]share
 }
 
@@ -152,12 +152,12 @@ func (k *Keeper) Down(peer nodeid.ID) { k.post(input{kind: inputDown, peer: peer
 // Role reports a change of the term, of the leader, or of this voter's role.
 func (k *Keeper) Role(r Role) { k.post(input{kind: inputRole, role: &r}) }
 
-// Leads reports that the first entry of this keeper's term is applied. It must be called in the
-// order of the log with Applied. The keeper keeps l.Sessions.
+// Leads reports that the first entry of this keeper's term is applied. Calls of Leads and Applied
+// must be in the order of the log. The keeper keeps l.Sessions.
 func (k *Keeper) Leads(l Leadership) { k.post(input{kind: inputLeads, leads: &l}) }
 
-// Confirmed reports that a round of Confirm is done and that all entries that were committed before
-// the round are applied. It must be called in the order of the log with Applied.
+// Confirmed reports that a round of Confirm is done and that all entries that were committed
+// before the round are applied. Calls of Confirmed and Applied must be in the order of the log.
 func (k *Keeper) Confirmed(term, round uint64) {
 	k.post(input{kind: inputConfirmed, term: term, round: round})
 }
@@ -195,7 +195,8 @@ func (b *inbox) applied(result *lockfsm.Result) {
 	b.inputs = append(b.inputs, input{kind: inputApplied, from: len(b.results) - 1, to: len(b.results)})
 }
 
-// receive adds a frame, or an inputDropped if there is no room, once per turn and peer.
+// receive adds a frame. If there is no room, it adds an inputDropped and ignores further frames
+// of the peer until the next turn.
 func (b *inbox) receive(from nodeid.ID, rights *capability.Capability, renewals, commands []byte) {
 	if b.shares == nil {
 		b.shares = make(map[nodeid.ID]share)
@@ -215,7 +216,7 @@ func (b *inbox) receive(from nodeid.ID, rights *capability.Capability, renewals,
 	b.inputs = append(b.inputs, in)
 }
 
-// last copies the parts of a result that share memory with the state machine.
+// last makes a result last: it copies the parts that share memory with the state machine.
 func (b *inbox) last(r *lockfsm.Result) {
 	states, fired := r.States, r.Fired
 	if r.Holder != nil || r.Circle != nil || r.Evicted != nil {
@@ -272,7 +273,8 @@ func (k *Keeper) Close() {
 	<-k.ended
 }
 
-// run does not yield before a turn, because the log and the senders collect its output.
+// run does not yield before a turn to collect more inputs, because the log and the senders batch
+// its output anyway.
 func (k *Keeper) run() {
 	defer close(k.ended)
 	alarm := clock.NewTimer(k.config.Clock)

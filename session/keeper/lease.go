@@ -29,13 +29,14 @@ type keptSession struct {
 
 func (k *Core) tells(s *keptSession, seq uint64) { s.told.Note(seq, k.elapsed()) }
 
-// hears records that a renewal confirms the answer seq. It reports whether the newest confirmed
-// answer was sent less than a TTL ago.
+// hears is called when a renewal confirms the answer with the number seq. It reports whether the
+// newest confirmed answer was sent less than a TTL ago.
 func (k *Core) hears(s *keptSession, seq uint64) bool {
 	if sent, ok := s.told.Acknowledged(seq); ok {
 		s.heard = max(s.heard, sent)
 	}
-	// The mutant ack-while-expiring disables this check, which would hide its fault.
+	// The mutant ack-while-expiring disables this check, because the check would hide the mutant's
+	// fault.
 	return k.elapsed().Sub(s.heard) < s.ttl
 }
 
@@ -183,8 +184,8 @@ func (k *Core) Confirmed(now clock.Time, term, round uint64) {
 	k.flying = kept
 }
 
-// expire decides which sessions expire. A session does not expire while a renewal has arrived and
-// is not confirmed. A turn checks at most step deadlines. If some are left, the next turn follows
+// expire decides which sessions expire. A session does not expire while one of its renewals waits
+// for confirmation. A turn checks at most step deadlines. If some are left, the next turn follows
 // immediately.
 func (k *Core) expire() {
 	now := k.elapsed()

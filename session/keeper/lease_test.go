@@ -232,8 +232,8 @@ func TestRenewalMovesTheDeadline(t *testing.T) {
 	}
 }
 
-// TestWaitingRenewalHoldsExpiryOff checks that a session does not expire at its deadline while a
-// renewal has arrived and is not confirmed.
+// TestWaitingRenewalHoldsExpiryOff checks that a session does not expire at its deadline while
+// one of its renewals waits for confirmation.
 func TestWaitingRenewalHoldsExpiryOff(t *testing.T) {
 	t.Parallel()
 	for _, behindAttach := range []bool{false, true} {

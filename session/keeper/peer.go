@@ -14,14 +14,14 @@ import (
 // queued commands or pending ends.
 type peerState struct {
 	id          nodeid.ID
-	rights      *capability.Capability // of the connection of the last frame; nil for a full instance
+	rights      *capability.Capability // from the last frame's connection; nil for a full instance
 	attachments []*attachment
 	opens       int // Opens that are admitted and not applied
 	queued      int // bytes of commands that wait to be proposed
 	out         [][]byte
 	likely      int
 	pending     []pendingEnd
-	pendingSent int // how many of the pending ends are in out
+	pendingSent int // number of pending ends that the replies contain
 	retryAt     clock.Time
 	redirected  bool
 	ended       pendingEnd // the last unknown attachment that was answered in this turn

@@ -61,8 +61,8 @@ func TestDroppedFrameEndsThePeersAttachments(t *testing.T) {
 	b.want(nodeidtest.ID(1), "ended 1 overloaded")
 }
 
-// TestFiredChangesAreTold checks that a grant is sent in the turn in which the release before it is
-// applied.
+// TestFiredChangesAreTold checks that a grant is sent in the same turn in which the preceding
+// release is applied.
 func TestFiredChangesAreTold(t *testing.T) {
 	t.Parallel()
 	b := leadingBench(t)
@@ -102,8 +102,8 @@ func TestFiredChangesAreTold(t *testing.T) {
 	}
 }
 
-// TestAttachOnItsWay checks that an Attach that is in the log is not replaced by an Attach with the
-// same or a lower epoch, or of another instance.
+// TestAttachOnItsWay checks an Attach that is already in the log. Neither an Attach with the same
+// or a lower epoch nor an Attach of another instance may replace it.
 func TestAttachOnItsWay(t *testing.T) {
 	t.Parallel()
 	b := leadingBench(t)
@@ -195,8 +195,8 @@ func TestDownLeavesSessionsToTheirLease(t *testing.T) {
 	b.attach(nodeidtest.ID(1), id, 2)
 }
 
-// TestARepeatedAttachIsNoStranger checks that an Attach that arrives twice is answered once. After
-// an answer Stale the client would believe that its session has ended.
+// TestARepeatedAttachIsNoStranger checks that an Attach that arrives twice is answered once. If
+// the second answer were Stale, the client would believe that its session has ended.
 func TestARepeatedAttachIsNoStranger(t *testing.T) {
 	t.Parallel()
 	b := leadingBench(t)

@@ -11,8 +11,8 @@ import (
 
 // This file turns the results of applied commands into replies and updates the keeper's own state.
 
-// Applied handles results in the order of the log. It ignores results before Leads, because the
-// state that Leads gets contains their effect.
+// Applied handles results in the order of the log. It ignores results before Leads, because their
+// effect is in the state that Leads receives.
 func (k *Core) Applied(now clock.Time, results []lockfsm.Result) {
 	k.begin(now)
 	if !k.led {

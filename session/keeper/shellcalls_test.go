@@ -170,7 +170,7 @@ func TestShellWhatAKeeperIsTold(t *testing.T) {
 			}
 		},
 		"a version of the rules": func(o *office, _ lockfsm.SessionID) {
-			o.ProposeRaise(5, lockfsm.RulesVersion+1) // refused by the machine, so it was proposed
+			o.ProposeRaise(5, lockfsm.RulesVersion+1) // the machine fails if this is proposed
 			if synctest.Wait(); o.machine.Failed() == nil {
 				o.t.Error("it was not proposed")
 			}

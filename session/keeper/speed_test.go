@@ -10,8 +10,8 @@ import (
 	"github.com/mortise-lock/mortise/session/client"
 )
 
-// BenchmarkCores measures a lock and its release in both cores and the machine, with a hundred keys
-// per frame.
+// BenchmarkCores measures a lock and its release in the client core, the keeper core and the
+// state machine, with a hundred keys per frame.
 func BenchmarkCores(b *testing.B) {
 	t := &testing.T{}
 	k := leadingBench(t)

@@ -3,8 +3,8 @@ package historytest
 import "github.com/mortise-lock/mortise/internal/history"
 
 // Follow appends the history of a second group, which begins gap nanoseconds after the end of the
-// first. gap may be negative. It drops the last ends of the first group, because the voters that
-// would have recorded them died.
+// first. gap may be negative. Except for releases, Follow drops the End events of the first group's
+// last 20 ms, because the voters that would have recorded them died.
 func Follow(first, second []history.Event, gap int64) []history.Event {
 	const tokens = 1 << 40 // distance of the tokens of the two groups
 	end, streams := int64(0), 0

@@ -10,8 +10,8 @@ import (
 // Plant is a way to break a correct history.
 type Plant struct {
 	Name string
-	// Kinds means that the history must have locks of all kinds. Other plants need a history of
-	// mutexes only, because with shared locks their result may be correct.
+	// If Kinds is true, Break needs a history with locks of all kinds. Otherwise Break needs a
+	// history of mutexes only, because with shared locks its result may be correct.
 	Kinds bool
 	// Break returns a copy in which one rule is broken, or nil if the history has no place for the
 	// fault.
@@ -120,7 +120,8 @@ func pair(events []history.Event) (a, b hold, ok bool) {
 	return a, b, false
 }
 
-// edit changes a copy. change returns false to drop an event.
+// edit calls the function change for a copy of each event, and returns the changed events. It drops
+// an event for which change returns false.
 func edit(events []history.Event, change func(i int, e *history.Event) bool) []history.Event {
 	var out []history.Event
 	for i, e := range events {
@@ -192,7 +193,7 @@ func tokenBack(events []history.Event) []history.Event {
 	if !ok {
 		return nil
 	}
-	const free = 1 << 20 // far above all tokens of the run; swapped afterwards
+	const free = 1 << 20 // far above all tokens of the history
 	return retoken(retoken(retoken(events, a.token, a.token+free), b.token, a.token), a.token+free, b.token)
 }
 
@@ -229,7 +230,7 @@ func keptGrant(events []history.Event) []history.Event {
 	return nil
 }
 
-// staleHeld makes a try return a holder that had released before the try began.
+// staleHeld makes a try name a holder that had released the lock before the try began.
 func staleHeld(events []history.Event) []history.Event {
 	all := holds(events)
 	for i, e := range events {
@@ -257,7 +258,7 @@ func staleHeld(events []history.Event) []history.Event {
 	return nil
 }
 
-// earlyHeld makes a try return a holder that called only after the answer.
+// earlyHeld makes a try name a holder whose call began only after the try had returned.
 func earlyHeld(events []history.Event) []history.Event {
 	all := holds(events)
 	for i, e := range events {

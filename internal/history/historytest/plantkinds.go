@@ -6,8 +6,8 @@ import (
 	"github.com/mortise-lock/mortise/internal/history"
 )
 
-// beside finds two holds of one key that existed at the same time: the second was granted, and its
-// call returned, while the first was held.
+// beside finds two holds of one key that overlapped in time. While the first was held, the second
+// was granted and its call returned.
 func beside(events []history.Event, fit func(a, b *history.Event) bool) (a, b hold, ok bool) {
 	all := holds(events)
 	for i, a := range all {
@@ -25,7 +25,8 @@ func later(e, than history.Event) bool {
 	return e.Index > than.Index || e.Index == than.Index && e.Seq > than.Seq
 }
 
-// together reports whether the callers of two holds must both have believed in them at one time.
+// together reports whether there was a time at which both callers must have believed that they held
+// their locks.
 func together(events []history.Event, a, b hold) bool {
 	return later(events[b.grant], events[a.grant]) && later(events[a.end], events[b.grant]) &&
 		events[b.ret].At < events[a.unlock].At
@@ -59,8 +60,8 @@ func tooManyPermits(events []history.Event) []history.Event {
 	return change(events, b, func(e *history.Event) { e.Permits = e.Of })
 }
 
-// passed exchanges the places of two grants of one key, neither of them for several keys. alone
-// selects whether the second is exclusive.
+// passed swaps the queue places of two grants of one key. Neither request has several keys. The
+// second request is exclusive if and only if alone is true.
 func passed(events []history.Event, alone bool) []history.Event {
 	all := holds(events)
 	for i, a := range all {

@@ -50,8 +50,8 @@ func lostGrant(events []history.Event) []history.Event {
 	})
 }
 
-// longBelief makes a holder believe in its lock until the call of the next holder has returned: its
-// unlock becomes a later loss.
+// longBelief makes a holder believe in its lock until the call of the next holder has returned. To
+// do so, it replaces the holder's unlock by a loss after that return.
 func longBelief(events []history.Event) []history.Event {
 	a, b, ok := pair(events)
 	if !ok {

@@ -22,7 +22,7 @@ type Options struct {
 	Crash   float64 // chance that the process dies during the call
 	Lose    float64 // chance that the call holds until its lease is over
 	Share   float64 // chance of a shared request
-	Permits float64 // otherwise, chance of one or two of three permits
+	Permits float64 // chance that an unshared request takes one or two of three permits
 	Several float64 // chance of several keys
 }
 

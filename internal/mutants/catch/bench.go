@@ -131,8 +131,8 @@ func (s *sighting) read() {
 	}
 }
 
-// hunt runs the layers that can catch a bug, until one of them fails. With every it runs all of
-// them.
+// hunt runs the layers that can catch a bug, until one of them fails. If every is set, it runs
+// all of them.
 func (b *bench) hunt(ctx context.Context, bug mutants.Bug, every bool) []sighting {
 	var all []sighting
 	for _, l := range b.layers {

@@ -1,7 +1,7 @@
-// Command catch switches on every bug of internal/mutants in turn and runs the checks against it,
-// from the fastest layer to the slowest, until one of them fails. For each bug it prints which
-// layer and test caught it, with which seed and after how long. It fails if no layer catches a bug,
-// or, without -passed, if a layer fails with no bug switched on.
+// Command catch switches on every bug of internal/mutants in turn and runs the checks against
+// it, from the fastest layer to the slowest, until one of them fails. For each bug it prints
+// which layer and test caught it, with which seed and after how long. It fails if any bug is
+// caught by no layer. Without -passed, it also fails if a layer fails with no bug switched on.
 //
 //	go run ./internal/mutants/catch [-some] [-passed] [-every] [-layers a,b] [-j processes] \
 //		[name ...]
@@ -89,8 +89,8 @@ func (c choice) layersFor(bugs []mutants.Bug) []mutants.Layer {
 	})
 }
 
-// each calls f for every index below n, in that many workers. It calls next for each index in
-// ascending order, after f has returned for it.
+// each calls f for every index below n, on the given number of goroutines. It calls next for
+// each index in ascending order, after f has returned for this index.
 func each(n, workers int, f func(int), next func(int)) {
 	slots := make(chan struct{}, max(workers, 1))
 	done := make([]chan struct{}, n)

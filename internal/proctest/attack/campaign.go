@@ -128,7 +128,7 @@ func freeAddrs(n int) (addrs []string, err error) {
 		if err != nil {
 			return nil, err
 		}
-		defer l.Close() // closed when all addresses are chosen, so that all differ
+		defer l.Close() // closed after all addresses are chosen, so that no two are equal
 		addrs = append(addrs, l.Addr().String())
 	}
 	return addrs, nil

@@ -83,7 +83,7 @@ func (a *attacker) ask(ctx context.Context, target known, key nodeid.Key, bodies
 	return t
 }
 
-// hearsay claims in messages to an instance that the attacker is the only voter.
+// hearsay sends messages that claim that the attacker is the only voter.
 func (a *attacker) hearsay(ctx context.Context, target known) tally {
 	key := nodeid.NewKey(random)
 	to, group := nodeid.Of(target.hello.Key), target.hello.Group

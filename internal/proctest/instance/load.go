@@ -14,7 +14,7 @@ import (
 type load struct {
 	node *mortise.Node
 	name string
-	slow int // factor of all pauses
+	slow int // factor by which all pauses are multiplied
 	// The process ID is part of the keys that are held for long, so that a new process does not
 	// wait for a killed one.
 	life int

@@ -124,8 +124,8 @@ func Find(name string) Metric {
 	return all[at]
 }
 
-// Prom returns the name of a metric in Prometheus, for a histogram without _bucket, _sum and
-// _count.
+// Prom returns the name of a metric in Prometheus. For a histogram, the suffixes _bucket, _sum and
+// _count are left out.
 func Prom(name string) string {
 	m := Find(name)
 	text := strings.ReplaceAll(m.Name, ".", "_")

@@ -1,6 +1,6 @@
 // Package query contains the generated code for the questions that instances and programs send each
 // other; see query.proto, admin.proto and cluster.proto. Only this comment is written by hand.
-// After a change to a .proto file run
+// After a change to a .proto file, run
 //
 //	sh transport/wire/generate.sh
 //
