@@ -261,8 +261,8 @@ func (c *Config) group() replica.Settings {
 
 const redacted = "[redacted]"
 
-// withoutSecrets returns a copy of c. In the copy, the argument with replaces each secret, and an
-// empty configuration replaces c.TLS.
+// withoutSecrets returns a copy of c in which the given text replaces each secret and an empty
+// configuration replaces TLS.
 func (c Config) withoutSecrets(with string) Config {
 	if c.Secret != "" {
 		c.Secret = with
@@ -283,7 +283,7 @@ func (c Config) withoutSecrets(with string) Config {
 func (c Config) Format(f fmt.State, verb rune) {
 	type config Config // a type without the method Format
 	c = c.withoutSecrets(redacted)
-	if verb == 's' || verb == 'q' { // these verbs print only errors for numbers and functions
+	if verb == 's' || verb == 'q' { // for numbers and functions, these verbs would print errors
 		text := fmt.Sprintf("%+v", config(c))
 		fmt.Fprintf(f, fmt.FormatString(f, verb), text)
 		return

@@ -128,7 +128,7 @@ func (cs *configErrors) checkSecurity(c Config) {
 		cs.add("OldSecrets", "has %d entries, more than 8", len(c.OldSecrets))
 	}
 	if c.TLS == nil && c.TLSFiles == (TLSFiles{}) && len(c.TLSPeers)+len(c.TLSGuests) > 0 {
-		cs.add("TLSPeers", "and TLSGuests are for TLS and TLSFiles, and neither is set")
+		cs.add("TLSPeers", "TLSPeers and TLSGuests need TLS or TLSFiles: set that too, or leave them out")
 	}
 	if chosen != 1 {
 		return
@@ -158,7 +158,7 @@ func (cs *configErrors) checkFounding(c Config) {
 		cs.add("Join", "is empty, but Replicas or Founders is set: list the addresses of the other instances, or drop "+
 			"both for a node on its own")
 	case !c.alone() && c.Replicas == 0 && len(c.Founders) == 0:
-		cs.add("Replicas", "with Join, set either Replicas (how many instances you run, all of them) or Founders (the "+
+		cs.add("Replicas", "with Join, set either Replicas (how many instances you run in total) or Founders (the "+
 			"names of the instances that vote)")
 	case c.Replicas != 0 && len(c.Founders) != 0:
 		cs.add("Replicas", "set either Replicas or Founders, not both")
@@ -249,17 +249,17 @@ func (c Config) mayStart(source *credentials.Source) error {
 	case own.Tier != credentials.Member:
 		return nil
 	case c.Dir != "":
-		return fmt.Errorf("Config.Dir: is set beside a member's secret (for %q): a member has no replica to keep: "+
-			"leave it out", own.Name)
+		return fmt.Errorf("Config.Dir: is set together with a member's secret (for %q): leave it out, since a member "+
+			"has no replica to keep", own.Name)
 	case c.Replicas != 0:
-		return fmt.Errorf("Config.Replicas: is set beside a member's secret (for %q): a group that is founded "+
+		return fmt.Errorf("Config.Replicas: is set together with a member's secret (for %q): a group that is founded "+
 			"by Replicas needs the root secret on every instance; use Founders", own.Name)
 	case slices.Contains(c.Founders, c.Name):
 		return fmt.Errorf("Config.Founders: names this instance, %q, which has a member's secret (for %q): "+
 			"founders need the root secret", c.Name, own.Name)
 	case c.alone():
-		return fmt.Errorf("Config.Join: is empty, and a member's secret (for %q) only joins others: list where "+
-			"they are", own.Name)
+		return fmt.Errorf("Config.Join: is empty, but with a member's secret (for %q) an instance can only join "+
+			"others: list their addresses", own.Name)
 	}
 	return nil
 }

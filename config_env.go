@@ -114,7 +114,7 @@ func (e environment) secret() string {
 	text, path := e.Text("SECRET"), e.Text("SECRET_FILE")
 	switch {
 	case text != "" && path != "":
-		e.Fault("SECRET_FILE", "is set beside %sSECRET: set one of them", e.Prefix)
+		e.Fault("SECRET_FILE", "is set together with %sSECRET: set only one of them", e.Prefix)
 	case path != "":
 		lines := e.Lines("SECRET_FILE", path)
 		if len(lines) > 1 {
@@ -132,7 +132,7 @@ func (e environment) oldSecrets() []string {
 	list, path := e.List("OLD_SECRETS"), e.Text("OLD_SECRETS_FILE")
 	switch {
 	case list != nil && path != "":
-		e.Fault("OLD_SECRETS_FILE", "is set beside %sOLD_SECRETS: set one of them", e.Prefix)
+		e.Fault("OLD_SECRETS_FILE", "is set together with %sOLD_SECRETS: set only one of them", e.Prefix)
 	case path != "":
 		return e.Lines("OLD_SECRETS_FILE", path)
 	}

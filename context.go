@@ -49,8 +49,8 @@ func scopeOf(ctx context.Context) *scope {
 
 // scope searches ctx for the locks under which r is made. If one of them covers r, scope returns a
 // new handle of that lock. Otherwise it returns the request of the innermost held lock of the same
-// session. If a lock was entered again, only its first handle counts in this order, because the
-// locks acquired after that handle stay held while r waits.
+// session. If a lock was entered again, the position of its first handle decides how far inside
+// the lock is, because the locks acquired after that handle stay held while r waits.
 func (n *Node) scope(ctx context.Context, client *client.Client, r *Request) (again *Lock, under *client.Request,
 	err error) {
 	if ctx.Err() != nil {
@@ -215,7 +215,7 @@ func (l *Lock) limitTo(longest time.Duration) {
 	n := l.node
 	l.limit = &handleLimit{
 		until: n.engine.Now().Add(longest), done: make(chan struct{}),
-		text: fmt.Sprintf("it was entered again for %v, the longest that this request allows, and was not unlocked",
+		text: fmt.Sprintf("it was entered again and not unlocked within %v, the longest that this request allows",
 			longest),
 	}
 	if !n.engine.Spawn(l.watchLimit) {
@@ -248,9 +248,9 @@ func (l *Lock) pastLimit() bool {
 	return l.limit != nil && !l.node.engine.Now().Before(l.limit.until)
 }
 
-// endOverdue ends the handle l if its MaxHold has passed and it is not unlocked. It reports whether
-// its MaxHold has ended l, in this call or before. If l is the last handle, the lock stays taken
-// for its LockDelay, because code may still use l.
+// endOverdue ends the handle l if its MaxHold has passed and l is not unlocked. It reports whether
+// l was ended by its MaxHold, in this call or earlier. If l is the last handle, the lock stays
+// taken for its LockDelay, because code may still use l.
 func (l *Lock) endOverdue() bool {
 	if !l.pastLimit() {
 		return false

@@ -21,9 +21,9 @@
 //
 // A request is made under a lock if its context comes from [Lock.Context] or from Do. If the lock
 // covers the request, the request enters the lock again and does not wait. If requests wait for
-// each other in a circle, the last of them fails with a *[DeadlockError]. Without such a context,
-// mortise enters no lock again and finds no deadlock: two goroutines of one process exclude each
-// other.
+// each other in a circle, the last of them fails with a *[DeadlockError]. A request without such a
+// context never enters a lock again, and no deadlock is detected for it: two goroutines of one
+// process exclude each other.
 //
 // [Node.Peek], [Node.List] and [Node.Check] report holders and waiters. [Node.ForceUnlock] ends a
 // hold that does not end by itself. Packages fence, election, tick, flight, stripe and locker build
@@ -32,8 +32,8 @@
 //
 // # Compatibility
 //
-// Before v1.0.0 a minor version may change the API; CHANGELOG.md names each change. Within a minor
-// version the API of these packages is stable: this one, election, tick, fence, flight, stripe,
+// Before v1.0.0, a minor version may change the API; CHANGELOG.md names each change. Within a minor
+// version, the API of these packages is stable: this one, election, tick, fence, flight, stripe,
 // locker, console, mortisetest, the packages below them and the modules below adapters. All other
 // packages of this module may change with any commit.
 //

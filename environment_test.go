@@ -131,9 +131,9 @@ func TestSecretsFromFiles(t *testing.T) {
 		{"two lines", "X_SECRET_FILE=%s", goodSecret + "\n" + goodSecret, "X_OLD_SECRETS_FILE"},
 		{"too short", "X_SECRET_FILE=%s", "hunter2\n", "X_SECRET_FILE: 7 bytes are too few"},
 		{"huge", "X_SECRET_FILE=%s", strings.Repeat(goodSecret, 1<<12), "more than 65536 bytes"},
-		{"both", "X_SECRET_FILE=%s X_SECRET=" + goodSecret, goodSecret, "X_SECRET_FILE: is set beside X_SECRET"},
+		{"both", "X_SECRET_FILE=%s X_SECRET=" + goodSecret, goodSecret, "X_SECRET_FILE: is set together with X_SECRET"},
 		{"both lists", "X_OLD_SECRETS_FILE=%s X_OLD_SECRETS=" + goodSecret, goodSecret,
-			"X_OLD_SECRETS_FILE: is set beside X_OLD_SECRETS"},
+			"X_OLD_SECRETS_FILE: is set together with X_OLD_SECRETS"},
 	} {
 		path := secretFile(t, c.text)
 		got, err := configFromEnv("X", strings.Fields(fmt.Sprintf(c.variables, path)))

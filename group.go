@@ -99,12 +99,12 @@ func (h *Health) advice(quorum, sole bool) string {
 	case h.Due:
 		return "stop no instance now; wait until the change is done"
 	case h.foundersDiffer() && h.Eligible <= 1:
-		return "restart every instance that names the group's own Founders or Replicas (differs shows them) with the " +
-			"new ones, one at a time and with Leave, and restart " + orNone(h.Leader) + ", which has the only vote, " +
-			"last: its vote moves once all that stay name the same"
+		return "restart every instance that still has the group's present Founders or Replicas (differs shows them) " +
+			"with the new ones, one at a time and with Leave; restart " + orNone(h.Leader) + ", which has the only " +
+			"vote, last: its vote moves once all remaining instances have the same ones"
 	case h.foundersDiffer():
-		return "restart every instance that names other Founders or Replicas than the rest (differs shows them), one " +
-			"at a time and with Leave: the voters follow once all name the same"
+		return "restart every instance whose Founders or Replicas differ from the others' (differs shows them), one " +
+			"at a time and with Leave: the voters change once all instances have the same ones"
 	case h.Eligible <= 1 && sole:
 		return "let three instances vote: start two more with Founders that name all three, then restart " +
 			orNone(h.Leader) +
@@ -117,7 +117,7 @@ func (h *Health) advice(quorum, sole bool) string {
 	case h.low() != "":
 		return "make room before you stop any other instance: " + h.low()
 	case len(h.CannotLose) > 0:
-		return "stop only one at a time, with Leave, and not " + strings.Join(h.CannotLose, ", ")
+		return "stop only one instance at a time, with Leave, and do not stop " + strings.Join(h.CannotLose, ", ")
 	}
 	return "any one instance may be stopped; wait for Ready of its successor before the next"
 }
@@ -132,7 +132,7 @@ func (h *Health) missing() string {
 	var names []string
 	for _, m := range h.Missing {
 		if f := h.diskOf(m.Instance); f != nil {
-			names = append(names, plain.Sprintf("%s (it answers and locks; %s)", m.Name,
+			names = append(names, plain.Sprintf("%s (it answers and takes locks; %s)", m.Name,
 				instance.DiskWords(instance.DiskState(f.State))))
 			continue
 		}
@@ -154,7 +154,7 @@ func (h *Health) faulty() string {
 	var list []string
 	for _, f := range h.Disks {
 		if f.State != DiskLow {
-			list = append(list, plain.Sprintf("%s answers and locks; %v", f.Name, f.DiskFault))
+			list = append(list, plain.Sprintf("%s answers and takes locks; %v", f.Name, f.DiskFault))
 		}
 	}
 	return strings.Join(list, "; ")
@@ -263,7 +263,7 @@ type Member struct {
 	Version string    `json:",omitempty"` // of mortise in its build; "" if it has not reported one
 	Tier    Tier      `json:",omitempty"`
 	For     string    `json:",omitempty"` // the name in its derived secret or certificate; "" for the root tier
-	Session string    `json:",omitempty"` // ID of its session; Node.Members can continue after it
+	Session string    `json:",omitempty"` // ID of its session; Members(ctx, Session) begins with the next member
 	Since   time.Time `json:",omitzero"`  // when it became a member, by its own clock; zero if not reported
 	Leaving bool      `json:",omitempty"` // it is about to leave
 
@@ -276,7 +276,8 @@ type Member struct {
 // hundred at a time, and waits for a leader until ctx ends. If after is "", the list begins with
 // the first member. Otherwise after is the Session of a member, and the list begins with the next
 // member. A member that is present during the whole iteration is listed once. An instance that has
-// replaced a lost session is listed with both until the lost one has expired.
+// replaced a lost session is listed twice, with the new session and with the lost one, until the
+// lost one has expired.
 //
 // After an error, which is returned with a zero Member, the iteration ends. The list is for display
 // and monitoring only. While there is no leader, use Status.Members.
@@ -309,7 +310,7 @@ func cursorBehind(session string) (*query.SessionCursor, error) {
 	}
 	id, err := strconv.ParseUint(session, 10, 64)
 	if err != nil {
-		return nil, fmt.Errorf("%w: Members: %q is not a session: set after to the Session of a Member", ErrBadRequest,
+		return nil, fmt.Errorf("%w: Members: %q is not a session: after must be the Session of a Member", ErrBadRequest,
 			session)
 	}
 	return &query.SessionCursor{At: id, Past: id}, nil

@@ -120,7 +120,7 @@ func (n *Node) List(ctx context.Context, prefix string) iter.Seq2[KeyInfo, error
 type SessionInfo struct {
 	Session string // ID
 	Holder  string // Name of the instance
-	Own     bool   // opened by NewSession or by a guest; not the first session of an instance
+	Own     bool   // opened by NewSession or by a guest; false for the first session of an instance
 	TTL     time.Duration
 	// Left has the meaning of Standing.Left.
 	Left    time.Duration
@@ -194,7 +194,7 @@ func (n *Node) ForceUnlock(ctx context.Context, key string, token Token, reason 
 func badForce(token uint64, reason string) error {
 	switch {
 	case len(reason) > lockfsm.MaxValueBytes:
-		return fmt.Errorf("%w: the reason of a forced end has %d bytes, at most %d", ErrBadRequest, len(reason),
+		return fmt.Errorf("%w: the reason of a forced end has %d bytes, more than %d", ErrBadRequest, len(reason),
 			lockfsm.MaxValueBytes)
 	case !plain.Is(reason):
 		return fmt.Errorf("%w: the reason of a forced end, %q, %s", ErrBadRequest, reason, plain.NotText)
@@ -297,7 +297,7 @@ func (n *Node) put(ctx context.Context, q *query.PutRequest) (uint64, error) {
 	key, data, revision := string(q.Key), q.Data, q.Revision
 	switch {
 	case len(data) > lockfsm.MaxDataBytes:
-		return 0, fmt.Errorf("%w: Put: the data has %d bytes, at most %d", ErrBadRequest, len(data),
+		return 0, fmt.Errorf("%w: Put: the data has %d bytes, more than %d", ErrBadRequest, len(data),
 			lockfsm.MaxDataBytes)
 	case len(q.Nonce) != len(lockfsm.Nonce{}) || lockfsm.Nonce(q.Nonce) == lockfsm.Nonce{}:
 		return 0, fmt.Errorf("%w: Put: the nonce is missing", ErrBadRequest)

@@ -23,7 +23,7 @@ type Lock struct {
 	exited   atomic.Uint32 // how this handle ended; zero while it has not
 	counting sync.Mutex    // guards the field others of the first handle; never held across a wait
 	limit    *handleLimit  // set if this handle entered a lock again with its own MaxHold
-	others   int32         // in the first handle, the number of handles not unlocked, minus one
+	others   int32         // only in the first handle: how many handles are not unlocked, minus one
 }
 
 // Key returns the locked key, the first in ascending order if there are several.
@@ -107,7 +107,7 @@ func (l *Lock) over() error {
 
 // Unlock releases the lock, even if ctx has ended: ctx bounds only the wait for the confirmation.
 // After Unlock returns, with or without an error, the handle holds nothing. It returns nil when the
-// release is confirmed, also in a repeated call. It returns ErrLost if the lock was lost before,
+// release is confirmed, even in a repeated call. It returns ErrLost if the lock was lost before,
 // and ErrClosed if the node was closed before the confirmation. If ctx ended before the
 // confirmation, the error wraps the context's error, and the release takes effect when a leader is
 // reached, or else when the session ends.

@@ -68,8 +68,8 @@ type Request struct {
 	Shared bool
 
 	// Permits and Of make the lock a semaphore: the request takes Permits out of Of, 1 <= Permits
-	// <= Of. All requests should name the same Of. If holders differ, the lowest counts, so Of can
-	// be changed while the group runs. Zero for both means no semaphore.
+	// <= Of. All requests should name the same Of. If they do not, the smallest Of among the holders
+	// counts, so Of can be changed while the group runs. Zero for both means no semaphore.
 	Permits, Of int
 
 	// MaxWaiting makes the request fail with ErrQueueFull if that many requests already wait for
@@ -132,16 +132,17 @@ func (r *Request) validate() error {
 	wrong(r.Shared && semaphore, "Shared is set together with Permits or Of")
 	wrong(semaphore && (r.Permits < 1 || r.Permits > r.Of), "Permits is %d and Of is %d; want 1 <= Permits <= Of",
 		r.Permits, r.Of)
-	wrong(r.Of > most, "Of is %d, at most %d", r.Of, most)
+	wrong(r.Of > most, "Of is %d, more than %d", r.Of, most)
 	wrong(r.MaxWaiting < 0 || r.MaxWaiting > most, "MaxWaiting is %d; want 0 to %d", r.MaxWaiting, most)
 	wrong(r.LockDelay < 0 || r.LockDelay > lockfsm.MaxDelay, "LockDelay is %v; want 0 to %v", r.LockDelay,
 		lockfsm.MaxDelay)
 	wrong(r.Resume != 0 && (len(r.Keys) > 0 || r.Try || r.Shared || semaphore || r.MaxWaiting != 0),
 		"Resume is set together with Keys, Try, Shared, Permits or MaxWaiting: the hold keeps its own")
-	wrong(r.MaxHold < 0, "MaxHold is %v; want 0 for no limit, or more", r.MaxHold)
-	wrong(len(r.Value) > lockfsm.MaxValueBytes, "Value has %d bytes, at most %d", len(r.Value), lockfsm.MaxValueBytes)
+	wrong(r.MaxHold < 0, "MaxHold is %v; want 0 (no limit) or more", r.MaxHold)
+	wrong(len(r.Value) > lockfsm.MaxValueBytes, "Value has %d bytes, more than %d", len(r.Value),
+		lockfsm.MaxValueBytes)
 	together := len(shown.Encode(r.Value, r.Labels, nil))
-	wrong(len(r.Labels) > 0 && together > lockfsm.MaxValueBytes, "Labels and Value take %d bytes, at most %d",
+	wrong(len(r.Labels) > 0 && together > lockfsm.MaxValueBytes, "Labels and Value take %d bytes, more than %d",
 		together, lockfsm.MaxValueBytes)
 	return errors.Join(errs...)
 }
@@ -151,8 +152,8 @@ func (r *Request) ordinary() bool {
 		!r.Notice && r.LockDelay == 0 && r.Resume == 0 && r.Value == "" && len(r.Labels) == 0
 }
 
-// of returns r as a request of package client. If r is made under a lock, the argument under is the
-// request of that lock, and otherwise nil.
+// r.of converts r to a request of package client. If r is made under a lock, the argument under is
+// the request of that lock, and otherwise nil.
 func (r *Request) of(under *client.Request) client.Request {
 	s := client.Request{Key: r.Key, Try: r.Try}
 	if r.ordinary() && under == nil {
@@ -242,7 +243,7 @@ func marked(mark []byte, r *Request, s client.Request) client.Request {
 		return s
 	}
 	if s.Terms == nil {
-		s.Terms = &client.Terms{} // empty Terms request the exclusive lock
+		s.Terms = &client.Terms{} // a zero Terms means the exclusive lock
 	}
 	s.Terms.Value = value
 	return s

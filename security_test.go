@@ -67,12 +67,12 @@ func TestDerivedSecretsAtStart(t *testing.T) {
 		"a member founds": {Config{Name: "a", Secret: member, Join: join, Founders: []string{"a", "b"}},
 			`Config.Founders: names this instance, "a"`},
 		"a member among replicas": {Config{Secret: member, Join: join, Replicas: 3},
-			"Config.Replicas: is set beside a member's secret"},
+			"Config.Replicas: is set together with a member's secret"},
 		"a member alone": {Config{Secret: member}, "Config.Join: is empty, and a member's secret"},
 		"derived old secrets": {Config{Secret: secretA, OldSecrets: []string{member}},
 			"Config.OldSecrets[0]: is a derived secret"},
 		"names without certificates": {Config{Secret: secretA, TLSPeers: []string{"a"}},
-			"Config.TLSPeers: and TLSGuests are for TLS and TLSFiles"},
+			"Config.TLSPeers: TLSPeers and TLSGuests need TLS or TLSFiles"},
 	} {
 		_, err := Start(t.Context(), c.config)
 		if err == nil || !strings.Contains(err.Error(), c.want) {

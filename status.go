@@ -26,7 +26,7 @@ type Status struct {
 	Instance string // ID of its present incarnation
 	Address  string // at which other instances reach it; "" if it does not listen
 	Zone     string // Config.Zone
-	Version  string // of mortise in its build
+	Version  string // the version of mortise that it runs
 	Phase    Phase
 	// Tier is the tier of its secret or certificate.
 	Tier Tier
@@ -259,8 +259,8 @@ func (n *Node) waitsForLog(s *Status, p *instance.Picture) string {
 		return text + "; no other instance votes, so nothing is granted until the disk is repaired and this instance " +
 			"started again"
 	}
-	return text + "; no other instance votes, so nothing is granted until this is done: the new group has none of the " +
-		"locks and data of the old one"
+	return text + "; no other instance votes, so nothing is granted until this is done; the group is then founded anew, " +
+		"without the old locks and data"
 }
 
 // waitsForDisks returns "" if disks are not the reason of the wait.
@@ -324,8 +324,8 @@ func (n *Node) met(e *client.HeldError) *HeldError {
 	return h
 }
 
-// The result of because is the end of an error text. It names what the node itself waits for. If
-// the node waits for nothing, it names the holder at the time when the request was queued.
+// n.because returns the end of an error text. The text names what the node itself waits for. If the
+// node waits for nothing, the text names the holder at the time when the request was queued.
 func (n *Node) because(behind *client.HeldError) string {
 	if waiting := n.Status().Waiting; waiting != "" {
 		return " (" + waiting + ")"

@@ -15,9 +15,9 @@ import (
 
 // Event is one change of one key, as [Node.Watch] and [Node.Audit] report it.
 type Event struct {
-	// Position orders the events of a group and of the groups founded in its place. Watch can
-	// continue after it. Position is 0 from an EventReset until the present state is reported: a
-	// reader that has only a part of that state must start over.
+	// Position orders the events of a group and of the groups founded in its place. Pass it to Watch
+	// to continue after this event. Position is 0 from an EventReset until the present state is
+	// reported: a reader that has only a part of that state must start over.
 	Position uint64
 
 	// What has happened to Key. EventReset and EventCurrent concern the watch itself and have no
@@ -32,16 +32,16 @@ type Event struct {
 	// follows an EventReset, At is the beginning of a hold, and zero for other events.
 	At time.Time
 
-	Value  string            // of a hold that began, from its Request
-	Labels map[string]string // of a hold that began, from its Request
+	Value  string            // only in EventHeld: the Request.Value of the hold
+	Labels map[string]string // only in EventHeld: the Request.Labels of the hold
 
-	Cause Cause // of EventFreed and EventLeft; not set in the state after an EventReset
-	// After ForceUnlock, By is the instance on which it was called and Reason is its argument.
-	// After an end by Request.MaxHold or Lock.Lapse only Reason is set.
+	Cause Cause // set for EventFreed and EventLeft, but not in the state after an EventReset
+	// After ForceUnlock, By is the instance on which it was called, and Reason is its argument. If
+	// Request.MaxHold or Lock.Lapse ended the hold, only Reason is set.
 	By, Reason string
 
 	Data     []byte
-	Revision uint64 // of Data, as Put expects it; zero if there is none
+	Revision uint64 // the revision of Data, for Put; zero if there is no data
 }
 
 // Watch reports every hold and every change of data of the keys that begin with prefix, in order,

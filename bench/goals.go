@@ -138,8 +138,8 @@ func (g goal) compared(r Record) (float64, bool) {
 	return ratio, true
 }
 
-// judge compares v with the limits. v must not be below a limit. If lower is set and theirs is
-// empty, v must not be above a limit. A limit of 0 means no limit.
+// judge compares v with the limits. They are upper limits if lower is set and theirs is empty.
+// Otherwise they are lower limits. A limit of 0 means no limit.
 func (g goal) judge(v float64) string {
 	meets := func(limit float64) bool {
 		if g.lower && g.theirs == "" {

@@ -52,7 +52,7 @@ func heap() int64 {
 	return int64(m.HeapAlloc)
 }
 
-// inParallel calls do for every i below n, 1,024 calls at a time, until the first error.
+// inParallel calls do(i) for every i below n, 1,024 calls at a time, until the first error.
 func inParallel(n int, do func(i int) error) error {
 	var next atomic.Int64
 	var failed atomic.Bool

@@ -8,13 +8,14 @@ import (
 	"path/filepath"
 )
 
-// The variable states holds the last section of the page. The script scripts/states measures its
-// figures.
+// The last section of the page is in the variable states. The script scripts/states measures the
+// figures in this section.
 //
 //go:embed states.md
 var states string
 
-// The variable earlier holds the section before the last. The flag -against writes that section.
+// The section before the last one is in the variable earlier. The flag -against writes that
+// section.
 //
 //go:embed against.md
 var earlier string

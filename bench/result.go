@@ -16,10 +16,10 @@ type Result struct {
 
 	Rate       float64       `json:",omitempty"` // pairs of Lock and Unlock, hand-overs or grants, per second
 	P50, P99   time.Duration `json:",omitempty"` // time of Lock; in hand-overs, from Unlock to the next grant
-	Least      float64       `json:",omitempty"` // turns of the waiter with the fewest
-	Most       float64       `json:",omitempty"` // turns of the waiter with the most
-	CPU        time.Duration `json:",omitempty"` // of this process, for each pair
-	Allocs     float64       `json:",omitempty"` // of this process, for each pair
+	Least      float64       `json:",omitempty"` // fewest turns that a caller has had
+	Most       float64       `json:",omitempty"` // most turns that a caller has had
+	CPU        time.Duration `json:",omitempty"` // of this process, per pair or hand-over
+	Allocs     float64       `json:",omitempty"` // of this process, per pair or hand-over
 	Heap       float64       `json:",omitempty"` // bytes for each held lock
 	Count      float64       `json:",omitempty"` // of locks, waiters, instances or sessions
 	Took       time.Duration `json:",omitempty"` // by the whole workload

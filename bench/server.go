@@ -21,8 +21,8 @@ type server struct {
 	err    error // result of cmd.Wait; set before the channel exited is closed
 }
 
-// startServer starts a program that writes its output to a file in dir. If as is not nil, the
-// program runs as that user. The program is killed when this process ends.
+// startServer starts a program that writes its output to a file in dir. The program runs as the
+// given user, or as the user of this process if none is given. It is killed when this process ends.
 func startServer(dir string, as *syscall.Credential, program string, args ...string) (*server, error) {
 	s := &server{cmd: exec.Command(program, args...), log: filepath.Join(dir, "log"), exited: make(chan struct{})}
 	log, err := os.Create(s.log)
@@ -42,7 +42,7 @@ func startServer(dir string, as *syscall.Credential, program string, args ...str
 	return s, nil
 }
 
-// await calls try until it succeeds, the server ends, or half a minute is over.
+// await calls try() again and again until it succeeds, the server ends, or half a minute is over.
 func (s *server) await(ctx context.Context, try func() error) error {
 	ctx, cancel := context.WithTimeout(ctx, 30*time.Second)
 	defer cancel()

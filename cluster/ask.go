@@ -10,8 +10,9 @@ import (
 	"github.com/mortise-lock/mortise/internal/nodeid"
 )
 
-// put sends a question to another instance. The question waits while maxAsks questions are under
-// way, or one to the same address. A silent address therefore occupies at most one slot.
+// put sends a question to another instance. The question waits while maxAsks questions, or a
+// question to the same address, are under way. A silent address therefore occupies at most one
+// slot.
 func (c *Cluster) put(q founding.Question) {
 	o := &c.own
 	if o.busy >= maxAsks || o.asking[q.Addr] {

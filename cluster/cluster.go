@@ -80,8 +80,8 @@ func (c *Cluster) Tell(from nodeid.ID, question []byte) []byte {
 	return asked(c, func() []byte { return c.own.core.Founding.Tell(c.now(), c.wall(), from, question) })
 }
 
-// asked runs answer on the owner goroutine and waits at most answerWithin. It returns the zero
-// value if no answer arrives in time, or after Close.
+// This function calls answer on the owner goroutine and waits at most answerWithin. It returns the
+// zero value if no answer arrives in time, or after Close.
 func asked[T any](c *Cluster, answer func() T) (none T) {
 	reply := make(chan T, 1)
 	if !c.in.post(func() { reply <- answer() }) {

@@ -52,9 +52,9 @@ type Config struct {
 	// called on the owner goroutine, and once before Start returns. It must not block or keep the
 	// slices. It may be nil.
 	Changed func(before, after []Member)
-	// Awaited gets the text waiting, which says what this instance waits for, and returns the text
-	// to log instead. Awaited is called on the owner goroutine and must not block. If Awaited is
-	// nil, the text waiting itself is logged.
+	// Awaited is called with a text that says what this instance waits for, and returns the text to
+	// log instead. It is called on the owner goroutine and must not block. If Awaited is nil, the
+	// original text is logged.
 	Awaited func(waiting string) string
 	Random  func([]byte) // fills with unpredictable bytes; nil means crypto/rand
 	Logger  *slog.Logger // nil means slog.Default()
@@ -108,7 +108,7 @@ func (cfg *Config) check() error {
 	}
 	s := cfg.Settings
 	if s.Solo != (len(cfg.Join) == 0 && cfg.JoinFunc == nil) {
-		wrong("Settings.Solo is %v with %d entries in Join: it must be true exactly without Join and JoinFunc",
+		wrong("Settings.Solo is %v with %d entries in Join: it must be true if and only if both Join and JoinFunc are empty",
 			s.Solo, len(cfg.Join))
 	}
 	if !s.Solo && (s.Replicas > 0) == (len(s.Founders) > 0) {

@@ -13,8 +13,8 @@ import (
 	"github.com/mortise-lock/mortise/internal/nodeid/nodeidtest"
 )
 
-// refuses checks that the node has refused permanently, that its error contains these words, and
-// that it was never bound.
+// This method checks that the node permanently refuses to take part, that its error contains these
+// words, and that it was never bound.
 func (n *node) refuses(before string, words ...string) {
 	n.f.t.Helper()
 	err := n.failure()
@@ -67,8 +67,8 @@ func TestACopiedDirectoryIsRefused(t *testing.T) {
 	}
 }
 
-// TestACopyThatWasCutOffIsFoundOutLater starts a copy that cannot reach the original. When they
-// meet, the one with the lower start number refuses.
+// TestACopyThatWasCutOffIsFoundOutLater starts a copy that cannot reach the original. When the two
+// can reach each other, exactly one of them must refuse to take part.
 func TestACopyThatWasCutOffIsFoundOutLater(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		f := newFleet(t)
@@ -147,7 +147,7 @@ func restoreOlder(t *testing.T, name string) {
 		restored.Records = old
 		n := f.start(restored)
 		f.raft(3 * time.Second)
-		n.refuses("", "restored from an older copy", "empty the directory, it then joins as a new instance")
+		n.refuses("", "restored from an older copy", "empty the directory, and the instance joins as a new one")
 		n.stop()
 		restored.Records = newDisk() // as the error advises
 		f.start(restored)

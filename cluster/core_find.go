@@ -48,9 +48,10 @@ func (f *finder) remember(addr string) {
 	f.known = append(f.known, addr)
 }
 
-// due returns the addresses to join now: addresses that have just answered a question, and in every
-// round some of the addresses that gossip does not report, in turn. here lists the addresses that
-// gossip reports.
+// due returns the addresses to gossip with now. It begins with addresses that have just answered a
+// question. In every round it adds some of the wanted and known addresses, and the next round
+// continues with others. The argument here lists the addresses that gossip already reports, which
+// due omits.
 func (f *finder) due(now time.Duration, wanted, here []string, random uint64) []string {
 	var out []string
 	full := func() bool { return len(f.busy) >= rejoinMany }

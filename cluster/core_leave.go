@@ -22,9 +22,10 @@ const (
 // without it is applied (rules 12 and 13 of package voters). Last, the instance closes its session.
 // The zero Departure has not begun. It is not safe for concurrent use.
 type Departure struct {
-	// Alone is set at the end if perhaps no other instance can answer.
+	// Alone means that perhaps no other instance can answer. It is valid once Next has returned Part.
 	Alone bool
-	// Lost is set at the end if the group loses a vote, and contains the reason.
+	// Lost is valid once Next has returned Part. It says why the group loses a vote, or is empty if
+	// the group loses none.
 	Lost string
 
 	stage  stage
@@ -46,7 +47,7 @@ const (
 // Step is the next action of an instance that leaves.
 type Step uint8
 
-// The steps of a departure. Part is the last one.
+// A departure begins with the step Release and ends with the step Part.
 const (
 	Release Step = iota + 1 // wait until Held is false or TimeOver is true
 	Ask                     // ask the leader, for at most Leaderless; then call Heard

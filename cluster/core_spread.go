@@ -49,7 +49,7 @@ func (c *Core) Configured(now time.Duration, group, at uint64, voters []Voter) {
 	known := c.book.At()
 	switch {
 	case at < known && at != 0:
-		c.Founding.Voters(now, group, at, voters) // an older one may show that this replica was removed
+		c.Founding.Voters(now, group, at, voters) // an older configuration may show that this replica was removed
 	case at <= known:
 		changed := false
 		for _, v := range voters {

@@ -15,7 +15,7 @@ type Owner interface {
 	// Ended reports whether the instance has ended. If so, Turn returns without further actions.
 	Ended() bool
 	Tell([]founding.Event)
-	// Question asks a question of founding and passes the outcome to Core.Result.
+	// Question sends a question of package founding, and passes the outcome to Core.Result.
 	Question(founding.Question)
 	Carry(lead.Carry)
 	// Task asks a question and passes the outcome to Core.Done or Core.StatusReplied.
@@ -28,8 +28,8 @@ type Owner interface {
 	Dismiss(raft uint64)
 }
 
-// Turn runs one turn of the core and makes the owner carry out its decisions. It returns when the
-// next turn is due at the latest. fresh is a raft ID that was never used. word is a random number.
+// Turn runs one turn of the core and makes the owner carry out its decisions. The result is the
+// latest time for the next turn. fresh is a raft ID that was never used. word is a random number.
 func (c *Core) Turn(
 	now time.Duration, wallUnixMS int64, random founding.Random, fresh, word uint64, o Owner,
 ) time.Duration {

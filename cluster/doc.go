@@ -40,7 +40,7 @@
 //
 //   - Its log applies a configuration (Configured).
 //   - Gossip spreads the numbers of the configurations. An instance with a lower number asks the
-//     leader or a known voter, and later another one.
+//     leader or a known voter, and later asks others, until its number is no longer lower.
 //   - The leader sends a configuration (Push) to the replicas that are no longer part of it, and to
 //     the instances whose sessions are attached to the leader, eight at a time.
 //   - From time to time a member asks one of the addresses that Join leads to.
@@ -128,5 +128,5 @@
 // # Refused alternative
 //
 // Founding groups and finding voters by gossip alone. Gossip reports an unreachable instance as
-// dead, forgets it half a minute later, and repeats reports about third instances.
+// dead, forgets it half a minute later, and passes on reports about other instances.
 package cluster

@@ -62,8 +62,8 @@ func (s *stored) fits(cfg *Config) error {
 		return nil
 	}
 	if st.Instance != cfg.Key.ID() {
-		return fmt.Errorf("%w: it belongs to instance %s, and Key is that of %s: ask StoredKey first", ErrDirectory,
-			st.Instance, cfg.Key.ID())
+		return fmt.Errorf("%w: it belongs to instance %s, and Key is that of %s: set Key to the result of StoredKey",
+			ErrDirectory, st.Instance, cfg.Key.ID())
 	}
 	if st.Settings.Solo != cfg.Settings.Solo {
 		if st.Settings.Solo {
@@ -124,7 +124,7 @@ func (c *Cluster) persist(out *founding.Output) bool {
 	if err == nil {
 		err = n.save(make(map[string][]byte, 3), &c.own)
 	}
-	if c.ctx.Err() != nil { // after Close nothing is sent or done
+	if c.ctx.Err() != nil { // after Close, nothing is sent or done
 		*out = founding.Output{}
 		return false
 	}

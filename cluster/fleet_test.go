@@ -118,7 +118,7 @@ func (f *fleet) start(cfg Config) *node {
 	return f.startWith(cfg, func(n *node) (Host, Net) { return n, n.port })
 }
 
-// startWith starts an instance with the Host and the Net that outside returns.
+// startWith starts an instance. The function outside returns its Host and its Net.
 func (f *fleet) startWith(cfg Config, outside func(n *node) (Host, Net)) *node {
 	f.t.Helper()
 	f.next++
@@ -257,9 +257,9 @@ func (n *node) calls() string {
 	return strings.Join(n.told, ", ")
 }
 
-// raft simulates raft for the given time. Every 50 ms it reports to each node whether the node's
-// group has a leader, which requires a majority of reachable voters. If the group has a leader, its
-// replicas apply Born.
+// This method simulates raft for the given time. Every 50 ms it reports to each node whether the
+// node's group has a leader, which requires a majority of reachable voters. If the group has a
+// leader, its replicas apply Born.
 func (f *fleet) raft(d time.Duration) {
 	for end := time.Now().Add(d); time.Now().Before(end); time.Sleep(50 * time.Millisecond) {
 		for _, n := range f.nodes {

@@ -19,7 +19,7 @@ type owner struct {
 	back     bool            // according to the directory, this instance was a member before
 	join     *discovery.Join // addresses that Join and JoinFunc lead to
 	listed   []Member        // last published members; nil if gossip has changed them
-	listedAt uint64          // number of the configuration when the field listed was set
+	listedAt uint64          // the configuration's number when the members in listed were collected
 	self     Member          // this instance's entry in listed
 	busy     int
 	backlog  []founding.Question
@@ -27,7 +27,7 @@ type owner struct {
 	said     report
 	told     gossip.Meta // the data that gossip last spread about this instance
 	notes    notebook
-	unsaved  error // error of the directory, until the host is told
+	unsaved  error // an error of the directory that the host does not know yet
 }
 
 // newOwner returns the owner of an instance. resume is the data from its directory.
@@ -115,7 +115,7 @@ func (h hands) Dismiss(raft uint64)          { h.cfg.Host.Dismissed(raft) }
 func (h hands) Told(told Told) { told.Inquiry.Caller.(chan VoterStatus) <- told.VoterStatus }
 
 func (h hands) Tell(events []founding.Event) {
-	h.publish() // first, so that Status shows the change to the host
+	h.publish() // first, so that Status contains the change when the host learns of it
 	for _, e := range events {
 		if h.Ended() {
 			return
@@ -156,9 +156,9 @@ func (c *Cluster) carryOut(e founding.Event) {
 	}
 }
 
-// answer returns the reply to a question, or nil if there is none. It stores the promises that
-// the reply contains before it returns. If this instance runs alone, it also logs that it has
-// refused the sender, at most once a minute.
+// answer returns the reply to a question, or nil if there is none. It first stores the promises
+// that the reply contains. If this instance runs alone, it also logs that it has refused the
+// sender, at most once a minute.
 func (c *Cluster) answer(from Asker, question []byte) []byte {
 	b := c.own.core.Ask(c.now(), c.wall(), from, question)
 	if !c.persist(&founding.Output{}) {

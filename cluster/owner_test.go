@@ -302,7 +302,7 @@ func TestNothingIsSaidAfterClose(t *testing.T) {
 // TestOneCallThatFailsHoldsUpNothing makes one call fail. A group is founded, an instance joins it,
 // a lost voter is replaced, and the leader is found in about the usual time.
 func TestOneCallThatFailsHoldsUpNothing(t *testing.T) {
-	const soon, late = 5 * time.Second, 12 * time.Second // late includes the wait for a Prepare
+	const soon, late = 5 * time.Second, 12 * time.Second // 12 s include the wait for a Prepare
 	for what, row := range map[string]struct {
 		calls  int64 // number of tested calls
 		within time.Duration

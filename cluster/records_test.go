@@ -96,8 +96,9 @@ func (d *disk) state(t *testing.T) founding.State {
 	return s.state
 }
 
-// claimed decodes an answer about its instance: a version, a kind, and then name, address and phase
-// for "who" (kind 2), or group and refusal for a verdict (kind 4). The refusal 0 means accepted.
+// claimed decodes an answer about its instance: a version, a kind, and then name, address and
+// phase for "who" (kind 2), or group and refusal for a verdict (kind 4). A refusal of 0 means
+// that the instance has accepted.
 func claimed(by nodeid.ID, answer []byte) (claim, bool) {
 	if len(answer) < 4 {
 		return claim{}, false
@@ -129,7 +130,7 @@ func (d *disk) durable(cfg Config) Config {
 	return cfg
 }
 
-// said fails if the node has sent a claim that was never stored. On a disk that fails, only
+// said verifies that the node has stored a claim before it sends it. On a disk that fails, only
 // promises are checked.
 func (n *node) said(how string, c claim) {
 	d, ok := n.cfg.Records.(*disk)

@@ -61,8 +61,8 @@ func (c *Cluster) namesake(members []Member) string {
 	return text
 }
 
-// report logs the text Status.Waiting if it has not changed for a while. It returns the time of
-// the next check.
+// If Status.Waiting has not changed for a while, report logs it. The result is the time of the
+// next check.
 func (c *Cluster) report(now time.Duration) time.Duration {
 	said := &c.own.said
 	waiting := c.view.Load().Waiting
@@ -113,8 +113,8 @@ func (c *Cluster) belongs(e founding.Event) {
 	}
 }
 
-// waiting returns what this instance waits for, or that two groups exist, which only an operator
-// can repair.
+// waiting returns the text for Status.Waiting: what this instance waits for, or a warning if two
+// groups exist. Only an operator can repair that.
 func (c *Cluster) waiting() string {
 	m, two := c.own.core.Rival()
 	if !two {

@@ -82,7 +82,8 @@ func (n *node) lead(term uint64, facts voters.Facts) {
 	n.f.settle()
 }
 
-// looks returns the times at which the host was asked for its facts, without those before since.
+// looks returns the times at which the host was asked for its facts. It omits the times before
+// the argument since.
 func (n *node) looks(since time.Time) []time.Time {
 	n.mu.Lock()
 	defer n.mu.Unlock()
@@ -179,8 +180,7 @@ func (g *group) see() voters.Facts {
 	return facts
 }
 
-// here reports whether a running node that is not silenced has the instance and the address of
-// v.
+// here reports whether a running node has the instance and the address of v, and is not silenced.
 func (f *fleet) here(v Voter) bool {
 	f.net.mu.Lock()
 	mute := f.net.mute[v.Addr]

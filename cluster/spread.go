@@ -47,7 +47,7 @@ func (c *Cluster) HasLeader(known bool) {
 	c.in.postOfLife(func() { c.own.core.Founding.Leader(c.now(), known) })
 }
 
-// BornApplied records that this instance's log has applied Born of the group.
+// BornApplied records that this instance's log has applied the group's command Born.
 func (c *Cluster) BornApplied(group uint64) {
 	c.in.postOfLife(func() { c.own.core.Founding.Born(c.now(), group) })
 }

@@ -13,7 +13,7 @@ import (
 	"github.com/mortise-lock/mortise/internal/nodeid/nodeidtest"
 )
 
-// with adds a replica to a configuration. No node runs this replica.
+// with returns a copy of voters with one more replica, which no node runs.
 func with(voters []Voter, raft uint64) []Voter {
 	more := append(slices.Clone(voters), Voter{Raft: raft, Instance: nodeidtest.ID(raft), Addr: addrOf(60), Life: 1,
 		Learner: true})

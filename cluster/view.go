@@ -16,8 +16,8 @@ type Phase = founding.Phase
 // The phases, in order. Only a restart in place goes back to an earlier phase.
 const (
 	Newborn     = founding.Newborn // belongs to no group
-	Bound       = founding.Bound   // has accepted a charter that is not yet known to be born
-	PhaseMember = founding.Member  // belongs to a group that is born
+	Bound       = founding.Bound   // has accepted a charter, but does not know whether its group is founded
+	PhaseMember = founding.Member  // belongs to a founded group
 )
 
 // Member is an instance that gossip reports. If Settings.Founders is set, the members are the
@@ -42,7 +42,7 @@ type Status struct {
 	Waiting  string   // a sentence that says what this instance waits for and what to do
 	Group    uint64   // zero means none
 	Voters   []Voter  // the replicas of Group, sorted by raft ID
-	Namesake string   // a sentence if another instance has the same Name
+	Namesake string   // a warning if another instance has the same Name; otherwise empty
 	Members  []Member // sorted by name, then by instance
 }
 

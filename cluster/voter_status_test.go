@@ -82,7 +82,7 @@ func TestTheLeaderAnswersEveryInstance(t *testing.T) {
 			func(id uint64) bool { return id == gone })
 		facts.Replicas = slices.DeleteFunc(slices.Clone(facts.Replicas),
 			func(r voters.Replica) bool { return r.ID == gone })
-		for _, at := range []uint64{0, 5} { // the leader's configuration; the asking instance knows configuration 1
+		for _, at := range []uint64{0, 5} { // number of the leader's configuration; the node that asks has number 1
 			facts.Config.At = at
 			g.leader.lead(1, facts)
 			time.Sleep(lead.Pause)

@@ -51,7 +51,7 @@ func (e ending) Text() string {
 	return fmt.Sprintf("%s, %s: %s", shown(e.Holder), e.What, e.Cause)
 }
 
-// Day returns the date of the event, or "" if the event happened on the day of now.
+// Day returns the date of the event, or "" if the event happened on the same day as `now`.
 func (e ending) Day(now time.Time) string {
 	if day := e.At.UTC().Format(time.DateOnly); day != now.UTC().Format(time.DateOnly) {
 		return day

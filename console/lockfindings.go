@@ -39,8 +39,8 @@ func (s *scene) lockFindings(v *view) (all []finding) {
 	for _, c := range v.Circles {
 		f := finding{
 			ID: "deadlock", Level: watch, What: "This may be a deadlock.",
-			Next: "If each of them holds and waits in the same piece of work, none will end: end one hold by force. " +
-				"A request under Lock.Context fails before it closes a circle.",
+			Next: "If each of them holds one lock and waits for the next in the same piece of work, none will end: end one " +
+				"hold by force. A request under Lock.Context fails instead of closing a circle.",
 		}
 		for _, l := range c {
 			f.ID += "/" + l.Holds
@@ -88,7 +88,7 @@ func (s *scene) ofEarlier(k mortise.KeyInfo) bool {
 
 func (s *scene) stuck(k mortise.KeyInfo) string {
 	q := k.Queue[0]
-	text := fmt.Sprintf("is held by %s for %s; %s", shown(q.Holder), span(s.heldFor(k)),
+	text := fmt.Sprintf("has been held by %s for %s; %s", shown(q.Holder), span(s.heldFor(k)),
 		number(k.Waiting, "waits", "wait"))
 	if q.Value != "" {
 		text += fmt.Sprintf("; it says “%s”", clip(shown(q.Value), briefly))

@@ -41,8 +41,8 @@ type look struct {
 	ends   []mortise.Event // abnormal ends of holds; only in the answer for all keys
 
 	sessions []mortise.SessionInfo // only in the answer for all keys
-	// In the answer for all keys this is the first page of the members, in an answer about members
-	// the requested page. Nil means that the leader has not answered.
+	// In the answer for all keys, this is the first page of the members. In an answer about members,
+	// it is the requested page. Nil means that the leader has not answered.
 	members []mortise.Member
 	err     error // of the last query
 }
@@ -230,8 +230,8 @@ func (l *look) old(why error) *look {
 	return &was
 }
 
-// those returns a copy of l, which is the answer for all keys, with only the keys that match. It
-// is used when the leader does not answer.
+// those takes l, the answer for all keys, and returns a copy that has only the keys that match.
+// It is used when the leader does not answer.
 func (l *look) those(match func(key string) bool) *look {
 	found := *l
 	found.keys = slices.DeleteFunc(slices.Clone(l.keys), func(k mortise.KeyInfo) bool { return !match(k.Key) })

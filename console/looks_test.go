@@ -146,7 +146,7 @@ func TestManyViewersAreOne(t *testing.T) {
 	})
 }
 
-// With a million keys only a thousand are read and a few hundred are shown. Searches with many
+// Of a million keys, only a thousand are read and a few hundred are shown. Searches with many
 // different terms must not fill the memory.
 func TestWorkIsBounded(t *testing.T) {
 	f := &fakeNode{many: 1_000_000}
@@ -208,8 +208,8 @@ func TestALeaderThatDoesNotAnswer(t *testing.T) {
 	})
 }
 
-// A viewer that disconnects must not cancel the look that other requests wait for. After a panic in
-// a look other requests must be answered.
+// A viewer that disconnects must not cancel the look that other requests wait for. After a panic
+// in a look, other requests must still be answered.
 func TestAViewerWhoGoes(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		f := &fakeNode{takes: 500 * time.Millisecond}

@@ -28,7 +28,7 @@ type view struct {
 	Instance instance `json:"instance"`
 	Group    group    `json:"group"`
 	Zones    []zone   `json:"zones"`   // the voters and a page of the members
-	Members  roster   `json:"members"` // which members Zones contains
+	Members  roster   `json:"members"` // describes the page of members in Zones
 
 	Locks   locks    `json:"locks"`
 	Longest []key    `json:"longest_held"`
@@ -42,7 +42,7 @@ type view struct {
 	KeyErr  string   `json:"key_error,omitempty"`
 
 	forest  []tree
-	without int // how many keys that have waiters are left out of the picture
+	without int // number of keys with waiters that the picture leaves out
 }
 
 type instance struct {

@@ -37,7 +37,7 @@ type row struct {
 	waiter  string // name, if the row is a waiter
 	value   string
 	calls   int    // consecutive requests of the waiter
-	back    int    // the row of a key above this row that the waiter holds, or -1
+	back    int    // the row above this one whose key the waiter holds, or -1
 	again   string // a key that the waiter holds and that is drawn elsewhere, or ""
 	more    int    // if the row stands for several waiters, their number
 	parent  int    // the row above to which this row is connected, or -1
@@ -93,8 +93,8 @@ func (f *forester) depends(k queued) bool {
 	})
 }
 
-// grow adds a key and its waiters. The slice above contains the rows of the keys between the top
-// of the tree and this key.
+// grow adds a key and its waiters. The slice `above` contains the rows of the keys between the
+// top of the tree and this key.
 func (f *forester) grow(t *tree, name string, depth, parent int, above []int) {
 	k := f.infos[name]
 	shown := f.scene.key(k.KeyInfo, queueShown)

@@ -49,8 +49,8 @@
 // If a leadership ends before the function could be called, the function is not called. If the
 // function panics, Run resigns, and the panic reaches the caller of Run.
 //
-// Leader and Observe report a leader that has crashed or was cut off until its session expires. A
-// request to a leader should carry the token, so that a former leader can refuse it.
+// If a leader has crashed or was cut off, Leader and Observe still report it until its session
+// expires. A request to a leader should carry the token, so that a former leader can refuse it.
 //
 // # Limits
 //

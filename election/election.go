@@ -89,8 +89,8 @@ func request(name, value string) mortise.Request {
 	return r
 }
 
-// labelledValue is the length of the longest value that fits in a request with the label. JSON
-// encodes a value in four thirds of its length.
+// labelledValue is the length of the longest value in a request that also has the label of an
+// election. JSON encodes a value in four thirds of its length.
 const labelledValue = 700
 
 // Campaign waits until this candidate leads, and returns the leadership. Other instances can read

@@ -83,7 +83,7 @@ func observed(t *testing.T, g *group, o Options, do func()) (tokens []mortise.To
 				t.Errorf("%+v with %v", leader, err)
 			}
 			last = err
-			continue // the observer must end without a break
+			continue // the observer must end the loop by itself
 		}
 		tokens = append(tokens, leader.Token)
 	}

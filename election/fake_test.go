@@ -19,7 +19,7 @@ type group struct {
 	events   []mortise.Event
 	resets   int           // increases when watchers must start from the beginning
 	watching int           // the number of watchers
-	happened chan struct{} // closed when events, resets or refuses changes; nil if no watcher waits for it
+	happened chan struct{} // closed when the field events, resets or refuses changes; nil if no watcher waits for it
 }
 
 type term struct {

@@ -17,8 +17,8 @@ const resignTime = 5 * time.Second
 //
 //   - nil, if fn returned nil and the context of fn had not ended: the work is done on this
 //     instance, and other instances lead;
-//   - the cause of the end of ctx, wrapped together with the error of fn if it had one, after Run
-//     has resigned;
+//   - the cause of ctx if ctx has ended, wrapped together with the error of fn, if any; Run has
+//     then resigned;
 //   - mortise.ErrLeaving or ErrClosed if the node leaves or is closed, and other permanent errors
 //     of Campaign, such as mortise.ErrBadKey.
 //
@@ -88,7 +88,7 @@ func lead(ctx context.Context, l *Leadership, fn func(context.Context, *Leadersh
 	}
 	err = fn(held, l)
 	if over = context.Cause(held); over == nil {
-		over = l.Err() // after a sleep of the machine the context may end late
+		over = l.Err() // if the machine was suspended, the context may end late
 	}
 	return over, err
 }

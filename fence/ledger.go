@@ -40,10 +40,10 @@ const DefaultLedger = "mortise_step"
 // is safe for concurrent use.
 //
 // If fn works in the transaction that is passed to it, the work takes effect exactly once until
-// Forget is called, and never once the resource has seen a higher token. Work outside of that
-// transaction, such as sending a mail, is done at least once: if the process dies before the
-// commit, a repetition does the work again. For such work, pass the ID to a service that
-// recognizes repetitions.
+// Forget is called. If the resource has seen a higher token before, the work has no effect. Work
+// outside of that transaction, such as sending a mail, is done at least once: if the process dies
+// before the commit, a repetition does the work again. For such work, pass the ID to a service
+// that recognizes repetitions.
 type Ledger struct {
 	Marks Table  // the table of the marks; the ledger uses its DB and Dialect
 	Name  string // the table of the results, may have a schema prefix; "" means DefaultLedger

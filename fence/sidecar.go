@@ -111,7 +111,8 @@ func syncDir(dir string) error {
 	return errors.Join(d.Sync(), d.Close())
 }
 
-// The pauses between two tries to lock a file. A context cannot end the wait for a blocking lock.
+// The shortest and the longest pause between two tries to lock a file. A single blocking call would
+// not return when the context ends.
 const (
 	pauseMin = time.Millisecond
 	maxPause = 20 * time.Millisecond

@@ -59,7 +59,7 @@ type StaleError struct {
 
 func (e *StaleError) Error() string {
 	if e.Forgotten {
-		return fmt.Sprintf("fence: token %d of %q is older than %d, below which nothing is remembered", e.Token,
+		return fmt.Sprintf("fence: token %d of %q is older than %d, the lowest admitted for an unknown resource", e.Token,
 			e.Resource, e.Highest)
 	}
 	return fmt.Sprintf("fence: token %d of %q is older than %d, the highest seen", e.Token, e.Resource, e.Highest)

@@ -115,9 +115,9 @@ func advanceMySQL(ctx context.Context, tx *sql.Tx, name, resource string, token 
 		false)
 }
 
-// compare reads the mark, whose row this transaction has locked, and refuses a lower token. If
-// refused is set, the database has already refused the token, so a token that is not lower is an
-// error too.
+// compare reads the mark, whose row this transaction has locked, and refuses a lower token. If the
+// argument refused is true, the database has already refused the token, and compare always returns
+// an error.
 func compare(ctx context.Context, tx *sql.Tx, query, resource string, token mortise.Token, refused bool) error {
 	var highest int64
 	if err := tx.QueryRowContext(ctx, query, resource).Scan(&highest); err != nil {

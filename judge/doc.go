@@ -37,8 +37,8 @@
 //
 // # Failure
 //
-// The error of a violation names the judge that found it and the violation. errors.As finds the
-// [history.Violation] of the first judge.
+// The error of a violation describes the violation and names the judge that found it. errors.As
+// finds the [history.Violation] of the first judge.
 //
 // # Limits
 //

@@ -125,8 +125,8 @@ func TestFilesAndPicture(t *testing.T) {
 	}
 }
 
-// Without the calls of one node the verdict must be ErrUnknown. Files must also refuse the same
-// file twice and an empty file.
+// Without the calls of one node, the verdict must be ErrUnknown. Files must also refuse an empty
+// file, and a file that is given twice.
 func TestMissingFiles(t *testing.T) {
 	all, err := judge.Files("testdata/storm.jsonl")
 	if err != nil {
@@ -187,7 +187,7 @@ func TestForceIsNoViolation(t *testing.T) {
 }
 
 // The history has one key, and most calls were canceled while their grant was sent. Without the
-// field operation.after the search takes minutes.
+// field operation.after, the search takes minutes.
 func TestManyUnknownGrants(t *testing.T) {
 	events := historytest.Make(historytest.Options{Seed: 1, Calls: 5000, Callers: 3, Keys: 1, Cancel: 0.8,
 		Crash: 0.05, Lose: 0.05})

@@ -91,8 +91,8 @@ func gather(events []history.Event) (*gathered, error) {
 	return g, nil
 }
 
-// endGroups sets the end of grants that never ended in their group. These grants ended at the first
-// grant of the next group at the latest.
+// If a grant has no recorded end and another group followed, endGroups sets the end. The grant
+// ended at the first grant of the next group at the latest.
 func (g *gathered) endGroups() {
 	type life struct {
 		group  history.Group
@@ -162,8 +162,9 @@ func shareOf(e *history.Event) share {
 	return share{permits, of}
 }
 
-// held returns those keys of c that the lock with the token c.token has. If the lock is unknown or
-// shares no key with c, held returns all keys of c, and the model then reports a violation.
+// held returns the keys of c that are also keys of the lock with the token c.token. If that lock
+// is unknown or shares no key with c, held returns all keys of c, and the model then reports a
+// violation.
 func (g *gathered) held(c *call) []string {
 	var has []string
 	if a := g.accounts[c.token]; a != nil {
@@ -179,7 +180,7 @@ func (g *gathered) held(c *call) []string {
 	return c.keys
 }
 
-// asker identifies the calls of one stream whose first key is key. Stream 0 means all streams.
+// asker identifies calls by their first key and their stream. Stream 0 means all streams.
 type asker struct {
 	key    string
 	stream int
@@ -232,9 +233,9 @@ func operations(events []history.Event, o Options) ([]*key, error) {
 	return b.done(), b.err
 }
 
-// unanswered returns when the earliest call began that returned neither Granted nor Held, by
-// first key and stream. Stream 0 means all streams. If no call returned the token of a grant, one
-// of these calls asked for it, so the grant is not older.
+// For each first key and stream, unanswered returns the time when the earliest call began that
+// returned neither Granted nor Held. Stream 0 means all streams. If no call returned the token of
+// a grant, the grant was for one of these calls, so it is not older than the earliest of them.
 func (g *gathered) unanswered() map[asker]int64 {
 	first := map[asker]int64{}
 	for _, c := range g.calls {
@@ -258,8 +259,8 @@ type builder struct {
 	err   error
 }
 
-// end adds the end of a lock whose token was returned to a call. While the caller believes that it
-// holds the lock, the lock can be ended only by force.
+// This method adds an operation of the kind end for the lock that the call c got. While the caller
+// believes that it holds the lock, the lock can be ended only by force.
 func (b *builder) end(c *call, a *account) {
 	from, by, how := c.begun, c.confirmed, "release"
 	if a != nil && a.endedBy != math.MaxInt64 {

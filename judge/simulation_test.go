@@ -10,8 +10,8 @@ import (
 	"github.com/mortise-lock/mortise/judge"
 )
 
-// simulate runs the campaign that environment variables define, see sim.Campaign, and judges each
-// run with the second judge too.
+// simulate runs the campaign that environment variables define (see sim.Campaign.FromEnvironment).
+// The second judge also judges each run.
 func simulate(t *testing.T, foundings bool, runs uint64) {
 	c := sim.Campaign{
 		Foundings: foundings,

@@ -22,8 +22,8 @@ type attempt struct {
 	phase atomic.Int32
 }
 
-// The phases of an attempt. The first phase is waiting. One other phase follows, or begun and
-// then refused.
+// The phases of an attempt. The first phase is waiting. It changes once, to begun, expired or
+// over. Only begun can then change to refused.
 const (
 	waiting = iota
 	begun   // fn is running or has run
@@ -80,7 +80,7 @@ func (a *attempt) settle(ctx context.Context, key string, err error) (began bool
 		return false, fmt.Errorf("locker: lock %q: %w", key, ended(ctx))
 	case phase == expired:
 		// Do not wrap err, because it may be the error of a context that the caller did not make.
-		return false, fmt.Errorf("%w: lock %q, %v: %v", ErrWait, key, a.wait, err)
+		return false, fmt.Errorf("%w: lock %q, limit %v: %v", ErrWait, key, a.wait, err)
 	case err == nil:
 		return false, fmt.Errorf("locker: lock %q: the Locker returned nil without running the function", key)
 	}

@@ -71,7 +71,7 @@ func NewBoth(c BothConfig) (*Both, error) {
 		wrong.add("Authority", "%d is neither FirstLock nor SecondLock", c.Authority)
 	}
 	if c.Observe && c.Authority == SecondLock {
-		wrong.add("Authority", "SecondLock cannot give the token with Observe, where it may be missing")
+		wrong.add("Authority", "SecondLock cannot be combined with Observe, under which Second may give no token")
 	}
 	if c.Observe && c.OnSecond == nil {
 		wrong.add("OnSecond", "is missing with Observe: it receives the errors of Second")

@@ -69,8 +69,8 @@ func (c *circuit) enter(now time.Time) (turn uint64, ok bool, change Change) {
 	return c.turn, true, change
 }
 
-// report applies the result v of a call for which enter has returned ok. If the result of a
-// probe is neither, the next call is the probe.
+// report applies the result v of a call for which enter has returned ok. If the result of a probe
+// is neither success nor failure, the next call is the probe.
 func (c *circuit) report(now time.Time, turn uint64, v verdict, cause error) Change {
 	if turn != c.turn {
 		return Change{}

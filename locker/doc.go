@@ -34,9 +34,9 @@
 //
 // # Limits
 //
-// Pauses and wait limits become longer if the machine sleeps; no guarantee depends on them. When a
-// wait limit passes, a wrapper returns only after the Locker under it has returned. Each instance
-// has its own limits of a Router and its own state of a Breaker.
+// Pauses and wait limits become longer if the machine sleeps; no guarantee depends on them. When
+// a wait limit passes, a wrapper returns only after the Locker under it has returned. The limits
+// of a Router and the state of a Breaker apply to one instance only.
 //
 // # Refused alternative
 //

@@ -84,7 +84,7 @@ func (l *Local) enter(ctx context.Context, key string) (*hold, error) {
 	return &hold{local: l, key: key, token: token, calls: 1}, nil
 }
 
-// again counts a further call in h.calls. It returns false if the hold has ended.
+// again returns false if the hold has ended. Otherwise, it counts a further call in h.calls.
 func (h *hold) again() bool {
 	h.local.mu.Lock()
 	defer h.local.mu.Unlock()

@@ -35,8 +35,8 @@ type Capture struct {
 
 const (
 	chunkBytes = 64 << 10
-	// roomBytes is the free space of a chunk before a session or a lock is written. A lock with a
-	// long queue makes the chunk grow.
+	// roomBytes is the free space that a chunk must have before a session or a lock is written to
+	// it. A lock with a long queue makes the chunk grow.
 	roomBytes = MaxRecordBytes + 128
 
 	// placesOfLocks is below the places of all locks and above the IDs of all sessions.

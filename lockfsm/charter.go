@@ -47,8 +47,8 @@ type Charter struct {
 	Grace  time.Duration
 	Limits Limits
 	// Settings are further settings that the instances have agreed on, at most MaxSettingsBytes
-	// long. The machine does not decode them. New copies them. Those that [Machine.Charter] returns
-	// stay valid and must not be changed.
+	// long. The machine does not decode them. New copies them. The bytes that [Machine.Charter]
+	// returns never change, and its caller must not change them.
 	Settings []byte
 }
 

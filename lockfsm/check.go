@@ -12,7 +12,7 @@ import (
 //	 1  The revision lies between the first one and the largest. The wall stamp is not before the
 //	    founding. The build has the rules.
 //	 2  Before Born there are no sessions, no locks and no revisions after the first one, and the
-//	    grace does not end. Without a grace in the charter, it is over after Born.
+//	    grace does not end. If the charter has no grace, the grace counts as over after Born.
 //	 3  Sessions ascend by ID. The map by ID has exactly these sessions, and the map by nonce
 //	    exactly those that are not gone.
 //	 4  A session has a TTL, next > 0, a nonce, and a record within bounds.
@@ -22,8 +22,8 @@ import (
 //	    exactly these locks.
 //	 7  A queue is linked in both directions and ascends by revision. Its entries point to its lock
 //	    and belong to sessions in the list.
-//	 8  After the grace a request has a token exactly if all its entries are inside. During the
-//	    grace no request has a token.
+//	 8  After the grace a request has a token exactly if all its entries are inside (see lock.go).
+//	    During the grace no request has a token.
 //	 9  A token is higher than the revision of its entry. The wall stamp of a grant lies between
 //	    the founding and the present stamp.
 //	10  No revision is used twice as a session ID, a place, a token or the revision of data. None
@@ -31,13 +31,13 @@ import (
 //	11  The limits of the charter hold.
 //	12  Machine.counts is what the lists contain.
 //	13  No touched entries are left from the last command, and the spare structs are zero.
-//	14  The places of locks ascend. While no capture is under way, the field seen of every session
-//	    and every lock is the number of the last capture.
+//	14  The places of locks ascend. While no capture is under way, every session and every lock has
+//	    the number of the last capture in its field seen.
 //	15  The entries inside are exactly those at the front of the queue that fit beside each other,
 //	    and the counters of the lock match them. A waiting request watches the predecessor of its
 //	    first entry that is not inside.
-//	16  No request waits for the lock of a holder that awaits a notice. The lock counts the entries
-//	    that have not received their notice.
+//	16  If a holder has asked for a notice and not received it, no request waits for its lock. The
+//	    lock counts the entries that have not received their notice.
 //	17  A gone session has at least one hold, and each of its holds has a delay.
 //	18  Data has a revision and a value of a valid length. The machine counts the keys with data.
 //	19  The charges are the sums that budget.go defines.
@@ -112,13 +112,13 @@ func (c *checker) sessions() {
 		_ = 0 < s.next && s.next <= MaxNumber+1 || c.broken(4, "session %d has next number %d", s.id, s.next)
 		_ = s.nonce != Nonce{} && len(s.record) <= MaxRecordBytes ||
 			c.broken(4, "session %d has no nonce or a record of %d bytes", s.id, len(s.record))
-		_ = s.seen == m.captures || m.capture != nil || c.broken(14, "session %d would be set aside for no capture",
-			s.id)
+		_ = s.seen == m.captures || m.capture != nil || c.broken(14,
+			"session %d would be copied for a capture, but none runs", s.id)
 		_ = s.entries <= m.charter.Limits.EntriesPerSession ||
 			c.broken(11, "session %d has %d entries", s.id, s.entries)
 		c.entriesOf(s)
 	}
-	_ = m.lastSession == before || c.broken(3, "the list of sessions ends elsewhere")
+	_ = m.lastSession == before || c.broken(3, "the last session of the list is not the recorded last one")
 	_ = len(m.sessions) == c.seen.Sessions && len(m.nonces) == c.seen.Sessions-gone || c.broken(3,
 		"%d sessions are listed, %d found by ID, %d by nonce", c.seen.Sessions, len(m.sessions), len(m.nonces))
 	_ = uint64(c.seen.Sessions) <= uint64(m.charter.Limits.Sessions) ||
@@ -161,7 +161,8 @@ func (c *checker) locks() {
 			c.broken(6, "lock %q is linked wrongly or empty", l.key)
 		_ = l.position > placesOfLocks && l.position <= m.lastPlace && (before == nil || before.position < l.position) ||
 			c.broken(14, "lock %q is at place %d", l.key, l.position)
-		_ = l.seen == m.captures || m.capture != nil || c.broken(14, "lock %q would be set aside for no capture", l.key)
+		_ = l.seen == m.captures || m.capture != nil || c.broken(14,
+			"lock %q would be copied for a capture, but none runs", l.key)
 		_ = validKey([]byte(l.key), m.charter.Limits.KeyBytes) || c.broken(6, "lock %q has a bad key", l.key)
 		entries += c.queue(l)
 		if l.data != nil {
@@ -260,8 +261,8 @@ func (c *checker) inside(l *lock) {
 	}
 	_ = l.boundary == e || c.broken(15, "%q: the first entry outside is not where it should be", l.key)
 	_ = uint64(l.taken) == taken && (taken == 0 || l.least == least && l.leasts == leasts) || c.broken(15,
-		"%q: %d permits are taken of %d, as %d say; counted %d of %d, %d", l.key, taken, least, leasts, l.taken,
-		l.least, l.leasts)
+		"%q: %d permits are taken of %d, a total that %d entries name; recorded: %d of %d, %d entries", l.key, taken,
+		least, leasts, l.taken, l.least, l.leasts)
 	for ; e != nil; e = e.after {
 		_ = !e.holding || c.broken(15, "%q: the entry at %d is inside", l.key, e.rev)
 	}

@@ -15,8 +15,8 @@ const maxLinks = 64
 //
 // An exclusive request waits for all requests before it. A shared or semaphore request waits for
 // the exclusive requests before it, and so for all requests before those. It waits for another
-// shared or semaphore request only if no third request returns enough permits. circle_permits.go
-// decides these cases.
+// shared or semaphore request only if the permits that all other requests return are too few.
+// circle_permits.go decides these cases.
 
 type search struct {
 	m     *Machine

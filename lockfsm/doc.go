@@ -140,9 +140,10 @@
 // # Limits
 //
 // [Limits] bounds the state. Commands that free something are exempt from every limit. Removing an
-// entry takes constant time, unless it is the last holder that names the lowest total of a
-// semaphore: then the machine visits the other holders. Ending a session takes time in proportion
-// to its entries, plus the time to sort the entries whose state changes.
+// entry takes constant time, plus time for each entry that may now hold the lock. If the entry
+// holds a semaphore and no other holder names such a low total, the machine also visits the other
+// holders. Ending a session takes time in proportion to its entries, plus the time to sort the
+// entries whose state changes.
 //
 // While a [Capture] is under way, the first command that changes a lock takes time in proportion to
 // the lock's queue, and so does the Step that writes the lock.

@@ -71,7 +71,7 @@ const (
 // eventLog is a ring buffer. Event n, counted from 1, is at index (n-1-from) % eventsKept.
 type eventLog struct {
 	events []loggedEvent
-	from   uint64 // the number of events before the first event that was added
+	from   uint64 // the number of events of the group before this log began
 }
 
 type loggedEvent struct {

@@ -39,7 +39,8 @@ type twinHold struct {
 	revision Revision
 }
 
-// holds returns all holds and data. The value is true if the session of the hold is gone.
+// holds returns a map with all holds and data. A value is true if the session of the hold is
+// gone.
 func (t *twin) holds() map[twinHold]bool {
 	all := map[twinHold]bool{}
 	for _, e := range t.entries {

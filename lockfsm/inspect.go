@@ -35,9 +35,9 @@ type Standing struct {
 	Gone bool
 }
 
-// Inspect describes the lock of key, with up to most requests of its queue. It reports false if the
-// lock has neither a request nor data. It takes time in proportion to its result and to the number
-// of holders.
+// Inspect describes the lock of key. The parameter most is the maximum number of listed requests
+// of its queue. Inspect reports false if the lock has neither a request nor data. It takes time
+// in proportion to its result and to the number of holders.
 func (m *Machine) Inspect(key string, most int) (LockInfo, bool) {
 	l := m.locks[key]
 	if l == nil {
@@ -47,9 +47,9 @@ func (m *Machine) Inspect(key string, most int) (LockInfo, bool) {
 	return l.info(l.first, most, &room), true
 }
 
-// Holders is like Inspect, but Queue and Held omit the requests at or before a place, the argument
-// behind. It returns false if no request remains, or if the first remaining request waits in this
-// queue.
+// Holders is like Inspect, but Queue and Held omit the requests up to and including a place. The
+// parameter behind is that place. Holders returns false if no request remains, or if the first
+// remaining request waits in this queue.
 func (m *Machine) Holders(key string, behind Revision, most int) (LockInfo, bool) {
 	l := m.locks[key]
 	if l == nil {
@@ -120,9 +120,10 @@ type Cursor struct {
 }
 
 // Walk lists locks whose keys begin with prefix, in the order of their creation. Three arguments
-// limit a call: locks is the maximum number of listed locks, queue that of listed requests of each
-// lock, and budget that of visited locks. The result more reports that there may be further locks
-// after next. A lock that exists during the whole walk is listed once.
+// limit a call: locks is the maximum number of listed locks, queue is the maximum number of
+// listed requests of each lock, and budget is the maximum number of visited locks. If more is
+// true, there may be further locks after next. A lock that exists during the whole walk is listed
+// once.
 func (m *Machine) Walk(c Cursor, prefix string, locks, queue, budget int) (all []LockInfo, next Cursor, more bool) {
 	l := m.firstLock
 	if at := m.locks[c.Key]; at != nil && at.position <= c.Place {

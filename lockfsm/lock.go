@@ -24,8 +24,8 @@ type lock struct {
 	prev, next  *lock
 }
 
-// shares reports whether its arguments are valid for a shared or a semaphore request. For an
-// exclusive request both are 0.
+// shares returns true if permits and of are valid for a shared or a semaphore request. For an
+// exclusive request, both are 0.
 func shares(permits, of uint32) bool {
 	if of == 0 {
 		return permits == 1

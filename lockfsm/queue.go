@@ -189,7 +189,7 @@ func (e *entry) watches() Revision {
 	return 0
 }
 
-// stuck returns the first entry of the request that is not inside, or nil.
+// Of the entries of e's request, stuck returns the first one that is not inside, or nil.
 func (e *entry) stuck() *entry {
 	for _, each := range e.all(new([1]*entry)) {
 		if !each.holding {

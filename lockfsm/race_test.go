@@ -2,6 +2,6 @@
 
 package lockfsm
 
-// underRace reports whether the race detector is on. Tests of many seeds are then shorter, since
-// they run in one goroutine.
+// underRace reports whether the race detector is on. If it is, tests of many seeds are shortened.
+// They run in one goroutine, so the detector finds nothing in them.
 const underRace = true

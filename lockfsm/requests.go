@@ -1,8 +1,8 @@
 package lockfsm
 
-// use marks number n as used and reports whether n was unused. The first command with a number uses
-// the number up, even if the command is refused, or if it ends a request whose Acquire has not
-// arrived yet.
+// use records that the number n is used, and reports whether it was unused before. The first
+// command with a number uses the number up, even if the command is refused, or if it ends a
+// request whose Acquire has not arrived yet.
 func (m *Machine) use(s *session, n Number) (Revision, bool) {
 	if n < s.next {
 		return 0, false
@@ -104,9 +104,9 @@ func (m *Machine) report(e *entry, res *Result) {
 	}
 }
 
-// name sets res.Holder to the request that delays another request in the queue of l: the holder, or
-// the first request of the queue. During the grace it sets nothing. ofSeveral means that the
-// waiting request has several keys.
+// name fills res.Holder with the request that delays another request in the queue of l: the
+// holder, or the first request of the queue. During the grace, it does nothing. ofSeveral means
+// that the waiting request has several keys.
 func (m *Machine) name(l *lock, res *Result, ofSeveral bool) {
 	if !m.graceOver {
 		return

@@ -59,10 +59,10 @@ const (
 	OverGroupBudget Code = 21
 )
 
-// Change is the state of one live request. If Token is not 0, the request holds all its locks with
-// that token. Otherwise the request waits, and Watch is the revision of its predecessor in the
-// queue of the first key at which it must wait. Watch 0 means that only the grace delays the
-// request.
+// Change is the state of one live request. If Token is not 0, the request holds all its locks
+// with that token. Otherwise, the request waits. Watch is then the revision of the request
+// directly ahead of it, in the queue of the first key for which it must wait. Watch 0 means that
+// only the grace delays the request.
 type Change struct {
 	Session SessionID
 	Number  Number

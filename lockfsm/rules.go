@@ -15,8 +15,9 @@ type laterState struct{}
 // laterName returns the name of a kind that a later version adds.
 func (k Kind) laterName() string { return "unknown kind" }
 
-// The method later reads the fields of a command whose kind a later version adds. It refuses the
-// kind if the rules version of the command does not have it, as an older build does.
+// later decodes the fields of a command whose kind is new in a future rules version. If the
+// command names an older rules version, later refuses the kind, so that all builds give the same
+// result.
 func (r *reader) later(*view) { r.fail("kind") }
 
 func (m *Machine) later(*view) Code { return Malformed }

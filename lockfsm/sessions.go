@@ -60,9 +60,10 @@ type SessionCursor struct {
 	Past SessionID // if session At has ended, the walk begins anew and skips the sessions up to this one
 }
 
-// WalkSessions lists up to most sessions after the cursor c, the oldest first, without their
-// nonces. It visits at most budget sessions. more reports that there may be further sessions after
-// next. A session that exists during the whole walk is listed once.
+// WalkSessions lists the sessions after the cursor c, the oldest first, without their nonces. The
+// parameter most is the maximum number of listed sessions, and budget is the maximum number of
+// visited sessions. If more is true, there may be further sessions after next. A session that
+// exists during the whole walk is listed once.
 func (m *Machine) WalkSessions(c SessionCursor, most, budget int) (all []SessionInfo, next SessionCursor, more bool) {
 	s := m.firstSession
 	if at := m.sessions[c.At]; at != nil && at.id <= c.Past {
@@ -131,8 +132,8 @@ func (m *Machine) open(c *view, res *Result) {
 	res.Code, res.Session, res.TTL = Done, s.id, s.ttl
 }
 
-// of returns the session that c names. It returns nil and the code of a refusal if c does not have
-// the epoch of the present attachment.
+// of finds the session that c names. If the session does not exist or is gone, or c does not have
+// the epoch of the present attachment, the result is nil and the code of a refusal.
 func (m *Machine) of(c *view) (*session, Code) {
 	s := m.sessions[c.Session]
 	switch {

@@ -592,9 +592,9 @@ func (t *twin) circular(e twinEntry) bool {
 	return t.waitsForOneOf(e) || t.charter.Rules >= 2 && !t.ends(e, e.owner) && t.ends(e, 0)
 }
 
-// ends reports whether e, with the given owner, would be granted if every request ended as soon as
-// possible. A request can end when no remaining request names it as its owner, and it is granted or
-// fits into all its queues.
+// ends reports whether e, with the given owner, would be granted if every request ended as soon
+// as possible. A request can end when it is granted or fits into all its queues, and no remaining
+// request has it as an owner.
 func (t *twin) ends(e twinEntry, owner Number) bool {
 	e.owner = owner
 	left := append(slices.Clone(t.entries), e)

@@ -61,7 +61,7 @@ func (r *replica) follow(steps []step) {
 	}
 }
 
-// on returns the machine m after a restart in another build.
+// on restores the machine m from its snapshot, in a build that supports the given rules version.
 func on(t *testing.T, m *Machine, supported uint32) *Machine {
 	t.Helper()
 	n, err := restore(m.Snapshot(nil), supported)
@@ -119,8 +119,8 @@ func tooOld(t *testing.T, r, reference *replica, raise int, version uint32) {
 	}
 }
 
-// joins checks that a replica that starts from a snapshot after the Raise is equal to the others,
-// and that a build that is too old refuses the snapshot.
+// joins starts a replica from a snapshot after the Raise. The replica must be equal to the
+// others, and a build that is too old must refuse the snapshot.
 func joins(t *testing.T, log run, at int, reference *replica, to uint32) {
 	t.Helper()
 	log.supported = to
@@ -146,8 +146,8 @@ func same(t *testing.T, at int, got, want [][]byte) {
 	}
 }
 
-// lapsed checks that a Detach with a reason is refused before the Raise and causes an event after
-// it.
+// lapsed verifies that a Detach with a reason is refused before the Raise, and causes an event
+// after it.
 func lapsed(t *testing.T, log run, raise int) {
 	t.Helper()
 	log.supported = LapsesSince
@@ -172,8 +172,8 @@ func lapsed(t *testing.T, log run, raise int) {
 	t.Logf("%d refused, told %d times", refused, told)
 }
 
-// marked checks that old and new builds refuse the command of version 3 before the Raise, and that
-// it changes the snapshot after the Raise.
+// marked verifies that old and new builds refuse the command of version 3 before the Raise, and
+// that the command changes the snapshot after the Raise.
 func marked(t *testing.T, log run, raise int) {
 	t.Helper()
 	seen := map[string]int{}

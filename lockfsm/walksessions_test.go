@@ -83,8 +83,8 @@ func TestWalkSessionsListsEachOnce(t *testing.T) {
 	}
 }
 
-// TestWalkSessionsKeepsToItsBudget checks that a page visits at most budget sessions even if the
-// session of the cursor has ended.
+// TestWalkSessionsKeepsToItsBudget checks that the number of sessions visited for a page does not
+// exceed the budget, even if the session of the cursor has ended.
 func TestWalkSessionsKeepsToItsBudget(t *testing.T) {
 	w, ids := openSessions(t, 1000)
 	c := SessionCursor{At: ids[899] + 1, Past: ids[899]} // the session At has ended

@@ -72,7 +72,8 @@ func (r *recorder) Fatalf(format string, args ...any) {
 
 func (r *recorder) Fatal(args ...any) { r.Fatalf("%s", fmt.Sprint(args...)) }
 
-// wantFailures fails unless each failure contains its part, and there are no others.
+// wantFailures fails unless there is one failure for each of parts, and each failure contains the
+// part with the same index.
 func wantFailures(t *testing.T, what string, got []string, parts ...string) {
 	t.Helper()
 	if len(got) != len(parts) {
@@ -132,7 +133,7 @@ func TestWhatIsHeldAtTheEndFailsTheTest(t *testing.T) {
 }
 
 func TestAGoroutineThatStaysFailsTheTest(t *testing.T) {
-	t.Parallel() // the test waits for settle
+	t.Parallel() // the test waits for the duration settle
 	stop := make(chan struct{})
 	defer close(stop)
 	New(t, 1) // the goroutines of this cluster must not fail the other cluster

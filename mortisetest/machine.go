@@ -13,7 +13,7 @@ import (
 type machine struct {
 	mu     sync.Mutex // guards the fields below
 	since  time.Time
-	base   clock.Time // what this clock showed at the time in the field since
+	base   clock.Time // the reading of this clock when since was set
 	rate   float64
 	hidden bool
 	seen   clock.Time // the time that Now returns while hidden is set

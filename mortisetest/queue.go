@@ -54,7 +54,7 @@ func holding(s mortise.Standing, name string) bool {
 func (c *Cluster) await(what, key string, is func(mortise.KeyInfo) bool) mortise.KeyInfo {
 	c.t.Helper()
 	var queue mortise.KeyInfo
-	last, since := "no leader has answered", time.Time{} // the time at which the queue became as wanted
+	last, since := "no leader has answered", time.Time{} // since when the queue is as wanted
 	c.until(func() string { return fmt.Sprintf("%s (last seen: %s)", what, last) }, func() bool {
 		leader := c.leader()
 		if leader < 0 {

@@ -41,7 +41,8 @@ func tryFor(t *testing.T, node *mortise.Node, key string, d time.Duration) (*mor
 	return node.Lock(ctx, key)
 }
 
-// The function later locks key on another goroutine. It sends nil if the lock was not granted.
+// later returns a channel. Another goroutine locks key and sends the lock on the channel, or nil
+// if the lock was not granted.
 func later(t *testing.T, node *mortise.Node, key string) <-chan *mortise.Lock {
 	granted := make(chan *mortise.Lock, 1)
 	go func() {

@@ -137,7 +137,7 @@ func (c *cluster) chaos(loss float64, crashes bool) {
 			r.now = r.now.Add(100 * testTick) // as after a suspension of the process
 		}
 		if r.save != nil && r.core.hang.saveTicks > c.config.ElectionTicks {
-			r.sync() // in other tests a disk hangs longer
+			r.sync() // so that the leader does not retire; other tests let a disk hang
 		}
 		r.core.Tick(r.now)
 		r.turn()

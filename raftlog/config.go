@@ -54,7 +54,7 @@ type Config struct {
 
 	// EntriesInFlight is the largest number of entries that are proposed and not yet applied.
 	// Default 2. Further batches share the next entry. While a large entry is in flight, the next
-	// entry waits until it is as large, but at most until the next tick.
+	// entry waits until it is as large as that entry, but at most until the next tick.
 	EntriesInFlight int
 
 	// Deferrable reports whether the waiting batches may wait for the next batch that is not

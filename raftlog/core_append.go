@@ -55,9 +55,9 @@ func (c *Core) queueAppend(m *raftpb.Message) {
 	a.waiting = append(a.waiting, item)
 }
 
-// careful reports whether entries must be durable on this leader before they are sent. This period
-// begins with the leader's election or with a change of the configuration. It ends when the
-// configuration is applied and a later entry is durable on the leader.
+// careful reports whether entries must be durable on this leader before they are sent. This is so
+// from the leader's election, or from a change of the configuration, until the configuration is
+// applied and a later entry is durable on the leader.
 //
 // At other times a leader sends entries while it writes them to its disk. If the leader crashes
 // before the write ends, another replica may have a longer log. Normally that replica is elected.

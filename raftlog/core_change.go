@@ -14,12 +14,12 @@ import (
 type changing struct {
 	data     []byte // data of the entry that changes the configuration; nil if there is none
 	proposed bool   // the entry is in the log
-	empty    []own  // kinds of the entries that this code has proposed and that are not applied, in order
+	empty    []own  // one for each unapplied entry of proposeChange or proposeEmpty, in order
 	mark     uint64 // last log index when LeadBegins or Configured was last reported
 }
 
-// An own is an item of changing.empty: the kind of an entry that this code has proposed. If raft
-// refuses a change, it silently proposes an empty entry instead.
+// own says which function has proposed an entry: proposeChange or proposeEmpty. The entry does not
+// show this, because raft silently replaces a refused change with an empty entry.
 type own uint8
 
 const (

@@ -234,9 +234,9 @@ func TestRefusedChangeDoesNotStayPending(t *testing.T) {
 	c.verify()
 }
 
-// Raft replaces a refused change with an empty entry. The Core must not take another empty entry
-// for that one: not an empty entry that it has proposed itself, and not raft's entry that ends a
-// joint configuration.
+// Raft replaces a refused change with an empty entry. The Core must not mistake other entries for
+// this one: neither an empty entry that it has proposed itself, nor the entry by which raft leaves
+// a joint configuration.
 func TestNudgeIsNoRefusal(t *testing.T) {
 	c, l := lone(t)
 	c.join(2)

@@ -22,7 +22,8 @@ type group struct {
 	sequence uint64   // number of the last read request; never reset, so that no old answer matches
 }
 
-// read is one read request of raft. It is for all rounds since the last read request.
+// read is one read request of raft. It is for all rounds that were requested since the previous
+// read request.
 type read struct {
 	sequence uint64
 	done     bool   // raft has answered
@@ -62,8 +63,8 @@ func (g *group) lingers() bool {
 
 // defers reports whether the waiting batches must wait because they are deferrable (see Config).
 // A deferral avoids the cost of one log entry on every replica. Every turn calls Deferrable
-// again, so a deferral ends when Deferrable reports false. It also ends with EndDeferral or with
-// a tick. The argument before is the value of group.back after the previous turn.
+// again, so a deferral ends when Deferrable reports false. It also ends with EndDeferral or with a
+// tick. The caller must pass the value that group.back had after the previous turn.
 func (c *Core) defers(before uint64) bool {
 	g := &c.group
 	if c.cfg.Deferrable == nil || g.queue.size() >= crowdBytes || g.waited ||

@@ -48,7 +48,7 @@ func (c *Core) watch() {
 			"term", c.role.Term, "commit", c.commit, "applied", c.applied)
 	}
 	if c.transferee == 0 {
-		// Count handoverTicks even if no voter can become the leader now.
+		// Ignore the error: handoverTicks counts even if no voter can become the leader now.
 		_ = c.Transfer(0)
 	}
 	if h.handoverTicks++; h.handoverTicks >= c.cfg.ElectionTicks {

@@ -8,8 +8,8 @@ import (
 	"google.golang.org/protobuf/proto"
 )
 
-// runWithHungDisk runs for the given ticks, or until stop reports true. All disks work, except
-// that of the replica hung. It returns the number of ticks.
+// runWithHungDisk runs for the given ticks, or until stop() is true. The disk of the given replica
+// hangs, and all other disks work. It returns the number of ticks.
 func (c *cluster) runWithHungDisk(hung *replica, ticks int, stop func() bool) int {
 	for n := range ticks {
 		if stop() {

@@ -23,7 +23,7 @@ func (c *cluster) joint(l *replica) (out *replica) {
 	return out
 }
 
-// This method delivers messages and completes saves, one at a time, until holds reports true.
+// This method delivers messages and completes saves, one at a time, until holds() is true.
 func (c *cluster) until(holds func() bool) {
 	c.t.Helper()
 	for range 1000 {

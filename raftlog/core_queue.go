@@ -8,7 +8,7 @@ type queue struct {
 	buf   []byte
 	ends  []int // offset in buf where each batch ends
 	start int   // offset of the first batch in buf
-	first int   // position of the first batch in ends
+	first int   // index of the first batch in the slice ends
 }
 
 // queueKeepBytes is the largest buffer that an empty queue keeps. A larger buffer is released.

@@ -48,7 +48,7 @@ type hearing struct {
 	tick  uint64 // tick of the last message; at first the tick at which this entry was added
 	spoke bool
 
-	linked uint64 // tick of the last message that was not a duplicate; at first equal to tick
+	linked uint64 // like the field tick, but duplicates do not count
 	uneven uint64 // after a gap in the replica's messages, the tick until which messages to it are duplicated
 }
 

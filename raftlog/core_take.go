@@ -55,9 +55,9 @@ func (c *Core) enough() int {
 	return bytes + bytes/2*int(share)/shares
 }
 
-// Snapshotted passes the complete snapshot of the Take with this index to the Core. data is the
-// Header of the Take, followed by the encoded state. The Core then owns data. Snapshotted ignores
-// an abandoned snapshot.
+// Snapshotted gives the Core the complete snapshot that a Take requested. index is the Index of
+// the Take, and data is its Header, followed by the encoded state. The Core then owns data.
+// Snapshotted ignores an abandoned snapshot.
 func (c *Core) Snapshotted(index uint64, data []byte) {
 	t := &c.taking
 	if t.step != takeCapture || t.index != index {
@@ -80,7 +80,7 @@ func (c *Core) Prepared() {
 	}
 }
 
-// A call of name puts the prepared snapshot into the queue for the next Save.
+// A call of c.name puts the prepared snapshot into the queue for the next Save.
 func (c *Core) name() {
 	c.taking.step = takeName
 	c.appends.waiting = append(c.appends.waiting, appendItem{snapshot: c.taking.snap, local: true, durable: true})

@@ -118,8 +118,8 @@ func TestSavesGoOnWhileASnapshotIsPrepared(t *testing.T) {
 	c.verify()
 }
 
-// A snapshot from the leader ends the snapshot that a replica is taking, whatever stage the latter
-// has reached.
+// If a snapshot arrives from the leader while a replica takes one, the replica's own snapshot
+// ends, whatever stage it has reached.
 func TestAnotherReplicasSnapshotEndsOurOwn(t *testing.T) {
 	for _, step := range []takeStep{takeCapture, takePrepare, takeName} {
 		c := newCluster(t, 3, 3, func(cfg *CoreConfig) { cfg.KeepEntries = 0 })

@@ -44,8 +44,8 @@ func (v *view) install(s *raftpb.Snapshot) {
 }
 
 // take stores a snapshot of the state and configuration at index, and drops the entries up to
-// index. It keeps the last of these entries, at most keep entries and about keepBytes bytes, for
-// replicas that lag a little.
+// index. For replicas that lag a little, it leaves the newest of these entries in the log. Their
+// number is at most keep, and their size is at most about keepBytes.
 func (v *view) take(index uint64, conf *raftpb.ConfState, data []byte, keep, keepBytes int) *raftpb.Snapshot {
 	term, err := v.Term(index)
 	must(err)

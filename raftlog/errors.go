@@ -18,11 +18,12 @@ var (
 	// panic of a Capture.
 	ErrBroken = errors.New("raftlog: the state machine is broken")
 
-	// ErrHung reports a retirement because the store or the Applier makes no progress. A leader
-	// retires if no other voter has become the leader after two election timeouts without progress.
-	// A replica also retires if its store needs more than a minute, plus a second for each MiB, to
-	// make a snapshot durable. In a group with one voter no replica retires with ErrHung. Close
-	// returns ErrHung if a call of the store or of the Applier does not return.
+	// ErrHung means that the replica has retired because the store or the Applier made no
+	// progress. A leader retires if no other voter has become the leader after two election
+	// timeouts without progress. A replica also retires if its store needs more than a minute,
+	// plus a second for each MiB, to make a snapshot durable. In a group with one voter no
+	// replica retires with ErrHung. Close also returns ErrHung if a call of the store or of the
+	// Applier does not return.
 	ErrHung = errors.New("raftlog: the store or the state machine hangs")
 
 	// ErrClosed is returned once Close has been called.
@@ -48,7 +49,7 @@ var (
 	ErrCorrupt = errors.New("raftlog: the stored log is corrupt")
 )
 
-// must panics for an error that cannot happen.
+// must is for errors that cannot happen. It panics if err is not nil.
 func must(err error) {
 	if err != nil {
 		panic(err)

@@ -135,7 +135,7 @@ func (p *party) lead() (*Log, *recorder) {
 	return nil, nil
 }
 
-// recorder is an Applier that records its calls, and fails if a test wants it.
+// recorder is an Applier that records its calls. A test can make it fail.
 type recorder struct {
 	log *Log
 
@@ -298,7 +298,7 @@ func (r *recorder) view(look func(*recorder)) {
 	look(r)
 }
 
-// disk is a Store that is slow, blocks, fails or panics if a test wants it.
+// disk is a Store that a test can slow down, block, or make fail or panic.
 type disk struct {
 	*MemoryStore
 	mu      sync.Mutex // guards the rest

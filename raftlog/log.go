@@ -19,7 +19,7 @@ type Log struct {
 	core *Core
 	out  []*raftpb.Message // messages to be sent at the end of the turn
 
-	duplicates []*raftpb.Message // messages of out that are also sent on the second connection
+	duplicates []*raftpb.Message // those in out that are also sent on the second connection
 	called     bool              // this turn has called the Applier or sent a message
 	where      phase             // the code that runs now, to classify a panic
 	transfers  []transfer        // transfers that wait for their outcome

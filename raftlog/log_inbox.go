@@ -165,8 +165,8 @@ func (l *Log) Confirm(term, n uint64) {
 }
 
 // Step handles a message of another replica. The message must not be changed after the call. The
-// caller must have checked that the sender belongs to the group and has the ID From. If the inbox
-// is full, the message is dropped and counted in Status.Dropped.
+// caller must have checked that the sender belongs to the group and that the message's From is
+// the sender's ID. If the inbox is full, the message is dropped and counted in Status.Dropped.
 func (l *Log) Step(m *raftpb.Message) { l.arrive(arrival{m, false}) }
 
 // StepDuplicate is Step for a message from the second connection, see Config.SendDuplicates.

@@ -34,9 +34,9 @@ func alone(t *testing.T, steps int) (*party, *Log, *recorder, *disk) {
 
 func batchOf(l *Log) { l.Propose(2, []byte(strings.Repeat("x", 10_000))) }
 
-// Entries are proposed and applied while a snapshot is taken, and none of them is in the snapshot.
-// The test ends the snapshot after ten entries, because their number of steps depends on the
-// machine.
+// Entries are proposed and applied while a snapshot is taken, and none of them is in the
+// snapshot. The test ends the snapshot after ten entries, because the number of steps in that
+// time depends on the machine.
 func TestWorkGoesOnBetweenTheStepsOfASnapshot(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		const most = 1 << 24 // a step takes about a microsecond

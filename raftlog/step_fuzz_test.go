@@ -50,8 +50,8 @@ func newStepper(t *testing.T) *stepper {
 	return s
 }
 
-// do passes the core to the function input, and then carries out the Outputs of the core until
-// an Output is idle. A panic retires the replica.
+// A call of s.do passes the core to the given function, and then carries out the Outputs of the
+// core until an Output is idle. A panic retires the replica.
 func (s *stepper) do(input func(c *Core)) {
 	defer func() {
 		if p := recover(); p != nil {
@@ -125,7 +125,8 @@ func stepChange(b byte) (ch Change) {
 // run runs a script. The lower two bits of a byte select the next step:
 //
 //   - 0 means ticks, with their number in the upper six bits
-//   - 1 means a batch and a round or, if the byte is 128 or more, a change of the configuration
+//   - 1 means a change of the configuration if the byte is 128 or more, and otherwise a batch and
+//     a round
 //   - 2 and 3 mean a message, whose length is in the next byte and in the upper two bits
 //
 // If the two bits are 3, the sender and the receiver of the message are set to valid IDs, and the
@@ -194,8 +195,8 @@ func FuzzStep(f *testing.F) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		// Two bytes of the script can make the replica send a message to every member. A byte that
-		// means ticks can make it do so sixty times.
+		// Two bytes of the script can make the replica send a message to every member. One byte
+		// can also cause up to 63 ticks, and each tick can cause such messages.
 		everybody := 3 + len(script)
 		if most := 64 * (1 + len(script)) * everybody; s.sent > most {
 			t.Fatalf("%d messages left, more than %d", s.sent, most)

@@ -6,7 +6,8 @@ import (
 	"github.com/mortise-lock/mortise/lockfsm"
 )
 
-// TestBudgetTravels checks that a reply contains a budget exactly if its code is about a budget.
+// TestBudgetTravels checks that a reply contains a budget if and only if its code is about a
+// budget.
 func TestBudgetTravels(t *testing.T) {
 	t.Parallel()
 	for _, kind := range []ReplyKind{ReplyState, ReplyFreed} {

@@ -70,8 +70,8 @@
 //
 // # Refused alternatives
 //
-// A lease for each lock would cost a renewal and a quorum round for each lock. A lease in the log
-// would save a new leader the full TTL, but would cost a log entry for each renewal.
-// Acknowledgement under the leader's own lease (ReadOnlyLeaseBased) would save the quorum round,
-// but safety would depend on the comparison of two clocks.
+// A lease for each lock would cost a renewal and a quorum round for each lock. With leases in the
+// log, a new leader would not have to give every session its full TTL, but each renewal would
+// cost a log entry. Acknowledgement under the leader's own lease (ReadOnlyLeaseBased) would save
+// the quorum round, but safety would depend on the comparison of two clocks.
 package session

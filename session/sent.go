@@ -25,7 +25,8 @@ func (s *Sent) Note(seq uint64, now clock.Time) {
 	s.waiting = append(s.waiting, sentMessage{seq: seq, sent: now})
 }
 
-// Acknowledged returns when the message seq was sent. It removes that message and all older ones.
+// Acknowledged returns the time at which the message seq was sent. It removes that message and
+// all older ones.
 func (s *Sent) Acknowledged(seq uint64) (sent clock.Time, ok bool) {
 	for i, w := range s.waiting {
 		if w.seq == seq {
@@ -39,7 +40,7 @@ func (s *Sent) Acknowledged(seq uint64) (sent clock.Time, ok bool) {
 // Forget removes all messages.
 func (s *Sent) Forget() { s.waiting = s.waiting[:0] }
 
-// Oldest returns when the oldest unacknowledged message was sent.
+// Oldest returns the time at which the oldest unacknowledged message was sent.
 func (s *Sent) Oldest() (sent clock.Time, ok bool) {
 	if len(s.waiting) == 0 {
 		return 0, false

@@ -67,7 +67,7 @@ func (n *simNode) mustExpireNoneAlive() {
 	}
 }
 
-// good returns how long messages between two nodes have not been obstructed in either direction.
+// good returns for how long messages have passed freely between two nodes, in both directions.
 func (s *sim) good(from, to *simNode) time.Duration {
 	c := s.conn(from.id, to.id)
 	if !c.up {

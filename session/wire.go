@@ -17,9 +17,9 @@ const maxAddrBytes = 1024
 var errWire = errors.New("session: malformed bytes from a peer")
 
 // Renewal asks the keeper to extend the lease by a TTL. Heard is the Seq of the newest renewal
-// whose answer the sender has received, on any attachment. A renewal that was sent with an Attach
-// is answered by the Attached, and any other by a Renewed. Zero means none. The encoding is four
-// varints.
+// whose answer the sender has received, on any attachment. Zero means that it has received none.
+// The answer to a renewal that was sent with an Attach is the Attached. The answer to any other
+// renewal is a Renewed. The encoding is four varints.
 type Renewal struct {
 	Session lockfsm.SessionID
 	Epoch   lockfsm.Epoch
@@ -47,7 +47,7 @@ func NextRenewal(b []byte) (r Renewal, rest []byte, err error) {
 }
 
 // fields reads the parts of a record. If a read goes past the end or finds an overlong varint, it
-// returns zero and sets the field bad. The caller checks this field once, after the last read.
+// returns zero and sets f.bad. The caller checks f.bad once, after the last read.
 type fields struct {
 	b   []byte
 	bad bool

@@ -20,19 +20,21 @@
 //	├── may begin ───┤── may not begin ─────┤ the lock is free
 //
 // From T to T+Late every instance waits for the lock of the tick. The instance that gets the lock
-// runs the job, and keeps the lock until T+Late+Skew, or until the job returns if that is later. At
-// T+Late all other instances stop waiting. If ticks are close together, Run reduces Skew to at most
-// half the time between two ticks, and Late to at most the rest.
+// runs the job, and keeps the lock until T+Late+Skew, or until the job returns if that is later.
+// At T+Late all other instances stop waiting. If ticks are close together, Run reduces Skew to at
+// most half the time between two ticks, and then reduces Late so that Late+Skew is at most that
+// time.
 //
 // # Guarantees
 //
-//   - A tick whose job has returned does not run again, even if the job returned an error, unless
-//     the context of the job had ended. The group records the last 16 finished ticks of a job as
-//     data of the key Name/finished. An instance that gets the lock of a tick first reads this
-//     record, which exists as long as the group. Before a tick is recorded, and with a locker that
-//     is not a [Store], only the lock of the tick keeps it from running again. The lock does so as
-//     long as the wall clocks of any two instances differ by at most Skew, reduced as above, and
-//     the instance that ran the tick neither crashes nor loses its lock before T+Late+Skew.
+//   - A tick does not run again after its job has returned nil. It does not run again after an
+//     error either, unless the context of the job had ended. The group records the last 16
+//     finished ticks of a job as data of the key Name/finished. An instance that gets the lock of
+//     a tick first reads this record, which exists as long as the group. Until a tick is
+//     recorded, only its lock keeps it from running again. If the locker is not a [Store], ticks
+//     are never recorded. The lock is enough if two conditions hold until T+Late+Skew: the wall
+//     clocks of any two instances differ by at most Skew (reduced as above), and the instance
+//     that ran the tick neither crashes nor loses its lock.
 //   - A running job also holds the lock of its Name, so two runs never hold that lock concurrently.
 //     While other code locks Name, the job does not run.
 //   - [Tick.Token] is the token of that lock: it increases from run to run of a job.

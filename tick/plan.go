@@ -24,7 +24,7 @@ type plan struct {
 type window struct {
 	at     time.Time // the nominal time
 	over   time.Time // the tick may begin only before this time
-	free   time.Time // by this time, the clocks of all instances have passed the time over
+	free   time.Time // from this time on, the tick may not begin by any instance's clock
 	missed int
 }
 
@@ -83,7 +83,7 @@ func (p *plan) window(t time.Time) (window, error) {
 	}
 	if again := p.schedule.Next(at.Add(-1)); !again.Equal(at) {
 		return window{}, fmt.Errorf("tick: the schedule depends on when it is asked: after %v its next tick is %v, but "+
-			"asked 1 ns before that tick it names %v; instances would not agree on the ticks", t, at, again)
+			"when asked 1 ns before that tick it names %v; instances would not agree on the ticks", t, at, again)
 	}
 	late, skew := p.late, p.skew
 	switch following, err := p.after(at); {

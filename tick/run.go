@@ -174,9 +174,9 @@ func (r *runner) work(ctx context.Context, w window) (done bool) {
 	return done
 }
 
-// within locks key, and runs fn under this lock if the lock is granted before w.over. It reports
-// whether fn ran. If fn did not run, the error is errOver or the error of the locker. A loss of the
-// lock after fn has returned is ignored.
+// A call of r.within locks key. If the lock is granted before w.over, it runs fn under this lock.
+// It reports whether fn ran. If fn did not run, the error is errOver or the error of the locker.
+// A loss of the lock after fn has returned is ignored.
 func (r *runner) within(ctx context.Context, key, what string, w window,
 	fn func(context.Context, mortise.Token)) (ran bool, err error) {
 	waiting, cancel := context.WithCancelCause(ctx)
@@ -202,7 +202,8 @@ func (r *runner) within(ctx context.Context, key, what string, w window,
 	return false, err
 }
 
-// do locks key and runs fn. If the locker is a node, the lock has a label with its purpose.
+// A call of r.do locks key and runs fn. If the locker is a node, the lock has a label with its
+// purpose.
 func (r *runner) do(ctx context.Context, key, what string, fn func(context.Context, mortise.Token) error) (err error) {
 	node, is := r.locker.(*mortise.Node)
 	if !is {
@@ -221,8 +222,8 @@ func (r *runner) do(ctx context.Context, key, what string, fn func(context.Conte
 }
 
 // keep holds the lock of a finished tick until w.free, so that other instances need not read the
-// record. If the tick is not recorded, keep also waits after the context held has ended, unless the
-// lock is lost or the node is closed.
+// record. If its context ends earlier, keep returns at once if the tick is recorded, the lock is
+// lost or the node is closed. Otherwise it still waits until w.free.
 func (r *runner) keep(held context.Context, w window, recorded bool) {
 	sleep(held, w.free.Sub(r.now()))
 	if recorded {

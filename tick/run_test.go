@@ -22,7 +22,7 @@ type crew struct {
 	locks fakelock.Locks
 	began time.Time
 	job   tick.Job
-	takes time.Duration // the duration of the job, which returns the error fails
+	takes time.Duration // the duration of the job
 	fails error
 	store *store // nil if the lockers are not Stores
 

@@ -64,8 +64,8 @@ func (l *listener) Accept() (net.Conn, error) {
 	}
 }
 
-// admit registers a connection unless there are too many. The caller must close the returned
-// stranger.
+// admit registers a connection unless there are too many. If oldest is not nil, the caller must
+// close it. If full is true, the caller must close c.
 func (l *listener) admit(c *accepted) (oldest *accepted, full bool) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -143,7 +143,7 @@ type accepted struct {
 	guard    *guard
 	once     sync.Once
 	gone     chan struct{} // closed with the connection
-	turn     *turn         // only the handshake's goroutine uses it, but others read its field busy
+	turn     *turn         // used by the handshake's goroutine; others only read turn.busy
 	began    bool          // a byte has arrived; only the handshake's goroutine uses it
 	shook    bool          // the handshake has ended; only the connection's user uses it
 	owner    nodeid.ID     // instance that opened the connection; set before the first call

@@ -89,7 +89,7 @@ func (p *Port) handle(ctx context.Context, from Identity, answers method, body [
 	case err != nil:
 		return nil, false, &wire.Refusal{Reason: wire.Refusal_FAILED, Text: "this node could not answer the question"}
 	case !p.holds.told.take(from.Instance, len(answer)):
-		text := fmt.Sprintf("an answer of %d bytes is more than can wait for its reader", len(answer))
+		text := fmt.Sprintf("an answer of %d bytes exceeds the budget of answers that are being sent", len(answer))
 		return nil, false, &wire.Refusal{Reason: wire.Refusal_FULL, Text: text}
 	}
 	return answer, failed, nil

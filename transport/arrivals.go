@@ -12,7 +12,7 @@ const (
 	// maximum number of arriving calls of all instances; each can make this node hold up to
 	// messageBytes; a question counts as two until its first message has arrived
 	maxArrivals = 512
-	// maximum of one instance; suffices for all the questions of two connections
+	// the same for one instance; suffices for all the questions of two connections
 	arrivalsEach = 256
 )
 

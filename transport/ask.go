@@ -72,7 +72,7 @@ func (r *Remote) Invoke(ctx context.Context, method string, question, answer any
 
 // NewStream always fails, because a question has a single answer.
 func (r *Remote) NewStream(context.Context, *grpc.StreamDesc, string, ...grpc.CallOption) (grpc.ClientStream, error) {
-	return nil, status.Error(codes.Unimplemented, "transport: a question has one answer")
+	return nil, status.Error(codes.Unimplemented, "transport: a question has one answer, not a stream")
 }
 
 func (p *Port) ask(ctx context.Context, addr string, to nodeid.ID, method string, question []byte) (answer []byte,

@@ -26,8 +26,8 @@ func (b *batch) add(piece []byte) {
 
 func (b *batch) empty() bool { return b.head == len(b.ends) }
 
-// take removes and returns as many whole pieces as fit into the limit soft, in bytes. If not even
-// the first piece fits, take still returns it, unless it exceeds the limit hard. The result is
+// take removes and returns as many whole pieces as fit into `soft` bytes. If not even the first
+// piece fits, take returns only that piece, unless it has more than `hard` bytes. The result is
 // valid until the next take.
 func (b *batch) take(soft, hard int) []byte {
 	if b.lent != nil {

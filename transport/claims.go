@@ -18,7 +18,8 @@ func (p *Port) noteUnproven(g *wire.Greeting, remote net.Addr, refusal *wire.Ref
 		if link := p.linkAddr(claimed); link != nil {
 			p.notices.warnOf(claimed.String(),
 				"transport: refused a process that claims the identity of a linked instance and cannot prove it: "+
-					"if it is not a fault of the network, a process with the secret or a certificate attacks; its link stays",
+					"unless the network is at fault, a process with the secret or a certificate attacks; the instance stays "+
+					"linked",
 				"instance", claimed, "link", link, "other", remote, "why", refusal.Text)
 			return
 		}

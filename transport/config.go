@@ -12,8 +12,8 @@ import (
 	"github.com/mortise-lock/mortise/internal/capability"
 )
 
-// Config configures a Port. New copies the Config. Until Close, the Port uses the values to which
-// the Config has pointers. A limit of zero means the default, which is at the end of the limit's
+// Config configures a Port. New copies the Config. Until Close, the Port uses the objects that
+// the Config refers to. A limit of zero means the default, which is at the end of the limit's
 // comment.
 type Config struct {
 	// label of the cluster, required; nodes with different labels never exchange data
@@ -109,4 +109,4 @@ func (c Config) validate() error {
 	return errors.Join(errs...)
 }
 
-const maxLabel = 255 // bytes; the gossip library allows no longer label
+const maxLabel = 255 // bytes; the limit of the gossip library

@@ -11,8 +11,8 @@ import (
 
 func lives(life uint64) func(*Config) { return func(c *Config) { c.Life = life } }
 
-// A process that has the key of a linked instance runs on a copied directory, unless its life
-// number is higher than the instance's. The link is not affected. Each side logs the mistake
+// A process on a copied directory has the key of a linked instance, but no higher life number.
+// Its streams are refused, and the existing link is not affected. Each side logs the mistake
 // once, with both addresses.
 func TestCopyIsRefused(t *testing.T) {
 	secured(t, func(t *testing.T, w *world, use func(*Config), _ func(int) *forger) {

@@ -7,7 +7,7 @@ type Counts struct {
 	Links      int
 	Dialing    int
 	Ending     int // ended links whose call of Down has not returned
-	BackingOff int // addresses, and instances at addresses, with a recently failed dial
+	BackingOff int // remembered failures of dials to an address, or to one instance there
 	Shared     int // connections for questions and gossip
 	Packeters  int // addresses to which packets are being sent
 	Streams    int // byte streams of gossip in either direction

@@ -89,8 +89,8 @@ func TestWhatIsDelivered(t *testing.T) {
 	}
 }
 
-// Session data from an admin client is delivered, but no message with which it would vote, lead or
-// retire. Its raft ID and its address are ignored.
+// Session data from an admin client is delivered. A message with which the client would vote,
+// lead or retire is not, and the raft ID and the address of the client are ignored.
 func TestWhatAGuestDelivers(t *testing.T) {
 	for _, tier := range []capability.Tier{capability.Root, capability.Member, capability.Guest} {
 		inBubble(t, func(t *testing.T, w *world) {

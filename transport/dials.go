@@ -224,8 +224,9 @@ func (d *dials) reached(addr string) {
 	d.pauses.end(pauseKey{addr: addr})
 }
 
-// linked records that a dialed link has ended. If the link is young, which means that it lasted
-// less than youngLink, this counts as a failed dial of the instance.
+// linked must be called when a dialed link has ended. If the link was young, which means that it
+// lasted less than youngLink, this counts as a failed dial of the instance. Otherwise the
+// instance's pause ends.
 func (d *dials) linked(addr string, of nodeid.ID, young bool, err error) {
 	word := d.word()
 	d.mu.Lock()
@@ -256,8 +257,8 @@ func (d *dials) remembered() int {
 	return d.pauses.remembered(time.Now())
 }
 
-// attempt calls dial when the queue allows it. The time in the queue is limited by the context
-// wait, and the dial by ctx. A zero instance means any instance.
+// attempt calls dial when the queue allows it. The context `wait` limits the time in the queue,
+// and ctx limits the dial. A zero instance means any instance.
 func (p *Port) attempt(wait, ctx context.Context, addr string, of nodeid.ID, dial func() error) error {
 	t, err := p.dials.enter(wait, addr, of)
 	if err != nil {

@@ -35,9 +35,9 @@
 //	and in the acceptor's signature SHA-256 of its own hello
 //
 // The binding is 32 bytes that only the two ends of this connection share. With TLS it is keying
-// material of the TLS connection (RFC 9266). Without TLS it is a hash of 32 random bytes from each
-// side. So each signature is valid only once: a hello is refused if it was recorded, was relayed to
-// another TLS connection, or answers another hello.
+// material of the TLS connection (RFC 9266). Without TLS it is a hash of 32 random bytes from
+// each side. So each signature is valid only once: a hello is refused if it is replayed, is
+// relayed to another TLS connection, or answers another hello.
 //
 //	dialer                                acceptor
 //	  |---- "mortise\n" [32 random bytes] -->|
@@ -197,10 +197,10 @@
 //	            to answers being received
 //	snapshot    one from each instance, two in all, Config.SnapshotBytes in all. Group, raft ID
 //	            and Handler.MaySendSnapshot are checked on the first chunk. After 30 s it must have
-//	            delivered 256 KiB for each further second. Memory is allocated as it arrives, once
+//	            delivered 256 KiB for each further second. Its buffer grows as data arrives
 //	gossip      4 streams of packets and 4 byte streams of one instance, 1,024 and 32 in all; 128
-//	            packets of at most 64 KiB wait to be read. 64 duplicates with 32 KiB come in one
-//	            message, and as many wait for one address
+//	            packets of at most 64 KiB wait to be read. One message has at most 64 duplicates
+//	            with 32 KiB in all, and as many wait for one address
 //	link        a frame has at most 64 MiB and is filled up to 1 MiB. After 10 s it must have
 //	            delivered 256 KiB for each further second. Frames above 16 KiB: at most 256 MiB of
 //	            them are arriving, and above 128 MiB those that take more than a second are given

@@ -71,8 +71,8 @@ func TestLastWordOfAPeerThatDoesNotRead(t *testing.T) {
 	}
 }
 
-// If a write fails because the peer has closed the connection, everything that the peer sent before
-// is delivered.
+// If a write fails because the peer has closed the connection, the data that the peer sent before
+// closing is still delivered.
 func TestWhatHasArrivedIsHandedOver(t *testing.T) {
 	inBubble(t, func(t *testing.T, w *world) {
 		a, b := w.node("a", 1), w.node("b", 2)

@@ -18,7 +18,7 @@ const (
 // of the port checks all connections.
 type guard struct {
 	port *Port
-	wake chan struct{} // capacity 1: a certificate expires before the next check
+	wake chan struct{} // capacity 1; signals that a certificate expires before the next check
 
 	mu    sync.Mutex // guards all below; never held while a certificate is checked
 	conns map[net.Conn]guarded

@@ -9,8 +9,8 @@ const (
 
 type habit struct{ small uint8 }
 
-// This method is called after each use of a buffer, which needed `used` bytes. It reports whether
-// to keep the buffer.
+// This method is called after each use of a buffer, with the number of bytes that this use needed.
+// It reports whether to keep the buffer.
 func (h *habit) keeps(capacity, used int) bool {
 	if capacity <= restBytes || used > capacity/8 {
 		h.small = 0

@@ -92,7 +92,7 @@ func (l *link) say(s *stream) (last bool) {
 }
 
 // receive is the receiver goroutine. If a frame is refused, receive sends the reason, and drops
-// further frames until the peer closes the stream or the time linger has passed.
+// further frames until the peer closes the stream, at most for the duration linger.
 func (l *link) receive(s *stream) {
 	f, err := s.recv()
 	for ; err == nil; f, err = s.recv() {

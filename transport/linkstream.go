@@ -141,8 +141,8 @@ func (s *stream) begin() (b []byte, start int) {
 	return b, len(b)
 }
 
-// write writes b. After an error the receiver goroutine reads the data that has arrived, which may
-// include the peer's reason, and then ends.
+// write writes b. After an error, the receiver goroutine reads the data that has arrived, which
+// may include the peer's reason, and then ends.
 func (s *stream) write(b []byte) error {
 	s.out = nil
 	if cap(b) <= keptBytes && s.sends.keeps(cap(b), len(b)) {

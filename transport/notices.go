@@ -13,8 +13,8 @@ const (
 	noticeKinds = 16               // kinds of events; if there are more, instances share a kind
 )
 
-// notices logs events that outsiders can cause, at most one line per kind in ten seconds. Until
-// there are noticeKinds kinds, events about different instances are different kinds.
+// notices logs events that outsiders can cause, at most one line per kind in ten seconds. While
+// there are fewer than noticeKinds kinds, an event has a separate kind for each instance.
 type notices struct {
 	logger *slog.Logger
 	mu     sync.Mutex

@@ -23,8 +23,8 @@ const (
 	youngLink = time.Second // a link that ends sooner counts as a failed dial
 )
 
-// pauseKey names what must not be dialed. It is an address, or one intended instance at an address
-// if an instance of the cluster has answered there.
+// pauseKey identifies what must not be dialed: an address, or one intended instance at an address.
+// It names the instance only if an instance of the cluster has answered at the address.
 type pauseKey struct {
 	addr string
 	of   nodeid.ID // zero means any

@@ -233,7 +233,7 @@ func TestManInTheMiddle(t *testing.T) {
 	})
 }
 
-// Without TLS an attacker can relay the random numbers, so that both sides have the same binding.
+// Without TLS, an attacker can relay the random numbers, so that both sides have the same binding.
 // But the dialer does not accept an answer to the attacker's own hello.
 func TestAnswerForAnotherDialer(t *testing.T) {
 	inBubble(t, func(t *testing.T, w *world) {

@@ -18,7 +18,7 @@ const (
 // take.
 type queue struct {
 	config *Config
-	wake   chan struct{} // capacity 1: data waits, or the queue has ended
+	wake   chan struct{} // capacity 1; signals that data waits or that the queue has ended
 	frame  wire.Frame    // reused by take
 	arena  []byte        // encoded raft messages, reused by take
 	ends   []int         // where each message in arena ends; reused by take
@@ -103,7 +103,7 @@ func (q *queue) say(s *wire.Standing) {
 }
 
 // end makes the sender goroutine stop after it has sent all queued data and then the refusal. From
-// then on push fails.
+// then on, push fails.
 func (q *queue) end(r *wire.Refusal) {
 	q.mu.Lock()
 	defer q.mu.Unlock()
@@ -197,8 +197,8 @@ func (q *queue) cutRaft(soft, hard int) (taken []*raftpb.Message, size int) {
 	return taken, size
 }
 
-// encode writes raft into f, and drops messages that are too large or cannot be encoded. The caller
-// does not hold mu.
+// encode puts the encoded raft messages into f. It drops messages that are too large or cannot be
+// encoded. The caller does not hold mu.
 func (q *queue) encode(f *wire.Frame, raft []*raftpb.Message) (dropped int) {
 	arena := q.arena[:0]
 	ends := q.ends[:0]

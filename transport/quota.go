@@ -20,7 +20,7 @@ func newQuota[K comparable](each, all int) *quota[K] {
 }
 
 // take returns false if n more would exceed a limit. Otherwise it adds n to what k uses, and the
-// caller must later call give with n.
+// caller must later return n to the quota with the method give.
 func (q *quota[K]) take(k K, n int) bool {
 	q.mu.Lock()
 	defer q.mu.Unlock()

@@ -53,7 +53,7 @@ func (s *Services) method(of Service, m grpc.MethodDesc) method {
 	}
 }
 
-// register registers all services with the gRPC server. On the wire each method is a stream of
+// register registers all services with the gRPC server. On the wire, each method is a stream of
 // pieces in both directions; see "Refused alternatives" in the package comment.
 func (p *Port) register(s *Services) {
 	for _, of := range s.List {

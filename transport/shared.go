@@ -82,8 +82,9 @@ func (p *Port) release(s *shared) {
 	}
 }
 
-// sharedFor counts the caller among the users of the connection, which may not be dialed yet. first
-// is true if the dial has not begun. During a pause it may return a pausedError.
+// sharedFor counts the caller among the users of the connection, even if the connection is not
+// dialed yet. first is true if the dial has not begun. During a pause, sharedFor may return a
+// pausedError.
 func (p *Port) sharedFor(addr string) (_ *shared, first bool, _ error) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
@@ -123,7 +124,7 @@ func (p *Port) evict() bool {
 	if oldest == nil {
 		return false
 	}
-	delete(p.shared, oldest.addr) // so that the method keep closes the connection
+	delete(p.shared, oldest.addr) // so that the goroutine of oldest closes the connection
 	if oldest.d != nil {
 		oldest.d.kill()
 	}

@@ -13,9 +13,9 @@ import (
 	wire "github.com/mortise-lock/mortise/transport/wire/mortise/transport/v1"
 )
 
-// streamConn is a net.Conn that uses a gRPC stream. Only the goroutines read and write make
-// blocking calls, so that the methods can observe deadlines. Data that was written before Close is
-// sent.
+// streamConn is a net.Conn that uses a gRPC stream. Only its two goroutines, which run the methods
+// read and write, make blocking calls, so that the exported methods can observe deadlines. Data
+// that was written before Close is sent.
 type streamConn struct {
 	port   *Port
 	remote gossipAddr

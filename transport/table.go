@@ -63,7 +63,7 @@ func (p *Port) linkFor(to nodeid.Endpoint) (*link, error) {
 	case to.ID.IsZero() || to.ID == p.self.Load().Instance():
 		return nil, fmt.Errorf("%w: instance %v is not a peer", ErrNoLink, to.ID)
 	case to.Addr == "":
-		return nil, fmt.Errorf("%w: instance %v, and no address to dial", ErrNoLink, to.ID)
+		return nil, fmt.Errorf("%w: no address is known for instance %v", ErrNoLink, to.ID)
 	case len(p.links) >= p.config.Links:
 		return nil, fmt.Errorf("%w: %d links are open", ErrFull, len(p.links))
 	}

@@ -10,10 +10,10 @@ import (
 	wire "github.com/mortise-lock/mortise/transport/wire/mortise/transport/v1"
 )
 
-var errServes = errors.New("only holders of the root secret, or of a certificate named in TLSPeers, serve")
+var errServes = errors.New("only holders of the root secret, or of a certificate named in TLSPeers, may serve")
 
 // tierOf returns the rights that the verified certificates of a connection grant the peer. Without
-// TLS every peer is of the root tier.
+// TLS, every peer is of the root tier.
 func (p *Port) tierOf(secure *tls.ConnectionState) (capability.Peer, error) {
 	if p.config.TLS == nil {
 		return capability.Peer{Tier: capability.Root}, nil
@@ -32,7 +32,7 @@ func (p *Port) serverOf(addr string, secure *tls.ConnectionState) (capability.Pe
 		err = fmt.Errorf("it has the certificate of the %s %q: %w", peer.Tier, peer.Name, errServes)
 	}
 	if err != nil {
-		p.notices.warn("transport: the process at an address may not serve", "addr", addr, "why", err)
+		p.notices.warn("transport: the process at an address is not allowed to serve", "addr", addr, "why", err)
 		return capability.Peer{}, fmt.Errorf("%w: %s: %w", ErrForeign, addr, err)
 	}
 	return peer, nil

@@ -67,8 +67,8 @@ func (c *accepted) hint(first byte) {
 	}
 }
 
-// refusedTLS reports whether a read failed because the peer refuses our certificate. With TLS 1.3 a
-// server refuses the certificate only after the dialer has finished the handshake.
+// refusedTLS reports whether a read failed because the peer refuses our certificate. With TLS 1.3,
+// a server refuses the certificate only after the dialer has finished the handshake.
 func refusedTLS(err error) bool {
 	op, ok := errors.AsType[*net.OpError](err)
 	return ok && op.Op == "remote error" && !silence(err)

@@ -102,7 +102,7 @@ var (
 	ErrVersion = errors.New("transport: the peer speaks another version of the protocol")
 	// ErrOther means that an instance other than the intended one answered. [OtherError] names
 	// both.
-	ErrOther = errors.New("transport: another instance answered than the intended one")
+	ErrOther = errors.New("transport: another instance answered instead of the intended one")
 	// ErrCopy means that another process with this node's key is connected to the peer. One of the
 	// two processes uses a copied directory.
 	ErrCopy = errors.New("transport: another process has the same identity")

@@ -27,7 +27,7 @@ type turns struct {
 
 	mu     sync.Mutex // guards all below
 	busy   int
-	lines  [6]list.List    // of chan struct{}, closed to give a turn
+	lines  [6]list.List    // each element is a chan struct{}, closed to give a turn
 	voters map[string]bool // preferred hosts
 	known  addrs
 }
@@ -113,8 +113,8 @@ func (t *turn) line(now time.Time) int {
 	return n
 }
 
-// give ends the turn. It is called before each read or write of the handshake, because these may
-// block.
+// give lets other handshakes have the turn. It is called before each read or write of the
+// handshake, because these may block.
 func (t *turn) give() {
 	t.end()
 }
@@ -161,7 +161,7 @@ func (t *turns) prefer(addrs []string) {
 
 type addrs struct {
 	at    map[string]*list.Element
-	order list.List // of seenAt, the oldest first
+	order list.List // each element is a seenAt, the oldest first
 }
 
 type seenAt struct {

@@ -16,7 +16,7 @@ import (
 // Limits of the holds whose spans are kept, so that a wait can link to them.
 const (
 	maxHolds = 16_384 // current holds
-	maxEnded = 1_024  // ended holds, because a wait that needs the link ends after the hold
+	maxEnded = 1_024  // ended holds, because a wait may end after the hold that it links to
 )
 
 type hold struct {

@@ -46,6 +46,6 @@
 //
 // # Refused alternatives
 //
-// Resolving names once, at the start: instances move. Watching files and records: a watch can miss
-// a change, so lookups must be repeated anyway.
+// Resolving names only once, at the start, fails when instances move. Watching files and records
+// is not enough, since a watch can miss a change, so lookups must be repeated anyway.
 package discovery

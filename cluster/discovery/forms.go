@@ -54,7 +54,7 @@ func parseJoin(entry string) (form, string, error) {
 		return formFile, localPath(rest), nil
 	case scheme == "srv":
 		if err := checkHost(name); err != nil || strings.Contains(name, ":") {
-			return 0, "", fmt.Errorf("%q is not srv:/// and the name of SRV records, which give the ports; %s",
+			return 0, "", fmt.Errorf("%q must be srv:/// and the name of SRV records, which give the ports; %s",
 				clip(entry), joinForms)
 		}
 		return formService, name, nil

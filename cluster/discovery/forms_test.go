@@ -166,7 +166,7 @@ func TestFileTroubleIsAnErrorAndNeverAList(t *testing.T) {
 }
 
 // TestAHalfWrittenFileDoesNotCount checks that a file is not used while its writer pauses in the
-// middle of an address, so that the file is well-formed but incomplete.
+// middle of an address. The file is then well-formed but incomplete.
 func TestAHalfWrittenFileDoesNotCount(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "peers")
 	synctest.Test(t, func(t *testing.T) {

@@ -261,7 +261,7 @@ func TestAFunctionMayDoWhatItLikes(t *testing.T) {
 // looked up at a time, and that all results are used.
 func TestHostsOfAListAreLookedUpAFewAtATime(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		var mu sync.Mutex // guards the counters under and most
+		var mu sync.Mutex // guards both counters below
 		var under, most int
 		count := func(n int) {
 			mu.Lock()

@@ -46,8 +46,8 @@ func (j *Join) Trouble(waiting string) string {
 	return "; " + strings.Join(texts, "; ") + way
 }
 
-// trouble returns a text if the entry leads to no instance, or if it could not be resolved and is
-// not named in said.
+// trouble returns a text if the entry leads to no instance. It also returns a text if the entry
+// could not be resolved, unless the argument said names the entry.
 func (r *resolving) trouble(said string) string {
 	switch {
 	case r.entry.Failed != "":

@@ -60,8 +60,8 @@ func (c *Core) judge(ch *Charter) (Refusal, string) {
 		return RefusedClock, "they are " + apart.Abs().String() + " apart"
 	}
 	if ch.FoundedUnixMS <= c.floor {
-		return RefusedClock, "tokens up to " + clockText(c.floor) +
-			" were seen here, and the founding time is not above them"
+		return RefusedClock, "tokens from as late as " + clockText(c.floor) +
+			" were seen here, and the founding time is not later"
 	}
 	return c.obstacle(ch)
 }

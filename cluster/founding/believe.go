@@ -36,9 +36,9 @@ func (c *Core) hinted(at uint64, voters []Voter) {
 	if c.durable {
 		return
 	}
-	c.doomed = "no voter that is known here of group " + groupName(c.group) + " has answered for " +
+	c.doomed = "none of the voters of group " + groupName(c.group) + " that this instance knows has answered for " +
 		c.unguided().Round(time.Second).String() +
-		", and a newer configuration of it is in reach"
+		", and the group has a newer configuration"
 }
 
 func (c *Core) unguided() time.Duration { return c.now - max(c.guided, c.since) }

@@ -150,7 +150,7 @@ func (c *Charter) malformed() string {
 		return "it names a wrong number of voters"
 	}
 	if !orderly(c.Supersedes) || slices.Contains(c.Supersedes, c.Group) {
-		return "the groups that it takes the place of are not in ascending order, or it is one of them"
+		return "the groups that it replaces are not in ascending order, or it is one of them"
 	}
 	rafts := make(map[uint64]bool, 2*len(c.Voters))
 	voting := make(map[nodeid.ID]bool, len(c.Voters))

@@ -65,8 +65,8 @@ type Core struct {
 	voters   []Voter // empty until the group is founded or joined
 	at       uint64  // number of the newest known configuration; 0 without a group
 	replica
-	// newest configuration that this instance's replica has applied; without a replica, the newest
-	// applied one that a believed instance has reported
+	// newest configuration that this instance's replica has applied; if this instance runs no
+	// replica, the newest one that any believed instance has applied
 	applied Configuration
 	log     Log     // position of the log of replica logOf
 	logOf   uint64  // raft ID
@@ -103,7 +103,7 @@ type Core struct {
 	// time of the next question to a Join address, for a member with a leader; zero means not set
 	inquireAt time.Duration
 
-	sinceWall int64 // since, by the wall clock
+	sinceWall int64 // the same time as in the field since, by the wall clock
 	events    []Event
 	asks      []Question
 }

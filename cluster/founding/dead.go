@@ -41,7 +41,7 @@ func (c *Core) member() {
 }
 
 // leaders reports whether a recent answer shows a leader of another group (other) or of this group
-// (own). Only answers to questions after the given time count.
+// (own). It uses only answers to questions that were sent after the given time.
 func (c *Core) leaders(after time.Duration) (other, own bool) {
 	for _, p := range c.places {
 		who, ok := p.seenSince(after, c.now)
@@ -259,7 +259,7 @@ func (c *Core) over(v Voter, after time.Duration) bool {
 }
 
 // excluded reports whether a replica of unknown name has ended. Only founders get a vote, so the
-// replica has ended once another incarnation has answered under the name of each founder.
+// replica has ended once other incarnations have answered under the names of all founders.
 func (c *Core) excluded(f *fate, after time.Duration) bool {
 	names := c.needed()
 	if len(names) == 0 || c.nameOf(f.voter.Instance) != "" {
@@ -339,13 +339,14 @@ func (c *Core) prospects() string {
 	switch lost := c.now - c.since; {
 	case c.dead(0):
 		if missing := c.unreached(c.since); missing != "" {
-			return text + "; a new group is founded once all instances are in reach, and " + missing
+			return text + "; a new group is founded once all instances are in reach, but " + missing
 		}
 		return text + "; its majority is gone, and a new group is founded once the locks have ended"
 	case 2*len(alive) <= voters:
 		return text + "; it goes on with its locks when a majority is in reach"
 	case lost > electedWithin:
-		return text + ", and none is elected since " + clockText(c.sinceWall) + ": check the network between them"
+		return text + "; no leader has been elected since " + clockText(c.sinceWall) +
+			": check the network between them"
 	case len(silent) > 0:
 		return text + "; the others elect a leader"
 	}

@@ -113,8 +113,8 @@ func TestWhatIsOver(t *testing.T) {
 	}
 }
 
-// A voter of unknown name has ended once another incarnation answers under each founder's name. The
-// voter is asked for its name while it runs.
+// A voter of unknown name has ended once other incarnations have answered under the names of all
+// founders. The voter is asked for its name while it runs.
 func TestAVoterWithoutAName(t *testing.T) {
 	voters := five(3)
 	voters[1].Instance, voters[1].Addr = nodeidtest.ID(8), "n5:1" // never answers
@@ -194,7 +194,7 @@ func hearsay(settings Settings) *Core {
 	return c
 }
 
-// told returns the voters of the configuration that n3 has sent in the situation of hearsay.
+// told returns the voters of the configuration that n3 has sent to n1 (see the function hearsay).
 func told() []Voter { return slices.Delete(five(4), 1, 2) }
 
 // applies returns an answer in which instance i reports that it has applied the configuration

@@ -28,7 +28,8 @@ func (d *disk) decoded() *State {
 	return &st
 }
 
-// load prepares a start with a directory. It increments the life and stores it.
+// If the slot has a directory, load puts its stored state into cfg. It also increments and stores
+// the life.
 func (s *slot) load(cfg *Config) {
 	if s.disk == nil {
 		return

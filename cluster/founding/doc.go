@@ -65,10 +65,10 @@
 // was used before.
 //
 // A removed replica runs until the host reports Retired. Some voters may not know yet that the new
-// configuration is committed, and may need its vote. With a directory, the replica also runs again
-// after a restart. A replica that was only prepared is in no configuration, so a configuration
-// cannot remove it. If it is added and removed while its instance is out of reach, it stays idle
-// until the next Prepare.
+// configuration is committed, and may need the vote of the removed replica. With a directory, the
+// replica also runs again after a restart. A replica that was only prepared is in no configuration,
+// so a configuration cannot remove it. If it is added and removed while its instance is out of
+// reach, it stays idle until the next Prepare.
 //
 // # Which addresses are asked
 //
@@ -91,7 +91,7 @@
 //
 // # When a group without directories is given up
 //
-// A voter is alive if its incarnation has answered within the last four seconds that its replica
+// A voter is alive if an answer of its incarnation in the last four seconds says that its replica
 // runs. A voter has ended ("over" in the code) if its replica can never vote again: its incarnation
 // reports that the replica no longer runs, its incarnation announces its exit, or another
 // incarnation answers at its address or, with Founders, under its name. A voter of unknown name has
@@ -103,8 +103,8 @@
 // voter has applied. A joint configuration needs a majority of each half. A group that cannot elect
 // a leader is dead.
 //
-// A leader may send a new configuration and die before any replica applies it. If no voter of this
-// configuration applies it, it can elect no leader. So the newest known configuration is ignored
+// A leader may send a new configuration and die before any replica applies it. A configuration that
+// none of its voters applies can elect no leader. So the newest known configuration is ignored
 // after thirty seconds in which none of its voters could have applied it: each voter either has
 // ended, or runs and reports another applied configuration. By then all messages of the dead leader
 // have arrived or are lost, because a silent link ends after 25 s.
@@ -252,8 +252,9 @@
 // # Limits
 //
 // A copied directory is detected when the two processes meet; both take part until then. If all
-// directories are restored together to an earlier time, no instance can detect it. Replicas below
-// the number of running instances is unsafe: during a partition each side may reach that number.
+// directories are restored together to an earlier time, no instance can detect it. It is unsafe to
+// set Replicas to less than the number of running instances: during a partition each side may have
+// that many instances.
 //
 // A list has at most 1,024 instances, a group has at most 7 voters, and a message has at most 1
 // MiB. With Replicas each of at most 16 instances asks every other instance about 7 times a second

@@ -10,7 +10,7 @@ func (c *Core) resume(s *State) {
 	}
 	if s == nil || s.Phase == Newborn {
 		c.lastAddr = c.addr
-		return // the new ID stays: refusals under the stored ID are not stored
+		return // keep the new ID, because the refusals made under the stored ID are not stored
 	}
 	c.instance, c.phase, c.group, c.charter, c.rulesOf = s.Instance, s.Phase, s.Group, s.Charter, s.Settings.normal()
 	c.voters, c.lastAddr, c.settling = slices.Clone(s.Voters), s.Addr, true
@@ -151,8 +151,8 @@ func (c *Core) claim(p *place, who *InstanceInfo, ch *Charter) string {
 			", which was given up here, in its directory: give it up there too, with " +
 			"Recover, or stop that instance"
 	}
-	return p.label() + " keeps group " + groupName(who.Group) +
-		" in its directory, which has no leader: bring back its voters, with their " +
+	return p.label() + " keeps in its directory group " + groupName(who.Group) +
+		", which has no leader: bring back its voters, with their " +
 		"directories; if those are lost, give the group up with Recover on all instances of it that are left"
 }
 
@@ -162,7 +162,7 @@ func (c *Core) waitingDurable() string {
 	if text := c.cutOff(); text != "" {
 		return text
 	}
-	text := "group " + groupName(c.group) + " has no leader since " + clockText(c.sinceWall)
+	text := "group " + groupName(c.group) + " has no leader (since " + clockText(c.sinceWall) + ")"
 	var gone []string
 	for _, v := range c.voters {
 		seen := c.lastMet(v.Instance)
@@ -182,7 +182,8 @@ func (c *Core) waitingDurable() string {
 	switch {
 	case len(gone) > 0:
 	case c.now-c.since > electedWithin:
-		return text + "; all its voters answer, and none is elected: check their disks and the network between them"
+		return text + "; all its voters answer, but no leader has been elected: check their disks and the network " +
+			"between them"
 	default:
 		return text + "; all its voters answer and are electing one"
 	}
@@ -216,5 +217,5 @@ func (c *Core) keepNote() string {
 	if !c.durable || missing == "" {
 		return ""
 	}
-	return "; its directory keeps the charter until all instances are in reach, and " + missing
+	return "; its directory keeps the charter until all instances are in reach, but " + missing
 }

@@ -31,8 +31,8 @@ func (c *Core) tooHigh(list []candidate) string {
 	for _, l := range list {
 		apart := time.Duration(above(highest.floor)-l.wall) * time.Millisecond
 		if apart > c.settings.slack() {
-			return "the tokens of an earlier group, which " + nameOf(highest.name, highest.addr) +
-				" has seen, go up to " + clockText(highest.floor) +
+			return nameOf(highest.name, highest.addr) +
+				" has seen tokens of an earlier group from as late as " + clockText(highest.floor) +
 				", and the clock of " + nameOf(l.name, l.addr) + " is " + apart.String() +
 				" behind that: set the clocks right, or wait until then"
 		}

@@ -29,7 +29,7 @@ func (c *Core) founding(ch *Charter) (Refusal, string) {
 		return RefusedSilence, c.silence(list)
 	}
 	if !c.sampled() {
-		return RefusedSilence, "it is still asking other addresses behind Join for a running group"
+		return RefusedSilence, "it is still asking other addresses from Join for a running group"
 	}
 	return Accepted, ""
 }

@@ -49,7 +49,7 @@ type InstanceInfo struct {
 	At uint64
 	// groups that Group has replaced, or that a newborn has given up, in ascending order
 	Supersedes  []uint64
-	FloorUnixMS int64     // the tokens of the instance's next group must be higher
+	FloorUnixMS int64     // all tokens of the instance's next group must be above this value
 	Standing    *Standing // state of the instance's replica; nil if the build does not report it
 	Met         []string  // addresses at which the instance has met founders
 }

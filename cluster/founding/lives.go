@@ -91,14 +91,14 @@ func (c *Core) recognise(who *InstanceInfo) {
 }
 
 const (
-	recoveryHintCopy = "one directory serves one process; empty this one, it then joins as a new instance"
-	recoveryHintOld  = "empty the directory, it then joins as a new instance"
+	recoveryHintCopy = "one directory serves only one process; empty this one, and the instance joins as a new one"
+	recoveryHintOld  = "empty the directory, and the instance joins as a new one"
 )
 
 // yields reports whether it is this process that must refuse to take part, and not the other
 // process with the same ID. If only one of the two is settling, that process refuses. Otherwise
-// the process with the lower life refuses, or with equal lives the process with the higher
-// address.
+// the process with the lower life refuses. If the lives are equal, the process with the higher
+// address refuses.
 func (c *Core) yields(who *InstanceInfo) bool {
 	switch {
 	case c.settling != who.Resuming:

@@ -57,8 +57,8 @@ func (p *place) seen(now, limit time.Duration) (*InstanceInfo, bool) {
 	return &p.last.info, true
 }
 
-// Met returns the last answer from an address, unless its question was sent longer ago than
-// within.
+// Met returns the last answer from an address, unless its question was sent more than `within`
+// ago.
 func (c *Core) Met(now time.Duration, addr string, within time.Duration) (InstanceInfo, bool) {
 	if at, found := find(c.places, addr); found {
 		if who, ok := c.places[at].seen(now, within); ok {

@@ -24,7 +24,7 @@ func (c *Core) Recover(now time.Duration, group uint64) error {
 	case c.barred != "":
 		return errors.New(c.barred)
 	case c.phase == Newborn:
-		return errors.New("this instance belongs to no group, so there is none to give up: call it on the " +
+		return errors.New("this instance belongs to no group, so there is none to give up: call Recover on the " +
 			"instances that keep group " + name)
 	case c.group != group:
 		return errors.New("this instance belongs to group " + groupName(c.group) + ", not to " + name +

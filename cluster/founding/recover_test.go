@@ -123,9 +123,9 @@ func TestSuperseded(t *testing.T) {
 	}
 }
 
-// Two of three founders lose their directories, and the third gives the group up. The three found
-// the next group. A fourth instance was out of reach and has kept the old group; it joins the new
-// group when it returns.
+// Two of three founders lose their directories, and the third gives the group up. All three then
+// take part in founding the next group. A fourth instance was out of reach and has kept the old
+// group. It joins the new group when it returns.
 func TestRecovery(t *testing.T) {
 	w := newWorld(11, founders(5, "n0", "n1", "n2")...).durably()
 	w.trace = true

@@ -71,7 +71,7 @@ func (c *Core) askPlaces(random Random) time.Duration {
 		}
 	}
 	if !c.everyone() {
-		watched *= 2 // pace has its maximum at 128, so 64 watched addresses reach it here
+		watched *= 2 // so that pace reaches its maximum with 64 watched addresses instead of 128
 	}
 	for i, p := range c.places {
 		if p.pending != 0 || !(curious && p.watch || c.mustAsk(p)) {
@@ -147,8 +147,8 @@ func (c *Core) answers(p *place) bool {
 	return ok
 }
 
-// choose returns random addresses that wanted accepts and that may be asked now, but not more
-// than the given number. It prefers addresses that were never asked.
+// choose returns random addresses for which `wanted` returns true and that may be asked now. It
+// returns at most the given number. It prefers addresses that were never asked.
 func (c *Core) choose(salt uint64, most int, wanted func(*place) bool) []*place {
 	var out []*place
 	if len(c.places) == 0 {

@@ -203,7 +203,7 @@ func (c *Core) nameOf(instance nodeid.ID) string {
 
 func appendStanding(b []byte, s *Standing) []byte {
 	if s == nil {
-		return b // a build without standings sends the same bytes
+		return b // the same bytes as from a build that does not know Standing
 	}
 	b = binary.AppendUvarint(b, s.Raft)
 	names := s.Names[:min(len(s.Names), maxVoters)]

@@ -6,7 +6,7 @@ import (
 	"time"
 )
 
-// perInstance limits the questions per second and instance, on average over the fleet.
+// perInstance is the limit of questions per second for one instance, averaged over the fleet.
 const perInstance = 8
 
 // The number of questions asked in any second of virtual time must be at most linear in the size

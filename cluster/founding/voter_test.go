@@ -23,7 +23,7 @@ func configuration(rafts ...uint64) []Voter {
 	return voters
 }
 
-// aVoter returns the first replica in every result of configuration.
+// aVoter returns the first replica of the list that the function configuration returns.
 func aVoter() Asker { return Asker{nodeidtest.ID(7), "b:1"} }
 
 // plain returns instance 5 at a:2, a member of group 99. It knows configuration 10, which does not

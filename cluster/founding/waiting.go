@@ -52,7 +52,7 @@ func (c *Core) waitingNewborn() string {
 	}
 	ch := c.charterFor(list, Random{Group: 1, Raft: [7]uint64{1, 2, 3, 4, 5, 6, 7}})
 	if refusal, detail := c.judge(&ch); refusal != Accepted {
-		return "founding waits: this instance " + refusal.String() + orEmpty(": ", detail)
+		return "founding waits: this instance would refuse its own charter: " + refusal.String() + orEmpty(": ", detail)
 	}
 	return ""
 }
@@ -219,7 +219,7 @@ func (c *Core) founderMissing(list []candidate) string {
 	return ""
 }
 
-// sameName names two instances on the list with one name, or returns "".
+// sameName returns a sentence about two listed instances that have the same name, or "".
 func sameName(list []candidate) string {
 	for i, l := range list {
 		before := slices.IndexFunc(list[:i], func(o candidate) bool { return o.name == l.name })

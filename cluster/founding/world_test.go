@@ -74,7 +74,7 @@ type slot struct {
 	book     Book
 	refused  string
 	applied  uint64 // last configuration that its replica has applied
-	named    uint64 // its last raft ID that its core knew to be in a configuration
+	named    uint64 // the last of its raft IDs that was in a configuration known to its core
 	at       uint64 // newest configuration known in this incarnation
 	floor    int64  // highest token that it has received
 

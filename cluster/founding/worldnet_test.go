@@ -16,8 +16,8 @@ func (s *slot) put(q Question) {
 	})
 }
 
-// send sends a question through the network. It calls then with the result, unless the process of s
-// has ended.
+// send sends a question through the network. It calls the function `then` with the result, unless
+// the process of s has ended.
 func (s *slot) send(q Question, then func(Outcome, nodeid.ID, []byte)) {
 	w, life, self := s.w, s.life, Asker{s.core.Instance(), s.addr}
 	answered := false

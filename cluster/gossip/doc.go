@@ -39,6 +39,7 @@
 //
 // # Refused alternatives
 //
-// memberlist's own transport: it needs a second port and has its own encryption. memberlist's
-// messages for user data: important questions are sent directly to the asked instance.
+// memberlist's own transport would need a second port and has its own encryption. memberlist's
+// messages for user data are not needed, because important questions are sent directly to the
+// asked instance.
 package gossip

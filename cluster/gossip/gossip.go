@@ -69,8 +69,8 @@ const (
 	leaveTimeout  = 2 * time.Second
 )
 
-// Start starts gossip, which Close must end. Instances find each other only after one of them has
-// called Join.
+// Start starts gossip. The caller must end it with Close. Instances find each other only after
+// one of them has called Join.
 func Start(cfg Config, first Meta) (*Gossip, error) {
 	g := &Gossip{news: cfg.News, logger: cfg.Logger, roster: newRoster(maxMembers)}
 	g.setMeta(first)

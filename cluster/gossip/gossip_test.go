@@ -202,7 +202,7 @@ func TestHostileExchangesHoldNoMemory(t *testing.T) {
 				}
 				defer conn.Close()
 				go func() { _, _ = conn.Write(labelled(attack, label)) }()
-				go func() { _, _ = io.Copy(io.Discard, conn) }() // memberlist answers before it reads on
+				go func() { _, _ = io.Copy(io.Discard, conn) }() // an unread answer would block memberlist
 			}
 			synctest.Wait()
 		}

@@ -20,7 +20,7 @@ type News struct {
 type unread struct {
 	mu     sync.Mutex // guards the fields below
 	latest map[string]word
-	names  []string // keys of latest, in order of arrival
+	names  []string // keys of the map latest, in order of arrival
 	looked time.Time
 }
 
@@ -30,8 +30,8 @@ type word struct {
 	left bool // the member left and came back since the last Take
 }
 
-// add stores news about a member. If first is true, the owner must be woken after wait. Otherwise a
-// wake-up is already scheduled.
+// add stores news about a member. If first is true, the caller must wake the owner when the
+// returned time has passed. Otherwise a wake-up is already scheduled.
 func (u *unread) add(name string, m Meta, here bool, now time.Time) (wait time.Duration, first bool) {
 	u.mu.Lock()
 	defer u.mu.Unlock()

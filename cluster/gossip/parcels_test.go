@@ -88,8 +88,9 @@ func header(nodes, user uint32) []byte {
 	return append(text(b, "Join"), 0xc2)
 }
 
-// TestUnsoundStreams checks that a byte stream with a bad head is rejected, and that a stream is
-// ended at a limit, so that memberlist never allocates memory of an announced size.
+// TestUnsoundStreams checks that a byte stream with a bad head is rejected before memberlist
+// receives a byte, and that no stream exceeds maxExchangeBytes. Otherwise memberlist would
+// allocate as much memory as a sender announces.
 func TestUnsoundStreams(t *testing.T) {
 	for name, c := range map[string]struct {
 		head []byte
@@ -142,7 +143,8 @@ func TestUnsoundStreams(t *testing.T) {
 	}
 }
 
-// exchanged returns a member of an exchange with these msgpack bytes as its protocol versions.
+// exchanged returns one member of an exchange. The given msgpack bytes are the member's protocol
+// versions.
 func exchanged(versions ...byte) []byte {
 	b := text(text([]byte{0x84}, "Name"), "x")
 	b = append(text(b, "Incarnation"), 0xce, 0, 0, 0, 1)

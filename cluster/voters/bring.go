@@ -18,7 +18,7 @@ func (s *survey) bringIn() (Step, bool) {
 		have = append(have, &member{info: c.info, known: true})
 		switch {
 		case c.stage == unasked:
-			if step, ok := s.prepare(c, "since there are %d of %d", len(have)-1, s.wanted); ok {
+			if step, ok := s.prepare(c, "since there are only %d of %d replicas", len(have)-1, s.wanted); ok {
 				return step, true
 			}
 		case c.stage == asked:

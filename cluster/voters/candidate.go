@@ -29,7 +29,7 @@ const (
 	// patience is how long to wait for the answer to a Prepare. An instance that refuses or does
 	// not answer is asked again after a pause of the same length.
 	patience = 5 * time.Second
-	// restless is the number of losses at which an instance normally gets no replica.
+	// restless is the number of losses after which an instance normally gets no replica.
 	restless = 3
 )
 
@@ -47,7 +47,7 @@ func (s *survey) count(records []Registered) {
 	floor := odd(min(s.maxVoters(), staying+len(open)))/2 + 1 // a majority of all possible replicas
 	for _, c := range open {
 		if c.wild() && odd(min(s.maxVoters(), staying+len(s.candidates))) >= floor {
-			s.barred = fmt.Sprintf("%q was lost %d times in two minutes and is not brought in until it is steady",
+			s.barred = fmt.Sprintf("%q was lost %d times in two minutes and gets no replica until it is steady",
 				c.info.Name, c.info.Lost)
 			continue
 		}
@@ -88,7 +88,7 @@ func (s *survey) candidate(r Registered) (candidate, bool) {
 				if m.fit() {
 					if r.Instance != m.Instance && m.Active && m.voter && len(s.namesakes) < maxNamesakes {
 						s.namesakes = append(s.namesakes,
-							fmt.Sprintf("%q at %s gets no vote beside %s at %s, which has its name: give each "+
+							fmt.Sprintf("%q at %s gets no vote because %s at %s has the same name: give each "+
 								"instance a Name of its own", r.Name, r.Addr, m.label(), m.Addr))
 					}
 					return c, false

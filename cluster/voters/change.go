@@ -7,7 +7,8 @@ import (
 )
 
 // change returns the step that makes the given members the voters (rule 10). It removes replicas
-// that are dead or leaving. Others remain as learners as far as the wanted number permits.
+// that may not remain. The other replicas become or remain learners, up to the wanted number of
+// replicas. A learner above that number remains only if spare or spreads requires it.
 func (s *survey) change(voters []*member) Step {
 	step := Step{Kind: Change, Next: again}
 	var rest, said []*member

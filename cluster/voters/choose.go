@@ -70,9 +70,9 @@ func (s *survey) compose(n int) []*member {
 	return s.even(chosen)
 }
 
-// take adds members to chosen until chosen has n members. Each new member comes from the zone
-// with the fewest chosen members. It adds no rival of a chosen member, unless both are voters
-// already.
+// take adds members to chosen until chosen has n members or no more can be added. Each new member
+// comes from the zone with the fewest chosen members. A rival of a chosen member is not added,
+// unless both are voters already.
 func (s *survey) take(chosen []*member, n int, from []*member) []*member {
 	for len(chosen) < n {
 		free := where(from, func(m *member) bool {

@@ -38,9 +38,9 @@
 //	   +-----------------------------------------------+---------------------------+
 //	      dead, leaving, no founder any more, not needed
 //
-// With E eligible instances there are min(Voters, E) replicas. The largest odd number of them vote.
-// A remaining replica is a learner that has caught up, so a third instance makes three voters in
-// one change.
+// With E eligible instances there are min(Voters, E) replicas. The largest odd number of them
+// vote. If the number of replicas is even, one of them remains a learner that has caught up, so a
+// third instance makes three voters in one change.
 //
 // A change serves these goals, in this order: an odd number of voters, the wanted number, and no
 // voter that is dead or leaving. A change that improves none of these goals is made only to improve
@@ -120,10 +120,11 @@
 //     Learners that are ready together are promoted in one change.
 //   - If the only voter leaves and there are two learners, both are promoted. This makes three
 //     voters, where rule 12 would allow two.
-//   - Each founder's name has one vote, as far as this leader has received registrations. If a name
-//     could have two votes, two processes with one name could outvote the founders, whose newborn
-//     state proves that no older group exists. A founder that was killed gets a vote with a new ID
-//     as soon as its old incarnation is known to have ended.
+//   - Each founder's name has one vote, as far as this leader has received registrations. If a
+//     name could have two votes, two processes with one name could outvote the other founders.
+//     That would break founding: if enough founders belong to no group, founding concludes that
+//     no older group exists. A founder that was killed gets a vote with a new ID as soon as its
+//     old incarnation is known to have ended.
 //   - All needed instances are asked with Prepare before one is added, since nothing else can be
 //     done while an entry is in flight.
 //   - A learner that runs and never catches up is kept. Time alone does not distinguish a large
@@ -152,17 +153,17 @@
 // last Prepare that it answered.
 //
 // After each change the leader proposes an entry of its own if nothing else is proposed, since
-// Replica.Settled requires this entry. Without the entry, a leaver would wait until its time is
-// over.
+// Replica.Settled requires this entry. Without the entry, a leaver would wait until the time
+// limit of its Leave.
 //
 // # Where this goes beyond the rules
 //
-// A leaver may not stop as soon as another leader has applied a configuration without it. Example:
-// the voters {1,2,3} become {1,2,4}, and the end of the joint configuration is committed by 1, 3
-// and 4. Replica 2 does not have that entry, and replica 4 does not know that it is committed.
-// Leader 1 has applied it, allows 3 to stop, and fails. Replica 4 is still in the joint
-// configuration and needs the votes of two of {1,2,3}, and replica 2 has the shorter log. Two of
-// three voters run, and no leader is ever elected.
+// A leaver could stop too early if it only waited until another leader has applied a
+// configuration without it. Example: the voters {1,2,3} become {1,2,4}, and the end of the joint
+// configuration is committed by 1, 3 and 4. Replica 2 does not have that entry, and replica 4
+// does not know that it is committed. Leader 1 has applied it, allows 3 to stop, and fails.
+// Replica 4 is still in the joint configuration and needs the votes of two of {1,2,3}, and
+// replica 2 has the shorter log. Two of three voters run, and no leader is ever elected.
 //
 // So MayStop also requires that every voter in contact is Settled, because a voter that is not
 // Settled may have the longest log. MayStop also requires that a majority of all voters is Settled,

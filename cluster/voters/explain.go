@@ -21,7 +21,8 @@ type Report struct {
 	// without a Quorum.
 	CannotSurvive []nodeid.ReplicaID
 	// Due is set while a change of voters is due or in flight. It is also set while a voter is
-	// silent and not yet dead, since a rolling restart that continued could remove the majority.
+	// silent and not yet dead, since a rolling restart could otherwise continue and remove the
+	// majority.
 	Due  bool
 	Next Step
 }

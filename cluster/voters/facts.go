@@ -19,11 +19,12 @@ type Facts struct {
 	// Pending is set while a change of configuration is in the log and not applied, and while
 	// leadership is being transferred.
 	Pending bool
-	// Replicas has one entry for each replica of Config. LifeOver is not set.
+	// Replicas has one entry for each replica of Config. The caller does not set their field
+	// LifeOver.
 	Replicas []Replica
-	// Registered contains instances that have a session: all that may vote by Settings.Founders,
-	// all that have a replica, and all that have the name of an instance with a replica. Lost is
-	// not set.
+	// Registered contains each instance that has a session and meets one of three conditions:
+	// Settings.Founders permits its vote, it has a replica, or it has the name of an instance
+	// with a replica. The caller does not set their field Lost.
 	Registered []Registered
 	// Others are the instances with a session that are not in Registered. Nil means none. Others
 	// must be used only on the goroutine that calls Look, because the content changes.

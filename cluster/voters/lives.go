@@ -49,7 +49,7 @@ func (s *Reconciler) watch(now time.Duration, f Facts) []Replica {
 	return list
 }
 
-// relent ends the vigils of the replicas for which the function holds returns true. A vigil is
+// relent ends the vigil of each replica for which the given function returns true. A vigil is
 // kept while a probe is under way. Otherwise the answer could be taken for the answer to a later
 // probe.
 func (s *Reconciler) relent(holds func(nodeid.ReplicaID) bool) {

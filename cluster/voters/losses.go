@@ -8,7 +8,7 @@ import (
 
 const lossMemory = 2 * time.Minute
 
-// loss is one loss of a replica. It is recorded under the name of the instance, since the next
+// loss records that a replica was lost. It contains the name of the instance, since the next
 // incarnation has another ID.
 type loss struct {
 	name string

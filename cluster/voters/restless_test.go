@@ -49,9 +49,10 @@ func (w *world) votes(name string) bool {
 	return false
 }
 
-// TestThreeRollingRestarts kills each of three founders in turn, three times within two minutes, as
-// fast as Ready permits. In the third round all of them were lost too often. The majority is never
-// lost, and while all three run and no change is due, no process is the only voter.
+// TestThreeRollingRestarts kills each of three founders in turn, three times within two minutes,
+// as fast as Ready permits. In the third round, each founder has so many losses that an instance
+// would normally get no replica. The majority must never be lost, and all three must vote when no
+// change is due.
 func TestThreeRollingRestarts(t *testing.T) {
 	for seed := range uint64(40) {
 		w := newWorld(seed, 3, Settings{Voters: 3, Founders: []string{"n0", "n1", "n2"}}, []string{"a"})

@@ -61,8 +61,8 @@ func (r *rollout) enter(i, founders int) {
 	r.pass(20*time.Second, p.name+" is registered", func() bool { return p.leaving > 0 || p.sessionUntil > r.now })
 }
 
-// goes lets a process leave. It fails if the process may not stop within the time limit of
-// Leave.
+// A call of goes makes a process leave. It fails if the process may not stop within the time
+// limit of Leave.
 func (r *rollout) goes(i int) {
 	at := slices.IndexFunc(r.procs, func(p *proc) bool { return p.alive && p.name == fmt.Sprint("n", i) })
 	p := r.procs[at]

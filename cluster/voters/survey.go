@@ -17,7 +17,7 @@ type member struct {
 	self    bool
 	dead    bool // rule 11
 	foreign bool // the instance is not a founder, and only founders may vote
-	double  bool // a learner that shares its process or name with another replica that stays
+	double  bool // another fit replica has the process or name of this learner
 }
 
 // fit reports whether the member may remain. A short silence or a missing session does not matter.
@@ -50,8 +50,9 @@ type survey struct {
 	learners   []*member // by ID
 	candidates []candidate
 	self       *member // nil if this replica has no vote
-	// eligible is the number of instances that could vote (rule 8), wanted the right number of
-	// replicas, and target the right number of voters.
+	// eligible is the number of instances that could vote (rule 8). wanted is the number of
+	// replicas that the group should have, and target is the number of voters that it should
+	// have.
 	eligible, wanted, target int
 	// instances that refused or did not answer, and that are asked again later
 	resting   []string

@@ -291,7 +291,8 @@ func (t *twin) quiet() bool {
 	return len(t.v.Config.Voters) == t.target
 }
 
-// spread returns how many pairs of voters share a zone after the best single exchange.
+// spread returns how many pairs of voters share a zone after the best replacement of one voter,
+// and whether that replacement is an improvement.
 func (t *twin) spread() (best int, some bool) {
 	best = t.pairs(t.v.Config.Voters)
 	if !t.quiet() {

@@ -25,7 +25,7 @@ type View struct {
 	Registered []Registered
 	// Others is a copy of Facts.Others. Only AllLeaving reads it.
 	Others Others
-	// Prepared are the questions of this leader in this term. A new leader begins with none.
+	// Prepared lists the Prepares of this leader in this term. A new leader begins with none.
 	Prepared []Prepared
 	// Fresh is a raft ID that was never used, for the next Prepare. If Fresh is zero, no Prepare is
 	// returned.
@@ -82,9 +82,9 @@ type Replica struct {
 	Addr string
 	// LifeOver is set if the incarnation is known to have ended. This is the case in three
 	// situations. It has reported its retirement. Or it was silent for a second, and its name was
-	// registered again. Or the leader has no stream with it, and a probe has shown that its address
-	// refuses connections or belongs to another instance. If Settings.Durable is set, the replica
-	// then only counts as out of contact.
+	// registered again. Or the leader has no stream with it, and a probe has shown that its
+	// address refuses connections or belongs to another instance. If Settings.Durable is set,
+	// LifeOver makes the replica count as out of contact, but not as dead.
 	LifeOver bool
 }
 
@@ -105,9 +105,9 @@ type Registered struct {
 	// Reachable is set while the leader has a stream with the instance.
 	Reachable bool
 	Session   bool
-	// Lost is how often, in the last two minutes, a replica with this instance's name was lost: it
-	// was dead by rule 11, or returned after a silence as long as that rule's limit. Earlier
-	// incarnations count. Zero also means that losses are not counted.
+	// Lost counts the losses in the last two minutes under this instance's name, so losses of
+	// earlier incarnations count. A replica is lost if it is dead by rule 11, or if it returns
+	// after a silence as long as that rule's limit. Zero also means that losses are not counted.
 	Lost int
 }
 

@@ -78,8 +78,8 @@ func (w *world) survives(p *proc) bool {
 
 // missed is called when process p gets out of contact. In a careful world, the leader then
 // notices this at once. If a replica disappears unnoticed and another voter is missing, a change
-// that needs the vote of this replica can hang. That is a limit of the view, which careful
-// worlds do not test.
+// that needs the vote of this replica can hang. The package comment names this limit, and careful
+// worlds do not test it.
 func (w *world) missed(p *proc) {
 	for _, r := range w.replicas {
 		if r.of == p && w.careful {

@@ -10,9 +10,9 @@ import (
 	"github.com/mortise-lock/mortise/internal/nodeid/nodeidtest"
 )
 
-// world is a fleet and its group without raft. A change is committed as soon as the needed
-// majorities are up. The leader learns late and incompletely which replicas are up or silent, or
-// have ended. The seed determines the run.
+// world simulates processes and their group. It has no raft: a change is committed as soon as the
+// needed majorities are up. The leader learns late and incompletely which replicas are up or
+// silent, or have ended. The seed determines the run.
 type world struct {
 	rng       *rand.Rand
 	now       time.Duration
@@ -57,7 +57,7 @@ type proc struct {
 	asked        errand // the last Prepare that the process answered
 }
 
-// errand is a leader's question that is under way.
+// errand is a leader's Prepare or probe that is under way.
 type errand struct {
 	term     int
 	by       *proc

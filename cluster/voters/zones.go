@@ -99,9 +99,10 @@ func exchange(list []*member, out, in *member) []*member {
 	return changed
 }
 
-// even returns the chosen members after exchanges that improve their zones. It exchanges one or
-// two members at a time, each for a member of the same kind. This is needed because take chooses
-// the members of each kind separately, so two kinds can be crowded into one zone.
+// even takes the chosen members, and returns them after exchanges that improve their zones. It
+// exchanges one or two members at a time, each for a member of the same kind. This is needed
+// because the method take chooses the members of each kind separately, so members of two kinds
+// can be crowded into one zone.
 func (s *survey) even(chosen []*member) []*member {
 	for pairs(chosen) > 0 {
 		better := s.better(chosen, pairs(chosen), 2)
@@ -113,8 +114,8 @@ func (s *survey) even(chosen []*member) []*member {
 	return chosen
 }
 
-// better returns list after at most the given number of exchanges, so that fewer than n pairs
-// share a zone, or nil if that is impossible.
+// better makes at most the given number of exchanges in a copy of list, so that fewer than n
+// pairs share a zone. It returns that copy, or nil if this is impossible.
 func (s *survey) better(list []*member, n, exchanges int) []*member {
 	for _, out := range list {
 		for _, in := range slices.Concat(s.voters, s.learners) {

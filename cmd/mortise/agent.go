@@ -133,7 +133,7 @@ func (c *call) tellStart(node *mortise.Node, at []net.Listener) error {
 	if where[1] != "" {
 		where[0] += "; metrics and the page are at " + where[1] + " too"
 	}
-	return c.printf("%s is an instance at %s; programs ask at %s\n", s.Name, own, where[0])
+	return c.printf("%s is an instance at %s; programs send requests to %s\n", s.Name, own, where[0])
 }
 
 func (c *call) serve(ctx context.Context, node *mortise.Node, served <-chan error) error {

@@ -52,7 +52,7 @@ func guestFlags() []flagFor {
 	return []flagFor{
 		{"join", "JOIN", "where instances are: host:port, dns:///host:port, srv:///name, file:///path, separated by commas"},
 		{"cluster", "CLUSTER", "label of the cluster (mortise)"},
-		{"name", "NAME", "what others are shown (the host name)"},
+		{"name", "NAME", "name that others see (the host name)"},
 		{"secret-file", "SECRET_FILE",
 			"a file with the cluster's secret, or one derived from it; or set MORTISE_SECRET"},
 		{"tls-cert", "TLS_CERT_FILE", "certificate of this program; replaces the secret"},
@@ -70,7 +70,7 @@ func nodeFlags() []flagFor {
 	return []flagFor{
 		{"bind", "BIND", "address to listen on for the other instances (:7947)"},
 		{"advertise", "ADVERTISE", "address at which they reach this one"},
-		{"replicas", "REPLICAS", "how many instances you run, all of them"},
+		{"replicas", "REPLICAS", "how many instances you run in total"},
 		{"founders", "FOUNDERS", "names of the instances that found the group and vote, separated by commas"},
 		{"voters", "VOTERS", "how many vote (3)"},
 		{"zone", "ZONE", "failure domain"},

@@ -39,8 +39,8 @@ func left(cmd *exec.Cmd, terminal bool) bool {
 	return !terminal && syscall.Kill(-cmd.Process.Pid, 0) == nil
 }
 
-// private makes files that this process creates accessible only to its own user, until restore is
-// called. No other goroutine may create files until then.
+// private restricts new files of this process to the user who runs it, until restore is called. No
+// other goroutine may create files until then.
 func private() (restore func()) {
 	before := syscall.Umask(0o177)
 	return func() { syscall.Umask(before) }

@@ -96,8 +96,9 @@ func (f *fleet) in(t *testing.T) *fleet {
 	return &other
 }
 
-// environ returns the environment of a child process: that of the test, but with other variables
-// of mortise. These are listed in f.common and in more, without the prefix.
+// environ returns the environment of a child process. The variables of mortise come from f.common
+// and the argument more, which omit the prefix. The other variables come from the test's
+// environment.
 func (f *fleet) environ(more ...string) []string {
 	var list []string
 	for _, pair := range os.Environ() {

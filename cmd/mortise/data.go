@@ -106,8 +106,8 @@ func (c *call) getData(ctx context.Context, g *guest.Guest, key string) error {
 	return err
 }
 
-// putData changes the data of a key, or deletes it if text is empty. All attempts contain the same
-// nonce, so that the change takes effect only once even if a reply is lost.
+// putData changes the data of a key, or deletes the data if text is empty. All attempts contain the
+// same nonce, so that the change takes effect only once even if a reply is lost.
 func (c *call) putData(ctx context.Context, g *guest.Guest, key string, text []byte) error {
 	q := &query.PutRequest{Key: []byte(key), Data: text, Nonce: make([]byte, 16)}
 	_, _ = rand.Read(q.Nonce)

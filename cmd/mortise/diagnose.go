@@ -176,7 +176,7 @@ func (f facts) unborn(d *diagnosis) {
 		d.why("%s, which %s names: %s: %v", r.Addr, r.From, r.Outcome, r.Err)
 	}
 	first := f.answers()[0]
-	d.step("start the instances of %s that are missing, and check that all reach each other at the one port; "+
+	d.step("start the instances of %s that are missing, and check that all reach each other on the mortise port; "+
 		"the lines above name what is missing", foundedBy(first))
 }
 
@@ -243,7 +243,7 @@ func (f facts) quorumLost(d *diagnosis, view guest.Report, missing []mortise.Mem
 		}
 		d.step("start the instances that do not answer (%s) again, or others in their place: %s", strings.Join(places, ", "),
 			"this group is in memory and its locks end with it; one TTL after the loss its instances found the next "+
-				"group by themselves, as soon as all that "+foundedBy(view)+" counts are there")
+				"group by themselves, as soon as all instances of "+foundedBy(view)+" are there")
 		d.step("if a missing one still runs and is only cut off, repair the network: "+
 			"with %d of them back this group continues", need)
 		return
@@ -298,7 +298,7 @@ func (f facts) clocks(d *diagnosis) {
 	slow, fast := slices.MinFunc(answers, by), slices.MaxFunc(answers, by)
 	if apart := fast.Skew - slow.Skew - (fast.Took+slow.Took)/2; apart > clocksApart {
 		what := plain.Sprintf("the wall clocks of %s and %s differ by about %s: while that is more than half the grace "+
-			"no group is founded, and the tokens of a later group may not be higher than those of an earlier one",
+			"no group is founded, and the tokens of a later group might not be higher than those of an earlier one",
 			slow.Status.Name, fast.Status.Name, short(apart))
 		const next = "set the clocks of the machines"
 		if d.Well { // no other problem exists, so this one becomes the headline

@@ -27,7 +27,7 @@ func doctorFlags(c *call, fs *flag.FlagSet) {
 // watchDoctor returns the last verdict as an error.
 func (c *call) watchDoctor(ctx context.Context, look func(context.Context) (*checkup, error)) error {
 	if c.doctor.every < 100*time.Millisecond {
-		return usageError("-every is at least 100ms")
+		return usageError("-every must be at least 100ms")
 	}
 	screen := isTerminal(c.out) && !c.json
 	var last *checkup

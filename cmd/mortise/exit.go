@@ -25,7 +25,7 @@ const (
 	exitDenied    = 125 // the derived secret does not grant the right; nothing was done
 	exitCannotRun = 126 // the command of run exists but cannot be executed
 	exitNotFound  = 127
-	exitSignal    = 128 // plus the number of the signal that ended the command, or the wait for its lock
+	exitSignal    = 128 // plus the number of the signal that ended the command or the wait
 )
 
 // exitError is an error with its own exit code. If text is empty, nothing is printed.

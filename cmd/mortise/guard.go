@@ -33,12 +33,12 @@ func (d *door) guard(next http.Handler, anyHost bool) http.Handler {
 			d.admit(w, r, shown, next)
 		case d.tokens != nil && d.tokens.which(r) == 0:
 			challenge(w, r)
-			text := "show one of this agent's tokens, or a derived secret: Authorization: Bearer TOKEN"
+			text := "send one of this agent's tokens, or a derived secret: Authorization: Bearer TOKEN"
 			say(w, http.StatusUnauthorized, problem{text, "no token", nil})
 		case d.tokens == nil && r.Header.Get("Authorization") != "":
 			// A request with a misspelt derived secret must not get the agent's own rights.
 			w.Header().Set("WWW-Authenticate", "Bearer")
-			text := "this agent has no tokens: show a derived secret (Authorization: Bearer msd1_...), or nothing"
+			text := "this agent has no tokens: send a derived secret (Authorization: Bearer msd1_...), or no Authorization"
 			say(w, http.StatusUnauthorized, problem{text, "no token", nil})
 		default:
 			next.ServeHTTP(w, r)

@@ -32,7 +32,7 @@ func holderFate(s mortise.Standing, f facts) fate {
 			"because the request has a lock delay", short(s.Left))}
 	case i >= 0 && answers[i].Status.Lease == mortise.LeaseLost:
 		return fate{text: fmt.Sprintf("%s answers and reports that it has lost its lease: "+
-			"the lock goes to the next %s", s.Holder, left)}
+			"the lock goes to the next waiter %s", s.Holder, left)}
 	case purpose.Lasting(s.Labels) && i >= 0:
 		return fate{text: fmt.Sprintf("%s answers and renews its lease, and this lock is held long by design (%s): "+
 			"there is nothing to do", s.Holder, s.Labels[purpose.Label])}
@@ -41,14 +41,14 @@ func holderFate(s mortise.Standing, f facts) fate {
 			"and its code has not unlocked", s.Holder), true}
 	case slices.ContainsFunc(answers, func(r guest.Report) bool { return named(r) && len(r.Status.Sessions) > 0 }):
 		return fate{text: fmt.Sprintf("an earlier incarnation of %s holds it: the process of that name that answers now has "+
-			"another session. Stop nothing: the lock goes to the next %s, unless the earlier process still runs",
+			"another session. Stop nothing: the lock goes to the next waiter %s, unless the earlier process still runs",
 			s.Holder, left)}
 	case slices.ContainsFunc(answers, named):
 		return fate{text: fmt.Sprintf("%s answers, but does not report its sessions: it has just been started, or its "+
 			"version "+
-			"does not report them. If it does not hold the lock, the lock goes to the next %s", s.Holder, left)}
+			"does not report them. If it does not hold the lock, the lock goes to the next waiter %s", s.Holder, left)}
 	case s.Left > 0:
-		return fate{fmt.Sprintf("its session ends in %s unless %s renews it; the lock goes to the next then",
+		return fate{fmt.Sprintf("its session ends in %s unless %s renews it; the lock then goes to the next waiter",
 			short(s.Left), s.Holder), !purpose.Lasting(s.Labels)}
 	}
 	return fate{"nothing is known of its session yet", !purpose.Lasting(s.Labels)}

@@ -190,7 +190,7 @@ func standingRow(i int, s mortise.Standing, now time.Time) []string {
 		"", s.Value}
 	switch {
 	case s.Expired:
-		row[3] = "expired, kept by its delay"
+		row[3] = "expired, in its lock delay"
 	case s.Token == 0 && s.WaitsFor >= 0:
 		row[3] = fmt.Sprintf("waits for %d", s.WaitsFor)
 	case s.Token == 0:

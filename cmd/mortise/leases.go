@@ -99,7 +99,7 @@ func (ls *leases) find(by *program, id string) (*lease, error) {
 	return ls.of(by, id)
 }
 
-// The method of does the same as find, but the caller must hold mu.
+// ls.of is like find, but the caller must hold mu.
 func (ls *leases) of(by *program, id string) (*lease, error) {
 	l := ls.all[id]
 	if l == nil || l.by != by {
@@ -223,7 +223,7 @@ func (l *lease) lost(how string) string {
 }
 
 // drop ends a lease and cancels its requests. If lost is empty, the locks are released. Otherwise
-// the locks lapse for the reason lost. drop reports whether the lease existed.
+// the locks lapse, and lost is the reason. drop reports whether the lease existed.
 func (ls *leases) drop(id, lost string) bool {
 	ls.mu.Lock()
 	defer ls.mu.Unlock()

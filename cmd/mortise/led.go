@@ -77,7 +77,7 @@ func (f facts) instanceTroubles(by guest.Report) (all []trouble) {
 				r.Answer.Failed)
 		case s.Leader == "" || s.Group != by.Status.Group:
 			add(instanceCut, plain.Sprintf("check that %s at %s and the voters reach each other, in both directions, "+
-				"at the one port", s.Name, s.Address),
+				"on the mortise port", s.Name, s.Address),
 				"%s at %s knows no leader, although there is one: it does not reach %s, or is not reached by it: %s",
 				s.Name, s.Address, by.Status.Leader, s.Waiting)
 		case s.Waiting != "":
@@ -163,7 +163,7 @@ func (f facts) stuck(d *diagnosis, keys []hot) {
 			continue
 		}
 		d.why("%s", d.Problem)
-		d.Well, d.Problem = false, plain.Sprintf("%s is held for %s while others wait, by %s", k.Key,
+		d.Well, d.Problem = false, plain.Sprintf("%[3]s has held %[1]s for %[2]s while others wait", k.Key,
 			short(k.HeldFor), k.Queue[0].Holder)
 		d.Steps = append([]string{plain.Sprintf("see what %s does under the lock; if it does not end, "+
 			"stop it and then end the hold by force, as shown below", k.Queue[0].Holder)}, d.Steps...)

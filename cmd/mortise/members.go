@@ -63,7 +63,7 @@ func members(ctx context.Context, c *call) error {
 
 func (o membersOptions) from() (*query.SessionCursor, error) {
 	if o.limit < 0 {
-		return nil, usageError("-n is at least 0")
+		return nil, usageError("-n must be at least 0")
 	}
 	if o.after == "" {
 		return nil, nil
@@ -120,8 +120,8 @@ type page interface {
 	GetFrom() *query.SessionCursor
 }
 
-// paged reads a list of sessions page by page. It stops when it has the number of entries in
-// most, or reads all entries if most is zero. more reports whether there are more entries.
+// paged reads a list of sessions page by page. The argument most limits the number of entries. Zero
+// means no limit. The result more reports whether there are more entries.
 func paged[T any](most int, at *query.SessionCursor,
 	ask func(*query.SessionCursor) ([]T, page, error),
 ) (all []T, more bool, err error) {

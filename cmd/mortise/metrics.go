@@ -62,7 +62,7 @@ func measures() []measure {
 			[]string{"opened", "closed", "expired", "restarted", "stopped"}, nil},
 		{leaseMet, "counter", "Changes of the state of the lease", "state", []string{"safe", "jeopardy", "lost"}, nil},
 		gauge("lease_remaining_seconds",
-			"Time until this instance loses locks unless a renewal is acknowledged; the least of its sessions"),
+			"Time until this instance loses locks unless a renewal is acknowledged; the minimum of its sessions"),
 		{leadersMet, "counter", "How often this instance found another leader, or the same in a new term", "", nil,
 			nil},
 		gauge("leader_known", "1 if this instance knows a leader, else 0"),
@@ -77,7 +77,7 @@ func measures() []measure {
 		gauge("disk_fault", "1 if the disk of this instance has failed or hangs, or its directory was removed, else 0"),
 		gauge("disk_low", "1 if the disk of this instance has less room than Config.DirFreeBytes, else 0"),
 		sum("node_time_seconds_total", "How long the node has been running"),
-		sum("node_available_time_seconds_total", "How long of that time this instance could be granted locks"),
+		sum("node_available_time_seconds_total", "How long this instance could be granted locks while the node ran"),
 		gauge("node_failed", "1 if the node has failed or was closed, else 0"),
 		sum("hooks_dropped_total", "Events that were dropped because hooks were too slow"),
 	}

@@ -38,7 +38,7 @@ func ping(ctx context.Context, c *call) error {
 		return err
 	}
 	if c.ping.count < 1 || c.ping.count > maxPings {
-		return usageError(fmt.Sprintf("-n is from 1 to %d", maxPings))
+		return usageError(fmt.Sprintf("-n must be from 1 to %d", maxPings))
 	}
 	g, err := c.guest()
 	if err != nil {

@@ -51,7 +51,9 @@ type programs struct {
 	end     context.CancelFunc
 	running sync.WaitGroup // guests that are being opened or closed
 
-	mu     sync.Mutex // guards the fields below, and each program's using and timer; never held while blocking
+	// mu guards the fields below, and the fields using and timer of each program. It is never held
+	// while blocking.
+	mu     sync.Mutex
 	all    map[[sha256.Size]byte]*program
 	places int // programs in the map, plus those that are being closed
 	closed bool

@@ -34,7 +34,7 @@ func secretFlags(c *call, fs *flag.FlagSet) {
 func secret(_ context.Context, c *call) error {
 	o := c.secret
 	if len(c.words) > 0 {
-		return usageError("too many words: write each right as one, in quotes, behind -allow")
+		return usageError("too many words: write each right in quotes after its own -allow, as in -allow 'lock cron/*'")
 	}
 	if len(o.allow) == 0 && !o.member {
 		if o.name != "" || o.until != "" {

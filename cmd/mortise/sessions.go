@@ -94,7 +94,7 @@ func sessionRow(s mortise.SessionInfo, now time.Time) []string {
 	}
 	switch {
 	case s.Expired:
-		row[7] = "expired, kept by a delay"
+		row[7] = "expired, in a lock delay"
 	case s.Leaving:
 		row[7] = "leaves"
 	}

@@ -26,7 +26,7 @@ func (c *call) readTokens(path, one string) (tokens, error) {
 	case path == "" && one == "":
 		return nil, nil
 	case path != "" && one != "":
-		return nil, errors.New("-token-file is set beside " + agentToken + ": set one of them")
+		return nil, errors.New("-token-file is set together with " + agentToken + ": set only one of them")
 	case path != "":
 		info, err := os.Stat(path)
 		if err != nil {

@@ -44,7 +44,7 @@ func top(ctx context.Context, c *call) error {
 	}
 	less, ok := topOrders()[c.top.by]
 	if !ok || c.top.rows < 1 || c.top.every < 100*time.Millisecond {
-		return usageError("-by is waiting, held or changes; -n is at least 1 and -every at least 100ms")
+		return usageError("-by must be waiting, held or changes, -n at least 1, and -every at least 100ms")
 	}
 	g, err := c.guest()
 	if err != nil {

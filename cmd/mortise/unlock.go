@@ -45,7 +45,7 @@ func unlock(ctx context.Context, c *call) error {
 		return usageError("--token is missing: mortise get " + quoted(key) +
 			" shows it; it ensures that no later hold is ended")
 	case c.unlock.reason == "":
-		return usageError("--reason is missing: the holder and the leader's log are given it")
+		return usageError("--reason is missing: give one for the holder and the leader's log")
 	case !plain.Is(c.unlock.reason):
 		return usageError("--reason contains control characters, or marks that change the direction of writing")
 	}
@@ -74,8 +74,9 @@ func unlock(ctx context.Context, c *call) error {
 	return err
 }
 
-// recoverGroup is the command recover. It makes all reachable instances of the group give it up.
-// If one of them reports a leader, it changes nothing.
+// recoverGroup is the command recover. It makes all reachable instances of a group give up that
+// group. If one of these instances reports a leader or has no directory, recoverGroup changes
+// nothing.
 func recoverGroup(ctx context.Context, c *call) error {
 	group, err := c.word("")
 	if err == nil && group == "" {
@@ -106,7 +107,7 @@ func recoverGroup(ctx context.Context, c *call) error {
 			return wrong("%s reports that %s leads group %s: nothing is lost, and nothing was done", r.Status.Name,
 				r.Status.Leader, group)
 		case !r.Answer.Durable:
-			return wrong("%s has no directory: a group in memory is founded again by itself "+
+			return wrong("%s has no directory: a group in memory founds itself again "+
 				"when all its instances are there; nothing was done", r.Status.Name)
 		default:
 			told = append(told, r)
@@ -146,7 +147,7 @@ func (c *call) giveUp(ctx context.Context, g *guest.Guest, group string, told []
 	if len(failed) > 0 {
 		return errors.Join(failed...)
 	}
-	c.printf("they found the next group as soon as all that %s counts are in reach; "+
+	c.printf("they found the next group as soon as all instances of %s are in reach; "+
 		"it grants nothing until its grace is over\n", foundedBy(told[0]))
 	return nil
 }

@@ -3,8 +3,8 @@
 // types of Kubernetes.
 //
 // The manifests are decoded as in the strict mode of the API server: an unknown, misspelt or
-// repeated field is a fault. The statements of the files about the program (probes, variables,
-// ports, and how long it takes to end) are compared with the program's source.
+// repeated field is a fault. What the files say about the program (probes, variables, ports, and
+// how long it takes to end) is compared with the program's source.
 //
 // Guarantees: if a file breaks a rule, the fault contains the reason for the rule. Concurrency: all
 // functions depend on their arguments only. Failure: all faults of a file are returned together, as

@@ -10,8 +10,8 @@ import (
 	"sigs.k8s.io/yaml"
 )
 
-// compose has a field for each key of the Compose Specification that compose.yaml uses. Any other
-// key is a fault.
+// compose has a field for each key that compose.yaml may contain. All of these keys are in the
+// Compose Specification. Any other key is a fault.
 type compose struct {
 	Template service             `json:"x-orders"`
 	Services map[string]service  `json:"services"`

@@ -11,7 +11,8 @@ import (
 	"time"
 )
 
-// Program contains the facts about the program that the files in deploy also state.
+// Program contains facts about the program in examples/service. The files in deploy must agree with
+// these facts.
 type Program struct {
 	Paths     map[string]bool // the paths that the program serves
 	Variables map[string]bool // the variables that the program reads
@@ -21,7 +22,8 @@ type Program struct {
 	HTTPPort  int             // the default port for HTTP
 }
 
-// closeTime is how long Node.Close may wait for a hanging disk, as its comment documents.
+// closeTime is how long Node.Close may wait for a hanging disk. The comment of Node.Close documents
+// this time.
 const closeTime = 20 * time.Second
 
 const prefix = "ORDERS_LOCK_"

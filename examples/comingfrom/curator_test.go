@@ -20,8 +20,8 @@ func transfer(ctx context.Context, node *mortise.Node, from, to string) error {
 	return book(lock.Context(ctx), node, from)
 }
 
-// book locks an account. If its caller already holds the lock and passes the context of the lock,
-// book re-enters it.
+// This function locks an account. If its caller already holds the lock and passes the context of
+// the lock, the lock is entered again.
 func book(ctx context.Context, node *mortise.Node, account string) error {
 	return node.Do(ctx, account, func(ctx context.Context, token mortise.Token) error {
 		fmt.Println("booked on", account)

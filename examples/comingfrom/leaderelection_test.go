@@ -23,7 +23,7 @@ func Example_leaderelection() {
 	node, stop := start(ctx, "orders-0")
 	defer stop()
 
-	deploy, terminate := context.WithCancel(ctx) // in production SIGTERM ends this context
+	deploy, terminate := context.WithCancel(ctx) // in production, SIGTERM ends this context
 	err := control(deploy, node, "orders-0", func(ctx context.Context, token mortise.Token) error {
 		leader, err := election.New(node, "orders-controller", election.Options{}).Leader(ctx) // any instance may ask
 		if err != nil {

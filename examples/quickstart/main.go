@@ -112,7 +112,8 @@ func runShow(out *os.File, length time.Duration, o options) error {
 	return s.judge(out)
 }
 
-// If the last restarted worker is not back, the show ends after overtime times its length.
+// overtime limits the show if the last restarted worker does not come back: the show then ends
+// after this multiple of its length.
 const overtime = 5
 
 func (s *show) watch(length time.Duration) {

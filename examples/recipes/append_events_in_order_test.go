@@ -17,8 +17,8 @@ type events struct {
 	newest mortise.Token // the highest token with which an event was added
 }
 
-// append adds an event if the log still has the given version, and no later holder of the account's
-// lock has written.
+// append adds an event if the log still has the given version, and if no later holder of the
+// account's lock has added an event.
 func (e *events) append(version int, token mortise.Token, event string) error {
 	e.mu.Lock()
 	defer e.mu.Unlock()

@@ -23,8 +23,8 @@ func (l *ledger) from() int {
 	return l.next
 }
 
-// book books an invoice and the progress in one transaction, unless a later holder of the lock has
-// written.
+// book records an invoice and the progress in one transaction. It fails if a later holder of the
+// lock has already recorded an invoice.
 func (l *ledger) book(invoice int, token mortise.Token) error {
 	l.mu.Lock()
 	defer l.mu.Unlock()

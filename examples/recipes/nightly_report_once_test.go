@@ -19,8 +19,8 @@ type reports struct {
 	tokens []mortise.Token
 }
 
-// write stores one report for each day, and returns the number of reports. It refuses a report if a
-// later run has written.
+// write stores one report for each day, and returns the number of reports. It refuses a report if
+// a later run has already stored one.
 func (r *reports) write(day time.Time, token mortise.Token) (int, error) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
@@ -35,7 +35,7 @@ func (r *reports) write(day time.Time, token mortise.Token) (int, error) {
 }
 
 // A report is made once a day, on one of three instances. Every instance runs the same code. In
-// this example a day has 200 ms.
+// this example, a day has 200 ms.
 func Example_nightlyReportOnce() {
 	ctx := context.Background()
 	nodes, stop := startFleet(ctx, "reports-0", "reports-1", "reports-2")

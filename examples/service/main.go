@@ -78,8 +78,8 @@ func within(limit time.Duration, call func(context.Context) error) error {
 	return call(ctx)
 }
 
-// work repeats until ctx ends: it takes the lock, does work that must not run concurrently, and
-// releases the lock.
+// Until ctx ends, this loop takes the lock, does work that must not run concurrently, and releases
+// the lock.
 func work(ctx context.Context, node *mortise.Node) {
 	for ctx.Err() == nil {
 		err := node.Do(ctx, "orders/turn", func(ctx context.Context, token mortise.Token) error {

@@ -1,6 +1,6 @@
-// Command tutorial is the program of docs/TUTORIAL.md: three instances of a service in one process,
-// a lock that one of them loses, and a write that is refused because it arrives too late. The code
-// blocks of the page, in their order, are this file.
+// Command tutorial is the program of docs/TUTORIAL.md: three instances of a service in one
+// process, a lock that one of them loses, and a write that is refused because it arrives too
+// late. This file consists of the code blocks of that page, in the same order.
 package main
 
 import (

@@ -13,7 +13,7 @@ import (
 
 const (
 	TokenKey    = "mortise-token"        // decimal digits, see fence.ParseToken
-	ResourceKey = "mortise-resource-bin" // optional; any bytes, because gRPC encodes keys that end in -bin
+	ResourceKey = "mortise-resource-bin" // optional; may be any bytes, because gRPC encodes the values of -bin keys
 )
 
 // Client makes client interceptors. With the zero value, a call whose context carries no token is

@@ -26,7 +26,7 @@ type Guard struct {
 	// "/orders.Orders/Put". Nil means that all calls are guarded.
 	Methods func(method string) bool
 
-	Optional bool // whether a call without a token is handled, without protection
+	Optional bool // whether a call without a token is handled anyway, unprotected
 	// Failed is called with errors of the store other than refusals. Nil means that they are
 	// discarded.
 	Failed func(ctx context.Context, method string, err error)

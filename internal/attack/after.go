@@ -58,7 +58,7 @@ func Question(body []byte) []byte {
 func (c *Conn) Calls() (client *Client, end func(), err error) {
 	used := false
 	cc, err := grpc.NewClient("passthrough:///victim",
-		grpc.WithTransportCredentials(insecure.NewCredentials()), // the connection c encrypts, if needed
+		grpc.WithTransportCredentials(insecure.NewCredentials()), // if TLS is needed, c has it already
 		grpc.WithContextDialer(func(context.Context, string) (net.Conn, error) {
 			if used {
 				return nil, net.ErrClosed

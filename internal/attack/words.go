@@ -41,7 +41,7 @@ func InstanceInfo(name, addr string, group, at uint64, voters []Replica) []byte 
 	return append(binary.AppendUvarint(b, at), 0, 0, 0) // nothing superseded, no floor, no founder met
 }
 
-// Push returns a message about a configuration. The number at may be larger than any correct
+// Push returns a message about a configuration. The number `at` may be larger than any correct
 // value.
 func Push(to nodeid.ID, group, at uint64, voters []Replica) []byte {
 	b := append([]byte{1, 9}, to[:]...)

@@ -7,8 +7,8 @@ import (
 
 var errEscape = errors.New("a percent sign must be followed by two hexadecimal digits")
 
-// plain reports whether a byte is written literally. A space is not, because an editor or a shell
-// could change it unnoticed.
+// plain reports whether a byte is written literally. A space is escaped, because an editor or a
+// shell could change it unnoticed.
 func plain(b byte) bool { return b > ' ' && b <= '~' && b != '%' && b != '*' }
 
 func encode(text string) string {

@@ -30,8 +30,8 @@ var (
 		"control characters")
 	ErrUntil = errors.New("the end must be written as 2027-01-31T18:00:00Z, in UTC and whole seconds, " +
 		"from the year 1970 on")
-	ErrRight = errors.New("a right is one of read, write, lock, force with a key or a prefix and *, or " +
-		"the word member")
+	ErrRight = errors.New("a right is one of read, write, lock and force, followed by a key or by a " +
+		"prefix and *, or the word member alone")
 	ErrPattern = errors.New("a pattern is a key or a prefix followed by *; elsewhere an asterisk is " +
 		"written %2A, and a percent sign %25")
 	ErrOrder     = errors.New("lines must be sorted, each once, as mortise secret prints them")

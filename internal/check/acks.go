@@ -148,7 +148,7 @@ func (a *Acks) judge(who string, applied uint64, key string, held []lockfsm.Toke
 	}
 }
 
-// Holders returns the argument holders of Replica for a machine with these entries.
+// Holders returns the holders of a machine with these entries, in the form that Replica needs.
 func Holders(entries []lockfsm.EntryInfo) map[string][]lockfsm.Token {
 	held := map[string][]lockfsm.Token{}
 	for _, e := range entries {

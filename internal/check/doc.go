@@ -15,8 +15,8 @@
 //   - [Left]: after the last call, only sessions remain in the state.
 //   - [Acks]: an acknowledged operation is in the state of every replica that has applied it.
 //   - [Forced]: only a hold that was named by key and token is ended by force.
-//   - [Longest]: a hold with a longest duration ends when it has passed, and its holder is
-//     notified.
+//   - [Longest]: a hold with a longest duration ends when this duration has passed, and its
+//     holder is notified.
 //   - [Delays]: a lock with a delay is not free before the delay is over, under any leader.
 //   - [Notices]: a holder that asked for notices is notified of a waiter.
 //   - [Reentry]: a reentrant lock has the same token until its owner has left it as often as the

@@ -137,7 +137,8 @@ func (g *Groups) EndedEverywhere(instance uint64) {
 // Count returns the number of founded groups.
 func (g *Groups) Count() int { return len(g.born) }
 
-// check is called only after foundings, because an ended incarnation does not return.
+// check is called only after a founding. At other times no second group can get a majority, because
+// an ended incarnation does not return.
 func (g *Groups) check() error {
 	var able []uint64
 	for _, group := range g.born {

@@ -32,7 +32,7 @@ func (l *Longest) Overdue(who Caller, at time.Duration) error {
 	return l.err
 }
 
-// Over records that a hold has ended for another reason, or that its process has died.
+// Over records that a hold has ended without a call of Overdue, or that its process has died.
 func (l *Longest) Over(who Caller) { delete(l.until, who) }
 
 // Check returns a violation if the holder should already have been notified. It must be called

@@ -25,8 +25,9 @@ func (n *Notices) Wanted(who Caller, at time.Duration) {
 // Over records that a holder was notified, or no longer holds the lock.
 func (n *Notices) Over(who Caller) { delete(n.wanted, who) }
 
-// Renewed checks an acknowledged renewal, which the holder sent at the time sent. It must be
-// called after everything that arrived with the acknowledgement has been processed.
+// Renewed checks a renewal that was acknowledged. The parameter sent is the time at which the
+// holder sent it. Renewed must be called after everything that arrived with the acknowledgement has
+// been processed.
 func (n *Notices) Renewed(who Caller, sent time.Duration) error {
 	if since, known := n.wanted[who]; known && sent > since && n.err == nil {
 		return n.broken("notices: a request waits since %v for the lock of %v, which was not told, "+

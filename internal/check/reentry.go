@@ -53,5 +53,5 @@ func (r *Reentry) Leave(key string, owner Caller) error {
 	return r.err
 }
 
-// Count returns how many entries of key have not been left.
+// Count returns how many more times the owner of key must leave the key.
 func (r *Reentry) Count(key string) int { return r.inside[key].count }

@@ -79,8 +79,8 @@ func (r *Raft) Leads(group, t, id uint64) error {
 }
 
 // Votes records that a raft ID has voted for a candidate, and checks that it has voted for no
-// other in that term. A message that grants a vote shows this, but not a pre-vote. A stored hard
-// state also shows it. Candidate 0 means no vote and is ignored.
+// other in that term. A message that grants a vote shows this, and so does a stored hard state. A
+// message that grants a pre-vote does not. Candidate 0 means no vote and is ignored.
 func (r *Raft) Votes(group, t, voter, candidate uint64) error {
 	if r.err != nil || candidate == 0 {
 		return r.err

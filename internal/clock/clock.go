@@ -2,8 +2,8 @@
 //
 // The clock of a lease must not be adjusted and must not stop. The wall clock is adjusted. Go's
 // monotonic clock stops while a machine is suspended, so a holder that was suspended past its
-// expiry would consider its lock valid afterwards. On Linux [Boot] reads CLOCK_BOOTTIME, which
-// includes suspended time. On other systems it reads Go's monotonic clock. After a suspension a
+// expiry would consider its lock valid afterwards. On Linux, [Boot] reads CLOCK_BOOTTIME, which
+// includes suspended time. On other systems, it reads Go's monotonic clock. After a suspension, a
 // lease then seems valid for too long, by the duration of the suspension, and only fencing tokens
 // protect the resource.
 //

@@ -252,7 +252,7 @@ func TestDerivedSecretsAndRotation(t *testing.T) {
 	dropped := source(t, steps[3])
 	wantRefused(t, "after the rotation", dropped.ServerTLS(), ofA.ClientTLS(), "refuses our certificate",
 		"has another secret")
-	deaf := ofA.ClientTLS() // accepts every server, so the server itself must refuse
+	deaf := ofA.ClientTLS() // accepts every server, so the server must refuse the client
 	deaf.InsecureSkipVerify, deaf.VerifyConnection = true, nil
 	wantRefused(t, "after the rotation, an unchecking client", dropped.ServerTLS(), deaf, "not trusted here",
 		"does not trust the authority")
@@ -298,7 +298,7 @@ func TestDerivedSecretsAreChecked(t *testing.T) {
 		"another cluster": {SecretConfig{Secret: secret, Cluster: "billing"},
 			"was derived for another cluster than \"billing\""},
 		"old secrets": {SecretConfig{Secret: secret, Cluster: "orders", Old: []string{secretB}},
-			"Config.OldSecrets: is set beside a derived Secret"},
+			"Config.OldSecrets: is set together with a derived Secret"},
 	} {
 		if _, err := FromSecret(c.config); err == nil || !strings.Contains(err.Error(), c.want) ||
 			strings.Contains(err.Error(), secret[5:20]) {

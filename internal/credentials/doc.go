@@ -65,7 +65,7 @@
 //     is ignored, and a derived certificate cannot sign another derived certificate. A dialer
 //     refuses every server that is not of the root tier, so no guest can pose as an instance.
 //   - With the user's own certificates, an accepted peer has a listed name. Both sides check the
-//     names, also with the configurations that GetConfigForClient returns. The only exception is
+//     names, even with the configurations that GetConfigForClient returns. The only exception is
 //     a Config.TLS with a VerifyConnection and without a list of names: then VerifyConnection
 //     decides.
 //   - The key of the authority depends only on the secret and the cluster, never on the version

@@ -50,8 +50,8 @@ func Explain(err error) string {
 			"derived one, or its name is in Config.TLSGuests; correct the address, and find out which process " +
 			"listens there"
 	case errors.Is(err, errServes):
-		return "another process has dialed this one, which has a derived secret and does not serve: correct its " +
-			"Config.Join"
+		return "another process has dialed this one, which has a derived secret and does not serve: correct " +
+			"Config.Join of that process"
 	case errors.Is(err, errText) || errors.Is(err, errChain):
 		return "the other side's derived secret is not one that mortise secret has made: " + clip(text)
 	case strings.Contains(text, "client didn't provide a certificate"):
@@ -166,9 +166,9 @@ const (
 func explainAlert(text string) string {
 	switch text {
 	case badCertificate.Error(): // the only alert that a client of crypto/tls sends
-		return "the other side refuses our certificate: Config.Secret or Config.Cluster differ, or the clocks by " +
-			"days, or with Config.TLS authorities or names (TLSPeers, TLSGuests), or a derived secret has ended; " +
-			"its own log shows which"
+		return "the other side refuses our certificate: Config.Secret or Config.Cluster differ, the clocks differ by " +
+			"days, a derived secret has ended, or with Config.TLS the authorities or names (TLSPeers, TLSGuests) do " +
+			"not match; its own log shows which"
 	case unknownAuthority.Error():
 		return "the other side does not trust the authority of our certificate: set the same Config.Secret and " +
 			"Config.Cluster on all instances (while a secret is replaced, finish each step on all of them), or " +

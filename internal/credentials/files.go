@@ -26,7 +26,7 @@ type FilesConfig struct {
 	// has no peers. Empty means the dialed host.
 	ServerName string
 	Names      Names            // names of the peers that are accepted
-	Logger     *slog.Logger     // gets a line for each new set of files and each unusable set; nil discards
+	Logger     *slog.Logger     // gets a line for each new or unusable set of files; nil means no log
 	Now        func() time.Time // wall clock, safe for concurrent use; nil means time.Now
 }
 
@@ -114,7 +114,7 @@ type files struct {
 	looked   time.Time
 	looking  bool           // a goroutine checks the files; only this goroutine uses the fields below
 	stats    [3]os.FileInfo // state of the files just before the last successful read
-	failed   bool           // read the files again even without a change
+	failed   bool           // the last check failed, so the next one reads even unchanged files
 	reported string         // failure that was reported last
 }
 

@@ -61,8 +61,8 @@ func (i *issuer) certificate() (*tls.Certificate, error) {
 	return made, nil
 }
 
-// dialed chooses the certificate to present to a dialer. The dialer's server name selects the
-// authority. By default it is that of the first issuer.
+// dialed chooses the certificate to present to a dialer. The label in the dialer's server name
+// selects the issuer. If no issuer has that label, dialed uses the first issuer.
 func (n *node) dialed(hello *tls.ClientHelloInfo) (*tls.Certificate, error) {
 	if hello != nil {
 		label, _, _ := strings.Cut(hello.ServerName, ".")

@@ -36,7 +36,7 @@ type Verifier interface {
 
 var _ Verifier = (*Source)(nil)
 
-var errServer = errors.New("credentials: the peer dialed has a certificate that is not for serving")
+var errServer = errors.New("credentials: the certificate of the dialed peer is not for serving")
 
 // mayServe refuses a dialed peer that is not of the root tier. Otherwise any guest could pose as an
 // instance.

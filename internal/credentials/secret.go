@@ -42,8 +42,8 @@ func (c SecretConfig) validate() error {
 			errs = append(errs, fmt.Errorf("Config.Secret: %w", err))
 		}
 	} else if len(c.Old) > 0 {
-		errs = append(errs, errors.New("Config.OldSecrets: is set beside a derived Secret, which needs none: it "+
-			"is accepted as long as the instances have its root secret in Secret or OldSecrets"))
+		errs = append(errs, errors.New("Config.OldSecrets: is set together with a derived Secret: leave it out, "+
+			"since the derived Secret is accepted as long as the instances have its root secret in Secret or OldSecrets"))
 	}
 	for i, old := range c.Old {
 		if old == "" {

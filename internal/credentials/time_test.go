@@ -21,7 +21,8 @@ func TestClocksMayDiffer(t *testing.T) {
 			continue
 		}
 		_, err := meet(t, there.ServerTLS(), here.ClientTLS())
-		if skew < 0 && skew > -6*24*time.Hour { // the only error: our certificate is not yet valid
+		// Only the server finds an error: by its clock, the client's certificate is not yet valid.
+		if skew < 0 && skew > -6*24*time.Hour {
 			if got := Explain(err); !strings.Contains(got, "expired or not yet valid: compare the clocks") {
 				t.Errorf("skew %v: %q from %v", skew, got, err)
 			}

@@ -77,8 +77,9 @@ func startMachines(t *testing.T, change ...func(*mortise.Config)) (*fleet, []*ma
 	return f, all
 }
 
-// suspend stops a machine, cuts off its node i, and calls during. When the machine runs again,
-// its boot-time clock jumps ahead by the missed time if counts is true. The node stays cut off.
+// suspend stops a machine, cuts off its node i, and calls the function during. When the machine
+// runs again, its boot-time clock jumps ahead by the missed time if counts is true. The node
+// stays cut off.
 func (f *fleet) suspend(m *machine, i int, counts bool, during func()) {
 	began := time.Now()
 	m.run(0, 0)
@@ -259,7 +260,8 @@ func TestWallClockIsSet(t *testing.T) {
 }
 
 // TestUnlockIsTheFirstToNotice checks an Unlock that is the first to notice a loss. The history
-// must record when the lock was lost, or the lock would appear as held together with the next hold.
+// must record when the lock was lost. Otherwise the lock would seem to overlap with the next hold
+// of its key.
 func TestUnlockIsTheFirstToNotice(t *testing.T) {
 	bubble(t, func(t *testing.T) {
 		var ear heard

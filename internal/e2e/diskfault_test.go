@@ -39,7 +39,7 @@ func (h errorLines) Handle(ctx context.Context, r slog.Record) error {
 	if r.Level >= slog.LevelError {
 		*h.lines = append(*h.lines, r.Message)
 	}
-	*h.stray = *h.stray || strings.Contains(r.Message, "none is elected")
+	*h.stray = *h.stray || strings.Contains(r.Message, "no leader has been elected")
 	h.mu.Unlock()
 	return h.Handler.Handle(ctx, r)
 }
@@ -72,8 +72,8 @@ func startFaulty(t *testing.T) *faultyFleet {
 	return f
 }
 
-// health calls Health on every node. It fails the test if an answer says that any instance may be
-// stopped, or if an answer does not contain all of the texts.
+// health calls Health on every node. It fails the test if an answer says that any one instance
+// may be stopped, or if an answer does not contain all of the texts.
 func (f *faultyFleet) health(texts ...string) {
 	f.t.Helper()
 	for i, n := range f.nodes {
@@ -137,7 +137,7 @@ func TestABrokenDiskIsTold(t *testing.T) {
 					case !strings.Contains(s.String(), s.Disk.String()):
 						t.Errorf("the text of Status does not say it:\n%v", s)
 					}
-					f.health(fmt.Sprintf("node-%d answers and locks; %s", victim, diskWords(b.state)))
+					f.health(fmt.Sprintf("node-%d answers and takes locks; %s", victim, diskWords(b.state)))
 					if err := errors.Join(mine.Err(), other.Err()); err != nil {
 						t.Errorf("a broken disk cost a lock: %v", err)
 					}
@@ -233,7 +233,7 @@ func TestAllDisksBroken(t *testing.T) {
 							told++
 						}
 						if !strings.Contains(s.Waiting, diskWords(b.state)) ||
-							strings.Contains(s.Waiting, "none is elected") {
+							strings.Contains(s.Waiting, "no leader has been elected") {
 							t.Errorf("node %d: %v", i, s.Waiting)
 						}
 					}
@@ -275,7 +275,7 @@ func TestAnIdleVoterNoticesItsDisk(t *testing.T) {
 					strings.Contains(s.Disk.Cause, "raftlog") || !s.Votes {
 					t.Errorf("an idle voter with a broken disk says:\n%v", s)
 				}
-				f.health(fmt.Sprintf("node-%d answers and locks; %s", victim, diskWords(b.state)))
+				f.health(fmt.Sprintf("node-%d answers and takes locks; %s", victim, diskWords(b.state)))
 				f.disks[victim].broken.Store(false)
 				f.disks[victim].delay.Store(0)
 				time.Sleep(time.Minute + 2*diskLookEvery) // the hung call has returned
@@ -318,7 +318,7 @@ func TestARemovedDirectoryIsNoticed(t *testing.T) {
 				if s.Votes || s.Leading {
 					t.Errorf("an instance without its directory votes on:\n%v", s)
 				}
-				f.health(fmt.Sprintf("node-%d answers and locks; its directory was removed", victim))
+				f.health(fmt.Sprintf("node-%d answers and takes locks; its directory was removed", victim))
 				if err := errors.Join(mine.Err(), other.Err()); err != nil {
 					t.Errorf("a removed directory cost a lock: %v", err)
 				}
@@ -358,7 +358,7 @@ func TestTwoRemovedDirectories(t *testing.T) {
 		}
 		for range 10 {
 			time.Sleep(3 * time.Second)
-			f.health("node-1 answers and locks", "node-2 answers and locks")
+			f.health("node-1 answers and takes locks", "node-2 answers and takes locks")
 		}
 		if err := mine.Err(); err != nil {
 			t.Error(err)

@@ -40,7 +40,7 @@ func TestRawTextIsRefused(t *testing.T) {
 	})
 }
 
-// TestARawReasonIsRefusedByTheLeader sends the characters of nasty to the leader from a hostile
+// TestARawReasonIsRefusedByTheLeader sends the constant nasty to the leader from a hostile
 // instance, which omits the checks of a correct instance.
 func TestARawReasonIsRefusedByTheLeader(t *testing.T) {
 	bubble(t, func(t *testing.T) {

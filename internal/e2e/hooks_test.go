@@ -61,7 +61,7 @@ func (h *heard) last(t *testing.T) mortise.LockEvent {
 	return h.locks[len(h.locks)-1]
 }
 
-// of empties h, and returns those of its lines that begin with one of the words.
+// A call of h.of returns the lines of h that begin with one of the words, and empties h.
 func (h *heard) of(words ...string) (lines []string) {
 	synctest.Wait()
 	h.mu.Lock()

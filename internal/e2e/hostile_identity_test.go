@@ -107,7 +107,7 @@ func TestHostileTheftOfASession(t *testing.T) {
 	})
 }
 
-// lure claims to an instance, under the attacker's own ID, that the attacker is the leader.
+// lure tells an instance, under the attacker's own ID, that the attacker is the leader.
 func (a *assault) lure(h *hostile, at int) {
 	self := h.id.Instance()
 	lure := append(uvarints(8, 1<<40), self[:]...)

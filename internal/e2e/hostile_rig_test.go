@@ -122,7 +122,8 @@ func (a *assault) join(i int) {
 }
 
 // p99 repeatedly locks and unlocks a free key on every instance, and returns the 99th percentile
-// of the times. It measures until during has returned, and for at least the given time.
+// of the times. It measures until the function during has returned, and for at least the given
+// time.
 func (a *assault) p99(least time.Duration, during func()) time.Duration {
 	a.t.Helper()
 	ctx, stop := context.WithCancel(a.t.Context())
@@ -257,8 +258,9 @@ func (a *assault) overhear(i int) *wire.Greeting {
 	return answer
 }
 
-// impersonate dials node at in the name of node victim. It tries every way, and each attempt must
-// be refused. If the two instances are linked, the log must name the victim and both addresses.
+// impersonate dials the node with the index at, and claims to be the node with the index victim.
+// It tries every way, and each attempt must be refused. If the two instances are linked, the log
+// must name the victim and both addresses.
 func (a *assault) impersonate(victim, at int) {
 	a.t.Helper()
 	seen := a.overhear(victim)

@@ -11,8 +11,8 @@ import (
 )
 
 const (
-	// gapLeaving and gapKilled limit how long no free lock may be granted when an instance leaves
-	// and when an instance is killed.
+	// gapLeaving limits the time without a grant of a free lock when an instance leaves.
+	// gapKilled limits it when an instance is killed.
 	gapLeaving = 300 * time.Millisecond
 	gapKilled  = 2 * time.Second
 )

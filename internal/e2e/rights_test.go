@@ -215,7 +215,7 @@ func TestAGuestMayDoWhatItsTextSays(t *testing.T) {
 			both, failed := asks(t, p, query.AdminClient.Peek, key("a/both"))
 			peeked := keysOf(t, both, failed)
 			if len(peeked) != 1 || !slices.Equal(peeked[0].Queue[0].Keys,
-				[]string{"a/both", "1 outside these rights"}) {
+				[]string{"a/both", "1 more outside these rights"}) {
 				t.Errorf("node %d shows %+v", i, peeked)
 			}
 		}

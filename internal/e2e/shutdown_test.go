@@ -107,8 +107,8 @@ func TestEndWhileASnapshotIsSent(t *testing.T) {
 				}
 				calls.Wait()
 				sender := f.nodes[leader].Replica().Log
-				// applied returns the last entry that node away has applied, even if its replica
-				// has another raft ID by now.
+				// applied returns the index of the last entry that the receiving node has
+				// applied, even if its replica has another raft ID by now.
 				applied := func() uint64 {
 					if r := f.nodes[away].Replica(); r != nil {
 						return r.Log.Status().Applied

@@ -2,7 +2,7 @@
 // share the locks. A test can make each instance lose a lock, leave or crash.
 //
 // Guarantees: a key has one holder at a time, requests are granted in the order of their arrival,
-// and tokens rise over all keys. Concurrency: everything is safe for concurrent use, also in a
+// and tokens rise over all keys. Concurrency: everything is safe for concurrent use, and works in a
 // testing/synctest bubble. Only a crash starts timers. Failure: only the failures that the test
 // requests. Limits: the package implements only Do, and has no times without a leader. Refused
 // alternative: real nodes, because a test cannot make them lose one lock at a given moment.

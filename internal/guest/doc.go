@@ -10,11 +10,12 @@
 //
 // # Why not a whole node
 //
-// A node that runs for seconds disturbs a cluster. If Replicas is set, the node is one instance too
-// many, and could help to found a second group. If a voter has just left, the node may become a
-// voter in its place, but the node stops soon afterwards. A change of a setting would need the
-// agreement of the node. The leader never makes a guest a voter, and of its settings only the TTL
-// counts. A guest costs one session, one log entry at its beginning and one at its end.
+// A node that runs for seconds disturbs a cluster. If Replicas is set, the node is one instance
+// too many, and could help to found a second group. If a voter has just left, the node may become
+// a voter in its place, but the node stops soon afterwards. A change of a setting would need the
+// agreement of the node. The leader never makes a guest a voter, and ignores the settings of a
+// guest except the TTL. A guest costs one session, one log entry at its beginning and one at its
+// end.
 //
 // # Guarantees
 //

@@ -17,11 +17,11 @@ import (
 // Lock is a lock that a guest holds. It has some of the methods of mortise.Lock.
 type Lock struct{ hold client.Hold }
 
-// Acquire waits for a lock. With Try it does not wait for other holders. It uses the fields Key,
-// Try, Shared, Permits, Of, MaxWaiting, Value and LockDelay of r. It returns the errors of
-// mortise.Node.Acquire: *mortise.HeldError, mortise.ErrNotReady, mortise.ErrBadKey and so on. If
-// ctx ends, the error wraps the error of ctx, and names the holder at the time when the request was
-// queued.
+// Acquire waits for a lock. If r.Try is set, it does not wait for other holders. It uses the
+// fields Key, Try, Shared, Permits, Of, MaxWaiting, Value and LockDelay of r. It returns the
+// errors of mortise.Node.Acquire: *mortise.HeldError, mortise.ErrNotReady, mortise.ErrBadKey and
+// so on. If ctx ends, the error wraps the error of ctx, and names the holder at the time when the
+// request was queued.
 func (s *Session) Acquire(ctx context.Context, r mortise.Request) (*Lock, error) {
 	if wrong := r.Permits < 0 || r.Permits > r.Of || r.Permits == 0 && r.Of != 0; wrong || r.Shared && r.Of != 0 {
 		return nil, fmt.Errorf("%w: Request.Permits is %d and Of is %d; want 1 <= Permits <= Of, without Shared",
@@ -29,8 +29,8 @@ func (s *Session) Acquire(ctx context.Context, r mortise.Request) (*Lock, error)
 	}
 	const maxOf = 1 << 30 // limit of mortise.Request
 	if r.Of > maxOf || len(r.Value) > lockfsm.MaxValueBytes || r.LockDelay < 0 || r.LockDelay > lockfsm.MaxDelay {
-		return nil, fmt.Errorf("%w: Request.Of is %d, at most %d; Value has %d bytes, at most %d; LockDelay is %v, at "+
-			"most %v",
+		return nil, fmt.Errorf("%w: Request.Of (%d, at most %d), Value (%d bytes, at most %d) or LockDelay (%v, at most "+
+			"%v) is out of range",
 			mortise.ErrBadRequest, r.Of, maxOf, len(r.Value), lockfsm.MaxValueBytes, r.LockDelay, lockfsm.MaxDelay)
 	}
 	t := &client.Terms{Most: uint32(r.MaxWaiting), Value: []byte(r.Value), Delay: r.LockDelay.Round(time.Millisecond)}

@@ -47,7 +47,7 @@ func (j *judge) readState(accounts map[Group]*account, s *stream, i int32, e *Ev
 		}
 		s.account = a
 		if e.Kind != Begin {
-			return unknown("%s has events of group %x before a begin", e.Node, uint64(e.Group))
+			return unknown("%s has events of group %x before a begin event", e.Node, uint64(e.Group))
 		}
 	}
 	a.last = max(a.last, e.At)

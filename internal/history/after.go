@@ -96,9 +96,9 @@ func (j *judge) others() (failed []int32, pending []bool) {
 	return failed, pending
 }
 
-// late reports whether a missing event is a violation, if the event had to follow the given time.
-// That is so if the recording is complete, or if the voters recorded for long enough after that
-// time. If a later group exists, a missing event is never a violation.
+// late reports whether the absence of an event is a violation. The event had to follow the given
+// time. Its absence is a violation if the recording is complete, or if the voters recorded for long
+// enough after that time. If a later group exists, it is never a violation.
 func (j *judge) late(g *grant, at int64) bool {
 	return int(g.group) == len(j.groups)-1 && (j.settled || j.groups[g.group].last > at+j.settle+j.uncertain)
 }
@@ -112,7 +112,7 @@ func (j *judge) orphan(g *grant, failed int32) error {
 		return nil
 	}
 	return j.broken(Kept, []int32{g.event, failed},
-		"%s was granted with token %d to a call that was told that it holds nothing, but the state keeps it",
+		"%s was granted with token %d to a call that was told it holds nothing, and the state keeps the hold",
 		j.sets[g.set].name, j.events[g.event].Token)
 }
 

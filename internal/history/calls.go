@@ -69,7 +69,7 @@ func (j *judge) readAll() error {
 
 func (j *judge) readCall(s *stream, i int32, e *Event) error {
 	if e.Op == 0 || e.Op > uint64(4*len(j.events)+1000) {
-		return unknown("%s: a %v of call %d", e.Node, e.Kind, e.Op)
+		return unknown("%s: a %v of call %d, which is not a valid number", e.Node, e.Kind, e.Op)
 	}
 	for uint64(len(s.calls)) <= e.Op {
 		s.calls = append(s.calls, newCall())

@@ -70,10 +70,11 @@ func (v *Violation) Error() string {
 // Judge verifies that the order of the log explains the results of all calls:
 //
 //   - It replays the accounts (rules Agree, Overlap, Tokens, Order, Ends).
-//   - It computes the earliest possible time of each grant and each end. That time is not before
-//     any earlier entry of the log, nor before the call that requested the lock, nor before the
-//     end of the belief of a holder whose hold must have ended. If a caller observed the grant or
-//     the end earlier, Judge reports a violation (rules Real and Belief).
+//   - It computes the earliest possible time of each grant and each end. No grant and no end is
+//     before an earlier entry of the log. A grant is not before the call that requested the lock.
+//     An end is not before the time until which the holder believed that it held the lock, unless
+//     the lock ended by force. If a caller observed a grant or an end earlier, Judge reports a
+//     violation (rules Real and Belief).
 //   - It searches for missing grants and ends (rules Phantom, Kept, Zombie).
 //
 // Judge allows three things. The holder of a lock that was ended by force may believe for longer
@@ -101,7 +102,7 @@ type judge struct {
 
 	keys    map[string]int32
 	sets    []set
-	mutexes map[string]int32 // from a key to the index of the set of requests for its mutex
+	mutexes map[string]int32 // by key, the index of the set of exclusive requests for only this key
 	kinds   map[string]int32 // all other sets, by their keys and permits
 	crowded []bool           // for each key, whether a request for several keys includes it
 	streams []stream

@@ -10,15 +10,15 @@ import (
 type grant struct {
 	set   int32
 	event int32
-	// at and ended are the times at which the first voter recorded the grant and its end.
+	// at and ended are the earliest times at which any voter recorded the grant and its end.
 	at, ended int64
 	end       int32 // -1 if none
 	group     int32
 
 	owner *call // the call that returned its token, or nil
-	// Tries that returned the token of the grant observed its hold. seenBy is the earliest return of
-	// such a try, at the time seenAt. heldBy is the latest call of such a try, at the time
-	// heldBehind.
+	// A try that fails and returns the token of this grant has observed the hold. seenBy is the
+	// earliest return of such a try, at the time seenAt. heldBy is the latest call of such a try, at
+	// the time heldBehind.
 	seenBy, heldBy     int32
 	seenAt, heldBehind int64
 }
@@ -134,9 +134,9 @@ func (j *judge) tell(g *grant, c *call, e *Event) error {
 	return nil
 }
 
-// goesBack reports whether a grant resumes the hold with that token, directly or through a chain of
-// grants that each resume the grant before. For token zero it reports whether the grant resumes no
-// hold.
+// goesBack reports whether a grant resumes the hold with the given token, directly or through a
+// chain of grants. It also returns true for token zero, and if the chain begins before the
+// recording.
 func (j *judge) goesBack(g *grant, token lockfsm.Token) bool {
 	for at := g; ; {
 		resumes := j.events[at.event].Resumes
@@ -226,9 +226,9 @@ func (w *sweeper) notAfter(at int64, seen, step int32) error {
 	if seen < 0 || w.point <= at || w.point-at <= w.uncertain {
 		return nil
 	}
-	rule, text := Real, "in the log it comes after something that began later than it was seen"
+	rule, text := Real, "in the log it follows an event that began only after it was seen"
 	if w.belief && w.events[seen].Outcome != Held && w.meet(w.asked(w.because), w.set(&w.events[step])) {
-		rule, text = Belief, "the holder believed longer in its lock"
+		rule, text = Belief, "the earlier holder still believed that it held the lock"
 	}
 	events := []int32{w.because, step, seen}
 	return w.broken(rule, slices.Compact(events), "the %v of %s with token %d was seen %d ns too early: %s",

@@ -14,7 +14,8 @@ type account struct {
 }
 
 // TestTrailOfADelayedLock checks that a lock with an expiry delay does not end at the first expiry
-// of its session. A voter that begins with a snapshot of that state must record the same.
+// of its session. A voter that begins with a snapshot taken after that expiry must record the same
+// events from then on.
 func TestTrailOfADelayedLock(t *testing.T) {
 	var events []history.Event
 	voter := func(stream int, m *lockfsm.Machine, index uint64) account {

@@ -34,7 +34,7 @@ type Config struct {
 	Unreachable bool             // no other process may reach the instance
 
 	Source *credentials.Source // nil means plain text
-	Self   credentials.Peer    // rights in the certificate; the root tier without a certificate
+	Self   credentials.Peer    // rights of the certificate, or the root tier without TLS
 	World  outside.World
 
 	History io.Writer    // nil means no recording

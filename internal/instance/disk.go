@@ -170,8 +170,8 @@ func (n *Instance) noteDisk(state DiskState, cause error) (first, news bool) {
 	return first, true
 }
 
-// passing records a fault that may end by itself. The state "" means no fault. A check whose write
-// fails does not end the vote.
+// n.passing records a fault that may end by itself. The state "" means no fault. If a check of the
+// directory fails to write, that is such a fault, and this instance keeps its vote.
 func (n *Instance) passing(state DiskState, cause string) {
 	d := &n.disk
 	d.mu.Lock()

@@ -220,7 +220,7 @@ func diskFaultIn(m *query.DiskFault) *DiskFault {
 
 // mayYield reports whether the instance that asks may give up its vote. This replica must be the
 // leader. The active voters must be a majority even without that instance and all instances with a
-// faulty disk. The caller must have stored the report of the instance before.
+// faulty disk. The caller must already have stored that instance's report.
 func (r *ownReplica) mayYield(now clock.Time, asks nodeid.ID) bool {
 	s := r.log.Survey()
 	if s.Term == 0 || s.Pending {

@@ -163,8 +163,8 @@ func (n *Instance) timed(s raftlog.Store) raftlog.Store {
 	return timedStore{s, n}
 }
 
-// Save implements raftlog.Store. It does not report a successful batch without entries and
-// snapshot.
+// Save implements raftlog.Store. It reports each failed batch, and each successful batch that
+// contains entries or a snapshot.
 func (s timedStore) Save(b raftlog.Batch) error {
 	began := s.node.env.clock.Now()
 	err := s.Store.Save(b)

@@ -29,7 +29,7 @@ type Instance struct {
 	env     env
 	logger  *slog.Logger
 	address string
-	self    credentials.Peer // rights in its certificate; the root tier without TLS
+	self    credentials.Peer // rights of its certificate, or the root tier without TLS
 	life    uint64           // number of starts with this directory; zero in memory
 	records *records         // nil in memory
 
@@ -47,16 +47,16 @@ type Instance struct {
 	disk        diskWatch
 	diskReports diskReports
 
-	key      atomic.Pointer[nodeid.Key] // of the present incarnation; its ID is the node ID
+	key      atomic.Pointer[nodeid.Key] // key of the present incarnation; it determines the node ID
 	leading  leading
 	known    picture
 	learning atomic.Bool
 
-	claims    seldom // limits warnings of raft messages with another instance's raft ID
+	claims    seldom // for the warning that an instance sends another one's raft ID
 	grantable grantable
 	failed    atomic.Pointer[error]
-	// unread is why the log of this voter cannot be used. Nil means that the log can be used or
-	// does not exist.
+	// The error in unread says why the log of this voter cannot be used. Nil means that the log can
+	// be used or does not exist.
 	unread atomic.Pointer[error]
 
 	started   chan struct{} // closed when members is set or the start has failed
@@ -68,7 +68,7 @@ type Instance struct {
 	// binding is held from a change of the replica or the key until this change is announced. It is
 	// never held across a wait.
 	binding sync.Mutex
-	ended   bool // guarded by binding; afterwards bind accepts no replica
+	ended   bool // guarded by binding; if true, bind accepts no replica
 
 	goroutines goroutines
 }

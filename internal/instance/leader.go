@@ -17,7 +17,7 @@ type leading struct {
 	without atomic.Int64
 
 	mu   sync.Mutex // held while the leader is read and reported; guards the fields below
-	now  lead       // the zero lead means none
+	now  lead       // zero if no leader is known
 	last lead       // the last value of now that was not zero
 }
 
@@ -75,7 +75,8 @@ func (n *Instance) noteLeader(r *ownReplica) {
 	case is == n.leading.last, is.instance == n.leading.last.instance && (is.term == 0 || n.leading.last.term == 0):
 		e.State = stateAgain
 	}
-	// If again is true, the leader is the same, and only its term has become known or unknown.
+	// The variable again means that the leader is the same, and that only its term has become known
+	// or unknown.
 	again := e.State == stateAgain && !n.leading.now.instance.IsZero()
 	if n.leading.now = is; !is.instance.IsZero() {
 		n.leading.last = is

@@ -40,7 +40,7 @@ func (n *Instance) Clients() []*client.Client { return n.clients() }
 type ownSessions struct {
 	mu      sync.Mutex // never held across a wait
 	all     []*client.Client
-	record  []byte // of the present incarnation; nil while the node is in no group
+	record  []byte // record of the present incarnation; nil while the node is in no group
 	targets []nodeid.Endpoint
 	life    uint64
 	ended   bool
@@ -68,8 +68,8 @@ func (o *ownSessions) add(c *client.Client) error {
 			maxOwnSessions)
 	}
 	o.all = append(o.all, c)
-	// Repeat c.Rebind if rebind or aim has run while mu was released, because c.Rebind may then have
-	// replaced their new values with old ones.
+	// While mu is released, rebind or aim may give c new values, and c.Rebind may then replace these
+	// with old ones. So repeat c.Rebind until o.life stays the same.
 	for life := uint64(0); life != o.life; {
 		var record []byte
 		var targets []nodeid.Endpoint

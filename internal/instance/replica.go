@@ -37,8 +37,8 @@ type ownReplica struct {
 
 	retired bool              // guarded by Instance.binding
 	frame   []*raftpb.Message // memory that is reused, owned by the log's owner goroutine
-	missed  seldom            // limits warnings of snapshots that did not arrive
-	noRoom  seldom            // limits warnings of requests that exceed a budget of bytes
+	missed  seldom            // for the warning that a snapshot did not arrive
+	noRoom  seldom            // for the warning that a budget of bytes is used up
 }
 
 // foundReplica starts this instance's replica of the group that the charter founds. If the log is

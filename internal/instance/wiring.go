@@ -52,8 +52,8 @@ func (in inbound) Frame(from transport.Identity, f transport.Frame) {
 	}
 }
 
-// ended returns the instance whose end a peer may report. That is the peer itself, whatever raft
-// ID it claims.
+// ended returns the instance that a peer may report as ended: the peer itself, whatever raft ID it
+// claims.
 func (in inbound) ended(from transport.Identity) nodeid.ID {
 	return from.Instance
 }
@@ -194,7 +194,8 @@ func (n *Instance) peer(raft uint64) nodeid.Endpoint {
 	return nodeid.Endpoint{ID: v.Instance, Addr: v.Addr}
 }
 
-// prefer makes the port reserve some of its dials for the voters, and stores the voters for spare.
+// prefer makes the port reserve some of its dials for the voters. It stores the voters, which the
+// method spare reads.
 func (n *Instance) prefer(voters []cluster.Voter) {
 	addrs, peers := make([]string, 0, len(voters)), make([]nodeid.Endpoint, 0, len(voters))
 	for _, v := range voters {
@@ -230,8 +231,8 @@ type outbound struct {
 	gossip *transport.Gossip
 }
 
-// foreign converts an error that reports a process of another cluster. For any other error it
-// returns nil.
+// The function foreign returns a *cluster.ForeignError if err reports a process of another cluster,
+// and otherwise nil.
 func foreign(err error) error {
 	if !errors.Is(err, transport.ErrForeign) {
 		return nil
@@ -245,7 +246,7 @@ func foreign(err error) error {
 	return &cluster.ForeignError{Why: plain.Text(why)}
 }
 
-// uneven converts an error that reports that only one side uses TLS. For any other error it returns
+// uneven returns a *cluster.SilentError if err means that only one side uses TLS, and otherwise
 // nil.
 func uneven(err error) error {
 	switch {

@@ -77,8 +77,8 @@ func (s *subject) compare(how string) {
 	}
 }
 
-// after defines, as simply as possible, which state a store has after it was in the state st and
-// saved the batch b.
+// The function after returns the state of a store that was in the state st and has saved the
+// batch b. It is as simple as possible.
 func after(st raftlog.State, b raftlog.Batch) raftlog.State {
 	if b.Identity != nil {
 		st.Identity = *b.Identity

@@ -66,8 +66,8 @@ func (c *conn) SetWriteDeadline(t time.Time) error {
 	return nil
 }
 
-// queue is one direction of a connection. Every change closes the channel changed and stores a new
-// one. This wakes all readers and writers.
+// queue is one direction of a connection. Every change closes the channel `changed` and stores a
+// new one. This wakes all readers and writers.
 type queue struct {
 	mu       sync.Mutex // guards all below; never held across a wait
 	changed  chan struct{}

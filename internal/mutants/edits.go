@@ -138,8 +138,8 @@ var planted = os.Getenv("MORTISE_BUG")
 func bug(name string) bool { return name == planted }
 `
 
-// Overlay writes all files with bugs below dir and returns the name of a file for the flag -overlay
-// of go build and go test. In the built program MORTISE_BUG selects the bug.
+// Overlay writes all files with bugs below dir and returns the name of a file for the flag
+// -overlay of go build and go test. In the built program, MORTISE_BUG selects the bug.
 func Overlay(root, dir string) (string, error) {
 	root, err := filepath.Abs(root)
 	if err != nil {

@@ -29,14 +29,14 @@ type Bug struct {
 	Name string
 	// Package is the directory of the package that enforces the rule, "." for the root.
 	Package string
-	// Hazard is the hazard's number in the list from which the design was made. In the table of
-	// that list, it is from 1 to 77. For a counter-example, it is A, B, L or S and a number. For
+	// Hazard identifies the hazard in the list from which the design was made. It is a number from 1
+	// to 77 for a row of the list's table, and A, B, L or S with a number for a counter-example. For
 	// other bugs, it is "none".
 	Hazard string
 	// Breaks describes the resulting failure in plain words.
 	Breaks string
-	// Nodes is a regular expression for the tests of whole nodes that should catch the bug. Empty
-	// means none.
+	// Nodes is a regular expression. It selects the tests of whole nodes, and these tests should
+	// catch the bug. Empty means none.
 	Nodes string
 	// Some is set for the bugs that CI runs at every merge.
 	Some bool

@@ -1,6 +1,6 @@
 package mutants
 
-// wiring returns the bugs of the packages around the cores, and of the root.
+// wiring returns the bugs of the packages around the cores, and of the root package.
 func wiring() []Bug {
 	return []Bug{
 		{Name: "no-rejoin", Package: "cluster", Hazard: "56", Nodes: "TestLongCutHeals",

@@ -16,8 +16,8 @@ const Size = 16
 // comparable.
 type ID [Size]byte
 
-// ReplicaID is raft's number of a replica. Zero means none. It is added to a configuration once and
-// never used again, by any instance.
+// ReplicaID is the raft ID of a replica. Zero means none. The ID is added to a configuration once
+// and never used again, by any instance.
 type ReplicaID = uint64
 
 // Endpoint is an instance and its address. The address may be empty if a link exists already. The

@@ -20,7 +20,8 @@ type Key struct {
 	private ed25519.PrivateKey
 }
 
-// NewKey makes a key from 32 bytes of random, which must be a secure source.
+// NewKey makes a key from 32 bytes that the function random fills in. These bytes must come from a
+// secure source.
 func NewKey(random func([]byte)) Key {
 	seed := make([]byte, SeedSize)
 	random(seed)

@@ -94,7 +94,7 @@ func Sprintf(format string, args ...any) string {
 	return fmt.Sprintf(format, safe...)
 }
 
-// NotText is the last part of an error message about a text that Is rejects.
+// NotText is the last part of an error message about a text that the function Is rejects.
 const NotText = "contains control characters, marks of the direction of writing or invalid UTF-8"
 
 // Is reports whether text is UTF-8 without control characters, line separators and marks that

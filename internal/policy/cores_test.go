@@ -9,8 +9,8 @@ import (
 )
 
 // isCore reports whether a file belongs to a core. In cluster and raftlog, the names of the core's
-// files begin with "core". In session/client and session/keeper, a new file belongs to the core,
-// because only the other files are listed.
+// files begin with "core". In session/client and session/keeper, all files belong to the core
+// except those listed here.
 func isCore(s source) bool {
 	if s.test || s.generated {
 		return false
@@ -82,8 +82,8 @@ func TestCoresArePure(t *testing.T) {
 	}
 }
 
-// stateless reports whether a package-level variable cannot change: an error, an interface
-// assertion, a table in a test, or embedded files.
+// stateless reports whether a package-level variable is of a kind that never changes: an error, an
+// interface assertion, a fixed-size table, or embedded files.
 func stateless(spec *ast.ValueSpec) bool {
 	if kind, ok := spec.Type.(*ast.SelectorExpr); ok && len(spec.Values) == 0 && kind.Sel.Name == "FS" {
 		x, ok := kind.X.(*ast.Ident)

@@ -43,7 +43,7 @@ func (u uses) against() (least int) {
 		for _, file := range u.files() {
 			at := slices.Index(order, file)
 			others := slices.Delete(slices.Clone(order), at, at+1)
-			costs := make([]int, len(order)) // by place: uses against the layering, minus those at the first place
+			costs := make([]int, len(order)) // for each place: how many more uses break the layering than at the first
 			for i, other := range others {
 				costs[i+1] = costs[i] + one(u[file][other]) - one(u[other][file])
 			}
@@ -163,8 +163,8 @@ const (
 	maxKnot        = 12  // files
 )
 
-// knots contains the size of the largest knot of each package that exceeds maxKnot. It may only
-// decrease.
+// knots contains the packages whose largest knot has more than maxKnot files, with the size of
+// that knot. A size may only decrease.
 var knots = map[string]int{
 	"cluster": 22, "cluster/founding": 22, "cmd/mortise": 34, "console": 13, "internal/instance": 18,
 	"internal/mutants": 13, "internal/sim": 28, "lockfsm": 26, "raftlog": 13, "transport": 44,

@@ -101,7 +101,7 @@ func common(a, b stretch) (largest int) {
 	return largest
 }
 
-// A test of a copy does not test the product.
+// If the simulation contained a copy of product code, it would test the copy and not the product.
 func TestTheSimulationMirrorsNoShell(t *testing.T) {
 	_, files := sources(t)
 	pkgs := []string{

@@ -59,8 +59,8 @@ func TestInstalledModulesStandAlone(t *testing.T) {
 	}
 }
 
-// Every user of the library requires the modules of the root. To add a module, add it to
-// testdata/root-modules.
+// Users of the library also get every module that the root module requires. To add a requirement,
+// add it to testdata/root-modules.
 func TestTheRootsModules(t *testing.T) {
 	var got []string
 	for _, r := range modOf(t, ".").Require {

@@ -206,7 +206,7 @@ func pageFaults(page string, k known, oursAlone bool) []string {
 	return faults
 }
 
-// begins reports whether any known symbol begins with name, a package followed by a dot.
+// This method reports whether any known symbol begins with the given prefix, such as "fence.".
 func (k known) begins(name string) bool {
 	for symbol := range k.symbols {
 		if strings.HasPrefix(symbol, name) {

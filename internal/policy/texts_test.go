@@ -88,8 +88,8 @@ func addText(kind, text string, add func(kind, text string)) {
 	}
 }
 
-// sum returns the text of a sum of strings. An operand that is not a literal becomes "…" in the
-// text, and sum calls the function variable with it.
+// sum returns the text of a sum of strings. For each operand that is not a literal, the text
+// contains "…", and the callback gets the operand.
 func sum(e ast.Expr, variable func(ast.Expr)) string {
 	if b, is := e.(*ast.BinaryExpr); is && b.Op == token.ADD {
 		return sum(b.X, variable) + sum(b.Y, variable)

@@ -21,8 +21,8 @@ func vulncheck(t *testing.T, env ...string) (code int, output string) {
 	return cmd.ProcessState.ExitCode(), string(text)
 }
 
-// scanner writes a program that replaces govulncheck. It writes its modules to the file seen and
-// then runs script.
+// scanner writes a program that replaces govulncheck. Each time it runs, the program appends the
+// scanned module to the file whose path is returned as seen, and then runs the given script.
 func scanner(t *testing.T, script string) (program, seen string) {
 	t.Helper()
 	program, seen = filepath.Join(t.TempDir(), "scanner"), filepath.Join(t.TempDir(), "seen")

@@ -212,8 +212,8 @@ type survey struct {
 	inComment int // number of findings in comments
 }
 
-// surveyOf reads all texts below a directory, except generated and recorded files and nested
-// modules of others.
+// surveyOf reads all texts below a directory. It skips generated files and the directories .git,
+// testdata, edits and node_modules.
 func surveyOf(dir string, of []marker) (survey, error) {
 	var s survey
 	err := filepath.WalkDir(dir, func(path string, entry fs.DirEntry, err error) error {
@@ -287,7 +287,7 @@ var exceptions = []exception{
 
 const maxExceptions = 20
 
-// without divides the findings into those that have no exception and those that have one. Each
+// This function separates the findings that have no exception from those that have one. Each
 // exception applies to only one finding. The exceptions that apply to no finding are also
 // returned.
 func without(excused []exception, found []finding) (left, stay []finding, unused []exception) {

@@ -9,7 +9,7 @@ import (
 	"time"
 )
 
-// In TestNamesOfOneself the name server returns only the address of the instance that asks. No
+// In TestNamesOfOneself, the name server returns only the address of the instance that asks. No
 // instance may found a group alone. All instances must found a group together when they get all
 // addresses.
 func TestNamesOfOneself(t *testing.T) {
@@ -24,9 +24,9 @@ func TestNamesOfOneself(t *testing.T) {
 	w.verdict(slack * readyTime)
 }
 
-// In TestNamesOfNoneUntilReady the name server lists an instance only when the instance is ready.
-// Without a list no group is founded, so no instance becomes ready. When there is a group, new
-// instances join it although they are not listed.
+// TestNamesOfNoneUntilReady imitates a name server that lists only instances that are ready.
+// While none is listed, no group is founded, so no instance becomes ready. Once all are listed,
+// they form a group. A new instance joins this group although it is not listed.
 func TestNamesOfNoneUntilReady(t *testing.T) {
 	begin(t, whole)
 	w := newWorld(t, settings{replicas: 3})
@@ -45,7 +45,7 @@ func TestNamesOfNoneUntilReady(t *testing.T) {
 	w.verdict(slack * readyTime)
 }
 
-// In TestStaleNames the name server also lists machines that no longer exist.
+// In TestStaleNames, the name server also lists machines that no longer exist.
 func TestStaleNames(t *testing.T) {
 	t.Run("no process listens there", func(t *testing.T) {
 		begin(t, whole)

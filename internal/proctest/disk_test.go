@@ -41,7 +41,7 @@ type diskFault struct {
 	spoil, mend func(d *disk)
 	restart     bool   // whether the instance must be restarted, as its Status says
 	cause       string // part of the text of Status
-	// grow means to put data and spoil the disk until the instance reports the fault.
+	// put data and spoil the disk repeatedly until all instances report the fault
 	grow bool
 }
 
@@ -102,7 +102,7 @@ func TestAllDisksFull(t *testing.T) {
 			return strings.Contains(said, "disks that work") && in.names(full[0]) && in.names(full[1]) &&
 				strings.Contains(said, "restart this instance")
 		})
-		if strings.Contains(in.log(), "none is elected") {
+		if strings.Contains(in.log(), "no leader has been elected") {
 			t.Errorf("%s logs that no voter is elected, and not that their disks are full: %s", in.life, in.logTail(20))
 		}
 	}

@@ -61,7 +61,8 @@ func TestFleet(t *testing.T) {
 	t.Logf("deployment: %d instances replaced, %d at a time and each founder alone, in %v", size, fleetStep,
 		time.Since(began).Round(time.Second))
 
-	// Two voters are in the third that is cut off, so a majority remains in the rest.
+	// A third of the instances is cut off, including two of the five voters. So the other instances
+	// include a majority of the voters.
 	leader := w.leader(fleet[:fleetCrew]...)
 	cut := without(fleet[:fleetCrew], leader)[:2]
 	cut = append(cut, fleet[size-size/3+2:]...)

@@ -114,7 +114,7 @@ func (in *instance) livedThrough(d departure) bool {
 	return true
 }
 
-// between returns the part of times that lies in the given period, and the first time after it.
+// between returns the times in the given period, followed by the next later time if there is one.
 func between(times []int64, from, until int64) []int64 {
 	first, _ := slices.BinarySearch(times, from)
 	last, _ := slices.BinarySearch(times, until)
@@ -126,7 +126,7 @@ func between(times []int64, from, until int64) []int64 {
 // part before that departure counts for the previous one.
 const open = 100 * time.Millisecond
 
-// longestGap returns the length of the longest gap that began between from and until.
+// longestGap returns the length of the longest gap that began in the given period.
 func longestGap(times []int64, from, until int64) time.Duration {
 	longest, last := int64(0), from
 	for _, at := range times {

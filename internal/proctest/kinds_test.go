@@ -235,8 +235,8 @@ func TestKindsOfConnections(t *testing.T) {
 	})
 }
 
-// bothKindsSeen checks that there were connections of both kinds. Without connections of a kind,
-// the test has cut none of that kind.
+// bothKindsSeen checks that there were connections of both kinds. Otherwise the test has not cut
+// both kinds.
 func (w *world) bothKindsSeen() {
 	w.t.Helper()
 	w.forwarders.mu.Lock()

@@ -96,7 +96,7 @@ func (w *world) restart(n int, how string) {
 }
 
 // The test kills the only voter of two instances. The other cannot detect whether the voter runs.
-// So it is granted no lock until the voter returns and the two found a new group.
+// So it is granted no lock until the voter returns and both instances have founded a new group.
 func TestSoleVoterOfTwo(t *testing.T) {
 	begin(t, always)
 	w := newWorld(t, settings{replicas: 2, ttl: 2 * time.Second, grace: true, groups: 2})

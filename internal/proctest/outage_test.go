@@ -18,7 +18,8 @@ const outagesEnv = "MORTISE_OUTAGES"
 // has ended: a dial under way (a second), the pause after it (half a second), and an election.
 const recovery = 1500*time.Millisecond + failover
 
-// outage is one kind of outage: all links in a group of the given size are cut for the time cut.
+// outage is one kind of outage: all links in a group of the given size are cut for the duration
+// `cut`.
 type outage struct {
 	instances int
 	ttl, cut  time.Duration

@@ -15,15 +15,15 @@ import (
 func TestLongestGap(t *testing.T) {
 	const ms = int64(time.Millisecond)
 	for _, c := range []struct {
-		times []int64 // in milliseconds, like from and until
+		times []int64 // in milliseconds; the period is from 1000 to 2000
 		want  int64
 	}{
 		{[]int64{1020, 1200, 1990}, 790},
 		{[]int64{1010, 1020}, 980},        // no event follows
-		{[]int64{1010, 1020, 5000}, 3980}, // the gap ends with the first event after until
+		{[]int64{1010, 1020, 5000}, 3980}, // the gap ends with the first event after the period
 		{[]int64{1010, 1950, 5000}, 940},  // the gap after 1950 belongs to the next departure
 		{nil, 1000},
-		{[]int64{10, 20, 3000, 3100, 9000}, 2000}, // events before from do not count
+		{[]int64{10, 20, 3000, 3100, 9000}, 2000}, // events before the period do not count
 	} {
 		times := slices.Clone(c.times)
 		for i := range times {
@@ -62,7 +62,7 @@ func TestRespond(t *testing.T) {
 	ask := func(name string, kind byte) []byte {
 		packet := []byte{7, 7, 1, 0, 0, 1, 0, 0, 0, 0, 0, 1}
 		packet = append(append(packet, name...), 0, 0, kind, 0, 1)
-		// Resolvers append this record, and respond does not answer it.
+		// Resolvers append this OPT record, which the reply does not contain.
 		return append(packet, 0, 0, 41, 2, 0, 0, 0, 0, 0, 0, 0)
 	}
 	here := netip.MustParseAddr("10.77.0.9")

@@ -88,7 +88,8 @@ func (w *world) census(events []history.Event) {
 	}
 }
 
-// recorded reads the histories of all instances. The stream of an instance is its position, from 1.
+// recorded reads the histories of all instances. In the events of an instance, Stream is its
+// position in w.lives, counted from 1.
 func (w *world) recorded() []history.Event {
 	w.t.Helper()
 	var events []history.Event

@@ -35,9 +35,9 @@ type DiskServer interface {
 	Disks(ctx context.Context, q *query.DisksRequest) (*query.DisksAnswer, error)
 }
 
-// Cluster returns the service for questions of other instances about the group. The function of
-// returns the cluster of this instance. It is called only after the [Guard] has reported that
-// the instance has started.
+// Cluster returns the service for questions of other instances about the group. Its first argument
+// returns the cluster of this instance, and is called only after the [Guard] has reported that the
+// instance has started.
 func Cluster(of func() *cluster.Cluster, disks DiskServer) transport.Service {
 	return transport.Service{Desc: &query.Cluster_ServiceDesc, Impl: group{DiskServer: disks, of: of}}
 }

@@ -1,7 +1,7 @@
 // Package queries implements the services Query, Admin and Cluster of
-// transport/wire/mortise/query/v1. Instances and programs use them for all questions that are
-// not sent on a link or by gossip. It decides which questions a sender may ask, and converts
-// between messages and the types of other packages.
+// transport/wire/mortise/query/v1. Instances and programs use these services for all questions
+// that are not sent on a link or by gossip. The package decides which questions a sender may ask,
+// and converts between messages and the types of other packages.
 //
 //	asker                                        asked instance
 //	Ask(client, method, question) ── transport ──▶ Guard ──▶ Query    replica.Question, at the leader

@@ -59,7 +59,7 @@ func keysOf(keys []string, rights *capability.Capability) (shown [][]byte) {
 		}
 	}
 	if hidden := len(keys) - len(shown); hidden > 0 {
-		shown = append(shown, fmt.Appendf(nil, "%d outside these rights", hidden))
+		shown = append(shown, fmt.Appendf(nil, "%d more outside these rights", hidden))
 	}
 	return shown
 }

@@ -253,8 +253,8 @@ func TestOtherKeysAreCounted(t *testing.T) {
 	services := leads(answer, nil, &last)
 	for text, want := range map[string][][]string{
 		"":                          {{"a", "b", "c"}, {"a", "aa"}, nil},
-		rights(t, "lock a*").Text(): {{"a", "2 outside these rights"}, {"a", "aa"}, nil},
-		rights(t, "write a").Text(): {{"a", "2 outside these rights"}, {"a", "1 outside these rights"}, nil},
+		rights(t, "lock a*").Text(): {{"a", "2 more outside these rights"}, {"a", "aa"}, nil},
+		rights(t, "write a").Text(): {{"a", "2 more outside these rights"}, {"a", "1 more outside these rights"}, nil},
 		rights(t, "read *").Text():  {{"a", "b", "c"}, {"a", "aa"}, nil},
 		rights(t, "member").Text():  {{"a", "b", "c"}, {"a", "aa"}, nil},
 	} {

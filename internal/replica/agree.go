@@ -106,10 +106,10 @@ func proposed(own Settings, registered *census, leaving bool) Settings {
 	return own
 }
 
-// agree compares the settings of all registered instances that stay with the group's settings. It
-// adopts only values of own, the settings that this leader may propose. longest is the largest
-// TTL of the live sessions. A TTL below longest is not adopted, because a later group would not
-// wait until the session with the largest TTL has expired.
+// agree compares the group's settings with those of all registered instances that stay. It adopts
+// only values of own, the settings that this leader may propose. longest is the largest TTL of
+// the live sessions. A TTL below longest is not adopted, because a later group would not wait
+// until the session with the largest TTL has expired.
 //
 // New founders are adopted only while one of them is present and stays. Otherwise no instance could
 // have a vote.
@@ -206,7 +206,7 @@ func (o *otherSetting) count() {
 	o.Names = o.Names[:min(len(o.Names), maxDiffer)]
 	o.More -= len(o.Names)
 	if len(o.Names) < maxDiffer {
-		o.More = 0 // More counts a name once for each of its different records
+		o.More = 0 // every name is listed; More has counted some of them repeatedly
 	}
 }
 

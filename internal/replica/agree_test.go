@@ -286,8 +286,8 @@ func TestFoundersGoByTheirNames(t *testing.T) {
 	}
 }
 
-// TestRulesAreRaisedWhenAllKnowThem checks that the oldest build of an instance, voter or learner
-// limits the rules version.
+// TestRulesAreRaisedWhenAllKnowThem checks that the rules version is not raised above what the
+// oldest build of any instance or replica supports.
 func TestRulesAreRaisedWhenAllKnowThem(t *testing.T) {
 	for name, c := range map[string]struct {
 		rules    []uint32

@@ -31,7 +31,7 @@ func NewQuestions(raft uint64) *Questions { return &Questions{leader: raft, last
 
 // Asked is a pending question. Its asker waits for Done.
 type Asked struct {
-	Number uint64 // number of its round, without QuestionRound, or of its command
+	Number uint64 // number of its command, or of its round without the bit QuestionRound
 
 	question Question
 	// a waiting Watch has no event up to this position; 0 until the Watch waits

@@ -26,7 +26,7 @@ type SessionIndex struct {
 	wanted atomic.Bool
 
 	mu    sync.Mutex            // guards the fields below; held only for assignments
-	anew  bool                  // a term as leader has begun, with the sessions in begun
+	anew  bool                  // a term as leader has begun; its sessions are in the field begun
 	begun []lockfsm.SessionInfo // shared with the keeper, and never changed
 	news  []indexed
 

@@ -48,7 +48,7 @@ type Proposals struct {
 
 // Facts returns the facts about the possible voters, and the changes that the leader should
 // propose. The facts come from the leader's log and the sessions. find looks up a replica in the
-// address book, which may have a newer address. linked is that of [Core.Facts].
+// address book, which may have a newer address. linked has the same meaning as in [Core.Facts].
 func (a *SettingsAgreement) Facts(
 	now clock.Time, p Stand, s *raftlog.Survey, g *SessionIndex, find func(raft uint64) (founding.Voter, bool),
 	linked func(nodeid.ID) bool,

@@ -139,8 +139,8 @@ func (v *View) Leader(book Book) founding.Voter {
 	return v.Place(book, v.Role().Leader)
 }
 
-// LeaderOr returns the endpoint of the Leader. If no leader is known, it returns attached, the
-// leader to which this instance's session is attached.
+// LeaderOr returns the endpoint of the Leader. If no leader is known, it returns the parameter
+// attached, which is the leader to which this instance's session is attached.
 func (v *View) LeaderOr(book Book, attached nodeid.Endpoint) nodeid.Endpoint {
 	if m := v.Leader(book); !m.Instance.IsZero() {
 		return target(m)

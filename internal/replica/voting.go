@@ -66,8 +66,8 @@ func Find(c *raftlog.Configuration, raft uint64) founding.Voter {
 	return founding.Voter{}
 }
 
-// facts returns the facts about the replicas from a leader's log. find and linked are those of
-// [SettingsAgreement.Facts].
+// facts returns the facts about the replicas from a leader's log. find and linked have the same
+// meaning as in [SettingsAgreement.Facts].
 func facts(s *raftlog.Survey, settings voters.Settings, find func(raft uint64) (founding.Voter, bool),
 	linked func(nodeid.ID) bool) voters.Facts {
 	f := voters.Facts{

@@ -95,8 +95,8 @@ func (p *proc) put(addr string, to nodeid.ID, q query, then func(time.Duration, 
 	})
 }
 
-// answer answers a query. The state of founding is stored before an answer that binds this instance
-// is sent.
+// answer answers a query. It stores the state of founding before it sends an answer that binds
+// this instance.
 func (p *proc) answer(from founding.Asker, q query, then func(reply)) {
 	if p.insider != nil {
 		p.insider.answer(from, q, then)

@@ -77,8 +77,8 @@ func (c *call) ask() {
 	c.p.inClient(func(now clock.Time) { c.p.client.Acquire(now, &c.req) })
 }
 
-// next ends this call. After a while it releases the lock of the outer call, if there is one, or
-// makes another call.
+// The method next ends this call. Unless once is set, it waits for a while and then releases the
+// lock of the outer call, or makes another call if there is no outer call.
 func (c *call) next() {
 	p := c.p
 	c.stage = over

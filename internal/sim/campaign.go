@@ -67,8 +67,8 @@ func (c *Campaign) Run() (Total, error) {
 
 const lastEvents = 60
 
-// A call of one runs a single seed. If the run fails, the seed is run again with a transcript, and
-// both runs must have the same hash and fault.
+// The method one runs a single seed. If the run fails, the seed is run again with a transcript,
+// and both runs must have the same hash and fault.
 func (c *Campaign) one(seed uint64) (*Report, error) {
 	r := c.run(seed, false)
 	if r.Fault == "" {
@@ -138,10 +138,11 @@ func (c *Campaign) note(next uint64) error {
 	return os.WriteFile(c.State, []byte(strconv.FormatUint(next, 10)+"\n"), 0o644)
 }
 
-// FromEnvironment sets fields from environment variables. First comes from MORTISE_SEED, Step from
-// MORTISE_STEP, Time from MORTISE_TIME and State from MORTISE_STATE. Least comes from
-// MORTISE_SEEDS, or MORTISE_BIRTHS for foundings, otherwise from MORTISE_LEAST; its default is
-// runs. A value that cannot be parsed is an error.
+// FromEnvironment sets fields from environment variables. First comes from MORTISE_SEED, Step
+// from MORTISE_STEP, Time from MORTISE_TIME and State from MORTISE_STATE. Least comes from
+// MORTISE_SEEDS, or from MORTISE_BIRTHS for foundings. If that variable is empty, Least comes
+// from MORTISE_LEAST. If that is empty too, Least is the argument runs. A value that cannot be
+// parsed is an error.
 func (c *Campaign) FromEnvironment(runs uint64) (err error) {
 	number := func(name string, or uint64) uint64 {
 		text := os.Getenv(name)

@@ -50,7 +50,7 @@ func (p *proc) clientReceive(from nodeid.ID, replies []byte) {
 	p.inClient(func(now clock.Time) { p.client.Receive(now, from, replies) })
 }
 
-// rebind begins a new incarnation of the client. It returns when the client's owner has begun it.
+// rebind makes the client begin a new incarnation, and returns when this is done.
 func (p *proc) rebind(record []byte, voters []founding.Voter) {
 	p.inClient(func(now clock.Time) { p.client.Rebind(now, record, replica.Targets(voters)) })
 	p.owner.run()

@@ -18,7 +18,7 @@ type Config struct {
 	// and no group that has a majority may be given up.
 	Quiet    bool
 	Machines int
-	Late     int // machines, at the end of the list, that start later; only with Founders
+	Late     int // how many of the last machines start later; only with Founders
 	Zones    int
 	Voters   int
 	Founders []string // by name; empty means the setting Replicas with all machines
@@ -40,13 +40,13 @@ type Config struct {
 	Callers int // in each process
 	Keys    int
 	Think   time.Duration // longest time between two calls of a caller
-	Hold    time.Duration // longest time for which most locks are held
+	Hold    time.Duration // limit on the duration of most holds; see Long
 	Long    float64       // share of locks that are held for up to three TTLs
 	Try     float64
 	Cancel  float64
 	Kinds   float64 // share of calls that are not for a mutex
 	Nest    float64 // share of holders that make another call under their lock
-	Options float64 // share of calls with a longest hold, an expiry delay or a notice
+	Options float64 // share of calls with a limit on the hold, an expiry delay or a notice
 
 	Steps time.Duration // average time between two operator steps of one kind; zero means none
 
@@ -118,18 +118,19 @@ func Draw(seed uint64) Config {
 	if c.Quiet = r.IntN(5) == 0; c.Quiet {
 		c.Trouble = Trouble{Every: pick(5*time.Second, 15*time.Second, 60*time.Second)}
 	}
-	// This depends on the seed, so that half of the runs of each campaign have only mutexes.
+	// The seed itself, not r, selects the runs for each of the following settings. So half of the
+	// runs of each campaign have only mutexes.
 	if seed/2%2 == 1 {
 		c.Kinds, c.Nest = share(0.3, 0.6), share(0.1, 0.3, 0.6)
 	}
-	if (seed+1)/2%2 == 0 { // depends on the seed: four consecutive seeds have all combinations with Kinds
+	if (seed+1)/2%2 == 0 { // four consecutive seeds have all combinations of Kinds and Options
 		c.Options, c.Steps = share(0.2, 0.6), pick(time.Second, 3*time.Second, 10*time.Second)
 	}
 	if seed/8%2 == 0 { // depends on the seed
 		c.Retold = pick(20*time.Second, 2*time.Minute)
 	}
 	c.Step = int(seed % 5) // depends on the seed
-	// This depends on the seed, so that all combinations above occur with an insider.
+	// An insider occurs with every combination of Kinds and Options.
 	c.Insider = seed/4%4 == 1
 	return c
 }

@@ -76,8 +76,8 @@
 // election timeouts from it. The checkers observe the run in one global time that no core can read,
 // and do not trust what a core reports about itself.
 //
-// In two of every four runs callers also use shared locks, permits of semaphores and requests for
-// several keys, and make calls while they hold a lock, so that deadlocks occur.
+// In two of every four runs, callers also use shared locks, permits of semaphores and requests
+// for several keys, and make calls while they hold a lock, so that deadlocks occur.
 //
 // In two of every four runs, partly the same ones, callers also request holds that end by
 // themselves, holds with an expiry delay, and notices of waiters. Operators end holds by force. A
@@ -87,13 +87,13 @@
 // the instances that have a group. The judges apply the same rules in these runs, except that a
 // voter without a disk may leave its group.
 //
-// In eight of every sixteen runs instances may start with changed budgets. After healing, if all
+// In eight of every sixteen runs, instances may start with changed budgets. After healing, if all
 // instances name the same budgets, the group must have adopted them.
 //
 // An instance with a disk may leave a founded group only if operators have given up the group.
 //
-// After healing the configuration must become the one that the rules require, and must then not
-// change. In a quiet run no group may be founded while the previous group has a majority.
+// After healing, the configuration must become the one that the rules require, and must then not
+// change. In a quiet run, no group may be founded while the previous group has a majority.
 //
 // # Concurrency
 //

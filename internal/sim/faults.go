@@ -132,7 +132,7 @@ func (n *nemesis) scale(m *machine) {
 	w.note("%s goes", m.name)
 	m.gone = true
 	if p := m.proc; p != nil && !p.leaving && w.chance(0.7) {
-		// scale may have started it
+		// ensureUp starts the machine only if m.gone was cleared meanwhile.
 		p.leave(func() { w.after(w.between(0, time.Second), m.ensureUp) })
 	} else {
 		m.crash(w.chance(0.5))
@@ -184,14 +184,14 @@ func (n *nemesis) outage() {
 	w.after(over-w.now+10*time.Second, func() { w.net.dialing = 0 })
 }
 
-// two is a fault with two crashes: machine a crashes, and some seconds later machine b.
+// two is a fault: machine a crashes, and machine b crashes some seconds later.
 func (n *nemesis) two(a, b *machine) {
 	n.crash(a, n.w.chance(0.3))
 	n.w.after(n.w.between(time.Second, 12*time.Second), func() { n.crash(b, n.w.chance(0.3)) })
 }
 
-// lurk chooses a number from one to three. At each of that many further changes of the voters, the
-// power fails when only some replicas have applied the change.
+// lurk makes the power fail at each of the next one to three changes of the voters, when only
+// some replicas have applied the change.
 func (n *nemesis) lurk() {
 	n.w.note("the power will fail at a change of the voters")
 	n.lurking = 1 + n.w.rng.IntN(3)
@@ -212,8 +212,8 @@ func (n *nemesis) pounce(first *machine) {
 	}
 }
 
-// disk wipes the disk of a machine. If Config.Grace is zero, no group may be given up, so disk
-// does nothing if the group could lose its majority.
+// The fault disk wipes the disk of a machine. If Config.Grace is zero, no group may be given up,
+// so the fault spares a disk whose loss could cost a group its majority.
 func (n *nemesis) disk(m *machine) {
 	if m.disk == nil || n.wipes == 0 || m.needed() || n.w.cfg.Grace == 0 &&
 		!n.w.watch.foundings.MaySpare(nodeidtest.Number(m.instance)) {

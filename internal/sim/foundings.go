@@ -8,9 +8,9 @@ import (
 // foundingRounds is the number of rounds of faults in a founding.
 const foundingRounds = 2
 
-// DrawFounding returns the Config of a run that only tests the founding of a group, for
-// RunFounding. 2, 3 or 5 machines start, links are cut, and machines restart. At the end the
-// network is healed, and all machines must be members of one group.
+// DrawFounding returns the Config for RunFounding: a run that only tests the founding of a group.
+// In it, 2, 3 or 5 machines start, links are cut, and machines restart. At the end the network is
+// healed, and all machines must be members of one group.
 func DrawFounding(number uint64) Config {
 	c := Draw(number)
 	c.Machines = []int{2, 3, 5}[number%3]
@@ -36,8 +36,9 @@ func DrawFounding(number uint64) Config {
 // factors other than 2 and 3, so a multiplication by scatter modulo that number is one to one.
 const scatter = 0x9e3779b9*6 + 1
 
-// RunFounding runs a founding. The digits of the number, multiplied by scatter, select the cuts and
-// restarts of both rounds. A few consecutive numbers are therefore spread over all combinations.
+// RunFounding runs a founding. It multiplies number/6 by scatter, and the digits of the product
+// select the cuts and restarts of both rounds. So a few consecutive numbers are spread over all
+// combinations.
 func RunFounding(number uint64, cfg Config) *Report {
 	w := newWorld(cfg)
 	w.note("birth %d: %v", number, cfg.String())
@@ -72,8 +73,8 @@ func RunFounding(number uint64, cfg Config) *Report {
 }
 
 // cutBy cuts the links between the machines whose bit in side is set and all others. If oneWay is
-// 0, it cuts both directions, otherwise only the direction from the machines whose bit equals
-// oneWay-1.
+// 0, it cuts both directions. Otherwise, it cuts only the direction that begins at the machines
+// whose bit equals oneWay-1.
 func (w *world) cutBy(side, oneWay uint64) {
 	if w.calm {
 		return

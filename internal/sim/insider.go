@@ -129,9 +129,9 @@ func (i *insider) configuration(to *proc) (at uint64, voters []founding.Voter) {
 	return max(to.core.At(), 1) + uint64(w.rng.Int64N([]int64{1, 5, 1 << 50}[w.rng.IntN(3)])), voters
 }
 
-// liar returns the founding core that the insider claims to have. It is the core of a member of
-// the other process's group. Before healing, it is sometimes the core of a member of a new group
-// that supersedes this group.
+// liar returns the founding core that the insider claims to have, in messages for the process to.
+// The core belongs to a member of that process's group. Before healing, it sometimes belongs to a
+// member of a new group instead. The new group supersedes that of the process.
 func (i *insider) liar(to *proc) *founding.Core {
 	w := i.w
 	group, supersedes := to.group, []uint64(nil)
@@ -181,7 +181,8 @@ func (i *insider) answer(from founding.Asker, q query, then func(reply)) {
 
 func (i *insider) send(to *proc, f frame) { _ = i.p.send(to.instance, to.m.addr, f) }
 
-// redirect sends a client, without a request, a reply that names the insider as leader.
+// redirect sends a client a reply that names the insider as leader, although the client has sent
+// no request.
 func (i *insider) redirect(to *proc) {
 	now := i.p.m.clock()
 	k := keeper.NewCore()
@@ -190,8 +191,8 @@ func (i *insider) redirect(to *proc) {
 	i.turn(k)
 }
 
-// steal sends a command for a session of another instance to an instance that may lead. The command
-// attaches the session, or opens it again.
+// steal sends a command to an instance that may lead. The command attaches the session of another
+// instance, or opens it again.
 func (i *insider) steal(to *proc) {
 	w := i.w
 	if l := w.leader(); l != nil && l.glue.Machine() != nil && w.chance(0.5) {
@@ -216,8 +217,8 @@ func (i *insider) steal(to *proc) {
 		Record: record}.Append(nil)})
 }
 
-// opened makes the insider open a session with the nonce of a new session of the real group, and
-// reply to the client.
+// opened is called when the real group has opened a session. It makes the insider open a session
+// with the same nonce and reply to the client.
 func (i *insider) opened(id lockfsm.SessionID) {
 	l := i.w.leader()
 	if l == nil {

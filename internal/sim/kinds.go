@@ -25,7 +25,8 @@ func (w *world) draw(outer *call) client.Request {
 	cfg := &w.cfg
 	r := client.Request{Key: lockName(w.rng.IntN(cfg.Keys)), Try: w.chance(cfg.Try)}
 	if outer != nil {
-		// Deadlocks of a call with itself become rarer, so that deadlocks among several calls occur.
+		// A nested call for the key of the outer call can deadlock with itself. Drawing the key once
+		// more makes this rarer, so that deadlocks among several calls occur too.
 		if r.Key == outer.req.Key {
 			r.Key = lockName(w.rng.IntN(cfg.Keys + 1))
 		}
@@ -65,8 +66,8 @@ func (w *world) drawPermits(r *client.Request) {
 	r.Terms.Permits = 1 + uint32(w.rng.IntN(2))
 }
 
-// drawSeveral draws a request for two or three locks, some of them shared. It chooses from one
-// more key than other requests.
+// drawSeveral draws a request for two or three locks, some of them shared. It chooses from
+// Config.Keys + 1 keys, one more than most other requests.
 func (w *world) drawSeveral(r *client.Request) {
 	keys := w.rng.Perm(w.cfg.Keys + 1)
 	keys = keys[:min(2+w.rng.IntN(2), len(keys))]

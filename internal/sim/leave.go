@@ -29,7 +29,7 @@ func (p *proc) leave(then func()) {
 	for _, c := range p.calls {
 		if c.stage == waits {
 			c.leave()
-		} else if w.chance(0.8) { // the other holders do not release their locks
+		} else if w.chance(0.8) { // some holders do not release their locks
 			w.after(w.between(0, time.Second), c.release)
 		}
 	}
@@ -68,7 +68,7 @@ func (l *leaver) sees() cluster.Leaver {
 
 func (l *leaver) holds() bool { return l.p.client.Status(l.p.m.clock()).Held > 0 }
 
-// part closes the session if no lock is held, and stops the process.
+// The method part closes the session if no lock is held, and stops the process.
 func (l *leaver) part() {
 	p := l.p
 	if why := l.departure.Lost; why != "" {

@@ -32,7 +32,7 @@ type fault struct {
 	do           func(n *nemesis, m, o *machine)
 }
 
-// faults returns all kinds of faults. In a quiet run machines only stop and start.
+// faults returns all kinds of faults. In a quiet run, machines only stop and start.
 func faults() []fault {
 	return []fault{
 		{2, 1, func(n *nemesis, m, _ *machine) { n.crash(m, false) }},

@@ -9,8 +9,8 @@ import (
 // longestDelay is the longest expiry delay, in TTLs.
 const longestDelay = 4
 
-// options draws the options of a call: a longest time after which the hold ends by itself, an
-// expiry delay, and a notice of waiters.
+// options draws the options of a call: the time after which the hold ends by itself, an expiry
+// delay, and a notice of waiters.
 func (w *world) options(c *call) {
 	if !w.chance(w.cfg.Options) {
 		return

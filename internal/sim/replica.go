@@ -155,7 +155,8 @@ func (r *ownReplica) Event(e *raftlog.Event) error {
 	return nil
 }
 
-// Send implements raftlog.Shell. It drops the duplicates, because step repeats messages at random.
+// Send implements raftlog.Shell. It ignores the duplicates in its second argument, because step
+// repeats messages at random.
 func (r *ownReplica) Send(messages, _ []*raftpb.Message) { r.outbox = append(r.outbox, messages...) }
 
 // Save implements raftlog.Shell. On a machine with a disk, the batch becomes durable only after a

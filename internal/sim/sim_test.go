@@ -47,7 +47,7 @@ func TestBirths(t *testing.T) {
 		total.Settled.Round(time.Millisecond), total.Stats)
 }
 
-// All tests of this package depend on equal runs of one seed.
+// All tests of this package rely on this: two runs of one seed are equal.
 func TestOneSeedIsOneRun(t *testing.T) {
 	for _, seed := range []uint64{1, 5, 2}[:max(2, 3/slowly)] { // seed 5 has an insider
 		var hashes [2]uint64

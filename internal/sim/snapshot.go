@@ -43,8 +43,8 @@ func (r *ownReplica) stepSnapshot(c raftlog.Capture) {
 	})
 }
 
-// putTogether passes a complete snapshot to the log, even if a Restore has ended the capture after
-// its last step.
+// putTogether passes a complete snapshot to the log, even if a Restore has ended the snapshot
+// after the capture's last step. In that case, the log ignores the snapshot.
 func (r *ownReplica) putTogether(order raftlog.Take, c raftlog.Capture) {
 	stats, before := &r.p.w.watch.stats, r.core.Status()
 	if r.core.Snapshotted(order.Index,
@@ -66,7 +66,7 @@ func (r *ownReplica) Prepare(s *raftpb.Snapshot) (done bool, err error) {
 	r.aside(w.between(0, 10*disk.latency), func() {
 		r.snap.prepared = s
 		if w.chance(w.nemesis.brittle / 8) {
-			r.p.m.crashAndReturn() // the snapshot is durable, but no Save has named it
+			r.p.m.crashAndReturn() // the snapshot is durable, but no batch refers to it
 			return
 		}
 		r.core.Prepared()
@@ -84,7 +84,7 @@ func (r *ownReplica) aside(took time.Duration, then func()) {
 	w.after(took+w.between(0, most), func() { r.log.post(func(clock.Time) { then() }) })
 }
 
-// names checks that a batch refers only to a snapshot that is already durable.
+// names verifies that a batch refers only to a snapshot that is already durable.
 func (r *ownReplica) names(b *raftlog.Batch) {
 	if b.Prepared && b.Snapshot != r.snap.prepared {
 		r.p.w.broken("%s names the snapshot at %d before it is durable", r.judgedAs, b.Snapshot.GetMetadata().GetIndex())

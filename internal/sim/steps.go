@@ -11,8 +11,8 @@ import (
 
 // Operators act on the locks of others, and continue for a while after healing.
 
-// step is one action of an operator. Each kind of step is executed once in Config.Steps, on
-// average. A step reports its request to the watch.
+// step is one action of an operator. The average time between two steps of one kind is
+// Config.Steps. A step reports its request to the watch.
 type step func(w *world)
 
 func steps() []step {

@@ -38,7 +38,7 @@ type watch struct {
 	// for each key, the calls whose caller believes that it holds the lock
 	believers map[string][]*call
 	leaders   int // replicas that lead now, in any group
-	// start of the time without a leader, if leaders is 0; zero means that no voter has led yet
+	// if leaders is 0: when the last leader stopped leading, or zero if no voter has led yet
 	leaderless time.Duration
 	gaveUp     map[uint64]bool
 	gone       gone                 // the last confirmed release
@@ -81,9 +81,10 @@ func (c *Config) silence() time.Duration {
 	return 12 * time.Minute
 }
 
-// settleWithin is the largest time, in a run that heals, between the end of a lock in the state
-// machine and its end for the caller. Without healing there is no bound, because leaders may change
-// more often than once in a TTL and then no session expires (promise 4).
+// In a run that heals, settleWithin bounds the time between the end of a lock for its caller and
+// the end of the lock in the state machine. Without healing there is no bound. Leaders may then
+// change more often than once in a TTL, so that no session expires (promise 4 in
+// docs/GUARANTEES.md).
 const settleWithin = 2 * time.Minute
 
 func (o *watch) record(p *proc, e history.Event) {
@@ -245,8 +246,8 @@ func (o *watch) extended(p *proc) {
 	o.expect(p)
 }
 
-// expect schedules a check for the deadline of a process. If the deadline has not changed by then,
-// its callers no longer believe that they hold locks.
+// expect schedules a check for the deadline of a process. If the deadline has not changed by
+// then, the callers in the process no longer believe that they hold locks.
 func (o *watch) expect(p *proc) {
 	deadline, at := p.deadline, p.m.global(p.deadline)+time.Microsecond
 	if p.expected == deadline || at <= o.w.now || p.client.Status(p.m.clock()).Held == 0 {
@@ -259,7 +260,7 @@ func (o *watch) expect(p *proc) {
 		}
 		for _, c := range p.calls {
 			if c.stage == holds {
-				o.lapse(c.req.Key) // also ends the belief in all other keys of the call
+				o.lapse(c.req.Key) // also ends the belief of c that it holds its other keys
 			}
 		}
 	})

@@ -11,12 +11,12 @@ import (
 	"github.com/mortise-lock/mortise/session/client"
 )
 
-// This file observes holds that end neither by an unlock nor with a lease, and the notices of their
+// This file observes holds that end by force or by themselves, expiry delays, and notices to
 // holders.
 
 const (
-	// lateWord is the time in which a holder whose process runs must be notified that its hold has
-	// ended by itself.
+	// lateWord is the time within which a holder must be notified that its hold has ended by itself.
+	// After a pause of its process, the time begins anew.
 	lateWord = time.Second
 	rounding = 10 * time.Microsecond // largest difference between two measurements of the same time
 )
@@ -67,8 +67,8 @@ func (o *watch) holding(c *call) {
 	}
 }
 
-// knows waits until the holder's process has run for the time lateWord. Then it checks that the
-// holder was notified that its hold has ended.
+// knows checks that the holder was notified that its hold has ended. If the process was paused,
+// it first waits until lateWord has passed since the pause.
 func (o *watch) knows(c *call) {
 	if until := c.p.m.pausedUntil; o.w.now < until+lateWord {
 		o.w.after(until+lateWord-o.w.now, func() { o.knows(c) })
@@ -138,7 +138,7 @@ func (o *watch) resumed(e *history.Event) {
 		}
 		o.delayed[e.Token] = delay
 	}
-	// the client may resume its own hold once more if its lease is short
+	// with little of its lease left, the client does not use this hold, but resumes it once more
 	o.forced.Asked(e.Key, e.Token)
 }
 

@@ -49,9 +49,10 @@ func (o *watch) leaves(p *proc) {
 	}
 }
 
-// lives reports whether one of the running replicas could be elected by a configuration in which
-// the given voter votes. A replica does not vote for a candidate if it has committed more than the
-// candidate has, or if its configuration does not name the candidate.
+// lives reports whether a running replica could win an election in its own configuration. It
+// considers only configurations in which the given voter votes. A replica votes for a candidate
+// unless it has committed an entry that the candidate's log lacks, or its configuration does not
+// name the candidate.
 func (o *watch) lives(voter *ownReplica) bool {
 	run := slices.DeleteFunc(slices.Collect(o.w.replicas()), func(r *ownReplica) bool { return r.Group != voter.Group })
 	return slices.ContainsFunc(run, func(candidate *ownReplica) bool {

@@ -31,7 +31,7 @@ type hookQueue struct {
 	queue   []func()
 	working bool
 	closed  bool
-	idle    chan struct{} // closed when the goroutine ends; nil if no call of close is waiting
+	idle    chan struct{} // made by the method close if it waits; closed when the goroutine ends
 	dropped uint64
 	unsaid  uint64     // dropped calls that have not been logged
 	drops   clock.Time // time of the last log line about dropped calls; zero if none

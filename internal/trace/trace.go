@@ -74,7 +74,7 @@ const (
 // Config contains the observers of a node, and their dependencies.
 type Config struct {
 	Hooks   Hooks
-	Queued  bool              // there are other hooks; Later calls them
+	Queued  bool              // there are other hooks; they are called by Tracer.Later
 	History *history.Recorder // nil means no recording
 	Clock   clock.Clock
 	Logger  *slog.Logger
@@ -105,7 +105,7 @@ func (t *Tracer) History() *history.Recorder {
 	return t.config.History
 }
 
-// Later calls a hook on the goroutine of the queue.
+// Later queues f, which calls a hook. The goroutine of the queue runs f.
 func (t *Tracer) Later(f func()) {
 	if t != nil {
 		t.queue.later(f)

@@ -12,8 +12,9 @@ import (
 const serviceVariables = `^(.*_)?(SERVICE_HOST|SERVICE_PORT(_[A-Z0-9_]+)?|` +
 	`PORT|PORT_[0-9]+_(TCP|UDP|SCTP)(_(PROTO|PORT|ADDR))?)$`
 
-// Unknown records an error for every variable with the prefix that was not read. The error omits
-// the value, which may be a secret.
+// Unknown records an error for every variable whose name begins with the prefix, but which was not
+// read. It ignores the variables that match serviceVariables. The error omits the value, which may
+// be a secret.
 func (r *Reader) Unknown() {
 	service := regexp.MustCompile(serviceVariables)
 	var names []string

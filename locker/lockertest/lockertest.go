@@ -7,10 +7,10 @@
 //
 // # Guarantees
 //
-// A Locker that passes the checks runs fn once and returns the error of fn. It excludes callers of
-// the same key, but not callers of different keys. Its tokens rise, and [mortise.TokenFrom] returns
-// them. When the context of a waiting call ends, the call returns and holds nothing. Bad keys are
-// refused, and a panic in fn unlocks.
+// A Locker that passes the checks runs fn once and returns the error of fn. It excludes callers
+// of the same key, but not callers of different keys. Its tokens rise, and [mortise.TokenFrom]
+// returns them. When the context of a waiting call ends, the call returns and holds nothing. Bad
+// keys are refused. If fn panics, the lock is released.
 //
 // # Concurrency
 //
@@ -24,8 +24,8 @@
 //
 // # Limits
 //
-// Run does not check the order of waiters, whether the context of fn ends when the lock is lost,
-// whether a lock can be entered again, and whether tokens rise across restarts.
+// Run does not check the order of waiters, the end of fn's context when the lock is lost, a lock
+// that is entered again, or the tokens after a restart.
 package lockertest
 
 import (

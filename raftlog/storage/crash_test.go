@@ -55,7 +55,7 @@ type history struct {
 	w        *wal
 	seed     uint64
 	own      *raftpb.Snapshot // a snapshot that is being prepared, or is prepared and not yet saved
-	ready    *raftpb.Snapshot // equal to own when that is prepared; nil before
+	ready    *raftpb.Snapshot // the same snapshot as own once it is prepared; before that nil
 	failed   error            // error of a Save that ran during a Prepare
 }
 

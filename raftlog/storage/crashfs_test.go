@@ -24,7 +24,8 @@ type crashFS struct {
 	// that error. If half is set, a failing write writes the first half of its data.
 	before func(o op) error
 	half   bool
-	// This function also runs before each operation. Like another goroutine, it may use the FS.
+	// This function also runs before each operation. It stands for another goroutine, so it may use
+	// the FS itself.
 	beside func()
 	// Operations of these kinds are not recorded, as if the disk ignored them.
 	lies []opKind

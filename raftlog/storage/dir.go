@@ -76,7 +76,7 @@ type Dir struct {
 	lock io.Closer
 
 	lockPath string      // absolute path
-	identity os.FileInfo // the lock file when it was opened
+	identity os.FileInfo // describes the lock file that was opened
 	numbered bool
 	looking  atomic.Bool // a call of Look has not returned
 

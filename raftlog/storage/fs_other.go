@@ -7,7 +7,7 @@ import (
 	"runtime"
 )
 
-// syncData does a full sync. On darwin Go uses F_FULLFSYNC, which flushes the drive.
+// syncData does a full sync. On darwin, Go uses F_FULLFSYNC, which flushes the drive.
 func syncData(f *os.File) error { return f.Sync() }
 
 func allocate(f *os.File, size int64) error { return zeroFill(f, size) }

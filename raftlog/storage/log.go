@@ -70,7 +70,7 @@ func (d *Dir) Log(group, id uint64) (raftlog.Store, error) {
 }
 
 // DropLog ends the log in the directory, if there is one. Its data is lost, and Log never accepts
-// its raft ID again. The log must be closed.
+// its raft ID again. The log must not be open.
 func (d *Dir) DropLog() error {
 	d.mu.lock()
 	defer d.mu.unlock()
@@ -142,8 +142,8 @@ func (d *Dir) admit(want raftlog.Identity, l listing) error {
 	})
 }
 
-// recycle turns the segments of old logs into spares and removes the other files of these logs. It
-// does not touch the log whose raft ID is keep.
+// recycle turns the segments of old logs into spares and removes the other files of these logs.
+// It does not touch the log with the raft ID `keep`.
 func (d *Dir) recycle(l listing, keep uint64, spares *[]string) error {
 	var segments, others []string
 	for _, id := range slices.Sorted(maps.Keys(l.segments)) {

@@ -15,7 +15,8 @@ import (
 	"github.com/mortise-lock/mortise/raftlog"
 )
 
-// metaTimeout limits bbolt's wait for its own lock, which is free because the directory is locked.
+// metaTimeout limits bbolt's wait for its own lock. Usually that lock is free, because lockFile
+// has already excluded other processes.
 const metaTimeout = 2 * time.Second
 
 // meta is the file meta.db, the only use of bbolt. bbolt has no checksums on its data, panics on
@@ -23,7 +24,7 @@ const metaTimeout = 2 * time.Second
 //
 //   - All records are one value with a CRC32C, which is decoded once at open. One value needs no
 //     branch pages, which damage could turn into an endless cycle.
-//   - Every access runs in guarded.
+//   - Every access runs in the function guarded.
 //   - Each change is committed twice. If the newer of bbolt's two meta pages is damaged, bbolt uses
 //     the older one, so both must contain the change.
 //   - The free list is kept in the file. bbolt rebuilds a missing free list on a goroutine whose

@@ -73,8 +73,9 @@ type wal struct {
 	logger  *slog.Logger
 	spares  []string
 
-	// Save and Load hold busy, which guards the fields below. Prepare holds preparing, and briefly
-	// also busy. Close waits for neither lock, because the disk may never answer.
+	// The mutex busy guards the fields below. Save and Load hold it. Prepare holds the mutex
+	// preparing, and for a short time also busy. Close waits for neither mutex, because the disk may
+	// never answer.
 	busy, preparing sync.Mutex
 
 	files    uint64    // highest number of a snapshot file
@@ -93,8 +94,8 @@ type wal struct {
 }
 
 const recoveryHint = "this replica cannot go on under its raft ID: remove the whole directory and start the instance " +
-	"again, it then comes back as a new member, which may get a vote again; do not restore an older copy, since " +
-	"the other replicas rely on what this one has acknowledged since"
+	"again, so that it joins as a new member, which may get a vote again; do not restore an older copy: the other " +
+	"replicas rely on everything that this one has acknowledged"
 
 func (w *wal) refuse(name string, err error) error {
 	if errors.Is(err, raftlog.ErrStorage) {
@@ -167,7 +168,7 @@ func (w *wal) Save(b raftlog.Batch) error {
 // accepts validates a batch before anything is written.
 func (w *wal) accepts(b raftlog.Batch) error {
 	if (b.Identity != nil) == w.replay.begun {
-		return errors.New("the first batch of a log must name it, and no other")
+		return errors.New("the first batch of a log, and no other, must name the log")
 	}
 	if b.Identity != nil && *b.Identity != w.id {
 		return fmt.Errorf("the batch is the first of replica %x of group %x, but the log is that of replica %x of "+
@@ -303,7 +304,8 @@ func (w *wal) Close() error {
 	return err
 }
 
-// markBytes is the distance of the two marks. Damage to one block of a disk must not affect both.
+// markBytes is the distance between the two marks. Damage to one block of a disk must not affect
+// both.
 const markBytes = 4096
 
 // mark writes two frames without content. The first is durable before the second is written.

@@ -30,7 +30,7 @@ func damaged(t *testing.T, seed uint64, killed bool) (files map[string][]byte, w
 	return h.fs.live(), h.promises[len(h.promises)-1].state
 }
 
-// harmless opens damaged files. They must be refused, or give exactly the state want.
+// harmless opens damaged files. They must be refused, or contain exactly the state `want`.
 func harmless(files map[string][]byte, want raftlog.State) error {
 	_, got, err := openCrash(newCrashFS(files), 5)
 	if err != nil {
@@ -249,8 +249,8 @@ func putChecksum(b []byte) {
 	}
 }
 
-// lastSegment returns the files of a log, and the name and the header of its last segment. That
-// segment has no frames, and the log can be opened without them.
+// lastSegment returns the files of a log, and the name and the header of its last segment. It has
+// removed the frames of that segment, and the log can still be opened.
 func lastSegment(t *testing.T) (files map[string][]byte, last string, h header) {
 	t.Helper()
 	for seed := range uint64(100) {

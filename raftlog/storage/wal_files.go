@@ -63,8 +63,8 @@ func list(fsys FS, dir string) (l listing, err error) {
 	return l, nil
 }
 
-// retire turns segments into spares while there are fewer spares than kept. It removes the
-// remaining segments and the files in others, and syncs the directory. A spare must not be used
+// retire turns segments into spares until there are `kept` spares. It removes the remaining
+// segments and the files in the list `others`, and syncs the directory. A spare must not be used
 // before that sync. Otherwise a crash could leave a file with its old name and a new header.
 func retire(fsys FS, dir string, spares *[]string, kept int, segments, others []string) error {
 	if len(segments)+len(others) == 0 {

@@ -113,7 +113,7 @@ func decodeSnapshot(b []byte, m snapshotMark, id raftlog.Identity) (*raftpb.Snap
 	magic, version, metaLen := string(r.take(8)), r.u32(), r.u32()
 	owner, file, dataLen := raftlog.Identity{Group: r.u64(), ID: r.u64()}, r.u64(), r.u64()
 	if magic != snapshotMagic || version != formatVersion || owner != id || file != m.file {
-		return nil, fmt.Errorf("it is not a snapshot of this log, or of another version of mortise")
+		return nil, fmt.Errorf("it is not a snapshot of this log, or it is from another version of mortise")
 	}
 	meta, data := &raftpb.SnapshotMetadata{}, []byte(nil)
 	if err := proto.Unmarshal(r.take(uint64(metaLen)), meta); err != nil {

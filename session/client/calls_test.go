@@ -74,8 +74,8 @@ func TestCancelAndGrantCross(t *testing.T) {
 	b.empty()
 }
 
-// TestAttachSettlesLostCancelsAndReleases checks that the next Attach completes cancels and
-// releases that were lost at the end of an attachment or made without one.
+// TestAttachSettlesLostCancelsAndReleases checks cancels and releases that were lost at the end
+// of an attachment or made without one. The next Attach completes them.
 func TestAttachSettlesLostCancelsAndReleases(t *testing.T) {
 	t.Parallel()
 	b := newBench(t)
@@ -102,8 +102,8 @@ func TestAttachSettlesLostCancelsAndReleases(t *testing.T) {
 	_, _ = held, waiting
 }
 
-// TestAttachFinishesWhatIsNotReported checks requests that an Attach names but whose state no
-// reply reports. A hold is lost, and a waiting request is sent again at its old place.
+// TestAttachFinishesWhatIsNotReported checks the case that an Attach names a request, but no
+// reply reports its state. A hold is lost, and a waiting request is sent again at its old place.
 func TestAttachFinishesWhatIsNotReported(t *testing.T) {
 	t.Parallel()
 	b := newBench(t)

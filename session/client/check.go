@@ -25,7 +25,7 @@ func (c *Core) Check() error {
 				held++
 			case stageReleasing:
 				if !e.freeing {
-					return fmt.Errorf("entry %d is being released and not freeing", e.number)
+					return fmt.Errorf("entry %d is being released, but is not marked as freeing", e.number)
 				}
 			default:
 				return fmt.Errorf("entry %d belongs to a request at stage %d", e.number, r.stage)
@@ -69,7 +69,8 @@ func (c *Core) Check() error {
 	}
 	if waiting != c.waiting || held != c.held || freeing != c.freeing || open != c.open || keyBytes != c.keyBytes ||
 		tries != c.tries {
-		return fmt.Errorf("waiting %d %d, held %d %d, freeing %d %d, open %d %d, key bytes %d %d, tries %d %d",
+		return fmt.Errorf("counted and recorded: waiting %d %d, held %d %d, freeing %d %d, open %d %d, key bytes %d %d, "+
+			"tries %d %d",
 			waiting, c.waiting, held, c.held, freeing, c.freeing, open, c.open, keyBytes, c.keyBytes, tries, c.tries)
 	}
 	return c.checkFrees()

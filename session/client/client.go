@@ -90,7 +90,7 @@ func (c *Client) SetTargets(targets []nodeid.Endpoint) {
 }
 
 // Receive accepts replies from a peer, in the order of their arrival. It does not block, and owns
-// the bytes afterwards. At the limit of the inbox Receive drops replies. After it has dropped
+// the bytes afterwards. When the inbox is full, Receive drops replies. After it has dropped
 // replies of the leader, the client acts as if the stream had ended.
 func (c *Client) Receive(from nodeid.ID, replies []byte) {
 	in := input{kind: inputReceive, peer: from, bytes: replies}

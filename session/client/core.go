@@ -85,7 +85,7 @@ type Core struct {
 	closeEpoch   lockfsm.Epoch
 	closed       bool
 
-	limited limited // holds with a longest duration
+	limited limited // holds with a limited duration
 
 	outcomes []Outcome
 	told     []Outcome // the outcomes of the last Flush

@@ -28,7 +28,7 @@
 // A client finds the leader by sending Open or Attach to a voter. A follower answers with a
 // redirect to the leader. If it knows no leader, it sends another redirect when a leader is
 // elected. Each attachment has its own epoch, and the client ignores replies with another epoch.
-// After a reply "no session" the client opens a new session with a new nonce.
+// After a reply "no session", the client opens a new session with a new nonce.
 //
 // A request gets its number when it is sent. Every later Attach names that number as long as the
 // caller wants the request. The group ends every request that an Attach does not name. If an Attach
@@ -56,16 +56,16 @@
 //
 // # Failure
 //
-// A deposed leader may report a newer session as missing. The client ignores the report of a leader
-// with an old term and asks another voter. At the deadline of the lease the client sends a release
-// for every held lock. Waiting requests stay.
+// A deposed leader may report a newer session as missing. The client ignores the report of a
+// leader with an old term and asks another voter. At the deadline of the lease, the client sends
+// a release for every held lock. Waiting requests stay.
 //
 // # Limits
 //
-// A client has at most 65,536 pending calls and unconfirmed releases, not counting held locks, and
-// at most 8 MiB of keys in waiting calls. Further calls fail with ErrOverloaded before they are
-// sent. At most 1 MiB of unanswered requests is sent. In one turn the client reads at most 64 MiB
-// from its leader and 1 MiB from all other instances together.
+// A client has at most 65,536 pending calls and unconfirmed releases, not counting held locks,
+// and at most 8 MiB of keys in waiting calls. Further calls fail with ErrOverloaded before they
+// are sent. At most 1 MiB of unanswered requests is sent. In one turn, the client reads at most
+// 64 MiB from its leader and 1 MiB from all other instances together.
 //
 // # Refused alternative
 //

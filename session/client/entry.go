@@ -40,7 +40,7 @@ type Terms struct {
 	// Longest limits a hold, measured from the arrival of the grant. Zero means no limit.
 	Longest time.Duration
 
-	owner lockfsm.Number // the number of Under, as sent to the group
+	owner lockfsm.Number // the number of the request in Under, as sent to the group
 	place int            // index in limited
 }
 

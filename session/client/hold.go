@@ -13,8 +13,8 @@ import (
 
 // Hold is a lock that was granted to one call of [Client.Acquire]. It is safe for concurrent use.
 //
-// When a hold is lost, the client first sets the field over and then publishes a later deadline.
-// So a renewal cannot make a lost hold valid again.
+// When a hold is lost, the client first sets Hold.over and then publishes a later deadline. So a
+// renewal cannot make a lost hold valid again.
 type Hold struct {
 	client *Client
 	token  lockfsm.Token
@@ -22,7 +22,7 @@ type Hold struct {
 	req    Request    // owned by the client's goroutine; others read only Key and exported fields of Terms
 
 	slot   chan struct{} // signals the end of Acquire, and later of Release; from the client's pool
-	result error         // error of Acquire, set before the signal; later of Release, valid once settled is set
+	result error         // error of Acquire, set before the signal; once settled is set, the error of Release
 
 	ahead atomic.Pointer[HeldError] // the holder when the request was applied; nil means unknown
 
@@ -69,8 +69,7 @@ func (h *Hold) Request() *Request { return &h.req }
 // ErrLost after the loss of the lock. It reads the clock, so the result is correct even right after
 // a pause of the process. Once Err has returned an error, every later call returns the same error.
 func (h *Hold) Err() error {
-	// The order matters: read first the clock, then the deadline, and then the field over. See
-	// Hold.
+	// The order matters: read first the clock, then the deadline, and then h.over. See Hold.
 	now := h.client.config.Clock.Now()
 	deadline := clock.Time(h.client.deadline.Load())
 	reason, why := ErrLost, LossLease
@@ -201,7 +200,7 @@ func (h *Hold) letGo(ctx context.Context, how input) error {
 	case <-answer:
 		return h.told(answer)
 	case <-ctx.Done():
-		return fmt.Errorf("mortise: lock %q is released, not yet confirmed: %w", h.req.Key, ContextError(ctx))
+		return fmt.Errorf("mortise: lock %q was released, but this is not yet confirmed: %w", h.req.Key, ContextError(ctx))
 	}
 }
 
@@ -211,9 +210,9 @@ func (h *Hold) ReleaseSoon() error {
 	return h.letGoSoon(input{kind: inputRelease, hold: h})
 }
 
-// Lapse is like Detach, for a hold whose holder has ended without a release. The group records that
-// the hold expired, and the first lockfsm.MaxValueBytes of the reason why. Lapse does not wait, and
-// returns the same errors as ReleaseSoon.
+// Lapse is like Detach, for a hold whose holder has ended without a release. The group records
+// that the hold expired. It also records the reason why, up to a length of lockfsm.MaxValueBytes.
+// Lapse does not wait, and returns the same errors as ReleaseSoon.
 func (h *Hold) Lapse(why string) error {
 	return h.letGoSoon(input{kind: inputDetach, hold: h, bytes: []byte(why[:min(len(why), lockfsm.MaxValueBytes)])})
 }
@@ -228,8 +227,8 @@ func (h *Hold) letGoSoon(how input) error {
 }
 
 // startRelease starts the release if it has not begun. It returns the channel that signals the
-// end of the release, or nil if the release has ended. It does not check the deadline, which the
-// client's goroutine does.
+// end of the release, or nil if the release has ended. It does not check the deadline. The
+// client's goroutine does that.
 func (h *Hold) startRelease(how input) (answer chan struct{}) {
 	h.mu.Lock()
 	if h.released {

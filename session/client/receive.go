@@ -197,8 +197,8 @@ func (c *Core) state(now clock.Time, r *session.Reply) {
 	c.finish(e, err)
 }
 
-// answeredAsk counts the request of e as answered. It does nothing after a command that frees e
-// was sent, because that command gets its own answer.
+// answeredAsk counts the request of e as answered. If a command that frees e was sent, it does
+// nothing, because that command gets its own answer.
 func (c *Core) answeredAsk(e *entry) {
 	if !e.freeing || e.due {
 		c.answered(e)

@@ -15,8 +15,9 @@ import (
 // linked reports whether the Attach of the current epoch was sent, so that commands may follow it.
 func (c *Core) linked() bool { return c.phase >= Attaching && !c.askDue }
 
-// findLeader leaves the current target. The parameter at is the time at which the core asks the
-// target aim, or the next target if aim is zero. If that time is zero, the core asks no target.
+// findLeader leaves the current target. The parameter at is the time at which the core asks
+// another target. The parameter aim is that target, or zero for the next one in the list. If at
+// is zero, the core asks no target.
 func (c *Core) findLeader(now, at clock.Time, aim nodeid.Endpoint) {
 	if c.phase == Attached {
 		c.orphaned = now
@@ -85,9 +86,9 @@ func (c *Core) nextTarget() nodeid.Endpoint {
 	return to
 }
 
-// ask sends Open or Attach to a target with the next frame. believed means that the target was
-// named as the leader. Requests to such a target follow Attach immediately, and it has more time to
-// answer.
+// ask makes the next frame contain Open or Attach for a target. believed means that the target
+// was named as the leader. Requests to such a target follow Attach immediately, and it has more
+// time to answer.
 func (c *Core) ask(now clock.Time, to nodeid.Endpoint, believed bool) {
 	if c.session == 0 && c.nonce == (lockfsm.Nonce{}) {
 		if c.WantsNonce() {
@@ -109,7 +110,7 @@ func (c *Core) ask(now clock.Time, to nodeid.Endpoint, believed bool) {
 }
 
 // unanswered leaves a target that has not answered. If the client was attached to the target, or
-// the target was named as the leader, later answers may take longer.
+// the target was named as the leader, the client allows more time for later answers.
 func (c *Core) unanswered(now clock.Time) {
 	if c.pipeline || c.phase == Attached {
 		c.answerTimeout = min(2*c.answerTimeout, renewEvery(c.ttl()))

@@ -198,7 +198,7 @@ func TestShellAllThatIsDueIsSent(t *testing.T) {
 	})
 }
 
-// TestShellTimeGoesOn checks that a client renews its lease for a long time, also if a timer fires
+// TestShellTimeGoesOn checks that a client renews its lease for a long time, even if a timer fires
 // early.
 func TestShellTimeGoesOn(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {

@@ -197,7 +197,7 @@ func TestMarksComeBeforeTheDeadline(t *testing.T) {
 	c.deadline.Store(1000)
 	h := &Hold{client: c}
 	h.req.Caller = h
-	h.mu.Lock() // so that marking the hold blocks
+	h.mu.Lock() // the core cannot mark h as lost until this test unlocks h.mu
 	done := make(chan struct{})
 	go func() {
 		defer close(done)

@@ -10,9 +10,9 @@ import (
 	"github.com/mortise-lock/mortise/internal/nodeid/nodeidtest"
 )
 
-// TestShellReleaseIsShared checks that all calls of Release for one hold return the same error. No
-// signal may stay in the slot of these calls, because a later call would use the slot and take the
-// signal for a grant.
+// TestShellReleaseIsShared checks that all calls of Release for one hold return the same error.
+// They wait on one channel, which is reused. No signal may stay in it, because a later Acquire
+// would take the signal for a grant.
 func TestShellReleaseIsShared(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		w := newWorld(t, 1, nodeidtest.ID(1))

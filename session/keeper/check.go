@@ -12,7 +12,7 @@ func (k *Core) Check() error {
 	attachments, opens, queued, expiring := 0, 0, 0, 0
 	for i, p := range k.all {
 		if p.place != i || k.peers[p.id] != p {
-			return fmt.Errorf("peer %d at place %d has place %d", p.id, i, p.place)
+			return fmt.Errorf("peer %d at place %d records place %d, or is not found by its ID", p.id, i, p.place)
 		}
 		attachments += len(p.attachments)
 		opens += p.opens
@@ -35,7 +35,8 @@ func (k *Core) Check() error {
 			continue
 		}
 		if left++; k.sessions[s.ID] != nil || i < k.entering.next {
-			return fmt.Errorf("session %d at place %d is entered and not marked so, next %d", s.ID, i, k.entering.next)
+			return fmt.Errorf("session %d at place %d is entered, but not marked as entered; the next place is %d",
+				s.ID, i, k.entering.next)
 		}
 	}
 	if left != k.entering.left {

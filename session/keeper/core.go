@@ -19,7 +19,7 @@ const (
 	roundAgain      = 200 * time.Millisecond // an older unconfirmed round is requested again
 	blobBytes       = 1 << 20                // bytes of commands in one proposal
 	replyBytes      = 256 << 10              // bytes of replies in one frame
-	recordBytes     = 64                     // a reply, rounded up
+	recordBytes     = 64                     // bytes of one reply, rounded up
 	queuedBytes     = 32 << 20               // bytes of commands that wait to be proposed
 	peerBytes       = 8 << 20                // bytes of one peer's commands that wait to be proposed
 	peerAttachments = 1024
@@ -93,9 +93,11 @@ type Core struct {
 	expireDue           []lockfsm.SessionID
 	expiring            int
 	now                 clock.Time
-	// stalled is the sum of all stalls. The clock of deadlines does not advance during a stall.
+	// stalled is the sum of all stalls. The clock of deadlines does not advance during a stall. The
+	// renewals of waiters wait for the next round, and those of flying wait for the confirmation of
+	// their round.
 	stalled         time.Duration
-	waiters, flying []*attachment // whose renewal waits for the next round, or for the confirmation of its round
+	waiters, flying []*attachment
 	round           uint64
 	roundAt         clock.Time
 	peers           map[nodeid.ID]*peerState
@@ -172,8 +174,8 @@ func (k *Core) Leads(now clock.Time, l Leadership) {
 	}
 }
 
-// AllBound implements [Keeper.AllBound]. Then the core proposes Born whenever it leads a group that
-// is not founded.
+// AllBound implements [Keeper.AllBound]. After this call, the core proposes Born whenever it leads
+// a group that is not founded.
 func (k *Core) AllBound(now clock.Time) {
 	k.begin(now)
 	k.allBound = true

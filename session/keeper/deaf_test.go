@@ -15,7 +15,7 @@ import (
 const deafLimit = 2*benchTTL + 2*tickEvery
 
 // TestDeafWaiterLosesItsTurn checks a waiting client that can send but not receive. It must not
-// keep a lock, neither by renewals nor by repeated attachments.
+// keep a lock by renewals or by repeated attachments.
 func TestDeafWaiterLosesItsTurn(t *testing.T) {
 	t.Parallel()
 	for _, again := range []bool{false, true} {

@@ -23,8 +23,8 @@
 // # Concurrency
 //
 // Keeper is safe for concurrent use; Core is not. One goroutine owns the core. Other goroutines
-// append to an inbox and wake it. A turn processes the whole inbox. It makes at most one proposal,
-// one quorum round, and usually one frame for each peer. No mutex is held while waiting.
+// append to an inbox and wake the owner. A turn processes the whole inbox. It makes at most one
+// proposal, one quorum round, and usually one frame for each peer. No mutex is held while waiting.
 //
 // # Failure
 //
@@ -44,7 +44,7 @@
 //
 // # Refused alternatives
 //
-// The core could run on the log's goroutine, which was 10 to 30 % slower with 1,024 callers. A
-// mutex could protect the core, without a goroutine and an inbox. Each frame would then be a
+// The core could run on the log's goroutine, but that was 10 to 30 % slower with 1,024 callers. A
+// mutex could protect the core, without a goroutine and an inbox. But each frame would then be a
 // separate turn, and most loads took 3 to 13 % more processor time.
 package keeper

@@ -216,7 +216,8 @@ func (b *inbox) receive(from nodeid.ID, rights *capability.Capability, renewals,
 	b.inputs = append(b.inputs, in)
 }
 
-// last makes a result last: it copies the parts that share memory with the state machine.
+// b.last copies the parts of a result that share memory with the state machine, so that the result
+// stays valid.
 func (b *inbox) last(r *lockfsm.Result) {
 	states, fired := r.States, r.Fired
 	if r.Holder != nil || r.Circle != nil || r.Evicted != nil {

@@ -185,8 +185,8 @@ func (k *Core) Confirmed(now clock.Time, term, round uint64) {
 }
 
 // expire decides which sessions expire. A session does not expire while one of its renewals waits
-// for confirmation. A turn checks at most step deadlines. If some are left, the next turn follows
-// immediately.
+// for confirmation. The method step limits the number of deadlines that a turn checks. If some are
+// left, the next turn follows immediately.
 func (k *Core) expire() {
 	now := k.elapsed()
 	k.expiriesLeft = false

@@ -16,7 +16,7 @@ type peerState struct {
 	id          nodeid.ID
 	rights      *capability.Capability // from the last frame's connection; nil for a full instance
 	attachments []*attachment
-	opens       int // Opens that are admitted and not applied
+	opens       int // Open commands that are admitted and not applied
 	queued      int // bytes of commands that wait to be proposed
 	out         [][]byte
 	likely      int
@@ -29,7 +29,7 @@ type peerState struct {
 	place       int // index in Core.all
 }
 
-// pendingEnd is a message that an attachment has ended, for a peer whose queue was full.
+// pendingEnd informs a peer of the end of an attachment. It waits because the queue was full.
 type pendingEnd struct {
 	session lockfsm.SessionID
 	epoch   lockfsm.Epoch
@@ -219,7 +219,7 @@ func (k *Core) end(a *attachment, reason session.EndReason) {
 	k.reply(a.peer, &session.Reply{Kind: session.ReplyEnded, Session: a.session, Epoch: a.epoch, Reason: reason})
 }
 
-// unknown answers a message for an attachment that does not exist.
+// k.unknown answers a message for an attachment that does not exist.
 func (k *Core) unknown(p *peerState, id lockfsm.SessionID, epoch lockfsm.Epoch) {
 	said := pendingEnd{session: id, epoch: epoch, reason: session.EndUnknown}
 	if p.ended != said {

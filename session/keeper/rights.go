@@ -46,7 +46,7 @@ func shownTo(rights *capability.Capability, circle []lockfsm.Link) []lockfsm.Lin
 		}
 	}
 	if hidden > 0 {
-		shown = append(shown, lockfsm.Link{Key: fmt.Sprintf("%d outside these rights", hidden)})
+		shown = append(shown, lockfsm.Link{Key: fmt.Sprintf("%d more outside these rights", hidden)})
 	}
 	return shown
 }

@@ -38,8 +38,8 @@ func (c *caller) send(command lockfsm.Command, done func(lockfsm.Result)) {
 	c.w.after(c.w.upTo(500*us), func() { c.w.commit(command, done) })
 }
 
-// draw returns a random request. A zero chance uses no random numbers, so that the history of a
-// seed stays the same.
+// draw returns a random request. If Share, Permits or Several is zero, that option draws no
+// random number, so that it does not change the history of a seed.
 func (w *world) draw() lockfsm.Command {
 	a := lockfsm.Command{Kind: lockfsm.Acquire, Key: w.key(w.rng.IntN(w.options.Keys)), Try: w.chance(w.options.Try)}
 	switch o := w.options; {

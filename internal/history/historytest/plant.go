@@ -230,7 +230,8 @@ func keptGrant(events []history.Event) []history.Event {
 	return nil
 }
 
-// staleHeld makes a try name a holder that had released the lock before the try began.
+// staleHeld changes the answer to a try request. The answer then names a holder that had released
+// the lock before the request began.
 func staleHeld(events []history.Event) []history.Event {
 	all := holds(events)
 	for i, e := range events {
@@ -258,7 +259,8 @@ func staleHeld(events []history.Event) []history.Event {
 	return nil
 }
 
-// earlyHeld makes a try name a holder whose call began only after the try had returned.
+// earlyHeld changes the answer to a try request. The answer then names a holder whose call began
+// only after the request had returned.
 func earlyHeld(events []history.Event) []history.Event {
 	all := holds(events)
 	for i, e := range events {

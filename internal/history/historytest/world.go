@@ -17,7 +17,7 @@ type Options struct {
 	Calls   int
 	Callers int
 	Keys    int
-	Try     float64 // chance that a call is a try
+	Try     float64 // chance that a call is a try request, which never waits
 	Cancel  float64 // chance that a waiting call is cancelled
 	Crash   float64 // chance that the process dies during the call
 	Lose    float64 // chance that the call holds until its lease is over

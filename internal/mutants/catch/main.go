@@ -6,9 +6,9 @@
 //	go run ./internal/mutants/catch [-some] [-passed] [-every] [-layers a,b] [-j processes] \
 //		[name ...]
 //
-// Each layer's test binary is built once and contains all bugs. With equal sources the simulations
-// catch a bug with the same seed each time. -j sets the number of processes. A layer that hangs is
-// stopped after four minutes, and the next layer is run.
+// Each layer's test binary is built once and contains all bugs. With equal sources, the
+// simulations catch a bug with the same seed each time. -j sets the number of processes. A layer
+// that hangs is stopped after four minutes, and the next layer is run.
 package main
 
 import (
@@ -89,8 +89,8 @@ func (c choice) layersFor(bugs []mutants.Bug) []mutants.Layer {
 	})
 }
 
-// each calls f for every index below n, on the given number of goroutines. It calls next for
-// each index in ascending order, after f has returned for this index.
+// This function calls f for every index below n, on the given number of goroutines. It also calls
+// next for every index, in ascending order and only after f has returned for that index.
 func each(n, workers int, f func(int), next func(int)) {
 	slots := make(chan struct{}, max(workers, 1))
 	done := make([]chan struct{}, n)

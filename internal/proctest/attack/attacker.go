@@ -44,7 +44,7 @@ type attacker struct {
 	all map[string]tally
 }
 
-// kind is one kind of attack. The function each makes one attempt and returns the tally.
+// kind is one kind of attack. The function `each` makes one attempt and returns the tally.
 type kind struct {
 	name  string
 	lanes int           // number of goroutines that run the attack

@@ -48,8 +48,8 @@ type event struct {
 	Status *mortise.Status
 }
 
-// start starts the process. addrs contains the addresses of all instances. All pauses of the
-// load are multiplied by slower.
+// start starts the process. addrs contains the addresses of all instances. All pauses of the load
+// are multiplied by the factor `slower`.
 func (v *victim) start(program, secret string, addrs []string, slower int) error {
 	v.ready, v.ended, v.pending = make(chan struct{}), make(chan struct{}), map[int]chan event{}
 	log, err := os.Create(filepath.Join(v.dir, v.name+".log"))

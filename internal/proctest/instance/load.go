@@ -107,7 +107,7 @@ func (l *load) giveUp() {
 }
 
 // probe takes and releases an uncontended key, a new one each time. The gaps between these grants
-// show how long no free lock was granted.
+// show for how long the group granted no locks at all.
 func (l *load) probe(pause time.Duration) {
 	for n := 0; l.goesOn(nil); n++ {
 		lock, err := l.node.Lock(l.ctx, fmt.Sprintf("probe/%s/%d/%d", l.name, l.life, n))

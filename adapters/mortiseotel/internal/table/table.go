@@ -14,7 +14,7 @@ type Kind uint8
 // The kinds of instruments.
 const (
 	Counter   Kind = iota + 1 // hooks add to it
-	Histogram                 // hooks record values in it
+	Histogram                 // receives values from hooks
 	Gauge                     // its value is read from Node.Status
 	Sum                       // its value is read from Node.Status, and never decreases
 )
@@ -88,7 +88,7 @@ func Metrics() []Metric {
 		{Lease, Counter, "{change}", "Changes of the state of the lease", "state",
 			[]string{"safe", "jeopardy", "lost"}, nil},
 		{LeaseLeft, Gauge, "s",
-			"Time until this instance loses locks unless a renewal is acknowledged; the least of its sessions", "", nil, nil},
+			"Time until this instance loses locks unless a renewal is acknowledged; the minimum of its sessions", "", nil, nil},
 		{Leader, Counter, "{change}", "How often this instance found another leader, or the same in a new term", "",
 			nil, nil},
 		{LeaderKnown, Gauge, "{leader}", "1 if this instance knows a leader, else 0", "", nil, nil},
@@ -108,7 +108,7 @@ func Metrics() []Metric {
 		{DiskLow, Gauge, "{disk}", "1 if the disk of this instance has less room than Config.DirFreeBytes, else 0",
 			"", nil, nil},
 		{Time, Sum, "s", "How long the node has been running", "", nil, nil},
-		{Available, Sum, "s", "How long of that time this instance could be granted locks", "", nil, nil},
+		{Available, Sum, "s", "How long this instance could be granted locks while the node ran", "", nil, nil},
 		{Failed, Gauge, "{node}", "1 if the node has failed or was closed, else 0", "", nil, nil},
 		{Dropped, Sum, "{call}", "Events that were dropped because hooks were too slow", "", nil, nil},
 	}

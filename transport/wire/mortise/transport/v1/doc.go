@@ -3,7 +3,8 @@
 //
 //	sh transport/wire/generate.sh
 //
-// The field layouts are the contract between versions of mortise. Only package transport uses them.
+// The field layouts are the contract between versions of mortise. Only package transport uses
+// this package.
 package wire
 
 //go:generate sh ../../../generate.sh
