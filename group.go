@@ -40,7 +40,7 @@ type Health struct {
 type MissingVoter struct {
 	Name     string
 	Instance string
-	Silent   time.Duration // since this leader last received a message from the voter
+	Silent   time.Duration // time since this leader last received a message from the voter
 }
 
 // Health queries the leader for the state of the voters. ctx bounds the wait. If ctx ends because
@@ -59,9 +59,9 @@ func (n *Node) Health(ctx context.Context) (Health, error) {
 
 func (n *Node) health(p *instance.Picture, r voters.Report, leader nodeid.ID, remarks []string,
 	disks []instance.FaultyDisk) Health {
-	c, people := &p.Cluster, p.Names
+	c, names := &p.Cluster, p.Names
 	h := Health{
-		Leader: people.Name(leader), Eligible: r.Eligible, Target: r.Target, Due: r.Due,
+		Leader: names.Name(leader), Eligible: r.Eligible, Target: r.Target, Due: r.Due,
 		Change: plain.Text(r.Next.Why), Disks: faultyDisks(disks),
 	}
 	for _, remark := range remarks {
@@ -70,14 +70,14 @@ func (n *Node) health(p *instance.Picture, r voters.Report, leader nodeid.ID, re
 	for _, m := range r.Missing {
 		name := plain.Text(m.Name)
 		if name == "" {
-			name = people.Name(m.Instance)
+			name = names.Name(m.Instance)
 		}
 		h.Missing = append(h.Missing, MissingVoter{Name: name, Instance: m.Instance.String(), Silent: m.SilentFor})
 	}
 	for _, id := range r.CannotSurvive {
 		name := "replica " + nodeid.Hex(id)
 		if at := slices.IndexFunc(c.Voters, func(v cluster.Voter) bool { return v.Raft == id }); at >= 0 {
-			name = cmp.Or(people[c.Voters[at].Instance].Name, "the instance at "+plain.Text(c.Voters[at].Addr))
+			name = cmp.Or(names[c.Voters[at].Instance].Name, "the instance at "+plain.Text(c.Voters[at].Addr))
 		}
 		h.CannotLose = append(h.CannotLose, name)
 	}
@@ -253,14 +253,14 @@ func faultyDisks(list []instance.FaultyDisk) (all []FaultyDisk) {
 // reports about itself are escaped: a control character is shown as \u{1b}.
 type Member struct {
 	Name     string
-	Instance string // ID of its present incarnation, which it has proved
+	Instance string // proved ID of its present incarnation
 	Address  string // "" if it does not listen
 	Zone     string
 	Votes    bool // it is a voter, not a learner
 
 	// The following fields are set only in the results of Node.Members and in Status.Members.
 
-	Version string    `json:",omitempty"` // of mortise in its build; "" if it has not reported one
+	Version string    `json:",omitempty"` // version of mortise in its build; "" if not reported
 	Tier    Tier      `json:",omitempty"`
 	For     string    `json:",omitempty"` // the name in its derived secret or certificate; "" for the root tier
 	Session string    `json:",omitempty"` // ID of its session; Members(ctx, Session) begins with the next member

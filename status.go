@@ -163,20 +163,20 @@ func (c *Config) votersWanted() int {
 	return n - (n+1)%2
 }
 
-func (s *Status) fill(c *cluster.Status, leader nodeid.ID, people instance.InstanceNames, linked func(nodeid.ID) bool) {
+func (s *Status) fill(c *cluster.Status, leader nodeid.ID, names instance.InstanceNames, linked func(nodeid.ID) bool) {
 	s.Phase, s.Waiting, s.Namesake = Phase(c.Phase.String()), plain.Text(c.Waiting), plain.Text(c.Namesake)
 	if c.Group != 0 {
 		s.Group = nodeid.Hex(c.Group)
 	}
 	for _, v := range c.Voters {
-		is := people[v.Instance]
+		is := names[v.Instance]
 		seen := slices.ContainsFunc(c.Members, func(m cluster.Member) bool { return m.Instance == v.Instance })
 		s.Voters = append(s.Voters, Member{
 			Name: is.Name, Zone: is.Zone, Instance: v.Instance.String(), Address: plain.Text(v.Addr), Votes: !v.Learner,
 			Seen: seen || linked(v.Instance),
 		})
 	}
-	s.Leader = people.Name(leader)
+	s.Leader = names.Name(leader)
 }
 
 // waitsFor returns the reason why a node that belongs to a group cannot get locks, or "".

@@ -99,10 +99,10 @@ func (n *Instance) faultyDisks() []FaultyDisk {
 		return nil
 	}
 	c := n.cluster().Status()
-	people := n.names(&c)
+	names := n.names(&c)
 	var list []FaultyDisk
 	for id, f := range all {
-		list = append(list, FaultyDisk{Name: people.Name(id), Instance: id.String(), DiskFault: f})
+		list = append(list, FaultyDisk{Name: names.Name(id), Instance: id.String(), DiskFault: f})
 	}
 	slices.SortFunc(list, func(a, b FaultyDisk) int { return strings.Compare(a.Name+a.Instance, b.Name+b.Instance) })
 	return list

@@ -31,9 +31,9 @@ func TestNoNameIsRaw(t *testing.T) {
 		Names:   []*query.Name{{Name: nasty, Instance: name[:]}},
 	}, true)
 	gossip := cluster.Status{Members: []cluster.Member{{Name: nasty, Zone: nasty, Instance: nodeidtest.ID(7)}}}
-	people := p.names(&gossip)
+	names := p.names(&gossip)
 	for i := range uint64(3) {
-		if is := people[nodeidtest.ID(7+i)]; is.Name == "" || plain.Text(is.Name+is.Zone) != is.Name+is.Zone {
+		if is := names[nodeidtest.ID(7+i)]; is.Name == "" || plain.Text(is.Name+is.Zone) != is.Name+is.Zone {
 			t.Errorf("%d: %q", 7+i, is)
 		}
 	}
