@@ -155,22 +155,23 @@ type Config struct {
 	// none.
 	TLSFiles TLSFiles
 
-	// TLSPeers are the names that only instances' certificates carry, for TLS and TLSFiles: DNS
-	// names or SPIFFE IDs (spiffe://trust.domain/path). The holder of such a certificate is an
-	// instance, trusted with every lock. Both sides refuse a certificate that has no name of
-	// TLSPeers or TLSGuests. Names are compared literally, including wildcards. List two names
-	// during a rename. Default: the ServerName of TLS or TLSFiles.
+	// TLSPeers lists the names that only instances' certificates carry: DNS names or SPIFFE IDs
+	// (spiffe://trust.domain/path). It is used with TLS or TLSFiles. The holder of such a
+	// certificate is an instance, trusted with every lock. Both sides refuse a certificate that has
+	// no name of TLSPeers or TLSGuests. Names are compared literally, including wildcards. List two
+	// names during a rename. Default: the ServerName of TLS or TLSFiles.
 	TLSPeers []string
 
-	// TLSGuests are the programs that are not instances, for TLS and TLSFiles. A key of the map is
-	// the name in a program's certificate, and the value is the program's rights: one right per
-	// line, as in "lock cron/*\nread cron/*", or "member", or a whole Capability as `mortise secret
-	// -json` prints it. A program with such rights only opens connections and accepts none.
-	// TLSGuests must be equal on all instances. Default: none.
+	// TLSGuests lists the programs that are not instances. It is used with TLS or TLSFiles. A key
+	// of the map is the name in a program's certificate, and the value is the program's rights: one
+	// right per line, as in "lock cron/*\nread cron/*", or "member", or a whole Capability as
+	// `mortise secret -json` prints it. A program with such rights only opens connections and
+	// accepts none. TLSGuests must be equal on all instances. Default: none.
 	TLSGuests map[string]string
 
-	// Insecure allows an address other than a loopback address without Secret, TLS or TLSFiles.
-	// Then every process that reaches the port can take and break locks. Default: false.
+	// Insecure allows an address other than a loopback address, although connections are not
+	// encrypted. Every process that reaches the port can then take and break locks. Insecure cannot
+	// be combined with Secret, TLS or TLSFiles. Default: false.
 	Insecure bool
 
 	// History receives a record from which a program can check later whether the cluster kept its

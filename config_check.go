@@ -266,7 +266,7 @@ func (c Config) mayStart(source *credentials.Source) error {
 
 func identityOf(source *credentials.Source) credentials.Peer {
 	if source != nil {
-		if own, err := source.Own(); err == nil { // mayStart has refused a source whose Own fails
+		if own, err := source.Own(); err == nil { // mayStart has already reported an error of Own
 			return own
 		}
 	}

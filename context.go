@@ -49,8 +49,8 @@ func scopeOf(ctx context.Context) *scope {
 
 // scope searches ctx for the locks under which r is made. If one of them covers r, scope returns a
 // new handle of that lock. Otherwise it returns the request of the innermost held lock of the same
-// session. If a lock was entered again, the position of its first handle decides how far inside
-// the lock is, because the locks acquired after that handle stay held while r waits.
+// session. If a lock was entered again, the position of its first handle counts, because the locks
+// acquired after that handle stay held while r waits.
 func (n *Node) scope(ctx context.Context, client *client.Client, r *Request) (again *Lock, under *client.Request,
 	err error) {
 	if ctx.Err() != nil {

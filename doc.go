@@ -9,7 +9,7 @@
 //	defer lock.Unlock(ctx)
 //	charge(lock.Context(ctx), lock.Token()) // the token fences the resource
 //
-// The context that lock.Context returns ends if the lock is lost. [ConfigFromEnv] reads a Config
+// If the lock is lost, the context that lock.Context returned ends. [ConfigFromEnv] reads a Config
 // from environment variables.
 //
 // # Kinds of locks

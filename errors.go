@@ -94,8 +94,8 @@ func (e *NotAllowedError) Is(target error) bool { return target == ErrNotAllowed
 type HeldError struct {
 	Key     string
 	Holder  string            // Name of the instance that holds it, or its ID if it has given no name
-	Token   Token             // of the hold
-	Since   time.Time         // of the grant, by the leader's wall clock; for display only
+	Token   Token             // token of the hold
+	Since   time.Time         // time of the grant, by the leader's wall clock; for display only
 	Waiters int               // requests that wait for the lock
 	Value   string            // Request.Value of the holder
 	Labels  map[string]string // Request.Labels of the holder
@@ -124,15 +124,16 @@ func (e *HeldError) Error() string {
 
 func (e *HeldError) Is(target error) bool { return target == ErrHeld }
 
-// DeadlockError reports that a request was refused, because it would have waited for a lock under
-// which it is made, directly or through a circle of requests. The other requests of the circle keep
-// waiting. Unlock the locks that you hold and begin again, or request all of them with one LockAll.
+// DeadlockError reports that a request was refused, because it would have closed a circle of waits:
+// directly or through other requests, it would have waited for a lock under which it is made. The
+// other requests of the circle keep waiting. Unlock the locks that you hold and begin again, or
+// request all of them with one LockAll.
 //
 // Only a request whose context comes from a [Lock.Context] is known to be made under a lock. When a
 // request arrives, the group searches for a circle, and gives up after 10,000 requests. A circle
-// through permits is a deadlock only if no hold outside of the circle can release enough permits.
-// The group searches for such a circle only if all its instances support version 2 of the rules,
-// and gives up after 20,000 steps.
+// that includes a wait for permits is a deadlock only if no hold outside of the circle can release
+// enough permits. The group searches for such a circle only if all its instances support version 2
+// of the rules, and gives up after 20,000 steps.
 type DeadlockError struct {
 	// Circle begins with the refused request. Each request waits for the Key of its link. The next
 	// request holds that key or is ahead in its queue. The last request waits for a lock under

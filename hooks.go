@@ -98,7 +98,7 @@ type LockEvent struct {
 	Purpose string
 	Outcome Outcome // how the call ended, or why the lock was lost
 	Err     error   // the error of the call, or of Lock.Err
-	Token   Token   // of the grant; zero if there was none
+	Token   Token   // token of the grant; zero if nothing was granted
 	Where   string  // for Leaked: the function, file and line that acquired it
 	Tag     any     // the result of Acquired for this lock
 
@@ -122,7 +122,7 @@ type LockEvent struct {
 // versions may add fields.
 type NodeEvent struct {
 	State    NodeState // the hook's comment lists its states
-	Name     string    // of the leader or the member
+	Name     string    // Name of the leader or the member
 	Instance string    // ID of the leader or the member
 	Session  string    // ID of the session, in the form that Peek reports
 	Own      bool      // the session is one of NewSession

@@ -28,7 +28,7 @@ type KeyInfo struct {
 	Waiting int // requests that wait, including those that Queue omits
 
 	Data     []byte // see [Node.Get]
-	Revision uint64 // of Data; zero if there is none
+	Revision uint64 // revision of Data; zero if there is no data
 }
 
 // Standing is one request in the queue of a key.
@@ -38,8 +38,8 @@ type Standing struct {
 	Value   string            // Request.Value
 	Labels  map[string]string // Request.Labels
 
-	Token Token     // of the hold; zero if it waits
-	Since time.Time // of the grant, by the leader's wall clock; zero if it waits
+	Token Token     // token of the hold; zero if the request waits
+	Since time.Time // time of the grant, by the leader's wall clock; zero if the request waits
 	// Left is the time until its session ends if the leader receives nothing more from its
 	// instance. It is zero if unknown, for example directly after an election.
 	Left time.Duration
@@ -94,9 +94,9 @@ func keyInfo(l *query.Lock) KeyInfo {
 	return info
 }
 
-// List returns all keys that begin with prefix and are held or waited for, or have data, in the
-// order of their creation. A key that exists during the whole iteration is listed once. After an
-// error, which is returned with a zero KeyInfo, the iteration ends.
+// List returns the keys that begin with prefix, in the order of their creation. A key exists while
+// it is held, has waiters or has data. A key that exists during the whole iteration is listed once.
+// After an error, which is returned with a zero KeyInfo, the iteration ends.
 func (n *Node) List(ctx context.Context, prefix string) iter.Seq2[KeyInfo, error] {
 	return func(yield func(KeyInfo, error) bool) {
 		q := &query.ListRequest{Prefix: []byte(prefix)}

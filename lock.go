@@ -175,8 +175,8 @@ func (l *Lock) releaseHold(ctx context.Context, how mode, left, first bool) erro
 	return err
 }
 
-// watched returns l. With Hooks.Leaked it returns a handle of l that is reported if it becomes
-// unreachable before it is unlocked.
+// watched returns l. If Hooks.Leaked is set, it returns a handle of l that is reported if the
+// handle becomes unreachable before it is unlocked.
 func (n *Node) watched(l *Lock) *Lock {
 	if !n.trace.FindsLeaks() {
 		return l

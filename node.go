@@ -226,8 +226,8 @@ func (n *Node) check(ctx context.Context, r *Request) error {
 	return r.badKeys()
 }
 
-// explainUnder is like explain, for the request r. If r was made under a lock, the argument under
-// is the request of that lock, and otherwise nil.
+// explainUnder is like explain, for the request r. If r was made under a lock, the caller passes
+// the request of that lock, and otherwise nil.
 func (n *Node) explainUnder(under *client.Request, r *Request, err error) error {
 	err = n.explain(r.String(), err)
 	var deadlock *DeadlockError

@@ -54,10 +54,10 @@ type Request struct {
 	// Key is what to lock: 1 to 512 bytes of UTF-8 without control characters.
 	Key string
 
-	// Keys are at most 256 keys to lock together, instead of Key, in any order. Duplicates count
-	// once. All keys are granted in one moment, with one token that is higher than all earlier
-	// tokens of each key. While the request waits for one key, it may block other requests for
-	// another of its keys. Two such requests cannot deadlock each other.
+	// Keys are up to 256 keys to lock together, in any order. If Keys is set, Key must be empty.
+	// Duplicates count once. All keys are granted in one moment, with one token that is higher than
+	// all earlier tokens of each key. While the request waits for one key, it may block other
+	// requests for another of its keys. Two such requests cannot deadlock each other.
 	Keys []string
 
 	// Try makes the request fail with a *HeldError, instead of waiting, if the lock is not free.
@@ -152,8 +152,8 @@ func (r *Request) ordinary() bool {
 		!r.Notice && r.LockDelay == 0 && r.Resume == 0 && r.Value == "" && len(r.Labels) == 0
 }
 
-// r.of converts r to a request of package client. If r is made under a lock, the argument under is
-// the request of that lock, and otherwise nil.
+// r.of converts r to a request of package client. If r is made under a lock, the caller passes the
+// request of that lock, and otherwise nil.
 func (r *Request) of(under *client.Request) client.Request {
 	s := client.Request{Key: r.Key, Try: r.Try}
 	if r.ordinary() && under == nil {
@@ -232,8 +232,9 @@ func (r *Request) badKeys() error {
 
 const maxMarkBytes = 64
 
-// marked adds the result of Hooks.Mark to a request. It drops a mark that is too long or does not
-// fit. It also drops the mark if the request is a Resume and keeps the hold's value.
+// marked adds the result of Hooks.Mark to a request. It drops a mark that is longer than
+// maxMarkBytes, or for which Value and Labels leave too little room. It also drops the mark if the
+// request is a Resume and keeps the hold's value.
 func marked(mark []byte, r *Request, s client.Request) client.Request {
 	if len(mark) == 0 || len(mark) > maxMarkBytes || r.Resume != 0 && r.Value == "" && len(r.Labels) == 0 {
 		return s

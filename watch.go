@@ -20,8 +20,8 @@ type Event struct {
 	// reported: a reader that has only a part of that state must start over.
 	Position uint64
 
-	// What has happened to Key. EventReset and EventCurrent concern the watch itself and have no
-	// key.
+	// What is the kind of the event. EventReset and EventCurrent concern the watch itself and have
+	// no key.
 	What EventKind
 
 	Key     string

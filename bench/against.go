@@ -77,8 +77,8 @@ func ratios(pairs []pair, figure func(Result) float64) (middle, least, most floa
 
 func againstSection(chosen []Peer, runs map[[2]string][]pair, rounds int, m Machine, other string) string {
 	var b strings.Builder
-	fmt.Fprintf(&b, "## Against an earlier build\n\nWritten by `go run . -against PROGRAM`, where PROGRAM is this "+
-		"benchmark built at another commit. %s:\n%d cores (%s), %s. The other build is %s.\nIn each of %d rounds both "+
+	fmt.Fprintf(&b, "## Against an earlier build\n\n`go run . -against PROGRAM` writes this section. PROGRAM is this "+
+		"benchmark built at another commit.\n%s:\n%d cores (%s), %s. The other build is %s.\nIn each of %d rounds both "+
 		"builds ran directly after each other. Ratios are new to old: the\nmedian and, in parentheses, the lowest and "+
 		"the highest of the rounds.\n\n", m.When, m.Cores, m.CPU, m.Go, other, rounds)
 	var rows [][]string

@@ -9,9 +9,9 @@ import (
 	"github.com/mortise-lock/mortise"
 )
 
-// coldstart starts n instances in this process at the same time; three of them found the group. The
-// field Took is the time until all instances are ready. The group has no grace, because a grace
-// would be added to this time.
+// coldstart starts n instances in this process at the same time. Three of them are the founders
+// of the group. The field Took is the time until all instances are ready. The group has no grace,
+// because a grace would be added to this time.
 func coldstart(n int) func(ctx context.Context, r *Run) (Result, error) {
 	return func(ctx context.Context, r *Run) (Result, error) {
 		n := r.scaled(n)

@@ -79,19 +79,19 @@ func goals() []goal {
 	absolute("heap of all three nodes for a held lock", memory, "held", heapOfLock, 2048, 600, showBytes)
 	absolute("1,000 instances in one process, from nothing to all ready", memory, "coldstart1000", wholeTime,
 		float64(time.Minute), float64(20*time.Second), showTime)
-	absolute("sockets of an idle member of 1,000, and of its peers for it", memory, "idle1000", sockets, 40, 10,
+	absolute("sockets for an idle member of 1,000, at both ends", memory, "idle1000", sockets, 40, 10,
 		showPlainly)
 	absolute("heap of an idle member of 1,000", memory, "idle1000", heapOfLock, 1.2e6, 700e3, showBytes)
-	absolute("processor of an idle member of 1,000, of one core", memory, "idle1000", cpuOfEach, 1e-3, 3e-4, showShare)
-	absolute("processor of an instance on its own at rest, of one core", memory, "idle1", cpuOfEach, 3e-3, 5e-4,
+	absolute("share of a core that an idle member of 1,000 uses", memory, "idle1000", cpuOfEach, 1e-3, 3e-4, showShare)
+	absolute("share of a core that a single idle instance uses", memory, "idle1", cpuOfEach, 3e-3, 5e-4,
 		showShare)
 	absolute("heap and stacks of the leader for each of 10,000 attached sessions", memory, "sessions", heapOfLock,
 		60e3, 20e3, showBytes)
-	absolute("kill -9 of the leader under 10,000 sessions: 99th percentile of Lock on a session that is "+
+	absolute("10,000 sessions after kill -9 of the leader: 99th percentile of Lock once a session is "+
 		"attached again", memory, "storm", tail, float64(2*time.Second), float64(300*time.Millisecond), showTime)
 	absolute("the same: until the last is attached again", memory, "storm", wholeTime, float64(15*time.Second),
 		float64(5*time.Second), showTime)
-	absolute("99th percentile of Lock beside 1,000 idle members, against alone", memory, "beside1000", timesAlone, 2,
+	absolute("99th percentile of Lock beside 1,000 idle members, compared with none", memory, "beside1000", timesAlone, 2,
 		1.1, showTimes)
 	list = append(list, goal{about: "hand-overs of a million waiters on 1,000 keys, served in order",
 		workload: "line", ours: memory, value: rate, must: 1, reach: 100e3, show: showRate})
@@ -138,8 +138,8 @@ func (g goal) compared(r Record) (float64, bool) {
 	return ratio, true
 }
 
-// judge compares v with the limits. They are upper limits if lower is set and theirs is empty.
-// Otherwise they are lower limits. A limit of 0 means no limit.
+// judge compares v with the limits. They are upper limits if the field lower is true and the
+// field theirs is empty. Otherwise they are lower limits. A limit of 0 means no limit.
 func (g goal) judge(v float64) string {
 	meets := func(limit float64) bool {
 		if g.lower && g.theirs == "" {

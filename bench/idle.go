@@ -58,7 +58,8 @@ func openSockets() (n int) {
 	return n
 }
 
-// openIdle starts n nodes. The first three found the group; a single node is a group by itself.
+// openIdle starts n nodes. The founders of the group are the first three, or only the first if n
+// is less than three.
 func openIdle(ctx context.Context, p Peer, n int) ([]*mortise.Node, error) {
 	founders := membersOf
 	if n < membersOf {

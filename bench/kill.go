@@ -17,8 +17,9 @@ import (
 
 var errTooLong = errors.New("left out, since it has to be quick")
 
-// kill starts three members as processes, kills the leader, and measures the time until another
-// member has been granted a free lock. It repeats this a few times, each time with new members.
+// This workload starts three members as processes, kills the leader, and measures the time until
+// another member has been granted a free lock. It repeats this a few times, each time with new
+// members.
 func kill(ctx context.Context, r *Run) (Result, error) {
 	times := 3
 	if r.Quick {

@@ -21,7 +21,7 @@ type Machine struct {
 	Sync       time.Duration // median of an fdatasync of 256 bytes
 	Quiet      bool          // other processes used at most quietCores at the beginning
 	Busy       float64       // cores that other processes used at the beginning
-	Waited     time.Duration // for a quiet machine
+	Waited     time.Duration // the time spent waiting for a quiet machine
 }
 
 func look(dir string) Machine {

@@ -21,7 +21,7 @@ func mortisePeer(name string, durable, encrypted bool) Peer {
 		Missing: func() string { return "" },
 	}
 	if !durable {
-		p.Promise = "as mortise-dir, but with the majority all locks are lost"
+		p.Promise = "as mortise-dir, but losing the majority loses all locks"
 	}
 	p.Member = func(ctx context.Context, dir string, addresses []string, i int) (Member, error) {
 		c := mortiseConfig(encrypted, addresses, i)

@@ -11,9 +11,9 @@ import (
 func page(r Record) string {
 	var b strings.Builder
 	b.WriteString("# How fast it is, beside others\n\n")
-	b.WriteString("Written by `cd bench && go run . -out ../docs`, which measures all of it again, as\n" +
-		"[bench/doc.go](../bench/doc.go) explains. Figures hold for one machine and one hour: compare within\n" +
-		"a table, not between pages.\n\n")
+	b.WriteString("`cd bench && go run . -out ../docs` writes this page, and measures all but its last two sections\n" +
+		"again ([bench/doc.go](../bench/doc.go)). Figures hold for one machine and one hour: compare within a\n" +
+		"table, not between pages.\n\n")
 	b.WriteString("![Pairs of Lock and Unlock and hand-overs that every peer completes in a second](speed.svg)\n\n")
 	writeMachine(&b, r)
 	writeGoals(&b, r)
@@ -42,7 +42,7 @@ func writeMachine(b *strings.Builder, r Record) {
 	}
 	fmt.Fprintf(b, ". %s, %s for each measurement; the peers take turns.\n", r.medians(), shortTime(r.Duration))
 	others, most := r.others()
-	fmt.Fprintf(b, "Others kept %.2f cores busy meanwhile (median; %.2f in the worst run).\n", others, most)
+	fmt.Fprintf(b, "Other processes used %.2f cores meanwhile (median; %.2f in the worst run).\n", others, most)
 	if others > quietCores {
 		b.WriteString("**That is much: the figures are rough, and a peer that was measured while others were\n" +
 			"busier looks worse than it is.**\n")
@@ -111,8 +111,8 @@ func (r Record) others() (usual, most float64) {
 }
 
 func writeGoals(b *strings.Builder, r Record) {
-	b.WriteString("## Goals\n\nFor mortise with TLS: *must* is what no change may fall below, *reach* is where it " +
-		"shall get.\n**Bold** figures reach it, *italic* ones miss their must.\n\n")
+	b.WriteString("## Goals\n\nThe goals are for mortise with TLS. No change may be worse than *must*; *reach* is the " +
+		"target.\n**Bold** figures reach it, *italic* ones miss their must.\n\n")
 	writeRatios(b, r)
 	var rows [][]string
 	for _, g := range goals() {
@@ -125,8 +125,8 @@ func writeGoals(b *strings.Builder, r Record) {
 }
 
 func writeRatios(b *strings.Builder, r Record) {
-	b.WriteString("How many times as good as others (must, reach), on disk against etcd, in memory against the " +
-		"rest:\n\n")
+	b.WriteString("The factor by which mortise is better (must, reach), compared on disk with etcd, and in memory with\n" +
+		"the rest:\n\n")
 	head := []string{""}
 	var rows [][]string
 	for _, g := range goals() {

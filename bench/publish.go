@@ -8,14 +8,13 @@ import (
 	"path/filepath"
 )
 
-// The last section of the page is in the variable states. The script scripts/states measures the
-// figures in this section.
+// This text is the last section of the page. The script scripts/states measures the figures in
+// this section.
 //
 //go:embed states.md
 var states string
 
-// The section before the last one is in the variable earlier. The flag -against writes that
-// section.
+// This text is the section before the last one. The flag -against writes that section.
 //
 //go:embed against.md
 var earlier string

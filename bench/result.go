@@ -16,15 +16,15 @@ type Result struct {
 
 	Rate       float64       `json:",omitempty"` // pairs of Lock and Unlock, hand-overs or grants, per second
 	P50, P99   time.Duration `json:",omitempty"` // time of Lock; in hand-overs, from Unlock to the next grant
-	Least      float64       `json:",omitempty"` // fewest turns that a caller has had
-	Most       float64       `json:",omitempty"` // most turns that a caller has had
-	CPU        time.Duration `json:",omitempty"` // of this process, per pair or hand-over
-	Allocs     float64       `json:",omitempty"` // of this process, per pair or hand-over
+	Least      float64       `json:",omitempty"` // the smallest number of turns of any caller
+	Most       float64       `json:",omitempty"` // the largest number of turns of any caller
+	CPU        time.Duration `json:",omitempty"` // processor time of this process per pair or hand-over
+	Allocs     float64       `json:",omitempty"` // allocations of this process per pair or hand-over
 	Heap       float64       `json:",omitempty"` // bytes for each held lock
-	Count      float64       `json:",omitempty"` // of locks, waiters, instances or sessions
-	Took       time.Duration `json:",omitempty"` // by the whole workload
+	Count      float64       `json:",omitempty"` // number of locks, grants, instances, sessions or kills
+	Took       time.Duration `json:",omitempty"` // time of the whole workload
 	Wire       float64       `json:",omitempty"` // bytes per second over loopback
-	Sockets    float64       `json:",omitempty"` // per instance; both ends of a connection are counted
+	Sockets    float64       `json:",omitempty"` // sockets per instance; both ends of a connection are counted
 	Runs       int
 	Others     float64 // cores that other processes used during the run
 	OthersMost float64 // maximum of Others over the runs

@@ -8,7 +8,7 @@ import (
 
 func writeRates(b *strings.Builder, r Record, durable bool) {
 	columns := []string{"serial", "relock", "parallel64", "parallel1024", "parallel8192", "zipf"}
-	head := []string{"on disk before it counts"}
+	head := []string{"on disk before a grant"}
 	if !durable {
 		head = []string{"in memory, or not synced"}
 	}
@@ -63,9 +63,9 @@ func writeHandovers(b *strings.Builder, r Record) {
 		rows = append(rows, row)
 	}
 	writeTable(b, head, rows)
-	b.WriteString("etcd's 30 hand-overs a second with few waiters come from its 100 ms cycle for watchers of a past\n" +
-		"revision, which is what a new waiter begins with. With 64 waiters most have long been watching when\n" +
-		"their turn comes.\n\n")
+	b.WriteString("etcd has only 30 hand-overs a second with few waiters: every new waiter begins to watch at a past\n" +
+		"revision, and etcd serves such watchers every 100 ms. With 64 waiters most have long been watching\n" +
+		"when their turn comes.\n\n")
 }
 
 func writeCounts(b *strings.Builder, r Record) {
@@ -73,9 +73,9 @@ func writeCounts(b *strings.Builder, r Record) {
 		return
 	}
 	peers := r.measured("serial", "held", "waiters", "kill") // includes peers that cannot run the last three workloads
-	b.WriteString("Locks that are taken and kept, and by how much the heap of all three members and the handles grows\n" +
-		"for each; a queue for one key; kill -9 of the leading process to the next grant in another (median,\n" +
-		"worst):\n\n")
+	b.WriteString("*held*: locks that are taken and kept. *bytes each*: how much the heap of all three members and the\n" +
+		"handles grows for each. *queue served*: a queue for one key. *kill to grant*: from kill -9 of the\n" +
+		"leading process to the next grant in another (median, worst):\n\n")
 	var rows [][]string
 	for _, p := range peers {
 		row := []string{p.Name, r.whyNot(p, "held"), "", r.whyNot(p, "waiters"), r.whyNot(p, "kill")}
@@ -153,7 +153,7 @@ func writeFleet(b *strings.Builder, r Record) {
 		return
 	}
 	b.WriteString("Many instances in one process, and many sessions on one leader. A session here is a client and a\n" +
-		"port that does not listen; to the leader it is what a member is.\n\n")
+		"port that does not listen; the leader treats it like a member.\n\n")
 	writeTable(b, head, rows)
 }
 
@@ -168,7 +168,7 @@ func fleet() []fleetRow {
 	return []fleetRow{
 		{"coldstart100", "# instances, from nothing to all ready", took},
 		{"coldstart1000", "# instances, from nothing to all ready", took},
-		{"beside1000", "Lock beside # idle instances; its 99th percentile against alone", func(x Result) string {
+		{"beside1000", "Lock beside # idle instances; its 99th percentile, compared with none", func(x Result) string {
 			return lockTimes(x) + "; " + shortRatio(timesAlone(x))
 		}},
 		{"sessions", "# sessions begun one after the other", took},
@@ -176,7 +176,7 @@ func fleet() []fleetRow {
 			return fmt.Sprintf("%s, %s%%", shortBytes(x.Heap), threeDigits(100*x.CPU.Seconds()))
 		}},
 		{"storm", "kill -9 of their leader, until all are attached again", took},
-		{"storm", "Lock of those that are", lockTimes},
+		{"storm", "Lock once attached again", lockTimes},
 		{"line", "# waiters on 1,000 keys, served in order", func(x Result) string {
 			return fmt.Sprintf("%s, %s/s", took(x), shortNumber(x.Rate))
 		}},

@@ -22,7 +22,7 @@ type Cluster struct {
 	ctx    context.Context
 	cancel context.CancelFunc
 	done   chan struct{}  // closed when the owner has ended
-	helper sync.WaitGroup // goroutines that help has started
+	helper sync.WaitGroup // goroutines that were started by the method help
 	gossip *gossip.Gossip // nil if this instance does not gossip; safe for concurrent use
 	left   atomic.Bool
 

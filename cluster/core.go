@@ -58,18 +58,18 @@ type Core struct {
 	cfg       CoreConfig
 	self      string
 	book      founding.Book
-	raft      uint64                   // of the replica of this incarnation; zero if no replica may vote
+	raft      uint64                   // ID of this incarnation's replica; zero if no replica may vote
 	unfit     bool                     // the directory cannot be written
 	join      []founding.Entry         // the addresses that Join leads to
-	peers     map[string]gossip.Meta   // by memberlist's name; includes this instance
+	peers     map[string]gossip.Meta   // keys are memberlist's names; includes this instance
 	moved     bool                     // join or peers have changed since the last call of Founding.Places
 	rivals    map[string]time.Duration // when each address first seemed to belong to another group with a leader
-	rival     founding.InstanceInfo    // a member of another group, which it has confirmed; zero means none
+	rival     founding.InstanceInfo    // an instance that has confirmed it is in another group; zero means none
 	find      finder
 	spread    spreading
 	lead      lead.Lead
 	wanted    bool           // the facts may have changed since the last evaluation
-	report    *voters.Report // of the last evaluation; nil if this instance does not lead
+	report    *voters.Report // report of the last evaluation; nil if this instance does not lead
 	inquiries []*Inquiry
 	events    []founding.Event // for Follow
 	acts      Acts             // for Act
@@ -175,7 +175,7 @@ func (c *Core) forget() {
 type Acts struct {
 	Carry     []lead.Carry // steps for the log
 	Tasks     []Task       // their outcomes are passed to Done or StatusReplied
-	Gossip    []string     // addresses to gossip with; Gossiped is called when an attempt has ended
+	Gossip    []string     // addresses to gossip with; call Gossiped when an attempt has ended
 	Told      []Told
 	Dismissed uint64        // a removed replica that may stop now; zero means none
 	Next      time.Duration // latest time of the next turn, unless founding needs an earlier turn

@@ -6,10 +6,10 @@ import (
 )
 
 const (
-	rejoinEvery = 5 * time.Second // between two rounds, plus a random time of up to 5 s
-	rejoinPause = 5 * time.Second // between two attempts at an address that has answered a question
-	rejoinMany  = 4               // attempts under way at a time
-	maxAddrs    = 256             // addresses of former members that are remembered
+	rejoinEvery = 5 * time.Second // time between two rounds, plus a random time of up to 5 s
+	rejoinPause = 5 * time.Second // shortest time between two attempts at an address that has answered
+	rejoinMany  = 4               // highest number of attempts at a time
+	maxAddrs    = 256             // highest number of remembered addresses of former members
 )
 
 // finder chooses the addresses with which this instance tries to gossip, among those that gossip
@@ -50,8 +50,7 @@ func (f *finder) remember(addr string) {
 
 // due returns the addresses to gossip with now. It begins with addresses that have just answered a
 // question. In every round it adds some of the wanted and known addresses, and the next round
-// continues with others. The argument here lists the addresses that gossip already reports, which
-// due omits.
+// continues with others. It omits the addresses that gossip already reports.
 func (f *finder) due(now time.Duration, wanted, here []string, random uint64) []string {
 	var out []string
 	full := func() bool { return len(f.busy) >= rejoinMany }
@@ -64,7 +63,7 @@ func (f *finder) due(now time.Duration, wanted, here []string, random uint64) []
 		f.busy[addr], f.tried[addr] = true, now
 		return true
 	}
-	for len(f.now) > 0 && !full() { // first, because gossip with these addresses finds others
+	for len(f.now) > 0 && !full() { // an instance that has just answered can report other addresses
 		pick(f.now[0])
 		f.now = f.now[1:]
 	}

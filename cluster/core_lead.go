@@ -15,7 +15,7 @@ type Task struct {
 	Body []byte // a message of founding; a task without Body and Query is a probe
 
 	Prepare *voters.Step // set if the task asks for a replica
-	term    uint64       // in which the leader decided the task
+	term    uint64       // term in which the leader decided the task
 
 	probe    *voters.Probe
 	pushed   *pushing

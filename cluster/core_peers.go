@@ -41,7 +41,7 @@ func (c *Core) Peers() map[string]gossip.Meta { return c.peers }
 func (c *Core) Resolved(now time.Duration, entries []founding.Entry, appeared []string) {
 	c.join, c.moved = entries, true
 	if c.Founding.Phase() != founding.Member {
-		return // package founding asks them all, and Result calls finder.met
+		return // package founding asks all addresses, and Result calls finder.met
 	}
 	for _, addr := range appeared[:min(len(appeared), rejoinMany)] {
 		if !c.cfg.Gossips || len(c.cfg.Founding.Settings.Founders) > 0 {
@@ -64,17 +64,17 @@ func (c *Core) places() {
 	c.Founding.Places(c.join, seen)
 }
 
-// rivalAfter is how long an address must seem to belong to another group with a leader before it is
-// asked. Gossip detects a dead instance in less time, so late gossip about a previous group does
-// not count. rivalFresh is how long an answer counts.
+// An address is asked after it was reported as part of another group with a leader for rivalAfter.
+// Gossip detects a dead instance sooner, so a group that no longer exists causes no question.
+// rivalFresh is how long an answer counts.
 const (
 	rivalAfter = 45 * time.Second
 	rivalFresh = 15 * time.Second
 	rivalAgain = time.Second // time between two checks of the answer
 )
 
-// rivalHints returns the addresses that seem to belong to another group with a leader, by gossip or
-// by an answer. It returns none while this instance's own group has no leader.
+// rivalHints returns the addresses that gossip or an answer reports as part of another group with a
+// leader. It returns none while this instance's own group has no leader.
 func (c *Core) rivalHints(now time.Duration) map[string]bool {
 	if c.Founding.Phase() != founding.Member || !c.Founding.HasLeader() {
 		return nil

@@ -13,9 +13,9 @@ const (
 	pullSoon         = pullWithin / 8  // how long to wait for an answer of another voter
 	pushTries        = 4
 	pushPause        = time.Second
-	removedPeerPause = time.Second // between two pushes to one removed peer
+	removedPeerPause = time.Second // pause between two pushes to one removed peer
 	maxRemovedPeers  = 64
-	idle             = time.Hour // until the next turn if no work is due
+	idle             = time.Hour // time until the next turn if no work is due
 )
 
 // charterAt is the number of a group's first configuration, which its charter defines.
@@ -25,8 +25,8 @@ type spreading struct {
 	pushes   []*pushing // waiting to be sent
 	attached []Voter    // instances that still need the configuration, each once
 	telling  int
-	before   []Voter       // replaced replicas, until the next evaluation
-	pullAt   time.Duration // next question for a newer configuration
+	before   []Voter       // replicas of replaced configurations, kept until the next evaluation
+	pullAt   time.Duration // time of the next question for a newer configuration
 	pulls    int
 }
 
@@ -110,9 +110,9 @@ func (c *Core) remember(before []Voter) {
 	}
 }
 
-// On a leader, succeed sends a new configuration to the attached instances, and to the replicas
-// that are no longer part of it (rule 14 of package founding). Without this, several changes within
-// a second could replace all voters whose addresses an instance has.
+// If this instance leads, the method succeed sends a new configuration to the attached instances,
+// and to the replicas that are no longer part of it (rule 14 of package founding). Without this,
+// several changes within a second could replace all voters whose addresses an instance has.
 func (c *Core) succeed() {
 	before := c.spread.before
 	if before == nil || !c.lead.Leads() && c.wanted {

@@ -127,6 +127,7 @@
 //
 // # Refused alternative
 //
-// Founding groups and finding voters by gossip alone. Gossip reports an unreachable instance as
-// dead, forgets it half a minute later, and passes on reports about other instances.
+// Gossip alone could find voters and decide when to found a group. But gossip reports an
+// unreachable instance as dead, forgets it half a minute later, and passes on reports about other
+// instances.
 package cluster

@@ -113,8 +113,8 @@ func (n *notebook) save(changes map[string][]byte, o *owner) error {
 }
 
 // persist stores the state before any effect of a decision becomes visible. If storing fails,
-// persist returns false, and keeps only the actions in out that need no promise. The caller must
-// then not send the pending answer.
+// persist returns false, and removes all actions from out except those that need no promise. The
+// caller must then not send the pending answer.
 func (c *Cluster) persist(out *founding.Output) bool {
 	n := &c.own.notes
 	if n.records == nil || n.failed || n.revision == c.own.core.Founding.Revision() {

@@ -88,7 +88,7 @@ func restartAllAt(t *testing.T, addrs ...string) {
 				t.Errorf("the stored book says %+v", book)
 			}
 			f.stop()
-			addrs = append(addrs[1:], addrs[0]) // each at the address of another
+			addrs = append(addrs[1:], addrs[0]) // each instance gets the address of another one
 		}
 	})
 }

@@ -78,8 +78,8 @@ type fakePort struct {
 
 	mu       sync.Mutex              // guards the fields below
 	flying   map[byte]map[string]int // questions under way, by kind and address
-	most     map[byte]int            // highest number of questions of each kind under way
-	double   int                     // highest number of questions of one kind under way to one address
+	most     map[byte]int            // highest number of simultaneous questions, by kind
+	double   int                     // highest number of simultaneous questions of one kind to one address
 	answer   func(from Asker, question []byte) []byte
 	cluster  func() *Cluster // the instance at this address; nil if none
 	instance nodeid.ID

@@ -44,8 +44,8 @@ type Host interface {
 	// Dismissed is called when a removed replica is no longer needed. The host ends the replica and
 	// calls Retired.
 	Dismissed(raft uint64)
-	// Carry hands a step to the log: AddLearner, Change or Transfer. For AddLearner, the argument
-	// about is the new learner. The host ignores the step unless the replica leads in the given
+	// Carry hands a step to the log: AddLearner, Change or Transfer. For AddLearner, the last
+	// argument is the new learner. The host ignores the step unless the replica leads in the given
 	// term. Carry must not block. Only the next Facts show the outcome.
 	Carry(term uint64, step voters.Step, about Voter)
 }

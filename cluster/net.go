@@ -44,10 +44,10 @@ type Net interface {
 	// answering instance, or one of the errors above. Ask returns soon after ctx ends. Ask must not
 	// modify or keep the question.
 	Ask(ctx context.Context, addr string, to nodeid.ID, question []byte) (answer []byte, from nodeid.ID, err error)
-	// QueryStatus sends a status query. The parameters addr and to and the errors are those of Ask.
+	// QueryStatus sends a status query. For addr, to and the errors, see Ask.
 	QueryStatus(ctx context.Context, addr string, to nodeid.ID, q StatusQuery) (StatusReply, error)
-	// Probe returns nil if an instance answers, and otherwise an error. The parameters addr and to
-	// and the errors are those of Ask.
+	// Probe returns nil if an instance answers, and otherwise an error. For addr, to and the
+	// errors, see Ask.
 	Probe(ctx context.Context, addr string, to nodeid.ID) error
 	gossip.Net
 }

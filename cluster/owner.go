@@ -14,8 +14,8 @@ import (
 
 type owner struct {
 	core     *Core
-	key      nodeid.Key      // of this incarnation
-	next     nodeid.Key      // of the next incarnation
+	key      nodeid.Key      // the key of this incarnation
+	next     nodeid.Key      // the key of the next incarnation
 	back     bool            // according to the directory, this instance was a member before
 	join     *discovery.Join // addresses that Join and JoinFunc lead to
 	listed   []Member        // last published members; nil if gossip has changed them

@@ -376,7 +376,7 @@ func TestTheInboxIsNotReadOnAfterClose(t *testing.T) {
 	})
 }
 
-// TestLooksDoNotPileUp checks that many calls of Look are one input of a turn.
+// TestLooksDoNotPileUp checks that many calls of Look cause only one input of a turn.
 func TestLooksDoNotPileUp(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		c := idleOwner(t, &scriptedNet{})
@@ -416,8 +416,8 @@ func TestADismissedReplicaIsEnded(t *testing.T) {
 	})
 }
 
-// TestWhatAQuestionCameToIsSaid checks that no form of silence counts as a foreign program, and
-// that a known reason is reported.
+// TestWhatAQuestionCameToIsSaid checks that a peer that does not answer is never reported as a
+// foreign program, and that a known reason is reported.
 func TestWhatAQuestionCameToIsSaid(t *testing.T) {
 	for name, row := range map[string]struct {
 		answer []byte

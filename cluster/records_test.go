@@ -130,8 +130,8 @@ func (d *disk) durable(cfg Config) Config {
 	return cfg
 }
 
-// said verifies that the node has stored a claim before it sends it. On a disk that fails, only
-// promises are checked.
+// said verifies that a claim that the node sends is stored. On a disk that fails, only promises
+// are checked.
 func (n *node) said(how string, c claim) {
 	d, ok := n.cfg.Records.(*disk)
 	if !ok || d.is(func() bool {

@@ -41,8 +41,8 @@ func (c *Cluster) Adopt(group uint64, s founding.Settings) {
 }
 
 // Floor records that tokens up to unixMS, in Unix milliseconds, were received. A group that is
-// founded later begins with higher tokens. An instance with a directory stores each rise, so
-// call Floor rarely.
+// founded later begins with higher tokens. An instance with a directory stores every higher
+// value, so call Floor rarely.
 func (c *Cluster) Floor(unixMS int64) {
 	c.in.post(func() { c.own.core.Founding.Floor(unixMS) })
 }

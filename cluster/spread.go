@@ -11,8 +11,9 @@ import (
 // The methods below pass reports of the host and the log to the core. Reports of an earlier
 // incarnation are dropped.
 
-// Configured records that this instance's log has applied a configuration of the group. voters are
-// its replicas, including learners. at is the log index of its entry.
+// Configured records that this instance's log has applied a configuration of the group. The
+// argument voters contains the replicas of this configuration, including learners, and at is the
+// log index of its entry.
 func (c *Cluster) Configured(group, at uint64, voters []Voter) {
 	voters = slices.Clone(voters)
 	c.in.postOfLife(func() { c.own.core.Configured(c.now(), group, at, voters) })

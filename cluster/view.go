@@ -50,7 +50,7 @@ type Status struct {
 type view struct {
 	Status
 	byRaft   map[uint64]Voter
-	standing *voters.Report // of the last evaluation; nil if this instance does not lead
+	standing *voters.Report // the report of the last evaluation; nil if this instance does not lead
 }
 
 func (c *Cluster) publish() {

@@ -6,9 +6,10 @@
 // The handler can be mounted at any path, and serves these paths below it:
 //
 //	/             the page: what is wrong and the next step, the voters and a page of the members
-//	              by zone (?after= the next), the sessions that end first, the holders and waiters
-//	              of keys, the last abnormal ends of holds, a search by prefix (?prefix=), one key
-//	              with its whole queue (?key=), a picture of the waiting requests and their holders
+//	              by zone (a later page with ?after=), the sessions that end first, the holders
+//	              and waiters of keys, the last abnormal ends of holds, a search by prefix
+//	              (?prefix=), one key with its whole queue (?key=), a picture of the waiting
+//	              requests and their holders
 //	/status.json  the same for programs, with the same ?prefix=, ?key= and ?after=; tokens are
 //	              strings, durations are seconds
 //	/livez        200 unless [mortise.Node.Err] reports that the node has ended; only then a restart
@@ -57,8 +58,8 @@
 // own authentication in front of it. If an orchestrator needs the two probes without
 // authentication, mount the handler a second time at their paths, as in the example. A search that
 // matches few of very many keys reads keys, a thousand at a time, for at most a second, and then
-// reports that there are more. The lists of the keys that are held longest or have the most waiters
-// cover the 1,000 oldest keys.
+// reports that there are more. Only the 1,000 oldest keys can appear in the lists of the keys that
+// are held longest and of the keys with the most waiters.
 //
 // Two requests of one instance may belong to unrelated work. So the picture connects a hold and a
 // waiting request of one instance only if the hold is older than [Options.Long], and a circle in

@@ -29,7 +29,7 @@ type drawing struct {
 
 type box struct {
 	X, Y, W        int
-	Key            string // unabridged, for a link
+	Key            string // the whole key, for a link
 	Name, By, Wait string
 	TextX          int
 	NameY, ByY     int

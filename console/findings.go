@@ -126,7 +126,7 @@ func (s *scene) groupFindings() []finding {
 const (
 	twoGroups = "two groups"
 	inGrace   = "the group is in its grace"
-	otherSide = "the other side " // TLS has failed, or only one side has TLS
+	otherSide = "the other side " // in errors of TLS, also if only one side has TLS
 	unreached = " cannot be reached: bring them back"
 )
 

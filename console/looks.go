@@ -13,15 +13,15 @@ import (
 // Limits of the queries to the leader. A look is the set of queries that answers one question.
 const (
 	fresh       = time.Second            // time for which an answer is reused
-	lookWithin  = time.Second            // for one look
-	blindWithin = 250 * time.Millisecond // for one look if there is no leader
+	lookWithin  = time.Second            // longest time of one look
+	blindWithin = 250 * time.Millisecond // longest time of one look while there is no leader
 	turnWithin  = 2 * time.Second        // longest wait for the looks of other requests
-	looksKept   = 16                     // stored answers for prefixes and single keys
+	looksKept   = 16                     // number of stored answers for prefixes and single keys
 
 	lookedAt   = 1000 // keys that are read to find those held longest and those with the most waiters
 	maxFound   = 200
 	maxMembers = 100
-	maxPeeks   = 6 // keys whose whole queue is read, for the picture of waiting requests
+	maxPeeks   = 6 // number of keys whose whole queue is read for the picture of waiting requests
 	queueShown = 3 // List returns at most this many entries of a queue
 )
 
@@ -44,7 +44,7 @@ type look struct {
 	// In the answer for all keys, this is the first page of the members. In an answer about members,
 	// it is the requested page. Nil means that the leader has not answered.
 	members []mortise.Member
-	err     error // of the last query
+	err     error // the error of the last query
 }
 
 // looks stores the last answers. A request whose answer is old performs a look. Only one request
@@ -143,7 +143,7 @@ func (h *handler) ask(ctx context.Context, q question, now time.Time) *look {
 			h.deepen(ctx, a.keys)
 		}
 		a.health = h.health(ctx)
-		a.ends, _ = h.node.Audit(ctx) // if this query fails, the next one fails too
+		a.ends, _ = h.node.Audit(ctx) // ignore the error: the next query then fails too
 		a.sessions, _ = h.node.Sessions(ctx)
 		_ = h.membersBehind(ctx, a, "")
 	}
@@ -230,7 +230,7 @@ func (l *look) old(why error) *look {
 	return &was
 }
 
-// those takes l, the answer for all keys, and returns a copy that has only the keys that match.
+// For the answer for all keys, the method those returns a copy that has only the keys that match.
 // It is used when the leader does not answer.
 func (l *look) those(match func(key string) bool) *look {
 	found := *l

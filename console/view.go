@@ -38,7 +38,7 @@ type view struct {
 	Leases  []lease  `json:"sessions"` // the sessions with the smallest part of their TTL left
 	Others  int      `json:"sessions_left_out,omitempty"`
 	Search  *locks   `json:"search,omitempty"`
-	Key     *key     `json:"key,omitempty"` // with its whole queue, if requested
+	Key     *key     `json:"key,omitempty"` // the requested key with its whole queue, or nil
 	KeyErr  string   `json:"key_error,omitempty"`
 
 	forest  []tree
@@ -85,8 +85,8 @@ type locks struct {
 	Prefix string    `json:"prefix,omitempty"`
 	Seen   time.Time `json:"seen,omitzero"` // when the leader returned the keys; zero means never
 	Keys   []key     `json:"keys"`
-	Looked int       `json:"looked_at"`                    // keys that were read
-	Ticks  int       `json:"tick_keys_left_out,omitempty"` // keys that package tick requested for itself
+	Looked int       `json:"looked_at"`                    // number of keys that were read
+	Ticks  int       `json:"tick_keys_left_out,omitempty"` // number of keys requested by package tick itself
 	More   bool      `json:"more"`                         // keys exist that were not read
 	Err    string    `json:"error,omitempty"`
 }
@@ -126,7 +126,7 @@ type scene struct {
 	long   time.Duration
 	status mortise.Status
 	all    *look
-	found  *look // nil without a search for a prefix
+	found  *look // nil if the viewer does not search for a prefix
 	prefix string
 	one    *look
 	others *look // nil, or the answer with a later page of the members

@@ -36,7 +36,7 @@ type row struct {
 	key     *key   // set if the row is a key
 	waiter  string // name, if the row is a waiter
 	value   string
-	calls   int    // consecutive requests of the waiter
+	calls   int    // number of requests of the waiter that follow each other in the queue
 	back    int    // the row above this one whose key the waiter holds, or -1
 	again   string // a key that the waiter holds and that is drawn elsewhere, or ""
 	more    int    // if the row stands for several waiters, their number

@@ -65,6 +65,7 @@
 //
 // # Refused alternatives
 //
-// Callbacks for start and stop: the stop callback may be called without a leadership, or while the
-// work that it should end still runs. Then only exiting the process is safe.
+// The package could call one function when a leadership starts and another when it stops. But the
+// second may be called without a leadership, or while the work that it should end still runs. Then
+// only exiting the process is safe.
 package election

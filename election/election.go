@@ -116,9 +116,9 @@ func (e *Election) Campaign(ctx context.Context, value string) (*Leadership, err
 // Leader describes the instance that leads. The zero Leader, with Token 0, means that none leads.
 type Leader struct {
 	Name  string        // mortise.Config.Name of the instance
-	Value string        // passed to Campaign or Run
+	Value string        // value that was passed to Campaign or Run
 	Token mortise.Token // a later Leader has a higher token
-	Since time.Time     // by the wall clock of the group's leader; for display only
+	Since time.Time     // time of the grant, by the wall clock of the group's leader; for display only
 }
 
 // Leader returns the present leader, or the zero Leader if there is none. The answer is

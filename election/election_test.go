@@ -114,8 +114,8 @@ func TestObserveTellsEveryChangeOnce(t *testing.T) {
 	})
 }
 
-// TestObserveTellsWhatIsShort checks that each leadership is reported, however short, and that the
-// lack of a leader is reported only if no instance leads.
+// TestObserveTellsWhatIsShort checks that each leadership is reported, however short. If another
+// leadership follows directly, the zero Leader must not be reported.
 func TestObserveTellsWhatIsShort(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		g := &group{}

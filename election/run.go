@@ -46,7 +46,7 @@ func (e *Election) Run(ctx context.Context, value string, fn func(ctx context.Co
 
 type turn struct {
 	token  mortise.Token // 0 if this instance did not lead
-	lasted time.Duration // from the grant to the resignation
+	lasted time.Duration // time from the grant to the resignation
 	err    error
 	end    bool // Run returns err
 	failed bool // Run pauses before the next campaign

@@ -13,7 +13,8 @@ import (
 	"github.com/mortise-lock/mortise/fence"
 )
 
-// bucket is an HTTP server of objects with If-Match, If-None-Match and one metadata header.
+// bucket is an HTTP server that stores objects, each with one metadata header. It supports If-Match
+// and If-None-Match.
 type bucket struct {
 	mu       sync.Mutex
 	objects  map[string]object

@@ -96,7 +96,7 @@ func tokenOf(h http.Header) (mortise.Token, error) {
 
 func refuse(w http.ResponseWriter, status int, text string) {
 	w.Header().Set("Content-Type", "text/plain; charset=utf-8")
-	w.Header().Set("X-Content-Type-Options", "nosniff") // the text repeats what the client sent
+	w.Header().Set("X-Content-Type-Options", "nosniff") // the text may contain input of the client
 	w.Header().Set("Cache-Control", "no-store")
 	w.WriteHeader(status)
 	_, _ = io.WriteString(w, text+"\n") // the status was already sent

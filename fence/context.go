@@ -28,7 +28,7 @@ func NewContext(ctx context.Context, token mortise.Token) context.Context {
 func FromContext(ctx context.Context) (mortise.Token, bool) {
 	local, locked := mortise.TokenFrom(ctx)
 	came, ok := ctx.Value(carriedKey{}).(carried)
-	if ok && came.outer == local { // no lock was added after NewContext; without a lock, local is 0
+	if ok && came.outer == local { // the lock is the same as in NewContext; 0 means none
 		return came.token, true
 	}
 	return local, locked

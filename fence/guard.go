@@ -34,7 +34,7 @@ type Guard struct {
 	// All clients must then use the same names.
 	Resource func(*http.Request) string
 
-	Optional bool // whether a request without a token is handled, without protection
+	Optional bool // whether requests without a token are passed to the handler unchecked
 	// Failed is called with errors of the store other than refusals. The client does not get these
 	// errors. If Failed is nil, they are discarded.
 	Failed func(*http.Request, error)

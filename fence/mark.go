@@ -79,8 +79,8 @@ func (m *Mark) Highest(resource string) (mortise.Token, bool) {
 }
 
 // Forget drops the mark of a resource that no longer exists. Any token at or above the floor is
-// then admitted again. So call Forget only if writes to the removed resource fail for another
-// reason.
+// then admitted again. So call Forget only if writes to the removed resource fail even with an
+// admitted token.
 func (m *Mark) Forget(resource string) {
 	m.mu.Lock()
 	defer m.mu.Unlock()

@@ -12,8 +12,8 @@ import (
 // Within one process, fn succeeds only once for each step, as long as the Memo keeps the result. An
 // fn that fails or is interrupted may have had an effect, and runs again when the step is repeated.
 type Memo struct {
-	// Marks compares the tokens. Nil means a Mark of the Memo. Marks must not be changed after the
-	// first call.
+	// Marks compares the tokens. If Marks is nil, the Memo uses a Mark of its own. Marks must not be
+	// changed after the first call.
 	Marks Store
 
 	// Limit is the maximum number of results that are kept. Zero means 65,536. The oldest result is

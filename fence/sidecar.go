@@ -78,7 +78,7 @@ func (s sidecar) read() (mortise.Token, error) {
 // the lock, so a fixed name for the temporary file is enough.
 func replaceFile(path string, data []byte, perm os.FileMode) error {
 	fresh := path + ".new"
-	// O_EXCL needs a new file: an existing one would keep its permissions.
+	// A file that a crash has left could have other permissions, so it is not reused.
 	if err := os.Remove(fresh); err != nil && !errors.Is(err, fs.ErrNotExist) {
 		return err
 	}

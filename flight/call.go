@@ -29,7 +29,7 @@ type call[T any] struct {
 // callers get the same pointer.
 type PanicError struct {
 	Value any
-	Stack []byte // of the call's goroutine, from runtime/debug.Stack
+	Stack []byte // stack of the call's goroutine, from runtime/debug.Stack
 }
 
 func (p *PanicError) Error() string { return fmt.Sprintf("%v\n\n%s", p.Value, p.Stack) }

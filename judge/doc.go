@@ -7,8 +7,8 @@
 //	go run github.com/mortise-lock/mortise/judge/cmd/mortise-judge FILE...
 //
 // The first judge is the witness check of internal/history. It takes the order of all operations
-// from the accounts of the voters, and verifies that this order explains the results of all calls.
-// It checks all rules, but it trusts the order in the accounts.
+// from the logs that the voters recorded, and verifies that this order explains the results of all
+// calls. It checks all rules, but it trusts the recorded order.
 //
 // The second judge is porcupine, with a model of a fenced lock. The state of a key consists of its
 // owners and the highest token so far. Each owner takes some permits and names a total of permits.
@@ -20,9 +20,9 @@
 //	seen T    T is an owner: nothing changes
 //
 // A mutex takes one permit of a total of one, so it has at most one owner. A reader takes one
-// permit of an unlimited total. A request for a semaphore takes some permits of a total.
-// Porcupine searches for an order of the operations that is possible with their times. From the
-// accounts of the voters it uses only the fact that a lock was granted or ended, and the latest
+// permit of an unlimited total. A request for a semaphore takes some permits of a total. Porcupine
+// searches for an order of the operations that does not contradict their times. From the recorded
+// logs of the voters, it uses only the fact that a lock was granted or ended, and the latest
 // possible time of the grant or the end.
 //
 // # Guarantees

@@ -20,7 +20,7 @@ var ErrUnknown = history.ErrUnknown
 type Options struct {
 	history.Options
 
-	// Timeout is the longest time for a search of the second judge. Zero means 30 s.
+	// Timeout is the longest time for each search by Porcupine. Zero means 30 s.
 	Timeout time.Duration
 
 	// HTML is the path of a file to which Porcupine writes a picture of the first key with a
@@ -39,12 +39,12 @@ func Judge(events []history.Event, o Options) error {
 	return errors.Join(first, Porcupine(events, o))
 }
 
-// Witness runs the first judge.
+// Witness checks a history with the first judge, the witness check of internal/history.
 func Witness(events []history.Event, o Options) error {
 	return history.Judge(events, o.Options)
 }
 
-// Porcupine runs the second judge.
+// Porcupine checks a history with the second judge, porcupine.
 func Porcupine(events []history.Event, o Options) error {
 	if o.Timeout == 0 {
 		o.Timeout = 30 * time.Second

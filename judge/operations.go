@@ -27,7 +27,7 @@ type call struct {
 	// unlock is the time when Unlock began. believe is the time until which the caller believed
 	// that it held the lock. Both are MaxInt64 if unknown.
 	unlock, believe int64
-	confirmed       int64 // when Unlock returned nil, or MaxInt64
+	confirmed       int64 // time when Unlock returned nil; MaxInt64 if it did not
 }
 
 type account struct {
@@ -35,7 +35,7 @@ type account struct {
 	share       share
 	group       history.Group
 	session     lockfsm.SessionID
-	by, endedBy int64       // latest times of the grant and of its end, or MaxInt64
+	by, endedBy int64       // latest possible times of the grant and its end; MaxInt64 if unknown
 	how         history.How // 0 if the lock ended with its group
 }
 
@@ -45,7 +45,7 @@ type gathered struct {
 	byID     map[callID]*call
 	accounts map[lockfsm.Token]*account
 	owners   map[lockfsm.Token]*call // for each token, the call that was granted the lock
-	// the stream of each session, if one of its tokens was returned to a call
+	// for each session, the stream of the calls that returned its tokens
 	streams map[lockfsm.SessionID]int
 }
 
@@ -180,7 +180,8 @@ func (g *gathered) held(c *call) []string {
 	return c.keys
 }
 
-// asker identifies calls by their first key and their stream. Stream 0 means all streams.
+// asker identifies the calls of one stream that have the same first key. Stream 0 means the calls
+// of all streams.
 type asker struct {
 	key    string
 	stream int
@@ -233,9 +234,10 @@ func operations(events []history.Event, o Options) ([]*key, error) {
 	return b.done(), b.err
 }
 
-// For each first key and stream, unanswered returns the time when the earliest call began that
-// returned neither Granted nor Held. Stream 0 means all streams. If no call returned the token of
-// a grant, the grant was for one of these calls, so it is not older than the earliest of them.
+// unanswered considers the calls that returned neither Granted nor Held. For each first key and
+// stream, it returns the time when the earliest of these calls began. Stream 0 means all streams.
+// If no call returned the token of a grant, the grant was for one of these calls, so it did not
+// happen before that time.
 func (g *gathered) unanswered() map[asker]int64 {
 	first := map[asker]int64{}
 	for _, c := range g.calls {

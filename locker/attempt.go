@@ -29,7 +29,7 @@ const (
 	begun   // fn is running or has run
 	refused // admit returned an error
 	expired // the wait limit has passed
-	over    // Do has returned before any of the phases above
+	over    // Do has returned while the phase was waiting
 )
 
 // do reports whether fn has begun. If fn has not begun, err is not nil.
@@ -76,7 +76,7 @@ func (a *attempt) settle(ctx context.Context, key string, err error) (began bool
 	switch {
 	case phase == begun:
 		return true, err
-	case phase == expired && ctx.Err() != nil: // report the limit of the caller
+	case phase == expired && ctx.Err() != nil: // the caller's context has ended, too: report that
 		return false, fmt.Errorf("locker: lock %q: %w", key, ended(ctx))
 	case phase == expired:
 		// Do not wrap err, because it may be the error of a context that the caller did not make.

@@ -93,7 +93,8 @@ func NewBoth(c BothConfig) (*Both, error) {
 }
 
 // Do locks First, then Second, runs fn and unlocks in reverse. The context of fn ends when either
-// lock is lost, and Do returns the errors of both Lockers. With Observe, only First counts.
+// lock is lost, and Do returns the errors of both Lockers. With Observe, only First ends the
+// context, and the errors of Second go to OnSecond.
 func (b *Both) Do(ctx context.Context, key string, fn func(ctx context.Context, token mortise.Token) error) error {
 	if b.config.First == nil {
 		return unmade("Both")

@@ -53,7 +53,7 @@ type circuit struct {
 	turn    uint64
 	failed  int       // consecutive failures, while Closed
 	until   time.Time // end of the pause, while Open
-	probing bool      // while HalfOpen: the probe is in progress
+	probing bool      // the probe is in progress, while HalfOpen
 }
 
 func (c *circuit) enter(now time.Time) (turn uint64, ok bool, change Change) {

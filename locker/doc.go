@@ -1,4 +1,5 @@
-// Package locker lets a service choose its lock implementation, and what happens when it fails.
+// Package locker lets a service choose its lock implementation, and what the service does when
+// that implementation fails.
 //
 // [Locker] has one method, Do, which *mortise.Node implements. A service that uses a Locker can
 // also use these types without a change of its code:
@@ -17,7 +18,7 @@
 //   - Every wrapper runs fn at most once per call, and only under the lock that its configuration
 //     selects.
 //   - A call that did not run fn returns an error and holds nothing.
-//   - [mortise.TokenFrom] returns the token passed to fn from the context of fn.
+//   - Given the context of fn, [mortise.TokenFrom] returns the token that was passed to fn.
 //   - Only two options give up a guarantee: [BreakerConfig].Fallback and [BothConfig].Observe. In
 //     fn, [Via] reports whether one of them has taken effect.
 //

@@ -162,7 +162,7 @@ func ExampleRetry() {
 		log.Fatal(err)
 	}
 	err = locks.Do(ctx, "nightly report", func(context.Context, mortise.Token) error {
-		// like a call of another instance
+		// this stands for a call of another instance
 		err := locks.Do(ctx, "nightly report", func(context.Context, mortise.Token) error { return nil })
 		fmt.Println(errors.Is(err, mortise.ErrHeld))
 		return nil

@@ -20,8 +20,8 @@ import (
 // context ends.
 //
 // The tokens of a Local increase across all its keys, beginning at 1. They are lower than every
-// token of a node. So a resource that has seen a token of a node refuses the holder of a Local, but
-// not conversely.
+// token of a node. So a resource that has seen a token of a node refuses the holder of a Local.
+// But a resource that has seen only tokens of a Local accepts the holder of a node.
 type Local struct {
 	mu    sync.Mutex
 	keys  map[string]*list.List // for each held key, the queue of its *waiter
@@ -84,7 +84,8 @@ func (l *Local) enter(ctx context.Context, key string) (*hold, error) {
 	return &hold{local: l, key: key, token: token, calls: 1}, nil
 }
 
-// again returns false if the hold has ended. Otherwise, it counts a further call in h.calls.
+// again counts a further call in h.calls, unless the hold has ended. It reports whether it did
+// so.
 func (h *hold) again() bool {
 	h.local.mu.Lock()
 	defer h.local.mu.Unlock()

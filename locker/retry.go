@@ -23,8 +23,8 @@ type RetryConfig struct {
 	// that calls that failed together do not retry together. 1ms to 1h. Default: 20ms.
 	Pause time.Duration
 
-	// MaxPause is the upper limit of the doubling, from Pause to 1h. Default: 2s, or Pause if that
-	// is longer.
+	// MaxPause is the upper limit of the longest pause. It is at least Pause and at most 1h.
+	// Default: 2s, or Pause if that is longer.
 	MaxPause time.Duration
 
 	// Temporary reports whether to retry after an error for which the function [Temporary] returns
@@ -67,8 +67,9 @@ func NewRetry(c RetryConfig) (*Retry, error) {
 }
 
 // Temporary reports whether the same call may succeed a moment later: after mortise.ErrNotReady,
-// ErrHeld, ErrOverloaded (which a *LimitError matches), ErrQueueFull and ErrNoRoom. The Do of a
-// node returns the last three of these errors, and its TryLock all of them.
+// ErrHeld, ErrOverloaded (which a *LimitError matches), ErrQueueFull and ErrNoRoom. Of these
+// errors, Node.Do returns only ErrOverloaded, ErrQueueFull and ErrNoRoom, and Node.TryLock
+// returns all.
 func Temporary(err error) bool {
 	return !Final(err) && is(err, mortise.ErrNotReady, mortise.ErrHeld, mortise.ErrOverloaded, mortise.ErrQueueFull,
 		mortise.ErrNoRoom)

@@ -21,11 +21,11 @@ const (
 	// case.
 	copiesCharged = 6
 
-	sessionCharge = 1024 // structs, three maps, the leader's lease, and snapshots
-	entryCharge   = 352  // struct, lookup by number, and snapshots
-	lockCharge    = 256  // struct, lookup by key, and the rounding of the key's memory
+	sessionCharge = 1024 // covers structs, three maps, the leader's lease, and snapshots
+	entryCharge   = 352  // covers the struct, the lookup by number, and snapshots
+	lockCharge    = 256  // covers the struct, the lookup by key, and the rounding of the key's memory
 	restCharge    = 192  // see extra
-	dataCharge    = 288  // struct, nonce and revision, and snapshots
+	dataCharge    = 288  // covers the struct, the nonce, the revision, and snapshots
 
 	// The group's budget divided by sessionsReserve is reserved for Open. A restarted instance can
 	// therefore open a session even if locks and data have used up the rest.

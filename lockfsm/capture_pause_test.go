@@ -18,7 +18,7 @@ func TestAppendToCanBeStopped(t *testing.T) {
 	for i := range chunks {
 		chunks[i] = chunk
 	}
-	defer debug.SetGCPercent(debug.SetGCPercent(-1)) // reading the metrics would wait for a collection
+	defer debug.SetGCPercent(debug.SetGCPercent(-1)) // a garbage collection would delay metrics.Read
 	var worst, took time.Duration
 	for range 3 { // other load may disturb one run
 		debug.FreeOSMemory() // AppendTo takes longest if it needs new memory

@@ -15,7 +15,7 @@ type filming struct {
 	rand     *rand.Rand
 	m, plain *Machine
 	c        *Capture
-	want     []byte  // the snapshot of plain at the beginning of c
+	want     []byte  // the snapshot of the machine plain at the beginning of c
 	moment   picture // the picture of the state at the beginning of c
 	most     int     // largest number of items in a step
 	patience int     // a turn replaces the present capture with probability 1/patience

@@ -42,7 +42,7 @@ type player struct {
 type row struct {
 	lock    *lock
 	scanned Revision // all entries up to this place are in the game
-	taken   uint64   // permits, in this round, of the players that have not ended
+	taken   uint64   // permits of the earlier players that cannot end in this round
 	least   uint32
 }
 

@@ -217,7 +217,7 @@ func (r *reader) acquire(v *view) {
 	}
 	if flags&takesUpFlag != 0 {
 		v.token = Token(r.positive(uint64(maxRevision), "token"))
-		if flags&(tryFlag|sharesFlag|severalFlag|mostFlag) != 0 { // the resumed hold has these already
+		if flags&(tryFlag|sharesFlag|severalFlag|mostFlag) != 0 { // no resumption has these flags
 			r.fail("flags")
 		}
 	}

@@ -2,8 +2,9 @@
 // lock.
 //
 // Every replica of a group applies the same log to its own [Machine], so all replicas agree. The
-// machine is deterministic: it has no clock, no goroutine, no random source and no file. The leader
-// proposes a command when a time has passed: Expire for a session, EndGrace for the grace.
+// machine is deterministic: it has no clock, no goroutine, no random source and no file. Instead,
+// the leader proposes Expire when the time of a session has passed, and EndGrace when the grace has
+// passed.
 //
 // The transcripts in testdata show the rules step by step. Begin with testdata/queue.txt.
 //
@@ -18,10 +19,10 @@
 //	                                       <- [ 7009 waits, watches 7005 ]
 //
 // Each entry takes a number of permits and names a total number of permits. An exclusive entry
-// takes one permit of one. A shared entry takes one permit of an unlimited number. The request of a
-// semaphore entry names both numbers. Entries fit beside each other if the sum of their permits is
-// at most the lowest total that they name (lock.go). A small request never passes a large one, so a
-// waiting writer stops later readers.
+// takes one permit and names the total 1. A shared entry takes one permit and names an unlimited
+// total. The request of a semaphore entry names both numbers. Entries fit beside each other if the
+// sum of their permits is at most the lowest total that they name (lock.go). A small request never
+// passes a large one, so a waiting writer stops later readers.
 //
 // A request for several keys has an entry in the queue of each key from the beginning. The machine
 // grants the request, with one token, when all its entries may hold their locks. All entries of a
@@ -80,8 +81,8 @@
 //   - The entries that hold a lock fit beside each other. An exclusive entry holds its lock alone.
 //   - Each grant has its own token, and a later grant has a higher token. Tokens, session IDs and
 //     the places of entries all come from the revision, which rises with every change of the state.
-//     Two replicas of a group at the same revision are equal. The revisions of a group start at its
-//     founding time, so a group that is founded later has higher tokens.
+//     Two replicas of a group at the same revision are equal. The founding time of a group
+//     determines its first revision, so a group that is founded later has higher tokens.
 //   - Requests are served in the order of the log. A command for one entry never moves another
 //     entry back in its queue.
 //   - Repeating a command has no further effect. The machine recognizes a repeated Open by its
@@ -107,9 +108,9 @@
 //
 // A new version may add kinds of commands, add state for them, and change what existing commands
 // do. Until the new version is in force, a build that has it must return the same results and write
-// the same snapshots as the older build. If the version in force does not have a kind, both builds
-// treat the kind as malformed. The code of a new version begins in rules.go, and rules2.go contains
-// the additions of version 2.
+// the same snapshots as the older build. If the version in force does not have a kind of command,
+// both builds treat commands of that kind as malformed. The code of a new version begins in
+// rules.go, and rules2.go contains the additions of version 2.
 //
 // # Decisions where the design left room
 //
@@ -141,7 +142,7 @@
 //
 // [Limits] bounds the state. Commands that free something are exempt from every limit. Removing an
 // entry takes constant time, plus time for each entry that may now hold the lock. If the entry
-// holds a semaphore and no other holder names such a low total, the machine also visits the other
+// holds a semaphore and all other holders name a higher total, the machine also visits the other
 // holders. Ending a session takes time in proportion to its entries, plus the time to sort the
 // entries whose state changes.
 //

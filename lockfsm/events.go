@@ -17,8 +17,8 @@ const (
 	Ended EventKind = 2
 	// Left: the hold lost its holder because of Cause, and stays for its delay.
 	Left EventKind = 3
-	// Wrote: the data of Key is now How.Data. If How.Data has no value, the data was removed at its
-	// revision.
+	// Wrote: the data of Key is now How.Data. If How.Data has no value, the data was removed, and
+	// How.Data.Revision is the revision of the removal.
 	Wrote EventKind = 4
 )
 
@@ -29,7 +29,7 @@ type Cause uint8
 const (
 	// Released: the holder released the hold, or did not name its request in an Attach.
 	Released Cause = 1
-	// Expired: the session of the hold was not renewed in time, or a Detach ended the hold for
+	// Expired: the session of the hold was not renewed in time, or a Detach ended the hold and gave
 	// How.Reason.
 	Expired Cause = 2
 	// Closed: the session of the hold was closed.

@@ -74,7 +74,7 @@ func (m *Machine) adopt(c *view) Code {
 		m.charter.SessionTTL = c.ttl
 	}
 	if settings {
-		m.charter.Settings = copied(c.settings) // a new slice, since Charter has returned the old one
+		m.charter.Settings = copied(c.settings) // a new slice, because the caller of Charter has the old one
 	}
 	return Done
 }

@@ -16,7 +16,7 @@ type lock struct {
 	waiting     uint32
 	taken       uint32
 	least       uint32 // the lowest total that an inside entry names
-	leasts      uint32 // the number of inside entries whose total is least
+	leasts      uint32 // the number of inside entries that name this lowest total
 	data        *Data  // nil if there is none; replaced, never changed
 	notices     uint32 // entries that asked for a notice and have not received it
 	seen        uint32
@@ -74,7 +74,7 @@ func (l *lock) admit(e *entry) {
 	l.taken += permits
 }
 
-// removed must be called after e has left l's queue. It admits the entries that fit now.
+// This method must be called after e has left l's queue. It admits the entries that fit now.
 func (m *Machine) removed(l *lock, e *entry) {
 	switch {
 	case e.holding:
@@ -93,8 +93,8 @@ func (m *Machine) removed(l *lock, e *entry) {
 	}
 }
 
-// discharge subtracts the permits of e, which has left the queue. It visits the other entries only
-// if e was the only inside entry with the lowest total.
+// discharge subtracts the permits of e, which has left the queue. It visits the other entries
+// only if none of the inside entries (see lock) still has the lowest total.
 func (l *lock) discharge(e *entry) {
 	permits, of := e.terms()
 	l.taken -= permits

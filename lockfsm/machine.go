@@ -151,10 +151,10 @@ func (m *Machine) dispatch(index, term uint64, c *view, res *Result) {
 	}
 }
 
-// ApplyEntry applies all commands of one log entry in order. It calls the function each with
-// every result, unless each is nil. The function must copy what it keeps or changes. If the rest
-// of the batch cannot be split into commands, the function gets one Malformed result for that
-// rest.
+// ApplyEntry applies all commands of one log entry in order. If the argument each is not nil,
+// ApplyEntry calls that function with every result. The function must copy what it keeps or
+// changes. If the rest of the batch cannot be split into commands, the function gets one
+// Malformed result for that rest.
 func (m *Machine) ApplyEntry(index, term uint64, batch []byte, each func(*Result)) {
 	for len(batch) > 0 {
 		command, rest, err := Next(batch)

@@ -210,7 +210,7 @@ func (r run) restoredAtEveryPrefix(t *testing.T) {
 // of a key may hold it together, and no request overtakes an exclusive request.
 type judge struct {
 	highest map[string]Token
-	held    map[string][]Token // after the last command
+	held    map[string][]Token // tokens that hold each key after the last command
 }
 
 func newJudge() *judge { return &judge{map[string]Token{}, map[string][]Token{}} }

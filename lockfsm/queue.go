@@ -17,7 +17,7 @@ type entry struct {
 	rev          Revision
 	token        Token // 0 while it waits
 	sinceUnixMS  int64
-	watch        Revision // the watch that its session last received; only in the lead entry
+	watch        Revision // the Change.Watch that its session last received; only in the lead entry
 	permits, of  uint32
 	holding      bool   // see lock.boundary
 	notice       bool   // it asks for a notice
@@ -94,9 +94,9 @@ func (m *Machine) enqueue(e *entry) {
 	}
 }
 
-// remove removes a request from all lists, in constant time for each of its keys except as
-// described at discharge. After all removals of a command, fire computes the effect on other
-// requests.
+// remove removes a request from all lists. This takes constant time for each of its keys, except
+// in the case that the comment of discharge describes. After all removals of a command, fire
+// computes the effect on other requests.
 func (m *Machine) remove(e *entry) {
 	if e.token != 0 {
 		m.noteEnd(e)

@@ -104,7 +104,7 @@ func (m *Machine) restoreEvents(r *reader) {
 }
 
 func (m *Machine) restoreSessions(r *reader) {
-	const least = 39 // bytes of a session: nonce, opener and six more
+	const least = 39 // fewest bytes of a session: nonce 16, opener 17, six fields of 1
 	id := uint64(m.charter.firstRevision())
 	for range r.count(least, "sessions") {
 		before := id

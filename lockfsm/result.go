@@ -84,7 +84,7 @@ type Holder struct {
 	// SinceUnixMS is the group's wall stamp at the grant, for display only.
 	SinceUnixMS int64
 	Waiters     int
-	// Value is the Value of the holder's request.
+	// Value was set by the holder's request.
 	Value []byte
 }
 
@@ -123,8 +123,8 @@ type Result struct {
 	// Evicted describes the request that was ended by an Evict, or whose hold an Acquire has
 	// resumed.
 	Evicted *Eviction
-	// Data is set with the Done of a Put, and with Changed. It is the present data of the key, or
-	// zero. It stays valid and must not be changed.
+	// Data is set if Code is Changed, or if Code is Done and the command is a Put. It is the present
+	// data of the key, or zero. It stays valid and must not be changed.
 	Data *Data
 	// Circle is set with Deadlock. It has at most 64 links. The first link is the refused request.
 	// If no link was left out, the key of the last link belongs to an owner of that request.

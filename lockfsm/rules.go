@@ -15,9 +15,9 @@ type laterState struct{}
 // laterName returns the name of a kind that a later version adds.
 func (k Kind) laterName() string { return "unknown kind" }
 
-// later decodes the fields of a command whose kind is new in a future rules version. If the
-// command names an older rules version, later refuses the kind, so that all builds give the same
-// result.
+// This method decodes the fields of a command whose kind is new in a future rules version. If the
+// command names an older rules version, the method refuses the kind, so that all builds give the
+// same result.
 func (r *reader) later(*view) { r.fail("kind") }
 
 func (m *Machine) later(*view) Code { return Malformed }

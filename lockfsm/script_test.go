@@ -12,8 +12,8 @@ import (
 type script struct {
 	m       *Machine
 	founded Charter
-	names   map[string]SessionID // by the names in the transcript
-	labels  []string             // these names in the order of opening
+	names   map[string]SessionID // session IDs by their names in the transcript
+	labels  []string             // the same names in the order in which they were added
 	index   uint64
 	err     error
 }

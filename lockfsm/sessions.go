@@ -132,8 +132,8 @@ func (m *Machine) open(c *view, res *Result) {
 	res.Code, res.Session, res.TTL = Done, s.id, s.ttl
 }
 
-// of finds the session that c names. If the session does not exist or is gone, or c does not have
-// the epoch of the present attachment, the result is nil and the code of a refusal.
+// This method returns the session that c names. It returns nil and the reason if the session does
+// not exist or is gone, or if c does not have the epoch of the present attachment.
 func (m *Machine) of(c *view) (*session, Code) {
 	s := m.sessions[c.Session]
 	switch {

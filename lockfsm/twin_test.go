@@ -15,7 +15,7 @@ import (
 type twin struct {
 	charter     Charter
 	supported   uint32
-	born, grace bool // grace is set until the grace is over
+	born, grace bool // grace is set while the group is in its grace
 	rev         uint64
 	wall        int64
 	failed      bool
@@ -592,9 +592,9 @@ func (t *twin) circular(e twinEntry) bool {
 	return t.waitsForOneOf(e) || t.charter.Rules >= 2 && !t.ends(e, e.owner) && t.ends(e, 0)
 }
 
-// ends reports whether e, with the given owner, would be granted if every request ended as soon
-// as possible. A request can end when it is granted or fits into all its queues, and no remaining
-// request has it as an owner.
+// This method reports whether e, with the given owner, would be granted if every request ended as
+// soon as possible. A request cannot end while a remaining request has it as an owner. Otherwise
+// it can end if it is granted or fits into all its queues.
 func (t *twin) ends(e twinEntry, owner Number) bool {
 	e.owner = owner
 	left := append(slices.Clone(t.entries), e)

@@ -61,7 +61,8 @@ func (r *replica) follow(steps []step) {
 	}
 }
 
-// on restores the machine m from its snapshot, in a build that supports the given rules version.
+// This function restores the machine m from its snapshot, in a build that supports the given
+// rules version.
 func on(t *testing.T, m *Machine, supported uint32) *Machine {
 	t.Helper()
 	n, err := restore(m.Snapshot(nil), supported)
@@ -119,8 +120,8 @@ func tooOld(t *testing.T, r, reference *replica, raise int, version uint32) {
 	}
 }
 
-// joins starts a replica from a snapshot after the Raise. The replica must be equal to the
-// others, and a build that is too old must refuse the snapshot.
+// This function starts a replica from a snapshot after the Raise. The replica must be equal to
+// the others, and a build that is too old must refuse the snapshot.
 func joins(t *testing.T, log run, at int, reference *replica, to uint32) {
 	t.Helper()
 	log.supported = to
@@ -190,7 +191,7 @@ func marked(t *testing.T, log run, raise int) {
 				continue
 			}
 			h, _ := Peek(s.command)
-			want := Malformed // unknown in the version in force, or to this build
+			want := Malformed // the kind is not in the version in force, or not in this build
 			if i < raise && h.Rules == marksVersion {
 				want = Unsupported
 			} else if i > raise && h.Rules == marksVersion && RulesVersion >= marksVersion {

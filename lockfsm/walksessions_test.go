@@ -23,8 +23,7 @@ func openSessions(t testing.TB, n int) (*world, []SessionID) {
 	return w, ids
 }
 
-// The method another opens a session. Its nonce contains i. The IDs of two sessions are not
-// adjacent.
+// This method opens a session whose nonce contains i. The IDs of two sessions are not adjacent.
 func (w *world) another(i int) SessionID {
 	nonce := Nonce{1, byte(i), byte(i >> 8)}
 	id := w.do(Command{Kind: Open, Nonce: nonce, Record: []byte("record")}, Done).Session
@@ -87,7 +86,7 @@ func TestWalkSessionsListsEachOnce(t *testing.T) {
 // exceed the budget, even if the session of the cursor has ended.
 func TestWalkSessionsKeepsToItsBudget(t *testing.T) {
 	w, ids := openSessions(t, 1000)
-	c := SessionCursor{At: ids[899] + 1, Past: ids[899]} // the session At has ended
+	c := SessionCursor{At: ids[899] + 1, Past: ids[899]} // no session has the ID in At
 	for pages := 0; ; pages++ {
 		page, next, more := w.m.WalkSessions(c, 100, 200)
 		if len(page) > 0 {

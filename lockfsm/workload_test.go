@@ -7,8 +7,8 @@ import (
 	"time"
 )
 
-// workload chooses random commands, such as clients and leaders send over a bad network. Some
-// commands are repeated, out of order, at the limits, or from an old attachment.
+// workload chooses random commands, like those that clients and leaders send over a bad network.
+// Some commands are repeated, out of order, at the limits, or from an old attachment.
 type workload struct {
 	rand    *rand.Rand
 	t       *twin // read only; the state from which commands are chosen

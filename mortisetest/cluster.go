@@ -23,8 +23,8 @@ type Cluster struct {
 
 	mu     sync.Mutex // guards the fields below and the fields of each place; never held during a wait
 	places []*place
-	cuts   map[route]bool // set by the test
-	closed map[route]bool // closed in the network by a cut or a pause
+	cuts   map[route]bool // routes that the test has cut
+	closed map[route]bool // routes that are closed in the network, by a cut or a pause
 }
 
 // Options change the defaults of New.

@@ -72,8 +72,8 @@ func (r *recorder) Fatalf(format string, args ...any) {
 
 func (r *recorder) Fatal(args ...any) { r.Fatalf("%s", fmt.Sprint(args...)) }
 
-// wantFailures fails unless there is one failure for each of parts, and each failure contains the
-// part with the same index.
+// wantFailures checks that there are as many failures as parts, and that each failure contains
+// the part with the same index.
 func wantFailures(t *testing.T, what string, got []string, parts ...string) {
 	t.Helper()
 	if len(got) != len(parts) {
@@ -133,7 +133,7 @@ func TestWhatIsHeldAtTheEndFailsTheTest(t *testing.T) {
 }
 
 func TestAGoroutineThatStaysFailsTheTest(t *testing.T) {
-	t.Parallel() // the test waits for the duration settle
+	t.Parallel() // the test lasts at least 5 s, the value of settle
 	stop := make(chan struct{})
 	defer close(stop)
 	New(t, 1) // the goroutines of this cluster must not fail the other cluster

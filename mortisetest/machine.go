@@ -8,15 +8,15 @@ import (
 )
 
 // machine is the boot-time clock of a node's machine. It follows package time, also in a bubble,
-// and continues to run when the node ends. While the clock is hidden, Now always returns the same
+// and continues to run when the node ends. While hidden is true, Now always returns the same
 // time, so that the node behaves like a stopped program.
 type machine struct {
 	mu     sync.Mutex // guards the fields below
 	since  time.Time
-	base   clock.Time // the reading of this clock when since was set
+	base   clock.Time // the reading of this clock at the time in since
 	rate   float64
 	hidden bool
-	seen   clock.Time // the time that Now returns while hidden is set
+	seen   clock.Time // what Now returns while hidden is true
 }
 
 func newMachine() *machine { return &machine{since: time.Now(), base: clock.Time(time.Hour), rate: 1} }
@@ -48,7 +48,7 @@ func (m *machine) run(rate float64) {
 	m.base, m.since, m.rate = m.now(), time.Now(), rate
 }
 
-// hide sets whether Now returns the time at which hide was called.
+// hide(true) stops the time that Now returns, and hide(false) lets it continue.
 func (m *machine) hide(hidden bool) {
 	m.mu.Lock()
 	defer m.mu.Unlock()

@@ -16,7 +16,7 @@ const tellTime = 2 * time.Second
 // Await waits until `held` requests hold key and `waiting` requests wait for it, and returns the
 // queue of key. It also waits until the nodes of the holders have received the grants, if these
 // nodes are reachable. So a node that loses its lease after Await loses a lock and not a waiting
-// request. Await also counts a hold that has lost its holder and stays for its Request.LockDelay.
+// request. A lost lock that stays taken for its Request.LockDelay also counts as held.
 //
 //	go second(cluster.Node(1))
 //	cluster.Await("orders/42", 1, 1) // the second is in the queue now
@@ -30,8 +30,8 @@ func (c *Cluster) Await(key string, held, waiting int) mortise.KeyInfo {
 }
 
 // AwaitHolder waits until node i holds key, alone or with other holders, and has received the
-// grant, as in Await. It returns the queue. AwaitHolder ignores a hold that has lost its holder and
-// stays for its Request.LockDelay.
+// grant, as in Await. It returns the queue. A lost lock that stays taken for its
+// Request.LockDelay does not count as held.
 //
 //	cluster.AwaitHolder("orders/42", 1)
 func (c *Cluster) AwaitHolder(key string, i int) mortise.KeyInfo {
@@ -54,7 +54,7 @@ func holding(s mortise.Standing, name string) bool {
 func (c *Cluster) await(what, key string, is func(mortise.KeyInfo) bool) mortise.KeyInfo {
 	c.t.Helper()
 	var queue mortise.KeyInfo
-	last, since := "no leader has answered", time.Time{} // since when the queue is as wanted
+	last, since := "no leader has answered", time.Time{} // since is when the wanted state was reached
 	c.until(func() string { return fmt.Sprintf("%s (last seen: %s)", what, last) }, func() bool {
 		leader := c.leader()
 		if leader < 0 {

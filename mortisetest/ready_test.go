@@ -31,8 +31,8 @@ func TestStartsInRealTime(t *testing.T) {
 
 const largeLimit = 5 * time.Second
 
-// The nodes have a secret, so each connection needs two handshakes. A large cluster never becomes
-// ready if each node queries all other nodes.
+// The nodes have a secret, so each connection needs two handshakes. A large cluster would never
+// become ready if each node queried all other nodes.
 func TestStartsALargeClusterInRealTime(t *testing.T) {
 	if testing.Short() {
 		t.Skip("-short")

@@ -12,7 +12,7 @@ import (
 
 const ttl = 2 * time.Second
 
-// both runs a test inside a bubble and, unless -short is given, outside of one.
+// both is a helper that runs a test inside a bubble and, unless -short is given, also outside.
 func both(t *testing.T, test func(t *testing.T)) {
 	t.Helper()
 	t.Run("bubble", func(t *testing.T) { synctest.Test(t, test) })
@@ -41,8 +41,8 @@ func tryFor(t *testing.T, node *mortise.Node, key string, d time.Duration) (*mor
 	return node.Lock(ctx, key)
 }
 
-// later returns a channel. Another goroutine locks key and sends the lock on the channel, or nil
-// if the lock was not granted.
+// later starts a goroutine that locks key, and returns a channel. The goroutine sends the lock on
+// the channel, or nil if the lock was not granted.
 func later(t *testing.T, node *mortise.Node, key string) <-chan *mortise.Lock {
 	granted := make(chan *mortise.Lock, 1)
 	go func() {

@@ -101,8 +101,8 @@ func twoWorkers(t *testing.T, happen func(cluster *mortisetest.Cluster, first in
 	return err, s
 }
 
-// The worker must stop early enough when its context ends, so that the store need not refuse a
-// write.
+// When its context ends, the worker must stop before it sends a write that the store would
+// refuse.
 func TestMyWorkerStopsWhenItsLockIsLost(t *testing.T) {
 	for name, happen := range map[string]func(cluster *mortisetest.Cluster, first int, s *store){
 		"its lease runs out": func(cluster *mortisetest.Cluster, first int, _ *store) { cluster.Lose(first) },
@@ -137,7 +137,7 @@ func TestMyPausedWorkerIsRefused(t *testing.T) {
 			cluster.Pause(first)
 			cluster.Until("the second worker writes", func() bool { return s.wrote("second") })
 			cluster.Until("the first worker is refused", func() bool { return len(s.refusals()) > 0 })
-			cluster.Resume(first) // the worker unlocks, and a paused node gets no reply to that
+			cluster.Resume(first) // a paused node gets no reply to the worker's unlock
 		})
 		if !errors.Is(err, fence.ErrStale) || fmt.Sprint(s.refusals()) != "[first]" {
 			t.Errorf("it ended with %v; refused were %v", err, s.refusals())

@@ -71,8 +71,9 @@ func TestLoseWithADelay(t *testing.T) {
 	})
 }
 
-// The holder in the queue is the earlier incarnation of a restarted node, whose session has not
-// expired. Await must not wait for its grant.
+// A node is restarted while it holds the lock. The session of its earlier incarnation has not
+// expired, so the queue still names that incarnation as the holder. That incarnation no longer
+// runs, so Await must not wait long for it.
 func TestAwaitAHolderThatCannotBeTold(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		cluster := mortisetest.NewWith(t, 3,

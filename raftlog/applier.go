@@ -50,8 +50,8 @@ type Applier interface {
 	// requested the removal must stop the replica when the group no longer needs its vote.
 	Configured(c Configuration)
 
-	// TurnEnd is called at the end of each turn of the owner in which another method was called or
-	// messages were sent, so that the Applier can flush buffers.
+	// TurnEnd is called at the end of a turn if the owner has called another method or sent messages
+	// in that turn. The Applier can then flush buffers.
 	TurnEnd()
 
 	// Retired reports that the replica has stopped permanently. No other method is called after

@@ -69,9 +69,8 @@ type Config struct {
 	QueueBytes int
 
 	// SnapshotBytes is the number of bytes of applied entries after which the next snapshot begins.
-	// Default 4 MiB. If the last snapshot is larger, its size is used instead. A random number of
-	// bytes, at most half as large, is added, so that replicas seldom take snapshots at the same
-	// time.
+	// Default 4 MiB. If the last snapshot is larger, its size is used instead. Up to half of this
+	// number is added at random, so that replicas seldom take snapshots at the same time.
 	SnapshotBytes int
 
 	// KeepEntries is the largest number of entries before a snapshot that are kept in memory, for

@@ -144,8 +144,8 @@ func (c *Core) Stored() {
 	}
 }
 
-// demand queues an item that needs a Save, so that a commit index becomes durable. It does nothing
-// if an earlier Save had that commit index, or if a waiting item needs a Save.
+// This method queues an item that needs a Save, so that a commit index becomes durable. It does
+// nothing if an earlier Save had that commit index, or if a waiting item needs a Save.
 func (a *appends) demand(commit uint64) {
 	due := func(it appendItem) bool { return it.durable }
 	if a.saved.GetCommit() < commit && !slices.ContainsFunc(a.waiting, due) {

@@ -18,8 +18,8 @@ type changing struct {
 	mark     uint64 // last log index when LeadBegins or Configured was last reported
 }
 
-// own says which function has proposed an entry: proposeChange or proposeEmpty. The entry does not
-// show this, because raft silently replaces a refused change with an empty entry.
+// The type own tells which function has proposed an entry: proposeChange or proposeEmpty. The
+// entry does not show this, because raft silently replaces a refused change with an empty entry.
 type own uint8
 
 const (

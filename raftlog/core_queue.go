@@ -7,8 +7,8 @@ import "slices"
 type queue struct {
 	buf   []byte
 	ends  []int // offset in buf where each batch ends
-	start int   // offset of the first batch in buf
-	first int   // index of the first batch in the slice ends
+	start int   // offset in buf where the first batch begins
+	first int   // ends[first] is the end of the first batch
 }
 
 // queueKeepBytes is the largest buffer that an empty queue keeps. A larger buffer is released.

@@ -1,7 +1,8 @@
 package raftlog
 
 // rests reports whether this replica needs no ticks: it leads, it is the only member, and no work
-// is pending. After a rest of more than one tick, the first Tick only restarts the clock.
+// is pending. After a rest of more than one tick, the first call of Tick counts no ticks. The ticks
+// are then counted from the time of that call.
 func (c *Core) rests() bool {
 	g, a := &c.group, &c.appends
 	if !c.role.Leading || !g.leads || len(c.config.Members) != 1 {

@@ -23,9 +23,10 @@ type view struct {
 func newView() *view { return &view{MemoryStorage: raft.NewMemoryStorage()} }
 
 // Snapshot returns the last snapshot, for raft to send. It never returns a snapshot older than the
-// last applied configuration. Raft ignores a snapshot that does not name its receiver, so a new
-// learner could not catch up. If no snapshot is new enough, Snapshot returns an error and makes a
-// new snapshot due. Raft calls Snapshot again after the next heartbeat response.
+// last applied configuration. Raft ignores a snapshot whose configuration does not contain the
+// receiver, so a new learner could not catch up with an older snapshot. If no snapshot is new
+// enough, Snapshot returns an error and makes a new snapshot due. Raft calls Snapshot again after
+// the next heartbeat response.
 func (v *view) Snapshot() (*raftpb.Snapshot, error) {
 	if v.snap == nil || v.index() < v.confIndex {
 		v.wanted = true

@@ -248,7 +248,7 @@ func TestCloseInEveryState(t *testing.T) {
 	for name, reach := range states {
 		for _, volatile := range []bool{true, false} {
 			t.Run(name, func(t *testing.T) {
-				synctest.Test(t, func(t *testing.T) { // it fails if a goroutine is leaked
+				synctest.Test(t, func(t *testing.T) { // synctest.Test fails if a goroutine is leaked
 					disks := map[uint64]*disk{}
 					p := startParty(t, 3, func(c *Config) {
 						disks[c.ID] = &disk{MemoryStore: c.Store.(*MemoryStore), inline: volatile}

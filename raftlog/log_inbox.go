@@ -102,8 +102,8 @@ func (l *Log) first() bool {
 }
 
 // gather yields the processor so that other goroutines can add to the inbox before this turn. It
-// yields again, up to maxGathers times, as long as something was added. With 64 callers the second
-// and the third yield save a fifth of all work.
+// yields again, up to maxGathers times, as long as something was added. With 64 callers, yielding
+// a second and a third time saves a fifth of all work.
 func (l *Log) gather() {
 	had := 1
 	for range maxGathers {

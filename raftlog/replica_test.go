@@ -182,8 +182,8 @@ func (r *replica) sync() {
 	r.turn()
 }
 
-// leaves checks a message that is sent. It reports a fault if a vote or an acknowledgement is
-// sent before its Save is durable.
+// A call of r.leaves checks a message that the replica sends. It reports a fault if a vote or an
+// acknowledgement is sent before its Save is durable.
 func (r *replica) leaves(m *raftpb.Message) {
 	st := r.store.state
 	last := st.Snapshot.GetMetadata().GetIndex()

@@ -12,9 +12,9 @@ import (
 // slice. The methods are safe for concurrent use as long as the slice is not changed.
 type Locks []*mortise.Lock
 
-// All locks every stripe, in ascending order. It holds the lower stripes while it waits for the
-// higher ones, so use it only for rare operations. If All fails, it holds no stripe, and the error
-// is that of the locker.
+// All acquires every stripe, in ascending order. It holds the lower stripes while it waits for
+// the higher ones, so use it only for rare operations. If All fails, it holds no stripe, and the
+// error is that of the locker.
 func (s *Set) All(ctx context.Context) (Locks, error) {
 	all := make(Locks, 0, s.n)
 	for i := range s.n {

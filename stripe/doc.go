@@ -15,7 +15,7 @@
 // # Guarantees
 //
 //   - The stripe of an item depends only on the item and n, in every version of this package.
-//   - A call of All excludes every other All, Lock, Any and At of the same set. All locks the
+//   - A call of All excludes every other All, Lock, Any and At of the same set. It locks the
 //     stripes in ascending order, so two calls of All cannot deadlock.
 //   - Waiters of one stripe are served in order. Waiters of different stripes have no common
 //     order. If Any finds no free stripe, it waits for one stripe, and a later caller may get
@@ -39,11 +39,11 @@
 //
 // # Limits
 //
-// 1 to 4,096 stripes. All sends one request per stripe, one after the other. Any sends up to one
-// request for each stripe that it finds locked.
+// A set has 1 to 4,096 stripes. A call of All sends one request per stripe, one after the other.
+// A call of Any sends up to one request for each stripe that it finds locked.
 //
 // # Refused alternative
 //
-// Any could wait for all stripes concurrently. But every waiter would then be in n queues, and
-// most grants would be released unused.
+// A call of Any could wait for all stripes concurrently. But every waiter would then be in n
+// queues, and most grants would be released unused.
 package stripe

@@ -52,8 +52,8 @@ func (s *Set) Lock(ctx context.Context, of string) (*mortise.Lock, error) {
 	return s.locker.Lock(ctx, Key(s.name, of, s.n))
 }
 
-// At waits for stripe i, 0 to Len-1. The caller owns the lock. At fails with an error of the
-// locker, or if stripe i does not exist.
+// At waits for stripe i. The number i must be 0 to Len-1. The caller owns the lock. At fails with
+// an error of the locker, or if stripe i does not exist.
 func (s *Set) At(ctx context.Context, i int) (*mortise.Lock, error) {
 	if i < 0 || i >= s.n {
 		return nil, fmt.Errorf("stripe: %q has no stripe %d: they are 0 to %d", s.name, i, s.n-1)
@@ -61,7 +61,7 @@ func (s *Set) At(ctx context.Context, i int) (*mortise.Lock, error) {
 	return s.locker.Lock(ctx, key(s.name, i))
 }
 
-// Any locks a free stripe and returns its number and lock. If no stripe is free, or the group
+// Any acquires a free stripe and returns its number and lock. If no stripe is free, or the group
 // cannot answer now, Any waits for one stripe. The first call begins at a random stripe, and each
 // later call begins one stripe further. The caller owns the lock. The errors are those of the
 // locker.

@@ -18,7 +18,7 @@ type Store interface {
 }
 
 const (
-	maxFinished = 16              // ticks in the record of a job
+	maxFinished = 16              // largest number of ticks in the record of a job
 	recording   = 2 * time.Second // how long after T+Late+Skew a tick may be recorded
 )
 

@@ -24,7 +24,7 @@ type plan struct {
 type window struct {
 	at     time.Time // the nominal time
 	over   time.Time // the tick may begin only before this time
-	free   time.Time // from this time on, the tick may not begin by any instance's clock
+	free   time.Time // from this time on, no instance may begin the tick
 	missed int
 }
 

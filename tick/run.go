@@ -114,7 +114,7 @@ func (r *runner) attend(ctx context.Context, w window) error {
 	switch {
 	case had, ctx.Err() != nil:
 		return nil
-	case err == errOver: // another instance probably held it
+	case err == errOver: // another instance probably held the tick's lock
 		r.plan.attended(w.at)
 		return nil
 	case busy(err):

@@ -106,7 +106,7 @@ func (c *crew) until(at float64) {
 	synctest.Wait()
 }
 
-// ran checks that exactly the given runs have ended so far, and that tokens increased.
+// A call of c.ran checks that exactly the given runs have ended so far, and that tokens increased.
 func (c *crew) ran(want ...string) {
 	c.t.Helper()
 	c.mu.Lock()
@@ -306,7 +306,7 @@ func TestALostLockEndsTheJob(t *testing.T) {
 }
 
 // Machine b is suspended while its Run waits for the lock, and gets the lock before its timers
-// fire. Run must read the clock, because the tick may no longer begin.
+// fire. By then the tick may no longer begin, so Run must read the clock.
 func TestAMachineThatSleptLetsTheTickGo(t *testing.T) {
 	bubble(t, func(t *testing.T) {
 		c := newCrew(t, time.Minute, 2*time.Second)

@@ -21,7 +21,7 @@ func (e Every) Next(t time.Time) time.Time {
 	if e <= 0 {
 		return t // Run refuses such a schedule
 	}
-	since := t.UnixNano() % int64(e) // the time since the tick before
+	since := t.UnixNano() % int64(e) // the time since the last tick
 	if since < 0 {
 		since += int64(e)
 	}

@@ -60,7 +60,7 @@ func (p *Port) tryAccept(who *introduction, s *stream) (a admission, wait <-chan
 	case l.state == dialing && l.before != nil && !isClosed(l.before):
 		return admission{}, l.before, nil
 	case l.state == dialing && l.greeted && nodeid.Compare(self.Instance(), from) < 0:
-		return admission{}, l.settled, nil // the result of this node's own dial decides
+		return admission{}, l.settled, nil // wait for the result of this node's own dial
 	case l.state == dialing: // this node has not sent its hello, or the peer's dial wins
 		l.abandon()
 	default:

@@ -144,8 +144,8 @@ type accepted struct {
 	once     sync.Once
 	gone     chan struct{} // closed with the connection
 	turn     *turn         // used by the handshake's goroutine; others only read turn.busy
-	began    bool          // a byte has arrived; only the handshake's goroutine uses it
-	shook    bool          // the handshake has ended; only the connection's user uses it
+	began    bool          // a byte has arrived; used only by the handshake's goroutine
+	shook    bool          // the handshake has ended; used only by the connection's user
 	owner    nodeid.ID     // instance that opened the connection; set before the first call
 
 	// Guarded by listener.mu:

@@ -12,13 +12,14 @@ const (
 	// maximum number of arriving calls of all instances; each can make this node hold up to
 	// messageBytes; a question counts as two until its first message has arrived
 	maxArrivals = 512
-	// the same for one instance; suffices for all the questions of two connections
+	// maximum number of arriving calls of one instance; enough for all questions of two connections
 	arrivalsEach = 256
 )
 
-// arrivals holds the calls that are still arriving: the first message, or the whole of a
-// question, is missing. If one instance or all instances together have too many, the connection
-// of the oldest call is closed. The type is safe for concurrent use.
+// arrivals holds the calls that are still arriving. A question is arriving until all of it has
+// arrived, and any other call until its first message has arrived. If one instance or all instances
+// together have too many, the connection of the oldest call is closed. The type is safe for
+// concurrent use.
 type arrivals struct {
 	each, limit int
 

@@ -10,18 +10,18 @@ import (
 const (
 	messageBytes = 128 << 10 // gRPC receives a message whole before any check
 	pieceBytes   = 64 << 10  // payload of one message of large data
-	callsEach    = 64        // open calls on one connection
+	callsEach    = 64        // calls that are open at once on one connection
 
 	questionBytes = 2 << 20          // bytes
 	answerBytes   = 32 << 20         // bytes
-	questionsEach = 128              // questions from one instance that are being answered
-	maxQuestions  = 2048             // questions from all instances that are being answered
+	questionsEach = 128              // questions being answered for one instance
+	maxQuestions  = 2048             // questions being answered for all instances
 	askTime       = 30 * time.Second // time limit for a handler to answer
 
-	heldEach = 4 << 20   // bytes of questions from one instance that are arriving or being answered
-	maxHeld  = 64 << 20  // the sum of these bytes for all instances
+	heldEach = 4 << 20   // bytes of one instance's questions, while they arrive or are answered
+	maxHeld  = 64 << 20  // like heldEach, but for all instances together
 	toldEach = 32 << 20  // bytes of answers being sent to one instance, or arriving from it
-	maxTold  = 128 << 20 // the sum of these bytes for all instances
+	maxTold  = 128 << 20 // like toldEach, but for all instances together
 
 	packetCallsEach = 4
 	maxPacketCalls  = 1024
@@ -30,7 +30,7 @@ const (
 
 	snapshotsAtOnce = 2                // snapshots being received; at most one from each instance
 	chunkPatience   = 15 * time.Second // longest wait for the next chunk of a snapshot
-	snapshotGrace   = 30 * time.Second // before the rate `slowest` applies
+	snapshotGrace   = 30 * time.Second // time for a snapshot before the rate `slowest` applies
 )
 
 // frameGrace is the time for a large frame on a link before the rate `slowest` applies.

@@ -32,7 +32,7 @@ func heap() uint64 {
 	return m.HeapAlloc
 }
 
-// cutAfter drops everything after the first `most` written bytes. The connection stays open.
+// cutAfter drops every write that brings the total above `most` bytes. The connection stays open.
 type cutAfter struct {
 	net.Conn
 	most    int64
@@ -329,7 +329,7 @@ func TestAnswersAreBoundedForEachInstance(t *testing.T) {
 	})
 }
 
-// stalls sends nearly as many bytes as one instance may, and then waits.
+// The handler stalls sends almost the maximum number of bytes for one instance, and then waits.
 func stalls(s asked) error {
 	for range toldEach/pieceBytes - 1 {
 		if err := s.Send(&wire.Answer{Body: make([]byte, pieceBytes)}); err != nil {

@@ -38,8 +38,8 @@ func linkStates() map[string]func(t *testing.T, w *world, a, b *node) {
 	}
 }
 
-// otherStates is like linkStates, but its states are those of a hanging peer, of questions, of
-// gossip and of snapshots.
+// otherStates is like linkStates, but its functions make a peer hang, or start questions, gossip or
+// snapshots.
 func otherStates() map[string]func(t *testing.T, w *world, a, b *node) {
 	return map[string]func(t *testing.T, w *world, a, b *node){
 		"peer hangs": func(t *testing.T, _ *world, a, b *node) {

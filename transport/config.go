@@ -13,13 +13,12 @@ import (
 )
 
 // Config configures a Port. New copies the Config. Until Close, the Port uses the objects that
-// the Config refers to. A limit of zero means the default, which is at the end of the limit's
-// comment.
+// the Config refers to. A limit of zero means the default.
 type Config struct {
 	// label of the cluster, required; nodes with different labels never exchange data
 	Cluster string
 	Self    Self // this node's identity; Key is required
-	// number of starts with this directory, or 1 without a directory; zero means 1
+	// number of times that the node has started with its directory; 1 if it has none; zero means 1
 	Life     uint64
 	Listener net.Listener // required; the Port owns it and closes it
 	// required; must honor ctx, and return ECONNREFUSED if the connection was refused
@@ -33,16 +32,16 @@ type Config struct {
 	Random func([]byte)
 	Wall   func() time.Time // for the validity of certificates; nil means time.Now
 
-	MessageBytes  int           // bytes of the largest frame of a link and the largest Send; 64 MiB
-	QueueBytes    int           // bytes queued for one peer, except raft messages; 64 MiB
-	RaftMessages  int           // raft messages queued for one peer; more are dropped; 4,096
-	RaftBytes     int           // raft bytes queued for one peer; more are dropped; 64 MiB
-	SnapshotBytes int           // largest snapshot sent or accepted, in bytes; 1 GiB
-	Links         int           // open streams to peers; 65,536
-	Conns         int           // open accepted connections; 65,536
-	Strangers     int           // accepted connections without a verified hello; 1,024
-	AskConns      int           // open connections for questions and gossip; 1,024
-	DialTimeout   time.Duration // for the handshakes of a connection; 5 s; connecting has 1 s
+	MessageBytes  int           // bytes of the largest frame and the largest Send; default 64 MiB
+	QueueBytes    int           // bytes queued for one peer, except raft messages; default 64 MiB
+	RaftMessages  int           // raft messages queued per peer, more are dropped; default 4,096
+	RaftBytes     int           // raft bytes queued per peer, more are dropped; default 64 MiB
+	SnapshotBytes int           // bytes of the largest snapshot sent or accepted; default 1 GiB
+	Links         int           // open streams to peers; default 65,536
+	Conns         int           // open accepted connections; default 65,536
+	Strangers     int           // accepted connections without a verified hello; default 1,024
+	AskConns      int           // open connections for questions and gossip; default 1,024
+	DialTimeout   time.Duration // time for the handshakes after connecting; default 5 s
 }
 
 // Security makes the TLS configurations for the connections of a Port. Its methods are safe for

@@ -63,7 +63,7 @@ func (p *Port) secure(ctx context.Context, raw net.Conn, addr string) (_ *stream
 	raw = watched
 	conn, err := clientTLS(ctx, raw, addr, p.config.TLS.ClientTLS())
 	if err != nil {
-		if errors.Is(err, ErrForeign) || errors.Is(err, ErrPlain) { // not for a lost connection
+		if errors.Is(err, ErrForeign) || errors.Is(err, ErrPlain) { // log nothing for a lost connection
 			p.notices.warn("transport: no secure connection to a peer", "addr", addr, "why", p.config.TLS.Explain(err))
 		}
 		raw.Close()

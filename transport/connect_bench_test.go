@@ -39,7 +39,7 @@ func BenchmarkConnection(b *testing.B) {
 				}
 				b.Cleanup(func() { _ = ports[i].Close() })
 			}
-			ports[0].dials.places.rates = [classes]rate{} // no rate limit, which would be measured instead
+			ports[0].dials.places.rates = [classes]rate{} // a rate limit would be measured instead
 			to := nodeid.Endpoint{ID: selves[1].Instance(), Addr: selves[1].Addr}
 			m := &raftpb.Message{Type: raftpb.MsgSnap.Enum(), From: &selves[0].Raft, To: &selves[1].Raft,
 				Snapshot: &raftpb.Snapshot{Data: []byte("x")}}

@@ -14,8 +14,9 @@ type Counts struct {
 	Accepted   int // connections that peers have opened
 	Strangers  int // accepted connections without a verified hello
 
-	FramesSent  uint64
-	RaftDropped uint64 // dropped raft messages and duplicates: too large, or the queue is full
+	FramesSent uint64
+	// raft messages and duplicates dropped because they were too large or the queue was full
+	RaftDropped uint64
 	// dropped raft messages with a wrong sender or receiver, and duplicates from peers without a
 	// link
 	RaftForeign    uint64

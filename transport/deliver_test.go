@@ -19,7 +19,7 @@ func TestWhatIsDelivered(t *testing.T) {
 	for name, row := range map[string]struct {
 		frame  func(a, b *node) received
 		change func(b *node, l *link)
-		want   bool   // the frame is delivered
+		want   bool   // whether the handler must get the frame
 		raft   int    // raft messages in the delivered frame
 		refuse string // part of the refusal
 	}{
@@ -89,8 +89,8 @@ func TestWhatIsDelivered(t *testing.T) {
 	}
 }
 
-// Session data from an admin client is delivered. A message with which the client would vote,
-// lead or retire is not, and the raft ID and the address of the client are ignored.
+// Session data from an admin client is delivered. Messages with which the client would vote, lead
+// or retire are dropped, and the raft ID and the address of the client are ignored.
 func TestWhatAGuestDelivers(t *testing.T) {
 	for _, tier := range []capability.Tier{capability.Root, capability.Member, capability.Guest} {
 		inBubble(t, func(t *testing.T, w *world) {

@@ -132,8 +132,8 @@
 //     group. It receives a raft message only if sender and receiver are the raft IDs of the peer
 //     and of this node. If session data is lost because of these rules, the link ends, and both
 //     sides get an error with the reason.
-//   - If two nodes dial each other simultaneously, only the stream that the lower instance dialed
-//     is used.
+//   - If two nodes dial each other simultaneously, only the stream that the node with the lower
+//     instance ID dialed is used.
 //
 // The life of a link to one instance:
 //
@@ -147,8 +147,8 @@
 //	                       the link, waiting data is sent for at most a second, then Down
 //
 // Crossing dials: a dial that has not sent its hello is cancelled in favor of the peer's stream. If
-// both sides have sent their hellos, the lower instance keeps the peer's stream waiting until its
-// own dial is decided, and the higher instance cancels its own dial.
+// both sides have sent their hellos, the node with the lower instance ID keeps the peer's stream
+// waiting until its own dial is decided, and the other node cancels its own dial.
 //
 // Three fields of the hello decide which of two streams of one instance is newer. The field Boot
 // has 16 random bytes of the process. The field Number increases with every stream that the
@@ -187,12 +187,14 @@
 //
 //	connection  8 for the calls of one instance; a ninth closes the oldest. One link per instance
 //	call        a gRPC message has at most 128 KiB in any call; 64 calls are open on a connection
-//	arriving    256 calls of one instance and 512 of all. A call is arriving until its first message,
-//	            or its whole question, is here. A further call closes the connection of the oldest.
-//	            A question counts twice until its first message has arrived
-//	question    of any method 2 MiB, in pieces, whole within twice the dial timeout; 4 MiB from one
-//	            instance and 64 MiB from all at a time; 128 from one instance and 2,048 from all
-//	            are being answered, each for at most 30 s
+//	arriving    256 calls of one instance and 512 of all. A question is arriving until all of it has
+//	            arrived, and any other call until its first message has arrived. A further call
+//	            closes the connection of the oldest. A question counts twice until its first
+//	            message has arrived
+//	question    A question of any method has at most 2 MiB, and arrives in pieces within twice the
+//	            dial timeout. The questions held at a time have at most 4 MiB for one instance and
+//	            64 MiB for all. At most 128 questions of one instance and 2,048 of all are
+//	            answered at a time, each for at most 30 s
 //	answer      32 MiB wait for one instance to read them, 128 MiB for all. The same limits apply
 //	            to answers being received
 //	snapshot    one from each instance, two in all, Config.SnapshotBytes in all. Group, raft ID

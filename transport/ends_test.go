@@ -110,8 +110,8 @@ func TestUnencodableFrame(t *testing.T) {
 	})
 }
 
-// After a failed write a link ends as soon as all arrived data is read, although its next read
-// would block forever.
+// After a failed write a link ends as soon as all arrived data is read, even if its next read would
+// block forever.
 func TestFailedWriteBesideASlowHandler(t *testing.T) {
 	inBubble(t, func(t *testing.T, w *world) {
 		var now atomic.Bool

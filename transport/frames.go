@@ -11,7 +11,7 @@ const (
 	framesSoft = 128 << 20   // bytes; above this sum, slow links are closed
 	framesHard = 256 << 20   // bytes; above this sum, the link with the oldest frame is closed
 	frameSlow  = time.Second // an arriving large frame is slow after this time
-	maxSpares  = 64          // kept buffers of at most keptBytes
+	maxSpares  = 64          // number of buffers kept, each of at most keptBytes
 	maxRaft    = 16 << 10    // raft messages in a frame; decoded, they are up to 100 times as large
 	maxEntries = 256 << 10
 	maxStrange = 64 << 10 // bytes of those raft messages of a frame that only protobuf can decode

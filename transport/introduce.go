@@ -16,7 +16,8 @@ import (
 // exporterLabel is the label of the keying material of a TLS connection (RFC 9266).
 const exporterLabel = "EXPORTER-mortise-hello-v2"
 
-// bindingBytes is the length of the binding, and of each random number without TLS.
+// bindingBytes is the length of the binding. Without TLS, it is also the length of each random
+// number.
 const bindingBytes = 32
 
 func (s *stream) bind(as role, secure *tls.ConnectionState) ([]byte, error) {

@@ -40,7 +40,7 @@ type link struct {
 	dialed  string // empty if the peer dialed
 	greeted bool   // this node's hello is sent
 	abandon func() // cancels this node's dial
-	number  uint64 // from the peer's hello on the stream
+	number  uint64 // number in the peer's hello on the stream
 	boot    [bootBytes]byte
 	met     Identity // identity in the peer's hello
 	stream  *stream

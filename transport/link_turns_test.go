@@ -237,11 +237,11 @@ type lossLedger struct {
 	a, b  *node
 	sent  int
 	last  int  // newest frame that has arrived at b
-	gap   bool // b has had a Down since the newest frame
+	gap   bool // Down was called at b after the newest frame
 	downs int
 }
 
-// turn sends some frames, and waits until they have arrived or the handler of a has had a Down.
+// turn sends some frames, and waits until they have arrived or Down was called at node a.
 func (l *lossLedger) turn(t *testing.T) {
 	t.Helper()
 	accepted := 0

@@ -22,7 +22,7 @@ import (
 )
 
 // Frames follow the greetings on a link. A length in four bytes, big endian, precedes each frame.
-// Two values are not lengths: kindKeepalive, and kindClose after all data.
+// Two values are not lengths: kindKeepalive, and kindClose, which is sent after all data.
 const (
 	linkPreface = "mortise\n" // distinguishes the protocol from HTTP/2
 
@@ -42,7 +42,7 @@ type stream struct {
 	kill   func() // closes the connection immediately; safe for concurrent use
 	random func([]byte)
 	secure *tls.ConnectionState // nil means plain text
-	peer   capability.Peer      // from its certificates; set before the hellos
+	peer   capability.Peer      // rights from the peer's certificates; set before the hellos
 	gone   <-chan struct{}      // closed when the accepted connection is closed; nil if dialed
 	limit  int                  // largest frame, in bytes
 	said   atomic.Bool          // data was sent since the last check by the keepalive

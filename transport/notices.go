@@ -9,8 +9,8 @@ import (
 )
 
 const (
-	noticeEvery = 10 * time.Second // between two log lines of one kind
-	noticeKinds = 16               // kinds of events; if there are more, instances share a kind
+	noticeEvery = 10 * time.Second // shortest time between two log lines of one kind
+	noticeKinds = 16               // limit for kinds of events; beyond it, instances share a kind
 )
 
 // notices logs events that outsiders can cause, at most one line per kind in ten seconds. While

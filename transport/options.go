@@ -14,9 +14,9 @@ import (
 // The settings of client and server must match: a gRPC server closes the connection of a client
 // that pings too often.
 const (
-	serverWindow     = 256 << 10        // unread bytes of a call from another instance
-	clientWindow     = 1 << 20          // unread bytes of a call from this node, which always reads
-	connWindow       = 2 << 20          // limits nothing, because gRPC enlarges it even if no call is read
+	serverWindow     = 256 << 10        // limit of unread bytes for calls from other instances
+	clientWindow     = 1 << 20          // limit of unread bytes for calls from this node, which always reads them
+	connWindow       = 2 << 20          // limits nothing, because gRPC enlarges it even if nothing is read
 	keepaliveTime    = 10 * time.Second // minimum for a gRPC client
 	keepaliveTimeout = 5 * time.Second
 	keepaliveMinimum = 5 * time.Second // shortest interval that the server accepts

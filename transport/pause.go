@@ -10,11 +10,12 @@ import (
 )
 
 const (
-	pauseFirst = 250 * time.Millisecond // limit after the first failure; doubled after each further one
+	// limit of the pause after the first failure; doubled after each further one
+	pauseFirst = 250 * time.Millisecond
 	maxPause   = 30 * time.Second
-	// limit without a group, because founders that were cut off must reconnect soon
+	// limit of the pauses of a node without a group: founders that were cut off must reconnect soon
 	pauseNewborn   = 5 * time.Second
-	pauseAnswered  = 500 * time.Millisecond // limit after an answered dial, because the answer may soon change
+	pauseAnswered  = 500 * time.Millisecond // pause limit after an answered dial, because the answer may soon change
 	preferredFirst = 50 * time.Millisecond
 	preferredLast  = 500 * time.Millisecond // voters without a leader must connect soon
 
@@ -43,7 +44,7 @@ type pause struct {
 // pauses holds the pauses of a port. The caller passes the time and holds the lock.
 type pauses struct {
 	known map[pauseKey]*pause
-	order list.List // of *pause, the oldest first
+	order list.List // elements are *pause, the oldest first
 }
 
 func (p *pauses) in(key pauseKey, now time.Time) *pause {

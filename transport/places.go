@@ -8,9 +8,9 @@ import (
 // Limits of the dials of one port. In any second at most rate + burst dials of each class begin.
 const (
 	maxDials      = 8
-	dialsOrdinary = 5 // dials in flight to ordinary addresses
+	dialsOrdinary = 5 // highest number of dials in flight to ordinary addresses
 
-	ordinaryRate, ordinaryBurst   = 16, 32 // per second, and in a burst
+	ordinaryRate, ordinaryBurst   = 16, 32 // dials per second, and dials in a burst
 	preferredRate, preferredBurst = 32, 32
 
 	maxPreferred = 16
@@ -19,14 +19,14 @@ const (
 type class uint8
 
 const (
-	preferred class = iota // to an address that was passed to Prefer
+	preferred class = iota // dials to the addresses that were passed to Prefer
 	ordinary
 	classes
 )
 
 type ticket struct {
 	addr    string
-	ready   chan struct{} // closed when the dial may begin, or err is set
+	ready   chan struct{} // closed when the dial may begin, or when err is set
 	err     error         // why the dial may not begin
 	class   class
 	waiting *list.Element // its element in the line; nil if it is in no line
@@ -35,7 +35,7 @@ type ticket struct {
 
 // places decides which dial begins next. The caller passes the time and holds the lock.
 type places struct {
-	lines [classes]list.List // of *ticket, in the order of arrival
+	lines [classes]list.List // elements are *ticket, in the order of arrival
 	busy  [classes]int
 	rates [classes]rate
 }

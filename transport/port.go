@@ -40,11 +40,11 @@ type Port struct {
 
 	mu     sync.Mutex // guards all below; never held across a wait
 	shut   bool
-	number uint64 // Number of the last hello that this node sent for a link
+	number uint64 // number of the last hello that this node sent for a link
 	links  map[nodeid.ID]*link
 	dying  map[nodeid.ID]*link // for each instance, the last ended link whose Down has not returned
-	shared map[string]*shared  // by address, for questions and gossip
-	// ends with the incarnation of self, and so do the connections that it dialed for calls
+	shared map[string]*shared  // connections for questions and gossip, by address
+	// ends with this incarnation, as do the connections that this incarnation dialed for calls
 	life    context.Context
 	endLife context.CancelFunc
 }

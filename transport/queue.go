@@ -28,12 +28,12 @@ type queue struct {
 	closed    bool       // push fails
 	ending    bool       // the sender goroutine must stop once the queue is empty
 	kinds     [3]batch   // renewals, commands, replies
-	bytes     int        // in kinds
+	bytes     int        // number of bytes in kinds
 	raft      []*raftpb.Message
-	raftBytes int               // estimated, in raft
+	raftBytes int               // estimated size of raft
 	lent      []*raftpb.Message // last result of take, which the caller still reads
 	spare     []*raftpb.Message
-	turn      int // selects the kind that comes first in the next frame, after the renewals
+	turn      int // selects the kind that follows the renewals in the next frame
 	retired   bool
 	standing  *wire.Standing
 	refusal   *wire.Refusal

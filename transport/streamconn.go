@@ -22,8 +22,8 @@ type streamConn struct {
 	send   func(*wire.Bytes) error
 	recv   func() (*wire.Bytes, error)
 
-	in     chan []byte // from the goroutine read; unbuffered, so that a slow reader slows down the peer
-	out    chan []byte // to the goroutine write; unbuffered, so that all accepted data is sent
+	in     chan []byte // filled by read; unbuffered, so that a slow reader slows down the peer
+	out    chan []byte // emptied by write; unbuffered, so that all accepted data is sent
 	turn   chan []byte // capacity 1: the unread rest of a piece; one Read at a time takes it
 	closed chan struct{}
 	over   chan struct{} // closed when the peer sends no further data

@@ -12,8 +12,8 @@ import (
 // starts a dial, and f waits for the dial. After a nil error, either f arrives in order, or the
 // handler's Down is called. Raft messages may be dropped if too many are queued, because raft
 // repeats them. The bytes are copied, but raft messages must not be changed afterwards. Send fails
-// with ErrNoLink, ErrFull, ErrTooLarge, ErrClosed, or ErrGroup while this node has no group. After
-// an error, nothing of f is queued.
+// with ErrNoLink, ErrFull, ErrTooLarge or ErrClosed. While this node has no group, Send fails with
+// ErrGroup. After an error, nothing of f is queued.
 func (p *Port) Send(to nodeid.Endpoint, f Frame) error {
 	if f.empty() {
 		return nil

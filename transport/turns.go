@@ -23,7 +23,7 @@ var errNoTurn = errors.New("transport: too many handshakes in progress")
 // first. The type turns is safe for concurrent use.
 type turns struct {
 	atOnce int           // simultaneous turns
-	limit  time.Duration // time of a handshake, counted from Accept
+	limit  time.Duration // time limit of a handshake, counted from Accept
 
 	mu     sync.Mutex // guards all below
 	busy   int

@@ -129,8 +129,8 @@ func tokenIs(key string, token mortise.Token) attribute.KeyValue {
 	return attribute.String(key, strconv.FormatUint(uint64(token), 10))
 }
 
-// linkTo returns a link to the span of the hold that a wait waited for, or to the span in which
-// that hold was requested.
+// linkTo returns the link from a waiting call to the hold that delayed it: to the span of that
+// hold, or to the span in which that hold was requested.
 func linkTo(span trace.SpanContext, what string) []trace.Link {
 	return []trace.Link{{SpanContext: span, Attributes: []attribute.KeyValue{attribute.String("mortise.link", what)}}}
 }

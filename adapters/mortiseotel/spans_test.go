@@ -39,7 +39,7 @@ func (r *rig) span(t *testing.T, name, key, value string) sdktrace.ReadOnlySpan 
 	return nil
 }
 
-// The hold that the wait waited for may end before the wait.
+// The span of the hold may end before the span of the call that waited for it.
 func TestAWaitLinksToTheHold(t *testing.T) {
 	r := newRig(t)
 	tracer := sdktrace.NewTracerProvider(sdktrace.WithSpanProcessor(tracetest.NewSpanRecorder())).Tracer("test")

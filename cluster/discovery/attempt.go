@@ -109,7 +109,7 @@ func (cfg *Config) look(ctx context.Context, list func(context.Context) ([]strin
 	return got
 }
 
-// guarded calls list, which may be a function of the user. It turns a panic into an error and
+// guarded runs the given function, which may come from the user. It turns a panic into an error and
 // stores the stack in got.
 func guarded(ctx context.Context, list func(context.Context) ([]string, error), got *found) (lines []string,
 	err error) {

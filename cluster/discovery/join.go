@@ -15,7 +15,7 @@ import (
 const (
 	resolveEvery     = time.Second
 	resolveEverySlow = 10 * time.Second
-	// longer, because functions often call a service with a rate limit
+	// longer than resolveEvery, because functions often call a service with a rate limit
 	resolveEveryFunc = 2 * time.Second
 	always           = time.Duration(1) << 62 // pause for an IP address, which needs no further lookup
 	idle             = time.Hour              // time until the next call of Due if no lookup is needed

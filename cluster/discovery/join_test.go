@@ -18,7 +18,7 @@ import (
 	"time"
 )
 
-// at returns the Result of attempt a if the entry leads to these lines.
+// This function makes the Result of an attempt whose entry leads to the given lines.
 func at(a Attempt, lines ...foundLine) Result {
 	return Result{entry: a.entry, asked: a.asked, found: found{lines: lines}}
 }

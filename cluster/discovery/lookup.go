@@ -5,11 +5,11 @@ import (
 	"slices"
 )
 
-// Lookup returns the addresses that an entry of Join leads to now. Each is host:port, and the
-// host is an IP address. It is for a program that is not an instance. A host that does not exist
-// has no addresses and causes no error. If some hosts cannot be looked up, it returns the
-// addresses of the others. A file is read as it is, though it may be half written. The lookup
-// ends with ctx.
+// Lookup returns the addresses to which an entry of Join leads now. Each is host:port, and the host
+// is an IP address. Lookup is for a program that is not an instance. A host that does not exist has
+// no addresses and causes no error. If some hosts cannot be looked up, Lookup returns the addresses
+// of the others. It reads a file immediately, even if the file may be half written. The lookup ends
+// with ctx.
 func Lookup(ctx context.Context, entry string) ([]string, error) {
 	if err := Check(entry); err != nil {
 		return nil, err

@@ -47,7 +47,7 @@ func (j *Join) Trouble(waiting string) string {
 }
 
 // trouble returns a text if the entry leads to no instance. It also returns a text if the entry
-// could not be resolved, unless the argument said names the entry.
+// could not be resolved, unless the name of the entry already occurs in the given text.
 func (r *resolving) trouble(said string) string {
 	switch {
 	case r.entry.Failed != "":

@@ -237,8 +237,8 @@ func (c *Core) Ask(now time.Duration, wallUnixMS int64, from Asker, body []byte)
 	return appendInfo(nil, who)
 }
 
-// Tell answers "who are you?" for a peer that is not an instance. It returns nil for any other
-// question and records nothing about the peer.
+// Tell answers the question "who are you?" of a peer that is not an instance. It returns nil for
+// any other question and records nothing about the peer.
 func (c *Core) Tell(now time.Duration, wallUnixMS int64, from nodeid.ID, body []byte) []byte {
 	c.now, c.wall = now, wallUnixMS
 	q, err := decodeQuestion(body)

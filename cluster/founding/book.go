@@ -6,9 +6,9 @@ import (
 )
 
 // Book maps the raft IDs of the group's configuration to the instance, address and life of each
-// replica. It keeps the address with the highest life. Only the configuration decides which
-// replicas are in the book; gossip never removes an entry. The zero Book is empty. A Book is not
-// safe for concurrent use.
+// replica. If the reports about a replica differ, it keeps the address with the highest life.
+// Only the configuration decides which replicas are in the book; gossip never removes an entry.
+// The zero Book is empty. A Book is not safe for concurrent use.
 type Book struct {
 	at      uint64
 	entries []bookEntry // in ascending order of raft ID

@@ -69,8 +69,8 @@ func (s Settings) slack() time.Duration {
 	return clockSlackWithoutGrace
 }
 
-// voterCount returns the largest odd number that exceeds neither list nor Voters. One voter more
-// would not let the group survive more failures.
+// voterCount returns the largest odd number that exceeds neither list nor Voters. An additional
+// voter would not let the group survive more failures.
 func (s Settings) voterCount(list int) int {
 	n := min(s.Voters, list)
 	if n%2 == 0 {

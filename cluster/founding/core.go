@@ -71,8 +71,8 @@ type Core struct {
 	log     Log     // position of the log of replica logOf
 	logOf   uint64  // raft ID
 	fates   []*fate // known replicas, oldest first
-	// since when all instances that a new group needs have answered without a break; zero if some
-	// do not answer
+	// the time since which all instances that a new group needs have answered without a break;
+	// zero if some do not answer
 	whole      time.Duration
 	doubts     doubts
 	supersedes []uint64

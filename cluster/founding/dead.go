@@ -180,8 +180,8 @@ func (c *Core) configurations(after time.Duration) []Configuration {
 	return list
 }
 
-// later returns the configurations that members of this group report as applied, if they are newer
-// than the known one. A false report can only make this instance stay in its group.
+// The method later lists the configurations that members of this group report as applied, if they
+// are newer than the known one. A false report can only make this instance stay in its group.
 func (c *Core) later(after time.Duration) (list []Configuration) {
 	for _, p := range c.places {
 		who, ok := p.seenSince(after, c.now)

@@ -83,8 +83,8 @@ func TestMajorityAnswersAndIsNotGivenUp(t *testing.T) {
 	}
 }
 
-// Answers from before the largest TTL has passed must not count, because the answering instances
-// may have been cut off since.
+// Answers must not count if they arrived before the largest TTL had passed, because the answering
+// instances may have been cut off since then.
 func TestOldAnswersDoNotCount(t *testing.T) {
 	c := orphan(names3(3), five(3)...)
 	tell := func() {
@@ -150,7 +150,8 @@ func TestSilenceIsNotOver(t *testing.T) {
 	}
 }
 
-// Only one of the running n3, n4 and n5 is in the new half.
+// A group is given up unless the voters that have not ended are a majority of each half, {1, 2,
+// 3} and {3, 4, 5}.
 func TestBothHalvesOfAJointConfiguration(t *testing.T) {
 	for _, tc := range []struct {
 		over []uint64

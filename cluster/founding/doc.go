@@ -60,9 +60,9 @@
 // it believes.
 //
 // While the newest known configuration names the raft ID of an instance, the instance refuses a
-// Prepare of another ID. It also refuses a Prepare from an earlier leader than the one that
-// prepared it last. A repeated Prepare changes nothing: the answer is Running, or Ended if the ID
-// was used before.
+// Prepare of another ID. It also refuses a Prepare whose term is lower than the term of its last
+// Prepare. A repeated Prepare changes nothing: the answer is Running, or Ended if the ID was used
+// before.
 //
 // A removed replica runs until the host reports Retired. Some voters may not know yet that the new
 // configuration is committed, and may need the vote of the removed replica. With a directory, the

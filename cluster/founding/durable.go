@@ -46,7 +46,7 @@ func (c *Core) settle() {
 	c.revision++
 	c.searchUntil = c.now + searchFor
 	raft := max(c.raft, c.lingers)
-	var first []Event // precede the events that arrived during settling
+	var first []Event // events that precede those that arrived during settling
 	switch {
 	case c.charter != nil && c.charter.Raft(c.instance) == raft:
 		first = append(first, Event{Kind: BoundTo, Charter: *c.charter, Group: c.group, Raft: raft})
@@ -156,8 +156,8 @@ func (c *Core) claim(p *place, who *InstanceInfo, ch *Charter) string {
 		"directories; if those are lost, give the group up with Recover on all instances of it that are left"
 }
 
-// waitingDurable returns the Waiting text of a durable member without a leader, with absolute
-// times, so that the text changes only when something happens.
+// waitingDurable returns the Waiting text of a durable member without a leader. The text contains
+// absolute times, so it changes only when something happens.
 func (c *Core) waitingDurable() string {
 	if text := c.cutOff(); text != "" {
 		return text

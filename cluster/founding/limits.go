@@ -7,7 +7,7 @@ import "time"
 const (
 	// maximum age of an answer that counts for founding, measured from the question
 	freshFor = 2 * time.Second
-	// maximum age of an answer for rule 6; a mistake costs only a restart
+	// maximum age of an answer for rule 6; giving up a living group costs only a restart
 	reachedFor  = 4 * time.Second
 	resolvedFor = 5 * time.Second
 	bornWithin  = 10 * time.Second // rule 5: maximum time from Bound to Born
@@ -45,9 +45,9 @@ const (
 	// time for which a report of another group is a reason to ask again
 	rivalFor = 2 * time.Minute
 
-	maxRound    = 3  // addresses in one round, besides the near ones, if this instance is no founder
-	maxSearch   = 4  // pending questions of a founder's search
-	maxSample   = 16 // other Join addresses at which a founder looks for a living group
+	maxRound    = 3  // number of addresses besides the near ones that a non-founder asks in a round
+	maxSearch   = 4  // number of pending questions of a founder's search
+	maxSample   = 16 // number of other Join addresses at which a founder looks for a living group
 	maxSettle   = 3  // number of Join addresses whose answers a resumed instance waits for
 	maxMet      = 16 // number of founders' addresses in one answer
 	maxTips     = 64
@@ -58,7 +58,7 @@ const (
 	maxGaveUp   = 16
 	maxFates    = 64
 	maxCalled   = 256
-	maxPlaces   = 1024 // addresses that are asked
+	maxPlaces   = 1024 // number of addresses that are asked, unless Join resolves to more
 	maxAskers   = 256
 	maxAnswered = 64
 )

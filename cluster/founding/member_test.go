@@ -32,9 +32,9 @@ func TestWhenAMemberGivesUpItsGroup(t *testing.T) {
 	newbornB := InstanceInfo{Instance: nodeidtest.ID(7), Name: "b", Addr: "b:1"}
 	cases := []struct {
 		name   string
-		after  time.Duration // since the leader was lost
+		after  time.Duration // time since the leader was lost
 		answer *InstanceInfo // what the only other instance answers; nil means silence
-		leader bool          // the leader is found again before that time
+		leader bool          // the leader is found again before that time has passed
 		want   Phase
 	}{
 		{"all answer, the locks have ended", 5*time.Second + 2, &newbornB, false, Newborn},

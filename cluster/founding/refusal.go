@@ -2,7 +2,8 @@ package founding
 
 import "strconv"
 
-// Refusal is why a charter was refused. The values are sent to other instances and never change.
+// Refusal is the reason why a charter was refused. The values are sent to other instances and never
+// change.
 type Refusal uint8
 
 // The reasons of rule 3. A charter is accepted if none applies.

@@ -334,7 +334,7 @@ func TestSettingsThatDifferAreNamed(t *testing.T) {
 
 func TestClocksThatDisagreeBlockAndAreNamed(t *testing.T) {
 	w := newWorld(9, replicas(3, 3)...)
-	w.slots[1].skew = -3 * time.Second // the clocks may differ by half the grace, which is 1 s
+	w.slots[1].skew = -3 * time.Second // the clocks may differ by 1 s, half the grace
 	for _, s := range w.slots {
 		s.start()
 	}

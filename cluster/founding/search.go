@@ -106,7 +106,8 @@ func (c *Core) round(random Random) time.Duration {
 	if c.roundAt > c.now {
 		return c.roundAt
 	}
-	// Rounds without answers become rarer: the network is cut or the other instances are overloaded.
+	// Without answers the rounds become rarer, because the network is cut or the other instances
+	// are overloaded.
 	c.roundAt = c.now + atRandom(roundEvery<<min(c.fruitless, 2), random.Spread+1)
 	c.fruitless++
 	for _, p := range c.places {
@@ -329,8 +330,8 @@ func (c *Core) rival(p *place, who *InstanceInfo) {
 	}
 }
 
-// Rivals returns the addresses from which a leader of another group was reported within rivalFor.
-// While this instance's group has no leader, no address is added.
+// Rivals returns the addresses from which an answer of the last two minutes (rivalFor) says that
+// another group has a leader. While this instance's group has no leader, no address is added.
 func (c *Core) Rivals(now time.Duration) []string {
 	c.rivals = slices.DeleteFunc(c.rivals, func(addr string) bool {
 		_, ok := c.Met(now, addr, rivalFor)

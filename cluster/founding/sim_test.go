@@ -177,7 +177,7 @@ func heal(w *world) bool {
 		}
 	}
 	since := time.Duration(-1)
-	limit := silentOver + 90*time.Second // for replacements at new addresses
+	limit := silentOver + 90*time.Second // long enough for replacements at new addresses
 	if len(w.slots[0].settings.Founders) > 0 {
 		// An instance without gossip learns the voters by an inquiry, or waits until another
 		// instance finds it.

@@ -10,14 +10,14 @@ import (
 
 // Configuration is a configuration of the group that a replica has applied.
 type Configuration struct {
-	At       uint64   // its number; zero means that none was applied
-	Voters   []Voter  // all its replicas, including learners
+	At       uint64   // number of the configuration; zero means that none was applied
+	Voters   []Voter  // all replicas of the configuration, including learners
 	Incoming []uint64 // raft IDs of the new half, ascending; empty unless the configuration is joint
 	Outgoing []uint64 // raft IDs of the old half, ascending; empty unless the configuration is joint
 	told     bool     // Incoming and Outgoing are known
 }
 
-// Standing is the part of an answer about the replica of the answering instance.
+// Standing describes the replica of the answering instance. It is a part of InstanceInfo.
 type Standing struct {
 	Raft uint64 // raft ID of the running replica; zero means none
 	// names of the instances of the answer's Voters, in the same order; empty where unknown

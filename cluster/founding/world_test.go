@@ -44,7 +44,7 @@ type world struct {
 	brittle   float64            // chance of a crash around each save
 	refusals  map[answerKey]bool
 	over      map[uint64]bool    // raft IDs whose replicas were stopped for good
-	givenUp   map[uint64]bool    // by an operator on some instance
+	givenUp   map[uint64]bool    // groups that an operator has given up on some instance
 	lives     map[nodeid.ID]bool // IDs of all instances so far
 	calm      bool               // configurations no longer change
 }
@@ -59,7 +59,7 @@ type slot struct {
 	dns      string // address to which its name resolves; changes later than addr
 	settings Settings
 	skew     time.Duration // offset of its wall clock
-	life     int           // starts; callbacks of an earlier start do nothing
+	life     int           // number of starts; callbacks of an earlier start do nothing
 	core     *Core         // nil if the process is down
 	ticking  int
 	raft     uint64
@@ -85,7 +85,7 @@ type group struct {
 	charter  Charter
 	accepted map[nodeid.ID]bool
 	term     uint64
-	configs  []config // committed, beginning with the charter's
+	configs  []config // committed configurations; the first is the charter's
 	token    int64    // highest granted token, in Unix milliseconds
 	born     bool
 	bornAt   time.Duration

@@ -17,8 +17,8 @@ func (g *group) voters() []Voter {
 	return slices.DeleteFunc(slices.Clone(g.newest().voters), func(v Voter) bool { return v.Learner })
 }
 
-// govern simulates a leader that changes its group's voters at random, the log with these changes,
-// and the granting of tokens.
+// govern simulates a leader that changes its group's voters at random. It also simulates the log
+// that contains these changes, and the granting of tokens.
 func (w *world) govern(g *group) {
 	l := w.runs(g.leader, g.charter.Group)
 	if l == nil || l.core.Phase() != Member {

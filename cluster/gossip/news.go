@@ -15,8 +15,8 @@ type News struct {
 	Here bool
 }
 
-// unread holds the latest news of each member that the owner has not taken. Its memory is
-// proportional to the number of members, however much news arrives.
+// unread holds the latest news of each member until the owner takes it. Its memory is proportional
+// to the number of members, however much news arrives.
 type unread struct {
 	mu     sync.Mutex // guards the fields below
 	latest map[string]word

@@ -15,8 +15,8 @@ import (
 
 const (
 	maxPacketBytes   = 4 << 10        // memberlist's packets have at most 1,400 bytes plus the label
-	maxExchangeBytes = 4 << 20        // in one stream; a full exchange of 4,096 members has 1 to 3 MiB
-	maxExchangeNodes = 2 * maxMembers // in one exchange, including members that have left
+	maxExchangeBytes = 4 << 20        // per stream; a full exchange of 4,096 members has 1 to 3 MiB
+	maxExchangeNodes = 2 * maxMembers // per exchange, including members that have left
 )
 
 const (

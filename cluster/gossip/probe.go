@@ -7,12 +7,12 @@ import (
 	"strconv"
 )
 
-// This file depends on two formats of memberlist's packets, so that pending probes can be ended
-// when gossip closes. If a later version of memberlist changes these formats, a few of its
-// goroutines end some seconds after Close, and a test fails.
+// The functions in this file help to end pending probes when gossip closes. They depend on two
+// formats of memberlist's packets. If a later version of memberlist changes these formats, a few of
+// its goroutines end some seconds after Close, and a test fails.
 
-// probeSequence returns the sequence number of a probe in an outgoing packet. In msgpack this is a
-// text of five bytes and an unsigned number. A packet that only looks like a probe does no harm.
+// probeSequence returns the sequence number of a probe in an outgoing packet. In msgpack it is the
+// text SeqNo, followed by an unsigned number. A packet that only looks like a probe does no harm.
 func probeSequence(packet []byte) (uint32, bool) {
 	_, b, found := bytes.Cut(packet, []byte("\xa5SeqNo"))
 	switch {

@@ -19,8 +19,8 @@ var (
 )
 
 // roster limits the members that memberlist keeps. When a member has left, memberlist keeps it for
-// a round over all other members, and does not report when it forgets the member. The member
-// therefore keeps its slot for as long as a round can take. Times are arguments.
+// some time, which depends on the number of members, and does not report when it forgets the
+// member. The member therefore keeps its slot for the longest possible time. Times are arguments.
 type roster struct {
 	limit int
 	known map[string]time.Time // when the member's slot becomes free; zero for a present member

@@ -140,8 +140,8 @@ func (w *web) cut(addr string, off bool) {
 	w.off[addr] = off
 }
 
-// reach returns the port at the address to, or nil if there is no port or one of the two addresses
-// is cut off.
+// reach returns the port at the destination address, or nil if there is no port or one of the two
+// addresses is cut off.
 func (w *web) reach(from, to string) *port {
 	w.mu.Lock()
 	defer w.mu.Unlock()

@@ -22,8 +22,8 @@ func (l *Lead) Question(step voters.Step, group, at uint64, configuration []foun
 
 // Answered records the outcome of a Prepare question, and reports whether to call Look again. An
 // answer that cannot be decoded counts as silence, after which the reconciler waits and asks
-// again. A refused connection has the same effect as an instance that declines. The string
-// declined contains the reason that the instance gave.
+// again. A refused connection has the same effect as an instance that declines. If the instance
+// declines, the result declined contains its reason.
 func (l *Lead) Answered(now time.Duration, term uint64, step voters.Step, outcome founding.Outcome,
 	answer []byte) (look bool, declined string) {
 	if !l.governs(term) || outcome == founding.Silent {

@@ -25,7 +25,7 @@ type Lead struct {
 	looked     bool
 	at         time.Duration // time of the last evaluation
 	next       time.Duration // when the last step requests an evaluation; zero means never
-	facts      voters.Facts  // of the last evaluation
+	facts      voters.Facts  // the facts of the last evaluation
 	carried    carried
 	said       voters.Step // the step last passed to the log in this term
 }
@@ -38,7 +38,7 @@ type carried struct {
 
 // Orders are the actions that follow from an evaluation.
 type Orders struct {
-	Carry   *Carry         // for the log; nil means none
+	Carry   *Carry         // a step for the log; nil means none
 	Prepare *voters.Step   // an instance to ask for an empty replica; nil means none
 	Probes  []voters.Probe // incarnations to check
 }
@@ -156,7 +156,7 @@ type VoterStatus struct {
 	AllLeaving bool          // all instances in contact have announced that they leave
 	Due        bool          // a change of voters is due or in flight
 	Known      bool          // at the last evaluation the asking instance had a session
-	Report     voters.Report // of the last evaluation, at most 50 ms old; Next has only Kind and Why
+	Report     voters.Report // the last report, at most 50 ms old; its Next has only Kind and Why
 	Leader     nodeid.ID
 	Remarks    []string // voters.Facts.Remarks of the leader, at most 64
 }

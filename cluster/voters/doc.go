@@ -1,11 +1,11 @@
 // Package voters decides which replicas vote in a founded group. Its decisions depend only on the
 // facts that the group's leader passes to the package.
 //
-// [Reconcile] reads the committed configuration, the registered instances, and which of them are in
-// contact with the leader. It returns the next step, or no step. The leader carries the step out
-// and calls Reconcile again. Reconcile stores nothing, so a new leader continues where the last
-// leader stopped. [Explain] describes the same state for people. [MayStop] and [AllLeaving] answer
-// an instance that leaves.
+// [Reconcile] reads the committed configuration, the registered instances, and whether each of
+// them is in contact with the leader. It returns the next step, or no step. The leader carries
+// the step out and calls Reconcile again. Reconcile stores nothing, so a new leader continues
+// where the last leader stopped. [Explain] describes the same state for people. [MayStop] and
+// [AllLeaving] answer an instance that leaves.
 //
 // # The rules
 //
@@ -15,8 +15,8 @@
 //     not leaving, and it is a founder if Settings.Founders is set.
 //   - Rule 9: the leader asks an instance by Prepare to start an empty replica. The replica is
 //     added as a learner only when it runs.
-//   - Rule 10: one change sets the voters. Replicas that are dead, leaving or not needed are
-//     removed; others may remain as learners.
+//   - Rule 10: one change of the configuration makes the wanted replicas the voters. Replicas
+//     that are dead, leaving or not needed are removed; others may remain as learners.
 //   - Rule 11: a replica is dead if it was silent for the limit (5 s in memory, a minute with a
 //     directory). In memory it is also dead if its incarnation is known to have ended.
 //   - Rule 12: a leader that leaves first transfers its leadership to another voter.
@@ -43,8 +43,8 @@
 // third instance makes three voters in one change.
 //
 // A change serves these goals, in this order: an odd number of voters, the wanted number, and no
-// voter that is dead or leaving. A change that improves none of these goals is made only to improve
-// the zones. Among equally good choices, voters in contact with the leader are preferred, then
+// voter that is dead or leaving. Apart from these goals, a change is made only to improve the
+// zones. Among equally good choices, voters in contact with the leader are preferred, then
 // replicas that vote already, then voters that are spread better over zones.
 //
 // A leader that leaves transfers its leadership to a voter that stays and has the whole log, and
@@ -61,14 +61,15 @@
 //   - A replica gets a vote only when it has the current configuration, and therefore knows the
 //     instance of every other replica.
 //   - A replica gets no vote if it has no session, has not caught up, is leaving, shares its
-//     process or its founder's name with another voter, or is no founder although there are
-//     founders.
+//     process or its founder's name with another voter, or is not a founder while
+//     Settings.Founders is set.
 //   - A voter does not lose its vote because of a missing session, a silence shorter than the
 //     limit, or gossip.
 //   - Nothing is proposed while a change is in flight.
 //   - Without new events the group reaches the wanted voters and makes no further change.
 //   - A loss of a replica causes at most about three changes. If losses are counted
-//     (Registered.Lost), repeated losses do not add changes.
+//     (Registered.Lost), an instance that is lost repeatedly soon causes no further changes,
+//     unless its vote is needed.
 //
 // # Concurrency
 //
@@ -97,9 +98,9 @@
 //     restarting process refuses connections too.
 //   - A voter without a session keeps its vote, but a learner without a session is not promoted.
 //   - An instance that refused Prepare, or did not answer for 5 s, counts as absent for 5 s more,
-//     and is then asked with another ID. If it counted as present, an instance that cannot start a
-//     replica would keep a dead voter in the configuration forever. During these 5 s Explain sets
-//     Due, so that a rolling restart does not stop the last voter.
+//     and is then asked with another ID. An instance that cannot start a replica would otherwise
+//     count as present and keep a dead voter in the configuration forever. During these 5 s
+//     Explain sets Due, so that a rolling restart does not stop the last voter.
 //   - An instance that was lost three times in two minutes gets a replica only if otherwise
 //     fewer than a majority of the instances present would vote. With three instances it
 //     therefore always gets one. Otherwise three rolling restarts in two minutes could leave a
@@ -113,9 +114,9 @@
 //     slowly.
 //   - A learner above the wanted number is kept while a voter is silent or was lost recently. A
 //     voter that disappears again and again would otherwise cause two changes each time.
-//   - A voter is replaced only to improve the zones if all voters are well and were not lost
-//     recently, the spread becomes strictly better, and the new voter was not lost recently. The
-//     leader is never replaced for its zone.
+//   - A change whose only purpose is better zones requires that all voters are well and were not
+//     lost recently, that the spread becomes strictly better, and that the new voter was not lost
+//     recently. The leader is never replaced for its zone.
 //   - Several voters that are dead or leaving are replaced one by one as learners become ready.
 //     Learners that are ready together are promoted in one change.
 //   - If the only voter leaves and there are two learners, both are promoted. This makes three
@@ -149,8 +150,8 @@
 //   - Drop a step that was computed from a configuration older than the applied one.
 //
 // An instance that receives another Prepare ends the replica of the previous one, unless a
-// configuration contains that replica. It refuses a Prepare from an earlier term than that of the
-// last Prepare that it answered.
+// configuration contains that replica. It refuses a Prepare whose term is lower than the term of
+// the last Prepare that it answered.
 //
 // After each change the leader proposes an entry of its own if nothing else is proposed, since
 // Replica.Settled requires this entry. Without the entry, a leaver would wait until the time

@@ -14,7 +14,7 @@ func TestExplain(t *testing.T) {
 	for _, c := range []struct {
 		settings Settings
 		scene    string
-		want     string // eligible target quorum missing cannotSurvive due
+		want     string // the values of eligible, target, quorum, missing, cannotSurvive and due
 	}{
 		{three, "a* b c", "3 3 true [] [] false"},
 		{three, "a* b c/silent", "3 3 true [3] [1 2] true"}, // Ready waits during a restart

@@ -8,8 +8,8 @@ import (
 	"github.com/mortise-lock/mortise/internal/nodeid"
 )
 
-// vigil contains the probes of a replica without a stream. The probes detect the end of the
-// replica's incarnation (rule 11).
+// vigil contains the probes of a replica with which the leader has no stream. The probes detect
+// the end of the replica's incarnation (rule 11).
 type vigil struct {
 	id      nodeid.ReplicaID
 	away    bool // the leader has no stream with the incarnation, which is not known to have ended
@@ -28,8 +28,8 @@ const (
 )
 
 // watch returns the replicas, with LifeOver set if the incarnation is known to have ended. It
-// starts vigils for the other replicas without a stream, and ends vigils that are not needed any
-// more.
+// starts a vigil for each replica, except its own, with which the leader has no stream. It ends
+// vigils that are not needed any more.
 func (s *Reconciler) watch(now time.Duration, f Facts) []Replica {
 	list := slices.Clone(f.Replicas)
 	s.relent(func(id nodeid.ReplicaID) bool {
@@ -74,9 +74,9 @@ func (s *Reconciler) probedOver(id nodeid.ReplicaID) bool {
 	return slices.ContainsFunc(s.vigils, func(v vigil) bool { return v.id == id && v.over })
 }
 
-// replaced reports whether a later incarnation has registered with the name of an instance. A name
-// is not proved. The later registration does not count if both instances had the name while both
-// ran.
+// replaced reports whether a later incarnation has registered with the name of an instance. Since
+// a name is not proved, the later registration does not count if both instances had the name
+// while both ran.
 func (s *Reconciler) replaced(f Facts, who nodeid.ID) bool {
 	i := slices.IndexFunc(s.known, func(r Registered) bool { return r.Instance == who && r.Name != "" })
 	return i >= 0 && slices.ContainsFunc(f.Registered, func(r Registered) bool {
@@ -151,8 +151,8 @@ func (s *Reconciler) Retired(id nodeid.ReplicaID) {
 	}
 }
 
-// remember keeps the registrations of the instances of the configuration. A session may end before
-// the replica is removed, and its Name and Leaving are still needed.
+// remember keeps the registrations of the instances of the configuration. A session may end
+// before the replica is removed, but the Name and Leaving of its instance are still needed.
 func (s *Reconciler) remember(f Facts) {
 	var known []Registered
 	for _, r := range slices.Concat(f.Registered, s.known) {

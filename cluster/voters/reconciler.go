@@ -16,7 +16,7 @@ type Reconciler struct {
 	// prepared has the latest entry of each instance.
 	prepared []Prepared
 	known    []Registered       // last registration of each instance of the configuration
-	retired  []nodeid.ReplicaID // retired IDs that the configuration or the field prepared contains
+	retired  []nodeid.ReplicaID // retired IDs that are still in the configuration or in prepared
 	vigils   []vigil
 	absences []absence
 	losses   []loss

@@ -308,8 +308,8 @@ func TestRemembered(t *testing.T) {
 	}
 }
 
-// TestRememberedTwice checks that several sessions of an instance are remembered as one instance
-// without a session.
+// TestRememberedTwice checks that an instance with several sessions is remembered once, and that
+// the remembered entry does not count as a session.
 func TestRememberedTwice(t *testing.T) {
 	l := newLead(t, "a* b c/leaving/unreachable | |", three)
 	l.f.Registered = append(l.f.Registered, Registered{Instance: nodeidtest.ID(103), Name: "c", Session: true,
@@ -375,8 +375,8 @@ func TestLosses(t *testing.T) {
 	}
 }
 
-// TestBarredForTwoMinutes checks that three losses in two minutes exclude an instance until enough
-// time has passed, and that Next is the time when this happens.
+// TestBarredForTwoMinutes checks that three losses in two minutes exclude an instance, and that
+// evaluations at the times in Next include it again when the losses are old enough.
 func TestBarredForTwoMinutes(t *testing.T) {
 	five := Settings{Voters: 5}
 	l := newLead(t, "a* b c d e | |", five)

@@ -17,7 +17,7 @@ type member struct {
 	self    bool
 	dead    bool // rule 11
 	foreign bool // the instance is not a founder, and only founders may vote
-	double  bool // another fit replica has the process or name of this learner
+	double  bool // another fit replica runs in this learner's process or has its name
 }
 
 // fit reports whether the member may remain. A short silence or a missing session does not matter.
@@ -64,7 +64,7 @@ type survey struct {
 const (
 	silenceInMemory = 5 * time.Second
 	silenceDurable  = time.Minute
-	silenceNamed    = time.Second // limit for a replica whose name was registered again; names are not proved
+	silenceNamed    = time.Second // if the name was registered again; not 0, as names are not proved
 )
 
 func (s *survey) silence() time.Duration {

@@ -50,8 +50,8 @@ type Config struct {
 	// Voters are the replicas that vote. In a joint configuration they are those of the incoming
 	// majority.
 	Voters []nodeid.ReplicaID
-	// Outgoing are the voters of the outgoing majority of a joint configuration. Otherwise it is
-	// empty.
+	// Outgoing are the voters of the outgoing majority. It is empty unless the configuration is
+	// joint.
 	Outgoing []nodeid.ReplicaID
 	Learners []nodeid.ReplicaID
 }

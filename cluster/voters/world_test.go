@@ -57,7 +57,7 @@ type proc struct {
 	asked        errand // the last Prepare that the process answered
 }
 
-// errand is a leader's Prepare or probe that is under way.
+// errand is a question of a leader that is under way: a Prepare or a probe.
 type errand struct {
 	term     int
 	by       *proc

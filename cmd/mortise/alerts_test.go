@@ -72,8 +72,8 @@ type history []scrape
 
 const scrapeEvery = 5 * time.Second
 
-// rule is one alert. It fires if expr has been true in all scrapes for the duration in the field
-// last.
+// rule is one alert. It fires if expr has been true in all scrapes for a certain time. The field
+// last contains this time.
 type rule struct {
 	name string
 	last time.Duration

@@ -7,9 +7,10 @@ import (
 	"github.com/mortise-lock/mortise"
 )
 
-// asks takes locks and sends queries for the programs that use the HTTP API. Every handler that a
-// program with a derived secret can reach uses asks, so the program never acts with the agent's
-// rights (see forAgent). Implementations must be safe for concurrent use.
+// An implementation of asks takes locks and sends queries for the programs that use the HTTP API.
+// Every handler that a program with a derived secret can reach uses this interface, so the program
+// never acts with the agent's rights (see forAgent). Implementations must be safe for concurrent
+// use.
 type asks interface {
 	acquire(context.Context, mortise.Request) (holding, error)
 	check(ctx context.Context, key string, token mortise.Token) (bool, error)

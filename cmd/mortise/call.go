@@ -21,7 +21,7 @@ type call struct {
 	out, errs io.Writer
 	words     []string
 	program   []string // the words after --, for mortise run
-	environ   []string // before flags change it; mortise run passes it to its program
+	environ   []string // environment before flags change it; run passes it to its program
 
 	prefix    string
 	prefixSet bool
@@ -42,8 +42,8 @@ type call struct {
 	data    dataOptions
 }
 
-// prefix is the prefix of the variables that this command reads for itself. It is also the default
-// prefix of the variables that describe the cluster; -env-prefix replaces the latter.
+// prefix is the prefix of the variables that this command reads for itself. The variables that
+// describe the cluster have the same prefix, unless -env-prefix sets another one for them.
 const prefix = "MORTISE"
 
 type flagFor struct{ name, variable, about string }

@@ -97,7 +97,7 @@ func (f *fleet) in(t *testing.T) *fleet {
 }
 
 // environ returns the environment of a child process. The variables of mortise come from f.common
-// and the argument more, which omit the prefix. The other variables come from the test's
+// and from the arguments, where they lack their prefix. The other variables come from the test's
 // environment.
 func (f *fleet) environ(more ...string) []string {
 	var list []string

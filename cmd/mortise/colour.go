@@ -2,7 +2,7 @@ package main
 
 import "os"
 
-// verdict prints the first word of a finding, on a terminal in green or red.
+// verdict prints the first word of a finding. On a terminal with colours the word is green or red.
 func (c *call) verdict(well bool) {
 	text, colour := "trouble:", "31"
 	if well {

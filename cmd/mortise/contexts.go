@@ -136,8 +136,9 @@ func (x clusterContext) variables(dir string) map[string]string {
 	return all
 }
 
-// apply sets the variables that no flag replaces. A flag that chooses a secret, certificates or no
-// security also replaces the variables of the other two.
+// apply sets the variables that no flag replaces. There are three kinds of security: a secret,
+// certificates and none. A flag that chooses one kind also replaces the variables of the other
+// kinds.
 func (c *call) apply(name string, variables map[string]string) error {
 	chosen := map[string]bool{}
 	for variable := range c.changed {

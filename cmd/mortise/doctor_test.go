@@ -49,7 +49,7 @@ func TestALostQuorum(t *testing.T) {
 	f.mortise("unlock", "-timeout", "300ms", "--force", "k", "--token", "1", "--reason", "x").wants(t, exitNotReady)
 	f.mortise("run", "-n", "k", "--", "echo", "never").wants(t, exitNotReady)
 
-	f.start(f.agents[1]) // the step that doctor shows first
+	f.start(f.agents[1]) // doctor advises this step first
 	f.publish()          // f.ready would take half a minute, because c is missing
 	f.doctorSays(exitNo, "leads group "+group, "Replicas says that 3 instances run, and 2 answer")
 	f.mortise("run", "-w", patience.String(), "k", "--", "echo", "granted").wants(t, exitOK, "granted")
@@ -79,7 +79,7 @@ func TestALostQuorum(t *testing.T) {
 // moment.
 func (f *fleet) doctorSays(code int, texts ...string) { f.says([]string{"doctor"}, code, texts...) }
 
-// says repeats a command until it exits with code and prints all texts.
+// says repeats a command until it has the given exit code and prints all given texts.
 func (f *fleet) says(args []string, code int, texts ...string) {
 	f.t.Helper()
 	eventually(f.t, strings.Join(args, " ")+" says "+strings.Join(texts, ", "), func() error {

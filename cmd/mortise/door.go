@@ -51,7 +51,7 @@ type asked struct {
 	Key       string        `json:"key"`
 	Keys      []string      `json:"keys"`
 	Token     mortise.Token `json:"token"`
-	Wait      *float64      `json:"wait_seconds"` // nil means until the connection ends; 0 means not to wait
+	Wait      *float64      `json:"wait_seconds"` // nil means no limit; 0 means not to wait
 	Shared    bool          `json:"shared"`
 	Permits   int           `json:"permits"`
 	Of        int           `json:"of"`

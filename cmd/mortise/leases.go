@@ -15,7 +15,7 @@ import (
 
 const (
 	maxLeases   = 10_000
-	leasesEach  = 1_000 // for each client; door.client identifies it
+	leasesEach  = 1_000 // limit for each client, as identified by door.client
 	leaseTTL    = 10 * time.Second
 	leaseTTLMin = time.Second
 	maxLeaseTTL = 10 * time.Minute

@@ -102,7 +102,7 @@ func (f facts) voterTroubles(by guest.Report) (all []trouble) {
 	}
 	for _, m := range f.health.Missing {
 		if f.ill(m.Instance) {
-			continue // already reported with its disk
+			continue // its disk is already reported
 		}
 		what := plain.Sprintf("the voter %s has been silent for %s: %s", m.Name, short(m.Silent),
 			f.fate(m.Instance, addressOf(by.Status.Voters, m.Instance)))

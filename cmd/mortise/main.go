@@ -49,7 +49,7 @@ type command struct {
 	run               func(ctx context.Context, c *call) error
 	flags             func(c *call, fs *flag.FlagSet) // nil means none
 	instance          bool                            // accepts the flags of an instance
-	program           bool                            // accepts a program to run after --
+	program           bool                            // a program may follow --
 }
 
 func main() {

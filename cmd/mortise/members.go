@@ -29,7 +29,7 @@ type roll struct {
 	members []mortise.Member
 	total   int
 	leader  string // the instance ID; empty if the leader itself has not answered the survey
-	next    string // the session after which the next page begins, if there is one
+	next    string // the last session of this page; empty on the last page
 }
 
 func members(ctx context.Context, c *call) error {

@@ -58,7 +58,7 @@ func TestMistakesAtTheCommandLine(t *testing.T) {
 			`mortise recover: "orders" is not a group ID; mortise doctor shows the ID` + "\n"},
 	} {
 		t.Run(name, func(t *testing.T) {
-			t.Setenv("MORTISE_JOIN", "") // Main sets this variable if a flag does; Setenv restores it
+			t.Setenv("MORTISE_JOIN", "") // a flag can make Main set this variable; Setenv restores it
 			var out, errs bytes.Buffer
 			code := Main(ctx, strings.Fields(strings.ReplaceAll(tc.args, "AT", at)), &out, &errs)
 			if text := strings.ReplaceAll(out.String()+errs.String(), at, "AT"); code != tc.code || text != tc.want {

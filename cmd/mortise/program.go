@@ -16,8 +16,8 @@ import (
 	"github.com/mortise-lock/mortise/transport/wire/mortise/query/v1"
 )
 
-// This file implements the interface asks for a program with a derived secret. It uses the
-// program's guest.
+// The methods in this file act for a program with a derived secret, through the program's guest. A
+// *program implements the interface asks.
 
 var errNotForPrograms = errors.New("a program with a derived secret cannot do this")
 

@@ -10,8 +10,8 @@ import (
 	corev1 "k8s.io/api/core/v1"
 )
 
-// StatefulSet returns the faults of a file with a StatefulSet, whose program is configured with
-// Founders.
+// StatefulSet returns the faults of a file with a StatefulSet. The file must configure the
+// program with Founders.
 func StatefulSet(file string, p Program) []error {
 	var f faults
 	m, err := decode(file)
@@ -92,8 +92,8 @@ func (f *faults) directory(set appsv1.StatefulSetSpec, container corev1.Containe
 		"must be kept")
 }
 
-// Deployment returns the faults of a file with a Deployment, whose program is configured with
-// Replicas.
+// Deployment returns the faults of a file with a Deployment. The file must configure the program
+// with Replicas.
 func Deployment(file string, p Program) []error {
 	var f faults
 	m, err := decode(file)

@@ -20,7 +20,7 @@ func primary(ctx context.Context, node *mortise.Node, address string, work func(
 		return err
 	}
 	defer lock.Unlock(ctx)
-	return work(lock.Context(ctx)) // where Consul closes the channel of Lock, this context ends
+	return work(lock.Context(ctx)) // ends when Consul would close the channel of Lock
 }
 
 func Example_consul() {

@@ -4,7 +4,7 @@
 //	go test -v ./examples/comingfrom
 //
 //	redsync          wait for a lock without a limit; try; nothing to extend
-//	etcd             a write that only the holder can make, without a transaction of the locks
+//	etcd             a write that only the holder can make, without a transaction in the lock service
 //	consul           the value of a lock, its holder, lock-delay, a semaphore
 //	curator          re-entry, several keys, readers and writers, a notice to the holder
 //	leaderelection   one instance of the fleet leads; no process has to exit

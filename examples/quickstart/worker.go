@@ -24,7 +24,7 @@ type event struct {
 	Token   uint64 `json:",string"`
 	Leading bool
 	Asked   time.Time // when the worker requested the lock
-	At      time.Time // when it was granted
+	At      time.Time // when the lock was granted
 	Text    string
 }
 

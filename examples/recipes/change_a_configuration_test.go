@@ -76,7 +76,7 @@ func Example_changeAConfiguration() {
 	fmt.Println("in force:", (<-applied).Prices)
 	fmt.Println("record:", <-record) // now both follow
 
-	// While Ben edits the form, Anna saves. Ben's change is then applied to the result of Anna's.
+	// While Ben edits the form, Anna saves. Ben's change is then applied to what Anna has saved.
 	tries := 0
 	check(change(ctx, nodes[2], func(c *shop) {
 		if tries++; tries == 1 {

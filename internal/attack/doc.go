@@ -8,7 +8,7 @@
 // [Alive] encode messages of founding and of gossip with any content. [Members] decodes the members
 // from gossip.
 //
-// The package shares only the generated code of the messages with transport. Its encodings are a
+// Of the code of transport, the package uses only the generated messages. Its encodings are a
 // second implementation, so that they do not hide an error of the product's encoder.
 //
 // Concurrency: a Speaker is safe for concurrent use, and a Conn belongs to one goroutine. Failure:

@@ -26,15 +26,15 @@ const (
 	within       = 5 * time.Second // time limit for connecting and for each greeting
 )
 
-// Speaker is a process that may connect to the cluster. It has no identity, because each greeting
-// contains one.
+// Speaker is a process that may connect to the cluster. It has no identity of its own: the caller
+// chooses one for each greeting.
 type Speaker struct {
 	Label string                                                   // the label of the cluster
 	Dial  func(ctx context.Context, addr string) (net.Conn, error) // required
 	TLS   func() *tls.Config                                       // nil means plain text
 }
 
-// Conn is a connection on which no greeting has been sent.
+// Conn is a connection to an instance. Open and Accept send no greeting on it.
 type Conn struct {
 	net.Conn
 	Binding []byte // the binding of the greetings on this connection

@@ -8,7 +8,7 @@ import (
 	"github.com/mortise-lock/mortise/internal/nodeid"
 )
 
-// Replica is a replica in a configuration, as in the messages of founding.
+// Replica is one replica of a configuration in the messages about founding.
 type Replica struct {
 	Raft     uint64
 	Instance nodeid.ID
@@ -35,10 +35,9 @@ func InstanceInfo(name, addr string, group, at uint64, voters []Replica) []byte 
 	b = append(binary.AppendUvarint(b, 10e9), 0, 0)         // the TTL, no grace, not solo
 	b = binary.AppendUvarint(append(b, 1), 1_800_000_000e3) // rules, wall clock
 	b = append(replicas(b, voters), 0)                      // no obstacle
-	// The rest is: life, not durable, not resuming, the life of the sender of the question, and no
-	// address.
+	// life 1, not durable, not resuming, the asker's life 1, and no address of the asker
 	b = append(b, 1, 0, 0, 1, 0)
-	return append(binary.AppendUvarint(b, at), 0, 0, 0) // nothing superseded, no floor, no founder met
+	return append(binary.AppendUvarint(b, at), 0, 0, 0) // at; no Supersedes, no FloorUnixMS, no Met
 }
 
 // Push returns a message about a configuration. The number `at` may be larger than any correct

@@ -8,12 +8,12 @@
 //	lock cron/*
 //	read cron/*
 //
-// Every line ends with a line feed. The order of the lines is: the version, the name for audit logs
-// (required), the end (optional), and the rights, sorted bytewise without duplicates. A right is
-// the word member, or one of the words read, write, lock and force with a pattern. A pattern is an
-// exact key, or a prefix of keys followed by an asterisk. In names and patterns, these bytes are
-// written as %XX, in upper case: the percent sign, a literal asterisk, and all bytes outside "!" to
-// "~".
+// Every line ends with a line feed. The order of the lines is: the version, the name for audit
+// logs (required), the end (optional), and the rights, sorted bytewise without duplicates. A
+// right is the word member, or one of the words read, write, lock and force followed by a
+// pattern. A pattern is an exact key, or a prefix of keys followed by an asterisk. In names and
+// patterns, these bytes are written as %XX, in upper case: the percent sign, a literal asterisk,
+// and all bytes outside "!" to "~".
 //
 // # Guarantees
 //

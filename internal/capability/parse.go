@@ -20,8 +20,8 @@ const (
 	maxName = 128 // bytes of the decoded name
 )
 
-// These errors describe a text, or the words of a command line. Every error of [Parse] also matches
-// ErrNotCanonical.
+// These errors report what is wrong with a text, or with the words of a command line. Every error
+// of [Parse] also matches ErrNotCanonical.
 var (
 	ErrNotCanonical = errors.New("capability: the text is not canonical")
 	ErrSize         = errors.New("a capability has at most 64 lines and 4096 bytes")

@@ -8,9 +8,9 @@ type Tier uint8
 // The tiers. Only peers of the tier Root may found a group, vote, answer questions and accept
 // connections.
 const (
-	Root   Tier = iota + 1 // root secret, or a name in TLSPeers
-	Member                 // capability with the word member: may lock every key; only dials
-	Guest                  // any other capability; only dials
+	Root   Tier = iota + 1 // a root secret, or a name in TLSPeers
+	Member                 // a capability with the word member: may read, write and lock every key
+	Guest                  // any other capability
 )
 
 // String returns the name of t.

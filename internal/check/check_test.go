@@ -245,7 +245,7 @@ func TestServed(t *testing.T) {
 	j.Heal(100 * s)
 	wantFine(t, j.Check(110*s), j.Answered(a, true, 110*s))
 	j.Waits(x, b, false, 110*s)
-	wantFine(t, j.Check(300*s)) // a holds the lock
+	wantFine(t, j.Check(300*s)) // caller a holds the lock
 	j.Freed("x", a, 300*s)
 	wantFine(t, j.Check(310*s))
 	if j.Waiting() != 1 {
@@ -265,7 +265,7 @@ func TestServed(t *testing.T) {
 	j = Served{Bound: 10 * s}
 	j.Heal(0)
 	c, d := Caller{"c", 1}, Caller{"d", 1}
-	for _, who := range []Caller{a, b} { // a and b hold y as readers
+	for _, who := range []Caller{a, b} { // callers a and b hold y as readers
 		j.Waits(y, who, false, 0)
 		wantFine(t, j.Answered(who, true, 0))
 	}

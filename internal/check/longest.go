@@ -3,7 +3,7 @@ package check
 import "time"
 
 // Longest checks holds that have a longest duration. The holder must not be notified before this
-// duration has passed. If its process runs, it must be notified at most Late afterwards.
+// duration has passed. If its process runs, Late is the longest permitted delay of the notice.
 type Longest struct {
 	Late time.Duration
 
@@ -32,11 +32,12 @@ func (l *Longest) Overdue(who Caller, at time.Duration) error {
 	return l.err
 }
 
-// Over records that a hold has ended without a call of Overdue, or that its process has died.
+// Over must be called when a hold has ended without a call of Overdue, or when its process has
+// died.
 func (l *Longest) Over(who Caller) { delete(l.until, who) }
 
 // Check returns a violation if the holder should already have been notified. It must be called
-// only for a holder whose process has run for at least Late.
+// only for a holder whose process has run for at least the duration Late.
 func (l *Longest) Check(who Caller, at time.Duration) error {
 	if until, known := l.until[who]; known && at-until > l.Late && l.err == nil {
 		return l.broken("longest: the hold of %v was to end at %v, and at %v its holder has not been told",

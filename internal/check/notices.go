@@ -22,7 +22,7 @@ func (n *Notices) Wanted(who Caller, at time.Duration) {
 	n.wanted[who] = at
 }
 
-// Over records that a holder was notified, or no longer holds the lock.
+// Over must be called when a holder has been notified or no longer holds the lock.
 func (n *Notices) Over(who Caller) { delete(n.wanted, who) }
 
 // Renewed checks a renewal that was acknowledged. The parameter sent is the time at which the

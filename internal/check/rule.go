@@ -21,7 +21,8 @@ type Terms struct{ Permits, Of uint32 }
 // Alone reports whether the lock is held exclusively.
 func (t Terms) Alone() bool { return t.Permits == 0 }
 
-// Beside reports whether two requests may hold a lock together, if no other request holds it.
+// Beside reports whether requests with the terms t and other may hold a lock together, if no
+// other request holds it.
 func (t Terms) Beside(other Terms) bool {
 	var both sum
 	both.add(t)

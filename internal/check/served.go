@@ -50,13 +50,14 @@ func (s *Served) key(key string) *wanted {
 // Heal records that the faults have ended.
 func (s *Served) Heal(at time.Duration) { s.healed, s.since = true, at }
 
-// Waits records that a call begins to wait for all of keys. If soon is set, the call must be
-// answered within Bound even if the keys are held.
+// Waits records that a call begins to wait for all the given keys. If soon is set, the call must
+// be answered within Bound even if the keys are held.
 func (s *Served) Waits(keys []string, who Caller, soon bool, at time.Duration) {
 	s.waiting = append(s.waiting, waiting{who, keys, at, soon})
 }
 
-// Soon records that the context of a waiting call has ended, so it must be answered within Bound.
+// Soon must be called when the context of a waiting call has ended. The call must then be
+// answered within Bound.
 func (s *Served) Soon(who Caller, at time.Duration) {
 	for i := range s.waiting {
 		if s.waiting[i].caller == who {

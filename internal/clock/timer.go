@@ -3,8 +3,8 @@ package clock
 import "time"
 
 // Timer wakes the owner goroutine of a core no later than the core requires. Set does not reset a
-// timer that fires early enough, because an occasional unnecessary turn costs less than a reset in
-// each turn. A Timer belongs to one goroutine.
+// timer that fires early enough, because an occasional unnecessary wake-up costs less than a reset
+// after every event. A Timer belongs to one goroutine.
 type Timer struct {
 	*time.Timer
 	clock Clock
@@ -18,15 +18,15 @@ func NewTimer(c Clock) *Timer {
 	return &Timer{Timer: t, clock: c}
 }
 
-// Set makes the timer fire at the given time or earlier. now is the time of the turn. A zero time
-// changes nothing. Set resets a timer that is overdue, because a suspended machine's clock may
-// advance although its timers do not.
+// Set makes the timer fire at the time at or earlier. now is the time that the owner goroutine last
+// read from the clock. If at is zero, Set changes nothing. Set resets a timer that is overdue,
+// because a suspended machine's clock may advance although its timers do not.
 func (a *Timer) Set(now, at Time) {
 	if at == 0 || !at.Before(a.at) && now.Before(a.at) {
 		return
 	}
 	a.at = at
-	// Wait at least a millisecond, to avoid a busy loop when a turn cannot meet a deadline.
+	// Wait at least a millisecond, to avoid a busy loop when the owner cannot meet a deadline.
 	a.Reset(max(at.Sub(a.clock.Now()), time.Millisecond))
 }
 

@@ -86,8 +86,8 @@
 //
 // # Failure
 //
-// The constructors report all mistakes in the configuration, and name the wrong fields. If a file
-// is broken or missing later, this is logged once, and the files are read again at most once a
+// The constructors report all mistakes in the configuration, with the names of the fields. If a
+// file is broken or missing later, this is logged once, and the files are read again at most once a
 // second. Meanwhile the last usable set of files is used, even if it has expired.
 //
 // # Limits

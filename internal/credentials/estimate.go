@@ -11,7 +11,7 @@ const (
 	minSecret = 16  // bytes
 	minBits   = 128 // bits
 
-	estimated = 512 // bytes that the estimate considers
+	estimated = 512 // the estimate considers at most this many bytes
 	wordBits  = 11  // bits for a word, as if chosen from 2,048
 	leastRun  = 6   // shortest repetition or sequence that counts as one character
 
@@ -38,10 +38,11 @@ func judge(secret string) error {
 // lower result counts.
 //
 // The first method counts characters. Each character counts as the binary logarithm of the
-// alphabet's size. The alphabet consists of 10 digits, 16 hexadecimal digits, 26 letters of one
-// case, or 32 others. Its size is limited to twice the number of different characters in the
-// secret. Six or more bytes that repeat earlier bytes, or form a sequence such as 12345678, count
-// as one character.
+// alphabet's size. The size is the sum of the kinds that occur in the secret: 10 for digits, 26 for
+// small letters, 26 for capital letters and 32 for others. Digits and letters of one case count as
+// 16 in all if they are all hexadecimal. The size is limited to twice the number of different
+// characters in the secret. Six or more bytes that repeat earlier bytes, or form a sequence such as
+// 12345678, count as one character.
 //
 // The second method counts words: 11 bits for a word, 3 for a digit, 1 for a separator. It applies
 // if the secret contains white space, or if three quarters of the secret are pronounceable words of

@@ -12,8 +12,8 @@ import (
 )
 
 const (
-	lookEvery = time.Second // between two checks of the files
-	maxFile   = 1 << 20     // bytes of one file
+	lookEvery = time.Second // the shortest time between two checks of the files
+	maxFile   = 1 << 20     // a file with more bytes is refused
 )
 
 // FilesConfig names the PEM files of [FromFiles]. FromFiles copies it.

@@ -9,7 +9,7 @@ import (
 )
 
 const (
-	rootPrefix    = "msk1_" // prefix of 256 random bits and a checksum, in hexadecimal
+	rootPrefix    = "msk1_" // followed by 256 random bits and a checksum, in hexadecimal
 	derivedPrefix = "msd1_" // prefix of a derived secret, see derive.go
 
 	randomBytes   = 32

@@ -16,7 +16,8 @@ import (
 // connections, and GetClientCertificate for dialed connections. FromTLS enforces TLS 1.3, client
 // certificates and full handshakes. Without names, VerifyConnection is required, and every peer
 // that it accepts is an instance. The certificate of a dialed peer must then contain ServerName or,
-// if ServerName is empty, the dialed host. The error lists all mistakes and names the wrong fields.
+// if ServerName is empty, the dialed host. The error lists all mistakes, with the names of the
+// fields.
 func FromTLS(config *tls.Config, list Names) (*Source, error) {
 	if config == nil {
 		return nil, errors.New("Config.TLS: is nil")

@@ -18,13 +18,15 @@ import (
 // copied.
 type Names struct {
 	Peers  []string          // names of instances: DNS names or SPIFFE IDs; if empty, ServerName
-	Guests map[string]string // by name of a guest: a capability text, or only its rights
+	Guests map[string]string // from the name of a guest to its capability text, or only its rights
 }
 
 const spiffe = "spiffe://"
 
 type names struct {
-	listed map[string]*capability.Capability // by name in lower case, or SPIFFE ID; nil for an instance
+	// listed maps each accepted name to its rights. Nil means an instance. Names are in lower case,
+	// except SPIFFE IDs.
+	listed map[string]*capability.Capability
 }
 
 // newNames reports all mistakes. If there are no peers, the error contains errNoPeers.

@@ -15,10 +15,14 @@ import (
 )
 
 const (
-	backdate   = 24 * time.Hour     // validity before its creation, for peers whose clocks are behind
-	lifetime   = 7 * 24 * time.Hour // validity after its creation
-	renewAfter = 24 * time.Hour     // six days are left, for peers whose clocks are ahead
-	stepBack   = time.Hour          // if the clock is set back by more, a new certificate is made
+	// A certificate is valid from backdate before its creation, for peers whose clocks are behind,
+	// until lifetime after its creation. It is replaced at the age renewAfter, when it is still
+	// valid for six days, for peers whose clocks are ahead.
+	backdate   = 24 * time.Hour
+	lifetime   = 7 * 24 * time.Hour
+	renewAfter = 24 * time.Hour
+
+	stepBack = time.Hour // if the clock is set back by more, a new certificate is made
 )
 
 var (
@@ -111,6 +115,6 @@ func (i *issuer) sign(now time.Time) (*tls.Certificate, error) {
 // serial returns a unique serial number without a random source that could fail.
 func serial(public ed25519.PublicKey, now time.Time) *big.Int {
 	sum := sha256.Sum256(binary.BigEndian.AppendUint64(append([]byte("serial\x00"), public...), uint64(now.UnixNano())))
-	sum[0] = sum[0]&0x7f | 0x40 // positive, and never zero
+	sum[0] = sum[0]&0x7f | 0x40 // never zero, and always 16 bytes long
 	return new(big.Int).SetBytes(sum[:16])
 }

@@ -78,8 +78,8 @@ func (c SecretConfig) trimmed() SecretConfig {
 }
 
 // FromSecret derives the cluster's authorities, and makes this node's key and first certificate.
-// With a derived secret, the credentials can only dial. The error names the wrong fields, and says
-// how to make a good secret.
+// With a derived secret, the credentials can only dial. The error names the fields to correct, and
+// says how to make a good secret.
 func FromSecret(cfg SecretConfig) (*Source, error) {
 	cfg = cfg.trimmed()
 	if err := cfg.validate(); err != nil {

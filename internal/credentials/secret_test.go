@@ -106,8 +106,8 @@ func TestForgedCertificates(t *testing.T) {
 		pair tls.Certificate
 		says string
 	}{
-		// The certificate looks as if it was made from another secret, which is the most likely
-		// cause.
+		// These certificates look as if they were made from another secret. That is the most likely
+		// cause of the error, so the text names it.
 		"self-made":         {selfMade, "another secret"},
 		"foreign authority": {foreign.pair(t, named), "another secret"},
 		"poses as ours":     {posing, "another secret"},

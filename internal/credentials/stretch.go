@@ -14,8 +14,8 @@ const (
 	stretchKept   = 64 // cached results
 )
 
-// stretched caches the results of this process, so that a thousand nodes in one process do not
-// compute them again. It contains no secret data beyond what the nodes' authorities contain.
+// stretched caches the stretched secrets of this process, so that a thousand nodes in one process
+// do not compute them again. It contains no secret data beyond what the nodes' authorities contain.
 var stretched stretcher
 
 // stretcher caches stretched secrets by the hash of the secret and the label. It is safe for

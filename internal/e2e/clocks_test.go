@@ -20,8 +20,8 @@ import (
 // leap, and a wall clock that can be set.
 type machine struct {
 	mu     sync.Mutex // guards the fields below
-	since  time.Time
-	base   clock.Time // the boot-time clock when since was set
+	since  time.Time  // the time at which the boot-time clock was last changed
+	base   clock.Time // the reading of the boot-time clock at that time
 	rate   float64
 	offset time.Duration
 }
@@ -77,8 +77,8 @@ func startMachines(t *testing.T, change ...func(*mortise.Config)) (*fleet, []*ma
 	return f, all
 }
 
-// suspend stops a machine, cuts off its node i, and calls the function during. When the machine
-// runs again, its boot-time clock jumps ahead by the missed time if counts is true. The node
+// suspend stops a machine, cuts off its node i, and calls the given function. Then the machine
+// runs again. If counts is true, its boot-time clock jumps ahead by the missed time. The node
 // stays cut off.
 func (f *fleet) suspend(m *machine, i int, counts bool, during func()) {
 	began := time.Now()

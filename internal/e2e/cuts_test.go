@@ -19,7 +19,7 @@ func farApart() time.Duration {
 // startFour starts three voters and, as node 3, an instance without a vote.
 func startFour(t *testing.T, change ...func(*mortise.Config)) *fleet {
 	t.Helper()
-	// These start before node 3, because the charter lists all instances that answer.
+	// The voters start before node 3, because the charter lists all instances that answer.
 	f := startFleet(t, 3, change...)
 	c := f.config(3, 3)
 	for _, apply := range change {
@@ -213,8 +213,8 @@ func TestOneVoterOnOneWay(t *testing.T) {
 	}
 }
 
-// TestLeaderOnOneWay cuts all links of the leader in one direction. A leader that can send but not
-// receive is replaced later, because its heartbeats prevent elections until it notices the cut.
+// TestLeaderOnOneWay cuts all links of the leader in one direction. It takes longer to replace a
+// leader that can still send, because its heartbeats prevent elections until it notices the cut.
 func TestLeaderOnOneWay(t *testing.T) {
 	for name, cut := range map[string]func(f *fleet, leader int){
 		"mute": func(f *fleet, leader int) { f.each(leader, f.net.CutOneWay) },

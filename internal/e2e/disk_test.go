@@ -20,7 +20,7 @@ type disk struct {
 	broken atomic.Bool
 	// full means that there is room only for the log, and not for a snapshot.
 	full  atomic.Bool
-	cause error        // the error of calls while broken is set; nil means errDisk
+	cause error        // the error of Sync on a broken disk; nil means errDisk
 	room  atomic.Int64 // the remaining bytes; zero means no limit
 	delay atomic.Int64 // duration of each sync, as a time.Duration
 }

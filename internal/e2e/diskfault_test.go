@@ -269,7 +269,7 @@ func TestAnIdleVoterNoticesItsDisk(t *testing.T) {
 				time.Sleep(time.Minute)
 				term := f.nodes[victim].Status().Term
 				b.fault(f.disks[victim])
-				time.Sleep(7 * diskLookEvery) // the time of a check that writes, and the limit of the check
+				time.Sleep(7 * diskLookEvery) // a check that writes begins within 10 s, and counts as hung after 3 s
 				s := f.nodes[victim].Status()
 				if s.Disk == nil || s.Disk.State != b.state || !strings.Contains(s.Disk.Cause, b.cause) ||
 					strings.Contains(s.Disk.Cause, "raftlog") || !s.Votes {

@@ -20,7 +20,7 @@ func durableConfig(f *fleet, root string, i, at int) mortise.Config {
 	c := f.config(i, 3)
 	c.SessionTTL = 10 * time.Second
 	c.Bind = address(at)
-	for j := 3; j < 6; j++ { // addresses at which these nodes may return
+	for j := 3; j < 6; j++ { // a test may restart the nodes at these addresses
 		c.Join = append(c.Join, address(j))
 	}
 	inDir(root)(&c)
@@ -30,7 +30,7 @@ func durableConfig(f *fleet, root string, i, at int) mortise.Config {
 func TestDurableGroupSurvivesTheLossOfAll(t *testing.T) {
 	for _, c := range []struct {
 		name string
-		at   [3]int // index of the address at which each node returns
+		at   [3]int // index of the address at which each node restarts
 	}{
 		{"same addresses", [3]int{0, 1, 2}},
 		{"new addresses", [3]int{3, 4, 5}},

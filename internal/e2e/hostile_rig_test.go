@@ -121,9 +121,9 @@ func (a *assault) join(i int) {
 	a.ready()
 }
 
-// p99 repeatedly locks and unlocks a free key on every instance, and returns the 99th percentile
-// of the times. It measures until the function during has returned, and for at least the given
-// time.
+// p99 runs the given function, if it is not nil. Meanwhile, and for at least the given time, it
+// repeatedly locks and unlocks a free key on every instance. It returns the 99th percentile of
+// the times.
 func (a *assault) p99(least time.Duration, during func()) time.Duration {
 	a.t.Helper()
 	ctx, stop := context.WithCancel(a.t.Context())

@@ -349,7 +349,7 @@ func TestHostileSnapshots(t *testing.T) {
 	})
 }
 
-// In TestHostileGhosts a process with the secret invents members, whose number gossip must limit.
+// In TestHostileGhosts a process with the secret invents members. Gossip must limit their number.
 func TestHostileGhosts(t *testing.T) {
 	bubble(t, func(t *testing.T) {
 		f := startFleet(t, 3)

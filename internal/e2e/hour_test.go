@@ -50,7 +50,7 @@ func watched(t *testing.T, n int) (f *fleet, dials *atomic.Int64, log *lines) {
 		f.start(i, c)
 	}
 	f.ready()
-	time.Sleep(30 * time.Second) // connections that only the beginning needs are closed
+	time.Sleep(30 * time.Second) // by now the connections that only the start needed are closed
 	log.reset()
 	return f, dials, log
 }

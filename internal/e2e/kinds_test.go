@@ -34,7 +34,8 @@ func (f *fleet) later(i int, r mortise.Request) <-chan *mortise.Lock {
 	return granted
 }
 
-// waits fails the test if the lock was granted. comes fails the test if the lock was not granted.
+// A call of waits fails the test if the lock was granted. A call of comes fails the test if the
+// lock was not granted.
 func waits(t *testing.T, who string, granted <-chan *mortise.Lock) {
 	t.Helper()
 	time.Sleep(50 * time.Millisecond)

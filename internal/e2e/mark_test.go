@@ -12,8 +12,8 @@ import (
 	"github.com/mortise-lock/mortise/lockfsm"
 )
 
-// TestAMarkTravelsWithTheLock checks that hooks on another instance get the holder's mark, and that
-// values that are read do not contain the mark.
+// TestAMarkTravelsWithTheLock checks that hooks on another instance get the holder's mark, and
+// that errors and Peek show the value of the lock without the mark.
 func TestAMarkTravelsWithTheLock(t *testing.T) {
 	bubble(t, func(t *testing.T) {
 		var ears []*heard

@@ -429,7 +429,7 @@ func TestReadyPacesADeployment(t *testing.T) {
 func TestAMemberKeepsSpareLinks(t *testing.T) {
 	bubble(t, func(t *testing.T) {
 		f := startFleet(t, 4)
-		time.Sleep(10 * time.Second) // one or two renewals
+		time.Sleep(10 * time.Second) // by now the sessions were renewed, which opens missing links
 		for _, n := range f.nodes {
 			if n.Status().Votes {
 				continue
@@ -444,8 +444,8 @@ func TestAMemberKeepsSpareLinks(t *testing.T) {
 }
 
 // TestVotersKeepLinksToEachOther checks that the six followers of a leader have links to each
-// other, so that its loss costs no handshakes. Before the check, the links that the first
-// election made have ended.
+// other, so that its loss costs no handshakes. The test first ends the links that the election
+// has made.
 func TestVotersKeepLinksToEachOther(t *testing.T) {
 	bubble(t, func(t *testing.T) {
 		f := startFleet(t, 7, func(c *mortise.Config) { c.Voters = 7 })
@@ -463,7 +463,7 @@ func TestVotersKeepLinksToEachOther(t *testing.T) {
 		for i, a := range followers {
 			f.pairs([]int{a}, followers[i+1:], f.net.Heal)
 		}
-		time.Sleep(30 * time.Second) // one or two renewals
+		time.Sleep(30 * time.Second) // by now the sessions were renewed, which opens missing links
 		for i, a := range followers {
 			for _, b := range followers[i+1:] {
 				if !f.nodes[a].Port.Linked(f.nodes[b].ID()) {

@@ -157,7 +157,7 @@ func (o *owner) force() {
 		o.drop(l)
 	}
 	o.judge.tell(func() error { o.judge.forced++; return nil })
-	o.exitAll() // all other handles were made under that hold
+	o.exitAll() // all other handles were made under the hold that has ended
 }
 
 func (o *owner) run(steps int) {

@@ -163,8 +163,8 @@ func TestPlainMemberFindsTheNextLeader(t *testing.T) {
 					unlock(t, <-granted)
 					took := time.Since(lost)
 					t.Logf("from the loss of the leader to the next grant: %v", took)
-					// The limit is low because the leader's streams end, or the leader reports its
-					// retirement.
+					// The limit is low, because the other instances learn of the loss immediately: the leader's
+					// streams end, or the leader reports its retirement.
 					limit := 200 * time.Millisecond
 					if how == "cut off" {
 						limit = failoverLimit

@@ -190,7 +190,7 @@ type words struct {
 	watchers sync.WaitGroup
 
 	mu    sync.Mutex
-	texts map[string]bool // each is a kind and a masked text
+	texts map[string]bool // a key consists of a kind and a masked text
 }
 
 func (w *words) found(n int, durable bool) {

@@ -18,8 +18,8 @@ import (
 )
 
 const (
-	followEvery = 5 * time.Second        // between questions for the list of voters, while attached to a leader
-	askEvery    = 250 * time.Millisecond // between questions for the list of voters, while not attached
+	followEvery = 5 * time.Second        // pause between questions for the voters while attached to a leader
+	askEvery    = 250 * time.Millisecond // pause between questions for the voters while not attached
 )
 
 // Session takes locks. Guest.Session makes one, and Close ends it. A guest can have one Session at

@@ -13,7 +13,7 @@ type account struct {
 	runs   []run
 	steps  []step
 	first  lockfsm.Revision
-	held   bool // the account of a voter begins with a held lock
+	held   bool // true if any voter begins its account with a lock that is already held
 	last   int64
 	covers lockfsm.Revision // the last revision that the account covers
 }

@@ -97,8 +97,8 @@ func (j *judge) others() (failed []int32, pending []bool) {
 }
 
 // late reports whether the absence of an event is a violation. The event had to follow the given
-// time. Its absence is a violation if the recording is complete, or if the voters recorded for long
-// enough after that time. If a later group exists, it is never a violation.
+// time. Its absence is a violation if the recording is complete, or if the voters recorded for
+// long enough after that time. The absence is never a violation if a later group exists.
 func (j *judge) late(g *grant, at int64) bool {
 	return int(g.group) == len(j.groups)-1 && (j.settled || j.groups[g.group].last > at+j.settle+j.uncertain)
 }

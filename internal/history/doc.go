@@ -75,7 +75,7 @@
 //
 // # Refused alternative
 //
-// A checker that allows any lock to expire at any time needs no account of the voters. But such a
-// checker never finds two owners of a key, because it can always assume that the first lock has
-// expired.
+// A checker could allow any lock to expire at any time. It would then need no events from the
+// voters. But it would never find two owners of a key, because it could always assume that the
+// first lock has expired.
 package history

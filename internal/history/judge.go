@@ -70,11 +70,11 @@ func (v *Violation) Error() string {
 // Judge verifies that the order of the log explains the results of all calls:
 //
 //   - It replays the accounts (rules Agree, Overlap, Tokens, Order, Ends).
-//   - It computes the earliest possible time of each grant and each end. No grant and no end is
-//     before an earlier entry of the log. A grant is not before the call that requested the lock.
-//     An end is not before the time until which the holder believed that it held the lock, unless
-//     the lock ended by force. If a caller observed a grant or an end earlier, Judge reports a
-//     violation (rules Real and Belief).
+//   - It computes the earliest possible time of each grant and each end. These times never
+//     decrease from one entry of the log to the next. A grant is not before the call that
+//     requested the lock. An end is not before the time until which the holder believed that it
+//     held the lock, unless the lock ended by force. If a caller observed a grant or an end
+//     before its earliest possible time, Judge reports a violation (rules Real and Belief).
 //   - It searches for missing grants and ends (rules Phantom, Kept, Zombie).
 //
 // Judge allows three things. The holder of a lock that was ended by force may believe for longer

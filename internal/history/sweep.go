@@ -10,15 +10,16 @@ import (
 type grant struct {
 	set   int32
 	event int32
-	// at and ended are the earliest times at which any voter recorded the grant and its end.
+	// The field at is the earliest time at which any voter recorded the grant. The field ended is
+	// the same for the end of the grant, or for the first event of the next group.
 	at, ended int64
 	end       int32 // -1 if none
 	group     int32
 
 	owner *call // the call that returned its token, or nil
-	// A try that fails and returns the token of this grant has observed the hold. seenBy is the
-	// earliest return of such a try, at the time seenAt. heldBy is the latest call of such a try, at
-	// the time heldBehind.
+	// A failed call with Try may return the token of this grant, because the lock was held. The
+	// event seenBy is the earliest return of such a call, and seenAt is its time. The event heldBy
+	// is the latest start of such a call, and heldBehind is its time.
 	seenBy, heldBy     int32
 	seenAt, heldBehind int64
 }
@@ -205,14 +206,13 @@ func (j *judge) sweep() error {
 	return nil
 }
 
-// sweeper is the state of sweep. The field point is the earliest time at which the present step
-// can have happened. The field because is the event that implies this time.
+// sweeper is the state of sweep.
 type sweeper struct {
 	*judge
 	keys    []held
 	live    []int32
-	point   int64
-	because int32
+	point   int64 // the earliest possible time of the present step
+	because int32 // the event that proves this time
 	belief  bool
 }
 
@@ -259,9 +259,9 @@ func (w *sweeper) grant(i int32) error {
 	return w.notAfter(g.at, g.event, g.event)
 }
 
-// grantOne replays the grant of one key. A request for one key must be granted before all later
-// requests of the queue, and so must an exclusive request. A shared request for several keys may
-// wait for another key, and later shared requests may be granted before it.
+// grantOne replays the grant of one key. A request that is exclusive or for one key must be
+// granted before all later requests of the queue. A shared request for several keys may wait for
+// another key, and later shared requests may be granted before it.
 func (w *sweeper) grantOne(i, key int32) error {
 	g, k := &w.grants[i], &w.keys[key]
 	e, asked := &w.events[g.event], &w.sets[g.set]

@@ -29,16 +29,16 @@ type Config struct {
 	Logger              *slog.Logger
 	Version             string // of this library
 
-	Group       replica.Settings // as configured on this instance
+	Group       replica.Settings // settings of the group, from this instance's configuration
 	Alone       bool             // the instance joins no others: Join and JoinFunc are not set
-	Unreachable bool             // no other process may reach the instance
+	Unreachable bool             // the instance opens no socket, so no other process can reach it
 
 	Source *credentials.Source // nil means plain text
-	Self   credentials.Peer    // rights of the certificate, or the root tier without TLS
+	Self   credentials.Peer    // what the certificate proves; the root tier if TLS is off
 	World  outside.World
 
 	History io.Writer    // nil means no recording
-	Trace   trace.Config // the observers of locks; Start fills in the rest
+	Trace   trace.Config // only the hooks for locks; Start sets the other fields
 	Hooks   *Hooks       // nil means none
 
 	// Admin serves admin clients. Translate converts the errors of Admin to those that package
@@ -84,8 +84,8 @@ const (
 	stateFailed       = "failed"
 )
 
-// listen opens the port. A member and a node without a group open no socket, because they serve no
-// requests.
+// listen opens the port. A member opens no socket, and neither does a node on its own without a
+// Bind address, because they serve no other process.
 func (c *Config) listen(e env) (net.Listener, error) {
 	if c.Self.Tier == credentials.Member {
 		return transport.Deaf(), nil

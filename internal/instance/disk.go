@@ -67,7 +67,7 @@ func remedy(state DiskState) string {
 }
 
 const (
-	diskLookEvery = 2 * time.Second // between two checks of the directory
+	diskLookEvery = 2 * time.Second // the time between two checks of the directory
 	diskHungAfter = 3 * time.Second // a longer call to the disk counts as hung
 
 	// Every fifth check also writes. While the disk has a fault, every check writes.
@@ -97,7 +97,7 @@ const (
 )
 
 func (n *Instance) during(call diskCall, f func() error) error {
-	// | 1 so that it is never 0; the error is at most a nanosecond
+	// The lowest bit is set so that the time is never 0. It is then wrong by at most a nanosecond.
 	n.disk.began[call].Store(int64(n.env.clock.Now()) | 1)
 	defer n.disk.began[call].Store(0)
 	return f()
@@ -126,8 +126,8 @@ func (n *Instance) diskFault() *DiskFault {
 	return &copied
 }
 
-// diskFailed records a disk error that has ended this instance's vote, or the removal of the
-// directory.
+// diskFailed records the removal of the directory, or a disk error that has ended this instance's
+// vote.
 func (n *Instance) diskFailed(state DiskState, cause error) {
 	first, news := n.noteDisk(state, cause)
 	switch {
@@ -201,7 +201,7 @@ func (n *Instance) passing(state DiskState, cause string) {
 	case state == DiskLow:
 		log = n.logger.Warn
 	case ill:
-		log = n.logger.Info // the fault was known and has only changed
+		log = n.logger.Info // a fault was known, and only its state has changed
 	}
 	log("the disk of this voter: "+DiskWords(state), "dir", n.config.Dir, "why", cause, "do", f.Remedy)
 }

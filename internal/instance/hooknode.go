@@ -95,9 +95,9 @@ func SessionText(id lockfsm.SessionID) string {
 type grantable struct {
 	mu    sync.Mutex // guards the fields below
 	began clock.Time
-	since clock.Time
+	since clock.Time // the start, or the last change of the state
 	can   bool
-	total time.Duration // how long locks could be granted, up to the time in the field since
+	total time.Duration // how long locks could be granted before that change
 }
 
 func (g *grantable) begin(now clock.Time) { g.began, g.since = now, now }

@@ -29,7 +29,7 @@ type Instance struct {
 	env     env
 	logger  *slog.Logger
 	address string
-	self    credentials.Peer // rights of its certificate, or the root tier without TLS
+	self    credentials.Peer // what the certificate proves; the root tier if TLS is off
 	life    uint64           // number of starts with this directory; zero in memory
 	records *records         // nil in memory
 

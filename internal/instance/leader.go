@@ -12,8 +12,8 @@ import (
 // hooks.
 type leading struct {
 	attached atomic.Bool
-	// without is the clock.Time since which no leader is known. Zero means that a leader is known,
-	// or was never known.
+	// The field without contains the clock.Time since which no leader is known. Zero means that a
+	// leader is known, or that this instance has not looked for one yet.
 	without atomic.Int64
 
 	mu   sync.Mutex // held while the leader is read and reported; guards the fields below

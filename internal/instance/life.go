@@ -52,7 +52,8 @@ func (l life) Bound(c founding.Charter, raft uint64) {
 	}
 }
 
-// AllBound allows the leader of the tentative group to propose Born.
+// AllBound informs the keeper that all instances on the group's list are bound. If this instance
+// leads, the keeper then proposes the command Born.
 func (l life) AllBound(uint64) {
 	if r := l.node().replica.Load(); r != nil {
 		r.keeper.AllBound()
@@ -80,8 +81,8 @@ func (l life) Voters(voters []cluster.Voter) {
 	}
 }
 
-// Restart implements the restart in place. The locks end first, so that no hold seems valid while
-// the instance gives up its group.
+// Restart implements the restart in place. The locks end first, so that no lock seems to be held
+// while the instance gives up its group.
 func (l life) Restart(key nodeid.Key, reason error) {
 	n := l.node()
 	n.logger.Warn("this instance starts anew: its locks have ended", "why", reason)
@@ -100,8 +101,8 @@ func (l life) Restart(key nodeid.Key, reason error) {
 }
 
 // bind makes r, which may be nil, this instance's replica, and announces the new identity on all
-// streams. It holds binding meanwhile, so that it cannot announce a replica that retire has ended.
-// If the instance has ended, bind does nothing and returns false.
+// streams. Meanwhile it holds the mutex binding, so that it never announces a replica that has
+// retired. If the instance has ended, bind does nothing and returns false.
 func (n *Instance) bind(r *ownReplica, group uint64) bool {
 	n.binding.Lock()
 	defer n.binding.Unlock()
@@ -122,7 +123,7 @@ func (n *Instance) bind(r *ownReplica, group uint64) bool {
 	return true
 }
 
-// identify passes this instance's identity to the port. The caller must hold binding.
+// identify passes this instance's identity to the port. The caller must hold the mutex binding.
 func (n *Instance) identify(r *ownReplica, group uint64) {
 	id := transport.Self{Key: *n.key.Load(), Group: group, Addr: n.reach()}
 	if r != nil {

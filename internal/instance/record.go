@@ -11,7 +11,7 @@ import (
 func (n *Instance) record() []byte {
 	instance := n.instance().String()
 	if n.isMember() {
-		instance = "" // the session of a member registers no instance
+		instance = "" // the record of a member names no instance
 	}
 	group := n.config.Group
 	r := replica.Record{
@@ -25,7 +25,7 @@ func (n *Instance) record() []byte {
 	return r.Encode()
 }
 
-// ownRecord returns the record of a session of the user's own. It registers no instance.
+// ownRecord returns the record of a session of the user's own. The record names no instance.
 func (n *Instance) ownRecord() []byte {
 	r := replica.DecodeRecord(n.record())
 	r.Instance, r.Own, r.Founders = "", true, nil

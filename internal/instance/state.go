@@ -76,8 +76,8 @@ func (n *Instance) Recover(ctx context.Context, group uint64) error {
 // founding.
 func (r *ownReplica) seen() int64 { return int64(r.Revision() >> 21) }
 
-// Leaderless returns how long no leader has been known. Zero means that a leader is known, or was
-// never known.
+// Leaderless returns how long no leader has been known. Zero means that a leader is known, or that
+// this instance has not looked for one yet.
 func (n *Instance) Leaderless() time.Duration {
 	since := n.leading.without.Load()
 	if since == 0 {

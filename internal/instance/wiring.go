@@ -238,8 +238,8 @@ func foreign(err error) error {
 		return nil
 	}
 	why := credentials.Explain(err)
-	// Explain adds this prefix to unknown errors. The handshake did not fail: the peer has reported
-	// an error.
+	// Explain adds this prefix to errors that it does not know. Here it would be wrong, because such
+	// an error does not come from the handshake.
 	if strings.HasPrefix(why, "the TLS handshake failed: ") {
 		why = strings.TrimPrefix(err.Error(), transport.ErrForeign.Error()+": ")
 	}

@@ -4,9 +4,9 @@
 // contents back, from the open store and again after reopening the store. Each case names the
 // failure that it prevents.
 //
-// Guarantees: a store that passes keeps the data that a log needs, in the sequences that raft
-// produces. The store's own tests must show that Save is atomic and durable in a crash.
-// Concurrency: the suite calls a store from one goroutine at a time. Failure: a failing case
+// Guarantees: a store that passes keeps the data that a log needs if it is saved in the order in
+// which raft produces it. The store's own tests must show that Save is atomic and durable in a
+// crash. Concurrency: the suite calls a store from one goroutine at a time. Failure: a failing case
 // reports the expected result and the reason for it. Limits: random sequences are short. A store
 // with files needs its own tests for damaged files. Refused alternative: a table of calls and
 // expected files, which would fix one file layout for every store.

@@ -37,7 +37,7 @@ type Network struct {
 	listeners map[string]*listener
 	conns     map[*conn]struct{}
 	cuts      map[route]struct{}
-	latency   time.Duration        // of bytes that are written later
+	latency   time.Duration        // latency of bytes that are written from now on
 	lost      func() time.Duration // nil means that nothing is lost
 	healed    chan struct{}        // closed and replaced when a cut ends
 	nextPort  int

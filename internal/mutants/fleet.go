@@ -31,7 +31,7 @@ func fleet() []Bug {
 	}
 }
 
-// words returns the bugs of duplicate names and of texts for operators.
+// words returns the bugs in the handling of duplicate names and in the texts for operators.
 func words() []Bug {
 	return []Bug{
 		{Name: "second-of-a-name-votes", Package: "cluster/voters", Hazard: "none", Some: true,

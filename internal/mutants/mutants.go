@@ -51,8 +51,8 @@ type Layer struct {
 	Name string
 	// Package is the directory of its test binary.
 	Package string
-	// Run and Skip select among its tests, like the flags of go test. The layer "nodes" has no Run:
-	// each bug names its tests in Bug.Nodes.
+	// Run and Skip select tests of the binary, like the flags of go test. The layer "nodes" has no
+	// Run: each bug names its tests in Bug.Nodes.
 	Run, Skip string
 	// Packages are the packages whose bugs the test binary contains.
 	Packages []string
@@ -66,7 +66,8 @@ func (l Layer) Sees(b Bug) bool {
 	return slices.Contains(l.Packages, b.Package) && (l.Name != nodes || b.Nodes != "")
 }
 
-// Tests returns a regular expression for the layer's tests against these bugs. Empty means all.
+// Tests returns the regular expression that selects the layer's tests against the given bugs. An
+// empty expression selects all tests.
 func (l Layer) Tests(bugs ...Bug) string {
 	if l.Name != nodes {
 		return l.Run

@@ -48,7 +48,7 @@ func TestListIsComplete(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	asked := map[string]map[string]bool{} // the packages that ask for each name
+	asked := map[string]map[string]bool{} // for each bug, the packages in which it is planted
 	for _, e := range all {
 		for _, name := range e.Bugs() {
 			if asked[name] == nil {

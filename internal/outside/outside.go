@@ -42,12 +42,12 @@ type World struct {
 
 type worldKey struct{}
 
-// In returns a child of parent that carries w.
+// The function In returns a child of parent that carries w.
 func In(parent context.Context, w World) context.Context {
 	return context.WithValue(parent, worldKey{}, w)
 }
 
-// From returns the World that ctx carries, or the zero World.
+// The function From returns the World that ctx carries, or the zero World.
 func From(ctx context.Context) World {
 	w, _ := ctx.Value(worldKey{}).(World)
 	return w

@@ -147,7 +147,7 @@ func TestPackagesImportOnlyWhatTheyMay(t *testing.T) {
 	for _, s := range files {
 		list, known := allowed[s.pkg]
 		if strings.HasPrefix(s.pkg, "transport/") {
-			list, known = allowed["transport"], true // generated code is in these packages
+			list, known = allowed["transport"], true // packages of generated code
 		}
 		if !known {
 			t.Errorf("%s: the package %q is not in the table of internal/policy: say there what it may import", s.path,

@@ -16,8 +16,9 @@ import (
 	"testing"
 )
 
-// uses records which files of a package each file uses. A file uses another file if it contains the
-// name of a type, function, variable, constant or method that the other file declares.
+// A value of the type uses contains, for each file of a package, the other files that it uses. A
+// file uses another file if it contains the name of a type, function, variable, constant or method
+// that the other file declares.
 type uses map[string]map[string]bool
 
 func (u uses) files() []string { return slices.Sorted(maps.Keys(u)) }
@@ -43,7 +44,9 @@ func (u uses) against() (least int) {
 		for _, file := range u.files() {
 			at := slices.Index(order, file)
 			others := slices.Delete(slices.Clone(order), at, at+1)
-			costs := make([]int, len(order)) // for each place: how many more uses break the layering than at the first
+			// costs[i] is the number of uses that break the layering if the file is moved to place i,
+			// minus that number at place 0.
+			costs := make([]int, len(order))
 			for i, other := range others {
 				costs[i+1] = costs[i] + one(u[file][other]) - one(u[other][file])
 			}
@@ -67,8 +70,9 @@ func one(b bool) int {
 	return 0
 }
 
-// knot returns the largest strongly connected component: a set of files in which uses lead from
-// every file to every other file. A reader of one of these files has to read all of them.
+// knot returns the largest strongly connected component: a set of files in which each file uses all
+// others, directly or through other files of the set. A reader of one of these files has to read
+// all of them.
 func (u uses) knot() (largest []string) {
 	reach := map[string]map[string]bool{}
 	for a := range u {
@@ -158,9 +162,9 @@ func usesByPackage(t *testing.T) map[string]uses {
 }
 
 const (
-	maxAgainst     = 314 // the current value for all packages together
-	maxRootAgainst = 7   // for the root package, which even the readers of other packages read
-	maxKnot        = 12  // files
+	maxAgainst     = 314 // uses that break the layering, in all packages together
+	maxRootAgainst = 7   // uses that break the layering of the root package, which all readers see
+	maxKnot        = 12  // files in a knot
 )
 
 // knots contains the packages whose largest knot has more than maxKnot files, with the size of

@@ -21,7 +21,7 @@ const maxCopied = 2
 type stretch struct {
 	of     string   // file and function
 	shapes []uint64 // a hash of the form of each statement
-	counts []int    // number of statements in each statement, including itself
+	counts []int    // one for each statement, plus the number of statements nested in it
 }
 
 // shapeOf hashes the form of some code. It ignores the names of variables and the values of

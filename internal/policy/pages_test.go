@@ -68,7 +68,7 @@ func whatIsThere(t *testing.T) known {
 		}
 	}
 	err := filepath.WalkDir(root, func(at string, entry os.DirEntry, err error) error {
-		if err != nil || entry.IsDir() && entry.Name() == ".git" { // in a work tree .git is a file
+		if err != nil || entry.IsDir() && entry.Name() == ".git" { // in a Git worktree, .git is a file
 			return errOrSkip(err)
 		}
 		rel, err := filepath.Rel(root, at)

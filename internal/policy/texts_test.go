@@ -116,7 +116,8 @@ func textTable(files []source) string {
 		for _, s := range pkgs[pkg] {
 			collect(s.file, "status", func(kind, text string) {
 				row := "| " + kind + " | " + strings.NewReplacer("|", "\\|", "\n", "\\n").Replace(text) + " |\n"
-				if kind == "-" || seen[row] || strings.ContainsAny(text, "\t\x00") || // a script, or input of a hash
+				// A script contains a tab, and the input of a hash contains a zero byte.
+				if kind == "-" || seen[row] || strings.ContainsAny(text, "\t\x00") ||
 					!strings.ContainsFunc(verb.ReplaceAllString(text, ""), unicode.IsLetter) {
 					return
 				}

@@ -41,7 +41,7 @@ type diskFault struct {
 	spoil, mend func(d *disk)
 	restart     bool   // whether the instance must be restarted, as its Status says
 	cause       string // part of the text of Status
-	// put data and spoil the disk repeatedly until all instances report the fault
+	// whether the test puts data and spoils the disk repeatedly until all instances report the fault
 	grow bool
 }
 
@@ -80,8 +80,8 @@ func TestDisks(t *testing.T) {
 	}
 }
 
-// TestAllDisksFull fills the disks of all voters. When two voters report that, no lock is granted.
-// Every instance must then name both disks, and say that both voters have to be restarted.
+// TestAllDisksFull fills the disks of all voters. When two voters report full disks, no lock is
+// granted. Every instance must then name both disks, and say that both voters have to be restarted.
 func TestAllDisksFull(t *testing.T) {
 	begin(t, whole)
 	w, disks, fleet := diskWorld(t, (*disk).small)

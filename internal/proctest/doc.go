@@ -15,8 +15,8 @@
 //     together with package history: one holder at a time, rising tokens over restarts and groups,
 //     grants in the order of the requests, and no two instances that use one lock;
 //   - fails if an instance has lost a lock although it was neither killed nor cut off;
-//   - prints for every departure how long no free lock was granted, and fails after five times the
-//     goal.
+//   - prints for every departure how long no free lock was granted, and fails if this time exceeds
+//     five times the goal.
 //
 // # Machines and cuts
 //

@@ -12,8 +12,8 @@ import (
 	"github.com/mortise-lock/mortise/internal/history"
 )
 
-// gap describes how long no free locks were granted after a departure, to instances that ran during
-// that whole time.
+// gap describes how long instances were granted no free locks after a departure. It covers only
+// instances that ran during that whole time.
 type gap struct {
 	nobody time.Duration // the longest time in which none of the instances was granted a lock
 	worst  time.Duration // the longest time in which one of the instances was granted no lock
@@ -121,9 +121,9 @@ func between(times []int64, from, until int64) []int64 {
 	return slices.Clone(times[first:min(last+1, len(times))])
 }
 
-// open decides about a gap that lasts beyond the next departure. If the gap began at least this
-// long before that departure, all of it counts for the previous departure. Otherwise only the
-// part before that departure counts for the previous one.
+// The duration open applies to a gap that lasts beyond the next departure. If the gap began at
+// least this long before that departure, all of it counts for the previous departure. Otherwise
+// only the part before that departure counts for the previous one.
 const open = 100 * time.Millisecond
 
 // longestGap returns the length of the longest gap that began in the given period.

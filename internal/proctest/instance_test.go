@@ -21,7 +21,7 @@ import (
 type instance struct {
 	w       *world
 	name    string
-	life    string // prefix of the process's files
+	life    string // prefix of the names of the process's files
 	machine *machine
 	cmd     *exec.Cmd
 	in      io.WriteCloser

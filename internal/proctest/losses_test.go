@@ -95,8 +95,9 @@ func (w *world) restart(n int, how string) {
 	w.verdict(slack * readyTime)
 }
 
-// The test kills the only voter of two instances. The other cannot detect whether the voter runs.
-// So it is granted no lock until the voter returns and both instances have founded a new group.
+// Of two instances, only one is a voter, and the test kills it. The other instance cannot detect
+// whether the voter runs. So it is granted no lock until the voter returns and both instances have
+// founded a new group.
 func TestSoleVoterOfTwo(t *testing.T) {
 	begin(t, always)
 	w := newWorld(t, settings{replicas: 2, ttl: 2 * time.Second, grace: true, groups: 2})

@@ -25,8 +25,8 @@ type outage struct {
 	ttl, cut  time.Duration
 }
 
-// outages returns every kind of outage: for three and five instances and each TTL, cuts of 500 ms,
-// the TTL, twice the TTL (at most 45 s), and a minute.
+// outages returns every kind of outage. There are groups of three and five instances, and several
+// TTLs. For each of them a cut lasts 500 ms, the TTL, twice the TTL (at most 45 s), or a minute.
 func outages() []outage {
 	var all []outage
 	for _, n := range []int{3, 5} {

@@ -62,7 +62,7 @@ func TestRespond(t *testing.T) {
 	ask := func(name string, kind byte) []byte {
 		packet := []byte{7, 7, 1, 0, 0, 1, 0, 0, 0, 0, 0, 1}
 		packet = append(append(packet, name...), 0, 0, kind, 0, 1)
-		// Resolvers append this OPT record, which the reply does not contain.
+		// Resolvers append this OPT record to their queries. The reply must not contain it.
 		return append(packet, 0, 0, 41, 2, 0, 0, 0, 0, 0, 0, 0)
 	}
 	here := netip.MustParseAddr("10.77.0.9")

@@ -21,7 +21,7 @@ const (
 	returnTime = 6 * time.Second
 
 	// returnGoal is the goal for the longest time without a grant of a free lock after the process
-	// of a former leader continues. All directories are on one disk.
+	// of a former leader continues. It applies to directories that are all on one disk.
 	returnGoal = 300 * time.Millisecond
 )
 
@@ -41,7 +41,7 @@ func TestReturn(t *testing.T) {
 		rest := without(fleet, leader)
 		w.lose(leader)
 		before := time.Now()
-		time.Sleep(returnTime + apart) // this time shows the gaps that occur without a return
+		time.Sleep(returnTime + apart) // for comparison: the gaps while no leader returns
 		stopped := time.Now()
 		leader.signal(syscall.SIGSTOP)
 		successor := w.leader(rest...)

@@ -25,7 +25,7 @@ func TestScaling(t *testing.T) {
 	}
 }
 
-// found sets the number of founders for all instances that start after it.
+// The method found sets the number of founders for all instances that start after the call.
 func (w *world) found(founders int) {
 	w.founders = nil
 	for i := range founders {

@@ -22,7 +22,7 @@ type settings struct {
 	founders []string
 	voters   int           // zero means the default, 3
 	ttl      time.Duration // zero means the default, 10 s
-	grace    bool          // a new group has a grace; needed if one group follows another
+	grace    bool          // keep the default of Config.Grace; needed if one group follows another
 	durable  bool          // each instance has a directory, named after it
 	groups   int           // number of groups that may grant locks in turn; zero means one
 	// fleet means that there are far more instances than processors.
@@ -38,7 +38,7 @@ type world struct {
 	settings
 	net        *network
 	names      *names
-	forwarders *forwarders // only if the test cuts kinds of connections
+	forwarders *forwarders // nil unless the test cuts kinds of connections
 	dir        string
 	resolv     string // the file resolv.conf of all machines
 
@@ -184,7 +184,8 @@ func (w *world) environment(name, life string, m *machine) []string {
 	return vars
 }
 
-// lose records that instances may lose their locks from now on, because the test cuts them off.
+// The method lose notes that the given instances may lose their locks from now on, because the test
+// cuts them off.
 func (w *world) lose(instances ...*instance) {
 	for _, in := range instances {
 		w.mayLose[in] = true

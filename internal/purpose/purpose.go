@@ -23,5 +23,5 @@ func Lasting(labels map[string]string) bool {
 	return false
 }
 
-// Of returns the labels of a lock with the given purpose.
+// The function Of returns the labels of a lock with the given purpose.
 func Of(purpose string) map[string]string { return map[string]string{Label: purpose} }

@@ -8,8 +8,8 @@ import (
 )
 
 const (
-	adminTime   = 3 * time.Second  // limit for an answer of Admin that needs a leader
-	clusterTime = 30 * time.Second // limit for an answer of Cluster; package cluster has separate limits
+	adminTime   = 3 * time.Second  // time limit for an Admin answer that needs a leader
+	clusterTime = 30 * time.Second // time limit for a Cluster answer; package cluster has separate limits
 )
 
 // Time returns the time limit of one attempt to answer a question of the service Query. Even

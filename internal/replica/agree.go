@@ -27,7 +27,7 @@ type disagreement struct {
 
 type otherSetting struct {
 	Value string
-	Names []string // at most 10 names, the first in ascending order
+	Names []string // the first names in ascending order, at most 10
 	More  int
 }
 

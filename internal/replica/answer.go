@@ -26,7 +26,7 @@ type Answer struct {
 	Names    map[nodeid.ID]string // for Members: names of the instances that have a replica
 
 	Data     *lockfsm.Data
-	Code     lockfsm.Code // of a Put
+	Code     lockfsm.Code // result of a Put
 	Budget   uint64       // the budget that a Put would exceed
 	Leader   uint64       // raft ID of the replica that answers
 	Position uint64       // position of the end of Events, or the present position
@@ -83,7 +83,7 @@ func (a *Answer) AsMembers(first bool, c *raftlog.Configuration, g *SessionIndex
 			Tier: o.tier(each.Opener), For: o.For, Since: o.Since, Votes: votes[instance], Leaving: each.Leaving,
 		})
 	}
-	a.Sessions, a.Total = nil, g.Members() // the number at the leader's last pass
+	a.Sessions, a.Total = nil, g.Members() // the number of members at the leader's last pass
 	if whole {
 		a.Total = len(a.Members)
 	}

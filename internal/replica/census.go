@@ -33,7 +33,7 @@ func (c content) stays() bool { return !c.leaving }
 type tally struct {
 	count    int
 	names    []named  // in ascending order of name, each once
-	founders []string // names with the fingerprint in settings, if a record lists them
+	founders []string // names of the founders, if a record lists them; content has only a fingerprint
 }
 
 type named struct {

@@ -188,7 +188,8 @@ func (c *Core) answer(result *lockfsm.Result) {
 
 // Leads implements raftlog.Applier. It passes the state to the keeper and to the voter reconciler.
 func (c *Core) Leads(term uint64) {
-	// The keeper must also end the expired sessions that still have a hold with a delay.
+	// The list includes expired sessions whose locks stay taken for a while. The keeper must end
+	// these sessions too.
 	sessions := c.machine.Sessions()
 	c.SessionIndex.Begin(sessions)
 	c.config.Keeper.Leads(keeper.Leadership{

@@ -13,12 +13,12 @@ const (
 	WatchTime    = 2 * time.Second // time for which a watch waits for an event
 	MaxPage      = 100             // number of locks or sessions in an answer
 
-	maxQuestions  = 64 // at a time; further ones fail with ErrBusy
+	maxQuestions  = 64 // pending questions; further ones fail with ErrBusy
 	maxWatchers   = 1024
 	maxEvents     = 512
-	pageBudget    = 1000    // locks or sessions visited for a page
-	maxPeekQueue  = 1000    // requests of a queue in an answer to Peek
-	maxListQueue  = 3       // requests of each queue in an answer to List
+	pageBudget    = 1000    // maximum number of locks or sessions visited for a page
+	maxPeekQueue  = 1000    // maximum length of a queue in the answer to Peek, Walk or Holders
+	maxListQueue  = 3       // maximum length of a queue in the answer to List
 	QuestionRound = 1 << 63 // marks a round's number as that of a question
 )
 
@@ -33,7 +33,7 @@ const (
 	OpEvict    Op = "evict"
 	OpPut      Op = "put"
 	OpGet      Op = "get"
-	OpWalk     Op = "walk"    // like OpList, with longer queues; a watch begins with it
+	OpWalk     Op = "walk"    // like OpList, with longer queues; used at the beginning of a watch
 	OpHolders  Op = "holders" // the holders of a key that follow the position After
 	OpWatch    Op = "watch"   // waits for an event, at most WatchTime
 	OpEnds     Op = "ends"
@@ -59,10 +59,10 @@ type Question struct {
 	// for a Watch: the last position it has seen; for a Put: the expected revision; for Holders:
 	// the position after which the list begins
 	After uint64
-	Nonce lockfsm.Nonce // of a Put
+	Nonce lockfsm.Nonce // nonce of a Put
 	Value []byte
 
-	From lockfsm.SessionCursor // of Sessions and Members: the start of the page
+	From lockfsm.SessionCursor // for Sessions and Members: the start of the page
 }
 
 // Command returns the command for the log if the question is a change. number is the number of the

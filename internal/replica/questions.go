@@ -75,8 +75,8 @@ func (s *Questions) Drop(a *Asked) {
 	s.take(a.Number)
 }
 
-// Idle ends the wait of a Watch without an event. Its answer contains the position up to which
-// there is no event. It fails with ErrBusy if the round of the Watch is not confirmed yet.
+// Idle ends the wait of a Watch that has no event. The answer contains the position up to which
+// there is no event. Idle fails with ErrBusy if the round of the Watch is not confirmed yet.
 func (s *Questions) Idle(a *Asked) (*Answer, error) {
 	a.left.Store(true)
 	position := a.watched.Load()

@@ -35,7 +35,7 @@ type Record struct {
 	// name in the opener's capability, written by the leader; empty for a full instance
 	For  string `json:"for,omitempty"`
 	Tier string `json:"tier,omitempty"` // tier of the opener's derived certificate, written by the leader
-	Own  bool   `json:"own,omitempty"`  // a further session of an instance, opened by NewSession
+	Own  bool   `json:"own,omitempty"`  // set if NewSession opened the session
 	// the names whose fingerprint is Settings.Founders; only a founder lists them, and only if they
 	// fit
 	Founders []string `json:"founders,omitempty"`

@@ -114,7 +114,7 @@ func (g *SessionIndex) matter(f *voters.Facts) {
 
 // catchUp applies the published changes. A later change of a session replaces an earlier one.
 func (g *SessionIndex) catchUp() {
-	g.wanted.Store(true) // before the changes are taken, because later changes must request a pass
+	g.wanted.Store(true) // before taking the changes, so that any later change requests a pass
 	g.mu.Lock()
 	begun, news, anew := g.begun, g.news, g.anew
 	g.begun, g.news, g.anew = nil, nil, false

@@ -14,7 +14,7 @@ type call struct {
 	id    uint64
 	req   client.Request
 	token lockfsm.Token
-	group uint64 // in which the lock was granted
+	group uint64 // group in which the lock was granted
 	stage stage
 	hold  time.Duration // how long the caller will hold the lock
 

@@ -18,7 +18,7 @@ import (
 type Campaign struct {
 	First, Step uint64        // seeds First, First+Step, …
 	Least       uint64        // least number of seeds, including those before a resumption
-	Time        time.Duration // new seeds are begun for at least this time
+	Time        time.Duration // the campaign begins new seeds until at least this time has passed
 	// State is a file with the next seed, so that a stopped campaign can be resumed. Empty means
 	// none.
 	State     string
@@ -141,8 +141,8 @@ func (c *Campaign) note(next uint64) error {
 // FromEnvironment sets fields from environment variables. First comes from MORTISE_SEED, Step
 // from MORTISE_STEP, Time from MORTISE_TIME and State from MORTISE_STATE. Least comes from
 // MORTISE_SEEDS, or from MORTISE_BIRTHS for foundings. If that variable is empty, Least comes
-// from MORTISE_LEAST. If that is empty too, Least is the argument runs. A value that cannot be
-// parsed is an error.
+// from MORTISE_LEAST. If that is empty too, Least is the value of the parameter runs. A value that
+// cannot be parsed is an error.
 func (c *Campaign) FromEnvironment(runs uint64) (err error) {
 	number := func(name string, or uint64) uint64 {
 		text := os.Getenv(name)

@@ -14,14 +14,14 @@ type Config struct {
 	Seed    uint64
 	Virtual time.Duration // virtual time for which faults are caused
 	Heal    bool          // at the end all faults stop, and progress is required
-	// Quiet means that no links are cut and nothing is late or slow. Machines are only restarted,
-	// and no group that has a majority may be given up.
+	// Quiet means that machines only stop and start: no links are cut, and nothing is late or slow.
+	// No new group may be founded while the old group has a majority.
 	Quiet    bool
 	Machines int
 	Late     int // how many of the last machines start later; only with Founders
 	Zones    int
 	Voters   int
-	Founders []string // by name; empty means the setting Replicas with all machines
+	Founders []string // names; if empty, the setting Replicas is the number of machines
 	JoinAll  bool     // the setting Join names all machines, not only the founders
 	Durable  bool
 	TTL      time.Duration
@@ -118,8 +118,8 @@ func Draw(seed uint64) Config {
 	if c.Quiet = r.IntN(5) == 0; c.Quiet {
 		c.Trouble = Trouble{Every: pick(5*time.Second, 15*time.Second, 60*time.Second)}
 	}
-	// The seed itself, not r, selects the runs for each of the following settings. So half of the
-	// runs of each campaign have only mutexes.
+	// The following settings depend directly on the seed, not on r. So half of the runs of each
+	// campaign have only mutexes.
 	if seed/2%2 == 1 {
 		c.Kinds, c.Nest = share(0.3, 0.6), share(0.1, 0.3, 0.6)
 	}

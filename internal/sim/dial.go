@@ -93,9 +93,9 @@ func (p *proc) dialed(to nodeid.ID, other *proc) {
 	}
 }
 
-// openTo returns a stream to another process, or nil. The stream is open at both ends. Like the
-// transport, a process uses it instead of the connection that it has just dialed, because frames
-// on a second stream could overtake those on the first.
+// openTo returns a stream to another process, or nil. The stream is open at both ends. A process
+// that has just dialed uses this stream instead of the new connection, because frames on a second
+// stream could overtake those on the first. The transport does the same.
 func (p *proc) openTo(other *proc) *end {
 	for _, e := range p.links[other.instance] {
 		if e.other.p == other && e.other.open {

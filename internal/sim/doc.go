@@ -115,6 +115,6 @@
 //
 // # Refused alternative
 //
-// Whole nodes in a synctest bubble as the only simulation: a bubble is not repeatable, and is a
-// thousand times slower.
+// A synctest bubble with whole nodes cannot be the only simulation, because a bubble is not
+// repeatable, and is a thousand times slower.
 package sim

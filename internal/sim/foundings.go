@@ -72,9 +72,9 @@ func RunFounding(number uint64, cfg Config) *Report {
 	return w.finish()
 }
 
-// cutBy cuts the links between the machines whose bit in side is set and all others. If oneWay is
-// 0, it cuts both directions. Otherwise, it cuts only the direction that begins at the machines
-// whose bit equals oneWay-1.
+// cutBy cuts the links between machines with different bits. The parameter side has one bit for
+// each machine. If oneWay is 0, cutBy cuts both directions. Otherwise, it cuts only the direction
+// that begins at the machines whose bit equals oneWay-1.
 func (w *world) cutBy(side, oneWay uint64) {
 	if w.calm {
 		return

@@ -129,9 +129,9 @@ func (i *insider) configuration(to *proc) (at uint64, voters []founding.Voter) {
 	return max(to.core.At(), 1) + uint64(w.rng.Int64N([]int64{1, 5, 1 << 50}[w.rng.IntN(3)])), voters
 }
 
-// liar returns the founding core that the insider claims to have, in messages for the process to.
-// The core belongs to a member of that process's group. Before healing, it sometimes belongs to a
-// member of a new group instead. The new group supersedes that of the process.
+// liar returns the founding core that the insider claims to have when it sends to a process.
+// Usually the core belongs to a member of that process's group. Before healing, it sometimes
+// belongs to a member of a new group, which supersedes that of the process.
 func (i *insider) liar(to *proc) *founding.Core {
 	w := i.w
 	group, supersedes := to.group, []uint64(nil)
@@ -147,7 +147,7 @@ func (i *insider) liar(to *proc) *founding.Core {
 			At: at, Voters: voters, Supersedes: supersedes},
 	})
 	c.Tick(to.foundingNow(), to.m.wallUnixMS(), w.random())
-	// the time for its first queries is over
+	// 30 s later the time for the core's first queries is over
 	c.Tick(to.foundingNow()+30*time.Second, to.m.wallUnixMS(), w.random())
 	c.Leader(to.foundingNow()+30*time.Second, !w.calm && w.chance(0.5))
 	return c

@@ -21,7 +21,7 @@ type machine struct {
 	dns  string // the address to which its name resolves; after a move it changes later than addr
 
 	rate   float64       // rate of its boot-time clock
-	origin clock.Time    // time of that clock at the beginning of the run
+	origin clock.Time    // time of its boot-time clock at the beginning of the run
 	skew   time.Duration // error of its wall clock
 	// nothing runs before this time, as in a suspended process
 	pausedUntil time.Duration
@@ -32,7 +32,7 @@ type machine struct {
 
 	disk     *disk     // nil means memory mode
 	proc     *proc     // may be nil
-	instance nodeid.ID // of the last incarnation
+	instance nodeid.ID // ID of the last incarnation
 }
 
 // disk is the durable data of a machine, without data that is still being written.

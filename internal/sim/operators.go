@@ -9,8 +9,7 @@ import (
 	"github.com/mortise-lock/mortise/internal/clock"
 )
 
-// operatorsEvery is about the time between two checks of the operators whether a group is
-// permanently lost.
+// operatorsEvery is the shortest time between two checks for permanently lost groups.
 const operatorsEvery = 10 * time.Second
 
 // operators simulates operators. They call Recover for a lost group on each of its instances, and
@@ -33,9 +32,9 @@ func (w *world) operators() {
 	w.after(w.between(operatorsEvery, 2*operatorsEvery), w.operators)
 }
 
-// strange reports whether operators must empty the directory of the instance. The instance must
-// wait for an empty directory. It must not have a replica, running or removed, whose vote may be
-// needed. All voters that it knows must have been replaced.
+// strange reports whether operators must empty the directory of the instance. There are three
+// conditions. The instance waits for an empty directory. It has no running replica, and no removed
+// replica whose vote may be needed. All voters that it knows have been replaced.
 func (m *machine) strange() bool {
 	p := m.proc
 	if m.disk == nil || p == nil || p.replica != nil || m.needed() ||
@@ -55,7 +54,7 @@ func (m *machine) recover(group uint64) {
 	}
 	p.cluster.post(func(clock.Time) {
 		if r := p.replica; r != nil && r.glue.Machine() != nil {
-			// the time in the last token
+			// a revision without its lower 21 bits is a time in Unix milliseconds
 			p.core.Founding.Floor(int64(r.glue.Machine().Revision() >> 21))
 		}
 		if err := p.core.Founding.Recover(p.foundingNow(), group); err != nil {

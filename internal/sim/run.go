@@ -23,8 +23,8 @@ type Report struct {
 
 // progressWithin is the time in which a healed cluster must have served every caller, released all
 // resources, and given votes to the right instances. Until then, a new group may have to be
-// founded, and operators may have to give up a group whose disks are lost. A voter that was lost
-// often is not added again for two minutes.
+// founded, and operators may have to give up a group whose disks are lost. An instance that was
+// lost three times in two minutes may have to wait two minutes before it gets a vote again.
 const progressWithin = 5 * time.Minute
 
 // restsFor is the time for which, in addition to one TTL, nothing may change before the cluster

@@ -84,7 +84,7 @@ func (r *ownReplica) aside(took time.Duration, then func()) {
 	w.after(took+w.between(0, most), func() { r.log.post(func(clock.Time) { then() }) })
 }
 
-// names verifies that a batch refers only to a snapshot that is already durable.
+// A call of names verifies that a batch refers only to a snapshot that is already durable.
 func (r *ownReplica) names(b *raftlog.Batch) {
 	if b.Prepared && b.Snapshot != r.snap.prepared {
 		r.p.w.broken("%s names the snapshot at %d before it is durable", r.judgedAs, b.Snapshot.GetMetadata().GetIndex())

@@ -49,7 +49,7 @@ type group struct {
 	charter founding.Charter
 	born    bool
 	front   uint64                 // highest index that any replica has applied
-	newest  *raftlog.Configuration // the newest that any replica has applied
+	newest  *raftlog.Configuration // newest configuration that any replica has applied
 	acks    check.Acks
 	fifo    check.FIFO
 	delays  check.Delays
@@ -260,7 +260,7 @@ func (o *watch) expect(p *proc) {
 		}
 		for _, c := range p.calls {
 			if c.stage == holds {
-				o.lapse(c.req.Key) // also ends the belief of c that it holds its other keys
+				o.lapse(c.req.Key) // this also covers the other keys of the call c
 			}
 		}
 	})

@@ -67,8 +67,8 @@ func (o *watch) holding(c *call) {
 	}
 }
 
-// knows checks that the holder was notified that its hold has ended. If the process was paused,
-// it first waits until lateWord has passed since the pause.
+// A call of knows checks that the holder was notified of the end of its hold. If the process was
+// paused, the check waits until lateWord has passed since the pause.
 func (o *watch) knows(c *call) {
 	if until := c.p.m.pausedUntil; o.w.now < until+lateWord {
 		o.w.after(until+lateWord-o.w.now, func() { o.knows(c) })
@@ -133,12 +133,12 @@ func (o *watch) ended(g *group, e *history.Event) {
 func (o *watch) resumed(e *history.Event) {
 	o.stats.Resumed++
 	if delay := o.handed[e.Resumes]; delay > 0 {
-		if own := o.shorter[e.Resumes]; own > 0 { // the granted request is unknown to the watch
+		if own := o.shorter[e.Resumes]; own > 0 { // the watch does not know which request was granted
 			delay = min(delay, own)
 		}
 		o.delayed[e.Token] = delay
 	}
-	// with little of its lease left, the client does not use this hold, but resumes it once more
+	// if little of its lease is left, the client does not use this hold, but resumes it once more
 	o.forced.Asked(e.Key, e.Token)
 }
 

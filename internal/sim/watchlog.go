@@ -50,9 +50,9 @@ func (o *watch) leaves(p *proc) {
 }
 
 // lives reports whether a running replica could win an election in its own configuration. It
-// considers only configurations in which the given voter votes. A replica votes for a candidate
-// unless it has committed an entry that the candidate's log lacks, or its configuration does not
-// name the candidate.
+// considers only configurations in which the given voter votes. A replica votes for a candidate if
+// the candidate's log contains all entries that the replica has committed, and if the replica knows
+// the candidate.
 func (o *watch) lives(voter *ownReplica) bool {
 	run := slices.DeleteFunc(slices.Collect(o.w.replicas()), func(r *ownReplica) bool { return r.Group != voter.Group })
 	return slices.ContainsFunc(run, func(candidate *ownReplica) bool {

@@ -1,6 +1,6 @@
-// Package trace reports the events of a node's locks to observers: functions of the user, called
-// hooks, and a recorder that writes a history, so that its correctness can be judged afterwards.
-// Each requested lock has one [Call].
+// Package trace reports the events of a node's locks to observers. The observers are the user's
+// functions, called hooks, and a recorder. The recorder writes a history that can be judged
+// afterwards. Each requested lock has one [Call].
 //
 // A nil [Tracer] means that the node has no observers. It returns nil Calls. The methods of a nil
 // Tracer and of a nil Call do nothing and allocate nothing.

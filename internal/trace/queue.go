@@ -12,7 +12,7 @@ import (
 
 // Users of hooks may rely on these limits.
 const (
-	MostWaiting = 1024            // queued calls of hooks
+	MostWaiting = 1024            // the largest number of queued calls of hooks
 	CloseLimit  = 5 * time.Second // how long Close waits for a hook
 )
 
@@ -31,14 +31,14 @@ type hookQueue struct {
 	queue   []func()
 	working bool
 	closed  bool
-	idle    chan struct{} // made by the method close if it waits; closed when the goroutine ends
+	idle    chan struct{} // nil until Close waits; closed when the goroutine ends
 	dropped uint64
 	unsaid  uint64     // dropped calls that have not been logged
 	drops   clock.Time // time of the last log line about dropped calls; zero if none
 	panics  clock.Time // time of the last log line about a panic; zero if none
 }
 
-// The method later appends f to the queue. It never blocks. If the queue is full, it drops f.
+// This method appends f to the queue. It never blocks. It drops f if the queue is full or closed.
 func (q *hookQueue) later(f func()) {
 	q.mu.Lock()
 	defer q.mu.Unlock()

@@ -74,7 +74,7 @@ const (
 // Config contains the observers of a node, and their dependencies.
 type Config struct {
 	Hooks   Hooks
-	Queued  bool              // there are other hooks; they are called by Tracer.Later
+	Queued  bool              // the node also calls hooks through Tracer.Later
 	History *history.Recorder // nil means no recording
 	Clock   clock.Clock
 	Logger  *slog.Logger

@@ -100,7 +100,8 @@ func TestChecksCatch(t *testing.T) {
 					ctx, cancel := context.WithTimeout(t.Context(), 10e9)
 					defer cancel()
 					h := &heard{TB: t}
-					// In this case the race detector would fail the test itself.
+					// Without a lock, the check Excludes would be a data race, so -race would fail
+					// this test.
 					if name != "no patience with contexts, and no lock" || check.name != "Excludes" {
 						check.check(h, ctx, c.fresh())
 					}

@@ -284,8 +284,8 @@ func noneLeft(fs *crashFS, w *wal) error {
 	return nil
 }
 
-// campaign crashes its runs at every point, until it has opened the given number of images. It does
-// not record operations of the given kinds.
+// campaign makes random runs until it has opened the given number of images, and crashes each run
+// after every operation. Operations of the kinds in lies are lost, as if the disk ignored them.
 func campaign(images int, seed uint64, lies ...opKind) (opened int, err error) {
 	for ; opened < images; seed++ {
 		h := newHistory(seed, nil, raftlog.State{})

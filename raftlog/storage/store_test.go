@@ -29,7 +29,7 @@ func TestDirStore(t *testing.T) {
 					}
 					t.Cleanup(func() { dir.Close() })
 					id := raftlog.Identity{Group: 1 << 63, ID: 5}
-					// the suite begins this log under another test name
+					// in this case the suite saves another identity
 					if strings.HasSuffix(t.Name(), "/joined") {
 						id = raftlog.Identity{Group: 3, ID: 1<<64 - 9}
 					}

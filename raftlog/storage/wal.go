@@ -51,10 +51,10 @@ import (
 //
 // Damage to the last frame would look like a torn frame, because nothing follows it. Therefore
 // Close writes two marks after the last frame, the second one in another block of the disk. The
-// next open writes the same marks before anything else. Three cases are not detected: damage of
-// more than one bit to the last frame between a crash and the next open, which looks torn; a disk
-// that acknowledges a sync and then loses the data; and a directory whose files were all restored
-// to an earlier state together (see Dir for copies).
+// next open writes the same marks before anything else. Three cases are not detected. The last
+// frame looks torn if more than one of its bits is damaged between a crash and the next open. A
+// disk may acknowledge a sync and then lose the data. All files of a directory may be restored to
+// an earlier state together (see Dir for copies).
 //
 // A disk is assumed to change only the bytes that are written and to keep synced bytes. A partly
 // written sector is assumed to be old, new, or different from both in more than one bit.

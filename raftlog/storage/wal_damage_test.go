@@ -249,8 +249,8 @@ func putChecksum(b []byte) {
 	}
 }
 
-// lastSegment returns the files of a log, and the name and the header of its last segment. It has
-// removed the frames of that segment, and the log can still be opened.
+// lastSegment returns the files of a log whose last segment has no frames, and the name and the
+// header of that segment. The log can be opened.
 func lastSegment(t *testing.T) (files map[string][]byte, last string, h header) {
 	t.Helper()
 	for seed := range uint64(100) {

@@ -7,7 +7,7 @@ import (
 
 // BudgetError is the error of a request that exceeds a budget of bytes. It matches ErrNoRoom.
 type BudgetError struct {
-	Group bool // whether it is the group's budget; otherwise the session's
+	Group bool // true for the group's budget, false for the session's budget
 	Bytes uint64
 }
 

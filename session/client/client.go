@@ -47,7 +47,7 @@ type Client struct {
 	inbox      []input
 	inboxBytes int       // bytes of the leader's replies in the inbox
 	otherBytes int       // bytes of all other replies in the inbox
-	overflown  bool      // later replies of the leader in this turn are dropped
+	overflown  bool      // the inbox was full: replies of the leader are dropped until the next turn
 	heeded     nodeid.ID // the instance to which the core sends its requests
 	closed     bool
 	status     Status
@@ -120,10 +120,10 @@ func (c *Client) Down(peer nodeid.ID) { c.post(input{kind: inputDown, peer: peer
 // leave.
 func (c *Client) Leaving() { c.post(input{kind: inputLeaving}) }
 
-// Acquire requests a lock and waits for it. A request with try is never queued. If ctx ends first,
-// Acquire returns a *WaitError immediately, and a grant that arrives later is released. Other
-// errors are ErrClosed, ErrOverloaded, ErrQueueFull, ErrBadKey, ErrRefused, a *DeadlockError, and
-// for try a *HeldError, ErrInGrace and ErrNoLeader.
+// Acquire requests a lock and waits for it. A request with try is never queued. If ctx ends
+// first, Acquire returns a *WaitError immediately, and a grant that arrives later is released.
+// Other errors are ErrClosed, ErrOverloaded, ErrQueueFull, ErrBadKey, ErrRefused, a
+// *DeadlockError, and for a request with try also a *HeldError, ErrInGrace and ErrNoLeader.
 func (c *Client) Acquire(ctx context.Context, key string, try bool) (*Hold, error) {
 	h := &Hold{}
 	if err := c.AcquireInto(ctx, h, Request{Key: key, Try: try}); err != nil {

@@ -13,8 +13,8 @@ const (
 	maxUnfinished  = 65_536
 	maxKeyBytes    = 8 << 20
 	frameBytes     = 256 << 10
-	windowBytes    = 1 << 20 // bytes of unanswered commands
-	requestBytes   = 64      // a command without its key, rounded up
+	windowBytes    = 1 << 20 // the most bytes of unanswered commands
+	requestBytes   = 64      // the size of a command without its key, rounded up
 	tryWithout     = 2 * time.Second
 	answerTime     = 500 * time.Millisecond
 	answerTTLParts = 6
@@ -26,8 +26,8 @@ const (
 )
 
 // Core makes all decisions of a [Client]. It has no goroutine, no clock and no random source. The
-// caller passes inputs with the time of each, in any order, and then calls Turn. It must call Turn
-// again at the time that Next returns, or earlier. A Core is not safe for concurrent use.
+// caller passes inputs of any kind, each with the current time, and then calls Turn. It must call
+// Turn again at the time that Next returns, or earlier. A Core is not safe for concurrent use.
 type Core struct {
 	askTTL  time.Duration
 	record  []byte
@@ -49,7 +49,7 @@ type Core struct {
 	orphaned      clock.Time // when the client lost its leader; zero while attached
 	term          uint64     // the highest term that a voter has reported
 	provenTerm    uint64     // the term of the leader that last opened or attached this session
-	graceUntil    clock.Time // as reported by the leader; zero means over or unknown
+	graceUntil    clock.Time // the end of the group's grace; zero means that it is over or unknown
 
 	session   lockfsm.SessionID
 	epoch     lockfsm.Epoch
@@ -57,13 +57,14 @@ type Core struct {
 	firstNew  lockfsm.Number // the first number that the last Attach did not cover
 	nonce     lockfsm.Nonce
 	nonceSent clock.Time    // when the nonce was first sent; zero means never
-	nonceTo   []nodeid.ID   // the instances to which the nonce was sent; other answers are ignored
+	nonceTo   []nodeid.ID   // the instances that got the nonce; answers of others are ignored
 	proof     lockfsm.Nonce // the nonce of the current session
 	spare     lockfsm.Nonce
 	lease     lease
 	renewals  renewals
 	renewedAt clock.Time
-	// when the last reply of the leader arrived, or when the first unanswered command was sent
+	// when the leader's last reply arrived or the first unanswered command was sent, whichever is
+	// later
 	heardAt  clock.Time
 	renewDue bool
 

@@ -58,14 +58,15 @@
 //
 // A deposed leader may report a newer session as missing. The client ignores the report of a
 // leader with an old term and asks another voter. At the deadline of the lease, the client sends
-// a release for every held lock. Waiting requests stay.
+// a release for every held lock. Waiting requests continue to wait.
 //
 // # Limits
 //
 // A client has at most 65,536 pending calls and unconfirmed releases, not counting held locks,
 // and at most 8 MiB of keys in waiting calls. Further calls fail with ErrOverloaded before they
-// are sent. At most 1 MiB of unanswered requests is sent. In one turn, the client reads at most
-// 64 MiB from its leader and 1 MiB from all other instances together.
+// are sent. The client sends no further requests while 1 MiB of its commands is unanswered. In
+// one turn, the client reads at most 64 MiB from its leader and 1 MiB from all other instances
+// together.
 //
 // # Refused alternative
 //

@@ -32,7 +32,7 @@ type Terms struct {
 	Permits, Of uint32
 	Most        uint32
 	Value       []byte
-	Notice      bool          // report OutcomeWanted when another request waits
+	Notice      bool          // whether to report OutcomeWanted when another request waits
 	Delay       time.Duration // how long the hold remains in the group after this client has lost it
 	// Resume is the token of the hold that the request resumes. Zero means none.
 	Resume lockfsm.Token

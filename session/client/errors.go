@@ -34,8 +34,8 @@ var (
 	ErrStillHeld = errors.New("mortise: locks are still held; release them before closing the session")
 	// ErrNotHeld means that the hold to resume has ended, or has another token.
 	ErrNotHeld = errors.New("mortise: the lock is not held with this token")
-	// ErrNoRoom means that a limit on a number, or a budget of bytes, is reached. For a budget the
-	// error is a *BudgetError. Waiting does not help.
+	// ErrNoRoom means that a limit of the group or of this instance, or a budget of bytes, is
+	// reached. For a budget the error is a *BudgetError. Waiting does not help.
 	ErrNoRoom = errors.New("mortise: a limit of the group or of this instance is reached")
 	// ErrRefused means that the group refused the request for a reason without an error value of
 	// its own. The text names the reason.
@@ -73,7 +73,7 @@ func (e *WaitError) Unwrap() error { return e.Err }
 type HeldError struct {
 	Key         string
 	Session     lockfsm.SessionID
-	Record      []byte // as passed to Rebind by the holder's instance; the caller may change it
+	Record      []byte // what the holder's instance passed to Rebind; the caller may change it
 	Token       lockfsm.Token
 	SinceUnixMS int64  // the leader's wall clock at the grant, in Unix milliseconds
 	Waiters     int    // requests that wait for the lock

@@ -79,8 +79,8 @@ func (c *Core) writeQuestion(now clock.Time, f *frame) {
 	c.writeRenewal(now, f)
 }
 
-// live returns the numbers that the Attach must name. An entry with freeing set is named only if
-// stays is set, too.
+// live returns the numbers that the Attach must name. These are the numbers of all sent entries,
+// except entries that have freeing set but not stays.
 func (c *Core) live(now clock.Time) []lockfsm.Range {
 	var live []lockfsm.Range
 	c.open = 0
@@ -142,7 +142,7 @@ func (c *Core) writeCommands(now clock.Time, f *frame) (more bool) {
 	return false
 }
 
-// freed returns the command that frees an entry, without session, epoch and number.
+// freed returns the command that frees an entry. The caller sets its session, epoch and number.
 func (e *entry) freed() lockfsm.Command {
 	switch {
 	case e.stays && e.lapsed != "":

@@ -22,7 +22,7 @@ type Hold struct {
 	req    Request    // owned by the client's goroutine; others read only Key and exported fields of Terms
 
 	slot   chan struct{} // signals the end of Acquire, and later of Release; from the client's pool
-	result error         // error of Acquire, set before the signal; once settled is set, the error of Release
+	result error         // what Acquire returns, later what Release returns; set before the signal
 
 	ahead atomic.Pointer[HeldError] // the holder when the request was applied; nil means unknown
 
@@ -148,7 +148,7 @@ func (h *Hold) Done() <-chan struct{} {
 }
 
 // Wanted returns a channel that is closed when another request waits for the lock. The leader
-// reports waiting requests only if the request of this hold has Notice.
+// reports waiting requests only if the request of this hold has set Terms.Notice.
 func (h *Hold) Wanted() <-chan struct{} {
 	h.mu.Lock()
 	defer h.mu.Unlock()
@@ -260,8 +260,9 @@ func (h *Hold) settle(err error) {
 	answer <- struct{}{}
 }
 
-// told passes the received signal on to the next caller that waits on the same slot. The last
-// caller returns the slot to the pool, unless a caller has stopped waiting.
+// A caller that has received the signal calls told, which passes it on to the next caller that
+// waits on the same slot. The last caller returns the slot to the pool, unless a caller has
+// stopped waiting.
 func (h *Hold) told(answer chan struct{}) error {
 	h.mu.Lock()
 	shared := h.sharers > 0

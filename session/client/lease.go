@@ -54,7 +54,8 @@ func (l lease) deadline() clock.Time {
 	return l.sent.Add(l.ttl - l.ttl/leaseMarginParts)
 }
 
-// renewed extends the lease when a renewal is acknowledged. sent is when the renewal was sent.
+// renewed extends the lease when a renewal is acknowledged. The parameter sent is the time at
+// which that renewal was sent.
 func (l *lease) renewed(sent clock.Time) {
 	if l.ttl != 0 && sent.After(l.sent) {
 		l.sent = sent

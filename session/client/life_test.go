@@ -12,8 +12,8 @@ import (
 	"github.com/mortise-lock/mortise/session"
 )
 
-// TestAnOldLeaderEndsNoSession checks an answer "no session" of a leader that was deposed before
-// the session was last opened or attached.
+// TestAnOldLeaderEndsNoSession checks that the client ignores the answer "no session" of a leader
+// that was deposed before the session was last opened or attached.
 func TestAnOldLeaderEndsNoSession(t *testing.T) {
 	t.Parallel()
 	for _, code := range []lockfsm.Code{lockfsm.NoSession, lockfsm.Stale} {

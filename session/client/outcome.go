@@ -31,7 +31,7 @@ type Outcome struct {
 	Why     Loss // with OutcomeLost
 	Request *Request
 	Token   lockfsm.Token
-	Until   clock.Time // with OutcomeGranted: when the hold reaches its longest duration; zero means never
+	Until   clock.Time // for OutcomeGranted: the end of its longest duration; zero means no end
 	Err     error
 	Behind  *HeldError
 }

@@ -129,8 +129,8 @@ func (c *Core) attached(now clock.Time, r *session.Reply) {
 			c.backOff(now, nodeid.Endpoint{})
 			return
 		}
-		// Stale means that another process, for example a copy of this process, has attached since.
-		// One of the two must open a new session.
+		// Stale means that another process, for example a copy of this process, has attached to
+		// the session with a higher epoch. One of the two processes must open a new session.
 		c.sessionGone(now)
 		return
 	default:
@@ -140,8 +140,8 @@ func (c *Core) attached(now clock.Time, r *session.Reply) {
 	c.phase, c.since, c.provenTerm, c.orphaned = Attached, now, r.Term, 0
 	c.renewals.heard = c.renewals.seq // the last renewal was sent with the Attach
 	if now.Sub(c.lease.sent) > c.lease.ttl/2 {
-		// The leader may ignore the last renewal, because the answer that it names may be too old.
-		// The next renewal names the answer to this Attach.
+		// The leader may ignore the last renewal, because that renewal may name an answer that is
+		// too old. The next renewal names the answer to this Attach.
 		c.renewDue = true
 	}
 	var again []*entry
@@ -197,8 +197,8 @@ func (c *Core) state(now clock.Time, r *session.Reply) {
 	c.finish(e, err)
 }
 
-// answeredAsk counts the request of e as answered. If a command that frees e was sent, it does
-// nothing, because that command gets its own answer.
+// answeredAsk counts the request of e as answered. If a command that frees e was sent,
+// answeredAsk does nothing, because that command gets its own answer.
 func (c *Core) answeredAsk(e *entry) {
 	if !e.freeing || e.due {
 		c.answered(e)

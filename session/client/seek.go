@@ -219,8 +219,8 @@ func (c *Core) sessionGone(now clock.Time) {
 	c.redirect(now, leader)
 }
 
-// forgetSession ends all entries of the session. The parameter releasing is the error of
-// unconfirmed releases. If it is nil, the release of a lock with a delay ends with ErrLost,
+// forgetSession ends all entries of the session. Unconfirmed releases end with the error in the
+// parameter releasing. If that is nil, the release of a lock with a delay ends with ErrLost,
 // because the lock may still be taken.
 func (c *Core) forgetSession(releasing error, end SessionEnd) {
 	if c.session != 0 {

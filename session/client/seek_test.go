@@ -91,7 +91,8 @@ func TestAttachedClientFollowsOnlyNewerTerms(t *testing.T) {
 	b.attach()
 	b.reply(nodeidtest.ID(2), redirect(3, nodeidtest.ID(2)))
 	b.want("")
-	b.reply(nodeidtest.ID(1), redirect(3, nodeidtest.ID(1))) // sent to all clients that asked early
+	// A leader sends this redirect to all clients that asked it too early.
+	b.reply(nodeidtest.ID(1), redirect(3, nodeidtest.ID(1)))
 	b.want("")
 	b.reply(nodeidtest.ID(2), redirect(4, nodeidtest.ID(2)))
 	b.want("2: attach 2 live next 1, renew 2")

@@ -13,15 +13,15 @@ import (
 // Limits and times of a keeper.
 const (
 	tickEvery       = 100 * time.Millisecond // the shortest time between two checks of the deadlines
-	watchBefore     = time.Second            // in this time before a deadline, a check is due every tickEvery
+	watchBefore     = time.Second            // how long before a deadline the frequent checks begin
 	stallAfter      = 300 * time.Millisecond // a longer gap between two turns is a stall
 	retryAfter      = 50 * time.Millisecond  // pause after a refused proposal or reply
 	roundAgain      = 200 * time.Millisecond // an older unconfirmed round is requested again
-	blobBytes       = 1 << 20                // bytes of commands in one proposal
-	replyBytes      = 256 << 10              // bytes of replies in one frame
-	recordBytes     = 64                     // bytes of one reply, rounded up
-	queuedBytes     = 32 << 20               // bytes of commands that wait to be proposed
-	peerBytes       = 8 << 20                // bytes of one peer's commands that wait to be proposed
+	blobBytes       = 1 << 20                // a proposal with this many bytes of commands is full
+	replyBytes      = 256 << 10              // a frame with this many bytes of replies is full
+	recordBytes     = 64                     // estimated bytes of one more reply in a frame
+	queuedBytes     = 32 << 20               // limit of the command bytes that wait to be proposed
+	peerBytes       = 8 << 20                // the same limit for the commands of one peer
 	peerAttachments = 1024
 	peerOpens       = 64
 	// peerSessions bounds the sessions of one peer that have not expired.
@@ -29,7 +29,7 @@ const (
 	frameRenewals   = 4096
 	maxAskers       = 4096
 	expiresPerBlob  = 4096
-	sessionsPerTurn = 4096 // sessions that a turn adds, and deadlines that it checks
+	sessionsPerTurn = 4096 // the default of Core.Step
 )
 
 // Role is the role of this voter in a term, as the voter knows it.
@@ -45,8 +45,10 @@ type Leadership struct {
 	Sessions  []lockfsm.SessionInfo // ascending by ID; the core keeps the slice and does not change it
 	Born      bool
 	GraceOver bool
-	BornAt    clock.Time // if Born is set: when this node applied the Born command or restored a later snapshot
-	Grace     time.Duration
+	// BornAt is when this node applied the command Born or restored a later snapshot. It has a
+	// meaning only if Born is set.
+	BornAt clock.Time
+	Grace  time.Duration
 }
 
 // Core makes all decisions of a [Keeper]. It has no goroutine, no clock and no random source. The
@@ -55,8 +57,8 @@ type Leadership struct {
 type Core struct {
 	// Vouch returns the hash of the capability in a peer's certificate, or zero for a full
 	// instance. It also reports whether a session's record agrees with the connection. The result
-	// must depend only on the connection. Vouch must be set before the first input. A nil Vouch
-	// means zero and true.
+	// must depend only on the connection. Vouch must be set before the first input. If Vouch is nil,
+	// the hash is zero and every record agrees.
 	Vouch func(from nodeid.ID, record []byte) (capability [32]byte, ok bool)
 
 	// Stamp adds information from the certificate to the record of a new session. It is not called
@@ -94,8 +96,8 @@ type Core struct {
 	expiring            int
 	now                 clock.Time
 	// stalled is the sum of all stalls. The clock of deadlines does not advance during a stall. The
-	// renewals of waiters wait for the next round, and those of flying wait for the confirmation of
-	// their round.
+	// attachments in waiters have a renewal that waits for the next round. Those in flying have a
+	// renewal that waits for the confirmation of its round.
 	stalled         time.Duration
 	waiters, flying []*attachment
 	round           uint64

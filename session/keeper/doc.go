@@ -31,7 +31,7 @@
 // If a keeper cannot deliver a command or a reply of an attachment, it ends the attachment. It
 // informs the client, and repeats this message until the transport accepts it.
 //
-// In the last second before a deadline a keeper checks the deadlines every 100 ms. If two turns in
+// In the last second before a deadline, a keeper checks the deadlines every 100 ms. If two turns in
 // this second are 300 ms or more apart, the keeper was stalled. It then adds the duration of the
 // stall to every deadline, because it may not have read renewals that have arrived.
 //

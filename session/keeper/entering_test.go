@@ -152,7 +152,8 @@ func TestOpensWaitUntilAllAreEntered(t *testing.T) {
 	}
 }
 
-// TestMassExpiryIsInSteps checks that the next turn is due immediately.
+// TestMassExpiryIsInSteps checks that a turn ends a limited number of sessions, and that the next
+// turn is due immediately while expired sessions are left.
 func TestMassExpiryIsInSteps(t *testing.T) {
 	t.Parallel()
 	const sessions, step = 40, 7

@@ -153,7 +153,7 @@ func (k *Keeper) Down(peer nodeid.ID) { k.post(input{kind: inputDown, peer: peer
 func (k *Keeper) Role(r Role) { k.post(input{kind: inputRole, role: &r}) }
 
 // Leads reports that the first entry of this keeper's term is applied. Calls of Leads and Applied
-// must be in the order of the log. The keeper keeps l.Sessions.
+// must be in the order of the log. The caller must not change l.Sessions afterwards.
 func (k *Keeper) Leads(l Leadership) { k.post(input{kind: inputLeads, leads: &l}) }
 
 // Confirmed reports that a round of Confirm is done and that all entries that were committed
@@ -168,13 +168,14 @@ func (k *Keeper) AllBound() { k.post(input{kind: inputAllBound}) }
 // ProposeAdopt makes the keeper propose new settings of the group, if it leads in the given term. A
 // zero TTL, nil settings and zero budgets mean no change. The TTL is for future sessions only. A
 // later call replaces a change that is not proposed yet. The change is lost when the term ends, and
-// the caller must repeat the call in the next term. The keeper keeps the settings.
+// the caller must repeat the call in the next term. The caller must not change the slice
+// afterwards.
 func (k *Keeper) ProposeAdopt(term uint64, ttl time.Duration, settings []byte, budgets session.Budgets) {
 	k.post(input{kind: inputAdopt, term: term, adopt: &adoption{ttl, settings, budgets}})
 }
 
-// ProposeRaise makes the keeper propose a higher version of the rules, like ProposeAdopt. A replica
-// with older software stops when it applies the change.
+// ProposeRaise is like ProposeAdopt, but for a higher version of the rules. A replica with older
+// software stops when it applies the change.
 func (k *Keeper) ProposeRaise(term uint64, version uint32) {
 	k.post(input{kind: inputRaise, term: term, version: version})
 }

@@ -16,7 +16,7 @@ type peerState struct {
 	id          nodeid.ID
 	rights      *capability.Capability // from the last frame's connection; nil for a full instance
 	attachments []*attachment
-	opens       int // Open commands that are admitted and not applied
+	opens       int // commands of the kind Open that are admitted and not applied
 	queued      int // bytes of commands that wait to be proposed
 	out         [][]byte
 	likely      int
@@ -29,7 +29,7 @@ type peerState struct {
 	place       int // index in Core.all
 }
 
-// pendingEnd informs a peer of the end of an attachment. It waits because the queue was full.
+// pendingEnd informs a peer of the end of an attachment. It is kept until the transport accepts it.
 type pendingEnd struct {
 	session lockfsm.SessionID
 	epoch   lockfsm.Epoch

@@ -30,8 +30,8 @@ func (k *Core) mayAcquire(p *peerState, command []byte) bool {
 	return true
 }
 
-// shownTo returns the links of a cycle whose keys a peer with these rights may see. If there are
-// other links, one further link contains their number.
+// shownTo returns a cycle without the links whose keys a peer with these rights may not see. If
+// links were left out, one further link contains their number.
 func shownTo(rights *capability.Capability, circle []lockfsm.Link) []lockfsm.Link {
 	if rights == nil {
 		return circle

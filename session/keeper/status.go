@@ -13,7 +13,7 @@ type Status struct {
 	Attachments int
 	Expiring    int
 	Renewals    int // renewals that are not confirmed
-	Opens       int // Open commands that are not applied
+	Opens       int // commands of the kind Open that are not applied
 	Peers       int
 	Askers      int // peers to redirect when a leader appears
 }

@@ -11,7 +11,7 @@ import (
 type caller struct {
 	w       *world
 	name    string
-	stream  int // of the present incarnation
+	stream  int // stream of the present incarnation
 	op      uint64
 	session lockfsm.SessionID
 	number  lockfsm.Number

@@ -60,8 +60,8 @@ func tooManyPermits(events []history.Event) []history.Event {
 	return change(events, b, func(e *history.Event) { e.Permits = e.Of })
 }
 
-// passed swaps the queue places of two grants of one key. Neither request has several keys. The
-// second request is exclusive if and only if alone is true.
+// A call of passed swaps the queue places of two grants of one key. Neither request has several
+// keys. The second request is exclusive if and only if alone is true.
 func passed(events []history.Event, alone bool) []history.Event {
 	all := holds(events)
 	for i, a := range all {

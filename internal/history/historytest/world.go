@@ -23,7 +23,7 @@ type Options struct {
 	Lose    float64 // chance that the call holds until its lease is over
 	Share   float64 // chance of a shared request
 	Permits float64 // chance that an unshared request takes one or two of three permits
-	Several float64 // chance of several keys
+	Several float64 // chance of a request for several keys
 }
 
 const (

@@ -48,7 +48,7 @@ type attacker struct {
 type kind struct {
 	name  string
 	lanes int           // number of goroutines that run the attack
-	pause time.Duration // between two attempts of a goroutine
+	pause time.Duration // time between two attempts of a goroutine
 	each  func(a *attacker, ctx context.Context, target known) tally
 }
 

@@ -10,8 +10,8 @@ import (
 
 const (
 	growers  = 16
-	growKeys = 256  // 1 MiB of data
-	growData = 4096 // the largest value that Put accepts
+	growKeys = 256  // number of keys; their values have 1 MiB in total
+	growData = 4096 // size of a value in bytes; Put accepts no larger value
 	growRest = time.Second / 20
 )
 

@@ -25,7 +25,7 @@ type Metric struct {
 	Kind   Kind
 	Unit   string // a UCUM unit: "s", or a word in braces
 	Help   string
-	Label  string   // the label besides the class of the key; empty means none
+	Label  string   // a label in addition to the class of the key; empty means none
 	Values []string // all values of Label, so that each series begins at 0; only for a Counter
 	Bounds []float64
 }
