@@ -120,7 +120,7 @@ func writeIdle(b *strings.Builder, r Record) {
 				shortNumber(x.Sockets)})
 		}
 	}
-	writeTable(b, []string{"", "instances", "of one core (each)", "over loopback, a second (each)",
+	writeTable(b, []string{"", "instances", "share of one core (each)", "over loopback, a second (each)",
 		"heap of each", "sockets of each, both ends"}, rows)
 }
 

@@ -67,9 +67,9 @@ func NewRetry(c RetryConfig) (*Retry, error) {
 }
 
 // Temporary reports whether the same call may succeed a moment later: after mortise.ErrNotReady,
-// ErrHeld, ErrOverloaded (which a *LimitError matches), ErrQueueFull and ErrNoRoom. Of these
-// errors, Node.Do returns only ErrOverloaded, ErrQueueFull and ErrNoRoom, and Node.TryLock
-// returns all.
+// ErrHeld, ErrOverloaded (which a *LimitError matches), ErrQueueFull and ErrNoRoom.
+// Node.TryLock returns all these errors. Node.Do returns only ErrOverloaded, ErrQueueFull and
+// ErrNoRoom.
 func Temporary(err error) bool {
 	return !Final(err) && is(err, mortise.ErrNotReady, mortise.ErrHeld, mortise.ErrOverloaded, mortise.ErrQueueFull,
 		mortise.ErrNoRoom)

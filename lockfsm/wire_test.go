@@ -13,8 +13,8 @@ import (
 	"time"
 )
 
-// TestKindsArePinned checks the numbers of the kinds, which logs contain. A new kind gets the next
-// number.
+// TestKindsArePinned checks the numbers of the kinds, because logs contain them. A new
+// kind gets the next number.
 func TestKindsArePinned(t *testing.T) {
 	want := map[Kind]uint8{
 		Stamp: 1, Born: 2, EndGrace: 3, Raise: 4, Open: 5, Attach: 6, Leaving: 7, Close: 8, Expire: 9, Acquire: 10,

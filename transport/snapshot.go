@@ -230,9 +230,9 @@ func (p *Port) collect(stream poured, from nodeid.ID, chunk *wire.Chunk) ([]byte
 }
 
 // roomFor returns the new capacity of the buffer for a snapshot. The present capacity is `room`.
-// The snapshot has `size` bytes, and the first `need` bytes have arrived. The capacity doubles until
-// a quarter has arrived, so announcing a large size costs no memory. After that, the capacity is
-// `size`, so that two large buffers never exist simultaneously.
+// The snapshot has `size` bytes, and the first `need` bytes have arrived. The capacity doubles
+// until a quarter has arrived, so announcing a large size costs no memory. After that, the capacity
+// is `size`, so that two large buffers never exist simultaneously.
 func roomFor(need, room, size int) int {
 	switch {
 	case need <= room:

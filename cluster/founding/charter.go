@@ -106,8 +106,8 @@ type Charter struct {
 	Rules         uint32   // a version of the lock rules that all listed instances know
 	List          []Listed // in ascending order of Instance
 	Voters        []Voter
-	// Supersedes lists, in ascending order, groups that operators have given up on listed
-	// instances. A member of such a group leaves the group when it meets the new group.
+	// Supersedes lists, in ascending order, groups that operators have given up. Listed instances
+	// belonged to them. A member of such a group leaves the group when it meets the new group.
 	Supersedes []uint64
 }
 

@@ -40,7 +40,7 @@ type world struct {
 	careful   bool // no majority is lost, and leavers wait as long as necessary
 	uncounted bool // losses are not counted
 	mute      bool // a cut process never refuses connections
-	fickle    bool // the leader changes after every change
+	fickle    bool // each change of the voters is followed by a change of the leader
 }
 
 // proc is one process. A restart in memory mode makes a new one.

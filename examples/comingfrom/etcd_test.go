@@ -33,7 +33,7 @@ func Example_etcd() {
 	fmt.Println("refused:", errors.Is(err, fence.ErrStale))
 	fmt.Println("order 42:", db.get("orders/42"))
 
-	// A resource that cannot compare tokens asks the group. The answer is valid for a moment during
+	// A resource that cannot compare tokens asks the group. The answer was true at one moment during
 	// the call.
 	held, err := node.Check(ctx, "orders/42", late.Token())
 	fmt.Println("held with the old token:", held, err)

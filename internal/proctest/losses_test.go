@@ -95,7 +95,7 @@ func (w *world) restart(n int, how string) {
 	w.verdict(slack * readyTime)
 }
 
-// Of two instances, only one is a voter, and the test kills it. The other instance cannot detect
+// TestSoleVoterOfTwo kills the only voter of two instances. The other instance cannot detect
 // whether the voter runs. So it is granted no lock until the voter returns and both instances have
 // founded a new group.
 func TestSoleVoterOfTwo(t *testing.T) {

@@ -20,8 +20,8 @@ const (
 	// A gap counts as caused by the return of a leader if it begins within this time after SIGCONT.
 	returnTime = 6 * time.Second
 
-	// returnGoal is the goal for the longest time without a grant of a free lock after the process
-	// of a former leader continues. It applies to directories that are all on one disk.
+	// returnGoal is the goal for the longest time in which no free lock is granted, after the
+	// stopped process of a former leader continues. All directories are on one disk.
 	returnGoal = 300 * time.Millisecond
 )
 

@@ -73,9 +73,9 @@ type wal struct {
 	logger  *slog.Logger
 	spares  []string
 
-	// The mutex busy guards the fields below. Save and Load hold it. Prepare holds the mutex
-	// preparing, and for a short time also busy. Close waits for neither mutex, because the disk may
-	// never answer.
+	// The mutex `busy` guards the fields below. Save and Load hold it. Prepare holds the mutex
+	// `preparing`, and for a short time also `busy`. Close waits for neither mutex, because the disk
+	// may never answer.
 	busy, preparing sync.Mutex
 
 	files    uint64    // highest number of a snapshot file

@@ -51,7 +51,7 @@ func (h *Hold) Holds(key string) bool {
 	return h.req.Key == key || h.req.Terms != nil && slices.Contains(h.req.Terms.Keys, key)
 }
 
-// Terms returns the permits of the hold and their total, as in lockfsm.Command.
+// Terms returns Permits and Of of the request, as in lockfsm.Command.
 func (h *Hold) Terms() (permits, of uint32) {
 	if h.req.Terms == nil {
 		return 0, 0
