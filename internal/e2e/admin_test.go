@@ -18,11 +18,11 @@ import (
 	"github.com/mortise-lock/mortise/transport/wire/mortise/query/v1"
 )
 
-// deskProgram is the node ID of the program in whose name these tests make admin calls.
-var deskProgram = nodeidtest.ID(77)
+// adminProgram is the node ID of the program in whose name these tests make admin calls.
+var adminProgram = nodeidtest.ID(77)
 
 func (f *fleet) program(i int) query.AdminClient {
-	return query.NewAdminClient(f.nodes[i].Services.As(transport.Identity{Instance: deskProgram,
+	return query.NewAdminClient(f.nodes[i].Services.As(transport.Identity{Instance: adminProgram,
 		Peer: capability.Peer{Tier: capability.Root}}))
 }
 
@@ -105,7 +105,7 @@ func TestAnyInstanceAnswersAGuest(t *testing.T) {
 			t.Fatalf("%+v, %v", a, failed)
 		}
 		<-locks[7].Done()
-		proven := "operator (instance " + deskProgram.String() + ")" // the program has proved only its ID
+		proven := "operator (instance " + adminProgram.String() + ")" // the program has proved only its ID
 		if err := locks[7].Err(); !strings.Contains(fmt.Sprint(err), proven) ||
 			!strings.Contains(fmt.Sprint(err), "a test") {
 			t.Error(err)
