@@ -277,7 +277,7 @@ func TestSessionsAreTold(t *testing.T) {
 				t.Errorf("%+v", all)
 			}
 		}
-		seen, err := f.nodes[f.leader()].Look(brief(t), replica.Question{Op: replica.OpSessions})
+		seen, err := f.nodes[f.leader()].Query(brief(t), replica.Question{Op: replica.OpSessions})
 		if err != nil {
 			t.Fatal(err)
 		}

@@ -9,7 +9,7 @@ import (
 func (n *Instance) Inside() outside.Inside {
 	return outside.Inside{
 		Address: n.address, Client: n.client, Clients: n.clients, Port: n.port, Handler: inbound{n},
-		Services: n.services, Leader: n.leader, Look: n.lookHere,
+		Services: n.services, Leader: n.leader, Query: n.queryHere,
 		Key: func() nodeid.Key { return *n.key.Load() }, Cluster: n.cluster, Replica: n.insideReplica,
 		Learning: n.learning.Load,
 	}

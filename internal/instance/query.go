@@ -38,7 +38,7 @@ func (n *Instance) leader() (transport.Conn, error) {
 	return n.port.To(leader.Addr, leader.ID), nil
 }
 
-func (n *Instance) lookHere(ctx context.Context, q replica.Question) (*replica.Answer, error) {
+func (n *Instance) queryHere(ctx context.Context, q replica.Question) (*replica.Answer, error) {
 	r := n.replica.Load()
 	if r == nil {
 		return nil, replica.ErrNoLead

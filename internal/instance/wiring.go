@@ -142,7 +142,7 @@ func (n *Instance) answers() transport.Services {
 	guard := &queries.Guard{Started: func() bool { return n.cluster() != nil }, Translate: n.config.Translate}
 	return transport.Services{
 		List: []transport.Service{
-			queries.Query(n.lookHere),
+			queries.Query(n.queryHere),
 			{Desc: &query.Admin_ServiceDesc, Impl: n.config.Admin},
 			queries.Cluster(n.cluster, disks{n}),
 		},

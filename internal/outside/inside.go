@@ -31,8 +31,8 @@ type Inside struct {
 	Services transport.Services
 	// A connection to the presumed leader.
 	Leader func() (transport.Conn, error)
-	// Look asks the replica of this node, if that replica leads.
-	Look func(context.Context, replica.Question) (*replica.Answer, error)
+	// Query asks the replica of this node, if that replica leads.
+	Query func(context.Context, replica.Question) (*replica.Answer, error)
 }
 
 // ID returns the node ID of the present incarnation.
