@@ -273,13 +273,13 @@ func (c *Core) Facts(
 		return f, 0, false
 	}
 	stand := Stand{Own: own, Term: s.Term, Group: c.View.Settings(), Rules: c.View.Rules()}
-	f, wishes := c.agreement.Facts(now, stand, s, &c.SessionIndex, c.config.Cluster.Voter, linked)
+	f, proposals := c.agreement.Facts(now, stand, s, &c.SessionIndex, c.config.Cluster.Voter, linked)
 	c.View.remarks.Store(&f.Remarks)
-	if w := wishes.Adopt; w != nil {
-		c.config.Keeper.ProposeAdopt(s.Term, w.SessionTTL, wishes.Blob, w.Budgets())
+	if w := proposals.Adopt; w != nil {
+		c.config.Keeper.ProposeAdopt(s.Term, w.SessionTTL, proposals.Blob, w.Budgets())
 	}
-	if wishes.Raise != 0 {
-		c.config.Keeper.ProposeRaise(s.Term, wishes.Raise)
+	if proposals.Raise != 0 {
+		c.config.Keeper.ProposeRaise(s.Term, proposals.Raise)
 	}
 	return f, s.Term, true
 }

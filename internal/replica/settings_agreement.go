@@ -63,12 +63,12 @@ func (a *SettingsAgreement) Facts(
 	if p.Group == nil {
 		return f, Proposals{}
 	}
-	wishes := a.look(now, p, g, f.Replicas)
-	f.Remarks = append(f.Remarks, wishes.Differ...)
-	return f, wishes
+	proposals := a.proposals(now, p, g, f.Replicas)
+	f.Remarks = append(f.Remarks, proposals.Differ...)
+	return f, proposals
 }
 
-func (a *SettingsAgreement) look(now clock.Time, p Stand, g *SessionIndex, replicas []voters.Replica) Proposals {
+func (a *SettingsAgreement) proposals(now clock.Time, p Stand, g *SessionIndex, replicas []voters.Replica) Proposals {
 	found := agree(*p.Group, proposed(p.Settings, &g.census, p.Leaving), &g.census, g.census.longest())
 	var w Proposals
 	for _, d := range found.differ {

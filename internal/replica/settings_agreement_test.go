@@ -27,7 +27,7 @@ func TestWhatIsLostIsAskedForAgain(t *testing.T) {
 		{1500 * time.Millisecond, 3, false}, {1600 * time.Millisecond, 4, true}, {1700 * time.Millisecond, 4, false},
 	} {
 		stand.Term = step.term
-		w := a.look(clock.Time(time.Hour+step.at), stand, &g, nil)
+		w := a.proposals(clock.Time(time.Hour+step.at), stand, &g, nil)
 		if asks := w.Adopt != nil; asks != step.asks || asks != (w.Raise != 0) || asks && w.Adopt.Voters != 5 {
 			t.Errorf("step %d: %+v, want a proposal: %v", i, w, step.asks)
 		}
@@ -36,7 +36,7 @@ func TestWhatIsLostIsAskedForAgain(t *testing.T) {
 		}
 	}
 	stand.Group, stand.Rules = &five, 1
-	if w := a.look(clock.Time(2*time.Hour), stand, &g, nil); w.Adopt != nil || w.Raise != 0 || len(w.Differ) != 0 {
+	if w := a.proposals(clock.Time(2*time.Hour), stand, &g, nil); w.Adopt != nil || w.Raise != 0 || len(w.Differ) != 0 {
 		t.Errorf("proposed what is in force: %+v", w)
 	}
 }
