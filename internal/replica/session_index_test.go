@@ -44,9 +44,9 @@ func (g *SessionIndex) look() []voters.Registered {
 	return f.Registered
 }
 
-// TestRegistryFollowsTheSessions checks that each pass finds the present sessions, however they are
-// published. Each change must request a pass, because an idle log has no further turns.
-func TestRegistryFollowsTheSessions(t *testing.T) {
+// TestSessionIndexFollowsTheSessions checks that each pass finds the present sessions, however they
+// are published. Each change must request a pass, because an idle log has no further turns.
+func TestSessionIndexFollowsTheSessions(t *testing.T) {
 	for seed := range uint64(200) {
 		random := rand.New(rand.NewPCG(seed, 1))
 		var g SessionIndex
@@ -94,14 +94,14 @@ func TestRegistryFollowsTheSessions(t *testing.T) {
 			want = append(want, fmt.Sprint(nodeidtest.ID(uint64(s.ID)), s.Leaving))
 		}
 		if !slices.Equal(got, want) || len(g.census.instances) != len(want) || int(g.Members()) != len(want) {
-			t.Fatalf("seed %d: the Registry has %v, want %v", seed, got, want)
+			t.Fatalf("seed %d: the SessionIndex has %v, want %v", seed, got, want)
 		}
 	}
 }
 
-// TestRegistryCostsWhatChanges checks that publishing one change does not copy a hundred thousand
-// sessions, which would delay the callers of locks.
-func TestRegistryCostsWhatChanges(t *testing.T) {
+// TestSessionIndexCostsWhatChanges checks that publishing one change does not copy a hundred
+// thousand sessions, which would delay the callers of locks.
+func TestSessionIndexCostsWhatChanges(t *testing.T) {
 	var g SessionIndex
 	now := sessionMap{}
 	for id := range lockfsm.SessionID(100_000) {
@@ -135,9 +135,9 @@ func bytesPerRun(f func()) uint64 {
 	return (after.TotalAlloc - before.TotalAlloc) / runs
 }
 
-// TestRegistryShowsWhatMattersForTheVoters checks that a pass of a group with founders reads the
-// instances that may vote, the instances that have a replica, and their later incarnations.
-func TestRegistryShowsWhatMattersForTheVoters(t *testing.T) {
+// TestSessionIndexShowsWhatMattersForTheVoters checks that a pass of a group with founders reads
+// the instances that may vote, the instances that have a replica, and their later incarnations.
+func TestSessionIndexShowsWhatMattersForTheVoters(t *testing.T) {
 	var g SessionIndex
 	sessions := sessionMap{}
 	open := func(id lockfsm.SessionID, name string) {
@@ -216,7 +216,7 @@ func withIdle(n int) (*SessionIndex, sessionMap) {
 }
 
 // lookOnce changes one session and then runs a pass of the leader.
-func (g *SessionIndex) lookOnce(steward *voters.Reconciler, now sessionMap) (voters.Step, agreement) {
+func (g *SessionIndex) lookOnce(reconciler *voters.Reconciler, now sessionMap) (voters.Step, agreement) {
 	g.Note(&lockfsm.Result{Kind: lockfsm.Leaving, Session: 50})
 	g.Publish(now.find)
 	f := voters.Facts{Self: 1, Settings: voters.Settings{Voters: 3, Founders: []string{"a", "b", "c"}},
@@ -226,7 +226,7 @@ func (g *SessionIndex) lookOnce(steward *voters.Reconciler, now sessionMap) (vot
 			Full: true, Settled: true, Active: true, Linked: true})
 	}
 	g.Read(&f, linkedToAll)
-	return steward.Look(time.Minute, f, 9), agree(groupOf(nil), groupOf(nil), &g.census, g.census.longest())
+	return reconciler.Look(time.Minute, f, 9), agree(groupOf(nil), groupOf(nil), &g.census, g.census.longest())
 }
 
 // TestALookCostsTheSameBesideIdleSessions checks that the memory of a pass does not grow with the
@@ -234,9 +234,9 @@ func (g *SessionIndex) lookOnce(steward *voters.Reconciler, now sessionMap) (vot
 func TestALookCostsTheSameBesideIdleSessions(t *testing.T) {
 	cost := func(n int) uint64 {
 		g, now := withIdle(n)
-		var steward voters.Reconciler
-		g.lookOnce(&steward, now)
-		return bytesPerRun(func() { g.lookOnce(&steward, now) })
+		var reconciler voters.Reconciler
+		g.lookOnce(&reconciler, now)
+		return bytesPerRun(func() { g.lookOnce(&reconciler, now) })
 	}
 	one, two := cost(5000), cost(10_000)
 	if t.Logf("a pass allocates %d bytes beside 5,000 sessions, %d beside 10,000", one, two); two > one+one/4 ||
@@ -249,10 +249,10 @@ func BenchmarkLook(b *testing.B) {
 	for _, n := range []int{100, 1000, 10_000} {
 		b.Run(fmt.Sprint(n), func(b *testing.B) {
 			g, now := withIdle(n)
-			var steward voters.Reconciler
+			var reconciler voters.Reconciler
 			b.ReportAllocs()
 			for b.Loop() {
-				g.lookOnce(&steward, now)
+				g.lookOnce(&reconciler, now)
 			}
 		})
 	}
