@@ -237,18 +237,18 @@ func TestRefusedChangeDoesNotStayPending(t *testing.T) {
 // Raft replaces a refused change with an empty entry. The Core must not mistake other entries for
 // this one: neither an empty entry that it has proposed itself, nor the entry by which raft leaves
 // a joint configuration.
-func TestNudgeIsNoRefusal(t *testing.T) {
+func TestAnEmptyEntryIsNoRefusal(t *testing.T) {
 	c, l := lone(t)
 	c.join(2)
 	c.change(l, add(2))
-	nudge := func() {
+	proposeEmpty := func() {
 		t.Helper()
 		if l.core.group.changing.mark = l.core.last; !l.core.proposeEmpty() {
-			t.Fatal("no nudge")
+			t.Fatal("no empty entry is proposed")
 		}
 		l.turn()
 	}
-	nudge()
+	proposeEmpty()
 	if !l.core.Change(l.role.Term, Change{Promote: []uint64{2}}) {
 		t.Fatal("the change is not taken")
 	}
@@ -260,7 +260,7 @@ func TestNudgeIsNoRefusal(t *testing.T) {
 	if len(l.config.Voters) != 2 || l.core.Survey().Pending {
 		t.Errorf("after it is applied: %+v", l.core.Survey())
 	}
-	nudge()
+	proposeEmpty()
 	l.core.resolved(&raftpb.Entry{Type: raftpb.EntryConfChangeV2.Enum()})
 	if len(l.core.group.changing.empty) != 1 {
 		t.Error("the entry by which raft leaves a joint configuration was taken for an own one")

@@ -32,7 +32,7 @@ func TestBatchesThatWaitShareAnEntry(t *testing.T) {
 
 // While a large entry is in flight, a small batch waits until the batches are as large as that
 // entry, the entry is applied, or a tick has passed.
-func TestFewWaitForCompany(t *testing.T) {
+func TestASmallBatchWaitsBehindALargeEntry(t *testing.T) {
 	const crowd = crowdBytes / batchBytes
 	offer := func(r *replica, batches int) {
 		for range batches {
@@ -41,8 +41,8 @@ func TestFewWaitForCompany(t *testing.T) {
 		r.turn()
 	}
 	for what, leave := range map[string]func(*cluster, *replica){
-		"company": func(_ *cluster, r *replica) { offer(r, crowd) },
-		"a tick":  func(_ *cluster, r *replica) { r.now = r.now.Add(testTick); r.core.Tick(r.now); r.turn() },
+		"more batches": func(_ *cluster, r *replica) { offer(r, crowd) },
+		"a tick":       func(_ *cluster, r *replica) { r.now = r.now.Add(testTick); r.core.Tick(r.now); r.turn() },
 		"an apply": func(c *cluster, r *replica) {
 			first := r.machine.index
 			for r.machine.index == first {
@@ -77,19 +77,19 @@ func TestFewWaitForCompany(t *testing.T) {
 // A deferrable batch waits for the first of four events: a batch that is not deferrable,
 // EndDeferral, a tick, or a report that the waiting batches are no longer deferrable. The order
 // of the batches is kept.
-func TestThePatientRideWithTheNext(t *testing.T) {
+func TestDeferrableBatchesWaitForTheNext(t *testing.T) {
 	number := func(waiting []byte) uint64 { return decodeBatch(waiting).number }
-	for what, end := range map[string]func(r *replica, patient *bool){
-		"another":             func(r *replica, _ *bool) { r.propose() },
-		"a tick":              func(r *replica, _ *bool) { r.now = r.now.Add(testTick); r.core.Tick(r.now) },
-		"enough of it":        func(r *replica, _ *bool) { r.core.EndDeferral() },
-		"the end of patience": func(_ *replica, patient *bool) { *patient = false },
+	for what, end := range map[string]func(r *replica, deferrable *bool){
+		"another":              func(r *replica, _ *bool) { r.propose() },
+		"a tick":               func(r *replica, _ *bool) { r.now = r.now.Add(testTick); r.core.Tick(r.now) },
+		"enough of it":         func(r *replica, _ *bool) { r.core.EndDeferral() },
+		"no longer deferrable": func(_ *replica, deferrable *bool) { *deferrable = false },
 	} {
-		patient, settled := true, false
+		deferrable, settled := true, false
 		c, r := lone(t, func(cfg *CoreConfig) {
 			cfg.Deferrable = func(waiting []byte, none bool) bool {
 				settled = none
-				return patient && len(waiting) == batchBytes && number(waiting) == 1
+				return deferrable && len(waiting) == batchBytes && number(waiting) == 1
 			}
 		})
 		before := r.core.Status().Last
@@ -105,7 +105,7 @@ func TestThePatientRideWithTheNext(t *testing.T) {
 			!r.core.DeferralBegins() || r.core.DeferralBegins() {
 			t.Fatalf("%s: with none under way %+v, settled %v", what, got, settled)
 		}
-		end(r, &patient)
+		end(r, &deferrable)
 		r.turn()
 		if got := r.core.Status(); got.Last != before+2 || got.Queued != 0 {
 			t.Errorf("%s, and it still waits: %+v", what, got)
@@ -115,7 +115,7 @@ func TestThePatientRideWithTheNext(t *testing.T) {
 	}
 }
 
-func TestACrowdIsNotPatient(t *testing.T) {
+func TestALargeQueueIsNotDeferred(t *testing.T) {
 	asked := 0
 	_, r := lone(t, func(cfg *CoreConfig) {
 		cfg.Deferrable = func(waiting []byte, _ bool) bool { asked = max(asked, len(waiting)); return true }

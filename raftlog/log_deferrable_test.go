@@ -9,7 +9,7 @@ import (
 
 // A deferrable batch is proposed alone only after it has itself waited for MaxDeferral, and not
 // when the timer of an earlier batch fires.
-func TestPatienceIsEachBatchsOwn(t *testing.T) {
+func TestEachBatchHasItsOwnDeferral(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		p := startParty(t, 1, func(c *Config) {
 			c.Deferrable = func(waiting []byte, _ bool) bool { return !bytes.Contains(waiting, []byte("!")) }
