@@ -19,7 +19,7 @@ import (
 //	frame:    head (32 bytes) │ identity, hard state, snapshot, entries     wal_items.go
 //
 // A Save is one frame: one write and one sync. After a crash the frame exists completely or not at
-// all. Reading replays all frames in order (wal_fold.go).
+// all. Reading replays all frames in order (wal_replay.go).
 //
 // # Steps, and a crash between any two of them
 //
