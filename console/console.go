@@ -50,7 +50,7 @@ type Options struct {
 type handler struct {
 	node    Node
 	options Options
-	looks   looks
+	answers answers
 	page    *template.Template
 	policy  string // Content-Security-Policy
 	origin  *http.CrossOriginProtection
@@ -63,7 +63,7 @@ func New(node Node, options Options) http.Handler {
 		options.Long = 30 * time.Second
 	}
 	h := &handler{node: node, options: options, origin: http.NewCrossOriginProtection()}
-	h.looks.turn = make(chan struct{}, 1)
+	h.answers.turn = make(chan struct{}, 1)
 	h.page, h.policy = parsePage()
 	return h
 }

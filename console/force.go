@@ -50,7 +50,7 @@ func (h *handler) force(w http.ResponseWriter, r *http.Request, may bool) *outco
 	ctx, cancel := context.WithTimeout(context.WithoutCancel(r.Context()), forceWithin)
 	defer cancel()
 	ended, err := h.node.ForceUnlock(ctx, key, mortise.Token(token), reason)
-	h.looks.forget()
+	h.answers.forget()
 	hold := shown(key) + " with token " + strconv.FormatUint(token, 10)
 	switch {
 	case err != nil:

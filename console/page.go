@@ -114,22 +114,22 @@ func (h *handler) view(ctx context.Context, query url.Values) *view {
 	prefix, key, after := query.Get("prefix"), query.Get("key"), query.Get("after")
 	waiting, cancel := context.WithTimeout(ctx, turnWithin)
 	defer cancel()
-	s := scene{long: h.options.Long, prefix: prefix, all: h.look(waiting, question{})}
+	s := scene{long: h.options.Long, prefix: prefix, all: h.answerTo(waiting, question{})}
 	if plausible(prefix) {
 		begins := func(k string) bool { return strings.HasPrefix(k, prefix) }
 		if s.found = s.all.those(begins); s.all.err == nil {
-			s.found = h.look(waiting, question{prefix: prefix})
+			s.found = h.answerTo(waiting, question{prefix: prefix})
 		}
 	}
 	if plausible(key) {
 		is := func(k string) bool { return k == key }
 		if s.one = s.all.those(is); s.all.err == nil {
-			s.one = h.look(waiting, question{key: key})
+			s.one = h.answerTo(waiting, question{key: key})
 		}
 	}
 	if plausibleSession(after) {
 		if s.after, s.others = after, s.all; s.all.err == nil {
-			s.others = h.look(waiting, question{after: after})
+			s.others = h.answerTo(waiting, question{after: after})
 		}
 	}
 	s.status, s.now = h.node.Status(), time.Now()

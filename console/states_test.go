@@ -18,7 +18,7 @@ func scened(keys ...mortise.KeyInfo) *scene {
 		now: now, long: 30 * time.Second,
 		status: mortise.Status{Name: "s1", Group: "g", Leader: "s1", Session: mortise.SessionAttached,
 			Lease: mortise.LeaseSafe},
-		all: &look{seen: now, keys: keys, health: &mortise.Health{Advice: "any one instance may be stopped"},
+		all: &answer{seen: now, keys: keys, health: &mortise.Health{Advice: "any one instance may be stopped"},
 			sessions: []mortise.SessionInfo{
 				{Session: "1", Holder: "s1", Left: 9 * time.Second}, {Session: "2", Holder: "s2", Left: 9 * time.Second},
 			}},
@@ -180,7 +180,7 @@ func TestStaleFiguresAreMarked(t *testing.T) {
 		t.Error("a hold cannot be ended while all is well")
 	}
 	f.silent.Store(true)
-	h.(*handler).looks.forget()
+	h.(*handler).answers.forget()
 	page := mustPage(t, h, "/?key=orders/1")
 	wantText(t, page, "No hold can be ended before a leader answers")
 	if strings.Contains(page, "End this hold") {
@@ -193,7 +193,7 @@ func TestAKeyThatIsNotSeenIsNotFree(t *testing.T) {
 	h := New(f, Options{})
 	wantText(t, mustPage(t, h, "/?key=k"), "It is not held, and no request waits for it.")
 	f.silent.Store(true)
-	h.(*handler).looks.forget()
+	h.(*handler).answers.forget()
 	if page := mustPage(t, h, "/?key=k"); strings.Contains(page, "It is not held, and no request waits for it.") {
 		t.Error("a key that was not seen is said to be free")
 	}

@@ -125,11 +125,11 @@ type scene struct {
 	now    time.Time
 	long   time.Duration
 	status mortise.Status
-	all    *look
-	found  *look // nil if the viewer does not search for a prefix
+	all    *answer
+	found  *answer // nil if the viewer does not search for a prefix
 	prefix string
-	one    *look
-	others *look // nil, or the answer with a later page of the members
+	one    *answer
+	others *answer // nil, or the answer with a later page of the members
 	after  string
 
 	sessions map[string]mortise.SessionInfo // by ID; nil until they are needed
@@ -214,7 +214,7 @@ func groupOf(s mortise.Status, h *mortise.Health) group {
 	return g
 }
 
-func (s *scene) locks(l *look, prefix string, most int) locks {
+func (s *scene) locks(l *answer, prefix string, most int) locks {
 	all := locks{Prefix: prefix, Seen: l.seen, Looked: len(l.keys), More: l.more, Keys: []key{}}
 	for _, k := range l.keys {
 		switch {

@@ -34,7 +34,7 @@ func queue(text string, now time.Time) mortise.KeyInfo {
 
 func drawn(long time.Duration, keys ...string) (text string, circles [][]link) {
 	now := time.Unix(1_800_000_000, 0)
-	s := scene{now: now, long: long, all: &look{}}
+	s := scene{now: now, long: long, all: &answer{}}
 	for _, k := range keys {
 		s.all.keys = append(s.all.keys, queue(k, now))
 	}
@@ -107,7 +107,7 @@ func TestPictureIsBounded(t *testing.T) {
 		keys = append(keys, fmt.Sprintf("key/%d: h%d| h%d h%d h%d", i, i, (i+1)%300, (i*7+1)%300, (i*13+5)%300))
 	}
 	now := time.Unix(1_800_000_000, 0)
-	s := scene{now: now, long: time.Second, all: &look{}}
+	s := scene{now: now, long: time.Second, all: &answer{}}
 	for _, k := range keys {
 		s.all.keys = append(s.all.keys, queue(k, now))
 	}

@@ -158,7 +158,7 @@ func TestWorkIsBounded(t *testing.T) {
 	page := mustPage(t, h, "/")
 	wantText(t, page, "200 keys shown; 800 more looked at; there are others that were not looked at",
 		fmt.Sprintf("%d keys more with waiters are left out", 50-maxTrees))
-	if told, peeks := f.told.Load(), f.peeks.Load(); told > lookedAt+1 || peeks != maxPeeks {
+	if told, peeks := f.told.Load(), f.peeks.Load(); told > keysRead+1 || peeks != maxPeeks {
 		t.Errorf("the leader was asked for %d keys and %d queues", told, peeks)
 	}
 	if rows := strings.Count(page, `<tr data-k="`); rows > maxShown || len(page) > 400_000 {
@@ -169,7 +169,7 @@ func TestWorkIsBounded(t *testing.T) {
 	for i := range 100 {
 		wantText(t, mustPage(t, h, fmt.Sprintf("/?prefix=many/%d", i)), "shown")
 	}
-	if kept := len(h.(*handler).looks.all); kept > looksKept+1 {
+	if kept := len(h.(*handler).answers.all); kept > answersKept+1 {
 		t.Errorf("%d answers are kept", kept)
 	}
 	before := f.searches.Load()
@@ -192,7 +192,7 @@ func TestALeaderThatDoesNotAnswer(t *testing.T) {
 		for i := range 30 {
 			all.Go(func() {
 				_, page, took := get(t, h, fmt.Sprintf("/?prefix=orders/4&key=%d", i))
-				if took > turnWithin+lookWithin {
+				if took > turnWithin+askWithin {
 					t.Errorf("an answer took %v", took)
 				}
 				wantText(t, page, "orders/42", "The leader has not answered with the holders of locks", "They may have changed")
@@ -208,8 +208,8 @@ func TestALeaderThatDoesNotAnswer(t *testing.T) {
 	})
 }
 
-// A viewer that disconnects must not cancel the look that other requests wait for. After a panic
-// in a look, other requests must still be answered.
+// A viewer that disconnects must not cancel the query that other requests wait for. After a panic
+// in a query, other requests must still be answered.
 func TestAViewerWhoGoes(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		f := &fakeNode{takes: 500 * time.Millisecond}
@@ -226,7 +226,7 @@ func TestAViewerWhoGoes(t *testing.T) {
 		wantText(t, mustPage(t, h, "/"), "All is well")
 		<-gone
 		if n := f.walks.Load(); n != 1 {
-			t.Errorf("it was looked %d times", n)
+			t.Errorf("the leader was queried %d times", n)
 		}
 		time.Sleep(2 * fresh)
 		f.panics = true
@@ -245,8 +245,8 @@ func TestAViewerWhoGoes(t *testing.T) {
 
 func TestAWalkThatBreaksOff(t *testing.T) {
 	h := &handler{node: walkingNode{&fakeNode{}}, options: Options{Long: time.Hour}}
-	a := &look{}
-	h.walk(t.Context(), a, "", lookedAt)
+	a := &answer{}
+	h.walk(t.Context(), a, "", keysRead)
 	if a.err != nil || len(a.keys) != 3 || !a.more {
 		t.Errorf("%+v", a)
 	}

@@ -10,15 +10,15 @@ import (
 	"github.com/mortise-lock/mortise"
 )
 
-// Limits of the queries to the leader. A look is the set of queries that answers one question.
+// Limits of the queries to the leader. Several queries may be necessary to answer one question.
 const (
 	fresh       = time.Second            // time for which an answer is reused
-	lookWithin  = time.Second            // longest time of one look
-	blindWithin = 250 * time.Millisecond // longest time of one look while there is no leader
-	turnWithin  = 2 * time.Second        // longest wait for the looks of other requests
-	looksKept   = 16                     // number of stored answers for prefixes and single keys
+	askWithin   = time.Second            // longest time of the queries for one answer
+	blindWithin = 250 * time.Millisecond // the same while there is no leader
+	turnWithin  = 2 * time.Second        // longest wait for the queries of other requests
+	answersKept = 16                     // number of stored answers for prefixes and single keys
 
-	lookedAt   = 1000 // keys that are read to find those held longest and those with the most waiters
+	keysRead   = 1000 // keys that are read to find those held longest and those with the most waiters
 	maxFound   = 200
 	maxMembers = 100
 	maxPeeks   = 6 // number of keys whose whole queue is read for the picture of waiting requests
@@ -32,7 +32,7 @@ type question struct {
 	after  string // if set, the question is about the members after this session
 }
 
-type look struct {
+type answer struct {
 	tried  time.Time // when the leader was last queried
 	seen   time.Time // when the leader last returned the keys; zero means never
 	keys   []mortise.KeyInfo
@@ -47,32 +47,32 @@ type look struct {
 	err     error // the error of the last query
 }
 
-// looks stores the last answers. A request whose answer is old performs a look. Only one request
-// performs a look at a time, and the others wait for it.
-type looks struct {
-	turn chan struct{} // held by the request that performs a look
+// answers stores the last answers. A request whose answer is old queries the leader. Only one
+// request queries the leader at a time, and the others wait for it.
+type answers struct {
+	turn chan struct{} // held by the request that queries the leader
 
 	mu  sync.Mutex // guards all; never held while blocking
-	all map[question]*look
+	all map[question]*answer
 }
 
 var errBusy = errors.New("other requests are reading the locks; try again in a moment")
 
-func (l *looks) at(q question, now time.Time) (last *look, good bool) {
+func (l *answers) at(q question, now time.Time) (last *answer, good bool) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	last = l.all[q]
 	return last, last != nil && now.Sub(last.tried) < fresh
 }
 
-func (l *looks) keep(q question, answer *look) {
+func (l *answers) keep(q question, a *answer) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	if l.all == nil {
-		l.all = map[question]*look{}
+		l.all = map[question]*answer{}
 	}
-	l.all[q] = answer
-	for len(l.all) > looksKept+1 {
+	l.all[q] = a
+	for len(l.all) > answersKept+1 {
 		var oldest question
 		for other, a := range l.all {
 			if other != (question{}) && (oldest == question{} || a.tried.Before(l.all[oldest].tried)) {
@@ -83,7 +83,7 @@ func (l *looks) keep(q question, answer *look) {
 	}
 }
 
-func (l *looks) forget() {
+func (l *answers) forget() {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	for q, a := range l.all {
@@ -93,41 +93,41 @@ func (l *looks) forget() {
 	}
 }
 
-// look returns the answer to q. If the last answer is old, it waits until other requests have
-// finished their looks, and then queries the leader. Only that wait is limited by ctx. look never
-// returns nil, and the caller must not change the result.
-func (h *handler) look(ctx context.Context, q question) *look {
-	last, good := h.looks.at(q, time.Now())
+// answerTo returns the answer to q. If the last answer is old, it waits until other requests have
+// finished their queries, and then queries the leader. Only that wait is limited by ctx. answerTo
+// never returns nil, and the caller must not change the result.
+func (h *handler) answerTo(ctx context.Context, q question) *answer {
+	last, good := h.answers.at(q, time.Now())
 	if good {
 		return last
 	}
 	select {
-	case h.looks.turn <- struct{}{}:
-		defer func() { <-h.looks.turn }()
+	case h.answers.turn <- struct{}{}:
+		defer func() { <-h.answers.turn }()
 	case <-ctx.Done():
 		return last.old(errBusy)
 	}
 	now := time.Now()
-	if last, good = h.looks.at(q, now); good {
+	if last, good = h.answers.at(q, now); good {
 		return last // another request has queried the leader in the meantime
 	}
-	within := lookWithin
+	within := askWithin
 	if h.node.Status().Session != mortise.SessionAttached {
 		within = blindWithin // no leader can answer, so do not wait long
 	}
 	asking, done := context.WithTimeout(context.WithoutCancel(ctx), within) // other requests wait for the answer too
 	defer done()
-	answer := h.ask(asking, q, now)
-	if answer.err != nil {
-		answer = last.old(answer.err)
-		answer.tried = now
+	a := h.ask(asking, q, now)
+	if a.err != nil {
+		a = last.old(a.err)
+		a.tried = now
 	}
-	h.looks.keep(q, answer)
-	return answer
+	h.answers.keep(q, a)
+	return a
 }
 
-func (h *handler) ask(ctx context.Context, q question, now time.Time) *look {
-	a := &look{tried: now}
+func (h *handler) ask(ctx context.Context, q question, now time.Time) *answer {
+	a := &answer{tried: now}
 	switch {
 	case q.key != "":
 		var info mortise.KeyInfo
@@ -139,7 +139,7 @@ func (h *handler) ask(ctx context.Context, q question, now time.Time) *look {
 	case q.after != "":
 		a.err = h.membersBehind(ctx, a, q.after)
 	default:
-		if h.walk(ctx, a, "", lookedAt); a.err == nil {
+		if h.walk(ctx, a, "", keysRead); a.err == nil {
 			h.deepen(ctx, a.keys)
 		}
 		a.health = h.health(ctx)
@@ -155,7 +155,7 @@ func (h *handler) ask(ctx context.Context, q question, now time.Time) *look {
 
 // walk adds the keys that begin with prefix to the answer a. If ctx ends after some keys have been
 // read, walk keeps these keys and sets a.more.
-func (h *handler) walk(ctx context.Context, a *look, prefix string, most int) {
+func (h *handler) walk(ctx context.Context, a *answer, prefix string, most int) {
 	for info, err := range h.node.List(ctx, prefix) {
 		switch {
 		case err != nil && len(a.keys) > 0 && errors.Is(err, context.DeadlineExceeded):
@@ -173,7 +173,7 @@ func (h *handler) walk(ctx context.Context, a *look, prefix string, most int) {
 	}
 }
 
-func (h *handler) membersBehind(ctx context.Context, a *look, after string) error {
+func (h *handler) membersBehind(ctx context.Context, a *answer, after string) error {
 	page := make([]mortise.Member, 0, maxMembers)
 	for m, err := range h.node.Members(ctx, after) {
 		if err != nil {
@@ -221,9 +221,9 @@ func (h *handler) health(ctx context.Context) *mortise.Health {
 
 // old returns a copy of l whose error is set to why. If l is nil, it returns an empty answer with
 // that error. It is used when the leader cannot be queried.
-func (l *look) old(why error) *look {
+func (l *answer) old(why error) *answer {
 	if l == nil {
-		return &look{err: why}
+		return &answer{err: why}
 	}
 	was := *l
 	was.err, was.health, was.members = why, nil, nil
@@ -232,7 +232,7 @@ func (l *look) old(why error) *look {
 
 // For the answer for all keys, the method those returns a copy that has only the keys that match.
 // It is used when the leader does not answer.
-func (l *look) those(match func(key string) bool) *look {
+func (l *answer) those(match func(key string) bool) *answer {
 	found := *l
 	found.keys = slices.DeleteFunc(slices.Clone(l.keys), func(k mortise.KeyInfo) bool { return !match(k.Key) })
 	return &found
