@@ -25,7 +25,7 @@ func membersFlags(c *call, fs *flag.FlagSet) {
 	fs.StringVar(&c.members.after, "after", "", "begin after this session; the last line of a list names it")
 }
 
-type roll struct {
+type memberList struct {
 	members []mortise.Member
 	total   int
 	leader  string // the instance ID; empty if the leader itself has not answered the survey
@@ -46,19 +46,19 @@ func members(ctx context.Context, c *call) error {
 	if err != nil {
 		return err
 	}
-	all, err := c.roll(ctx, g, reports, from)
+	all, err := c.memberList(ctx, g, reports, from)
 	if denied := (*mortise.NotAllowedError)(nil); errors.As(err, &denied) {
 		return err
 	}
 	if err != nil {
-		return c.tellLastRoll(reports, err)
+		return c.tellLastMembers(reports, err)
 	}
 	for _, r := range reports {
 		if r.Status != nil && r.Status.Leading {
 			all.leader = r.Status.Instance
 		}
 	}
-	return c.tellRoll(all)
+	return c.tellMembers(all)
 }
 
 func (o membersOptions) from() (*query.SessionCursor, error) {
@@ -75,11 +75,11 @@ func (o membersOptions) from() (*query.SessionCursor, error) {
 	return &query.SessionCursor{At: id, Past: id}, nil
 }
 
-// roll reads the list of members from the leader page by page, through an instance that reports a
-// leader.
-func (c *call) roll(ctx context.Context, g *guest.Guest, reports []guest.Report,
+// memberList reads the list of members from the leader page by page, through an instance that
+// reports a leader.
+func (c *call) memberList(ctx context.Context, g *guest.Guest, reports []guest.Report,
 	at *query.SessionCursor,
-) (all roll, err error) {
+) (all memberList, err error) {
 	ctx, cancel := context.WithTimeout(ctx, c.within)
 	defer cancel()
 	err = errors.New("no instance that answers knows a leader")
@@ -97,7 +97,8 @@ func (c *call) roll(ctx context.Context, g *guest.Guest, reports []guest.Report,
 	return all, err
 }
 
-func (c *call) pages(ctx context.Context, g *guest.Guest, addr string, at *query.SessionCursor) (all roll, err error) {
+func (c *call) pages(ctx context.Context, g *guest.Guest, addr string, at *query.SessionCursor,
+) (all memberList, err error) {
 	var more bool
 	all.members, more, err = paged(c.members.limit, at, func(at *query.SessionCursor) (list []mortise.Member, _ page,
 		err error) {
@@ -162,7 +163,7 @@ func memberRow(m mortise.Member, leader string, now time.Time) []string {
 	return []string{name, m.Address, m.Instance, m.Zone, m.Version, string(m.Tier), part, since, m.Session}
 }
 
-func (c *call) tellRoll(all roll) error {
+func (c *call) tellMembers(all memberList) error {
 	if c.json {
 		for _, m := range all.members {
 			if err := c.show(m); err != nil {
@@ -188,9 +189,9 @@ func (c *call) tableOf(list []mortise.Member, leader string) error {
 	return c.table(memberHeading, rows)
 }
 
-// tellLastRoll is called if no leader answers. It prints the instances that answer, and the most
+// tellLastMembers is called if no leader answers. It prints the instances that answer, and the most
 // recent list of members that one of these instances has.
-func (c *call) tellLastRoll(reports []guest.Report, why error) error {
+func (c *call) tellLastMembers(reports []guest.Report, why error) error {
 	if c.json {
 		for _, r := range reports {
 			if err := c.show(seenOf(r)); err != nil {

@@ -130,8 +130,8 @@ func TestHostileAnswersAreNotPrintedRaw(t *testing.T) {
 	c := &call{out: &listed, errs: &listed}
 	s.MembersAge, member.For, member.Tier, member.Session = time.Second, forged, forged, forged
 	for _, r := range [][]guest.Report{{answered, silent}, {silent}} {
-		if err := errors.Join(c.tellLastRoll(r, errors.New(forged)),
-			c.tellRoll(roll{members: []mortise.Member{member}, next: forged})); err != nil {
+		if err := errors.Join(c.tellLastMembers(r, errors.New(forged)),
+			c.tellMembers(memberList{members: []mortise.Member{member}, next: forged})); err != nil {
 			t.Error(err)
 		}
 	}
