@@ -62,7 +62,7 @@ func TestThreeRollingRestarts(t *testing.T) {
 		for i := range 9 {
 			w.restart(fmt.Sprint("n", i%3))
 			w.run(time.Second)
-			for k := 0; w.leader == 0 || w.steward().Report().Due; k++ {
+			for k := 0; w.leader == 0 || w.reconciler().Report().Due; k++ {
 				if w.step(); k > 300 {
 					t.Fatalf("seed %d: never ready\n%s", seed, w.dump())
 				}

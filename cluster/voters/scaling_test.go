@@ -22,8 +22,8 @@ func foundersTo(n int) (names []string) {
 	return names
 }
 
-// accord adopts the list of founders that all staying processes have, if they agree.
-func (r *rollout) accord() {
+// adoptFounders adopts the list of founders that all staying processes have, if they agree.
+func (r *rollout) adoptFounders() {
 	var common []string
 	here := false
 	staying := slices.DeleteFunc(slices.Clone(r.procs), func(p *proc) bool {
@@ -47,7 +47,7 @@ func (r *rollout) pass(within time.Duration, what string, holds func() bool) {
 		if r.now > end {
 			r.fail("not within %v: %s; %+v", within, what, Explain(r.view()))
 		}
-		r.accord()
+		r.adoptFounders()
 		r.step()
 		if r.chance(0.01) && r.leader != 0 {
 			r.elect()

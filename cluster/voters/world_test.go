@@ -25,7 +25,7 @@ type world struct {
 	since     time.Duration // when the leader began to lead
 	gone      time.Duration // when the last leader stopped leading
 	term      int           // number of leaders so far
-	errands   []errand
+	questions []question
 	lastID    nodeid.ReplicaID
 	lastInst  uint64
 	used      map[nodeid.ReplicaID]bool // was ever in a configuration
@@ -53,12 +53,12 @@ type proc struct {
 	diedAt       time.Duration
 	sessionUntil time.Duration
 	announced    bool // the process has ended, and its address refuses connections
-	steward      Reconciler
-	asked        errand // the last Prepare that the process answered
+	reconciler   Reconciler
+	asked        question // the last Prepare that the process answered
 }
 
-// errand is a question of a leader that is under way: a Prepare or a probe.
-type errand struct {
+// question is a question of a leader that is under way: a Prepare or a probe.
+type question struct {
 	term     int
 	by       *proc
 	id       nodeid.ReplicaID
@@ -168,10 +168,10 @@ func (w *world) elect() {
 func (w *world) lead(id nodeid.ReplicaID) {
 	w.leader, w.since, w.seen = id, w.now, ""
 	w.term++
-	w.steward().Begin()
+	w.reconciler().Begin()
 }
 
-func (w *world) steward() *Reconciler { return &w.replicas[w.leader].of.steward }
+func (w *world) reconciler() *Reconciler { return &w.replicas[w.leader].of.reconciler }
 
 func (w *world) facts() Facts {
 	f := Facts{Self: w.leader, Settings: w.settings, Config: w.config, Pending: w.flight != nil}
@@ -200,5 +200,5 @@ func (w *world) view() View {
 	if w.leader == 0 {
 		return View{}
 	}
-	return w.steward().view
+	return w.reconciler().view
 }

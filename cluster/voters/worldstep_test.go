@@ -39,7 +39,7 @@ func (w *world) step() {
 	}
 	w.commit()
 	w.answer()
-	st, f := w.steward(), w.facts()
+	st, f := w.reconciler(), w.facts()
 	if seen := w.fingerprint(f); seen != w.seen || w.lookAt != 0 && w.now >= w.lookAt {
 		s := st.Look(w.now, f, w.lastID+1)
 		w.seen = seen
@@ -50,7 +50,7 @@ func (w *world) step() {
 		return
 	}
 	for _, p := range st.Probes(w.now) {
-		w.errands = append(w.errands, errand{term: w.term, by: w.replicas[w.leader].of, id: p.ID,
+		w.questions = append(w.questions, question{term: w.term, by: w.replicas[w.leader].of, id: p.ID,
 			instance: p.Instance, probe: true})
 	}
 	w.leave(st)
@@ -104,8 +104,8 @@ func (w *world) leave(st *Reconciler) {
 // answer delivers questions and answers. The answer to a question of an earlier leader is lost, or
 // reaches a Reconciler that has forgotten the question.
 func (w *world) answer() {
-	var open []errand
-	for _, q := range w.errands {
+	var open []question
+	for _, q := range w.questions {
 		p := w.procs[slices.IndexFunc(w.procs, func(p *proc) bool { return p.who == q.instance })]
 		switch {
 		case !w.chance(0.5):
@@ -124,12 +124,12 @@ func (w *world) answer() {
 			w.told(q, func(s *Reconciler) { s.Answered(w.now, q.id, Running) })
 		}
 	}
-	w.errands = open
+	w.questions = open
 }
 
 // probed answers a probe. A process that is cut off from the network may refuse connections, like
 // a process that has ended.
-func (w *world) probed(q errand, p *proc) {
+func (w *world) probed(q question, p *proc) {
 	switch {
 	case p.cut && (w.mute || !w.chance(0.05)), !p.alive && !p.announced: // silence
 	default:
@@ -137,9 +137,9 @@ func (w *world) probed(q errand, p *proc) {
 	}
 }
 
-func (w *world) told(q errand, tell func(*Reconciler)) {
+func (w *world) told(q question, tell func(*Reconciler)) {
 	if q.by.alive && !q.by.cut {
-		tell(&q.by.steward)
+		tell(&q.by.reconciler)
 		w.seen = ""
 	}
 }
@@ -198,7 +198,7 @@ func (w *world) carryOut(v View, s Step) {
 	switch s.Kind {
 	case Prepare:
 		w.lastID++
-		w.errands = append(w.errands, errand{term: w.term, by: w.replicas[w.leader].of, id: s.ID, instance: s.Instance})
+		w.questions = append(w.questions, question{term: w.term, by: w.replicas[w.leader].of, id: s.ID, instance: s.Instance})
 	case AddLearner:
 		if w.used[s.ID] {
 			w.fail("raft ID %d is added to the configuration a second time", s.ID)
