@@ -13,9 +13,9 @@ func (w *world) run(d time.Duration) {
 }
 
 // TestFlapping runs for five minutes. In this time, one or two instances disappear and return, in
-// all ways that make a replica dead. The number of changes is bounded. A voter that was replaced does
-// not get its vote back just because it returns. An instance that was lost three times gets no
-// replica if there are enough other instances. If there are not enough, each loss costs three
+// all ways that make a replica dead. The number of changes is bounded. A voter that was replaced
+// does not get its vote back just because it returns. An instance that was lost three times gets
+// no replica if there are enough other instances. If there are not enough, each loss costs three
 // changes.
 func TestFlapping(t *testing.T) {
 	for _, c := range []struct {
