@@ -55,8 +55,8 @@ func (m *Mark) enter(ctx context.Context, resource string, token mortise.Token, 
 	}
 }
 
-// await waits until the runs of the cell have ended or ctx ends. The caller must hold mu, which
-// await unlocks during the wait.
+// await waits until the runs of the cell have ended or ctx ends. The caller must hold mu. The
+// method unlocks mu during the wait.
 func (m *Mark) await(ctx context.Context, c *cell) error {
 	if c.over == nil {
 		c.over = make(chan struct{})

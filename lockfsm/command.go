@@ -79,9 +79,9 @@ type Command struct {
 	// at most MaxKeys keys.
 	Keys []string
 	Try  bool
-	// Permits is the number of permits that the request takes, and Of is the total that it names.
-	// If both are zero, the request is exclusive. If Permits is 1 and Of is zero, the request is
-	// shared. Otherwise the lock is a semaphore: Permits <= Of, Of > 1.
+	// Permits is the number of permits that the request takes. Of is the total number of permits,
+	// as this request states it. If both are zero, the request is exclusive. If Permits is 1 and Of
+	// is zero, the request is shared. Otherwise the lock is a semaphore: Permits <= Of, Of > 1.
 	Permits, Of uint32
 	// Owner is the number of the request during whose hold this request was made. It must be lower
 	// than Number. Zero means no owner.

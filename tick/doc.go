@@ -86,7 +86,6 @@
 //
 // # Limits
 //
-// Names have 1 to 400 bytes. Ticks are at least 10 ms apart. Each Run holds one lock as long as it
-// runs, and two more during a tick that it runs. Every other instance waits in the queue of the
-// tick.
+// Names have 1 to 400 bytes. Ticks are at least 10 ms apart. Each call of Run holds one lock, and
+// two more while it runs the job of a tick. Every other instance waits in the queue of the tick.
 package tick

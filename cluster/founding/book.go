@@ -41,10 +41,11 @@ func (b *Book) Configure(at uint64, voters []Voter) {
 	}
 }
 
-// Hear records a reported address of a voter, and reports whether the book changed. Hear ignores
-// replicas outside the configuration, older lives, implausibly high lives, and a report by another
-// instance that contradicts the voter's own report. It also ignores a report that gives the raft ID
-// to another instance, because only the configuration decides which instance has a raft ID.
+// Hear records a reported address of a voter, and reports whether the book changed. Hear ignores a
+// report about a replica outside the configuration, with an older or an implausibly high
+// incarnation number, and a report by another instance that contradicts the voter's own report. It
+// also ignores a report that gives the raft ID to another instance, because only the configuration
+// decides which instance has a raft ID.
 func (b *Book) Hear(v Voter, firstHand bool) bool {
 	at, found := b.find(v.Raft)
 	if !found || v.Addr == "" {

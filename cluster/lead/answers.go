@@ -50,7 +50,8 @@ func (l *Lead) Answered(now time.Duration, term uint64, step voters.Step, outcom
 
 // Probed records the outcome of a probe, and reports whether to call Look again. An incarnation has
 // ended if the connection to its address is refused, or if another instance proves its own ID
-// there. A foreign program proves nothing, because the address may be shared.
+// there. An answer of another program proves nothing, because several machines may share the
+// address.
 func (l *Lead) Probed(now time.Duration, term uint64, p voters.Probe, outcome founding.Outcome) (look bool) {
 	if !l.governs(term) {
 		return false

@@ -83,8 +83,8 @@ func (s *Reconciler) MayStop(leaver nodeid.ReplicaID, at uint64) bool {
 // AllLeaving returns the result of the function AllLeaving for the last Look.
 func (s *Reconciler) AllLeaving() bool { return AllLeaving(s.view) }
 
-// Answered records the answer to a Prepare. It ignores answers to questions from before Begin, and
-// answers to earlier questions to the same instance.
+// Answered records the answer to a Prepare. It ignores an answer if the question was asked before
+// Begin, or if the same instance was asked again since then.
 func (s *Reconciler) Answered(now time.Duration, id nodeid.ReplicaID, state State) {
 	for i := range s.prepared {
 		p := &s.prepared[i]

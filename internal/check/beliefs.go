@@ -10,8 +10,8 @@ import (
 // which the code under test cannot read. If Begin and End happen at the same time, End must be
 // called first.
 //
-// A belief that ends by a clock, for example by the expiry of a lease, ends at the time from which
-// the lock would report its end.
+// A belief that ends by a clock, for example by the expiry of a lease, ends at the first moment at
+// which the method Err of the lock would return an error.
 type Beliefs struct {
 	rule
 	now  time.Duration

@@ -220,7 +220,7 @@ func subjectOf(cert *x509.Certificate) string {
 
 func stamp(t time.Time) string { return t.UTC().Format(time.RFC3339) }
 
-// clip quotes and shortens text of a peer, because the text is logged.
+// A call of clip quotes and shortens text of a peer, because the text is logged.
 func clip(text string) string {
 	const most = 128
 	if len(text) > most {

@@ -26,8 +26,8 @@
 //
 // # Limits
 //
-// This package stores at most 64 disk reports, 64 names of voters, and one page of members. A user
-// may open 128 further sessions in one instance.
+// This package stores at most 64 disk reports, 64 names of voters, and one page of members. Besides
+// the instance's own session, users may open 128 sessions in it.
 //
 // # Refused alternatives
 //

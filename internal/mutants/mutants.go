@@ -24,8 +24,8 @@ import (
 
 // Bug is one planted bug.
 type Bug struct {
-	// Name is what the edits pass to the function bug. The environment variable MORTISE_BUG selects
-	// it.
+	// Name is the name of the bug. The environment variable MORTISE_BUG selects the bug by this
+	// name, which the edits pass to the function bug.
 	Name string
 	// Package is the directory of the package that enforces the rule, "." for the root.
 	Package string

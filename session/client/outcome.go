@@ -148,8 +148,8 @@ func (c *Core) abandon(r *Request) {
 	c.free(e)
 }
 
-// free records that a numbered entry is no longer wanted. If no Attach was sent, no command is
-// due, because the next Attach frees the entry.
+// The method free records that a numbered entry is no longer wanted. If no Attach was sent, no
+// command is due, because the next Attach frees the entry.
 func (c *Core) free(e *entry) {
 	e.freeing = true
 	c.freeing++

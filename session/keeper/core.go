@@ -103,8 +103,8 @@ type Core struct {
 	round           uint64
 	roundAt         clock.Time
 	peers           map[nodeid.ID]*peerState
-	// all contains every peer, touched contains the peers of this turn, and owing contains the peers
-	// with pending ends.
+	// The list all contains every peer, touched contains the peers of this turn, and owing contains
+	// the peers to which an Ended is still to be sent.
 	all, touched, owing []*peerState
 	askers              []nodeid.ID
 	asking              map[nodeid.ID]struct{}
