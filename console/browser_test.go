@@ -71,7 +71,7 @@ func TestBrowserShowsAndFollows(t *testing.T) {
 	c.until("the page was not loaded again",
 		`window.mark === 1 && window.same === document.querySelector("table.keys")`)
 	c.until("the stuck holder is told",
-		`document.querySelector("#findings .watch li").textContent.includes("orders/42 is held by orders-0")`)
+		`document.querySelector("#findings .watch li").textContent.includes("orders/42 has been held by orders-0")`)
 	c.shot("desktop")
 	c.screen(1200, 900, true)
 	c.shot("dark")

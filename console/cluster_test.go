@@ -25,11 +25,11 @@ func TestAStuckHolderIsTold(t *testing.T) {
 		if !ok {
 			t.Fatalf("node %d does not tell: %+v", i, status(t, h, ""))
 		}
-		wantText(t, what, "1 key is held for longer than", "orders/42 is held by orders-1 for ", "5 wait",
+		wantText(t, what, "1 key is held for longer than", "orders/42 has been held by orders-1 for ", "5 wait",
 			"charging card")
 		wantText(t, next, "end the hold by force")
 		_, page, _ := get(t, h, "/")
-		wantText(t, page, "is held by orders-1 for ", "charging card", "Waiting requests and their holders",
+		wantText(t, page, "has been held by orders-1 for ", "charging card", "Waiting requests and their holders",
 			"eu-1a", "eu-1b", "<svg",
 			"orders-2")
 	}

@@ -83,8 +83,8 @@ func TestBrowserShowsTheStates(t *testing.T) {
 	wait(t, nodes[2], "orders/42", 3)
 	shows("contended", mounted(t, nodes[0], Options{}), "fine", "", "force")
 	time.Sleep(2 * force.Long)
-	shows("stuck", url, "held-long", "orders/42 is held by billing-0", "")
-	shows("stuck-key", url+"?key=orders/42", "held-long", "orders/42 is held by billing-0", "")
+	shows("stuck", url, "held-long", "orders/42 has been held by billing-0", "")
+	shows("stuck-key", url+"?key=orders/42", "held-long", "orders/42 has been held by billing-0", "")
 	if err := holder.Close(); err != nil { // the lock stays held until the session expires, as after the end of a process
 		t.Fatal(err)
 	}

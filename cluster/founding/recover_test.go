@@ -233,7 +233,7 @@ func TestFloor(t *testing.T) {
 	}
 	c, ch := pair()
 	c.Floor(ch.FoundedUnixMS)
-	if v, _ := c.propose(ch); v.Refusal != RefusedClock || !strings.Contains(v.Detail, "not above") {
+	if v, _ := c.propose(ch); v.Refusal != RefusedClock || !strings.Contains(v.Detail, "not later") {
 		t.Errorf("a founding time that is no higher than what was seen here is answered with %+v", v)
 	}
 	solo := newborn(Settings{Solo: true, Voters: 1})

@@ -50,7 +50,7 @@ func (s *slot) mustGiveUp(why string) {
 		w.fault("%s gave up a group that it lost sight of only %v ago", s.name, w.now-s.leaderless)
 	}
 	g := w.groups[s.joined]
-	if strings.Contains(why, "a newer configuration of it is in reach") && !w.needs(s.joined, s.raft) {
+	if strings.Contains(why, "the group has a newer configuration") && !w.needs(s.joined, s.raft) {
 		return // the group has continued without this instance
 	}
 	for _, conf := range g.configs {
