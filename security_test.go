@@ -68,7 +68,7 @@ func TestDerivedSecretsAtStart(t *testing.T) {
 			`Config.Founders: names this instance, "a"`},
 		"a member among replicas": {Config{Secret: member, Join: join, Replicas: 3},
 			"Config.Replicas: is set together with a member's secret"},
-		"a member alone": {Config{Secret: member}, "Config.Join: is empty, and a member's secret"},
+		"a member alone": {Config{Secret: member}, "Config.Join: is empty, but with a member's secret"},
 		"derived old secrets": {Config{Secret: secretA, OldSecrets: []string{member}},
 			"Config.OldSecrets[0]: is a derived secret"},
 		"names without certificates": {Config{Secret: secretA, TLSPeers: []string{"a"}},
