@@ -319,7 +319,7 @@ func (c *checker) revisions() {
 
 func (c *checker) leftovers() {
 	m := c.m
-	_ = len(m.contested) == 0 || c.broken(13, "%d locks were granted and not settled", len(m.contested))
+	_ = len(m.contested) == 0 || c.broken(13, "%d locks were contested and not settled", len(m.contested))
 	_ = len(m.touched) == 0 || c.broken(13, "%d entries were touched and not settled", len(m.touched))
 	_ = len(m.spares.entries) <= maxSpare && len(m.spares.locks) <= maxSpare || c.broken(13, "too many spare structs")
 	for _, e := range m.spares.entries {

@@ -32,7 +32,7 @@ const (
 	// term Term. Holds with a Delay stay until Expire is repeated.
 	Expire Kind = 9
 	// Acquire requests the lock Key, or Key and Keys together, as request Number. With Try, the
-	// request is never queued.
+	// request is only queued if it waits for the answer of a stay, see InUse.
 	//
 	// With a Token, Acquire instead resumes the hold of Key with this token, including all other
 	// keys of the hold. The hold may be of any session.

@@ -135,6 +135,15 @@ func (l *lock) holder() *entry {
 	return nil
 }
 
+// blocker returns the request for which the waiting requests wait: the holder, or the first request
+// of the queue, which then waits for another of its keys.
+func (l *lock) blocker() *entry {
+	if e := l.holder(); e != nil {
+		return e
+	}
+	return l.first
+}
+
 func (m *Machine) lockFor(key []byte) *lock {
 	if l := m.locks[string(key)]; l != nil {
 		return l

@@ -34,7 +34,8 @@ type Machine struct {
 	captures  uint32
 	lastPlace uint64
 	touched   []*entry
-	contested []*lock // locks of which a request was granted while requests with Try waited
+	visited   []*entry
+	contested []*lock // locks that lost their first entry while requests with Try waited
 	fired     []Change
 	states    []Change
 	ended     []Change // requests with Try that have ended

@@ -169,7 +169,7 @@ func sameResult(a, b Result) bool {
 }
 
 func sameChange(a, b Change) bool {
-	same := sameHolder(a.Held, b.Held)
+	same := sameHolder(a.Held, b.Held) && (a.Held == nil || a.Held.Key == b.Held.Key)
 	a.Held, b.Held = nil, nil
 	return same && a == b
 }

@@ -138,6 +138,9 @@ func (m *Machine) removeOne(e *entry) {
 			l.tries--
 		}
 	}
+	if e.ahead == nil && l.tries > 0 {
+		m.contested = append(m.contested, l)
+	}
 	if e.notice && !e.told {
 		l.notices--
 	}
@@ -162,41 +165,55 @@ func (e *entry) all(room *[1]*entry) []*entry {
 
 func (e *entry) lead() *entry { return e.all(new([1]*entry))[0] }
 
-// fire completes a command that removed entries or ended the grace. It visits the touched requests
-// that still exist, grants those that need not wait any more, and appends all changed requests to
-// m.fired. It visits them in the order of their places, which is part of the rules, since it
-// determines the tokens. At last it ends the requests with Try that are not granted and wait for no
-// stay.
+// fire completes a command that removed entries or ended the grace. It grants the touched requests
+// that need not wait any more. Then it ends the requests with Try that still wait and wait for no
+// stay. If that touches further requests, it begins again. At last it appends all changed requests
+// to m.fired.
 func (m *Machine) fire() {
 	m.grantTouched()
-	for len(m.contested) > 0 {
-		m.endTries()
+	for m.endTries() {
 		m.grantTouched()
 	}
+	for _, e := range inOrderOfPlace(m.visited) {
+		if e.token == 0 {
+			watch := e.watches()
+			if watch == e.watch {
+				continue
+			}
+			e.watch = watch
+		}
+		m.fired = append(m.fired, e.change())
+	}
+	clear(m.visited)
+	m.visited = emptied(m.visited)
 }
 
+// grantTouched visits the touched requests in the order of their places. This order is part of the
+// rules, because it determines the tokens.
 func (m *Machine) grantTouched() {
-	live := m.touched[:0]
-	for _, e := range m.touched {
+	for _, e := range inOrderOfPlace(m.touched) {
+		if e.token != 0 {
+			continue // already visited
+		}
+		if m.graceOver && e.stuck() == nil {
+			m.grant(e)
+		}
+		m.visited = append(m.visited, e)
+	}
+	clear(m.touched)
+	m.touched = emptied(m.touched)
+}
+
+// inOrderOfPlace sorts the requests that still exist, each once, to the front of all.
+func inOrderOfPlace(all []*entry) []*entry {
+	live := all[:0]
+	for _, e := range all {
 		if e.lock != nil {
 			live = append(live, e)
 		}
 	}
 	slices.SortFunc(live, byPlace)
-	for _, e := range live {
-		watch := e.watches()
-		switch {
-		case e.token == 0 && watch == 0 && m.graceOver:
-			m.grant(e)
-		case e.token != 0 || watch == e.watch: // already visited, or unchanged
-			continue
-		default:
-			e.watch = watch
-		}
-		m.fired = append(m.fired, e.change())
-	}
-	clear(m.touched)
-	m.touched = emptied(m.touched)
+	return slices.Compact(live)
 }
 
 // watches returns the place of the entry that e's request waits for. It is the entry directly ahead
@@ -253,9 +270,6 @@ func (m *Machine) grantOne(e *entry, token Token) {
 	if e.try {
 		e.try = false
 		e.lock.tries--
-	}
-	if e.lock.tries > 0 && e.lock.boundary != nil {
-		m.contested = append(m.contested, e.lock)
 	}
 }
 

@@ -113,11 +113,7 @@ func (m *Machine) name(l *lock, res *Result, ofSeveral bool) {
 	if !m.graceOver {
 		return
 	}
-	e := l.holder()
-	if e == nil {
-		e = l.first // e waits for another of its keys
-	}
-	m.holder = e.describe()
+	m.holder = l.blocker().describe()
 	if ofSeveral {
 		m.holder.Key = l.key
 	}

@@ -16,7 +16,8 @@ const (
 	Granted Code = 2
 	// Waiting: the request is in the queue and waits for the entry at Watch.
 	Waiting Code = 3
-	// Held: a Try found the lock taken. Holder describes the holder.
+	// Held: a Try found the lock taken. Holder describes the holder. If the holder is a stay, and
+	// only requests with Try wait for it, a Try is Waiting instead, and ends later (Change.Held).
 	Held Code = 4
 	// Finished: the request has ended or can never begin.
 	Finished Code = 5
@@ -77,8 +78,8 @@ type Change struct {
 	// Last is the last token that a granted stay has reserved. The first is the one after Token,
 	// and no caller may use Token itself. Zero means that the request is no stay.
 	Last Token
-	// Asked is the highest place of a request with Try that waits for the answer of this stay.
-	// Zero means none.
+	// Asked is the place that the session of a stay must name in its answer, which is InUse. No
+	// request with Try that waits for the stay has a higher place. Zero means that none waits.
 	Asked Revision
 	// Held is set if the request had Try and has ended as with the code Held.
 	Held *Holder
@@ -152,8 +153,8 @@ type Result struct {
 	States []Change
 	// Fired lists other requests, of any session, that the command changed: requests that it
 	// granted, requests with a new predecessor, and holders with a notice. They are in the order of
-	// their places, each at most once, followed by requests with Try that have ended. After an Acquire that resumes a hold, the resumed request is
-	// also listed if it gets a notice.
+	// their places, each at most once. After them come the requests with Try that have ended. After
+	// an Acquire that resumes a hold, the resumed request is also listed if it gets a notice.
 	Fired []Change
 }
 

@@ -1,6 +1,11 @@
 package lockfsm
 
-import "encoding/binary"
+import (
+	"cmp"
+	"encoding/binary"
+	"slices"
+	"strings"
+)
 
 // This file contains stays, an addition of version 3 of the rules.
 //
@@ -14,8 +19,9 @@ import "encoding/binary"
 //     tokens.
 //   - A waiting request causes a notice, as for any request with Notice. The session then releases
 //     the stay soon.
-//   - A request with Try waits for the answer of the session, which is Release or [InUse]. So Held
-//     is only reported while a caller held the lock.
+//   - A request with Try waits for the answer of the session, which is Release or [InUse], if only
+//     such requests wait. So a stay alone, without a caller, does not cause Held. If another
+//     request waits behind the stay, the lock is not free in any case, and the result is Held.
 
 // StickySince is the rules version that adds stays.
 const StickySince = 3
@@ -89,40 +95,42 @@ func (m *Machine) askFromBirth(e *entry) {
 	}
 }
 
-// endTries ends the requests with Try that wait for a lock that was just granted, unless it was
-// granted to a stay.
-func (m *Machine) endTries() {
+// endTries ends the requests with Try that wait in the contested queues and do not wait for a stay.
+// It reports whether it has ended one. It visits them in the order of their places. The end of one
+// of them can make room for the next one, which then goes on.
+func (m *Machine) endTries() bool {
+	var all []*entry
 	for _, l := range m.contested {
-		if l.first == nil || l.first.stays() {
-			continue
-		}
-		if h := l.holder(); h != nil {
-			holder := h.describe()
-			m.endTriesOf(l, &holder, maxRevision)
+		for e := l.boundary; e != nil && l.tries > 0 && !l.first.stays(); e = e.after {
+			if e.try {
+				all = append(all, e)
+			}
 		}
 	}
 	clear(m.contested)
 	m.contested = emptied(m.contested)
-}
-
-// endTriesOf ends the requests with Try that wait in the queue of l at places up to upTo.
-func (m *Machine) endTriesOf(l *lock, holder *Holder, upTo Revision) {
-	for e := l.boundary; e != nil && e.rev <= upTo; {
-		next := e.after
-		if e.try {
-			h := *holder
-			h.Waiters = int(l.waiting)
-			if e.places() > 1 {
-				h.Key = l.key
-			}
-			m.ended = append(m.ended, Change{Session: e.session.id, Number: e.number, Held: &h})
-			m.remove(e.lead())
+	slices.SortFunc(all, func(a, b *entry) int {
+		return cmp.Or(byPlace(a, b), strings.Compare(a.lock.key, b.lock.key))
+	})
+	for _, e := range all {
+		if e.lock != nil && !e.holding {
+			m.endTry(e, e.lock.blocker().describe())
 		}
-		e = next
 	}
+	return len(all) > 0
 }
 
-// inUse ends the requests with Try that an answer concerns.
+// endTry ends the request of e, because e waits for the given holder.
+func (m *Machine) endTry(e *entry, holder Holder) {
+	if e.places() > 1 {
+		holder.Key = e.lock.key
+	}
+	m.ended = append(m.ended, Change{Session: e.session.id, Number: e.number, Held: &holder})
+	m.remove(e.lead())
+}
+
+// inUse ends the requests with Try that an answer concerns: those at places up to the place that
+// the answer names. The session had not heard of a later request when it answered.
 func (m *Machine) inUse(c *view) Code {
 	s, code := m.of(c)
 	if s == nil {
@@ -143,9 +151,15 @@ func (m *Machine) inUse(c *view) Code {
 	if e.extra.stay.asked <= c.revision {
 		e.extra.stay.asked = 0
 	}
-	holder := e.describe()
-	holder.Token = c.token
-	m.endTriesOf(e.lock, &holder, c.revision)
+	for waits := e.after; waits != nil && waits.rev <= c.revision; {
+		next := waits.after
+		if waits.try {
+			holder := e.describe()
+			holder.Token = c.token
+			m.endTry(waits, holder)
+		}
+		waits = next
+	}
 	m.fire()
 	return Done
 }

@@ -161,23 +161,23 @@ func (t *twin) behind(e twinEntry) (all []twinEntry) {
 	return all
 }
 
-// endTries ends one request with Try whose wait is over, and reports whether there was one.
-func (t *twin) endTries(r *Result) bool {
-	for _, e := range t.entries {
-		for _, key := range e.keys {
+// endTries ends the requests with Try whose wait is over, and reports whether there was one.
+func (t *twin) endTries() bool {
+	left := len(t.entries)
+	for _, e := range slices.Clone(t.entries) {
+		over := slices.IndexFunc(e.keys, func(key string) bool {
 			row := t.before(key, e.place)
-			if !e.try || fit(append(row, e)) || row[0].last != 0 {
-				continue
-			}
-			t.endTry(e, *t.holder(key), key, r)
-			t.settle()
-			return true
+			return e.try && !fit(append(row, e)) && row[0].last == 0
+		})
+		if over >= 0 {
+			t.endTry(e, *t.holder(e.keys[over]), e.keys[over])
 		}
 	}
-	return false
+	t.settle()
+	return len(t.entries) < left
 }
 
-func (t *twin) endTry(e twinEntry, holder Holder, key string, r *Result) {
+func (t *twin) endTry(e twinEntry, holder Holder, key string) {
 	if len(e.keys) > 1 {
 		holder.Key = key
 	}
@@ -209,7 +209,7 @@ func (t *twin) inUse(s *twinSession, c Command, r *Result) {
 	for _, o := range t.behind(*e) {
 		if o.try && o.place <= c.Revision {
 			holder.Waiters = t.holder(e.keys[0]).Waiters
-			t.endTry(o, holder, e.keys[0], r)
+			t.endTry(o, holder, e.keys[0])
 		}
 	}
 	t.settle()
@@ -246,7 +246,7 @@ func (t *twin) apply(term uint64, c Command) Result {
 	before := t.states()
 	t.ended = nil
 	t.carryOut(term, c, &r)
-	for t.endTries(&r) {
+	for t.endTries() {
 	}
 	after := t.states()
 	// the result reports the notice of the resumed request, too
@@ -706,7 +706,7 @@ func (t *twin) ends(e twinEntry, owner Number) bool {
 				})
 				return !fit(row)
 			}
-			return !slices.ContainsFunc(left, under) && (o.token != 0 || !slices.ContainsFunc(o.keys, full))
+			return !slices.ContainsFunc(left, under) && (o.token != 0 || o.try || !slices.ContainsFunc(o.keys, full))
 		})
 		switch {
 		case i < 0:
