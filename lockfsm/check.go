@@ -42,9 +42,9 @@ import (
 //	18  Data has a revision and a value of a valid length. The machine counts the keys with data.
 //	19  The charges are the sums that budget.go defines.
 //	20  A request with Try waits only for stays, and each of these stays is asked for the answer up
-//	    to its place or further. A stay is exclusive, has one key, and asks for a notice. Nothing
-//	    else has the revisions that a stay has reserved. The lock counts the waiting requests with
-//	    Try.
+//	    to its place or further. In a queue, requests with Try are before the other waiting
+//	    requests. A stay is exclusive, has one key, and asks for a notice. Nothing else has the
+//	    revisions that a stay has reserved. The lock counts the waiting requests with Try.
 
 // Check returns an error that lists at most 20 broken invariants, or nil. It takes time and memory
 // in proportion to the state. Tests, Restore and diagnostics call it.
@@ -199,6 +199,8 @@ func (c *checker) queue(l *lock) int {
 		c.stays(e)
 		if e.try {
 			tries++
+			_ = e.holding || before.holding || before.try ||
+				c.broken(20, "%q: the Try at %d waits behind the entry at %d", l.key, e.rev, before.rev)
 		}
 		if e.notice && !e.told {
 			notices++

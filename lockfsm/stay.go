@@ -122,6 +122,7 @@ func (m *Machine) endTries() bool {
 
 // endTry ends the request of e, because e waits for the given holder.
 func (m *Machine) endTry(e *entry, holder Holder) {
+	holder.Waiters-- // e does not wait any more
 	if e.places() > 1 {
 		holder.Key = e.lock.key
 	}
@@ -130,35 +131,34 @@ func (m *Machine) endTry(e *entry, holder Holder) {
 }
 
 // inUse ends the requests with Try that an answer concerns: those at places up to the place that
-// the answer names. The session had not heard of a later request when it answered.
+// the answer names. The session may not have heard of a later request when it answered. Requests
+// with Try are always before the other waiting requests.
 func (m *Machine) inUse(c *view) Code {
-	s, code := m.of(c)
-	if s == nil {
+	owner, code := m.of(c)
+	if owner == nil {
 		return code
 	}
-	if _, fresh := m.use(s, c.Number); fresh {
+	if _, fresh := m.use(owner, c.Number); fresh {
 		return Finished
 	}
-	e := s.requests[c.Number]
+	e := owner.requests[c.Number]
 	if e == nil || !e.stays() || c.token <= e.token || e.extra.stay.last < c.token {
 		return Finished
 	}
-	if e.extra.stay.asked == 0 {
+	s := e.stay()
+	concerns := func(waits *entry) bool { return waits != nil && waits.try && waits.rev <= c.revision }
+	if s.asked == 0 || s.asked > c.revision && !concerns(e.after) {
 		return Done
 	}
 	m.bump()
 	m.lockChanges(e.lock)
-	if e.extra.stay.asked <= c.revision {
-		e.extra.stay.asked = 0
+	if s.asked <= c.revision {
+		s.asked = 0
 	}
-	for waits := e.after; waits != nil && waits.rev <= c.revision; {
-		next := waits.after
-		if waits.try {
-			holder := e.describe()
-			holder.Token = c.token
-			m.endTry(waits, holder)
-		}
-		waits = next
+	for concerns(e.after) {
+		holder := e.describe()
+		holder.Token = c.token
+		m.endTry(e.after, holder)
 	}
 	m.fire()
 	return Done

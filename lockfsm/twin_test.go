@@ -178,6 +178,7 @@ func (t *twin) endTries() bool {
 }
 
 func (t *twin) endTry(e twinEntry, holder Holder, key string) {
+	holder.Waiters--
 	if len(e.keys) > 1 {
 		holder.Key = key
 	}
@@ -197,7 +198,8 @@ func (t *twin) inUse(s *twinSession, c Command, r *Result) {
 		return
 	}
 	r.Code = Done
-	if e.asked == 0 {
+	heard := func(o twinEntry) bool { return o.try && o.place <= c.Revision }
+	if e.asked == 0 || e.asked > c.Revision && !slices.ContainsFunc(t.behind(*e), heard) {
 		return
 	}
 	t.tick()
@@ -207,7 +209,7 @@ func (t *twin) inUse(s *twinSession, c Command, r *Result) {
 	holder := *t.holder(e.keys[0])
 	holder.Token = c.Token
 	for _, o := range t.behind(*e) {
-		if o.try && o.place <= c.Revision {
+		if heard(o) {
 			holder.Waiters = t.holder(e.keys[0]).Waiters
 			t.endTry(o, holder, e.keys[0])
 		}

@@ -91,6 +91,8 @@ func everyKind() []Command {
 			Value: []byte("v"), Owner: 3, Notice: true},
 		{Rules: 1, Kind: Put, Number: 9, Key: "a", Nonce: Nonce{1}, Revision: 5, Value: []byte("new")},
 		{Rules: 1, Kind: Put, Number: 9, Key: "a", Nonce: Nonce{1}, Revision: 5},
+		{Rules: 3, Kind: Acquire, Session: 5, Epoch: 2, Number: 9, Key: "a", Sticky: true, Try: true},
+		{Rules: 3, Kind: InUse, Session: 5, Epoch: 2, Number: 9, Revision: 77, Token: 300},
 	}
 }
 
@@ -120,6 +122,8 @@ func TestLayout(t *testing.T) {
 		"11" + "010a050209" + "e803" + "0161" + "03" + "0176" + "80dddb01" + "4d",
 		"1c" + "0110000009" + "01000000000000000000000000000000" + "05" + "0161" + "036e6577",
 		"19" + "0110000009" + "01000000000000000000000000000000" + "05" + "0161" + "00",
+		"09" + "030a050209" + "8104" + "0161",
+		"08" + "0311050209" + "4d" + "ac02",
 	}
 	for i, c := range everyKind() {
 		if got := hex.EncodeToString(c.Append(nil)); got != want[i] {
