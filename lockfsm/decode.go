@@ -308,3 +308,19 @@ func (r *reader) ranges(next Number) ranges {
 	}
 	return ranges{b: all[:len(all)-len(r.b)], left: count}
 }
+
+func (v *view) acquireFlags() uint64 {
+	if v.Rules >= StickySince {
+		return acquireFlags | stickyFlag
+	}
+	return acquireFlags
+}
+
+func (r *reader) inUse(v *view) {
+	if v.Rules < StickySince {
+		r.fail("kind")
+		return
+	}
+	v.revision = Revision(r.positive(uint64(maxRevision), "place"))
+	v.token = Token(r.positive(uint64(maxRevision), "token"))
+}

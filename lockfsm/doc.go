@@ -115,7 +115,8 @@
 // do. Until the new version is in force, a build that has it must return the same results and write
 // the same snapshots as the older build. If the version in force does not have a kind of command,
 // both builds treat commands of that kind as malformed. The code of a new version begins in
-// rules.go. The file rules2.go contains the additions of version 2, and stay.go those of version 3.
+// rules.go. The file rules2.go contains the additions of version 2, and stay.go describes those of
+// version 3.
 //
 // # Decisions where the design left room
 //

@@ -135,6 +135,10 @@ func (l *lock) holder() *entry {
 	return nil
 }
 
+// keeps reports whether a request with Try must wait for the answer of a stay: a stay is in its
+// way, and only requests with Try wait.
+func (l *lock) keeps() bool { return l.first != nil && l.first.stays() && l.tries == l.waiting }
+
 // blocker returns the request for which the waiting requests wait: the holder, or the first request
 // of the queue, which then waits for another of its keys.
 func (l *lock) blocker() *entry {

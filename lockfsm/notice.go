@@ -43,3 +43,21 @@ func (m *Machine) markNoticed(e *entry) {
 		each.lock.notices--
 	}
 }
+
+// ask records that e, a request with Try, waits for the answer of h. It reports whether h is a
+// stay that must be told so.
+func (m *Machine) ask(h, e *entry) bool {
+	if !e.try || !h.stays() {
+		return false
+	}
+	m.lockChanges(h.lock)
+	h.extra.stay.asked = e.rev
+	return true
+}
+
+// askFromBirth is like ask for a stay that is granted while requests with Try wait.
+func (m *Machine) askFromBirth(e *entry) {
+	if e.stays() && e.lock.tries > 0 {
+		e.extra.stay.asked = e.lock.last.rev
+	}
+}

@@ -3,6 +3,7 @@ package lockfsm
 import (
 	"cmp"
 	"slices"
+	"strings"
 )
 
 // entry is the place of one live request in one queue. A request for several keys has one entry in
@@ -216,6 +217,41 @@ func inOrderOfPlace(all []*entry) []*entry {
 	return slices.Compact(live)
 }
 
+// endTries ends the requests with Try that wait in the contested queues and do not wait for a stay.
+// It reports whether it has ended one. It visits them in the order of their places. The end of one
+// of them can make room for the next one, which then goes on.
+func (m *Machine) endTries() bool {
+	var all []*entry
+	for _, l := range m.contested {
+		for e := l.boundary; e != nil && l.tries > 0 && !l.first.stays(); e = e.after {
+			if e.try {
+				all = append(all, e)
+			}
+		}
+	}
+	clear(m.contested)
+	m.contested = emptied(m.contested)
+	slices.SortFunc(all, func(a, b *entry) int {
+		return cmp.Or(byPlace(a, b), strings.Compare(a.lock.key, b.lock.key))
+	})
+	for _, e := range all {
+		if e.lock != nil && !e.holding {
+			m.endTry(e, e.lock.blocker().describe())
+		}
+	}
+	return len(all) > 0
+}
+
+// endTry ends the request of e, because e waits for the given holder.
+func (m *Machine) endTry(e *entry, holder Holder) {
+	holder.Waiters-- // e does not wait any more
+	if e.places() > 1 {
+		holder.Key = e.lock.key
+	}
+	m.ended = append(m.ended, Change{Session: e.session.id, Number: e.number, Held: &holder})
+	m.remove(e.lead())
+}
+
 // watches returns the place of the entry that e's request waits for. It is the entry directly ahead
 // of the request in the first queue in which the request must wait. Zero means that only the grace
 // delays the request.
@@ -245,6 +281,18 @@ func (e *entry) value() []byte {
 	return e.extra.value
 }
 
+func (e *entry) stay() *stay {
+	if e.extra == nil {
+		return nil
+	}
+	return e.extra.stay
+}
+
+func (e *entry) sticky() bool { return e.stay() != nil }
+
+// stays reports whether e is a granted stay with tokens for callers.
+func (e *entry) stays() bool { return e.sticky() && e.extra.stay.last != 0 }
+
 func (m *Machine) grant(e *entry) {
 	token := Token(m.bump())
 	m.reserve(e)
@@ -259,6 +307,17 @@ func (m *Machine) grant(e *entry) {
 		m.askFromBirth(e)
 	}
 	m.noteGrant(e)
+}
+
+// reserve reserves tokens for a sticky request that is being granted. It never lifts the revision
+// above the revision that a group would begin with if it were founded at the last wall stamp.
+// Otherwise the tokens of a group that is founded soon could be lower. If no tokens can be
+// reserved, the request is granted like one that is not sticky.
+func (m *Machine) reserve(e *entry) {
+	if s := e.stay(); s != nil && m.rev+StayTokens <= Revision(min(m.wallUnixMS, maxFoundedUnixMS))<<revisionBits {
+		m.rev += StayTokens
+		s.last = Token(m.rev)
+	}
 }
 
 func (m *Machine) grantOne(e *entry, token Token) {
@@ -279,6 +338,13 @@ func (e *entry) change() Change {
 		c.Last, c.Asked = s.last, s.asked
 	}
 	return c
+}
+
+func (e *entry) describe() Holder {
+	return Holder{
+		Session: e.session.id, Record: e.session.record, Token: e.token, SinceUnixMS: e.sinceUnixMS,
+		Waiters: int(e.lock.waiting), Value: e.value(), Kept: e.stays(),
+	}
 }
 
 func byPlace(a, b *entry) int { return cmp.Compare(a.rev, b.rev) }

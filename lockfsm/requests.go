@@ -120,13 +120,6 @@ func (m *Machine) name(l *lock, res *Result, ofSeveral bool) {
 	res.Holder = &m.holder
 }
 
-func (e *entry) describe() Holder {
-	return Holder{
-		Session: e.session.id, Record: e.session.record, Token: e.token, SinceUnixMS: e.sinceUnixMS,
-		Waiters: int(e.lock.waiting), Value: e.value(), Kept: e.stays(),
-	}
-}
-
 func (m *Machine) release(c *view) Code {
 	s, code := m.of(c)
 	if s == nil {
@@ -178,4 +171,44 @@ func (m *Machine) holds(key []byte, token Token) *entry {
 		}
 	}
 	return nil
+}
+
+// inUse ends the requests with Try that an answer concerns: those at places up to the place that
+// the answer names. The session may not have heard of a later request when it answered. Requests
+// with Try are always before the other waiting requests.
+func (m *Machine) inUse(c *view) Code {
+	owner, code := m.of(c)
+	if owner == nil {
+		return code
+	}
+	if _, fresh := m.use(owner, c.Number); fresh {
+		return Finished
+	}
+	e := owner.requests[c.Number]
+	if e == nil || !e.stays() || c.token <= e.token || e.extra.stay.last < c.token {
+		return Finished
+	}
+	s := e.stay()
+	concerns := func(waits *entry) bool { return waits != nil && waits.try && waits.rev <= c.revision }
+	if s.asked == 0 || s.asked > c.revision && !concerns(e.after) {
+		return Done
+	}
+	m.bump()
+	m.lockChanges(e.lock)
+	if s.asked <= c.revision {
+		s.asked = 0
+	}
+	for concerns(e.after) {
+		holder := e.describe()
+		holder.Token = c.token
+		m.endTry(e.after, holder)
+	}
+	m.fire()
+	return Done
+}
+
+// reserved reports whether a stay of the key has reserved the token.
+func (m *Machine) reserved(key []byte, token Token) bool {
+	l := m.locks[string(key)]
+	return l != nil && l.first != nil && l.first.stays() && l.first.token < token && token <= l.first.extra.stay.last
 }

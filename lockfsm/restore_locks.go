@@ -129,6 +129,35 @@ func (r *locksReader) terms(e *entry) {
 	r.stay(e, flags)
 }
 
+// stay reads the fields of version 3.
+func (r *locksReader) stay(e *entry, flags byte) {
+	if flags&entryRules3Flag == 0 {
+		return
+	}
+	more := r.flags(entryStickyFlag|entryTryFlag, "entry")
+	e.try = more&entryTryFlag != 0
+	if more == 0 || e.try && e.token != 0 {
+		r.fail("entry")
+	}
+	if more&entryStickyFlag == 0 || r.fault != "" {
+		return
+	}
+	if e.extra != nil || e.permits != 0 || !e.notice {
+		r.fail("entry")
+		return
+	}
+	e.extra = &extra{stay: &stay{}}
+	if e.token == 0 {
+		return
+	}
+	if last := r.sum(uint64(e.token), uint64(r.m.rev), "last token"); last != uint64(e.token) {
+		e.extra.stay.last = Token(last)
+		if asked := r.sum(uint64(e.rev), uint64(r.m.rev), "asked"); asked != uint64(e.rev) {
+			e.extra.stay.asked = Revision(asked)
+		}
+	}
+}
+
 // part adds an entry to its request. The argument known is the entry of this request that was read
 // first, or nil if e is the first.
 func (r *locksReader) part(e, known *entry, flags byte) {

@@ -241,6 +241,36 @@ func (e *entry) appendShares(b []byte) []byte {
 	return binary.AppendUvarint(binary.AppendUvarint(b, uint64(e.permits)), uint64(e.of))
 }
 
+func (m *Machine) entryFlags() byte {
+	if m.charter.Rules >= StickySince {
+		return entryFlags | entryRules3Flag
+	}
+	return entryFlags
+}
+
+func (e *entry) appendStay(b []byte) []byte {
+	s := e.stay()
+	switch {
+	case e.try && s == nil:
+		return append(b, entryTryFlag)
+	case s == nil:
+		return b
+	case e.try:
+		return append(b, entryTryFlag|entryStickyFlag)
+	case e.token == 0:
+		return append(b, entryStickyFlag)
+	}
+	b = append(b, entryStickyFlag)
+	if s.last == 0 {
+		return append(b, 0)
+	}
+	b = binary.AppendUvarint(b, uint64(s.last-e.token))
+	if s.asked == 0 {
+		return append(b, 0)
+	}
+	return binary.AppendUvarint(b, uint64(s.asked-e.rev))
+}
+
 func checksum(b []byte) uint32 { return crc32.Checksum(b, castagnoli()) }
 
 func castagnoli() *crc32.Table { return crc32.MakeTable(crc32.Castagnoli) }
