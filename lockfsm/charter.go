@@ -59,7 +59,7 @@ const (
 	maxRevision Revision = 1<<63 - 1
 	// revisionReserve exceeds the number of revisions that one command can use: one for itself and
 	// one for each lock. A machine with fewer revisions left fails, so that the counter cannot
-	// overflow.
+	// overflow. A stay reserves further revisions, but none above those of maxFoundedUnixMS.
 	revisionReserve Revision = 1 << 40
 	// A group that is founded at maxFoundedUnixMS still has twice revisionReserve revisions.
 	maxFoundedUnixMS = 1<<(63-revisionBits) - 1<<(41-revisionBits)

@@ -57,15 +57,20 @@ func (f *search) behind(s *session, key []byte, c *view) bool {
 // This method searches l's queue, and reports whether it has found a circle. It visits the entries
 // for which a request of session s waits. e is the last entry before that request. alone means that
 // the request is exclusive. A visited entry needs no second visit, because the first visit
-// continued to the front of the queue.
+// continued to the front of the queue. This is not so after a request with Try, which does not wait
+// for the entries before it.
 func (f *search) waits(s *session, l *lock, e *entry, alone bool) bool {
 	f.path = append(f.path, Link{Session: s.id, Record: s.record, Key: l.key})
-	for ; e != nil && !f.seen[e] && f.steps < circleSteps; e = e.ahead {
+	for ; e != nil && (e.try || !f.seen[e]) && f.steps < circleSteps; e = e.ahead {
 		f.steps++
-		if alone = alone || e.permits == 0; !alone {
+		switch {
+		case !alone && e.permits != 0:
 			f.open = true
 			continue
+		case f.seen[e]:
+			continue
 		}
+		alone = alone || !e.try
 		f.seen[e] = true
 		if lead := e.lead(); f.above[lead] || f.of(lead, l) {
 			return true
@@ -78,9 +83,10 @@ func (f *search) waits(s *session, l *lock, e *entry, alone bool) bool {
 // This method searches the requests that must end before the request of e can end, and reports
 // whether it has found a circle. It searches all queues in which the request of e waits, except the
 // queue of the lock that is passed as except. It also searches the requests that name the request
-// of e as their owner.
+// of e as their owner. A waiting request with Try waits for the answer of a stay, and for no other
+// request.
 func (f *search) of(e *entry, except *lock) bool {
-	if e.token == 0 {
+	if e.token == 0 && !e.try {
 		for _, each := range e.all(new([1]*entry)) {
 			if !each.holding && each.lock != except && f.waits(each.session, each.lock, each.ahead, each.permits == 0) {
 				return true

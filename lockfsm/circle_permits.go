@@ -106,7 +106,7 @@ func (g *game) gather() bool {
 		p := g.players[next]
 		for _, each := range p.e.all(new([1]*entry)) {
 			p.rows = append(p.rows, g.row(each.lock))
-			if !each.holding {
+			if !each.holding && !p.e.try {
 				g.scan(each.lock, each.ahead)
 			}
 		}
@@ -172,9 +172,10 @@ func (g *game) play() bool {
 }
 
 // served reports whether p is granted or could be granted. The latter means that p fits into each
-// of its queues together with the earlier players that have not ended.
+// of its queues together with the earlier players that have not ended. A request with Try does not
+// wait for another request to end.
 func (p *player) served() bool {
-	return p.e != nil && p.e.token != 0 || !slices.ContainsFunc(p.rows, p.crowded)
+	return p.e != nil && (p.e.token != 0 || p.e.try) || !slices.ContainsFunc(p.rows, p.crowded)
 }
 
 func (p *player) crowded(r *row) bool {

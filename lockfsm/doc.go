@@ -36,6 +36,11 @@
 // A hold can outlive its session by the delay that its request names. During the delay an Acquire
 // with the hold's token can resume the hold (resume.go).
 //
+// A sticky request becomes a stay when it is granted. Its session keeps a stay after its caller has
+// unlocked, and grants the lock to its next callers with tokens that the grant has reserved. A
+// request with Try waits until the session answers whether a caller holds the lock (stay.go,
+// testdata/stay.txt).
+//
 // The machine also stores data for keys (data.go). Each change of a hold or of data is an event,
 // which has the same number on every replica (events.go).
 //
@@ -46,8 +51,8 @@
 //	(unused) -----------------------------------> waiting --+
 //	   |  |                                          |      | Release, Cancel, Evict, Detach,
 //	   |  |  Acquire, nothing is in its way,         |      | Attach without it, Close or Expire
-//	   |  |  or it resumes a hold                    |      | of its session, or another request
-//	   |  +------------------------------+           |      | resumes it
+//	   |  |  or it resumes a hold                    |      | of its session, another request
+//	   |  +------------------------------+           |      | resumes it, or its Try ends
 //	   |                                 |           |      v
 //	   |                                 |           |   finished
 //	   |                                 v           |      ^
@@ -110,7 +115,8 @@
 // do. Until the new version is in force, a build that has it must return the same results and write
 // the same snapshots as the older build. If the version in force does not have a kind of command,
 // both builds treat commands of that kind as malformed. The code of a new version begins in
-// rules.go, and rules2.go contains the additions of version 2.
+// rules.go. The file rules2.go contains the additions of version 2, and stay.go describes those of
+// version 3.
 //
 // # Decisions where the design left room
 //

@@ -39,7 +39,7 @@ func FuzzDecode(f *testing.F) {
 
 // FuzzApply checks that a command has the same effect in the machine and in the twin, and that
 // other bytes change nothing. The first byte chooses between a group after its grace and a group in
-// its grace.
+// its grace, and between versions 1 and 3 of the rules.
 func FuzzApply(f *testing.F) {
 	_, a, b := crowded(f)
 	for _, c := range everyKind() {
@@ -50,8 +50,17 @@ func FuzzApply(f *testing.F) {
 	f.Add(byte(0), Command{Kind: Release, Session: b, Epoch: 2, Number: 2}.Append(attach))
 	f.Add(byte(1), Command{Kind: Close, Session: a, Epoch: 1}.Append(Command{Kind: EndGrace}.Append(nil)))
 	f.Add(byte(1), Command{Kind: Acquire, Session: a, Epoch: 1, Number: 4, Key: "x", Try: true}.Append(nil))
+	stay := Command{Rules: StickySince, Kind: Acquire, Session: a, Epoch: 1, Number: 4, Key: "w", Sticky: true}
+	try := Command{Kind: Acquire, Session: b, Epoch: 1, Number: 4, Key: "w", Try: true}
+	answer := Command{Rules: StickySince, Kind: InUse, Session: a, Epoch: 1, Number: 4, Revision: maxRevision, Token: 1}
+	stays := try.Append(stay.Append(Command{Kind: Stamp, WallUnixMS: 1000}.Append(nil)))
+	f.Add(byte(2), answer.Append(stays))
+	f.Add(byte(2), Command{Kind: Release, Session: a, Epoch: 1, Number: 4}.Append(stays))
 	f.Fuzz(func(t *testing.T, which byte, batch []byte) {
 		charter := smallCharter()
+		if which&2 != 0 {
+			charter.Rules = StickySince
+		}
 		if which&1 != 0 {
 			charter.Grace = 1
 		}
@@ -132,6 +141,7 @@ func FuzzRestore(f *testing.F) {
 	w.do(Command{Kind: Adopt, TTL: 1, Settings: []byte("settings")}, Done)
 	f.Add(w.m.Snapshot(nil))
 	f.Add(kinds(f).m.Snapshot(nil))
+	f.Add(staying(f).m.Snapshot(nil))
 	m, _ := New(smallCharter())
 	f.Add(m.Snapshot(nil))
 	f.Add([]byte(snapshotMagic))

@@ -23,7 +23,9 @@ type Standing struct {
 	Place  Revision
 	// Token is 0 while the request waits. Watch is then the place of the entry that the request
 	// waits for, in any queue. Watch 0 means that only the grace delays the request.
-	Token       Token
+	Token Token
+	// Last is the last token that a stay has reserved, see [Change]. Zero means no stay.
+	Last        Token
 	Watch       Revision
 	SinceUnixMS int64
 	Permits, Of uint32
@@ -98,6 +100,9 @@ func (e *entry) standing() Standing {
 		Watch: e.lead().watch, SinceUnixMS: e.sinceUnixMS,
 		Permits: e.permits, Of: e.of, Value: e.value(), Gone: e.session.gone,
 	}
+	if e.stays() {
+		s.Last = e.stay().last
+	}
 	if e.places() > 1 {
 		for _, each := range e.extra.entries {
 			s.Keys = append(s.Keys, each.lock.key)
@@ -171,3 +176,7 @@ func (m *Machine) Entries() []EntryInfo {
 
 // Revision returns the last revision taken.
 func (m *Machine) Revision() Revision { return m.rev }
+
+// Reserved reports whether a stay of the key has reserved the token. Only the session of the stay
+// knows whether a caller holds the lock with that token.
+func (m *Machine) Reserved(key string, token Token) bool { return m.reserved([]byte(key), token) }

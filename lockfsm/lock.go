@@ -14,6 +14,7 @@ type lock struct {
 	first, last *entry
 	boundary    *entry // the first entry that is not inside; nil if all entries are inside
 	waiting     uint32
+	tries       uint32 // the waiting requests with Try
 	taken       uint32
 	least       uint32 // the lowest total that an inside entry names
 	leasts      uint32 // the number of inside entries that name this lowest total
@@ -132,6 +133,19 @@ func (l *lock) holder() *entry {
 		}
 	}
 	return nil
+}
+
+// keeps reports whether a request with Try must wait for the answer of a stay: a stay is in its
+// way, and only requests with Try wait.
+func (l *lock) keeps() bool { return l.first != nil && l.first.stays() && l.tries == l.waiting }
+
+// blocker returns the request for which the waiting requests wait: the holder, or the first request
+// of the queue, which then waits for another of its keys.
+func (l *lock) blocker() *entry {
+	if e := l.holder(); e != nil {
+		return e
+	}
+	return l.first
 }
 
 func (m *Machine) lockFor(key []byte) *lock {

@@ -19,12 +19,16 @@ func (m *Machine) wanted(e *entry) {
 
 func (m *Machine) wantedAt(e *entry) {
 	l := e.lock
-	if e.holding || l.notices == 0 {
+	if e.holding || l.notices == 0 && !e.try {
 		return
 	}
 	for h := l.first; h != l.boundary; h = h.after {
+		changed := m.ask(h, e)
 		if h.notice && !h.told && h.token != 0 {
 			m.markNoticed(h.lead())
+			changed = true
+		}
+		if changed {
 			m.touch(h)
 		}
 	}
@@ -37,5 +41,23 @@ func (m *Machine) markNoticed(e *entry) {
 		m.lockChanges(each.lock)
 		each.told = true
 		each.lock.notices--
+	}
+}
+
+// ask records that e, a request with Try, waits for the answer of h. It reports whether h is a
+// stay that must be told so.
+func (m *Machine) ask(h, e *entry) bool {
+	if !e.try || !h.stays() {
+		return false
+	}
+	m.lockChanges(h.lock)
+	h.extra.stay.asked = e.rev
+	return true
+}
+
+// askFromBirth is like ask for a stay that is granted while requests with Try wait.
+func (m *Machine) askFromBirth(e *entry) {
+	if e.stays() && e.lock.tries > 0 {
+		e.extra.stay.asked = e.lock.last.rev
 	}
 }

@@ -69,7 +69,8 @@ func allMet(t *testing.T, seen map[outcome]int) {
 		Expire: append(ofSession, Done),
 		Acquire: append(ofSession, Granted, Waiting, Held, Finished, BadKey, QueueFull, TooManyEntries, InGrace,
 			Deadlock, NotHeld, OverSessionBudget, OverGroupBudget, waited),
-		Evict:   append(everyone, Finished),
+		Evict:   append(everyone, Finished, Kept),
+		InUse:   append(ofSession, Done, Finished),
 		Put:     append(everyone, Changed, BadKey, OverGroupBudget),
 		Detach:  append(ofSession, Done, Finished, TooManySessions, OverGroupBudget),
 		Release: append(ofSession, Done, Finished), Cancel: append(ofSession, Done, Finished),
@@ -102,8 +103,12 @@ func compareWithTwin(t *testing.T, seed uint64, length int, seen map[outcome]int
 	if seed%8 == 0 {
 		log.supported = 1 // so that the first Raise ends the run
 	}
+	stays := seed%3 == 1 && log.supported >= StickySince
+	if stays {
+		log.charter = staysCharter(r)
+	}
 	m := log.machine(t)
-	w := &workload{rand: r, t: newTwin(log.charter, log.supported), term: 5}
+	w := &workload{rand: r, t: newTwin(log.charter, log.supported), term: 5, stays: stays}
 	watch := newJudge()
 	for i := range length {
 		c := w.next()

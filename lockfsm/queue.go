@@ -3,6 +3,7 @@ package lockfsm
 import (
 	"cmp"
 	"slices"
+	"strings"
 )
 
 // entry is the place of one live request in one queue. A request for several keys has one entry in
@@ -22,6 +23,7 @@ type entry struct {
 	holding      bool   // see lock.boundary
 	notice       bool   // it asks for a notice
 	told         bool   // it has received the notice
+	try          bool   // it waits for the answer of a stay; see stay.go
 	extra        *extra // nil for most entries
 }
 
@@ -31,12 +33,16 @@ type extra struct {
 	owner   Number
 	value   []byte // never changed, so results may share it
 	delayMS uint32
+	stay    *stay // nil unless the request is sticky
 }
 
 func (m *Machine) push(s *session, c *view, rev Revision) *entry {
 	e := m.pushOne(c.key, s, c, rev)
 	if c.hasRest() {
 		e.extra = &extra{owner: c.owner, value: copied(c.value), delayMS: c.delayMS}
+		if c.sticky {
+			e.extra.stay = &stay{}
+		}
 	}
 	for more := c.more; more.left > 0; {
 		if e.extra.entries == nil {
@@ -66,7 +72,7 @@ func (s *session) leave(e *entry) {
 func (m *Machine) pushOne(key []byte, s *session, c *view, rev Revision) *entry {
 	e := m.spareEntry()
 	e.lock, e.session, e.number, e.rev, e.permits, e.of = m.lockFor(key), s, c.Number, rev, c.permits, c.of
-	e.notice = c.notice
+	e.notice, e.try = c.notice || c.sticky, c.try
 	m.enqueue(e)
 	return e
 }
@@ -91,6 +97,9 @@ func (m *Machine) enqueue(e *entry) {
 	if e.token == 0 {
 		l.waiting++
 		m.counts.Waiters++
+		if e.try {
+			l.tries++
+		}
 	}
 }
 
@@ -126,6 +135,12 @@ func (m *Machine) removeOne(e *entry) {
 	if e.token == 0 {
 		l.waiting--
 		m.counts.Waiters--
+		if e.try {
+			l.tries--
+		}
+	}
+	if e.ahead == nil && l.tries > 0 {
+		m.contested = append(m.contested, l)
 	}
 	if e.notice && !e.told {
 		l.notices--
@@ -151,32 +166,90 @@ func (e *entry) all(room *[1]*entry) []*entry {
 
 func (e *entry) lead() *entry { return e.all(new([1]*entry))[0] }
 
-// fire completes a command that removed entries or ended the grace. It visits the touched requests
-// that still exist, grants those that need not wait any more, and appends all changed requests to
-// m.fired. It visits them in the order of their places, which is part of the rules, since it
-// determines the tokens.
+// fire completes a command that removed entries or ended the grace. It grants the touched requests
+// that need not wait any more. Then it ends the requests with Try that still wait and wait for no
+// stay. If that touches further requests, it begins again. At last it appends all changed requests
+// to m.fired.
 func (m *Machine) fire() {
-	live := m.touched[:0]
-	for _, e := range m.touched {
+	m.grantTouched()
+	for m.endTries() {
+		m.grantTouched()
+	}
+	for _, e := range inOrderOfPlace(m.visited) {
+		if e.token == 0 {
+			watch := e.watches()
+			if watch == e.watch {
+				continue
+			}
+			e.watch = watch
+		}
+		m.fired = append(m.fired, e.change())
+	}
+	clear(m.visited)
+	m.visited = emptied(m.visited)
+}
+
+// grantTouched visits the touched requests in the order of their places. This order is part of the
+// rules, because it determines the tokens.
+func (m *Machine) grantTouched() {
+	for _, e := range inOrderOfPlace(m.touched) {
+		if e.token != 0 {
+			continue // already visited
+		}
+		if m.graceOver && e.stuck() == nil {
+			m.grant(e)
+		}
+		m.visited = append(m.visited, e)
+	}
+	clear(m.touched)
+	m.touched = emptied(m.touched)
+}
+
+// inOrderOfPlace sorts the requests that still exist, each once, to the front of all.
+func inOrderOfPlace(all []*entry) []*entry {
+	live := all[:0]
+	for _, e := range all {
 		if e.lock != nil {
 			live = append(live, e)
 		}
 	}
 	slices.SortFunc(live, byPlace)
-	for _, e := range live {
-		watch := e.watches()
-		switch {
-		case e.token == 0 && watch == 0 && m.graceOver:
-			m.grant(e)
-		case e.token != 0 || watch == e.watch: // already visited, or unchanged
-			continue
-		default:
-			e.watch = watch
+	return slices.Compact(live)
+}
+
+// endTries ends the requests with Try that wait in the contested queues and do not wait for a stay.
+// It reports whether it has ended one. It visits them in the order of their places. The end of one
+// of them can make room for the next one, which then goes on.
+func (m *Machine) endTries() bool {
+	var all []*entry
+	for _, l := range m.contested {
+		for e := l.boundary; e != nil && l.tries > 0 && !l.first.stays(); e = e.after {
+			if e.try {
+				all = append(all, e)
+			}
 		}
-		m.fired = append(m.fired, e.change())
 	}
-	clear(m.touched)
-	m.touched = emptied(m.touched)
+	clear(m.contested)
+	m.contested = emptied(m.contested)
+	slices.SortFunc(all, func(a, b *entry) int {
+		return cmp.Or(byPlace(a, b), strings.Compare(a.lock.key, b.lock.key))
+	})
+	for _, e := range all {
+		if e.lock != nil && !e.holding {
+			m.endTry(e, e.lock.blocker().describe())
+		}
+	}
+	return len(all) > 0
+}
+
+// endTry ends the request of e, because e waits for the given holder.
+func (m *Machine) endTry(e *entry, holder Holder) {
+	holder.Waiters-- // e does not wait any more
+	if e.places() > 1 {
+		holder.Key = e.lock.key
+	}
+	m.ended = append(m.ended, Change{Session: e.session.id, Number: e.number, Held: &holder})
+	m.remove(e.lead())
 }
 
 // watches returns the place of the entry that e's request waits for. It is the entry directly ahead
@@ -208,8 +281,21 @@ func (e *entry) value() []byte {
 	return e.extra.value
 }
 
+func (e *entry) stay() *stay {
+	if e.extra == nil {
+		return nil
+	}
+	return e.extra.stay
+}
+
+func (e *entry) sticky() bool { return e.stay() != nil }
+
+// stays reports whether e is a granted stay with tokens for callers.
+func (e *entry) stays() bool { return e.sticky() && e.extra.stay.last != 0 }
+
 func (m *Machine) grant(e *entry) {
 	token := Token(m.bump())
+	m.reserve(e)
 	e.watch = 0
 	wanted := false
 	for _, each := range e.all(new([1]*entry)) {
@@ -218,8 +304,20 @@ func (m *Machine) grant(e *entry) {
 	}
 	if e.notice && wanted {
 		m.markNoticed(e)
+		m.askFromBirth(e)
 	}
 	m.noteGrant(e)
+}
+
+// reserve reserves tokens for a sticky request that is being granted. It never lifts the revision
+// above the revision that a group would begin with if it were founded at the last wall stamp.
+// Otherwise the tokens of a group that is founded soon could be lower. If no tokens can be
+// reserved, the request is granted like one that is not sticky.
+func (m *Machine) reserve(e *entry) {
+	if s := e.stay(); s != nil && m.rev+StayTokens <= Revision(min(m.wallUnixMS, maxFoundedUnixMS))<<revisionBits {
+		m.rev += StayTokens
+		s.last = Token(m.rev)
+	}
 }
 
 func (m *Machine) grantOne(e *entry, token Token) {
@@ -228,10 +326,25 @@ func (m *Machine) grantOne(e *entry, token Token) {
 	e.session.held++
 	e.lock.waiting--
 	m.counts.Waiters--
+	if e.try {
+		e.try = false
+		e.lock.tries--
+	}
 }
 
 func (e *entry) change() Change {
-	return Change{Session: e.session.id, Number: e.number, Token: e.token, Watch: e.watch, Wanted: e.told}
+	c := Change{Session: e.session.id, Number: e.number, Token: e.token, Watch: e.watch, Wanted: e.told}
+	if s := e.stay(); s != nil {
+		c.Last, c.Asked = s.last, s.asked
+	}
+	return c
+}
+
+func (e *entry) describe() Holder {
+	return Holder{
+		Session: e.session.id, Record: e.session.record, Token: e.token, SinceUnixMS: e.sinceUnixMS,
+		Waiters: int(e.lock.waiting), Value: e.value(), Kept: e.stays(),
+	}
 }
 
 func byPlace(a, b *entry) int { return cmp.Compare(a.rev, b.rev) }

@@ -63,7 +63,7 @@ func (m *Machine) refuse(s *session, c *view, res *Result) Code {
 	for more := c.more; more.left > 0 && code == 0; {
 		code = m.refuseOne(more.next(), c, res)
 	}
-	if code == 0 && c.owner != 0 && m.circular(s, c) {
+	if code == 0 && c.owner != 0 && !c.try && m.circular(s, c) {
 		res.Circle = m.circle
 		return Deadlock
 	}
@@ -84,6 +84,8 @@ func (m *Machine) refuseOne(key []byte, c *view, res *Result) Code {
 	switch {
 	case l == nil:
 		return 0
+	case c.try && l.keeps() && l.waiting < m.charter.Limits.WaitersPerLock:
+		return 0 // it waits for the answer of the stay
 	case c.try && !l.takes(c):
 		m.name(l, res, c.more.left > 0)
 		return Held
@@ -95,7 +97,7 @@ func (m *Machine) refuseOne(key []byte, c *view, res *Result) Code {
 
 func (m *Machine) report(e *entry, res *Result) {
 	c := e.change()
-	res.Code, res.Token, res.Watch = Granted, c.Token, c.Watch
+	res.Code, res.Token, res.Watch, res.Last = Granted, c.Token, c.Watch, c.Last
 	if e.token == 0 {
 		res.Code = Waiting
 		if stuck := e.stuck(); stuck != nil {
@@ -111,14 +113,7 @@ func (m *Machine) name(l *lock, res *Result, ofSeveral bool) {
 	if !m.graceOver {
 		return
 	}
-	e := l.holder()
-	if e == nil {
-		e = l.first // e waits for another of its keys
-	}
-	m.holder = Holder{
-		Session: e.session.id, Record: e.session.record, Token: e.token, SinceUnixMS: e.sinceUnixMS,
-		Waiters: int(l.waiting), Value: e.value(),
-	}
+	m.holder = l.blocker().describe()
 	if ofSeveral {
 		m.holder.Key = l.key
 	}
@@ -146,6 +141,9 @@ func (m *Machine) release(c *view) Code {
 func (m *Machine) evict(c *view, res *Result) {
 	res.Code = Finished
 	e := m.holds(c.key, c.token)
+	if e == nil && m.reserved(c.key, c.token) {
+		res.Code = Kept
+	}
 	if e == nil {
 		return
 	}
@@ -173,4 +171,44 @@ func (m *Machine) holds(key []byte, token Token) *entry {
 		}
 	}
 	return nil
+}
+
+// inUse ends the requests with Try that an answer concerns: those at places up to the place that
+// the answer names. The session may not have heard of a later request when it answered. Requests
+// with Try are always before the other waiting requests.
+func (m *Machine) inUse(c *view) Code {
+	owner, code := m.of(c)
+	if owner == nil {
+		return code
+	}
+	if _, fresh := m.use(owner, c.Number); fresh {
+		return Finished
+	}
+	e := owner.requests[c.Number]
+	if e == nil || !e.stays() || c.token <= e.token || e.extra.stay.last < c.token {
+		return Finished
+	}
+	s := e.stay()
+	concerns := func(waits *entry) bool { return waits != nil && waits.try && waits.rev <= c.revision }
+	if s.asked == 0 || s.asked > c.revision && !concerns(e.after) {
+		return Done
+	}
+	m.bump()
+	m.lockChanges(e.lock)
+	if s.asked <= c.revision {
+		s.asked = 0
+	}
+	for concerns(e.after) {
+		holder := e.describe()
+		holder.Token = c.token
+		m.endTry(e.after, holder)
+	}
+	m.fire()
+	return Done
+}
+
+// reserved reports whether a stay of the key has reserved the token.
+func (m *Machine) reserved(key []byte, token Token) bool {
+	l := m.locks[string(key)]
+	return l != nil && l.first != nil && l.first.stays() && l.first.token < token && token <= l.first.extra.stay.last
 }

@@ -90,7 +90,7 @@ func (r *locksReader) entry(l *lock, before uint64) *entry {
 }
 
 func (r *locksReader) terms(e *entry) {
-	flags := r.flags(entryFlags, "entry")
+	flags := r.flags(r.m.entryFlags(), "entry")
 	if flags&entrySharesFlag != 0 {
 		e.permits, e.of = uint32(r.max(math.MaxUint32, "permits")), uint32(r.max(math.MaxUint32, "permits"))
 		if !shares(e.permits, e.of) {
@@ -108,6 +108,7 @@ func (r *locksReader) terms(e *entry) {
 		r.fail("entry")
 	}
 	if flags&(entrySeveralFlag|entryOwnerFlag|entryValueFlag|entryDelayFlag) == 0 || r.fault != "" {
+		r.stay(e, flags)
 		return
 	}
 	e.extra = &extra{}
@@ -124,6 +125,36 @@ func (r *locksReader) terms(e *entry) {
 	}
 	if flags&entryDelayFlag != 0 {
 		e.extra.delayMS = uint32(r.positive(uint64(MaxDelay.Milliseconds()), "delay"))
+	}
+	r.stay(e, flags)
+}
+
+// stay reads the fields of version 3.
+func (r *locksReader) stay(e *entry, flags byte) {
+	if flags&entryRules3Flag == 0 {
+		return
+	}
+	more := r.flags(entryStickyFlag|entryTryFlag, "entry")
+	e.try = more&entryTryFlag != 0
+	if more == 0 || e.try && e.token != 0 {
+		r.fail("entry")
+	}
+	if more&entryStickyFlag == 0 || r.fault != "" {
+		return
+	}
+	if e.extra != nil || e.permits != 0 || !e.notice {
+		r.fail("entry")
+		return
+	}
+	e.extra = &extra{stay: &stay{}}
+	if e.token == 0 {
+		return
+	}
+	if last := r.sum(uint64(e.token), uint64(r.m.rev), "last token"); last != uint64(e.token) {
+		e.extra.stay.last = Token(last)
+		if asked := r.sum(uint64(e.rev), uint64(r.m.rev), "asked"); asked != uint64(e.rev) {
+			e.extra.stay.asked = Revision(asked)
+		}
 	}
 }
 
@@ -160,7 +191,7 @@ func (r *locksReader) join() {
 		alike := !slices.ContainsFunc(all, func(e *entry) bool {
 			return e.rev != first.rev || e.token != first.token || e.sinceUnixMS != first.sinceUnixMS ||
 				e.permits != first.permits || e.of != first.of ||
-				e.notice != first.notice || e.told != first.told
+				e.notice != first.notice || e.told != first.told || e.try != first.try
 		})
 		if len(all) != s.want || len(all) < 2 || !alike || s.spoke != nil && s.spoke != first {
 			r.fail("request of several locks")

@@ -25,16 +25,11 @@ func (s *script) result(r Result) string {
 	switch {
 	case r.Code == Granted:
 		fmt.Fprintf(&b, ", token %d", s.rev(uint64(r.Token)))
+		b.WriteString(s.reserved(r.Token, r.Last))
 	case r.Code == Waiting:
 		b.WriteString(s.behind(r.Watch))
 	case r.Code == Held:
-		h := r.Holder
-		since := time.Duration(h.SinceUnixMS-s.m.charter.FoundedUnixMS) * time.Millisecond
-		fmt.Fprintf(&b, " by %s (record %q), token %d, since %v after the founding, %d waiting",
-			s.label(h.Session), h.Record, s.rev(uint64(h.Token)), since, h.Waiters)
-		if len(h.Value) > 0 {
-			fmt.Fprintf(&b, ", value %q", h.Value)
-		}
+		b.WriteString(s.by(r.Holder))
 	case r.Code == Deadlock:
 		for i, link := range r.Circle {
 			fmt.Fprintf(&b, "%s %s waits for %s", []string{":", ","}[min(i, 1)], s.label(link.Session), link.Key)
@@ -104,10 +99,45 @@ func (s *script) told(events []Event) string {
 	return b.String()
 }
 
+func (s *script) by(h *Holder) string {
+	if h.Token == 0 {
+		return fmt.Sprintf(" by %s, which waits for another key", s.label(h.Session))
+	}
+	since := time.Duration(h.SinceUnixMS-s.m.charter.FoundedUnixMS) * time.Millisecond
+	text := fmt.Sprintf(" by %s (record %q), token %d, since %v after the founding, %d waiting",
+		s.label(h.Session), h.Record, s.rev(uint64(h.Token)), since, h.Waiters)
+	if len(h.Value) > 0 {
+		text += fmt.Sprintf(", value %q", h.Value)
+	}
+	if h.Kept {
+		text += ", kept"
+	}
+	if h.Key != "" {
+		text += ", which has " + h.Key
+	}
+	return text
+}
+
+func (s *script) reserved(token, last Token) string {
+	if last == 0 {
+		return ""
+	}
+	return fmt.Sprintf(", callers get %d to %d", s.rev(uint64(token))+1, s.rev(uint64(last)))
+}
+
 func (s *script) change(c Change) string {
-	if c.Token != 0 {
-		return fmt.Sprintf("granted, token %d%s", s.rev(uint64(c.Token)),
-			map[bool]string{true: ", a request waits"}[c.Wanted])
+	switch {
+	case c.Held != nil:
+		return "held" + s.by(c.Held)
+	case c.Token != 0:
+		text := fmt.Sprintf("granted, token %d%s", s.rev(uint64(c.Token)), s.reserved(c.Token, c.Last))
+		if c.Wanted {
+			text += ", a request waits"
+		}
+		if c.Asked != 0 {
+			text += fmt.Sprintf(", asked for %d", s.rev(uint64(c.Asked)))
+		}
+		return text
 	}
 	return "waiting" + s.behind(c.Watch)
 }
@@ -132,8 +162,14 @@ func terms(e *entry) (text string) {
 	case e.notice:
 		text += " to be told"
 	}
+	if e.try {
+		text += " try"
+	}
 	if e.extra == nil {
 		return text
+	}
+	if e.sticky() {
+		text += " sticky"
 	}
 	if n := len(e.extra.entries); n > 0 {
 		text += fmt.Sprintf(" in %d queues", n)
@@ -189,7 +225,14 @@ func (s *script) state() string {
 			if e.token != 0 {
 				fmt.Fprintf(&b, " token %d", s.rev(uint64(e.token)))
 			}
-			b.WriteString(terms(e) + "]")
+			b.WriteString(terms(e))
+			if e.stays() {
+				fmt.Fprintf(&b, " to %d", s.rev(uint64(e.stay().last)))
+			}
+			if e.stays() && e.stay().asked != 0 {
+				fmt.Fprintf(&b, " asked %d", s.rev(uint64(e.stay().asked)))
+			}
+			b.WriteString("]")
 		}
 		b.WriteString("\n")
 	}

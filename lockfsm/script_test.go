@@ -129,7 +129,7 @@ func (s *script) apply(term uint64, c Command) string {
 func (s *script) command(name string, a *arguments) Command {
 	c := Command{Rules: uint32(a.number("needs", 1))}
 	kinds := map[string]Kind{}
-	for k := Stamp; k <= Put; k++ {
+	for k := Stamp; k <= InUse; k++ {
 		kinds[k.String()] = k
 	}
 	c.Kind = kinds[name]
@@ -190,10 +190,14 @@ func (s *script) ofSession(c *Command, a *arguments) {
 		c.Live = a.ranges("live")
 	case Expire:
 		c.Term = a.number("term", 1)
-	case Acquire, Release, Cancel, Detach:
+	case Acquire, Release, Cancel, Detach, InUse:
 		n, err := strconv.ParseUint(number, 10, 64)
 		s.err = err
 		c.Number = Number(n)
+	}
+	if c.Kind == InUse {
+		first := uint64(s.m.charter.firstRevision())
+		c.Revision, c.Token = Revision(a.number("place", 0)+first), Token(a.number("token", 0)+first)
 	}
 	if c.Kind == Detach {
 		c.Value = []byte(a.value("because", ""))
@@ -222,7 +226,7 @@ func (s *script) shape(c *Command, a *arguments) {
 	c.Owner = Number(a.number("under", 0))
 	c.Most = uint32(a.number("most", 0))
 	c.Value = []byte(a.value("value", ""))
-	c.Notice = a.flag("notice")
+	c.Notice, c.Sticky = a.flag("notice"), a.flag("sticky")
 	c.Delay = a.duration("delay", 0)
 	if token := a.number("resume", 0); token != 0 {
 		c.Token = Token(token + uint64(s.m.charter.firstRevision()))

@@ -19,9 +19,9 @@ func TestKindsArePinned(t *testing.T) {
 	want := map[Kind]uint8{
 		Stamp: 1, Born: 2, EndGrace: 3, Raise: 4, Open: 5, Attach: 6, Leaving: 7, Close: 8, Expire: 9, Acquire: 10,
 		Release: 11, Cancel: 12,
-		Adopt: 13, Evict: 14, Detach: 15, Put: 16,
+		Adopt: 13, Evict: 14, Detach: 15, Put: 16, InUse: 17,
 	}
-	if RulesVersion >= 3 {
+	if RulesVersion >= marksVersion {
 		want[markKind] = 200
 	}
 	for kind, number := range want {
@@ -45,7 +45,7 @@ func TestCodesArePinned(t *testing.T) {
 		QueueFull:      10,
 		TooManyEntries: 11, TooManySessions: 12, InGrace: 13, Unsupported: 14, Malformed: 15, Deadlock: 16,
 		NotHeld: 17, Changed: 18,
-		TooMuchData: 19, OverSessionBudget: 20, OverGroupBudget: 21,
+		TooMuchData: 19, OverSessionBudget: 20, OverGroupBudget: 21, Kept: 22,
 	}
 	for code, number := range want {
 		if uint8(code) != number {
@@ -91,6 +91,8 @@ func everyKind() []Command {
 			Value: []byte("v"), Owner: 3, Notice: true},
 		{Rules: 1, Kind: Put, Number: 9, Key: "a", Nonce: Nonce{1}, Revision: 5, Value: []byte("new")},
 		{Rules: 1, Kind: Put, Number: 9, Key: "a", Nonce: Nonce{1}, Revision: 5},
+		{Rules: 3, Kind: Acquire, Session: 5, Epoch: 2, Number: 9, Key: "a", Sticky: true, Try: true},
+		{Rules: 3, Kind: InUse, Session: 5, Epoch: 2, Number: 9, Revision: 77, Token: 300},
 	}
 }
 
@@ -120,6 +122,8 @@ func TestLayout(t *testing.T) {
 		"11" + "010a050209" + "e803" + "0161" + "03" + "0176" + "80dddb01" + "4d",
 		"1c" + "0110000009" + "01000000000000000000000000000000" + "05" + "0161" + "036e6577",
 		"19" + "0110000009" + "01000000000000000000000000000000" + "05" + "0161" + "00",
+		"09" + "030a050209" + "8104" + "0161",
+		"08" + "0311050209" + "4d" + "ac02",
 	}
 	for i, c := range everyKind() {
 		if got := hex.EncodeToString(c.Append(nil)); got != want[i] {

@@ -16,6 +16,7 @@ type workload struct {
 	opened  byte
 	openSet []Nonce
 	term    uint64
+	stays   bool // most requests are sticky, or have Try
 }
 
 // charterFor returns the charter of one seed. Its limits are so small that the workload reaches
@@ -30,6 +31,16 @@ func charterFor(r *rand.Rand) Charter {
 	if r.IntN(3) > 0 {
 		c.Grace = 10 * time.Second
 	}
+	return c
+}
+
+// staysCharter returns the charter of a workload with many stays. Its limits are wide, so that the
+// queues become long.
+func staysCharter(r *rand.Rand) Charter {
+	c := charterFor(r)
+	c.Rules, c.Grace = StickySince, 0
+	c.Limits = Limits{KeyBytes: 4, WaitersPerLock: 3 + r.Uint32N(9), EntriesPerSession: 20, Sessions: 6,
+		SessionBytes: 1 << 20, GroupBytes: 1 << 20}
 	return c
 }
 
@@ -64,6 +75,9 @@ func (w *workload) fresh() Command {
 	r := w.rand
 	if !w.t.born {
 		// Without a session no command can succeed, so any kind will do.
+		if w.stays && r.IntN(8) == 0 {
+			return Command{Kind: InUse, Rules: StickySince, Session: 1, Number: 1, Token: 1, Revision: 1}
+		}
 		return Command{Kind: Stamp + Kind(r.IntN(int(Put))), Session: 1, Number: 1, Nonce: Nonce{1}, Key: "k0",
 			Token: 1, Version: 2}
 	}
@@ -85,7 +99,8 @@ func (w *workload) fresh() Command {
 		return c
 	case n < 11 && len(w.t.entries) > 0:
 		e := w.t.entries[r.IntN(len(w.t.entries))]
-		return Command{Kind: Evict, Number: 3, Key: w.key(), Token: max(e.token, 1), Record: make([]byte, r.IntN(3)),
+		token := max(e.token+Token(r.IntN(2)*r.IntN(3)), 1)
+		return Command{Kind: Evict, Number: 3, Key: w.key(), Token: token, Record: make([]byte, r.IntN(3)),
 			Value: make([]byte, r.IntN(3))}
 	case n < 14:
 		key := w.key()
@@ -94,7 +109,7 @@ func (w *workload) fresh() Command {
 			Nonce: Nonce{1 + byte(r.IntN(20))}, Value: make([]byte, r.IntN(3)),
 		}
 	case n < 15:
-		return Command{Kind: markKind, Rules: 1 + r.Uint32N(3)}
+		return Command{Kind: markKind, Rules: 1 + r.Uint32N(marksVersion)}
 	case n < 18 || len(w.t.sessions) == 0:
 		return w.open()
 	}
@@ -125,13 +140,21 @@ func (w *workload) ofSession() Command {
 		c.Session += SessionID(r.IntN(5))
 	}
 	if r.IntN(30) == 0 {
-		c.Rules = 1 + r.Uint32N(3)
+		c.Rules = 1 + r.Uint32N(4)
 	}
-	switch n := r.IntN(100); {
+	n := r.IntN(100)
+	if w.stays && r.IntN(2) == 0 {
+		n /= 2 // more requests and answers
+	}
+	switch {
 	case n < 45:
-		c.Kind, c.Key, c.Try = Acquire, w.key(), r.IntN(5) == 0
-		if r.IntN(6) == 0 && len(w.t.entries) > 0 {
+		c.Kind, c.Key, c.Try = Acquire, w.key(), r.IntN(4) == 0
+		if w.stays && r.IntN(8) > 0 {
+			w.stay(&c, s)
+		} else if r.IntN(6) == 0 && len(w.t.entries) > 0 {
 			w.takeUp(&c)
+		} else if r.IntN(3) == 0 {
+			c.Sticky, c.Rules = true, StickySince
 		} else {
 			w.shape(&c, s)
 		}
@@ -141,7 +164,14 @@ func (w *workload) ofSession() Command {
 		if c.Owner >= c.Number {
 			c.Owner = 0
 		}
-	case n < 55:
+	case n < 50:
+		c.Kind, c.Rules = InUse, StickySince
+		c.Number = w.number(s)
+		if e := w.t.find(s.id, c.Number); e != nil {
+			c.Token, c.Revision = e.token+Token(r.IntN(3)), max(e.asked, 1)-Revision(r.IntN(8)/7)
+		}
+		c.Token, c.Revision = max(c.Token, 1), max(c.Revision, 1)
+	case n < 58:
 		c.Kind = Detach
 		c.Number = w.number(s)
 		if r.IntN(3) == 0 {
@@ -199,6 +229,18 @@ func (w *workload) shape(c *Command, s twinSession) {
 		c.Most = 1 + r.Uint32N(3)
 	}
 	c.Value = make([]byte, r.IntN(3))
+}
+
+// stay makes c a sticky request, or a request with Try that may wait for a stay.
+func (w *workload) stay(c *Command, s twinSession) {
+	r := w.rand
+	c.Try = r.IntN(6) > 0
+	switch n := r.IntN(8); {
+	case n < 3:
+		c.Sticky, c.Rules = true, StickySince
+	case n < 6:
+		w.shape(c, s)
+	}
 }
 
 func (w *workload) takeUp(c *Command) {

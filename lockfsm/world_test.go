@@ -69,6 +69,18 @@ func crowded(t testing.TB) (w *world, a, b SessionID) {
 	return w, a, b
 }
 
+// staying returns a world with a stay that one request with Try waits for.
+func staying(t testing.TB) *world {
+	w := newWorld(t)
+	a, b := w.session(1), w.session(2)
+	w.do(Command{Kind: Raise, Version: StickySince}, Done)
+	w.do(Command{Kind: Stamp, WallUnixMS: 1000}, Done)
+	w.do(Command{Rules: StickySince, Kind: Acquire, Session: a, Epoch: 1, Number: 1, Key: "x", Sticky: true}, Granted)
+	w.do(Command{Kind: Acquire, Session: b, Epoch: 1, Number: 1, Key: "x", Try: true}, Waiting)
+	w.check()
+	return w
+}
+
 func kinds(t testing.TB) *world {
 	w := newWorld(t)
 	a, b := w.session(1), w.session(2)

@@ -1,0 +1,30 @@
+package lockfsm
+
+// This file contains stays, an addition of version 3 of the rules.
+//
+// A sticky request is an ordinary exclusive request. Once granted it is a stay: its session keeps
+// it after its caller has unlocked, and grants the lock to its next callers itself. The machine
+// does not know whether a caller holds the lock at present. It therefore does three things for a
+// stay:
+//
+//   - The grant reserves tokens, which only the session of the stay gives to callers. The token of
+//     the grant identifies the stay, and no caller gets it. Later grants of any key have higher
+//     tokens.
+//   - A waiting request causes a notice, as for any request with Notice. The session then releases
+//     the stay soon.
+//   - A request with Try waits for the answer of the session, which is Release or [InUse], if only
+//     such requests wait. So a stay alone, without a caller, does not cause Held. If another
+//     request waits behind the stay, the lock is not free in any case, and the result is Held.
+//
+// The rules themselves are in queue.go, notice.go and requests.go.
+
+// StickySince is the rules version that adds stays.
+const StickySince = 3
+
+// StayTokens is the number of tokens that the grant of a stay reserves.
+const StayTokens = 1024
+
+type stay struct {
+	last  Token    // the last reserved token; zero while the request waits, and if none could be reserved
+	asked Revision // see Change.Asked
+}
