@@ -62,6 +62,9 @@ func (e *entry) restCharge() uint64 {
 	if e.extra == nil {
 		return 0
 	}
+	if e.extra.stay != nil {
+		return restCharge
+	}
 	return e.extra.charge(e.extra.owner, len(e.extra.value), e.extra.delayMS)
 }
 
@@ -105,7 +108,7 @@ func (m *Machine) refund(e *entry) {
 }
 
 func (c *view) hasRest() bool {
-	return c.more.left > 0 || c.owner != 0 || len(c.value) > 0 || c.delayMS != 0
+	return c.more.left > 0 || c.owner != 0 || len(c.value) > 0 || c.delayMS != 0 || c.sticky
 }
 
 func (c *view) chargeOf() uint64 {

@@ -41,6 +41,10 @@ import (
 //	17  A gone session has at least one hold, and each of its holds has a delay.
 //	18  Data has a revision and a value of a valid length. The machine counts the keys with data.
 //	19  The charges are the sums that budget.go defines.
+//	20  A request with Try waits only for stays, and each of these stays is asked for the answer up
+//	    to its place or further. A stay is exclusive, has one key, and asks for a notice. Nothing
+//	    else has the revisions that a stay has reserved. The lock counts the waiting requests with
+//	    Try.
 
 // Check returns an error that lists at most 20 broken invariants, or nil. It takes time and memory
 // in proportion to the state. Tests, Restore and diagnostics call it.
@@ -59,7 +63,9 @@ type checker struct {
 	m    *Machine
 	errs []error
 	used []uint64
-	seen Counts
+	// the revisions that stays have reserved, after First
+	reserved []Range
+	seen     Counts
 }
 
 const maxComplaints = 20
@@ -181,7 +187,7 @@ func (c *checker) locks() {
 
 func (c *checker) queue(l *lock) int {
 	m := c.m
-	n, waiting, notices := 0, 0, uint32(0)
+	n, waiting, notices, tries := 0, 0, uint32(0), uint32(0)
 	var before *entry
 	for e := l.first; e != nil; before, e = e, e.after {
 		n++
@@ -190,6 +196,10 @@ func (c *checker) queue(l *lock) int {
 		_ = e.session != nil && m.sessions[e.session.id] == e.session ||
 			c.broken(7, "%q: the entry at %d has no session", l.key, e.rev)
 		c.request(e)
+		c.stays(e)
+		if e.try {
+			tries++
+		}
 		if e.notice && !e.told {
 			notices++
 			_ = e.token == 0 || e.lead().unwanted() ||
@@ -207,6 +217,7 @@ func (c *checker) queue(l *lock) int {
 	_ = l.last == before && int(l.waiting) == waiting || c.broken(7, "%q: %d wait, counted %d", l.key, waiting,
 		l.waiting)
 	_ = uint64(waiting) <= uint64(m.charter.Limits.WaitersPerLock) || c.broken(11, "%q: %d wait", l.key, waiting)
+	_ = l.tries == tries || c.broken(20, "%q: %d with Try wait, counted %d", l.key, tries, l.tries)
 	_ = l.notices == notices || c.broken(16, "%q: %d await a notice, counted %d", l.key, notices, l.notices)
 	c.seen.Waiters += waiting
 	c.inside(l)
@@ -235,6 +246,26 @@ func (c *checker) request(e *entry) {
 	_ = e.watch == want || c.broken(15, "%q: the entry at %d watches %d, want %d", e.lock.key, e.rev, e.watch, want)
 	_ = e.session == nil || e.extra == nil || e.extra.owner == 0 || slices.Contains(e.session.owned[e.extra.owner], e) ||
 		c.broken(5, "entry %d/%d is not found by its owner", e.session.id, e.number)
+}
+
+func (c *checker) stays(e *entry) {
+	_ = !e.try || e.token == 0 && (e.holding || e.lock.first.stays() && e.lock.first.stay().asked >= e.rev) ||
+		c.broken(20, "%q: the Try at %d waits for no stay that is asked", e.lock.key, e.rev)
+	s := e.stay()
+	if s == nil {
+		return
+	}
+	_ = e.notice && e.permits == 0 && e.extra.entries == nil && e.extra.owner == 0 && e.extra.value == nil &&
+		e.extra.delayMS == 0 && c.m.charter.Rules >= StickySince ||
+		c.broken(20, "%q: the stay at %d has terms that no stay has", e.lock.key, e.rev)
+	if s.last == 0 {
+		_ = s.asked == 0 || c.broken(20, "%q: the entry at %d is asked and is no stay", e.lock.key, e.rev)
+		return
+	}
+	_ = e.token != 0 && s.last == e.token+StayTokens && uint64(s.last) <= uint64(c.m.rev) &&
+		(s.asked == 0 || s.asked > e.rev && s.asked <= c.m.rev) ||
+		c.broken(20, "%q: the stay %d has reserved up to %d and is asked up to %d", e.lock.key, e.token, s.last, s.asked)
+	c.reserved = append(c.reserved, Range{Number(e.token), Number(s.last)})
 }
 
 func (e *entry) unwanted() bool {
@@ -270,6 +301,11 @@ func (c *checker) inside(l *lock) {
 
 func (c *checker) revisions() {
 	slices.Sort(c.used)
+	for _, s := range c.reserved {
+		i, _ := slices.BinarySearch(c.used, uint64(s.First)+1)
+		_ = i == len(c.used) || c.used[i] > uint64(s.Last) ||
+			c.broken(10, "revision %d is reserved by the stay %d", c.used[i], s.First)
+	}
 	for i, rev := range c.used {
 		_ = i == 0 || c.used[i-1] < rev || c.broken(10, "revision %d has two uses", rev)
 	}
@@ -283,6 +319,7 @@ func (c *checker) revisions() {
 
 func (c *checker) leftovers() {
 	m := c.m
+	_ = len(m.contested) == 0 || c.broken(13, "%d locks were granted and not settled", len(m.contested))
 	_ = len(m.touched) == 0 || c.broken(13, "%d entries were touched and not settled", len(m.touched))
 	_ = len(m.spares.entries) <= maxSpare && len(m.spares.locks) <= maxSpare || c.broken(13, "too many spare structs")
 	for _, e := range m.spares.entries {

@@ -80,7 +80,7 @@ func (f *search) waits(s *session, l *lock, e *entry, alone bool) bool {
 // queue of the lock that is passed as except. It also searches the requests that name the request
 // of e as their owner.
 func (f *search) of(e *entry, except *lock) bool {
-	if e.token == 0 {
+	if e.token == 0 && !e.try { // a Try does not wait for an unlock
 		for _, each := range e.all(new([1]*entry)) {
 			if !each.holding && each.lock != except && f.waits(each.session, each.lock, each.ahead, each.permits == 0) {
 				return true

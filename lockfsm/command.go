@@ -55,6 +55,10 @@ const (
 	// the present data has the given Revision, or if Revision is zero and there is no data. Nonce
 	// makes Put idempotent until another Put changes the data.
 	Put Kind = 16
+	// InUse is the answer of a stay's owner to requests with Try that wait for the stay Number:
+	// the caller that was granted Token out of the stay holds the lock. It ends these requests up
+	// to the place Revision with Held. It exists since version 3 of the rules.
+	InUse Kind = 17
 )
 
 // Command is one decoded input of the machine. Every command carries Rules, Session, Epoch and
@@ -92,12 +96,17 @@ type Command struct {
 	// Delay is how long the lock stays taken after the session of its holder has expired, or after
 	// Detach. It is at most MaxDelay, in whole milliseconds.
 	Delay time.Duration
+	// Sticky requests a stay: a hold that its session keeps after its callers have unlocked, until
+	// another request waits for the lock. The grant reserves tokens for the callers. Sticky implies
+	// Notice. It exists since version 3 of the rules, for an exclusive lock of one key without
+	// Owner, Most, Delay, Value and Token.
+	Sticky bool
 	// Notice requests a notice if another request waits for the lock while this request holds it.
 	Notice bool
 	// Value is opaque, at most MaxValueBytes long. Requests that wait for the holder can read it.
 	Value []byte
 	Token Token
-	// Revision is the revision of the data that a Put replaces.
+	// Revision is the revision of the data that a Put replaces, or the place in an InUse.
 	Revision Revision
 	Term     uint64
 	// Nonce is a random value that identifies repetitions. It does not prove an identity, because
@@ -168,6 +177,8 @@ func (k Kind) String() string {
 		return "detach"
 	case Put:
 		return "put"
+	case InUse:
+		return "inuse"
 	}
 	return k.laterName()
 }

@@ -68,7 +68,7 @@ func Decode(command []byte) (Command, error) {
 	c := Command{
 		Rules: v.Rules, Kind: v.Kind, Session: v.Session, Epoch: v.Epoch, Number: v.Number,
 		Key: string(v.key), Try: v.try, Permits: v.permits, Of: v.of, Owner: v.owner, Most: v.limit,
-		Value: copied(v.value), Notice: v.notice, Delay: time.Duration(v.delayMS) * time.Millisecond,
+		Value: copied(v.value), Sticky: v.sticky, Notice: v.notice, Delay: time.Duration(v.delayMS) * time.Millisecond,
 		Token: v.token, Revision: v.revision, Term: v.term, Nonce: v.nonce, Opener: v.opener, TTL: v.ttl,
 		Record:     copied(v.record),
 		WallUnixMS: v.wallUnixMS, Version: v.version, Settings: copied(v.settings),
@@ -98,6 +98,7 @@ type view struct {
 	owner       Number
 	limit       uint32
 	value       []byte
+	sticky      bool
 	notice      bool
 	delayMS     uint32
 	token       Token
@@ -176,6 +177,8 @@ func (r *reader) fields(v *view) {
 		if v.Rules >= LapsesSince {
 			v.value = r.take(r.positive(MaxValueBytes, "value"), "value")
 		}
+	case InUse:
+		r.inUse(v)
 	case Born, EndGrace, Leaving, Close, Release, Cancel:
 	default:
 		r.later(v)
@@ -184,13 +187,16 @@ func (r *reader) fields(v *view) {
 }
 
 func (r *reader) acquire(v *view) {
-	flags := r.max(acquireFlags, "flags")
+	flags := r.max(v.acquireFlags(), "flags")
 	v.try = flags&tryFlag != 0
 	v.key = r.take(r.uvarint("key"), "key")
 	if flags&^tryFlag == 0 {
 		return
 	}
 	v.notice = flags&noticeFlag != 0
+	if v.sticky = flags&stickyFlag != 0; v.sticky && flags&^(stickyFlag|tryFlag) != 0 {
+		r.fail("flags")
+	}
 	if flags&sharesFlag != 0 {
 		v.permits, v.of = uint32(r.max(math.MaxUint32, "permits")), uint32(r.max(math.MaxUint32, "permits"))
 		if !shares(v.permits, v.of) {

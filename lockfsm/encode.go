@@ -20,10 +20,12 @@ import "encoding/binary"
 //	              bit 6 notice      nothing
 //	              bit 7 delay       in ms
 //	              bit 8 takes up    token
+//	              bit 9 sticky      nothing; since version 3, and then at most with try
 //	adopt     ttl in ns | budget of a session | budget of the group | length, settings
 //	evict     token | length, key | length, record | length, value
 //	detach    nothing; since version 2: length, value
 //	put       nonce (16 bytes) | revision | length, key | length, value
+//	inuse     place | token | wall; since version 3
 //	others    nothing
 //
 // The part up to number is the same at every rules version.
@@ -38,8 +40,9 @@ const (
 	noticeFlag  = 64
 	delayFlag   = 128
 	takesUpFlag = 256
+	stickyFlag  = 512
 
-	acquireFlags = 511
+	acquireFlags = 511 // before version 3
 )
 
 // Append appends the command with its size prefix to b. Several appended commands form one log
@@ -100,6 +103,9 @@ func (c Command) appendFields(b []byte) []byte {
 		b = binary.AppendUvarint(append(b, c.Nonce[:]...), uint64(c.Revision))
 		b = appendString(b, c.Key)
 		return append(binary.AppendUvarint(b, uint64(len(c.Value))), c.Value...)
+	case InUse:
+		b = binary.AppendUvarint(binary.AppendUvarint(b, uint64(c.Revision)), uint64(c.Token))
+		return binary.AppendUvarint(b, uint64(c.WallUnixMS))
 	case Detach:
 		if c.Rules < LapsesSince {
 			return b
@@ -184,6 +190,9 @@ func (c *Command) acquireFlags() (flags uint64) {
 	}
 	if c.Token != 0 {
 		flags |= takesUpFlag
+	}
+	if c.Sticky {
+		flags |= stickyFlag
 	}
 	return flags
 }

@@ -50,6 +50,7 @@ type Event struct {
 	Cause      Cause
 	Key        string
 	Token      Token
+	Last       Token // the last token that a stay has reserved, in Began; zero means no stay
 	Session    SessionID
 	Record     []byte
 	WallUnixMS int64 // the group's wall stamp, for display only
@@ -80,6 +81,7 @@ type loggedEvent struct {
 	how        *How
 	wallUnixMS int64
 	token      Token
+	last       Token
 	what       EventKind
 	cause      Cause
 }
@@ -92,7 +94,7 @@ type eventHolder struct {
 
 func (m *Machine) event(h *loggedEvent, number uint64) Event {
 	e := Event{
-		Position: m.position(number), What: h.what, Cause: h.cause, Key: h.key, Token: h.token,
+		Position: m.position(number), What: h.what, Cause: h.cause, Key: h.key, Token: h.token, Last: h.last,
 		WallUnixMS: h.wallUnixMS, How: h.how,
 	}
 	if h.holder != nil {
@@ -138,9 +140,13 @@ func (m *Machine) noteData(l *lock, d Data) { m.note(l, nil, Wrote, 0, &How{Data
 func (m *Machine) note(l *lock, e *entry, what EventKind, cause Cause, how *How) {
 	h := m.events.next(m.past)
 	m.past++
-	h.key, h.how, h.wallUnixMS, h.what, h.cause, h.holder, h.token = l.key, how, m.wallUnixMS, what, cause, nil, 0
+	h.key, h.how, h.wallUnixMS, h.what, h.cause, h.holder, h.token, h.last = l.key, how, m.wallUnixMS, what, cause,
+		nil, 0, 0
 	if e != nil {
 		h.holder, h.token = e.session.eventHolder, e.token
+	}
+	if what == Began && e.stays() {
+		h.last = e.stay().last
 	}
 	if cause == Expired || cause == Evicted {
 		m.audit.add(m.event(h, m.past))

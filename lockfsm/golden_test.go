@@ -102,9 +102,21 @@ func resultLine(r Result) []byte {
 	}
 	for _, c := range r.States {
 		fmt.Fprintf(&b, " state %d %d %d %d", c.Session, c.Number, c.Token, c.Watch)
+		if c.Last != 0 {
+			fmt.Fprintf(&b, " stays %d %d", c.Last, c.Asked)
+		}
 	}
 	for _, c := range r.Fired {
 		fmt.Fprintf(&b, " fired %d %d %d %d", c.Session, c.Number, c.Token, c.Watch)
+		if c.Last != 0 {
+			fmt.Fprintf(&b, " stays %d %d", c.Last, c.Asked)
+		}
+		if h := c.Held; h != nil {
+			fmt.Fprintf(&b, " held %d %d %d %d", h.Session, h.Token, h.SinceUnixMS, h.Waiters)
+		}
+	}
+	if r.Last != 0 {
+		fmt.Fprintf(&b, " last %d", r.Last)
 	}
 	b.WriteByte('\n')
 	return b.Bytes()

@@ -23,7 +23,9 @@ type Standing struct {
 	Place  Revision
 	// Token is 0 while the request waits. Watch is then the place of the entry that the request
 	// waits for, in any queue. Watch 0 means that only the grace delays the request.
-	Token       Token
+	Token Token
+	// Last is the last token that a stay has reserved, see [Change]. Zero means no stay.
+	Last        Token
 	Watch       Revision
 	SinceUnixMS int64
 	Permits, Of uint32
@@ -97,6 +99,9 @@ func (e *entry) standing() Standing {
 		Session: e.session.id, Record: e.session.record, Number: e.number, Place: e.rev, Token: e.token,
 		Watch: e.lead().watch, SinceUnixMS: e.sinceUnixMS,
 		Permits: e.permits, Of: e.of, Value: e.value(), Gone: e.session.gone,
+	}
+	if e.stays() {
+		s.Last = e.stay().last
 	}
 	if e.places() > 1 {
 		for _, each := range e.extra.entries {

@@ -14,6 +14,7 @@ type lock struct {
 	first, last *entry
 	boundary    *entry // the first entry that is not inside; nil if all entries are inside
 	waiting     uint32
+	tries       uint32 // the waiting requests with Try
 	taken       uint32
 	least       uint32 // the lowest total that an inside entry names
 	leasts      uint32 // the number of inside entries that name this lowest total

@@ -34,8 +34,10 @@ type Machine struct {
 	captures  uint32
 	lastPlace uint64
 	touched   []*entry
+	contested []*lock // locks of which a request was granted while requests with Try waited
 	fired     []Change
 	states    []Change
+	ended     []Change // requests with Try that have ended
 	result    Result
 	holder    Holder
 	evicted   Eviction
@@ -76,7 +78,7 @@ func (m *Machine) Apply(index, term uint64, command []byte) Result {
 
 // apply is like Apply, but writes the result to res, which must be zero.
 func (m *Machine) apply(index, term uint64, command []byte, res *Result) {
-	m.fired, m.states = emptied(m.fired), emptied(m.states)
+	m.fired, m.states, m.ended = emptied(m.fired), emptied(m.states), emptied(m.ended)
 	m.setCause(0, nil)
 	r := reader{b: command}
 	var c view
@@ -109,6 +111,7 @@ func (m *Machine) apply(index, term uint64, command []byte, res *Result) {
 	if len(m.states) > 0 {
 		res.States = m.states
 	}
+	m.fired = append(m.fired, m.ended...)
 	if len(m.fired) > 0 {
 		res.Fired = m.fired
 	}
@@ -146,6 +149,8 @@ func (m *Machine) dispatch(index, term uint64, c *view, res *Result) {
 		m.evict(c, res)
 	case Put:
 		m.put(c, res)
+	case InUse:
+		res.Code = m.inUse(c)
 	default:
 		res.Code = m.later(c)
 	}

@@ -19,12 +19,16 @@ func (m *Machine) wanted(e *entry) {
 
 func (m *Machine) wantedAt(e *entry) {
 	l := e.lock
-	if e.holding || l.notices == 0 {
+	if e.holding || l.notices == 0 && !e.try {
 		return
 	}
 	for h := l.first; h != l.boundary; h = h.after {
+		changed := m.ask(h, e)
 		if h.notice && !h.told && h.token != 0 {
 			m.markNoticed(h.lead())
+			changed = true
+		}
+		if changed {
 			m.touch(h)
 		}
 	}

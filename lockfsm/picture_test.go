@@ -91,7 +91,7 @@ func (e *entry) described() twinEntry {
 	t := twinEntry{
 		keys: []string{e.lock.key}, permits: uint64(permits), of: uint64(of), session: e.session.id, number: e.number,
 		place: e.rev, token: e.token,
-		since: e.sinceUnixMS, value: e.value(), notice: e.notice, told: e.told,
+		since: e.sinceUnixMS, value: e.value(), notice: e.notice, told: e.told, try: e.try,
 	}
 	if e.permits == 1 && e.of == 0 {
 		t.of = unlimited
@@ -102,6 +102,9 @@ func (e *entry) described() twinEntry {
 			t.keys = append(t.keys, each.lock.key)
 		}
 	}
+	if s := e.stay(); s != nil {
+		t.sticky, t.last, t.asked = true, s.last, s.asked
+	}
 	return t
 }
 
@@ -109,7 +112,8 @@ func sameEntry(a, b twinEntry) bool {
 	return slices.Equal(a.keys, b.keys) && bytes.Equal(a.value, b.value) && a.permits == b.permits && a.of == b.of &&
 		a.owner == b.owner &&
 		a.session == b.session && a.number == b.number && a.place == b.place && a.token == b.token &&
-		a.since == b.since && a.notice == b.notice && a.told == b.told && a.delay == b.delay
+		a.since == b.since && a.notice == b.notice && a.told == b.told && a.delay == b.delay &&
+		a.try == b.try && a.sticky == b.sticky && a.last == b.last && a.asked == b.asked
 }
 
 func (t *twin) picture() picture {
@@ -146,12 +150,8 @@ func keep(r Result) Result {
 }
 
 func sameResult(a, b Result) bool {
-	if (a.Holder == nil) != (b.Holder == nil) || !slices.Equal(a.States, b.States) || !slices.Equal(a.Fired, b.Fired) {
-		return false
-	}
-	if a.Holder != nil && (a.Holder.Session != b.Holder.Session || !bytes.Equal(a.Holder.Record, b.Holder.Record) ||
-		a.Holder.Token != b.Holder.Token || a.Holder.SinceUnixMS != b.Holder.SinceUnixMS ||
-		a.Holder.Waiters != b.Holder.Waiters || !bytes.Equal(a.Holder.Value, b.Holder.Value)) {
+	if !sameHolder(a.Holder, b.Holder) || !slices.Equal(a.States, b.States) ||
+		!slices.EqualFunc(a.Fired, b.Fired, sameChange) {
 		return false
 	}
 	if len(a.Circle) != len(b.Circle) && len(a.Circle)*len(b.Circle) == 0 {
@@ -164,11 +164,31 @@ func sameResult(a, b Result) bool {
 	return a.Kind == b.Kind && a.Code == b.Code && a.Session == b.Session && a.Epoch == b.Epoch &&
 		a.Number == b.Number &&
 		a.Nonce == b.Nonce && a.Token == b.Token && a.Watch == b.Watch && a.TTL == b.TTL && a.Budget == b.Budget &&
-		a.Detached == b.Detached && (a.Data == nil) == (b.Data == nil) &&
+		a.Last == b.Last && a.Detached == b.Detached && (a.Data == nil) == (b.Data == nil) &&
 		(a.Data == nil || fmt.Sprint(*a.Data) == fmt.Sprint(*b.Data))
 }
 
+func sameChange(a, b Change) bool {
+	same := sameHolder(a.Held, b.Held)
+	a.Held, b.Held = nil, nil
+	return same && a == b
+}
+
+// sameHolder does not compare Key, which the twin does not know.
+func sameHolder(a, b *Holder) bool {
+	if a == nil || b == nil {
+		return a == b
+	}
+	return a.Session == b.Session && bytes.Equal(a.Record, b.Record) && a.Token == b.Token &&
+		a.SinceUnixMS == b.SinceUnixMS && a.Waiters == b.Waiters && bytes.Equal(a.Value, b.Value) && a.Kept == b.Kept
+}
+
 func describe(r Result) string {
+	for i := range r.Fired {
+		if h := r.Fired[i].Held; h != nil {
+			return fmt.Sprintf("%+v, ended by %+v", r, *h)
+		}
+	}
 	if r.Holder == nil {
 		return fmt.Sprintf("%+v", r)
 	}

@@ -22,6 +22,7 @@ type entry struct {
 	holding      bool   // see lock.boundary
 	notice       bool   // it asks for a notice
 	told         bool   // it has received the notice
+	try          bool   // it waits for the answer of a stay; see stay.go
 	extra        *extra // nil for most entries
 }
 
@@ -31,12 +32,16 @@ type extra struct {
 	owner   Number
 	value   []byte // never changed, so results may share it
 	delayMS uint32
+	stay    *stay // nil unless the request is sticky
 }
 
 func (m *Machine) push(s *session, c *view, rev Revision) *entry {
 	e := m.pushOne(c.key, s, c, rev)
 	if c.hasRest() {
 		e.extra = &extra{owner: c.owner, value: copied(c.value), delayMS: c.delayMS}
+		if c.sticky {
+			e.extra.stay = &stay{}
+		}
 	}
 	for more := c.more; more.left > 0; {
 		if e.extra.entries == nil {
@@ -66,7 +71,7 @@ func (s *session) leave(e *entry) {
 func (m *Machine) pushOne(key []byte, s *session, c *view, rev Revision) *entry {
 	e := m.spareEntry()
 	e.lock, e.session, e.number, e.rev, e.permits, e.of = m.lockFor(key), s, c.Number, rev, c.permits, c.of
-	e.notice = c.notice
+	e.notice, e.try = c.notice || c.sticky, c.try
 	m.enqueue(e)
 	return e
 }
@@ -91,6 +96,9 @@ func (m *Machine) enqueue(e *entry) {
 	if e.token == 0 {
 		l.waiting++
 		m.counts.Waiters++
+		if e.try {
+			l.tries++
+		}
 	}
 }
 
@@ -126,6 +134,9 @@ func (m *Machine) removeOne(e *entry) {
 	if e.token == 0 {
 		l.waiting--
 		m.counts.Waiters--
+		if e.try {
+			l.tries--
+		}
 	}
 	if e.notice && !e.told {
 		l.notices--
@@ -154,8 +165,17 @@ func (e *entry) lead() *entry { return e.all(new([1]*entry))[0] }
 // fire completes a command that removed entries or ended the grace. It visits the touched requests
 // that still exist, grants those that need not wait any more, and appends all changed requests to
 // m.fired. It visits them in the order of their places, which is part of the rules, since it
-// determines the tokens.
+// determines the tokens. At last it ends the requests with Try that are not granted and wait for no
+// stay.
 func (m *Machine) fire() {
+	m.grantTouched()
+	for len(m.contested) > 0 {
+		m.endTries()
+		m.grantTouched()
+	}
+}
+
+func (m *Machine) grantTouched() {
 	live := m.touched[:0]
 	for _, e := range m.touched {
 		if e.lock != nil {
@@ -210,6 +230,7 @@ func (e *entry) value() []byte {
 
 func (m *Machine) grant(e *entry) {
 	token := Token(m.bump())
+	m.reserve(e)
 	e.watch = 0
 	wanted := false
 	for _, each := range e.all(new([1]*entry)) {
@@ -218,6 +239,7 @@ func (m *Machine) grant(e *entry) {
 	}
 	if e.notice && wanted {
 		m.markNoticed(e)
+		m.askFromBirth(e)
 	}
 	m.noteGrant(e)
 }
@@ -228,10 +250,21 @@ func (m *Machine) grantOne(e *entry, token Token) {
 	e.session.held++
 	e.lock.waiting--
 	m.counts.Waiters--
+	if e.try {
+		e.try = false
+		e.lock.tries--
+	}
+	if e.lock.tries > 0 && e.lock.boundary != nil {
+		m.contested = append(m.contested, e.lock)
+	}
 }
 
 func (e *entry) change() Change {
-	return Change{Session: e.session.id, Number: e.number, Token: e.token, Watch: e.watch, Wanted: e.told}
+	c := Change{Session: e.session.id, Number: e.number, Token: e.token, Watch: e.watch, Wanted: e.told}
+	if s := e.stay(); s != nil {
+		c.Last, c.Asked = s.last, s.asked
+	}
+	return c
 }
 
 func byPlace(a, b *entry) int { return cmp.Compare(a.rev, b.rev) }

@@ -63,7 +63,7 @@ func (m *Machine) refuse(s *session, c *view, res *Result) Code {
 	for more := c.more; more.left > 0 && code == 0; {
 		code = m.refuseOne(more.next(), c, res)
 	}
-	if code == 0 && c.owner != 0 && m.circular(s, c) {
+	if code == 0 && c.owner != 0 && !c.try && m.circular(s, c) {
 		res.Circle = m.circle
 		return Deadlock
 	}
@@ -84,6 +84,8 @@ func (m *Machine) refuseOne(key []byte, c *view, res *Result) Code {
 	switch {
 	case l == nil:
 		return 0
+	case c.try && l.keeps() && l.waiting < m.charter.Limits.WaitersPerLock:
+		return 0 // it waits for the answer of the stay
 	case c.try && !l.takes(c):
 		m.name(l, res, c.more.left > 0)
 		return Held
@@ -95,7 +97,7 @@ func (m *Machine) refuseOne(key []byte, c *view, res *Result) Code {
 
 func (m *Machine) report(e *entry, res *Result) {
 	c := e.change()
-	res.Code, res.Token, res.Watch = Granted, c.Token, c.Watch
+	res.Code, res.Token, res.Watch, res.Last = Granted, c.Token, c.Watch, c.Last
 	if e.token == 0 {
 		res.Code = Waiting
 		if stuck := e.stuck(); stuck != nil {
@@ -115,14 +117,18 @@ func (m *Machine) name(l *lock, res *Result, ofSeveral bool) {
 	if e == nil {
 		e = l.first // e waits for another of its keys
 	}
-	m.holder = Holder{
-		Session: e.session.id, Record: e.session.record, Token: e.token, SinceUnixMS: e.sinceUnixMS,
-		Waiters: int(l.waiting), Value: e.value(),
-	}
+	m.holder = e.describe()
 	if ofSeveral {
 		m.holder.Key = l.key
 	}
 	res.Holder = &m.holder
+}
+
+func (e *entry) describe() Holder {
+	return Holder{
+		Session: e.session.id, Record: e.session.record, Token: e.token, SinceUnixMS: e.sinceUnixMS,
+		Waiters: int(e.lock.waiting), Value: e.value(), Kept: e.stays(),
+	}
 }
 
 func (m *Machine) release(c *view) Code {
@@ -146,6 +152,9 @@ func (m *Machine) release(c *view) Code {
 func (m *Machine) evict(c *view, res *Result) {
 	res.Code = Finished
 	e := m.holds(c.key, c.token)
+	if e == nil && m.reserved(c.key, c.token) {
+		res.Code = Kept
+	}
 	if e == nil {
 		return
 	}

@@ -90,7 +90,7 @@ func (r *locksReader) entry(l *lock, before uint64) *entry {
 }
 
 func (r *locksReader) terms(e *entry) {
-	flags := r.flags(entryFlags, "entry")
+	flags := r.flags(r.m.entryFlags(), "entry")
 	if flags&entrySharesFlag != 0 {
 		e.permits, e.of = uint32(r.max(math.MaxUint32, "permits")), uint32(r.max(math.MaxUint32, "permits"))
 		if !shares(e.permits, e.of) {
@@ -108,6 +108,7 @@ func (r *locksReader) terms(e *entry) {
 		r.fail("entry")
 	}
 	if flags&(entrySeveralFlag|entryOwnerFlag|entryValueFlag|entryDelayFlag) == 0 || r.fault != "" {
+		r.stay(e, flags)
 		return
 	}
 	e.extra = &extra{}
@@ -125,6 +126,7 @@ func (r *locksReader) terms(e *entry) {
 	if flags&entryDelayFlag != 0 {
 		e.extra.delayMS = uint32(r.positive(uint64(MaxDelay.Milliseconds()), "delay"))
 	}
+	r.stay(e, flags)
 }
 
 // part adds an entry to its request. The argument known is the entry of this request that was read
@@ -160,7 +162,7 @@ func (r *locksReader) join() {
 		alike := !slices.ContainsFunc(all, func(e *entry) bool {
 			return e.rev != first.rev || e.token != first.token || e.sinceUnixMS != first.sinceUnixMS ||
 				e.permits != first.permits || e.of != first.of ||
-				e.notice != first.notice || e.told != first.told
+				e.notice != first.notice || e.told != first.told || e.try != first.try
 		})
 		if len(all) != s.want || len(all) < 2 || !alike || s.spoke != nil && s.spoke != first {
 			r.fail("request of several locks")

@@ -57,6 +57,9 @@ const (
 	OverSessionBudget Code = 20
 	// OverGroupBudget: Limits.GroupBytes is used up.
 	OverGroupBudget Code = 21
+	// Kept: the token of an Evict is one of those that a stay has reserved. An Evict with the token
+	// of the stay ends it.
+	Kept Code = 22
 )
 
 // Change is the state of one live request. If Token is not 0, the request holds all its locks
@@ -71,6 +74,14 @@ type Change struct {
 	// Wanted reports that the holder asked for a notice, and that another request has waited for
 	// its lock since then.
 	Wanted bool
+	// Last is the last token that a granted stay has reserved. The first is the one after Token,
+	// and no caller may use Token itself. Zero means that the request is no stay.
+	Last Token
+	// Asked is the highest place of a request with Try that waits for the answer of this stay.
+	// Zero means none.
+	Asked Revision
+	// Held is set if the request had Try and has ended as with the code Held.
+	Held *Holder
 }
 
 // Holder describes the request for which another request waits.
@@ -86,6 +97,9 @@ type Holder struct {
 	Waiters     int
 	// Value was set by the holder's request.
 	Value []byte
+	// Kept reports that the holder is a stay, and that only its session knows whether a caller
+	// holds the lock now.
+	Kept bool
 }
 
 // Link is one step of a circle. Session waits for Key, and the session of the next link holds Key
@@ -109,6 +123,8 @@ type Result struct {
 	Nonce Nonce
 	// Token is set with Granted.
 	Token Token
+	// Last is set with Granted if the request is a stay, see [Change].
+	Last Token
 	// Watch is set with Waiting, see [Change].
 	Watch Revision
 	// TTL is, for Open, the TTL of the session. For Expire it is the further time for which locks
@@ -136,7 +152,7 @@ type Result struct {
 	States []Change
 	// Fired lists other requests, of any session, that the command changed: requests that it
 	// granted, requests with a new predecessor, and holders with a notice. They are in the order of
-	// their places, each at most once. After an Acquire that resumes a hold, the resumed request is
+	// their places, each at most once, followed by requests with Try that have ended. After an Acquire that resumes a hold, the resumed request is
 	// also listed if it gets a notice.
 	Fired []Change
 }
@@ -160,10 +176,13 @@ type Eviction struct {
 func (r *Result) Clone() Result {
 	c := *r
 	c.States, c.Fired = slices.Clone(r.States), slices.Clone(r.Fired)
+	for i := range c.Fired {
+		if c.Fired[i].Held != nil {
+			c.Fired[i].Held = c.Fired[i].Held.clone()
+		}
+	}
 	if r.Holder != nil {
-		h := *r.Holder
-		h.Record, h.Value = copied(h.Record), copied(h.Value)
-		c.Holder = &h
+		c.Holder = r.Holder.clone()
 	}
 	if r.Evicted != nil {
 		e := *r.Evicted
@@ -175,6 +194,12 @@ func (r *Result) Clone() Result {
 		c.Circle[i].Record = copied(c.Circle[i].Record)
 	}
 	return c
+}
+
+func (h *Holder) clone() *Holder {
+	c := *h
+	c.Record, c.Value = copied(h.Record), copied(h.Value)
+	return &c
 }
 
 // String returns the code's name in lower case.
@@ -222,6 +247,8 @@ func (c Code) String() string {
 		return "over the session's budget"
 	case OverGroupBudget:
 		return "over the group's budget"
+	case Kept:
+		return "kept"
 	}
 	return "unknown code"
 }

@@ -60,7 +60,7 @@ func (m *Machine) manyDetached() bool {
 func (m *Machine) resume(s *session, c *view, res *Result) {
 	e := m.holds(c.key, c.token)
 	switch {
-	case e == nil:
+	case e == nil || e.sticky():
 		res.Code = NotHeld
 		return
 	case uint64(s.entries)+uint64(e.places()) > uint64(m.charter.Limits.EntriesPerSession):

@@ -22,7 +22,9 @@ import (
 //	    0, or token - revision and grant's wall stamp - founded |
 //	    flags (1 byte) | per flag:
 //	      1 permits, of | 2 number of queues of the request | 4 owner | 8 length, value |
-//	      16, 32 see Change.Wanted | 64 delay in ms
+//	      16, 32 see Change.Wanted | 64 delay in ms |
+//	      128 flags (1 byte: 1 sticky, 2 try) | of a granted sticky entry:
+//	        0, or last - token | 0, or Change.Asked - revision
 //	    (of a request in several queues, only the entry with the lowest key has owner, value
 //	    and delay)
 //	events: number of all events | the audit log: count | each, the oldest first:
@@ -49,7 +51,11 @@ const (
 	entryNoticeFlag  = 16
 	entryToldFlag    = 32
 	entryDelayFlag   = 64
-	entryFlags       = 127
+	entryRules3Flag  = 128
+	entryFlags       = 127 // before version 3
+
+	entryStickyFlag = 1
+	entryTryFlag    = 2
 )
 
 // Snapshot appends the whole state to b: the bytes of a [Capture] that begins now. Equal logs give
@@ -191,9 +197,12 @@ func (e *entry) appendTerms(b []byte) []byte {
 	if e.told {
 		flags |= entryToldFlag
 	}
+	if e.try || e.sticky() {
+		flags |= entryRules3Flag
+	}
 	if e.extra == nil {
 		b = append(b, flags)
-		return e.appendShares(b)
+		return e.appendStay(e.appendShares(b))
 	}
 	if e.extra.entries != nil {
 		flags |= entrySeveralFlag
@@ -222,7 +231,7 @@ func (e *entry) appendTerms(b []byte) []byte {
 	if flags&entryDelayFlag != 0 {
 		b = binary.AppendUvarint(b, uint64(e.extra.delayMS))
 	}
-	return b
+	return e.appendStay(b)
 }
 
 func (e *entry) appendShares(b []byte) []byte {

@@ -13,7 +13,7 @@ func (t *twin) requestCharge(e twinEntry) (sum uint64) {
 }
 
 func restOf(e twinEntry) uint64 {
-	if len(e.keys) == 1 && e.owner == 0 && len(e.value) == 0 && e.delay == 0 {
+	if len(e.keys) == 1 && e.owner == 0 && len(e.value) == 0 && e.delay == 0 && !e.sticky {
 		return 0
 	}
 	return 192 + 6*uint64(len(e.value))

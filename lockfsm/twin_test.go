@@ -22,6 +22,7 @@ type twin struct {
 	sessions    []twinSession
 	entries     []twinEntry
 	data        map[string]Data
+	ended       []Change // requests with Try that the command has ended
 }
 
 type twinSession struct {
@@ -43,6 +44,10 @@ type twinEntry struct {
 	value   []byte
 	notice  bool
 	told    bool
+	try     bool
+	sticky  bool
+	last    Token
+	asked   Revision
 	delay   time.Duration
 	session SessionID
 	number  Number
@@ -77,7 +82,7 @@ func (t *twin) find(id SessionID, n Number) *twinEntry {
 }
 
 func (t *twin) state(e twinEntry) Change {
-	c := Change{Session: e.session, Number: e.number, Token: e.token, Wanted: e.told}
+	c := Change{Session: e.session, Number: e.number, Token: e.token, Wanted: e.told, Last: e.last, Asked: e.asked}
 	if c.Token == 0 {
 		if key, stuck := t.stuck(e); stuck {
 			before := t.before(key, e.place)
@@ -130,6 +135,14 @@ func (t *twin) settle() {
 		e := &t.entries[i]
 		if _, stuck := t.stuck(*e); !stuck && e.token == 0 {
 			e.token, e.since = Token(t.tick()), t.wall
+			e.try = false
+			if e.sticky && t.rev+1024 <= uint64(t.wall)<<21 {
+				t.rev += 1024
+				e.last = Token(t.rev)
+			}
+			if queue := t.behind(*e); e.last != 0 && slices.ContainsFunc(queue, func(o twinEntry) bool { return o.try }) {
+				e.asked = queue[len(queue)-1].place
+			}
 		}
 	}
 	for i := range t.entries {
@@ -137,6 +150,69 @@ func (t *twin) settle() {
 			e.told = true
 		}
 	}
+}
+
+func (t *twin) behind(e twinEntry) (all []twinEntry) {
+	for _, o := range t.entries {
+		if o.place > e.place && slices.Contains(o.keys, e.keys[0]) {
+			all = append(all, o)
+		}
+	}
+	return all
+}
+
+// endTries ends one request with Try whose wait is over, and reports whether there was one.
+func (t *twin) endTries(r *Result) bool {
+	for _, e := range t.entries {
+		for _, key := range e.keys {
+			row := t.before(key, e.place)
+			if !e.try || fit(append(row, e)) || row[0].last != 0 {
+				continue
+			}
+			t.endTry(e, *t.holder(key), key, r)
+			t.settle()
+			return true
+		}
+	}
+	return false
+}
+
+func (t *twin) endTry(e twinEntry, holder Holder, key string, r *Result) {
+	if len(e.keys) > 1 {
+		holder.Key = key
+	}
+	t.ended = append(t.ended, Change{Session: e.session, Number: e.number, Held: &holder})
+	t.drop(func(o twinEntry) bool { return o.place == e.place })
+}
+
+func (t *twin) inUse(s *twinSession, c Command, r *Result) {
+	r.Code = Finished
+	if c.Number >= s.next {
+		t.tick()
+		s.next = c.Number + 1
+		return
+	}
+	e := t.find(c.Session, c.Number)
+	if e == nil || c.Token <= e.token || c.Token > e.last {
+		return
+	}
+	r.Code = Done
+	if e.asked == 0 {
+		return
+	}
+	t.tick()
+	if e.asked <= c.Revision {
+		e.asked = 0
+	}
+	holder := *t.holder(e.keys[0])
+	holder.Token, holder.SinceUnixMS = c.Token, c.WallUnixMS
+	for _, o := range t.behind(*e) {
+		if o.try && o.place <= c.Revision {
+			holder.Waiters = t.holder(e.keys[0]).Waiters
+			t.endTry(o, holder, e.keys[0], r)
+		}
+	}
+	t.settle()
 }
 
 func (t *twin) wanted(e twinEntry) bool {
@@ -155,7 +231,8 @@ func (t *twin) apply(term uint64, c Command) Result {
 		r.Code = Unsupported
 		return r
 	}
-	if c.Kind == markKind && (c.Rules < 3 || RulesVersion < 3) {
+	if c.Kind == markKind && (c.Rules < marksVersion || RulesVersion < marksVersion) ||
+		c.Kind == InUse && c.Rules < 3 {
 		r.Code = Malformed
 		return r
 	}
@@ -167,7 +244,10 @@ func (t *twin) apply(term uint64, c Command) Result {
 		return r
 	}
 	before := t.states()
+	t.ended = nil
 	t.carryOut(term, c, &r)
+	for t.endTries(&r) {
+	}
 	after := t.states()
 	// the result reports the notice of the resumed request, too
 	if r.Evicted != nil && c.Kind == Acquire && t.find(c.Session, c.Number).told {
@@ -175,6 +255,9 @@ func (t *twin) apply(term uint64, c Command) Result {
 	}
 	for _, now := range after {
 		for _, then := range before {
+			if now.Asked == 0 {
+				then.Asked = 0 // an answered stay needs no message
+			}
 			if then.Session == now.Session && then.Number == now.Number && then != now {
 				r.Fired = append(r.Fired, now)
 			}
@@ -183,6 +266,7 @@ func (t *twin) apply(term uint64, c Command) Result {
 			r.States = append(r.States, now)
 		}
 	}
+	r.Fired = append(r.Fired, t.ended...)
 	slices.SortFunc(r.States, func(a, b Change) int { return cmp.Compare(a.Number, b.Number) })
 	return r
 }
@@ -248,6 +332,9 @@ func (t *twin) carryOut(term uint64, c Command, r *Result) {
 func (t *twin) evict(c Command, r *Result) {
 	r.Code = Finished
 	for _, e := range t.entries {
+		if e.last != 0 && c.Key == e.keys[0] && c.Token > e.token && c.Token <= e.last {
+			r.Code = Kept
+		}
 		if e.token == c.Token && e.token != 0 && slices.Contains(e.keys, c.Key) {
 			t.tick()
 			r.Code, r.Evicted = Done, &Eviction{e.session, e.number, c.Token, c.Key, t.session(e.session).info.Record,
@@ -298,7 +385,7 @@ func (t *twin) takeUp(s *twinSession, c Command, r *Result) {
 	r.Code = NotHeld
 	for i := range t.entries {
 		e := &t.entries[i]
-		if e.token != c.Token || !slices.Contains(e.keys, c.Key) {
+		if e.token != c.Token || e.sticky || !slices.Contains(e.keys, c.Key) {
 			continue
 		}
 		if own+len(e.keys) > int(t.charter.Limits.EntriesPerSession) {
@@ -430,6 +517,8 @@ func (t *twin) ofSession(term uint64, c Command, r *Result) {
 		t.release(s, c, r)
 	case Detach:
 		t.detach(s, c, r)
+	case InUse:
+		t.inUse(s, c, r)
 	case Acquire:
 		t.acquire(s, c, r)
 	}
@@ -489,7 +578,7 @@ func (t *twin) acquire(s *twinSession, c Command, r *Result) {
 		e := twinEntry{
 			keys: append([]string{c.Key}, c.Keys...), session: c.Session, number: c.Number, place: place, permits: 1,
 			of: 1, owner: c.Owner, value: c.Value,
-			notice: c.Notice, delay: c.Delay,
+			notice: c.Notice || c.Sticky, delay: c.Delay, try: c.Try, sticky: c.Sticky,
 		}
 		switch {
 		case c.Permits > 0 && c.Of == 0:
@@ -505,10 +594,17 @@ func (t *twin) acquire(s *twinSession, c Command, r *Result) {
 		}
 		t.entries = append(t.entries, e)
 		t.settle()
+		if mine := t.find(c.Session, c.Number); mine.try {
+			for i := range t.entries {
+				if o := &t.entries[i]; o.last != 0 && slices.Contains(e.keys, o.keys[0]) {
+					o.asked = e.place
+				}
+			}
+		}
 	}
 	mine := *t.find(c.Session, c.Number)
 	now := t.state(mine)
-	r.Code, r.Token, r.Watch = Waiting, now.Token, now.Watch
+	r.Code, r.Token, r.Watch, r.Last = Waiting, now.Token, now.Watch, now.Last
 	if key, stuck := t.stuck(mine); stuck && now.Token == 0 {
 		r.Holder = t.holder(key)
 	}
@@ -533,7 +629,7 @@ func (t *twin) holder(key string) *Holder {
 		e := queue[max(first, 0)]
 		found = &Holder{
 			Session: e.session, Record: t.session(e.session).info.Record, Token: e.token, SinceUnixMS: e.since,
-			Waiters: waiting, Value: e.value,
+			Waiters: waiting, Value: e.value, Kept: e.last != 0,
 		}
 	}
 	return found
@@ -568,6 +664,8 @@ func (t *twin) refusal(e twinEntry, c Command, r *Result) Code {
 			}
 		}
 		switch {
+		case c.Try && len(queue) > 0 && queue[0].last != 0 && waiting < int(limits.WaitersPerLock) &&
+			!slices.ContainsFunc(queue[1:], func(o twinEntry) bool { return !o.try }):
 		case c.Try && !fit(append(queue, e)):
 			r.Holder = t.holder(key)
 			return Held
@@ -576,7 +674,7 @@ func (t *twin) refusal(e twinEntry, c Command, r *Result) Code {
 			return QueueFull
 		}
 	}
-	if c.Owner > 0 && t.circular(e) {
+	if c.Owner > 0 && !c.Try && t.circular(e) {
 		return Deadlock
 	}
 	return Done
@@ -644,7 +742,7 @@ func (t *twin) waitsForOneOf(e twinEntry) bool {
 			if !waits[o.place] {
 				continue
 			}
-			if o.token == 0 {
+			if o.token == 0 && !o.try {
 				add(o)
 			}
 			for _, below := range t.entries {

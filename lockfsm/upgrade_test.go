@@ -14,7 +14,7 @@ import (
 // builds must refuse it.
 const markKind Kind = 200
 
-const marksVersion = 3
+const marksVersion = 4
 
 // upgradeLog returns a random log with a Raise to the given version, and the index of the Raise.
 // The log has commands of that version before and after the Raise.
@@ -35,6 +35,10 @@ func upgradeLog(seed uint64, to uint32) (run, int) {
 			c = Command{Kind: EndGrace}
 		case i%5 == 0 && to == marksVersion:
 			c = Command{Kind: markKind, Rules: to - 1 + uint32(i/5%2)}
+		case i%5 == 0 && len(w.t.sessions) > 0 && to == StickySince:
+			s := w.t.sessions[0]
+			c = Command{Kind: Acquire, Rules: StickySince, Session: s.id, Epoch: s.epoch, Number: s.next,
+				Key: fmt.Sprint("k", i%2), Sticky: true}
 		case i%5 == 0 && len(w.t.sessions) > 0:
 			s := w.t.sessions[0]
 			c = Command{Kind: Detach, Rules: LapsesSince, Session: s.id, Epoch: s.epoch, Number: w.number(s),
@@ -78,7 +82,7 @@ func on(t *testing.T, m *Machine, supported uint32) *Machine {
 // single replica, at each entry in turn.
 func TestUpgradeInAnyOrder(t *testing.T) {
 	for seed := range uint64(12) {
-		to := 2 + uint32(seed%2)
+		to := LapsesSince + uint32(seed%3)
 		t.Run(fmt.Sprintf("seed=%d", seed), func(t *testing.T) {
 			log, raise := upgradeLog(seed, to)
 			log.supported = to
@@ -100,10 +104,13 @@ func TestUpgradeInAnyOrder(t *testing.T) {
 					joins(t, log, at, reference, to)
 				}
 			}
-			if to == marksVersion {
-				marked(t, log, raise)
-			} else {
+			switch to {
+			case LapsesSince:
 				lapsed(t, log, raise)
+			case StickySince:
+				kept(t, log, raise)
+			case marksVersion:
+				marked(t, log, raise)
 			}
 		})
 	}
@@ -173,8 +180,33 @@ func lapsed(t *testing.T, log run, raise int) {
 	t.Logf("%d refused, told %d times", refused, told)
 }
 
-// marked verifies that old and new builds refuse the command of version 3 before the Raise, and
-// that the command changes the snapshot after the Raise.
+// kept checks that a sticky request is refused before the Raise and becomes a stay after it.
+func kept(t *testing.T, log run, raise int) {
+	t.Helper()
+	log.supported = StickySince
+	m := log.machine(t)
+	refused, stays := 0, 0
+	for i, s := range log.steps {
+		r := m.Apply(s.index, s.term, s.command)
+		c, err := Decode(s.command)
+		switch {
+		case err != nil || !c.Sticky:
+		case i < raise && r.Code != Unsupported:
+			t.Fatalf("step %d: %v before the Raise", i, r.Code)
+		case i < raise:
+			refused++
+		case r.Last != 0:
+			stays++
+		}
+	}
+	if refused == 0 {
+		t.Fatal("no sticky request came before the Raise")
+	}
+	t.Logf("%d refused, %d stays", refused, stays)
+}
+
+// marked checks that old and new builds refuse the command of version 4 before the Raise, and that
+// it changes the snapshot after the Raise.
 func marked(t *testing.T, log run, raise int) {
 	t.Helper()
 	seen := map[string]int{}

@@ -19,9 +19,9 @@ func TestKindsArePinned(t *testing.T) {
 	want := map[Kind]uint8{
 		Stamp: 1, Born: 2, EndGrace: 3, Raise: 4, Open: 5, Attach: 6, Leaving: 7, Close: 8, Expire: 9, Acquire: 10,
 		Release: 11, Cancel: 12,
-		Adopt: 13, Evict: 14, Detach: 15, Put: 16,
+		Adopt: 13, Evict: 14, Detach: 15, Put: 16, InUse: 17,
 	}
-	if RulesVersion >= 3 {
+	if RulesVersion >= marksVersion {
 		want[markKind] = 200
 	}
 	for kind, number := range want {
@@ -45,7 +45,7 @@ func TestCodesArePinned(t *testing.T) {
 		QueueFull:      10,
 		TooManyEntries: 11, TooManySessions: 12, InGrace: 13, Unsupported: 14, Malformed: 15, Deadlock: 16,
 		NotHeld: 17, Changed: 18,
-		TooMuchData: 19, OverSessionBudget: 20, OverGroupBudget: 21,
+		TooMuchData: 19, OverSessionBudget: 20, OverGroupBudget: 21, Kept: 22,
 	}
 	for code, number := range want {
 		if uint8(code) != number {

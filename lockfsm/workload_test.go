@@ -85,7 +85,7 @@ func (w *workload) fresh() Command {
 		return c
 	case n < 11 && len(w.t.entries) > 0:
 		e := w.t.entries[r.IntN(len(w.t.entries))]
-		return Command{Kind: Evict, Number: 3, Key: w.key(), Token: max(e.token, 1), Record: make([]byte, r.IntN(3)),
+		return Command{Kind: Evict, Number: 3, Key: w.key(), Token: max(e.token+Token(r.IntN(2)*r.IntN(3)), 1), Record: make([]byte, r.IntN(3)),
 			Value: make([]byte, r.IntN(3))}
 	case n < 14:
 		key := w.key()
@@ -94,7 +94,7 @@ func (w *workload) fresh() Command {
 			Nonce: Nonce{1 + byte(r.IntN(20))}, Value: make([]byte, r.IntN(3)),
 		}
 	case n < 15:
-		return Command{Kind: markKind, Rules: 1 + r.Uint32N(3)}
+		return Command{Kind: markKind, Rules: 1 + r.Uint32N(marksVersion)}
 	case n < 18 || len(w.t.sessions) == 0:
 		return w.open()
 	}
@@ -125,13 +125,15 @@ func (w *workload) ofSession() Command {
 		c.Session += SessionID(r.IntN(5))
 	}
 	if r.IntN(30) == 0 {
-		c.Rules = 1 + r.Uint32N(3)
+		c.Rules = 1 + r.Uint32N(4)
 	}
 	switch n := r.IntN(100); {
 	case n < 45:
-		c.Kind, c.Key, c.Try = Acquire, w.key(), r.IntN(5) == 0
+		c.Kind, c.Key, c.Try = Acquire, w.key(), r.IntN(4) == 0
 		if r.IntN(6) == 0 && len(w.t.entries) > 0 {
 			w.takeUp(&c)
+		} else if r.IntN(3) == 0 {
+			c.Sticky, c.Rules = true, StickySince
 		} else {
 			w.shape(&c, s)
 		}
@@ -141,7 +143,14 @@ func (w *workload) ofSession() Command {
 		if c.Owner >= c.Number {
 			c.Owner = 0
 		}
-	case n < 55:
+	case n < 50:
+		c.Kind, c.Rules = InUse, StickySince
+		c.Number = w.number(s)
+		if e := w.t.find(s.id, c.Number); e != nil {
+			c.Token, c.Revision = e.token+Token(r.IntN(3)), max(e.asked, 1)-Revision(r.IntN(8)/7)
+		}
+		c.Token, c.Revision, c.WallUnixMS = max(c.Token, 1), max(c.Revision, 1), w.t.wall
+	case n < 58:
 		c.Kind = Detach
 		c.Number = w.number(s)
 		if r.IntN(3) == 0 {
