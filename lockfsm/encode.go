@@ -25,7 +25,7 @@ import "encoding/binary"
 //	evict     token | length, key | length, record | length, value
 //	detach    nothing; since version 2: length, value
 //	put       nonce (16 bytes) | revision | length, key | length, value
-//	inuse     place | token | wall; since version 3
+//	inuse     place | token; since version 3
 //	others    nothing
 //
 // The part up to number is the same at every rules version.
@@ -104,8 +104,7 @@ func (c Command) appendFields(b []byte) []byte {
 		b = appendString(b, c.Key)
 		return append(binary.AppendUvarint(b, uint64(len(c.Value))), c.Value...)
 	case InUse:
-		b = binary.AppendUvarint(binary.AppendUvarint(b, uint64(c.Revision)), uint64(c.Token))
-		return binary.AppendUvarint(b, uint64(c.WallUnixMS))
+		return binary.AppendUvarint(binary.AppendUvarint(b, uint64(c.Revision)), uint64(c.Token))
 	case Detach:
 		if c.Rules < LapsesSince {
 			return b

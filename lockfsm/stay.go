@@ -42,7 +42,6 @@ func (r *reader) inUse(v *view) {
 	}
 	v.revision = Revision(r.positive(uint64(maxRevision), "place"))
 	v.token = Token(r.positive(uint64(maxRevision), "token"))
-	v.wallUnixMS = int64(r.max(1<<63-1, "wall stamp"))
 }
 
 func (e *entry) stay() *stay {
@@ -145,7 +144,7 @@ func (m *Machine) inUse(c *view) Code {
 		e.extra.stay.asked = 0
 	}
 	holder := e.describe()
-	holder.Token, holder.SinceUnixMS = c.token, c.wallUnixMS
+	holder.Token = c.token
 	m.endTriesOf(e.lock, &holder, c.revision)
 	m.fire()
 	return Done

@@ -205,7 +205,7 @@ func (t *twin) inUse(s *twinSession, c Command, r *Result) {
 		e.asked = 0
 	}
 	holder := *t.holder(e.keys[0])
-	holder.Token, holder.SinceUnixMS = c.Token, c.WallUnixMS
+	holder.Token = c.Token
 	for _, o := range t.behind(*e) {
 		if o.try && o.place <= c.Revision {
 			holder.Waiters = t.holder(e.keys[0]).Waiters

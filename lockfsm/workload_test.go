@@ -149,7 +149,7 @@ func (w *workload) ofSession() Command {
 		if e := w.t.find(s.id, c.Number); e != nil {
 			c.Token, c.Revision = e.token+Token(r.IntN(3)), max(e.asked, 1)-Revision(r.IntN(8)/7)
 		}
-		c.Token, c.Revision, c.WallUnixMS = max(c.Token, 1), max(c.Revision, 1), w.t.wall
+		c.Token, c.Revision = max(c.Token, 1), max(c.Revision, 1)
 	case n < 58:
 		c.Kind = Detach
 		c.Number = w.number(s)
