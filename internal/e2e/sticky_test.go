@@ -66,6 +66,6 @@ func TestStickyIsLocalUntilItIsWanted(t *testing.T) {
 		if err := l.Unlock(ctx); err != nil {
 			t.Fatal(err)
 		}
-		f.close()
+		f.nothingLeft()
 	})
 }
