@@ -58,7 +58,7 @@ type Client struct {
 	heeded     nodeid.ID // the instance to which the core sends its requests
 	closed     bool
 	record     []byte // see Rebind
-	status     Status
+	status     Status // of the core; see counted
 
 	// The goroutine owns the following fields.
 	core    *Core
@@ -186,7 +186,7 @@ func (c *Client) Status() Status {
 	s := c.status
 	c.mu.Unlock()
 	s.Lease = lease{ttl: s.TTL, sent: s.Renewed}.state(c.config.Clock.Now())
-	return s
+	return c.counted(s)
 }
 
 // Close stops the client and waits for its goroutine. Waiting calls end with ErrClosed, and held
@@ -239,7 +239,8 @@ func (c *Client) turn() (more, open bool) {
 	c.spare = inbox[:0]
 	if closed {
 		c.keptDo(now, (*Stays).GiveBackFree)
-		c.core.Turn(now, to) // sends the releases
+		for c.core.Turn(now, to) && c.core.due() { // sends the releases
+		}
 		c.core.End(now, to)
 		c.answer(&c.waiting, ErrClosed)
 		c.answer(&c.closing, ErrClosed)
@@ -293,7 +294,7 @@ func (c *Client) take(now clock.Time, in *input) {
 		}
 		c.closing = append(c.closing, in.waiter)
 	case inputHeld:
-		in.waiter.held <- c.core.heldKeys()
+		in.waiter.held <- c.heldKeys()
 	case inputForget:
 		c.waiting, c.closing = without(c.waiting, in.waiter), without(c.closing, in.waiter)
 	}
@@ -362,7 +363,7 @@ func (c outlets) Send(to nodeid.Endpoint, renewals, commands []byte) error {
 }
 
 func (c *Client) publish() {
-	status := c.statusAt(c.now)
+	status := c.core.Status(c.now)
 	c.mu.Lock()
 	before := c.status
 	c.status, c.heeded = status, c.core.target.ID // Receive needs these fields before a frame is sent

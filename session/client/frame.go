@@ -78,7 +78,8 @@ func (c *Core) writeQuestion(now clock.Time, f *frame) {
 	f.command(lockfsm.Command{Kind: lockfsm.Attach, Session: c.session, Epoch: c.epoch, Number: c.number,
 		Nonce: c.proof, Live: c.live(now)})
 	c.renewals.Forget()
-	c.answers = c.answers[:0] // the leader asks again
+	clear(c.answers) // the leader asks again
+	c.answers = c.answers[:0]
 	c.writeRenewal(now, f)
 }
 
@@ -145,6 +146,9 @@ func (c *Core) writeCommands(now clock.Time, f *frame) (more bool) {
 	}
 	return false
 }
+
+// due reports whether a Release, Cancel or Detach did not fit into the last frame.
+func (c *Core) due() bool { return len(c.frees) > 0 && c.linked() }
 
 // freed returns the command that frees an entry. The caller sets its session, epoch and number.
 func (e *entry) freed() lockfsm.Command {

@@ -21,7 +21,8 @@ type kept struct {
 // window must be called under kept.mu.
 func (c *Client) window() Window {
 	now := c.config.Clock.Now() // before the deadlines are read; see Hold
-	return Window{Now: now, Safe: clock.Time(c.safe.Load()), TTL: time.Duration(c.ttl.Load())}
+	return Window{Now: now, Safe: clock.Time(c.safe.Load()), Deadline: clock.Time(c.deadline.Load()),
+		TTL: time.Duration(c.ttl.Load())}
 }
 
 // lockKept begins a call for a pass. It returns done false if the call must ask the group with an
@@ -42,11 +43,14 @@ func (c *Client) lockKept(ctx context.Context, h *Hold) (done bool, err error) {
 	case StayOrdinary:
 		return false, nil
 	case StayGranted:
+		c.slots.Put(h.slot)
 		return true, nil
 	case StayHeld:
-		c.mu.Lock()
-		defer c.mu.Unlock()
-		return true, &HeldError{Key: h.req.Key, Session: c.status.Session, Record: bytes.Clone(c.record), Token: h.token}
+		c.slots.Put(h.slot)
+		return true, c.heldHere(h)
+	case StayFull:
+		c.slots.Put(h.slot)
+		return true, ErrOverloaded
 	}
 	select {
 	case <-h.slot:
@@ -61,6 +65,15 @@ func (c *Client) lockKept(ctx context.Context, h *Hold) (done bool, err error) {
 	return true, &WaitError{Key: h.req.Key, Behind: h.ahead.Load(), Err: ContextError(ctx)}
 }
 
+// heldHere returns the error for a Try that has met another caller of this client.
+func (c *Client) heldHere(h *Hold) *HeldError {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	err := &HeldError{Key: h.req.Key, Session: c.status.Session, Record: bytes.Clone(c.record), Token: h.token}
+	h.ahead.Store(err)
+	return err
+}
+
 // unlockKept ends a pass. The reading of the clock decides whether the lock was held until now.
 func (c *Client) unlockKept(h *Hold) error {
 	_ = h.Err() // records a loss before the release hides it
@@ -68,10 +81,9 @@ func (c *Client) unlockKept(h *Hold) error {
 	k.mu.Lock()
 	defer k.mu.Unlock()
 	w := c.window()
-	expired := clock.Time(c.deadline.Load())
 	h.mu.Lock()
-	if h.ended == nil && !w.Now.Before(expired) {
-		_ = h.endIn(ErrLost, LossLease, expired)
+	if !w.Now.Before(w.Deadline) {
+		_ = h.endIn(ErrLost, LossLease, w.Deadline)
 	}
 	err := h.endIn(ErrReleased, 0, 0)
 	h.mu.Unlock()
@@ -211,15 +223,25 @@ func (c *Client) takeStay(now clock.Time, command *StayCommand) {
 	}
 }
 
-// statusAt describes the client. A free stay does not count as held.
-func (c *Client) statusAt(now clock.Time) Status {
-	s := c.core.Status(now)
+// counted replaces the counts of a status of the core. A free stay does not count as held. Callers
+// that wait for a stay count, and the request of the stay does not. The core may not have taken the
+// newest commands, so the counts may be wrong until its next turn.
+func (c *Client) counted(s Status) Status {
+	c.kept.mu.Lock()
+	free, asked, waiting := c.kept.stays.Counts()
+	c.kept.mu.Unlock()
+	free, asked = min(free, s.Held), min(asked, s.Waiting)
+	s.Held -= free
+	s.Waiting += waiting - asked
+	s.Requests += waiting - asked - free
+	return s
+}
+
+// heldKeys returns keys that callers hold, for an error text.
+func (c *Client) heldKeys() []string {
 	c.kept.mu.Lock()
 	defer c.kept.mu.Unlock()
-	free := min(c.kept.stays.Free(), s.Held) // the core may not have taken the release of a stay yet
-	s.Held -= free
-	s.Requests -= free
-	return s
+	return c.core.heldKeys(c.kept.stays.isFree)
 }
 
 func (c *Client) next() clock.Time {

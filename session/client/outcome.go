@@ -205,14 +205,20 @@ func (c *Core) grant(now clock.Time, e *entry, token, last lockfsm.Token) {
 
 const maxHeldKeys = 10
 
-func (c *Core) heldKeys() (keys []string) {
+// heldKeys returns the keys of held requests, without those that except reports.
+func (c *Core) heldKeys(except func(*Request) bool) (keys []string) {
+	more := 0
 	for e := c.sent.head; e != nil; e = e.next {
-		if r := e.req; r != nil && r.stage == stageHeld {
-			if len(keys) == maxHeldKeys {
-				return append(keys, fmt.Sprintf("and %d more", c.held-maxHeldKeys))
-			}
+		switch r := e.req; {
+		case r == nil || r.stage != stageHeld || except(r):
+		case len(keys) == maxHeldKeys:
+			more++
+		default:
 			keys = append(keys, fmt.Sprintf("%q", r.Key))
 		}
+	}
+	if more > 0 {
+		keys = append(keys, fmt.Sprintf("and %d more", more))
 	}
 	return keys
 }

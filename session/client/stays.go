@@ -1,8 +1,6 @@
 package client
 
 import (
-	"maps"
-	"slices"
 	"time"
 
 	"github.com/mortise-lock/mortise/internal/clock"
@@ -17,6 +15,9 @@ const (
 	biasLongest  = 64                    // grants that are not kept, at most, after a stay of little use
 	biasKeys     = 10_000                // keys whose stays were of little use
 )
+
+// This file is about the callers of stays. stayends.go is about the begin and the end of a stay in
+// the group, and staylists.go about queues and lists.
 
 // Stays decides about the stays of one session. A stay is a lock that the session keeps after its
 // callers have unlocked, until another session wants it. A pass is a grant out of a stay to one
@@ -40,6 +41,8 @@ type Stays struct {
 	stays       map[string]*stay
 	first, last *stay // the free stays, the longest unused first
 	free        int
+	granted     int     // stays that the group has granted
+	waiting     int     // callers that wait, for all stays
 	stalled     []*stay // granted stays whose callers wait until the lease is renewed
 	leaving     bool
 	useless     map[string]*bias
@@ -84,6 +87,7 @@ type StayCaller struct {
 	stay       *stay
 	token      lockfsm.Token
 	holds      bool
+	order      uint64      // in the queue of the stay
 	prev, next *StayCaller // in the queue of the stay
 }
 
@@ -104,7 +108,9 @@ type stay struct {
 	nested      bool // a request was made under the present pass
 	behind      *HeldError
 
-	recalled clock.Time // zero means not recalled
+	order    uint64     // of the last caller that began to wait
+	recalled clock.Time // when the stay was first recalled; zero means never
+	upTo     uint64     // the order of the last caller that waited before the recall
 	before   int        // callers that have waited since before the recall
 	extra    int        // passes since the recall
 
@@ -131,13 +137,15 @@ const (
 	StayWaits                          // News will tell the caller
 	StayHeld                           // another caller of this session holds the lock, with the token of the caller
 	StayOrdinary                       // the caller must ask the group with an ordinary request
+	StayFull                           // too many callers wait
 )
 
 // Window is what a session may rely on at one moment.
 type Window struct {
-	Now  clock.Time
-	Safe clock.Time // passes are granted only before this time
-	TTL  time.Duration
+	Now      clock.Time
+	Safe     clock.Time // passes are granted only before this time
+	Deadline clock.Time // passes are lost at this time
+	TTL      time.Duration
 }
 
 // Lock begins a call.
@@ -148,6 +156,8 @@ func (s *Stays) Lock(w Window, l *StayCaller) StayAnswer {
 		return StayOrdinary
 	case l.Try:
 		return s.try(w, st, l)
+	case s.waiting >= maxUnfinished:
+		return StayFull
 	case st == nil && s.skips(l.Key):
 		return StayOrdinary
 	case st == nil:
@@ -159,7 +169,7 @@ func (s *Stays) Lock(w Window, l *StayCaller) StayAnswer {
 		return StayGranted
 	}
 	l.stay = st
-	st.push(l)
+	s.push(st, l)
 	if st.behind != nil {
 		s.News = append(s.News, StayNews{Caller: l, Behind: st.behind})
 	}
@@ -175,7 +185,7 @@ func (s *Stays) try(w Window, st *stay, l *StayCaller) StayAnswer {
 	switch {
 	case st == nil || !st.granted || st.recalled != 0:
 		return StayOrdinary
-	case st.inside != nil:
+	case st.inside != nil && w.Now.Before(w.Deadline):
 		l.token = st.inside.token
 		return StayHeld
 	case st.isFree && st.usable(w):
@@ -190,7 +200,7 @@ func (st *stay) usable(w Window) bool { return st.fresh(w) && w.Now.Before(w.Saf
 
 // fresh reports whether the stay has a token that was reserved less than a TTL ago. Tokens of all
 // keys therefore rise with the time within a TTL, on which package fence relies.
-func (st *stay) fresh(w Window) bool { return st.spare <= st.last && w.Now.Sub(st.reserved) < w.TTL }
+func (st *stay) fresh(w Window) bool { return !st.usedUp() && w.Now.Sub(st.reserved) < w.TTL }
 
 func (s *Stays) pass(w Window, st *stay, l *StayCaller) {
 	s.unfree(st)
@@ -201,12 +211,17 @@ func (s *Stays) pass(w Window, st *stay, l *StayCaller) {
 	st.passes++
 }
 
-// Nested reports that a request is made under owner. If owner is the request of a stay, the present
-// pass is the last one. The group knows only that the stay is the owner of the new request, and
-// would take the owner's next callers for its owner, too.
+// Nested reports that a request is made under owner. If owner is the request of a stay, the stay
+// grants no further pass. The group knows only that the stay is the owner of the new request, and
+// would take the stay's next callers for the owner, too.
 func (s *Stays) Nested(owner *Request) {
-	if st, is := owner.Caller.(*stay); is && st.request == owner && st.inside != nil {
-		st.nested = true
+	st, is := owner.Caller.(*stay)
+	if !is || s.find(owner) == nil {
+		return
+	}
+	st.nested = true
+	if st.isFree { // its caller has unlocked meanwhile
+		s.giveBack(st)
 	}
 }
 
@@ -238,7 +253,7 @@ func (s *Stays) Cancel(w Window, l *StayCaller) {
 		s.Unlock(w, l)
 		return
 	}
-	if !st.remove(l) {
+	if !s.remove(st, l) {
 		return
 	}
 	switch {
@@ -254,11 +269,10 @@ func (s *Stays) Cancel(w Window, l *StayCaller) {
 // settle decides what happens to a granted stay that no caller is inside of.
 func (s *Stays) settle(w Window, st *stay) {
 	s.unfree(st)
-	over := st.recalled != 0 && (st.before == 0 || st.extra >= recallPasses || w.Now.Sub(st.recalled) >= recallTime)
 	switch {
-	case over || st.nested || !st.fresh(w) && (st.waiting > 0 || st.last == st.first) || s.leaving:
+	case s.leaving || st.nested || st.usedUp() || st.over(w) || st.waiting > 0 && !st.fresh(w):
 		s.giveBack(st)
-	case st.waiting == 0 && st.recalled != 0:
+	case st.waiting == 0 && st.last == st.first: // the group would call it held, although it is free
 		s.giveBack(st)
 	case st.waiting == 0:
 		s.setFree(w, st)
@@ -266,313 +280,24 @@ func (s *Stays) settle(w Window, st *stay) {
 		s.stall(st)
 	default:
 		l := st.head
-		st.remove(l)
+		s.remove(st, l)
 		if st.recalled != 0 {
 			st.extra++
 		}
 		s.pass(w, st, l)
 		s.News = append(s.News, StayNews{Caller: l, Granted: true})
-		if st.waiting > 0 {
+		if st.waiting > 0 || st.recalled != 0 {
 			s.News = append(s.News, StayNews{Caller: l, Wanted: true})
 		}
 	}
 }
 
-// giveBack releases a stay, and makes one new request for the callers that wait.
-func (s *Stays) giveBack(st *stay) {
-	s.unfree(st)
-	s.learn(st)
-	s.Commands = append(s.Commands, StayCommand{Kind: StayRelease, Request: st.request})
-	s.again(st)
+// over reports whether a stay was recalled and grants no further pass. In jeopardy, a recalled stay
+// does not wait for a renewal.
+func (st *stay) over(w Window) bool {
+	return st.recalled != 0 && (st.before == 0 || st.extra >= recallPasses ||
+		w.Now.Sub(st.recalled) >= recallTime || !w.Now.Before(w.Safe))
 }
 
-// again makes a new request for the callers of a stay that has ended.
-func (s *Stays) again(st *stay) {
-	if st.waiting == 0 {
-		s.drop(st)
-		return
-	}
-	st.granted, st.recalled, st.before, st.extra, st.passes, st.nested, st.behind = false, 0, 0, 0, 0, false, nil
-	s.ask(st)
-}
-
-func (s *Stays) ask(st *stay) {
-	st.request = &Request{Key: st.key, Sticky: true, Caller: st}
-	s.Commands = append(s.Commands, StayCommand{Kind: StayAcquire, Request: st.request})
-}
-
-func (s *Stays) drop(st *stay) {
-	if s.stays[st.key] == st {
-		delete(s.stays, st.key)
-	}
-}
-
-// find returns the stay of a request of the group, or nil if the stay has another request now.
-func (s *Stays) find(r *Request) *stay {
-	if st := r.Caller.(*stay); st.request == r && s.stays[st.key] == st {
-		return st
-	}
-	return nil
-}
-
-// Granted reports that the request of a stay is granted, with its first and its last token. If last
-// is zero the group has reserved no tokens, and the only caller gets the first token.
-func (s *Stays) Granted(w Window, r *Request, first, last lockfsm.Token) {
-	st := s.find(r)
-	if st == nil {
-		return
-	}
-	st.granted, st.first, st.spare, st.last, st.reserved, st.behind = true, first, first+1, last, w.Now, nil
-	if last == 0 {
-		st.spare, st.last = first, first
-	}
-	s.settle(w, st)
-}
-
-// Failed reports that the request of a stay has failed. All its callers fail.
-func (s *Stays) Failed(r *Request, err error) {
-	if st := s.find(r); st != nil {
-		s.fail(st, err)
-		s.drop(st)
-	}
-}
-
-func (s *Stays) fail(st *stay, err error) {
-	for st.head != nil {
-		l := st.head
-		st.remove(l)
-		s.News = append(s.News, StayNews{Caller: l, Err: err})
-	}
-}
-
-// Lost reports that a granted request of a stay is lost. The caller inside has lost the lock, and
-// the others wait for a new request.
-func (s *Stays) Lost(r *Request, err error, why Loss) {
-	st := s.find(r)
-	if st == nil {
-		return
-	}
-	s.unfree(st)
-	if l := st.inside; l != nil {
-		l.holds, st.inside = false, nil
-		s.News = append(s.News, StayNews{Caller: l, Err: err, Why: why, Lost: true})
-	}
-	s.again(st)
-}
-
-// Behind reports the holder for which the request of a stay waits.
-func (s *Stays) Behind(r *Request, behind *HeldError) {
-	st := s.find(r)
-	if st == nil {
-		return
-	}
-	st.behind = behind
-	for l := st.head; l != nil; l = l.next {
-		s.News = append(s.News, StayNews{Caller: l, Behind: behind})
-	}
-}
-
-// Recalled reports that another request waits for the stay.
-func (s *Stays) Recalled(w Window, r *Request) {
-	st := s.find(r)
-	if st == nil || !st.granted {
-		return
-	}
-	if st.recalled == 0 {
-		st.recalled, st.before, st.extra = w.Now, st.waiting, 0
-	}
-	if st.inside == nil {
-		s.settle(w, st)
-	} else {
-		s.News = append(s.News, StayNews{Caller: st.inside, Wanted: true})
-	}
-}
-
-// Asked reports that requests with Try, up to place, wait for the answer of the stay.
-func (s *Stays) Asked(w Window, r *Request, place lockfsm.Revision) {
-	s.Recalled(w, r)
-	if st := s.find(r); st != nil && st.granted && st.inside != nil {
-		s.Commands = append(s.Commands, StayCommand{Kind: StayInUse, Request: r, Place: place,
-			Token: st.inside.token})
-	}
-}
-
-// Yield gives back a free stay before this session sends a request for the key to the group.
-func (s *Stays) Yield(key string) {
-	if st := s.stays[key]; st != nil && st.isFree {
-		s.giveBack(st)
-	}
-}
-
-// Renewed reports that the lease was renewed.
-func (s *Stays) Renewed(w Window) {
-	stalled := s.stalled
-	s.stalled = nil
-	for _, st := range stalled {
-		if st.isStalled = false; s.stays[st.key] == st && st.granted && st.inside == nil && !st.isFree {
-			s.settle(w, st)
-		}
-	}
-}
-
-func (s *Stays) stall(st *stay) {
-	if !st.isStalled {
-		st.isStalled = true
-		s.stalled = append(s.stalled, st)
-	}
-}
-
-// Tick gives back the stays that were not used for the time Idle.
-func (s *Stays) Tick(now clock.Time) {
-	for s.first != nil && now.Sub(s.first.used) >= s.Idle {
-		s.giveBack(s.first)
-	}
-}
-
-// Next returns the latest time of the next Tick. Zero means never. A stay that becomes free later
-// does not need an earlier Tick.
-func (s *Stays) Next(now clock.Time) clock.Time {
-	switch {
-	case len(s.stays) == 0:
-		return 0
-	case s.first == nil:
-		return now.Add(s.Idle)
-	}
-	return s.first.used.Add(s.Idle)
-}
-
-// Free returns the number of free stays.
-func (s *Stays) Free() int { return s.free }
-
-// Leave gives back all stays that no caller is inside of, and the others when their caller has
-// unlocked. Waiting callers fail with ErrLeaving.
-func (s *Stays) Leave() {
-	s.leaving = true
-	s.GiveBackFree()
-	for _, key := range slices.Sorted(maps.Keys(s.stays)) { // in an order that is the same in each run
-		st := s.stays[key]
-		if !st.granted {
-			continue // the core fails the request
-		}
-		s.fail(st, ErrLeaving)
-		if st.inside == nil {
-			s.giveBack(st)
-		}
-	}
-}
-
-// GiveBackFree gives back all free stays.
-func (s *Stays) GiveBackFree() {
-	for s.first != nil {
-		s.giveBack(s.first)
-	}
-}
-
-func (s *Stays) setFree(w Window, st *stay) {
-	if s.free >= s.Limit {
-		if s.first == nil {
-			s.giveBack(st)
-			return
-		}
-		s.giveBack(s.first)
-	}
-	st.used, st.isFree, st.prev, st.next = w.Now, true, s.last, nil
-	if s.last == nil {
-		s.first = st
-	} else {
-		s.last.next = st
-	}
-	s.last = st
-	s.free++
-}
-
-func (s *Stays) unfree(st *stay) {
-	if !st.isFree {
-		return
-	}
-	if st.prev == nil {
-		s.first = st.next
-	} else {
-		st.prev.next = st.next
-	}
-	if st.next == nil {
-		s.last = st.prev
-	} else {
-		st.next.prev = st.prev
-	}
-	st.prev, st.next, st.isFree = nil, nil, false
-	s.free--
-}
-
-func (st *stay) push(l *StayCaller) {
-	l.prev, l.next = st.tail, nil
-	if st.tail == nil {
-		st.head = l
-	} else {
-		st.tail.next = l
-	}
-	st.tail = l
-	st.waiting++
-}
-
-// remove reports whether l waited.
-func (st *stay) remove(l *StayCaller) bool {
-	if st.head != l && l.prev == nil {
-		return false
-	}
-	if st.before > 0 && st.rank(l) < st.before {
-		st.before--
-	}
-	if l.prev == nil {
-		st.head = l.next
-	} else {
-		l.prev.next = l.next
-	}
-	if l.next == nil {
-		st.tail = l.prev
-	} else {
-		l.next.prev = l.prev
-	}
-	l.prev, l.next = nil, nil
-	st.waiting--
-	return true
-}
-
-// rank returns the number of callers before l, counted up to those before the recall.
-func (st *stay) rank(l *StayCaller) (n int) {
-	for at := l.prev; at != nil && n < st.before; at = at.prev {
-		n++
-	}
-	return n
-}
-
-// skips reports whether the next grant of the key shall not be kept.
-func (s *Stays) skips(key string) bool {
-	b := s.useless[key]
-	if b == nil || b.skip == 0 {
-		return false
-	}
-	b.skip--
-	return true
-}
-
-// learn notes whether a stay was worth its cost. A stay that ended by a recall after one pass costs
-// a recall and serves nobody, so the next grants of its key are not kept: 1, then 2, and so on up
-// to 64.
-func (s *Stays) learn(st *stay) {
-	switch {
-	case st.passes >= biasPasses:
-		delete(s.useless, st.key)
-	case st.recalled != 0 && st.passes < 2:
-		b := s.useless[st.key]
-		if b == nil {
-			if len(s.useless) >= biasKeys {
-				clear(s.useless)
-			}
-			b = &bias{}
-			s.useless[st.key] = b
-		}
-		b.width = min(max(1, 2*b.width), biasLongest)
-		b.skip = b.width
-	}
-}
+// usedUp reports whether no token is left.
+func (st *stay) usedUp() bool { return st.spare > st.last }

@@ -126,7 +126,7 @@ func TestACircleHidesForeignKeys(t *testing.T) {
 	shown := shownTo(rights, []lockfsm.Link{{Key: "a/2"}, {Key: "secret", Record: []byte("who")}, {Key: "other"},
 		{Key: "a/1"}})
 	if text := fmt.Sprint(shown); len(shown) != 3 || strings.Contains(text, "secret") ||
-		strings.Contains(text, "other ") || !strings.HasPrefix(shown[2].Key, "2 outside") {
+		strings.Contains(text, "other ") || !strings.HasPrefix(shown[2].Key, "2 more outside") {
 		t.Errorf("shown: %+v", shown)
 	}
 	if all := []lockfsm.Link{{Key: "x"}}; len(shownTo(nil, all)) != 1 || shownTo(nil, all)[0].Key != "x" {
