@@ -89,8 +89,8 @@ func TestRepliesSurviveTheWay(t *testing.T) {
 	}
 }
 
-// TestFieldsOfStaysMayBeMissing checks replies of builds that do not know stays, and replies that are
-// not about stays.
+// TestFieldsOfStaysMayBeMissing checks replies of builds that do not know stays, and replies that
+// are not about stays.
 func TestFieldsOfStaysMayBeMissing(t *testing.T) {
 	t.Parallel()
 	for _, r := range []Reply{

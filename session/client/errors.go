@@ -81,7 +81,9 @@ type HeldError struct {
 	SinceUnixMS int64  // the leader's wall clock at the grant, in Unix milliseconds
 	Waiters     int    // requests that wait for the lock
 	Value       []byte // the value of the holder's request; the caller may change it
-	Kept        bool   // the holder keeps the lock as a stay; Token is then that of the stay unless the holder has named its own
+	// Kept means that the holder keeps the lock as a stay. Token is then the token of the stay, unless
+	// the holder has named the token of its caller.
+	Kept bool
 }
 
 // DeadlockError is the error of a request that would have waited for its own owner. The first link

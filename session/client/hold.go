@@ -111,8 +111,9 @@ func (h *Hold) Until() clock.Time {
 }
 
 // OnLoss sets a function that is called once if the hold is lost, by the client's goroutine or by a
-// caller of Err. The function must not block or use the hold. It may run before AcquireInto
-// returns, even if AcquireInto returns an error. OnLoss must be called before AcquireInto.
+// caller of Err or Release. The function must not block, or use the hold or its client. It may run
+// before AcquireInto returns, even if AcquireInto returns an error. OnLoss must be called before
+// AcquireInto.
 func (h *Hold) OnLoss(f func(why Loss, err error)) { h.lost = f }
 
 // Behind returns the holder that the request met when it was applied. Nil means that there was no

@@ -133,7 +133,7 @@ func TestKeptSecondLockSendsNoFrame(t *testing.T) {
 		if n := w.counts().Entries; n != 1 {
 			w.t.Errorf("%d entries", n)
 		}
-		time.Sleep(2 * time.Second) // nobody uses the stay
+		time.Sleep(2 * time.Second) // the stay is not used
 		w.empty()
 	})
 }

@@ -37,8 +37,8 @@ func (l *lockLog) got(h *Hold) {
 	}
 }
 
-// TestKeptStorm runs sticky and ordinary calls of three clients while leaders change and clients are
-// cut off and rebound.
+// TestKeptStorm runs sticky and ordinary calls of three clients while leaders change and clients
+// are cut off and rebound.
 func TestKeptStorm(t *testing.T) {
 	for seed := range uint64(4) {
 		t.Run(fmt.Sprint(seed), func(t *testing.T) {

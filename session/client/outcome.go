@@ -23,7 +23,7 @@ const (
 	OutcomeReleased                        // the release is confirmed, or Err is why it cannot be confirmed
 	OutcomeWaits                           // the call waits; Behind is the holder when its request was applied
 	OutcomeWanted                          // another request waits for the held lock; may be repeated
-	OutcomeAsked                           // requests with Try, up to Place, wait for the answer of a stay; may be repeated
+	OutcomeAsked                           // requests with Try wait for the answer of a stay; may be repeated
 )
 
 // Outcome is a result that a core reports for a request.
@@ -33,7 +33,7 @@ type Outcome struct {
 	Request *Request
 	Token   lockfsm.Token
 	Last    lockfsm.Token    // with OutcomeGranted: the last token of a stay; zero means no stay
-	Place   lockfsm.Revision // with OutcomeAsked
+	Place   lockfsm.Revision // with OutcomeAsked: of the last request with Try that waits
 	Until   clock.Time       // with OutcomeGranted: when the hold reaches its longest duration; zero means never
 	Err     error
 	Behind  *HeldError

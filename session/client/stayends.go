@@ -192,8 +192,8 @@ func (s *Stays) skips(key string) bool {
 }
 
 // learn notes whether a stay was worth its cost. A stay that ended by a recall after one pass costs
-// a recall and serves nobody, so the next grants of its key are not kept: 1, then 2, and so on up
-// to 64.
+// a recall and saves no message, so the next grants of its key are not kept: 1, then 2, and so on
+// up to 64.
 func (s *Stays) learn(st *stay) {
 	switch {
 	case st.passes >= biasPasses:

@@ -9,8 +9,8 @@ import (
 	"github.com/mortise-lock/mortise/lockfsm"
 )
 
-// stayRig is a Stays for tests. The test is its clock, its callers and its group. The rig checks the
-// guarantees of stays after each step.
+// stayRig is a Stays for tests. The test is its clock, its callers and its group. The rig checks
+// the guarantees of stays after each step.
 type stayRig struct {
 	t        *testing.T
 	s        *Stays
@@ -20,7 +20,7 @@ type stayRig struct {
 	rev      lockfsm.Token
 	reserves lockfsm.Token              // tokens that a grant reserves
 	tokens   map[string]lockfsm.Token   // the last token of each key
-	inside   map[string]*StayCaller     // who holds each key
+	inside   map[string]*StayCaller     // the caller that holds each key
 	asked    map[*Request]*rigRequest   // requests that the group knows
 	callers  map[*StayCaller]*rigCaller // calls without a final answer, and holds
 	begun    int
