@@ -60,7 +60,7 @@ func (p *proc) rebind(record []byte, voters []founding.Voter) {
 func (p *proc) Lost(o *client.Outcome) { o.Request.Caller.(*call).lost(o.Err) }
 
 // Publish implements client.Outlets.
-func (p *proc) Publish(deadline clock.Time) {
+func (p *proc) Publish(deadline, _ clock.Time) {
 	if deadline != p.deadline {
 		p.deadline = deadline
 		p.w.watch.extended(p)
