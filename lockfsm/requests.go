@@ -120,13 +120,6 @@ func (m *Machine) name(l *lock, res *Result, ofSeveral bool) {
 	res.Holder = &m.holder
 }
 
-func (e *entry) describe() Holder {
-	return Holder{
-		Session: e.session.id, Record: e.session.record, Token: e.token, SinceUnixMS: e.sinceUnixMS,
-		Waiters: int(e.lock.waiting), Value: e.value(), Kept: e.stays(),
-	}
-}
-
 func (m *Machine) release(c *view) Code {
 	s, code := m.of(c)
 	if s == nil {
