@@ -119,6 +119,11 @@ func (t *Trail) Result(r lockfsm.Result, m *lockfsm.Machine) {
 			t.drop(request{r.Evicted.Session, r.Evicted.Number}, ByForce)
 		}
 	}
+	for _, c := range r.Fired { // a request with Try that ends makes room for those behind it
+		if c.Held != nil {
+			t.drop(request{c.Session, c.Number}, 0)
+		}
+	}
 	for _, c := range r.Fired {
 		if c.Token != 0 {
 			t.granted(request{c.Session, c.Number}, c.Token)
@@ -139,9 +144,9 @@ func (t *Trail) asked(raw []byte, r lockfsm.Result) {
 	if err != nil {
 		return
 	}
-	place := t.rev // the revision of the request; a grant in the same command takes the next revision
+	place := t.rev // the revision of the request
 	if r.Code == lockfsm.Granted {
-		place--
+		place = lockfsm.Revision(r.Token) - 1 // a grant in the same command takes the next revision
 	}
 	t.live[q] = holding{key: c.Key, keys: c.Keys, permits: c.Permits, of: c.Of, place: place}
 	t.queue(q, false)

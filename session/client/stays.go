@@ -272,7 +272,7 @@ func (s *Stays) settle(w Window, st *stay) {
 		}
 		s.pass(w, st, l)
 		s.News = append(s.News, StayNews{Caller: l, Granted: true})
-		if st.waiting > 0 {
+		if st.waiting > 0 || st.recalled != 0 {
 			s.News = append(s.News, StayNews{Caller: l, Wanted: true})
 		}
 	}
