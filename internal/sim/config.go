@@ -48,7 +48,8 @@ type Config struct {
 	Nest    float64 // share of holders that make another call under their lock
 	Options float64 // share of calls with a limit on the hold, an expiry delay or a notice
 
-	Sticky float64 // share of suitable calls that ask for a pass
+	Sticky   float64       // share of suitable calls that ask for a pass
+	StayIdle time.Duration // a stay that no caller uses is given back after this time
 
 	Steps time.Duration // average time between two operator steps of one kind; zero means none
 
@@ -135,6 +136,7 @@ func Draw(seed uint64) Config {
 	if k := rand.New(rand.NewPCG(seed, 0x7374617adf)); k.IntN(2) == 0 {
 		c.Sticky = 0.5 + 0.5*k.Float64()
 		c.Callers += k.IntN(3)
+		c.StayIdle = []time.Duration{time.Second, 20 * time.Second}[k.IntN(2)]
 	}
 	c.Step = int(seed % 5) // depends on the seed
 	// An insider occurs with every combination of Kinds and Options.

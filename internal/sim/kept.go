@@ -1,8 +1,6 @@
 package sim
 
 import (
-	"time"
-
 	"github.com/mortise-lock/mortise/internal/clock"
 	"github.com/mortise-lock/mortise/lockfsm"
 	"github.com/mortise-lock/mortise/session/client"
@@ -10,10 +8,7 @@ import (
 
 // This file owns the stays of a process, as the shell in package client does.
 
-const (
-	freeStays = 2 // the largest number of free stays of a process
-	stayIdle  = time.Second
-)
+const freeStays = 2 // the largest number of free stays of a process
 
 // keptStay is a granted request of the stays.
 type keptStay struct {

@@ -58,7 +58,7 @@ func (m *machine) newProc() *proc {
 	return &proc{
 		w: m.w, m: m, instance: nodeidtest.ID(m.w.id()), stream: m.w.streams,
 		links: map[nodeid.ID][]*end{}, dialing: map[nodeid.ID][]frame{}, backOff: map[nodeid.ID]time.Duration{},
-		stays: client.NewStays(freeStays, stayIdle), kept: map[*client.Request]*keptStay{},
+		stays: client.NewStays(freeStays, m.w.cfg.StayIdle), kept: map[*client.Request]*keptStay{},
 	}
 }
 
