@@ -64,7 +64,7 @@ func (w *world) forceSome() {
 	}
 	w.after(w.between(0, thinks), func() {
 		token := seen.Token
-		if last := w.watch.reserved[token]; last != 0 && w.chance(0.3) {
+		if last := w.watch.reserved[token]; last != 0 && w.chance(0.5) {
 			token += 1 + lockfsm.Token(w.rng.IntN(3)) // of a pass: the state must not end the stay
 		} else {
 			w.watch.forced.Asked(seen.Key, token)
