@@ -259,7 +259,7 @@ func (c *Client) turn() (more, open bool) {
 func (c *Client) take(now clock.Time, in *input) {
 	switch in.kind {
 	case inputStay:
-		c.takeStay(now, in.stay)
+		c.core.Stay(now, in.stay)
 	case inputAcquire:
 		c.core.Acquire(now, &in.hold.req)
 	case inputCancel, inputExpired:
@@ -319,7 +319,7 @@ func (c outlets) Lost(o *Outcome) {
 		h.end(o.Err, o.Why, until)
 		return
 	}
-	c.keptSays(until, func(s *Stays, _ Window) { s.Lost(o.Request, o.Err, o.Why) })
+	c.keptSays(until, func(s *Stays, w Window) { s.Outcome(w, o) })
 }
 
 func (c outlets) Publish(deadline, safe clock.Time) {

@@ -101,18 +101,7 @@ func (c *Client) yield(r *Request) {
 	k := &c.kept
 	k.mu.Lock()
 	defer k.mu.Unlock()
-	if len(k.stays.stays) == 0 {
-		return
-	}
-	k.stays.Yield(r.Key)
-	if t := r.Terms; t != nil {
-		for _, key := range t.Keys {
-			k.stays.Yield(key)
-		}
-		if t.Under != nil {
-			k.stays.Nested(t.Under)
-		}
-	}
+	k.stays.Before(r)
 	c.carry(0)
 }
 
@@ -179,7 +168,7 @@ func (c *Client) keptDo(now clock.Time, f func(*Stays)) {
 	commands := k.stays.Commands
 	k.stays.Commands = nil
 	for i := range commands {
-		c.takeStay(now, &commands[i])
+		c.core.Stay(now, &commands[i])
 	}
 	c.carry(0)
 }
@@ -194,33 +183,7 @@ func (c *Client) keptSays(until clock.Time, f func(*Stays, Window)) {
 }
 
 func (c *Client) stayOutcome(o *Outcome) {
-	c.keptSays(0, func(s *Stays, w Window) {
-		switch o.Kind {
-		case OutcomeGranted:
-			s.Granted(w, o.Request, o.Token, o.Last)
-		case OutcomeFailed:
-			s.Failed(o.Request, o.Err)
-		case OutcomeWaits:
-			s.Behind(o.Request, o.Behind)
-		case OutcomeWanted:
-			s.Recalled(w, o.Request)
-		case OutcomeAsked:
-			s.Asked(w, o.Request, o.Place)
-		}
-	})
-}
-
-func (c *Client) takeStay(now clock.Time, command *StayCommand) {
-	switch r := command.Request; command.Kind {
-	case StayAcquire:
-		c.core.Acquire(now, r)
-	case StayRelease:
-		c.core.Release(now, r)
-	case StayCancel:
-		c.core.Cancel(now, r)
-	case StayInUse:
-		c.core.InUse(now, r, command.Place, command.Token)
-	}
+	c.keptSays(0, func(s *Stays, w Window) { s.Outcome(w, o) })
 }
 
 // counted replaces the counts of a status of the core. A free stay does not count as held. Callers
