@@ -27,7 +27,7 @@ func (c *call) mayKeep() bool {
 }
 
 func (p *proc) window() client.Window {
-	return client.Window{Now: p.m.clock(), Safe: p.safe, TTL: p.ttl}
+	return client.Window{Now: p.m.clock(), Safe: p.safe, Deadline: p.deadline, TTL: p.ttl}
 }
 
 // askKept begins a sticky call. It returns false if the call must ask the group with an ordinary
@@ -147,5 +147,6 @@ func (p *proc) stayOutcome(o *client.Outcome) {
 
 // held returns the number of held locks. A free stay does not count.
 func (p *proc) held() int {
-	return max(0, p.client.Status(p.m.clock()).Held-p.stays.Free())
+	free, _, _ := p.stays.Counts()
+	return max(0, p.client.Status(p.m.clock()).Held-free)
 }
