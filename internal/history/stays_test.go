@@ -94,6 +94,10 @@ const (
 `
 	marked = `{"k":"mark","at":9000,"group":"1","index":9,"rev":"40"}
 `
+	secondGroup = `{"k":"begin","at":200,"group":"2","index":1,"rev":"1000"}
+{"k":"grant","at":310,"group":"2","index":5,"seq":1,"rev":"1003","key":"k","token":"1003","place":"1002","session":"1001","number":1}
+{"k":"end","at":320,"group":"2","index":6,"seq":1,"rev":"1004","key":"k","token":"1003","place":"1002","session":"1001","number":1,"how":"expire"}
+`
 	node = `{"k":"history","at":0,"v":1,"node":"node"}
 `
 	other = `{"k":"history","at":0,"v":1,"node":"other"}
@@ -184,6 +188,12 @@ func TestStaysByHand(t *testing.T) {
 {"k":"unlocked","at":155,"op":1}
 `, "") + `{"k":"call","at":9000,"op":3,"key":"l"}
 `, history.Zombie},
+		{"the next group grants after the last pass", voter + secondGroup + node + passes, ""},
+		{"the next group grants under a pass", voter + replace(secondGroup, `310`, `250`) + node + passes, history.Belief},
+		{"a later voter with another last", voter + released + node + passes + `{"k":"history","at":0,"v":1,"node":"late"}
+{"k":"begin","at":200,"group":"1","index":6,"rev":"14"}
+{"k":"grant","at":200,"group":"1","index":6,"rev":"14","key":"k","token":"10","last":"15","place":"9","session":"4","number":1}
+`, history.Agree},
 		{"a reserved token is granted", voter + replace(released, `"20"`, `"12"`) +
 			`{"k":"grant","at":600,"group":"1","index":8,"seq":1,"rev":"40","key":"l","token":"13","place":"12","session":"4","number":2}
 ` + node + passes, history.Tokens},
@@ -200,14 +210,24 @@ func TestStaysByHand(t *testing.T) {
 	}
 }
 
-// TestIdleStays checks that a stay without a pass may last while the recording goes on.
+// TestIdleStays checks that a stay without a pass may last while the recording goes on. A pass must
+// end when the next one begins.
 func TestIdleStays(t *testing.T) {
-	events, err := history.Read(nil, strings.NewReader(voter+marked+node+passes))
-	if err != nil {
-		t.Fatal(err)
-	}
-	if err := history.Judge(events, history.Options{Settle: time.Microsecond}); err != nil {
-		t.Error(err)
+	later := `{"k":"call","at":9000,"op":3,"key":"l"}
+`
+	untold := strings.Replace(passes, `{"k":"unlock","at":150,"op":1}
+{"k":"unlocked","at":155,"op":1}
+`, "", 1)
+	for text, want := range map[string]history.Rule{passes: "", untold: history.Zombie} {
+		events, err := history.Read(nil, strings.NewReader(voter+marked+node+text+later))
+		if err != nil {
+			t.Fatal(err)
+		}
+		var v *history.Violation
+		err = history.Judge(events, history.Options{Settle: time.Microsecond})
+		if want == "" && err != nil || want != "" && (!errors.As(err, &v) || v.Rule != want) {
+			t.Errorf("want %q, got %v", want, err)
+		}
 	}
 }
 

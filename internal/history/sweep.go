@@ -306,7 +306,7 @@ func (w *sweeper) grantOne(i, key int32) error {
 		return w.broken(Order, w.eventsOf(before.grant, i),
 			"%s is granted to the request at place %d after the one at place %d", asked.name, e.Place, before.place)
 	}
-	k.current, k.taken, k.last, k.token = append(k.current, i), k.taken+asked.permits, i, max(e.Token, e.Last)
+	k.current, k.taken, k.last, k.token = append(k.current, i), k.taken+asked.permits, i, e.Token
 	k.highest.raise(i, e.Place)
 	if e.alone() {
 		k.alone.raise(i, e.Place)
