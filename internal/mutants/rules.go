@@ -71,7 +71,7 @@ func rules() []Bug {
 			Breaks: "a Try waits on although the session has answered that a caller holds the lock"},
 		{Name: "younger-try-forgotten", Package: "lockfsm", Hazard: "none",
 			Breaks: "after an answer for an older Try, the stay is not asked for the younger one any more"},
-		{Name: "second-try-asks-nobody", Package: "lockfsm", Hazard: "none",
+		{Name: "second-try-asks-no-stay", Package: "lockfsm", Hazard: "none",
 			Breaks: "a stay that has had its notice is not asked for the next Try"},
 		{Name: "asked-not-from-birth", Package: "lockfsm", Hazard: "none", Some: true,
 			Breaks: "a stay that is granted while requests with Try wait is never asked for them"},

@@ -97,6 +97,11 @@ func (k *Core) admit(p *peerState, h lockfsm.Header, command []byte) (commandRun
 	case lockfsm.Attach:
 		return k.admitAttach(p, h, command)
 	case lockfsm.Leaving, lockfsm.Close, lockfsm.Acquire, lockfsm.Release, lockfsm.Cancel, lockfsm.Detach:
+		if h.Kind == lockfsm.Acquire && h.Rules >= lockfsm.StickySince {
+			// No client sends a sticky request yet, and none answers for a stay. With a stay, a peer
+			// could make requests with Try of others wait.
+			return commandRun{}, false
+		}
 		if a := k.attachments[h.Session]; a != nil && a.peer == p && a.epoch == h.Epoch {
 			if p.rights != nil && h.Kind == lockfsm.Acquire && !k.mayAcquire(p, command) {
 				return commandRun{}, true
