@@ -127,6 +127,10 @@ type Config struct {
 	// when all its instances have them.
 	MaxGroupBytes int64
 
+	// Sticky bounds the free locks that each session of this instance keeps for requests with
+	// [Request.Sticky].
+	Sticky StickyLimits
+
 	// Secret turns on encryption. Every instance derives a certificate from it, and connections use
 	// mutual TLS 1.3 without a PKI. Create a secret with `mortise secret`. A random text of your
 	// own (openssl rand -hex 32) is accepted if it is estimated at 128 bits or more.
@@ -235,12 +239,22 @@ func (c Config) withDefaults() Config {
 	}
 	c.MaxSessionBytes = cmp.Or(c.MaxSessionBytes, int64(lockfsm.DefaultLimits().SessionBytes))
 	c.MaxGroupBytes = cmp.Or(c.MaxGroupBytes, max(c.MaxSessionBytes, int64(lockfsm.DefaultLimits().GroupBytes)))
+	c.Sticky.Locks, c.Sticky.Unused = cmp.Or(c.Sticky.Locks, 10_000), cmp.Or(c.Sticky.Unused, time.Second)
 	if c.Logger == nil {
 		c.Logger = slog.Default()
 	}
 	c.Join, c.Founders, c.OldSecrets = slices.Clone(c.Join), slices.Clone(c.Founders), slices.Clone(c.OldSecrets)
 	c.TLSPeers, c.TLSGuests = slices.Clone(c.TLSPeers), maps.Clone(c.TLSGuests)
 	return c
+}
+
+// StickyLimits bounds the free locks that a session keeps. A lock beyond a limit is given back to the
+// group.
+type StickyLimits struct {
+	// Locks is the largest number of free locks. Default: 10,000. Negative means none.
+	Locks int
+	// Unused is how long a free lock is kept after its last use, from 1 ms to 1 h. Default: 1 s.
+	Unused time.Duration
 }
 
 func (c Config) alone() bool { return len(c.Join) == 0 && c.JoinFunc == nil }

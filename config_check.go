@@ -73,6 +73,9 @@ func (cs *configErrors) checkEach(c Config) {
 	if c.MaxSessionBytes > c.MaxGroupBytes {
 		cs.add("MaxSessionBytes", "%d is more than MaxGroupBytes, %d", c.MaxSessionBytes, c.MaxGroupBytes)
 	}
+	if c.Sticky.Unused < time.Millisecond || c.Sticky.Unused > time.Hour {
+		cs.add("Sticky.Unused", "%v is not between 1ms and 1h", c.Sticky.Unused)
+	}
 	if c.Grace > time.Hour {
 		cs.add("Grace", "%v is longer than 1h", c.Grace)
 	}

@@ -306,7 +306,7 @@ func (n *Node) explain(doing string, err error) error {
 		return n.met(held)
 	case errors.As(err, &deadlock):
 		return deadlockError(deadlock)
-	case errors.Is(err, client.ErrInGrace), errors.Is(err, client.ErrNoLeader):
+	case errors.Is(err, client.ErrInGrace), errors.Is(err, client.ErrNoLeader), errors.Is(err, client.ErrKept):
 		return fmt.Errorf("%w: %s: %w%s", ErrNotReady, doing, err, n.because(nil))
 	case errors.As(err, &wait):
 		return fmt.Errorf("mortise: %s: %w%s", doing, wait.Err, n.because(wait.Behind))

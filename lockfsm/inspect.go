@@ -158,6 +158,7 @@ type EntryInfo struct {
 	Number      Number
 	Place       Revision
 	Token       Token  // 0 while it waits
+	Last        Token  // as in Standing
 	Permits, Of uint32 // as in Command
 }
 
@@ -167,8 +168,12 @@ func (m *Machine) Entries() []EntryInfo {
 	all := make([]EntryInfo, 0, m.counts.Entries)
 	for l := m.firstLock; l != nil; l = l.next {
 		for e := l.first; e != nil; e = e.after {
-			all = append(all, EntryInfo{Key: l.key, Session: e.session.id, Number: e.number, Place: e.rev,
-				Token: e.token, Permits: e.permits, Of: e.of})
+			i := EntryInfo{Key: l.key, Session: e.session.id, Number: e.number, Place: e.rev, Token: e.token,
+				Permits: e.permits, Of: e.of}
+			if e.stays() {
+				i.Last = e.stay().last
+			}
+			all = append(all, i)
 		}
 	}
 	return all

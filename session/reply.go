@@ -58,6 +58,9 @@ const (
 	// ReplyForbidden reports that the peer's certificate does not allow a request. Fields: session,
 	// epoch, number, key, value (the name in the capability).
 	ReplyForbidden ReplyKind = 15
+	// ReplyAsked reports that a request with Try waits for the answer of a stay: session, epoch,
+	// number, place (of the request).
+	ReplyAsked ReplyKind = 16
 )
 
 // EndReason is the reason why an attachment has ended. The values never change. A client that
@@ -103,6 +106,9 @@ type Reply struct {
 	Key     []byte         // aliases the input
 	Circle  []lockfsm.Link // the Records of the links alias the input
 	Budget  uint64
+	Last    lockfsm.Token    // the last token that a stay has reserved; zero means that the request is no stay
+	Place   lockfsm.Revision // of a request with Try
+	Kept    bool             // the holder is a stay, and may be free
 }
 
 // Append appends r to b, as the size of the record, its kind and its fields.
@@ -119,13 +125,21 @@ func (r *Reply) Append(b []byte) []byte {
 		b = appendUvarints(b, uint64(r.Session), uint64(r.Epoch), uint64(r.Number), uint64(r.Code), uint64(r.Token),
 			uint64(r.Watch))
 		b = r.appendBudget(b)
+		if r.Last != 0 {
+			b = appendUvarints(b, uint64(r.Last))
+		}
 	case ReplyHeld, ReplyBehind:
 		b = appendUvarints(b, uint64(r.Session), uint64(r.Epoch), uint64(r.Number), uint64(len(r.Record)))
 		b = append(b, r.Record...)
 		b = appendUvarints(b, uint64(r.Holder), uint64(r.Token), uint64(max(r.Since, 0)), uint64(max(r.Waiters, 0)))
 		b = appendSized(appendSized(b, r.Value), r.Key)
+		if r.Kept {
+			b = append(b, 1)
+		}
 	case ReplyWanted:
 		b = appendUvarints(b, uint64(r.Session), uint64(r.Epoch), uint64(r.Number))
+	case ReplyAsked:
+		b = appendUvarints(b, uint64(r.Session), uint64(r.Epoch), uint64(r.Number), uint64(r.Place))
 	case ReplyTaken:
 		b = appendSized(appendUvarints(b, uint64(r.Session), uint64(r.Epoch), uint64(r.Number)), r.Record)
 	case ReplyForbidden:
@@ -211,15 +225,22 @@ func (r *Reply) decode(f *fields) {
 		r.Number, r.Code = lockfsm.Number(f.uvarint()), f.code()
 		r.Token, r.Watch = lockfsm.Token(f.uvarint()), lockfsm.Revision(f.uvarint())
 		r.decodeBudget(f)
+		if len(f.b) > 0 {
+			r.Last = lockfsm.Token(f.uvarint())
+		}
 	case ReplyHeld, ReplyBehind:
 		r.name(f)
 		r.Number, r.Record = lockfsm.Number(f.uvarint()), f.sized(lockfsm.MaxRecordBytes)
 		r.Holder, r.Token = lockfsm.SessionID(f.uvarint()), lockfsm.Token(f.uvarint())
 		r.Since, r.Waiters = f.count(), f.count()
 		r.Value, r.Key = f.sized(lockfsm.MaxValueBytes), f.sized(LongestKey)
+		r.Kept = len(f.b) > 0 && f.octet() == 1
 	case ReplyWanted:
 		r.name(f)
 		r.Number = lockfsm.Number(f.uvarint())
+	case ReplyAsked:
+		r.name(f)
+		r.Number, r.Place = lockfsm.Number(f.uvarint()), lockfsm.Revision(f.uvarint())
 	case ReplyTaken:
 		r.name(f)
 		r.Number, r.Record = lockfsm.Number(f.uvarint()), f.sized(lockfsm.MaxRecordBytes)

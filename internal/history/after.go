@@ -1,10 +1,6 @@
 package history
 
-import (
-	"math"
-
-	"github.com/mortise-lock/mortise/lockfsm"
-)
+import "math"
 
 func (j *judge) after() error {
 	if err := j.checkCarried(); err != nil {
@@ -15,6 +11,8 @@ func (j *judge) after() error {
 		g := &j.grants[i]
 		var err error
 		switch {
+		case g.stay != nil:
+			err = j.afterStay(g)
 		case g.owner == nil && g.end < 0 && !pending[g.set]:
 			err = j.orphan(g, failed[g.set])
 		case g.owner != nil && g.ended == math.MaxInt64:
@@ -26,22 +24,21 @@ func (j *judge) after() error {
 			return err
 		}
 	}
-	j.strangers()
+	j.strangers(failed, pending)
 	return j.holes
 }
 
 // strangers finds sessions that released locks but have no calls in the history, because a file is
-// missing.
-func (j *judge) strangers() {
-	known := map[lockfsm.SessionID]bool{}
-	for i := range j.grants {
-		if j.grants[i].owner != nil {
-			known[j.events[j.grants[i].event].Session] = true
-		}
-	}
+// missing. A stay may be released without a pass if a call failed or has no answer.
+func (j *judge) strangers(failed []int32, pending []bool) {
 	for i := range j.grants {
 		g := &j.grants[i]
-		if e := &j.events[g.event]; g.end >= 0 && j.events[g.end].How == ByRelease && !known[e.Session] {
+		if g.stay != nil && (failed[g.set] >= 0 || pending[g.set]) {
+			continue
+		}
+		e := &j.events[g.event]
+		_, known := j.sessions[e.Session]
+		if g.end >= 0 && j.events[g.end].How == ByRelease && !known {
 			j.unsure("session %d has released token %d, and no file has its calls: is a file missing?",
 				e.Session, e.Token)
 			return
@@ -61,7 +58,7 @@ func (j *judge) checkCarried() error {
 		}
 		g := &j.grants[at]
 		granted := &j.events[g.event]
-		if granted.Group != e.Group || !granted.alike(e) || granted.Index > e.Index ||
+		if granted.Group != e.Group || !granted.alike(e) || granted.Last != e.Last || granted.Index > e.Index ||
 			g.end >= 0 && j.events[g.end].Rev <= e.Rev {
 			return j.broken(Agree, []int32{g.event, g.end, i},
 				"the first state of a voter has %s held with token %d, but that token did not hold it at the voter's index",
@@ -142,5 +139,5 @@ func (j *judge) zombie(g *grant) error {
 		return nil
 	}
 	return j.broken(Zombie, []int32{g.owner.ret, g.event, g.end},
-		"%s with token %d has ended, but its caller was not told", j.sets[g.set].name, j.events[g.event].Token)
+		"%s with token %d has ended, but its caller was not told", j.sets[g.set].name, j.events[g.owner.ret].Token)
 }

@@ -40,6 +40,7 @@ func appendLine(b []byte, e Event) []byte {
 	}
 	b = appendText(b, "err", e.Err)
 	b = appendQuoted(b, "token", uint64(e.Token))
+	b = appendQuoted(b, "last", uint64(e.Last))
 	if e.Until != 0 {
 		b = append(b, `,"until":`...)
 		b = strconv.AppendInt(b, e.Until, 10)

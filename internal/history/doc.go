@@ -44,6 +44,17 @@
 // A try that fails because of a waiter for several keys returns "held" without a token. The owner
 // that a request names, and reentrant locks, are not recorded.
 //
+// The grant of a stay has the member "last", which is the last token that the grant has reserved for
+// callers. The first of these tokens is the one after "token", and no caller gets "token" itself:
+//
+//	"token":"812","last":"1836"
+//
+// A call that is granted a lock out of a stay, or that is told of it, returns one of these tokens.
+// Such a grant is called a pass. The caller's lines are the same as for any lock, but the voters
+// record neither the pass nor its end. A reader that does not know the member "last" ignores it, so
+// the version of the format is still 1. Its verdict on a history with stays is wrong, because it
+// finds no grant with the tokens of the passes.
+//
 // A grant without seq belongs to the begin line before it: the lock was already held when the
 // account began. The member "how" names what ended a granted lock: release, cancel, expire, close,
 // attach or force. Force means that another caller ended the hold. The holder may believe that it
@@ -56,7 +67,7 @@
 //
 // Judge replays the history in the order of the log and compares it with real time. It trusts the
 // voters only for the order of the log entries. Package judge, a separate module, does not trust
-// this order.
+// this order. The voters record no passes, so Judge replays them in the order of their tokens.
 //
 // # Concurrency
 //

@@ -83,6 +83,7 @@ type Event struct {
 	Outcome Outcome           `json:"out,omitempty"`
 	Err     string            `json:"err,omitempty"`
 	Token   lockfsm.Token     `json:"token,omitempty,string"`
+	Last    lockfsm.Token     `json:"last,omitempty,string"` // the last token that a stay has reserved
 	Until   int64             `json:"until,omitempty"`
 	Group   Group             `json:"group,omitempty"`
 	Index   uint64            `json:"index,omitempty"`

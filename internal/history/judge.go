@@ -6,6 +6,8 @@ import (
 	"slices"
 	"strings"
 	"time"
+
+	"github.com/mortise-lock/mortise/lockfsm"
 )
 
 // ErrUnknown means that a history has holes and cannot be judged.
@@ -76,6 +78,8 @@ func (v *Violation) Error() string {
 //     held the lock, unless the lock ended by force. If a caller observed a grant or an end
 //     before its earliest possible time, Judge reports a violation (rules Real and Belief).
 //   - It searches for missing grants and ends (rules Phantom, Kept, Zombie).
+//   - It replays the passes of each stay in the order of their tokens in the same way, between the
+//     grant and the end of the stay (rules Tokens, Phantom, Real, Belief).
 //
 // Judge allows three things. The holder of a lock that was ended by force may believe for longer
 // that it holds the lock. The call of a crashed caller may have been granted or not. The lock of a
@@ -111,7 +115,10 @@ type judge struct {
 
 	grants  []grant
 	byToken map[uint64]int32
-	holes   error
+	ordered []int32 // all grants in the order of their tokens; nil if no grant is a stay
+	// for each session, the first known return of one of its tokens
+	sessions map[lockfsm.SessionID]int32
+	holes    error
 }
 
 func unknown(format string, args ...any) error {

@@ -1,6 +1,7 @@
 package history
 
 import (
+	"cmp"
 	"math"
 	"slices"
 
@@ -17,6 +18,7 @@ type grant struct {
 	group     int32
 
 	owner *call // the call that returned its token, or nil
+	stay  *stay // nil if the grant is no stay
 	// A failed call with Try may return the token of this grant, because the lock was held. The
 	// event seenBy is the earliest return of such a call, and seenAt is its time. The event heldBy
 	// is the latest start of such a call, and heldBehind is its time.
@@ -62,7 +64,7 @@ func (j *judge) listGrants() error {
 			}
 		}
 	}
-	return nil
+	return j.listStays()
 }
 
 func (j *judge) list(group int32, s step) error {
@@ -71,11 +73,17 @@ func (j *judge) list(group int32, s step) error {
 		return j.broken(Tokens, []int32{j.grants[before].event, s.event}, "token %d is given twice", e.Token)
 	}
 	j.byToken[uint64(e.Token)] = int32(len(j.grants))
-	j.grants = append(j.grants, grant{
-		set: j.set(e), event: s.event, at: s.at, ended: math.MaxInt64, end: -1, group: group, seenBy: -1, heldBy: -1,
-		seenAt: math.MaxInt64, heldBehind: math.MinInt64,
-	})
+	g := newGrant(j.set(e), s.event, group)
+	g.at = s.at
+	j.grants = append(j.grants, g)
 	return nil
+}
+
+func newGrant(set, event, group int32) grant {
+	return grant{
+		set: set, event: event, ended: math.MaxInt64, end: -1, group: group, seenBy: -1, heldBy: -1,
+		seenAt: math.MaxInt64, heldBehind: math.MinInt64,
+	}
 }
 
 func (j *judge) claim() error {
@@ -94,19 +102,19 @@ func (j *judge) claim() error {
 				j.heldBack(c, e)
 				continue
 			}
-			g, known := j.byToken[uint64(e.Token)]
-			if !known {
+			g := j.told(e.Token)
+			if g == nil {
 				if err := j.phantom(c, e); err != nil {
 					return err
 				}
 				continue
 			}
-			if err := j.tell(&j.grants[g], c, e); err != nil {
+			if err := j.tell(g, c, e); err != nil {
 				return err
 			}
 		}
 	}
-	return nil
+	return j.checkSessions()
 }
 
 func (j *judge) tell(g *grant, c *call, e *Event) error {
@@ -119,6 +127,10 @@ func (j *judge) tell(g *grant, c *call, e *Event) error {
 		return j.broken(Phantom, []int32{c.called, c.ret, g.event},
 			"call %d for %s was told of token %d, which is of %s", e.Op, j.sets[c.set].name, e.Token,
 			j.sets[g.set].name)
+	case e.Outcome == Granted && g.stay != nil:
+		return j.broken(Phantom, []int32{c.called, c.ret, g.event},
+			"call %d was granted %s with token %d, which is the token of a stay and of no caller", e.Op,
+			j.sets[g.set].name, e.Token)
 	case e.Outcome == Held:
 		if c.returned < g.seenAt {
 			g.seenAt, g.seenBy = c.returned, c.ret
@@ -232,7 +244,7 @@ func (w *sweeper) notAfter(at int64, seen, step int32) error {
 	}
 	events := []int32{w.because, step, seen}
 	return w.broken(rule, slices.Compact(events), "the %v of %s with token %d was seen %d ns too early: %s",
-		w.events[step].Kind, w.events[step].asked(), w.events[step].Token, w.point-at, text)
+		w.events[step].Kind, w.events[step].asked(), cmp.Or(w.events[seen].Token, w.events[step].Token), w.point-at, text)
 }
 
 func (w *sweeper) asked(event int32) int32 {
@@ -256,7 +268,10 @@ func (w *sweeper) grant(i int32) error {
 	if err := w.notAfter(g.seenAt, g.seenBy, g.event); err != nil {
 		return err
 	}
-	return w.notAfter(g.at, g.event, g.event)
+	if err := w.notAfter(g.at, g.event, g.event); err != nil || g.stay == nil {
+		return err
+	}
+	return w.passes(g)
 }
 
 // grantOne replays the grant of one key. A request that is exclusive or for one key must be
@@ -351,6 +366,9 @@ func (w *sweeper) end(s step) error {
 	}
 	g.end, g.ended = s.event, s.at
 	w.notBefore(g.heldBehind, g.heldBy, false)
+	if e.How != ByForce {
+		w.stayEnds(g)
+	}
 	if c := g.owner; c != nil {
 		if at, because := c.believed(); e.How != ByForce {
 			w.notBefore(at, because, true)
@@ -374,6 +392,7 @@ func (w *sweeper) groupEnds(next *account) {
 				g.ended = next.steps[0].at
 			}
 			w.notBefore(g.heldBehind, g.heldBy, false)
+			w.stayEnds(g)
 			if c := g.owner; c != nil {
 				at, because := c.believed()
 				w.notBefore(at, because, true)

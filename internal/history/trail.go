@@ -36,7 +36,7 @@ type holding struct {
 	keys        []string
 	permits, of uint32
 	place       lockfsm.Revision
-	token       lockfsm.Token
+	token, last lockfsm.Token
 }
 
 // NewTrail returns a Trail that passes each event to emit. emit must set the time and the node of
@@ -57,7 +57,7 @@ func (t *Trail) Start(index uint64, m *lockfsm.Machine) {
 		h, again := t.live[q]
 		if !again {
 			order = append(order, q)
-			h = holding{key: e.Key, permits: e.Permits, of: e.Of, place: e.Place, token: e.Token}
+			h = holding{key: e.Key, permits: e.Permits, of: e.Of, place: e.Place, token: e.Token, last: e.Last}
 		} else {
 			h.keys = append(h.keys, e.Key)
 		}
@@ -71,7 +71,7 @@ func (t *Trail) Start(index uint64, m *lockfsm.Machine) {
 			t.live[q] = h
 		}
 		if h.token != 0 {
-			held := t.event(Grant, q, h)
+			held := t.grant(q, h)
 			// seq stays zero: the lock was already held when the account began
 			held.Group, held.Index, held.Rev = t.group, index, t.rev
 			t.emit(held)
@@ -119,9 +119,14 @@ func (t *Trail) Result(r lockfsm.Result, m *lockfsm.Machine) {
 			t.drop(request{r.Evicted.Session, r.Evicted.Number}, ByForce)
 		}
 	}
+	for _, c := range r.Fired { // a request with Try that ends makes room for those behind it
+		if c.Held != nil {
+			t.drop(request{c.Session, c.Number}, ByCancel)
+		}
+	}
 	for _, c := range r.Fired {
 		if c.Token != 0 {
-			t.granted(request{c.Session, c.Number}, c.Token)
+			t.granted(request{c.Session, c.Number}, c.Token, c.Last)
 		}
 	}
 }
@@ -139,14 +144,14 @@ func (t *Trail) asked(raw []byte, r lockfsm.Result) {
 	if err != nil {
 		return
 	}
-	place := t.rev // the revision of the request; a grant in the same command takes the next revision
+	place := t.rev // the revision of the request
 	if r.Code == lockfsm.Granted {
-		place--
+		place = lockfsm.Revision(r.Token) - 1 // a grant in the same command takes the next revision
 	}
 	t.live[q] = holding{key: c.Key, keys: c.Keys, permits: c.Permits, of: c.Of, place: place}
 	t.queue(q, false)
 	if r.Code == lockfsm.Granted {
-		t.granted(q, r.Token)
+		t.granted(q, r.Token, r.Last)
 	}
 }
 
@@ -164,7 +169,7 @@ func (t *Trail) taken(q request, r lockfsm.Result) {
 	t.say(end)
 	h.token = r.Token
 	t.live[q] = h
-	e := t.event(Grant, q, h)
+	e := t.grant(q, h)
 	e.Resumes = r.Evicted.Token
 	t.say(e)
 }
@@ -189,12 +194,12 @@ func (t *Trail) queue(q request, leaves bool) {
 	}
 }
 
-func (t *Trail) granted(q request, token lockfsm.Token) {
+func (t *Trail) granted(q request, token, last lockfsm.Token) {
 	h, known := t.live[q]
 	if known && h.token == 0 {
-		h.token = token
+		h.token, h.last = token, last
 		t.live[q] = h
-		t.say(t.event(Grant, q, h))
+		t.say(t.grant(q, h))
 	}
 }
 
@@ -256,6 +261,12 @@ func (t *Trail) event(k Kind, q request, h holding) Event {
 		Kind: k, Key: h.key, Keys: h.keys, Permits: h.permits, Of: h.of, Token: h.token, Place: h.place,
 		Session: q.session, Number: q.number,
 	}
+}
+
+func (t *Trail) grant(q request, h holding) Event {
+	e := t.event(Grant, q, h)
+	e.Last = h.last
+	return e
 }
 
 func (t *Trail) say(e Event) {

@@ -78,3 +78,80 @@ func TestTrailOfADelayedLock(t *testing.T) {
 		t.Error(err)
 	}
 }
+
+// TestTrailOfAStay checks the lines of a stay, of its end, and of a stay at the beginning of an
+// account. A request with Try that waited for the stay must leave its queue without a line.
+func TestTrailOfAStay(t *testing.T) {
+	m, err := lockfsm.New(lockfsm.Charter{Group: 1, FoundedUnixMS: 1_700_000_000_000, Rules: lockfsm.StickySince,
+		SessionTTL: time.Second, Limits: lockfsm.DefaultLimits()})
+	if err != nil {
+		t.Fatal(err)
+	}
+	var events []history.Event
+	emit := func(e history.Event) { events = append(events, e) }
+	trail := history.NewTrail(1, emit)
+	trail.Start(0, m)
+	queued := map[lockfsm.Revision]bool{}
+	trail.Queue = func(e history.Event, leaves bool) {
+		if queued[e.Place] = true; leaves {
+			delete(queued, e.Place)
+		}
+	}
+	index := uint64(0)
+	apply := func(c lockfsm.Command) (last lockfsm.Result) {
+		index++
+		c.Term = 1
+		trail.Entry(index, c.Append(nil))
+		m.ApplyEntry(index, 1, c.Append(nil), func(r *lockfsm.Result) {
+			trail.Result(*r, m)
+			last = r.Clone()
+		})
+		return last
+	}
+	apply(lockfsm.Command{Kind: lockfsm.Born})
+	apply(lockfsm.Command{Kind: lockfsm.Stamp, WallUnixMS: 1_700_000_060_000})
+	s := apply(lockfsm.Command{Kind: lockfsm.Open, Nonce: lockfsm.Nonce{1}}).Session
+	other := apply(lockfsm.Command{Kind: lockfsm.Open, Nonce: lockfsm.Nonce{2}}).Session
+	sticky := lockfsm.Command{Kind: lockfsm.Acquire, Rules: lockfsm.StickySince, Session: s, Number: 1, Key: "a",
+		Sticky: true}
+	granted := apply(sticky)
+	sticky.Session, sticky.Number = other, 1
+	apply(sticky)
+	apply(lockfsm.Command{Kind: lockfsm.Release, Session: s, Number: 1})
+	restored, err := lockfsm.Restore(m.Snapshot(nil))
+	if err != nil {
+		t.Fatal(err)
+	}
+	apply(lockfsm.Command{Kind: lockfsm.Acquire, Session: s, Number: 2, Key: "a", Try: true})
+	if len(queued) != 2 {
+		t.Errorf("in the queue: %v", queued)
+	}
+	asked := lockfsm.Revision(0)
+	for _, e := range m.Entries() {
+		asked = max(asked, e.Place)
+	}
+	second := events[len(events)-1]
+	apply(lockfsm.Command{Kind: lockfsm.InUse, Rules: lockfsm.StickySince, Session: other, Number: 1, Revision: asked,
+		Token: second.Token + 1})
+	if len(queued) != 1 || events[len(events)-1].Index != second.Index {
+		t.Errorf("in the queue: %v, last line %+v", queued, events[len(events)-1])
+	}
+	history.NewTrail(1, emit).Start(index, restored)
+	if n := len(events); n != 6 {
+		t.Fatalf("%d events: %+v", n, events)
+	}
+	for i, want := range []history.Event{
+		1: {Kind: history.Grant, Token: granted.Token, Last: granted.Token + lockfsm.StayTokens,
+			Place: lockfsm.Revision(granted.Token - 1), Session: s},
+		2: {Kind: history.End, Token: granted.Token, Place: lockfsm.Revision(granted.Token - 1), Session: s},
+		3: {Kind: history.Grant, Token: second.Token, Last: second.Token + lockfsm.StayTokens, Place: second.Place,
+			Session: other},
+		5: {Kind: history.Grant, Token: second.Token, Last: second.Token + lockfsm.StayTokens, Place: second.Place,
+			Session: other},
+	} {
+		if e := events[i]; want.Kind != 0 && (e.Kind != want.Kind || e.Token != want.Token || e.Last != want.Last ||
+			e.Place != want.Place || e.Session != want.Session) {
+			t.Errorf("event %d is %+v, want %+v", i, e, want)
+		}
+	}
+}

@@ -26,6 +26,8 @@ type Config struct {
 	Dir                 string
 	DirFreeBytes        int64
 	SessionTTL          time.Duration
+	Stays               int // see client.Config, also for StayIdle
+	StayIdle            time.Duration
 	Logger              *slog.Logger
 	Version             string // of this library
 

@@ -98,8 +98,8 @@ func (n *Instance) Start(ctx context.Context) (err error) {
 	n.grantable.begin(n.env.clock.Now())
 	n.client = client.New(client.Config{
 		Clock: n.env.clock, TTL: n.config.SessionTTL, Send: n.submit, Random: n.env.random, Logger: n.logger,
-		Changed: n.phaseChanged,
-		Watch:   (&observer{node: n}).news,
+		Stays: n.config.Stays, StayIdle: n.config.StayIdle, Changed: n.phaseChanged,
+		Watch: (&observer{node: n}).news,
 	})
 	n.services = n.answers()
 	settings := transport.Config{

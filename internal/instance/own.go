@@ -18,7 +18,7 @@ const maxOwnSessions = 128
 func (n *Instance) Open(ttl time.Duration) (*client.Client, error) {
 	own := client.New(client.Config{
 		Clock: n.env.clock, TTL: ttl, Send: n.submit, Random: n.env.random, Logger: n.logger,
-		Watch: (&observer{node: n, own: true}).news,
+		Stays: n.config.Stays, StayIdle: n.config.StayIdle, Watch: (&observer{node: n, own: true}).news,
 	})
 	if err := n.own.add(own); err != nil {
 		own.Close()

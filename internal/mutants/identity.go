@@ -5,8 +5,6 @@ func identity() []Bug {
 		{Name: "nonce-is-proof", Some: true, Package: "session/keeper", Hazard: "none",
 			Nodes:  "TestHostileTheftOfASession",
 			Breaks: "a former voter, which knows the nonce of a session, takes the session and its locks"},
-		{Name: "clients-make-stays", Package: "session/keeper", Hazard: "none",
-			Breaks: "a peer keeps a lock as a stay and answers no Try, and the Try of others waits"},
 		{Name: "record-not-checked", Some: true, Package: "session/keeper", Hazard: "none", Nodes: "TestHostileRecords",
 			Breaks: "a session names another instance, or another address, as its own"},
 		{Name: "opened-by-any-instance", Some: true, Package: "session/client", Hazard: "none",

@@ -29,6 +29,11 @@ type call struct {
 	detaches bool // the caller will detach the hold instead of releasing it
 	once     bool // the caller makes no other call afterwards
 
+	sticky bool // the caller asks for a pass
+	kept   bool // the call waits for a pass or has one
+	pass   client.StayCaller
+	stay   keptStay // the stay of the pass
+
 	lapsed bool // the hold has ended by the caller's clock
 	until  time.Duration
 }
@@ -41,20 +46,32 @@ const (
 	over // the call has ended
 )
 
-func (p *proc) caller() {
-	if !p.dead && !p.w.quiet && !p.leaving {
-		p.call(nil)
+// caller makes a call, for the given key unless it is empty.
+func (p *proc) caller(key string) {
+	switch until := p.m.pausedUntil; {
+	case p.dead || p.w.quiet || p.leaving:
+	case p.w.now < until:
+		p.w.after(until-p.w.now, func() { p.caller(key) })
+	default:
+		p.call(nil, key)
 	}
 }
 
-func (p *proc) call(outer *call) *call {
+func (p *proc) call(outer *call, key string) *call {
 	w := p.w
-	c := p.newCall(w.draw(outer))
+	var r client.Request
+	if key == "" {
+		r = w.draw(outer)
+	} else {
+		r = client.Request{Key: key, Try: w.chance(w.cfg.Try)}
+	}
+	c := p.newCall(r)
 	c.outer = outer
 	if w.chance(w.cfg.Long) {
 		c.hold = w.between(0, 3*w.cfg.TTL)
 	}
 	w.options(c)
+	c.sticky = c.mayKeep() && w.chance(w.cfg.Sticky)
 	c.ask()
 	if w.chance(w.cfg.Cancel) {
 		w.after(w.between(0, w.cfg.TTL), c.leave)
@@ -74,8 +91,17 @@ func (p *proc) newCall(r client.Request) *call {
 func (c *call) ask() {
 	c.p.calls = append(c.p.calls, c)
 	c.p.w.watch.asks(c)
+	if c.sticky && c.askKept() {
+		return
+	}
+	c.p.stays.Before(&c.req)
+	c.p.carry()
 	c.p.inClient(func(now clock.Time) { c.p.client.Acquire(now, &c.req) })
 }
+
+// soonAgain is the chance that a caller makes another call for the same key soon after a sticky
+// one.
+const soonAgain = 0.7
 
 // The method next ends this call. Unless once is set, it waits for a while and then releases the
 // lock of the outer call, or makes another call if there is no outer call.
@@ -86,7 +112,11 @@ func (c *call) next() {
 	if o := c.outer; c.once {
 		return
 	} else if o == nil {
-		p.w.after(p.w.between(0, p.w.cfg.Think), func() { p.caller() })
+		think, key := p.w.cfg.Think, ""
+		if c.sticky && p.w.chance(soonAgain) {
+			think, key = p.w.cfg.Hold, c.req.Key
+		}
+		p.w.after(p.w.between(0, think), func() { p.caller(key) })
 	} else if o.inner == c {
 		o.inner = nil
 		p.w.after(p.w.between(0, 5*time.Millisecond), o.release)
@@ -97,8 +127,16 @@ func (c *call) leave() {
 	if c.stage != waits || c.p.dead {
 		return
 	}
+	if until := c.p.m.pausedUntil; c.kept && c.p.w.now < until {
+		c.p.w.after(until-c.p.w.now, c.leave)
+		return
+	}
 	c.p.w.watch.fails(c, "context", 0)
-	c.p.inClient(func(now clock.Time) { c.p.client.Cancel(now, &c.req) })
+	if c.kept {
+		c.cancelKept()
+	} else {
+		c.p.inClient(func(now clock.Time) { c.p.client.Cancel(now, &c.req) })
+	}
 	c.next()
 }
 
@@ -143,7 +181,9 @@ func (c *call) release() {
 		return
 	}
 	c.abandonInner()
-	if c.detaches {
+	if c.kept {
+		c.unlockKept()
+	} else if c.detaches {
 		c.p.w.watch.detaches(c)
 		c.p.inClient(func(now clock.Time) { c.p.client.Detach(now, &c.req, "") })
 	} else {

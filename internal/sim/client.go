@@ -18,6 +18,7 @@ func (p *proc) inClient(f func(now clock.Time)) {
 
 func (p *proc) clientTurn(now clock.Time) clock.Time {
 	before := p.deadline
+	p.keptDo(now, func(s *client.Stays) { s.Tick(now) })
 	if p.client.Turn(now, p) {
 		p.owner.rouse()
 	}
@@ -28,7 +29,11 @@ func (p *proc) clientTurn(now clock.Time) clock.Time {
 		p.phase = phase
 		p.leaderKnown()
 	}
-	return p.client.Next()
+	next := p.client.Next()
+	if t := p.stays.Next(now); t != 0 && (next == 0 || t.Before(next)) {
+		next = t
+	}
+	return next
 }
 
 // Nonce implements client.Outlets.
@@ -57,19 +62,33 @@ func (p *proc) rebind(record []byte, voters []founding.Voter) {
 }
 
 // Lost implements client.Outlets.
-func (p *proc) Lost(o *client.Outcome) { o.Request.Caller.(*call).lost(o.Err) }
+func (p *proc) Lost(o *client.Outcome) {
+	if c, is := o.Request.Caller.(*call); is {
+		c.lost(o.Err)
+		return
+	}
+	p.stayOutcome(o)
+}
 
 // Publish implements client.Outlets.
-func (p *proc) Publish(deadline clock.Time) {
-	if deadline != p.deadline {
-		p.deadline = deadline
+func (p *proc) Publish(deadline, safe clock.Time) {
+	renewed := deadline != p.deadline
+	p.deadline, p.safe = deadline, safe
+	p.ttl = p.client.Status(p.m.clock()).TTL
+	if renewed {
 		p.w.watch.extended(p)
+		p.stays.Renewed(p.window())
+		p.carry()
 	}
 }
 
 // Outcome implements client.Outlets.
 func (p *proc) Outcome(o *client.Outcome) {
-	c := o.Request.Caller.(*call)
+	c, is := o.Request.Caller.(*call)
+	if !is {
+		p.stayOutcome(o)
+		return
+	}
 	switch o.Kind {
 	case client.OutcomeGranted:
 		c.granted(o.Token, o.Until)

@@ -48,6 +48,9 @@ type Config struct {
 	Nest    float64 // share of holders that make another call under their lock
 	Options float64 // share of calls with a limit on the hold, an expiry delay or a notice
 
+	Sticky   float64       // share of suitable calls that ask for a pass
+	StayIdle time.Duration // a stay that no caller uses is given back after this time
+
 	Steps time.Duration // average time between two operator steps of one kind; zero means none
 
 	// Retold is the average time between two changes of the settings with which instances start.
@@ -129,6 +132,12 @@ func Draw(seed uint64) Config {
 	if seed/8%2 == 0 { // depends on the seed
 		c.Retold = pick(20*time.Second, 2*time.Minute)
 	}
+	// The random numbers of stickiness are separate, so that it occurs with all other settings.
+	if k := rand.New(rand.NewPCG(seed, 0x7374617adf)); k.IntN(2) == 0 {
+		c.Sticky = 0.5 + 0.5*k.Float64()
+		c.Callers += k.IntN(3)
+		c.StayIdle = []time.Duration{time.Second, 20 * time.Second}[k.IntN(2)]
+	}
 	c.Step = int(seed % 5) // depends on the seed
 	// An insider occurs with every combination of Kinds and Options.
 	c.Insider = seed/4%4 == 1
@@ -160,7 +169,7 @@ func (c *Config) String() string {
 		disk = "durable"
 	}
 	return fmt.Sprintf("seed %d: %d machines, %d voters, %s, %s, ttl %v, grace %v, drift %.1f%%, latency %v, "+
-		"trouble every %v, heal %v, quiet %v, kinds %v, nested %v, wishes %v, steps every %v, insider %v",
+		"trouble every %v, heal %v, quiet %v, kinds %v, nested %v, wishes %v, sticky %.2f, steps every %v, insider %v",
 		c.Seed, c.Machines, c.Voters, kind, disk, c.TTL, c.Grace, c.Drift*100, c.Latency, c.Trouble.Every, c.Heal,
-		c.Quiet, c.Kinds, c.Nest, c.Options, c.Steps, c.Insider)
+		c.Quiet, c.Kinds, c.Nest, c.Options, c.Sticky, c.Steps, c.Insider)
 }

@@ -52,6 +52,7 @@
 //	keeping   the owner of the keeper's core, with its keeper.Outlets
 //	client    the owner of the client's core: its client.Outlets. caller.go has the
 //	          callers, kinds.go their requests
+//	kept      the owner of the client's stays, as kept.go in package client
 //	options   the options of requests; steps.go has the actions of operators on holds.
 //	          Add new options and actions there
 //	leave     Node.Leave: it takes the steps of a cluster.Departure
@@ -82,6 +83,12 @@
 // In two of every four runs, partly the same ones, callers also request holds that end by
 // themselves, holds with an expiry delay, and notices of waiters. Operators end holds by force. A
 // holder must be notified when its hold was ended by force or has ended by itself.
+//
+// In about half of the runs, callers also ask for passes, and a caller that had one often asks for
+// the same key again. A pass is judged like any other grant. In addition, its token must be one
+// that the state has reserved for the stay. The calls of one process must get their passes in the
+// order in which they were made. The state must not end a stay for an order that names the token
+// of a pass, and must not resume a stay.
 //
 // In four of every sixteen runs, and in every fourth founding, an insider sends false messages to
 // the instances that have a group. The judges apply the same rules in these runs, except that a

@@ -30,7 +30,7 @@ func (w *world) draw(outer *call) client.Request {
 		if r.Key == outer.req.Key {
 			r.Key = lockName(w.rng.IntN(cfg.Keys + 1))
 		}
-		r.Terms = &client.Terms{Under: &outer.req}
+		r.Terms = &client.Terms{Under: outer.request()}
 	}
 	if !w.chance(cfg.Kinds) {
 		return r
@@ -125,7 +125,7 @@ func (c *call) nest() {
 	case w.quiet || c.p.leaving:
 		c.release()
 	default:
-		c.inner = c.p.call(c)
+		c.inner = c.p.call(c, "")
 	}
 }
 

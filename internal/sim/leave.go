@@ -6,6 +6,7 @@ import (
 	"github.com/mortise-lock/mortise/cluster"
 	"github.com/mortise-lock/mortise/cluster/founding"
 	"github.com/mortise-lock/mortise/internal/clock"
+	"github.com/mortise-lock/mortise/session/client"
 )
 
 const leaveTime = 10 * time.Second
@@ -33,7 +34,10 @@ func (p *proc) leave(then func()) {
 			w.after(w.between(0, time.Second), c.release)
 		}
 	}
-	p.inClient(func(now clock.Time) { p.client.Leaving(now) })
+	p.inClient(func(now clock.Time) {
+		p.client.Leaving(now)
+		p.keptDo(now, (*client.Stays).Leave)
+	})
 	l := &leaver{p: p, until: w.now + leaveTime, then: then}
 	p.later(0, l.next)
 }
@@ -66,7 +70,7 @@ func (l *leaver) sees() cluster.Leaver {
 	return sees
 }
 
-func (l *leaver) holds() bool { return l.p.client.Status(l.p.m.clock()).Held > 0 }
+func (l *leaver) holds() bool { return l.p.held() > 0 }
 
 // The method part closes the session if no lock is held, and stops the process.
 func (l *leaver) part() {
@@ -77,7 +81,10 @@ func (l *leaver) part() {
 	if l.departure.Alone {
 		l.until = min(l.until, p.w.now+cluster.FinalWait)
 	}
-	p.inClient(func(now clock.Time) { _ = p.client.CloseSession(now) }) // fails if a lock is held
+	p.inClient(func(now clock.Time) {
+		p.keptDo(now, (*client.Stays).GiveBackFree)
+		_ = p.client.CloseSession(now) // fails if a lock is held
+	})
 	p.later(0, l.stop)
 }
 

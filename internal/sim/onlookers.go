@@ -56,7 +56,7 @@ func (w *world) lookSome() {
 	switch over := w.watch.gone; {
 	case len(believers) > 0 && w.chance(0.7):
 		a.by = believers[w.rng.IntN(len(believers))]
-		a.key, a.token = a.by.keys()[0], a.by.token
+		a.key, a.token = a.by.keys()[0], a.by.stateToken()
 	case over.group == a.r.Group:
 		a.key, a.token = over.key, over.token
 	default:

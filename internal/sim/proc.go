@@ -36,7 +36,11 @@ type proc struct {
 	client   *client.Core
 	phase    client.Phase
 	deadline clock.Time // published deadline of the lease
-	expected clock.Time // last deadline for which the watch has scheduled a check
+	safe     clock.Time // published time at which the lease enters jeopardy
+	ttl      time.Duration
+	stays    *client.Stays
+	kept     map[*client.Request]*keptStay // the granted requests of stays
+	expected clock.Time                    // last deadline for which the watch has scheduled a check
 	leaving  bool
 
 	replica *ownReplica // may be nil
@@ -54,6 +58,7 @@ func (m *machine) newProc() *proc {
 	return &proc{
 		w: m.w, m: m, instance: nodeidtest.ID(m.w.id()), stream: m.w.streams,
 		links: map[nodeid.ID][]*end{}, dialing: map[nodeid.ID][]frame{}, backOff: map[nodeid.ID]time.Duration{},
+		stays: client.NewStays(freeStays, m.w.cfg.StayIdle), kept: map[*client.Request]*keptStay{},
 	}
 }
 
@@ -87,7 +92,7 @@ func (m *machine) start() *proc {
 	}
 	p.gossip()
 	for range w.cfg.Callers {
-		w.after(w.between(0, time.Second), func() { p.caller() })
+		w.after(w.between(0, time.Second), func() { p.caller("") })
 	}
 	return p
 }

@@ -26,6 +26,14 @@ type Stats struct {
 	// expiry delay.
 	Forced, Overdue, Wanted, Delayed int
 
+	// Stays counts granted stays. Kept counts calls that got a pass. Passes counts those of them that
+	// did not wait for the grant of the stay. Ordinary counts sticky calls that had to ask the group.
+	Stays, Kept, Passes, Ordinary int
+	// Recalled counts stays that were given back after a recall. InUse counts answers to requests with
+	// Try. StaysLost counts stays lost at the deadline. NotForced counts orders to end a hold that
+	// named the token of a pass.
+	Recalled, InUse, StaysLost, NotForced int
+
 	Checked int // answered queries about whether a lock is held
 	Adopted int // changes of the settings of a group
 	// Changes counts configurations. Replaced counts configurations that replace a voter. Leaves

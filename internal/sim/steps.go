@@ -63,9 +63,14 @@ func (w *world) forceSome() {
 		thinks = w.cfg.TTL
 	}
 	w.after(w.between(0, thinks), func() {
-		w.note("%q is to be ended by force, with token %d", seen.Key, seen.Token)
-		w.watch.forced.Asked(seen.Key, seen.Token)
-		w.order(lockfsm.Command{Kind: lockfsm.Evict, Key: seen.Key, Token: seen.Token, Record: []byte("people"),
+		token := seen.Token
+		if last := w.watch.reserved[token]; last != 0 && w.chance(0.5) {
+			token += 1 + lockfsm.Token(w.rng.IntN(3)) // of a pass: the state must not end the stay
+		} else {
+			w.watch.forced.Asked(seen.Key, token)
+		}
+		w.note("%q is to be ended by force, with token %d", seen.Key, token)
+		w.order(lockfsm.Command{Kind: lockfsm.Evict, Key: seen.Key, Token: token, Record: []byte("people"),
 			Value: []byte("it takes too long")})
 	})
 }

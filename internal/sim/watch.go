@@ -24,6 +24,7 @@ type watch struct {
 
 	front     check.Front
 	tokens    check.Tokens
+	believed  check.Tokens // the tokens of exclusive holders, in the order in which they got them
 	beliefs   check.Beliefs
 	register  check.Register
 	hashes    check.Hashes
@@ -41,8 +42,9 @@ type watch struct {
 	// if leaders is 0: when the last leader stopped leading, or zero if no voter has led yet
 	leaderless time.Duration
 	gaveUp     map[uint64]bool
-	gone       gone                 // the last confirmed release
-	bound      map[nodeid.ID]uint64 // the group to whose charter each incarnation was bound
+	reserved   map[lockfsm.Token]lockfsm.Token // the first and the last token of each stay
+	gone       gone                            // the last confirmed release
+	bound      map[nodeid.ID]uint64            // the group to whose charter each incarnation was bound
 }
 
 type group struct {
@@ -57,7 +59,7 @@ type group struct {
 
 func newWatch(w *world) *watch {
 	o := &watch{w: w, groups: map[uint64]*group{}, believers: map[string][]*call{}, bound: map[nodeid.ID]uint64{},
-		gaveUp: map[uint64]bool{}, names: map[nodeid.ID]string{}}
+		gaveUp: map[uint64]bool{}, names: map[nodeid.ID]string{}, reserved: map[lockfsm.Token]lockfsm.Token{}}
 	o.served.Bound = servedWithin + 4*w.cfg.TTL + w.cfg.silence()
 	if w.cfg.Options > 0 {
 		o.served.Bound += longestDelay * w.cfg.TTL
@@ -183,10 +185,13 @@ func (o *watch) gets(c *call) {
 	o.record(c.p, history.Event{Kind: history.Return, Op: c.id, Outcome: history.Granted, Token: c.token})
 	o.w.must(o.served.Answered(c.caller(), true, o.w.now))
 	for _, key := range keys {
-		if g := o.groups[c.group]; g != nil {
+		if g := o.groups[c.group]; g != nil && !c.kept {
 			g.acks.Granted(g.front, key, terms, c.token)
 		}
 		o.lapse(key)
+	}
+	if c.kept {
+		o.pass(c)
 	}
 	o.holding(c)
 	switch {
@@ -195,6 +200,9 @@ func (o *watch) gets(c *call) {
 		for _, key := range keys {
 			o.believers[key] = append(o.believers[key], c)
 			o.w.must(o.beliefs.Begin(key, c.caller(), terms, o.w.now))
+			if terms.Alone() {
+				o.w.must(o.believed.Grant(key, c.token))
+			}
 		}
 		o.expect(c.p)
 	default:
@@ -326,8 +334,7 @@ func (o *watch) released(c *call, err error) {
 	e := history.Event{Kind: history.Unlocked, Op: c.id}
 	if err != nil {
 		e.Err = err.Error()
-	} else {
-		o.stats.Released++
+	} else if o.stats.Released++; !c.kept {
 		o.gone = gone{c.group, c.keys()[0], c.token}
 		if g := o.groups[c.group]; g != nil {
 			for _, key := range c.keys() {

@@ -42,7 +42,7 @@ func (c *call) limit() clock.Time {
 
 func (o *watch) holding(c *call) {
 	t := c.req.Terms
-	if o.forced.Over(c.token) {
+	if o.forced.Over(c.stateToken()) {
 		c.forced = true
 	}
 	if t == nil {
@@ -91,7 +91,7 @@ func (o *watch) toldWhy(c *call, why error) {
 		o.stats.Overdue++
 		o.w.must(o.longest.Overdue(c.caller(), o.w.now))
 	case errors.As(why, &forced) || errors.As(why, new(*client.TakenError)):
-		o.w.must(o.forced.Told(c.keys(), c.token))
+		o.w.must(o.forced.Told(c.keys(), c.stateToken()))
 	}
 }
 
@@ -102,7 +102,7 @@ func (o *watch) forcedEnd(e *history.Event) {
 	o.stats.Forced++
 	o.w.must(o.forced.Ended(append([]string{e.Key}, e.Keys...), e.Token))
 	for _, c := range o.believers[e.Key] {
-		if c.token == e.Token {
+		if c.stateToken() == e.Token {
 			c.forced = true
 			o.disbelieve(c)
 			o.notices.Over(c.caller())
@@ -132,6 +132,9 @@ func (o *watch) ended(g *group, e *history.Event) {
 // a request to resume it names a shorter delay.
 func (o *watch) resumed(e *history.Event) {
 	o.stats.Resumed++
+	if o.reserved[e.Resumes] != 0 {
+		o.w.broken("the stay of %q with token %d is resumed", e.Key, e.Resumes)
+	}
 	if delay := o.handed[e.Resumes]; delay > 0 {
 		if own := o.shorter[e.Resumes]; own > 0 { // the watch does not know which request was granted
 			delay = min(delay, own)

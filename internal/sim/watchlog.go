@@ -212,6 +212,9 @@ func (a account) Result(result lockfsm.Result, machine *lockfsm.Machine) {
 }
 
 func (o *watch) result(r *ownReplica, result *lockfsm.Result) {
+	if r.first {
+		o.mayReserve(result)
+	}
 	if r.first && result.Code == lockfsm.Done {
 		switch result.Kind {
 		case lockfsm.Open:

@@ -18,6 +18,10 @@ import (
 type Config struct {
 	Clock clock.Clock
 	TTL   time.Duration // the requested TTL; the group may grant a shorter TTL
+	// Stays is the largest number of stays that no caller uses, and StayIdle is the time after
+	// which such a stay is given back. With zero Stays every stay is given back at once.
+	Stays    int
+	StayIdle time.Duration
 	// Send passes one frame to the transport, which owns the bytes afterwards. It returns an error
 	// if the frame will not be sent, for example because the queue of the link is full. Send may
 	// call Receive and Down.
@@ -39,7 +43,10 @@ type Config struct {
 type Client struct {
 	config   Config
 	deadline atomic.Int64 // the clock.Time at which all holds end; only the goroutine writes it
+	safe     atomic.Int64 // the clock.Time at which the lease enters jeopardy; only the goroutine writes it
+	ttl      atomic.Int64 // the granted TTL; only the goroutine writes it
 	slots    sync.Pool
+	kept     kept
 	wake     chan struct{}
 	ended    chan struct{}
 
@@ -50,7 +57,8 @@ type Client struct {
 	overflown  bool      // the inbox was full: replies of the leader are dropped until the next turn
 	heeded     nodeid.ID // the instance to which the core sends its requests
 	closed     bool
-	status     Status
+	record     []byte // see Rebind
+	status     Status // of the core; see counted
 
 	// The goroutine owns the following fields.
 	core    *Core
@@ -68,6 +76,7 @@ func New(config Config) *Client {
 	}
 	c := &Client{config: config, wake: make(chan struct{}, 1), ended: make(chan struct{})}
 	c.core = NewCore(config.Clock.Now(), config.TTL)
+	c.kept.stays = NewStays(config.Stays, config.StayIdle)
 	go c.run()
 	return c
 }
@@ -79,6 +88,9 @@ func New(config Config) *Client {
 // functions of Config must not call it.
 func (c *Client) Rebind(record []byte, targets []nodeid.Endpoint) {
 	w := &waiter{result: make(chan error, 1)}
+	c.mu.Lock()
+	c.record = record
+	c.mu.Unlock()
 	if c.post(input{kind: inputRebind, bytes: record, targets: targets, waiter: w}) {
 		<-w.result
 	}
@@ -141,6 +153,13 @@ func (c *Client) AcquireInto(ctx context.Context, h *Hold, r Request) error {
 	h.client, h.slot = c, c.slot()
 	h.req = r
 	h.req.Caller = h
+	if r.Sticky {
+		h.req.Sticky = false
+		if done, err := c.lockKept(ctx, h); done {
+			return err
+		}
+	}
+	c.yield(&h.req)
 	if !c.post(input{kind: inputAcquire, hold: h}) {
 		return ErrClosed
 	}
@@ -167,7 +186,7 @@ func (c *Client) Status() Status {
 	s := c.status
 	c.mu.Unlock()
 	s.Lease = lease{ttl: s.TTL, sent: s.Renewed}.state(c.config.Clock.Now())
-	return s
+	return c.counted(s)
 }
 
 // Close stops the client and waits for its goroutine. Waiting calls end with ErrClosed, and held
@@ -199,7 +218,7 @@ func (c *Client) run() {
 		if more {
 			c.rouse()
 		}
-		alarm.Set(c.now, c.core.Next())
+		alarm.Set(c.now, c.next())
 	}
 }
 
@@ -219,11 +238,15 @@ func (c *Client) turn() (more, open bool) {
 	}
 	c.spare = inbox[:0]
 	if closed {
+		c.keptDo(now, (*Stays).GiveBackFree)
+		for c.core.Turn(now, to) && c.core.due() { // sends the releases
+		}
 		c.core.End(now, to)
 		c.answer(&c.waiting, ErrClosed)
 		c.answer(&c.closing, ErrClosed)
 		return false, false
 	}
+	c.keptDo(now, func(s *Stays) { s.Tick(now) })
 	more = c.core.Turn(now, to)
 	c.answerDone()
 	if c.core.Closed() {
@@ -235,6 +258,8 @@ func (c *Client) turn() (more, open bool) {
 
 func (c *Client) take(now clock.Time, in *input) {
 	switch in.kind {
+	case inputStay:
+		c.core.Stay(now, in.stay)
 	case inputAcquire:
 		c.core.Acquire(now, &in.hold.req)
 	case inputCancel, inputExpired:
@@ -258,16 +283,18 @@ func (c *Client) take(now clock.Time, in *input) {
 		c.rebound = append(c.rebound, in.waiter)
 	case inputLeaving:
 		c.core.Leaving(now)
+		c.keptDo(now, (*Stays).Leave)
 	case inputWait:
 		c.waiting = append(c.waiting, in.waiter)
 	case inputCloseSession:
+		c.keptDo(now, (*Stays).GiveBackFree)
 		if err := c.core.CloseSession(now); err != nil {
 			in.waiter.result <- err
 			return
 		}
 		c.closing = append(c.closing, in.waiter)
 	case inputHeld:
-		in.waiter.held <- c.core.heldKeys()
+		in.waiter.held <- c.heldKeys()
 	case inputForget:
 		c.waiting, c.closing = without(c.waiting, in.waiter), without(c.closing, in.waiter)
 	}
@@ -288,17 +315,30 @@ func (c outlets) Lost(o *Outcome) {
 	if limit := o.Request.until; limit != 0 {
 		until = min(until, limit)
 	}
-	o.Request.Caller.(*Hold).end(o.Err, o.Why, until)
+	if h, is := o.Request.Caller.(*Hold); is {
+		h.end(o.Err, o.Why, until)
+		return
+	}
+	c.keptSays(until, func(s *Stays, w Window) { s.Outcome(w, o) })
 }
 
-func (c outlets) Publish(deadline clock.Time) {
-	c.deadline.Store(int64(deadline))
+func (c outlets) Publish(deadline, safe clock.Time) {
+	renewed := c.deadline.Swap(int64(deadline)) != int64(deadline)
+	c.safe.Store(int64(safe))
+	c.ttl.Store(int64(c.core.ttl()))
+	if renewed {
+		c.keptSays(0, (*Stays).Renewed)
+	}
 	c.answer(&c.rebound, nil)
 	c.publish()
 }
 
 func (c outlets) Outcome(o *Outcome) {
-	h := o.Request.Caller.(*Hold)
+	h, is := o.Request.Caller.(*Hold)
+	if !is {
+		c.stayOutcome(o)
+		return
+	}
 	switch o.Kind {
 	case OutcomeGranted:
 		h.token, h.limit = o.Token, o.Until

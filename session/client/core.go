@@ -88,6 +88,9 @@ type Core struct {
 
 	limited limited // holds with a limited duration
 
+	answers []stayAnswer // to be sent on this attachment
+	asking  []*Request   // requests with Try that wait for the answer of a stay, or have waited
+
 	outcomes []Outcome
 	told     []Outcome // the outcomes of the last Flush
 	likely   int       // the predicted size of the commands in a frame
@@ -156,6 +159,7 @@ func (c *Core) Tick(now clock.Time) {
 	if c.tries > 0 && c.orphaned != 0 && now.Sub(c.orphaned) >= tryWithout {
 		c.failWaiting(true, ErrNoLeader)
 	}
+	c.endTries(now)
 }
 
 // begin ends the holds whose deadline has passed. Every input calls it first, so that a late
@@ -188,6 +192,9 @@ func (c *Core) Next() clock.Time {
 	}
 	if c.tries > 0 && c.orphaned != 0 {
 		consider(c.orphaned.Add(tryWithout))
+	}
+	if len(c.asking) > 0 {
+		consider(c.asking[0].asked.Add(tryWithout))
 	}
 	switch c.phase {
 	case Seeking:

@@ -13,6 +13,7 @@ import (
 type Request struct {
 	Key    string
 	Try    bool   // the request must not be queued
+	Sticky bool   // the request is for a stay; in a call of Client it is for a pass
 	Terms  *Terms // nil means an exclusive lock of one key
 	Caller any    // not used by the core
 
@@ -22,6 +23,7 @@ type Request struct {
 	order uint64 // the request's place among the calls of this client
 	since clock.Time
 	until clock.Time // when the hold reaches its longest duration; zero means never
+	asked clock.Time // when a request with Try began to wait for the answer of a stay; zero means not
 	first entry      // saves an allocation
 }
 
@@ -100,6 +102,9 @@ func (r *Request) plain() bool {
 
 func (r *Request) command() lockfsm.Command {
 	c := lockfsm.Command{Kind: lockfsm.Acquire, Key: r.Key, Try: r.Try}
+	if r.Sticky {
+		c.Rules, c.Sticky = lockfsm.StickySince, true
+	}
 	if t := r.Terms; t != nil {
 		c.Keys, c.Permits, c.Of, c.Most, c.Value, c.Notice, c.Delay = t.Keys, t.Permits, t.Of, t.Most, t.Value,
 			t.Notice, t.Delay

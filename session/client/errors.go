@@ -28,6 +28,9 @@ var (
 	ErrInGrace = errors.New("mortise: the group is in its grace period and grants nothing yet")
 	// ErrNoLeader means that a try request failed because no leader was found for two seconds.
 	ErrNoLeader = errors.New("mortise: no leader has answered for two seconds")
+	// ErrKept means that a try request waited two seconds for a session that keeps the lock, and
+	// that may not hold it now. The request has caused a recall, so a later try may succeed.
+	ErrKept = errors.New("mortise: another instance keeps the lock and has not answered for two seconds")
 	// ErrLeaving means that the instance has begun to leave and accepts no new requests.
 	ErrLeaving = errors.New("mortise: the node is leaving")
 	// ErrStillHeld means that CloseSession was called while locks were held.
@@ -78,6 +81,9 @@ type HeldError struct {
 	SinceUnixMS int64  // the leader's wall clock at the grant, in Unix milliseconds
 	Waiters     int    // requests that wait for the lock
 	Value       []byte // the value of the holder's request; the caller may change it
+	// Kept means that the holder keeps the lock as a stay. Token is then the token of the stay, unless
+	// the holder has named the token of its caller.
+	Kept bool
 }
 
 // DeadlockError is the error of a request that would have waited for its own owner. The first link

@@ -19,6 +19,8 @@ type Output struct {
 	// Deadline is when all holds are lost if no renewal is acknowledged earlier. Zero means that
 	// there is no session.
 	Deadline clock.Time
+	// Safe is when the lease enters jeopardy if no renewal is acknowledged earlier.
+	Safe clock.Time
 	// To, Renewals and Commands are one frame. There is no frame if Renewals and Commands are
 	// empty. The sender owns the bytes. If the frame cannot be sent, SendFailed must be called.
 	To                 nodeid.Endpoint
@@ -34,7 +36,7 @@ type frame struct {
 // Flush returns the output of a turn. It must be called after Tick, with the same time. The frame
 // counts as sent at now, so the clock must be read before the call.
 func (c *Core) Flush(now clock.Time) Output {
-	out := Output{Outcomes: c.outcomes, Deadline: c.lease.deadline()}
+	out := Output{Outcomes: c.outcomes, Deadline: c.lease.deadline(), Safe: c.lease.safe()}
 	clear(c.told)
 	if cap(c.told) > outcomesKept {
 		c.told = nil
@@ -76,6 +78,8 @@ func (c *Core) writeQuestion(now clock.Time, f *frame) {
 	f.command(lockfsm.Command{Kind: lockfsm.Attach, Session: c.session, Epoch: c.epoch, Number: c.number,
 		Nonce: c.proof, Live: c.live(now)})
 	c.renewals.Forget()
+	clear(c.answers) // the leader asks again
+	c.answers = c.answers[:0]
 	c.writeRenewal(now, f)
 }
 
@@ -110,6 +114,7 @@ func (c *Core) writeRenewal(now clock.Time, f *frame) {
 // entries, then requests, then Leaving and Close. It reports whether another frame must follow
 // immediately.
 func (c *Core) writeCommands(now clock.Time, f *frame) (more bool) {
+	c.writeAnswers(f)
 	done := 0
 	for _, e := range c.frees {
 		if len(f.commands) >= frameBytes {
@@ -141,6 +146,9 @@ func (c *Core) writeCommands(now clock.Time, f *frame) (more bool) {
 	}
 	return false
 }
+
+// due reports whether a Release, Cancel or Detach did not fit into the last frame.
+func (c *Core) due() bool { return len(c.frees) > 0 && c.linked() }
 
 // freed returns the command that frees an entry. The caller sets its session, epoch and number.
 func (e *entry) freed() lockfsm.Command {

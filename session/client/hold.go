@@ -19,6 +19,8 @@ type Hold struct {
 	client *Client
 	token  lockfsm.Token
 	limit  clock.Time // when the hold reaches its longest duration, set before Acquire ends; zero means never
+	kept   StayCaller // of a pass; guarded by the client's kept.mu
+	isKept bool       // the hold is a pass; set before Acquire ends
 	req    Request    // owned by the client's goroutine; others read only Key and exported fields of Terms
 
 	slot   chan struct{} // signals the end of Acquire, and later of Release; from the client's pool
@@ -63,7 +65,12 @@ func (h *Hold) Terms() (permits, of uint32) {
 func (h *Hold) Of(c *Client) bool { return h.client == c }
 
 // Request returns the request of the hold, for use in [Terms].Under.
-func (h *Hold) Request() *Request { return &h.req }
+func (h *Hold) Request() *Request {
+	if h.isKept {
+		return h.client.stayOf(h)
+	}
+	return &h.req
+}
 
 // Err returns nil while the lock is held, ErrReleased after Release, and an error that matches
 // ErrLost after the loss of the lock. It reads the clock, so the result is correct even right after
@@ -88,7 +95,9 @@ func (h *Hold) Err() error {
 	// End the hold before the client's goroutine publishes a later deadline. The core frees the
 	// lock in the group even if Release is never called.
 	err := h.end(reason, why, deadline)
-	h.client.post(input{kind: inputExpired, hold: h})
+	if !h.isKept { // the core ends the stay at its deadline
+		h.client.post(input{kind: inputExpired, hold: h})
+	}
 	return err
 }
 
@@ -102,8 +111,9 @@ func (h *Hold) Until() clock.Time {
 }
 
 // OnLoss sets a function that is called once if the hold is lost, by the client's goroutine or by a
-// caller of Err. The function must not block or use the hold. It may run before AcquireInto
-// returns, even if AcquireInto returns an error. OnLoss must be called before AcquireInto.
+// caller of Err or Release. The function must not block, or use the hold or its client. It may run
+// before AcquireInto returns, even if AcquireInto returns an error. OnLoss must be called before
+// AcquireInto.
 func (h *Hold) OnLoss(f func(why Loss, err error)) { h.lost = f }
 
 // Behind returns the holder that the request met when it was applied. Nil means that there was no
@@ -187,6 +197,9 @@ func (h *Hold) Detach(ctx context.Context) error {
 }
 
 func (h *Hold) letGo(ctx context.Context, how input) error {
+	if h.isKept {
+		return h.client.unlockKept(h)
+	}
 	answer := h.startRelease(how)
 	if answer == nil {
 		return h.result
@@ -218,6 +231,9 @@ func (h *Hold) Lapse(why string) error {
 }
 
 func (h *Hold) letGoSoon(how input) error {
+	if h.isKept {
+		return h.client.unlockKept(h)
+	}
 	_ = h.Err() // records a loss before the release hides it
 	h.startRelease(how)
 	if err := h.Err(); err != ErrReleased {

@@ -32,6 +32,7 @@ const (
 	inputCloseSession
 	inputForget
 	inputHeld // a waiter requests the held keys
+	inputStay
 )
 
 type input struct {
@@ -41,6 +42,7 @@ type input struct {
 	bytes   []byte
 	targets []nodeid.Endpoint
 	waiter  *waiter
+	stay    *StayCommand
 }
 
 func (c *Client) post(in input) bool {

@@ -69,6 +69,14 @@ func (l lease) short(now clock.Time) bool {
 	return l.ttl == 0 || l.left(now) < l.ttl/leaseShortestParts
 }
 
+// safe returns when the lease enters jeopardy. Without a lease it returns zero, which has passed.
+func (l lease) safe() clock.Time {
+	if l.ttl == 0 {
+		return 0
+	}
+	return l.jeopardyAt()
+}
+
 func (l lease) jeopardyAt() clock.Time { return l.sent.Add(l.ttl / 3 * 2) }
 
 func (l lease) state(now clock.Time) LeaseState {

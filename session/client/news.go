@@ -88,6 +88,6 @@ func (c *Client) tell(before, after Status) {
 	}
 	renewed, unanswered := c.core.takeRenewals()
 	if len(renewed) > 0 || unanswered > 0 || after.differs(&before) {
-		c.config.Watch(&News{Before: before, After: after, Renewed: renewed, Unanswered: unanswered})
+		c.config.Watch(&News{Before: c.counted(before), After: c.counted(after), Renewed: renewed, Unanswered: unanswered})
 	}
 }

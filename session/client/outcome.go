@@ -23,6 +23,7 @@ const (
 	OutcomeReleased                        // the release is confirmed, or Err is why it cannot be confirmed
 	OutcomeWaits                           // the call waits; Behind is the holder when its request was applied
 	OutcomeWanted                          // another request waits for the held lock; may be repeated
+	OutcomeAsked                           // requests with Try wait for the answer of a stay; may be repeated
 )
 
 // Outcome is a result that a core reports for a request.
@@ -31,7 +32,9 @@ type Outcome struct {
 	Why     Loss // with OutcomeLost
 	Request *Request
 	Token   lockfsm.Token
-	Until   clock.Time // for OutcomeGranted: the end of its longest duration; zero means no end
+	Last    lockfsm.Token    // with OutcomeGranted: the last token of a stay; zero means no stay
+	Place   lockfsm.Revision // with OutcomeAsked: of the last request with Try that waits
+	Until   clock.Time       // with OutcomeGranted: when the hold reaches its longest duration; zero means never
 	Err     error
 	Behind  *HeldError
 }
@@ -179,7 +182,7 @@ func (c *Core) drop(e *entry, err error) {
 
 // grant reports a grant to the caller. If too little of the lease is left, grant releases the lock
 // and sends the request again.
-func (c *Core) grant(now clock.Time, e *entry, token lockfsm.Token) {
+func (c *Core) grant(now clock.Time, e *entry, token, last lockfsm.Token) {
 	r := e.req
 	if c.lease.short(now) {
 		c.requeue(r)
@@ -197,19 +200,25 @@ func (c *Core) grant(now clock.Time, e *entry, token lockfsm.Token) {
 		r.until = now.Add(r.Terms.Longest)
 		heap.Push(&c.limited, r)
 	}
-	c.outcomes = append(c.outcomes, Outcome{Kind: OutcomeGranted, Request: r, Token: token, Until: r.until})
+	c.outcomes = append(c.outcomes, Outcome{Kind: OutcomeGranted, Request: r, Token: token, Last: last, Until: r.until})
 }
 
 const maxHeldKeys = 10
 
-func (c *Core) heldKeys() (keys []string) {
+// heldKeys returns the keys of held requests, without those that except reports.
+func (c *Core) heldKeys(except func(*Request) bool) (keys []string) {
+	more := 0
 	for e := c.sent.head; e != nil; e = e.next {
-		if r := e.req; r != nil && r.stage == stageHeld {
-			if len(keys) == maxHeldKeys {
-				return append(keys, fmt.Sprintf("and %d more", c.held-maxHeldKeys))
-			}
+		switch r := e.req; {
+		case r == nil || r.stage != stageHeld || except(r):
+		case len(keys) == maxHeldKeys:
+			more++
+		default:
 			keys = append(keys, fmt.Sprintf("%q", r.Key))
 		}
+	}
+	if more > 0 {
+		keys = append(keys, fmt.Sprintf("and %d more", more))
 	}
 	return keys
 }

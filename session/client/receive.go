@@ -62,6 +62,10 @@ func (c *Core) reply(now clock.Time, from nodeid.ID, r *session.Reply) {
 		if e := c.byNumber[r.Number]; e != nil && e.req != nil && e.req.stage == stageHeld {
 			c.outcomes = append(c.outcomes, Outcome{Kind: OutcomeWanted, Request: e.req})
 		}
+	case session.ReplyAsked:
+		if e := c.byNumber[r.Number]; e != nil && e.req != nil && e.req.stage == stageHeld {
+			c.outcomes = append(c.outcomes, Outcome{Kind: OutcomeAsked, Request: e.req, Place: r.Place})
+		}
 	case session.ReplyFreed:
 		c.freed(now, r)
 	case session.ReplyRenewed:
@@ -179,15 +183,21 @@ func (c *Core) state(now clock.Time, r *session.Reply) {
 	e.seen = c.epoch
 	if r.Code == lockfsm.Granted && r.Token != 0 {
 		c.answeredAsk(e)
-		c.stateGranted(now, e, r.Token)
+		c.stateGranted(now, e, r.Token, r.Last)
 		return
 	}
 	if r.Code == lockfsm.Waiting {
 		c.answeredAsk(e)
+		c.triesStay(now, e.req)
 		return
 	}
 	if r.Code == lockfsm.NoSession || r.Code == lockfsm.Stale {
 		c.redirect(now, c.target)
+		return
+	}
+	if q := e.req; r.Code == lockfsm.Unsupported && q != nil && q.Sticky {
+		q.Sticky = false // the group's rules do not know stays
+		c.finish(e, nil)
 		return
 	}
 	err := BudgetErrorOf(r.Code, r.Budget)
@@ -205,11 +215,11 @@ func (c *Core) answeredAsk(e *entry) {
 	}
 }
 
-func (c *Core) stateGranted(now clock.Time, e *entry, token lockfsm.Token) {
+func (c *Core) stateGranted(now clock.Time, e *entry, token, last lockfsm.Token) {
 	switch {
 	case e.freeing: // the grant was sent before the release arrived
 	case e.req.stage == stageWaiting:
-		c.grant(now, e, token)
+		c.grant(now, e, token, last)
 	case e.req.token != token: // must not happen; the caller's token is no longer valid
 		c.lose(e.req, LossUnknown)
 		e.req = nil
@@ -277,7 +287,7 @@ func heldError(key string, r *session.Reply) *HeldError {
 	}
 	return &HeldError{
 		Key: key, Session: r.Holder, Record: bytes.Clone(r.Record), Token: r.Token, SinceUnixMS: r.Since,
-		Waiters: int(r.Waiters), Value: bytes.Clone(r.Value),
+		Waiters: int(r.Waiters), Value: bytes.Clone(r.Value), Kept: r.Kept,
 	}
 }
 

@@ -193,7 +193,7 @@ func releaseWhileBeingLost(t *testing.T, release func(*Hold, context.Context) er
 // is published.
 func TestMarksComeBeforeTheDeadline(t *testing.T) {
 	t.Parallel()
-	c := &Client{config: Config{Clock: clock.Monotonic()}, core: NewCore(1, worldTTL)}
+	c := &Client{config: Config{Clock: clock.Monotonic()}, core: NewCore(1, worldTTL), kept: kept{stays: NewStays(0, 0)}}
 	c.deadline.Store(1000)
 	h := &Hold{client: c}
 	h.req.Caller = h
@@ -275,7 +275,8 @@ func TestErrAtTheDeadline(t *testing.T) {
 	} {
 		var now clock.Manual
 		now.Advance(time.Duration(row.at))
-		c := &Client{config: Config{Clock: &now}, core: NewCore(1, worldTTL), wake: make(chan struct{}, 1)}
+		c := &Client{config: Config{Clock: &now}, core: NewCore(1, worldTTL), wake: make(chan struct{}, 1),
+			kept: kept{stays: NewStays(0, 0)}}
 		c.deadline.Store(int64(deadline))
 		h := &Hold{client: c, limit: row.limit}
 		err := h.Err()

@@ -12,8 +12,8 @@ type Outlets interface {
 	Nonce() lockfsm.Nonce
 	// Lost marks the hold of a request as lost.
 	Lost(*Outcome)
-	// Publish publishes the deadline; see [Output].
-	Publish(deadline clock.Time)
+	// Publish publishes the deadline and the time until which the lease is safe; see [Output].
+	Publish(deadline, safe clock.Time)
 	// Outcome delivers an outcome that is not a loss.
 	Outcome(*Outcome)
 	// Send does what [Config].Send does.
@@ -53,7 +53,7 @@ func (out *Output) publish(o Outlets) {
 			o.Lost(each)
 		}
 	}
-	o.Publish(out.Deadline)
+	o.Publish(out.Deadline, out.Safe)
 	for i := range out.Outcomes {
 		if each := &out.Outcomes[i]; each.Kind != OutcomeLost {
 			o.Outcome(each)

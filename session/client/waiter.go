@@ -73,7 +73,7 @@ func (c *Client) answerDone() {
 	if len(c.waiting) == 0 {
 		return
 	}
-	status := c.core.Status(c.config.Clock.Now())
+	status := c.counted(c.core.Status(c.config.Clock.Now()))
 	var done []*waiter
 	for _, w := range c.waiting {
 		if w.done(status) {

@@ -45,9 +45,15 @@ func (w *world) refuses(what string) bool {
 
 const worldTTL = 6 * time.Second
 
+const worldFounded = 1_700_000_000_000 // in Unix milliseconds
+
 func newWorld(t *testing.T, clients int, keepers ...nodeid.ID) *world {
+	return newWorldOf(t, lockfsm.RulesVersion, clients, keepers...)
+}
+
+func newWorldOf(t *testing.T, rules uint32, clients int, keepers ...nodeid.ID) *world {
 	m, err := lockfsm.New(lockfsm.Charter{
-		Group: 1, FoundedUnixMS: 1_700_000_000_000, Rules: lockfsm.RulesVersion, SessionTTL: worldTTL,
+		Group: 1, FoundedUnixMS: worldFounded, Rules: rules, SessionTTL: worldTTL,
 		Limits: lockfsm.DefaultLimits(),
 	})
 	if err != nil {
@@ -55,6 +61,7 @@ func newWorld(t *testing.T, clients int, keepers ...nodeid.ID) *world {
 	}
 	w := &world{t: t, clock: clock.Monotonic(), machine: m, clients: make(map[nodeid.ID]*Client),
 		keepers: make(map[nodeid.ID]*keeper.Keeper), cut: make(map[nodeid.ID]bool)}
+	began := w.clock.Now()
 	var targets []nodeid.Endpoint
 	for _, k := range keepers {
 		targets = append(targets, nodeid.Endpoint{ID: k})
@@ -64,7 +71,7 @@ func newWorld(t *testing.T, clients int, keepers ...nodeid.ID) *world {
 				Propose:    func(term uint64, blob []byte) bool { return w.propose(k, term, blob) },
 				Confirm:    func(term, round uint64) { w.confirm(k, term, round) },
 				Reply:      func(to nodeid.ID, b []byte) error { return w.reply(k, to, b) },
-				WallUnixMS: func() int64 { return 1 },
+				WallUnixMS: func() int64 { return worldFounded + 1 + w.clock.Now().Sub(began).Milliseconds() },
 			},
 		})
 	}
@@ -87,7 +94,7 @@ func (w *world) newClient(id nodeid.ID, by clock.Clock) *Client {
 		before.Close()
 	}
 	c := New(Config{
-		Clock: by, TTL: worldTTL, Random: func(b []byte) { rand.Read(b) },
+		Clock: by, TTL: worldTTL, Stays: 100, StayIdle: time.Second, Random: func(b []byte) { rand.Read(b) },
 		Send: func(to nodeid.Endpoint, renewals, commands []byte) error {
 			return w.send(id, to.ID, renewals, commands)
 		},

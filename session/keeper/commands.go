@@ -96,12 +96,8 @@ func (k *Core) admit(p *peerState, h lockfsm.Header, command []byte) (commandRun
 		return k.admitOpen(p, command)
 	case lockfsm.Attach:
 		return k.admitAttach(p, h, command)
-	case lockfsm.Leaving, lockfsm.Close, lockfsm.Acquire, lockfsm.Release, lockfsm.Cancel, lockfsm.Detach:
-		if h.Kind == lockfsm.Acquire && h.Rules >= lockfsm.StickySince {
-			// No client sends a sticky request yet, and none answers for a stay. With a stay, a peer
-			// could make requests with Try of others wait.
-			return commandRun{}, false
-		}
+	case lockfsm.Leaving, lockfsm.Close, lockfsm.Acquire, lockfsm.Release, lockfsm.Cancel, lockfsm.Detach,
+		lockfsm.InUse:
 		if a := k.attachments[h.Session]; a != nil && a.peer == p && a.epoch == h.Epoch {
 			if p.rights != nil && h.Kind == lockfsm.Acquire && !k.mayAcquire(p, command) {
 				return commandRun{}, true

@@ -164,19 +164,3 @@ func TestFloodCostsOnlyItsSender(t *testing.T) {
 		t.Errorf("all together: %d bytes", k.inbox.bytes)
 	}
 }
-
-// TestNoClientSendsAStickyRequest sends a sticky request, in a group whose rules know it. The
-// keeper must refuse it, because no client answers for a stay yet.
-func TestNoClientSendsAStickyRequest(t *testing.T) {
-	t.Parallel()
-	b := leadingBench(t)
-	id := b.open(nodeidtest.ID(1))
-	sticky := acquireCmd(id, 1, 1, "x")
-	sticky.Rules, sticky.Sticky = lockfsm.StickySince, true
-	b.send(nodeidtest.ID(1), sticky)
-	b.step()
-	b.want(nodeidtest.ID(1), "ended 1 refused")
-	if entries := b.machine.Entries(); len(entries) > 0 {
-		t.Fatalf("the machine has %+v", entries)
-	}
-}

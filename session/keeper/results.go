@@ -151,7 +151,7 @@ func (k *Core) appliedAcquire(r *lockfsm.Result) {
 	if r.Code != lockfsm.Held || r.Holder == nil {
 		k.reply(a.peer, &session.Reply{
 			Kind: session.ReplyState, Session: r.Session, Epoch: r.Epoch, Number: r.Number, Code: r.Code,
-			Token: r.Token, Watch: r.Watch, Budget: r.Budget,
+			Token: r.Token, Watch: r.Watch, Budget: r.Budget, Last: r.Last,
 		})
 	}
 	if r.Holder == nil {
@@ -161,11 +161,14 @@ func (k *Core) appliedAcquire(r *lockfsm.Result) {
 	if r.Code == lockfsm.Held {
 		kind = session.ReplyHeld
 	}
+	k.tellHolder(a, kind, r.Number, r.Holder)
+}
+
+func (k *Core) tellHolder(a *attachment, kind session.ReplyKind, n lockfsm.Number, h *lockfsm.Holder) {
 	k.reply(a.peer, &session.Reply{
-		Kind: kind, Session: r.Session, Epoch: r.Epoch, Number: r.Number, Holder: r.Holder.Session,
-		Record: r.Holder.Record,
-		Token:  r.Holder.Token, Since: r.Holder.SinceUnixMS, Waiters: int64(r.Holder.Waiters), Value: r.Holder.Value,
-		Key: []byte(r.Holder.Key),
+		Kind: kind, Session: a.session, Epoch: a.epoch, Number: n, Holder: h.Session, Record: h.Record,
+		Token: h.Token, Since: h.SinceUnixMS, Waiters: int64(h.Waiters), Value: h.Value, Key: []byte(h.Key),
+		Kept: h.Kept,
 	})
 }
 
@@ -192,16 +195,25 @@ func (k *Core) fired(c *lockfsm.Change) {
 }
 
 func (k *Core) tell(a *attachment, c *lockfsm.Change) {
+	if c.Held != nil {
+		k.tellHolder(a, session.ReplyHeld, c.Number, c.Held)
+		return
+	}
 	code := lockfsm.Waiting
 	if c.Token != 0 {
 		code = lockfsm.Granted
 	}
 	k.reply(a.peer, &session.Reply{
 		Kind: session.ReplyState, Session: a.session, Epoch: a.epoch, Number: c.Number, Code: code,
-		Token: c.Token, Watch: c.Watch,
+		Token: c.Token, Watch: c.Watch, Last: c.Last,
 	})
 	if c.Wanted {
 		k.reply(a.peer, &session.Reply{Kind: session.ReplyWanted, Session: a.session, Epoch: a.epoch, Number: c.Number})
+	}
+	if c.Asked != 0 {
+		k.reply(a.peer, &session.Reply{
+			Kind: session.ReplyAsked, Session: a.session, Epoch: a.epoch, Number: c.Number, Place: c.Asked,
+		})
 	}
 }
 

@@ -15,6 +15,7 @@ type caller struct {
 	op      uint64
 	session lockfsm.SessionID
 	number  lockfsm.Number
+	stays   map[string]*stay // by key
 }
 
 func (c *caller) say(e history.Event) {
@@ -27,6 +28,7 @@ func (c *caller) open() {
 		c.stream, c.op = c.w.stream(), 0
 		c.say(history.Event{Kind: history.Header, Version: history.Version})
 	}
+	c.stays = map[string]*stay{}
 	c.w.commit(lockfsm.Command{Kind: lockfsm.Open, Nonce: c.w.nonce()}, func(r lockfsm.Result) {
 		c.session, c.number = r.Session, 0
 		c.w.after(c.w.upTo(ms), c.next)
@@ -56,6 +58,9 @@ func (w *world) draw() lockfsm.Command {
 			a.Keys = append(a.Keys, w.key(k))
 		}
 	}
+	if w.options.Sticky > 0 && !a.Try && a.Permits == 0 && len(a.Keys) == 0 && w.chance(w.options.Sticky) {
+		a.Rules, a.Sticky = lockfsm.StickySince, true
+	}
 	return a
 }
 
@@ -64,6 +69,7 @@ func (w *world) key(i int) string { return fmt.Sprintf("key-%d", i) }
 func (c *caller) next() {
 	w := c.w
 	if w.calls >= w.options.Calls {
+		c.giveBackAll()
 		return
 	}
 	w.calls++
@@ -74,11 +80,30 @@ func (c *caller) next() {
 	asks.Number = number
 	c.say(history.Event{Kind: history.Call, Op: op, Key: asks.Key, Keys: asks.Keys, Permits: asks.Permits,
 		Of: asks.Of, Try: asks.Try})
+	if c.pass(op, &asks) {
+		return
+	}
 	over := false
-	granted := func(t lockfsm.Token) {
-		if !over {
+	held := func(token lockfsm.Token) {
+		over = true
+		c.say(history.Event{Kind: history.Return, Op: op, Outcome: history.Held, Token: token})
+		w.after(w.upTo(ms), c.next)
+	}
+	var st *stay
+	granted := func(f lockfsm.Change) {
+		switch {
+		case over && st != nil:
+			c.recalled(st, f)
+		case over:
+		case f.Held != nil:
+			held(f.Held.Token)
+		case f.Last != 0:
 			over = true
-			c.hold(op, number, t)
+			st = c.begin(op, asks.Key, f)
+			c.recalled(st, f)
+		default:
+			over = true
+			c.hold(op, number, f.Token, nil)
 		}
 	}
 	w.waiting[request{c.session, number}] = granted
@@ -87,11 +112,9 @@ func (c *caller) next() {
 			switch {
 			case over:
 			case r.Code == lockfsm.Granted:
-				granted(r.Token)
+				granted(lockfsm.Change{Number: number, Token: r.Token, Last: r.Last})
 			case r.Code == lockfsm.Held:
-				over = true
-				c.say(history.Event{Kind: history.Return, Op: op, Outcome: history.Held, Token: r.Holder.Token})
-				w.after(w.upTo(ms), c.next)
+				held(r.Holder.Token)
 			case r.Code != lockfsm.Waiting:
 				over = true
 				c.fail(op, r.Code.String())
@@ -123,7 +146,9 @@ func (c *caller) fail(op uint64, why string) {
 	c.w.after(c.w.upTo(ms), c.next)
 }
 
-func (c *caller) hold(op uint64, number lockfsm.Number, token lockfsm.Token) {
+// hold returns from a call with a lock, and unlocks later. The stay st is nil unless the lock is a
+// pass of it.
+func (c *caller) hold(op uint64, number lockfsm.Number, token lockfsm.Token, st *stay) {
 	w := c.w
 	c.say(history.Event{Kind: history.Return, Op: op, Outcome: history.Granted, Token: token})
 	if w.chance(w.options.Crash) {
@@ -147,6 +172,10 @@ func (c *caller) hold(op uint64, number lockfsm.Number, token lockfsm.Token) {
 	}
 	w.after(w.upTo(ms), func() {
 		c.say(history.Event{Kind: history.Unlock, Op: op})
+		if st != nil {
+			c.unlockPass(op, st)
+			return
+		}
 		c.send(lockfsm.Command{Kind: lockfsm.Release, Number: number}, func(lockfsm.Result) {
 			w.after(w.upTo(300*us), func() {
 				c.say(history.Event{Kind: history.Unlocked, Op: op})
@@ -161,6 +190,6 @@ func (c *caller) crash() {
 	c.w.after(10*ms+c.w.upTo(5*ms), func() {
 		c.w.commit(lockfsm.Command{Kind: lockfsm.Expire, Session: session, Term: term}, nil)
 	})
-	c.stream = 0
+	c.stream, c.stays = 0, nil
 	c.w.after(c.w.upTo(20*ms), c.open)
 }

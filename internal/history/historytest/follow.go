@@ -27,6 +27,9 @@ func Follow(first, second []history.Event, gap int64) []history.Event {
 		if e.Token != 0 {
 			e.Token += tokens
 		}
+		if e.Last != 0 {
+			e.Last += tokens
+		}
 		if e.Rev != 0 {
 			e.Rev += tokens
 		}

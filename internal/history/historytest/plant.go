@@ -13,6 +13,8 @@ type Plant struct {
 	// If Kinds is true, Break needs a history with locks of all kinds. Otherwise Break needs a
 	// history of mutexes only, because with shared locks its result may be correct.
 	Kinds bool
+	// If Stays is true, Break needs a history of mutexes with stays.
+	Stays bool
 	// Break returns a copy in which one rule is broken, or nil if the history has no place for the
 	// fault.
 	Break func(events []history.Event) []history.Event
@@ -42,6 +44,21 @@ func Plants() []Plant {
 		{Name: "one of several is held by another", Kinds: true, Break: oneOfSeveralHeld},
 		{Name: "another kind than was asked for", Kinds: true, Break: otherKind},
 		{Name: "half of several ends", Kinds: true, Break: halfEnds},
+		{Name: "a token is reserved twice", Stays: true, Break: reservedTwice},
+		{Name: "a pass token is given twice", Stays: true, Break: passTwice},
+		{Name: "a caller is given the token of a stay", Stays: true, Break: firstGiven},
+		{Name: "a token above the last one", Stays: true, Break: passAboveLast},
+		{Name: "a pass of another instance", Stays: true, Break: passElsewhere},
+		{Name: "passes overlap", Stays: true, Break: passesOverlap},
+		{Name: "the tokens of passes go back", Stays: true, Break: passesSwapped},
+		{Name: "a pass before its stay", Stays: true, Break: passTooEarly},
+		{Name: "a pass after the end of its stay", Stays: true, Break: passTooLate},
+		{Name: "a pass outlives its stay", Stays: true, Break: passOutlives},
+		{Name: "held by a pass that was over", Stays: true, Break: passHeldLate},
+		{Name: "held by a pass before it was", Stays: true, Break: passHeldEarly},
+		{Name: "a lost release of a stay", Stays: true, Break: stayKept},
+		{Name: "the caller of a pass is not told", Stays: true, Break: passUntold},
+		{Name: "voters do not agree about a stay", Stays: true, Break: stayDisputed},
 	}
 }
 
@@ -57,29 +74,12 @@ type hold struct {
 }
 
 // holds lists the locks that were granted to a caller and released with a confirmation, in the
-// order of tokens.
+// order of tokens. It omits passes of stays.
 func holds(events []history.Event) []hold {
-	type callID struct {
-		stream int
-		op     uint64
-	}
-	calls := map[callID]*hold{}
 	tokens := map[lockfsm.Token]*hold{}
-	for i, e := range events {
-		id := callID{e.Stream, e.Op}
-		h := calls[id]
-		switch {
-		case e.Kind == history.Call:
-			calls[id] = &hold{key: e.Key, stream: e.Stream, op: e.Op, call: i, begun: e.At, ret: -1, unlock: -1,
-				confirmed: -1, grant: -1, end: -1}
-		case e.Kind == history.Return && e.Outcome == history.Granted:
-			h.token, h.ret, h.returns = e.Token, i, e.At
-			tokens[e.Token] = h
-		case e.Kind == history.Unlock:
-			h.unlock = i
-		case e.Kind == history.Unlocked:
-			h.confirmed = i
-		}
+	all := returned(events)
+	for i := range all {
+		tokens[all[i].token] = &all[i]
 	}
 	for i, e := range events {
 		h := tokens[e.Token]
@@ -91,9 +91,34 @@ func holds(events []history.Event) []hold {
 			h.end, h.ended = i, e.At
 		}
 	}
-	var all []hold
-	for _, h := range tokens {
-		if h.grant >= 0 && h.end >= 0 && h.confirmed >= 0 {
+	return slices.DeleteFunc(all, func(h hold) bool { return h.grant < 0 || h.end < 0 })
+}
+
+// returned lists the locks that calls returned and released with a confirmation, in the order of
+// tokens. It finds only the events of the calls.
+func returned(events []history.Event) (all []hold) {
+	type callID struct {
+		stream int
+		op     uint64
+	}
+	calls := map[callID]*hold{}
+	for i, e := range events {
+		id := callID{e.Stream, e.Op}
+		h := calls[id]
+		switch {
+		case e.Kind == history.Call:
+			calls[id] = &hold{key: e.Key, stream: e.Stream, op: e.Op, call: i, begun: e.At, ret: -1, unlock: -1,
+				confirmed: -1, grant: -1, end: -1}
+		case e.Kind == history.Return && e.Outcome == history.Granted:
+			h.token, h.ret, h.returns = e.Token, i, e.At
+		case e.Kind == history.Unlock:
+			h.unlock = i
+		case e.Kind == history.Unlocked:
+			h.confirmed = i
+		}
+	}
+	for _, h := range calls {
+		if h.ret >= 0 && h.confirmed >= 0 {
 			all = append(all, *h)
 		}
 	}

@@ -24,6 +24,7 @@ type Options struct {
 	Share   float64 // chance of a shared request
 	Permits float64 // chance that an unshared request takes one or two of three permits
 	Several float64 // chance of a request for several keys
+	Sticky  float64 // chance that an exclusive request for one key, without Try, is sticky
 }
 
 const (
@@ -36,9 +37,12 @@ const (
 // Make generates a correct history, with streams numbered by node and incarnation.
 func Make(o Options) []history.Event {
 	w := &world{rng: rand.New(rand.NewPCG(o.Seed, 3)), options: o, now: 1000 * ms,
-		waiting: map[request]func(lockfsm.Token){}}
+		waiting: map[request]func(lockfsm.Change){}}
 	charter := lockfsm.Charter{Group: group, FoundedUnixMS: 1_700_000_000_000, Rules: 1, SessionTTL: 1e9,
 		Limits: lockfsm.DefaultLimits()}
+	if o.Sticky > 0 {
+		charter.Rules = lockfsm.StickySince
+	}
 	for i := range 2 {
 		m, err := lockfsm.New(charter)
 		if err != nil {
@@ -47,6 +51,9 @@ func Make(o Options) []history.Event {
 		w.join(fmt.Sprintf("voter-%d", i), m, 0)
 	}
 	w.commit(lockfsm.Command{Kind: lockfsm.Born}, nil)
+	if o.Sticky > 0 { // tokens can be reserved only when the wall stamp is above the founding time
+		w.commit(lockfsm.Command{Kind: lockfsm.Stamp, WallUnixMS: charter.FoundedUnixMS + 60_000}, nil)
+	}
 	for i := range o.Callers {
 		c := &caller{w: w, name: fmt.Sprintf("node-%d", i)}
 		w.after(w.upTo(10*ms), c.open)
@@ -74,7 +81,7 @@ type world struct {
 
 	log     [][]byte
 	voters  []*voter
-	waiting map[request]func(lockfsm.Token)
+	waiting map[request]func(lockfsm.Change) // receives what other commands change
 }
 
 type request struct {
@@ -149,8 +156,12 @@ func (w *world) commit(c lockfsm.Command, done func(lockfsm.Result)) {
 	w.log = append(w.log, c.Append(nil))
 	w.apply(w.voters[0], func(r lockfsm.Result) {
 		for _, f := range r.Fired {
-			if told := w.waiting[request{f.Session, f.Number}]; told != nil && f.Token != 0 {
-				w.after(w.upTo(300*us), func() { told(f.Token) })
+			if told := w.waiting[request{f.Session, f.Number}]; told != nil && (f.Token != 0 || f.Held != nil) {
+				if f.Held != nil {
+					holder := *f.Held
+					f.Held = &holder
+				}
+				w.after(w.upTo(300*us), func() { told(f) })
 			}
 		}
 		if done != nil {

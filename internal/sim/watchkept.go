@@ -1,0 +1,105 @@
+package sim
+
+import (
+	"github.com/mortise-lock/mortise/internal/check"
+	"github.com/mortise-lock/mortise/lockfsm"
+	"github.com/mortise-lock/mortise/session/client"
+)
+
+// This file observes stays and passes.
+
+// stay observes an outcome of the core for a request of the stays.
+func (o *watch) stay(p *proc, out *client.Outcome) {
+	r := out.Request
+	k := p.kept[r]
+	switch out.Kind {
+	case client.OutcomeGranted:
+		k = &keptStay{key: r.Key, group: p.group, first: out.Token, last: out.Last}
+		p.kept[r] = k
+		o.stats.Stays++
+		o.w.note("%v keeps %q with %d to %d", p, r.Key, k.first, k.last)
+		if g := o.groups[k.group]; g != nil {
+			g.acks.Granted(g.front, k.key, check.Terms{}, k.first)
+		}
+	case client.OutcomeWanted, client.OutcomeAsked:
+		if k != nil {
+			k.recalled = true
+		}
+	case client.OutcomeLost:
+		if out.Why == client.LossLease {
+			o.stats.StaysLost++
+		}
+		o.w.note("%v has lost the stay of %q: %v", p, r.Key, out.Err)
+		delete(p.kept, r)
+	case client.OutcomeReleased:
+		if g := (*group)(nil); k != nil && out.Err == nil {
+			o.gone = gone{k.group, k.key, k.first}
+			if g = o.groups[k.group]; g != nil {
+				o.w.must(g.acks.Released(g.front, k.key, k.first))
+			}
+		}
+		delete(p.kept, r)
+	}
+}
+
+// commands observes a command of the stays.
+func (o *watch) commands(p *proc, c *client.StayCommand) {
+	k := p.kept[c.Request]
+	switch {
+	case c.Kind == client.StayInUse:
+		o.stats.InUse++
+		o.w.note("%v says that %q is in use with %d", p, c.Request.Key, c.Token)
+	case c.Kind == client.StayRelease && k != nil:
+		if k.recalled {
+			o.stats.Recalled++
+		}
+		o.w.note("%v gives %q back after %d passes, recalled %v", p, c.Request.Key, k.passes, k.recalled)
+	}
+}
+
+// pass checks the grant of a pass. Calls of one process get the passes of a stay in the order in
+// which they were made.
+func (o *watch) pass(c *call) {
+	if o.stats.Kept++; c.stay.passes > 0 {
+		o.stats.Passes++
+	}
+	s := &c.stay
+	if inside := s.first < c.token && c.token <= s.last; !inside && (s.last != 0 || c.token != s.first) {
+		o.w.broken("%v call %d gets %q with token %d, and the stay has reserved those after %d to %d", c.p, c.id, s.key,
+			c.token, s.first, s.last)
+	}
+	if last, known := o.reserved[s.first]; s.last != 0 && (!known || last != s.last) {
+		o.w.broken("%v keeps %q with tokens after %d to %d, and the state has reserved those to %d", c.p, s.key, s.first,
+			s.last, last)
+	}
+	for _, other := range c.p.calls {
+		if other.kept && other.stage == waits && !other.req.Try && !c.req.Try && other.id < c.id &&
+			other.req.Key == c.req.Key {
+			o.w.broken("%v call %d gets %q before call %d", c.p, c.id, s.key, other.id)
+		}
+	}
+}
+
+// mayReserve observes the tokens that the state reserves for stays.
+func (o *watch) mayReserve(r *lockfsm.Result) {
+	note := func(first, last lockfsm.Token) {
+		if first != 0 && last != 0 {
+			o.reserved[first] = last
+		}
+	}
+	note(r.Token, r.Last)
+	for i := range r.Fired {
+		note(r.Fired[i].Token, r.Fired[i].Last)
+	}
+	if r.Kind == lockfsm.Evict && r.Code == lockfsm.Kept {
+		o.stats.NotForced++
+	}
+}
+
+// stateToken returns the token of the hold in the state.
+func (c *call) stateToken() lockfsm.Token {
+	if c.kept && c.stay.first != 0 {
+		return c.stay.first
+	}
+	return c.token
+}

@@ -1,0 +1,62 @@
+package client
+
+import (
+	"github.com/mortise-lock/mortise/internal/clock"
+	"github.com/mortise-lock/mortise/lockfsm"
+)
+
+// This file is about requests with Try that wait for the answer of a stay: on the side of the
+// request, and on the side of the stay.
+
+// triesStay notes that a request with Try waits, which it does only for the answer of a stay.
+func (c *Core) triesStay(now clock.Time, r *Request) {
+	if r != nil && r.Try && r.stage == stageWaiting && r.asked == 0 {
+		r.asked = now
+		c.asking = append(c.asking, r)
+	}
+}
+
+// endTries fails the requests with Try that have waited too long. ErrHeld would be wrong, because
+// the lock may be free.
+func (c *Core) endTries(now clock.Time) {
+	for len(c.asking) > 0 {
+		r := c.asking[0]
+		if waits := r.stage == stageWaiting; waits && now.Sub(r.asked) < tryWithout {
+			return
+		} else if waits {
+			c.abandon(r)
+			c.fail(r, ErrKept)
+		}
+		c.asking[0] = nil
+		c.asking = c.asking[1:]
+	}
+}
+
+type stayAnswer struct {
+	request *Request
+	place   lockfsm.Revision
+	token   lockfsm.Token
+}
+
+// InUse answers the requests with Try, at places up to place, that wait for the stay of r: the
+// caller with the token holds the lock. Without an attachment nothing is sent, because the leader
+// asks again after the next one.
+func (c *Core) InUse(now clock.Time, r *Request, place lockfsm.Revision, token lockfsm.Token) {
+	c.begin(now)
+	if r.stage == stageHeld && c.linked() {
+		c.answers = append(c.answers, stayAnswer{r, place, token})
+	}
+}
+
+func (c *Core) writeAnswers(f *frame) {
+	for _, a := range c.answers {
+		if a.request.stage == stageHeld {
+			f.command(lockfsm.Command{
+				Kind: lockfsm.InUse, Rules: lockfsm.StickySince, Session: c.session, Epoch: c.epoch,
+				Number: a.request.entry.number, Revision: a.place, Token: a.token,
+			})
+		}
+	}
+	clear(c.answers)
+	c.answers = c.answers[:0]
+}

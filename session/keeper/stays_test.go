@@ -1,0 +1,140 @@
+package keeper
+
+import (
+	"fmt"
+	"strings"
+	"testing"
+
+	"github.com/mortise-lock/mortise/internal/nodeid"
+	"github.com/mortise-lock/mortise/internal/nodeid/nodeidtest"
+	"github.com/mortise-lock/mortise/lockfsm"
+	"github.com/mortise-lock/mortise/session"
+)
+
+// stayBench returns a bench whose group knows stays and can reserve tokens.
+func stayBench(t *testing.T) *bench {
+	b := leadingBench(t)
+	b.blob = lockfsm.Command{Kind: lockfsm.Stamp, WallUnixMS: 1_800_000_000_000}.Append(nil)
+	b.blob = lockfsm.Command{Kind: lockfsm.Raise, Version: lockfsm.StickySince}.Append(b.blob)
+	b.apply()
+	b.step()
+	return b
+}
+
+func stayCmd(id lockfsm.SessionID, epoch lockfsm.Epoch, n lockfsm.Number, key string) lockfsm.Command {
+	c := acquireCmd(id, epoch, n, key)
+	c.Rules, c.Sticky = lockfsm.StickySince, true
+	return c
+}
+
+func tryCmd(id lockfsm.SessionID, epoch lockfsm.Epoch, n lockfsm.Number, key string) lockfsm.Command {
+	c := acquireCmd(id, epoch, n, key)
+	c.Try = true
+	return c
+}
+
+// stayReplies formats the replies to a peer that are about stays.
+func (b *bench) stayReplies(to nodeid.ID) string {
+	var parts []string
+	for _, r := range b.replies[to] {
+		switch r.Kind {
+		case session.ReplyState:
+			s := fmt.Sprint("state ", r.Number, " ", r.Code)
+			if r.Last != 0 {
+				s += fmt.Sprint(" and ", r.Last-r.Token, " tokens")
+			}
+			parts = append(parts, s)
+		case session.ReplyWanted:
+			parts = append(parts, fmt.Sprint("wanted ", r.Number))
+		case session.ReplyAsked:
+			parts = append(parts, fmt.Sprint("asked ", r.Number, " ", r.Place > 0))
+		case session.ReplyHeld:
+			parts = append(parts, fmt.Sprint("held ", r.Number, " kept ", r.Kept))
+		case session.ReplyBehind:
+			parts = append(parts, fmt.Sprint("behind ", r.Number, " kept ", r.Kept))
+		}
+	}
+	return strings.Join(parts, ", ")
+}
+
+func (b *bench) wantStay(to nodeid.ID, said string) {
+	b.t.Helper()
+	if got := b.stayReplies(to); got != said {
+		b.t.Fatalf("peer %d was told %q, want %q", nodeidtest.Number(to), got, said)
+	}
+}
+
+// TestStaysAreTold checks what the sessions of a stay and of two requests with Try are told: the
+// tokens, the question, the question again after an Attach, and the answer.
+func TestStaysAreTold(t *testing.T) {
+	t.Parallel()
+	b := stayBench(t)
+	one, two := nodeidtest.ID(1), nodeidtest.ID(2)
+	owner, other := b.open(one), b.open(two)
+	b.send(one, stayCmd(owner, 1, 1, "x"))
+	b.step()
+	b.wantStay(one, "state 1 granted and 1024 tokens")
+	first := b.replies[one][0].Token
+
+	b.send(two, tryCmd(other, 1, 1, "x"))
+	b.step()
+	b.wantStay(two, "state 1 waiting, behind 1 kept true")
+	b.wantStay(one, "state 1 granted and 1024 tokens, wanted 1, asked 1 true")
+
+	b.send(two, tryCmd(other, 1, 2, "x"))
+	b.step()
+	b.wantStay(one, "state 1 granted and 1024 tokens, wanted 1, asked 1 true")
+
+	c := b.attachCmd(owner, 2)
+	c.Number, c.Live = 2, []lockfsm.Range{{First: 1, Last: 1}}
+	b.send(one, c)
+	b.step()
+	b.wantStay(one, "state 1 granted and 1024 tokens, wanted 1, asked 1 true")
+	var place lockfsm.Revision
+	for _, r := range b.replies[one] {
+		place = max(place, r.Place)
+	}
+
+	b.send(one, lockfsm.Command{Kind: lockfsm.InUse, Rules: lockfsm.StickySince, Session: owner, Epoch: 2, Number: 1,
+		Revision: place, Token: first + 7})
+	b.step()
+	b.wantStay(two, "held 1 kept true, held 2 kept true")
+	for _, r := range b.replies[two] {
+		if r.Kind == session.ReplyHeld && (r.Token != first+7 || r.Holder != owner) {
+			t.Errorf("held with %d of session %d, want %d of %d", r.Token, r.Holder, first+7, owner)
+		}
+	}
+	b.wantStay(one, "")
+
+	b.send(two, tryCmd(other, 1, 3, "x"), tryCmd(other, 1, 4, "x"))
+	b.step()
+	b.send(one, releaseCmd(owner, 2, 1))
+	b.step()
+	b.wantStay(two, "state 3 granted, held 4 kept false")
+}
+
+// TestOnlyTheOwnerAnswers checks that the answer of another session, or on an earlier attachment,
+// has no effect.
+func TestOnlyTheOwnerAnswers(t *testing.T) {
+	t.Parallel()
+	b := stayBench(t)
+	one, two := nodeidtest.ID(1), nodeidtest.ID(2)
+	owner, other := b.open(one), b.open(two)
+	b.send(one, stayCmd(owner, 1, 1, "x"))
+	b.step()
+	first := b.replies[one][0].Token
+	b.send(two, tryCmd(other, 1, 1, "x"))
+	b.step()
+	answer := lockfsm.Command{Kind: lockfsm.InUse, Rules: lockfsm.StickySince, Session: owner, Epoch: 1, Number: 1,
+		Revision: 1 << 61, Token: first + 1}
+	b.send(two, answer)
+	b.step()
+	b.wantStay(two, "")
+	answer.Epoch = 7
+	b.send(one, answer)
+	b.step()
+	b.wantStay(two, "")
+	if n := b.machine.Counts().Waiters; n != 1 {
+		t.Errorf("%d requests wait", n)
+	}
+}
