@@ -193,6 +193,7 @@ func (w *world) comeBack(keeper *instance, l loss) {
 		}
 		calls[i] = keeper.send("keep", keptKey(i), refusedFor)
 	}
+	time.Sleep(2 * clocks) // the judge must be able to see a pass that is granted too late
 	l.end(w, keeper)
 	for i := range keptKeys {
 		if e, err := calls[i](); err == nil {
