@@ -11,6 +11,8 @@ import (
 	"testing"
 	"time"
 
+	"golang.org/x/sys/unix"
+
 	"github.com/mortise-lock/mortise"
 	"github.com/mortise-lock/mortise/internal/history"
 )
@@ -75,7 +77,17 @@ var losses = [...]loss{
 
 func killed(w *world, keeper *instance, _ []*instance) { w.kill(keeper) }
 
-func stopped(_ *world, keeper *instance, _ []*instance) { keeper.signal(syscall.SIGSTOP) }
+// stopped waits until all threads have stopped. Until then the instance could give the locks back.
+func stopped(w *world, keeper *instance, _ []*instance) {
+	keeper.signal(syscall.SIGSTOP)
+	err := error(unix.EINTR)
+	for err == unix.EINTR {
+		err = unix.Waitid(unix.P_PID, keeper.cmd.Process.Pid, nil, unix.WSTOPPED, nil)
+	}
+	if err != nil {
+		w.t.Fatalf("wait for the stop of %s: %v", keeper.life, err)
+	}
+}
 
 func continued(_ *world, keeper *instance) { keeper.signal(syscall.SIGCONT) }
 
