@@ -74,10 +74,10 @@ func Porcupine(events []history.Event, o Options) error {
 			}
 		}
 		if found == porcupine.Illegal {
-			return fmt.Errorf("porcupine: the history of %q is not that of a fenced lock: %s", k.name, explain(k, info))
+			return fmt.Errorf("porcupine: the history of %v is not that of a fenced lock: %s", k.part, explain(k, info))
 		}
-		return fmt.Errorf("%w: porcupine has searched the %d operations of %q for %v", ErrUnknown, len(k.operations),
-			k.name, o.Timeout)
+		return fmt.Errorf("%w: porcupine has searched the %d operations of %v for %v", ErrUnknown, len(k.operations),
+			k.part, o.Timeout)
 	}
 	return fmt.Errorf("%w: porcupine has searched %d operations for %v", ErrUnknown, len(all), o.Timeout)
 }

@@ -25,6 +25,20 @@ func kinds(seed uint64, calls int) historytest.Options {
 	return o
 }
 
+// stays returns the options for histories of mutexes with stays.
+func stays(seed uint64, calls int) historytest.Options {
+	o := all(seed, calls)
+	o.Sticky = 0.7
+	return o
+}
+
+// mixed returns the options for histories with all kinds of locks and with stays.
+func mixed(seed uint64, calls int) historytest.Options {
+	o := kinds(seed, calls)
+	o.Sticky = 0.5
+	return o
+}
+
 // strict returns the options for a complete history with one clock.
 func strict() judge.Options {
 	return judge.Options{Options: history.Options{Settled: true, Settle: time.Millisecond}}
@@ -32,7 +46,7 @@ func strict() judge.Options {
 
 func TestRightHistoriesPassBoth(t *testing.T) {
 	for seed := range uint64(20) {
-		for _, options := range []func(uint64, int) historytest.Options{all, kinds} {
+		for _, options := range []func(uint64, int) historytest.Options{all, kinds, stays, mixed} {
 			if err := judge.Judge(historytest.Make(options(seed, 1000)), strict()); err != nil {
 				t.Fatalf("seed %d: %v", seed, err)
 			}
@@ -44,6 +58,10 @@ func TestRightHistoriesPassBoth(t *testing.T) {
 		t.Fatal(err)
 	}
 	long.Share, long.Permits, long.Several = 0.3, 0.3, 0.05
+	if err := judge.Judge(historytest.Make(long), strict()); err != nil {
+		t.Fatal(err)
+	}
+	long.Sticky = 0.5
 	if err := judge.Judge(historytest.Make(long), strict()); err != nil {
 		t.Fatal(err)
 	}
@@ -62,8 +80,11 @@ func TestEachViolationIsCaught(t *testing.T) {
 			planted, witness, second := 0, 0, 0
 			for seed := uint64(0); seed < 300 && planted < 10; seed++ {
 				options := all(seed, 200)
-				if p.Kinds {
+				switch {
+				case p.Kinds:
 					options = kinds(seed, 200)
+				case p.Stays:
+					options = stays(seed, 200)
 				}
 				if seed%2 == 0 {
 					options.Crash = 0

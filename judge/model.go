@@ -61,7 +61,7 @@ func (s state) find(token lockfsm.Token) int {
 }
 
 type key struct {
-	name       string
+	part
 	operations []porcupine.Operation
 }
 

@@ -31,6 +31,9 @@ type call struct {
 }
 
 type account struct {
+	token       lockfsm.Token
+	last        lockfsm.Token // the last reserved token of a stay; 0 if the grant is not a stay
+	passes      []*call       // of a stay, in the order of tokens
 	keys        []string
 	share       share
 	group       history.Group
@@ -47,6 +50,8 @@ type gathered struct {
 	owners   map[lockfsm.Token]*call // for each token, the call that was granted the lock
 	// for each session, the stream of the calls that returned its tokens
 	streams map[lockfsm.SessionID]int
+	stays   []*account // in the order of tokens
+	first   map[asker]int64
 }
 
 func gather(events []history.Event) (*gathered, error) {
@@ -72,23 +77,37 @@ func gather(events []history.Event) (*gathered, error) {
 			c.saw(e)
 		case history.Grant:
 			a := g.account(e)
-			a.by = min(a.by, e.At)
+			a.by, a.last = min(a.by, e.At), max(a.last, e.Last)
 		case history.End:
 			a := g.account(e)
 			a.endedBy, a.how = min(a.endedBy, e.At), e.How
 		}
 	}
+	g.endGroups()
+	g.first = g.unanswered()
+	if err := g.listStays(); err != nil {
+		return nil, err
+	}
+	g.claim()
+	g.listPasses()
+	return g, nil
+}
+
+// claim finds the call of each token, and the stream of each session.
+func (g *gathered) claim() {
 	for _, c := range g.calls {
 		if c.outcome != history.Granted {
 			continue
 		}
 		g.owners[c.token] = c
-		if a := g.accounts[c.token]; a != nil {
+		a := g.accounts[c.token]
+		if s := g.stay(c.token); s != nil {
+			a, s.passes = s, append(s.passes, c)
+		}
+		if a != nil {
 			g.streams[a.session] = c.id.stream
 		}
 	}
-	g.endGroups()
-	return g, nil
 }
 
 // If a grant has no recorded end and another group followed, endGroups sets the end. The grant
@@ -143,8 +162,8 @@ func (c *call) saw(e history.Event) {
 func (g *gathered) account(e history.Event) *account {
 	a := g.accounts[e.Token]
 	if a == nil {
-		a = &account{keys: keysOf(&e), share: shareOf(&e), group: e.Group, session: e.Session, by: math.MaxInt64,
-			endedBy: math.MaxInt64}
+		a = &account{token: e.Token, keys: keysOf(&e), share: shareOf(&e), group: e.Group, session: e.Session,
+			by: math.MaxInt64, endedBy: math.MaxInt64}
 		g.accounts[e.Token] = a
 	}
 	return a
@@ -193,28 +212,29 @@ func operations(events []history.Event, o Options) ([]*key, error) {
 	if err != nil {
 		return nil, err
 	}
-	b := builder{slack: int64(o.Uncertainty+1) / 2, keys: map[string]*key{}}
+	b := builder{slack: int64(o.Uncertainty+1) / 2, keys: map[part]*key{}}
 	told := map[lockfsm.Token]bool{}
 	for _, c := range g.calls {
 		a := g.accounts[c.token]
 		switch {
 		// The call failed because another request was waiting. So the lock may have no owner.
 		case c.outcome == history.Held && c.token == 0:
+		case g.seesPass(c) != nil:
+			b.addSeen(g.seesPass(c), c)
 		case c.outcome == history.Held:
-			b.add(g.held(c), operation{kind: seen, token: c.token, by: "in call " + c.id.String()}, c.begun, c.returned)
-		case c.outcome != history.Granted:
+			b.add(g.held(c), operation{kind: seen, token: c.token, by: "in " + c.String()}, c.begun, c.returned)
+		case c.outcome != history.Granted || g.stay(c.token) != nil: // addStay adds a pass
 		default:
 			told[c.token] = true
 			granted := c.returned
 			if a != nil {
 				granted = min(granted, a.by)
 			}
-			b.add(c.keys, operation{kind: grant, token: c.token, share: c.share, by: "to call " + c.id.String()},
+			b.add(c.keys, operation{kind: grant, token: c.token, share: c.share, by: "to " + c.String()},
 				c.begun, granted)
 			b.end(c, a)
 		}
 	}
-	first := g.unanswered()
 	tokens := make([]lockfsm.Token, 0, len(g.accounts))
 	for t := range g.accounts {
 		tokens = append(tokens, t)
@@ -222,11 +242,15 @@ func operations(events []history.Event, o Options) ([]*key, error) {
 	slices.Sort(tokens)
 	for _, t := range tokens {
 		a := g.accounts[t]
+		if a.last != 0 {
+			b.addStay(a, g.asked(a))
+			continue
+		}
 		if told[t] || a.by == math.MaxInt64 {
 			continue
 		}
-		from := min(a.by, first[asker{a.keys[0], g.streams[a.session]}])
-		b.add(a.keys, operation{kind: grant, token: t, share: a.share, by: "to a call that was not told"}, from, a.by)
+		from := g.asked(a)
+		b.add(a.keys, operation{kind: grant, token: t, share: a.share, by: "to " + untold}, from, a.by)
 		if a.endedBy != math.MaxInt64 {
 			b.add(a.keys, operation{kind: end, token: t, by: a.how.String()}, from, a.endedBy)
 		}
@@ -236,8 +260,6 @@ func operations(events []history.Event, o Options) ([]*key, error) {
 
 // unanswered considers the calls that returned neither Granted nor Held. For each first key and
 // stream, it returns the time when the earliest of these calls began. Stream 0 means all streams.
-// If no call returned the token of a grant, the grant was for one of these calls, so it did not
-// happen before that time.
 func (g *gathered) unanswered() map[asker]int64 {
 	first := map[asker]int64{}
 	for _, c := range g.calls {
@@ -253,11 +275,24 @@ func (g *gathered) unanswered() map[asker]int64 {
 	return first
 }
 
-func (id callID) String() string { return fmt.Sprintf("%d of stream %d", id.op, id.stream) }
+// asked returns the earliest possible time of a grant whose token no call returned. The grant was
+// for a call that returned neither Granted nor Held.
+func (g *gathered) asked(a *account) int64 {
+	return min(a.by, g.first[asker{a.keys[0], g.streams[a.session]}])
+}
+
+const untold = "a call that was not told"
+
+func (c *call) String() string {
+	if c.id.op == 0 {
+		return untold
+	}
+	return fmt.Sprintf("call %d of stream %d", c.id.op, c.id.stream)
+}
 
 type builder struct {
 	slack int64
-	keys  map[string]*key
+	keys  map[part]*key
 	err   error
 }
 
@@ -271,28 +306,36 @@ func (b *builder) end(c *call, a *account) {
 	if by == math.MaxInt64 {
 		return // the lock has not ended
 	}
-	if c.believe != math.MaxInt64 && !(a != nil && a.how == history.ByForce) {
-		from = max(from, c.believe)
+	if a == nil || a.how != history.ByForce {
+		from = c.needed()
 	}
 	b.add(c.keys, operation{kind: end, token: c.token, by: how}, from, by)
 }
 
+// needed returns the time before which the lock of c ended only by force.
+func (c *call) needed() int64 {
+	if c.believe == math.MaxInt64 {
+		return c.begun
+	}
+	return max(c.begun, c.believe)
+}
+
 func (b *builder) add(names []string, o operation, from, to int64) {
 	for _, name := range names {
-		b.addOne(name, o, from, to)
+		b.addOne(part{key: name}, o, from, to)
 	}
 }
 
-func (b *builder) addOne(name string, o operation, from, to int64) {
-	k := b.keys[name]
+func (b *builder) addOne(p part, o operation, from, to int64) {
+	k := b.keys[p]
 	if k == nil {
-		k = &key{name: name}
-		b.keys[name] = k
+		k = &key{part: p}
+		b.keys[p] = k
 	}
 	from, to = from-b.slack, to+b.slack
 	if to < from {
 		if b.err == nil {
-			b.err = fmt.Errorf("porcupine: %q: %v was seen %d ns before it can have happened", name, o, from-to)
+			b.err = fmt.Errorf("porcupine: %v: %v was seen %d ns before it can have happened", p, o, from-to)
 		}
 		return
 	}
@@ -339,6 +382,6 @@ func (b *builder) done() []*key {
 			lines[line], o.ClientId = o.Return, line
 		}
 	}
-	slices.SortFunc(keys, func(x, y *key) int { return cmp.Compare(x.name, y.name) })
+	slices.SortFunc(keys, func(x, y *key) int { return cmp.Or(cmp.Compare(x.key, y.key), cmp.Compare(x.stay, y.stay)) })
 	return keys
 }

@@ -44,8 +44,9 @@
 // A try that fails because of a waiter for several keys returns "held" without a token. The owner
 // that a request names, and reentrant locks, are not recorded.
 //
-// The grant of a stay has the member "last", which is the last token that the grant has reserved for
-// callers. The first of these tokens is the one after "token", and no caller gets "token" itself:
+// The grant of a stay has the member "last", which is the last token that the grant has reserved
+// for callers. The first of these tokens is the one after "token", and no caller gets "token"
+// itself:
 //
 //	"token":"812","last":"1836"
 //

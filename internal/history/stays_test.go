@@ -86,19 +86,24 @@ func TestStaysInAllKindsOfHistories(t *testing.T) {
 const (
 	voter = `{"k":"history","at":0,"v":1,"node":"voter"}
 {"k":"begin","at":0,"group":"1","index":1,"rev":"1"}
-{"k":"grant","at":100,"group":"1","index":5,"seq":1,"rev":"14","key":"k","token":"10","last":"14","place":"9","session":"4","number":1}
+{"k":"grant","at":100,"group":"1","index":5,"seq":1,"rev":"14","key":"k","token":"10","last":"14"` + place + `}
 `
-	released = `{"k":"end","at":500,"group":"1","index":7,"seq":1,"rev":"20","key":"k","token":"10","place":"9","session":"4","number":1,"how":"release"}
+	place    = `,"place":"9","session":"4","number":1`
+	released = `{"k":"end","at":500,"group":"1","index":7,"seq":1,"rev":"20","key":"k","token":"10"` + place +
+		`,"how":"release"}
 `
-	evicted = `{"k":"end","at":160,"group":"1","index":7,"seq":1,"rev":"20","key":"k","token":"10","place":"9","session":"4","number":1,"how":"force"}
+	evicted = `{"k":"end","at":160,"group":"1","index":7,"seq":1,"rev":"20","key":"k","token":"10"` + place +
+		`,"how":"force"}
 `
 	marked = `{"k":"mark","at":9000,"group":"1","index":9,"rev":"40"}
 `
 	secondGroup = `{"k":"begin","at":200,"group":"2","index":1,"rev":"1000"}
-{"k":"grant","at":310,"group":"2","index":5,"seq":1,"rev":"1003","key":"k","token":"1003","place":"1002","session":"1001","number":1}
-{"k":"end","at":320,"group":"2","index":6,"seq":1,"rev":"1004","key":"k","token":"1003","place":"1002","session":"1001","number":1,"how":"expire"}
+{"k":"grant","at":310,"group":"2","index":5,"seq":1,"rev":"1003","key":"k","token":"1003"` + secondPlace + `}
+{"k":"end","at":320,"group":"2","index":6,"seq":1,"rev":"1004","key":"k","token":"1003"` + secondPlace +
+		`,"how":"expire"}
 `
-	node = `{"k":"history","at":0,"v":1,"node":"node"}
+	secondPlace = `,"place":"1002","session":"1001","number":1`
+	node        = `{"k":"history","at":0,"v":1,"node":"node"}
 `
 	other = `{"k":"history","at":0,"v":1,"node":"other"}
 `
@@ -184,7 +189,8 @@ func TestStaysByHand(t *testing.T) {
 {"k":"unlocked","at":300,"op":2}
 `, `{"k":"call","at":9000,"op":3,"key":"l"}
 `), history.Zombie},
-		{"an untold caller of an earlier pass", voter + released + marked + replace(node+passes, `{"k":"unlock","at":150,"op":1}
+		{"an untold caller of an earlier pass", voter + released + marked +
+			replace(node+passes, `{"k":"unlock","at":150,"op":1}
 {"k":"unlocked","at":155,"op":1}
 `, "") + `{"k":"call","at":9000,"op":3,"key":"l"}
 `, history.Zombie},
@@ -192,10 +198,11 @@ func TestStaysByHand(t *testing.T) {
 		{"the next group grants under a pass", voter + replace(secondGroup, `310`, `250`) + node + passes, history.Belief},
 		{"a later voter with another last", voter + released + node + passes + `{"k":"history","at":0,"v":1,"node":"late"}
 {"k":"begin","at":200,"group":"1","index":6,"rev":"14"}
-{"k":"grant","at":200,"group":"1","index":6,"rev":"14","key":"k","token":"10","last":"15","place":"9","session":"4","number":1}
+{"k":"grant","at":200,"group":"1","index":6,"rev":"14","key":"k","token":"10","last":"15"` + place + `}
 `, history.Agree},
 		{"a reserved token is granted", voter + replace(released, `"20"`, `"12"`) +
-			`{"k":"grant","at":600,"group":"1","index":8,"seq":1,"rev":"40","key":"l","token":"13","place":"12","session":"4","number":2}
+			`{"k":"grant","at":600,"group":"1","index":8,"seq":1,"rev":"40","key":"l","token":"13","place":"12",` +
+			`"session":"4","number":2}
 ` + node + passes, history.Tokens},
 	} {
 		events, err := history.Read(nil, strings.NewReader(c.text))

@@ -121,18 +121,25 @@ func (c *caller) next() {
 			}
 		})
 	})
+	c.giveUp(op, number, &over)
+}
+
+// giveUp lets some calls crash or be canceled while they wait. It reads over, which is true when
+// the call has ended, and sets it.
+func (c *caller) giveUp(op uint64, number lockfsm.Number, over *bool) {
+	w := c.w
 	switch {
 	case w.chance(w.options.Crash):
 		w.after(w.upTo(2*ms), func() {
-			if !over {
-				over = true
+			if !*over {
+				*over = true
 				c.crash()
 			}
 		})
 	case w.chance(w.options.Cancel):
 		w.after(w.upTo(2*ms), func() {
-			if !over {
-				over = true
+			if !*over {
+				*over = true
 				c.say(history.Event{Kind: history.Return, Op: op, Outcome: history.Failed, Err: "context"})
 				c.send(lockfsm.Command{Kind: lockfsm.Cancel, Number: number},
 					func(lockfsm.Result) { w.after(w.upTo(ms), c.next) })

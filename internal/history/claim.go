@@ -1,0 +1,108 @@
+package history
+
+import (
+	"slices"
+
+	"github.com/mortise-lock/mortise/lockfsm"
+)
+
+// This file finds the calls that own the grants, and the calls that were told of them.
+
+func (j *judge) claim() error {
+	for s := range j.streams {
+		calls := j.streams[s].calls
+		for i := range calls {
+			c := &calls[i]
+			if c.ret < 0 {
+				continue
+			}
+			e := &j.events[c.ret]
+			if e.Outcome == Failed {
+				continue
+			}
+			if e.Outcome == Held && e.Token == 0 {
+				j.heldBack(c, e)
+				continue
+			}
+			g := j.told(e.Token)
+			if g == nil {
+				if err := j.phantom(c, e); err != nil {
+					return err
+				}
+				continue
+			}
+			if err := j.tell(g, c, e); err != nil {
+				return err
+			}
+		}
+	}
+	return j.checkSessions()
+}
+
+func (j *judge) tell(g *grant, c *call, e *Event) error {
+	switch {
+	case e.Outcome == Granted && !j.goesBack(g, j.events[c.called].Resumes):
+		return j.broken(Phantom, []int32{c.called, c.ret, g.event},
+			"call %d resumes token %d and was given token %d, which resumes token %d",
+			e.Op, j.events[c.called].Resumes, e.Token, j.events[g.event].Resumes)
+	case g.set != c.set && (e.Outcome == Granted && j.events[c.called].Resumes == 0 || !j.meet(g.set, c.set)):
+		return j.broken(Phantom, []int32{c.called, c.ret, g.event},
+			"call %d for %s was told of token %d, which is of %s", e.Op, j.sets[c.set].name, e.Token,
+			j.sets[g.set].name)
+	case e.Outcome == Granted && g.stay != nil:
+		return j.broken(Phantom, []int32{c.called, c.ret, g.event},
+			"call %d was granted %s with token %d, which is the token of a stay and of no caller", e.Op,
+			j.sets[g.set].name, e.Token)
+	case e.Outcome == Held:
+		if c.returned < g.seenAt {
+			g.seenAt, g.seenBy = c.returned, c.ret
+		}
+		if c.begun > g.heldBehind {
+			g.heldBehind, g.heldBy = c.begun, c.called
+		}
+	case g.owner != nil:
+		return j.broken(Tokens, []int32{g.owner.ret, c.ret, g.event}, "two callers were granted %s with token %d",
+			j.sets[g.set].name, e.Token)
+	default:
+		g.owner = c
+	}
+	return nil
+}
+
+// goesBack reports whether a grant resumes the hold with the given token, directly or through a
+// chain of grants. It also returns true for token zero, and if the chain begins before the
+// recording.
+func (j *judge) goesBack(g *grant, token lockfsm.Token) bool {
+	for at := g; ; {
+		resumes := j.events[at.event].Resumes
+		if resumes == token || resumes == 0 {
+			return resumes == token
+		}
+		before, known := j.byToken[uint64(resumes)]
+		if !known {
+			return true // that grant is older than the recording
+		}
+		at = &j.grants[before]
+	}
+}
+
+// heldBack judges a try that failed because of a request that waits for several keys. The history
+// must have a request for several keys with one of the keys of the try.
+func (j *judge) heldBack(c *call, e *Event) {
+	if !slices.ContainsFunc(j.sets[c.set].keys, func(key int32) bool { return j.crowded[key] }) {
+		j.unsure("call %d of %s was told that a waiter for several locks comes first for %s, "+
+			"but there is none: is a file missing?", e.Op, e.Node, j.sets[c.set].name)
+	}
+}
+
+func (j *judge) phantom(c *call, e *Event) error {
+	for _, a := range j.groups {
+		if uint64(a.first) < uint64(e.Token) && uint64(e.Token) <= uint64(a.covers) {
+			return j.broken(Phantom, []int32{c.called, c.ret},
+				"call %d was told that %s is held with token %d, which the state never granted", e.Op,
+				j.sets[c.set].name, e.Token)
+		}
+	}
+	j.unsure("no voter's account reaches token %d, which %s was told of: is a file missing?", e.Token, e.Node)
+	return nil
+}

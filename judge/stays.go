@@ -1,0 +1,139 @@
+package judge
+
+import (
+	"cmp"
+	"fmt"
+	"math"
+	"slices"
+
+	"github.com/mortise-lock/mortise/internal/history"
+	"github.com/mortise-lock/mortise/lockfsm"
+)
+
+// This file converts stays. A stay is a grant that reserves tokens, and a pass is a grant of one of
+// these tokens to a caller, see internal/history.
+//
+// For its key, a stay is an ordinary owner without a caller. The passes are ordinary operations in
+// a part of their own. Porcupine therefore searches for the order of the passes separately. Both
+// orders fit together, because the times of the stay depend on its passes:
+//
+//   - The stay is granted before any of its passes was returned.
+//   - It ends after each of its passes was requested, and after the caller of each pass has stopped
+//     believing that it holds the lock.
+//   - It is an owner while a call with Try sees one of its passes.
+//
+// So each operation of a pass that the order has before the stay is granted can be moved to the
+// grant. It then still lies in its own times. The same holds for the end of the stay.
+//
+// An end by force is the exception. The holder may have passes until it is notified, so the end of
+// the stay does not depend on them.
+
+// part identifies the operations that Porcupine searches together. These are all operations of a
+// key if stay is zero, and the passes of one stay otherwise.
+type part struct {
+	key  string
+	stay lockfsm.Token
+}
+
+func (p part) String() string {
+	if p.stay != 0 {
+		return fmt.Sprintf("%q in stay %d", p.key, p.stay)
+	}
+	return fmt.Sprintf("%q", p.key)
+}
+
+func (g *gathered) listStays() error {
+	for _, a := range g.accounts {
+		if a.last != 0 {
+			g.stays = append(g.stays, a)
+		}
+	}
+	slices.SortFunc(g.stays, func(a, b *account) int { return cmp.Compare(a.token, b.token) })
+	for t := range g.accounts {
+		if s := g.stay(t); s != nil {
+			return fmt.Errorf("porcupine: token %d is granted, and stay %d has reserved it", t, s.token)
+		}
+	}
+	return nil
+}
+
+// listPasses completes the passes of all stays. If no call has returned a token, but calls with Try
+// were told of it, listPasses adds a call that was not told.
+func (g *gathered) listPasses() {
+	for _, c := range g.calls {
+		s := g.seesPass(c)
+		if s == nil || g.owners[c.token] != nil {
+			continue
+		}
+		i := slices.IndexFunc(s.passes, func(p *call) bool { return p.token == c.token })
+		if i < 0 {
+			i = len(s.passes)
+			s.passes = append(s.passes, &call{token: c.token, begun: g.asked(s), returned: math.MaxInt64,
+				believe: math.MaxInt64, confirmed: math.MaxInt64})
+		}
+		p := s.passes[i]
+		p.returned = min(p.returned, c.returned)
+		p.begun = min(p.begun, p.returned)
+	}
+	for _, s := range g.stays {
+		slices.SortStableFunc(s.passes, func(a, b *call) int { return cmp.Compare(a.token, b.token) })
+	}
+}
+
+// stay returns the stay that has reserved a token, or nil.
+func (g *gathered) stay(token lockfsm.Token) *account {
+	i, _ := slices.BinarySearchFunc(g.stays, token,
+		func(s *account, token lockfsm.Token) int { return cmp.Compare(s.token, token) })
+	if i == 0 || g.stays[i-1].last < token {
+		return nil
+	}
+	return g.stays[i-1]
+}
+
+// seesPass returns the stay of the pass that made the call c fail, or nil.
+func (g *gathered) seesPass(c *call) *account {
+	if s := g.stay(c.token); s != nil && c.outcome == history.Held && slices.Contains(c.keys, s.keys[0]) {
+		return s
+	}
+	return nil
+}
+
+// addStay adds the operations of a stay and of its passes. Without a pass, the stay was not granted
+// before the time from.
+func (b *builder) addStay(s *account, from int64) {
+	granted, until, forced := s.by, int64(math.MinInt64), s.how == history.ByForce
+	for i, c := range s.passes {
+		by := c.confirmed
+		if !forced {
+			by, until = min(by, s.endedBy), max(until, c.needed())
+		}
+		if i+1 < len(s.passes) {
+			by = min(by, s.passes[i+1].returned)
+		}
+		b.addPass(s, c, by)
+		from, granted = min(from, c.begun), min(granted, c.returned)
+	}
+	b.add(s.keys, operation{kind: grant, token: s.token, share: s.share, by: "as a stay"}, from, granted)
+	if s.endedBy != math.MaxInt64 {
+		b.add(s.keys, operation{kind: end, token: s.token, by: s.how.String()}, max(from, until), s.endedBy)
+	}
+}
+
+// addPass adds the operations of a pass, which has ended at the time by at the latest. The share is
+// that of a mutex, as no two calls may have a pass at the same time.
+func (b *builder) addPass(s *account, c *call, by int64) {
+	at := part{s.keys[0], s.token}
+	b.addOne(at, operation{kind: grant, token: c.token, share: share{1, 1}, by: "to " + c.String()}, c.begun, c.returned)
+	if by != math.MaxInt64 {
+		b.addOne(at, operation{kind: end, token: c.token, by: "of the pass"}, c.needed(), by)
+	}
+}
+
+// addSeen adds the operations of a call that a pass of the stay s made fail.
+func (b *builder) addSeen(s *account, c *call) {
+	by := "in " + c.String()
+	b.addOne(part{s.keys[0], s.token}, operation{kind: seen, token: c.token, by: by}, c.begun, c.returned)
+	if s.how != history.ByForce {
+		b.add(s.keys, operation{kind: seen, token: s.token, by: by}, c.begun, c.returned)
+	}
+}
