@@ -57,6 +57,11 @@ var (
 	// ErrConflict means that the data of a key has changed since the revision given to Put.
 	ErrConflict = errors.New("mortise: the data has been changed")
 
+	// ErrKept means that an instance keeps the lock (Request.Sticky) and has reserved the token given
+	// to Check or ForceUnlock for its callers. Only that instance knows whether a caller holds the
+	// lock with the token. The text names the instance, and the token of the kept lock.
+	ErrKept = replica.ErrKept
+
 	// ErrNotHeld means that no hold has the token given in Request.Resume.
 	ErrNotHeld = client.ErrNotHeld
 
@@ -101,6 +106,10 @@ type HeldError struct {
 	Labels  map[string]string // Request.Labels of the holder
 	Session string            // ID of the holder's session; each incarnation has its own
 
+	// Kept means that Holder keeps the lock (Request.Sticky), and that a caller on that instance may
+	// or may not hold it. Token is the token of the caller if Holder has reported one.
+	Kept bool
+
 	namesake bool // the holder has the name of this instance, but is another incarnation
 }
 
@@ -118,7 +127,11 @@ func (e *HeldError) Error() string {
 		return fmt.Sprintf("mortise: lock %q is not held, but %s waits for it together with other locks%s, %d waiting",
 			e.Key, holder, value, e.Waiters)
 	}
-	return fmt.Sprintf("mortise: lock %q is held by %s since %s (token %d%s), %d waiting", e.Key, holder,
+	is := "held"
+	if e.Kept {
+		is = "kept"
+	}
+	return fmt.Sprintf("mortise: lock %q is %s by %s since %s (token %d%s), %d waiting", e.Key, is, holder,
 		e.Since.Format(time.RFC3339), e.Token, value, e.Waiters)
 }
 
@@ -201,7 +214,7 @@ func heldError(e *client.HeldError) *HeldError {
 	h := &HeldError{
 		Key: e.Key, Holder: replica.HolderName(e.Record, e.Session), Token: Token(e.Token),
 		Since: time.UnixMilli(e.SinceUnixMS), Waiters: e.Waiters,
-		Session: fmt.Sprint(uint64(e.Session)),
+		Session: fmt.Sprint(uint64(e.Session)), Kept: e.Kept,
 	}
 	h.Value, h.Labels = shown.Decode(e.Value)
 	return h

@@ -3,6 +3,7 @@ package queries
 import (
 	"context"
 	"errors"
+	"fmt"
 	"slices"
 	"strings"
 	"testing"
@@ -309,6 +310,7 @@ func TestFailuresAreTold(t *testing.T) {
 		query.Failure_NOT_READY: context.DeadlineExceeded,
 		query.Failure_DENIED:    &session.NotAllowedError{Verb: "read", Key: "k\xff", For: "x"},
 		query.Failure_CONFLICT:  Conflict(errors.New("changed")),
+		query.Failure_KEPT:      fmt.Errorf("%w: by n1", replica.ErrKept),
 	} {
 		services := leads(nil, c, &last)
 		_, err := Ask(t.Context(), query.NewQueryClient(services.As(peer(capability.Root, nil))),
@@ -320,6 +322,9 @@ func TestFailuresAreTold(t *testing.T) {
 		if denied, ok := errors.AsType[*session.NotAllowedError](err); ok != (want == query.Failure_DENIED) ||
 			ok && denied.Key != "k\xff" {
 			t.Errorf("%v became %+v", c, denied)
+		}
+		if errors.Is(err, replica.ErrKept) != (want == query.Failure_KEPT) {
+			t.Errorf("%v became %v", c, err)
 		}
 	}
 	last = replica.Question{}
