@@ -26,8 +26,8 @@ var (
 	// ErrUnlocked means that a lock has ended because it was unlocked.
 	ErrUnlocked = client.ErrReleased
 
-	// ErrNotReady means that TryLock could not be decided: there has been no leader for 2 s, or the
-	// group is in its grace.
+	// ErrNotReady means that TryLock could not be decided: there has been no leader for 2 s, the group
+	// is in its grace, or another instance keeps the lock and has not answered for 2 s.
 	ErrNotReady = errors.New("mortise: the group cannot answer now")
 
 	// ErrLeaving means that the node has begun to leave and accepts no new requests.
@@ -100,7 +100,7 @@ type HeldError struct {
 	Key     string
 	Holder  string            // Name of the instance that holds it, or its ID if it has given no name
 	Token   Token             // token of the hold
-	Since   time.Time         // time of the grant, by the leader's wall clock; for display only
+	Since   time.Time         // time of the grant, by the leader's wall clock, or zero; for display only
 	Waiters int               // requests that wait for the lock
 	Value   string            // Request.Value of the holder
 	Labels  map[string]string // Request.Labels of the holder
@@ -127,12 +127,19 @@ func (e *HeldError) Error() string {
 		return fmt.Sprintf("mortise: lock %q is not held, but %s waits for it together with other locks%s, %d waiting",
 			e.Key, holder, value, e.Waiters)
 	}
-	is := "held"
-	if e.Kept {
-		is = "kept"
+	since := ""
+	if !e.Since.IsZero() {
+		since = " since " + e.Since.Format(time.RFC3339)
 	}
-	return fmt.Sprintf("mortise: lock %q is %s by %s since %s (token %d%s), %d waiting", e.Key, is, holder,
-		e.Since.Format(time.RFC3339), e.Token, value, e.Waiters)
+	return fmt.Sprintf("mortise: lock %q is %s by %s%s (token %d%s), %d waiting", e.Key, e.is(), holder, since, e.Token,
+		value, e.Waiters)
+}
+
+func (e *HeldError) is() string {
+	if e.Kept {
+		return "kept"
+	}
+	return "held"
 }
 
 func (e *HeldError) Is(target error) bool { return target == ErrHeld }
@@ -213,8 +220,10 @@ func lossOf(err error) error {
 func heldError(e *client.HeldError) *HeldError {
 	h := &HeldError{
 		Key: e.Key, Holder: replica.HolderName(e.Record, e.Session), Token: Token(e.Token),
-		Since: time.UnixMilli(e.SinceUnixMS), Waiters: e.Waiters,
-		Session: fmt.Sprint(uint64(e.Session)), Kept: e.Kept,
+		Waiters: e.Waiters, Session: fmt.Sprint(uint64(e.Session)), Kept: e.Kept,
+	}
+	if e.SinceUnixMS != 0 { // unknown if another caller of this instance holds a kept lock
+		h.Since = time.UnixMilli(e.SinceUnixMS)
 	}
 	h.Value, h.Labels = shown.Decode(e.Value)
 	return h

@@ -90,9 +90,20 @@ func TestKeptLocksAreShown(t *testing.T) {
 		if want := map[string]bool{"k": true, "plain": false}; !maps.Equal(listed, want) {
 			t.Errorf("listed as kept: %v, want %v", listed, want)
 		}
+		local := sticky
+		local.Try = true
+		if _, err := f.nodes[0].Acquire(brief(t), local); !errors.Is(err, mortise.ErrHeld) ||
+			!strings.Contains(err.Error(), "is held by node-0 (token ") {
+			t.Errorf("%v", err)
+		}
 		_, err := f.nodes[1].TryLock(brief(t), "k")
 		if held, ok := errors.AsType[*mortise.HeldError](err); !ok || !held.Kept ||
 			!strings.Contains(err.Error(), "is kept by node-0") {
+			t.Errorf("%v", err)
+		}
+		ctx, cancel := context.WithTimeout(t.Context(), time.Second)
+		defer cancel()
+		if _, err := f.nodes[1].Lock(ctx, "k"); err == nil || !strings.Contains(err.Error(), "node-0 kept it") {
 			t.Errorf("%v", err)
 		}
 		_, err = f.nodes[1].TryLock(brief(t), "plain")

@@ -118,6 +118,7 @@ func questions() map[string]rule {
 		query.Admin_Health_FullMethodName:   {&query.StateRequest{}, "read", "*", any, true, true},
 		query.Admin_List_FullMethodName:     {&query.ListRequest{Prefix: k}, "read", "a/x*", lists, true, true},
 		query.Admin_Peek_FullMethodName:     {&query.KeyRequest{Key: k}, "read", "a/x", reads, true, true},
+		query.Admin_Check_FullMethodName:    {&query.HoldRequest{Key: k}, "read", "a/x", reads, true, true},
 		query.Admin_Watch_FullMethodName:    {&query.WatchRequest{Prefix: k}, "read", "a/x*", lists, true, true},
 		query.Admin_Audit_FullMethodName:    {&query.StateRequest{}, "read", "*", any, true, true},
 		query.Admin_Members_FullMethodName:  {&query.PageRequest{}, "read", "*", any, true, true},
