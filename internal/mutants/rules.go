@@ -82,6 +82,7 @@ func rules() []Bug {
 		{Name: "sticky-resumed", Package: "lockfsm", Hazard: "none", Some: true,
 			Breaks: "a stay is resumed by another session while the first one grants the lock to its callers"},
 		{Name: "evict-by-reserved-token-ends-stay", Package: "lockfsm", Hazard: "none",
+			Nodes:  "TestForceUnlockOfAKeptLock",
 			Breaks: "an order to end one caller's hold ends the stay, and with it the hold of the next caller"},
 		{Name: "stay-not-in-snapshot", Package: "lockfsm", Hazard: "none", Some: true,
 			Breaks: "a replica that was restored from a snapshot does not know that a stay is asked"},
