@@ -83,31 +83,18 @@ func gather(events []history.Event) (*gathered, error) {
 			a.endedBy, a.how = min(a.endedBy, e.At), e.How
 		}
 	}
-	g.endGroups()
-	g.first = g.unanswered()
-	if err := g.listStays(); err != nil {
-		return nil, err
-	}
-	g.claim()
-	g.listPasses()
-	return g, nil
-}
-
-// claim finds the call of each token, and the stream of each session.
-func (g *gathered) claim() {
 	for _, c := range g.calls {
 		if c.outcome != history.Granted {
 			continue
 		}
 		g.owners[c.token] = c
-		a := g.accounts[c.token]
-		if s := g.stay(c.token); s != nil {
-			a, s.passes = s, append(s.passes, c)
-		}
-		if a != nil {
+		if a := g.accounts[c.token]; a != nil {
 			g.streams[a.session] = c.id.stream
 		}
 	}
+	g.endGroups()
+	g.first = g.unanswered()
+	return g, g.listStays()
 }
 
 // If a grant has no recorded end and another group followed, endGroups sets the end. The grant

@@ -42,6 +42,8 @@ func (p part) String() string {
 	return fmt.Sprintf("%q", p.key)
 }
 
+// listStays lists all stays and their passes, in the order of tokens. It returns an error if a
+// reserved token is also granted.
 func (g *gathered) listStays() error {
 	for _, a := range g.accounts {
 		if a.last != 0 {
@@ -54,12 +56,18 @@ func (g *gathered) listStays() error {
 			return fmt.Errorf("porcupine: token %d is granted, and stay %d has reserved it", t, s.token)
 		}
 	}
+	g.listPasses()
 	return nil
 }
 
-// listPasses completes the passes of all stays. If no call has returned a token, but calls with Try
-// were told of it, listPasses adds a call that was not told.
+// listPasses lists the passes of all stays, in the order of tokens. If no call has returned a
+// token, but calls with Try were told of it, listPasses adds a call that was not told.
 func (g *gathered) listPasses() {
+	for _, c := range g.calls {
+		if s := g.stay(c.token); s != nil && c.outcome == history.Granted {
+			s.passes = append(s.passes, c)
+		}
+	}
 	for _, c := range g.calls {
 		s := g.seesPass(c)
 		if s == nil || g.owners[c.token] != nil {
@@ -68,12 +76,12 @@ func (g *gathered) listPasses() {
 		i := slices.IndexFunc(s.passes, func(p *call) bool { return p.token == c.token })
 		if i < 0 {
 			i = len(s.passes)
-			s.passes = append(s.passes, &call{token: c.token, begun: g.asked(s), returned: math.MaxInt64,
-				believe: math.MaxInt64, confirmed: math.MaxInt64})
+			s.passes = append(s.passes, &call{token: c.token, returned: math.MaxInt64, believe: math.MaxInt64,
+				confirmed: math.MaxInt64})
 		}
 		p := s.passes[i]
 		p.returned = min(p.returned, c.returned)
-		p.begun = min(p.begun, p.returned)
+		p.begun = min(g.asked(s), p.returned)
 	}
 	for _, s := range g.stays {
 		slices.SortStableFunc(s.passes, func(a, b *call) int { return cmp.Compare(a.token, b.token) })

@@ -1,0 +1,127 @@
+package judge_test
+
+import (
+	"errors"
+	"slices"
+	"testing"
+
+	"github.com/mortise-lock/mortise/internal/history"
+	"github.com/mortise-lock/mortise/internal/history/historytest"
+	"github.com/mortise-lock/mortise/judge"
+	"github.com/mortise-lock/mortise/lockfsm"
+)
+
+// granted returns the event of a voter for a grant, which is a stay unless last is zero.
+func granted(token, last lockfsm.Token, at int64) []history.Event {
+	return []history.Event{{Kind: history.Grant, At: at, Stream: 1, Group: 1, Key: "k", Token: token, Last: last,
+		Session: 4}}
+}
+
+func ended(token lockfsm.Token, at int64, how history.How) []history.Event {
+	return []history.Event{{Kind: history.End, At: at, Stream: 1, Group: 1, Key: "k", Token: token, Session: 4, How: how}}
+}
+
+// locked returns the events of a call. The number of the call is its token.
+func locked(token lockfsm.Token, begun, returned, unlock, unlocked int64) []history.Event {
+	of := func(kind history.Kind, at int64) history.Event {
+		return history.Event{Kind: kind, At: at, Stream: 2, Op: uint64(token)}
+	}
+	call, ret := of(history.Call, begun), of(history.Return, returned)
+	call.Key, ret.Outcome, ret.Token = "k", history.Granted, token
+	return []history.Event{call, ret, of(history.Unlock, unlock), of(history.Unlocked, unlocked)}
+}
+
+// held returns the events of a call with Try that failed because of a token.
+func held(key string, token lockfsm.Token, begun, returned int64) []history.Event {
+	return []history.Event{
+		{Kind: history.Call, At: begun, Stream: 3, Op: 1, Key: key, Try: true},
+		{Kind: history.Return, At: returned, Stream: 3, Op: 1, Outcome: history.Held, Token: token},
+	}
+}
+
+// The stay of these histories has token 10 and reserves the tokens up to 14.
+func TestStaysByHand(t *testing.T) {
+	var (
+		stay     = granted(10, 14, 100)
+		released = ended(10, 500, history.ByRelease)
+		forced   = ended(10, 160, history.ByForce)
+		first    = locked(11, 50, 110, 150, 155)
+		second   = locked(12, 120, 160, 300, 305)
+		both     = slices.Concat(first, second)
+		next     = slices.Concat(granted(20, 0, 205), locked(20, 200, 210, 250, 260), ended(20, 255, history.ByRelease))
+		failed   = []history.Event{{Kind: history.Call, At: 60, Stream: 2, Op: 99, Key: "k"},
+			{Kind: history.Return, At: 400, Stream: 2, Op: 99, Outcome: history.Failed, Err: "context"}}
+	)
+	for _, c := range []struct {
+		name   string
+		right  bool
+		events [][]history.Event
+	}{
+		{"two passes", true, [][]history.Event{stay, both, released}},
+		{"no end", true, [][]history.Event{stay, both}},
+		{"no pass", true, [][]history.Event{stay, failed, released}},
+		{"held by the free stay", true, [][]history.Event{stay, both, released, held("k", 10, 450, 470)}},
+		{"held by the first pass", true, [][]history.Event{stay, both, released, held("k", 11, 100, 115)}},
+		{"held until the unlock is confirmed", true, [][]history.Event{stay, both, released, held("k", 11, 153, 170)}},
+		{"held by a pass of a call that failed", true,
+			[][]history.Event{stay, both, failed, released, held("k", 13, 301, 400)}},
+		{"a lock after the stay", true, [][]history.Event{stay, first, ended(10, 500, history.ByRelease), next}},
+		{"passes after an end by force", true, [][]history.Event{stay, both, forced, next}},
+		{"held by a pass after an end by force", true,
+			[][]history.Event{stay, both, forced, next, held("k", 12, 270, 280)}},
+
+		{"two passes at once", false, [][]history.Event{stay, locked(11, 50, 110, 170, 175), second, released}},
+		{"two passes at once after an end by force", false,
+			[][]history.Event{stay, locked(11, 50, 110, 170, 175), second, forced}},
+		{"the tokens go back", false,
+			[][]history.Event{stay, locked(12, 50, 110, 150, 155), locked(11, 120, 160, 300, 305), released}},
+		{"a token for two calls", false, [][]history.Event{stay, first, locked(11, 120, 160, 300, 305), released}},
+		{"the token of the stay", false, [][]history.Event{stay, locked(10, 50, 110, 150, 155), second, released}},
+		{"a reserved token is granted", false, [][]history.Event{stay, both, released, granted(13, 0, 600)}},
+		{"a lock between two passes", false,
+			[][]history.Event{stay, first, released, next, locked(12, 270, 280, 300, 305)}},
+		{"a lock between two passes, and the end is unknown", false,
+			[][]history.Event{stay, first, next, locked(12, 270, 280, 300, 305)}},
+		{"a pass inside an earlier lock", false,
+			[][]history.Event{granted(5, 0, 30), locked(5, 20, 40, 115, 116), stay, both, released}},
+		{"a pass ends after its stay", false, [][]history.Event{stay, both, ended(10, 290, history.ByRelease)}},
+		{"a pass begins after its stay", false,
+			[][]history.Event{stay, first, locked(12, 510, 520, 530, 540), released}},
+		{"held before the pass", false, [][]history.Event{stay, both, released, held("k", 12, 100, 119)}},
+		{"held while the earlier pass lasts", false, [][]history.Event{stay, both, released, held("k", 12, 121, 149)}},
+		{"held after the pass", false, [][]history.Event{stay, both, released, held("k", 11, 158, 170)}},
+		{"held after the next pass", false,
+			[][]history.Event{stay, first[:3], second, released, held("k", 11, 165, 170)}},
+		{"held after the stay", false, [][]history.Event{stay, both, failed, released, held("k", 13, 501, 510)}},
+		{"held by a pass after another lock", false,
+			[][]history.Event{stay, first, failed, released, next, held("k", 13, 270, 280)}},
+		{"held by a pass of another key", false, [][]history.Event{stay, both, released, held("l", 12, 200, 210)}},
+	} {
+		err := judge.Porcupine(slices.Concat(c.events...), strict())
+		if errors.Is(err, judge.ErrUnknown) || (err == nil) != c.right {
+			t.Errorf("%s: right is %v, and Porcupine returned %v", c.name, c.right, err)
+		}
+	}
+}
+
+// A pass may last after its stay has ended by force.
+func TestForceOfAStayIsNoViolation(t *testing.T) {
+	at := slices.IndexFunc(historytest.Plants(),
+		func(p historytest.Plant) bool { return p.Name == "a pass outlives its stay" })
+	events := historytest.Plants()[at].Break(historytest.Make(stays(1, 200)))
+	if judge.Porcupine(events, strict()) == nil {
+		t.Error("a pass outlives its stay")
+	}
+	last := map[lockfsm.Token]bool{}
+	for i := range events {
+		switch e := &events[i]; {
+		case e.Kind == history.Grant && e.Last != 0:
+			last[e.Token] = true
+		case e.Kind == history.End && last[e.Token]:
+			e.How = history.ByForce
+		}
+	}
+	if err := judge.Judge(events, strict()); err != nil {
+		t.Error(err)
+	}
+}
