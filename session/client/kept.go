@@ -37,19 +37,19 @@ func (c *Client) lockKept(ctx context.Context, h *Hold) (done bool, err error) {
 	answer := k.stays.Lock(c.window(), &h.kept)
 	h.isKept = answer != StayOrdinary
 	h.token = h.kept.token
+	if answer == StayWaits {
+		h.slot = c.slot()
+	}
 	c.carry(0)
 	k.mu.Unlock()
 	switch answer {
 	case StayOrdinary:
 		return false, nil
 	case StayGranted:
-		c.slots.Put(h.slot)
 		return true, nil
 	case StayHeld:
-		c.slots.Put(h.slot)
 		return true, c.heldHere(h)
 	case StayFull:
-		c.slots.Put(h.slot)
 		return true, ErrOverloaded
 	}
 	select {
@@ -76,7 +76,6 @@ func (c *Client) heldHere(h *Hold) *HeldError {
 
 // unlockKept ends a pass. The reading of the clock decides whether the lock was held until now.
 func (c *Client) unlockKept(h *Hold) error {
-	_ = h.Err() // records a loss before the release hides it
 	k := &c.kept
 	k.mu.Lock()
 	defer k.mu.Unlock()
