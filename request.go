@@ -166,9 +166,10 @@ func (r *Request) validate() error {
 	return errors.Join(errs...)
 }
 
+// ordinary reports whether r sets only Key, Try and Sticky.
 func (r *Request) ordinary() bool {
 	return len(r.Keys) == 0 && !r.Shared && r.Permits == 0 && r.Of == 0 && r.MaxWaiting == 0 && r.MaxHold == 0 &&
-		!r.Sticky && !r.Notice && r.LockDelay == 0 && r.Resume == 0 && r.Value == "" && len(r.Labels) == 0
+		!r.Notice && r.LockDelay == 0 && r.Resume == 0 && r.Value == "" && len(r.Labels) == 0
 }
 
 // r.of converts r to a request of package client. If r is made under a lock, the caller passes the

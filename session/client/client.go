@@ -151,8 +151,7 @@ func (c *Client) AcquireInto(ctx context.Context, h *Hold, r Request) error {
 	if ctx.Err() != nil {
 		return &WaitError{Key: r.Key, Err: ContextError(ctx)}
 	}
-	h.client, h.slot = c, c.slot()
-	h.req = r
+	h.client, h.req = c, r
 	h.req.Caller = h
 	if r.Sticky {
 		h.req.Sticky = false
@@ -160,6 +159,7 @@ func (c *Client) AcquireInto(ctx context.Context, h *Hold, r Request) error {
 			return err
 		}
 	}
+	h.slot = c.slot()
 	c.yield(&h.req)
 	if !c.post(input{kind: inputAcquire, hold: h}) {
 		return ErrClosed

@@ -38,19 +38,19 @@ func (c *Client) lockKept(ctx context.Context, h *Hold) (done bool, err error) {
 	answer := k.stays.Lock(c.window(), &h.kept)
 	h.isKept = answer != stay.Ordinary
 	h.token = h.kept.Token()
+	if answer == stay.Waits {
+		h.slot = c.slot()
+	}
 	k.stays.Carry(posting{c})
 	k.mu.Unlock()
 	switch answer {
 	case stay.Ordinary:
 		return false, nil
 	case stay.Passed:
-		c.slots.Put(h.slot)
 		return true, nil
 	case stay.Held:
-		c.slots.Put(h.slot)
 		return true, c.heldHere(h)
 	case stay.Full:
-		c.slots.Put(h.slot)
 		return true, ErrOverloaded
 	}
 	select {
@@ -77,7 +77,6 @@ func (c *Client) heldHere(h *Hold) *HeldError {
 
 // unlockKept ends a pass. The reading of the clock decides whether the lock was held until now.
 func (c *Client) unlockKept(h *Hold) error {
-	_ = h.Err() // records a loss before the release hides it
 	k := &c.kept
 	k.mu.Lock()
 	defer k.mu.Unlock()
