@@ -140,8 +140,8 @@ func (p direct) Do(command *stay.Command) error {
 	return nil
 }
 
-// held returns the number of held locks. A free stay does not count.
+// held returns the number of held locks. The callers of stays count, and stays do not.
 func (p *proc) held() int {
-	free, _, _ := p.stays.Counts()
-	return max(0, p.client.Status(p.m.clock()).Held-free)
+	n := p.stays.Counts()
+	return n.Inside + max(0, p.client.Status(p.m.clock()).Held-n.Granted)
 }

@@ -32,7 +32,7 @@ func (c *Client) lockKept(ctx context.Context, h *Hold) (done bool, err error) {
 	if t := h.req.Terms; t != nil && t.Under != nil {
 		return false, nil
 	}
-	h.kept = stay.Caller{Key: h.req.Key, Try: h.req.Try, Caller: h}
+	h.kept = stay.Caller{Key: h.req.Key, Shared: h.req.Shared(), Try: h.req.Try, Caller: h}
 	k := &c.kept
 	k.mu.Lock()
 	answer := k.stays.Lock(c.window(), &h.kept)
@@ -56,7 +56,7 @@ func (c *Client) lockKept(ctx context.Context, h *Hold) (done bool, err error) {
 	select {
 	case <-h.slot:
 		c.slots.Put(h.slot)
-		return true, h.result
+		return h.isKept, h.result
 	case <-ctx.Done():
 	}
 	k.mu.Lock()
@@ -138,6 +138,9 @@ func (c posting) Tell(n *stay.News) {
 		}
 	case stay.Behind:
 		h.ahead.Store(n.Info.(*HeldError))
+	case stay.Referred:
+		h.isKept = false
+		h.slot <- struct{}{}
 	case stay.Failed:
 		h.result = n.Err
 		h.slot <- struct{}{}
@@ -181,17 +184,17 @@ func (c *Client) keptSays(f func(*stay.Set, stay.Window)) {
 	k.stays.Carry(posting{c})
 }
 
-// counted replaces the counts of a status of the core. A free stay does not count as held. Callers
-// that wait for a stay count, and the request of the stay does not. The core may not have taken the
-// newest commands, so the counts may be wrong until its next turn.
+// counted replaces the counts of a status of the core. The callers of stays count, and the requests
+// of stays do not. The core may not have taken the newest commands, so the counts may be wrong until
+// its next turn.
 func (c *Client) counted(s Status) Status {
 	c.kept.mu.Lock()
-	free, asked, waiting := c.kept.stays.Counts()
+	n := c.kept.stays.Counts()
 	c.kept.mu.Unlock()
-	free, asked = min(free, s.Held), min(asked, s.Waiting)
-	s.Held -= free
-	s.Waiting += waiting - asked
-	s.Requests += waiting - asked - free
+	held, waiting := n.Inside-min(n.Granted, s.Held), n.Waiting-min(n.Asked, s.Waiting)
+	s.Held += held
+	s.Waiting += waiting
+	s.Requests += held + waiting
 	return s
 }
 

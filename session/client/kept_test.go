@@ -70,7 +70,7 @@ func (w *world) kept(c nodeid.ID, key string) {
 	h := w.sticky(c, key)
 	w.unlock(h)
 	synctest.Wait()
-	if free, _, _ := w.clients[c].kept.stays.Counts(); free == 0 || !h.isKept {
+	if n := w.clients[c].kept.stays.Counts(); n.Granted == n.Inside || !h.isKept {
 		w.t.Fatal("the lock is not kept")
 	}
 }
@@ -158,7 +158,7 @@ func ofOneStay() *Client {
 func (c *Client) keepsNothing(t *testing.T) {
 	t.Helper()
 	s := c.kept.stays
-	if free, asked, waiting := s.Counts(); free+asked+waiting > 0 || s.Next(c.now) != 0 || len(c.core.asking) > 0 ||
+	if s.Counts() != (stay.Counts{}) || s.Next(c.now) != 0 || len(c.core.asking) > 0 ||
 		len(c.core.answers) > 0 {
 		t.Errorf("left: %+v, %d asking, %d answers", s, len(c.core.asking), len(c.core.answers))
 	}

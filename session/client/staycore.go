@@ -12,7 +12,11 @@ import (
 func (c *Core) Stay(now clock.Time, command *stay.Command) {
 	q := command.Request
 	if command.Kind == stay.Acquire {
-		q.Of = &Request{Key: q.Key, Sticky: true, Caller: q}
+		r := &Request{Key: q.Key, Sticky: true, Caller: q}
+		if q.Shared {
+			r.Terms = &Terms{Permits: 1}
+		}
+		q.Of = r
 	}
 	switch r := q.Of.(*Request); command.Kind {
 	case stay.Acquire:

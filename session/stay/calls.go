@@ -16,9 +16,9 @@ const (
 
 // Lock begins a call.
 func (s *Set) Lock(w Window, c *Caller) Answer {
-	st := s.stays[c.Key]
+	st := s.stays[name{c.Key, c.Shared}]
 	switch {
-	case s.leaving:
+	case s.leaving || st != nil && st.refuses(w):
 		return Ordinary
 	case c.Try:
 		return s.try(w, st, c)
@@ -27,10 +27,11 @@ func (s *Set) Lock(w Window, c *Caller) Answer {
 	case st == nil && s.biases.skips(c.Key):
 		return Ordinary
 	case st == nil:
-		st = &stay{key: c.Key}
-		s.stays[c.Key] = st
+		s.Yield(c.Key)
+		st = &stay{name: name{c.Key, c.Shared}}
+		s.stays[st.name] = st
 		s.ask(st)
-	case st.isFree && st.usable(w):
+	case st.open(w):
 		s.pass(st, c)
 		return Passed
 	}
@@ -38,10 +39,10 @@ func (s *Set) Lock(w Window, c *Caller) Answer {
 	if st.behind != nil {
 		s.tell(News{Kind: Behind, Caller: c, Info: st.behind})
 	}
-	if st.inside != nil {
-		s.tell(News{Kind: Wanted, Caller: st.inside})
-	} else if st.granted {
+	if st.granted && (st.inside.size == 0 || st.shared) {
 		s.settle(w, st)
+	} else {
+		s.wanted(st)
 	}
 	return Waits
 }
@@ -50,10 +51,10 @@ func (s *Set) try(w Window, st *stay, c *Caller) Answer {
 	switch {
 	case st == nil || !st.granted || st.recalled != 0:
 		return Ordinary
-	case st.inside != nil && w.Now.Before(w.Deadline):
-		c.token = st.inside.token
+	case !st.shared && st.inside.size > 0 && w.Now.Before(w.Deadline):
+		c.token = st.inside.head.token
 		return Held
-	case st.isFree && st.usable(w):
+	case st.open(w):
 		s.pass(st, c)
 		return Passed
 	}
@@ -62,7 +63,7 @@ func (s *Set) try(w Window, st *stay, c *Caller) Answer {
 
 // Request returns the request of the stay under whose pass the caller holds the lock, or nil.
 func (s *Set) Request(c *Caller) *Request {
-	if c.stay == nil || c.stay.inside != c {
+	if !c.holds {
 		return nil
 	}
 	return c.stay.request
@@ -70,29 +71,22 @@ func (s *Set) Request(c *Caller) *Request {
 
 // Unlock ends the pass of a caller. It does nothing if the pass has ended.
 func (s *Set) Unlock(w Window, c *Caller) {
-	st := c.stay
-	if st == nil || st.inside != c {
-		return
+	if c.holds {
+		s.leave(c)
+		s.settle(w, c.stay)
 	}
-	c.holds, st.inside = false, nil
-	s.settle(w, st)
 }
 
 // Cancel ends a call that waits, and unlocks if the call was granted the lock.
 func (s *Set) Cancel(w Window, c *Caller) {
-	st := c.stay
-	switch {
-	case st == nil:
-		return
-	case c.holds:
+	if !c.waits {
 		s.Unlock(w, c)
 		return
 	}
-	if !s.unwait(st, c) {
-		return
-	}
+	st := c.stay
+	s.unwait(c)
 	switch {
-	case st.queue.size > 0 || st.inside != nil:
+	case st.queue.size > 0 || st.inside.size > 0:
 	case st.granted:
 		s.settle(w, st)
 	default:
@@ -115,9 +109,12 @@ func (s *Set) Nested(owner *Request) {
 	}
 }
 
-// Yield gives back a free stay before this session sends a request for the key to the group.
+// Yield gives back the free stays of a key before this session sends a request for the key to the
+// group.
 func (s *Set) Yield(key string) {
-	if st := s.stays[key]; st != nil && st.isFree {
-		s.giveBack(st)
+	for _, shared := range [...]bool{false, true} {
+		if st := s.stays[name{key, shared}]; st != nil && st.isFree {
+			s.giveBack(st)
+		}
 	}
 }

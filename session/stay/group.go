@@ -14,7 +14,7 @@ const leastIdle = time.Millisecond
 
 // find returns the stay of a request of the group, or nil if the stay has another request now.
 func (s *Set) find(r *Request) *stay {
-	if st := r.stay; st.request == r && s.stays[st.key] == st {
+	if st := r.stay; st.request == r && s.stays[st.name] == st {
 		return st
 	}
 	return nil
@@ -49,20 +49,21 @@ func (s *Set) Failed(r *Request, err error) {
 func (s *Set) fail(st *stay, err error) {
 	for st.queue.head != nil {
 		c := st.queue.head
-		s.unwait(st, c)
+		s.unwait(c)
 		s.tell(News{Kind: Failed, Caller: c, Err: err})
 	}
 }
 
-// Lost reports that a granted request of a stay is lost. The caller inside has lost the lock, and
-// the others wait for a new request. The caller gets info with its news.
+// Lost reports that a granted request of a stay is lost. The callers inside have lost the lock, and
+// the others wait for a new request. The callers get info with their news.
 func (s *Set) Lost(r *Request, err error, info any) {
 	st := s.find(r)
 	if st == nil {
 		return
 	}
-	if c := st.inside; c != nil {
-		c.holds, st.inside = false, nil
+	for st.inside.head != nil {
+		c := st.inside.head
+		s.leave(c)
 		s.tell(News{Kind: Lost, Caller: c, Err: err, Info: info})
 	}
 	s.again(st)
@@ -90,18 +91,17 @@ func (s *Set) Recalled(w Window, r *Request) {
 		st.recalled = w.Now
 		st.queue.upTo, st.queue.early = st.queue.order, st.queue.size
 	}
-	if st.inside == nil {
+	s.wanted(st)
+	if st.inside.size == 0 {
 		s.settle(w, st)
-	} else {
-		s.tell(News{Kind: Wanted, Caller: st.inside})
 	}
 }
 
 // Asked reports that requests with Try, up to place, wait for the answer of the stay.
 func (s *Set) Asked(w Window, r *Request, place lockfsm.Revision) {
 	s.Recalled(w, r)
-	if st := s.find(r); st != nil && st.granted && st.inside != nil {
-		s.do(Command{Kind: InUse, Request: r, Place: place, Token: st.inside.token})
+	if st := s.find(r); st != nil && st.granted && st.inside.size > 0 {
+		s.do(Command{Kind: InUse, Request: r, Place: place, Token: st.inside.head.token})
 	}
 }
 
@@ -110,7 +110,8 @@ func (s *Set) Renewed(w Window) {
 	stalled := s.stalled
 	s.stalled = nil
 	for _, st := range stalled {
-		if st.isStalled = false; s.stays[st.key] == st && st.granted && st.inside == nil && !st.isFree {
+		st.isStalled = false
+		if s.stays[st.name] == st && st.granted && st.queue.size > 0 && (st.inside.size == 0 || st.shared) {
 			s.settle(w, st)
 		}
 	}
@@ -121,13 +122,13 @@ func (s *Set) Renewed(w Window) {
 func (s *Set) Leave(err error) {
 	s.leaving = true
 	s.GiveBackFree()
-	for _, key := range slices.Sorted(maps.Keys(s.stays)) { // in an order that is the same in each run
-		st := s.stays[key]
+	for _, name := range slices.SortedFunc(maps.Keys(s.stays), name.compare) { // the same order in each run
+		st := s.stays[name]
 		if !st.granted {
 			continue // its request fails, too
 		}
 		s.fail(st, err)
-		if st.inside == nil {
+		if st.inside.size == 0 {
 			s.giveBack(st)
 		}
 	}

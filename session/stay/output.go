@@ -26,11 +26,12 @@ type NewsKind uint8
 
 // The kinds of news.
 const (
-	Granted NewsKind = iota + 1 // the caller holds the lock with its token
-	Wanted                      // another request waits for the lock that the caller holds
-	Behind                      // the caller waits for a holder, as Info says
-	Failed                      // the call holds nothing; Err is the reason
-	Lost                        // the lock of the caller is lost; Err is the reason
+	Granted  NewsKind = iota + 1 // the caller holds the lock with its token
+	Wanted                       // another request waits for the lock that the caller holds
+	Behind                       // the caller waits for a holder, as Info says
+	Referred                     // the caller must ask the group with an ordinary request
+	Failed                       // the call holds nothing; Err is the reason
+	Lost                         // the lock of the caller is lost; Err is the reason
 )
 
 // News is a change for one caller.

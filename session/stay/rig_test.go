@@ -3,6 +3,7 @@ package stay
 import (
 	"errors"
 	"fmt"
+	"slices"
 	"testing"
 	"time"
 
@@ -21,7 +22,7 @@ type rig struct {
 	rev      lockfsm.Token
 	reserves lockfsm.Token            // tokens that a grant reserves
 	tokens   map[string]lockfsm.Token // the last token of each key
-	inside   map[string]*Caller       // the caller that holds each key
+	inside   map[string][]*Caller     // the callers that hold each key
 	asked    map[*Request]*rigRequest // requests that the group knows
 	callers  map[*Caller]*rigCaller   // calls without a final answer, and holds
 	begun    int
@@ -53,10 +54,26 @@ const (
 
 func newRig(t *testing.T, limit int) *rig {
 	r := &rig{t: t, s: NewSet(limit, rigIdle), now: clock.Time(time.Hour), rev: 1000, reserves: 100,
-		tokens: map[string]lockfsm.Token{}, inside: map[string]*Caller{}, asked: map[*Request]*rigRequest{},
+		tokens: map[string]lockfsm.Token{}, inside: map[string][]*Caller{}, asked: map[*Request]*rigRequest{},
 		callers: map[*Caller]*rigCaller{}}
 	r.renewed()
 	return r
+}
+
+// shares reports whether the calls for a key are shared.
+func shares(key string) bool { return key[0] == 'r' }
+
+// in returns the first caller that holds a key, or nil.
+func (r *rig) in(key string) *Caller {
+	if len(r.inside[key]) == 0 {
+		return nil
+	}
+	return r.inside[key][0]
+}
+
+// out notes that a caller does not hold its key any more.
+func (r *rig) out(l *Caller) {
+	r.inside[l.Key] = slices.DeleteFunc(r.inside[l.Key], func(o *Caller) bool { return o == l })
 }
 
 func (r *rig) window() Window {
@@ -86,13 +103,18 @@ func (r *rig) Tell(n *News) {
 	}
 	if n.Kind != Behind {
 		r.sent = append(r.sent, [...]string{Granted: "granted ", Wanted: "wanted ", Failed: "failed ",
-			Lost: "lost "}[n.Kind]+l.Key)
+			Lost: "lost ", Referred: "referred "}[n.Kind]+l.Key)
 	}
 	switch n.Kind {
 	case Granted:
 		r.pass(l)
 	case Lost:
-		delete(r.inside, l.Key)
+		r.out(l)
+		delete(r.callers, l)
+	case Referred:
+		if q := r.asked[l.stay.request]; !l.Shared || q == nil || !q.granted || q.recalled != 0 || r.in(l.Key) == nil {
+			r.fatal("a caller that could wait is referred to the group: %+v", q)
+		}
 		delete(r.callers, l)
 	case Failed:
 		delete(r.callers, l)
@@ -115,7 +137,7 @@ func (r *rig) Do(c *Command) error {
 		r.asked[c.Request] = &rigRequest{}
 		r.sent = append(r.sent, "acquire "+key)
 	case Release:
-		if l := r.inside[key]; !q.granted || l != nil && r.callers[l].from == c.Request {
+		if l := r.in(key); !q.granted || l != nil && r.callers[l].from == c.Request {
 			r.fatal("%q is released, granted %v, inside %v", key, q.granted, l)
 		}
 		delete(r.asked, c.Request)
@@ -124,7 +146,7 @@ func (r *rig) Do(c *Command) error {
 		delete(r.asked, c.Request)
 		r.sent = append(r.sent, "cancel "+key)
 	case InUse:
-		if l := r.inside[key]; l == nil || l.token != c.Token || r.callers[l].from != c.Request {
+		if l := r.in(key); l == nil || l.token != c.Token || r.callers[l].from != c.Request {
 			r.fatal("the answer InUse is wrong: %+v", c)
 		}
 		r.sent = append(r.sent, fmt.Sprint("in use ", key, " ", c.Place))
@@ -136,7 +158,7 @@ func (r *rig) Do(c *Command) error {
 func (r *rig) pass(l *Caller) {
 	r.t.Helper()
 	c := r.callers[l]
-	if r.inside[l.Key] != nil {
+	if r.in(l.Key) != nil && !l.Shared {
 		r.fatal("two callers hold %q", l.Key)
 	}
 	c.holds, c.from = true, r.s.Request(l)
@@ -161,12 +183,12 @@ func (r *rig) pass(l *Caller) {
 	if q.recalled != 0 {
 		q.passes++
 	}
-	r.tokens[l.Key], r.inside[l.Key] = l.token, l
+	r.tokens[l.Key], r.inside[l.Key] = l.token, append(r.inside[l.Key], l)
 }
 
 func (r *rig) lock(key string, try bool) (*Caller, Answer) {
 	r.t.Helper()
-	l := &Caller{Key: key, Try: try}
+	l := &Caller{Key: key, Shared: shares(key), Try: try}
 	r.callers[l] = &rigCaller{begun: r.begun}
 	r.begun++
 	answer := r.s.Lock(r.window(), l)
@@ -178,7 +200,7 @@ func (r *rig) lock(key string, try bool) (*Caller, Answer) {
 			r.fatal("a Try waits")
 		}
 	case Held:
-		if in := r.inside[key]; in == nil || in.token != l.token || !r.now.Before(r.deadline) {
+		if in := r.in(key); in == nil || l.Shared || in.token != l.token || !r.now.Before(r.deadline) {
 			r.fatal("ErrHeld with %d, inside %v", l.token, in)
 		}
 		delete(r.callers, l)
@@ -205,7 +227,7 @@ func (r *rig) take(key string, want Answer) *Caller {
 func (r *rig) unlock(l *Caller) {
 	r.t.Helper()
 	if c := r.callers[l]; c != nil {
-		delete(r.inside, l.Key)
+		r.out(l)
 		delete(r.callers, l)
 	}
 	r.s.Unlock(r.window(), l)
@@ -215,7 +237,7 @@ func (r *rig) unlock(l *Caller) {
 func (r *rig) cancel(l *Caller) {
 	r.t.Helper()
 	if c := r.callers[l]; c != nil && c.holds {
-		delete(r.inside, l.Key)
+		r.out(l)
 	}
 	delete(r.callers, l)
 	r.s.Cancel(r.window(), l)
@@ -333,7 +355,7 @@ func (r *rig) check() {
 	var before *stay
 	for st := s.free.first; st != nil; before, st = st, st.next {
 		free++
-		if s.stays[st.key] != st || !st.isFree || !st.granted || st.inside != nil || st.queue.size > 0 ||
+		if s.stays[st.name] != st || !st.isFree || !st.granted || st.inside.size > 0 || st.queue.size > 0 ||
 			st.prev != before || st.recalled != 0 || before != nil && st.used.Before(before.used) {
 			r.fatal("a wrong free stay %+v", st)
 		}
@@ -341,23 +363,28 @@ func (r *rig) check() {
 	if s.free.last != before || s.free.size != free || free > s.Limit {
 		r.fatal("%d free stays, counted %d, limit %d", free, s.free.size, s.Limit)
 	}
-	for key, st := range s.stays {
+	for name, st := range s.stays {
+		key := name.key
 		n, early := 0, 0
 		for l := st.queue.head; l != nil; l = l.next {
 			n++
 			if l.order <= st.queue.upTo {
 				early++
 			}
-			if l.stay != st || l.holds || r.callers[l] == nil {
+			if l.stay != st || l.holds || !l.waits || r.callers[l] == nil {
 				r.fatal("%q: a wrong caller waits: %+v", key, l)
 			}
 		}
-		if q := r.asked[st.request]; st.key != key || q == nil || q.granted != st.granted || n != st.queue.size ||
+		if q := r.asked[st.request]; st.name != name || name.shared != shares(key) || q == nil || q.granted != st.granted || n != st.queue.size ||
 			early != st.queue.early {
 			r.fatal("%q: wrong: %+v, %d wait, %d early, the group has %+v", key, st, n, early, q)
 		}
-		if st.inside != r.inside[key] || !st.granted && (n == 0 || st.inside != nil) ||
-			st.granted && st.inside == nil && !st.isFree && !st.isStalled {
+		var inside []*Caller
+		for l := st.inside.head; l != nil; l = l.next {
+			inside = append(inside, l)
+		}
+		if !slices.Equal(inside, r.inside[key]) || len(inside) != st.inside.size || !st.granted && (n == 0 || inside != nil) ||
+			st.granted && inside == nil && !st.isFree && !st.isStalled {
 			r.fatal("%q: wrong: %+v, inside is %v", key, st, r.inside[key])
 		}
 		waiting, keyBytes = waiting+n, keyBytes+n*len(key)
@@ -368,17 +395,18 @@ func (r *rig) check() {
 	if len(r.asked) != len(s.stays) {
 		r.fatal("%d stays and %d requests", len(s.stays), len(r.asked))
 	}
-	f, a, w := s.Counts()
-	holding := 0
+	holding, inside := 0, 0
 	for _, c := range r.callers {
 		if c.holds {
 			holding++
 		}
 	}
-	if s.keyBytes != keyBytes || f != free || a != len(s.stays)-granted || w != waiting || waiting+holding != len(r.callers) ||
-		holding != len(r.inside) {
-		r.fatal("counts %d %d %d; %d callers, %d wait, %d hold, %d inside", f, a, w, len(r.callers), waiting, holding,
-			len(r.inside))
+	for _, all := range r.inside {
+		inside += len(all)
+	}
+	want := Counts{Granted: granted, Asked: len(s.stays) - granted, Inside: inside, Waiting: waiting}
+	if got := s.Counts(); got != want || s.keyBytes != keyBytes || waiting+holding != len(r.callers) || holding != inside {
+		r.fatal("counts %+v, want %+v; %d callers hold or wait, %d of them hold", got, want, len(r.callers), holding)
 	}
 }
 

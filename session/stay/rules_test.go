@@ -31,7 +31,7 @@ func TestStayRules(t *testing.T) {
 			}
 			r.did("wanted x", "wanted x", "wanted x")
 			for _, next := range waits {
-				if r.unlock(l); r.inside["x"] != next {
+				if r.unlock(l); r.in("x") != next {
 					r.fatal("the wrong caller has the lock")
 				}
 				l = next
@@ -113,7 +113,7 @@ func TestStayRules(t *testing.T) {
 			}
 			r.recall("x", 0)
 			passes := 0
-			for ; l != nil; l = r.inside["x"] {
+			for ; l != nil; l = r.in("x") {
 				r.unlock(l)
 				passes++
 			}

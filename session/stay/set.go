@@ -18,9 +18,10 @@ type Set struct {
 	commands []Command
 	news     []News
 
-	stays    map[string]*stay
+	stays    map[name]*stay
 	free     freeList
 	granted  int     // stays that the group has granted
+	inside   int     // callers that hold a lock
 	waiting  int     // callers that wait, for all stays
 	keyBytes int     // of the callers that wait
 	stalled  []*stay // granted stays whose callers wait until the lease is renewed
@@ -30,13 +31,18 @@ type Set struct {
 
 // NewSet returns an empty Set.
 func NewSet(limit int, idle time.Duration) *Set {
-	return &Set{Limit: limit, Idle: idle, stays: map[string]*stay{}, biases: newBiases()}
+	return &Set{Limit: limit, Idle: idle, stays: map[name]*stay{}, biases: newBiases()}
 }
 
-// Counts returns the number of free stays, the number of stays that wait in the group's queue, and
-// the number of callers that wait.
-func (s *Set) Counts() (free, asked, waiting int) {
-	return s.free.size, len(s.stays) - s.granted, s.waiting
+// Counts are the sizes of a Set.
+type Counts struct {
+	Granted, Asked  int // stays that the group has granted, and that wait in its queue
+	Inside, Waiting int // callers that hold a lock, and that wait
+}
+
+// Counts returns the sizes of the set.
+func (s *Set) Counts() Counts {
+	return Counts{Granted: s.granted, Asked: len(s.stays) - s.granted, Inside: s.inside, Waiting: s.waiting}
 }
 
 func (s *Set) pass(st *stay, c *Caller) {
@@ -44,16 +50,28 @@ func (s *Set) pass(st *stay, c *Caller) {
 	c.stay, c.holds = st, true
 	c.token = st.spare
 	st.spare++
-	st.inside, st.nested = c, false
+	st.inside.add(c)
+	s.inside++
 	st.passes++
 }
 
-// settle decides what happens to a granted stay that no caller is inside of.
+// leave is the end of a pass.
+func (s *Set) leave(c *Caller) {
+	c.holds = false
+	c.stay.inside.remove(c)
+	s.inside--
+}
+
+// settle decides what happens to a granted stay. If the stay is not shared, no caller is inside.
 func (s *Set) settle(w Window, st *stay) {
 	s.free.remove(st)
 	waits := st.queue.size > 0
+	over := s.leaving || st.nested || st.usedUp() || st.over(w) || waits && !st.fresh(w)
 	switch {
-	case s.leaving || st.nested || st.usedUp() || st.over(w) || waits && !st.fresh(w):
+	case st.refuses(w):
+		s.refer(st)
+	case st.inside.size > 0 && (over || !waits): // the last caller that unlocks settles it
+	case over:
 		s.giveBack(st)
 	case !waits && st.last == st.first: // the group would call it held, although it is free
 		s.giveBack(st)
@@ -62,16 +80,40 @@ func (s *Set) settle(w Window, st *stay) {
 	case !w.Now.Before(w.Safe):
 		s.stall(st)
 	default:
+		s.next(st)
+		if st.shared {
+			s.settle(w, st)
+		}
+	}
+}
+
+// next grants a pass to the caller that has waited longest.
+func (s *Set) next(st *stay) {
+	c := st.queue.head
+	s.unwait(c)
+	if st.recalled != 0 {
+		st.extra++
+	}
+	s.pass(st, c)
+	s.tell(News{Kind: Granted, Caller: c})
+	if st.recalled != 0 || st.queue.size > 0 && !st.shared {
+		s.tell(News{Kind: Wanted, Caller: c})
+	}
+}
+
+// refer makes all callers that wait ask the group.
+func (s *Set) refer(st *stay) {
+	for st.queue.head != nil {
 		c := st.queue.head
-		s.unwait(st, c)
-		if st.recalled != 0 {
-			st.extra++
-		}
-		s.pass(st, c)
-		s.tell(News{Kind: Granted, Caller: c})
-		if st.queue.size > 0 || st.recalled != 0 {
-			s.tell(News{Kind: Wanted, Caller: c})
-		}
+		s.unwait(c)
+		s.tell(News{Kind: Referred, Caller: c})
+	}
+}
+
+// wanted tells the callers inside that another request waits.
+func (s *Set) wanted(st *stay) {
+	for c := st.inside.head; c != nil; c = c.next {
+		s.tell(News{Kind: Wanted, Caller: c})
 	}
 }
 
@@ -118,13 +160,13 @@ func (s *Set) again(st *stay) {
 }
 
 func (s *Set) ask(st *stay) {
-	st.request = &Request{Key: st.key, stay: st}
+	st.request = &Request{Key: st.key, Shared: st.shared, stay: st}
 	s.do(Command{Kind: Acquire, Request: st.request})
 }
 
 func (s *Set) drop(st *stay) {
-	if s.stays[st.key] == st {
-		delete(s.stays, st.key)
+	if s.stays[st.name] == st {
+		delete(s.stays, st.name)
 	}
 }
 
@@ -135,14 +177,10 @@ func (s *Set) wait(st *stay, c *Caller) {
 	s.keyBytes += len(c.Key)
 }
 
-// unwait reports whether c waited.
-func (s *Set) unwait(st *stay, c *Caller) bool {
-	if !st.queue.remove(c) {
-		return false
-	}
+func (s *Set) unwait(c *Caller) {
+	c.stay.queue.remove(c)
 	s.waiting--
 	s.keyBytes -= len(c.Key)
-	return true
 }
 
 func (s *Set) do(c Command) { s.commands = append(s.commands, c) }

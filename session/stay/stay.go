@@ -1,6 +1,7 @@
 package stay
 
 import (
+	"strings"
 	"time"
 
 	"github.com/mortise-lock/mortise/internal/clock"
@@ -12,14 +13,15 @@ import (
 // Caller is one call. The caller sets the exported fields.
 type Caller struct {
 	Key    string
+	Shared bool
 	Try    bool
 	Caller any // not used by the Set
 
-	stay       *stay
-	token      lockfsm.Token
-	holds      bool
-	order      uint64  // in the queue of the stay
-	prev, next *Caller // in the queue of the stay
+	stay         *stay
+	token        lockfsm.Token
+	waits, holds bool
+	order        uint64  // in the queue of the stay
+	prev, next   *Caller // in the queue of the stay, or among the callers inside
 }
 
 // Token returns the token of the pass, or of the holder that a call with Try has met.
@@ -27,23 +29,40 @@ func (c *Caller) Token() lockfsm.Token { return c.token }
 
 // Request is a request of a stay in the queue of the group.
 type Request struct {
-	Key string
-	Of  any // not used by the Set
+	Key    string
+	Shared bool
+	Of     any // not used by the Set
 
 	stay *stay
 }
 
+// name identifies a stay among those of its session.
+type name struct {
+	key    string
+	shared bool
+}
+
+func (n name) compare(o name) int {
+	if n.key == o.key && n.shared != o.shared {
+		if o.shared {
+			return -1
+		}
+		return 1
+	}
+	return strings.Compare(n.key, o.key)
+}
+
 type stay struct {
-	key         string
+	name
 	request     *Request // the request in the group
 	granted     bool
 	first       lockfsm.Token // of the request; no caller gets it
 	spare, last lockfsm.Token // the next token for a caller, and the last one
 	reserved    clock.Time
-	inside      *Caller // the caller that holds the lock
+	inside      callers // those that hold the lock: at most one, unless the stay is shared
 	queue       queue
 	passes      int
-	nested      bool // a request was made under the present pass
+	nested      bool // a request was made under one of the present passes
 	behind      any  // what Behind was told
 
 	recalled clock.Time // when the stay was first recalled; zero means never
@@ -63,8 +82,17 @@ type Window struct {
 	TTL      time.Duration
 }
 
-// usable reports whether a pass may be granted out of a granted stay.
-func (st *stay) usable(w Window) bool { return st.fresh(w) && w.Now.Before(w.Safe) }
+// open reports whether the next caller holds the lock at once.
+func (st *stay) open(w Window) bool {
+	return st.granted && (st.inside.size == 0 || st.shared) && st.queue.size == 0 && st.recalled == 0 &&
+		!st.nested && st.fresh(w) && w.Now.Before(w.Safe)
+}
+
+// refuses reports whether a shared stay grants no pass until all its callers have unlocked,
+// although the group would grant a further request at once.
+func (st *stay) refuses(w Window) bool {
+	return st.shared && st.inside.size > 0 && st.recalled == 0 && (st.nested || !st.fresh(w))
+}
 
 // fresh reports whether the stay has a token that was reserved less than a TTL ago. Tokens of all
 // keys therefore rise with the time within a TTL, on which package fence relies.
@@ -85,49 +113,58 @@ func (st *stay) over(w Window) bool {
 		w.Now.Sub(st.recalled) >= recallTime || !w.Now.Before(w.Safe))
 }
 
-// queue contains the callers that wait for one stay, in the order of their calls.
-type queue struct {
+// callers is a list of callers, in the order in which they were added.
+type callers struct {
 	head, tail *Caller
 	size       int
-	order      uint64 // of the last caller that began to wait
-	upTo       uint64 // the order of the last caller that waited before the recall
-	early      int    // callers that have waited since before the recall
 }
 
-func (q *queue) push(c *Caller) {
-	q.order++
-	c.order = q.order
-	c.prev, c.next = q.tail, nil
-	if q.tail == nil {
-		q.head = c
+func (l *callers) add(c *Caller) {
+	c.prev, c.next = l.tail, nil
+	if l.tail == nil {
+		l.head = c
 	} else {
-		q.tail.next = c
+		l.tail.next = c
 	}
-	q.tail = c
-	q.size++
+	l.tail = c
+	l.size++
 }
 
-// remove reports whether c waited.
-func (q *queue) remove(c *Caller) bool {
-	if q.head != c && c.prev == nil {
-		return false
-	}
-	if c.order <= q.upTo {
-		q.early--
-	}
+func (l *callers) remove(c *Caller) {
 	if c.prev == nil {
-		q.head = c.next
+		l.head = c.next
 	} else {
 		c.prev.next = c.next
 	}
 	if c.next == nil {
-		q.tail = c.prev
+		l.tail = c.prev
 	} else {
 		c.next.prev = c.prev
 	}
 	c.prev, c.next = nil, nil
-	q.size--
-	return true
+	l.size--
+}
+
+// queue contains the callers that wait for one stay, in the order of their calls.
+type queue struct {
+	callers
+	order uint64 // of the last caller that began to wait
+	upTo  uint64 // the order of the last caller that waited before the recall
+	early int    // callers that have waited since before the recall
+}
+
+func (q *queue) push(c *Caller) {
+	q.order++
+	c.order, c.waits = q.order, true
+	q.add(c)
+}
+
+func (q *queue) remove(c *Caller) {
+	if c.order <= q.upTo {
+		q.early--
+	}
+	c.waits = false
+	q.callers.remove(c)
 }
 
 // freeList contains the free stays, the longest unused first.

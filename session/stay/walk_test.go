@@ -55,7 +55,7 @@ func (w *walk) act() {
 		w.renewed()
 	}
 	w.now = w.now.Add(time.Duration(w.rng.IntN(3)) * time.Millisecond)
-	key := fmt.Sprint("k", w.rng.IntN(w.keys))
+	key := w.key(w.rng.IntN(w.keys))
 	switch n := w.rng.IntN(100); {
 	case n < 30:
 		w.call(key)
@@ -71,6 +71,9 @@ func (w *walk) act() {
 		w.rare(key, n)
 	}
 }
+
+// key returns the name of a key. Every second one is shared.
+func (w *walk) key(i int) string { return fmt.Sprint([]string{"k", "r"}[i%2], i) }
 
 func (w *walk) call(key string) {
 	w.t.Helper()
@@ -194,7 +197,7 @@ func (w *walk) rare(key string, n int) {
 func (w *walk) loseAll() {
 	w.t.Helper()
 	for i := range w.keys {
-		if q := w.request(fmt.Sprint("k", i)); q != nil && w.asked[q].granted {
+		if q := w.request(w.key(i)); q != nil && w.asked[q].granted {
 			w.lose(q.Key)
 		}
 	}
