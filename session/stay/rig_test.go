@@ -375,8 +375,8 @@ func (r *rig) check() {
 			holding++
 		}
 	}
-	if s.keyBytes != keyBytes || f != free || a != len(s.stays)-granted || w != waiting || waiting+holding != len(r.callers) ||
-		holding != len(r.inside) {
+	if s.keyBytes != keyBytes || f != free || a != len(s.stays)-granted || w != waiting ||
+		waiting+holding != len(r.callers) || holding != len(r.inside) {
 		r.fatal("counts %d %d %d; %d callers, %d wait, %d hold, %d inside", f, a, w, len(r.callers), waiting, holding,
 			len(r.inside))
 	}
