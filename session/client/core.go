@@ -21,7 +21,8 @@ const (
 	waitLongest    = 200 * time.Millisecond
 	settled        = 200 * time.Millisecond // an attachment that lasts this long resets the backoff
 	movesAtOnce    = 3
-	outcomesKept   = 1024 // a larger slice is not reused: a burst must not pin memory forever
+	plainFor       = 10 * time.Second // after the group has refused a stay, because its rules are older
+	outcomesKept   = 1024             // a larger slice is not reused: a burst must not pin memory forever
 )
 
 // Core makes all decisions of a [Client]. It has no goroutine, no clock and no random source. The
@@ -86,6 +87,8 @@ type Core struct {
 	closed       bool
 
 	limited limited // holds with a limited duration
+
+	plainUntil clock.Time // until then, requests for stays are sent as ordinary ones
 
 	answers []stayAnswer // to be sent on this attachment
 	asking  []*Request   // requests with Try that wait for the answer of a stay, or have waited

@@ -186,6 +186,7 @@ func (c *Core) writeRequest(now clock.Time, f *frame) {
 	c.number++
 	c.byNumber[e.number] = e
 	c.sent.pushBack(e)
+	e.req.Sticky = e.req.Sticky && !now.Before(c.plainUntil)
 	c.writeFor(now, f, e, e.req.command())
 }
 

@@ -475,6 +475,33 @@ func TestKeptClose(t *testing.T) {
 	})
 }
 
+// TestKeptCloseInJeopardy closes a client that has a stay, which no caller is inside of and for
+// which a caller waits.
+func TestKeptCloseInJeopardy(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		w := newWorld(t, 1, nodeidtest.ID(1))
+		defer w.close()
+		leaping := w.leap()
+		w.elect(nodeidtest.ID(1))
+		if err := w.clients[kept100].WaitReady(t.Context()); err != nil {
+			t.Fatal(err)
+		}
+		time.Sleep(10 * time.Millisecond)
+		w.kept(kept100, "x")
+		leaping.leap.Advance(worldTTL / 4 * 3)
+		order := &servedOrder{}
+		w.queue(kept100, "x", "local", order)
+		if s := w.clients[kept100].Status(); s.Lease != Jeopardy || s.Waiting != 1 {
+			t.Fatalf("%+v", s)
+		}
+		w.clients[kept100].Close()
+		order.want(t, "local: "+ErrClosed.Error())
+		if synctest.Wait(); w.counts().Entries != 0 {
+			t.Errorf("%+v", w.counts())
+		}
+	})
+}
+
 func TestKeptLeave(t *testing.T) {
 	keeping(t, func(w *world) {
 		w.kept(kept100, "free")
@@ -557,6 +584,14 @@ func TestKeptUnderOldRules(t *testing.T) {
 		}
 		w.unlock(h)
 		order.want(t, "remote", "local")
+		frames := w.sends()
+		for range 10 {
+			w.unlock(w.sticky(kept100, "y"))
+			synctest.Wait()
+		}
+		if n := frames.Load(); n != 20 {
+			t.Errorf("%d frames for 10 locks and 10 unlocks", n)
+		}
 		w.empty()
 	})
 }

@@ -196,7 +196,7 @@ func (c *Core) state(now clock.Time, r *session.Reply) {
 		return
 	}
 	if q := e.req; r.Code == lockfsm.Unsupported && q != nil && q.Sticky {
-		q.Sticky = false // the group's rules do not know stays
+		q.Sticky, c.plainUntil = false, now.Add(plainFor)
 		c.finish(e, nil)
 		return
 	}

@@ -405,7 +405,8 @@ func (r *rig) check() {
 		inside += len(all)
 	}
 	want := Counts{Granted: granted, Asked: len(s.stays) - granted, Inside: inside, Waiting: waiting}
-	if got := s.Counts(); got != want || s.keyBytes != keyBytes || waiting+holding != len(r.callers) || holding != inside {
+	if got := s.Counts(); got != want || s.keyBytes != keyBytes || waiting+holding != len(r.callers) ||
+		holding != inside {
 		r.fatal("counts %+v, want %+v; %d callers hold or wait, %d of them hold", got, want, len(r.callers), holding)
 	}
 }
