@@ -50,7 +50,9 @@ func (w *world) stick(ctx context.Context, c nodeid.ID, r Request) (*Hold, error
 
 func (w *world) sticky(c nodeid.ID, key string) *Hold {
 	w.t.Helper()
-	h, err := w.stick(w.t.Context(), c, Request{Key: key})
+	ctx, cancel := context.WithTimeout(w.t.Context(), 10*worldTTL)
+	defer cancel()
+	h, err := w.stick(ctx, c, Request{Key: key})
 	if err != nil {
 		w.t.Fatal(err)
 	}
@@ -80,7 +82,9 @@ func (w *world) queue(c nodeid.ID, key, name string, order *servedOrder) {
 	order.all.Add(1)
 	go func() {
 		defer order.all.Done()
-		h, err := w.stick(context.Background(), c, Request{Key: key})
+		ctx, cancel := context.WithTimeout(context.Background(), 10*worldTTL)
+		defer cancel()
+		h, err := w.stick(ctx, c, Request{Key: key})
 		order.add(name, err)
 		if err == nil {
 			w.unlock(h)

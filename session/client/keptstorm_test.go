@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"math/rand/v2"
 	"sync"
+	"sync/atomic"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -45,6 +46,34 @@ func TestKeptStorm(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) { keptStorm(t, seed) })
 		})
 	}
+}
+
+// TestKeptAgainAfterARecall runs 64 callers without a pause, and one lock of another client. One
+// second later the callers get passes again.
+func TestKeptAgainAfterARecall(t *testing.T) {
+	keeping(t, func(w *world) {
+		var all sync.WaitGroup
+		var calls atomic.Int64
+		ends := time.Now().Add(4 * time.Second)
+		for range 64 {
+			all.Go(func() {
+				for time.Now().Before(ends) {
+					h := w.sticky(kept100, "x")
+					time.Sleep(time.Millisecond)
+					w.unlock(h)
+					calls.Add(1)
+				}
+			})
+		}
+		time.Sleep(time.Second)
+		w.unlock(w.sticky(kept101, "x"))
+		time.Sleep(time.Second)
+		before, frames := calls.Load(), w.sends()
+		all.Wait()
+		if n := calls.Load() - before; frames.Load() > n/20 {
+			w.t.Errorf("%d frames for %d calls", frames.Load(), n)
+		}
+	})
 }
 
 func keptStorm(t *testing.T, seed uint64) {

@@ -219,6 +219,57 @@ func TestMarksComeBeforeTheDeadline(t *testing.T) {
 	}
 }
 
+// TestMarksOfPassesComeBeforeTheDeadline checks the same for a pass.
+func TestMarksOfPassesComeBeforeTheDeadline(t *testing.T) {
+	t.Parallel()
+	c := ofOneStay()
+	c.core = NewCore(1, worldTTL)
+	h := &Hold{client: c, slot: make(chan struct{}, 1), kept: stay.Caller{Key: "x"}}
+	h.kept.Caller = h
+	if answer := c.kept.stays.Lock(c.window(), &h.kept); answer != stay.Passed {
+		t.Fatalf("answer %d", answer)
+	}
+	r := &Request{Caller: c.kept.stays.Request(&h.kept)}
+	told := 0
+	out := Output{Outcomes: []Outcome{{Kind: OutcomeLost, Request: r, Err: ErrLost}}, Deadline: 2000}
+	h.OnLoss(func(Loss, error) {
+		if told++; c.deadline.Load() == 2000 {
+			t.Error("the deadline is published, and the pass is not marked")
+		}
+	})
+	out.publish(outlets{c})
+	if told != 1 || c.deadline.Load() != 2000 {
+		t.Errorf("marked %d times, deadline %d", told, c.deadline.Load())
+	}
+}
+
+// lockedClock checks that the client's stays are locked whenever the clock is read.
+type lockedClock struct {
+	clock.Clock
+	t *testing.T
+	c *Client
+}
+
+func (l *lockedClock) Now() clock.Time {
+	if l.c.kept.mu.TryLock() {
+		l.c.kept.mu.Unlock()
+		l.t.Error("the clock is read before the stays are locked, so a pass may be granted after it was marked as lost")
+	}
+	return l.Clock.Now()
+}
+
+// TestPassesReadTheClockUnderTheMutex checks that a pass cannot be lost between the reading of the
+// clock and the grant.
+func TestPassesReadTheClockUnderTheMutex(t *testing.T) {
+	t.Parallel()
+	c := ofOneStay()
+	c.config.Clock = &lockedClock{c.config.Clock, t, c}
+	h := &Hold{}
+	if err := c.AcquireInto(t.Context(), h, Request{Key: "x", Sticky: true}); err != nil {
+		t.Fatal(err)
+	}
+}
+
 func TestShellRebind(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		w := newWorld(t, 2, nodeidtest.ID(1))

@@ -113,6 +113,54 @@ func TestStaysAreTold(t *testing.T) {
 	b.wantStay(two, "state 3 granted, held 4 kept false")
 }
 
+// TestSharedStaysAreTold checks that each session with a shared stay is asked and told, and that the
+// answer of one ends a request with Try that waits for both.
+func TestSharedStaysAreTold(t *testing.T) {
+	t.Parallel()
+	b := stayBench(t)
+	peers := []nodeid.ID{nodeidtest.ID(1), nodeidtest.ID(2), nodeidtest.ID(3)}
+	one, two, other := b.open(peers[0]), b.open(peers[1]), b.open(peers[2])
+	shared := func(id lockfsm.SessionID) lockfsm.Command {
+		c := stayCmd(id, 1, 1, "x")
+		c.Permits = 1
+		return c
+	}
+	b.send(peers[0], shared(one))
+	b.send(peers[1], shared(two))
+	b.step()
+	first, second := b.replies[peers[0]][0], b.replies[peers[1]][0]
+	b.wantStay(peers[0], "state 1 granted and 1024 tokens")
+	b.wantStay(peers[1], "state 1 granted and 1024 tokens")
+	if first.Last >= second.Token {
+		t.Errorf("the stay %d has tokens up to %d, above the stay %d", first.Token, first.Last, second.Token)
+	}
+
+	b.send(peers[2], tryCmd(other, 1, 1, "x"))
+	b.step()
+	b.wantStay(peers[2], "state 1 waiting, behind 1 kept true")
+	var place lockfsm.Revision
+	for _, p := range peers[:2] {
+		b.wantStay(p, "state 1 granted and 1024 tokens, wanted 1, asked 1 true")
+		place = b.replies[p][2].Place
+	}
+
+	b.send(peers[0], releaseCmd(one, 1, 1))
+	b.step()
+	b.wantStay(peers[2], "") // it waits for the second stay
+	b.send(peers[1], lockfsm.Command{Kind: lockfsm.InUse, Rules: lockfsm.StickySince, Session: two, Epoch: 1, Number: 1,
+		Revision: place, Token: second.Token + 5})
+	b.step()
+	b.wantStay(peers[2], "held 1 kept true")
+	if r := b.replies[peers[2]][0]; r.Holder != two || r.Token != second.Token+5 {
+		t.Errorf("held by session %d with %d", r.Holder, r.Token)
+	}
+	b.send(peers[2], acquireCmd(other, 1, 2, "x"))
+	b.step()
+	b.send(peers[1], releaseCmd(two, 1, 1))
+	b.step()
+	b.wantStay(peers[2], "state 2 granted")
+}
+
 // TestOnlyTheOwnerAnswers checks that the answer of another session, or on an earlier attachment,
 // has no effect.
 func TestOnlyTheOwnerAnswers(t *testing.T) {

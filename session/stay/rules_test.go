@@ -133,6 +133,17 @@ func TestStayRules(t *testing.T) {
 			r.unlock(second)
 			r.did("granted x", "wanted x", "release x", "acquire x")
 		},
+		"the first recall counts": func(r *rig) {
+			l := r.granted("x")
+			r.take("x", Waits)
+			r.recall("x", 0)
+			r.now = r.now.Add(recallTime - 1)
+			r.recall("x", 0)
+			r.sent = nil
+			r.now = r.now.Add(1)
+			r.unlock(l)
+			r.did("release x", "acquire x")
+		},
 		"callers before a recall who give up": func(r *rig) {
 			l := r.granted("x")
 			first, second := r.take("x", Waits), r.take("x", Waits)

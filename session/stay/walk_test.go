@@ -188,7 +188,7 @@ func (w *walk) rare(key string, n int) {
 	case n < 96:
 		w.kinds["yield"]++
 		w.yield(key)
-	case n == 99 && w.rng.IntN(100) == 0 && !w.leaving:
+	case n == 99 && w.rng.IntN(40) == 0 && !w.leaving:
 		w.kinds["leave"]++
 		w.leave()
 	}
