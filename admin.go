@@ -73,6 +73,10 @@ func (a admin) Peek(ctx context.Context, q *query.KeyRequest) (*query.KeysAnswer
 	return keysAnswer(seen, err)
 }
 
+func (a admin) Check(ctx context.Context, q *query.HoldRequest) (*query.Held, error) {
+	return look(ctx, a.n, query.QueryClient.Check, q)
+}
+
 func keysAnswer(seen *query.LockList, err error) (*query.KeysAnswer, error) {
 	if err != nil {
 		return nil, err

@@ -248,8 +248,8 @@ func (c Config) withDefaults() Config {
 	return c
 }
 
-// StickyLimits bounds the free locks that a session keeps. A lock beyond a limit is given back to the
-// group.
+// StickyLimits bounds the free locks that a session keeps. A lock beyond a limit is given back to
+// the group.
 type StickyLimits struct {
 	// Locks is the largest number of free locks. Default: 10,000. Negative means none.
 	Locks int

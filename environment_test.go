@@ -37,7 +37,7 @@ func TestEveryFieldHasItsVariable(t *testing.T) {
 		"ORDERS_LOCK_VOTERS=5", "ORDERS_LOCK_ZONE=a", "ORDERS_LOCK_DIR=/var/lib/orders",
 		"ORDERS_LOCK_SESSION_TTL=20s", "ORDERS_LOCK_GRACE=1m",
 		"ORDERS_LOCK_MAX_SESSION_BYTES=128MiB", "ORDERS_LOCK_DIR_FREE_BYTES=256MiB",
-		"ORDERS_LOCK_MAX_GROUP_BYTES=1073741824",
+		"ORDERS_LOCK_MAX_GROUP_BYTES=1073741824", "ORDERS_LOCK_STICKY_LOCKS=100", "ORDERS_LOCK_STICKY_UNUSED=1m",
 		"ORDERS_LOCK_SECRET_FILE=" + secretFile(t, goodSecret+"\n"), "ORDERS_LOCK_OLD_SECRETS_FILE=" +
 			old, "ORDERS_LOCK_INSECURE=true",
 		"ORDERS_LOCK_TLS_CERT_FILE=c", "ORDERS_LOCK_TLS_KEY_FILE=k", "ORDERS_LOCK_TLS_CA_FILE=ca",
@@ -54,6 +54,7 @@ func TestEveryFieldHasItsVariable(t *testing.T) {
 		Replicas: 5, Founders: []string{"orders-0", "orders-1"}, Voters: 5, Zone: "a", Dir: "/var/lib/orders",
 		SessionTTL: 20 * time.Second, Grace: time.Minute,
 		DirFreeBytes: 256 << 20, MaxSessionBytes: 128 << 20, MaxGroupBytes: 1 << 30,
+		Sticky: StickyLimits{Locks: 100, Unused: time.Minute},
 		Secret: goodSecret, OldSecrets: []string{oldSecretA, oldSecretB}, Insecure: true,
 		TLSFiles:  TLSFiles{Cert: "c", Key: "k", CA: "ca", ServerName: "orders"},
 		TLSPeers:  []string{"a.internal", "spiffe://x/y"},

@@ -26,8 +26,8 @@ var (
 	// ErrUnlocked means that a lock has ended because it was unlocked.
 	ErrUnlocked = client.ErrReleased
 
-	// ErrNotReady means that TryLock could not be decided: there has been no leader for 2 s, or the
-	// group is in its grace.
+	// ErrNotReady means that TryLock could not be decided: there has been no leader for 2 s, the group
+	// is in its grace, or another instance keeps the lock and has not answered for 2 s.
 	ErrNotReady = errors.New("mortise: the group cannot answer now")
 
 	// ErrLeaving means that the node has begun to leave and accepts no new requests.
@@ -56,6 +56,11 @@ var (
 
 	// ErrConflict means that the data of a key has changed since the revision given to Put.
 	ErrConflict = errors.New("mortise: the data has been changed")
+
+	// ErrKept means that an instance keeps the lock (Request.Sticky) and has reserved the token given
+	// to Check or ForceUnlock for its callers. Only that instance knows whether a caller holds the
+	// lock with the token. The text names the instance, and the token of the kept lock.
+	ErrKept = replica.ErrKept
 
 	// ErrNotHeld means that no hold has the token given in Request.Resume.
 	ErrNotHeld = client.ErrNotHeld
@@ -95,11 +100,15 @@ type HeldError struct {
 	Key     string
 	Holder  string            // Name of the instance that holds it, or its ID if it has given no name
 	Token   Token             // token of the hold
-	Since   time.Time         // time of the grant, by the leader's wall clock; for display only
+	Since   time.Time         // time of the grant, by the leader's wall clock, or zero; for display only
 	Waiters int               // requests that wait for the lock
 	Value   string            // Request.Value of the holder
 	Labels  map[string]string // Request.Labels of the holder
 	Session string            // ID of the holder's session; each incarnation has its own
+
+	// Kept means that Holder keeps the lock (Request.Sticky), and that a caller on that instance may
+	// or may not hold it. Token is the token of the caller if Holder has reported one.
+	Kept bool
 
 	namesake bool // the holder has the name of this instance, but is another incarnation
 }
@@ -118,8 +127,19 @@ func (e *HeldError) Error() string {
 		return fmt.Sprintf("mortise: lock %q is not held, but %s waits for it together with other locks%s, %d waiting",
 			e.Key, holder, value, e.Waiters)
 	}
-	return fmt.Sprintf("mortise: lock %q is held by %s since %s (token %d%s), %d waiting", e.Key, holder,
-		e.Since.Format(time.RFC3339), e.Token, value, e.Waiters)
+	since := ""
+	if !e.Since.IsZero() {
+		since = " since " + e.Since.Format(time.RFC3339)
+	}
+	return fmt.Sprintf("mortise: lock %q is %s by %s%s (token %d%s), %d waiting", e.Key, e.is(), holder, since, e.Token,
+		value, e.Waiters)
+}
+
+func (e *HeldError) is() string {
+	if e.Kept {
+		return "kept"
+	}
+	return "held"
 }
 
 func (e *HeldError) Is(target error) bool { return target == ErrHeld }
@@ -200,8 +220,10 @@ func lossOf(err error) error {
 func heldError(e *client.HeldError) *HeldError {
 	h := &HeldError{
 		Key: e.Key, Holder: replica.HolderName(e.Record, e.Session), Token: Token(e.Token),
-		Since: time.UnixMilli(e.SinceUnixMS), Waiters: e.Waiters,
-		Session: fmt.Sprint(uint64(e.Session)),
+		Waiters: e.Waiters, Session: fmt.Sprint(uint64(e.Session)), Kept: e.Kept,
+	}
+	if e.SinceUnixMS != 0 { // unknown if another caller of this instance holds a kept lock
+		h.Since = time.UnixMilli(e.SinceUnixMS)
 	}
 	h.Value, h.Labels = shown.Decode(e.Value)
 	return h

@@ -44,6 +44,10 @@ type Standing struct {
 	// instance. It is zero if unknown, for example directly after an election.
 	Left time.Duration
 
+	// Kept means that Holder keeps the lock (Request.Sticky), and that a caller on that instance may
+	// or may not hold it. No caller has Token: the tokens of the callers are higher.
+	Kept bool
+
 	Expired     bool     // its session has expired, and Request.LockDelay keeps the lock for the time Left
 	Shared      bool     // Request.Shared
 	Permits, Of int      // Request.Permits and Of
@@ -76,6 +80,7 @@ func keyInfo(l *query.Lock) KeyInfo {
 			Holder: replica.HolderName(e.Record, lockfsm.SessionID(e.Session)), Session: fmt.Sprint(e.Session),
 			Token: Token(e.Token),
 			Left:  time.Duration(e.Left), WaitsFor: -1, Shared: e.Permits == 1 && e.Of == 0, Expired: e.Gone,
+			Kept: e.Kept,
 		}
 		for _, key := range e.Keys {
 			st.Keys = append(st.Keys, string(key))
@@ -168,7 +173,9 @@ func sessionInfos(page *query.SessionList) []SessionInfo {
 }
 
 // Check reports whether key was held with token at a moment during the call: the answer is
-// linearizable. It is for a resource that cannot compare tokens.
+// linearizable. It is for a resource that cannot compare tokens. If the token belongs to a caller of
+// a kept lock (Request.Sticky), the group does not know the answer, and Check fails with ErrKept,
+// also on the instance that keeps the lock. Package fence compares tokens.
 func (n *Node) Check(ctx context.Context, key string, token Token) (held bool, err error) {
 	seen, err := look(ctx, n, query.QueryClient.Check, &query.HoldRequest{Key: []byte(key), Token: uint64(token)})
 	return seen.GetHeld(), err
@@ -180,8 +187,12 @@ func (n *Node) Check(ctx context.Context, key string, token Token) (held bool, e
 // instance. Until then the holder's code may continue, and only the token protects the resource. If
 // you can, stop the holder first. The leader logs the call.
 //
+// A lock that an instance keeps (Request.Sticky) ends with the token that Peek returns, and with it
+// the hold of every caller on that instance. With the token of such a caller, ForceUnlock ends
+// nothing and fails with ErrKept, whose text names the token to use.
+//
 // ForceUnlock returns true if this call ended the hold, and false if no hold had that token. After
-// an error the hold may have ended; call ForceUnlock once more.
+// another error the hold may have ended; call ForceUnlock once more.
 func (n *Node) ForceUnlock(ctx context.Context, key string, token Token, reason string) (ended bool, err error) {
 	if err := badForce(uint64(token), reason); err != nil {
 		return false, err
@@ -254,7 +265,7 @@ func look[Q, A any](ctx context.Context, n *Node, method queries.Method[query.Qu
 		asking, cancel := context.WithTimeout(ctx, queries.Time(q))
 		a, err := instance.QueryOnce(asking, n.engine, method, q)
 		cancel()
-		if err == nil || errors.Is(err, ErrNotAllowed) {
+		if err == nil || errors.Is(err, ErrNotAllowed) || errors.Is(err, ErrKept) {
 			return a, ownError(err)
 		}
 		if ctx.Err() == nil {

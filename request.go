@@ -102,11 +102,11 @@ type Request struct {
 	// a LockDelay exists but may have another token, and a hold without a LockDelay may have ended.
 	Resume Token
 
-	// Sticky lets this instance keep the exclusive lock after Unlock. The next sticky request for the
-	// key on this instance is then granted without a message, and requests of several callers on
-	// this instance are served in the order of their calls. When another request waits, on any
-	// instance, the lock is given back after at most 16 further callers or 10 ms, besides the time
-	// for which the present caller holds it.
+	// Sticky lets this instance keep the lock after Unlock. The next sticky request for the key on
+	// this instance is then granted without a message, and several such requests are served in the
+	// order of their calls. When another request waits, on any instance, the lock is given back
+	// after at most 16 further callers or 10 ms, besides the time for which the present callers hold
+	// it. With Shared, several instances may keep the lock at once, until an exclusive request waits.
 	//
 	// If an instance that keeps a free lock dies, the lock stays taken until the session ends, as if
 	// it were held. Unlock is confirmed by the lease and not by a majority. Peek and HeldError of
@@ -114,8 +114,8 @@ type Request struct {
 	// another instance asks this one, and fails with ErrNotReady if it has no answer after 2 s.
 	//
 	// A sticky request under another lock is an ordinary one, and so is every sticky request until
-	// all instances run a build that supports Sticky. Sticky cannot be combined with Keys, Shared,
-	// Permits, MaxWaiting, MaxHold, LockDelay, Resume, Value and Labels.
+	// all instances run a build that supports Sticky. Sticky cannot be combined with Keys, Permits,
+	// MaxWaiting, MaxHold, LockDelay, Resume, Value and Labels.
 	Sticky bool
 
 	// Notice makes the channel of [Lock.Wanted] close when another request waits for one of the
@@ -154,9 +154,9 @@ func (r *Request) validate() error {
 		lockfsm.MaxDelay)
 	wrong(r.Resume != 0 && (len(r.Keys) > 0 || r.Try || r.Shared || semaphore || r.MaxWaiting != 0),
 		"Resume is set together with Keys, Try, Shared, Permits or MaxWaiting: the hold keeps its own")
-	wrong(r.Sticky && (len(r.Keys) > 0 || r.Shared || semaphore || r.MaxWaiting != 0 || r.MaxHold != 0 ||
+	wrong(r.Sticky && (len(r.Keys) > 0 || semaphore || r.MaxWaiting != 0 || r.MaxHold != 0 ||
 		r.LockDelay != 0 || r.Resume != 0 || r.Value != "" || len(r.Labels) > 0),
-		"Sticky is set together with Keys, Shared, Permits, MaxWaiting, MaxHold, LockDelay, Resume, Value or Labels")
+		"Sticky is set together with Keys, Permits, MaxWaiting, MaxHold, LockDelay, Resume, Value or Labels")
 	wrong(r.MaxHold < 0, "MaxHold is %v; want 0 (no limit) or more", r.MaxHold)
 	wrong(len(r.Value) > lockfsm.MaxValueBytes, "Value has %d bytes, more than %d", len(r.Value),
 		lockfsm.MaxValueBytes)
@@ -166,9 +166,10 @@ func (r *Request) validate() error {
 	return errors.Join(errs...)
 }
 
+// ordinary reports whether r sets only Key, Try and Sticky.
 func (r *Request) ordinary() bool {
 	return len(r.Keys) == 0 && !r.Shared && r.Permits == 0 && r.Of == 0 && r.MaxWaiting == 0 && r.MaxHold == 0 &&
-		!r.Sticky && !r.Notice && r.LockDelay == 0 && r.Resume == 0 && r.Value == "" && len(r.Labels) == 0
+		!r.Notice && r.LockDelay == 0 && r.Resume == 0 && r.Value == "" && len(r.Labels) == 0
 }
 
 // r.of converts r to a request of package client. If r is made under a lock, the caller passes the

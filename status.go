@@ -348,7 +348,7 @@ func (n *Node) because(behind *client.HeldError) string {
 	case before > 1:
 		others = fmt.Sprintf("%d other requests were waiting", before)
 	}
-	return fmt.Sprintf(" (when this request was queued, %s held it, since %s, token %d, and %s%s)", holder,
+	return fmt.Sprintf(" (when this request was queued, %s %s it, since %s, token %d, and %s%s)", holder, h.is(),
 		h.Since.Format(time.RFC3339), h.Token, others, advice)
 }
 

@@ -13,8 +13,13 @@ import (
 // Unlock and ends when Lock returns to the next holder. The workload fails if two callers hold the
 // key at the same time.
 func handover(n int) func(ctx context.Context, r *Run) (Result, error) {
+	return handoverOn(membersOf, n)
+}
+
+// handoverOn is like handover, but all callers are on the first instances.
+func handoverOn(instances, n int) func(ctx context.Context, r *Run) (Result, error) {
 	return func(ctx context.Context, r *Run) (Result, error) {
-		callers, err := callersOf(ctx, r.Cluster, n, true)
+		callers, err := callersOn(ctx, r.Cluster.Instances()[:instances], n, true)
 		if err != nil {
 			return Result{}, err
 		}

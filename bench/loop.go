@@ -77,7 +77,10 @@ func (l *loop) run(ctx context.Context, callers int, duration time.Duration,
 }
 
 func callersOf(ctx context.Context, c Cluster, n int, shared bool) ([]Locker, error) {
-	instances := c.Instances()
+	return callersOn(ctx, c.Instances(), n, shared)
+}
+
+func callersOn(ctx context.Context, instances []Instance, n int, shared bool) ([]Locker, error) {
 	callers := make([]Locker, n)
 	const atOnce = 64 // some peers open a session for each caller
 	err := together(min(n, atOnce), func(from int) (err error) {

@@ -49,6 +49,14 @@ func workloads() []Workload {
 		{Name: "handover64", About: "64 callers on three instances want one key", Run: handover(64)},
 		{Name: "relock", About: "one caller locks the same key again on the same instance, and no other caller wants it",
 			Run: relock},
+		{Name: "own64", About: "64 callers, each with a key of its own, always on the same instance", Run: own(64),
+			Only: isAgain},
+		{Name: "local64", About: "64 callers on one instance want one key", Run: handoverOn(1, 64), Only: isAgain},
+		{Name: "mostly", About: "64 callers want 1,000 keys, few of them often (Zipf, s = 1.1), each key 95 times of 100 " +
+			"on the same instance", Run: mostly, Only: isAgain},
+		{Name: "turns3", About: "one caller, by turns on three instances", Run: turns3, Only: isAgain},
+		{Name: "recall", About: "one caller, by turns on three instances, eight pairs each; the first Lock of each turn",
+			Run: recall, Only: isAgain},
 		{Name: "zipf", About: "256 callers on three instances want 10,000 keys, few of them often (Zipf, s = 1.1)",
 			Run: zipf},
 		{Name: "held", About: "100,000 locks are taken and kept", Run: held},
@@ -74,12 +82,16 @@ func workloads() []Workload {
 	}
 }
 
+// isAgain reports whether the peer runs the workloads of again.go.
+func isAgain(p Peer) bool { return p.Kind == "mortise" || p.Kind == "postgres" }
+
 func isMortise(p Peer) bool { return p.Kind == "mortise" && !p.Durable }
 
 func peers() []Peer {
 	return []Peer{
 		mortisePeer("mortise-dir", true, false),
 		mortisePeer("mortise-dir-tls", true, true),
+		stickyPeer("mortise-dir-sticky", true),
 		etcdPeer("etcd", true, false),
 		etcdPeer("etcd-grpc", true, true),
 		zookeeperPeer(),
@@ -88,6 +100,7 @@ func peers() []Peer {
 		mortisePeer("mortise", false, false),
 		mortisePeer("mortise-tls", false, true),
 		soonPeer(),
+		stickyPeer("mortise-sticky", false),
 		etcdPeer("etcd-nosync", false, false),
 		etcdPeer("etcd-grpc-nosync", false, true),
 		redisPeer("redis", 1, false),

@@ -88,6 +88,9 @@ func (d *drawing) box(r row, y, right int) {
 	if r.key.Held > 0 {
 		q := r.key.Queue[0]
 		by = fmt.Sprintf("%s, %s", shown(q.Holder), span(seconds(r.key.For)))
+		if q.Kept {
+			by = "kept by " + by
+		}
 		if r.key.Held > 1 {
 			by = fmt.Sprintf("%s and %d more, %s", shown(q.Holder), r.key.Held-1, span(seconds(r.key.For)))
 		}

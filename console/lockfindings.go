@@ -88,7 +88,11 @@ func (s *scene) ofEarlier(k mortise.KeyInfo) bool {
 
 func (s *scene) stuck(k mortise.KeyInfo) string {
 	q := k.Queue[0]
-	text := fmt.Sprintf("has been held by %s for %s; %s", shown(q.Holder), span(s.heldFor(k)),
+	is := "held"
+	if q.Kept {
+		is = "kept"
+	}
+	text := fmt.Sprintf("has been %s by %s for %s; %s", is, shown(q.Holder), span(s.heldFor(k)),
 		number(k.Waiting, "waits", "wait"))
 	if q.Value != "" {
 		text += fmt.Sprintf("; it says “%s”", clip(shown(q.Value), briefly))

@@ -112,6 +112,7 @@ type standing struct {
 	For     float64       `json:"held_seconds,omitempty"`
 	Left    float64       `json:"left_seconds,omitempty"`
 	Expired bool          `json:"expired,omitempty"`
+	Kept    bool          `json:"kept,omitempty"` // Request.Sticky; a caller may or may not hold the lock
 	// Later is the newest session that was opened under the holder's name. It is empty unless this
 	// hold belongs to an earlier session.
 	Later   string   `json:"later_session,omitempty"`
@@ -237,7 +238,7 @@ func (s *scene) key(k mortise.KeyInfo, queue int) key {
 	for _, st := range k.Queue[:min(len(k.Queue), queue)] {
 		shown := standing{
 			Holder: st.Holder, Session: st.Session, Value: st.Value, Token: st.Token, Left: inSeconds(st.Left),
-			Expired: st.Expired, Shared: st.Shared,
+			Expired: st.Expired, Kept: st.Kept, Shared: st.Shared,
 			Permits: st.Permits, Of: st.Of, Keys: st.Keys,
 		}
 		if st.Token != 0 {

@@ -37,14 +37,15 @@ import (
 //	    and the counters of the lock match them. A waiting request watches the predecessor of its
 //	    first entry that is not inside.
 //	16  If a holder has asked for a notice and not received it, no request waits for its lock. The
-//	    lock counts the entries that have not received their notice.
+//	    lock counts the inside entries that have not received their notice.
 //	17  A gone session has at least one hold, and each of its holds has a delay.
 //	18  Data has a revision and a value of a valid length. The machine counts the keys with data.
 //	19  The charges are the sums that budget.go defines.
-//	20  A request with Try waits only for stays, and each of these stays is asked for the answer up
-//	    to its place or further. In a queue, requests with Try are before the other waiting
-//	    requests. A stay is exclusive, has one key, and asks for a notice. Nothing else has the
-//	    revisions that a stay has reserved. The lock counts the waiting requests with Try.
+//	20  A request with Try waits only for stays: if it is outside, all inside entries are stays, and
+//	    each of these is asked for the answer up to its place or further. In a queue, requests with
+//	    Try are before the other waiting requests. A stay is exclusive or shared, has one key, and
+//	    asks for a notice. Nothing else has the revisions that a stay has reserved. The lock counts
+//	    the waiting requests with Try, and the inside entries that are or may become stays.
 
 // Check returns an error that lists at most 20 broken invariants, or nil. It takes time and memory
 // in proportion to the state. Tests, Restore and diagnostics call it.
@@ -187,7 +188,8 @@ func (c *checker) locks() {
 
 func (c *checker) queue(l *lock) int {
 	m := c.m
-	n, waiting, notices, tries := 0, 0, uint32(0), uint32(0)
+	n, waiting, notices, tries, stays := 0, 0, uint32(0), uint32(0), uint32(0)
+	asked := maxRevision // no outside entry with Try has a higher place
 	var before *entry
 	for e := l.first; e != nil; before, e = e, e.after {
 		n++
@@ -197,12 +199,20 @@ func (c *checker) queue(l *lock) int {
 			c.broken(7, "%q: the entry at %d has no session", l.key, e.rev)
 		c.request(e)
 		c.stays(e)
+		if e.holding {
+			asked = min(asked, e.answers())
+			if e.mayStay() {
+				stays++
+			}
+		}
 		if e.try {
 			tries++
+			_ = e.token == 0 && (e.holding || asked >= e.rev) ||
+				c.broken(20, "%q: the Try at %d does not wait for stays that are asked", l.key, e.rev)
 			_ = e.holding || before.holding || before.try ||
 				c.broken(20, "%q: the Try at %d waits behind the entry at %d", l.key, e.rev, before.rev)
 		}
-		if e.notice && !e.told {
+		if e.holding && e.notice && !e.told {
 			notices++
 			_ = e.token == 0 || e.lead().unwanted() ||
 				c.broken(16, "%q: the entry at %d has not been told that a request waits", l.key, e.rev)
@@ -220,6 +230,7 @@ func (c *checker) queue(l *lock) int {
 		l.waiting)
 	_ = uint64(waiting) <= uint64(m.charter.Limits.WaitersPerLock) || c.broken(11, "%q: %d wait", l.key, waiting)
 	_ = l.tries == tries || c.broken(20, "%q: %d with Try wait, counted %d", l.key, tries, l.tries)
+	_ = l.stays == stays || c.broken(20, "%q: %d stays are inside, counted %d", l.key, stays, l.stays)
 	_ = l.notices == notices || c.broken(16, "%q: %d await a notice, counted %d", l.key, notices, l.notices)
 	c.seen.Waiters += waiting
 	c.inside(l)
@@ -251,13 +262,11 @@ func (c *checker) request(e *entry) {
 }
 
 func (c *checker) stays(e *entry) {
-	_ = !e.try || e.token == 0 && (e.holding || e.lock.first.stays() && e.lock.first.stay().asked >= e.rev) ||
-		c.broken(20, "%q: the Try at %d waits for no stay that is asked", e.lock.key, e.rev)
 	s := e.stay()
 	if s == nil {
 		return
 	}
-	_ = e.notice && e.permits == 0 && e.extra.entries == nil && e.extra.owner == 0 && e.extra.value == nil &&
+	_ = e.notice && e.of == 0 && e.extra.entries == nil && e.extra.owner == 0 && e.extra.value == nil &&
 		e.extra.delayMS == 0 && c.m.charter.Rules >= StickySince ||
 		c.broken(20, "%q: the stay at %d has terms that no stay has", e.lock.key, e.rev)
 	if s.last == 0 {
@@ -268,6 +277,14 @@ func (c *checker) stays(e *entry) {
 		(s.asked == 0 || s.asked > e.rev && s.asked <= c.m.rev) ||
 		c.broken(20, "%q: the stay %d has reserved up to %d and is asked up to %d", e.lock.key, e.token, s.last, s.asked)
 	c.reserved = append(c.reserved, Range{Number(e.token), Number(s.last)})
+}
+
+// answers returns the highest place of a request with Try for which e will answer.
+func (e *entry) answers() Revision {
+	if !e.stays() {
+		return 0
+	}
+	return e.stay().asked
 }
 
 func (e *entry) unwanted() bool {

@@ -56,8 +56,9 @@ const (
 	// makes Put idempotent until another Put changes the data.
 	Put Kind = 16
 	// InUse is the answer of a stay's owner to requests with Try that wait for the stay Number:
-	// the caller that was granted Token out of the stay holds the lock. It ends these requests up
-	// to the place Revision with Held. It exists since version 3 of the rules.
+	// the caller that was granted Token out of the stay holds the lock. It ends with Held those of
+	// these requests up to the place Revision that do not fit beside the stays. It exists since
+	// version 3 of the rules.
 	InUse Kind = 17
 )
 
@@ -98,8 +99,8 @@ type Command struct {
 	Delay time.Duration
 	// Sticky requests a stay: a hold that its session keeps after its callers have unlocked, until
 	// another request waits for the lock. The grant reserves tokens for the callers. Sticky implies
-	// Notice. It exists since version 3 of the rules, for an exclusive lock of one key without
-	// Owner, Most, Delay, Value and Token.
+	// Notice. It exists since version 3 of the rules, for an exclusive or shared lock of one
+	// key without Owner, Most, Delay, Value and Token.
 	Sticky bool
 	// Notice requests a notice if another request waits for the lock while this request holds it.
 	Notice bool

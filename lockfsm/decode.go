@@ -194,12 +194,12 @@ func (r *reader) acquire(v *view) {
 		return
 	}
 	v.notice = flags&noticeFlag != 0
-	if v.sticky = flags&stickyFlag != 0; v.sticky && flags&^(stickyFlag|tryFlag) != 0 {
+	if v.sticky = flags&stickyFlag != 0; v.sticky && flags&^(stickyFlag|tryFlag|sharesFlag) != 0 {
 		r.fail("flags")
 	}
 	if flags&sharesFlag != 0 {
 		v.permits, v.of = uint32(r.max(math.MaxUint32, "permits")), uint32(r.max(math.MaxUint32, "permits"))
-		if !shares(v.permits, v.of) {
+		if !shares(v.permits, v.of) || v.sticky && v.of != 0 {
 			r.fail("permits")
 		}
 	}

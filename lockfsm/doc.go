@@ -37,9 +37,9 @@
 // with the hold's token can resume the hold (resume.go).
 //
 // A sticky request becomes a stay when it is granted. Its session keeps a stay after its caller has
-// unlocked, and grants the lock to its next callers with tokens that the grant has reserved. A
-// request with Try waits until the session answers whether a caller holds the lock (stay.go,
-// testdata/stay.txt).
+// unlocked, and grants the lock to its next callers with tokens that the grant has reserved. Several
+// sessions can have a shared stay of one key. A request with Try waits until the sessions answer
+// whether a caller holds the lock (stay.go, testdata/stay.txt).
 //
 // The machine also stores data for keys (data.go). Each change of a hold or of data is an event,
 // which has the same number on every replica (events.go).
@@ -149,8 +149,8 @@
 // [Limits] bounds the state. Commands that free something are exempt from every limit. Removing an
 // entry takes constant time, plus time for each entry that may now hold the lock. If the entry
 // holds a semaphore and all other holders name a higher total, the machine also visits the other
-// holders. Ending a session takes time in proportion to its entries, plus the time to sort the
-// entries whose state changes.
+// holders. A request with Try that waits for stays visits all of them. Ending a session takes time
+// in proportion to its entries, plus the time to sort the entries whose state changes.
 //
 // While a [Capture] is under way, the first command that changes a lock takes time in proportion to
 // the lock's queue, and so does the Step that writes the lock.

@@ -20,7 +20,7 @@ import "encoding/binary"
 //	              bit 6 notice      nothing
 //	              bit 7 delay       in ms
 //	              bit 8 takes up    token
-//	              bit 9 sticky      nothing; since version 3, and then at most with try
+//	              bit 9 sticky      nothing; since version 3, at most with try and shares 1, 0
 //	adopt     ttl in ns | budget of a session | budget of the group | length, settings
 //	evict     token | length, key | length, record | length, value
 //	detach    nothing; since version 2: length, value

@@ -56,6 +56,10 @@ func FuzzApply(f *testing.F) {
 	stays := try.Append(stay.Append(Command{Kind: Stamp, WallUnixMS: 1000}.Append(nil)))
 	f.Add(byte(2), answer.Append(stays))
 	f.Add(byte(2), Command{Kind: Release, Session: a, Epoch: 1, Number: 4}.Append(stays))
+	stay.Permits, try.Number = 1, 5
+	stays = stay.Append(Command{Kind: Stamp, WallUnixMS: 1000}.Append(nil))
+	stay.Session = b
+	f.Add(byte(2), answer.Append(try.Append(stay.Append(stays))))
 	f.Fuzz(func(t *testing.T, which byte, batch []byte) {
 		charter := smallCharter()
 		if which&2 != 0 {

@@ -19,7 +19,8 @@ type lock struct {
 	least       uint32 // the lowest total that an inside entry names
 	leasts      uint32 // the number of inside entries that name this lowest total
 	data        *Data  // nil if there is none; replaced, never changed
-	notices     uint32 // entries that asked for a notice and have not received it
+	stays       uint32 // the inside entries that are stays, or will be when they are granted
+	notices     uint32 // the inside entries that asked for a notice and have not received it
 	seen        uint32
 	position    uint64
 	prev, next  *lock
@@ -73,6 +74,12 @@ func (l *lock) admit(e *entry) {
 		l.leasts++
 	}
 	l.taken += permits
+	if e.mayStay() {
+		l.stays++
+	}
+	if e.notice && !e.told {
+		l.notices++
+	}
 }
 
 // This method must be called after e has left l's queue. It admits the entries that fit now.
@@ -99,6 +106,12 @@ func (m *Machine) removed(l *lock, e *entry) {
 func (l *lock) discharge(e *entry) {
 	permits, of := e.terms()
 	l.taken -= permits
+	if e.mayStay() {
+		l.stays--
+	}
+	if e.notice && !e.told {
+		l.notices--
+	}
 	if of != l.least {
 		return
 	}
@@ -126,18 +139,27 @@ func (l *lock) entries() (n int) {
 	return n
 }
 
-func (l *lock) holder() *entry {
+// holder returns the first request that holds the lock. It prefers a request that is not a stay.
+func (l *lock) holder() (stay *entry) {
 	for e := l.first; e != nil && e.holding; e = e.after {
-		if e.token != 0 {
+		switch {
+		case e.token == 0:
+		case !e.stays() || l.onlyStays():
 			return e
+		case stay == nil:
+			stay = e
 		}
 	}
-	return nil
+	return stay
 }
 
-// keeps reports whether a request with Try must wait for the answer of a stay: a stay is in its
-// way, and only requests with Try wait.
-func (l *lock) keeps() bool { return l.first != nil && l.first.stays() && l.tries == l.waiting }
+// onlyStays reports whether there are inside entries and all of them are stays. A stay takes one
+// permit, and any other entry at least one.
+func (l *lock) onlyStays() bool { return l.taken > 0 && l.taken == l.stays }
+
+// keeps reports whether a request with Try must wait for the answers of the stays: only stays are
+// in its way, and only requests with Try wait.
+func (l *lock) keeps() bool { return l.onlyStays() && l.tries == l.waiting }
 
 // blocker returns the request for which the waiting requests wait: the holder, or the first request
 // of the queue, which then waits for another of its keys.

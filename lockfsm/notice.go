@@ -17,12 +17,15 @@ func (m *Machine) wanted(e *entry) {
 	m.touched = emptied(m.touched)
 }
 
+// wantedAt visits the inside entries, the last one first, until all have received their notice.
+// Entries that came after the previous notice are at the end, so earlier ones are not visited again.
+// A request with Try asks all inside entries, which are stays.
 func (m *Machine) wantedAt(e *entry) {
 	l := e.lock
-	if e.holding || l.notices == 0 && !e.try {
+	if e.holding {
 		return
 	}
-	for h := l.first; h != l.boundary; h = h.after {
+	for h := l.boundary.ahead; h != nil && (l.notices > 0 || e.try); h = h.ahead {
 		changed := m.ask(h, e)
 		if h.notice && !h.told && h.token != 0 {
 			m.markNoticed(h.lead())
@@ -57,7 +60,7 @@ func (m *Machine) ask(h, e *entry) bool {
 
 // askFromBirth is like ask for a stay that is granted while requests with Try wait.
 func (m *Machine) askFromBirth(e *entry) {
-	if e.stays() && e.lock.tries > 0 {
+	if e.stays() && e.lock.boundary.try {
 		e.extra.stay.asked = e.lock.last.rev
 	}
 }

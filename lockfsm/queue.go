@@ -37,20 +37,19 @@ type extra struct {
 }
 
 func (m *Machine) push(s *session, c *view, rev Revision) *entry {
-	e := m.pushOne(c.key, s, c, rev)
+	var x *extra
 	if c.hasRest() {
-		e.extra = &extra{owner: c.owner, value: copied(c.value), delayMS: c.delayMS}
+		x = &extra{owner: c.owner, value: copied(c.value), delayMS: c.delayMS}
 		if c.sticky {
-			e.extra.stay = &stay{}
+			x.stay = &stay{}
 		}
 	}
+	e := m.pushOne(c.key, s, c, rev, x)
 	for more := c.more; more.left > 0; {
-		if e.extra.entries == nil {
-			e.extra.entries = append(make([]*entry, 0, 1+more.left), e)
+		if x.entries == nil {
+			x.entries = append(make([]*entry, 0, 1+more.left), e)
 		}
-		next := m.pushOne(more.next(), s, c, rev)
-		next.extra = e.extra
-		e.extra.entries = append(e.extra.entries, next)
+		x.entries = append(x.entries, m.pushOne(more.next(), s, c, rev, x))
 	}
 	s.join(e)
 	m.charge(e)
@@ -69,10 +68,10 @@ func (s *session) leave(e *entry) {
 	delete(s.requests, e.number)
 }
 
-func (m *Machine) pushOne(key []byte, s *session, c *view, rev Revision) *entry {
+func (m *Machine) pushOne(key []byte, s *session, c *view, rev Revision, x *extra) *entry {
 	e := m.spareEntry()
 	e.lock, e.session, e.number, e.rev, e.permits, e.of = m.lockFor(key), s, c.Number, rev, c.permits, c.of
-	e.notice, e.try = c.notice || c.sticky, c.try
+	e.notice, e.try, e.extra = c.notice || c.sticky, c.try, x
 	m.enqueue(e)
 	return e
 }
@@ -89,9 +88,6 @@ func (m *Machine) enqueue(e *entry) {
 	}
 	if e.after == nil {
 		l.arrives(e)
-	}
-	if e.notice && !e.told {
-		l.notices++
 	}
 	m.counts.Entries++
 	if e.token == 0 {
@@ -139,11 +135,8 @@ func (m *Machine) removeOne(e *entry) {
 			l.tries--
 		}
 	}
-	if e.ahead == nil && l.tries > 0 {
+	if l.boundary != nil && l.boundary.try {
 		m.contested = append(m.contested, l)
-	}
-	if e.notice && !e.told {
-		l.notices--
 	}
 	m.counts.Entries--
 	if l.first == nil && l.data == nil {
@@ -217,16 +210,15 @@ func inOrderOfPlace(all []*entry) []*entry {
 	return slices.Compact(live)
 }
 
-// endTries ends the requests with Try that wait in the contested queues and do not wait for a stay.
-// It reports whether it has ended one. It visits them in the order of their places. The end of one
-// of them can make room for the next one, which then goes on.
+// endTries ends the requests with Try that wait in the contested queues and do not wait only for
+// stays. It reports whether it has visited one. It visits them in the order of their places. The
+// end of one of them can make room for the next one, which then goes on, or leave only stays inside.
 func (m *Machine) endTries() bool {
 	var all []*entry
-	for _, l := range m.contested {
-		for e := l.boundary; e != nil && l.tries > 0 && !l.first.stays(); e = e.after {
-			if e.try {
-				all = append(all, e)
-			}
+	slices.SortFunc(m.contested, func(a, b *lock) int { return cmp.Compare(a.position, b.position) })
+	for _, l := range slices.Compact(m.contested) {
+		for e := l.boundary; e != nil && e.try && !l.onlyStays(); e = e.after {
+			all = append(all, e)
 		}
 	}
 	clear(m.contested)
@@ -235,7 +227,7 @@ func (m *Machine) endTries() bool {
 		return cmp.Or(byPlace(a, b), strings.Compare(a.lock.key, b.lock.key))
 	})
 	for _, e := range all {
-		if e.lock != nil && !e.holding {
+		if e.lock != nil && !e.holding && !e.lock.onlyStays() {
 			m.endTry(e, e.lock.blocker().describe())
 		}
 	}
@@ -293,6 +285,9 @@ func (e *entry) sticky() bool { return e.stay() != nil }
 // stays reports whether e is a granted stay with tokens for callers.
 func (e *entry) stays() bool { return e.sticky() && e.extra.stay.last != 0 }
 
+// mayStay reports whether e is a stay, or is not granted yet and asks for one.
+func (e *entry) mayStay() bool { return e.stays() || e.sticky() && e.token == 0 }
+
 func (m *Machine) grant(e *entry) {
 	token := Token(m.bump())
 	m.reserve(e)
@@ -314,9 +309,14 @@ func (m *Machine) grant(e *entry) {
 // Otherwise the tokens of a group that is founded soon could be lower. If no tokens can be
 // reserved, the request is granted like one that is not sticky.
 func (m *Machine) reserve(e *entry) {
-	if s := e.stay(); s != nil && m.rev+StayTokens <= Revision(min(m.wallUnixMS, maxFoundedUnixMS))<<revisionBits {
+	s := e.stay()
+	switch {
+	case s == nil:
+	case m.rev+StayTokens <= Revision(min(m.wallUnixMS, maxFoundedUnixMS))<<revisionBits:
 		m.rev += StayTokens
 		s.last = Token(m.rev)
+	default:
+		e.lock.stays--
 	}
 }
 

@@ -85,7 +85,7 @@ func (m *Machine) refuseOne(key []byte, c *view, res *Result) Code {
 	case l == nil:
 		return 0
 	case c.try && l.keeps() && l.waiting < m.charter.Limits.WaitersPerLock:
-		return 0 // it waits for the answer of the stay
+		return 0 // it waits for the answers of the stays
 	case c.try && !l.takes(c):
 		m.name(l, res, c.more.left > 0)
 		return Held
@@ -175,7 +175,8 @@ func (m *Machine) holds(key []byte, token Token) *entry {
 
 // inUse ends the requests with Try that an answer concerns: those at places up to the place that
 // the answer names. The session may not have heard of a later request when it answered. Requests
-// with Try are always before the other waiting requests.
+// with Try are always before the other waiting requests. The end of a writer can make room for
+// readers behind it, which are then granted.
 func (m *Machine) inUse(c *view) Code {
 	owner, code := m.of(c)
 	if owner == nil {
@@ -188,20 +189,20 @@ func (m *Machine) inUse(c *view) Code {
 	if e == nil || !e.stays() || c.token <= e.token || e.extra.stay.last < c.token {
 		return Finished
 	}
-	s := e.stay()
+	s, l := e.stay(), e.lock
 	concerns := func(waits *entry) bool { return waits != nil && waits.try && waits.rev <= c.revision }
-	if s.asked == 0 || s.asked > c.revision && !concerns(e.after) {
+	if s.asked == 0 || s.asked > c.revision && !concerns(l.boundary) {
 		return Done
 	}
 	m.bump()
-	m.lockChanges(e.lock)
+	m.lockChanges(l)
 	if s.asked <= c.revision {
 		s.asked = 0
 	}
-	for concerns(e.after) {
+	for concerns(l.boundary) {
 		holder := e.describe()
 		holder.Token = c.token
-		m.endTry(e.after, holder)
+		m.endTry(l.boundary, holder)
 	}
 	m.fire()
 	return Done
@@ -210,5 +211,13 @@ func (m *Machine) inUse(c *view) Code {
 // reserved reports whether a stay of the key has reserved the token.
 func (m *Machine) reserved(key []byte, token Token) bool {
 	l := m.locks[string(key)]
-	return l != nil && l.first != nil && l.first.stays() && l.first.token < token && token <= l.first.extra.stay.last
+	if l == nil || l.stays == 0 {
+		return false
+	}
+	for e := l.first; e != nil && e.holding; e = e.after {
+		if e.stays() && e.token < token && token <= e.extra.stay.last {
+			return true
+		}
+	}
+	return false
 }

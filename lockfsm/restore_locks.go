@@ -142,7 +142,7 @@ func (r *locksReader) stay(e *entry, flags byte) {
 	if more&entryStickyFlag == 0 || r.fault != "" {
 		return
 	}
-	if e.extra != nil || e.permits != 0 || !e.notice {
+	if e.extra != nil || e.of != 0 || !e.notice {
 		r.fail("entry")
 		return
 	}

@@ -2,19 +2,23 @@ package lockfsm
 
 // This file contains stays, an addition of version 3 of the rules.
 //
-// A sticky request is an ordinary exclusive request. Once granted it is a stay: its session keeps
-// it after its caller has unlocked, and grants the lock to its next callers itself. The machine
-// does not know whether a caller holds the lock at present. It therefore does three things for a
-// stay:
+// A sticky request is an ordinary exclusive or shared request. Once granted it is a stay: its
+// session keeps it after its caller has unlocked, and grants the lock to its next callers itself.
+// The machine does not know whether a caller holds the lock at present. It therefore does three
+// things for a stay:
 //
 //   - The grant reserves tokens, which only the session of the stay gives to callers. The token of
 //     the grant identifies the stay, and no caller gets it. Later grants of any key have higher
-//     tokens.
+//     tokens. So the tokens of the callers of a shared stay are above those of all earlier writers
+//     and below those of all later ones.
 //   - A waiting request causes a notice, as for any request with Notice. The session then releases
-//     the stay soon.
-//   - A request with Try waits for the answer of the session, which is Release or [InUse], if only
-//     such requests wait. So a stay alone, without a caller, does not cause Held. If another
-//     request waits behind the stay, the lock is not free in any case, and the result is Held.
+//     the stay soon. A writer that waits for several shared stays is granted when all of them are
+//     released.
+//   - A request with Try waits for the answers of the sessions, which are Release or [InUse], if all
+//     entries inside (see lock) are stays, and only requests with Try wait. So stays alone, without
+//     a caller, do not cause Held. One InUse causes Held. A Release does not, and the request goes
+//     on waiting for the other stays. If an entry inside is not a stay, or if another request waits
+//     behind the stays, the lock is not free in any case, and the result is Held.
 //
 // The rules themselves are in queue.go, notice.go and requests.go.
 

@@ -112,11 +112,27 @@ func fit(row []twinEntry) bool {
 
 func (t *twin) stuck(e twinEntry) (string, bool) {
 	for _, key := range e.keys {
-		if !fit(append(t.before(key, e.place), e)) {
+		if !t.inside(e, key) {
 			return key, true
 		}
 	}
 	return "", false
+}
+
+func (t *twin) inside(e twinEntry, key string) bool { return fit(append(t.before(key, e.place), e)) }
+
+// stayed reports whether all entries inside are stays, or will be when they are granted.
+func (t *twin) stayed(key string) bool {
+	stays := 0
+	for _, e := range t.before(key, 1<<63) {
+		if t.inside(e, key) {
+			if e.last == 0 && (!e.sticky || e.token != 0) {
+				return false
+			}
+			stays++
+		}
+	}
+	return stays > 0
 }
 
 func (t *twin) states() []Change {
@@ -140,7 +156,9 @@ func (t *twin) settle() {
 				t.rev += 1024
 				e.last = Token(t.rev)
 			}
-			if queue := t.behind(*e); e.last != 0 && slices.ContainsFunc(queue, func(o twinEntry) bool { return o.try }) {
+			queue := t.behind(*e)
+			waits := func(o twinEntry) bool { return o.try && !t.inside(o, e.keys[0]) }
+			if e.last != 0 && slices.ContainsFunc(queue, waits) {
 				e.asked = queue[len(queue)-1].place
 			}
 		}
@@ -164,13 +182,13 @@ func (t *twin) behind(e twinEntry) (all []twinEntry) {
 // endTries ends the requests with Try whose wait is over, and reports whether there was one.
 func (t *twin) endTries() bool {
 	left := len(t.entries)
-	for _, e := range slices.Clone(t.entries) {
-		over := slices.IndexFunc(e.keys, func(key string) bool {
-			row := t.before(key, e.place)
-			return e.try && !fit(append(row, e)) && row[0].last == 0
-		})
-		if over >= 0 {
-			t.endTry(e, *t.holder(e.keys[over]), e.keys[over])
+	over := func(e twinEntry) int {
+		return slices.IndexFunc(e.keys, func(key string) bool { return e.try && !t.inside(e, key) && !t.stayed(key) })
+	}
+	all := slices.DeleteFunc(slices.Clone(t.entries), func(e twinEntry) bool { return over(e) < 0 })
+	for _, e := range all {
+		if i := over(e); i >= 0 { // it may fit now, because another one has ended
+			t.endTry(e, *t.holder(e.keys[i]), e.keys[i])
 		}
 	}
 	t.settle()
@@ -206,12 +224,12 @@ func (t *twin) inUse(s *twinSession, c Command, r *Result) {
 	if e.asked <= c.Revision {
 		e.asked = 0
 	}
-	holder := *t.holder(e.keys[0])
-	holder.Token = c.Token
-	for _, o := range t.behind(*e) {
-		if heard(o) {
-			holder.Waiters = t.holder(e.keys[0]).Waiters
-			t.endTry(o, holder, e.keys[0])
+	stay := *e
+	for _, o := range t.behind(stay) {
+		if heard(o) && !t.inside(o, stay.keys[0]) {
+			holder := t.describe(stay, stay.keys[0])
+			holder.Token = c.Token
+			t.endTry(o, holder, stay.keys[0])
 		}
 	}
 	t.settle()
@@ -220,7 +238,7 @@ func (t *twin) inUse(s *twinSession, c Command, r *Result) {
 func (t *twin) wanted(e twinEntry) bool {
 	return slices.ContainsFunc(t.entries, func(o twinEntry) bool {
 		return slices.ContainsFunc(o.keys, func(key string) bool {
-			return slices.Contains(e.keys, key) && !fit(append(t.before(key, o.place), o))
+			return slices.Contains(e.keys, key) && !t.inside(o, key)
 		})
 	})
 }
@@ -596,9 +614,10 @@ func (t *twin) acquire(s *twinSession, c Command, r *Result) {
 		}
 		t.entries = append(t.entries, e)
 		t.settle()
-		if mine := t.find(c.Session, c.Number); mine.try {
+		if mine := *t.find(c.Session, c.Number); mine.try {
 			for i := range t.entries {
-				if o := &t.entries[i]; o.last != 0 && slices.Contains(e.keys, o.keys[0]) {
+				o := &t.entries[i]
+				if o.last != 0 && slices.Contains(e.keys, o.keys[0]) && !t.inside(mine, o.keys[0]) {
 					o.asked = e.place
 				}
 			}
@@ -615,26 +634,37 @@ func (t *twin) acquire(s *twinSession, c Command, r *Result) {
 	}
 }
 
-// holder returns the request that holds a key, or the first request in its queue. During the grace
-// it returns nil.
+// holder returns an ordinary request that holds a key, or a stay, or the first request in its
+// queue. During the grace it returns nil.
 func (t *twin) holder(key string) *Holder {
-	var found *Holder
-	waiting := 0
+	if t.grace {
+		return nil
+	}
 	queue := t.before(key, 1<<63)
-	for _, e := range queue {
-		if e.token == 0 {
+	for _, is := range []func(twinEntry) bool{
+		func(e twinEntry) bool { return e.token != 0 && e.last == 0 },
+		func(e twinEntry) bool { return e.token != 0 },
+		func(twinEntry) bool { return true },
+	} {
+		if first := slices.IndexFunc(queue, is); first >= 0 {
+			found := t.describe(queue[first], key)
+			return &found
+		}
+	}
+	return nil
+}
+
+func (t *twin) describe(e twinEntry, key string) Holder {
+	waiting := 0
+	for _, o := range t.before(key, 1<<63) {
+		if o.token == 0 {
 			waiting++
 		}
 	}
-	first := slices.IndexFunc(queue, func(e twinEntry) bool { return e.token != 0 })
-	if !t.grace {
-		e := queue[max(first, 0)]
-		found = &Holder{
-			Session: e.session, Record: t.session(e.session).info.Record, Token: e.token, SinceUnixMS: e.since,
-			Waiters: waiting, Value: e.value, Kept: e.last != 0,
-		}
+	return Holder{
+		Session: e.session, Record: t.session(e.session).info.Record, Token: e.token, SinceUnixMS: e.since,
+		Waiters: waiting, Value: e.value, Kept: e.last != 0,
 	}
-	return found
 }
 
 func (t *twin) refusal(e twinEntry, c Command, r *Result) Code {
@@ -666,8 +696,8 @@ func (t *twin) refusal(e twinEntry, c Command, r *Result) Code {
 			}
 		}
 		switch {
-		case c.Try && len(queue) > 0 && queue[0].last != 0 && waiting < int(limits.WaitersPerLock) &&
-			!slices.ContainsFunc(queue[1:], func(o twinEntry) bool { return !o.try }):
+		case c.Try && t.stayed(key) && waiting < int(limits.WaitersPerLock) &&
+			!slices.ContainsFunc(queue, func(o twinEntry) bool { return o.token == 0 && !o.try }):
 		case c.Try && !fit(append(queue, e)):
 			r.Holder = t.holder(key)
 			return Held

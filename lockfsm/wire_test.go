@@ -92,6 +92,7 @@ func everyKind() []Command {
 		{Rules: 1, Kind: Put, Number: 9, Key: "a", Nonce: Nonce{1}, Revision: 5, Value: []byte("new")},
 		{Rules: 1, Kind: Put, Number: 9, Key: "a", Nonce: Nonce{1}, Revision: 5},
 		{Rules: 3, Kind: Acquire, Session: 5, Epoch: 2, Number: 9, Key: "a", Sticky: true, Try: true},
+		{Rules: 3, Kind: Acquire, Session: 5, Epoch: 2, Number: 9, Key: "a", Sticky: true, Permits: 1},
 		{Rules: 3, Kind: InUse, Session: 5, Epoch: 2, Number: 9, Revision: 77, Token: 300},
 	}
 }
@@ -123,6 +124,7 @@ func TestLayout(t *testing.T) {
 		"1c" + "0110000009" + "01000000000000000000000000000000" + "05" + "0161" + "036e6577",
 		"19" + "0110000009" + "01000000000000000000000000000000" + "05" + "0161" + "00",
 		"09" + "030a050209" + "8104" + "0161",
+		"0b" + "030a050209" + "8204" + "0161" + "0100",
 		"08" + "0311050209" + "4d" + "ac02",
 	}
 	for i, c := range everyKind() {
@@ -216,6 +218,9 @@ func TestUndecodable(t *testing.T) {
 		"taking up by trying":   {Kind: Acquire, Number: 1, Key: "a", Token: 5, Try: true},
 		"taking up permits":     {Kind: Acquire, Number: 1, Key: "a", Token: 5, Permits: 1},
 		"taking up beyond":      {Kind: Acquire, Number: 1, Key: "a", Token: 1 << 63},
+		"a sticky semaphore":    {Rules: 3, Kind: Acquire, Number: 1, Key: "a", Sticky: true, Permits: 1, Of: 2},
+		"sticky in two queues": {Rules: 3, Kind: Acquire, Number: 1, Key: "a", Sticky: true, Permits: 1,
+			Keys: []string{"b"}},
 		"put without a nonce":   {Kind: Put, Key: "a"},
 		"put of too much":       {Kind: Put, Key: "a", Nonce: Nonce{1}, Value: make([]byte, MaxDataBytes+1)},
 		"evict beyond tokens":   {Kind: Evict, Key: "a", Token: 1 << 63},

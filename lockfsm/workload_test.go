@@ -154,7 +154,7 @@ func (w *workload) ofSession() Command {
 		} else if r.IntN(6) == 0 && len(w.t.entries) > 0 {
 			w.takeUp(&c)
 		} else if r.IntN(3) == 0 {
-			c.Sticky, c.Rules = true, StickySince
+			c.Sticky, c.Rules, c.Permits = true, StickySince, r.Uint32N(2)
 		} else {
 			w.shape(&c, s)
 		}
@@ -169,6 +169,9 @@ func (w *workload) ofSession() Command {
 		c.Number = w.number(s)
 		if e := w.t.find(s.id, c.Number); e != nil {
 			c.Token, c.Revision = e.token+Token(r.IntN(3)), max(e.asked, 1)-Revision(r.IntN(8)/7)
+		}
+		if r.IntN(2) == 0 {
+			w.answer(&c)
 		}
 		c.Token, c.Revision = max(c.Token, 1), max(c.Revision, 1)
 	case n < 58:
@@ -237,9 +240,24 @@ func (w *workload) stay(c *Command, s twinSession) {
 	c.Try = r.IntN(6) > 0
 	switch n := r.IntN(8); {
 	case n < 3:
-		c.Sticky, c.Rules = true, StickySince
+		c.Sticky, c.Rules, c.Permits = true, StickySince, min(r.Uint32N(4), 1)
 	case n < 6:
 		w.shape(c, s)
+	}
+}
+
+// answer makes c the answer of a stay that is asked, if there is one. It names the place of any
+// request behind the stay.
+func (w *workload) answer(c *Command) {
+	for _, i := range w.rand.Perm(len(w.t.entries)) {
+		e := w.t.entries[i]
+		behind := w.t.behind(e)
+		if e.asked == 0 || len(behind) == 0 {
+			continue
+		}
+		c.Session, c.Epoch, c.Number = e.session, w.t.session(e.session).epoch, e.number
+		c.Token, c.Revision = e.token+1+Token(w.rand.IntN(3)), behind[w.rand.IntN(len(behind))].place
+		return
 	}
 }
 

@@ -69,7 +69,8 @@ func crowded(t testing.TB) (w *world, a, b SessionID) {
 	return w, a, b
 }
 
-// staying returns a world with a stay that one request with Try waits for.
+// staying returns a world with a stay, and two shared stays of another key. One request with Try
+// waits for the first, and one for the other two.
 func staying(t testing.TB) *world {
 	w := newWorld(t)
 	a, b := w.session(1), w.session(2)
@@ -77,6 +78,11 @@ func staying(t testing.TB) *world {
 	w.do(Command{Kind: Stamp, WallUnixMS: 1000}, Done)
 	w.do(Command{Rules: StickySince, Kind: Acquire, Session: a, Epoch: 1, Number: 1, Key: "x", Sticky: true}, Granted)
 	w.do(Command{Kind: Acquire, Session: b, Epoch: 1, Number: 1, Key: "x", Try: true}, Waiting)
+	for _, s := range []SessionID{a, b} {
+		w.do(Command{Rules: StickySince, Kind: Acquire, Session: s, Epoch: 1, Number: 2, Key: "y", Sticky: true,
+			Permits: 1}, Granted)
+	}
+	w.do(Command{Kind: Acquire, Session: b, Epoch: 1, Number: 3, Key: "y", Try: true}, Waiting)
 	w.check()
 	return w
 }

@@ -168,8 +168,8 @@ func (c *call) tellKeys(keys []hot, f facts) error {
 			continue
 		}
 		known := holderFate(first, f)
-		c.printf("  %s: %s holds it for %s (token %d, session %s, %q), %d wait\n    %s\n", k.Key, first.Holder,
-			short(k.HeldFor), uint64(first.Token), first.Session, first.Value, k.Waiting, known.text)
+		c.printf("  %s: %s %s it for %s (token %d, session %s, %q), %d wait\n    %s\n", k.Key, first.Holder,
+			holdsOrKeeps(first), short(k.HeldFor), uint64(first.Token), first.Session, first.Value, k.Waiting, known.text)
 		if k.Waiting > 0 && known.byForce {
 			c.printf("    to end it: stop %s, or  mortise unlock --force %s --token %d --reason \"...\"\n",
 				first.Holder, quoted(k.Key), uint64(first.Token))

@@ -95,6 +95,9 @@ func keyRow(k mortise.KeyInfo, now time.Time) []string {
 	if k.Held > 0 && len(k.Queue) > 0 {
 		first := k.Queue[0]
 		row[1], row[2], row[3], row[5] = first.Holder, tokenText(first.Token), heldFor(first, now), first.Value
+		if first.Kept {
+			row[1] += " (keeps it)"
+		}
 		if k.Held > 1 {
 			row[1] += fmt.Sprintf(" and %d more", k.Held-1)
 		}
@@ -186,7 +189,7 @@ func otherLives(queue []mortise.Standing) string {
 }
 
 func standingRow(i int, s mortise.Standing, now time.Time) []string {
-	row := []string{strconv.Itoa(i), s.Holder, s.Session, "holds", tokenText(s.Token), heldFor(s, now), short(s.Left),
+	row := []string{strconv.Itoa(i), s.Holder, s.Session, holdsOrKeeps(s), tokenText(s.Token), heldFor(s, now), short(s.Left),
 		"", s.Value}
 	switch {
 	case s.Expired:

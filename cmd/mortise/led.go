@@ -163,8 +163,12 @@ func (f facts) stuck(d *diagnosis, keys []hot) {
 			continue
 		}
 		d.why("%s", d.Problem)
-		d.Well, d.Problem = false, plain.Sprintf("%[3]s has held %[1]s for %[2]s while others wait", k.Key,
-			short(k.HeldFor), k.Queue[0].Holder)
+		has := "held"
+		if k.Queue[0].Kept {
+			has = "kept"
+		}
+		d.Well, d.Problem = false, plain.Sprintf("%s has %s %s for %s while others wait", k.Queue[0].Holder, has, k.Key,
+			short(k.HeldFor))
 		d.Steps = append([]string{plain.Sprintf("see what %s does under the lock; if it does not end, "+
 			"stop it and then end the hold by force, as shown below", k.Queue[0].Holder)}, d.Steps...)
 	}

@@ -6,7 +6,6 @@ import (
 	"errors"
 	"fmt"
 	"iter"
-	"slices"
 	"strings"
 
 	"github.com/mortise-lock/mortise"
@@ -97,19 +96,8 @@ func (p *program) acquire(ctx context.Context, r mortise.Request) (holding, erro
 }
 
 func (p *program) check(ctx context.Context, key string, token mortise.Token) (bool, error) {
-	k, err := p.key(ctx, key)
-	if err != nil {
-		return false, err
-	}
-	held := func(s mortise.Standing) bool { return s.Token == token && s.Token != 0 && !s.Expired }
-	if slices.ContainsFunc(k.Queue, held) {
-		return true, nil
-	}
-	if k.Held > len(k.Queue) {
-		return false, fmt.Errorf("%w: it cannot check one of %d holders that share a key: ask with lease instead of key",
-			errNotForPrograms, k.Held)
-	}
-	return false, nil
+	a, err := puts(ctx, p, query.AdminClient.Check, &query.HoldRequest{Key: []byte(key), Token: uint64(token)})
+	return a.GetHeld(), err
 }
 
 func (p *program) key(ctx context.Context, key string) (mortise.KeyInfo, error) {

@@ -9,8 +9,8 @@ import (
 )
 
 // refuse sends the status code for an error: 400 wrong request, 401 bad derived secret, 403 denied
-// by the secret's rights, 404 no such lease or lock, 409 busy, 410 lost, 503 no answer at the
-// moment.
+// by the secret's rights, 404 no such lease or lock, 409 busy or kept, 410 lost, 503 no answer at
+// the moment.
 func refuse(w http.ResponseWriter, err error) {
 	p, code := problem{Error: err.Error(), Kind: "failed"}, http.StatusInternalServerError
 	set := func(c int, kind string) { code, p.Kind = c, kind }
@@ -28,6 +28,8 @@ func refuse(w http.ResponseWriter, err error) {
 		set(http.StatusNotFound, "no lease")
 	case errors.Is(err, errNoLock):
 		set(http.StatusNotFound, "no lock")
+	case errors.Is(err, mortise.ErrKept):
+		set(http.StatusConflict, "kept")
 	case errors.Is(err, mortise.ErrLost):
 		set(http.StatusGone, "lost")
 	case errors.Is(err, mortise.ErrNotReady), errors.Is(err, mortise.ErrLeaving), errors.Is(err, mortise.ErrClosed),

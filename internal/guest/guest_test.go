@@ -13,6 +13,7 @@ import (
 	"github.com/mortise-lock/mortise"
 	"github.com/mortise-lock/mortise/internal/capability"
 	"github.com/mortise-lock/mortise/internal/credentials"
+	"github.com/mortise-lock/mortise/session/client"
 	"github.com/mortise-lock/mortise/transport"
 	"github.com/mortise-lock/mortise/transport/wire/mortise/query/v1"
 )
@@ -256,5 +257,11 @@ func TestPlainTextStaysOnThisMachine(t *testing.T) {
 		if _, err := g.dial(ctx, addr); errors.Is(err, errOpen) != want {
 			t.Errorf("%s: %v", addr, err)
 		}
+	}
+}
+
+func TestAnUnansweredRecallIsNotReady(t *testing.T) {
+	if err := new(Session).explain("k", client.ErrKept); !errors.Is(err, ErrNotReady) {
+		t.Errorf("%v", err)
 	}
 }

@@ -89,7 +89,7 @@ func (s *Session) explain(key string, err error) error {
 		return (*mortise.NotAllowedError)(denied)
 	case errors.As(err, &held):
 		return heldError(held)
-	case errors.Is(err, client.ErrInGrace), errors.Is(err, client.ErrNoLeader):
+	case errors.Is(err, client.ErrInGrace), errors.Is(err, client.ErrNoLeader), errors.Is(err, client.ErrKept):
 		return fmt.Errorf("%w: lock %q: %w", ErrNotReady, key, err)
 	case errors.As(err, &wait) && wait.Behind != nil:
 		held := heldError(wait.Behind)
@@ -114,7 +114,7 @@ func heldError(e *client.HeldError) *mortise.HeldError {
 	h := &mortise.HeldError{
 		Key: e.Key, Holder: r.Name, Token: mortise.Token(e.Token), Since: time.UnixMilli(e.SinceUnixMS),
 		Waiters: e.Waiters,
-		Session: fmt.Sprint(uint64(e.Session)),
+		Session: fmt.Sprint(uint64(e.Session)), Kept: e.Kept,
 	}
 	h.Value, h.Labels = shown.Decode(e.Value)
 	return h

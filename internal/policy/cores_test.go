@@ -19,10 +19,10 @@ func isCore(s source) bool {
 	switch s.pkg {
 	case "lockfsm", "cluster/founding", "cluster/lead", "cluster/voters", "internal/capability":
 		return true
-	case "session":
+	case "session", "session/stay":
 		return true
 	case "session/client":
-		return !slices.Contains([]string{"client.go", "inbox.go", "hold.go", "waiter.go"}, name)
+		return !slices.Contains([]string{"client.go", "inbox.go", "hold.go", "kept.go", "waiter.go"}, name)
 	case "session/keeper":
 		return name != "keeper.go"
 	case "cluster", "raftlog":

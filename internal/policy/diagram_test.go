@@ -17,7 +17,7 @@ func TestDrawnPackagesAreThePackages(t *testing.T) {
 		"transport": "transport", "lockfsm": "lockfsm",
 		"storage": "raftlog/storage", "discovery": "cluster/discovery", "founding": "cluster/founding",
 		"gossip": "cluster/gossip", "voters": "cluster/voters",
-		"client": "session/client", "keeper": "session/keeper",
+		"client": "session/client", "keeper": "session/keeper", "stay": "session/stay",
 	}
 	_, diagram, found := strings.Cut(readPage(t, "ARCHITECTURE.md"), "```mermaid\n")
 	diagram, _, _ = strings.Cut(diagram, "```")

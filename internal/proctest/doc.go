@@ -6,14 +6,17 @@
 // # What a scenario is
 //
 // A scenario is a [testing] function that makes a world, starts instances in it, causes faults, and
-// ends with a verdict. Each instance has a load: it locks a contended key and its own key, calls
-// TryLock, cancels calls of Lock that wait, holds three locks for its whole life, and repeatedly
-// takes and releases a new key (a probe). At the end of every scenario the world
+// ends with a verdict. Each instance has a load: it locks a contended key and its own key, locks
+// two more such keys with Request.Sticky, calls TryLock, cancels calls of Lock that wait, holds three
+// locks for its whole life, and repeatedly takes and releases a new key (a probe). At the end of
+// every scenario the world
 //
 //   - waits until every running instance is ready, within the time that the scenario allows;
 //   - makes the instances release all locks and stop, and judges the histories of all instances
 //     together with package history: one holder at a time, rising tokens over restarts and groups,
 //     grants in the order of the requests, and no two instances that use one lock;
+//   - prints the longest wait for a sticky lock, and fails if it exceeds five times a TTL and a
+//     failover;
 //   - fails if an instance has lost a lock although it was neither killed nor cut off;
 //   - prints for every departure how long no free lock was granted, and fails if this time exceeds
 //     five times the goal.

@@ -101,9 +101,7 @@ func (d departure) gap(w *world, probes [][]int64) gap {
 // livedThrough reports whether an instance was ready before a departure and ran until the end of
 // the period of that departure.
 func (in *instance) livedThrough(d departure) bool {
-	in.mu.Lock()
-	defer in.mu.Unlock()
-	if in.readyAt.IsZero() || in.readyAt.After(d.at) {
+	if !in.wasReady(d.at.UnixNano()) {
 		return false
 	}
 	for _, other := range in.w.departures {
@@ -112,6 +110,13 @@ func (in *instance) livedThrough(d departure) bool {
 		}
 	}
 	return true
+}
+
+// wasReady reports whether an instance was ready before the given time.
+func (in *instance) wasReady(at int64) bool {
+	in.mu.Lock()
+	defer in.mu.Unlock()
+	return !in.readyAt.IsZero() && in.readyAt.UnixNano() <= at
 }
 
 // between returns the times in the given period, followed by the next later time if there is one.

@@ -129,6 +129,11 @@ func (in *instance) gone() bool {
 
 // ask sends a request and waits for the answer a little longer than the given time.
 func (in *instance) ask(op, key string, within time.Duration) (event, error) {
+	return in.send(op, key, within)()
+}
+
+// send sends a request. The function that it returns waits for the answer, as ask does.
+func (in *instance) send(op, key string, within time.Duration) (answer func() (event, error)) {
 	reply := make(chan event, 1)
 	in.mu.Lock()
 	in.next++
@@ -136,19 +141,22 @@ func (in *instance) ask(op, key string, within time.Duration) (event, error) {
 	in.pending[r.ID] = reply
 	in.mu.Unlock()
 	line, _ := json.Marshal(r)
-	if _, err := in.in.Write(append(line, '\n')); err != nil {
-		return event{}, fmt.Errorf("%s: %s: %w", in.life, op, err)
-	}
-	select {
-	case e := <-reply:
-		if e.Err != "" {
-			return e, fmt.Errorf("%s: %s %s: %s", in.life, op, key, e.Err)
+	_, err := in.in.Write(append(line, '\n'))
+	return func() (event, error) {
+		if err != nil {
+			return event{}, fmt.Errorf("%s: %s: %w", in.life, op, err)
 		}
-		return e, nil
-	case <-in.ended:
-		return event{}, fmt.Errorf("%s: %s: the process has ended: %s", in.life, op, in.logTail(5))
-	case <-time.After(within + 5*time.Second):
-		return event{}, fmt.Errorf("%s: %s: no answer", in.life, op)
+		select {
+		case e := <-reply:
+			if e.Err != "" {
+				return e, fmt.Errorf("%s: %s %s: %s", in.life, op, key, e.Err)
+			}
+			return e, nil
+		case <-in.ended:
+			return event{}, fmt.Errorf("%s: %s: the process has ended: %s", in.life, op, in.logTail(5))
+		case <-time.After(within + 5*time.Second):
+			return event{}, fmt.Errorf("%s: %s: no answer", in.life, op)
+		}
 	}
 }
 

@@ -22,6 +22,7 @@ type settings struct {
 	founders []string
 	voters   int           // zero means the default, 3
 	ttl      time.Duration // zero means the default, 10 s
+	unused   time.Duration // StickyLimits.Unused; zero means the default, 1 s
 	grace    bool          // keep the default of Config.Grace; needed if one group follows another
 	durable  bool          // each instance has a directory, named after it
 	groups   int           // number of groups that may grant locks in turn; zero means one
@@ -164,6 +165,9 @@ func (w *world) environment(name, life string, m *machine) []string {
 	}
 	if w.ttl > 0 {
 		set("ORDERS_SESSION_TTL", w.ttl.String())
+	}
+	if w.unused > 0 {
+		set("ORDERS_STICKY_UNUSED", w.unused.String())
 	}
 	if !w.grace {
 		set("ORDERS_GRACE", "none")

@@ -9,13 +9,15 @@ import (
 	"google.golang.org/grpc"
 	"google.golang.org/protobuf/proto"
 
+	"github.com/mortise-lock/mortise/internal/replica"
 	"github.com/mortise-lock/mortise/session"
 	"github.com/mortise-lock/mortise/transport"
 	"github.com/mortise-lock/mortise/transport/wire/mortise/query/v1"
 )
 
 // Failed is the error of a question that was answered with a failure. If a right is missing, it
-// wraps a *session.NotAllowedError.
+// wraps a *session.NotAllowedError. If a kept lock has reserved the token, it wraps
+// [replica.ErrKept].
 type Failed struct {
 	Kind   query.Failure_Kind
 	text   string
@@ -25,10 +27,13 @@ type Failed struct {
 func (f *Failed) Error() string { return f.text }
 
 func (f *Failed) Unwrap() error {
-	if f.denied == nil {
-		return nil
+	switch {
+	case f.denied != nil:
+		return f.denied
+	case f.Kind == query.Failure_KEPT:
+		return replica.ErrKept
 	}
-	return f.denied
+	return nil
 }
 
 // Conflict returns the failure of a Put whose revision differs from the revision of the data.
@@ -41,6 +46,9 @@ func failure(err error) error {
 	}
 	if errors.Is(err, context.DeadlineExceeded) || errors.Is(err, context.Canceled) || errors.Is(err, errStarting) {
 		f.Kind = query.Failure_NOT_READY
+	}
+	if errors.Is(err, replica.ErrKept) {
+		f.Kind = query.Failure_KEPT
 	}
 	if denied, ok := errors.AsType[*session.NotAllowedError](err); ok {
 		f.Kind, f.Denied = query.Failure_DENIED, DeniedOf(denied)

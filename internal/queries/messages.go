@@ -41,7 +41,7 @@ func lockList(a *replica.Answer, rights *capability.Capability) *query.LockList 
 				Session: uint64(s.Session), Record: s.Record, Place: uint64(s.Place), Token: uint64(s.Token),
 				Watch: uint64(s.Watch),
 				Since: s.SinceUnixMS, Permits: s.Permits, Of: s.Of, Keys: keysOf(s.Keys, rights), Value: s.Value,
-				Gone: s.Gone,
+				Gone: s.Gone, Kept: s.Last != 0,
 				Left: int64(a.Left[s.Session]),
 			})
 		}

@@ -3,6 +3,7 @@ package queries
 import (
 	"context"
 	"errors"
+	"fmt"
 	"slices"
 	"strings"
 	"testing"
@@ -117,6 +118,7 @@ func questions() map[string]rule {
 		query.Admin_Health_FullMethodName:   {&query.StateRequest{}, "read", "*", any, true, true},
 		query.Admin_List_FullMethodName:     {&query.ListRequest{Prefix: k}, "read", "a/x*", lists, true, true},
 		query.Admin_Peek_FullMethodName:     {&query.KeyRequest{Key: k}, "read", "a/x", reads, true, true},
+		query.Admin_Check_FullMethodName:    {&query.HoldRequest{Key: k}, "read", "a/x", reads, true, true},
 		query.Admin_Watch_FullMethodName:    {&query.WatchRequest{Prefix: k}, "read", "a/x*", lists, true, true},
 		query.Admin_Audit_FullMethodName:    {&query.StateRequest{}, "read", "*", any, true, true},
 		query.Admin_Members_FullMethodName:  {&query.PageRequest{}, "read", "*", any, true, true},
@@ -309,6 +311,7 @@ func TestFailuresAreTold(t *testing.T) {
 		query.Failure_NOT_READY: context.DeadlineExceeded,
 		query.Failure_DENIED:    &session.NotAllowedError{Verb: "read", Key: "k\xff", For: "x"},
 		query.Failure_CONFLICT:  Conflict(errors.New("changed")),
+		query.Failure_KEPT:      fmt.Errorf("%w: by n1", replica.ErrKept),
 	} {
 		services := leads(nil, c, &last)
 		_, err := Ask(t.Context(), query.NewQueryClient(services.As(peer(capability.Root, nil))),
@@ -320,6 +323,9 @@ func TestFailuresAreTold(t *testing.T) {
 		if denied, ok := errors.AsType[*session.NotAllowedError](err); ok != (want == query.Failure_DENIED) ||
 			ok && denied.Key != "k\xff" {
 			t.Errorf("%v became %+v", c, denied)
+		}
+		if errors.Is(err, replica.ErrKept) != (want == query.Failure_KEPT) {
+			t.Errorf("%v became %v", c, err)
 		}
 	}
 	last = replica.Question{}

@@ -180,7 +180,7 @@ func (c *Core) Apply(index, term uint64, batch []byte) error {
 func (c *Core) answer(result *lockfsm.Result) {
 	c.SessionIndex.Note(result)
 	if result.Kind == lockfsm.Evict || result.Kind == lockfsm.Put {
-		c.Questions.changed(result)
+		c.Questions.changed(result, c.machine)
 	}
 	c.config.Host.Answering(result)
 	c.config.Keeper.Applied(result)

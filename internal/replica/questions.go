@@ -136,7 +136,7 @@ func (s *Questions) answer(number uint64, m *lockfsm.Machine) {
 	case OpList:
 		a.Locks, a.Next, a.More = m.Walk(q.Next, q.Key, MaxPage, maxListQueue, pageBudget)
 	case OpCheck:
-		a.Held = m.Holds(q.Key, lockfsm.Token(q.Token))
+		a.Held, one.err = m.Holds(q.Key, lockfsm.Token(q.Token)), keptError(m, q)
 	case OpGet:
 		if l, ok := m.Inspect(q.Key, 0); ok {
 			a.Data = &l.Data
@@ -168,7 +168,7 @@ func (s *Questions) answer(number uint64, m *lockfsm.Machine) {
 
 // changed answers the question of an Evict or a Put with the result of the command. A command of
 // an earlier term has no question.
-func (s *Questions) changed(result *lockfsm.Result) {
+func (s *Questions) changed(result *lockfsm.Result, m *lockfsm.Machine) {
 	one := s.take(uint64(result.Number))
 	if one == nil {
 		return
@@ -179,6 +179,8 @@ func (s *Questions) changed(result *lockfsm.Result) {
 	case lockfsm.Changed, lockfsm.TooMuchData, lockfsm.BadKey, lockfsm.OverGroupBudget:
 	case lockfsm.Done, lockfsm.Finished:
 		a.Held = result.Code == lockfsm.Done
+	case lockfsm.Kept:
+		one.err = keptError(m, &one.question)
 	default:
 		one.err = fmt.Errorf("mortise: the group refused the change: %v", result.Code)
 	}

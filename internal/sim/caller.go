@@ -7,6 +7,7 @@ import (
 	"github.com/mortise-lock/mortise/internal/clock"
 	"github.com/mortise-lock/mortise/lockfsm"
 	"github.com/mortise-lock/mortise/session/client"
+	"github.com/mortise-lock/mortise/session/stay"
 )
 
 type call struct {
@@ -31,11 +32,20 @@ type call struct {
 
 	sticky bool // the caller asks for a pass
 	kept   bool // the call waits for a pass or has one
-	pass   client.StayCaller
+	pass   stay.Caller
 	stay   keptStay // the stay of the pass
 
 	lapsed bool // the hold has ended by the caller's clock
 	until  time.Duration
+}
+
+// keptStay is a granted request of the stays.
+type keptStay struct {
+	key         string
+	group       uint64
+	first, last lockfsm.Token
+	passes      int
+	recalled    bool
 }
 
 type stage uint8
@@ -94,8 +104,8 @@ func (c *call) ask() {
 	if c.sticky && c.askKept() {
 		return
 	}
-	c.p.stays.Before(&c.req)
-	c.p.carry()
+	c.req.Before(c.p.stays)
+	c.p.stays.Carry(posting{c.p})
 	c.p.inClient(func(now clock.Time) { c.p.client.Acquire(now, &c.req) })
 }
 
@@ -209,4 +219,79 @@ func (c *call) released(err error) {
 	if !c.detaches { // the log shows the result of a detach
 		c.p.w.watch.released(c, err)
 	}
+}
+
+// mayKeep reports whether the call may be sticky. Of the options, only Notice is allowed.
+func (c *call) mayKeep() bool {
+	t := c.req.Terms
+	return c.outer == nil && (t == nil || len(t.Keys) == 0 && t.Permits == 0 && t.Of == 0 && t.Most == 0 &&
+		len(t.Value) == 0 && t.Delay == 0 && t.Longest == 0 && t.Resume == 0 && t.Under == nil)
+}
+
+// askKept begins a sticky call. It returns false if the call must ask the group with an ordinary
+// request.
+func (c *call) askKept() bool {
+	p := c.p
+	c.pass = stay.Caller{Key: c.req.Key, Try: c.req.Try, Caller: c}
+	answer := p.stays.Lock(p.window(), &c.pass)
+	c.kept = answer != stay.Ordinary
+	p.stays.Carry(posting{p})
+	switch answer {
+	case stay.Ordinary:
+		p.w.watch.stats.Ordinary++
+		return false
+	case stay.Passed:
+		c.passed()
+	case stay.Held:
+		c.failed(&client.HeldError{Key: c.req.Key, Token: c.pass.Token()})
+	}
+	return true
+}
+
+// passed handles the grant of a pass.
+func (c *call) passed() {
+	if k := c.p.kept[c.p.stays.Request(&c.pass)]; k == nil {
+		c.p.w.broken("%v call %d gets a pass, and no stay was granted", c.p, c.id)
+	} else {
+		c.stay = *k
+		k.passes++
+		c.granted(c.pass.Token(), 0)
+	}
+}
+
+// unlockKept ends a pass. The reading of the clock decides whether the lock was held until now.
+func (c *call) unlockKept() {
+	p := c.p
+	w := p.window()
+	var err error
+	if !w.Now.Before(p.deadline) {
+		err = client.ErrLost
+	}
+	p.w.watch.frees(c)
+	p.stays.Unlock(w, &c.pass)
+	p.stays.Carry(posting{p})
+	c.released(err)
+}
+
+func (c *call) cancelKept() {
+	c.p.stays.Cancel(c.p.window(), &c.pass)
+	c.p.stays.Carry(posting{c.p})
+}
+
+// request returns the request of the group under which c holds its lock.
+func (c *call) request() *client.Request {
+	if c.kept {
+		if q := c.p.stays.Request(&c.pass); q != nil {
+			return q.Of.(*client.Request)
+		}
+	}
+	return &c.req
+}
+
+// stateToken returns the token of the hold in the state.
+func (c *call) stateToken() lockfsm.Token {
+	if c.kept && c.stay.first != 0 {
+		return c.stay.first
+	}
+	return c.token
 }

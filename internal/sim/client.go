@@ -7,6 +7,7 @@ import (
 	"github.com/mortise-lock/mortise/internal/replica"
 	"github.com/mortise-lock/mortise/lockfsm"
 	"github.com/mortise-lock/mortise/session/client"
+	"github.com/mortise-lock/mortise/session/stay"
 )
 
 func (p *proc) inClient(f func(now clock.Time)) {
@@ -18,7 +19,8 @@ func (p *proc) inClient(f func(now clock.Time)) {
 
 func (p *proc) clientTurn(now clock.Time) clock.Time {
 	before := p.deadline
-	p.keptDo(now, func(s *client.Stays) { s.Tick(now) })
+	p.stays.Tick(now)
+	p.stays.Carry(direct{posting{p}})
 	if p.client.Turn(now, p) {
 		p.owner.rouse()
 	}
@@ -62,12 +64,13 @@ func (p *proc) rebind(record []byte, voters []founding.Voter) {
 }
 
 // Lost implements client.Outlets.
-func (p *proc) Lost(o *client.Outcome) {
-	if c, is := o.Request.Caller.(*call); is {
-		c.lost(o.Err)
-		return
-	}
-	p.stayOutcome(o)
+func (p *proc) Lost(o *client.Outcome) { o.Request.Caller.(*call).lost(o.Err) }
+
+// Stay implements client.Outlets.
+func (p *proc) Stay(o *client.Outcome) {
+	p.w.watch.stay(p, o)
+	o.Tell(p.stays, p.window())
+	p.stays.Carry(posting{p})
 }
 
 // Publish implements client.Outlets.
@@ -78,17 +81,13 @@ func (p *proc) Publish(deadline, safe clock.Time) {
 	if renewed {
 		p.w.watch.extended(p)
 		p.stays.Renewed(p.window())
-		p.carry()
+		p.stays.Carry(posting{p})
 	}
 }
 
 // Outcome implements client.Outlets.
 func (p *proc) Outcome(o *client.Outcome) {
-	c, is := o.Request.Caller.(*call)
-	if !is {
-		p.stayOutcome(o)
-		return
-	}
+	c := o.Request.Caller.(*call)
 	switch o.Kind {
 	case client.OutcomeGranted:
 		c.granted(o.Token, o.Until)
@@ -99,4 +98,50 @@ func (p *proc) Outcome(o *client.Outcome) {
 	case client.OutcomeWanted:
 		c.wanted()
 	}
+}
+
+func (p *proc) window() stay.Window {
+	return stay.Window{Now: p.m.clock(), Safe: p.safe, Deadline: p.deadline, TTL: p.ttl}
+}
+
+// posting passes the commands of the stays to the core in its next turn.
+type posting struct{ *proc }
+
+// Do implements stay.Outlets.
+func (p posting) Do(command *stay.Command) error {
+	p.w.watch.commands(p.proc, command)
+	p.inClient(func(now clock.Time) { p.client.Stay(now, command) })
+	return nil
+}
+
+// Tell implements stay.Outlets.
+func (p posting) Tell(n *stay.News) {
+	switch c := n.Caller.Caller.(*call); n.Kind {
+	case stay.Granted:
+		c.passed()
+	case stay.Wanted:
+		if c.wantsNotice() {
+			c.wanted()
+		}
+	case stay.Failed:
+		c.failed(n.Err)
+	case stay.Lost:
+		c.lost(n.Err)
+	}
+}
+
+// direct passes the commands of the stays to the core in this turn.
+type direct struct{ posting }
+
+// Do implements stay.Outlets.
+func (p direct) Do(command *stay.Command) error {
+	p.w.watch.commands(p.proc, command)
+	p.client.Stay(p.m.clock(), command)
+	return nil
+}
+
+// held returns the number of held locks. The callers of stays count, and stays do not.
+func (p *proc) held() int {
+	n := p.stays.Counts()
+	return n.Inside + max(0, p.client.Status(p.m.clock()).Held-n.Granted)
 }

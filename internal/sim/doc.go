@@ -50,9 +50,8 @@
 //	replica   the owner of the log's core: a raftlog.Shell and a replica.Host.
 //	          snapshot.go takes and sends its snapshots
 //	keeping   the owner of the keeper's core, with its keeper.Outlets
-//	client    the owner of the client's core: its client.Outlets. caller.go has the
-//	          callers, kinds.go their requests
-//	kept      the owner of the client's stays, as kept.go in package client
+//	client    the owner of the client's core and of its stays: their Outlets. caller.go has
+//	          the callers, kinds.go their requests
 //	options   the options of requests; steps.go has the actions of operators on holds.
 //	          Add new options and actions there
 //	leave     Node.Leave: it takes the steps of a cluster.Departure
@@ -64,7 +63,7 @@
 //	operators they call Recover when a majority of the disks is lost
 //	watch     the checkers and the recorded history: watchlog.go for groups and logs,
 //	          watchvoters.go for voters, watchholds.go for holds that end by force
-//	          or by themselves, expiry delays and notices
+//	          or by themselves, expiry delays and notices, watchkept.go for stays
 //
 // Two pieces of logic of internal/instance are written a second time in this package: starting,
 // stopping and deleting a replica (owner.go), and passing a frame to the right owner (proc.go). The

@@ -36,7 +36,8 @@ func (p *proc) leave(then func()) {
 	}
 	p.inClient(func(now clock.Time) {
 		p.client.Leaving(now)
-		p.keptDo(now, (*client.Stays).Leave)
+		p.stays.Leave(client.ErrLeaving)
+		p.stays.Carry(direct{posting{p}})
 	})
 	l := &leaver{p: p, until: w.now + leaveTime, then: then}
 	p.later(0, l.next)
@@ -82,7 +83,8 @@ func (l *leaver) part() {
 		l.until = min(l.until, p.w.now+cluster.FinalWait)
 	}
 	p.inClient(func(now clock.Time) {
-		p.keptDo(now, (*client.Stays).GiveBackFree)
+		p.stays.GiveBackFree()
+		p.stays.Carry(direct{posting{p}})
 		_ = p.client.CloseSession(now) // fails if a lock is held
 	})
 	p.later(0, l.stop)

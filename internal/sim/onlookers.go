@@ -26,13 +26,6 @@ type onlooker struct {
 	by *call
 }
 
-// gone is a hold whose release was confirmed to its caller.
-type gone struct {
-	group uint64
-	key   string
-	token lockfsm.Token
-}
-
 // lookSome queries a leader about a lock that a caller believes it holds, or about a released lock.
 func (w *world) lookSome() {
 	var leaders []*ownReplica

@@ -12,7 +12,10 @@ import (
 	"github.com/mortise-lock/mortise/lockfsm"
 	"github.com/mortise-lock/mortise/session"
 	"github.com/mortise-lock/mortise/session/client"
+	"github.com/mortise-lock/mortise/session/stay"
 )
+
+const freeStays = 2 // the largest number of free stays of a process
 
 // proc simulates a process with a Node, from its start to its end.
 type proc struct {
@@ -38,9 +41,9 @@ type proc struct {
 	deadline clock.Time // published deadline of the lease
 	safe     clock.Time // published time at which the lease enters jeopardy
 	ttl      time.Duration
-	stays    *client.Stays
-	kept     map[*client.Request]*keptStay // the granted requests of stays
-	expected clock.Time                    // last deadline for which the watch has scheduled a check
+	stays    *stay.Set
+	kept     map[*stay.Request]*keptStay // the granted requests of stays
+	expected clock.Time                  // last deadline for which the watch has scheduled a check
 	leaving  bool
 
 	replica *ownReplica // may be nil
@@ -58,7 +61,7 @@ func (m *machine) newProc() *proc {
 	return &proc{
 		w: m.w, m: m, instance: nodeidtest.ID(m.w.id()), stream: m.w.streams,
 		links: map[nodeid.ID][]*end{}, dialing: map[nodeid.ID][]frame{}, backOff: map[nodeid.ID]time.Duration{},
-		stays: client.NewStays(freeStays, m.w.cfg.StayIdle), kept: map[*client.Request]*keptStay{},
+		stays: stay.NewSet(freeStays, m.w.cfg.StayIdle), kept: map[*stay.Request]*keptStay{},
 	}
 }
 

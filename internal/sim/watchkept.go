@@ -4,6 +4,7 @@ import (
 	"github.com/mortise-lock/mortise/internal/check"
 	"github.com/mortise-lock/mortise/lockfsm"
 	"github.com/mortise-lock/mortise/session/client"
+	"github.com/mortise-lock/mortise/session/stay"
 )
 
 // This file observes stays and passes.
@@ -11,11 +12,12 @@ import (
 // stay observes an outcome of the core for a request of the stays.
 func (o *watch) stay(p *proc, out *client.Outcome) {
 	r := out.Request
-	k := p.kept[r]
+	q := r.Caller.(*stay.Request)
+	k := p.kept[q]
 	switch out.Kind {
 	case client.OutcomeGranted:
 		k = &keptStay{key: r.Key, group: p.group, first: out.Token, last: out.Last}
-		p.kept[r] = k
+		p.kept[q] = k
 		o.stats.Stays++
 		o.w.note("%v keeps %q with %d to %d", p, r.Key, k.first, k.last)
 		if g := o.groups[k.group]; g != nil {
@@ -30,26 +32,26 @@ func (o *watch) stay(p *proc, out *client.Outcome) {
 			o.stats.StaysLost++
 		}
 		o.w.note("%v has lost the stay of %q: %v", p, r.Key, out.Err)
-		delete(p.kept, r)
+		delete(p.kept, q)
 	case client.OutcomeReleased:
-		if g := (*group)(nil); k != nil && out.Err == nil {
+		if k != nil && out.Err == nil {
 			o.gone = gone{k.group, k.key, k.first}
-			if g = o.groups[k.group]; g != nil {
+			if g := o.groups[k.group]; g != nil {
 				o.w.must(g.acks.Released(g.front, k.key, k.first))
 			}
 		}
-		delete(p.kept, r)
+		delete(p.kept, q)
 	}
 }
 
 // commands observes a command of the stays.
-func (o *watch) commands(p *proc, c *client.StayCommand) {
+func (o *watch) commands(p *proc, c *stay.Command) {
 	k := p.kept[c.Request]
 	switch {
-	case c.Kind == client.StayInUse:
+	case c.Kind == stay.InUse:
 		o.stats.InUse++
 		o.w.note("%v says that %q is in use with %d", p, c.Request.Key, c.Token)
-	case c.Kind == client.StayRelease && k != nil:
+	case c.Kind == stay.Release && k != nil:
 		if k.recalled {
 			o.stats.Recalled++
 		}
@@ -94,12 +96,4 @@ func (o *watch) mayReserve(r *lockfsm.Result) {
 	if r.Kind == lockfsm.Evict && r.Code == lockfsm.Kept {
 		o.stats.NotForced++
 	}
-}
-
-// stateToken returns the token of the hold in the state.
-func (c *call) stateToken() lockfsm.Token {
-	if c.kept && c.stay.first != 0 {
-		return c.stay.first
-	}
-	return c.token
 }

@@ -10,6 +10,7 @@ import (
 	"github.com/mortise-lock/mortise/internal/clock"
 	"github.com/mortise-lock/mortise/internal/nodeid"
 	"github.com/mortise-lock/mortise/lockfsm"
+	"github.com/mortise-lock/mortise/session/stay"
 )
 
 // Config configures a Client. Changed, Watch and Logger may be nil. All other fields are required.
@@ -76,7 +77,7 @@ func New(config Config) *Client {
 	}
 	c := &Client{config: config, wake: make(chan struct{}, 1), ended: make(chan struct{})}
 	c.core = NewCore(config.Clock.Now(), config.TTL)
-	c.kept.stays = NewStays(config.Stays, config.StayIdle)
+	c.kept.stays = stay.NewSet(config.Stays, config.StayIdle)
 	go c.run()
 	return c
 }
@@ -150,8 +151,7 @@ func (c *Client) AcquireInto(ctx context.Context, h *Hold, r Request) error {
 	if ctx.Err() != nil {
 		return &WaitError{Key: r.Key, Err: ContextError(ctx)}
 	}
-	h.client, h.slot = c, c.slot()
-	h.req = r
+	h.client, h.req = c, r
 	h.req.Caller = h
 	if r.Sticky {
 		h.req.Sticky = false
@@ -159,6 +159,7 @@ func (c *Client) AcquireInto(ctx context.Context, h *Hold, r Request) error {
 			return err
 		}
 	}
+	h.slot = c.slot()
 	c.yield(&h.req)
 	if !c.post(input{kind: inputAcquire, hold: h}) {
 		return ErrClosed
@@ -238,7 +239,7 @@ func (c *Client) turn() (more, open bool) {
 	}
 	c.spare = inbox[:0]
 	if closed {
-		c.keptDo(now, (*Stays).GiveBackFree)
+		c.keptDo(func(s *stay.Set) { s.Leave(ErrClosed) })
 		for c.core.Turn(now, to) && c.core.due() { // sends the releases
 		}
 		c.core.End(now, to)
@@ -246,7 +247,7 @@ func (c *Client) turn() (more, open bool) {
 		c.answer(&c.closing, ErrClosed)
 		return false, false
 	}
-	c.keptDo(now, func(s *Stays) { s.Tick(now) })
+	c.keptDo(func(s *stay.Set) { s.Tick(now) })
 	more = c.core.Turn(now, to)
 	c.answerDone()
 	if c.core.Closed() {
@@ -283,11 +284,11 @@ func (c *Client) take(now clock.Time, in *input) {
 		c.rebound = append(c.rebound, in.waiter)
 	case inputLeaving:
 		c.core.Leaving(now)
-		c.keptDo(now, (*Stays).Leave)
+		c.keptDo(func(s *stay.Set) { s.Leave(ErrLeaving) })
 	case inputWait:
 		c.waiting = append(c.waiting, in.waiter)
 	case inputCloseSession:
-		c.keptDo(now, (*Stays).GiveBackFree)
+		c.keptDo((*stay.Set).GiveBackFree)
 		if err := c.core.CloseSession(now); err != nil {
 			in.waiter.result <- err
 			return
@@ -308,18 +309,11 @@ func (c outlets) Nonce() (n lockfsm.Nonce) {
 }
 
 func (c outlets) Lost(o *Outcome) {
-	until := c.config.Clock.Now()
-	if had := clock.Time(c.deadline.Load()); had != 0 { // the last published deadline; the new one follows
-		until = min(until, had)
-	}
+	until := c.lostAt()
 	if limit := o.Request.until; limit != 0 {
 		until = min(until, limit)
 	}
-	if h, is := o.Request.Caller.(*Hold); is {
-		h.end(o.Err, o.Why, until)
-		return
-	}
-	c.keptSays(until, func(s *Stays, w Window) { s.Outcome(w, o) })
+	o.Request.Caller.(*Hold).end(o.Err, o.Why, until)
 }
 
 func (c outlets) Publish(deadline, safe clock.Time) {
@@ -327,18 +321,14 @@ func (c outlets) Publish(deadline, safe clock.Time) {
 	c.safe.Store(int64(safe))
 	c.ttl.Store(int64(c.core.ttl()))
 	if renewed {
-		c.keptSays(0, (*Stays).Renewed)
+		c.keptSays((*stay.Set).Renewed)
 	}
 	c.answer(&c.rebound, nil)
 	c.publish()
 }
 
 func (c outlets) Outcome(o *Outcome) {
-	h, is := o.Request.Caller.(*Hold)
-	if !is {
-		c.stayOutcome(o)
-		return
-	}
+	h := o.Request.Caller.(*Hold)
 	switch o.Kind {
 	case OutcomeGranted:
 		h.token, h.limit = o.Token, o.Until
@@ -357,6 +347,8 @@ func (c outlets) Outcome(o *Outcome) {
 		h.want()
 	}
 }
+
+func (c outlets) Stay(o *Outcome) { c.keptSays(o.Tell) }
 
 func (c outlets) Send(to nodeid.Endpoint, renewals, commands []byte) error {
 	return c.config.Send(to, renewals, commands)
@@ -378,5 +370,15 @@ func (c *Client) publish() {
 	}
 	if status.Phase == Attached && before.Phase != Attached {
 		c.config.Logger.Debug("attached to the leader", "leader", status.Leader.Addr, "session", uint64(status.Session))
+	}
+}
+
+func (c *Client) tell(before, after Status) {
+	if c.config.Watch == nil {
+		return
+	}
+	renewed, unanswered := c.core.takeRenewals()
+	if len(renewed) > 0 || unanswered > 0 || after.differs(&before) {
+		c.config.Watch(&News{Before: c.counted(before), After: c.counted(after), Renewed: renewed, Unanswered: unanswered})
 	}
 }

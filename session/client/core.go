@@ -15,7 +15,6 @@ const (
 	frameBytes     = 256 << 10
 	windowBytes    = 1 << 20 // the most bytes of unanswered commands
 	requestBytes   = 64      // the size of a command without its key, rounded up
-	tryWithout     = 2 * time.Second
 	answerTime     = 500 * time.Millisecond
 	answerTTLParts = 6
 	waitFirst      = 50 * time.Millisecond
@@ -172,6 +171,9 @@ func (c *Core) begin(now clock.Time) {
 		c.overdue(c.limited[0])
 	}
 }
+
+// linked reports whether the Attach of the current epoch was sent, so that commands may follow it.
+func (c *Core) linked() bool { return c.phase >= Attaching && !c.askDue }
 
 // Next returns the latest time for the next call of Tick. Zero means never.
 func (c *Core) Next() clock.Time {

@@ -50,35 +50,23 @@
 //
 // # Stays
 //
-// A stay is a lock that the client keeps after its caller has unlocked. The client then grants the
-// lock to its next callers itself, without a message. Such a grant is a pass. [Stays] decides about
-// stays, and the group regards a stay as an ordinary granted request. The client gives a stay back
-// when another request waits for the lock, or when no caller has used the stay for a time.
+// Package stay decides about stays, which are locks that the client keeps after its caller has
+// unlocked, and about passes, which are the grants out of stays. kept.go is the shell around its
+// Set. A request of the Set is a request of the Core with the field Sticky.
 //
-//   - At most one caller of a stay holds the lock. Callers are served in the order of their calls.
-//   - The grant of a stay reserves tokens. Each pass takes the next one, at most one TTL after the
-//     grant, so the tokens of a key rise. No caller gets the token of the stay itself.
-//   - A pass is granted only while the lease is neither lost nor in jeopardy. At the deadline, the
-//     client marks every pass as lost before it publishes a later deadline.
-//   - After a recall, which is the notice that another request waits, at most 16 callers that
-//     waited before the recall are granted the lock, for at most 10 ms. Then the stay ends.
+//   - At the deadline, the client marks every pass as lost before it publishes a later deadline. An
+//     Unlock of a pass is confirmed by the lease, and not by the group.
 //   - A request with Try at another client waits for the answer of the stay's client. So ErrHeld
 //     means that a caller held the lock during the call. Without an answer, the call fails with
 //     ErrKept after two seconds.
-//
-// All callers of a key have one request in the group's queue. If each caller that is left after a
-// recall had its own request, another request would always wait behind each of them. Then every
-// stay would be recalled at once, and the client would never keep the lock again.
-//
-// A crash leaves the free stays taken until the session expires. Close releases them. An Unlock is
-// confirmed by the lease, and not by the group.
+//   - A crash leaves the free stays taken until the session expires. Close releases them.
 //
 // # Concurrency
 //
 // Client and Hold are safe for concurrent use; Core is not. One goroutine owns the core. Other
 // goroutines append to an inbox and wake the goroutine of the core. A turn processes the whole
-// inbox and sends one frame. Callers and the goroutine use Stays under a mutex. They may lock the
-// mutex of a Hold or of the inbox while they hold it. No mutex is held while waiting.
+// inbox and sends one frame. Callers and the goroutine use the stays under a mutex. They may lock
+// the mutex of a Hold or of the inbox while they hold it. No mutex is held while waiting.
 //
 // # Failure
 //
@@ -88,9 +76,9 @@
 //
 // # Limits
 //
-// A client has at most 65,536 pending calls and unconfirmed releases, not counting held locks, at
-// most 65,536 further calls that wait for stays, and at most 8 MiB of keys in waiting calls that
-// do not wait for stays. Further calls fail with ErrOverloaded before they are sent. The client
+// A client has at most 65,536 pending calls and unconfirmed releases, not counting held locks, and
+// at most 8 MiB of keys in waiting calls. Calls that wait for stays do not count; package stay has
+// equal limits for them. Further calls fail with ErrOverloaded before they are sent. The client
 // sends no further requests while 1 MiB of its commands is unanswered. In one turn, the client
 // reads at most 64 MiB from its leader and 1 MiB from all other instances together.
 //

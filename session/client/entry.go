@@ -3,9 +3,12 @@ package client
 import (
 	"fmt"
 	"time"
+	"unicode"
+	"unicode/utf8"
 
 	"github.com/mortise-lock/mortise/internal/clock"
 	"github.com/mortise-lock/mortise/lockfsm"
+	"github.com/mortise-lock/mortise/session"
 )
 
 // Request is one call for a lock. The caller sets the exported fields. The core owns the Request
@@ -26,6 +29,9 @@ type Request struct {
 	asked clock.Time // when a request with Try began to wait for the answer of a stay; zero means not
 	first entry      // saves an allocation
 }
+
+// tryWithout is how long a request with Try waits for a leader, or for the answer of a stay.
+const tryWithout = 2 * time.Second
 
 // Terms are the optional parts of a request, as in lockfsm.Command. The core owns them together
 // with the request. A request without Terms is for an exclusive lock of one key.
@@ -98,6 +104,19 @@ func (r *Request) plain() bool {
 		before = key
 	}
 	return len(r.Terms.Keys) < lockfsm.MaxKeys
+}
+
+func plainKey(key string) bool {
+	return key != "" && len(key) <= session.LongestKey && utf8.ValidString(key) && !containsControl(key)
+}
+
+func containsControl(s string) bool {
+	for _, r := range s {
+		if unicode.IsControl(r) {
+			return true
+		}
+	}
+	return false
 }
 
 func (r *Request) command() lockfsm.Command {

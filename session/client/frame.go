@@ -78,8 +78,7 @@ func (c *Core) writeQuestion(now clock.Time, f *frame) {
 	f.command(lockfsm.Command{Kind: lockfsm.Attach, Session: c.session, Epoch: c.epoch, Number: c.number,
 		Nonce: c.proof, Live: c.live(now)})
 	c.renewals.Forget()
-	clear(c.answers) // the leader asks again
-	c.answers = c.answers[:0]
+	c.dropAnswers() // the leader asks again
 	c.writeRenewal(now, f)
 }
 
@@ -147,6 +146,23 @@ func (c *Core) writeCommands(now clock.Time, f *frame) (more bool) {
 	return false
 }
 
+func (c *Core) writeAnswers(f *frame) {
+	for _, a := range c.answers {
+		if a.request.stage == stageHeld {
+			f.command(lockfsm.Command{
+				Kind: lockfsm.InUse, Rules: lockfsm.StickySince, Session: c.session, Epoch: c.epoch,
+				Number: a.request.entry.number, Revision: a.place, Token: a.token,
+			})
+		}
+	}
+	c.dropAnswers()
+}
+
+func (c *Core) dropAnswers() {
+	clear(c.answers)
+	c.answers = c.answers[:0]
+}
+
 // due reports whether a Release, Cancel or Detach did not fit into the last frame.
 func (c *Core) due() bool { return len(c.frees) > 0 && c.linked() }
 
@@ -184,11 +200,6 @@ func (c *Core) writeFor(now clock.Time, f *frame, e *entry, cmd lockfsm.Command)
 		c.heardAt = now
 	}
 	c.open += size
-}
-
-func (c *Core) answered(e *entry) {
-	c.open -= e.open
-	e.open = 0
 }
 
 func (f *frame) command(cmd lockfsm.Command) {

@@ -9,6 +9,7 @@ import (
 
 	"github.com/mortise-lock/mortise/internal/clock"
 	"github.com/mortise-lock/mortise/lockfsm"
+	"github.com/mortise-lock/mortise/session/stay"
 )
 
 // Hold is a lock that was granted to one call of [Client.Acquire]. It is safe for concurrent use.
@@ -18,10 +19,10 @@ import (
 type Hold struct {
 	client *Client
 	token  lockfsm.Token
-	limit  clock.Time // when the hold reaches its longest duration, set before Acquire ends; zero means never
-	kept   StayCaller // of a pass; guarded by the client's kept.mu
-	isKept bool       // the hold is a pass; set before Acquire ends
-	req    Request    // owned by the client's goroutine; others read only Key and exported fields of Terms
+	limit  clock.Time  // when the hold reaches its longest duration, set before Acquire ends; zero means never
+	kept   stay.Caller // of a pass; guarded by the client's kept.mu
+	isKept bool        // the hold is a pass; set before Acquire ends
+	req    Request     // owned by the client's goroutine; others read only Key and exported fields of Terms
 
 	slot   chan struct{} // signals the end of Acquire, and later of Release; from the client's pool
 	result error         // what Acquire returns, later what Release returns; set before the signal

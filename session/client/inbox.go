@@ -4,6 +4,7 @@ import (
 	"runtime"
 
 	"github.com/mortise-lock/mortise/internal/nodeid"
+	"github.com/mortise-lock/mortise/session/stay"
 )
 
 // Limits of the inbox.
@@ -42,7 +43,13 @@ type input struct {
 	bytes   []byte
 	targets []nodeid.Endpoint
 	waiter  *waiter
-	stay    *StayCommand
+	stay    *stay.Command
+}
+
+type waiter struct {
+	done   func(Status) bool // nil in a wait for the end of the session
+	result chan error
+	held   chan []string // buffer of one; only for inputHeld
 }
 
 func (c *Client) post(in input) bool {

@@ -7,21 +7,22 @@ import (
 	"time"
 
 	"github.com/mortise-lock/mortise/internal/clock"
+	"github.com/mortise-lock/mortise/session/stay"
 )
 
-// kept is the shell of Stays. Callers and the client's goroutine use it under mu, which is never
-// held while waiting. A pass is granted under mu, after a reading of the clock, and its loss is
-// marked under mu before a later deadline is published. So a renewal cannot make a lost pass valid
-// again.
+// kept is the shell of the stays. Callers and the client's goroutine use them under mu, which is
+// never held while waiting. A pass is granted under mu, after a reading of the clock, and its loss
+// is marked under mu before a later deadline is published. So a renewal cannot make a lost pass
+// valid again.
 type kept struct {
 	mu    sync.Mutex
-	stays *Stays
+	stays *stay.Set
 }
 
 // window must be called under kept.mu.
-func (c *Client) window() Window {
+func (c *Client) window() stay.Window {
 	now := c.config.Clock.Now() // before the deadlines are read; see Hold
-	return Window{Now: now, Safe: clock.Time(c.safe.Load()), Deadline: clock.Time(c.deadline.Load()),
+	return stay.Window{Now: now, Safe: clock.Time(c.safe.Load()), Deadline: clock.Time(c.deadline.Load()),
 		TTL: time.Duration(c.ttl.Load())}
 }
 
@@ -31,36 +32,36 @@ func (c *Client) lockKept(ctx context.Context, h *Hold) (done bool, err error) {
 	if t := h.req.Terms; t != nil && t.Under != nil {
 		return false, nil
 	}
-	h.kept = StayCaller{Key: h.req.Key, Try: h.req.Try, Caller: h}
+	h.kept = stay.Caller{Key: h.req.Key, Shared: h.req.Shared(), Try: h.req.Try, Caller: h}
 	k := &c.kept
 	k.mu.Lock()
 	answer := k.stays.Lock(c.window(), &h.kept)
-	h.isKept = answer != StayOrdinary
-	h.token = h.kept.token
-	c.carry(0)
+	h.isKept = answer != stay.Ordinary
+	h.token = h.kept.Token()
+	if answer == stay.Waits {
+		h.slot = c.slot()
+	}
+	k.stays.Carry(posting{c})
 	k.mu.Unlock()
 	switch answer {
-	case StayOrdinary:
+	case stay.Ordinary:
 		return false, nil
-	case StayGranted:
-		c.slots.Put(h.slot)
+	case stay.Passed:
 		return true, nil
-	case StayHeld:
-		c.slots.Put(h.slot)
+	case stay.Held:
 		return true, c.heldHere(h)
-	case StayFull:
-		c.slots.Put(h.slot)
+	case stay.Full:
 		return true, ErrOverloaded
 	}
 	select {
 	case <-h.slot:
 		c.slots.Put(h.slot)
-		return true, h.result
+		return h.isKept, h.result
 	case <-ctx.Done():
 	}
 	k.mu.Lock()
 	k.stays.Cancel(c.window(), &h.kept)
-	c.carry(0)
+	k.stays.Carry(posting{c})
 	k.mu.Unlock()
 	return true, &WaitError{Key: h.req.Key, Behind: h.ahead.Load(), Err: ContextError(ctx)}
 }
@@ -76,7 +77,6 @@ func (c *Client) heldHere(h *Hold) *HeldError {
 
 // unlockKept ends a pass. The reading of the clock decides whether the lock was held until now.
 func (c *Client) unlockKept(h *Hold) error {
-	_ = h.Err() // records a loss before the release hides it
 	k := &c.kept
 	k.mu.Lock()
 	defer k.mu.Unlock()
@@ -88,115 +88,113 @@ func (c *Client) unlockKept(h *Hold) error {
 	err := h.endIn(ErrReleased, 0, 0)
 	h.mu.Unlock()
 	k.stays.Unlock(w, &h.kept)
-	c.carry(0)
+	k.stays.Carry(posting{c})
 	if err == ErrReleased {
 		return nil
 	}
 	return err
 }
 
-// yield gives back a free stay of a key before a request of this client for the key is sent to the
-// group, and notes that the request is made under a pass.
+// yield must be called before a request is sent to the group.
 func (c *Client) yield(r *Request) {
 	k := &c.kept
 	k.mu.Lock()
 	defer k.mu.Unlock()
-	k.stays.Before(r)
-	c.carry(0)
+	r.Before(k.stays)
+	k.stays.Carry(posting{c})
 }
 
 // stayOf returns the request of the stay under whose pass h holds the lock.
 func (c *Client) stayOf(h *Hold) *Request {
 	c.kept.mu.Lock()
 	defer c.kept.mu.Unlock()
-	if r := c.kept.stays.Request(&h.kept); r != nil {
-		return r
+	if q := c.kept.stays.Request(&h.kept); q != nil {
+		return q.Of.(*Request)
 	}
 	return &h.req
 }
 
-// carry delivers the news of the stays, and posts their commands. until is the end of the holds
-// that are lost; zero means now, or the deadline if it is earlier. carry must be called under
-// kept.mu.
-func (c *Client) carry(until clock.Time) {
-	s := c.kept.stays
-	for len(s.Commands)+len(s.News) > 0 {
-		c.deliver(until)
-		commands := s.Commands
-		s.Commands = nil
-		for i := range commands {
-			if !c.post(input{kind: inputStay, stay: &commands[i]}) && commands[i].Kind == StayAcquire {
-				s.Failed(commands[i].Request, ErrClosed)
-			}
+// posting passes the commands of the stays to the client's goroutine. It is used under kept.mu.
+type posting struct{ *Client }
+
+// Do implements stay.Outlets.
+func (c posting) Do(command *stay.Command) error {
+	if !c.post(input{kind: inputStay, stay: command}) {
+		return ErrClosed
+	}
+	return nil
+}
+
+// Tell implements stay.Outlets.
+func (c posting) Tell(n *stay.News) {
+	h := n.Caller.Caller.(*Hold)
+	switch n.Kind {
+	case stay.Granted:
+		h.token = n.Caller.Token()
+		h.slot <- struct{}{}
+	case stay.Wanted:
+		if t := h.req.Terms; t != nil && t.Notice {
+			h.want()
 		}
+	case stay.Behind:
+		h.ahead.Store(n.Info.(*HeldError))
+	case stay.Referred:
+		h.isKept = false
+		h.slot <- struct{}{}
+	case stay.Failed:
+		h.result = n.Err
+		h.slot <- struct{}{}
+	case stay.Lost:
+		h.end(n.Err, n.Info.(Loss), c.lostAt())
 	}
 }
 
-func (c *Client) deliver(until clock.Time) {
-	s := c.kept.stays
-	for i := range s.News {
-		n := &s.News[i]
-		h := n.Caller.Caller.(*Hold)
-		switch {
-		case n.Granted:
-			h.token = n.Caller.token
-			h.slot <- struct{}{}
-		case n.Wanted:
-			if t := h.req.Terms; t != nil && t.Notice {
-				h.want()
-			}
-		case n.Behind != nil:
-			h.ahead.Store(n.Behind)
-		case n.Lost:
-			h.end(n.Err, n.Why, until)
-		default:
-			h.result = n.Err
-			h.slot <- struct{}{}
-		}
-		*n = StayNews{}
+func (c *Client) lostAt() clock.Time {
+	at := c.config.Clock.Now()
+	if had := clock.Time(c.deadline.Load()); had != 0 { // the last published deadline; the new one follows
+		at = min(at, had)
 	}
-	s.News = s.News[:0]
+	return at
 }
 
-// keptDo passes the commands of f directly to the core. Only the goroutine may call it, between the
+// direct passes the commands of the stays to the core. Only the goroutine may use it, between the
 // inputs of a turn.
-func (c *Client) keptDo(now clock.Time, f func(*Stays)) {
+type direct struct{ posting }
+
+// Do implements stay.Outlets.
+func (c direct) Do(command *stay.Command) error {
+	c.core.Stay(c.now, command)
+	return nil
+}
+
+func (c *Client) keptDo(f func(*stay.Set)) {
 	k := &c.kept
 	k.mu.Lock()
 	defer k.mu.Unlock()
 	f(k.stays)
-	commands := k.stays.Commands
-	k.stays.Commands = nil
-	for i := range commands {
-		c.core.Stay(now, &commands[i])
-	}
-	c.carry(0)
+	k.stays.Carry(direct{posting{c}})
 }
 
-// keptSays passes an outcome of the core to the stays.
-func (c *Client) keptSays(until clock.Time, f func(*Stays, Window)) {
+// keptSays is like keptDo, during the output of the core.
+func (c *Client) keptSays(f func(*stay.Set, stay.Window)) {
 	k := &c.kept
 	k.mu.Lock()
 	defer k.mu.Unlock()
 	f(k.stays, c.window())
-	c.carry(until)
+	k.stays.Carry(posting{c})
 }
 
-func (c *Client) stayOutcome(o *Outcome) {
-	c.keptSays(0, func(s *Stays, w Window) { s.Outcome(w, o) })
-}
-
-// counted replaces the counts of a status of the core. A free stay does not count as held. Callers
-// that wait for a stay count, and the request of the stay does not. The core may not have taken the
-// newest commands, so the counts may be wrong until its next turn.
+// counted replaces the counts of a status of the core. The callers of stays count, and the requests
+// of stays do not. The core may not have taken the newest commands, so the counts may be wrong until
+// its next turn.
 func (c *Client) counted(s Status) Status {
 	c.kept.mu.Lock()
-	free, asked, waiting := c.kept.stays.Counts()
+	n := c.kept.stays.Counts()
 	c.kept.mu.Unlock()
-	free, asked = min(free, s.Held), min(asked, s.Waiting)
-	s.Held -= free
-	s.Waiting += waiting - asked
-	s.Requests += waiting - asked - free
+	held, waiting := n.Inside-min(n.Granted, s.Held), n.Waiting-min(n.Asked, s.Waiting)
+	s.Held += held
+	s.Waiting += waiting
+	s.Requests += held + waiting
 	return s
 }
 
@@ -204,7 +202,10 @@ func (c *Client) counted(s Status) Status {
 func (c *Client) heldKeys() []string {
 	c.kept.mu.Lock()
 	defer c.kept.mu.Unlock()
-	return c.core.heldKeys(c.kept.stays.isFree)
+	return c.core.heldKeys(func(r *Request) bool {
+		q := r.stay()
+		return q != nil && c.kept.stays.IsFree(q)
+	})
 }
 
 func (c *Client) next() clock.Time {

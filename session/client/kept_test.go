@@ -15,6 +15,7 @@ import (
 	"github.com/mortise-lock/mortise/internal/nodeid"
 	"github.com/mortise-lock/mortise/internal/nodeid/nodeidtest"
 	"github.com/mortise-lock/mortise/lockfsm"
+	"github.com/mortise-lock/mortise/session/stay"
 )
 
 // kept100 and kept101 are the clients of the tests of stays.
@@ -69,7 +70,7 @@ func (w *world) kept(c nodeid.ID, key string) {
 	h := w.sticky(c, key)
 	w.unlock(h)
 	synctest.Wait()
-	if free, _, _ := w.clients[c].kept.stays.Counts(); free == 0 || !h.isKept {
+	if n := w.clients[c].kept.stays.Counts(); n.Granted == n.Inside || !h.isKept {
 		w.t.Fatal("the lock is not kept")
 	}
 }
@@ -140,17 +141,27 @@ func TestKeptSecondLockSendsNoFrame(t *testing.T) {
 
 // ofOneStay returns a client without a goroutine, which keeps the key x.
 func ofOneStay() *Client {
-	c := &Client{config: Config{Clock: clock.Monotonic()}, kept: kept{stays: NewStays(10, time.Hour)},
+	c := &Client{config: Config{Clock: clock.Monotonic()}, kept: kept{stays: stay.NewSet(10, time.Hour)},
 		wake: make(chan struct{}, 1)}
 	for _, t := range []*atomic.Int64{&c.deadline, &c.safe, &c.ttl} {
 		t.Store(1 << 62)
 	}
-	l, s := &StayCaller{Key: "x", Caller: &Hold{client: c, slot: make(chan struct{}, 1)}}, c.kept.stays
+	l, s := &stay.Caller{Key: "x", Caller: &Hold{client: c, slot: make(chan struct{}, 1)}}, c.kept.stays
 	s.Lock(c.window(), l)
-	s.Granted(c.window(), s.Commands[0].Request, 1, 1<<62)
+	s.Carry(posting{c})
+	s.Granted(c.window(), c.inbox[0].stay.Request, 1, 1<<62)
 	s.Unlock(c.window(), l)
-	c.carry(0)
+	s.Carry(posting{c})
 	return c
+}
+
+func (c *Client) keepsNothing(t *testing.T) {
+	t.Helper()
+	s := c.kept.stays
+	if s.Counts() != (stay.Counts{}) || s.Next(c.now) != 0 || len(c.core.asking) > 0 ||
+		len(c.core.answers) > 0 {
+		t.Errorf("left: %+v, %d asking, %d answers", s, len(c.core.asking), len(c.core.answers))
+	}
 }
 
 func keptPass(tb testing.TB, c *Client) {
@@ -460,9 +471,7 @@ func TestKeptClose(t *testing.T) {
 		if _, err := w.stick(w.t.Context(), kept100, Request{Key: "z"}); err != ErrClosed {
 			w.t.Errorf("after Close: %v", err)
 		}
-		if s := w.clients[kept100].kept.stays; len(s.stays)+s.waiting+s.free+s.granted > 0 {
-			w.t.Errorf("left: %+v", s)
-		}
+		w.clients[kept100].keepsNothing(w.t)
 	})
 }
 

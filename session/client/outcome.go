@@ -4,12 +4,9 @@ import (
 	"container/heap"
 	"fmt"
 	"slices"
-	"unicode"
-	"unicode/utf8"
 
 	"github.com/mortise-lock/mortise/internal/clock"
 	"github.com/mortise-lock/mortise/lockfsm"
-	"github.com/mortise-lock/mortise/session"
 )
 
 // OutcomeKind is the kind of an outcome.
@@ -68,19 +65,6 @@ func (c *Core) Acquire(now clock.Time, r *Request) {
 	}
 }
 
-func plainKey(key string) bool {
-	return key != "" && len(key) <= session.LongestKey && utf8.ValidString(key) && !containsControl(key)
-}
-
-func containsControl(s string) bool {
-	for _, r := range s {
-		if unicode.IsControl(r) {
-			return true
-		}
-	}
-	return false
-}
-
 // Cancel ends a request without an outcome. A grant that arrives later is released.
 func (c *Core) Cancel(now clock.Time, r *Request) {
 	c.begin(now)
@@ -116,14 +100,6 @@ func (c *Core) Detach(now clock.Time, r *Request, lapsed string) bool {
 		r.entry.stays, r.entry.lapsed = true, lapsed
 	}
 	return c.Release(now, r)
-}
-
-// Stop ends every request: waiting calls and unconfirmed releases end with ErrClosed, and held
-// locks are lost. A stopped core sends and accepts nothing.
-func (c *Core) Stop() {
-	c.forgetSession(ErrClosed, SessionStopped)
-	c.failWaiting(false, ErrClosed)
-	c.finishClose()
 }
 
 func (c *Core) leave(r *Request) {
@@ -178,6 +154,11 @@ func (c *Core) drop(e *entry, err error) {
 		r.stage, r.entry = stageOver, nil
 		c.outcomes = append(c.outcomes, Outcome{Kind: OutcomeReleased, Request: r, Err: err})
 	}
+}
+
+func (c *Core) answered(e *entry) {
+	c.open -= e.open
+	e.open = 0
 }
 
 // grant reports a grant to the caller. If too little of the lease is left, grant releases the lock

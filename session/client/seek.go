@@ -12,9 +12,6 @@ import (
 
 // This file finds the leader: it decides which target the client asks, and when.
 
-// linked reports whether the Attach of the current epoch was sent, so that commands may follow it.
-func (c *Core) linked() bool { return c.phase >= Attaching && !c.askDue }
-
 // findLeader leaves the current target. The parameter at is the time at which the core asks
 // another target. The parameter aim is that target, or zero for the next one in the list. If at
 // is zero, the core asks no target.
@@ -272,6 +269,14 @@ func (c *Core) CloseSession(now clock.Time) error {
 		c.finishClose()
 	}
 	return nil
+}
+
+// Stop ends every request: waiting calls and unconfirmed releases end with ErrClosed, and held
+// locks are lost. A stopped core sends and accepts nothing.
+func (c *Core) Stop() {
+	c.forgetSession(ErrClosed, SessionStopped)
+	c.failWaiting(false, ErrClosed)
+	c.finishClose()
 }
 
 // Closed reports whether the core was closed. A closed core sends nothing.

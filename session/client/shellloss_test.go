@@ -12,6 +12,7 @@ import (
 	"github.com/mortise-lock/mortise/internal/clock"
 	"github.com/mortise-lock/mortise/internal/nodeid"
 	"github.com/mortise-lock/mortise/internal/nodeid/nodeidtest"
+	"github.com/mortise-lock/mortise/session/stay"
 )
 
 // TestShellLeaseRunsOut checks that a client that is cut off loses its locks before another client
@@ -193,7 +194,8 @@ func releaseWhileBeingLost(t *testing.T, release func(*Hold, context.Context) er
 // is published.
 func TestMarksComeBeforeTheDeadline(t *testing.T) {
 	t.Parallel()
-	c := &Client{config: Config{Clock: clock.Monotonic()}, core: NewCore(1, worldTTL), kept: kept{stays: NewStays(0, 0)}}
+	c := &Client{config: Config{Clock: clock.Monotonic()}, core: NewCore(1, worldTTL),
+		kept: kept{stays: stay.NewSet(0, 0)}}
 	c.deadline.Store(1000)
 	h := &Hold{client: c}
 	h.req.Caller = h
@@ -276,7 +278,7 @@ func TestErrAtTheDeadline(t *testing.T) {
 		var now clock.Manual
 		now.Advance(time.Duration(row.at))
 		c := &Client{config: Config{Clock: &now}, core: NewCore(1, worldTTL), wake: make(chan struct{}, 1),
-			kept: kept{stays: NewStays(0, 0)}}
+			kept: kept{stays: stay.NewSet(0, 0)}}
 		c.deadline.Store(int64(deadline))
 		h := &Hold{client: c, limit: row.limit}
 		err := h.Err()

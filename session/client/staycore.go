@@ -1,54 +1,74 @@
 package client
 
-import "github.com/mortise-lock/mortise/internal/clock"
+import (
+	"github.com/mortise-lock/mortise/internal/clock"
+	"github.com/mortise-lock/mortise/session/stay"
+)
 
-// This file connects Stays with a Core. The shell decides when each function is called.
+// This file connects a stay.Set with a Core. A request of the set is the Caller of a request of the
+// core. The shell decides when each method is called.
 
-// Stay passes a command of stays to the core.
-func (c *Core) Stay(now clock.Time, command *StayCommand) {
-	switch r := command.Request; command.Kind {
-	case StayAcquire:
+// Stay passes a command of the stays to the core.
+func (c *Core) Stay(now clock.Time, command *stay.Command) {
+	q := command.Request
+	if command.Kind == stay.Acquire {
+		r := &Request{Key: q.Key, Sticky: true, Caller: q}
+		if q.Shared {
+			r.Terms = &Terms{Permits: 1}
+		}
+		q.Of = r
+	}
+	switch r := q.Of.(*Request); command.Kind {
+	case stay.Acquire:
 		c.Acquire(now, r)
-	case StayRelease:
+	case stay.Release:
 		c.Release(now, r)
-	case StayCancel:
+	case stay.Cancel:
 		c.Cancel(now, r)
-	case StayInUse:
-		c.InUse(now, r, command.Place, command.Token)
+	case stay.InUse:
+		c.begin(now)
+		if r.stage == stageHeld && c.linked() { // otherwise the leader asks again after the next Attach
+			c.answers = append(c.answers, stayAnswer{r, command.Place, command.Token})
+		}
 	}
 }
 
-// Outcome passes an outcome of the core to the stays. The request must be one of theirs.
-func (s *Stays) Outcome(w Window, o *Outcome) {
-	switch o.Kind {
+// stay returns the request of a stay that r is, or nil.
+func (r *Request) stay() *stay.Request {
+	q, _ := r.Caller.(*stay.Request)
+	return q
+}
+
+// Tell passes an outcome to the stays. The request must be one of theirs.
+func (o *Outcome) Tell(s *stay.Set, w stay.Window) {
+	switch q := o.Request.stay(); o.Kind {
 	case OutcomeGranted:
-		s.Granted(w, o.Request, o.Token, o.Last)
+		s.Granted(w, q, o.Token, o.Last)
 	case OutcomeFailed:
-		s.Failed(o.Request, o.Err)
+		s.Failed(q, o.Err)
 	case OutcomeLost:
-		s.Lost(o.Request, o.Err, o.Why)
+		s.Lost(q, o.Err, o.Why)
 	case OutcomeWaits:
-		s.Behind(o.Request, o.Behind)
+		s.Behind(q, o.Behind)
 	case OutcomeWanted:
-		s.Recalled(w, o.Request)
+		s.Recalled(w, q)
 	case OutcomeAsked:
-		s.Asked(w, o.Request, o.Place)
+		s.Asked(w, q, o.Place)
 	}
 }
 
-// Before gives back the free stays of the keys of r before r is sent to the group. It also notes
-// that r is made under a pass.
-func (s *Stays) Before(r *Request) {
-	if len(s.stays) == 0 {
+// Before gives back the free stays of the keys of r before r is sent to the group. It also reports
+// the stay under whose pass r is made.
+func (r *Request) Before(s *stay.Set) {
+	s.Yield(r.Key)
+	t := r.Terms
+	if t == nil {
 		return
 	}
-	s.Yield(r.Key)
-	if t := r.Terms; t != nil {
-		for _, key := range t.Keys {
-			s.Yield(key)
-		}
-		if t.Under != nil {
-			s.Nested(t.Under)
-		}
+	for _, key := range t.Keys {
+		s.Yield(key)
+	}
+	if t.Under != nil && t.Under.stay() != nil {
+		s.Nested(t.Under.stay())
 	}
 }

@@ -32,31 +32,10 @@ func (c *Core) endTries(now clock.Time) {
 	}
 }
 
+// stayAnswer answers the requests with Try, at places up to place, that wait for the stay of the
+// request: the caller with the token holds the lock.
 type stayAnswer struct {
 	request *Request
 	place   lockfsm.Revision
 	token   lockfsm.Token
-}
-
-// InUse answers the requests with Try, at places up to place, that wait for the stay of r: the
-// caller with the token holds the lock. Without an attachment nothing is sent, because the leader
-// asks again after the next one.
-func (c *Core) InUse(now clock.Time, r *Request, place lockfsm.Revision, token lockfsm.Token) {
-	c.begin(now)
-	if r.stage == stageHeld && c.linked() {
-		c.answers = append(c.answers, stayAnswer{r, place, token})
-	}
-}
-
-func (c *Core) writeAnswers(f *frame) {
-	for _, a := range c.answers {
-		if a.request.stage == stageHeld {
-			f.command(lockfsm.Command{
-				Kind: lockfsm.InUse, Rules: lockfsm.StickySince, Session: c.session, Epoch: c.epoch,
-				Number: a.request.entry.number, Revision: a.place, Token: a.token,
-			})
-		}
-	}
-	clear(c.answers)
-	c.answers = c.answers[:0]
 }

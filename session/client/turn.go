@@ -10,11 +10,13 @@ import (
 type Outlets interface {
 	// Nonce returns random bytes.
 	Nonce() lockfsm.Nonce
-	// Lost marks the hold of a request as lost.
+	// Lost marks the hold of a request as lost. The request is not one of the stays.
 	Lost(*Outcome)
+	// Stay tells the stays an outcome for one of their requests, which may be a loss.
+	Stay(*Outcome)
 	// Publish publishes the deadline and the time until which the lease is safe; see [Output].
 	Publish(deadline, safe clock.Time)
-	// Outcome delivers an outcome that is not a loss.
+	// Outcome delivers an outcome that is not a loss, for another request.
 	Outcome(*Outcome)
 	// Send does what [Config].Send does.
 	Send(to nodeid.Endpoint, renewals, commands []byte) error
@@ -48,14 +50,20 @@ func (c *Core) End(now clock.Time, o Outlets) {
 }
 
 func (out *Output) publish(o Outlets) {
-	for i := range out.Outcomes {
-		if each := &out.Outcomes[i]; each.Kind == OutcomeLost {
-			o.Lost(each)
-		}
-	}
+	out.deliver(o, true)
 	o.Publish(out.Deadline, out.Safe)
+	out.deliver(o, false)
+}
+
+func (out *Output) deliver(o Outlets, lost bool) {
 	for i := range out.Outcomes {
-		if each := &out.Outcomes[i]; each.Kind != OutcomeLost {
+		switch each := &out.Outcomes[i]; {
+		case lost != (each.Kind == OutcomeLost):
+		case each.Request.stay() != nil:
+			o.Stay(each)
+		case lost:
+			o.Lost(each)
+		default:
 			o.Outcome(each)
 		}
 	}

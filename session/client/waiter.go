@@ -6,12 +6,6 @@ import (
 	"strings"
 )
 
-type waiter struct {
-	done   func(Status) bool // nil in a wait for the end of the session
-	result chan error
-	held   chan []string // buffer of one; only for inputHeld
-}
-
 // WaitAttached waits until the client is attached to a leader, which proves that the group can
 // commit. It fails with ctx's error or ErrClosed.
 func (c *Client) WaitAttached(ctx context.Context) error {

@@ -26,7 +26,16 @@ type load struct {
 const (
 	holders     = 3 // number of locks that an instance holds for its whole life
 	callerPause = 10 * time.Millisecond
+
+	// The callers of sticky locks call in bursts. Of the pauses between two bursts, one of three is
+	// longer than an unused lock is kept.
+	keepers    = 2 // callers of the contended sticky lock
+	burst      = 20
+	burstPause = 600 * time.Millisecond
 )
+
+// contended are the keys that all instances use. Most requests for the second one are sticky.
+var contended = [...]string{"hot", "kept/hot"}
 
 func startLoad(node *mortise.Node, name string, pause time.Duration, slow, callers int) *load {
 	l := &load{node: node, name: name, slow: slow, life: os.Getpid()}
@@ -34,8 +43,12 @@ func startLoad(node *mortise.Node, name string, pause time.Duration, slow, calle
 	for i := range holders {
 		l.all.Go(func() { l.hold(fmt.Sprintf("hold/%s/%d/%d", name, l.life, i)) })
 	}
-	l.all.Go(func() { l.take("hot", 2*time.Millisecond, 40*time.Millisecond) })
+	l.all.Go(func() { l.take(contended[0], 2*time.Millisecond, 40*time.Millisecond) })
 	l.all.Go(func() { l.take("own/"+name, 10*time.Millisecond, 40*time.Millisecond) })
+	for range keepers {
+		l.all.Go(func() { l.keep(contended[1], time.Millisecond) })
+	}
+	l.all.Go(func() { l.keep("kept/"+name, 0) })
 	for i := range callers {
 		l.all.Go(func() { l.take(fmt.Sprintf("crowd/%s/%d", name, i), 0, callerPause) })
 	}
@@ -77,9 +90,25 @@ func (l *load) take(key string, hold, pause time.Duration) {
 	}
 }
 
+func (l *load) keep(key string, hold time.Duration) {
+	for n := 1; l.goesOn(nil); n++ {
+		lock, err := l.node.Acquire(l.ctx, mortise.Request{Key: key, Sticky: true})
+		if err == nil { // release the lock even if the load has just ended
+			l.sleep(hold)
+			l.unlock(lock)
+		}
+		if !l.goesOn(err) {
+			return
+		}
+		if l.sleep(time.Millisecond); n%burst == 0 {
+			l.sleep(time.Duration(n/burst%3) * burstPause)
+		}
+	}
+}
+
 func (l *load) try() {
-	for l.goesOn(nil) {
-		lock, err := l.node.TryLock(l.ctx, "hot")
+	for n := 0; l.goesOn(nil); n++ {
+		lock, err := l.node.TryLock(l.ctx, contended[n%len(contended)])
 		if err == nil {
 			l.unlock(lock)
 		}
@@ -90,11 +119,11 @@ func (l *load) try() {
 	}
 }
 
-// giveUp waits for the contended lock, usually with too short a limit.
+// giveUp waits for the contended locks, usually with too short a limit.
 func (l *load) giveUp() {
 	for n := 0; l.goesOn(nil); n++ {
 		ctx, cancel := context.WithTimeout(l.ctx, time.Duration(1+n%17)*time.Millisecond)
-		lock, err := l.node.Lock(ctx, "hot")
+		lock, err := l.node.Acquire(ctx, mortise.Request{Key: contended[n%2], Sticky: n%4 == 1})
 		cancel()
 		if err == nil {
 			l.unlock(lock)

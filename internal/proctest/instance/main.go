@@ -130,24 +130,29 @@ func (i *instance) answer(r request) {
 	defer cancel()
 	e := event{Kind: "answer", ID: r.ID}
 	switch r.Op {
-	case "lock":
-		lock, err := i.node.Lock(ctx, r.Key)
+	case "lock", "keep":
+		lock, err := i.node.Acquire(ctx, mortise.Request{Key: r.Key, Sticky: r.Op == "keep"})
 		if e.Err = text(err); err == nil {
 			e.Token = uint64(lock.Token())
 			i.mu.Lock()
 			i.held[r.Key] = lock
 			i.mu.Unlock()
 		}
-	case "unlock":
+	case "unlock", "check":
 		i.mu.Lock()
 		lock := i.held[r.Key]
-		delete(i.held, r.Key)
-		i.mu.Unlock()
-		if lock == nil {
-			e.Err = fmt.Sprintf("%q was not locked by request", r.Key)
-			break
+		if r.Op == "unlock" {
+			delete(i.held, r.Key)
 		}
-		e.Err = text(lock.Unlock(ctx))
+		i.mu.Unlock()
+		switch {
+		case lock == nil:
+			e.Err = fmt.Sprintf("%q was not locked by request", r.Key)
+		case r.Op == "check":
+			e.Err = text(lock.Err())
+		default:
+			e.Err = text(lock.Unlock(ctx))
+		}
 	case "ready":
 		e.Err = text(i.node.Ready(ctx))
 	case "status":

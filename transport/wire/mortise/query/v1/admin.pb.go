@@ -581,12 +581,13 @@ const file_mortise_query_v1_admin_proto_rawDesc = "" +
 	"\x04more\x18\x03 \x01(\bR\x04more\"&\n" +
 	"\x0eRecoverRequest\x12\x14\n" +
 	"\x05group\x18\x01 \x01(\tR\x05group\"\x0f\n" +
-	"\rRecoverAnswer2\x9a\x06\n" +
+	"\rRecoverAnswer2\xda\x06\n" +
 	"\x05Admin\x12C\n" +
 	"\x04Here\x12\x1d.mortise.query.v1.HereRequest\x1a\x1c.mortise.query.v1.HereAnswer\x12H\n" +
 	"\x06Health\x12\x1e.mortise.query.v1.StateRequest\x1a\x1e.mortise.query.v1.HealthAnswer\x12C\n" +
 	"\x04List\x12\x1d.mortise.query.v1.ListRequest\x1a\x1c.mortise.query.v1.KeysAnswer\x12B\n" +
-	"\x04Peek\x12\x1c.mortise.query.v1.KeyRequest\x1a\x1c.mortise.query.v1.KeysAnswer\x12G\n" +
+	"\x04Peek\x12\x1c.mortise.query.v1.KeyRequest\x1a\x1c.mortise.query.v1.KeysAnswer\x12>\n" +
+	"\x05Check\x12\x1d.mortise.query.v1.HoldRequest\x1a\x16.mortise.query.v1.Held\x12G\n" +
 	"\x05Watch\x12\x1e.mortise.query.v1.WatchRequest\x1a\x1e.mortise.query.v1.EventsAnswer\x12G\n" +
 	"\x05Audit\x12\x1e.mortise.query.v1.StateRequest\x1a\x1e.mortise.query.v1.EventsAnswer\x12I\n" +
 	"\aMembers\x12\x1d.mortise.query.v1.PageRequest\x1a\x1f.mortise.query.v1.MembersAnswer\x12K\n" +
@@ -624,12 +625,13 @@ var file_mortise_query_v1_admin_proto_goTypes = []any{
 	(*StateRequest)(nil),   // 12: mortise.query.v1.StateRequest
 	(*ListRequest)(nil),    // 13: mortise.query.v1.ListRequest
 	(*KeyRequest)(nil),     // 14: mortise.query.v1.KeyRequest
-	(*WatchRequest)(nil),   // 15: mortise.query.v1.WatchRequest
-	(*PageRequest)(nil),    // 16: mortise.query.v1.PageRequest
-	(*PutRequest)(nil),     // 17: mortise.query.v1.PutRequest
-	(*EvictRequest)(nil),   // 18: mortise.query.v1.EvictRequest
-	(*PutAnswer)(nil),      // 19: mortise.query.v1.PutAnswer
+	(*HoldRequest)(nil),    // 15: mortise.query.v1.HoldRequest
+	(*WatchRequest)(nil),   // 16: mortise.query.v1.WatchRequest
+	(*PageRequest)(nil),    // 17: mortise.query.v1.PageRequest
+	(*PutRequest)(nil),     // 18: mortise.query.v1.PutRequest
+	(*EvictRequest)(nil),   // 19: mortise.query.v1.EvictRequest
 	(*Held)(nil),           // 20: mortise.query.v1.Held
+	(*PutAnswer)(nil),      // 21: mortise.query.v1.PutAnswer
 }
 var file_mortise_query_v1_admin_proto_depIdxs = []int32{
 	9,  // 0: mortise.query.v1.HereAnswer.denied:type_name -> mortise.query.v1.Denied
@@ -640,26 +642,28 @@ var file_mortise_query_v1_admin_proto_depIdxs = []int32{
 	12, // 5: mortise.query.v1.Admin.Health:input_type -> mortise.query.v1.StateRequest
 	13, // 6: mortise.query.v1.Admin.List:input_type -> mortise.query.v1.ListRequest
 	14, // 7: mortise.query.v1.Admin.Peek:input_type -> mortise.query.v1.KeyRequest
-	15, // 8: mortise.query.v1.Admin.Watch:input_type -> mortise.query.v1.WatchRequest
-	12, // 9: mortise.query.v1.Admin.Audit:input_type -> mortise.query.v1.StateRequest
-	16, // 10: mortise.query.v1.Admin.Members:input_type -> mortise.query.v1.PageRequest
-	16, // 11: mortise.query.v1.Admin.Sessions:input_type -> mortise.query.v1.PageRequest
-	17, // 12: mortise.query.v1.Admin.Put:input_type -> mortise.query.v1.PutRequest
-	18, // 13: mortise.query.v1.Admin.Evict:input_type -> mortise.query.v1.EvictRequest
-	7,  // 14: mortise.query.v1.Admin.Recover:input_type -> mortise.query.v1.RecoverRequest
-	1,  // 15: mortise.query.v1.Admin.Here:output_type -> mortise.query.v1.HereAnswer
-	2,  // 16: mortise.query.v1.Admin.Health:output_type -> mortise.query.v1.HealthAnswer
-	3,  // 17: mortise.query.v1.Admin.List:output_type -> mortise.query.v1.KeysAnswer
-	3,  // 18: mortise.query.v1.Admin.Peek:output_type -> mortise.query.v1.KeysAnswer
-	4,  // 19: mortise.query.v1.Admin.Watch:output_type -> mortise.query.v1.EventsAnswer
-	4,  // 20: mortise.query.v1.Admin.Audit:output_type -> mortise.query.v1.EventsAnswer
-	5,  // 21: mortise.query.v1.Admin.Members:output_type -> mortise.query.v1.MembersAnswer
-	6,  // 22: mortise.query.v1.Admin.Sessions:output_type -> mortise.query.v1.SessionsAnswer
-	19, // 23: mortise.query.v1.Admin.Put:output_type -> mortise.query.v1.PutAnswer
-	20, // 24: mortise.query.v1.Admin.Evict:output_type -> mortise.query.v1.Held
-	8,  // 25: mortise.query.v1.Admin.Recover:output_type -> mortise.query.v1.RecoverAnswer
-	15, // [15:26] is the sub-list for method output_type
-	4,  // [4:15] is the sub-list for method input_type
+	15, // 8: mortise.query.v1.Admin.Check:input_type -> mortise.query.v1.HoldRequest
+	16, // 9: mortise.query.v1.Admin.Watch:input_type -> mortise.query.v1.WatchRequest
+	12, // 10: mortise.query.v1.Admin.Audit:input_type -> mortise.query.v1.StateRequest
+	17, // 11: mortise.query.v1.Admin.Members:input_type -> mortise.query.v1.PageRequest
+	17, // 12: mortise.query.v1.Admin.Sessions:input_type -> mortise.query.v1.PageRequest
+	18, // 13: mortise.query.v1.Admin.Put:input_type -> mortise.query.v1.PutRequest
+	19, // 14: mortise.query.v1.Admin.Evict:input_type -> mortise.query.v1.EvictRequest
+	7,  // 15: mortise.query.v1.Admin.Recover:input_type -> mortise.query.v1.RecoverRequest
+	1,  // 16: mortise.query.v1.Admin.Here:output_type -> mortise.query.v1.HereAnswer
+	2,  // 17: mortise.query.v1.Admin.Health:output_type -> mortise.query.v1.HealthAnswer
+	3,  // 18: mortise.query.v1.Admin.List:output_type -> mortise.query.v1.KeysAnswer
+	3,  // 19: mortise.query.v1.Admin.Peek:output_type -> mortise.query.v1.KeysAnswer
+	20, // 20: mortise.query.v1.Admin.Check:output_type -> mortise.query.v1.Held
+	4,  // 21: mortise.query.v1.Admin.Watch:output_type -> mortise.query.v1.EventsAnswer
+	4,  // 22: mortise.query.v1.Admin.Audit:output_type -> mortise.query.v1.EventsAnswer
+	5,  // 23: mortise.query.v1.Admin.Members:output_type -> mortise.query.v1.MembersAnswer
+	6,  // 24: mortise.query.v1.Admin.Sessions:output_type -> mortise.query.v1.SessionsAnswer
+	21, // 25: mortise.query.v1.Admin.Put:output_type -> mortise.query.v1.PutAnswer
+	20, // 26: mortise.query.v1.Admin.Evict:output_type -> mortise.query.v1.Held
+	8,  // 27: mortise.query.v1.Admin.Recover:output_type -> mortise.query.v1.RecoverAnswer
+	16, // [16:28] is the sub-list for method output_type
+	4,  // [4:16] is the sub-list for method input_type
 	4,  // [4:4] is the sub-list for extension type_name
 	4,  // [4:4] is the sub-list for extension extendee
 	0,  // [0:4] is the sub-list for field type_name

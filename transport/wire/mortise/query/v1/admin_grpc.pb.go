@@ -23,6 +23,7 @@ const (
 	Admin_Health_FullMethodName   = "/mortise.query.v1.Admin/Health"
 	Admin_List_FullMethodName     = "/mortise.query.v1.Admin/List"
 	Admin_Peek_FullMethodName     = "/mortise.query.v1.Admin/Peek"
+	Admin_Check_FullMethodName    = "/mortise.query.v1.Admin/Check"
 	Admin_Watch_FullMethodName    = "/mortise.query.v1.Admin/Watch"
 	Admin_Audit_FullMethodName    = "/mortise.query.v1.Admin/Audit"
 	Admin_Members_FullMethodName  = "/mortise.query.v1.Admin/Members"
@@ -48,6 +49,7 @@ type AdminClient interface {
 	Health(ctx context.Context, in *StateRequest, opts ...grpc.CallOption) (*HealthAnswer, error)
 	List(ctx context.Context, in *ListRequest, opts ...grpc.CallOption) (*KeysAnswer, error)
 	Peek(ctx context.Context, in *KeyRequest, opts ...grpc.CallOption) (*KeysAnswer, error)
+	Check(ctx context.Context, in *HoldRequest, opts ...grpc.CallOption) (*Held, error)
 	Watch(ctx context.Context, in *WatchRequest, opts ...grpc.CallOption) (*EventsAnswer, error)
 	Audit(ctx context.Context, in *StateRequest, opts ...grpc.CallOption) (*EventsAnswer, error)
 	Members(ctx context.Context, in *PageRequest, opts ...grpc.CallOption) (*MembersAnswer, error)
@@ -99,6 +101,16 @@ func (c *adminClient) Peek(ctx context.Context, in *KeyRequest, opts ...grpc.Cal
 	cOpts := append([]grpc.CallOption{grpc.StaticMethod()}, opts...)
 	out := new(KeysAnswer)
 	err := c.cc.Invoke(ctx, Admin_Peek_FullMethodName, in, out, cOpts...)
+	if err != nil {
+		return nil, err
+	}
+	return out, nil
+}
+
+func (c *adminClient) Check(ctx context.Context, in *HoldRequest, opts ...grpc.CallOption) (*Held, error) {
+	cOpts := append([]grpc.CallOption{grpc.StaticMethod()}, opts...)
+	out := new(Held)
+	err := c.cc.Invoke(ctx, Admin_Check_FullMethodName, in, out, cOpts...)
 	if err != nil {
 		return nil, err
 	}
@@ -191,6 +203,7 @@ type AdminServer interface {
 	Health(context.Context, *StateRequest) (*HealthAnswer, error)
 	List(context.Context, *ListRequest) (*KeysAnswer, error)
 	Peek(context.Context, *KeyRequest) (*KeysAnswer, error)
+	Check(context.Context, *HoldRequest) (*Held, error)
 	Watch(context.Context, *WatchRequest) (*EventsAnswer, error)
 	Audit(context.Context, *StateRequest) (*EventsAnswer, error)
 	Members(context.Context, *PageRequest) (*MembersAnswer, error)
@@ -219,6 +232,9 @@ func (UnimplementedAdminServer) List(context.Context, *ListRequest) (*KeysAnswer
 }
 func (UnimplementedAdminServer) Peek(context.Context, *KeyRequest) (*KeysAnswer, error) {
 	return nil, status.Error(codes.Unimplemented, "method Peek not implemented")
+}
+func (UnimplementedAdminServer) Check(context.Context, *HoldRequest) (*Held, error) {
+	return nil, status.Error(codes.Unimplemented, "method Check not implemented")
 }
 func (UnimplementedAdminServer) Watch(context.Context, *WatchRequest) (*EventsAnswer, error) {
 	return nil, status.Error(codes.Unimplemented, "method Watch not implemented")
@@ -330,6 +346,24 @@ func _Admin_Peek_Handler(srv interface{}, ctx context.Context, dec func(interfac
 	}
 	handler := func(ctx context.Context, req interface{}) (interface{}, error) {
 		return srv.(AdminServer).Peek(ctx, req.(*KeyRequest))
+	}
+	return interceptor(ctx, in, info, handler)
+}
+
+func _Admin_Check_Handler(srv interface{}, ctx context.Context, dec func(interface{}) error, interceptor grpc.UnaryServerInterceptor) (interface{}, error) {
+	in := new(HoldRequest)
+	if err := dec(in); err != nil {
+		return nil, err
+	}
+	if interceptor == nil {
+		return srv.(AdminServer).Check(ctx, in)
+	}
+	info := &grpc.UnaryServerInfo{
+		Server:     srv,
+		FullMethod: Admin_Check_FullMethodName,
+	}
+	handler := func(ctx context.Context, req interface{}) (interface{}, error) {
+		return srv.(AdminServer).Check(ctx, req.(*HoldRequest))
 	}
 	return interceptor(ctx, in, info, handler)
 }
@@ -482,6 +516,10 @@ var Admin_ServiceDesc = grpc.ServiceDesc{
 		{
 			MethodName: "Peek",
 			Handler:    _Admin_Peek_Handler,
+		},
+		{
+			MethodName: "Check",
+			Handler:    _Admin_Check_Handler,
 		},
 		{
 			MethodName: "Watch",

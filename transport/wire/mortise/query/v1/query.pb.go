@@ -28,6 +28,7 @@ const (
 	Failure_NOT_READY Failure_Kind = 1 // no leader has answered in time, or the instance is starting: ask again, or another instance
 	Failure_DENIED    Failure_Kind = 2 // the asker's secret or certificate does not grant it; denied names the missing right
 	Failure_CONFLICT  Failure_Kind = 3 // from Put: the data is not at that revision; nothing was changed
+	Failure_KEPT      Failure_Kind = 4 // from Check and Evict: a kept lock has reserved the token; nothing was changed
 )
 
 // Enum value maps for Failure_Kind.
@@ -37,12 +38,14 @@ var (
 		1: "NOT_READY",
 		2: "DENIED",
 		3: "CONFLICT",
+		4: "KEPT",
 	}
 	Failure_Kind_value = map[string]int32{
 		"WRONG":     0,
 		"NOT_READY": 1,
 		"DENIED":    2,
 		"CONFLICT":  3,
+		"KEPT":      4,
 	}
 )
 
@@ -1062,6 +1065,7 @@ type Standing struct {
 	Value         []byte                 `protobuf:"bytes,10,opt,name=value,proto3" json:"value,omitempty"`
 	Gone          bool                   `protobuf:"varint,11,opt,name=gone,proto3" json:"gone,omitempty"`
 	Left          int64                  `protobuf:"varint,12,opt,name=left,proto3" json:"left,omitempty"` // time until the session ends
+	Kept          bool                   `protobuf:"varint,13,opt,name=kept,proto3" json:"kept,omitempty"` // the session keeps the lock, and may or may not have a caller that holds it
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -1178,6 +1182,13 @@ func (x *Standing) GetLeft() int64 {
 		return x.Left
 	}
 	return 0
+}
+
+func (x *Standing) GetKept() bool {
+	if x != nil {
+		return x.Kept
+	}
+	return false
 }
 
 type Data struct {
@@ -1965,17 +1976,18 @@ const file_mortise_query_v1_query_proto_rawDesc = "" +
 	"\x1cmortise/query/v1/query.proto\x12\x10mortise.query.v1\"6\n" +
 	"\x06Origin\x12\x16\n" +
 	"\x06rights\x18\x01 \x01(\tR\x06rights\x12\x14\n" +
-	"\x05asker\x18\x02 \x01(\fR\x05asker\"\xbf\x01\n" +
+	"\x05asker\x18\x02 \x01(\fR\x05asker\"\xc9\x01\n" +
 	"\aFailure\x12\x12\n" +
 	"\x04text\x18\x01 \x01(\tR\x04text\x122\n" +
 	"\x04kind\x18\x02 \x01(\x0e2\x1e.mortise.query.v1.Failure.KindR\x04kind\x120\n" +
-	"\x06denied\x18\x03 \x01(\v2\x18.mortise.query.v1.DeniedR\x06denied\":\n" +
+	"\x06denied\x18\x03 \x01(\v2\x18.mortise.query.v1.DeniedR\x06denied\"D\n" +
 	"\x04Kind\x12\t\n" +
 	"\x05WRONG\x10\x00\x12\r\n" +
 	"\tNOT_READY\x10\x01\x12\n" +
 	"\n" +
 	"\x06DENIED\x10\x02\x12\f\n" +
-	"\bCONFLICT\x10\x03\"@\n" +
+	"\bCONFLICT\x10\x03\x12\b\n" +
+	"\x04KEPT\x10\x04\"@\n" +
 	"\x06Denied\x12\x12\n" +
 	"\x04verb\x18\x01 \x01(\tR\x04verb\x12\x10\n" +
 	"\x03key\x18\x02 \x01(\fR\x03key\x12\x10\n" +
@@ -2035,7 +2047,7 @@ const file_mortise_query_v1_query_proto_rawDesc = "" +
 	"\x05queue\x18\x02 \x03(\v2\x1a.mortise.query.v1.StandingR\x05queue\x12\x12\n" +
 	"\x04held\x18\x03 \x01(\rR\x04held\x12\x18\n" +
 	"\awaiting\x18\x04 \x01(\rR\awaiting\x12*\n" +
-	"\x04data\x18\x05 \x01(\v2\x16.mortise.query.v1.DataR\x04data\"\x90\x02\n" +
+	"\x04data\x18\x05 \x01(\v2\x16.mortise.query.v1.DataR\x04data\"\xa4\x02\n" +
 	"\bStanding\x12\x18\n" +
 	"\asession\x18\x01 \x01(\x04R\asession\x12\x16\n" +
 	"\x06record\x18\x02 \x01(\fR\x06record\x12\x14\n" +
@@ -2049,7 +2061,8 @@ const file_mortise_query_v1_query_proto_rawDesc = "" +
 	"\x05value\x18\n" +
 	" \x01(\fR\x05value\x12\x12\n" +
 	"\x04gone\x18\v \x01(\bR\x04gone\x12\x12\n" +
-	"\x04left\x18\f \x01(\x03R\x04left\"8\n" +
+	"\x04left\x18\f \x01(\x03R\x04left\x12\x12\n" +
+	"\x04kept\x18\r \x01(\bR\x04kept\"8\n" +
 	"\x04Data\x12\x14\n" +
 	"\x05value\x18\x01 \x01(\fR\x05value\x12\x1a\n" +
 	"\brevision\x18\x02 \x01(\x04R\brevision\"\x1a\n" +

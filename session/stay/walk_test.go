@@ -1,4 +1,4 @@
-package client
+package stay
 
 import (
 	"fmt"
@@ -21,7 +21,7 @@ func TestStaysKeepTheirGuarantees(t *testing.T) {
 	kinds := map[string]int{}
 	for seed := range seeds {
 		rng := rand.New(rand.NewPCG(seed, 1))
-		w := &stayWalk{stayRig: newStayRig(t, rng.IntN(4)), rng: rng, keys: 1 + rng.IntN(4), kinds: kinds}
+		w := &walk{rig: newRig(t, rng.IntN(4)), rng: rng, keys: 1 + rng.IntN(4), kinds: kinds}
 		for range 1500 {
 			w.act()
 			w.sent = w.sent[max(0, len(w.sent)-30):]
@@ -40,14 +40,14 @@ func TestStaysKeepTheirGuarantees(t *testing.T) {
 	}
 }
 
-type stayWalk struct {
-	*stayRig
+type walk struct {
+	*rig
 	rng   *rand.Rand
 	keys  int
 	kinds map[string]int
 }
 
-func (w *stayWalk) act() {
+func (w *walk) act() {
 	w.t.Helper()
 	if !w.now.Before(w.deadline) && w.rng.IntN(3) > 0 { // the core may be late
 		w.kinds["deadline"]++
@@ -55,7 +55,7 @@ func (w *stayWalk) act() {
 		w.renewed()
 	}
 	w.now = w.now.Add(time.Duration(w.rng.IntN(3)) * time.Millisecond)
-	key := fmt.Sprint("k", w.rng.IntN(w.keys))
+	key := w.key(w.rng.IntN(w.keys))
 	switch n := w.rng.IntN(100); {
 	case n < 30:
 		w.call(key)
@@ -72,16 +72,19 @@ func (w *stayWalk) act() {
 	}
 }
 
-func (w *stayWalk) call(key string) {
+// key returns the name of a key. Every second one is shared.
+func (w *walk) key(i int) string { return fmt.Sprint([]string{"k", "r"}[i%2], i) }
+
+func (w *walk) call(key string) {
 	w.t.Helper()
 	_, answer := w.lock(key, w.rng.IntN(5) == 0)
-	w.kinds[map[StayAnswer]string{StayGranted: "granted at once", StayWaits: "waits", StayHeld: "held",
-		StayOrdinary: "ordinary"}[answer]]++
+	w.kinds[map[Answer]string{Passed: "granted at once", Waits: "waits", Held: "held",
+		Ordinary: "ordinary"}[answer]]++
 }
 
 // some returns a random caller that holds a lock, or one that waits.
-func (w *stayWalk) some(holds bool) *StayCaller {
-	var all []*StayCaller
+func (w *walk) some(holds bool) *Caller {
+	var all []*Caller
 	for l, c := range w.callers {
 		if c.holds == holds {
 			all = append(all, l)
@@ -90,11 +93,11 @@ func (w *stayWalk) some(holds bool) *StayCaller {
 	if len(all) == 0 {
 		return nil
 	}
-	slices.SortFunc(all, func(a, b *StayCaller) int { return w.callers[a].begun - w.callers[b].begun })
+	slices.SortFunc(all, func(a, b *Caller) int { return w.callers[a].begun - w.callers[b].begun })
 	return all[w.rng.IntN(len(all))]
 }
 
-func (w *stayWalk) letGo() {
+func (w *walk) letGo() {
 	w.t.Helper()
 	kind := w.rng.IntN(5)
 	l := w.some(kind > 0)
@@ -117,7 +120,7 @@ func (w *stayWalk) letGo() {
 	}
 }
 
-func (w *stayWalk) group(key string) {
+func (w *walk) group(key string) {
 	w.t.Helper()
 	if q := w.request(key); q != nil && !w.asked[q].granted {
 		w.reserves = lockfsm.Token([]int{0, 1, 4, 50}[w.rng.IntN(4)])
@@ -132,7 +135,7 @@ func (w *stayWalk) group(key string) {
 	}
 }
 
-func (w *stayWalk) recalls(key string) {
+func (w *walk) recalls(key string) {
 	w.t.Helper()
 	if q := w.request(key); q == nil || !w.asked[q].granted {
 		return
@@ -146,7 +149,7 @@ func (w *stayWalk) recalls(key string) {
 	}
 }
 
-func (w *stayWalk) time() {
+func (w *walk) time() {
 	w.t.Helper()
 	switch w.rng.IntN(6) {
 	case 0:
@@ -167,7 +170,7 @@ func (w *stayWalk) time() {
 	}
 }
 
-func (w *stayWalk) rare(key string, n int) {
+func (w *walk) rare(key string, n int) {
 	w.t.Helper()
 	q := w.request(key)
 	switch {
@@ -191,17 +194,17 @@ func (w *stayWalk) rare(key string, n int) {
 	}
 }
 
-func (w *stayWalk) loseAll() {
+func (w *walk) loseAll() {
 	w.t.Helper()
 	for i := range w.keys {
-		if q := w.request(fmt.Sprint("k", i)); q != nil && w.asked[q].granted {
+		if q := w.request(w.key(i)); q != nil && w.asked[q].granted {
 			w.lose(q.Key)
 		}
 	}
 }
 
 // end ends all calls. Each of them must have got one final answer.
-func (w *stayWalk) end() {
+func (w *walk) end() {
 	w.t.Helper()
 	if !w.now.Before(w.deadline) {
 		w.loseAll()

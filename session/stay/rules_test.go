@@ -1,6 +1,8 @@
-package client
+package stay
 
 import (
+	"fmt"
+	"strings"
 	"testing"
 	"time"
 
@@ -10,26 +12,26 @@ import (
 // TestStayRules has one short test for each rule of stays.
 func TestStayRules(t *testing.T) {
 	t.Parallel()
-	for name, test := range map[string]func(*stayRig){
-		"a second lock needs no message": func(r *stayRig) {
+	for name, test := range map[string]func(*rig){
+		"a second lock needs no message": func(r *rig) {
 			r.unlock(r.granted("x"))
 			r.did()
-			l := r.take("x", StayGranted)
+			l := r.take("x", Passed)
 			if l.token != 1003 {
 				r.fatal("token %d", l.token)
 			}
 			r.unlock(l)
 			r.did()
 		},
-		"callers are served in order": func(r *stayRig) {
+		"callers are served in order": func(r *rig) {
 			l := r.granted("x")
-			var waits []*StayCaller
+			var waits []*Caller
 			for range 3 {
-				waits = append(waits, r.take("x", StayWaits))
+				waits = append(waits, r.take("x", Waits))
 			}
 			r.did("wanted x", "wanted x", "wanted x")
 			for _, next := range waits {
-				if r.unlock(l); r.inside["x"] != next {
+				if r.unlock(l); r.in("x") != next {
 					r.fatal("the wrong caller has the lock")
 				}
 				l = next
@@ -37,81 +39,81 @@ func TestStayRules(t *testing.T) {
 			r.unlock(l)
 			r.did("granted x", "wanted x", "granted x", "wanted x", "granted x")
 		},
-		"an exhausted range": func(r *stayRig) {
+		"an exhausted range": func(r *rig) {
 			r.reserves = 2
-			l, waits := r.granted("x"), r.take("x", StayWaits)
+			l, waits := r.granted("x"), r.take("x", Waits)
 			r.unlock(l)
-			last := r.take("x", StayWaits)
+			last := r.take("x", Waits)
 			r.did("wanted x", "granted x", "wanted x")
 			r.unlock(waits)
 			r.did("release x", "acquire x")
 			r.grant("x")
 			r.unlock(last)
-			r.unlock(r.take("x", StayGranted))
+			r.unlock(r.take("x", Passed))
 			r.did("granted x", "release x")
 		},
-		"an aged range": func(r *stayRig) {
+		"an aged range": func(r *rig) {
 			r.s.Idle = rigTTL * 2
 			r.unlock(r.granted("x"))
 			r.tick(rigTTL - 1)
 			r.renewed()
-			r.unlock(r.take("x", StayGranted))
+			r.unlock(r.take("x", Passed))
 			r.did()
 			r.tick(1)
-			r.take("x", StayWaits)
+			r.take("x", Waits)
 			r.did("release x", "acquire x")
 		},
-		"an aged range with a caller inside": func(r *stayRig) {
+		"an aged range with a caller inside": func(r *rig) {
 			l := r.granted("x")
-			r.take("x", StayWaits)
+			r.take("x", Waits)
 			r.tick(rigTTL)
 			r.renewed()
 			r.unlock(l)
 			r.did("wanted x", "release x", "acquire x")
 		},
-		"no tokens": func(r *stayRig) {
+		"no tokens": func(r *rig) {
 			r.reserves = 0
 			l := r.granted("x")
 			if l.token != 1001 {
 				r.fatal("token %d", l.token)
 			}
-			r.take("x", StayWaits)
+			r.take("x", Waits)
 			r.unlock(l)
 			r.did("wanted x", "release x", "acquire x")
 		},
-		"no tokens and no caller": func(r *stayRig) {
+		"no tokens and no caller": func(r *rig) {
 			r.reserves = 0
-			l := r.take("x", StayWaits)
+			l := r.take("x", Waits)
 			r.now = r.safe
 			r.grant("x")
 			r.cancel(l)
 			r.did("acquire x", "release x")
 		},
-		"a recall while it is free": func(r *stayRig) {
+		"a recall while it is free": func(r *rig) {
 			r.unlock(r.granted("x"))
 			r.recall("x", 0)
 			r.did("release x")
 		},
-		"a recall in use": func(r *stayRig) {
+		"a recall in use": func(r *rig) {
 			l := r.granted("x")
-			first := r.take("x", StayWaits)
+			first := r.take("x", Waits)
 			r.recall("x", 0)
 			r.recall("x", 0)
-			r.take("x", StayWaits)
+			r.take("x", Waits)
 			r.did("wanted x", "wanted x", "wanted x", "wanted x")
 			r.unlock(l)
 			r.did("granted x", "wanted x")
 			r.unlock(first)
 			r.did("release x", "acquire x")
 		},
-		"16 passes after a recall": func(r *stayRig) {
+		"16 passes after a recall": func(r *rig) {
 			l := r.granted("x")
 			for range 20 {
-				r.take("x", StayWaits)
+				r.take("x", Waits)
 			}
 			r.recall("x", 0)
 			passes := 0
-			for ; l != nil; l = r.inside["x"] {
+			for ; l != nil; l = r.in("x") {
 				r.unlock(l)
 				passes++
 			}
@@ -119,10 +121,10 @@ func TestStayRules(t *testing.T) {
 				r.fatal("%d passes, %d wait", passes, r.s.waiting)
 			}
 		},
-		"10 ms after a recall": func(r *stayRig) {
+		"10 ms after a recall": func(r *rig) {
 			l := r.granted("x")
-			second := r.take("x", StayWaits)
-			r.take("x", StayWaits)
+			second := r.take("x", Waits)
+			r.take("x", Waits)
 			r.recall("x", 0)
 			r.sent = nil
 			r.now = r.now.Add(recallTime - 1)
@@ -131,35 +133,35 @@ func TestStayRules(t *testing.T) {
 			r.unlock(second)
 			r.did("granted x", "wanted x", "release x", "acquire x")
 		},
-		"callers before a recall who give up": func(r *stayRig) {
+		"callers before a recall who give up": func(r *rig) {
 			l := r.granted("x")
-			first, second := r.take("x", StayWaits), r.take("x", StayWaits)
+			first, second := r.take("x", Waits), r.take("x", Waits)
 			r.recall("x", 0)
-			r.take("x", StayWaits)
+			r.take("x", Waits)
 			r.cancel(first)
 			r.cancel(second)
 			r.sent = nil
 			r.unlock(l)
 			r.did("release x", "acquire x")
 		},
-		"recalled from birth": func(r *stayRig) {
+		"recalled from birth": func(r *rig) {
 			l := r.granted("x")
 			r.recall("x", 0)
 			r.unlock(l)
 			r.did("wanted x", "release x")
 		},
-		"a recall in jeopardy": func(r *stayRig) {
+		"a recall in jeopardy": func(r *rig) {
 			l := r.granted("x")
-			r.take("x", StayWaits)
+			r.take("x", Waits)
 			r.now = r.safe
 			r.unlock(l)
 			r.did("wanted x")
 			r.recall("x", 0)
 			r.did("release x", "acquire x")
 		},
-		"a renewal ends jeopardy": func(r *stayRig) {
+		"a renewal ends jeopardy": func(r *rig) {
 			l := r.granted("x")
-			r.take("x", StayWaits)
+			r.take("x", Waits)
 			r.now = r.safe
 			r.unlock(l)
 			r.s.Renewed(r.window()) // late
@@ -168,26 +170,26 @@ func TestStayRules(t *testing.T) {
 			r.renewed()
 			r.did("granted x")
 		},
-		"asked": func(r *stayRig) {
+		"asked": func(r *rig) {
 			l := r.granted("x")
 			r.recall("x", 5)
 			r.recall("x", 6)
 			r.unlock(l)
 			r.did("wanted x", "in use x 5", "wanted x", "in use x 6", "release x")
 		},
-		"asked while it is free": func(r *stayRig) {
+		"asked while it is free": func(r *rig) {
 			r.unlock(r.granted("x"))
 			r.recall("x", 5)
 			r.did("release x")
 		},
-		"a nested request ends the stay": func(r *stayRig) {
+		"a nested request ends the stay": func(r *rig) {
 			l := r.granted("x")
-			r.take("x", StayWaits)
+			r.take("x", Waits)
 			r.nested(l)
 			r.unlock(l)
 			r.did("wanted x", "release x", "acquire x")
 		},
-		"a nested request after the unlock": func(r *stayRig) {
+		"a nested request after the unlock": func(r *rig) {
 			l := r.granted("x")
 			owner := r.s.Request(l)
 			r.unlock(l)
@@ -199,7 +201,7 @@ func TestStayRules(t *testing.T) {
 			r.step()
 			r.did("release x")
 		},
-		"yield": func(r *stayRig) {
+		"yield": func(r *rig) {
 			r.yield("x")
 			l := r.granted("x")
 			r.yield("x")
@@ -208,7 +210,7 @@ func TestStayRules(t *testing.T) {
 			r.yield("x")
 			r.did("release x")
 		},
-		"idle": func(r *stayRig) {
+		"idle": func(r *rig) {
 			r.unlock(r.granted("x"))
 			r.tick(rigIdle / 2)
 			r.unlock(r.granted("y"))
@@ -222,7 +224,7 @@ func TestStayRules(t *testing.T) {
 			r.tick(rigIdle)
 			r.did("release y")
 		},
-		"no Tick is due without a limit": func(r *stayRig) {
+		"no Tick is due without a limit": func(r *rig) {
 			r.s.Limit, r.s.Idle = 0, 0
 			l := r.granted("x")
 			if next := r.s.Next(r.now); next != 0 {
@@ -231,114 +233,118 @@ func TestStayRules(t *testing.T) {
 			r.unlock(l)
 			r.did("release x")
 		},
-		"no Tick is due at once": func(r *stayRig) {
+		"no Tick is due at once": func(r *rig) {
 			r.s.Idle = 0
 			r.granted("x")
 			if next := r.s.Next(r.now); !next.After(r.now) {
 				r.fatal("next after %v", next.Sub(r.now))
 			}
 		},
-		"limit": func(r *stayRig) {
+		"limit": func(r *rig) {
 			r.s.Limit = 2
 			for _, key := range []string{"x", "y"} {
 				r.unlock(r.granted(key))
 			}
-			r.unlock(r.take("x", StayGranted))
+			r.unlock(r.take("x", Passed))
 			l := r.granted("z")
 			r.did()
 			r.unlock(l)
 			r.did("release y")
 		},
-		"too many callers": func(r *stayRig) {
-			r.s.waiting = maxUnfinished
-			l := &StayCaller{Key: "x"}
-			if got := r.s.Lock(r.window(), l); got != StayFull || len(r.s.stays) > 0 {
+		"too many callers": func(r *rig) {
+			r.s.waiting = maxWaiting
+			l := &Caller{Key: "x"}
+			if got := r.s.Lock(r.window(), l); got != Full || len(r.s.stays) > 0 {
 				r.fatal("answer %d", got)
 			}
 		},
-		"leave": func(r *stayRig) {
+		"too many bytes of keys": func(r *rig) {
+			r.take(strings.Repeat("x", maxKeyBytes), Waits)
+			r.take("y", Full)
+		},
+		"leave": func(r *rig) {
 			r.unlock(r.granted("x"))
 			l := r.granted("y")
-			r.take("y", StayWaits)
-			r.take("z", StayWaits)
+			r.take("y", Waits)
+			r.take("z", Waits)
 			r.sent = nil
 			r.leave()
 			r.did("failed y", "release x", "failed z")
-			r.take("y", StayOrdinary)
+			r.take("y", Ordinary)
 			r.unlock(l)
 			r.did("release y")
 		},
-		"leave in jeopardy": func(r *stayRig) {
+		"leave in jeopardy": func(r *rig) {
 			l := r.granted("x")
-			r.take("x", StayWaits)
+			r.take("x", Waits)
 			r.now = r.safe
 			r.unlock(l)
 			r.leave()
 			r.did("wanted x", "failed x", "release x")
 		},
-		"try": func(r *stayRig) {
-			r.try("x", StayOrdinary) // no stay
-			waits := r.take("x", StayWaits)
-			r.try("x", StayOrdinary) // not granted
+		"try": func(r *rig) {
+			r.try("x", Ordinary) // no stay
+			waits := r.take("x", Waits)
+			r.try("x", Ordinary) // not granted
 			r.grant("x")
-			if l := r.try("x", StayHeld); l.token != waits.token {
+			if l := r.try("x", Held); l.token != waits.token {
 				r.fatal("held with %d, want %d", l.token, waits.token)
 			}
 			r.unlock(waits)
-			r.unlock(r.try("x", StayGranted))
-			r.take("x", StayGranted)
+			r.unlock(r.try("x", Passed))
+			r.take("x", Passed)
 			r.recall("x", 0)
-			r.try("x", StayOrdinary)
+			r.try("x", Ordinary)
 		},
-		"try in jeopardy": func(r *stayRig) {
+		"try in jeopardy": func(r *rig) {
 			r.granted("x")
 			r.unlock(r.granted("y"))
 			r.now = r.safe
 			r.sent = nil
-			r.try("x", StayHeld)
+			r.try("x", Held)
 			r.did()
-			r.try("y", StayOrdinary)
+			r.try("y", Ordinary)
 			r.did("release y")
 			r.now = r.deadline
-			r.try("x", StayOrdinary)
+			r.try("x", Ordinary)
 		},
-		"a loss": func(r *stayRig) {
+		"a loss": func(r *rig) {
 			r.granted("x")
-			r.take("x", StayWaits)
+			r.take("x", Waits)
 			r.unlock(r.granted("y"))
 			r.sent = nil
 			r.lose("x")
 			r.lose("y")
 			r.did("lost x", "acquire x")
 		},
-		"all fail together": func(r *stayRig) {
-			r.take("x", StayWaits)
-			r.take("x", StayWaits)
+		"all fail together": func(r *rig) {
+			r.take("x", Waits)
+			r.take("x", Waits)
 			r.fail("x")
 			r.did("acquire x", "failed x", "failed x")
 		},
-		"cancel": func(r *stayRig) {
-			one, two := r.take("x", StayWaits), r.take("x", StayWaits)
+		"cancel": func(r *rig) {
+			one, two := r.take("x", Waits), r.take("x", Waits)
 			r.cancel(one)
 			r.did("acquire x")
 			old := r.request("x")
 			r.cancel(two)
-			r.take("x", StayWaits)
+			r.take("x", Waits)
 			r.s.Granted(r.window(), old, 5, 9) // the grant has crossed the cancel
 			r.step()
 			r.did("cancel x", "acquire x")
 		},
-		"behind": func(r *stayRig) {
-			r.take("x", StayWaits)
-			r.s.Behind(r.request("x"), &HeldError{Token: 7})
-			if n := len(r.s.News); n != 1 || r.s.News[0].Behind.Token != 7 {
+		"behind": func(r *rig) {
+			r.take("x", Waits)
+			r.s.Behind(r.request("x"), 7)
+			if n := len(r.s.news); n != 1 || r.s.news[0].Info != 7 {
 				r.fatal("%d news", n)
 			}
 			r.step()
-			l := &StayCaller{Key: "x"}
+			l := &Caller{Key: "x"}
 			r.callers[l] = &rigCaller{}
 			r.s.Lock(r.window(), l)
-			if n := len(r.s.News); n != 1 || r.s.News[0].Behind.Token != 7 {
+			if n := len(r.s.news); n != 1 || r.s.news[0].Info != 7 {
 				r.fatal("a later caller has %d news", n)
 			}
 			r.step()
@@ -346,23 +352,23 @@ func TestStayRules(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
-			r := newStayRig(t, 10)
+			r := newRig(t, 10)
 			test(r)
 		})
 	}
 }
 
 // granted locks a key that has no stay, and forgets the commands and news of this.
-func (r *stayRig) granted(key string) *StayCaller {
+func (r *rig) granted(key string) *Caller {
 	r.t.Helper()
 	sent := r.sent
-	l := r.take(key, StayWaits)
+	l := r.take(key, Waits)
 	r.grant(key)
 	r.sent = sent
 	return l
 }
 
-func (r *stayRig) try(key string, want StayAnswer) *StayCaller {
+func (r *rig) try(key string, want Answer) *Caller {
 	r.t.Helper()
 	l, got := r.lock(key, true)
 	if got != want {
@@ -375,13 +381,13 @@ func (r *stayRig) try(key string, want StayAnswer) *StayCaller {
 // that a stay with four passes is worth its cost.
 func TestStayBias(t *testing.T) {
 	t.Parallel()
-	r := newStayRig(t, 10)
+	r := newRig(t, 10)
 	useless := func(passes int) {
-		l := r.take("x", StayWaits)
+		l := r.take("x", Waits)
 		r.grant("x")
 		for range passes - 1 {
 			r.unlock(l)
-			l = r.take("x", StayGranted)
+			l = r.take("x", Passed)
 		}
 		r.recall("x", 0)
 		r.unlock(l)
@@ -389,7 +395,7 @@ func TestStayBias(t *testing.T) {
 	skipped := func() (n int) {
 		for ; ; n++ {
 			l, answer := r.lock("x", false)
-			if answer == StayWaits {
+			if answer == Waits {
 				r.cancel(l)
 				return n
 			}
@@ -410,7 +416,7 @@ func TestStayBias(t *testing.T) {
 		t.Fatalf("%d grants are not kept, want 64", got)
 	}
 	useless(4)
-	if len(r.s.useless) != 0 {
+	if len(r.s.biases.byKey) != 0 {
 		t.Fatal("four passes do not reset the bias")
 	}
 	useless(1)
@@ -420,31 +426,41 @@ func TestStayBias(t *testing.T) {
 	r.empty()
 }
 
-// TestStayBiasIsBounded checks the number of keys with a bias.
+// TestStayBiasIsBounded checks that the set forgets the keys whose bias is the longest unused.
 func TestStayBiasIsBounded(t *testing.T) {
 	t.Parallel()
-	s := NewStays(10, time.Second)
-	for i := range biasKeys + 5 {
-		s.learn(&stay{key: string(rune(0x10000 + i)), recalled: 1})
+	b := newBiases()
+	for i := range biasKeys {
+		b.learn(fmt.Sprint(i), 1, true)
 	}
-	if n := len(s.useless); n > biasKeys {
-		t.Errorf("%d keys", n)
+	b.skips("0")
+	b.learn("1", 1, true)
+	for i := range 5 {
+		b.learn(fmt.Sprint("new", i), 1, true)
+	}
+	for _, key := range []string{"0", "1", "7", "new0", "new4"} {
+		if b.byKey[key] == nil {
+			t.Errorf("%s is forgotten", key)
+		}
+	}
+	if n := len(b.byKey); n != biasKeys || b.order.Len() != n || b.byKey["2"] != nil || b.byKey["6"] != nil {
+		t.Errorf("%d keys, %d in the list", n, b.order.Len())
 	}
 }
 
-// TestStayCancelStorm checks that cancels during a recall do not cost a walk of the queue.
-func TestStayCancelStorm(t *testing.T) {
+// TestCancelStorm checks that cancels during a recall do not cost a walk of the queue.
+func TestCancelStorm(t *testing.T) {
 	t.Parallel()
-	s := NewStays(10, time.Second)
+	s := NewSet(10, time.Second)
 	w := Window{Now: 1, Safe: 1000, Deadline: 2000, TTL: time.Hour}
-	var all []*StayCaller
-	for range maxUnfinished - 1 {
-		l := &StayCaller{Key: "x"}
+	var all []*Caller
+	for range maxWaiting - 1 {
+		l := &Caller{Key: "x"}
 		s.Lock(w, l)
 		all = append(all, l)
 	}
-	s.Granted(w, s.Commands[0].Request, 5, 5+lockfsm.StayTokens)
-	s.Recalled(w, s.Commands[0].Request)
+	s.Granted(w, s.commands[0].Request, 5, 5+lockfsm.StayTokens)
+	s.Recalled(w, s.commands[0].Request)
 	began := time.Now()
 	for i := len(all) - 1; i >= 0; i-- {
 		s.Cancel(w, all[i])

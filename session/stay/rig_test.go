@@ -1,7 +1,9 @@
-package client
+package stay
 
 import (
+	"errors"
 	"fmt"
+	"slices"
 	"testing"
 	"time"
 
@@ -9,20 +11,20 @@ import (
 	"github.com/mortise-lock/mortise/lockfsm"
 )
 
-// stayRig is a Stays for tests. The test is its clock, its callers and its group. The rig checks
+// rig is a Set for tests. The test is its clock, its callers and its group. The rig checks
 // the guarantees of stays after each step.
-type stayRig struct {
+type rig struct {
 	t        *testing.T
-	s        *Stays
+	s        *Set
 	now      clock.Time
 	safe     clock.Time
 	deadline clock.Time
 	rev      lockfsm.Token
-	reserves lockfsm.Token              // tokens that a grant reserves
-	tokens   map[string]lockfsm.Token   // the last token of each key
-	inside   map[string]*StayCaller     // the caller that holds each key
-	asked    map[*Request]*rigRequest   // requests that the group knows
-	callers  map[*StayCaller]*rigCaller // calls without a final answer, and holds
+	reserves lockfsm.Token            // tokens that a grant reserves
+	tokens   map[string]lockfsm.Token // the last token of each key
+	inside   map[string][]*Caller     // the callers that hold each key
+	asked    map[*Request]*rigRequest // requests that the group knows
+	callers  map[*Caller]*rigCaller   // calls without a final answer, and holds
 	begun    int
 	sent     []string // commands and news since the last call of did
 	leaving  bool
@@ -43,82 +45,90 @@ type rigCaller struct {
 	from  *Request
 }
 
+var errOver = errors.New("over")
+
 const (
 	rigTTL  = 6 * time.Second
 	rigIdle = time.Second
 )
 
-func newStayRig(t *testing.T, limit int) *stayRig {
-	r := &stayRig{t: t, s: NewStays(limit, rigIdle), now: clock.Time(time.Hour), rev: 1000, reserves: 100,
-		tokens: map[string]lockfsm.Token{}, inside: map[string]*StayCaller{}, asked: map[*Request]*rigRequest{},
-		callers: map[*StayCaller]*rigCaller{}}
+func newRig(t *testing.T, limit int) *rig {
+	r := &rig{t: t, s: NewSet(limit, rigIdle), now: clock.Time(time.Hour), rev: 1000, reserves: 100,
+		tokens: map[string]lockfsm.Token{}, inside: map[string][]*Caller{}, asked: map[*Request]*rigRequest{},
+		callers: map[*Caller]*rigCaller{}}
 	r.renewed()
 	return r
 }
 
-func (r *stayRig) window() Window {
+// shares reports whether the calls for a key are shared.
+func shares(key string) bool { return key[0] == 'r' }
+
+// in returns the first caller that holds a key, or nil.
+func (r *rig) in(key string) *Caller {
+	if len(r.inside[key]) == 0 {
+		return nil
+	}
+	return r.inside[key][0]
+}
+
+// out notes that a caller does not hold its key any more.
+func (r *rig) out(l *Caller) {
+	r.inside[l.Key] = slices.DeleteFunc(r.inside[l.Key], func(o *Caller) bool { return o == l })
+}
+
+func (r *rig) window() Window {
 	return Window{Now: r.now, Safe: r.safe, Deadline: r.deadline, TTL: rigTTL}
 }
 
-func (r *stayRig) fatal(format string, args ...any) {
+func (r *rig) fatal(format string, args ...any) {
 	r.t.Helper()
 	r.t.Fatalf("%v after %q", fmt.Errorf(format, args...), r.sent)
 }
 
 // step carries out the output of the stays, and checks it.
-func (r *stayRig) step() {
+func (r *rig) step() {
 	r.t.Helper()
-	for i := range r.s.News {
-		r.news(&r.s.News[i])
-	}
-	for i := range r.s.Commands {
-		r.command(&r.s.Commands[i])
-	}
-	r.s.News, r.s.Commands = r.s.News[:0], nil
+	r.s.Carry(r)
 	r.check()
 }
 
-func (r *stayRig) news(n *StayNews) {
+func (r *rig) Tell(n *News) {
 	r.t.Helper()
 	l, c := n.Caller, r.callers[n.Caller]
-	switch {
-	case c == nil:
+	if c == nil {
 		r.fatal("news for a caller that has its final answer: %+v", n)
-	case n.Granted:
-		if c.holds {
-			r.fatal("granted twice")
-		}
-		r.sent = append(r.sent, "granted "+l.Key)
+	}
+	if holds := n.Kind == Wanted || n.Kind == Lost; c.holds != holds {
+		r.fatal("%q: news %d for a caller that holds: %v", l.Key, n.Kind, c.holds)
+	}
+	if n.Kind != Behind {
+		r.sent = append(r.sent, [...]string{Granted: "granted ", Wanted: "wanted ", Failed: "failed ",
+			Lost: "lost ", Referred: "referred "}[n.Kind]+l.Key)
+	}
+	switch n.Kind {
+	case Granted:
 		r.pass(l)
-	case n.Wanted:
-		if !c.holds {
-			r.fatal("%q is wanted, but its caller does not hold it", l.Key)
+	case Lost:
+		r.out(l)
+		delete(r.callers, l)
+	case Referred:
+		if q := r.asked[l.stay.request]; !l.Shared || q == nil || !q.granted || q.recalled != 0 || r.in(l.Key) == nil {
+			r.fatal("a caller that could wait is referred to the group: %+v", q)
 		}
-		r.sent = append(r.sent, "wanted "+l.Key)
-	case n.Behind != nil:
-		if c.holds {
-			r.fatal("a holder waits")
-		}
-	case n.Lost != c.holds:
-		r.fatal("a caller has the wrong news %+v", n)
-	default:
-		r.sent = append(r.sent, "failed "+l.Key)
-		if n.Lost {
-			r.sent[len(r.sent)-1] = "lost " + l.Key
-			delete(r.inside, l.Key)
-		}
+		delete(r.callers, l)
+	case Failed:
 		delete(r.callers, l)
 	}
 }
 
-func (r *stayRig) command(c *StayCommand) {
+func (r *rig) Do(c *Command) error {
 	r.t.Helper()
 	key, q := c.Request.Key, r.asked[c.Request]
-	if (q == nil) != (c.Kind == StayAcquire) {
+	if (q == nil) != (c.Kind == Acquire) {
 		r.fatal("command %d for a request that the group knows: %v", c.Kind, q != nil)
 	}
 	switch c.Kind {
-	case StayAcquire:
+	case Acquire:
 		for other := range r.asked {
 			if other.Key == key {
 				r.fatal("two requests for %q", key)
@@ -126,28 +136,29 @@ func (r *stayRig) command(c *StayCommand) {
 		}
 		r.asked[c.Request] = &rigRequest{}
 		r.sent = append(r.sent, "acquire "+key)
-	case StayRelease:
-		if l := r.inside[key]; !q.granted || l != nil && r.callers[l].from == c.Request {
+	case Release:
+		if l := r.in(key); !q.granted || l != nil && r.callers[l].from == c.Request {
 			r.fatal("%q is released, granted %v, inside %v", key, q.granted, l)
 		}
 		delete(r.asked, c.Request)
 		r.sent = append(r.sent, "release "+key)
-	case StayCancel:
+	case Cancel:
 		delete(r.asked, c.Request)
 		r.sent = append(r.sent, "cancel "+key)
-	case StayInUse:
-		if l := r.inside[key]; l == nil || l.token != c.Token || r.callers[l].from != c.Request {
+	case InUse:
+		if l := r.in(key); l == nil || l.token != c.Token || r.callers[l].from != c.Request {
 			r.fatal("the answer InUse is wrong: %+v", c)
 		}
 		r.sent = append(r.sent, fmt.Sprint("in use ", key, " ", c.Place))
 	}
+	return nil
 }
 
 // pass checks that l may hold the lock now.
-func (r *stayRig) pass(l *StayCaller) {
+func (r *rig) pass(l *Caller) {
 	r.t.Helper()
 	c := r.callers[l]
-	if r.inside[l.Key] != nil {
+	if r.in(l.Key) != nil && !l.Shared {
 		r.fatal("two callers hold %q", l.Key)
 	}
 	c.holds, c.from = true, r.s.Request(l)
@@ -172,28 +183,28 @@ func (r *stayRig) pass(l *StayCaller) {
 	if q.recalled != 0 {
 		q.passes++
 	}
-	r.tokens[l.Key], r.inside[l.Key] = l.token, l
+	r.tokens[l.Key], r.inside[l.Key] = l.token, append(r.inside[l.Key], l)
 }
 
-func (r *stayRig) lock(key string, try bool) (*StayCaller, StayAnswer) {
+func (r *rig) lock(key string, try bool) (*Caller, Answer) {
 	r.t.Helper()
-	l := &StayCaller{Key: key, Try: try}
+	l := &Caller{Key: key, Shared: shares(key), Try: try}
 	r.callers[l] = &rigCaller{begun: r.begun}
 	r.begun++
 	answer := r.s.Lock(r.window(), l)
 	switch answer {
-	case StayGranted:
+	case Passed:
 		r.pass(l)
-	case StayWaits:
+	case Waits:
 		if try {
 			r.fatal("a Try waits")
 		}
-	case StayHeld:
-		if in := r.inside[key]; in == nil || in.token != l.token || !r.now.Before(r.deadline) {
+	case Held:
+		if in := r.in(key); in == nil || l.Shared || in.token != l.token || !r.now.Before(r.deadline) {
 			r.fatal("ErrHeld with %d, inside %v", l.token, in)
 		}
 		delete(r.callers, l)
-	case StayOrdinary:
+	case Ordinary:
 		delete(r.callers, l)
 		r.s.Yield(key)
 	default:
@@ -204,7 +215,7 @@ func (r *stayRig) lock(key string, try bool) (*StayCaller, StayAnswer) {
 }
 
 // take locks a key and fails the test if the answer is another one.
-func (r *stayRig) take(key string, want StayAnswer) *StayCaller {
+func (r *rig) take(key string, want Answer) *Caller {
 	r.t.Helper()
 	l, got := r.lock(key, false)
 	if got != want {
@@ -213,20 +224,20 @@ func (r *stayRig) take(key string, want StayAnswer) *StayCaller {
 	return l
 }
 
-func (r *stayRig) unlock(l *StayCaller) {
+func (r *rig) unlock(l *Caller) {
 	r.t.Helper()
 	if c := r.callers[l]; c != nil {
-		delete(r.inside, l.Key)
+		r.out(l)
 		delete(r.callers, l)
 	}
 	r.s.Unlock(r.window(), l)
 	r.step()
 }
 
-func (r *stayRig) cancel(l *StayCaller) {
+func (r *rig) cancel(l *Caller) {
 	r.t.Helper()
 	if c := r.callers[l]; c != nil && c.holds {
-		delete(r.inside, l.Key)
+		r.out(l)
 	}
 	delete(r.callers, l)
 	r.s.Cancel(r.window(), l)
@@ -234,7 +245,7 @@ func (r *stayRig) cancel(l *StayCaller) {
 }
 
 // request returns the request for a key that the group knows.
-func (r *stayRig) request(key string) *Request {
+func (r *rig) request(key string) *Request {
 	for q := range r.asked {
 		if q.Key == key {
 			return q
@@ -243,7 +254,7 @@ func (r *stayRig) request(key string) *Request {
 	return nil
 }
 
-func (r *stayRig) grant(key string) {
+func (r *rig) grant(key string) {
 	r.t.Helper()
 	q := r.request(key)
 	g := r.asked[q]
@@ -257,7 +268,7 @@ func (r *stayRig) grant(key string) {
 	r.step()
 }
 
-func (r *stayRig) recall(key string, place lockfsm.Revision) {
+func (r *rig) recall(key string, place lockfsm.Revision) {
 	r.t.Helper()
 	q := r.request(key)
 	if g := r.asked[q]; g.granted && g.recalled == 0 {
@@ -271,23 +282,23 @@ func (r *stayRig) recall(key string, place lockfsm.Revision) {
 	r.step()
 }
 
-func (r *stayRig) lose(key string) {
+func (r *rig) lose(key string) {
 	r.t.Helper()
 	q := r.request(key)
 	delete(r.asked, q)
-	r.s.Lost(q, ErrLost, LossUnknown)
+	r.s.Lost(q, errOver, nil)
 	r.step()
 }
 
-func (r *stayRig) fail(key string) {
+func (r *rig) fail(key string) {
 	r.t.Helper()
 	q := r.request(key)
 	delete(r.asked, q)
-	r.s.Failed(q, ErrQueueFull)
+	r.s.Failed(q, errOver)
 	r.step()
 }
 
-func (r *stayRig) nested(l *StayCaller) {
+func (r *rig) nested(l *Caller) {
 	r.t.Helper()
 	q := r.s.Request(l)
 	r.asked[q].nested = true
@@ -295,16 +306,16 @@ func (r *stayRig) nested(l *StayCaller) {
 	r.step()
 }
 
-func (r *stayRig) yield(key string) {
+func (r *rig) yield(key string) {
 	r.t.Helper()
 	r.s.Yield(key)
 	r.step()
 }
 
-func (r *stayRig) leave() {
+func (r *rig) leave() {
 	r.t.Helper()
 	r.leaving = true
-	r.s.Leave()
+	r.s.Leave(errOver)
 	r.step()
 	for q, g := range r.asked { // the core fails the requests
 		if !g.granted {
@@ -313,14 +324,14 @@ func (r *stayRig) leave() {
 	}
 }
 
-func (r *stayRig) renewed() {
+func (r *rig) renewed() {
 	r.t.Helper()
 	r.safe, r.deadline = r.now.Add(rigTTL/3*2), r.now.Add(rigTTL-rigTTL/50)
 	r.s.Renewed(r.window())
 	r.step()
 }
 
-func (r *stayRig) tick(d time.Duration) {
+func (r *rig) tick(d time.Duration) {
 	r.t.Helper()
 	r.now = r.now.Add(d)
 	r.s.Tick(r.now)
@@ -328,7 +339,7 @@ func (r *stayRig) tick(d time.Duration) {
 }
 
 // did compares the commands and news since the last call with the expected ones.
-func (r *stayRig) did(want ...string) {
+func (r *rig) did(want ...string) {
 	r.t.Helper()
 	if got := fmt.Sprintf("%q", r.sent); got != fmt.Sprintf("%q", want) {
 		r.t.Fatalf("it did %s, want %q", got, want)
@@ -337,41 +348,46 @@ func (r *stayRig) did(want ...string) {
 }
 
 // check verifies the lists and counts of the stays.
-func (r *stayRig) check() {
+func (r *rig) check() {
 	r.t.Helper()
 	s := r.s
-	free, granted, waiting := 0, 0, 0
+	free, granted, waiting, keyBytes := 0, 0, 0, 0
 	var before *stay
-	for st := s.first; st != nil; before, st = st, st.next {
+	for st := s.free.first; st != nil; before, st = st, st.next {
 		free++
-		if s.stays[st.key] != st || !st.isFree || !st.granted || st.inside != nil || st.waiting > 0 ||
+		if s.stays[st.name] != st || !st.isFree || !st.granted || st.inside.size > 0 || st.queue.size > 0 ||
 			st.prev != before || st.recalled != 0 || before != nil && st.used.Before(before.used) {
 			r.fatal("a wrong free stay %+v", st)
 		}
 	}
-	if s.last != before || s.free != free || free > s.Limit {
-		r.fatal("%d free stays, counted %d, limit %d", free, s.free, s.Limit)
+	if s.free.last != before || s.free.size != free || free > s.Limit {
+		r.fatal("%d free stays, counted %d, limit %d", free, s.free.size, s.Limit)
 	}
-	for key, st := range s.stays {
+	for name, st := range s.stays {
+		key := name.key
 		n, early := 0, 0
-		for l := st.head; l != nil; l = l.next {
+		for l := st.queue.head; l != nil; l = l.next {
 			n++
-			if l.order <= st.upTo {
+			if l.order <= st.queue.upTo {
 				early++
 			}
-			if l.stay != st || l.holds || r.callers[l] == nil {
+			if l.stay != st || l.holds || !l.waits || r.callers[l] == nil {
 				r.fatal("%q: a wrong caller waits: %+v", key, l)
 			}
 		}
-		if q := r.asked[st.request]; st.key != key || q == nil || q.granted != st.granted || n != st.waiting ||
-			early != st.before {
+		if q := r.asked[st.request]; st.name != name || name.shared != shares(key) || q == nil || q.granted != st.granted || n != st.queue.size ||
+			early != st.queue.early {
 			r.fatal("%q: wrong: %+v, %d wait, %d early, the group has %+v", key, st, n, early, q)
 		}
-		if st.inside != r.inside[key] || !st.granted && (n == 0 || st.inside != nil) ||
-			st.granted && st.inside == nil && !st.isFree && !st.isStalled {
+		var inside []*Caller
+		for l := st.inside.head; l != nil; l = l.next {
+			inside = append(inside, l)
+		}
+		if !slices.Equal(inside, r.inside[key]) || len(inside) != st.inside.size || !st.granted && (n == 0 || inside != nil) ||
+			st.granted && inside == nil && !st.isFree && !st.isStalled {
 			r.fatal("%q: wrong: %+v, inside is %v", key, st, r.inside[key])
 		}
-		waiting += n
+		waiting, keyBytes = waiting+n, keyBytes+n*len(key)
 		if st.granted {
 			granted++
 		}
@@ -379,27 +395,28 @@ func (r *stayRig) check() {
 	if len(r.asked) != len(s.stays) {
 		r.fatal("%d stays and %d requests", len(s.stays), len(r.asked))
 	}
-	f, a, w := s.Counts()
-	holding := 0
+	holding, inside := 0, 0
 	for _, c := range r.callers {
 		if c.holds {
 			holding++
 		}
 	}
-	if f != free || a != len(s.stays)-granted || w != waiting || waiting+holding != len(r.callers) ||
-		holding != len(r.inside) {
-		r.fatal("counts %d %d %d; %d callers, %d wait, %d hold, %d inside", f, a, w, len(r.callers), waiting, holding,
-			len(r.inside))
+	for _, all := range r.inside {
+		inside += len(all)
+	}
+	want := Counts{Granted: granted, Asked: len(s.stays) - granted, Inside: inside, Waiting: waiting}
+	if got := s.Counts(); got != want || s.keyBytes != keyBytes || waiting+holding != len(r.callers) || holding != inside {
+		r.fatal("counts %+v, want %+v; %d callers hold or wait, %d of them hold", got, want, len(r.callers), holding)
 	}
 }
 
 // empty checks that a rig without callers keeps nothing after the idle time.
-func (r *stayRig) empty() {
+func (r *rig) empty() {
 	r.t.Helper()
 	r.renewed()
 	r.tick(rigIdle)
-	if s := r.s; len(s.stays)+s.free+s.waiting+s.granted+len(s.stalled)+len(r.asked) != 0 || s.first != nil ||
-		s.last != nil || s.Next(r.now) != 0 || len(s.useless) > biasKeys {
+	if s := r.s; len(s.stays)+s.free.size+s.waiting+s.keyBytes+s.granted+len(s.stalled)+len(r.asked) != 0 ||
+		s.free.first != nil || s.free.last != nil || s.Next(r.now) != 0 || len(s.biases.byKey) > biasKeys {
 		r.fatal("something is left: %+v, the group has %d", s, len(r.asked))
 	}
 }

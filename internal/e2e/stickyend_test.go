@@ -1,0 +1,88 @@
+package e2e
+
+import (
+	"fmt"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/mortise-lock/mortise"
+)
+
+// TestStickyEndsWithItsInstance ends an instance that keeps a free lock. Another instance must get
+// the lock at once, or after an election if the leader was closed. It must not wait for the end of
+// the session.
+func TestStickyEndsWithItsInstance(t *testing.T) {
+	for _, leads := range []bool{false, true} {
+		for _, leaves := range []bool{true, false} {
+			t.Run(fmt.Sprintf("leads=%v/leaves=%v", leads, leaves), func(t *testing.T) {
+				bubble(t, func(t *testing.T) {
+					f := startFleet(t, 3, func(c *mortise.Config) { c.SessionTTL, c.Sticky.Unused = time.Minute, time.Hour })
+					keeper, limit := f.leader(), time.Duration(0)
+					if !leads {
+						keeper = f.follower()
+					} else if !leaves {
+						limit = failoverLimit
+					}
+					other := (keeper + 1) % 3
+					r := mortise.Request{Key: "k", Sticky: true}
+					unlock(t, f.acquire(keeper, r))
+					last := f.acquire(keeper, r)
+					unlock(t, last)
+					time.Sleep(10 * time.Second)
+					if n := f.peek(other, "k").Held; n != 1 {
+						t.Fatalf("%d holders: the lock is not kept", n)
+					}
+					if leaves {
+						f.depart(keeper, true)
+					} else {
+						f.close(keeper)
+					}
+					ended := time.Now()
+					next := f.acquire(other, r)
+					if took := time.Since(ended); took > limit {
+						t.Errorf("another instance was granted the lock %v later, limit %v", took, limit)
+					}
+					if next.Token() <= last.Token() {
+						t.Errorf("token %d after %d", next.Token(), last.Token())
+					}
+					unlock(t, next)
+				})
+			})
+		}
+	}
+}
+
+// TestStickyEndsWithItsGroup lets two of three voters retire, so that the third instance restarts in
+// place, and all three found a new group. The third instance keeps one lock in use and one free.
+func TestStickyEndsWithItsGroup(t *testing.T) {
+	bubble(t, func(t *testing.T) {
+		f := startFleet(t, 3, func(c *mortise.Config) { c.Sticky.Unused = time.Hour })
+		old := f.nodes[2].Status().Group
+		before := map[string]*mortise.Lock{}
+		for _, key := range []string{"free", "used"} {
+			unlock(t, f.acquire(2, mortise.Request{Key: key, Sticky: true}))
+			before[key] = f.acquire(2, mortise.Request{Key: key, Sticky: true})
+		}
+		unlock(t, before["free"])
+		poison(f, 0)
+		poison(f, 1)
+		for f.nodes[0].Status().Group == old || f.nodes[0].Status().Phase != mortise.PhaseMember {
+			time.Sleep(100 * time.Millisecond)
+		}
+		f.ready()
+		synctest.Wait()
+		wantIs(t, before["used"].Err(), mortise.ErrLost)
+		wantIs(t, before["used"].Unlock(t.Context()), mortise.ErrLost)
+		for key, before := range before {
+			next := f.lock(0, key)
+			if next.Token() <= before.Token() {
+				t.Errorf("%s: token %d after %d", key, next.Token(), before.Token())
+			}
+			granted := f.later(2, mortise.Request{Key: key, Sticky: true})
+			waits(t, "a caller of a lock that another instance holds", granted)
+			unlock(t, next)
+			unlock(t, comes(t, "the next caller", granted))
+		}
+	})
+}

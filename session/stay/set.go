@@ -1,0 +1,187 @@
+package stay
+
+import (
+	"time"
+)
+
+// Limits of a Set. They do not depend on the load.
+const (
+	maxWaiting  = 65_536
+	maxKeyBytes = 8 << 20 // of the keys of waiting callers
+)
+
+// Set contains the stays of one session.
+type Set struct {
+	Limit int           // the largest number of free stays
+	Idle  time.Duration // a stay that was not used for this time is given back
+
+	commands []Command
+	news     []News
+
+	stays    map[name]*stay
+	free     freeList
+	granted  int     // stays that the group has granted
+	inside   int     // callers that hold a lock
+	waiting  int     // callers that wait, for all stays
+	keyBytes int     // of the callers that wait
+	stalled  []*stay // granted stays whose callers wait until the lease is renewed
+	leaving  bool
+	biases   biases
+}
+
+// NewSet returns an empty Set.
+func NewSet(limit int, idle time.Duration) *Set {
+	return &Set{Limit: limit, Idle: idle, stays: map[name]*stay{}, biases: newBiases()}
+}
+
+// Counts are the sizes of a Set.
+type Counts struct {
+	Granted, Asked  int // stays that the group has granted, and that wait in its queue
+	Inside, Waiting int // callers that hold a lock, and that wait
+}
+
+// Counts returns the sizes of the set.
+func (s *Set) Counts() Counts {
+	return Counts{Granted: s.granted, Asked: len(s.stays) - s.granted, Inside: s.inside, Waiting: s.waiting}
+}
+
+func (s *Set) pass(st *stay, c *Caller) {
+	s.free.remove(st)
+	c.stay, c.holds = st, true
+	c.token = st.spare
+	st.spare++
+	st.inside.add(c)
+	s.inside++
+	st.passes++
+}
+
+// leave is the end of a pass.
+func (s *Set) leave(c *Caller) {
+	c.holds = false
+	c.stay.inside.remove(c)
+	s.inside--
+}
+
+// settle decides what happens to a granted stay. If the stay is not shared, no caller is inside.
+func (s *Set) settle(w Window, st *stay) {
+	s.free.remove(st)
+	waits := st.queue.size > 0
+	over := s.leaving || st.nested || st.usedUp() || st.over(w) || waits && !st.fresh(w)
+	switch {
+	case st.refuses(w):
+		s.refer(st)
+	case st.inside.size > 0 && (over || !waits): // the last caller that unlocks settles it
+	case over:
+		s.giveBack(st)
+	case !waits && st.last == st.first: // the group would call it held, although it is free
+		s.giveBack(st)
+	case !waits:
+		s.keep(w, st)
+	case !w.Now.Before(w.Safe):
+		s.stall(st)
+	default:
+		s.next(st)
+		if st.shared {
+			s.settle(w, st)
+		}
+	}
+}
+
+// next grants a pass to the caller that has waited longest.
+func (s *Set) next(st *stay) {
+	c := st.queue.head
+	s.unwait(c)
+	if st.recalled != 0 {
+		st.extra++
+	}
+	s.pass(st, c)
+	s.tell(News{Kind: Granted, Caller: c})
+	if st.recalled != 0 || st.queue.size > 0 && !st.shared {
+		s.tell(News{Kind: Wanted, Caller: c})
+	}
+}
+
+// refer makes all callers that wait ask the group.
+func (s *Set) refer(st *stay) {
+	for st.queue.head != nil {
+		c := st.queue.head
+		s.unwait(c)
+		s.tell(News{Kind: Referred, Caller: c})
+	}
+}
+
+// wanted tells the callers inside that another request waits.
+func (s *Set) wanted(st *stay) {
+	for c := st.inside.head; c != nil; c = c.next {
+		s.tell(News{Kind: Wanted, Caller: c})
+	}
+}
+
+func (s *Set) keep(w Window, st *stay) {
+	if s.free.size >= s.Limit {
+		if s.free.first == nil {
+			s.giveBack(st)
+			return
+		}
+		s.giveBack(s.free.first)
+	}
+	st.used = w.Now
+	s.free.push(st)
+}
+
+func (s *Set) stall(st *stay) {
+	if !st.isStalled {
+		st.isStalled = true
+		s.stalled = append(s.stalled, st)
+	}
+}
+
+// giveBack releases a stay, and makes one new request for the callers that wait.
+func (s *Set) giveBack(st *stay) {
+	s.biases.learn(st.key, st.passes, st.recalled != 0)
+	s.do(Command{Kind: Release, Request: st.request})
+	s.again(st)
+}
+
+// again ends a granted stay, and makes one new request for the callers that wait.
+func (s *Set) again(st *stay) {
+	s.free.remove(st)
+	if st.granted {
+		st.granted = false
+		s.granted--
+	}
+	if st.queue.size == 0 {
+		s.drop(st)
+		return
+	}
+	st.recalled, st.extra, st.passes, st.nested, st.behind = 0, 0, 0, false, nil
+	st.queue.upTo, st.queue.early = 0, 0
+	s.ask(st)
+}
+
+func (s *Set) ask(st *stay) {
+	st.request = &Request{Key: st.key, Shared: st.shared, stay: st}
+	s.do(Command{Kind: Acquire, Request: st.request})
+}
+
+func (s *Set) drop(st *stay) {
+	if s.stays[st.name] == st {
+		delete(s.stays, st.name)
+	}
+}
+
+func (s *Set) wait(st *stay, c *Caller) {
+	c.stay = st
+	st.queue.push(c)
+	s.waiting++
+	s.keyBytes += len(c.Key)
+}
+
+func (s *Set) unwait(c *Caller) {
+	c.stay.queue.remove(c)
+	s.waiting--
+	s.keyBytes -= len(c.Key)
+}
+
+func (s *Set) do(c Command) { s.commands = append(s.commands, c) }
+func (s *Set) tell(n News)  { s.news = append(s.news, n) }
