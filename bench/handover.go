@@ -12,7 +12,9 @@ import (
 // handover runs n callers that all lock one key. The measured time begins when one holder calls
 // Unlock and ends when Lock returns to the next holder. The workload fails if two callers hold the
 // key at the same time.
-func handover(n int) func(ctx context.Context, r *Run) (Result, error) { return handoverOn(membersOf, n) }
+func handover(n int) func(ctx context.Context, r *Run) (Result, error) {
+	return handoverOn(membersOf, n)
+}
 
 // handoverOn is like handover, but all callers are on the first instances.
 func handoverOn(instances, n int) func(ctx context.Context, r *Run) (Result, error) {
