@@ -53,7 +53,7 @@ func TestStickyEndsWithItsInstance(t *testing.T) {
 	}
 }
 
-// TestStickyEndsWithItsGroup lets two of three voters retire, so that the third instance restarts in
+// TestStickyEndsWithItsGroup lets two of three voters retire. So the third instance restarts in
 // place, and all three found a new group. The third instance keeps one lock in use and one free.
 func TestStickyEndsWithItsGroup(t *testing.T) {
 	bubble(t, func(t *testing.T) {

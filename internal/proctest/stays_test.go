@@ -23,9 +23,8 @@ const (
 	refusedFor = 2 * time.Second
 )
 
-// waits compares how long callers waited for a sticky lock with the goal: a TTL, for which an
-// instance that was lost keeps the lock, and a failover. It leaves out instances that may lose their
-// locks.
+// waits compares how long callers waited for a sticky lock with the goal: a TTL, for which a lost
+// instance keeps the lock, and a failover. It leaves out instances that may lose their locks.
 func (w *world) waits(events []history.Event) {
 	w.t.Helper()
 	called := map[int]map[uint64]int64{} // by stream and by call
