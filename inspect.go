@@ -173,9 +173,11 @@ func sessionInfos(page *query.SessionList) []SessionInfo {
 }
 
 // Check reports whether key was held with token at a moment during the call: the answer is
-// linearizable. It is for a resource that cannot compare tokens. If the token belongs to a caller of
-// a kept lock (Request.Sticky), the group does not know the answer, and Check fails with ErrKept,
-// also on the instance that keeps the lock. Package fence compares tokens.
+// linearizable. It is for a resource that cannot compare tokens.
+//
+// If an instance keeps the lock (Request.Sticky) and has reserved the token for its callers, the
+// group does not know the answer, and Check fails with ErrKept, on every instance. To protect a
+// resource from such callers, compare tokens: see package fence.
 func (n *Node) Check(ctx context.Context, key string, token Token) (held bool, err error) {
 	seen, err := look(ctx, n, query.QueryClient.Check, &query.HoldRequest{Key: []byte(key), Token: uint64(token)})
 	return seen.GetHeld(), err

@@ -2,16 +2,14 @@ package main
 
 import (
 	"context"
-	"fmt"
 	"math/rand/v2"
 	"sync/atomic"
-	"time"
 )
 
-// The workloads in this file lock a key repeatedly on the same instance, which sticky locks make
-// fast, or on another instance than before, which they make slow.
+// The workloads in this file show what sticky locks gain and cost. In most of them a key is locked
+// mostly on one instance.
 
-// own runs n callers. Each has a key of its own, and always locks it on the same instance.
+// own runs n callers. Each has a key of its own and always locks it on the same instance.
 func own(n int) func(ctx context.Context, r *Run) (Result, error) {
 	return func(ctx context.Context, r *Run) (Result, error) {
 		callers, err := callersOf(ctx, r.Cluster, n, false)
@@ -28,9 +26,9 @@ func own(n int) func(ctx context.Context, r *Run) (Result, error) {
 // mostly runs callers that lock a few keys often and many keys rarely. Each key is locked 95 times
 // of 100 on the same instance. The workload fails if two callers hold one key at the same time.
 func mostly(ctx context.Context, r *Run) (Result, error) {
-	const callers, keyCount, s, elsewhere = 64, 1000, 1.1, 0.05
-	count := len(r.Cluster.Instances())
-	lockers, err := callersOf(ctx, r.Cluster, count*callers, true)
+	const callers, keyCount, s, elsewhere = 256, 1000, 1.1, 0.05
+	instances := len(r.Cluster.Instances())
+	lockers, err := callersOf(ctx, r.Cluster, callers*instances, true)
 	if err != nil {
 		return Result{}, err
 	}
@@ -44,25 +42,11 @@ func mostly(ctx context.Context, r *Run) (Result, error) {
 	var l loop
 	return l.run(ctx, callers, r.Duration, func(ctx context.Context, i, _ int) error {
 		k := int(choices[i].Uint64())
-		at := k % count
+		at := k % instances
 		if randoms[i].Float64() < elsewhere {
-			at = (at + 1 + randoms[i].IntN(count-1)) % count
+			at = (at + 1 + randoms[i].IntN(instances-1)) % instances
 		}
-		began := time.Now()
-		hold, err := lockers[i*count+at].Lock(ctx, keys[k])
-		took := time.Since(began)
-		if err != nil {
-			return err
-		}
-		if inside[k].Add(1) != 1 {
-			return fmt.Errorf("two hold %s at once", keys[k])
-		}
-		inside[k].Add(-1)
-		if err := hold.Unlock(ctx); err != nil {
-			return err
-		}
-		l.done(took)
-		return nil
+		return l.pairAlone(ctx, lockers[i*instances+at], keys[k], &inside[k])
 	})
 }
 
@@ -78,10 +62,11 @@ func turns3(ctx context.Context, r *Run) (Result, error) {
 	})
 }
 
-// recall measures Lock on an instance after another instance has locked and unlocked the key
-// several times. The lock is free. Only the first Lock of each instance is measured.
+// recall runs one caller that locks one key on three instances in turn, several times on each. It
+// measures the first Lock on each instance. At that time another instance keeps the lock if it is
+// sticky.
 func recall(ctx context.Context, r *Run) (Result, error) {
-	const pairs = 8 // enough to be worth keeping the lock
+	const pairs = 8 // with so many, it is worth keeping the lock
 	callers, err := callersOf(ctx, r.Cluster, len(r.Cluster.Instances()), false)
 	if err != nil {
 		return Result{}, err
@@ -89,18 +74,20 @@ func recall(ctx context.Context, r *Run) (Result, error) {
 	var l loop
 	return l.run(ctx, 1, r.Duration, func(ctx context.Context, _, turn int) error {
 		by := callers[turn%len(callers)]
-		if err := l.pair(ctx, by, "recall"); err != nil {
-			return err
-		}
+		err := l.pair(ctx, by, "recall")
 		for range pairs - 1 {
-			hold, err := by.Lock(ctx, "recall")
 			if err == nil {
-				err = hold.Unlock(ctx)
-			}
-			if err != nil {
-				return err
+				err = lockAndUnlock(ctx, by, "recall")
 			}
 		}
-		return nil
+		return err
 	})
+}
+
+func lockAndUnlock(ctx context.Context, by Locker, key string) error {
+	hold, err := by.Lock(ctx, key)
+	if err != nil {
+		return err
+	}
+	return hold.Unlock(ctx)
 }

@@ -46,7 +46,7 @@
 // run it. A durable mortise (Dir) is compared with an etcd that syncs, and mortise in memory with
 // an etcd that does not sync. Redis is polled every 5 ms, which favours Redis, because redsync's
 // default interval is much longer. No call locks a key on the instance that has just unlocked it,
-// except in the workload relock.
+// except in the workload relock and in those about sticky locks (again.go).
 //
 // # Limits
 //

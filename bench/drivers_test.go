@@ -105,7 +105,7 @@ func (broken) Unlock(context.Context) error                 { return nil }
 
 func TestWorkloadsNoticeTwoInside(t *testing.T) {
 	r := &Run{Cluster: broken{}, Duration: 100 * time.Millisecond, Quick: true}
-	for _, name := range []string{"handover64", "zipf", "waiters"} {
+	for _, name := range []string{"handover64", "local64", "zipf", "mostly", "waiters"} {
 		w, _ := workloadNamed(name)
 		var err error
 		// repeat the workload, because two callers hold the key at the same instant only if two

@@ -42,6 +42,7 @@ func goals() []goal {
 		list = append(list, g)
 	}
 	const durable, memory = "mortise-dir-tls", "mortise-tls"
+	const stickyDurable, sticky = "mortise-dir-sticky-tls", "mortise-sticky-tls"
 	versus(durable, "etcd", "serial", 1.3, 1.7)
 	versus(durable, "etcd", "parallel64", 4, 8)
 	versus(durable, "etcd", "parallel1024", 10, 25)
@@ -61,7 +62,11 @@ func goals() []goal {
 	versus(memory, "postgres", "parallel1024", 4, 8)
 	versus(memory, "postgres", "handover3", 0, 1.1)
 	versus(memory, "postgres", "handover64", 0, 1.6)
-	versus(memory, "postgres", "relock", 0, 10)
+	versus(sticky, "postgres", "relock", 0, 10)
+	versus(sticky, memory, "mostly", 10, 30)
+	versus(sticky, memory, "turns3", 0.9, 1)
+	versus(stickyDurable, durable, "mostly", 10, 30)
+	versus(stickyDurable, durable, "turns3", 0.9, 1)
 	absolute := func(about, ours, workload string, value func(Result) float64, must, reach float64,
 		show func(float64) string) {
 		list = append(list, goal{about: about, workload: workload, ours: ours, value: value, lower: true, must: must,
@@ -71,8 +76,10 @@ func goals() []goal {
 		float64(500*time.Millisecond), float64(100*time.Millisecond), showTime)
 	absolute("kill -9 of the leader to the next grant, memory", memory, "kill", halfTime,
 		float64(500*time.Millisecond), float64(100*time.Millisecond), showTime)
-	absolute("re-lock on the same instance, no other caller waiting", memory, "relock", halfTime,
-		float64(10*time.Microsecond), float64(time.Microsecond), showTime)
+	absolute("sticky: re-lock on the same instance", sticky, "relock", halfTime, float64(2*time.Microsecond),
+		float64(500*time.Nanosecond), showTime)
+	absolute("sticky: Lock on another instance than before, free", sticky, "recall", halfTime,
+		float64(150*time.Microsecond), float64(80*time.Microsecond), showTime)
 	absolute("allocations of all three nodes for a pair, serial", memory, "serial", allocsPair, 700, 500, showPlainly)
 	absolute("allocations of all three nodes for a pair, 1,024 callers", memory, "parallel1024", allocsPair, 20, 6,
 		showPlainly)
@@ -93,8 +100,14 @@ func goals() []goal {
 		float64(5*time.Second), showTime)
 	absolute("99th percentile of Lock beside 1,000 idle members, compared with none", memory, "beside1000", timesAlone, 2,
 		1.1, showTimes)
-	list = append(list, goal{about: "hand-overs of a million waiters on 1,000 keys, served in order",
-		workload: "line", ours: memory, value: rate, must: 1, reach: 100e3, show: showRate})
+	atLeast := func(about, ours, workload string, must, reach float64) {
+		list = append(list, goal{about: about, workload: workload, ours: ours, value: rate, must: must, reach: reach,
+			show: showRate})
+	}
+	atLeast("hand-overs of a million waiters on 1,000 keys, served in order", memory, "line", 1, 100e3)
+	atLeast("sticky: 64 callers with own keys, each on one instance, memory", sticky, "own64", 2e6, 8e6)
+	atLeast("sticky: 64 callers with own keys, each on one instance, durable", stickyDurable, "own64", 2e6, 8e6)
+	atLeast("sticky: hand-overs of 64 callers on one instance", sticky, "local64", 500e3, 3e6)
 	return list
 }
 

@@ -76,22 +76,28 @@ func zipf(ctx context.Context, r *Run) (Result, error) {
 	var l loop
 	return l.run(ctx, callers, r.Duration, func(ctx context.Context, i, _ int) error {
 		k := choices[i].Uint64()
-		began := time.Now()
-		hold, err := lockers[i].Lock(ctx, keys[k])
-		took := time.Since(began)
-		if err != nil {
-			return err
-		}
-		if inside[k].Add(1) != 1 {
-			return fmt.Errorf("two hold %s at once", keys[k])
-		}
-		inside[k].Add(-1)
-		if err := hold.Unlock(ctx); err != nil {
-			return err
-		}
-		l.done(took)
-		return nil
+		return l.pairAlone(ctx, lockers[i], keys[k], &inside[k])
 	})
+}
+
+// pairAlone is like pair, and fails if two callers hold the key at the same time. inside is the
+// number of callers that hold the key.
+func (l *loop) pairAlone(ctx context.Context, by Locker, key string, inside *atomic.Int32) error {
+	began := time.Now()
+	hold, err := by.Lock(ctx, key)
+	took := time.Since(began)
+	if err != nil {
+		return err
+	}
+	if inside.Add(1) != 1 {
+		return fmt.Errorf("two hold %s at once", key)
+	}
+	inside.Add(-1)
+	if err := hold.Unlock(ctx); err != nil {
+		return err
+	}
+	l.done(took)
+	return nil
 }
 
 func keysOf(prefix string, n int) []string {

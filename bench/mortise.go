@@ -38,13 +38,19 @@ func mortisePeer(name string, durable, encrypted bool) Peer {
 func soonPeer() Peer {
 	p := mortisePeer("mortise-soon", false, false)
 	p.Promise = "as mortise, but Unlock does not report whether the lock was held until the end (UnlockSoon)"
+	return variant(p, func(m mortiseMember) Member { return soonMember{m} })
+}
+
+// variant returns a peer like p, with other members. It does not run the workloads whose results
+// would be the same.
+func variant(p Peer, as func(mortiseMember) Member) Peer {
 	member := p.Member
 	p.Member = func(ctx context.Context, dir string, addresses []string, i int) (Member, error) {
 		m, err := member(ctx, dir, addresses, i)
 		if err != nil {
 			return nil, err
 		}
-		return soonMember{m.(mortiseMember)}, nil
+		return as(m.(mortiseMember)), nil
 	}
 	p.Open = func(ctx context.Context, dir string) (Cluster, error) { return openMembers(ctx, p, dir) }
 	same := "as mortise"

@@ -25,6 +25,7 @@ func page(r Record) string {
 		writeRates(&b, r, durable)
 	}
 	writeHandovers(&b, r)
+	writeAgain(&b, r)
 	writeCounts(&b, r)
 	writeIdle(&b, r)
 	writeFleet(&b, r)
@@ -126,7 +127,7 @@ func writeGoals(b *strings.Builder, r Record) {
 
 func writeRatios(b *strings.Builder, r Record) {
 	b.WriteString("The factor by which mortise is better (must, reach), compared on disk with etcd, and in memory with\n" +
-		"the rest:\n\n")
+		"the rest. In the last two columns, and in the row re-lock, mortise has sticky locks:\n\n")
 	head := []string{""}
 	var rows [][]string
 	for _, g := range goals() {
@@ -200,6 +201,16 @@ func workloadTitle(name string) string {
 		return "re-lock"
 	case "zipf":
 		return "Zipf mix"
+	case "own64":
+		return "64 callers, each on one instance"
+	case "local64":
+		return "hand-over, 64 waiters on one instance"
+	case "mostly":
+		return "Zipf mix, 95% on one instance"
+	case "turns3":
+		return "by turns on three instances"
+	case "recall":
+		return "free, after another instance"
 	}
 	return name
 }

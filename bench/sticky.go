@@ -8,28 +8,15 @@ import (
 	"github.com/mortise-lock/mortise"
 )
 
-// stickyPeer is mortise with TLS, whose callers set Request.Sticky.
+// stickyPeer is mortise with TLS, and its callers set Request.Sticky.
 func stickyPeer(name string, durable bool) Peer {
 	p := mortisePeer(name, durable, true)
-	p.Promise += "; sticky: a free lock of an instance that dies stays taken until its session ends, and Unlock is " +
-		"confirmed by the lease"
-	member := p.Member
-	p.Member = func(ctx context.Context, dir string, addresses []string, i int) (Member, error) {
-		m, err := member(ctx, dir, addresses, i)
-		if err != nil {
-			return nil, err
-		}
-		return stickyMember{m.(mortiseMember)}, nil
+	p.Promise = "as mortise-dir-tls, but Unlock is confirmed by the lease, and a free lock of an instance that dies " +
+		"stays taken until its session ends (Request.Sticky)"
+	if !durable {
+		p.Promise = "as mortise-dir-sticky-tls, but losing the majority loses all locks"
 	}
-	p.Open = func(ctx context.Context, dir string) (Cluster, error) { return openMembers(ctx, p, dir) }
-	same := "as mortise"
-	p.Lacks = map[string]string{"held": same, "kill": same}
-	for _, w := range workloads() {
-		if w.Fleet {
-			p.Lacks[w.Name] = same
-		}
-	}
-	return p
+	return variant(p, func(m mortiseMember) Member { return stickyMember{m} })
 }
 
 type stickyMember struct{ mortiseMember }
@@ -44,15 +31,14 @@ func (m stickyMember) Lock(ctx context.Context, key string) (Hold, error) {
 	return lock, nil
 }
 
-// Ready waits until sticky locks are kept, which begins shortly after all members are ready.
+// Ready waits until this instance keeps sticky locks. It begins to do so shortly after all members
+// are ready.
 func (m stickyMember) Ready(ctx context.Context) error {
-	err := m.mortiseMember.Ready(ctx)
-	for err == nil {
-		var kept bool
-		if kept, err = m.keeps(ctx, "ready-"+m.Status().Name); kept {
-			return nil
+	err, kept := m.mortiseMember.Ready(ctx), false
+	for err == nil && !kept {
+		if kept, err = m.keeps(ctx, "ready-"+m.Status().Name); !kept {
+			time.Sleep(10 * time.Millisecond)
 		}
-		time.Sleep(10 * time.Millisecond)
 	}
 	return err
 }
@@ -62,7 +48,7 @@ func (m stickyMember) keeps(ctx context.Context, key string) (bool, error) {
 	if err != nil {
 		return false, err
 	}
-	err = hold.Unlock(ctx)
-	info, peeked := m.Peek(ctx, key)
-	return info.Held > 0, errors.Join(err, peeked)
+	unlocked := hold.Unlock(ctx)
+	info, err := m.Peek(ctx, key)
+	return info.Held > 0, errors.Join(unlocked, err)
 }

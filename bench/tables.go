@@ -68,6 +68,29 @@ func writeHandovers(b *strings.Builder, r Record) {
 		"when their turn comes.\n\n")
 }
 
+func writeAgain(b *strings.Builder, r Record) {
+	columns := []string{"own64", "local64", "mostly", "turns3", "recall"}
+	peers := r.measured(columns...)
+	if len(peers) == 0 {
+		return
+	}
+	b.WriteString("What sticky locks gain and cost, in the same form. In the last column, only the first of eight\n" +
+		"pairs on each instance counts:\n\n")
+	var rows [][]string
+	for _, p := range peers {
+		row := []string{p.Name}
+		for _, c := range columns {
+			row = append(row, rateCell(r, p, c))
+		}
+		rows = append(rows, row)
+	}
+	head := []string{""}
+	for _, c := range columns {
+		head = append(head, workloadTitle(c))
+	}
+	writeTable(b, head, rows)
+}
+
 func writeCounts(b *strings.Builder, r Record) {
 	if len(r.measured("held", "waiters", "kill")) == 0 {
 		return

@@ -49,16 +49,16 @@ func workloads() []Workload {
 		{Name: "handover64", About: "64 callers on three instances want one key", Run: handover(64)},
 		{Name: "relock", About: "one caller locks the same key again on the same instance, and no other caller wants it",
 			Run: relock},
-		{Name: "own64", About: "64 callers, each with a key of its own, always on the same instance", Run: own(64),
-			Only: isAgain},
-		{Name: "local64", About: "64 callers on one instance want one key", Run: handoverOn(1, 64), Only: isAgain},
-		{Name: "mostly", About: "64 callers want 1,000 keys, few of them often (Zipf, s = 1.1), each key 95 times of 100 " +
-			"on the same instance", Run: mostly, Only: isAgain},
-		{Name: "turns3", About: "one caller, by turns on three instances", Run: turns3, Only: isAgain},
-		{Name: "recall", About: "one caller, by turns on three instances, eight pairs each; the first Lock of each turn",
-			Run: recall, Only: isAgain},
 		{Name: "zipf", About: "256 callers on three instances want 10,000 keys, few of them often (Zipf, s = 1.1)",
 			Run: zipf},
+		{Name: "own64", About: "64 callers, each with a key of its own, and each always on the same instance",
+			Run: own(64), Only: isAgain},
+		{Name: "local64", About: "64 callers on one instance want one key", Run: handoverOn(1, 64), Only: isAgain},
+		{Name: "mostly", About: "256 callers want 1,000 keys, few of them often (Zipf, s = 1.1), and each key 95 times of " +
+			"100 on the same instance", Run: mostly, Only: isAgain},
+		{Name: "turns3", About: "one caller, by turns on three instances", Run: turns3, Only: isAgain},
+		{Name: "recall", About: "one caller, by turns on three instances, eight pairs on each, the first of which count",
+			Run: recall, Only: isAgain},
 		{Name: "held", About: "100,000 locks are taken and kept", Run: held},
 		{Name: "waiters", About: "10,000 callers wait for one key, and each gets it once", Run: waiters},
 		{Name: "kill", About: "kill -9 of the process that leads, to the next grant in another", Run: kill,
@@ -83,7 +83,7 @@ func workloads() []Workload {
 }
 
 // isAgain reports whether the peer runs the workloads of again.go.
-func isAgain(p Peer) bool { return p.Kind == "mortise" || p.Kind == "postgres" }
+func isAgain(p Peer) bool { return encrypted(p) || p.Kind == "postgres" }
 
 func isMortise(p Peer) bool { return p.Kind == "mortise" && !p.Durable }
 
@@ -91,7 +91,7 @@ func peers() []Peer {
 	return []Peer{
 		mortisePeer("mortise-dir", true, false),
 		mortisePeer("mortise-dir-tls", true, true),
-		stickyPeer("mortise-dir-sticky", true),
+		stickyPeer("mortise-dir-sticky-tls", true),
 		etcdPeer("etcd", true, false),
 		etcdPeer("etcd-grpc", true, true),
 		zookeeperPeer(),
@@ -100,7 +100,7 @@ func peers() []Peer {
 		mortisePeer("mortise", false, false),
 		mortisePeer("mortise-tls", false, true),
 		soonPeer(),
-		stickyPeer("mortise-sticky", false),
+		stickyPeer("mortise-sticky-tls", false),
 		etcdPeer("etcd-nosync", false, false),
 		etcdPeer("etcd-grpc-nosync", false, true),
 		redisPeer("redis", 1, false),

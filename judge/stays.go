@@ -109,17 +109,17 @@ func (g *gathered) seesPass(c *call) *account {
 // addStay adds the operations of a stay and of its passes. Without a pass, the stay was not granted
 // before the time from.
 func (b *builder) addStay(s *account, from int64) {
-	granted, until, forced := s.by, int64(math.MinInt64), s.how == history.ByForce
+	granted, until := s.by, int64(math.MinInt64)
 	for i, c := range s.passes {
 		by := c.confirmed
-		if !forced {
-			by, until = min(by, s.endedBy), max(until, c.needed())
-		}
 		if i+1 < len(s.passes) {
 			by = min(by, s.passes[i+1].returned)
 		}
 		b.addPass(s, c, by)
-		from, granted = min(from, c.begun), min(granted, c.returned)
+		from, granted, until = min(from, c.begun), min(granted, c.returned), max(until, c.needed())
+	}
+	if s.how == history.ByForce {
+		until = from
 	}
 	b.add(s.keys, operation{kind: grant, token: s.token, share: s.share, by: "as a stay"}, from, granted)
 	if s.endedBy != math.MaxInt64 {

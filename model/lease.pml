@@ -37,7 +37,7 @@
  *   promise 2  tokens rise from holder to holder, as the holders receive them
  *   promise 3  no client is granted the lock while another believes that it holds it; and the lemma behind it: while a lease runs at its
  *              client, its session lives in the log
- *   promise 4  (LIVE) after the last fault the waiter is served within TTL + 1 ticks
+ *   promise 4  (LIVE) after the last fault the waiter is served within TTL + 1 ticks, also by a client that passes forever (STAY)
  *   promise 6  when all is quiet, the log holds for a client what its callers want and nothing else
  *   Most bugs break the lemma first, since Spin stops at the first broken assertion.
  *
@@ -58,6 +58,9 @@
  *   COPY     client 1 is a copy of the process of client 0, which holds the lock: a virtual machine restored twice
  *   LIVE     the others hold and are killed; at some moment faults end, and from then on no step is delayed
  *   PAIR     two whole clients
+ *   STAY     client 0 keeps the lock after an Unlock: the lock is a stay. Its callers get passes, without a message. Client 0 may give
+ *            the stay back at any time. With LIVE, the others wait, and client 0 passes as long as it may: each caller holds the lock
+ *            until the next tick, and after the recall only one more caller gets it.
  *
  * PLANTED BUGS (-D...; each must be found): see the word BUG below and the list in run.sh.
  */
@@ -97,6 +100,12 @@
 #define OTHERS                      /* client 1 is "the others" */
 #endif
 
+#ifdef STAY
+#define STAYS true
+#else
+#define STAYS false
+#endif
+
 #ifdef STILL
 #define RENEWS 0
 #else
@@ -116,7 +125,7 @@
 /* Commands of the log, and what else a client sends (RENEW). */
 mtype = { OPEN, ATTACH, ACQUIRE, FREE, EXPIRE, FIRST, RENEW,
 /* Answers. GRANTED is the Fired or immediate State; ATTACHED carries the states of what was named. */
-          OPENED, ATTACHED, REFUSED, GRANTED, RENEWED };
+          OPENED, ATTACHED, REFUSED, GRANTED, RENEWED, WANTED };
 
 /* A replica's state machine: lockfsm.Machine. An entry is known by its request's number; with one key and two sessions the queue is the
    owner and the other. */
@@ -154,7 +163,7 @@ byte epoch[2];
 byte lease[2];                      /* ticks until the deadline; 0 means that nothing is held */
 bit flying[2];                      /* a renewal is not acknowledged yet */
 byte age[2];                        /* ticks since it was sent; while opening, since Open was first sent */
-mtype = { IDLE, UNSENT, ASKED, HELD };
+mtype = { IDLE, UNSENT, ASKED, HELD, KEPT };                /* KEPT: a stay without a caller */
 mtype want[2] = IDLE;               /* what the caller of Lock knows or waits for */
 byte number[2];                     /* of the newest request */
 byte named[2];                      /* the number that the last Attach named, until it is answered */
@@ -163,6 +172,8 @@ byte tokens[2];                     /* of the newest lock held, for promise 2 */
 byte highest;                       /* token that any client has held */
 byte opens;                         /* sendings of Open left */
 byte cancels = CANCELS;                   /* waits that may still be cancelled */
+byte recall;                        /* LIVE and STAY: 1 after the recall, 2 after the last pass that is allowed then */
+bit changed;                        /* LIVE and STAY: client 0's caller has unlocked in this tick */
 chan up[4] = [2] of { mtype, byte, byte };              /* kind, epoch, number */
 chan down[2] = [2] of { mtype, byte, byte, byte };      /* kind, epoch, number, token */
 
@@ -182,6 +193,7 @@ hidden mtype K; hidden byte C; hidden byte E; hidden byte N; hidden byte T; hidd
 #define believes(c) (want[c] == HELD && lease[c] > 0)
 #define others_renew false
 #endif
+#define keeps(c) (want[c] == HELD || want[c] == KEPT)
 #define alive(c) (phase[c] != GONE && phase[c] != DEAD)
 #define linked(c) (phase[c] == ATTACHING || phase[c] == ATTACHED_)
 
@@ -363,6 +375,13 @@ inline leads(l) {
 #define listens(client) true
 #endif
 
+/* The other session waits for a stay. The replica has no field for this: the queue is the owner and the other. */
+#if defined(STAY) && defined(LIVE)
+#define behind(l, c) ((c) == 0 && rep[l].owner == 1 && rep[l].entry[1] != NO_ENTRY)
+#else
+#define behind(l, c) false
+#endif
+
 /* KeeperCore.Applied: the results in the log, for the clients attached here. */
 proctype applied(byte l) {
   do
@@ -383,7 +402,10 @@ proctype applied(byte l) {
           live[at(l, C)] = 1;
           N = rep[l].entry[sid(C)];
           T = (rep[l].owner == sid(C) + 1 -> rep[l].token : 0);
-          tell(l, C, ATTACHED, E, N, T)
+          tell(l, C, ATTACHED, E, N, T);
+#ifndef RECALL_TOLD_ONCE                                /* BUG: the recall is lost with the attachment to which it was sent */
+          if :: behind(l, C) -> tell(l, C, WANTED, E, N, 0) :: else fi
+#endif
         :: K == ATTACH && attached[at(l, C)] == E && !ok ->
           detach(l, C);
           tell(l, C, REFUSED, E, 0, 0)
@@ -391,6 +413,8 @@ proctype applied(byte l) {
           detach(l, C);
           due[at(l, sid(C))] = 0;
           expiring[at(l, sid(C))] = 0
+        :: K == ACQUIRE && ok && behind(l, 1 - sid(C)) && role[l] == LEADS && live[at(l, 1 - C)] ->       /* wanted */
+          tell(l, 1 - C, WANTED, attached[at(l, 1 - C)], rep[l].entry[1 - C], 0)
         :: else
         fi;
 #ifndef GRANT_LOST                                      /* BUG: the keeper does not report to which client a command has granted the lock */
@@ -539,6 +563,12 @@ inline leave_target(c) {
 #define SECOND false
 #endif
 
+#ifdef FREE_NOT_NAMED                                   /* BUG: Attach does not name a stay without a caller */
+#define named_as_held(c) (want[c] == HELD)
+#else
+#define named_as_held(c) keeps(c)
+#endif
+
 /* writeQuestion: Open, or Attach, which names the request that a caller still wants and comes with a renewal. */
 inline write_question(c, l) {
   target[c] = l;
@@ -550,7 +580,7 @@ inline write_question(c, l) {
     phase[c] = OPENING_
   :: else ->
     epoch[c]++;
-    named[c] = (want[c] == ASKED || want[c] == HELD -> number[c] : NO_ENTRY);
+    named[c] = (want[c] == ASKED || named_as_held(c) -> number[c] : NO_ENTRY);
     up[at(l, c)]!ATTACH, epoch[c], named[c];
     freeing[c] = NO_ENTRY;                              /* dropFrees: it does not name them, which frees them too */
     flying[c] = RENEWS;
@@ -635,10 +665,32 @@ proctype client(byte c) {
       want[c] = IDLE
     }
   :: d_step {                                           /* Unlock */
-      believes(c) && !calm ->
+      believes(c) && !calm && !STAYS ->
       freeing[c] = number[c];
       want[c] = IDLE
     }
+#ifdef STAY
+  :: d_step {                                           /* Stays.Unlock */
+      believes(c) && !(calm && changed) ->
+      want[c] = KEPT;
+      changed = calm
+    }
+  :: d_step {                                           /* Stays.Lock: the pass has a token between that of the stay and the next grant */
+      want[c] == KEPT && recall < 2 ->
+      want[c] = HELD;
+      assert(tokens[c] == highest);                     /* promise 2 */
+#ifndef RECALL_UNHEEDED                                 /* BUG: callers are served for as long as there are any */
+      if :: recall == 1 -> recall = 2 :: else fi
+#endif
+    }
+  :: d_step {                                           /* Stays: the stay was recalled, or not used for a time */
+      want[c] == KEPT && freeing[c] == NO_ENTRY && (!calm || recall > 0) ->
+      freeing[c] = number[c];
+#ifndef PASS_AFTER_RELEASE                              /* BUG: callers still get passes when the stay is given back */
+      want[c] = IDLE
+#endif
+    }
+#endif
   :: d_step {                                           /* writeCommands: commands that free something are sent first */
       linked(c) && freeing[c] != NO_ENTRY && nfull(up[at(target[c], c)]) ->
       up[at(target[c], c)]!FREE, epoch[c], freeing[c];
@@ -657,13 +709,14 @@ proctype client(byte c) {
         if
         :: named[c] != NO_ENTRY && named[c] == number[c] && N == number[c] && want[c] == ASKED && C > 0 -> take_grant(c, C)
         :: named[c] != NO_ENTRY && named[c] == number[c] && N != number[c] && want[c] == ASKED -> want[c] = UNSENT
-        :: named[c] != NO_ENTRY && named[c] == number[c] && N != number[c] && want[c] == HELD -> want[c] = IDLE
+        :: named[c] != NO_ENTRY && named[c] == number[c] && N != number[c] && keeps(c) -> want[c] = IDLE
         :: else
         fi;
         named[c] = NO_ENTRY
       :: K == REFUSED && E == epoch[c] -> leave_stage(c, GONE)         /* sessionGone */
       :: K == GRANTED && E == epoch[c] && want[c] == ASKED && N == number[c] -> take_grant(c, C)
       :: K == RENEWED && E == epoch[c] && flying[c] -> renew_lease(c)
+      :: K == WANTED && E == epoch[c] && keeps(c) && N == number[c] && recall == 0 -> recall = 1
       :: else -> skip                                   /* a grant that crossed its cancel, which is under way */
       fi
     }
@@ -678,7 +731,7 @@ inline older(c) {
   if
   :: lease[c] > 0 ->
     lease[c]--;
-    if :: lease[c] == 0 && want[c] == HELD -> lose(c) :: else fi       /* begin: before anything else is read */
+    if :: lease[c] == 0 && keeps(c) -> lose(c) :: else fi       /* begin: before anything else is read */
   :: else
   fi
 }
@@ -705,7 +758,7 @@ proctype others() {
       rep[TRUTH].entry[1] != NO_ENTRY && nfull(tail) ->
       tail!FREE, 1, 1, rep[TRUTH].entry[1], 1
     }
-#else
+#elif !defined(STAY)
   :: d_step { alive(1) && !calm -> phase[1] = DEAD }    /* it holds from the beginning, and is killed */
 #endif
   od
@@ -735,13 +788,21 @@ proctype time() {
         older(1);
 #endif
         if :: others_renew -> skip :: else -> nearer(1); nearer(3) fi;
+        changed = 0;
         if :: slip > 0 -> slip-- :: else fi;
 #if defined(COPY) || defined(LIVE)
         if :: since < TTL + 3 && (calm || SINCE_ATTACH) -> since++ :: else fi
 #endif
       }
     }
-#ifdef LIVE
+#if defined(LIVE) && defined(STAY)
+  :: d_step {                                           /* the last fault: a voter leads, and the others wait for the stay */
+      !calm && alive(0) && rep[TRUTH].life[0] == 1 && rep[TRUTH].owner == 1 && rep[TRUTH].entry[1] != NO_ENTRY && lease[0] > 0 &&
+        epoch[0] < EPOCHS ->
+      calm = 1;
+      since = 0
+    }
+#elif defined(LIVE)
   :: d_step {                                           /* the last fault: the holder is dead, a voter leads, the client waits */
       !calm && phase[1] == DEAD && alive(0) && rep[TRUTH].life[0] == 1 && (want[0] == ASKED || want[0] == UNSENT) && lease[0] > 0 &&
         epoch[0] < EPOCHS && number[0] + (want[0] == UNSENT) < NUMBERS ->       /* and the bounds allow another request */
@@ -764,7 +825,7 @@ proctype time() {
 #else
 #define CLIENT1(condition) (condition)
 #endif
-#define wanted(c) (want[c] == ASKED || believes(c) -> number[c] : NO_ENTRY)
+#define wanted(c) (want[c] == ASKED || believes(c) || want[c] == KEPT -> number[c] : NO_ENTRY)
 
 /* States that the check must be able to reach: run.sh asks for each with -DREACH=..., and expects the assertion to fail. */
 #define handover (believes(1) && tokens[0] == 1 && rep[TRUTH].token == 2)
@@ -780,6 +841,8 @@ proctype time() {
 #define late_renewal (flying[0] && age[0] == TTL && lease[0] == 0 && renewal[at(target[0], 0)] == 2)
 #define stale_expiry (len(tail) > 0 && term == 2 && rep[TRUTH].life[0] == 1 && expiring[at(1 - leader, 0)])
 #define served (calm && want[0] == HELD && since == TTL)
+#define passed_on (calm && rep[TRUTH].owner == 2 && since == 2 && recall == 2)
+#define stay_moves (term == 2 && leader == 1 && live[at(1, 0)] && phase[0] == ATTACHED_ && want[0] == KEPT && epoch[0] == 2)
 #define refused_copy (phase[0] == GONE && believes(1))
 
 hidden byte promise1_two_believe, promise3_believer_does_not_own, promise6_something_is_left, copies_believe_too_long, promise3_lease_without_session, promise4_waiter_is_not_served, wanted_state;    /* false: names for what Spin prints */
@@ -797,7 +860,9 @@ proctype monitor() {
 #ifndef BELIEF_ONLY                                     /* leaves the lemma out, so that the run shows what a bug leads to */
   :: atomic { lease[0] > 0 && !lives(0) || CLIENT1(lease[1] > 0 && !lives(1)) -> assert(promise3_lease_without_session) }
 #endif
-#ifdef LIVE
+#if defined(LIVE) && defined(STAY)
+  :: atomic { calm && since > TTL + 1 && rep[TRUTH].owner != 2 -> assert(promise4_waiter_is_not_served) }
+#elif defined(LIVE)
   :: atomic { calm && since > TTL + 1 && want[0] != HELD && alive(0) && lives(0) -> assert(promise4_waiter_is_not_served) }
 #endif
 #ifdef REACH
@@ -836,7 +901,9 @@ init {
     phase[0] = BEGINS; epoch[0] = 0; lease[0] = 0; opens = 2;
     attached[at(0, 0)] = 0; live[at(0, 0)] = 0; due[at(0, 0)] = 0; due[at(1, 0)] = 0;
 #endif
-#ifdef LIVE
+#if defined(LIVE) && defined(STAY)
+    rep[TRUTH].entry[0] = 1; rep[TRUTH].owner = 1; rep[TRUTH].token = 1; highest = 1; number[0] = 1; want[0] = HELD; tokens[0] = 1;
+#elif defined(LIVE)
     rep[TRUTH].entry[1] = 1; rep[TRUTH].owner = 2; rep[TRUTH].token = 1; highest = 1; number[1] = TIMES;
 #endif
 #ifdef OTHERS
@@ -851,7 +918,7 @@ init {
 #else
     run client(1);
 #endif
-#if defined(LIVE) || !defined(OTHERS)
+#if defined(LIVE) && !defined(STAY) || !defined(OTHERS)
     run keeper(0, 1); run keeper(1, 1);
 #endif
 #ifndef STILL

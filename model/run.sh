@@ -36,6 +36,8 @@ copy='-DCOPY -DTTL=2 -DTERMS=1 -DEPOCHS=2'
 later_copy='-DCOPY -DTTL=2 -DTERMS=2 -DEPOCHS=2 -DORIGINAL_STAYS'
 pair='-DPAIR -DTTL=2 -DTERMS=1 -DEPOCHS=1 -DNUMBERS=1 -DCANCELS=0'
 live='-DLIVE -DTTL=2 -DTERMS=2 -DEPOCHS=2 -DNUMBERS=2 -DCANCELS=0'
+stay='-DSTAY -DTTL=2 -DTERMS=2 -DEPOCHS=2 -DNUMBERS=1 -DCANCELS=0'
+stay_live='-DSTAY -DLIVE -DTTL=2 -DTERMS=2 -DEPOCHS=2 -DNUMBERS=1 -DCANCELS=0'
 small='-DTTL=2 -DTERMS=2 -DEPOCHS=1 -DNUMBERS=1 -DCANCELS=0'
 
 again='-DTTL=2 -DTERMS=1 -DEPOCHS=1 -DNUMBERS=2 -DCANCELS=0'
@@ -58,6 +60,8 @@ rows() {
       holds 'copy, two terms' "$later_copy" \
       holds 'live' "$live" \
       holds 'pair' "$pair" \
+      holds 'stay' "$stay" \
+      holds 'stay, live' "$stay_live" \
       reached 'the lock passes on' "$lease -DREACH=handover" \
       reached 'and back' "$calls -DREACH=handback" \
       reached 'it passes on by expiry' "$lease -DREACH=handover_by_expiry" \
@@ -69,7 +73,9 @@ rows() {
       reached 'a hold outlives its leader' "$lease -DREACH=hold_moves" \
       reached 'a renewal comes too late' "$lease -DREACH=late_renewal" \
       reached 'a copy is refused' "$copy -DREACH=refused_copy" \
-      reached 'served at the last moment' "$live -DREACH=served"
+      reached 'served at the last moment' "$live -DREACH=served" \
+      reached 'a stay outlives its leader' "$stay -DREACH=stay_moves" \
+      reached 'a stay is recalled' "$stay_live -DREACH=passed_on"
   else
     printf '%s|%s|%s\n' reached 'it passes on by expiry' "$lease -DREACH=handover_by_expiry"
   fi
@@ -92,7 +98,11 @@ rows() {
     "-DCOPY -DTTL=2 -DTERMS=1 -DEPOCHS=2 -DORIGINAL_STAYS|copies_believe_too_long" \
     caught CANCEL_DROPPED "$calls|promise6_something_is_left" \
     caught GRANT_LOST \
-    "-DLIVE -DTTL=2 -DTERMS=1 -DEPOCHS=2 -DNUMBERS=2 -DCANCELS=0|promise4_waiter_is_not_served"
+    "-DLIVE -DTTL=2 -DTERMS=1 -DEPOCHS=2 -DNUMBERS=2 -DCANCELS=0|promise4_waiter_is_not_served" \
+    caught PASS_AFTER_RELEASE "$stay|promise3_believer_does_not_own" \
+    caught FREE_NOT_NAMED "$stay|promise3_believer_does_not_own" \
+    caught RECALL_TOLD_ONCE "$stay_live|promise4_waiter_is_not_served" \
+    caught RECALL_UNHEEDED "$stay_live|promise4_waiter_is_not_served"
 }
 
 work=$(mktemp -d)

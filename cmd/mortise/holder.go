@@ -17,15 +17,6 @@ type fate struct {
 	byForce bool // whether ending the hold by force may be necessary
 }
 
-// holdsOrKeeps returns the verb for a hold. An instance that keeps a lock may have no caller that
-// holds it.
-func holdsOrKeeps(s mortise.Standing) string {
-	if s.Kept {
-		return "keeps"
-	}
-	return "holds"
-}
-
 func holderFate(s mortise.Standing, f facts) fate {
 	named := func(r guest.Report) bool { return r.Status.Name == s.Holder }
 	alive := func(r guest.Report) bool { return slices.Contains(r.Status.Sessions, s.Session) }

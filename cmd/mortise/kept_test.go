@@ -13,7 +13,8 @@ import (
 	"github.com/mortise-lock/mortise/internal/guest"
 )
 
-// keepLock acquires a kept lock on the node of the agent, as soon as the group has the rules for it.
+// keepLock acquires a kept lock on the node of the agent. It waits until the group has the rules
+// for it.
 func (i *inn) keepLock(key string) (*mortise.Lock, mortise.Standing) {
 	i.t.Helper()
 	for until := time.Now().Add(2 * patience); ; time.Sleep(20 * time.Millisecond) {

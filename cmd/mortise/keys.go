@@ -188,9 +188,18 @@ func otherLives(queue []mortise.Standing) string {
 	return ""
 }
 
+// holdsOrKeeps returns the verb for a hold. An instance that keeps a lock may have no caller that
+// holds it.
+func holdsOrKeeps(s mortise.Standing) string {
+	if s.Kept {
+		return "keeps"
+	}
+	return "holds"
+}
+
 func standingRow(i int, s mortise.Standing, now time.Time) []string {
-	row := []string{strconv.Itoa(i), s.Holder, s.Session, holdsOrKeeps(s), tokenText(s.Token), heldFor(s, now), short(s.Left),
-		"", s.Value}
+	row := []string{strconv.Itoa(i), s.Holder, s.Session, holdsOrKeeps(s), tokenText(s.Token), heldFor(s, now),
+		short(s.Left), "", s.Value}
 	switch {
 	case s.Expired:
 		row[3] = "expired, in its lock delay"

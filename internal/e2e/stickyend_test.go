@@ -18,25 +18,25 @@ func TestStickyEndsWithItsInstance(t *testing.T) {
 			t.Run(fmt.Sprintf("leads=%v/leaves=%v", leads, leaves), func(t *testing.T) {
 				bubble(t, func(t *testing.T) {
 					f := startFleet(t, 3, func(c *mortise.Config) { c.SessionTTL, c.Sticky.Unused = time.Minute, time.Hour })
-					keeper, limit := f.leader(), time.Duration(0)
+					holder, limit := f.leader(), time.Duration(0)
 					if !leads {
-						keeper = f.follower()
+						holder = f.follower()
 					} else if !leaves {
 						limit = failoverLimit
 					}
-					other := (keeper + 1) % 3
+					other := (holder + 1) % 3
 					r := mortise.Request{Key: "k", Sticky: true}
-					unlock(t, f.acquire(keeper, r))
-					last := f.acquire(keeper, r)
+					unlock(t, f.acquire(holder, r))
+					last := f.acquire(holder, r)
 					unlock(t, last)
 					time.Sleep(10 * time.Second)
 					if n := f.peek(other, "k").Held; n != 1 {
 						t.Fatalf("%d holders: the lock is not kept", n)
 					}
 					if leaves {
-						f.depart(keeper, true)
+						f.depart(holder, true)
 					} else {
-						f.close(keeper)
+						f.close(holder)
 					}
 					ended := time.Now()
 					next := f.acquire(other, r)
@@ -53,7 +53,7 @@ func TestStickyEndsWithItsInstance(t *testing.T) {
 	}
 }
 
-// TestStickyEndsWithItsGroup lets two of three voters retire, so that the third instance restarts in
+// TestStickyEndsWithItsGroup lets two of three voters retire. So the third instance restarts in
 // place, and all three found a new group. The third instance keeps one lock in use and one free.
 func TestStickyEndsWithItsGroup(t *testing.T) {
 	bubble(t, func(t *testing.T) {

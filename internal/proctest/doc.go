@@ -6,10 +6,10 @@
 // # What a scenario is
 //
 // A scenario is a [testing] function that makes a world, starts instances in it, causes faults, and
-// ends with a verdict. Each instance has a load: it locks a contended key and its own key, locks
-// two more such keys with Request.Sticky, calls TryLock, cancels calls of Lock that wait, holds three
-// locks for its whole life, and repeatedly takes and releases a new key (a probe). At the end of
-// every scenario the world
+// ends with a verdict. Each instance has a load: it locks a contended key and its own key, and two
+// more such keys with Request.Sticky. It calls TryLock, cancels calls of Lock that wait, holds
+// three locks for its whole life, and repeatedly takes and releases a new key (a probe). At the end
+// of every scenario the world
 //
 //   - waits until every running instance is ready, within the time that the scenario allows;
 //   - makes the instances release all locks and stop, and judges the histories of all instances

@@ -23,9 +23,8 @@ const (
 	refusedFor = 2 * time.Second
 )
 
-// waits compares how long callers waited for a sticky lock with the goal: a TTL, for which an
-// instance that was lost keeps the lock, and a failover. It leaves out instances that may lose their
-// locks.
+// waits compares how long callers waited for a sticky lock with the goal: a TTL, for which a lost
+// instance keeps the lock, and a failover. It leaves out instances that may lose their locks.
 func (w *world) waits(events []history.Event) {
 	w.t.Helper()
 	called := map[int]map[uint64]int64{} // by stream and by call
@@ -59,8 +58,8 @@ type loss struct {
 	in    scope
 	leads bool // the instance is the leader
 	inUse bool // callers of the instance hold the locks
-	begin func(w *world, keeper *instance, rest []*instance)
-	end   func(w *world, keeper *instance) // nil if begin has killed the process
+	begin func(w *world, holder *instance, rest []*instance)
+	end   func(w *world, holder *instance) // nil if begin has killed the process
 	ttls  time.Duration                    // the number of TTLs after which the other instances get the locks
 }
 
@@ -75,25 +74,25 @@ var losses = [...]loss{
 	{"deaf/follower", whole, false, true, deafened, healed, 2},
 }
 
-func killed(w *world, keeper *instance, _ []*instance) { w.kill(keeper) }
+func killed(w *world, holder *instance, _ []*instance) { w.kill(holder) }
 
 // stopped waits until all threads have stopped. Until then the instance could give the locks back.
-func stopped(w *world, keeper *instance, _ []*instance) {
-	keeper.signal(syscall.SIGSTOP)
+func stopped(w *world, holder *instance, _ []*instance) {
+	holder.signal(syscall.SIGSTOP)
 	err := error(unix.EINTR)
 	for err == unix.EINTR {
-		err = unix.Waitid(unix.P_PID, keeper.cmd.Process.Pid, nil, unix.WSTOPPED, nil)
+		err = unix.Waitid(unix.P_PID, holder.cmd.Process.Pid, nil, unix.WSTOPPED, nil)
 	}
 	if err != nil {
-		w.t.Fatalf("wait for the stop of %s: %v", keeper.life, err)
+		w.t.Fatalf("wait for the stop of %s: %v", holder.life, err)
 	}
 }
 
-func continued(_ *world, keeper *instance) { keeper.signal(syscall.SIGCONT) }
+func continued(_ *world, holder *instance) { holder.signal(syscall.SIGCONT) }
 
-func deafened(w *world, keeper *instance, rest []*instance) {
+func deafened(w *world, holder *instance, rest []*instance) {
 	for _, in := range rest {
-		w.net.cutOneWay(in.machine, keeper.machine)
+		w.net.cutOneWay(in.machine, holder.machine)
 	}
 }
 
@@ -108,29 +107,29 @@ func TestStays(t *testing.T) {
 			w := newWorld(t, settings{replicas: 3, ttl: 3 * time.Second, unused: time.Hour})
 			fleet := w.startAll(3)
 			w.waitReady(slack*readyTime, fleet...)
-			keeper, goal := w.leader(fleet...), l.ttls*w.ttl
+			holder, goal := w.leader(fleet...), l.ttls*w.ttl
 			if l.leads {
 				goal += failover
 			} else {
-				keeper = without(fleet, keeper)[0]
+				holder = without(fleet, holder)[0]
 			}
-			rest := without(fleet, keeper)
-			w.lose(keeper)
-			kept := w.keep(l.inUse, keeper)
-			l.begin(w, keeper, rest)
+			rest := without(fleet, holder)
+			w.lose(holder)
+			kept := w.keep(l.inUse, holder)
+			l.begin(w, holder, rest)
 			taken := w.takeKept(rest, kept, goal)
 			if l.end == nil {
-				keeper = w.start(keeper.name, keeper.machine)
-				w.waitReady(slack*readyTime, keeper)
+				holder = w.start(holder.name, holder.machine)
+				w.waitReady(slack*readyTime, holder)
 			} else {
-				w.comeBack(keeper, l)
+				w.comeBack(holder, l)
 			}
 			for i := range keptKeys {
 				w.request(rest[i%len(rest)], "unlock", keptKey(i))
-				if now := w.request(keeper, "keep", keptKey(i)); now <= taken[i] {
+				if now := w.request(holder, "keep", keptKey(i)); now <= taken[i] {
 					t.Errorf("%s: token %d after token %d", keptKey(i), now, taken[i])
 				}
-				w.request(keeper, "unlock", keptKey(i))
+				w.request(holder, "unlock", keptKey(i))
 			}
 			w.verdict(slack * readyTime)
 		})
@@ -151,14 +150,14 @@ func (w *world) request(in *instance, op, key string) uint64 {
 
 // keep makes an instance keep the sticky locks of the test, in use or free. It returns the last
 // tokens.
-func (w *world) keep(inUse bool, keeper *instance) (tokens [keptKeys]uint64) {
+func (w *world) keep(inUse bool, holder *instance) (tokens [keptKeys]uint64) {
 	w.t.Helper()
 	for i := range tokens {
-		w.request(keeper, "keep", keptKey(i))
-		w.request(keeper, "unlock", keptKey(i))
-		tokens[i] = w.request(keeper, "keep", keptKey(i))
+		w.request(holder, "keep", keptKey(i))
+		w.request(holder, "unlock", keptKey(i))
+		tokens[i] = w.request(holder, "keep", keptKey(i))
 		if !inUse {
-			w.request(keeper, "unlock", keptKey(i))
+			w.request(holder, "unlock", keptKey(i))
 		}
 	}
 	return tokens
@@ -196,26 +195,26 @@ func (w *world) takeKept(by []*instance, kept [keptKeys]uint64, goal time.Durati
 
 // comeBack ends the loss of an instance. The first calls of the instance must show that it has lost
 // its locks. They are sent before the loss ends.
-func (w *world) comeBack(keeper *instance, l loss) {
+func (w *world) comeBack(holder *instance, l loss) {
 	w.t.Helper()
 	var checks, calls [keptKeys]func() (event, error)
 	for i := range keptKeys {
 		if l.inUse {
-			checks[i] = keeper.send("check", keptKey(i), refusedFor)
+			checks[i] = holder.send("check", keptKey(i), refusedFor)
 		}
-		calls[i] = keeper.send("keep", keptKey(i), refusedFor)
+		calls[i] = holder.send("keep", keptKey(i), refusedFor)
 	}
 	time.Sleep(2 * clocks) // the judge must be able to see a pass that is granted too late
-	l.end(w, keeper)
+	l.end(w, holder)
 	for i := range keptKeys {
 		if e, err := calls[i](); err == nil {
-			w.t.Errorf("%s was granted to %s with token %d, and another instance holds it", keptKey(i), keeper.life, e.Token)
+			w.t.Errorf("%s was granted to %s with token %d, and another instance holds it", keptKey(i), holder.life, e.Token)
 		}
 		if !l.inUse {
 			continue
 		}
 		if e, err := checks[i](); !strings.Contains(e.Err, mortise.ErrLost.Error()) {
-			w.t.Errorf("%s returned with the lock %s: %v", keeper.life, keptKey(i), err)
+			w.t.Errorf("%s returned with the lock %s: %v", holder.life, keptKey(i), err)
 		}
 	}
 }

@@ -29,9 +29,9 @@ const (
 
 	// The callers of sticky locks call in bursts. Of the pauses between two bursts, one of three is
 	// longer than an unused lock is kept.
-	keepers    = 2 // callers of the contended sticky lock
-	burst      = 20
-	burstPause = 600 * time.Millisecond
+	stickyCallers = 2 // callers of the contended sticky lock
+	burst         = 20
+	burstPause    = 600 * time.Millisecond
 )
 
 // contended are the keys that all instances use. Most requests for the second one are sticky.
@@ -45,7 +45,7 @@ func startLoad(node *mortise.Node, name string, pause time.Duration, slow, calle
 	}
 	l.all.Go(func() { l.take(contended[0], 2*time.Millisecond, 40*time.Millisecond) })
 	l.all.Go(func() { l.take("own/"+name, 10*time.Millisecond, 40*time.Millisecond) })
-	for range keepers {
+	for range stickyCallers {
 		l.all.Go(func() { l.keep(contended[1], time.Millisecond) })
 	}
 	l.all.Go(func() { l.keep("kept/"+name, 0) })
