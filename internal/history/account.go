@@ -133,13 +133,15 @@ func (j *judge) join(a, b []step) ([]step, error) {
 			both, b = append(both, b[0]), b[1:]
 		default:
 			x, y := &j.events[a[0].event], &j.events[b[0].event]
-			if x.Kind != y.Kind || !x.alike(y) || x.Token != y.Token || x.Last != y.Last || x.Place != y.Place ||
+			if x.Kind != y.Kind || !x.alike(y) || x.Token != y.Token || x.reserved() != y.reserved() || x.Place != y.Place ||
 				x.Resumes != y.Resumes || x.Session != y.Session || x.Number != y.Number || x.How != y.How {
 				return nil, j.broken(Agree, []int32{a[0].event, b[0].event},
 					"two voters do not agree on entry %d of group %x", x.Index, uint64(x.Group))
 			}
 			s := a[0]
-			s.at = min(s.at, b[0].at)
+			if s.at = min(s.at, b[0].at); y.Last != 0 {
+				s.event = b[0].event
+			}
 			both, a, b = append(both, s), a[1:], b[1:]
 		}
 	}

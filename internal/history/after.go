@@ -58,7 +58,7 @@ func (j *judge) checkCarried() error {
 		}
 		g := &j.grants[at]
 		granted := &j.events[g.event]
-		if granted.Group != e.Group || !granted.alike(e) || granted.Last != e.Last || granted.Index > e.Index ||
+		if granted.Group != e.Group || !granted.alike(e) || granted.reserved() != e.reserved() || granted.Index > e.Index ||
 			g.end >= 0 && j.events[g.end].Rev <= e.Rev {
 			return j.broken(Agree, []int32{g.event, g.end, i},
 				"the first state of a voter has %s held with token %d, but that token did not hold it at the voter's index",

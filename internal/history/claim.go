@@ -24,7 +24,7 @@ func (j *judge) claim() error {
 				j.heldBack(c, e)
 				continue
 			}
-			g := j.told(e.Token)
+			g := j.told(e)
 			if g == nil {
 				if err := j.phantom(c, e); err != nil {
 					return err

@@ -50,6 +50,9 @@
 //
 //	"token":"812","last":"1836"
 //
+// If the group cannot reserve tokens for a sticky request, "last" is equal to "token". One caller
+// then gets "token" itself.
+//
 // A call that is granted a lock out of a stay, or that is told of it, returns one of these tokens.
 // Such a grant is called a pass. The caller's lines are the same as for any lock, but the voters
 // record neither the pass nor its end. A reader that does not know the member "last" ignores it, so

@@ -110,6 +110,10 @@ func (e *Event) Terms() (permits, of int64) {
 	return 1, 1
 }
 
+// reserved returns the last token that the grant gives to a caller. A voter that began its account
+// while a sticky request waited records no Last if no tokens were reserved.
+func (e *Event) reserved() lockfsm.Token { return max(e.Last, e.Token) }
+
 func (e *Event) alone() bool { return e.Permits == 0 }
 
 func (e *Event) alike(o *Event) bool {

@@ -56,16 +56,25 @@ func (j *judge) granted(i int32) *Event { return &j.events[j.grants[i].event] }
 
 // told returns the grant or the pass with a token that a call has returned. It returns nil if there
 // is neither a grant with this token nor a stay that has reserved it.
-func (j *judge) told(token lockfsm.Token) *grant {
+func (j *judge) told(e *Event) *grant {
+	token := e.Token
 	if i, known := j.byToken[uint64(token)]; known {
-		return &j.grants[i]
+		g := &j.grants[i]
+		if e.Outcome == Granted && j.events[g.event].Last == token {
+			return j.pass(g, token)
+		}
+		return g
 	}
 	n, _ := slices.BinarySearchFunc(j.ordered, token,
 		func(i int32, token lockfsm.Token) int { return cmp.Compare(j.granted(i).Token, token) })
 	if n == 0 || j.granted(j.ordered[n-1]).Last < token {
 		return nil
 	}
-	g := &j.grants[j.ordered[n-1]]
+	return j.pass(&j.grants[j.ordered[n-1]], token)
+}
+
+// pass returns the pass with a token of the stay g.
+func (j *judge) pass(g *grant, token lockfsm.Token) *grant {
 	s := g.stay
 	n, known := slices.BinarySearchFunc(s.passes, token,
 		func(p pass, token lockfsm.Token) int { return cmp.Compare(p.token, token) })
@@ -110,14 +119,14 @@ func (j *judge) checkSessions() error {
 }
 
 // passes replays the passes of a stay when the stay is granted. Its point in time begins at that of
-// the log, and then follows only the passes. At the end of the stay, stayEnds raises the point of
-// the log to it.
+// the log, and then follows only the passes. A pass of a shared stay may begin before the earlier
+// ones have ended. At the end of the stay, stayEnds raises the point of the log to the end of all
+// passes.
 func (w *sweeper) passes(g *grant) error {
-	at := *w
+	at, over := *w, *w
 	for i := range g.stay.passes {
 		p := &g.stay.passes[i]
-		c := p.owner
-		if c != nil {
+		if c := p.owner; c != nil {
 			at.notBefore(c.begun, c.called, false)
 			if err := at.notAfter(c.returned, c.ret, p.event); err != nil {
 				return err
@@ -126,20 +135,31 @@ func (w *sweeper) passes(g *grant) error {
 		if err := at.notAfter(p.seenAt, p.seenBy, p.event); err != nil {
 			return err
 		}
-		at.notBefore(p.heldBehind, p.heldBy, false)
-		if c == nil {
-			continue
+		end, err := at.passEnds(p)
+		if err != nil {
+			return err
 		}
-		until, because := c.believed()
-		at.notBefore(until, because, true)
-		if c.unlocked >= 0 && w.events[c.unlocked].Err == "" {
-			if err := at.notAfter(c.was, c.unlocked, p.event); err != nil {
-				return err
-			}
+		if over.notBefore(end.point, end.because, end.belief); w.events[g.event].alone() {
+			at = end
 		}
 	}
-	g.stay.point, g.stay.because, g.stay.belief = at.point, at.because, at.belief
+	g.stay.point, g.stay.because, g.stay.belief = over.point, over.because, over.belief
 	return nil
+}
+
+// passEnds returns a copy of w whose point in time is the earliest possible end of a pass.
+func (w sweeper) passEnds(p *pass) (sweeper, error) {
+	w.notBefore(p.heldBehind, p.heldBy, false)
+	c := p.owner
+	if c == nil {
+		return w, nil
+	}
+	until, because := c.believed()
+	w.notBefore(until, because, true)
+	if c.unlocked >= 0 && w.events[c.unlocked].Err == "" {
+		return w, w.notAfter(c.was, c.unlocked, p.event)
+	}
+	return w, nil
 }
 
 func (w *sweeper) stayEnds(g *grant) {
@@ -149,7 +169,8 @@ func (w *sweeper) stayEnds(g *grant) {
 }
 
 // afterStay judges what is left of a stay. The state may keep a stay for as long as its session
-// lives. A pass has ended when the next pass of the stay was returned, and when the stay has ended.
+// lives. A pass has ended when the stay has ended. If the stay is not shared, it has also ended
+// when the next pass was returned.
 func (j *judge) afterStay(g *grant) error {
 	if g.ended == math.MaxInt64 && j.settled && int(g.group) == len(j.groups)-1 {
 		return j.broken(Kept, []int32{g.event}, "all locks have ended, but the state keeps the stay of %s with token %d",
@@ -166,7 +187,7 @@ func (j *judge) afterStay(g *grant) error {
 				return err
 			}
 		}
-		if p.owner.returned < ended {
+		if p.owner.returned < ended && j.events[g.event].alone() {
 			ended, end = p.owner.returned, p.owner.ret
 		}
 	}

@@ -118,6 +118,20 @@ const (
 `
 )
 
+// unreserved continues a history with a stay that has reserved no tokens. The log has its end after
+// the grant to a call that began after the unlock was confirmed.
+const unreserved = `{"k":"grant","at":210,"group":"1","index":6,"seq":1,"rev":"18","key":"l","token":"18"` + place + `}
+` + released + `{"k":"end","at":600,"group":"1","index":8,"seq":1,"rev":"21","key":"l","token":"18"` + place +
+	`,"how":"release"}
+` + node + `{"k":"call","at":50,"op":1,"key":"k"}
+{"k":"return","at":110,"op":1,"out":"granted","token":"10"}
+{"k":"unlock","at":150,"op":1}
+{"k":"unlocked","at":155,"op":1}
+{"k":"call","at":200,"op":2,"key":"l"}
+{"k":"return","at":220,"op":2,"out":"granted","token":"18"}
+{"k":"unlock","at":300,"op":2}
+`
+
 // held is a try that another holder made fail.
 func held(token string, begun, returned string) string {
 	return `{"k":"call","at":` + begun + `,"op":1,"key":"k","try":true}
@@ -134,6 +148,8 @@ func TestStaysByHand(t *testing.T) {
 		}
 		return strings.NewReplacer(pairs...).Replace(text)
 	}
+	passesAtOnce := replace(passes, `"at":150`, `"at":161`, `"at":155`, `"at":161`)
+	shared := func(text string) string { return strings.ReplaceAll(text, `"key":"k"`, `"key":"k","permits":1`) }
 	for _, c := range []struct {
 		name string
 		text string
@@ -152,7 +168,14 @@ func TestStaysByHand(t *testing.T) {
 			replace(passes, `{"k":"unlock","at":150,"op":1}`, `{"k":"lost","at":158,"op":1,"until":140}`,
 				`"unlocked","at":155,"op":1`, `"unlocked","at":158,"op":1,"err":"lost"`), ""},
 		{"a pass ends after the end by force", voter + evicted + node + passes, ""},
+		{"no token was reserved", replace(voter, `"last":"14"`, `"last":"10"`) + unreserved, ""},
+		{"shared passes at once", shared(voter + released + node + passesAtOnce), ""},
 
+		{"an unlock is confirmed too early", replace(voter, `,"last":"14"`, "") + unreserved, history.Real},
+		{"a shared pass ends too late", shared(voter + replace(released, `500`, `290`) + node + passesAtOnce),
+			history.Belief},
+		{"a shared pass begins too early", shared(voter + released + node +
+			replace(passesAtOnce, `"12"`, `"11"`, `"11"`, `"12"`, `"at":110`, `"at":115`)), history.Real},
 		{"the token of the stay", voter + released + node + replace(passes, `"11"`, `"10"`), history.Phantom},
 		{"a token above the last", voter + released + node + replace(passes, `"12"`, `"15"`), history.Phantom},
 		{"a token without last", replace(voter, `"last":"14",`, "") + released + node + passes, history.Phantom},
@@ -168,8 +191,7 @@ func TestStaysByHand(t *testing.T) {
 			replace(passes, `"11"`, `"12"`, `"12"`, `"11"`, `{"k":"unlock","at":300,"op":2}
 {"k":"unlocked","at":300,"op":2}
 `, ""), history.Real},
-		{"two passes at once", voter + released + node + replace(passes, `"at":150`, `"at":161`, `"at":155`, `"at":161`),
-			history.Belief},
+		{"two passes at once", voter + released + node + passesAtOnce, history.Belief},
 		{"a pass after the end", voter + replace(released, `500`, `290`) + node + passes, history.Belief},
 		{"a pass begins after the end", voter + replace(released, `500`, `115`) + node +
 			replace(passes, `"at":150`, `"at":112`, `"at":155`, `"at":112`, `{"k":"unlock","at":300,"op":2}

@@ -37,6 +37,7 @@ type holding struct {
 	permits, of uint32
 	place       lockfsm.Revision
 	token, last lockfsm.Token
+	sticky      bool // false if the account began while the request waited
 }
 
 // NewTrail returns a Trail that passes each event to emit. emit must set the time and the node of
@@ -148,7 +149,7 @@ func (t *Trail) asked(raw []byte, r lockfsm.Result) {
 	if r.Code == lockfsm.Granted {
 		place = lockfsm.Revision(r.Token) - 1 // a grant in the same command takes the next revision
 	}
-	t.live[q] = holding{key: c.Key, keys: c.Keys, permits: c.Permits, of: c.Of, place: place}
+	t.live[q] = holding{key: c.Key, keys: c.Keys, permits: c.Permits, of: c.Of, place: place, sticky: c.Sticky}
 	t.queue(q, false)
 	if r.Code == lockfsm.Granted {
 		t.granted(q, r.Token, r.Last)
@@ -198,6 +199,9 @@ func (t *Trail) granted(q request, token, last lockfsm.Token) {
 	h, known := t.live[q]
 	if known && h.token == 0 {
 		h.token, h.last = token, last
+		if h.sticky && last == 0 {
+			h.last = token
+		}
 		t.live[q] = h
 		t.say(t.grant(q, h))
 	}

@@ -1,6 +1,7 @@
 package history_test
 
 import (
+	"errors"
 	"testing"
 	"time"
 
@@ -13,54 +14,73 @@ type account struct {
 	trail   *history.Trail
 }
 
-// TestTrailOfADelayedLock checks that a lock with an expiry delay does not end at the first expiry
-// of its session. A voter that begins with a snapshot taken after that expiry must record the same
-// events from then on.
-func TestTrailOfADelayedLock(t *testing.T) {
-	var events []history.Event
-	voter := func(stream int, m *lockfsm.Machine, index uint64) account {
-		events = append(events, history.Event{Kind: history.Header, Stream: stream})
-		trail := history.NewTrail(1, func(e history.Event) {
-			e.At, e.Stream = int64(len(events)+1), stream
-			events = append(events, e)
-		})
-		trail.Start(index, m)
-		return account{m, trail}
+// voters are replicas that apply the same commands, and the events that they have recorded.
+type voters struct {
+	all    []account
+	index  uint64
+	events []history.Event
+}
+
+func (v *voters) join(m *lockfsm.Machine) {
+	stream := len(v.all) + 1
+	v.events = append(v.events, history.Event{Kind: history.Header, Stream: stream})
+	trail := history.NewTrail(1, func(e history.Event) {
+		e.At, e.Stream = int64(len(v.events)+1), stream
+		v.events = append(v.events, e)
+	})
+	trail.Start(v.index, m)
+	v.all = append(v.all, account{m, trail})
+}
+
+// copy adds a voter that begins with a snapshot.
+func (v *voters) copy(t *testing.T) {
+	v.all[0].trail.Mark()
+	m, err := lockfsm.Restore(v.all[0].machine.Snapshot(nil))
+	if err != nil {
+		t.Fatal(err)
 	}
-	m, err := lockfsm.New(lockfsm.Charter{Group: 1, FoundedUnixMS: 1_700_000_000_000, Rules: 1,
+	v.join(m)
+}
+
+func (v *voters) apply(c lockfsm.Command) (last lockfsm.Result) {
+	v.index++
+	c.Term = 1
+	for _, a := range v.all {
+		a.trail.Entry(v.index, c.Append(nil))
+		a.machine.ApplyEntry(v.index, 1, c.Append(nil), func(r *lockfsm.Result) {
+			a.trail.Result(*r, a.machine)
+			last = *r
+		})
+	}
+	return last
+}
+
+func found(t *testing.T, rules uint32) *voters {
+	m, err := lockfsm.New(lockfsm.Charter{Group: 1, FoundedUnixMS: 1_700_000_000_000, Rules: rules,
 		SessionTTL: time.Second, Limits: lockfsm.DefaultLimits()})
 	if err != nil {
 		t.Fatal(err)
 	}
-	first := voter(1, m, 0)
-	voters := []account{first}
-	index := uint64(0)
-	apply := func(c lockfsm.Command) (last lockfsm.Result) {
-		index++
-		c.Term = 1
-		for _, v := range voters {
-			v.trail.Entry(index, c.Append(nil))
-			v.machine.ApplyEntry(index, 1, c.Append(nil), func(r *lockfsm.Result) {
-				v.trail.Result(*r, v.machine)
-				last = *r
-			})
-		}
-		return last
-	}
-	apply(lockfsm.Command{Kind: lockfsm.Born})
+	v := &voters{}
+	v.join(m)
+	v.apply(lockfsm.Command{Kind: lockfsm.Born})
+	return v
+}
+
+// TestTrailOfADelayedLock checks that a lock with an expiry delay does not end at the first expiry
+// of its session. A voter that begins with a snapshot taken after that expiry must record the same
+// events from then on.
+func TestTrailOfADelayedLock(t *testing.T) {
+	v := found(t, 1)
+	apply := v.apply
 	s := apply(lockfsm.Command{Kind: lockfsm.Open, Nonce: lockfsm.Nonce{1}}).Session
 	apply(lockfsm.Command{Kind: lockfsm.Acquire, Session: s, Number: 1, Key: "a", Keys: []string{"b"},
 		Delay: time.Second})
 	apply(lockfsm.Command{Kind: lockfsm.Acquire, Session: s, Number: 2, Key: "c"})
 	apply(lockfsm.Command{Kind: lockfsm.Expire, Session: s})
-	first.trail.Mark()
-	copied, err := lockfsm.Restore(m.Snapshot(nil))
-	if err != nil {
-		t.Fatal(err)
-	}
-	voters = append(voters, voter(2, copied, index))
+	v.copy(t)
 	ends := func() (keys string) {
-		for _, e := range events {
+		for _, e := range v.events {
 			if e.Kind == history.End && e.Stream == 1 {
 				keys += e.Key
 			}
@@ -74,7 +94,38 @@ func TestTrailOfADelayedLock(t *testing.T) {
 	if got := ends(); got != "ca" {
 		t.Errorf("after the second Expire %q has ended", got)
 	}
-	if err := history.Judge(events, history.Options{}); err != nil {
+	if err := history.Judge(v.events, history.Options{}); err != nil {
+		t.Error(err)
+	}
+}
+
+// TestTrailWithoutReservedTokens checks the lines of sticky requests that are granted before the
+// group has a wall stamp. A voter that begins with a snapshot does not know which of the waiting
+// requests are sticky.
+func TestTrailWithoutReservedTokens(t *testing.T) {
+	v := found(t, lockfsm.StickySince)
+	s := v.apply(lockfsm.Command{Kind: lockfsm.Open, Nonce: lockfsm.Nonce{1}}).Session
+	sticky := lockfsm.Command{Kind: lockfsm.Acquire, Rules: lockfsm.StickySince, Session: s, Number: 1, Key: "a",
+		Sticky: true}
+	v.apply(sticky)
+	sticky.Session = v.apply(lockfsm.Command{Kind: lockfsm.Open, Nonce: lockfsm.Nonce{2}}).Session
+	v.apply(sticky)
+	v.copy(t)
+	v.apply(lockfsm.Command{Kind: lockfsm.Release, Session: s, Number: 1})
+	v.apply(lockfsm.Command{Kind: lockfsm.Release, Session: sticky.Session, Number: 1})
+	seen := 0
+	for _, e := range v.events {
+		if e.Kind == history.Grant && e.Stream == 1 {
+			if seen++; e.Last != e.Token {
+				t.Errorf("%+v", e)
+			}
+		}
+	}
+	if seen != 2 {
+		t.Errorf("%d grants", seen)
+	}
+	var broken *history.Violation
+	if err := history.Judge(v.events, history.Options{}); errors.As(err, &broken) {
 		t.Error(err)
 	}
 }
