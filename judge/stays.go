@@ -52,7 +52,7 @@ func (g *gathered) listStays() error {
 	}
 	slices.SortFunc(g.stays, func(a, b *account) int { return cmp.Compare(a.token, b.token) })
 	for t := range g.accounts {
-		if s := g.stay(t); s != nil {
+		if s := g.stay(t); s != nil && s.token != t {
 			return fmt.Errorf("porcupine: token %d is granted, and stay %d has reserved it", t, s.token)
 		}
 	}
@@ -88,10 +88,14 @@ func (g *gathered) listPasses() {
 	}
 }
 
-// stay returns the stay that has reserved a token, or nil.
+// stay returns the stay that gives a token to a caller, or nil. A stay gives its own token only if
+// it has reserved none.
 func (g *gathered) stay(token lockfsm.Token) *account {
-	i, _ := slices.BinarySearchFunc(g.stays, token,
+	i, own := slices.BinarySearchFunc(g.stays, token,
 		func(s *account, token lockfsm.Token) int { return cmp.Compare(s.token, token) })
+	if own && g.stays[i].last == token {
+		return g.stays[i]
+	}
 	if i == 0 || g.stays[i-1].last < token {
 		return nil
 	}
@@ -100,10 +104,11 @@ func (g *gathered) stay(token lockfsm.Token) *account {
 
 // seesPass returns the stay of the pass that made the call c fail, or nil.
 func (g *gathered) seesPass(c *call) *account {
-	if s := g.stay(c.token); s != nil && c.outcome == history.Held && slices.Contains(c.keys, s.keys[0]) {
-		return s
+	s := g.stay(c.token)
+	if s == nil || s.token == c.token || c.outcome != history.Held || !slices.Contains(c.keys, s.keys[0]) {
+		return nil
 	}
-	return nil
+	return s
 }
 
 // addStay adds the operations of a stay and of its passes. Without a pass, the stay was not granted
@@ -112,7 +117,7 @@ func (b *builder) addStay(s *account, from int64) {
 	granted, until := s.by, int64(math.MinInt64)
 	for i, c := range s.passes {
 		by := c.confirmed
-		if i+1 < len(s.passes) {
+		if i+1 < len(s.passes) && s.share.of == 1 {
 			by = min(by, s.passes[i+1].returned)
 		}
 		b.addPass(s, c, by)
@@ -127,11 +132,11 @@ func (b *builder) addStay(s *account, from int64) {
 	}
 }
 
-// addPass adds the operations of a pass, which has ended at the time by at the latest. The share is
-// that of a mutex, as no two calls may have a pass at the same time.
+// addPass adds the operations of a pass, which has ended at the time by at the latest. Only passes
+// of a shared stay may overlap.
 func (b *builder) addPass(s *account, c *call, by int64) {
 	at := part{s.keys[0], s.token}
-	b.addOne(at, operation{kind: grant, token: c.token, share: share{1, 1}, by: "to " + c.String()}, c.begun, c.returned)
+	b.addOne(at, operation{kind: grant, token: c.token, share: s.share, by: "to " + c.String()}, c.begun, c.returned)
 	if by != math.MaxInt64 {
 		b.addOne(at, operation{kind: end, token: c.token, by: "of the pass"}, c.needed(), by)
 	}

@@ -39,6 +39,17 @@ func held(key string, token lockfsm.Token, begun, returned int64) []history.Even
 	}
 }
 
+// shared makes all requests shared.
+func shared(all ...[]history.Event) [][]history.Event {
+	events := slices.Concat(all...)
+	for i := range events {
+		if e := &events[i]; e.Key != "" && !e.Try {
+			e.Permits = 1
+		}
+	}
+	return [][]history.Event{events}
+}
+
 // The stay of these histories has token 10 and reserves the tokens up to 14.
 func TestStaysByHand(t *testing.T) {
 	var (
@@ -46,6 +57,7 @@ func TestStaysByHand(t *testing.T) {
 		released = ended(10, 500, history.ByRelease)
 		forced   = ended(10, 160, history.ByForce)
 		first    = locked(11, 50, 110, 150, 155)
+		atOnce   = locked(11, 50, 110, 170, 175)
 		second   = locked(12, 120, 160, 300, 305)
 		both     = slices.Concat(first, second)
 		next     = slices.Concat(granted(20, 0, 205), locked(20, 200, 210, 250, 260), ended(20, 255, history.ByRelease))
@@ -69,13 +81,20 @@ func TestStaysByHand(t *testing.T) {
 		{"a pass whose unlock is not confirmed", true, [][]history.Event{stay, first[:3], second, released}},
 		{"a call that failed is later than the stay", true,
 			[][]history.Event{granted(10, 14, 400), both, locked(99, 200, 400, 0, 0)[:1], released}},
+		{"no token is reserved, and the end is late", true,
+			[][]history.Event{granted(10, 10, 100), locked(10, 50, 110, 150, 155), held("k", 10, 160, 170), released}},
+		{"shared passes at once", true, shared(stay, atOnce, second, released)},
+		{"a shared pass is seen after the next one", true,
+			shared(stay, first[:2], second, held("k", 11, 165, 170))},
 		{"passes after an end by force", true, [][]history.Event{stay, both, forced, next}},
 		{"held by a pass after an end by force", true,
 			[][]history.Event{stay, both, forced, next, held("k", 12, 270, 280)}},
 
-		{"two passes at once", false, [][]history.Event{stay, locked(11, 50, 110, 170, 175), second, released}},
-		{"two passes at once after an end by force", false,
-			[][]history.Event{stay, locked(11, 50, 110, 170, 175), second, forced}},
+		{"two passes at once", false, [][]history.Event{stay, atOnce, second, released}},
+		{"two passes at once after an end by force", false, [][]history.Event{stay, atOnce, second, forced}},
+		{"a shared pass ends after its stay", false, shared(stay, both, ended(10, 290, history.ByRelease))},
+		{"the tokens of shared passes go back", false,
+			shared(stay, locked(12, 50, 110, 170, 175), locked(11, 120, 160, 300, 305), released)},
 		{"the tokens go back", false,
 			[][]history.Event{stay, locked(12, 50, 110, 150, 155), locked(11, 120, 160, 300, 305), released}},
 		{"a token for two calls", false, [][]history.Event{stay, first, locked(11, 120, 160, 300, 305), released}},

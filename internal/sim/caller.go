@@ -4,6 +4,7 @@ import (
 	"errors"
 	"time"
 
+	"github.com/mortise-lock/mortise/internal/check"
 	"github.com/mortise-lock/mortise/internal/clock"
 	"github.com/mortise-lock/mortise/lockfsm"
 	"github.com/mortise-lock/mortise/session/client"
@@ -33,7 +34,7 @@ type call struct {
 	sticky bool // the caller asks for a pass
 	kept   bool // the call waits for a pass or has one
 	pass   stay.Caller
-	stay   keptStay // the stay of the pass
+	stay   *keptStay // the stay of the pass
 
 	lapsed bool // the hold has ended by the caller's clock
 	until  time.Duration
@@ -42,10 +43,14 @@ type call struct {
 // keptStay is a granted request of the stays.
 type keptStay struct {
 	key         string
+	terms       check.Terms
 	group       uint64
 	first, last lockfsm.Token
+	newest      lockfsm.Token // of the passes
 	passes      int
 	recalled    bool
+	released    bool // the process has sent a Release
+	keptFacts
 }
 
 type stage uint8
@@ -56,24 +61,27 @@ const (
 	over // the call has ended
 )
 
-// caller makes a call, for the given key unless it is empty.
-func (p *proc) caller(key string) {
+// caller makes a call. If the previous call is given, the new one is for the same key and mode.
+func (p *proc) caller(previous *call) {
 	switch until := p.m.pausedUntil; {
 	case p.dead || p.w.quiet || p.leaving:
 	case p.w.now < until:
-		p.w.after(until-p.w.now, func() { p.caller(key) })
+		p.w.after(until-p.w.now, func() { p.caller(previous) })
 	default:
-		p.call(nil, key)
+		p.call(nil, previous)
 	}
 }
 
-func (p *proc) call(outer *call, key string) *call {
+func (p *proc) call(outer, previous *call) *call {
 	w := p.w
 	var r client.Request
-	if key == "" {
+	if previous == nil {
 		r = w.draw(outer)
 	} else {
-		r = client.Request{Key: key, Try: w.chance(w.cfg.Try)}
+		r = client.Request{Key: previous.req.Key, Try: w.chance(w.cfg.Try)}
+		if previous.req.Shared() {
+			r.Terms = &client.Terms{Permits: 1}
+		}
 	}
 	c := p.newCall(r)
 	c.outer = outer
@@ -109,8 +117,8 @@ func (c *call) ask() {
 	c.p.inClient(func(now clock.Time) { c.p.client.Acquire(now, &c.req) })
 }
 
-// soonAgain is the chance that a caller makes another call for the same key soon after a sticky
-// one.
+// soonAgain is the chance that a caller makes another call for the same key and mode soon after a
+// sticky one.
 const soonAgain = 0.7
 
 // The method next ends this call. Unless once is set, it waits for a while and then releases the
@@ -122,11 +130,11 @@ func (c *call) next() {
 	if o := c.outer; c.once {
 		return
 	} else if o == nil {
-		think, key := p.w.cfg.Think, ""
+		think, previous := p.w.cfg.Think, (*call)(nil)
 		if c.sticky && p.w.chance(soonAgain) {
-			think, key = p.w.cfg.Hold, c.req.Key
+			think, previous = p.w.cfg.Hold, c
 		}
-		p.w.after(p.w.between(0, think), func() { p.caller(key) })
+		p.w.after(p.w.between(0, think), func() { p.caller(previous) })
 	} else if o.inner == c {
 		o.inner = nil
 		p.w.after(p.w.between(0, 5*time.Millisecond), o.release)
@@ -224,15 +232,15 @@ func (c *call) released(err error) {
 // mayKeep reports whether the call may be sticky. Of the options, only Notice is allowed.
 func (c *call) mayKeep() bool {
 	t := c.req.Terms
-	return c.outer == nil && (t == nil || len(t.Keys) == 0 && t.Permits == 0 && t.Of == 0 && t.Most == 0 &&
-		len(t.Value) == 0 && t.Delay == 0 && t.Longest == 0 && t.Resume == 0 && t.Under == nil)
+	return c.outer == nil && (t == nil || len(t.Keys) == 0 && t.Of == 0 && t.Most == 0 && len(t.Value) == 0 &&
+		t.Delay == 0 && t.Longest == 0 && t.Resume == 0 && t.Under == nil)
 }
 
 // askKept begins a sticky call. It returns false if the call must ask the group with an ordinary
 // request.
 func (c *call) askKept() bool {
 	p := c.p
-	c.pass = stay.Caller{Key: c.req.Key, Try: c.req.Try, Caller: c}
+	c.pass = stay.Caller{Key: c.req.Key, Shared: c.req.Shared(), Try: c.req.Try, Caller: c}
 	answer := p.stays.Lock(p.window(), &c.pass)
 	c.kept = answer != stay.Ordinary
 	p.stays.Carry(posting{p})
@@ -253,10 +261,22 @@ func (c *call) passed() {
 	if k := c.p.kept[c.p.stays.Request(&c.pass)]; k == nil {
 		c.p.w.broken("%v call %d gets a pass, and no stay was granted", c.p, c.id)
 	} else {
-		c.stay = *k
+		c.stay = k
 		k.passes++
 		c.granted(c.pass.Token(), 0)
 	}
+}
+
+// referred makes the call ask the group with an ordinary request.
+func (c *call) referred() {
+	p := c.p
+	p.w.watch.stats.Referred++
+	c.kept = false
+	p.inClient(func(now clock.Time) {
+		c.req.Before(p.stays)
+		p.stays.Carry(direct{posting{p}})
+		p.client.Acquire(now, &c.req)
+	})
 }
 
 // unlockKept ends a pass. The reading of the clock decides whether the lock was held until now.
@@ -290,7 +310,7 @@ func (c *call) request() *client.Request {
 
 // stateToken returns the token of the hold in the state.
 func (c *call) stateToken() lockfsm.Token {
-	if c.kept && c.stay.first != 0 {
+	if c.kept && c.stay != nil {
 		return c.stay.first
 	}
 	return c.token

@@ -28,6 +28,9 @@ func (p *proc) clientTurn(now clock.Time) clock.Time {
 		p.w.watch.renewed(p)
 	}
 	if phase := p.client.Status(now).Phase; phase != p.phase {
+		if p.phase == client.Attached {
+			p.breaks++
+		}
 		p.phase = phase
 		p.leaderKnown()
 	}
@@ -69,7 +72,11 @@ func (p *proc) Lost(o *client.Outcome) { o.Request.Caller.(*call).lost(o.Err) }
 // Stay implements client.Outlets.
 func (p *proc) Stay(o *client.Outcome) {
 	p.w.watch.stay(p, o)
-	o.Tell(p.stays, p.window())
+	told := *o
+	if n := p.w.cfg.StayTokens; n > 0 && o.Last != 0 {
+		told.Last = min(o.Last, o.Token+n)
+	}
+	told.Tell(p.stays, p.window())
 	p.stays.Carry(posting{p})
 }
 
@@ -123,6 +130,8 @@ func (p posting) Tell(n *stay.News) {
 		if c.wantsNotice() {
 			c.wanted()
 		}
+	case stay.Referred:
+		c.referred()
 	case stay.Failed:
 		c.failed(n.Err)
 	case stay.Lost:

@@ -50,6 +50,8 @@ type Config struct {
 
 	Sticky   float64       // share of suitable calls that ask for a pass
 	StayIdle time.Duration // a stay that no caller uses is given back after this time
+	// StayTokens is the number of reserved tokens of a stay that a process uses. Zero means all.
+	StayTokens lockfsm.Token
 
 	Steps time.Duration // average time between two operator steps of one kind; zero means none
 
@@ -137,6 +139,7 @@ func Draw(seed uint64) Config {
 		c.Sticky = 0.5 + 0.5*k.Float64()
 		c.Callers += k.IntN(3)
 		c.StayIdle = []time.Duration{time.Second, 20 * time.Second}[k.IntN(2)]
+		c.StayTokens = []lockfsm.Token{0, 0, 2, 5}[k.IntN(4)]
 	}
 	c.Step = int(seed % 5) // depends on the seed
 	// An insider occurs with every combination of Kinds and Options.

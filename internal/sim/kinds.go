@@ -125,7 +125,7 @@ func (c *call) nest() {
 	case w.quiet || c.p.leaving:
 		c.release()
 	default:
-		c.inner = c.p.call(c, "")
+		c.inner = c.p.call(c, nil)
 	}
 }
 

@@ -44,6 +44,7 @@ type proc struct {
 	stays    *stay.Set
 	kept     map[*stay.Request]*keptStay // the granted requests of stays
 	expected clock.Time                  // last deadline for which the watch has scheduled a check
+	breaks   int                         // how often the session lost its attachment
 	leaving  bool
 
 	replica *ownReplica // may be nil
@@ -95,7 +96,7 @@ func (m *machine) start() *proc {
 	}
 	p.gossip()
 	for range w.cfg.Callers {
-		w.after(w.between(0, time.Second), func() { p.caller("") })
+		w.after(w.between(0, time.Second), func() { p.caller(nil) })
 	}
 	return p
 }

@@ -304,6 +304,9 @@ func (o *watch) freed(c *call) {
 
 func (o *watch) frees(c *call) {
 	o.w.note("%v call %d unlocks %v", c.p, c.id, c.keys())
+	if c.kept && c.stay.asked != 0 && !c.stay.recalled {
+		o.stats.Crossed++
+	}
 	o.lapse(c.req.Key)
 	o.write(c)
 	if c.lapsed { // the caller has already lost the lock
@@ -361,6 +364,7 @@ func (o *watch) disbelieve(c *call) {
 
 // died observes that a process ends. After that none of its callers believes that it holds a lock.
 func (o *watch) died(p *proc) {
+	o.diedKept(p)
 	for _, c := range p.calls {
 		o.over(c)
 		o.disbelieve(c)

@@ -106,7 +106,6 @@ func (o *watch) forcedEnd(e *history.Event) {
 			c.forced = true
 			o.disbelieve(c)
 			o.notices.Over(c.caller())
-			return
 		}
 	}
 }
@@ -153,6 +152,7 @@ func (o *watch) detaches(c *call) {
 // arrives observes that a caller joins the queue of a key. Each holder of the key that requested a
 // notice must get one.
 func (o *watch) arrives(r *ownReplica, key string, terms check.Terms) {
+	o.recalls(r, key, terms)
 	for _, c := range o.believers[key] {
 		if c.wantsNotice() && !c.told && c.group == r.Group && !c.terms().Beside(terms) {
 			o.notices.Wanted(c.caller(), o.w.now)

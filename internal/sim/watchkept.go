@@ -1,7 +1,6 @@
 package sim
 
 import (
-	"github.com/mortise-lock/mortise/internal/check"
 	"github.com/mortise-lock/mortise/lockfsm"
 	"github.com/mortise-lock/mortise/session/client"
 	"github.com/mortise-lock/mortise/session/stay"
@@ -17,15 +16,21 @@ func (o *watch) stay(p *proc, out *client.Outcome) {
 	switch out.Kind {
 	case client.OutcomeGranted:
 		k = &keptStay{key: r.Key, group: p.group, first: out.Token, last: out.Last}
+		k.granted, k.leader = o.w.now, p.client.Status(p.m.clock()).Leader
+		if r.Shared() {
+			k.terms.Permits = 1
+			o.stats.SharedStays++
+		}
 		p.kept[q] = k
 		o.stats.Stays++
 		o.w.note("%v keeps %q with %d to %d", p, r.Key, k.first, k.last)
 		if g := o.groups[k.group]; g != nil {
-			g.acks.Granted(g.front, k.key, check.Terms{}, k.first)
+			g.acks.Granted(g.front, k.key, k.terms, k.first)
 		}
 	case client.OutcomeWanted, client.OutcomeAsked:
-		if k != nil {
+		if k != nil && !k.recalled {
 			k.recalled = true
+			o.hears(p, k)
 		}
 	case client.OutcomeLost:
 		if out.Why == client.LossLease {
@@ -52,9 +57,8 @@ func (o *watch) commands(p *proc, c *stay.Command) {
 		o.stats.InUse++
 		o.w.note("%v says that %q is in use with %d", p, c.Request.Key, c.Token)
 	case c.Kind == stay.Release && k != nil:
-		if k.recalled {
-			o.stats.Recalled++
-		}
+		k.released = true
+		o.givesBack(p, k)
 		o.w.note("%v gives %q back after %d passes, recalled %v", p, c.Request.Key, k.passes, k.recalled)
 	}
 }
@@ -62,10 +66,18 @@ func (o *watch) commands(p *proc, c *stay.Command) {
 // pass checks the grant of a pass. Calls of one process get the passes of a stay in the order in
 // which they were made.
 func (o *watch) pass(c *call) {
-	if o.stats.Kept++; c.stay.passes > 0 {
+	s := c.stay
+	if o.stats.Kept++; s.passes > 1 {
 		o.stats.Passes++
 	}
-	s := &c.stay
+	if leader := c.p.client.Status(c.p.m.clock()).Leader; leader != s.leader && !leader.ID.IsZero() {
+		o.stats.Moved++
+		s.leader = leader
+	}
+	if c.token <= s.newest {
+		o.w.broken("%v call %d gets %q with token %d after %d", c.p, c.id, s.key, c.token, s.newest)
+	}
+	s.newest = c.token
 	if inside := s.first < c.token && c.token <= s.last; !inside && (s.last != 0 || c.token != s.first) {
 		o.w.broken("%v call %d gets %q with token %d, and the stay has reserved those after %d to %d", c.p, c.id, s.key,
 			c.token, s.first, s.last)
@@ -76,7 +88,7 @@ func (o *watch) pass(c *call) {
 	}
 	for _, other := range c.p.calls {
 		if other.kept && other.stage == waits && !other.req.Try && !c.req.Try && other.id < c.id &&
-			other.req.Key == c.req.Key {
+			other.req.Key == c.req.Key && other.req.Shared() == c.req.Shared() {
 			o.w.broken("%v call %d gets %q before call %d", c.p, c.id, s.key, other.id)
 		}
 	}
