@@ -190,6 +190,7 @@ func (c *Client) keptSays(f func(*stay.Set, stay.Window)) {
 func (c *Client) counted(s Status) Status {
 	c.kept.mu.Lock()
 	n := c.kept.stays.Counts()
+	s.Kept, s.Stays = n.Free, c.kept.stays.Totals
 	c.kept.mu.Unlock()
 	held, waiting := n.Inside-min(n.Granted, s.Held), n.Waiting-min(n.Asked, s.Waiting)
 	s.Held += held

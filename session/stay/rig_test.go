@@ -406,7 +406,7 @@ func (r *rig) check() {
 	for _, all := range r.inside {
 		inside += len(all)
 	}
-	want := Counts{Granted: granted, Asked: len(s.stays) - granted, Inside: inside, Waiting: waiting}
+	want := Counts{Granted: granted, Asked: len(s.stays) - granted, Free: free, Inside: inside, Waiting: waiting}
 	if got := s.Counts(); got != want || s.keyBytes != keyBytes || waiting+holding != len(r.callers) ||
 		holding != inside {
 		r.fatal("counts %+v, want %+v; %d callers hold or wait, %d of them hold", got, want, len(r.callers), holding)
