@@ -53,7 +53,7 @@
 // # Refused alternative
 //
 // One judge alone is not enough. The first judge trusts the order of the log, which comes from
-// the code under test. The second judge cannot check the order of the requests, or that a pass is of
-// the same instance as its stay. It also does not notice if the state of the group keeps a lock
+// the code under test. The second judge cannot check the order of the requests, or that a pass is
+// of the same instance as its stay. It also does not notice if the state of the group keeps a lock
 // forever.
 package judge
