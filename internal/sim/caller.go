@@ -6,6 +6,7 @@ import (
 
 	"github.com/mortise-lock/mortise/internal/check"
 	"github.com/mortise-lock/mortise/internal/clock"
+	"github.com/mortise-lock/mortise/internal/nodeid"
 	"github.com/mortise-lock/mortise/lockfsm"
 	"github.com/mortise-lock/mortise/session/client"
 	"github.com/mortise-lock/mortise/session/stay"
@@ -51,6 +52,21 @@ type keptStay struct {
 	recalled    bool
 	released    bool // the process has sent a Release
 	keptFacts
+}
+
+// keptFacts is what the watch remembers of a stay to count faults.
+type keptFacts struct {
+	granted time.Duration
+	leader  nodeid.Endpoint // at the grant, or at the newest pass
+	asked   time.Duration   // when another request began to wait; zero means never
+	breaks  int             // of the process, at that time
+}
+
+// gone is a hold whose release was confirmed to its caller.
+type gone struct {
+	group uint64
+	key   string
+	token lockfsm.Token
 }
 
 type stage uint8

@@ -33,9 +33,9 @@ type Stats struct {
 	// Try. StaysLost counts stays lost at the deadline. NotForced counts orders to end a hold that
 	// named the token of a pass.
 	Recalled, InUse, StaysLost, NotForced int
-	// SharedStays counts granted stays in shared mode. Moved counts stays that were used after a change
-	// of the leader. UsedUp and Aged count stays whose tokens were used up, or too old for callers that
-	// waited. Referred counts callers that a stay made ask the group.
+	// SharedStays counts granted stays in shared mode. Moved counts stays that were used after a
+	// change of the leader. UsedUp and Aged count stays whose tokens were used up, or too old for
+	// callers that waited. Referred counts callers that a stay made ask the group.
 	SharedStays, Moved, UsedUp, Aged, Referred int
 	// RecallsLate counts recalls that were heard after more than half a TTL. RecallsLost counts those
 	// that only a new attachment told. Crossed counts recalls that were under way during an unlock or

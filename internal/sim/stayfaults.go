@@ -2,21 +2,11 @@ package sim
 
 import (
 	"slices"
-	"time"
 
 	"github.com/mortise-lock/mortise/internal/check"
-	"github.com/mortise-lock/mortise/internal/nodeid"
 )
 
 // This file counts the faults that meet stays.
-
-// keptFacts is what the watch remembers of a stay to count faults.
-type keptFacts struct {
-	granted time.Duration
-	leader  nodeid.Endpoint // at the grant, or at the newest pass
-	asked   time.Duration   // when another request began to wait; zero means never
-	breaks  int             // of the process, at that time
-}
 
 // recalls observes that a request with these terms joins the queue of a key.
 func (o *watch) recalls(r *ownReplica, key string, terms check.Terms) {
