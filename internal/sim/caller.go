@@ -6,6 +6,7 @@ import (
 
 	"github.com/mortise-lock/mortise/internal/check"
 	"github.com/mortise-lock/mortise/internal/clock"
+	"github.com/mortise-lock/mortise/internal/nodeid"
 	"github.com/mortise-lock/mortise/lockfsm"
 	"github.com/mortise-lock/mortise/session/client"
 	"github.com/mortise-lock/mortise/session/stay"
@@ -50,7 +51,11 @@ type keptStay struct {
 	passes      int
 	recalled    bool
 	released    bool // the process has sent a Release
-	keptFacts
+
+	begun  time.Duration
+	leader nodeid.Endpoint // at the grant, or at the newest pass
+	asked  time.Duration   // when another request began to wait; zero means never
+	breaks int             // of the process, at that time
 }
 
 type stage uint8

@@ -47,6 +47,7 @@ func faults() []fault {
 		{1, 0, func(n *nemesis, m, o *machine) { n.cutOneWay(m, o) }},
 		{1, 0, func(n *nemesis, m, o *machine) { n.cutBothWays(m, o) }},
 		{1, 0, func(n *nemesis, m, _ *machine) { n.atLeader(func(l *machine) { n.cutLeader(l, m) }) }},
+		{2, 0, func(n *nemesis, m, _ *machine) { n.deafen(m) }},
 		{1, 0, func(n *nemesis, m, _ *machine) { n.breakStreams(m) }},
 		{1, 0, (*nemesis).swap},
 		{1, 2, func(_ *nemesis, m, _ *machine) { m.leaveAndReturn() }},
@@ -147,6 +148,13 @@ func (n *nemesis) cutLeader(l, m *machine) {
 	n.cutOneWay(l, m)
 	if n.w.chance(0.5) {
 		n.cutOneWay(m, l)
+	}
+}
+
+// deafen cuts the link from the leader to a machine whose process has stays.
+func (n *nemesis) deafen(m *machine) {
+	if p := m.proc; p != nil && len(p.kept) > 0 {
+		n.atLeader(func(l *machine) { n.cutOneWay(l, m) })
 	}
 }
 
