@@ -140,7 +140,7 @@ func Draw(seed uint64) Config {
 		c.Sticky = 0.5 + 0.5*k.Float64()
 		c.Callers += k.IntN(3)
 		c.StayIdle = []time.Duration{time.Second, 20 * time.Second}[k.IntN(2)]
-		c.StayTokens, c.Readers = []lockfsm.Token{0, 0, 2, 5}[k.IntN(4)], []float64{0, 0, 0.9}[k.IntN(3)]
+		c.StayTokens, c.Readers = []lockfsm.Token{0, 0, 1, 4}[k.IntN(4)], []float64{0, 0, 0.5}[k.IntN(3)]
 	}
 	c.Step = int(seed % 5) // depends on the seed
 	// An insider occurs with every combination of Kinds and Options.

@@ -47,7 +47,6 @@ func faults() []fault {
 		{1, 0, func(n *nemesis, m, o *machine) { n.cutOneWay(m, o) }},
 		{1, 0, func(n *nemesis, m, o *machine) { n.cutBothWays(m, o) }},
 		{1, 0, func(n *nemesis, m, _ *machine) { n.atLeader(func(l *machine) { n.cutLeader(l, m) }) }},
-		{2, 0, func(n *nemesis, m, _ *machine) { n.deafen(m) }},
 		{1, 0, func(n *nemesis, m, _ *machine) { n.breakStreams(m) }},
 		{1, 0, (*nemesis).swap},
 		{1, 2, func(_ *nemesis, m, _ *machine) { m.leaveAndReturn() }},
@@ -151,13 +150,6 @@ func (n *nemesis) cutLeader(l, m *machine) {
 	}
 }
 
-// deafen cuts the link from the leader to a machine whose process has stays.
-func (n *nemesis) deafen(m *machine) {
-	if p := m.proc; p != nil && len(p.kept) > 0 {
-		n.atLeader(func(l *machine) { n.cutOneWay(l, m) })
-	}
-}
-
 // breakStreams closes all streams of a machine, at the ends on that machine.
 func (n *nemesis) breakStreams(m *machine) {
 	if m.proc != nil {
@@ -199,6 +191,38 @@ func (n *nemesis) voters() {
 		r.p.m.crash(false)
 		n.w.after(n.w.between(time.Millisecond, 300*time.Millisecond), r.p.m.ensureUp)
 	}
+}
+
+// disturb is called when a request begins to wait for a stay of the machine. Sometimes it causes a
+// fault while the recall is under way.
+func (n *nemesis) disturb(m *machine) {
+	w := n.w
+	if w == nil || w.calm || w.cfg.Quiet {
+		return
+	}
+	n.atLeader(func(l *machine) {
+		if w.net.blocked(l, m) && !w.net.blocked(m, l) {
+			w.watch.stats.Deaf++
+		}
+	})
+	if !w.chance(0.03) {
+		return
+	}
+	w.after(0, func() {
+		switch w.rng.IntN(5) {
+		case 0:
+			n.pause(m, w.between(0, w.cfg.TTL))
+		case 1:
+			n.breakStreams(m)
+		case 2:
+			n.atLeader(func(l *machine) { n.cutOneWay(l, m) })
+			w.after(w.between(0, 4*w.cfg.TTL), n.mend)
+		case 3:
+			n.atLeader(func(l *machine) { n.crash(l, w.chance(0.5)) })
+		case 4:
+			n.crash(m, w.chance(0.5))
+		}
+	})
 }
 
 // heal ends all faults for the rest of the run. A paused machine continues only at the end of its

@@ -19,7 +19,7 @@ func (o *watch) stay(p *proc, out *client.Outcome) {
 	switch out.Kind {
 	case client.OutcomeGranted:
 		k = &keptStay{key: r.Key, group: p.group, first: out.Token, last: out.Last}
-		k.begun, k.leader = o.w.now, p.client.Status(p.m.clock()).Leader
+		k.begun, k.leader = o.w.now, o.leader()
 		if r.Shared() {
 			k.terms.Permits = 1
 			o.stats.SharedStays++
@@ -73,7 +73,7 @@ func (o *watch) pass(c *call) {
 	if o.stats.Kept++; s.passes > 1 {
 		o.stats.Passes++
 	}
-	if leader := c.p.client.Status(c.p.m.clock()).Leader; leader != s.leader && !leader.ID.IsZero() {
+	if leader := o.leader(); leader != nil && leader != s.leader {
 		o.stats.Moved++
 		s.leader = leader
 	}
@@ -113,21 +113,30 @@ func (o *watch) mayReserve(r *lockfsm.Result) {
 	}
 }
 
+// leader returns the process that leads, or nil.
+func (o *watch) leader() *proc {
+	if l := o.w.leader(); l != nil {
+		return l.p
+	}
+	return nil
+}
+
 // recalls observes that a request with these terms joins the queue of a key.
-func (o *watch) recalls(r *ownReplica, key string, terms check.Terms) {
-	l := o.w.leader()
+func (o *watch) recalls(group uint64, key string, terms check.Terms) {
 	for p := range o.w.procs() {
+		asked := false
 		for _, k := range p.kept {
-			if k.key != key || k.group != r.Group || k.asked != 0 || k.terms.Beside(terms) {
+			if k.key != key || k.group != group || k.asked != 0 || k.terms.Beside(terms) {
 				continue
 			}
+			asked = true
 			k.asked, k.breaks = o.w.now, p.breaks
 			if k.released {
 				o.stats.Crossed++
 			}
-			if l != nil && o.w.net.blocked(l.p.m, p.m) && !o.w.net.blocked(p.m, l.p.m) {
-				o.stats.Deaf++
-			}
+		}
+		if asked {
+			o.w.nemesis.disturb(p.m)
 		}
 	}
 }
