@@ -21,6 +21,7 @@ type nemesis struct {
 func (w *world) unleash() {
 	t := w.cfg.Trouble
 	w.nemesis = nemesis{w: w, sluggish: t.Sluggish, brittle: t.Brittle, slowDisk: t.SlowDisk, wipes: t.Wipes}
+	w.watch.recalled = w.nemesis.disturb
 	w.net.jitter, w.net.repeat, w.net.drop = t.Jitter, t.Repeat, t.Drop
 	if t.Every > 0 {
 		w.after(w.between(0, 2*t.Every), w.nemesis.strike)
@@ -197,7 +198,7 @@ func (n *nemesis) voters() {
 // fault while the recall is under way.
 func (n *nemesis) disturb(m *machine) {
 	w := n.w
-	if w == nil || w.calm || w.cfg.Quiet {
+	if w.calm || w.cfg.Quiet {
 		return
 	}
 	n.atLeader(func(l *machine) {

@@ -135,8 +135,8 @@ func (o *watch) recalls(group uint64, key string, terms check.Terms) {
 				o.stats.Crossed++
 			}
 		}
-		if asked {
-			o.w.nemesis.disturb(p.m)
+		if asked && o.recalled != nil {
+			o.recalled(p.m)
 		}
 	}
 }
