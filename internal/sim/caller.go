@@ -51,7 +51,11 @@ type keptStay struct {
 	passes      int
 	recalled    bool
 	released    bool // the process has sent a Release
-	keptFacts
+
+	begun  time.Duration
+	leader *proc         // at the grant, or at the newest pass
+	asked  time.Duration // when another request began to wait; zero means never
+	breaks int           // of the process, at that time
 }
 
 // keptFacts is what the watch remembers of a stay to count faults.

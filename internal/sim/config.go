@@ -52,6 +52,7 @@ type Config struct {
 	StayIdle time.Duration // a stay that no caller uses is given back after this time
 	// StayTokens is the number of reserved tokens of a stay that a process uses. Zero means all.
 	StayTokens lockfsm.Token
+	Readers    float64 // share of calls that are shared, in addition to those of Kinds
 
 	Steps time.Duration // average time between two operator steps of one kind; zero means none
 
@@ -139,7 +140,7 @@ func Draw(seed uint64) Config {
 		c.Sticky = 0.5 + 0.5*k.Float64()
 		c.Callers += k.IntN(3)
 		c.StayIdle = []time.Duration{time.Second, 20 * time.Second}[k.IntN(2)]
-		c.StayTokens = []lockfsm.Token{0, 0, 2, 5}[k.IntN(4)]
+		c.StayTokens, c.Readers = []lockfsm.Token{0, 0, 1, 4}[k.IntN(4)], []float64{0, 0, 0.5}[k.IntN(3)]
 	}
 	c.Step = int(seed % 5) // depends on the seed
 	// An insider occurs with every combination of Kinds and Options.

@@ -17,7 +17,7 @@ const (
 )
 
 // draw draws the request of a call. If outer is not nil, the call is made under the lock of outer.
-// If Config.Kinds is zero, the request is for a mutex.
+// If Config.Kinds and Config.Readers are zero, the request is for a mutex.
 //
 // Semaphores are never nested, because mortise does not detect a deadlock in which a caller waits
 // for permits.
@@ -32,13 +32,16 @@ func (w *world) draw(outer *call) client.Request {
 		}
 		r.Terms = &client.Terms{Under: outer.request()}
 	}
-	if !w.chance(cfg.Kinds) {
+	reads := w.chance(cfg.Readers)
+	if !reads && !w.chance(cfg.Kinds) {
 		return r
 	}
 	if r.Terms == nil {
 		r.Terms = &client.Terms{}
 	}
 	switch kind := w.rng.IntN(5); {
+	case reads:
+		r.Terms.Permits = 1
 	case kind == 0 && outer == nil:
 		w.drawPermits(&r)
 	case kind == 1:

@@ -21,6 +21,7 @@ type nemesis struct {
 func (w *world) unleash() {
 	t := w.cfg.Trouble
 	w.nemesis = nemesis{w: w, sluggish: t.Sluggish, brittle: t.Brittle, slowDisk: t.SlowDisk, wipes: t.Wipes}
+	w.watch.recalled = w.nemesis.disturb
 	w.net.jitter, w.net.repeat, w.net.drop = t.Jitter, t.Repeat, t.Drop
 	if t.Every > 0 {
 		w.after(w.between(0, 2*t.Every), w.nemesis.strike)
@@ -191,6 +192,38 @@ func (n *nemesis) voters() {
 		r.p.m.crash(false)
 		n.w.after(n.w.between(time.Millisecond, 300*time.Millisecond), r.p.m.ensureUp)
 	}
+}
+
+// disturb is called when a request begins to wait for a stay of the machine. Sometimes it causes a
+// fault while the recall is under way.
+func (n *nemesis) disturb(m *machine) {
+	w := n.w
+	if w.calm || w.cfg.Quiet {
+		return
+	}
+	n.atLeader(func(l *machine) {
+		if w.net.blocked(l, m) && !w.net.blocked(m, l) {
+			w.watch.stats.Deaf++
+		}
+	})
+	if !w.chance(0.03) {
+		return
+	}
+	w.after(0, func() {
+		switch w.rng.IntN(5) {
+		case 0:
+			n.pause(m, w.between(0, w.cfg.TTL))
+		case 1:
+			n.breakStreams(m)
+		case 2:
+			n.atLeader(func(l *machine) { n.cutOneWay(l, m) })
+			w.after(w.between(0, 4*w.cfg.TTL), n.mend)
+		case 3:
+			n.atLeader(func(l *machine) { n.crash(l, w.chance(0.5)) })
+		case 4:
+			n.crash(m, w.chance(0.5))
+		}
+	})
 }
 
 // heal ends all faults for the rest of the run. A paused machine continues only at the end of its

@@ -29,6 +29,10 @@ func TestSeeds(t *testing.T) {
 	if rare == 0 && (total.Runs >= 20 || total.Runs >= 6 && c.First == 1 && c.Step == 1) {
 		t.Errorf("a kind of lock, or of meeting, did not occur: %+v", s)
 	}
+	if rare := min(s.SharedStays, s.Moved, s.UsedUp, s.Aged, s.Referred, s.RecallsLate, s.RecallsLost, s.Crossed,
+		s.Deaf, s.Died); rare == 0 && total.Runs >= 100 {
+		t.Errorf("a fault that meets stays did not occur: %+v", s)
+	}
 	t.Logf("%d seeds; the longest wait after healing: %v; %+v", total.Runs, total.Settled.Round(time.Millisecond), s)
 }
 

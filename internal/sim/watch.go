@@ -43,6 +43,7 @@ type watch struct {
 	leaderless time.Duration
 	gaveUp     map[uint64]bool
 	reserved   map[lockfsm.Token]lockfsm.Token // the first and the last token of each stay
+	recalled   func(*machine)                  // called when a recall of a stay begins; may be nil
 	gone       gone                            // the last confirmed release
 	bound      map[nodeid.ID]uint64            // the group to whose charter each incarnation was bound
 }

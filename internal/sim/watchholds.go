@@ -152,7 +152,6 @@ func (o *watch) detaches(c *call) {
 // arrives observes that a caller joins the queue of a key. Each holder of the key that requested a
 // notice must get one.
 func (o *watch) arrives(r *ownReplica, key string, terms check.Terms) {
-	o.recalls(r, key, terms)
 	for _, c := range o.believers[key] {
 		if c.wantsNotice() && !c.told && c.group == r.Group && !c.terms().Beside(terms) {
 			o.notices.Wanted(c.caller(), o.w.now)

@@ -1,12 +1,15 @@
 package sim
 
 import (
+	"slices"
+
+	"github.com/mortise-lock/mortise/internal/check"
 	"github.com/mortise-lock/mortise/lockfsm"
 	"github.com/mortise-lock/mortise/session/client"
 	"github.com/mortise-lock/mortise/session/stay"
 )
 
-// This file observes stays and passes.
+// This file observes stays and passes, and counts the faults that meet them.
 
 // stay observes an outcome of the core for a request of the stays.
 func (o *watch) stay(p *proc, out *client.Outcome) {
@@ -16,7 +19,7 @@ func (o *watch) stay(p *proc, out *client.Outcome) {
 	switch out.Kind {
 	case client.OutcomeGranted:
 		k = &keptStay{key: r.Key, group: p.group, first: out.Token, last: out.Last}
-		k.granted, k.leader = o.w.now, p.client.Status(p.m.clock()).Leader
+		k.begun, k.leader = o.w.now, o.leader()
 		if r.Shared() {
 			k.terms.Permits = 1
 			o.stats.SharedStays++
@@ -70,7 +73,7 @@ func (o *watch) pass(c *call) {
 	if o.stats.Kept++; s.passes > 1 {
 		o.stats.Passes++
 	}
-	if leader := c.p.client.Status(c.p.m.clock()).Leader; leader != s.leader && !leader.ID.IsZero() {
+	if leader := o.leader(); leader != nil && leader != s.leader {
 		o.stats.Moved++
 		s.leader = leader
 	}
@@ -107,5 +110,74 @@ func (o *watch) mayReserve(r *lockfsm.Result) {
 	}
 	if r.Kind == lockfsm.Evict && r.Code == lockfsm.Kept {
 		o.stats.NotForced++
+	}
+}
+
+// leader returns the process that leads, or nil.
+func (o *watch) leader() *proc {
+	if l := o.w.leader(); l != nil {
+		return l.p
+	}
+	return nil
+}
+
+// recalls observes that a request with these terms joins the queue of a key.
+func (o *watch) recalls(group uint64, key string, terms check.Terms) {
+	for p := range o.w.procs() {
+		asked := false
+		for _, k := range p.kept {
+			if k.key != key || k.group != group || k.asked != 0 || k.terms.Beside(terms) {
+				continue
+			}
+			asked = true
+			k.asked, k.breaks = o.w.now, p.breaks
+			if k.released {
+				o.stats.Crossed++
+			}
+		}
+		if asked && o.recalled != nil {
+			o.recalled(p.m)
+		}
+	}
+}
+
+// hears observes that a process hears the recall of a stay.
+func (o *watch) hears(p *proc, k *keptStay) {
+	if k.asked == 0 {
+		return
+	}
+	if p.breaks != k.breaks {
+		o.stats.RecallsLost++
+	}
+	if o.w.now-k.asked > o.w.cfg.TTL/6 {
+		o.stats.RecallsLate++
+	}
+}
+
+// givesBack observes the release of a stay.
+func (o *watch) givesBack(p *proc, k *keptStay) {
+	anyWaits := slices.ContainsFunc(p.calls, func(c *call) bool {
+		return c.kept && c.stage == waits && c.req.Key == k.key && c.req.Shared() == (k.terms.Permits > 0)
+	})
+	tokens := k.last - k.first
+	if n := o.w.cfg.StayTokens; n > 0 {
+		tokens = min(tokens, n)
+	}
+	switch {
+	case k.recalled:
+		o.stats.Recalled++
+	case k.passes > 0 && k.newest >= k.first+tokens:
+		o.stats.UsedUp++
+	case anyWaits && o.w.now-k.begun >= o.w.cfg.TTL:
+		o.stats.Aged++
+	}
+}
+
+// diedKept observes that a process ends with its stays.
+func (o *watch) diedKept(p *proc) {
+	for q, k := range p.kept {
+		if !k.released && p.stays.IsFree(q) {
+			o.stats.Died++
+		}
 	}
 }

@@ -170,6 +170,7 @@ func (o *watch) queue(r *ownReplica, e history.Event, leaves bool) {
 		terms := check.Terms{Permits: e.Permits, Of: e.Of}
 		o.w.must(f.Queued(key, e.Place, terms, len(e.Keys) > 0))
 		o.arrives(r, key, terms)
+		o.recalls(r.Group, key, terms)
 	}
 }
 
