@@ -70,9 +70,9 @@ func TestStickyIsLocalUntilItIsWanted(t *testing.T) {
 	})
 }
 
-// In TestSharedStickyLocks two instances keep a shared lock of one key at the same time. A writer on
-// the third instance waits only for the readers that hold the lock. Readers that come later wait for
-// the writer.
+// In TestSharedStickyLocks two instances keep a shared lock of one key at the same time. A writer
+// on the third instance waits only for the readers that hold the lock. Readers that come later wait
+// for the writer.
 func TestSharedStickyLocks(t *testing.T) {
 	bubble(t, func(t *testing.T) {
 		f := startFleet(t, 3, func(c *mortise.Config) { c.Sticky.Unused = time.Hour })
