@@ -52,7 +52,7 @@ type keptStay struct {
 	released    bool // the process has sent a Release
 
 	begun  time.Duration
-	leader *proc         // at the grant, or at the newest pass
+	leader *proc         // at the grant; may be nil
 	asked  time.Duration // when another request began to wait; zero means never
 	breaks int           // of the process, at that time
 }
