@@ -22,8 +22,12 @@
 // A mutex takes one permit of a total of one, so it has at most one owner. A reader takes one
 // permit of an unlimited total. A request for a semaphore takes some permits of a total. Porcupine
 // searches for an order of the operations that does not contradict their times. From the recorded
-// logs of the voters, it uses only the fact that a lock was granted or ended, and the latest
-// possible time of the grant or the end.
+// logs of the voters, it uses only the fact that a lock was granted or ended, the latest possible
+// time of the grant or the end, and the tokens that a stay has reserved.
+//
+// A stay is an owner of its key without a caller. Its passes are operations too, and Porcupine
+// searches for their order separately. The stay is granted before any of its passes is returned,
+// and ends when no caller believes any more that it holds a pass.
 //
 // # Guarantees
 //
@@ -49,6 +53,7 @@
 // # Refused alternative
 //
 // One judge alone is not enough. The first judge trusts the order of the log, which comes from
-// the code under test. The second judge cannot check the order of the requests. It also does not
-// notice if the state of the group keeps a lock forever.
+// the code under test. The second judge cannot check the order of the requests, or that a pass is
+// of the same instance as its stay. It also does not notice if the state of the group keeps a lock
+// forever.
 package judge

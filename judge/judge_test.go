@@ -64,8 +64,8 @@ func TestRightHistoriesPassBoth(t *testing.T) {
 }
 
 // Porcupine does not notice if the state keeps a lock or a stay, if a caller is not told, or if two
-// voters do not agree. It cannot see a wrong order of the requests. A token that no voter granted or
-// reserved is only a violation if its lock does not fit between the others.
+// voters do not agree. It cannot see a wrong order of the requests. A token that no voter granted
+// or reserved is only a violation if its lock does not fit between the others.
 func TestEachViolationIsCaught(t *testing.T) {
 	porcupineCatches := map[string]bool{
 		"double grant": true, "duplicate token": true, "token going back": true, "stale held": true,

@@ -76,12 +76,10 @@ func (g *gathered) listPasses() {
 		i := slices.IndexFunc(s.passes, func(p *call) bool { return p.token == c.token })
 		if i < 0 {
 			i = len(s.passes)
-			s.passes = append(s.passes, &call{token: c.token, returned: math.MaxInt64, believe: math.MaxInt64,
-				confirmed: math.MaxInt64})
+			s.passes = append(s.passes, &call{token: c.token, begun: g.asked(s), returned: math.MaxInt64,
+				believe: math.MaxInt64, confirmed: math.MaxInt64})
 		}
-		p := s.passes[i]
-		p.returned = min(p.returned, c.returned)
-		p.begun = min(g.asked(s), p.returned)
+		s.passes[i].returned = min(s.passes[i].returned, c.returned)
 	}
 	for _, s := range g.stays {
 		slices.SortStableFunc(s.passes, func(a, b *call) int { return cmp.Compare(a.token, b.token) })

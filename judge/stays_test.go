@@ -70,6 +70,7 @@ func TestStaysByHand(t *testing.T) {
 		events [][]history.Event
 	}{
 		{"two passes", true, [][]history.Event{stay, both, released}},
+		{"the second pass is listed first", true, [][]history.Event{stay, second, first, released}},
 		{"no end", true, [][]history.Event{stay, both}},
 		{"no pass", true, [][]history.Event{stay, failed, released}},
 		{"held by the free stay", true, [][]history.Event{stay, both, released, held("k", 10, 450, 470)}},
@@ -111,6 +112,8 @@ func TestStaysByHand(t *testing.T) {
 		{"a pass ends after its stay", false, [][]history.Event{stay, both, ended(10, 290, history.ByRelease)}},
 		{"a pass begins after its stay", false,
 			[][]history.Event{stay, first, locked(12, 510, 520, 530, 540), released}},
+		{"held by a pass of a later call", false,
+			[][]history.Event{granted(10, 14, 400), failed[:1], released, held("k", 13, 30, 40)}},
 		{"held before the pass", false, [][]history.Event{stay, both, released, held("k", 12, 100, 119)}},
 		{"held while the earlier pass lasts", false, [][]history.Event{stay, both, released, held("k", 12, 121, 149)}},
 		{"held after the pass", false, [][]history.Event{stay, both, released, held("k", 11, 158, 170)}},
@@ -121,7 +124,12 @@ func TestStaysByHand(t *testing.T) {
 			[][]history.Event{stay, first, failed, released, next, held("k", 13, 270, 280)}},
 		{"held by a pass of another key", false, [][]history.Event{stay, both, released, held("l", 12, 200, 210)}},
 	} {
-		err := judge.Porcupine(slices.Concat(c.events...), strict())
+		events, apart := slices.Concat(c.events...), strict()
+		apart.Uncertainty = 10
+		if err := judge.Porcupine(events, apart); err != nil && c.right {
+			t.Errorf("%s: with uncertainty: %v", c.name, err)
+		}
+		err := judge.Porcupine(events, strict())
 		if errors.Is(err, judge.ErrUnknown) || (err == nil) != c.right {
 			t.Errorf("%s: right is %v, and Porcupine returned %v", c.name, c.right, err)
 		}
