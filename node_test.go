@@ -72,3 +72,27 @@ func TestHooksThatDoNotHearOfLocksCostLocksNothing(t *testing.T) {
 		}
 	}
 }
+
+func TestALockThatIsKeptCostsOneAllocation(t *testing.T) {
+	n, ctx := alone(t, Config{}), t.Context()
+	pair := func() {
+		l, err := n.Acquire(ctx, Request{Key: "k", Sticky: true})
+		if err == nil {
+			err = l.Unlock(ctx)
+		}
+		if err != nil {
+			t.Fatal(err)
+		}
+	}
+	for kept := false; !kept; { // soon after the start
+		pair()
+		info, err := n.Peek(ctx, "k")
+		if err != nil {
+			t.Fatal(err)
+		}
+		kept = info.Held > 0
+	}
+	if got := testing.AllocsPerRun(500, pair); got > 1 { // the Lock
+		t.Errorf("a pair of Lock and Unlock allocates %v times", got)
+	}
+}

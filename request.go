@@ -109,9 +109,10 @@ type Request struct {
 	// it. With Shared, several instances may keep the lock at once, until an exclusive request waits.
 	//
 	// If an instance that keeps a free lock dies, the lock stays taken until the session ends, as if
-	// it were held. Unlock is confirmed by the lease and not by a majority. Peek and HeldError of
-	// other instances show the kept lock, in use or free, with a token that no caller has. TryLock on
-	// another instance asks this one, and fails with ErrNotReady if it has no answer after 2 s.
+	// it were held. Unlock is confirmed by the lease and not by a majority. Peek sets Kept for a
+	// kept lock, in use or free, and returns a token that no caller has. Check and ForceUnlock fail
+	// with ErrKept for the token of a caller. TryLock on another instance asks this one, and fails
+	// with ErrNotReady if it has no answer after 2 s.
 	//
 	// A sticky request under another lock is an ordinary one, and so is every sticky request until
 	// all instances run a build that supports Sticky. Sticky cannot be combined with Keys, Permits,

@@ -58,7 +58,8 @@ type Status struct {
 	// LeaseTightest is the shortest remaining lease among the node's session and those of
 	// NewSession. It is zero if one of these leases is lost.
 	LeaseTightest time.Duration
-	Held          int    // locks of this instance
+	Held          int // locks of this instance
+	Sticky        StickyStatus
 	Waiting       string // what this node waits for, with the remedy; "" if nothing
 	Waiters       int    // calls on this instance that wait for a lock
 	// Standby counts the calls in Waiters that may wait long by design, such as candidates of an
@@ -78,6 +79,16 @@ type Status struct {
 	// Hooks.Available.
 	Available    time.Duration
 	HooksDropped uint64 // calls of Config.Hooks that were dropped because earlier calls were too slow
+}
+
+// StickyStatus describes the locks that an instance keeps (Request.Sticky). The numbers except Kept
+// are totals of the node's own session since Start.
+type StickyStatus struct {
+	Kept       int           // kept locks that no caller holds
+	Grants     uint64        // grants out of kept locks, without a message
+	Recalls    uint64        // kept locks that were given back because another request waited
+	RecallTime time.Duration // time that this took, for all of them together
+	InUse      uint64        // answers to TryLock on other instances that a caller holds the lock
 }
 
 // Status returns the present state of this node. It asks no other instance.
@@ -121,12 +132,14 @@ func (s *Status) fillSessions(p *instance.Picture) {
 	s.Session, s.Lease = SessionPhase(first.Phase.String()), LeaseState(first.Lease.String())
 	s.LeaseFor = max(first.Deadline.Sub(p.Now), 0)
 	s.LeaseTightest = s.LeaseFor
+	all := &first.Stays
+	s.Sticky = StickyStatus{Grants: all.Passes, Recalls: all.Recalls, RecallTime: all.RecallTime, InUse: all.InUse}
 	for i := range p.Sessions {
 		one := &p.Sessions[i]
 		if one.Session != 0 {
 			s.Sessions = append(s.Sessions, instance.SessionText(one.Session))
 		}
-		s.Held, s.Waiters = s.Held+one.Held, s.Waiters+one.Waiting
+		s.Held, s.Waiters, s.Sticky.Kept = s.Held+one.Held, s.Waiters+one.Waiting, s.Sticky.Kept+one.Kept
 		s.LeaseTightest = min(s.LeaseTightest, max(one.Deadline.Sub(p.Now), 0))
 	}
 }

@@ -70,6 +70,9 @@ func TestCheckNotices(t *testing.T) {
 		}},
 		{13, "spare lock still in use",
 			func(m *Machine, a, _ *session) { m.spares.locks = append(m.spares.locks, a.first.lock) }},
+		{16, "notices miscounted", func(_ *Machine, a, _ *session) { a.first.lock.notices++ }},
+		{20, "stays miscounted", func(_ *Machine, a, _ *session) { a.first.lock.stays++ }},
+		{20, "a Try waits for an ordinary holder", func(_ *Machine, a, _ *session) { a.first.after.try = true }},
 	} {
 		t.Run(fmt.Sprintf("%d/%s", c.invariant, c.name), func(t *testing.T) {
 			w, a, b := crowded(t)

@@ -37,9 +37,9 @@
 // with the hold's token can resume the hold (resume.go).
 //
 // A sticky request becomes a stay when it is granted. Its session keeps a stay after its caller has
-// unlocked, and grants the lock to its next callers with tokens that the grant has reserved. Several
-// sessions can have a shared stay of one key. A request with Try waits until the sessions answer
-// whether a caller holds the lock (stay.go, testdata/stay.txt).
+// unlocked, and grants the lock to its next callers with tokens that the grant has reserved.
+// Several sessions can have a shared stay of one key. A request with Try waits until the sessions
+// answer whether a caller holds the lock (stay.go, testdata/stay.txt).
 //
 // The machine also stores data for keys (data.go). Each change of a hold or of data is an event,
 // which has the same number on every replica (events.go).

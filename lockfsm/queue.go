@@ -212,7 +212,8 @@ func inOrderOfPlace(all []*entry) []*entry {
 
 // endTries ends the requests with Try that wait in the contested queues and do not wait only for
 // stays. It reports whether it has visited one. It visits them in the order of their places. The
-// end of one of them can make room for the next one, which then goes on, or leave only stays inside.
+// end of one of them can make room for the next one, which then goes on. It can also leave only
+// stays inside, for whose answers the others wait.
 func (m *Machine) endTries() bool {
 	var all []*entry
 	slices.SortFunc(m.contested, func(a, b *lock) int { return cmp.Compare(a.position, b.position) })

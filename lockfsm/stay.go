@@ -14,11 +14,11 @@ package lockfsm
 //   - A waiting request causes a notice, as for any request with Notice. The session then releases
 //     the stay soon. A writer that waits for several shared stays is granted when all of them are
 //     released.
-//   - A request with Try waits for the answers of the sessions, which are Release or [InUse], if all
-//     entries inside (see lock) are stays, and only requests with Try wait. So stays alone, without
-//     a caller, do not cause Held. One InUse causes Held. A Release does not, and the request goes
-//     on waiting for the other stays. If an entry inside is not a stay, or if another request waits
-//     behind the stays, the lock is not free in any case, and the result is Held.
+//   - A request with Try waits for the answers of the sessions, which are Release or [InUse], if
+//     all entries inside (see lock) are stays, and only requests with Try wait. So stays alone,
+//     without a caller, do not cause Held. One InUse causes Held. A Release does not, and the
+//     request goes on waiting for the other stays. If an entry inside is not a stay, or if another
+//     request waits behind the stays, the lock is not free in any case, and the result is Held.
 //
 // The rules themselves are in queue.go, notice.go and requests.go.
 

@@ -154,7 +154,9 @@ func figures(s mortise.Status) map[string]float64 {
 	}
 	f := map[string]float64{
 		table.Held: float64(s.Held), table.Waiters: float64(max(s.Waiters-s.Standby, 0)),
-		table.Standby: float64(s.Standby), table.LeaseLeft: s.LeaseTightest.Seconds(),
+		table.Standby: float64(s.Standby), table.Kept: float64(s.Sticky.Kept),
+		table.KeptGrants: float64(s.Sticky.Grants), table.Recalls: float64(s.Sticky.Recalls),
+		table.RecallTime: s.Sticky.RecallTime.Seconds(), table.InUse: float64(s.Sticky.InUse), table.LeaseLeft: s.LeaseTightest.Seconds(),
 		table.LeaderKnown: truth(s.Leader != ""),
 		table.LeaderHere:  truth(s.Leading), table.Voters: float64(voters), table.Time: s.Age.Seconds(),
 		table.Available: s.Available.Seconds(), table.Failed: truth(s.Err != nil),

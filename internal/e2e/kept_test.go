@@ -200,7 +200,7 @@ func TestStickyIsRefused(t *testing.T) {
 	bubble(t, func(t *testing.T) {
 		f := startFleet(t, 1)
 		for field, r := range map[string]mortise.Request{
-			"Keys": {Keys: []string{"k"}}, "Shared": {Key: "k", Shared: true}, "Permits": {Key: "k", Permits: 1, Of: 2},
+			"Keys": {Keys: []string{"k"}}, "Permits": {Key: "k", Permits: 1, Of: 2},
 			"MaxWaiting": {Key: "k", MaxWaiting: 1}, "MaxHold": {Key: "k", MaxHold: time.Second},
 			"LockDelay": {Key: "k", LockDelay: time.Second}, "Resume": {Key: "k", Resume: 7},
 			"Value": {Key: "k", Value: "v"}, "Labels": {Key: "k", Labels: map[string]string{"a": "b"}},

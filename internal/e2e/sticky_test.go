@@ -69,3 +69,48 @@ func TestStickyIsLocalUntilItIsWanted(t *testing.T) {
 		f.nothingLeft()
 	})
 }
+
+// In TestSharedStickyLocks two instances keep a shared lock of one key at the same time. A writer on
+// the third instance waits only for the readers that hold the lock. Readers that come later wait for
+// the writer.
+func TestSharedStickyLocks(t *testing.T) {
+	bubble(t, func(t *testing.T) {
+		f := startFleet(t, 3, func(c *mortise.Config) { c.Sticky.Unused = time.Hour })
+		time.Sleep(10 * time.Second) // the rules are raised
+		r := mortise.Request{Key: "k", Shared: true, Sticky: true}
+		for range 2 {
+			for i := range 2 {
+				unlock(t, f.acquire(i, r))
+			}
+		}
+		if n := f.peek(2, "k").Held; n != 2 {
+			t.Fatalf("%d instances keep the lock, want 2", n)
+		}
+		began := time.Now()
+		readers := []*mortise.Lock{f.acquire(0, r), f.acquire(0, r), f.acquire(1, r)}
+		if took := time.Since(began); took > 0 {
+			t.Fatalf("three readers took %v, and need no message", took)
+		}
+		writer := f.later(2, mortise.Request{Key: "k"})
+		waits(t, "a writer beside readers", writer)
+		late := f.later(0, r)
+		for _, l := range readers {
+			waits(t, "a reader that came after the writer", late)
+			waits(t, "a writer beside readers", writer)
+			unlock(t, l)
+		}
+		w := comes(t, "the writer", writer)
+		for _, l := range readers {
+			if l.Token() >= w.Token() {
+				t.Errorf("the token %d of a reader, and %d of a later writer", l.Token(), w.Token())
+			}
+		}
+		waits(t, "a reader beside the writer", late)
+		unlock(t, w)
+		l := comes(t, "the reader", late)
+		if l.Token() <= w.Token() {
+			t.Errorf("the token %d of a reader, and %d of an earlier writer", l.Token(), w.Token())
+		}
+		unlock(t, l)
+	})
+}

@@ -53,6 +53,30 @@ func TestStickyEndsWithItsInstance(t *testing.T) {
 	}
 }
 
+// TestStickyEndsWithItsSession closes a user's own session that keeps a free lock.
+func TestStickyEndsWithItsSession(t *testing.T) {
+	bubble(t, func(t *testing.T) {
+		f := startFleet(t, 3, func(c *mortise.Config) { c.Sticky.Unused = time.Hour })
+		on := f.follower()
+		s, r := f.session(on, 2*time.Second), mortise.Request{Key: "k", Sticky: true}
+		for range 2 {
+			l, err := s.Acquire(t.Context(), r)
+			if err != nil {
+				t.Fatal(err)
+			}
+			unlock(t, l)
+		}
+		if err := s.Close(t.Context()); err != nil {
+			t.Fatal(err)
+		}
+		closed := time.Now()
+		unlock(t, f.acquire(on, r))
+		if took := time.Since(closed); took > 0 {
+			t.Errorf("the node's own session was granted the lock %v later", took)
+		}
+	})
+}
+
 // TestStickyEndsWithItsGroup lets two of three voters retire. So the third instance restarts in
 // place, and all three found a new group. The third instance keeps one lock in use and one free.
 func TestStickyEndsWithItsGroup(t *testing.T) {

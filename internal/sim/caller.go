@@ -57,6 +57,13 @@ type keptStay struct {
 	breaks int           // of the process, at that time
 }
 
+// gone is a hold whose release was confirmed to its caller.
+type gone struct {
+	group uint64
+	key   string
+	token lockfsm.Token
+}
+
 type stage uint8
 
 const (

@@ -58,13 +58,6 @@ type group struct {
 	delays  check.Delays
 }
 
-// gone is a hold whose release was confirmed to its caller.
-type gone struct {
-	group uint64
-	key   string
-	token lockfsm.Token
-}
-
 func newWatch(w *world) *watch {
 	o := &watch{w: w, groups: map[uint64]*group{}, believers: map[string][]*call{}, bound: map[nodeid.ID]uint64{},
 		gaveUp: map[uint64]bool{}, names: map[nodeid.ID]string{}, reserved: map[lockfsm.Token]lockfsm.Token{}}

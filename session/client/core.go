@@ -10,8 +10,6 @@ import (
 
 // Limits and times of a client.
 const (
-	maxUnfinished  = 65_536
-	maxKeyBytes    = 8 << 20
 	frameBytes     = 256 << 10
 	windowBytes    = 1 << 20 // the most bytes of unanswered commands
 	requestBytes   = 64      // the size of a command without its key, rounded up
@@ -163,20 +161,6 @@ func (c *Core) Tick(now clock.Time) {
 	}
 	c.endTries(now)
 }
-
-// begin ends the holds whose deadline has passed. Every input calls it first, so that a late
-// acknowledgement cannot extend them.
-func (c *Core) begin(now clock.Time) {
-	if c.held > 0 && !now.Before(c.lease.deadline()) {
-		c.loseAll()
-	}
-	for len(c.limited) > 0 && !now.Before(c.limited[0].until) {
-		c.overdue(c.limited[0])
-	}
-}
-
-// linked reports whether the Attach of the current epoch was sent, so that commands may follow it.
-func (c *Core) linked() bool { return c.phase >= Attaching && !c.askDue }
 
 // Next returns the latest time for the next call of Tick. Zero means never.
 func (c *Core) Next() clock.Time {

@@ -72,15 +72,15 @@ func (e *WaitError) Error() string {
 func (e *WaitError) Unwrap() error { return e.Err }
 
 // HeldError means that a try request found the lock held. It matches ErrHeld. Its fields describe
-// the holder when the request was applied.
+// the holder when the request was applied. Calls that wait for the same stay share a HeldError.
 type HeldError struct {
 	Key         string
 	Session     lockfsm.SessionID
-	Record      []byte // what the holder's instance passed to Rebind; the caller may change it
+	Record      []byte // what the holder's instance passed to Rebind; not to be changed
 	Token       lockfsm.Token
 	SinceUnixMS int64  // the leader's wall clock at the grant, in Unix milliseconds
 	Waiters     int    // requests that wait for the lock
-	Value       []byte // the value of the holder's request; the caller may change it
+	Value       []byte // the value of the holder's request; not to be changed
 	// Kept means that the holder keeps the lock as a stay. Token is then the token of the stay, unless
 	// the holder has named the token of its caller.
 	Kept bool

@@ -185,11 +185,12 @@ func (c *Client) keptSays(f func(*stay.Set, stay.Window)) {
 }
 
 // counted replaces the counts of a status of the core. The callers of stays count, and the requests
-// of stays do not. The core may not have taken the newest commands, so the counts may be wrong until
-// its next turn.
+// of stays do not. The core may not have taken the newest commands, so the counts may be wrong
+// until its next turn.
 func (c *Client) counted(s Status) Status {
 	c.kept.mu.Lock()
 	n := c.kept.stays.Counts()
+	s.Kept, s.Stays = n.Free, c.kept.stays.Totals
 	c.kept.mu.Unlock()
 	held, waiting := n.Inside-min(n.Granted, s.Held), n.Waiting-min(n.Asked, s.Waiting)
 	s.Held += held

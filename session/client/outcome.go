@@ -9,6 +9,11 @@ import (
 	"github.com/mortise-lock/mortise/lockfsm"
 )
 
+const (
+	maxUnfinished = 65_536
+	maxKeyBytes   = 8 << 20
+)
+
 // OutcomeKind is the kind of an outcome.
 type OutcomeKind uint8
 
@@ -64,6 +69,20 @@ func (c *Core) Acquire(now clock.Time, r *Request) {
 		c.unsent.pushBack(r.entry)
 	}
 }
+
+// begin ends the holds whose deadline has passed. Every input calls it first, so that a late
+// acknowledgement cannot extend them.
+func (c *Core) begin(now clock.Time) {
+	if c.held > 0 && !now.Before(c.lease.deadline()) {
+		c.loseAll()
+	}
+	for len(c.limited) > 0 && !now.Before(c.limited[0].until) {
+		c.overdue(c.limited[0])
+	}
+}
+
+// linked reports whether the Attach of the current epoch was sent, so that commands may follow it.
+func (c *Core) linked() bool { return c.phase >= Attaching && !c.askDue }
 
 // Cancel ends a request without an outcome. A grant that arrives later is released.
 func (c *Core) Cancel(now clock.Time, r *Request) {

@@ -6,6 +6,7 @@ import (
 	"github.com/mortise-lock/mortise/internal/clock"
 	"github.com/mortise-lock/mortise/internal/nodeid"
 	"github.com/mortise-lock/mortise/lockfsm"
+	"github.com/mortise-lock/mortise/session/stay"
 )
 
 // Phase is the phase of a client; see the package comment.
@@ -41,4 +42,6 @@ type Status struct {
 	Requests   int // waiting calls, held locks, and unconfirmed releases
 	Waiting    int // calls that wait for an answer
 	Held       int // locks that are granted and neither released nor lost
+	Kept       int // stays that no caller holds
+	Stays      stay.Totals
 }

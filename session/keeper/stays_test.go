@@ -113,8 +113,8 @@ func TestStaysAreTold(t *testing.T) {
 	b.wantStay(two, "state 3 granted, held 4 kept false")
 }
 
-// TestSharedStaysAreTold checks that each session with a shared stay is asked and told, and that the
-// answer of one ends a request with Try that waits for both.
+// TestSharedStaysAreTold checks that each session with a shared stay is asked and told. The answer
+// of one of them ends a request with Try that waits for both.
 func TestSharedStaysAreTold(t *testing.T) {
 	t.Parallel()
 	b := stayBench(t)

@@ -16,8 +16,8 @@
 //     grant, so the tokens of a key rise. No caller gets the token of the stay itself.
 //   - A pass is granted only while the lease is neither lost nor in jeopardy.
 //   - After a recall, which is the notice that another request waits, at most 16 callers that
-//     waited before the recall are granted the lock, for at most 10 ms. Then the stay ends, when all
-//     its callers have unlocked.
+//     waited before the recall are granted the lock, for at most 10 ms. The stay ends when all its
+//     callers have unlocked.
 //   - A request with Try fails with the token of a caller that held the lock during the call.
 //
 // All callers of a key have one request in the group's queue. If each caller that is left after a

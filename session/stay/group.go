@@ -101,6 +101,7 @@ func (s *Set) Recalled(w Window, r *Request) {
 func (s *Set) Asked(w Window, r *Request, place lockfsm.Revision) {
 	s.Recalled(w, r)
 	if st := s.find(r); st != nil && st.granted && st.inside.size > 0 {
+		s.Totals.InUse++
 		s.do(Command{Kind: InUse, Request: r, Place: place, Token: st.inside.head.token})
 	}
 }

@@ -375,7 +375,8 @@ func (r *rig) check() {
 				r.fatal("%q: a wrong caller waits: %+v", key, l)
 			}
 		}
-		if q := r.asked[st.request]; st.name != name || name.shared != shares(key) || q == nil || q.granted != st.granted || n != st.queue.size ||
+		if q := r.asked[st.request]; st.name != name || name.shared != shares(key) || q == nil ||
+			q.granted != st.granted || n != st.queue.size ||
 			early != st.queue.early {
 			r.fatal("%q: wrong: %+v, %d wait, %d early, the group has %+v", key, st, n, early, q)
 		}
@@ -383,7 +384,8 @@ func (r *rig) check() {
 		for l := st.inside.head; l != nil; l = l.next {
 			inside = append(inside, l)
 		}
-		if !slices.Equal(inside, r.inside[key]) || len(inside) != st.inside.size || !st.granted && (n == 0 || inside != nil) ||
+		if !slices.Equal(inside, r.inside[key]) || len(inside) != st.inside.size ||
+			!st.granted && (n == 0 || inside != nil) ||
 			st.granted && inside == nil && !st.isFree && !st.isStalled {
 			r.fatal("%q: wrong: %+v, inside is %v", key, st, r.inside[key])
 		}
@@ -404,7 +406,7 @@ func (r *rig) check() {
 	for _, all := range r.inside {
 		inside += len(all)
 	}
-	want := Counts{Granted: granted, Asked: len(s.stays) - granted, Inside: inside, Waiting: waiting}
+	want := Counts{Granted: granted, Asked: len(s.stays) - granted, Free: free, Inside: inside, Waiting: waiting}
 	if got := s.Counts(); got != want || s.keyBytes != keyBytes || waiting+holding != len(r.callers) ||
 		holding != inside {
 		r.fatal("counts %+v, want %+v; %d callers hold or wait, %d of them hold", got, want, len(r.callers), holding)

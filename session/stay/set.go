@@ -15,6 +15,8 @@ type Set struct {
 	Limit int           // the largest number of free stays
 	Idle  time.Duration // a stay that was not used for this time is given back
 
+	Totals Totals
+
 	commands []Command
 	news     []News
 
@@ -34,15 +36,25 @@ func NewSet(limit int, idle time.Duration) *Set {
 	return &Set{Limit: limit, Idle: idle, stays: map[name]*stay{}, biases: newBiases()}
 }
 
+// Totals count what has happened to the stays of a Set.
+type Totals struct {
+	Passes     uint64        // grants without a message: all passes of a stay but its first one
+	Recalls    uint64        // recalled stays that were given back
+	RecallTime time.Duration // from the recall of each of these stays to its end
+	InUse      uint64        // answers that a caller holds the lock
+}
+
 // Counts are the sizes of a Set.
 type Counts struct {
 	Granted, Asked  int // stays that the group has granted, and that wait in its queue
+	Free            int // granted stays that no caller holds or waits for
 	Inside, Waiting int // callers that hold a lock, and that wait
 }
 
 // Counts returns the sizes of the set.
 func (s *Set) Counts() Counts {
-	return Counts{Granted: s.granted, Asked: len(s.stays) - s.granted, Inside: s.inside, Waiting: s.waiting}
+	return Counts{Granted: s.granted, Asked: len(s.stays) - s.granted, Free: s.free.size, Inside: s.inside,
+		Waiting: s.waiting}
 }
 
 func (s *Set) pass(st *stay, c *Caller) {
@@ -52,6 +64,9 @@ func (s *Set) pass(st *stay, c *Caller) {
 	st.spare++
 	st.inside.add(c)
 	s.inside++
+	if st.passes > 0 {
+		s.Totals.Passes++
+	}
 	st.passes++
 }
 
@@ -72,6 +87,10 @@ func (s *Set) settle(w Window, st *stay) {
 		s.refer(st)
 	case st.inside.size > 0 && (over || !waits): // the last caller that unlocks settles it
 	case over:
+		if st.recalled != 0 {
+			s.Totals.Recalls++
+			s.Totals.RecallTime += w.Now.Sub(st.recalled)
+		}
 		s.giveBack(st)
 	case !waits && st.last == st.first: // the group would call it held, although it is free
 		s.giveBack(st)

@@ -19,7 +19,7 @@ func TestSharedStayRules(t *testing.T) {
 			r.unlock(r.take("r", Passed))
 			r.did()
 		},
-		"all who wait are granted together": func(r *rig) {
+		"callers that wait are granted together": func(r *rig) {
 			for range 3 {
 				r.take("r", Waits)
 			}

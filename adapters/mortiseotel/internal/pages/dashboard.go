@@ -60,6 +60,13 @@ func rows() []struct {
 			{"Held", "short", each(table.Held)},
 			{"Waiting", "short", each(table.Waiters)},
 			{"Waiting long by design", "short", each(table.Standby)},
+			{"Kept (sticky), and held by no caller", "short", each(table.Kept)},
+			{"Grants out of kept locks", "ops", []line{{rate(table.KeptGrants, "instance"), "{{instance}}"}}},
+			{"Kept locks wanted by others", "ops", []line{{rate(table.Recalls, "instance"), "given back by {{instance}}"},
+				{rate(table.InUse, "instance"), "in use at {{instance}}"}}},
+			{"Time to give a kept lock back", "s", []line{{fmt.Sprintf(
+				"rate(%s[$__rate_interval]) / rate(%s[$__rate_interval])", now(table.RecallTime), now(table.Recalls)),
+				"{{instance}}"}}},
 			{"Lost, by reason", "ops", []line{{rate(table.Losses, "reason"), "{{reason}}"}}},
 			{"Leaked by the program", "ops", []line{{rate(table.Leaks, "instance"), "{{instance}}"}}},
 		}},

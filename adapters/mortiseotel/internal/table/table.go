@@ -41,6 +41,11 @@ const (
 	Held        = "mortise.lock.held"
 	Waiters     = "mortise.lock.waiters"
 	Standby     = "mortise.lock.standby"
+	Kept        = "mortise.lock.kept"
+	KeptGrants  = "mortise.lock.kept.grants"
+	Recalls     = "mortise.lock.kept.recalls"
+	RecallTime  = "mortise.lock.kept.recall.time"
+	InUse       = "mortise.lock.kept.in_use"
 	Renewal     = "mortise.session.renewal.duration"
 	Unanswered  = "mortise.session.renewal.failures"
 	Sessions    = "mortise.session.changes"
@@ -81,6 +86,12 @@ func Metrics() []Metric {
 			"Calls on this instance that wait for a lock, except those that wait long by design", "", nil, nil},
 		{Standby, Gauge, "{call}",
 			"Calls on this instance that wait for a lock that is held long by design, such as an election's", "", nil, nil},
+		{Kept, Gauge, "{lock}", "Locks that this instance keeps although no caller holds them", "", nil, nil},
+		{KeptGrants, Sum, "{lock}", "Grants out of kept locks, which needed no message", "", nil, nil},
+		{Recalls, Sum, "{lock}", "Kept locks that were given back because another request waited", "", nil, nil},
+		{RecallTime, Sum, "s", "Time from such a request until the kept lock was given back, for all of them together",
+			"", nil, nil},
+		{InUse, Sum, "{answer}", "Answers to TryLock on other instances that a caller holds the kept lock", "", nil, nil},
 		{Renewal, Histogram, "s", "Round trip of the renewals of the lease that were acknowledged", "", nil, fast},
 		{Unanswered, Counter, "{renewal}", "Renewals of the lease that got no answer", "", nil, nil},
 		{Sessions, Counter, "{change}", "Sessions of this instance, opened and ended", "state",
