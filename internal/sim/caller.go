@@ -6,7 +6,6 @@ import (
 
 	"github.com/mortise-lock/mortise/internal/check"
 	"github.com/mortise-lock/mortise/internal/clock"
-	"github.com/mortise-lock/mortise/internal/nodeid"
 	"github.com/mortise-lock/mortise/lockfsm"
 	"github.com/mortise-lock/mortise/session/client"
 	"github.com/mortise-lock/mortise/session/stay"
@@ -53,17 +52,9 @@ type keptStay struct {
 	released    bool // the process has sent a Release
 
 	begun  time.Duration
-	leader *proc         // at the grant, or at the newest pass
+	leader *proc         // at the grant; may be nil
 	asked  time.Duration // when another request began to wait; zero means never
 	breaks int           // of the process, at that time
-}
-
-// keptFacts is what the watch remembers of a stay to count faults.
-type keptFacts struct {
-	granted time.Duration
-	leader  nodeid.Endpoint // at the grant, or at the newest pass
-	asked   time.Duration   // when another request began to wait; zero means never
-	breaks  int             // of the process, at that time
 }
 
 // gone is a hold whose release was confirmed to its caller.

@@ -33,14 +33,14 @@ type Stats struct {
 	// Try. StaysLost counts stays lost at the deadline. NotForced counts orders to end a hold that
 	// named the token of a pass.
 	Recalled, InUse, StaysLost, NotForced int
-	// SharedStays counts granted stays in shared mode. Moved counts stays that were used after a
+	// SharedStays counts granted stays in shared mode. Moved counts stays that were given back after a
 	// change of the leader. UsedUp and Aged count stays whose tokens were used up, or too old for
 	// callers that waited. Referred counts callers that a stay made ask the group.
 	SharedStays, Moved, UsedUp, Aged, Referred int
-	// RecallsLate counts recalls that were heard after more than a sixth of a TTL. RecallsLost
-	// counts those that only a new attachment told. Crossed counts recalls that were under way
-	// during an unlock or a release. Deaf counts recalls of stays to which nothing got from the
-	// leader, while the leader heard them. Died counts free stays whose process ended.
+	// RecallsLate counts recalls that were heard after more than a sixth of a TTL. RecallsLost counts
+	// those that only a new attachment told. Crossed counts recalls that were under way during an
+	// unlock or a release. Deaf counts recalls of stays to which nothing got from the leader, while
+	// the leader heard them. Died counts free stays whose process ended.
 	RecallsLate, RecallsLost, Crossed, Deaf, Died int
 
 	Checked int // answered queries about whether a lock is held

@@ -73,10 +73,6 @@ func (o *watch) pass(c *call) {
 	if o.stats.Kept++; s.passes > 1 {
 		o.stats.Passes++
 	}
-	if leader := o.leader(); leader != nil && leader != s.leader {
-		o.stats.Moved++
-		s.leader = leader
-	}
 	if c.token <= s.newest {
 		o.w.broken("%v call %d gets %q with token %d after %d", c.p, c.id, s.key, c.token, s.newest)
 	}
@@ -159,6 +155,9 @@ func (o *watch) givesBack(p *proc, k *keptStay) {
 	anyWaits := slices.ContainsFunc(p.calls, func(c *call) bool {
 		return c.kept && c.stage == waits && c.req.Key == k.key && c.req.Shared() == (k.terms.Permits > 0)
 	})
+	if leader := o.leader(); leader != nil && leader != k.leader {
+		o.stats.Moved++
+	}
 	tokens := k.last - k.first
 	if n := o.w.cfg.StayTokens; n > 0 {
 		tokens = min(tokens, n)

@@ -21,7 +21,6 @@ type Hold struct {
 	token  lockfsm.Token
 	limit  clock.Time  // when the hold reaches its longest duration, set before Acquire ends; zero means never
 	kept   stay.Caller // of a pass; guarded by the client's kept.mu
-	isKept bool        // the hold is a pass; set before Acquire ends
 	req    Request     // owned by the client's goroutine; others read only Key and exported fields of Terms
 
 	slot   chan struct{} // signals the end of Acquire, and later of Release; from the client's pool
@@ -30,6 +29,7 @@ type Hold struct {
 	ahead atomic.Pointer[HeldError] // the holder when the request was applied; nil means unknown
 
 	over     atomic.Bool
+	isKept   bool       // the hold is a pass; set before Acquire ends
 	mu       sync.Mutex // guards the following fields except lost; never held while waiting
 	ended    error
 	until    clock.Time // when the hold was lost; zero if released

@@ -12,14 +12,13 @@ import (
 
 // Caller is one call. The caller sets the exported fields.
 type Caller struct {
-	Key    string
-	Shared bool
-	Try    bool
-	Caller any // not used by the Set
+	Key         string
+	Caller      any // not used by the Set
+	Shared, Try bool
 
+	waits, holds bool
 	stay         *stay
 	token        lockfsm.Token
-	waits, holds bool
 	order        uint64  // in the queue of the stay
 	prev, next   *Caller // in the queue of the stay, or among the callers inside
 }
