@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"context"
 	"sync"
+	"sync/atomic"
 	"time"
 
 	"github.com/mortise-lock/mortise/internal/clock"
@@ -17,6 +18,7 @@ import (
 type kept struct {
 	mu    sync.Mutex
 	stays *stay.Set
+	used  atomic.Bool // there was a sticky call
 }
 
 // window must be called under kept.mu.
@@ -34,6 +36,9 @@ func (c *Client) lockKept(ctx context.Context, h *Hold) (done bool, err error) {
 	}
 	h.kept = stay.Caller{Key: h.req.Key, Shared: h.req.Shared(), Try: h.req.Try, Caller: h}
 	k := &c.kept
+	if !k.used.Load() {
+		k.used.Store(true)
+	}
 	k.mu.Lock()
 	answer := k.stays.Lock(c.window(), &h.kept)
 	h.isKept = answer != stay.Ordinary
@@ -98,6 +103,9 @@ func (c *Client) unlockKept(h *Hold) error {
 // yield must be called before a request is sent to the group.
 func (c *Client) yield(r *Request) {
 	k := &c.kept
+	if !k.used.Load() {
+		return
+	}
 	k.mu.Lock()
 	defer k.mu.Unlock()
 	r.Before(k.stays)

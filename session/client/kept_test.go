@@ -588,6 +588,7 @@ func TestKeptUnderOldRules(t *testing.T) {
 		}
 		w.unlock(h)
 		order.want(t, "remote", "local")
+		synctest.Wait() // the last release is sent
 		frames := w.sends()
 		for range 10 {
 			w.unlock(w.sticky(kept100, "y"))

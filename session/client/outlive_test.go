@@ -146,6 +146,7 @@ func TestResumeGivenUp(t *testing.T) {
 		if err := first.Detach(t.Context()); err != nil {
 			t.Fatal(err)
 		}
+		synctest.Wait() // both clients are attached
 		ctx, cancel := context.WithCancel(t.Context())
 		w.mu.Lock()
 		w.onReply = cancel // ends the context before the answer arrives
