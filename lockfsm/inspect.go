@@ -182,6 +182,12 @@ func (m *Machine) Entries() []EntryInfo {
 // Revision returns the last revision taken.
 func (m *Machine) Revision() Revision { return m.rev }
 
-// Reserved reports whether a stay of the key has reserved the token. Only the session of the stay
+// Reserver returns the stay of the key that has reserved the token. Only the session of the stay
 // knows whether a caller holds the lock with that token.
-func (m *Machine) Reserved(key string, token Token) bool { return m.reserved([]byte(key), token) }
+func (m *Machine) Reserver(key string, token Token) (stay Standing, reserved bool) {
+	e := m.reserver([]byte(key), token)
+	if e == nil {
+		return Standing{}, false
+	}
+	return e.standing(), true
+}

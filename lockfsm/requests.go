@@ -141,7 +141,7 @@ func (m *Machine) release(c *view) Code {
 func (m *Machine) evict(c *view, res *Result) {
 	res.Code = Finished
 	e := m.holds(c.key, c.token)
-	if e == nil && m.reserved(c.key, c.token) {
+	if e == nil && m.reserver(c.key, c.token) != nil {
 		res.Code = Kept
 	}
 	if e == nil {
@@ -208,16 +208,16 @@ func (m *Machine) inUse(c *view) Code {
 	return Done
 }
 
-// reserved reports whether a stay of the key has reserved the token.
-func (m *Machine) reserved(key []byte, token Token) bool {
+// reserver returns the stay of the key that has reserved the token, or nil.
+func (m *Machine) reserver(key []byte, token Token) *entry {
 	l := m.locks[string(key)]
 	if l == nil || l.stays == 0 {
-		return false
+		return nil
 	}
 	for e := l.first; e != nil && e.holding; e = e.after {
 		if e.stays() && e.token < token && token <= e.extra.stay.last {
-			return true
+			return e
 		}
 	}
-	return false
+	return nil
 }

@@ -15,11 +15,10 @@ var ErrKept = errors.New("mortise: the token is reserved by a kept lock")
 // keptError returns the error about a token that a stay has reserved, or nil if no stay has
 // reserved it.
 func keptError(m *lockfsm.Machine, q *Question) error {
-	if !m.Reserved(q.Key, lockfsm.Token(q.Token)) {
+	stay, reserved := m.Reserver(q.Key, lockfsm.Token(q.Token))
+	if !reserved {
 		return nil
 	}
-	l, _ := m.Inspect(q.Key, 1)
-	stay := l.Queue[0]
 	holder := plain.Text(HolderName(stay.Record, stay.Session))
 	if q.Op == OpEvict {
 		return fmt.Errorf("%w: %s keeps lock %q with token %d; to end the hold of every caller on %s, use token %d "+

@@ -9,7 +9,7 @@ import (
 	"github.com/mortise-lock/mortise/lockfsm"
 )
 
-// keeps applies the grant of a stay, and returns the standing of the stay.
+// keeps applies the grants of two shared stays, and returns the standing of the second one.
 func keeps(t *testing.T, c *Core) lockfsm.Standing {
 	t.Helper()
 	var session lockfsm.SessionID
@@ -24,15 +24,20 @@ func keeps(t *testing.T, c *Core) lockfsm.Standing {
 	}
 	apply(2, lockfsm.Command{Kind: lockfsm.EndGrace})
 	apply(3, lockfsm.Command{Kind: lockfsm.Stamp, WallUnixMS: 1_800_000_000_000})
-	apply(4, lockfsm.Command{Kind: lockfsm.Open, Nonce: lockfsm.Nonce{1}, Record: []byte(`{"name":"shop-1"}`)})
-	apply(5, lockfsm.Command{Kind: lockfsm.Attach, Session: session, Epoch: 1, Number: 1, Nonce: lockfsm.Nonce{1}})
-	apply(6, lockfsm.Command{Rules: lockfsm.StickySince, Kind: lockfsm.Acquire, Session: session, Epoch: 1, Number: 1,
-		Key: "k", Sticky: true})
-	l, ok := c.Machine().Inspect("k", 1)
-	if !ok || l.Queue[0].Last == 0 {
-		t.Fatalf("there is no stay: %+v", l)
+	index := uint64(4)
+	for i := range byte(2) {
+		nonce, record := lockfsm.Nonce{1 + i}, fmt.Sprintf(`{"name":"shop-%d"}`, i)
+		apply(index, lockfsm.Command{Kind: lockfsm.Open, Nonce: nonce, Record: []byte(record)})
+		apply(index+1, lockfsm.Command{Kind: lockfsm.Attach, Session: session, Epoch: 1, Number: 1, Nonce: nonce})
+		apply(index+2, lockfsm.Command{Rules: lockfsm.StickySince, Kind: lockfsm.Acquire, Session: session, Epoch: 1,
+			Number: 1, Key: "k", Sticky: true, Permits: 1})
+		index += 3
 	}
-	return l.Queue[0]
+	l, ok := c.Machine().Inspect("k", 2)
+	if !ok || len(l.Queue) != 2 || l.Queue[1].Last == 0 {
+		t.Fatalf("there are no stays: %+v", l)
+	}
+	return l.Queue[1]
 }
 
 // TestOnlyItsInstanceKnowsAboutAReservedToken checks that neither Check nor Evict decides about a
@@ -40,7 +45,7 @@ func keeps(t *testing.T, c *Core) lockfsm.Standing {
 func TestOnlyItsInstanceKnowsAboutAReservedToken(t *testing.T) {
 	c, q, _ := leading(t)
 	stay := keeps(t, c)
-	index := uint64(6)
+	index := uint64(9)
 	decides := func(op Op, token lockfsm.Token) (held bool, err error) {
 		t.Helper()
 		one := ask(t, q, Question{Op: op, Key: "k", Token: uint64(token)})
