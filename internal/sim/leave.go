@@ -83,7 +83,7 @@ func (l *leaver) part() {
 		l.until = min(l.until, p.w.now+cluster.FinalWait)
 	}
 	p.inClient(func(now clock.Time) {
-		p.stays.GiveBackFree()
+		p.stays.GiveBackUnused()
 		p.stays.Carry(direct{posting{p}})
 		_ = p.client.CloseSession(now) // fails if a lock is held
 	})

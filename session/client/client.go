@@ -288,7 +288,7 @@ func (c *Client) take(now clock.Time, in *input) {
 	case inputWait:
 		c.waiting = append(c.waiting, in.waiter)
 	case inputCloseSession:
-		c.keptDo((*stay.Set).GiveBackFree)
+		c.keptDo((*stay.Set).GiveBackUnused)
 		if err := c.core.CloseSession(now); err != nil {
 			in.waiter.result <- err
 			return

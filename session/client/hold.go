@@ -93,10 +93,12 @@ func (h *Hold) Err() error {
 	if !expired {
 		return nil
 	}
-	// End the hold before the client's goroutine publishes a later deadline. The core frees the
-	// lock in the group even if Release is never called.
+	// End the hold before the client's goroutine publishes a later deadline. The lock is freed even
+	// if Release is never called.
 	err := h.end(reason, why, deadline)
-	if !h.isKept { // the core ends the stay at its deadline
+	if h.isKept {
+		_ = h.client.unlockKept(h)
+	} else {
 		h.client.post(input{kind: inputExpired, hold: h})
 	}
 	return err

@@ -506,6 +506,69 @@ func TestKeptCloseInJeopardy(t *testing.T) {
 	})
 }
 
+// TestKeptCloseSessionInJeopardy closes a session whose only stay has a caller that waits until the
+// lease is renewed. No caller holds a lock, so the session can be closed.
+func TestKeptCloseSessionInJeopardy(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		w := newWorld(t, 1, nodeidtest.ID(1))
+		defer w.close()
+		leaping := w.leap()
+		w.elect(nodeidtest.ID(1))
+		if err := w.clients[kept100].WaitReady(t.Context()); err != nil {
+			t.Fatal(err)
+		}
+		time.Sleep(10 * time.Millisecond)
+		w.kept(kept100, "x")
+		leaping.leap.Advance(worldTTL / 4 * 3)
+		order := &servedOrder{}
+		w.queue(kept100, "x", "local", order)
+		if s := w.clients[kept100].Status(); s.Lease != Jeopardy || s.Waiting != 1 || s.Held != 0 {
+			t.Fatalf("%+v", s)
+		}
+		if err := w.clients[kept100].CloseSession(t.Context()); err != nil {
+			t.Error(err)
+		}
+		order.want(t, "local: "+ErrClosed.Error())
+	})
+}
+
+// TestKeptErrEndsAPass pauses the process until the deadline of a pass has passed, and calls Err. A
+// renewal that the client received before the pause is published afterwards. So the stay goes on,
+// and others must get the lock although the caller never unlocks.
+func TestKeptErrEndsAPass(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		w := newWorld(t, 2, nodeidtest.ID(1))
+		defer w.close()
+		leaping := w.leap()
+		w.elect(nodeidtest.ID(1))
+		if err := w.clients[kept100].WaitReady(t.Context()); err != nil {
+			t.Fatal(err)
+		}
+		time.Sleep(10 * time.Millisecond)
+		w.kept(kept100, "x")
+		h := w.sticky(kept100, "x")
+		synctest.Wait()
+		goOn := w.holdUp()
+		leaping.leap.Advance(worldTTL)
+		if err := h.Err(); !errors.Is(err, ErrLost) {
+			t.Fatalf("first call after the pause: %v", err)
+		}
+		leaping.leap.Advance(-worldTTL)
+		goOn()
+		synctest.Wait()
+		ctx, cancel := context.WithTimeout(t.Context(), worldTTL)
+		defer cancel()
+		next, err := w.clients[kept101].Acquire(ctx, "x", false)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if !errors.Is(h.Err(), ErrLost) || next.Token() <= h.Token() {
+			t.Errorf("%v, token %d after %d", h.Err(), next.Token(), h.Token())
+		}
+		w.unlock(next)
+	})
+}
+
 func TestKeptLeave(t *testing.T) {
 	keeping(t, func(w *world) {
 		w.kept(kept100, "free")

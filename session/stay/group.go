@@ -122,7 +122,7 @@ func (s *Set) Renewed(w Window) {
 // unlocked. Callers that wait for them fail with err. Later calls are ordinary.
 func (s *Set) Leave(err error) {
 	s.leaving = true
-	s.GiveBackFree()
+	s.giveBackFree()
 	for _, name := range slices.SortedFunc(maps.Keys(s.stays), name.compare) { // the same order in each run
 		st := s.stays[name]
 		if !st.granted {
@@ -135,10 +135,21 @@ func (s *Set) Leave(err error) {
 	}
 }
 
-// GiveBackFree gives back all free stays.
-func (s *Set) GiveBackFree() {
+// giveBackFree gives back all free stays.
+func (s *Set) giveBackFree() {
 	for s.free.first != nil {
 		s.giveBack(s.free.first)
+	}
+}
+
+// GiveBackUnused gives back all stays that no caller is inside of, also those whose callers wait
+// until the lease is renewed. These callers go on waiting.
+func (s *Set) GiveBackUnused() {
+	s.giveBackFree()
+	for _, name := range slices.SortedFunc(maps.Keys(s.stays), name.compare) {
+		if st := s.stays[name]; st.granted && st.inside.size == 0 {
+			s.giveBack(st)
+		}
 	}
 }
 
