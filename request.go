@@ -103,10 +103,11 @@ type Request struct {
 	Resume Token
 
 	// Sticky lets this instance keep the lock after Unlock. The next sticky request for the key on
-	// this instance is then granted without a message, and several such requests are served in the
-	// order of their calls. When another request waits, on any instance, the lock is given back
-	// after at most 16 further callers or 10 ms, besides the time for which the present callers hold
-	// it. With Shared, several instances may keep the lock at once, until an exclusive request waits.
+	// this instance is then granted without a message, and several such requests of one kind are
+	// served in the order of their calls. When another request waits, on any instance, the lock is
+	// given back after at most 16 further callers or 10 ms, besides the time for which the present
+	// callers hold it. With Shared, several instances may keep the lock at once, until an exclusive
+	// request waits.
 	//
 	// If an instance that keeps a free lock dies, the lock stays taken until the session ends, as if
 	// it were held. Unlock is confirmed by the lease and not by a majority. Peek sets Kept for a

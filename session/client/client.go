@@ -133,10 +133,11 @@ func (c *Client) Down(peer nodeid.ID) { c.post(input{kind: inputDown, peer: peer
 // leave.
 func (c *Client) Leaving() { c.post(input{kind: inputLeaving}) }
 
-// Acquire requests a lock and waits for it. A request with try is never queued. If ctx ends
-// first, Acquire returns a *WaitError immediately, and a grant that arrives later is released.
-// Other errors are ErrClosed, ErrOverloaded, ErrQueueFull, ErrBadKey, ErrRefused, a
-// *DeadlockError, and for a request with try also a *HeldError, ErrInGrace and ErrNoLeader.
+// Acquire requests a lock and waits for it. A request with try waits only for the answers of stays.
+// If ctx ends first, Acquire returns a *WaitError immediately, and a grant that arrives later is
+// released. Other errors are ErrClosed, ErrOverloaded, ErrQueueFull, ErrBadKey, ErrRefused, a
+// *DeadlockError, and for a request with try also a *HeldError, ErrInGrace, ErrNoLeader and
+// ErrKept.
 func (c *Client) Acquire(ctx context.Context, key string, try bool) (*Hold, error) {
 	h := &Hold{}
 	if err := c.AcquireInto(ctx, h, Request{Key: key, Try: try}); err != nil {

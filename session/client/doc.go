@@ -56,9 +56,10 @@
 //
 //   - At the deadline, the client marks every pass as lost before it publishes a later deadline. An
 //     Unlock of a pass is confirmed by the lease, and not by the group.
-//   - A request with Try at another client waits for the answer of the stay's client. So ErrHeld
-//     means that a caller held the lock during the call. Without an answer, the call fails with
-//     ErrKept after two seconds.
+//   - A request with Try at another client waits for the answer of the stay's client, if only such
+//     requests wait. So ErrHeld means that a caller held the lock during the call, or that another
+//     request already waited for the lock. Without an answer, the call fails with ErrKept after two
+//     seconds.
 //   - A crash leaves the free stays taken until the session expires. Close releases them.
 //
 // # Concurrency

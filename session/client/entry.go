@@ -15,7 +15,7 @@ import (
 // from [Core.Acquire] until an outcome ends it.
 type Request struct {
 	Key    string
-	Try    bool   // the request must not be queued
+	Try    bool   // the request must not wait for a holder
 	Sticky bool   // the request is for a stay; in a call of Client it is for a pass
 	Terms  *Terms // nil means an exclusive lock of one key
 	Caller any    // not used by the core

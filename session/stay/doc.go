@@ -18,7 +18,8 @@
 //   - After a recall, which is the notice that another request waits, at most 16 callers that
 //     waited before the recall are granted the lock, for at most 10 ms. The stay ends when all its
 //     callers have unlocked.
-//   - A request with Try fails with the token of a caller that held the lock during the call.
+//   - If a request with Try fails because a caller of the stay holds the lock, the caller held it
+//     during the call.
 //
 // All callers of a key have one request in the group's queue. If each caller that is left after a
 // recall had its own request, another request would always wait behind each of them. Then every
