@@ -126,7 +126,7 @@ func leases() []Bug {
 		{Name: "pass-while-leaving", Package: "session/stay", Hazard: "none",
 			Breaks: "an instance that leaves grants passes, and does not come to an end"},
 		{Name: "lost-pass-keeps-its-stay", Package: "session/client", Hazard: "none",
-			Breaks: "a caller whose Err has reported a loss, and that does not unlock, blocks the key for ever"},
+			Breaks: "after Err has reported a loss, the key stays taken until the caller unlocks, which it may never do"},
 		{Name: "stalled-stay-holds-the-session", Package: "session/client", Hazard: "none",
 			Breaks: "a session cannot be closed in jeopardy, although no caller holds a lock"},
 		{Name: "shared-stay-waits-for-its-readers", Package: "session/stay", Hazard: "none", Some: true,

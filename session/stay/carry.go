@@ -9,6 +9,9 @@ type Outlets interface {
 	Do(*Command) error
 }
 
+// newsKept is the largest list of news whose memory is used again.
+const newsKept = 1024
+
 // Carry carries out the output of the calls since the last Carry: first all news, then all
 // commands, in their order.
 func (s *Set) Carry(o Outlets) {
@@ -17,7 +20,9 @@ func (s *Set) Carry(o Outlets) {
 			o.Tell(&s.news[i])
 			s.news[i] = News{}
 		}
-		s.news = s.news[:0]
+		if s.news = s.news[:0]; cap(s.news) > newsKept {
+			s.news = nil
+		}
 		commands := s.commands
 		s.commands = nil
 		for i := range commands {
