@@ -483,3 +483,16 @@ func TestCancelStorm(t *testing.T) {
 		t.Errorf("%d stays, %d callers", len(s.stays), s.waiting)
 	}
 }
+
+// TestNewsHoldNoMemory checks that a Set does not keep the memory of many news.
+func TestNewsHoldNoMemory(t *testing.T) {
+	t.Parallel()
+	r := newRig(t, 10)
+	for range newsKept + 1 {
+		r.take("x", Waits)
+	}
+	r.fail("x")
+	if n := cap(r.s.news); n > newsKept {
+		t.Errorf("there is room for %d news", n)
+	}
+}
