@@ -77,11 +77,12 @@ func (c *Core) yields(m *raftpb.Message) bool {
 }
 
 func (c *Core) matches(m *raftpb.Message) bool {
-	term, last, err := c.lastEntry()
+	term, last, err := c.LastEntry()
 	return err == nil && (m.GetLogTerm() > term || m.GetLogTerm() == term && m.GetIndex() >= last)
 }
 
-func (c *Core) lastEntry() (term, index uint64, err error) {
+// LastEntry returns the term and the index of the last entry of the log.
+func (c *Core) LastEntry() (term, index uint64, err error) {
 	if index, err = c.view.LastIndex(); err == nil {
 		term, err = c.view.Term(index)
 	}

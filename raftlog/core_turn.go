@@ -116,7 +116,7 @@ func (c *Core) observe() {
 	c.role, c.unseen = now, true
 	c.unsettled = c.ticks + unsettledTicks
 	if now.Leader == 0 {
-		now.LastTerm, now.LastIndex, _ = c.lastEntry() // zero after an error
+		now.LastTerm, now.LastIndex, _ = c.LastEntry() // zero after an error
 	}
 	c.out.Events = append(c.out.Events, Event{Kind: RoleChanged, Role: now})
 }

@@ -51,15 +51,15 @@ func (o *watch) leaves(p *proc) {
 
 // lives reports whether a running replica could win an election in its own configuration. It
 // considers only configurations in which the given voter votes. A replica votes for a candidate if
-// the candidate's log contains all entries that the replica has committed, and if the replica knows
-// the candidate.
+// the last entry of the candidate's log is not older than its own last entry, and if the replica
+// knows the candidate.
 func (o *watch) lives(voter *ownReplica) bool {
 	run := slices.DeleteFunc(slices.Collect(o.w.replicas()), func(r *ownReplica) bool { return r.Group != voter.Group })
 	return slices.ContainsFunc(run, func(candidate *ownReplica) bool {
 		majority := func(voters []uint64) bool {
 			n := 0
 			for _, r := range run {
-				if slices.Contains(voters, r.ID) && r.core.Status().Commit <= candidate.core.Status().Last &&
+				if slices.Contains(voters, r.ID) && !behind(candidate, r) &&
 					r.Speaks(r.p.core, candidate.ID, candidate.p.instance) {
 					n++
 				}
@@ -277,4 +277,13 @@ func (o *watch) compare(r *ownReplica, index uint64) {
 		Term: r.Role().Term, Commit: r.core.Status().Commit, Applied: index,
 		Revision: uint64(r.glue.Machine().Revision()),
 	}))
+}
+
+// behind reports whether raft refuses to vote: the last entry of the candidate is older than r's.
+func behind(candidate, r *ownReplica) bool {
+	term, index, err := r.core.LastEntry()
+	r.p.w.must(err)
+	of, at, err := candidate.core.LastEntry()
+	r.p.w.must(err)
+	return of < term || of == term && at < index
 }
