@@ -88,7 +88,7 @@ type StickyStatus struct {
 	Grants     uint64        // grants out of kept locks, without a message
 	Recalls    uint64        // kept locks that were given back because another request waited
 	RecallTime time.Duration // time that this took, for all of them together
-	InUse      uint64        // answers to TryLock on other instances that a caller holds the lock
+	InUse      uint64        // answers to a TryLock that a caller holds the kept lock
 }
 
 // Status returns the present state of this node. It asks no other instance.

@@ -63,6 +63,7 @@ type Client struct {
 
 	// The goroutine owns the following fields.
 	core    *Core
+	had     stay.Counts // before the output of this turn, which may be losses
 	now     clock.Time
 	spare   []input
 	waiting []*waiter // calls that wait for a state of the client
@@ -240,7 +241,7 @@ func (c *Client) turn() (more, open bool) {
 	}
 	c.spare = inbox[:0]
 	if closed {
-		c.keptDo(func(s *stay.Set) { s.Leave(ErrClosed) })
+		c.keptDo(func(s *stay.Set) { s.Leave(ErrClosed); c.had = s.Counts() })
 		for c.core.Turn(now, to) && c.core.due() { // sends the releases
 		}
 		c.core.End(now, to)
@@ -248,7 +249,7 @@ func (c *Client) turn() (more, open bool) {
 		c.answer(&c.closing, ErrClosed)
 		return false, false
 	}
-	c.keptDo(func(s *stay.Set) { s.Tick(now) })
+	c.keptDo(func(s *stay.Set) { s.Tick(now); c.had = s.Counts() })
 	more = c.core.Turn(now, to)
 	c.answerDone()
 	if c.core.Closed() {
@@ -380,6 +381,6 @@ func (c *Client) tell(before, after Status) {
 	}
 	renewed, unanswered := c.core.takeRenewals()
 	if len(renewed) > 0 || unanswered > 0 || after.differs(&before) {
-		c.config.Watch(&News{Before: c.counted(before), After: c.counted(after), Renewed: renewed, Unanswered: unanswered})
+		c.config.Watch(&News{Before: before.counted(c.had), After: c.counted(after), Renewed: renewed, Unanswered: unanswered})
 	}
 }

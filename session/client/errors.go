@@ -30,7 +30,7 @@ var (
 	ErrNoLeader = errors.New("mortise: no leader has answered for two seconds")
 	// ErrKept means that a try request waited two seconds for a session that keeps the lock, and
 	// that may not hold it now. The request has caused a recall, so a later try may succeed.
-	ErrKept = errors.New("mortise: another instance keeps the lock and has not answered for two seconds")
+	ErrKept = errors.New("mortise: the session that keeps the lock has not answered for two seconds")
 	// ErrLeaving means that the instance has begun to leave and accepts no new requests.
 	ErrLeaving = errors.New("mortise: the node is leaving")
 	// ErrStillHeld means that CloseSession was called while locks were held.

@@ -197,9 +197,13 @@ func (c *Client) keptSays(f func(*stay.Set, stay.Window)) {
 // until its next turn.
 func (c *Client) counted(s Status) Status {
 	c.kept.mu.Lock()
-	n := c.kept.stays.Counts()
-	s.Kept, s.Stays = n.Free, c.kept.stays.Totals
-	c.kept.mu.Unlock()
+	defer c.kept.mu.Unlock()
+	s.Stays = c.kept.stays.Totals
+	return s.counted(c.kept.stays.Counts())
+}
+
+func (s Status) counted(n stay.Counts) Status {
+	s.Kept = n.Free
 	held, waiting := n.Inside-min(n.Granted, s.Held), n.Waiting-min(n.Asked, s.Waiting)
 	s.Held += held
 	s.Waiting += waiting

@@ -349,6 +349,36 @@ func TestKeptIsLostAtTheDeadline(t *testing.T) {
 	})
 }
 
+// TestKeptLossIsToldWithoutFreeStays ends the lease of a client that keeps one lock, free or in use.
+// The news must count only the lock in use as held, because the log says how many locks are lost.
+func TestKeptLossIsToldWithoutFreeStays(t *testing.T) {
+	for _, inUse := range []int{0, 1} {
+		keeping(t, func(w *world) {
+			c, held := w.clients[kept100], -1
+			c.kept.stays.Idle = time.Hour
+			w.kept(kept100, "x")
+			if inUse == 1 {
+				defer w.sticky(kept100, "x").ReleaseSoon()
+			}
+			synctest.Wait()
+			c.config.Watch = func(n *News) {
+				if n.Before.Lease != Lost && n.After.Lease == Lost {
+					held = n.Before.Held
+				}
+			}
+			w.isolate(kept100, true)
+			w.keepers[nodeidtest.ID(1)].Down(kept100)
+			c.Down(nodeidtest.ID(1))
+			time.Sleep(2 * worldTTL)
+			synctest.Wait()
+			if held != inUse {
+				w.t.Errorf("%d locks are lost, want %d", held, inUse)
+			}
+			w.isolate(kept100, false)
+		})
+	}
+}
+
 // TestKeptNothingInJeopardy checks that callers wait until the lease is renewed.
 func TestKeptNothingInJeopardy(t *testing.T) {
 	keeping(t, func(w *world) {

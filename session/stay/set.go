@@ -183,11 +183,7 @@ func (s *Set) ask(st *stay) {
 	s.do(Command{Kind: Acquire, Request: st.request})
 }
 
-func (s *Set) drop(st *stay) {
-	if s.stays[st.name] == st {
-		delete(s.stays, st.name)
-	}
-}
+func (s *Set) drop(st *stay) { delete(s.stays, st.name) }
 
 func (s *Set) wait(st *stay, c *Caller) {
 	c.stay = st

@@ -91,7 +91,7 @@ func Metrics() []Metric {
 		{Recalls, Sum, "{lock}", "Kept locks that were given back because another request waited", "", nil, nil},
 		{RecallTime, Sum, "s", "Time from such a request until the kept lock was given back, for all of them together",
 			"", nil, nil},
-		{InUse, Sum, "{answer}", "Answers to TryLock on other instances that a caller holds the kept lock", "", nil, nil},
+		{InUse, Sum, "{answer}", "Answers to a TryLock that a caller holds the kept lock", "", nil, nil},
 		{Renewal, Histogram, "s", "Round trip of the renewals of the lease that were acknowledged", "", nil, fast},
 		{Unanswered, Counter, "{renewal}", "Renewals of the lease that got no answer", "", nil, nil},
 		{Sessions, Counter, "{change}", "Sessions of this instance, opened and ended", "state",
