@@ -254,6 +254,7 @@ type StickyLimits struct {
 	// Locks is the largest number of free locks. Default: 10,000. Negative means none.
 	Locks int
 	// Unused is how long a free lock is kept after its last use, from 1 ms to 1 h. Default: 1 s.
+	// More than SessionTTL saves no message.
 	Unused time.Duration
 }
 

@@ -110,7 +110,8 @@ func (l *Lock) over() error {
 // release is confirmed, even in a repeated call. It returns ErrLost if the lock was lost before,
 // and ErrClosed if the node was closed before the confirmation. If ctx ended before the
 // confirmation, the error wraps the context's error, and the release takes effect when a leader is
-// reached, or else when the session ends.
+// reached, or else when the session ends. The release of a sticky lock is confirmed at once, by the
+// lease; see [Request.Sticky].
 func (l *Lock) Unlock(ctx context.Context) error { return l.release(ctx, mode{way: trace.Unlock}) }
 
 // Detach gives up this handle without ending the hold. The lock stays taken for
@@ -130,8 +131,8 @@ func (l *Lock) Detach(ctx context.Context) error { return l.release(ctx, mode{wa
 // [Request.LockDelay]. Without a LockDelay it is free immediately. [Node.Watch] and [Node.Audit]
 // report it as expired, with the first 1,024 bytes of why as the Reason. Until all instances run a
 // build that supports Lapse, the Cause is "released". Lapse does not wait, and returns the errors
-// of UnlockSoon. If the lock was entered again, the call on its last handle decides how the lock
-// ends.
+// of UnlockSoon. With [Request.Sticky], Lapse does the same as UnlockSoon. If the lock was entered
+// again, the call on its last handle decides how the lock ends.
 func (l *Lock) Lapse(why string) error {
 	return l.release(context.Background(), mode{way: trace.Lapse, why: why})
 }

@@ -60,7 +60,8 @@ type Request struct {
 	// requests for another of its keys. Two such requests cannot deadlock each other.
 	Keys []string
 
-	// Try makes the request fail with a *HeldError, instead of waiting, if the lock is not free.
+	// Try makes the request fail with a *HeldError, instead of waiting for a holder, if the lock is
+	// not free. See [Node.TryLock].
 	Try bool
 
 	// Shared requests a lock that other shared requests may hold at the same time, like the lock of
@@ -102,18 +103,18 @@ type Request struct {
 	// a LockDelay exists but may have another token, and a hold without a LockDelay may have ended.
 	Resume Token
 
-	// Sticky lets this instance keep the lock after Unlock. The next sticky request for the key on
-	// this instance is then granted without a message, and several such requests of one kind are
-	// served in the order of their calls. When another request waits, on any instance, the lock is
-	// given back after at most 16 further callers or 10 ms, besides the time for which the present
-	// callers hold it. With Shared, several instances may keep the lock at once, until an exclusive
-	// request waits.
+	// Sticky lets the session keep the lock after Unlock. Its next sticky request for the key is then
+	// granted without a message. After 1,024 such grants, or one TTL, a request asks the group again.
+	// Several such requests of one kind, exclusive or shared, are served in the order of their calls.
+	// When another request waits, in any session, at most 16 callers that already waited here are
+	// still granted the lock, and only within 10 ms. The lock is given back when the last of them
+	// unlocks. Several sessions may keep a shared lock at once, until an exclusive request waits.
 	//
 	// If an instance that keeps a free lock dies, the lock stays taken until the session ends, as if
 	// it were held. Unlock is confirmed by the lease and not by a majority. Peek sets Kept for a
 	// kept lock, in use or free, and returns a token that no caller has. Check and ForceUnlock fail
-	// with ErrKept for the token of a caller. TryLock on another instance asks this one, and fails
-	// with ErrNotReady if it has no answer after 2 s.
+	// with ErrKept for the token of a caller. TryLock elsewhere asks the session that keeps
+	// the lock, and fails with ErrNotReady if it has no answer after 2 s.
 	//
 	// A sticky request under another lock is an ordinary one, and so is every sticky request until
 	// all instances run a build that supports Sticky. Sticky cannot be combined with Keys, Permits,

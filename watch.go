@@ -53,7 +53,9 @@ type Event struct {
 //
 // Watch reports an EventCurrent each time it has caught up with the leader, and every few seconds
 // while there is no change, but never between the EventFreed and the EventHeld of a lock that
-// passes to the next holder. Waiters are not reported; see [Node.Peek].
+// passes to the next holder. Waiters are not reported; see [Node.Peek]. Of a kept lock
+// ([Request.Sticky]), Watch reports when an instance gets it and gives it back, and not the grants
+// to the callers there.
 //
 // Watch waits for a leader without a time limit. An event may be stale when it is reported, so use
 // tokens and not events to protect a resource. The watch ends when the caller leaves the loop. It

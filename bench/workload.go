@@ -57,7 +57,8 @@ func workloads() []Workload {
 		{Name: "mostly", About: "256 callers want 1,000 keys, few of them often (Zipf, s = 1.1), and each key 95 times of " +
 			"100 on the same instance", Run: mostly, Only: isAgain},
 		{Name: "turns3", About: "one caller, by turns on three instances", Run: turns3, Only: isAgain},
-		{Name: "recall", About: "one caller, by turns on three instances, eight pairs on each, the first of which count",
+		{Name: "recall", About: "one caller, by turns on three instances, eight pairs on each; only the first one is " +
+			"measured",
 			Run: recall, Only: isAgain},
 		{Name: "held", About: "100,000 locks are taken and kept", Run: held},
 		{Name: "waiters", About: "10,000 callers wait for one key, and each gets it once", Run: waiters},

@@ -87,13 +87,14 @@ func (d *drawing) box(r row, y, right int) {
 	by := "not held"
 	if r.key.Held > 0 {
 		q := r.key.Queue[0]
-		by = fmt.Sprintf("%s, %s", shown(q.Holder), span(seconds(r.key.For)))
+		by = shown(q.Holder)
+		if r.key.Held > 1 {
+			by = fmt.Sprintf("%s and %d more", by, r.key.Held-1)
+		}
 		if q.Kept {
 			by = "kept by " + by
 		}
-		if r.key.Held > 1 {
-			by = fmt.Sprintf("%s and %d more, %s", shown(q.Holder), r.key.Held-1, span(seconds(r.key.For)))
-		}
+		by += ", " + span(seconds(r.key.For))
 	}
 	d.Sentences = append(d.Sentences, fmt.Sprintf("%s: %s; %s.", shown(r.key.Name), by, b.Wait))
 	b.By = clip(by, int(float64(b.W-20)/textWidth)-len(b.Wait)-2)

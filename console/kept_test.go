@@ -8,8 +8,8 @@ import (
 	"github.com/mortise-lock/mortise"
 )
 
-// TestKeptLocksAreMarked checks that each place that names the holder of a key says whether the
-// holder keeps the lock.
+// TestKeptLocksAreMarked checks that the tables, the drawing, and the finding about long holds say
+// whether the holder of a key keeps the lock.
 func TestKeptLocksAreMarked(t *testing.T) {
 	for _, kept := range []bool{true, false} {
 		k := contended("orders/1", "2", nil)

@@ -37,7 +37,7 @@
  *   promise 2  tokens rise from holder to holder, as the holders receive them
  *   promise 3  no client is granted the lock while another believes that it holds it; and the lemma behind it: while a lease runs at its
  *              client, its session lives in the log
- *   promise 4  (LIVE) after the last fault the waiter is served within TTL + 1 ticks, also by a client that passes forever (STAY)
+ *   promise 4  (LIVE) after the last fault the waiter is served within TTL + 1 ticks, also if the stay always has a next caller (STAY)
  *   promise 6  when all is quiet, the log holds for a client what its callers want and nothing else
  *   Most bugs break the lemma first, since Spin stops at the first broken assertion.
  *

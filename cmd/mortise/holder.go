@@ -36,6 +36,9 @@ func holderFate(s mortise.Standing, f facts) fate {
 	case purpose.Lasting(s.Labels) && i >= 0:
 		return fate{text: fmt.Sprintf("%s answers and renews its lease, and this lock is held long by design (%s): "+
 			"there is nothing to do", s.Holder, s.Labels[purpose.Label])}
+	case i >= 0 && s.Kept:
+		return fate{fmt.Sprintf("%s answers and renews its lease: its process is alive, "+
+			"and gives the lock back when no code there holds it", s.Holder), true}
 	case i >= 0:
 		return fate{fmt.Sprintf("%s answers and renews its lease: its process is alive, "+
 			"and its code has not unlocked", s.Holder), true}

@@ -85,6 +85,8 @@ func TestKeptLocksAreShown(t *testing.T) {
 			standingRow(0, k.Queue[0], now)[3]:   {"keeps", "holds"},
 			strings.Split(out.String(), "\n")[1]: {"  k: b keeps it for 1h", "  k: b holds it for 1h"},
 			d.Problem:                            {"b has kept k for 1h", "b has held k for 1h"},
+			holderFate(k.Queue[0], f).text: {"b answers and renews its lease: its process is alive, and gives the lock back",
+				"b answers and renews its lease: its process is alive, and its code has not unlocked"},
 		} {
 			want := texts[1]
 			if kept {

@@ -60,7 +60,7 @@ func measures() []measure {
 		sum("lock_kept_grants_total", "Grants out of kept locks, which needed no message"),
 		sum("lock_kept_recalls_total", "Kept locks that were given back because another request waited"),
 		sum("lock_kept_recall_time_seconds_total",
-			"Time from such a request until the kept lock was given back, for all of them together"),
+			"Time from hearing that another request waited until a kept lock was given back, for all together"),
 		sum("lock_kept_in_use_total", "Answers to a TryLock that a caller holds the kept lock"),
 		{renewals, "histogram", "Round trip of the renewals of the lease that were acknowledged", "", nil, fast},
 		{unanswered, "counter", "Renewals of the lease that got no answer", "", nil, nil},

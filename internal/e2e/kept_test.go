@@ -138,12 +138,18 @@ func TestForceUnlockOfAKeptLock(t *testing.T) {
 		}
 		wantIs(t, l.Unlock(t.Context()), mortise.ErrLost)
 		after := comes(t, "the caller that waited", next)
-		if again := f.peek(1, "k").Queue[0]; again.Token <= s.Token || after.Token() <= again.Token {
-			t.Errorf("token %d, after the end of the lock with token %d, now shown as %+v", after.Token(), s.Token, again)
-		}
-		unlock(t, after)
+		f.keptAnew(s, after)
 		f.nothingLeft()
 	})
+}
+
+// keptAnew checks that a caller was granted the lock out of a later stay than the given one.
+func (f *fleet) keptAnew(ended mortise.Standing, l *mortise.Lock) {
+	f.t.Helper()
+	if now := f.peek(1, "k").Queue[0]; now.Token <= ended.Token || l.Token() <= now.Token {
+		f.t.Errorf("token %d, after the end of the lock with token %d, now shown as %+v", l.Token(), ended.Token, now)
+	}
+	unlock(f.t, l)
 }
 
 // TestForceUnlockOfAFreeKeptLock checks that the next caller on the instance asks the group.
@@ -159,10 +165,7 @@ func TestForceUnlockOfAFreeKeptLock(t *testing.T) {
 			t.Errorf("%+v", info)
 		}
 		next := f.acquire(0, sticky)
-		if again := f.peek(1, "k").Queue[0]; again.Token <= s.Token || next.Token() <= again.Token {
-			t.Errorf("token %d, after the end of the lock with token %d, now shown as %+v", next.Token(), s.Token, again)
-		}
-		unlock(t, next)
+		f.keptAnew(s, next)
 		f.nothingLeft()
 	})
 }
@@ -194,8 +197,8 @@ func TestStickyUnderAnotherLock(t *testing.T) {
 	})
 }
 
-// TestStickyIsRefused checks that no request has Sticky together with a field that belongs to the
-// entry in the group's state.
+// TestStickyIsRefused checks that Acquire refuses Sticky together with each of these fields, and
+// that the error names the field.
 func TestStickyIsRefused(t *testing.T) {
 	bubble(t, func(t *testing.T) {
 		f := startFleet(t, 1)

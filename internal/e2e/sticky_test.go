@@ -3,7 +3,6 @@ package e2e
 import (
 	"errors"
 	"testing"
-	"testing/synctest"
 	"time"
 
 	"github.com/mortise-lock/mortise"
@@ -11,19 +10,14 @@ import (
 
 // TestStickyIsLocalUntilItIsWanted locks a key repeatedly on one instance, and then on another.
 func TestStickyIsLocalUntilItIsWanted(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
+	bubble(t, func(t *testing.T) {
 		f := startFleet(t, 3)
 		time.Sleep(10 * time.Second) // the rules are raised
-		ctx := t.Context()
 		r := mortise.Request{Key: "k", Sticky: true}
-		a, b := f.nodes[0], f.nodes[1]
 		var before mortise.Token
-		for i := range 3000 {
+		for i := range 3000 { // more than a grant reserves
 			began := time.Now()
-			l, err := a.Acquire(ctx, r)
-			if err != nil {
-				t.Fatal(err)
-			}
+			l := f.acquire(0, r)
 			if took := time.Since(began); i == 1 && took > 0 {
 				t.Fatalf("the second lock took %v, and needs no message", took)
 			}
@@ -31,41 +25,24 @@ func TestStickyIsLocalUntilItIsWanted(t *testing.T) {
 				t.Fatalf("token %d after %d", l.Token(), before)
 			}
 			before = l.Token()
-			if err := l.Unlock(ctx); err != nil {
-				t.Fatal(err)
-			}
+			unlock(t, l)
 		}
-		began := time.Now()
-		l, err := b.Acquire(ctx, r)
-		if err != nil {
-			t.Fatal(err)
-		}
-		t.Logf("another instance was granted the lock %v later", time.Since(began))
+		l := f.acquire(1, r)
 		if l.Token() <= before {
 			t.Fatalf("token %d after %d", l.Token(), before)
 		}
-		if err := l.Unlock(ctx); err != nil {
-			t.Fatal(err)
-		}
-		// b keeps the lock, free: a TryLock on a is granted it.
-		if l, err = a.TryLock(ctx, "k"); err != nil {
-			t.Fatal(err)
-		}
-		if err := l.Unlock(ctx); err != nil {
-			t.Fatal(err)
-		}
-		// b keeps the lock, in use: a TryLock on a says so.
-		l, err = b.Acquire(ctx, r)
+		unlock(t, l) // the instance keeps the lock, free
+		l, err := f.nodes[0].TryLock(t.Context(), "k")
 		if err != nil {
 			t.Fatal(err)
 		}
+		unlock(t, l)
+		l = f.acquire(1, r) // the instance keeps the lock, in use
 		var held *mortise.HeldError
-		if _, err := a.TryLock(ctx, "k"); !errors.As(err, &held) || held.Token != l.Token() {
+		if _, err := f.nodes[0].TryLock(t.Context(), "k"); !errors.As(err, &held) || held.Token != l.Token() {
 			t.Fatalf("TryLock: %v, want held with token %d", err, l.Token())
 		}
-		if err := l.Unlock(ctx); err != nil {
-			t.Fatal(err)
-		}
+		unlock(t, l)
 		f.nothingLeft()
 	})
 }

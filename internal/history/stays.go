@@ -10,7 +10,7 @@ import (
 
 // This file judges stays. A stay is a grant with reserved tokens, see lockfsm. A pass is a grant of
 // one reserved token to one caller. The session of the stay grants its passes itself, so the log
-// does not show them. Package judge knows a pass only from the calls that returned its token.
+// does not show them. Judge knows a pass only from the calls that returned its token.
 
 type stay struct {
 	passes []pass // in the order of their tokens

@@ -26,8 +26,8 @@ type Stats struct {
 	// expiry delay.
 	Forced, Overdue, Wanted, Delayed int
 
-	// Stays counts granted stays. Kept counts calls that got a pass. Passes counts those of them that
-	// did not wait for the grant of the stay. Ordinary counts sticky calls that had to ask the group.
+	// Stays counts granted stays. Kept counts calls that got a pass. Passes counts all of them but
+	// the first one of each stay. Ordinary counts sticky calls that had to ask the group.
 	Stays, Kept, Passes, Ordinary int
 	// Recalled counts stays that were given back after a recall. InUse counts answers to requests with
 	// Try. StaysLost counts stays lost at the deadline. NotForced counts orders to end a hold that

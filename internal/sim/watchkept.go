@@ -165,7 +165,7 @@ func (o *watch) givesBack(p *proc, k *keptStay) {
 	switch {
 	case k.recalled:
 		o.stats.Recalled++
-	case k.passes > 0 && k.newest >= k.first+tokens:
+	case k.last != 0 && k.passes > 0 && k.newest >= k.first+tokens:
 		o.stats.UsedUp++
 	case anyWaits && o.w.now-k.begun >= o.w.cfg.TTL:
 		o.stats.Aged++

@@ -381,6 +381,7 @@ func (c *Client) tell(before, after Status) {
 	}
 	renewed, unanswered := c.core.takeRenewals()
 	if len(renewed) > 0 || unanswered > 0 || after.differs(&before) {
-		c.config.Watch(&News{Before: before.counted(c.had), After: c.counted(after), Renewed: renewed, Unanswered: unanswered})
+		c.config.Watch(&News{Before: before.counted(c.had), After: c.counted(after), Renewed: renewed,
+			Unanswered: unanswered})
 	}
 }

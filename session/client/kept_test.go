@@ -349,8 +349,9 @@ func TestKeptIsLostAtTheDeadline(t *testing.T) {
 	})
 }
 
-// TestKeptLossIsToldWithoutFreeStays ends the lease of a client that keeps one lock, free or in use.
-// The news must count only the lock in use as held, because the log says how many locks are lost.
+// TestKeptLossIsToldWithoutFreeStays ends the lease of a client that keeps one lock, free or in
+// use. The news must count only the lock in use as held, because the log says how many locks are
+// lost.
 func TestKeptLossIsToldWithoutFreeStays(t *testing.T) {
 	for _, inUse := range []int{0, 1} {
 		keeping(t, func(w *world) {

@@ -7,14 +7,14 @@ import (
 	"github.com/mortise-lock/mortise/lockfsm"
 )
 
-// kept is one stay with its passes. Its fields first and ended are the earliest times at which a
-// voter recorded its grant and its end.
+// kept is one stay with its passes. It ended at the earliest time at which a voter recorded its
+// end.
 type kept struct {
-	key            string
-	token, last    lockfsm.Token
-	granted, ended int64
-	how            history.How
-	passes         []hold
+	key         string
+	token, last lockfsm.Token
+	ended       int64
+	how         history.How
+	passes      []hold
 }
 
 // staysOf lists the stays that have ended, each with the passes that were unlocked, in the order of
@@ -24,7 +24,7 @@ func staysOf(events []history.Event) (all []kept) {
 	for _, e := range events {
 		switch s := stays[e.Token]; {
 		case e.Kind == history.Grant && e.Last != 0 && s == nil:
-			stays[e.Token] = &kept{key: e.Key, token: e.Token, last: e.Last, granted: e.At}
+			stays[e.Token] = &kept{key: e.Key, token: e.Token, last: e.Last}
 		case e.Kind == history.End && s != nil && s.how == 0:
 			s.ended, s.how = e.At, e.How
 		}
