@@ -102,8 +102,8 @@ func (l *Lock) first() *Lock {
 }
 
 func (l *Lock) covers(r *Request) bool {
-	permits, of := l.hold.Terms()
-	if r.Resume != 0 || r.Permits != 0 || permits != 0 && (of != 0 || !r.Shared) {
+	t := l.hold.Terms()
+	if r.Resume != 0 || r.Permits != 0 || t != nil && t.Permits != 0 && (t.Of != 0 || !r.Shared) {
 		return false
 	}
 	if len(r.Keys) == 0 {
@@ -164,7 +164,7 @@ func (l *Lock) exitAs(how uint32) (left, first bool) {
 // nothing.
 func (l *Lock) enterable(r *Request) error {
 	t := client.Terms{}
-	if had := l.hold.Request().Terms; had != nil {
+	if had := l.hold.Terms(); had != nil {
 		t.Value, t.Notice, t.Delay = had.Value, had.Notice, had.Delay
 	}
 	value, labels := shown.Decode(t.Value)

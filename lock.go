@@ -22,8 +22,8 @@ type Lock struct {
 	again    *Lock         // the first handle; nil in the first handle itself
 	exited   atomic.Uint32 // how this handle ended; zero while it has not
 	counting sync.Mutex    // guards the field others of the first handle; never held across a wait
-	limit    *handleLimit  // set if this handle entered a lock again with its own MaxHold
 	others   int32         // only in the first handle: how many handles are not unlocked, minus one
+	limit    *handleLimit  // set if this handle entered a lock again with its own MaxHold
 }
 
 // Key returns the locked key, the first in ascending order if there are several.

@@ -177,7 +177,10 @@ func (n *Node) acquire(ctx context.Context, client *client.Client, r Request) (*
 		n.standby.Add(1)
 		defer n.standby.Add(-1)
 	}
-	call := n.trace.Start(ctx, r.asked())
+	var call *trace.Call
+	if n.trace.Observes() { // asked costs time
+		call = n.trace.Start(ctx, r.asked())
+	}
 	l, err := n.obtain(ctx, client, &r, call)
 	switch {
 	case err != nil:
@@ -199,15 +202,43 @@ func (n *Node) obtain(ctx context.Context, client *client.Client, r *Request, ca
 	if again != nil || err != nil {
 		return again, err
 	}
-	l := &Lock{node: n, call: call}
-	asks := marked(call.Mark(), r, r.of(under))
-	call.Asks(asks, &l.hold)
-	err = client.AcquireInto(ctx, &l.hold, asks)
+	var l *Lock
+	if r.Sticky && under == nil {
+		l, err = n.pass(ctx, client, r, call)
+	} else {
+		l, err = n.ask(ctx, client, r, under, call)
+	}
 	call.Answered(err)
 	if err != nil {
 		return nil, n.explainUnder(under, r, err)
 	}
 	return l, nil
+}
+
+// ask asks the group for a lock. The lock and its request are one allocation.
+func (n *Node) ask(ctx context.Context, by *client.Client, r *Request, under *client.Request,
+	call *trace.Call) (*Lock, error) {
+	l := &struct {
+		Lock
+		request client.Request
+	}{Lock: Lock{node: n, call: call}}
+	r.ask(&l.request, under)
+	r.mark(call.Mark(), &l.request)
+	call.Asks(&l.request, &l.hold)
+	return &l.Lock, by.AcquireInto(ctx, &l.hold, &l.request)
+}
+
+// pass asks for a lock that the client may keep. The lock and its pass are one allocation.
+func (n *Node) pass(ctx context.Context, by *client.Client, r *Request, call *trace.Call) (*Lock, error) {
+	l := &struct {
+		Lock
+		pass client.Pass
+	}{Lock: Lock{node: n, call: call}}
+	l.pass.Key, l.pass.Shared, l.pass.Try, l.pass.Notice = r.Key, r.Shared, r.Try, r.Notice
+	if call != nil {
+		call.Asks(l.pass.Request(), &l.hold)
+	}
+	return &l.Lock, by.AcquireKept(ctx, &l.hold, &l.pass)
 }
 
 func (n *Node) check(ctx context.Context, r *Request) error {

@@ -175,12 +175,12 @@ func (r *Request) ordinary() bool {
 		!r.Notice && r.LockDelay == 0 && r.Resume == 0 && r.Value == "" && len(r.Labels) == 0
 }
 
-// r.of converts r to a request of package client. If r is made under a lock, the caller passes the
+// ask writes r to a request of package client. If r is made under a lock, the caller passes the
 // request of that lock, and otherwise nil.
-func (r *Request) of(under *client.Request) client.Request {
-	s := client.Request{Key: r.Key, Try: r.Try, Sticky: r.Sticky}
+func (r *Request) ask(s *client.Request, under *client.Request) {
+	s.Key, s.Try = r.Key, r.Try
 	if r.ordinary() && under == nil {
-		return s
+		return
 	}
 	t := &client.Terms{Most: uint32(r.MaxWaiting), Value: shown.Encode(r.Value, r.Labels, nil), Longest: r.MaxHold,
 		Notice: r.Notice, Delay: r.LockDelay.Round(time.Millisecond), Under: under}
@@ -196,7 +196,6 @@ func (r *Request) of(under *client.Request) client.Request {
 		t.Permits, t.Of = uint32(r.Permits), uint32(r.Of)
 	}
 	s.Terms = t
-	return s
 }
 
 // String names the keys, for errors.
@@ -231,6 +230,8 @@ func badKey(key string) error {
 		rule = "it is empty"
 	case len(key) > limit:
 		rule = fmt.Sprintf("it has %d bytes, at most %d are allowed", len(key), limit)
+	case isPrintable(key):
+		return nil
 	case !utf8.ValidString(key):
 		rule = "it is not UTF-8"
 	case strings.ContainsFunc(key, unicode.IsControl):
@@ -239,6 +240,16 @@ func badKey(key string) error {
 		return nil
 	}
 	return fmt.Errorf("%w: %s: %s", ErrBadKey, shownKey(key), rule)
+}
+
+// isPrintable reports whether key is printable ASCII, as most keys are.
+func isPrintable(key string) bool {
+	for i := range len(key) {
+		if key[i] < ' ' || key[i] > '~' {
+			return false
+		}
+	}
+	return true
 }
 
 func (r *Request) badKeys() error {
@@ -255,20 +266,19 @@ func (r *Request) badKeys() error {
 
 const maxMarkBytes = 64
 
-// marked adds the result of Hooks.Mark to a request. It drops a mark that is longer than
+// mark adds the result of Hooks.Mark to a request. It drops a mark that is longer than
 // maxMarkBytes, or for which Value and Labels leave too little room. It also drops the mark if the
 // request is a Resume and keeps the hold's value.
-func marked(mark []byte, r *Request, s client.Request) client.Request {
-	if r.Sticky || len(mark) == 0 || len(mark) > maxMarkBytes || r.Resume != 0 && r.Value == "" && len(r.Labels) == 0 {
-		return s
+func (r *Request) mark(mark []byte, s *client.Request) {
+	if len(mark) == 0 || len(mark) > maxMarkBytes || r.Resume != 0 && r.Value == "" && len(r.Labels) == 0 {
+		return
 	}
 	value := shown.Encode(r.Value, r.Labels, mark)
 	if len(value) > lockfsm.MaxValueBytes {
-		return s
+		return
 	}
 	if s.Terms == nil {
 		s.Terms = &client.Terms{} // a zero Terms means the exclusive lock
 	}
 	s.Terms.Value = value
-	return s
 }

@@ -35,12 +35,15 @@ func middle(bucket int) time.Duration {
 	return time.Duration(low + 1<<shift/2)
 }
 
-func (h *histogram) quantile(q float64) time.Duration {
-	total := uint64(0)
+func (h *histogram) count() (n uint64) {
 	for i := range h.buckets {
-		total += uint64(h.buckets[i].Load())
+		n += uint64(h.buckets[i].Load())
 	}
-	rank, seen := uint64(q*float64(total)), uint64(0)
+	return n
+}
+
+func (h *histogram) quantile(q float64) time.Duration {
+	rank, seen := uint64(q*float64(h.count())), uint64(0)
 	for i := range h.buckets {
 		seen += uint64(h.buckets[i].Load())
 		if seen > rank {

@@ -5,13 +5,12 @@ import (
 	"fmt"
 	"math/rand/v2"
 	"sync/atomic"
-	"time"
 )
 
 func (l *loop) pair(ctx context.Context, by Locker, key string) error {
-	began := time.Now()
+	began := l.now()
 	hold, err := by.Lock(ctx, key)
-	took := time.Since(began)
+	took := l.now() - began
 	if err != nil {
 		return err
 	}
@@ -83,9 +82,9 @@ func zipf(ctx context.Context, r *Run) (Result, error) {
 // pairAlone is like pair, and fails if two callers hold the key at the same time. inside is the
 // number of callers that hold the key.
 func (l *loop) pairAlone(ctx context.Context, by Locker, key string, inside *atomic.Int32) error {
-	began := time.Now()
+	began := l.now()
 	hold, err := by.Lock(ctx, key)
-	took := time.Since(began)
+	took := l.now() - began
 	if err != nil {
 		return err
 	}

@@ -92,7 +92,7 @@ func newLine(ctx context.Context, n int) *waitingLine {
 // is granted the key, turn must be equal to place.
 func (w *waitingLine) join(by *client.Client, h *client.Hold, k int, place int64, turn *atomic.Int64) {
 	go func() {
-		err := by.AcquireInto(w.ctx, h, client.Request{Key: lineKey(k)})
+		err := by.AcquireInto(w.ctx, h, &client.Request{Key: lineKey(k)})
 		if err == nil {
 			if now := turn.Add(1) - 1; now != place {
 				err = fmt.Errorf("waiter %d of key %d is served as number %d", place, k, now)

@@ -118,7 +118,7 @@ func (v *visitor) lock(keys ...string) error {
 	keys = slices.Sorted(slices.Values(keys))
 	r := client.Request{Key: keys[0], Try: true, Terms: &client.Terms{Keys: keys[1:]}}
 	var hold client.Hold
-	if err := v.client.AcquireInto(brief(v.t), &hold, r); err != nil {
+	if err := v.client.AcquireInto(brief(v.t), &hold, &r); err != nil {
 		return err
 	}
 	return hold.Release(brief(v.t))
@@ -431,7 +431,7 @@ func TestADerivedSecretDiesWithItsRoot(t *testing.T) {
 		v := f.visit(derived(t, "lock a/*"))
 		v.bind(replica.Record{Name: "visitor"})
 		var hold client.Hold
-		if err := v.client.AcquireInto(brief(t), &hold, client.Request{Key: "a/1"}); err != nil {
+		if err := v.client.AcquireInto(brief(t), &hold, &client.Request{Key: "a/1"}); err != nil {
 			t.Fatal(err)
 		}
 		redeploy := func(change func(*mortise.Config)) {
@@ -486,7 +486,7 @@ func TestADerivedSecretEndsInTime(t *testing.T) {
 		v := f.visit(secret)
 		v.bind(replica.Record{Name: "visitor"})
 		var hold client.Hold
-		if err := v.client.AcquireInto(brief(t), &hold, client.Request{Key: "a/1"}); err != nil {
+		if err := v.client.AcquireInto(brief(t), &hold, &client.Request{Key: "a/1"}); err != nil {
 			t.Fatal(err)
 		}
 		time.Sleep(time.Until(c.Until()) - 5*time.Second)

@@ -47,6 +47,32 @@ func TestStickyIsLocalUntilItIsWanted(t *testing.T) {
 	})
 }
 
+// TestStickyUnderALock checks that a sticky request under a lock is an ordinary one, and that a
+// sticky lock can be entered again.
+func TestStickyUnderALock(t *testing.T) {
+	bubble(t, func(t *testing.T) {
+		f := startFleet(t, 1)
+		time.Sleep(10 * time.Second) // the rules are raised
+		outer := f.acquire(0, mortise.Request{Key: "outer", Sticky: true, Notice: true})
+		ctx := outer.Context(t.Context())
+		inner, err := f.nodes[0].Acquire(ctx, mortise.Request{Key: "inner", Sticky: true})
+		if err != nil {
+			t.Fatal(err)
+		}
+		unlock(t, inner)
+		if info, err := f.nodes[0].Peek(t.Context(), "inner"); err != nil || info.Held > 0 {
+			t.Errorf("a lock under a lock is kept: %+v, %v", info, err)
+		}
+		again, err := f.nodes[0].Acquire(ctx, mortise.Request{Key: "outer", Sticky: true, Notice: true})
+		if err != nil || again.Token() != outer.Token() {
+			t.Fatalf("entered again: %v", err)
+		}
+		unlock(t, again)
+		unlock(t, outer)
+		f.nothingLeft()
+	})
+}
+
 // In TestSharedStickyLocks two instances keep a shared lock of one key at the same time. A writer
 // on the third instance waits only for the readers that hold the lock. Readers that come later wait
 // for the writer.

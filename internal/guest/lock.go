@@ -41,7 +41,7 @@ func (s *Session) Acquire(ctx context.Context, r mortise.Request) (*Lock, error)
 		t.Permits, t.Of = uint32(r.Permits), uint32(r.Of)
 	}
 	l := &Lock{}
-	if err := s.client.AcquireInto(ctx, &l.hold, client.Request{Key: r.Key, Try: r.Try, Terms: t}); err != nil {
+	if err := s.client.AcquireInto(ctx, &l.hold, &client.Request{Key: r.Key, Try: r.Try, Terms: t}); err != nil {
 		return nil, s.explain(r.Key, err)
 	}
 	return l, nil

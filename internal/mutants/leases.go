@@ -95,7 +95,7 @@ func leases() []Bug {
 			Breaks: "a request waits as long as its own session keeps the lock for other callers"},
 		{Name: "owner-kept-with-stay", Package: "session/stay", Hazard: "none",
 			Breaks: "a stay under which a request was made is passed on, and its next caller is taken for the request's owner"},
-		{Name: "local-wait-under-a-lock", Package: "session/client", Hazard: "none",
+		{Name: "local-wait-under-a-lock", Package: ".", Hazard: "none", Nodes: "TestStickyUnderALock",
 			Breaks: "a request under a lock waits for a stay, and the group does not see that it closes a circle"},
 		{Name: "own-request-recalls-by-message", Package: "session/stay", Hazard: "none",
 			Breaks: "an ordinary request of a client that keeps the lock waits for the recall of its own stay"},
@@ -153,5 +153,13 @@ func leases() []Bug {
 			Breaks: "each sticky lock of a group with older rules costs a further message"},
 		{Name: "unused-stay-kept", Package: "session/stay", Hazard: "none",
 			Breaks: "a lock that no caller uses remains taken"},
+		{Name: "suspension-unseen", Package: "internal/clock", Hazard: "none", Some: true,
+			Breaks: "a holder that was suspended past its lease considers its lock valid"},
+		{Name: "suspension-hidden-by-an-earlier-setting", Package: "internal/clock", Hazard: "none",
+			Breaks: "a suspension is not noticed if the wall clock was set back since the boot-time clock was read"},
+		{Name: "boot-time-goes-back", Package: "internal/clock", Hazard: "none",
+			Breaks: "a later reading of the boot-time clock is lower than an earlier one"},
+		{Name: "interrupted-reading-used", Package: "internal/clock", Hazard: "none", Some: true,
+			Breaks: "all times are late by the time for which one reading was interrupted"},
 	}
 }

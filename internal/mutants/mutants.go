@@ -103,6 +103,7 @@ func Layers() []Layer {
 		{Name: "machine", Package: "lockfsm", Skip: "^TestTwin$|^TestTranscripts$", Packages: []string{"lockfsm"}},
 		{Name: "leases", Package: "session", Run: "^TestSimulation$", Packages: []string{"session", "session/client",
 			"session/keeper", "lockfsm"}, Env: []string{"MORTISE_SEEDS=300"}},
+		{Name: "clock", Package: "internal/clock", Packages: []string{"internal/clock"}},
 		{Name: "wire", Package: "session", Skip: "^TestSimulation$", Packages: []string{"session"}},
 		{Name: "stays", Package: "session/stay", Packages: []string{"session/stay"}},
 		{Name: "clients", Package: "session/client", Packages: []string{"session", "session/client", "session/keeper",

@@ -29,9 +29,12 @@ type Call struct {
 	lost    *Event     // a loss that occurred before granted was set
 }
 
+// Observes reports whether calls have observers.
+func (t *Tracer) Observes() bool { return t != nil && (t.locks || t.config.History != nil) }
+
 // Start begins a call, even one that is refused immediately.
 func (t *Tracer) Start(ctx context.Context, asked Asked) *Call {
-	if t == nil || !t.locks && t.config.History == nil {
+	if !t.Observes() {
 		return nil
 	}
 	c := &Call{tracer: t, event: Event{Asked: asked}}
@@ -52,7 +55,7 @@ func (c *Call) Mark() []byte {
 
 // Asks must be called before the group gets the request r. hold is the hold that the group may
 // grant.
-func (c *Call) Asks(r client.Request, hold *client.Hold) {
+func (c *Call) Asks(r *client.Request, hold *client.Hold) {
 	if c == nil {
 		return
 	}

@@ -22,7 +22,7 @@ func TestALossBeforeTheGrantIsToldIsToldAfter(t *testing.T) {
 		calls := map[string]*Call{}
 		for _, name := range []string{"early", "late", "never"} {
 			calls[name] = tracer.Start(t.Context(), Asked{Key: name})
-			calls[name].Asks(client.Request{Key: name}, new(client.Hold))
+			calls[name].Asks(&client.Request{Key: name}, new(client.Hold))
 		}
 		calls["early"].isLost(client.LossLease, client.ErrLost)
 		calls["never"].isLost(client.LossForced, client.ErrLost)
@@ -51,7 +51,7 @@ func TestWithoutObservers(t *testing.T) {
 	var hold client.Hold
 	allocations := testing.AllocsPerRun(100, func() {
 		call := tracer.Start(t.Context(), Asked{Key: "k"})
-		call.Asks(client.Request{Key: "k"}, &hold)
+		call.Asks(&client.Request{Key: "k"}, &hold)
 		call.Answered(nil)
 		call.Granted(t.Context())
 		call.Entered(t.Context(), call, 1)

@@ -12,7 +12,7 @@ import (
 // This file writes the calls and their results to a history. The replica writes the changes that
 // voters apply.
 
-func (c *Call) recordAsked(r client.Request) {
+func (c *Call) recordAsked(r *client.Request) {
 	h := c.tracer.config.History
 	if h == nil {
 		return

@@ -141,28 +141,22 @@ func (c *Client) Leaving() { c.post(input{kind: inputLeaving}) }
 // ErrKept.
 func (c *Client) Acquire(ctx context.Context, key string, try bool) (*Hold, error) {
 	h := &Hold{}
-	if err := c.AcquireInto(ctx, h, Request{Key: key, Try: try}); err != nil {
+	if err := c.AcquireInto(ctx, h, &Request{Key: key, Try: try}); err != nil {
 		return nil, err
 	}
 	return h, nil
 }
 
-// AcquireInto is like Acquire, but uses a Hold of the caller and accepts Terms. After an error the
-// Hold holds no lock and must not be used again.
-func (c *Client) AcquireInto(ctx context.Context, h *Hold, r Request) error {
+// AcquireInto is like Acquire, but uses a Hold and a Request of the caller, and accepts Terms. The
+// client owns both. After an error the Hold holds no lock and must not be used again.
+func (c *Client) AcquireInto(ctx context.Context, h *Hold, r *Request) error {
 	if ctx.Err() != nil {
 		return &WaitError{Key: r.Key, Err: ContextError(ctx)}
 	}
 	h.client, h.req = c, r
-	h.req.Caller = h
-	if r.Sticky {
-		h.req.Sticky = false
-		if done, err := c.lockKept(ctx, h); done {
-			return err
-		}
-	}
+	r.Caller = h
 	h.slot = c.slot()
-	c.yield(&h.req)
+	c.yield(r)
 	if !c.post(input{kind: inputAcquire, hold: h}) {
 		return ErrClosed
 	}
@@ -264,15 +258,15 @@ func (c *Client) take(now clock.Time, in *input) {
 	case inputStay:
 		c.core.Stay(now, in.stay)
 	case inputAcquire:
-		c.core.Acquire(now, &in.hold.req)
+		c.core.Acquire(now, in.hold.req)
 	case inputCancel, inputExpired:
-		c.core.Cancel(now, &in.hold.req)
+		c.core.Cancel(now, in.hold.req)
 	case inputRelease:
-		if !c.core.Release(now, &in.hold.req) {
+		if !c.core.Release(now, in.hold.req) {
 			in.hold.settle(ErrLost) // the lock was lost before this goroutine received the release
 		}
 	case inputDetach:
-		if !c.core.Detach(now, &in.hold.req, string(in.bytes)) {
+		if !c.core.Detach(now, in.hold.req, string(in.bytes)) {
 			in.hold.settle(ErrLost)
 		}
 	case inputReceive:

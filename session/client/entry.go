@@ -16,7 +16,7 @@ import (
 type Request struct {
 	Key    string
 	Try    bool   // the request must not wait for a holder
-	Sticky bool   // the request is for a stay; in a call of Client it is for a pass
+	Sticky bool   // the request is for a stay
 	Terms  *Terms // nil means an exclusive lock of one key
 	Caller any    // not used by the core
 

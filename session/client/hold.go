@@ -9,7 +9,6 @@ import (
 
 	"github.com/mortise-lock/mortise/internal/clock"
 	"github.com/mortise-lock/mortise/lockfsm"
-	"github.com/mortise-lock/mortise/session/stay"
 )
 
 // Hold is a lock that was granted to one call of [Client.Acquire]. It is safe for concurrent use.
@@ -19,9 +18,12 @@ import (
 type Hold struct {
 	client *Client
 	token  lockfsm.Token
-	limit  clock.Time  // when the hold reaches its longest duration, set before Acquire ends; zero means never
-	kept   stay.Caller // of a pass; guarded by the client's kept.mu
-	req    Request     // owned by the client's goroutine; others read only Key and exported fields of Terms
+	limit  clock.Time // when the hold reaches its longest duration, set before Acquire ends; zero means never
+
+	// Exactly one of these two is set when Acquire ends. The request is owned by the client's
+	// goroutine, and others read only its Key and exported fields of its Terms.
+	req  *Request
+	pass *Pass
 
 	slot   chan struct{} // signals the end of Acquire, and later of Release; from the client's pool
 	result error         // what Acquire returns, later what Release returns; set before the signal
@@ -29,7 +31,6 @@ type Hold struct {
 	ahead atomic.Pointer[HeldError] // the holder when the request was applied; nil means unknown
 
 	over     atomic.Bool
-	isKept   bool       // the hold is a pass; set before Acquire ends
 	mu       sync.Mutex // guards the following fields except lost; never held while waiting
 	ended    error
 	until    clock.Time // when the hold was lost; zero if released
@@ -47,19 +48,28 @@ type Hold struct {
 func (h *Hold) Token() lockfsm.Token { return h.token }
 
 // Key returns the first key.
-func (h *Hold) Key() string { return h.req.Key }
+func (h *Hold) Key() string {
+	if h.pass != nil {
+		return h.pass.Key
+	}
+	return h.req.Key
+}
 
 // Holds reports whether the hold includes the key.
 func (h *Hold) Holds(key string) bool {
-	return h.req.Key == key || h.req.Terms != nil && slices.Contains(h.req.Terms.Keys, key)
+	if h.Key() == key {
+		return true
+	}
+	t := h.Terms()
+	return t != nil && slices.Contains(t.Keys, key)
 }
 
-// Terms returns Permits and Of of the request, as in lockfsm.Command.
-func (h *Hold) Terms() (permits, of uint32) {
-	if h.req.Terms == nil {
-		return 0, 0
+// Terms returns the terms of the call that was granted the lock. They must not be changed.
+func (h *Hold) Terms() *Terms {
+	if h.pass != nil {
+		return h.pass.Request().Terms
 	}
-	return h.req.Terms.Permits, h.req.Terms.Of
+	return h.req.Terms
 }
 
 // Of reports whether the hold belongs to the client c.
@@ -67,10 +77,10 @@ func (h *Hold) Of(c *Client) bool { return h.client == c }
 
 // Request returns the request of the hold, for use in [Terms].Under.
 func (h *Hold) Request() *Request {
-	if h.isKept {
-		return h.client.stayOf(h)
+	if h.pass != nil {
+		return h.client.stayOf(h.pass)
 	}
-	return &h.req
+	return h.req
 }
 
 // Err returns nil while the lock is held, ErrReleased after Release, and an error that matches
@@ -96,7 +106,7 @@ func (h *Hold) Err() error {
 	// End the hold before the client's goroutine publishes a later deadline. The lock is freed even
 	// if Release is never called.
 	err := h.end(reason, why, deadline)
-	if h.isKept {
+	if h.pass != nil {
 		_ = h.client.unlockKept(h)
 	} else {
 		h.client.post(input{kind: inputExpired, hold: h})
@@ -200,7 +210,7 @@ func (h *Hold) Detach(ctx context.Context) error {
 }
 
 func (h *Hold) letGo(ctx context.Context, how input) error {
-	if h.isKept {
+	if h.pass != nil {
 		return h.client.unlockKept(h)
 	}
 	answer := h.startRelease(how)
@@ -234,7 +244,7 @@ func (h *Hold) Lapse(why string) error {
 }
 
 func (h *Hold) letGoSoon(how input) error {
-	if h.isKept {
+	if h.pass != nil {
 		return h.client.unlockKept(h)
 	}
 	_ = h.Err() // records a loss before the release hides it

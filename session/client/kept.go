@@ -28,54 +28,86 @@ func (c *Client) window() stay.Window {
 		TTL: time.Duration(c.ttl.Load())}
 }
 
-// lockKept begins a call for a pass. It returns done false if the call must ask the group with an
-// ordinary request.
-func (c *Client) lockKept(ctx context.Context, h *Hold) (done bool, err error) {
-	if t := h.req.Terms; t != nil && t.Under != nil {
-		return false, nil
+// Pass is one call for a lock that the client may keep. The caller sets the fields Key, Shared, Try
+// and Notice. The fields of stay.Caller are guarded by kept.mu.
+type Pass struct {
+	stay.Caller
+	Notice bool // as in Terms
+}
+
+// Request returns an ordinary request for the lock.
+func (p *Pass) Request() *Request {
+	r := &Request{Key: p.Key, Try: p.Try}
+	if p.Shared || p.Notice {
+		r.Terms = &Terms{Notice: p.Notice}
 	}
-	h.kept = stay.Caller{Key: h.req.Key, Shared: h.req.Shared(), Try: h.req.Try, Caller: h}
+	if p.Shared {
+		r.Terms.Permits = 1
+	}
+	return r
+}
+
+// AcquireKept is like AcquireInto, but the client may keep the lock after its release, and may
+// grant a lock that it has kept.
+func (c *Client) AcquireKept(ctx context.Context, h *Hold, p *Pass) error {
+	if ctx.Err() != nil {
+		return &WaitError{Key: p.Key, Err: ContextError(ctx)}
+	}
+	h.client, h.pass = c, p
+	p.Caller.Caller = h
+	switch c.lockKept(h) {
+	case stay.Passed:
+		return nil
+	case stay.Held:
+		return c.heldHere(h)
+	case stay.Full:
+		return ErrOverloaded
+	case stay.Waits:
+		if referred, err := c.waitKept(ctx, h, p); !referred {
+			return err
+		}
+	}
+	h.pass = nil
+	return c.AcquireInto(ctx, h, p.Request())
+}
+
+func (c *Client) lockKept(h *Hold) stay.Answer {
 	k := &c.kept
 	if !k.used.Load() {
 		k.used.Store(true)
 	}
 	k.mu.Lock()
-	answer := k.stays.Lock(c.window(), &h.kept)
-	h.isKept = answer != stay.Ordinary
-	h.token = h.kept.Token()
+	defer k.mu.Unlock()
+	answer := k.stays.Lock(c.window(), &h.pass.Caller)
+	h.token = h.pass.Token()
 	if answer == stay.Waits {
 		h.slot = c.slot()
 	}
 	k.stays.Carry(posting{c})
-	k.mu.Unlock()
-	switch answer {
-	case stay.Ordinary:
-		return false, nil
-	case stay.Passed:
-		return true, nil
-	case stay.Held:
-		return true, c.heldHere(h)
-	case stay.Full:
-		return true, ErrOverloaded
-	}
+	return answer
+}
+
+// waitKept waits for the news of a pass. It returns referred true if the caller must ask the group.
+func (c *Client) waitKept(ctx context.Context, h *Hold, p *Pass) (referred bool, err error) {
 	select {
 	case <-h.slot:
 		c.slots.Put(h.slot)
-		return h.isKept, h.result
+		return h.pass == nil, h.result
 	case <-ctx.Done():
 	}
+	k := &c.kept
 	k.mu.Lock()
-	k.stays.Cancel(c.window(), &h.kept)
+	defer k.mu.Unlock()
+	k.stays.Cancel(c.window(), &p.Caller)
 	k.stays.Carry(posting{c})
-	k.mu.Unlock()
-	return true, &WaitError{Key: h.req.Key, Behind: h.ahead.Load(), Err: ContextError(ctx)}
+	return false, &WaitError{Key: p.Key, Behind: h.ahead.Load(), Err: ContextError(ctx)}
 }
 
 // heldHere returns the error for a Try that has met another caller of this client.
 func (c *Client) heldHere(h *Hold) *HeldError {
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	err := &HeldError{Key: h.req.Key, Session: c.status.Session, Record: bytes.Clone(c.record), Token: h.token}
+	err := &HeldError{Key: h.pass.Key, Session: c.status.Session, Record: bytes.Clone(c.record), Token: h.token}
 	h.ahead.Store(err)
 	return err
 }
@@ -92,7 +124,7 @@ func (c *Client) unlockKept(h *Hold) error {
 	}
 	err := h.endIn(ErrReleased, 0, 0)
 	h.mu.Unlock()
-	k.stays.Unlock(w, &h.kept)
+	k.stays.Unlock(w, &h.pass.Caller)
 	k.stays.Carry(posting{c})
 	if err == ErrReleased {
 		return nil
@@ -112,14 +144,14 @@ func (c *Client) yield(r *Request) {
 	k.stays.Carry(posting{c})
 }
 
-// stayOf returns the request of the stay under whose pass h holds the lock.
-func (c *Client) stayOf(h *Hold) *Request {
+// stayOf returns the request of the stay of a pass.
+func (c *Client) stayOf(p *Pass) *Request {
 	c.kept.mu.Lock()
 	defer c.kept.mu.Unlock()
-	if q := c.kept.stays.Request(&h.kept); q != nil {
+	if q := c.kept.stays.Request(&p.Caller); q != nil {
 		return q.Of.(*Request)
 	}
-	return &h.req
+	return p.Request()
 }
 
 // posting passes the commands of the stays to the client's goroutine. It is used under kept.mu.
@@ -141,13 +173,13 @@ func (c posting) Tell(n *stay.News) {
 		h.token = n.Caller.Token()
 		h.slot <- struct{}{}
 	case stay.Wanted:
-		if t := h.req.Terms; t != nil && t.Notice {
+		if h.pass.Notice {
 			h.want()
 		}
 	case stay.Behind:
 		h.ahead.Store(n.Info.(*HeldError))
 	case stay.Referred:
-		h.isKept = false
+		h.pass = nil
 		h.slot <- struct{}{}
 	case stay.Failed:
 		h.result = n.Err

@@ -42,17 +42,18 @@ func keeping(t *testing.T, test func(*world)) {
 	})
 }
 
-func (w *world) stick(ctx context.Context, c nodeid.ID, r Request) (*Hold, error) {
+func (w *world) stick(ctx context.Context, c nodeid.ID, p Pass) (*Hold, error) {
 	h := &Hold{}
-	r.Sticky = true
-	return h, w.clients[c].AcquireInto(ctx, h, r)
+	return h, w.clients[c].AcquireKept(ctx, h, &p)
 }
+
+func passOf(key string) Pass { return Pass{Caller: stay.Caller{Key: key}} }
 
 func (w *world) sticky(c nodeid.ID, key string) *Hold {
 	w.t.Helper()
 	ctx, cancel := context.WithTimeout(w.t.Context(), 10*worldTTL)
 	defer cancel()
-	h, err := w.stick(ctx, c, Request{Key: key})
+	h, err := w.stick(ctx, c, passOf(key))
 	if err != nil {
 		w.t.Fatal(err)
 	}
@@ -72,7 +73,7 @@ func (w *world) kept(c nodeid.ID, key string) {
 	h := w.sticky(c, key)
 	w.unlock(h)
 	synctest.Wait()
-	if n := w.clients[c].kept.stays.Counts(); n.Granted == n.Inside || !h.isKept {
+	if n := w.clients[c].kept.stays.Counts(); n.Granted == n.Inside || h.pass == nil {
 		w.t.Fatal("the lock is not kept")
 	}
 }
@@ -84,7 +85,7 @@ func (w *world) queue(c nodeid.ID, key, name string, order *servedOrder) {
 		defer order.all.Done()
 		ctx, cancel := context.WithTimeout(context.Background(), 10*worldTTL)
 		defer cancel()
-		h, err := w.stick(ctx, c, Request{Key: key})
+		h, err := w.stick(ctx, c, passOf(key))
 		order.add(name, err)
 		if err == nil {
 			w.unlock(h)
@@ -169,8 +170,11 @@ func (c *Client) keepsNothing(t *testing.T) {
 }
 
 func keptPass(tb testing.TB, c *Client) {
-	h := &Hold{}
-	err := c.AcquireInto(context.Background(), h, Request{Key: "x", Sticky: true})
+	h := &struct {
+		Hold
+		Pass
+	}{Pass: passOf("x")}
+	err := c.AcquireKept(context.Background(), &h.Hold, &h.Pass)
 	if err == nil {
 		err = h.ReleaseSoon()
 	}
@@ -260,7 +264,7 @@ func TestKeptWanted(t *testing.T) {
 	for name, other := range map[string]nodeid.ID{"the same client": kept100, "another client": kept101} {
 		t.Run(name, func(t *testing.T) {
 			keeping(t, func(w *world) {
-				h, err := w.stick(w.t.Context(), kept100, Request{Key: "x", Terms: &Terms{Notice: true}})
+				h, err := w.stick(w.t.Context(), kept100, Pass{Caller: stay.Caller{Key: "x"}, Notice: true})
 				if err != nil {
 					w.t.Fatal(err)
 				}
@@ -277,14 +281,14 @@ func TestKeptWanted(t *testing.T) {
 func TestKeptTry(t *testing.T) {
 	keeping(t, func(w *world) {
 		w.kept(kept100, "x")
-		free, err := w.stick(w.t.Context(), kept101, Request{Key: "x", Try: true}) // it is free, so it is granted
+		free, err := w.stick(w.t.Context(), kept101, Pass{Caller: stay.Caller{Key: "x", Try: true}}) // it is free, so it is granted
 		if err != nil {
 			w.t.Fatal(err)
 		}
 		w.unlock(free)
 		h := w.sticky(kept100, "y")
 		for _, c := range []nodeid.ID{kept100, kept101, kept101} {
-			_, err := w.stick(w.t.Context(), c, Request{Key: "y", Try: true})
+			_, err := w.stick(w.t.Context(), c, Pass{Caller: stay.Caller{Key: "y", Try: true}})
 			var held *HeldError
 			if !errors.As(err, &held) || held.Token != h.Token() || !errors.Is(err, ErrHeld) ||
 				held.Session != w.clients[kept100].Status().Session || len(held.Record) != 1 {
@@ -420,7 +424,7 @@ func TestKeptUnlockAfterTheDeadline(t *testing.T) {
 		if err := h.ReleaseSoon(); err != ErrLost || h.Until() != deadline {
 			t.Errorf("%v, lost at %v, the deadline was %v", err, h.Until(), deadline)
 		}
-		if _, err := w.stick(expired(t), kept100, Request{Key: "x"}); err == nil {
+		if _, err := w.stick(expired(t), kept100, passOf("x")); err == nil {
 			t.Error("a pass after the deadline")
 		}
 	})
@@ -439,7 +443,7 @@ func TestKeptContextEnds(t *testing.T) {
 		ctx, cancel := context.WithTimeout(w.t.Context(), time.Second)
 		defer cancel()
 		began := time.Now()
-		_, err := w.stick(ctx, kept100, Request{Key: "x"})
+		_, err := w.stick(ctx, kept100, passOf("x"))
 		var wait *WaitError
 		if !errors.As(err, &wait) || wait.Key != "x" || time.Since(began) != time.Second {
 			w.t.Errorf("%v after %v", err, time.Since(began))
@@ -454,7 +458,7 @@ func TestKeptContextEnds(t *testing.T) {
 			var next *Hold
 			go func() {
 				var err error
-				next, err = w.stick(ctx, kept100, Request{Key: "x"})
+				next, err = w.stick(ctx, kept100, passOf("x"))
 				result <- err
 			}()
 			synctest.Wait()
@@ -474,7 +478,7 @@ func TestKeptContextEnds(t *testing.T) {
 		for i := range 50 {
 			ctx, cancel := context.WithCancel(w.t.Context())
 			go cancel()
-			if h, err := w.stick(ctx, kept100, Request{Key: fmt.Sprint(i)}); err == nil {
+			if h, err := w.stick(ctx, kept100, passOf(fmt.Sprint(i))); err == nil {
 				w.unlock(h)
 			}
 			w.unlock(w.sticky(kept100, fmt.Sprint(i)))
@@ -503,7 +507,7 @@ func TestKeptClose(t *testing.T) {
 		if synctest.Wait(); w.counts().Entries != 1 { // x stays taken, because code under it may run
 			w.t.Errorf("%+v", w.counts())
 		}
-		if _, err := w.stick(w.t.Context(), kept100, Request{Key: "z"}); err != ErrClosed {
+		if _, err := w.stick(w.t.Context(), kept100, passOf("z")); err != ErrClosed {
 			w.t.Errorf("after Close: %v", err)
 		}
 		w.clients[kept100].keepsNothing(w.t)
@@ -623,7 +627,7 @@ func TestKeptLeave(t *testing.T) {
 		if err := c.WaitReleased(w.t.Context()); err != nil {
 			w.t.Error(err)
 		}
-		if _, err := w.stick(w.t.Context(), kept100, Request{Key: "x"}); err != ErrLeaving {
+		if _, err := w.stick(w.t.Context(), kept100, passOf("x")); err != ErrLeaving {
 			w.t.Error(err)
 		}
 		if err := c.CloseSession(w.t.Context()); err != nil {
@@ -695,23 +699,23 @@ func TestKeptUnderOldRules(t *testing.T) {
 	})
 }
 
-// TestKeptUnderALock checks that a request under a pass names the stay as its owner, and that no
+// TestRequestUnderAPass checks that a request under a pass names the stay as its owner, and that no
 // other caller gets a pass of that stay.
-func TestKeptUnderALock(t *testing.T) {
+func TestRequestUnderAPass(t *testing.T) {
 	keeping(t, func(w *world) {
 		w.kept(kept100, "y")
 		h := w.sticky(kept100, "x")
-		under, err := w.stick(w.t.Context(), kept100, Request{Key: "y", Terms: &Terms{Under: h.Request()}})
+		under, err := w.ask(kept100, Request{Key: "y", Terms: &Terms{Under: h.Request()}})
 		if err != nil {
 			w.t.Fatal(err)
 		}
-		if under.isKept || under.req.Terms.owner == 0 {
+		if under.pass != nil || under.req.Terms.owner == 0 {
 			w.t.Error("a request under a lock is a pass, or has no owner")
 		}
 		w.unlock(under)
 		w.unlock(h)
 		w.empty()
-		if h.Request() != &h.req {
+		if h.Request().stay() != nil {
 			w.t.Error("a pass that has ended is an owner")
 		}
 	})

@@ -120,7 +120,14 @@ func keptCall(w *world, log *lockLog, c *Client, rng *rand.Rand) {
 	ctx, cancel := context.WithTimeout(context.Background(), time.Duration(1+rng.IntN(3000))*time.Millisecond)
 	defer cancel()
 	h := &Hold{}
-	err := c.AcquireInto(ctx, h, Request{Key: fmt.Sprint(rng.IntN(3)), Sticky: rng.IntN(8) > 0, Try: rng.IntN(6) == 0})
+	p := passOf(fmt.Sprint(rng.IntN(3)))
+	p.Try = rng.IntN(6) == 0
+	var err error
+	if rng.IntN(8) > 0 {
+		err = c.AcquireKept(ctx, h, &p)
+	} else {
+		err = c.AcquireInto(ctx, h, p.Request())
+	}
 	if err != nil {
 		if !errors.Is(err, context.DeadlineExceeded) && !errors.Is(err, ErrHeld) && err != ErrNoLeader && err != ErrKept &&
 			err != ErrInGrace {
@@ -147,5 +154,5 @@ func keptCall(w *world, log *lockLog, c *Client, rng *rand.Rand) {
 
 func (w *world) stickUnder(ctx context.Context, c *Client, h *Hold) (*Hold, error) {
 	under := &Hold{}
-	return under, c.AcquireInto(ctx, under, Request{Key: "under", Sticky: true, Terms: &Terms{Under: h.Request()}})
+	return under, c.AcquireInto(ctx, under, &Request{Key: "under", Terms: &Terms{Under: h.Request()}})
 }

@@ -15,8 +15,12 @@ import (
 
 func (w *world) take(c nodeid.ID, terms Terms) (*Hold, error) {
 	w.t.Helper()
+	return w.ask(c, Request{Key: "x", Terms: &terms})
+}
+
+func (w *world) ask(c nodeid.ID, r Request) (*Hold, error) {
 	h := &Hold{}
-	return h, w.clients[c].AcquireInto(w.t.Context(), h, Request{Key: "x", Terms: &terms})
+	return h, w.clients[c].AcquireInto(w.t.Context(), h, &r)
 }
 
 func (w *world) x() lockfsm.LockInfo {
@@ -153,7 +157,7 @@ func TestResumeGivenUp(t *testing.T) {
 		w.mu.Unlock()
 		h := &Hold{}
 		if err := w.clients[nodeidtest.ID(101)].AcquireInto(ctx, h,
-			Request{Key: "x", Terms: &Terms{Resume: first.Token()}}); !errors.Is(err, context.Canceled) {
+			&Request{Key: "x", Terms: &Terms{Resume: first.Token()}}); !errors.Is(err, context.Canceled) {
 			t.Fatal(err)
 		}
 		synctest.Wait()

@@ -197,13 +197,13 @@ func TestMarksComeBeforeTheDeadline(t *testing.T) {
 	c := &Client{config: Config{Clock: clock.Monotonic()}, core: NewCore(1, worldTTL),
 		kept: kept{stays: stay.NewSet(0, 0)}}
 	c.deadline.Store(1000)
-	h := &Hold{client: c}
+	h := &Hold{client: c, req: &Request{}}
 	h.req.Caller = h
 	h.mu.Lock() // the core cannot mark h as lost until this test unlocks h.mu
 	done := make(chan struct{})
 	go func() {
 		defer close(done)
-		out := Output{Outcomes: []Outcome{{Kind: OutcomeLost, Request: &h.req, Err: ErrLost}}, Deadline: 2000}
+		out := Output{Outcomes: []Outcome{{Kind: OutcomeLost, Request: h.req, Err: ErrLost}}, Deadline: 2000}
 		out.publish(outlets{c})
 	}()
 	for range 10_000 {
@@ -224,12 +224,13 @@ func TestMarksOfPassesComeBeforeTheDeadline(t *testing.T) {
 	t.Parallel()
 	c := ofOneStay()
 	c.core = NewCore(1, worldTTL)
-	h := &Hold{client: c, slot: make(chan struct{}, 1), kept: stay.Caller{Key: "x"}}
-	h.kept.Caller = h
-	if answer := c.kept.stays.Lock(c.window(), &h.kept); answer != stay.Passed {
+	p := passOf("x")
+	h := &Hold{client: c, slot: make(chan struct{}, 1), pass: &p}
+	p.Caller.Caller = h
+	if answer := c.kept.stays.Lock(c.window(), &p.Caller); answer != stay.Passed {
 		t.Fatalf("answer %d", answer)
 	}
-	r := &Request{Caller: c.kept.stays.Request(&h.kept)}
+	r := &Request{Caller: c.kept.stays.Request(&p.Caller)}
 	told := 0
 	out := Output{Outcomes: []Outcome{{Kind: OutcomeLost, Request: r, Err: ErrLost}}, Deadline: 2000}
 	h.OnLoss(func(Loss, error) {
@@ -265,7 +266,8 @@ func TestPassesReadTheClockUnderTheMutex(t *testing.T) {
 	c := ofOneStay()
 	c.config.Clock = &lockedClock{c.config.Clock, t, c}
 	h := &Hold{}
-	if err := c.AcquireInto(t.Context(), h, Request{Key: "x", Sticky: true}); err != nil {
+	p := passOf("x")
+	if err := c.AcquireKept(t.Context(), h, &p); err != nil {
 		t.Fatal(err)
 	}
 }

@@ -1,0 +1,106 @@
+package clock
+
+import (
+	"math/rand/v2"
+	"testing"
+	"time"
+)
+
+// machine is a source for tests. Between two readings it runs for some time, and may do more.
+type machine struct {
+	random          *rand.Rand
+	wall, monotonic time.Duration
+	suspended       time.Duration
+	interrupted     float64
+	events          bool
+	readings        int // of the boot-time clock
+}
+
+func (m *machine) run(d time.Duration) {
+	m.wall += d
+	m.monotonic += d
+}
+
+func (m *machine) suspend(d time.Duration) {
+	m.wall += d
+	m.suspended += d
+}
+
+func (m *machine) true() Time { return Time(m.monotonic + m.suspended) }
+
+// between is what happens between two readings.
+func (m *machine) between() {
+	m.run(time.Duration(m.random.IntN(200)))
+	if m.random.Float64() < m.interrupted {
+		m.run(time.Duration(m.random.IntN(int(time.Second))))
+	}
+	if !m.events {
+		return
+	}
+	switch m.random.IntN(40) {
+	case 0:
+		m.suspend(time.Duration(m.random.IntN(int(time.Hour))))
+	case 1: // the wall clock is set
+		m.wall += time.Duration(m.random.IntN(int(time.Hour))) - 30*time.Minute
+	case 2: // the wall clock is set by little
+		m.wall += time.Duration(m.random.IntN(50_000)) // set back, it would hide a suspension
+	case 3:
+		m.suspend(time.Duration(m.random.IntN(50_000)))
+	}
+}
+
+func (m *machine) cheap() (wall, monotonic time.Duration) {
+	m.between()
+	wall = m.wall
+	m.run(time.Duration(m.random.IntN(50)))
+	return wall, m.monotonic
+}
+
+func (m *machine) boot() Time {
+	m.between()
+	m.readings++
+	return m.true()
+}
+
+// A derived clock follows the boot-time clock, whatever happens between its readings.
+func TestDerivedFollowsTheBootTime(t *testing.T) {
+	for seed := range uint64(2000) {
+		m := &machine{random: rand.New(rand.NewPCG(seed, 1)), monotonic: time.Second, wall: 50 * 365 * 24 * time.Hour}
+		m.interrupted = []float64{0, 0.1, 0.9}[seed%3]
+		d := newDerived(m)
+		m.events = true
+		var last Time
+		for i := range 300 {
+			before := m.true()
+			now := d.Now()
+			if late := before.Sub(now); late > 2*unsteady {
+				t.Fatalf("seed %d, step %d: the clock is late by %v", seed, i, late)
+			}
+			if now > m.true() {
+				t.Fatalf("seed %d, step %d: the clock is ahead by %v", seed, i, now.Sub(m.true()))
+			}
+			if now < last {
+				t.Fatalf("seed %d, step %d: the clock went back by %v", seed, i, last.Sub(now))
+			}
+			last = now
+		}
+	}
+}
+
+// The boot-time clock itself is read only after an event.
+func TestDerivedReadsTheBootTimeRarely(t *testing.T) {
+	m := &machine{random: rand.New(rand.NewPCG(1, 1)), monotonic: time.Second}
+	d := newDerived(m)
+	had := m.readings
+	for range 10_000 {
+		d.Now()
+	}
+	if m.readings != had {
+		t.Fatalf("the boot-time clock was read %d times", m.readings-had)
+	}
+	m.suspend(time.Minute)
+	d.Now()
+	if m.readings != had+1 {
+		t.Fatalf("after a suspension the boot-time clock was read %d times, want once", m.readings-had)
+	}
+}
