@@ -49,6 +49,8 @@ func (w *world) stick(ctx context.Context, c nodeid.ID, p Pass) (*Hold, error) {
 
 func passOf(key string) Pass { return Pass{Caller: stay.Caller{Key: key}} }
 
+func tryOf(key string) Pass { return Pass{Caller: stay.Caller{Key: key, Try: true}} }
+
 func (w *world) sticky(c nodeid.ID, key string) *Hold {
 	w.t.Helper()
 	ctx, cancel := context.WithTimeout(w.t.Context(), 10*worldTTL)
@@ -281,14 +283,14 @@ func TestKeptWanted(t *testing.T) {
 func TestKeptTry(t *testing.T) {
 	keeping(t, func(w *world) {
 		w.kept(kept100, "x")
-		free, err := w.stick(w.t.Context(), kept101, Pass{Caller: stay.Caller{Key: "x", Try: true}}) // it is free, so it is granted
+		free, err := w.stick(w.t.Context(), kept101, tryOf("x")) // it is free, so it is granted
 		if err != nil {
 			w.t.Fatal(err)
 		}
 		w.unlock(free)
 		h := w.sticky(kept100, "y")
 		for _, c := range []nodeid.ID{kept100, kept101, kept101} {
-			_, err := w.stick(w.t.Context(), c, Pass{Caller: stay.Caller{Key: "y", Try: true}})
+			_, err := w.stick(w.t.Context(), c, tryOf("y"))
 			var held *HeldError
 			if !errors.As(err, &held) || held.Token != h.Token() || !errors.Is(err, ErrHeld) ||
 				held.Session != w.clients[kept100].Status().Session || len(held.Record) != 1 {
