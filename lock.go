@@ -26,6 +26,32 @@ type Lock struct {
 	limit    *handleLimit  // set if this handle entered a lock again with its own MaxHold
 }
 
+// ask asks the group for a lock. The lock and its request are one allocation.
+func (n *Node) ask(ctx context.Context, by *client.Client, r *Request, under *client.Request,
+	call *trace.Call) (*Lock, error) {
+	l := &struct {
+		Lock
+		request client.Request
+	}{Lock: Lock{node: n, call: call}}
+	r.ask(&l.request, under)
+	r.mark(call.Mark(), &l.request)
+	call.Asks(&l.request, &l.hold)
+	return &l.Lock, by.AcquireInto(ctx, &l.hold, &l.request)
+}
+
+// pass asks for a lock that the client may keep. The lock and its pass are one allocation.
+func (n *Node) pass(ctx context.Context, by *client.Client, r *Request, call *trace.Call) (*Lock, error) {
+	l := &struct {
+		Lock
+		pass client.Pass
+	}{Lock: Lock{node: n, call: call}}
+	l.pass.Key, l.pass.Shared, l.pass.Try, l.pass.Notice = r.Key, r.Shared, r.Try, r.Notice
+	if call != nil {
+		call.Asks(l.pass.Request(), &l.hold)
+	}
+	return &l.Lock, by.AcquireKept(ctx, &l.hold, &l.pass)
+}
+
 // Key returns the locked key, the first in ascending order if there are several.
 func (l *Lock) Key() string { return l.first().hold.Key() }
 

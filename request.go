@@ -1,7 +1,6 @@
 package mortise
 
 import (
-	"context"
 	"errors"
 	"fmt"
 	"slices"
@@ -12,7 +11,6 @@ import (
 	"unicode/utf8"
 
 	"github.com/mortise-lock/mortise/internal/shown"
-	"github.com/mortise-lock/mortise/internal/trace"
 	"github.com/mortise-lock/mortise/lockfsm"
 	"github.com/mortise-lock/mortise/session/client"
 )
@@ -198,32 +196,6 @@ func (r *Request) ask(s *client.Request, under *client.Request) {
 		t.Permits, t.Of = uint32(r.Permits), uint32(r.Of)
 	}
 	s.Terms = t
-}
-
-// ask asks the group for a lock. The lock and its request are one allocation.
-func (n *Node) ask(ctx context.Context, by *client.Client, r *Request, under *client.Request,
-	call *trace.Call) (*Lock, error) {
-	l := &struct {
-		Lock
-		request client.Request
-	}{Lock: Lock{node: n, call: call}}
-	r.ask(&l.request, under)
-	r.mark(call.Mark(), &l.request)
-	call.Asks(&l.request, &l.hold)
-	return &l.Lock, by.AcquireInto(ctx, &l.hold, &l.request)
-}
-
-// pass asks for a lock that the client may keep. The lock and its pass are one allocation.
-func (n *Node) pass(ctx context.Context, by *client.Client, r *Request, call *trace.Call) (*Lock, error) {
-	l := &struct {
-		Lock
-		pass client.Pass
-	}{Lock: Lock{node: n, call: call}}
-	l.pass.Key, l.pass.Shared, l.pass.Try, l.pass.Notice = r.Key, r.Shared, r.Try, r.Notice
-	if call != nil {
-		call.Asks(l.pass.Request(), &l.hold)
-	}
-	return &l.Lock, by.AcquireKept(ctx, &l.hold, &l.pass)
 }
 
 // String names the keys, for errors.
