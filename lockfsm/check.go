@@ -67,6 +67,7 @@ type checker struct {
 	// the revisions that stays have reserved, after First
 	reserved []Range
 	seen     Counts
+	sticky   int
 }
 
 const maxComplaints = 20
@@ -183,6 +184,7 @@ func (c *checker) locks() {
 	_ = m.lastLock == before && len(m.locks) == c.seen.Locks || c.broken(6, "%d locks are listed, %d found by key",
 		c.seen.Locks, len(m.locks))
 	_ = entries == c.seen.Entries || c.broken(7, "%d entries stand in queues, %d in sessions", entries, c.seen.Entries)
+	_ = m.sticky == c.sticky || c.broken(20, "%d sticky entries, counted %d", c.sticky, m.sticky)
 	_ = m.counts == c.seen || c.broken(12, "counts %+v, want %+v", m.counts, c.seen)
 }
 
@@ -199,6 +201,9 @@ func (c *checker) queue(l *lock) int {
 			c.broken(7, "%q: the entry at %d has no session", l.key, e.rev)
 		c.request(e)
 		c.stays(e)
+		if e.sticky() {
+			c.sticky++
+		}
 		if e.holding {
 			asked = min(asked, e.answers())
 			if e.mayStay() {

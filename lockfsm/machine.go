@@ -28,6 +28,7 @@ type Machine struct {
 	laterState //lint:ignore U1000 see there
 
 	failed error
+	sticky int // the number of sticky entries
 
 	// The following fields are not replicated.
 	capture   *Capture

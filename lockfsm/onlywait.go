@@ -10,8 +10,12 @@ package lockfsm
 // it.
 //
 // OnlyWait also reports false for a request with an early result: a request that a full queue or a
-// deadlock may refuse, and a request for a lock whose holder awaits a notice. In doubt OnlyWait
-// reports false. It changes nothing and does not allocate.
+// deadlock may refuse, and a request for a lock whose holder awaits a notice. An exception is a
+// request that waits for one stay. Its owner has been asked to release the stay (see EachYield), so
+// the request shares an entry with the release. If the stay remains in use, its notice is late by
+// the time for which the leader defers the batch.
+//
+// In doubt OnlyWait reports false. It changes nothing and does not allocate.
 func (m *Machine) OnlyWait(batch []byte, settled bool) bool {
 	for len(batch) > 0 {
 		command, rest, err := Next(batch)
@@ -47,7 +51,7 @@ func (m *Machine) onlyWaits(command []byte, settled bool) bool {
 		return false
 	case overBudget(m.overBudget(s, &c)):
 		return false
-	case l == nil || l.notices > 0 || l.waiting >= limits.WaitersPerLock:
+	case l == nil || l.notices > 0 && !l.yieldsTo(s) || l.waiting >= limits.WaitersPerLock:
 		return false
 	}
 	return l.boundary != nil || settled && !l.takes(&c)

@@ -19,6 +19,11 @@ func TestOnlyWait(t *testing.T) {
 	wants := of(a, 4, "wanted")
 	wants.Notice = true
 	w.do(wants, Granted)
+	w.do(Command{Kind: Stamp, WallUnixMS: 1 << 41}, Done)
+	w.do(Command{Kind: Raise, Version: StickySince}, Done)
+	stay := of(a, 5, "kept")
+	stay.Rules, stay.Sticky = StickySince, true
+	w.do(stay, Granted)
 	stamp := Command{Kind: Stamp, WallUnixMS: 1 << 42}
 
 	with := func(c Command, change func(*Command)) Command { change(&c); return c }
@@ -47,12 +52,14 @@ func TestOnlyWait(t *testing.T) {
 		"several keys": {commands: []Command{with(of(b, 2, "queue"),
 			func(c *Command) { c.Keys = []string{"r"} })}},
 		"a holder with a notice":      {commands: []Command{of(b, 2, "wanted")}},
+		"a stay, which yields":        {commands: []Command{of(b, 2, "kept")}, settled: true},
+		"a stay of the same session":  {commands: []Command{of(a, 6, "kept")}},
 		"a repeated request":          {commands: []Command{of(b, 1, "queue")}},
 		"a request without a session": {commands: []Command{of(77, 1, "queue")}},
 		"a request of an earlier epoch": {commands: []Command{with(of(b, 2, "queue"),
 			func(c *Command) { c.Epoch = 0 })}},
 		"a request under later rules": {commands: []Command{with(of(b, 2, "queue"),
-			func(c *Command) { c.Rules = 2 })}},
+			func(c *Command) { c.Rules = RulesVersion + 1 })}},
 		"nothing but the leader's stamp": {commands: []Command{stamp}, settled: true, unsettled: true},
 	} {
 		var batch []byte

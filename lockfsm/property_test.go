@@ -55,8 +55,11 @@ type outcome struct {
 	code Code
 }
 
-// waited counts the commands that OnlyWait accepted.
-const waited Code = 0xff
+// waited counts the commands that OnlyWait accepted, and yielded those for which a stay must yield.
+const (
+	waited  Code = 0xff
+	yielded Code = 0xfe
+)
 
 // allMet checks that the workload has produced every possible outcome of each kind of command.
 func allMet(t *testing.T, seen map[outcome]int) {
@@ -68,7 +71,7 @@ func allMet(t *testing.T, seen map[outcome]int) {
 		Attach: append(ofSession, Done), Leaving: append(ofSession, Done), Close: append(ofSession, Done),
 		Expire: append(ofSession, Done),
 		Acquire: append(ofSession, Granted, Waiting, Held, Finished, BadKey, QueueFull, TooManyEntries, InGrace,
-			Deadlock, NotHeld, OverSessionBudget, OverGroupBudget, waited),
+			Deadlock, NotHeld, OverSessionBudget, OverGroupBudget, waited, yielded),
 		Evict:   append(everyone, Finished, Kept),
 		InUse:   append(ofSession, Done, Finished),
 		Put:     append(everyone, Changed, BadKey, OverGroupBudget),
@@ -122,13 +125,19 @@ func compareWithTwin(t *testing.T, seed uint64, length int, seen map[outcome]int
 			decoded = c
 		}
 		position, holds := m.Position(), w.t.holds()
-		waits := m.OnlyWait(c.Append(nil), true)
+		waits, yields := m.OnlyWait(c.Append(nil), true), yieldsOf(m, c.Append(nil))
 		got, want := m.Apply(s.index, s.term, s.command), w.t.apply(s.term, decoded)
 		seen[outcome{got.Kind, got.Code}]++
 		if waits && got.Kind != Stamp {
 			seen[outcome{got.Kind, waited}]++
-			if got.Code != Waiting || len(got.Fired)+len(got.States) > 0 {
+			if got.Code != Waiting || len(got.Fired) != len(yields) || len(got.States) > 0 {
 				t.Fatalf("step %d: %+v\nshould only wait, and is %s", i, c, describe(got))
+			}
+		}
+		if len(yields) > 0 && got.Code == Waiting {
+			seen[outcome{got.Kind, yielded}]++
+			if f := got.Fired; len(f) != 1 || !f[0].Wanted || yields[0] != (yieldOf{f[0].Session, f[0].Number}) {
+				t.Fatalf("step %d: %+v\nasked %v to yield, and then is %s", i, c, yields, describe(got))
 			}
 		}
 		if !sameResult(got, want) {

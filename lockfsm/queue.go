@@ -90,6 +90,9 @@ func (m *Machine) enqueue(e *entry) {
 		l.arrives(e)
 	}
 	m.counts.Entries++
+	if e.sticky() {
+		m.sticky++
+	}
 	if e.token == 0 {
 		l.waiting++
 		m.counts.Waiters++
@@ -139,6 +142,9 @@ func (m *Machine) removeOne(e *entry) {
 		m.contested = append(m.contested, l)
 	}
 	m.counts.Entries--
+	if e.sticky() {
+		m.sticky--
+	}
 	if l.first == nil && l.data == nil {
 		m.dropLock(l)
 	}

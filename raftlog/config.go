@@ -65,6 +65,11 @@ type Config struct {
 	// batch is deferrable.
 	Deferrable func(waiting []byte, settled bool) bool
 
+	// Queued is called with each batch that a leader takes into its queue, before it proposes the
+	// batch. It must not call the log or keep the bytes. It is called on the owner goroutine. Nil
+	// means that nothing is called.
+	Queued func(batch []byte)
+
 	// QueueBytes bounds the batches that wait to be proposed. Default 64 MiB.
 	QueueBytes int
 

@@ -27,6 +27,7 @@ type CoreConfig struct {
 	SnapshotBytes    int
 	KeepEntries      int                                     // zero or less means none
 	Deferrable       func(waiting []byte, settled bool) bool // as in Config
+	Queued           func(batch []byte)                      // as in Config
 	Logger           *slog.Logger
 }
 

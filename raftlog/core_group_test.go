@@ -2,6 +2,7 @@ package raftlog
 
 import (
 	"bytes"
+	"slices"
 	"testing"
 
 	"go.etcd.io/raft/v3/raftpb"
@@ -112,6 +113,22 @@ func TestDeferrableBatchesWaitForTheNext(t *testing.T) {
 		}
 		c.drain()
 		c.verify()
+	}
+}
+
+// Queued is called with each batch that the leader accepts, in order, and with no other batch.
+func TestQueuedIsToldOfEachBatch(t *testing.T) {
+	var queued []uint64
+	_, r := lone(t, func(cfg *CoreConfig) {
+		cfg.QueueBytes = 2 * batchBytes
+		cfg.Queued = func(batch []byte) { queued = append(queued, decodeBatch(batch).number) }
+	})
+	r.core.Propose(r.core.Status().Term+1, make([]byte, batchBytes))
+	for range 3 { // there is no room for the third
+		r.propose()
+	}
+	if !slices.Equal(queued, []uint64{0, 1}) {
+		t.Errorf("it is told of %v", queued)
 	}
 }
 

@@ -101,6 +101,9 @@ func (c *Core) Propose(term uint64, batch []byte) bool {
 		return false
 	}
 	c.group.queue.push(batch)
+	if c.cfg.Queued != nil {
+		c.cfg.Queued(batch)
+	}
 	return true
 }
 

@@ -64,9 +64,9 @@ func Start(cfg Config) (*Log, error) {
 	core, err := NewCore(CoreConfig{
 		State: st, Now: cfg.Clock.Now(), Tick: cfg.Tick, ElectionTicks: cfg.ElectionTicks,
 		HeartbeatTicks:  cfg.HeartbeatTicks,
-		EntriesInFlight: cfg.EntriesInFlight, Deferrable: cfg.Deferrable, QueueBytes: cfg.QueueBytes,
-		SnapshotBytes: cfg.SnapshotBytes,
-		KeepEntries:   cfg.KeepEntries, Logger: cfg.Logger,
+		EntriesInFlight: cfg.EntriesInFlight, Deferrable: cfg.Deferrable, Queued: cfg.Queued,
+		QueueBytes: cfg.QueueBytes, SnapshotBytes: cfg.SnapshotBytes,
+		KeepEntries: cfg.KeepEntries, Logger: cfg.Logger,
 	})
 	if err != nil {
 		return nil, err

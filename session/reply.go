@@ -61,6 +61,9 @@ const (
 	// ReplyAsked reports that a request with Try waits for the answer of a stay: session, epoch,
 	// number, place (of the request).
 	ReplyAsked ReplyKind = 16
+	// ReplyYield reports that another request is about to wait for a stay, which its owner should
+	// release if it is free. Fields: session, epoch, number.
+	ReplyYield ReplyKind = 17
 )
 
 // EndReason is the reason why an attachment has ended. The values never change. A client that
@@ -136,7 +139,7 @@ func (r *Reply) Append(b []byte) []byte {
 		if r.Kept {
 			b = append(b, 1)
 		}
-	case ReplyWanted:
+	case ReplyWanted, ReplyYield:
 		b = appendUvarints(b, uint64(r.Session), uint64(r.Epoch), uint64(r.Number))
 	case ReplyAsked:
 		b = appendUvarints(b, uint64(r.Session), uint64(r.Epoch), uint64(r.Number), uint64(r.Place))
@@ -235,7 +238,7 @@ func (r *Reply) decode(f *fields) {
 		r.Since, r.Waiters = f.count(), f.count()
 		r.Value, r.Key = f.sized(lockfsm.MaxValueBytes), f.sized(LongestKey)
 		r.Kept = len(f.b) > 0 && f.octet() == 1
-	case ReplyWanted:
+	case ReplyWanted, ReplyYield:
 		r.name(f)
 		r.Number = lockfsm.Number(f.uvarint())
 	case ReplyAsked:

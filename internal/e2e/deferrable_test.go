@@ -75,3 +75,38 @@ func TestHandoverTakesOneEntry(t *testing.T) {
 		}
 	})
 }
+
+// TestARecallTakesOneEntry checks that a request for a lock that another instance keeps shares an
+// entry with the release of that lock, whether the lock is free or in use.
+func TestARecallTakesOneEntry(t *testing.T) {
+	bubble(t, func(t *testing.T) {
+		f := startFleet(t, 3)
+		time.Sleep(10 * time.Second) // the rules are raised
+		log := f.nodes[f.leader()].Replica().Log
+		sticky := mortise.Request{Key: "k", Sticky: true}
+		for _, inUse := range []bool{false, true} {
+			unlock(t, f.acquire(0, sticky))
+			l := f.acquire(0, sticky)
+			if !inUse {
+				unlock(t, l)
+			}
+			synctest.Wait()
+			before, began := log.Status().Applied, time.Now()
+			next := make(chan *mortise.Lock, 1)
+			go func() { next <- f.lock(1, "k") }()
+			synctest.Wait()
+			if inUse {
+				if len(next) > 0 {
+					t.Fatal("two instances hold one lock")
+				}
+				unlock(t, l)
+			}
+			other := <-next
+			if n := log.Status().Applied - before; n != 1 || time.Since(began) != 0 {
+				t.Errorf("in use %v: it took %d entries and %v", inUse, n, time.Since(began))
+			}
+			unlock(t, other)
+		}
+		f.nothingLeft()
+	})
+}

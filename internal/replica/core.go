@@ -28,6 +28,7 @@ type Keeper interface {
 	Role(keeper.Role)
 	Leads(keeper.Leadership)
 	Applied(*lockfsm.Result)
+	Yield(lockfsm.SessionID, lockfsm.Number)
 	Confirmed(term, round uint64)
 	ProposeAdopt(term uint64, ttl time.Duration, settings []byte, budgets session.Budgets)
 	ProposeRaise(term uint64, version uint32)
@@ -113,6 +114,14 @@ func (c *Core) Machine() *lockfsm.Machine { return c.machine }
 // entry.
 func (c *Core) Deferrable(waiting []byte, settled bool) bool {
 	return c.machine != nil && c.machine.OnlyWait(waiting, settled)
+}
+
+// Queued asks the owners of stays to release those that a batch in the leader's queue is about to
+// wait for.
+func (c *Core) Queued(batch []byte) {
+	if c.machine != nil {
+		c.machine.EachYield(batch, c.config.Keeper.Yield)
+	}
 }
 
 // Role implements raftlog.Applier. It fails the questions of an earlier term with ErrNoLead.

@@ -39,8 +39,11 @@ type toKeeper struct{ *heard }
 func (k toKeeper) Role(r keeper.Role) {
 	k.says("keeper: term %d, leading %v, leader %s", r.Term, r.Leading, r.Leader.Addr)
 }
-func (k toKeeper) Leads(keeper.Leadership)  { k.says("keeper: leads") }
-func (k toKeeper) Applied(*lockfsm.Result)  { k.says("keeper: applied") }
+func (k toKeeper) Leads(keeper.Leadership) { k.says("keeper: leads") }
+func (k toKeeper) Applied(*lockfsm.Result) { k.says("keeper: applied") }
+func (k toKeeper) Yield(id lockfsm.SessionID, n lockfsm.Number) {
+	k.says("keeper: stay %d of %d yields", n, id)
+}
 func (k toKeeper) Confirmed(uint64, uint64) { k.rounds++ }
 func (k toKeeper) ProposeAdopt(term uint64, _ time.Duration, _ []byte, _ session.Budgets) {
 	k.says("keeper: adopt in term %d", term)
@@ -181,4 +184,33 @@ func TestWhatAViewShows(t *testing.T) {
 	if len(v.Others(self)) != 3 || v.OthersConnected(self, only(4)) || !v.OthersConnected(self, only(2)) {
 		t.Errorf("the others are %+v", v.Others(self))
 	}
+}
+
+// TestQueuedMakesStaysYield checks that the keeper is told of a stay that a queued request is about
+// to wait for.
+func TestQueuedMakesStaysYield(t *testing.T) {
+	c, _, h := leading(t)
+	new(Core).Queued([]byte("without a machine"))
+	open := lockfsm.Command{Kind: lockfsm.Open, Nonce: lockfsm.Nonce{1}, TTL: time.Second}
+	stamp := lockfsm.Command{Kind: lockfsm.Stamp, WallUnixMS: 1 << 42}
+	batch := stamp.Append(open.Append(lockfsm.Command{Kind: lockfsm.EndGrace}.Append(nil)))
+	open.Nonce[0] = 2
+	if err := c.Apply(2, 2, open.Append(batch)); err != nil {
+		t.Fatal(err)
+	}
+	batch = nil
+	var ids []lockfsm.SessionID
+	for _, s := range c.Machine().Sessions() {
+		attach := lockfsm.Command{Kind: lockfsm.Attach, Session: s.ID, Epoch: 1, Number: 1, Nonce: s.Nonce}
+		batch, ids = attach.Append(batch), append(ids, s.ID)
+	}
+	ask := lockfsm.Command{Rules: lockfsm.StickySince, Kind: lockfsm.Acquire, Session: ids[0], Epoch: 1, Number: 1,
+		Key: "k", Sticky: true}
+	if err := c.Apply(3, 2, ask.Append(batch)); err != nil {
+		t.Fatal(err)
+	}
+	h.said = nil
+	ask.Session = ids[1]
+	c.Queued(ask.Append(nil))
+	h.takes(t, "a request", fmt.Sprintf("keeper: stay 1 of %d yields", ids[0]))
 }

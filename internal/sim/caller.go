@@ -49,6 +49,7 @@ type keptStay struct {
 	newest      lockfsm.Token // of the passes
 	passes      int
 	recalled    bool
+	yields      bool // the process was asked to release the stay when it is free
 	released    bool // the process has sent a Release
 
 	begun  time.Duration

@@ -68,6 +68,10 @@ func (k keeperInbox) Applied(result *lockfsm.Result) {
 	k.post(func(now clock.Time) { k.core.Applied(now, results) })
 }
 
+func (k keeperInbox) Yield(id lockfsm.SessionID, n lockfsm.Number) {
+	k.post(func(now clock.Time) { k.core.Yield(now, id, n) })
+}
+
 func (k keeperInbox) Confirmed(term, round uint64) {
 	k.post(func(now clock.Time) { k.core.Confirmed(now, term, round) })
 }

@@ -29,10 +29,11 @@ type Stats struct {
 	// Stays counts granted stays. Kept counts calls that got a pass. Passes counts all of them but
 	// the first one of each stay. Ordinary counts sticky calls that had to ask the group.
 	Stays, Kept, Passes, Ordinary int
-	// Recalled counts stays that were given back after a recall. InUse counts answers to requests with
+	// Recalled counts stays that were given back after a recall. Yielded counts those that were given
+	// back because a request was about to wait for them. InUse counts answers to requests with
 	// Try. StaysLost counts stays lost at the deadline. NotForced counts orders to end a hold that
 	// named the token of a pass.
-	Recalled, InUse, StaysLost, NotForced int
+	Recalled, Yielded, InUse, StaysLost, NotForced int
 	// SharedStays counts granted stays in shared mode. Moved counts stays that were given back after a
 	// change of the leader. UsedUp and Aged count stays whose tokens were used up, or too old for
 	// callers that waited. Referred counts callers that a stay made ask the group.

@@ -35,6 +35,10 @@ func (o *watch) stay(p *proc, out *client.Outcome) {
 			k.recalled = true
 			o.hears(p, k)
 		}
+	case client.OutcomeYield:
+		if k != nil {
+			k.yields = true
+		}
 	case client.OutcomeLost:
 		if out.Why == client.LossLease {
 			o.stats.StaysLost++
@@ -165,6 +169,8 @@ func (o *watch) givesBack(p *proc, k *keptStay) {
 	switch {
 	case k.recalled:
 		o.stats.Recalled++
+	case k.yields:
+		o.stats.Yielded++
 	case k.last != 0 && k.passes > 0 && k.newest >= k.first+tokens:
 		o.stats.UsedUp++
 	case anyWaits && o.w.now-k.begun >= o.w.cfg.TTL:

@@ -26,6 +26,7 @@ const (
 	OutcomeWaits                           // the call waits; Behind is the holder when its request was applied
 	OutcomeWanted                          // another request waits for the held lock; may be repeated
 	OutcomeAsked                           // requests with Try wait for the answer of a stay; may be repeated
+	OutcomeYield                           // another request is about to wait for a stay; may be repeated
 )
 
 // Outcome is a result that a core reports for a request.

@@ -66,6 +66,10 @@ func (c *Core) reply(now clock.Time, from nodeid.ID, r *session.Reply) {
 		if e := c.byNumber[r.Number]; e != nil && e.req != nil && e.req.stage == stageHeld {
 			c.outcomes = append(c.outcomes, Outcome{Kind: OutcomeAsked, Request: e.req, Place: r.Place})
 		}
+	case session.ReplyYield:
+		if e := c.byNumber[r.Number]; e != nil && e.req != nil && e.req.stage == stageHeld {
+			c.outcomes = append(c.outcomes, Outcome{Kind: OutcomeYield, Request: e.req})
+		}
 	case session.ReplyFreed:
 		c.freed(now, r)
 	case session.ReplyRenewed:

@@ -52,6 +52,8 @@ func (o *Outcome) Tell(s *stay.Set, w stay.Window) {
 		s.Behind(q, o.Behind)
 	case OutcomeWanted:
 		s.Recalled(w, q)
+	case OutcomeYield:
+		s.YieldWhenFree(w, q)
 	case OutcomeAsked:
 		s.Asked(w, q, o.Place)
 	}

@@ -73,6 +73,7 @@ const (
 	inputRole
 	inputLeads
 	inputApplied
+	inputYield
 	inputConfirmed
 	inputAllBound
 	inputAdopt
@@ -92,6 +93,8 @@ type input struct {
 	adopt              *adoption
 	version            uint32
 	left               *leftQuestion
+	session            lockfsm.SessionID
+	number             lockfsm.Number
 }
 
 // leftQuestion is a call of Left. answer has a buffer of one.
@@ -184,6 +187,12 @@ func (k *Keeper) ProposeRaise(term uint64, version uint32) {
 // the log.
 func (k *Keeper) Applied(result *lockfsm.Result) {
 	k.put(func(b *inbox) { b.applied(result) })
+}
+
+// Yield asks a session to release the stay with a number if it is free, because a request is about
+// to wait for it. The order of calls of Yield and Applied must be that of their causes.
+func (k *Keeper) Yield(id lockfsm.SessionID, n lockfsm.Number) {
+	k.post(input{kind: inputYield, session: id, number: n})
 }
 
 func (b *inbox) applied(result *lockfsm.Result) {
@@ -333,6 +342,8 @@ func (k *Keeper) take(now clock.Time, b *inbox, in *input) {
 		k.core.Leads(now, *in.leads)
 	case inputApplied:
 		k.core.Applied(now, b.results[in.from:in.to])
+	case inputYield:
+		k.core.Yield(now, in.session, in.number)
 	case inputConfirmed:
 		k.core.Confirmed(now, in.term, in.round)
 	case inputAllBound:

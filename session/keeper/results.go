@@ -188,6 +188,14 @@ func (k *Core) appliedEvict(r *lockfsm.Result) {
 	}
 }
 
+// Yield implements [Keeper.Yield].
+func (k *Core) Yield(now clock.Time, id lockfsm.SessionID, n lockfsm.Number) {
+	k.begin(now)
+	if a := k.attachments[id]; a != nil && a.live {
+		k.reply(a.peer, &session.Reply{Kind: session.ReplyYield, Session: id, Epoch: a.epoch, Number: n})
+	}
+}
+
 func (k *Core) fired(c *lockfsm.Change) {
 	if a := k.attachments[c.Session]; a != nil && a.live {
 		k.tell(a, c)

@@ -46,6 +46,8 @@ func (b *bench) stayReplies(to nodeid.ID) string {
 			parts = append(parts, s)
 		case session.ReplyWanted:
 			parts = append(parts, fmt.Sprint("wanted ", r.Number))
+		case session.ReplyYield:
+			parts = append(parts, fmt.Sprint("yield ", r.Number))
 		case session.ReplyAsked:
 			parts = append(parts, fmt.Sprint("asked ", r.Number, " ", r.Place > 0))
 		case session.ReplyHeld:
@@ -185,4 +187,25 @@ func TestOnlyTheOwnerAnswers(t *testing.T) {
 	if n := b.machine.Counts().Waiters; n != 1 {
 		t.Errorf("%d requests wait", n)
 	}
+}
+
+// TestYield checks that only the session of the stay is asked to yield, and only while it is
+// attached.
+func TestYield(t *testing.T) {
+	t.Parallel()
+	b := stayBench(t)
+	one, two := nodeidtest.ID(1), nodeidtest.ID(2)
+	owner, other := b.open(one), b.open(two)
+	b.send(one, stayCmd(owner, 1, 1, "x"))
+	b.step()
+	b.core.Yield(b.now, owner, 1)
+	b.core.Yield(b.now, owner+other, 7)
+	b.step()
+	b.wantStay(one, "yield 1")
+	b.wantStay(two, "")
+
+	b.send(one, b.attachCmd(owner, 2)) // not applied yet
+	b.core.Yield(b.now, owner, 1)
+	b.step()
+	b.wantStay(one, "")
 }

@@ -282,6 +282,12 @@ func (r *rig) recall(key string, place lockfsm.Revision) {
 	r.step()
 }
 
+func (r *rig) yieldWhenFree(key string) {
+	r.t.Helper()
+	r.s.YieldWhenFree(r.window(), r.request(key))
+	r.step()
+}
+
 func (r *rig) lose(key string) {
 	r.t.Helper()
 	q := r.request(key)

@@ -39,6 +39,54 @@ func TestStayRules(t *testing.T) {
 			r.unlock(l)
 			r.did("granted x", "wanted x", "granted x", "wanted x", "granted x")
 		},
+		"a free stay yields": func(r *rig) {
+			r.unlock(r.granted("x"))
+			r.yieldWhenFree("x")
+			r.did("release x")
+			if n := r.s.Totals.Recalls; n != 1 {
+				r.fatal("%d recalls", n)
+			}
+		},
+		"a stay in use yields when it is free": func(r *rig) {
+			l, waits := r.granted("x"), r.take("x", Waits)
+			r.yieldWhenFree("x")
+			r.did("wanted x")
+			r.unlock(l)
+			last := r.take("x", Waits)
+			r.unlock(waits)
+			r.did("granted x", "wanted x", "granted x")
+			r.unlock(last)
+			r.did("release x")
+		},
+		"a shared stay yields after its last reader": func(r *rig) {
+			one := r.granted("r")
+			two := r.take("r", Passed)
+			r.yieldWhenFree("r")
+			r.unlock(one)
+			r.unlock(r.take("r", Passed))
+			r.did()
+			r.unlock(two)
+			r.did("release r")
+		},
+		"the next stay does not yield": func(r *rig) {
+			l := r.granted("x")
+			r.take("x", Waits)
+			r.yieldWhenFree("x")
+			r.tick(rigTTL)
+			r.renewed()
+			r.unlock(l)
+			r.did("wanted x", "release x", "acquire x")
+			r.grant("x")
+			r.unlock(r.in("x"))
+			r.did("granted x")
+		},
+		"a waiting request does not yield": func(r *rig) {
+			r.take("x", Waits)
+			r.yieldWhenFree("x")
+			r.grant("x")
+			r.unlock(r.in("x"))
+			r.did("acquire x", "granted x")
+		},
 		"an exhausted range": func(r *rig) {
 			r.reserves = 2
 			l, waits := r.granted("x"), r.take("x", Waits)

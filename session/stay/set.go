@@ -81,6 +81,9 @@ func (s *Set) leave(c *Caller) {
 func (s *Set) settle(w Window, st *stay) {
 	s.free.remove(st)
 	waits := st.queue.size > 0
+	if st.yields && !waits && st.inside.size == 0 && st.recalled == 0 {
+		st.recalled = w.Now
+	}
 	over := s.leaving || st.nested || st.usedUp() || st.over(w) || waits && !st.fresh(w)
 	switch {
 	case st.refuses(w):
@@ -173,7 +176,7 @@ func (s *Set) again(st *stay) {
 		s.drop(st)
 		return
 	}
-	st.recalled, st.extra, st.passes, st.nested, st.behind = 0, 0, 0, false, nil
+	st.yields, st.recalled, st.extra, st.passes, st.nested, st.behind = false, 0, 0, 0, false, nil
 	st.queue.upTo, st.queue.early = 0, 0
 	s.ask(st)
 }

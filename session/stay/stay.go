@@ -64,6 +64,7 @@ type stay struct {
 	nested      bool // a request was made under one of the present passes
 	behind      any  // what Behind was told
 
+	yields   bool       // see YieldWhenFree
 	recalled clock.Time // when the stay was first recalled; zero means never
 	extra    int        // passes since the recall
 

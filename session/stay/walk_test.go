@@ -29,7 +29,7 @@ func TestStaysKeepTheirGuarantees(t *testing.T) {
 	}
 	for _, kind := range []string{"granted at once", "waits", "held", "ordinary", "unlock", "unlock late", "cancel",
 		"cancel a hold", "grant", "grant without tokens", "recall", "asked", "lose", "fail", "nested", "yield",
-		"renewed", "late renewal", "deadline", "leave"} {
+		"yield when free", "renewed", "late renewal", "deadline", "leave"} {
 		if kinds[kind] == 0 {
 			t.Errorf("it has never happened: %s", kind)
 		}
@@ -136,12 +136,16 @@ func (w *walk) recalls(key string) {
 	if q := w.request(key); q == nil || !w.asked[q].granted {
 		return
 	}
-	if w.rng.IntN(2) == 0 {
+	switch w.rng.IntN(5) {
+	case 0, 1:
 		w.kinds["recall"]++
 		w.recall(key, 0)
-	} else {
+	case 2, 3:
 		w.kinds["asked"]++
 		w.recall(key, 77)
+	default:
+		w.kinds["yield when free"]++
+		w.yieldWhenFree(key)
 	}
 }
 
