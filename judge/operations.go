@@ -329,32 +329,13 @@ func (b *builder) addOne(p part, o operation, from, to int64) {
 	k.operations = append(k.operations, porcupine.Operation{Input: o, Call: from, Return: to})
 }
 
-func (k *key) chain() {
-	var tokens []lockfsm.Token
-	for _, o := range k.operations {
-		if in := o.Input.(operation); in.kind == grant {
-			tokens = append(tokens, in.token)
-		}
-	}
-	slices.Sort(tokens)
-	tokens = slices.Compact(tokens)
-	for i := range k.operations {
-		if in := k.operations[i].Input.(operation); in.kind == grant {
-			if at, _ := slices.BinarySearch(tokens, in.token); at > 0 {
-				in.after = tokens[at-1]
-				k.operations[i].Input = in
-			}
-		}
-	}
-}
-
 // done returns the keys in order. It assigns each operation to a line of the picture that
 // porcupine draws, so that the operations on one line do not overlap.
 func (b *builder) done() []*key {
 	keys := make([]*key, 0, len(b.keys))
 	for _, k := range b.keys {
 		keys = append(keys, k)
-		k.chain()
+		k.narrow()
 		slices.SortFunc(k.operations, func(x, y porcupine.Operation) int {
 			return cmp.Or(cmp.Compare(x.Call, y.Call), cmp.Compare(x.Return, y.Return))
 		})
