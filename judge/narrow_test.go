@@ -9,8 +9,8 @@ import (
 	"github.com/mortise-lock/mortise/lockfsm"
 )
 
-// TestNarrowTimesChangeNoJudgement compares the judgements about random operations with narrow times
-// and with the given ones.
+// TestNarrowTimesChangeNoJudgement compares the judgements about random operations with narrow
+// times and with the given ones.
 func TestNarrowTimesChangeNoJudgement(t *testing.T) {
 	verdicts := map[bool]int{}
 	for seed := range uint64(6000) {
@@ -42,7 +42,8 @@ func randomKey(rng *rand.Rand) *key {
 		if rng.IntN(12) == 0 {
 			from, to = from+20, to+20
 		}
-		k.operations = append(k.operations, porcupine.Operation{ClientId: len(k.operations), Input: o, Call: from, Return: to})
+		k.operations = append(k.operations,
+			porcupine.Operation{ClientId: len(k.operations), Input: o, Call: from, Return: to})
 	}
 	now := int64(0)
 	for token := range lockfsm.Token(2 + rng.IntN(5)) {

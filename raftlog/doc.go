@@ -29,8 +29,8 @@
 //
 // A deferrable batch ([Config].Deferrable) only puts requests into queues, so no caller waits for
 // it. It is proposed with the next batch that is not deferrable, or alone after 2 to 4 ms. This
-// reduces the number of entries and makes the hand-over of a lock 6 to 16 % faster. The owner of the
-// state learns of each batch when it enters the queue ([Config].Queued).
+// reduces the number of entries and makes the hand-over of a lock 6 to 16 % faster. [Config].Queued
+// is called with each batch that enters the queue.
 //
 // # Snapshots
 //
