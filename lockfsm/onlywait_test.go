@@ -24,6 +24,9 @@ func TestOnlyWait(t *testing.T) {
 	stay := of(a, 5, "kept")
 	stay.Rules, stay.Sticky = StickySince, true
 	w.do(stay, Granted)
+	if w.m.OnlyWait(of(b, 2, "kept").Append(nil), true) {
+		t.Error("a request waits for a stay that was not asked to yield")
+	}
 	stamp := Command{Kind: Stamp, WallUnixMS: 1 << 42}
 
 	with := func(c Command, change func(*Command)) Command { change(&c); return c }
@@ -66,6 +69,7 @@ func TestOnlyWait(t *testing.T) {
 		for _, each := range c.commands {
 			batch = each.Append(batch)
 		}
+		w.m.EachYield(batch, func(SessionID, Number) {})
 		if got := w.m.OnlyWait(batch, true); got != c.settled {
 			t.Errorf("%s, settled: %v", what, got)
 		}

@@ -31,4 +31,6 @@ const StayTokens = 1024
 type stay struct {
 	last  Token    // the last reserved token; zero while the request waits, and if none could be reserved
 	asked Revision // see Change.Asked
+
+	yields bool // see EachYield; not replicated
 }

@@ -6,14 +6,16 @@ package lockfsm
 //
 // The notice of an applied request (see [Result].Fired) is needed in any case: the stay may be in
 // use, or the question may be lost. The batch need not be applied, because the owner may release a
-// stay at any time. EachYield changes nothing, and calls yield at most once for each command.
+// stay at any time. EachYield calls yield once for each stay, so a flood of requests causes no
+// flood of questions. It does not change the replicated state.
 func (m *Machine) EachYield(batch []byte, yield func(SessionID, Number)) {
 	for m.sticky > 0 && len(batch) > 0 {
 		command, rest, err := Next(batch)
 		if err != nil {
 			return
 		}
-		if e := m.inTheWay(command); e != nil {
+		if e := m.inTheWay(command); e != nil && !e.extra.stay.yields {
+			e.extra.stay.yields = true
 			yield(e.session.id, e.number)
 		}
 		batch = rest
@@ -33,15 +35,24 @@ func (m *Machine) inTheWay(command []byte) *entry {
 	switch {
 	case r.fault != "" || c.token != 0 || c.more.left > 0 || s == nil || c.Number < s.next:
 		return nil // a notice follows if it must
-	case l == nil || l.takes(&c) || !l.yieldsTo(s):
+	case l == nil || l.takes(&c):
 		return nil
 	}
-	return l.first
+	return l.onlyStay(s)
 }
 
-// yieldsTo reports whether the only entry is a stay of another session than s, and has not received
+// onlyStay returns the only entry if it is a stay of another session than s, and has not received
 // its notice.
+func (l *lock) onlyStay(s *session) *entry {
+	if e := l.first; e != nil && e == l.last && e.stays() && !e.told && e.session != s {
+		return e
+	}
+	return nil
+}
+
+// yieldsTo reports whether the owner of the only entry has been asked to release it, for s or
+// another session.
 func (l *lock) yieldsTo(s *session) bool {
-	e := l.first
-	return e != nil && e == l.last && e.stays() && !e.told && e.session != s
+	e := l.onlyStay(s)
+	return e != nil && e.extra.stay.yields
 }

@@ -67,10 +67,16 @@ func TestEachYield(t *testing.T) {
 		"another kind":        {Command{Kind: Release, Session: b, Epoch: 1, Number: 1}, nil},
 		"several keys":        {of(b, 1, "kept", func(c *Command) { c.Keys = []string{"z"} }), nil},
 	} {
+		for _, key := range []string{"kept", "read"} {
+			w.m.locks[key].first.extra.stay.yields = false
+		}
 		before := w.m.Snapshot(nil)
 		batch := test.command.Append(Command{Kind: Stamp, WallUnixMS: 1}.Append(nil))
 		if got := yieldsOf(w.m, batch); !slices.Equal(got, test.yields) {
 			t.Errorf("%s: %v yields, want %v", what, got, test.yields)
+		}
+		if got := yieldsOf(w.m, batch); got != nil {
+			t.Errorf("%s, again: %v yields", what, got)
 		}
 		if got := yieldsOf(w.m, batch[:len(batch)-1]); got != nil {
 			t.Errorf("%s, cut off: %v yields", what, got)
@@ -79,6 +85,7 @@ func TestEachYield(t *testing.T) {
 			t.Errorf("%s: the state has changed", what)
 		}
 	}
+	w.m.locks["kept"].first.extra.stay.yields, w.m.locks["read"].first.extra.stay.yields = false, false
 	both := of(b, 2, "read", nil).Append(of(b, 1, "kept", nil).Append(nil))
 	if got := yieldsOf(w.m, both); !slices.Equal(got, []yieldOf{kept, read}) {
 		t.Errorf("for a batch of two requests, %v yields", got)
