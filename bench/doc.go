@@ -1,5 +1,6 @@
-// Command bench compares mortise with other distributed locks: etcd, ZooKeeper, Redis and
-// PostgreSQL. It is a separate module, so that users of mortise do not depend on its packages.
+// Command bench compares mortise with other distributed locks: etcd, ZooKeeper, NATS JetStream,
+// Redis, Olric and PostgreSQL. It is a separate module, so that users of mortise do not depend on
+// its packages.
 //
 //	cd bench && go run . [-quick] [-only REGEXP] [-peers NAME,...] [-out DIR]
 //
@@ -43,10 +44,11 @@
 //
 // Only ratios within one run are meaningful, because every peer shares the processors with its
 // callers and its servers. etcd is measured in process, as mortise runs, and by gRPC, as most users
-// run it. A durable mortise (Dir) is compared with an etcd that syncs, and mortise in memory with
-// an etcd that does not sync. Redis is polled every 5 ms, which favours Redis, because redsync's
-// default interval is much longer. No call locks a key on the instance that has just unlocked it,
-// except in the workload relock and in those about sticky locks (again.go).
+// run it. NATS and Olric are measured in process. A durable mortise (Dir) is compared with an etcd
+// that syncs, and mortise in memory with an etcd that does not sync. Redis is polled every 5 ms,
+// which favours Redis, because redsync's default interval is much longer. No call locks a key on
+// the instance that has just unlocked it, except in the workload relock and in those about sticky
+// locks (again.go).
 //
 // # Limits
 //

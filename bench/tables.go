@@ -104,7 +104,7 @@ func writeCounts(b *strings.Builder, r Record) {
 		row := []string{p.Name, r.whyNot(p, "held"), "", r.whyNot(p, "waiters"), r.whyNot(p, "kill")}
 		if x, ok := r.find(p.Name, "held"); ok {
 			row[1] = fmt.Sprintf("%s in %s", shortNumber(x.Count), shortTime(x.Took))
-			if p.Kind == "mortise" || p.Kind == "etcd" {
+			if p.embedded() {
 				row[2] = shortNumber(x.Heap)
 			}
 		}
@@ -210,7 +210,7 @@ func writeCosts(b *strings.Builder, r Record) {
 	columns := []string{"serial", "parallel64", "parallel1024", "parallel8192"}
 	var rows [][]string
 	for _, p := range r.measured(columns...) {
-		if p.Kind != "mortise" && p.Kind != "etcd" {
+		if !p.embedded() {
 			continue // the peer's servers are other processes
 		}
 		row := []string{p.Name}
