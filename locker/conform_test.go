@@ -25,7 +25,10 @@ func make1[L locker.Locker](t testing.TB) func(L, error) L {
 
 func TestLockersConform(t *testing.T) {
 	for name, fresh := range map[string]func(t *testing.T) locker.Locker{
-		"Node":  soloNode,
+		"Node": soloNode,
+		"Requests": func(t *testing.T) locker.Locker {
+			return requests(t, soloNode(t).(*mortise.Node), mortise.Request{})
+		},
 		"Local": func(*testing.T) locker.Locker { return new(locker.Local) },
 		"Func":  func(*testing.T) locker.Locker { return locker.Func(new(locker.Local).Do) },
 		"Retry": func(t *testing.T) locker.Locker {

@@ -5,6 +5,7 @@
 // also use these types without a change of its code:
 //
 //	Local      locks within this process: for tests, programs with one instance, and fallbacks
+//	Requests   a Request of its own for each call: shared, permits, try, several keys, sticky
 //	Func       a function as a Locker: an adapter of another lock service, or a fake
 //	Retry      retries with pauses, until the work has begun
 //	Breaker    stops calling a failing locker; with a Fallback, machines do not exclude each other

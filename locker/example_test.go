@@ -172,3 +172,28 @@ func ExampleRetry() {
 	// true
 	// <nil>
 }
+
+// Readers of a catalogue share its lock, through the same wrappers as the writer.
+func ExampleRequests() {
+	ctx := context.Background()
+	node, err := mortise.Start(ctx, mortise.Config{})
+	if err != nil {
+		log.Fatal(err)
+	}
+	defer node.Leave(ctx)
+	shared, err := locker.NewRequests(node, func(string) mortise.Request { return mortise.Request{Shared: true} })
+	if err != nil {
+		log.Fatal(err)
+	}
+	readers, err := locker.NewRetry(locker.RetryConfig{Locker: shared})
+	if err != nil {
+		log.Fatal(err)
+	}
+	fmt.Println(readers.Do(ctx, "catalogue", func(ctx context.Context, _ mortise.Token) error {
+		fmt.Println("one of several readers")
+		return ctx.Err()
+	}))
+	// Output:
+	// one of several readers
+	// <nil>
+}

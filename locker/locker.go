@@ -29,6 +29,7 @@ type Locker interface {
 var (
 	_ Locker = (*mortise.Node)(nil)
 	_ Locker = (*Local)(nil)
+	_ Locker = (*Requests)(nil)
 	_ Locker = (*Retry)(nil)
 	_ Locker = (*Breaker)(nil)
 	_ Locker = (*Both)(nil)
