@@ -34,6 +34,9 @@ func TestLockersConform(t *testing.T) {
 		"Retry": func(t *testing.T) locker.Locker {
 			return make1[*locker.Retry](t)(locker.NewRetry(locker.RetryConfig{Locker: new(locker.Local)}))
 		},
+		"Patience": func(t *testing.T) locker.Locker {
+			return patience(t, locker.PatienceConfig{Locker: new(locker.Local), Shortest: time.Minute})
+		},
 		"Breaker": func(t *testing.T) locker.Locker { return closedBreaker(t, new(locker.Local)) },
 		"Breaker on its Fallback": func(t *testing.T) locker.Locker {
 			return make1[*locker.Breaker](t)(locker.NewBreaker(locker.BreakerConfig{

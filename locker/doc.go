@@ -8,6 +8,7 @@
 //	Requests   a Request of its own for each call: shared, permits, try, several keys, sticky
 //	Func       a function as a Locker: an adapter of another lock service, or a fake
 //	Retry      retries with pauses, until the work has begun
+//	Patience   a wait limit that follows the duration of recent holds
 //	Breaker    stops calling a failing locker; with a Fallback, machines do not exclude each other
 //	Both       locks with two lockers, for the move from one lock service to another
 //	Router     a locker per prefix of keys, with limits, so that no tenant starves the others

@@ -34,6 +34,7 @@ var (
 	_ Locker = (*Breaker)(nil)
 	_ Locker = (*Both)(nil)
 	_ Locker = (*Router)(nil)
+	_ Locker = (*Patience)(nil)
 	_ Locker = Func(nil)
 )
 
