@@ -103,6 +103,24 @@ func (b *Breaker) State() State {
 	return b.circuit.state
 }
 
+// Trip opens the breaker until Reset, whether or not the Locker works. With a Fallback it makes the
+// locks of unimportant work local, for example while the cluster is repaired. OnChange reports it,
+// with the reason in Change.Cause. Calls that use the Locker at this time continue.
+func (b *Breaker) Trip(reason string) {
+	b.mu.Lock()
+	change := b.circuit.trip(fmt.Errorf("locker: the breaker was tripped: %s", reason))
+	b.mu.Unlock()
+	b.tell(change)
+}
+
+// Reset closes the breaker after Trip. Otherwise it does nothing.
+func (b *Breaker) Reset() {
+	b.mu.Lock()
+	change := b.circuit.reset()
+	b.mu.Unlock()
+	b.tell(change)
+}
+
 // Do calls the Locker or the Fallback, depending on the state. It returns the result of the last of
 // these calls, ErrWait or ErrOpen.
 func (b *Breaker) Do(ctx context.Context, key string, fn func(ctx context.Context, token mortise.Token) error) error {

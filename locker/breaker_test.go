@@ -376,3 +376,41 @@ func TestBreakerThatOpensMeanwhile(t *testing.T) {
 		}
 	})
 }
+
+// A tripped breaker stays open although the Locker works and the Pause is over, until Reset. The
+// result of a call that began before does not close it.
+func TestTrip(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		b := newBreakerBench(t, new(Local))
+		b.Reset() // has no effect
+		b.under.set(nil, true)
+		early := make(chan error)
+		go func() { early <- b.Do(t.Context(), "k", func(context.Context, mortise.Token) error { return nil }) }()
+		synctest.Wait()
+		b.Trip("maintenance")
+		b.under.set(nil, false)
+		for range 3 {
+			if err := b.call(t.Context()); err != nil || !slices.Equal(b.ways, []string{Fallback}) || b.State() != Open {
+				t.Fatalf("via %v, %v, state %v", b.ways, err, b.State())
+			}
+			time.Sleep(time.Hour)
+		}
+		if err := <-early; err != nil {
+			t.Errorf("the call that began before: %v", err)
+		}
+		b.Trip("it takes longer")
+		b.Reset()
+		if err := b.call(t.Context()); err != nil || !slices.Equal(b.ways, []string{Primary}) || b.State() != Closed {
+			t.Errorf("after Reset: via %v, %v, state %v", b.ways, err, b.State())
+		}
+		var told []string
+		for _, c := range b.changes {
+			told = append(told, fmt.Sprint(c.Number, " ", c.From, " ", c.To, " ", c.Cause))
+		}
+		want := []string{"1 closed open locker: the breaker was tripped: maintenance",
+			"2 open open locker: the breaker was tripped: it takes longer", "3 open closed <nil>"}
+		if !slices.Equal(told, want) {
+			t.Errorf("it told %q", told)
+		}
+	})
+}

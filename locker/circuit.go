@@ -32,7 +32,7 @@ func (s State) String() string {
 type Change struct {
 	Number   uint64 // 1 for the first change of this Breaker
 	From, To State
-	Cause    error // why the Breaker opened; nil for other changes
+	Cause    error // why the Breaker opened, or that it was tripped; nil for other changes
 }
 
 type verdict int
@@ -53,6 +53,7 @@ type circuit struct {
 	turn    uint64
 	failed  int       // consecutive failures, while Closed
 	until   time.Time // end of the pause, while Open
+	tripped bool      // it is Open until reset is called
 	probing bool      // the probe is in progress, while HalfOpen
 }
 
@@ -60,7 +61,7 @@ func (c *circuit) enter(now time.Time) (turn uint64, ok bool, change Change) {
 	switch {
 	case c.state == Closed:
 		return c.turn, true, Change{}
-	case c.state == Open && !now.Before(c.until):
+	case c.state == Open && !c.tripped && !now.Before(c.until):
 		change = c.become(HalfOpen, nil)
 	case c.state == Open || c.probing:
 		return 0, false, Change{}
@@ -90,6 +91,20 @@ func (c *circuit) report(now time.Time, turn uint64, v verdict, cause error) Cha
 		}
 	}
 	return Change{}
+}
+
+func (c *circuit) trip(cause error) Change {
+	c.tripped = true
+	return c.become(Open, cause)
+}
+
+// reset closes the circuit if it is tripped.
+func (c *circuit) reset() Change {
+	if !c.tripped {
+		return Change{}
+	}
+	c.tripped = false
+	return c.become(Closed, nil)
 }
 
 func (c *circuit) become(to State, cause error) Change {
