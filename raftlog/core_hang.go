@@ -16,8 +16,10 @@ type hang struct {
 
 // watch runs at each tick. A leader without progress for an election timeout transfers the
 // leadership to another voter. If it is still the leader after another election timeout, it
-// retires. The only voter of a group just waits, because a slow disk must not end the group. A
-// Prepare has a longer limit than a Save. If a Prepare exceeds its limit, a leader also transfers
+// retires, but only if the other active voters are a majority. Otherwise it waits, like the only
+// voter of a group, because a slow disk must not end the group.
+//
+// A Prepare has a longer limit than a Save. If a Prepare exceeds its limit, a leader also transfers
 // the leadership, and any other replica retires.
 func (c *Core) watch() {
 	h := &c.hang
@@ -51,8 +53,24 @@ func (c *Core) watch() {
 		// Ignore the error: handoverTicks counts even if no voter can become the leader now.
 		_ = c.Transfer(0)
 	}
-	if h.handoverTicks++; h.handoverTicks >= c.cfg.ElectionTicks {
+	if h.handoverTicks++; h.handoverTicks >= c.cfg.ElectionTicks && c.dispensable() {
 		c.fail(fmt.Errorf("%w: leading in term %d with commit %d and applied %d", ErrHung, c.role.Term, c.commit,
 			c.applied))
 	}
+}
+
+// dispensable reports whether the other active voters are a majority without this replica.
+func (c *Core) dispensable() bool {
+	for _, voters := range [...][]uint64{c.config.Voters, c.config.Outgoing} {
+		active := 0
+		for _, id := range voters {
+			if _, ok := c.silent(id); ok && id != c.id {
+				active++
+			}
+		}
+		if len(voters) > 0 && 2*active <= len(voters) {
+			return false
+		}
+	}
+	return true
 }

@@ -71,6 +71,33 @@ func TestLeaderWithHungDiskRetiresWithoutASuccessor(t *testing.T) {
 	c.verify()
 }
 
+// A leader that the others need for a majority does not retire, because its disk may only be slow.
+func TestLeaderWithHungDiskStaysIfItIsNeeded(t *testing.T) {
+	c := newCluster(t, 3, 3)
+	l := c.elect()
+	c.isolate(l.id%3 + 1)
+	c.pass(15)
+	l.propose()
+	l.turn()
+	c.lose = func(m *raftpb.Message) bool { return m.GetType() == raftpb.MsgTimeoutNow }
+	c.runWithHungDisk(l, 200, func() bool { return false })
+	if l.failed != nil {
+		t.Fatalf("it retired, and the group is lost: %v", l.failed)
+	}
+	before := c.check.last
+	for n := 0; c.check.last == before; n++ {
+		if n == 100 {
+			t.Fatal("the group does not go on when the disk does")
+		}
+		c.pass(5)
+		if l := c.leader(); l != nil {
+			l.propose()
+			l.turn()
+		}
+	}
+	c.verify()
+}
+
 // Raft clears RecentActive of all replicas once in each election timeout.
 func TestSuccessorIsKnownAtAnyTick(t *testing.T) {
 	c := newCluster(t, 3, 3)

@@ -54,6 +54,8 @@ func log() []Bug {
 			Breaks: "raft waits forever for a snapshot that was lost"},
 		{Name: "hung-leader-stays", Package: "raftlog", Hazard: "L2, 66", Some: true, Nodes: "TestHungDiskOfTheLeader",
 			Breaks: "a leader whose disk hangs leads forever and answers no request"},
+		{Name: "needed-leader-retires", Package: "raftlog", Hazard: "66", Some: true,
+			Breaks: "a disk that is slow for a second ends a group of which another voter is down"},
 		{Name: "stall-counts-as-silence", Package: "raftlog", Hazard: "12, 51",
 			Breaks: "a replica that was suspended calls an election before it has read its queued messages"},
 		{Name: "panic-ends-the-process", Package: "raftlog", Hazard: "55", Breaks: "a panic in raft kills the host"},
