@@ -34,7 +34,7 @@ func (m *Machine) inTheWay(command []byte) *entry {
 	l := m.locks[string(c.key)]
 	switch {
 	case r.fault != "" || c.token != 0 || c.more.left > 0 || s == nil || c.Number < s.next:
-		return nil // a notice follows if it must
+		return nil // if the stay must know, the notice tells it
 	case l == nil || l.takes(&c):
 		return nil
 	}

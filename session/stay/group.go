@@ -83,7 +83,6 @@ func (s *Set) Behind(r *Request, holder any) {
 
 // YieldWhenFree reports that another request is about to wait for the stay. As soon as the stay is
 // free, it counts as recalled and is given back.
-// it is free.
 func (s *Set) YieldWhenFree(w Window, r *Request) {
 	st := s.find(r)
 	if st == nil || !st.granted {
