@@ -96,6 +96,7 @@ func peers() []Peer {
 		etcdPeer("etcd", true, false),
 		etcdPeer("etcd-grpc", true, true),
 		zookeeperPeer(),
+		natsPeer("nats-sync", true),
 		redisPeer("redlock", 3, true),
 		redisPeer("redis-always", 1, true),
 		mortisePeer("mortise", false, false),
@@ -104,6 +105,7 @@ func peers() []Peer {
 		stickyPeer("mortise-sticky-tls", false),
 		etcdPeer("etcd-nosync", false, false),
 		etcdPeer("etcd-grpc-nosync", false, true),
+		natsPeer("nats", false),
 		redisPeer("redis", 1, false),
 		postgresPeer(),
 	}
