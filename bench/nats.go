@@ -22,6 +22,7 @@ func natsPeer(name string, durable bool) Peer {
 		Promise: "three servers; any one may be lost; no order: every Unlock wakes all waiters; the key's revision can " +
 			"fence; a lock ends after a minute, because nothing renews it, and Unlock fails then",
 		Missing: func() string { return "" },
+		Lacks:   map[string]string{"waiters": "waiters that all wake are no queue"},
 	}
 	if !durable {
 		p.Promise = "as nats-sync, but in memory: if all servers stop, every lock is free"
@@ -105,7 +106,7 @@ func (m *natsMember) makeBucket(ctx context.Context) error {
 	}
 	kv, err := js.CreateKeyValue(ctx, jetstream.KeyValueConfig{Bucket: natsBucket, Storage: m.storage,
 		Replicas: membersOf, LimitMarkerTTL: natsTTL})
-	m.caller = natsCaller{js, kv}
+	m.caller = natsCaller{js, kv, natsTTL}
 	return err
 }
 
