@@ -3,8 +3,6 @@ package main
 import (
 	"context"
 	"errors"
-	"runtime"
-	"strings"
 	"testing"
 	"time"
 
@@ -35,29 +33,6 @@ func TestNatsFreesTheLockOfACrashedHolder(t *testing.T) {
 	}
 }
 
-// The goroutines of the servers, the clients and the watches must end with the cluster.
-func TestNatsLeavesNothing(t *testing.T) {
-	ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
-	defer cancel()
-	cluster := openNats(t, ctx)
-	exclude(t, ctx, cluster)
-	giveUp(t, ctx, cluster)
-	if err := cluster.Close(); err != nil {
-		t.Fatal(err)
-	}
-	for {
-		left := goroutinesOf("nats-io")
-		if left == "" {
-			return
-		}
-		select {
-		case <-ctx.Done():
-			t.Fatalf("after Close there is still\n%s", left)
-		case <-time.After(10 * time.Millisecond):
-		}
-	}
-}
-
 func openNats(t *testing.T, ctx context.Context) Cluster {
 	p, _ := peerNamed("nats")
 	cluster, err := p.Open(ctx, t.TempDir())
@@ -65,15 +40,4 @@ func openNats(t *testing.T, ctx context.Context) Cluster {
 		t.Fatal(err)
 	}
 	return cluster
-}
-
-// goroutinesOf returns the stack of a goroutine that runs code of the module, or "".
-func goroutinesOf(module string) string {
-	text := make([]byte, 4<<20)
-	for stack := range strings.SplitSeq(string(text[:runtime.Stack(text, true)]), "\n\n") {
-		if strings.Contains(stack, module) {
-			return stack
-		}
-	}
-	return ""
 }

@@ -108,5 +108,6 @@ func peers() []Peer {
 		natsPeer("nats", false),
 		redisPeer("redis", 1, false),
 		postgresPeer(),
+		olricPeer(),
 	}
 }
