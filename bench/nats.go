@@ -4,7 +4,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"strconv"
 	"strings"
 	"time"
 
@@ -25,7 +24,8 @@ func natsPeer(name string, durable bool) Peer {
 		Lacks:   map[string]string{"waiters": "waiters that all wake are no queue"},
 	}
 	if !durable {
-		p.Promise = "as nats-sync, but in memory: if all servers stop, every lock is free"
+		p.Promise = "as nats-sync, but in memory: a server that restarts has forgotten its locks, so two that " +
+			"restart at once may free them"
 	}
 	p.Member = func(_ context.Context, dir string, addresses []string, i int) (Member, error) {
 		return startNats(natsOptions(dir, addresses, i, durable), durable)
@@ -49,12 +49,6 @@ func natsOptions(dir string, addresses []string, i int, durable bool) *natsserve
 		JetStream: true, StoreDir: dir, SyncAlways: durable,
 		NoLog: true, NoSigs: true,
 	}
-}
-
-func hostAndPort(address string) (string, int) {
-	host, text, _ := strings.Cut(address, ":")
-	port, _ := strconv.Atoi(text)
-	return host, port
 }
 
 // natsMember is one embedded server with a client, which is connected to it by a pipe.

@@ -18,8 +18,8 @@ const natsAgain = time.Millisecond
 
 var errWatchEnded = errors.New("nats: the watch has ended, because the connection is closed")
 
-// natsCaller locks a key by creating it, and unlocks it by deleting it. Two calls exclude each other
-// even if they use one client. The keys of the workloads are valid in a bucket.
+// natsCaller locks a key by creating it, and unlocks it by deleting it. Two calls exclude each
+// other even if they use one client. The keys of the workloads are valid in a bucket.
 type natsCaller struct {
 	js  jetstream.JetStream
 	kv  jetstream.KeyValue
@@ -78,8 +78,8 @@ func (c natsCaller) wait(ctx context.Context, key string, watch jetstream.KeyWat
 	}
 }
 
-// create writes the key if its last entry is that of the given revision. It is like KeyValue.Update,
-// which takes no TTL.
+// create writes the key if its last entry is that of the given revision. It is like
+// KeyValue.Update, which takes no TTL.
 func (c natsCaller) create(ctx context.Context, key string, last uint64) (uint64, error) {
 	ack, err := c.js.PublishMsg(context.WithoutCancel(ctx), nats.NewMsg("$KV."+natsBucket+"."+key),
 		jetstream.WithExpectLastSequencePerSubject(last), jetstream.WithMsgTTL(c.ttl))
@@ -113,7 +113,7 @@ type natsHold struct {
 }
 
 // Unlock fails if the lock has ended, because the key then has another revision. It ends the watch
-// last, because the servers agree on the end of a watch, and the next holder need not wait for that.
+// last, because the servers agree on the end of a watch. The next holder need not wait for that.
 func (h natsHold) Unlock(ctx context.Context) error {
 	err := h.kv.Delete(ctx, h.key, jetstream.LastRevision(h.revision))
 	if h.watch != nil {

@@ -51,7 +51,9 @@ func olricConfig(addresses []string, i int) (*config.Config, error) {
 		}
 	}
 	c.ReplicaCount, c.ReplicationMode = membersOf, config.SyncReplicationMode
-	c.WriteQuorum, c.ReadQuorum, c.MemberCountQuorum = 2, 2, 2
+	c.WriteQuorum, c.MemberCountQuorum = 2, 2
+	// enough for all callers, because members that wait for each other's connections end in timeouts
+	c.Client.PoolSize, c.Client.PoolTimeout = 4096, time.Minute
 	return c, nil
 }
 
