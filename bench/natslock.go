@@ -13,7 +13,7 @@ import (
 // holds a lock.
 const natsTTL = time.Minute
 
-// natsAgain is the time between two requests for a key whose deletion the leader does not know yet.
+// natsAgain is the time between two requests for a key that the leader has not finished with.
 const natsAgain = time.Millisecond
 
 var errWatchEnded = errors.New("nats: the watch has ended, because the connection is closed")
@@ -48,9 +48,8 @@ func (c natsCaller) Lock(ctx context.Context, key string) (Hold, error) {
 }
 
 // wait creates the key as soon as the watch reports its deletion. The watch begins with the current
-// entry, so it misses no deletion. A watcher of another server can see a deletion before the leader
-// does, which then refuses the key once more, so wait asks again while the deletion is the last
-// known entry.
+// entry, so it misses no deletion. The leader can refuse the key even then, if it is busy or if the
+// watch reads from a faster server. So wait asks again while the deletion is the last known entry.
 func (c natsCaller) wait(ctx context.Context, key string, watch jetstream.KeyWatcher) (uint64, error) {
 	var last uint64
 	var held bool
@@ -89,35 +88,12 @@ func (c natsCaller) create(ctx context.Context, key string, last uint64) (uint64
 	return ack.Sequence, nil
 }
 
-// keyWasTaken reports whether a request failed because another caller wrote the key. Replicated
-// streams have another code than the one that ErrKeyExists has.
-func keyWasTaken(err error) bool {
+// keyWasTaken reports whether a request failed because another caller wrote the key.
+func keyWasTaken(err error) bool { return errors.Is(err, jetstream.ErrKeyExists) || keyIsBusy(err) }
+
+// keyIsBusy reports whether a request failed because the leader has not finished an earlier one for
+// the key. It acknowledges and delivers an entry shortly before it accepts the next.
+func keyIsBusy(err error) bool {
 	var api *jetstream.APIError
-	return errors.Is(err, jetstream.ErrKeyExists) ||
-		errors.As(err, &api) && api.ErrorCode == jetstream.JSErrCodeStreamWrongLastSequenceConstant
-}
-
-// endWatch takes the remaining entries out of the channel, because the goroutine of the watch could
-// be sending one.
-func endWatch(watch jetstream.KeyWatcher) {
-	_ = watch.Stop() // the server removes the consumer of a lost watch by itself
-	for range watch.Updates() {
-	}
-}
-
-type natsHold struct {
-	kv       jetstream.KeyValue
-	key      string
-	revision uint64
-	watch    jetstream.KeyWatcher // nil if the caller has not waited
-}
-
-// Unlock fails if the lock has ended, because the key then has another revision. It ends the watch
-// last, because the servers agree on the end of a watch. The next holder need not wait for that.
-func (h natsHold) Unlock(ctx context.Context) error {
-	err := h.kv.Delete(ctx, h.key, jetstream.LastRevision(h.revision))
-	if h.watch != nil {
-		endWatch(h.watch)
-	}
-	return err
+	return errors.As(err, &api) && api.ErrorCode == jetstream.JSErrCodeStreamWrongLastSequenceConstant
 }
