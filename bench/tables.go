@@ -104,7 +104,7 @@ func writeCounts(b *strings.Builder, r Record) {
 		row := []string{p.Name, r.whyNot(p, "held"), "", r.whyNot(p, "waiters"), r.whyNot(p, "kill")}
 		if x, ok := r.find(p.Name, "held"); ok {
 			row[1] = fmt.Sprintf("%s in %s", shortNumber(x.Count), shortTime(x.Took))
-			if embedded(p.Kind) {
+			if embedded(p.Kind) && p.Kind != "olric" { // it allocates its tables before they are full
 				row[2] = shortNumber(x.Heap)
 			}
 		}
