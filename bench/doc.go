@@ -1,6 +1,6 @@
-// Command bench compares mortise with other distributed locks: etcd, ZooKeeper, NATS JetStream,
-// Redis, Olric and PostgreSQL. It is a separate module, so that users of mortise do not depend on
-// its packages.
+// Command bench compares mortise with other distributed locks: etcd, ZooKeeper, NATS, Redis,
+// PostgreSQL and Olric. It is a separate module, so that users of mortise do not depend on its
+// packages.
 //
 //	cd bench && go run . [-quick] [-only REGEXP] [-peers NAME,...] [-out DIR]
 //
@@ -19,10 +19,10 @@
 //
 // The benchmark starts each peer (peer.go) itself, on free loopback ports and in a temporary
 // directory, and measures it in a separate process (child.go). The user of a lock has three
-// instances: three nodes of mortise, three embedded members of etcd with a client each, or three
-// clients of external servers. A workload (workload.go) is measured for some time after a warm-up.
-// A round runs all workloads of one peer, then those of the next peer; there are several rounds
-// (rounds.go). A cell of a table contains the median of the rounds, field by field.
+// instances: three nodes of mortise, three embedded members of etcd, NATS or Olric with a client
+// each, or three clients of external servers. A workload (workload.go) is measured for some time
+// after a warm-up. A round runs all workloads of one peer, then those of the next peer; there are
+// several rounds (rounds.go). A cell of a table contains the median of the rounds, field by field.
 //
 // Before it begins, the benchmark waits up to a minute until other processes use little processor
 // time. During every run it measures the processor time of other processes. The page shows both
@@ -44,11 +44,12 @@
 //
 // Only ratios within one run are meaningful, because every peer shares the processors with its
 // callers and its servers. etcd is measured in process, as mortise runs, and by gRPC, as most users
-// run it. NATS and Olric are measured in process. A durable mortise (Dir) is compared with an etcd
-// that syncs, and mortise in memory with an etcd that does not sync. Redis is polled every 5 ms,
-// which favours Redis, because redsync's default interval is much longer. No call locks a key on
-// the instance that has just unlocked it, except in the workload relock and in those about sticky
-// locks (again.go).
+// run it. A durable mortise (Dir) is compared with an etcd that syncs, and mortise in memory with
+// an etcd that does not sync. Redis is polled every 5 ms, which favours Redis, because redsync's
+// default interval is much longer. NATS has no lock of its own: the benchmark creates a key of a
+// JetStream bucket, and watches it while another caller holds it (natslock.go). No call locks a key
+// on the instance that has just unlocked it, except in the workload relock and in those about
+// sticky locks (again.go).
 //
 // # Limits
 //

@@ -4,7 +4,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"strconv"
 	"strings"
 	"time"
 
@@ -22,9 +21,11 @@ func natsPeer(name string, durable bool) Peer {
 		Promise: "three servers; any one may be lost; no order: every Unlock wakes all waiters; the key's revision can " +
 			"fence; a lock ends after a minute, because nothing renews it, and Unlock fails then",
 		Missing: func() string { return "" },
+		Lacks:   map[string]string{"waiters": "waiters that all wake are no queue"},
 	}
 	if !durable {
-		p.Promise = "as nats-sync, but in memory: if all servers stop, every lock is free"
+		p.Promise = "as nats-sync, but in memory: a server that restarts has forgotten its locks, so two that " +
+			"restart at once may free them"
 	}
 	p.Member = func(_ context.Context, dir string, addresses []string, i int) (Member, error) {
 		return startNats(natsOptions(dir, addresses, i, durable), durable)
@@ -48,12 +49,6 @@ func natsOptions(dir string, addresses []string, i int, durable bool) *natsserve
 		JetStream: true, StoreDir: dir, SyncAlways: durable,
 		NoLog: true, NoSigs: true,
 	}
-}
-
-func hostAndPort(address string) (string, int) {
-	host, text, _ := strings.Cut(address, ":")
-	port, _ := strconv.Atoi(text)
-	return host, port
 }
 
 // natsMember is one embedded server with a client, which is connected to it by a pipe.
@@ -81,7 +76,7 @@ func startNats(o *natsserver.Options, durable bool) (Member, error) {
 }
 
 // Ready repeats the request for the bucket until the servers have found each other and elected a
-// leader, because no server answers before that. Every member may make the same bucket.
+// leader. A server without a leader drops the request. Every member may make the same bucket.
 func (m *natsMember) Ready(ctx context.Context) error {
 	for {
 		err := m.makeBucket(ctx)
@@ -105,7 +100,7 @@ func (m *natsMember) makeBucket(ctx context.Context) error {
 	}
 	kv, err := js.CreateKeyValue(ctx, jetstream.KeyValueConfig{Bucket: natsBucket, Storage: m.storage,
 		Replicas: membersOf, LimitMarkerTTL: natsTTL})
-	m.caller = natsCaller{js, kv}
+	m.caller = natsCaller{js, kv, natsTTL}
 	return err
 }
 

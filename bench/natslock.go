@@ -13,56 +13,67 @@ import (
 // holds a lock.
 const natsTTL = time.Minute
 
+// natsAgain is the time between two requests for a key that the leader has not finished with.
+const natsAgain = time.Millisecond
+
+var errWatchEnded = errors.New("nats: the watch has ended, because the connection is closed")
+
 // natsCaller locks a key by creating it, and unlocks it by deleting it. Two calls exclude each
 // other even if they use one client. The keys of the workloads are valid in a bucket.
 type natsCaller struct {
-	js jetstream.JetStream
-	kv jetstream.KeyValue
+	js  jetstream.JetStream
+	kv  jetstream.KeyValue
+	ttl time.Duration
 }
 
 // Lock ignores the end of the context while a request is under way, because the key might exist
 // then although no caller holds it.
 func (c natsCaller) Lock(ctx context.Context, key string) (Hold, error) {
-	revision, err := c.kv.Create(context.WithoutCancel(ctx), key, nil, jetstream.KeyTTL(natsTTL))
-	if keyWasTaken(err) {
-		revision, err = c.wait(ctx, key)
+	revision, err := c.kv.Create(context.WithoutCancel(ctx), key, nil, jetstream.KeyTTL(c.ttl))
+	if err == nil {
+		return natsHold{c.kv, key, revision, nil}, nil
 	}
+	if !keyWasTaken(err) {
+		return nil, err
+	}
+	watch, err := c.kv.Watch(ctx, key, jetstream.MetaOnly())
 	if err != nil {
 		return nil, err
 	}
-	return natsHold{c.kv, key, revision}, nil
+	if revision, err = c.wait(ctx, key, watch); err != nil {
+		endWatch(watch)
+		return nil, err
+	}
+	return natsHold{c.kv, key, revision, watch}, nil
 }
 
-// wait watches the key until it has created it. The watch begins with the current entry, so it
-// misses no deletion. An entry may be old, so wait creates the key only if the entry is still the
-// last one. If it is not, the watch delivers a later entry.
-func (c natsCaller) wait(ctx context.Context, key string) (uint64, error) {
-	watch, err := c.kv.Watch(ctx, key, jetstream.MetaOnly())
-	if err != nil {
-		return 0, err
-	}
-	defer endWatch(watch)
-	var seen uint64
+// wait creates the key as soon as the watch reports its deletion. The watch begins with the current
+// entry, so it misses no deletion. The leader can refuse the key even then, if it is busy or if the
+// watch reads from a faster server. So wait asks again while the deletion is the last known entry.
+func (c natsCaller) wait(ctx context.Context, key string, watch jetstream.KeyWatcher) (uint64, error) {
+	var last uint64
+	var held bool
+	var again <-chan time.Time
 	for {
 		select {
 		case <-ctx.Done():
 			return 0, ctx.Err()
 		case entry, ok := <-watch.Updates():
-			switch {
-			case !ok:
-				return 0, errors.New("nats: the watch has ended")
-			case entry == nil && seen > 0:
-				continue // the mark between the current entry and later ones
-			case entry != nil:
-				seen = entry.Revision()
-				if entry.Operation() == jetstream.KeyValuePut {
-					continue
-				}
+			if !ok {
+				return 0, errWatchEnded
 			}
+			if entry != nil { // nil follows the current entry, if there is one
+				last, held = entry.Revision(), entry.Operation() == jetstream.KeyValuePut
+			}
+		case <-again:
 		}
-		if revision, err := c.create(ctx, key, seen); !keyWasTaken(err) {
+		if held {
+			continue
+		}
+		if revision, err := c.create(ctx, key, last); !keyWasTaken(err) {
 			return revision, err
 		}
+		again = time.After(natsAgain)
 	}
 }
 
@@ -70,36 +81,19 @@ func (c natsCaller) wait(ctx context.Context, key string) (uint64, error) {
 // KeyValue.Update, which takes no TTL.
 func (c natsCaller) create(ctx context.Context, key string, last uint64) (uint64, error) {
 	ack, err := c.js.PublishMsg(context.WithoutCancel(ctx), nats.NewMsg("$KV."+natsBucket+"."+key),
-		jetstream.WithExpectLastSequencePerSubject(last), jetstream.WithMsgTTL(natsTTL))
+		jetstream.WithExpectLastSequencePerSubject(last), jetstream.WithMsgTTL(c.ttl))
 	if err != nil {
 		return 0, err
 	}
 	return ack.Sequence, nil
 }
 
-// keyWasTaken reports whether a request failed because another caller wrote the key. Replicated
-// streams have another code than the one that ErrKeyExists has.
-func keyWasTaken(err error) bool {
+// keyWasTaken reports whether a request failed because another caller wrote the key.
+func keyWasTaken(err error) bool { return errors.Is(err, jetstream.ErrKeyExists) || keyIsBusy(err) }
+
+// keyIsBusy reports whether a request failed because the leader has not finished an earlier one for
+// the key. It acknowledges and delivers an entry shortly before it accepts the next.
+func keyIsBusy(err error) bool {
 	var api *jetstream.APIError
-	return errors.Is(err, jetstream.ErrKeyExists) ||
-		errors.As(err, &api) && api.ErrorCode == jetstream.JSErrCodeStreamWrongLastSequenceConstant
-}
-
-// endWatch takes the remaining entries out of the channel, because the goroutine of the watch could
-// be sending one.
-func endWatch(watch jetstream.KeyWatcher) {
-	_ = watch.Stop() // the server removes the consumer of a lost watch by itself
-	for range watch.Updates() {
-	}
-}
-
-type natsHold struct {
-	kv       jetstream.KeyValue
-	key      string
-	revision uint64
-}
-
-// Unlock fails if the lock has ended, because the key then has another revision.
-func (h natsHold) Unlock(ctx context.Context) error {
-	return h.kv.Delete(ctx, h.key, jetstream.LastRevision(h.revision))
+	return errors.As(err, &api) && api.ErrorCode == jetstream.JSErrCodeStreamWrongLastSequenceConstant
 }

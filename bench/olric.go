@@ -2,6 +2,7 @@ package main
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"io"
 	"time"
@@ -10,99 +11,120 @@ import (
 	"github.com/olric-data/olric/config"
 )
 
-// olricTTL frees the lock of a crashed holder. Nothing renews it, so it is longer than any workload
-// holds a lock. A call waits for at most as long.
-const olricTTL = time.Minute
+// olricTTL frees the lock of a crashed holder, and olricPatience is longer than any workload waits.
+// Olric renews a lock only if the caller asks for it.
+const olricTTL, olricPatience = time.Minute, time.Hour
 
 func olricPeer() Peer {
 	p := Peer{
 		Name: "olric", Kind: "olric",
-		Promise: "three members in memory, each key on two; its documentation calls the locks approximate; no order: " +
-			"the key's owner tries every 10 ms; no token that could fence; a lock ends after a minute, because nothing " +
-			"renews it, and Unlock fails then",
+		Promise: "three members with a copy each, which Olric calls approximate locks: a divided network can grant one " +
+			"twice; the caller that polls at the right moment (every 10 ms) gets it; no fencing token; a lock ends " +
+			"after a minute, because nothing renews it, and Unlock fails then",
 		Missing: func() string { return "" },
-		Lacks:   map[string]string{"kill": "no leader"},
+		Lacks:   map[string]string{"kill": "no leader", "waiters": "callers that poll are no queue"},
 	}
 	p.Member = func(ctx context.Context, _ string, addresses []string, i int) (Member, error) {
-		return startOlric(ctx, olricConfig(addresses, i))
+		c, err := olricConfig(addresses, i)
+		if err != nil {
+			return nil, err
+		}
+		return startOlric(ctx, c)
 	}
 	p.Open = func(ctx context.Context, dir string) (Cluster, error) { return openMembers(ctx, p, dir) }
 	return p
 }
 
-func olricConfig(addresses []string, i int) *config.Config {
+func olricConfig(addresses []string, i int) (*config.Config, error) {
+	gossip, err := config.NewMemberlistConfig("local")
+	if err != nil {
+		return nil, err
+	}
+	gossip.BindAddr, gossip.BindPort = hostAndPort(addresses[i*addressesEach])
+	gossip.AdvertisePort = gossip.BindPort
 	c := config.New("local")
-	c.BindAddr, c.BindPort = hostAndPort(addresses[i*addressesEach])
-	gossip := c.MemberlistConfig
-	gossip.BindAddr, gossip.BindPort = hostAndPort(addresses[i*addressesEach+1])
-	c.LogOutput = io.Discard
+	c.BindAddr, c.BindPort = hostAndPort(addresses[i*addressesEach+1])
+	c.MemberlistConfig, c.LogOutput = gossip, io.Discard
 	for m := range membersOf {
 		if m != i {
-			c.Peers = append(c.Peers, addresses[m*addressesEach+1])
+			c.Peers = append(c.Peers, addresses[m*addressesEach])
 		}
 	}
-	c.ReplicaCount, c.MemberCountQuorum = 2, 2
-	return c
+	c.ReplicaCount, c.ReplicationMode = membersOf, config.SyncReplicationMode
+	c.WriteQuorum, c.MemberCountQuorum = 2, 2
+	// enough for all callers, because members that wait for each other's connections end in timeouts
+	c.Client.PoolSize, c.Client.PoolTimeout = 4096, time.Minute
+	return c, nil
 }
 
-// olricMember is one embedded member with a client for the locks.
 type olricMember struct {
-	server  *olric.Olric
-	stopped chan error // the result of Start, which returns when the member stops
-	locks   olric.DMap
+	db    *olric.Olric
+	ended chan error // receives the result of Start when the member has ended
+	locks olric.DMap
 }
 
 func startOlric(ctx context.Context, c *config.Config) (Member, error) {
 	started := make(chan struct{})
 	c.Started = func() { close(started) }
-	server, err := olric.New(c)
+	db, err := olric.New(c)
 	if err != nil {
 		return nil, err
 	}
-	m := &olricMember{server: server, stopped: make(chan error, 1)}
-	go func() { m.stopped <- server.Start() }()
+	m := &olricMember{db: db, ended: make(chan error, 1)}
+	go func() { m.ended <- db.Start() }()
 	select {
 	case <-started:
-	case err := <-m.stopped:
-		return nil, err
+		m.locks, err = db.NewEmbeddedClient().NewDMap("locks")
+		return m, err
+	case err := <-m.ended:
+		return nil, fmt.Errorf("olric has ended: %w", err)
 	case <-ctx.Done():
-		return m, ctx.Err()
+		return nil, errors.Join(ctx.Err(), m.Close())
 	}
-	m.locks, err = server.NewEmbeddedClient().NewDMap("locks")
-	return m, err
 }
 
-// Ready waits until this member sees the others.
+// Ready waits until each member has its share of the keys, because a lock may be lost on the way to
+// another member.
 func (m *olricMember) Ready(ctx context.Context) error {
-	client := m.server.NewEmbeddedClient()
 	for {
-		all, err := client.Members(ctx)
-		if err == nil && len(all) == membersOf {
+		table, err := m.db.NewEmbeddedClient().RoutingTable(ctx)
+		if err == nil && olricDivided(table) {
 			return nil
 		}
 		select {
 		case <-ctx.Done():
-			return fmt.Errorf("olric: it sees %d members: %w", len(all), ctx.Err())
-		case <-time.After(10 * time.Millisecond):
+			return fmt.Errorf("olric: the keys are not divided among the members: %w", errors.Join(ctx.Err(), err))
+		case <-time.After(50 * time.Millisecond):
 		}
 	}
 }
 
-// Leads is false for every member, because each owns a part of the keys.
+func olricDivided(table olric.RoutingTable) bool {
+	owners := map[string]bool{}
+	for _, route := range table {
+		if len(route.PrimaryOwners) != 1 || len(route.ReplicaOwners) != membersOf-1 {
+			return false
+		}
+		owners[route.PrimaryOwners[0]] = true
+	}
+	return len(owners) == membersOf
+}
+
 func (m *olricMember) Leads() bool { return false }
 
 func (m *olricMember) Version() string { return olric.ReleaseVersion }
 
-func (m *olricMember) Caller(context.Context, bool) (Locker, error) { return m, nil }
-
-func (m *olricMember) Lock(ctx context.Context, key string) (Hold, error) {
-	return m.locks.LockWithTimeout(ctx, key, olricTTL, olricTTL)
-}
+func (m *olricMember) Caller(context.Context, bool) (Locker, error) { return olricCaller{m.locks}, nil }
 
 func (m *olricMember) Close() error {
 	ctx, cancel := context.WithTimeout(context.Background(), 10*time.Second)
 	defer cancel()
-	err := m.server.Shutdown(ctx)
-	<-m.stopped
-	return err
+	err := m.db.Shutdown(ctx)
+	return errors.Join(err, <-m.ended)
+}
+
+type olricCaller struct{ locks olric.DMap }
+
+func (c olricCaller) Lock(ctx context.Context, key string) (Hold, error) {
+	return c.locks.LockWithTimeout(ctx, key, olricTTL, olricPatience)
 }

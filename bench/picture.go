@@ -25,11 +25,13 @@ text { font: 12px system-ui, sans-serif; fill: #1f2328 }
 .title { font-size: 15px; font-weight: 600 } .head { font-weight: 600 } .small { font-size: 11px; fill: #59636e }
 .axis { stroke: #d1d9e0 }
 .mortise { fill: #0969da } .etcd { fill: #8c6d31 } .redis { fill: #b35968 }
-.zookeeper { fill: #5f8a4e } .postgres { fill: #6b6ba8 } .nats { fill: #27858b } .olric { fill: #8a6b5c }
+.zookeeper { fill: #5f8a4e } .postgres { fill: #6b6ba8 }
+.nats { fill: #2f8f8f } .olric { fill: #b07a2a }
 @media (prefers-color-scheme: dark) {
 text { fill: #e6edf3 } .small { fill: #9198a1 } .axis { stroke: #3d444d }
 .mortise { fill: #4493f8 } .etcd { fill: #c9a45c } .redis { fill: #d98b97 }
-.zookeeper { fill: #8fbf7a } .postgres { fill: #a3a3e0 } .nats { fill: #6cc3c9 } .olric { fill: #c9a797 }
+.zookeeper { fill: #8fbf7a } .postgres { fill: #a3a3e0 }
+.nats { fill: #5fc0c0 } .olric { fill: #e0a85a }
 }
 </style>
 `

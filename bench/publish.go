@@ -14,6 +14,11 @@ import (
 //go:embed states.md
 var states string
 
+// This text is the section about NATS and Olric, which were measured apart from the others.
+//
+//go:embed embedded.md
+var natsAndOlric string
+
 // This text is the section about sticky locks, which were measured apart from the others.
 //
 //go:embed sticky.md
@@ -26,7 +31,7 @@ var earlier string
 
 // publish writes the record, the page and the picture to dir. If dir is "", it prints the page.
 func publish(r Record, dir string) error {
-	page := page(r) + "\n" + stickyLocks + "\n" + earlier + "\n" + states
+	page := page(r) + "\n" + natsAndOlric + "\n" + stickyLocks + "\n" + earlier + "\n" + states
 	if dir == "" {
 		_, err := os.Stdout.WriteString(page)
 		return err

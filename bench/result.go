@@ -87,12 +87,6 @@ type PeerRecord struct {
 	Lacks                        map[string]string
 }
 
-// embedded reports whether the members run in the measured process, so that its memory and
-// processor time are those of the peer.
-func (p PeerRecord) embedded() bool {
-	return slices.Contains([]string{"mortise", "etcd", "nats", "olric"}, p.Kind)
-}
-
 func (r Record) find(peer, workload string) (Result, bool) {
 	i := slices.IndexFunc(r.Results, func(x Result) bool {
 		return x.Peer == peer && x.Workload == workload &&

@@ -9,6 +9,8 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"strconv"
+	"strings"
 	"sync"
 	"syscall"
 	"time"
@@ -102,6 +104,12 @@ func freeAddresses(n int) (addresses []string, err error) {
 		return nil, err
 	}
 	return addresses, nil
+}
+
+func hostAndPort(address string) (string, int) {
+	host, text, _ := strings.Cut(address, ":")
+	port, _ := strconv.Atoi(text)
+	return host, port
 }
 
 func memberDir(dir string, i int) string {

@@ -104,7 +104,7 @@ func writeCounts(b *strings.Builder, r Record) {
 		row := []string{p.Name, r.whyNot(p, "held"), "", r.whyNot(p, "waiters"), r.whyNot(p, "kill")}
 		if x, ok := r.find(p.Name, "held"); ok {
 			row[1] = fmt.Sprintf("%s in %s", shortNumber(x.Count), shortTime(x.Took))
-			if p.embedded() {
+			if embedded(p.Kind) && p.Kind != "olric" { // it allocates its tables before they are full
 				row[2] = shortNumber(x.Heap)
 			}
 		}
@@ -206,12 +206,17 @@ func fleet() []fleetRow {
 	}
 }
 
+// embedded reports whether the members run in this process, so that its figures include them.
+func embedded(kind string) bool {
+	return slices.Contains([]string{"mortise", "etcd", "nats", "olric"}, kind)
+}
+
 func writeCosts(b *strings.Builder, r Record) {
 	columns := []string{"serial", "parallel64", "parallel1024", "parallel8192"}
 	var rows [][]string
 	for _, p := range r.measured(columns...) {
-		if !p.embedded() {
-			continue // the peer's servers are other processes
+		if !embedded(p.Kind) {
+			continue
 		}
 		row := []string{p.Name}
 		for _, c := range columns {

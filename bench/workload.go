@@ -106,8 +106,8 @@ func peers() []Peer {
 		etcdPeer("etcd-nosync", false, false),
 		etcdPeer("etcd-grpc-nosync", false, true),
 		natsPeer("nats", false),
-		olricPeer(),
 		redisPeer("redis", 1, false),
 		postgresPeer(),
+		olricPeer(),
 	}
 }
