@@ -30,7 +30,8 @@ type PatienceConfig struct {
 // routes of a Router.
 //
 // If fn has not begun within the limit, Do fails with [ErrWait]. A call keeps the limit that was
-// in force when it began.
+// in force when it began. A Breaker around a Patience would count ErrWait as a failure, so put the
+// Patience around the Breaker.
 type Patience struct {
 	config PatienceConfig
 

@@ -3,6 +3,7 @@ package locker
 import (
 	"context"
 	"errors"
+	"strings"
 
 	"github.com/mortise-lock/mortise"
 )
@@ -60,7 +61,7 @@ func (r *Requests) Do(ctx context.Context, key string,
 	}
 	defer func() {
 		unlocked := lock.Unlock(ctx)
-		if !errors.Is(err, mortise.ErrLost) || !errors.Is(unlocked, mortise.ErrLost) { // one report is enough
+		if unlocked == nil || err == nil || !strings.Contains(err.Error(), unlocked.Error()) { // report a loss once
 			err = errors.Join(err, unlocked)
 		}
 	}()

@@ -77,7 +77,7 @@ func Temporary(err error) bool {
 
 // Final reports whether a retry after an error is useless or wrong: after mortise.ErrBadKey,
 // ErrBadRequest, ErrLost, ErrUnlocked, ErrLeaving, ErrClosed and *DeadlockError, after the end of a
-// context, and after ErrOpen and ErrWait, because a Breaker has then used up its time.
+// context, and after ErrOpen and ErrWait, because the time of a Breaker or a Patience is used up.
 func Final(err error) bool {
 	return deadlocked(err) || is(err, mortise.ErrBadKey, mortise.ErrBadRequest, mortise.ErrLost, mortise.ErrUnlocked,
 		mortise.ErrLeaving, mortise.ErrClosed,

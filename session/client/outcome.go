@@ -17,7 +17,7 @@ const (
 // OutcomeKind is the kind of an outcome.
 type OutcomeKind uint8
 
-// OutcomeGranted, OutcomeWaits and OutcomeWanted do not end the request. The other kinds end it.
+// OutcomeFailed, OutcomeLost and OutcomeReleased end the request. The other kinds do not end it.
 const (
 	OutcomeGranted  OutcomeKind = iota + 1 // the call holds the lock, with Token
 	OutcomeFailed                          // the call holds nothing, now or later; Err is the reason

@@ -190,7 +190,7 @@ func (k *Keeper) Applied(result *lockfsm.Result) {
 }
 
 // Yield asks a session to release the stay with a number if it is free, because a request is about
-// to wait for it. The order of calls of Yield and Applied must be that of their causes.
+// to wait for it. It must be called after Applied for the grant of the stay.
 func (k *Keeper) Yield(id lockfsm.SessionID, n lockfsm.Number) {
 	k.post(input{kind: inputYield, session: id, number: n})
 }

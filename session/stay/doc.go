@@ -18,7 +18,7 @@
 //   - After a recall, which is the notice that another request waits, at most 16 callers that
 //     waited before the recall are granted the lock, for at most 10 ms. The stay ends when all its
 //     callers have unlocked.
-//   - A free stay is given back as soon as a request is about to wait for it, without a recall.
+//   - A free stay is given back as soon as another request is about to wait for it.
 //   - If a request with Try fails because a caller of the stay holds the lock, the caller held it
 //     during the call.
 //
