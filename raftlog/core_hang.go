@@ -1,6 +1,11 @@
 package raftlog
 
-import "fmt"
+import (
+	"fmt"
+
+	"go.etcd.io/raft/v3"
+	"go.etcd.io/raft/v3/tracker"
+)
 
 // hang detects a leader whose store or Applier makes no progress. Raft alone would keep such a
 // leader forever. hang counts ticks instead of elapsed time, because a stall of the whole process
@@ -12,12 +17,17 @@ type hang struct {
 
 	handover      bool // a transfer of the leadership has been tried
 	handoverTicks int
+	handoverIndex uint64 // the last entry when the handover began
 }
 
+// handoverLimit is the number of election timeouts for which a leader tries to transfer the
+// leadership before it retires. A disk that is only slow has continued by then.
+const handoverLimit = 5
+
 // watch runs at each tick. A leader without progress for an election timeout transfers the
-// leadership to another voter. If it is still the leader after another election timeout, it
-// retires, but only if the other active voters are a majority. Otherwise it waits, like the only
-// voter of a group, because a slow disk must not end the group.
+// leadership to another voter. If it is still the leader after handoverLimit more election
+// timeouts, it retires, but only if the others are a majority whose disks work. Otherwise it waits,
+// like the only voter of a group, because a slow disk must not end the group.
 //
 // A Prepare has a longer limit than a Save. If a Prepare exceeds its limit, a leader also transfers
 // the leadership, and any other replica retires.
@@ -45,7 +55,7 @@ func (c *Core) watch() {
 		return
 	}
 	if !h.handover {
-		h.handover, h.handoverTicks = true, 0
+		h.handover, h.handoverTicks, h.handoverIndex = true, 0, c.last
 		c.cfg.Logger.Warn("the store or the state machine hangs; handing over the lead",
 			"term", c.role.Term, "commit", c.commit, "applied", c.applied)
 	}
@@ -53,22 +63,29 @@ func (c *Core) watch() {
 		// Ignore the error: handoverTicks counts even if no voter can become the leader now.
 		_ = c.Transfer(0)
 	}
-	if h.handoverTicks++; h.handoverTicks >= c.cfg.ElectionTicks && c.dispensable() {
+	if h.handoverTicks++; h.handoverTicks >= handoverLimit*c.cfg.ElectionTicks && c.dispensable() {
 		c.fail(fmt.Errorf("%w: leading in term %d with commit %d and applied %d", ErrHung, c.role.Term, c.commit,
 			c.applied))
 	}
 }
 
-// dispensable reports whether the other active voters are a majority without this replica.
+// dispensable reports whether the others are a majority without this replica. A voter counts if it is
+// active and has confirmed the entries that the leader had when the handover began, because only
+// that shows that its disk works: a voter with a hung disk still answers heartbeats.
 func (c *Core) dispensable() bool {
+	able := make(map[uint64]bool)
+	c.node.WithProgress(func(id uint64, _ raft.ProgressType, pr tracker.Progress) {
+		_, active := c.silent(id)
+		able[id] = active && id != c.id && pr.Match >= c.hang.handoverIndex
+	})
 	for _, voters := range [...][]uint64{c.config.Voters, c.config.Outgoing} {
-		active := 0
+		others := 0
 		for _, id := range voters {
-			if _, ok := c.silent(id); ok && id != c.id {
-				active++
+			if able[id] {
+				others++
 			}
 		}
-		if len(voters) > 0 && 2*active <= len(voters) {
+		if len(voters) > 0 && 2*others <= len(voters) {
 			return false
 		}
 	}

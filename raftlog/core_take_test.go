@@ -203,7 +203,7 @@ func TestSnapshotThatIsNeverDurable(t *testing.T) {
 	if c.idle(limit + 5); !l.role.Leading || l.failed != nil {
 		t.Errorf("a leader without a successor retires at once: %v, %v", l.role, l.failed)
 	}
-	if c.idle(6); !errors.Is(l.failed, ErrHung) {
+	if c.idle(46); !errors.Is(l.failed, ErrHung) {
 		t.Errorf("a leader without a successor never retires: %v, %v", l.role, l.failed)
 	}
 

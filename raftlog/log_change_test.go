@@ -4,7 +4,6 @@ import (
 	"fmt"
 	"reflect"
 	"regexp"
-	"slices"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -92,12 +91,13 @@ func TestChangeIsForgotten(t *testing.T) {
 		if _, last := app.have(); last.Index != 1 {
 			t.Errorf("told of %+v", last)
 		}
+		// One of these two changes is dropped: 8 if it still waits when 9 arrives, otherwise 9.
 		l.Change(term, add(8))
 		l.Change(term, add(9))
 		synctest.Wait()
 		l.Change(term, add(10)) // this change must not be dropped
 		time.Sleep(time.Second)
-		if _, last := app.have(); !slices.Equal(last.Learners, []uint64{9, 10}) {
+		if _, last := app.have(); len(last.Learners) != 2 || last.Learners[0] > 9 || last.Learners[1] != 10 {
 			t.Errorf("told of %+v", last)
 		}
 		l.Close()

@@ -199,7 +199,7 @@ func TestHungDiskHandsOverOrRetires(t *testing.T) {
 			if st := l.Status(); !st.Leading || st.Retired != nil {
 				t.Errorf("after 700 ms: %+v", st)
 			}
-			time.Sleep(500 * time.Millisecond)
+			time.Sleep(2500 * time.Millisecond)
 			synctest.Wait()
 			if !errors.Is(l.Status().Retired, ErrHung) || len(app.retired) != 1 {
 				t.Fatalf("retired with %v", l.Status().Retired)

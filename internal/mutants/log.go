@@ -56,6 +56,8 @@ func log() []Bug {
 			Breaks: "a leader whose disk hangs leads forever and answers no request"},
 		{Name: "needed-leader-retires", Package: "raftlog", Hazard: "66", Some: true,
 			Breaks: "a disk that is slow for a second ends a group of which another voter is down"},
+		{Name: "hung-voter-counts", Package: "raftlog", Hazard: "66",
+			Breaks: "a leader whose disk is slow retires beside a voter whose disk hangs, and the group is lost"},
 		{Name: "stall-counts-as-silence", Package: "raftlog", Hazard: "12, 51",
 			Breaks: "a replica that was suspended calls an election before it has read its queued messages"},
 		{Name: "panic-ends-the-process", Package: "raftlog", Hazard: "55", Breaks: "a panic in raft kills the host"},
