@@ -69,8 +69,8 @@ func (c *Core) watch() {
 	}
 }
 
-// dispensable reports whether the others are a majority without this replica. A voter counts if it is
-// active and has confirmed the entries that the leader had when the handover began, because only
+// dispensable reports whether the others are a majority without this replica. A voter counts if it
+// is active and has confirmed the entries that the leader had when the handover began, because only
 // that shows that its disk works: a voter with a hung disk still answers heartbeats.
 func (c *Core) dispensable() bool {
 	able := make(map[uint64]bool)
