@@ -37,7 +37,9 @@ const (
 	// With a Token, Acquire instead resumes the hold of Key with this token, including all other
 	// keys of the hold. The hold may be of any session.
 	Acquire Kind = 10
-	// Release ends request Number, whether the request is granted or waits.
+	// Release ends request Number, whether the request is granted or waits. Since version 3 of the
+	// rules, a Release with Permits 1 instead makes an exclusive hold shared. It keeps its token, and
+	// the readers directly behind it are granted.
 	Release Kind = 11
 	// Cancel does the same as Release. A log shows which of the two was used.
 	Cancel Kind = 12

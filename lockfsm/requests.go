@@ -132,6 +132,9 @@ func (m *Machine) release(c *view) Code {
 	if e == nil {
 		return Finished
 	}
+	if c.downgrades() {
+		return m.downgrade(e)
+	}
 	m.bump()
 	m.remove(e)
 	m.fire()

@@ -49,6 +49,11 @@ func (c *Core) Check() error {
 		}
 		last = e.order
 	}
+	for _, e := range c.lowering {
+		if e.req == nil || e.req.stage != stageHeld {
+			return fmt.Errorf("entry %d is being downgraded, but is not held", e.number)
+		}
+	}
 	last, size := 0, 0
 	for e := c.sent.head; e != nil; e = e.next {
 		if err := count(e); err != nil {

@@ -172,6 +172,8 @@ type entry struct {
 	lapsed string
 	// due means that the next frame contains the entry's Release, Cancel or Detach.
 	due bool
+	// lowered is the epoch in which the downgrade of the hold was sent, and zero after its answer.
+	lowered lockfsm.Epoch
 	// left is the epoch of the Attach that did not name the entry.
 	left lockfsm.Epoch
 	// seen is the epoch in which the group last reported the entry's state.

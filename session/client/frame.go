@@ -110,7 +110,7 @@ func (c *Core) writeRenewal(now clock.Time, f *frame) {
 }
 
 // writeCommands writes the commands that are due and fit into the frame: first commands that free
-// entries, then requests, then Leaving and Close. It reports whether another frame must follow
+// entries, then downgrades and requests, then Leaving and Close. It reports whether another frame must follow
 // immediately.
 func (c *Core) writeCommands(now clock.Time, f *frame) (more bool) {
 	c.writeAnswers(f)
@@ -124,7 +124,7 @@ func (c *Core) writeCommands(now clock.Time, f *frame) (more bool) {
 		done++
 	}
 	c.frees = c.frees[:copy(c.frees, c.frees[done:])]
-	if len(c.frees) > 0 {
+	if len(c.frees) > 0 || c.writeDowngrades(now, f) {
 		return true
 	}
 	if !c.lease.short(now) { // with little of the lease left, a grant would have to be released

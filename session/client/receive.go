@@ -339,7 +339,7 @@ func (c *Core) endedBy(e *entry, err error, why Loss) {
 
 func (c *Core) freed(now clock.Time, r *session.Reply) {
 	e := c.byNumber[r.Number]
-	if e == nil || !e.freeing {
+	if e == nil || c.answersDowngrade(now, e, r.Code) || !e.freeing {
 		return
 	}
 	if e.lapsed != "" && r.Code == lockfsm.Unsupported { // the group's rules do not support reasons

@@ -1,0 +1,152 @@
+package client
+
+import (
+	"context"
+	"fmt"
+	"slices"
+
+	"github.com/mortise-lock/mortise/internal/clock"
+	"github.com/mortise-lock/mortise/lockfsm"
+)
+
+// This file makes exclusive holds shared. The downgrade of a hold is a Release with Permits, which
+// is sent again after each Attach until it is answered. The answers to the commands of a hold
+// arrive in the order of the commands, so a first answer that does not end the hold is that of the
+// downgrade.
+
+// Downgrade makes an exclusive hold shared, and keeps its token. From the call on, the caller must
+// act as a reader, even if Downgrade returns an error, unless the error matches ErrRefused. The
+// context limits only the wait for the confirmation. Downgrade returns nil once the group has made
+// the hold shared, the error of Err if the hold has ended, an error that matches ErrRefused if the
+// group does not support it, in which case the hold remains exclusive, or an error that wraps the
+// error of ctx. A second call waits for the same confirmation. The hold must not be a pass.
+func (h *Hold) Downgrade(ctx context.Context) error {
+	answer, err := h.startDowngrade()
+	if err != nil {
+		return err
+	}
+	select {
+	case <-answer:
+		return h.answer()
+	case <-h.Done():
+		return h.Err()
+	case <-ctx.Done():
+		return fmt.Errorf("mortise: lock %q is being downgraded, but this is not yet confirmed: %w", h.req.Key,
+			ContextError(ctx))
+	}
+}
+
+// DowngradeSoon is like Downgrade, and does not wait.
+func (h *Hold) DowngradeSoon() { _, _ = h.startDowngrade() }
+
+// Shared reports whether the hold is shared, or a downgrade has begun and was not refused.
+func (h *Hold) Shared() bool {
+	if h.pass != nil {
+		return h.pass.Shared
+	}
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	return h.lowered || h.req.Shared()
+}
+
+func (h *Hold) startDowngrade() (answer chan struct{}, err error) {
+	if err := h.Err(); err != nil {
+		return nil, err
+	}
+	h.mu.Lock()
+	if h.ended != nil || h.lowered {
+		defer h.mu.Unlock()
+		return h.slot, h.ended
+	}
+	h.lowered, h.slot = true, make(chan struct{})
+	answer = h.slot
+	h.mu.Unlock()
+	if !h.client.post(input{kind: inputDowngrade, hold: h}) {
+		return nil, ErrClosed
+	}
+	return answer, nil
+}
+
+// downgraded passes the answer of the group to the callers of Downgrade.
+func (h *Hold) downgraded(err error) {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	if h.released {
+		return // slot belongs to Release
+	}
+	h.lowered, h.result = err == nil, err
+	close(h.slot)
+}
+
+// answer returns the result of a downgrade. If the hold has ended since, it returns the reason.
+func (h *Hold) answer() error {
+	if err := h.Err(); err != nil {
+		return err
+	}
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	if h.ended != nil {
+		return h.ended
+	}
+	return h.result
+}
+
+// Downgrade makes an exclusive hold shared. OutcomeDowngraded follows unless the hold ends first.
+func (c *Core) Downgrade(now clock.Time, r *Request) {
+	c.begin(now)
+	if r.stage == stageHeld && !slices.Contains(c.lowering, r.entry) {
+		c.lowering = append(c.lowering, r.entry)
+	}
+}
+
+// writeDowngrades writes the downgrades that were not sent on this attachment. It reports whether
+// some of them did not fit into the frame.
+func (c *Core) writeDowngrades(now clock.Time, f *frame) (more bool) {
+	for _, e := range c.lowering {
+		switch {
+		case e.lowered == c.epoch:
+		case len(f.commands) >= frameBytes:
+			return true
+		default:
+			e.lowered = c.epoch
+			c.writeFor(now, f, e, lockfsm.Command{Kind: lockfsm.Release, Rules: lockfsm.DowngradesSince, Permits: 1})
+		}
+	}
+	return false
+}
+
+func (c *Core) stopDowngrade(e *entry) {
+	if i := slices.Index(c.lowering, e); i >= 0 {
+		c.lowering = slices.Delete(c.lowering, i, i+1)
+	}
+}
+
+// answersDowngrade handles a code that answers a downgrade and does not end the hold. It reports
+// whether the code is such an answer.
+func (c *Core) answersDowngrade(now clock.Time, e *entry, code lockfsm.Code) bool {
+	if e.lowered != c.epoch {
+		return false
+	}
+	var err error
+	switch code {
+	case lockfsm.Downgraded:
+	case lockfsm.NotHeld, lockfsm.Unsupported:
+		err = fmt.Errorf("%w: %v", ErrRefused, code)
+	default:
+		switch {
+		case e.freeing:
+		case code == lockfsm.Finished:
+			c.finish(e, nil)
+		default:
+			c.redirect(now, c.target)
+		}
+		return false
+	}
+	e.lowered = 0
+	c.answeredAsk(e)
+	if slices.Contains(c.lowering, e) {
+		c.stopDowngrade(e)
+		c.outcomes = append(c.outcomes, Outcome{Kind: OutcomeDowngraded, Request: e.req, Err: err})
+	}
+	return true
+}
