@@ -229,7 +229,7 @@ func (w *sweeper) resumes(g *grant) bool {
 		return false
 	}
 	before, end := &w.events[w.grants[i].event], &w.events[w.grants[i].end]
-	return w.grants[i].set == g.set && before.Place == e.Place && end.Index == e.Index && end.How == ByForce
+	return w.as(&w.grants[i]).alike(e) && before.Place == e.Place && end.Index == e.Index && end.How == ByForce
 }
 
 func (m *mark) raise(grant int32, place lockfsm.Revision) {

@@ -28,6 +28,7 @@ type call struct {
 	forced bool       // the state machine has ended the hold by force
 	told   bool       // the caller was notified of a waiter
 
+	lowered  bool // the caller acts as a reader, although it asked for an exclusive lock
 	detaches bool // the caller will detach the hold instead of releasing it
 	once     bool // the caller makes no other call afterwards
 
@@ -195,6 +196,7 @@ func (c *call) granted(token lockfsm.Token, until clock.Time) {
 	w := c.p.w
 	c.stage, c.token, c.group, c.ends = holds, token, c.p.group, until
 	w.watch.gets(c)
+	c.drawDowngrade()
 	if c.mayNest() && w.chance(w.cfg.Nest) {
 		w.after(w.between(0, c.hold), c.nest)
 		return

@@ -103,7 +103,10 @@ func (c *call) resumes() lockfsm.Token {
 }
 
 func (c *call) terms() check.Terms {
-	if c.req.Terms == nil {
+	switch {
+	case c.lowered:
+		return reader
+	case c.req.Terms == nil:
 		return check.Terms{}
 	}
 	return check.Terms{Permits: c.req.Terms.Permits, Of: c.req.Terms.Of}
