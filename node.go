@@ -237,7 +237,8 @@ func (n *Node) explainUnder(under *client.Request, r *Request, err error) error 
 	err = n.explain(r.String(), err)
 	var deadlock *DeadlockError
 	if under != nil && errors.As(err, &deadlock) && len(deadlock.Circle) == 1 && deadlock.Circle[0].Key == under.Key {
-		deadlock.upgrade = under.Shared()
+		held, _ := under.Caller.(*client.Hold)
+		deadlock.upgrade = under.Shared() || held != nil && held.Lowered()
 		deadlock.permits = under.Terms != nil && under.Terms.Of > 0
 	}
 	return err

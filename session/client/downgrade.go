@@ -39,14 +39,11 @@ func (h *Hold) Downgrade(ctx context.Context) error {
 // DowngradeSoon is like Downgrade, and does not wait.
 func (h *Hold) DowngradeSoon() { _, _ = h.startDowngrade() }
 
-// Shared reports whether the hold is shared, or a downgrade has begun and was not refused.
-func (h *Hold) Shared() bool {
-	if h.pass != nil {
-		return h.pass.Shared
-	}
+// Lowered reports whether a downgrade has begun and was not refused.
+func (h *Hold) Lowered() bool {
 	h.mu.Lock()
 	defer h.mu.Unlock()
-	return h.lowered || h.req.Shared()
+	return h.lowered
 }
 
 func (h *Hold) startDowngrade() (answer chan struct{}, err error) {

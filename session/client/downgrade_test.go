@@ -96,9 +96,6 @@ func TestDowngrade(t *testing.T) {
 		defer w.close()
 		w.elect(nodeidtest.ID(1))
 		writer := w.lock(nodeidtest.ID(100), "x")
-		if writer.Shared() {
-			t.Error("an exclusive hold says that it is shared")
-		}
 		granted := make(chan *Hold)
 		go func() {
 			h, _ := w.take(nodeidtest.ID(101), Terms{Permits: 1})
@@ -106,12 +103,12 @@ func TestDowngrade(t *testing.T) {
 		}()
 		synctest.Wait()
 		for range 2 {
-			if err := writer.Downgrade(t.Context()); err != nil || !writer.Shared() || writer.Err() != nil {
-				t.Fatalf("downgraded: %v, shared %v, held %v", err, writer.Shared(), writer.Err())
+			if err := writer.Downgrade(t.Context()); err != nil || !writer.Lowered() || writer.Err() != nil {
+				t.Fatalf("downgraded: %v, lowered %v, held %v", err, writer.Lowered(), writer.Err())
 			}
 		}
 		reader := <-granted
-		if err := reader.Downgrade(t.Context()); err != nil || !reader.Shared() {
+		if err := reader.Downgrade(t.Context()); err != nil {
 			t.Errorf("the downgrade of a shared hold: %v", err)
 		}
 		_ = reader.Release(t.Context())
@@ -154,7 +151,7 @@ func TestDowngradeThatIsNotConfirmed(t *testing.T) {
 				if err := <-result; !errors.Is(err, c.want) {
 					t.Errorf("Downgrade returns %v, want %v", err, c.want)
 				}
-				if !h.Shared() {
+				if !h.Lowered() {
 					t.Error("it is exclusive again, though the group may have made it shared")
 				}
 			})

@@ -75,6 +75,9 @@ func (h *Hold) Terms() *Terms {
 	return h.req.Terms
 }
 
+// Passed reports whether the hold is a pass of a stay.
+func (h *Hold) Passed() bool { return h.pass != nil }
+
 // Of reports whether the hold belongs to the client c.
 func (h *Hold) Of(c *Client) bool { return h.client == c }
 
