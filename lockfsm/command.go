@@ -2,6 +2,9 @@ package lockfsm
 
 import "time"
 
+// DowngradesSince is the first rules version in which a Release can have Permits.
+const DowngradesSince = 3
+
 // Kind is the kind of a command. The values are part of the log's format and never change.
 //
 // Code that accepts commands from other instances must reject Stamp, Born, EndGrace, Raise, Expire,

@@ -5,11 +5,6 @@ package lockfsm
 // answers a Release of a newer version with Unsupported, and ends the connection after an unknown
 // kind.
 
-// DowngradesSince is the first rules version in which a Release can have Permits.
-const DowngradesSince = 3
-
-func (c *view) downgrades() bool { return c.permits != 0 }
-
 // downgrade makes an exclusive hold shared, with all its keys and the same token. The readers
 // directly behind it are granted. The hold never leaves the queue, so no writer can be granted in
 // between. A notice that the hold has received remains received.

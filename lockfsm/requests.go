@@ -132,7 +132,7 @@ func (m *Machine) release(c *view) Code {
 	if e == nil {
 		return Finished
 	}
-	if c.downgrades() {
+	if c.permits != 0 {
 		return m.downgrade(e)
 	}
 	m.bump()

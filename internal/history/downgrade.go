@@ -6,17 +6,6 @@ import "slices"
 // token. Its caller acts as a reader from the moment at which it sends the downgrade, so other
 // readers may be granted the lock as soon as the state has changed.
 
-// as returns the request of a grant as it is at this point of the log.
-func (j *judge) as(g *grant) *Event {
-	like := j.sets[g.set].like
-	if g.shared >= 0 {
-		shared := *like
-		shared.Permits = 1
-		return &shared
-	}
-	return like
-}
-
 // share replays that an exclusive grant becomes shared.
 func (w *sweeper) share(s step) error {
 	e := &w.events[s.event]

@@ -87,6 +87,17 @@ func newGrant(set, event, group int32) grant {
 	}
 }
 
+// as returns the request of a grant as it is at this point of the log.
+func (j *judge) as(g *grant) *Event {
+	like := j.sets[g.set].like
+	if g.shared >= 0 {
+		shared := *like
+		shared.Permits = 1
+		return &shared
+	}
+	return like
+}
+
 func (j *judge) sweep() error {
 	w := sweeper{judge: j, keys: make([]held, len(j.keys)), point: math.MinInt64, because: -1}
 	for i := range w.keys {

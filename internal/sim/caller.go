@@ -225,6 +225,20 @@ func (c *call) release() {
 	c.next()
 }
 
+func (c *call) downgrade() {
+	if c.stage != holds || c.p.dead {
+		return
+	}
+	if until := c.p.m.pausedUntil; c.p.w.now < until {
+		c.p.w.after(until-c.p.w.now, c.downgrade)
+		return
+	}
+	if c.believes() {
+		c.p.w.watch.lowers(c)
+		c.p.inClient(func(now clock.Time) { c.p.client.Downgrade(now, &c.req) })
+	}
+}
+
 func (c *call) lost(why error) {
 	switch c.stage {
 	case waits: // granted and lost in one turn

@@ -105,7 +105,7 @@ func (p *proc) Outcome(o *client.Outcome) {
 	case client.OutcomeWanted:
 		c.wanted()
 	case client.OutcomeDowngraded:
-		p.w.watch.lowered(c, o.Err)
+		c.downgraded(o.Err)
 	}
 }
 

@@ -102,10 +102,12 @@ func (c *call) resumes() lockfsm.Token {
 	return c.req.Terms.Resume
 }
 
+func reader() check.Terms { return check.Terms{Permits: 1} }
+
 func (c *call) terms() check.Terms {
 	switch {
 	case c.lowered:
-		return reader
+		return reader()
 	case c.req.Terms == nil:
 		return check.Terms{}
 	}

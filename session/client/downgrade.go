@@ -3,16 +3,10 @@ package client
 import (
 	"context"
 	"fmt"
-	"slices"
-
-	"github.com/mortise-lock/mortise/internal/clock"
-	"github.com/mortise-lock/mortise/lockfsm"
 )
 
 // This file makes exclusive holds shared. The downgrade of a hold is a Release with Permits, which
-// is sent again after each Attach until it is answered. The answers to the commands of a hold
-// arrive in the order of the commands, so a first answer that does not end the hold is that of the
-// downgrade.
+// the core sends again after each Attach until it is answered.
 
 // Downgrade makes an exclusive hold shared, and keeps its token. From the call on, the caller must
 // act as a reader, even if Downgrade returns an error, unless the error matches ErrRefused. The
@@ -86,64 +80,4 @@ func (h *Hold) answer() error {
 		return h.ended
 	}
 	return h.result
-}
-
-// Downgrade makes an exclusive hold shared. OutcomeDowngraded follows unless the hold ends first.
-func (c *Core) Downgrade(now clock.Time, r *Request) {
-	c.begin(now)
-	if r.stage == stageHeld && !slices.Contains(c.lowering, r.entry) {
-		c.lowering = append(c.lowering, r.entry)
-	}
-}
-
-// writeDowngrades writes the downgrades that were not sent on this attachment. It reports whether
-// some of them did not fit into the frame.
-func (c *Core) writeDowngrades(now clock.Time, f *frame) (more bool) {
-	for _, e := range c.lowering {
-		switch {
-		case e.lowered == c.epoch:
-		case len(f.commands) >= frameBytes:
-			return true
-		default:
-			e.lowered = c.epoch
-			c.writeFor(now, f, e, lockfsm.Command{Kind: lockfsm.Release, Rules: lockfsm.DowngradesSince, Permits: 1})
-		}
-	}
-	return false
-}
-
-func (c *Core) stopDowngrade(e *entry) {
-	if i := slices.Index(c.lowering, e); i >= 0 {
-		c.lowering = slices.Delete(c.lowering, i, i+1)
-	}
-}
-
-// answersDowngrade handles a code that answers a downgrade and does not end the hold. It reports
-// whether the code is such an answer.
-func (c *Core) answersDowngrade(now clock.Time, e *entry, code lockfsm.Code) bool {
-	if e.lowered != c.epoch {
-		return false
-	}
-	var err error
-	switch code {
-	case lockfsm.Downgraded:
-	case lockfsm.NotHeld, lockfsm.Unsupported:
-		err = fmt.Errorf("%w: %v", ErrRefused, code)
-	default:
-		switch {
-		case e.freeing:
-		case code == lockfsm.Finished:
-			c.finish(e, nil)
-		default:
-			c.redirect(now, c.target)
-		}
-		return false
-	}
-	e.lowered = 0
-	c.answeredAsk(e)
-	if slices.Contains(c.lowering, e) {
-		c.stopDowngrade(e)
-		c.outcomes = append(c.outcomes, Outcome{Kind: OutcomeDowngraded, Request: e.req, Err: err})
-	}
-	return true
 }

@@ -123,6 +123,20 @@ func (c *Core) Detach(now clock.Time, r *Request, lapsed string) bool {
 	return c.Release(now, r)
 }
 
+// Downgrade makes an exclusive hold shared. OutcomeDowngraded follows unless the hold ends first.
+func (c *Core) Downgrade(now clock.Time, r *Request) {
+	c.begin(now)
+	if r.stage == stageHeld && !slices.Contains(c.lowering, r.entry) {
+		c.lowering = append(c.lowering, r.entry)
+	}
+}
+
+func (c *Core) stopDowngrade(e *entry) {
+	if i := slices.Index(c.lowering, e); i >= 0 {
+		c.lowering = slices.Delete(c.lowering, i, i+1)
+	}
+}
+
 func (c *Core) leave(r *Request) {
 	c.waiting--
 	c.keyBytes -= r.bytes()
