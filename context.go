@@ -139,7 +139,7 @@ func (l *Lock) lower() (asks bool, err error) {
 	defer f.counting.Unlock()
 	switch t := f.hold.Terms(); {
 	case t != nil && t.Of > 0:
-		return false, fmt.Errorf("%w: Downgrade of a semaphore", ErrBadRequest)
+		return false, notOfPermits()
 	case l.reader:
 		return f.hold.Lowered(), nil // the answer may be under way
 	case f.hold.Passed():

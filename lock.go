@@ -149,14 +149,14 @@ func (l *Lock) over() error {
 // directly behind it are granted at once. The token stays the same, and Peek reports Shared. A
 // resumed hold ([Request.Resume]) stays shared. A shared lock cannot become exclusive again.
 //
-// From the call on, use the lock only as a reader, even if Downgrade returns an error; the lock is
-// still to be unlocked. Downgrade waits for no other holder: ctx bounds only the wait for the
-// confirmation. It returns nil once the lock is shared, or was so before. It returns ErrLost or
-// ErrUnlocked if the lock has ended, an error that wraps the context's error if ctx ended before
-// the confirmation, and ErrBadRequest for a semaphore, for a lock that was acquired with
+// Downgrade waits for no other holder: ctx bounds only the wait for the confirmation. It returns nil
+// once the lock is shared, or was so before. It returns ErrLost or ErrUnlocked if the lock has
+// ended. It returns ErrBadRequest for a semaphore, for a lock that was acquired with
 // [Request.Sticky], and while another handle of the lock, which was entered again, is exclusive.
-// ErrNotReady means that not all instances run a build that supports Downgrade. In the last two
-// cases the lock is still exclusive.
+// ErrNotReady means that not all instances run a build that supports Downgrade. After ErrBadRequest
+// and ErrNotReady the lock is as before. If ctx ended before the confirmation, the error wraps the
+// context's error: the lock becomes shared when a leader is reached, so use it only as a reader.
+// After every error but ErrLost and ErrUnlocked the lock is held, and still to be unlocked.
 func (l *Lock) Downgrade(ctx context.Context) error {
 	if ctx == nil {
 		ctx = context.Background()
@@ -170,13 +170,19 @@ func (l *Lock) Downgrade(ctx context.Context) error {
 	}
 	f.call.Downgrades()
 	err := f.hold.Downgrade(ctx)
-	if errors.Is(err, client.ErrRefused) {
+	switch {
+	case errors.Is(err, client.ErrRefused):
 		l.raise()
 		return fmt.Errorf("%w: downgrade %s: not all instances run a build that supports it: the lock is still exclusive",
 			ErrNotReady, shownKey(l.Key()))
+	case errors.Is(err, client.ErrNotHeld): // the hold of a semaphore was resumed
+		l.raise()
+		return notOfPermits()
 	}
 	return lossOf(err)
 }
+
+func notOfPermits() error { return fmt.Errorf("%w: Downgrade of a semaphore", ErrBadRequest) }
 
 // Unlock releases the lock, even if ctx has ended: ctx bounds only the wait for the confirmation.
 // After Unlock returns, with or without an error, the handle holds nothing. It returns nil when the

@@ -135,6 +135,15 @@ func TestWhatCannotBeDowngraded(t *testing.T) {
 			}
 			unlock(t, l)
 		}
+		permit := f.acquire(0, mortise.Request{Key: "p", Permits: 1, Of: 2, LockDelay: time.Minute})
+		if err := permit.Detach(t.Context()); err != nil {
+			t.Fatal(err)
+		}
+		resumed := f.acquire(1, mortise.Request{Key: "p", Resume: permit.Token()})
+		if err := resumed.Downgrade(t.Context()); !errors.Is(err, mortise.ErrBadRequest) || resumed.Err() != nil {
+			t.Errorf("a resumed permit: %v, held: %v", err, resumed.Err())
+		}
+		unlock(t, resumed)
 		shared := f.acquire(0, mortise.Request{Key: "k", Shared: true})
 		downgrade(t, shared)
 		unlock(t, shared)

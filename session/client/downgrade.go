@@ -9,11 +9,12 @@ import (
 // the core sends again after each Attach until it is answered.
 
 // Downgrade makes an exclusive hold shared, and keeps its token. From the call on, the caller must
-// act as a reader, even if Downgrade returns an error, unless the error matches ErrRefused. The
-// context limits only the wait for the confirmation. Downgrade returns nil once the group has made
-// the hold shared, the error of Err if the hold has ended, an error that matches ErrRefused if the
-// group does not support it, in which case the hold remains exclusive, or an error that wraps the
-// error of ctx. A second call waits for the same confirmation. The hold must not be a pass.
+// act as a reader, even if Downgrade returns an error. There are two exceptions, after which the
+// hold is as before: an error that matches ErrRefused if the group does not support downgrades, and
+// ErrNotHeld if the hold is one of a semaphore. The context limits only the wait for the
+// confirmation. Downgrade returns nil once the group has made the hold shared. It returns the error
+// of Err if the hold has ended, and an error that wraps the error of ctx if ctx has. A second call
+// waits for the same confirmation. The hold must not be a pass.
 func (h *Hold) Downgrade(ctx context.Context) error {
 	answer, err := h.startDowngrade()
 	if err != nil {

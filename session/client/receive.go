@@ -354,7 +354,9 @@ func (c *Core) answersDowngrade(now clock.Time, e *entry, code lockfsm.Code) boo
 	var err error
 	switch code {
 	case lockfsm.Downgraded:
-	case lockfsm.NotHeld, lockfsm.Unsupported:
+	case lockfsm.NotHeld:
+		err = ErrNotHeld
+	case lockfsm.Unsupported:
 		err = fmt.Errorf("%w: %v", ErrRefused, code)
 	default:
 		switch {
