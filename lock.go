@@ -149,8 +149,8 @@ func (l *Lock) over() error {
 // directly behind it are granted at once. The token stays the same, and Peek reports Shared. A
 // resumed hold ([Request.Resume]) stays shared. A shared lock cannot become exclusive again.
 //
-// Downgrade waits for no other holder: ctx bounds only the wait for the confirmation. It returns nil
-// once the lock is shared, or was so before. It returns ErrLost or ErrUnlocked if the lock has
+// Downgrade waits for no other holder: ctx bounds only the wait for the confirmation. It returns
+// nil once the lock is shared, or was so before. It returns ErrLost or ErrUnlocked if the lock has
 // ended. It returns ErrBadRequest for a semaphore, for a lock that was acquired with
 // [Request.Sticky], and while another handle of the lock, which was entered again, is exclusive.
 // ErrNotReady means that not all instances run a build that supports Downgrade. After ErrBadRequest
