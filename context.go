@@ -66,8 +66,8 @@ func (n *Node) scope(ctx context.Context, client *client.Client, r *Request) (ag
 			if err := l.enterable(r); err != nil {
 				return nil, nil, err
 			}
-			if l.enter() {
-				again := n.watched(&Lock{node: n, again: l})
+			if l.enter(r.Shared) {
+				again := n.watched(&Lock{node: n, again: l, reader: r.Shared})
 				again.limitTo(r.MaxHold) // last, because its goroutine may end the handle immediately
 				return again, nil, nil
 			}
@@ -117,15 +117,50 @@ func (l *Lock) covers(r *Request) bool {
 	return true
 }
 
-// enter adds a handle to the lock. It returns false if all handles are already unlocked.
-func (l *Lock) enter() bool {
+// enter adds a handle to the lock. It returns false if all handles are already unlocked, or if the
+// handle must be exclusive and the lock has become shared.
+func (l *Lock) enter(reader bool) bool {
 	l.counting.Lock()
 	defer l.counting.Unlock()
-	if l.others < 0 {
+	if l.others < 0 || !reader && l.hold.Lowered() {
 		return false
 	}
 	l.others++
+	if !reader {
+		l.writers++
+	}
 	return true
+}
+
+// lower makes l a reader. It reports whether the group must be asked to make the lock shared.
+func (l *Lock) lower() (asks bool, err error) {
+	f := l.first()
+	f.counting.Lock()
+	defer f.counting.Unlock()
+	switch t := f.hold.Terms(); {
+	case t != nil && t.Of > 0:
+		return false, notOfPermits()
+	case l.reader:
+		return f.hold.Lowered(), nil // the answer may be under way
+	case f.hold.Passed():
+		return false, fmt.Errorf("%w: Downgrade of a lock with Request.Sticky: request it as Shared, or without Sticky",
+			ErrBadRequest)
+	case f.writers > 1:
+		return false, fmt.Errorf("%w: Downgrade of %s, which was entered again as an exclusive lock and not unlocked",
+			ErrBadRequest, shownKey(f.Key()))
+	}
+	l.reader, f.writers = true, f.writers-1
+	return true, nil
+}
+
+// raise makes l exclusive again, after the group has refused to make the lock shared.
+func (l *Lock) raise() {
+	f := l.first()
+	f.counting.Lock()
+	defer f.counting.Unlock()
+	if l.exited.Load() == 0 && l.reader {
+		l.reader, f.writers = false, f.writers+1
+	}
 }
 
 const (
@@ -149,8 +184,15 @@ func (l *Lock) exitAs(how uint32) (left, first bool) {
 		return before == handleIsLeft, false
 	}
 	f.others--
+	if !l.reader && how != handleIsOverdue { // code may still write under an overdue handle
+		f.writers--
+	}
 	if f.others >= 0 {
 		l.exited.Store(cmp.Or(how, handleIsLeft))
+		if !l.reader && f.writers == 0 && !f.hold.Passed() {
+			f.call.Downgrades()
+			f.hold.DowngradeSoon() // only readers are left
+		}
 		return true, true
 	}
 	l.exited.Store(cmp.Or(how, handleWasLast))

@@ -28,6 +28,7 @@ var (
 
 	// ErrNotReady means that TryLock could not be decided: there has been no leader for 2 s, the group
 	// is in its grace, or the session that keeps the lock (Request.Sticky) has not answered for 2 s.
+	// It is also an error of Lock.Downgrade.
 	ErrNotReady = errors.New("mortise: the group cannot answer now")
 
 	// ErrLeaving means that the node has begun to leave and accepts no new requests.

@@ -2,6 +2,8 @@ package mortise
 
 import (
 	"context"
+	"errors"
+	"fmt"
 	"sync"
 	"sync/atomic"
 
@@ -23,7 +25,16 @@ type Lock struct {
 	exited   atomic.Uint32 // how this handle ended; zero while it has not
 	counting sync.Mutex    // guards the field others of the first handle; never held across a wait
 	others   int32         // only in the first handle: how many handles are not unlocked, minus one
+	writers  int32         // only in the first handle: how many of them are not readers
+	reader   bool          // this handle needs the lock only as shared; guarded by counting
 	limit    *handleLimit  // set if this handle entered a lock again with its own MaxHold
+}
+
+// count counts the first handle of a lock.
+func (l *Lock) count(r *Request) {
+	if l.reader = r.Shared; !l.reader {
+		l.writers = 1
+	}
 }
 
 // ask asks the group for a lock. The lock and its request are one allocation.
@@ -33,6 +44,7 @@ func (n *Node) ask(ctx context.Context, by *client.Client, r *Request, under *cl
 		Lock
 		request client.Request
 	}{Lock: Lock{node: n, call: call}}
+	l.count(r)
 	r.ask(&l.request, under)
 	r.mark(call.Mark(), &l.request)
 	call.Asks(&l.request, &l.hold)
@@ -45,6 +57,7 @@ func (n *Node) pass(ctx context.Context, by *client.Client, r *Request, call *tr
 		Lock
 		pass client.Pass
 	}{Lock: Lock{node: n, call: call}}
+	l.count(r)
 	l.pass.Key, l.pass.Shared, l.pass.Try, l.pass.Notice = r.Key, r.Shared, r.Try, r.Notice
 	if call != nil {
 		call.Asks(l.pass.Request(), &l.hold)
@@ -130,6 +143,46 @@ func (l *Lock) over() error {
 		return l.Err()
 	}
 }
+
+// Downgrade makes an exclusive lock shared, with all its keys, without releasing it: no writer can
+// get the lock in between, and what this holder wrote is what the readers find. Shared requests
+// directly behind it are granted at once. The token stays the same, and Peek reports Shared. A
+// resumed hold ([Request.Resume]) stays shared. A shared lock cannot become exclusive again.
+//
+// Downgrade waits for no other holder: ctx bounds only the wait for the confirmation. It returns
+// nil once the lock is shared, or was so before. It returns ErrLost or ErrUnlocked if the lock has
+// ended. It returns ErrBadRequest for a semaphore, for a lock that was acquired with
+// [Request.Sticky], and while another handle of the lock, which was entered again, is exclusive.
+// ErrNotReady means that not all instances run a build that supports Downgrade. After ErrBadRequest
+// and ErrNotReady the lock is as before. If ctx ended before the confirmation, the error wraps the
+// context's error: the lock becomes shared when a leader is reached, so use it only as a reader.
+// After every error but ErrLost and ErrUnlocked the lock is held, and still to be unlocked.
+func (l *Lock) Downgrade(ctx context.Context) error {
+	if ctx == nil {
+		ctx = context.Background()
+	}
+	if err := l.Err(); err != nil {
+		return err
+	}
+	f := l.first()
+	if asks, err := l.lower(); err != nil || !asks {
+		return err
+	}
+	f.call.Downgrades()
+	err := f.hold.Downgrade(ctx)
+	switch {
+	case errors.Is(err, client.ErrRefused):
+		l.raise()
+		return fmt.Errorf("%w: downgrade %s: not all instances run a build that supports it: the lock is still exclusive",
+			ErrNotReady, shownKey(l.Key()))
+	case errors.Is(err, client.ErrNotHeld): // the hold of a semaphore was resumed
+		l.raise()
+		return notOfPermits()
+	}
+	return lossOf(err)
+}
+
+func notOfPermits() error { return fmt.Errorf("%w: Downgrade of a semaphore", ErrBadRequest) }
 
 // Unlock releases the lock, even if ctx has ended: ctx bounds only the wait for the confirmation.
 // After Unlock returns, with or without an error, the handle holds nothing. It returns nil when the

@@ -160,7 +160,8 @@ func (n *Node) LogValue() slog.Value { return slog.StringValue(fmt.Sprint(n)) }
 // locks covers the request, the lock is entered again: Acquire returns another handle of the same
 // hold, with the same token. The lock is released when each of its handles is unlocked. An
 // exclusive lock covers an exclusive or a shared request for any of its keys, and a shared lock
-// covers a shared request. Permits of a semaphore are always requested anew. If the request would
+// covers a shared request. When only handles of shared requests are left, the lock becomes shared,
+// as after [Lock.Downgrade]. Permits of a semaphore are always requested anew. If the request would
 // have to wait, directly or through others, for a lock under which it is made, it fails with a
 // *[DeadlockError].
 //
@@ -237,7 +238,8 @@ func (n *Node) explainUnder(under *client.Request, r *Request, err error) error 
 	err = n.explain(r.String(), err)
 	var deadlock *DeadlockError
 	if under != nil && errors.As(err, &deadlock) && len(deadlock.Circle) == 1 && deadlock.Circle[0].Key == under.Key {
-		deadlock.upgrade = under.Shared()
+		held, _ := under.Caller.(*client.Hold)
+		deadlock.upgrade = under.Shared() || held != nil && held.Lowered()
 		deadlock.permits = under.Terms != nil && under.Terms.Of > 0
 	}
 	return err

@@ -26,6 +26,12 @@ func kinds(seed uint64, calls int) historytest.Options {
 }
 
 // stays returns the options for histories of mutexes with stays.
+func downgrades(seed uint64, calls int) historytest.Options {
+	o := kinds(seed, calls)
+	o.Share, o.Permits, o.Downgrade = 0.5, 0.1, 0.5
+	return o
+}
+
 func stays(seed uint64, calls int) historytest.Options {
 	o := all(seed, calls)
 	o.Sticky = 0.7
@@ -46,7 +52,7 @@ func strict() judge.Options {
 
 func TestRightHistoriesPassBoth(t *testing.T) {
 	for seed := range uint64(20) {
-		for _, options := range []func(uint64, int) historytest.Options{all, kinds, stays, mixed} {
+		for _, options := range []func(uint64, int) historytest.Options{all, kinds, downgrades, stays, mixed} {
 			if err := judge.Judge(historytest.Make(options(seed, 1000)), strict()); err != nil {
 				t.Fatalf("seed %d: %v", seed, err)
 			}
@@ -71,9 +77,11 @@ func TestEachViolationIsCaught(t *testing.T) {
 		"double grant": true, "duplicate token": true, "token going back": true, "stale held": true,
 		"held before it was":       true,
 		"belief outlives the lock": true, "granted before it was asked for": true, "a writer beside readers": true,
-		"more permits than there are":       true,
-		"one of several is held by another": true,
-		"a token is reserved twice":         true, "a pass token is given twice": true,
+		"more permits than there are":                   true,
+		"one of several is held by another":             true,
+		"a reader beside a writer that has not lowered": true, "a downgrade that no caller asked for": true,
+		"a writer beside a lowered one": true,
+		"a token is reserved twice":     true, "a pass token is given twice": true,
 		"a caller is given the token of a stay": true, "a pass of another instance": true, "passes overlap": true,
 		"the tokens of passes go back": true, "a pass before its stay": true,
 		"a pass after the end of its stay": true, "a pass outlives its stay": true,
@@ -87,6 +95,8 @@ func TestEachViolationIsCaught(t *testing.T) {
 				switch {
 				case p.Kinds:
 					options = kinds(seed, 200)
+				case p.Downgrades:
+					options = downgrades(seed, 200)
 				case p.Stays:
 					options = stays(seed, 200)
 				}

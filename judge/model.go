@@ -2,6 +2,7 @@ package judge
 
 import (
 	"fmt"
+	"math"
 	"slices"
 
 	"github.com/anishathalye/porcupine"
@@ -15,6 +16,7 @@ const (
 	grant kind = iota // the token becomes an owner of the lock
 	end               // the token is no longer an owner
 	seen              // a try has returned the token of an owner
+	lower             // the token's owner becomes a reader
 )
 
 type operation struct {
@@ -26,12 +28,14 @@ type operation struct {
 }
 
 func (o operation) String() string {
-	return fmt.Sprintf("%s %d %s", [...]string{"grant", "end", "seen"}[o.kind], o.token, o.by)
+	return fmt.Sprintf("%s %d %s", [...]string{"grant", "end", "seen", "lower"}[o.kind], o.token, o.by)
 }
 
 // share is the number of permits that a request takes, and the total that it names. A mutex takes 1
 // of 1.
 type share struct{ permits, of int64 }
+
+var reader = share{1, math.MaxInt64}
 
 // state is the state of the model: the owners of the lock in the order of their tokens, and the
 // highest token so far.
@@ -92,6 +96,10 @@ func fencedLock(keys []*key) porcupine.Model {
 				return false, s
 			case o.kind == end:
 				return true, state{slices.Delete(slices.Clone(s.owners), at, at+1), s.highest}
+			case o.kind == lower:
+				owners := slices.Clone(s.owners)
+				owners[at].share = reader
+				return true, state{owners, s.highest}
 			}
 			return true, s
 		},

@@ -50,18 +50,20 @@ func (k *key) narrowGrants(grants []*porcupine.Operation) {
 	}
 }
 
-// narrowEnds lets each end happen as early as possible: after the end was possible, after the grant
-// has happened, and after all calls that saw the token have begun. An end makes room for grants. It
-// is in the way only of the calls that saw its token, and these can then be placed before it.
-// Otherwise the search would try all orders of readers that end at the same time.
+// narrowEnds lets each end, and each operation of the kind lower, happen as early as possible:
+// after it was possible, after the grant has happened, and an end after all other operations of its
+// token have begun. Both make room for grants. An end is in the way only of the other operations of
+// its token, and these can then be placed before it. Otherwise the search would try all orders of
+// readers that end at the same time.
 func (k *key) narrowEnds(grants []*porcupine.Operation) {
-	granted, latest := map[lockfsm.Token]int64{}, map[lockfsm.Token]int64{}
+	granted, granting := map[lockfsm.Token]int64{}, map[lockfsm.Token]int64{} // the times of each grant
+	latest := map[lockfsm.Token]int64{}
 	for _, g := range grants {
 		token := g.Input.(operation).token
-		granted[token], latest[token] = g.Call, g.Return
+		granted[token], granting[token], latest[token] = g.Call, g.Return, g.Return
 	}
 	for _, o := range k.operations {
-		if in := o.Input.(operation); in.kind == seen {
+		if in := o.Input.(operation); in.kind == seen || in.kind == lower {
 			latest[in.token] = max(latest[in.token], o.Call)
 		}
 	}
@@ -71,6 +73,8 @@ func (k *key) narrowEnds(grants []*porcupine.Operation) {
 		if at, known := granted[in.token]; known && in.kind == end {
 			o.Call = min(max(o.Call, at), o.Return)
 			o.Return = min(o.Return, max(o.Call, latest[in.token]))
+		} else if known && in.kind == lower {
+			o.Return = min(o.Return, max(o.Call, granting[in.token]))
 		}
 	}
 }

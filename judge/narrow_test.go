@@ -57,11 +57,16 @@ func randomKey(rng *rand.Rand) *key {
 			o.kind = seen
 			add(o, granted+rng.Int64N(ended-granted+1))
 		}
+		lowered := ended
+		if o.share.of == 1 && rng.IntN(2) == 0 {
+			o.kind, lowered = lower, granted+rng.Int64N(ended-granted+1)
+			add(o, lowered)
+		}
 		if o.kind = end; rng.IntN(8) > 0 {
 			add(o, ended)
 		}
 		if now += rng.Int64N(10); o.share.of == 1 || rng.IntN(3) == 0 {
-			now = ended
+			now = lowered
 		}
 	}
 	return k

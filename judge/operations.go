@@ -28,6 +28,7 @@ type call struct {
 	// that it held the lock. Both are MaxInt64 if unknown.
 	unlock, believe int64
 	confirmed       int64 // time when Unlock returned nil; MaxInt64 if it did not
+	lowered         int64 // time when the caller began to act as a reader; MaxInt64 if it did not
 }
 
 type account struct {
@@ -40,6 +41,7 @@ type account struct {
 	session     lockfsm.SessionID
 	by, endedBy int64       // latest possible times of the grant and its end; MaxInt64 if unknown
 	how         history.How // 0 if the lock ended with its group
+	shared      int64       // latest possible time at which it became shared; MaxInt64 if unknown
 }
 
 // gathered is the data of a history that does not depend on the order of the log.
@@ -67,10 +69,10 @@ func gather(events []history.Event) (*gathered, error) {
 			return nil, fmt.Errorf("%w: %s dropped %d events", ErrUnknown, e.Node, e.Count)
 		case history.Call:
 			c = &call{id: id, keys: keysOf(&e), share: shareOf(&e), begun: e.At, returned: math.MaxInt64,
-				unlock: math.MaxInt64, believe: math.MaxInt64, confirmed: math.MaxInt64}
+				unlock: math.MaxInt64, believe: math.MaxInt64, confirmed: math.MaxInt64, lowered: math.MaxInt64}
 			g.byID[id] = c
 			g.calls = append(g.calls, c)
-		case history.Return, history.Unlock, history.Unlocked, history.Lost:
+		case history.Return, history.Downgrade, history.Unlock, history.Unlocked, history.Lost:
 			if c == nil {
 				return nil, fmt.Errorf("%w: %s: a %v of a call that never began", ErrUnknown, e.Node, e.Kind)
 			}
@@ -78,6 +80,9 @@ func gather(events []history.Event) (*gathered, error) {
 		case history.Grant:
 			a := g.account(e)
 			a.by, a.last = min(a.by, e.At), max(a.last, e.Last)
+		case history.Shared:
+			a := g.account(e)
+			a.shared = min(a.shared, e.At)
 		case history.End:
 			a := g.account(e)
 			a.endedBy, a.how = min(a.endedBy, e.At), e.How
@@ -130,6 +135,8 @@ func (c *call) saw(e history.Event) {
 	switch e.Kind {
 	case history.Return:
 		c.returned, c.outcome, c.token = e.At, e.Outcome, e.Token
+	case history.Downgrade:
+		c.lowered = min(c.lowered, e.At)
 	case history.Unlock:
 		c.unlock = min(c.unlock, e.At)
 		c.believe = min(c.believe, e.At)
@@ -150,7 +157,7 @@ func (g *gathered) account(e history.Event) *account {
 	a := g.accounts[e.Token]
 	if a == nil {
 		a = &account{token: e.Token, keys: keysOf(&e), share: shareOf(&e), group: e.Group, session: e.Session,
-			by: math.MaxInt64, endedBy: math.MaxInt64}
+			by: math.MaxInt64, endedBy: math.MaxInt64, shared: math.MaxInt64}
 		g.accounts[e.Token] = a
 	}
 	return a
@@ -220,6 +227,7 @@ func operations(events []history.Event, o Options) ([]*key, error) {
 			b.add(c.keys, operation{kind: grant, token: c.token, share: c.share, by: "to " + c.String()},
 				c.begun, granted)
 			b.end(c, a)
+			b.lower(c, a)
 		}
 	}
 	tokens := make([]lockfsm.Token, 0, len(g.accounts))
@@ -297,6 +305,22 @@ func (b *builder) end(c *call, a *account) {
 		from = c.needed()
 	}
 	b.add(c.keys, operation{kind: end, token: c.token, by: how}, from, by)
+}
+
+// lower adds an operation of the kind lower for the exclusive lock that the call c got. The caller
+// acts as a reader from the beginning of the operation.
+func (b *builder) lower(c *call, a *account) {
+	if c.lowered == math.MaxInt64 || c.share != (share{1, 1}) {
+		return
+	}
+	by := int64(math.MaxInt64) - b.slack
+	if a != nil {
+		by = min(by, a.shared, a.endedBy)
+	}
+	if a != nil && a.shared == math.MaxInt64 && a.endedBy < c.lowered {
+		return // it was ended by force
+	}
+	b.add(c.keys, operation{kind: lower, token: c.token, by: "of " + c.String()}, c.lowered, by)
 }
 
 // needed returns the time before which the lock of c ended only by force.

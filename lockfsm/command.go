@@ -2,6 +2,9 @@ package lockfsm
 
 import "time"
 
+// DowngradesSince is the first rules version in which a Release can have Permits.
+const DowngradesSince = 3
+
 // Kind is the kind of a command. The values are part of the log's format and never change.
 //
 // Code that accepts commands from other instances must reject Stamp, Born, EndGrace, Raise, Expire,
@@ -37,7 +40,11 @@ const (
 	// With a Token, Acquire instead resumes the hold of Key with this token, including all other
 	// keys of the hold. The hold may be of any session.
 	Acquire Kind = 10
-	// Release ends request Number, whether the request is granted or waits.
+	// Release ends request Number, whether the request is granted or waits. Since version 3 of the
+	// rules, a Release with Permits 1 instead makes an exclusive hold shared. It keeps its token, and
+	// the readers directly behind it are granted. This is no kind of its own, because the leader's
+	// build may be older: it answers a Release of a newer version with Unsupported, and ends the
+	// attachments of a client that sends an unknown kind.
 	Release Kind = 11
 	// Cancel does the same as Release. A log shows which of the two was used.
 	Cancel Kind = 12

@@ -179,7 +179,11 @@ func (r *reader) fields(v *view) {
 		}
 	case InUse:
 		r.inUse(v)
-	case Born, EndGrace, Leaving, Close, Release, Cancel:
+	case Release:
+		if v.Rules >= DowngradesSince {
+			v.permits = uint32(r.positive(1, "permits"))
+		}
+	case Born, EndGrace, Leaving, Close, Cancel:
 	default:
 		r.later(v)
 	}

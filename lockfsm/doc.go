@@ -33,6 +33,8 @@
 // request was made. The machine refuses the new request if it would be in a deadlock with the owner
 // (circle.go).
 //
+// A Release with Permits makes an exclusive hold shared (testdata/downgrade.txt).
+//
 // A hold can outlive its session by the delay that its request names. During the delay an Acquire
 // with the hold's token can resume the hold (resume.go).
 //
@@ -115,8 +117,8 @@
 // do. Until the new version is in force, a build that has it must return the same results and write
 // the same snapshots as the older build. If the version in force does not have a kind of command,
 // both builds treat commands of that kind as malformed. The code of a new version begins in
-// rules.go. The file rules2.go contains the additions of version 2, and stay.go describes those of
-// version 3.
+// rules.go. The file rules2.go contains the additions of version 2. Version 3 added stays (stay.go)
+// and the downgrade (requests.go).
 //
 // # Decisions where the design left room
 //

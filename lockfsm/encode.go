@@ -25,6 +25,7 @@ import "encoding/binary"
 //	evict     token | length, key | length, record | length, value
 //	detach    nothing; since version 2: length, value
 //	put       nonce (16 bytes) | revision | length, key | length, value
+//	release   nothing; since version 3: permits, 1
 //	inuse     place | token; since version 3
 //	others    nothing
 //
@@ -105,6 +106,11 @@ func (c Command) appendFields(b []byte) []byte {
 		return append(binary.AppendUvarint(b, uint64(len(c.Value))), c.Value...)
 	case InUse:
 		return binary.AppendUvarint(binary.AppendUvarint(b, uint64(c.Revision)), uint64(c.Token))
+	case Release:
+		if c.Rules < DowngradesSince {
+			return b
+		}
+		return binary.AppendUvarint(b, uint64(c.Permits))
 	case Detach:
 		if c.Rules < LapsesSince {
 			return b

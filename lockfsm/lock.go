@@ -90,6 +90,10 @@ func (m *Machine) removed(l *lock, e *entry) {
 	case l.boundary == e:
 		l.boundary = e.after
 	}
+	m.admitNext(l)
+}
+
+func (m *Machine) admitNext(l *lock) {
 	for l.boundary != nil {
 		permits, of := l.boundary.terms()
 		if !l.fits(permits, of) {

@@ -76,7 +76,7 @@ func allMet(t *testing.T, seen map[outcome]int) {
 		InUse:   append(ofSession, Done, Finished),
 		Put:     append(everyone, Changed, BadKey, OverGroupBudget),
 		Detach:  append(ofSession, Done, Finished, TooManySessions, OverGroupBudget),
-		Release: append(ofSession, Done, Finished), Cancel: append(ofSession, Done, Finished),
+		Release: append(ofSession, Done, Finished, Downgraded, NotHeld), Cancel: append(ofSession, Done, Finished),
 	} {
 		for _, code := range codes {
 			if seen[outcome{kind, code}] == 0 {

@@ -132,10 +132,36 @@ func (m *Machine) release(c *view) Code {
 	if e == nil {
 		return Finished
 	}
+	if c.permits != 0 {
+		return m.downgrade(e)
+	}
 	m.bump()
 	m.remove(e)
 	m.fire()
 	return Done
+}
+
+// downgrade makes an exclusive hold shared, with all its keys and the same token. The readers
+// directly behind it are granted. The hold never leaves the queue, so no writer can be granted in
+// between. A notice that the hold has received remains received.
+func (m *Machine) downgrade(e *entry) Code {
+	switch {
+	case e.token == 0 || e.of != 0 || e.sticky():
+		return NotHeld
+	case e.permits != 0:
+		return Downgraded
+	}
+	m.bump()
+	for _, each := range e.all(new([1]*entry)) {
+		l := each.lock
+		m.lockChanges(l)
+		l.discharge(each)
+		each.permits = 1
+		l.admit(each)
+		m.admitNext(l)
+	}
+	m.fire()
+	return Downgraded
 }
 
 func (m *Machine) evict(c *view, res *Result) {

@@ -48,7 +48,8 @@ const (
 	// Deadlock: the request would wait, directly or through others, for one of its owners. See
 	// Circle.
 	Deadlock Code = 16
-	// NotHeld: no request holds the lock with the token of the Acquire.
+	// NotHeld: no request holds the lock with the token of the Acquire, or the request of a Release
+	// with Permits does not hold the lock exclusively or shared. Nothing changed.
 	NotHeld Code = 17
 	// Changed: the data does not have the revision that the Put named. Data is the present data.
 	Changed Code = 18
@@ -61,6 +62,8 @@ const (
 	// Kept: the token of an Evict is one of those that a stay has reserved. An Evict with the token
 	// of the stay ends it.
 	Kept Code = 22
+	// Downgraded: a Release with Permits has made the hold shared, now or earlier.
+	Downgraded Code = 23
 )
 
 // Change is the state of one live request. If Token is not 0, the request holds all its locks
@@ -250,6 +253,8 @@ func (c Code) String() string {
 		return "over the group's budget"
 	case Kept:
 		return "kept"
+	case Downgraded:
+		return "downgraded"
 	}
 	return "unknown code"
 }

@@ -199,6 +199,9 @@ func (s *script) ofSession(c *Command, a *arguments) {
 		first := uint64(s.m.charter.firstRevision())
 		c.Revision, c.Token = Revision(a.number("place", 0)+first), Token(a.number("token", 0)+first)
 	}
+	if c.Kind == Release && a.flag("to-shared") {
+		c.Permits = 1
+	}
 	if c.Kind == Detach {
 		c.Value = []byte(a.value("because", ""))
 	}

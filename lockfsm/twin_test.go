@@ -574,7 +574,17 @@ func (t *twin) release(s *twinSession, c Command, r *Result) {
 	if c.Number >= s.next {
 		t.tick()
 		s.next = c.Number + 1
-	} else if t.find(c.Session, c.Number) != nil {
+	} else if e := t.find(c.Session, c.Number); e != nil && c.Kind == Release && c.Permits > 0 {
+		r.Code = Downgraded
+		switch {
+		case e.token == 0 || e.permits != 1 || e.of != 1 && e.of != unlimited || e.sticky:
+			r.Code = NotHeld
+		case e.of == 1:
+			t.tick()
+			e.of = unlimited
+			t.settle()
+		}
+	} else if e != nil {
 		t.tick()
 		r.Code = Done
 		t.drop(func(e twinEntry) bool { return e.session == c.Session && e.number == c.Number })

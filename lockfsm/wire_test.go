@@ -45,7 +45,7 @@ func TestCodesArePinned(t *testing.T) {
 		QueueFull:      10,
 		TooManyEntries: 11, TooManySessions: 12, InGrace: 13, Unsupported: 14, Malformed: 15, Deadlock: 16,
 		NotHeld: 17, Changed: 18,
-		TooMuchData: 19, OverSessionBudget: 20, OverGroupBudget: 21, Kept: 22,
+		TooMuchData: 19, OverSessionBudget: 20, OverGroupBudget: 21, Kept: 22, Downgraded: 23,
 	}
 	for code, number := range want {
 		if uint8(code) != number {
@@ -94,6 +94,7 @@ func everyKind() []Command {
 		{Rules: 3, Kind: Acquire, Session: 5, Epoch: 2, Number: 9, Key: "a", Sticky: true, Try: true},
 		{Rules: 3, Kind: Acquire, Session: 5, Epoch: 2, Number: 9, Key: "a", Sticky: true, Permits: 1},
 		{Rules: 3, Kind: InUse, Session: 5, Epoch: 2, Number: 9, Revision: 77, Token: 300},
+		{Rules: 3, Kind: Release, Session: 5, Epoch: 2, Number: 9, Permits: 1},
 	}
 }
 
@@ -126,6 +127,7 @@ func TestLayout(t *testing.T) {
 		"09" + "030a050209" + "8104" + "0161",
 		"0b" + "030a050209" + "8204" + "0161" + "0100",
 		"08" + "0311050209" + "4d" + "ac02",
+		"06" + "030b050209" + "01",
 	}
 	for i, c := range everyKind() {
 		if got := hex.EncodeToString(c.Append(nil)); got != want[i] {

@@ -186,6 +186,12 @@ func (w *workload) ofSession() Command {
 	case n < 85:
 		c.Kind = Release + Kind(r.IntN(2))
 		c.Number = w.number(s)
+		if c.Kind == Release && r.IntN(2) == 0 {
+			c.Rules = max(c.Rules, w.t.charter.Rules)
+		}
+		if c.Kind == Release && c.Rules >= DowngradesSince {
+			c.Permits = 1
+		}
 	case n < 94:
 		c.Kind = Attach
 		c.Epoch = s.epoch + Epoch(r.IntN(4))

@@ -31,10 +31,19 @@ func Example_manyReadersOneWriter() {
 	_, err = node.Acquire(ctx, mortise.Request{Key: "pricelist", Shared: true, Try: true})
 	fmt.Println("a reader must wait:", errors.Is(err, mortise.ErrHeld))
 	fmt.Println("the writer's token is higher than the readers':", writer.Token() > max(one.Token(), two.Token()))
+
+	// The writer sends the list it has written to the shops. Meanwhile others may read it, but none
+	// may change it.
+	check(writer.Downgrade(ctx))
+	three, err := node.RLock(ctx, "pricelist")
+	check(err)
+	fmt.Println("after the downgrade both read:", writer.Err() == nil && three.Err() == nil)
+	check(three.Unlock(ctx))
 	check(writer.Unlock(ctx))
 	// Output:
 	// two read: true
 	// a writer must wait: true
 	// a reader must wait: true
 	// the writer's token is higher than the readers': true
+	// after the downgrade both read: true
 }

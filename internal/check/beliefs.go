@@ -62,6 +62,15 @@ func (b *Beliefs) End(key string, who Caller, at time.Duration) error {
 	return nil
 }
 
+// Lower records that a caller acts as the holder of a shared lock from now on.
+func (b *Beliefs) Lower(key string, who Caller) {
+	for i := range b.held[key] {
+		if o := &b.held[key][i]; o.caller == who {
+			o.terms = Terms{Permits: 1}
+		}
+	}
+}
+
 // Believes reports whether a caller believes that it holds key.
 func (b *Beliefs) Believes(key string, who Caller) bool {
 	return slices.ContainsFunc(b.held[key], func(o belief) bool { return o.caller == who })

@@ -92,6 +92,19 @@ func (f *FIFO) Granted(key string, at lockfsm.Revision) error {
 	return nil
 }
 
+// Lowered checks that the exclusive hold of a granted request becomes shared.
+func (f *FIFO) Lowered(key string, at lockfsm.Revision) error {
+	q := f.queue(key)
+	i, found := q.find(at)
+	if f.err == nil && (!found || !q.row[i].granted || !q.row[i].terms.Alone()) {
+		return f.broken("fifo: key %q: the request at place %d becomes shared, and does not hold it exclusively", key, at)
+	}
+	if found {
+		q.row[i].terms = Terms{Permits: 1}
+	}
+	return f.err
+}
+
 // Waits reports whether any request waits for key and may not share it with a holder on these
 // terms.
 func (f *FIFO) Waits(key string, holder Terms) bool {

@@ -51,9 +51,11 @@ func (r *Register) Observed(key string, who Caller, token lockfsm.Token, believe
 }
 
 // Read checks a read by the holder of a shared lock. No caller with a later grant can have written
-// meanwhile, because a writer holds the lock exclusively.
+// meanwhile, because a writer holds the lock exclusively. The reader itself may have written before
+// its lock became shared.
 func (r *Register) Read(key string, who Caller, token lockfsm.Token, believes bool) error {
-	if last := r.last[key]; r.err == nil && believes && last.token >= token {
+	if last := r.last[key]; r.err == nil && believes &&
+		(last.token > token || last.token == token && last.caller != who) {
 		return r.broken("register: %v shares %q with token %d, and %v has written with token %d", who, key, token,
 			last.caller, last.token)
 	}

@@ -33,6 +33,8 @@ type entered struct {
 	lock *mortise.Lock
 	ctx  context.Context
 	made int
+
+	reader bool // it was entered as shared
 }
 
 // reentries is check.Reentry for many goroutines, with counts of the events.
@@ -75,7 +77,8 @@ func (o *owner) enter(key string) {
 	// The limit is exceeded only if a request waits for a lock of its own owner.
 	ctx, cancel := context.WithTimeout(o.top(), time.Minute)
 	defer cancel()
-	l, err := o.node.Acquire(ctx, mortise.Request{Key: key, Try: o.r.IntN(4) == 0, Shared: mine && o.r.IntN(3) == 0})
+	shared := mine && o.r.IntN(3) == 0
+	l, err := o.node.Acquire(ctx, mortise.Request{Key: key, Try: o.r.IntN(4) == 0, Shared: shared})
 	var deadlock *mortise.DeadlockError
 	switch {
 	case err == nil:
@@ -90,8 +93,8 @@ func (o *owner) enter(key string) {
 		if !mine {
 			o.began[l.Token()] = o.made
 		}
-		o.stack = append(o.stack, entered{l, l.Context(o.top()), o.made})
-	case mine:
+		o.stack = append(o.stack, entered{l, l.Context(o.top()), o.made, shared})
+	case mine && !o.onlyReads(key):
 		o.t.Errorf("%v is inside %q, and may not enter it again: %v", o.who, key, err)
 	case errors.As(err, &deadlock):
 		o.judge.tell(func() error { o.judge.deadlocks++; return nil })
@@ -99,6 +102,12 @@ func (o *owner) enter(key string) {
 	case !errors.Is(err, mortise.ErrHeld):
 		o.t.Errorf("%v wants %q: %v", o.who, key, err)
 	}
+}
+
+// onlyReads reports whether all handles of key are those of readers, so that the lock has become
+// shared. A request for it is then refused as a deadlock, or waits for the other readers.
+func (o *owner) onlyReads(key string) bool {
+	return !slices.ContainsFunc(o.stack, func(e entered) bool { return e.lock.Key() == key && !e.reader })
 }
 
 // exit unlocks a handle anywhere in the stack. If that ends the hold, exit also unlocks the handles

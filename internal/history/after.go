@@ -20,6 +20,9 @@ func (j *judge) after() error {
 		case g.owner != nil:
 			err = j.zombie(g)
 		}
+		if err == nil {
+			err = j.unasked(g)
+		}
 		if err != nil {
 			return err
 		}
@@ -57,7 +60,10 @@ func (j *judge) checkCarried() error {
 				e.asked(), e.Token)
 		}
 		g := &j.grants[at]
-		granted := &j.events[g.event]
+		granted := j.events[g.event]
+		if g.shared >= 0 && j.events[g.shared].Rev <= e.Rev {
+			granted.Permits = 1
+		}
 		if granted.Group != e.Group || !granted.alike(e) || granted.reserved() != e.reserved() || granted.Index > e.Index ||
 			g.end >= 0 && j.events[g.end].Rev <= e.Rev {
 			return j.broken(Agree, []int32{g.event, g.end, i},

@@ -15,12 +15,16 @@ type call struct {
 	called, ret, unlock, unlocked, lost int32
 	// the times of called, ret, unlock, lost and unlocked, in this order
 	begun, returned, released, until, was int64
+
+	downgrade int32 // the event from which on the caller acts as a reader
+	lowered   int64 // its time
 }
 
 func newCall() call {
 	return call{
 		set: -1, called: -1, ret: -1, unlock: -1, unlocked: -1, lost: -1,
 		begun: math.MaxInt64, returned: math.MaxInt64, released: math.MaxInt64, until: math.MaxInt64,
+		downgrade: -1, lowered: math.MaxInt64,
 	}
 }
 
@@ -31,6 +35,15 @@ func (c *call) believed() (int64, int32) {
 		return c.released, c.unlock
 	}
 	return c.until, c.lost
+}
+
+// believedAlone returns what believed returns, for the belief that the caller holds the lock
+// exclusively.
+func (c *call) believedAlone() (int64, int32) {
+	if at, because := c.believed(); at <= c.lowered {
+		return at, because
+	}
+	return c.lowered, c.downgrade
 }
 
 func (j *judge) readAll() error {
@@ -52,7 +65,7 @@ func (j *judge) readAll() error {
 		case Header:
 		case Dropped:
 			err = unknown("%s dropped %d events", e.Node, e.Count)
-		case Begin, Mark, Grant, End:
+		case Begin, Mark, Grant, Shared, End:
 			err = j.readState(accounts, s, int32(i), e)
 		default:
 			err = j.readCall(s, int32(i), e)
@@ -84,6 +97,10 @@ func (j *judge) readCall(s *stream, i int32, e *Event) error {
 		c.called, c.begun, c.set = i, e.At, j.set(e)
 	case Return:
 		c.ret, c.returned = i, e.At
+	case Downgrade:
+		if c.downgrade < 0 {
+			c.downgrade, c.lowered = i, e.At
+		}
 	case Unlock:
 		if c.unlock < 0 {
 			c.unlock, c.released = i, e.At

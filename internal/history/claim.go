@@ -45,7 +45,8 @@ func (j *judge) tell(g *grant, c *call, e *Event) error {
 		return j.broken(Phantom, []int32{c.called, c.ret, g.event},
 			"call %d resumes token %d and was given token %d, which resumes token %d",
 			e.Op, j.events[c.called].Resumes, e.Token, j.events[g.event].Resumes)
-	case g.set != c.set && (e.Outcome == Granted && j.events[c.called].Resumes == 0 || !j.meet(g.set, c.set)):
+	case g.set != c.set && !j.lowers(g, c) && (e.Outcome == Granted && j.events[c.called].Resumes == 0 ||
+		!j.meet(g.set, c.set)):
 		return j.broken(Phantom, []int32{c.called, c.ret, g.event},
 			"call %d for %s was told of token %d, which is of %s", e.Op, j.sets[c.set].name, e.Token,
 			j.sets[g.set].name)

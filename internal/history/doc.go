@@ -20,6 +20,8 @@
 //	{"k":"unlock","at":…,"op":7}                              the holder of call 7 releases
 //	{"k":"unlocked","at":…,"op":7}                            the release is confirmed;
 //	                                                          with "err" it is not
+//	{"k":"downgrade","at":…,"op":7}                           the holder of call 7 acts as a reader
+//	                                                          from now on
 //	{"k":"lost","at":…,"op":7,"until":…}                      the lock of call 7 was lost; the caller
 //	                                                          believed in it until then
 //
@@ -31,6 +33,9 @@
 //	 "place":"811","session":"802","number":3}
 //	{"k":"end","at":…,"group":"1f","index":12,"seq":1,"rev":"813","key":"a","token":"812",…,
 //	 "how":"release"}
+//	{"k":"shared","at":…,"group":"1f","index":11,"seq":1,"rev":"813","key":"a","token":"812",…,
+//	 "permits":1}                                             the exclusive hold is now shared; its
+//	                                                          end line has the member "permits", too
 //	{"k":"mark","at":…,"group":"1f","index":20,"rev":"840"}   this voter's account reaches this far
 //	{"k":"dropped","at":…,"count":17}                         the recorder has not written 17 lines
 //

@@ -28,9 +28,11 @@ const (
 	Grant
 	End
 	Dropped
+	Downgrade
+	Shared
 )
 
-const kindNames = "history call return unlock unlocked lost begin mark grant end dropped"
+const kindNames = "history call return unlock unlocked lost begin mark grant end dropped downgrade shared"
 
 // Outcome is the result of a call for a lock.
 type Outcome uint8

@@ -25,6 +25,12 @@ func kinds(seed uint64, calls int) historytest.Options {
 	return o
 }
 
+func downgrades(seed uint64, calls int) historytest.Options {
+	o := kinds(seed, calls)
+	o.Share, o.Permits, o.Downgrade = 0.5, 0.1, 0.5
+	return o
+}
+
 func stays(seed uint64, calls int) historytest.Options {
 	o := all(seed, calls)
 	o.Callers, o.Keys, o.Sticky = 4, 6, 0.8
@@ -33,13 +39,15 @@ func stays(seed uint64, calls int) historytest.Options {
 
 func TestRightHistoriesPass(t *testing.T) {
 	for seed := range uint64(60) {
-		for _, options := range []historytest.Options{all(seed, 300), kinds(seed, 300), stays(seed, 300)} {
+		for _, options := range []historytest.Options{all(seed, 300), kinds(seed, 300), downgrades(seed, 300),
+			stays(seed, 300)} {
 			if err := history.Judge(historytest.Make(options), history.Options{Settled: true}); err != nil {
 				t.Fatalf("seed %d, shared %v, sticky %v: %v", seed, options.Share > 0, options.Sticky > 0, err)
 			}
 		}
 	}
-	for _, options := range []historytest.Options{all(1, 20000), kinds(1, 4000), stays(1, 20000)} {
+	for _, options := range []historytest.Options{all(1, 20000), kinds(1, 4000), downgrades(1, 4000),
+		stays(1, 20000)} {
 		if err := history.Judge(historytest.Make(options), history.Options{Settled: true}); err != nil {
 			t.Fatal(err)
 		}
@@ -88,42 +96,48 @@ func TestHistoriesHaveEverything(t *testing.T) {
 func TestPlantedViolationsAreFound(t *testing.T) {
 	// want has, for each planted violation, the rule that must find it.
 	want := map[string][]history.Rule{
-		"double grant":                          {history.Overlap},
-		"duplicate token":                       {history.Tokens},
-		"token going back":                      {history.Tokens},
-		"grant after a failed return is kept":   {history.Kept},
-		"stale held":                            {history.Real},
-		"held before it was":                    {history.Real},
-		"a later request is served first":       {history.Order},
-		"lost release":                          {history.Kept},
-		"lost grant":                            {history.Phantom},
-		"belief outlives the lock":              {history.Belief},
-		"granted before it was asked for":       {history.Real},
-		"voters do not agree":                   {history.Agree},
-		"a holder is not told":                  {history.Zombie},
-		"a writer beside readers":               {history.Overlap},
-		"more permits than there are":           {history.Overlap},
-		"a writer is passed":                    {history.Order},
-		"a reader is passed":                    {history.Order},
-		"one of several is not granted":         {history.Phantom},
-		"one of several is held by another":     {history.Overlap},
-		"another kind than was asked for":       {history.Phantom},
-		"half of several ends":                  {history.Ends},
-		"a token is reserved twice":             {history.Tokens},
-		"a pass token is given twice":           {history.Tokens},
-		"a caller is given the token of a stay": {history.Phantom},
-		"a token above the last one":            {history.Phantom},
-		"a pass of another instance":            {history.Phantom},
-		"passes overlap":                        {history.Belief},
-		"the tokens of passes go back":          {history.Real, history.Belief},
-		"a pass before its stay":                {history.Real, history.Belief},
-		"a pass after the end of its stay":      {history.Real, history.Belief},
-		"a pass outlives its stay":              {history.Belief},
-		"held by a pass that was over":          {history.Real},
-		"held by a pass before it was":          {history.Real},
-		"a lost release of a stay":              {history.Kept},
-		"the caller of a pass is not told":      {history.Zombie},
-		"voters do not agree about a stay":      {history.Agree},
+		"double grant":                                  {history.Overlap},
+		"duplicate token":                               {history.Tokens},
+		"token going back":                              {history.Tokens},
+		"grant after a failed return is kept":           {history.Kept},
+		"stale held":                                    {history.Real},
+		"held before it was":                            {history.Real},
+		"a later request is served first":               {history.Order},
+		"lost release":                                  {history.Kept},
+		"lost grant":                                    {history.Phantom},
+		"belief outlives the lock":                      {history.Belief},
+		"granted before it was asked for":               {history.Real},
+		"voters do not agree":                           {history.Agree},
+		"a holder is not told":                          {history.Zombie},
+		"a writer beside readers":                       {history.Overlap},
+		"more permits than there are":                   {history.Overlap},
+		"a writer is passed":                            {history.Order},
+		"a reader is passed":                            {history.Order},
+		"one of several is not granted":                 {history.Phantom},
+		"one of several is held by another":             {history.Overlap},
+		"another kind than was asked for":               {history.Phantom},
+		"half of several ends":                          {history.Ends},
+		"a reader beside a writer that has not lowered": {history.Belief},
+		"a downgrade that the state did not make":       {history.Overlap},
+		"a downgrade that no caller asked for":          {history.Belief, history.Zombie},
+		"a writer beside a lowered one":                 {history.Overlap},
+		"a downgrade after the end":                     {history.Ends},
+		"a downgrade of a reader":                       {history.Ends},
+		"a token is reserved twice":                     {history.Tokens},
+		"a pass token is given twice":                   {history.Tokens},
+		"a caller is given the token of a stay":         {history.Phantom},
+		"a token above the last one":                    {history.Phantom},
+		"a pass of another instance":                    {history.Phantom},
+		"passes overlap":                                {history.Belief},
+		"the tokens of passes go back":                  {history.Real, history.Belief},
+		"a pass before its stay":                        {history.Real, history.Belief},
+		"a pass after the end of its stay":              {history.Real, history.Belief},
+		"a pass outlives its stay":                      {history.Belief},
+		"held by a pass that was over":                  {history.Real},
+		"held by a pass before it was":                  {history.Real},
+		"a lost release of a stay":                      {history.Kept},
+		"the caller of a pass is not told":              {history.Zombie},
+		"voters do not agree about a stay":              {history.Agree},
 	}
 	for _, p := range historytest.Plants() {
 		t.Run(p.Name, func(t *testing.T) {
@@ -133,6 +147,8 @@ func TestPlantedViolationsAreFound(t *testing.T) {
 				switch {
 				case p.Kinds:
 					options = kinds(seed, 200)
+				case p.Downgrades:
+					options = downgrades(seed, 200)
 				case p.Stays:
 					options = stays(seed, 200)
 				}

@@ -134,6 +134,9 @@ func (r *Recorder) Failed(op uint64, class string) {
 	r.Record(Event{Kind: Return, Op: op, Outcome: Failed, Err: class})
 }
 
+// Downgrade records that the holder of an exclusive lock acts as a reader from now on.
+func (r *Recorder) Downgrade(op uint64) { r.Record(Event{Kind: Downgrade, Op: op}) }
+
 // Unlock records that the holder begins to release the lock of a call. It must be called once for
 // each call, before the release begins.
 func (r *Recorder) Unlock(op uint64) { r.Record(Event{Kind: Unlock, Op: op}) }

@@ -15,6 +15,7 @@ type grant struct {
 	// the same for the end of the grant, or for the first event of the next group.
 	at, ended int64
 	end       int32 // -1 if none
+	shared    int32 // the event that made the exclusive grant shared; -1 if none
 	group     int32
 
 	owner *call // the call that returned its token, or nil
@@ -81,9 +82,20 @@ func (j *judge) list(group int32, s step) error {
 
 func newGrant(set, event, group int32) grant {
 	return grant{
-		set: set, event: event, ended: math.MaxInt64, end: -1, group: group, seenBy: -1, heldBy: -1,
+		set: set, event: event, ended: math.MaxInt64, end: -1, shared: -1, group: group, seenBy: -1, heldBy: -1,
 		seenAt: math.MaxInt64, heldBehind: math.MinInt64,
 	}
+}
+
+// as returns the request of a grant as it is at this point of the log.
+func (j *judge) as(g *grant) *Event {
+	like := j.sets[g.set].like
+	if g.shared >= 0 {
+		shared := *like
+		shared.Permits = 1
+		return &shared
+	}
+	return like
 }
 
 func (j *judge) sweep() error {
@@ -105,10 +117,13 @@ func (j *judge) sweep() error {
 		}
 		for _, s := range a.steps {
 			var err error
-			if j.events[s.event].Kind == Grant {
+			switch j.events[s.event].Kind {
+			case Grant:
 				err = w.grant(next)
 				next++
-			} else {
+			case Shared:
+				err = w.share(s)
+			default:
 				err = w.end(s)
 			}
 			if err != nil {
@@ -183,7 +198,8 @@ func (w *sweeper) grantOne(i, key int32) error {
 	e, asked := &w.events[g.event], &w.sets[g.set]
 	least := asked.of
 	for _, other := range k.current {
-		least = min(least, w.sets[w.grants[other].set].of)
+		_, of := w.as(&w.grants[other]).Terms()
+		least = min(least, of)
 	}
 	if len(k.current) > 0 && k.taken+asked.permits > least {
 		return w.broken(Overlap, w.eventsOf(append(slices.Clone(k.current[max(0, len(k.current)-3):]), i)...),
@@ -224,7 +240,7 @@ func (w *sweeper) resumes(g *grant) bool {
 		return false
 	}
 	before, end := &w.events[w.grants[i].event], &w.events[w.grants[i].end]
-	return w.grants[i].set == g.set && before.Place == e.Place && end.Index == e.Index && end.How == ByForce
+	return w.as(&w.grants[i]).alike(e) && before.Place == e.Place && end.Index == e.Index && end.How == ByForce
 }
 
 func (m *mark) raise(grant int32, place lockfsm.Revision) {
@@ -261,7 +277,7 @@ func (w *sweeper) end(s step) error {
 		return w.broken(Ends, []int32{s.event}, "%s ends with token %d, which was never granted", e.asked(), e.Token)
 	}
 	g := &w.grants[i]
-	if !w.sets[g.set].like.alike(e) || !w.ends(i) {
+	if !w.as(g).alike(e) || !w.ends(i) {
 		return w.broken(Ends, []int32{g.event, g.end, s.event}, "%s ends with token %d, which does not hold it",
 			e.asked(), e.Token)
 	}

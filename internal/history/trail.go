@@ -105,6 +105,7 @@ func (t *Trail) Result(r lockfsm.Result, m *lockfsm.Machine) {
 		t.asked(raw, r)
 	case lockfsm.Release:
 		t.gone(r, ByRelease)
+		t.shared(r)
 	case lockfsm.Cancel:
 		t.gone(r, ByCancel)
 	case lockfsm.Detach:
@@ -210,6 +211,16 @@ func (t *Trail) granted(q request, token, last lockfsm.Token) {
 func (t *Trail) gone(r lockfsm.Result, how How) {
 	if r.Code == lockfsm.Done {
 		t.drop(request{r.Session, r.Number}, how)
+	}
+}
+
+// shared records that a downgrade has made a hold shared.
+func (t *Trail) shared(r lockfsm.Result) {
+	q := request{r.Session, r.Number}
+	if h, known := t.live[q]; known && r.Code == lockfsm.Downgraded && h.permits == 0 {
+		h.permits = 1
+		t.live[q] = h
+		t.say(t.event(Shared, q, h))
 	}
 }
 

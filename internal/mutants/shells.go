@@ -41,6 +41,10 @@ func shells() []Bug {
 			Breaks: "each duplicate of a message goes out with every later turn, and in the end the network has nothing else"},
 		{Name: "leaves-without-goodbye", Package: "internal/instance", Hazard: "none", Nodes: "TestLeaveSaysGoodbye",
 			Breaks: "an instance that has left is asked, and shown, until gossip has found out"},
+		{Name: "writer-in-a-shared-lock", Package: ".", Hazard: "none", Some: true, Nodes: "TestTheLastWriterLeaves",
+			Breaks: "a lock that has become shared is entered again as an exclusive one, beside other readers"},
+		{Name: "last-writer-keeps-readers-out", Package: ".", Hazard: "none", Nodes: "TestTheLastWriterLeaves",
+			Breaks: "the lock stays exclusive although only handles of readers are left"},
 		{Name: "permit-is-a-shared-lock", Package: ".", Hazard: "none",
 			Breaks: "a Shared request under a permit of a semaphore holds its lock without a grant"},
 		{Name: "own-sessions-not-told", Package: "internal/instance", Hazard: "A7",
@@ -54,6 +58,10 @@ func shells() []Bug {
 // owners returns the bugs of the goroutines of the cluster, the client and the keeper.
 func owners() []Bug {
 	return []Bug{
+		{Name: "downgrade-sent-once", Package: "session/client", Hazard: "none", Some: true,
+			Breaks: "a downgrade that was under way during a failover is never made"},
+		{Name: "downgrade-answer-ignored", Package: "session/client", Hazard: "none",
+			Breaks: "the caller of Downgrade waits until its context ends"},
 		{Name: "peer-counted-on", Package: "session/keeper", Hazard: "none",
 			Breaks: "the leader is deaf to a peer after 8 MiB of its frames"},
 		{Name: "frames-counted-on", Package: "session/keeper", Hazard: "none",

@@ -28,6 +28,7 @@ type call struct {
 	forced bool       // the state machine has ended the hold by force
 	told   bool       // the caller was notified of a waiter
 
+	lowered  bool // the caller acts as a reader, although it asked for an exclusive lock
 	detaches bool // the caller will detach the hold instead of releasing it
 	once     bool // the caller makes no other call afterwards
 
@@ -195,6 +196,7 @@ func (c *call) granted(token lockfsm.Token, until clock.Time) {
 	w := c.p.w
 	c.stage, c.token, c.group, c.ends = holds, token, c.p.group, until
 	w.watch.gets(c)
+	c.drawDowngrade()
 	if c.mayNest() && w.chance(w.cfg.Nest) {
 		w.after(w.between(0, c.hold), c.nest)
 		return
@@ -221,6 +223,20 @@ func (c *call) release() {
 		c.p.inClient(func(now clock.Time) { c.p.client.Release(now, &c.req) })
 	}
 	c.next()
+}
+
+func (c *call) downgrade() {
+	if c.stage != holds || c.p.dead {
+		return
+	}
+	if until := c.p.m.pausedUntil; c.p.w.now < until {
+		c.p.w.after(until-c.p.w.now, c.downgrade)
+		return
+	}
+	if c.believes() {
+		c.p.w.watch.lowers(c)
+		c.p.inClient(func(now clock.Time) { c.p.client.Downgrade(now, &c.req) })
+	}
 }
 
 func (c *call) lost(why error) {

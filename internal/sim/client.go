@@ -104,6 +104,8 @@ func (p *proc) Outcome(o *client.Outcome) {
 		c.released(o.Err)
 	case client.OutcomeWanted:
 		c.wanted()
+	case client.OutcomeDowngraded:
+		c.downgraded(o.Err)
 	}
 }
 

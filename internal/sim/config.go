@@ -54,6 +54,8 @@ type Config struct {
 	StayTokens lockfsm.Token
 	Readers    float64 // share of calls that are shared, in addition to those of Kinds
 
+	Downgrade float64 // share of suitable holders that make their exclusive lock shared
+
 	Steps time.Duration // average time between two operator steps of one kind; zero means none
 
 	// Retold is the average time between two changes of the settings with which instances start.
@@ -142,10 +144,17 @@ func Draw(seed uint64) Config {
 		c.StayIdle = []time.Duration{time.Second, 20 * time.Second}[k.IntN(2)]
 		c.StayTokens, c.Readers = []lockfsm.Token{0, 0, 1, 4}[k.IntN(4)], []float64{0, 0, 0.5}[k.IntN(3)]
 	}
+	c.Downgrade = drawDowngrades(seed)
 	c.Step = int(seed % 5) // depends on the seed
 	// An insider occurs with every combination of Kinds and Options.
 	c.Insider = seed/4%4 == 1
 	return c
+}
+
+// drawDowngrades has its own random numbers, so that downgrades occur with all other settings.
+func drawDowngrades(seed uint64) float64 {
+	k := rand.New(rand.NewPCG(seed, 0x646f776e))
+	return float64(k.IntN(2)) * (0.1 + 0.4*k.Float64())
 }
 
 func (c *Config) settings() founding.Settings {

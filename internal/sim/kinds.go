@@ -102,8 +102,13 @@ func (c *call) resumes() lockfsm.Token {
 	return c.req.Terms.Resume
 }
 
+func reader() check.Terms { return check.Terms{Permits: 1} }
+
 func (c *call) terms() check.Terms {
-	if c.req.Terms == nil {
+	switch {
+	case c.lowered:
+		return reader()
+	case c.req.Terms == nil:
 		return check.Terms{}
 	}
 	return check.Terms{Permits: c.req.Terms.Permits, Of: c.req.Terms.Of}

@@ -37,7 +37,18 @@ func (w *world) options(c *call) {
 	}
 }
 
+// drawDowngrade lets some holders of an exclusive lock make it shared at some time.
+func (c *call) drawDowngrade() {
+	w := c.p.w
+	if w.cfg.Downgrade > 0 && !c.kept && c.terms().Alone() && w.chance(w.cfg.Downgrade) {
+		w.after(w.between(0, c.hold+1), c.downgrade)
+	}
+}
+
 func (c *call) wantsNotice() bool { return c.req.Terms != nil && c.req.Terms.Notice }
+
+// downgraded is called when the caller is told that its lock is shared, or why it is not.
+func (c *call) downgraded(err error) { c.p.w.watch.lowered(c, err) }
 
 // wanted is called when the caller is notified that another call waits for its lock. The caller
 // releases the lock soon.

@@ -21,6 +21,7 @@ type Stats struct {
 	Deadlocks, Full int // calls refused because of a deadlock or a full queue
 
 	Detached, Resumed int
+	Downgraded        int // confirmed downgrades
 	// Forced counts holds that were ended by force. Overdue counts holds that ended by themselves.
 	// Wanted counts holders that were notified of a waiter. Delayed counts holds that ended after an
 	// expiry delay.

@@ -67,6 +67,7 @@ func newWatch(w *world) *watch {
 	}
 	o.longest.Late, o.delayed = lateWord, map[lockfsm.Token]time.Duration{}
 	o.handed, o.shorter = map[lockfsm.Token]time.Duration{}, map[lockfsm.Token]time.Duration{}
+	o.shared = map[lockfsm.Token]bool{}
 	return o
 }
 
@@ -179,6 +180,7 @@ func (o *watch) fails(c *call, why string, held lockfsm.Token) {
 }
 
 func (o *watch) gets(c *call) {
+	c.lowered = c.resumes() != 0 && o.shared[c.token]
 	keys, terms := c.keys(), c.terms()
 	o.stats.gets(c, keys, terms)
 	o.w.note("%v call %d holds %v with %d", c.p, c.id, keys, c.token)

@@ -11,8 +11,8 @@ import (
 	"github.com/mortise-lock/mortise/session/client"
 )
 
-// This file observes holds that end by force or by themselves, expiry delays, and notices to
-// holders.
+// This file observes holds that end by force or by themselves, expiry delays, notices to holders,
+// and downgrades.
 
 const (
 	// lateWord is the time within which a holder must be notified that its hold has ended by itself.
@@ -30,6 +30,7 @@ type holdings struct {
 	handed map[lockfsm.Token]time.Duration
 	// shortest expiry delay in the requests to resume a hold
 	shorter map[lockfsm.Token]time.Duration
+	shared  map[lockfsm.Token]bool // exclusive holds that the state has made shared
 }
 
 // limit returns the time until which the call's handle reports that the lock is held.
@@ -177,5 +178,41 @@ func (o *watch) renewed(p *proc) {
 		if c.stage == holds && c.wantsNotice() && c.believes() {
 			o.w.must(o.notices.Renewed(c.caller(), sent-rounding))
 		}
+	}
+}
+
+// lowers observes that a caller acts as a reader from now on.
+func (o *watch) lowers(c *call) {
+	o.w.note("%v call %d downgrades %v", c.p, c.id, c.keys())
+	o.write(c)
+	c.lowered = true
+	o.record(c.p, history.Event{Kind: history.Downgrade, Op: c.id})
+	for _, key := range c.keys() {
+		o.beliefs.Lower(key, c.caller())
+	}
+}
+
+// lowered observes that the hold of a caller is shared in the state.
+func (o *watch) lowered(c *call, err error) {
+	o.stats.Downgraded++
+	if err != nil || !o.shared[c.token] {
+		o.w.broken("%v call %d is told that token %d is shared: %v; in the state: %v", c.p, c.id, c.token, err,
+			o.shared[c.token])
+	}
+}
+
+// becomesShared observes that the state makes a hold shared.
+func (o *watch) becomesShared(g *group, e *history.Event) {
+	o.shared[e.Token] = true
+	for _, key := range append([]string{e.Key}, e.Keys...) {
+		o.w.must(g.fifo.Lowered(key, e.Place))
+	}
+}
+
+// resumesShared observes that a shared hold is resumed. A caller that resumes the hold of a former
+// writer does not ask for a mode, and gets the mode of the hold.
+func (o *watch) resumesShared(e *history.Event) {
+	if (check.Terms{Permits: e.Permits, Of: e.Of}) == reader() {
+		o.shared[e.Token] = true
 	}
 }

@@ -151,8 +151,11 @@ func (o *watch) trail(r *ownReplica, e history.Event) {
 	switch {
 	case e.Kind == history.End:
 		o.ended(g, &e)
+	case e.Kind == history.Shared:
+		o.becomesShared(g, &e)
 	case e.Resumes != 0:
 		o.resumed(&e)
+		o.resumesShared(&e)
 	}
 }
 

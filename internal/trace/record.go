@@ -52,6 +52,13 @@ func (c *Call) recordLoss(until clock.Time) {
 	h.Lost(c.op, h.Now()-int64(c.tracer.config.Clock.Now().Sub(until)))
 }
 
+// Downgrades must be called before the lock of the call is made shared.
+func (c *Call) Downgrades() {
+	if c != nil && c.tracer.config.History != nil {
+		c.tracer.config.History.Downgrade(c.op)
+	}
+}
+
 func (c *Call) recordRelease(how Way) {
 	if c.tracer.config.History != nil {
 		c.unlocking.Do(func() { c.recordFirst(how) })

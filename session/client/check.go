@@ -2,6 +2,7 @@ package client
 
 import (
 	"fmt"
+	"slices"
 
 	"github.com/mortise-lock/mortise/lockfsm"
 )
@@ -83,11 +84,19 @@ func (c *Core) checkFrees() error {
 				e)
 		}
 	}
-	return nil
+	return c.checkLowering()
 }
 
 // Waits reports whether a call waits for request n. It is for simulations.
 func (c *Core) Waits(n lockfsm.Number) bool {
 	e := c.byNumber[n]
 	return e != nil && e.req != nil && e.req.stage == stageWaiting
+}
+
+func (c *Core) checkLowering() error {
+	ended := func(e *entry) bool { return e.req == nil || e.req.stage != stageHeld }
+	if i := slices.IndexFunc(c.lowering, ended); i >= 0 {
+		return fmt.Errorf("entry %d is being downgraded, but is not held", c.lowering[i].number)
+	}
+	return nil
 }

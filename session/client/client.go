@@ -269,6 +269,8 @@ func (c *Client) take(now clock.Time, in *input) {
 		if !c.core.Detach(now, in.hold.req, string(in.bytes)) {
 			in.hold.settle(ErrLost)
 		}
+	case inputDowngrade:
+		c.core.Downgrade(now, in.hold.req)
 	case inputReceive:
 		c.core.Receive(now, in.peer, in.bytes)
 	case inputDown:
@@ -341,6 +343,8 @@ func (c outlets) Outcome(o *Outcome) {
 		h.ahead.Store(o.Behind)
 	case OutcomeWanted:
 		h.want()
+	case OutcomeDowngraded:
+		h.downgraded(o.Err)
 	}
 }
 

@@ -70,6 +70,7 @@ type Core struct {
 	sent     entryList
 	byNumber map[lockfsm.Number]*entry
 	frees    []*entry // entries whose Release, Cancel or Detach is due
+	lowering []*entry // held entries whose downgrade is not confirmed
 	open     int      // bytes of unanswered commands
 	order    uint64
 	waiting  int

@@ -168,10 +168,12 @@ type entry struct {
 	// stays means that the hold must be detached instead of released when freeing is set. The next
 	// Attach names the entry, and then its Detach is due again.
 	stays bool
-	// lapsed is the reason why a detached hold has ended without a release by its holder.
-	lapsed string
 	// due means that the next frame contains the entry's Release, Cancel or Detach.
 	due bool
+	// lapsed is the reason why a detached hold has ended without a release by its holder.
+	lapsed string
+	// lowered is the epoch in which the downgrade of the hold was sent, and zero after its answer.
+	lowered lockfsm.Epoch
 	// left is the epoch of the Attach that did not name the entry.
 	left lockfsm.Epoch
 	// seen is the epoch in which the group last reported the entry's state.

@@ -128,3 +128,22 @@ func (e *HeldError) Error() string {
 }
 
 func (e *HeldError) Is(target error) bool { return target == ErrHeld }
+
+// codeError returns the error for a code, or nil if the request must be sent again.
+func codeError(code lockfsm.Code) error {
+	switch code {
+	case lockfsm.Finished, lockfsm.Done:
+		return nil
+	case lockfsm.QueueFull:
+		return ErrQueueFull
+	case lockfsm.BadKey:
+		return ErrBadKey
+	case lockfsm.TooManyEntries:
+		return ErrOverloaded
+	case lockfsm.InGrace:
+		return ErrInGrace
+	case lockfsm.NotHeld:
+		return ErrNotHeld
+	}
+	return fmt.Errorf("%w: %v", ErrRefused, code)
+}

@@ -110,8 +110,8 @@ func (c *Core) writeRenewal(now clock.Time, f *frame) {
 }
 
 // writeCommands writes the commands that are due and fit into the frame: first commands that free
-// entries, then requests, then Leaving and Close. It reports whether another frame must follow
-// immediately.
+// entries, then downgrades and requests, then Leaving and Close. It reports whether another frame
+// must follow immediately.
 func (c *Core) writeCommands(now clock.Time, f *frame) (more bool) {
 	c.writeAnswers(f)
 	done := 0
@@ -124,7 +124,7 @@ func (c *Core) writeCommands(now clock.Time, f *frame) (more bool) {
 		done++
 	}
 	c.frees = c.frees[:copy(c.frees, c.frees[done:])]
-	if len(c.frees) > 0 {
+	if len(c.frees) > 0 || c.writeDowngrades(now, f) {
 		return true
 	}
 	if !c.lease.short(now) { // with little of the lease left, a grant would have to be released
@@ -142,6 +142,22 @@ func (c *Core) writeCommands(now clock.Time, f *frame) (more bool) {
 	if c.closing && c.closeEpoch != c.epoch {
 		c.closeEpoch = c.epoch
 		f.command(lockfsm.Command{Kind: lockfsm.Close, Session: c.session, Epoch: c.epoch})
+	}
+	return false
+}
+
+// writeDowngrades writes the downgrades that were not sent on this attachment. It reports whether
+// some of them did not fit into the frame.
+func (c *Core) writeDowngrades(now clock.Time, f *frame) (more bool) {
+	for _, e := range c.lowering {
+		switch {
+		case e.lowered == c.epoch:
+		case len(f.commands) >= frameBytes:
+			return true
+		default:
+			e.lowered = c.epoch
+			c.writeFor(now, f, e, lockfsm.Command{Kind: lockfsm.Release, Rules: lockfsm.DowngradesSince, Permits: 1})
+		}
 	}
 	return false
 }

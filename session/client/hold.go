@@ -25,8 +25,10 @@ type Hold struct {
 	req  *Request
 	pass *Pass
 
-	slot   chan struct{} // signals the end of Acquire, and later of Release; from the client's pool
-	result error         // what Acquire returns, later what Release returns; set before the signal
+	// slot signals the end of Acquire and later of Release, and is then from the client's pool.
+	// Between them, closing it signals the end of Downgrade.
+	slot   chan struct{}
+	result error // what the call returns whose end slot signals; set before the signal
 
 	ahead atomic.Pointer[HeldError] // the holder when the request was applied; nil means unknown
 
@@ -39,6 +41,7 @@ type Hold struct {
 	isWanted bool
 	released bool
 	settled  bool
+	lowered  bool  // a downgrade has begun and was not refused
 	sharers  int32 // further callers that wait on slot; some may have stopped waiting
 
 	lost func(Loss, error) // set by OnLoss; not changed while the hold is in use
@@ -71,6 +74,9 @@ func (h *Hold) Terms() *Terms {
 	}
 	return h.req.Terms
 }
+
+// Passed reports whether the hold is a pass of a stay.
+func (h *Hold) Passed() bool { return h.pass != nil }
 
 // Of reports whether the hold belongs to the client c.
 func (h *Hold) Of(c *Client) bool { return h.client == c }

@@ -23,6 +23,7 @@ const (
 	inputCancel
 	inputRelease
 	inputDetach
+	inputDowngrade
 	inputExpired // Err has detected that the hold expired
 	inputReceive
 	inputDown

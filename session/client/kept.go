@@ -29,11 +29,8 @@ func (c *Client) window() stay.Window {
 }
 
 // Pass is one call for a lock that the client may keep. The caller sets the fields Key, Shared, Try
-// and Notice. The fields of stay.Caller are guarded by kept.mu.
-type Pass struct {
-	stay.Caller
-	Notice bool // as in Terms
-}
+// and Notice, which is as in Terms. The other fields are guarded by kept.mu.
+type Pass struct{ stay.Caller }
 
 // Request returns an ordinary request for the lock.
 func (p *Pass) Request() *Request {

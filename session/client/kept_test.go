@@ -266,7 +266,7 @@ func TestKeptWanted(t *testing.T) {
 	for name, other := range map[string]nodeid.ID{"the same client": kept100, "another client": kept101} {
 		t.Run(name, func(t *testing.T) {
 			keeping(t, func(w *world) {
-				h, err := w.stick(w.t.Context(), kept100, Pass{Caller: stay.Caller{Key: "x"}, Notice: true})
+				h, err := w.stick(w.t.Context(), kept100, Pass{Caller: stay.Caller{Key: "x", Notice: true}})
 				if err != nil {
 					w.t.Fatal(err)
 				}

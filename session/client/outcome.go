@@ -19,14 +19,15 @@ type OutcomeKind uint8
 
 // OutcomeFailed, OutcomeLost and OutcomeReleased end the request. The other kinds do not end it.
 const (
-	OutcomeGranted  OutcomeKind = iota + 1 // the call holds the lock, with Token
-	OutcomeFailed                          // the call holds nothing, now or later; Err is the reason
-	OutcomeLost                            // a granted lock is lost; Err is the reason
-	OutcomeReleased                        // the release is confirmed, or Err is why it cannot be confirmed
-	OutcomeWaits                           // the call waits; Behind is the holder when its request was applied
-	OutcomeWanted                          // another request waits for the held lock; may be repeated
-	OutcomeAsked                           // requests with Try wait for the answer of a stay; may be repeated
-	OutcomeYield                           // another request is about to wait for a stay; may be repeated
+	OutcomeGranted    OutcomeKind = iota + 1 // the call holds the lock, with Token
+	OutcomeFailed                            // the call holds nothing, now or later; Err is the reason
+	OutcomeLost                              // a granted lock is lost; Err is the reason
+	OutcomeReleased                          // the release is confirmed, or Err is why it cannot be confirmed
+	OutcomeWaits                             // the call waits; Behind is the holder when its request was applied
+	OutcomeWanted                            // another request waits for the held lock; may be repeated
+	OutcomeAsked                             // requests with Try wait for the answer of a stay; may be repeated
+	OutcomeYield                             // another request is about to wait for a stay; may be repeated
+	OutcomeDowngraded                        // the hold is shared, or Err is why it remains exclusive
 )
 
 // Outcome is a result that a core reports for a request.
@@ -120,6 +121,20 @@ func (c *Core) Detach(now clock.Time, r *Request, lapsed string) bool {
 		r.entry.stays, r.entry.lapsed = true, lapsed
 	}
 	return c.Release(now, r)
+}
+
+// Downgrade makes an exclusive hold shared. OutcomeDowngraded follows unless the hold ends first.
+func (c *Core) Downgrade(now clock.Time, r *Request) {
+	c.begin(now)
+	if r.stage == stageHeld && !slices.Contains(c.lowering, r.entry) {
+		c.lowering = append(c.lowering, r.entry)
+	}
+}
+
+func (c *Core) stopDowngrade(e *entry) {
+	if i := slices.Index(c.lowering, e); i >= 0 {
+		c.lowering = slices.Delete(c.lowering, i, i+1)
+	}
 }
 
 func (c *Core) leave(r *Request) {
@@ -226,6 +241,7 @@ func (c *Core) heldKeys(except func(*Request) bool) (keys []string) {
 
 func (c *Core) heldNoMore(r *Request) {
 	c.held--
+	c.stopDowngrade(r.entry)
 	if r.until != 0 {
 		heap.Remove(&c.limited, r.Terms.place)
 	}

@@ -248,25 +248,6 @@ func (c *Core) finish(e *entry, err error) {
 	c.drop(e, nil)
 }
 
-// codeError returns the error for a code, or nil if the request must be sent again.
-func codeError(code lockfsm.Code) error {
-	switch code {
-	case lockfsm.Finished, lockfsm.Done:
-		return nil
-	case lockfsm.QueueFull:
-		return ErrQueueFull
-	case lockfsm.BadKey:
-		return ErrBadKey
-	case lockfsm.TooManyEntries:
-		return ErrOverloaded
-	case lockfsm.InGrace:
-		return ErrInGrace
-	case lockfsm.NotHeld:
-		return ErrNotHeld
-	}
-	return fmt.Errorf("%w: %v", ErrRefused, code)
-}
-
 func (c *Core) metHolder(now clock.Time, r *session.Reply) {
 	e := c.byNumber[r.Number]
 	if e == nil {
@@ -339,7 +320,7 @@ func (c *Core) endedBy(e *entry, err error, why Loss) {
 
 func (c *Core) freed(now clock.Time, r *session.Reply) {
 	e := c.byNumber[r.Number]
-	if e == nil || !e.freeing {
+	if e == nil || c.answersDowngrade(now, e, r.Code) || !e.freeing {
 		return
 	}
 	if e.lapsed != "" && r.Code == lockfsm.Unsupported { // the group's rules do not support reasons
@@ -361,6 +342,39 @@ func (c *Core) freed(now clock.Time, r *session.Reply) {
 		return
 	}
 	c.drop(e, nil)
+}
+
+// answersDowngrade handles a code that answers a downgrade and does not end the hold. It reports
+// whether the code is such an answer. The answers to the commands of a hold arrive in the order of
+// the commands, so the first such answer is that of the downgrade.
+func (c *Core) answersDowngrade(now clock.Time, e *entry, code lockfsm.Code) bool {
+	if e.lowered != c.epoch {
+		return false
+	}
+	var err error
+	switch code {
+	case lockfsm.Downgraded:
+	case lockfsm.NotHeld:
+		err = ErrNotHeld
+	case lockfsm.Unsupported:
+		err = fmt.Errorf("%w: %v", ErrRefused, code)
+	default:
+		switch {
+		case e.freeing:
+		case code == lockfsm.Finished:
+			c.finish(e, nil)
+		default:
+			c.redirect(now, c.target)
+		}
+		return false
+	}
+	e.lowered = 0
+	c.answeredAsk(e)
+	if slices.Contains(c.lowering, e) {
+		c.stopDowngrade(e)
+		c.outcomes = append(c.outcomes, Outcome{Kind: OutcomeDowngraded, Request: e.req, Err: err})
+	}
+	return true
 }
 
 func (c *Core) renewed(r *session.Reply) {

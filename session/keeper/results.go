@@ -39,7 +39,7 @@ func (k *Core) applied(r *lockfsm.Result) {
 	case lockfsm.Acquire:
 		k.appliedAcquire(r)
 		k.appliedEvict(r)
-	case lockfsm.Release, lockfsm.Cancel, lockfsm.Detach:
+	case lockfsm.Release, lockfsm.Cancel, lockfsm.Detach: // also a downgrade, which is a Release
 		if r.Detached != 0 {
 			k.keepGone(r.Detached, r.TTL)
 		}

@@ -15,6 +15,7 @@ type Caller struct {
 	Key         string
 	Caller      any // not used by the Set
 	Shared, Try bool
+	Notice      bool // not used by the Set
 
 	waits, holds bool
 	stay         *stay

@@ -15,6 +15,7 @@ type caller struct {
 	op      uint64
 	session lockfsm.SessionID
 	number  lockfsm.Number
+	holds   uint64           // the call whose lock is held; 0 if none is
 	stays   map[string]*stay // by key
 }
 
@@ -104,6 +105,9 @@ func (c *caller) next() {
 		default:
 			over = true
 			c.hold(op, number, f.Token, nil)
+			if asks.Permits == 0 {
+				c.downgrade(op, number)
+			}
 		}
 	}
 	w.waiting[request{c.session, number}] = granted
@@ -158,6 +162,7 @@ func (c *caller) fail(op uint64, why string) {
 func (c *caller) hold(op uint64, number lockfsm.Number, token lockfsm.Token, st *stay) {
 	w := c.w
 	c.say(history.Event{Kind: history.Return, Op: op, Outcome: history.Granted, Token: token})
+	c.holds = op
 	if w.chance(w.options.Crash) {
 		w.after(w.upTo(ms), c.crash)
 		return
@@ -179,6 +184,7 @@ func (c *caller) hold(op uint64, number lockfsm.Number, token lockfsm.Token, st 
 	}
 	w.after(w.upTo(ms), func() {
 		c.say(history.Event{Kind: history.Unlock, Op: op})
+		c.holds = 0
 		if st != nil {
 			c.unlockPass(op, st)
 			return
@@ -189,6 +195,20 @@ func (c *caller) hold(op uint64, number lockfsm.Number, token lockfsm.Token, st 
 				w.after(w.upTo(ms), c.next)
 			})
 		})
+	})
+}
+
+// downgrade makes some holders readers while they hold their locks.
+func (c *caller) downgrade(op uint64, number lockfsm.Number) {
+	w, stream := c.w, c.stream
+	if w.options.Downgrade == 0 || !w.chance(w.options.Downgrade) {
+		return
+	}
+	w.after(w.upTo(ms/2), func() {
+		if c.stream == stream && c.holds == op {
+			c.say(history.Event{Kind: history.Downgrade, Op: op})
+			c.send(lockfsm.Command{Kind: lockfsm.Release, Rules: lockfsm.DowngradesSince, Number: number, Permits: 1}, nil)
+		}
 	})
 }
 

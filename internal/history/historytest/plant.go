@@ -11,6 +11,8 @@ type Plant struct {
 	// If Kinds is true, Break needs a history with locks of all kinds. Otherwise Break needs a
 	// history of mutexes only, because with shared locks its result may be correct.
 	Kinds bool
+	// If Downgrades is true, Break needs a history with locks of all kinds and downgrades.
+	Downgrades bool
 	// If Stays is true, Break needs a history of mutexes with stays.
 	Stays bool
 	// Break returns a copy in which one rule is broken, or nil if the history has no place for the
@@ -42,6 +44,12 @@ func Plants() []Plant {
 		{Name: "one of several is held by another", Kinds: true, Break: oneOfSeveralHeld},
 		{Name: "another kind than was asked for", Kinds: true, Break: otherKind},
 		{Name: "half of several ends", Kinds: true, Break: halfEnds},
+		{Name: "a reader beside a writer that has not lowered", Downgrades: true, Break: loweredLate},
+		{Name: "a downgrade that the state did not make", Downgrades: true, Break: neverShared},
+		{Name: "a downgrade that no caller asked for", Downgrades: true, Break: notLowered},
+		{Name: "a writer beside a lowered one", Downgrades: true, Break: writerBesideLowered},
+		{Name: "a downgrade after the end", Downgrades: true, Break: sharedTooLate},
+		{Name: "a downgrade of a reader", Downgrades: true, Break: sharedTwice},
 		{Name: "a token is reserved twice", Stays: true, Break: reservedTwice},
 		{Name: "a pass token is given twice", Stays: true, Break: passTwice},
 		{Name: "a caller is given the token of a stay", Stays: true, Break: firstGiven},

@@ -25,6 +25,8 @@ type Options struct {
 	Permits float64 // chance that an unshared request takes one or two of three permits
 	Several float64 // chance of a request for several keys
 	Sticky  float64 // chance that an exclusive request for one key, without Try, is sticky
+
+	Downgrade float64 // chance that the holder of an exclusive lock makes it shared
 }
 
 const (
@@ -40,8 +42,8 @@ func Make(o Options) []history.Event {
 		waiting: map[request]func(lockfsm.Change){}}
 	charter := lockfsm.Charter{Group: group, FoundedUnixMS: 1_700_000_000_000, Rules: 1, SessionTTL: 1e9,
 		Limits: lockfsm.DefaultLimits()}
-	if o.Sticky > 0 {
-		charter.Rules = lockfsm.StickySince
+	if o.Sticky > 0 || o.Downgrade > 0 {
+		charter.Rules = lockfsm.RulesVersion
 	}
 	for i := range 2 {
 		m, err := lockfsm.New(charter)

@@ -1,0 +1,84 @@
+package client
+
+import (
+	"context"
+	"fmt"
+)
+
+// This file makes exclusive holds shared. The downgrade of a hold is a Release with Permits, which
+// the core sends again after each Attach until it is answered.
+
+// Downgrade makes an exclusive hold shared, and keeps its token. From the call on, the caller must
+// act as a reader, even if Downgrade returns an error. There are two exceptions, after which the
+// hold is as before: an error that matches ErrRefused if the group does not support downgrades, and
+// ErrNotHeld if the hold is one of a semaphore. The context limits only the wait for the
+// confirmation. Downgrade returns nil once the group has made the hold shared. It returns the error
+// of Err if the hold has ended, and an error that wraps the error of ctx if ctx has. A second call
+// waits for the same confirmation. The hold must not be a pass.
+func (h *Hold) Downgrade(ctx context.Context) error {
+	answer, err := h.startDowngrade()
+	if err != nil {
+		return err
+	}
+	select {
+	case <-answer:
+		return h.answer()
+	case <-h.Done():
+		return h.Err()
+	case <-ctx.Done():
+		return fmt.Errorf("mortise: lock %q is being downgraded, but this is not yet confirmed: %w", h.req.Key,
+			ContextError(ctx))
+	}
+}
+
+// DowngradeSoon is like Downgrade, and does not wait.
+func (h *Hold) DowngradeSoon() { _, _ = h.startDowngrade() }
+
+// Lowered reports whether a downgrade has begun and was not refused.
+func (h *Hold) Lowered() bool {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	return h.lowered
+}
+
+func (h *Hold) startDowngrade() (answer chan struct{}, err error) {
+	if err := h.Err(); err != nil {
+		return nil, err
+	}
+	h.mu.Lock()
+	if h.ended != nil || h.lowered {
+		defer h.mu.Unlock()
+		return h.slot, h.ended
+	}
+	h.lowered, h.slot = true, make(chan struct{})
+	answer = h.slot
+	h.mu.Unlock()
+	if !h.client.post(input{kind: inputDowngrade, hold: h}) {
+		return nil, ErrClosed
+	}
+	return answer, nil
+}
+
+// downgraded passes the answer of the group to the callers of Downgrade.
+func (h *Hold) downgraded(err error) {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	if h.released {
+		return // slot belongs to Release
+	}
+	h.lowered, h.result = err == nil, err
+	close(h.slot)
+}
+
+// answer returns the result of a downgrade. If the hold has ended since, it returns the reason.
+func (h *Hold) answer() error {
+	if err := h.Err(); err != nil {
+		return err
+	}
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	if h.ended != nil {
+		return h.ended
+	}
+	return h.result
+}

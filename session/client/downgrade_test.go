@@ -1,0 +1,160 @@
+package client
+
+import (
+	"context"
+	"errors"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/mortise-lock/mortise/internal/nodeid/nodeidtest"
+	"github.com/mortise-lock/mortise/lockfsm"
+)
+
+// downgraded is the answer to a downgrade.
+func (b *bench) downgraded(n lockfsm.Number, code lockfsm.Code) {
+	answer := b.freed(n)
+	answer.Code = code
+	b.reply(b.to.ID, answer)
+	b.turn()
+}
+
+func TestDowngradeIsSentUntilItIsAnswered(t *testing.T) {
+	b := newBench(t)
+	b.attach()
+	r := b.hold("k")
+	n := r.entry.number
+	b.core.Downgrade(b.now, r)
+	b.core.Downgrade(b.now, r)
+	b.want("1: release 1")
+	if c := b.commands[0]; c.Permits != 1 || c.Rules != lockfsm.DowngradesSince {
+		t.Fatalf("it sends %+v", c)
+	}
+	b.want("")
+	b.core.Down(b.now, b.to.ID) // the answer is lost with the leader
+	b.turn()
+	b.reply(b.to.ID, b.state(n, lockfsm.Granted, r.token), b.attached(lockfsm.Done), b.renewed())
+	b.turn()
+	if len(b.commands) != 1 || b.commands[0].Permits != 1 {
+		t.Fatalf("after a new attachment it sends %+v", b.commands)
+	}
+	b.downgraded(n, lockfsm.Downgraded)
+	b.outcome(r, OutcomeDowngraded, nil)
+	if b.core.open != 0 || len(b.core.lowering) != 0 {
+		t.Errorf("%d bytes and %d downgrades are open", b.core.open, len(b.core.lowering))
+	}
+	b.downgraded(n, lockfsm.Downgraded)
+	b.quiet()
+}
+
+// The answer to a downgrade does not confirm the release that was sent after it.
+func TestReleaseAfterADowngrade(t *testing.T) {
+	b := newBench(t)
+	b.attach()
+	r := b.hold("k")
+	n := r.entry.number
+	b.core.Downgrade(b.now, r)
+	b.turn()
+	b.core.Release(b.now, r)
+	b.want("1: release 1")
+	b.downgraded(n, lockfsm.Downgraded)
+	b.quiet()
+	b.downgraded(n, lockfsm.Done)
+	b.outcome(r, OutcomeReleased, nil)
+}
+
+func TestRefusedDowngrade(t *testing.T) {
+	b := newBench(t)
+	b.attach()
+	r := b.hold("k")
+	b.core.Downgrade(b.now, r)
+	b.turn()
+	b.downgraded(r.entry.number, lockfsm.Unsupported)
+	if len(b.outcomes) != 1 || b.outcomes[0].Kind != OutcomeDowngraded || !errors.Is(b.outcomes[0].Err, ErrRefused) {
+		t.Fatalf("the outcomes are %+v", b.outcomes)
+	}
+	if r.stage != stageHeld {
+		t.Error("the hold has ended")
+	}
+}
+
+func TestDowngradeOfAnEndedHold(t *testing.T) {
+	b := newBench(t)
+	b.attach()
+	r := b.hold("k")
+	b.core.Downgrade(b.now, r)
+	b.turn()
+	b.downgraded(r.entry.number, lockfsm.Finished)
+	b.outcome(r, OutcomeLost, ErrLost)
+	b.core.Downgrade(b.now, r)
+	b.want("")
+}
+
+func TestDowngrade(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		w := newWorld(t, 2, nodeidtest.ID(1))
+		defer w.close()
+		w.elect(nodeidtest.ID(1))
+		writer := w.lock(nodeidtest.ID(100), "x")
+		granted := make(chan *Hold)
+		go func() {
+			h, _ := w.take(nodeidtest.ID(101), Terms{Permits: 1})
+			granted <- h
+		}()
+		synctest.Wait()
+		for range 2 {
+			if err := writer.Downgrade(t.Context()); err != nil || !writer.Lowered() || writer.Err() != nil {
+				t.Fatalf("downgraded: %v, lowered %v, held %v", err, writer.Lowered(), writer.Err())
+			}
+		}
+		reader := <-granted
+		if err := reader.Downgrade(t.Context()); err != nil {
+			t.Errorf("the downgrade of a shared hold: %v", err)
+		}
+		_ = reader.Release(t.Context())
+		_ = writer.Release(t.Context())
+		if err := writer.Downgrade(t.Context()); !errors.Is(err, ErrReleased) {
+			t.Errorf("after the release: %v", err)
+		}
+		w.empty()
+	})
+}
+
+// TestDowngradeThatIsNotConfirmed checks each way in which the wait of Downgrade ends without an
+// answer of the group.
+func TestDowngradeThatIsNotConfirmed(t *testing.T) {
+	for name, c := range map[string]struct {
+		ends func(*Hold, context.CancelFunc)
+		want error
+	}{
+		"the context ends": {func(_ *Hold, cancel context.CancelFunc) { cancel() }, context.Canceled},
+		"it is released": {func(h *Hold, _ context.CancelFunc) {
+			soon, cancel := context.WithCancel(context.Background())
+			cancel()
+			_ = h.Release(soon)
+		}, ErrReleased},
+		"the lease ends": {func(*Hold, context.CancelFunc) { time.Sleep(worldTTL) }, ErrLost},
+	} {
+		t.Run(name, func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				w := newWorld(t, 1, nodeidtest.ID(1))
+				defer w.close()
+				w.elect(nodeidtest.ID(1))
+				h := w.lock(nodeidtest.ID(100), "k")
+				w.isolate(nodeidtest.ID(100), true)
+				ctx, cancel := context.WithCancel(t.Context())
+				defer cancel()
+				result := make(chan error)
+				go func() { result <- h.Downgrade(ctx) }()
+				synctest.Wait()
+				c.ends(h, cancel)
+				if err := <-result; !errors.Is(err, c.want) {
+					t.Errorf("Downgrade returns %v, want %v", err, c.want)
+				}
+				if !h.Lowered() {
+					t.Error("it is exclusive again, though the group may have made it shared")
+				}
+			})
+		})
+	}
+}
