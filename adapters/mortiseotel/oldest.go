@@ -13,7 +13,7 @@ import (
 type running struct {
 	mu      sync.Mutex // guards the fields below
 	holds   map[mortise.Token]begun
-	classes map[string]bool // of all holds so far; the caller keeps them few
+	classes map[string]bool // a class of any hold so far; the caller keeps them few
 }
 
 type begun struct {
