@@ -3,6 +3,7 @@ package mortiseotel
 import (
 	"context"
 	"slices"
+	"time"
 
 	"go.opentelemetry.io/otel/attribute"
 	"go.opentelemetry.io/otel/metric"
@@ -129,7 +130,7 @@ func (m *meter) synced(e mortise.NodeEvent) {
 	m.record(context.Background(), table.Sync, e.Took.Seconds(), nil, attribute.String("outcome", string(e.State)))
 }
 
-func (m *meter) observe(status func() mortise.Status) (metric.Registration, error) {
+func (m *meter) observe(status func() mortise.Status, r *running) (metric.Registration, error) {
 	var all []metric.Observable
 	for _, row := range table.Metrics() {
 		if g := m.gauges[row.Name]; g != nil {
@@ -141,8 +142,23 @@ func (m *meter) observe(status func() mortise.Status) (metric.Registration, erro
 		for name, value := range figures(status()) {
 			o.ObserveFloat64(m.gauges[name], value, with)
 		}
+		m.observeOldest(o, r.oldest(time.Now()))
 		return nil
 	}, all...)
+}
+
+// observeOldest reports 0 if there has been no hold yet, so that the metric always exists.
+func (m *meter) observeOldest(o metric.Observer, ages map[string]float64) {
+	if len(ages) == 0 {
+		ages[""] = 0
+	}
+	for class, age := range ages {
+		attributes := m.attributes
+		if class != "" {
+			attributes = append(slices.Clone(attributes), attribute.String("class", class))
+		}
+		o.ObserveFloat64(m.gauges[table.Oldest], age, metric.WithAttributes(attributes...))
+	}
 }
 
 func figures(s mortise.Status) map[string]float64 {

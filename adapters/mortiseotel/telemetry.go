@@ -3,6 +3,7 @@ package mortiseotel
 import (
 	"context"
 	"fmt"
+	"time"
 
 	"go.opentelemetry.io/otel/attribute"
 	"go.opentelemetry.io/otel/metric"
@@ -36,6 +37,7 @@ type Telemetry struct {
 	meter   meter // the zero meter makes no metrics
 	tracer  trace.Tracer
 	holds   holds
+	running running
 }
 
 // New returns a Telemetry with its instruments.
@@ -76,7 +78,7 @@ func (t *Telemetry) Observe(node *mortise.Node) (stop func() error, err error) {
 	if !t.meter.made {
 		return func() error { return nil }, nil
 	}
-	r, err := t.meter.observe(node.Status)
+	r, err := t.meter.observe(node.Status, &t.running)
 	if err != nil {
 		return nil, fmt.Errorf("mortiseotel: %w", err)
 	}
@@ -87,6 +89,9 @@ func (t *Telemetry) acquired(ctx context.Context, e mortise.LockEvent) any {
 	class := t.class(e.Key)
 	if t.meter.made {
 		t.meter.acquired(ctx, class, e)
+		if e.Outcome == mortise.OutcomeGranted && e.Purpose == "" {
+			t.running.begin(e.Token, t.className(e.Key), time.Now())
+		}
 	}
 	if t.tracer == nil {
 		return nil
@@ -103,6 +108,7 @@ func (t *Telemetry) unlocked(ctx context.Context, e mortise.LockEvent) {
 		t.meter.unlocked(ctx, t.class(e.Key), e)
 	}
 	if e.Outcome != mortise.OutcomeLeft {
+		t.running.end(e.Token)
 		t.release(e)
 	}
 }
@@ -111,6 +117,7 @@ func (t *Telemetry) lost(e mortise.LockEvent) {
 	if t.meter.made {
 		t.meter.lost(t.class(e.Key), e)
 	}
+	t.running.end(e.Token)
 	t.release(e)
 }
 
@@ -127,5 +134,12 @@ func (t *Telemetry) class(key string) []attribute.KeyValue {
 	if t.options.Class == nil {
 		return nil
 	}
-	return []attribute.KeyValue{attribute.String("class", t.options.Class(key))}
+	return []attribute.KeyValue{attribute.String("class", t.className(key))}
+}
+
+func (t *Telemetry) className(key string) string {
+	if t.options.Class == nil {
+		return ""
+	}
+	return t.options.Class(key)
 }

@@ -8,6 +8,7 @@ import (
 	"slices"
 	"strings"
 	"sync"
+	"time"
 
 	"github.com/mortise-lock/mortise"
 )
@@ -52,6 +53,8 @@ func measures() []measure {
 		{losses, "counter", "Locks that ended before they were unlocked, by reason", "reason",
 			[]string{"lease", "overdue", "forced", "expired", "restarted", "stopped", "resumed", "unknown"}, nil},
 		{leaks, "counter", "Locks that the program holds but no longer references", "", nil, nil},
+		gauge("lock_hold_oldest_seconds",
+			"Age of the oldest lock that this instance holds, except those that are held long by design"),
 		gauge("lock_held", "Locks that this instance holds"),
 		gauge("lock_waiters", "Calls on this instance that wait for a lock, except those that wait long by design"),
 		gauge("lock_standby",
@@ -136,6 +139,7 @@ type meter struct {
 	all   map[string]measure
 	count map[string]map[string]uint64
 	times map[string]map[string]*histogram
+	began map[mortise.Token]time.Time // of the holds that have not ended and are not long by design
 }
 
 type histogram struct {
@@ -145,7 +149,7 @@ type histogram struct {
 
 func newMeter() *meter {
 	m := &meter{all: map[string]measure{}, count: map[string]map[string]uint64{},
-		times: map[string]map[string]*histogram{}}
+		times: map[string]map[string]*histogram{}, began: map[mortise.Token]time.Time{}}
 	for _, row := range measures() {
 		m.all[row.name], m.count[row.name], m.times[row.name] = row, map[string]uint64{}, map[string]*histogram{}
 		for _, value := range row.values {
@@ -213,17 +217,41 @@ func (m *meter) acquired(_ context.Context, e mortise.LockEvent) any {
 	if e.Waiting >= 0 && e.Outcome != mortise.OutcomeEntered {
 		m.record(queueLength, float64(e.Waiting), "kind", kind)
 	}
+	if e.Outcome == mortise.OutcomeGranted && e.Purpose == "" {
+		m.mu.Lock()
+		defer m.mu.Unlock()
+		m.began[e.Token] = time.Now()
+	}
 	return nil
+}
+
+func (m *meter) ended(token mortise.Token) {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	delete(m.began, token)
+}
+
+// oldest must be called under mu.
+func (m *meter) oldest() time.Duration {
+	age := time.Duration(0)
+	for _, at := range m.began {
+		age = max(age, time.Since(at))
+	}
+	return age
 }
 
 func (m *meter) unlocked(_ context.Context, e mortise.LockEvent) {
 	m.record(unlockTime, e.Took.Seconds(), "outcome", string(e.Outcome))
+	if e.Outcome != mortise.OutcomeLeft {
+		m.ended(e.Token)
+	}
 	if e.Outcome != mortise.OutcomeLeft && e.Outcome != mortise.OutcomeLost {
 		m.record(holdTime, e.Held.Seconds(), "kind", string(e.Kind), "end", "unlocked")
 	}
 }
 
 func (m *meter) lost(e mortise.LockEvent) {
+	m.ended(e.Token)
 	m.record(holdTime, e.Held.Seconds(), "kind", string(e.Kind), "end", "lost")
 	m.add(losses, "reason", string(e.Outcome))
 }
@@ -240,6 +268,7 @@ func (m *meter) write(w io.Writer, s mortise.Status) {
 	asked := observed(s)
 	m.mu.Lock()
 	defer m.mu.Unlock()
+	asked["lock_hold_oldest_seconds"] = m.oldest().Seconds()
 	for _, row := range measures() {
 		fmt.Fprintf(w, "# HELP %[1]s %[3]s\n# TYPE %[1]s %[2]s\n", row.name, row.kind, row.help)
 		if value, is := asked[strings.TrimPrefix(row.name, "mortise_")]; is {

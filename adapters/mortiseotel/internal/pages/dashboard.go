@@ -55,6 +55,7 @@ func rows() []struct {
 			{"Wait", "s", quantiles(table.Wait)},
 			{"Queue length at a request", "short", quantiles(table.Queue)},
 			{"Hold", "s", quantiles(table.Hold)},
+			{"Oldest hold", "s", each(table.Oldest)},
 			{"Unlock", "s", quantiles(table.Unlock)},
 			{"Unlocks by how they ended", "ops", []line{{count(table.Unlock, "outcome"), "{{outcome}}"}}},
 			{"Held", "short", each(table.Held)},

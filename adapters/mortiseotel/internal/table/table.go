@@ -38,6 +38,7 @@ const (
 	Hold        = "mortise.lock.hold.duration"
 	Losses      = "mortise.lock.losses"
 	Leaks       = "mortise.lock.leaks"
+	Oldest      = "mortise.lock.hold.oldest"
 	Held        = "mortise.lock.held"
 	Waiters     = "mortise.lock.waiters"
 	Standby     = "mortise.lock.standby"
@@ -81,6 +82,8 @@ func Metrics() []Metric {
 		{Losses, Counter, "{lock}", "Locks that ended before they were unlocked, by reason", "reason",
 			[]string{"lease", "overdue", "forced", "expired", "restarted", "stopped", "resumed", "unknown"}, nil},
 		{Leaks, Counter, "{lock}", "Locks that the program holds but no longer references", "", nil, nil},
+		{Oldest, Gauge, "s",
+			"Age of the oldest lock that this instance holds, except those that are held long by design", "", nil, nil},
 		{Held, Gauge, "{lock}", "Locks that this instance holds", "", nil, nil},
 		{Waiters, Gauge, "{call}",
 			"Calls on this instance that wait for a lock, except those that wait long by design", "", nil, nil},
