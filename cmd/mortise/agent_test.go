@@ -204,6 +204,25 @@ with Mortise(agent, name="first") as one, Mortise("unix:" + os.environ["OTHER"])
     assert later.token > first
     later.unlock()
     one.lock("left/1")
+    writer = one.lock("orders/43", notice=True, labels={"by": "test"}, lock_delay_seconds=60)
+    assert not writer.wanted()
+    writer.downgrade()
+    two.lock("orders/43", shared=True, wait_seconds=30).unlock()
+    writer.detach()
+    two.lock("orders/43", resume=writer.token).unlock()
+    at = one.put("progress", b"1")
+    assert two.get("progress") == (b"1", at)
+    two.put("progress", b"2", revision=at)
+    try:
+        one.put("progress", b"3", revision=at)
+        raise SystemExit("two writers")
+    except Busy:
+        pass
+    assert one.leader("leader") is None
+    term = two.campaign("leader", value="here")
+    assert one.leader("leader")["value"] == "here"
+    assert next(one.watch("orders/"))["what"] == "reset"
+    term.unlock()
 with Mortise(agent) as three:
     three.lock("left/1", wait_seconds=30).unlock()
 try:
@@ -233,6 +252,38 @@ except Lost:
 	_ = dying.Process.Kill()
 	_ = dying.Wait()
 	f.mortise("run", "-w", patience.String(), "dead/1", "--", "echo", "granted").wants(t, exitOK, "granted")
+}
+
+// TestPythonPackage runs the tests of the package, and builds its source distribution.
+func TestPythonPackage(t *testing.T) {
+	python, err := exec.LookPath("python3")
+	if err != nil {
+		t.Skip("python3 is not there")
+	}
+	t.Parallel()
+	dir := t.TempDir()
+	if err := os.CopyFS(dir, os.DirFS("python")); err != nil {
+		t.Fatal(err)
+	}
+	run := func(args ...string) string {
+		cmd := exec.Command(python, args...)
+		cmd.Dir = dir
+		out, err := cmd.CombinedOutput()
+		if err != nil {
+			t.Fatalf("%v: %v\n%s", args, err, out)
+		}
+		return string(out)
+	}
+	if out := run("-m", "unittest"); !strings.Contains(out, "Ran 10 tests") {
+		t.Errorf("the tests say %s", out)
+	}
+	if exec.Command(python, "-c", "import setuptools").Run() != nil {
+		t.Skip("setuptools is not there: the package is not built")
+	}
+	run("-c", "from setuptools import build_meta; build_meta.build_sdist('dist')")
+	if built, err := filepath.Glob(filepath.Join(dir, "dist", "mortise*agent-*.tar.gz")); err != nil || len(built) != 1 {
+		t.Errorf("built were %v, %v", built, err)
+	}
 }
 
 func TestReadme(t *testing.T) {

@@ -13,8 +13,8 @@ import (
 // use.
 type asks interface {
 	acquire(context.Context, mortise.Request) (holding, error)
+	stored
 	check(ctx context.Context, key string, token mortise.Token) (bool, error)
-	key(ctx context.Context, key string) (mortise.KeyInfo, error)
 	keys(ctx context.Context, prefix string) (list []mortise.KeyInfo, more bool, err error)
 	watch(ctx context.Context, prefix string, after uint64) iter.Seq2[mortise.Event, error]
 	status(context.Context) (mortise.Status, error)
@@ -29,6 +29,9 @@ type holding interface {
 	Unlock(context.Context) error
 	UnlockSoon() error
 	Lapse(why string) error
+	Downgrade(context.Context) error
+	Detach(context.Context) error
+	Wanted() <-chan struct{}
 }
 
 type own struct{ node *mortise.Node }
@@ -39,6 +42,14 @@ func (o own) acquire(ctx context.Context, r mortise.Request) (holding, error) {
 		return nil, err // a holding that contains a nil *Lock is not equal to nil
 	}
 	return lock, nil
+}
+
+func (o own) get(ctx context.Context, key string) ([]byte, uint64, error) {
+	return o.node.Get(ctx, key)
+}
+
+func (o own) put(ctx context.Context, key string, data []byte, revision uint64) (uint64, error) {
+	return o.node.Put(ctx, key, data, revision)
 }
 
 func (o own) check(ctx context.Context, key string, token mortise.Token) (bool, error) {

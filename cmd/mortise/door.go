@@ -39,9 +39,10 @@ type door struct {
 }
 
 type lockText struct {
-	Key   string        `json:"key"`
-	Token mortise.Token `json:"token"`
-	Lost  string        `json:"lost,omitempty"`
+	Key    string        `json:"key"`
+	Token  mortise.Token `json:"token"`
+	Lost   string        `json:"lost,omitempty"`
+	Wanted bool          `json:"wanted,omitempty"`
 }
 
 type asked struct {
@@ -58,6 +59,15 @@ type asked struct {
 	Value     string        `json:"value"`
 	MaxHold   *float64      `json:"max_hold_seconds"`
 	LockDelay *float64      `json:"lock_delay_seconds"`
+
+	Labels     map[string]string `json:"labels"`
+	MaxWaiting int               `json:"max_waiting"`
+	Notice     bool              `json:"notice"`
+	Sticky     bool              `json:"sticky"`
+	Resume     mortise.Token     `json:"resume"`
+
+	Data     []byte `json:"data"` // base64
+	Revision uint64 `json:"revision,string"`
 }
 
 // handler returns the HTTP handler of the API. local means that the listener is a socket in the
@@ -82,11 +92,25 @@ func (d *door) handler(local bool) http.Handler {
 	post("/v1/end", d.end)
 	post("/v1/lock", d.lock)
 	post("/v1/unlock", d.unlock)
+	post("/v1/downgrade", d.downgrade)
+	post("/v1/detach", d.detach)
 	post("/v1/check", d.check)
+	post("/v1/put", func(r *http.Request, a asked) (any, error) {
+		ctx, cancel := context.WithTimeout(r.Context(), unlockAsked)
+		defer cancel()
+		return putData(ctx, d.from(r), a.Key, a.Data, a.Revision)
+	})
 	mux.HandleFunc("POST /v1/hold", d.hold)
 	mux.HandleFunc("GET /v1/watch", d.watch)
 	get := func(path string, do answers) { getAnswer(mux, path, do) }
 	get("/v1/keys", d.keys)
+	get("/v1/data", func(ctx context.Context, r *http.Request) (any, error) {
+		return dataOf(ctx, d.from(r), r.FormValue("key"))
+	})
+	get("/v1/leader", func(ctx context.Context, r *http.Request) (any, error) {
+		return leaderOf(ctx, d.from(r), r.FormValue("name"))
+	})
+	get("/v1/openapi.json", description)
 	get("/v1/key", func(ctx context.Context, r *http.Request) (any,
 		error) {
 		return d.from(r).key(ctx, r.FormValue("key"))
@@ -199,12 +223,15 @@ func (d *door) end(r *http.Request, a asked) (any, error) {
 }
 
 func (d *door) lock(r *http.Request, a asked) (any, error) {
-	request := mortise.Request{Key: a.Key, Keys: a.Keys, Shared: a.Shared, Permits: a.Permits, Of: a.Of, Value: a.Value}
+	request := mortise.Request{
+		Key: a.Key, Keys: a.Keys, Shared: a.Shared, Permits: a.Permits, Of: a.Of, Value: a.Value, Labels: a.Labels,
+		MaxWaiting: a.MaxWaiting, Notice: a.Notice, Sticky: a.Sticky, Resume: a.Resume,
+	}
 	l, err := d.leases.find(programOf(r), a.Lease)
 	if err != nil {
 		return nil, err
 	}
-	if request.Value == "" {
+	if request.Value == "" && !a.Sticky && a.Resume == 0 { // a resumed hold keeps its value
 		request.Value = l.name
 	}
 	if request.MaxHold, err = span("max_hold_seconds", a.MaxHold, 0); err != nil {
@@ -238,7 +265,24 @@ func (d *door) lock(r *http.Request, a asked) (any, error) {
 func (d *door) unlock(r *http.Request, a asked) (any, error) {
 	ctx, cancel := context.WithTimeout(r.Context(), unlockAsked)
 	defer cancel()
-	return struct{}{}, d.leases.release(ctx, programOf(r), a.Lease, a.Token)
+	return struct{}{}, d.leases.release(ctx, programOf(r), a.Lease, a.Token, holding.Unlock)
+}
+
+// detach gives up a lock, which stays taken for its lock_delay_seconds.
+func (d *door) detach(r *http.Request, a asked) (any, error) {
+	ctx, cancel := context.WithTimeout(r.Context(), unlockAsked)
+	defer cancel()
+	return struct{}{}, d.leases.release(ctx, programOf(r), a.Lease, a.Token, holding.Detach)
+}
+
+func (d *door) downgrade(r *http.Request, a asked) (any, error) {
+	lock, err := d.leases.lock(programOf(r), a.Lease, a.Token)
+	if err != nil {
+		return nil, err
+	}
+	ctx, cancel := context.WithTimeout(r.Context(), unlockAsked)
+	defer cancel()
+	return struct{}{}, lock.Downgrade(ctx)
 }
 
 // check reports whether a lock is held. To check a lock of a lease, it uses this agent's clock, as
@@ -258,8 +302,8 @@ func (d *door) check(r *http.Request, a asked) (any, error) {
 }
 
 // hold opens a lease that exists as long as the client reads the response. The response contains
-// a line for the lease, a line for each lock that is lost, and a line with the empty object {}
-// every few seconds.
+// a line for the lease, a line for each lock that is lost or wanted, and a line with the empty
+// object {} every few seconds.
 func (d *door) hold(w http.ResponseWriter, r *http.Request) {
 	a, err := read(w, r)
 	if err != nil {
@@ -281,6 +325,7 @@ func (d *door) hold(w http.ResponseWriter, r *http.Request) {
 	if !line(map[string]string{"lease": l.id}) {
 		return
 	}
+	told := map[mortise.Token]bool{}
 	look, alive := time.NewTicker(lostLook), time.NewTicker(stillAlive)
 	defer look.Stop()
 	defer alive.Stop()
@@ -295,8 +340,8 @@ func (d *door) hold(w http.ResponseWriter, r *http.Request) {
 				return
 			}
 		case <-look.C:
-			for _, lost := range d.leases.lost(l) {
-				if !line(lost) {
+			for _, news := range d.leases.news(l, told) {
+				if !line(news) {
 					return
 				}
 			}
@@ -330,33 +375,4 @@ func (d *door) watch(w http.ResponseWriter, r *http.Request) {
 func (d *door) keys(ctx context.Context, r *http.Request) (any, error) {
 	list, more, err := d.from(r).keys(ctx, r.FormValue("prefix"))
 	return map[string]any{"keys": append([]mortise.KeyInfo{}, list...), "more": more}, err
-}
-
-type problem struct {
-	Error string             `json:"error"`
-	Kind  string             `json:"kind"`
-	Held  *mortise.HeldError `json:"held,omitempty"` // set if Kind is "busy"
-}
-
-func say(w http.ResponseWriter, code int, v any) {
-	text, err := dialect(v)
-	if err != nil {
-		code, text = http.StatusInternalServerError, []byte("{}\n")
-	}
-	w.Header().Set("Content-Type", "application/json")
-	w.WriteHeader(code)
-	_, _ = w.Write(text)
-}
-
-// lines returns a function that writes and flushes one line. The function reports whether the
-// client is still connected.
-func lines(w http.ResponseWriter) func(v any) bool {
-	flush := http.NewResponseController(w)
-	return func(v any) bool {
-		text, err := dialect(v)
-		if err == nil {
-			_, err = w.Write(text)
-		}
-		return err == nil && flush.Flush() == nil
-	}
 }

@@ -133,7 +133,7 @@ func (l *lease) sift() (held, lost []lockText) {
 			lost = append(lost, lockText{Key: lock.Key(), Token: token, Lost: err.Error()})
 			continue
 		}
-		held = append(held, lockText{Key: lock.Key(), Token: token})
+		held = append(held, lockText{Key: lock.Key(), Token: token, Wanted: isClosed(lock.Wanted())})
 	}
 	byToken := func(a, b lockText) int {
 		if a.Token < b.Token {
@@ -146,11 +146,31 @@ func (l *lease) sift() (held, lost []lockText) {
 	return held, lost
 }
 
-func (ls *leases) lost(l *lease) []lockText {
+func isClosed(c <-chan struct{}) bool {
+	select {
+	case <-c:
+		return true
+	default:
+		return false
+	}
+}
+
+// news returns the locks that the lease has lost, and those that another request has begun to wait
+// for. It adds the latter to told, and returns each of them once.
+func (ls *leases) news(l *lease, told map[mortise.Token]bool) (news []lockText) {
 	ls.mu.Lock()
 	defer ls.mu.Unlock()
-	_, lost := l.sift()
-	return lost
+	held, news := l.sift()
+	for _, lost := range news {
+		delete(told, lost.Token)
+	}
+	for _, lock := range held {
+		if lock.Wanted && !told[lock.Token] {
+			told[lock.Token] = true
+			news = append(news, lock)
+		}
+	}
+	return news
 }
 
 // acquire takes a lock for a lease. If the lease or ctx ends before it returns, the lock is
@@ -204,12 +224,14 @@ func (ls *leases) lock(by *program, id string, token mortise.Token) (holding, er
 	return lock, nil
 }
 
-func (ls *leases) release(ctx context.Context, by *program, id string, token mortise.Token) error {
+// release ends a lock of a lease in the given way, which is holding.Unlock or holding.Detach.
+func (ls *leases) release(ctx context.Context, by *program, id string, token mortise.Token,
+	way func(holding, context.Context) error) error {
 	lock, err := ls.lock(by, id, token)
 	if err != nil {
 		return err
 	}
-	err = lock.Unlock(ctx)
+	err = way(lock, ctx)
 	ls.mu.Lock()
 	defer ls.mu.Unlock()
 	if l := ls.all[id]; l != nil {

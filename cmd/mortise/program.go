@@ -2,6 +2,7 @@ package main
 
 import (
 	"context"
+	"crypto/rand"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -87,12 +88,29 @@ func (p *program) acquire(ctx context.Context, r mortise.Request) (holding, erro
 		return nil, fmt.Errorf("%w: it cannot lock several keys at once: lock them one by one, with key", errNotForPrograms)
 	case r.MaxHold > 0:
 		return nil, fmt.Errorf("%w: it cannot set max_hold_seconds", errNotForPrograms)
+	case r.Sticky:
+		return nil, fmt.Errorf("%w: it cannot set sticky", errNotForPrograms)
 	}
 	lock, err := p.session.Acquire(ctx, r)
 	if err != nil {
 		return nil, err // a holding that contains a nil lock is not equal to nil
 	}
 	return lock, nil
+}
+
+func (p *program) get(ctx context.Context, key string) ([]byte, uint64, error) {
+	k, err := p.key(ctx, key)
+	return k.Data, k.Revision, err
+}
+
+func (p *program) put(ctx context.Context, key string, data []byte, revision uint64) (uint64, error) {
+	q := &query.PutRequest{Key: []byte(key), Data: data, Revision: revision, Nonce: make([]byte, 16)}
+	_, _ = rand.Read(q.Nonce) // every attempt has the same nonce, so that the change takes effect once
+	a, err := puts(ctx, p, query.AdminClient.Put, q)
+	if failed, ok := errors.AsType[*queries.Failed](err); ok && failed.Kind == query.Failure_CONFLICT {
+		err = fmt.Errorf("%w: %w", mortise.ErrConflict, err)
+	}
+	return a.GetRevision(), err
 }
 
 func (p *program) check(ctx context.Context, key string, token mortise.Token) (bool, error) {

@@ -9,8 +9,8 @@ import (
 )
 
 // refuse sends the status code for an error: 400 wrong request, 401 bad derived secret, 403 denied
-// by the secret's rights, 404 no such lease or lock, 409 busy or kept, 410 lost, 503 no answer at
-// the moment.
+// by the secret's rights, 404 no such lease or lock, 409 busy, kept or changed, 410 lost, 503 no
+// answer at the moment.
 func refuse(w http.ResponseWriter, err error) {
 	p, code := problem{Error: err.Error(), Kind: "failed"}, http.StatusInternalServerError
 	set := func(c int, kind string) { code, p.Kind = c, kind }
@@ -28,6 +28,10 @@ func refuse(w http.ResponseWriter, err error) {
 		set(http.StatusNotFound, "no lease")
 	case errors.Is(err, errNoLock):
 		set(http.StatusNotFound, "no lock")
+	case errors.Is(err, mortise.ErrNotHeld):
+		set(http.StatusNotFound, "no lock")
+	case errors.Is(err, mortise.ErrConflict):
+		set(http.StatusConflict, "changed")
 	case errors.Is(err, mortise.ErrKept):
 		set(http.StatusConflict, "kept")
 	case errors.Is(err, mortise.ErrLost):
@@ -41,4 +45,33 @@ func refuse(w http.ResponseWriter, err error) {
 		set(http.StatusConflict, "busy")
 	}
 	say(w, code, p)
+}
+
+type problem struct {
+	Error string             `json:"error"`
+	Kind  string             `json:"kind"`
+	Held  *mortise.HeldError `json:"held,omitempty"` // set if Kind is "busy"
+}
+
+func say(w http.ResponseWriter, code int, v any) {
+	text, err := dialect(v)
+	if err != nil {
+		code, text = http.StatusInternalServerError, []byte("{}\n")
+	}
+	w.Header().Set("Content-Type", "application/json")
+	w.WriteHeader(code)
+	_, _ = w.Write(text)
+}
+
+// lines returns a function that writes and flushes one line. The function reports whether the
+// client is still connected.
+func lines(w http.ResponseWriter) func(v any) bool {
+	flush := http.NewResponseController(w)
+	return func(v any) bool {
+		text, err := dialect(v)
+		if err == nil {
+			_, err = w.Write(text)
+		}
+		return err == nil && flush.Flush() == nil
+	}
 }

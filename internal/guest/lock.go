@@ -18,10 +18,10 @@ import (
 type Lock struct{ hold client.Hold }
 
 // Acquire waits for a lock. If r.Try is set, it does not wait for other holders. It uses the
-// fields Key, Try, Shared, Permits, Of, MaxWaiting, Value and LockDelay of r. It returns the
-// errors of mortise.Node.Acquire: *mortise.HeldError, mortise.ErrNotReady, mortise.ErrBadKey and
-// so on. If ctx ends, the error wraps the error of ctx, and names the holder at the time when the
-// request was queued.
+// fields Key, Try, Shared, Permits, Of, MaxWaiting, Value, Labels, LockDelay, Notice and Resume of
+// r. It returns the errors of mortise.Node.Acquire: *mortise.HeldError, mortise.ErrNotReady,
+// mortise.ErrBadKey and so on. If ctx ends, the error wraps the error of ctx, and names the holder
+// at the time when the request was queued.
 func (s *Session) Acquire(ctx context.Context, r mortise.Request) (*Lock, error) {
 	if wrong := r.Permits < 0 || r.Permits > r.Of || r.Permits == 0 && r.Of != 0; wrong || r.Shared && r.Of != 0 {
 		return nil, fmt.Errorf("%w: Request.Permits is %d and Of is %d; want 1 <= Permits <= Of, without Shared",
@@ -33,7 +33,17 @@ func (s *Session) Acquire(ctx context.Context, r mortise.Request) (*Lock, error)
 			"%v) is out of range",
 			mortise.ErrBadRequest, r.Of, maxOf, len(r.Value), lockfsm.MaxValueBytes, r.LockDelay, lockfsm.MaxDelay)
 	}
-	t := &client.Terms{Most: uint32(r.MaxWaiting), Value: []byte(r.Value), Delay: r.LockDelay.Round(time.Millisecond)}
+	value := shown.Encode(r.Value, r.Labels, nil)
+	if len(value) > lockfsm.MaxValueBytes {
+		return nil, fmt.Errorf("%w: Request.Labels and Value take %d bytes, more than %d", mortise.ErrBadRequest,
+			len(value), lockfsm.MaxValueBytes)
+	}
+	if r.Resume != 0 && (r.Try || r.Shared || r.Of != 0 || r.MaxWaiting != 0) {
+		return nil, fmt.Errorf("%w: Request.Resume is set together with Try, Shared, Permits or MaxWaiting: "+
+			"the hold keeps its own", mortise.ErrBadRequest)
+	}
+	t := &client.Terms{Most: uint32(r.MaxWaiting), Value: value, Delay: r.LockDelay.Round(time.Millisecond),
+		Notice: r.Notice, Resume: lockfsm.Token(r.Resume)}
 	switch {
 	case r.Shared:
 		t.Permits = 1
@@ -73,6 +83,33 @@ func (l *Lock) Unlock(ctx context.Context) error { return l.hold.Release(ctx) }
 // UnlockSoon releases the lock without waiting for a confirmation. If the lock was lost before, it
 // returns an error that matches mortise.ErrLost, and otherwise nil.
 func (l *Lock) UnlockSoon() error { return l.hold.ReleaseSoon() }
+
+// Downgrade makes an exclusive lock shared: see mortise.Lock.Downgrade.
+func (l *Lock) Downgrade(ctx context.Context) error {
+	permits := fmt.Errorf("%w: Downgrade of a semaphore", mortise.ErrBadRequest)
+	switch t := l.hold.Terms(); {
+	case t == nil || t.Permits == 0:
+	case t.Of > 0:
+		return permits
+	default:
+		return l.Err()
+	}
+	switch err := l.hold.Downgrade(ctx); {
+	case errors.Is(err, client.ErrRefused):
+		return fmt.Errorf("%w: not all instances run a build that supports Downgrade", mortise.ErrNotReady)
+	case errors.Is(err, client.ErrNotHeld):
+		return permits
+	default:
+		return err
+	}
+}
+
+// Detach gives up the lock, which stays taken for its LockDelay: see mortise.Lock.Detach.
+func (l *Lock) Detach(ctx context.Context) error { return l.hold.Detach(ctx) }
+
+// Wanted returns a channel that is closed when another request has to wait for the lock. It needs
+// Request.Notice.
+func (l *Lock) Wanted() <-chan struct{} { return l.hold.Wanted() }
 
 // Lapse gives up the lock on behalf of a holder that no longer exists: see mortise.Lock.Lapse.
 func (l *Lock) Lapse(why string) error { return l.hold.Lapse(why) }

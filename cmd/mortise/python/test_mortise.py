@@ -1,0 +1,106 @@
+"""Tests of mortise.py against a server that plays the agent: python3 -m unittest"""
+import http.server, json, threading, unittest
+
+import mortise
+
+
+class Agent(http.server.BaseHTTPRequestHandler):
+    def answer(self):
+        body = self.rfile.read(int(self.headers.get("Content-Length", 0)))
+        path, _, query = self.path.partition("?")
+        self.server.asked.append((self.command, path, query, json.loads(body), self.headers.get("Authorization")))
+        status, text = self.server.answers.get(path, (200, "{}"))
+        self.send_response(status)
+        self.end_headers()
+        self.wfile.write(text.encode())
+
+    do_GET = do_POST = answer
+
+    def log_message(self, *_): pass
+
+
+class Tests(unittest.TestCase):
+    def setUp(self):
+        self.server = http.server.ThreadingHTTPServer(("127.0.0.1", 0), Agent)
+        self.server.asked = []
+        self.server.answers = {"/v1/hold": (200, '{"lease":"L"}\n'), "/v1/lock": (200, '{"key":"k","token":"7"}')}
+        threading.Thread(target=self.server.serve_forever, args=(0.01,), daemon=True).start()
+        self.locks = mortise.Mortise("127.0.0.1:%d" % self.server.server_port, name="me", timeout=5, token="secret")
+
+    def tearDown(self):
+        self.server.shutdown()
+        self.server.server_close()
+
+    def last(self): return self.server.asked[-1]
+
+    def test_a_lock_is_taken_and_released(self):
+        with self.locks.lock("k", wait_seconds=3) as lock:
+            self.assertEqual((lock.key, lock.token), ("k", 7))
+            self.assertEqual(self.last()[3], {"lease": "L", "key": "k", "wait_seconds": 3})
+        self.assertEqual(self.last(), ("POST", "/v1/unlock", "", {"lease": "L", "token": "7"}, "Bearer secret"))
+
+    def test_several_keys_and_a_resumed_hold(self):
+        self.locks.lock(None, keys=["a", "b"])
+        self.assertEqual(self.last()[3], {"lease": "L", "keys": ["a", "b"]})
+        self.locks.lock("k", resume=12345678901234567890)
+        self.assertEqual(self.last()[3]["resume"], "12345678901234567890")
+
+    def test_what_a_lock_can_do(self):
+        lock = self.locks.lock("k")
+        for name in ("downgrade", "detach"):
+            getattr(lock, name)()
+            self.assertEqual(self.last()[1:4], ("/v1/" + name, "", {"lease": "L", "token": "7"}))
+
+    def test_held_is_false_without_an_answer(self):
+        lock = self.locks.lock("k")
+        self.server.answers["/v1/check"] = (200, '{"held":true}')
+        self.assertTrue(lock.held())
+        self.server.answers["/v1/check"] = (404, '{"kind":"no lease","error":"gone"}')
+        self.assertFalse(lock.held())
+        self.locks.agent = "127.0.0.1:1"
+        self.assertFalse(lock.held())
+
+    def test_wanted(self):
+        lock = self.locks.lock("k", notice=True)
+        for text, want in (('{"locks":[{"key":"k","token":"7","wanted":true}]}', True),
+                           ('{"locks":[{"key":"k","token":"7"},{"key":"l","token":"8","wanted":true}]}', False)):
+            self.server.answers["/v1/keepalive"] = (200, text)
+            self.assertEqual(lock.wanted(), want)
+
+    def test_errors_have_kinds(self):
+        for kind, error in (("busy", mortise.Busy), ("changed", mortise.Busy), ("no lock", mortise.Lost),
+                            ("denied", mortise.Denied), ("not ready", mortise.NotReady), ("new", mortise.MortiseError)):
+            self.server.answers["/v1/lock"] = (409, json.dumps({"kind": kind, "error": "why"}))
+            with self.assertRaisesRegex(error, "why"):
+                self.locks.lock("k")
+
+    def test_data(self):
+        self.server.answers["/v1/data"] = (200, '{"key":"d","revision":"0"}')
+        self.assertEqual(self.locks.get("d"), (b"", 0))
+        self.server.answers["/v1/data"] = (200, '{"key":"d","revision":"5","data":"NDI="}')
+        self.assertEqual(self.locks.get("d"), (b"42", 5))
+        self.server.answers["/v1/put"] = (200, '{"key":"d","revision":"6"}')
+        self.assertEqual(self.locks.put("d", b"43", revision=5), 6)
+        self.assertEqual(self.last()[3], {"key": "d", "data": "NDM=", "revision": "5"})
+
+    def test_election(self):
+        self.locks.campaign("e", value="here")
+        self.assertEqual(self.last()[3]["labels"], {"mortise.purpose": "election"})
+        self.server.answers["/v1/leader"] = (200, '{"name":"e"}')
+        self.assertIsNone(self.locks.leader("e"))
+        self.server.answers["/v1/leader"] = (200, '{"name":"e","leader":"a","value":"here","token":"9"}')
+        self.assertEqual(self.locks.leader("e")["token"], 9)
+
+    def test_watch(self):
+        self.server.answers["/v1/watch"] = (200, '{"what":"reset"}\n{"what":"current"}\n')
+        self.assertEqual([e["what"] for e in self.locks.watch("orders/")], ["reset", "current"])
+        self.assertIn("prefix=orders%2F", self.last()[2])
+
+    def test_close_ends_the_lease(self):
+        with self.locks:
+            pass
+        self.assertEqual(self.last()[1:4], ("/v1/end", "", {"lease": "L"}))
+
+
+if __name__ == "__main__":
+    unittest.main()
