@@ -137,11 +137,16 @@ func (l *Lock) lower() (asks bool, err error) {
 	f := l.first()
 	f.counting.Lock()
 	defer f.counting.Unlock()
-	switch t := f.hold.Terms(); {
+	t := f.hold.Terms()
+	switch {
+	case l.exited.Load() != 0:
+		return false, ErrUnlocked
 	case t != nil && t.Of > 0:
 		return false, notOfPermits()
+	case t != nil && t.Permits > 0 || l.reader && (f.writers > 0 || f.hold.Passed()):
+		return false, nil
 	case l.reader:
-		return f.hold.Lowered(), nil // the answer may be under way
+		return true, nil // another call has begun the downgrade; the group may not have confirmed it
 	case f.hold.Passed():
 		return false, fmt.Errorf("%w: Downgrade of a lock with Request.Sticky: request it as Shared, or without Sticky",
 			ErrBadRequest)
