@@ -21,6 +21,7 @@ type call struct {
 	id              callID
 	keys            []string
 	share           share
+	resumes         bool
 	begun, returned int64
 	outcome         history.Outcome
 	token           lockfsm.Token
@@ -68,8 +69,9 @@ func gather(events []history.Event) (*gathered, error) {
 		case history.Dropped:
 			return nil, fmt.Errorf("%w: %s dropped %d events", ErrUnknown, e.Node, e.Count)
 		case history.Call:
-			c = &call{id: id, keys: keysOf(&e), share: shareOf(&e), begun: e.At, returned: math.MaxInt64,
-				unlock: math.MaxInt64, believe: math.MaxInt64, confirmed: math.MaxInt64, lowered: math.MaxInt64}
+			c = &call{id: id, keys: keysOf(&e), share: shareOf(&e), resumes: e.Resumes != 0, begun: e.At,
+				returned: math.MaxInt64, unlock: math.MaxInt64, believe: math.MaxInt64, confirmed: math.MaxInt64,
+				lowered: math.MaxInt64}
 			g.byID[id] = c
 			g.calls = append(g.calls, c)
 		case history.Return, history.Downgrade, history.Unlock, history.Unlocked, history.Lost:
@@ -95,6 +97,9 @@ func gather(events []history.Event) (*gathered, error) {
 		g.owners[c.token] = c
 		if a := g.accounts[c.token]; a != nil {
 			g.streams[a.session] = c.id.stream
+			if c.resumes { // it does not ask for a mode, and gets that of the hold
+				c.share = a.share
+			}
 		}
 	}
 	g.endGroups()
