@@ -313,7 +313,8 @@ const settleTime = 30 * time.Second
 // Ready waits until this node can get locks: its session is attached to a leader and the group is
 // past its grace. The first call also waits, for at most 30 s, until no change of the voters is due
 // or in progress. So a rolling deployment that waits for Ready cannot stop instances faster than
-// the group replaces voters.
+// the group replaces voters. Ready also warms up: the first request after it opens no session and
+// searches for no leader.
 //
 // If ctx ends before that, Ready returns an error that wraps the context's error and names what is
 // missing. It returns the error of Node.Err if the node has failed, and ErrLeaving if the node has
