@@ -36,13 +36,6 @@ type Options struct {
 }
 
 func (o Options) withDefaults() Options {
-	if o.Backoff <= 0 {
-		o.Backoff = time.Second
-	}
-	if o.MaxBackoff <= 0 {
-		o.MaxBackoff = time.Minute
-	}
-	o.MaxBackoff = max(o.MaxBackoff, o.Backoff)
 	if o.Report == nil {
 		o.Report = func(mortise.Token, error) {}
 	}

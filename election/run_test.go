@@ -12,6 +12,7 @@ import (
 	"time"
 
 	"github.com/mortise-lock/mortise"
+	"github.com/mortise-lock/mortise/internal/rounds"
 )
 
 // stage checks that functions do not run concurrently and that tokens increase. It records which
@@ -243,7 +244,7 @@ func TestRunDoesNotWaitForeverToResign(t *testing.T) {
 			stop()
 			return nil
 		})
-		if err != context.Canceled || time.Since(began) != resignTime {
+		if err != context.Canceled || time.Since(began) != rounds.ReleaseTime {
 			t.Errorf("Run returned %v after %v", err, time.Since(began))
 		}
 	})
