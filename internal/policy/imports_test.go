@@ -80,6 +80,7 @@ var allowed = map[string][]string{
 	"tick":                       {"", "internal/purpose"},
 	"election":                   {"", "internal/purpose", "internal/rounds"},
 	"keep":                       {"", "internal/rounds"},
+	"keys":                       {""},
 	"internal/rounds":            {""},
 	"internal/fakelock":          {""},
 	"locker":                     {""},
