@@ -27,7 +27,7 @@
 //
 // [Node.Peek], [Node.List] and [Node.Check] report holders and waiters. [Node.ForceUnlock] ends a
 // hold that does not end by itself. Packages fence, election, tick, keep, keys, flight, stripe and
-// locker build on this API. [Hooks] are for metrics, traces and logs, and adapters/mortiseotel has a
+// locker build on this API. [Hooks] are for metrics, traces and logs; adapters/mortiseotel has a
 // set for OpenTelemetry.
 //
 // # Compatibility
