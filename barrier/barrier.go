@@ -30,8 +30,8 @@ var (
 	// anew.
 	ErrForgotten = errors.New("barrier: the latch was removed, or its group was founded anew")
 
-	// ErrMismatch means that the key has data of another kind, or that another participant uses another
-	// number of participants.
+	// ErrMismatch means that the key has data of another kind, or that another participant uses
+	// another number of participants.
 	ErrMismatch = errors.New("barrier: the participants do not agree")
 
 	// ErrReplaced means that another call, perhaps in another process, uses the name of this

@@ -179,3 +179,8 @@ func (w *wait) withdraw(ctx context.Context, why error) error {
 	return fmt.Errorf("barrier: the end of generation %d of %q is unknown: %w", generation, c.place.name,
 		errors.Join(why, err))
 }
+
+// Remove removes the barrier from the group. A participant that waits, and every other participant
+// at its next call of Await, fails with ErrBroken. Call Remove when no participant uses the barrier
+// any more.
+func (c *Cyclic) Remove(ctx context.Context) error { return c.place.remove(ctx) }

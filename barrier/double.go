@@ -111,8 +111,8 @@ func (a *arrival) withdraw(ctx context.Context, why error) error {
 		if a.entered, a.round = v.Open && slices.Contains(v.In, a.me), v.Round; a.entered {
 			return false, nil
 		}
-		// The first change stores the record even if it does not contain me. Then a change of enter
-		// that is still under way cannot take effect.
+		// The first change stores the record even if it does not contain me. Then a change of enter that
+		// is still under way cannot take effect.
 		changed := v.revision != 0 && (tried || slices.Contains(v.In, a.me))
 		tried = false
 		v.In = slices.DeleteFunc(v.In, func(t mortise.Token) bool { return t == a.me })

@@ -79,6 +79,7 @@ var allowed = map[string][]string{
 	"console":                    {"", "internal/plain", "internal/purpose"},
 	"tick":                       {"", "internal/purpose"},
 	"election":                   {"", "internal/purpose"},
+	"barrier":                    {"", "internal/purpose"},
 	"internal/fakelock":          {""},
 	"locker":                     {""},
 	"locker/lockertest":          {"", "locker"},
