@@ -9,6 +9,7 @@
 //	rebuild_a_cache_once          thirty requests, one rebuild
 //	three_calls_at_a_time         a semaphore
 //	save_every_keystroke          one instance locks the same key again and again
+//	compute_in_phases             workers that wait for each other after each phase
 //	many_readers_one_writer       shared and exclusive locks, and a downgrade
 //	transfer_between_accounts     two transfers that wait for each other, and LockAll
 //	sell_the_last_piece_once      many buyers of one piece: the others are refused immediately

@@ -82,6 +82,7 @@ var allowed = map[string][]string{
 	"keep":                       {"", "internal/rounds"},
 	"keys":                       {""},
 	"internal/rounds":            {""},
+	"barrier":                    {"", "internal/purpose"},
 	"internal/fakelock":          {""},
 	"locker":                     {""},
 	"locker/lockertest":          {"", "locker"},
