@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"github.com/mortise-lock/mortise"
+	"github.com/mortise-lock/mortise/internal/hold"
 	"github.com/mortise-lock/mortise/internal/purpose"
 )
 
@@ -35,12 +36,7 @@ type Options struct {
 	Report func(token mortise.Token, err error)
 }
 
-func (o Options) withDefaults() Options {
-	if o.Report == nil {
-		o.Report = func(mortise.Token, error) {}
-	}
-	return o
-}
+func (o Options) withDefaults() Options { return Options(hold.Options(o).WithDefaults()) }
 
 // ErrLeading is the error of a Campaign or Run whose context comes from a leadership of the same
 // election through the same node.

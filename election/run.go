@@ -3,8 +3,11 @@ package election
 import (
 	"context"
 
-	"github.com/mortise-lock/mortise/internal/rounds"
+	"github.com/mortise-lock/mortise/internal/hold"
 )
+
+// resignTime limits how long Run waits for the confirmation of its resignation.
+const resignTime = hold.ReleaseTime
 
 // Run campaigns with value, runs fn while it leads, and repeats this. It returns
 //
@@ -24,11 +27,15 @@ import (
 // fn panics or calls runtime.Goexit, Run resigns first. Run waits for the confirmation of a
 // resignation for at most 5 s.
 func (e *Election) Run(ctx context.Context, value string, fn func(ctx context.Context, l *Leadership) error) error {
-	return rounds.Loop[*Leadership]{
-		Acquire: func(ctx context.Context) (*Leadership, error) { return e.Campaign(ctx, value) },
-		Use:     fn,
-		Release: func(ctx context.Context, l *Leadership) error { return l.Resign(ctx) },
-		Pauses:  rounds.NewPauses(e.options.Backoff, e.options.MaxBackoff),
-		Report:  e.options.Report,
-	}.Run(ctx)
+	return hold.Run(ctx, hold.Options(e.options),
+		func(ctx context.Context) (led, error) {
+			l, err := e.Campaign(ctx, value)
+			return led{l}, err
+		},
+		func(ctx context.Context, l led) error { return fn(ctx, l.Leadership) })
 }
+
+// led is a Leadership as a hold.Hold.
+type led struct{ *Leadership }
+
+func (l led) Unlock(ctx context.Context) error { return l.Resign(ctx) }

@@ -12,7 +12,6 @@ import (
 	"time"
 
 	"github.com/mortise-lock/mortise"
-	"github.com/mortise-lock/mortise/internal/rounds"
 )
 
 // stage checks that functions do not run concurrently and that tokens increase. It records which
@@ -244,7 +243,7 @@ func TestRunDoesNotWaitForeverToResign(t *testing.T) {
 			stop()
 			return nil
 		})
-		if err != context.Canceled || time.Since(began) != rounds.ReleaseTime {
+		if err != context.Canceled || time.Since(began) != resignTime {
 			t.Errorf("Run returned %v after %v", err, time.Since(began))
 		}
 	})

@@ -3,27 +3,28 @@ package keep_test
 import (
 	"context"
 	"fmt"
+	"log"
 
 	"github.com/mortise-lock/mortise"
 	"github.com/mortise-lock/mortise/keep"
 )
 
-func Example() {
+// Every instance of a service calls Run. At most three of them poll the partner at a time.
+func ExampleRun() {
 	ctx := context.Background()
 	node, err := mortise.Start(ctx, mortise.Config{})
 	if err != nil {
-		fmt.Println(err)
-		return
+		log.Fatal(err)
 	}
 	defer node.Leave(ctx)
 
-	importers := mortise.Request{Key: "importers", Permits: 1, Of: 3}
-	err = keep.Run(ctx, node, importers, keep.Options{}, func(ctx context.Context, lock *mortise.Lock) error {
-		fmt.Println("imports, and two other instances may, too:", lock.Err() == nil)
-		return nil // the work is done
+	request := mortise.Request{Key: "partners/acme", Permits: 1, Of: 3}
+	err = keep.Run(ctx, node, request, keep.Options{}, func(ctx context.Context, l *mortise.Lock) error {
+		fmt.Println("polls under", l.Key()) // until ctx ends
+		return nil                          // the work is done
 	})
 	fmt.Println(err)
 	// Output:
-	// imports, and two other instances may, too: true
+	// polls under partners/acme
 	// <nil>
 }

@@ -2,19 +2,22 @@ package keep
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"time"
 
 	"github.com/mortise-lock/mortise"
-	"github.com/mortise-lock/mortise/internal/rounds"
+	"github.com/mortise-lock/mortise/internal/hold"
+	"github.com/mortise-lock/mortise/internal/purpose"
 )
 
-// Node is the part of *mortise.Node that Run uses. It must be safe for concurrent use.
-type Node interface {
+// Acquirer acquires locks. *mortise.Node and *mortise.Session implement it. It must be safe for
+// concurrent use.
+type Acquirer interface {
 	Acquire(ctx context.Context, r mortise.Request) (*mortise.Lock, error)
 }
 
-// Options configure Run.
+// Options configure Run. The zero value is usable.
 type Options struct {
 	// Backoff is the pause after the function failed or the node was overloaded. The pause doubles
 	// with every consecutive failure, up to MaxBackoff. After a hold of MaxBackoff or longer, the next
@@ -24,39 +27,45 @@ type Options struct {
 	// MaxBackoff limits the pause. Zero or less means 1 min, or Backoff if that is longer.
 	MaxBackoff time.Duration
 
-	// Report is called on the goroutine of Run, after the release, with each error that does not end
-	// Run: the error of the function, the reason why the lock has ended before the function returned,
-	// wrapped together with the function's own error, or the reason why the lock was not acquired, in
-	// which case token is 0. If Report is nil, these errors are dropped.
+	// Report is called on the goroutine of Run, after Run has unlocked, with each error that does not
+	// end Run. If the function failed, this is its error. If the hold ended before the function
+	// returned, this is the reason, such as mortise.ErrLost, wrapped together with the function's own
+	// error. If the lock was not granted, this is the reason, and token is 0. If Report is nil, these
+	// errors are dropped.
 	Report func(token mortise.Token, err error)
 }
 
-// Run acquires the lock, runs fn while it is held, releases it, and repeats this. It returns
+// labelledValue is the length of the longest value of a request to which Run adds a label. JSON
+// encodes a value in four thirds of its length.
+const labelledValue = 700
+
+// Run acquires the lock of a request, runs fn while it is held, and repeats this. It returns
 //
 //   - nil, if fn returned nil and the context of fn had not ended: the work is done;
-//   - the cause of ctx if ctx has ended, wrapped together with the error of fn, if any; the lock
-//     has then been released;
-//   - mortise.ErrLeaving or ErrClosed if the node leaves or is closed, and other errors of
-//     mortise.Node.Acquire that a repetition cannot cure, such as mortise.ErrBadRequest.
+//   - the cause of ctx if ctx has ended, wrapped together with the error of fn, if any; Run has
+//     then unlocked;
+//   - mortise.ErrLeaving or ErrClosed if the node leaves or is closed, and other permanent errors
+//     of Acquire, such as mortise.ErrBadRequest, and mortise.ErrHeld if the request has Try.
 //
-// The context of fn ends with the lock, with ctx, or when the node leaves. fn must then end what it
-// has started and return. If only the lock was lost, Run acquires it again. If fn returns an error
-// before its context has ended, Run releases the lock, calls [Options].Report, and acquires the
-// lock again after a pause, which ends early only with ctx. Run waits for the confirmation of a
-// release for at most 5 s.
-func Run(ctx context.Context, node Node, r mortise.Request, o Options,
-	fn func(ctx context.Context, lock *mortise.Lock) error) error {
-	if r.Try || r.Resume != 0 {
-		return fmt.Errorf("%w: Request.Try or Resume in keep.Run, which repeats its request", mortise.ErrBadRequest)
+// The context of fn ends with the hold, with ctx, or when the node leaves. fn must then end what it
+// has started and return. If only the hold has ended, Run acquires the lock again. That includes
+// the end by Request.MaxHold. If fn returns an error before its context has ended, Run unlocks,
+// calls [Options].Report, and acquires the lock again after a pause, which ends early only with
+// ctx.
+//
+// To let other requests go first, fn ends its work, calls Unlock on the lock and returns: Run then
+// waits at the end of the queue. With Request.Notice, Lock.Wanted tells when. If fn panics or calls
+// runtime.Goexit, Run unlocks first. Run waits for the confirmation of a release for at most 5 s.
+func Run(ctx context.Context, by Acquirer, r mortise.Request, o Options,
+	fn func(ctx context.Context, l *mortise.Lock) error) error {
+	switch {
+	case by == nil:
+		return errors.New("keep: the node is nil")
+	case r.Resume != 0:
+		return fmt.Errorf("%w: keep: Request.Resume is set: a hold can be resumed only once", mortise.ErrBadRequest)
+	case len(r.Labels) == 0 && !r.Sticky && len(r.Value) <= labelledValue:
+		r.Labels = purpose.Of(purpose.Job)
 	}
-	if o.Report == nil {
-		o.Report = func(mortise.Token, error) {}
-	}
-	return rounds.Loop[*mortise.Lock]{
-		Acquire: func(ctx context.Context) (*mortise.Lock, error) { return node.Acquire(ctx, r) },
-		Use:     fn,
-		Release: func(ctx context.Context, lock *mortise.Lock) error { return lock.Unlock(ctx) },
-		Pauses:  rounds.NewPauses(o.Backoff, o.MaxBackoff),
-		Report:  o.Report,
-	}.Run(ctx)
+	return hold.Run(ctx, hold.Options(o).WithDefaults(),
+		func(ctx context.Context) (*mortise.Lock, error) { return by.Acquire(ctx, r) }, fn)
 }

@@ -3,102 +3,232 @@ package keep_test
 import (
 	"context"
 	"errors"
+	"fmt"
+	"strings"
+	"sync"
+	"sync/atomic"
 	"testing"
+	"testing/synctest"
 	"time"
 
 	"github.com/mortise-lock/mortise"
+	"github.com/mortise-lock/mortise/internal/purpose"
 	"github.com/mortise-lock/mortise/keep"
+	"github.com/mortise-lock/mortise/mortisetest"
 )
 
-func start(t *testing.T) *mortise.Node {
+// inFakeTime runs a test in a bubble, with a cluster of n real nodes.
+func inFakeTime(t *testing.T, n int, test func(t *testing.T, c *mortisetest.Cluster)) {
 	t.Helper()
-	node, err := mortise.Start(t.Context(), mortise.Config{})
-	if err != nil {
-		t.Fatal(err)
-	}
-	t.Cleanup(func() { _ = node.Close() })
-	return node
+	synctest.Test(t, func(t *testing.T) { test(t, mortisetest.New(t, n)) })
 }
 
-type told struct {
-	token mortise.Token
-	err   error
+// kept are the kinds of requests, with the number of instances of three that hold each at once.
+var kept = map[string]struct {
+	request mortise.Request
+	at      int
+}{
+	"exclusive": {mortise.Request{Key: "k"}, 1},
+	"shared":    {mortise.Request{Key: "k", Shared: true}, 3},
+	"permits":   {mortise.Request{Key: "k", Permits: 1, Of: 2}, 2},
+	"keys":      {mortise.Request{Keys: []string{"k", "l"}}, 1},
+	"sticky":    {mortise.Request{Key: "k", Sticky: true}, 1},
 }
 
-// TestALostLockIsAcquiredAgain keeps a request of each kind, and ends its first hold by force.
-func TestALostLockIsAcquiredAgain(t *testing.T) {
-	node := start(t)
-	for name, r := range map[string]mortise.Request{
-		"exclusive": {Key: "a", Value: "here"}, "shared": {Key: "b", Shared: true},
-		"permits": {Key: "c", Permits: 1, Of: 2}, "several keys": {Keys: []string{"d", "e"}},
-	} {
-		t.Run(name, func(t *testing.T) {
-			var tokens []mortise.Token
-			var reports []told
-			o := keep.Options{Report: func(token mortise.Token, err error) { reports = append(reports, told{token, err}) }}
-			err := keep.Run(t.Context(), node, r, o, func(ctx context.Context, lock *mortise.Lock) error {
-				tokens = append(tokens, lock.Token())
-				info, err := node.Peek(ctx, lock.Key())
-				if err != nil {
-					return err
-				}
-				if s := info.Queue[0]; s.Value != r.Value || s.Shared != r.Shared || s.Permits != r.Permits ||
-					len(s.Keys) != len(r.Keys) {
-					t.Errorf("the hold is %+v", s)
-				}
-				if len(tokens) == 2 {
-					return nil
-				}
-				if _, err := node.ForceUnlock(ctx, lock.Key(), lock.Token(), "a test"); err != nil {
-					return err
-				}
-				<-ctx.Done()
-				return ctx.Err()
-			})
-			if err != nil || len(tokens) != 2 || tokens[1] <= tokens[0] {
-				t.Errorf("Run returns %v after holds with %d", err, tokens)
+// As many of three instances work as the request permits. When one loses its lock, its function
+// ends, and the number is the same again.
+func TestALostHoldIsReplaced(t *testing.T) {
+	for name, kind := range kept {
+		inFakeTime(t, 3, func(t *testing.T, c *mortisetest.Cluster) {
+			ctx, stop := context.WithCancelCause(t.Context())
+			enough := errors.New("enough")
+			var working [3]atomic.Bool
+			var runs, lost atomic.Int32
+			var all sync.WaitGroup
+			for i := range 3 {
+				options := keep.Options{Report: func(token mortise.Token, err error) {
+					if token != 0 && errors.Is(err, mortise.ErrLost) {
+						lost.Add(1)
+					}
+				}}
+				all.Go(func() {
+					err := keep.Run(ctx, c.Node(i), kind.request, options, func(ctx context.Context, l *mortise.Lock) error {
+						if working[i].Swap(true) {
+							t.Errorf("%s: two functions at a time", name)
+						}
+						runs.Add(1)
+						<-ctx.Done()
+						working[i].Store(false)
+						return nil
+					})
+					if err != enough {
+						t.Errorf("%s: Run returned %v", name, err)
+					}
+				})
 			}
-			if len(reports) != 1 || reports[0].token != tokens[0] || !errors.Is(reports[0].err, mortise.ErrLost) {
-				t.Errorf("reported is %v", reports)
+			count := func() (n int) {
+				for i := range working {
+					if working[i].Load() {
+						n++
+					}
+				}
+				return n
+			}
+			for range 3 {
+				c.Until("all that may work", func() bool { return count() == kind.at })
+				time.Sleep(time.Second)
+				if got := count(); got != kind.at {
+					t.Errorf("%s: %d instances work, not %d", name, got, kind.at)
+				}
+				i := 0
+				for !working[i].Load() {
+					i++
+				}
+				before := lost.Load()
+				c.Lose(i)
+				c.Until("the loss is reported", func() bool { return lost.Load() > before })
+			}
+			c.Until("all that may work", func() bool { return count() == kind.at })
+			stop(enough)
+			all.Wait()
+			if runs.Load() != int32(kind.at+3) {
+				t.Errorf("%s: %d runs, not %d", name, runs.Load(), kind.at+3)
 			}
 		})
 	}
 }
 
-func TestRunEnds(t *testing.T) {
-	node := start(t)
-	ctx, stop := context.WithCancelCause(t.Context())
-	deploy := errors.New("deploy")
-	fails, reported := errors.New("no file"), 0
-	runs := 0
-	o := keep.Options{Backoff: time.Millisecond, Report: func(_ mortise.Token, err error) {
-		if reported++; !errors.Is(err, fails) {
-			t.Errorf("reported is %v", err)
+func TestTheEndOfRun(t *testing.T) {
+	inFakeTime(t, 1, func(t *testing.T, c *mortisetest.Cluster) {
+		node, request := c.Node(0), mortise.Request{Key: "k"}
+		done := func(context.Context, *mortise.Lock) error { return nil }
+		if err := keep.Run(t.Context(), node, request, keep.Options{}, done); err != nil {
+			t.Errorf("the work is done: %v", err)
 		}
-	}}
-	err := keep.Run(ctx, node, mortise.Request{Key: "k"}, o, func(ctx context.Context, lock *mortise.Lock) error {
-		if runs++; runs < 4 {
-			return fails
+		if err := keep.Run(t.Context(), nil, request, keep.Options{}, done); err == nil {
+			t.Error("Run without a node")
 		}
-		stop(deploy)
-		<-ctx.Done()
-		return nil
-	})
-	if !errors.Is(err, deploy) || runs != 4 || reported != 3 {
-		t.Errorf("Run returns %v after %d runs and %d reports", err, runs, reported)
-	}
-	if lock, err := node.TryLock(t.Context(), "k"); err != nil {
-		t.Errorf("the lock was not released: %v", err)
-	} else if err := lock.Unlock(t.Context()); err != nil {
-		t.Error(err)
-	}
-	for _, r := range []mortise.Request{{Key: "k", Try: true}, {Key: "k", Resume: 1}, {Key: "k", Shared: true, Of: 3}} {
-		err := keep.Run(t.Context(), node, r, keep.Options{}, func(context.Context, *mortise.Lock) error {
-			t.Error("a wrong request was granted")
+		for _, bad := range []mortise.Request{{}, {Key: "k", Resume: 1}, {Key: "k", Permits: 2, Of: 1}} {
+			err := keep.Run(t.Context(), node, bad, keep.Options{}, done)
+			if !errors.Is(err, mortise.ErrBadRequest) && !errors.Is(err, mortise.ErrBadKey) {
+				t.Errorf("%+v: %v", bad, err)
+			}
+		}
+		held, err := node.Lock(t.Context(), "k")
+		if err != nil {
+			t.Fatal(err)
+		}
+		err = keep.Run(t.Context(), node, mortise.Request{Key: "k", Try: true}, keep.Options{}, done)
+		if !errors.Is(err, mortise.ErrHeld) {
+			t.Errorf("a try: %v", err)
+		}
+		if err := held.Unlock(t.Context()); err != nil {
+			t.Error(err)
+		}
+		var ended error
+		left := make(chan error)
+		running := make(chan bool)
+		go func() {
+			<-running
+			left <- node.Leave(t.Context())
+		}()
+		err = keep.Run(t.Context(), node, request, keep.Options{}, func(ctx context.Context, l *mortise.Lock) error {
+			close(running)
+			<-ctx.Done()
+			ended = context.Cause(ctx)
 			return nil
 		})
-		if !errors.Is(err, mortise.ErrBadRequest) {
-			t.Errorf("%+v: %v", r, err)
+		if !errors.Is(err, mortise.ErrLeaving) && !errors.Is(err, mortise.ErrClosed) || ended != mortise.ErrLeaving {
+			t.Errorf("the node leaves: %v, and the function ended for %v", err, ended)
 		}
-	}
+		if err := <-left; err != nil {
+			t.Error(err)
+		}
+	})
+}
+
+func TestAFailureIsReportedAndRepeated(t *testing.T) {
+	inFakeTime(t, 1, func(t *testing.T, c *mortisetest.Cluster) {
+		broken, runs, began := errors.New("broken"), 0, time.Now()
+		var told []string
+		options := keep.Options{Backoff: 2 * time.Second, Report: func(token mortise.Token, err error) {
+			told = append(told, fmt.Sprint(token != 0, err, time.Since(began).Round(time.Second)))
+		}}
+		err := keep.Run(t.Context(), c.Node(0), mortise.Request{Key: "k"}, options,
+			func(context.Context, *mortise.Lock) error {
+				if runs++; runs < 3 {
+					return broken
+				}
+				return nil
+			})
+		if want := "[true broken 0s true broken 2s]"; err != nil || fmt.Sprint(told) != want ||
+			time.Since(began).Round(time.Second) != 6*time.Second {
+			t.Errorf("Run returned %v after %v and reported %v, not %s", err, time.Since(began), told, want)
+		}
+	})
+}
+
+// A hold that MaxHold ends is acquired again, and other requests come between.
+func TestMaxHoldLetsOthersIn(t *testing.T) {
+	inFakeTime(t, 1, func(t *testing.T, c *mortisetest.Cluster) {
+		var order []string
+		var mu sync.Mutex
+		var all sync.WaitGroup
+		for _, name := range []string{"a", "b"} {
+			turns := 0
+			all.Go(func() {
+				request := mortise.Request{Key: "k", MaxHold: time.Minute}
+				err := keep.Run(t.Context(), c.Node(0), request, keep.Options{},
+					func(ctx context.Context, l *mortise.Lock) error {
+						mu.Lock()
+						order = append(order, name)
+						mu.Unlock()
+						if turns++; turns == 3 {
+							return nil
+						}
+						<-ctx.Done()
+						return ctx.Err()
+					})
+				if err != nil {
+					t.Error(err)
+				}
+			})
+			time.Sleep(time.Second)
+		}
+		all.Wait()
+		if got := strings.Join(order, ""); got != "ababab" {
+			t.Errorf("worked in the order %s", got)
+		}
+	})
+}
+
+func TestALongHoldSaysThatItIsOne(t *testing.T) {
+	inFakeTime(t, 1, func(t *testing.T, c *mortisetest.Cluster) {
+		own := map[string]string{"team": "billing"}
+		for _, each := range []struct {
+			request mortise.Request
+			lasting bool
+		}{
+			{mortise.Request{Key: "k"}, true},
+			{mortise.Request{Key: "k", Value: strings.Repeat("v", 700)}, true},
+			{mortise.Request{Key: "k", Value: strings.Repeat("v", 1024)}, false},
+			{mortise.Request{Key: "k", Labels: own}, false},
+			{mortise.Request{Key: "k", Sticky: true}, false},
+		} {
+			err := keep.Run(t.Context(), c.Node(0), each.request, keep.Options{},
+				func(ctx context.Context, l *mortise.Lock) error {
+					info, err := c.Node(0).Peek(ctx, "k")
+					if err == nil && purpose.Lasting(info.Queue[0].Labels) != each.lasting {
+						t.Errorf("%+v has labels %v", each.request, info.Queue[0].Labels)
+					}
+					return err
+				})
+			if err != nil {
+				t.Error(err)
+			}
+		}
+		if len(own) != 1 {
+			t.Errorf("the labels of the caller have changed: %v", own)
+		}
+	})
 }

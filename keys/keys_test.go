@@ -13,11 +13,11 @@ import (
 
 func TestJoinAndSplit(t *testing.T) {
 	for want, parts := range map[string][]string{
-		"orders/order/42":       {"orders", "order", "42"},
-		"a":                     {"a"},
-		"files/docs%2Fa b.txt":  {"files", "docs/a b.txt"},
-		"rates/100%25":          {"rates", "100%"},
-		"users/J\u00fcrgen":     {"users", "J\u00fcrgen"},
+		"orders/order/42":        {"orders", "order", "42"},
+		"a":                      {"a"},
+		"files/docs%2Fa b.txt":   {"files", "docs/a b.txt"},
+		"rates/100%25":           {"rates", "100%"},
+		"users/J\u00fcrgen":      {"users", "J\u00fcrgen"},
 		"odd/%0A%FF%C2%85\ufffd": {"odd", "\n\xff\u0085\ufffd"},
 	} {
 		key, err := keys.Join(parts...)

@@ -8,6 +8,7 @@
 //	billing_through_a_deployment  long work under one lock, and a deployment in the middle
 //	rebuild_a_cache_once          thirty requests, one rebuild
 //	three_calls_at_a_time         a semaphore
+//	two_of_three_poll             a permit that is held, and taken over when its holder stops
 //	save_every_keystroke          one instance locks the same key again and again
 //	compute_in_phases             workers that wait for each other after each phase
 //	many_readers_one_writer       shared and exclusive locks, and a downgrade
