@@ -132,7 +132,7 @@ type Request struct {
 	// Labels are named texts for other callers, in HeldError.Labels. Value and Labels together, as
 	// JSON, may have 1,024 bytes. The label "mortise.purpose" with the value "job" marks a hold
 	// that is long by design: the console, mortise doctor and the alerts do not warn about it.
-	// Packages election and tick set it to "election", "tick" or "job".
+	// Packages election, tick, keep and barrier set it to "election", "tick" or "job".
 	Labels map[string]string
 }
 

@@ -320,15 +320,15 @@ func TestABarrierBegunByAllAtOnce(t *testing.T) {
 	})
 }
 
-// Participants wait for many generations and give up at random. Each counts the generations that it
-// has passed. A participant must never have passed more than one generation more than another, and
-// for each generation either all participants pass or none.
+// Participants wait for many generations and give up at random. Nodes lose their sessions and are
+// cut off. Each participant counts the generations that it has passed. It must never have passed
+// more than one generation more than another: for each generation, either all pass or none.
 func TestNoParticipantIsAhead(t *testing.T) {
 	inFakeTime(t, 3, func(t *testing.T, c *mortisetest.Cluster) {
-		const n, generations = 4, 25
+		const n, generations = 4, 60
 		var passed [n]atomic.Int64
-		var gaveUp, saw atomic.Int64
-		var all sync.WaitGroup
+		var broke, gaveUp, lost, unknown atomic.Int64
+		all, over := sync.WaitGroup{}, make(chan struct{})
 		for i := range n {
 			one := cyclic(c.Node(i%3), n, fmt.Sprint(i))
 			all.Go(func() {
@@ -346,18 +346,40 @@ func TestNoParticipantIsAhead(t *testing.T) {
 						}
 						time.Sleep(time.Duration(rand.IntN(100)) * time.Millisecond)
 					case errors.Is(err, barrier.ErrBroken):
-						saw.Add(1)
+						broke.Add(1)
+					case strings.Contains(err.Error(), "is unknown"):
+						unknown.Add(1)
 					case errors.Is(err, context.DeadlineExceeded):
 						gaveUp.Add(1)
+					case errors.Is(err, mortise.ErrLost):
+						lost.Add(1)
 					default:
 						t.Error(err)
 					}
 				}
 			})
 		}
-		all.Wait()
-		if gaveUp.Load() == 0 || saw.Load() == 0 {
-			t.Errorf("%d gave up, %d saw a broken generation: the test did not try what it should", gaveUp.Load(), saw.Load())
+		go func() {
+			all.Wait()
+			close(over)
+		}()
+		for ended := false; !ended; {
+			c.Lose(rand.IntN(3))
+			time.Sleep(time.Duration(rand.IntN(2000)) * time.Millisecond)
+			i := rand.IntN(3)
+			c.Isolate(i)
+			time.Sleep(time.Duration(rand.IntN(9000)) * time.Millisecond)
+			c.Heal()
+			time.Sleep(time.Duration(rand.IntN(9000)) * time.Millisecond)
+			select {
+			case <-over:
+				ended = true
+			default:
+			}
+		}
+		t.Logf("%d broken, %d gave up, %d lost, %d unknown", broke.Load(), gaveUp.Load(), lost.Load(), unknown.Load())
+		if gaveUp.Load() == 0 || broke.Load() == 0 {
+			t.Error("the test did not try what it should")
 		}
 	})
 }

@@ -3,10 +3,10 @@
 //
 //	double, err := barrier.NewDouble(node, "batch/42", 3)
 //	...
-//	entry, err := double.Enter(ctx, "orders-0") // until three participants have entered
+//	presence, err := double.Enter(ctx, "orders-0") // until three participants have entered
 //	if err != nil { return err }
-//	work(entry.Context(ctx))
-//	return entry.Leave(ctx) // until all three have left
+//	work(presence.Context(ctx))
+//	return presence.Leave(ctx) // until all three have left
 //
 // [Latch]: n participants count down once, and any number of callers wait until the count is zero.
 // [Double]: n participants enter together and leave together. [Cyclic]: n participants wait for
@@ -33,7 +33,7 @@
 // Everything exported is safe for concurrent use. Different participants may use one Latch or
 // Double at the same time. A Cyclic belongs to one participant, and refuses a second concurrent
 // Await. Only contexts start goroutines; those of Enter and Await end with the call, except that
-// the context of an Entry ends with the Entry.
+// the context of a Presence ends with the Presence.
 //
 // # Cancellation
 //
@@ -51,13 +51,13 @@
 // generation: the others wait until it comes back, or until their contexts end. A process that is
 // started again does not get ErrBroken for an earlier generation.
 //
-// A participant that is cut off loses its session. Its Entry.Context ends before the others can
+// A participant that is cut off loses its session. Its Presence.Context ends before the others can
 // return from Leave. Work that must not overlap with later work needs a lock with a token.
 //
 // If the group is founded anew, all data and all holds are gone. Wait returns ErrForgotten if it
 // had seen a count, and otherwise waits for the counts of the new group. A participant that depends
-// on a latch should therefore call CountDown again when its Wait returns ErrForgotten. Entries are
-// lost, and Await returns ErrBroken.
+// on a latch should therefore call CountDown again when its Wait returns ErrForgotten. Presences
+// are lost, and Await returns ErrBroken.
 //
 // # Limits
 //

@@ -21,24 +21,24 @@ func NewDouble(node Node, name string, n int) (*Double, error) {
 	return &Double{p}, err
 }
 
-// Entry is the stay of one participant in a round of a Double. It lasts until Leave, or until it is
-// lost with its session. Only Enter creates an Entry. It is safe for concurrent use.
-type Entry struct {
+// Presence is one participant inside one round of a Double. It lasts until Leave, or until it is
+// lost with its session. Only Enter creates a Presence. It is safe for concurrent use.
+type Presence struct {
 	place *place
 	lock  *mortise.Lock
 	round uint64
 }
 
-// Enter waits until n participants have entered, and returns the entry of this one. The caller must
-// call Leave. While the participants of an earlier round are still inside, Enter waits for them to
-// leave first.
+// Enter waits until n participants have entered, and returns the presence of this one. The caller
+// must call Leave. While the participants of an earlier round are still inside, Enter waits for
+// them to leave first.
 //
 // If ctx ends during the wait, Enter withdraws and returns the cause, and this participant does not
 // count. If the barrier has opened at that moment, Enter succeeds. If the group does not answer for
 // 5 s, Enter returns an error that says so: the barrier may have opened with this participant,
 // which then counts as left. The other errors are ErrMismatch, ErrReplaced, and those of
 // mortise.Node.Acquire.
-func (d *Double) Enter(ctx context.Context, participant string) (*Entry, error) {
+func (d *Double) Enter(ctx context.Context, participant string) (*Presence, error) {
 	lock, err := d.place.hold(ctx, participant)
 	if err != nil {
 		return nil, err
@@ -54,7 +54,7 @@ func (d *Double) Enter(ctx context.Context, participant string) (*Entry, error) 
 		_ = lock.UnlockSoon() // the hold no longer counts
 		return nil, err
 	}
-	return &Entry{&d.place, lock, a.round}, nil
+	return &Presence{&d.place, lock, a.round}, nil
 }
 
 // arrival is one call of Enter.
@@ -69,7 +69,7 @@ type arrival struct {
 
 func (a *arrival) enter(v *view) (changed bool, err error) {
 	if !a.tried && slices.Contains(v.In, a.me) {
-		return false, fmt.Errorf("barrier: the context already belongs to an entry of %q: use another context",
+		return false, fmt.Errorf("barrier: the context already belongs to a presence of %q: use another context",
 			a.place.name)
 	}
 	if err := v.holds(a.place, a.name, a.me); err != nil {
@@ -126,30 +126,31 @@ func (a *arrival) withdraw(ctx context.Context, why error) error {
 		return fmt.Errorf("barrier: it is unknown whether %q has opened with %q: %w", a.place.name, a.name,
 			errors.Join(why, err))
 	case a.entered && errors.Is(why, mortise.ErrLost):
-		return fmt.Errorf("barrier: %q has opened, but the entry is lost: %w", a.place.name, why)
+		return fmt.Errorf("barrier: %q has opened, but the presence is lost: %w", a.place.name, why)
 	case a.entered:
 		return nil
 	}
 	return why
 }
 
-// Context returns a child of parent that ends when the entry is lost or left, or when the node
+// Context returns a child of parent that ends when the presence is lost or left, or when the node
 // begins to leave, with the cause of mortise.Lock.Context. Each call uses a goroutine until parent
-// or the entry ends.
-func (e *Entry) Context(parent context.Context) context.Context { return e.lock.Context(parent) }
+// or the presence ends.
+func (p *Presence) Context(parent context.Context) context.Context { return p.lock.Context(parent) }
 
 // Leave leaves the barrier and waits until all participants of the round have left. A participant
 // whose session has ended counts as left. After an error, this participant has left, or leaves when
 // a leader is reached; Leave may be called again to wait for the others. It returns mortise.ErrLost
-// if the entry was lost before, and otherwise the cause of the end of ctx or the error of the node.
-func (e *Entry) Leave(ctx context.Context) error {
-	if err := e.lock.Unlock(ctx); err != nil {
+// if the presence was lost before, and otherwise the cause of the end of ctx or the error of the
+// node.
+func (p *Presence) Leave(ctx context.Context) error {
+	if err := p.lock.Unlock(ctx); err != nil {
 		return because(ctx, err)
 	}
-	return e.place.await(ctx, func(ctx context.Context) (over bool, err error) {
-		err = e.place.agree(ctx, func(v *view) (changed bool, err error) {
-			over = v.revision == 0 || v.Round != e.round || len(v.alive("", 0)) == 0
-			if !over || v.revision == 0 || v.Round != e.round {
+	return p.place.await(ctx, func(ctx context.Context) (over bool, err error) {
+		err = p.place.agree(ctx, func(v *view) (changed bool, err error) {
+			over = v.revision == 0 || v.Round != p.round || len(v.alive("", 0)) == 0
+			if !over || v.revision == 0 || v.Round != p.round {
 				return false, nil
 			}
 			v.record = record{} // the last one leaves no data behind

@@ -18,28 +18,28 @@ import (
 // entering is a call of Enter.
 type entering struct {
 	*call
-	entry *barrier.Entry
+	presence *barrier.Presence
 }
 
 func enter(ctx context.Context, node barrier.Node, n int, participant string) *entering {
 	e := &entering{}
 	double := must(barrier.NewDouble(node, "batch", n))
 	e.call = start(func() (err error) {
-		e.entry, err = double.Enter(ctx, participant)
+		e.presence, err = double.Enter(ctx, participant)
 		return err
 	})
 	return e
 }
 
-func (e *entering) in(t *testing.T) *barrier.Entry {
+func (e *entering) in(t *testing.T) *barrier.Presence {
 	t.Helper()
 	if err := e.end(t, "Enter"); err != nil {
 		t.Fatal(err)
 	}
-	return e.entry
+	return e.presence
 }
 
-func leave(t *testing.T, e *barrier.Entry) *call {
+func leave(t *testing.T, e *barrier.Presence) *call {
 	return start(func() error { return e.Leave(t.Context()) })
 }
 
@@ -55,21 +55,21 @@ func TestParticipantsEnterAndLeaveTogether(t *testing.T) {
 			}
 			var leaving []*call
 			for _, e := range entering {
-				entry := e.in(t)
-				if err := entry.Context(t.Context()).Err(); err != nil {
-					t.Errorf("the context of an entry: %v", err)
+				presence := e.in(t)
+				if err := presence.Context(t.Context()).Err(); err != nil {
+					t.Errorf("the context of a presence: %v", err)
 				}
 				for _, l := range leaving {
 					l.waits(t, "Leave")
 				}
-				leaving = append(leaving, leave(t, entry))
+				leaving = append(leaving, leave(t, presence))
 			}
 			for _, l := range leaving {
 				if err := l.end(t, "Leave"); err != nil {
 					t.Error(err)
 				}
 			}
-			if err := entering[0].entry.Leave(t.Context()); err != nil {
+			if err := entering[0].presence.Leave(t.Context()); err != nil {
 				t.Errorf("a second Leave: %v", err)
 			}
 			nothingLeft(t, c.Node(0), "batch")
@@ -258,13 +258,13 @@ func TestALateParticipantWaitsForTheNextRound(t *testing.T) {
 	})
 }
 
-func TestALostEntryIsReported(t *testing.T) {
+func TestALostPresenceIsReported(t *testing.T) {
 	inFakeTime(t, 3, func(t *testing.T, c *mortisetest.Cluster) {
 		a, b := enter(t.Context(), c.Node(0), 2, "a"), enter(t.Context(), c.Node(1), 2, "b")
 		lost, other := a.in(t), b.in(t)
 		c.Lose(0)
 		if err := lost.Leave(t.Context()); !errors.Is(err, mortise.ErrLost) {
-			t.Errorf("Leave of a lost entry: %v", err)
+			t.Errorf("Leave of a lost presence: %v", err)
 		}
 		if err := leave(t, other).end(t, "Leave"); err != nil {
 			t.Error(err)
@@ -278,13 +278,13 @@ func TestALostEntryIsReported(t *testing.T) {
 	})
 }
 
-func TestAnEntryCannotEnterAgain(t *testing.T) {
+func TestAPresenceCannotEnterAgain(t *testing.T) {
 	inFakeTime(t, 1, func(t *testing.T, c *mortisetest.Cluster) {
-		entry := enter(t.Context(), c.Node(0), 1, "a").in(t)
-		if err := enter(entry.Context(t.Context()), c.Node(0), 1, "a").end(t, "Enter"); err == nil {
-			t.Error("an entry entered again")
+		presence := enter(t.Context(), c.Node(0), 1, "a").in(t)
+		if err := enter(presence.Context(t.Context()), c.Node(0), 1, "a").end(t, "Enter"); err == nil {
+			t.Error("a presence entered again")
 		}
-		if err := leave(t, entry).end(t, "Leave"); err != nil {
+		if err := leave(t, presence).end(t, "Leave"); err != nil {
 			t.Error(err)
 		}
 	})
@@ -302,7 +302,7 @@ func TestRoundsDoNotMix(t *testing.T) {
 			all.Go(func() {
 				for round := int64(1); round <= rounds; {
 					ctx, cancel := context.WithTimeout(t.Context(), time.Duration(1+rand.IntN(400))*time.Millisecond)
-					entry, err := double.Enter(ctx, fmt.Sprint(i))
+					presence, err := double.Enter(ctx, fmt.Sprint(i))
 					cancel()
 					if err != nil {
 						continue
@@ -319,7 +319,7 @@ func TestRoundsDoNotMix(t *testing.T) {
 						}
 					}
 					left.Add(1)
-					if err := entry.Leave(t.Context()); err != nil {
+					if err := presence.Leave(t.Context()); err != nil {
 						t.Error(err)
 					}
 					if got := left.Load(); got < round*n {

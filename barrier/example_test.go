@@ -53,12 +53,12 @@ func ExampleDouble() {
 		log.Fatal(err)
 	}
 	work := func(participant string) error {
-		entry, err := double.Enter(ctx, participant)
+		presence, err := double.Enter(ctx, participant)
 		if err != nil {
 			return err
 		}
 		fmt.Println("works")
-		return entry.Leave(ctx)
+		return presence.Leave(ctx)
 	}
 	var workers sync.WaitGroup
 	for i := range 3 {

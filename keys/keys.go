@@ -7,7 +7,7 @@
 //	all, err := keys.Prefix("orders", "order") // orders/order/, for Node.List, Node.Watch and rights
 //
 // The convention is {service}/{type}/{id}: the service that owns the resource, what it is, and
-// which one. OPERATION.md describes it.
+// which one. TUTORIAL.md describes it.
 //
 // # Guarantees
 //

@@ -3,9 +3,11 @@ package comingfrom_test
 import (
 	"context"
 	"fmt"
+	"sync"
 	"time"
 
 	"github.com/mortise-lock/mortise"
+	"github.com/mortise-lock/mortise/barrier"
 )
 
 // transfer locks both accounts in one request, so two opposite transfers do not deadlock.
@@ -82,4 +84,30 @@ func Example_curatorReadWrite() {
 	// Output:
 	// 2 readers
 	// then a writer
+}
+
+// A DistributedDoubleBarrier has a random name for each participant. Here the participant has a
+// name, so a process that is started again does not count twice.
+func Example_curatorDoubleBarrier() {
+	ctx := context.Background()
+	node, stop := start(ctx, "orders-0")
+	defer stop()
+
+	double, err := barrier.NewDouble(node, "batch/42", 2)
+	check(err)
+	var all sync.WaitGroup
+	for _, participant := range []string{"orders-0", "orders-1"} {
+		all.Go(func() {
+			wait, cancel := context.WithTimeout(ctx, 30*time.Second)
+			defer cancel()
+			presence, err := double.Enter(wait, participant)
+			check(err)
+			fmt.Println("all have entered")
+			check(presence.Leave(ctx))
+		})
+	}
+	all.Wait()
+	// Output:
+	// all have entered
+	// all have entered
 }

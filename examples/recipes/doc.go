@@ -11,6 +11,7 @@
 //	two_of_three_poll             a permit that is held, and taken over when its holder stops
 //	save_every_keystroke          one instance locks the same key again and again
 //	compute_in_phases             workers that wait for each other after each phase
+//	lock_by_an_id_from_outside    keys with IDs that callers of an API choose
 //	many_readers_one_writer       shared and exclusive locks, and a downgrade
 //	transfer_between_accounts     two transfers that wait for each other, and LockAll
 //	sell_the_last_piece_once      many buyers of one piece: the others are refused immediately
