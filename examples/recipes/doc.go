@@ -7,6 +7,7 @@
 //	migrate_before_serving        a schema migration, once
 //	billing_through_a_deployment  long work under one lock, and a deployment in the middle
 //	rebuild_a_cache_once          thirty requests, one rebuild
+//	consume_partitions            sixteen partitions over three instances, one of which stops
 //	three_calls_at_a_time         a semaphore
 //	two_of_three_poll             a permit that is held, and taken over when its holder stops
 //	save_every_keystroke          one instance locks the same key again and again

@@ -82,6 +82,8 @@ var allowed = map[string][]string{
 	"keep":                       {"", "internal/hold", "internal/purpose"},
 	"internal/hold":              {""},
 	"keys":                       {""},
+	"presence":                   {"", "keep"},
+	"shard":                      {"", "internal/purpose", "presence"},
 	"barrier":                    {"", "internal/purpose"},
 	"internal/fakelock":          {""},
 	"locker":                     {""},

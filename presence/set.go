@@ -1,0 +1,47 @@
+package presence
+
+import (
+	"maps"
+	"strings"
+
+	"github.com/mortise-lock/mortise"
+)
+
+// set is the members of a name, by key, as far as the events show them.
+type set struct {
+	prefix  string
+	members map[string]Member
+	shown   map[string]mortise.Token // the tokens at the last report; nil before the first
+}
+
+func newSet(name string) *set { return &set{prefix: prefix(name), members: map[string]Member{}} }
+
+// add adds a member, unless the key is one of another name that begins with this name and a slash.
+func (s *set) add(key string, m Member) {
+	if m.ID = strings.TrimPrefix(key, s.prefix); !strings.Contains(m.ID, "/") {
+		s.members[key] = m
+	}
+}
+
+// apply applies an event. It reports whether the set has changed since the last report and is that
+// of one moment.
+func (s *set) apply(e *mortise.Event) (report bool) {
+	switch e.What {
+	case mortise.EventReset:
+		clear(s.members)
+	case mortise.EventHeld:
+		s.add(e.Key, Member{Instance: e.Holder, Value: e.Value, Token: e.Token, Since: e.At})
+	case mortise.EventFreed, mortise.EventLeft:
+		if s.members[e.Key].Token == e.Token {
+			delete(s.members, e.Key)
+		}
+	case mortise.EventCurrent:
+		now := make(map[string]mortise.Token, len(s.members))
+		for key, m := range s.members {
+			now[key] = m.Token
+		}
+		report = s.shown == nil || !maps.Equal(now, s.shown)
+		s.shown = now
+	}
+	return report
+}

@@ -1,0 +1,198 @@
+package shard
+
+import (
+	"context"
+	"crypto/rand"
+	"errors"
+	"fmt"
+	"hash/fnv"
+	"iter"
+	"sync"
+	"time"
+
+	"github.com/mortise-lock/mortise"
+	"github.com/mortise-lock/mortise/internal/purpose"
+	"github.com/mortise-lock/mortise/presence"
+)
+
+// Node is the part of *mortise.Node that Run uses.
+type Node interface {
+	Acquire(ctx context.Context, r mortise.Request) (*mortise.Lock, error)
+	Watch(ctx context.Context, prefix string, after uint64) iter.Seq2[mortise.Event, error]
+}
+
+// Work is a set of shards and what to do for each. Run copies it.
+type Work struct {
+	Name  string
+	Count int // 1 to 4,096 shards, which are numbered from 0
+
+	// Weight is the share of this instance compared with the others, 1 to 1,000. Zero means 1.
+	Weight int
+
+	// Run works for one shard until ctx ends, and then returns soon.
+	Run func(ctx context.Context, s Shard) error
+
+	// Backoff is the pause before a shard runs again here after its function has returned by itself
+	// or could not begin. Zero or less means one second. The pause can be longer by some seconds.
+	Backoff time.Duration
+
+	// Report is called for each error of Run while its context has not ended, for the loss of a
+	// shard's lock, and for each lock that could not be requested. Nil means that these errors are
+	// dropped.
+	Report func(index int, err error)
+}
+
+// Shard is one shard while this instance owns it.
+type Shard struct {
+	Index int
+	Token mortise.Token // a later owner of the shard has a higher token
+}
+
+const (
+	maxCount    = 4096
+	maxWeight   = 1000
+	releaseTime = 5 * time.Second
+)
+
+func (w Work) checked() (Work, error) {
+	switch {
+	case w.Run == nil:
+		return w, fmt.Errorf("%w: shard: Work.Run is nil", mortise.ErrBadRequest)
+	case w.Count < 1 || w.Count > maxCount:
+		return w, fmt.Errorf("%w: shard: Work.Count is %d; want 1 to %d", mortise.ErrBadRequest, w.Count, maxCount)
+	case w.Weight < 0 || w.Weight > maxWeight:
+		return w, fmt.Errorf("%w: shard: Work.Weight is %d; want 0 (for 1) to %d", mortise.ErrBadRequest, w.Weight, maxWeight)
+	}
+	w.Weight = max(w.Weight, 1)
+	if w.Backoff <= 0 {
+		w.Backoff = time.Second
+	}
+	if w.Report == nil {
+		w.Report = func(int, error) {}
+	}
+	return w, nil
+}
+
+// Run owns its share of the shards, and runs the function for each, until ctx ends. It returns the
+// cause of ctx, mortise.ErrLeaving or ErrClosed if the node leaves or is closed, or another error
+// of mortise.Node.Acquire that a repetition cannot cure, such as mortise.ErrBadKey.
+func Run(ctx context.Context, node Node, w Work) error {
+	w, err := w.checked()
+	if err != nil {
+		return err
+	}
+	id := rand.Text()
+	hash := fnv.New32a()
+	_, _ = hash.Write([]byte(id))
+	r := &runner{node: node, work: w, plan: newPlan(w.Name, w.Count, int(hash.Sum32())%w.Count, id),
+		ends: map[int]context.CancelCauseFunc{}, base: context.WithoutCancel(ctx)}
+	watching, stop := context.WithCancelCause(ctx)
+	var announced sync.WaitGroup
+	announced.Go(func() { stop(presence.Run(watching, node, memberName(w.Name), memberValue(w.Weight, id))) })
+	err = r.follow(watching)
+	stop(err)
+	announced.Wait() // the others may now take the shards, as soon as they are free
+	r.endAll(err)
+	return err
+}
+
+// runner carries out a plan.
+type runner struct {
+	node Node
+	work Work
+	base context.Context // of the functions
+	all  sync.WaitGroup
+
+	mu   sync.Mutex // guards the fields below; never held across a wait
+	plan *plan
+	ends map[int]context.CancelCauseFunc // of the shards that run here
+}
+
+var errMoved = errors.New("shard: another instance takes this shard")
+
+// follow carries out the plan after each change, until ctx ends.
+func (r *runner) follow(ctx context.Context) error {
+	for e, err := range r.node.Watch(ctx, r.work.Name+"/", 0) {
+		if err != nil {
+			if ctx.Err() != nil {
+				err = context.Cause(ctx)
+			}
+			return err
+		}
+		r.mu.Lock()
+		if r.plan.apply(&e); e.What == mortise.EventCurrent {
+			end, begin := r.plan.next(time.Now())
+			for _, index := range end {
+				r.ends[index](errMoved)
+			}
+			for _, index := range begin {
+				r.begin(index)
+			}
+		}
+		r.mu.Unlock()
+	}
+	return errors.New("shard: the watch has ended without an error") // Watch excludes this
+}
+
+// begin must be called under mu.
+func (r *runner) begin(index int) {
+	ctx, end := context.WithCancelCause(r.base)
+	r.ends[index] = end
+	r.all.Go(func() {
+		var again time.Time
+		defer func() {
+			end(nil)
+			r.mu.Lock()
+			defer r.mu.Unlock()
+			r.plan.ended(index, again)
+			delete(r.ends, index)
+		}()
+		if failed := r.own(ctx, index); failed {
+			again = time.Now().Add(r.work.Backoff)
+		}
+	})
+}
+
+// own runs the function for a shard, if its lock is free. It reports whether the next try must
+// wait.
+func (r *runner) own(ctx context.Context, index int) (failed bool) {
+	lock, err := r.node.Acquire(ctx, mortise.Request{
+		Key: shardKey(r.work.Name, index), Try: true, Labels: purpose.Of(purpose.Job),
+	})
+	switch {
+	case errors.Is(err, mortise.ErrHeld) || err != nil && ctx.Err() != nil:
+		return false // another instance was faster, and its event follows
+	case err != nil:
+		r.work.Report(index, err)
+		return true
+	}
+	defer func() {
+		confirmed, cancel := context.WithTimeout(context.WithoutCancel(ctx), releaseTime)
+		defer cancel()
+		_ = lock.Unlock(confirmed) // the function has returned, so the error does not matter
+	}()
+	held := lock.Context(ctx)
+	if held.Err() == nil {
+		err = r.work.Run(held, Shard{Index: index, Token: lock.Token()})
+	}
+	switch over := context.Cause(held); {
+	case over == nil:
+		if err != nil {
+			r.work.Report(index, err)
+		}
+		return true
+	case errors.Is(over, mortise.ErrLost):
+		r.work.Report(index, over)
+	}
+	return false
+}
+
+// endAll ends all shards and waits until their functions have returned.
+func (r *runner) endAll(why error) {
+	r.mu.Lock()
+	for _, end := range r.ends {
+		end(why)
+	}
+	r.mu.Unlock()
+	r.all.Wait()
+}

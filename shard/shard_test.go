@@ -1,0 +1,236 @@
+package shard_test
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"slices"
+	"sync"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/mortise-lock/mortise"
+	"github.com/mortise-lock/mortise/mortisetest"
+	"github.com/mortise-lock/mortise/shard"
+)
+
+// stage checks that no shard runs twice at a time and that tokens rise, and counts the owners.
+type stage struct {
+	t      *testing.T
+	mu     sync.Mutex // guards the fields below
+	on     map[int]string
+	tokens map[int]mortise.Token
+	begun  int
+}
+
+func newStage(t *testing.T) *stage {
+	return &stage{t: t, on: map[int]string{}, tokens: map[int]mortise.Token{}}
+}
+
+func (s *stage) enter(who string, sh shard.Shard) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if before := s.on[sh.Index]; before != "" {
+		s.t.Errorf("shard %d runs on %s beside %s", sh.Index, who, before)
+	}
+	if sh.Token <= s.tokens[sh.Index] {
+		s.t.Errorf("shard %d runs with token %d after %d", sh.Index, sh.Token, s.tokens[sh.Index])
+	}
+	s.on[sh.Index], s.tokens[sh.Index] = who, sh.Token
+	s.begun++
+}
+
+func (s *stage) exit(sh shard.Shard) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	delete(s.on, sh.Index)
+}
+
+// counts returns how many shards each instance runs, and how many have begun so far.
+func (s *stage) counts() (each map[string]int, begun int) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	each = map[string]int{}
+	for _, who := range s.on {
+		each[who]++
+	}
+	return each, s.begun
+}
+
+func (s *stage) wants(want string) (begun int) {
+	s.t.Helper()
+	each, begun := s.counts()
+	if got := fmt.Sprint(each); got != "map["+want+"]" {
+		s.t.Errorf("the shards are at %s, want %s", got, want)
+	}
+	return begun
+}
+
+type instance struct {
+	leave context.CancelCauseFunc
+	ended chan error
+}
+
+func (s *stage) run(node *mortise.Node, who string, w shard.Work) instance {
+	ctx, leave := context.WithCancelCause(s.t.Context())
+	in := instance{leave, make(chan error, 1)}
+	w.Name = "orders"
+	if w.Run == nil {
+		w.Run = func(ctx context.Context, sh shard.Shard) error {
+			s.enter(who, sh)
+			defer s.exit(sh)
+			<-ctx.Done()
+			if !errors.Is(context.Cause(ctx), mortise.ErrLost) {
+				time.Sleep(100 * time.Millisecond) // cleans up
+			}
+			return ctx.Err()
+		}
+	}
+	go func() { in.ended <- shard.Run(ctx, node, w) }()
+	return in
+}
+
+const settled = 30 * time.Second
+
+func TestShardsFollowTheInstances(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		c, s := mortisetest.New(t, 3), newStage(t)
+		w := shard.Work{Count: 12}
+		a := s.run(c.Node(0), "a", w)
+		time.Sleep(settled)
+		begun := s.wants("a:12")
+		b := s.run(c.Node(1), "b", w)
+		time.Sleep(settled)
+		if now := s.wants("a:6 b:6"); now-begun != 6 {
+			t.Errorf("%d shards have moved to the second instance, want 6", now-begun)
+		}
+		begun += 6
+		w.Weight = 2
+		d := s.run(c.Node(2), "d", w)
+		time.Sleep(settled)
+		if now := s.wants("a:3 b:3 d:6"); now-begun != 6 {
+			t.Errorf("%d shards have moved to the heavy instance, want 6", now-begun)
+		}
+
+		owners, err := shard.Owners(t.Context(), c.Node(0), "orders")
+		if err != nil || len(owners) != 12 ||
+			!slices.IsSortedFunc(owners, func(x, y shard.Owner) int { return x.Index - y.Index }) {
+			t.Errorf("the owners are %+v, %v", owners, err)
+		}
+
+		// An instance that leaves gives its shards up before Run returns.
+		why := errors.New("deployment")
+		b.leave(why)
+		if err := <-b.ended; err != why {
+			t.Errorf("Run returns %v", err)
+		}
+		if each, _ := s.counts(); each["b"] != 0 {
+			t.Errorf("Run has returned, and %d functions run", each["b"])
+		}
+		time.Sleep(settled)
+		s.wants("a:4 d:8")
+
+		// An instance that is cut off loses its shards before the other one gets them, and comes back.
+		c.Isolate(2)
+		time.Sleep(2 * settled)
+		s.wants("a:12")
+		c.Heal()
+		time.Sleep(2 * settled)
+		s.wants("a:4 d:8")
+
+		if err := c.Node(2).Leave(t.Context()); err != nil {
+			t.Fatal(err)
+		}
+		if err := <-d.ended; !errors.Is(err, mortise.ErrLeaving) && !errors.Is(err, mortise.ErrClosed) {
+			t.Errorf("Run on a node that leaves returns %v", err)
+		}
+		a.leave(why)
+		<-a.ended
+	})
+}
+
+// A function that ignores the end of its context keeps its shard, and no other instance begins it.
+func TestAShardIsNotTakenFromARunningFunction(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		c, s := mortisetest.New(t, 2), newStage(t)
+		free := make(chan struct{})
+		stubborn := func(ctx context.Context, sh shard.Shard) error {
+			s.enter("a", sh)
+			defer s.exit(sh)
+			<-free
+			return nil
+		}
+		a := s.run(c.Node(0), "a", shard.Work{Count: 2, Run: stubborn})
+		time.Sleep(settled)
+		b := s.run(c.Node(1), "b", shard.Work{Count: 2})
+		time.Sleep(settled)
+		s.wants("a:2")
+		close(free)
+		time.Sleep(settled)
+		if each, _ := s.counts(); each["b"] != 1 {
+			t.Errorf("the shards are at %v", each)
+		}
+		for _, in := range []instance{a, b} {
+			in.leave(nil)
+			<-in.ended
+		}
+	})
+}
+
+func TestAFailedShardRunsAgain(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		c, s := mortisetest.New(t, 1), newStage(t)
+		fails := errors.New("no disk")
+		var mu sync.Mutex
+		var reports []error
+		runs := 0
+		in := s.run(c.Node(0), "a", shard.Work{
+			Count: 1, Backoff: 10 * time.Second,
+			Report: func(index int, err error) {
+				mu.Lock()
+				defer mu.Unlock()
+				reports = append(reports, err)
+			},
+			Run: func(ctx context.Context, sh shard.Shard) error {
+				s.enter("a", sh)
+				defer s.exit(sh)
+				mu.Lock()
+				runs++
+				n := runs
+				mu.Unlock()
+				switch n {
+				case 1:
+					return fails
+				case 2:
+					return nil
+				}
+				<-ctx.Done()
+				return nil
+			},
+		})
+		time.Sleep(9 * time.Second)
+		if _, begun := s.counts(); begun != 1 {
+			t.Errorf("it has run %d times before its pause is over", begun)
+		}
+		time.Sleep(2 * settled)
+		s.wants("a:1")
+		in.leave(nil)
+		<-in.ended
+		if runs != 3 || len(reports) != 1 || reports[0] != fails {
+			t.Errorf("%d runs, reported %v", runs, reports)
+		}
+	})
+}
+
+func TestWrongWork(t *testing.T) {
+	run := func(context.Context, shard.Shard) error { return nil }
+	for _, w := range []shard.Work{
+		{Name: "a", Count: 1}, {Name: "a", Run: run}, {Name: "a", Count: 4097, Run: run},
+		{Name: "a", Count: 1, Weight: -1, Run: run}, {Name: "a", Count: 1, Weight: 1001, Run: run},
+	} {
+		if err := shard.Run(t.Context(), nil, w); !errors.Is(err, mortise.ErrBadRequest) {
+			t.Errorf("%+v: %v", w, err)
+		}
+	}
+}
