@@ -154,6 +154,30 @@ func TestPermitCirclesByVersion(t *testing.T) {
 	w.check()
 }
 
+// TestATryClosesNoCircle checks that a request is no deadlock if a Try in its circle ends by itself.
+// Here the Try is made under a lock of alice, and waits for the answer of a stay of bob. Under that
+// stay bob requests the lock of alice.
+func TestATryClosesNoCircle(t *testing.T) {
+	for name, alone := range map[string]Command{"exclusive": {}, "permits": {Permits: 2, Of: 2}} {
+		t.Run(name, func(t *testing.T) {
+			w := newWorld(t)
+			w.do(Command{Kind: Stamp, WallUnixMS: 1 << 42}, Done)
+			alice, bob := w.session(1), w.session(2)
+			w.do(Command{Kind: Raise, Version: StickySince}, Done)
+			of := func(s SessionID, n Number, key string, c Command) Command {
+				c.Kind, c.Session, c.Epoch, c.Number, c.Key = Acquire, s, 1, n, key
+				return c
+			}
+			w.do(of(bob, 1, "kept", Command{Rules: StickySince, Sticky: true}), Granted)
+			w.do(of(alice, 1, "x", alone), Granted)
+			w.do(of(alice, 2, "kept", Command{Try: true, Owner: 1}), Waiting)
+			asked := alone
+			asked.Owner = 1
+			w.do(of(bob, 2, "x", asked), Waiting)
+		})
+	}
+}
+
 // TestPermitCircleIsBounded checks that the search ends after permitSteps entries if a queue has
 // more entries, and that it then finds no deadlock.
 func TestPermitCircleIsBounded(t *testing.T) {

@@ -586,6 +586,7 @@ func TestKeptErrEndsAPass(t *testing.T) {
 		h := w.sticky(kept100, "x")
 		synctest.Wait()
 		goOn := w.holdUp()
+		defer goOn()
 		leaping.leap.Advance(worldTTL)
 		if err := h.Err(); !errors.Is(err, ErrLost) {
 			t.Fatalf("first call after the pause: %v", err)
