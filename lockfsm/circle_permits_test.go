@@ -154,9 +154,9 @@ func TestPermitCirclesByVersion(t *testing.T) {
 	w.check()
 }
 
-// TestATryClosesNoCircle checks that a request is no deadlock if a Try in its circle ends by itself.
-// Here the Try is made under a lock of alice, and waits for the answer of a stay of bob. Under that
-// stay bob requests the lock of alice.
+// TestATryClosesNoCircle checks that a request is no deadlock if a Try in its circle ends by
+// itself. Here the Try is made under a lock of alice, and waits for the answer of a stay of bob.
+// Under that stay bob requests the lock of alice.
 func TestATryClosesNoCircle(t *testing.T) {
 	for name, alone := range map[string]Command{"exclusive": {}, "permits": {Permits: 2, Of: 2}} {
 		t.Run(name, func(t *testing.T) {
