@@ -41,7 +41,7 @@ func shells() []Bug {
 			Breaks: "each duplicate of a message goes out with every later turn, and in the end the network has nothing else"},
 		{Name: "leaves-without-goodbye", Package: "internal/instance", Hazard: "none", Nodes: "TestLeaveSaysGoodbye",
 			Breaks: "an instance that has left is asked, and shown, until gossip has found out"},
-		{Name: "writer-in-a-shared-lock", Package: ".", Hazard: "none", Some: true, Nodes: "TestTheLastWriterLeaves",
+		{Name: "writer-in-a-shared-lock", Package: ".", Hazard: "none", Nodes: "TestTheLastWriterLeaves",
 			Breaks: "a lock that has become shared is entered again as an exclusive one, beside other readers"},
 		{Name: "last-writer-keeps-readers-out", Package: ".", Hazard: "none", Nodes: "TestTheLastWriterLeaves",
 			Breaks: "the lock stays exclusive although only handles of readers are left"},
