@@ -64,8 +64,8 @@ func Join(parts ...string) (string, error) {
 		}
 		write(&key, part)
 		if key.Len() > maxBytes {
-			return "", fmt.Errorf("%w: with part %d, %.64q, the key has more than %d bytes", mortise.ErrBadKey, i+1, part,
-				maxBytes)
+			return "", fmt.Errorf("%w: with part %d, %.64q, the key has more than %d bytes", mortise.ErrBadKey, i+1,
+				part, maxBytes)
 		}
 	}
 	return key.String(), nil

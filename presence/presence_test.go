@@ -3,9 +3,9 @@ package presence
 import (
 	"context"
 	"errors"
-	"fmt"
 	"math/rand/v2"
 	"slices"
+	"strings"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -72,7 +72,7 @@ func TestMembersComeAndGo(t *testing.T) {
 		wants(t, next(), "a", "b", "c", "b")
 
 		// Keys of other names, and data, are no members.
-		other, err := c.Node(1).Lock(t.Context(), "workers/old/x")
+		other, err := c.Node(1).LockAll(t.Context(), "workers/old/x", "workers/leader")
 		if err == nil {
 			_, err = c.Node(1).Put(t.Context(), "workers/data", []byte("x"), 0)
 		}
@@ -127,7 +127,7 @@ func TestSetFollowsTheEvents(t *testing.T) {
 		s, state, token := newSet("w"), map[string]mortise.Token{}, mortise.Token(0)
 		reports := 0
 		for range 200 {
-			key := fmt.Sprintf("w/%d", r.IntN(5))
+			key := "w/" + strings.Repeat("A", 25) + string(rune('A'+r.IntN(5)))
 			switch held := state[key]; {
 			case r.IntN(20) == 0:
 				s.apply(&mortise.Event{What: mortise.EventReset})

@@ -16,11 +16,17 @@ type set struct {
 
 func newSet(name string) *set { return &set{prefix: prefix(name), members: map[string]Member{}} }
 
-// add adds a member, unless the key is one of another name that begins with this name and a slash.
+// add adds a member. It ignores keys that Run has not made, such as those of another name that
+// begins with this name and a slash.
 func (s *set) add(key string, m Member) {
-	if m.ID = strings.TrimPrefix(key, s.prefix); !strings.Contains(m.ID, "/") {
+	if m.ID = strings.TrimPrefix(key, s.prefix); isID(m.ID) {
 		s.members[key] = m
 	}
+}
+
+// isID reports whether text has the form of rand.Text.
+func isID(text string) bool {
+	return len(text) == 26 && strings.Trim(text, "ABCDEFGHIJKLMNOPQRSTUVWXYZ234567") == ""
 }
 
 // apply applies an event. It reports whether the set has changed since the last report and is that

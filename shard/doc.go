@@ -41,6 +41,10 @@
 //
 // # Limits
 //
+// With unequal weights an instance can be more than one shard off its fair part, above all if one
+// weight is far above the others. The method has no better bound, because it also keeps every other
+// quota from rising when an instance joins.
+//
 // Count is at most 4,096. All instances must use the same Count; to change it, use another Name. A
 // Name is at most 478 bytes, and no other code may lock keys that begin with it and a slash. Each
 // Run needs one of the leader's 1,024 watches. An instance hears of a free shard at once, and looks

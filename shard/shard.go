@@ -11,6 +11,7 @@ import (
 	"time"
 
 	"github.com/mortise-lock/mortise"
+	"github.com/mortise-lock/mortise/internal/hold"
 	"github.com/mortise-lock/mortise/internal/purpose"
 	"github.com/mortise-lock/mortise/presence"
 )
@@ -49,9 +50,8 @@ type Shard struct {
 }
 
 const (
-	maxCount    = 4096
-	maxWeight   = 1000
-	releaseTime = 5 * time.Second
+	maxCount  = 4096
+	maxWeight = 1000
 )
 
 func (w Work) checked() (Work, error) {
@@ -61,7 +61,8 @@ func (w Work) checked() (Work, error) {
 	case w.Count < 1 || w.Count > maxCount:
 		return w, fmt.Errorf("%w: shard: Work.Count is %d; want 1 to %d", mortise.ErrBadRequest, w.Count, maxCount)
 	case w.Weight < 0 || w.Weight > maxWeight:
-		return w, fmt.Errorf("%w: shard: Work.Weight is %d; want 0 (for 1) to %d", mortise.ErrBadRequest, w.Weight, maxWeight)
+		return w, fmt.Errorf("%w: shard: Work.Weight is %d; want 0 (for 1) to %d", mortise.ErrBadRequest, w.Weight,
+			maxWeight)
 	}
 	w.Weight = max(w.Weight, 1)
 	if w.Backoff <= 0 {
@@ -91,8 +92,8 @@ func Run(ctx context.Context, node Node, w Work) error {
 	announced.Go(func() { stop(presence.Run(watching, node, memberName(w.Name), memberValue(w.Weight, id))) })
 	err = r.follow(watching)
 	stop(err)
-	announced.Wait() // the others may now take the shards, as soon as they are free
-	r.endAll(err)
+	r.endAll(err) // at once, because without a majority the presence ends only after some seconds
+	announced.Wait()
 	return err
 }
 
@@ -166,25 +167,16 @@ func (r *runner) own(ctx context.Context, index int) (failed bool) {
 		r.work.Report(index, err)
 		return true
 	}
-	defer func() {
-		confirmed, cancel := context.WithTimeout(context.WithoutCancel(ctx), releaseTime)
-		defer cancel()
-		_ = lock.Unlock(confirmed) // the function has returned, so the error does not matter
-	}()
-	held := lock.Context(ctx)
-	if held.Err() == nil {
-		err = r.work.Run(held, Shard{Index: index, Token: lock.Token()})
-	}
-	switch over := context.Cause(held); {
-	case over == nil:
-		if err != nil {
-			r.work.Report(index, err)
-		}
-		return true
+	over, err := hold.Use(ctx, lock, func(ctx context.Context, lock *mortise.Lock) error {
+		return r.work.Run(ctx, Shard{Index: index, Token: lock.Token()})
+	})
+	switch {
+	case over == nil && err != nil:
+		r.work.Report(index, err)
 	case errors.Is(over, mortise.ErrLost):
 		r.work.Report(index, over)
 	}
-	return false
+	return over == nil
 }
 
 // endAll ends all shards and waits until their functions have returned.

@@ -150,6 +150,64 @@ func TestShardsFollowTheInstances(t *testing.T) {
 	})
 }
 
+// started runs twelve shards on three instances.
+func started(t *testing.T) (c *mortisetest.Cluster, s *stage, all []instance) {
+	c, s = mortisetest.NewWith(t, 3, mortisetest.Options{MayHold: true}), newStage(t)
+	for i, who := range []string{"a", "b", "d"} {
+		all = append(all, s.run(c.Node(i), who, shard.Work{Count: 12}))
+	}
+	time.Sleep(settled)
+	s.wants("a:4 b:4 d:4")
+	return c, s, all
+}
+
+func end(all ...instance) {
+	for _, in := range all {
+		in.leave(nil)
+		<-in.ended
+	}
+}
+
+func TestWithoutAMajorityAllFunctionsEnd(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		c, s, all := started(t)
+		c.Isolate(0)
+		c.Cut(1, 2)
+		time.Sleep(settled)
+		s.wants("")
+		c.Heal()
+		time.Sleep(2 * settled)
+		s.wants("a:4 b:4 d:4")
+
+		// Run does not wait for the group before it ends its functions.
+		c.Isolate(0)
+		began := time.Now()
+		all[0].leave(errors.New("deployment"))
+		time.Sleep(200 * time.Millisecond)
+		if each, _ := s.counts(); each["a"] != 0 {
+			t.Errorf("%d functions run %v after the end of the context", each["a"], time.Since(began))
+		}
+		c.Heal()
+		end(all...)
+	})
+}
+
+func TestAKilledInstanceIsReplaced(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		c, s, all := started(t)
+		c.Kill(2)
+		<-all[2].ended
+		time.Sleep(settled)
+		s.wants("a:6 b:6")
+		node := c.Start(2)
+		c.Ready()
+		again := s.run(node, "e", shard.Work{Count: 12})
+		time.Sleep(settled)
+		s.wants("a:4 b:4 e:4")
+		end(all[0], all[1], again)
+	})
+}
+
 // A function that ignores the end of its context keeps its shard, and no other instance begins it.
 func TestAShardIsNotTakenFromARunningFunction(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {

@@ -29,12 +29,6 @@ func dataFlags(c *call, fs *flag.FlagSet) {
 	})
 }
 
-type dataShown struct {
-	Key      string `json:"key"`
-	Revision uint64 `json:"revision,string"`
-	Data     []byte `json:"data,omitempty"` // base64
-}
-
 func data(ctx context.Context, c *call) error {
 	verb, key, text, err := c.dataWords()
 	if err != nil {

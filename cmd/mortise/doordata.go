@@ -20,7 +20,7 @@ type stored interface {
 	key(ctx context.Context, key string) (mortise.KeyInfo, error)
 }
 
-type dataText struct {
+type dataShown struct {
 	Key      string `json:"key"`
 	Revision uint64 `json:"revision,string"`
 	Data     []byte `json:"data,omitempty"` // base64
@@ -28,12 +28,12 @@ type dataText struct {
 
 func dataOf(ctx context.Context, from stored, key string) (any, error) {
 	data, revision, err := from.get(ctx, key)
-	return dataText{Key: key, Revision: revision, Data: data}, err
+	return dataShown{Key: key, Revision: revision, Data: data}, err
 }
 
 func putData(ctx context.Context, from stored, key string, data []byte, revision uint64) (any, error) {
 	revision, err := from.put(ctx, key, data, revision)
-	return dataText{Key: key, Revision: revision}, err
+	return dataShown{Key: key, Revision: revision}, err
 }
 
 type leaderShown struct {

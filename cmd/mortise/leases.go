@@ -161,9 +161,7 @@ func (ls *leases) news(l *lease, told map[mortise.Token]bool) (news []lockText) 
 	ls.mu.Lock()
 	defer ls.mu.Unlock()
 	held, news := l.sift()
-	for _, lost := range news {
-		delete(told, lost.Token)
-	}
+	maps.DeleteFunc(told, func(token mortise.Token, _ bool) bool { return l.locks[token] == nil })
 	for _, lock := range held {
 		if lock.Wanted && !told[lock.Token] {
 			told[lock.Token] = true

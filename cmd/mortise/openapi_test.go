@@ -327,3 +327,28 @@ func TestWantedIsTold(t *testing.T) {
 		}
 	}
 }
+
+type wantedLock struct{ holding }
+
+func (wantedLock) Key() string             { return "k" }
+func (wantedLock) Err() error              { return nil }
+func (wantedLock) Wanted() <-chan struct{} { c := make(chan struct{}); close(c); return c }
+
+// A client that keeps one connection for months must not make the agent remember all its locks.
+func TestNewsForgetsReleasedLocks(t *testing.T) {
+	ls, l := &leases{}, &lease{locks: map[mortise.Token]holding{}}
+	told := map[mortise.Token]bool{}
+	for token := range mortise.Token(100) {
+		l.locks[token] = wantedLock{}
+		if news := ls.news(l, told); len(news) != 1 || news[0].Token != token || !news[0].Wanted {
+			t.Fatalf("lock %d: the news is %+v", token, news)
+		}
+		if news := ls.news(l, told); len(news) != 0 {
+			t.Fatalf("lock %d is told again: %+v", token, news)
+		}
+		delete(l.locks, token) // unlocked
+	}
+	if ls.news(l, told); len(told) != 0 {
+		t.Errorf("%d released locks are remembered", len(told))
+	}
+}

@@ -97,7 +97,8 @@ func (f *FIFO) Lowered(key string, at lockfsm.Revision) error {
 	q := f.queue(key)
 	i, found := q.find(at)
 	if f.err == nil && (!found || !q.row[i].granted || !q.row[i].terms.Alone()) {
-		return f.broken("fifo: key %q: the request at place %d becomes shared, and does not hold it exclusively", key, at)
+		return f.broken("fifo: key %q: the request at place %d becomes shared, and does not hold it exclusively",
+			key, at)
 	}
 	if found {
 		q.row[i].terms = Terms{Permits: 1}

@@ -58,7 +58,7 @@ func once[H Hold](ctx context.Context, acquire func(context.Context) (H, error),
 		return turn{end: !passing(err), failed: true, err: err}
 	}
 	began := time.Now()
-	over, err := work(ctx, h, fn)
+	over, err := Use(ctx, h, fn)
 	t := turn{token: h.Token(), lasted: time.Since(began)}
 	switch {
 	case over == nil:
@@ -71,9 +71,10 @@ func once[H Hold](ctx context.Context, acquire func(context.Context) (H, error),
 	return t
 }
 
-// work runs fn and releases the hold, even if fn panics. It returns the error of fn. over is the
-// reason why the hold or its context ended before fn returned, or nil.
-func work[H Hold](ctx context.Context, h H, fn func(context.Context, H) error) (over, err error) {
+// Use runs fn with a context that ends with the hold, and releases the hold, even if fn panics. It
+// returns the error of fn. over is the reason why the hold or its context ended before fn returned,
+// or nil. If the hold is lost before, fn is not called.
+func Use[H Hold](ctx context.Context, h H, fn func(context.Context, H) error) (over, err error) {
 	defer func() {
 		confirmed, cancel := context.WithTimeout(context.WithoutCancel(ctx), ReleaseTime)
 		defer cancel()

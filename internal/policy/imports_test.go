@@ -83,7 +83,7 @@ var allowed = map[string][]string{
 	"internal/hold":              {""},
 	"keys":                       {""},
 	"presence":                   {"", "keep"},
-	"shard":                      {"", "internal/purpose", "presence"},
+	"shard":                      {"", "internal/hold", "internal/purpose", "presence"},
 	"barrier":                    {"", "internal/purpose"},
 	"internal/fakelock":          {""},
 	"locker":                     {""},
