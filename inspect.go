@@ -298,11 +298,37 @@ func (n *Node) Get(ctx context.Context, key string) (data []byte, revision uint6
 // Put sends its change again. If the first attempt took effect and another caller has replaced the
 // data since, Put returns ErrConflict.
 func (n *Node) Put(ctx context.Context, key string, data []byte, revision uint64) (uint64, error) {
+	return n.put(ctx, &query.PutRequest{Key: []byte(key), Data: data, Revision: revision, Nonce: n.nonce()})
+}
+
+// Put is like [Node.Put], but it takes effect only while this lock is held. It is for data that
+// only the holder may write, such as the checkpoint of a job. The group checks the hold and the
+// revision together with the change, and key may be any key. So a holder that was paused, and that
+// has lost its lock meanwhile, cannot replace what the next holder has written, not even with a Put
+// that is still on its way.
+//
+// If the lock has ended, Put returns ErrLost or ErrUnlocked, and changes nothing, not even later.
+// If ctx ends, the change may take effect later, but only while the lock is held. ErrNotReady means
+// that not all instances run a build that supports it. The lock must not be one of
+// [Request.Sticky]: with ErrBadRequest nothing is changed.
+func (l *Lock) Put(ctx context.Context, key string, data []byte, revision uint64) (uint64, error) {
+	if err := l.Err(); err != nil {
+		return 0, err
+	}
+	f := l.first()
+	if f.hold.Passed() {
+		return 0, fmt.Errorf("%w: Put under a lock with Request.Sticky: request it without Sticky", ErrBadRequest)
+	}
+	return l.node.put(ctx, &query.PutRequest{Key: []byte(key), Data: data, Revision: revision, Nonce: l.node.nonce(),
+		Lock: []byte(f.Key()), Token: uint64(f.Token())})
+}
+
+func (n *Node) nonce() []byte {
 	var nonce lockfsm.Nonce
 	for nonce == (lockfsm.Nonce{}) {
 		n.engine.Random(nonce[:])
 	}
-	return n.put(ctx, &query.PutRequest{Key: []byte(key), Data: data, Revision: revision, Nonce: nonce[:]})
+	return nonce[:]
 }
 
 // put can repeat q, because q has a nonce.
@@ -315,7 +341,11 @@ func (n *Node) put(ctx context.Context, q *query.PutRequest) (uint64, error) {
 	case len(q.Nonce) != len(lockfsm.Nonce{}) || lockfsm.Nonce(q.Nonce) == lockfsm.Nonce{}:
 		return 0, fmt.Errorf("%w: Put: the nonce is missing", ErrBadRequest)
 	}
-	s, err := look(ctx, n, query.QueryClient.Put, q)
+	method := query.QueryClient.Put
+	if q.Token != 0 {
+		method = query.QueryClient.PutHeld
+	}
+	s, err := look(ctx, n, method, q)
 	if err != nil {
 		return 0, err
 	}
@@ -326,6 +356,12 @@ func (n *Node) put(ctx context.Context, q *query.PutRequest) (uint64, error) {
 		return now, nil
 	case code == lockfsm.Changed:
 		return 0, fmt.Errorf("%w: %q is at revision %d, not %d", ErrConflict, key, now, revision)
+	case code == lockfsm.NotHeld:
+		return 0, fmt.Errorf("%w: put %s: the group has no hold of %s with token %d", ErrLost, shownKey(key),
+			shownKey(string(q.Lock)), q.Token)
+	case code == lockfsm.Unsupported:
+		return 0, fmt.Errorf("%w: put %s: not all instances run a build that lets a lock guard it", ErrNotReady,
+			shownKey(key))
 	case code == lockfsm.BadKey:
 		return 0, cmp.Or(badKey(key), fmt.Errorf("%w: %q", ErrBadKey, key))
 	case code == lockfsm.OverGroupBudget:

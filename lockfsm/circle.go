@@ -34,9 +34,10 @@ func (m *Machine) circular(s *session, c *view) bool {
 	for e := s.requests[c.owner]; e != nil; e = e.owner() {
 		f.above[e] = true
 	}
-	found := f.behind(s, c.key, c)
+	found := f.behind(s, c.key, c.permits, c.of)
 	for more := c.more; more.left > 0 && !found; {
-		found = f.behind(s, more.next(), c)
+		permits, of := more.terms(c)
+		found = f.behind(s, more.next(), permits, of)
 	}
 	m.circle = f.path[:min(len(f.path), maxLinks)]
 	return found || (f.open || f.steps >= circleSteps) && m.circularByPermits(s, c)
@@ -49,9 +50,9 @@ func (e *entry) owner() *entry {
 	return e.session.requests[e.extra.owner]
 }
 
-func (f *search) behind(s *session, key []byte, c *view) bool {
+func (f *search) behind(s *session, key []byte, permits, of uint32) bool {
 	l := f.m.locks[string(key)]
-	return l != nil && !l.takes(c) && f.waits(s, l, l.last, c.permits == 0)
+	return l != nil && !l.takes(permits, of) && f.waits(s, l, l.last, permits == 0)
 }
 
 // This method searches l's queue, and reports whether it has found a circle. It visits the entries

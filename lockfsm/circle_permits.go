@@ -30,13 +30,19 @@ type game struct {
 }
 
 type player struct {
-	e           *entry // nil for the new request
-	rows        []*row // its queues; for the new request only the queues that exist
-	permits, of uint32
-	above       *player // its owner; nil if the owner is not in the game
-	under       int     // the number of players with this owner
-	left        int     // the number of players with this owner that have not ended
-	ended       bool
+	e      *entry  // nil for the new request
+	places []place // one for each queue; for the new request only the queues that exist
+	above  *player // its owner; nil if the owner is not in the game
+	under  int     // the number of players with this owner
+	left   int     // the number of players with this owner that have not ended
+	ended  bool
+}
+
+// place is the place of a player in one queue.
+type place struct {
+	row         *row
+	permits, of uint32 // as entry.terms returns them
+	outside     bool   // only of the new request: it would not be inside
 }
 
 type row struct {
@@ -52,11 +58,10 @@ func (m *Machine) circularByPermits(s *session, c *view) bool {
 		return false
 	}
 	g := game{of: map[*entry]*player{}, rows: map[*lock]*row{}, asked: &player{}}
-	asked := entry{permits: c.permits, of: c.of}
-	g.asked.permits, g.asked.of = asked.terms()
-	g.ask(m.locks[string(c.key)], c)
+	g.ask(m.locks[string(c.key)], c.permits, c.of)
 	for more := c.more; more.left > 0; {
-		g.ask(m.locks[string(more.next())], c)
+		permits, of := more.terms(c)
+		g.ask(m.locks[string(more.next())], permits, of)
 	}
 	if !g.gather() {
 		return false
@@ -72,7 +77,7 @@ func (m *Machine) circularByPermits(s *session, c *view) bool {
 	if !g.play() || g.asked.ended {
 		return false
 	}
-	path := g.path(s, c)
+	path := g.path(s)
 	owner.under--
 	g.asked.above = nil
 	if !g.play() || !g.asked.ended {
@@ -82,14 +87,20 @@ func (m *Machine) circularByPermits(s *session, c *view) bool {
 	return true
 }
 
-func (g *game) ask(l *lock, c *view) {
+func (g *game) ask(l *lock, permits, of uint32) {
 	if l == nil {
 		return
 	}
-	g.asked.rows = append(g.asked.rows, g.row(l))
-	if !l.takes(c) {
+	at := g.place(l, &entry{permits: permits, of: of})
+	if at.outside = !l.takes(permits, of); at.outside {
 		g.scan(l, l.last)
 	}
+	g.asked.places = append(g.asked.places, at)
+}
+
+func (g *game) place(l *lock, e *entry) place {
+	permits, of := e.terms()
+	return place{row: g.row(l), permits: permits, of: of}
 }
 
 func (g *game) row(l *lock) *row {
@@ -105,7 +116,7 @@ func (g *game) gather() bool {
 	for next := 0; next < len(g.players) && g.steps <= permitSteps; next++ {
 		p := g.players[next]
 		for _, each := range p.e.all(new([1]*entry)) {
-			p.rows = append(p.rows, g.row(each.lock))
+			p.places = append(p.places, g.place(each.lock, each))
 			if !each.holding && !p.e.try {
 				g.scan(each.lock, each.ahead)
 			}
@@ -135,7 +146,6 @@ func (g *game) join(e *entry) *player {
 	p := g.of[e]
 	if p == nil {
 		p = &player{e: e}
-		p.permits, p.of = e.terms()
 		g.of[e] = p
 		g.players = append(g.players, p)
 	}
@@ -155,7 +165,7 @@ func (g *game) play() bool {
 			if p.ended {
 				continue
 			}
-			if g.steps += max(len(p.rows), 1); g.steps > permitSteps {
+			if g.steps += max(len(p.places), 1); g.steps > permitSteps {
 				return false
 			}
 			if p.left > 0 || !p.served() {
@@ -175,22 +185,22 @@ func (g *game) play() bool {
 // of its queues together with the earlier players that have not ended. A request with Try does not
 // wait for another request to end.
 func (p *player) served() bool {
-	return p.e != nil && (p.e.token != 0 || p.e.try) || !slices.ContainsFunc(p.rows, p.crowded)
+	return p.e != nil && (p.e.token != 0 || p.e.try) || !slices.ContainsFunc(p.places, place.crowded)
 }
 
-func (p *player) crowded(r *row) bool {
-	return r.taken > 0 && r.taken+uint64(p.permits) > uint64(min(r.least, p.of))
+func (p place) crowded() bool {
+	return p.row.taken > 0 && p.row.taken+uint64(p.permits) > uint64(min(p.row.least, p.of))
 }
 
 func (p *player) stay() {
-	for _, r := range p.rows {
-		r.taken, r.least = r.taken+uint64(p.permits), min(r.least, p.of)
+	for _, at := range p.places {
+		at.row.taken, at.row.least = at.row.taken+uint64(at.permits), min(at.row.least, at.of)
 	}
 }
 
 // path returns the links of the shortest path from the new request to one of its owners, through
 // players that have not ended.
-func (g *game) path(s *session, c *view) []Link {
+func (g *game) path(s *session) []Link {
 	type step struct {
 		before int // the index of the previous step in ways
 		p      *player
@@ -231,9 +241,9 @@ func (g *game) path(s *session, c *view) []Link {
 			return path[:min(len(path), maxLinks)]
 		}
 		if p == g.asked {
-			for _, r := range p.rows {
-				if !r.lock.takes(c) {
-					behind(at, r.lock, r.lock.last, s)
+			for _, each := range p.places {
+				if each.outside {
+					behind(at, each.row.lock, each.row.lock.last, s)
 				}
 			}
 			continue

@@ -5,6 +5,9 @@ import "time"
 // DowngradesSince is the first rules version in which a Release can have Permits.
 const DowngradesSince = 3
 
+// GuardsSince is the first rules version in which a Put can have a Token.
+const GuardsSince = 3
+
 // Kind is the kind of a command. The values are part of the log's format and never change.
 //
 // Code that accepts commands from other instances must reject Stamp, Born, EndGrace, Raise, Expire,
@@ -60,7 +63,9 @@ const (
 	Detach Kind = 15
 	// Put sets the data of Key to Value, or removes the data if Value is empty. It succeeds only if
 	// the present data has the given Revision, or if Revision is zero and there is no data. Nonce
-	// makes Put idempotent until another Put changes the data.
+	// makes Put idempotent until another Put changes the data. Since version 3 of the rules, a Put
+	// can have a Token: it then also fails unless a session that is not gone holds Lock with that
+	// token, and not as a stay.
 	Put Kind = 16
 	// InUse is the answer of a stay's owner to requests with Try that wait for the stay Number:
 	// the caller that was granted Token out of the stay holds the lock. It ends with Held those of
@@ -95,6 +100,9 @@ type Command struct {
 	// as this request states it. If both are zero, the request is exclusive. If Permits is 1 and Of
 	// is zero, the request is shared. Otherwise the lock is a semaphore: Permits <= Of, Of > 1.
 	Permits, Of uint32
+	// Modes are the modes of Key and Keys, in their order. If Modes is nil, all keys have the same
+	// Permits and Of. It exists since version 3 of the rules, without Permits, Sticky and Token.
+	Modes []Mode
 	// Owner is the number of the request during whose hold this request was made. It must be lower
 	// than Number. Zero means no owner.
 	Owner Number
@@ -114,6 +122,8 @@ type Command struct {
 	// Value is opaque, at most MaxValueBytes long. Requests that wait for the holder can read it.
 	Value []byte
 	Token Token
+	// Lock is the key of the hold that guards a Put with a Token.
+	Lock string
 	// Revision is the revision of the data that a Put replaces, or the place in an InUse.
 	Revision Revision
 	Term     uint64

@@ -1,7 +1,8 @@
 package lockfsm
 
 // Data is a small value that is stored for a key until a Put changes it. A Put names the revision
-// that its sender has read, so it never overwrites a newer value.
+// that its sender has read, so it never overwrites a newer value. A Put with a token also names a
+// hold, and changes nothing unless that hold exists.
 type Data struct {
 	Value    []byte // never changed, so results may share it
 	Revision Revision
@@ -23,6 +24,9 @@ func (m *Machine) put(c *view, res *Result) {
 	case now.Revision != c.revision:
 		res.Code, res.Data = Changed, &now
 		return
+	case c.token != 0 && !m.guards(c):
+		res.Code = NotHeld
+		return
 	case len(c.value) == 0:
 		now = m.clear(l)
 	case now.Revision == 0 && m.data >= MaxData:
@@ -37,6 +41,14 @@ func (m *Machine) put(c *view, res *Result) {
 		m.set(c.key, now)
 	}
 	res.Code, res.Data = Done, &now
+}
+
+// guards reports whether the lock that c names is held with the token that c names. A stay does not
+// count, because only its session knows which of its callers holds the lock. The Put that a Release
+// overtakes therefore changes nothing, and so does the Put of a holder whose session is gone.
+func (m *Machine) guards(c *view) bool {
+	e := m.holds(c.lock, c.token)
+	return e != nil && !e.session.gone && !e.stays()
 }
 
 func (m *Machine) set(key []byte, d Data) {

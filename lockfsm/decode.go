@@ -69,7 +69,8 @@ func Decode(command []byte) (Command, error) {
 		Rules: v.Rules, Kind: v.Kind, Session: v.Session, Epoch: v.Epoch, Number: v.Number,
 		Key: string(v.key), Try: v.try, Permits: v.permits, Of: v.of, Owner: v.owner, Most: v.limit,
 		Value: copied(v.value), Sticky: v.sticky, Notice: v.notice, Delay: time.Duration(v.delayMS) * time.Millisecond,
-		Token: v.token, Revision: v.revision, Term: v.term, Nonce: v.nonce, Opener: v.opener, TTL: v.ttl,
+		Token: v.token, Lock: string(v.lock), Revision: v.revision, Term: v.term, Nonce: v.nonce, Opener: v.opener,
+		TTL:        v.ttl,
 		Record:     copied(v.record),
 		WallUnixMS: v.wallUnixMS, Version: v.version, Settings: copied(v.settings),
 		SessionBytes: v.sessionBytes, GroupBytes: v.groupBytes,
@@ -79,6 +80,12 @@ func Decode(command []byte) (Command, error) {
 		for i := range c.Live {
 			c.Live[i] = v.live.next()
 		}
+	}
+	if len(v.modes) > 0 {
+		c.Permits, c.Of = 0, 0
+	}
+	for _, mode := range v.modes {
+		c.Modes = append(c.Modes, Mode(mode))
 	}
 	for more := v.more; more.left > 0; {
 		c.Keys = append(c.Keys, string(more.next()))
@@ -95,6 +102,7 @@ type view struct {
 	try         bool
 	permits, of uint32
 	more        keys
+	modes       []byte
 	owner       Number
 	limit       uint32
 	value       []byte
@@ -102,6 +110,7 @@ type view struct {
 	notice      bool
 	delayMS     uint32
 	token       Token
+	lock        []byte
 	revision    Revision
 	term        uint64
 	nonce       Nonce
@@ -173,6 +182,10 @@ func (r *reader) fields(v *view) {
 		v.revision = Revision(r.max(uint64(maxRevision), "revision"))
 		v.key = r.take(r.uvarint("key"), "key")
 		v.value = r.take(r.max(MaxDataBytes, "value"), "value")
+		if v.Rules >= GuardsSince {
+			v.token = Token(r.positive(uint64(maxRevision), "token"))
+			v.lock = r.take(r.uvarint("lock"), "lock")
+		}
 	case Detach:
 		if v.Rules >= LapsesSince {
 			v.value = r.take(r.positive(MaxValueBytes, "value"), "value")
@@ -231,6 +244,26 @@ func (r *reader) acquire(v *view) {
 			r.fail("flags")
 		}
 	}
+	if flags&modesFlag != 0 {
+		r.modes(v)
+		if flags&(sharesFlag|takesUpFlag|stickyFlag) != 0 {
+			r.fail("flags")
+		}
+	}
+}
+
+// modes reads one mode per key, and sets the permits of the first key.
+func (r *reader) modes(v *view) {
+	v.modes = r.take(uint64(1+v.more.left), "modes")
+	for _, mode := range v.modes {
+		if Mode(mode) > ModeS {
+			r.fail("modes")
+		}
+	}
+	if r.fault == "" {
+		v.permits, v.of = Mode(v.modes[0]).terms()
+		v.more.modes = v.modes[1:]
+	}
 }
 
 // positive reads a uvarint from 1 to limit. It refuses zero, because a zero field is not encoded.
@@ -244,11 +277,24 @@ func (r *reader) positive(limit uint64, what string) uint64 {
 
 // keys iterates over the keys of an Acquire after the first, which the reader has validated.
 type keys struct {
-	b    []byte
-	left int
+	b     []byte
+	left  int
+	modes []byte // nil if all keys of the Acquire have the same terms
+}
+
+// terms returns the permits and the total of the key that next returns. The request c must be that
+// of the keys.
+func (k *keys) terms(c *view) (permits, of uint32) {
+	if len(k.modes) == 0 {
+		return c.permits, c.of
+	}
+	return Mode(k.modes[0]).terms()
 }
 
 func (k *keys) next() []byte {
+	if len(k.modes) > 0 {
+		k.modes = k.modes[1:]
+	}
 	size, n := binary.Uvarint(k.b)
 	key := k.b[n : n+int(size)]
 	k.b = k.b[n+int(size):]
@@ -315,7 +361,7 @@ func (r *reader) ranges(next Number) ranges {
 
 func (v *view) acquireFlags() uint64 {
 	if v.Rules >= StickySince {
-		return acquireFlags | stickyFlag
+		return acquireFlags | stickyFlag | modesFlag
 	}
 	return acquireFlags
 }

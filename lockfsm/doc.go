@@ -33,6 +33,8 @@
 // request was made. The machine refuses the new request if it would be in a deadlock with the owner
 // (circle.go).
 //
+// A request for several keys can name a mode for each (mode.go, testdata/modes.txt).
+//
 // A Release with Permits makes an exclusive hold shared (testdata/downgrade.txt).
 //
 // A hold can outlive its session by the delay that its request names. During the delay an Acquire
@@ -43,8 +45,8 @@
 // Several sessions can have a shared stay of one key. A request with Try waits until the sessions
 // answer whether a caller holds the lock (stay.go, testdata/stay.txt).
 //
-// The machine also stores data for keys (data.go). Each change of a hold or of data is an event,
-// which has the same number on every replica (events.go).
+// The machine also stores data for keys (data.go, testdata/guard.txt). Each change of a hold or of
+// data is an event, which has the same number on every replica (events.go).
 //
 // A request is identified by its session and its number. The states of a request:
 //

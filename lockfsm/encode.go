@@ -21,10 +21,12 @@ import "encoding/binary"
 //	              bit 7 delay       in ms
 //	              bit 8 takes up    token
 //	              bit 9 sticky      nothing; since version 3, at most with try and shares 1, 0
+//	              bit 10 modes      a byte per key; since version 3, without shares, takes up, sticky
 //	adopt     ttl in ns | budget of a session | budget of the group | length, settings
 //	evict     token | length, key | length, record | length, value
 //	detach    nothing; since version 2: length, value
-//	put       nonce (16 bytes) | revision | length, key | length, value
+//	put       nonce (16 bytes) | revision | length, key | length, value;
+//	          since version 3: token | length, lock
 //	release   nothing; since version 3: permits, 1
 //	inuse     place | token; since version 3
 //	others    nothing
@@ -42,6 +44,7 @@ const (
 	delayFlag   = 128
 	takesUpFlag = 256
 	stickyFlag  = 512
+	modesFlag   = 1024
 
 	acquireFlags = 511 // before version 3
 )
@@ -103,7 +106,11 @@ func (c Command) appendFields(b []byte) []byte {
 	case Put:
 		b = binary.AppendUvarint(append(b, c.Nonce[:]...), uint64(c.Revision))
 		b = appendString(b, c.Key)
-		return append(binary.AppendUvarint(b, uint64(len(c.Value))), c.Value...)
+		b = append(binary.AppendUvarint(b, uint64(len(c.Value))), c.Value...)
+		if c.Rules < GuardsSince {
+			return b
+		}
+		return appendString(binary.AppendUvarint(b, uint64(c.Token)), c.Lock)
 	case InUse:
 		return binary.AppendUvarint(binary.AppendUvarint(b, uint64(c.Revision)), uint64(c.Token))
 	case Release:
@@ -165,6 +172,9 @@ func (c Command) appendAcquire(b []byte) []byte {
 	if flags&takesUpFlag != 0 {
 		b = binary.AppendUvarint(b, uint64(c.Token))
 	}
+	for _, mode := range c.Modes {
+		b = append(b, byte(mode))
+	}
 	return b
 }
 
@@ -198,6 +208,9 @@ func (c *Command) acquireFlags() (flags uint64) {
 	}
 	if c.Sticky {
 		flags |= stickyFlag
+	}
+	if len(c.Modes) > 0 {
+		flags |= modesFlag
 	}
 	return flags
 }

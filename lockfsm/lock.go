@@ -49,8 +49,9 @@ func (l *lock) fits(permits, of uint32) bool {
 	return l.taken == 0 || uint64(l.taken)+uint64(permits) <= uint64(min(l.least, of))
 }
 
-func (l *lock) takes(c *view) bool {
-	e := entry{permits: c.permits, of: c.of}
+// takes reports whether a new request with these Permits and Of would be inside.
+func (l *lock) takes(permits, of uint32) bool {
+	e := entry{permits: permits, of: of}
 	return l.boundary == nil && l.fits(e.terms())
 }
 

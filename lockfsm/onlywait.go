@@ -54,5 +54,5 @@ func (m *Machine) onlyWaits(command []byte, settled bool) bool {
 	case l == nil || l.notices > 0 && !l.yieldsTo(s) || l.waiting >= limits.WaitersPerLock:
 		return false
 	}
-	return l.boundary != nil || settled && !l.takes(&c)
+	return l.boundary != nil || settled && !l.takes(c.permits, c.of)
 }

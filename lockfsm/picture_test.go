@@ -87,19 +87,15 @@ func (m *Machine) picture() picture {
 }
 
 func (e *entry) described() twinEntry {
-	permits, of := e.terms()
 	t := twinEntry{
-		keys: []string{e.lock.key}, permits: uint64(permits), of: uint64(of), session: e.session.id, number: e.number,
+		keys: []string{e.lock.key}, shares: []share{e.share()}, session: e.session.id, number: e.number,
 		place: e.rev, token: e.token,
 		since: e.sinceUnixMS, value: e.value(), notice: e.notice, told: e.told, try: e.try,
-	}
-	if e.permits == 1 && e.of == 0 {
-		t.of = unlimited
 	}
 	if e.extra != nil {
 		t.owner, t.delay = e.extra.owner, time.Duration(e.extra.delayMS)*time.Millisecond
 		for _, each := range e.extra.entries[min(1, len(e.extra.entries)):] {
-			t.keys = append(t.keys, each.lock.key)
+			t.keys, t.shares = append(t.keys, each.lock.key), append(t.shares, each.share())
 		}
 	}
 	if s := e.stay(); s != nil {
@@ -108,8 +104,16 @@ func (e *entry) described() twinEntry {
 	return t
 }
 
+func (e *entry) share() share {
+	if e.permits == 1 && e.of == 0 {
+		return share{1, unlimited}
+	}
+	permits, of := e.terms()
+	return share{uint64(permits), uint64(of)}
+}
+
 func sameEntry(a, b twinEntry) bool {
-	return slices.Equal(a.keys, b.keys) && bytes.Equal(a.value, b.value) && a.permits == b.permits && a.of == b.of &&
+	return slices.Equal(a.keys, b.keys) && bytes.Equal(a.value, b.value) && slices.Equal(a.shares, b.shares) &&
 		a.owner == b.owner &&
 		a.session == b.session && a.number == b.number && a.place == b.place && a.token == b.token &&
 		a.since == b.since && a.notice == b.notice && a.told == b.told && a.delay == b.delay &&

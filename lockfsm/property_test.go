@@ -74,7 +74,7 @@ func allMet(t *testing.T, seen map[outcome]int) {
 			Deadlock, NotHeld, OverSessionBudget, OverGroupBudget, waited, yielded),
 		Evict:   append(everyone, Finished, Kept),
 		InUse:   append(ofSession, Done, Finished),
-		Put:     append(everyone, Changed, BadKey, OverGroupBudget),
+		Put:     append(everyone, Changed, BadKey, OverGroupBudget, NotHeld),
 		Detach:  append(ofSession, Done, Finished, TooManySessions, OverGroupBudget),
 		Release: append(ofSession, Done, Finished, Downgraded, NotHeld), Cancel: append(ofSession, Done, Finished),
 	} {
@@ -253,7 +253,7 @@ func (j *judge) see(m *Machine) error {
 			}
 			held, holders = append(held, e.token), append(holders, e.described())
 		}
-		if !fit(holders) {
+		if !fit(holders, l.key) {
 			return fmt.Errorf("%q: %+v hold it together", l.key, holders)
 		}
 		for _, token := range held {

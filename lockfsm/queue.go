@@ -44,12 +44,13 @@ func (m *Machine) push(s *session, c *view, rev Revision) *entry {
 			x.stay = &stay{}
 		}
 	}
-	e := m.pushOne(c.key, s, c, rev, x)
+	e := m.pushOne(c.key, c.permits, c.of, s, c, rev, x)
 	for more := c.more; more.left > 0; {
 		if x.entries == nil {
 			x.entries = append(make([]*entry, 0, 1+more.left), e)
 		}
-		x.entries = append(x.entries, m.pushOne(more.next(), s, c, rev, x))
+		permits, of := more.terms(c)
+		x.entries = append(x.entries, m.pushOne(more.next(), permits, of, s, c, rev, x))
 	}
 	s.join(e)
 	m.charge(e)
@@ -68,9 +69,9 @@ func (s *session) leave(e *entry) {
 	delete(s.requests, e.number)
 }
 
-func (m *Machine) pushOne(key []byte, s *session, c *view, rev Revision, x *extra) *entry {
+func (m *Machine) pushOne(key []byte, permits, of uint32, s *session, c *view, rev Revision, x *extra) *entry {
 	e := m.spareEntry()
-	e.lock, e.session, e.number, e.rev, e.permits, e.of = m.lockFor(key), s, c.Number, rev, c.permits, c.of
+	e.lock, e.session, e.number, e.rev, e.permits, e.of = m.lockFor(key), s, c.Number, rev, permits, of
 	e.notice, e.try, e.extra = c.notice || c.sticky, c.try, x
 	m.enqueue(e)
 	return e

@@ -1,5 +1,7 @@
 package lockfsm
 
+import "slices"
+
 // use records that the number n is used, and reports whether it was unused before. The first
 // command with a number uses the number up, even if the command is refused, or if it ends a
 // request whose Acquire has not arrived yet.
@@ -59,9 +61,10 @@ func (m *Machine) refuse(s *session, c *view, res *Result) Code {
 		res.Budget = budget
 		return code
 	}
-	code := m.refuseOne(c.key, c, res)
+	code := m.refuseOne(c.key, c.permits, c.of, c, res)
 	for more := c.more; more.left > 0 && code == 0; {
-		code = m.refuseOne(more.next(), c, res)
+		permits, of := more.terms(c)
+		code = m.refuseOne(more.next(), permits, of, c, res)
 	}
 	if code == 0 && c.owner != 0 && !c.try && m.circular(s, c) {
 		res.Circle = m.circle
@@ -79,14 +82,14 @@ func (m *Machine) validKeys(c *view) bool {
 	return valid
 }
 
-func (m *Machine) refuseOne(key []byte, c *view, res *Result) Code {
+func (m *Machine) refuseOne(key []byte, permits, of uint32, c *view, res *Result) Code {
 	l := m.locks[string(key)]
 	switch {
 	case l == nil:
 		return 0
 	case c.try && l.keeps() && l.waiting < m.charter.Limits.WaitersPerLock:
 		return 0 // it waits for the answers of the stays
-	case c.try && !l.takes(c):
+	case c.try && !l.takes(permits, of):
 		m.name(l, res, c.more.left > 0)
 		return Held
 	case !c.try && (l.waiting >= m.charter.Limits.WaitersPerLock || c.limit != 0 && l.waiting >= c.limit):
@@ -145,14 +148,16 @@ func (m *Machine) release(c *view) Code {
 // directly behind it are granted. The hold never leaves the queue, so no writer can be granted in
 // between. A notice that the hold has received remains received.
 func (m *Machine) downgrade(e *entry) Code {
+	all := e.all(new([1]*entry))
+	other := func(each *entry) bool { return each.of != 0 || each.permits != e.permits }
 	switch {
-	case e.token == 0 || e.of != 0 || e.sticky():
+	case e.token == 0 || slices.ContainsFunc(all, other) || e.sticky():
 		return NotHeld
 	case e.permits != 0:
 		return Downgraded
 	}
 	m.bump()
-	for _, each := range e.all(new([1]*entry)) {
+	for _, each := range all {
 		l := each.lock
 		m.lockChanges(l)
 		l.discharge(each)

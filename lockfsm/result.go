@@ -49,7 +49,8 @@ const (
 	// Circle.
 	Deadlock Code = 16
 	// NotHeld: no request holds the lock with the token of the Acquire, or the request of a Release
-	// with Permits does not hold the lock exclusively or shared. Nothing changed.
+	// with Permits does not hold the lock exclusively or shared, or the hold that guards a Put does
+	// not exist. Nothing changed.
 	NotHeld Code = 17
 	// Changed: the data does not have the revision that the Put named. Data is the present data.
 	Changed Code = 18

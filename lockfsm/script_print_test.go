@@ -151,6 +151,10 @@ func (s *script) behind(watch Revision) string {
 
 func terms(e *entry) (text string) {
 	switch {
+	case e.of == subtreePermits && e.permits == 1:
+		text = " ix"
+	case e.permits == subtreePermits:
+		text = " s"
 	case e.of != 0:
 		text = fmt.Sprintf(" %d/%d", e.permits, e.of)
 	case e.permits != 0:

@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"encoding/hex"
 	"fmt"
+	"slices"
 	"strconv"
 	"strings"
 	"time"
@@ -151,6 +152,9 @@ func (s *script) command(name string, a *arguments) Command {
 			c.Revision = Revision(after + uint64(s.m.charter.firstRevision()))
 		}
 		copy(c.Nonce[:], a.value("nonce", "n"))
+		if c.Lock = a.value("lock", ""); c.Lock != "" {
+			c.Token = Token(a.number("token", 0) + uint64(s.m.charter.firstRevision()))
+		}
 	case Adopt:
 		c.TTL = a.duration("ttl", 0)
 		c.Settings = []byte(a.value("settings", ""))
@@ -215,6 +219,8 @@ func (s *script) ofSession(c *Command, a *arguments) {
 	}
 }
 
+var modeNames = []string{ModeX: "x", ModeIS: "is", ModeIX: "ix", ModeS: "s"}
+
 func (s *script) shape(c *Command, a *arguments) {
 	if a.flag("shared") {
 		c.Permits = 1
@@ -225,6 +231,11 @@ func (s *script) shape(c *Command, a *arguments) {
 	}
 	if keys := a.value("with", ""); keys != "" {
 		c.Keys = strings.Split(keys, ",")
+	}
+	for _, name := range strings.Split(a.value("modes", ""), ",") {
+		if i := slices.Index(modeNames, name); i >= 0 {
+			c.Modes = append(c.Modes, Mode(i))
+		}
 	}
 	c.Owner = Number(a.number("under", 0))
 	c.Most = uint32(a.number("most", 0))

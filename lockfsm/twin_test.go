@@ -36,10 +36,12 @@ type twinSession struct {
 
 const unlimited = 1 << 32
 
+// share is a number of permits, and the total that their request names.
+type share struct{ permits, of uint64 }
+
 type twinEntry struct {
 	keys    []string
-	permits uint64
-	of      uint64
+	shares  []share // of the keys, in their order
 	owner   Number
 	value   []byte
 	notice  bool
@@ -101,13 +103,43 @@ func (t *twin) before(key string, place Revision) (all []twinEntry) {
 	return all
 }
 
-func fit(row []twinEntry) bool {
+func fit(row []twinEntry, key string) bool {
 	taken, least := uint64(0), uint64(1<<40)
 	for _, e := range row {
-		taken += e.permits
-		least = min(least, e.of)
+		one := e.share(key)
+		taken += one.permits
+		least = min(least, one.of)
 	}
 	return taken <= least
+}
+
+func (e twinEntry) share(key string) share { return e.shares[slices.Index(e.keys, key)] }
+
+// sharesOf returns the share of each key of an Acquire.
+func sharesOf(c Command) (all []share) {
+	for i := range 1 + len(c.Keys) {
+		one := share{1, 1}
+		switch {
+		case c.Of > 0:
+			one = share{uint64(c.Permits), uint64(c.Of)}
+		case c.Permits > 0, c.Modes != nil && c.Modes[i] == ModeIS:
+			one.of = unlimited
+		case c.Modes != nil && c.Modes[i] == ModeIX:
+			one.of = 65_536
+		case c.Modes != nil && c.Modes[i] == ModeS:
+			one = share{65_536, 1<<32 - 1}
+		}
+		all = append(all, one)
+	}
+	return all
+}
+
+// lowers reports whether a downgrade can make e shared, or has done so.
+func (e twinEntry) lowers() bool {
+	other := func(one share) bool {
+		return one != e.shares[0] || one.permits != 1 || one.of != 1 && one.of != unlimited
+	}
+	return !e.sticky && !slices.ContainsFunc(e.shares, other)
 }
 
 func (t *twin) stuck(e twinEntry) (string, bool) {
@@ -119,7 +151,9 @@ func (t *twin) stuck(e twinEntry) (string, bool) {
 	return "", false
 }
 
-func (t *twin) inside(e twinEntry, key string) bool { return fit(append(t.before(key, e.place), e)) }
+func (t *twin) inside(e twinEntry, key string) bool {
+	return fit(append(t.before(key, e.place), e), key)
+}
 
 // stayed reports whether all entries inside are stays, or will be when they are granted.
 func (t *twin) stayed(key string) bool {
@@ -382,6 +416,9 @@ func (t *twin) put(c Command, r *Result) {
 	case now.Revision > 0 && now.nonce == c.Nonce:
 	case now.Revision != c.Revision:
 		r.Code = Changed
+	case c.Token != 0 && !t.guards(c):
+		r.Code = NotHeld
+		return
 	case len(c.Value) > 0 && t.overPut(c, r):
 		return
 	case len(c.Value) > 0:
@@ -393,6 +430,12 @@ func (t *twin) put(c Command, r *Result) {
 		now = Data{}
 	}
 	r.Data = &now
+}
+
+func (t *twin) guards(c Command) bool {
+	return slices.ContainsFunc(t.entries, func(e twinEntry) bool {
+		return e.token == c.Token && e.last == 0 && slices.Contains(e.keys, c.Lock) && !t.session(e.session).gone
+	})
 }
 
 func (t *twin) takeUp(s *twinSession, c Command, r *Result) {
@@ -577,12 +620,14 @@ func (t *twin) release(s *twinSession, c Command, r *Result) {
 	} else if e := t.find(c.Session, c.Number); e != nil && c.Kind == Release && c.Permits > 0 {
 		r.Code = Downgraded
 		switch {
-		case e.token == 0 || e.permits != 1 || e.of != 1 && e.of != unlimited || e.sticky:
+		case e.token == 0 || !e.lowers():
 			r.Code = NotHeld
-		case e.of == 1:
-			t.tick()
-			e.of = unlimited
-			t.settle()
+		default:
+			if e.shares[0].of == 1 {
+				t.tick()
+				e.shares = sharesOf(Command{Keys: e.keys[1:], Permits: 1})
+				t.settle()
+			}
 		}
 	} else if e != nil {
 		t.tick()
@@ -606,15 +651,9 @@ func (t *twin) acquire(s *twinSession, c Command, r *Result) {
 			return
 		}
 		e := twinEntry{
-			keys: append([]string{c.Key}, c.Keys...), session: c.Session, number: c.Number, place: place, permits: 1,
-			of: 1, owner: c.Owner, value: c.Value,
+			keys: append([]string{c.Key}, c.Keys...), session: c.Session, number: c.Number, place: place,
+			shares: sharesOf(c), owner: c.Owner, value: c.Value,
 			notice: c.Notice || c.Sticky, delay: c.Delay, try: c.Try, sticky: c.Sticky,
-		}
-		switch {
-		case c.Permits > 0 && c.Of == 0:
-			e.of = unlimited
-		case c.Permits > 0:
-			e.permits, e.of = uint64(c.Permits), uint64(c.Of)
 		}
 		if r.Code = t.refusal(e, c, r); r.Code != Done {
 			if r.Code == Deadlock {
@@ -708,7 +747,7 @@ func (t *twin) refusal(e twinEntry, c Command, r *Result) Code {
 		switch {
 		case c.Try && t.stayed(key) && waiting < int(limits.WaitersPerLock) &&
 			!slices.ContainsFunc(queue, func(o twinEntry) bool { return o.token == 0 && !o.try }):
-		case c.Try && !fit(append(queue, e)):
+		case c.Try && !fit(append(queue, e), key):
 			r.Holder = t.holder(key)
 			return Held
 		case !c.Try && len(queue) > 0 && (waiting >= int(limits.WaitersPerLock) ||
@@ -746,7 +785,7 @@ func (t *twin) ends(e twinEntry, owner Number) bool {
 					return b.place > o.place ||
 						!slices.Contains(b.keys, key)
 				})
-				return !fit(row)
+				return !fit(row, key)
 			}
 			return !slices.ContainsFunc(left, under) && (o.token != 0 || o.try || !slices.ContainsFunc(o.keys, full))
 		})
@@ -767,11 +806,12 @@ func (t *twin) waitsForOneOf(e twinEntry) bool {
 	add := func(e twinEntry) {
 		for _, key := range e.keys {
 			row := t.before(key, e.place)
-			if fit(append(slices.Clone(row), e)) {
+			if fit(append(slices.Clone(row), e), key) {
 				continue
 			}
 			for _, o := range row {
-				if e.of == 1 || o.of == 1 { // otherwise a third request may return enough permits
+				// otherwise a third request may return enough permits
+				if e.share(key).of == 1 || o.share(key).of == 1 {
 					waits[o.place] = true
 				}
 			}

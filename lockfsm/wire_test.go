@@ -95,6 +95,10 @@ func everyKind() []Command {
 		{Rules: 3, Kind: Acquire, Session: 5, Epoch: 2, Number: 9, Key: "a", Sticky: true, Permits: 1},
 		{Rules: 3, Kind: InUse, Session: 5, Epoch: 2, Number: 9, Revision: 77, Token: 300},
 		{Rules: 3, Kind: Release, Session: 5, Epoch: 2, Number: 9, Permits: 1},
+		{Rules: ModesSince, Kind: Acquire, Session: 3, Epoch: 2, Number: 9, Key: "a", Keys: []string{"b", "c"},
+			Modes: []Mode{ModeIX, ModeIX, ModeX}, Try: true, Notice: true},
+		{Rules: ModesSince, Kind: Acquire, Session: 3, Epoch: 2, Number: 9, Key: "a", Modes: []Mode{ModeS}},
+		{Rules: GuardsSince, Kind: Put, Number: 9, Key: "a", Nonce: Nonce{1}, Revision: 5, Token: 7, Lock: "b"},
 	}
 }
 
@@ -128,6 +132,9 @@ func TestLayout(t *testing.T) {
 		"0b" + "030a050209" + "8204" + "0161" + "0100",
 		"08" + "0311050209" + "4d" + "ac02",
 		"06" + "030b050209" + "01",
+		"11" + "030a030209" + "c508" + "0161" + "02" + "0162" + "0163" + "020200",
+		"0a" + "030a030209" + "8008" + "0161" + "03",
+		"1c" + "0310000009" + "01000000000000000000000000000000" + "05" + "0161" + "00" + "07" + "0162",
 	}
 	for i, c := range everyKind() {
 		if got := hex.EncodeToString(c.Append(nil)); got != want[i] {
@@ -224,6 +231,12 @@ func TestUndecodable(t *testing.T) {
 		"sticky in two queues": {Rules: 3, Kind: Acquire, Number: 1, Key: "a", Sticky: true, Permits: 1,
 			Keys: []string{"b"}},
 		"put without a nonce":   {Kind: Put, Key: "a"},
+		"modes and permits":     {Rules: ModesSince, Kind: Acquire, Key: "a", Permits: 1, Modes: []Mode{ModeS}},
+		"modes and a stay":      {Rules: ModesSince, Kind: Acquire, Key: "a", Sticky: true, Modes: []Mode{ModeX}},
+		"modes too early":       {Kind: Acquire, Key: "a", Modes: []Mode{ModeX}},
+		"an unknown mode":       {Rules: ModesSince, Kind: Acquire, Key: "a", Modes: []Mode{4}},
+		"too few modes":         {Rules: ModesSince, Kind: Acquire, Key: "a", Keys: []string{"b"}, Modes: []Mode{ModeX}},
+		"put without a token":   {Rules: GuardsSince, Kind: Put, Key: "a", Nonce: Nonce{1}, Lock: "b"},
 		"put of too much":       {Kind: Put, Key: "a", Nonce: Nonce{1}, Value: make([]byte, MaxDataBytes+1)},
 		"evict beyond tokens":   {Kind: Evict, Key: "a", Token: 1 << 63},
 		"adopt a negative TTL":  {Kind: Adopt, TTL: -1},

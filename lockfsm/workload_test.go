@@ -104,16 +104,30 @@ func (w *workload) fresh() Command {
 			Value: make([]byte, r.IntN(3))}
 	case n < 14:
 		key := w.key()
-		return Command{
+		c := Command{
 			Kind: Put, Number: 4, Key: key, Revision: w.t.data[key].Revision * Revision(min(1, r.IntN(6))),
 			Nonce: Nonce{1 + byte(r.IntN(20))}, Value: make([]byte, r.IntN(3)),
 		}
+		if w.stays && r.IntN(2) == 0 {
+			w.guard(&c)
+		}
+		return c
 	case n < 15:
 		return Command{Kind: markKind, Rules: 1 + r.Uint32N(marksVersion)}
 	case n < 18 || len(w.t.sessions) == 0:
 		return w.open()
 	}
 	return w.ofSession()
+}
+
+// guard gives a Put a hold that guards it, which may have ended, or may never have existed.
+func (w *workload) guard(c *Command) {
+	r := w.rand
+	c.Rules, c.Lock, c.Token = GuardsSince, w.key(), 1
+	if len(w.t.entries) > 0 {
+		e := w.t.entries[r.IntN(len(w.t.entries))]
+		c.Lock, c.Token = e.keys[r.IntN(len(e.keys))], max(e.token+Token(r.IntN(8)/6), 1)
+	}
 }
 
 func (w *workload) open() Command {
@@ -238,6 +252,12 @@ func (w *workload) shape(c *Command, s twinSession) {
 		c.Most = 1 + r.Uint32N(3)
 	}
 	c.Value = make([]byte, r.IntN(3))
+	if w.stays && r.IntN(3) == 0 {
+		c.Rules, c.Permits, c.Of, c.Modes = ModesSince, 0, 0, make([]Mode, 1+len(c.Keys))
+		for i := range c.Modes {
+			c.Modes[i] = Mode(r.IntN(4))
+		}
+	}
 }
 
 // stay makes c a sticky request, or a request with Try that may wait for a stay.

@@ -35,7 +35,7 @@ func (m *Machine) inTheWay(command []byte) *entry {
 	switch {
 	case r.fault != "" || c.token != 0 || c.more.left > 0 || s == nil || c.Number < s.next:
 		return nil // if the stay must know, the notice tells it
-	case l == nil || l.takes(&c):
+	case l == nil || l.takes(c.permits, c.of):
 		return nil
 	}
 	return l.onlyStay(s)

@@ -21,6 +21,7 @@
 //	order_over_two_services       a lock that is handed on and survives a crash (a saga)
 //	append_events_in_order        an event log that compares the version and the token
 //	change_a_configuration        concurrent changes, watched by all, with an audit record
+//	import_with_a_checkpoint      progress that only the holder can record
 //	end_a_stuck_job               a job that hangs, and an operator who ends its lock
 //
 // In each file a small type in memory represents a database, a cache or another service. In

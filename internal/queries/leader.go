@@ -25,7 +25,10 @@ type leader struct {
 
 var _ query.QueryServer = leader{}
 
-var errNonce = errors.New("mortise: a nonce has 16 bytes")
+var (
+	errNonce   = errors.New("mortise: a nonce has 16 bytes")
+	errNoToken = errors.New("mortise: a guarded put needs the token of a hold")
+)
 
 func (l leader) locks(ctx context.Context, q replica.Question) (*query.LockList, error) {
 	a, err := l.answer(ctx, q)
@@ -99,11 +102,19 @@ func (l leader) Put(ctx context.Context, q *query.PutRequest) (*query.PutAnswer,
 	}
 	nonce := lockfsm.Nonce(q.Nonce)
 	a, err := l.answer(ctx, replica.Question{Op: replica.OpPut, Key: string(q.Key), Value: q.Data, After: q.Revision,
-		Nonce: nonce})
+		Nonce: nonce, Lock: string(q.Lock), Token: q.Token})
 	if err != nil {
 		return nil, err
 	}
 	return &query.PutAnswer{Code: uint32(a.Code), Revision: dataOf(a.Data).Revision, Budget: a.Budget}, nil
+}
+
+// PutHeld is a method of its own, because a leader of an older build would ignore the hold.
+func (l leader) PutHeld(ctx context.Context, q *query.PutRequest) (*query.PutAnswer, error) {
+	if q.Token == 0 {
+		return nil, errNoToken
+	}
+	return l.Put(ctx, q)
 }
 
 func (l leader) Watch(ctx context.Context, q *query.WatchRequest) (*query.EventList, error) {

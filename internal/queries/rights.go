@@ -141,7 +141,11 @@ func Allowed(c *capability.Capability, q any) error {
 	case *query.StateRequest, *query.PageRequest:
 		return lists(nil)
 	case *query.PutRequest:
-		return lacks(c.Allows(capability.Write, string(q.Key)), "write", string(q.Key))
+		err := lacks(c.Allows(capability.Write, string(q.Key)), "write", string(q.Key))
+		if err == nil && q.Token != 0 {
+			err = sees(q.Lock)
+		}
+		return err
 	case *query.EvictRequest:
 		if err := lacks(c.Allows(capability.Force, string(q.Key)), "force", string(q.Key)); err != nil {
 			return err

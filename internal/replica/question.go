@@ -52,7 +52,8 @@ var ErrBusy = errors.New("mortise: the leader has too many queries at once; try 
 type Question struct {
 	Op         Op
 	Key        string // key or key prefix
-	Token      uint64
+	Token      uint64 // with OpPut: of the hold that guards it; zero means none
+	Lock       string // with OpPut: the key of that hold
 	By, Reason string // cause of an Evict
 	Next       lockfsm.Cursor
 
@@ -74,6 +75,9 @@ func (q *Question) Command(number uint64) (c lockfsm.Command, changes bool) {
 		c.Kind, c.Token, c.Record, c.Value = lockfsm.Evict, lockfsm.Token(q.Token), []byte(q.By), []byte(q.Reason)
 	case OpPut:
 		c.Kind, c.Revision, c.Nonce, c.Value = lockfsm.Put, lockfsm.Revision(q.After), q.Nonce, q.Value
+		if q.Token != 0 {
+			c.Rules, c.Token, c.Lock = lockfsm.GuardsSince, lockfsm.Token(q.Token), q.Lock
+		}
 	}
 	return c, c.Kind != 0
 }

@@ -176,12 +176,15 @@ func (s *Questions) changed(result *lockfsm.Result, m *lockfsm.Machine) {
 	a := &one.answer
 	a.Data, a.Code, a.Budget = result.Data, result.Code, result.Budget
 	switch result.Code {
-	case lockfsm.Changed, lockfsm.TooMuchData, lockfsm.BadKey, lockfsm.OverGroupBudget:
+	case lockfsm.Changed, lockfsm.TooMuchData, lockfsm.BadKey, lockfsm.OverGroupBudget, lockfsm.NotHeld:
 	case lockfsm.Done, lockfsm.Finished:
 		a.Held = result.Code == lockfsm.Done
 	case lockfsm.Kept:
 		one.err = keptError(m, &one.question)
 	default:
+		if guarded := one.question.Op == OpPut && one.question.Token != 0; guarded && result.Code == lockfsm.Unsupported {
+			break
+		}
 		one.err = fmt.Errorf("mortise: the group refused the change: %v", result.Code)
 	}
 	close(one.done)

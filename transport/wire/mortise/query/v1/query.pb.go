@@ -538,12 +538,15 @@ func (x *HoldRequest) GetToken() uint64 {
 }
 
 type PutRequest struct {
-	state         protoimpl.MessageState `protogen:"open.v1"`
-	Origin        *Origin                `protobuf:"bytes,1,opt,name=origin,proto3" json:"origin,omitempty"`
-	Key           []byte                 `protobuf:"bytes,2,opt,name=key,proto3" json:"key,omitempty"`
-	Data          []byte                 `protobuf:"bytes,3,opt,name=data,proto3" json:"data,omitempty"`          // empty deletes it
-	Revision      uint64                 `protobuf:"varint,4,opt,name=revision,proto3" json:"revision,omitempty"` // the expected revision
-	Nonce         []byte                 `protobuf:"bytes,5,opt,name=nonce,proto3" json:"nonce,omitempty"`        // random; a repeated question has the same nonce
+	state    protoimpl.MessageState `protogen:"open.v1"`
+	Origin   *Origin                `protobuf:"bytes,1,opt,name=origin,proto3" json:"origin,omitempty"`
+	Key      []byte                 `protobuf:"bytes,2,opt,name=key,proto3" json:"key,omitempty"`
+	Data     []byte                 `protobuf:"bytes,3,opt,name=data,proto3" json:"data,omitempty"`          // empty deletes it
+	Revision uint64                 `protobuf:"varint,4,opt,name=revision,proto3" json:"revision,omitempty"` // the expected revision
+	Nonce    []byte                 `protobuf:"bytes,5,opt,name=nonce,proto3" json:"nonce,omitempty"`        // random; a repeated question has the same nonce
+	// In PutHeld: the hold that must exist.
+	Lock          []byte `protobuf:"bytes,6,opt,name=lock,proto3" json:"lock,omitempty"` // its key
+	Token         uint64 `protobuf:"varint,7,opt,name=token,proto3" json:"token,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -611,6 +614,20 @@ func (x *PutRequest) GetNonce() []byte {
 		return x.Nonce
 	}
 	return nil
+}
+
+func (x *PutRequest) GetLock() []byte {
+	if x != nil {
+		return x.Lock
+	}
+	return nil
+}
+
+func (x *PutRequest) GetToken() uint64 {
+	if x != nil {
+		return x.Token
+	}
+	return 0
 }
 
 type EvictRequest struct {
@@ -2010,14 +2027,16 @@ const file_mortise_query_v1_query_proto_rawDesc = "" +
 	"\vHoldRequest\x120\n" +
 	"\x06origin\x18\x01 \x01(\v2\x18.mortise.query.v1.OriginR\x06origin\x12\x10\n" +
 	"\x03key\x18\x02 \x01(\fR\x03key\x12\x14\n" +
-	"\x05token\x18\x03 \x01(\x04R\x05token\"\x96\x01\n" +
+	"\x05token\x18\x03 \x01(\x04R\x05token\"\xc0\x01\n" +
 	"\n" +
 	"PutRequest\x120\n" +
 	"\x06origin\x18\x01 \x01(\v2\x18.mortise.query.v1.OriginR\x06origin\x12\x10\n" +
 	"\x03key\x18\x02 \x01(\fR\x03key\x12\x12\n" +
 	"\x04data\x18\x03 \x01(\fR\x04data\x12\x1a\n" +
 	"\brevision\x18\x04 \x01(\x04R\brevision\x12\x14\n" +
-	"\x05nonce\x18\x05 \x01(\fR\x05nonce\"\x90\x01\n" +
+	"\x05nonce\x18\x05 \x01(\fR\x05nonce\x12\x12\n" +
+	"\x04lock\x18\x06 \x01(\fR\x04lock\x12\x14\n" +
+	"\x05token\x18\a \x01(\x04R\x05token\"\x90\x01\n" +
 	"\fEvictRequest\x120\n" +
 	"\x06origin\x18\x01 \x01(\v2\x18.mortise.query.v1.OriginR\x06origin\x12\x10\n" +
 	"\x03key\x18\x02 \x01(\fR\x03key\x12\x14\n" +
@@ -2127,7 +2146,7 @@ const file_mortise_query_v1_query_proto_rawDesc = "" +
 	"\aleaving\x18\v \x01(\bR\aleaving\"6\n" +
 	"\x04Name\x12\x1a\n" +
 	"\binstance\x18\x01 \x01(\fR\binstance\x12\x12\n" +
-	"\x04name\x18\x02 \x01(\tR\x04name2\xfc\x06\n" +
+	"\x04name\x18\x02 \x01(\tR\x04name2\xc2\a\n" +
 	"\x05Query\x12@\n" +
 	"\x04Peek\x12\x1c.mortise.query.v1.KeyRequest\x1a\x1a.mortise.query.v1.LockList\x12A\n" +
 	"\x04List\x12\x1d.mortise.query.v1.ListRequest\x1a\x1a.mortise.query.v1.LockList\x12A\n" +
@@ -2135,7 +2154,8 @@ const file_mortise_query_v1_query_proto_rawDesc = "" +
 	"\aHolders\x12 .mortise.query.v1.HoldersRequest\x1a\x1a.mortise.query.v1.LockList\x12>\n" +
 	"\x05Check\x12\x1d.mortise.query.v1.HoldRequest\x1a\x16.mortise.query.v1.Held\x12;\n" +
 	"\x03Get\x12\x1c.mortise.query.v1.KeyRequest\x1a\x16.mortise.query.v1.Data\x12@\n" +
-	"\x03Put\x12\x1c.mortise.query.v1.PutRequest\x1a\x1b.mortise.query.v1.PutAnswer\x12?\n" +
+	"\x03Put\x12\x1c.mortise.query.v1.PutRequest\x1a\x1b.mortise.query.v1.PutAnswer\x12D\n" +
+	"\aPutHeld\x12\x1c.mortise.query.v1.PutRequest\x1a\x1b.mortise.query.v1.PutAnswer\x12?\n" +
 	"\x05Evict\x12\x1e.mortise.query.v1.EvictRequest\x1a\x16.mortise.query.v1.Held\x12D\n" +
 	"\x05Watch\x12\x1e.mortise.query.v1.WatchRequest\x1a\x1b.mortise.query.v1.EventList\x12C\n" +
 	"\x04Ends\x12\x1e.mortise.query.v1.StateRequest\x1a\x1b.mortise.query.v1.EventList\x12H\n" +
@@ -2219,27 +2239,29 @@ var file_mortise_query_v1_query_proto_depIdxs = []int32{
 	8,  // 28: mortise.query.v1.Query.Check:input_type -> mortise.query.v1.HoldRequest
 	4,  // 29: mortise.query.v1.Query.Get:input_type -> mortise.query.v1.KeyRequest
 	9,  // 30: mortise.query.v1.Query.Put:input_type -> mortise.query.v1.PutRequest
-	10, // 31: mortise.query.v1.Query.Evict:input_type -> mortise.query.v1.EvictRequest
-	11, // 32: mortise.query.v1.Query.Watch:input_type -> mortise.query.v1.WatchRequest
-	14, // 33: mortise.query.v1.Query.Ends:input_type -> mortise.query.v1.StateRequest
-	12, // 34: mortise.query.v1.Query.Sessions:input_type -> mortise.query.v1.PageRequest
-	12, // 35: mortise.query.v1.Query.Members:input_type -> mortise.query.v1.PageRequest
-	14, // 36: mortise.query.v1.Query.Names:input_type -> mortise.query.v1.StateRequest
-	15, // 37: mortise.query.v1.Query.Peek:output_type -> mortise.query.v1.LockList
-	15, // 38: mortise.query.v1.Query.List:output_type -> mortise.query.v1.LockList
-	15, // 39: mortise.query.v1.Query.Walk:output_type -> mortise.query.v1.LockList
-	15, // 40: mortise.query.v1.Query.Holders:output_type -> mortise.query.v1.LockList
-	19, // 41: mortise.query.v1.Query.Check:output_type -> mortise.query.v1.Held
-	18, // 42: mortise.query.v1.Query.Get:output_type -> mortise.query.v1.Data
-	20, // 43: mortise.query.v1.Query.Put:output_type -> mortise.query.v1.PutAnswer
-	19, // 44: mortise.query.v1.Query.Evict:output_type -> mortise.query.v1.Held
-	21, // 45: mortise.query.v1.Query.Watch:output_type -> mortise.query.v1.EventList
-	21, // 46: mortise.query.v1.Query.Ends:output_type -> mortise.query.v1.EventList
-	23, // 47: mortise.query.v1.Query.Sessions:output_type -> mortise.query.v1.SessionList
-	25, // 48: mortise.query.v1.Query.Members:output_type -> mortise.query.v1.MemberList
-	25, // 49: mortise.query.v1.Query.Names:output_type -> mortise.query.v1.MemberList
-	37, // [37:50] is the sub-list for method output_type
-	24, // [24:37] is the sub-list for method input_type
+	9,  // 31: mortise.query.v1.Query.PutHeld:input_type -> mortise.query.v1.PutRequest
+	10, // 32: mortise.query.v1.Query.Evict:input_type -> mortise.query.v1.EvictRequest
+	11, // 33: mortise.query.v1.Query.Watch:input_type -> mortise.query.v1.WatchRequest
+	14, // 34: mortise.query.v1.Query.Ends:input_type -> mortise.query.v1.StateRequest
+	12, // 35: mortise.query.v1.Query.Sessions:input_type -> mortise.query.v1.PageRequest
+	12, // 36: mortise.query.v1.Query.Members:input_type -> mortise.query.v1.PageRequest
+	14, // 37: mortise.query.v1.Query.Names:input_type -> mortise.query.v1.StateRequest
+	15, // 38: mortise.query.v1.Query.Peek:output_type -> mortise.query.v1.LockList
+	15, // 39: mortise.query.v1.Query.List:output_type -> mortise.query.v1.LockList
+	15, // 40: mortise.query.v1.Query.Walk:output_type -> mortise.query.v1.LockList
+	15, // 41: mortise.query.v1.Query.Holders:output_type -> mortise.query.v1.LockList
+	19, // 42: mortise.query.v1.Query.Check:output_type -> mortise.query.v1.Held
+	18, // 43: mortise.query.v1.Query.Get:output_type -> mortise.query.v1.Data
+	20, // 44: mortise.query.v1.Query.Put:output_type -> mortise.query.v1.PutAnswer
+	20, // 45: mortise.query.v1.Query.PutHeld:output_type -> mortise.query.v1.PutAnswer
+	19, // 46: mortise.query.v1.Query.Evict:output_type -> mortise.query.v1.Held
+	21, // 47: mortise.query.v1.Query.Watch:output_type -> mortise.query.v1.EventList
+	21, // 48: mortise.query.v1.Query.Ends:output_type -> mortise.query.v1.EventList
+	23, // 49: mortise.query.v1.Query.Sessions:output_type -> mortise.query.v1.SessionList
+	25, // 50: mortise.query.v1.Query.Members:output_type -> mortise.query.v1.MemberList
+	25, // 51: mortise.query.v1.Query.Names:output_type -> mortise.query.v1.MemberList
+	38, // [38:52] is the sub-list for method output_type
+	24, // [24:38] is the sub-list for method input_type
 	24, // [24:24] is the sub-list for extension type_name
 	24, // [24:24] is the sub-list for extension extendee
 	0,  // [0:24] is the sub-list for field type_name

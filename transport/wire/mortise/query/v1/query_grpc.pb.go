@@ -26,6 +26,7 @@ const (
 	Query_Check_FullMethodName    = "/mortise.query.v1.Query/Check"
 	Query_Get_FullMethodName      = "/mortise.query.v1.Query/Get"
 	Query_Put_FullMethodName      = "/mortise.query.v1.Query/Put"
+	Query_PutHeld_FullMethodName  = "/mortise.query.v1.Query/PutHeld"
 	Query_Evict_FullMethodName    = "/mortise.query.v1.Query/Evict"
 	Query_Watch_FullMethodName    = "/mortise.query.v1.Query/Watch"
 	Query_Ends_FullMethodName     = "/mortise.query.v1.Query/Ends"
@@ -52,6 +53,7 @@ type QueryClient interface {
 	Check(ctx context.Context, in *HoldRequest, opts ...grpc.CallOption) (*Held, error)
 	Get(ctx context.Context, in *KeyRequest, opts ...grpc.CallOption) (*Data, error)
 	Put(ctx context.Context, in *PutRequest, opts ...grpc.CallOption) (*PutAnswer, error)
+	PutHeld(ctx context.Context, in *PutRequest, opts ...grpc.CallOption) (*PutAnswer, error)
 	Evict(ctx context.Context, in *EvictRequest, opts ...grpc.CallOption) (*Held, error)
 	Watch(ctx context.Context, in *WatchRequest, opts ...grpc.CallOption) (*EventList, error)
 	Ends(ctx context.Context, in *StateRequest, opts ...grpc.CallOption) (*EventList, error)
@@ -138,6 +140,16 @@ func (c *queryClient) Put(ctx context.Context, in *PutRequest, opts ...grpc.Call
 	return out, nil
 }
 
+func (c *queryClient) PutHeld(ctx context.Context, in *PutRequest, opts ...grpc.CallOption) (*PutAnswer, error) {
+	cOpts := append([]grpc.CallOption{grpc.StaticMethod()}, opts...)
+	out := new(PutAnswer)
+	err := c.cc.Invoke(ctx, Query_PutHeld_FullMethodName, in, out, cOpts...)
+	if err != nil {
+		return nil, err
+	}
+	return out, nil
+}
+
 func (c *queryClient) Evict(ctx context.Context, in *EvictRequest, opts ...grpc.CallOption) (*Held, error) {
 	cOpts := append([]grpc.CallOption{grpc.StaticMethod()}, opts...)
 	out := new(Held)
@@ -216,6 +228,7 @@ type QueryServer interface {
 	Check(context.Context, *HoldRequest) (*Held, error)
 	Get(context.Context, *KeyRequest) (*Data, error)
 	Put(context.Context, *PutRequest) (*PutAnswer, error)
+	PutHeld(context.Context, *PutRequest) (*PutAnswer, error)
 	Evict(context.Context, *EvictRequest) (*Held, error)
 	Watch(context.Context, *WatchRequest) (*EventList, error)
 	Ends(context.Context, *StateRequest) (*EventList, error)
@@ -252,6 +265,9 @@ func (UnimplementedQueryServer) Get(context.Context, *KeyRequest) (*Data, error)
 }
 func (UnimplementedQueryServer) Put(context.Context, *PutRequest) (*PutAnswer, error) {
 	return nil, status.Error(codes.Unimplemented, "method Put not implemented")
+}
+func (UnimplementedQueryServer) PutHeld(context.Context, *PutRequest) (*PutAnswer, error) {
+	return nil, status.Error(codes.Unimplemented, "method PutHeld not implemented")
 }
 func (UnimplementedQueryServer) Evict(context.Context, *EvictRequest) (*Held, error) {
 	return nil, status.Error(codes.Unimplemented, "method Evict not implemented")
@@ -418,6 +434,24 @@ func _Query_Put_Handler(srv interface{}, ctx context.Context, dec func(interface
 	return interceptor(ctx, in, info, handler)
 }
 
+func _Query_PutHeld_Handler(srv interface{}, ctx context.Context, dec func(interface{}) error, interceptor grpc.UnaryServerInterceptor) (interface{}, error) {
+	in := new(PutRequest)
+	if err := dec(in); err != nil {
+		return nil, err
+	}
+	if interceptor == nil {
+		return srv.(QueryServer).PutHeld(ctx, in)
+	}
+	info := &grpc.UnaryServerInfo{
+		Server:     srv,
+		FullMethod: Query_PutHeld_FullMethodName,
+	}
+	handler := func(ctx context.Context, req interface{}) (interface{}, error) {
+		return srv.(QueryServer).PutHeld(ctx, req.(*PutRequest))
+	}
+	return interceptor(ctx, in, info, handler)
+}
+
 func _Query_Evict_Handler(srv interface{}, ctx context.Context, dec func(interface{}) error, interceptor grpc.UnaryServerInterceptor) (interface{}, error) {
 	in := new(EvictRequest)
 	if err := dec(in); err != nil {
@@ -560,6 +594,10 @@ var Query_ServiceDesc = grpc.ServiceDesc{
 		{
 			MethodName: "Put",
 			Handler:    _Query_Put_Handler,
+		},
+		{
+			MethodName: "PutHeld",
+			Handler:    _Query_PutHeld_Handler,
 		},
 		{
 			MethodName: "Evict",

@@ -1,0 +1,55 @@
+package lockfsm
+
+import "math"
+
+// Mode is the way in which a request locks one of its keys. The modes are those of hierarchical
+// locking, without SIX (Gray, Lorie, Putzolu and Traiger, "Granularity of Locks and Degrees of
+// Consistency in a Shared Data Base", 1976). For each node above the one that it locks, a request
+// has an intention. A mode is a number of permits of a total, so the rule of permits (see lock)
+// decides which modes are compatible:
+//
+//	                  IS    IX    S     X
+//	intention IS      yes   yes   yes   no
+//	intention IX      yes   yes   no    no
+//	subtree   S       yes   no    yes   no
+//	exclusive X       no    no    no    no
+//
+// A shared request without modes counts as IS, so it excludes neither S nor IX. At most 65,536
+// requests with IS or IX are compatible with an IX, and 65,535 with S.
+type Mode uint8
+
+// The modes. The values are part of the log's format and never change.
+const (
+	ModeX  Mode = 0 // alone
+	ModeIS Mode = 1 // above a key that the request locks as shared
+	ModeIX Mode = 2 // above a key that the request locks exclusively
+	ModeS  Mode = 3 // shared, together with all keys below
+)
+
+// ModesSince is the first rules version in which an Acquire can have Modes.
+const ModesSince = 3
+
+const subtreePermits = 1 << 16
+
+// terms returns the Permits and Of of a request with the mode.
+func (m Mode) terms() (permits, of uint32) {
+	switch m {
+	case ModeIS:
+		return 1, 0
+	case ModeIX:
+		return 1, subtreePermits
+	case ModeS:
+		return subtreePermits, math.MaxUint32
+	}
+	return 0, 0
+}
+
+// modal reports whether the entry could be one of a request with modes.
+func (e *entry) modal() bool {
+	for m := ModeX; m <= ModeS; m++ {
+		if permits, of := m.terms(); e.permits == permits && e.of == of {
+			return true
+		}
+	}
+	return false
+}
