@@ -5,12 +5,14 @@ import (
 	"context"
 	"fmt"
 	"maps"
+	"strings"
 	"time"
 
 	"github.com/mortise-lock/mortise/internal/clock"
 	"github.com/mortise-lock/mortise/internal/plain"
 	"github.com/mortise-lock/mortise/internal/shown"
 	"github.com/mortise-lock/mortise/internal/trace"
+	"github.com/mortise-lock/mortise/lockfsm"
 	"github.com/mortise-lock/mortise/session/client"
 )
 
@@ -101,20 +103,39 @@ func (l *Lock) first() *Lock {
 	return l
 }
 
+// covers reports whether the hold of l includes everything that r asks for. The lock of a node of a
+// tree includes the nodes below it.
 func (l *Lock) covers(r *Request) bool {
-	t := l.hold.Terms()
-	if r.Resume != 0 || r.Permits != 0 || t != nil && t.Permits != 0 && (t.Of != 0 || !r.Shared) {
+	if t := l.hold.Terms(); r.Resume != 0 || r.Permits != 0 || t != nil && t.Of != 0 {
 		return false
 	}
+	if r.Path != "" {
+		return l.coversPath(r.Path, r.Shared)
+	}
 	if len(r.Keys) == 0 {
-		return l.hold.Holds(r.Key)
+		return l.coversKey(r.Key, r.Shared)
 	}
 	for _, key := range r.Keys {
-		if !l.hold.Holds(key) {
+		if !l.coversKey(key, r.Shared) {
 			return false
 		}
 	}
 	return true
+}
+
+func (l *Lock) coversKey(key string, shared bool) bool {
+	mode, includes := l.hold.Mode(key)
+	return includes && (shared || mode == lockfsm.ModeX)
+}
+
+func (l *Lock) coversPath(path string, shared bool) bool {
+	for end := len(path); end > 0; end = strings.LastIndexByte(path[:end], '/') {
+		mode, includes := l.hold.Mode(path[:end])
+		if includes && (mode == lockfsm.ModeX || mode == lockfsm.ModeS && shared) {
+			return true
+		}
+	}
+	return false
 }
 
 // enter adds a handle to the lock. It returns false if all handles are already unlocked, or if the
@@ -143,6 +164,8 @@ func (l *Lock) lower() (asks bool, err error) {
 		return false, ErrUnlocked
 	case t != nil && t.Of > 0:
 		return false, notOfPermits()
+	case f.modal():
+		return false, fmt.Errorf("%w: Downgrade of a lock with Request.Path", ErrBadRequest)
 	case t != nil && t.Permits > 0 || l.reader && (f.writers > 0 || f.hold.Passed()):
 		return false, nil
 	case l.reader:
@@ -194,7 +217,7 @@ func (l *Lock) exitAs(how uint32) (left, first bool) {
 	}
 	if f.others >= 0 {
 		l.exited.Store(cmp.Or(how, handleIsLeft))
-		if !l.reader && f.writers == 0 && !f.hold.Passed() {
+		if !l.reader && f.writers == 0 && !f.hold.Passed() && !f.modal() {
 			f.call.Downgrades()
 			f.hold.DowngradeSoon() // only readers are left
 		}

@@ -208,7 +208,7 @@ func (r *Request) kind() LockKind {
 }
 
 func (r *Request) first() string {
-	key := r.Key
+	key := r.Key + r.Path // one of them is empty
 	for i, k := range r.Keys {
 		if i == 0 || k < key {
 			key = k

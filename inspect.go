@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"iter"
+	"math"
 	"time"
 
 	"github.com/mortise-lock/mortise/internal/instance"
@@ -53,6 +54,9 @@ type Standing struct {
 	Permits, Of int      // Request.Permits and Of
 	Keys        []string // all keys of the request, if there are several
 
+	// Path is Request.Path. This key is the Path or a node above it, and Permits and Of are zero.
+	Path string
+
 	// WaitsFor is the index in Queue of the request for which this request waits: the entry
 	// directly before it. It is -1 if this request holds the lock, waits for another of its keys,
 	// or waits only for the end of the grace.
@@ -86,7 +90,11 @@ func keyInfo(l *query.Lock) KeyInfo {
 			st.Keys = append(st.Keys, string(key))
 		}
 		st.Value, st.Labels = shown.Decode(e.Value)
-		if e.Of != 0 {
+		switch {
+		case len(e.Modes) > 0:
+			st.Shared = st.Shared || e.Of == math.MaxUint32 // lockfsm.ModeS
+			st.Path = pathOf(info.Key, &st, e)
+		case e.Of != 0:
 			st.Permits, st.Of = int(e.Permits), int(e.Of)
 		}
 		if e.Token != 0 {
@@ -97,6 +105,18 @@ func keyInfo(l *query.Lock) KeyInfo {
 		info.Queue = append(info.Queue, st)
 	}
 	return info
+}
+
+// pathOf returns the Path of a request in the queue of key. It returns "" if the Path is not among
+// the keys that the asking program may see.
+func pathOf(key string, st *Standing, e *query.Standing) string {
+	switch {
+	case len(e.Modes) == 1:
+		return key
+	case len(st.Keys) == len(e.Modes):
+		return st.Keys[len(st.Keys)-1]
+	}
+	return ""
 }
 
 // List returns the keys that begin with prefix, in the order of their creation. A key exists while

@@ -65,8 +65,20 @@ func (n *Node) pass(ctx context.Context, by *client.Client, r *Request, call *tr
 	return &l.Lock, by.AcquireKept(ctx, &l.hold, &l.pass)
 }
 
-// Key returns the locked key, the first in ascending order if there are several.
-func (l *Lock) Key() string { return l.first().hold.Key() }
+// Key returns the locked key, the first in ascending order if there are several, or the Path.
+func (l *Lock) Key() string {
+	f := l.first()
+	if t := f.hold.Terms(); f.modal() && len(t.Keys) > 0 {
+		return t.Keys[len(t.Keys)-1]
+	}
+	return f.hold.Key()
+}
+
+// modal reports whether the first handle l has a mode for each of its keys: see [Request.Path].
+func (l *Lock) modal() bool {
+	t := l.hold.Terms()
+	return t != nil && t.Modes != nil
+}
 
 // Token returns the fencing token of this grant. It never changes.
 func (l *Lock) Token() Token { return Token(l.first().hold.Token()) }
@@ -171,7 +183,7 @@ func (l *Lock) Downgrade(ctx context.Context) error {
 	f.call.Downgrades()
 	err := f.hold.Downgrade(ctx)
 	switch {
-	case errors.Is(err, client.ErrRefused):
+	case errors.Is(err, client.ErrUnsupported):
 		l.raise()
 		return fmt.Errorf("%w: downgrade %s: not all instances run a build that supports it: the lock is still exclusive",
 			ErrNotReady, shownKey(l.Key()))

@@ -60,6 +60,22 @@ type Request struct {
 	// requests for another of its keys. Two such requests cannot deadlock each other.
 	Keys []string
 
+	// Path is a node of a tree to lock, instead of Key: "tenants/7/orders" is below "tenants/7". An
+	// exclusive request for a node excludes all others for this node, for nodes below it, and for the
+	// nodes above it. With Shared it excludes only the exclusive ones of these. Requests for nodes of
+	// which neither is above the other do not exclude each other. No part of a Path is empty, and a
+	// Path has at most 256 parts.
+	//
+	// Each node is a key. The request locks the key Path, and the keys of all nodes above it in a mode
+	// that only requests with Path have. So a Lock of the key "tenants" excludes every request for a
+	// node below "tenants", and an RLock of it excludes only exclusive requests for "tenants" itself.
+	// The queue of each node is served in order, so a request for a node near the root, while it
+	// waits, stops all later ones for nodes below. Do not lock the root of a busy tree.
+	//
+	// Path cannot be combined with Key, Keys, Permits, Sticky and Resume; Resume takes a hold over by
+	// its Path as the Key. A derived secret needs the right to lock every node of the Path.
+	Path string
+
 	// Try makes the request fail with a *HeldError, instead of waiting for a holder, if the lock is
 	// not free. See [Node.TryLock].
 	Try bool
@@ -160,6 +176,12 @@ func (r *Request) validate() error {
 	wrong(r.Sticky && (len(r.Keys) > 0 || semaphore || r.MaxWaiting != 0 || r.MaxHold != 0 ||
 		r.LockDelay != 0 || r.Resume != 0 || r.Value != "" || len(r.Labels) > 0),
 		"Sticky is set together with Keys, Permits, MaxWaiting, MaxHold, LockDelay, Resume, Value or Labels")
+	wrong(r.Path != "" && (r.Key != "" || len(r.Keys) > 0 || semaphore || r.Sticky || r.Resume != 0),
+		"Path is set together with Key, Keys, Permits, Sticky or Resume")
+	wrong(strings.Count(r.Path, "/") >= lockfsm.MaxKeys, "Path has %d parts, more than %d", strings.Count(r.Path, "/")+1,
+		lockfsm.MaxKeys)
+	wrong(r.Path != "" && slices.Contains(strings.Split(r.Path, "/"), ""), "Path %s has an empty part: "+
+		"write it without a slash at its ends, and with one slash between two parts", shownKey(r.Path))
 	wrong(r.MaxHold < 0, "MaxHold is %v; want 0 (no limit) or more", r.MaxHold)
 	wrong(len(r.Value) > lockfsm.MaxValueBytes, "Value has %d bytes, more than %d", len(r.Value),
 		lockfsm.MaxValueBytes)
@@ -171,7 +193,8 @@ func (r *Request) validate() error {
 
 // ordinary reports whether r sets only Key, Try and Sticky.
 func (r *Request) ordinary() bool {
-	return len(r.Keys) == 0 && !r.Shared && r.Permits == 0 && r.Of == 0 && r.MaxWaiting == 0 && r.MaxHold == 0 &&
+	return len(r.Keys) == 0 && r.Path == "" && !r.Shared && r.Permits == 0 && r.Of == 0 && r.MaxWaiting == 0 &&
+		r.MaxHold == 0 &&
 		!r.Notice && r.LockDelay == 0 && r.Resume == 0 && r.Value == "" && len(r.Labels) == 0
 }
 
@@ -190,6 +213,8 @@ func (r *Request) ask(s *client.Request, under *client.Request) {
 		s.Key, t.Keys = keys[0], keys[1:]
 	}
 	switch {
+	case r.Path != "":
+		r.askPath(s, t)
 	case r.Shared:
 		t.Permits = 1
 	case r.Of > 1: // with Of 1 the lock is exclusive
@@ -198,13 +223,32 @@ func (r *Request) ask(s *client.Request, under *client.Request) {
 	s.Terms = t
 }
 
+// askPath writes the nodes of r.Path to a request of package client, from the root down, which is
+// the order of their keys.
+func (r *Request) askPath(s *client.Request, t *client.Terms) {
+	above, node := lockfsm.ModeIX, lockfsm.ModeX
+	if r.Shared {
+		above, node = lockfsm.ModeIS, lockfsm.ModeS
+	}
+	for i, c := range r.Path {
+		if c == '/' {
+			t.Keys, t.Modes = append(t.Keys, r.Path[:i]), append(t.Modes, above)
+		}
+	}
+	t.Keys, t.Modes = append(t.Keys, r.Path), append(t.Modes, node)
+	s.Key, t.Keys = t.Keys[0], t.Keys[1:]
+	if len(t.Modes) == 1 && node == lockfsm.ModeX {
+		t.Modes = nil // an ordinary request is the same, and older builds have it
+	}
+}
+
 // String names the keys, for errors.
 func (r *Request) String() string {
 	if r.Resume != 0 {
 		return fmt.Sprintf("resume %s by token %d", shownKey(r.Key), r.Resume)
 	}
 	if len(r.Keys) == 0 {
-		return "lock " + shownKey(r.Key)
+		return "lock " + shownKey(r.Key+r.Path) // one of them is empty
 	}
 	some := make([]string, 0, 10)
 	for _, key := range r.Keys[:min(len(r.Keys), cap(some))] {
@@ -254,7 +298,7 @@ func isPrintable(key string) bool {
 
 func (r *Request) badKeys() error {
 	if len(r.Keys) == 0 {
-		return badKey(r.Key)
+		return badKey(r.Key + r.Path) // one of them is empty
 	}
 	for _, key := range r.Keys {
 		if err := badKey(key); err != nil {

@@ -120,6 +120,7 @@ type standing struct {
 	Permits int      `json:"permits,omitempty"`
 	Of      int      `json:"of,omitempty"`
 	Keys    []string `json:"keys,omitempty"`
+	Path    string   `json:"path,omitempty"` // Request.Path
 }
 
 type scene struct {
@@ -239,7 +240,7 @@ func (s *scene) key(k mortise.KeyInfo, queue int) key {
 		shown := standing{
 			Holder: st.Holder, Session: st.Session, Value: st.Value, Token: st.Token, Left: inSeconds(st.Left),
 			Expired: st.Expired, Kept: st.Kept, Shared: st.Shared,
-			Permits: st.Permits, Of: st.Of, Keys: st.Keys,
+			Permits: st.Permits, Of: st.Of, Keys: st.Keys, Path: st.Path,
 		}
 		if st.Token != 0 {
 			shown.For = inSeconds(s.age(st))

@@ -20,7 +20,7 @@ type callID struct {
 type call struct {
 	id              callID
 	keys            []string
-	share           share
+	shares          []share // of the keys, in their order
 	resumes         bool
 	begun, returned int64
 	outcome         history.Outcome
@@ -37,7 +37,7 @@ type account struct {
 	last        lockfsm.Token // the last reserved token of a stay; 0 if the grant is not a stay
 	passes      []*call       // of a stay, in the order of tokens
 	keys        []string
-	share       share
+	shares      []share // of the keys, in their order
 	group       history.Group
 	session     lockfsm.SessionID
 	by, endedBy int64       // latest possible times of the grant and its end; MaxInt64 if unknown
@@ -69,7 +69,7 @@ func gather(events []history.Event) (*gathered, error) {
 		case history.Dropped:
 			return nil, fmt.Errorf("%w: %s dropped %d events", ErrUnknown, e.Node, e.Count)
 		case history.Call:
-			c = &call{id: id, keys: keysOf(&e), share: shareOf(&e), resumes: e.Resumes != 0, begun: e.At,
+			c = &call{id: id, keys: keysOf(&e), shares: sharesOf(&e), resumes: e.Resumes != 0, begun: e.At,
 				returned: math.MaxInt64, unlock: math.MaxInt64, believe: math.MaxInt64, confirmed: math.MaxInt64,
 				lowered: math.MaxInt64}
 			g.byID[id] = c
@@ -98,7 +98,7 @@ func gather(events []history.Event) (*gathered, error) {
 		if a := g.accounts[c.token]; a != nil {
 			g.streams[a.session] = c.id.stream
 			if c.resumes { // it does not ask for a mode, and gets that of the hold
-				c.share = a.share
+				c.shares = a.shares
 			}
 		}
 	}
@@ -161,7 +161,7 @@ func (c *call) saw(e history.Event) {
 func (g *gathered) account(e history.Event) *account {
 	a := g.accounts[e.Token]
 	if a == nil {
-		a = &account{token: e.Token, keys: keysOf(&e), share: shareOf(&e), group: e.Group, session: e.Session,
+		a = &account{token: e.Token, keys: keysOf(&e), shares: sharesOf(&e), group: e.Group, session: e.Session,
 			by: math.MaxInt64, endedBy: math.MaxInt64, shared: math.MaxInt64}
 		g.accounts[e.Token] = a
 	}
@@ -175,9 +175,12 @@ func keysOf(e *history.Event) []string {
 	return append([]string{e.Key}, e.Keys...)
 }
 
-func shareOf(e *history.Event) share {
-	permits, of := e.Terms()
-	return share{permits, of}
+func sharesOf(e *history.Event) (all []share) {
+	for i := range 1 + len(e.Keys) {
+		permits, of := e.TermsOf(i)
+		all = append(all, share{permits, of})
+	}
+	return all
 }
 
 // held returns the keys of c that are also keys of the lock with the token c.token. If that lock
@@ -229,8 +232,7 @@ func operations(events []history.Event, o Options) ([]*key, error) {
 			if a != nil {
 				granted = min(granted, a.by)
 			}
-			b.add(c.keys, operation{kind: grant, token: c.token, share: c.share, by: "to " + c.String()},
-				c.begun, granted)
+			b.grant(c.keys, c.shares, operation{kind: grant, token: c.token, by: "to " + c.String()}, c.begun, granted)
 			b.end(c, a)
 			b.lower(c, a)
 		}
@@ -250,7 +252,7 @@ func operations(events []history.Event, o Options) ([]*key, error) {
 			continue
 		}
 		from := g.asked(a)
-		b.add(a.keys, operation{kind: grant, token: t, share: a.share, by: "to " + untold}, from, a.by)
+		b.grant(a.keys, a.shares, operation{kind: grant, token: t, by: "to " + untold}, from, a.by)
 		if a.endedBy != math.MaxInt64 {
 			b.add(a.keys, operation{kind: end, token: t, by: a.how.String()}, from, a.endedBy)
 		}
@@ -315,7 +317,7 @@ func (b *builder) end(c *call, a *account) {
 // lower adds an operation of the kind lower for the exclusive lock that the call c got. The caller
 // acts as a reader from the beginning of the operation.
 func (b *builder) lower(c *call, a *account) {
-	if c.lowered == math.MaxInt64 || c.share != (share{1, 1}) {
+	if c.lowered == math.MaxInt64 || c.shares[0] != (share{1, 1}) {
 		return
 	}
 	by := int64(math.MaxInt64) - b.slack
@@ -334,6 +336,14 @@ func (c *call) needed() int64 {
 		return c.begun
 	}
 	return max(c.begun, c.believe)
+}
+
+// grant adds an operation of the kind grant for each key, with the share of that key.
+func (b *builder) grant(names []string, shares []share, o operation, from, to int64) {
+	for i, name := range names {
+		o.share = shares[i]
+		b.addOne(part{key: name}, o, from, to)
+	}
 }
 
 func (b *builder) add(names []string, o operation, from, to int64) {

@@ -115,7 +115,7 @@ func (b *builder) addStay(s *account, from int64) {
 	granted, until := s.by, int64(math.MinInt64)
 	for i, c := range s.passes {
 		by := c.confirmed
-		if i+1 < len(s.passes) && s.share.of == 1 {
+		if i+1 < len(s.passes) && s.shares[0].of == 1 {
 			by = min(by, s.passes[i+1].returned)
 		}
 		b.addPass(s, c, by)
@@ -124,7 +124,7 @@ func (b *builder) addStay(s *account, from int64) {
 	if s.how == history.ByForce {
 		until = from
 	}
-	b.add(s.keys, operation{kind: grant, token: s.token, share: s.share, by: "as a stay"}, from, granted)
+	b.add(s.keys, operation{kind: grant, token: s.token, share: s.shares[0], by: "as a stay"}, from, granted)
 	if s.endedBy != math.MaxInt64 {
 		b.add(s.keys, operation{kind: end, token: s.token, by: s.how.String()}, max(from, until), s.endedBy)
 	}
@@ -134,7 +134,7 @@ func (b *builder) addStay(s *account, from int64) {
 // of a shared stay may overlap.
 func (b *builder) addPass(s *account, c *call, by int64) {
 	at := part{s.keys[0], s.token}
-	b.addOne(at, operation{kind: grant, token: c.token, share: s.share, by: "to " + c.String()}, c.begun, c.returned)
+	b.addOne(at, operation{kind: grant, token: c.token, share: s.shares[0], by: "to " + c.String()}, c.begun, c.returned)
 	if by != math.MaxInt64 {
 		b.addOne(at, operation{kind: end, token: c.token, by: "of the pass"}, c.needed(), by)
 	}

@@ -261,7 +261,7 @@ func (r *reader) modes(v *view) {
 		}
 	}
 	if r.fault == "" {
-		v.permits, v.of = Mode(v.modes[0]).terms()
+		v.permits, v.of = Mode(v.modes[0]).Terms()
 		v.more.modes = v.modes[1:]
 	}
 }
@@ -288,7 +288,7 @@ func (k *keys) terms(c *view) (permits, of uint32) {
 	if len(k.modes) == 0 {
 		return c.permits, c.of
 	}
-	return Mode(k.modes[0]).terms()
+	return Mode(k.modes[0]).Terms()
 }
 
 func (k *keys) next() []byte {

@@ -1,6 +1,9 @@
 package lockfsm
 
-import "testing"
+import (
+	"reflect"
+	"testing"
+)
 
 func TestEntriesAreTheQueues(t *testing.T) {
 	m, err := New(Charter{Group: 1, FoundedUnixMS: 1_700_000_000_000, Rules: 1, SessionTTL: 1e9,
@@ -32,7 +35,7 @@ func TestEntriesAreTheQueues(t *testing.T) {
 		t.Fatalf("entries %+v, want %+v", got, want)
 	}
 	for i := range want {
-		if got[i] != want[i] {
+		if !reflect.DeepEqual(got[i], want[i]) {
 			t.Errorf("entry %d is %+v, want %+v", i, got[i], want[i])
 		}
 	}

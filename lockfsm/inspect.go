@@ -30,7 +30,9 @@ type Standing struct {
 	SinceUnixMS int64
 	Permits, Of uint32
 	// Keys are the keys of the request in ascending order, or nil if it has one key.
-	Keys  []string
+	Keys []string
+	// Modes are the modes of all keys of the request, as in Command.
+	Modes []Mode
 	Value []byte
 	// Gone reports that the session has expired, and that the lock stays taken for the request's
 	// delay.
@@ -98,7 +100,7 @@ func (e *entry) standing() Standing {
 	s := Standing{
 		Session: e.session.id, Record: e.session.record, Number: e.number, Place: e.rev, Token: e.token,
 		Watch: e.lead().watch, SinceUnixMS: e.sinceUnixMS,
-		Permits: e.permits, Of: e.of, Value: e.value(), Gone: e.session.gone,
+		Permits: e.permits, Of: e.of, Value: e.value(), Gone: e.session.gone, Modes: e.modes(),
 	}
 	if e.stays() {
 		s.Last = e.stay().last
@@ -160,6 +162,7 @@ type EntryInfo struct {
 	Token       Token  // 0 while it waits
 	Last        Token  // as in Standing
 	Permits, Of uint32 // as in Command
+	Modes       []Mode // as in Standing
 }
 
 // Entries lists all live entries, lock by lock, in the order of each queue. It copies the whole
@@ -169,7 +172,7 @@ func (m *Machine) Entries() []EntryInfo {
 	for l := m.firstLock; l != nil; l = l.next {
 		for e := l.first; e != nil; e = e.after {
 			i := EntryInfo{Key: l.key, Session: e.session.id, Number: e.number, Place: e.rev, Token: e.token,
-				Permits: e.permits, Of: e.of}
+				Permits: e.permits, Of: e.of, Modes: e.modes()}
 			if e.stays() {
 				i.Last = e.stay().last
 			}

@@ -31,8 +31,8 @@ const ModesSince = 3
 
 const subtreePermits = 1 << 16
 
-// terms returns the Permits and Of of a request with the mode.
-func (m Mode) terms() (permits, of uint32) {
+// Terms returns the Permits and Of of a request with the mode; see [Command].
+func (m Mode) Terms() (permits, of uint32) {
 	switch m {
 	case ModeIS:
 		return 1, 0
@@ -44,12 +44,12 @@ func (m Mode) terms() (permits, of uint32) {
 	return 0, 0
 }
 
-// modal reports whether the entry could be one of a request with modes.
-func (e *entry) modal() bool {
-	for m := ModeX; m <= ModeS; m++ {
-		if permits, of := m.terms(); e.permits == permits && e.of == of {
-			return true
+// modeOf returns the mode with these Permits and Of.
+func modeOf(permits, of uint32) (m Mode, known bool) {
+	for m = ModeX; m <= ModeS; m++ {
+		if p, o := m.Terms(); p == permits && o == of {
+			return m, true
 		}
 	}
-	return false
+	return 0, false
 }

@@ -274,6 +274,25 @@ func (e *entry) stuck() *entry {
 
 func (e *entry) places() uint32 { return uint32(len(e.all(new([1]*entry)))) }
 
+// modes returns the modes of e's request in the order of its keys, or nil if it has none. A request
+// whose keys all have the same terms counts as one without modes, unless its mode is S.
+func (e *entry) modes() (modes []Mode) {
+	all := e.all(new([1]*entry))
+	if m, _ := modeOf(e.permits, e.of); m != ModeS && !slices.ContainsFunc(all, func(o *entry) bool {
+		return o.permits != e.permits || o.of != e.of
+	}) {
+		return nil
+	}
+	for _, each := range all {
+		m, known := modeOf(each.permits, each.of)
+		if !known {
+			return nil
+		}
+		modes = append(modes, m)
+	}
+	return modes
+}
+
 func (e *entry) value() []byte {
 	if e.extra == nil {
 		return nil

@@ -190,7 +190,7 @@ func (r *locksReader) join() {
 		first := all[0]
 		alike := !slices.ContainsFunc(all, func(e *entry) bool {
 			return e.rev != first.rev || e.token != first.token || e.sinceUnixMS != first.sinceUnixMS ||
-				(e.permits != first.permits || e.of != first.of) && !(e.modal() && first.modal()) ||
+				(e.permits != first.permits || e.of != first.of) && e.modes() == nil ||
 				e.notice != first.notice || e.told != first.told || e.try != first.try
 		})
 		if len(all) != s.want || len(all) < 2 || !alike || s.spoke != nil && s.spoke != first {

@@ -51,6 +51,7 @@ type asked struct {
 	TTL       *float64      `json:"ttl_seconds"`
 	Key       string        `json:"key"`
 	Keys      []string      `json:"keys"`
+	Path      string        `json:"path"`
 	Token     mortise.Token `json:"token"`
 	Wait      *float64      `json:"wait_seconds"` // nil means no limit; 0 means not to wait
 	Shared    bool          `json:"shared"`
@@ -224,8 +225,8 @@ func (d *door) end(r *http.Request, a asked) (any, error) {
 
 func (d *door) lock(r *http.Request, a asked) (any, error) {
 	request := mortise.Request{
-		Key: a.Key, Keys: a.Keys, Shared: a.Shared, Permits: a.Permits, Of: a.Of, Value: a.Value, Labels: a.Labels,
-		MaxWaiting: a.MaxWaiting, Notice: a.Notice, Sticky: a.Sticky, Resume: a.Resume,
+		Key: a.Key, Keys: a.Keys, Path: a.Path, Shared: a.Shared, Permits: a.Permits, Of: a.Of, Value: a.Value,
+		Labels: a.Labels, MaxWaiting: a.MaxWaiting, Notice: a.Notice, Sticky: a.Sticky, Resume: a.Resume,
 	}
 	l, err := d.leases.find(programOf(r), a.Lease)
 	if err != nil {

@@ -217,7 +217,10 @@ func standingRow(i int, s mortise.Standing, now time.Time) []string {
 	case s.Of > 0:
 		row[7] = fmt.Sprintf("%d of %d", s.Permits, s.Of)
 	}
-	if len(s.Keys) > 1 {
+	switch {
+	case s.Path != "":
+		row[7] = strings.TrimSpace(row[7] + " path " + s.Path)
+	case len(s.Keys) > 1:
 		row[7] = strings.TrimSpace(row[7] + " with " + strings.Join(s.Keys, ","))
 	}
 	return row

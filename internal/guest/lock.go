@@ -95,7 +95,7 @@ func (l *Lock) Downgrade(ctx context.Context) error {
 		return l.Err()
 	}
 	switch err := l.hold.Downgrade(ctx); {
-	case errors.Is(err, client.ErrRefused):
+	case errors.Is(err, client.ErrUnsupported):
 		return fmt.Errorf("%w: not all instances run a build that supports Downgrade", mortise.ErrNotReady)
 	case errors.Is(err, client.ErrNotHeld):
 		return permits

@@ -32,6 +32,7 @@ func appendLine(b []byte, e Event) []byte {
 	}
 	b = appendNumber(b, "permits", uint64(e.Permits))
 	b = appendNumber(b, "of", uint64(e.Of))
+	b = appendText(b, "modes", e.Modes)
 	if e.Try {
 		b = append(b, `,"try":true`...)
 	}

@@ -45,6 +45,7 @@
 //	"keys":["b","c"]         further keys, ascending, above key
 //	"permits":1              key is shared: a reader
 //	"permits":2,"of":5       two permits of five: a semaphore
+//	"modes":"220"            the mode of each key, as in lockfsm.Mode
 //
 // A try that fails because of a waiter for several keys returns "held" without a token. The owner
 // that a request names, and reentrant locks, are not recorded.

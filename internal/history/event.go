@@ -81,6 +81,7 @@ type Event struct {
 	Keys    []string          `json:"keys,omitempty"`
 	Permits uint32            `json:"permits,omitempty"`
 	Of      uint32            `json:"of,omitempty"`
+	Modes   string            `json:"modes,omitempty"` // see Modes
 	Try     bool              `json:"try,omitempty"`
 	Outcome Outcome           `json:"out,omitempty"`
 	Err     string            `json:"err,omitempty"`
@@ -116,10 +117,35 @@ func (e *Event) Terms() (permits, of int64) {
 // while a sticky request waited records no Last if no tokens were reserved.
 func (e *Event) reserved() lockfsm.Token { return max(e.Last, e.Token) }
 
-func (e *Event) alone() bool { return e.Permits == 0 }
+// Modes returns the form of modes in an event: the digit of each mode, in the order of the keys.
+func Modes(modes []lockfsm.Mode) string {
+	b := make([]byte, len(modes))
+	for i, mode := range modes {
+		b[i] = '0' + byte(mode)
+	}
+	return string(b)
+}
+
+// TermsOf is like Terms, for the key with the index i. The first key is Key.
+func (e *Event) TermsOf(i int) (permits, of int64) {
+	if i >= len(e.Modes) {
+		return e.Terms()
+	}
+	one := Event{}
+	one.Permits, one.Of = lockfsm.Mode(e.Modes[i] - '0').Terms()
+	return one.Terms()
+}
+
+func (e *Event) alone() bool { return e.Permits == 0 && e.Modes == "" }
+
+func (e *Event) aloneAt(i int) bool {
+	permits, of := e.TermsOf(i)
+	return permits == 1 && of == 1
+}
 
 func (e *Event) alike(o *Event) bool {
-	return e.Key == o.Key && e.Permits == o.Permits && e.Of == o.Of && slices.Equal(e.Keys, o.Keys)
+	return e.Key == o.Key && e.Permits == o.Permits && e.Of == o.Of && e.Modes == o.Modes &&
+		slices.Equal(e.Keys, o.Keys)
 }
 
 func (e *Event) asked() string {
@@ -128,6 +154,8 @@ func (e *Event) asked() string {
 		name = fmt.Sprintf("%q", append([]string{e.Key}, e.Keys...))
 	}
 	switch {
+	case e.Modes != "":
+		return fmt.Sprintf("the modes %s of %s", e.Modes, name)
 	case e.Of != 0:
 		return fmt.Sprintf("%d permits of %d of %s", e.Permits, e.Of, name)
 	case e.Permits != 0:

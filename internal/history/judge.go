@@ -144,17 +144,21 @@ func (j *judge) unsure(format string, args ...any) {
 
 // set is the keys and permits of a request. Equal requests share one set.
 type set struct {
-	like        *Event
-	name        string
-	keys        []int32
-	permits, of int64
+	like *Event
+	name string
+	keys []int32
+}
+
+// terms returns the terms of a request with this set for the key.
+func (s *set) terms(e *Event, key int32) (permits, of int64) {
+	return e.TermsOf(slices.Index(s.keys, key))
 }
 
 func (j *judge) set(e *Event) int32 {
 	plain := len(e.Keys) == 0 && e.alone()
 	known, name := j.mutexes, e.Key
 	if !plain {
-		known, name = j.kinds, fmt.Sprintf("%d %d %q", e.Permits, e.Of, append([]string{e.Key}, e.Keys...))
+		known, name = j.kinds, fmt.Sprintf("%d %d %s %q", e.Permits, e.Of, e.Modes, append([]string{e.Key}, e.Keys...))
 	}
 	n, found := known[name]
 	if found {
@@ -163,7 +167,6 @@ func (j *judge) set(e *Event) int32 {
 	n = int32(len(j.sets))
 	known[name] = n
 	s := set{like: e, name: e.asked(), keys: []int32{j.key(e.Key)}}
-	s.permits, s.of = e.Terms()
 	for _, key := range e.Keys {
 		s.keys = append(s.keys, j.key(key))
 	}

@@ -196,12 +196,14 @@ func (w *sweeper) grant(i int32) error {
 func (w *sweeper) grantOne(i, key int32) error {
 	g, k := &w.grants[i], &w.keys[key]
 	e, asked := &w.events[g.event], &w.sets[g.set]
-	least := asked.of
+	permits, least := asked.terms(e, key)
+	alone := e.aloneAt(slices.Index(asked.keys, key))
 	for _, other := range k.current {
-		_, of := w.as(&w.grants[other]).Terms()
+		o := &w.grants[other]
+		_, of := w.sets[o.set].terms(w.as(o), key)
 		least = min(least, of)
 	}
-	if len(k.current) > 0 && k.taken+asked.permits > least {
+	if len(k.current) > 0 && k.taken+permits > least {
 		return w.broken(Overlap, w.eventsOf(append(slices.Clone(k.current[max(0, len(k.current)-3):]), i)...),
 			"%s is granted with token %d while %d permits are taken, of %d", asked.name, e.Token, k.taken, least)
 	}
@@ -212,7 +214,7 @@ func (w *sweeper) grantOne(i, key int32) error {
 			e.Token, k.token)
 	}
 	before := &k.highest
-	if !e.alone() && len(asked.keys) > 1 {
+	if !alone && len(asked.keys) > 1 {
 		before = &k.alone
 	}
 	if e.Resumes != 0 && !w.resumes(g) {
@@ -223,9 +225,9 @@ func (w *sweeper) grantOne(i, key int32) error {
 		return w.broken(Order, w.eventsOf(before.grant, i),
 			"%s is granted to the request at place %d after the one at place %d", asked.name, e.Place, before.place)
 	}
-	k.current, k.taken, k.last, k.token = append(k.current, i), k.taken+asked.permits, i, e.Token
+	k.current, k.taken, k.last, k.token = append(k.current, i), k.taken+permits, i, e.Token
 	k.highest.raise(i, e.Place)
-	if e.alone() {
+	if alone {
 		k.alone.raise(i, e.Place)
 	}
 	return nil
@@ -258,13 +260,13 @@ func (w *sweeper) eventsOf(grants ...int32) (events []int32) {
 
 func (w *sweeper) ends(i int32) bool {
 	g := &w.grants[i]
-	permits := w.sets[g.set].permits
 	for _, key := range w.sets[g.set].keys {
 		k := &w.keys[key]
 		at := slices.Index(k.current, i)
 		if at < 0 {
 			return false
 		}
+		permits, _ := w.sets[g.set].terms(w.as(g), key)
 		k.current, k.taken = slices.Delete(k.current, at, at+1), k.taken-permits
 	}
 	return true

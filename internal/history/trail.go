@@ -35,6 +35,7 @@ type holding struct {
 	key         string
 	keys        []string
 	permits, of uint32
+	modes       string
 	place       lockfsm.Revision
 	token, last lockfsm.Token
 	sticky      bool // false if the account began while the request waited
@@ -59,6 +60,9 @@ func (t *Trail) Start(index uint64, m *lockfsm.Machine) {
 		if !again {
 			order = append(order, q)
 			h = holding{key: e.Key, permits: e.Permits, of: e.Of, place: e.Place, token: e.Token, last: e.Last}
+			if h.modes = Modes(e.Modes); h.modes != "" {
+				h.permits, h.of = 0, 0
+			}
 		} else {
 			h.keys = append(h.keys, e.Key)
 		}
@@ -150,7 +154,8 @@ func (t *Trail) asked(raw []byte, r lockfsm.Result) {
 	if r.Code == lockfsm.Granted {
 		place = lockfsm.Revision(r.Token) - 1 // a grant in the same command takes the next revision
 	}
-	t.live[q] = holding{key: c.Key, keys: c.Keys, permits: c.Permits, of: c.Of, place: place, sticky: c.Sticky}
+	t.live[q] = holding{key: c.Key, keys: c.Keys, permits: c.Permits, of: c.Of, modes: Modes(c.Modes), place: place,
+		sticky: c.Sticky}
 	t.queue(q, false)
 	if r.Code == lockfsm.Granted {
 		t.granted(q, r.Token, r.Last)
@@ -273,7 +278,7 @@ func (t *Trail) end(q request, h holding, how How) {
 
 func (t *Trail) event(k Kind, q request, h holding) Event {
 	return Event{
-		Kind: k, Key: h.key, Keys: h.keys, Permits: h.permits, Of: h.of, Token: h.token, Place: h.place,
+		Kind: k, Key: h.key, Keys: h.keys, Permits: h.permits, Of: h.of, Modes: h.modes, Token: h.token, Place: h.place,
 		Session: q.session, Number: q.number,
 	}
 }

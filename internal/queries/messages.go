@@ -41,13 +41,20 @@ func lockList(a *replica.Answer, rights *capability.Capability) *query.LockList 
 				Session: uint64(s.Session), Record: s.Record, Place: uint64(s.Place), Token: uint64(s.Token),
 				Watch: uint64(s.Watch),
 				Since: s.SinceUnixMS, Permits: s.Permits, Of: s.Of, Keys: keysOf(s.Keys, rights), Value: s.Value,
-				Gone: s.Gone, Kept: s.Last != 0,
+				Gone: s.Gone, Kept: s.Last != 0, Modes: modesOf(s.Modes),
 				Left: int64(a.Left[s.Session]),
 			})
 		}
 		list.Locks = append(list.Locks, one)
 	}
 	return list
+}
+
+func modesOf(modes []lockfsm.Mode) (b []byte) {
+	for _, mode := range modes {
+		b = append(b, byte(mode))
+	}
+	return b
 }
 
 // keysOf returns the keys that the holder of the rights may see. If keys are omitted, the last

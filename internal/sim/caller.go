@@ -260,8 +260,8 @@ func (c *call) released(err error) {
 // mayKeep reports whether the call may be sticky. Of the options, only Notice is allowed.
 func (c *call) mayKeep() bool {
 	t := c.req.Terms
-	return c.outer == nil && (t == nil || len(t.Keys) == 0 && t.Of == 0 && t.Most == 0 && len(t.Value) == 0 &&
-		t.Delay == 0 && t.Longest == 0 && t.Resume == 0 && t.Under == nil)
+	return c.outer == nil && !c.modal() && (t == nil || len(t.Keys) == 0 && t.Of == 0 && t.Most == 0 &&
+		len(t.Value) == 0 && t.Delay == 0 && t.Longest == 0 && t.Resume == 0 && t.Under == nil)
 }
 
 // askKept begins a sticky call. It returns false if the call must ask the group with an ordinary

@@ -55,6 +55,7 @@ type Config struct {
 	Readers    float64 // share of calls that are shared, in addition to those of Kinds
 
 	Downgrade float64 // share of suitable holders that make their exclusive lock shared
+	Paths     float64 // share of calls that lock a node of a tree
 
 	Steps time.Duration // average time between two operator steps of one kind; zero means none
 
@@ -145,6 +146,7 @@ func Draw(seed uint64) Config {
 		c.StayTokens, c.Readers = []lockfsm.Token{0, 0, 1, 4}[k.IntN(4)], []float64{0, 0, 0.5}[k.IntN(3)]
 	}
 	c.Downgrade = drawDowngrades(seed)
+	c.Paths = drawPaths(seed)
 	c.Step = int(seed % 5) // depends on the seed
 	// An insider occurs with every combination of Kinds and Options.
 	c.Insider = seed/4%4 == 1
@@ -155,6 +157,12 @@ func Draw(seed uint64) Config {
 func drawDowngrades(seed uint64) float64 {
 	k := rand.New(rand.NewPCG(seed, 0x646f776e))
 	return float64(k.IntN(2)) * (0.1 + 0.4*k.Float64())
+}
+
+// drawPaths has its own random numbers, too.
+func drawPaths(seed uint64) float64 {
+	k := rand.New(rand.NewPCG(seed, 0x70617468))
+	return float64(k.IntN(3)/2) * (0.2 + 0.5*k.Float64())
 }
 
 func (c *Config) settings() founding.Settings {

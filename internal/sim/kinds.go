@@ -32,6 +32,10 @@ func (w *world) draw(outer *call) client.Request {
 		}
 		r.Terms = &client.Terms{Under: outer.request()}
 	}
+	if cfg.Paths > 0 && w.chance(cfg.Paths) {
+		w.drawPath(&r)
+		return r
+	}
 	reads := w.chance(cfg.Readers)
 	if !reads && !w.chance(cfg.Kinds) {
 		return r
@@ -84,6 +88,27 @@ func (w *world) drawSeveral(r *client.Request) {
 	}
 }
 
+// drawPath draws a request for a node of a tree, whose root is a key of its own.
+func (w *world) drawPath(r *client.Request) {
+	if r.Terms == nil {
+		r.Terms = &client.Terms{}
+	}
+	t, above, node := r.Terms, lockfsm.ModeIX, lockfsm.ModeX
+	if w.chance(0.4) {
+		above, node = lockfsm.ModeIS, lockfsm.ModeS
+	}
+	path := lockName(w.cfg.Keys + 1)
+	r.Key = path
+	for range w.rng.IntN(3) {
+		t.Modes = append(t.Modes, above)
+		path += fmt.Sprintf("/%d", w.rng.IntN(2))
+		t.Keys = append(t.Keys, path)
+	}
+	if t.Modes = append(t.Modes, node); len(t.Modes) == 1 && node == lockfsm.ModeX {
+		t.Modes = nil // as package mortise does
+	}
+}
+
 func lockName(i int) string { return fmt.Sprintf("key-%d", i) }
 func poolName(i int) string { return fmt.Sprintf("pool-%d", i) }
 
@@ -104,6 +129,19 @@ func (c *call) resumes() lockfsm.Token {
 
 func reader() check.Terms { return check.Terms{Permits: 1} }
 
+// termsOf returns the terms of a key, whose index in the result of keys is i.
+func (c *call) termsOf(i int) check.Terms {
+	if t := c.req.Terms; t != nil && len(t.Modes) > 0 {
+		permits, of := t.Modes[i].Terms()
+		return check.Terms{Permits: permits, Of: of}
+	}
+	return c.terms()
+}
+
+// modal reports whether the call has a mode for each key.
+func (c *call) modal() bool { return c.req.Terms != nil && len(c.req.Terms.Modes) > 0 }
+
+// terms returns the terms of all keys of a call without modes.
 func (c *call) terms() check.Terms {
 	switch {
 	case c.lowered:

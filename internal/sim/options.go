@@ -40,7 +40,7 @@ func (w *world) options(c *call) {
 // drawDowngrade lets some holders of an exclusive lock make it shared at some time.
 func (c *call) drawDowngrade() {
 	w := c.p.w
-	if w.cfg.Downgrade > 0 && !c.kept && c.terms().Alone() && w.chance(w.cfg.Downgrade) {
+	if w.cfg.Downgrade > 0 && !c.kept && !c.modal() && c.terms().Alone() && w.chance(w.cfg.Downgrade) {
 		w.after(w.between(0, c.hold+1), c.downgrade)
 	}
 }

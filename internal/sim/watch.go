@@ -125,20 +125,24 @@ func (c *call) caller() check.Caller { return check.Caller{Node: c.p.m.name, Op:
 
 func (o *watch) asks(c *call) {
 	o.stats.Calls++
-	keys, terms := c.keys(), c.terms()
-	o.w.note("%v call %d asks for %v, %+v, try %v, under %v", c.p, c.id, keys, terms, c.req.Try, c.outer)
+	keys, terms, modes := c.keys(), c.terms(), ""
+	if c.modal() {
+		modes = history.Modes(c.req.Terms.Modes)
+		o.stats.Paths++
+	}
+	o.w.note("%v call %d asks for %v, %+v, modes %q, try %v, under %v", c.p, c.id, keys, terms, modes, c.req.Try, c.outer)
 	o.record(c.p, history.Event{
 		Kind: history.Call, Op: c.id, Key: keys[0], Keys: keys[1:], Permits: terms.Permits, Of: terms.Of,
-		Try: c.req.Try, Resumes: c.resumes(),
+		Modes: modes, Try: c.req.Try, Resumes: c.resumes(),
 	})
 	o.served.Waits(keys, c.caller(), c.req.Try, o.w.now)
-	o.stats.meets(terms, o.believers[keys[0]])
+	o.stats.meets(c.termsOf(0), o.believers[keys[0]])
 }
 
 func (s *Stats) meets(terms check.Terms, there []*call) {
 	switch {
 	case len(there) == 0:
-	case terms.Alone() && !there[0].terms().Alone():
+	case terms.Alone() && !there[0].termsOf(0).Alone():
 		s.Behind++
 	case terms.Of > 0:
 		s.Crowded++
@@ -181,15 +185,15 @@ func (o *watch) fails(c *call, why string, held lockfsm.Token) {
 
 func (o *watch) gets(c *call) {
 	c.lowered = c.resumes() != 0 && o.shared[c.token]
-	keys, terms := c.keys(), c.terms()
-	o.stats.gets(c, keys, terms)
+	keys := c.keys()
+	o.stats.gets(c, keys, c.termsOf(0))
 	o.w.note("%v call %d holds %v with %d", c.p, c.id, keys, c.token)
 	o.w.mark('g', c.id, uint64(c.token))
 	o.record(c.p, history.Event{Kind: history.Return, Op: c.id, Outcome: history.Granted, Token: c.token})
 	o.w.must(o.served.Answered(c.caller(), true, o.w.now))
-	for _, key := range keys {
+	for i, key := range keys {
 		if g := o.groups[c.group]; g != nil && !c.kept {
-			g.acks.Granted(g.front, key, terms, c.token)
+			g.acks.Granted(g.front, key, c.termsOf(i), c.token)
 		}
 		o.lapse(key)
 	}
@@ -200,10 +204,10 @@ func (o *watch) gets(c *call) {
 	switch {
 	case c.forced: // the state machine has already ended the hold by force
 	case c.believes():
-		for _, key := range keys {
+		for i, key := range keys {
 			o.believers[key] = append(o.believers[key], c)
-			o.w.must(o.beliefs.Begin(key, c.caller(), terms, o.w.now))
-			if terms.Alone() {
+			o.w.must(o.beliefs.Begin(key, c.caller(), c.termsOf(i), o.w.now))
+			if c.termsOf(i).Alone() {
 				o.w.must(o.believed.Grant(key, c.token))
 			}
 		}
@@ -280,10 +284,9 @@ func (o *watch) expect(p *proc) {
 // write writes to a resource that compares tokens. The holder of a shared lock or of permits only
 // reads.
 func (o *watch) write(c *call) {
-	alone := c.terms().Alone()
-	for _, key := range c.keys() {
+	for i, key := range c.keys() {
 		believes := o.beliefs.Believes(key, c.caller())
-		if !alone {
+		if !c.termsOf(i).Alone() {
 			o.w.must(o.register.Read(key, c.caller(), c.token, believes))
 			continue
 		}

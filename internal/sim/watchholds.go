@@ -2,6 +2,7 @@ package sim
 
 import (
 	"errors"
+	"slices"
 	"time"
 
 	"github.com/mortise-lock/mortise/internal/check"
@@ -60,8 +61,8 @@ func (o *watch) holding(c *call) {
 		o.w.after(until-o.w.now+2*lateWord, func() { o.knows(c) })
 	}
 	if g := o.groups[c.group]; g != nil && t.Notice && !c.forced {
-		for _, key := range c.keys() {
-			if g.fifo.Waits(key, c.terms()) {
+		for i, key := range c.keys() {
+			if g.fifo.Waits(key, c.termsOf(i)) {
 				o.notices.Wanted(c.caller(), o.w.now)
 			}
 		}
@@ -154,7 +155,8 @@ func (o *watch) detaches(c *call) {
 // notice must get one.
 func (o *watch) arrives(r *ownReplica, key string, terms check.Terms) {
 	for _, c := range o.believers[key] {
-		if c.wantsNotice() && !c.told && c.group == r.Group && !c.terms().Beside(terms) {
+		if c.wantsNotice() && !c.told && c.group == r.Group &&
+			!c.termsOf(slices.Index(c.keys(), key)).Beside(terms) {
 			o.notices.Wanted(c.caller(), o.w.now)
 		}
 	}
@@ -212,7 +214,7 @@ func (o *watch) becomesShared(g *group, e *history.Event) {
 // resumesShared observes that a shared hold is resumed. A caller that resumes the hold of a former
 // writer does not ask for a mode, and gets the mode of the hold.
 func (o *watch) resumesShared(e *history.Event) {
-	if (check.Terms{Permits: e.Permits, Of: e.Of}) == reader() {
+	if termsOf(e, 0) == reader() {
 		o.shared[e.Token] = true
 	}
 }

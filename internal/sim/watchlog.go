@@ -137,7 +137,7 @@ func (o *watch) trail(r *ownReplica, e history.Event) {
 		return
 	}
 	g := o.groups[r.Group]
-	for _, key := range append([]string{e.Key}, e.Keys...) {
+	for i, key := range append([]string{e.Key}, e.Keys...) {
 		switch e.Kind {
 		case history.Grant:
 			o.w.must(o.tokens.Grant(key, e.Token))
@@ -145,7 +145,7 @@ func (o *watch) trail(r *ownReplica, e history.Event) {
 				o.w.must(g.fifo.Granted(key, e.Place))
 			}
 		case history.End:
-			g.acks.Ended(e.Index, key, check.Terms{Permits: e.Permits, Of: e.Of}, e.Token, e.How.String())
+			g.acks.Ended(e.Index, key, termsOf(&e, i), e.Token, e.How.String())
 		}
 	}
 	switch {
@@ -159,18 +159,27 @@ func (o *watch) trail(r *ownReplica, e history.Event) {
 	}
 }
 
+// termsOf returns the terms of the key of e with the index i.
+func termsOf(e *history.Event, i int) check.Terms {
+	t := check.Terms{Permits: e.Permits, Of: e.Of}
+	if i < len(e.Modes) {
+		t.Permits, t.Of = lockfsm.Mode(e.Modes[i] - '0').Terms()
+	}
+	return t
+}
+
 // queue observes that a request joins or leaves the queues of its keys.
 func (o *watch) queue(r *ownReplica, e history.Event, leaves bool) {
 	if !r.first {
 		return
 	}
 	f := &o.groups[r.Group].fifo
-	for _, key := range append([]string{e.Key}, e.Keys...) {
+	for i, key := range append([]string{e.Key}, e.Keys...) {
 		if leaves {
 			o.w.must(f.Gone(key, e.Place))
 			continue
 		}
-		terms := check.Terms{Permits: e.Permits, Of: e.Of}
+		terms := termsOf(&e, i)
 		o.w.must(f.Queued(key, e.Place, terms, len(e.Keys) > 0))
 		o.arrives(r, key, terms)
 		o.recalls(r.Group, key, terms)

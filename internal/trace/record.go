@@ -20,6 +20,7 @@ func (c *Call) recordAsked(r *client.Request) {
 	asked := history.Event{Key: r.Key, Try: r.Try}
 	if t := r.Terms; t != nil {
 		asked.Keys, asked.Permits, asked.Of, asked.Resumes = t.Keys, t.Permits, t.Of, t.Resume
+		asked.Modes = history.Modes(t.Modes)
 	}
 	c.op = h.Call(asked)
 }

@@ -136,9 +136,9 @@ func (c *Client) Leaving() { c.post(input{kind: inputLeaving}) }
 
 // Acquire requests a lock and waits for it. A request with try waits only for the answers of stays.
 // If ctx ends first, Acquire returns a *WaitError immediately, and a grant that arrives later is
-// released. Other errors are ErrClosed, ErrOverloaded, ErrQueueFull, ErrBadKey, ErrRefused, a
-// *DeadlockError, and for a request with try also a *HeldError, ErrInGrace, ErrNoLeader and
-// ErrKept.
+// released. Other errors are ErrClosed, ErrOverloaded, ErrQueueFull, ErrBadKey, ErrRefused,
+// ErrUnsupported, a *DeadlockError, and for a request with try also a *HeldError, ErrInGrace,
+// ErrNoLeader and ErrKept.
 func (c *Client) Acquire(ctx context.Context, key string, try bool) (*Hold, error) {
 	h := &Hold{}
 	if err := c.AcquireInto(ctx, h, &Request{Key: key, Try: try}); err != nil {

@@ -10,7 +10,7 @@ import (
 
 // Downgrade makes an exclusive hold shared, and keeps its token. From the call on, the caller must
 // act as a reader, even if Downgrade returns an error. There are two exceptions, after which the
-// hold is as before: an error that matches ErrRefused if the group does not support downgrades, and
+// hold is as before: ErrUnsupported if the group does not support downgrades, and
 // ErrNotHeld if the hold is one of a semaphore. The context limits only the wait for the
 // confirmation. Downgrade returns nil once the group has made the hold shared. It returns the error
 // of Err if the hold has ended, and an error that wraps the error of ctx if ctx has. A second call

@@ -70,7 +70,7 @@ func TestRefusedDowngrade(t *testing.T) {
 	b.core.Downgrade(b.now, r)
 	b.turn()
 	b.downgraded(r.entry.number, lockfsm.Unsupported)
-	if len(b.outcomes) != 1 || b.outcomes[0].Kind != OutcomeDowngraded || !errors.Is(b.outcomes[0].Err, ErrRefused) {
+	if len(b.outcomes) != 1 || b.outcomes[0].Kind != OutcomeDowngraded || !errors.Is(b.outcomes[0].Err, ErrUnsupported) {
 		t.Fatalf("the outcomes are %+v", b.outcomes)
 	}
 	if r.stage != stageHeld {

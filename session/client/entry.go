@@ -38,6 +38,7 @@ const tryWithout = 2 * time.Second
 type Terms struct {
 	Keys        []string // further keys, ascending, each higher than the request's Key
 	Permits, Of uint32
+	Modes       []lockfsm.Mode // of the request's Key and Keys; nil means Permits and Of for all of them
 	Most        uint32
 	Value       []byte
 	Notice      bool          // whether to report OutcomeWanted when another request waits
@@ -128,6 +129,9 @@ func (r *Request) command() lockfsm.Command {
 		c.Keys, c.Permits, c.Of, c.Most, c.Value, c.Notice, c.Delay = t.Keys, t.Permits, t.Of, t.Most, t.Value,
 			t.Notice, t.Delay
 		c.Token = t.Resume
+		if len(t.Modes) > 0 {
+			c.Rules, c.Modes = lockfsm.ModesSince, t.Modes
+		}
 		if t.Under != nil && t.Under.stage == stageHeld {
 			t.owner = t.Under.entry.number
 		}

@@ -43,6 +43,10 @@ var (
 	// ErrRefused means that the group refused the request for a reason without an error value of
 	// its own. The text names the reason.
 	ErrRefused = errors.New("mortise: the group refused the request")
+
+	// ErrUnsupported means that the rules of the group are older than the request, because not all
+	// instances run a build that has it.
+	ErrUnsupported = errors.New("mortise: not all instances run a build that supports this request")
 )
 
 // OverdueError means that a hold has reached its longest duration. It matches ErrLost.
@@ -144,6 +148,8 @@ func codeError(code lockfsm.Code) error {
 		return ErrInGrace
 	case lockfsm.NotHeld:
 		return ErrNotHeld
+	case lockfsm.Unsupported:
+		return ErrUnsupported
 	}
 	return fmt.Errorf("%w: %v", ErrRefused, code)
 }

@@ -67,6 +67,21 @@ func (h *Hold) Holds(key string) bool {
 	return t != nil && slices.Contains(t.Keys, key)
 }
 
+// Mode returns the mode in which the hold includes the key, and whether it does so. The hold must
+// not be one of a semaphore.
+func (h *Hold) Mode(key string) (mode lockfsm.Mode, includes bool) {
+	t := h.Terms()
+	switch {
+	case !h.Holds(key):
+		return 0, false
+	case t == nil || t.Modes == nil && t.Permits == 0:
+		return lockfsm.ModeX, true
+	case t.Modes == nil:
+		return lockfsm.ModeIS, true
+	}
+	return t.Modes[1+slices.Index(t.Keys, key)], true
+}
+
 // Terms returns the terms of the call that was granted the lock. They must not be changed.
 func (h *Hold) Terms() *Terms {
 	if h.pass != nil {

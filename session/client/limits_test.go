@@ -18,7 +18,7 @@ func TestFailures(t *testing.T) {
 	for code, want := range map[lockfsm.Code]error{
 		lockfsm.QueueFull: ErrQueueFull, lockfsm.BadKey: ErrBadKey, lockfsm.TooManyEntries: ErrOverloaded,
 		lockfsm.OverSessionBudget: ErrNoRoom, lockfsm.OverGroupBudget: ErrNoRoom,
-		lockfsm.InGrace: ErrInGrace, lockfsm.Unsupported: ErrRefused, 200: ErrRefused, 0: ErrRefused,
+		lockfsm.InGrace: ErrInGrace, lockfsm.Unsupported: ErrUnsupported, 200: ErrRefused, 0: ErrRefused,
 	} {
 		b := newBench(t)
 		b.attach()

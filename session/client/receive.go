@@ -357,7 +357,7 @@ func (c *Core) answersDowngrade(now clock.Time, e *entry, code lockfsm.Code) boo
 	case lockfsm.NotHeld:
 		err = ErrNotHeld
 	case lockfsm.Unsupported:
-		err = fmt.Errorf("%w: %v", ErrRefused, code)
+		err = ErrUnsupported
 	default:
 		switch {
 		case e.freeing:

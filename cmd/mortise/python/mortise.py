@@ -73,7 +73,7 @@ class Mortise:
             conn.close()
 
     def lock(self, key, **terms):
-        """Terms: wait_seconds=0, shared=True, permits=1, of=3, keys=[...] (with key=None), value="...",
+        """Terms: wait_seconds=0, shared=True, permits=1, of=3, keys=[...] or path="a/b" (with key=None), value="...",
         labels={...}, notice=True, sticky=True, max_waiting=10, max_hold_seconds=60,
         lock_delay_seconds=5, resume=token."""
         if key is not None:

@@ -1,0 +1,186 @@
+package e2e
+
+import (
+	"errors"
+	"math/rand/v2"
+	"strings"
+	"sync"
+	"testing"
+
+	"github.com/mortise-lock/mortise"
+)
+
+func TestPaths(t *testing.T) {
+	bubble(t, func(t *testing.T) {
+		f := startFleet(t, 3)
+		one := f.acquire(0, mortise.Request{Path: "a/b/c"})
+		two := f.acquire(1, mortise.Request{Path: "a/b/d"})
+		reader := f.acquire(2, mortise.Request{Path: "a/x", Shared: true})
+		unlock(t, f.acquire(2, mortise.Request{Key: "a", Shared: true})) // a reader of the node only
+		more := f.acquire(2, mortise.Request{Path: "a/b/f", Shared: true})
+		all := f.later(0, mortise.Request{Path: "a/b", Shared: true})
+		below := f.later(1, mortise.Request{Path: "a/b/e"})
+		waits(t, "a reader of all below two writers", all)
+		waits(t, "a writer behind it", below)
+		unlock(t, one)
+		waits(t, "a reader of all below one writer", all)
+		unlock(t, two)
+		read := comes(t, "the reader of all", all)
+		waits(t, "a writer below a reader", below)
+		if _, err := f.nodes[1].Acquire(t.Context(), mortise.Request{Path: "a/b/f", Try: true}); !errors.Is(err,
+			mortise.ErrHeld) || !strings.Contains(err.Error(), `"a/b"`) {
+			t.Errorf("a try below a reader: %v", err)
+		}
+		info, err := f.nodes[2].Peek(t.Context(), "a/b")
+		if err != nil || len(info.Queue) != 3 || info.Queue[0].Path != "a/b/f" || !info.Queue[0].Shared ||
+			info.Queue[1].Path != "a/b" || !info.Queue[1].Shared || info.Queue[1].Of != 0 ||
+			info.Queue[2].Path != "a/b/e" || info.Queue[2].Shared || info.Queue[2].Of != 0 {
+			t.Errorf("Peek: %+v, %v", info, err)
+		}
+		unlock(t, read)
+		unlock(t, comes(t, "the writer below", below)) // beside the reader of its sibling
+		alone := f.later(0, mortise.Request{Key: "a"})
+		waits(t, "a lock of the root", alone)
+		unlock(t, more)
+		unlock(t, reader)
+		unlock(t, comes(t, "the lock of the root", alone))
+		if read.Key() != "a/b" || more.Key() != "a/b/f" {
+			t.Errorf("the keys are %q and %q", read.Key(), more.Key())
+		}
+	})
+}
+
+// TestPathsUnderPaths enters locks again under a lock of a node above.
+func TestPathsUnderPaths(t *testing.T) {
+	bubble(t, func(t *testing.T) {
+		f := startFleet(t, 3)
+		n := f.nodes[f.follower()]
+		l := f.acquire(f.follower(), mortise.Request{Path: "a/b"})
+		ctx := l.Context(t.Context())
+		for _, r := range []mortise.Request{
+			{Path: "a/b"}, {Path: "a/b/c"}, {Path: "a/b/c", Shared: true}, {Key: "a/b"}, {Key: "a", Shared: true},
+		} {
+			again, err := n.Acquire(ctx, r)
+			if err != nil || again.Token() != l.Token() {
+				t.Fatalf("%+v: %v, %v", r, again, err)
+			}
+			unlock(t, again)
+		}
+		other, err := n.Acquire(ctx, mortise.Request{Path: "a/c"})
+		if err != nil || other.Token() == l.Token() {
+			t.Fatalf("a sibling: %v, %v", other, err)
+		}
+		unlock(t, other)
+		if err := l.Downgrade(ctx); !errors.Is(err, mortise.ErrBadRequest) || l.Err() != nil {
+			t.Errorf("Downgrade: %v, then %v", err, l.Err())
+		}
+		unlock(t, l)
+
+		l = f.acquire(f.follower(), mortise.Request{Path: "a", Shared: true})
+		ctx = l.Context(t.Context())
+		again, err := n.Acquire(ctx, mortise.Request{Path: "a/b/c", Shared: true})
+		if err != nil || again.Token() != l.Token() {
+			t.Fatalf("a reader under a reader: %v, %v", again, err)
+		}
+		unlock(t, again)
+		var deadlock *mortise.DeadlockError
+		if _, err := n.Acquire(ctx, mortise.Request{Path: "a/b"}); !errors.As(err, &deadlock) {
+			t.Errorf("a writer under a reader: %v", err)
+		}
+		unlock(t, l)
+		f.nothingLeft()
+	})
+}
+
+func TestMistakesInPaths(t *testing.T) {
+	bubble(t, func(t *testing.T) {
+		n := startFleet(t, 1).nodes[0]
+		for _, r := range []mortise.Request{
+			{Path: "a/"}, {Path: "/a"}, {Path: "a//b"}, {Path: "/"}, {Path: strings.Repeat("a/", 256) + "a"},
+			{Path: "a", Key: "b"}, {Path: "a", Keys: []string{"b"}}, {Path: "a", Permits: 1, Of: 2},
+			{Path: "a", Sticky: true}, {Path: "a", Resume: 7},
+		} {
+			if _, err := n.Acquire(t.Context(), r); !errors.Is(err, mortise.ErrBadRequest) ||
+				!strings.Contains(err.Error(), "Path") {
+				t.Errorf("%+v: %v", r, err)
+			}
+		}
+		if _, err := n.Acquire(t.Context(), mortise.Request{Path: "a/b\n"}); !errors.Is(err, mortise.ErrBadKey) {
+			t.Errorf("a control character: %v", err)
+		}
+		l, err := n.Acquire(t.Context(), mortise.Request{Path: strings.Repeat("a/", 255) + "a"})
+		if err != nil {
+			t.Fatal(err)
+		}
+		unlock(t, l)
+	})
+}
+
+// tree records who is inside the nodes of a tree, by the rule and not by its modes.
+type tree struct {
+	mu     sync.Mutex
+	inside map[string][2]int // readers and writers
+}
+
+func (tr *tree) enters(t *testing.T, path string, shared bool) {
+	tr.mu.Lock()
+	defer tr.mu.Unlock()
+	for other, n := range tr.inside {
+		related := strings.HasPrefix(other+"/", path+"/") || strings.HasPrefix(path+"/", other+"/")
+		if related && (n[1] > 0 || n[0] > 0 && !shared) {
+			t.Errorf("%s (shared: %v) beside %s with %d readers and %d writers", path, shared, other, n[0], n[1])
+		}
+	}
+	tr.add(path, shared, 1)
+}
+
+func (tr *tree) add(path string, shared bool, by int) {
+	n := tr.inside[path]
+	if shared {
+		n[0] += by
+	} else {
+		n[1] += by
+	}
+	tr.inside[path] = n
+}
+
+func (tr *tree) leaves(path string, shared bool) {
+	tr.mu.Lock()
+	defer tr.mu.Unlock()
+	tr.add(path, shared, -1)
+}
+
+// TestManyPathsExclude locks random nodes from all instances, while a leader is lost.
+func TestManyPathsExclude(t *testing.T) {
+	bubble(t, func(t *testing.T) {
+		f := startFleet(t, 5)
+		lead := f.leader()
+		tr := &tree{inside: map[string][2]int{}}
+		var all sync.WaitGroup
+		for i := range 12 {
+			n, r := f.nodes[(lead+1+i%4)%5], rand.New(rand.NewPCG(1, uint64(i)))
+			all.Go(func() {
+				for range 30 {
+					path := string(rune('a' + r.IntN(2)))
+					for range r.IntN(3) {
+						path += "/" + string(rune('a'+r.IntN(2)))
+					}
+					shared := r.IntN(2) == 0
+					l, err := n.Acquire(t.Context(), mortise.Request{Path: path, Shared: shared})
+					if err != nil {
+						t.Error(err)
+						return
+					}
+					tr.enters(t, path, shared)
+					if r.IntN(4) == 0 {
+						_, _, _ = n.Get(t.Context(), "time passes")
+					}
+					tr.leaves(path, shared)
+					unlock(t, l)
+				}
+			})
+		}
+		all.Go(func() { f.crash(lead) })
+		all.Wait()
+	})
+}
