@@ -321,28 +321,6 @@ func (n *Node) Put(ctx context.Context, key string, data []byte, revision uint64
 	return n.put(ctx, &query.PutRequest{Key: []byte(key), Data: data, Revision: revision, Nonce: n.nonce()})
 }
 
-// Put is like [Node.Put], but it takes effect only while this lock is held. It is for data that
-// only the holder may write, such as the checkpoint of a job. The group checks the hold and the
-// revision together with the change, and key may be any key. So a holder that was paused, and that
-// has lost its lock meanwhile, cannot replace what the next holder has written, not even with a Put
-// that is still on its way.
-//
-// If the lock has ended, Put returns ErrLost or ErrUnlocked, and changes nothing, not even later.
-// If ctx ends, the change may take effect later, but only while the lock is held. ErrNotReady means
-// that not all instances run a build that supports it. The lock must not be one of
-// [Request.Sticky]: with ErrBadRequest nothing is changed.
-func (l *Lock) Put(ctx context.Context, key string, data []byte, revision uint64) (uint64, error) {
-	if err := l.Err(); err != nil {
-		return 0, err
-	}
-	f := l.first()
-	if f.hold.Passed() {
-		return 0, fmt.Errorf("%w: Put under a lock with Request.Sticky: request it without Sticky", ErrBadRequest)
-	}
-	return l.node.put(ctx, &query.PutRequest{Key: []byte(key), Data: data, Revision: revision, Nonce: l.node.nonce(),
-		Lock: []byte(f.Key()), Token: uint64(f.Token())})
-}
-
 func (n *Node) nonce() []byte {
 	var nonce lockfsm.Nonce
 	for nonce == (lockfsm.Nonce{}) {
@@ -380,8 +358,7 @@ func (n *Node) put(ctx context.Context, q *query.PutRequest) (uint64, error) {
 		return 0, fmt.Errorf("%w: put %s: the group has no hold of %s with token %d", ErrLost, shownKey(key),
 			shownKey(string(q.Lock)), q.Token)
 	case code == lockfsm.Unsupported:
-		return 0, fmt.Errorf("%w: put %s: not all instances run a build that lets a lock guard it", ErrNotReady,
-			shownKey(key))
+		return 0, fmt.Errorf("%w: put %s under a lock: %w", ErrNotReady, shownKey(key), client.ErrUnsupported)
 	case code == lockfsm.BadKey:
 		return 0, cmp.Or(badKey(key), fmt.Errorf("%w: %q", ErrBadKey, key))
 	case code == lockfsm.OverGroupBudget:

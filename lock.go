@@ -7,8 +7,11 @@ import (
 	"sync"
 	"sync/atomic"
 
+	"github.com/mortise-lock/mortise/internal/shown"
 	"github.com/mortise-lock/mortise/internal/trace"
+	"github.com/mortise-lock/mortise/lockfsm"
 	"github.com/mortise-lock/mortise/session/client"
+	"github.com/mortise-lock/mortise/transport/wire/mortise/query/v1"
 )
 
 // Lock is one grant of one key, or of several at once. It is held from the return of the call that
@@ -27,6 +30,7 @@ type Lock struct {
 	others   int32         // only in the first handle: how many handles are not unlocked, minus one
 	writers  int32         // only in the first handle: how many of them are not readers
 	reader   bool          // this handle needs the lock only as shared; guarded by counting
+	values   atomic.Uint64 // only in the first handle: the calls of SetValue
 	limit    *handleLimit  // set if this handle entered a lock again with its own MaxHold
 }
 
@@ -195,6 +199,72 @@ func (l *Lock) Downgrade(ctx context.Context) error {
 }
 
 func notOfPermits() error { return fmt.Errorf("%w: Downgrade of a semaphore", ErrBadRequest) }
+
+// Put is like [Node.Put], but it takes effect only while this lock is held. It is for data that
+// only the holder may write, such as the checkpoint of a job. The group checks the hold and the
+// revision together with the change, and key may be any key. So a holder that was paused, and that
+// has lost its lock meanwhile, cannot replace what the next holder has written, not even with a Put
+// that is still on its way.
+//
+// If the lock has ended, Put returns ErrLost or ErrUnlocked, and changes nothing, not even later.
+// If ctx ends, the change may take effect later, but only while the lock is held. ErrNotReady means
+// that not all instances run a build that supports it. The lock must not be one of
+// [Request.Sticky]: with ErrBadRequest nothing is changed.
+func (l *Lock) Put(ctx context.Context, key string, data []byte, revision uint64) (uint64, error) {
+	if err := l.Err(); err != nil {
+		return 0, err
+	}
+	f := l.first()
+	if f.hold.Passed() {
+		return 0, fmt.Errorf("%w: Put under a lock with Request.Sticky: request it without Sticky", ErrBadRequest)
+	}
+	return l.node.put(ctx, &query.PutRequest{Key: []byte(key), Data: data, Revision: revision, Nonce: l.node.nonce(),
+		Lock: []byte(f.Key()), Token: uint64(f.Token())})
+}
+
+// SetValue changes what other callers see as the Value of this lock: the progress of a job, or the
+// new address of a leader. It replaces [Request.Value] and keeps the labels. Peek and HeldError
+// show it, and Watch reports an EventHeld with the new Value. It is gone with the lock.
+//
+// If several calls overlap, the value of the last one stays. SetValue returns nil once the group
+// has the value. If the lock has ended, it returns ErrLost or ErrUnlocked. If ctx ends before, the
+// value may change later. ErrBadRequest means that the value, with the labels, is longer than 1,024
+// bytes, or that the lock was acquired with [Request.Sticky]. ErrNoRoom means that a budget of
+// bytes is used up. ErrNotReady means that not all instances run a build that supports it.
+func (l *Lock) SetValue(ctx context.Context, value string) error {
+	if err := l.Err(); err != nil {
+		return err
+	}
+	f := l.first()
+	if f.hold.Passed() {
+		return fmt.Errorf("%w: SetValue of a lock with Request.Sticky", ErrBadRequest)
+	}
+	var first []byte
+	if t := f.hold.Terms(); t != nil {
+		first = t.Value
+	}
+	_, labels := shown.Decode(first)
+	text := shown.Encode(value, labels, shown.MarkOf(first))
+	if len(text) > lockfsm.MaxValueBytes {
+		return fmt.Errorf("%w: SetValue: the value and the labels take %d bytes, more than %d", ErrBadRequest, len(text),
+			lockfsm.MaxValueBytes)
+	}
+	q := &query.ValueRequest{Key: []byte(f.Key()), Token: uint64(f.Token()), Seq: f.values.Add(1), Value: text}
+	a, err := look(ctx, l.node, query.QueryClient.SetValue, q)
+	if err != nil {
+		return err
+	}
+	switch code := lockfsm.Code(a.Code); code {
+	case lockfsm.Done:
+		return nil
+	case lockfsm.NotHeld:
+		return fmt.Errorf("%w: the group has no hold of %s with token %d", ErrLost, shownKey(f.Key()), f.Token())
+	case lockfsm.Unsupported:
+		return fmt.Errorf("%w: SetValue of %s: %w", ErrNotReady, shownKey(f.Key()), client.ErrUnsupported)
+	default:
+		return fmt.Errorf("SetValue of %s: %w", shownKey(f.Key()), client.BudgetErrorOf(code, a.Budget))
+	}
+}
 
 // Unlock releases the lock, even if ctx has ended: ctx bounds only the wait for the confirmation.
 // After Unlock returns, with or without an error, the handle holds nothing. It returns nil when the

@@ -108,7 +108,8 @@ func eventOf(e *query.Event) Event {
 	told := Event{
 		Position: e.Position, Key: string(e.Key), Token: Token(e.Token),
 		What: map[lockfsm.EventKind]EventKind{
-			lockfsm.Began: EventHeld, lockfsm.Left: EventLeft, lockfsm.Ended: EventFreed, lockfsm.Wrote: EventData,
+			lockfsm.Began: EventHeld, lockfsm.Valued: EventHeld,
+			lockfsm.Left: EventLeft, lockfsm.Ended: EventFreed, lockfsm.Wrote: EventData,
 		}[lockfsm.EventKind(e.What)],
 		Cause: map[lockfsm.Cause]Cause{
 			lockfsm.Released: CauseReleased, lockfsm.Expired: CauseExpired, lockfsm.Closed: CauseClosed,
@@ -144,7 +145,7 @@ type EventKind string
 
 // The kinds of events. The first four happen to a key.
 const (
-	EventHeld  EventKind = "held"  // a hold began, with Token, by Holder
+	EventHeld  EventKind = "held"  // a hold began, with Token, by Holder; repeated if SetValue changed its Value
 	EventLeft  EventKind = "left"  // the holder is gone or has detached the hold; LockDelay keeps the lock taken
 	EventFreed EventKind = "freed" // a hold ended, for the reason in Cause
 	EventData  EventKind = "data"  // the key's data is now Data, at Revision; empty Data means none

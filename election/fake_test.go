@@ -99,6 +99,14 @@ func (g *group) refuse(err error) {
 	g.tell()
 }
 
+func (t *term) SetValue(_ context.Context, value string) error {
+	t.group.mu.Lock()
+	defer t.group.mu.Unlock()
+	t.value = value
+	t.group.tell(t.event(mortise.EventHeld))
+	return nil
+}
+
 // end removes t from the queue, and stores why as the reason of its end. If t has already ended,
 // end does nothing and returns the earlier reason.
 func (t *term) end(why error) error {

@@ -12,6 +12,7 @@ type grant interface {
 	Done() <-chan struct{}
 	Context(parent context.Context) context.Context
 	Unlock(ctx context.Context) error
+	SetValue(ctx context.Context, value string) error
 }
 
 // Leadership is one term of one leader. It ends with Resign or when it is lost. The next term has a
@@ -39,6 +40,10 @@ func (l *Leadership) Done() <-chan struct{} { return l.grant.Done() }
 func (l *Leadership) Context(parent context.Context) context.Context {
 	return context.WithValue(l.grant.Context(parent), placeKey{}, &place{token: l.Token(), outer: placeOf(parent)})
 }
+
+// Proclaim changes the value of this leadership, for example because the leader has a new address.
+// Leader and Observe report it with the same token. Its errors are those of mortise.Lock.SetValue.
+func (l *Leadership) Proclaim(ctx context.Context, value string) error { return l.grant.SetValue(ctx, value) }
 
 // Resign ends the leadership, and the next candidate leads, so end the work before the call. It
 // resigns even if ctx has ended: ctx limits only the wait for the confirmation. Resign returns nil

@@ -8,11 +8,12 @@ import (
 )
 
 // Observe reports the present leader and then each new one, even if its leadership has already
-// ended. No leadership is reported twice, and tokens rise. If there is no leader, Observe reports
-// the zero Leader once, but not when one leader directly follows another. Observe does not poll.
-// It skips a leadership only if the group no longer has its event, because the body of the loop
-// took too long or the group was founded anew. It never skips the present leader. While the group
-// has no majority, nothing is reported.
+// ended. A leadership is reported again only with a new value (see [Leadership.Proclaim]). The
+// token of a new leadership is higher. If there is no leader, Observe reports the zero Leader once,
+// but not when one leader directly follows another. Observe does not poll. It skips a leadership
+// only if the group no longer has its event, because the body of the loop took too long or the
+// group was founded anew. It never skips the present leader. While the group has no majority,
+// nothing is reported.
 //
 // The last pair is a zero Leader with an error: the cause of the end of ctx, or the error of the
 // node, such as mortise.ErrClosed. Observe sends no query while the body of the loop runs. A second
@@ -41,6 +42,7 @@ type observation struct {
 	told    bool
 	last    mortise.Token
 	highest mortise.Token
+	value   string // reported with highest
 }
 
 // news applies an event. It returns true if the leader in s.now must be reported. If there is no
@@ -60,8 +62,8 @@ func (s *observation) news(e *mortise.Event) bool {
 		s.now = Leader{}
 	case e.What == mortise.EventHeld && e.Token >= s.highest:
 		s.now = Leader{Name: e.Holder, Value: e.Value, Token: e.Token, Since: e.At}
-		if e.Token > s.highest {
-			s.told, s.last, s.highest = true, e.Token, e.Token
+		if e.Token > s.highest || e.Value != s.value {
+			s.told, s.last, s.highest, s.value = true, e.Token, e.Token, e.Value
 			return true
 		}
 	}

@@ -13,7 +13,8 @@ package lockfsm
 // keys. The charge of a session therefore never depends on other sessions. Data is charged only to
 // the group's budget.
 //
-// Only commands that make the state grow are refused: Acquire, Open, Put and Detach. A refused
+// Only commands that make the state grow are refused: Acquire, Open, Put, SetValue and
+// Detach. A refused
 // Detach ends its hold at once. A budget that shrinks revokes no grant.
 
 const (
@@ -65,11 +66,11 @@ func (e *entry) restCharge() uint64 {
 	if e.extra.stay != nil {
 		return restCharge
 	}
-	return e.extra.charge(e.extra.owner, len(e.extra.value), e.extra.delayMS)
+	return e.extra.charge(e.extra.owner, len(e.extra.value), e.extra.delayMS, e.extra.seq)
 }
 
-func (r *extra) charge(owner Number, value int, delayMS uint32) uint64 {
-	if (r == nil || r.entries == nil) && owner == 0 && value == 0 && delayMS == 0 {
+func (r *extra) charge(owner Number, value int, delayMS uint32, seq uint64) uint64 {
+	if (r == nil || r.entries == nil) && owner == 0 && value == 0 && delayMS == 0 && seq == 0 {
 		return 0
 	}
 	return restCharge + content(value)
@@ -171,7 +172,19 @@ func (m *Machine) restAfter(e *entry, c *view) uint64 {
 	if len(c.value) > 0 {
 		value = len(c.value)
 	}
-	return e.extra.charge(c.owner, value, max(delayMS, c.delayMS))
+	return e.extra.charge(c.owner, value, max(delayMS, c.delayMS), 0)
+}
+
+// overValue is like overBudget for a SetValue of the hold e.
+func (m *Machine) overValue(e *entry, c *view) (Code, uint64) {
+	before, after := e.restCharge(), restCharge+content(len(c.value))
+	if after <= before {
+		return 0, 0
+	}
+	if budget := m.charter.Limits.SessionBytes; e.session.charged+after-before > budget {
+		return OverSessionBudget, budget
+	}
+	return m.overGroupBudget(after - before)
 }
 
 func (m *Machine) overPut(l *lock, c *view) (Code, uint64) {

@@ -8,10 +8,13 @@ const DowngradesSince = 3
 // GuardsSince is the first rules version in which a Put can have a Token.
 const GuardsSince = 3
 
+// ValuesSince is the first rules version that has SetValue.
+const ValuesSince = 3
+
 // Kind is the kind of a command. The values are part of the log's format and never change.
 //
 // Code that accepts commands from other instances must reject Stamp, Born, EndGrace, Raise, Expire,
-// Adopt, Evict and Put, which only the leader may send.
+// Adopt, Evict, Put and SetValue, which only the leader may send.
 type Kind uint8
 
 const (
@@ -44,10 +47,10 @@ const (
 	// keys of the hold. The hold may be of any session.
 	Acquire Kind = 10
 	// Release ends request Number, whether the request is granted or waits. Since version 3 of the
-	// rules, a Release with Permits 1 instead makes an exclusive hold shared. It keeps its token, and
-	// the readers directly behind it are granted. This is no kind of its own, because the leader's
-	// build may be older: it answers a Release of a newer version with Unsupported, and ends the
-	// attachments of a client that sends an unknown kind.
+	// rules, a Release with Permits 1 instead makes an exclusive hold shared. It keeps its token,
+	// and the readers directly behind it are granted. This is no kind of its own, because the
+	// leader's build may be older: it answers a Release of a newer version with Unsupported, and
+	// ends the attachments of a client that sends an unknown kind.
 	Release Kind = 11
 	// Cancel does the same as Release. A log shows which of the two was used.
 	Cancel Kind = 12
@@ -72,6 +75,9 @@ const (
 	// these requests up to the place Revision that do not fit beside the stays. It exists since
 	// version 3 of the rules.
 	InUse Kind = 17
+	// SetValue changes the Value of the request that holds Key with Token, if Seq is higher than
+	// that of the last change of this hold. It exists since version 3 of the rules.
+	SetValue Kind = 18
 )
 
 // Command is one decoded input of the machine. Every command carries Rules, Session, Epoch and
@@ -87,8 +93,8 @@ type Command struct {
 	// Epoch is the number of an attachment of Session.
 	Session SessionID
 	Epoch   Epoch
-	// Number is the number of the request. In Attach, it is the first unused number. In Evict and
-	// Put, the sender chooses it, and the result returns it.
+	// Number is the number of the request. In Attach, it is the first unused number. In Evict,
+	// Put and SetValue, the sender chooses it, and the result returns it.
 	Number Number
 	// Key is the lock's name: 1 to Limits.KeyBytes bytes of UTF-8 without control characters.
 	Key string
@@ -124,6 +130,8 @@ type Command struct {
 	Token Token
 	// Lock is the key of the hold that guards a Put with a Token.
 	Lock string
+	// Seq is the number of a SetValue, positive. The numbers of one hold rise.
+	Seq uint64
 	// Revision is the revision of the data that a Put replaces, or the place in an InUse.
 	Revision Revision
 	Term     uint64
@@ -197,6 +205,8 @@ func (k Kind) String() string {
 		return "put"
 	case InUse:
 		return "inuse"
+	case SetValue:
+		return "setvalue"
 	}
 	return k.laterName()
 }

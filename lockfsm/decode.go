@@ -69,7 +69,8 @@ func Decode(command []byte) (Command, error) {
 		Rules: v.Rules, Kind: v.Kind, Session: v.Session, Epoch: v.Epoch, Number: v.Number,
 		Key: string(v.key), Try: v.try, Permits: v.permits, Of: v.of, Owner: v.owner, Most: v.limit,
 		Value: copied(v.value), Sticky: v.sticky, Notice: v.notice, Delay: time.Duration(v.delayMS) * time.Millisecond,
-		Token: v.token, Lock: string(v.lock), Revision: v.revision, Term: v.term, Nonce: v.nonce, Opener: v.opener,
+		Token: v.token, Lock: string(v.lock), Seq: v.seq, Revision: v.revision, Term: v.term, Nonce: v.nonce,
+		Opener:     v.opener,
 		TTL:        v.ttl,
 		Record:     copied(v.record),
 		WallUnixMS: v.wallUnixMS, Version: v.version, Settings: copied(v.settings),
@@ -111,6 +112,7 @@ type view struct {
 	delayMS     uint32
 	token       Token
 	lock        []byte
+	seq         uint64
 	revision    Revision
 	term        uint64
 	nonce       Nonce
@@ -192,6 +194,8 @@ func (r *reader) fields(v *view) {
 		}
 	case InUse:
 		r.inUse(v)
+	case SetValue:
+		r.setValue(v)
 	case Release:
 		if v.Rules >= DowngradesSince {
 			v.permits = uint32(r.positive(1, "permits"))
@@ -373,4 +377,15 @@ func (r *reader) inUse(v *view) {
 	}
 	v.revision = Revision(r.positive(uint64(maxRevision), "place"))
 	v.token = Token(r.positive(uint64(maxRevision), "token"))
+}
+
+func (r *reader) setValue(v *view) {
+	if v.Rules < ValuesSince {
+		r.fail("kind")
+		return
+	}
+	v.token = Token(r.positive(uint64(maxRevision), "token"))
+	v.seq = r.positive(math.MaxUint64, "seq")
+	v.key = r.take(r.uvarint("key"), "key")
+	v.value = r.take(r.max(MaxValueBytes, "value"), "value")
 }

@@ -20,6 +20,8 @@ const (
 	// Wrote: the data of Key is now How.Data. If How.Data has no value, the data was removed, and
 	// How.Data.Revision is the revision of the removal.
 	Wrote EventKind = 4
+	// Valued: the value of the hold of Key with Token is now How.Value.
+	Valued EventKind = 5
 )
 
 // Cause is the reason why a hold ended.
@@ -61,7 +63,7 @@ type Event struct {
 type How struct {
 	By, Reason []byte // set by an eviction; a Detach with a Value sets only Reason
 	Data       Data
-	Value      []byte // the Value of the request, in Began
+	Value      []byte // the Value of the request, in Began and Valued
 }
 
 const (
@@ -119,10 +121,11 @@ func (m *Machine) noteLeft(e *entry, cause Cause) { m.noteAll(e, Left, cause) }
 
 func (m *Machine) noteAll(e *entry, what EventKind, cause Cause) {
 	how := m.how
-	if what == Began {
+	valued := what == Began || what == Valued
+	if valued {
 		how = nil
 	}
-	if v := e.value(); what == Began && len(v) > 0 {
+	if v := e.value(); valued && len(v) > 0 {
 		how = &How{Value: v}
 	}
 	if e.extra == nil || e.extra.entries == nil {

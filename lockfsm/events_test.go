@@ -67,6 +67,9 @@ func (t *twin) happened(before map[twinHold]bool, by Command) (all []string) {
 	note := func(what EventKind, h twinHold, cause Cause) {
 		all = append(all, fmt.Sprintf("%d %q %d by %d", what, h.key, h.token, cause))
 	}
+	for _, key := range t.valued {
+		note(Valued, twinHold{key: key, token: by.Token}, 0)
+	}
 	after := t.holds()
 	for h, gone := range before {
 		now, there := after[h]

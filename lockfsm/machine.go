@@ -153,6 +153,8 @@ func (m *Machine) dispatch(index, term uint64, c *view, res *Result) {
 		m.put(c, res)
 	case InUse:
 		res.Code = m.inUse(c)
+	case SetValue:
+		m.setValue(c, res)
 	default:
 		res.Code = m.later(c)
 	}

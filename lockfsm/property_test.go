@@ -72,11 +72,12 @@ func allMet(t *testing.T, seen map[outcome]int) {
 		Expire: append(ofSession, Done),
 		Acquire: append(ofSession, Granted, Waiting, Held, Finished, BadKey, QueueFull, TooManyEntries, InGrace,
 			Deadlock, NotHeld, OverSessionBudget, OverGroupBudget, waited, yielded),
-		Evict:   append(everyone, Finished, Kept),
-		InUse:   append(ofSession, Done, Finished),
-		Put:     append(everyone, Changed, BadKey, OverGroupBudget, NotHeld),
-		Detach:  append(ofSession, Done, Finished, TooManySessions, OverGroupBudget),
-		Release: append(ofSession, Done, Finished, Downgraded, NotHeld), Cancel: append(ofSession, Done, Finished),
+		Evict:    append(everyone, Finished, Kept),
+		InUse:    append(ofSession, Done, Finished),
+		Put:      append(everyone, Changed, BadKey, OverGroupBudget, NotHeld),
+		SetValue: {Done, NotHeld, OverSessionBudget},
+		Detach:   append(ofSession, Done, Finished, TooManySessions, OverGroupBudget),
+		Release:  append(ofSession, Done, Finished, Downgraded, NotHeld), Cancel: append(ofSession, Done, Finished),
 	} {
 		for _, code := range codes {
 			if seen[outcome{kind, code}] == 0 {

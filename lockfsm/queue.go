@@ -32,6 +32,7 @@ type extra struct {
 	entries []*entry // ascending by key; nil for a single key
 	owner   Number
 	value   []byte // never changed, so results may share it
+	seq     uint64 // the Seq of the last SetValue; zero means none
 	delayMS uint32
 	stay    *stay // nil unless the request is sticky
 }

@@ -169,6 +169,33 @@ func (m *Machine) downgrade(e *entry) Code {
 	return Downgraded
 }
 
+// setValue changes the value of a hold. The changes of one hold are numbered, so a late repetition
+// of an earlier change does nothing. The holder chooses the numbers, which begin anew when the hold
+// is resumed. A stay has no value.
+func (m *Machine) setValue(c *view, res *Result) {
+	e := m.holds(c.key, c.token)
+	if e == nil || e.session.gone || e.sticky() {
+		res.Code = NotHeld
+		return
+	}
+	if res.Code = Done; e.extra != nil && c.seq <= e.extra.seq {
+		return
+	}
+	if code, budget := m.overValue(e, c); code != 0 {
+		res.Code, res.Budget = code, budget
+		return
+	}
+	m.bump()
+	m.lockChanges(e.lock) // a snapshot has the value with the lead entry
+	m.refund(e)
+	if e.extra == nil {
+		e.extra = &extra{}
+	}
+	e.extra.value, e.extra.seq = copied(c.value), c.seq
+	m.charge(e)
+	m.noteAll(e, Valued, 0)
+}
+
 func (m *Machine) evict(c *view, res *Result) {
 	res.Code = Finished
 	e := m.holds(c.key, c.token)

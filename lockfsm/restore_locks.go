@@ -20,7 +20,7 @@ type locksReader struct {
 type several struct {
 	extra *extra
 	want  int
-	spoke *entry // the entry that had an owner, a value or a delay
+	spoke *entry // the entry that had an owner, a value, a delay or a seq
 }
 
 func (r *locksReader) locks() {
@@ -108,7 +108,7 @@ func (r *locksReader) terms(e *entry) {
 		r.fail("entry")
 	}
 	if flags&(entrySeveralFlag|entryOwnerFlag|entryValueFlag|entryDelayFlag) == 0 || r.fault != "" {
-		r.stay(e, flags)
+		r.rules3(e, flags)
 		return
 	}
 	e.extra = &extra{}
@@ -126,18 +126,21 @@ func (r *locksReader) terms(e *entry) {
 	if flags&entryDelayFlag != 0 {
 		e.extra.delayMS = uint32(r.positive(uint64(MaxDelay.Milliseconds()), "delay"))
 	}
-	r.stay(e, flags)
+	r.rules3(e, flags)
 }
 
-// stay reads the fields of version 3.
-func (r *locksReader) stay(e *entry, flags byte) {
+// rules3 reads the fields of version 3.
+func (r *locksReader) rules3(e *entry, flags byte) {
 	if flags&entryRules3Flag == 0 {
 		return
 	}
-	more := r.flags(entryStickyFlag|entryTryFlag, "entry")
+	more := r.flags(entryStickyFlag|entryTryFlag|entrySeqFlag, "entry")
 	e.try = more&entryTryFlag != 0
 	if more == 0 || e.try && e.token != 0 {
 		r.fail("entry")
+	}
+	if more&entrySeqFlag != 0 {
+		r.seq(e)
 	}
 	if more&entryStickyFlag == 0 || r.fault != "" {
 		return
@@ -156,6 +159,24 @@ func (r *locksReader) stay(e *entry, flags byte) {
 			e.extra.stay.asked = Revision(asked)
 		}
 	}
+}
+
+func (r *locksReader) seq(e *entry) {
+	seq := r.positive(math.MaxUint64, "seq")
+	if e.token == 0 {
+		r.fail("seq")
+	}
+	switch {
+	case e.extra == nil:
+		e.extra = &extra{}
+	case e.extra.entries != nil:
+		if s := &r.several[r.index[e.extra]]; s.spoke == nil {
+			s.spoke = e
+		} else if s.spoke != e {
+			r.fail("seq")
+		}
+	}
+	e.extra.seq = seq
 }
 
 // part adds an entry to its request. The argument known is the entry of this request that was read

@@ -122,6 +122,9 @@ func (m *Machine) rewrite(e *entry, c *view) {
 		}
 		wanted = wanted || l.boundary != nil
 	}
+	if e.extra != nil {
+		e.extra.seq = 0 // the new holder counts its changes of the value anew
+	}
 	if e.extra == nil && (len(c.value) > 0 || c.delayMS != 0) {
 		e.extra = &extra{}
 	}

@@ -172,6 +172,9 @@ func terms(e *entry) (text string) {
 	if e.extra == nil {
 		return text
 	}
+	if e.extra.seq != 0 {
+		text += fmt.Sprintf(" value %q, change %d", e.extra.value, e.extra.seq)
+	}
 	if e.sticky() {
 		text += " sticky"
 	}

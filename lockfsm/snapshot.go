@@ -23,10 +23,10 @@ import (
 //	    flags (1 byte) | per flag:
 //	      1 permits, of | 2 number of queues of the request | 4 owner | 8 length, value |
 //	      16, 32 see Change.Wanted | 64 delay in ms |
-//	      128 flags (1 byte: 1 sticky, 2 try) | of a granted sticky entry:
+//	      128 flags (1 byte: 1 sticky, 2 try, 4 seq) | seq | of a granted sticky entry:
 //	        0, or last - token | 0, or Change.Asked - revision
-//	    (of a request in several queues, only the entry with the lowest key has owner, value
-//	    and delay)
+//	    (of a request in several queues, only the entry with the lowest key has owner, value,
+//	    delay and seq)
 //	events: number of all events | the audit log: count | each, the oldest first:
 //	  position - position before | kind (1 byte) | cause (1 byte) | length, key |
 //	  token - first revision | session - first revision | wall stamp - founded |
@@ -56,6 +56,7 @@ const (
 
 	entryStickyFlag = 1
 	entryTryFlag    = 2
+	entrySeqFlag    = 4
 )
 
 // Snapshot appends the whole state to b: the bytes of a [Capture] that begins now. Equal logs give
@@ -197,12 +198,12 @@ func (e *entry) appendTerms(b []byte) []byte {
 	if e.told {
 		flags |= entryToldFlag
 	}
-	if e.try || e.sticky() {
+	if e.rules3() != 0 {
 		flags |= entryRules3Flag
 	}
 	if e.extra == nil {
 		b = append(b, flags)
-		return e.appendStay(e.appendShares(b))
+		return e.appendRules3(e.appendShares(b))
 	}
 	if e.extra.entries != nil {
 		flags |= entrySeveralFlag
@@ -231,7 +232,7 @@ func (e *entry) appendTerms(b []byte) []byte {
 	if flags&entryDelayFlag != 0 {
 		b = binary.AppendUvarint(b, uint64(e.extra.delayMS))
 	}
-	return e.appendStay(b)
+	return e.appendRules3(b)
 }
 
 func (e *entry) appendShares(b []byte) []byte {
@@ -248,20 +249,34 @@ func (m *Machine) entryFlags() byte {
 	return entryFlags
 }
 
-func (e *entry) appendStay(b []byte) []byte {
+// rules3 returns the flags of version 3 of the rules.
+func (e *entry) rules3() (flags byte) {
+	if e.sticky() {
+		flags |= entryStickyFlag
+	}
+	if e.try {
+		flags |= entryTryFlag
+	}
+	if e.extra != nil && e.extra.seq != 0 && e.lead() == e {
+		flags |= entrySeqFlag
+	}
+	return flags
+}
+
+func (e *entry) appendRules3(b []byte) []byte {
+	flags := e.rules3()
+	if flags == 0 {
+		return b
+	}
+	b = append(b, flags)
+	if flags&entrySeqFlag != 0 {
+		b = binary.AppendUvarint(b, e.extra.seq)
+	}
 	s := e.stay()
 	switch {
-	case e.try && s == nil:
-		return append(b, entryTryFlag)
-	case s == nil:
+	case s == nil || e.token == 0:
 		return b
-	case e.try:
-		return append(b, entryTryFlag|entryStickyFlag)
-	case e.token == 0:
-		return append(b, entryStickyFlag)
-	}
-	b = append(b, entryStickyFlag)
-	if s.last == 0 {
+	case s.last == 0:
 		return append(b, 0)
 	}
 	b = binary.AppendUvarint(b, uint64(s.last-e.token))

@@ -13,7 +13,7 @@ func (t *twin) requestCharge(e twinEntry) (sum uint64) {
 }
 
 func restOf(e twinEntry) uint64 {
-	if len(e.keys) == 1 && e.owner == 0 && len(e.value) == 0 && e.delay == 0 && !e.sticky {
+	if len(e.keys) == 1 && e.owner == 0 && len(e.value) == 0 && e.delay == 0 && !e.sticky && e.seq == 0 {
 		return 0
 	}
 	return 192 + 6*uint64(len(e.value))
@@ -72,7 +72,7 @@ func (t *twin) refuseRequest(id SessionID, more uint64, r *Result) bool {
 
 func (t *twin) overTakingUp(s *twinSession, e twinEntry, c Command, r *Result) bool {
 	now := e
-	now.owner, now.delay = c.Owner, e.delay+c.Delay // the charge depends only on whether there is a delay
+	now.owner, now.seq, now.delay = c.Owner, 0, e.delay+c.Delay // the charge depends only on whether there is a delay
 	if len(c.Value) > 0 {
 		now.value = c.Value
 	}
@@ -84,6 +84,11 @@ func (t *twin) overTakingUp(s *twinSession, e twinEntry, c Command, r *Result) b
 		return true
 	}
 	return restOf(now) > restOf(e) && t.refuseGrowth(restOf(now)-restOf(e), r)
+}
+
+func (t *twin) overValue(e, after twinEntry, r *Result) bool {
+	more := restOf(after) - min(restOf(e), restOf(after))
+	return more > 0 && t.refuseRequest(e.session, more, r)
 }
 
 func (t *twin) overPut(c Command, r *Result) bool {

@@ -22,6 +22,7 @@ type twin struct {
 	sessions    []twinSession
 	entries     []twinEntry
 	data        map[string]Data
+	valued      []string // keys of the hold whose value the command has changed
 	ended       []Change // requests with Try that the command has ended
 }
 
@@ -44,6 +45,7 @@ type twinEntry struct {
 	shares  []share // of the keys, in their order
 	owner   Number
 	value   []byte
+	seq     uint64
 	notice  bool
 	told    bool
 	try     bool
@@ -280,13 +282,14 @@ func (t *twin) wanted(e twinEntry) bool {
 func (t *twin) drop(gone func(twinEntry) bool) { t.entries = slices.DeleteFunc(t.entries, gone) }
 
 func (t *twin) apply(term uint64, c Command) Result {
+	t.valued = nil
 	r := Result{Kind: c.Kind, Session: c.Session, Epoch: c.Epoch, Number: c.Number}
 	if t.failed || c.Rules > t.charter.Rules {
 		r.Code = Unsupported
 		return r
 	}
 	if c.Kind == markKind && (c.Rules < marksVersion || RulesVersion < marksVersion) ||
-		c.Kind == InUse && c.Rules < 3 {
+		(c.Kind == InUse || c.Kind == SetValue) && c.Rules < 3 {
 		r.Code = Malformed
 		return r
 	}
@@ -374,6 +377,8 @@ func (t *twin) carryOut(term uint64, c Command, r *Result) {
 		t.evict(c, r)
 	case Put:
 		t.put(c, r)
+	case SetValue:
+		t.setValue(c, r)
 	case markKind:
 		t.tick()
 	case Open:
@@ -432,6 +437,26 @@ func (t *twin) put(c Command, r *Result) {
 	r.Data = &now
 }
 
+func (t *twin) setValue(c Command, r *Result) {
+	r.Code = NotHeld
+	for i := range t.entries {
+		e := &t.entries[i]
+		if e.token != c.Token || e.sticky || !slices.Contains(e.keys, c.Key) || t.session(e.session).gone {
+			continue
+		}
+		if r.Code = Done; c.Seq <= e.seq {
+			return
+		}
+		after := *e
+		after.value, after.seq = c.Value, c.Seq
+		if t.overValue(*e, after, r) {
+			return
+		}
+		t.tick()
+		*e, t.valued = after, after.keys
+	}
+}
+
 func (t *twin) guards(c Command) bool {
 	return slices.ContainsFunc(t.entries, func(e twinEntry) bool {
 		return e.token == c.Token && e.last == 0 && slices.Contains(e.keys, c.Lock) && !t.session(e.session).gone
@@ -462,6 +487,7 @@ func (t *twin) takeUp(s *twinSession, c Command, r *Result) {
 			s.info.Record}
 		e.session, e.number, e.owner, e.token, e.since, e.notice, e.told = s.id, c.Number, c.Owner, Token(t.tick()),
 			t.wall, c.Notice, false
+		e.seq = 0
 		if len(c.Value) > 0 {
 			e.value = c.Value
 		}

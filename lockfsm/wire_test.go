@@ -19,7 +19,7 @@ func TestKindsArePinned(t *testing.T) {
 	want := map[Kind]uint8{
 		Stamp: 1, Born: 2, EndGrace: 3, Raise: 4, Open: 5, Attach: 6, Leaving: 7, Close: 8, Expire: 9, Acquire: 10,
 		Release: 11, Cancel: 12,
-		Adopt: 13, Evict: 14, Detach: 15, Put: 16, InUse: 17,
+		Adopt: 13, Evict: 14, Detach: 15, Put: 16, InUse: 17, SetValue: 18,
 	}
 	if RulesVersion >= marksVersion {
 		want[markKind] = 200
@@ -99,6 +99,7 @@ func everyKind() []Command {
 			Modes: []Mode{ModeIX, ModeIX, ModeX}, Try: true, Notice: true},
 		{Rules: ModesSince, Kind: Acquire, Session: 3, Epoch: 2, Number: 9, Key: "a", Modes: []Mode{ModeS}},
 		{Rules: GuardsSince, Kind: Put, Number: 9, Key: "a", Nonce: Nonce{1}, Revision: 5, Token: 7, Lock: "b"},
+		{Rules: ValuesSince, Kind: SetValue, Number: 9, Key: "a", Token: 7, Seq: 300, Value: []byte("v")},
 	}
 }
 
@@ -135,6 +136,7 @@ func TestLayout(t *testing.T) {
 		"11" + "030a030209" + "c508" + "0161" + "02" + "0162" + "0163" + "020200",
 		"0a" + "030a030209" + "8008" + "0161" + "03",
 		"1c" + "0310000009" + "01000000000000000000000000000000" + "05" + "0161" + "00" + "07" + "0162",
+		"0c" + "0312000009" + "07" + "ac02" + "0161" + "0176",
 	}
 	for i, c := range everyKind() {
 		if got := hex.EncodeToString(c.Append(nil)); got != want[i] {
@@ -236,6 +238,8 @@ func TestUndecodable(t *testing.T) {
 		"modes too early":       {Kind: Acquire, Key: "a", Modes: []Mode{ModeX}},
 		"an unknown mode":       {Rules: ModesSince, Kind: Acquire, Key: "a", Modes: []Mode{4}},
 		"too few modes":         {Rules: ModesSince, Kind: Acquire, Key: "a", Keys: []string{"b"}, Modes: []Mode{ModeX}},
+		"a value too early":     {Kind: SetValue, Key: "a", Token: 1, Seq: 1},
+		"a value without a seq": {Rules: ValuesSince, Kind: SetValue, Key: "a", Token: 1},
 		"put without a token":   {Rules: GuardsSince, Kind: Put, Key: "a", Nonce: Nonce{1}, Lock: "b"},
 		"put of too much":       {Kind: Put, Key: "a", Nonce: Nonce{1}, Value: make([]byte, MaxDataBytes+1)},
 		"evict beyond tokens":   {Kind: Evict, Key: "a", Token: 1 << 63},

@@ -108,8 +108,12 @@ func (w *workload) fresh() Command {
 			Kind: Put, Number: 4, Key: key, Revision: w.t.data[key].Revision * Revision(min(1, r.IntN(6))),
 			Nonce: Nonce{1 + byte(r.IntN(20))}, Value: make([]byte, r.IntN(3)),
 		}
-		if w.stays && r.IntN(2) == 0 {
+		if w.stays && r.IntN(3) == 0 {
 			w.guard(&c)
+		} else if w.stays && r.IntN(2) == 0 {
+			w.guard(&c)
+			c = Command{Kind: SetValue, Rules: ValuesSince, Number: 4, Key: c.Lock, Token: c.Token,
+				Seq: 1 + r.Uint64N(6), Value: c.Value}
 		}
 		return c
 	case n < 15:

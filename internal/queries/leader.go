@@ -27,7 +27,7 @@ var _ query.QueryServer = leader{}
 
 var (
 	errNonce   = errors.New("mortise: a nonce has 16 bytes")
-	errNoToken = errors.New("mortise: a guarded put needs the token of a hold")
+	errNoToken = errors.New("mortise: the token of a hold, or the number of a change, is missing")
 )
 
 func (l leader) locks(ctx context.Context, q replica.Question) (*query.LockList, error) {
@@ -115,6 +115,18 @@ func (l leader) PutHeld(ctx context.Context, q *query.PutRequest) (*query.PutAns
 		return nil, errNoToken
 	}
 	return l.Put(ctx, q)
+}
+
+func (l leader) SetValue(ctx context.Context, q *query.ValueRequest) (*query.PutAnswer, error) {
+	if q.Token == 0 || q.Seq == 0 {
+		return nil, errNoToken
+	}
+	a, err := l.answer(ctx, replica.Question{Op: replica.OpValue, Key: string(q.Key), Token: q.Token, After: q.Seq,
+		Value: q.Value})
+	if err != nil {
+		return nil, err
+	}
+	return &query.PutAnswer{Code: uint32(a.Code), Budget: a.Budget}, nil
 }
 
 func (l leader) Watch(ctx context.Context, q *query.WatchRequest) (*query.EventList, error) {

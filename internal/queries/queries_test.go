@@ -107,6 +107,8 @@ func questions() map[string]rule {
 		query.Query_Walk_FullMethodName:    {&query.ListRequest{Prefix: k}, "read", "a/x*", lists, true, false},
 		query.Query_Watch_FullMethodName:   {&query.WatchRequest{Prefix: k}, "read", "a/x*", lists, true, false},
 		query.Query_Put_FullMethodName:     {&query.PutRequest{Key: k}, "write", "a/x", "write a/x", true, false},
+		query.Query_SetValue_FullMethodName: {&query.ValueRequest{Key: k, Token: 1, Seq: 1}, "lock", "a/x", "lock a/x", true,
+			false},
 		query.Query_PutHeld_FullMethodName: {&query.PutRequest{Key: k, Lock: k, Token: 1}, "write", "a/x",
 			"write a/x,read a/x", true, false},
 		query.Query_Evict_FullMethodName: {&query.EvictRequest{Key: k}, "force", "a/x", "force a/x,read a/x", true,

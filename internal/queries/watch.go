@@ -238,6 +238,8 @@ func (r *reading) goesOn(e *query.Event) bool {
 		delete(r.held, hold)
 		delete(r.left, hold)
 		return known
+	case lockfsm.Valued:
+		return r.held[hold]
 	case lockfsm.Left:
 		news := r.held[hold] && !r.left[hold]
 		r.left[hold] = r.left[hold] || news

@@ -188,7 +188,8 @@ func (c *Core) Apply(index, term uint64, batch []byte) error {
 
 func (c *Core) answer(result *lockfsm.Result) {
 	c.SessionIndex.Note(result)
-	if result.Kind == lockfsm.Evict || result.Kind == lockfsm.Put {
+	switch result.Kind {
+	case lockfsm.Evict, lockfsm.Put, lockfsm.SetValue:
 		c.Questions.changed(result, c.machine)
 	}
 	c.config.Host.Answering(result)

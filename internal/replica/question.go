@@ -32,6 +32,7 @@ const (
 	OpCheck    Op = "check"
 	OpEvict    Op = "evict"
 	OpPut      Op = "put"
+	OpValue    Op = "value" // changes the value of a hold
 	OpGet      Op = "get"
 	OpWalk     Op = "walk"    // like OpList, with longer queues; used at the beginning of a watch
 	OpHolders  Op = "holders" // the holders of a key that follow the position After
@@ -58,7 +59,7 @@ type Question struct {
 	Next       lockfsm.Cursor
 
 	// for a Watch: the last position it has seen; for a Put: the expected revision; for Holders:
-	// the position after which the list begins
+	// the position after which the list begins; for a change of a value: its number
 	After uint64
 	Nonce lockfsm.Nonce // nonce of a Put
 	Value []byte
@@ -78,6 +79,9 @@ func (q *Question) Command(number uint64) (c lockfsm.Command, changes bool) {
 		if q.Token != 0 {
 			c.Rules, c.Token, c.Lock = lockfsm.GuardsSince, lockfsm.Token(q.Token), q.Lock
 		}
+	case OpValue:
+		c.Kind, c.Rules, c.Token, c.Seq, c.Value = lockfsm.SetValue, lockfsm.ValuesSince, lockfsm.Token(q.Token), q.After,
+			q.Value
 	}
 	return c, c.Kind != 0
 }

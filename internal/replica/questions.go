@@ -166,8 +166,8 @@ func (s *Questions) answer(number uint64, m *lockfsm.Machine) {
 	close(one.done)
 }
 
-// changed answers the question of an Evict or a Put with the result of the command. A command of
-// an earlier term has no question.
+// changed answers the question of an Evict, a Put or a SetValue with the result of the command. A
+// command of an earlier term has no question.
 func (s *Questions) changed(result *lockfsm.Result, m *lockfsm.Machine) {
 	one := s.take(uint64(result.Number))
 	if one == nil {
@@ -176,13 +176,15 @@ func (s *Questions) changed(result *lockfsm.Result, m *lockfsm.Machine) {
 	a := &one.answer
 	a.Data, a.Code, a.Budget = result.Data, result.Code, result.Budget
 	switch result.Code {
-	case lockfsm.Changed, lockfsm.TooMuchData, lockfsm.BadKey, lockfsm.OverGroupBudget, lockfsm.NotHeld:
+	case lockfsm.Changed, lockfsm.TooMuchData, lockfsm.BadKey, lockfsm.OverGroupBudget,
+		lockfsm.OverSessionBudget, lockfsm.NotHeld:
 	case lockfsm.Done, lockfsm.Finished:
 		a.Held = result.Code == lockfsm.Done
 	case lockfsm.Kept:
 		one.err = keptError(m, &one.question)
 	default:
-		if guarded := one.question.Op == OpPut && one.question.Token != 0; guarded && result.Code == lockfsm.Unsupported {
+		// The askers of an Evict and of an unguarded Put never expect this code.
+		if q := &one.question; result.Code == lockfsm.Unsupported && (q.Op == OpValue || q.Op == OpPut && q.Token != 0) {
 			break
 		}
 		one.err = fmt.Errorf("mortise: the group refused the change: %v", result.Code)

@@ -630,6 +630,82 @@ func (x *PutRequest) GetToken() uint64 {
 	return 0
 }
 
+type ValueRequest struct {
+	state         protoimpl.MessageState `protogen:"open.v1"`
+	Origin        *Origin                `protobuf:"bytes,1,opt,name=origin,proto3" json:"origin,omitempty"`
+	Key           []byte                 `protobuf:"bytes,2,opt,name=key,proto3" json:"key,omitempty"`
+	Token         uint64                 `protobuf:"varint,3,opt,name=token,proto3" json:"token,omitempty"`
+	Seq           uint64                 `protobuf:"varint,4,opt,name=seq,proto3" json:"seq,omitempty"` // the number of the change, by the holder; an older one than the last does nothing
+	Value         []byte                 `protobuf:"bytes,5,opt,name=value,proto3" json:"value,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *ValueRequest) Reset() {
+	*x = ValueRequest{}
+	mi := &file_mortise_query_v1_query_proto_msgTypes[9]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *ValueRequest) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*ValueRequest) ProtoMessage() {}
+
+func (x *ValueRequest) ProtoReflect() protoreflect.Message {
+	mi := &file_mortise_query_v1_query_proto_msgTypes[9]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use ValueRequest.ProtoReflect.Descriptor instead.
+func (*ValueRequest) Descriptor() ([]byte, []int) {
+	return file_mortise_query_v1_query_proto_rawDescGZIP(), []int{9}
+}
+
+func (x *ValueRequest) GetOrigin() *Origin {
+	if x != nil {
+		return x.Origin
+	}
+	return nil
+}
+
+func (x *ValueRequest) GetKey() []byte {
+	if x != nil {
+		return x.Key
+	}
+	return nil
+}
+
+func (x *ValueRequest) GetToken() uint64 {
+	if x != nil {
+		return x.Token
+	}
+	return 0
+}
+
+func (x *ValueRequest) GetSeq() uint64 {
+	if x != nil {
+		return x.Seq
+	}
+	return 0
+}
+
+func (x *ValueRequest) GetValue() []byte {
+	if x != nil {
+		return x.Value
+	}
+	return nil
+}
+
 type EvictRequest struct {
 	state         protoimpl.MessageState `protogen:"open.v1"`
 	Origin        *Origin                `protobuf:"bytes,1,opt,name=origin,proto3" json:"origin,omitempty"`
@@ -643,7 +719,7 @@ type EvictRequest struct {
 
 func (x *EvictRequest) Reset() {
 	*x = EvictRequest{}
-	mi := &file_mortise_query_v1_query_proto_msgTypes[9]
+	mi := &file_mortise_query_v1_query_proto_msgTypes[10]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -655,7 +731,7 @@ func (x *EvictRequest) String() string {
 func (*EvictRequest) ProtoMessage() {}
 
 func (x *EvictRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_mortise_query_v1_query_proto_msgTypes[9]
+	mi := &file_mortise_query_v1_query_proto_msgTypes[10]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -668,7 +744,7 @@ func (x *EvictRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use EvictRequest.ProtoReflect.Descriptor instead.
 func (*EvictRequest) Descriptor() ([]byte, []int) {
-	return file_mortise_query_v1_query_proto_rawDescGZIP(), []int{9}
+	return file_mortise_query_v1_query_proto_rawDescGZIP(), []int{10}
 }
 
 func (x *EvictRequest) GetOrigin() *Origin {
@@ -717,7 +793,7 @@ type WatchRequest struct {
 
 func (x *WatchRequest) Reset() {
 	*x = WatchRequest{}
-	mi := &file_mortise_query_v1_query_proto_msgTypes[10]
+	mi := &file_mortise_query_v1_query_proto_msgTypes[11]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -729,7 +805,7 @@ func (x *WatchRequest) String() string {
 func (*WatchRequest) ProtoMessage() {}
 
 func (x *WatchRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_mortise_query_v1_query_proto_msgTypes[10]
+	mi := &file_mortise_query_v1_query_proto_msgTypes[11]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -742,7 +818,7 @@ func (x *WatchRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use WatchRequest.ProtoReflect.Descriptor instead.
 func (*WatchRequest) Descriptor() ([]byte, []int) {
-	return file_mortise_query_v1_query_proto_rawDescGZIP(), []int{10}
+	return file_mortise_query_v1_query_proto_rawDescGZIP(), []int{11}
 }
 
 func (x *WatchRequest) GetOrigin() *Origin {
@@ -776,7 +852,7 @@ type PageRequest struct {
 
 func (x *PageRequest) Reset() {
 	*x = PageRequest{}
-	mi := &file_mortise_query_v1_query_proto_msgTypes[11]
+	mi := &file_mortise_query_v1_query_proto_msgTypes[12]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -788,7 +864,7 @@ func (x *PageRequest) String() string {
 func (*PageRequest) ProtoMessage() {}
 
 func (x *PageRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_mortise_query_v1_query_proto_msgTypes[11]
+	mi := &file_mortise_query_v1_query_proto_msgTypes[12]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -801,7 +877,7 @@ func (x *PageRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use PageRequest.ProtoReflect.Descriptor instead.
 func (*PageRequest) Descriptor() ([]byte, []int) {
-	return file_mortise_query_v1_query_proto_rawDescGZIP(), []int{11}
+	return file_mortise_query_v1_query_proto_rawDescGZIP(), []int{12}
 }
 
 func (x *PageRequest) GetOrigin() *Origin {
@@ -829,7 +905,7 @@ type SessionCursor struct {
 
 func (x *SessionCursor) Reset() {
 	*x = SessionCursor{}
-	mi := &file_mortise_query_v1_query_proto_msgTypes[12]
+	mi := &file_mortise_query_v1_query_proto_msgTypes[13]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -841,7 +917,7 @@ func (x *SessionCursor) String() string {
 func (*SessionCursor) ProtoMessage() {}
 
 func (x *SessionCursor) ProtoReflect() protoreflect.Message {
-	mi := &file_mortise_query_v1_query_proto_msgTypes[12]
+	mi := &file_mortise_query_v1_query_proto_msgTypes[13]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -854,7 +930,7 @@ func (x *SessionCursor) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use SessionCursor.ProtoReflect.Descriptor instead.
 func (*SessionCursor) Descriptor() ([]byte, []int) {
-	return file_mortise_query_v1_query_proto_rawDescGZIP(), []int{12}
+	return file_mortise_query_v1_query_proto_rawDescGZIP(), []int{13}
 }
 
 func (x *SessionCursor) GetAt() uint64 {
@@ -880,7 +956,7 @@ type StateRequest struct {
 
 func (x *StateRequest) Reset() {
 	*x = StateRequest{}
-	mi := &file_mortise_query_v1_query_proto_msgTypes[13]
+	mi := &file_mortise_query_v1_query_proto_msgTypes[14]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -892,7 +968,7 @@ func (x *StateRequest) String() string {
 func (*StateRequest) ProtoMessage() {}
 
 func (x *StateRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_mortise_query_v1_query_proto_msgTypes[13]
+	mi := &file_mortise_query_v1_query_proto_msgTypes[14]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -905,7 +981,7 @@ func (x *StateRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use StateRequest.ProtoReflect.Descriptor instead.
 func (*StateRequest) Descriptor() ([]byte, []int) {
-	return file_mortise_query_v1_query_proto_rawDescGZIP(), []int{13}
+	return file_mortise_query_v1_query_proto_rawDescGZIP(), []int{14}
 }
 
 func (x *StateRequest) GetOrigin() *Origin {
@@ -928,7 +1004,7 @@ type LockList struct {
 
 func (x *LockList) Reset() {
 	*x = LockList{}
-	mi := &file_mortise_query_v1_query_proto_msgTypes[14]
+	mi := &file_mortise_query_v1_query_proto_msgTypes[15]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -940,7 +1016,7 @@ func (x *LockList) String() string {
 func (*LockList) ProtoMessage() {}
 
 func (x *LockList) ProtoReflect() protoreflect.Message {
-	mi := &file_mortise_query_v1_query_proto_msgTypes[14]
+	mi := &file_mortise_query_v1_query_proto_msgTypes[15]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -953,7 +1029,7 @@ func (x *LockList) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use LockList.ProtoReflect.Descriptor instead.
 func (*LockList) Descriptor() ([]byte, []int) {
-	return file_mortise_query_v1_query_proto_rawDescGZIP(), []int{14}
+	return file_mortise_query_v1_query_proto_rawDescGZIP(), []int{15}
 }
 
 func (x *LockList) GetLocks() []*Lock {
@@ -1004,7 +1080,7 @@ type Lock struct {
 
 func (x *Lock) Reset() {
 	*x = Lock{}
-	mi := &file_mortise_query_v1_query_proto_msgTypes[15]
+	mi := &file_mortise_query_v1_query_proto_msgTypes[16]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1016,7 +1092,7 @@ func (x *Lock) String() string {
 func (*Lock) ProtoMessage() {}
 
 func (x *Lock) ProtoReflect() protoreflect.Message {
-	mi := &file_mortise_query_v1_query_proto_msgTypes[15]
+	mi := &file_mortise_query_v1_query_proto_msgTypes[16]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1029,7 +1105,7 @@ func (x *Lock) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Lock.ProtoReflect.Descriptor instead.
 func (*Lock) Descriptor() ([]byte, []int) {
-	return file_mortise_query_v1_query_proto_rawDescGZIP(), []int{15}
+	return file_mortise_query_v1_query_proto_rawDescGZIP(), []int{16}
 }
 
 func (x *Lock) GetKey() []byte {
@@ -1090,7 +1166,7 @@ type Standing struct {
 
 func (x *Standing) Reset() {
 	*x = Standing{}
-	mi := &file_mortise_query_v1_query_proto_msgTypes[16]
+	mi := &file_mortise_query_v1_query_proto_msgTypes[17]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1102,7 +1178,7 @@ func (x *Standing) String() string {
 func (*Standing) ProtoMessage() {}
 
 func (x *Standing) ProtoReflect() protoreflect.Message {
-	mi := &file_mortise_query_v1_query_proto_msgTypes[16]
+	mi := &file_mortise_query_v1_query_proto_msgTypes[17]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1115,7 +1191,7 @@ func (x *Standing) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Standing.ProtoReflect.Descriptor instead.
 func (*Standing) Descriptor() ([]byte, []int) {
-	return file_mortise_query_v1_query_proto_rawDescGZIP(), []int{16}
+	return file_mortise_query_v1_query_proto_rawDescGZIP(), []int{17}
 }
 
 func (x *Standing) GetSession() uint64 {
@@ -1226,7 +1302,7 @@ type Data struct {
 
 func (x *Data) Reset() {
 	*x = Data{}
-	mi := &file_mortise_query_v1_query_proto_msgTypes[17]
+	mi := &file_mortise_query_v1_query_proto_msgTypes[18]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1238,7 +1314,7 @@ func (x *Data) String() string {
 func (*Data) ProtoMessage() {}
 
 func (x *Data) ProtoReflect() protoreflect.Message {
-	mi := &file_mortise_query_v1_query_proto_msgTypes[17]
+	mi := &file_mortise_query_v1_query_proto_msgTypes[18]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1251,7 +1327,7 @@ func (x *Data) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Data.ProtoReflect.Descriptor instead.
 func (*Data) Descriptor() ([]byte, []int) {
-	return file_mortise_query_v1_query_proto_rawDescGZIP(), []int{17}
+	return file_mortise_query_v1_query_proto_rawDescGZIP(), []int{18}
 }
 
 func (x *Data) GetValue() []byte {
@@ -1277,7 +1353,7 @@ type Held struct {
 
 func (x *Held) Reset() {
 	*x = Held{}
-	mi := &file_mortise_query_v1_query_proto_msgTypes[18]
+	mi := &file_mortise_query_v1_query_proto_msgTypes[19]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1289,7 +1365,7 @@ func (x *Held) String() string {
 func (*Held) ProtoMessage() {}
 
 func (x *Held) ProtoReflect() protoreflect.Message {
-	mi := &file_mortise_query_v1_query_proto_msgTypes[18]
+	mi := &file_mortise_query_v1_query_proto_msgTypes[19]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1302,7 +1378,7 @@ func (x *Held) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Held.ProtoReflect.Descriptor instead.
 func (*Held) Descriptor() ([]byte, []int) {
-	return file_mortise_query_v1_query_proto_rawDescGZIP(), []int{18}
+	return file_mortise_query_v1_query_proto_rawDescGZIP(), []int{19}
 }
 
 func (x *Held) GetHeld() bool {
@@ -1323,7 +1399,7 @@ type PutAnswer struct {
 
 func (x *PutAnswer) Reset() {
 	*x = PutAnswer{}
-	mi := &file_mortise_query_v1_query_proto_msgTypes[19]
+	mi := &file_mortise_query_v1_query_proto_msgTypes[20]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1335,7 +1411,7 @@ func (x *PutAnswer) String() string {
 func (*PutAnswer) ProtoMessage() {}
 
 func (x *PutAnswer) ProtoReflect() protoreflect.Message {
-	mi := &file_mortise_query_v1_query_proto_msgTypes[19]
+	mi := &file_mortise_query_v1_query_proto_msgTypes[20]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1348,7 +1424,7 @@ func (x *PutAnswer) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use PutAnswer.ProtoReflect.Descriptor instead.
 func (*PutAnswer) Descriptor() ([]byte, []int) {
-	return file_mortise_query_v1_query_proto_rawDescGZIP(), []int{19}
+	return file_mortise_query_v1_query_proto_rawDescGZIP(), []int{20}
 }
 
 func (x *PutAnswer) GetCode() uint32 {
@@ -1385,7 +1461,7 @@ type EventList struct {
 
 func (x *EventList) Reset() {
 	*x = EventList{}
-	mi := &file_mortise_query_v1_query_proto_msgTypes[20]
+	mi := &file_mortise_query_v1_query_proto_msgTypes[21]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1397,7 +1473,7 @@ func (x *EventList) String() string {
 func (*EventList) ProtoMessage() {}
 
 func (x *EventList) ProtoReflect() protoreflect.Message {
-	mi := &file_mortise_query_v1_query_proto_msgTypes[20]
+	mi := &file_mortise_query_v1_query_proto_msgTypes[21]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1410,7 +1486,7 @@ func (x *EventList) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use EventList.ProtoReflect.Descriptor instead.
 func (*EventList) Descriptor() ([]byte, []int) {
-	return file_mortise_query_v1_query_proto_rawDescGZIP(), []int{20}
+	return file_mortise_query_v1_query_proto_rawDescGZIP(), []int{21}
 }
 
 func (x *EventList) GetEvents() []*Event {
@@ -1469,7 +1545,7 @@ type Event struct {
 
 func (x *Event) Reset() {
 	*x = Event{}
-	mi := &file_mortise_query_v1_query_proto_msgTypes[21]
+	mi := &file_mortise_query_v1_query_proto_msgTypes[22]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1481,7 +1557,7 @@ func (x *Event) String() string {
 func (*Event) ProtoMessage() {}
 
 func (x *Event) ProtoReflect() protoreflect.Message {
-	mi := &file_mortise_query_v1_query_proto_msgTypes[21]
+	mi := &file_mortise_query_v1_query_proto_msgTypes[22]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1494,7 +1570,7 @@ func (x *Event) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Event.ProtoReflect.Descriptor instead.
 func (*Event) Descriptor() ([]byte, []int) {
-	return file_mortise_query_v1_query_proto_rawDescGZIP(), []int{21}
+	return file_mortise_query_v1_query_proto_rawDescGZIP(), []int{22}
 }
 
 func (x *Event) GetPosition() uint64 {
@@ -1592,7 +1668,7 @@ type SessionList struct {
 
 func (x *SessionList) Reset() {
 	*x = SessionList{}
-	mi := &file_mortise_query_v1_query_proto_msgTypes[22]
+	mi := &file_mortise_query_v1_query_proto_msgTypes[23]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1604,7 +1680,7 @@ func (x *SessionList) String() string {
 func (*SessionList) ProtoMessage() {}
 
 func (x *SessionList) ProtoReflect() protoreflect.Message {
-	mi := &file_mortise_query_v1_query_proto_msgTypes[22]
+	mi := &file_mortise_query_v1_query_proto_msgTypes[23]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1617,7 +1693,7 @@ func (x *SessionList) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use SessionList.ProtoReflect.Descriptor instead.
 func (*SessionList) Descriptor() ([]byte, []int) {
-	return file_mortise_query_v1_query_proto_rawDescGZIP(), []int{22}
+	return file_mortise_query_v1_query_proto_rawDescGZIP(), []int{23}
 }
 
 func (x *SessionList) GetSessions() []*Session {
@@ -1657,7 +1733,7 @@ type Session struct {
 
 func (x *Session) Reset() {
 	*x = Session{}
-	mi := &file_mortise_query_v1_query_proto_msgTypes[23]
+	mi := &file_mortise_query_v1_query_proto_msgTypes[24]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1669,7 +1745,7 @@ func (x *Session) String() string {
 func (*Session) ProtoMessage() {}
 
 func (x *Session) ProtoReflect() protoreflect.Message {
-	mi := &file_mortise_query_v1_query_proto_msgTypes[23]
+	mi := &file_mortise_query_v1_query_proto_msgTypes[24]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1682,7 +1758,7 @@ func (x *Session) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Session.ProtoReflect.Descriptor instead.
 func (*Session) Descriptor() ([]byte, []int) {
-	return file_mortise_query_v1_query_proto_rawDescGZIP(), []int{23}
+	return file_mortise_query_v1_query_proto_rawDescGZIP(), []int{24}
 }
 
 func (x *Session) GetId() uint64 {
@@ -1754,7 +1830,7 @@ type MemberList struct {
 
 func (x *MemberList) Reset() {
 	*x = MemberList{}
-	mi := &file_mortise_query_v1_query_proto_msgTypes[24]
+	mi := &file_mortise_query_v1_query_proto_msgTypes[25]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1766,7 +1842,7 @@ func (x *MemberList) String() string {
 func (*MemberList) ProtoMessage() {}
 
 func (x *MemberList) ProtoReflect() protoreflect.Message {
-	mi := &file_mortise_query_v1_query_proto_msgTypes[24]
+	mi := &file_mortise_query_v1_query_proto_msgTypes[25]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1779,7 +1855,7 @@ func (x *MemberList) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use MemberList.ProtoReflect.Descriptor instead.
 func (*MemberList) Descriptor() ([]byte, []int) {
-	return file_mortise_query_v1_query_proto_rawDescGZIP(), []int{24}
+	return file_mortise_query_v1_query_proto_rawDescGZIP(), []int{25}
 }
 
 func (x *MemberList) GetMembers() []*Member {
@@ -1837,7 +1913,7 @@ type Member struct {
 
 func (x *Member) Reset() {
 	*x = Member{}
-	mi := &file_mortise_query_v1_query_proto_msgTypes[25]
+	mi := &file_mortise_query_v1_query_proto_msgTypes[26]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1849,7 +1925,7 @@ func (x *Member) String() string {
 func (*Member) ProtoMessage() {}
 
 func (x *Member) ProtoReflect() protoreflect.Message {
-	mi := &file_mortise_query_v1_query_proto_msgTypes[25]
+	mi := &file_mortise_query_v1_query_proto_msgTypes[26]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1862,7 +1938,7 @@ func (x *Member) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Member.ProtoReflect.Descriptor instead.
 func (*Member) Descriptor() ([]byte, []int) {
-	return file_mortise_query_v1_query_proto_rawDescGZIP(), []int{25}
+	return file_mortise_query_v1_query_proto_rawDescGZIP(), []int{26}
 }
 
 func (x *Member) GetSession() uint64 {
@@ -1952,7 +2028,7 @@ type Name struct {
 
 func (x *Name) Reset() {
 	*x = Name{}
-	mi := &file_mortise_query_v1_query_proto_msgTypes[26]
+	mi := &file_mortise_query_v1_query_proto_msgTypes[27]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1964,7 +2040,7 @@ func (x *Name) String() string {
 func (*Name) ProtoMessage() {}
 
 func (x *Name) ProtoReflect() protoreflect.Message {
-	mi := &file_mortise_query_v1_query_proto_msgTypes[26]
+	mi := &file_mortise_query_v1_query_proto_msgTypes[27]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1977,7 +2053,7 @@ func (x *Name) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Name.ProtoReflect.Descriptor instead.
 func (*Name) Descriptor() ([]byte, []int) {
-	return file_mortise_query_v1_query_proto_rawDescGZIP(), []int{26}
+	return file_mortise_query_v1_query_proto_rawDescGZIP(), []int{27}
 }
 
 func (x *Name) GetInstance() []byte {
@@ -2045,6 +2121,12 @@ const file_mortise_query_v1_query_proto_rawDesc = "" +
 	"\x05nonce\x18\x05 \x01(\fR\x05nonce\x12\x12\n" +
 	"\x04lock\x18\x06 \x01(\fR\x04lock\x12\x14\n" +
 	"\x05token\x18\a \x01(\x04R\x05token\"\x90\x01\n" +
+	"\fValueRequest\x120\n" +
+	"\x06origin\x18\x01 \x01(\v2\x18.mortise.query.v1.OriginR\x06origin\x12\x10\n" +
+	"\x03key\x18\x02 \x01(\fR\x03key\x12\x14\n" +
+	"\x05token\x18\x03 \x01(\x04R\x05token\x12\x10\n" +
+	"\x03seq\x18\x04 \x01(\x04R\x03seq\x12\x14\n" +
+	"\x05value\x18\x05 \x01(\fR\x05value\"\x90\x01\n" +
 	"\fEvictRequest\x120\n" +
 	"\x06origin\x18\x01 \x01(\v2\x18.mortise.query.v1.OriginR\x06origin\x12\x10\n" +
 	"\x03key\x18\x02 \x01(\fR\x03key\x12\x14\n" +
@@ -2155,7 +2237,7 @@ const file_mortise_query_v1_query_proto_rawDesc = "" +
 	"\aleaving\x18\v \x01(\bR\aleaving\"6\n" +
 	"\x04Name\x12\x1a\n" +
 	"\binstance\x18\x01 \x01(\fR\binstance\x12\x12\n" +
-	"\x04name\x18\x02 \x01(\tR\x04name2\xc2\a\n" +
+	"\x04name\x18\x02 \x01(\tR\x04name2\x8b\b\n" +
 	"\x05Query\x12@\n" +
 	"\x04Peek\x12\x1c.mortise.query.v1.KeyRequest\x1a\x1a.mortise.query.v1.LockList\x12A\n" +
 	"\x04List\x12\x1d.mortise.query.v1.ListRequest\x1a\x1a.mortise.query.v1.LockList\x12A\n" +
@@ -2164,7 +2246,8 @@ const file_mortise_query_v1_query_proto_rawDesc = "" +
 	"\x05Check\x12\x1d.mortise.query.v1.HoldRequest\x1a\x16.mortise.query.v1.Held\x12;\n" +
 	"\x03Get\x12\x1c.mortise.query.v1.KeyRequest\x1a\x16.mortise.query.v1.Data\x12@\n" +
 	"\x03Put\x12\x1c.mortise.query.v1.PutRequest\x1a\x1b.mortise.query.v1.PutAnswer\x12D\n" +
-	"\aPutHeld\x12\x1c.mortise.query.v1.PutRequest\x1a\x1b.mortise.query.v1.PutAnswer\x12?\n" +
+	"\aPutHeld\x12\x1c.mortise.query.v1.PutRequest\x1a\x1b.mortise.query.v1.PutAnswer\x12G\n" +
+	"\bSetValue\x12\x1e.mortise.query.v1.ValueRequest\x1a\x1b.mortise.query.v1.PutAnswer\x12?\n" +
 	"\x05Evict\x12\x1e.mortise.query.v1.EvictRequest\x1a\x16.mortise.query.v1.Held\x12D\n" +
 	"\x05Watch\x12\x1e.mortise.query.v1.WatchRequest\x1a\x1b.mortise.query.v1.EventList\x12C\n" +
 	"\x04Ends\x12\x1e.mortise.query.v1.StateRequest\x1a\x1b.mortise.query.v1.EventList\x12H\n" +
@@ -2185,7 +2268,7 @@ func file_mortise_query_v1_query_proto_rawDescGZIP() []byte {
 }
 
 var file_mortise_query_v1_query_proto_enumTypes = make([]protoimpl.EnumInfo, 1)
-var file_mortise_query_v1_query_proto_msgTypes = make([]protoimpl.MessageInfo, 27)
+var file_mortise_query_v1_query_proto_msgTypes = make([]protoimpl.MessageInfo, 28)
 var file_mortise_query_v1_query_proto_goTypes = []any{
 	(Failure_Kind)(0),      // 0: mortise.query.v1.Failure.Kind
 	(*Origin)(nil),         // 1: mortise.query.v1.Origin
@@ -2197,24 +2280,25 @@ var file_mortise_query_v1_query_proto_goTypes = []any{
 	(*HoldersRequest)(nil), // 7: mortise.query.v1.HoldersRequest
 	(*HoldRequest)(nil),    // 8: mortise.query.v1.HoldRequest
 	(*PutRequest)(nil),     // 9: mortise.query.v1.PutRequest
-	(*EvictRequest)(nil),   // 10: mortise.query.v1.EvictRequest
-	(*WatchRequest)(nil),   // 11: mortise.query.v1.WatchRequest
-	(*PageRequest)(nil),    // 12: mortise.query.v1.PageRequest
-	(*SessionCursor)(nil),  // 13: mortise.query.v1.SessionCursor
-	(*StateRequest)(nil),   // 14: mortise.query.v1.StateRequest
-	(*LockList)(nil),       // 15: mortise.query.v1.LockList
-	(*Lock)(nil),           // 16: mortise.query.v1.Lock
-	(*Standing)(nil),       // 17: mortise.query.v1.Standing
-	(*Data)(nil),           // 18: mortise.query.v1.Data
-	(*Held)(nil),           // 19: mortise.query.v1.Held
-	(*PutAnswer)(nil),      // 20: mortise.query.v1.PutAnswer
-	(*EventList)(nil),      // 21: mortise.query.v1.EventList
-	(*Event)(nil),          // 22: mortise.query.v1.Event
-	(*SessionList)(nil),    // 23: mortise.query.v1.SessionList
-	(*Session)(nil),        // 24: mortise.query.v1.Session
-	(*MemberList)(nil),     // 25: mortise.query.v1.MemberList
-	(*Member)(nil),         // 26: mortise.query.v1.Member
-	(*Name)(nil),           // 27: mortise.query.v1.Name
+	(*ValueRequest)(nil),   // 10: mortise.query.v1.ValueRequest
+	(*EvictRequest)(nil),   // 11: mortise.query.v1.EvictRequest
+	(*WatchRequest)(nil),   // 12: mortise.query.v1.WatchRequest
+	(*PageRequest)(nil),    // 13: mortise.query.v1.PageRequest
+	(*SessionCursor)(nil),  // 14: mortise.query.v1.SessionCursor
+	(*StateRequest)(nil),   // 15: mortise.query.v1.StateRequest
+	(*LockList)(nil),       // 16: mortise.query.v1.LockList
+	(*Lock)(nil),           // 17: mortise.query.v1.Lock
+	(*Standing)(nil),       // 18: mortise.query.v1.Standing
+	(*Data)(nil),           // 19: mortise.query.v1.Data
+	(*Held)(nil),           // 20: mortise.query.v1.Held
+	(*PutAnswer)(nil),      // 21: mortise.query.v1.PutAnswer
+	(*EventList)(nil),      // 22: mortise.query.v1.EventList
+	(*Event)(nil),          // 23: mortise.query.v1.Event
+	(*SessionList)(nil),    // 24: mortise.query.v1.SessionList
+	(*Session)(nil),        // 25: mortise.query.v1.Session
+	(*MemberList)(nil),     // 26: mortise.query.v1.MemberList
+	(*Member)(nil),         // 27: mortise.query.v1.Member
+	(*Name)(nil),           // 28: mortise.query.v1.Name
 }
 var file_mortise_query_v1_query_proto_depIdxs = []int32{
 	0,  // 0: mortise.query.v1.Failure.kind:type_name -> mortise.query.v1.Failure.Kind
@@ -2225,55 +2309,58 @@ var file_mortise_query_v1_query_proto_depIdxs = []int32{
 	1,  // 5: mortise.query.v1.HoldersRequest.origin:type_name -> mortise.query.v1.Origin
 	1,  // 6: mortise.query.v1.HoldRequest.origin:type_name -> mortise.query.v1.Origin
 	1,  // 7: mortise.query.v1.PutRequest.origin:type_name -> mortise.query.v1.Origin
-	1,  // 8: mortise.query.v1.EvictRequest.origin:type_name -> mortise.query.v1.Origin
-	1,  // 9: mortise.query.v1.WatchRequest.origin:type_name -> mortise.query.v1.Origin
-	1,  // 10: mortise.query.v1.PageRequest.origin:type_name -> mortise.query.v1.Origin
-	13, // 11: mortise.query.v1.PageRequest.from:type_name -> mortise.query.v1.SessionCursor
-	1,  // 12: mortise.query.v1.StateRequest.origin:type_name -> mortise.query.v1.Origin
-	16, // 13: mortise.query.v1.LockList.locks:type_name -> mortise.query.v1.Lock
-	6,  // 14: mortise.query.v1.LockList.next:type_name -> mortise.query.v1.Cursor
-	17, // 15: mortise.query.v1.Lock.queue:type_name -> mortise.query.v1.Standing
-	18, // 16: mortise.query.v1.Lock.data:type_name -> mortise.query.v1.Data
-	22, // 17: mortise.query.v1.EventList.events:type_name -> mortise.query.v1.Event
-	18, // 18: mortise.query.v1.Event.data:type_name -> mortise.query.v1.Data
-	24, // 19: mortise.query.v1.SessionList.sessions:type_name -> mortise.query.v1.Session
-	13, // 20: mortise.query.v1.SessionList.from:type_name -> mortise.query.v1.SessionCursor
-	26, // 21: mortise.query.v1.MemberList.members:type_name -> mortise.query.v1.Member
-	13, // 22: mortise.query.v1.MemberList.from:type_name -> mortise.query.v1.SessionCursor
-	27, // 23: mortise.query.v1.MemberList.names:type_name -> mortise.query.v1.Name
-	4,  // 24: mortise.query.v1.Query.Peek:input_type -> mortise.query.v1.KeyRequest
-	5,  // 25: mortise.query.v1.Query.List:input_type -> mortise.query.v1.ListRequest
-	5,  // 26: mortise.query.v1.Query.Walk:input_type -> mortise.query.v1.ListRequest
-	7,  // 27: mortise.query.v1.Query.Holders:input_type -> mortise.query.v1.HoldersRequest
-	8,  // 28: mortise.query.v1.Query.Check:input_type -> mortise.query.v1.HoldRequest
-	4,  // 29: mortise.query.v1.Query.Get:input_type -> mortise.query.v1.KeyRequest
-	9,  // 30: mortise.query.v1.Query.Put:input_type -> mortise.query.v1.PutRequest
-	9,  // 31: mortise.query.v1.Query.PutHeld:input_type -> mortise.query.v1.PutRequest
-	10, // 32: mortise.query.v1.Query.Evict:input_type -> mortise.query.v1.EvictRequest
-	11, // 33: mortise.query.v1.Query.Watch:input_type -> mortise.query.v1.WatchRequest
-	14, // 34: mortise.query.v1.Query.Ends:input_type -> mortise.query.v1.StateRequest
-	12, // 35: mortise.query.v1.Query.Sessions:input_type -> mortise.query.v1.PageRequest
-	12, // 36: mortise.query.v1.Query.Members:input_type -> mortise.query.v1.PageRequest
-	14, // 37: mortise.query.v1.Query.Names:input_type -> mortise.query.v1.StateRequest
-	15, // 38: mortise.query.v1.Query.Peek:output_type -> mortise.query.v1.LockList
-	15, // 39: mortise.query.v1.Query.List:output_type -> mortise.query.v1.LockList
-	15, // 40: mortise.query.v1.Query.Walk:output_type -> mortise.query.v1.LockList
-	15, // 41: mortise.query.v1.Query.Holders:output_type -> mortise.query.v1.LockList
-	19, // 42: mortise.query.v1.Query.Check:output_type -> mortise.query.v1.Held
-	18, // 43: mortise.query.v1.Query.Get:output_type -> mortise.query.v1.Data
-	20, // 44: mortise.query.v1.Query.Put:output_type -> mortise.query.v1.PutAnswer
-	20, // 45: mortise.query.v1.Query.PutHeld:output_type -> mortise.query.v1.PutAnswer
-	19, // 46: mortise.query.v1.Query.Evict:output_type -> mortise.query.v1.Held
-	21, // 47: mortise.query.v1.Query.Watch:output_type -> mortise.query.v1.EventList
-	21, // 48: mortise.query.v1.Query.Ends:output_type -> mortise.query.v1.EventList
-	23, // 49: mortise.query.v1.Query.Sessions:output_type -> mortise.query.v1.SessionList
-	25, // 50: mortise.query.v1.Query.Members:output_type -> mortise.query.v1.MemberList
-	25, // 51: mortise.query.v1.Query.Names:output_type -> mortise.query.v1.MemberList
-	38, // [38:52] is the sub-list for method output_type
-	24, // [24:38] is the sub-list for method input_type
-	24, // [24:24] is the sub-list for extension type_name
-	24, // [24:24] is the sub-list for extension extendee
-	0,  // [0:24] is the sub-list for field type_name
+	1,  // 8: mortise.query.v1.ValueRequest.origin:type_name -> mortise.query.v1.Origin
+	1,  // 9: mortise.query.v1.EvictRequest.origin:type_name -> mortise.query.v1.Origin
+	1,  // 10: mortise.query.v1.WatchRequest.origin:type_name -> mortise.query.v1.Origin
+	1,  // 11: mortise.query.v1.PageRequest.origin:type_name -> mortise.query.v1.Origin
+	14, // 12: mortise.query.v1.PageRequest.from:type_name -> mortise.query.v1.SessionCursor
+	1,  // 13: mortise.query.v1.StateRequest.origin:type_name -> mortise.query.v1.Origin
+	17, // 14: mortise.query.v1.LockList.locks:type_name -> mortise.query.v1.Lock
+	6,  // 15: mortise.query.v1.LockList.next:type_name -> mortise.query.v1.Cursor
+	18, // 16: mortise.query.v1.Lock.queue:type_name -> mortise.query.v1.Standing
+	19, // 17: mortise.query.v1.Lock.data:type_name -> mortise.query.v1.Data
+	23, // 18: mortise.query.v1.EventList.events:type_name -> mortise.query.v1.Event
+	19, // 19: mortise.query.v1.Event.data:type_name -> mortise.query.v1.Data
+	25, // 20: mortise.query.v1.SessionList.sessions:type_name -> mortise.query.v1.Session
+	14, // 21: mortise.query.v1.SessionList.from:type_name -> mortise.query.v1.SessionCursor
+	27, // 22: mortise.query.v1.MemberList.members:type_name -> mortise.query.v1.Member
+	14, // 23: mortise.query.v1.MemberList.from:type_name -> mortise.query.v1.SessionCursor
+	28, // 24: mortise.query.v1.MemberList.names:type_name -> mortise.query.v1.Name
+	4,  // 25: mortise.query.v1.Query.Peek:input_type -> mortise.query.v1.KeyRequest
+	5,  // 26: mortise.query.v1.Query.List:input_type -> mortise.query.v1.ListRequest
+	5,  // 27: mortise.query.v1.Query.Walk:input_type -> mortise.query.v1.ListRequest
+	7,  // 28: mortise.query.v1.Query.Holders:input_type -> mortise.query.v1.HoldersRequest
+	8,  // 29: mortise.query.v1.Query.Check:input_type -> mortise.query.v1.HoldRequest
+	4,  // 30: mortise.query.v1.Query.Get:input_type -> mortise.query.v1.KeyRequest
+	9,  // 31: mortise.query.v1.Query.Put:input_type -> mortise.query.v1.PutRequest
+	9,  // 32: mortise.query.v1.Query.PutHeld:input_type -> mortise.query.v1.PutRequest
+	10, // 33: mortise.query.v1.Query.SetValue:input_type -> mortise.query.v1.ValueRequest
+	11, // 34: mortise.query.v1.Query.Evict:input_type -> mortise.query.v1.EvictRequest
+	12, // 35: mortise.query.v1.Query.Watch:input_type -> mortise.query.v1.WatchRequest
+	15, // 36: mortise.query.v1.Query.Ends:input_type -> mortise.query.v1.StateRequest
+	13, // 37: mortise.query.v1.Query.Sessions:input_type -> mortise.query.v1.PageRequest
+	13, // 38: mortise.query.v1.Query.Members:input_type -> mortise.query.v1.PageRequest
+	15, // 39: mortise.query.v1.Query.Names:input_type -> mortise.query.v1.StateRequest
+	16, // 40: mortise.query.v1.Query.Peek:output_type -> mortise.query.v1.LockList
+	16, // 41: mortise.query.v1.Query.List:output_type -> mortise.query.v1.LockList
+	16, // 42: mortise.query.v1.Query.Walk:output_type -> mortise.query.v1.LockList
+	16, // 43: mortise.query.v1.Query.Holders:output_type -> mortise.query.v1.LockList
+	20, // 44: mortise.query.v1.Query.Check:output_type -> mortise.query.v1.Held
+	19, // 45: mortise.query.v1.Query.Get:output_type -> mortise.query.v1.Data
+	21, // 46: mortise.query.v1.Query.Put:output_type -> mortise.query.v1.PutAnswer
+	21, // 47: mortise.query.v1.Query.PutHeld:output_type -> mortise.query.v1.PutAnswer
+	21, // 48: mortise.query.v1.Query.SetValue:output_type -> mortise.query.v1.PutAnswer
+	20, // 49: mortise.query.v1.Query.Evict:output_type -> mortise.query.v1.Held
+	22, // 50: mortise.query.v1.Query.Watch:output_type -> mortise.query.v1.EventList
+	22, // 51: mortise.query.v1.Query.Ends:output_type -> mortise.query.v1.EventList
+	24, // 52: mortise.query.v1.Query.Sessions:output_type -> mortise.query.v1.SessionList
+	26, // 53: mortise.query.v1.Query.Members:output_type -> mortise.query.v1.MemberList
+	26, // 54: mortise.query.v1.Query.Names:output_type -> mortise.query.v1.MemberList
+	40, // [40:55] is the sub-list for method output_type
+	25, // [25:40] is the sub-list for method input_type
+	25, // [25:25] is the sub-list for extension type_name
+	25, // [25:25] is the sub-list for extension extendee
+	0,  // [0:25] is the sub-list for field type_name
 }
 
 func init() { file_mortise_query_v1_query_proto_init() }
@@ -2287,7 +2374,7 @@ func file_mortise_query_v1_query_proto_init() {
 			GoPackagePath: reflect.TypeOf(x{}).PkgPath(),
 			RawDescriptor: unsafe.Slice(unsafe.StringData(file_mortise_query_v1_query_proto_rawDesc), len(file_mortise_query_v1_query_proto_rawDesc)),
 			NumEnums:      1,
-			NumMessages:   27,
+			NumMessages:   28,
 			NumExtensions: 0,
 			NumServices:   1,
 		},

@@ -27,6 +27,7 @@ const (
 	Query_Get_FullMethodName      = "/mortise.query.v1.Query/Get"
 	Query_Put_FullMethodName      = "/mortise.query.v1.Query/Put"
 	Query_PutHeld_FullMethodName  = "/mortise.query.v1.Query/PutHeld"
+	Query_SetValue_FullMethodName = "/mortise.query.v1.Query/SetValue"
 	Query_Evict_FullMethodName    = "/mortise.query.v1.Query/Evict"
 	Query_Watch_FullMethodName    = "/mortise.query.v1.Query/Watch"
 	Query_Ends_FullMethodName     = "/mortise.query.v1.Query/Ends"
@@ -54,6 +55,7 @@ type QueryClient interface {
 	Get(ctx context.Context, in *KeyRequest, opts ...grpc.CallOption) (*Data, error)
 	Put(ctx context.Context, in *PutRequest, opts ...grpc.CallOption) (*PutAnswer, error)
 	PutHeld(ctx context.Context, in *PutRequest, opts ...grpc.CallOption) (*PutAnswer, error)
+	SetValue(ctx context.Context, in *ValueRequest, opts ...grpc.CallOption) (*PutAnswer, error)
 	Evict(ctx context.Context, in *EvictRequest, opts ...grpc.CallOption) (*Held, error)
 	Watch(ctx context.Context, in *WatchRequest, opts ...grpc.CallOption) (*EventList, error)
 	Ends(ctx context.Context, in *StateRequest, opts ...grpc.CallOption) (*EventList, error)
@@ -150,6 +152,16 @@ func (c *queryClient) PutHeld(ctx context.Context, in *PutRequest, opts ...grpc.
 	return out, nil
 }
 
+func (c *queryClient) SetValue(ctx context.Context, in *ValueRequest, opts ...grpc.CallOption) (*PutAnswer, error) {
+	cOpts := append([]grpc.CallOption{grpc.StaticMethod()}, opts...)
+	out := new(PutAnswer)
+	err := c.cc.Invoke(ctx, Query_SetValue_FullMethodName, in, out, cOpts...)
+	if err != nil {
+		return nil, err
+	}
+	return out, nil
+}
+
 func (c *queryClient) Evict(ctx context.Context, in *EvictRequest, opts ...grpc.CallOption) (*Held, error) {
 	cOpts := append([]grpc.CallOption{grpc.StaticMethod()}, opts...)
 	out := new(Held)
@@ -229,6 +241,7 @@ type QueryServer interface {
 	Get(context.Context, *KeyRequest) (*Data, error)
 	Put(context.Context, *PutRequest) (*PutAnswer, error)
 	PutHeld(context.Context, *PutRequest) (*PutAnswer, error)
+	SetValue(context.Context, *ValueRequest) (*PutAnswer, error)
 	Evict(context.Context, *EvictRequest) (*Held, error)
 	Watch(context.Context, *WatchRequest) (*EventList, error)
 	Ends(context.Context, *StateRequest) (*EventList, error)
@@ -268,6 +281,9 @@ func (UnimplementedQueryServer) Put(context.Context, *PutRequest) (*PutAnswer, e
 }
 func (UnimplementedQueryServer) PutHeld(context.Context, *PutRequest) (*PutAnswer, error) {
 	return nil, status.Error(codes.Unimplemented, "method PutHeld not implemented")
+}
+func (UnimplementedQueryServer) SetValue(context.Context, *ValueRequest) (*PutAnswer, error) {
+	return nil, status.Error(codes.Unimplemented, "method SetValue not implemented")
 }
 func (UnimplementedQueryServer) Evict(context.Context, *EvictRequest) (*Held, error) {
 	return nil, status.Error(codes.Unimplemented, "method Evict not implemented")
@@ -452,6 +468,24 @@ func _Query_PutHeld_Handler(srv interface{}, ctx context.Context, dec func(inter
 	return interceptor(ctx, in, info, handler)
 }
 
+func _Query_SetValue_Handler(srv interface{}, ctx context.Context, dec func(interface{}) error, interceptor grpc.UnaryServerInterceptor) (interface{}, error) {
+	in := new(ValueRequest)
+	if err := dec(in); err != nil {
+		return nil, err
+	}
+	if interceptor == nil {
+		return srv.(QueryServer).SetValue(ctx, in)
+	}
+	info := &grpc.UnaryServerInfo{
+		Server:     srv,
+		FullMethod: Query_SetValue_FullMethodName,
+	}
+	handler := func(ctx context.Context, req interface{}) (interface{}, error) {
+		return srv.(QueryServer).SetValue(ctx, req.(*ValueRequest))
+	}
+	return interceptor(ctx, in, info, handler)
+}
+
 func _Query_Evict_Handler(srv interface{}, ctx context.Context, dec func(interface{}) error, interceptor grpc.UnaryServerInterceptor) (interface{}, error) {
 	in := new(EvictRequest)
 	if err := dec(in); err != nil {
@@ -598,6 +632,10 @@ var Query_ServiceDesc = grpc.ServiceDesc{
 		{
 			MethodName: "PutHeld",
 			Handler:    _Query_PutHeld_Handler,
+		},
+		{
+			MethodName: "SetValue",
+			Handler:    _Query_SetValue_Handler,
 		},
 		{
 			MethodName: "Evict",
