@@ -69,6 +69,9 @@ func (p *proc) rebind(record []byte, voters []founding.Voter) {
 // Lost implements client.Outlets.
 func (p *proc) Lost(o *client.Outcome) { o.Request.Caller.(*call).lost(o.Err) }
 
+// Doubt implements client.Outlets. No request of the simulation has a grace yet.
+func (p *proc) Doubt(*client.Outcome) {}
+
 // Stay implements client.Outlets.
 func (p *proc) Stay(o *client.Outcome) {
 	p.w.watch.stay(p, o)

@@ -24,7 +24,7 @@ func (h *Hold) Downgrade(ctx context.Context) error {
 	case <-answer:
 		return h.answer()
 	case <-h.Done():
-		return h.Err()
+		return h.endedNow()
 	case <-ctx.Done():
 		return fmt.Errorf("mortise: lock %q is being downgraded, but this is not yet confirmed: %w", h.req.Key,
 			ContextError(ctx))

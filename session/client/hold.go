@@ -13,8 +13,9 @@ import (
 
 // Hold is a lock that was granted to one call of [Client.Acquire]. It is safe for concurrent use.
 //
-// When a hold is lost, the client first sets Hold.over and then publishes a later deadline. So a
-// renewal cannot make a lost hold valid again.
+// When a hold is lost or in doubt, the client first sets Hold.over and then publishes a later
+// deadline. So a renewal cannot make a lost hold valid again. It makes a hold in doubt valid only
+// after the core has confirmed the hold, and after the deadline is published.
 type Hold struct {
 	client *Client
 	token  lockfsm.Token
@@ -34,8 +35,8 @@ type Hold struct {
 
 	over     atomic.Bool
 	mu       sync.Mutex // guards the following fields except lost; never held while waiting
-	ended    error
-	until    clock.Time // when the hold was lost; zero if released
+	ended    error      // ErrInJeopardy, which is not final, while the hold is in doubt
+	until    clock.Time // when the hold was lost, or its last doubt began; zero if released
 	done     chan struct{}
 	wanted   chan struct{} // nil until Wanted is called; closed when another request waits
 	isWanted bool
@@ -91,7 +92,8 @@ func (h *Hold) Request() *Request {
 
 // Err returns nil while the lock is held, ErrReleased after Release, and an error that matches
 // ErrLost after the loss of the lock. It reads the clock, so the result is correct even right after
-// a pause of the process. Once Err has returned an error, every later call returns the same error.
+// a pause of the process. Once Err has returned an error other than ErrInJeopardy, every later call
+// returns the same error.
 func (h *Hold) Err() error {
 	// The order matters: read first the clock, then the deadline, and then h.over. See Hold.
 	now := h.client.config.Clock.Now()
@@ -102,12 +104,13 @@ func (h *Hold) Err() error {
 	}
 	expired := !now.Before(deadline)
 	if h.over.Load() {
-		h.mu.Lock()
-		defer h.mu.Unlock()
-		return h.ended
+		return h.reason(now)
 	}
 	if !expired {
 		return nil
+	}
+	if why == LossLease && h.grace() > 0 {
+		return h.expired(now)
 	}
 	// End the hold before the client's goroutine publishes a later deadline. The lock is freed even
 	// if Release is never called.
@@ -120,9 +123,24 @@ func (h *Hold) Err() error {
 	return err
 }
 
+// reason returns why the hold has ended or is in doubt.
+func (h *Hold) reason(now clock.Time) error {
+	h.mu.Lock()
+	ended := h.ended
+	h.mu.Unlock()
+	switch ended {
+	case nil:
+		return h.Err() // the hold is good again since
+	case ErrInJeopardy:
+		return h.expired(now)
+	}
+	return ended
+}
+
 // Until returns the time at which the hold was lost, on the client's clock. Zero means that it
 // was not lost. A loss at a deadline has the time of the deadline, even if it was detected
-// later.
+// later. A hold that was lost in doubt has the time at which the last doubt began, because another
+// request may have been granted since.
 func (h *Hold) Until() clock.Time {
 	h.mu.Lock()
 	defer h.mu.Unlock()
@@ -130,7 +148,8 @@ func (h *Hold) Until() clock.Time {
 }
 
 // OnLoss sets a function that is called once if the hold is lost, by the client's goroutine or by a
-// caller of Err or Release. The function must not block, or use the hold or its client. It may run
+// caller of Err or Release. It is also called with ErrInJeopardy when a doubt begins, and with nil
+// when the hold is good again. The function must not block, or use the hold or its client. It may run
 // before AcquireInto returns, even if AcquireInto returns an error. OnLoss must be called before
 // AcquireInto.
 func (h *Hold) OnLoss(f func(why Loss, err error)) { h.lost = f }
@@ -139,8 +158,9 @@ func (h *Hold) OnLoss(f func(why Loss, err error)) { h.lost = f }
 // holder, or that the holder is unknown. Behind may be called while AcquireInto runs.
 func (h *Hold) Behind() *HeldError { return h.ahead.Load() }
 
-// end marks the hold as ended, unless it has already ended, and returns the reason. The
-// parameter until is the time of the end.
+// end marks the hold as ended, or as in doubt, unless it has already ended, and returns the reason.
+// The parameter until is the time of the end. It is ignored if the hold is in doubt, because the
+// doubt has begun earlier.
 func (h *Hold) end(reason error, loss Loss, until clock.Time) error {
 	h.mu.Lock()
 	defer h.mu.Unlock()
@@ -149,11 +169,15 @@ func (h *Hold) end(reason error, loss Loss, until clock.Time) error {
 
 // endIn is like end, but the caller holds mu.
 func (h *Hold) endIn(reason error, loss Loss, until clock.Time) error {
-	if h.ended == nil {
-		h.ended, h.until = reason, until
-		h.over.Store(true)
-		if h.done != nil {
-			close(h.done)
+	doubted := h.ended == ErrInJeopardy
+	if h.ended == nil || doubted && reason != ErrInJeopardy {
+		h.ended = reason
+		if !doubted {
+			h.until = until
+			h.over.Store(true)
+			if h.done != nil {
+				close(h.done)
+			}
 		}
 		if h.lost != nil && reason != ErrReleased {
 			h.lost(loss, reason)
@@ -162,7 +186,8 @@ func (h *Hold) endIn(reason error, loss Loss, until clock.Time) error {
 	return h.ended
 }
 
-// Done returns a channel that is closed when the lock is no longer held. The channel is closed late
+// Done returns a channel that is closed when the lock is no longer held, or is in doubt. After a
+// doubt, Done returns another channel. The channel is closed late
 // if the process was paused or gets too little CPU time. Err reports the end without delay.
 func (h *Hold) Done() <-chan struct{} {
 	h.mu.Lock()
@@ -255,8 +280,13 @@ func (h *Hold) letGoSoon(how input) error {
 	}
 	_ = h.Err() // records a loss before the release hides it
 	h.startRelease(how)
-	if err := h.Err(); err != ErrReleased {
-		return err
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	switch {
+	case h.ended != ErrReleased:
+		return h.ended
+	case h.until != 0:
+		return ErrLost // released in doubt: whether it was held is not known
 	}
 	return nil
 }
@@ -290,6 +320,9 @@ func (h *Hold) startRelease(how input) (answer chan struct{}) {
 func (h *Hold) settle(err error) {
 	h.mu.Lock()
 	h.result, h.settled = err, true
+	if err == nil {
+		h.until = 0 // if it was in doubt, it was held
+	}
 	answer := h.slot
 	h.mu.Unlock()
 	answer <- struct{}{}
