@@ -45,6 +45,8 @@ func shells() []Bug {
 			Breaks: "a lock that has become shared is entered again as an exclusive one, beside other readers"},
 		{Name: "last-writer-keeps-readers-out", Package: ".", Hazard: "none", Nodes: "TestTheLastWriterLeaves",
 			Breaks: "the lock stays exclusive although only handles of readers are left"},
+		{Name: "doubt-reentered", Package: ".", Hazard: "none", Nodes: "TestALockSurvivesAnOutageOfTheGroup",
+			Breaks: "a lock in doubt is entered again, although another instance may hold it"},
 		{Name: "permit-is-a-shared-lock", Package: ".", Hazard: "none",
 			Breaks: "a Shared request under a permit of a semaphore holds its lock without a grant"},
 		{Name: "own-sessions-not-told", Package: "internal/instance", Hazard: "A7",

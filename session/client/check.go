@@ -9,7 +9,7 @@ import (
 
 // Check verifies the invariants of the core, for tests.
 func (c *Core) Check() error {
-	waiting, held, doubts, freeing, open, keyBytes, tries := 0, 0, 0, 0, 0, 0, 0
+	waiting, held, freeing, open, keyBytes, tries := 0, 0, 0, 0, 0, 0
 	count := func(e *entry) error {
 		if r := e.req; r != nil {
 			if r.entry != e {
@@ -25,10 +25,6 @@ func (c *Core) Check() error {
 			case stageHeld:
 				held++
 			case stageDoubt:
-				doubts++
-				if ends := r.Terms.doubtEnds; ends.Before(c.doubtEnds) {
-					return fmt.Errorf("the doubt of entry %d ends at %v, before the first at %v", e.number, ends, c.doubtEnds)
-				}
 			case stageReleasing:
 				if !e.freeing {
 					return fmt.Errorf("entry %d is being released, but is not marked as freeing", e.number)
@@ -73,11 +69,11 @@ func (c *Core) Check() error {
 		return fmt.Errorf("the list of sent entries has %d, but its size says %d and the index by number has %d",
 			size, c.sent.size, len(c.byNumber))
 	}
-	if waiting != c.waiting || held != c.held || doubts != c.doubts || freeing != c.freeing || open != c.open || keyBytes != c.keyBytes ||
+	if waiting != c.waiting || held != c.held || freeing != c.freeing || open != c.open || keyBytes != c.keyBytes ||
 		tries != c.tries {
-		return fmt.Errorf("counted and recorded: waiting %d %d, held %d %d, in doubt %d %d, freeing %d %d, open %d %d, key bytes %d %d, "+
+		return fmt.Errorf("counted and recorded: waiting %d %d, held %d %d, freeing %d %d, open %d %d, key bytes %d %d, "+
 			"tries %d %d",
-			waiting, c.waiting, held, c.held, doubts, c.doubts, freeing, c.freeing, open, c.open, keyBytes, c.keyBytes, tries, c.tries)
+			waiting, c.waiting, held, c.held, freeing, c.freeing, open, c.open, keyBytes, c.keyBytes, tries, c.tries)
 	}
 	return c.checkFrees()
 }
@@ -102,6 +98,23 @@ func (c *Core) checkLowering() error {
 	ended := func(e *entry) bool { return e.req == nil || !e.req.stage.holds() }
 	if i := slices.IndexFunc(c.lowering, ended); i >= 0 {
 		return fmt.Errorf("entry %d is being downgraded, but is not held", c.lowering[i].number)
+	}
+	return c.checkDoubts()
+}
+
+func (c *Core) checkDoubts() error {
+	doubts := 0
+	for e := c.sent.head; e != nil; e = e.next {
+		if e.req == nil || e.req.stage != stageDoubt {
+			continue
+		}
+		doubts++
+		if t := e.req.Terms; t == nil || t.Grace == 0 || t.doubtEnds.Before(c.doubtEnds) {
+			return fmt.Errorf("entry %d is in doubt with %+v, and the first doubt ends at %v", e.number, t, c.doubtEnds)
+		}
+	}
+	if doubts != c.doubts {
+		return fmt.Errorf("%d entries are in doubt, but %d are counted", doubts, c.doubts)
 	}
 	return nil
 }

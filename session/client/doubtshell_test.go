@@ -27,7 +27,17 @@ func doubtWorld(t *testing.T) (*world, *Hold) {
 	return w, h
 }
 
-// cut cuts client 100 off from its leader.
+// awaitDoubt waits until Done is closed.
+func awaitDoubt(t *testing.T, h *Hold) {
+	t.Helper()
+	select {
+	case <-h.Done():
+	case <-time.After(2 * worldTTL):
+		t.Fatalf("Done is open: %v", h.Err())
+	}
+}
+
+// cutOff cuts client 100 off from its leader.
 func (w *world) cutOff() {
 	w.isolate(nodeidtest.ID(100), true)
 	w.keepers[nodeidtest.ID(1)].Down(nodeidtest.ID(100))
@@ -52,8 +62,8 @@ func TestShellRegains(t *testing.T) {
 		token, done := h.Token(), h.Done()
 		deadline := w.clients[nodeidtest.ID(100)].Status().Deadline
 		w.elect(nodeid.ID{})
-		<-done
-		if err := h.Err(); err != ErrInJeopardy || !closed(h.Done()) || h.Until() != deadline {
+		awaitDoubt(t, h)
+		if err := h.Err(); err != ErrInJeopardy || !closed(done) || !closed(h.Done()) || h.Until() != deadline {
 			t.Fatalf("in doubt: %v, since %v, want %v", err, h.Until(), deadline)
 		}
 		short, cancel := context.WithTimeout(t.Context(), time.Second)
@@ -111,7 +121,7 @@ func TestShellGraceEnds(t *testing.T) {
 		if err := h.Regain(t.Context()); err != nil {
 			t.Fatal(err)
 		}
-		<-h.Done()
+		awaitDoubt(t, h)
 		if err := h.Regain(t.Context()); err != ErrLost || h.Until() != deadline || !closed(h.Done()) {
 			t.Errorf("%v, until %v, want %v", err, h.Until(), deadline)
 		}
@@ -146,7 +156,8 @@ func TestShellErrIsAheadOfTheCore(t *testing.T) {
 				var told []error
 				h := &Hold{}
 				h.OnLoss(func(_ Loss, err error) { told = append(told, err) })
-				if err := w.clients[nodeidtest.ID(100)].AcquireInto(t.Context(), h, &Request{Key: "x", Terms: &c.terms}); err != nil {
+				r := &Request{Key: "x", Terms: &c.terms}
+				if err := w.clients[nodeidtest.ID(100)].AcquireInto(t.Context(), h, r); err != nil {
 					t.Fatal(err)
 				}
 				synctest.Wait()
@@ -208,7 +219,7 @@ func TestShellReleaseInDoubt(t *testing.T) {
 				} else {
 					w.elect(nodeid.ID{})
 				}
-				<-h.Done()
+				awaitDoubt(t, h)
 				time.AfterFunc(time.Second, func() {
 					w.isolate(nodeidtest.ID(100), false)
 					w.elect(nodeidtest.ID(1))
@@ -231,7 +242,7 @@ func TestCloseEndsADoubt(t *testing.T) {
 		w, h := doubtWorld(t)
 		defer w.close()
 		w.elect(nodeid.ID{})
-		<-h.Done()
+		awaitDoubt(t, h)
 		time.AfterFunc(time.Second, w.clients[nodeidtest.ID(100)].Close)
 		if err := h.Regain(t.Context()); err != ErrLost && err != ErrClosed {
 			t.Errorf("Regain: %v", err)
@@ -297,7 +308,7 @@ func TestErrDuringADoubt(t *testing.T) {
 		}
 		for range 3 {
 			w.elect(nodeid.ID{})
-			<-h.Done()
+			awaitDoubt(t, h)
 			w.elect(nodeidtest.ID(1))
 			if err := h.Regain(t.Context()); err != nil {
 				t.Fatal(err)

@@ -47,8 +47,8 @@ type Terms struct {
 	Under  *Request // the owner of this request, from the same core; nil means none
 	// Longest limits a hold, measured from the arrival of the grant. Zero means no limit.
 	Longest time.Duration
-	// Grace is how long a hold can be in doubt after the deadline of the lease; see doubt.go. Zero
-	// means that it is lost at the deadline. The request must not be Sticky.
+	// Grace is how long a hold can be in doubt after the deadline of the lease; see the package
+	// comment. Zero means that it is lost at the deadline. The request must not be Sticky.
 	Grace time.Duration
 
 	owner     lockfsm.Number // the number of the request in Under, as sent to the group
@@ -151,6 +151,13 @@ func (r *Request) outlives() bool {
 	return r.Terms != nil && (r.Terms.Delay > 0 || r.Terms.Resume != 0)
 }
 
+func (r *Request) grace() time.Duration {
+	if r.Terms == nil {
+		return 0
+	}
+	return r.Terms.Grace
+}
+
 type stage uint8
 
 const (
@@ -163,6 +170,8 @@ const (
 
 // named reports whether an Attach names the entry although it is being freed.
 func (e *entry) named() bool { return e.stays || e.doubted }
+
+func (s stage) holds() bool { return s == stageHeld || s == stageDoubt }
 
 // entry is a request under one number. A request that is sent again gets a new entry. The core
 // keeps the old entry until it has ended in the group. The number is zero until the entry is sent.
@@ -179,7 +188,8 @@ type entry struct {
 	// due means that the next frame contains the entry's Release, Cancel or Detach.
 	due bool
 	// doubted means that the caller has released the hold while it was in doubt. The next Attach
-	// names the entry, and then its Release is due again. Without its answer the hold counts as lost.
+	// names the entry, and then its Release is due again. Without its answer the hold counts as
+	// lost.
 	doubted bool
 	// lapsed is the reason why a detached hold has ended without a release by its holder.
 	lapsed string

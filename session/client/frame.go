@@ -10,9 +10,9 @@ import (
 )
 
 // Output is the output of a core. The shell must first mark the holds of OutcomeLost and
-// OutcomeInDoubt, then publish Deadline, then deliver the other outcomes, and then send the frame. So every lost hold
-// is marked before a caller can see the new deadline. And a new hold does not seem expired,
-// because its caller receives it only after the deadline is published.
+// OutcomeInDoubt, then publish Deadline, then deliver the other outcomes, and then send the frame.
+// So every lost hold is marked before a caller can see the new deadline. And a new hold does not
+// seem expired, because its caller receives it only after the deadline is published.
 type Output struct {
 	// Outcomes is valid until the next call of Flush.
 	Outcomes []Outcome

@@ -6,6 +6,7 @@ import (
 	"slices"
 	"sync"
 	"sync/atomic"
+	"time"
 
 	"github.com/mortise-lock/mortise/internal/clock"
 	"github.com/mortise-lock/mortise/lockfsm"
@@ -137,6 +138,69 @@ func (h *Hold) reason(now clock.Time) error {
 	return ended
 }
 
+// grace returns how long the hold can be in doubt.
+func (h *Hold) grace() time.Duration {
+	if h.req == nil { // a pass
+		return 0
+	}
+	return h.req.grace()
+}
+
+// expired returns the reason why a hold with a grace is not held at the time now, which is past a
+// deadline that Err has read. The first such call begins the doubt, and one after the grace ends
+// the hold.
+func (h *Hold) expired(now clock.Time) error {
+	h.mu.Lock()
+	deadline := clock.Time(h.client.deadline.Load()) // before h.ended; see Err
+	if h.ended == nil && now.Before(deadline) {
+		h.mu.Unlock()
+		return h.Err() // the client has renewed the lease since Err read the deadline
+	}
+	defer h.mu.Unlock()
+	if h.ended == nil {
+		_ = h.endIn(ErrInJeopardy, LossLease, deadline)
+		h.client.post(input{kind: inputDoubt, hold: h})
+	}
+	if h.ended != ErrInJeopardy {
+		return h.ended
+	}
+	switch {
+	case h.limit != 0 && !now.Before(h.limit):
+		_ = h.endIn(OverdueError{}, LossOverdue, h.limit)
+	case !now.Before(h.until.Add(h.grace())):
+		_ = h.endIn(ErrLost, LossLease, h.until)
+	default:
+		return ErrInJeopardy
+	}
+	h.client.post(input{kind: inputExpired, hold: h})
+	return h.ended
+}
+
+// doubted returns when the present doubt began, or zero.
+func (h *Hold) doubted() clock.Time {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	if h.ended != ErrInJeopardy {
+		return 0
+	}
+	return h.until
+}
+
+// good ends the doubt. The client must have published the deadline of the renewal that confirms the
+// hold.
+func (h *Hold) good() {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	if h.ended != ErrInJeopardy {
+		return // released, or ended by Err, which has read a later clock
+	}
+	h.ended, h.until, h.done = nil, 0, nil
+	h.over.Store(false)
+	if h.lost != nil {
+		h.lost(LossLease, nil)
+	}
+}
+
 // Until returns the time at which the hold was lost, on the client's clock. Zero means that it
 // was not lost. A loss at a deadline has the time of the deadline, even if it was detected
 // later. A hold that was lost in doubt has the time at which the last doubt began, because another
@@ -149,9 +213,9 @@ func (h *Hold) Until() clock.Time {
 
 // OnLoss sets a function that is called once if the hold is lost, by the client's goroutine or by a
 // caller of Err or Release. It is also called with ErrInJeopardy when a doubt begins, and with nil
-// when the hold is good again. The function must not block, or use the hold or its client. It may run
-// before AcquireInto returns, even if AcquireInto returns an error. OnLoss must be called before
-// AcquireInto.
+// when the hold is good again. The function must not block, or use the hold or its client. It may
+// run before AcquireInto returns, even if AcquireInto returns an error. OnLoss must be called
+// before AcquireInto.
 func (h *Hold) OnLoss(f func(why Loss, err error)) { h.lost = f }
 
 // Behind returns the holder that the request met when it was applied. Nil means that there was no
@@ -224,98 +288,6 @@ func (h *Hold) want() {
 	h.isWanted = true
 }
 
-// Release releases the lock, even if ctx has ended. The context limits only the wait for the
-// confirmation. After Release has returned, even with an error, the caller does not hold the lock.
-// It returns nil once the release is confirmed, an error that matches ErrLost if the lock was lost
-// before, ErrClosed after Close, or an error that wraps the error of ctx. A second call waits for
-// the same confirmation.
-func (h *Hold) Release(ctx context.Context) error {
-	return h.letGo(ctx, input{kind: inputRelease, hold: h})
-}
-
-// Detach is like Release, except that a hold with a delay remains in the group for that delay and
-// can be resumed. A resumed hold without a delay of its own keeps the earlier delay. If Release and
-// Detach are both called, only the first call has an effect.
-func (h *Hold) Detach(ctx context.Context) error {
-	return h.letGo(ctx, input{kind: inputDetach, hold: h})
-}
-
-func (h *Hold) letGo(ctx context.Context, how input) error {
-	if h.pass != nil {
-		return h.client.unlockKept(h)
-	}
-	answer := h.startRelease(how)
-	if answer == nil {
-		return h.result
-	}
-	select {
-	case <-answer:
-		return h.told(answer)
-	default:
-	}
-	select {
-	case <-answer:
-		return h.told(answer)
-	case <-ctx.Done():
-		return fmt.Errorf("mortise: lock %q was released, but this is not yet confirmed: %w", h.req.Key, ContextError(ctx))
-	}
-}
-
-// ReleaseSoon releases the lock without waiting for the confirmation. It returns an error that
-// matches ErrLost if the lock was lost before, and otherwise nil.
-func (h *Hold) ReleaseSoon() error {
-	return h.letGoSoon(input{kind: inputRelease, hold: h})
-}
-
-// Lapse is like Detach, for a hold whose holder has ended without a release. The group records
-// that the hold expired. It also records the reason why, up to a length of lockfsm.MaxValueBytes.
-// Lapse does not wait, and returns the same errors as ReleaseSoon.
-func (h *Hold) Lapse(why string) error {
-	return h.letGoSoon(input{kind: inputDetach, hold: h, bytes: []byte(why[:min(len(why), lockfsm.MaxValueBytes)])})
-}
-
-func (h *Hold) letGoSoon(how input) error {
-	if h.pass != nil {
-		return h.client.unlockKept(h)
-	}
-	_ = h.Err() // records a loss before the release hides it
-	h.startRelease(how)
-	h.mu.Lock()
-	defer h.mu.Unlock()
-	switch {
-	case h.ended != ErrReleased:
-		return h.ended
-	case h.until != 0:
-		return ErrLost // released in doubt: whether it was held is not known
-	}
-	return nil
-}
-
-// startRelease starts the release if it has not begun. It returns the channel that signals the
-// end of the release, or nil if the release has ended. It does not check the deadline. The
-// client's goroutine does that.
-func (h *Hold) startRelease(how input) (answer chan struct{}) {
-	h.mu.Lock()
-	if h.released {
-		defer h.mu.Unlock()
-		if h.settled {
-			return nil
-		}
-		h.sharers++
-		return h.slot
-	}
-	h.released, h.slot = true, h.client.slot()
-	answer = h.slot
-	err := h.endIn(ErrReleased, 0, 0)
-	h.mu.Unlock()
-	if err != ErrReleased {
-		h.settle(err)
-	} else if !h.client.post(how) {
-		h.settle(ErrClosed)
-	}
-	return answer
-}
-
 // settle ends the wait of Release with a result. It is called once.
 func (h *Hold) settle(err error) {
 	h.mu.Lock()
@@ -326,24 +298,6 @@ func (h *Hold) settle(err error) {
 	answer := h.slot
 	h.mu.Unlock()
 	answer <- struct{}{}
-}
-
-// A caller that has received the signal calls told, which passes it on to the next caller that
-// waits on the same slot. The last caller returns the slot to the pool, unless a caller has
-// stopped waiting.
-func (h *Hold) told(answer chan struct{}) error {
-	h.mu.Lock()
-	shared := h.sharers > 0
-	if shared {
-		h.sharers--
-	}
-	h.mu.Unlock()
-	if shared {
-		answer <- struct{}{}
-	} else {
-		h.client.slots.Put(answer)
-	}
-	return h.result
 }
 
 // ContextError returns the reason why ctx has ended. The error matches both ctx.Err and the cause

@@ -76,8 +76,8 @@ func (c *Core) Acquire(now clock.Time, r *Request) {
 	}
 }
 
-// begin ends the holds whose deadline or grace has passed. Every input calls it first, so that a late
-// acknowledgement cannot extend them.
+// begin ends the holds whose deadline or grace has passed. Every input calls it first, so that a
+// late acknowledgement cannot extend them.
 func (c *Core) begin(now clock.Time) {
 	if c.held > 0 && !now.Before(c.lease.deadline()) {
 		c.loseAll()
@@ -305,6 +305,61 @@ func (c *Core) loseFree(e *entry) {
 	c.lose(e.req, LossLease)
 	e.req = nil
 	c.free(e)
+}
+
+// Doubt puts a held request with a grace in doubt, from the time since on. It is for a shell whose
+// caller has read a later clock than the core.
+func (c *Core) Doubt(now clock.Time, r *Request, since clock.Time) {
+	c.begin(now)
+	if r.stage == stageHeld {
+		c.doubt(r, since)
+	}
+}
+
+func (c *Core) doubt(r *Request, since clock.Time) {
+	c.held--
+	c.doubts++
+	r.stage = stageDoubt
+	r.Terms.doubtEnds = since.Add(r.Terms.Grace)
+	if ends := r.Terms.doubtEnds; c.doubts == 1 || ends.Before(c.doubtEnds) {
+		c.doubtEnds = ends
+	}
+	c.outcomes = append(c.outcomes, Outcome{Kind: OutcomeInDoubt, Request: r})
+}
+
+// endDoubts loses the holds whose grace is over.
+func (c *Core) endDoubts(now clock.Time) {
+	if c.doubts == 0 || now.Before(c.doubtEnds) {
+		return
+	}
+	c.doubtEnds = 0
+	for e := c.sent.head; e != nil; e = e.next {
+		r := e.req
+		if r == nil || r.stage != stageDoubt {
+			continue
+		}
+		if ends := r.Terms.doubtEnds; !now.Before(ends) {
+			c.loseFree(e)
+		} else if c.doubtEnds == 0 || ends.Before(c.doubtEnds) {
+			c.doubtEnds = ends
+		}
+	}
+}
+
+// regain makes the confirmed holds in doubt good again. It runs at the end of a turn, after every
+// input that could lose one of them.
+func (c *Core) regain(now clock.Time) {
+	if c.doubts == 0 || c.phase != Attached || !now.Before(c.lease.deadline()) {
+		return
+	}
+	for e := c.sent.head; e != nil; e = e.next {
+		if r := e.req; r != nil && r.stage == stageDoubt && e.seen == c.epoch {
+			c.doubts--
+			c.held++
+			r.stage = stageHeld
+			c.outcomes = append(c.outcomes, Outcome{Kind: OutcomeGood, Request: r})
+		}
+	}
 }
 
 func (c *Core) failWaiting(onlyTries bool, err error) {

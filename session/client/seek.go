@@ -253,8 +253,8 @@ func (c *Core) askAgain(again []*entry) {
 }
 
 // CloseSession closes the session as soon as the client is attached. Then Closed reports true.
-// CloseSession fails with ErrStillHeld while a lock is held or in doubt. Waiting and later calls end with
-// ErrClosed.
+// CloseSession fails with ErrStillHeld while a lock is held or in doubt. Waiting and later calls
+// end with ErrClosed.
 func (c *Core) CloseSession(now clock.Time) error {
 	c.begin(now)
 	if c.closed || c.closing {

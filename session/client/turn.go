@@ -66,7 +66,7 @@ func (out *Output) deliver(o Outlets, before bool) {
 			o.Stay(each)
 		case each.Kind == OutcomeLost:
 			o.Lost(each)
-		case before:
+		case each.Kind == OutcomeInDoubt:
 			o.Doubt(each)
 		default:
 			o.Outcome(each)
