@@ -56,6 +56,9 @@ type Config struct {
 
 	Downgrade float64 // share of suitable holders that make their exclusive lock shared
 
+	// Doubts is the share of calls with a grace. Their holds are in doubt at the end of the lease.
+	Doubts float64
+
 	Steps time.Duration // average time between two operator steps of one kind; zero means none
 
 	// Retold is the average time between two changes of the settings with which instances start.
@@ -145,6 +148,7 @@ func Draw(seed uint64) Config {
 		c.StayTokens, c.Readers = []lockfsm.Token{0, 0, 1, 4}[k.IntN(4)], []float64{0, 0, 0.5}[k.IntN(3)]
 	}
 	c.Downgrade = drawDowngrades(seed)
+	c.Doubts = drawDoubts(seed)
 	c.Step = int(seed % 5) // depends on the seed
 	// An insider occurs with every combination of Kinds and Options.
 	c.Insider = seed/4%4 == 1

@@ -15,10 +15,7 @@ func (w *world) options(c *call) {
 	if !w.chance(w.cfg.Options) {
 		return
 	}
-	if c.req.Terms == nil {
-		c.req.Terms = &client.Terms{}
-	}
-	t := c.req.Terms
+	t := c.ownTerms()
 	if w.chance(0.3) {
 		t.Longest = w.between(time.Millisecond, w.cfg.TTL)
 		c.hold = w.between(0, 2*t.Longest)
@@ -35,6 +32,13 @@ func (w *world) options(c *call) {
 	if t.Notice = w.chance(0.5); t.Notice && c.outer == nil && w.chance(0.5) {
 		c.hold = w.between(0, 6*w.cfg.TTL)
 	}
+}
+
+func (c *call) ownTerms() *client.Terms {
+	if c.req.Terms == nil {
+		c.req.Terms = &client.Terms{}
+	}
+	return c.req.Terms
 }
 
 // drawDowngrade lets some holders of an exclusive lock make it shared at some time.

@@ -30,7 +30,8 @@ type holdings struct {
 	handed map[lockfsm.Token]time.Duration
 	// shortest expiry delay in the requests to resume a hold
 	shorter map[lockfsm.Token]time.Duration
-	shared  map[lockfsm.Token]bool // exclusive holds that the state has made shared
+	shared  map[lockfsm.Token]bool   // exclusive holds that the state has made shared
+	newest  map[string]lockfsm.Token // the last grant of each key
 }
 
 // limit returns the time until which the call's handle reports that the lock is held.
