@@ -161,6 +161,14 @@ func drawDowngrades(seed uint64) float64 {
 	return float64(k.IntN(2)) * (0.1 + 0.4*k.Float64())
 }
 
+// drawDoubts has its own random numbers. Three quarters of the seeds have no holds with a grace.
+func drawDoubts(seed uint64) float64 {
+	if seed%64 < 48 {
+		return 0
+	}
+	return 0.2 + 0.6*rand.New(rand.NewPCG(seed, 0x646f7562)).Float64()
+}
+
 func (c *Config) settings() founding.Settings {
 	s := founding.Settings{Founders: c.Founders, Voters: c.Voters, SessionTTL: c.TTL, Grace: c.Grace}
 	if len(c.Founders) == 0 {
