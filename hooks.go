@@ -181,6 +181,7 @@ func refusal(err error) Outcome {
 		{ErrQueueFull, OutcomeQueueFull}, {ErrNotReady, OutcomeNotReady}, {ErrOverloaded, OutcomeOverloaded},
 		{ErrLeaving, OutcomeLeaving}, {ErrClosed, OutcomeClosed}, {ErrBadRequest, OutcomeBadRequest},
 		{ErrBadKey, OutcomeBadRequest}, {ErrNotHeld, OutcomeNotHeld}, {ErrNoRoom, OutcomeNoRoom},
+		{ErrInJeopardy, OutcomeInDoubt},
 	} {
 		if errors.Is(err, known.err) {
 			return known.name
@@ -346,7 +347,9 @@ const (
 
 // Outcomes of Hooks.InDoubt.
 const (
-	OutcomeInDoubt  Outcome = "in_doubt" // the lease was not renewed in time; the lock may be good again
+	// OutcomeInDoubt means that the lease was not renewed in time, and that the lock may be good again.
+	// For Acquired, it is the lock under which the request was made.
+	OutcomeInDoubt  Outcome = "in_doubt"
 	OutcomeRegained Outcome = "regained" // the lock is good again
 )
 
