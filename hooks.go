@@ -347,8 +347,8 @@ const (
 
 // Outcomes of Hooks.InDoubt.
 const (
-	// OutcomeInDoubt means that the lease was not renewed in time, and that the lock may be good again.
-	// For Acquired, it is the lock under which the request was made.
+	// OutcomeInDoubt means that the lease was not renewed in time, and that the lock may be good
+	// again. For Acquired, it is the lock under which the request was made.
 	OutcomeInDoubt  Outcome = "in_doubt"
 	OutcomeRegained Outcome = "regained" // the lock is good again
 )

@@ -151,8 +151,9 @@ func (l *Lock) over() error {
 // Regain waits until a lock in doubt (see [Request.JeopardyGrace]) is good again, and returns nil,
 // or until it has ended, and returns the error of Err. It returns at once if the lock is not in
 // doubt. A lock that is good again has the same token, and nothing else was granted in between. Its
-// former contexts have ended, so call Context again. If ctx ends first, the error wraps the
-// context's error, and the lock is still in doubt.
+// former contexts have ended, so call Context again. It returns ErrLeaving when the node
+// begins to leave. If ctx ends first, the error wraps the context's error. After both the lock is
+// still in doubt, and to be unlocked.
 func (l *Lock) Regain(ctx context.Context) error {
 	if ctx == nil {
 		ctx = context.Background()

@@ -3,6 +3,7 @@ package e2e
 import (
 	"context"
 	"errors"
+	"fmt"
 	"slices"
 	"sync"
 	"testing"
@@ -10,6 +11,8 @@ import (
 	"time"
 
 	"github.com/mortise-lock/mortise"
+	"github.com/mortise-lock/mortise/election"
+	keeping "github.com/mortise-lock/mortise/keep"
 )
 
 const longGrace = 5 * time.Minute
@@ -278,5 +281,79 @@ func TestEnteringALockWithAGrace(t *testing.T) {
 		}
 		unlock(t, mine)
 		wantIs(t, mine.Regain(t.Context()), mortise.ErrUnlocked)
+	})
+}
+
+// TestWorkGoesOnAfterAnOutage runs functions of packages election and keep through an outage of the
+// group. Each function ends in doubt, and is called again on the same instance with the same token.
+func TestWorkGoesOnAfterAnOutage(t *testing.T) {
+	bubble(t, func(t *testing.T) {
+		f := startFleet(t, 3)
+		ctx, stop := context.WithCancel(t.Context())
+		var mu sync.Mutex
+		var terms []string
+		work := func(name string) func(context.Context, mortise.Token) error {
+			return func(ctx context.Context, now mortise.Token) error {
+				mu.Lock()
+				terms = append(terms, fmt.Sprint(name, now))
+				mu.Unlock()
+				<-ctx.Done()
+				return nil
+			}
+		}
+		var all sync.WaitGroup
+		for i, n := range f.nodes {
+			e := election.New(n, "election", election.Options{JeopardyGrace: longGrace})
+			led, held := work(fmt.Sprint(i, " leads with ")), work(fmt.Sprint(i, " holds "))
+			all.Go(func() {
+				_ = e.Run(ctx, "", func(ctx context.Context, l *election.Leadership) error { return led(ctx, l.Token()) })
+			})
+			all.Go(func() {
+				r := mortise.Request{Key: "keep", JeopardyGrace: longGrace}
+				_ = keeping.Run(ctx, n, r, keeping.Options{}, func(ctx context.Context, l *mortise.Lock) error {
+					return held(ctx, l.Token())
+				})
+			})
+		}
+		time.Sleep(time.Second)
+		f.noMajority()
+		time.Sleep(20 * time.Second)
+		f.rejoinAll()
+		f.ready()
+		time.Sleep(10 * time.Second)
+		mu.Lock()
+		slices.Sort(terms)
+		if len(terms) != 4 || terms[0] != terms[1] || terms[2] != terms[3] || terms[0] == terms[2] {
+			t.Errorf("the terms are %q", terms)
+		}
+		mu.Unlock()
+		stop()
+		all.Wait()
+		f.nothingLeft()
+	})
+}
+
+// TestLeaveDoesNotWaitForADoubt checks that Regain ends when the node begins to leave.
+func TestLeaveDoesNotWaitForADoubt(t *testing.T) {
+	bubble(t, func(t *testing.T) {
+		f := startFleet(t, 3)
+		holder := f.follower()
+		mine := f.acquire(holder, mortise.Request{Key: "k", JeopardyGrace: longGrace})
+		f.noMajority()
+		awaitDoubt(t, mine)
+		left := make(chan error, 1)
+		time.AfterFunc(time.Second, func() {
+			ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
+			defer cancel()
+			left <- f.nodes[holder].Leave(ctx)
+		})
+		wantIs(t, mine.Regain(t.Context()), mortise.ErrLeaving)
+		f.rejoinAll()
+		if err := mine.Unlock(t.Context()); err != nil {
+			t.Errorf("Unlock: %v", err)
+		}
+		if err := <-left; err != nil {
+			t.Errorf("Leave: %v", err)
+		}
 	})
 }

@@ -108,7 +108,8 @@ func errorClass(err error) string {
 		err  error
 		name string
 	}{
-		{context.Canceled, "context"}, {context.DeadlineExceeded, "context"}, {client.ErrLost, "lost"}, {client.ErrInJeopardy, "in doubt"},
+		{context.Canceled, "context"}, {context.DeadlineExceeded, "context"},
+		{client.ErrLost, "lost"}, {client.ErrInJeopardy, "in doubt"},
 		{client.ErrClosed, "closed"}, {client.ErrLeaving, "leaving"}, {client.ErrQueueFull, "queue full"},
 		{client.ErrOverloaded, "overloaded"}, {client.ErrNoRoom, "no room"}, {client.ErrBadKey, "bad key"},
 		{client.ErrNotHeld, "not held"}, {client.ErrInGrace, "not ready"}, {client.ErrNoLeader, "not ready"},
