@@ -3,6 +3,7 @@ package mortise
 import (
 	"cmp"
 	"context"
+	"errors"
 	"fmt"
 	"maps"
 	"strings"
@@ -60,10 +61,16 @@ func (n *Node) scope(ctx context.Context, client *client.Client, r *Request) (ag
 	}
 	nearest := -1
 	for s, at := scopeOf(ctx), 0; s != nil; s, at = s.outer, at+1 {
-		if s.lock == nil || s.lock.first().node != n || s.lock.Err() != nil {
+		if s.lock == nil || s.lock.first().node != n {
 			continue
 		}
 		l := s.lock.first()
+		switch err := s.lock.Err(); {
+		case errors.Is(err, ErrInJeopardy): // the request could wait for its own lock forever
+			return nil, nil, n.explain(r.String(), err)
+		case err != nil:
+			continue
+		}
 		if l.covers(r) {
 			if err := l.enterable(r); err != nil {
 				return nil, nil, err
@@ -235,13 +242,17 @@ func (l *Lock) exitAs(how uint32) (left, first bool) {
 func (l *Lock) enterable(r *Request) error {
 	t := client.Terms{}
 	if had := l.hold.Terms(); had != nil {
-		t.Value, t.Notice, t.Delay = had.Value, had.Notice, had.Delay
+		t.Value, t.Notice, t.Delay, t.Grace = had.Value, had.Notice, had.Delay, had.Grace
 	}
 	value, labels := shown.Decode(t.Value)
 	field := ""
 	switch {
 	case r.LockDelay > t.Delay:
 		field = "LockDelay"
+	case r.JeopardyGrace > t.Grace:
+		field = "JeopardyGrace"
+	case r.MaxHold > 0 && t.Grace > 0: // the end of such a handle is not defined in doubt
+		field = "MaxHold"
 	case r.Notice && !t.Notice:
 		field = "Notice"
 	case r.Value != "" && r.Value != value:

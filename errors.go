@@ -13,8 +13,8 @@ import (
 	"github.com/mortise-lock/mortise/session/client"
 )
 
-// After each of these errors the caller holds no lock. Test for them with errors.Is. If the context
-// of a call ended, errors.Is also reports the context's own error.
+// After each of these errors but ErrInJeopardy the caller holds no lock. Test for them with
+// errors.Is. If the context of a call ended, errors.Is also reports the context's own error.
 var (
 	// ErrHeld means that TryLock found the lock taken. The error is a *HeldError.
 	ErrHeld = errors.New("mortise: the lock is held")
@@ -22,6 +22,11 @@ var (
 	// ErrLost means that a lock ended before it was unlocked: its lease was not renewed in time, or
 	// the node ended its session.
 	ErrLost = client.ErrLost
+
+	// ErrInJeopardy means that a lock with Request.JeopardyGrace is in doubt: its lease was not
+	// renewed in time, and the group has not yet confirmed or ended the hold. Act as if the lock
+	// were lost, and wait with Lock.Regain. The lock is still to be unlocked.
+	ErrInJeopardy = client.ErrInJeopardy
 
 	// ErrUnlocked means that a lock has ended because it was unlocked.
 	ErrUnlocked = client.ErrReleased

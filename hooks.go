@@ -18,8 +18,8 @@ import (
 // directly before the call returns. A slow hook delays only that call. A granted lock is held while
 // Acquired runs. One goroutine of the node calls all other hooks, one at a time and in the order of
 // the events. If 1,024 calls wait for that goroutine, further calls are dropped, logged, and
-// counted in Status.HooksDropped. Acquired returns before Lost or Leaked is called for the same
-// lock. Hooks on different goroutines have no other order.
+// counted in Status.HooksDropped. Acquired returns before Lost, InDoubt or Leaked is called for the
+// same lock. Hooks on different goroutines have no other order.
 //
 // A panic in a hook is recovered and logged. Close runs the calls that wait, but waits at most 5 s
 // for a hook to return. A hook may call Status. It must not call Close or Leave, and should not
@@ -43,6 +43,10 @@ type Hooks struct {
 
 	// Lost is called when a lock has ended before it was unlocked. Outcome is the reason.
 	Lost func(e LockEvent)
+
+	// InDoubt is called with OutcomeInDoubt when a lock with Request.JeopardyGrace is in doubt, and
+	// with OutcomeRegained when it is good again. A doubt can also end with Lost or Unlocked.
+	InDoubt func(e LockEvent)
 
 	// Leaked is called when a lock is held but no handle of it is reachable, so it cannot be
 	// unlocked. The lock stays held until the session or Request.MaxHold ends. The garbage
@@ -138,7 +142,7 @@ func lockEvent(e *trace.Event) LockEvent {
 		Err:   e.Err,
 		Token: Token(e.Token), Where: e.Where, Tag: e.Tag, Took: e.Took, Held: e.Held, Waiting: e.Waiting,
 	}
-	if e.End == trace.Lost {
+	if e.End == trace.Lost || e.End == trace.InDoubt {
 		l.Err = lossOf(e.Err)
 	}
 	if e.Behind != nil {
@@ -151,7 +155,7 @@ var outcomes = [...]Outcome{
 	trace.Granted: OutcomeGranted, trace.Entered: OutcomeEntered, trace.Confirmed: OutcomeConfirmed,
 	trace.Soon: OutcomeSoon, trace.Unconfirmed: OutcomeUnconfirmed, trace.Detached: OutcomeDetached,
 	trace.Lapsed: OutcomeLapsed, trace.Left: OutcomeLeft, trace.Gone: OutcomeLost, trace.Stopped: OutcomeClosed,
-	trace.Leaked: OutcomeLeaked,
+	trace.Leaked: OutcomeLeaked, trace.InDoubt: OutcomeInDoubt, trace.Regained: OutcomeRegained,
 }
 
 func outcome(e *trace.Event) Outcome {
@@ -177,6 +181,7 @@ func refusal(err error) Outcome {
 		{ErrQueueFull, OutcomeQueueFull}, {ErrNotReady, OutcomeNotReady}, {ErrOverloaded, OutcomeOverloaded},
 		{ErrLeaving, OutcomeLeaving}, {ErrClosed, OutcomeClosed}, {ErrBadRequest, OutcomeBadRequest},
 		{ErrBadKey, OutcomeBadRequest}, {ErrNotHeld, OutcomeNotHeld}, {ErrNoRoom, OutcomeNoRoom},
+		{ErrInJeopardy, OutcomeInDoubt},
 	} {
 		if errors.Is(err, known.err) {
 			return known.name
@@ -230,6 +235,9 @@ func lockHooks(h *Hooks) (t trace.Config) {
 	}
 	if h.Lost != nil {
 		t.Hooks.Lost = func(e trace.Event) { h.Lost(lockEvent(&e)) }
+	}
+	if h.InDoubt != nil {
+		t.Hooks.InDoubt = func(e trace.Event) { h.InDoubt(lockEvent(&e)) }
 	}
 	if h.Leaked != nil {
 		t.Hooks.Leaked = func(e trace.Event) { h.Leaked(lockEvent(&e)) }
@@ -335,6 +343,14 @@ const (
 	OutcomeLeft        Outcome = "left"        // other handles of the lock still hold it
 	OutcomeLost        Outcome = "lost"        // the lock was no longer held
 	OutcomeUnconfirmed Outcome = "unconfirmed" // the context ended before the confirmation
+)
+
+// Outcomes of Hooks.InDoubt.
+const (
+	// OutcomeInDoubt means that the lease was not renewed in time, and that the lock may be good
+	// again. For Acquired, it is the lock under which the request was made.
+	OutcomeInDoubt  Outcome = "in_doubt"
+	OutcomeRegained Outcome = "regained" // the lock is good again
 )
 
 // Outcomes of Hooks.Lost. OutcomeLeaked is the outcome of Hooks.Leaked.

@@ -1,6 +1,7 @@
 package mortise
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -15,9 +16,9 @@ import (
 )
 
 // Lock is one grant of one key, or of several at once. It is held from the return of the call that
-// granted it until Unlock, or until it is lost. A lock that was entered again (see [Node.Acquire])
-// has several handles. Each handle is a Lock, and the lock ends when the last of them is unlocked.
-// A Lock must not be copied.
+// granted it until Unlock, or until it is lost. With [Request.JeopardyGrace] it can be in doubt
+// before it is lost. A lock that was entered again (see [Node.Acquire]) has several handles. Each
+// handle is a Lock, and the lock ends when the last of them is unlocked. A Lock must not be copied.
 type Lock struct {
 	node  *Node
 	hold  client.Hold
@@ -89,7 +90,8 @@ func (l *Lock) Token() Token { return Token(l.first().hold.Token()) }
 
 // Err returns nil while the lock is held, and afterwards ErrLost or ErrUnlocked, with the reason.
 // Each call reads the clock, so Err reports a loss immediately after a pause that was longer than
-// the lease. Once Err has returned an error it never returns nil again.
+// the lease. Once Err has returned an error it never returns nil again, except that with
+// [Request.JeopardyGrace] it can return ErrInJeopardy, which is not final; see [Lock.Regain].
 func (l *Lock) Err() error {
 	switch how := l.exited.Load(); {
 	case how == handleIsLeft:
@@ -100,7 +102,8 @@ func (l *Lock) Err() error {
 	return lossOf(l.first().hold.Err())
 }
 
-// Done returns a channel that is closed when the lock is no longer held, for any reason. The
+// Done returns a channel that is closed when the lock is no longer held, for any reason, or is in
+// doubt. After a doubt, Done returns another channel. The
 // channel may be closed shortly after Err begins to return an error, so call Err before an effect
 // that matters. If the lock was entered again, the channel is closed at the end of the lock, not at
 // this handle's Unlock.
@@ -115,21 +118,22 @@ func (l *Lock) Done() <-chan struct{} {
 // happens only if the request of this lock has set [Request.Notice]. The holder need not unlock.
 func (l *Lock) Wanted() <-chan struct{} { return l.first().hold.Wanted() }
 
-// Context returns a child of parent that ends when the lock is lost or released, or when the node
-// begins to leave. Its cause (context.Cause) is ErrLost, ErrUnlocked, ErrLeaving or ErrClosed. If
-// the lock has already ended, the returned context has ended. [TokenFrom] returns the token from
-// that context. Call Context once per lock, because each call costs a goroutine until parent or the
-// lock ends.
+// Context returns a child of parent that ends when the lock is lost, in doubt or released, or when
+// the node begins to leave. Its cause (context.Cause) is ErrLost, ErrInJeopardy, ErrUnlocked,
+// ErrLeaving or ErrClosed. If the lock has already ended, the returned context has ended.
+// [TokenFrom] returns the token from that context. Call Context once per lock, and once after each
+// Regain, because each call costs a goroutine until parent or the lock ends.
 func (l *Lock) Context(parent context.Context) context.Context {
 	ctx, cancel := context.WithCancelCause(context.WithValue(parent, scopeKey{},
 		&scope{lock: l, outer: scopeOf(parent)}))
+	done := l.Done()                 // before the check: after a doubt there is another channel
 	if err := l.over(); err != nil { // checked here because Done may be closed a little later
 		cancel(err)
 		return ctx
 	}
 	watched := l.node.engine.Spawn(func() {
 		select {
-		case <-l.Done():
+		case <-done:
 			cancel(l.ended())
 		case <-l.node.engine.Leaving():
 			cancel(ErrLeaving)
@@ -147,7 +151,7 @@ func (l *Lock) ended() error {
 	if l.exited.Load() == handleIsOverdue {
 		return client.OverdueError{}
 	}
-	return lossOf(l.first().hold.Err())
+	return cmp.Or(lossOf(l.first().hold.Err()), ErrInJeopardy) // the lock may be good again since
 }
 
 // over returns the reason why no work may begin under the lock, or nil.
@@ -160,6 +164,26 @@ func (l *Lock) over() error {
 	}
 }
 
+// Regain waits until a lock in doubt (see [Request.JeopardyGrace]) is good again, and returns nil,
+// or until it has ended, and returns the error of Err. It returns at once if the lock is not in
+// doubt. A lock that is good again has the same token, and nothing else was granted in between. Its
+// former contexts have ended, so call Context again. It returns ErrLeaving when the node
+// begins to leave. If ctx ends first, the error wraps the context's error. After both the lock is
+// still in doubt, and to be unlocked.
+func (l *Lock) Regain(ctx context.Context) error {
+	if ctx == nil {
+		ctx = context.Background()
+	}
+	for {
+		if err := l.Err(); err != ErrInJeopardy {
+			return err
+		}
+		if err := l.first().hold.Regain(ctx); err != nil {
+			return lossOf(err)
+		}
+	}
+}
+
 // Downgrade makes an exclusive lock shared, with all its keys, without releasing it: no writer can
 // get the lock in between, and what this holder wrote is what the readers find. Shared requests
 // directly behind it are granted at once. The token stays the same, and Peek reports Shared. A
@@ -167,7 +191,8 @@ func (l *Lock) over() error {
 //
 // Downgrade waits for no other holder: ctx bounds only the wait for the confirmation. It returns
 // nil once the lock is shared, or was so before. It returns ErrLost or ErrUnlocked if the lock has
-// ended. It returns ErrBadRequest for a semaphore, for a lock that was acquired with
+// ended, and ErrInJeopardy if it is in doubt: a downgrade that began before goes on if the lock is
+// good again. It returns ErrBadRequest for a semaphore, for a lock that was acquired with
 // [Request.Sticky], and while another handle of the lock, which was entered again, is exclusive.
 // ErrNotReady means that not all instances run a build that supports Downgrade. After ErrBadRequest
 // and ErrNotReady the lock is as before. If ctx ended before the confirmation, the error wraps the
@@ -351,7 +376,8 @@ func (n *Node) watched(l *Lock) *Lock {
 }
 
 // leave returns the result of Unlock for a handle that is not the last one of its lock. The first
-// call of Unlock returns ErrLost if the lock is lost. Otherwise the result is nil.
+// call of Unlock returns ErrLost if the lock is lost, and ErrInJeopardy if it is in doubt.
+// Otherwise the result is nil.
 func (l *Lock) leave(first bool) error {
 	if err := l.hold.Err(); first && err != ErrUnlocked {
 		return err

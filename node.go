@@ -166,9 +166,9 @@ func (n *Node) LogValue() slog.Value { return slog.StringValue(fmt.Sprint(n)) }
 // *[DeadlockError].
 //
 // Each handle has its own MaxHold, which ends the handle, and the hold if this is the last handle.
-// LockDelay, Notice, Value and Labels belong to the hold. A request for another Value or other
-// Labels, for a Notice that the hold lacks, or for a longer LockDelay fails with an
-// *[EnteredError].
+// JeopardyGrace, LockDelay, Notice, Value and Labels belong to the hold. A request for another
+// Value or other Labels, for a Notice that the hold lacks, or for a longer LockDelay or
+// JeopardyGrace fails with an *[EnteredError].
 func (n *Node) Acquire(ctx context.Context, r Request) (*Lock, error) {
 	return n.acquire(ctx, n.client, r)
 }

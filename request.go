@@ -99,6 +99,23 @@ type Request struct {
 	// lock stays taken for LockDelay. [Node.Audit] reports the end. Zero means no limit.
 	MaxHold time.Duration
 
+	// JeopardyGrace lets the hold survive an outage of the group that lasts longer than the lease.
+	// Without it, the lock is lost when its lease was not renewed in time. With it, the lock is then
+	// in doubt for at most that time, which may be 7 days. [Lock.Context] and [Lock.Done] end as
+	// ever, and [Lock.Err] returns ErrInJeopardy: stop all work under the lock, and call
+	// [Lock.Regain]. If a leader confirms in time that the session has never ended and that the hold
+	// has the same token, the lock is good again, and no other request was granted in between.
+	// Otherwise it is lost.
+	//
+	// The grace helps only while no leader ends the session: when the group has no majority, or has
+	// just elected a leader, which counts each TTL anew. A leader that works and does not hear this
+	// instance ends its session after a TTL, grace or not. The grace delays no other request, except
+	// that the hold is released later: after the doubt, and not at its beginning. In doubt, no
+	// request can be made under the lock, and it cannot be entered again or made shared. Unlock in
+	// doubt waits for a leader, and returns nil only if the release has ended the hold; UnlockSoon
+	// returns ErrLost. JeopardyGrace cannot be combined with Sticky.
+	JeopardyGrace time.Duration
+
 	// LockDelay keeps the lock taken for that time, at most 7 days, when its holder is gone: its
 	// session has expired, its lease was not renewed, MaxHold has ended the hold, or [Lock.Detach]
 	// or [Lock.Lapse] was called. If the resource cannot compare tokens, a delay of a few seconds
@@ -134,7 +151,7 @@ type Request struct {
 	//
 	// A sticky request under another lock is an ordinary one, and so is every sticky request until
 	// all instances run a build that supports Sticky. Sticky cannot be combined with Keys, Permits,
-	// MaxWaiting, MaxHold, LockDelay, Resume, Value and Labels.
+	// MaxWaiting, MaxHold, JeopardyGrace, LockDelay, Resume, Value and Labels.
 	Sticky bool
 
 	// Notice makes the channel of [Lock.Wanted] close when another request waits for one of the
@@ -171,11 +188,14 @@ func (r *Request) validate() error {
 	wrong(r.MaxWaiting < 0 || r.MaxWaiting > most, "MaxWaiting is %d; want 0 to %d", r.MaxWaiting, most)
 	wrong(r.LockDelay < 0 || r.LockDelay > lockfsm.MaxDelay, "LockDelay is %v; want 0 to %v", r.LockDelay,
 		lockfsm.MaxDelay)
+	wrong(r.JeopardyGrace < 0 || r.JeopardyGrace > lockfsm.MaxDelay, "JeopardyGrace is %v; want 0 to %v",
+		r.JeopardyGrace, lockfsm.MaxDelay)
 	wrong(r.Resume != 0 && (len(r.Keys) > 0 || r.Try || r.Shared || semaphore || r.MaxWaiting != 0),
 		"Resume is set together with Keys, Try, Shared, Permits or MaxWaiting: the hold keeps its own")
 	wrong(r.Sticky && (len(r.Keys) > 0 || semaphore || r.MaxWaiting != 0 || r.MaxHold != 0 ||
-		r.LockDelay != 0 || r.Resume != 0 || r.Value != "" || len(r.Labels) > 0),
-		"Sticky is set together with Keys, Permits, MaxWaiting, MaxHold, LockDelay, Resume, Value or Labels")
+		r.JeopardyGrace != 0 || r.LockDelay != 0 || r.Resume != 0 || r.Value != "" || len(r.Labels) > 0),
+		"Sticky is set together with Keys, Permits, MaxWaiting, MaxHold, JeopardyGrace, LockDelay, Resume, Value or "+
+			"Labels")
 	wrong(r.Path != "" && (r.Key != "" || len(r.Keys) > 0 || semaphore || r.Sticky || r.Resume != 0),
 		"Path is set together with Key, Keys, Permits, Sticky or Resume")
 	wrong(strings.Count(r.Path, "/") >= lockfsm.MaxKeys, "Path has %d parts, more than %d", strings.Count(r.Path, "/")+1,
@@ -194,8 +214,8 @@ func (r *Request) validate() error {
 // ordinary reports whether r sets only Key, Try and Sticky.
 func (r *Request) ordinary() bool {
 	return len(r.Keys) == 0 && r.Path == "" && !r.Shared && r.Permits == 0 && r.Of == 0 && r.MaxWaiting == 0 &&
-		r.MaxHold == 0 &&
-		!r.Notice && r.LockDelay == 0 && r.Resume == 0 && r.Value == "" && len(r.Labels) == 0
+		r.MaxHold == 0 && !r.Notice && r.JeopardyGrace == 0 && r.LockDelay == 0 && r.Resume == 0 && r.Value == "" &&
+		len(r.Labels) == 0
 }
 
 // ask writes r to a request of package client. If r is made under a lock, the caller passes the
@@ -206,7 +226,7 @@ func (r *Request) ask(s *client.Request, under *client.Request) {
 		return
 	}
 	t := &client.Terms{Most: uint32(r.MaxWaiting), Value: shown.Encode(r.Value, r.Labels, nil), Longest: r.MaxHold,
-		Notice: r.Notice, Delay: r.LockDelay.Round(time.Millisecond), Under: under}
+		Grace: r.JeopardyGrace, Notice: r.Notice, Delay: r.LockDelay.Round(time.Millisecond), Under: under}
 	t.Resume = lockfsm.Token(r.Resume)
 	if len(r.Keys) > 0 {
 		keys := slices.Compact(slices.Sorted(slices.Values(r.Keys)))

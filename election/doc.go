@@ -43,8 +43,10 @@
 //
 // A leader that is cut off from the majority loses the leadership when its lease expires. The
 // context of its function ends, with [mortise.ErrLost] as the cause, before another instance can
-// lead. Run waits for the function to return, and campaigns again. A function that ignores the end
-// of its context may act while another instance leads; the token protects against that.
+// lead. Run waits for the function to return, and campaigns again. With [Options.JeopardyGrace] the
+// leadership is first in doubt, and can survive an outage of the whole group. A function that
+// ignores the end of its context may act while another instance leads; the token protects against
+// that.
 //
 // If a leadership ends before the function could be called, the function is not called. If the
 // function panics, Run resigns, and the panic reaches the caller of Run.

@@ -34,9 +34,18 @@ type Options struct {
 	// error. If a campaign failed, this is the reason, and token is 0. If Report is nil, these errors
 	// are dropped.
 	Report func(token mortise.Token, err error)
+
+	// JeopardyGrace is mortise.Request.JeopardyGrace of each campaign. With it, a leadership that
+	// was not renewed in time is in doubt before it is lost: its contexts end, Err returns
+	// mortise.ErrInJeopardy, and the instance must not act as the leader. When the group confirms
+	// the leadership, Run calls its function again, with the same Leadership and token. Zero means
+	// none.
+	JeopardyGrace time.Duration
 }
 
-func (o Options) withDefaults() Options { return Options(hold.Options(o).WithDefaults()) }
+func (o Options) run() hold.Options {
+	return hold.Options{Backoff: o.Backoff, MaxBackoff: o.MaxBackoff, Report: o.Report}.WithDefaults()
+}
 
 // ErrLeading is the error of a Campaign or Run whose context comes from a leadership of the same
 // election through the same node.
@@ -57,7 +66,7 @@ type Election struct {
 // mortise.ErrBadKey. The node must not be nil.
 func New(node Node, name string, options Options) *Election {
 	return &Election{
-		name: name, options: options.withDefaults(), peek: node.Peek, watch: node.Watch,
+		name: name, options: options, peek: node.Peek, watch: node.Watch,
 		acquire: func(ctx context.Context, r mortise.Request) (grant, error) {
 			lock, err := node.Acquire(ctx, r)
 			if err != nil {
@@ -70,8 +79,8 @@ func New(node Node, name string, options Options) *Election {
 
 // request returns the request for the lock of the election. The request has a label if the value
 // leaves room for it.
-func request(name, value string) mortise.Request {
-	r := mortise.Request{Key: name, Value: value}
+func request(name, value string, grace time.Duration) mortise.Request {
+	r := mortise.Request{Key: name, Value: value, JeopardyGrace: grace}
 	if len(value) <= labelledValue {
 		r.Labels = purpose.Of(purpose.Election)
 	}
@@ -88,7 +97,7 @@ const labelledValue = 700
 // mortise.Node.Acquire, and ErrLeading. The caller must resign the Leadership; otherwise it lasts
 // as long as the node.
 func (e *Election) Campaign(ctx context.Context, value string) (*Leadership, error) {
-	g, err := e.acquire(ctx, request(e.name, value))
+	g, err := e.acquire(ctx, request(e.name, value, e.options.JeopardyGrace))
 	if entered := (*mortise.EnteredError)(nil); errors.As(err, &entered) && stands(ctx, entered.Token) {
 		return nil, ErrLeading // the re-entered lock would keep the value of the outer leadership
 	}

@@ -32,7 +32,7 @@ type term struct {
 }
 
 func (g *group) election(o Options) *Election {
-	return &Election{name: "e", options: o.withDefaults(), acquire: g.acquire, peek: g.peek, watch: g.watch}
+	return &Election{name: "e", options: o, acquire: g.acquire, peek: g.peek, watch: g.watch}
 }
 
 func (g *group) acquire(ctx context.Context, r mortise.Request) (grant, error) {
@@ -134,6 +134,8 @@ func (t *term) Err() error {
 	defer t.group.mu.Unlock()
 	return t.err
 }
+
+func (t *term) Regain(context.Context) error { return t.Err() }
 
 func (t *term) Context(parent context.Context) context.Context {
 	ctx, cancel := context.WithCancelCause(parent)

@@ -11,6 +11,7 @@ type grant interface {
 	Err() error
 	Done() <-chan struct{}
 	Context(parent context.Context) context.Context
+	Regain(ctx context.Context) error
 	Unlock(ctx context.Context) error
 	SetValue(ctx context.Context, value string) error
 }
@@ -27,7 +28,8 @@ func (l *Leadership) Token() mortise.Token { return l.grant.Token() }
 
 // Err returns nil while this instance leads, and afterwards the reason why it does not:
 // mortise.ErrLost, or mortise.ErrUnlocked after Resign. It reads the clock at each call, so it can
-// report the end before Done is closed. Once Err has returned an error, it never returns nil.
+// report the end before Done is closed. Once Err has returned an error, it never returns nil,
+// except after mortise.ErrInJeopardy; see [Options.JeopardyGrace].
 func (l *Leadership) Err() error { return l.grant.Err() }
 
 // Done returns a channel that is closed when the leadership has ended, perhaps shortly after Err
@@ -35,15 +37,22 @@ func (l *Leadership) Err() error { return l.grant.Err() }
 func (l *Leadership) Done() <-chan struct{} { return l.grant.Done() }
 
 // Context returns a child of parent that ends when the leadership ends or when the node begins to
-// leave. Its cause is then mortise.ErrLost, ErrUnlocked, ErrLeaving or ErrClosed. mortise.TokenFrom
-// finds the token in it. Each call uses a goroutine until parent or the leadership ends.
+// leave. Its cause is then mortise.ErrLost, ErrInJeopardy, ErrUnlocked, ErrLeaving or ErrClosed.
+// mortise.TokenFrom finds the token in it. Each call uses a goroutine until parent or the
+// leadership ends.
 func (l *Leadership) Context(parent context.Context) context.Context {
 	return context.WithValue(l.grant.Context(parent), placeKey{}, &place{token: l.Token(), outer: placeOf(parent)})
 }
 
 // Proclaim changes the value of this leadership, for example because the leader has a new address.
 // Leader and Observe report it with the same token. Its errors are those of mortise.Lock.SetValue.
-func (l *Leadership) Proclaim(ctx context.Context, value string) error { return l.grant.SetValue(ctx, value) }
+func (l *Leadership) Proclaim(ctx context.Context, value string) error {
+	return l.grant.SetValue(ctx, value)
+}
+
+// Regain waits until a leadership in doubt is valid again or has ended, as mortise.Lock.Regain
+// does.
+func (l *Leadership) Regain(ctx context.Context) error { return l.grant.Regain(ctx) }
 
 // Resign ends the leadership, and the next candidate leads, so end the work before the call. It
 // resigns even if ctx has ended: ctx limits only the wait for the confirmation. Resign returns nil

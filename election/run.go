@@ -19,7 +19,8 @@ const resignTime = hold.ReleaseTime
 //     of Campaign, such as mortise.ErrBadKey.
 //
 // The context of fn ends with its leadership, with ctx, or when the node leaves. fn must then end
-// what it has started and return. If only the leadership was lost, Run campaigns again. If fn
+// what it has started and return. If only the leadership was lost, Run campaigns again. With
+// [Options.JeopardyGrace] it first waits until the doubt ends. If fn
 // returns an error before its context has ended, Run resigns, calls [Options.Report], and campaigns
 // again after a pause, which ends early only with ctx.
 //
@@ -27,7 +28,7 @@ const resignTime = hold.ReleaseTime
 // fn panics or calls runtime.Goexit, Run resigns first. Run waits for the confirmation of a
 // resignation for at most 5 s.
 func (e *Election) Run(ctx context.Context, value string, fn func(ctx context.Context, l *Leadership) error) error {
-	return hold.Run(ctx, hold.Options(e.options),
+	return hold.Run(ctx, e.options.run(),
 		func(ctx context.Context) (led, error) {
 			l, err := e.Campaign(ctx, value)
 			return led{l}, err

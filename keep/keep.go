@@ -20,18 +20,18 @@ type Acquirer interface {
 // Options configure Run. The zero value is usable.
 type Options struct {
 	// Backoff is the pause after the function failed or the node was overloaded. The pause doubles
-	// with every consecutive failure, up to MaxBackoff. After a hold of MaxBackoff or longer, the next
-	// pause is Backoff. Zero or less means one second.
+	// with every consecutive failure, up to MaxBackoff. After a hold of MaxBackoff or longer, the
+	// next pause is Backoff. Zero or less means one second.
 	Backoff time.Duration
 
 	// MaxBackoff limits the pause. Zero or less means 1 min, or Backoff if that is longer.
 	MaxBackoff time.Duration
 
-	// Report is called on the goroutine of Run, after Run has unlocked, with each error that does not
-	// end Run. If the function failed, this is its error. If the hold ended before the function
-	// returned, this is the reason, such as mortise.ErrLost, wrapped together with the function's own
-	// error. If the lock was not granted, this is the reason, and token is 0. If Report is nil, these
-	// errors are dropped.
+	// Report is called on the goroutine of Run, after Run has unlocked, with each error that does
+	// not end Run. If the function failed, this is its error. If the hold ended before the function
+	// returned, this is the reason, such as mortise.ErrLost, wrapped together with the function's
+	// own error. If the lock was not granted, this is the reason, and token is 0. If Report is nil,
+	// these errors are dropped.
 	Report func(token mortise.Token, err error)
 }
 
@@ -49,9 +49,10 @@ const labelledValue = 700
 //
 // The context of fn ends with the hold, with ctx, or when the node leaves. fn must then end what it
 // has started and return. If only the hold has ended, Run acquires the lock again. That includes
-// the end by Request.MaxHold. If fn returns an error before its context has ended, Run unlocks,
-// calls [Options].Report, and acquires the lock again after a pause, which ends early only with
-// ctx.
+// the end by Request.MaxHold. With Request.JeopardyGrace, Run first waits until the doubt ends. If
+// the hold is good again, Run calls fn again, with the same lock. If fn returns an error before its
+// context has ended, Run unlocks, calls [Options].Report, and acquires the lock again after a
+// pause, which ends early only with ctx.
 //
 // To let other requests go first, fn ends its work, calls Unlock on the lock and returns: Run then
 // waits at the end of the queue. With Request.Notice, Lock.Wanted tells when. If fn panics or calls

@@ -18,6 +18,7 @@ type Hold interface {
 	Token() mortise.Token
 	Err() error
 	Context(parent context.Context) context.Context
+	Regain(ctx context.Context) error
 	Unlock(ctx context.Context) error
 }
 
@@ -73,22 +74,33 @@ func once[H Hold](ctx context.Context, acquire func(context.Context) (H, error),
 
 // Use runs fn with a context that ends with the hold, and releases the hold, even if fn panics. It
 // returns the error of fn. over is the reason why the hold or its context ended before fn returned,
-// or nil. If the hold is lost before, fn is not called.
+// or nil. If the hold is lost before, fn is not called. If a hold in doubt is good again after fn
+// has returned, Use runs fn once more.
 func Use[H Hold](ctx context.Context, h H, fn func(context.Context, H) error) (over, err error) {
 	defer func() {
 		confirmed, cancel := context.WithTimeout(context.WithoutCancel(ctx), ReleaseTime)
 		defer cancel()
 		_ = h.Unlock(confirmed) // fn has returned, so the error does not matter
 	}()
-	held := h.Context(ctx)
-	if held.Err() != nil { // the hold is already lost
-		return context.Cause(held), nil
+	for {
+		held := h.Context(ctx)
+		over = context.Cause(held)
+		if over == nil { // otherwise the hold is already lost
+			err = fn(held, h)
+			if over = context.Cause(held); over == nil {
+				over = h.Err() // if the machine was suspended, the context may end late
+			}
+		}
+		if !errors.Is(over, mortise.ErrInJeopardy) {
+			return over, err
+		}
+		if why := h.Regain(ctx); why != nil {
+			if ctx.Err() == nil {
+				over = why
+			}
+			return over, err
+		}
 	}
-	err = fn(held, h)
-	if over = context.Cause(held); over == nil {
-		over = h.Err() // if the machine was suspended, the context may end late
-	}
-	return over, err
 }
 
 func passing(err error) bool {

@@ -49,6 +49,8 @@ func shells() []Bug {
 			Breaks: "a reader of a node enters a writer's lock of a node below it, beside other readers"},
 		{Name: "ancestor-left-out", Package: ".", Hazard: "none", Nodes: "TestPaths",
 			Breaks: "a lock of a node does not exclude the nodes below it"},
+		{Name: "doubt-reentered", Package: ".", Hazard: "none", Nodes: "TestALockSurvivesAnOutageOfTheGroup",
+			Breaks: "a lock in doubt is entered again, although another instance may hold it"},
 		{Name: "permit-is-a-shared-lock", Package: ".", Hazard: "none",
 			Breaks: "a Shared request under a permit of a semaphore holds its lock without a grant"},
 		{Name: "own-sessions-not-told", Package: "internal/instance", Hazard: "A7",

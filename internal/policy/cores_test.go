@@ -22,7 +22,8 @@ func isCore(s source) bool {
 	case "session", "session/stay":
 		return true
 	case "session/client":
-		return !slices.Contains([]string{"client.go", "inbox.go", "hold.go", "downgrade.go", "kept.go", "waiter.go"}, name)
+		return !slices.Contains([]string{"client.go", "inbox.go", "hold.go", "release.go", "regain.go",
+			"downgrade.go", "kept.go", "waiter.go"}, name)
 	case "session/keeper":
 		return name != "keeper.go"
 	case "cluster", "raftlog":

@@ -39,6 +39,10 @@ type call struct {
 
 	lapsed bool // the hold has ended by the caller's clock
 	until  time.Duration
+
+	doubt     bool // the client has marked the hold as in doubt
+	patient   bool // the caller does not release the lock in doubt
+	postponed bool // the release waits for the end of the doubt
 }
 
 // keptStay is a granted request of the stays.
@@ -102,6 +106,7 @@ func (p *proc) call(outer, previous *call) *call {
 		c.hold = w.between(0, 3*w.cfg.TTL)
 	}
 	w.options(c)
+	w.drawGrace(c)
 	c.sticky = c.mayKeep() && w.chance(w.cfg.Sticky)
 	c.ask()
 	if w.chance(w.cfg.Cancel) {
@@ -212,6 +217,9 @@ func (c *call) release() {
 		c.p.w.after(until-c.p.w.now, c.release)
 		return
 	}
+	if c.waitsInDoubt() {
+		return
+	}
 	c.abandonInner()
 	if c.kept {
 		c.unlockKept()
@@ -261,7 +269,7 @@ func (c *call) released(err error) {
 func (c *call) mayKeep() bool {
 	t := c.req.Terms
 	return c.outer == nil && !c.modal() && (t == nil || len(t.Keys) == 0 && t.Of == 0 && t.Most == 0 &&
-		len(t.Value) == 0 && t.Delay == 0 && t.Longest == 0 && t.Resume == 0 && t.Under == nil)
+		len(t.Value) == 0 && t.Delay == 0 && t.Grace == 0 && t.Longest == 0 && t.Resume == 0 && t.Under == nil)
 }
 
 // askKept begins a sticky call. It returns false if the call must ask the group with an ordinary

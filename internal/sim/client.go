@@ -69,6 +69,9 @@ func (p *proc) rebind(record []byte, voters []founding.Voter) {
 // Lost implements client.Outlets.
 func (p *proc) Lost(o *client.Outcome) { o.Request.Caller.(*call).lost(o.Err) }
 
+// Doubt implements client.Outlets.
+func (p *proc) Doubt(o *client.Outcome) { o.Request.Caller.(*call).doubted() }
+
 // Stay implements client.Outlets.
 func (p *proc) Stay(o *client.Outcome) {
 	p.w.watch.stay(p, o)
@@ -106,6 +109,8 @@ func (p *proc) Outcome(o *client.Outcome) {
 		c.wanted()
 	case client.OutcomeDowngraded:
 		c.downgraded(o.Err)
+	case client.OutcomeGood:
+		c.good()
 	}
 }
 

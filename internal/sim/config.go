@@ -57,6 +57,9 @@ type Config struct {
 	Downgrade float64 // share of suitable holders that make their exclusive lock shared
 	Paths     float64 // share of calls that lock a node of a tree
 
+	// Doubts is the share of calls with a grace. Their holds are in doubt at the end of the lease.
+	Doubts float64
+
 	Steps time.Duration // average time between two operator steps of one kind; zero means none
 
 	// Retold is the average time between two changes of the settings with which instances start.
@@ -145,8 +148,7 @@ func Draw(seed uint64) Config {
 		c.StayIdle = []time.Duration{time.Second, 20 * time.Second}[k.IntN(2)]
 		c.StayTokens, c.Readers = []lockfsm.Token{0, 0, 1, 4}[k.IntN(4)], []float64{0, 0, 0.5}[k.IntN(3)]
 	}
-	c.Downgrade = drawDowngrades(seed)
-	c.Paths = drawPaths(seed)
+	c.Downgrade, c.Paths, c.Doubts = drawDowngrades(seed), drawPaths(seed), drawDoubts(seed)
 	c.Step = int(seed % 5) // depends on the seed
 	// An insider occurs with every combination of Kinds and Options.
 	c.Insider = seed/4%4 == 1
@@ -163,6 +165,14 @@ func drawDowngrades(seed uint64) float64 {
 func drawPaths(seed uint64) float64 {
 	k := rand.New(rand.NewPCG(seed, 0x70617468))
 	return float64(k.IntN(3)/2) * (0.2 + 0.5*k.Float64())
+}
+
+// drawDoubts has its own random numbers. Three quarters of the seeds have no holds with a grace.
+func drawDoubts(seed uint64) float64 {
+	if seed%64 < 48 {
+		return 0
+	}
+	return 0.2 + 0.6*rand.New(rand.NewPCG(seed, 0x646f7562)).Float64()
 }
 
 func (c *Config) settings() founding.Settings {

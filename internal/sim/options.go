@@ -6,8 +6,11 @@ import (
 	"github.com/mortise-lock/mortise/session/client"
 )
 
-// longestDelay is the longest expiry delay, in TTLs.
-const longestDelay = 4
+// The longest expiry delay and the longest grace, in TTLs.
+const (
+	longestDelay = 4
+	longestGrace = 8
+)
 
 // options draws the options of a call: the time after which the hold ends by itself, an expiry
 // delay, and a notice of waiters.
@@ -15,10 +18,7 @@ func (w *world) options(c *call) {
 	if !w.chance(w.cfg.Options) {
 		return
 	}
-	if c.req.Terms == nil {
-		c.req.Terms = &client.Terms{}
-	}
-	t := c.req.Terms
+	t := c.ownTerms()
 	if w.chance(0.3) {
 		t.Longest = w.between(time.Millisecond, w.cfg.TTL)
 		c.hold = w.between(0, 2*t.Longest)
@@ -35,6 +35,13 @@ func (w *world) options(c *call) {
 	if t.Notice = w.chance(0.5); t.Notice && c.outer == nil && w.chance(0.5) {
 		c.hold = w.between(0, 6*w.cfg.TTL)
 	}
+}
+
+func (c *call) ownTerms() *client.Terms {
+	if c.req.Terms == nil {
+		c.req.Terms = &client.Terms{}
+	}
+	return c.req.Terms
 }
 
 // drawDowngrade lets some holders of an exclusive lock make it shared at some time.
@@ -59,4 +66,41 @@ func (c *call) wanted() {
 	w := c.p.w
 	w.watch.wanted(c)
 	w.after(w.between(0, 5*time.Millisecond), c.release)
+}
+
+// drawGrace gives some calls a grace. Half of their callers do not release the lock in doubt, but
+// wait for the end of the doubt.
+func (w *world) drawGrace(c *call) {
+	if !w.chance(w.cfg.Doubts) {
+		return
+	}
+	terms := c.ownTerms()
+	terms.Grace = w.between(w.cfg.TTL/4, longestGrace*w.cfg.TTL)
+	c.patient = w.chance(0.5)
+	if w.chance(0.7) {
+		c.hold = w.between(0, 3*w.cfg.TTL)
+	}
+}
+
+// waitsInDoubt reports whether the caller postpones its release until the doubt ends.
+func (c *call) waitsInDoubt() bool {
+	c.postponed = c.doubt && c.patient
+	return c.postponed
+}
+
+func (c *call) doubted() {
+	if c.stage == holds {
+		c.p.w.watch.doubts(c)
+	}
+}
+
+func (c *call) good() {
+	if c.stage != holds {
+		return
+	}
+	c.p.w.watch.regains(c)
+	if c.postponed {
+		c.postponed = false
+		c.p.w.after(c.p.w.between(0, c.hold+1), c.release)
+	}
 }

@@ -52,6 +52,26 @@ func TestBirths(t *testing.T) {
 		total.Settled.Round(time.Millisecond), total.Stats)
 }
 
+// TestDoubts gives most calls a grace, and causes faults often.
+func TestDoubts(t *testing.T) {
+	var all Stats
+	for seed := range uint64(max(2, 12/slowly)) {
+		cfg := Draw(200 + seed)
+		cfg.Doubts, cfg.Virtual, cfg.Quiet = 0.8, 3*time.Minute, false
+		cfg.Trouble.Every = 2 * time.Second
+		cryptotest.SetGlobalRandom(t, seed)
+		r := Run(cfg)
+		if r.Fault != "" {
+			t.Fatalf("%v\n%s", &r.Config, r.Fault)
+		}
+		all.Add(r.Stats)
+	}
+	if all.Regained == 0 || all.InDoubt == all.Regained {
+		t.Errorf("%d holds were in doubt, %d of them good again", all.InDoubt, all.Regained)
+	}
+	t.Logf("%d in doubt, %d good again, %d granted, %d released", all.InDoubt, all.Regained, all.Granted, all.Released)
+}
+
 // All tests of this package rely on this: two runs of one seed are equal.
 func TestOneSeedIsOneRun(t *testing.T) {
 	for _, seed := range []uint64{1, 5, 2}[:max(2, 3/slowly)] { // seed 5 has an insider

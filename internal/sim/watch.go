@@ -99,6 +99,9 @@ func (o *watch) record(p *proc, e history.Event) {
 func (o *watch) judge(settled bool) {
 	o.stats.Refused, o.stats.Recorded = o.register.Refused(), len(o.history)
 	settle := settleWithin + o.w.cfg.silence()
+	if o.w.cfg.Doubts > 0 {
+		settle += longestGrace * o.w.cfg.TTL
+	}
 	if !settled {
 		settle = time.Hour
 	}
@@ -236,7 +239,7 @@ func (s *Stats) gets(c *call, keys []string, terms check.Terms) {
 
 // believes reports whether the caller holds the lock at this moment by its own clock.
 func (c *call) believes() bool {
-	return c.stage == holds && !c.p.dead && c.p.m.clock().Before(c.limit())
+	return c.stage == holds && !c.p.dead && c.p.m.clock().Before(c.limit()) && !(c.lapsed && c.mayDoubt())
 }
 
 // lapse ends the beliefs of all callers whose hold of a key has ended by their own clock.
@@ -257,6 +260,7 @@ func (o *watch) extended(p *proc) {
 			o.w.broken("%v call %d: the lock %v with token %d was lost by the clock and came back", p, c.id, c.keys(),
 				c.token)
 		}
+		o.notMarked(c)
 	}
 	o.expect(p)
 }

@@ -13,7 +13,7 @@ import (
 )
 
 // This file observes holds that end by force or by themselves, expiry delays, notices to holders,
-// and downgrades.
+// downgrades, and holds in doubt.
 
 const (
 	// lateWord is the time within which a holder must be notified that its hold has ended by itself.
@@ -31,7 +31,8 @@ type holdings struct {
 	handed map[lockfsm.Token]time.Duration
 	// shortest expiry delay in the requests to resume a hold
 	shorter map[lockfsm.Token]time.Duration
-	shared  map[lockfsm.Token]bool // exclusive holds that the state has made shared
+	shared  map[lockfsm.Token]bool   // exclusive holds that the state has made shared
+	newest  map[string]lockfsm.Token // the last grant of each key
 }
 
 // limit returns the time until which the call's handle reports that the lock is held.
@@ -217,4 +218,57 @@ func (o *watch) resumesShared(e *history.Event) {
 	if termsOf(e, 0) == reader() {
 		o.shared[e.Token] = true
 	}
+}
+
+func (c *call) mayDoubt() bool { return c.req.Terms != nil && c.req.Terms.Grace > 0 }
+
+// doubts observes that a client marks a hold as in doubt, before it publishes another deadline.
+func (o *watch) doubts(c *call) {
+	o.stats.InDoubt++
+	o.w.note("%v call %d is in doubt of %v", c.p, c.id, c.keys())
+	if o.lapse(c.req.Key); !c.lapsed {
+		c.lapsed, c.until = true, min(o.w.now, c.p.m.global(c.limit()))
+	}
+	c.doubt = true
+}
+
+// regains observes that a hold in doubt is good again. It must not overlap another belief, and the
+// state must not have granted the key since.
+func (o *watch) regains(c *call) {
+	o.stats.Regained++
+	o.w.note("%v call %d is good again with %d", c.p, c.id, c.token)
+	if now := c.p.m.clock(); !c.doubt || !now.Before(c.limit()) {
+		o.w.broken("%v call %d is good again at %v; in doubt: %v, until %v", c.p, c.id, now, c.doubt, c.limit())
+	}
+	c.doubt, c.lapsed, c.until = false, false, 0
+	if c.forced {
+		return // the client has not heard of it yet
+	}
+	terms := c.terms()
+	for _, key := range c.keys() {
+		if newest := o.newest[key]; terms.Alone() && newest > c.token {
+			o.w.broken("%v call %d: %q is good again with token %d, and was granted with %d since", c.p, c.id, key,
+				c.token, newest)
+		}
+		o.lapse(key)
+		o.believers[key] = append(o.believers[key], c)
+		o.w.must(o.beliefs.Begin(key, c.caller(), terms, o.w.now))
+	}
+	o.expect(c.p)
+	o.write(c)
+}
+
+// notMarked checks, when a client has published a later deadline, that the hold of a call is not
+// visible as held before the client has confirmed it.
+func (o *watch) notMarked(c *call) {
+	if c.mayDoubt() && c.lapsed && !c.doubt && c.stage == holds && c.p.m.clock().Before(c.limit()) {
+		o.w.broken("%v call %d: a renewal is published, and the doubt of %v is not marked", c.p, c.id, c.keys())
+	}
+}
+
+func (o *watch) grants(key string, e *history.Event) {
+	if o.newest == nil {
+		o.newest = map[string]lockfsm.Token{}
+	}
+	o.newest[key] = max(o.newest[key], e.Token)
 }

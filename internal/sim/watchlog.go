@@ -141,6 +141,7 @@ func (o *watch) trail(r *ownReplica, e history.Event) {
 		switch e.Kind {
 		case history.Grant:
 			o.w.must(o.tokens.Grant(key, e.Token))
+			o.grants(key, &e)
 			if e.Resumes == 0 { // a resumed hold keeps the place of the old hold in the queue
 				o.w.must(g.fifo.Granted(key, e.Place))
 			}

@@ -26,7 +26,7 @@ type Call struct {
 
 	mu      sync.Mutex // guards the fields below; never held across a wait
 	granted bool       // Hooks.Acquired has returned
-	lost    *Event     // a loss that occurred before granted was set
+	early   []Event    // a loss, and doubts, that occurred before granted was set
 }
 
 // Observes reports whether calls have observers.
@@ -152,34 +152,44 @@ func (c *Call) met(e *Event) {
 	}
 }
 
-// isGranted allows calls of Hooks.Lost, and reports a loss that occurred before.
+// isGranted allows calls of Hooks.Lost and Hooks.InDoubt, and reports what occurred before.
 func (c *Call) isGranted() {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	c.granted = true
-	if c.lost != nil {
-		c.tellLost(*c.lost)
+	for i := range c.early {
+		c.tell(&c.early[i])
 	}
+	c.early = nil
 }
 
 func (c *Call) isLost(why client.Loss, err error) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	e := Event{End: Lost, Loss: why, Err: err}
+	switch err {
+	case nil:
+		e.End = Regained
+	case client.ErrInJeopardy:
+		e.End = InDoubt
+	}
 	if !c.granted {
-		c.lost = &e
+		c.early = append(c.early, e)
 		return
 	}
-	c.tellLost(e)
+	c.tell(&e)
 }
 
-func (c *Call) tellLost(lost Event) {
+func (c *Call) tell(of *Event) {
 	h := c.tracer.config.Hooks.Lost
+	if of.End != Lost {
+		h = c.tracer.config.Hooks.InDoubt
+	}
 	if h == nil {
 		return
 	}
 	e := c.about(c.tracer.config.Clock.Now())
-	e.End, e.Loss, e.Err = Lost, lost.Loss, lost.Err
+	e.End, e.Loss, e.Err = of.End, of.Loss, of.Err
 	c.tracer.queue.later(func() { h(e) })
 }
 

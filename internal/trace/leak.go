@@ -4,6 +4,8 @@ import (
 	"fmt"
 	"runtime"
 	"strings"
+
+	"github.com/mortise-lock/mortise/session/client"
 )
 
 // This file finds locks that the program has forgotten. The session references a held lock, so the
@@ -44,7 +46,7 @@ func (w *Watch) Stop() {
 
 func (l *leak) found() {
 	c := l.call
-	if c.hold.Err() != nil {
+	if err := c.hold.Err(); err != nil && err != client.ErrInJeopardy {
 		return
 	}
 	e := c.about(c.tracer.config.Clock.Now())

@@ -39,9 +39,16 @@ func (c *Call) recordAnswer(err error, held *client.HeldError) {
 	}
 	h.Granted(c.op, c.hold.Token())
 	c.tracer.config.Spawn(func() {
-		<-c.hold.Done()
-		if !errors.Is(c.hold.Err(), client.ErrReleased) {
-			c.recordLoss(c.hold.Until())
+		for {
+			<-c.hold.Done()
+			// For the history, a hold that is good again after a doubt was held in between.
+			err := c.hold.Regain(context.Background())
+			if err != nil && !errors.Is(err, client.ErrReleased) {
+				c.recordLoss(c.hold.Until())
+			}
+			if err != nil {
+				return
+			}
 		}
 	})
 }
@@ -69,10 +76,16 @@ func (c *Call) recordRelease(how Way) {
 func (c *Call) recordFirst(how Way) {
 	switch how {
 	case Detach, Lapse: // the lock is not released, but the caller gets no more events
-		c.recordLoss(c.tracer.config.Clock.Now())
+		now := c.tracer.config.Clock.Now()
+		if c.hold.Err() == client.ErrInJeopardy {
+			now = c.hold.Until()
+		}
+		c.recordLoss(now)
 		return
-	case Unlock:
-		_ = c.hold.Err() // records a loss that was not detected before this release
+	case Unlock, UnlockSoon:
+		if c.hold.Err() == client.ErrInJeopardy { // the caller relies on the lock no longer
+			c.recordLoss(c.hold.Until())
+		}
 	}
 	c.tracer.config.History.Unlock(c.op)
 	if how == UnlockSoon { // in a history the call lasts until the release is confirmed
@@ -96,7 +109,8 @@ func errorClass(err error) string {
 		err  error
 		name string
 	}{
-		{context.Canceled, "context"}, {context.DeadlineExceeded, "context"}, {client.ErrLost, "lost"},
+		{context.Canceled, "context"}, {context.DeadlineExceeded, "context"},
+		{client.ErrLost, "lost"}, {client.ErrInJeopardy, "in doubt"},
 		{client.ErrClosed, "closed"}, {client.ErrLeaving, "leaving"}, {client.ErrQueueFull, "queue full"},
 		{client.ErrOverloaded, "overloaded"}, {client.ErrNoRoom, "no room"}, {client.ErrBadKey, "bad key"},
 		{client.ErrNotHeld, "not held"}, {client.ErrInGrace, "not ready"}, {client.ErrNoLeader, "not ready"},

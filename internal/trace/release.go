@@ -67,6 +67,8 @@ func (r Release) end(err error) End {
 	switch {
 	case errors.Is(err, client.ErrLost):
 		return Gone
+	case errors.Is(err, client.ErrInJeopardy): // the lock has other handles, and may be good again
+		return Left
 	case errors.Is(err, client.ErrClosed):
 		return Stopped
 	case errors.Is(err, client.ErrNoRoom): // from Detach; the lock has ended, and this is confirmed

@@ -12,18 +12,19 @@ import (
 	"github.com/mortise-lock/mortise/session/client"
 )
 
-// Hooks are the user's functions for the events of locks. Each may be nil. Lost and Leaked run on
-// the queue's goroutine, the others on the caller's goroutine.
+// Hooks are the user's functions for the events of locks. Each may be nil. Lost, InDoubt and Leaked
+// run on the queue's goroutine, the others on the caller's goroutine.
 type Hooks struct {
 	Mark     func(ctx context.Context) []byte // returns the request's trace parent
 	Acquired func(ctx context.Context, e Event) (tag any)
 	Unlocked func(ctx context.Context, e Event)
 	Lost     func(e Event)
+	InDoubt  func(e Event) // also called when the lock is good again
 	Leaked   func(e Event)
 }
 
 func (h *Hooks) listen() bool {
-	return h.Mark != nil || h.Acquired != nil || h.Unlocked != nil || h.Lost != nil || h.Leaked != nil
+	return h.Mark != nil || h.Acquired != nil || h.Unlocked != nil || h.Lost != nil || h.InDoubt != nil || h.Leaked != nil
 }
 
 // Asked describes a requested lock to observers.
@@ -68,6 +69,8 @@ const (
 	Gone    // the lock was lost before the release
 	Stopped // the node has ended
 	Lost
+	InDoubt
+	Regained
 	Leaked
 )
 

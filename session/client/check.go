@@ -24,6 +24,7 @@ func (c *Core) Check() error {
 				}
 			case stageHeld:
 				held++
+			case stageDoubt:
 			case stageReleasing:
 				if !e.freeing {
 					return fmt.Errorf("entry %d is being released, but is not marked as freeing", e.number)
@@ -94,9 +95,26 @@ func (c *Core) Waits(n lockfsm.Number) bool {
 }
 
 func (c *Core) checkLowering() error {
-	ended := func(e *entry) bool { return e.req == nil || e.req.stage != stageHeld }
+	ended := func(e *entry) bool { return e.req == nil || !e.req.stage.holds() }
 	if i := slices.IndexFunc(c.lowering, ended); i >= 0 {
 		return fmt.Errorf("entry %d is being downgraded, but is not held", c.lowering[i].number)
+	}
+	return c.checkDoubts()
+}
+
+func (c *Core) checkDoubts() error {
+	doubts := 0
+	for e := c.sent.head; e != nil; e = e.next {
+		if e.req == nil || e.req.stage != stageDoubt {
+			continue
+		}
+		doubts++
+		if t := e.req.Terms; t == nil || t.Grace == 0 || t.doubtEnds.Before(c.doubtEnds) {
+			return fmt.Errorf("entry %d is in doubt with %+v, and the first doubt ends at %v", e.number, t, c.doubtEnds)
+		}
+	}
+	if doubts != c.doubts {
+		return fmt.Errorf("%d entries are in doubt, but %d are counted", doubts, c.doubts)
 	}
 	return nil
 }

@@ -269,6 +269,10 @@ func (c *Client) take(now clock.Time, in *input) {
 		if !c.core.Detach(now, in.hold.req, string(in.bytes)) {
 			in.hold.settle(ErrLost)
 		}
+	case inputDoubt:
+		if since := in.hold.doubted(); since != 0 { // it is not good again since
+			c.core.Doubt(now, in.hold.req, since)
+		}
 	case inputDowngrade:
 		c.core.Downgrade(now, in.hold.req)
 	case inputReceive:
@@ -314,6 +318,10 @@ func (c outlets) Lost(o *Outcome) {
 	o.Request.Caller.(*Hold).end(o.Err, o.Why, until)
 }
 
+func (c outlets) Doubt(o *Outcome) {
+	o.Request.Caller.(*Hold).end(ErrInJeopardy, LossLease, c.lostAt())
+}
+
 func (c outlets) Publish(deadline, safe clock.Time) {
 	renewed := c.deadline.Swap(int64(deadline)) != int64(deadline)
 	c.safe.Store(int64(safe))
@@ -345,6 +353,8 @@ func (c outlets) Outcome(o *Outcome) {
 		h.want()
 	case OutcomeDowngraded:
 		h.downgraded(o.Err)
+	case OutcomeGood:
+		h.good()
 	}
 }
 

@@ -75,6 +75,7 @@ type Core struct {
 	order    uint64
 	waiting  int
 	held     int
+	doubts   int
 	freeing  int
 	keyBytes int
 	tries    int
@@ -85,7 +86,8 @@ type Core struct {
 	closeEpoch   lockfsm.Epoch
 	closed       bool
 
-	limited limited // holds with a limited duration
+	limited   limited    // holds with a limited duration
+	doubtEnds clock.Time // no doubt ends earlier; used only if there are doubts
 
 	plainUntil clock.Time // until then, requests for stays are sent as ordinary ones
 
@@ -161,6 +163,7 @@ func (c *Core) Tick(now clock.Time) {
 		c.failWaiting(true, ErrNoLeader)
 	}
 	c.endTries(now)
+	c.regain(now)
 }
 
 // Next returns the latest time for the next call of Tick. Zero means never.
@@ -176,6 +179,9 @@ func (c *Core) Next() clock.Time {
 	}
 	if c.held > 0 {
 		consider(c.lease.deadline())
+	}
+	if c.doubts > 0 {
+		consider(c.doubtEnds)
 	}
 	if len(c.limited) > 0 {
 		consider(c.limited[0].until)
@@ -205,7 +211,8 @@ func (c *Core) Status(now clock.Time) Status {
 	s := Status{
 		Phase: c.phase, Session: c.session, TTL: c.lease.ttl, Renewed: c.lease.sent, Lease: c.lease.state(now),
 		Deadline: c.lease.deadline(),
-		Requests: c.waiting + c.held + c.freeing, Waiting: c.waiting, Held: c.held, Ended: c.tally.ended,
+		Requests: c.waiting + c.held + c.doubts + c.freeing, Waiting: c.waiting, Held: c.held + c.doubts,
+		Ended: c.tally.ended,
 	}
 	if c.phase != Seeking {
 		s.Asked = c.target.ID

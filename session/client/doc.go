@@ -42,11 +42,23 @@
 //     of the call's context is released. A grant that arrives when less than TTL/10 of the lease
 //     is left is also released, and its request is sent again.
 //   - [Hold.Err] reads the clock, so it reports a loss even before a timer has fired.
-//   - A hold that was reported lost is never reported held again.
+//   - A hold that was reported lost is never reported held again. Only a hold in doubt can be.
 //   - Requests of one client are sent, and sent again, in the order of the calls.
 //   - A client attaches only to a voter in its list, or to the leader that such a voter has named.
 //     It accepts an answer to Open only from an instance to which it has sent the nonce. So
 //     another instance cannot pose as the leader and acknowledge leases.
+//
+// # Doubts
+//
+// A hold whose request has a Grace is not lost at the deadline of the lease, but in doubt: the core
+// sends no Release, and the next Attach names its entry. The hold is good again if two things are
+// known. The group has stated, on the present attachment, that the entry is granted with the same
+// token. And a renewal was acknowledged whose own deadline has not passed. One of them is not
+// enough: the session may have lost the entry, and an older acknowledgement proves only the past.
+//
+// No command grants a finished number again. So the statement proves that the hold was at the head
+// of its queues until then, and that no conflicting request was granted. The hold is lost when its
+// grace is over, or when the group states anything else. It was then lost since its doubt began.
 //
 // # Stays
 //

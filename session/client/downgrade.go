@@ -1,6 +1,7 @@
 package client
 
 import (
+	"cmp"
 	"context"
 	"fmt"
 )
@@ -16,6 +17,9 @@ import (
 // of Err if the hold has ended, and an error that wraps the error of ctx if ctx has. A second call
 // waits for the same confirmation. The hold must not be a pass.
 func (h *Hold) Downgrade(ctx context.Context) error {
+	if err := h.Err(); err != nil {
+		return err
+	}
 	answer, err := h.startDowngrade()
 	if err != nil {
 		return err
@@ -24,14 +28,14 @@ func (h *Hold) Downgrade(ctx context.Context) error {
 	case <-answer:
 		return h.answer()
 	case <-h.Done():
-		return h.Err()
+		return cmp.Or(h.Err(), ErrInJeopardy) // if the hold is good again, it was in doubt
 	case <-ctx.Done():
 		return fmt.Errorf("mortise: lock %q is being downgraded, but this is not yet confirmed: %w", h.req.Key,
 			ContextError(ctx))
 	}
 }
 
-// DowngradeSoon is like Downgrade, and does not wait.
+// DowngradeSoon is like Downgrade, and does not wait. It also applies to a hold in doubt.
 func (h *Hold) DowngradeSoon() { _, _ = h.startDowngrade() }
 
 // Lowered reports whether a downgrade has begun and was not refused.
@@ -42,11 +46,11 @@ func (h *Hold) Lowered() bool {
 }
 
 func (h *Hold) startDowngrade() (answer chan struct{}, err error) {
-	if err := h.Err(); err != nil {
+	if err := h.Err(); err != nil && err != ErrInJeopardy {
 		return nil, err
 	}
 	h.mu.Lock()
-	if h.ended != nil || h.lowered {
+	if h.lowered || h.ended != nil && h.ended != ErrInJeopardy {
 		defer h.mu.Unlock()
 		return h.slot, h.ended
 	}

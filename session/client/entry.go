@@ -48,9 +48,13 @@ type Terms struct {
 	Under  *Request // the owner of this request, from the same core; nil means none
 	// Longest limits a hold, measured from the arrival of the grant. Zero means no limit.
 	Longest time.Duration
+	// Grace is how long a hold can be in doubt after the deadline of the lease; see the package
+	// comment. Zero means that it is lost at the deadline. The request must not be Sticky.
+	Grace time.Duration
 
-	owner lockfsm.Number // the number of the request in Under, as sent to the group
-	place int            // index in limited
+	owner     lockfsm.Number // the number of the request in Under, as sent to the group
+	place     int            // index in limited
+	doubtEnds clock.Time     // when a hold in doubt is lost
 }
 
 // limited is a heap of requests, ordered by the time at which their holds end.
@@ -132,7 +136,7 @@ func (r *Request) command() lockfsm.Command {
 		if len(t.Modes) > 0 {
 			c.Rules, c.Modes = lockfsm.ModesSince, t.Modes
 		}
-		if t.Under != nil && t.Under.stage == stageHeld {
+		if t.Under != nil && t.Under.stage.holds() {
 			t.owner = t.Under.entry.number
 		}
 		c.Owner = t.owner
@@ -151,14 +155,27 @@ func (r *Request) outlives() bool {
 	return r.Terms != nil && (r.Terms.Delay > 0 || r.Terms.Resume != 0)
 }
 
+func (r *Request) grace() time.Duration {
+	if r.Terms == nil {
+		return 0
+	}
+	return r.Terms.Grace
+}
+
 type stage uint8
 
 const (
 	stageWaiting   stage = iota + 1 // the caller waits for an answer
 	stageHeld                       // the caller holds the lock
+	stageDoubt                      // the caller held the lock until the lease ended, and may hold it again
 	stageReleasing                  // the caller waits for the confirmation of its release
 	stageOver                       // the caller does not wait, and holds nothing
 )
+
+// named reports whether an Attach names the entry although it is being freed.
+func (e *entry) named() bool { return e.stays || e.doubted }
+
+func (s stage) holds() bool { return s == stageHeld || s == stageDoubt }
 
 // entry is a request under one number. A request that is sent again gets a new entry. The core
 // keeps the old entry until it has ended in the group. The number is zero until the entry is sent.
@@ -174,6 +191,10 @@ type entry struct {
 	stays bool
 	// due means that the next frame contains the entry's Release, Cancel or Detach.
 	due bool
+	// doubted means that the caller has released the hold while it was in doubt. The next Attach
+	// names the entry, and then its Release is due again. Without its answer the hold counts as
+	// lost.
+	doubted bool
 	// lapsed is the reason why a detached hold has ended without a release by its holder.
 	lapsed string
 	// lowered is the epoch in which the downgrade of the hold was sent, and zero after its answer.

@@ -11,6 +11,10 @@ import (
 var (
 	// ErrLost means that the hold has ended although its holder has not released it.
 	ErrLost = errors.New("mortise: the lock was lost")
+	// ErrInJeopardy means that the lease of a hold with a grace has ended, and that the hold may be
+	// good again. It is not final.
+	ErrInJeopardy = errors.New("mortise: the lock is in doubt: its lease was not renewed in time, " +
+		"and the group has not yet said whether it is still held")
 	// ErrReleased means that the caller has released the hold.
 	ErrReleased = errors.New("mortise: the lock was released")
 	// ErrClosed means that the client or its session is closed.

@@ -9,10 +9,10 @@ import (
 	"github.com/mortise-lock/mortise/session"
 )
 
-// Output is the output of a core. The shell must first mark the holds of OutcomeLost, then
-// publish Deadline, then deliver the other outcomes, and then send the frame. So every lost hold
-// is marked before a caller can see the new deadline. And a new hold does not seem expired,
-// because its caller receives it only after the deadline is published.
+// Output is the output of a core. The shell must first mark the holds of OutcomeLost and
+// OutcomeInDoubt, then publish Deadline, then deliver the other outcomes, and then send the frame.
+// So every lost hold is marked before a caller can see the new deadline. And a new hold does not
+// seem expired, because its caller receives it only after the deadline is published.
 type Output struct {
 	// Outcomes is valid until the next call of Flush.
 	Outcomes []Outcome
@@ -83,13 +83,13 @@ func (c *Core) writeQuestion(now clock.Time, f *frame) {
 }
 
 // live returns the numbers that the Attach must name. These are the numbers of all sent entries,
-// except entries that have freeing set but not stays.
+// except entries that are being freed and not named.
 func (c *Core) live(now clock.Time) []lockfsm.Range {
 	var live []lockfsm.Range
 	c.open = 0
 	for e := c.sent.head; e != nil; e = e.next {
 		e.open, e.asked = 0, now
-		if e.freeing && !e.stays {
+		if e.freeing && !e.named() {
 			e.left = c.epoch
 			continue
 		}

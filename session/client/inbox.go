@@ -25,6 +25,7 @@ const (
 	inputDetach
 	inputDowngrade
 	inputExpired // Err has detected that the hold expired
+	inputDoubt   // Err has detected that the hold is in doubt
 	inputReceive
 	inputDown
 	inputTargets

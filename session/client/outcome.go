@@ -28,6 +28,8 @@ const (
 	OutcomeAsked                             // requests with Try wait for the answer of a stay; may be repeated
 	OutcomeYield                             // another request is about to wait for a stay; may be repeated
 	OutcomeDowngraded                        // the hold is shared, or Err is why it remains exclusive
+	OutcomeInDoubt                           // the lease of a hold with a grace has ended; the hold may be good again
+	OutcomeGood                              // a hold in doubt was confirmed, with the same token
 )
 
 // Outcome is a result that a core reports for a request.
@@ -61,6 +63,8 @@ func (c *Core) Acquire(now clock.Time, r *Request) {
 		c.fail(r, ErrBadKey)
 	case c.waiting+c.freeing > maxUnfinished || c.keyBytes > maxKeyBytes:
 		c.fail(r, ErrOverloaded)
+	case r.Terms != nil && r.Terms.Under != nil && r.Terms.Under.stage == stageDoubt:
+		c.fail(r, ErrInJeopardy)
 	case r.Try && c.orphaned != 0 && now.Sub(c.orphaned) >= tryWithout:
 		c.fail(r, ErrNoLeader)
 	default:
@@ -72,8 +76,8 @@ func (c *Core) Acquire(now clock.Time, r *Request) {
 	}
 }
 
-// begin ends the holds whose deadline has passed. Every input calls it first, so that a late
-// acknowledgement cannot extend them.
+// begin ends the holds whose deadline or grace has passed. Every input calls it first, so that a
+// late acknowledgement cannot extend them.
 func (c *Core) begin(now clock.Time) {
 	if c.held > 0 && !now.Before(c.lease.deadline()) {
 		c.loseAll()
@@ -81,6 +85,7 @@ func (c *Core) begin(now clock.Time) {
 	for len(c.limited) > 0 && !now.Before(c.limited[0].until) {
 		c.overdue(c.limited[0])
 	}
+	c.endDoubts(now)
 }
 
 // linked reports whether the Attach of the current epoch was sent, so that commands may follow it.
@@ -92,7 +97,7 @@ func (c *Core) Cancel(now clock.Time, r *Request) {
 	switch r.stage {
 	case stageWaiting:
 		c.leave(r)
-	case stageHeld:
+	case stageHeld, stageDoubt:
 		c.heldNoMore(r)
 	default:
 		return
@@ -100,13 +105,15 @@ func (c *Core) Cancel(now clock.Time, r *Request) {
 	c.abandon(r)
 }
 
-// Release releases a lock and reports whether it was held until now. If so, OutcomeReleased
-// follows.
+// Release releases a lock and reports whether it was held or in doubt until now. If so,
+// OutcomeReleased follows. For a hold in doubt it has no error only if the release has ended the
+// hold.
 func (c *Core) Release(now clock.Time, r *Request) bool {
 	c.begin(now)
-	if r.stage != stageHeld {
+	if !r.stage.holds() {
 		return false
 	}
+	r.entry.doubted = r.stage == stageDoubt
 	c.heldNoMore(r)
 	r.stage = stageReleasing
 	c.free(r.entry)
@@ -117,7 +124,7 @@ func (c *Core) Release(now clock.Time, r *Request) bool {
 // lapsed is not empty, the group records the hold as expired, with this reason.
 func (c *Core) Detach(now clock.Time, r *Request, lapsed string) bool {
 	c.begin(now)
-	if r.stage == stageHeld {
+	if r.stage.holds() {
 		r.entry.stays, r.entry.lapsed = true, lapsed
 	}
 	return c.Release(now, r)
@@ -126,7 +133,7 @@ func (c *Core) Detach(now clock.Time, r *Request, lapsed string) bool {
 // Downgrade makes an exclusive hold shared. OutcomeDowngraded follows unless the hold ends first.
 func (c *Core) Downgrade(now clock.Time, r *Request) {
 	c.begin(now)
-	if r.stage == stageHeld && !slices.Contains(c.lowering, r.entry) {
+	if r.stage.holds() && !slices.Contains(c.lowering, r.entry) {
 		c.lowering = append(c.lowering, r.entry)
 	}
 }
@@ -185,6 +192,9 @@ func (c *Core) drop(e *entry, err error) {
 			c.frees = slices.DeleteFunc(c.frees, func(f *entry) bool { return f == e })
 		}
 	}
+	if err == nil && e.doubted {
+		err = ErrLost
+	}
 	if r := e.req; r != nil && r.stage == stageReleasing {
 		r.stage, r.entry = stageOver, nil
 		c.outcomes = append(c.outcomes, Outcome{Kind: OutcomeReleased, Request: r, Err: err})
@@ -226,7 +236,7 @@ func (c *Core) heldKeys(except func(*Request) bool) (keys []string) {
 	more := 0
 	for e := c.sent.head; e != nil; e = e.next {
 		switch r := e.req; {
-		case r == nil || r.stage != stageHeld || except(r):
+		case r == nil || !r.stage.holds() || except(r):
 		case len(keys) == maxHeldKeys:
 			more++
 		default:
@@ -240,7 +250,11 @@ func (c *Core) heldKeys(except func(*Request) bool) (keys []string) {
 }
 
 func (c *Core) heldNoMore(r *Request) {
-	c.held--
+	if r.stage == stageDoubt {
+		c.doubts--
+	} else {
+		c.held--
+	}
 	c.stopDowngrade(r.entry)
 	if r.until != 0 {
 		heap.Remove(&c.limited, r.Terms.place)
@@ -272,14 +286,78 @@ func (c *Core) loseBy(r *Request, err error, why Loss) {
 	c.outcomes = append(c.outcomes, Outcome{Kind: OutcomeLost, Request: r, Err: err, Why: why})
 }
 
-// loseAll ends every hold, and frees its entry, because the session may still exist in the group.
+// loseAll ends every hold at the deadline. A hold with a grace is in doubt instead.
 func (c *Core) loseAll() {
 	for e := c.sent.head; e != nil && c.held > 0; e = e.next {
-		if e.req != nil && e.req.stage == stageHeld {
-			e.stays = e.req.outlives()
-			c.lose(e.req, LossLease)
-			e.req = nil
-			c.free(e)
+		switch r := e.req; {
+		case r == nil || r.stage != stageHeld:
+		case r.grace() > 0:
+			c.doubt(r, c.lease.deadline())
+		default:
+			c.loseFree(e)
+		}
+	}
+}
+
+// loseFree ends the hold of e, and frees e, because the session may still exist in the group.
+func (c *Core) loseFree(e *entry) {
+	e.stays = e.req.outlives()
+	c.lose(e.req, LossLease)
+	e.req = nil
+	c.free(e)
+}
+
+// Doubt puts a held request with a grace in doubt, from the time since on. It is for a shell whose
+// caller has read a later clock than the core.
+func (c *Core) Doubt(now clock.Time, r *Request, since clock.Time) {
+	c.begin(now)
+	if r.stage == stageHeld {
+		c.doubt(r, since)
+	}
+}
+
+func (c *Core) doubt(r *Request, since clock.Time) {
+	c.held--
+	c.doubts++
+	r.stage = stageDoubt
+	r.Terms.doubtEnds = since.Add(r.Terms.Grace)
+	if ends := r.Terms.doubtEnds; c.doubts == 1 || ends.Before(c.doubtEnds) {
+		c.doubtEnds = ends
+	}
+	c.outcomes = append(c.outcomes, Outcome{Kind: OutcomeInDoubt, Request: r})
+}
+
+// endDoubts loses the holds whose grace is over.
+func (c *Core) endDoubts(now clock.Time) {
+	if c.doubts == 0 || now.Before(c.doubtEnds) {
+		return
+	}
+	c.doubtEnds = 0
+	for e := c.sent.head; e != nil; e = e.next {
+		r := e.req
+		if r == nil || r.stage != stageDoubt {
+			continue
+		}
+		if ends := r.Terms.doubtEnds; !now.Before(ends) {
+			c.loseFree(e)
+		} else if c.doubtEnds == 0 || ends.Before(c.doubtEnds) {
+			c.doubtEnds = ends
+		}
+	}
+}
+
+// regain makes the confirmed holds in doubt good again. It runs at the end of a turn, after every
+// input that could lose one of them.
+func (c *Core) regain(now clock.Time) {
+	if c.doubts == 0 || c.phase != Attached || !now.Before(c.lease.deadline()) {
+		return
+	}
+	for e := c.sent.head; e != nil; e = e.next {
+		if r := e.req; r != nil && r.stage == stageDoubt && e.seen == c.epoch {
+			c.doubts--
+			c.held++
+			r.stage = stageHeld
+			c.outcomes = append(c.outcomes, Outcome{Kind: OutcomeGood, Request: r})
 		}
 	}
 }

@@ -59,7 +59,7 @@ func (c *Core) reply(now clock.Time, from nodeid.ID, r *session.Reply) {
 	case session.ReplyTaken:
 		c.readTaken(r)
 	case session.ReplyWanted:
-		if e := c.byNumber[r.Number]; e != nil && e.req != nil && e.req.stage == stageHeld {
+		if e := c.byNumber[r.Number]; e != nil && e.req != nil && e.req.stage.holds() {
 			c.outcomes = append(c.outcomes, Outcome{Kind: OutcomeWanted, Request: e.req})
 		}
 	case session.ReplyAsked:
@@ -156,13 +156,13 @@ func (c *Core) attached(now clock.Time, r *session.Reply) {
 	for e := c.sent.head; e != nil && e.number < c.firstNew; {
 		next := e.next
 		switch {
-		case e.freeing && (e.left == c.epoch || e.stays && e.seen != c.epoch):
+		case e.freeing && (e.left == c.epoch || e.named() && e.seen != c.epoch):
 			c.drop(e, nil)
-		case e.freeing && e.stays && !e.due && e.open == 0: // the Detach was sent before this attachment
+		case e.freeing && e.named() && !e.due && e.open == 0: // its command was sent before this attachment
 			e.due = true
 			c.frees = append(c.frees, e)
 		case !e.freeing && e.seen != c.epoch:
-			if e.req.stage == stageHeld {
+			if e.req.stage.holds() {
 				c.lose(e.req, LossUnknown)
 			} else {
 				e.req.entry = &entry{req: e.req, order: e.order}
@@ -236,7 +236,7 @@ func (c *Core) stateGranted(now clock.Time, e *entry, token, last lockfsm.Token)
 func (c *Core) finish(e *entry, err error) {
 	if r := e.req; r != nil && r.stage != stageReleasing {
 		switch {
-		case r.stage == stageHeld:
+		case r.stage.holds():
 			c.lose(r, LossUnknown)
 		case err == nil:
 			c.requeue(r)
@@ -311,7 +311,7 @@ func (c *Core) readTaken(r *session.Reply) {
 }
 
 func (c *Core) endedBy(e *entry, err error, why Loss) {
-	if e.req != nil && e.req.stage == stageHeld {
+	if e.req != nil && e.req.stage.holds() {
 		c.loseBy(e.req, err, why)
 		e.req = nil
 	}
@@ -341,6 +341,7 @@ func (c *Core) freed(now clock.Time, r *session.Reply) {
 		c.redirect(now, c.target) // the next Attach does not name the entry, which frees it
 		return
 	}
+	e.doubted = e.doubted && r.Code != lockfsm.Done // Done proves that the hold existed until now
 	c.drop(e, nil)
 }
 

@@ -235,7 +235,7 @@ func (c *Core) forgetSession(releasing error, end SessionEnd) {
 			case stageWaiting:
 				r.entry = &entry{req: r, order: r.order}
 				again = append(again, r.entry)
-			case stageHeld:
+			case stageHeld, stageDoubt:
 				c.lose(r, end.loss())
 			}
 		}
@@ -253,14 +253,14 @@ func (c *Core) askAgain(again []*entry) {
 }
 
 // CloseSession closes the session as soon as the client is attached. Then Closed reports true.
-// CloseSession fails with ErrStillHeld while a lock is held. Waiting and later calls end with
-// ErrClosed.
+// CloseSession fails with ErrStillHeld while a lock is held or in doubt. Waiting and later calls
+// end with ErrClosed.
 func (c *Core) CloseSession(now clock.Time) error {
 	c.begin(now)
 	if c.closed || c.closing {
 		return nil
 	}
-	if c.held > 0 {
+	if c.held+c.doubts > 0 {
 		return ErrStillHeld
 	}
 	c.closing = true

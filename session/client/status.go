@@ -41,7 +41,7 @@ type Status struct {
 	GraceUntil clock.Time
 	Requests   int // waiting calls, held locks, and unconfirmed releases
 	Waiting    int // calls that wait for an answer
-	Held       int // locks that are granted and neither released nor lost
+	Held       int // locks that are granted and neither released nor lost; those in doubt count
 	Kept       int // stays that no caller holds
 	Stays      stay.Totals
 }

@@ -12,11 +12,13 @@ type Outlets interface {
 	Nonce() lockfsm.Nonce
 	// Lost marks the hold of a request as lost. The request is not one of the stays.
 	Lost(*Outcome)
+	// Doubt marks the hold of a request as in doubt. The request is not one of the stays.
+	Doubt(*Outcome)
 	// Stay tells the stays an outcome for one of their requests, which may be a loss.
 	Stay(*Outcome)
 	// Publish publishes the deadline and the time until which the lease is safe; see [Output].
 	Publish(deadline, safe clock.Time)
-	// Outcome delivers an outcome that is not a loss, for another request.
+	// Outcome delivers an outcome that is neither a loss nor a doubt, for another request.
 	Outcome(*Outcome)
 	// Send does what [Config].Send does.
 	Send(to nodeid.Endpoint, renewals, commands []byte) error
@@ -55,14 +57,17 @@ func (out *Output) publish(o Outlets) {
 	out.deliver(o, false)
 }
 
-func (out *Output) deliver(o Outlets, lost bool) {
+// deliver executes the outcomes that must precede Publish, or all others.
+func (out *Output) deliver(o Outlets, before bool) {
 	for i := range out.Outcomes {
 		switch each := &out.Outcomes[i]; {
-		case lost != (each.Kind == OutcomeLost):
+		case before != (each.Kind == OutcomeLost || each.Kind == OutcomeInDoubt):
 		case each.Request.stay() != nil:
 			o.Stay(each)
-		case lost:
+		case each.Kind == OutcomeLost:
 			o.Lost(each)
+		case each.Kind == OutcomeInDoubt:
+			o.Doubt(each)
 		default:
 			o.Outcome(each)
 		}
