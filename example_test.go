@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"log"
 	"os"
+	"time"
 
 	"github.com/mortise-lock/mortise"
 )
@@ -50,6 +51,30 @@ func ExampleNode_Do() {
 		return nil
 	})
 	fmt.Println(err)
+	// Output:
+	// charged
+	// <nil>
+}
+
+// With JeopardyGrace, a lock can be good again after an outage of the whole group. The work stops
+// when the context ends, and begins again with a new context.
+func ExampleLock_Regain() {
+	ctx := context.Background()
+	node, err := mortise.Start(ctx, mortise.Config{})
+	if err != nil {
+		log.Fatal(err)
+	}
+	defer node.Leave(ctx)
+
+	lock, err := node.Acquire(ctx, mortise.Request{Key: "orders/42", JeopardyGrace: time.Minute})
+	if err != nil {
+		log.Fatal(err)
+	}
+	for again := true; again; {
+		charge(lock.Context(ctx), lock.Token())
+		again = errors.Is(lock.Err(), mortise.ErrInJeopardy) && lock.Regain(ctx) == nil
+	}
+	fmt.Println(lock.Unlock(ctx)) // ErrLost if the lock was lost
 	// Output:
 	// charged
 	// <nil>

@@ -293,11 +293,11 @@ func (l *Lock) SetValue(ctx context.Context, value string) error {
 
 // Unlock releases the lock, even if ctx has ended: ctx bounds only the wait for the confirmation.
 // After Unlock returns, with or without an error, the handle holds nothing. It returns nil when the
-// release is confirmed, even in a repeated call. It returns ErrLost if the lock was lost before,
-// and ErrClosed if the node was closed before the confirmation. If ctx ended before the
-// confirmation, the error wraps the context's error, and the release takes effect when a leader is
-// reached, or else when the session ends. The release of a sticky lock is confirmed at once, by the
-// lease; see [Request.Sticky].
+// release is confirmed, even in a repeated call. It returns ErrLost if the lock was lost before, or
+// was in doubt and may have been lost, and ErrClosed if the node was closed before the
+// confirmation. If ctx ended before the confirmation, the error wraps the context's error, and the
+// release takes effect when a leader is reached, or else when the session ends. The release of a
+// sticky lock is confirmed at once, by the lease; see [Request.Sticky].
 func (l *Lock) Unlock(ctx context.Context) error { return l.release(ctx, mode{way: trace.Unlock}) }
 
 // Detach gives up this handle without ending the hold. The lock stays taken for
@@ -386,8 +386,8 @@ func (l *Lock) leave(first bool) error {
 }
 
 // UnlockSoon releases the lock without waiting for a confirmation. It returns nil, or ErrLost if
-// the lock was lost before. After it returns, the handle holds nothing. The next waiter is granted
-// the lock as early as with Unlock.
+// the lock was lost before or is in doubt. After it returns, the handle holds nothing. The next
+// waiter is granted the lock as early as with Unlock.
 //
 // UnlockSoon saves a round trip to a majority of the voters. It lacks three guarantees of Unlock.
 // It does not report whether the lock was still held: call Err before the last effect, or fence it
