@@ -1,0 +1,80 @@
+package mortisegocron_test
+
+import (
+	"context"
+	"fmt"
+	"log"
+	"time"
+
+	"github.com/go-co-op/gocron/v2"
+
+	"github.com/mortise-lock/mortise"
+	"github.com/mortise-lock/mortise/adapters/mortisegocron"
+	"github.com/mortise-lock/mortise/election"
+	"github.com/mortise-lock/mortise/tick"
+)
+
+// Two instances in one process run a job every second, each tick once. In a service each process
+// has one node and one scheduler.
+func Example() {
+	ctx := context.Background()
+	node, err := mortise.Start(ctx, mortise.Config{}) // one instance; see the README of mortise for three
+	if err != nil {
+		log.Fatal(err)
+	}
+	defer node.Leave(ctx)
+	reports := make(chan mortise.Token)
+	for range 2 {
+		locker := mortisegocron.NewLocker(node, tick.Every(time.Second), mortisegocron.Options{})
+		scheduler, err := gocron.NewScheduler(gocron.WithLocation(time.UTC))
+		if err != nil {
+			log.Fatal(err)
+		}
+		defer scheduler.Shutdown()
+		_, err = scheduler.NewJob(
+			gocron.CronJob("* * * * * *", true), // every second
+			gocron.NewTask(func() { reports <- locker.Held("reports").Token() }),
+			gocron.WithName("reports"),
+			gocron.WithDistributedJobLocker(locker),
+		)
+		if err != nil {
+			log.Fatal(err)
+		}
+		scheduler.Start()
+	}
+	first := <-reports
+	began := time.Now()
+	second := <-reports
+	fmt.Println("tokens rise:", second > first)
+	fmt.Println("one run per second:", time.Since(began) > 500*time.Millisecond)
+	// Output:
+	// tokens rise: true
+	// one run per second: true
+}
+
+func ExampleElector() {
+	ctx, cancel := context.WithCancel(context.Background())
+	node, err := mortise.Start(ctx, mortise.Config{})
+	if err != nil {
+		log.Fatal(err)
+	}
+	defer node.Leave(context.Background())
+	defer cancel()
+
+	elector := mortisegocron.NewElector(node, "scheduler", election.Options{})
+	go elector.Run(ctx, "10.0.0.7:8080")
+	scheduler, err := gocron.NewScheduler(gocron.WithDistributedElector(elector))
+	if err != nil {
+		log.Fatal(err)
+	}
+	defer scheduler.Shutdown()
+	ran := make(chan bool)
+	_, err = scheduler.NewJob(gocron.DurationJob(100*time.Millisecond), gocron.NewTask(func() { ran <- true }))
+	if err != nil {
+		log.Fatal(err)
+	}
+	scheduler.Start()
+	fmt.Println("the leader runs the job:", <-ran)
+	// Output:
+	// the leader runs the job: true
+}
