@@ -138,6 +138,7 @@ step "a process with the secret attacks three others (begun with the model)" \
 nightly "the newest dependencies, and beside other modules" scripts/versions-check
 step "OpenTelemetry, and the alert rules with promtool" nested adapters/mortiseotel -race
 step "plugs: gocron" nested adapters/mortisegocron -race -cpu=1
+step "plugs: goose, with SQLite and PostgreSQL" nested adapters/mortisegoose -race
 step "databases behind a fence: SQLite and PostgreSQL" nested fence/sqltest -race
 step "FIPS 140-3" fips
 step "known vulnerabilities" scripts/vulncheck
