@@ -140,6 +140,7 @@ step "OpenTelemetry, and the alert rules with promtool" nested adapters/mortiseo
 step "plugs: gocron" nested adapters/mortisegocron -race -cpu=1
 step "plugs: goose, with SQLite and PostgreSQL" nested adapters/mortisegoose -race
 step "plugs: golang-migrate, with SQLite and PostgreSQL" nested adapters/mortisemigrate -race
+step "plugs: CertMagic" nested adapters/mortisecertmagic -race
 step "databases behind a fence: SQLite and PostgreSQL" nested fence/sqltest -race
 step "FIPS 140-3" fips
 step "known vulnerabilities" scripts/vulncheck
