@@ -19,7 +19,8 @@
 //   - A tick of a job is run at most once in the group, even if the instance crashes during the
 //     run, and even if an instance asks late. The record has the last 32 ticks of a job.
 //   - Two runs of a job do not overlap: the lock of the job is held from Lock to Unlock.
-//   - [Locker.Held] returns the lock of the run, with its fencing token and its context.
+//   - [Locker.Held] returns the lock of the run, with its fencing token and its context, and
+//     [Locker.Tick] the nominal time of its tick.
 //   - At most one instance at a time is the leader of an Elector.
 //
 // # Concurrency

@@ -46,7 +46,7 @@ type Locker struct {
 	options  Options
 
 	mu   sync.Mutex
-	held map[string]*mortise.Lock // by the name of the job
+	runs map[string]*run // the present runs of this instance, by the name of the job
 }
 
 // NewLocker returns a Locker for jobs that run at the ticks of the schedule, or at some of them.
@@ -62,7 +62,7 @@ func NewLocker(node *mortise.Node, schedule tick.Schedule, o Options) *Locker {
 	if o.Now == nil {
 		o.Now = time.Now
 	}
-	return &Locker{node: node, schedule: schedule, options: o, held: map[string]*mortise.Lock{}}
+	return &Locker{node: node, schedule: schedule, options: o, runs: map[string]*run{}}
 }
 
 // Lock takes the present tick of the job for this instance and locks the job. It returns an error
@@ -80,8 +80,9 @@ func (l *Locker) Lock(ctx context.Context, job string) (gocron.Lock, error) {
 	}
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	l.held[job] = lock
-	return run{l, job, lock}, nil
+	r := &run{locker: l, job: job, at: at.UTC(), lock: lock}
+	l.runs[job] = r
+	return r, nil
 }
 
 // take records the tick, and then waits for the lock of the job. The record comes first, so that
@@ -116,23 +117,40 @@ func (l *Locker) take(ctx context.Context, key string, at time.Time) (*mortise.L
 //	lock := locker.Held("reports")
 //	return report(lock.Context(ctx), lock.Token())
 func (l *Locker) Held(job string) *mortise.Lock {
+	if r := l.run(job); r != nil {
+		return r.lock
+	}
+	return nil
+}
+
+// Tick returns the nominal time of the tick for which this instance runs the job, in UTC. It is
+// equal on every instance. If this instance does not run the job, it is the zero time.
+func (l *Locker) Tick(job string) time.Time {
+	if r := l.run(job); r != nil {
+		return r.at
+	}
+	return time.Time{}
+}
+
+func (l *Locker) run(job string) *run {
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	return l.held[job]
+	return l.runs[job]
 }
 
 // run is a gocron.Lock.
 type run struct {
 	locker *Locker
 	job    string
+	at     time.Time
 	lock   *mortise.Lock
 }
 
 // Unlock releases the lock of the job, even if ctx has ended, as it has when the scheduler stops.
-func (r run) Unlock(ctx context.Context) error {
+func (r *run) Unlock(ctx context.Context) error {
 	r.locker.mu.Lock()
-	if r.locker.held[r.job] == r.lock { // after a loss, another run may have begun
-		delete(r.locker.held, r.job)
+	if r.locker.runs[r.job] == r { // after a loss, another run may have begun
+		delete(r.locker.runs, r.job)
 	}
 	r.locker.mu.Unlock()
 	return r.lock.Unlock(ctx)
