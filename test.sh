@@ -96,6 +96,8 @@ absent() { # its arguments: the step to skip, and the package that the step need
     'apt-get install -y --no-install-recommends' "$2" >&2
 }
 command -v chromium >/dev/null || absent "the console in a real browser" chromium
+compgen -G '/usr/lib/postgresql/*/bin/initdb' >/dev/null ||
+  absent "fencing and migrations on PostgreSQL" postgresql
 # Four run at a time, because the tests of programs and pages mostly wait.
 step "cores, programs and pages" go test -p=4 -count=1 $plain
 # Each test binary gets one processor. With more, two goroutines in a bubble of testing/synctest may

@@ -32,9 +32,9 @@
 //
 // A tick is skipped if the lock of the job is not granted in time: because an earlier run goes on,
 // the group has no majority, or the instance that ran the job has crashed and its session has not
-// yet expired (mortise.Config.SessionTTL, 10 s by default). The event gocron.AfterLockError gets
-// the reason. If a lock is lost during a run, gocron does not end the job. A job that must end then
-// uses the context of its lock.
+// yet expired (mortise.Config.SessionTTL, 10 s by default). A tick that a crashed instance has
+// taken is not run again. The event gocron.AfterLockError gets the reason. If a lock is lost during
+// a run, gocron does not end the job. A job that must end then uses the context of its lock.
 //
 // With an Elector, gocron asks no Locker. When another instance begins to lead within the time by
 // which the clocks differ, a tick may run twice or not at all.
