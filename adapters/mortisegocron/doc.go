@@ -47,7 +47,8 @@
 // but not at one phase. Job.RunNow is a run of the nearest tick.
 //
 // The name of a job is a part of a key: give each job a name with gocron.WithName. A key has at
-// most 512 bytes. With a derived secret, a Locker needs the rights lock, read and write.
+// most 512 bytes. The record of a job stays in the group after the job is gone, with at most 1 KB.
+// With a derived secret, a Locker needs the rights lock, read and write.
 //
 // # Refused alternatives
 //

@@ -6,7 +6,6 @@ import (
 	"io"
 	"os"
 	"path/filepath"
-	"strings"
 	"sync"
 	"testing"
 	"time"
@@ -120,7 +119,7 @@ func TestNothingIsDoneAfterALoss(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		if err := m.Up(); err == nil || !strings.Contains(err.Error(), mortise.ErrLost.Error()) {
+		if err := m.Up(); !errors.Is(err, mortise.ErrLost) {
 			t.Errorf("Up: %v, want ErrLost", err)
 		}
 		if inner.runs != 1 {

@@ -46,13 +46,12 @@ func Main(m interface{ Run() int }, work func(ctx context.Context, node *mortise
 		_, _ = io.Copy(io.Discard, os.Stdin) // returns when the test has ended
 		os.Exit(1)
 	}()
-	if err := child(config, work); err != nil {
-		fmt.Println(failed + strings.ReplaceAll(err.Error(), "\n", "; "))
-		os.Exit(1)
-	}
-	os.Exit(0)
+	err := child(config, work)
+	fmt.Println(failed + strings.ReplaceAll(err.Error(), "\n", "; "))
+	os.Exit(1)
 }
 
+// child returns only if something has failed.
 func child(config string, work func(context.Context, *mortise.Node) error) error {
 	fields := strings.Fields(config)
 	number, err := strconv.Atoi(fields[0])
