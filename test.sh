@@ -96,6 +96,8 @@ absent() { # its arguments: the step to skip, and the package that the step need
     'apt-get install -y --no-install-recommends' "$2" >&2
 }
 command -v chromium >/dev/null || absent "the console in a real browser" chromium
+compgen -G '/usr/lib/postgresql/*/bin/initdb' >/dev/null ||
+  absent "fencing and migrations on PostgreSQL" postgresql
 # Four run at a time, because the tests of programs and pages mostly wait.
 step "cores, programs and pages" go test -p=4 -count=1 $plain
 # Each test binary gets one processor. With more, two goroutines in a bubble of testing/synctest may
@@ -137,6 +139,10 @@ step "a process with the secret attacks three others (begun with the model)" \
 # Its result changes with the releases of other modules.
 nightly "the newest dependencies, and beside other modules" scripts/versions-check
 step "OpenTelemetry, and the alert rules with promtool" nested adapters/mortiseotel -race
+step "plugs: gocron" nested adapters/mortisegocron -race -cpu=1
+step "plugs: goose, with SQLite and PostgreSQL" nested adapters/mortisegoose -race
+step "plugs: golang-migrate, with SQLite and PostgreSQL" nested adapters/mortisemigrate -race
+step "plugs: CertMagic" nested adapters/mortisecertmagic -race
 step "databases behind a fence: SQLite and PostgreSQL" nested fence/sqltest -race
 step "FIPS 140-3" fips
 step "known vulnerabilities" scripts/vulncheck

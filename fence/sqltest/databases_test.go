@@ -34,7 +34,7 @@ func onEach(t *testing.T, test func(t *testing.T, db database)) {
 		t.Cleanup(func() { db.Close() })
 		test(t, database{db, fence.SQLite})
 	})
-	t.Run("PostgreSQL", func(t *testing.T) { test(t, database{postgres(t), fence.PostgreSQL}) })
+	t.Run("PostgreSQL", func(t *testing.T) { test(t, database{newPostgres(t), fence.PostgreSQL}) })
 }
 
 func (d database) exec(t *testing.T, text string, args ...any) {

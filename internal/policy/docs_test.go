@@ -179,6 +179,36 @@ func TestReadmeSnippetsRun(t *testing.T) {
 	}
 }
 
+// Every Go snippet in the README of an adapter must be a part of an example of that adapter.
+func TestAdapterSnippetsRun(t *testing.T) {
+	pages, err := filepath.Glob(filepath.Join(root, "adapters", "*", "README.md"))
+	if err != nil || len(pages) == 0 {
+		t.Fatalf("no adapter has a README: %v", err)
+	}
+	for _, page := range pages {
+		readme, err := os.ReadFile(page)
+		if err != nil {
+			t.Fatal(err)
+		}
+		example, err := os.ReadFile(filepath.Join(filepath.Dir(page), "example_test.go"))
+		if err != nil {
+			t.Fatal(err)
+		}
+		if !strings.Contains(string(example), "// Output:") {
+			t.Errorf("the example beside %s has no checked output", page)
+		}
+		found := snippet.FindAllStringSubmatch(string(readme), -1)
+		if len(found) == 0 {
+			t.Errorf("%s has no Go snippet", page)
+		}
+		for _, s := range found {
+			if !strings.Contains(folded(string(example)), folded(s[1])) {
+				t.Errorf("this snippet of %s is not code of its example:\n%s", page, s[1])
+			}
+		}
+	}
+}
+
 // folded removes indentation, because a snippet can be inside a function.
 func folded(text string) string {
 	var b strings.Builder

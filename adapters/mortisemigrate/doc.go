@@ -1,0 +1,46 @@
+// Package mortisemigrate lets the instances of a service migrate their database with
+// golang-migrate, one at a time, with a lock of mortise.
+//
+//	driver, err := sqlite.WithInstance(db, &sqlite.Config{})
+//	...
+//	driver = mortisemigrate.Wrap(driver, node, "migrate/orders", mortisemigrate.Options{})
+//	m, err := migrate.NewWithDatabaseInstance("file://migrations", "orders", driver)
+//
+// A [Driver] is a database.Driver that takes its lock from mortise, instead of the lock of the
+// driver that it wraps. So it works with every database, also with those whose driver locks only
+// within its own process, such as SQLite, or not at all. The instances wait in a queue. The lock
+// needs no connection of its own, and works behind a connection pooler.
+//
+// # Guarantees
+//
+//   - At most one Driver with the same key is locked at a time, among all instances.
+//   - A Driver that has lost its lock begins nothing more: Run, SetVersion and Drop fail until
+//     Unlock.
+//   - Lock waits no longer than Options.Wait, and then holds nothing. A Migrate that has given up
+//     does not get the lock later.
+//   - [Driver.Token] returns the fencing token of the present hold.
+//
+// # Concurrency
+//
+// Everything exported is safe for concurrent use as far as the wrapped driver is. There is no
+// goroutine.
+//
+// # Failure
+//
+// If an instance is killed, its lock stays taken until its session expires
+// (mortise.Config.SessionTTL, 10 s by default). If it was killed in a migration, golang-migrate has
+// marked the database as dirty: the next instance fails with migrate.ErrDirty, as it does without
+// this package, until an operator has repaired the database. If a lock is lost while a statement
+// runs, that statement may still take effect. Unlock then returns an error that wraps
+// mortise.ErrLost.
+//
+// # Limits
+//
+// A Driver protects only from programs that use mortise, unless Options.Both is set. Many drivers
+// take their own lock for a moment when they are made; this package does not change that.
+//
+// # Refused alternative
+//
+// A driver under a URL of its own would need the node in a global variable, because golang-migrate
+// makes drivers from their URL alone.
+package mortisemigrate
