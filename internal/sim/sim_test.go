@@ -58,6 +58,8 @@ func TestDoubts(t *testing.T) {
 	for seed := range uint64(max(2, 12/slowly)) {
 		cfg := Draw(200 + seed)
 		cfg.Doubts, cfg.Virtual, cfg.Quiet = 0.8, 3*time.Minute, false
+		cfg.TTL, cfg.Grace = time.Second, min(cfg.Grace, time.Second)
+		cfg.Callers, cfg.Think, cfg.Long = 4, 500*time.Millisecond, 0.5
 		cfg.Trouble.Every = 2 * time.Second
 		cryptotest.SetGlobalRandom(t, seed)
 		r := Run(cfg)
