@@ -96,11 +96,8 @@ func (d *door) handler(local bool) http.Handler {
 	post("/v1/downgrade", d.downgrade)
 	post("/v1/detach", d.detach)
 	post("/v1/check", d.check)
-	post("/v1/put", func(r *http.Request, a asked) (any, error) {
-		ctx, cancel := context.WithTimeout(r.Context(), unlockAsked)
-		defer cancel()
-		return putData(ctx, d.from(r), a.Key, a.Data, a.Revision)
-	})
+	post("/v1/value", d.value)
+	post("/v1/put", d.put)
 	mux.HandleFunc("POST /v1/hold", d.hold)
 	mux.HandleFunc("GET /v1/watch", d.watch)
 	get := func(path string, do answers) { getAnswer(mux, path, do) }
@@ -247,13 +244,11 @@ func (d *door) lock(r *http.Request, a asked) (any, error) {
 		if err != nil {
 			return nil, err
 		}
-		request.Try = wait == 0
-		var cancel context.CancelFunc
-		ctx, cancel = context.WithTimeout(ctx, max(wait, 3*time.Second))
-		if wait > 0 {
-			cancel()
-			ctx, cancel = context.WithTimeout(r.Context(), wait)
+		if request.Try = wait == 0; request.Try {
+			wait = 3 * time.Second // for the answer of the leader
 		}
+		var cancel context.CancelFunc
+		ctx, cancel = context.WithTimeout(ctx, wait)
 		defer cancel()
 	}
 	lock, err := d.leases.acquire(ctx, programOf(r), a.Lease, request)
@@ -284,6 +279,31 @@ func (d *door) downgrade(r *http.Request, a asked) (any, error) {
 	ctx, cancel := context.WithTimeout(r.Context(), unlockAsked)
 	defer cancel()
 	return struct{}{}, lock.Downgrade(ctx)
+}
+
+// put changes data. If a lease is given, put changes it only while that lock is held.
+func (d *door) put(r *http.Request, a asked) (any, error) {
+	ctx, cancel := context.WithTimeout(r.Context(), unlockAsked)
+	defer cancel()
+	if a.Lease == "" {
+		return putData(ctx, d.from(r), a.Key, a.Data, a.Revision)
+	}
+	lock, err := d.leases.changer(programOf(r), a.Lease, a.Token)
+	if err != nil {
+		return nil, err
+	}
+	revision, err := lock.Put(ctx, a.Key, a.Data, a.Revision)
+	return dataShown{Key: a.Key, Revision: revision}, err
+}
+
+func (d *door) value(r *http.Request, a asked) (any, error) {
+	lock, err := d.leases.changer(programOf(r), a.Lease, a.Token)
+	if err != nil {
+		return nil, err
+	}
+	ctx, cancel := context.WithTimeout(r.Context(), unlockAsked)
+	defer cancel()
+	return struct{}{}, lock.SetValue(ctx, a.Value)
 }
 
 // check reports whether a lock is held. To check a lock of a lease, it uses this agent's clock, as

@@ -248,11 +248,20 @@ func TestTheAgentAnswersAsDescribed(t *testing.T) {
 	if len(kept) != 1 || kept[0].(map[string]any)["wanted"] != true {
 		t.Errorf("a request has waited, and the keepalive says %v", kept)
 	}
+	v.post("/v1/value", object{"lease": one, "token": lock["token"], "value": "dries"})
+	if key := v.get("/v1/key?key=k"); key["queue"].([]any)[0].(map[string]any)["value"] != "dries" {
+		t.Errorf("the value was changed, and the key is %v", key)
+	}
+	v.post("/v1/put", object{"key": "k/data", "data": []byte("1"), "lease": one, "token": lock["token"]})
 	v.post("/v1/downgrade", object{"lease": one, "token": lock["token"]})
 	shared := v.post("/v1/lock", object{"lease": two, "key": "k", "shared": true, "wait_seconds": 0})
 	v.post("/v1/unlock", object{"lease": two, "token": shared["token"]})
 	v.post("/v1/detach", object{"lease": one, "token": lock["token"]})
 	v.ask("POST", "/v1/unlock", object{"lease": one, "token": lock["token"]}, http.StatusNotFound)
+	v.ask("POST", "/v1/put", object{"key": "k/data", "lease": one, "token": lock["token"]}, http.StatusNotFound)
+	node := v.post("/v1/lock", object{"lease": one, "path": "a/b"})
+	v.ask("POST", "/v1/lock", object{"lease": two, "path": "a", "wait_seconds": 0}, http.StatusConflict)
+	v.post("/v1/unlock", object{"lease": one, "token": node["token"]})
 	resumed := v.post("/v1/lock", object{"lease": two, "key": "k", "resume": lock["token"]})
 	if v.post("/v1/check", object{"lease": two, "token": resumed["token"]})["held"] != true {
 		t.Error("the resumed lock is not held")

@@ -86,6 +86,8 @@ func (p *program) acquire(ctx context.Context, r mortise.Request) (holding, erro
 	switch {
 	case len(r.Keys) > 0:
 		return nil, fmt.Errorf("%w: it cannot lock several keys at once: lock them one by one, with key", errNotForPrograms)
+	case r.Path != "":
+		return nil, fmt.Errorf("%w: it cannot lock a path: lock one key", errNotForPrograms)
 	case r.MaxHold > 0:
 		return nil, fmt.Errorf("%w: it cannot set max_hold_seconds", errNotForPrograms)
 	case r.Sticky:

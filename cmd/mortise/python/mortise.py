@@ -126,8 +126,8 @@ class Lock:
     def __init__(self, locks, granted):
         self.locks, self.key, self.token = locks, granted["key"], int(granted["token"])
 
-    def _ask(self, path):
-        return self.locks.ask(path, lease=self.locks.lease, token=str(self.token))
+    def _ask(self, path, **terms):
+        return self.locks.ask(path, lease=self.locks.lease, token=str(self.token), **terms)
 
     def held(self):
         """Ask before each effect. False means that the lock is lost, or that no answer came."""
@@ -140,6 +140,15 @@ class Lock:
         """Whether another request waits for this lock, which must have been made with notice."""
         kept = self.locks.ask("/v1/keepalive", lease=self.locks.lease)["locks"]
         return any(l["token"] == str(self.token) and l.get("wanted", False) for l in kept)
+
+    def set_value(self, value):
+        """Change what others see of this lock, such as its progress."""
+        self._ask("/v1/value", value=value)
+
+    def put(self, key, data, revision=0):
+        """Like Locks.put, but the data changes only while this lock is held."""
+        body = {"key": key, "data": base64.b64encode(data).decode(), "revision": str(revision)}
+        return int(self._ask("/v1/put", **body)["revision"])
 
     def unlock(self): self._ask("/v1/unlock")
 
