@@ -336,13 +336,15 @@ const (
 
 // Outcomes of Hooks.Unlocked, in addition to OutcomeClosed.
 const (
-	OutcomeConfirmed   Outcome = "confirmed"
-	OutcomeSoon        Outcome = "soon"        // UnlockSoon
-	OutcomeDetached    Outcome = "detached"    // Detach
-	OutcomeLapsed      Outcome = "lapsed"      // Lapse
-	OutcomeLeft        Outcome = "left"        // other handles of the lock still hold it
-	OutcomeLost        Outcome = "lost"        // the lock was no longer held
-	OutcomeUnconfirmed Outcome = "unconfirmed" // the context ended before the confirmation
+	OutcomeConfirmed Outcome = "confirmed"
+	OutcomeSoon      Outcome = "soon"     // UnlockSoon
+	OutcomeDetached  Outcome = "detached" // Detach
+	OutcomeLapsed    Outcome = "lapsed"   // Lapse
+	OutcomeLeft      Outcome = "left"     // other handles of the lock still hold it
+	OutcomeLost      Outcome = "lost"     // the lock was no longer held
+	// OutcomeUnconfirmed means that the context ended before the confirmation, or that the lock was in
+	// doubt and may have been lost.
+	OutcomeUnconfirmed Outcome = "unconfirmed"
 )
 
 // Outcomes of Hooks.InDoubt.

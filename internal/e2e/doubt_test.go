@@ -209,10 +209,15 @@ func TestHooksHearOfADoubt(t *testing.T) {
 	for _, c := range []struct {
 		name  string
 		heals bool
+		ends  func(*mortise.Lock) error
 		want  []mortise.Outcome
 	}{
-		{"regained", true, []mortise.Outcome{mortise.OutcomeInDoubt, mortise.OutcomeRegained}},
-		{"lost", false, []mortise.Outcome{mortise.OutcomeInDoubt, mortise.OutcomeLease}},
+		{"regained", true, nil, []mortise.Outcome{mortise.OutcomeInDoubt, mortise.OutcomeRegained}},
+		{"lost", false, nil, []mortise.Outcome{mortise.OutcomeInDoubt, mortise.OutcomeLease}},
+		{"unlocked", true, func(l *mortise.Lock) error { return l.Unlock(context.Background()) },
+			[]mortise.Outcome{mortise.OutcomeInDoubt, mortise.OutcomeConfirmed}},
+		{"unlocked soon", true, (*mortise.Lock).UnlockSoon,
+			[]mortise.Outcome{mortise.OutcomeInDoubt, mortise.OutcomeUnconfirmed}},
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			bubble(t, func(t *testing.T) {
@@ -221,13 +226,15 @@ func TestHooksHearOfADoubt(t *testing.T) {
 				tell := func(e mortise.LockEvent) {
 					mu.Lock()
 					defer mu.Unlock()
-					if e.Tag != "tag" || e.Key != "k" || (e.Err == nil) != (e.Outcome == mortise.OutcomeRegained) {
+					good := e.Outcome == mortise.OutcomeRegained || e.Outcome == mortise.OutcomeConfirmed
+					if e.Tag != "tag" || e.Key != "k" || (e.Err == nil) != good {
 						t.Errorf("event %+v", e)
 					}
 					told = append(told, e.Outcome)
 				}
 				f := startFleet(t, 3, func(c *mortise.Config) {
 					c.Hooks = &mortise.Hooks{InDoubt: tell, Lost: tell,
+						Unlocked: func(_ context.Context, e mortise.LockEvent) { tell(e) },
 						Acquired: func(context.Context, mortise.LockEvent) any { return "tag" }}
 				})
 				mine := f.acquire(f.follower(), mortise.Request{Key: "k", JeopardyGrace: time.Minute})
@@ -235,6 +242,10 @@ func TestHooksHearOfADoubt(t *testing.T) {
 				awaitDoubt(t, mine)
 				if c.heals {
 					f.rejoinAll()
+				}
+				synctest.Wait() // hooks on different goroutines have no order
+				if c.ends != nil {
+					_ = c.ends(mine)
 				}
 				_ = mine.Regain(t.Context())
 				synctest.Wait()

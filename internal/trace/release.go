@@ -14,7 +14,8 @@ type Release struct {
 	Last  bool // this release ends the lock, because the lock has no other handle
 	First bool // the first release of this handle; only this one calls hooks
 
-	began clock.Time
+	began   clock.Time
+	doubted bool // the lock was in doubt
 }
 
 // Way is a way to release a lock.
@@ -34,7 +35,8 @@ func (c *Call) Releasing(r Release) Release {
 		return r
 	}
 	if r.First {
-		_ = c.hold.Err() // reports a loss that was not detected before this release
+		// Err also reports a loss that was not detected before this release.
+		r.doubted = c.hold.Err() == client.ErrInJeopardy
 		r.began = c.tracer.config.Clock.Now()
 	}
 	if r.Last {
@@ -65,6 +67,8 @@ func (c *Call) Released(ctx context.Context, r Release, err error) {
 
 func (r Release) end(err error) End {
 	switch {
+	case r.doubted && errors.Is(err, client.ErrLost): // Hooks.Lost is not called
+		return Unconfirmed
 	case errors.Is(err, client.ErrLost):
 		return Gone
 	case errors.Is(err, client.ErrInJeopardy): // the lock has other handles, and may be good again

@@ -79,7 +79,8 @@
 // Client and Hold are safe for concurrent use; Core is not. One goroutine owns the core. Other
 // goroutines append to an inbox and wake the goroutine of the core. A turn processes the whole
 // inbox and sends one frame. Callers and the goroutine use the stays under a mutex. They may lock
-// the mutex of a Hold or of the inbox while they hold it. No mutex is held while waiting.
+// the mutex of a Hold or of the inbox while they hold it, and that of the inbox while they hold
+// that of a Hold. No mutex is held while waiting.
 //
 // # Failure
 //
