@@ -3,7 +3,7 @@ module github.com/mortise-lock/mortise/adapters/mortisegoose
 go 1.26.0
 
 require (
-	github.com/jackc/pgx/v5 v5.9.2
+	github.com/jackc/pgx/v5 v5.9.2 // CVE-2026-41889
 	github.com/mortise-lock/mortise v0.1.0
 	github.com/pressly/goose/v3 v3.26.0
 	modernc.org/sqlite v1.38.2

@@ -4,9 +4,9 @@ go 1.26.0
 
 require (
 	github.com/golang-migrate/migrate/v4 v4.18.0
-	github.com/jackc/pgx/v5 v5.9.2
+	github.com/jackc/pgx/v5 v5.9.2 // CVE-2026-41889
 	github.com/mortise-lock/mortise v0.1.0
-	modernc.org/sqlite v1.38.2
+	modernc.org/sqlite v1.38.2 // SQLite 3.50.3; CVE-2025-6965
 )
 
 require (
