@@ -103,10 +103,9 @@ func (l *Lock) Err() error {
 }
 
 // Done returns a channel that is closed when the lock is no longer held, for any reason, or is in
-// doubt. After a doubt, Done returns another channel. The
-// channel may be closed shortly after Err begins to return an error, so call Err before an effect
-// that matters. If the lock was entered again, the channel is closed at the end of the lock, not at
-// this handle's Unlock.
+// doubt. After a doubt, Done returns another channel. The channel may be closed shortly after Err
+// begins to return an error, so call Err before an effect that matters. If the lock was entered
+// again, the channel is closed at the end of the lock, not at this handle's Unlock.
 func (l *Lock) Done() <-chan struct{} {
 	if l.limit != nil {
 		return l.limit.done

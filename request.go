@@ -66,11 +66,12 @@ type Request struct {
 	// which neither is above the other do not exclude each other. No part of a Path is empty, and a
 	// Path has at most 256 parts.
 	//
-	// Each node is a key. The request locks the key Path, and the keys of all nodes above it in a mode
-	// that only requests with Path have. So a Lock of the key "tenants" excludes every request for a
-	// node below "tenants", and an RLock of it excludes only exclusive requests for "tenants" itself.
-	// The queue of each node is served in order, so a request for a node near the root, while it
-	// waits, stops all later ones for nodes below. Do not lock the root of a busy tree.
+	// Each node is a key. The request locks the key Path, and the keys of all nodes above it with
+	// an intention, which excludes no other intention. So a Lock of the key "tenants" excludes
+	// every request for a node below "tenants", and an RLock of it excludes only exclusive requests
+	// for "tenants" itself. The queue of each node is served in order, so a request for a node near
+	// the root, while it waits, stops all later ones for nodes below. Do not lock the root of a
+	// busy tree.
 	//
 	// Path cannot be combined with Key, Keys, Permits, Sticky and Resume; Resume takes a hold over by
 	// its Path as the Key. A derived secret needs the right to lock every node of the Path.

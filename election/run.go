@@ -20,9 +20,9 @@ const resignTime = hold.ReleaseTime
 //
 // The context of fn ends with its leadership, with ctx, or when the node leaves. fn must then end
 // what it has started and return. If only the leadership was lost, Run campaigns again. With
-// [Options.JeopardyGrace] it first waits until the doubt ends. If fn
-// returns an error before its context has ended, Run resigns, calls [Options.Report], and campaigns
-// again after a pause, which ends early only with ctx.
+// [Options.JeopardyGrace] it first waits until the doubt ends. If fn returns an error before its
+// context has ended, Run resigns, calls [Options.Report], and campaigns again after a pause, which
+// ends early only with ctx.
 //
 // To step down and remain a candidate, fn ends its work, calls [Leadership.Resign] and returns. If
 // fn panics or calls runtime.Goexit, Run resigns first. Run waits for the confirmation of a

@@ -24,8 +24,8 @@ type Requests struct {
 	request func(key string) mortise.Request
 }
 
-// NewRequests returns a Requests that passes the result of request to by. If request sets neither
-// Key nor Keys, the Key is that of the call. Several goroutines may call request concurrently.
+// NewRequests returns a Requests that passes the result of request to by. If request sets no
+// Key, Keys or Path, the Key is that of the call. Several goroutines may call request concurrently.
 func NewRequests(by Acquirer, request func(key string) mortise.Request) (*Requests, error) {
 	var wrong mistakes
 	if by == nil {
@@ -52,7 +52,7 @@ func (r *Requests) Do(ctx context.Context, key string,
 		return err
 	}
 	request := r.request(key)
-	if request.Key == "" && len(request.Keys) == 0 {
+	if request.Key == "" && len(request.Keys) == 0 && request.Path == "" {
 		request.Key = key
 	}
 	lock, err := r.by.Acquire(ctx, request)

@@ -51,6 +51,8 @@ func TestRequestsCarryTheirTerms(t *testing.T) {
 		"two permits":     {mortise.Request{Permits: 1, Of: 2}, true},
 		"both of two":     {mortise.Request{Permits: 2, Of: 2}, false},
 		"its own keys":    {mortise.Request{Keys: []string{"a", "b"}}, false},
+		"a path":          {mortise.Request{Path: "a/b"}, false},
+		"a shared path":   {mortise.Request{Path: "a/b", Shared: true}, true},
 		"shared two keys": {mortise.Request{Keys: []string{"a", "b"}, Shared: true}, true},
 	} {
 		direct := requests(t, node, test.request)

@@ -13,9 +13,8 @@ package lockfsm
 // keys. The charge of a session therefore never depends on other sessions. Data is charged only to
 // the group's budget.
 //
-// Only commands that make the state grow are refused: Acquire, Open, Put, SetValue and
-// Detach. A refused
-// Detach ends its hold at once. A budget that shrinks revokes no grant.
+// Only commands that make the state grow are refused: Acquire, Open, Put, SetValue and Detach. A
+// refused Detach ends its hold at once. A budget that shrinks revokes no grant.
 
 const (
 	// copiesCharged is the number of copies of each byte of content that a voter keeps in the worst

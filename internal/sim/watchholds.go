@@ -244,15 +244,14 @@ func (o *watch) regains(c *call) {
 	if c.forced {
 		return // the client has not heard of it yet
 	}
-	terms := c.terms()
-	for _, key := range c.keys() {
-		if newest := o.newest[key]; terms.Alone() && newest > c.token {
+	for i, key := range c.keys() {
+		if newest := o.newest[key]; c.termsOf(i).Alone() && newest > c.token {
 			o.w.broken("%v call %d: %q is good again with token %d, and was granted with %d since", c.p, c.id, key,
 				c.token, newest)
 		}
 		o.lapse(key)
 		o.believers[key] = append(o.believers[key], c)
-		o.w.must(o.beliefs.Begin(key, c.caller(), terms, o.w.now))
+		o.w.must(o.beliefs.Begin(key, c.caller(), c.termsOf(i), o.w.now))
 	}
 	o.expect(c.p)
 	o.write(c)

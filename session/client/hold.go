@@ -266,8 +266,8 @@ func (h *Hold) endIn(reason error, loss Loss, until clock.Time) error {
 }
 
 // Done returns a channel that is closed when the lock is no longer held, or is in doubt. After a
-// doubt, Done returns another channel. The channel is closed late
-// if the process was paused or gets too little CPU time. Err reports the end without delay.
+// doubt, Done returns another channel. The channel is closed late if the process was paused or gets
+// too little CPU time. Err reports the end without delay.
 func (h *Hold) Done() <-chan struct{} {
 	h.mu.Lock()
 	defer h.mu.Unlock()
