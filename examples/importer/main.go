@@ -38,6 +38,9 @@ func run(ctx context.Context) error {
 		return err
 	}
 	err = importAll(ctx, node)
+	if ctx.Err() != nil {
+		err = nil // it was asked to stop, and another instance goes on
+	}
 	leaving, done := context.WithTimeout(context.Background(), 10*time.Second)
 	defer done()
 	return errors.Join(err, node.Leave(leaving))
