@@ -232,8 +232,9 @@ func notOfPermits() error { return fmt.Errorf("%w: Downgrade of a semaphore", Er
 //
 // If the lock has ended, Put returns ErrLost or ErrUnlocked, and changes nothing, not even later.
 // If ctx ends, the change may take effect later, but only while the lock is held. ErrNotReady means
-// that not all instances run a build that supports it. The lock must not be one of
-// [Request.Sticky]: with ErrBadRequest nothing is changed.
+// that not all instances run a build that supports it. While the leader runs an older build, Put
+// waits for another leader until ctx ends. The lock must not be one of [Request.Sticky]: with
+// ErrBadRequest nothing is changed.
 func (l *Lock) Put(ctx context.Context, key string, data []byte, revision uint64) (uint64, error) {
 	if err := l.Err(); err != nil {
 		return 0, err

@@ -76,7 +76,8 @@ const (
 	// version 3 of the rules.
 	InUse Kind = 17
 	// SetValue changes the Value of the request that holds Key with Token, if Seq is higher than
-	// that of the last change of this hold. It exists since version 3 of the rules.
+	// that of the last change of this hold. The instance in Opener must be the one that opened the
+	// session of the hold, because a token is no secret. It exists since version 3 of the rules.
 	SetValue Kind = 18
 )
 

@@ -384,6 +384,7 @@ func (r *reader) setValue(v *view) {
 		r.fail("kind")
 		return
 	}
+	v.opener = r.opener()
 	v.token = Token(r.positive(uint64(maxRevision), "token"))
 	v.seq = r.positive(math.MaxUint64, "seq")
 	v.key = r.take(r.uvarint("key"), "key")

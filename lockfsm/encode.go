@@ -29,7 +29,7 @@ import "encoding/binary"
 //	          since version 3: token | length, lock
 //	release   nothing; since version 3: permits, 1
 //	inuse     place | token; since version 3
-//	setvalue  token | seq | length, key | length, value; since version 3
+//	setvalue  opener | token | seq | length, key | length, value; since version 3
 //	others    nothing
 //
 // The part up to number is the same at every rules version.
@@ -115,7 +115,7 @@ func (c Command) appendFields(b []byte) []byte {
 	case InUse:
 		return binary.AppendUvarint(binary.AppendUvarint(b, uint64(c.Revision)), uint64(c.Token))
 	case SetValue:
-		b = binary.AppendUvarint(binary.AppendUvarint(b, uint64(c.Token)), c.Seq)
+		b = binary.AppendUvarint(binary.AppendUvarint(c.Opener.append(b), uint64(c.Token)), c.Seq)
 		b = appendString(b, c.Key)
 		return append(binary.AppendUvarint(b, uint64(len(c.Value))), c.Value...)
 	case Release:

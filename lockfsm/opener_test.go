@@ -44,3 +44,24 @@ func TestANonceIsNoProof(t *testing.T) {
 		t.Errorf("the opener's second Open: %v, session %d", r.Code, r.Session)
 	}
 }
+
+// TestOnlyTheOpenerChangesAValue checks that an instance cannot change the value of another's hold,
+// although it knows the token.
+func TestOnlyTheOpenerChangesAValue(t *testing.T) {
+	w := newWorld(t)
+	w.do(Command{Kind: Raise, Version: ValuesSince}, Done)
+	mine := Opener{Instance: [16]byte{1}}
+	s := w.do(Command{Kind: Open, Nonce: Nonce{7}, Opener: mine}, Done).Session
+	w.do(Command{Kind: Attach, Session: s, Epoch: 1, Number: 1, Nonce: Nonce{7}}, Done)
+	token := w.acquire(s, 1, "k", Granted).Token
+	change := Command{Rules: ValuesSince, Kind: SetValue, Key: "k", Token: token, Seq: 1, Value: []byte("v")}
+	for _, other := range []Opener{{}, {Instance: [16]byte{2}}} {
+		change.Opener = other
+		w.do(change, NotHeld)
+	}
+	change.Opener = mine
+	w.do(change, Done)
+	if info, _ := w.m.Inspect("k", 1); string(info.Queue[0].Value) != "v" {
+		t.Errorf("the value is %q", info.Queue[0].Value)
+	}
+}

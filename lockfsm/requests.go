@@ -174,7 +174,7 @@ func (m *Machine) downgrade(e *entry) Code {
 // is resumed. A stay has no value.
 func (m *Machine) setValue(c *view, res *Result) {
 	e := m.holds(c.key, c.token)
-	if e == nil || e.session.gone || e.sticky() {
+	if e == nil || e.session.gone || e.sticky() || e.session.opener.Instance != c.opener.Instance {
 		res.Code = NotHeld
 		return
 	}

@@ -441,7 +441,8 @@ func (t *twin) setValue(c Command, r *Result) {
 	r.Code = NotHeld
 	for i := range t.entries {
 		e := &t.entries[i]
-		if e.token != c.Token || e.sticky || !slices.Contains(e.keys, c.Key) || t.session(e.session).gone {
+		if e.token != c.Token || e.sticky || !slices.Contains(e.keys, c.Key) || t.session(e.session).gone ||
+			c.Opener != (Opener{}) { // no session of the workload has an opener
 			continue
 		}
 		if r.Code = Done; c.Seq <= e.seq {

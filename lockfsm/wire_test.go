@@ -99,7 +99,8 @@ func everyKind() []Command {
 			Modes: []Mode{ModeIX, ModeIX, ModeX}, Try: true, Notice: true},
 		{Rules: ModesSince, Kind: Acquire, Session: 3, Epoch: 2, Number: 9, Key: "a", Modes: []Mode{ModeS}},
 		{Rules: GuardsSince, Kind: Put, Number: 9, Key: "a", Nonce: Nonce{1}, Revision: 5, Token: 7, Lock: "b"},
-		{Rules: ValuesSince, Kind: SetValue, Number: 9, Key: "a", Token: 7, Seq: 300, Value: []byte("v")},
+		{Rules: ValuesSince, Kind: SetValue, Number: 9, Opener: Opener{Instance: [16]byte{0x11}}, Key: "a", Token: 7,
+			Seq: 300, Value: []byte("v")},
 	}
 }
 
@@ -136,7 +137,7 @@ func TestLayout(t *testing.T) {
 		"11" + "030a030209" + "c508" + "0161" + "02" + "0162" + "0163" + "020200",
 		"0a" + "030a030209" + "8008" + "0161" + "03",
 		"1c" + "0310000009" + "01000000000000000000000000000000" + "05" + "0161" + "00" + "07" + "0162",
-		"0c" + "0312000009" + "07" + "ac02" + "0161" + "0176",
+		"1d" + "0312000009" + "11000000000000000000000000000000" + "00" + "07" + "ac02" + "0161" + "0176",
 	}
 	for i, c := range everyKind() {
 		if got := hex.EncodeToString(c.Append(nil)); got != want[i] {

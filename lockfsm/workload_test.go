@@ -113,7 +113,7 @@ func (w *workload) fresh() Command {
 		} else if w.stays && r.IntN(2) == 0 {
 			w.guard(&c)
 			c = Command{Kind: SetValue, Rules: ValuesSince, Number: 4, Key: c.Lock, Token: c.Token,
-				Seq: 1 + r.Uint64N(6), Value: c.Value}
+				Seq: 1 + r.Uint64N(6), Value: c.Value, Opener: Opener{Instance: [16]byte{byte(r.IntN(5) / 4)}}}
 		}
 		return c
 	case n < 15:

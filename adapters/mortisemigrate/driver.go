@@ -39,8 +39,9 @@ type Driver struct {
 	key     string
 	options Options
 
-	mu   sync.Mutex
-	lock *mortise.Lock // nil if the driver is not locked
+	mu    sync.Mutex    // never held across a wait
+	taken bool          // from the beginning of Lock to the end of Unlock
+	lock  *mortise.Lock // nil if the driver is not locked
 }
 
 // Wrap returns a Driver that locks the key. All instances that migrate one database use the same
@@ -65,32 +66,43 @@ func (d *Driver) Open(url string) (database.Driver, error) {
 // wraps database.ErrLocked if another instance holds it, or if this Driver is locked.
 func (d *Driver) Lock() error {
 	d.mu.Lock()
-	defer d.mu.Unlock()
-	if d.lock != nil {
+	taken := d.taken
+	d.taken = true
+	d.mu.Unlock()
+	if taken {
 		return database.ErrLocked
 	}
+	lock, err := d.acquire()
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	d.lock, d.taken = lock, err == nil
+	return err
+}
+
+func (d *Driver) acquire() (*mortise.Lock, error) {
 	ctx, cancel := context.WithTimeout(context.Background(), d.options.Wait)
 	defer cancel()
 	// The label prevents warnings about a long hold.
 	lock, err := d.node.Acquire(ctx, mortise.Request{Key: d.key, Labels: map[string]string{"mortise.purpose": "job"}})
 	if err != nil {
-		return fmt.Errorf("%w: %w", database.ErrLocked, err)
+		return nil, fmt.Errorf("%w: %w", database.ErrLocked, err)
 	}
 	if d.options.Both {
 		if err := d.Driver.Lock(); err != nil {
-			return errors.Join(err, lock.UnlockSoon())
+			return nil, errors.Join(err, lock.UnlockSoon())
 		}
 	}
-	d.lock = lock
-	return nil
+	return lock, nil
 }
 
 // Unlock releases the lock. It returns database.ErrNotLocked if the driver is not locked, and an
 // error that wraps mortise.ErrLost if the lock was lost before.
 func (d *Driver) Unlock() error {
 	d.mu.Lock()
-	defer d.mu.Unlock()
-	if d.lock == nil {
+	lock := d.lock
+	d.lock = nil
+	d.mu.Unlock()
+	if lock == nil {
 		return database.ErrNotLocked
 	}
 	var inner error
@@ -99,8 +111,10 @@ func (d *Driver) Unlock() error {
 	}
 	ctx, cancel := context.WithTimeout(context.Background(), releaseTime)
 	defer cancel()
-	err := d.lock.Unlock(ctx)
-	d.lock = nil
+	err := lock.Unlock(ctx)
+	d.mu.Lock()
+	d.taken = false
+	d.mu.Unlock()
 	if err != nil {
 		err = fmt.Errorf("mortisemigrate: unlock %q: %w", d.key, err)
 	}

@@ -55,6 +55,8 @@ func rules() []Bug {
 			Breaks: "so many readers of a subtree that their permits exceed 32 bits let a writer in"},
 		{Name: "late-value-wins", Package: "lockfsm", Hazard: "none",
 			Breaks: "a late repetition of a holder's earlier value replaces its newest one"},
+		{Name: "value-of-others", Package: "lockfsm", Hazard: "none",
+			Breaks: "an instance that knows the token of another's hold gives it a value, as the address of the leader"},
 		{Name: "value-not-told", Package: "lockfsm", Hazard: "none",
 			Breaks: "observers of an election keep the former address of the leader"},
 		{Name: "resumed-value-stays", Package: "lockfsm", Hazard: "none",

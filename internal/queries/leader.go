@@ -117,12 +117,13 @@ func (l leader) PutHeld(ctx context.Context, q *query.PutRequest) (*query.PutAns
 	return l.Put(ctx, q)
 }
 
+// SetValue changes only a hold of the instance that asks. The others know its token, too.
 func (l leader) SetValue(ctx context.Context, q *query.ValueRequest) (*query.PutAnswer, error) {
 	if q.Token == 0 || q.Seq == 0 {
 		return nil, errNoToken
 	}
 	a, err := l.answer(ctx, replica.Question{Op: replica.OpValue, Key: string(q.Key), Token: q.Token, After: q.Seq,
-		Value: q.Value})
+		Value: q.Value, Asker: transport.AskerOf(ctx).Instance})
 	if err != nil {
 		return nil, err
 	}

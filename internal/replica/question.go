@@ -4,6 +4,7 @@ import (
 	"errors"
 	"time"
 
+	"github.com/mortise-lock/mortise/internal/nodeid"
 	"github.com/mortise-lock/mortise/lockfsm"
 )
 
@@ -52,10 +53,11 @@ var ErrBusy = errors.New("mortise: the leader has too many queries at once; try 
 // Question is a query about the state, or a request to change it.
 type Question struct {
 	Op         Op
-	Key        string // key or key prefix
-	Token      uint64 // with OpPut: of the hold that guards it; zero means none
-	Lock       string // with OpPut: the key of that hold
-	By, Reason string // cause of an Evict
+	Key        string    // key or key prefix
+	Token      uint64    // with OpPut: of the hold that guards it; zero means none
+	Lock       string    // with OpPut: the key of that hold
+	By, Reason string    // cause of an Evict
+	Asker      nodeid.ID // with OpValue: the proved ID of the instance that asks
 	Next       lockfsm.Cursor
 
 	// for a Watch: the last position it has seen; for a Put: the expected revision; for Holders:
@@ -82,6 +84,7 @@ func (q *Question) Command(number uint64) (c lockfsm.Command, changes bool) {
 	case OpValue:
 		c.Kind, c.Rules, c.Token, c.Seq, c.Value = lockfsm.SetValue, lockfsm.ValuesSince, lockfsm.Token(q.Token), q.After,
 			q.Value
+		c.Opener.Instance = q.Asker
 	}
 	return c, c.Kind != 0
 }
