@@ -26,15 +26,15 @@
 // process exclude each other.
 //
 // [Node.Peek], [Node.List] and [Node.Check] report holders and waiters. [Node.ForceUnlock] ends a
-// hold that does not end by itself. Packages fence, election, shard, presence, barrier,
+// hold that does not end by itself. Packages fence, election, shard, presence, barrier, counter,
 // tick, keep, keys, flight, stripe and locker build on this API. [Hooks] are for metrics, traces
 // and logs; adapters/mortiseotel has a set for OpenTelemetry.
 //
 // # Compatibility
 //
 // Before v1.0.0, a minor version may change the API; CHANGELOG.md names each change. Within a minor
-// version, the API of these packages is stable: this one, election, shard, presence,
-// barrier, tick, keep, keys, fence, flight, stripe, locker, console, mortisetest, the packages
+// version, the API of these packages is stable: this one, election, shard, presence, barrier,
+// counter, tick, keep, keys, fence, flight, stripe, locker, console, mortisetest, the packages
 // below them and the modules below adapters. All other packages of this module may change with any
 // commit.
 //

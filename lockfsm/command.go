@@ -11,10 +11,13 @@ const GuardsSince = 3
 // ValuesSince is the first rules version that has SetValue.
 const ValuesSince = 3
 
+// ReservesSince is the first rules version that has Reserve.
+const ReservesSince = 3
+
 // Kind is the kind of a command. The values are part of the log's format and never change.
 //
 // Code that accepts commands from other instances must reject Stamp, Born, EndGrace, Raise, Expire,
-// Adopt, Evict, Put and SetValue, which only the leader may send.
+// Adopt, Evict, Put, SetValue and Reserve, which only the leader may send.
 type Kind uint8
 
 const (
@@ -79,6 +82,9 @@ const (
 	// that of the last change of this hold. The instance in Opener must be the one that opened the
 	// session of the hold, because a token is no secret. It exists since version 3 of the rules.
 	SetValue Kind = 18
+	// Reserve takes the next Count revisions, so that no later grant or change has one of them. The
+	// result names them. A repetition takes others. It exists since version 3 of the rules.
+	Reserve Kind = 19
 )
 
 // Command is one decoded input of the machine. Every command carries Rules, Session, Epoch and
@@ -95,7 +101,7 @@ type Command struct {
 	Session SessionID
 	Epoch   Epoch
 	// Number is the number of the request. In Attach, it is the first unused number. In Evict,
-	// Put and SetValue, the sender chooses it, and the result returns it.
+	// Put, SetValue and Reserve, the sender chooses it, and the result returns it.
 	Number Number
 	// Key is the lock's name: 1 to Limits.KeyBytes bytes of UTF-8 without control characters.
 	Key string
@@ -133,6 +139,8 @@ type Command struct {
 	Lock string
 	// Seq is the number of a SetValue, positive. The numbers of one hold rise.
 	Seq uint64
+	// Count is the number of revisions that a Reserve takes, 1 to MaxReserved.
+	Count uint32
 	// Revision is the revision of the data that a Put replaces, or the place in an InUse.
 	Revision Revision
 	Term     uint64
@@ -208,6 +216,8 @@ func (k Kind) String() string {
 		return "inuse"
 	case SetValue:
 		return "setvalue"
+	case Reserve:
+		return "reserve"
 	}
 	return k.laterName()
 }

@@ -69,7 +69,7 @@ func Decode(command []byte) (Command, error) {
 		Rules: v.Rules, Kind: v.Kind, Session: v.Session, Epoch: v.Epoch, Number: v.Number,
 		Key: string(v.key), Try: v.try, Permits: v.permits, Of: v.of, Owner: v.owner, Most: v.limit,
 		Value: copied(v.value), Sticky: v.sticky, Notice: v.notice, Delay: time.Duration(v.delayMS) * time.Millisecond,
-		Token: v.token, Lock: string(v.lock), Seq: v.seq, Revision: v.revision, Term: v.term, Nonce: v.nonce,
+		Token: v.token, Lock: string(v.lock), Seq: v.seq, Count: v.count, Revision: v.revision, Term: v.term, Nonce: v.nonce,
 		Opener:     v.opener,
 		TTL:        v.ttl,
 		Record:     copied(v.record),
@@ -113,6 +113,7 @@ type view struct {
 	token       Token
 	lock        []byte
 	seq         uint64
+	count       uint32
 	revision    Revision
 	term        uint64
 	nonce       Nonce
@@ -196,6 +197,11 @@ func (r *reader) fields(v *view) {
 		r.inUse(v)
 	case SetValue:
 		r.setValue(v)
+	case Reserve:
+		if v.Rules < ReservesSince {
+			r.fail("kind")
+		}
+		v.count = uint32(r.positive(MaxReserved, "count"))
 	case Release:
 		if v.Rules >= DowngradesSince {
 			v.permits = uint32(r.positive(1, "permits"))

@@ -30,6 +30,7 @@ import "encoding/binary"
 //	release   nothing; since version 3: permits, 1
 //	inuse     place | token; since version 3
 //	setvalue  opener | token | seq | length, key | length, value; since version 3
+//	reserve   count; since version 3
 //	others    nothing
 //
 // The part up to number is the same at every rules version.
@@ -118,6 +119,8 @@ func (c Command) appendFields(b []byte) []byte {
 		b = binary.AppendUvarint(binary.AppendUvarint(c.Opener.append(b), uint64(c.Token)), c.Seq)
 		b = appendString(b, c.Key)
 		return append(binary.AppendUvarint(b, uint64(len(c.Value))), c.Value...)
+	case Reserve:
+		return binary.AppendUvarint(b, uint64(c.Count))
 	case Release:
 		if c.Rules < DowngradesSince {
 			return b

@@ -54,6 +54,18 @@ func (m *Machine) raise(index uint64, c *view) Code {
 	return Done
 }
 
+// takeRevisions takes revisions for the IDs of a Reserve. No token is equal to one of them, and
+// later tokens are higher.
+func (m *Machine) takeRevisions(c *view, res *Result) {
+	if m.rev+Revision(c.count) > m.ceiling() {
+		res.Code = TooEarly
+		return
+	}
+	res.Code, res.Token = Done, Token(m.rev+1)
+	m.rev += Revision(c.count)
+	res.Last = Token(m.rev)
+}
+
 // adopt takes no revision if it changes nothing, so a leader may repeat it.
 func (m *Machine) adopt(c *view) Code {
 	ttl := c.ttl > 0 && c.ttl != m.charter.SessionTTL

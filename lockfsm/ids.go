@@ -60,6 +60,9 @@ const (
 	// MaxData bounds how many keys have data.
 	MaxData = 16_384
 
+	// MaxReserved bounds the Count of a Reserve.
+	MaxReserved = 65_536
+
 	// MaxSettingsBytes bounds the opaque settings of the group.
 	MaxSettingsBytes = 4096
 )

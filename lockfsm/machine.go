@@ -155,6 +155,8 @@ func (m *Machine) dispatch(index, term uint64, c *view, res *Result) {
 		res.Code = m.inUse(c)
 	case SetValue:
 		m.setValue(c, res)
+	case Reserve:
+		m.takeRevisions(c, res)
 	default:
 		res.Code = m.later(c)
 	}

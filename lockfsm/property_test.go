@@ -75,6 +75,7 @@ func allMet(t *testing.T, seen map[outcome]int) {
 		Evict:    append(everyone, Finished, Kept),
 		InUse:    append(ofSession, Done, Finished),
 		Put:      append(everyone, Changed, BadKey, OverGroupBudget, NotHeld),
+		Reserve:  append(everyone, TooEarly),
 		SetValue: {Done, NotHeld, OverSessionBudget},
 		Detach:   append(ofSession, Done, Finished, TooManySessions, OverGroupBudget),
 		Release:  append(ofSession, Done, Finished, Downgraded, NotHeld), Cancel: append(ofSession, Done, Finished),

@@ -333,19 +333,25 @@ func (m *Machine) grant(e *entry) {
 }
 
 // reserve reserves tokens for a sticky request that is being granted. It never lifts the revision
-// above the revision that a group would begin with if it were founded at the last wall stamp.
-// Otherwise the tokens of a group that is founded soon could be lower. If no tokens can be
-// reserved, the request is granted like one that is not sticky.
+// above the ceiling. If no tokens can be reserved, the request is granted like one that is not
+// sticky.
 func (m *Machine) reserve(e *entry) {
 	s := e.stay()
 	switch {
 	case s == nil:
-	case m.rev+StayTokens <= Revision(min(m.wallUnixMS, maxFoundedUnixMS))<<revisionBits:
+	case m.rev+StayTokens <= m.ceiling():
 		m.rev += StayTokens
 		s.last = Token(m.rev)
 	default:
 		e.lock.stays--
 	}
+}
+
+// ceiling returns the revision that a group would begin with if it were founded at the last wall
+// stamp. No command takes many revisions beyond it. Otherwise the revisions of a group that is
+// founded soon could be lower.
+func (m *Machine) ceiling() Revision {
+	return Revision(min(m.wallUnixMS, maxFoundedUnixMS)) << revisionBits
 }
 
 func (m *Machine) grantOne(e *entry, token Token) {

@@ -65,6 +65,9 @@ const (
 	Kept Code = 22
 	// Downgraded: a Release with Permits has made the hold shared, now or earlier.
 	Downgraded Code = 23
+	// TooEarly: the Reserve would lift the revision above the revision that a group would begin with
+	// if it were founded now. It can succeed after the next Stamp. Nothing changed.
+	TooEarly Code = 24
 )
 
 // Change is the state of one live request. If Token is not 0, the request holds all its locks
@@ -126,9 +129,10 @@ type Result struct {
 	Number  Number
 	// Nonce is the nonce of an Open, Attach or Put.
 	Nonce Nonce
-	// Token is set with Granted.
+	// Token is set with Granted. For a Reserve with Done it is the first of the taken revisions.
 	Token Token
-	// Last is set with Granted if the request is a stay, see [Change].
+	// Last is set with Granted if the request is a stay, see [Change]. For a Reserve with Done it is
+	// the last of the taken revisions.
 	Last Token
 	// Watch is set with Waiting, see [Change].
 	Watch Revision
@@ -254,6 +258,8 @@ func (c Code) String() string {
 		return "over the group's budget"
 	case Kept:
 		return "kept"
+	case TooEarly:
+		return "too early"
 	case Downgraded:
 		return "downgraded"
 	}

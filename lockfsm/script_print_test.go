@@ -40,6 +40,8 @@ func (s *script) result(r Result) string {
 		fmt.Fprintf(&b, ", session %s, TTL %v", s.label(r.Session), r.TTL)
 	case r.Kind == Expire && r.TTL > 0:
 		fmt.Fprintf(&b, ", locks stay taken for %v", r.TTL)
+	case r.Kind == Reserve && r.Code == Done:
+		fmt.Fprintf(&b, ", revisions %d to %d", s.rev(uint64(r.Token)), s.rev(uint64(r.Last)))
 	case r.Detached != 0:
 		fmt.Fprintf(&b, ", stays as %s for %v", s.label(r.Detached), r.TTL)
 	case r.Data != nil && r.Data.Revision != 0:

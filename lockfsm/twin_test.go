@@ -289,7 +289,7 @@ func (t *twin) apply(term uint64, c Command) Result {
 		return r
 	}
 	if c.Kind == markKind && (c.Rules < marksVersion || RulesVersion < marksVersion) ||
-		(c.Kind == InUse || c.Kind == SetValue) && c.Rules < 3 {
+		(c.Kind == InUse || c.Kind == SetValue || c.Kind == Reserve) && c.Rules < 3 {
 		r.Code = Malformed
 		return r
 	}
@@ -379,6 +379,13 @@ func (t *twin) carryOut(term uint64, c Command, r *Result) {
 		t.put(c, r)
 	case SetValue:
 		t.setValue(c, r)
+	case Reserve:
+		if last := t.rev + uint64(c.Count); last > uint64(t.wall)<<21 {
+			r.Code = TooEarly
+		} else {
+			r.Token, r.Last = Token(t.rev+1), Token(last)
+			t.rev = last
+		}
 	case markKind:
 		t.tick()
 	case Open:

@@ -19,7 +19,7 @@ func TestKindsArePinned(t *testing.T) {
 	want := map[Kind]uint8{
 		Stamp: 1, Born: 2, EndGrace: 3, Raise: 4, Open: 5, Attach: 6, Leaving: 7, Close: 8, Expire: 9, Acquire: 10,
 		Release: 11, Cancel: 12,
-		Adopt: 13, Evict: 14, Detach: 15, Put: 16, InUse: 17, SetValue: 18,
+		Adopt: 13, Evict: 14, Detach: 15, Put: 16, InUse: 17, SetValue: 18, Reserve: 19,
 	}
 	if RulesVersion >= marksVersion {
 		want[markKind] = 200
@@ -45,7 +45,7 @@ func TestCodesArePinned(t *testing.T) {
 		QueueFull:      10,
 		TooManyEntries: 11, TooManySessions: 12, InGrace: 13, Unsupported: 14, Malformed: 15, Deadlock: 16,
 		NotHeld: 17, Changed: 18,
-		TooMuchData: 19, OverSessionBudget: 20, OverGroupBudget: 21, Kept: 22, Downgraded: 23,
+		TooMuchData: 19, OverSessionBudget: 20, OverGroupBudget: 21, Kept: 22, Downgraded: 23, TooEarly: 24,
 	}
 	for code, number := range want {
 		if uint8(code) != number {
@@ -101,6 +101,7 @@ func everyKind() []Command {
 		{Rules: GuardsSince, Kind: Put, Number: 9, Key: "a", Nonce: Nonce{1}, Revision: 5, Token: 7, Lock: "b"},
 		{Rules: ValuesSince, Kind: SetValue, Number: 9, Opener: Opener{Instance: [16]byte{0x11}}, Key: "a", Token: 7,
 			Seq: 300, Value: []byte("v")},
+		{Rules: ReservesSince, Kind: Reserve, Number: 9, Count: 300},
 	}
 }
 
@@ -138,6 +139,7 @@ func TestLayout(t *testing.T) {
 		"0a" + "030a030209" + "8008" + "0161" + "03",
 		"1c" + "0310000009" + "01000000000000000000000000000000" + "05" + "0161" + "00" + "07" + "0162",
 		"1d" + "0312000009" + "11000000000000000000000000000000" + "00" + "07" + "ac02" + "0161" + "0176",
+		"07" + "0313000009" + "ac02",
 	}
 	for i, c := range everyKind() {
 		if got := hex.EncodeToString(c.Append(nil)); got != want[i] {
@@ -242,6 +244,9 @@ func TestUndecodable(t *testing.T) {
 		"a value too early":     {Kind: SetValue, Key: "a", Token: 1, Seq: 1},
 		"a value without a seq": {Rules: ValuesSince, Kind: SetValue, Key: "a", Token: 1},
 		"put without a token":   {Rules: GuardsSince, Kind: Put, Key: "a", Nonce: Nonce{1}, Lock: "b"},
+		"a reserve too early":   {Kind: Reserve, Count: 1},
+		"a reserve of nothing":  {Rules: ReservesSince, Kind: Reserve},
+		"a reserve of too many": {Rules: ReservesSince, Kind: Reserve, Count: MaxReserved + 1},
 		"put of too much":       {Kind: Put, Key: "a", Nonce: Nonce{1}, Value: make([]byte, MaxDataBytes+1)},
 		"evict beyond tokens":   {Kind: Evict, Key: "a", Token: 1 << 63},
 		"adopt a negative TTL":  {Kind: Adopt, TTL: -1},

@@ -76,7 +76,8 @@ func (w *workload) fresh() Command {
 	if !w.t.born {
 		// Without a session no command can succeed, so any kind will do.
 		if w.stays && r.IntN(8) == 0 {
-			return Command{Kind: InUse, Rules: StickySince, Session: 1, Number: 1, Token: 1, Revision: 1}
+			return Command{Kind: []Kind{InUse, Reserve}[r.IntN(2)], Rules: StickySince, Session: 1, Number: 1, Token: 1,
+				Revision: 1, Count: 1}
 		}
 		return Command{Kind: Stamp + Kind(r.IntN(int(Put))), Session: 1, Number: 1, Nonce: Nonce{1}, Key: "k0",
 			Token: 1, Version: 2}
@@ -117,6 +118,9 @@ func (w *workload) fresh() Command {
 		}
 		return c
 	case n < 15:
+		if r.IntN(2) == 0 {
+			return Command{Kind: Reserve, Rules: ReservesSince, Number: 5, Count: 1 + r.Uint32N(MaxReserved)}
+		}
 		return Command{Kind: markKind, Rules: 1 + r.Uint32N(marksVersion)}
 	case n < 18 || len(w.t.sessions) == 0:
 		return w.open()

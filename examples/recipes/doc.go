@@ -23,6 +23,7 @@
 //	append_events_in_order        an event log that compares the version and the token
 //	change_a_configuration        concurrent changes, watched by all, with an audit record
 //	import_with_a_checkpoint      progress that only the holder can record
+//	number_invoices               numbers without repetition, and IDs in blocks
 //	end_a_stuck_job               a job that hangs, and an operator who ends its lock
 //
 // In each file a small type in memory represents a database, a cache or another service. In

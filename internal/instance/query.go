@@ -63,7 +63,7 @@ func (r *ownReplica) answer(ctx context.Context, q replica.Question) (*replica.A
 	<-r.started
 	if command, changes := q.Command(one.Number); !changes {
 		r.log.Confirm(role.Term, replica.QuestionRound|one.Number)
-	} else if !r.log.Propose(role.Term, command.Append(nil)) {
+	} else if !r.log.Propose(role.Term, command.Append(r.stamp(&q))) {
 		return nil, replica.ErrBusy
 	}
 	var idle <-chan time.Time
@@ -91,6 +91,15 @@ func (r *ownReplica) answer(ctx context.Context, q replica.Question) (*replica.A
 		a.Left = r.left(ctx, a.About())
 	}
 	return a, nil
+}
+
+// stamp returns what precedes the command of q in its log entry. A Reserve needs a recent stamp,
+// which an idle group does not have.
+func (r *ownReplica) stamp(q *replica.Question) []byte {
+	if q.Op != replica.OpReserve {
+		return nil
+	}
+	return lockfsm.Command{Kind: lockfsm.Stamp, WallUnixMS: r.node.env.wall().UnixMilli()}.Append(nil)
 }
 
 func (r *ownReplica) left(ctx context.Context, sessions []lockfsm.SessionID) map[lockfsm.SessionID]time.Duration {

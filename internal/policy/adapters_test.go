@@ -12,7 +12,8 @@ import (
 
 // adapterImports are the packages of this repository that an adapter may import: those whose API is
 // stable, which doc.go lists.
-var adapterImports = [...]string{"", "election", "shard", "presence", "barrier", "tick", "keep", "keys", "fence",
+var adapterImports = [...]string{"", "election", "shard", "presence", "barrier", "counter", "tick", "keep", "keys",
+	"fence",
 	"flight", "stripe", "locker", "console"}
 
 // An adapter is a module of its own, so a program can use it with a later version of the library.

@@ -85,6 +85,7 @@ var allowed = map[string][]string{
 	"presence":                   {"", "keep"},
 	"shard":                      {"", "internal/hold", "internal/purpose", "presence"},
 	"barrier":                    {"", "internal/purpose"},
+	"counter":                    {""},
 	"internal/fakelock":          {""},
 	"locker":                     {""},
 	"locker/lockertest":          {"", "locker"},

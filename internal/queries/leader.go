@@ -27,6 +27,7 @@ var _ query.QueryServer = leader{}
 
 var (
 	errNonce   = errors.New("mortise: a nonce has 16 bytes")
+	errCount   = errors.New("mortise: the count of IDs must be 1 to 65536")
 	errNoToken = errors.New("mortise: the token of a hold, or the number of a change, is missing")
 )
 
@@ -128,6 +129,17 @@ func (l leader) SetValue(ctx context.Context, q *query.ValueRequest) (*query.Put
 		return nil, err
 	}
 	return &query.PutAnswer{Code: uint32(a.Code), Budget: a.Budget}, nil
+}
+
+func (l leader) Reserve(ctx context.Context, q *query.ReserveRequest) (*query.Reserved, error) {
+	if q.Count == 0 || q.Count > lockfsm.MaxReserved {
+		return nil, errCount
+	}
+	a, err := l.answer(ctx, replica.Question{Op: replica.OpReserve, After: uint64(q.Count)})
+	if err != nil {
+		return nil, err
+	}
+	return &query.Reserved{Code: uint32(a.Code), First: a.First}, nil
 }
 
 func (l leader) Watch(ctx context.Context, q *query.WatchRequest) (*query.EventList, error) {

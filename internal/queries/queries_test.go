@@ -111,6 +111,7 @@ func questions() map[string]rule {
 			false},
 		query.Query_PutHeld_FullMethodName: {&query.PutRequest{Key: k, Lock: k, Token: 1}, "write", "a/x",
 			"write a/x,read a/x", true, false},
+		query.Query_Reserve_FullMethodName: {&query.ReserveRequest{Count: 1}, "lock", "*", "lock *", true, false},
 		query.Query_Evict_FullMethodName: {&query.EvictRequest{Key: k}, "force", "a/x", "force a/x,read a/x", true,
 			false},
 		query.Query_Ends_FullMethodName:     {&query.StateRequest{}, "read", "*", any, true, false},

@@ -148,6 +148,8 @@ func Allowed(c *capability.Capability, q any) error {
 		return err
 	case *query.ValueRequest:
 		return lacks(c.Allows(capability.Lock, string(q.Key)), "lock", string(q.Key))
+	case *query.ReserveRequest:
+		return lacks(c.AllowsPrefix(capability.Lock, ""), "lock", "*")
 	case *query.EvictRequest:
 		if err := lacks(c.Allows(capability.Force, string(q.Key)), "force", string(q.Key)); err != nil {
 			return err

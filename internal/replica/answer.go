@@ -26,7 +26,8 @@ type Answer struct {
 	Names    map[nodeid.ID]string // for Members: names of the instances that have a replica
 
 	Data     *lockfsm.Data
-	Code     lockfsm.Code // result of a Put
+	Code     lockfsm.Code // result of a Put, SetValue or Reserve
+	First    uint64       // the first revision of a Reserve
 	Budget   uint64       // the budget that a Put would exceed
 	Leader   uint64       // raft ID of the replica that answers
 	Position uint64       // position of the end of Events, or the present position

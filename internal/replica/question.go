@@ -34,6 +34,7 @@ const (
 	OpEvict    Op = "evict"
 	OpPut      Op = "put"
 	OpValue    Op = "value" // changes the value of a hold
+	OpReserve  Op = "reserve"
 	OpGet      Op = "get"
 	OpWalk     Op = "walk"    // like OpList, with longer queues; used at the beginning of a watch
 	OpHolders  Op = "holders" // the holders of a key that follow the position After
@@ -61,12 +62,18 @@ type Question struct {
 	Next       lockfsm.Cursor
 
 	// for a Watch: the last position it has seen; for a Put: the expected revision; for Holders:
-	// the position after which the list begins; for a change of a value: its number
+	// the position after which the list begins; for a change of a value: its number; for a Reserve:
+	// the count
 	After uint64
 	Nonce lockfsm.Nonce // nonce of a Put
 	Value []byte
 
 	From lockfsm.SessionCursor // for Sessions and Members: the start of the page
+}
+
+// needsRules3 reports whether the question is a change that exists since version 3 of the rules.
+func (q *Question) needsRules3() bool {
+	return q.Op == OpValue || q.Op == OpReserve || q.Op == OpPut && q.Token != 0
 }
 
 // Command returns the command for the log if the question is a change. number is the number of the
@@ -85,6 +92,8 @@ func (q *Question) Command(number uint64) (c lockfsm.Command, changes bool) {
 		c.Kind, c.Rules, c.Token, c.Seq, c.Value = lockfsm.SetValue, lockfsm.ValuesSince, lockfsm.Token(q.Token), q.After,
 			q.Value
 		c.Opener.Instance = q.Asker
+	case OpReserve:
+		c.Kind, c.Rules, c.Count = lockfsm.Reserve, lockfsm.ReservesSince, uint32(q.After)
 	}
 	return c, c.Kind != 0
 }

@@ -166,25 +166,25 @@ func (s *Questions) answer(number uint64, m *lockfsm.Machine) {
 	close(one.done)
 }
 
-// changed answers the question of an Evict, a Put or a SetValue with the result of the command. A
-// command of an earlier term has no question.
+// changed answers the question of an Evict, a Put, a SetValue or a Reserve with the result of the
+// command. A command of an earlier term has no question.
 func (s *Questions) changed(result *lockfsm.Result, m *lockfsm.Machine) {
 	one := s.take(uint64(result.Number))
 	if one == nil {
 		return
 	}
 	a := &one.answer
-	a.Data, a.Code, a.Budget = result.Data, result.Code, result.Budget
+	a.Data, a.Code, a.Budget, a.First = result.Data, result.Code, result.Budget, uint64(result.Token)
 	switch result.Code {
 	case lockfsm.Changed, lockfsm.TooMuchData, lockfsm.BadKey, lockfsm.OverGroupBudget,
-		lockfsm.OverSessionBudget, lockfsm.NotHeld:
+		lockfsm.OverSessionBudget, lockfsm.NotHeld, lockfsm.TooEarly:
 	case lockfsm.Done, lockfsm.Finished:
 		a.Held = result.Code == lockfsm.Done
 	case lockfsm.Kept:
 		one.err = keptError(m, &one.question)
 	default:
 		// The askers of an Evict and of an unguarded Put never expect this code.
-		if q := &one.question; result.Code == lockfsm.Unsupported && (q.Op == OpValue || q.Op == OpPut && q.Token != 0) {
+		if result.Code == lockfsm.Unsupported && one.question.needsRules3() {
 			break
 		}
 		one.err = fmt.Errorf("mortise: the group refused the change: %v", result.Code)

@@ -706,6 +706,110 @@ func (x *ValueRequest) GetValue() []byte {
 	return nil
 }
 
+type ReserveRequest struct {
+	state         protoimpl.MessageState `protogen:"open.v1"`
+	Origin        *Origin                `protobuf:"bytes,1,opt,name=origin,proto3" json:"origin,omitempty"`
+	Count         uint32                 `protobuf:"varint,2,opt,name=count,proto3" json:"count,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *ReserveRequest) Reset() {
+	*x = ReserveRequest{}
+	mi := &file_mortise_query_v1_query_proto_msgTypes[10]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *ReserveRequest) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*ReserveRequest) ProtoMessage() {}
+
+func (x *ReserveRequest) ProtoReflect() protoreflect.Message {
+	mi := &file_mortise_query_v1_query_proto_msgTypes[10]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use ReserveRequest.ProtoReflect.Descriptor instead.
+func (*ReserveRequest) Descriptor() ([]byte, []int) {
+	return file_mortise_query_v1_query_proto_rawDescGZIP(), []int{10}
+}
+
+func (x *ReserveRequest) GetOrigin() *Origin {
+	if x != nil {
+		return x.Origin
+	}
+	return nil
+}
+
+func (x *ReserveRequest) GetCount() uint32 {
+	if x != nil {
+		return x.Count
+	}
+	return 0
+}
+
+type Reserved struct {
+	state         protoimpl.MessageState `protogen:"open.v1"`
+	Code          uint32                 `protobuf:"varint,1,opt,name=code,proto3" json:"code,omitempty"`   // see lockfsm.Code
+	First         uint64                 `protobuf:"varint,2,opt,name=first,proto3" json:"first,omitempty"` // the first of the revisions; the others follow it
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *Reserved) Reset() {
+	*x = Reserved{}
+	mi := &file_mortise_query_v1_query_proto_msgTypes[11]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *Reserved) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*Reserved) ProtoMessage() {}
+
+func (x *Reserved) ProtoReflect() protoreflect.Message {
+	mi := &file_mortise_query_v1_query_proto_msgTypes[11]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use Reserved.ProtoReflect.Descriptor instead.
+func (*Reserved) Descriptor() ([]byte, []int) {
+	return file_mortise_query_v1_query_proto_rawDescGZIP(), []int{11}
+}
+
+func (x *Reserved) GetCode() uint32 {
+	if x != nil {
+		return x.Code
+	}
+	return 0
+}
+
+func (x *Reserved) GetFirst() uint64 {
+	if x != nil {
+		return x.First
+	}
+	return 0
+}
+
 type EvictRequest struct {
 	state         protoimpl.MessageState `protogen:"open.v1"`
 	Origin        *Origin                `protobuf:"bytes,1,opt,name=origin,proto3" json:"origin,omitempty"`
@@ -719,7 +823,7 @@ type EvictRequest struct {
 
 func (x *EvictRequest) Reset() {
 	*x = EvictRequest{}
-	mi := &file_mortise_query_v1_query_proto_msgTypes[10]
+	mi := &file_mortise_query_v1_query_proto_msgTypes[12]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -731,7 +835,7 @@ func (x *EvictRequest) String() string {
 func (*EvictRequest) ProtoMessage() {}
 
 func (x *EvictRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_mortise_query_v1_query_proto_msgTypes[10]
+	mi := &file_mortise_query_v1_query_proto_msgTypes[12]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -744,7 +848,7 @@ func (x *EvictRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use EvictRequest.ProtoReflect.Descriptor instead.
 func (*EvictRequest) Descriptor() ([]byte, []int) {
-	return file_mortise_query_v1_query_proto_rawDescGZIP(), []int{10}
+	return file_mortise_query_v1_query_proto_rawDescGZIP(), []int{12}
 }
 
 func (x *EvictRequest) GetOrigin() *Origin {
@@ -793,7 +897,7 @@ type WatchRequest struct {
 
 func (x *WatchRequest) Reset() {
 	*x = WatchRequest{}
-	mi := &file_mortise_query_v1_query_proto_msgTypes[11]
+	mi := &file_mortise_query_v1_query_proto_msgTypes[13]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -805,7 +909,7 @@ func (x *WatchRequest) String() string {
 func (*WatchRequest) ProtoMessage() {}
 
 func (x *WatchRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_mortise_query_v1_query_proto_msgTypes[11]
+	mi := &file_mortise_query_v1_query_proto_msgTypes[13]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -818,7 +922,7 @@ func (x *WatchRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use WatchRequest.ProtoReflect.Descriptor instead.
 func (*WatchRequest) Descriptor() ([]byte, []int) {
-	return file_mortise_query_v1_query_proto_rawDescGZIP(), []int{11}
+	return file_mortise_query_v1_query_proto_rawDescGZIP(), []int{13}
 }
 
 func (x *WatchRequest) GetOrigin() *Origin {
@@ -852,7 +956,7 @@ type PageRequest struct {
 
 func (x *PageRequest) Reset() {
 	*x = PageRequest{}
-	mi := &file_mortise_query_v1_query_proto_msgTypes[12]
+	mi := &file_mortise_query_v1_query_proto_msgTypes[14]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -864,7 +968,7 @@ func (x *PageRequest) String() string {
 func (*PageRequest) ProtoMessage() {}
 
 func (x *PageRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_mortise_query_v1_query_proto_msgTypes[12]
+	mi := &file_mortise_query_v1_query_proto_msgTypes[14]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -877,7 +981,7 @@ func (x *PageRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use PageRequest.ProtoReflect.Descriptor instead.
 func (*PageRequest) Descriptor() ([]byte, []int) {
-	return file_mortise_query_v1_query_proto_rawDescGZIP(), []int{12}
+	return file_mortise_query_v1_query_proto_rawDescGZIP(), []int{14}
 }
 
 func (x *PageRequest) GetOrigin() *Origin {
@@ -905,7 +1009,7 @@ type SessionCursor struct {
 
 func (x *SessionCursor) Reset() {
 	*x = SessionCursor{}
-	mi := &file_mortise_query_v1_query_proto_msgTypes[13]
+	mi := &file_mortise_query_v1_query_proto_msgTypes[15]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -917,7 +1021,7 @@ func (x *SessionCursor) String() string {
 func (*SessionCursor) ProtoMessage() {}
 
 func (x *SessionCursor) ProtoReflect() protoreflect.Message {
-	mi := &file_mortise_query_v1_query_proto_msgTypes[13]
+	mi := &file_mortise_query_v1_query_proto_msgTypes[15]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -930,7 +1034,7 @@ func (x *SessionCursor) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use SessionCursor.ProtoReflect.Descriptor instead.
 func (*SessionCursor) Descriptor() ([]byte, []int) {
-	return file_mortise_query_v1_query_proto_rawDescGZIP(), []int{13}
+	return file_mortise_query_v1_query_proto_rawDescGZIP(), []int{15}
 }
 
 func (x *SessionCursor) GetAt() uint64 {
@@ -956,7 +1060,7 @@ type StateRequest struct {
 
 func (x *StateRequest) Reset() {
 	*x = StateRequest{}
-	mi := &file_mortise_query_v1_query_proto_msgTypes[14]
+	mi := &file_mortise_query_v1_query_proto_msgTypes[16]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -968,7 +1072,7 @@ func (x *StateRequest) String() string {
 func (*StateRequest) ProtoMessage() {}
 
 func (x *StateRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_mortise_query_v1_query_proto_msgTypes[14]
+	mi := &file_mortise_query_v1_query_proto_msgTypes[16]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -981,7 +1085,7 @@ func (x *StateRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use StateRequest.ProtoReflect.Descriptor instead.
 func (*StateRequest) Descriptor() ([]byte, []int) {
-	return file_mortise_query_v1_query_proto_rawDescGZIP(), []int{14}
+	return file_mortise_query_v1_query_proto_rawDescGZIP(), []int{16}
 }
 
 func (x *StateRequest) GetOrigin() *Origin {
@@ -1004,7 +1108,7 @@ type LockList struct {
 
 func (x *LockList) Reset() {
 	*x = LockList{}
-	mi := &file_mortise_query_v1_query_proto_msgTypes[15]
+	mi := &file_mortise_query_v1_query_proto_msgTypes[17]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1016,7 +1120,7 @@ func (x *LockList) String() string {
 func (*LockList) ProtoMessage() {}
 
 func (x *LockList) ProtoReflect() protoreflect.Message {
-	mi := &file_mortise_query_v1_query_proto_msgTypes[15]
+	mi := &file_mortise_query_v1_query_proto_msgTypes[17]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1029,7 +1133,7 @@ func (x *LockList) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use LockList.ProtoReflect.Descriptor instead.
 func (*LockList) Descriptor() ([]byte, []int) {
-	return file_mortise_query_v1_query_proto_rawDescGZIP(), []int{15}
+	return file_mortise_query_v1_query_proto_rawDescGZIP(), []int{17}
 }
 
 func (x *LockList) GetLocks() []*Lock {
@@ -1080,7 +1184,7 @@ type Lock struct {
 
 func (x *Lock) Reset() {
 	*x = Lock{}
-	mi := &file_mortise_query_v1_query_proto_msgTypes[16]
+	mi := &file_mortise_query_v1_query_proto_msgTypes[18]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1092,7 +1196,7 @@ func (x *Lock) String() string {
 func (*Lock) ProtoMessage() {}
 
 func (x *Lock) ProtoReflect() protoreflect.Message {
-	mi := &file_mortise_query_v1_query_proto_msgTypes[16]
+	mi := &file_mortise_query_v1_query_proto_msgTypes[18]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1105,7 +1209,7 @@ func (x *Lock) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Lock.ProtoReflect.Descriptor instead.
 func (*Lock) Descriptor() ([]byte, []int) {
-	return file_mortise_query_v1_query_proto_rawDescGZIP(), []int{16}
+	return file_mortise_query_v1_query_proto_rawDescGZIP(), []int{18}
 }
 
 func (x *Lock) GetKey() []byte {
@@ -1166,7 +1270,7 @@ type Standing struct {
 
 func (x *Standing) Reset() {
 	*x = Standing{}
-	mi := &file_mortise_query_v1_query_proto_msgTypes[17]
+	mi := &file_mortise_query_v1_query_proto_msgTypes[19]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1178,7 +1282,7 @@ func (x *Standing) String() string {
 func (*Standing) ProtoMessage() {}
 
 func (x *Standing) ProtoReflect() protoreflect.Message {
-	mi := &file_mortise_query_v1_query_proto_msgTypes[17]
+	mi := &file_mortise_query_v1_query_proto_msgTypes[19]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1191,7 +1295,7 @@ func (x *Standing) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Standing.ProtoReflect.Descriptor instead.
 func (*Standing) Descriptor() ([]byte, []int) {
-	return file_mortise_query_v1_query_proto_rawDescGZIP(), []int{17}
+	return file_mortise_query_v1_query_proto_rawDescGZIP(), []int{19}
 }
 
 func (x *Standing) GetSession() uint64 {
@@ -1302,7 +1406,7 @@ type Data struct {
 
 func (x *Data) Reset() {
 	*x = Data{}
-	mi := &file_mortise_query_v1_query_proto_msgTypes[18]
+	mi := &file_mortise_query_v1_query_proto_msgTypes[20]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1314,7 +1418,7 @@ func (x *Data) String() string {
 func (*Data) ProtoMessage() {}
 
 func (x *Data) ProtoReflect() protoreflect.Message {
-	mi := &file_mortise_query_v1_query_proto_msgTypes[18]
+	mi := &file_mortise_query_v1_query_proto_msgTypes[20]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1327,7 +1431,7 @@ func (x *Data) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Data.ProtoReflect.Descriptor instead.
 func (*Data) Descriptor() ([]byte, []int) {
-	return file_mortise_query_v1_query_proto_rawDescGZIP(), []int{18}
+	return file_mortise_query_v1_query_proto_rawDescGZIP(), []int{20}
 }
 
 func (x *Data) GetValue() []byte {
@@ -1353,7 +1457,7 @@ type Held struct {
 
 func (x *Held) Reset() {
 	*x = Held{}
-	mi := &file_mortise_query_v1_query_proto_msgTypes[19]
+	mi := &file_mortise_query_v1_query_proto_msgTypes[21]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1365,7 +1469,7 @@ func (x *Held) String() string {
 func (*Held) ProtoMessage() {}
 
 func (x *Held) ProtoReflect() protoreflect.Message {
-	mi := &file_mortise_query_v1_query_proto_msgTypes[19]
+	mi := &file_mortise_query_v1_query_proto_msgTypes[21]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1378,7 +1482,7 @@ func (x *Held) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Held.ProtoReflect.Descriptor instead.
 func (*Held) Descriptor() ([]byte, []int) {
-	return file_mortise_query_v1_query_proto_rawDescGZIP(), []int{19}
+	return file_mortise_query_v1_query_proto_rawDescGZIP(), []int{21}
 }
 
 func (x *Held) GetHeld() bool {
@@ -1399,7 +1503,7 @@ type PutAnswer struct {
 
 func (x *PutAnswer) Reset() {
 	*x = PutAnswer{}
-	mi := &file_mortise_query_v1_query_proto_msgTypes[20]
+	mi := &file_mortise_query_v1_query_proto_msgTypes[22]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1411,7 +1515,7 @@ func (x *PutAnswer) String() string {
 func (*PutAnswer) ProtoMessage() {}
 
 func (x *PutAnswer) ProtoReflect() protoreflect.Message {
-	mi := &file_mortise_query_v1_query_proto_msgTypes[20]
+	mi := &file_mortise_query_v1_query_proto_msgTypes[22]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1424,7 +1528,7 @@ func (x *PutAnswer) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use PutAnswer.ProtoReflect.Descriptor instead.
 func (*PutAnswer) Descriptor() ([]byte, []int) {
-	return file_mortise_query_v1_query_proto_rawDescGZIP(), []int{20}
+	return file_mortise_query_v1_query_proto_rawDescGZIP(), []int{22}
 }
 
 func (x *PutAnswer) GetCode() uint32 {
@@ -1461,7 +1565,7 @@ type EventList struct {
 
 func (x *EventList) Reset() {
 	*x = EventList{}
-	mi := &file_mortise_query_v1_query_proto_msgTypes[21]
+	mi := &file_mortise_query_v1_query_proto_msgTypes[23]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1473,7 +1577,7 @@ func (x *EventList) String() string {
 func (*EventList) ProtoMessage() {}
 
 func (x *EventList) ProtoReflect() protoreflect.Message {
-	mi := &file_mortise_query_v1_query_proto_msgTypes[21]
+	mi := &file_mortise_query_v1_query_proto_msgTypes[23]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1486,7 +1590,7 @@ func (x *EventList) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use EventList.ProtoReflect.Descriptor instead.
 func (*EventList) Descriptor() ([]byte, []int) {
-	return file_mortise_query_v1_query_proto_rawDescGZIP(), []int{21}
+	return file_mortise_query_v1_query_proto_rawDescGZIP(), []int{23}
 }
 
 func (x *EventList) GetEvents() []*Event {
@@ -1545,7 +1649,7 @@ type Event struct {
 
 func (x *Event) Reset() {
 	*x = Event{}
-	mi := &file_mortise_query_v1_query_proto_msgTypes[22]
+	mi := &file_mortise_query_v1_query_proto_msgTypes[24]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1557,7 +1661,7 @@ func (x *Event) String() string {
 func (*Event) ProtoMessage() {}
 
 func (x *Event) ProtoReflect() protoreflect.Message {
-	mi := &file_mortise_query_v1_query_proto_msgTypes[22]
+	mi := &file_mortise_query_v1_query_proto_msgTypes[24]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1570,7 +1674,7 @@ func (x *Event) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Event.ProtoReflect.Descriptor instead.
 func (*Event) Descriptor() ([]byte, []int) {
-	return file_mortise_query_v1_query_proto_rawDescGZIP(), []int{22}
+	return file_mortise_query_v1_query_proto_rawDescGZIP(), []int{24}
 }
 
 func (x *Event) GetPosition() uint64 {
@@ -1668,7 +1772,7 @@ type SessionList struct {
 
 func (x *SessionList) Reset() {
 	*x = SessionList{}
-	mi := &file_mortise_query_v1_query_proto_msgTypes[23]
+	mi := &file_mortise_query_v1_query_proto_msgTypes[25]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1680,7 +1784,7 @@ func (x *SessionList) String() string {
 func (*SessionList) ProtoMessage() {}
 
 func (x *SessionList) ProtoReflect() protoreflect.Message {
-	mi := &file_mortise_query_v1_query_proto_msgTypes[23]
+	mi := &file_mortise_query_v1_query_proto_msgTypes[25]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1693,7 +1797,7 @@ func (x *SessionList) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use SessionList.ProtoReflect.Descriptor instead.
 func (*SessionList) Descriptor() ([]byte, []int) {
-	return file_mortise_query_v1_query_proto_rawDescGZIP(), []int{23}
+	return file_mortise_query_v1_query_proto_rawDescGZIP(), []int{25}
 }
 
 func (x *SessionList) GetSessions() []*Session {
@@ -1733,7 +1837,7 @@ type Session struct {
 
 func (x *Session) Reset() {
 	*x = Session{}
-	mi := &file_mortise_query_v1_query_proto_msgTypes[24]
+	mi := &file_mortise_query_v1_query_proto_msgTypes[26]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1745,7 +1849,7 @@ func (x *Session) String() string {
 func (*Session) ProtoMessage() {}
 
 func (x *Session) ProtoReflect() protoreflect.Message {
-	mi := &file_mortise_query_v1_query_proto_msgTypes[24]
+	mi := &file_mortise_query_v1_query_proto_msgTypes[26]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1758,7 +1862,7 @@ func (x *Session) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Session.ProtoReflect.Descriptor instead.
 func (*Session) Descriptor() ([]byte, []int) {
-	return file_mortise_query_v1_query_proto_rawDescGZIP(), []int{24}
+	return file_mortise_query_v1_query_proto_rawDescGZIP(), []int{26}
 }
 
 func (x *Session) GetId() uint64 {
@@ -1830,7 +1934,7 @@ type MemberList struct {
 
 func (x *MemberList) Reset() {
 	*x = MemberList{}
-	mi := &file_mortise_query_v1_query_proto_msgTypes[25]
+	mi := &file_mortise_query_v1_query_proto_msgTypes[27]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1842,7 +1946,7 @@ func (x *MemberList) String() string {
 func (*MemberList) ProtoMessage() {}
 
 func (x *MemberList) ProtoReflect() protoreflect.Message {
-	mi := &file_mortise_query_v1_query_proto_msgTypes[25]
+	mi := &file_mortise_query_v1_query_proto_msgTypes[27]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1855,7 +1959,7 @@ func (x *MemberList) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use MemberList.ProtoReflect.Descriptor instead.
 func (*MemberList) Descriptor() ([]byte, []int) {
-	return file_mortise_query_v1_query_proto_rawDescGZIP(), []int{25}
+	return file_mortise_query_v1_query_proto_rawDescGZIP(), []int{27}
 }
 
 func (x *MemberList) GetMembers() []*Member {
@@ -1913,7 +2017,7 @@ type Member struct {
 
 func (x *Member) Reset() {
 	*x = Member{}
-	mi := &file_mortise_query_v1_query_proto_msgTypes[26]
+	mi := &file_mortise_query_v1_query_proto_msgTypes[28]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1925,7 +2029,7 @@ func (x *Member) String() string {
 func (*Member) ProtoMessage() {}
 
 func (x *Member) ProtoReflect() protoreflect.Message {
-	mi := &file_mortise_query_v1_query_proto_msgTypes[26]
+	mi := &file_mortise_query_v1_query_proto_msgTypes[28]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1938,7 +2042,7 @@ func (x *Member) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Member.ProtoReflect.Descriptor instead.
 func (*Member) Descriptor() ([]byte, []int) {
-	return file_mortise_query_v1_query_proto_rawDescGZIP(), []int{26}
+	return file_mortise_query_v1_query_proto_rawDescGZIP(), []int{28}
 }
 
 func (x *Member) GetSession() uint64 {
@@ -2028,7 +2132,7 @@ type Name struct {
 
 func (x *Name) Reset() {
 	*x = Name{}
-	mi := &file_mortise_query_v1_query_proto_msgTypes[27]
+	mi := &file_mortise_query_v1_query_proto_msgTypes[29]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2040,7 +2144,7 @@ func (x *Name) String() string {
 func (*Name) ProtoMessage() {}
 
 func (x *Name) ProtoReflect() protoreflect.Message {
-	mi := &file_mortise_query_v1_query_proto_msgTypes[27]
+	mi := &file_mortise_query_v1_query_proto_msgTypes[29]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2053,7 +2157,7 @@ func (x *Name) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Name.ProtoReflect.Descriptor instead.
 func (*Name) Descriptor() ([]byte, []int) {
-	return file_mortise_query_v1_query_proto_rawDescGZIP(), []int{27}
+	return file_mortise_query_v1_query_proto_rawDescGZIP(), []int{29}
 }
 
 func (x *Name) GetInstance() []byte {
@@ -2126,7 +2230,13 @@ const file_mortise_query_v1_query_proto_rawDesc = "" +
 	"\x03key\x18\x02 \x01(\fR\x03key\x12\x14\n" +
 	"\x05token\x18\x03 \x01(\x04R\x05token\x12\x10\n" +
 	"\x03seq\x18\x04 \x01(\x04R\x03seq\x12\x14\n" +
-	"\x05value\x18\x05 \x01(\fR\x05value\"\x90\x01\n" +
+	"\x05value\x18\x05 \x01(\fR\x05value\"X\n" +
+	"\x0eReserveRequest\x120\n" +
+	"\x06origin\x18\x01 \x01(\v2\x18.mortise.query.v1.OriginR\x06origin\x12\x14\n" +
+	"\x05count\x18\x02 \x01(\rR\x05count\"4\n" +
+	"\bReserved\x12\x12\n" +
+	"\x04code\x18\x01 \x01(\rR\x04code\x12\x14\n" +
+	"\x05first\x18\x02 \x01(\x04R\x05first\"\x90\x01\n" +
 	"\fEvictRequest\x120\n" +
 	"\x06origin\x18\x01 \x01(\v2\x18.mortise.query.v1.OriginR\x06origin\x12\x10\n" +
 	"\x03key\x18\x02 \x01(\fR\x03key\x12\x14\n" +
@@ -2237,7 +2347,7 @@ const file_mortise_query_v1_query_proto_rawDesc = "" +
 	"\aleaving\x18\v \x01(\bR\aleaving\"6\n" +
 	"\x04Name\x12\x1a\n" +
 	"\binstance\x18\x01 \x01(\fR\binstance\x12\x12\n" +
-	"\x04name\x18\x02 \x01(\tR\x04name2\x8b\b\n" +
+	"\x04name\x18\x02 \x01(\tR\x04name2\xd4\b\n" +
 	"\x05Query\x12@\n" +
 	"\x04Peek\x12\x1c.mortise.query.v1.KeyRequest\x1a\x1a.mortise.query.v1.LockList\x12A\n" +
 	"\x04List\x12\x1d.mortise.query.v1.ListRequest\x1a\x1a.mortise.query.v1.LockList\x12A\n" +
@@ -2247,7 +2357,8 @@ const file_mortise_query_v1_query_proto_rawDesc = "" +
 	"\x03Get\x12\x1c.mortise.query.v1.KeyRequest\x1a\x16.mortise.query.v1.Data\x12@\n" +
 	"\x03Put\x12\x1c.mortise.query.v1.PutRequest\x1a\x1b.mortise.query.v1.PutAnswer\x12D\n" +
 	"\aPutHeld\x12\x1c.mortise.query.v1.PutRequest\x1a\x1b.mortise.query.v1.PutAnswer\x12G\n" +
-	"\bSetValue\x12\x1e.mortise.query.v1.ValueRequest\x1a\x1b.mortise.query.v1.PutAnswer\x12?\n" +
+	"\bSetValue\x12\x1e.mortise.query.v1.ValueRequest\x1a\x1b.mortise.query.v1.PutAnswer\x12G\n" +
+	"\aReserve\x12 .mortise.query.v1.ReserveRequest\x1a\x1a.mortise.query.v1.Reserved\x12?\n" +
 	"\x05Evict\x12\x1e.mortise.query.v1.EvictRequest\x1a\x16.mortise.query.v1.Held\x12D\n" +
 	"\x05Watch\x12\x1e.mortise.query.v1.WatchRequest\x1a\x1b.mortise.query.v1.EventList\x12C\n" +
 	"\x04Ends\x12\x1e.mortise.query.v1.StateRequest\x1a\x1b.mortise.query.v1.EventList\x12H\n" +
@@ -2268,7 +2379,7 @@ func file_mortise_query_v1_query_proto_rawDescGZIP() []byte {
 }
 
 var file_mortise_query_v1_query_proto_enumTypes = make([]protoimpl.EnumInfo, 1)
-var file_mortise_query_v1_query_proto_msgTypes = make([]protoimpl.MessageInfo, 28)
+var file_mortise_query_v1_query_proto_msgTypes = make([]protoimpl.MessageInfo, 30)
 var file_mortise_query_v1_query_proto_goTypes = []any{
 	(Failure_Kind)(0),      // 0: mortise.query.v1.Failure.Kind
 	(*Origin)(nil),         // 1: mortise.query.v1.Origin
@@ -2281,24 +2392,26 @@ var file_mortise_query_v1_query_proto_goTypes = []any{
 	(*HoldRequest)(nil),    // 8: mortise.query.v1.HoldRequest
 	(*PutRequest)(nil),     // 9: mortise.query.v1.PutRequest
 	(*ValueRequest)(nil),   // 10: mortise.query.v1.ValueRequest
-	(*EvictRequest)(nil),   // 11: mortise.query.v1.EvictRequest
-	(*WatchRequest)(nil),   // 12: mortise.query.v1.WatchRequest
-	(*PageRequest)(nil),    // 13: mortise.query.v1.PageRequest
-	(*SessionCursor)(nil),  // 14: mortise.query.v1.SessionCursor
-	(*StateRequest)(nil),   // 15: mortise.query.v1.StateRequest
-	(*LockList)(nil),       // 16: mortise.query.v1.LockList
-	(*Lock)(nil),           // 17: mortise.query.v1.Lock
-	(*Standing)(nil),       // 18: mortise.query.v1.Standing
-	(*Data)(nil),           // 19: mortise.query.v1.Data
-	(*Held)(nil),           // 20: mortise.query.v1.Held
-	(*PutAnswer)(nil),      // 21: mortise.query.v1.PutAnswer
-	(*EventList)(nil),      // 22: mortise.query.v1.EventList
-	(*Event)(nil),          // 23: mortise.query.v1.Event
-	(*SessionList)(nil),    // 24: mortise.query.v1.SessionList
-	(*Session)(nil),        // 25: mortise.query.v1.Session
-	(*MemberList)(nil),     // 26: mortise.query.v1.MemberList
-	(*Member)(nil),         // 27: mortise.query.v1.Member
-	(*Name)(nil),           // 28: mortise.query.v1.Name
+	(*ReserveRequest)(nil), // 11: mortise.query.v1.ReserveRequest
+	(*Reserved)(nil),       // 12: mortise.query.v1.Reserved
+	(*EvictRequest)(nil),   // 13: mortise.query.v1.EvictRequest
+	(*WatchRequest)(nil),   // 14: mortise.query.v1.WatchRequest
+	(*PageRequest)(nil),    // 15: mortise.query.v1.PageRequest
+	(*SessionCursor)(nil),  // 16: mortise.query.v1.SessionCursor
+	(*StateRequest)(nil),   // 17: mortise.query.v1.StateRequest
+	(*LockList)(nil),       // 18: mortise.query.v1.LockList
+	(*Lock)(nil),           // 19: mortise.query.v1.Lock
+	(*Standing)(nil),       // 20: mortise.query.v1.Standing
+	(*Data)(nil),           // 21: mortise.query.v1.Data
+	(*Held)(nil),           // 22: mortise.query.v1.Held
+	(*PutAnswer)(nil),      // 23: mortise.query.v1.PutAnswer
+	(*EventList)(nil),      // 24: mortise.query.v1.EventList
+	(*Event)(nil),          // 25: mortise.query.v1.Event
+	(*SessionList)(nil),    // 26: mortise.query.v1.SessionList
+	(*Session)(nil),        // 27: mortise.query.v1.Session
+	(*MemberList)(nil),     // 28: mortise.query.v1.MemberList
+	(*Member)(nil),         // 29: mortise.query.v1.Member
+	(*Name)(nil),           // 30: mortise.query.v1.Name
 }
 var file_mortise_query_v1_query_proto_depIdxs = []int32{
 	0,  // 0: mortise.query.v1.Failure.kind:type_name -> mortise.query.v1.Failure.Kind
@@ -2310,57 +2423,60 @@ var file_mortise_query_v1_query_proto_depIdxs = []int32{
 	1,  // 6: mortise.query.v1.HoldRequest.origin:type_name -> mortise.query.v1.Origin
 	1,  // 7: mortise.query.v1.PutRequest.origin:type_name -> mortise.query.v1.Origin
 	1,  // 8: mortise.query.v1.ValueRequest.origin:type_name -> mortise.query.v1.Origin
-	1,  // 9: mortise.query.v1.EvictRequest.origin:type_name -> mortise.query.v1.Origin
-	1,  // 10: mortise.query.v1.WatchRequest.origin:type_name -> mortise.query.v1.Origin
-	1,  // 11: mortise.query.v1.PageRequest.origin:type_name -> mortise.query.v1.Origin
-	14, // 12: mortise.query.v1.PageRequest.from:type_name -> mortise.query.v1.SessionCursor
-	1,  // 13: mortise.query.v1.StateRequest.origin:type_name -> mortise.query.v1.Origin
-	17, // 14: mortise.query.v1.LockList.locks:type_name -> mortise.query.v1.Lock
-	6,  // 15: mortise.query.v1.LockList.next:type_name -> mortise.query.v1.Cursor
-	18, // 16: mortise.query.v1.Lock.queue:type_name -> mortise.query.v1.Standing
-	19, // 17: mortise.query.v1.Lock.data:type_name -> mortise.query.v1.Data
-	23, // 18: mortise.query.v1.EventList.events:type_name -> mortise.query.v1.Event
-	19, // 19: mortise.query.v1.Event.data:type_name -> mortise.query.v1.Data
-	25, // 20: mortise.query.v1.SessionList.sessions:type_name -> mortise.query.v1.Session
-	14, // 21: mortise.query.v1.SessionList.from:type_name -> mortise.query.v1.SessionCursor
-	27, // 22: mortise.query.v1.MemberList.members:type_name -> mortise.query.v1.Member
-	14, // 23: mortise.query.v1.MemberList.from:type_name -> mortise.query.v1.SessionCursor
-	28, // 24: mortise.query.v1.MemberList.names:type_name -> mortise.query.v1.Name
-	4,  // 25: mortise.query.v1.Query.Peek:input_type -> mortise.query.v1.KeyRequest
-	5,  // 26: mortise.query.v1.Query.List:input_type -> mortise.query.v1.ListRequest
-	5,  // 27: mortise.query.v1.Query.Walk:input_type -> mortise.query.v1.ListRequest
-	7,  // 28: mortise.query.v1.Query.Holders:input_type -> mortise.query.v1.HoldersRequest
-	8,  // 29: mortise.query.v1.Query.Check:input_type -> mortise.query.v1.HoldRequest
-	4,  // 30: mortise.query.v1.Query.Get:input_type -> mortise.query.v1.KeyRequest
-	9,  // 31: mortise.query.v1.Query.Put:input_type -> mortise.query.v1.PutRequest
-	9,  // 32: mortise.query.v1.Query.PutHeld:input_type -> mortise.query.v1.PutRequest
-	10, // 33: mortise.query.v1.Query.SetValue:input_type -> mortise.query.v1.ValueRequest
-	11, // 34: mortise.query.v1.Query.Evict:input_type -> mortise.query.v1.EvictRequest
-	12, // 35: mortise.query.v1.Query.Watch:input_type -> mortise.query.v1.WatchRequest
-	15, // 36: mortise.query.v1.Query.Ends:input_type -> mortise.query.v1.StateRequest
-	13, // 37: mortise.query.v1.Query.Sessions:input_type -> mortise.query.v1.PageRequest
-	13, // 38: mortise.query.v1.Query.Members:input_type -> mortise.query.v1.PageRequest
-	15, // 39: mortise.query.v1.Query.Names:input_type -> mortise.query.v1.StateRequest
-	16, // 40: mortise.query.v1.Query.Peek:output_type -> mortise.query.v1.LockList
-	16, // 41: mortise.query.v1.Query.List:output_type -> mortise.query.v1.LockList
-	16, // 42: mortise.query.v1.Query.Walk:output_type -> mortise.query.v1.LockList
-	16, // 43: mortise.query.v1.Query.Holders:output_type -> mortise.query.v1.LockList
-	20, // 44: mortise.query.v1.Query.Check:output_type -> mortise.query.v1.Held
-	19, // 45: mortise.query.v1.Query.Get:output_type -> mortise.query.v1.Data
-	21, // 46: mortise.query.v1.Query.Put:output_type -> mortise.query.v1.PutAnswer
-	21, // 47: mortise.query.v1.Query.PutHeld:output_type -> mortise.query.v1.PutAnswer
-	21, // 48: mortise.query.v1.Query.SetValue:output_type -> mortise.query.v1.PutAnswer
-	20, // 49: mortise.query.v1.Query.Evict:output_type -> mortise.query.v1.Held
-	22, // 50: mortise.query.v1.Query.Watch:output_type -> mortise.query.v1.EventList
-	22, // 51: mortise.query.v1.Query.Ends:output_type -> mortise.query.v1.EventList
-	24, // 52: mortise.query.v1.Query.Sessions:output_type -> mortise.query.v1.SessionList
-	26, // 53: mortise.query.v1.Query.Members:output_type -> mortise.query.v1.MemberList
-	26, // 54: mortise.query.v1.Query.Names:output_type -> mortise.query.v1.MemberList
-	40, // [40:55] is the sub-list for method output_type
-	25, // [25:40] is the sub-list for method input_type
-	25, // [25:25] is the sub-list for extension type_name
-	25, // [25:25] is the sub-list for extension extendee
-	0,  // [0:25] is the sub-list for field type_name
+	1,  // 9: mortise.query.v1.ReserveRequest.origin:type_name -> mortise.query.v1.Origin
+	1,  // 10: mortise.query.v1.EvictRequest.origin:type_name -> mortise.query.v1.Origin
+	1,  // 11: mortise.query.v1.WatchRequest.origin:type_name -> mortise.query.v1.Origin
+	1,  // 12: mortise.query.v1.PageRequest.origin:type_name -> mortise.query.v1.Origin
+	16, // 13: mortise.query.v1.PageRequest.from:type_name -> mortise.query.v1.SessionCursor
+	1,  // 14: mortise.query.v1.StateRequest.origin:type_name -> mortise.query.v1.Origin
+	19, // 15: mortise.query.v1.LockList.locks:type_name -> mortise.query.v1.Lock
+	6,  // 16: mortise.query.v1.LockList.next:type_name -> mortise.query.v1.Cursor
+	20, // 17: mortise.query.v1.Lock.queue:type_name -> mortise.query.v1.Standing
+	21, // 18: mortise.query.v1.Lock.data:type_name -> mortise.query.v1.Data
+	25, // 19: mortise.query.v1.EventList.events:type_name -> mortise.query.v1.Event
+	21, // 20: mortise.query.v1.Event.data:type_name -> mortise.query.v1.Data
+	27, // 21: mortise.query.v1.SessionList.sessions:type_name -> mortise.query.v1.Session
+	16, // 22: mortise.query.v1.SessionList.from:type_name -> mortise.query.v1.SessionCursor
+	29, // 23: mortise.query.v1.MemberList.members:type_name -> mortise.query.v1.Member
+	16, // 24: mortise.query.v1.MemberList.from:type_name -> mortise.query.v1.SessionCursor
+	30, // 25: mortise.query.v1.MemberList.names:type_name -> mortise.query.v1.Name
+	4,  // 26: mortise.query.v1.Query.Peek:input_type -> mortise.query.v1.KeyRequest
+	5,  // 27: mortise.query.v1.Query.List:input_type -> mortise.query.v1.ListRequest
+	5,  // 28: mortise.query.v1.Query.Walk:input_type -> mortise.query.v1.ListRequest
+	7,  // 29: mortise.query.v1.Query.Holders:input_type -> mortise.query.v1.HoldersRequest
+	8,  // 30: mortise.query.v1.Query.Check:input_type -> mortise.query.v1.HoldRequest
+	4,  // 31: mortise.query.v1.Query.Get:input_type -> mortise.query.v1.KeyRequest
+	9,  // 32: mortise.query.v1.Query.Put:input_type -> mortise.query.v1.PutRequest
+	9,  // 33: mortise.query.v1.Query.PutHeld:input_type -> mortise.query.v1.PutRequest
+	10, // 34: mortise.query.v1.Query.SetValue:input_type -> mortise.query.v1.ValueRequest
+	11, // 35: mortise.query.v1.Query.Reserve:input_type -> mortise.query.v1.ReserveRequest
+	13, // 36: mortise.query.v1.Query.Evict:input_type -> mortise.query.v1.EvictRequest
+	14, // 37: mortise.query.v1.Query.Watch:input_type -> mortise.query.v1.WatchRequest
+	17, // 38: mortise.query.v1.Query.Ends:input_type -> mortise.query.v1.StateRequest
+	15, // 39: mortise.query.v1.Query.Sessions:input_type -> mortise.query.v1.PageRequest
+	15, // 40: mortise.query.v1.Query.Members:input_type -> mortise.query.v1.PageRequest
+	17, // 41: mortise.query.v1.Query.Names:input_type -> mortise.query.v1.StateRequest
+	18, // 42: mortise.query.v1.Query.Peek:output_type -> mortise.query.v1.LockList
+	18, // 43: mortise.query.v1.Query.List:output_type -> mortise.query.v1.LockList
+	18, // 44: mortise.query.v1.Query.Walk:output_type -> mortise.query.v1.LockList
+	18, // 45: mortise.query.v1.Query.Holders:output_type -> mortise.query.v1.LockList
+	22, // 46: mortise.query.v1.Query.Check:output_type -> mortise.query.v1.Held
+	21, // 47: mortise.query.v1.Query.Get:output_type -> mortise.query.v1.Data
+	23, // 48: mortise.query.v1.Query.Put:output_type -> mortise.query.v1.PutAnswer
+	23, // 49: mortise.query.v1.Query.PutHeld:output_type -> mortise.query.v1.PutAnswer
+	23, // 50: mortise.query.v1.Query.SetValue:output_type -> mortise.query.v1.PutAnswer
+	12, // 51: mortise.query.v1.Query.Reserve:output_type -> mortise.query.v1.Reserved
+	22, // 52: mortise.query.v1.Query.Evict:output_type -> mortise.query.v1.Held
+	24, // 53: mortise.query.v1.Query.Watch:output_type -> mortise.query.v1.EventList
+	24, // 54: mortise.query.v1.Query.Ends:output_type -> mortise.query.v1.EventList
+	26, // 55: mortise.query.v1.Query.Sessions:output_type -> mortise.query.v1.SessionList
+	28, // 56: mortise.query.v1.Query.Members:output_type -> mortise.query.v1.MemberList
+	28, // 57: mortise.query.v1.Query.Names:output_type -> mortise.query.v1.MemberList
+	42, // [42:58] is the sub-list for method output_type
+	26, // [26:42] is the sub-list for method input_type
+	26, // [26:26] is the sub-list for extension type_name
+	26, // [26:26] is the sub-list for extension extendee
+	0,  // [0:26] is the sub-list for field type_name
 }
 
 func init() { file_mortise_query_v1_query_proto_init() }
@@ -2374,7 +2490,7 @@ func file_mortise_query_v1_query_proto_init() {
 			GoPackagePath: reflect.TypeOf(x{}).PkgPath(),
 			RawDescriptor: unsafe.Slice(unsafe.StringData(file_mortise_query_v1_query_proto_rawDesc), len(file_mortise_query_v1_query_proto_rawDesc)),
 			NumEnums:      1,
-			NumMessages:   28,
+			NumMessages:   30,
 			NumExtensions: 0,
 			NumServices:   1,
 		},

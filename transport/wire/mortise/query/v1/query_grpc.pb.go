@@ -28,6 +28,7 @@ const (
 	Query_Put_FullMethodName      = "/mortise.query.v1.Query/Put"
 	Query_PutHeld_FullMethodName  = "/mortise.query.v1.Query/PutHeld"
 	Query_SetValue_FullMethodName = "/mortise.query.v1.Query/SetValue"
+	Query_Reserve_FullMethodName  = "/mortise.query.v1.Query/Reserve"
 	Query_Evict_FullMethodName    = "/mortise.query.v1.Query/Evict"
 	Query_Watch_FullMethodName    = "/mortise.query.v1.Query/Watch"
 	Query_Ends_FullMethodName     = "/mortise.query.v1.Query/Ends"
@@ -56,6 +57,7 @@ type QueryClient interface {
 	Put(ctx context.Context, in *PutRequest, opts ...grpc.CallOption) (*PutAnswer, error)
 	PutHeld(ctx context.Context, in *PutRequest, opts ...grpc.CallOption) (*PutAnswer, error)
 	SetValue(ctx context.Context, in *ValueRequest, opts ...grpc.CallOption) (*PutAnswer, error)
+	Reserve(ctx context.Context, in *ReserveRequest, opts ...grpc.CallOption) (*Reserved, error)
 	Evict(ctx context.Context, in *EvictRequest, opts ...grpc.CallOption) (*Held, error)
 	Watch(ctx context.Context, in *WatchRequest, opts ...grpc.CallOption) (*EventList, error)
 	Ends(ctx context.Context, in *StateRequest, opts ...grpc.CallOption) (*EventList, error)
@@ -162,6 +164,16 @@ func (c *queryClient) SetValue(ctx context.Context, in *ValueRequest, opts ...gr
 	return out, nil
 }
 
+func (c *queryClient) Reserve(ctx context.Context, in *ReserveRequest, opts ...grpc.CallOption) (*Reserved, error) {
+	cOpts := append([]grpc.CallOption{grpc.StaticMethod()}, opts...)
+	out := new(Reserved)
+	err := c.cc.Invoke(ctx, Query_Reserve_FullMethodName, in, out, cOpts...)
+	if err != nil {
+		return nil, err
+	}
+	return out, nil
+}
+
 func (c *queryClient) Evict(ctx context.Context, in *EvictRequest, opts ...grpc.CallOption) (*Held, error) {
 	cOpts := append([]grpc.CallOption{grpc.StaticMethod()}, opts...)
 	out := new(Held)
@@ -242,6 +254,7 @@ type QueryServer interface {
 	Put(context.Context, *PutRequest) (*PutAnswer, error)
 	PutHeld(context.Context, *PutRequest) (*PutAnswer, error)
 	SetValue(context.Context, *ValueRequest) (*PutAnswer, error)
+	Reserve(context.Context, *ReserveRequest) (*Reserved, error)
 	Evict(context.Context, *EvictRequest) (*Held, error)
 	Watch(context.Context, *WatchRequest) (*EventList, error)
 	Ends(context.Context, *StateRequest) (*EventList, error)
@@ -284,6 +297,9 @@ func (UnimplementedQueryServer) PutHeld(context.Context, *PutRequest) (*PutAnswe
 }
 func (UnimplementedQueryServer) SetValue(context.Context, *ValueRequest) (*PutAnswer, error) {
 	return nil, status.Error(codes.Unimplemented, "method SetValue not implemented")
+}
+func (UnimplementedQueryServer) Reserve(context.Context, *ReserveRequest) (*Reserved, error) {
+	return nil, status.Error(codes.Unimplemented, "method Reserve not implemented")
 }
 func (UnimplementedQueryServer) Evict(context.Context, *EvictRequest) (*Held, error) {
 	return nil, status.Error(codes.Unimplemented, "method Evict not implemented")
@@ -486,6 +502,24 @@ func _Query_SetValue_Handler(srv interface{}, ctx context.Context, dec func(inte
 	return interceptor(ctx, in, info, handler)
 }
 
+func _Query_Reserve_Handler(srv interface{}, ctx context.Context, dec func(interface{}) error, interceptor grpc.UnaryServerInterceptor) (interface{}, error) {
+	in := new(ReserveRequest)
+	if err := dec(in); err != nil {
+		return nil, err
+	}
+	if interceptor == nil {
+		return srv.(QueryServer).Reserve(ctx, in)
+	}
+	info := &grpc.UnaryServerInfo{
+		Server:     srv,
+		FullMethod: Query_Reserve_FullMethodName,
+	}
+	handler := func(ctx context.Context, req interface{}) (interface{}, error) {
+		return srv.(QueryServer).Reserve(ctx, req.(*ReserveRequest))
+	}
+	return interceptor(ctx, in, info, handler)
+}
+
 func _Query_Evict_Handler(srv interface{}, ctx context.Context, dec func(interface{}) error, interceptor grpc.UnaryServerInterceptor) (interface{}, error) {
 	in := new(EvictRequest)
 	if err := dec(in); err != nil {
@@ -636,6 +670,10 @@ var Query_ServiceDesc = grpc.ServiceDesc{
 		{
 			MethodName: "SetValue",
 			Handler:    _Query_SetValue_Handler,
+		},
+		{
+			MethodName: "Reserve",
+			Handler:    _Query_Reserve_Handler,
 		},
 		{
 			MethodName: "Evict",
