@@ -102,6 +102,21 @@ func (w *town) settle(t *testing.T) {
 	}
 }
 
+// TestAnEarlierOwnerEndsNothing checks that the end of an earlier hold does not free a shard.
+func TestAnEarlierOwnerEndsNothing(t *testing.T) {
+	p := newPlan("n", 1, 0, "a")
+	p.apply(&mortise.Event{What: mortise.EventHeld, Key: memberName("n") + "/a", Value: memberValue(1, "a"), Token: 1})
+	p.apply(&mortise.Event{What: mortise.EventHeld, Key: shardKey("n", 0), Token: 3})
+	p.apply(&mortise.Event{What: mortise.EventFreed, Key: shardKey("n", 0), Token: 2})
+	if _, begin := p.next(time.Time{}); len(begin) > 0 {
+		t.Errorf("the shards %v begin, although another instance owns them", begin)
+	}
+	p.apply(&mortise.Event{What: mortise.EventFreed, Key: shardKey("n", 0), Token: 3})
+	if _, begin := p.next(time.Time{}); len(begin) != 1 {
+		t.Error("the free shard does not begin")
+	}
+}
+
 // TestPlansAgree lets random members join and crash. Afterwards each owns its quota, and no more
 // shards have moved than the quotas demand.
 func TestPlansAgree(t *testing.T) {

@@ -110,9 +110,7 @@ func TestWatchTellsEverything(t *testing.T) {
 			})
 		}
 		time.Sleep(20 * time.Millisecond)
-		mu.Lock()
-		before := maps.Clone(granted)
-		mu.Unlock()
+		var before map[string]bool // may have ended before the watch began
 		ctx, stop := context.WithCancel(t.Context())
 		w := newWatcher(t)
 		told := map[string]bool{}
@@ -125,6 +123,11 @@ func TestWatchTellsEverything(t *testing.T) {
 						t.Error(err)
 					}
 					return
+				}
+				if before == nil {
+					mu.Lock()
+					before = maps.Clone(granted)
+					mu.Unlock()
 				}
 				if e.What == mortise.EventHeld {
 					told[fmt.Sprint(e.Key, " ", e.Token)] = true

@@ -136,6 +136,13 @@ func Layers() []Layer {
 			Env: []string{"MORTISE_SEED=1", "MORTISE_SEEDS=20"}, Dear: true},
 		{Name: "instance", Package: "internal/instance", Packages: []string{"internal/instance"}},
 		{Name: "face", Package: ".", Packages: []string{"."}},
+		{Name: "counter", Package: "counter", Packages: []string{"counter"}},
+		{Name: "keys", Package: "keys", Packages: []string{"keys"}},
+		{Name: "presence", Package: "presence", Packages: []string{"presence", "internal/hold"}},
+		{Name: "shard", Package: "shard", Packages: []string{"shard", "internal/hold"}},
+		{Name: "barrier", Package: "barrier", Packages: []string{"barrier"}},
+		{Name: "keep", Package: "keep", Packages: []string{"internal/hold"}},
+		{Name: "election", Package: "election", Packages: []string{"internal/hold"}},
 		{Name: nodes, Package: "internal/e2e", Dear: true, Packages: []string{"lockfsm", "session", "session/client",
 			"session/keeper", "session/stay", "raftlog", "raftlog/storage", "cluster", "cluster/discovery",
 			"cluster/founding", "cluster/gossip", "cluster/lead", "cluster/voters", "transport",
@@ -147,7 +154,7 @@ func Layers() []Layer {
 func All() []Bug {
 	var all []Bug
 	for _, list := range [...][]Bug{rules(), leases(), log(), founding(), voting(), wiring(), secrets(), bounds(),
-		identity(), fleet(), words(), disks(), shells(), owners()} {
+		identity(), fleet(), words(), disks(), shells(), owners(), packages()} {
 		all = append(all, list...)
 	}
 	return all
