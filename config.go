@@ -127,6 +127,13 @@ type Config struct {
 	// when all its instances have them.
 	MaxGroupBytes int64
 
+	// MaxWaiting is the MaxWaiting of this instance's requests, by the prefix of their keys. The
+	// longest prefix of a key counts, and "" is a prefix of all keys. Of a request for several keys,
+	// the lowest value counts, and a request with a lower MaxWaiting keeps its own. Requests with
+	// Sticky or Resume have no such limit. All instances should have the same prefixes and values, 1
+	// to 65,536. Default: none.
+	MaxWaiting map[string]int
+
 	// Sticky bounds the free locks that each session of this instance keeps for requests with
 	// [Request.Sticky].
 	Sticky StickyLimits
@@ -244,6 +251,7 @@ func (c Config) withDefaults() Config {
 		c.Logger = slog.Default()
 	}
 	c.Join, c.Founders, c.OldSecrets = slices.Clone(c.Join), slices.Clone(c.Founders), slices.Clone(c.OldSecrets)
+	c.MaxWaiting = maps.Clone(c.MaxWaiting)
 	c.TLSPeers, c.TLSGuests = slices.Clone(c.TLSPeers), maps.Clone(c.TLSGuests)
 	return c
 }

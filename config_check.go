@@ -3,6 +3,7 @@ package mortise
 import (
 	"errors"
 	"fmt"
+	"maps"
 	"net"
 	"slices"
 	"strconv"
@@ -73,6 +74,12 @@ func (cs *configErrors) checkEach(c Config) {
 	if c.MaxSessionBytes > c.MaxGroupBytes {
 		cs.add("MaxSessionBytes", "%d is more than MaxGroupBytes, %d", c.MaxSessionBytes, c.MaxGroupBytes)
 	}
+	for _, prefix := range slices.Sorted(maps.Keys(c.MaxWaiting)) {
+		if most := c.MaxWaiting[prefix]; most < 1 || most > maxWaiting {
+			cs.add(fmt.Sprintf("MaxWaiting[%q]", prefix), "%d is not between 1 and %d; a request that must not wait has Request.Try", most,
+				maxWaiting)
+		}
+	}
 	if c.Sticky.Unused < time.Millisecond || c.Sticky.Unused > time.Hour {
 		cs.add("Sticky.Unused", "%v is not between 1ms and 1h", c.Sticky.Unused)
 	}
@@ -84,6 +91,8 @@ func (cs *configErrors) checkEach(c Config) {
 const (
 	minBudget = 1 << 20
 	maxBudget = 1 << 40
+
+	maxWaiting = 65_536 // the group's limit for each key
 )
 
 func (cs *configErrors) checkBudget(field string, bytes int64) {

@@ -6,6 +6,7 @@ import (
 	"net"
 	"net/netip"
 	"os"
+	"strconv"
 	"strings"
 
 	"github.com/mortise-lock/mortise/internal/variables"
@@ -29,6 +30,7 @@ import (
 //	ORDERS_LOCK_GRACE            Grace, likewise, or none
 //	ORDERS_LOCK_MAX_SESSION_BYTES MaxSessionBytes, as 67108864, 64MiB or 1GiB
 //	ORDERS_LOCK_MAX_GROUP_BYTES  MaxGroupBytes, likewise
+//	ORDERS_LOCK_MAX_WAITING      MaxWaiting, as orders/=100,reports/=5
 //	ORDERS_LOCK_STICKY_LOCKS     Sticky.Locks
 //	ORDERS_LOCK_STICKY_UNUSED    Sticky.Unused, as 1s
 //	ORDERS_LOCK_SECRET           Secret, a root secret or a derived one
@@ -78,7 +80,8 @@ func configFromEnv(prefix string, environ []string) (Config, error) {
 		DirFreeBytes: e.Bytes("DIR_FREE_BYTES"), SessionTTL: e.Duration("SESSION_TTL", false),
 		Grace: e.Duration("GRACE", true), Insecure: e.Flag("INSECURE"),
 		MaxSessionBytes: e.Bytes("MAX_SESSION_BYTES"), MaxGroupBytes: e.Bytes("MAX_GROUP_BYTES"),
-		Sticky: StickyLimits{Locks: e.Number("STICKY_LOCKS"), Unused: e.Duration("STICKY_UNUSED", false)},
+		MaxWaiting: e.maxWaiting(),
+		Sticky:     StickyLimits{Locks: e.Number("STICKY_LOCKS"), Unused: e.Duration("STICKY_UNUSED", false)},
 		TLSFiles: TLSFiles{Cert: e.Text("TLS_CERT_FILE"), Key: e.Text("TLS_KEY_FILE"), CA: e.Text("TLS_CA_FILE"),
 			ServerName: e.Text("TLS_SERVER_NAME")},
 		TLSPeers: e.List("TLS_PEERS"), TLSGuests: e.guests(),
@@ -142,6 +145,23 @@ func (e environment) oldSecrets() []string {
 	return list
 }
 
+func (e environment) maxWaiting() map[string]int {
+	most := map[string]int{}
+	for _, part := range e.List("MAX_WAITING") {
+		i := strings.LastIndexByte(part, '=') // a prefix may contain the sign
+		n, err := strconv.Atoi(part[i+1:])
+		if i < 0 || err != nil {
+			e.Fault("MAX_WAITING", "%q is not a prefix and a number: write them as in orders/=100", part)
+			return nil
+		}
+		most[part[:i]] = n
+	}
+	if len(most) == 0 {
+		return nil
+	}
+	return most
+}
+
 func (e environment) guests() map[string]string {
 	path := e.Text("TLS_GUESTS_FILE")
 	if path == "" {
@@ -190,6 +210,7 @@ func (e environment) check(c Config) {
 		"Config.Dir", e.Prefix+"DIR", "Config.Grace", e.Prefix+"GRACE", "Config.TLSPeers", e.Prefix+"TLS_PEERS",
 		"Config.TLSGuests", e.Prefix+"TLS_GUESTS_FILE",
 		"Config.MaxSessionBytes", e.Prefix+"MAX_SESSION_BYTES", "Config.MaxGroupBytes", e.Prefix+"MAX_GROUP_BYTES",
+		"Config.MaxWaiting", e.Prefix+"MAX_WAITING",
 	)
 	for _, err := range wrong {
 		e.Add(errors.New(names.Replace(err.Error())))

@@ -14,6 +14,7 @@ func TestEveryMistakeIsReportedAtOnceByFieldName(t *testing.T) {
 		Join:     []string{"host", ":1", "h:0", "h:99999"},
 		Replicas: 2000, Founders: []string{"a", "a", "", long}, Voters: 4, Zone: long, SessionTTL: time.Millisecond,
 		Grace: 2 * time.Hour, MaxSessionBytes: 2 << 40, MaxGroupBytes: 5,
+		MaxWaiting: map[string]int{"a/": 0},
 	})
 	if err == nil {
 		t.Fatal("Start accepted a configuration in which every field is wrong")
@@ -21,7 +22,7 @@ func TestEveryMistakeIsReportedAtOnceByFieldName(t *testing.T) {
 	for _, field := range []string{
 		"Name", "Cluster", "Bind", "Advertise", "Join[0]", "Join[1]", "Join[2]", "Join[3]", "Replicas", "Founders",
 		"Founders[2]",
-		"Founders[3]", "Voters", "Zone", "SessionTTL", "Grace", "MaxSessionBytes", "MaxGroupBytes",
+		"Founders[3]", "Voters", "Zone", "SessionTTL", "Grace", "MaxSessionBytes", "MaxGroupBytes", `MaxWaiting["a/"]`,
 	} {
 		if !strings.Contains(err.Error(), "Config."+field+": ") {
 			t.Errorf("the error does not name Config.%s:\n%v", field, err)

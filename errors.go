@@ -47,8 +47,8 @@ var (
 	// ErrClosed means that the node is closed.
 	ErrClosed = client.ErrClosed
 
-	// ErrQueueFull means that the queue of the key is full, by the group's limit or by
-	// Request.MaxWaiting.
+	// ErrQueueFull means that the queue of the key is full, by the group's limit, by
+	// Request.MaxWaiting or by Config.MaxWaiting.
 	ErrQueueFull = client.ErrQueueFull
 
 	// ErrOverloaded means that this node has too many unfinished requests, by its own limit or the

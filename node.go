@@ -199,6 +199,9 @@ func (n *Node) obtain(ctx context.Context, client *client.Client, r *Request, ca
 	if err := n.check(ctx, r); err != nil {
 		return nil, err
 	}
+	if len(n.config.MaxWaiting) > 0 {
+		r.limit(n.config.MaxWaiting)
+	}
 	again, under, err := n.scope(ctx, client, r)
 	if again != nil || err != nil {
 		return again, err

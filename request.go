@@ -91,7 +91,7 @@ type Request struct {
 	Permits, Of int
 
 	// MaxWaiting makes the request fail with ErrQueueFull if that many requests already wait for
-	// one of its keys. Zero means only the group's limit of 65,536.
+	// one of its keys. Zero means only Config.MaxWaiting, and the group's limit of 65,536.
 	MaxWaiting int
 
 	// MaxHold ends the hold after that time, even if the holder has not unlocked it. Then Lock.Err
@@ -217,6 +217,29 @@ func (r *Request) ordinary() bool {
 	return len(r.Keys) == 0 && r.Path == "" && !r.Shared && r.Permits == 0 && r.Of == 0 && r.MaxWaiting == 0 &&
 		r.MaxHold == 0 && !r.Notice && r.JeopardyGrace == 0 && r.LockDelay == 0 && r.Resume == 0 && r.Value == "" &&
 		len(r.Labels) == 0
+}
+
+// limit lowers MaxWaiting to the limits of the request's keys, which are given by their prefixes.
+func (r *Request) limit(byPrefix map[string]int) {
+	if r.Try || r.Sticky || r.Resume != 0 {
+		return
+	}
+	one := [1]string{r.Key + r.Path} // one of them is empty
+	all := one[:]
+	if len(r.Keys) > 0 {
+		all = r.Keys
+	}
+	for _, key := range all {
+		longest, most := -1, 0
+		for prefix, limit := range byPrefix {
+			if len(prefix) > longest && strings.HasPrefix(key, prefix) {
+				longest, most = len(prefix), limit
+			}
+		}
+		if longest >= 0 && (r.MaxWaiting == 0 || most < r.MaxWaiting) {
+			r.MaxWaiting = most
+		}
+	}
 }
 
 // ask writes r to a request of package client. If r is made under a lock, the caller passes the

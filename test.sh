@@ -69,7 +69,7 @@ plain=$(go list ./cluster/founding ./cluster/voters ./lockfsm/... \
   ./internal/{policy,plain,mutants/...,sim,history,process} ./examples/... ./console ./cmd/...)
 longest=$(go list ./internal/e2e) # begins first, because it takes longest
 raced="$longest $(go list ./... | grep -vxF "$plain" | grep -vxF "$longest")"
-# With the race detector these tests take seconds to minutes each, and half of the time of all tests.
+# With the race detector these tests take seconds to minutes each, half of the time of all tests.
 # They run without it, because other tests run the same code with it.
 hours='ALossyNetwork|TestScale$|TestRecover$|RecoveredWithoutTheLate'
 hours+='|ShrinkingFromTheLast|FlappingMember|PlainMemberFinds|StrangersStayOutside'
@@ -77,8 +77,8 @@ hours+='|RemovedDirector|IdleVoterNotices|DiskThatStaysFull|Scaling|DisksBroken'
 hours+='|BrokenDiskIsTold|Hostile|FloodOfValidCalls|AHoldOutlivesItsProcess'
 hours+='|ADerivedSecretEndsInTime|WhatRepeatsIsSaidSeldom|EachHoldStaysForItsOwnDelay'
 hours+='|LargeCluster|MemberThatStopsReading|TooManyCallers|SurvivesTheLossOfAll|WhereMuchHappens'
-hours+='|OtherServices|KeepLinksToEachOther|AMinuteApart|AnyTwoOfFive|TellsOfAllReaders|RollingRestart'
-hours+='|OnOneWay|AtMostFiveLines|MistakesOfACluster|RenewedUnderALock|OutliveTheRestart'
+hours+='|OtherServices|KeepLinksToEachOther|AMinuteApart|AnyTwoOfFive|TellsOfAllReaders'
+hours+='|RollingRestart|OnOneWay|AtMostFiveLines|MistakesOfACluster|RenewedUnderALock|OutliveTheRestart'
 hours+='|WhileASnapshotIsSent|OneLineForAChange|VoterVotesAgain|SettingsAreAdopted|TakesOneEntry'
 hours+='|ThePictureIsBounded|CostsTheSameBeside|LongCutHeals|WipedDirectory'
 # These tests would fail with the race detector, or have only one goroutine.

@@ -227,6 +227,40 @@ func TestMaxWaitingAndValue(t *testing.T) {
 	})
 }
 
+func TestPrefixesLimitTheWaiters(t *testing.T) {
+	bubble(t, func(t *testing.T) {
+		f := newFleet(t)
+		for i := range 2 {
+			c := f.config(i, 2)
+			c.MaxWaiting = map[string]int{"": 3, "a/": 2, "a/b/": 1}
+			f.start(i, c)
+		}
+		unlock(t, f.lock(1, "free")) // so that the other instance has a session
+		for key, most := range map[string]int{"x": 3, "a/c": 2, "a/b/c": 1} {
+			l := f.lock(0, key)
+			var waiting []<-chan *mortise.Lock
+			for range most {
+				waiting = append(waiting, f.later(1, mortise.Request{Key: key, MaxWaiting: 10}))
+			}
+			for _, r := range []mortise.Request{{Key: key}, {Key: key, Shared: true}, {Keys: []string{"free", key}},
+				{Path: key}} {
+				_, err := f.nodes[0].Acquire(t.Context(), r)
+				wantIs(t, err, mortise.ErrQueueFull)
+			}
+			_, err := f.nodes[0].Acquire(t.Context(), mortise.Request{Key: key, MaxWaiting: 1})
+			wantIs(t, err, mortise.ErrQueueFull)
+			_, err = f.nodes[0].TryLock(t.Context(), key)
+			wantIs(t, err, mortise.ErrHeld)
+			sticky := f.later(0, mortise.Request{Key: key, Sticky: true})
+			unlock(t, l)
+			for _, w := range waiting {
+				unlock(t, comes(t, key, w))
+			}
+			unlock(t, comes(t, "the sticky one", sticky))
+		}
+	})
+}
+
 func TestALockIsEnteredAgainUnderItsContext(t *testing.T) {
 	bubble(t, func(t *testing.T) {
 		f := startFleet(t, 2)
