@@ -76,8 +76,8 @@ func (cs *configErrors) checkEach(c Config) {
 	}
 	for _, prefix := range slices.Sorted(maps.Keys(c.MaxWaiting)) {
 		if most := c.MaxWaiting[prefix]; most < 1 || most > maxWaiting {
-			cs.add(fmt.Sprintf("MaxWaiting[%q]", prefix), "%d is not between 1 and %d; a request that must not wait has Request.Try", most,
-				maxWaiting)
+			cs.add(fmt.Sprintf("MaxWaiting[%q]", prefix), "%d is not between 1 and %d; a request that must not wait has "+
+				"Request.Try", most, maxWaiting)
 		}
 	}
 	if c.Sticky.Unused < time.Millisecond || c.Sticky.Unused > time.Hour {
