@@ -79,8 +79,8 @@ hours+='|ADerivedSecretEndsInTime|WhatRepeatsIsSaidSeldom|EachHoldStaysForItsOwn
 hours+='|LargeCluster|MemberThatStopsReading|TooManyCallers|SurvivesTheLossOfAll|WhereMuchHappens'
 hours+='|OtherServices|KeepLinksToEachOther|AMinuteApart|AnyTwoOfFive|TellsOfAllReaders'
 hours+='|RollingRestart|OnOneWay|AtMostFiveLines|MistakesOfACluster|RenewedUnderALock'
-hours+='|OutliveTheRestart|WhileASnapshotIsSent|OneLineForAChange|VoterVotesAgain|SettingsAreAdopted|TakesOneEntry'
-hours+='|ThePictureIsBounded|CostsTheSameBeside|LongCutHeals|WipedDirectory'
+hours+='|OutliveTheRestart|WhileASnapshotIsSent|OneLineForAChange|VoterVotesAgain'
+hours+='|SettingsAreAdopted|TakesOneEntry|ThePictureIsBounded|CostsTheSameBeside|LongCutHeals|WipedDirectory'
 # These tests would fail with the race detector, or have only one goroutine.
 never='AnHour|ClocksDrift|AllocationsOfAPair|Words'
 there=$(go list -f '{{.Dir}}' $raced | while read -r dir; do
