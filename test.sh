@@ -80,7 +80,8 @@ hours+='|LargeCluster|MemberThatStopsReading|TooManyCallers|SurvivesTheLossOfAll
 hours+='|OtherServices|KeepLinksToEachOther|AMinuteApart|AnyTwoOfFive|TellsOfAllReaders'
 hours+='|RollingRestart|OnOneWay|AtMostFiveLines|MistakesOfACluster|RenewedUnderALock'
 hours+='|OutliveTheRestart|WhileASnapshotIsSent|OneLineForAChange|VoterVotesAgain'
-hours+='|SettingsAreAdopted|TakesOneEntry|ThePictureIsBounded|CostsTheSameBeside|LongCutHeals|WipedDirectory'
+hours+='|SettingsAreAdopted|TakesOneEntry|ThePictureIsBounded'
+hours+='|CostsTheSameBeside|LongCutHeals|WipedDirectory'
 # These tests would fail with the race detector, or have only one goroutine.
 never='AnHour|ClocksDrift|AllocationsOfAPair|Words'
 there=$(go list -f '{{.Dir}}' $raced | while read -r dir; do
