@@ -67,7 +67,7 @@ func Decode(command []byte) (Command, error) {
 	}
 	c := Command{
 		Rules: v.Rules, Kind: v.Kind, Session: v.Session, Epoch: v.Epoch, Number: v.Number,
-		Key: string(v.key), Try: v.try, Permits: v.permits, Of: v.of, Owner: v.owner, Most: v.limit,
+		Key: string(v.key), Try: v.try, Permits: v.permits, Of: v.of, Owner: v.owner, Upgrades: v.upgrades, Most: v.limit,
 		Value: copied(v.value), Sticky: v.sticky, Notice: v.notice, Delay: time.Duration(v.delayMS) * time.Millisecond,
 		Token: v.token, Lock: string(v.lock), Seq: v.seq, Revision: v.revision, Term: v.term, Nonce: v.nonce,
 		Opener:     v.opener,
@@ -105,6 +105,7 @@ type view struct {
 	more        keys
 	modes       []byte
 	owner       Number
+	upgrades    bool
 	limit       uint32
 	value       []byte
 	sticky      bool
@@ -218,6 +219,9 @@ func (r *reader) acquire(v *view) {
 	if v.sticky = flags&stickyFlag != 0; v.sticky && flags&^(stickyFlag|tryFlag|sharesFlag) != 0 {
 		r.fail("flags")
 	}
+	if v.upgrades = flags&upgradeFlag != 0; v.upgrades && flags&^noticeFlag != upgradeFlag|ownerFlag {
+		r.fail("flags")
+	}
 	if flags&sharesFlag != 0 {
 		v.permits, v.of = uint32(r.max(math.MaxUint32, "permits")), uint32(r.max(math.MaxUint32, "permits"))
 		if !shares(v.permits, v.of) || v.sticky && v.of != 0 {
@@ -260,7 +264,7 @@ func (r *reader) acquire(v *view) {
 func (r *reader) modes(v *view) {
 	v.modes = r.take(uint64(1+v.more.left), "modes")
 	for _, mode := range v.modes {
-		if Mode(mode) > ModeS {
+		if Mode(mode) > ModeU || Mode(mode) == ModeU && (v.more.left > 0 || v.delayMS != 0) {
 			r.fail("modes")
 		}
 	}
@@ -365,7 +369,7 @@ func (r *reader) ranges(next Number) ranges {
 
 func (v *view) acquireFlags() uint64 {
 	if v.Rules >= StickySince {
-		return acquireFlags | stickyFlag | modesFlag
+		return acquireFlags | stickyFlag | modesFlag | upgradeFlag
 	}
 	return acquireFlags
 }

@@ -44,6 +44,9 @@ func (m *Machine) acquire(c *view, res *Result) {
 	if e.token == 0 {
 		m.wanted(e)
 	}
+	if e.upgrades() {
+		m.passed(e)
+	}
 	m.report(e, res)
 }
 
@@ -56,6 +59,8 @@ func (m *Machine) refuse(s *session, c *view, res *Result) Code {
 		return TooManyEntries
 	case c.try && !m.graceOver:
 		return InGrace
+	case c.upgrades && m.upgradable(s, c) == nil:
+		return NotHeld
 	}
 	if code, budget := m.overBudget(s, c); code != 0 {
 		res.Budget = budget
@@ -90,7 +95,7 @@ func (m *Machine) refuseOne(key []byte, permits, of uint32, c *view, res *Result
 	case c.try && l.keeps() && l.waiting < m.charter.Limits.WaitersPerLock:
 		return 0 // it waits for the answers of the stays
 	case c.try && !l.takes(permits, of):
-		m.name(l, res, c.more.left > 0)
+		m.name(l, nil, res, c.more.left > 0)
 		return Held
 	case !c.try && (l.waiting >= m.charter.Limits.WaitersPerLock || c.limit != 0 && l.waiting >= c.limit):
 		return QueueFull
@@ -104,19 +109,19 @@ func (m *Machine) report(e *entry, res *Result) {
 	if e.token == 0 {
 		res.Code = Waiting
 		if stuck := e.stuck(); stuck != nil {
-			m.name(stuck.lock, res, e.places() > 1)
+			m.name(stuck.lock, stuck.upgraded(), res, e.places() > 1)
 		}
 	}
 }
 
 // name fills res.Holder with the request that delays another request in the queue of l: the
-// holder, or the first request of the queue. During the grace, it does nothing. ofSeveral means
-// that the waiting request has several keys.
-func (m *Machine) name(l *lock, res *Result, ofSeveral bool) {
+// holder other than except, or the first request of the queue. During the grace, it does nothing.
+// ofSeveral means that the waiting request has several keys.
+func (m *Machine) name(l *lock, except *entry, res *Result, ofSeveral bool) {
 	if !m.graceOver {
 		return
 	}
-	m.holder = l.blocker().describe()
+	m.holder = l.blocker(except).describe()
 	if ofSeveral {
 		m.holder.Key = l.key
 	}
@@ -139,7 +144,7 @@ func (m *Machine) release(c *view) Code {
 		return m.downgrade(e)
 	}
 	m.bump()
-	m.remove(e)
+	m.removeHold(e)
 	m.fire()
 	return Done
 }
@@ -151,7 +156,7 @@ func (m *Machine) downgrade(e *entry) Code {
 	all := e.all(new([1]*entry))
 	other := func(each *entry) bool { return each.of != 0 || each.permits != e.permits }
 	switch {
-	case e.token == 0 || slices.ContainsFunc(all, other) || e.sticky():
+	case e.token == 0 || slices.ContainsFunc(all, other) || e.sticky() || e.upgrades():
 		return NotHeld
 	case e.permits != 0:
 		return Downgraded
@@ -213,7 +218,7 @@ func (m *Machine) evict(c *view, res *Result) {
 	m.bump()
 	s := e.session
 	m.setCause(Evicted, &How{By: m.evicted.By, Reason: m.evicted.Reason})
-	m.remove(e)
+	m.removeHold(e)
 	m.dismiss(s)
 	m.fire()
 }
