@@ -14,8 +14,8 @@ const maxLinks = 64
 // do not wait for each other, since either can end first.
 //
 // An upgrade is a new request, too. It waits for the inside entries except its own hold, and the
-// requests behind it wait for it. A shared request behind it does not wait for its hold, because the
-// two fit beside each other when the upgrade has ended. Only this hold is left out of a walk.
+// requests behind it wait for it. A shared request behind it does not wait for its hold, because
+// the two fit beside each other when the upgrade has ended. Only this hold is left out of a walk.
 //
 // An exclusive request waits for all requests before it. A shared or semaphore request waits for
 // the exclusive requests before it, and so for all requests before those. It waits for another
@@ -49,13 +49,6 @@ func (m *Machine) circular(s *session, c *view) bool {
 	}
 	m.circle = f.path[:min(len(f.path), maxLinks)]
 	return found || (f.open || f.steps >= circleSteps) && m.circularByPermits(s, c)
-}
-
-func (e *entry) owner() *entry {
-	if e.extra == nil {
-		return nil
-	}
-	return e.session.requests[e.extra.owner]
 }
 
 func (f *search) behind(s *session, key []byte, permits, of uint32) bool {

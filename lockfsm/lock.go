@@ -11,7 +11,7 @@ import "math"
 // waiting writer stops later readers. An entry stays inside until it is removed.
 //
 // An upgrade is an exception: it comes before the entries that wait, and fits beside its own hold
-// (mode.go).
+// (requests.go).
 type lock struct {
 	key         string
 	first, last *entry
@@ -144,6 +144,40 @@ func (l *lock) discharge(e *entry) {
 	}
 }
 
+func (e *entry) isUpgradable() bool {
+	return e.permits == upgradablePermits && e.of == upgradableOf &&
+		(e.extra == nil || e.extra.entries == nil && e.extra.delayMS == 0)
+}
+
+func (e *entry) upgrades() bool { return e.extra != nil && e.extra.upgrades }
+
+// upgraded returns the hold that e upgrades. It returns nil if e is no upgrade, or if the hold has
+// been removed by the same command that removes e.
+func (e *entry) upgraded() *entry {
+	if !e.upgrades() {
+		return nil
+	}
+	if hold := e.owner(); hold != nil && hold.lock == e.lock && hold.isUpgradable() {
+		return hold
+	}
+	return nil
+}
+
+// alone reports whether no entry is inside except hold, which may be nil.
+func (l *lock) alone(hold *entry) bool {
+	if hold != nil && hold.holding {
+		return l.taken == upgradablePermits
+	}
+	return l.taken == 0
+}
+
+func (l *lock) lastInside() *entry {
+	if l.boundary != nil {
+		return l.boundary.ahead
+	}
+	return l.last
+}
+
 func (l *lock) entries() (n int) {
 	n = int(l.waiting)
 	for e := l.first; e != nil && e.holding; e = e.after {
@@ -178,8 +212,8 @@ func (l *lock) onlyStays() bool { return l.taken > 0 && l.taken == l.stays }
 func (l *lock) keeps() bool { return l.onlyStays() && l.tries == l.waiting }
 
 // blocker returns the request for which the waiting requests wait: the holder, or the first request
-// of the queue, which then waits for another of its keys. An upgrade does not wait for its own hold,
-// which is except.
+// of the queue, which then waits for another of its keys. An upgrade does not wait for its own
+// hold, which is except.
 func (l *lock) blocker(except *entry) *entry {
 	if e := l.holder(except); e != nil {
 		return e

@@ -37,8 +37,7 @@ func TestPermitsDoNotWrap(t *testing.T) {
 	w.check()
 }
 
-// TestAnUpgradeWaitsForSubtrees upgrades beside the largest number of readers of subtrees. The sum of
-// their permits is then larger than those of an upgradable hold.
+// TestAnUpgradeWaitsForSubtrees upgrades beside the largest number of readers of subtrees.
 func TestAnUpgradeWaitsForSubtrees(t *testing.T) {
 	w := newWorld(t)
 	w.do(Command{Kind: Raise, Version: UpgradesSince}, Done)

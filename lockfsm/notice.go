@@ -19,8 +19,8 @@ func (m *Machine) wanted(e *entry) {
 
 // wantedAt visits the inside entries, the last one first, until all have received their notice.
 // Entries that came after the previous notice are at the end, so it does not visit the earlier ones
-// again. A request with Try asks all inside entries, which are stays. An upgrade causes no notice for
-// its own hold.
+// again. A request with Try asks all inside entries, which are stays. An upgrade causes no notice
+// for its own hold.
 func (m *Machine) wantedAt(e *entry) {
 	l := e.lock
 	if e.holding {

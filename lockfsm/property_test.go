@@ -59,7 +59,8 @@ type outcome struct {
 const (
 	waited  Code = 0xff
 	yielded Code = 0xfe
-	// upgraded, upgrading and upgradeLock count upgrades that were granted, waited, or were a deadlock.
+	// upgraded, upgrading and upgradeLock count upgrades that were granted, waited, or were a
+	// deadlock.
 	upgraded    Code = 0xfd
 	upgrading   Code = 0xfc
 	upgradeLock Code = 0xfb

@@ -34,7 +34,7 @@ type extra struct {
 	value    []byte // never changed, so results may share it
 	seq      uint64 // the Seq of the last SetValue; zero means none
 	delayMS  uint32
-	upgrades bool  // see mode.go
+	upgrades bool  // see Machine.upgradable
 	stay     *stay // nil unless the request is sticky
 }
 
@@ -280,6 +280,13 @@ func (e *entry) stuck() *entry {
 		}
 	}
 	return nil
+}
+
+func (e *entry) owner() *entry {
+	if e.extra == nil {
+		return nil
+	}
+	return e.session.requests[e.extra.owner]
 }
 
 func (e *entry) places() uint32 { return uint32(len(e.all(new([1]*entry)))) }

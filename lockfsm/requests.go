@@ -284,3 +284,50 @@ func (m *Machine) reserver(key []byte, token Token) *entry {
 	}
 	return nil
 }
+
+// An upgrade is an exclusive request that names an upgradable hold of its session as its owner. It
+// has its own number, place and token. Its entry is directly behind the inside entries (see lock),
+// before all that wait, and fits beside nothing but its hold. So no new request gets in while the
+// upgrade waits for the readers, nor while it is granted. When it ends, the hold is upgradable
+// again. An upgrade never outlives its hold.
+
+// upgradable returns the hold of session s that c can upgrade, or nil.
+func (m *Machine) upgradable(s *session, c *view) *entry {
+	e := s.requests[c.owner]
+	if e == nil || e.token == 0 || !e.isUpgradable() || e.upgrade() != nil || e.lock.key != string(c.key) {
+		return nil
+	}
+	return e
+}
+
+// upgrade returns the upgrade of the hold e, or nil. An upgrade is the last inside entry or the
+// first outside.
+func (e *entry) upgrade() *entry {
+	if !e.isUpgradable() {
+		return nil
+	}
+	l := e.lock
+	last := l.lastInside()
+	for _, each := range [...]*entry{last, l.boundary} {
+		if each != nil && each.upgrades() && each.upgraded() == e {
+			return each
+		}
+	}
+	return nil
+}
+
+// removeHold removes a request together with its upgrade.
+func (m *Machine) removeHold(e *entry) {
+	if u := e.upgrade(); u != nil {
+		m.remove(u)
+	}
+	m.remove(e)
+}
+
+// passed updates the request directly behind the new upgrade e, which now waits for e.
+func (m *Machine) passed(e *entry) {
+	if e.after != nil {
+		m.touch(e.after)
+		m.fire()
+	}
+}

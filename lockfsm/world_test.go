@@ -87,7 +87,7 @@ func staying(t testing.TB) *world {
 	return w
 }
 
-// withUpgrades returns a world in which a granted upgrade and a waiting one are each before a writer.
+// withUpgrades returns a world with a granted and a waiting upgrade. Each is before a writer.
 func withUpgrades(t testing.TB) *world {
 	w := newWorld(t)
 	w.do(Command{Kind: Raise, Version: UpgradesSince}, Done)
