@@ -60,6 +60,14 @@ type Terms struct {
 	doubtEnds clock.Time     // when a hold in doubt is lost
 }
 
+// UpgradedToken returns the token of the hold that the request upgrades. Zero means none.
+func (t *Terms) UpgradedToken() lockfsm.Token {
+	if !t.Upgrades {
+		return 0
+	}
+	return t.Under.token
+}
+
 // limited is a heap of requests, ordered by the time at which their holds end.
 type limited []*Request
 

@@ -10,14 +10,18 @@ import (
 // like every request. In addition, it ends at the latest together with its hold, in the same output
 // of the core and before it.
 
-// Upgrade waits until h, an upgradable hold, is the only hold of its lock. Then up is an exclusive
-// hold with its own token. The client owns up and r, which must be zero. After an error, h is as
+// UpgradeRequest returns the request for an upgrade of h, an upgradable hold.
+func (h *Hold) UpgradeRequest() Request {
+	t := h.req.Terms
+	return Request{Key: h.req.Key, Terms: &Terms{Under: h.req, Upgrades: true, Notice: t.Notice, Grace: t.Grace,
+		Longest: t.Longest}}
+}
+
+// Upgrade waits until h is the only hold of its lock. Then up is an exclusive hold with its own
+// token. The client owns up and r, which must be an UpgradeRequest of h. After an error, h is as
 // before, and up must not be used. The errors are those of [Client.Acquire], ErrUpgraded,
 // ErrNotHeld if h has ended, and ErrInJeopardy.
 func (h *Hold) Upgrade(ctx context.Context, up *Hold, r *Request) error {
-	t := h.req.Terms
-	r.Key = h.req.Key
-	r.Terms = &Terms{Under: h.req, Upgrades: true, Notice: t.Notice, Grace: t.Grace, Longest: t.Longest}
 	return h.client.AcquireInto(ctx, up, r)
 }
 
@@ -28,4 +32,4 @@ func (h *Hold) Upgradable() bool {
 }
 
 // Upgraded reports whether the hold is the upgrade of another hold.
-func (h *Hold) Upgraded() bool { return h.pass == nil && h.req.upgrades() }
+func (h *Hold) Upgraded() bool { return h.req != nil && h.req.upgrades() }

@@ -198,6 +198,11 @@ func (w *world) upgradable() (hold, reader *Hold) {
 	return hold, reader
 }
 
+func (h *Hold) upgradeInto(ctx context.Context, up *Hold) error {
+	r := h.UpgradeRequest()
+	return h.Upgrade(ctx, up, &r)
+}
+
 func TestUpgrade(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		w := newWorld(t, 2, nodeidtest.ID(1))
@@ -205,7 +210,7 @@ func TestUpgrade(t *testing.T) {
 		w.elect(nodeidtest.ID(1))
 		hold, reader := w.upgradable()
 		up, got := &Hold{}, make(chan error, 1)
-		go func() { got <- hold.Upgrade(t.Context(), up, &Request{}) }()
+		go func() { got <- hold.upgradeInto(t.Context(), up) }()
 		synctest.Wait()
 		late := make(chan *Hold)
 		go func() {
@@ -216,7 +221,7 @@ func TestUpgrade(t *testing.T) {
 		if len(got) != 0 || w.counts().Waiters != 2 {
 			t.Fatalf("beside a reader: %+v", w.counts())
 		}
-		if err := hold.Upgrade(t.Context(), &Hold{}, &Request{}); !errors.Is(err, ErrUpgraded) {
+		if err := hold.upgradeInto(t.Context(), &Hold{}); !errors.Is(err, ErrUpgraded) {
 			t.Errorf("a second upgrade: %v", err)
 		}
 		_ = reader.Release(t.Context())
@@ -234,7 +239,7 @@ func TestUpgrade(t *testing.T) {
 			t.Errorf("after the step back: %v", hold.Err())
 		}
 		up = &Hold{}
-		if err := hold.Upgrade(t.Context(), up, &Request{}); err != nil {
+		if err := hold.upgradeInto(t.Context(), up); err != nil {
 			t.Error(err)
 		}
 		if err := hold.Release(t.Context()); err != nil {
@@ -258,12 +263,12 @@ func TestUpgradeThatFails(t *testing.T) {
 		"the context ends": {lockfsm.RulesVersion, func(w *world, hold, _ *Hold) error {
 			ctx, cancel := context.WithTimeout(w.t.Context(), time.Second)
 			defer cancel()
-			return hold.Upgrade(ctx, &Hold{}, &Request{})
+			return hold.upgradeInto(ctx, &Hold{})
 		}, context.DeadlineExceeded},
 		"a grant crosses the cancel": {lockfsm.RulesVersion, func(w *world, hold, reader *Hold) error {
 			ctx, cancel := context.WithCancel(w.t.Context())
 			got := make(chan error)
-			go func() { got <- hold.Upgrade(ctx, &Hold{}, &Request{}) }()
+			go func() { got <- hold.upgradeInto(ctx, &Hold{}) }()
 			synctest.Wait()
 			w.onReply = cancel
 			_ = reader.Release(w.t.Context())
