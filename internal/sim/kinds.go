@@ -32,6 +32,13 @@ func (w *world) draw(outer *call) client.Request {
 		}
 		r.Terms = &client.Terms{Under: outer.request()}
 	}
+	if cfg.Upgrades > 0 && w.chance(cfg.Upgrades) {
+		if r.Terms == nil {
+			r.Terms = &client.Terms{}
+		}
+		r.Terms.Modes = []lockfsm.Mode{lockfsm.ModeU}
+		return r
+	}
 	if cfg.Paths > 0 && w.chance(cfg.Paths) {
 		w.drawPath(&r)
 		return r
