@@ -59,8 +59,8 @@ type Standing struct {
 	Path string
 
 	// WaitsFor is the index in Queue of the request for which this request waits: the entry
-	// directly before it, except for the lock that an upgrade belongs to. It is -1 if this request holds the lock, waits for another of its keys,
-	// or waits only for the end of the grace.
+	// directly before it, except for the lock that an upgrade belongs to. It is -1 if this request
+	// holds the lock, waits for another of its keys, or waits only for the end of the grace.
 	WaitsFor int
 }
 

@@ -210,7 +210,8 @@ func (r *Request) validate() error {
 	wrong(r.Path != "" && slices.Contains(strings.Split(r.Path, "/"), ""), "Path %s has an empty part: "+
 		"write it without a slash at its ends, and with one slash between two parts", shownKey(r.Path))
 	wrong(r.Upgradable && (len(r.Keys) > 0 || r.Path != "" || r.Shared || semaphore || r.LockDelay != 0 ||
-		r.Resume != 0 || r.Sticky), "Upgradable is set together with Keys, Path, Shared, Permits, LockDelay, Resume or Sticky")
+		r.Resume != 0 || r.Sticky),
+		"Upgradable is set together with Keys, Path, Shared, Permits, LockDelay, Resume or Sticky")
 	wrong(r.MaxHold < 0, "MaxHold is %v; want 0 (no limit) or more", r.MaxHold)
 	wrong(len(r.Value) > lockfsm.MaxValueBytes, "Value has %d bytes, more than %d", len(r.Value),
 		lockfsm.MaxValueBytes)
@@ -222,9 +223,9 @@ func (r *Request) validate() error {
 
 // ordinary reports whether r sets only Key, Try and Sticky.
 func (r *Request) ordinary() bool {
-	return len(r.Keys) == 0 && r.Path == "" && !r.Shared && !r.Upgradable && r.Permits == 0 && r.Of == 0 && r.MaxWaiting == 0 &&
-		r.MaxHold == 0 && !r.Notice && r.JeopardyGrace == 0 && r.LockDelay == 0 && r.Resume == 0 && r.Value == "" &&
-		len(r.Labels) == 0
+	return len(r.Keys) == 0 && r.Path == "" && !r.Shared && !r.Upgradable && r.Permits == 0 && r.Of == 0 &&
+		r.MaxWaiting == 0 && r.MaxHold == 0 && !r.Notice && r.JeopardyGrace == 0 && r.LockDelay == 0 &&
+		r.Resume == 0 && r.Value == "" && len(r.Labels) == 0
 }
 
 // ask writes r to a request of package client. If r is made under a lock, the caller passes the

@@ -163,8 +163,8 @@ func (c *call) saw(e history.Event) {
 func (g *gathered) account(e history.Event) *account {
 	a := g.accounts[e.Token]
 	if a == nil {
-		a = &account{token: e.Token, keys: keysOf(&e), shares: sharesOf(&e), upgrades: e.Upgrades, group: e.Group, session: e.Session,
-			by: math.MaxInt64, endedBy: math.MaxInt64, shared: math.MaxInt64}
+		a = &account{token: e.Token, keys: keysOf(&e), shares: sharesOf(&e), upgrades: e.Upgrades, group: e.Group,
+			session: e.Session, by: math.MaxInt64, endedBy: math.MaxInt64, shared: math.MaxInt64}
 		g.accounts[e.Token] = a
 	}
 	return a

@@ -134,7 +134,7 @@ func (j *judge) join(a, b []step) ([]step, error) {
 		default:
 			x, y := &j.events[a[0].event], &j.events[b[0].event]
 			if x.Kind != y.Kind || !x.alike(y) || x.Token != y.Token || x.reserved() != y.reserved() || x.Place != y.Place ||
-				x.Resumes != y.Resumes || x.Upgrades != y.Upgrades || x.Session != y.Session || x.Number != y.Number || x.How != y.How {
+				x.Resumes != y.Resumes || x.Session != y.Session || x.Number != y.Number || x.How != y.How {
 				return nil, j.broken(Agree, []int32{a[0].event, b[0].event},
 					"two voters do not agree on entry %d of group %x", x.Index, uint64(x.Group))
 			}

@@ -34,7 +34,7 @@ type held struct {
 	token   lockfsm.Token
 	highest mark  // the grant with the highest place, except for upgrades
 	alone   mark  // the exclusive grant with the highest place, except for upgrades
-	single  int32 // the last grant of a request for this key only; -1 if none
+	single  int32 // the last grant of a request for this key only, no resumption; -1 if none
 }
 
 type mark struct {
@@ -237,7 +237,7 @@ func (w *sweeper) grantOne(i, key int32) error {
 	if e.Upgrades != 0 {
 		return nil // the requests behind it came before it
 	}
-	if len(asked.keys) == 1 {
+	if len(asked.keys) == 1 && e.Resumes == 0 {
 		k.single = i
 	}
 	k.highest.raise(i, e.Place)

@@ -9,8 +9,8 @@ import (
 )
 
 // upgraded returns a history of one node. A reader (call 1) and an upgradable hold (call 2) share
-// the key. The hold is upgraded (call 3) when the reader has unlocked. A second reader (call 4) asks
-// before the upgrade is granted, and is granted after the step back.
+// the key. The hold is upgraded (call 3) when the reader has unlocked. A second reader (call 4)
+// asks before the upgrade is granted, and is granted after the step back.
 func upgraded() (events []history.Event) {
 	at := int64(0)
 	say := func(e history.Event) {
@@ -71,7 +71,9 @@ func TestUpgradesAreJudged(t *testing.T) {
 		}
 		return v.Rule
 	}
-	is := func(e *history.Event, kind history.Kind, token lockfsm.Token) bool { return e.Kind == kind && e.Token == token }
+	is := func(e *history.Event, kind history.Kind, token lockfsm.Token) bool {
+		return e.Kind == kind && e.Token == token
+	}
 	swap := func(a, b func(*history.Event) bool) func([]history.Event) {
 		return func(events []history.Event) {
 			var at [2]int

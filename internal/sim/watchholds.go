@@ -278,3 +278,30 @@ func (o *watch) grants(key string, e *history.Event) {
 	}
 	o.newest[key] = max(o.newest[key], e.Token)
 }
+
+// believe observes that a caller believes that it holds a key.
+func (o *watch) believe(key string, c *call, terms check.Terms) {
+	if c.upgrades() {
+		o.w.must(o.beliefs.BeginBeside(key, c.caller(), terms, c.outer.caller(), o.w.now))
+		return
+	}
+	o.w.must(o.beliefs.Begin(key, c.caller(), terms, o.w.now))
+}
+
+// reads returns the call as which c reads. The holder of an upgradable lock has read what its
+// upgrade has written.
+func (c *call) reads() *call {
+	if c.raised != nil {
+		return c.raised
+	}
+	return c
+}
+
+// remembered returns the terms with which the judge of acknowledged grants remembers a grant. For
+// this judge an upgrade is like a reader, because its hold goes on.
+func (c *call) remembered(i int) check.Terms {
+	if c.upgrades() {
+		return reader()
+	}
+	return c.termsOf(i)
+}
