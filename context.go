@@ -120,7 +120,7 @@ func (l *Lock) covers(r *Request) bool {
 		return l.coversPath(r.Path, r.Shared)
 	}
 	if len(r.Keys) == 0 {
-		return l.coversKey(r.Key, r.Shared)
+		return l.coversKey(r.Key, r.Shared) || r.Upgradable && r.Key == l.Key() && l.hold.Upgradable()
 	}
 	for _, key := range r.Keys {
 		if !l.coversKey(key, r.Shared) {
@@ -171,6 +171,11 @@ func (l *Lock) lower() (asks bool, err error) {
 		return false, ErrUnlocked
 	case t != nil && t.Of > 0:
 		return false, notOfPermits()
+	case f.hold.Upgradable():
+		return false, fmt.Errorf("%w: Downgrade of a lock with Request.Upgradable", ErrBadRequest)
+	case f.hold.Upgraded():
+		return false, fmt.Errorf("%w: Downgrade of an upgraded lock: unlock it, and %s is upgradable again", ErrBadRequest,
+			shownKey(f.Key()))
 	case f.modal():
 		return false, fmt.Errorf("%w: Downgrade of a lock with Request.Path", ErrBadRequest)
 	case t != nil && t.Permits > 0 || l.reader && (f.writers > 0 || f.hold.Passed()):
@@ -224,7 +229,7 @@ func (l *Lock) exitAs(how uint32) (left, first bool) {
 	}
 	if f.others >= 0 {
 		l.exited.Store(cmp.Or(how, handleIsLeft))
-		if !l.reader && f.writers == 0 && !f.hold.Passed() && !f.modal() {
+		if !l.reader && f.writers == 0 && !f.hold.Passed() && !f.hold.Upgraded() && !f.modal() {
 			f.call.Downgrades()
 			f.hold.DowngradeSoon() // only readers are left
 		}

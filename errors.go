@@ -166,8 +166,9 @@ type DeadlockError struct {
 	// which the first is made.
 	Circle []DeadlockLink
 
-	upgrade bool // the request is made under a shared lock of the same key
-	permits bool // the request is made under permits of the same key
+	upgrade    bool // the request is made under a shared lock of the same key
+	permits    bool // the request is made under permits of the same key
+	upgradable bool // the request is made under an upgradable lock of the same key
 }
 
 // DeadlockLink is one request of a deadlock.
@@ -184,6 +185,9 @@ func (e *DeadlockError) Error() string {
 	if e.upgrade {
 		text += ", under a shared lock of the same key: " +
 			"a shared lock cannot be upgraded; unlock it first, or take the exclusive lock from the beginning"
+	}
+	if e.upgradable {
+		text += ", under an upgradable lock of the same key: call Lock.Upgrade"
 	}
 	if e.permits {
 		text += ", under permits of the same key: unlock them first, or ask for all permits at once"

@@ -206,6 +206,8 @@ func (r *Request) kind() LockKind {
 		return LockPermits
 	case r.Shared:
 		return LockShared
+	case r.Upgradable:
+		return LockUpgradable
 	case len(r.Keys) > 1:
 		return LockSeveral
 	}
@@ -278,6 +280,9 @@ const (
 	LockPermits   LockKind = "permits" // of a semaphore
 	LockSeveral   LockKind = "several" // several keys at once
 	LockResumed   LockKind = "resumed" // Request.Resume
+
+	LockUpgradable LockKind = "upgradable" // Request.Upgradable
+	LockUpgrade    LockKind = "upgrade"    // Lock.Upgrade
 )
 
 // Outcome is how an Acquire or an Unlock ended, or why a lock was lost.

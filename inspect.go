@@ -51,6 +51,7 @@ type Standing struct {
 
 	Expired     bool     // its session has expired, and Request.LockDelay keeps the lock for the time Left
 	Shared      bool     // Request.Shared
+	Upgradable  bool     // Request.Upgradable; its upgrade is a Standing of its own, and exclusive
 	Permits, Of int      // Request.Permits and Of
 	Keys        []string // all keys of the request, if there are several
 
@@ -58,8 +59,8 @@ type Standing struct {
 	Path string
 
 	// WaitsFor is the index in Queue of the request for which this request waits: the entry
-	// directly before it. It is -1 if this request holds the lock, waits for another of its keys,
-	// or waits only for the end of the grace.
+	// directly before it, except for the lock that an upgrade belongs to. It is -1 if this request
+	// holds the lock, waits for another of its keys, or waits only for the end of the grace.
 	WaitsFor int
 }
 
@@ -91,6 +92,8 @@ func keyInfo(l *query.Lock) KeyInfo {
 		}
 		st.Value, st.Labels = shown.Decode(e.Value)
 		switch {
+		case len(e.Modes) == 1 && lockfsm.Mode(e.Modes[0]) == lockfsm.ModeU:
+			st.Upgradable = true
 		case len(e.Modes) > 0:
 			st.Shared = st.Shared || e.Of == math.MaxUint32 // lockfsm.ModeS
 			st.Path = pathOf(info.Key, &st, e)
@@ -101,6 +104,8 @@ func keyInfo(l *query.Lock) KeyInfo {
 			st.Since = time.UnixMilli(e.Since)
 		} else if i > 0 && l.Queue[i-1].Place == e.Watch {
 			st.WaitsFor = i - 1
+		} else if i > 1 && l.Queue[i-2].Place == e.Watch {
+			st.WaitsFor = i - 2 // an upgrade does not wait for its own hold
 		}
 		info.Queue = append(info.Queue, st)
 	}

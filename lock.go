@@ -186,13 +186,13 @@ func (l *Lock) Regain(ctx context.Context) error {
 // Downgrade makes an exclusive lock shared, with all its keys, without releasing it: no writer can
 // get the lock in between, and what this holder wrote is what the readers find. Shared requests
 // directly behind it are granted at once. The token stays the same, and Peek reports Shared. A
-// resumed hold ([Request.Resume]) stays shared. A shared lock cannot become exclusive again.
+// resumed hold ([Request.Resume]) stays shared. For the way back see [Lock.Upgrade].
 //
 // Downgrade waits for no other holder: ctx bounds only the wait for the confirmation. It returns
 // nil once the lock is shared, or was so before. It returns ErrLost or ErrUnlocked if the lock has
 // ended, and ErrInJeopardy if it is in doubt: a downgrade that began before goes on if the lock is
-// good again. It returns ErrBadRequest for a semaphore, for a lock that was acquired with
-// [Request.Sticky], and while another handle of the lock, which was entered again, is exclusive.
+// good again. It returns ErrBadRequest for a semaphore, a lock of Sticky, Path or Upgradable, an
+// upgraded lock, and while another handle of the lock, which was entered again, is exclusive.
 // ErrNotReady means that not all instances run a build that supports Downgrade. After ErrBadRequest
 // and ErrNotReady the lock is as before. If ctx ended before the confirmation, the error wraps the
 // context's error: the lock becomes shared when a leader is reached, so use it only as a reader.
@@ -254,15 +254,16 @@ func (l *Lock) Put(ctx context.Context, key string, data []byte, revision uint64
 // If several calls overlap, the value of the last one stays. SetValue returns nil once the group
 // has the value. If the lock has ended, it returns ErrLost or ErrUnlocked. If ctx ends before, the
 // value may change later. ErrBadRequest means that the value, with the labels, is longer than 1,024
-// bytes, or that the lock was acquired with [Request.Sticky]. ErrNoRoom means that a budget of
-// bytes is used up. ErrNotReady means that not all instances run a build that supports it.
+// bytes, or that the lock is one of [Request.Sticky] or [Lock.Upgrade]. ErrNoRoom means that a
+// budget is used up. ErrNotReady means that not all instances run a build that supports SetValue.
 func (l *Lock) SetValue(ctx context.Context, value string) error {
 	if err := l.Err(); err != nil {
 		return err
 	}
 	f := l.first()
-	if f.hold.Passed() {
-		return fmt.Errorf("%w: SetValue of a lock with Request.Sticky", ErrBadRequest)
+	if f.hold.Passed() || f.hold.Upgraded() {
+		return fmt.Errorf("%w: SetValue of a lock with Request.Sticky, or of an upgraded lock: set it before Upgrade",
+			ErrBadRequest)
 	}
 	var first []byte
 	if t := f.hold.Terms(); t != nil {

@@ -243,6 +243,7 @@ func (n *Node) explainUnder(under *client.Request, r *Request, err error) error 
 	if under != nil && errors.As(err, &deadlock) && len(deadlock.Circle) == 1 && deadlock.Circle[0].Key == under.Key {
 		held, _ := under.Caller.(*client.Hold)
 		deadlock.upgrade = under.Shared() || held != nil && held.Lowered()
+		deadlock.upgradable = held != nil && held.Upgradable()
 		deadlock.permits = under.Terms != nil && under.Terms.Of > 0
 	}
 	return err

@@ -85,6 +85,12 @@ type Request struct {
 	// a reader.
 	Shared bool
 
+	// Upgradable requests a lock that shared requests may hold at the same time, but no other
+	// upgradable request and no exclusive one. [Lock.Upgrade] makes it exclusive for a while. It is
+	// for a holder that reads first, and then decides whether to write. It cannot be combined with
+	// Keys, Path, Shared, Permits, LockDelay, Resume and Sticky.
+	Upgradable bool
+
 	// Permits and Of make the lock a semaphore: the request takes Permits out of Of, 1 <= Permits
 	// <= Of. All requests should name the same Of. If they do not, the smallest Of among the holders
 	// counts, so Of can be changed while the group runs. Zero for both means no semaphore.
@@ -203,6 +209,9 @@ func (r *Request) validate() error {
 		lockfsm.MaxKeys)
 	wrong(r.Path != "" && slices.Contains(strings.Split(r.Path, "/"), ""), "Path %s has an empty part: "+
 		"write it without a slash at its ends, and with one slash between two parts", shownKey(r.Path))
+	wrong(r.Upgradable && (len(r.Keys) > 0 || r.Path != "" || r.Shared || semaphore || r.LockDelay != 0 ||
+		r.Resume != 0 || r.Sticky),
+		"Upgradable is set together with Keys, Path, Shared, Permits, LockDelay, Resume or Sticky")
 	wrong(r.MaxHold < 0, "MaxHold is %v; want 0 (no limit) or more", r.MaxHold)
 	wrong(len(r.Value) > lockfsm.MaxValueBytes, "Value has %d bytes, more than %d", len(r.Value),
 		lockfsm.MaxValueBytes)
@@ -214,9 +223,9 @@ func (r *Request) validate() error {
 
 // ordinary reports whether r sets only Key, Try and Sticky.
 func (r *Request) ordinary() bool {
-	return len(r.Keys) == 0 && r.Path == "" && !r.Shared && r.Permits == 0 && r.Of == 0 && r.MaxWaiting == 0 &&
-		r.MaxHold == 0 && !r.Notice && r.JeopardyGrace == 0 && r.LockDelay == 0 && r.Resume == 0 && r.Value == "" &&
-		len(r.Labels) == 0
+	return len(r.Keys) == 0 && r.Path == "" && !r.Shared && !r.Upgradable && r.Permits == 0 && r.Of == 0 &&
+		r.MaxWaiting == 0 && r.MaxHold == 0 && !r.Notice && r.JeopardyGrace == 0 && r.LockDelay == 0 &&
+		r.Resume == 0 && r.Value == "" && len(r.Labels) == 0
 }
 
 // limit lowers MaxWaiting to the limits of the request's keys, which are given by their prefixes.
@@ -261,6 +270,8 @@ func (r *Request) ask(s *client.Request, under *client.Request) {
 		r.askPath(s, t)
 	case r.Shared:
 		t.Permits = 1
+	case r.Upgradable:
+		t.Modes = []lockfsm.Mode{lockfsm.ModeU}
 	case r.Of > 1: // with Of 1 the lock is exclusive
 		t.Permits, t.Of = uint32(r.Permits), uint32(r.Of)
 	}

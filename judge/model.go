@@ -23,6 +23,7 @@ type operation struct {
 	kind  kind
 	token lockfsm.Token
 	share share         // permits of a grant
+	hold  lockfsm.Token // for the grant of an upgrade, the owner that may own the lock beside it
 	after lockfsm.Token // for a grant, the next lower token among all grants of the key, or 0
 	by    string        // the call or the cause, for messages
 }
@@ -37,6 +38,11 @@ type share struct{ permits, of int64 }
 
 var reader = share{1, math.MaxInt64}
 
+func upgradable() share {
+	permits, of := lockfsm.ModeU.Terms()
+	return share{int64(permits), int64(of)}
+}
+
 // state is the state of the model: the owners of the lock in the order of their tokens, and the
 // highest token so far.
 type state struct {
@@ -50,8 +56,12 @@ type owner struct {
 }
 
 // fits reports whether one more request may own the lock together with its present owners. All
-// permits together must not exceed the lowest total that any of these requests names.
-func (s state) fits(more share) bool {
+// permits together must not exceed the lowest total that any of these requests names. An upgrade
+// needs its hold as an owner, and does not count it.
+func (s state) fits(more share, hold lockfsm.Token) bool {
+	if hold != 0 {
+		return len(s.owners) == 1 && s.owners[0] == owner{hold, upgradable()}
+	}
 	taken, least := more.permits, more.of
 	for _, o := range s.owners {
 		taken += o.share.permits
@@ -88,7 +98,7 @@ func fencedLock(keys []*key) porcupine.Model {
 			at := s.find(o.token)
 			switch {
 			case o.kind == grant:
-				if s.highest != o.after || !s.fits(o.share) {
+				if s.highest != o.after || !s.fits(o.share, o.hold) {
 					return false, s
 				}
 				return true, state{append(s.owners[:len(s.owners):len(s.owners)], owner{o.token, o.share}), o.token}

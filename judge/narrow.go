@@ -52,9 +52,9 @@ func (k *key) narrowGrants(grants []*porcupine.Operation) {
 
 // narrowEnds lets each end, and each operation of the kind lower, happen as early as possible:
 // after it was possible, after the grant has happened, and an end after all other operations of its
-// token have begun. Both make room for grants. An end is in the way only of the other operations of
-// its token, and these can then be placed before it. Otherwise the search would try all orders of
-// readers that end at the same time.
+// token have begun and its upgrades are granted. Both make room for grants. An end is in the way
+// only of the other operations of its token, and these can then be placed before it. Otherwise the
+// search would try all orders of readers that end at the same time.
 func (k *key) narrowEnds(grants []*porcupine.Operation) {
 	granted, granting := map[lockfsm.Token]int64{}, map[lockfsm.Token]int64{} // the times of each grant
 	latest := map[lockfsm.Token]int64{}
@@ -63,8 +63,11 @@ func (k *key) narrowEnds(grants []*porcupine.Operation) {
 		granted[token], granting[token], latest[token] = g.Call, g.Return, g.Return
 	}
 	for _, o := range k.operations {
-		if in := o.Input.(operation); in.kind == seen || in.kind == lower {
+		switch in := o.Input.(operation); {
+		case in.kind == seen || in.kind == lower:
 			latest[in.token] = max(latest[in.token], o.Call)
+		case in.hold != 0: // the grant of an upgrade, which needs its hold and waits for others
+			latest[in.hold] = max(latest[in.hold], o.Return)
 		}
 	}
 	for i := range k.operations {

@@ -34,7 +34,7 @@ func TestNarrowTimesChangeNoJudgement(t *testing.T) {
 }
 
 // randomKey returns the operations of readers and writers that hold the lock one after another or
-// together. Their times are wide and some of them wrong.
+// together, and of upgradable holds with an upgrade. Their times are wide and some of them wrong.
 func randomKey(rng *rand.Rand) *key {
 	k := &key{}
 	add := func(o operation, at int64) {
@@ -47,11 +47,18 @@ func randomKey(rng *rand.Rand) *key {
 	}
 	now := int64(0)
 	for token := range lockfsm.Token(2 + rng.IntN(5)) {
-		o := operation{token: token + 1, share: share{1, 1}}
+		o := operation{token: 2*token + 1, share: share{1, 1}}
 		if rng.IntN(3) > 0 {
 			o.share.of = 1 << 30
 		}
 		granted, ended := now, now+1+rng.Int64N(20)
+		if rng.IntN(4) == 0 {
+			o.share = upgradable()
+			raised := granted + rng.Int64N(ended-granted+1)
+			add(operation{token: o.token + 1, share: share{1, 1}, hold: o.token}, raised)
+			add(operation{kind: end, token: o.token + 1}, raised+rng.Int64N(ended-raised+1))
+			now = raised
+		}
 		add(o, granted)
 		for range rng.IntN(3) {
 			o.kind = seen

@@ -22,6 +22,7 @@ type call struct {
 	keys            []string
 	shares          []share // of the keys, in their order
 	resumes         bool
+	upgrades        lockfsm.Token // the token of its hold
 	begun, returned int64
 	outcome         history.Outcome
 	token           lockfsm.Token
@@ -38,6 +39,7 @@ type account struct {
 	passes      []*call       // of a stay, in the order of tokens
 	keys        []string
 	shares      []share // of the keys, in their order
+	upgrades    lockfsm.Token
 	group       history.Group
 	session     lockfsm.SessionID
 	by, endedBy int64       // latest possible times of the grant and its end; MaxInt64 if unknown
@@ -69,7 +71,7 @@ func gather(events []history.Event) (*gathered, error) {
 		case history.Dropped:
 			return nil, fmt.Errorf("%w: %s dropped %d events", ErrUnknown, e.Node, e.Count)
 		case history.Call:
-			c = &call{id: id, keys: keysOf(&e), shares: sharesOf(&e), resumes: e.Resumes != 0, begun: e.At,
+			c = &call{id: id, keys: keysOf(&e), shares: sharesOf(&e), resumes: e.Resumes != 0, upgrades: e.Upgrades, begun: e.At,
 				returned: math.MaxInt64, unlock: math.MaxInt64, believe: math.MaxInt64, confirmed: math.MaxInt64,
 				lowered: math.MaxInt64}
 			g.byID[id] = c
@@ -161,8 +163,8 @@ func (c *call) saw(e history.Event) {
 func (g *gathered) account(e history.Event) *account {
 	a := g.accounts[e.Token]
 	if a == nil {
-		a = &account{token: e.Token, keys: keysOf(&e), shares: sharesOf(&e), group: e.Group, session: e.Session,
-			by: math.MaxInt64, endedBy: math.MaxInt64, shared: math.MaxInt64}
+		a = &account{token: e.Token, keys: keysOf(&e), shares: sharesOf(&e), upgrades: e.Upgrades, group: e.Group,
+			session: e.Session, by: math.MaxInt64, endedBy: math.MaxInt64, shared: math.MaxInt64}
 		g.accounts[e.Token] = a
 	}
 	return a
@@ -232,7 +234,8 @@ func operations(events []history.Event, o Options) ([]*key, error) {
 			if a != nil {
 				granted = min(granted, a.by)
 			}
-			b.grant(c.keys, c.shares, operation{kind: grant, token: c.token, by: "to " + c.String()}, c.begun, granted)
+			b.grant(c.keys, c.shares, operation{kind: grant, token: c.token, hold: c.upgrades, by: "to " + c.String()}, c.begun,
+				granted)
 			b.end(c, a)
 			b.lower(c, a)
 		}
@@ -252,7 +255,7 @@ func operations(events []history.Event, o Options) ([]*key, error) {
 			continue
 		}
 		from := g.asked(a)
-		b.grant(a.keys, a.shares, operation{kind: grant, token: t, by: "to " + untold}, from, a.by)
+		b.grant(a.keys, a.shares, operation{kind: grant, token: t, hold: a.upgrades, by: "to " + untold}, from, a.by)
 		if a.endedBy != math.MaxInt64 {
 			b.add(a.keys, operation{kind: end, token: t, by: a.how.String()}, from, a.endedBy)
 		}
@@ -317,7 +320,7 @@ func (b *builder) end(c *call, a *account) {
 // lower adds an operation of the kind lower for the exclusive lock that the call c got. The caller
 // acts as a reader from the beginning of the operation.
 func (b *builder) lower(c *call, a *account) {
-	if c.lowered == math.MaxInt64 || c.shares[0] != (share{1, 1}) {
+	if c.lowered == math.MaxInt64 || c.shares[0] != (share{1, 1}) || c.upgrades != 0 {
 		return
 	}
 	by := int64(math.MaxInt64) - b.slack

@@ -20,8 +20,8 @@ import (
 //	    these requests.
 //	 6  Every lock in the list has a valid key, and at least one entry or data. The map by key has
 //	    exactly these locks.
-//	 7  A queue is linked in both directions and ascends by revision. Its entries point to its lock
-//	    and belong to sessions in the list.
+//	 7  A queue is linked in both directions and ascends by revision, except for upgrades. Its
+//	    entries point to its lock and belong to sessions in the list.
 //	 8  After the grace a request has a token exactly if all its entries are inside (see lock.go).
 //	    During the grace no request has a token.
 //	 9  A token is higher than the revision of its entry. The wall stamp of a grant lies between
@@ -36,8 +36,8 @@ import (
 //	15  The entries inside are exactly those at the front of the queue that fit beside each other,
 //	    and the counters of the lock match them. A waiting request watches the predecessor of its
 //	    first entry that is not inside.
-//	16  If a holder has asked for a notice and not received it, no request waits for its lock. The
-//	    lock counts the inside entries that have not received their notice.
+//	16  If a holder has asked for a notice and not received it, no request waits for its lock except
+//	    its own upgrade. The lock counts the inside entries that have not received their notice.
 //	17  A gone session has at least one hold, and each of its holds has a delay.
 //	18  Data has a revision and a value of a valid length. The machine counts the keys with data.
 //	19  The charges are the sums that budget.go defines.
@@ -46,6 +46,9 @@ import (
 //	    Try are before the other waiting requests. A stay is exclusive or shared, has one key, and
 //	    asks for a notice. Nothing else has the revisions that a stay has reserved. The lock counts
 //	    the waiting requests with Try, and the inside entries that are or may become stays.
+//	21  An upgrade is exclusive, has one key, and names as its owner a granted upgradable hold of
+//	    this key. It is directly behind the entries that were inside before it, and before all
+//	    others. A hold has at most one upgrade.
 
 // Check returns an error that lists at most 20 broken invariants, or nil. It takes time and memory
 // in proportion to the state. Tests, Restore and diagnostics call it.
@@ -195,8 +198,9 @@ func (c *checker) queue(l *lock) int {
 	var before *entry
 	for e := l.first; e != nil; before, e = e, e.after {
 		n++
-		_ = e.ahead == before && e.lock == l && (before == nil || before.rev < e.rev) ||
+		_ = e.ahead == before && e.lock == l && (before == nil || before.rank() < e.rank()) ||
 			c.broken(7, "%q: the entry at %d is out of order", l.key, e.rev)
+		c.upgrade(e)
 		_ = e.session != nil && m.sessions[e.session.id] == e.session ||
 			c.broken(7, "%q: the entry at %d has no session", l.key, e.rev)
 		c.request(e)
@@ -260,6 +264,9 @@ func (c *checker) request(e *entry) {
 	want := Revision(0)
 	if e.token == 0 && stuck != nil && stuck.ahead != nil {
 		want = stuck.ahead.rev
+		if before := stuck.ahead.ahead; before != nil && stuck.ahead == stuck.upgraded() {
+			want = before.rev
+		}
 	}
 	_ = e.watch == want || c.broken(15, "%q: the entry at %d watches %d, want %d", e.lock.key, e.rev, e.watch, want)
 	_ = e.session == nil || e.extra == nil || e.extra.owner == 0 || slices.Contains(e.session.owned[e.extra.owner], e) ||
@@ -293,7 +300,21 @@ func (e *entry) answers() Revision {
 }
 
 func (e *entry) unwanted() bool {
-	return !slices.ContainsFunc(e.all(new([1]*entry)), func(each *entry) bool { return each.lock.boundary != nil })
+	return !slices.ContainsFunc(e.all(new([1]*entry)), func(each *entry) bool {
+		b := each.lock.boundary
+		return b != nil && (b.after != nil || b.upgraded() != each)
+	})
+}
+
+func (c *checker) upgrade(e *entry) {
+	if !e.upgrades() {
+		return
+	}
+	hold := e.upgraded()
+	_ = hold != nil && hold.token != 0 && hold.token < Token(e.rev) && hold.upgrade() == e && e.permits == 0 && !e.try &&
+		e.extra.entries == nil && e.extra.delayMS == 0 && c.m.charter.Rules >= UpgradesSince &&
+		e.ahead != nil && e.ahead.holding && e.ahead.rev < e.rev ||
+		c.broken(21, "%q: the upgrade at %d has no hold, or a wrong place, or terms that no upgrade has", e.lock.key, e.rev)
 }
 
 func (c *checker) inside(l *lock) {
@@ -302,7 +323,11 @@ func (c *checker) inside(l *lock) {
 	e := l.first
 	for ; e != nil; e = e.after {
 		permits, of := e.terms()
-		if taken > 0 && taken+uint64(permits) > uint64(min(least, of)) {
+		beside := taken
+		if e.upgrades() {
+			beside -= upgradablePermits // invariant 21: its hold is inside
+		}
+		if beside > 0 && beside+uint64(permits) > uint64(min(least, of)) {
 			break
 		}
 		_ = e.holding || c.broken(15, "%q: the entry at %d is not inside", l.key, e.rev)

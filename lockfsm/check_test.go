@@ -73,6 +73,16 @@ func TestCheckNotices(t *testing.T) {
 		{16, "notices miscounted", func(_ *Machine, a, _ *session) { a.first.lock.notices++ }},
 		{20, "stays miscounted", func(_ *Machine, a, _ *session) { a.first.lock.stays++ }},
 		{20, "a Try waits for an ordinary holder", func(_ *Machine, a, _ *session) { a.first.after.try = true }},
+		{21, "an upgrade of an exclusive hold", func(m *Machine, a, _ *session) {
+			e := a.first.next
+			e.extra = &extra{owner: 1, upgrades: true}
+			a.own(e)
+		}},
+		{21, "an upgrade of another session", func(m *Machine, a, b *session) {
+			e := b.first
+			e.extra = &extra{owner: 1, upgrades: true}
+			a.first.permits, a.first.of = ModeU.Terms()
+		}},
 	} {
 		t.Run(fmt.Sprintf("%d/%s", c.invariant, c.name), func(t *testing.T) {
 			w, a, b := crowded(t)

@@ -13,6 +13,10 @@ const maxLinks = 64
 // search is not needed, because only a new request can close a circle. Requests with the same owner
 // do not wait for each other, since either can end first.
 //
+// An upgrade is a new request, too. It waits for the inside entries except its own hold, and the
+// requests behind it wait for it. A shared request behind it does not wait for its hold, because
+// the two fit beside each other when the upgrade has ended. Only this hold is left out of a walk.
+//
 // An exclusive request waits for all requests before it. A shared or semaphore request waits for
 // the exclusive requests before it, and so for all requests before those. It waits for another
 // shared or semaphore request only if the permits that all other requests return are too few.
@@ -34,7 +38,11 @@ func (m *Machine) circular(s *session, c *view) bool {
 	for e := s.requests[c.owner]; e != nil; e = e.owner() {
 		f.above[e] = true
 	}
-	found := f.behind(s, c.key, c.permits, c.of)
+	found := !c.upgrades && f.behind(s, c.key, c.permits, c.of)
+	if c.upgrades {
+		hold := s.requests[c.owner]
+		found = !hold.lock.alone(hold) && f.waits(s, hold.lock, hold.lock.lastInside(), true, hold)
+	}
 	for more := c.more; more.left > 0 && !found; {
 		permits, of := more.terms(c)
 		found = f.behind(s, more.next(), permits, of)
@@ -43,24 +51,17 @@ func (m *Machine) circular(s *session, c *view) bool {
 	return found || (f.open || f.steps >= circleSteps) && m.circularByPermits(s, c)
 }
 
-func (e *entry) owner() *entry {
-	if e.extra == nil {
-		return nil
-	}
-	return e.session.requests[e.extra.owner]
-}
-
 func (f *search) behind(s *session, key []byte, permits, of uint32) bool {
 	l := f.m.locks[string(key)]
-	return l != nil && !l.takes(permits, of) && f.waits(s, l, l.last, permits == 0)
+	return l != nil && !l.takes(permits, of) && f.waits(s, l, l.last, permits == 0, nil)
 }
 
 // This method searches l's queue, and reports whether it has found a circle. It visits the entries
 // for which a request of session s waits. e is the last entry before that request. alone means that
-// the request is exclusive. A visited entry needs no second visit, because the first visit
-// continued to the front of the queue. This is not so after a request with Try, which does not wait
-// for the entries before it.
-func (f *search) waits(s *session, l *lock, e *entry, alone bool) bool {
+// the request is exclusive. except is the hold that the request upgrades. A visited entry needs no
+// second visit, because the first visit continued to the front of the queue. This is not so after a
+// request with Try, which does not wait for the entries before it.
+func (f *search) waits(s *session, l *lock, e *entry, alone bool, except *entry) bool {
 	f.path = append(f.path, Link{Session: s.id, Record: s.record, Key: l.key})
 	for ; e != nil && (e.try || !f.seen[e]) && f.steps < circleSteps; e = e.ahead {
 		f.steps++
@@ -70,6 +71,11 @@ func (f *search) waits(s *session, l *lock, e *entry, alone bool) bool {
 			continue
 		case f.seen[e]:
 			continue
+		case e == except:
+			f.open = true // a later walk may stop before it
+			continue
+		case !alone:
+			except = e.upgraded()
 		}
 		alone = alone || !e.try
 		f.seen[e] = true
@@ -89,7 +95,10 @@ func (f *search) waits(s *session, l *lock, e *entry, alone bool) bool {
 func (f *search) of(e *entry, except *lock) bool {
 	if e.token == 0 && !e.try {
 		for _, each := range e.all(new([1]*entry)) {
-			if !each.holding && each.lock != except && f.waits(each.session, each.lock, each.ahead, each.permits == 0) {
+			if each.holding || each.lock == except {
+				continue
+			}
+			if f.waits(each.session, each.lock, each.ahead, each.permits == 0, each.upgraded()) {
 				return true
 			}
 		}

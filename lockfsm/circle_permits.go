@@ -15,9 +15,9 @@ const permitSteps = 20_000
 // It must also be granted or fit into all its queues.
 //
 // If the new request does not end, it would wait forever. The simulation then runs again, without
-// the owner of the new request. If the new request ends in the second run, its owner causes the
-// deadlock, and the machine refuses the request. Otherwise an earlier deadlock delays the request,
-// and the machine accepts it.
+// the owner of the new request, and without the delay that an upgrade causes to the requests behind
+// it. If the new request ends in the second run, it causes the deadlock, and the machine refuses
+// the request. Otherwise an earlier deadlock delays the request, and the machine accepts it.
 //
 // The set of requests and their order do not depend on the order of the search, so every replica
 // gets the same result.
@@ -31,6 +31,7 @@ type game struct {
 
 type player struct {
 	e      *entry  // nil for the new request
+	rank   uint64  // see entry.rank
 	places []place // one for each queue; for the new request only the queues that exist
 	above  *player // its owner; nil if the owner is not in the game
 	under  int     // the number of players with this owner
@@ -41,14 +42,15 @@ type player struct {
 // place is the place of a player in one queue.
 type place struct {
 	row         *row
-	permits, of uint32 // as entry.terms returns them
-	outside     bool   // only of the new request: it would not be inside
+	permits, of uint32  // as entry.terms returns them
+	outside     bool    // only of the new request: it would not be inside
+	own         *player // only of an upgrade: its hold
 }
 
 type row struct {
 	lock    *lock
-	scanned Revision // all entries up to this place are in the game
-	taken   uint64   // permits of the earlier players that cannot end in this round
+	scanned uint64 // all entries up to this rank are in the game
+	taken   uint64 // permits of the earlier players that cannot end in this round
 	least   uint32
 }
 
@@ -57,8 +59,12 @@ func (m *Machine) circularByPermits(s *session, c *view) bool {
 	if m.charter.Rules < PermitCirclesSince {
 		return false
 	}
-	g := game{of: map[*entry]*player{}, rows: map[*lock]*row{}, asked: &player{}}
-	g.ask(m.locks[string(c.key)], c.permits, c.of)
+	g := game{of: map[*entry]*player{}, rows: map[*lock]*row{}, asked: &player{rank: math.MaxUint64}}
+	if c.upgrades {
+		g.askUpgrade(s.requests[c.owner])
+	} else {
+		g.ask(m.locks[string(c.key)], c.permits, c.of)
+	}
 	for more := c.more; more.left > 0; {
 		permits, of := more.terms(c)
 		g.ask(m.locks[string(more.next())], permits, of)
@@ -70,17 +76,22 @@ func (m *Machine) circularByPermits(s *session, c *view) bool {
 	if owner == nil {
 		return false
 	}
-	slices.SortFunc(g.players, func(a, b *player) int { return cmp.Compare(a.e.rev, b.e.rev) })
+	if c.upgrades {
+		g.asked.places[0].own = owner
+	}
 	g.players = append(g.players, g.asked)
+	slices.SortFunc(g.players, func(a, b *player) int {
+		return cmp.Or(cmp.Compare(a.rank, b.rank), cmp.Compare(a.place(), b.place()))
+	})
 	owner.under++
 	g.asked.above = owner
-	if !g.play() || g.asked.ended {
+	if !g.play(true) || g.asked.ended {
 		return false
 	}
 	path := g.path(s)
 	owner.under--
 	g.asked.above = nil
-	if !g.play() || !g.asked.ended {
+	if !g.play(false) || !g.asked.ended {
 		return false
 	}
 	m.circle = path
@@ -98,6 +109,33 @@ func (g *game) ask(l *lock, permits, of uint32) {
 	g.asked.places = append(g.asked.places, at)
 }
 
+// askUpgrade is like ask for an upgrade of the hold, which waits for other inside entries.
+func (g *game) askUpgrade(hold *entry) {
+	l := hold.lock
+	at := g.place(l, &entry{})
+	at.outside = true
+	g.scan(l, l.lastInside())
+	g.asked.rank = 2*uint64(l.lastInside().rev) + 1
+	g.asked.places = append(g.asked.places, at)
+}
+
+// rank orders entries like every queue. It is not the revision, because an upgrade is before older
+// entries.
+func (e *entry) rank() uint64 {
+	if e.upgrades() && e.ahead != nil {
+		return 2*uint64(e.ahead.rev) + 1
+	}
+	return 2 * uint64(e.rev)
+}
+
+// place orders players with the same rank, which are never in one queue.
+func (p *player) place() Revision {
+	if p.e == nil {
+		return maxRevision
+	}
+	return p.e.rev
+}
+
 func (g *game) place(l *lock, e *entry) place {
 	permits, of := e.terms()
 	return place{row: g.row(l), permits: permits, of: of}
@@ -113,7 +151,8 @@ func (g *game) row(l *lock) *row {
 }
 
 func (g *game) gather() bool {
-	for next := 0; next < len(g.players) && g.steps <= permitSteps; next++ {
+	next := 0
+	for ; next < len(g.players) && g.steps <= permitSteps; next++ {
 		p := g.players[next]
 		for _, each := range p.e.all(new([1]*entry)) {
 			p.places = append(p.places, g.place(each.lock, each))
@@ -126,6 +165,11 @@ func (g *game) gather() bool {
 			p.under++
 		}
 	}
+	for _, p := range g.players[:next] {
+		if p.e.upgrades() {
+			p.places[0].own = g.of[p.e.upgraded()]
+		}
+	}
 	return g.steps <= permitSteps
 }
 
@@ -133,9 +177,9 @@ func (g *game) scan(l *lock, e *entry) {
 	r := g.row(l)
 	top := r.scanned
 	if e != nil {
-		r.scanned = max(top, e.rev)
+		r.scanned = max(top, e.rank())
 	}
-	for ; e != nil && e.rev > top && g.steps <= permitSteps; e = e.ahead {
+	for ; e != nil && e.rank() > top && g.steps <= permitSteps; e = e.ahead {
 		g.join(e)
 	}
 }
@@ -145,14 +189,16 @@ func (g *game) join(e *entry) *player {
 	e = e.lead()
 	p := g.of[e]
 	if p == nil {
-		p = &player{e: e}
+		p = &player{e: e, rank: e.rank()}
 		g.of[e] = p
 		g.players = append(g.players, p)
 	}
 	return p
 }
 
-func (g *game) play() bool {
+// play runs the simulation, and returns false if it exceeds its bound. delays means that the new
+// request delays the requests behind it.
+func (g *game) play(delays bool) bool {
 	for _, p := range g.players {
 		p.left, p.ended = p.under, false
 	}
@@ -169,7 +215,9 @@ func (g *game) play() bool {
 				return false
 			}
 			if p.left > 0 || !p.served() {
-				p.stay()
+				if delays || p != g.asked {
+					p.stay()
+				}
 				continue
 			}
 			p.ended, moved = true, true
@@ -189,7 +237,11 @@ func (p *player) served() bool {
 }
 
 func (p place) crowded() bool {
-	return p.row.taken > 0 && p.row.taken+uint64(p.permits) > uint64(min(p.row.least, p.of))
+	taken := p.row.taken
+	if p.own != nil && !p.own.ended {
+		taken -= upgradablePermits
+	}
+	return taken > 0 && taken+uint64(p.permits) > uint64(min(p.row.least, p.of))
 }
 
 func (p *player) stay() {
@@ -215,14 +267,14 @@ func (g *game) path(s *session) []Link {
 	for _, r := range g.rows {
 		r.scanned = 0
 	}
-	behind := func(at int, l *lock, e *entry, s *session) {
+	behind := func(at int, l *lock, e *entry, s *session, except *entry) {
 		r := g.rows[l]
 		top := r.scanned
-		if e != nil {
-			r.scanned = max(top, e.rev)
+		if e != nil && except == nil { // otherwise a later walk may have to visit except
+			r.scanned = max(top, e.rank())
 		}
-		for ; e != nil && e.rev > top; e = e.ahead {
-			if p := g.of[e.lead()]; p != nil && !p.ended && !seen[p] {
+		for ; e != nil && e.rank() > top; e = e.ahead {
+			if p := g.of[e.lead()]; p != nil && e != except && !p.ended && !seen[p] {
 				seen[p] = true
 				ways = append(ways, step{at, p, &Link{Session: s.id, Record: s.record, Key: l.key}})
 			}
@@ -243,7 +295,11 @@ func (g *game) path(s *session) []Link {
 		if p == g.asked {
 			for _, each := range p.places {
 				if each.outside {
-					behind(at, each.row.lock, each.row.lock.last, s)
+					last, hold := each.row.lock.last, (*entry)(nil)
+					if each.own != nil {
+						last, hold = each.row.lock.lastInside(), each.own.e
+					}
+					behind(at, each.row.lock, last, s, hold)
 				}
 			}
 			continue
@@ -251,7 +307,7 @@ func (g *game) path(s *session) []Link {
 		if p.e.token == 0 {
 			for _, each := range p.e.all(new([1]*entry)) {
 				if !each.holding {
-					behind(at, each.lock, each.ahead, p.e.session)
+					behind(at, each.lock, each.ahead, p.e.session, each.upgraded())
 				}
 			}
 		}

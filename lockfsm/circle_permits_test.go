@@ -10,11 +10,11 @@ import (
 // request was accepted, all requests must end. If it was refused, it must be one that would have
 // waited forever.
 func TestCirclesThroughPermits(t *testing.T) {
-	refused, alone := 0, 0
+	refused, alone, upgrades := 0, 0, 0
 	for seed := range uint64(300) {
 		r := rand.New(rand.NewPCG(seed, 22))
 		c := smallCharter()
-		c.Rules = PermitCirclesSince
+		c.Rules = PermitCirclesSince + uint32(seed%2)
 		m, err := New(c)
 		if err != nil {
 			t.Fatal(err)
@@ -32,6 +32,9 @@ func TestCirclesThroughPermits(t *testing.T) {
 			}
 			next[id]++
 			command := drawn(r, id, next[id], live)
+			if c.Rules >= UpgradesSince {
+				upgradable(r, &command, live)
+			}
 			before := m.players(0)
 			result := m.Apply(1, 1, encode(t, command))
 			if result.Code != Deadlock {
@@ -41,13 +44,22 @@ func TestCirclesThroughPermits(t *testing.T) {
 				continue
 			}
 			refused++
+			if command.Upgrades {
+				upgrades++
+			}
 			if len(result.Circle) == 1 {
 				alone++
 			}
 			asked := contestant{session: id, number: command.Number, owner: command.Owner,
 				keys: append([]string{command.Key}, command.Keys...)}
 			asked.permits, asked.of = (&entry{permits: command.Permits, of: command.Of}).terms()
-			asked.place = 1 << 62
+			if command.Modes != nil {
+				asked.permits, asked.of = ModeU.Terms()
+			}
+			asked.place, asked.rank = 1<<62, 1<<63
+			if command.Upgrades {
+				asked.hold, asked.rank = command.Owner, 2*uint64(m.locks[command.Key].lastInside().rev)+1
+			}
 			if !slices.ContainsFunc(playOut(append(before, asked)),
 				func(p contestant) bool { return p.place == asked.place }) {
 				t.Fatalf("seed %d: %+v is refused, and would have been served: %+v", seed, command, before)
@@ -57,10 +69,31 @@ func TestCirclesThroughPermits(t *testing.T) {
 			}
 		}
 	}
-	if refused < 100 || alone < 10 {
-		t.Fatalf("%d circles, %d of one request: too few to say anything", refused, alone)
+	if refused < 100 || alone < 10 || upgrades < 10 {
+		t.Fatalf("%d circles, %d of one request, %d of an upgrade: too few to say anything", refused, alone, upgrades)
 	}
-	t.Logf("%d circles, %d of one request", refused, alone)
+	t.Logf("%d circles, %d of one request, %d of an upgrade", refused, alone, upgrades)
+}
+
+// upgradable makes most requests shared, upgradable or upgrades.
+func upgradable(r *rand.Rand, c *Command, live []contestant) {
+	c.Rules = UpgradesSince
+	n := r.IntN(8)
+	if n < 6 {
+		c.Permits, c.Of = 1, 0
+	}
+	if n < 3 {
+		c.Permits, c.Keys, c.Modes = 0, nil, []Mode{ModeU}
+	}
+	holds := slices.DeleteFunc(slices.Clone(live), func(p contestant) bool {
+		permits, of := ModeU.Terms()
+		return p.permits != permits || p.of != of
+	})
+	if n >= 2 && n < 5 && len(holds) > 0 {
+		hold := holds[r.IntN(len(holds))]
+		c.Permits, c.Keys, c.Modes, c.Key = 0, nil, nil, hold.keys[0]
+		c.Upgrades, c.Owner = true, hold.number
+	}
 }
 
 func drawn(r *rand.Rand, id SessionID, n Number, live []contestant) Command {
@@ -85,6 +118,8 @@ type contestant struct {
 	owner       Number
 	keys        []string
 	place       Revision
+	rank        uint64
+	hold        Number // of an upgrade, the number of its hold
 	holds       bool
 	permits, of uint32
 }
@@ -95,7 +130,10 @@ func (m *Machine) players(of SessionID) (all []contestant) {
 			if of != 0 && of != id {
 				continue
 			}
-			p := contestant{session: id, number: e.number, place: e.rev, holds: e.token != 0}
+			p := contestant{session: id, number: e.number, place: e.rev, rank: e.rank(), holds: e.token != 0}
+			if e.upgrades() {
+				p.hold = e.extra.owner
+			}
 			p.permits, p.of = e.terms()
 			if e.extra != nil {
 				p.owner = e.extra.owner
@@ -129,7 +167,8 @@ func playOut(all []contestant) []contestant {
 func (p contestant) room(all []contestant, key string) bool {
 	taken, least := uint64(p.permits), p.of
 	for _, o := range all {
-		if o.place < p.place && slices.Contains(o.keys, key) {
+		own := p.hold != 0 && o.session == p.session && o.number == p.hold
+		if o.rank < p.rank && !own && slices.Contains(o.keys, key) {
 			taken, least = taken+uint64(o.permits), min(least, o.of)
 		}
 	}

@@ -116,6 +116,11 @@ type Command struct {
 	// Modes are the modes of Key and Keys, in their order. If Modes is nil, all keys have the same
 	// Permits and Of. It exists since version 3 of the rules, without Permits, Sticky and Token.
 	Modes []Mode
+	// Upgrades requests an upgrade of the hold Owner, which has ModeU and the same key: an exclusive
+	// hold with its own number and token. It waits for all other holders, before all other waiting
+	// requests. Until it ends, no other request is granted. It ends at the latest with its hold. It
+	// exists since version 3 of the rules, with at most Notice besides.
+	Upgrades bool
 	// Owner is the number of the request during whose hold this request was made. It must be lower
 	// than Number. Zero means no owner.
 	Owner Number

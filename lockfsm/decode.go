@@ -67,7 +67,7 @@ func Decode(command []byte) (Command, error) {
 	}
 	c := Command{
 		Rules: v.Rules, Kind: v.Kind, Session: v.Session, Epoch: v.Epoch, Number: v.Number,
-		Key: string(v.key), Try: v.try, Permits: v.permits, Of: v.of, Owner: v.owner, Most: v.limit,
+		Key: string(v.key), Try: v.try, Permits: v.permits, Of: v.of, Owner: v.owner, Upgrades: v.upgrades, Most: v.limit,
 		Value: copied(v.value), Sticky: v.sticky, Notice: v.notice, Delay: time.Duration(v.delayMS) * time.Millisecond,
 		Token: v.token, Lock: string(v.lock), Seq: v.seq, Count: v.count, Revision: v.revision, Term: v.term, Nonce: v.nonce,
 		Opener:     v.opener,
@@ -105,6 +105,7 @@ type view struct {
 	more        keys
 	modes       []byte
 	owner       Number
+	upgrades    bool
 	limit       uint32
 	value       []byte
 	sticky      bool
@@ -198,9 +199,7 @@ func (r *reader) fields(v *view) {
 	case SetValue:
 		r.setValue(v)
 	case Reserve:
-		if v.Rules < ReservesSince {
-			r.fail("kind")
-		}
+		r.since(v, ReservesSince)
 		v.count = uint32(r.positive(MaxReserved, "count"))
 	case Release:
 		if v.Rules >= DowngradesSince {
@@ -222,6 +221,9 @@ func (r *reader) acquire(v *view) {
 	}
 	v.notice = flags&noticeFlag != 0
 	if v.sticky = flags&stickyFlag != 0; v.sticky && flags&^(stickyFlag|tryFlag|sharesFlag) != 0 {
+		r.fail("flags")
+	}
+	if v.upgrades = flags&upgradeFlag != 0; v.upgrades && flags&^noticeFlag != upgradeFlag|ownerFlag {
 		r.fail("flags")
 	}
 	if flags&sharesFlag != 0 {
@@ -266,7 +268,7 @@ func (r *reader) acquire(v *view) {
 func (r *reader) modes(v *view) {
 	v.modes = r.take(uint64(1+v.more.left), "modes")
 	for _, mode := range v.modes {
-		if Mode(mode) > ModeS {
+		if Mode(mode) > ModeU || Mode(mode) == ModeU && (v.more.left > 0 || v.delayMS != 0) {
 			r.fail("modes")
 		}
 	}
@@ -371,25 +373,25 @@ func (r *reader) ranges(next Number) ranges {
 
 func (v *view) acquireFlags() uint64 {
 	if v.Rules >= StickySince {
-		return acquireFlags | stickyFlag | modesFlag
+		return acquireFlags | stickyFlag | modesFlag | upgradeFlag
 	}
 	return acquireFlags
 }
 
-func (r *reader) inUse(v *view) {
-	if v.Rules < StickySince {
+func (r *reader) since(v *view, version uint32) {
+	if v.Rules < version {
 		r.fail("kind")
-		return
 	}
+}
+
+func (r *reader) inUse(v *view) {
+	r.since(v, StickySince)
 	v.revision = Revision(r.positive(uint64(maxRevision), "place"))
 	v.token = Token(r.positive(uint64(maxRevision), "token"))
 }
 
 func (r *reader) setValue(v *view) {
-	if v.Rules < ValuesSince {
-		r.fail("kind")
-		return
-	}
+	r.since(v, ValuesSince)
 	v.opener = r.opener()
 	v.token = Token(r.positive(uint64(maxRevision), "token"))
 	v.seq = r.positive(math.MaxUint64, "seq")

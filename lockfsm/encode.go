@@ -22,6 +22,7 @@ import "encoding/binary"
 //	              bit 8 takes up    token
 //	              bit 9 sticky      nothing; since version 3, at most with try and shares 1, 0
 //	              bit 10 modes      a byte per key; since version 3, without shares, takes up, sticky
+//	              bit 11 upgrade    nothing; since version 3, only with owner and at most notice
 //	adopt     ttl in ns | budget of a session | budget of the group | length, settings
 //	evict     token | length, key | length, record | length, value
 //	detach    nothing; since version 2: length, value
@@ -47,6 +48,7 @@ const (
 	takesUpFlag = 256
 	stickyFlag  = 512
 	modesFlag   = 1024
+	upgradeFlag = 2048
 
 	acquireFlags = 511 // before version 3
 )
@@ -219,6 +221,9 @@ func (c *Command) acquireFlags() (flags uint64) {
 	}
 	if len(c.Modes) > 0 {
 		flags |= modesFlag
+	}
+	if c.Upgrades {
+		flags |= upgradeFlag
 	}
 	return flags
 }

@@ -56,6 +56,12 @@ func FuzzApply(f *testing.F) {
 	stays := try.Append(stay.Append(Command{Kind: Stamp, WallUnixMS: 1000}.Append(nil)))
 	f.Add(byte(2), answer.Append(stays))
 	f.Add(byte(2), Command{Kind: Release, Session: a, Epoch: 1, Number: 4}.Append(stays))
+	hold := Command{Rules: UpgradesSince, Kind: Acquire, Session: a, Epoch: 1, Number: 4, Key: "w", Modes: []Mode{ModeU}}
+	up := Command{Rules: UpgradesSince, Kind: Acquire, Session: a, Epoch: 1, Number: 5, Key: "w", Upgrades: true, Owner: 4}
+	read := Command{Kind: Acquire, Session: b, Epoch: 1, Number: 4, Key: "w", Permits: 1}
+	upgrade := up.Append(read.Append(hold.Append(nil)))
+	f.Add(byte(2), Command{Kind: Release, Session: b, Epoch: 1, Number: 4}.Append(upgrade))
+	f.Add(byte(2), Command{Kind: Release, Session: a, Epoch: 1, Number: 4}.Append(upgrade))
 	stay.Permits, try.Number = 1, 5
 	stays = stay.Append(Command{Kind: Stamp, WallUnixMS: 1000}.Append(nil))
 	stay.Session = b
@@ -146,6 +152,7 @@ func FuzzRestore(f *testing.F) {
 	f.Add(w.m.Snapshot(nil))
 	f.Add(kinds(f).m.Snapshot(nil))
 	f.Add(staying(f).m.Snapshot(nil))
+	f.Add(withUpgrades(f).m.Snapshot(nil))
 	m, _ := New(smallCharter())
 	f.Add(m.Snapshot(nil))
 	f.Add([]byte(snapshotMagic))

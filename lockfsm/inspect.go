@@ -163,6 +163,7 @@ type EntryInfo struct {
 	Last        Token  // as in Standing
 	Permits, Of uint32 // as in Command
 	Modes       []Mode // as in Standing
+	Upgrades    Token  // of an upgrade, the token of its hold
 }
 
 // Entries lists all live entries, lock by lock, in the order of each queue. It copies the whole
@@ -175,6 +176,9 @@ func (m *Machine) Entries() []EntryInfo {
 				Permits: e.permits, Of: e.of, Modes: e.modes()}
 			if e.stays() {
 				i.Last = e.stay().last
+			}
+			if hold := e.upgraded(); hold != nil {
+				i.Upgrades = hold.token
 			}
 			all = append(all, i)
 		}

@@ -9,6 +9,9 @@ import "math"
 // its permits, added to those of all inside entries, do not exceed the lowest total of all these
 // entries. The first entry that does not fit is outside, and so is every entry after it. So a
 // waiting writer stops later readers. An entry stays inside until it is removed.
+//
+// An upgrade is an exception: it comes before the entries that wait, and fits beside its own hold
+// (requests.go).
 type lock struct {
 	key         string
 	first, last *entry
@@ -55,10 +58,18 @@ func (l *lock) takes(permits, of uint32) bool {
 	return l.boundary == nil && l.fits(e.terms())
 }
 
+// accepts reports whether e, the first entry that is not inside, can be inside.
+func (l *lock) accepts(e *entry) bool {
+	if e.upgrades() {
+		return l.alone(e.upgraded())
+	}
+	return l.fits(e.terms())
+}
+
 func (l *lock) arrives(e *entry) {
-	switch permits, of := e.terms(); {
-	case l.boundary != nil:
-	case l.fits(permits, of):
+	switch {
+	case l.boundary != e.after: // e waits behind the boundary
+	case l.accepts(e):
 		l.admit(e)
 	default:
 		l.boundary = e
@@ -96,8 +107,7 @@ func (m *Machine) removed(l *lock, e *entry) {
 
 func (m *Machine) admitNext(l *lock) {
 	for l.boundary != nil {
-		permits, of := l.boundary.terms()
-		if !l.fits(permits, of) {
+		if !l.accepts(l.boundary) {
 			return
 		}
 		l.admit(l.boundary)
@@ -134,6 +144,40 @@ func (l *lock) discharge(e *entry) {
 	}
 }
 
+func (e *entry) isUpgradable() bool {
+	return e.permits == upgradablePermits && e.of == upgradableOf &&
+		(e.extra == nil || e.extra.entries == nil && e.extra.delayMS == 0)
+}
+
+func (e *entry) upgrades() bool { return e.extra != nil && e.extra.upgrades }
+
+// upgraded returns the hold that e upgrades. It returns nil if e is no upgrade, or if the hold has
+// been removed by the same command that removes e.
+func (e *entry) upgraded() *entry {
+	if !e.upgrades() {
+		return nil
+	}
+	if hold := e.owner(); hold != nil && hold.lock == e.lock && hold.isUpgradable() {
+		return hold
+	}
+	return nil
+}
+
+// alone reports whether no entry is inside except hold, which may be nil.
+func (l *lock) alone(hold *entry) bool {
+	if hold != nil && hold.holding {
+		return l.taken == upgradablePermits
+	}
+	return l.taken == 0
+}
+
+func (l *lock) lastInside() *entry {
+	if l.boundary != nil {
+		return l.boundary.ahead
+	}
+	return l.last
+}
+
 func (l *lock) entries() (n int) {
 	n = int(l.waiting)
 	for e := l.first; e != nil && e.holding; e = e.after {
@@ -144,11 +188,12 @@ func (l *lock) entries() (n int) {
 	return n
 }
 
-// holder returns the first request that holds the lock. It prefers a request that is not a stay.
-func (l *lock) holder() (stay *entry) {
+// holder returns the first request other than except that holds the lock. It prefers a request that
+// is not a stay.
+func (l *lock) holder(except *entry) (stay *entry) {
 	for e := l.first; e != nil && e.holding; e = e.after {
 		switch {
-		case e.token == 0:
+		case e.token == 0 || e == except:
 		case !e.stays() || l.onlyStays():
 			return e
 		case stay == nil:
@@ -167,10 +212,14 @@ func (l *lock) onlyStays() bool { return l.taken > 0 && l.taken == l.stays }
 func (l *lock) keeps() bool { return l.onlyStays() && l.tries == l.waiting }
 
 // blocker returns the request for which the waiting requests wait: the holder, or the first request
-// of the queue, which then waits for another of its keys.
-func (l *lock) blocker() *entry {
-	if e := l.holder(); e != nil {
+// of the queue, which then waits for another of its keys. An upgrade does not wait for its own
+// hold, which is except.
+func (l *lock) blocker(except *entry) *entry {
+	if e := l.holder(except); e != nil {
 		return e
+	}
+	if l.first == except {
+		return except.after
 	}
 	return l.first
 }

@@ -16,6 +16,10 @@ import "math"
 //
 // A shared request without modes counts as IS, so it excludes neither S nor IX. At most 65,536
 // requests with IS or IX are compatible with an IX, and 65,535 with S.
+//
+// A request for one key can also be upgradable: compatible with IS and S, but not with IX, X and
+// another upgradable request. At most 16,383 requests with S are compatible with it. A later
+// request can upgrade its hold, see Command.Upgrades.
 type Mode uint8
 
 // The modes. The values are part of the log's format and never change.
@@ -24,12 +28,20 @@ const (
 	ModeIS Mode = 1 // above a key that the request locks as shared
 	ModeIX Mode = 2 // above a key that the request locks exclusively
 	ModeS  Mode = 3 // shared, together with all keys below
+	ModeU  Mode = 4 // upgradable; only for a request with one key, without Delay
 )
 
 // ModesSince is the first rules version in which an Acquire can have Modes.
 const ModesSince = 3
 
-const subtreePermits = 1 << 16
+// UpgradesSince is the first rules version that has ModeU and Command.Upgrades.
+const UpgradesSince = 3
+
+const (
+	subtreePermits    = 1 << 16
+	upgradablePermits = 1<<30 + 1
+	upgradableOf      = 1 << 31
+)
 
 // Terms returns the Permits and Of of a request with the mode; see [Command].
 func (m Mode) Terms() (permits, of uint32) {
@@ -40,13 +52,15 @@ func (m Mode) Terms() (permits, of uint32) {
 		return 1, subtreePermits
 	case ModeS:
 		return subtreePermits, math.MaxUint32
+	case ModeU:
+		return upgradablePermits, upgradableOf
 	}
 	return 0, 0
 }
 
 // modeOf returns the mode with these Permits and Of.
 func modeOf(permits, of uint32) (m Mode, known bool) {
-	for m = ModeX; m <= ModeS; m++ {
+	for m = ModeX; m <= ModeU; m++ {
 		if p, o := m.Terms(); p == permits && o == of {
 			return m, true
 		}

@@ -7,10 +7,10 @@ import "testing"
 func TestModesFit(t *testing.T) {
 	compatible := map[[2]Mode]bool{
 		{ModeIS, ModeIS}: true, {ModeIS, ModeIX}: true, {ModeIS, ModeS}: true,
-		{ModeIX, ModeIX}: true, {ModeS, ModeS}: true,
+		{ModeIX, ModeIX}: true, {ModeS, ModeS}: true, {ModeIS, ModeU}: true, {ModeS, ModeU}: true,
 	}
-	for a := ModeX; a <= ModeS; a++ {
-		for b := ModeX; b <= ModeS; b++ {
+	for a := ModeX; a <= ModeU; a++ {
+		for b := ModeX; b <= ModeU; b++ {
 			w := newWorld(t)
 			w.do(Command{Kind: Raise, Version: ModesSince}, Done)
 			want := Waiting
@@ -35,4 +35,88 @@ func TestPermitsDoNotWrap(t *testing.T) {
 			Of: 1<<32 - 1}, want)
 	}
 	w.check()
+}
+
+// TestAnUpgradeWaitsForSubtrees upgrades beside the largest number of readers of subtrees.
+func TestAnUpgradeWaitsForSubtrees(t *testing.T) {
+	w := newWorld(t)
+	w.do(Command{Kind: Raise, Version: UpgradesSince}, Done)
+	s := w.session(1)
+	acquire := func(n Number, c Command, want Code) {
+		t.Helper()
+		c.Kind, c.Rules, c.Session, c.Epoch, c.Number, c.Key = Acquire, UpgradesSince, s, 1, n, "k"
+		w.do(c, want)
+	}
+	const beside = 16_383
+	for n := range Number(beside) {
+		acquire(n+1, Command{Modes: []Mode{ModeS}}, Granted)
+	}
+	acquire(beside+1, Command{Modes: []Mode{ModeU}}, Granted)
+	acquire(beside+2, Command{Modes: []Mode{ModeS}}, Waiting)
+	acquire(beside+3, Command{Upgrades: true, Owner: beside + 1}, Waiting)
+	for n := range Number(beside - 1) {
+		w.do(Command{Kind: Release, Session: s, Epoch: 1, Number: n + 1}, Done)
+	}
+	r := w.do(Command{Kind: Release, Session: s, Epoch: 1, Number: beside}, Done)
+	if len(r.Fired) != 1 || r.Fired[0].Number != beside+3 || r.Fired[0].Token == 0 {
+		t.Fatalf("after the last reader: %+v", r.Fired)
+	}
+	r = w.do(Command{Kind: Release, Session: s, Epoch: 1, Number: beside + 3}, Done)
+	if len(r.Fired) != 1 || r.Fired[0].Number != beside+2 || r.Fired[0].Token == 0 {
+		t.Fatalf("after the step back: %+v", r.Fired)
+	}
+	w.check()
+}
+
+// TestNoTryWaitsBesideAnUpgradableHold checks that a request with Try gets Held at once, although a
+// stay is inside that it would otherwise ask.
+func TestNoTryWaitsBesideAnUpgradableHold(t *testing.T) {
+	w := newWorld(t)
+	w.do(Command{Kind: Raise, Version: UpgradesSince}, Done)
+	w.do(Command{Kind: Stamp, WallUnixMS: 1 << 42}, Done)
+	a, b := w.session(1), w.session(2)
+	do := func(s SessionID, n Number, c Command, want Code) Result {
+		t.Helper()
+		c.Kind, c.Rules, c.Session, c.Epoch, c.Number, c.Key = Acquire, UpgradesSince, s, 1, n, "k"
+		return w.do(c, want)
+	}
+	do(b, 1, Command{Sticky: true, Permits: 1}, Granted)
+	do(a, 1, Command{Modes: []Mode{ModeU}}, Granted)
+	do(b, 2, Command{Try: true}, Held)
+	r := do(a, 2, Command{Upgrades: true, Owner: 1}, Waiting)
+	if len(r.Fired) != 1 || r.Fired[0].Session != b || !r.Fired[0].Wanted {
+		t.Fatalf("the stay is not asked to end: %+v", r.Fired)
+	}
+	do(b, 3, Command{Try: true}, Held)
+	w.do(Command{Kind: Release, Session: b, Epoch: 1, Number: 1}, Done)
+	do(b, 4, Command{Try: true}, Held)
+	w.do(Command{Kind: Release, Session: a, Epoch: 1, Number: 2}, Done)
+	do(b, 5, Command{Try: true, Permits: 1}, Granted)
+	w.check()
+}
+
+// TestAnUpgradeTellsOthersOnly checks that a request with Notice gets no notice about its own
+// upgrade, but one about a request behind it.
+func TestAnUpgradeTellsOthersOnly(t *testing.T) {
+	w := newWorld(t)
+	w.do(Command{Kind: Raise, Version: UpgradesSince}, Done)
+	a, b := w.session(1), w.session(2)
+	do := func(s SessionID, n Number, c Command, want Code) []Change {
+		t.Helper()
+		c.Kind, c.Rules, c.Session, c.Epoch, c.Number, c.Key = Acquire, UpgradesSince, s, 1, n, "k"
+		r := keep(w.do(c, want))
+		w.check()
+		return r.Fired
+	}
+	do(a, 1, Command{Modes: []Mode{ModeU}, Notice: true}, Granted)
+	do(b, 1, Command{Permits: 1, Notice: true}, Granted)
+	if f := do(a, 2, Command{Upgrades: true, Owner: 1, Notice: true}, Waiting); len(f) != 1 || f[0].Session != b {
+		t.Fatalf("told of the upgrade: %+v", f)
+	}
+	w.do(Command{Kind: Release, Session: b, Epoch: 1, Number: 1}, Done)
+	w.check()
+	f := do(b, 2, Command{Permits: 1}, Waiting)
+	if len(f) != 2 || f[0].Number != 1 || f[1].Number != 2 || !f[0].Wanted || !f[1].Wanted {
+		t.Fatalf("told of a reader behind the upgrade: %+v", f)
+	}
 }

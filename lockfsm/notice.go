@@ -19,13 +19,18 @@ func (m *Machine) wanted(e *entry) {
 
 // wantedAt visits the inside entries, the last one first, until all have received their notice.
 // Entries that came after the previous notice are at the end, so it does not visit the earlier ones
-// again. A request with Try asks all inside entries, which are stays.
+// again. A request with Try asks all inside entries, which are stays. An upgrade causes no notice
+// for its own hold.
 func (m *Machine) wantedAt(e *entry) {
 	l := e.lock
 	if e.holding {
 		return
 	}
+	own := e.upgraded()
 	for h := l.boundary.ahead; h != nil && (l.notices > 0 || e.try); h = h.ahead {
+		if h == own {
+			continue
+		}
 		changed := m.ask(h, e)
 		if h.notice && !h.told && h.token != 0 {
 			m.markNoticed(h.lead())

@@ -59,6 +59,11 @@ type outcome struct {
 const (
 	waited  Code = 0xff
 	yielded Code = 0xfe
+	// upgraded, upgrading and upgradeLock count upgrades that were granted, waited, or were a
+	// deadlock.
+	upgraded    Code = 0xfd
+	upgrading   Code = 0xfc
+	upgradeLock Code = 0xfb
 )
 
 // allMet checks that the workload has produced every possible outcome of each kind of command.
@@ -71,7 +76,7 @@ func allMet(t *testing.T, seen map[outcome]int) {
 		Attach: append(ofSession, Done), Leaving: append(ofSession, Done), Close: append(ofSession, Done),
 		Expire: append(ofSession, Done),
 		Acquire: append(ofSession, Granted, Waiting, Held, Finished, BadKey, QueueFull, TooManyEntries, InGrace,
-			Deadlock, NotHeld, OverSessionBudget, OverGroupBudget, waited, yielded),
+			Deadlock, NotHeld, OverSessionBudget, OverGroupBudget, waited, yielded, upgraded, upgrading, upgradeLock),
 		Evict:    append(everyone, Finished, Kept),
 		InUse:    append(ofSession, Done, Finished),
 		Put:      append(everyone, Changed, BadKey, OverGroupBudget, NotHeld),
@@ -131,6 +136,9 @@ func compareWithTwin(t *testing.T, seed uint64, length int, seen map[outcome]int
 		waits := m.OnlyWait(c.Append(nil), true)
 		got, want := m.Apply(s.index, s.term, s.command), w.t.apply(s.term, decoded)
 		seen[outcome{got.Kind, got.Code}]++
+		if code := map[Code]Code{Granted: upgraded, Waiting: upgrading, Deadlock: upgradeLock}[got.Code]; c.Upgrades {
+			seen[outcome{got.Kind, code}]++
+		}
 		if waits && got.Kind != Stamp {
 			seen[outcome{got.Kind, waited}]++
 			if got.Code != Waiting || len(got.Fired) > 1 || len(got.Fired) == 1 && got.Fired[0].Last == 0 ||
@@ -255,7 +263,13 @@ func (j *judge) see(m *Machine) error {
 			}
 			held, holders = append(held, e.token), append(holders, e.described())
 		}
-		if !fit(holders, l.key) {
+		beside := holders
+		for _, e := range holders {
+			if e.hold != 0 {
+				beside = e.others(holders) // an upgrade holds the lock beside its own hold
+			}
+		}
+		if !fit(beside, l.key) {
 			return fmt.Errorf("%q: %+v hold it together", l.key, holders)
 		}
 		for _, token := range held {

@@ -29,18 +29,19 @@ type entry struct {
 
 // extra holds the fields that few requests have. All entries of a request share it.
 type extra struct {
-	entries []*entry // ascending by key; nil for a single key
-	owner   Number
-	value   []byte // never changed, so results may share it
-	seq     uint64 // the Seq of the last SetValue; zero means none
-	delayMS uint32
-	stay    *stay // nil unless the request is sticky
+	entries  []*entry // ascending by key; nil for a single key
+	owner    Number
+	value    []byte // never changed, so results may share it
+	seq      uint64 // the Seq of the last SetValue; zero means none
+	delayMS  uint32
+	upgrades bool  // see Machine.upgradable
+	stay     *stay // nil unless the request is sticky
 }
 
 func (m *Machine) push(s *session, c *view, rev Revision) *entry {
 	var x *extra
 	if c.hasRest() {
-		x = &extra{owner: c.owner, value: copied(c.value), delayMS: c.delayMS}
+		x = &extra{owner: c.owner, value: copied(c.value), delayMS: c.delayMS, upgrades: c.upgrades}
 		if c.sticky {
 			x.stay = &stay{}
 		}
@@ -85,12 +86,13 @@ func (m *Machine) enqueue(e *entry) {
 	switch w := l.last; {
 	case w == nil:
 		l.first, l.last = e, e
+	case e.upgrades() && l.boundary != nil:
+		e.after, e.ahead = l.boundary, l.boundary.ahead
+		e.after.ahead, e.ahead.after = e, e
 	default:
 		w.after, l.last = e, e
 	}
-	if e.after == nil {
-		l.arrives(e)
-	}
+	l.arrives(e)
 	m.counts.Entries++
 	if e.sticky() {
 		m.sticky++
@@ -131,6 +133,9 @@ func (m *Machine) removeOne(e *entry) {
 	} else {
 		e.after.ahead = e.ahead
 		m.touch(e.after)
+	}
+	if l.boundary != nil && l.boundary.upgrades() {
+		m.touch(l.boundary) // it may have watched e over its own hold
 	}
 	m.removed(l, e)
 	if e.token == 0 {
@@ -237,7 +242,7 @@ func (m *Machine) endTries() bool {
 	})
 	for _, e := range all {
 		if e.lock != nil && !e.holding && !e.lock.onlyStays() {
-			m.endTry(e, e.lock.blocker().describe())
+			m.endTry(e, e.lock.blocker(nil).describe())
 		}
 	}
 	return len(all) > 0
@@ -254,13 +259,17 @@ func (m *Machine) endTry(e *entry, holder Holder) {
 }
 
 // watches returns the place of the entry that e's request waits for. It is the entry directly ahead
-// of the request in the first queue in which the request must wait. Zero means that only the grace
-// delays the request.
+// of the request in the first queue in which the request must wait, but never the hold that the
+// request upgrades. Zero means that only the grace delays the request.
 func (e *entry) watches() Revision {
-	if stuck := e.stuck(); stuck != nil {
-		return stuck.ahead.rev
+	stuck := e.stuck()
+	switch {
+	case stuck == nil:
+		return 0
+	case stuck.ahead == stuck.upgraded():
+		return stuck.ahead.ahead.rev
 	}
-	return 0
+	return stuck.ahead.rev
 }
 
 // Of the entries of e's request, stuck returns the first one that is not inside, or nil.
@@ -273,13 +282,20 @@ func (e *entry) stuck() *entry {
 	return nil
 }
 
+func (e *entry) owner() *entry {
+	if e.extra == nil {
+		return nil
+	}
+	return e.session.requests[e.extra.owner]
+}
+
 func (e *entry) places() uint32 { return uint32(len(e.all(new([1]*entry)))) }
 
 // modes returns the modes of e's request in the order of its keys, or nil if it has none. A request
-// whose keys all have the same terms counts as one without modes, unless its mode is S.
+// whose keys all have the same terms counts as one without modes, unless its mode is S or U.
 func (e *entry) modes() (modes []Mode) {
 	all := e.all(new([1]*entry))
-	if m, _ := modeOf(e.permits, e.of); m != ModeS && !slices.ContainsFunc(all, func(o *entry) bool {
+	if m, _ := modeOf(e.permits, e.of); m != ModeS && m != ModeU && !slices.ContainsFunc(all, func(o *entry) bool {
 		return o.permits != e.permits || o.of != e.of
 	}) {
 		return nil

@@ -44,6 +44,9 @@ func (m *Machine) acquire(c *view, res *Result) {
 	if e.token == 0 {
 		m.wanted(e)
 	}
+	if e.upgrades() {
+		m.passed(e)
+	}
 	m.report(e, res)
 }
 
@@ -56,6 +59,8 @@ func (m *Machine) refuse(s *session, c *view, res *Result) Code {
 		return TooManyEntries
 	case c.try && !m.graceOver:
 		return InGrace
+	case c.upgrades && m.upgradable(s, c) == nil:
+		return NotHeld
 	}
 	if code, budget := m.overBudget(s, c); code != 0 {
 		res.Budget = budget
@@ -90,7 +95,7 @@ func (m *Machine) refuseOne(key []byte, permits, of uint32, c *view, res *Result
 	case c.try && l.keeps() && l.waiting < m.charter.Limits.WaitersPerLock:
 		return 0 // it waits for the answers of the stays
 	case c.try && !l.takes(permits, of):
-		m.name(l, res, c.more.left > 0)
+		m.name(l, nil, res, c.more.left > 0)
 		return Held
 	case !c.try && (l.waiting >= m.charter.Limits.WaitersPerLock || c.limit != 0 && l.waiting >= c.limit):
 		return QueueFull
@@ -104,19 +109,19 @@ func (m *Machine) report(e *entry, res *Result) {
 	if e.token == 0 {
 		res.Code = Waiting
 		if stuck := e.stuck(); stuck != nil {
-			m.name(stuck.lock, res, e.places() > 1)
+			m.name(stuck.lock, stuck.upgraded(), res, e.places() > 1)
 		}
 	}
 }
 
 // name fills res.Holder with the request that delays another request in the queue of l: the
-// holder, or the first request of the queue. During the grace, it does nothing. ofSeveral means
-// that the waiting request has several keys.
-func (m *Machine) name(l *lock, res *Result, ofSeveral bool) {
+// holder other than except, or the first request of the queue. During the grace, it does nothing.
+// ofSeveral means that the waiting request has several keys.
+func (m *Machine) name(l *lock, except *entry, res *Result, ofSeveral bool) {
 	if !m.graceOver {
 		return
 	}
-	m.holder = l.blocker().describe()
+	m.holder = l.blocker(except).describe()
 	if ofSeveral {
 		m.holder.Key = l.key
 	}
@@ -139,7 +144,7 @@ func (m *Machine) release(c *view) Code {
 		return m.downgrade(e)
 	}
 	m.bump()
-	m.remove(e)
+	m.removeHold(e)
 	m.fire()
 	return Done
 }
@@ -151,7 +156,7 @@ func (m *Machine) downgrade(e *entry) Code {
 	all := e.all(new([1]*entry))
 	other := func(each *entry) bool { return each.of != 0 || each.permits != e.permits }
 	switch {
-	case e.token == 0 || slices.ContainsFunc(all, other) || e.sticky():
+	case e.token == 0 || slices.ContainsFunc(all, other) || e.sticky() || e.upgrades():
 		return NotHeld
 	case e.permits != 0:
 		return Downgraded
@@ -213,7 +218,7 @@ func (m *Machine) evict(c *view, res *Result) {
 	m.bump()
 	s := e.session
 	m.setCause(Evicted, &How{By: m.evicted.By, Reason: m.evicted.Reason})
-	m.remove(e)
+	m.removeHold(e)
 	m.dismiss(s)
 	m.fire()
 }
@@ -278,4 +283,51 @@ func (m *Machine) reserver(key []byte, token Token) *entry {
 		}
 	}
 	return nil
+}
+
+// An upgrade is an exclusive request that names an upgradable hold of its session as its owner. It
+// has its own number, place and token. Its entry is directly behind the inside entries (see lock),
+// before all that wait, and fits beside nothing but its hold. So no new request gets in while the
+// upgrade waits for the readers, nor while it is granted. When it ends, the hold is upgradable
+// again. An upgrade never outlives its hold.
+
+// upgradable returns the hold of session s that c can upgrade, or nil.
+func (m *Machine) upgradable(s *session, c *view) *entry {
+	e := s.requests[c.owner]
+	if e == nil || e.token == 0 || !e.isUpgradable() || e.upgrade() != nil || e.lock.key != string(c.key) {
+		return nil
+	}
+	return e
+}
+
+// upgrade returns the upgrade of the hold e, or nil. An upgrade is the last inside entry or the
+// first outside.
+func (e *entry) upgrade() *entry {
+	if !e.isUpgradable() {
+		return nil
+	}
+	l := e.lock
+	last := l.lastInside()
+	for _, each := range [...]*entry{last, l.boundary} {
+		if each != nil && each.upgrades() && each.upgraded() == e {
+			return each
+		}
+	}
+	return nil
+}
+
+// removeHold removes a request together with its upgrade.
+func (m *Machine) removeHold(e *entry) {
+	if u := e.upgrade(); u != nil {
+		m.remove(u)
+	}
+	m.remove(e)
+}
+
+// passed updates the request directly behind the new upgrade e, which now waits for e.
+func (m *Machine) passed(e *entry) {
+	if e.after != nil {
+		m.touch(e.after)
+		m.fire()
+	}
 }

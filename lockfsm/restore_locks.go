@@ -45,7 +45,9 @@ func (r *locksReader) locks() {
 			if e == nil {
 				return
 			}
-			before = uint64(e.rev)
+			if !e.upgrades() {
+				before = uint64(e.rev)
+			}
 			r.all = append(r.all, e)
 		}
 	}
@@ -82,6 +84,9 @@ func (r *locksReader) entry(l *lock, before uint64) *entry {
 		e.sinceUnixMS = int64(r.sum(uint64(m.charter.FoundedUnixMS), math.MaxInt64, "time of the grant"))
 	}
 	r.terms(e)
+	if e.upgrades() && l.boundary != nil {
+		r.fail("upgrade")
+	}
 	if r.fault != "" {
 		return nil
 	}
@@ -134,13 +139,20 @@ func (r *locksReader) rules3(e *entry, flags byte) {
 	if flags&entryRules3Flag == 0 {
 		return
 	}
-	more := r.flags(entryStickyFlag|entryTryFlag|entrySeqFlag, "entry")
+	more := r.flags(entryStickyFlag|entryTryFlag|entrySeqFlag|entryUpgradeFlag, "entry")
 	e.try = more&entryTryFlag != 0
 	if more == 0 || e.try && e.token != 0 {
 		r.fail("entry")
 	}
 	if more&entrySeqFlag != 0 {
 		r.seq(e)
+	}
+	if more&entryUpgradeFlag != 0 {
+		if e.extra == nil || e.extra.owner == 0 {
+			r.fail("upgrade")
+			return
+		}
+		e.extra.upgrades = true
 	}
 	if more&entryStickyFlag == 0 || r.fault != "" {
 		return

@@ -28,7 +28,13 @@ func TestDamagedSnapshot(t *testing.T) {
 // a possible state.
 func TestForgedSnapshot(t *testing.T) {
 	w, _, _ := crowded(t)
-	snapshot := w.m.Snapshot(nil)
+	for name, w := range map[string]*world{"crowded": w, "upgrading": withUpgrades(t)} {
+		t.Run(name, func(t *testing.T) { forged(t, w.m.Snapshot(nil)) })
+	}
+}
+
+func forged(t *testing.T, snapshot []byte) {
+	t.Helper()
 	body := snapshot[:len(snapshot)-checksumBytes]
 	accepted := 0
 	for i := range body {

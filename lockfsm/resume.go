@@ -26,7 +26,7 @@ func (m *Machine) detach(c *view, res *Result) Code {
 		m.setCause(cause, &How{Reason: copied(c.value)})
 	}
 	if !e.delayed() {
-		m.remove(e)
+		m.removeHold(e)
 		m.fire()
 		return Done
 	}
@@ -60,7 +60,7 @@ func (m *Machine) manyDetached() bool {
 func (m *Machine) resume(s *session, c *view, res *Result) {
 	e := m.holds(c.key, c.token)
 	switch {
-	case e == nil || e.sticky():
+	case e == nil || e.sticky() || e.upgrades() || e.isUpgradable() && m.charter.Rules >= UpgradesSince:
 		res.Code = NotHeld
 		return
 	case uint64(s.entries)+uint64(e.places()) > uint64(m.charter.Limits.EntriesPerSession):

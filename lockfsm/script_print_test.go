@@ -155,6 +155,8 @@ func terms(e *entry) (text string) {
 	switch {
 	case e.of == subtreePermits && e.permits == 1:
 		text = " ix"
+	case e.permits == upgradablePermits:
+		text = " u"
 	case e.permits == subtreePermits:
 		text = " s"
 	case e.of != 0:
@@ -185,6 +187,9 @@ func terms(e *entry) (text string) {
 	}
 	if e.extra.delayMS != 0 {
 		text += fmt.Sprintf(" delay %v", time.Duration(e.extra.delayMS)*time.Millisecond)
+	}
+	if e.upgrades() {
+		return text + fmt.Sprintf(" upgrades %d", e.extra.owner)
 	}
 	if e.extra.owner != 0 {
 		text += fmt.Sprintf(" under %d", e.extra.owner)

@@ -224,7 +224,7 @@ func (s *script) ofSession(c *Command, a *arguments) {
 	}
 }
 
-var modeNames = []string{ModeX: "x", ModeIS: "is", ModeIX: "ix", ModeS: "s"}
+var modeNames = []string{ModeX: "x", ModeIS: "is", ModeIX: "ix", ModeS: "s", ModeU: "u"}
 
 func (s *script) shape(c *Command, a *arguments) {
 	if a.flag("shared") {
@@ -242,7 +242,7 @@ func (s *script) shape(c *Command, a *arguments) {
 			c.Modes = append(c.Modes, Mode(i))
 		}
 	}
-	c.Owner = Number(a.number("under", 0))
+	c.Upgrades, c.Owner = a.flag("upgrade"), Number(a.number("under", 0))
 	c.Most = uint32(a.number("most", 0))
 	c.Value = []byte(a.value("value", ""))
 	c.Notice, c.Sticky = a.flag("notice"), a.flag("sticky")

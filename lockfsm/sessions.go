@@ -166,7 +166,8 @@ func (m *Machine) attach(c *view) Code {
 		for live.left > 0 && named.Last < e.number {
 			named = live.next()
 		}
-		if e.number < named.First || e.number > named.Last {
+		unnamed := e.number < named.First || e.number > named.Last
+		if unnamed || e.upgrades() && e.upgraded() == nil { // the hold has a lower number
 			m.remove(e)
 		}
 		e = next

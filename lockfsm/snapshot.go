@@ -23,8 +23,9 @@ import (
 //	    flags (1 byte) | per flag:
 //	      1 permits, of | 2 number of queues of the request | 4 owner | 8 length, value |
 //	      16, 32 see Change.Wanted | 64 delay in ms |
-//	      128 flags (1 byte: 1 sticky, 2 try, 4 seq) | seq | of a granted sticky entry:
+//	      128 flags (1 byte: 1 sticky, 2 try, 4 seq, 8 upgrade) | seq | of a granted sticky entry:
 //	        0, or last - token | 0, or Change.Asked - revision
+//	    (the entry after an upgrade counts its revision from that of the entry before the upgrade)
 //	    (of a request in several queues, only the entry with the lowest key has owner, value,
 //	    delay and seq)
 //	events: number of all events | the audit log: count | each, the oldest first:
@@ -54,9 +55,10 @@ const (
 	entryRules3Flag  = 128
 	entryFlags       = 127 // before version 3
 
-	entryStickyFlag = 1
-	entryTryFlag    = 2
-	entrySeqFlag    = 4
+	entryStickyFlag  = 1
+	entryTryFlag     = 2
+	entrySeqFlag     = 4
+	entryUpgradeFlag = 8
 )
 
 // Snapshot appends the whole state to b: the bytes of a [Capture] that begins now. Equal logs give
@@ -146,7 +148,9 @@ func (m *Machine) appendLock(b []byte, l *lock) []byte {
 		b = binary.AppendUvarint(b, uint64(e.session.id)-first)
 		b = binary.AppendUvarint(b, uint64(e.number))
 		b = binary.AppendUvarint(b, uint64(e.rev)-before)
-		before = uint64(e.rev)
+		if !e.upgrades() {
+			before = uint64(e.rev)
+		}
 		if e.token == 0 {
 			b = append(b, 0)
 		} else {
@@ -259,6 +263,9 @@ func (e *entry) rules3() (flags byte) {
 	}
 	if e.extra != nil && e.extra.seq != 0 && e.lead() == e {
 		flags |= entrySeqFlag
+	}
+	if e.upgrades() {
+		flags |= entryUpgradeFlag
 	}
 	return flags
 }

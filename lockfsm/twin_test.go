@@ -37,6 +37,9 @@ type twinSession struct {
 
 const unlimited = 1 << 32
 
+// theEnd is a rank behind that of every entry.
+const theEnd = 1 << 63
+
 // share is a number of permits, and the total that their request names.
 type share struct{ permits, of uint64 }
 
@@ -44,6 +47,8 @@ type twinEntry struct {
 	keys    []string
 	shares  []share // of the keys, in their order
 	owner   Number
+	hold    Number // of an upgrade, the number of its hold
+	rank    uint64 // twice the place; that of an upgrade is directly behind the entries inside
 	value   []byte
 	seq     uint64
 	notice  bool
@@ -89,20 +94,50 @@ func (t *twin) state(e twinEntry) Change {
 	c := Change{Session: e.session, Number: e.number, Token: e.token, Wanted: e.told, Last: e.last, Asked: e.asked}
 	if c.Token == 0 {
 		if key, stuck := t.stuck(e); stuck {
-			before := t.before(key, e.place)
+			before := e.others(t.before(key, e.rank))
 			c.Watch = before[len(before)-1].place
 		}
 	}
 	return c
 }
 
-func (t *twin) before(key string, place Revision) (all []twinEntry) {
+func (t *twin) before(key string, rank uint64) (all []twinEntry) {
 	for _, e := range t.entries {
-		if slices.Contains(e.keys, key) && e.place < place {
+		if slices.Contains(e.keys, key) && e.rank < rank {
 			all = append(all, e)
 		}
 	}
+	slices.SortFunc(all, func(a, b twinEntry) int { return cmp.Compare(a.rank, b.rank) })
 	return all
+}
+
+// others removes from a row the hold that e upgrades.
+func (e twinEntry) others(row []twinEntry) []twinEntry {
+	return slices.DeleteFunc(slices.Clone(row), func(o twinEntry) bool {
+		return e.hold != 0 && o.session == e.session && o.number == e.hold
+	})
+}
+
+func (e twinEntry) upgradable() bool {
+	return len(e.keys) == 1 && e.shares[0] == share{1<<30 + 1, 1 << 31} && e.delay == 0
+}
+
+// upgrade makes e an upgrade, and reports whether it may be one.
+func (t *twin) upgrade(e *twinEntry) bool {
+	hold := t.find(e.session, e.owner)
+	if hold == nil || hold.token == 0 || !hold.upgradable() || hold.keys[0] != e.keys[0] {
+		return false
+	}
+	e.hold = e.owner
+	for _, o := range t.before(e.keys[0], theEnd) {
+		if o.hold == e.owner && o.session == e.session {
+			return false
+		}
+		if t.inside(o, e.keys[0]) {
+			e.rank = o.rank + 1
+		}
+	}
+	return true
 }
 
 func fit(row []twinEntry, key string) bool {
@@ -130,6 +165,8 @@ func sharesOf(c Command) (all []share) {
 			one.of = 65_536
 		case c.Modes != nil && c.Modes[i] == ModeS:
 			one = share{65_536, 1<<32 - 1}
+		case c.Modes != nil && c.Modes[i] == ModeU:
+			one = share{1<<30 + 1, 1 << 31}
 		}
 		all = append(all, one)
 	}
@@ -141,7 +178,7 @@ func (e twinEntry) lowers() bool {
 	other := func(one share) bool {
 		return one != e.shares[0] || one.permits != 1 || one.of != 1 && one.of != unlimited
 	}
-	return !e.sticky && !slices.ContainsFunc(e.shares, other)
+	return !e.sticky && e.hold == 0 && !slices.ContainsFunc(e.shares, other)
 }
 
 func (t *twin) stuck(e twinEntry) (string, bool) {
@@ -154,13 +191,13 @@ func (t *twin) stuck(e twinEntry) (string, bool) {
 }
 
 func (t *twin) inside(e twinEntry, key string) bool {
-	return fit(append(t.before(key, e.place), e), key)
+	return fit(append(e.others(t.before(key, e.rank)), e), key)
 }
 
 // stayed reports whether all entries inside are stays, or will be when they are granted.
 func (t *twin) stayed(key string) bool {
 	stays := 0
-	for _, e := range t.before(key, 1<<63) {
+	for _, e := range t.before(key, theEnd) {
 		if t.inside(e, key) {
 			if e.last == 0 && (!e.sticky || e.token != 0) {
 				return false
@@ -208,7 +245,7 @@ func (t *twin) settle() {
 
 func (t *twin) behind(e twinEntry) (all []twinEntry) {
 	for _, o := range t.entries {
-		if o.place > e.place && slices.Contains(o.keys, e.keys[0]) {
+		if o.rank > e.rank && slices.Contains(o.keys, e.keys[0]) {
 			all = append(all, o)
 		}
 	}
@@ -224,7 +261,7 @@ func (t *twin) endTries() bool {
 	all := slices.DeleteFunc(slices.Clone(t.entries), func(e twinEntry) bool { return over(e) < 0 })
 	for _, e := range all {
 		if i := over(e); i >= 0 { // it may fit now, because another one has ended
-			t.endTry(e, *t.holder(e.keys[i]), e.keys[i])
+			t.endTry(e, *t.holder(e.keys[i], e), e.keys[i])
 		}
 	}
 	t.settle()
@@ -274,12 +311,17 @@ func (t *twin) inUse(s *twinSession, c Command, r *Result) {
 func (t *twin) wanted(e twinEntry) bool {
 	return slices.ContainsFunc(t.entries, func(o twinEntry) bool {
 		return slices.ContainsFunc(o.keys, func(key string) bool {
-			return slices.Contains(e.keys, key) && !t.inside(o, key)
+			return slices.Contains(e.keys, key) && !t.inside(o, key) && (o.hold != e.number || o.session != e.session)
 		})
 	})
 }
 
-func (t *twin) drop(gone func(twinEntry) bool) { t.entries = slices.DeleteFunc(t.entries, gone) }
+// drop removes entries, and the upgrades of removed holds.
+func (t *twin) drop(gone func(twinEntry) bool) {
+	t.entries = slices.DeleteFunc(t.entries, gone)
+	orphan := func(e twinEntry) bool { return e.hold != 0 && t.find(e.session, e.hold) == nil }
+	t.entries = slices.DeleteFunc(t.entries, orphan)
+}
 
 func (t *twin) apply(term uint64, c Command) Result {
 	t.valued = nil
@@ -481,7 +523,8 @@ func (t *twin) takeUp(s *twinSession, c Command, r *Result) {
 	r.Code = NotHeld
 	for i := range t.entries {
 		e := &t.entries[i]
-		if e.token != c.Token || e.sticky || !slices.Contains(e.keys, c.Key) {
+		if e.token != c.Token || e.sticky || !slices.Contains(e.keys, c.Key) || e.hold != 0 ||
+			e.upgradable() && t.charter.Rules >= 3 {
 			continue
 		}
 		if own+len(e.keys) > int(t.charter.Limits.EntriesPerSession) {
@@ -686,10 +729,11 @@ func (t *twin) acquire(s *twinSession, c Command, r *Result) {
 		}
 		e := twinEntry{
 			keys: append([]string{c.Key}, c.Keys...), session: c.Session, number: c.Number, place: place,
+			rank:   2 * uint64(place),
 			shares: sharesOf(c), owner: c.Owner, value: c.Value,
 			notice: c.Notice || c.Sticky, delay: c.Delay, try: c.Try, sticky: c.Sticky,
 		}
-		if r.Code = t.refusal(e, c, r); r.Code != Done {
+		if r.Code = t.refusal(&e, c, r); r.Code != Done {
 			if r.Code == Deadlock {
 				r.Circle = []Link{{}}
 			}
@@ -710,7 +754,7 @@ func (t *twin) acquire(s *twinSession, c Command, r *Result) {
 	now := t.state(mine)
 	r.Code, r.Token, r.Watch, r.Last = Waiting, now.Token, now.Watch, now.Last
 	if key, stuck := t.stuck(mine); stuck && now.Token == 0 {
-		r.Holder = t.holder(key)
+		r.Holder = t.holder(key, mine)
 	}
 	if now.Token != 0 {
 		r.Code = Granted
@@ -718,12 +762,12 @@ func (t *twin) acquire(s *twinSession, c Command, r *Result) {
 }
 
 // holder returns an ordinary request that holds a key, or a stay, or the first request in its
-// queue. During the grace it returns nil.
-func (t *twin) holder(key string) *Holder {
+// queue. It is never the hold that the waiting request e upgrades. During the grace it returns nil.
+func (t *twin) holder(key string, e twinEntry) *Holder {
 	if t.grace {
 		return nil
 	}
-	queue := t.before(key, 1<<63)
+	queue := e.others(t.before(key, theEnd))
 	for _, is := range []func(twinEntry) bool{
 		func(e twinEntry) bool { return e.token != 0 && e.last == 0 },
 		func(e twinEntry) bool { return e.token != 0 },
@@ -739,7 +783,7 @@ func (t *twin) holder(key string) *Holder {
 
 func (t *twin) describe(e twinEntry, key string) Holder {
 	waiting := 0
-	for _, o := range t.before(key, 1<<63) {
+	for _, o := range t.before(key, theEnd) {
 		if o.token == 0 {
 			waiting++
 		}
@@ -750,7 +794,7 @@ func (t *twin) describe(e twinEntry, key string) Holder {
 	}
 }
 
-func (t *twin) refusal(e twinEntry, c Command, r *Result) Code {
+func (t *twin) refusal(e *twinEntry, c Command, r *Result) Code {
 	limits := t.charter.Limits
 	own := 0
 	for _, o := range t.entries {
@@ -766,12 +810,14 @@ func (t *twin) refusal(e twinEntry, c Command, r *Result) Code {
 		return TooManyEntries
 	case c.Try && t.grace:
 		return InGrace
+	case c.Upgrades && !t.upgrade(e):
+		return NotHeld
 	}
-	if t.refuseRequest(e.session, t.requestCharge(e), r) {
+	if t.refuseRequest(e.session, t.requestCharge(*e), r) {
 		return r.Code
 	}
 	for _, key := range e.keys {
-		queue := t.before(key, e.place)
+		queue := t.before(key, theEnd)
 		waiting := 0
 		for _, o := range queue {
 			if o.token == 0 {
@@ -781,15 +827,15 @@ func (t *twin) refusal(e twinEntry, c Command, r *Result) Code {
 		switch {
 		case c.Try && t.stayed(key) && waiting < int(limits.WaitersPerLock) &&
 			!slices.ContainsFunc(queue, func(o twinEntry) bool { return o.token == 0 && !o.try }):
-		case c.Try && !fit(append(queue, e), key):
-			r.Holder = t.holder(key)
+		case c.Try && !fit(append(queue, *e), key):
+			r.Holder = t.holder(key, *e)
 			return Held
 		case !c.Try && len(queue) > 0 && (waiting >= int(limits.WaitersPerLock) ||
 			c.Most > 0 && waiting >= int(c.Most)):
 			return QueueFull
 		}
 	}
-	if c.Owner > 0 && !c.Try && t.circular(e) {
+	if c.Owner > 0 && !c.Try && t.circular(*e) {
 		return Deadlock
 	}
 	return Done
@@ -807,7 +853,7 @@ func (t *twin) circular(e twinEntry) bool {
 
 // This method reports whether e, with the given owner, would be granted if every request ended as
 // soon as possible. A request cannot end while a remaining request has it as an owner. Otherwise
-// it can end if it is granted or fits into all its queues.
+// it can end if it is granted or fits into all its queues. Without an owner, e delays no other.
 func (t *twin) ends(e twinEntry, owner Number) bool {
 	e.owner = owner
 	left := append(slices.Clone(t.entries), e)
@@ -816,9 +862,10 @@ func (t *twin) ends(e twinEntry, owner Number) bool {
 			under := func(below twinEntry) bool { return below.session == o.session && below.owner == o.number }
 			full := func(key string) bool {
 				row := slices.DeleteFunc(slices.Clone(left), func(b twinEntry) bool {
-					return b.place > o.place ||
-						!slices.Contains(b.keys, key)
+					return b.rank > o.rank || !slices.Contains(b.keys, key) ||
+						owner == 0 && b.place == e.place && o.place != e.place
 				})
+				row = o.others(row)
 				return !fit(row, key)
 			}
 			return !slices.ContainsFunc(left, under) && (o.token != 0 || o.try || !slices.ContainsFunc(o.keys, full))
@@ -839,7 +886,7 @@ func (t *twin) waitsForOneOf(e twinEntry) bool {
 	waits := map[Revision]bool{}
 	add := func(e twinEntry) {
 		for _, key := range e.keys {
-			row := t.before(key, e.place)
+			row := e.others(t.before(key, e.rank))
 			if fit(append(slices.Clone(row), e), key) {
 				continue
 			}

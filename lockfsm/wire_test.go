@@ -98,6 +98,9 @@ func everyKind() []Command {
 		{Rules: ModesSince, Kind: Acquire, Session: 3, Epoch: 2, Number: 9, Key: "a", Keys: []string{"b", "c"},
 			Modes: []Mode{ModeIX, ModeIX, ModeX}, Try: true, Notice: true},
 		{Rules: ModesSince, Kind: Acquire, Session: 3, Epoch: 2, Number: 9, Key: "a", Modes: []Mode{ModeS}},
+		{Rules: UpgradesSince, Kind: Acquire, Session: 3, Epoch: 2, Number: 9, Key: "a", Modes: []Mode{ModeU}},
+		{Rules: UpgradesSince, Kind: Acquire, Session: 3, Epoch: 2, Number: 9, Key: "a", Upgrades: true, Owner: 7,
+			Notice: true},
 		{Rules: GuardsSince, Kind: Put, Number: 9, Key: "a", Nonce: Nonce{1}, Revision: 5, Token: 7, Lock: "b"},
 		{Rules: ValuesSince, Kind: SetValue, Number: 9, Opener: Opener{Instance: [16]byte{0x11}}, Key: "a", Token: 7,
 			Seq: 300, Value: []byte("v")},
@@ -137,6 +140,8 @@ func TestLayout(t *testing.T) {
 		"06" + "030b050209" + "01",
 		"11" + "030a030209" + "c508" + "0161" + "02" + "0162" + "0163" + "020200",
 		"0a" + "030a030209" + "8008" + "0161" + "03",
+		"0a" + "030a030209" + "8008" + "0161" + "04",
+		"0a" + "030a030209" + "c810" + "0161" + "07",
 		"1c" + "0310000009" + "01000000000000000000000000000000" + "05" + "0161" + "00" + "07" + "0162",
 		"1d" + "0312000009" + "11000000000000000000000000000000" + "00" + "07" + "ac02" + "0161" + "0176",
 		"07" + "0313000009" + "ac02",
@@ -187,6 +192,12 @@ func TestRoundTrip(t *testing.T) {
 	}
 }
 
+func upgradeWith(change func(*Command)) Command {
+	c := Command{Rules: UpgradesSince, Kind: Acquire, Number: 2, Key: "a", Upgrades: true, Owner: 1}
+	change(&c)
+	return c
+}
+
 func TestZeroRulesMeansOne(t *testing.T) {
 	c, err := Decode(encode(t, Command{Kind: Born}))
 	if err != nil || c.Rules != 1 {
@@ -235,28 +246,43 @@ func TestUndecodable(t *testing.T) {
 		"a sticky semaphore":    {Rules: 3, Kind: Acquire, Number: 1, Key: "a", Sticky: true, Permits: 1, Of: 2},
 		"sticky in two queues": {Rules: 3, Kind: Acquire, Number: 1, Key: "a", Sticky: true, Permits: 1,
 			Keys: []string{"b"}},
-		"put without a nonce":   {Kind: Put, Key: "a"},
-		"modes and permits":     {Rules: ModesSince, Kind: Acquire, Key: "a", Permits: 1, Modes: []Mode{ModeS}},
-		"modes and a stay":      {Rules: ModesSince, Kind: Acquire, Key: "a", Sticky: true, Modes: []Mode{ModeX}},
-		"modes too early":       {Kind: Acquire, Key: "a", Modes: []Mode{ModeX}},
-		"an unknown mode":       {Rules: ModesSince, Kind: Acquire, Key: "a", Modes: []Mode{4}},
-		"too few modes":         {Rules: ModesSince, Kind: Acquire, Key: "a", Keys: []string{"b"}, Modes: []Mode{ModeX}},
-		"a value too early":     {Kind: SetValue, Key: "a", Token: 1, Seq: 1},
-		"a value without a seq": {Rules: ValuesSince, Kind: SetValue, Key: "a", Token: 1},
-		"put without a token":   {Rules: GuardsSince, Kind: Put, Key: "a", Nonce: Nonce{1}, Lock: "b"},
-		"a reserve too early":   {Kind: Reserve, Count: 1},
-		"a reserve of nothing":  {Rules: ReservesSince, Kind: Reserve},
-		"a reserve of too many": {Rules: ReservesSince, Kind: Reserve, Count: MaxReserved + 1},
-		"put of too much":       {Kind: Put, Key: "a", Nonce: Nonce{1}, Value: make([]byte, MaxDataBytes+1)},
-		"evict beyond tokens":   {Kind: Evict, Key: "a", Token: 1 << 63},
-		"adopt a negative TTL":  {Kind: Adopt, TTL: -1},
-		"range backwards":       {Kind: Attach, Number: 9, Nonce: nonce, Live: []Range{{5, 4}}},
-		"ranges overlap":        {Kind: Attach, Number: 9, Nonce: nonce, Live: []Range{{1, 4}, {4, 5}}},
-		"ranges not sorted":     {Kind: Attach, Number: 9, Nonce: nonce, Live: []Range{{5, 6}, {1, 2}}},
-		"range from 0":          {Kind: Attach, Number: 9, Nonce: nonce, Live: []Range{{0, 2}}},
-		"range up to next":      {Kind: Attach, Number: 9, Nonce: nonce, Live: []Range{{8, 9}}},
-		"range to the very end": {Kind: Attach, Number: 9, Nonce: nonce, Live: []Range{{1, math.MaxUint64}}},
-		"range past the end":    {Kind: Attach, Number: 9, Nonce: nonce, Live: []Range{{math.MaxUint64, 5}}},
+		"put without a nonce": {Kind: Put, Key: "a"},
+		"modes and permits":   {Rules: ModesSince, Kind: Acquire, Key: "a", Permits: 1, Modes: []Mode{ModeS}},
+		"modes and a stay":    {Rules: ModesSince, Kind: Acquire, Key: "a", Sticky: true, Modes: []Mode{ModeX}},
+		"modes too early":     {Kind: Acquire, Key: "a", Modes: []Mode{ModeX}},
+		"an unknown mode":     {Rules: ModesSince, Kind: Acquire, Key: "a", Modes: []Mode{5}},
+		"two upgradable keys": {Rules: UpgradesSince, Kind: Acquire, Key: "a", Keys: []string{"b"},
+			Modes: []Mode{ModeU, ModeX}},
+		"an upgradable hold with a delay": {Rules: UpgradesSince, Kind: Acquire, Key: "a", Modes: []Mode{ModeU},
+			Delay: time.Second},
+		"an upgrade of nothing":      {Rules: UpgradesSince, Kind: Acquire, Number: 2, Key: "a", Upgrades: true},
+		"an upgrade too early":       {Kind: Acquire, Number: 2, Key: "a", Upgrades: true, Owner: 1},
+		"an upgrade that tries":      upgradeWith(func(c *Command) { c.Try = true }),
+		"a shared upgrade":           upgradeWith(func(c *Command) { c.Permits = 1 }),
+		"an upgrade of two keys":     upgradeWith(func(c *Command) { c.Keys = []string{"b"} }),
+		"an upgrade with a limit":    upgradeWith(func(c *Command) { c.Most = 1 }),
+		"an upgrade with a value":    upgradeWith(func(c *Command) { c.Value = []byte("v") }),
+		"an upgrade with a delay":    upgradeWith(func(c *Command) { c.Delay = time.Second }),
+		"an upgrade of a token":      upgradeWith(func(c *Command) { c.Token = 5 }),
+		"a sticky upgrade":           upgradeWith(func(c *Command) { c.Sticky = true }),
+		"an upgrade that has a mode": upgradeWith(func(c *Command) { c.Modes = []Mode{ModeU} }),
+		"too few modes":              {Rules: ModesSince, Kind: Acquire, Key: "a", Keys: []string{"b"}, Modes: []Mode{ModeX}},
+		"a value too early":          {Kind: SetValue, Key: "a", Token: 1, Seq: 1},
+		"a value without a seq":      {Rules: ValuesSince, Kind: SetValue, Key: "a", Token: 1},
+		"put without a token":        {Rules: GuardsSince, Kind: Put, Key: "a", Nonce: Nonce{1}, Lock: "b"},
+		"a reserve too early":        {Kind: Reserve, Count: 1},
+		"a reserve of nothing":       {Rules: ReservesSince, Kind: Reserve},
+		"a reserve of too many":      {Rules: ReservesSince, Kind: Reserve, Count: MaxReserved + 1},
+		"put of too much":            {Kind: Put, Key: "a", Nonce: Nonce{1}, Value: make([]byte, MaxDataBytes+1)},
+		"evict beyond tokens":        {Kind: Evict, Key: "a", Token: 1 << 63},
+		"adopt a negative TTL":       {Kind: Adopt, TTL: -1},
+		"range backwards":            {Kind: Attach, Number: 9, Nonce: nonce, Live: []Range{{5, 4}}},
+		"ranges overlap":             {Kind: Attach, Number: 9, Nonce: nonce, Live: []Range{{1, 4}, {4, 5}}},
+		"ranges not sorted":          {Kind: Attach, Number: 9, Nonce: nonce, Live: []Range{{5, 6}, {1, 2}}},
+		"range from 0":               {Kind: Attach, Number: 9, Nonce: nonce, Live: []Range{{0, 2}}},
+		"range up to next":           {Kind: Attach, Number: 9, Nonce: nonce, Live: []Range{{8, 9}}},
+		"range to the very end":      {Kind: Attach, Number: 9, Nonce: nonce, Live: []Range{{1, math.MaxUint64}}},
+		"range past the end":         {Kind: Attach, Number: 9, Nonce: nonce, Live: []Range{{math.MaxUint64, 5}}},
 	} {
 		if got, err := Decode(encode(t, c)); !errors.Is(err, ErrMalformed) {
 			t.Errorf("%s: %+v, %v", name, got, err)

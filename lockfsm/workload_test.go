@@ -171,7 +171,9 @@ func (w *workload) ofSession() Command {
 	switch {
 	case n < 45:
 		c.Kind, c.Key, c.Try = Acquire, w.key(), r.IntN(4) == 0
-		if w.stays && r.IntN(8) > 0 {
+		if w.stays && r.IntN(4) == 0 {
+			w.upgrade(&c, s)
+		} else if w.stays && r.IntN(8) > 0 {
 			w.stay(&c, s)
 		} else if r.IntN(6) == 0 && len(w.t.entries) > 0 {
 			w.takeUp(&c)
@@ -184,7 +186,7 @@ func (w *workload) ofSession() Command {
 			c.Number = Number(r.Uint64N(uint64(s.next) + 1))
 		}
 		if c.Owner >= c.Number {
-			c.Owner = 0
+			c.Owner, c.Upgrades = 0, false
 		}
 	case n < 50:
 		c.Kind, c.Rules = InUse, StickySince
@@ -265,6 +267,9 @@ func (w *workload) shape(c *Command, s twinSession) {
 		for i := range c.Modes {
 			c.Modes[i] = Mode(r.IntN(4))
 		}
+		if len(c.Keys) == 0 && c.Delay == 0 && r.IntN(3) == 0 {
+			c.Modes[0] = ModeU
+		}
 	}
 }
 
@@ -292,6 +297,27 @@ func (w *workload) answer(c *Command) {
 		c.Session, c.Epoch, c.Number = e.session, w.t.session(e.session).epoch, e.number
 		c.Token, c.Revision = e.token+1+Token(w.rand.IntN(3)), behind[w.rand.IntN(len(behind))].place
 		return
+	}
+}
+
+// upgrade makes c the upgrade of a hold of the session, if there is one, or an upgradable request.
+func (w *workload) upgrade(c *Command, s twinSession) {
+	r := w.rand
+	c.Rules, c.Notice = UpgradesSince, r.IntN(3) == 0
+	for _, i := range r.Perm(len(w.t.entries)) {
+		e := w.t.entries[i]
+		if e.session != s.id || !e.upgradable() && r.IntN(8) > 0 || r.IntN(6) == 0 || e.number >= c.Number {
+			continue
+		}
+		c.Try, c.Upgrades, c.Owner = false, true, e.number
+		if c.Key = e.keys[0]; r.IntN(12) == 0 {
+			c.Key = w.key()
+		}
+		return
+	}
+	c.Modes = []Mode{ModeU}
+	if r.IntN(4) == 0 {
+		c.Owner = w.number(s)
 	}
 }
 

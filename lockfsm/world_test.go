@@ -87,6 +87,26 @@ func staying(t testing.TB) *world {
 	return w
 }
 
+// withUpgrades returns a world with a granted and a waiting upgrade. Each is before a writer.
+func withUpgrades(t testing.TB) *world {
+	w := newWorld(t)
+	w.do(Command{Kind: Raise, Version: UpgradesSince}, Done)
+	a, b := w.session(1), w.session(2)
+	ask := func(s SessionID, n Number, key string, c Command, want Code) {
+		c.Kind, c.Rules, c.Session, c.Epoch, c.Number, c.Key = Acquire, UpgradesSince, s, 1, n, key
+		w.do(c, want)
+	}
+	ask(a, 1, "x", Command{Modes: []Mode{ModeU}}, Granted)
+	ask(b, 1, "x", Command{}, Waiting)
+	ask(a, 2, "x", Command{Upgrades: true, Owner: 1}, Granted)
+	ask(b, 2, "y", Command{Permits: 1}, Granted)
+	ask(a, 3, "y", Command{Modes: []Mode{ModeU}}, Granted)
+	ask(b, 3, "y", Command{}, Waiting)
+	ask(a, 4, "y", Command{Upgrades: true, Owner: 3}, Waiting)
+	w.check()
+	return w
+}
+
 func kinds(t testing.TB) *world {
 	w := newWorld(t)
 	a, b := w.session(1), w.session(2)

@@ -26,15 +26,23 @@ type belief struct {
 
 // Begin records that, from the given time, a caller believes that it holds key on these terms.
 func (b *Beliefs) Begin(key string, who Caller, terms Terms, at time.Duration) error {
+	return b.BeginBeside(key, who, terms, Caller{}, at)
+}
+
+// BeginBeside is like Begin for an upgrade, which may hold key beside its own hold.
+func (b *Beliefs) BeginBeside(key string, who Caller, terms Terms, hold Caller, at time.Duration) error {
 	if b.at(at) != nil {
 		return b.err
 	}
 	var all sum
+	var last belief
 	for _, other := range b.held[key] {
-		all.add(other.terms)
+		if other.caller != hold {
+			last = other
+			all.add(other.terms)
+		}
 	}
 	if all.add(terms); !all.fits() {
-		last := b.held[key][len(b.held[key])-1]
 		return b.broken("beliefs: %v believes at %v that it holds %q, and so does %v since %v: "+
 			"together they have %d permits of %d",
 			who, at, key, last.caller, last.since, all.taken, all.least)

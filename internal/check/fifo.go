@@ -1,7 +1,6 @@
 package check
 
 import (
-	"cmp"
 	"slices"
 
 	"github.com/mortise-lock/mortise/lockfsm"
@@ -25,6 +24,7 @@ type place struct {
 	terms   Terms
 	several bool
 	granted bool
+	hold    lockfsm.Revision // of an upgrade, the place of its hold
 }
 
 func (f *FIFO) queue(key string) *queue {
@@ -40,7 +40,8 @@ func (f *FIFO) queue(key string) *queue {
 }
 
 func (q *queue) find(at lockfsm.Revision) (int, bool) {
-	return slices.BinarySearchFunc(q.row, at, func(p place, at lockfsm.Revision) int { return cmp.Compare(p.at, at) })
+	i := slices.IndexFunc(q.row, func(p place) bool { return p.at == at })
+	return i, i >= 0
 }
 
 // Queued records an accepted request, even if it is granted immediately. The parameter at is the
@@ -57,6 +58,45 @@ func (f *FIFO) Queued(key string, at lockfsm.Revision, terms Terms, several bool
 	q.newest = at
 	q.row = append(q.row, place{at: at, terms: terms, several: several})
 	return nil
+}
+
+// Upgrades records an accepted upgrade of the only upgradable hold of key. It is queued in front of
+// the requests that do not fit beside those before them.
+func (f *FIFO) Upgrades(key string, at lockfsm.Revision) error {
+	if f.err != nil {
+		return f.err
+	}
+	q := f.queue(key)
+	permits, of := lockfsm.ModeU.Terms()
+	hold := slices.IndexFunc(q.row, func(p place) bool { return p.granted && p.terms == Terms{permits, of} })
+	if hold < 0 || at <= q.newest {
+		return f.broken("fifo: key %q: an upgrade is queued at place %d after one at %d, and no hold is upgradable", key, at,
+			q.newest)
+	}
+	q.newest = at
+	inside := 0
+	for inside < len(q.row) && q.fits(inside) {
+		inside++
+	}
+	q.row = slices.Insert(q.row, inside, place{at: at, hold: q.row[hold].at})
+	return nil
+}
+
+// fits reports whether the request with the index i fits beside all before it, except the hold that
+// it upgrades.
+func (q *queue) fits(i int) bool {
+	all := q.before(i)
+	all.add(q.row[i].terms)
+	return all.fits()
+}
+
+func (q *queue) before(i int) (all sum) {
+	for _, p := range q.row[:i] {
+		if p.at != q.row[i].hold {
+			all.add(p.terms)
+		}
+	}
+	return all
 }
 
 // Gone records that a request has ended, whether it was granted or not.
@@ -78,9 +118,9 @@ func (f *FIFO) Granted(key string, at lockfsm.Revision) error {
 	if !found || q.row[i].granted {
 		return f.broken("fifo: key %q: the request at place %d is granted, but does not wait", key, at)
 	}
-	var before sum
+	before := q.before(i)
 	for _, p := range q.row[:i] {
-		if before.add(p.terms); !p.granted && !p.several {
+		if !p.granted && !p.several {
 			return f.broken("fifo: key %q: the request at place %d is granted while the one at %d waits", key, at, p.at)
 		}
 	}

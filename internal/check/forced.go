@@ -24,6 +24,9 @@ func (f *Forced) Asked(key string, token lockfsm.Token) {
 	f.asked[grip{key, token}] = true
 }
 
+// Ordered reports whether an order has named the key and the token.
+func (f *Forced) Ordered(key string, token lockfsm.Token) bool { return f.asked[grip{key, token}] }
+
 // Ended checks a hold that the state has ended by force. The hold has these keys and this token.
 func (f *Forced) Ended(keys []string, token lockfsm.Token) error {
 	if err := f.judge("is ended by force", keys, token); err != nil {

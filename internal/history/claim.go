@@ -45,6 +45,10 @@ func (j *judge) tell(g *grant, c *call, e *Event) error {
 		return j.broken(Phantom, []int32{c.called, c.ret, g.event},
 			"call %d resumes token %d and was given token %d, which resumes token %d",
 			e.Op, j.events[c.called].Resumes, e.Token, j.events[g.event].Resumes)
+	case e.Outcome == Granted && j.events[c.called].Upgrades != j.events[g.event].Upgrades:
+		return j.broken(Phantom, []int32{c.called, c.ret, g.event},
+			"call %d upgrades token %d and was given token %d, which upgrades token %d",
+			e.Op, j.events[c.called].Upgrades, e.Token, j.events[g.event].Upgrades)
 	case g.set != c.set && !j.lowers(g, c) && (e.Outcome == Granted && j.events[c.called].Resumes == 0 ||
 		!j.meet(g.set, c.set)):
 		return j.broken(Phantom, []int32{c.called, c.ret, g.event},

@@ -56,6 +56,7 @@ func appendLine(b []byte, e Event) []byte {
 	b = appendQuoted(b, "rev", uint64(e.Rev))
 	b = appendQuoted(b, "place", uint64(e.Place))
 	b = appendQuoted(b, "resumes", uint64(e.Resumes))
+	b = appendQuoted(b, "upgrades", uint64(e.Upgrades))
 	b = appendQuoted(b, "session", uint64(e.Session))
 	b = appendNumber(b, "number", uint64(e.Number))
 	if e.How != 0 {

@@ -46,6 +46,7 @@
 //	"permits":1              key is shared: a reader
 //	"permits":2,"of":5       two permits of five: a semaphore
 //	"modes":"220"            the mode of each key, as in lockfsm.Mode
+//	"upgrades":"812"         an upgrade of the upgradable hold with that token
 //
 // A try that fails because of a waiter for several keys returns "held" without a token. The owner
 // that a request names, and reentrant locks, are not recorded.

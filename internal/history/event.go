@@ -98,7 +98,9 @@ type Event struct {
 	How     How               `json:"how,omitempty"`
 	// Resumes is the token of the hold that the request resumes.
 	Resumes lockfsm.Token `json:"resumes,omitempty,string"`
-	Count   uint64        `json:"count,omitempty"`
+	// Upgrades is the token of the upgradable hold to which the exclusive request belongs.
+	Upgrades lockfsm.Token `json:"upgrades,omitempty,string"`
+	Count    uint64        `json:"count,omitempty"`
 }
 
 // Terms returns the number of permits that the request of an event takes, and the total number of
@@ -144,7 +146,7 @@ func (e *Event) aloneAt(i int) bool {
 }
 
 func (e *Event) alike(o *Event) bool {
-	return e.Key == o.Key && e.Permits == o.Permits && e.Of == o.Of && e.Modes == o.Modes &&
+	return e.Key == o.Key && e.Upgrades == o.Upgrades && e.Permits == o.Permits && e.Of == o.Of && e.Modes == o.Modes &&
 		slices.Equal(e.Keys, o.Keys)
 }
 
@@ -154,6 +156,8 @@ func (e *Event) asked() string {
 		name = fmt.Sprintf("%q", append([]string{e.Key}, e.Keys...))
 	}
 	switch {
+	case e.Upgrades != 0:
+		return fmt.Sprintf("the upgrade of token %d of %s", e.Upgrades, name)
 	case e.Modes != "":
 		return fmt.Sprintf("the modes %s of %s", e.Modes, name)
 	case e.Of != 0:

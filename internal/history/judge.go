@@ -155,10 +155,11 @@ func (s *set) terms(e *Event, key int32) (permits, of int64) {
 }
 
 func (j *judge) set(e *Event) int32 {
-	plain := len(e.Keys) == 0 && e.alone()
+	plain := len(e.Keys) == 0 && e.alone() && e.Upgrades == 0
 	known, name := j.mutexes, e.Key
 	if !plain {
-		known, name = j.kinds, fmt.Sprintf("%d %d %s %q", e.Permits, e.Of, e.Modes, append([]string{e.Key}, e.Keys...))
+		known, name = j.kinds, fmt.Sprintf("%d %d %s %d %q", e.Permits, e.Of, e.Modes, e.Upgrades,
+			append([]string{e.Key}, e.Keys...))
 	}
 	n, found := known[name]
 	if found {

@@ -94,13 +94,13 @@ func (r *Recorder) add(e Event) {
 }
 
 // Call records that a caller requests a lock, and returns the number of the call. It uses the
-// fields Key, Keys, Permits, Of, Modes, Try and Resumes of asked.
+// fields Key, Keys, Permits, Of, Modes, Try, Resumes and Upgrades of asked.
 func (r *Recorder) Call(asked Event) (op uint64) {
 	if r == nil {
 		return 0
 	}
 	e := Event{Kind: Call, Key: short(asked.Key), Keys: asked.Keys, Permits: asked.Permits, Of: asked.Of,
-		Modes: asked.Modes, Try: asked.Try, Resumes: asked.Resumes}
+		Modes: asked.Modes, Try: asked.Try, Resumes: asked.Resumes, Upgrades: asked.Upgrades}
 	if slices.ContainsFunc(e.Keys, func(key string) bool { return len(key) > maxKey }) {
 		e.Keys = slices.Clone(e.Keys)
 		for i, key := range e.Keys {

@@ -32,8 +32,9 @@ type held struct {
 	taken   int64
 	last    int32 // the last grant of the key; -1 if none
 	token   lockfsm.Token
-	highest mark // the grant with the highest place
-	alone   mark // the exclusive grant with the highest place
+	highest mark  // the grant with the highest place, except for upgrades
+	alone   mark  // the exclusive grant with the highest place, except for upgrades
+	single  int32 // the last grant of a request for this key only, no resumption; -1 if none
 }
 
 type mark struct {
@@ -101,7 +102,7 @@ func (j *judge) as(g *grant) *Event {
 func (j *judge) sweep() error {
 	w := sweeper{judge: j, keys: make([]held, len(j.keys)), point: math.MinInt64, because: -1}
 	for i := range w.keys {
-		w.keys[i] = held{last: -1}
+		w.keys[i] = held{last: -1, single: -1}
 	}
 	next := int32(0)
 	for place, a := range j.groups {
@@ -198,14 +199,21 @@ func (w *sweeper) grantOne(i, key int32) error {
 	e, asked := &w.events[g.event], &w.sets[g.set]
 	permits, least := asked.terms(e, key)
 	alone := e.aloneAt(slices.Index(asked.keys, key))
-	for _, other := range k.current {
+	taken, current := k.taken, k.current
+	if e.Upgrades != 0 {
+		var err error
+		if current, taken, err = w.upgrade(i, k); err != nil {
+			return err
+		}
+	}
+	for _, other := range current {
 		o := &w.grants[other]
 		_, of := w.sets[o.set].terms(w.as(o), key)
 		least = min(least, of)
 	}
-	if len(k.current) > 0 && k.taken+permits > least {
-		return w.broken(Overlap, w.eventsOf(append(slices.Clone(k.current[max(0, len(k.current)-3):]), i)...),
-			"%s is granted with token %d while %d permits are taken, of %d", asked.name, e.Token, k.taken, least)
+	if len(current) > 0 && taken+permits > least {
+		return w.broken(Overlap, w.eventsOf(append(slices.Clone(current[max(0, len(current)-3):]), i)...),
+			"%s is granted with token %d while %d permits are taken, of %d", asked.name, e.Token, taken, least)
 	}
 	if k.last < 0 {
 		w.live = append(w.live, key)
@@ -226,12 +234,39 @@ func (w *sweeper) grantOne(i, key int32) error {
 			"%s is granted to the request at place %d after the one at place %d", asked.name, e.Place, before.place)
 	}
 	k.current, k.taken, k.last, k.token = append(k.current, i), k.taken+permits, i, e.Token
+	if e.Upgrades != 0 {
+		return nil // the requests behind it came before it
+	}
+	if len(asked.keys) == 1 && e.Resumes == 0 {
+		k.single = i
+	}
 	k.highest.raise(i, e.Place)
 	if alone {
 		k.alone.raise(i, e.Place)
 	}
 	return nil
 }
+
+// upgrade judges the grant of an upgrade. Its hold must hold the lock. Since the upgrade was
+// requested, no other request for this key only may have been granted. It returns the other grants
+// of the key and their permits.
+func (w *sweeper) upgrade(i int32, k *held) (current []int32, taken int64, err error) {
+	e := w.granted(i)
+	hold, known := w.byToken[uint64(e.Upgrades)]
+	at := slices.Index(k.current, hold)
+	if !known || at < 0 || w.granted(hold).Session != e.Session || w.granted(hold).Modes != Modes(upgradable()) {
+		return nil, 0, w.broken(Ends, w.eventsOf(i), "%s is granted with token %d, but token %d does not hold the lock "+
+			"as upgradable", w.sets[w.grants[i].set].name, e.Token, e.Upgrades)
+	}
+	if k.single >= 0 && lockfsm.Revision(w.granted(k.single).Token) > e.Place {
+		return nil, 0, w.broken(Order, w.eventsOf(k.single, i), "%s is granted with token %d while the upgrade at place %d "+
+			"waited", w.granted(k.single).asked(), w.granted(k.single).Token, e.Place)
+	}
+	permits, _ := w.granted(hold).TermsOf(0)
+	return slices.Delete(slices.Clone(k.current), at, at+1), k.taken - permits, nil
+}
+
+func upgradable() []lockfsm.Mode { return []lockfsm.Mode{lockfsm.ModeU} }
 
 // resumes reports whether a grant correctly resumes the grant that it names. The named grant must
 // have the same set and place, and must have ended by force in the same log entry.

@@ -38,7 +38,8 @@ type holding struct {
 	modes       string
 	place       lockfsm.Revision
 	token, last lockfsm.Token
-	sticky      bool // false if the account began while the request waited
+	sticky      bool          // false if the account began while the request waited
+	upgrades    lockfsm.Token // of an upgrade, the token of its hold
 }
 
 // NewTrail returns a Trail that passes each event to emit. emit must set the time and the node of
@@ -59,7 +60,8 @@ func (t *Trail) Start(index uint64, m *lockfsm.Machine) {
 		h, again := t.live[q]
 		if !again {
 			order = append(order, q)
-			h = holding{key: e.Key, permits: e.Permits, of: e.Of, place: e.Place, token: e.Token, last: e.Last}
+			h = holding{key: e.Key, permits: e.Permits, of: e.Of, place: e.Place, token: e.Token, last: e.Last,
+				upgrades: e.Upgrades}
 			if h.modes = Modes(e.Modes); h.modes != "" {
 				h.permits, h.of = 0, 0
 			}
@@ -154,8 +156,12 @@ func (t *Trail) asked(raw []byte, r lockfsm.Result) {
 	if r.Code == lockfsm.Granted {
 		place = lockfsm.Revision(r.Token) - 1 // a grant in the same command takes the next revision
 	}
-	t.live[q] = holding{key: c.Key, keys: c.Keys, permits: c.Permits, of: c.Of, modes: Modes(c.Modes), place: place,
+	h := holding{key: c.Key, keys: c.Keys, permits: c.Permits, of: c.Of, modes: Modes(c.Modes), place: place,
 		sticky: c.Sticky}
+	if c.Upgrades {
+		h.upgrades = t.live[request{r.Session, c.Owner}].token
+	}
+	t.live[q] = h
 	t.queue(q, false)
 	if r.Code == lockfsm.Granted {
 		t.granted(q, r.Token, r.Last)
@@ -230,9 +236,16 @@ func (t *Trail) shared(r lockfsm.Result) {
 }
 
 func (t *Trail) drop(q request, how How) {
-	if h, known := t.live[q]; known {
-		t.end(q, h, how)
+	h, known := t.live[q]
+	if !known {
+		return
 	}
+	for up, other := range t.live { // at most one
+		if other.upgrades != 0 && other.upgrades == h.token {
+			t.end(up, other, how)
+		}
+	}
+	t.end(q, h, how)
 }
 
 // delayed returns the requests that remain after their session has expired. The result r does not
@@ -279,7 +292,7 @@ func (t *Trail) end(q request, h holding, how How) {
 func (t *Trail) event(k Kind, q request, h holding) Event {
 	return Event{
 		Kind: k, Key: h.key, Keys: h.keys, Permits: h.permits, Of: h.of, Modes: h.modes, Token: h.token, Place: h.place,
-		Session: q.session, Number: q.number,
+		Session: q.session, Number: q.number, Upgrades: h.upgrades,
 	}
 }
 

@@ -23,6 +23,7 @@ type call struct {
 	// outer is the call under whose lock this call was made. inner is the call that was made under
 	// the lock of this call.
 	outer, inner *call
+	raised       *call // the last upgrade of this hold that was granted
 
 	ends   clock.Time // when the handle ends the hold by itself; zero means never
 	forced bool       // the state machine has ended the hold by force
@@ -102,6 +103,13 @@ func (p *proc) call(outer, previous *call) *call {
 	}
 	c := p.newCall(r)
 	c.outer = outer
+	p.begin(c)
+	return c
+}
+
+// begin draws the options of a call, and makes it.
+func (p *proc) begin(c *call) {
+	w := p.w
 	if w.chance(w.cfg.Long) {
 		c.hold = w.between(0, 3*w.cfg.TTL)
 	}
@@ -114,7 +122,6 @@ func (p *proc) call(outer, previous *call) *call {
 	} else if w.chance(w.cfg.Cancel) {
 		w.after(w.between(0, 5*time.Millisecond), c.leave)
 	}
-	return c
 }
 
 func (p *proc) newCall(r client.Request) *call {
@@ -202,6 +209,9 @@ func (c *call) granted(token lockfsm.Token, until clock.Time) {
 	c.stage, c.token, c.group, c.ends = holds, token, c.p.group, until
 	w.watch.gets(c)
 	c.drawDowngrade()
+	if c.drawUpgrade() {
+		return
+	}
 	if c.mayNest() && w.chance(w.cfg.Nest) {
 		w.after(w.between(0, c.hold), c.nest)
 		return

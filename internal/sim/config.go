@@ -56,6 +56,7 @@ type Config struct {
 
 	Downgrade float64 // share of suitable holders that make their exclusive lock shared
 	Paths     float64 // share of calls that lock a node of a tree
+	Upgrades  float64 // share of calls for an upgradable lock
 
 	// Doubts is the share of calls with a grace. Their holds are in doubt at the end of the lease.
 	Doubts float64
@@ -149,6 +150,7 @@ func Draw(seed uint64) Config {
 		c.StayTokens, c.Readers = []lockfsm.Token{0, 0, 1, 4}[k.IntN(4)], []float64{0, 0, 0.5}[k.IntN(3)]
 	}
 	c.Downgrade, c.Paths, c.Doubts = drawDowngrades(seed), drawPaths(seed), drawDoubts(seed)
+	c.Upgrades = drawUpgrades(seed)
 	c.Step = int(seed % 5) // depends on the seed
 	// An insider occurs with every combination of Kinds and Options.
 	c.Insider = seed/4%4 == 1
@@ -164,6 +166,12 @@ func drawDowngrades(seed uint64) float64 {
 // drawPaths has its own random numbers, too.
 func drawPaths(seed uint64) float64 {
 	k := rand.New(rand.NewPCG(seed, 0x70617468))
+	return float64(k.IntN(3)/2) * (0.2 + 0.5*k.Float64())
+}
+
+// drawUpgrades has its own random numbers, too.
+func drawUpgrades(seed uint64) float64 {
+	k := rand.New(rand.NewPCG(seed, 0x75706772))
 	return float64(k.IntN(3)/2) * (0.2 + 0.5*k.Float64())
 }
 

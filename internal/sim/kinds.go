@@ -32,6 +32,13 @@ func (w *world) draw(outer *call) client.Request {
 		}
 		r.Terms = &client.Terms{Under: outer.request()}
 	}
+	if cfg.Upgrades > 0 && w.chance(cfg.Upgrades) {
+		if r.Terms == nil {
+			r.Terms = &client.Terms{}
+		}
+		r.Terms.Modes = []lockfsm.Mode{lockfsm.ModeU}
+		return r
+	}
 	if cfg.Paths > 0 && w.chance(cfg.Paths) {
 		w.drawPath(&r)
 		return r
@@ -185,4 +192,53 @@ func (c *call) abandonInner() {
 		inner.leave()
 		inner.release()
 	})
+}
+
+// upgradable reports whether the call asks for a lock that it can upgrade.
+func (c *call) upgradable() bool {
+	t := c.req.Terms
+	return t != nil && len(t.Modes) == 1 && t.Modes[0] == lockfsm.ModeU
+}
+
+// upgrades reports whether the call asks for an upgrade of the lock of c.outer.
+func (c *call) upgrades() bool { return c.req.Terms != nil && c.req.Terms.Upgrades }
+
+// upgraded returns the token of the hold that the call upgrades. Zero means none.
+func (c *call) upgraded() lockfsm.Token {
+	if !c.upgrades() {
+		return 0
+	}
+	return c.outer.token
+}
+
+// drawUpgrade lets most holders of an upgradable lock upgrade it. Some of them release the lock
+// while it is being upgraded, or is upgraded.
+func (c *call) drawUpgrade() bool {
+	w := c.p.w
+	if !c.upgradable() || !w.chance(0.8) {
+		return false
+	}
+	w.after(w.between(0, c.hold+1), c.upgrade)
+	if w.chance(0.2) {
+		w.after(w.between(0, 2*c.hold+1), c.release)
+	}
+	return true
+}
+
+// upgrade makes the call for the upgrade of c. When that call has ended, the lock of c is released.
+func (c *call) upgrade() {
+	p := c.p
+	switch until := p.m.pausedUntil; {
+	case c.stage != holds || p.dead:
+	case p.w.now < until:
+		p.w.after(until-p.w.now, c.upgrade)
+	case p.w.quiet || p.leaving || c.inner != nil:
+		c.release()
+	default:
+		t := c.req.Terms
+		u := p.newCall(client.Request{Key: c.req.Key, Terms: &client.Terms{Under: &c.req, Upgrades: true,
+			Notice: t.Notice, Grace: t.Grace, Longest: t.Longest}})
+		u.outer, c.inner = c, u
+		p.begin(u)
+	}
 }

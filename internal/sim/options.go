@@ -15,15 +15,15 @@ const (
 // options draws the options of a call: the time after which the hold ends by itself, an expiry
 // delay, and a notice of waiters.
 func (w *world) options(c *call) {
-	if !w.chance(w.cfg.Options) {
-		return
+	if c.upgrades() || !w.chance(w.cfg.Options) {
+		return // an upgrade has the options of its hold
 	}
 	t := c.ownTerms()
 	if w.chance(0.3) {
 		t.Longest = w.between(time.Millisecond, w.cfg.TTL)
 		c.hold = w.between(0, 2*t.Longest)
 	}
-	if w.chance(0.5) {
+	if w.chance(0.5) && !c.upgradable() {
 		t.Delay = w.between(time.Millisecond, longestDelay*w.cfg.TTL).Round(time.Millisecond)
 		c.detaches = w.chance(0.2)
 		if w.chance(0.4) { // long enough that the caller's process may crash meanwhile
@@ -47,7 +47,7 @@ func (c *call) ownTerms() *client.Terms {
 // drawDowngrade lets some holders of an exclusive lock make it shared at some time.
 func (c *call) drawDowngrade() {
 	w := c.p.w
-	if w.cfg.Downgrade > 0 && !c.kept && !c.modal() && c.terms().Alone() && w.chance(w.cfg.Downgrade) {
+	if w.cfg.Downgrade > 0 && !c.kept && !c.modal() && !c.upgrades() && c.terms().Alone() && w.chance(w.cfg.Downgrade) {
 		w.after(w.between(0, c.hold+1), c.downgrade)
 	}
 }
@@ -71,7 +71,7 @@ func (c *call) wanted() {
 // drawGrace gives some calls a grace. Half of their callers do not release the lock in doubt, but
 // wait for the end of the doubt.
 func (w *world) drawGrace(c *call) {
-	if !w.chance(w.cfg.Doubts) {
+	if c.upgrades() || !w.chance(w.cfg.Doubts) {
 		return
 	}
 	terms := c.ownTerms()

@@ -23,6 +23,7 @@ type Stats struct {
 	Detached, Resumed int
 	Downgraded        int // confirmed downgrades
 	Paths             int // calls that lock a node of a tree
+	Upgraded          int // granted upgrades
 	InDoubt, Regained int // doubts that began, and those after which the hold was good again
 	// Forced counts holds that were ended by force. Overdue counts holds that ended by themselves.
 	// Wanted counts holders that were notified of a waiter. Delayed counts holds that ended after an

@@ -131,12 +131,14 @@ func (o *watch) asks(c *call) {
 	keys, terms, modes := c.keys(), c.terms(), ""
 	if c.modal() {
 		modes = history.Modes(c.req.Terms.Modes)
+	}
+	if c.modal() && !c.upgradable() {
 		o.stats.Paths++
 	}
 	o.w.note("%v call %d asks for %v, %+v, modes %q, try %v, under %v", c.p, c.id, keys, terms, modes, c.req.Try, c.outer)
 	o.record(c.p, history.Event{
 		Kind: history.Call, Op: c.id, Key: keys[0], Keys: keys[1:], Permits: terms.Permits, Of: terms.Of,
-		Modes: modes, Try: c.req.Try, Resumes: c.resumes(),
+		Modes: modes, Try: c.req.Try, Resumes: c.resumes(), Upgrades: c.upgraded(),
 	})
 	o.served.Waits(keys, c.caller(), c.req.Try, o.w.now)
 	o.stats.meets(c.termsOf(0), o.believers[keys[0]])
@@ -196,12 +198,16 @@ func (o *watch) gets(c *call) {
 	o.w.must(o.served.Answered(c.caller(), true, o.w.now))
 	for i, key := range keys {
 		if g := o.groups[c.group]; g != nil && !c.kept {
-			g.acks.Granted(g.front, key, c.termsOf(i), c.token)
+			g.acks.Granted(g.front, key, c.remembered(i), c.token)
 		}
 		o.lapse(key)
 	}
 	if c.kept {
 		o.pass(c)
+	}
+	if c.upgrades() {
+		c.outer.raised = c
+		o.stats.Upgraded++
 	}
 	o.holding(c)
 	switch {
@@ -209,7 +215,7 @@ func (o *watch) gets(c *call) {
 	case c.believes():
 		for i, key := range keys {
 			o.believers[key] = append(o.believers[key], c)
-			o.w.must(o.beliefs.Begin(key, c.caller(), c.termsOf(i), o.w.now))
+			o.believe(key, c, c.termsOf(i))
 			if c.termsOf(i).Alone() {
 				o.w.must(o.believed.Grant(key, c.token))
 			}
@@ -291,7 +297,7 @@ func (o *watch) write(c *call) {
 	for i, key := range c.keys() {
 		believes := o.beliefs.Believes(key, c.caller())
 		if !c.termsOf(i).Alone() {
-			o.w.must(o.register.Read(key, c.caller(), c.token, believes))
+			o.w.must(o.register.Read(key, c.reads().caller(), c.reads().token, believes))
 			continue
 		}
 		_, err := o.register.Write(key, c.caller(), c.token, believes)

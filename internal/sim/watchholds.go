@@ -55,7 +55,11 @@ func (o *watch) holding(c *call) {
 		o.delayed[c.token] = t.Delay
 	}
 	if t.Longest > 0 {
-		until := c.p.m.global(c.p.m.clock().Add(t.Longest))
+		ends := c.p.m.clock().Add(t.Longest)
+		if c.upgrades() {
+			ends = c.ends
+		}
+		until := c.p.m.global(ends)
 		o.longest.Begins(c.caller(), until-rounding)
 		// The handle ends the hold at this time, whether or not the caller is notified.
 		o.w.after(until-o.w.now+rounding, func() { o.lapse(c.req.Key) })
@@ -118,6 +122,9 @@ func (o *watch) ended(g *group, e *history.Event) {
 	delete(o.delayed, e.Token)
 	switch e.How {
 	case history.ByForce:
+		if e.Upgrades != 0 && o.forced.Ordered(e.Key, e.Upgrades) {
+			o.forced.Asked(e.Key, e.Token) // the hold of the upgrade is ended by force
+		}
 		if delay > 0 {
 			o.handed[e.Token] = delay
 		}
@@ -153,10 +160,10 @@ func (o *watch) detaches(c *call) {
 }
 
 // arrives observes that a caller joins the queue of a key. Each holder of the key that requested a
-// notice must get one.
-func (o *watch) arrives(r *ownReplica, key string, terms check.Terms) {
+// notice must get one, except for the hold of an upgrade.
+func (o *watch) arrives(r *ownReplica, key string, terms check.Terms, upgrades lockfsm.Token) {
 	for _, c := range o.believers[key] {
-		if c.wantsNotice() && !c.told && c.group == r.Group &&
+		if c.token != upgrades && c.wantsNotice() && !c.told && c.group == r.Group &&
 			!c.termsOf(slices.Index(c.keys(), key)).Beside(terms) {
 			o.notices.Wanted(c.caller(), o.w.now)
 		}
@@ -251,7 +258,7 @@ func (o *watch) regains(c *call) {
 		}
 		o.lapse(key)
 		o.believers[key] = append(o.believers[key], c)
-		o.w.must(o.beliefs.Begin(key, c.caller(), c.termsOf(i), o.w.now))
+		o.believe(key, c, c.termsOf(i))
 	}
 	o.expect(c.p)
 	o.write(c)
@@ -270,4 +277,31 @@ func (o *watch) grants(key string, e *history.Event) {
 		o.newest = map[string]lockfsm.Token{}
 	}
 	o.newest[key] = max(o.newest[key], e.Token)
+}
+
+// believe observes that a caller believes that it holds a key.
+func (o *watch) believe(key string, c *call, terms check.Terms) {
+	if c.upgrades() {
+		o.w.must(o.beliefs.BeginBeside(key, c.caller(), terms, c.outer.caller(), o.w.now))
+		return
+	}
+	o.w.must(o.beliefs.Begin(key, c.caller(), terms, o.w.now))
+}
+
+// reads returns the call as which c reads. The holder of an upgradable lock has read what its
+// upgrade has written.
+func (c *call) reads() *call {
+	if c.raised != nil {
+		return c.raised
+	}
+	return c
+}
+
+// remembered returns the terms with which the judge of acknowledged grants remembers a grant. For
+// this judge an upgrade is like a reader, because its hold goes on.
+func (c *call) remembered(i int) check.Terms {
+	if c.upgrades() {
+		return reader()
+	}
+	return c.termsOf(i)
 }

@@ -146,7 +146,11 @@ func (o *watch) trail(r *ownReplica, e history.Event) {
 				o.w.must(g.fifo.Granted(key, e.Place))
 			}
 		case history.End:
-			g.acks.Ended(e.Index, key, termsOf(&e, i), e.Token, e.How.String())
+			terms := termsOf(&e, i)
+			if e.Upgrades != 0 {
+				terms = reader() // see remembered
+			}
+			g.acks.Ended(e.Index, key, terms, e.Token, e.How.String())
 		}
 	}
 	switch {
@@ -181,8 +185,12 @@ func (o *watch) queue(r *ownReplica, e history.Event, leaves bool) {
 			continue
 		}
 		terms := termsOf(&e, i)
-		o.w.must(f.Queued(key, e.Place, terms, len(e.Keys) > 0))
-		o.arrives(r, key, terms)
+		if e.Upgrades != 0 {
+			o.w.must(f.Upgrades(key, e.Place))
+		} else {
+			o.w.must(f.Queued(key, e.Place, terms, len(e.Keys) > 0))
+		}
+		o.arrives(r, key, terms, e.Upgrades)
 		o.recalls(r.Group, key, terms)
 	}
 }

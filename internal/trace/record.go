@@ -21,6 +21,7 @@ func (c *Call) recordAsked(r *client.Request) {
 	if t := r.Terms; t != nil {
 		asked.Keys, asked.Permits, asked.Of, asked.Resumes = t.Keys, t.Permits, t.Of, t.Resume
 		asked.Modes = history.Modes(t.Modes)
+		asked.Upgrades = t.UpgradedToken()
 	}
 	c.op = h.Call(asked)
 }

@@ -75,6 +75,21 @@ func (c *Core) Check() error {
 			"tries %d %d",
 			waiting, c.waiting, held, c.held, freeing, c.freeing, open, c.open, keyBytes, c.keyBytes, tries, c.tries)
 	}
+	return c.checkUpgrades()
+}
+
+func (c *Core) checkUpgrades() error {
+	for _, l := range []*entryList{&c.sent, &c.unsent} {
+		for e := l.head; e != nil; e = e.next {
+			if e.req == nil || !e.req.upgrades() || e.req.stage == stageReleasing {
+				continue
+			}
+			if hold := e.req.Terms.Under; !hold.stage.holds() || hold.Terms.upgrade != e.req {
+				return fmt.Errorf("entry %d is an upgrade, but its hold is at stage %d and has another upgrade", e.number,
+					hold.stage)
+			}
+		}
+	}
 	return c.checkFrees()
 }
 

@@ -51,10 +51,21 @@ type Terms struct {
 	// Grace is how long a hold can be in doubt after the deadline of the lease; see the package
 	// comment. Zero means that it is lost at the deadline. The request must not be Sticky.
 	Grace time.Duration
+	// Upgrades makes the request an upgrade of the hold in Under; see [Hold.Upgrade].
+	Upgrades bool
 
+	upgrade   *Request       // the upgrade of this hold that waits or is held
 	owner     lockfsm.Number // the number of the request in Under, as sent to the group
 	place     int            // index in limited
 	doubtEnds clock.Time     // when a hold in doubt is lost
+}
+
+// UpgradedToken returns the token of the hold that the request upgrades. Zero means none.
+func (t *Terms) UpgradedToken() lockfsm.Token {
+	if !t.Upgrades {
+		return 0
+	}
+	return t.Under.token
 }
 
 // limited is a heap of requests, ordered by the time at which their holds end.
@@ -136,6 +147,9 @@ func (r *Request) command() lockfsm.Command {
 		if len(t.Modes) > 0 {
 			c.Rules, c.Modes = lockfsm.ModesSince, t.Modes
 		}
+		if t.Upgrades {
+			c.Rules, c.Upgrades = lockfsm.UpgradesSince, true
+		}
 		if t.Under != nil && t.Under.stage.holds() {
 			t.owner = t.Under.entry.number
 		}
@@ -160,6 +174,28 @@ func (r *Request) grace() time.Duration {
 		return 0
 	}
 	return r.Terms.Grace
+}
+
+func (r *Request) upgrades() bool { return r.Terms != nil && r.Terms.Upgrades }
+
+// refuseUpgrade returns why r, if it is an upgrade, cannot be sent.
+func (r *Request) refuseUpgrade() error {
+	switch {
+	case !r.upgrades():
+		return nil
+	case !r.Terms.Under.stage.holds():
+		return ErrNotHeld
+	case r.Terms.Under.Terms.upgrade != nil:
+		return ErrUpgraded
+	}
+	return nil
+}
+
+// unlink forgets r as the upgrade of its hold.
+func (r *Request) unlink() {
+	if r.upgrades() && r.Terms.Under.Terms.upgrade == r {
+		r.Terms.Under.Terms.upgrade = nil
+	}
 }
 
 type stage uint8

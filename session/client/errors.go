@@ -51,6 +51,9 @@ var (
 	// ErrUnsupported means that the rules of the group are older than the request, because not all
 	// instances run a build that has it.
 	ErrUnsupported = errors.New("mortise: not all instances run a build that supports this request")
+
+	// ErrUpgraded means that the hold to upgrade already has an upgrade, which waits or is held.
+	ErrUpgraded = errors.New("mortise: the lock is already being upgraded, or is upgraded")
 )
 
 // OverdueError means that a hold has reached its longest duration. It matches ErrLost.
@@ -61,6 +64,16 @@ func (OverdueError) Error() string {
 }
 
 func (OverdueError) Is(target error) bool { return target == ErrLost }
+
+// HoldReleasedError means that an upgrade has ended because its hold was released first. It matches
+// ErrLost.
+type HoldReleasedError struct{}
+
+func (HoldReleasedError) Error() string {
+	return "mortise: the lock was lost: the upgradable lock that it belongs to was unlocked first"
+}
+
+func (HoldReleasedError) Is(target error) bool { return target == ErrLost }
 
 // WaitError means that the call's context ended while it waited. Err is the context's error with
 // its cause.

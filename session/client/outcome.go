@@ -65,6 +65,8 @@ func (c *Core) Acquire(now clock.Time, r *Request) {
 		c.fail(r, ErrOverloaded)
 	case r.Terms != nil && r.Terms.Under != nil && r.Terms.Under.stage == stageDoubt:
 		c.fail(r, ErrInJeopardy)
+	case r.refuseUpgrade() != nil:
+		c.fail(r, r.refuseUpgrade())
 	case r.Try && c.orphaned != 0 && now.Sub(c.orphaned) >= tryWithout:
 		c.fail(r, ErrNoLeader)
 	default:
@@ -73,6 +75,9 @@ func (c *Core) Acquire(now clock.Time, r *Request) {
 		r.first = entry{req: r, order: r.order}
 		r.entry = &r.first
 		c.unsent.pushBack(r.entry)
+		if r.upgrades() {
+			r.Terms.Under.Terms.upgrade = r
+		}
 	}
 }
 
@@ -98,6 +103,7 @@ func (c *Core) Cancel(now clock.Time, r *Request) {
 	case stageWaiting:
 		c.leave(r)
 	case stageHeld, stageDoubt:
+		c.endUpgrade(r, ErrLost, LossLease)
 		c.heldNoMore(r)
 	default:
 		return
@@ -113,6 +119,7 @@ func (c *Core) Release(now clock.Time, r *Request) bool {
 	if !r.stage.holds() {
 		return false
 	}
+	c.endUpgrade(r, HoldReleasedError{}, LossUnknown)
 	r.entry.doubted = r.stage == stageDoubt
 	c.heldNoMore(r)
 	r.stage = stageReleasing
@@ -154,11 +161,13 @@ func (c *Core) leave(r *Request) {
 
 func (c *Core) fail(r *Request, err error) {
 	c.leave(r)
+	r.unlink()
 	r.stage, r.entry = stageOver, nil
 	c.outcomes = append(c.outcomes, Outcome{Kind: OutcomeFailed, Request: r, Err: err})
 }
 
 func (c *Core) abandon(r *Request) {
+	r.unlink()
 	e := r.entry
 	r.stage, r.entry, e.req = stageOver, nil, nil
 	if e.number == 0 {
@@ -223,7 +232,9 @@ func (c *Core) grant(now clock.Time, e *entry, token, last lockfsm.Token) {
 	r.stage, r.token = stageHeld, token
 	c.held++
 	if r.Terms != nil && r.Terms.Longest > 0 {
-		r.until = now.Add(r.Terms.Longest)
+		if r.until = now.Add(r.Terms.Longest); r.upgrades() {
+			r.until = r.Terms.Under.until
+		}
 		heap.Push(&c.limited, r)
 	}
 	c.outcomes = append(c.outcomes, Outcome{Kind: OutcomeGranted, Request: r, Token: token, Last: last, Until: r.until})
@@ -256,6 +267,7 @@ func (c *Core) heldNoMore(r *Request) {
 		c.held--
 	}
 	c.stopDowngrade(r.entry)
+	r.unlink()
 	if r.until != 0 {
 		heap.Remove(&c.limited, r.Terms.place)
 	}
@@ -281,9 +293,27 @@ func (c *Core) requeue(r *Request) {
 func (c *Core) lose(r *Request, why Loss) { c.loseBy(r, ErrLost, why) }
 
 func (c *Core) loseBy(r *Request, err error, why Loss) {
+	c.endUpgrade(r, err, why)
 	c.heldNoMore(r)
 	r.stage, r.entry = stageOver, nil
 	c.outcomes = append(c.outcomes, Outcome{Kind: OutcomeLost, Request: r, Err: err, Why: why})
+}
+
+// endUpgrade ends the upgrade of a hold that ends now, for the same reason.
+func (c *Core) endUpgrade(hold *Request, err error, why Loss) {
+	if hold.Terms == nil || hold.Terms.upgrade == nil {
+		return
+	}
+	u := hold.Terms.upgrade
+	if u.stage == stageWaiting {
+		c.abandon(u)
+		c.fail(u, err)
+		return
+	}
+	e := u.entry
+	c.loseBy(u, err, why)
+	e.req = nil
+	c.free(e)
 }
 
 // loseAll ends every hold at the deadline. A hold with a grace is in doubt instead.
@@ -358,19 +388,6 @@ func (c *Core) regain(now clock.Time) {
 			c.held++
 			r.stage = stageHeld
 			c.outcomes = append(c.outcomes, Outcome{Kind: OutcomeGood, Request: r})
-		}
-	}
-}
-
-func (c *Core) failWaiting(onlyTries bool, err error) {
-	for _, l := range [...]*entryList{&c.sent, &c.unsent} {
-		for e := l.head; e != nil; {
-			next := e.next
-			if r := e.req; r != nil && r.stage == stageWaiting && (r.Try || !onlyTries) {
-				c.abandon(r)
-				c.fail(r, err)
-			}
-			e = next
 		}
 	}
 }

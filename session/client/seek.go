@@ -252,6 +252,19 @@ func (c *Core) askAgain(again []*entry) {
 	c.unsent.merge(again)
 }
 
+func (c *Core) failWaiting(onlyTries bool, err error) {
+	for _, l := range [...]*entryList{&c.sent, &c.unsent} {
+		for e := l.head; e != nil; {
+			next := e.next
+			if r := e.req; r != nil && r.stage == stageWaiting && (r.Try || !onlyTries) {
+				c.abandon(r)
+				c.fail(r, err)
+			}
+			e = next
+		}
+	}
+}
+
 // CloseSession closes the session as soon as the client is attached. Then Closed reports true.
 // CloseSession fails with ErrStillHeld while a lock is held or in doubt. Waiting and later calls
 // end with ErrClosed.

@@ -1,0 +1,289 @@
+package e2e
+
+import (
+	"context"
+	"errors"
+	"strings"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/mortise-lock/mortise"
+)
+
+// upgradeLater begins an upgrade, and returns a channel for the upgraded lock.
+func upgradeLater(t *testing.T, l *mortise.Lock) <-chan *mortise.Lock {
+	granted := make(chan *mortise.Lock, 1)
+	go func() {
+		up, err := l.Upgrade(t.Context())
+		if err != nil {
+			t.Errorf("Upgrade: %v", err)
+		}
+		granted <- up
+	}()
+	return granted
+}
+
+func upgrade(t *testing.T, l *mortise.Lock) *mortise.Lock {
+	t.Helper()
+	up, err := l.Upgrade(t.Context())
+	if err != nil {
+		t.Fatalf("Upgrade: %v", err)
+	}
+	return up
+}
+
+func upgradable(key string) mortise.Request { return mortise.Request{Key: key, Upgradable: true} }
+
+func TestUpgrade(t *testing.T) {
+	bubble(t, func(t *testing.T) {
+		f := startFleet(t, 3)
+		one := f.acquire(0, mortise.Request{Key: "k", Shared: true})
+		l := f.acquire(1, upgradable("k"))
+		two := f.acquire(2, mortise.Request{Key: "k", Shared: true})
+		other := f.later(0, upgradable("k"))
+		waits(t, "a second upgradable lock", other)
+		pending := upgradeLater(t, l)
+		waits(t, "the upgrade beside two readers", pending)
+		late := f.later(2, mortise.Request{Key: "k", Shared: true})
+		unlock(t, one)
+		waits(t, "the upgrade beside one reader", pending)
+		waits(t, "a reader behind the upgrade", late)
+		info, err := f.nodes[2].Peek(t.Context(), "k")
+		if err != nil || len(info.Queue) != 5 || !info.Queue[0].Upgradable || info.Queue[0].Path != "" ||
+			!info.Queue[1].Shared || info.Queue[2].Upgradable || info.Queue[2].Shared || info.Queue[2].WaitsFor != 1 ||
+			info.Queue[3].WaitsFor != 2 {
+			t.Errorf("Peek: %+v, %v", info, err)
+		}
+		unlock(t, two)
+		up := comes(t, "the upgrade", pending)
+		if up.Token() <= two.Token() || up.Err() != nil || l.Err() != nil || up.Key() != "k" {
+			t.Errorf("token %d after %d; %v, %v", up.Token(), two.Token(), up.Err(), l.Err())
+		}
+		for _, token := range []mortise.Token{l.Token(), up.Token()} {
+			if held, err := f.nodes[0].Check(t.Context(), "k", token); err != nil || !held {
+				t.Errorf("Check of token %d: %v, %v", token, held, err)
+			}
+		}
+		unlock(t, up)
+		waits(t, "a second upgradable lock after the step back", other)
+		unlock(t, l)
+		unlock(t, comes(t, "the second upgradable lock", other))
+		unlock(t, comes(t, "the reader behind it", late))
+		f.nothingLeft()
+	})
+}
+
+// TestTheUnlockOfAnUpgradableLockEndsItsUpgrade unlocks in the wrong order.
+func TestTheUnlockOfAnUpgradableLockEndsItsUpgrade(t *testing.T) {
+	bubble(t, func(t *testing.T) {
+		f := startFleet(t, 3)
+		l := f.acquire(1, upgradable("k"))
+		up := upgrade(t, l)
+		ctx := up.Context(t.Context())
+		next := f.later(2, mortise.Request{Key: "k"})
+		unlock(t, l)
+		unlock(t, comes(t, "the next writer", next))
+		if err := up.Err(); !errors.Is(err, mortise.ErrLost) || !errors.Is(context.Cause(ctx), mortise.ErrLost) {
+			t.Errorf("the upgrade: %v, %v", err, context.Cause(ctx))
+		}
+		if err := up.Unlock(t.Context()); !errors.Is(err, mortise.ErrLost) {
+			t.Errorf("Unlock of the upgrade: %v", err)
+		}
+		if _, err := l.Upgrade(t.Context()); !errors.Is(err, mortise.ErrUnlocked) {
+			t.Errorf("Upgrade after Unlock: %v", err)
+		}
+		f.nothingLeft()
+	})
+}
+
+// TestForceUnlockAndUpgrades ends a hold and, before, only its upgrade.
+func TestForceUnlockAndUpgrades(t *testing.T) {
+	bubble(t, func(t *testing.T) {
+		f := startFleet(t, 3)
+		l := f.acquire(1, upgradable("k"))
+		up := upgrade(t, l)
+		if _, err := f.nodes[0].ForceUnlock(t.Context(), "k", up.Token(), "hangs"); err != nil {
+			t.Fatal(err)
+		}
+		synctest.Wait()
+		if err := up.Err(); !errors.As(err, new(*mortise.ForcedError)) || l.Err() != nil {
+			t.Errorf("the upgrade: %v, the lock: %v", err, l.Err())
+		}
+		_ = up.Unlock(t.Context())
+		up = upgrade(t, l)
+		if _, err := f.nodes[0].ForceUnlock(t.Context(), "k", l.Token(), "hangs"); err != nil {
+			t.Fatal(err)
+		}
+		synctest.Wait()
+		for _, one := range []*mortise.Lock{l, up} {
+			if err := one.Err(); !errors.As(err, new(*mortise.ForcedError)) {
+				t.Errorf("after a forced end: %v", err)
+			}
+			_ = one.Unlock(t.Context())
+		}
+		f.nothingLeft()
+	})
+}
+
+// TestUpgradesThatAreRefused checks that the lock is as before after each refusal.
+func TestUpgradesThatAreRefused(t *testing.T) {
+	bubble(t, func(t *testing.T) {
+		f := startFleet(t, 3)
+		for name, r := range map[string]mortise.Request{
+			"shared": {Key: "a", Shared: true}, "exclusive": {Key: "a"}, "permits": {Key: "a", Permits: 1, Of: 2},
+			"several": {Keys: []string{"a", "b"}}, "path": {Path: "a/b"}, "sticky": {Key: "a", Sticky: true},
+		} {
+			l := f.acquire(1, r)
+			if _, err := l.Upgrade(t.Context()); !errors.Is(err, mortise.ErrBadRequest) || l.Err() != nil {
+				t.Errorf("%s: %v, %v", name, err, l.Err())
+			}
+			unlock(t, l)
+		}
+		l := f.acquire(1, upgradable("k"))
+		for name, err := range map[string]error{
+			"Downgrade": l.Downgrade(t.Context()),
+			"exclusive": func() error {
+				_, err := f.nodes[1].Lock(l.Context(t.Context()), "k")
+				return err
+			}(),
+		} {
+			want := mortise.ErrBadRequest
+			if name == "exclusive" {
+				want = nil
+				if !errors.As(err, new(*mortise.DeadlockError)) || !strings.Contains(err.Error(), "Lock.Upgrade") {
+					t.Errorf("%s: %v", name, err)
+				}
+			}
+			if want != nil && !errors.Is(err, want) {
+				t.Errorf("%s: %v", name, err)
+			}
+		}
+		up := upgrade(t, l)
+		for name, err := range map[string]error{
+			"a second upgrade": func() error { _, err := l.Upgrade(t.Context()); return err }(),
+			"an upgrade again": func() error { _, err := up.Upgrade(t.Context()); return err }(),
+			"Downgrade":        up.Downgrade(t.Context()),
+			"SetValue":         up.SetValue(t.Context(), "v"),
+		} {
+			if !errors.Is(err, mortise.ErrBadRequest) || up.Err() != nil {
+				t.Errorf("%s: %v, then %v", name, err, up.Err())
+			}
+		}
+		if err := l.SetValue(t.Context(), "v"); err != nil {
+			t.Errorf("SetValue: %v", err)
+		}
+		again, err := f.nodes[1].Lock(up.Context(t.Context()), "k")
+		if err != nil || again.Token() != up.Token() {
+			t.Fatalf("entered again under the upgrade: %v", err)
+		}
+		unlock(t, again)
+		unlock(t, up)
+		reader, err := f.nodes[1].RLock(l.Context(t.Context()), "k")
+		if err != nil || reader.Token() != l.Token() {
+			t.Fatalf("entered again under the upgradable lock: %v", err)
+		}
+		same, err := f.nodes[1].Acquire(l.Context(t.Context()), upgradable("k"))
+		if err != nil || same.Token() != l.Token() {
+			t.Fatalf("entered again as upgradable: %v", err)
+		}
+		unlock(t, upgrade(t, same))
+		for _, one := range []*mortise.Lock{same, reader, l} {
+			unlock(t, one)
+		}
+		f.nothingLeft()
+	})
+}
+
+// TestTwoUpgradersDoNotDeadlock lets each of two callers read, and then upgrade. The second one
+// waits at the beginning, not in the middle.
+func TestTwoUpgradersDoNotDeadlock(t *testing.T) {
+	bubble(t, func(t *testing.T) {
+		f := startFleet(t, 3)
+		a := f.acquire(0, upgradable("k"))
+		second := f.later(1, upgradable("k"))
+		waits(t, "the second", second)
+		unlock(t, upgrade(t, a))
+		unlock(t, a)
+		b := comes(t, "the second", second)
+		unlock(t, upgrade(t, b))
+		unlock(t, b)
+		f.nothingLeft()
+	})
+}
+
+// TestUpgradeInACircle upgrades while a reader waits for a lock of the same caller.
+func TestUpgradeInACircle(t *testing.T) {
+	bubble(t, func(t *testing.T) {
+		f := startFleet(t, 3)
+		x := f.acquire(0, mortise.Request{Key: "x"})
+		l, err := f.nodes[0].Acquire(x.Context(t.Context()), upgradable("k"))
+		if err != nil {
+			t.Fatal(err)
+		}
+		reader := f.acquire(1, mortise.Request{Key: "k", Shared: true})
+		blocked := make(chan *mortise.Lock, 1)
+		go func() {
+			waiting, _ := f.nodes[1].Lock(reader.Context(t.Context()), "x")
+			blocked <- waiting
+		}()
+		waits(t, "the reader's request", blocked)
+		if _, err := l.Upgrade(x.Context(t.Context())); !errors.As(err, new(*mortise.DeadlockError)) || l.Err() != nil {
+			t.Errorf("Upgrade: %v, then %v", err, l.Err())
+		}
+		unlock(t, l)
+		unlock(t, x)
+		unlock(t, comes(t, "the reader's request", blocked))
+		unlock(t, reader)
+		f.nothingLeft()
+	})
+}
+
+// TestAnUpgradeSurvivesAFailover waits for an upgrade while the leader crashes.
+func TestAnUpgradeSurvivesAFailover(t *testing.T) {
+	bubble(t, func(t *testing.T) {
+		f := startFleet(t, 3)
+		leader := f.leader()
+		l := f.acquire((leader+1)%3, upgradable("k"))
+		reader := f.acquire((leader+2)%3, mortise.Request{Key: "k", Shared: true})
+		pending := upgradeLater(t, l)
+		waits(t, "the upgrade", pending)
+		f.crash(leader)
+		unlock(t, reader)
+		up := <-pending
+		if up == nil || up.Err() != nil || l.Err() != nil {
+			t.Fatal("the upgrade has not survived")
+		}
+		unlock(t, up)
+		unlock(t, l)
+	})
+}
+
+// TestAnUpgradeSharesTheDoubtOfItsLock leaves the group without a majority.
+func TestAnUpgradeSharesTheDoubtOfItsLock(t *testing.T) {
+	bubble(t, func(t *testing.T) {
+		f := startFleet(t, 3)
+		holder := f.follower()
+		l := f.acquire(holder, mortise.Request{Key: "k", Upgradable: true, JeopardyGrace: longGrace})
+		up := upgrade(t, l)
+		f.noMajority()
+		awaitDoubt(t, l)
+		awaitDoubt(t, up)
+		if err := up.Err(); err != mortise.ErrInJeopardy {
+			t.Errorf("in doubt: %v", err)
+		}
+		if _, err := l.Upgrade(t.Context()); !errors.Is(err, mortise.ErrInJeopardy) {
+			t.Errorf("Upgrade in doubt: %v", err)
+		}
+		time.Sleep(time.Minute)
+		f.rejoinAll()
+		for _, one := range []*mortise.Lock{l, up} {
+			if err := regain(t, one); err != nil {
+				t.Errorf("after the doubt: %v", err)
+			}
+		}
+		unlock(t, up)
+		unlock(t, l)
+		f.nothingLeft()
+	})
+}
