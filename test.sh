@@ -143,6 +143,8 @@ step "plugs: gocron" nested adapters/mortisegocron -race -cpu=1
 step "plugs: goose, with SQLite and PostgreSQL" nested adapters/mortisegoose -race
 step "plugs: golang-migrate, with SQLite and PostgreSQL" nested adapters/mortisemigrate -race
 step "plugs: CertMagic" nested adapters/mortisecertmagic -race
+step "plugs: methods of redsync, redislock, etcd" nested adapters/mortisedropin -race -cpu=1
+step "the same tests with redsync and redislock" nested adapters/mortisedropin/compare -race
 step "databases behind a fence: SQLite and PostgreSQL" nested fence/sqltest -race
 step "FIPS 140-3" fips
 step "known vulnerabilities" scripts/vulncheck
