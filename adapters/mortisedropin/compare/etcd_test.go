@@ -43,9 +43,11 @@ var (
 
 	_, _ etcdMutex = (*theirs.Mutex)(nil), (*ours.Mutex)(nil)
 
-	_ etcdElection[*v3.GetResponse, v3.GetResponse]      = (*theirs.Election)(nil)
-	_ etcdElection[*ours.GetResponse, *ours.GetResponse] = (*ours.Election)(nil)
+	_, _ = elects((*theirs.Election)(nil)), elects((*ours.Election)(nil))
 )
+
+// elects infers R and O, which differ between versions of etcd.
+func elects[R, O any](e etcdElection[R, O]) etcdElection[R, O] { return e }
 
 type etcdPackage[N, S, O, M, E any] struct {
 	session  func(N, ...O) (S, error)
