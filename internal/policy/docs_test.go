@@ -255,6 +255,33 @@ func TestComingFromSnippetsRun(t *testing.T) {
 	}
 }
 
+// The Go snippets in docs/PLUGS.md must be parts of examples/queues.
+func TestQueueSnippetsRun(t *testing.T) {
+	files, err := filepath.Glob(filepath.Join(root, "examples", "queues", "*_test.go"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	var code strings.Builder
+	for _, at := range files {
+		text, err := os.ReadFile(at)
+		if err != nil {
+			t.Fatal(err)
+		}
+		code.WriteString(folded(string(text)))
+	}
+	found := snippet.FindAllStringSubmatch(readPage(t, "PLUGS.md"), -1)
+	if len(found) < 5 {
+		t.Fatalf("the page has %d snippets, fewer than queues that it speaks of", len(found))
+	}
+	for _, s := range found {
+		for part := range strings.SplitSeq(s[1], "\n\n") {
+			if !strings.Contains(code.String(), folded(part)) {
+				t.Errorf("this snippet of docs/PLUGS.md is not code of examples/queues:\n%s", part)
+			}
+		}
+	}
+}
+
 // The Go blocks of docs/TUTORIAL.md, in their order, must be the program examples/tutorial, and the
 // page must show the program's output.
 func TestTutorialIsItsProgram(t *testing.T) {

@@ -18,7 +18,7 @@ var (
 // featureRows returns the numbers of the rows in the table of features, in order.
 func featureRows() []string {
 	var rows []string
-	for i := range 52 {
+	for i := range 53 {
 		rows = append(rows, strconv.Itoa(i+1))
 	}
 	return rows

@@ -7,6 +7,7 @@ import (
 	"path"
 	"path/filepath"
 	"regexp"
+	"slices"
 	"strings"
 	"testing"
 )
@@ -89,7 +90,12 @@ var testFunc = regexp.MustCompile(`(?m)^func ((?:Test|Example|Fuzz)\w*)\(`)
 
 func nestedTests(t *testing.T, tests map[string]bool) {
 	t.Helper()
-	nested := ""
+	var nested []string
+	within := func(at string) bool {
+		return slices.ContainsFunc(nested, func(dir string) bool {
+			return strings.HasPrefix(at, dir+string(filepath.Separator))
+		})
+	}
 	err := filepath.WalkDir(root, func(at string, entry os.DirEntry, err error) error {
 		if err != nil {
 			return err
@@ -100,14 +106,11 @@ func nestedTests(t *testing.T, tests map[string]bool) {
 			case at != root && strings.HasPrefix(entry.Name(), ".") || entry.Name() == "testdata":
 				return filepath.SkipDir
 			case at != root && err == nil:
-				nested = at
-			case !strings.HasPrefix(at, nested+string(filepath.Separator)):
-				nested = ""
+				nested = append(nested, at)
 			}
 			return nil
 		}
-		if nested == "" || !strings.HasSuffix(at, "_test.go") ||
-			!strings.HasPrefix(at, nested+string(filepath.Separator)) {
+		if !strings.HasSuffix(at, "_test.go") || !within(at) {
 			return nil
 		}
 		text, err := os.ReadFile(at)
