@@ -26,6 +26,7 @@ type Status struct {
 	Instance string // ID of its present incarnation
 	Address  string // at which other instances reach it; "" if it does not listen
 	Zone     string // Config.Zone
+	Cluster  string // Config.Cluster
 	Version  string // the version of mortise that it runs
 	Phase    Phase
 	// Tier is the tier of its secret or certificate.
@@ -95,8 +96,8 @@ type StickyStatus struct {
 func (n *Node) Status() Status {
 	p := n.engine.Picture()
 	s := Status{
-		Name: n.config.Name, Zone: n.config.Zone, Version: version, Instance: p.ID.String(), Address: p.Address,
-		Tier: Tier(p.Tier.String()), Err: p.Err,
+		Name: n.config.Name, Zone: n.config.Zone, Cluster: n.config.Cluster, Version: version,
+		Instance: p.ID.String(), Address: p.Address, Tier: Tier(p.Tier.String()), Err: p.Err,
 		Promised: n.config.Replicas, VotersWanted: n.config.votersWanted(), Standby: int(n.standby.Load()),
 		Votes: p.Votes, Term: p.Term, Leading: p.Leading, MembersAge: p.MembersAge, MembersTotal: p.MembersTotal,
 		Age: p.Age, Available: p.Available, HooksDropped: n.engine.Tracer().Dropped(),

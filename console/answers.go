@@ -28,6 +28,7 @@ const (
 // question is what a viewer requests. The zero value means all keys.
 type question struct {
 	prefix string
+	wide   bool // read keysRead keys with the prefix, because a filter selects among them
 	key    string
 	after  string // if set, the question is about the members after this session
 }
@@ -135,7 +136,11 @@ func (h *handler) ask(ctx context.Context, q question, now time.Time) *answer {
 			a.keys = []mortise.KeyInfo{info}
 		}
 	case q.prefix != "":
-		h.walk(ctx, a, q.prefix, maxFound)
+		most := maxFound
+		if q.wide {
+			most = keysRead
+		}
+		h.walk(ctx, a, q.prefix, most)
 	case q.after != "":
 		a.err = h.membersBehind(ctx, a, q.after)
 	default:

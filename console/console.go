@@ -45,6 +45,16 @@ type Options struct {
 	// assumes that a hold older than Long and a waiting request of the same instance belong to the
 	// same work. Zero or less means 30 s.
 	Long time.Duration
+
+	// History is the memory of the last hour, whose hooks are part of Config.Hooks of the node. Nil
+	// means that the page does not show the last hour.
+	History *History
+
+	// Console returns the URL of the console of another instance, for the links between consoles. It
+	// is called with each instance that the page lists, for example to take the host from
+	// Member.Address. It must be safe for concurrent use. If it returns "", or a URL that is neither
+	// http nor https nor relative, there is no link to that instance. Nil means no links.
+	Console func(mortise.Member) string
 }
 
 type handler struct {
@@ -52,6 +62,7 @@ type handler struct {
 	options Options
 	answers answers
 	page    *template.Template
+	program string // as in instance
 	policy  string // Content-Security-Policy
 	origin  *http.CrossOriginProtection
 }
@@ -62,9 +73,14 @@ func New(node Node, options Options) http.Handler {
 	if options.Long <= 0 {
 		options.Long = 30 * time.Second
 	}
+	if options.History != nil {
+		status := node.Status
+		options.History.status.Store(&status)
+	}
 	h := &handler{node: node, options: options, origin: http.NewCrossOriginProtection()}
 	h.answers.turn = make(chan struct{}, 1)
 	h.page, h.policy = parsePage()
+	h.program = program()
 	return h
 }
 

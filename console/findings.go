@@ -30,6 +30,8 @@ type finding struct {
 	Next  string  `json:"next"`
 	Again bool    `json:"-"` // the previous finding has the same text in the field Next
 	About []about `json:"about,omitempty"`
+	// Commands are calls of the command mortise, for a shell.
+	Commands []string `json:"commands,omitempty"`
 }
 
 type about struct {
@@ -47,6 +49,9 @@ func (s *scene) findings(v *view) []finding {
 	slices.SortStableFunc(all, func(a, b finding) int { return cmp.Compare(b.Level, a.Level) })
 	for i := range all {
 		all[i].Again = i > 0 && all[i].Next == all[i-1].Next
+		if i == 0 && forDoctor(all[i].ID) {
+			all[i].Commands = []string{command(clusterOf(s.status), "doctor")}
+		}
 	}
 	if len(all) > 0 {
 		return all
@@ -56,6 +61,12 @@ func (s *scene) findings(v *view) []finding {
 		next = sentence(h.Advice)
 	}
 	return []finding{{ID: "fine", What: "All is well: locks are granted.", Next: next}}
+}
+
+// forDoctor reports whether mortise doctor states more about a finding, because it asks all
+// instances.
+func forDoctor(id string) bool {
+	return slices.Contains([]string{"no-leader", "no-group", "no-session", "two-groups", "other-secret"}, id)
 }
 
 // groupFindings returns the problem that prevents this instance from being granted locks, or may

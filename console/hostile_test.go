@@ -82,6 +82,33 @@ func TestWhatCannotBeSeenIsShown(t *testing.T) {
 	}
 }
 
+// The names, versions and clusters of other instances, and what a viewer searches for, must be text
+// everywhere on the page, in its title, and in the commands that it offers.
+func TestFieldsOfOthersAreText(t *testing.T) {
+	const evil = "</title><script>alert(1)</script>\u202e'"
+	node := newPastNode(mortise.KeyInfo{Key: evil, Held: 1, Waiting: 1,
+		Queue: []mortise.Standing{{Holder: evil, Token: 7}, {Holder: evil}}})
+	node.status.Cluster, node.status.Version, node.status.Zone, node.status.Address = evil, evil, evil, evil
+	for i := range node.status.Members {
+		m := &node.status.Members[i]
+		m.Name, m.Version, m.Zone, m.Address, m.For = evil, evil+"2", evil, evil, evil
+	}
+	h := New(keyedPast{node}, Options{History: anHour(), Console: func(m mortise.Member) string { return m.Name }})
+	for _, path := range []string{"/", "/?key=" + neturl.QueryEscape(evil), "/?holder=" + neturl.QueryEscape(evil),
+		"/?age=" + neturl.QueryEscape(evil), "/?prefix=" + neturl.QueryEscape(evil)} {
+		page := mustPage(t, h, path)
+		if strings.Count(page, "<script") != 1 || strings.Contains(page, "ZgotmplZ") {
+			t.Errorf("%s: a name became markup", path)
+		}
+		// Attributes are not displayed, apart from labels for screen readers.
+		page = regexp.MustCompile(` (data-k|value)="[^"]*"`).ReplaceAllString(page, "")
+		if strings.Contains(page, "\u202e") {
+			t.Errorf("%s: an invisible mark is in the page", path)
+		}
+	}
+	wantText(t, mustPage(t, h, "/?key="+neturl.QueryEscape(evil)), `mortise get $&#39;`, `\xe2\x80\xae`)
+}
+
 // The policy must refuse foreign scripts and styles, frames, and forms to other sites.
 func TestPolicy(t *testing.T) {
 	h := New(solo(t), Options{})

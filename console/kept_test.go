@@ -27,7 +27,7 @@ func TestKeptLocksAreMarked(t *testing.T) {
 			t.Errorf("kept is %v: %s", kept, text)
 		}
 		k.Queue[0].Since = time.Now().Add(-time.Minute)
-		h := New(keyed{&fakeNode{keys: []mortise.KeyInfo{k}}}, Options{})
+		h := New(keyed{&fakeNode{keys: []mortise.KeyInfo{k}, many: maxTop}}, Options{}) // so that the page has both lists
 		for want, path := range map[string]string{`<bdi>s2</bdi> <small>keeps it</small>`: "/",
 			`<span>kept by s2`: "/", `<b>keeps</b>`: "/?key=orders/1"} {
 			if page := mustPage(t, h, path); strings.Contains(page, want) != kept {

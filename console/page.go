@@ -13,7 +13,6 @@ import (
 	"strconv"
 	"strings"
 	"time"
-	"unicode/utf8"
 )
 
 // files contains the page, its style and its script. A browser gets all three in one response. So
@@ -56,8 +55,6 @@ func parsePage() (*template.Template, string) {
 
 const dataShown = 1000
 
-const briefly = 100
-
 type shownPage struct {
 	*view
 	List     locks // the keys that the search has found, or all keys without a search
@@ -65,7 +62,10 @@ type shownPage struct {
 	Without  int
 	MayForce bool
 	Outcome  *outcome
-	Prefix   string // of the search
+	Prefix   string // of the search, like Holder and Age as the viewer has written them
+	Holder   string
+	Age      string
+	Filter   filter
 	KeyName  string
 }
 
@@ -81,7 +81,8 @@ func (h *handler) servePage(w http.ResponseWriter, r *http.Request) {
 	v := h.view(r.Context(), q)
 	page := shownPage{
 		view: v, List: v.Locks, Trees: v.forest, Without: v.without, MayForce: may && !v.Stale, Outcome: done,
-		Prefix: q.Get("prefix"), KeyName: q.Get("key"),
+		Prefix: q.Get("prefix"), Holder: q.Get("holder"), Age: q.Get("age"), Filter: filterOf(q),
+		KeyName: q.Get("key"),
 	}
 	if v.Search != nil {
 		page.List = *v.Search
@@ -111,16 +112,12 @@ func (h *handler) serveJSON(w http.ResponseWriter, r *http.Request) {
 // view queries the leader and returns the view. If the query for all keys fails, view sends no
 // further queries.
 func (h *handler) view(ctx context.Context, query url.Values) *view {
-	prefix, key, after := query.Get("prefix"), query.Get("key"), query.Get("after")
+	key, after, f := query.Get("key"), query.Get("after"), filterOf(query)
 	waiting, cancel := context.WithTimeout(ctx, turnWithin)
 	defer cancel()
-	s := scene{long: h.options.Long, prefix: prefix, all: h.answerTo(waiting, question{})}
-	if plausible(prefix) {
-		begins := func(k string) bool { return strings.HasPrefix(k, prefix) }
-		if s.found = s.all.those(begins); s.all.err == nil {
-			s.found = h.answerTo(waiting, question{prefix: prefix})
-		}
-	}
+	s := scene{long: h.options.Long, filter: f, link: h.options.Console, program: h.program,
+		all: h.answerTo(waiting, question{})}
+	s.found = h.found(waiting, s.all, f)
 	if plausible(key) {
 		is := func(k string) bool { return k == key }
 		if s.one = s.all.those(is); s.all.err == nil {
@@ -133,14 +130,24 @@ func (h *handler) view(ctx context.Context, query url.Values) *view {
 		}
 	}
 	s.status, s.now = h.node.Status(), time.Now()
+	s.past = h.options.History.past(s.now)
 	return s.view()
+}
+
+// found returns the keys among which the filter selects, or nil if the viewer does not search.
+func (h *handler) found(waiting context.Context, all *answer, f filter) *answer {
+	switch {
+	case !f.any():
+		return nil
+	case f.prefix == "":
+		return all
+	case all.err != nil:
+		return all.those(func(k string) bool { return strings.HasPrefix(k, f.prefix) })
+	}
+	return h.answerTo(waiting, question{prefix: f.prefix, wide: f.narrows()})
 }
 
 func plausibleSession(text string) bool {
 	_, err := strconv.ParseUint(text, 10, 64)
 	return err == nil
 }
-
-// plausible reports whether text can be a key or the beginning of a key. Other texts in the address
-// of a page are not sent to the leader.
-func plausible(text string) bool { return text != "" && len(text) <= 512 && utf8.ValidString(text) }

@@ -1,7 +1,7 @@
 "use strict";
 // Fetches this page every two seconds and applies the differences, node by node. So the focus, the selection and what is being typed (a value, not an attribute) stay.
 (() => {
-  const pulse = document.getElementById("pulse"), search = document.getElementById("prefix");
+  const pulse = document.getElementById("pulse"), search = document.getElementById("search");
   let running = null, again = 0, told = document.getElementById("findings").dataset.state;
 
   const keyOf = n => n.nodeType === 1 ? n.getAttribute("data-k") || n.id : "";
@@ -63,10 +63,28 @@
   };
 
   search.addEventListener("input", () => {
-    history.replaceState(null, "", search.value ? "?prefix=" + encodeURIComponent(search.value) : location.pathname);
+    const asked = [...new FormData(search)].filter(([, value]) => value);
+    history.replaceState(null, "", asked.length ? "?" + new URLSearchParams(asked) : location.pathname);
     clearTimeout(again);
     again = setTimeout(refresh, 250);
   });
+  // Copying needs a permission that a page without TLS does not have. Then the command stays selected.
+  const copy = async (button) => {
+    const code = button.parentElement.querySelector("code");
+    let copied = false;
+    try {
+      await navigator.clipboard.writeText(code.textContent);
+      copied = true;
+    } catch {
+      getSelection().selectAllChildren(code);
+      copied = document.execCommand("copy");
+    }
+    button.textContent = copied ? "Copied" : "Selected";
+    document.getElementById("announce").textContent = copied ? "Copied." : "The command is selected. Copy it with the keyboard.";
+  };
+  document.addEventListener("click", e => { const button = e.target.closest(".command button"); if (button) copy(button); });
+  document.documentElement.classList.add("scripted");
+
   document.addEventListener("visibilitychange", () => document.hidden ? clearTimeout(again) : refresh());
   pulse.textContent = "live";
   again = setTimeout(refresh, 2000);

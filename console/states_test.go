@@ -206,7 +206,7 @@ func (k keyed) Peek(context.Context, string) (mortise.KeyInfo, error) { return k
 func TestKeysOfTickDoNotFillThePage(t *testing.T) {
 	s := scened(contended("report/run/X", "2", purpose.Of(purpose.Tick)),
 		contended("leader", "2", purpose.Of(purpose.Election)), contended("orders/1", "2", nil))
-	s.found, s.prefix = s.all, "report"
+	s.found, s.filter = s.all, filter{prefix: "report"}
 	v := s.view()
 	if len(v.Locks.Keys) != 2 || v.Locks.Ticks != 1 || v.Locks.Keys[0].Purpose != "election" ||
 		len(v.Search.Keys) != 3 {

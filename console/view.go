@@ -13,7 +13,6 @@ const (
 	maxShown = 200
 	maxTop   = 6
 	maxQueue = 100
-	maxLease = 12
 )
 
 // view is the data of the page and of /status.json. Later versions may add fields. Times are in the
@@ -25,7 +24,9 @@ type view struct {
 	Stale    bool      `json:"stale,omitempty"`
 	Findings []finding `json:"findings"`
 
+	Cluster  string   `json:"cluster"` // Config.Cluster
 	Instance instance `json:"instance"`
+	Past     *past    `json:"last_hour,omitempty"` // nil without Options.History
 	Group    group    `json:"group"`
 	Zones    []zone   `json:"zones"`   // the voters and a page of the members
 	Members  roster   `json:"members"` // describes the page of members in Zones
@@ -41,32 +42,10 @@ type view struct {
 	Key     *key     `json:"key,omitempty"` // the requested key with its whole queue, or nil
 	KeyErr  string   `json:"key_error,omitempty"`
 
+	Once once `json:"-"`
+
 	forest  []tree
 	without int // number of keys with waiters that the picture leaves out
-}
-
-type instance struct {
-	Name    string               `json:"name"`
-	ID      string               `json:"id"`
-	Address string               `json:"address"`
-	Phase   mortise.Phase        `json:"phase"`
-	Session mortise.SessionPhase `json:"session"`
-	Lease   mortise.LeaseState   `json:"lease"`
-	Left    float64              `json:"lease_seconds"`
-	Held    int                  `json:"held"`
-	Waiters int                  `json:"waiters"`
-	Waiting string               `json:"waiting_for,omitempty"`
-	Err     string               `json:"error,omitempty"`
-}
-
-type lease struct {
-	Session string  `json:"session"`
-	Holder  string  `json:"holder"`
-	Own     bool    `json:"own,omitempty"` // opened by Node.NewSession
-	TTL     float64 `json:"ttl_seconds"`
-	Left    float64 `json:"left_seconds"` // 0 means unknown
-	Leaving bool    `json:"leaving,omitempty"`
-	Expired bool    `json:"expired,omitempty"`
 }
 
 type group struct {
@@ -83,7 +62,9 @@ type group struct {
 
 type locks struct {
 	Prefix string    `json:"prefix,omitempty"`
-	Seen   time.Time `json:"seen,omitzero"` // when the leader returned the keys; zero means never
+	Holder string    `json:"holder,omitempty"`      // part of the name of a holder
+	Age    float64   `json:"age_seconds,omitempty"` // of the oldest hold, at least
+	Seen   time.Time `json:"seen,omitzero"`         // when the leader returned the keys; zero means never
 	Keys   []key     `json:"keys"`
 	Looked int       `json:"looked_at"`                    // number of keys that were read
 	Ticks  int       `json:"tick_keys_left_out,omitempty"` // number of keys requested by package tick itself
@@ -102,6 +83,9 @@ type key struct {
 	Rev     uint64     `json:"data_revision,string,omitempty"`
 	Queue   []standing `json:"queue"`
 	Cut     int        `json:"queue_left_out,omitempty"`
+	// Commands are calls of the command mortise about this key, for a shell; only if this key was
+	// requested.
+	Commands []string `json:"commands,omitempty"`
 }
 
 type standing struct {
@@ -124,26 +108,31 @@ type standing struct {
 }
 
 type scene struct {
-	now    time.Time
-	long   time.Duration
-	status mortise.Status
-	all    *answer
-	found  *answer // nil if the viewer does not search for a prefix
-	prefix string
-	one    *answer
-	others *answer // nil, or the answer with a later page of the members
-	after  string
+	now     time.Time
+	long    time.Duration
+	status  mortise.Status
+	past    *past // nil without Options.History
+	program string
+	link    func(mortise.Member) string // Options.Console
+	all     *answer
+	found   *answer // nil if the viewer does not search
+	filter  filter
+	one     *answer
+	others  *answer // nil, or the answer with a later page of the members
+	after   string
 
 	sessions map[string]mortise.SessionInfo // by ID; nil until they are needed
 	newest   map[string]uint64              // the number of the newest session for each name
 }
 
 func (s *scene) view() *view {
-	v := &view{At: s.now, Stale: s.stale(), Instance: instanceOf(s.status), Group: groupOf(s.status, s.health())}
+	v := &view{At: s.now, Stale: s.stale(), Cluster: clusterOf(s.status), Instance: instanceOf(s.status, s.program),
+		Past: s.past, Group: groupOf(s.status, s.health())}
 	var page []mortise.Member
 	v.Members, page = s.roster()
 	v.Zones = zonesOf(s.status, s.health(), page)
-	v.Locks = s.locks(s.all, "", maxShown)
+	linkConsoles(v.Zones, append(slices.Clone(s.status.Voters), page...), s.link)
+	v.Locks = s.locks(s.all, filter{}, maxShown)
 	v.Longest, v.Waited = s.tops()
 	v.Ends = endsOf(s.all.ends)
 	v.Leases, v.Others = leasesOf(s.all.sessions)
@@ -155,7 +144,7 @@ func (s *scene) view() *view {
 	v.forest, v.without = s.waits()
 	v.Circles = circlesOf(v.forest)
 	if s.found != nil {
-		found := s.locks(s.found, s.prefix, maxFound)
+		found := s.locks(s.found, s.filter, maxFound)
 		v.Search = &found
 	}
 	if s.one != nil {
@@ -165,42 +154,21 @@ func (s *scene) view() *view {
 		if len(s.one.keys) > 0 {
 			one := s.key(s.one.keys[0], maxQueue)
 			one.Data = s.one.keys[0].Data
+			if !v.Stale {
+				earlier := func(st mortise.Standing) (is bool) { _, is = s.later(st); return is }
+				one.Commands = commandsFor(v.Cluster, s.one.keys[0], earlier)
+			}
 			v.Key = &one
 		}
 	}
+	v.Once = onceOf(v.Zones, v.Members, v.Instance.Address, v.Group.Voters, v.Group.Target)
+	v.Once.merge(v.Zones, v.Leases, v.Others)
+	v.Once.Tops = v.Search == nil && !v.Locks.More && v.Locks.Looked-v.Locks.Ticks <= maxTop
 	v.Findings = s.findings(v)
 	for _, f := range v.Findings {
 		v.Level = max(v.Level, f.Level)
 	}
 	return v
-}
-
-// leasesOf returns the sessions with the smallest remaining part of their TTL, and the number of
-// the other sessions.
-func leasesOf(all []mortise.SessionInfo) (leases []lease, others int) {
-	all = slices.Clone(all)
-	part := func(s mortise.SessionInfo) float64 { return s.Left.Seconds() / max(s.TTL.Seconds(), 1e-9) }
-	slices.SortStableFunc(all, func(a, b mortise.SessionInfo) int { return cmp.Compare(part(a), part(b)) })
-	leases = []lease{}
-	for _, s := range all[:min(len(all), maxLease)] {
-		leases = append(leases, lease{
-			Session: s.Session, Holder: s.Holder, Own: s.Own, TTL: inSeconds(s.TTL), Left: inSeconds(s.Left),
-			Leaving: s.Leaving, Expired: s.Expired,
-		})
-	}
-	return leases, len(all) - len(leases)
-}
-
-func instanceOf(s mortise.Status) instance {
-	i := instance{
-		Name: s.Name, ID: s.Instance, Address: s.Address, Phase: s.Phase, Session: s.Session, Lease: s.Lease,
-		Left: inSeconds(s.LeaseFor), Held: s.Held,
-		Waiters: s.Waiters, Waiting: s.Waiting,
-	}
-	if s.Err != nil {
-		i.Err = s.Err.Error()
-	}
-	return i
 }
 
 func groupOf(s mortise.Status, h *mortise.Health) group {
@@ -216,11 +184,12 @@ func groupOf(s mortise.Status, h *mortise.Health) group {
 	return g
 }
 
-func (s *scene) locks(l *answer, prefix string, most int) locks {
-	all := locks{Prefix: prefix, Seen: l.seen, Looked: len(l.keys), More: l.more, Keys: []key{}}
-	for _, k := range l.keys {
+func (s *scene) locks(l *answer, f filter, most int) locks {
+	all := locks{Prefix: f.prefix, Holder: f.holder, Age: f.age.Seconds(), Seen: l.seen, Looked: len(l.keys),
+		More: l.more, Keys: []key{}}
+	for _, k := range f.those(l.keys, s.heldFor) {
 		switch {
-		case prefix == "" && ofTick(k):
+		case f.prefix == "" && ofTick(k):
 			all.Ticks++
 		case len(all.Keys) < most:
 			all.Keys = append(all.Keys, s.key(k, queueShown))

@@ -14,6 +14,8 @@ import (
 // number if the character is invisible or changes how other characters are displayed.
 func shown(text string) string { return plain.Text(text) }
 
+const briefly = 100 // characters of a key or another text in a line of the page
+
 func clip(text string, most int) string {
 	if utf8.RuneCountInString(text) <= most {
 		return text

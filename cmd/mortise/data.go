@@ -57,7 +57,7 @@ func (c *call) dataWords() (verb, key string, text []byte, err error) {
 	verb, key, words = words[0], words[1], words[2:]
 	switch {
 	case verb != "get" && verb != "put" && verb != "rm":
-		return "", "", nil, usageError("data takes get, put or rm, not " + quoted(verb))
+		return "", "", nil, usageError("data takes get, put or rm, not " + plain.Shell(verb))
 	case key == "":
 		return "", "", nil, usageError("the key is empty")
 	case len(words) > 1 || verb != "put" && len(words) > 0:

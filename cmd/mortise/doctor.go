@@ -9,6 +9,7 @@ import (
 
 	"github.com/mortise-lock/mortise"
 	"github.com/mortise-lock/mortise/internal/guest"
+	"github.com/mortise-lock/mortise/internal/plain"
 	"github.com/mortise-lock/mortise/internal/purpose"
 )
 
@@ -172,7 +173,7 @@ func (c *call) tellKeys(keys []hot, f facts) error {
 			holdsOrKeeps(first), short(k.HeldFor), uint64(first.Token), first.Session, first.Value, k.Waiting, known.text)
 		if k.Waiting > 0 && known.byForce {
 			c.printf("    to end it: stop %s, or  mortise unlock --force %s --token %d --reason \"...\"\n",
-				first.Holder, quoted(k.Key), uint64(first.Token))
+				first.Holder, plain.Shell(k.Key), uint64(first.Token))
 		}
 	}
 	return nil

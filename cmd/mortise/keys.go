@@ -168,11 +168,11 @@ func get(ctx context.Context, c *call) error {
 	if earlier := otherLives(k.Queue); earlier != "" {
 		c.printf("\n%s has several sessions here: they belong to two incarnations, or it has opened some itself "+
 			"(NewSession). "+
-			"mortise doctor %s shows which of them are alive.\n", earlier, quoted(key))
+			"mortise doctor %s shows which of them are alive.\n", earlier, plain.Shell(key))
 	}
 	if first := k.Queue[0]; k.Waiting > 0 && first.Token != 0 && !first.Expired && !lasts(k) {
 		c.printf("\nIf %s does not release it: stop it, then run  mortise unlock --force %s --token %d --reason \"...\"\n",
-			first.Holder, quoted(key), uint64(first.Token))
+			first.Holder, plain.Shell(key), uint64(first.Token))
 	}
 	return nil
 }
@@ -224,28 +224,4 @@ func standingRow(i int, s mortise.Standing, now time.Time) []string {
 		row[7] = strings.TrimSpace(row[7] + " with " + strings.Join(s.Keys, ","))
 	}
 	return row
-}
-
-// quoted returns a word quoted for a shell. Unprintable bytes are written as escapes that bash, zsh
-// and ksh understand.
-func quoted(word string) string {
-	harmless := func(r rune) bool {
-		return r >= 'a' && r <= 'z' || r >= 'A' && r <= 'Z' || r >= '0' && r <= '9' ||
-			strings.ContainsRune("-_./:@%+=,", r)
-	}
-	if word != "" && strings.IndexFunc(word, func(r rune) bool { return !harmless(r) }) < 0 {
-		return word
-	}
-	if plain.Text(word) != word {
-		var b strings.Builder
-		for i := range len(word) {
-			if c := word[i]; c >= ' ' && c < 0x7f && c != '\'' && c != '\\' {
-				b.WriteByte(c)
-			} else {
-				fmt.Fprintf(&b, "\\x%02x", c)
-			}
-		}
-		return "$'" + b.String() + "'"
-	}
-	return "'" + strings.ReplaceAll(word, "'", `'\''`) + "'"
 }

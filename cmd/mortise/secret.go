@@ -9,6 +9,7 @@ import (
 
 	"github.com/mortise-lock/mortise/internal/capability"
 	"github.com/mortise-lock/mortise/internal/credentials"
+	"github.com/mortise-lock/mortise/internal/plain"
 )
 
 type secretOptions struct {
@@ -83,11 +84,11 @@ func (o secretOptions) end(now time.Time) (time.Time, error) {
 	}
 	t, err := time.Parse(time.RFC3339, o.until)
 	if err != nil {
-		return time.Time{}, usageError("-until " + quoted(o.until) + " is neither a time, like " +
+		return time.Time{}, usageError("-until " + plain.Shell(o.until) + " is neither a time, like " +
 			"2027-01-31T18:00:00Z, nor a positive duration, like 720h")
 	}
 	if !t.After(now) {
-		return time.Time{}, usageError("-until " + quoted(o.until) + " has passed")
+		return time.Time{}, usageError("-until " + plain.Shell(o.until) + " has passed")
 	}
 	return t, nil
 }

@@ -42,7 +42,7 @@ func unlock(ctx context.Context, c *call) error {
 	case !c.unlock.force:
 		return usageError("--force is missing: this ends a hold of another process")
 	case c.unlock.token == 0:
-		return usageError("--token is missing: mortise get " + quoted(key) +
+		return usageError("--token is missing: mortise get " + plain.Shell(key) +
 			" shows it; it ensures that no later hold is ended")
 	case c.unlock.reason == "":
 		return usageError("--reason is missing: give one for the holder and the leader's log")

@@ -1,0 +1,61 @@
+package console
+
+import (
+	"cmp"
+	"runtime/debug"
+
+	"github.com/mortise-lock/mortise"
+)
+
+// instance describes the instance that answers.
+type instance struct {
+	Name    string               `json:"name"`
+	ID      string               `json:"id"`
+	Address string               `json:"address"`
+	Zone    string               `json:"zone,omitempty"`
+	Version string               `json:"version"`           // of mortise
+	Program string               `json:"program,omitempty"` // main module and its version, if the build states them
+	Up      float64              `json:"up_seconds"`        // since the start of the node
+	Phase   mortise.Phase        `json:"phase"`
+	Session mortise.SessionPhase `json:"session"`
+	Lease   mortise.LeaseState   `json:"lease"`
+	Left    float64              `json:"lease_seconds"`
+	Held    int                  `json:"held"`
+	Waiters int                  `json:"waiters"`
+	Waiting string               `json:"waiting_for,omitempty"`
+	Err     string               `json:"error,omitempty"`
+}
+
+func instanceOf(s mortise.Status, program string) instance {
+	i := instance{
+		Name: s.Name, ID: s.Instance, Address: s.Address, Zone: s.Zone, Version: s.Version, Program: program,
+		Up: inSeconds(s.Age), Phase: s.Phase, Session: s.Session, Lease: s.Lease, Left: inSeconds(s.LeaseFor),
+		Held: s.Held, Waiters: s.Waiters, Waiting: s.Waiting,
+	}
+	if s.Err != nil {
+		i.Err = s.Err.Error()
+	}
+	return i
+}
+
+// program returns the path and the version of the program's main module. It returns "" for a build
+// without a version, and for the command of mortise itself.
+func program() string {
+	info, ok := debug.ReadBuildInfo()
+	if !ok {
+		return ""
+	}
+	return programOf(info)
+}
+
+func programOf(info *debug.BuildInfo) string {
+	if v := info.Main.Version; v == "" || v == "(devel)" || info.Main.Path == "" {
+		return ""
+	}
+	return info.Main.Path + " " + info.Main.Version
+}
+
+// defaultCluster is the value of Config.Cluster if it is not set.
+const defaultCluster = "mortise"
+
+func clusterOf(s mortise.Status) string { return cmp.Or(s.Cluster, defaultCluster) }
