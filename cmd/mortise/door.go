@@ -100,6 +100,7 @@ func (d *door) handler(local bool) http.Handler {
 	post("/v1/put", d.put)
 	mux.HandleFunc("POST /v1/hold", d.hold)
 	mux.HandleFunc("GET /v1/watch", d.watch)
+	mux.HandleFunc("/v1/tofu", d.tofu)
 	get := func(path string, do answers) { getAnswer(mux, path, do) }
 	get("/v1/keys", d.keys)
 	get("/v1/data", func(ctx context.Context, r *http.Request) (any, error) {
@@ -109,8 +110,7 @@ func (d *door) handler(local bool) http.Handler {
 		return leaderOf(ctx, d.from(r), r.FormValue("name"))
 	})
 	get("/v1/openapi.json", description)
-	get("/v1/key", func(ctx context.Context, r *http.Request) (any,
-		error) {
+	get("/v1/key", func(ctx context.Context, r *http.Request) (any, error) {
 		return d.from(r).key(ctx, r.FormValue("key"))
 	})
 	get("/v1/status", func(ctx context.Context, r *http.Request) (any, error) { return d.from(r).status(ctx) })

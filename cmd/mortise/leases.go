@@ -21,14 +21,7 @@ const (
 	maxLeaseTTL = 10 * time.Minute
 )
 
-var (
-	errNoLease = errors.New("there is no such lease: it was not kept alive in time, its connection has ended, " +
-		"or it was ended; its locks have ended with it")
-	errNoLock    = errors.New("the lease has no lock with that token: it was released, or lost")
-	errTooMany   = errors.New("this agent has reached its limit of leases")
-	errTooMuch   = errors.New("this client has reached its limit of leases: end some, or let them expire")
-	errLeaseOver = errors.New("the lease has ended")
-)
+var errLeaseOver = errors.New("the lease has ended")
 
 // leases contains the leases of an agent's clients. The locks of a client belong to its lease. When
 // the client ends the lease, its locks are released. If the client is lost, its locks lapse,
@@ -51,6 +44,8 @@ type lease struct {
 	ttl      time.Duration // 0 means that the lease ends with its connection
 	timer    *time.Timer
 	locks    map[mortise.Token]holding
+	lasts    bool // see lasting.go
+	asking   int  // calls between lasting and the function that it returns
 	ctx      context.Context
 	end      context.CancelCauseFunc
 }
@@ -64,24 +59,13 @@ func newLeases(node *mortise.Node) *leases {
 // open creates a lease for a client. All programs with the same derived secret count as one
 // client, a *program. If ttl is 0, the lease lasts until drop ends it.
 func (ls *leases) open(client any, name string, ttl time.Duration) (*lease, error) {
-	l := &lease{id: rand.Text(), name: name, client: client, ttl: ttl, locks: map[mortise.Token]holding{}}
-	l.ctx, l.end = context.WithCancelCause(context.Background())
+	l := newLease(client, rand.Text(), name)
+	l.ttl = ttl
 	ls.mu.Lock()
 	defer ls.mu.Unlock()
-	if ls.closed {
-		return nil, mortise.ErrLeaving
+	if err := ls.add(l); err != nil {
+		return nil, err
 	}
-	if len(ls.all) >= maxLeases {
-		return nil, errTooMany
-	}
-	if ls.each[client] >= leasesEach {
-		return nil, errTooMuch
-	}
-	if l.by, _ = client.(*program); l.by != nil {
-		l.by.pool.stay(l.by)
-	}
-	ls.each[client]++
-	ls.all[l.id] = l
 	if ttl > 0 {
 		l.timer = time.AfterFunc(ttl, func() {
 			ls.drop(l.id,
@@ -89,6 +73,31 @@ func (ls *leases) open(client any, name string, ttl time.Duration) (*lease, erro
 		})
 	}
 	return l, nil
+}
+
+func newLease(client any, id, name string) *lease {
+	l := &lease{id: id, name: name, client: client, locks: map[mortise.Token]holding{}}
+	l.ctx, l.end = context.WithCancelCause(context.Background())
+	l.by, _ = client.(*program)
+	return l
+}
+
+// add counts a new lease. The caller must hold mu.
+func (ls *leases) add(l *lease) error {
+	switch {
+	case ls.closed:
+		return mortise.ErrLeaving
+	case len(ls.all) >= maxLeases:
+		return errTooMany
+	case ls.each[l.client] >= leasesEach:
+		return errTooMuch
+	}
+	if l.by != nil {
+		l.by.pool.stay(l.by)
+	}
+	ls.each[l.client]++
+	ls.all[l.id] = l
+	return nil
 }
 
 // find returns a lease of a program. It fails for a lease of another program, because the locks of
@@ -114,7 +123,7 @@ func (ls *leases) keep(by *program, id string) (*lease, []lockText, error) {
 	ls.mu.Lock()
 	defer ls.mu.Unlock()
 	l, err := ls.of(by, id)
-	if err != nil || l.timer != nil && !l.timer.Stop() {
+	if err != nil || l.lasts || l.timer != nil && !l.timer.Stop() {
 		return nil, nil, errNoLease // the lease is unknown, or has expired while drop waits for mu
 	}
 	if l.timer != nil {
@@ -267,10 +276,15 @@ func (ls *leases) drop(id, lost string) bool {
 	ls.mu.Lock()
 	defer ls.mu.Unlock()
 	l := ls.all[id]
-	if l == nil {
-		return false
+	if l != nil {
+		ls.remove(l, lost)
 	}
-	delete(ls.all, id)
+	return l != nil
+}
+
+// remove is like drop, but the lease must exist and the caller must hold mu.
+func (ls *leases) remove(l *lease, lost string) {
+	delete(ls.all, l.id)
 	if ls.each[l.client]--; ls.each[l.client] == 0 {
 		delete(ls.each, l.client)
 	}
@@ -288,7 +302,6 @@ func (ls *leases) drop(id, lost string) bool {
 	if l.by != nil {
 		l.by.pool.leave(l.by)
 	}
-	return true
 }
 
 func (ls *leases) close() {

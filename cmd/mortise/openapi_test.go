@@ -211,9 +211,13 @@ func (v visitor) ask(method, path string, body any, want int) map[string]any {
 		v.t.Fatalf("%s %v: %d, want %d: %s (%v)", path, body, r.StatusCode, want, said, err)
 	}
 	name, _, _ := strings.Cut(path, "?")
-	kind := map[bool]string{true: "200", false: "default"}[r.StatusCode == http.StatusOK]
 	v.seen[name] = v.seen[name] || r.StatusCode == http.StatusOK
-	s := v.api.Paths[name][strings.ToLower(method)].Responses[kind].Content["application/json"].Schema
+	responses := v.api.Paths[name][strings.ToLower(method)].Responses
+	described, is := responses[fmt.Sprint(r.StatusCode)]
+	if !is {
+		described = responses["default"]
+	}
+	s := described.Content["application/json"].Schema
 	if fault := v.api.fault(s, answer, name); fault != "" || s.Ref == "" {
 		v.t.Errorf("%s\n%s", fault, said)
 	}
@@ -287,6 +291,11 @@ func TestTheAgentAnswersAsDescribed(t *testing.T) {
 	if leader := v.get("/v1/leader?name=e"); leader["leader"] != "a" || leader["value"] != "10.0.0.7" {
 		t.Errorf("the leader is %v", leader)
 	}
+	run := object{"ID": "1", "Operation": "OperationTypePlan", "Who": "ann", "Created": "2027-03-04T05:06:07.8Z"}
+	v.ask("POST", "/v1/tofu?key=state&lock_delay_seconds=0&max_hold_seconds=60", run, http.StatusOK)
+	v.ask("POST", "/v1/tofu?key=state", object{"ID": "2"}, http.StatusLocked)
+	v.ask("POST", "/v1/tofu?key=state", object{}, http.StatusBadRequest)
+	v.ask("DELETE", "/v1/tofu?key=state", run, http.StatusOK)
 	v.get("/v1/keys")
 	v.get("/v1/status")
 	v.get("/v1/health")

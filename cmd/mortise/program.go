@@ -19,8 +19,6 @@ import (
 // The methods in this file act for a program with a derived secret, through the program's guest. A
 // *program implements the interface asks.
 
-var errNotForPrograms = errors.New("a program with a derived secret cannot do this")
-
 // begin opens the guest and its session. If the secret is wrong, the handshake of the first query
 // fails.
 func (p *program) begin(ctx context.Context, config mortise.Config) (err error) {
