@@ -8,6 +8,7 @@ import (
 	"crypto/md5"
 	"encoding/base64"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"io"
 	"net/http"
@@ -115,13 +116,17 @@ func TestTofu(t *testing.T) {
 	one, two := newRun(t, "11111111-aaaa"), newRun(t, "22222222-bbbb")
 	two.lock, two.unlock = http.MethodPost, http.MethodDelete
 	one.locks(client, at, http.StatusOK)
+	before, err := i.node.Peek(t.Context(), "network/prod")
+	if err != nil {
+		t.Fatal(err)
+	}
 	one.locks(client, at, http.StatusOK)
 	if holder := two.locks(client, at, http.StatusLocked); holder != one.info {
 		t.Errorf("the holder is\n%+v, want\n%+v", holder, one.info)
 	}
 	k, err := i.node.Peek(t.Context(), "network/prod")
 	if err != nil || len(k.Queue) != 1 || k.Queue[0].Value != "OperationTypeApply by ann by night@build-7" ||
-		k.Queue[0].Labels[tofu.LabelID] != one.info.ID {
+		k.Queue[0].Labels[tofu.LabelID] != one.info.ID || k.Queue[0].Token != before.Queue[0].Token {
 		t.Errorf("the leader shows %+v, %v", k, err)
 	}
 	if holder := two.unlocks(client, at, http.StatusLocked); holder != one.info {
@@ -235,7 +240,11 @@ func TestTofuShowsASecret(t *testing.T) {
 	if err != nil || len(k.Queue) != 1 || k.Queue[0].Holder != "agent (for team)" {
 		t.Errorf("the leader shows %+v, %v", k, err)
 	}
-	run := newRun(t, "team/a") // of another program on this agent: the ID ends it
+	run := newRun(t, "team/b") // has the right ID and no right
+	run.username, run.password = "tofu", secretFor(t, "others", "lock others/*")
+	run.locks(client, i.stateLock("team/b"), 403)
+	run.unlocks(client, i.stateLock("team/b"), 403)
+	run = newRun(t, "team/a") // of another program on this agent: the ID ends it
 	run.username, run.password = "tofu", team
 	run.unlocks(client, i.stateLock("team/a"), 200)
 	run = newRun(t, "team/b")
@@ -243,42 +252,76 @@ func TestTofuShowsASecret(t *testing.T) {
 	run.unlocks(client, i.stateLock("team/b"), 200)
 }
 
-// The UNLOCK of a run whose lock was lost must report the loss. The lease of a lost lock must end
-// when its place is needed.
+// The UNLOCK of a run whose lock was lost must report the loss, and end the lease.
 func TestTofuLosesALock(t *testing.T) {
 	i := openInn(t, nil, standard)
 	client, run := i.server.Client(), newRun(t, "1")
 	at := i.stateLock("k") + "&lock_delay_seconds=0"
-	end := func() {
-		t.Helper()
-		run.locks(client, at, http.StatusOK)
-		k, err := i.node.Peek(t.Context(), "k")
-		if err != nil || len(k.Queue) == 0 {
-			t.Fatal(k, err)
-		}
-		if ended, err := i.node.ForceUnlock(t.Context(), "k", k.Queue[0].Token, "a test"); err != nil || !ended {
-			t.Fatal(ended, err)
-		}
-		eventually(t, "the agent hears of the end", func() error {
-			if i.leases.holds(`tofu "k" "1"`) {
-				return fmt.Errorf("it has the lock")
-			}
-			return nil
-		})
+	run.locks(client, at, http.StatusOK)
+	k, err := i.node.Peek(t.Context(), "k")
+	if err != nil || len(k.Queue) == 0 {
+		t.Fatal(k, err)
 	}
-	end()
+	if ended, err := i.node.ForceUnlock(t.Context(), "k", k.Queue[0].Token, "a test"); err != nil || !ended {
+		t.Fatal(ended, err)
+	}
+	eventually(t, "the agent hears of the end", func() error {
+		if i.leases.holds(`tofu "k" "1"`) {
+			return fmt.Errorf("it has the lock")
+		}
+		return nil
+	})
 	if code, _, text := run.send(client, "UNLOCK", at, run.info); code != http.StatusGone ||
 		!strings.Contains(text, "a test") {
 		t.Errorf("%d %s", code, text)
 	}
-	end()
 	i.leases.mu.Lock()
 	defer i.leases.mu.Unlock()
-	if len(i.leases.all) != 1 {
-		t.Errorf("%d leases, want one", len(i.leases.all))
-	}
-	if i.leases.sweep(); len(i.leases.all) > 0 {
+	if len(i.leases.all) > 0 {
 		t.Errorf("%d leases are left", len(i.leases.all))
+	}
+}
+
+type lostLock struct{ wantedLock }
+
+func (lostLock) Err() error        { return mortise.ErrLost }
+func (lostLock) UnlockSoon() error { return mortise.ErrLost }
+
+// The lease of a lost lock ends when its place is needed. No keepalive changes the time of a lasting
+// lease.
+func TestLastingLeasesMakeRoom(t *testing.T) {
+	ls, token := newLeases(nil), mortise.Token(0)
+	open := func(id string, lock holding) {
+		t.Helper()
+		done, err := ls.lasting("x", id, "run", time.Hour)
+		if err != nil {
+			t.Fatal(err)
+		}
+		defer done()
+		token++
+		ls.mu.Lock()
+		defer ls.mu.Unlock()
+		ls.all[id].locks[token] = lock
+	}
+	open("lost", lostLock{})
+	open("held", wantedLock{})
+	for range leasesEach - 2 {
+		if _, err := ls.open("x", "other", 0); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if _, err := ls.open("x", "other", 0); !errors.Is(err, errTooMuch) {
+		t.Fatal(err)
+	}
+	open("new", wantedLock{})
+	if _, err := ls.lasting("x", "another", "run", 0); !errors.Is(err, errTooMuch) {
+		t.Error(err)
+	}
+	if _, _, err := ls.keep(nil, "held"); !errors.Is(err, errNoLease) {
+		t.Errorf("a keepalive of a lasting lease: %v", err)
+	}
+	if !ls.holds("held") || !ls.holds("new") || ls.drop("lost", "") {
+		t.Error("the wrong lease has ended")
 	}
 }
 
