@@ -287,8 +287,8 @@ type lostLock struct{ wantedLock }
 func (lostLock) Err() error        { return mortise.ErrLost }
 func (lostLock) UnlockSoon() error { return mortise.ErrLost }
 
-// The lease of a lost lock ends when its place is needed. No keepalive changes the time of a lasting
-// lease.
+// The lease of a lost lock ends when its place is needed. No keepalive changes the time of a
+// lasting lease.
 func TestLastingLeasesMakeRoom(t *testing.T) {
 	ls, token := newLeases(nil), mortise.Token(0)
 	open := func(id string, lock holding) {
