@@ -133,16 +133,19 @@ func (ls *leases) keep(by *program, id string) (*lease, []lockText, error) {
 	return l, held, nil
 }
 
-// sift removes the locks that the lease has lost. It returns the held locks and the removed locks.
+// sift removes the locks that the lease has lost. It returns the removed locks and the others,
+// which are held or in doubt.
 // The caller must hold mu.
 func (l *lease) sift() (held, lost []lockText) {
 	for token, lock := range l.locks {
-		if err := lock.Err(); err != nil {
+		err := lock.Err()
+		doubt := errors.Is(err, mortise.ErrInJeopardy)
+		if err != nil && !doubt {
 			delete(l.locks, token)
 			lost = append(lost, lockText{Key: lock.Key(), Token: token, Lost: err.Error()})
 			continue
 		}
-		held = append(held, lockText{Key: lock.Key(), Token: token, Wanted: isClosed(lock.Wanted())})
+		held = append(held, lockText{Key: lock.Key(), Token: token, Wanted: isClosed(lock.Wanted()), Doubt: doubt})
 	}
 	byToken := func(a, b lockText) int {
 		if a.Token < b.Token {
@@ -164,18 +167,24 @@ func isClosed(c <-chan struct{}) bool {
 	}
 }
 
-// news returns the locks that the lease has lost, and those that another request has begun to wait
-// for. It adds the latter to told, and returns each of them once.
-func (ls *leases) news(l *lease, told map[mortise.Token]bool) (news []lockText) {
+// news returns the locks that the lease has lost, those that another request has begun to wait for,
+// and those that are in doubt or good again. It stores in told what it has returned of the locks
+// that the lease still has.
+func (ls *leases) news(l *lease, told map[mortise.Token]lockText) (news []lockText) {
 	ls.mu.Lock()
 	defer ls.mu.Unlock()
 	held, news := l.sift()
-	maps.DeleteFunc(told, func(token mortise.Token, _ bool) bool { return l.locks[token] == nil })
+	maps.DeleteFunc(told, func(token mortise.Token, _ lockText) bool { return l.locks[token] == nil })
 	for _, lock := range held {
-		if lock.Wanted && !told[lock.Token] {
-			told[lock.Token] = true
-			news = append(news, lock)
+		before := told[lock.Token]
+		if lock.Wanted == before.Wanted && lock.Doubt == before.Doubt {
+			continue
 		}
+		told[lock.Token] = lock
+		if lock.Doubt != before.Doubt {
+			lock.Wanted = lock.Wanted && !before.Wanted // reported once
+		}
+		news = append(news, lock)
 	}
 	return news
 }
@@ -229,6 +238,21 @@ func (ls *leases) lock(by *program, id string, token mortise.Token) (holding, er
 		return nil, errNoLock
 	}
 	return lock, nil
+}
+
+// regain waits until a lock of a lease is not in doubt.
+func (ls *leases) regain(ctx context.Context, by *program, id string, token mortise.Token) (lockText, error) {
+	lock, err := ls.lock(by, id, token)
+	if err != nil {
+		return lockText{}, err
+	}
+	err = lock.Err()
+	if doubtful, ok := lock.(interface{ Regain(context.Context) error }); ok && errors.Is(err, mortise.ErrInJeopardy) {
+		if err = doubtful.Regain(ctx); err != nil && ctx.Err() != nil {
+			err = fmt.Errorf("%w: %w", mortise.ErrInJeopardy, err)
+		}
+	}
+	return lockText{Key: lock.Key(), Token: token}, err
 }
 
 // changer is a lock under which data or its value can be changed. A lock of a program with a

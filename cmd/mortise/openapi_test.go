@@ -118,6 +118,24 @@ func (api apiText) fault(s schema, v any, at string) string {
 	return ""
 }
 
+// operationFault returns how the answer of an operation breaks the description, or "".
+func (api apiText) operationFault(o operation, code int, answer map[string]any) string {
+	described, is := o.Responses[fmt.Sprint(code)]
+	if !is {
+		described = o.Responses["default"]
+	}
+	s := described.Content["application/json"].Schema
+	if s.Ref == "" {
+		return "the answer is not described"
+	}
+	return api.fault(s, answer, "answer")
+}
+
+// answerFault is operationFault for a POST.
+func (api apiText) answerFault(path string, code int, answer map[string]any) string {
+	return api.operationFault(api.Paths[path]["post"], code, answer)
+}
+
 func TestTheDescriptionNamesAllRoutes(t *testing.T) {
 	var routes, described []string
 	for _, file := range []string{"door.go", "observe.go"} {
@@ -212,14 +230,8 @@ func (v visitor) ask(method, path string, body any, want int) map[string]any {
 	}
 	name, _, _ := strings.Cut(path, "?")
 	v.seen[name] = v.seen[name] || r.StatusCode == http.StatusOK
-	responses := v.api.Paths[name][strings.ToLower(method)].Responses
-	described, is := responses[fmt.Sprint(r.StatusCode)]
-	if !is {
-		described = responses["default"]
-	}
-	s := described.Content["application/json"].Schema
-	if fault := v.api.fault(s, answer, name); fault != "" || s.Ref == "" {
-		v.t.Errorf("%s\n%s", fault, said)
+	if fault := v.api.operationFault(v.api.Paths[name][strings.ToLower(method)], r.StatusCode, answer); fault != "" {
+		v.t.Errorf("%s: %s\n%s", name, fault, said)
 	}
 	return answer
 }
@@ -265,6 +277,7 @@ func TestTheAgentAnswersAsDescribed(t *testing.T) {
 	v.ask("POST", "/v1/put", object{"key": "k/data", "lease": one, "token": lock["token"]}, http.StatusNotFound)
 	node := v.post("/v1/lock", object{"lease": one, "path": "a/b"})
 	v.ask("POST", "/v1/lock", object{"lease": two, "path": "a", "wait_seconds": 0}, http.StatusConflict)
+	v.post("/v1/regain", object{"lease": one, "token": node["token"], "wait_seconds": 0})
 	v.post("/v1/unlock", object{"lease": one, "token": node["token"]})
 	resumed := v.post("/v1/lock", object{"lease": two, "key": "k", "resume": lock["token"]})
 	if v.post("/v1/check", object{"lease": two, "token": resumed["token"]})["held"] != true {
@@ -355,7 +368,7 @@ func (wantedLock) Wanted() <-chan struct{} { c := make(chan struct{}); close(c);
 // A client that keeps one connection for months must not make the agent remember all its locks.
 func TestNewsForgetsReleasedLocks(t *testing.T) {
 	ls, l := &leases{}, &lease{locks: map[mortise.Token]holding{}}
-	told := map[mortise.Token]bool{}
+	told := map[mortise.Token]lockText{}
 	for token := range mortise.Token(100) {
 		l.locks[token] = wantedLock{}
 		if news := ls.news(l, told); len(news) != 1 || news[0].Token != token || !news[0].Wanted {

@@ -88,6 +88,8 @@ func (p *program) acquire(ctx context.Context, r mortise.Request) (holding, erro
 		return nil, fmt.Errorf("%w: it cannot lock a path: lock one key", errNotForPrograms)
 	case r.MaxHold > 0:
 		return nil, fmt.Errorf("%w: it cannot set max_hold_seconds", errNotForPrograms)
+	case r.JeopardyGrace > 0:
+		return nil, fmt.Errorf("%w: it cannot set jeopardy_grace_seconds", errNotForPrograms)
 	case r.Sticky:
 		return nil, fmt.Errorf("%w: it cannot set sticky", errNotForPrograms)
 	}

@@ -27,8 +27,8 @@ var (
 )
 
 // refuse sends the status code for an error: 400 wrong request, 401 bad derived secret, 403 denied
-// by the secret's rights, 404 no such lease or lock, 409 busy, kept or changed, 410 lost, 503 no
-// answer at the moment.
+// by the secret's rights, 404 no such lease or lock, 409 busy, kept, changed or in doubt, 410
+// lost, 503 no answer at the moment.
 func refuse(w http.ResponseWriter, err error) {
 	p, code := problem{Error: err.Error(), Kind: "failed"}, http.StatusInternalServerError
 	set := func(c int, kind string) { code, p.Kind = c, kind }
@@ -54,6 +54,8 @@ func refuse(w http.ResponseWriter, err error) {
 		set(http.StatusConflict, "kept")
 	case errors.Is(err, mortise.ErrLost):
 		set(http.StatusGone, "lost")
+	case errors.Is(err, mortise.ErrInJeopardy):
+		set(http.StatusConflict, "in doubt")
 	case errors.Is(err, mortise.ErrNotReady), errors.Is(err, mortise.ErrLeaving), errors.Is(err, mortise.ErrClosed),
 		errors.Is(err, mortise.ErrOverloaded), errors.Is(err, mortise.ErrNoRoom), errors.Is(err, errTooMany),
 		errors.Is(err, errTooMuch),
