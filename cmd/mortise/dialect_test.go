@@ -97,7 +97,7 @@ func TestJSONKeysStay(t *testing.T) {
 	for _, v := range []any{
 		mortise.KeyInfo{}, mortise.Member{}, mortise.Status{}, mortise.Health{}, mortise.HeldError{}, happened{},
 		seen{}, hot{}, checkupShown{}, statusShown{}, topShown{},
-		startShown{}, secretShown{}, endedShown{}, sessionShown{}, dataShown{}, pinged{}, problem{}, lockText{},
+		startShown{}, secretShown{}, endedShown{}, sessionShown{}, dataShown{}, pinged{}, problem{}, lockText{}, checked{},
 	} {
 		collect(reflect.TypeOf(v))
 	}

@@ -3,12 +3,9 @@ package main
 import (
 	"cmp"
 	"context"
-	"encoding/json"
-	"fmt"
-	"math"
+	"errors"
 	"net/http"
 	"strconv"
-	"strings"
 	"time"
 
 	"github.com/mortise-lock/mortise"
@@ -20,7 +17,6 @@ import (
 // that dialect.go describes.
 
 const (
-	maxBody = 1 << 20
 	maxName = 256
 	maxKeys = 1000 // keys in one answer of /v1/keys
 	// the time limit of /readyz and of queries to the leader; shorter than the timeouts of clients
@@ -36,39 +32,6 @@ type door struct {
 	programs *programs
 	tokens   tokens
 	meter    *meter
-}
-
-type lockText struct {
-	Key    string        `json:"key"`
-	Token  mortise.Token `json:"token"`
-	Lost   string        `json:"lost,omitempty"`
-	Wanted bool          `json:"wanted,omitempty"`
-}
-
-type asked struct {
-	Lease     string        `json:"lease"`
-	Name      string        `json:"name"`
-	TTL       *float64      `json:"ttl_seconds"`
-	Key       string        `json:"key"`
-	Keys      []string      `json:"keys"`
-	Path      string        `json:"path"`
-	Token     mortise.Token `json:"token"`
-	Wait      *float64      `json:"wait_seconds"` // nil means no limit; 0 means not to wait
-	Shared    bool          `json:"shared"`
-	Permits   int           `json:"permits"`
-	Of        int           `json:"of"`
-	Value     string        `json:"value"`
-	MaxHold   *float64      `json:"max_hold_seconds"`
-	LockDelay *float64      `json:"lock_delay_seconds"`
-
-	Labels     map[string]string `json:"labels"`
-	MaxWaiting int               `json:"max_waiting"`
-	Notice     bool              `json:"notice"`
-	Sticky     bool              `json:"sticky"`
-	Resume     mortise.Token     `json:"resume"`
-
-	Data     []byte `json:"data"` // base64
-	Revision uint64 `json:"revision,string"`
 }
 
 // handler returns the HTTP handler of the API. local means that the listener is a socket in the
@@ -94,12 +57,14 @@ func (d *door) handler(local bool) http.Handler {
 	post("/v1/lock", d.lock)
 	post("/v1/unlock", d.unlock)
 	post("/v1/downgrade", d.downgrade)
+	post("/v1/regain", d.regain)
 	post("/v1/detach", d.detach)
 	post("/v1/check", d.check)
 	post("/v1/value", d.value)
 	post("/v1/put", d.put)
 	mux.HandleFunc("POST /v1/hold", d.hold)
 	mux.HandleFunc("GET /v1/watch", d.watch)
+	mux.HandleFunc("/v1/tofu", d.tofu)
 	get := func(path string, do answers) { getAnswer(mux, path, do) }
 	get("/v1/keys", d.keys)
 	get("/v1/data", func(ctx context.Context, r *http.Request) (any, error) {
@@ -109,8 +74,7 @@ func (d *door) handler(local bool) http.Handler {
 		return leaderOf(ctx, d.from(r), r.FormValue("name"))
 	})
 	get("/v1/openapi.json", description)
-	get("/v1/key", func(ctx context.Context, r *http.Request) (any,
-		error) {
+	get("/v1/key", func(ctx context.Context, r *http.Request) (any, error) {
 		return d.from(r).key(ctx, r.FormValue("key"))
 	})
 	get("/v1/status", func(ctx context.Context, r *http.Request) (any, error) { return d.from(r).status(ctx) })
@@ -152,32 +116,6 @@ func (d *door) admit(w http.ResponseWriter, r *http.Request, secret string, next
 	}
 	defer d.programs.leave(p)
 	next.ServeHTTP(w, r.WithContext(context.WithValue(r.Context(), programKey{}, p)))
-}
-
-func read(w http.ResponseWriter, r *http.Request) (a asked, err error) {
-	if kind, _, _ := strings.Cut(r.Header.Get("Content-Type"), ";"); kind != "application/json" {
-		return a, bad("send Content-Type: application/json")
-	}
-	d := json.NewDecoder(http.MaxBytesReader(w, r.Body, maxBody))
-	d.DisallowUnknownFields()
-	if err := d.Decode(&a); err != nil {
-		return a, bad("the body: %v", err)
-	}
-	return a, nil
-}
-
-func bad(format string, args ...any) error {
-	return fmt.Errorf("%w: %s", mortise.ErrBadRequest, fmt.Sprintf(format, args...))
-}
-
-func span(name string, seconds *float64, fallback time.Duration) (time.Duration, error) {
-	switch {
-	case seconds == nil:
-		return fallback, nil
-	case *seconds < 0 || *seconds > math.MaxInt64/float64(time.Second)/2:
-		return 0, bad("%s %v is not a valid number of seconds", name, *seconds)
-	}
-	return time.Duration(*seconds * float64(time.Second)), nil
 }
 
 func (d *door) open(r *http.Request, a asked) (any, error) {
@@ -238,6 +176,9 @@ func (d *door) lock(r *http.Request, a asked) (any, error) {
 	if request.LockDelay, err = span("lock_delay_seconds", a.LockDelay, 0); err != nil {
 		return nil, err
 	}
+	if request.JeopardyGrace, err = span("jeopardy_grace_seconds", a.Grace, 0); err != nil {
+		return nil, err
+	}
 	ctx := r.Context()
 	if a.Wait != nil {
 		wait, err := span("wait_seconds", a.Wait, 0)
@@ -281,6 +222,21 @@ func (d *door) downgrade(r *http.Request, a asked) (any, error) {
 	return struct{}{}, lock.Downgrade(ctx)
 }
 
+// regain waits until a lock in doubt is good again or lost.
+func (d *door) regain(r *http.Request, a asked) (any, error) {
+	ctx := r.Context()
+	if a.Wait != nil {
+		wait, err := span("wait_seconds", a.Wait, 0)
+		if err != nil {
+			return nil, err
+		}
+		var cancel context.CancelFunc
+		ctx, cancel = context.WithTimeout(ctx, wait)
+		defer cancel()
+	}
+	return d.leases.regain(ctx, programOf(r), a.Lease, a.Token)
+}
+
 // put changes data. If a lease is given, put changes it only while that lock is held.
 func (d *door) put(r *http.Request, a asked) (any, error) {
 	ctx, cancel := context.WithTimeout(r.Context(), unlockAsked)
@@ -306,6 +262,11 @@ func (d *door) value(r *http.Request, a asked) (any, error) {
 	return struct{}{}, lock.SetValue(ctx, a.Value)
 }
 
+type checked struct {
+	Held  bool `json:"held"`
+	Doubt bool `json:"in_doubt,omitempty"`
+}
+
 // check reports whether a lock is held. To check a lock of a lease, it uses this agent's clock, as
 // Lock.Err does. To check a key, it queries the leader.
 func (d *door) check(r *http.Request, a asked) (any, error) {
@@ -314,17 +275,18 @@ func (d *door) check(r *http.Request, a asked) (any, error) {
 		if err != nil {
 			return nil, err
 		}
-		return map[string]bool{"held": lock.Err() == nil}, nil
+		err = lock.Err()
+		return checked{err == nil, errors.Is(err, mortise.ErrInJeopardy)}, nil
 	}
 	ctx, cancel := context.WithTimeout(r.Context(), answerSoon)
 	defer cancel()
 	held, err := d.from(r).check(ctx, a.Key, a.Token)
-	return map[string]bool{"held": held}, err
+	return checked{Held: held}, err
 }
 
 // hold opens a lease that exists as long as the client reads the response. The response contains
-// a line for the lease, a line for each lock that is lost or wanted, and a line with the empty
-// object {} every few seconds.
+// a line for the lease, a line for each lock that is lost, wanted, in doubt or good again, and a
+// line with the empty object {} every few seconds.
 func (d *door) hold(w http.ResponseWriter, r *http.Request) {
 	a, err := read(w, r)
 	if err != nil {
@@ -346,7 +308,7 @@ func (d *door) hold(w http.ResponseWriter, r *http.Request) {
 	if !line(map[string]string{"lease": l.id}) {
 		return
 	}
-	told := map[mortise.Token]bool{}
+	told := map[mortise.Token]lockText{}
 	look, alive := time.NewTicker(lostLook), time.NewTicker(stillAlive)
 	defer look.Stop()
 	defer alive.Stop()

@@ -57,7 +57,7 @@ func fromPage(r *http.Request) bool {
 }
 
 func challenge(w http.ResponseWriter, r *http.Request) {
-	if isPage(r) {
+	if takesBasic(r) {
 		w.Header().Set("WWW-Authenticate", `Basic realm="a token of this agent, as the password"`)
 		return
 	}

@@ -21,14 +21,7 @@ const (
 	maxLeaseTTL = 10 * time.Minute
 )
 
-var (
-	errNoLease = errors.New("there is no such lease: it was not kept alive in time, its connection has ended, " +
-		"or it was ended; its locks have ended with it")
-	errNoLock    = errors.New("the lease has no lock with that token: it was released, or lost")
-	errTooMany   = errors.New("this agent has reached its limit of leases")
-	errTooMuch   = errors.New("this client has reached its limit of leases: end some, or let them expire")
-	errLeaseOver = errors.New("the lease has ended")
-)
+var errLeaseOver = errors.New("the lease has ended")
 
 // leases contains the leases of an agent's clients. The locks of a client belong to its lease. When
 // the client ends the lease, its locks are released. If the client is lost, its locks lapse,
@@ -51,6 +44,8 @@ type lease struct {
 	ttl      time.Duration // 0 means that the lease ends with its connection
 	timer    *time.Timer
 	locks    map[mortise.Token]holding
+	lasts    bool // see lasting.go
+	asking   int  // calls between lasting and the function that it returns
 	ctx      context.Context
 	end      context.CancelCauseFunc
 }
@@ -64,24 +59,13 @@ func newLeases(node *mortise.Node) *leases {
 // open creates a lease for a client. All programs with the same derived secret count as one
 // client, a *program. If ttl is 0, the lease lasts until drop ends it.
 func (ls *leases) open(client any, name string, ttl time.Duration) (*lease, error) {
-	l := &lease{id: rand.Text(), name: name, client: client, ttl: ttl, locks: map[mortise.Token]holding{}}
-	l.ctx, l.end = context.WithCancelCause(context.Background())
+	l := newLease(client, rand.Text(), name)
+	l.ttl = ttl
 	ls.mu.Lock()
 	defer ls.mu.Unlock()
-	if ls.closed {
-		return nil, mortise.ErrLeaving
+	if err := ls.add(l); err != nil {
+		return nil, err
 	}
-	if len(ls.all) >= maxLeases {
-		return nil, errTooMany
-	}
-	if ls.each[client] >= leasesEach {
-		return nil, errTooMuch
-	}
-	if l.by, _ = client.(*program); l.by != nil {
-		l.by.pool.stay(l.by)
-	}
-	ls.each[client]++
-	ls.all[l.id] = l
 	if ttl > 0 {
 		l.timer = time.AfterFunc(ttl, func() {
 			ls.drop(l.id,
@@ -89,6 +73,31 @@ func (ls *leases) open(client any, name string, ttl time.Duration) (*lease, erro
 		})
 	}
 	return l, nil
+}
+
+func newLease(client any, id, name string) *lease {
+	l := &lease{id: id, name: name, client: client, locks: map[mortise.Token]holding{}}
+	l.ctx, l.end = context.WithCancelCause(context.Background())
+	l.by, _ = client.(*program)
+	return l
+}
+
+// add counts a new lease. The caller must hold mu.
+func (ls *leases) add(l *lease) error {
+	switch {
+	case ls.closed:
+		return mortise.ErrLeaving
+	case len(ls.all) >= maxLeases:
+		return errTooMany
+	case ls.each[l.client] >= leasesEach:
+		return errTooMuch
+	}
+	if l.by != nil {
+		l.by.pool.stay(l.by)
+	}
+	ls.each[l.client]++
+	ls.all[l.id] = l
+	return nil
 }
 
 // find returns a lease of a program. It fails for a lease of another program, because the locks of
@@ -114,7 +123,7 @@ func (ls *leases) keep(by *program, id string) (*lease, []lockText, error) {
 	ls.mu.Lock()
 	defer ls.mu.Unlock()
 	l, err := ls.of(by, id)
-	if err != nil || l.timer != nil && !l.timer.Stop() {
+	if err != nil || l.lasts || l.timer != nil && !l.timer.Stop() {
 		return nil, nil, errNoLease // the lease is unknown, or has expired while drop waits for mu
 	}
 	if l.timer != nil {
@@ -124,16 +133,19 @@ func (ls *leases) keep(by *program, id string) (*lease, []lockText, error) {
 	return l, held, nil
 }
 
-// sift removes the locks that the lease has lost. It returns the held locks and the removed locks.
+// sift removes the locks that the lease has lost. It returns the removed locks and the others,
+// which are held or in doubt.
 // The caller must hold mu.
 func (l *lease) sift() (held, lost []lockText) {
 	for token, lock := range l.locks {
-		if err := lock.Err(); err != nil {
+		err := lock.Err()
+		doubt := errors.Is(err, mortise.ErrInJeopardy)
+		if err != nil && !doubt {
 			delete(l.locks, token)
 			lost = append(lost, lockText{Key: lock.Key(), Token: token, Lost: err.Error()})
 			continue
 		}
-		held = append(held, lockText{Key: lock.Key(), Token: token, Wanted: isClosed(lock.Wanted())})
+		held = append(held, lockText{Key: lock.Key(), Token: token, Wanted: isClosed(lock.Wanted()), Doubt: doubt})
 	}
 	byToken := func(a, b lockText) int {
 		if a.Token < b.Token {
@@ -155,18 +167,24 @@ func isClosed(c <-chan struct{}) bool {
 	}
 }
 
-// news returns the locks that the lease has lost, and those that another request has begun to wait
-// for. It adds the latter to told, and returns each of them once.
-func (ls *leases) news(l *lease, told map[mortise.Token]bool) (news []lockText) {
+// news returns the locks that the lease has lost, those that another request has begun to wait for,
+// and those that are in doubt or good again. It stores in told what it has returned of the locks
+// that the lease still has.
+func (ls *leases) news(l *lease, told map[mortise.Token]lockText) (news []lockText) {
 	ls.mu.Lock()
 	defer ls.mu.Unlock()
 	held, news := l.sift()
-	maps.DeleteFunc(told, func(token mortise.Token, _ bool) bool { return l.locks[token] == nil })
+	maps.DeleteFunc(told, func(token mortise.Token, _ lockText) bool { return l.locks[token] == nil })
 	for _, lock := range held {
-		if lock.Wanted && !told[lock.Token] {
-			told[lock.Token] = true
-			news = append(news, lock)
+		before := told[lock.Token]
+		if lock.Wanted == before.Wanted && lock.Doubt == before.Doubt {
+			continue
 		}
+		told[lock.Token] = lock
+		if lock.Doubt != before.Doubt {
+			lock.Wanted = lock.Wanted && !before.Wanted // reported once
+		}
+		news = append(news, lock)
 	}
 	return news
 }
@@ -222,6 +240,21 @@ func (ls *leases) lock(by *program, id string, token mortise.Token) (holding, er
 	return lock, nil
 }
 
+// regain waits until a lock of a lease is not in doubt.
+func (ls *leases) regain(ctx context.Context, by *program, id string, token mortise.Token) (lockText, error) {
+	lock, err := ls.lock(by, id, token)
+	if err != nil {
+		return lockText{}, err
+	}
+	err = lock.Err()
+	if doubtful, ok := lock.(interface{ Regain(context.Context) error }); ok && errors.Is(err, mortise.ErrInJeopardy) {
+		if err = doubtful.Regain(ctx); err != nil && ctx.Err() != nil {
+			err = fmt.Errorf("%w: %w", mortise.ErrInJeopardy, err)
+		}
+	}
+	return lockText{Key: lock.Key(), Token: token}, err
+}
+
 // changer is a lock under which data or its value can be changed. A lock of a program with a
 // derived secret is none, because an instance of an older build would ignore that the lock guards
 // the data.
@@ -267,10 +300,15 @@ func (ls *leases) drop(id, lost string) bool {
 	ls.mu.Lock()
 	defer ls.mu.Unlock()
 	l := ls.all[id]
-	if l == nil {
-		return false
+	if l != nil {
+		ls.remove(l, lost)
 	}
-	delete(ls.all, id)
+	return l != nil
+}
+
+// remove is like drop, but the lease must exist and the caller must hold mu.
+func (ls *leases) remove(l *lease, lost string) {
+	delete(ls.all, l.id)
 	if ls.each[l.client]--; ls.each[l.client] == 0 {
 		delete(ls.each, l.client)
 	}
@@ -288,7 +326,6 @@ func (ls *leases) drop(id, lost string) bool {
 	if l.by != nil {
 		l.by.pool.leave(l.by)
 	}
-	return true
 }
 
 func (ls *leases) close() {

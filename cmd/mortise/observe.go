@@ -11,9 +11,16 @@ import (
 // This file serves the page of package console, without forced unlocks, and the metrics for
 // Prometheus.
 
-const pagePath = "/console/"
+const (
+	pagePath = "/console/"
+	tofuPath = "/v1/tofu"
+)
 
 func isPage(r *http.Request) bool { return strings.HasPrefix(r.URL.Path, pagePath) }
+
+// takesBasic reports whether a token may be the password of Basic authentication. Browsers and
+// OpenTofu have a password as the usual way to send a secret.
+func takesBasic(r *http.Request) bool { return isPage(r) || r.URL.Path == tofuPath }
 
 // show adds the metrics and the page to mux. They show the whole group, so programs with a derived
 // secret cannot read them.

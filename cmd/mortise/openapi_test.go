@@ -118,6 +118,24 @@ func (api apiText) fault(s schema, v any, at string) string {
 	return ""
 }
 
+// operationFault returns how the answer of an operation breaks the description, or "".
+func (api apiText) operationFault(o operation, code int, answer map[string]any) string {
+	described, is := o.Responses[fmt.Sprint(code)]
+	if !is {
+		described = o.Responses["default"]
+	}
+	s := described.Content["application/json"].Schema
+	if s.Ref == "" {
+		return "the answer is not described"
+	}
+	return api.fault(s, answer, "answer")
+}
+
+// answerFault is operationFault for a POST.
+func (api apiText) answerFault(path string, code int, answer map[string]any) string {
+	return api.operationFault(api.Paths[path]["post"], code, answer)
+}
+
 func TestTheDescriptionNamesAllRoutes(t *testing.T) {
 	var routes, described []string
 	for _, file := range []string{"door.go", "observe.go"} {
@@ -211,11 +229,9 @@ func (v visitor) ask(method, path string, body any, want int) map[string]any {
 		v.t.Fatalf("%s %v: %d, want %d: %s (%v)", path, body, r.StatusCode, want, said, err)
 	}
 	name, _, _ := strings.Cut(path, "?")
-	kind := map[bool]string{true: "200", false: "default"}[r.StatusCode == http.StatusOK]
 	v.seen[name] = v.seen[name] || r.StatusCode == http.StatusOK
-	s := v.api.Paths[name][strings.ToLower(method)].Responses[kind].Content["application/json"].Schema
-	if fault := v.api.fault(s, answer, name); fault != "" || s.Ref == "" {
-		v.t.Errorf("%s\n%s", fault, said)
+	if fault := v.api.operationFault(v.api.Paths[name][strings.ToLower(method)], r.StatusCode, answer); fault != "" {
+		v.t.Errorf("%s: %s\n%s", name, fault, said)
 	}
 	return answer
 }
@@ -261,6 +277,7 @@ func TestTheAgentAnswersAsDescribed(t *testing.T) {
 	v.ask("POST", "/v1/put", object{"key": "k/data", "lease": one, "token": lock["token"]}, http.StatusNotFound)
 	node := v.post("/v1/lock", object{"lease": one, "path": "a/b"})
 	v.ask("POST", "/v1/lock", object{"lease": two, "path": "a", "wait_seconds": 0}, http.StatusConflict)
+	v.post("/v1/regain", object{"lease": one, "token": node["token"], "wait_seconds": 0})
 	v.post("/v1/unlock", object{"lease": one, "token": node["token"]})
 	resumed := v.post("/v1/lock", object{"lease": two, "key": "k", "resume": lock["token"]})
 	if v.post("/v1/check", object{"lease": two, "token": resumed["token"]})["held"] != true {
@@ -287,6 +304,11 @@ func TestTheAgentAnswersAsDescribed(t *testing.T) {
 	if leader := v.get("/v1/leader?name=e"); leader["leader"] != "a" || leader["value"] != "10.0.0.7" {
 		t.Errorf("the leader is %v", leader)
 	}
+	run := object{"ID": "1", "Operation": "OperationTypePlan", "Who": "ann", "Created": "2027-03-04T05:06:07.8Z"}
+	v.ask("POST", "/v1/tofu?key=state&lock_delay_seconds=0&max_hold_seconds=60", run, http.StatusOK)
+	v.ask("POST", "/v1/tofu?key=state", object{"ID": "2"}, http.StatusLocked)
+	v.ask("POST", "/v1/tofu?key=state", object{}, http.StatusBadRequest)
+	v.ask("DELETE", "/v1/tofu?key=state", run, http.StatusOK)
 	v.get("/v1/keys")
 	v.get("/v1/status")
 	v.get("/v1/health")
@@ -346,7 +368,7 @@ func (wantedLock) Wanted() <-chan struct{} { c := make(chan struct{}); close(c);
 // A client that keeps one connection for months must not make the agent remember all its locks.
 func TestNewsForgetsReleasedLocks(t *testing.T) {
 	ls, l := &leases{}, &lease{locks: map[mortise.Token]holding{}}
-	told := map[mortise.Token]bool{}
+	told := map[mortise.Token]lockText{}
 	for token := range mortise.Token(100) {
 		l.locks[token] = wantedLock{}
 		if news := ls.news(l, told); len(news) != 1 || news[0].Token != token || !news[0].Wanted {

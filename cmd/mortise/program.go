@@ -19,8 +19,6 @@ import (
 // The methods in this file act for a program with a derived secret, through the program's guest. A
 // *program implements the interface asks.
 
-var errNotForPrograms = errors.New("a program with a derived secret cannot do this")
-
 // begin opens the guest and its session. If the secret is wrong, the handshake of the first query
 // fails.
 func (p *program) begin(ctx context.Context, config mortise.Config) (err error) {
@@ -90,6 +88,8 @@ func (p *program) acquire(ctx context.Context, r mortise.Request) (holding, erro
 		return nil, fmt.Errorf("%w: it cannot lock a path: lock one key", errNotForPrograms)
 	case r.MaxHold > 0:
 		return nil, fmt.Errorf("%w: it cannot set max_hold_seconds", errNotForPrograms)
+	case r.JeopardyGrace > 0:
+		return nil, fmt.Errorf("%w: it cannot set jeopardy_grace_seconds", errNotForPrograms)
 	case r.Sticky:
 		return nil, fmt.Errorf("%w: it cannot set sticky", errNotForPrograms)
 	}

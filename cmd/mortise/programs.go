@@ -4,7 +4,6 @@ import (
 	"cmp"
 	"context"
 	"crypto/sha256"
-	"errors"
 	"fmt"
 	"strings"
 	"sync"
@@ -30,16 +29,6 @@ const (
 	openWithin  = 10 * time.Second
 	openAgain   = 100 * time.Millisecond
 	closeWithin = 3 * time.Second // limit for ending a guest's session; if exceeded, its locks expire
-)
-
-var (
-	errBadSecret   = errors.New("this derived secret is not accepted")
-	errManySecrets = errors.New("this agent has reached its limit of derived secrets")
-	errNoPrograms  = errors.New("this agent accepts no derived secrets: it has no -secret-file of a cluster that " +
-		"could have " +
-		"signed them; send the request without Authorization")
-	errMemberSecret = errors.New("this derived secret was made with -member, to start an instance: " +
-		"for requests to the agent use one that was made with -allow")
 )
 
 type programs struct {

@@ -181,6 +181,8 @@ func TestAProgramHasTheRightsOfItsSecret(t *testing.T) {
 	denied(code, p, "several keys")
 	code, p = i.post(one, "/v1/lock", object{"lease": lease, "key": "a/2", "max_hold_seconds": 60}, nil)
 	denied(code, p, "max_hold")
+	code, p = i.post(one, "/v1/lock", object{"lease": lease, "key": "a/2", "jeopardy_grace_seconds": 60}, nil)
+	denied(code, p, "jeopardy_grace")
 	code, p = i.post(one, "/v1/check", object{"key": "b/1", "token": "1"}, nil)
 	denied(code, p, `"one"`)
 	for _, path := range []string{"/v1/keys", "/v1/keys?prefix=b", "/v1/key?key=b/1", "/v1/watch",

@@ -8,9 +8,27 @@ import (
 	"github.com/mortise-lock/mortise"
 )
 
+// Errors of the API. Their codes are in refuse.
+var (
+	errNoLease = errors.New("there is no such lease: it was not kept alive in time, its connection has ended, " +
+		"or it was ended; its locks have ended with it")
+	errNoLock  = errors.New("the lease has no lock with that token: it was released, or lost")
+	errTooMany = errors.New("this agent has reached its limit of leases")
+	errTooMuch = errors.New("this client has reached its limit of leases: end some, or let them expire")
+
+	errBadSecret   = errors.New("this derived secret is not accepted")
+	errManySecrets = errors.New("this agent has reached its limit of derived secrets")
+	errNoPrograms  = errors.New("this agent accepts no derived secrets: it has no -secret-file of a cluster that " +
+		"could have " +
+		"signed them; send the request without Authorization")
+	errMemberSecret = errors.New("this derived secret was made with -member, to start an instance: " +
+		"for requests to the agent use one that was made with -allow")
+	errNotForPrograms = errors.New("a program with a derived secret cannot do this")
+)
+
 // refuse sends the status code for an error: 400 wrong request, 401 bad derived secret, 403 denied
-// by the secret's rights, 404 no such lease or lock, 409 busy, kept or changed, 410 lost, 503 no
-// answer at the moment.
+// by the secret's rights, 404 no such lease or lock, 409 busy, kept, changed or in doubt, 410
+// lost, 503 no answer at the moment.
 func refuse(w http.ResponseWriter, err error) {
 	p, code := problem{Error: err.Error(), Kind: "failed"}, http.StatusInternalServerError
 	set := func(c int, kind string) { code, p.Kind = c, kind }
@@ -36,6 +54,8 @@ func refuse(w http.ResponseWriter, err error) {
 		set(http.StatusConflict, "kept")
 	case errors.Is(err, mortise.ErrLost):
 		set(http.StatusGone, "lost")
+	case errors.Is(err, mortise.ErrInJeopardy):
+		set(http.StatusConflict, "in doubt")
 	case errors.Is(err, mortise.ErrNotReady), errors.Is(err, mortise.ErrLeaving), errors.Is(err, mortise.ErrClosed),
 		errors.Is(err, mortise.ErrOverloaded), errors.Is(err, mortise.ErrNoRoom), errors.Is(err, errTooMany),
 		errors.Is(err, errTooMuch),

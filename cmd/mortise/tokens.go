@@ -73,10 +73,10 @@ func (ts tokens) which(r *http.Request) (found int) {
 	return found
 }
 
-// bearer returns the token in the header Authorization of a request. For the page it also accepts
-// the password of Basic authentication, because a browser can ask its user for a password.
+// bearer returns the token in the header Authorization of a request. For some paths it also accepts
+// the password of Basic authentication: see takesBasic.
 func bearer(r *http.Request) (shown string, ok bool) {
-	if _, password, basic := r.BasicAuth(); basic && isPage(r) {
+	if _, password, basic := r.BasicAuth(); basic && takesBasic(r) {
 		return password, true
 	}
 	return strings.CutPrefix(r.Header.Get("Authorization"), "Bearer ")

@@ -58,7 +58,7 @@ func TestFilesAreRight(t *testing.T) {
 		t.Fatal(err)
 	}
 	for _, e := range entries {
-		if !e.IsDir() && checks[e.Name()] == nil {
+		if !e.IsDir() && checks[e.Name()] == nil && e.Name() != "kustomization.yaml" {
 			t.Errorf("nothing checks deploy/%s", e.Name())
 		}
 	}

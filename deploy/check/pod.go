@@ -75,16 +75,21 @@ func (f *faults) probe(kind string, probe *corev1.Probe, p Program, path string)
 
 func (f *faults) variables(container corev1.Container, p Program) map[string]string {
 	values := map[string]string{}
-	for _, v := range container.Env {
+	for i, v := range container.Env {
 		_, twice := values[v.Name]
 		f.must(!twice, "the variable %s is set twice", v.Name)
-		values[v.Name] = v.Value
+		values[v.Name] = expand(v.Value, values)
+		f.must(!strings.Contains(strings.ReplaceAll(values[v.Name], "$(POD_IP)", ""), "$("),
+			"the variable %s uses another one that is not defined before it: %s", v.Name, values[v.Name])
 		if v.Name == "POD_IP" {
 			f.must(v.ValueFrom != nil && v.ValueFrom.FieldRef != nil &&
 				v.ValueFrom.FieldRef.FieldPath == "status.podIP", "POD_IP is not the pod's address")
 			continue
 		}
-		f.must(p.Variables[v.Name], "the program does not read the variable %s", v.Name)
+		helps := slices.ContainsFunc(container.Env[i+1:], func(later corev1.EnvVar) bool {
+			return strings.Contains(later.Value, "$("+v.Name+")")
+		})
+		f.must(p.Variables[v.Name] || helps, "the program does not read the variable %s", v.Name)
 		if v.Name == prefix+"ADVERTISE" {
 			_, known := values["POD_IP"]
 			f.must(known, "POD_IP is not defined before its use, so it would not be expanded")
@@ -95,6 +100,17 @@ func (f *faults) variables(container corev1.Container, p Program) map[string]str
 	f.must(values[prefix+"ADVERTISE"] == fmt.Sprintf("$(POD_IP):%d", p.LockPort),
 		"the advertised address is not that of the pod: the program would ask DNS, which may not know a new pod")
 	return values
+}
+
+// expand replaces $(NAME) by the value of NAME, as Kubernetes does for variables that are defined
+// before. The address of the pod has no value here and stays as it is.
+func expand(text string, values map[string]string) string {
+	for name, value := range values {
+		if value != "" {
+			text = strings.ReplaceAll(text, "$("+name+")", value)
+		}
+	}
+	return text
 }
 
 func split(list string) []string {

@@ -122,10 +122,11 @@ var allowed = map[string][]string{
 	"internal/mutants/overlay": {"internal/mutants"},
 	"cmd/mortise": {
 		"", "console", "lockfsm", "transport", "transport/wire/...", "internal/capability", "internal/credentials",
-		"internal/guest", "internal/nodeid", "internal/plain", "internal/purpose", "internal/queries",
+		"internal/guest", "internal/nodeid", "internal/plain", "internal/purpose", "internal/queries", "internal/tofu",
 		"golang.org/x/sys/unix",
 	},
 	"internal/publish":  {},
+	"internal/tofu":     {"", "internal/plain", "internal/shown", "lockfsm"},
 	"internal/trio":     {""},
 	"internal/postgres": {},
 }

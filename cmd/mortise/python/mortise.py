@@ -15,12 +15,13 @@ import base64, http.client, json, socket, urllib.parse
 class MortiseError(Exception): pass
 class Busy(MortiseError): pass     # the lock is held by another, or the data has changed
 class Lost(MortiseError): pass     # the lock or the lease has ended
+class InDoubt(MortiseError): pass  # the lock is not held now, and may be good again: see Lock.regain
 class Denied(MortiseError): pass   # the secret does not grant this
 class NotReady(MortiseError): pass # the agent cannot answer now: try again later
 
 
 KINDS = {"busy": Busy, "changed": Busy, "kept": Busy, "lost": Lost, "no lease": Lost, "no lock": Lost,
-         "denied": Denied, "no token": Denied, "forbidden": Denied, "not ready": NotReady}
+         "in doubt": InDoubt, "denied": Denied, "no token": Denied, "forbidden": Denied, "not ready": NotReady}
 
 
 class Mortise:
@@ -75,7 +76,7 @@ class Mortise:
     def lock(self, key, **terms):
         """Terms: wait_seconds=0, shared=True, permits=1, of=3, keys=[...] or path="a/b" (with key=None), value="...",
         labels={...}, notice=True, sticky=True, max_waiting=10, max_hold_seconds=60,
-        lock_delay_seconds=5, resume=token."""
+        lock_delay_seconds=5, jeopardy_grace_seconds=300, resume=token."""
         if key is not None:
             terms["key"] = key
         if "resume" in terms:
@@ -140,6 +141,11 @@ class Lock:
         """Whether another request waits for this lock, which must have been made with notice."""
         kept = self.locks.ask("/v1/keepalive", lease=self.locks.lease)["locks"]
         return any(l["token"] == str(self.token) and l.get("wanted", False) for l in kept)
+
+    def regain(self, **terms):
+        """Wait until a lock in doubt is good again, for at most wait_seconds, if given: then it is
+        InDoubt. Lost means that it is lost. It needs jeopardy_grace_seconds."""
+        self._ask("/v1/regain", **terms)
 
     def set_value(self, value):
         """Change what others see of this lock, such as its progress."""

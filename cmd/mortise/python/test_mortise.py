@@ -60,6 +60,15 @@ class Tests(unittest.TestCase):
         self.locks.agent = "127.0.0.1:1"
         self.assertFalse(lock.held())
 
+    def test_regain(self):
+        lock = self.locks.lock("k", jeopardy_grace_seconds=300)
+        lock.regain(wait_seconds=5)
+        self.assertEqual(self.last()[1:4], ("/v1/regain", "", {"lease": "L", "token": "7", "wait_seconds": 5}))
+        for code, kind, error in ((409, "in doubt", mortise.InDoubt), (410, "lost", mortise.Lost)):
+            self.server.answers["/v1/regain"] = (code, json.dumps({"kind": kind, "error": "why"}))
+            with self.assertRaisesRegex(error, "why"):
+                lock.regain()
+
     def test_wanted(self):
         lock = self.locks.lock("k", notice=True)
         for text, want in (('{"locks":[{"key":"k","token":"7","wanted":true}]}', True),

@@ -1,0 +1,77 @@
+package main
+
+import (
+	"encoding/json"
+	"fmt"
+	"math"
+	"net/http"
+	"strings"
+	"time"
+
+	"github.com/mortise-lock/mortise"
+)
+
+// This file reads the requests of the HTTP API, and has the text of a lock in its answers.
+
+const maxBody = 1 << 20
+
+type lockText struct {
+	Key    string        `json:"key"`
+	Token  mortise.Token `json:"token"`
+	Lost   string        `json:"lost,omitempty"`
+	Wanted bool          `json:"wanted,omitempty"`
+	Doubt  bool          `json:"in_doubt,omitempty"` // neither held nor lost: see mortise.ErrInJeopardy
+}
+
+type asked struct {
+	Lease     string        `json:"lease"`
+	Name      string        `json:"name"`
+	TTL       *float64      `json:"ttl_seconds"`
+	Key       string        `json:"key"`
+	Keys      []string      `json:"keys"`
+	Path      string        `json:"path"`
+	Token     mortise.Token `json:"token"`
+	Wait      *float64      `json:"wait_seconds"` // nil means no limit; 0 means not to wait
+	Shared    bool          `json:"shared"`
+	Permits   int           `json:"permits"`
+	Of        int           `json:"of"`
+	Value     string        `json:"value"`
+	MaxHold   *float64      `json:"max_hold_seconds"`
+	LockDelay *float64      `json:"lock_delay_seconds"`
+	Grace     *float64      `json:"jeopardy_grace_seconds"`
+
+	Labels     map[string]string `json:"labels"`
+	MaxWaiting int               `json:"max_waiting"`
+	Notice     bool              `json:"notice"`
+	Sticky     bool              `json:"sticky"`
+	Resume     mortise.Token     `json:"resume"`
+
+	Data     []byte `json:"data"` // base64
+	Revision uint64 `json:"revision,string"`
+}
+
+func read(w http.ResponseWriter, r *http.Request) (a asked, err error) {
+	if kind, _, _ := strings.Cut(r.Header.Get("Content-Type"), ";"); kind != "application/json" {
+		return a, bad("send Content-Type: application/json")
+	}
+	d := json.NewDecoder(http.MaxBytesReader(w, r.Body, maxBody))
+	d.DisallowUnknownFields()
+	if err := d.Decode(&a); err != nil {
+		return a, bad("the body: %v", err)
+	}
+	return a, nil
+}
+
+func bad(format string, args ...any) error {
+	return fmt.Errorf("%w: %s", mortise.ErrBadRequest, fmt.Sprintf(format, args...))
+}
+
+func span(name string, seconds *float64, fallback time.Duration) (time.Duration, error) {
+	switch {
+	case seconds == nil:
+		return fallback, nil
+	case *seconds < 0 || *seconds > math.MaxInt64/float64(time.Second)/2:
+		return 0, bad("%s %v is not a valid number of seconds", name, *seconds)
+	}
+	return time.Duration(*seconds * float64(time.Second)), nil
+}

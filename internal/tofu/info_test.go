@@ -1,0 +1,34 @@
+package tofu
+
+import (
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/mortise-lock/mortise"
+	"github.com/mortise-lock/mortise/internal/shown"
+	"github.com/mortise-lock/mortise/lockfsm"
+)
+
+// A lock info of any length fits, and keeps its ID.
+func TestALongLockInfoFits(t *testing.T) {
+	long := strings.Repeat("\"<ü", 2000)
+	for _, i := range []Info{
+		{ID: "1"},
+		{ID: "1", Info: "-var a=1", Path: long},
+		{ID: "1", Operation: long, Who: long, Info: long, Version: long, Path: long, Created: time.Now()},
+		{ID: strings.Repeat("<", maxID), Who: long},
+	} {
+		value, labels := i.Shown()
+		if n := len(shown.Encode(value, labels, nil)); n > lockfsm.MaxValueBytes || labels[LabelID] != i.ID {
+			t.Errorf("%d bytes, the ID is %q", n, labels[LabelID])
+		}
+		back := HolderInfo(&mortise.HeldError{Value: value, Labels: labels})
+		if back.ID != i.ID || len(i.Info) < 20 && back.Info != i.Info || !back.Created.Equal(i.Created) {
+			t.Errorf("%.200v came back as %v", i, back)
+		}
+		if len(i.Who) > 0 && len(back.Who) < 20 {
+			t.Errorf("little is left of the name: %q", back.Who)
+		}
+	}
+}
