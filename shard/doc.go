@@ -9,6 +9,8 @@
 // Every instance calls Run with the same Name and Count. When an instance joins, the others give up
 // only as many shards as it should have; when one leaves or crashes, the others take its shards.
 //
+// [Owners] lists who owns which shard, and [Observe] reports each change.
+//
 // # Guarantees
 //
 //   - A shard has one owner at a time: each runs under the lock of its shard.

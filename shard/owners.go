@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"context"
 	"iter"
+	"maps"
 	"slices"
 	"time"
 
@@ -38,6 +39,73 @@ func Owners(ctx context.Context, node Lister, name string) (owners []Owner, err 
 			owners = append(owners, Owner{Index: index, Instance: first.Holder, Token: first.Token, Since: first.Since})
 		}
 	}
-	slices.SortFunc(owners, func(a, b Owner) int { return cmp.Compare(a.Index, b.Index) })
+	slices.SortFunc(owners, byIndex)
 	return owners, nil
 }
+
+// Watcher is the part of *mortise.Node that Observe uses.
+type Watcher interface {
+	Watch(ctx context.Context, prefix string, after uint64) iter.Seq2[mortise.Event, error]
+}
+
+// Observe yields the present owners of the shards of a name, by index, and then all owners after
+// each change. If several changes happen while the body of the loop runs, it yields only the newest
+// owners. The caller owns the slices. While the group has no majority, nothing is yielded.
+//
+// The last pair is nil with an error: the cause of the end of ctx, or the error of the node, such
+// as mortise.ErrClosed. A second range over the result begins with the present owners.
+func Observe(ctx context.Context, node Watcher, name string) iter.Seq2[[]Owner, error] {
+	return func(yield func([]Owner, error) bool) {
+		o := observed{plan: newPlan(name, maxCount, 0, ""), owners: map[int]Owner{}}
+		for e, err := range node.Watch(ctx, name+"/shard/", 0) {
+			if err != nil {
+				if ctx.Err() != nil {
+					err = context.Cause(ctx)
+				}
+				yield(nil, err)
+				return
+			}
+			if o.apply(&e) && !yield(o.list(), nil) {
+				return
+			}
+		}
+	}
+}
+
+// observed is the owners as far as the events show them.
+type observed struct {
+	plan   *plan
+	owners map[int]Owner
+	shown  map[int]mortise.Token // at the last report; nil before the first
+}
+
+// apply applies an event. It reports whether the owners have changed since the last report and are
+// those of one moment.
+func (o *observed) apply(e *mortise.Event) (report bool) {
+	index, is := o.plan.index(e.Key)
+	switch {
+	case e.What == mortise.EventReset:
+		clear(o.owners)
+	case e.What == mortise.EventCurrent:
+		now := make(map[int]mortise.Token, len(o.owners))
+		for index, owner := range o.owners {
+			now[index] = owner.Token
+		}
+		report = o.shown == nil || !maps.Equal(now, o.shown)
+		o.shown = now
+	case !is:
+	case e.What == mortise.EventHeld:
+		o.owners[index] = Owner{Index: index, Instance: e.Holder, Token: e.Token, Since: e.At}
+	case o.owners[index].Token == e.Token && (e.What == mortise.EventFreed || e.What == mortise.EventLeft):
+		delete(o.owners, index)
+	}
+	return report
+}
+
+func (o *observed) list() []Owner {
+	all := slices.Collect(maps.Values(o.owners))
+	slices.SortFunc(all, byIndex)
+	return all
+}
+
+func byIndex(a, b Owner) int { return cmp.Compare(a.Index, b.Index) }

@@ -150,6 +150,56 @@ func TestShardsFollowTheInstances(t *testing.T) {
 	})
 }
 
+// TestObserveShowsTheOwners compares what an observer has seen last with the owners, before and
+// after an instance leaves and while one is cut off.
+func TestObserveShowsTheOwners(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		c, _, all := started(t)
+		ctx, stop := context.WithCancelCause(t.Context())
+		var mu sync.Mutex
+		var seen [][]shard.Owner
+		ended := make(chan error, 1)
+		go func() {
+			for owners, err := range shard.Observe(ctx, c.Node(0), "orders") {
+				if err != nil {
+					ended <- err
+					return
+				}
+				mu.Lock()
+				if n := len(seen); n > 0 && slices.Equal(owners, seen[n-1]) {
+					t.Errorf("seen twice: %v", owners)
+				}
+				seen = append(seen, owners)
+				mu.Unlock()
+			}
+		}()
+		same := func(when string) {
+			t.Helper()
+			time.Sleep(2 * settled)
+			owners, err := shard.Owners(t.Context(), c.Node(0), "orders")
+			mu.Lock()
+			defer mu.Unlock()
+			if err != nil || len(owners) != 12 || len(seen) == 0 || !slices.Equal(seen[len(seen)-1], owners) {
+				t.Errorf("%s: the owners are %v, %v, seen after %d reports: %v", when, owners, err, len(seen),
+					seen[max(0, len(seen)-1):])
+			}
+		}
+		same("at the beginning")
+		c.Isolate(2)
+		same("one is cut off")
+		c.Heal()
+		same("it has come back")
+		end(all[1])
+		same("one has left")
+		why := errors.New("enough")
+		stop(why)
+		if err := <-ended; err != why {
+			t.Errorf("Observe ends with %v", err)
+		}
+		end(all[0], all[2])
+	})
+}
+
 // started runs twelve shards on three instances.
 func started(t *testing.T) (c *mortisetest.Cluster, s *stage, all []instance) {
 	c, s = mortisetest.NewWith(t, 3, mortisetest.Options{MayHold: true}), newStage(t)
