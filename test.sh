@@ -91,7 +91,7 @@ if $long; then
   raced="$longest $(go list ./... | grep -vxF "$longest")"
   skip='^$' seeds=(-t 20m) births=(-n 20000) bugs=() real=() attack=(-t 5m)
 else
-  skip="$hours|$never" seeds=(-n 120) births=() bugs=(-some -passed) real=(-part) attack=(-t 30s)
+  skip="$hours|$never" seeds=(-n 60) births=() bugs=(-some -passed) real=(-part) attack=(-t 30s)
 fi
 
 step "format" formatted
