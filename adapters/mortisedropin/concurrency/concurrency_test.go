@@ -63,6 +63,9 @@ func TestMutexesExclude(t *testing.T) {
 		if err := two.Unlock(ctx); !errors.Is(err, ErrLockReleased) || two.Key() != "a" {
 			t.Errorf("unlock again: %v, key %q", err, two.Key())
 		}
+		if len(s.held)+len(other.held) != 0 {
+			t.Errorf("the sessions keep %d and %d locks that are unlocked", len(s.held), len(other.held))
+		}
 	})
 }
 

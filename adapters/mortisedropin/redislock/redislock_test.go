@@ -57,6 +57,14 @@ func TestTheTTLFreesTheLock(t *testing.T) {
 		if err := one.Release(ctx); !errors.Is(err, ErrLockNotHeld) {
 			t.Errorf("release after the end: %v", err)
 		}
+		check(t, two.Refresh(ctx, time.Second, nil)) // less than before
+		time.Sleep(2 * time.Second)
+		three, err := locker.Obtain(ctx, "a", time.Minute, nil)
+		check(t, err)
+		if err := two.Release(ctx); !errors.Is(err, ErrLockNotHeld) {
+			t.Errorf("release after a shorter TTL: %v", err)
+		}
+		two = three
 		check(t, two.Release(ctx))
 		if err := two.Release(ctx); !errors.Is(err, ErrLockNotHeld) {
 			t.Errorf("release again: %v", err)

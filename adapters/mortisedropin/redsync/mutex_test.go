@@ -59,6 +59,23 @@ func TestExpiryFreesTheLock(t *testing.T) {
 	})
 }
 
+// Until is the end of the expiry or of the lease, whichever is earlier.
+func TestUntil(t *testing.T) {
+	inBubble(t, 3, func(t *testing.T, c *mortisetest.Cluster) {
+		for expiry, most := range map[time.Duration]time.Duration{
+			time.Hour: 2 * time.Second, 0: 2 * time.Second, 100 * time.Millisecond: 100 * time.Millisecond,
+		} { // the TTL is 2 s
+			m := New(c.Node(0)).NewMutex("a", WithExpiry(expiry))
+			must(t, "lock", true, m.Lock())
+			if left := time.Until(m.Until()); left <= 0 || left > most {
+				t.Errorf("expiry %v: until in %v, want %v at most", expiry, left, most)
+			}
+			ok, err := m.Unlock()
+			must(t, "unlock", ok, err)
+		}
+	})
+}
+
 // Without WithExpiry the lease is renewed by itself.
 func TestALockWithoutExpiryStays(t *testing.T) {
 	inBubble(t, 1, func(t *testing.T, c *mortisetest.Cluster) {

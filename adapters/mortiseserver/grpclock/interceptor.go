@@ -26,9 +26,9 @@ type Node = serial.Node
 //	DeadlineExceeded,
 //	Canceled            the context of the call has ended
 //
-// The message does not contain the reason; Failed gets it. If the lock is lost and the handler
-// returns an error of its ended context, the call fails with Unavailable. Any other result of the
-// handler is passed on.
+// The message does not contain the reason; Failed gets it. If the lock is lost, or the node begins
+// to leave, and the handler returns an error of its ended context, the call fails with Unavailable.
+// Any other result of the handler is passed on.
 type Interceptor struct {
 	Node Node // required
 
@@ -86,17 +86,18 @@ func (i Interceptor) run(ctx context.Context, method string, req any, handle fun
 		i.Failed(ctx, method, err)
 	}
 	switch {
-	case reason != serial.Ran:
-		return refusal(ctx, reason)
-	case errors.Is(err, mortise.ErrLost) && ctx.Err() == nil && ofContext(handled):
+	case reason == serial.Cut && ctx.Err() == nil && ofContext(handled):
 		return status.Error(codes.Unavailable, "grpclock: the lock was lost")
+	case reason == serial.Cut, reason == serial.Ran:
+		return handled
 	}
-	return handled
+	return refusal(ctx, reason)
 }
 
 // ofContext reports whether a handler has failed because its context had ended.
 func ofContext(err error) bool {
-	return errors.Is(err, context.Canceled) || errors.Is(err, mortise.ErrLost) || status.Code(err) == codes.Canceled
+	return errors.Is(err, context.Canceled) || errors.Is(err, mortise.ErrLost) || errors.Is(err, mortise.ErrLeaving) ||
+		status.Code(err) == codes.Canceled
 }
 
 func refusal(ctx context.Context, reason serial.Reason) error {

@@ -14,7 +14,8 @@
 //
 //   - At most one handler runs at a time for a key, if all requests for it are exclusive. Requests
 //     are handled in the order in which the group received them.
-//   - If the lock was lost and the handler has written nothing, the answer is 503.
+//   - If the lock was lost, or the node begins to leave, and the handler then returns and has
+//     written nothing, the answer is 503. So a handler that has done its work writes a status.
 //   - The lock is released before the last bytes of a small answer are sent. So the next request of
 //     the same client does not find it held.
 //

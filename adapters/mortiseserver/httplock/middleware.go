@@ -2,7 +2,6 @@ package httplock
 
 import (
 	"context"
-	"errors"
 	"io"
 	"net/http"
 	"strconv"
@@ -21,7 +20,8 @@ type Node = serial.Node
 //	423 Locked                  the lock is held, and the request has Try, the queue has
 //	                            Request.MaxWaiting requests, or MaxWait has passed
 //	500 Internal Server Error   the mortise.Request is not valid or not allowed
-//	503 Service Unavailable     the group cannot grant locks, or the request's context has ended
+//	503 Service Unavailable     the group cannot grant locks, the request's context has ended, or the
+//	                            handler has written nothing before its lock was lost
 //
 // 423 and 503 have the header Retry-After. The answer does not contain the reason; Failed gets it.
 type Middleware struct {
@@ -40,8 +40,9 @@ type Middleware struct {
 	// RetryAfter is the time in the header Retry-After, in full seconds. Zero means 1 s.
 	RetryAfter time.Duration
 
-	// Failed is called with the reason of each answer above, and with a mortise.ErrLost if the lock
-	// was lost while the handler ran. Nil means that the errors are dropped.
+	// Failed is called with the reason of each answer above, and with an error that wraps
+	// mortise.ErrLost if the lock was lost while the handler ran. Nil means that the errors are
+	// dropped.
 	Failed func(*http.Request, error)
 }
 
@@ -60,11 +61,8 @@ func (m Middleware) Wrap(next http.Handler) http.Handler {
 		if err != nil && m.Failed != nil {
 			m.Failed(r, err)
 		}
-		switch lost := errors.Is(err, mortise.ErrLost); {
-		case reason != serial.Ran:
+		if reason != serial.Ran && !seen.wrote {
 			m.refuse(w, reason)
-		case lost && !seen.wrote:
-			m.refuse(w, serial.Away)
 		}
 	})
 }
@@ -74,7 +72,7 @@ func (m Middleware) refuse(w http.ResponseWriter, reason serial.Reason) {
 	switch reason {
 	case serial.Busy:
 		status, text = http.StatusLocked, "httplock: another request is handled"
-	case serial.Away, serial.Ended:
+	case serial.Away, serial.Ended, serial.Cut:
 		status, text = http.StatusServiceUnavailable, "httplock: the lock cannot be had now"
 	case serial.BadKey:
 		status, text = http.StatusBadRequest, "httplock: the key of the lock is not valid"

@@ -194,6 +194,31 @@ func TestALostLockEndsTheHandler(t *testing.T) {
 	}
 }
 
+// When the node leaves, the context of the handler ends, too.
+func TestANodeThatLeaves(t *testing.T) {
+	inBubble(t, 3, func(t *testing.T, s *service) {
+		began := make(chan bool, 1)
+		s.handle = func(_ http.ResponseWriter, r *http.Request) {
+			began <- true
+			<-r.Context().Done()
+		}
+		done := make(chan bool)
+		go func() {
+			defer close(done)
+			expect(t, "leaving", s.send(t.Context(), 0, http.MethodPut, "/a"), http.StatusServiceUnavailable)
+		}()
+		<-began
+		if err := s.cluster.Node(0).Leave(t.Context()); err != nil {
+			t.Error(err)
+		}
+		<-done
+		expect(t, "left", s.send(t.Context(), 0, http.MethodPut, "/a"), http.StatusServiceUnavailable)
+		if len(s.failed) != 1 || !errors.Is(s.failed[0], mortise.ErrClosed) {
+			t.Errorf("failed %v", s.failed)
+		}
+	})
+}
+
 // A node that cannot reach the group answers within about a second once its lease is lost.
 func TestAnUnreachableGroup(t *testing.T) {
 	inBubble(t, 3, func(t *testing.T, s *service) {

@@ -3,6 +3,7 @@ package hold
 import (
 	"context"
 	"errors"
+	"fmt"
 	"time"
 
 	"github.com/mortise-lock/mortise"
@@ -42,8 +43,8 @@ func Acquire(ctx context.Context, by Acquirer, r mortise.Request, next func() ti
 	lock, err := by.Acquire(waiting, r)
 	stop(nil)
 	<-counted
-	if err != nil && ctx.Err() == nil && context.Cause(waiting) == ErrWaited {
-		return nil, errors.Join(ErrWaited, errors.New(err.Error())) // the caller's own context has not ended
+	if err != nil && context.Cause(waiting) == ErrWaited {
+		return nil, fmt.Errorf("%w: %v", ErrWaited, err) // does not wrap err: the caller's context has not ended
 	}
 	return lock, err
 }

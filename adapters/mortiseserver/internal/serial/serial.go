@@ -30,12 +30,13 @@ type Node interface {
 	Status() mortise.Status
 }
 
-// Reason is why a function did not run.
+// Reason is why a function did not run, or not to its end under the lock.
 type Reason int
 
 // The reasons. Ran is the zero value.
 const (
 	Ran     Reason = iota
+	Cut            // it ran, and the lock was lost or the node began to leave before it returned
 	Busy           // the lock is held, or too many requests wait for it
 	Away           // the group cannot grant it now
 	Ended          // the context of the caller has ended
@@ -53,30 +54,37 @@ var (
 	errAway   = errors.New("the node has lost its lease: it cannot reach the group")
 )
 
-// Do acquires the lock, waits for it for at most maxWait unless that is zero, and calls fn. If fn
-// did not run, it returns the reason and an error. Otherwise the error is nil, or says that the
-// lock was lost before fn had returned.
+// Do acquires the lock, waits for it for at most maxWait unless that is zero, and calls fn. It
+// returns Ran with a nil error if fn has returned under the lock, and otherwise the reason and an
+// error. Ran with an error means that the release was not confirmed.
 func Do(ctx context.Context, node Node, r mortise.Request, maxWait time.Duration, fn func(ctx context.Context)) (
 	Reason, error) {
 	lock, err := acquire(ctx, node, r, maxWait)
 	if err != nil {
 		return reason(ctx, err), err
 	}
-	return Ran, run(ctx, lock, fn)
+	return run(ctx, lock, fn)
 }
 
-func run(ctx context.Context, lock *mortise.Lock, fn func(ctx context.Context)) (err error) {
-	defer func() {
-		ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), releaseTime)
-		defer cancel()
-		if unlocked := lock.Unlock(ctx); unlocked != nil {
-			err = fmt.Errorf("unlock %q: %w", lock.Key(), unlocked)
-		}
-	}()
+func run(ctx context.Context, lock *mortise.Lock, fn func(ctx context.Context)) (why Reason, err error) {
 	within, cancel := context.WithCancel(ctx) // so that the goroutine of the lock's context ends
 	defer cancel()
-	fn(lock.Context(within))
-	return nil
+	held := lock.Context(within)
+	defer func() {
+		limited, cancel := context.WithTimeout(context.WithoutCancel(ctx), releaseTime)
+		defer cancel()
+		if err = lock.Unlock(limited); err != nil {
+			err = fmt.Errorf("unlock %q: %w", lock.Key(), err)
+		}
+		if errors.Is(err, mortise.ErrLost) {
+			why = Cut
+		}
+	}()
+	fn(held)
+	if held.Err() != nil && ctx.Err() == nil {
+		why = Cut
+	}
+	return why, nil
 }
 
 func acquire(ctx context.Context, node Node, r mortise.Request, maxWait time.Duration) (*mortise.Lock, error) {
