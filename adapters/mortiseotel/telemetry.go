@@ -38,6 +38,7 @@ type Telemetry struct {
 	tracer  trace.Tracer
 	holds   holds
 	running running
+	doubts  doubts
 }
 
 // New returns a Telemetry with its instruments.
@@ -59,7 +60,8 @@ func New(o Options) (*Telemetry, error) {
 // functions or to set functions to nil. If Leaked is nil, mortise does not spend time on detecting
 // leaks.
 func (t *Telemetry) Hooks() *mortise.Hooks {
-	h := &mortise.Hooks{Acquired: t.acquired, Unlocked: t.unlocked, Lost: t.lost, Leaked: t.leaked}
+	h := &mortise.Hooks{Acquired: t.acquired, Unlocked: t.unlocked, Lost: t.lost, InDoubt: t.inDoubt,
+		Leaked: t.leaked}
 	if t.tracer != nil {
 		h.Mark = t.mark
 	}
@@ -108,6 +110,7 @@ func (t *Telemetry) unlocked(ctx context.Context, e mortise.LockEvent) {
 		t.meter.unlocked(ctx, t.class(e.Key), e)
 	}
 	if e.Outcome != mortise.OutcomeLeft {
+		t.endDoubt(e, map[bool]string{true: doubtLost, false: doubtUnlocked}[e.Outcome == mortise.OutcomeLost])
 		t.running.end(e.Token)
 		t.release(e)
 	}
@@ -117,6 +120,7 @@ func (t *Telemetry) lost(e mortise.LockEvent) {
 	if t.meter.made {
 		t.meter.lost(t.class(e.Key), e)
 	}
+	t.endDoubt(e, doubtLost)
 	t.running.end(e.Token)
 	t.release(e)
 }

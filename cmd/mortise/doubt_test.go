@@ -162,3 +162,36 @@ func TestADoubtIsLost(t *testing.T) {
 		}
 	})
 }
+
+// Without a majority a run gets 503, which its client repeats, and no answer that it would read as
+// the lock info of a holder.
+func TestTofuWithoutAMajority(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		c := mortisetest.NewWith(t, 3, mortisetest.Options{MayHold: true})
+		c.Ready()
+		b := newBench(t, c.Node(0))
+		ask := func(method string) (int, string) {
+			r := httptest.NewRequestWithContext(t.Context(), method, "http://localhost/v1/tofu?key=k",
+				strings.NewReader(`{"ID":"1"}`))
+			w := httptest.NewRecorder()
+			b.handler.ServeHTTP(w, r)
+			return w.Code, w.Body.String()
+		}
+		cutAll(c)
+		for range 2 {
+			for _, method := range []string{"LOCK", "UNLOCK"} {
+				if code, text := ask(method); code != http.StatusServiceUnavailable {
+					t.Errorf("%s: %d %s", method, code, text)
+				}
+			}
+			time.Sleep(time.Minute) // fake time
+		}
+		c.Heal()
+		c.Ready()
+		for _, method := range []string{"LOCK", "UNLOCK"} {
+			if code, text := ask(method); code != http.StatusOK {
+				t.Errorf("%s: %d %s", method, code, text)
+			}
+		}
+	})
+}

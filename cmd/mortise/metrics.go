@@ -29,6 +29,7 @@ const (
 	unlockTime  = "mortise_lock_unlock_duration_seconds"
 	holdTime    = "mortise_lock_hold_duration_seconds"
 	losses      = "mortise_lock_losses_total"
+	doubts      = "mortise_lock_doubts_total"
 	leaks       = "mortise_lock_leaks_total"
 	renewals    = "mortise_session_renewal_duration_seconds"
 	unanswered  = "mortise_session_renewal_failures_total"
@@ -52,6 +53,8 @@ func measures() []measure {
 		{holdTime, "histogram", "How long locks were held, by how the hold ended", "", nil, slow},
 		{losses, "counter", "Locks that ended before they were unlocked, by reason", "reason",
 			[]string{"lease", "overdue", "forced", "expired", "restarted", "stopped", "resumed", "unknown"}, nil},
+		{doubts, "counter", "Locks with a JeopardyGrace that began to be in doubt, and how their doubts ended", "state",
+			[]string{"in_doubt", "regained", "lost", "unlocked"}, nil},
 		{leaks, "counter", "Locks that the program holds but no longer references", "", nil, nil},
 		gauge("lock_hold_oldest_seconds",
 			"Age of the oldest lock that this instance holds, except those that are held long by design"),
@@ -140,6 +143,7 @@ type meter struct {
 	count map[string]map[string]uint64
 	times map[string]map[string]*histogram
 	began map[mortise.Token]time.Time // of the holds that have not ended and are not long by design
+	doubt map[mortise.Token]bool      // the locks that are in doubt
 }
 
 type histogram struct {
@@ -149,7 +153,8 @@ type histogram struct {
 
 func newMeter() *meter {
 	m := &meter{all: map[string]measure{}, count: map[string]map[string]uint64{},
-		times: map[string]map[string]*histogram{}, began: map[mortise.Token]time.Time{}}
+		times: map[string]map[string]*histogram{}, began: map[mortise.Token]time.Time{},
+		doubt: map[mortise.Token]bool{}}
 	for _, row := range measures() {
 		m.all[row.name], m.count[row.name], m.times[row.name] = row, map[string]uint64{}, map[string]*histogram{}
 		for _, value := range row.values {
@@ -197,7 +202,7 @@ func (m *meter) hooks() *mortise.Hooks {
 		return func(e mortise.NodeEvent) { m.add(name, "state", string(e.State)) }
 	}
 	return &mortise.Hooks{
-		Acquired: m.acquired, Unlocked: m.unlocked, Lost: m.lost, Renewed: m.renewed,
+		Acquired: m.acquired, Unlocked: m.unlocked, Lost: m.lost, InDoubt: m.inDoubt, Renewed: m.renewed,
 		Session: state(sessionsMet), Lease: state(leaseMet), Member: state(membersMet),
 		Leader: func(e mortise.NodeEvent) {
 			if e.State == mortise.StateNew {
@@ -225,10 +230,26 @@ func (m *meter) acquired(_ context.Context, e mortise.LockEvent) any {
 	return nil
 }
 
-func (m *meter) ended(token mortise.Token) {
+// ended forgets a lock. If it was in doubt, state is how the doubt has ended.
+func (m *meter) ended(token mortise.Token, state string) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	delete(m.began, token)
+	if m.doubt[token] {
+		delete(m.doubt, token)
+		m.count[doubts][labels("state", state)]++
+	}
+}
+
+func (m *meter) inDoubt(e mortise.LockEvent) {
+	m.add(doubts, "state", string(e.Outcome))
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	if e.Outcome == mortise.OutcomeInDoubt {
+		m.doubt[e.Token] = true
+	} else {
+		delete(m.doubt, e.Token)
+	}
 }
 
 // oldest must be called under mu.
@@ -243,7 +264,7 @@ func (m *meter) oldest() time.Duration {
 func (m *meter) unlocked(_ context.Context, e mortise.LockEvent) {
 	m.record(unlockTime, e.Took.Seconds(), "outcome", string(e.Outcome))
 	if e.Outcome != mortise.OutcomeLeft {
-		m.ended(e.Token)
+		m.ended(e.Token, map[bool]string{true: "lost", false: "unlocked"}[e.Outcome == mortise.OutcomeLost])
 	}
 	if e.Outcome != mortise.OutcomeLeft && e.Outcome != mortise.OutcomeLost {
 		m.record(holdTime, e.Held.Seconds(), "kind", string(e.Kind), "end", "unlocked")
@@ -251,7 +272,7 @@ func (m *meter) unlocked(_ context.Context, e mortise.LockEvent) {
 }
 
 func (m *meter) lost(e mortise.LockEvent) {
-	m.ended(e.Token)
+	m.ended(e.Token, "lost")
 	m.record(holdTime, e.Held.Seconds(), "kind", string(e.Kind), "end", "lost")
 	m.add(losses, "reason", string(e.Outcome))
 }

@@ -103,6 +103,16 @@ func TestMetricsOfAnAgent(t *testing.T) {
 	h.Acquired(t.Context(), mortise.LockEvent{Kind: mortise.LockExclusive, Outcome: mortise.OutcomeGranted,
 		Took: time.Hour, Waiting: -1})
 	h.Lost(mortise.LockEvent{Kind: mortise.LockShared, Outcome: mortise.OutcomeForced, Held: time.Second})
+	for token := range mortise.Token(4) {
+		h.InDoubt(mortise.LockEvent{Token: token, Outcome: mortise.OutcomeInDoubt})
+	}
+	h.InDoubt(mortise.LockEvent{Token: 0, Outcome: mortise.OutcomeRegained})
+	for range 2 { // the second time the lock is not in doubt
+		h.Lost(mortise.LockEvent{Token: 1, Kind: mortise.LockExclusive, Outcome: mortise.OutcomeExpired})
+		h.Unlocked(t.Context(), mortise.LockEvent{Token: 0, Outcome: mortise.OutcomeConfirmed})
+		h.Unlocked(t.Context(), mortise.LockEvent{Token: 2, Outcome: mortise.OutcomeConfirmed})
+		h.Unlocked(t.Context(), mortise.LockEvent{Token: 3, Outcome: mortise.OutcomeLost})
+	}
 	h.Lease(mortise.NodeEvent{State: mortise.StateJeopardy})
 	h.Leader(mortise.NodeEvent{State: mortise.StateNew})
 	h.Leader(mortise.NodeEvent{State: mortise.StateNone})
@@ -124,6 +134,8 @@ func TestMetricsOfAnAgent(t *testing.T) {
 		`mortise_lock_losses_total{reason="lease"} 0`,
 		`mortise_lock_hold_duration_seconds_count{kind="shared",end="lost"} 1`,
 		`mortise_lease_changes_total{state="jeopardy"} 1`,
+		`mortise_lock_doubts_total{state="in_doubt"} 4`, `mortise_lock_doubts_total{state="regained"} 1`,
+		`mortise_lock_doubts_total{state="lost"} 2`, `mortise_lock_doubts_total{state="unlocked"} 1`,
 		`mortise_leader_changes_total 1`,
 		`mortise_session_renewal_failures_total 1`,
 		`mortise_lock_leaks_total 0`,

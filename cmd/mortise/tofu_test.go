@@ -129,8 +129,10 @@ func TestTofu(t *testing.T) {
 		k.Queue[0].Labels[tofu.LabelID] != one.info.ID || k.Queue[0].Token != before.Queue[0].Token {
 		t.Errorf("the leader shows %+v, %v", k, err)
 	}
-	if holder := two.unlocks(client, at, http.StatusLocked); holder != one.info {
-		t.Errorf("the holder is\n%+v, want\n%+v", holder, one.info)
+	for _, address := range []string{at, at + "&any=true"} {
+		if holder := two.unlocks(client, address, http.StatusLocked); holder != one.info {
+			t.Errorf("%s: the holder is\n%+v, want\n%+v", address, holder, one.info)
+		}
 	}
 	one.unlocks(client, at, http.StatusOK)
 	one.unlocks(client, at, http.StatusOK)

@@ -162,8 +162,9 @@ func unlock(ctx context.Context, locks Locks, t terms, info Info) error {
 	return err
 }
 
-// end ends the hold of a key if its lock info has this ID, or with terms.any. It reports whether
-// there was such a hold. It returns a *mortise.HeldError for the hold of another run.
+// end ends the hold of a key if its lock info has this ID, or with an empty ID and terms.any. It
+// reports whether there was such a hold. It returns a *mortise.HeldError for the hold of another
+// run.
 func end(ctx context.Context, locks Locks, t terms, id string) (was bool, err error) {
 	for range maxChanges {
 		k, err := locks.Key(ctx, t.key)
@@ -175,7 +176,7 @@ func end(ctx context.Context, locks Locks, t terms, id string) (was bool, err er
 			return was, nil
 		}
 		first := k.Queue[i]
-		if of, is := first.Labels[LabelID]; !is || of != id && !t.any {
+		if of, is := first.Labels[LabelID]; !is || of != id && (id != "" || !t.any) {
 			return was, &mortise.HeldError{Key: t.key, Holder: first.Holder, Token: first.Token, Since: first.Since,
 				Value: first.Value, Labels: first.Labels, Session: first.Session}
 		}

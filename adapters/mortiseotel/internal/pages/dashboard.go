@@ -69,6 +69,7 @@ func rows() []struct {
 				"rate(%s[$__rate_interval]) / rate(%s[$__rate_interval])", now(table.RecallTime), now(table.Recalls)),
 				"{{instance}}"}}},
 			{"Lost, by reason", "ops", []line{{rate(table.Losses, "reason"), "{{reason}}"}}},
+			{"Locks in doubt, and how doubts end", "ops", []line{{rate(table.Doubts, "state"), "{{state}}"}}},
 			{"Leaked by the program", "ops", []line{{rate(table.Leaks, "instance"), "{{instance}}"}}},
 		}},
 		{"Lease and session", []panel{

@@ -37,6 +37,7 @@ const (
 	Unlock      = "mortise.lock.unlock.duration"
 	Hold        = "mortise.lock.hold.duration"
 	Losses      = "mortise.lock.losses"
+	Doubts      = "mortise.lock.doubts"
 	Leaks       = "mortise.lock.leaks"
 	Oldest      = "mortise.lock.hold.oldest"
 	Held        = "mortise.lock.held"
@@ -81,6 +82,8 @@ func Metrics() []Metric {
 		{Hold, Histogram, "s", "How long locks were held, by how the hold ended", "end", nil, slow},
 		{Losses, Counter, "{lock}", "Locks that ended before they were unlocked, by reason", "reason",
 			[]string{"lease", "overdue", "forced", "expired", "restarted", "stopped", "resumed", "unknown"}, nil},
+		{Doubts, Counter, "{lock}", "Locks with a JeopardyGrace that began to be in doubt, and how their doubts ended",
+			"state", []string{"in_doubt", "regained", "lost", "unlocked"}, nil},
 		{Leaks, Counter, "{lock}", "Locks that the program holds but no longer references", "", nil, nil},
 		{Oldest, Gauge, "s",
 			"Age of the oldest lock that this instance holds, except those that are held long by design", "", nil, nil},
