@@ -14,7 +14,7 @@ func TestASmallClusterSeesEachFactOnce(t *testing.T) {
 	facts := map[string]string{
 		"the leader": "led by orders-1", "the address": "<dt>Address</dt>", "the role": "<dt>Role</dt><dd>voter",
 		"the sessions": `id="leases"`,
-		"the voters": "3 voters", "the keys that are held longest": `id="tops"`,
+		"the voters":   "3 voters", "the keys that are held longest": `id="tops"`,
 	}
 	small := newPastNode(mortise.KeyInfo{Key: "a", Held: 1, Queue: []mortise.Standing{{Holder: "orders-1", Token: 1}}})
 	large := newPastNode()
