@@ -50,7 +50,7 @@ func TestAShellReadsTheKey(t *testing.T) {
 		t.Skip("bash is not installed")
 	}
 	for _, key := range []string{"a", "it's", `"; rm -rf x; "`, "$(id)", "`id`", "a\nb", "\u202eabc", `\`, "!!", "*",
-		"é漢", "a\xffb", "~", "#x"} {
+		"é漢", "a\xffb", "~", "#x", "\u202e'b\\"} {
 		line := strings.Replace(command("mortise", "get", key), "mortise get ", "printf %s ", 1)
 		out, err := exec.Command(bash, "-c", line).Output()
 		if err != nil || string(out) != key {

@@ -5,13 +5,14 @@
 //
 // The handler can be mounted at any path, and serves these paths below it:
 //
-//	/             the page: what is wrong and the next step, the voters and a page of the members
-//	              by zone (a later page with ?after=), the sessions that end first, the holders
-//	              and waiters of keys, the last abnormal ends of holds, a search by prefix
-//	              (?prefix=), one key with its whole queue (?key=), a picture of the waiting
-//	              requests and their holders
-//	/status.json  the same for programs, with the same ?prefix=, ?key= and ?after=; tokens are
-//	              strings, durations are seconds
+//	/             the page: what is wrong and the next step, the last hour of this instance (with
+//	              Options.History), its build and its time since the start, the voters and a page
+//	              of the members by zone (a later page with ?after=), the sessions that end first,
+//	              the holders and waiters of keys, the last abnormal ends of holds, a search by
+//	              prefix, holder and age (?prefix=, ?holder=, ?age=), one key with its whole queue
+//	              (?key=), a picture of the waiting requests and their holders
+//	/status.json  the same for programs, with the same parameters; tokens are strings, durations
+//	              are seconds. It has the figures of the last hour, but not the points of the lines
 //	/livez        200 unless [mortise.Node.Err] reports that the node has ended; only then a restart
 //	              helps, so a lost quorum has no influence
 //	/readyz       200 if [mortise.Node.Ready] returns nil within half a second; else 503 and a
@@ -20,6 +21,12 @@
 // Every path that accepts GET also accepts HEAD. The page can be read and searched without a
 // script. With the script, the page shows a change within two seconds. The page loads nothing from
 // another site, and the Content-Security-Policy forbids such loads.
+//
+// A filter by holder or age selects among the 1,000 oldest keys of the prefix, and knows the first
+// three requests of each queue. The age is a duration such as 30s or 5m, or a number of seconds.
+// Commands that the page offers to copy call the command mortise, which finds the cluster by its
+// own variables or files. If the table of the members is short, the page leaves out elsewhere what
+// the table shows.
 //
 // # Guarantees
 //
@@ -37,6 +44,7 @@
 //     one of [Options.Hosts]. The two probes answer every request, but give reasons only to
 //     requests that the page accepts.
 //   - No other page can embed a response in a frame.
+//   - The memory of the last hour has a fixed size, and its hooks allocate nothing. See [History].
 //   - Keys, values and names are shown as text, whatever they contain. Unprintable characters, such
 //     as a mark that changes the direction of writing, are shown as numbers.
 //
@@ -61,6 +69,10 @@
 // reports that there are more. Only the 1,000 oldest keys can appear in the lists of the keys that
 // are held longest and of the keys with the most waiters.
 //
+// The last hour is that of this instance only, because no instance has the figures of all. It is
+// forgotten when the process ends. Its lines have a point for each half minute. Its percentiles
+// differ by at most an eighth from those of the durations.
+//
 // Two requests of one instance may belong to unrelated work. So the picture connects a hold and a
 // waiting request of one instance only if the hold is older than [Options.Long], and a circle in
 // the picture is only a suspected deadlock. The picture shows no circle of more than six keys. The
@@ -72,5 +84,6 @@
 // A liveness probe that queries the group: during a network partition, the orchestrator would
 // restart every instance, and the group would be lost. Pushing data to viewers and refreshing data
 // in the background: both cost work while there is no viewer. Listing all keys: reading them loads
-// the leader.
+// the leader. A goroutine that samples figures: it would have to be closed, and would miss what
+// happens between two samples.
 package console

@@ -16,7 +16,8 @@ import (
 // probes at paths that its orchestrator can reach.
 func ExampleNew() {
 	ctx := context.Background()
-	node, err := mortise.Start(ctx, mortise.Config{Name: "orders-0"})
+	history := console.NewHistory() // so that the page shows the last hour
+	node, err := mortise.Start(ctx, mortise.Config{Name: "orders-0", Hooks: history.Hooks(nil)})
 	if err != nil {
 		log.Fatal(err)
 	}
@@ -26,7 +27,7 @@ func ExampleNew() {
 		return ok && password == "of this example"
 	}
 
-	handler := console.New(node, console.Options{MayForce: operator})
+	handler := console.New(node, console.Options{MayForce: operator, History: history})
 	mux := http.NewServeMux()
 	mux.Handle("/ops/locks/", http.StripPrefix("/ops/locks", handler))
 	mux.Handle("/livez", handler)

@@ -60,7 +60,7 @@ func (f filter) those(keys []mortise.KeyInfo, heldFor func(mortise.KeyInfo) time
 		return keys
 	}
 	return slices.DeleteFunc(slices.Clone(keys), func(k mortise.KeyInfo) bool {
-		return k.Held == 0 || heldFor(k) < f.age || !heldBy(k, f.holder)
+		return heldFor(k) < f.age || !heldBy(k, f.holder)
 	})
 }
 

@@ -54,6 +54,16 @@ func TestKeysAreFiltered(t *testing.T) {
 	}
 }
 
+// A wrong age must be reported, and a right one must not.
+func TestAWrongAgeIsReported(t *testing.T) {
+	for text, wrong := range map[string]bool{"": false, "90": false, "90s": false, "1h30m": false, "0": false, "-1m": true,
+		"-5": true, "often": true, "1 m": true, "99999999999": true} {
+		if f := filterOf(neturl.Values{"age": {text}}); (f.Wrong != "") != wrong || wrong && f.age != 0 {
+			t.Errorf("%q: %v, %q", text, f.age, f.Wrong)
+		}
+	}
+}
+
 // A filter selects among more keys of a prefix than the page shows, and the link can be shared.
 func TestAFilterLooksFar(t *testing.T) {
 	f := &fakeNode{many: 5000}

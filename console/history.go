@@ -24,7 +24,8 @@ import (
 //
 // It counts the calls of its own node only, because no instance has the figures of all. Elections,
 // package tick and requests with the label mortise.purpose wait and hold long by design: of them
-// only grants and losses are counted. It is safe for concurrent use, and serves one node.
+// only grants and losses are counted. Losses that the node does not report because hooks were too
+// slow (Status.HooksDropped) are missing. It is safe for concurrent use, and serves one node.
 type History struct {
 	status atomic.Pointer[func() mortise.Status] // of the node; nil until New
 

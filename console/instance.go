@@ -13,6 +13,7 @@ type instance struct {
 	ID      string               `json:"id"`
 	Address string               `json:"address"`
 	Zone    string               `json:"zone,omitempty"`
+	Role    string               `json:"role"`              // "leader", "voter" or "member"
 	Version string               `json:"version"`           // of mortise
 	Program string               `json:"program,omitempty"` // main module and its version, if the build states them
 	Up      float64              `json:"up_seconds"`        // since the start of the node
@@ -28,7 +29,7 @@ type instance struct {
 
 func instanceOf(s mortise.Status, program string) instance {
 	i := instance{
-		Name: s.Name, ID: s.Instance, Address: s.Address, Zone: s.Zone, Version: s.Version, Program: program,
+		Name: s.Name, ID: s.Instance, Address: s.Address, Zone: s.Zone, Role: roleOf(s), Version: s.Version, Program: program,
 		Up: inSeconds(s.Age), Phase: s.Phase, Session: s.Session, Lease: s.Lease, Left: inSeconds(s.LeaseFor),
 		Held: s.Held, Waiters: s.Waiters, Waiting: s.Waiting,
 	}
@@ -36,6 +37,16 @@ func instanceOf(s mortise.Status, program string) instance {
 		i.Err = s.Err.Error()
 	}
 	return i
+}
+
+func roleOf(s mortise.Status) string {
+	switch {
+	case s.Leading:
+		return "leader"
+	case s.Votes:
+		return "voter"
+	}
+	return "member"
 }
 
 // program returns the path and the version of the program's main module. It returns "" for a build

@@ -12,11 +12,13 @@ import (
 // the summary must have them, because the table has many rows.
 func TestASmallClusterSeesEachFactOnce(t *testing.T) {
 	facts := map[string]string{
-		"the leader": "led by orders-1", "the address": "<dt>Address</dt>", "the sessions": `id="leases"`,
-		"the voters": "3 voters", "the keys that are held longest": `id="tops"`,
+		"the leader": "led by orders-1", "the address": "<dt>Address</dt>", "the role": "<dt>Role</dt><dd>voter",
+		"the sessions": `id="leases"`,
+		"the voters":   "3 voters", "the keys that are held longest": `id="tops"`,
 	}
 	small := newPastNode(mortise.KeyInfo{Key: "a", Held: 1, Queue: []mortise.Standing{{Holder: "orders-1", Token: 1}}})
 	large := newPastNode()
+	large.status.Votes = true
 	large.fleet, large.many = 9, 9
 	smallPage, largePage := mustPage(t, New(small, Options{}), "/"), mustPage(t, New(large, Options{}), "/")
 	for fact, text := range facts {

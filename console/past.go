@@ -119,7 +119,7 @@ func (m *margin) add(left time.Duration) {
 // chart is one figure on the page: its value, its line, and the whole hour in words.
 type chart struct {
 	ID, Name string
-	Now      []string // of the last minute
+	Now      string // in the last minute
 	Hour     string
 	Spark    spark
 	Bad      bool // something happened that should not
@@ -130,7 +130,7 @@ func (p *past) Charts() []chart {
 	return []chart{
 		p.Grants.chart("grants", "Grants", false), p.Waits.chart("waits", "Waits", false),
 		p.Losses.chart("losses", "Losses", true),
-		p.Wait.chart("wait", "Wait time", "waited"), p.Hold.chart("hold", "Hold time", "held"), p.Lease.chart(),
+		p.Wait.chart("wait", "Wait", "waited"), p.Hold.chart("hold", "Hold", "held"), p.Lease.chart(),
 	}
 }
 
@@ -138,7 +138,7 @@ func (p *past) Charts() []chart {
 func (p *past) Whole() bool { return p.Recorded >= time.Hour.Seconds() }
 
 func (r *rate) chart(id, name string, bad bool) chart {
-	c := chart{ID: id, Name: name, Now: []string{perSecond(r.Now)}, Hour: grouped(r.Total) + " in all"}
+	c := chart{ID: id, Name: name, Now: perSecond(r.Now), Hour: grouped(r.Total) + " in all"}
 	c.Bad = bad && r.Total > 0
 	if r.Most > 0 {
 		c.Hour += ", at most " + perSecond(r.Most)
@@ -148,9 +148,9 @@ func (r *rate) chart(id, name string, bad bool) chart {
 }
 
 func (t *times) chart(id, name, done string) chart {
-	c := chart{ID: id, Name: name, Now: []string{"none"}, Hour: "no call has " + done}
+	c := chart{ID: id, Name: name + " p50 · p99", Now: "none", Hour: "no call has " + done}
 	if t.NowP99 > 0 {
-		c.Now = []string{"p50 " + short(t.NowP50), "p99 " + short(t.NowP99)}
+		c.Now = short(t.NowP50) + " · " + short(t.NowP99)
 	}
 	if t.Count > 0 {
 		c.Hour = "p99 in all " + short(t.P99) + ", peak " + short(slices.Max(t.p99line))
@@ -160,9 +160,9 @@ func (t *times) chart(id, name, done string) chart {
 }
 
 func (m *margin) chart() chart {
-	c := chart{ID: "lease", Name: "Lease margin", Now: []string{"not known yet"}, Hour: "known after the next renewal"}
+	c := chart{ID: "lease", Name: "Lease margin", Now: "not known yet", Hour: "known after the next renewal"}
 	if m.Known {
-		c.Now, c.Hour, c.Bad = []string{short(m.Now)}, "lowest "+short(m.Lowest), m.Lowest == 0
+		c.Now, c.Hour, c.Bad = short(m.Now), "lowest "+short(m.Lowest), m.Lowest == 0
 	}
 	c.Spark = sparkOf("Lease margin", short, m.line, nil)
 	return c

@@ -13,7 +13,7 @@ import (
 	"github.com/mortise-lock/mortise/tick"
 )
 
-// TestBrowserShowsTheStates loads the page in a real browser in nine states. It makes the pictures
+// TestBrowserShowsTheStates loads the page in a real browser in ten states. It makes the pictures
 // of docs/OPERATION.md: go test ./console -run TestBrowserShowsTheStates -shots ../docs/pictures
 func TestBrowserShowsTheStates(t *testing.T) {
 	t.Parallel()
@@ -33,6 +33,11 @@ func TestBrowserShowsTheStates(t *testing.T) {
 			c.picture("state-"+name, 800, 0.75)
 		}
 	}
+	busy := newPastNode(queue("orders/42: orders-2 | orders-1 orders-1 orders-0", time.Now()),
+		queue("exports/nightly: orders-1 |", time.Now()), queue("tenants/acme/import: orders-0 |", time.Now()))
+	shows("hour", mounted(t, busy, Options{Long: 2 * time.Hour, History: anHour(), Console: func(m mortise.Member) string {
+		return "http://" + m.Name + ":9000/"
+	}}), "fine", "", "force")
 	const secret, other = "8f1b6d0ce94a2753be60f7a1d3c8952e4b7f09a6c1d2e3540987ab6cdef31275",
 		"1d2e3540987ab6cdef312758f1b6d0ce94a2753be60f7a1d3c8952e4b7f09a6c"
 	var config mortise.Config // the configuration of the last instance, for instances that are started later

@@ -14,6 +14,7 @@ import (
 	"time"
 
 	"github.com/mortise-lock/mortise"
+	"github.com/mortise-lock/mortise/console"
 )
 
 const (
@@ -22,7 +23,7 @@ const (
 	failedLook  = time.Second
 )
 
-type agentOptions struct{ listen, tokenFile, observe string }
+type agentOptions struct{ listen, tokenFile, observe, consoles string }
 
 // agentToken is the name of the variable that contains a token. With _FILE appended, it is the name
 // of the variable that contains the path of a file of tokens.
@@ -42,6 +43,9 @@ func agentFlags(c *call, fs *flag.FlagSet) {
 	fs.StringVar(&c.agent.observe, "observe", os.Getenv(prefix+"_OBSERVE"),
 		"another address with the metrics and the page only: "+
 			"as -listen, or with -token-file any address; "+prefix+"_OBSERVE")
+	fs.StringVar(&c.agent.consoles, "consoles", os.Getenv(prefix+"_CONSOLES"),
+		"where the pages of the other agents are, for the links between them: a URL with {host}, the host of an agent's "+
+			"address, or {name}; "+prefix+"_CONSOLES")
 }
 
 func agent(ctx context.Context, c *call) error {
@@ -49,6 +53,10 @@ func agent(ctx context.Context, c *call) error {
 		return usageError("agent takes no words, only flags: " + strings.Join(c.words, " "))
 	}
 	allowed, err := c.readTokens(c.agent.tokenFile, os.Getenv(agentToken))
+	if err != nil {
+		return usageError(err.Error())
+	}
+	links, err := linksTo(c.agent.consoles)
 	if err != nil {
 		return usageError(err.Error())
 	}
@@ -62,8 +70,8 @@ func agent(ctx context.Context, c *call) error {
 	if err != nil {
 		return usageError(err.Error())
 	}
-	meter := newMeter()
-	config.Hooks = meter.hooks()
+	meter, history := newMeter(), console.NewHistory()
+	config.Hooks = history.Hooks(meter.hooks())
 	node, err := mortise.Start(ctx, config)
 	if err != nil {
 		for _, l := range listeners {
@@ -73,7 +81,8 @@ func agent(ctx context.Context, c *call) error {
 	}
 	clients := newLeases(node)
 	guests := newPrograms(clients.ctx, given, node.Status().Address)
-	d := &door{node: node, leases: clients, programs: guests, tokens: allowed, meter: meter}
+	d := &door{node: node, leases: clients, programs: guests, tokens: allowed, meter: meter,
+		page: console.Options{History: history, Console: links}}
 	served := make(chan error, len(listeners))
 	var servers []*http.Server
 	for i, l := range listeners {

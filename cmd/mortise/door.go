@@ -32,6 +32,7 @@ type door struct {
 	programs *programs
 	tokens   tokens
 	meter    *meter
+	page     console.Options // without Hosts
 }
 
 // handler returns the HTTP handler of the API. local means that the listener is a socket in the
@@ -80,7 +81,7 @@ func (d *door) handler(local bool) http.Handler {
 	get("/v1/status", func(ctx context.Context, r *http.Request) (any, error) { return d.from(r).status(ctx) })
 	get("/v1/health", func(ctx context.Context, r *http.Request) (any, error) { return d.from(r).health(ctx) })
 	d.probes(mux)
-	d.show(mux, console.Options{})
+	d.show(mux, d.page)
 	return d.guard(mux, local)
 }
 

@@ -251,6 +251,8 @@ func TestObserve(t *testing.T) {
 		"/": 404} {
 		if code, text, _ := body(t, http.MethodGet, url+path, with...); code != want {
 			t.Errorf("%s: %d %.200s", path, code, text)
+		} else if path == "/console/" && !strings.Contains(text, `id="past"`) {
+			t.Error("the page does not show the last hour")
 		}
 		if code, _, _ := body(t, http.MethodGet, url+path); code != http.StatusUnauthorized {
 			t.Errorf("%s without a token: %d", path, code)
@@ -262,5 +264,27 @@ func TestObserve(t *testing.T) {
 	_ = cmd.Process.Signal(syscall.SIGTERM)
 	if err := cmd.Wait(); err != nil {
 		t.Error(err)
+	}
+}
+
+// The pages of agents link to each other, and a pattern that makes no links is refused.
+func TestLinksBetweenPages(t *testing.T) {
+	m := mortise.Member{Name: "a b/c", Address: "[2001:db8::1]:7947"}
+	for pattern, want := range map[string]string{
+		"http://{host}:7949/console/":     "http://[2001:db8::1]:7949/console/",
+		"https://ops/{name}/console/?a=1": "https://ops/a%20b%2Fc/console/?a=1",
+	} {
+		link, err := linksTo(pattern)
+		if err != nil || link(m) != want {
+			t.Errorf("%s: %v", pattern, err)
+		}
+		if deaf := link(mortise.Member{Name: "x"}); strings.Contains(pattern, "{host}") != (deaf == "") {
+			t.Errorf("%s: an agent without an address is at %q", pattern, deaf)
+		}
+	}
+	for _, wrong := range []string{"{host}", "ftp://{host}/", "http://ops/console/", "javascript:{name}"} {
+		if link, err := linksTo(wrong); err == nil || link != nil || !strings.Contains(err.Error(), "-consoles: ") {
+			t.Errorf("%s: %v", wrong, err)
+		}
 	}
 }
