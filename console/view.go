@@ -105,6 +105,8 @@ type standing struct {
 	Of      int      `json:"of,omitempty"`
 	Keys    []string `json:"keys,omitempty"`
 	Path    string   `json:"path,omitempty"` // Request.Path
+
+	Upgradable bool `json:"upgradable,omitempty"`
 }
 
 type scene struct {
@@ -209,7 +211,7 @@ func (s *scene) key(k mortise.KeyInfo, queue int) key {
 		shown := standing{
 			Holder: st.Holder, Session: st.Session, Value: st.Value, Token: st.Token, Left: inSeconds(st.Left),
 			Expired: st.Expired, Kept: st.Kept, Shared: st.Shared,
-			Permits: st.Permits, Of: st.Of, Keys: st.Keys, Path: st.Path,
+			Permits: st.Permits, Of: st.Of, Keys: st.Keys, Path: st.Path, Upgradable: st.Upgradable,
 		}
 		if st.Token != 0 {
 			shown.For = inSeconds(s.age(st))

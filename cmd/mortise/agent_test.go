@@ -208,6 +208,12 @@ with Mortise(agent, name="first") as one, Mortise("unix:" + os.environ["OTHER"])
     assert not writer.wanted()
     writer.downgrade()
     two.lock("orders/43", shared=True, wait_seconds=30).unlock()
+    editor = one.lock("orders/44", upgradable=True)
+    with two.lock("orders/44", shared=True, wait_seconds=30) as reader:
+        pass
+    with editor.upgrade(wait_seconds=30) as up:
+        assert up.token > reader.token and editor.held()
+    editor.unlock()
     writer.detach()
     two.lock("orders/43", resume=writer.token).unlock()
     at = one.put("progress", b"1")

@@ -33,6 +33,7 @@ type asked struct {
 	Token     mortise.Token `json:"token"`
 	Wait      *float64      `json:"wait_seconds"` // nil means no limit; 0 means not to wait
 	Shared    bool          `json:"shared"`
+	Upgrades  bool          `json:"upgradable"`
 	Permits   int           `json:"permits"`
 	Of        int           `json:"of"`
 	Value     string        `json:"value"`

@@ -5,6 +5,7 @@ import (
 	"iter"
 
 	"github.com/mortise-lock/mortise"
+	"github.com/mortise-lock/mortise/internal/guest"
 )
 
 // An implementation of asks takes locks and sends queries for the programs that use the HTTP API.
@@ -32,6 +33,21 @@ type holding interface {
 	Downgrade(context.Context) error
 	Detach(context.Context) error
 	Wanted() <-chan struct{}
+}
+
+// upgraded returns the upgrade of a lock; see mortise.Lock.Upgrade.
+func upgraded(ctx context.Context, h holding) (up holding, err error) {
+	if l, ok := h.(*guest.Lock); ok {
+		up, err = l.Upgrade(ctx)
+	} else if l, ok := h.(*mortise.Lock); ok {
+		up, err = l.Upgrade(ctx)
+	} else {
+		err = bad("this lock cannot be upgraded")
+	}
+	if err != nil {
+		return nil, err // a holding that contains a nil lock is not equal to nil
+	}
+	return up, nil
 }
 
 type own struct{ node *mortise.Node }

@@ -58,6 +58,7 @@ func (d *door) handler(local bool) http.Handler {
 	post("/v1/lock", d.lock)
 	post("/v1/unlock", d.unlock)
 	post("/v1/downgrade", d.downgrade)
+	post("/v1/upgrade", d.upgrade)
 	post("/v1/regain", d.regain)
 	post("/v1/detach", d.detach)
 	post("/v1/check", d.check)
@@ -161,8 +162,8 @@ func (d *door) end(r *http.Request, a asked) (any, error) {
 
 func (d *door) lock(r *http.Request, a asked) (any, error) {
 	request := mortise.Request{
-		Key: a.Key, Keys: a.Keys, Path: a.Path, Shared: a.Shared, Permits: a.Permits, Of: a.Of, Value: a.Value,
-		Labels: a.Labels, MaxWaiting: a.MaxWaiting, Notice: a.Notice, Sticky: a.Sticky, Resume: a.Resume,
+		Key: a.Key, Keys: a.Keys, Path: a.Path, Shared: a.Shared, Upgradable: a.Upgrades, Permits: a.Permits, Of: a.Of,
+		Value: a.Value, Labels: a.Labels, MaxWaiting: a.MaxWaiting, Notice: a.Notice, Sticky: a.Sticky, Resume: a.Resume,
 	}
 	l, err := d.leases.find(programOf(r), a.Lease)
 	if err != nil {
@@ -221,6 +222,34 @@ func (d *door) downgrade(r *http.Request, a asked) (any, error) {
 	ctx, cancel := context.WithTimeout(r.Context(), unlockAsked)
 	defer cancel()
 	return struct{}{}, lock.Downgrade(ctx)
+}
+
+// upgrade makes an upgradable lock exclusive. The upgrade is a lock of its own, of the same lease.
+func (d *door) upgrade(r *http.Request, a asked) (any, error) {
+	lock, err := d.leases.lock(programOf(r), a.Lease, a.Token)
+	if err != nil {
+		return nil, err
+	}
+	ctx := r.Context()
+	if a.Wait != nil {
+		wait, err := span("wait_seconds", a.Wait, 0)
+		if err == nil && wait == 0 {
+			err = bad("wait_seconds is 0, but an upgrade waits for all readers: give a longer time, or none")
+		}
+		if err != nil {
+			return nil, err
+		}
+		var cancel context.CancelFunc
+		ctx, cancel = context.WithTimeout(ctx, wait)
+		defer cancel()
+	}
+	up, err := d.leases.take(ctx, programOf(r), a.Lease, func(ctx context.Context) (holding, error) {
+		return upgraded(ctx, lock)
+	})
+	if err != nil {
+		return nil, err
+	}
+	return lockText{Key: up.Key(), Token: up.Token()}, nil
 }
 
 // regain waits until a lock in doubt is good again or lost.

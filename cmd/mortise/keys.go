@@ -214,6 +214,8 @@ func standingRow(i int, s mortise.Standing, now time.Time) []string {
 	switch {
 	case s.Shared:
 		row[7] = "shared"
+	case s.Upgradable:
+		row[7] = "upgradable"
 	case s.Of > 0:
 		row[7] = fmt.Sprintf("%d of %d", s.Permits, s.Of)
 	}

@@ -189,9 +189,14 @@ func (ls *leases) news(l *lease, told map[mortise.Token]lockText) (news []lockTe
 	return news
 }
 
-// acquire takes a lock for a lease. If the lease or ctx ends before it returns, the lock is
-// released.
 func (ls *leases) acquire(ctx context.Context, by *program, id string, r mortise.Request) (holding, error) {
+	return ls.take(ctx, by, id, func(ctx context.Context) (holding, error) { return ls.from(by).acquire(ctx, r) })
+}
+
+// take takes a lock for a lease, with the function acquire. If the lease or ctx ends before it
+// returns, the lock is released.
+func (ls *leases) take(ctx context.Context, by *program, id string,
+	acquire func(context.Context) (holding, error)) (holding, error) {
 	l, err := ls.find(by, id)
 	if err != nil {
 		return nil, err
@@ -199,7 +204,7 @@ func (ls *leases) acquire(ctx context.Context, by *program, id string, r mortise
 	ctx, cancel := context.WithCancelCause(ctx)
 	defer cancel(nil)
 	defer context.AfterFunc(l.ctx, func() { cancel(errLeaseOver) })()
-	lock, err := ls.from(by).acquire(ctx, r)
+	lock, err := acquire(ctx)
 	if err != nil {
 		if l.ctx.Err() != nil {
 			err = errNoLease

@@ -15,10 +15,13 @@ import (
 )
 
 // Lock is a lock that a guest holds. It has some of the methods of mortise.Lock.
-type Lock struct{ hold client.Hold }
+type Lock struct {
+	session *Session
+	hold    client.Hold
+}
 
 // Acquire waits for a lock. If r.Try is set, it does not wait for other holders. It uses the
-// fields Key, Try, Shared, Permits, Of, MaxWaiting, Value, Labels, LockDelay, Notice and Resume of
+// fields Key, Try, Shared, Upgradable, Permits, Of, MaxWaiting, Value, Labels, LockDelay, Notice and Resume of
 // r. It returns the errors of mortise.Node.Acquire: *mortise.HeldError, mortise.ErrNotReady,
 // mortise.ErrBadKey and so on. If ctx ends, the error wraps the error of ctx, and names the holder
 // at the time when the request was queued.
@@ -32,6 +35,10 @@ func (s *Session) Acquire(ctx context.Context, r mortise.Request) (*Lock, error)
 		return nil, fmt.Errorf("%w: Request.Of (%d, at most %d), Value (%d bytes, at most %d) or LockDelay (%v, at most "+
 			"%v) is out of range",
 			mortise.ErrBadRequest, r.Of, maxOf, len(r.Value), lockfsm.MaxValueBytes, r.LockDelay, lockfsm.MaxDelay)
+	}
+	if r.Upgradable && (r.Shared || r.Of != 0 || r.LockDelay != 0 || r.Resume != 0) {
+		return nil, fmt.Errorf("%w: Request.Upgradable is set together with Shared, Permits, LockDelay or Resume",
+			mortise.ErrBadRequest)
 	}
 	value := shown.Encode(r.Value, r.Labels, nil)
 	if len(value) > lockfsm.MaxValueBytes {
@@ -47,10 +54,12 @@ func (s *Session) Acquire(ctx context.Context, r mortise.Request) (*Lock, error)
 	switch {
 	case r.Shared:
 		t.Permits = 1
+	case r.Upgradable:
+		t.Modes = []lockfsm.Mode{lockfsm.ModeU}
 	case r.Of > 1:
 		t.Permits, t.Of = uint32(r.Permits), uint32(r.Of)
 	}
-	l := &Lock{}
+	l := &Lock{session: s}
 	if err := s.client.AcquireInto(ctx, &l.hold, &client.Request{Key: r.Key, Try: r.Try, Terms: t}); err != nil {
 		return nil, s.explain(r.Key, err)
 	}
@@ -88,6 +97,8 @@ func (l *Lock) UnlockSoon() error { return l.hold.ReleaseSoon() }
 func (l *Lock) Downgrade(ctx context.Context) error {
 	permits := fmt.Errorf("%w: Downgrade of a semaphore", mortise.ErrBadRequest)
 	switch t := l.hold.Terms(); {
+	case l.hold.Upgradable() || l.hold.Upgraded():
+		return fmt.Errorf("%w: Downgrade of an upgradable or an upgraded lock", mortise.ErrBadRequest)
 	case t == nil || t.Permits == 0:
 	case t.Of > 0:
 		return permits
@@ -101,6 +112,27 @@ func (l *Lock) Downgrade(ctx context.Context) error {
 		return permits
 	default:
 		return err
+	}
+}
+
+// Upgrade makes an upgradable lock exclusive: see mortise.Lock.Upgrade.
+func (l *Lock) Upgrade(ctx context.Context) (*Lock, error) {
+	if err := l.Err(); err != nil {
+		return nil, err
+	}
+	if !l.hold.Upgradable() {
+		return nil, fmt.Errorf("%w: Upgrade of a lock without Request.Upgradable", mortise.ErrBadRequest)
+	}
+	up, r := &Lock{session: l.session}, l.hold.UpgradeRequest()
+	switch err := l.hold.Upgrade(ctx, &up.hold, &r); {
+	case err == nil:
+		return up, nil
+	case errors.Is(err, client.ErrUpgraded):
+		return nil, fmt.Errorf("%w: %w", mortise.ErrBadRequest, err)
+	case l.Err() != nil:
+		return nil, l.Err()
+	default:
+		return nil, l.session.explain(l.Key(), err)
 	}
 }
 

@@ -179,5 +179,13 @@ func leases() []Bug {
 			Breaks: "a later reading of the boot-time clock is lower than an earlier one"},
 		{Name: "interrupted-reading-used", Package: "internal/clock", Hazard: "none", Some: true,
 			Breaks: "all times are late by the time for which one reading was interrupted"},
+		{Name: "upgrade-outlives-lost-hold", Package: "session/client", Hazard: "none", Some: true,
+			Breaks: "a caller writes under an upgrade although the hold that it belongs to has ended"},
+		{Name: "upgrade-held-longer", Package: "session/client", Hazard: "none",
+			Breaks: "an upgrade is held for longer than the MaxHold of its lock allows"},
+		{Name: "cancelled-upgrade-stays-exclusive", Package: "session/client", Hazard: "16",
+			Breaks: "a caller that gave up its upgrade keeps all readers out"},
+		{Name: "second-upgrade-asked", Package: "session/client", Hazard: "none",
+			Breaks: "a second upgrade of a lock is told that the group has lost the lock"},
 	}
 }

@@ -74,8 +74,8 @@ class Mortise:
             conn.close()
 
     def lock(self, key, **terms):
-        """Terms: wait_seconds=0, shared=True, permits=1, of=3, keys=[...] or path="a/b" (with key=None), value="...",
-        labels={...}, notice=True, sticky=True, max_waiting=10, max_hold_seconds=60,
+        """Terms: wait_seconds=0, shared=True, upgradable=True, permits=1, of=3, keys=[...] or path="a/b"
+        (with key=None), value="...", labels={...}, notice=True, sticky=True, max_waiting=10, max_hold_seconds=60,
         lock_delay_seconds=5, jeopardy_grace_seconds=300, resume=token."""
         if key is not None:
             terms["key"] = key
@@ -161,6 +161,11 @@ class Lock:
     def downgrade(self):
         """Make an exclusive lock shared, without releasing it."""
         self._ask("/v1/downgrade")
+
+    def upgrade(self, **terms):
+        """Make an upgradable lock exclusive. The result is another lock, with its own token: unlock
+        it to step back. Terms: wait_seconds=5."""
+        return Lock(self.locks, self._ask("/v1/upgrade", **terms))
 
     def detach(self):
         """Give up the lock, which stays taken for lock_delay_seconds: resume it by its token."""

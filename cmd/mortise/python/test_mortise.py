@@ -51,6 +51,14 @@ class Tests(unittest.TestCase):
             getattr(lock, name)()
             self.assertEqual(self.last()[1:4], ("/v1/" + name, "", {"lease": "L", "token": "7"}))
 
+    def test_an_upgrade_is_a_lock(self):
+        lock = self.locks.lock("k", upgradable=True)
+        self.server.answers["/v1/upgrade"] = (200, '{"key":"k","token":"9"}')
+        with lock.upgrade(wait_seconds=5) as up:
+            self.assertEqual((up.key, up.token, lock.token), ("k", 9, 7))
+            self.assertEqual(self.last()[3], {"lease": "L", "token": "7", "wait_seconds": 5})
+        self.assertEqual(self.last()[3], {"lease": "L", "token": "9"})
+
     def test_held_is_false_without_an_answer(self):
         lock = self.locks.lock("k")
         self.server.answers["/v1/check"] = (200, '{"held":true}')
