@@ -4,6 +4,8 @@ import (
 	"cmp"
 	"context"
 	"encoding/json"
+	"fmt"
+	"math"
 	"net/http"
 	"strconv"
 	"strings"
@@ -11,6 +13,7 @@ import (
 
 	"github.com/mortise-lock/mortise"
 	"github.com/mortise-lock/mortise/console"
+	"github.com/mortise-lock/mortise/internal/plain"
 )
 
 // This file is the HTTP API of an agent, called the door in this package. Its JSON has the form
@@ -18,6 +21,7 @@ import (
 
 const (
 	maxBody = 1 << 20
+	maxName = 256
 	maxKeys = 1000 // keys in one answer of /v1/keys
 	// the time limit of /readyz and of queries to the leader; shorter than the timeouts of clients
 	answerSoon  = time.Second
@@ -164,6 +168,20 @@ func read(w http.ResponseWriter, r *http.Request) (a asked, err error) {
 	return a, nil
 }
 
+func bad(format string, args ...any) error {
+	return fmt.Errorf("%w: %s", mortise.ErrBadRequest, fmt.Sprintf(format, args...))
+}
+
+func span(name string, seconds *float64, fallback time.Duration) (time.Duration, error) {
+	switch {
+	case seconds == nil:
+		return fallback, nil
+	case *seconds < 0 || *seconds > math.MaxInt64/float64(time.Second)/2:
+		return 0, bad("%s %v is not a valid number of seconds", name, *seconds)
+	}
+	return time.Duration(*seconds * float64(time.Second)), nil
+}
+
 func (d *door) open(r *http.Request, a asked) (any, error) {
 	ttl, err := span("ttl_seconds", a.TTL, leaseTTL)
 	if err == nil && (ttl < leaseTTLMin || ttl > maxLeaseTTL) {
@@ -180,6 +198,13 @@ func (d *door) open(r *http.Request, a asked) (any, error) {
 		return nil, err
 	}
 	return map[string]any{"lease": l.id, "ttl_seconds": ttl}, nil
+}
+
+func checkName(name string) error {
+	if len(name) > maxName || !plain.Is(name) {
+		return bad("name %q has more than %d bytes, or %s", name, maxName, plain.NotText)
+	}
+	return nil
 }
 
 func (d *door) keepalive(r *http.Request, a asked) (any, error) {
@@ -215,12 +240,19 @@ func (d *door) lock(r *http.Request, a asked) (any, error) {
 	if request.LockDelay, err = span("lock_delay_seconds", a.LockDelay, 0); err != nil {
 		return nil, err
 	}
-	request.Try = a.Wait != nil && *a.Wait == 0
-	ctx, cancel, err := waiting(r.Context(), a.Wait)
-	if err != nil {
-		return nil, err
+	ctx := r.Context()
+	if a.Wait != nil {
+		wait, err := span("wait_seconds", a.Wait, 0)
+		if err != nil {
+			return nil, err
+		}
+		if request.Try = wait == 0; request.Try {
+			wait = 3 * time.Second // for the answer of the leader
+		}
+		var cancel context.CancelFunc
+		ctx, cancel = context.WithTimeout(ctx, wait)
+		defer cancel()
 	}
-	defer cancel()
 	lock, err := d.leases.acquire(ctx, programOf(r), a.Lease, request)
 	if err != nil {
 		return nil, err
@@ -253,15 +285,26 @@ func (d *door) downgrade(r *http.Request, a asked) (any, error) {
 
 // upgrade makes an upgradable lock exclusive. The upgrade is a lock of its own, of the same lease.
 func (d *door) upgrade(r *http.Request, a asked) (any, error) {
-	if a.Wait != nil && *a.Wait == 0 {
-		return nil, bad("wait_seconds is 0, but an upgrade waits for all readers: give a longer time, or none")
-	}
-	ctx, cancel, err := waiting(r.Context(), a.Wait)
+	lock, err := d.leases.lock(programOf(r), a.Lease, a.Token)
 	if err != nil {
 		return nil, err
 	}
-	defer cancel()
-	up, err := d.leases.upgrade(ctx, programOf(r), a.Lease, a.Token)
+	ctx := r.Context()
+	if a.Wait != nil {
+		wait, err := span("wait_seconds", a.Wait, 0)
+		if err == nil && wait == 0 {
+			err = bad("wait_seconds is 0, but an upgrade waits for all readers: give a longer time, or none")
+		}
+		if err != nil {
+			return nil, err
+		}
+		var cancel context.CancelFunc
+		ctx, cancel = context.WithTimeout(ctx, wait)
+		defer cancel()
+	}
+	up, err := d.leases.take(ctx, programOf(r), a.Lease, func(ctx context.Context) (holding, error) {
+		return upgraded(ctx, lock)
+	})
 	if err != nil {
 		return nil, err
 	}

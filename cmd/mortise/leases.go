@@ -227,15 +227,6 @@ func (ls *leases) lock(by *program, id string, token mortise.Token) (holding, er
 	return lock, nil
 }
 
-// upgrade takes the upgrade of a lock of a lease, for the same lease.
-func (ls *leases) upgrade(ctx context.Context, by *program, id string, token mortise.Token) (holding, error) {
-	lock, err := ls.lock(by, id, token)
-	if err != nil {
-		return nil, err
-	}
-	return ls.take(ctx, by, id, func(ctx context.Context) (holding, error) { return upgraded(ctx, lock) })
-}
-
 // changer is a lock under which data or its value can be changed. A lock of a program with a
 // derived secret is none, because an instance of an older build would ignore that the lock guards
 // the data.

@@ -21,10 +21,10 @@ type Lock struct {
 }
 
 // Acquire waits for a lock. If r.Try is set, it does not wait for other holders. It uses the
-// fields Key, Try, Shared, Upgradable, Permits, Of, MaxWaiting, Value, Labels, LockDelay, Notice
-// and Resume of r. It returns the errors of mortise.Node.Acquire: *mortise.HeldError,
-// mortise.ErrNotReady, mortise.ErrBadKey and so on. If ctx ends, the error wraps the error of ctx,
-// and names the holder at the time when the request was queued.
+// fields Key, Try, Shared, Upgradable, Permits, Of, MaxWaiting, Value, Labels, LockDelay, Notice and Resume of
+// r. It returns the errors of mortise.Node.Acquire: *mortise.HeldError, mortise.ErrNotReady,
+// mortise.ErrBadKey and so on. If ctx ends, the error wraps the error of ctx, and names the holder
+// at the time when the request was queued.
 func (s *Session) Acquire(ctx context.Context, r mortise.Request) (*Lock, error) {
 	if wrong := r.Permits < 0 || r.Permits > r.Of || r.Permits == 0 && r.Of != 0; wrong || r.Shared && r.Of != 0 {
 		return nil, fmt.Errorf("%w: Request.Permits is %d and Of is %d; want 1 <= Permits <= Of, without Shared",
