@@ -14,10 +14,10 @@
 //
 // # Kinds of locks
 //
-// [Node.Acquire] takes a [Request]. Its fields select an exclusive lock, a shared lock, a number of
-// permits, or several keys at once. All requests for a key wait in one queue, in order.
-// [Node.Lock], [Node.RLock], [Node.LockAll], [Node.TryLock] and [Node.Do] are shorthand for the
-// common cases.
+// [Node.Acquire] takes a [Request]. Its fields select an exclusive lock, a shared one, one that can
+// be upgraded, a number of permits, or several keys at once. All requests for a key wait in one
+// queue, in order. [Node.Lock], [Node.RLock], [Node.LockAll], [Node.TryLock] and [Node.Do] are
+// shorthand for the common cases.
 //
 // A request is made under a lock if its context comes from [Lock.Context] or from Do. If the lock
 // covers the request, the request enters the lock again and does not wait. If requests wait for

@@ -369,6 +369,7 @@ const (
 	OutcomeExpired   Outcome = "expired"   // the group ended the session
 	OutcomeRestarted Outcome = "restarted" // this instance began a new incarnation
 	OutcomeStopped   Outcome = "stopped"   // the node was closed
-	OutcomeUnknown   Outcome = "unknown"   // the group does not know the hold
-	OutcomeLeaked    Outcome = "leaked"
+	// the group does not know the hold, or the upgrade has ended with the lock that it belongs to
+	OutcomeUnknown Outcome = "unknown"
+	OutcomeLeaked  Outcome = "leaked"
 )

@@ -35,7 +35,9 @@
 //
 // A request for several keys can name a mode for each (mode.go, testdata/modes.txt).
 //
-// A Release with Permits makes an exclusive hold shared (testdata/downgrade.txt).
+// A Release with Permits makes an exclusive hold shared (testdata/downgrade.txt). An upgradable
+// hold is compatible with shared ones. Its upgrade is an exclusive request with its own token, and
+// comes before all requests that wait (testdata/upgrade.txt, testdata/upgrade_deadlock.txt).
 //
 // A hold can outlive its session by the delay that its request names. During the delay an Acquire
 // with the hold's token can resume the hold (resume.go).
@@ -93,7 +95,7 @@
 //     Two replicas of a group at the same revision are equal. The founding time of a group
 //     determines its first revision, so a group that is founded later has higher tokens.
 //   - Requests are served in the order of the log. A command for one entry never moves another
-//     entry back in its queue.
+//     entry back in its queue, except that an upgrade comes before all waiting entries.
 //   - Repeating a command has no further effect. The machine recognizes a repeated Open by its
 //     nonce while its session exists, and every other command by session, epoch and number. The
 //     numbers of a session rise: a command with a number n >= next sets next = n+1. A number below
@@ -119,8 +121,8 @@
 // do. Until the new version is in force, a build that has it must return the same results and write
 // the same snapshots as the older build. If the version in force does not have a kind of command,
 // both builds treat commands of that kind as malformed. The code of a new version begins in
-// rules.go. The file rules2.go contains the additions of version 2. Version 3 added stays (stay.go)
-// and the downgrade (requests.go).
+// rules.go. The file rules2.go contains the additions of version 2. Version 3 added stays
+// (stay.go), modes (mode.go), the downgrade and upgrades (requests.go).
 //
 // # Decisions where the design left room
 //

@@ -14,6 +14,7 @@
 //	compute_in_phases             workers that wait for each other after each phase
 //	lock_by_an_id_from_outside    keys with IDs that callers of an API choose
 //	many_readers_one_writer       shared and exclusive locks, and a downgrade
+//	read_long_then_write          a lock beside readers that becomes exclusive for a while
 //	work_on_a_tree                nodes of a tree, with or without all below
 //	transfer_between_accounts     two transfers that wait for each other, and LockAll
 //	sell_the_last_piece_once      many buyers of one piece: the others are refused immediately

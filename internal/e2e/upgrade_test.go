@@ -3,6 +3,7 @@ package e2e
 import (
 	"context"
 	"errors"
+	"slices"
 	"strings"
 	"testing"
 	"testing/synctest"
@@ -285,5 +286,37 @@ func TestAnUpgradeSharesTheDoubtOfItsLock(t *testing.T) {
 		unlock(t, up)
 		unlock(t, l)
 		f.nothingLeft()
+	})
+}
+
+// TestHooksTellOfUpgrades waits for an upgrade while a writer waits, which does not count.
+func TestHooksTellOfUpgrades(t *testing.T) {
+	bubble(t, func(t *testing.T) {
+		f, ears := hookedFleet(t, 3)
+		l := f.acquire(1, upgradable("k"))
+		if e := ears[1].last(t); e.Kind != mortise.LockUpgradable || e.Outcome != mortise.OutcomeGranted {
+			t.Errorf("the lock: %+v", e)
+		}
+		reader := f.acquire(2, mortise.Request{Key: "k", Shared: true})
+		writer := f.later(0, mortise.Request{Key: "k"})
+		waits(t, "a writer", writer)
+		pending := upgradeLater(t, l)
+		waits(t, "the upgrade", pending)
+		unlock(t, reader)
+		up := comes(t, "the upgrade", pending)
+		e := ears[1].last(t)
+		if e.Kind != mortise.LockUpgrade || e.Outcome != mortise.OutcomeGranted || e.Token != up.Token() ||
+			e.Behind == nil || e.Behind.Token != reader.Token() || e.Waiting != 0 || e.Took < 50*time.Millisecond {
+			t.Errorf("the upgrade: %+v, behind %+v", e, e.Behind)
+		}
+		unlock(t, l)
+		ears[1].last(t)
+		for _, line := range []string{"unlocked confirmed", "lost unknown"} { // in any order
+			if lines := ears[1].lines; !slices.Contains(lines, line) {
+				t.Errorf("the upgrade has ended with its lock: the hooks tell %q, and not %q", lines, line)
+			}
+		}
+		_ = up.Unlock(t.Context())
+		unlock(t, comes(t, "the writer", writer))
 	})
 }

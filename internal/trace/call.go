@@ -143,7 +143,7 @@ func (c *Call) met(e *Event) {
 		e.Behind = c.hold.Behind()
 	}
 	switch {
-	case c.hold != nil && c.hold.Upgraded():
+	case e.Behind != nil && c.hold.Upgraded():
 		e.Waiting = 0 // it passes all that wait
 	case e.Behind != nil && c.tried:
 		e.Waiting = e.Behind.Waiters
