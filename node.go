@@ -159,10 +159,10 @@ func (n *Node) LogValue() slog.Value { return slog.StringValue(fmt.Sprint(n)) }
 // was itself requested under other locks, the request is made under those, too. If one of these
 // locks covers the request, the lock is entered again: Acquire returns another handle of the same
 // hold, with the same token. The lock is released when each of its handles is unlocked. An
-// exclusive lock covers an exclusive or a shared request for any of its keys, a shared lock covers a
-// shared request, and an upgradable lock covers a shared or an upgradable one. When only handles of
-// shared requests are left, an exclusive lock becomes shared, as after [Lock.Downgrade]. Permits of
-// a semaphore are always requested anew. If the request would have to wait, directly or through
+// exclusive lock covers an exclusive or a shared request for any of its keys, a shared lock covers
+// a shared request, and an upgradable lock covers a shared or an upgradable one. When only handles
+// of shared requests are left, an exclusive lock becomes shared, as after [Lock.Downgrade]. Permits
+// of a semaphore are always requested anew. If the request would have to wait, directly or through
 // others, for a lock under which it is made, it fails with a *[DeadlockError].
 //
 // Each handle has its own MaxHold, which ends the handle, and the hold if this is the last handle.
