@@ -92,7 +92,11 @@ func TestALockThatIsKeptCostsOneAllocation(t *testing.T) {
 		}
 		kept = info.Held > 0
 	}
-	if got := testing.AllocsPerRun(500, pair); got > 1 { // the Lock
+	got := testing.AllocsPerRun(500, pair)
+	for range 20 { // it also counts what the goroutines of other tests allocate
+		got = min(got, testing.AllocsPerRun(100, pair))
+	}
+	if got > 1 { // the Lock
 		t.Errorf("a pair of Lock and Unlock allocates %v times", got)
 	}
 }
