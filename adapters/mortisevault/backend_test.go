@@ -65,9 +65,26 @@ func lockOf(t *testing.T, cluster *mortisetest.Cluster, i int, value string, o O
 	return l
 }
 
+// lockIn calls Lock, and fails the test if it does not return in time.
+func lockIn(t *testing.T, l physical.Lock, stop <-chan struct{}) (lost <-chan struct{}, err error) {
+	t.Helper()
+	returned := make(chan struct{})
+	go func() {
+		defer close(returned)
+		lost, err = l.Lock(stop)
+	}()
+	select {
+	case <-returned:
+		return lost, err
+	case <-time.After(patience):
+		t.Fatalf("Lock has not returned within %v", patience)
+		return nil, nil
+	}
+}
+
 func mustLock(t *testing.T, l physical.Lock) <-chan struct{} {
 	t.Helper()
-	lost, err := l.Lock(nil)
+	lost, err := lockIn(t, l, nil)
 	if err != nil || lost == nil {
 		t.Fatalf("Lock: %v, %v", lost, err)
 	}
@@ -118,14 +135,14 @@ func TestASecondLock(t *testing.T) {
 		t.Errorf("Unlock of an unlocked lock: %v", err)
 	}
 	mustLock(t, l)
-	if lost, err := l.Lock(nil); err == nil || lost != nil {
+	if lost, err := lockIn(t, l, nil); err == nil || lost != nil {
 		t.Errorf("a second Lock: %v, %v", lost, err)
 	}
 	if err := l.Unlock(); err != nil {
 		t.Error(err)
 	}
 	long := lockOf(t, cluster, 0, strings.Repeat("x", 2000), Options{})
-	if lost, err := long.Lock(nil); lost != nil || !errors.Is(err, mortise.ErrBadRequest) {
+	if lost, err := lockIn(t, long, nil); lost != nil || !errors.Is(err, mortise.ErrBadRequest) {
 		t.Errorf("a long value: %v, %v", lost, err)
 	}
 }
@@ -136,7 +153,7 @@ func TestStopEndsTheWait(t *testing.T) {
 	mustLock(t, first)
 	stop := make(chan struct{})
 	time.AfterFunc(50*time.Millisecond, func() { close(stop) })
-	if lost, err := second.Lock(stop); lost != nil || err != nil {
+	if lost, err := lockIn(t, second, stop); lost != nil || err != nil {
 		t.Errorf("Lock: %v, %v, want nil, nil", lost, err)
 	}
 	if err := first.Unlock(); err != nil {
@@ -183,7 +200,7 @@ func TestANodeLeaves(t *testing.T) {
 	if err := standby.Unlock(); err != nil {
 		t.Error(err)
 	}
-	if _, err := first.Lock(nil); !errors.Is(err, mortise.ErrClosed) {
+	if _, err := lockIn(t, first, nil); !errors.Is(err, mortise.ErrClosed) {
 		t.Errorf("Lock after Leave: %v, want ErrClosed", err)
 	}
 }
