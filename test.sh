@@ -152,6 +152,7 @@ step "plugs: CertMagic" nested adapters/mortisecertmagic -race
 step "plugs: methods of redsync, redislock, etcd" nested adapters/mortisedropin -race -cpu=1
 step "the same tests with redsync and redislock" nested adapters/mortisedropin/compare -race
 step "plugs: tusd" nested adapters/mortisetusd -race
+step "plugs: Vault's SDK" nested adapters/mortisevault -race
 step "plugs: servers of net/http and gRPC" nested adapters/mortiseserver -race -cpu=1
 step "an example that migrates SQLite" nested examples/migrations -race
 step "locks in asynq, river, watermill, temporal" nested examples/queues -race
