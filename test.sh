@@ -151,6 +151,7 @@ step "plugs: CertMagic" nested adapters/mortisecertmagic -race
 step "plugs: methods of redsync, redislock, etcd" nested adapters/mortisedropin -race -cpu=1
 step "the same tests with redsync and redislock" nested adapters/mortisedropin/compare -race
 step "plugs: servers of net/http and gRPC" nested adapters/mortiseserver -race -cpu=1
+step "plugs: client-go and controller-runtime" nested adapters/mortisekubernetes -race -cpu=1
 step "an example that migrates SQLite" nested examples/migrations -race
 step "locks in asynq, river, watermill, temporal" nested examples/queues -race
 step "databases behind a fence: SQLite and PostgreSQL" nested fence/sqltest -race
