@@ -76,8 +76,12 @@ func (l *Lock) Held() *mortise.Lock {
 }
 
 // Get returns the record of the present holder. It returns an error that apierrors.IsNotFound
-// matches if the lock is free.
+// matches if the lock is free. After a lost lock it fails at once until the elector has stopped: an
+// elector that releases calls Get before it stops, and would wait for an answer if it is cut off.
 func (l *Lock) Get(ctx context.Context) (*resourcelock.LeaderElectionRecord, []byte, error) {
+	if err := l.lost(); err != nil {
+		return nil, nil, err
+	}
 	info, err := l.node.Peek(ctx, l.key)
 	if err != nil {
 		return nil, nil, fmt.Errorf("mortisekubernetes: %w", err)
@@ -102,9 +106,8 @@ func (l *Lock) Create(ctx context.Context, record resourcelock.LeaderElectionRec
 	if err != nil {
 		return fmt.Errorf("mortisekubernetes: %w", err)
 	}
-	if lock := l.leading(); lock != nil && lock.Err() != nil {
-		return fmt.Errorf("mortisekubernetes: %q cannot be taken again before the elector has stopped: %w", l.key,
-			lock.Err())
+	if err := l.lost(); err != nil {
+		return err
 	}
 	lock, err := l.node.Acquire(ctx, mortise.Request{
 		Key: l.key, Try: true, Value: string(value), LockDelay: l.delay(record),
@@ -194,6 +197,16 @@ func (l *Lock) leading() *mortise.Lock {
 		return nil
 	}
 	return l.held
+}
+
+// lost returns an error if the elector leads under a hold that is lost.
+func (l *Lock) lost() error {
+	lock := l.leading()
+	if lock == nil || lock.Err() == nil {
+		return nil
+	}
+	return fmt.Errorf("mortisekubernetes: %q cannot be taken again before the elector has stopped: %w", l.key,
+		lock.Err())
 }
 
 // stop ends the leadership, and returns its hold, or nil if there is none.

@@ -101,6 +101,36 @@ func TestOtherErrors(t *testing.T) {
 	})
 }
 
+// A leader that is cut off and has lost its lock gets its answers at once. Otherwise an elector that
+// releases its lock would lead for another RenewDeadline, while the next one begins.
+func TestALostLockIsKnownAtOnce(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		cluster, ctx := mortisetest.NewWith(t, 3, mortisetest.Options{MayHold: true}), t.Context()
+		l := New(cluster.Node(0), key, "a", Options{})
+		if err := l.Create(ctx, record("a")); err != nil {
+			t.Fatal(err)
+		}
+		cluster.Isolate(0)
+		<-l.Held().Done()
+		begin := time.Now()
+		_, _, err := l.Get(ctx)
+		for _, err := range []error{err, l.Create(ctx, record("a"))} {
+			if !errors.Is(err, mortise.ErrLost) || apierrors.IsNotFound(err) {
+				t.Errorf("the lock is lost: %v", err)
+			}
+		}
+		if err := l.Update(ctx, record("a")); !apierrors.IsConflict(err) {
+			t.Errorf("Update of a lost lock: %v", err)
+		}
+		if err := l.Update(ctx, record("")); err != nil {
+			t.Errorf("release of a lost lock: %v", err)
+		}
+		if after := time.Since(begin); after > 0 {
+			t.Errorf("the answers took %v", after)
+		}
+	})
+}
+
 // The lock of an elector that has stopped without a release stays taken for the LockDelay.
 func TestLockDelay(t *testing.T) {
 	for _, c := range []struct {
