@@ -154,6 +154,7 @@ step "the same tests with redsync and redislock" nested adapters/mortisedropin/c
 step "plugs: tusd" nested adapters/mortisetusd -race
 step "plugs: Vault's SDK" nested adapters/mortisevault -race
 step "plugs: servers of net/http and gRPC" nested adapters/mortiseserver -race -cpu=1
+step "plugs: client-go and controller-runtime" nested adapters/mortisekubernetes -race -cpu=1
 step "an example that migrates SQLite" nested examples/migrations -race
 step "locks in asynq, river, watermill, temporal" nested examples/queues -race
 step "databases behind a fence: SQLite and PostgreSQL" nested fence/sqltest -race
