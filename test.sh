@@ -89,9 +89,9 @@ there=$(go list -f '{{.Dir}}' $raced | while read -r dir; do
 done)
 if $long; then
   raced="$longest $(go list ./... | grep -vxF "$longest")"
-  skip='^$' seeds=(-t 20m) births=(-n 20000) bugs=() real=() attack=(-t 5m)
+  skip='^$' seeds=(-t 20m) births=(-n 20000) bugs=() real=() attack=(-t 5m) heavy=(-race)
 else
-  skip="$hours|$never" seeds=(-n 60) births=() bugs=(-some -passed) real=(-part) attack=(-t 30s)
+  skip="$hours|$never" seeds=(-n 60) births=() bugs=(-some -passed) real=(-part) attack=(-t 30s) heavy=()
 fi
 
 step "format" formatted
@@ -145,18 +145,19 @@ step "a process with the secret attacks three others (begun with the model)" \
 # Its result changes with the releases of other modules.
 nightly "the newest dependencies, and beside other modules" scripts/versions-check
 step "OpenTelemetry, and the alert rules with promtool" nested adapters/mortiseotel -race
+# Those with many dependencies run without the race detector at a merge, which is slow to build.
 step "plugs: gocron" nested adapters/mortisegocron -race -cpu=1
 step "plugs: goose, with SQLite and PostgreSQL" nested adapters/mortisegoose -race
 step "plugs: golang-migrate, with SQLite and PostgreSQL" nested adapters/mortisemigrate -race
 step "plugs: CertMagic" nested adapters/mortisecertmagic -race
 step "plugs: methods of redsync, redislock, etcd" nested adapters/mortisedropin -race -cpu=1
-step "the same tests with redsync and redislock" nested adapters/mortisedropin/compare -race
+step "the same tests with redsync and redislock" nested adapters/mortisedropin/compare "${heavy[@]}"
 step "plugs: tusd" nested adapters/mortisetusd -race
-step "plugs: Vault's SDK" nested adapters/mortisevault -race
+step "plugs: Vault's SDK" nested adapters/mortisevault "${heavy[@]}"
 step "plugs: servers of net/http and gRPC" nested adapters/mortiseserver -race -cpu=1
-step "plugs: client-go and controller-runtime" nested adapters/mortisekubernetes -race -cpu=1
+step "plugs: client-go and controller-runtime" nested adapters/mortisekubernetes -cpu=1 "${heavy[@]}"
 step "an example that migrates SQLite" nested examples/migrations -race
-step "locks in asynq, river, watermill, temporal" nested examples/queues -race
+step "locks in asynq, river, watermill, temporal" nested examples/queues "${heavy[@]}"
 step "databases behind a fence: SQLite and PostgreSQL" nested fence/sqltest -race
 step "FIPS 140-3" fips
 step "known vulnerabilities" scripts/vulncheck
