@@ -101,8 +101,8 @@ func TestOtherErrors(t *testing.T) {
 	})
 }
 
-// A leader that is cut off and has lost its lock gets its answers at once. Otherwise an elector that
-// releases its lock would lead for another RenewDeadline, while the next one begins.
+// A leader that is cut off and has lost its lock gets its answers at once. Otherwise an elector
+// that releases its lock would lead for another RenewDeadline, while the next one begins.
 func TestALostLockIsKnownAtOnce(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		cluster, ctx := mortisetest.NewWith(t, 3, mortisetest.Options{MayHold: true}), t.Context()
