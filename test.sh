@@ -89,9 +89,11 @@ there=$(go list -f '{{.Dir}}' $raced | while read -r dir; do
 done)
 if $long; then
   raced="$longest $(go list ./... | grep -vxF "$longest")"
-  skip='^$' seeds=(-t 20m) births=(-n 20000) bugs=() real=() attack=(-t 5m) heavy=(-race)
+  skip='^$' seeds=(-t 20m) births=(-n 20000) bugs=() real=()
+  attack=(-t 5m) heavy=(-race)
 else
-  skip="$hours|$never" seeds=(-n 60) births=() bugs=(-some -passed) real=(-part) attack=(-t 30s) heavy=()
+  skip="$hours|$never" seeds=(-n 60) births=() bugs=(-some -passed) real=(-part)
+  attack=(-t 30s) heavy=()
 fi
 
 step "format" formatted
@@ -155,7 +157,7 @@ step "the same tests with redsync and redislock" nested adapters/mortisedropin/c
 step "plugs: tusd" nested adapters/mortisetusd -race
 step "plugs: Vault's SDK" nested adapters/mortisevault "${heavy[@]}"
 step "plugs: servers of net/http and gRPC" nested adapters/mortiseserver -race -cpu=1
-step "plugs: client-go and controller-runtime" nested adapters/mortisekubernetes -cpu=1 "${heavy[@]}"
+step "plugs: electors of client-go" nested adapters/mortisekubernetes -cpu=1 "${heavy[@]}"
 step "an example that migrates SQLite" nested examples/migrations -race
 step "locks in asynq, river, watermill, temporal" nested examples/queues "${heavy[@]}"
 step "databases behind a fence: SQLite and PostgreSQL" nested fence/sqltest -race
