@@ -52,7 +52,8 @@
 //	keeping   the owner of the keeper's core, with its keeper.Outlets
 //	client    the owner of the client's core and of its stays: their Outlets. caller.go has
 //	          the callers, kinds.go their requests
-//	options   the options of requests; steps.go has the actions of operators on holds.
+//	options   the options of requests; steps.go has the actions of operators on holds, and
+//	          onlookers.go what is asked of leaders: holds, IDs, and data under a hold.
 //	          Add new options and actions there
 //	leave     Node.Leave: it takes the steps of a cluster.Departure
 //	network   streams between processes in place of the transport: ordered and late,

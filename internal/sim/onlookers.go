@@ -1,8 +1,10 @@
 package sim
 
 import (
+	"cmp"
 	"maps"
 	"slices"
+	"strconv"
 	"time"
 
 	"github.com/mortise-lock/mortise/internal/clock"
@@ -10,8 +12,8 @@ import (
 	"github.com/mortise-lock/mortise/lockfsm"
 )
 
-// This file asks replicas that claim to lead whether a lock is held. A deposed leader must not
-// answer from its old state.
+// This file asks replicas that claim to lead whether a lock is held, for IDs, and to write data
+// that a hold guards. A deposed leader must not answer from its old state.
 
 // onlooker is a query whose answer is awaited, and what the watch has recorded about the lock.
 type onlooker struct {
@@ -28,24 +30,12 @@ type onlooker struct {
 
 // lookSome queries a leader about a lock that a caller believes it holds, or about a released lock.
 func (w *world) lookSome() {
-	var leaders []*ownReplica
-	for r := range w.replicas() {
-		if r.Role().Leading {
-			leaders = append(leaders, r)
-		}
-	}
-	if len(leaders) == 0 {
+	r := w.someLeader()
+	if r == nil {
 		return
 	}
-	a := &onlooker{w: w, r: leaders[w.rng.IntN(len(leaders))], until: w.now + replica.QuestionTime}
-	var believers []*call
-	for _, key := range slices.Sorted(maps.Keys(w.watch.believers)) {
-		for _, c := range w.watch.believers[key] {
-			if c.group == a.r.Group {
-				believers = append(believers, c)
-			}
-		}
-	}
+	a := &onlooker{w: w, r: r, until: w.now + replica.QuestionTime}
+	believers := w.believersIn(r.Group)
 	switch over := w.watch.gone; {
 	case len(believers) > 0 && w.chance(0.7):
 		a.by = believers[w.rng.IntN(len(believers))]
@@ -65,19 +55,34 @@ func (w *world) lookSome() {
 	w.after(w.between(0, 5*time.Millisecond), a.wait)
 }
 
-func (a *onlooker) wait() {
-	select {
-	case <-a.asked.Done():
-	default:
-		if a.w.now < a.until && !a.r.log.gone() {
-			a.w.after(a.w.between(0, 5*time.Millisecond), a.wait)
-			return
+// someLeader returns one of the replicas that claim to lead, or nil.
+func (w *world) someLeader() *ownReplica {
+	var leaders []*ownReplica
+	for r := range w.replicas() {
+		if r.Role().Leading {
+			leaders = append(leaders, r)
 		}
-		a.r.glue.Questions.Drop(a.asked)
-		return
 	}
-	answer, err := a.asked.Answer()
-	if err != nil {
+	if len(leaders) == 0 {
+		return nil
+	}
+	return leaders[w.rng.IntN(len(leaders))]
+}
+
+func (w *world) believersIn(group uint64) (believers []*call) {
+	for _, key := range slices.Sorted(maps.Keys(w.watch.believers)) {
+		for _, c := range w.watch.believers[key] {
+			if c.group == group {
+				believers = append(believers, c)
+			}
+		}
+	}
+	return believers
+}
+
+func (a *onlooker) wait() {
+	answer := a.answer(a.wait)
+	if answer == nil {
 		return
 	}
 	a.w.watch.stats.Checked++
@@ -89,4 +94,143 @@ func (a *onlooker) wait() {
 		a.w.broken("%s says that %q is not held with token %d, and call %d believes in it", a.r.judgedAs, a.key, a.token,
 			c.id)
 	}
+}
+
+// answer returns the answer, or nil if there is none. If there is none yet, it calls again later.
+func (a *onlooker) answer(again func()) *replica.Answer {
+	select {
+	case <-a.asked.Done():
+	default:
+		if a.w.now < a.until && !a.r.log.gone() {
+			a.w.after(a.w.between(0, 5*time.Millisecond), again)
+			return nil
+		}
+		a.r.glue.Questions.Drop(a.asked)
+		return nil
+	}
+	if answer, err := a.asked.Answer(); err == nil {
+		return answer
+	}
+	return nil // the replica has refused the question
+}
+
+// written is what the answers to changes show about one group.
+type written struct {
+	ids  []span            // that were given, in the order of the answers
+	data map[string][]note // by key, in the order of their revisions
+}
+
+type span struct{ first, last uint64 }
+
+// writtenUnder begins the keys with data.
+const writtenUnder = "written under "
+
+// note is the data of a key: the token of the hold that has written it.
+type note struct {
+	revision lockfsm.Revision
+	token    lockfsm.Token
+}
+
+func (o *watch) writtenIn(group uint64) *written {
+	if o.written[group] == nil {
+		o.written[group] = &written{data: map[string][]note{}}
+	}
+	return o.written[group]
+}
+
+// change asks r for a change, and calls told with the answer, if one comes.
+func (w *world) change(r *ownReplica, q replica.Question, told func(*replica.Answer)) {
+	a := &onlooker{w: w, r: r, until: w.now + replica.QuestionTime}
+	var err error
+	if a.asked, err = r.glue.Questions.Ask(q); err != nil {
+		return
+	}
+	command, _ := q.Command(a.asked.Number)
+	stamp := lockfsm.Command{Kind: lockfsm.Stamp, WallUnixMS: r.p.m.wallUnixMS()}
+	term, blob := r.Role().Term, command.Append(stamp.Append(nil))
+	r.log.post(func(clock.Time) { r.core.Propose(term, blob) })
+	var wait func()
+	wait = func() {
+		if answer := a.answer(wait); answer != nil {
+			told(answer)
+		}
+	}
+	w.after(w.between(0, 5*time.Millisecond), wait)
+}
+
+// reserveSome asks a leader for IDs. No two answers may share one, and those of a later question
+// must be higher.
+func (w *world) reserveSome() {
+	r := w.someLeader()
+	if r == nil {
+		return
+	}
+	known := w.watch.writtenIn(r.Group)
+	count, before := uint64(1+w.rng.IntN(1000)), len(known.ids)
+	w.change(r, replica.Question{Op: replica.OpReserve, After: count}, func(answer *replica.Answer) {
+		if answer.Code != lockfsm.Done {
+			return
+		}
+		w.watch.stats.Reserved++
+		now := span{answer.First, answer.First + count - 1}
+		for i, earlier := range known.ids {
+			if i < before && now.first <= earlier.last || now.first <= earlier.last && earlier.first <= now.last {
+				w.broken("%s gives the IDs %v, and %v were given before the question: %v", r.judgedAs, now, earlier, i < before)
+			}
+		}
+		known.ids = append(known.ids, now)
+	})
+}
+
+// writeSome lets a caller that believes in an exclusive hold write under it. What is written must
+// have rising tokens.
+func (w *world) writeSome() {
+	r := w.someLeader()
+	if r == nil {
+		return
+	}
+	believers := slices.DeleteFunc(w.believersIn(r.Group), func(c *call) bool {
+		t := c.req.Terms
+		return t != nil && (t.Permits != 0 || len(t.Modes) > 0)
+	})
+	if len(believers) == 0 {
+		return
+	}
+	c := believers[w.rng.IntN(len(believers))]
+	key, token, known := c.keys()[0], c.stateToken(), w.watch.writtenIn(r.Group)
+	q := replica.Question{Op: replica.OpPut, Key: writtenUnder + key, Lock: key, Token: uint64(token),
+		Value: strconv.AppendUint(nil, uint64(token), 10)}
+	if all := known.data[key]; len(all) > 0 {
+		q.After = uint64(all[len(all)-1].revision)
+	}
+	q.Nonce[0], q.Nonce[1], q.Nonce[2] = 1, byte(w.rng.IntN(256)), byte(w.rng.IntN(256))
+	w.change(r, q, func(answer *replica.Answer) {
+		switch answer.Code {
+		case lockfsm.Done:
+			w.watch.stats.Written++
+		case lockfsm.Changed: // by an earlier change whose answer was lost
+		default:
+			return
+		}
+		by, _ := strconv.ParseUint(string(answer.Data.Value), 10, 64)
+		all := append(known.data[key], note{answer.Data.Revision, lockfsm.Token(by)})
+		slices.SortFunc(all, func(a, b note) int { return cmp.Compare(a.revision, b.revision) })
+		for i := range all {
+			if i > 0 && all[i].token < all[i-1].token {
+				w.broken("%q: the hold with token %d writes after that with %d", key, all[i].token, all[i-1].token)
+			}
+		}
+		known.data[key] = all
+	})
+}
+
+// dataOnly returns the number of keys in the state that have data and no request.
+func (r *ownReplica) dataOnly() (n int) {
+	all, _, _ := r.glue.Machine().Walk(lockfsm.Cursor{}, writtenUnder, 1000, 1, 1000)
+	for _, l := range all {
+		if l.Held+l.Waiting == 0 && l.Data.Revision != 0 {
+			n++
+		}
+	}
+	return n
 }

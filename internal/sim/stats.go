@@ -49,7 +49,9 @@ type Stats struct {
 	RecallsLate, RecallsLost, Crossed, Deaf, Died int
 
 	Checked int // answered queries about whether a lock is held
-	Adopted int // changes of the settings of a group
+	// Reserved counts answers with IDs, and Written the data that was written under a hold.
+	Reserved, Written int
+	Adopted           int // changes of the settings of a group
 	// Changes counts configurations. Replaced counts configurations that replace a voter. Leaves
 	// counts instances that were allowed to stop while others remained. Recovered counts the calls of
 	// Recover by operators.

@@ -16,7 +16,8 @@ import (
 type step func(w *world)
 
 func steps() []step {
-	return []step{(*world).forceSome, (*world).resumeSome, (*world).lookSome}
+	return []step{(*world).forceSome, (*world).resumeSome, (*world).lookSome, (*world).reserveSome,
+		(*world).writeSome}
 }
 
 func (w *world) walk() {

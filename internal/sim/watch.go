@@ -44,6 +44,7 @@ type watch struct {
 	gaveUp     map[uint64]bool
 	reserved   map[lockfsm.Token]lockfsm.Token // the first and the last token of each stay
 	recalled   func(*machine)                  // called when a recall of a stay begins; may be nil
+	written    map[uint64]*written             // by group
 	gone       gone                            // the last confirmed release
 	bound      map[nodeid.ID]uint64            // the group to whose charter each incarnation was bound
 }
@@ -60,7 +61,8 @@ type group struct {
 
 func newWatch(w *world) *watch {
 	o := &watch{w: w, groups: map[uint64]*group{}, believers: map[string][]*call{}, bound: map[nodeid.ID]uint64{},
-		gaveUp: map[uint64]bool{}, names: map[nodeid.ID]string{}, reserved: map[lockfsm.Token]lockfsm.Token{}}
+		gaveUp: map[uint64]bool{}, written: map[uint64]*written{},
+		names: map[nodeid.ID]string{}, reserved: map[lockfsm.Token]lockfsm.Token{}}
 	o.served.Bound = servedWithin + 4*w.cfg.TTL + w.cfg.silence()
 	if w.cfg.Options > 0 {
 		o.served.Bound += longestDelay * w.cfg.TTL
