@@ -182,8 +182,8 @@ func (w *world) reserveSome() {
 	})
 }
 
-// writeSome lets a caller that believes in an exclusive hold write under it. What is written must
-// have rising tokens.
+// writeSome lets a caller that believes in an exclusive hold write under it, at once or so late
+// that the hold has probably ended. What is written must have rising tokens.
 func (w *world) writeSome() {
 	r := w.someLeader()
 	if r == nil {
@@ -196,8 +196,20 @@ func (w *world) writeSome() {
 	if len(believers) == 0 {
 		return
 	}
-	c := believers[w.rng.IntN(len(believers))]
-	key, token, known := c.keys()[0], c.stateToken(), w.watch.writtenIn(r.Group)
+	c, thinks := believers[w.rng.IntN(len(believers))], time.Duration(0)
+	if w.chance(0.5) {
+		thinks = w.cfg.TTL
+	}
+	key, token := c.keys()[0], c.stateToken()
+	w.after(w.between(0, thinks), func() {
+		if now := w.someLeader(); now != nil && now.Group == r.Group && !w.quiet {
+			w.write(now, key, token)
+		}
+	})
+}
+
+func (w *world) write(r *ownReplica, key string, token lockfsm.Token) {
+	known := w.watch.writtenIn(r.Group)
 	q := replica.Question{Op: replica.OpPut, Key: writtenUnder + key, Lock: key, Token: uint64(token),
 		Value: strconv.AppendUint(nil, uint64(token), 10)}
 	if all := known.data[key]; len(all) > 0 {
