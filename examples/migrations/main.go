@@ -53,13 +53,11 @@ func serve(ctx context.Context, node *mortise.Node, file string) error {
 		return err
 	}
 	defer db.Close()
-	if err := node.Do(ctx, key, func(ctx context.Context, token mortise.Token) error {
-		return migrate(ctx, db, token)
-	}); err != nil {
-		return err
+	err = node.Do(ctx, key, func(ctx context.Context, token mortise.Token) error { return migrate(ctx, db, token) })
+	if err == nil {
+		fmt.Println("serves")
 	}
-	fmt.Println("serves")
-	return nil
+	return err
 }
 
 // migrate asks the database which steps are done: only the database knows. A step is one
