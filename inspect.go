@@ -333,24 +333,20 @@ func (n *Node) Put(ctx context.Context, key string, data []byte, revision uint64
 // you need many: each call is an entry in the group's log.
 //
 // If the group gives IDs faster than two thousand per microsecond since its founding, the call
-// waits. On error it has given none.
+// waits. On error it has given none. A node with a derived secret needs the right to lock all keys.
 func (n *Node) IDs(ctx context.Context, count int) (first uint64, err error) {
 	if count < 1 || count > lockfsm.MaxReserved {
 		return 0, fmt.Errorf("%w: IDs: count is %d, not 1 to %d", ErrBadRequest, count, lockfsm.MaxReserved)
 	}
-	for {
-		a, err := look(ctx, n, query.QueryClient.Reserve, &query.ReserveRequest{Count: uint32(count)})
-		if err != nil {
-			return 0, err
-		}
-		switch lockfsm.Code(a.Code) {
-		case lockfsm.Done:
-			return a.First, nil
-		case lockfsm.Unsupported:
-			return 0, fmt.Errorf("%w: IDs: %w", ErrNotReady, client.ErrUnsupported)
-		}
-		pause(ctx, lookPause) // the group gives IDs faster than its clock allows
+	// look also repeats a Reserve that comes before its time.
+	a, err := look(ctx, n, query.QueryClient.Reserve, &query.ReserveRequest{Count: uint32(count)})
+	switch {
+	case err != nil:
+		return 0, err
+	case lockfsm.Code(a.Code) == lockfsm.Unsupported:
+		return 0, fmt.Errorf("%w: IDs: %w", ErrNotReady, client.ErrUnsupported)
 	}
+	return a.First, nil
 }
 
 func (n *Node) nonce() []byte {

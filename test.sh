@@ -147,7 +147,8 @@ step "a process with the secret attacks three others (begun with the model)" \
 # Its result changes with the releases of other modules.
 nightly "the newest dependencies, and beside other modules" scripts/versions-check
 step "OpenTelemetry, and the alert rules with promtool" nested adapters/mortiseotel -race
-# Those with many dependencies run without the race detector at a merge, which is slow to build.
+# At a merge, those with many dependencies run without the race detector, because they are slow to
+# build with it.
 step "plugs: gocron" nested adapters/mortisegocron -race -cpu=1
 step "plugs: goose, with SQLite and PostgreSQL" nested adapters/mortisegoose -race
 step "plugs: golang-migrate, with SQLite and PostgreSQL" nested adapters/mortisemigrate -race

@@ -36,8 +36,9 @@ func (c *Counter) Value(ctx context.Context) (int64, error) {
 	return r.value, err
 }
 
-// Add adds delta, which may be negative, and returns the value directly after that. After an error
-// the addition may have taken effect; see [Addition]. Additional errors are those of [Addition.Do].
+// Add adds delta, which may be negative, and returns the value directly after that. It returns the
+// errors of [Addition.Do]. After an error the addition may have taken effect: to find out, use an
+// [Addition].
 func (c *Counter) Add(ctx context.Context, delta int64) (int64, error) {
 	return c.Addition(delta).Do(ctx)
 }
@@ -84,8 +85,11 @@ func (a *Addition) Do(ctx context.Context) (int64, error) {
 			return 0, fmt.Errorf("%w: counter %q: %d and %d exceed an int64", mortise.ErrBadRequest, c.key, r.value, a.delta)
 		}
 		a.sent = true
-		if _, err = c.node.Put(ctx, c.key, r.encode(), revision); err == nil || !errors.Is(err, mortise.ErrConflict) {
-			return value, err
+		switch _, err = c.node.Put(ctx, c.key, r.encode(), revision); {
+		case err == nil:
+			return value, nil
+		case !errors.Is(err, mortise.ErrConflict):
+			return 0, err
 		}
 	}
 }

@@ -15,8 +15,8 @@
 // # Guarantees
 //
 //   - Additions take effect one after the other. Each result is the value directly after one.
-//   - An Addition takes effect at most once, however often Do is called. If Do returns no error, it
-//     took effect exactly once.
+//   - An Addition takes effect at most once in a counter, however often Do is called. If Do returns
+//     no error, it took effect exactly once.
 //   - Value is linearizable: it contains every addition whose Do or Add had returned before.
 //
 // # Concurrency
@@ -36,5 +36,6 @@
 // An addition is two messages to the leader and one entry of the log. Additions that are made at
 // the same time wait for each other, because one of them succeeds at each revision of the data. A
 // counter is for hundreds of additions in a second. It uses one of the 16,384 keys that can have
-// data. Remove it with mortise.Node.Put and empty data.
+// data. To remove it, call mortise.Node.Put with empty data. An addition that is repeated after
+// that can count once more, in the next counter of the key.
 package counter

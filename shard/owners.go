@@ -28,12 +28,11 @@ type Lister interface {
 // shard that moves during the call may be missing, or listed with its former owner. The errors are
 // those of mortise.Node.List.
 func Owners(ctx context.Context, node Lister, name string) (owners []Owner, err error) {
-	p := newPlan(name, maxCount, 0, "")
 	for info, err := range node.List(ctx, name+"/shard/") {
 		if err != nil {
 			return nil, err
 		}
-		index, is := p.index(info.Key)
+		index, is := indexOf(info.Key, name, maxCount)
 		if is && len(info.Queue) > 0 && info.Queue[0].Token != 0 {
 			first := info.Queue[0]
 			owners = append(owners, Owner{Index: index, Instance: first.Holder, Token: first.Token, Since: first.Since})
@@ -56,7 +55,7 @@ type Watcher interface {
 // as mortise.ErrClosed. A second range over the result begins with the present owners.
 func Observe(ctx context.Context, node Watcher, name string) iter.Seq2[[]Owner, error] {
 	return func(yield func([]Owner, error) bool) {
-		o := observed{plan: newPlan(name, maxCount, 0, ""), owners: map[int]Owner{}}
+		o := observed{name: name, owners: map[int]Owner{}}
 		for e, err := range node.Watch(ctx, name+"/shard/", 0) {
 			if err != nil {
 				if ctx.Err() != nil {
@@ -74,7 +73,7 @@ func Observe(ctx context.Context, node Watcher, name string) iter.Seq2[[]Owner, 
 
 // observed is the owners as far as the events show them.
 type observed struct {
-	plan   *plan
+	name   string
 	owners map[int]Owner
 	shown  map[int]mortise.Token // at the last report; nil before the first
 }
@@ -82,7 +81,7 @@ type observed struct {
 // apply applies an event. It reports whether the owners have changed since the last report and are
 // those of one moment.
 func (o *observed) apply(e *mortise.Event) (report bool) {
-	index, is := o.plan.index(e.Key)
+	index, is := indexOf(e.Key, o.name, maxCount)
 	switch {
 	case e.What == mortise.EventReset:
 		clear(o.owners)

@@ -47,7 +47,7 @@ func (p *plan) apply(e *mortise.Event) {
 	if !held && e.What != mortise.EventFreed && e.What != mortise.EventLeft {
 		return
 	}
-	if index, is := p.index(e.Key); is {
+	if index, is := indexOf(e.Key, p.name, p.count); is {
 		if held {
 			p.owners[index] = e.Token
 		} else if p.owners[index] == e.Token {
@@ -66,10 +66,11 @@ func (p *plan) apply(e *mortise.Event) {
 	}
 }
 
-func (p *plan) index(key string) (index int, is bool) {
-	text, is := strings.CutPrefix(key, p.name+"/shard/")
+// indexOf returns the shard that a key belongs to, out of count shards of a name.
+func indexOf(key, name string, count int) (index int, is bool) {
+	text, is := strings.CutPrefix(key, name+"/shard/")
 	index, err := strconv.Atoi(text)
-	return index, is && err == nil && index >= 0 && index < p.count
+	return index, is && err == nil && index >= 0 && index < count
 }
 
 // next returns the shards to end and to begin now. It counts them as ending and running. If this

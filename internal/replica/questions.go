@@ -177,7 +177,7 @@ func (s *Questions) changed(result *lockfsm.Result, m *lockfsm.Machine) {
 	a.Data, a.Code, a.Budget, a.First = result.Data, result.Code, result.Budget, uint64(result.Token)
 	switch result.Code {
 	case lockfsm.Changed, lockfsm.TooMuchData, lockfsm.BadKey, lockfsm.OverGroupBudget,
-		lockfsm.OverSessionBudget, lockfsm.NotHeld, lockfsm.TooEarly:
+		lockfsm.OverSessionBudget, lockfsm.NotHeld:
 	case lockfsm.Done, lockfsm.Finished:
 		a.Held = result.Code == lockfsm.Done
 	case lockfsm.Kept:
