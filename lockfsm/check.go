@@ -25,7 +25,7 @@ import (
 //	 8  After the grace a request has a token exactly if all its entries are inside (see lock.go).
 //	    During the grace no request has a token.
 //	 9  A token is higher than the revision of its entry. The wall stamp of a grant lies between
-//	    the founding and the present stamp.
+//	    the founding and the present stamp. Only a hold can be resumed, and no stay and no upgrade.
 //	10  No revision is used twice as a session ID, a place, a token or the revision of data. None
 //	    is above the present revision.
 //	11  The limits of the charter hold.
@@ -252,8 +252,10 @@ func (c *checker) request(e *entry) {
 	_ = (e.token != 0) == (c.m.graceOver && stuck == nil) ||
 		c.broken(8, "%q: the entry at %d has token %d", e.lock.key, e.rev, e.token)
 	_ = e.rev == lead.rev && e.token == lead.token && e.session == lead.session && e.number == lead.number &&
-		e.extra == lead.extra || c.broken(7,
+		e.extra == lead.extra && e.resumed == lead.resumed || c.broken(7,
 		"%q: the entry at %d is not like the first of its request", e.lock.key, e.rev)
+	_ = !e.resumed || e.token != 0 && !e.sticky() && !e.upgrades() || c.broken(9,
+		"%q: the entry at %d is resumed, and waits or is no hold that can be resumed", e.lock.key, e.rev)
 	if e != lead {
 		return
 	}

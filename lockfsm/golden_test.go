@@ -105,6 +105,7 @@ func resultLine(r Result) []byte {
 		if c.Last != 0 {
 			fmt.Fprintf(&b, " stays %d %d", c.Last, c.Asked)
 		}
+		b.WriteString(included(c.Grant))
 	}
 	for _, c := range r.Fired {
 		fmt.Fprintf(&b, " fired %d %d %d %d", c.Session, c.Number, c.Token, c.Watch)
@@ -118,6 +119,7 @@ func resultLine(r Result) []byte {
 	if r.Last != 0 {
 		fmt.Fprintf(&b, " last %d", r.Last)
 	}
+	b.WriteString(included(r.Grant))
 	b.WriteByte('\n')
 	return b.Bytes()
 }

@@ -90,7 +90,7 @@ func (e *entry) described() twinEntry {
 	t := twinEntry{
 		keys: []string{e.lock.key}, shares: []share{e.share()}, session: e.session.id, number: e.number,
 		place: e.rev, token: e.token,
-		since: e.sinceUnixMS, value: e.value(), notice: e.notice, told: e.told, try: e.try,
+		since: e.sinceUnixMS, value: e.value(), notice: e.notice, told: e.told, try: e.try, resumed: e.resumed,
 	}
 	if e.extra != nil {
 		if e.extra.upgrades {
@@ -121,7 +121,7 @@ func sameEntry(a, b twinEntry) bool {
 		a.owner == b.owner && a.hold == b.hold &&
 		a.session == b.session && a.number == b.number && a.place == b.place && a.token == b.token &&
 		a.since == b.since && a.notice == b.notice && a.told == b.told && a.delay == b.delay &&
-		a.try == b.try && a.sticky == b.sticky && a.last == b.last && a.asked == b.asked
+		a.try == b.try && a.sticky == b.sticky && a.last == b.last && a.asked == b.asked && a.resumed == b.resumed
 }
 
 func (t *twin) picture() picture {
@@ -158,7 +158,8 @@ func keep(r Result) Result {
 }
 
 func sameResult(a, b Result) bool {
-	if !sameHolder(a.Holder, b.Holder) || !slices.Equal(a.States, b.States) ||
+	if !sameHolder(a.Holder, b.Holder) || !sameGrant(a.Grant, b.Grant) ||
+		!slices.EqualFunc(a.States, b.States, sameChange) ||
 		!slices.EqualFunc(a.Fired, b.Fired, sameChange) {
 		return false
 	}
@@ -177,9 +178,17 @@ func sameResult(a, b Result) bool {
 }
 
 func sameChange(a, b Change) bool {
-	same := sameHolder(a.Held, b.Held) && (a.Held == nil || a.Held.Key == b.Held.Key)
-	a.Held, b.Held = nil, nil
+	same := sameHolder(a.Held, b.Held) && (a.Held == nil || a.Held.Key == b.Held.Key) && sameGrant(a.Grant, b.Grant)
+	a.Held, b.Held, a.Grant, b.Grant = nil, nil, nil, nil
 	return same && a == b
+}
+
+func sameGrant(a, b *Grant) bool {
+	if a == nil || b == nil {
+		return a == b
+	}
+	return a.Key == b.Key && slices.Equal(a.Keys, b.Keys) && a.Permits == b.Permits && a.Of == b.Of &&
+		slices.Equal(a.Modes, b.Modes) && a.Delay == b.Delay && bytes.Equal(a.Value, b.Value)
 }
 
 // sameHolder does not compare Key, which the twin does not know.

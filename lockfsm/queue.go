@@ -24,6 +24,7 @@ type entry struct {
 	notice       bool   // it asks for a notice
 	told         bool   // it has received the notice
 	try          bool   // it waits for the answer of a stay; see stay.go
+	resumed      bool   // its session has resumed it, and learns from each Change what it includes
 	extra        *extra // nil for most entries
 }
 
@@ -310,6 +311,19 @@ func (e *entry) modes() (modes []Mode) {
 	return modes
 }
 
+// grant returns what the hold e includes.
+func (e *entry) grant() *Grant {
+	all := e.all(new([1]*entry))
+	g := &Grant{Key: all[0].lock.key, Modes: e.modes(), Delay: e.delay(), Value: e.value()}
+	if g.Modes == nil {
+		g.Permits, g.Of = e.permits, e.of
+	}
+	for _, each := range all[1:] {
+		g.Keys = append(g.Keys, each.lock.key)
+	}
+	return g
+}
+
 func (e *entry) value() []byte {
 	if e.extra == nil {
 		return nil
@@ -386,6 +400,9 @@ func (e *entry) change() Change {
 	c := Change{Session: e.session.id, Number: e.number, Token: e.token, Watch: e.watch, Wanted: e.told}
 	if s := e.stay(); s != nil {
 		c.Last, c.Asked = s.last, s.asked
+	}
+	if e.resumed {
+		c.Grant = e.grant()
 	}
 	return c
 }

@@ -105,7 +105,7 @@ func (m *Machine) refuseOne(key []byte, permits, of uint32, c *view, res *Result
 
 func (m *Machine) report(e *entry, res *Result) {
 	c := e.change()
-	res.Code, res.Token, res.Watch, res.Last = Granted, c.Token, c.Watch, c.Last
+	res.Code, res.Token, res.Watch, res.Last, res.Grant = Granted, c.Token, c.Watch, c.Last, c.Grant
 	if e.token == 0 {
 		res.Code = Waiting
 		if stuck := e.stuck(); stuck != nil {

@@ -139,9 +139,9 @@ func (r *locksReader) rules3(e *entry, flags byte) {
 	if flags&entryRules3Flag == 0 {
 		return
 	}
-	more := r.flags(entryStickyFlag|entryTryFlag|entrySeqFlag|entryUpgradeFlag, "entry")
-	e.try = more&entryTryFlag != 0
-	if more == 0 || e.try && e.token != 0 {
+	more := r.flags(entryStickyFlag|entryTryFlag|entrySeqFlag|entryUpgradeFlag|entryResumedFlag, "entry")
+	e.try, e.resumed = more&entryTryFlag != 0, more&entryResumedFlag != 0
+	if more == 0 || e.try && e.token != 0 || e.resumed && (e.token == 0 || more&(entryStickyFlag|entryUpgradeFlag) != 0) {
 		r.fail("entry")
 	}
 	if more&entrySeqFlag != 0 {
@@ -224,7 +224,7 @@ func (r *locksReader) join() {
 		alike := !slices.ContainsFunc(all, func(e *entry) bool {
 			return e.rev != first.rev || e.token != first.token || e.sinceUnixMS != first.sinceUnixMS ||
 				(e.permits != first.permits || e.of != first.of) && e.modes() == nil ||
-				e.notice != first.notice || e.told != first.told || e.try != first.try
+				e.notice != first.notice || e.told != first.told || e.try != first.try || e.resumed != first.resumed
 		})
 		if len(all) != s.want || len(all) < 2 || !alike || s.spoke != nil && s.spoke != first {
 			r.fail("request of several locks")

@@ -90,6 +90,8 @@ type Change struct {
 	Asked Revision
 	// Held is set if the request had Try and has ended as with the code Held.
 	Held *Holder
+	// Grant is set if the session has resumed the hold, since version 3 of the rules.
+	Grant *Grant
 }
 
 // Holder describes the request for which another request waits.
@@ -134,6 +136,8 @@ type Result struct {
 	// Last is set with Granted if the request is a stay, see [Change]. For a Reserve with Done it is
 	// the last of the taken revisions.
 	Last Token
+	// Grant is set with Granted if the session has resumed the hold, see [Change]. It stays valid.
+	Grant *Grant
 	// Watch is set with Waiting, see [Change].
 	Watch Revision
 	// TTL is, for Open, the TTL of the session. For Expire it is the further time for which locks
@@ -181,7 +185,7 @@ type Eviction struct {
 }
 
 // Clone returns a copy that stays valid. The copy shares only Data with the machine, which never
-// changes it.
+// changes it, and each Grant.
 func (r *Result) Clone() Result {
 	c := *r
 	c.States, c.Fired = slices.Clone(r.States), slices.Clone(r.Fired)

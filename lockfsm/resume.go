@@ -117,6 +117,7 @@ func (m *Machine) rewrite(e *entry, c *view) {
 			l.notices--
 		}
 		each.token, each.sinceUnixMS, each.notice, each.told = token, m.wallUnixMS, c.notice, false
+		each.resumed = m.charter.Rules >= ModesSince // the snapshots of older rules do not have it
 		if each.notice {
 			l.notices++
 		}

@@ -25,7 +25,7 @@ func (s *script) result(r Result) string {
 	switch {
 	case r.Code == Granted:
 		fmt.Fprintf(&b, ", token %d", s.rev(uint64(r.Token)))
-		b.WriteString(s.reserved(r.Token, r.Last))
+		b.WriteString(s.reserved(r.Token, r.Last) + included(r.Grant))
 	case r.Code == Waiting:
 		b.WriteString(s.behind(r.Watch))
 	case r.Code == Held:
@@ -139,9 +139,32 @@ func (s *script) change(c Change) string {
 		if c.Asked != 0 {
 			text += fmt.Sprintf(", asked for %d", s.rev(uint64(c.Asked)))
 		}
-		return text
+		return text + included(c.Grant)
 	}
 	return "waiting" + s.behind(c.Watch)
+}
+
+// included spells the grant of a resumed hold.
+func included(g *Grant) string {
+	if g == nil {
+		return ""
+	}
+	text := ", includes"
+	for i, key := range append([]string{g.Key}, g.Keys...) {
+		if text += " " + key; g.Modes != nil {
+			text += " " + modeNames[g.Modes[i]]
+		}
+	}
+	if g.Permits != 0 {
+		text += fmt.Sprintf(", permits %d/%d", g.Permits, g.Of)
+	}
+	if g.Delay != 0 {
+		text += fmt.Sprintf(", delay %v", g.Delay)
+	}
+	if len(g.Value) > 0 {
+		text += fmt.Sprintf(", value %q", g.Value)
+	}
+	return text
 }
 
 func (s *script) behind(watch Revision) string {
@@ -172,6 +195,9 @@ func terms(e *entry) (text string) {
 	}
 	if e.try {
 		text += " try"
+	}
+	if e.resumed {
+		text += " resumed"
 	}
 	if e.extra == nil {
 		return text

@@ -23,7 +23,8 @@ import (
 //	    flags (1 byte) | per flag:
 //	      1 permits, of | 2 number of queues of the request | 4 owner | 8 length, value |
 //	      16, 32 see Change.Wanted | 64 delay in ms |
-//	      128 flags (1 byte: 1 sticky, 2 try, 4 seq, 8 upgrade) | seq | of a granted sticky entry:
+//	      128 flags (1 byte: 1 sticky, 2 try, 4 seq, 8 upgrade, 16 resumed) | seq |
+//	        of a granted sticky entry:
 //	        0, or last - token | 0, or Change.Asked - revision
 //	    (the entry after an upgrade counts its revision from that of the entry before the upgrade)
 //	    (of a request in several queues, only the entry with the lowest key has owner, value,
@@ -59,6 +60,7 @@ const (
 	entryTryFlag     = 2
 	entrySeqFlag     = 4
 	entryUpgradeFlag = 8
+	entryResumedFlag = 16
 )
 
 // Snapshot appends the whole state to b: the bytes of a [Capture] that begins now. Equal logs give
@@ -266,6 +268,9 @@ func (e *entry) rules3() (flags byte) {
 	}
 	if e.upgrades() {
 		flags |= entryUpgradeFlag
+	}
+	if e.resumed {
+		flags |= entryResumedFlag
 	}
 	return flags
 }

@@ -55,6 +55,7 @@ type twinEntry struct {
 	told    bool
 	try     bool
 	sticky  bool
+	resumed bool
 	last    Token
 	asked   Revision
 	delay   time.Duration
@@ -366,6 +367,14 @@ func (t *twin) apply(term uint64, c Command) Result {
 		}
 	}
 	r.Fired = append(r.Fired, t.ended...)
+	for _, all := range [][]Change{r.Fired, r.States} {
+		for i := range all {
+			all[i].Grant = t.grant(all[i].Session, all[i].Number)
+		}
+	}
+	if r.Code == Granted {
+		r.Grant = t.grant(c.Session, c.Number)
+	}
 	slices.SortFunc(r.States, func(a, b Change) int { return cmp.Compare(a.Number, b.Number) })
 	return r
 }
@@ -538,7 +547,7 @@ func (t *twin) takeUp(s *twinSession, c Command, r *Result) {
 			s.info.Record}
 		e.session, e.number, e.owner, e.token, e.since, e.notice, e.told = s.id, c.Number, c.Owner, Token(t.tick()),
 			t.wall, c.Notice, false
-		e.seq = 0
+		e.seq, e.resumed = 0, t.charter.Rules >= 3
 		if len(c.Value) > 0 {
 			e.value = c.Value
 		}

@@ -1,0 +1,111 @@
+package lockfsm
+
+import (
+	"slices"
+	"strings"
+	"time"
+)
+
+// Grant is what a hold includes. The session that resumes a hold learns its Grant from the group,
+// because only the group knows it: the hold may have been requested by another build, downgraded,
+// or given another value since. A Grant must not be changed. A zero Grant includes nothing.
+type Grant struct {
+	Key         string
+	Keys        []string // the further keys, ascending and above Key
+	Permits, Of uint32   // as in Command; used for all keys if Modes is nil
+	Modes       []Mode   // of Key and Keys, in their order, or nil
+	Delay       time.Duration
+	Value       []byte
+}
+
+// Semaphore reports whether g is for permits of a semaphore.
+func (g *Grant) Semaphore() bool { return g.Modes == nil && g.Of != 0 }
+
+// Shared reports whether g is for shared keys without modes.
+func (g *Grant) Shared() bool { return g.Modes == nil && g.Of == 0 && g.Permits != 0 }
+
+// Upgradable reports whether g is for an upgradable key.
+func (g *Grant) Upgradable() bool { return len(g.Modes) == 1 && g.Modes[0] == ModeU }
+
+// Mode returns the mode in which g includes key. It reports false if g does not include key, or is
+// for permits of a semaphore.
+func (g *Grant) Mode(key string) (Mode, bool) {
+	if g.Key == "" || g.Semaphore() {
+		return 0, false
+	}
+	if key == g.Key {
+		return g.mode(0), true
+	}
+	i, found := slices.BinarySearch(g.Keys, key)
+	if !found {
+		return 0, false
+	}
+	return g.mode(1 + i), true
+}
+
+// mode returns the mode of the key at a place, which counts from zero for Key.
+func (g *Grant) mode(place int) Mode {
+	switch {
+	case place < len(g.Modes):
+		return g.Modes[place]
+	case g.Permits != 0:
+		return ModeIS
+	}
+	return ModeX
+}
+
+// Covers reports whether a hold with the Grant g excludes all that a request for want would
+// exclude. Only then may the request enter the hold instead of the queues: its caller must be as
+// alone as after a grant of its own. Permits of a semaphore neither cover nor are covered, because
+// each of them counts.
+//
+// A key with the mode X, U or S includes the keys below it, as far as want locks a tree: "a"
+// includes "a/b" if want has modes for both of them.
+func (g *Grant) Covers(want *Grant) bool {
+	if want.Key == "" || want.Semaphore() {
+		return false
+	}
+	above := "" // a key of want whose whole subtree g includes, with a slash at the end
+	for i := range 1 + len(want.Keys) {
+		key := want.Key
+		if i > 0 {
+			key = want.Keys[i-1]
+		}
+		if above != "" && strings.HasPrefix(key, above) {
+			continue
+		}
+		wanted := want.mode(i)
+		has, included := g.Mode(key)
+		if !included || !has.covers(wanted) {
+			return false
+		}
+		if want.Modes != nil && has.covers(wanted.below()) {
+			above = key + "/"
+		}
+	}
+	return true
+}
+
+// covers reports whether a holder with mode m excludes every mode that a holder with mode w
+// excludes.
+func (m Mode) covers(w Mode) bool {
+	switch m {
+	case ModeX:
+		return true
+	case ModeU:
+		return w != ModeX && w != ModeIX
+	case ModeS:
+		return w == ModeS || w == ModeIS
+	case ModeIX:
+		return w == ModeIX || w == ModeIS
+	}
+	return w == ModeIS
+}
+
+// below returns the mode that includes what a request with the intention m locks below its key.
+func (m Mode) below() Mode {
+	if m == ModeIS || m == ModeS {
+		return ModeS
+	}
+	return ModeX
+}
