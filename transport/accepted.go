@@ -9,7 +9,7 @@ import (
 
 	"google.golang.org/grpc/peer"
 
-	"github.com/mortise-lock/mortise/internal/nodeid"
+	"github.com/mortise-lock/mortise/internal/fair"
 	wire "github.com/mortise-lock/mortise/transport/wire/mortise/transport/v1"
 )
 
@@ -146,12 +146,15 @@ type accepted struct {
 	turn     *turn         // used by the handshake's goroutine; others only read turn.busy
 	began    bool          // a byte has arrived; used only by the handshake's goroutine
 	shook    bool          // the handshake has ended; used only by the connection's user
-	owner    nodeid.ID     // instance that opened the connection; set before the first call
+	tally    *tallied      // set before the first call
+	owner    fair.Identity // instance that opened the connection; set before the first call
 
 	// Guarded by listener.mu:
 	stranger bool
 	calls    bool // the connection carries calls, not a link
 	timer    *time.Timer
+	over     bool   // the connection is closed
+	giveBack func() // returns its place among the connections of its secret; nil if it has none
 }
 
 // RemoteAddr implements net.Conn. acceptedOn finds the connection by the returned address.
@@ -171,9 +174,14 @@ func (c *accepted) Close() error {
 		c.listener.mu.Lock()
 		c.known()
 		delete(c.listener.conns, c)
+		c.over = true
+		giveBack := c.giveBack
 		c.listener.mu.Unlock()
 		close(c.gone)
 		c.guard.remove(c)
+		if giveBack != nil {
+			giveBack()
+		}
 	})
 	return err
 }
@@ -193,6 +201,17 @@ func (c *accepted) proven() {
 	c.listener.mu.Lock()
 	defer c.listener.mu.Unlock()
 	c.known()
+}
+
+// holds makes Close call giveBack. If the connection is already closed, holds calls it.
+func (c *accepted) holds(giveBack func()) {
+	c.listener.mu.Lock()
+	over := c.over
+	c.giveBack = giveBack
+	c.listener.mu.Unlock()
+	if over {
+		giveBack()
+	}
 }
 
 func (c *accepted) serves() {

@@ -24,14 +24,14 @@ func (p *Port) serve(answers method, stream asked) error {
 	}
 	arrived := p.holds.arriving.enter(conn, 2*p.config.DialTimeout)
 	from, body, refusal, err := p.question(stream)
-	defer func() { p.holds.held.give(from.Instance, len(body)) }()
+	defer func() { p.holds.held.Give(from.claimant(), len(body)) }()
 	if !arrived() || err != nil {
 		return err
 	}
-	if refusal == nil && !p.holds.questions.take(from.Instance, 1) {
+	if refusal == nil && p.holds.questions.Take(from.claimant(), 1) != nil {
 		refusal = &wire.Refusal{Reason: wire.Refusal_FULL, Text: "too many questions at once"}
 	} else if refusal == nil {
-		defer p.holds.questions.give(from.Instance, 1)
+		defer p.holds.questions.Give(from.claimant(), 1)
 	}
 	var answer []byte
 	failed := false
@@ -41,8 +41,12 @@ func (p *Port) serve(answers method, stream asked) error {
 	if refusal != nil {
 		return stream.Send(&wire.Answer{Refusal: refusal})
 	}
-	defer p.holds.told.give(from.Instance, len(answer))
-	return p.reply(stream, conn, answer, failed)
+	defer p.holds.told.Give(from.claimant(), len(answer))
+	if err := p.reply(stream, conn, answer, failed); err != nil || failed {
+		return err
+	}
+	conn.tally.answered(len(body) + len(answer)) // after the frames for which it pays have arrived
+	return nil
 }
 
 // question receives all pieces of a question. The returned bytes count against the sender's quota
@@ -56,7 +60,7 @@ func (p *Port) question(stream asked) (from Identity, body []byte, refusal *wire
 		return from, nil, refusal, nil
 	}
 	for next := first; err == nil; next, err = stream.Recv() {
-		if len(body)+len(next.Body) > questionBytes || !p.holds.held.take(from.Instance, len(next.Body)) {
+		if len(body)+len(next.Body) > questionBytes || p.holds.held.Take(from.claimant(), len(next.Body)) != nil {
 			text := fmt.Sprintf("a question of more than %d bytes, or too many at once", questionBytes)
 			return from, body, &wire.Refusal{Reason: wire.Refusal_FULL, Text: text}, nil
 		}
@@ -88,7 +92,7 @@ func (p *Port) handle(ctx context.Context, from Identity, answers method, body [
 	switch {
 	case err != nil:
 		return nil, false, &wire.Refusal{Reason: wire.Refusal_FAILED, Text: "this node could not answer the question"}
-	case !p.holds.told.take(from.Instance, len(answer)):
+	case p.holds.told.Take(from.claimant(), len(answer)) != nil:
 		text := fmt.Sprintf("an answer of %d bytes exceeds the budget of answers that are being sent", len(answer))
 		return nil, false, &wire.Refusal{Reason: wire.Refusal_FULL, Text: text}
 	}

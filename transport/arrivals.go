@@ -2,10 +2,11 @@ package transport
 
 import (
 	"container/list"
+	"slices"
 	"sync"
 	"time"
 
-	"github.com/mortise-lock/mortise/internal/nodeid"
+	"github.com/mortise-lock/mortise/internal/fair"
 )
 
 const (
@@ -13,19 +14,38 @@ const (
 	// messageBytes; a question counts as two until its first message has arrived
 	maxArrivals = 512
 	// maximum number of arriving calls of one instance; enough for all questions of two connections
-	arrivalsEach = 256
+	arrivalsEach    = 256
+	arrivalsDerived = maxArrivals - maxArrivals/4 // the same, for all derived secrets together
 )
 
 // arrivals holds the calls that are still arriving. A question is arriving until all of it has
-// arrived, and any other call until its first message has arrived. If one instance or all instances
-// together have too many, the connection of the oldest call is closed. The type is safe for
+// arrived, and any other call until its first message has arrived. There are limits for one
+// instance, for one derived secret, for all derived secrets and for all instances. A call beyond one
+// of them closes the connection of the oldest call that this limit counts. The type is safe for
 // concurrent use.
 type arrivals struct {
-	each, limit int
+	each, secret, derived, limit int
 
-	mu   sync.Mutex        // guards all below
-	list list.List         // of *accepted, the oldest first
-	of   map[nodeid.ID]int // calls of each instance
+	mu     sync.Mutex     // guards all below
+	list   list.List      // of *accepted, the oldest first
+	counts map[string]int // calls of each group that has a limit of its own
+}
+
+func newArrivals() arrivals {
+	return arrivals{each: arrivalsEach, secret: arrivalsEach, derived: arrivalsDerived, limit: maxArrivals,
+		counts: map[string]int{}}
+}
+
+const allDerived = "derived"
+
+// groups returns the names of the groups to which a call belongs: its instance, its derived secret,
+// and all derived secrets.
+func groups(who fair.Identity) []string {
+	all := []string{string(who.Instance[:])}
+	if who.Secret != "" {
+		all = append(all, "secret "+who.Secret, allDerived)
+	}
+	return all
 }
 
 // enter registers a call that begins to arrive on conn. When the call has arrived, the caller must
@@ -34,16 +54,7 @@ type arrivals struct {
 func (a *arrivals) enter(conn *accepted, within time.Duration) (arrived func() bool) {
 	a.mu.Lock()
 	place := a.list.PushBack(conn)
-	a.of[conn.owner]++
-	var displaced *list.Element
-	switch {
-	case a.of[conn.owner] > a.each:
-		for displaced = a.list.Front(); displaced.Value.(*accepted).owner != conn.owner; {
-			displaced = displaced.Next()
-		}
-	case a.list.Len() > a.limit:
-		displaced = a.list.Front()
-	}
+	displaced := a.surplus(conn.owner)
 	a.remove(displaced)
 	a.mu.Unlock()
 	if displaced != nil {
@@ -58,6 +69,26 @@ func (a *arrivals) enter(conn *accepted, within time.Duration) (arrived func() b
 	}
 }
 
+// surplus counts a call of `who`, and returns the call that it displaces, or nil. The caller holds
+// mu.
+func (a *arrivals) surplus(who fair.Identity) *list.Element {
+	full := ""
+	limits := [...]int{a.each, a.secret, a.derived}
+	for i, group := range groups(who) {
+		if a.counts[group]++; full == "" && a.counts[group] > limits[i] {
+			full = group
+		}
+	}
+	if full == "" && a.list.Len() <= a.limit {
+		return nil
+	}
+	e := a.list.Front()
+	for full != "" && !slices.Contains(groups(e.Value.(*accepted).owner), full) {
+		e = e.Next()
+	}
+	return e
+}
+
 // remove removes a call if it is in the list. The caller holds mu.
 func (a *arrivals) remove(e *list.Element) {
 	if e == nil {
@@ -67,9 +98,10 @@ func (a *arrivals) remove(e *list.Element) {
 	if a.list.Remove(e); a.list.Len() == before {
 		return
 	}
-	owner := e.Value.(*accepted).owner
-	if a.of[owner]--; a.of[owner] == 0 {
-		delete(a.of, owner)
+	for _, group := range groups(e.Value.(*accepted).owner) {
+		if a.counts[group]--; a.counts[group] == 0 {
+			delete(a.counts, group)
+		}
 	}
 }
 

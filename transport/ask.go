@@ -11,6 +11,7 @@ import (
 	"google.golang.org/grpc/status"
 	"google.golang.org/protobuf/proto"
 
+	"github.com/mortise-lock/mortise/internal/fair"
 	"github.com/mortise-lock/mortise/internal/nodeid"
 	wire "github.com/mortise-lock/mortise/transport/wire/mortise/transport/v1"
 )
@@ -107,7 +108,7 @@ func (p *Port) ask(ctx context.Context, addr string, to nodeid.ID, method string
 				return nil, from, refused(addr, first.Refusal)
 			}
 			failed = first.Failed
-			answer, err = p.hearOut(from.Instance, addr, first, stream.Recv)
+			answer, err = p.hearOut(from.claimant(), addr, first, stream.Recv)
 		}
 	}
 	switch {
@@ -147,12 +148,12 @@ func utter(stream grpc.BidiStreamingClient[wire.Question, wire.Answer], question
 	_ = stream.CloseSend()
 }
 
-func (p *Port) hearOut(from nodeid.ID, addr string, first *wire.Answer,
+func (p *Port) hearOut(from fair.Identity, addr string, first *wire.Answer,
 	recv func() (*wire.Answer, error)) (answer []byte, err error) {
 	held := 0
-	defer func() { p.holds.heard.give(from, held) }()
+	defer func() { p.holds.heard.Give(from, held) }()
 	for next := first; err == nil; next, err = recv() {
-		if !p.holds.heard.take(from, len(next.Body)) {
+		if p.holds.heard.Take(from, len(next.Body)) != nil {
 			const text = "%w: the answer of %s has more than %d bytes, or too many answers come in"
 			return nil, fmt.Errorf(text, ErrFull, addr, answerBytes)
 		}

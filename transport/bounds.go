@@ -3,6 +3,8 @@ package transport
 import (
 	"time"
 
+	"github.com/mortise-lock/mortise/internal/capability"
+	"github.com/mortise-lock/mortise/internal/fair"
 	"github.com/mortise-lock/mortise/internal/nodeid"
 )
 
@@ -33,35 +35,60 @@ const (
 	snapshotGrace   = 30 * time.Second // time for a snapshot before the rate `slowest` applies
 )
 
+// Limits on the connections of the peers with one derived secret.
+const (
+	connsOfSecret = 16   // the divisor of Config.Conns
+	meetingBurst  = 4096 // connections that may be opened at once, as after a failover
+	meetingEvery  = time.Second / 64
+)
+
 // frameGrace is the time for a large frame on a link before the rate `slowest` applies.
 const frameGrace = 10 * time.Second
 
 // holdings counts the resources that each instance uses on this one.
 type holdings struct {
 	arriving  arrivals
-	questions *quota[nodeid.ID] // questions being answered
-	held      *quota[nodeid.ID] // bytes of questions
-	told      *quota[nodeid.ID] // bytes of answers being sent
-	heard     *quota[nodeid.ID] // bytes of answers being received
-	packets   *quota[nodeid.ID] // streams of packets
-	conns     *quota[nodeid.ID] // byte streams
-	snapshots *quota[nodeid.ID]
-	states    *quota[nodeid.ID] // bytes of snapshots being received
+	accepted  *fair.Places // connections of peers with a derived secret
+	questions *fair.Places // questions being answered
+	held      *fair.Places // bytes of questions
+	told      *fair.Places // bytes of answers being sent
+	heard     *fair.Places // bytes of answers being received
+	packets   *fair.Places // streams of packets
+	conns     *fair.Places // byte streams
+	snapshots *fair.Places
+	states    *fair.Places // bytes of snapshots being received
+	meetings  *fair.Rates  // connections that the peers with a derived secret open
+	unpaid    *fair.Rates  // unpaid frames of the peers with a derived secret
 	frames    frames
 	owners    owners
 }
 
 func (h *holdings) init(c *Config) {
 	*h = holdings{
-		arriving:  arrivals{each: arrivalsEach, limit: maxArrivals, of: map[nodeid.ID]int{}},
-		questions: newQuota[nodeid.ID](questionsEach, maxQuestions),
-		held:      newQuota[nodeid.ID](heldEach, maxHeld),
-		told:      newQuota[nodeid.ID](toldEach, maxTold),
-		heard:     newQuota[nodeid.ID](toldEach, maxTold),
-		packets:   newQuota[nodeid.ID](packetCallsEach, maxPacketCalls),
-		conns:     newQuota[nodeid.ID](byteCallsEach, maxByteCalls),
-		snapshots: newQuota[nodeid.ID](1, snapshotsAtOnce),
-		states:    newQuota[nodeid.ID](c.SnapshotBytes, c.SnapshotBytes),
+		arriving: newArrivals(),
+		accepted: fair.New(fair.Limits{Each: c.Conns, Secret: max(1, c.Conns/connsOfSecret),
+			Derived: c.Conns - c.Conns/4, All: c.Conns}),
+		questions: fair.New(fair.Share(questionsEach, maxQuestions)),
+		held:      fair.New(fair.Share(heldEach, maxHeld)),
+		told:      fair.New(fair.Share(toldEach, maxTold)),
+		heard:     fair.New(fair.Share(toldEach, maxTold)),
+		packets:   fair.New(fair.Share(packetCallsEach, maxPacketCalls)),
+		conns:     fair.New(fair.Share(byteCallsEach, maxByteCalls)),
+		snapshots: fair.New(fair.Share(1, snapshotsAtOnce)),
+		states:    fair.New(fair.Share(c.SnapshotBytes, c.SnapshotBytes)),
+		meetings:  fair.NewRates(fair.Rate{Every: meetingEvery, Burst: meetingBurst}),
+		unpaid:    newSecretRates(),
 		frames:    frames{soft: framesSoft, hard: framesHard},
 	}
 }
+
+// claimant returns the identity by which limits are divided.
+func claimant(instance nodeid.ID, peer capability.Peer) fair.Identity {
+	who := fair.Identity{Instance: instance, Secret: peer.Capability.Text()}
+	if peer.Tier != capability.Root && who.Secret == "" {
+		who.Secret = peer.Tier.String() // the peer has proved nothing
+	}
+	return who
+}
+
+func (i *Identity) claimant() fair.Identity { return claimant(i.Instance, i.Peer) }

@@ -139,7 +139,7 @@ func TestAQuestionHasADeadline(t *testing.T) {
 			calls = append(calls, call)
 		}
 		synctest.Wait()
-		if held := a.holds.held.total(); held != 10*len("to be continued") {
+		if held := a.holds.held.Total(); held != 10*len("to be continued") {
 			t.Errorf("%d bytes are held", held)
 		}
 		began := time.Now()
@@ -153,7 +153,7 @@ func TestAQuestionHasADeadline(t *testing.T) {
 			t.Errorf("the connection was closed after %v", took)
 		}
 		synctest.Wait()
-		if held, n := a.holds.held.total(), a.holds.arriving.count(); held != 0 || n != 0 {
+		if held, n := a.holds.held.Total(), a.holds.arriving.count(); held != 0 || n != 0 {
 			t.Errorf("%d bytes of %d questions are still held", held, n)
 		}
 	})
@@ -197,7 +197,7 @@ func TestQuestionsAndAnswersAreBounded(t *testing.T) {
 		synctest.Wait()
 		for _, n := range []*node{a, b} {
 			h := &n.holds
-			if h.held.total()+h.told.total()+h.heard.total()+h.questions.total()+h.arriving.count() != 0 {
+			if h.held.Total()+h.told.Total()+h.heard.Total()+h.questions.Total()+h.arriving.count() != 0 {
 				t.Errorf("something is held: %+v", h)
 			}
 		}
@@ -221,11 +221,11 @@ func TestAnAnswerThatIsNotRead(t *testing.T) {
 			utter(call, body([]byte("q")))
 		}
 		synctest.Wait()
-		if told := b.holds.told.total(); told == 0 || told > toldEach {
+		if told := b.holds.told.Total(); told == 0 || told > toldEach {
 			t.Errorf("%d bytes wait", told)
 		}
 		time.Sleep(time.Minute)
-		if told := b.holds.told.total(); told != 0 || b.Counts().Accepted != 0 {
+		if told := b.holds.told.Total(); told != 0 || b.Counts().Accepted != 0 {
 			t.Errorf("%d bytes wait after a minute", told)
 		}
 		w.servePeer("endless:1", 5, endless)
@@ -279,22 +279,22 @@ func TestGossipStreamsAreBounded(t *testing.T) {
 			all = append(all, open(b))
 		}
 		synctest.Wait()
-		if n := a.holds.packets.total(); n != packetCallsEach {
+		if n := a.holds.packets.Total(); n != packetCallsEach {
 			t.Errorf("%d streams of packets", n)
 		}
-		if n := a.holds.conns.total(); n != byteCallsEach || refusals.Load() != (connsEach-1)*byteCallsEach {
+		if n := a.holds.conns.Total(); n != byteCallsEach || refusals.Load() != (connsEach-1)*byteCallsEach {
 			t.Errorf("%d byte streams, %d refused", n, refusals.Load())
 		}
 		all = append(all, open(c))
 		synctest.Wait()
-		if n, m := a.holds.packets.total(), a.holds.conns.total(); n != 2*packetCallsEach || m != 2*byteCallsEach {
+		if n, m := a.holds.packets.Total(), a.holds.conns.Total(); n != 2*packetCallsEach || m != 2*byteCallsEach {
 			t.Errorf("with another instance: %d streams of packets, %d byte streams", n, m)
 		}
 		for _, d := range all {
 			d.close()
 		}
 		time.Sleep(time.Minute)
-		if n := a.holds.conns.total() + a.holds.packets.total(); n != 0 {
+		if n := a.holds.conns.Total() + a.holds.packets.Total(); n != 0 {
 			t.Errorf("%d are left", n)
 		}
 	})
@@ -314,7 +314,7 @@ func TestAnswersAreBoundedForEachInstance(t *testing.T) {
 			asking.Go(func() { _, _, _ = a.Ask(ctx, fmt.Sprintf("stalls:%d", i+1), id(5), nil) })
 			synctest.Wait() // if two answers arrived together, both could be refused
 		}
-		if heard := a.holds.heard.total(); heard == 0 || heard > toldEach {
+		if heard := a.holds.heard.Total(); heard == 0 || heard > toldEach {
 			t.Errorf("%d bytes of one instance's answers are held", heard)
 		}
 		b.ask = func(context.Context, Identity, []byte) ([]byte, error) { return make([]byte, toldEach/2), nil }
@@ -323,7 +323,7 @@ func TestAnswersAreBoundedForEachInstance(t *testing.T) {
 		}
 		cancel()
 		asking.Wait()
-		if heard := a.holds.heard.total(); heard != 0 {
+		if heard := a.holds.heard.Total(); heard != 0 {
 			t.Errorf("%d bytes are left", heard)
 		}
 	})

@@ -185,12 +185,18 @@
 // The limits that a user may change are in Config. The other limits are in bounds.go and frames.go.
 // Other instances can make this instance hold:
 //
-//	connection  8 for the calls of one instance; a ninth closes the oldest. One link per instance
+//	connection  8 for the calls of one instance; a ninth closes the oldest. One link per instance.
+//	            4,096 accepted connections of one derived secret (a sixteenth of Config.Conns), which
+//	            may open 4,096 at once and then 64 a second; a further one is refused with ErrFull
+//	header      HTTP/2 frames without at least 256 bytes of data: 16,384 at once and then 4,096 a
+//	            second on a connection, four times as many for one derived secret. A question that
+//	            is answered pays for its own frames. A further frame closes the connection, and a
+//	            WARN names the peer
 //	call        a gRPC message has at most 128 KiB in any call; 64 calls are open on a connection
-//	arriving    256 calls of one instance and 512 of all. A question is arriving until all of it has
-//	            arrived, and any other call until its first message has arrived. A further call
-//	            closes the connection of the oldest. A question counts twice until its first
-//	            message has arrived
+//	arriving    256 calls of one instance or one derived secret, 384 of all derived secrets and 512
+//	            of all instances. A question is arriving until all of it has arrived, and any other
+//	            call until its first message has arrived. A further call closes the connection of
+//	            the oldest. A question counts twice until its first message has arrived
 //	question    A question of any method has at most 2 MiB, and arrives in pieces within twice the
 //	            dial timeout. The questions held at a time have at most 4 MiB for one instance and
 //	            64 MiB for all. At most 128 questions of one instance and 2,048 of all are
@@ -210,12 +216,15 @@
 //	            entries, since these grow a hundredfold when they are decoded
 //
 // In this table, "one instance" means all connections on which the same key was proved. A process
-// that may connect can prove any number of keys, so it can exhaust the limits for all instances.
-// "Given up" means that the connection is closed.
+// that may connect can prove any number of keys. So all instances with one derived secret have at
+// most a quarter of a limit for all, and all derived secrets together at most three quarters (see
+// package fair): the instances with the root secret keep the rest. They can exhaust the limits for
+// all instances, and without TLS every peer can. "Given up" means that the connection is closed.
 //
 // An accepted connection must finish TLS and its hello within 5 s. Up to 1,024 connections may be
 // in that state, and a further connection displaces the oldest. Before its hello is verified, a
-// connection costs a TLS handshake, a buffer of 1 KiB and a greeting of at most 4 KiB. Each kind of
+// connection costs a TLS handshake, a buffer of 1 KiB and a greeting of at most 4 KiB. The same
+// is true for a connection that is refused because of its derived secret. Each kind of
 // log line that outsiders can cause appears at most once in 10 s.
 //
 // # Refused alternatives

@@ -91,11 +91,11 @@ func (s *service) Packets(stream grpc.ClientStreamingServer[wire.Parcel, wire.Ac
 	if !peer.serves() {
 		return stream.SendAndClose(&wire.Ack{Refusal: notAnInstance()})
 	}
-	if !p.holds.packets.take(peer.Instance, 1) {
+	if p.holds.packets.Take(peer.claimant(), 1) != nil {
 		r := &wire.Refusal{Reason: wire.Refusal_FULL, Text: "too many streams of packets"}
 		return stream.SendAndClose(&wire.Ack{Refusal: r})
 	}
-	defer p.holds.packets.give(peer.Instance, 1)
+	defer p.holds.packets.Give(peer.claimant(), 1)
 	from := peer.Addr
 	for parcel := first; ; {
 		if r := p.duplicates(peer, parcel.Raft); r != nil {

@@ -4,10 +4,13 @@ import (
 	"bufio"
 	"crypto/tls"
 	"errors"
+	"fmt"
 	"net"
+	"time"
 
 	"google.golang.org/grpc/credentials"
 
+	"github.com/mortise-lock/mortise/internal/capability"
 	"github.com/mortise-lock/mortise/internal/nodeid"
 	wire "github.com/mortise-lock/mortise/transport/wire/mortise/transport/v1"
 )
@@ -50,7 +53,7 @@ func (h handshaker) ServerHandshake(raw net.Conn) (net.Conn, credentials.AuthInf
 		h.port.notices.warn("transport: refused a connection", "from", raw.RemoteAddr(), "why", err)
 		return nil, nil, err
 	}
-	who, err := h.port.receive(s, raw.RemoteAddr())
+	who, err := h.port.receive(s, raw.RemoteAddr(), h.port.meet(accepted, s.peer))
 	if err != nil {
 		if errors.Is(err, ErrSecured) {
 			h.port.notices.warn("transport: refused a connection", "from", raw.RemoteAddr(), "why", err)
@@ -67,19 +70,54 @@ func (h handshaker) ServerHandshake(raw net.Conn) (net.Conn, credentials.AuthInf
 		h.port.tasks.Go(func() { h.port.welcome(raw, s, who) })
 		return nil, nil, credentials.ErrConnDispatched
 	}
-	accepted.owner = who.peer.Instance
+	accepted.owner = who.peer.claimant()
 	h.port.holds.owners.own(who.peer.Instance, accepted)
 	accepted.serves() // must precede the load of self, so that a new incarnation closes conn
 	self := h.port.self.Load()
 	if err := h.port.answer(s, self, who, 0); err != nil {
 		return nil, nil, err
 	}
-	return &unread{Conn: conn, in: s.in}, greeted{peer: who.peer, self: self.Instance()}, nil
+	accepted.tally = h.port.tally(&unread{Conn: conn, in: s.in}, accepted, who.peer)
+	return accepted.tally, greeted{peer: who.peer, self: self.Instance()}, nil
 }
 
 func (h handshaker) Clone() credentials.TransportCredentials {
 	return handshaker{h.TransportCredentials.Clone(), h.port}
 }
+
+func (p *Port) tally(conn net.Conn, c *accepted, peer Identity) *tallied {
+	return newTally(conn, c.owner.Secret, p.holds.unpaid, func() {
+		p.notices.warnOf(peer.Instance.String(), "transport: closed the connection of a peer that begins and resets "+
+			"calls, or sends control frames, far faster than an instance does: stop the program named here, and "+
+			"replace its secret if it is not yours", "instance", peer.Instance, "peer", peer.Peer.Tier,
+			"name", peer.Peer.Name, "remote", conn.RemoteAddr())
+		c.Close()
+	})
+}
+
+// meet takes a place for the connection of a peer with a derived secret. If there is none, it
+// returns the refusal for the peer.
+func (p *Port) meet(c *accepted, peer capability.Peer) *wire.Refusal {
+	if peer.Tier == capability.Root {
+		return nil
+	}
+	who := claimant(nodeid.ID{}, peer)
+	err := p.holds.accepted.Take(who, 1)
+	if err == nil {
+		c.holds(func() { p.holds.accepted.Give(who, 1) })
+		if p.holds.meetings.Spend(who.Secret, time.Now(), 1) {
+			return nil
+		}
+		err = errMeetings
+	}
+	p.notices.warnOf(peer.Name, "transport: refused a connection: its derived secret has too many, and further ones "+
+		"are refused; stop the programs that open them, or give each group of programs a secret of its own",
+		"peer", peer.Tier, "name", peer.Name, "from", c.Conn.RemoteAddr(), "why", err)
+	return &wire.Refusal{Reason: wire.Refusal_FULL, Text: "connections of a derived secret: " + err.Error()}
+}
+
+var errMeetings = fmt.Errorf("at most %d new ones at once, and then %d a second", meetingBurst,
+	time.Second/meetingEvery)
 
 type greeted struct {
 	credentials.CommonAuthInfo

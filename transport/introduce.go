@@ -113,8 +113,9 @@ func (p *Port) exchange(ctx context.Context, s *stream, addr string, self *Self,
 }
 
 // receive reads and verifies the hello of a dialer. After an error, the caller must close the
-// connection. If receive refused the hello, it has already sent the reason to the dialer.
-func (p *Port) receive(s *stream, remote net.Addr) (*introduction, error) {
+// connection. If receive refused the hello, it has already sent the reason to the dialer. full is
+// the refusal if there is no place for the connection, and otherwise nil.
+func (p *Port) receive(s *stream, remote net.Addr, full *wire.Refusal) (*introduction, error) {
 	binding, err := s.bind(acceptor, s.secure)
 	if err != nil {
 		return nil, err
@@ -122,6 +123,10 @@ func (p *Port) receive(s *stream, remote net.Addr) (*introduction, error) {
 	g, err := s.hearGreeting()
 	if err != nil {
 		return nil, err
+	}
+	if full != nil {
+		_ = s.greet(&wire.Greeting{Refusal: full})
+		return nil, kindOf(full.Reason)
 	}
 	who, refusal := p.verify(g, dialer, binding, nil)
 	if refusal != nil {

@@ -13,6 +13,7 @@ import (
 	"google.golang.org/protobuf/proto"
 	"google.golang.org/protobuf/reflect/protoreflect"
 
+	"github.com/mortise-lock/mortise/internal/fair"
 	"github.com/mortise-lock/mortise/internal/nodeid"
 	wire "github.com/mortise-lock/mortise/transport/wire/mortise/transport/v1"
 )
@@ -150,11 +151,11 @@ func (p *Port) take(stream poured, from Identity, first *wire.Chunk) (*wire.Refu
 	if refusal := p.maySend(from, m); refusal != nil {
 		return refusal, nil
 	}
-	if !p.holds.snapshots.take(from.Instance, 1) {
+	if p.holds.snapshots.Take(from.claimant(), 1) != nil {
 		return &wire.Refusal{Reason: wire.Refusal_FULL, Text: "other snapshots are coming in"}, nil
 	}
-	defer p.holds.snapshots.give(from.Instance, 1)
-	data, refusal, err := p.collect(stream, from.Instance, first)
+	defer p.holds.snapshots.Give(from.claimant(), 1)
+	data, refusal, err := p.collect(stream, from.claimant(), first)
 	if refusal != nil || err != nil {
 		return refusal, err
 	}
@@ -190,7 +191,7 @@ func (p *Port) maySend(from Identity, m *raftpb.Message) *wire.Refusal {
 
 // collect gathers the data of a snapshot. It closes the connection if the sender stalls, or is on
 // average slower than `slowest`.
-func (p *Port) collect(stream poured, from nodeid.ID, chunk *wire.Chunk) ([]byte, *wire.Refusal, error) {
+func (p *Port) collect(stream poured, from fair.Identity, chunk *wire.Chunk) ([]byte, *wire.Refusal, error) {
 	size, sum := chunk.Size, crc32.Checksum(chunk.Message, castagnoli())
 	conn, _ := acceptedOn(remoteOf(stream.Context()))
 	began := time.Now()
@@ -198,13 +199,13 @@ func (p *Port) collect(stream poured, from nodeid.ID, chunk *wire.Chunk) ([]byte
 	defer patience.Stop()
 	var data []byte
 	held := 0
-	defer func() { p.holds.states.give(from, held) }()
+	defer func() { p.holds.states.Give(from, held) }()
 	for {
 		if uint64(len(data)+len(chunk.Data)) > size {
 			return nil, malformed("more data than announced"), nil
 		}
 		if room := roomFor(len(data)+len(chunk.Data), held, int(size)); room > held {
-			if !p.holds.states.take(from, room-held) {
+			if p.holds.states.Take(from, room-held) != nil {
 				return nil, &wire.Refusal{Reason: wire.Refusal_FULL, Text: "other snapshots are coming in"}, nil
 			}
 			held = room

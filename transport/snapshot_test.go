@@ -116,8 +116,8 @@ func TestSnapshotBrokenOff(t *testing.T) {
 					t.Fatal("no error")
 				}
 				time.Sleep(30 * time.Second)
-				if len(b.snapshots) != 0 || b.holds.snapshots.total() != 0 || b.Counts().Accepted != 0 {
-					t.Fatalf("left behind: %d snapshots, %d tokens, %+v", len(b.snapshots), b.holds.snapshots.total(),
+				if len(b.snapshots) != 0 || b.holds.snapshots.Total() != 0 || b.Counts().Accepted != 0 {
+					t.Fatalf("left behind: %d snapshots, %d tokens, %+v", len(b.snapshots), b.holds.snapshots.Total(),
 						b.Counts())
 				}
 			})
@@ -178,7 +178,7 @@ func TestOneSnapshotFromEachInstance(t *testing.T) {
 			a.halfASnapshot(b, 1<<20)
 		}
 		synctest.Wait()
-		if n := b.holds.snapshots.total(); n != 1 {
+		if n := b.holds.snapshots.Total(); n != 1 {
 			t.Errorf("one instance has %d places", n)
 		}
 		if err := c.SendSnapshot(t.Context(), b.peer(), snapshotMessage(c, b, 1<<20)); err != nil {
@@ -200,7 +200,7 @@ func TestSnapshotThatTrickles(t *testing.T) {
 		if took := time.Since(began); took > 2*snapshotGrace {
 			t.Errorf("it has kept its place for %v", took)
 		}
-		if n := b.holds.snapshots.total(); n != 0 {
+		if n := b.holds.snapshots.Total(); n != 0 {
 			t.Errorf("%d places are taken", n)
 		}
 	})
@@ -230,7 +230,7 @@ func TestSnapshotIsJudgedOnItsFirstChunk(t *testing.T) {
 		for why, c := range cases {
 			stream := c.n.halfASnapshot(b, 1<<30)
 			synctest.Wait()
-			if n := b.holds.snapshots.total(); n != 0 {
+			if n := b.holds.snapshots.Total(); n != 0 {
 				t.Errorf("%s: %d places are taken", why, n)
 			}
 			ack := &wire.Ack{}
@@ -285,7 +285,7 @@ func TestSnapshotsTogetherAreBounded(t *testing.T) {
 		if err := c.SendSnapshot(t.Context(), b.peer(), snapshotMessage(c, b, 3<<18)); err != nil {
 			t.Errorf("after the other one: %v", err)
 		}
-		if n := b.holds.states.total(); n != 0 {
+		if n := b.holds.states.Total(); n != 0 {
 			t.Errorf("%d bytes are held", n)
 		}
 	})

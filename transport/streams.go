@@ -103,11 +103,11 @@ func (s *service) Conn(stream grpc.BidiStreamingServer[wire.Bytes, wire.Bytes]) 
 	if !peer.serves() {
 		return stream.Send(&wire.Bytes{Refusal: notAnInstance()})
 	}
-	if !p.holds.conns.take(peer.Instance, 1) {
+	if p.holds.conns.Take(peer.claimant(), 1) != nil {
 		r := &wire.Refusal{Reason: wire.Refusal_FULL, Text: "too many byte streams"}
 		return stream.Send(&wire.Bytes{Refusal: r})
 	}
-	defer p.holds.conns.give(peer.Instance, 1)
+	defer p.holds.conns.Give(peer.claimant(), 1)
 	c := newStreamConn(p, peer.Addr, stream.Send, stream.Recv)
 	timer := time.NewTimer(streamsQueued)
 	defer timer.Stop()

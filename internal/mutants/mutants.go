@@ -123,6 +123,7 @@ func Layers() []Layer {
 		{Name: "disk", Package: "raftlog/storage", Run: disks, Packages: []string{"raftlog/storage"}, Dear: true},
 		{Name: "glue", Package: "internal/replica", Packages: []string{"internal/replica"}},
 		{Name: "rights", Package: "internal/capability", Packages: []string{"internal/capability"}},
+		{Name: "shares", Package: "internal/fair", Packages: []string{"internal/fair"}},
 		{Name: "queries", Package: "internal/queries", Packages: []string{"internal/queries", "internal/capability"}},
 		{Name: "credentials", Package: "internal/credentials", Packages: []string{"internal/credentials",
 			"internal/capability"}},

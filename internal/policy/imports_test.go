@@ -15,6 +15,7 @@ var allowed = map[string][]string{
 	"cluster/voters":               {"internal/nodeid"},
 	"cluster/lead":                 {"cluster/founding", "cluster/voters", "internal/nodeid"},
 	"internal/nodeid":              {},
+	"internal/fair":                {"internal/nodeid"},
 	"internal/nodeid/nodeidtest":   {"internal/nodeid"},
 	"internal/clock":               {"golang.org/x/sys/..."},
 	"internal/check":               {"lockfsm", "internal/nodeid"},
@@ -52,7 +53,7 @@ var allowed = map[string][]string{
 	"internal/logtest": {"raftlog", "go.etcd.io/raft/v3/...", "google.golang.org/protobuf/..."},
 	"cluster": {"cluster/discovery", "cluster/founding", "cluster/gossip", "cluster/lead",
 		"cluster/voters", "internal/clock", "internal/nodeid"},
-	"transport": {"transport/...", "internal/capability", "internal/nodeid", "google.golang.org/grpc/...",
+	"transport": {"transport/...", "internal/capability", "internal/fair", "internal/nodeid", "google.golang.org/grpc/...",
 		"google.golang.org/protobuf/...", "go.etcd.io/raft/v3/raftpb"},
 	"": {
 		"cluster", "cluster/discovery", "cluster/voters", "internal/clock", "internal/credentials",

@@ -1,0 +1,73 @@
+package fair
+
+import (
+	"sync"
+	"time"
+)
+
+// Rate limits how often something happens. Its owner guards it.
+type Rate struct {
+	Every time.Duration // in the long run, one event in this time
+	Burst int           // events that may happen at once
+
+	full time.Time // when the whole burst is available
+}
+
+// Spend counts n events, and reports whether the rate allows them.
+func (r *Rate) Spend(now time.Time, n int) bool {
+	if r.full.Before(now) {
+		r.full = now
+	}
+	full := r.full.Add(time.Duration(n) * r.Every)
+	if full.Sub(now) > time.Duration(r.Burst)*r.Every {
+		return false
+	}
+	r.full = full
+	return true
+}
+
+// Refund takes back n events that were spent.
+func (r *Rate) Refund(n int) { r.full = r.full.Add(-time.Duration(n) * r.Every) }
+
+// Rates has the same Rate for each user. It is safe for concurrent use, and forgets users that have
+// their whole burst again.
+type Rates struct {
+	each Rate
+
+	mu    sync.Mutex // guards all below
+	of    map[string]*Rate
+	swept int // number of users when users were last forgotten
+}
+
+// NewRates returns Rates in which each user has the rate each.
+func NewRates(each Rate) *Rates { return &Rates{each: each, of: map[string]*Rate{}} }
+
+// Spend counts n events of a user, and reports whether its rate allows them.
+func (r *Rates) Spend(who string, now time.Time, n int) bool {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	if len(r.of) > 2*r.swept+64 {
+		for each, rate := range r.of {
+			if !rate.full.After(now) {
+				delete(r.of, each)
+			}
+		}
+		r.swept = len(r.of)
+	}
+	rate := r.of[who]
+	if rate == nil {
+		fresh := r.each
+		rate = &fresh
+		r.of[who] = rate
+	}
+	return rate.Spend(now, n)
+}
+
+// Refund takes back n events of a user.
+func (r *Rates) Refund(who string, n int) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	if rate := r.of[who]; rate != nil {
+		rate.Refund(n)
+	}
+}
