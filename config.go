@@ -85,7 +85,8 @@ type Config struct {
 	// change to Dir before it acknowledges the change. The group then survives a crash of a
 	// majority of its voters, and continues when they run again. Each instance needs its own
 	// directory, on a disk of its own machine. Default: "", in memory. Without Dir, a voter that
-	// restarts is a new instance, which takes over the vote of the old one.
+	// restarts is a new instance, which takes over the vote of the old one. Start resolves relative
+	// paths, so the process may change its working directory afterwards.
 	Dir string
 
 	// DirFreeBytes is the free space for Dir below which this instance warns in the log, in Status
@@ -208,7 +209,7 @@ type Config struct {
 
 // TLSFiles names PEM files with this instance's certificate and key, and with the authorities that
 // issue all instances' certificates. Changed files are read again. If the new files are unusable,
-// the error is logged and the old certificates stay in use.
+// the error is logged and the old certificates stay in use. Start resolves relative paths.
 type TLSFiles struct {
 	Cert, Key, CA string
 

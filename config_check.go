@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"maps"
 	"net"
+	"path/filepath"
 	"slices"
 	"strconv"
 	"time"
@@ -31,10 +32,36 @@ func (c Config) validate() error {
 		wrong.add("Grace", "%v is shorter than SessionTTL (%v): a holder of an earlier group could still rely on its "+
 			"lock; leave it 0, or set it negative where no earlier group can exist", c.Grace, c.SessionTTL)
 	}
-	if len(wrong) == 0 {
+	return wrong.joined()
+}
+
+func (cs configErrors) joined() error {
+	if len(cs) == 0 {
 		return nil
 	}
-	return fmt.Errorf("mortise: the configuration has %d mistake(s):\n%w", len(wrong), errors.Join(wrong...))
+	return fmt.Errorf("mortise: the configuration has %d mistake(s):\n%w", len(cs), errors.Join(cs...))
+}
+
+// resolvePaths makes all paths absolute, so that they name the same files after a change of the
+// process's working directory.
+func (c *Config) resolvePaths() error {
+	var wrong configErrors
+	resolve := func(field string, path *string) {
+		if *path == "" {
+			return
+		}
+		full, err := filepath.Abs(*path)
+		if err != nil {
+			wrong.add(field, "%q is relative, and the working directory is unknown; use an absolute path: %v", *path, err)
+			return
+		}
+		*path = full
+	}
+	resolve("Dir", &c.Dir)
+	resolve("TLSFiles.Cert", &c.TLSFiles.Cert)
+	resolve("TLSFiles.Key", &c.TLSFiles.Key)
+	resolve("TLSFiles.CA", &c.TLSFiles.CA)
+	return wrong.joined()
 }
 
 // minSessionTTL leaves room for renewals and for the lease margin.

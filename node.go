@@ -46,6 +46,9 @@ func Start(ctx context.Context, config Config) (*Node, error) {
 	if err := config.validate(); err != nil {
 		return nil, err
 	}
+	if err := config.resolvePaths(); err != nil {
+		return nil, err
+	}
 	if err := ctx.Err(); err != nil {
 		return nil, fmt.Errorf("mortise: start: %w", context.Cause(ctx))
 	}

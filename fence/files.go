@@ -4,6 +4,7 @@ import (
 	"context"
 	"crypto/sha256"
 	"encoding/hex"
+	"fmt"
 	"os"
 	"path/filepath"
 
@@ -17,7 +18,10 @@ import (
 //
 // The limits of [WriteFile] concerning system locks and network file systems apply to Files too.
 type Files struct {
-	Dir string // created if it does not exist; the parent directory must exist
+	// Dir is an absolute path, because a relative one would name another directory, without marks,
+	// after a change of the working directory. It is created if it does not exist; the parent
+	// directory must exist.
+	Dir string
 }
 
 // Advance implements [Store]. It returns after the mark is on disk.
@@ -31,6 +35,10 @@ func (f Files) Advance(ctx context.Context, resource string, token mortise.Token
 func (f Files) Do(ctx context.Context, resource string, token mortise.Token, fn func(context.Context) error) error {
 	if err := check(resource, token); err != nil {
 		return err
+	}
+	if !filepath.IsAbs(f.Dir) {
+		return fmt.Errorf("fence: Files.Dir is %q, which is not absolute: pass the result of filepath.Abs, computed once "+
+			"at the start", f.Dir)
 	}
 	if err := os.Mkdir(f.Dir, 0o700); err != nil && !os.IsExist(err) {
 		return err
@@ -65,5 +73,9 @@ func WriteFile(ctx context.Context, path string, token mortise.Token, data []byt
 	if _, err := Int64(token); err != nil {
 		return err
 	}
-	return sidecar{path, path, perm}.do(ctx, token, func() error { return replaceFile(path, data, perm) })
+	full, err := filepath.Abs(path) // all files of one call are in one directory
+	if err != nil {
+		return err
+	}
+	return sidecar{full, path, perm}.do(ctx, token, func() error { return replaceFile(full, data, perm) })
 }

@@ -35,6 +35,21 @@ func TestFilesRemember(t *testing.T) {
 	}
 }
 
+// A relative Dir would be another directory, without marks, after a change of the working
+// directory, and would admit old tokens.
+func TestFilesRefuseARelativeDir(t *testing.T) {
+	t.Chdir(t.TempDir())
+	for _, dir := range []string{"", "marks", filepath.Join(".", "marks"), filepath.Join("..", "marks")} {
+		err := fence.Files{Dir: dir}.Do(t.Context(), "a", 6, func(context.Context) error {
+			t.Errorf("Dir %q was used", dir)
+			return nil
+		})
+		if err == nil || !strings.Contains(err.Error(), "Files.Dir") {
+			t.Errorf("Dir %q: %v", dir, err)
+		}
+	}
+}
+
 func TestWriteFile(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "report")
 	for _, c := range []struct {

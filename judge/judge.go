@@ -4,6 +4,7 @@ import (
 	"errors"
 	"fmt"
 	"os"
+	"path/filepath"
 	"slices"
 	"time"
 
@@ -48,6 +49,13 @@ func Witness(events []history.Event, o Options) error {
 func Porcupine(events []history.Event, o Options) error {
 	if o.Timeout == 0 {
 		o.Timeout = 30 * time.Second
+	}
+	if o.HTML != "" { // a relative path is meant now, and not after the searches
+		path, err := filepath.Abs(o.HTML)
+		if err != nil {
+			return fmt.Errorf("judge: the picture: %w", err)
+		}
+		o.HTML = path
 	}
 	keys, err := operations(events, o)
 	if err != nil {

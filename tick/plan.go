@@ -31,44 +31,61 @@ type window struct {
 // next returns the tick to begin now or to wait for. It skips and counts the ticks that may no
 // longer begin.
 func (p *plan) next(now time.Time) (window, error) {
-	horizon := now.Add(-p.late) // it is too late for the ticks up to this time
 	anew := p.settled.IsZero() || p.settled.Sub(now) > p.skew
-	if anew {
-		p.settled = horizon
+	if anew { // ticks before the first call do not count
+		p.settled, p.missed = now.Add(-p.late), 0
+		if err := p.leap(now); err != nil {
+			return window{}, err
+		}
 	}
-	if err := p.skip(horizon); err != nil {
-		return window{}, err
-	}
-	for {
+	for passed := 1; ; passed++ {
 		w, err := p.window(p.settled)
 		if err != nil {
 			return window{}, err
 		}
 		if now.Before(w.over) {
-			if anew {
-				p.missed = 0 // ticks before the first call do not count
-			}
 			w.missed = p.missed
 			return w, nil
 		}
-		p.pass(w.at)
+		if p.pass(w.at); anew {
+			p.missed = 0
+		}
+		if passed == maxMissed {
+			if err := p.leap(now); err != nil {
+				return window{}, err
+			}
+		}
 	}
 }
 
-func (p *plan) skip(horizon time.Time) error {
-	for p.missed < maxMissed {
-		at, err := p.after(p.settled)
-		if err == errNoMore || err == nil && at.After(horizon) {
-			break
+// leap skips all ticks before the last one that is not after now. Only this one may still begin,
+// because a tick is over before the following one. The search halves the time that it searches, so
+// a long Late or a long pause costs as little as a short one.
+func (p *plan) leap(now time.Time) error {
+	late := func(t time.Time) (bool, error) { // whether the tick after t is not after now
+		at, err := p.after(t)
+		if err == errNoMore {
+			return false, nil
 		}
+		return err == nil && !at.After(now), err
+	}
+	if is, err := late(p.settled); !is {
+		return err
+	}
+	low, high := p.settled, now
+	for high.Sub(low) > 1 {
+		middle := low.Add(high.Sub(low) / 2)
+		is, err := late(middle)
 		if err != nil {
 			return err
 		}
-		p.pass(at)
+		if is {
+			low = middle
+		} else {
+			high = middle
+		}
 	}
-	if p.settled.Before(horizon) {
-		p.settled = horizon
-	}
+	p.settled = low
 	return nil
 }
 
@@ -98,7 +115,7 @@ func (p *plan) window(t time.Time) (window, error) {
 	case err != errNoMore:
 		return window{}, err
 	}
-	return window{at: at, over: at.Add(late), free: at.Add(late + skew)}, nil
+	return window{at: at, over: at.Add(late), free: at.Add(late).Add(skew)}, nil
 }
 
 func (p *plan) after(t time.Time) (time.Time, error) {

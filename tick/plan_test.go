@@ -1,6 +1,7 @@
 package tick
 
 import (
+	"math"
 	"strings"
 	"testing"
 	"time"
@@ -57,6 +58,29 @@ func TestEveryIsAlignedToTheEpoch(t *testing.T) {
 	}
 }
 
+// However long Late is, and however long the plan was not asked, it asks the schedule at most for
+// the 1,000 ticks that it counts, three times each, and searches the rest.
+func TestPlanOfAnyLengthIsCheap(t *testing.T) {
+	for _, late := range []time.Duration{time.Second, time.Hour, 365 * 24 * time.Hour, math.MaxInt64} {
+		asked := 0
+		schedule := scheduleFunc(func(t time.Time) time.Time {
+			if asked++; asked > 4000 {
+				panic("too many questions")
+			}
+			return Every(10 * time.Millisecond).Next(t)
+		})
+		p := plan{schedule: schedule, late: late, skew: math.MaxInt64}
+		for _, now := range []time.Time{at("10:00:00.001"), at("10:00:00.002").AddDate(20, 0, 0)} {
+			asked = 0
+			w, err := p.next(now)
+			if err != nil || w.at.Sub(now).Abs() > 10*time.Millisecond {
+				t.Fatalf("Late %v: at %v the next tick is %v: %v", late, now, w.at, err)
+			}
+			t.Logf("Late %v: %d questions, %d missed", late, asked, w.missed)
+		}
+	}
+}
+
 func TestWindowsShrinkWhereTicksAreClose(t *testing.T) {
 	for _, c := range []struct {
 		schedule         Schedule
@@ -75,6 +99,10 @@ func TestWindowsShrinkWhereTicksAreClose(t *testing.T) {
 		{times{at("10:00:00"), at("10:00:02"), at("11:00:00")}, 5 * time.Second, time.Second, "10:00:06.9",
 			"10:00:02", "10:00:07", "10:00:08"},
 		{times{at("10:00:00")}, 5 * time.Second, time.Second, "09:00:00", "10:00:00", "10:00:05", "10:00:06"},
+		{Every(time.Minute), math.MaxInt64, 5 * time.Second, "10:00:54.999", "10:00:00", "10:00:55", "10:01:00"},
+		{Every(time.Minute), math.MaxInt64, 5 * time.Second, "10:00:55", "10:01:00", "10:01:55", "10:02:00"},
+		{Every(time.Minute), 5 * time.Second, math.MaxInt64, "10:00:04.999", "10:00:00", "10:00:05", "10:00:35"},
+		{Every(time.Minute), math.MaxInt64, math.MaxInt64, "10:00:29.999", "10:00:00", "10:00:30", "10:01:00"},
 	} {
 		p := plan{schedule: c.schedule, late: c.late, skew: c.skew}
 		w, err := p.next(at(c.now))
@@ -119,6 +147,33 @@ func TestPlanCountsWhatPassed(t *testing.T) {
 	step("23:59:30", "00:00:00", 867)
 	p.settled = p.settled.AddDate(-20, 0, 0)
 	step("23:59:30", "00:00:00", maxMissed)
+}
+
+// The last tick of a schedule has no following tick, which would limit its Late and Skew.
+func TestTheLastTickHasNoEnd(t *testing.T) {
+	p := plan{schedule: times{at("10:00:00")}, late: math.MaxInt64, skew: math.MaxInt64}
+	for _, now := range []time.Time{at("10:00:00"), at("10:00:00").AddDate(200, 0, 0)} {
+		w, err := p.next(now)
+		if err != nil || clock(w.at) != "10:00:00" || !w.over.After(now) || w.free.Before(w.over) {
+			t.Errorf("at %v: %+v, %v", now, w, err)
+		}
+	}
+}
+
+func TestEveryEndsWithItsYears(t *testing.T) {
+	for _, e := range []Every{math.MaxInt64, math.MaxInt64 - 1, Every(200 * 365 * 24 * time.Hour), Every(time.Hour)} {
+		now, ticks := at("10:00:00").AddDate(230, 0, 0), 0
+		for ; !now.IsZero() && ticks < 1_000_000; ticks++ {
+			next := e.Next(now)
+			if !next.IsZero() && !next.After(now) {
+				t.Fatalf("Every(%v): after %v comes %v", time.Duration(e), now, next)
+			}
+			now = next
+		}
+		if !now.IsZero() {
+			t.Errorf("Every(%v) has no end", time.Duration(e))
+		}
+	}
 }
 
 func TestPlanEndsWithTheSchedule(t *testing.T) {

@@ -143,7 +143,8 @@ func (r *runner) hold(held context.Context, w window) {
 	case !r.work(held, w):
 		return
 	default:
-		writing, cancel := context.WithTimeout(context.WithoutCancel(held), max(0, w.free.Sub(r.now()))+recording)
+		until := time.Now().Add(max(0, w.free.Sub(r.now()))).Add(recording)
+		writing, cancel := context.WithDeadline(context.WithoutCancel(held), until)
 		recorded = r.finished.add(writing, w)
 		cancel()
 	}

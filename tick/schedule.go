@@ -21,9 +21,14 @@ func (e Every) Next(t time.Time) time.Time {
 	if e <= 0 {
 		return t // Run refuses such a schedule
 	}
-	since := t.UnixNano() % int64(e) // the time since the last tick
+	now := t.UnixNano()
+	since := now % int64(e) // the time since the last tick
 	if since < 0 {
 		since += int64(e)
 	}
-	return time.Unix(0, t.UnixNano()-since+int64(e)).UTC()
+	next := now - since + int64(e)
+	if next < now { // no tick in the years in which it works
+		return time.Time{}
+	}
+	return time.Unix(0, next).UTC()
 }

@@ -24,6 +24,7 @@
 package clock
 
 import (
+	"math"
 	"sync"
 	"time"
 )
@@ -32,11 +33,31 @@ import (
 // fixed until the next boot. A running clock never returns zero, so zero can stand for "never".
 type Time int64
 
-// Add returns the time that is d later than t.
-func (t Time) Add(d time.Duration) Time { return t + Time(d) }
+// Add returns the time that is d later than t, or the last or the first Time if that is out of
+// range. So the longest duration does not end in the past.
+func (t Time) Add(d time.Duration) Time {
+	sum := t + Time(d)
+	switch {
+	case d > 0 && sum < t:
+		return math.MaxInt64
+	case d < 0 && sum > t:
+		return math.MinInt64
+	}
+	return sum
+}
 
-// Sub returns the time elapsed from u to t.
-func (t Time) Sub(u Time) time.Duration { return time.Duration(t - u) }
+// Sub returns the time elapsed from u to t, or the longest or the shortest duration if that is out
+// of range.
+func (t Time) Sub(u Time) time.Duration {
+	d := time.Duration(t - u)
+	switch {
+	case d < 0 && t > u:
+		return math.MaxInt64
+	case d > 0 && t < u:
+		return math.MinInt64
+	}
+	return d
+}
 
 // Before reports whether t is before u.
 func (t Time) Before(u Time) bool { return t < u }

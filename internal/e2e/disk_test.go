@@ -3,6 +3,7 @@ package e2e
 import (
 	"cmp"
 	"errors"
+	"os"
 	"path/filepath"
 	"strings"
 	"sync/atomic"
@@ -163,4 +164,38 @@ func TestHungDiskOfTheLeader(t *testing.T) {
 		time.Sleep(2 * time.Minute)
 		f.nothingLeft()
 	})
+}
+
+// A daemon starts with a relative directory, and then changes its working directory. The directory
+// is checked every 2 s, and written to every 10 s.
+func TestDirIsFoundAfterAChangeOfTheWorkingDirectory(t *testing.T) {
+	base, elsewhere := t.TempDir(), t.TempDir()
+	t.Chdir(base)
+	bubble(t, func(t *testing.T) {
+		f := newFleet(t)
+		c := f.config(0, 1)
+		c.Dir = "data"
+		f.start(0, c)
+		f.ready()
+		held := f.lock(0, "k")
+		if err := os.Chdir(elsewhere); err != nil {
+			t.Fatal(err)
+		}
+		time.Sleep(time.Minute)
+		if fault := f.nodes[0].Status().Disk; fault != nil {
+			t.Errorf("the directory was lost: %v", fault)
+		}
+		if err := held.Err(); err != nil {
+			t.Errorf("the lock was lost: %v", err)
+		}
+		unlock(t, held)
+		f.close(0)
+		f.start(0, c) // it resolves "data" again: this is another, empty directory
+		f.ready()
+	})
+	for _, dir := range []string{base, elsewhere} {
+		if _, err := os.Stat(filepath.Join(dir, "data")); err != nil {
+			t.Error(err)
+		}
+	}
 }

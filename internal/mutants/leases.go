@@ -177,6 +177,8 @@ func leases() []Bug {
 			Breaks: "a suspension is not noticed if the wall clock was set back since the boot-time clock was read"},
 		{Name: "boot-time-goes-back", Package: "internal/clock", Hazard: "none",
 			Breaks: "a later reading of the boot-time clock is lower than an earlier one"},
+		{Name: "times-wrap", Package: "internal/clock", Hazard: "none",
+			Breaks: "a hold with the longest MaxHold is lost at once"},
 		{Name: "interrupted-reading-used", Package: "internal/clock", Hazard: "none", Some: true,
 			Breaks: "all times are late by the time for which one reading was interrupted"},
 		{Name: "upgrade-outlives-lost-hold", Package: "session/client", Hazard: "none", Some: true,

@@ -142,6 +142,8 @@ func Layers() []Layer {
 		{Name: "presence", Package: "presence", Packages: []string{"presence", "internal/hold"}},
 		{Name: "shard", Package: "shard", Packages: []string{"shard", "internal/hold"}},
 		{Name: "barrier", Package: "barrier", Packages: []string{"barrier"}},
+		{Name: "tick", Package: "tick", Packages: []string{"tick"}},
+		{Name: "fence", Package: "fence", Run: "Files", Packages: []string{"fence"}},
 		{Name: "keep", Package: "keep", Packages: []string{"internal/hold"}},
 		{Name: "election", Package: "election", Packages: []string{"internal/hold"}},
 		{Name: nodes, Package: "internal/e2e", Dear: true, Packages: []string{"lockfsm", "session", "session/client",

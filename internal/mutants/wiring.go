@@ -121,6 +121,8 @@ func packages() []Bug {
 			Breaks: "Run returns while functions of its shards still run"},
 		{Name: "weights-ignored", Package: "shard", Hazard: "none",
 			Breaks: "an instance with a higher weight owns no more shards than another"},
+		{Name: "a-long-late-is-walked-through", Package: "tick", Hazard: "none",
+			Breaks: "with a long Late, Run takes a processor for hours before its first tick"},
 		{Name: "latch-counts-twice", Package: "barrier", Hazard: "none",
 			Breaks: "a participant that repeats CountDown after an error counts twice"},
 		{Name: "both-of-a-name-counted", Package: "barrier", Hazard: "none",
