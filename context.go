@@ -76,7 +76,7 @@ func (n *Node) scope(ctx context.Context, client *client.Client, r *Request) (ag
 				return nil, nil, err
 			}
 			if l.enter(r.Shared) {
-				again := n.watched(&Lock{node: n, again: l, reader: r.Shared})
+				again := n.watched(&Lock{node: n, again: l, handle: handle{reader: r.Shared}})
 				again.limitTo(r.MaxHold) // last, because its goroutine may end the handle immediately
 				return again, nil, nil
 			}
@@ -150,7 +150,7 @@ func (l *Lock) coversPath(path string, shared bool) bool {
 func (l *Lock) enter(reader bool) bool {
 	l.counting.Lock()
 	defer l.counting.Unlock()
-	if l.others < 0 || !reader && l.hold.Lowered() {
+	if l.others < 0 || !reader && l.hold.Lowered() || !l.share() {
 		return false
 	}
 	l.others++
@@ -167,7 +167,7 @@ func (l *Lock) lower() (asks bool, err error) {
 	defer f.counting.Unlock()
 	t := f.hold.Terms()
 	switch {
-	case l.exited.Load() != 0:
+	case l.own().exited.Load() != 0:
 		return false, ErrUnlocked
 	case t != nil && t.Of > 0:
 		return false, notOfPermits()
@@ -178,9 +178,9 @@ func (l *Lock) lower() (asks bool, err error) {
 			shownKey(f.Key()))
 	case f.modal():
 		return false, fmt.Errorf("%w: Downgrade of a lock with Request.Path", ErrBadRequest)
-	case t != nil && t.Permits > 0 || l.reader && (f.writers > 0 || f.hold.Passed()):
+	case t != nil && t.Permits > 0 || l.own().reader && (f.writers > 0 || f.hold.Passed()):
 		return false, nil
-	case l.reader:
+	case l.own().reader:
 		return true, nil // another call has begun the downgrade; the group may not have confirmed it
 	case f.hold.Passed():
 		return false, fmt.Errorf("%w: Downgrade of a lock with Request.Sticky: request it as Shared, or without Sticky",
@@ -189,7 +189,7 @@ func (l *Lock) lower() (asks bool, err error) {
 		return false, fmt.Errorf("%w: Downgrade of %s, which was entered again as an exclusive lock and not unlocked",
 			ErrBadRequest, shownKey(f.Key()))
 	}
-	l.reader, f.writers = true, f.writers-1
+	l.own().reader, f.writers = true, f.writers-1
 	return true, nil
 }
 
@@ -198,8 +198,8 @@ func (l *Lock) raise() {
 	f := l.first()
 	f.counting.Lock()
 	defer f.counting.Unlock()
-	if l.exited.Load() == 0 && l.reader {
-		l.reader, f.writers = false, f.writers+1
+	if own := l.own(); own.exited.Load() == 0 && own.reader {
+		own.reader, f.writers = false, f.writers+1
 	}
 }
 
@@ -217,25 +217,25 @@ func (l *Lock) exit() (left, first bool) { return l.exitAs(0) }
 // exitAs does what exit does, and records how the handle ended. If how is 0, the handle was
 // unlocked.
 func (l *Lock) exitAs(how uint32) (left, first bool) {
-	f := l.first()
+	f, own := l.first(), l.own()
 	f.counting.Lock()
 	defer f.counting.Unlock()
-	if before := l.exited.Load(); before != 0 {
+	if before := own.exited.Load(); before != 0 {
 		return before == handleIsLeft, false
 	}
 	f.others--
-	if !l.reader && how != handleIsOverdue { // code may still write under an overdue handle
+	if !own.reader && how != handleIsOverdue { // code may still write under an overdue handle
 		f.writers--
 	}
 	if f.others >= 0 {
-		l.exited.Store(cmp.Or(how, handleIsLeft))
-		if !l.reader && f.writers == 0 && !f.hold.Passed() && !f.hold.Upgraded() && !f.modal() {
+		own.exited.Store(cmp.Or(how, handleIsLeft))
+		if !own.reader && f.writers == 0 && !f.hold.Passed() && !f.hold.Upgraded() && !f.modal() {
 			f.call.Downgrades()
 			f.hold.DowngradeSoon() // only readers are left
 		}
 		return true, true
 	}
-	l.exited.Store(cmp.Or(how, handleWasLast))
+	own.exited.Store(cmp.Or(how, handleWasLast))
 	return false, true
 }
 
@@ -256,8 +256,6 @@ func (l *Lock) enterable(r *Request) error {
 		field = "LockDelay"
 	case r.JeopardyGrace > t.Grace:
 		field = "JeopardyGrace"
-	case r.MaxHold > 0 && t.Grace > 0: // the end of such a handle is not defined in doubt
-		field = "MaxHold"
 	case r.Notice && !t.Notice:
 		field = "Notice"
 	case r.Value != "" && r.Value != value:
@@ -288,50 +286,60 @@ func (e *EnteredError) Error() string {
 
 func (e *EnteredError) Is(target error) bool { return target == ErrBadRequest }
 
+// handleLimit is the MaxHold of one of several handles. The only handle of a lock has none, because
+// the client ends its hold.
 type handleLimit struct {
 	until clock.Time
-	text  string        // for errors
-	done  chan struct{} // closed when the handle or the hold has ended
+	text  string // for errors
+	part  *client.Part
+}
+
+// share makes the MaxHold of the first handle l one of this handle, before there is another. It
+// returns false if the hold has reached it. The caller holds counting.
+func (l *Lock) share() bool {
+	part, until, why, ok := l.hold.Share()
+	if part != nil {
+		l.limitAt(&handleLimit{until: until, text: why, part: part})
+	}
+	return ok
 }
 
 func (l *Lock) limitTo(longest time.Duration) {
-	if longest == 0 {
-		return
-	}
-	n := l.node
-	l.limit = &handleLimit{
-		until: n.engine.Now().Add(longest), done: make(chan struct{}),
-		text: fmt.Sprintf("it was entered again and not unlocked within %v, the longest that this request allows",
-			longest),
-	}
-	if !n.engine.Spawn(l.watchLimit) {
-		close(l.limit.done) // the node is closed, so the hold has ended
+	if longest > 0 {
+		l.limitAt(&handleLimit{until: l.node.engine.Now().Add(longest), part: l.first().hold.Part(),
+			text: fmt.Sprintf("it was entered again and not unlocked within %v, the longest that this request allows",
+				longest)})
 	}
 }
 
+func (l *Lock) limitAt(limit *handleLimit) {
+	l.own().limit.Store(limit)
+	l.node.engine.Spawn(l.watchLimit) // if it does not run, the node is closed, so the hold has ended
+}
+
+// watchLimit ends the handle when its MaxHold has passed. A doubt does not stop the time.
 func (l *Lock) watchLimit() {
-	defer close(l.limit.done)
-	hold := l.first().hold.Done()
-	for {
-		timer := time.NewTimer(l.limit.until.Sub(l.node.engine.Now()))
+	limit := l.own().limit.Load()
+	for !l.endOverdue() && l.own().exited.Load() == 0 {
+		left := limit.until.Sub(l.node.engine.Now())
+		timer := time.NewTimer(left)
 		select {
-		case <-hold:
-			timer.Stop()
-			return
 		case <-timer.C:
+		case <-limit.part.Done():
+			ctx, cancel := context.WithTimeout(context.Background(), left)
+			err := l.first().hold.Regain(ctx)
+			cancel()
+			if err != nil && !errors.Is(err, context.DeadlineExceeded) {
+				return
+			}
 		}
-		switch {
-		case l.endOverdue():
-			return
-		case l.exited.Load() != 0:
-			<-hold // unlocked in time: l.limit.done is closed when the hold ends
-			return
-		}
+		timer.Stop()
 	}
 }
 
 func (l *Lock) pastLimit() bool {
-	return l.limit != nil && !l.node.engine.Now().Before(l.limit.until)
+	limit := l.own().limit.Load()
+	return limit != nil && !l.node.engine.Now().Before(limit.until)
 }
 
 // endOverdue ends the handle l if its MaxHold has passed and l is not unlocked. It reports whether
@@ -341,9 +349,11 @@ func (l *Lock) endOverdue() bool {
 	if !l.pastLimit() {
 		return false
 	}
+	limit := l.own().limit.Load()
 	left, first := l.exitAs(handleIsOverdue)
 	if first {
-		_ = l.releaseHold(context.Background(), mode{way: trace.Lapse, why: l.limit.text}, left, first)
+		limit.part.End()
+		_ = l.releaseHold(context.Background(), mode{way: trace.Lapse, why: limit.text}, left, first)
 	}
-	return l.exited.Load() == handleIsOverdue
+	return l.own().exited.Load() == handleIsOverdue
 }

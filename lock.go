@@ -20,24 +20,37 @@ import (
 // before it is lost. A lock that was entered again (see [Node.Acquire]) has several handles. Each
 // handle is a Lock, and the lock ends when the last of them is unlocked. A Lock must not be copied.
 type Lock struct {
-	node  *Node
-	hold  client.Hold
-	call  *trace.Call  // nil without observers
-	watch *trace.Watch // nil without Hooks.Leaked
+	node *Node
+	hold client.Hold
+	call *trace.Call // nil without observers
 
 	again    *Lock         // the first handle; nil in the first handle itself
-	exited   atomic.Uint32 // how this handle ended; zero while it has not
-	counting sync.Mutex    // guards the field others of the first handle; never held across a wait
+	counting sync.Mutex    // of the first handle: guards its counts and all handles; never held across a wait
 	others   int32         // only in the first handle: how many handles are not unlocked, minus one
 	writers  int32         // only in the first handle: how many of them are not readers
-	reader   bool          // this handle needs the lock only as shared; guarded by counting
 	values   atomic.Uint64 // only in the first handle: the calls of SetValue
-	limit    *handleLimit  // set if this handle entered a lock again with its own MaxHold
+	handle   handle        // unused in a proxy
+	proxy    bool          // this is the caller's handle of the first Lock; see Node.watched
+}
+
+// handle is what each handle of a lock has of its own.
+type handle struct {
+	exited atomic.Uint32 // how the handle ended; zero while it has not
+	reader bool          // it needs the lock only as shared; guarded by counting
+	limit  atomic.Pointer[handleLimit]
+	watch  *trace.Watch // nil without Hooks.Leaked
+}
+
+func (l *Lock) own() *handle {
+	if l.proxy {
+		return &l.again.handle
+	}
+	return &l.handle
 }
 
 // count counts the first handle of a lock.
 func (l *Lock) count(r *Request) {
-	if l.reader = r.Shared; !l.reader {
+	if l.handle.reader = r.Shared; !r.Shared {
 		l.writers = 1
 	}
 }
@@ -93,7 +106,7 @@ func (l *Lock) Token() Token { return Token(l.first().hold.Token()) }
 // the lease. Once Err has returned an error it never returns nil again, except that with
 // [Request.JeopardyGrace] it can return ErrInJeopardy, which is not final; see [Lock.Regain].
 func (l *Lock) Err() error {
-	switch how := l.exited.Load(); {
+	switch how := l.own().exited.Load(); {
 	case how == handleIsLeft:
 		return ErrUnlocked
 	case how == handleIsOverdue || how == 0 && l.pastLimit():
@@ -107,10 +120,13 @@ func (l *Lock) Err() error {
 // begins to return an error, so call Err before an effect that matters. If the lock was entered
 // again, the channel is closed at the end of the lock, not at this handle's Unlock.
 func (l *Lock) Done() <-chan struct{} {
-	if l.limit != nil {
-		return l.limit.done
+	f := l.first()
+	f.counting.Lock() // enter, which gives the first handle its own limit, may run
+	defer f.counting.Unlock()
+	if limit := l.own().limit.Load(); limit != nil {
+		return limit.part.Done()
 	}
-	return l.first().hold.Done()
+	return f.hold.Done()
 }
 
 // Wanted returns a channel that is closed when another request has to wait for this lock. This
@@ -147,7 +163,7 @@ func (l *Lock) Context(parent context.Context) context.Context {
 }
 
 func (l *Lock) ended() error {
-	if l.exited.Load() == handleIsOverdue {
+	if l.own().exited.Load() == handleIsOverdue {
 		return client.OverdueError{}
 	}
 	return cmp.Or(lossOf(l.first().hold.Err()), ErrInJeopardy) // the lock may be good again since
@@ -334,7 +350,7 @@ func (l *Lock) release(ctx context.Context, how mode) error {
 	if ctx == nil {
 		ctx = context.Background() // a nil context must not prevent the release
 	}
-	if l.limit != nil && l.endOverdue() {
+	if l.endOverdue() {
 		return client.OverdueError{}
 	}
 	left, first := l.exit()
@@ -343,7 +359,7 @@ func (l *Lock) release(ctx context.Context, how mode) error {
 
 func (l *Lock) releaseHold(ctx context.Context, how mode, left, first bool) error {
 	f := l.first()
-	l.watch.Stop()
+	l.own().watch.Stop()
 	told := f.call.Releasing(trace.Release{Way: how.way, Last: !left, First: first})
 	var err error
 	switch {
@@ -370,9 +386,9 @@ func (n *Node) watched(l *Lock) *Lock {
 		return l
 	}
 	if l.again == nil {
-		l = &Lock{node: n, again: l}
+		l = &Lock{node: n, again: l, proxy: true}
 	}
-	l.watch = trace.WatchHandle(l, l.again.call)
+	l.own().watch = trace.WatchHandle(l, l.again.call)
 	return l
 }
 

@@ -169,6 +169,7 @@ func (n *Node) LogValue() slog.Value { return slog.StringValue(fmt.Sprint(n)) }
 // others, for a lock under which it is made, it fails with a *[DeadlockError].
 //
 // Each handle has its own MaxHold, which ends the handle, and the hold if this is the last handle.
+// So the MaxHold of the first request ends no other handle, and counts no more after its Unlock.
 // JeopardyGrace, LockDelay, Notice, Value and Labels belong to the hold. A request for another
 // Value or other Labels, for a Notice that the hold lacks, or for a longer LockDelay or
 // JeopardyGrace fails with an *[EnteredError].

@@ -103,7 +103,8 @@ type Request struct {
 	// MaxHold ends the hold after that time, even if the holder has not unlocked it. Then Lock.Err
 	// returns an ErrLost with that reason. This instance's boot-time clock measures the time from
 	// the moment when the instance learns of the grant. The holder's code may still run, so the
-	// lock stays taken for LockDelay. [Node.Audit] reports the end. Zero means no limit.
+	// lock stays taken for LockDelay. [Node.Audit] reports the end. If the lock was entered again,
+	// MaxHold ends only the handle of this request. Zero means no limit.
 	MaxHold time.Duration
 
 	// JeopardyGrace lets the hold survive an outage of the group that lasts longer than the lease.

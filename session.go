@@ -138,7 +138,11 @@ func (l *Lock) Upgrade(ctx context.Context) (*Lock, error) {
 		return nil, err
 	}
 	call.Granted(ctx)
-	return n.watched(up), nil
+	watched := n.watched(up)
+	if limit := l.own().limit.Load(); limit != nil {
+		up.limitAt(&handleLimit{until: limit.until, text: limit.text, part: up.hold.Part()})
+	}
+	return watched, nil
 }
 
 // upgrade asks the group for an upgrade of the first handle f.

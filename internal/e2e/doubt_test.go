@@ -269,7 +269,6 @@ func TestEnteringALockWithAGrace(t *testing.T) {
 		for field, r := range map[string]mortise.Request{
 			"":              {Key: "k", JeopardyGrace: time.Second},
 			"JeopardyGrace": {Key: "k", JeopardyGrace: time.Hour},
-			"MaxHold":       {Key: "k", MaxHold: time.Second},
 		} {
 			l, err := n.Acquire(ctx, r)
 			var entered *mortise.EnteredError

@@ -23,7 +23,8 @@ func isCore(s source) bool {
 		return true
 	case "session/client":
 		return !slices.Contains([]string{"client.go", "inbox.go", "hold.go", "release.go", "regain.go",
-			"downgrade.go", "upgrade.go", "kept.go", "waiter.go"}, name)
+			"downgrade.go", "upgrade.go", "kept.go", "waiter.go", "part.go",
+			"limit.go"}, name)
 	case "session/keeper":
 		return name != "keeper.go"
 	case "cluster", "raftlog":

@@ -312,8 +312,8 @@ func (c outlets) Nonce() (n lockfsm.Nonce) {
 
 func (c outlets) Lost(o *Outcome) {
 	until := c.lostAt()
-	if limit := o.Request.until; limit != 0 {
-		until = min(until, limit)
+	if ends := o.Request.limit.time(); ends != 0 {
+		until = min(until, ends)
 	}
 	o.Request.Caller.(*Hold).end(o.Err, o.Why, until)
 }
@@ -337,7 +337,7 @@ func (c outlets) Outcome(o *Outcome) {
 	h := o.Request.Caller.(*Hold)
 	switch o.Kind {
 	case OutcomeGranted:
-		h.token, h.limit = o.Token, o.Until
+		h.token, h.limit = o.Token, o.Request.limit
 		h.slot <- struct{}{}
 	case OutcomeFailed:
 		h.result = o.Err

@@ -184,7 +184,7 @@ func (c *Core) Next() clock.Time {
 		consider(c.doubtEnds)
 	}
 	if len(c.limited) > 0 {
-		consider(c.limited[0].until)
+		consider(c.limited[0].limit.until)
 	}
 	if c.tries > 0 && c.orphaned != 0 {
 		consider(c.orphaned.Add(tryWithout))

@@ -179,7 +179,7 @@ func TestLossesInDoubt(t *testing.T) {
 		"resumed": func(b *bench, _ *Request) {
 			b.reply(b.to.ID, session.Reply{Kind: session.ReplyTaken, Session: b.core.session, Epoch: b.core.epoch, Number: 1})
 		},
-		"overdue":   func(b *bench, r *Request) { b.now = r.until },
+		"overdue":   func(b *bench, r *Request) { b.now = r.limit.until },
 		"restarted": func(b *bench, _ *Request) { b.core.Rebind(b.now, []byte("me"), b.core.targets) },
 		"stopped":   func(b *bench, _ *Request) { b.core.Stop() },
 		"grace": func(b *bench, _ *Request) {

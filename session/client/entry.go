@@ -25,7 +25,7 @@ type Request struct {
 	entry *entry // sent or to be sent; nil after the request's end
 	order uint64 // the request's place among the calls of this client
 	since clock.Time
-	until clock.Time // when the hold reaches its longest duration; zero means never
+	limit *limit     // of a hold; nil means none
 	asked clock.Time // when a request with Try began to wait for the answer of a stay; zero means not
 	first entry      // saves an allocation
 }
@@ -56,7 +56,7 @@ type Terms struct {
 
 	upgrade   *Request       // the upgrade of this hold that waits or is held
 	owner     lockfsm.Number // the number of the request in Under, as sent to the group
-	place     int            // index in limited
+	place     int            // index in limited; negative if it is no longer there
 	doubtEnds clock.Time     // when a hold in doubt is lost
 }
 
@@ -72,7 +72,7 @@ func (t *Terms) UpgradedToken() lockfsm.Token {
 type limited []*Request
 
 func (l limited) Len() int           { return len(l) }
-func (l limited) Less(a, b int) bool { return l[a].until.Before(l[b].until) }
+func (l limited) Less(a, b int) bool { return l[a].limit.until.Before(l[b].limit.until) }
 func (l limited) Swap(a, b int) {
 	l[a], l[b] = l[b], l[a]
 	l[a].Terms.place, l[b].Terms.place = a, b
@@ -88,6 +88,7 @@ func (l *limited) Push(r any) {
 func (l *limited) Pop() any {
 	last := len(*l) - 1
 	r := (*l)[last]
+	r.Terms.place = -1
 	(*l)[last] = nil
 	*l = (*l)[:last]
 	return r

@@ -20,7 +20,7 @@ import (
 type Hold struct {
 	client *Client
 	token  lockfsm.Token
-	limit  clock.Time // when the hold reaches its longest duration, set before Acquire ends; zero means never
+	limit  *limit // set before Acquire ends; nil means none
 
 	// Exactly one of these two is set when Acquire ends. The request is owned by the client's
 	// goroutine, and others read only its Key and exported fields of its Terms.
@@ -39,6 +39,7 @@ type Hold struct {
 	ended    error      // ErrInJeopardy, which is not final, while the hold is in doubt
 	until    clock.Time // when the hold was lost, or its last doubt began; zero if released
 	done     chan struct{}
+	parts    []*Part       // see Share
 	wanted   chan struct{} // nil until Wanted is called; closed when another request waits
 	isWanted bool
 	released bool
@@ -115,8 +116,8 @@ func (h *Hold) Err() error {
 	now := h.client.config.Clock.Now()
 	deadline := clock.Time(h.client.deadline.Load())
 	reason, why := ErrLost, LossLease
-	if h.limit != 0 && h.limit.Before(deadline) {
-		deadline, reason, why = h.limit, OverdueError{}, LossOverdue
+	if ends := h.limit.time(); ends != 0 && ends.Before(deadline) {
+		deadline, reason, why = ends, OverdueError{}, LossOverdue
 	}
 	expired := !now.Before(deadline)
 	if h.over.Load() {
@@ -127,6 +128,9 @@ func (h *Hold) Err() error {
 	}
 	if why == LossLease && h.grace() > 0 {
 		return h.expired(now)
+	}
+	if why == LossOverdue && !h.limit.passes() {
+		return h.Err() // another handle of the hold has no such limit; see Share
 	}
 	// End the hold before the client's goroutine publishes a later deadline. The lock is freed even
 	// if Release is never called.
@@ -180,8 +184,8 @@ func (h *Hold) expired(now clock.Time) error {
 		return h.ended
 	}
 	switch {
-	case h.limit != 0 && !now.Before(h.limit):
-		_ = h.endIn(OverdueError{}, LossOverdue, h.limit)
+	case h.limit.time() != 0 && !now.Before(h.limit.time()) && h.limit.passes():
+		_ = h.endIn(OverdueError{}, LossOverdue, h.limit.until)
 	case !now.Before(h.until.Add(h.grace())):
 		_ = h.endIn(ErrLost, LossLease, h.until)
 	default:
@@ -209,7 +213,8 @@ func (h *Hold) good() {
 	if h.ended != ErrInJeopardy {
 		return // released, or ended by Err, which has read a later clock
 	}
-	h.ended, h.until, h.done = nil, 0, nil
+	h.ended, h.until = nil, 0
+	h.renewAll()
 	h.over.Store(false)
 	if h.lost != nil {
 		h.lost(LossLease, nil)
@@ -254,9 +259,7 @@ func (h *Hold) endIn(reason error, loss Loss, until clock.Time) error {
 		if !doubted {
 			h.until = until
 			h.over.Store(true)
-			if h.done != nil {
-				close(h.done)
-			}
+			h.shutAll()
 		}
 		if h.lost != nil && reason != ErrReleased {
 			h.lost(loss, reason)
@@ -271,13 +274,7 @@ func (h *Hold) endIn(reason error, loss Loss, until clock.Time) error {
 func (h *Hold) Done() <-chan struct{} {
 	h.mu.Lock()
 	defer h.mu.Unlock()
-	if h.done == nil {
-		h.done = make(chan struct{})
-		if h.ended != nil {
-			close(h.done)
-		}
-	}
-	return h.done
+	return opened(&h.done, h.ended != nil)
 }
 
 // Wanted returns a channel that is closed when another request waits for the lock. The leader

@@ -87,8 +87,12 @@ func (c *Core) begin(now clock.Time) {
 	if c.held > 0 && !now.Before(c.lease.deadline()) {
 		c.loseAll()
 	}
-	for len(c.limited) > 0 && !now.Before(c.limited[0].until) {
-		c.overdue(c.limited[0])
+	for len(c.limited) > 0 && !now.Before(c.limited[0].limit.until) {
+		if r := c.limited[0]; r.limit.passes() {
+			c.overdue(r)
+		} else {
+			c.unlimit(r) // Hold.Share has lifted it
+		}
 	}
 	c.endDoubts(now)
 }
@@ -231,13 +235,12 @@ func (c *Core) grant(now clock.Time, e *entry, token, last lockfsm.Token) {
 	c.leave(r)
 	r.stage, r.token = stageHeld, token
 	c.held++
-	if r.Terms != nil && r.Terms.Longest > 0 {
-		if r.until = now.Add(r.Terms.Longest); r.upgrades() {
-			r.until = r.Terms.Under.until
-		}
+	if until := r.ends(now); until != 0 {
+		r.limit = &limit{until: until}
 		heap.Push(&c.limited, r)
 	}
-	c.outcomes = append(c.outcomes, Outcome{Kind: OutcomeGranted, Request: r, Token: token, Last: last, Until: r.until})
+	c.outcomes = append(c.outcomes, Outcome{Kind: OutcomeGranted, Request: r, Token: token, Last: last,
+		Until: r.limit.time()})
 }
 
 const maxHeldKeys = 10
@@ -268,7 +271,22 @@ func (c *Core) heldNoMore(r *Request) {
 	}
 	c.stopDowngrade(r.entry)
 	r.unlink()
-	if r.until != 0 {
+	c.unlimit(r)
+}
+
+// ends returns when a hold that is granted now reaches its longest duration, or zero.
+func (r *Request) ends(now clock.Time) clock.Time {
+	switch {
+	case r.Terms == nil || r.Terms.Longest == 0:
+		return 0
+	case r.upgrades():
+		return r.Terms.Under.limit.time()
+	}
+	return now.Add(r.Terms.Longest)
+}
+
+func (c *Core) unlimit(r *Request) {
+	if r.limit != nil && r.Terms.place >= 0 {
 		heap.Remove(&c.limited, r.Terms.place)
 	}
 }

@@ -333,7 +333,10 @@ func TestErrAtTheDeadline(t *testing.T) {
 		c := &Client{config: Config{Clock: &now}, core: NewCore(1, worldTTL), wake: make(chan struct{}, 1),
 			kept: kept{stays: stay.NewSet(0, 0)}}
 		c.deadline.Store(int64(deadline))
-		h := &Hold{client: c, limit: row.limit}
+		h := &Hold{client: c}
+		if row.limit != 0 {
+			h.limit = &limit{until: row.limit}
+		}
 		err := h.Err()
 		if (err == nil) != (row.want == nil) || row.want != nil && !errors.Is(err, row.want) ||
 			err != nil && h.Until() > row.at {
