@@ -75,6 +75,15 @@ func shapes() map[string]func(f *filler, n int) Code {
 			return f.acquire(0, Command{Key: "k", Value: []byte(long)})
 		},
 		"readers": func(f *filler, n int) Code { return f.acquire(0, Command{Key: "k", Permits: 1}) },
+		"readers that want a notice": func(f *filler, n int) Code {
+			return f.acquire(0, Command{Key: "k", Permits: 1, Notice: true})
+		},
+		"permits, each of another total": func(f *filler, n int) Code {
+			return f.acquire(0, Command{Key: "k", Permits: 1, Of: 1<<30 - uint32(n)})
+		},
+		"stays": func(f *filler, n int) Code {
+			return f.acquire(0, Command{Key: "k", Permits: 1, Sticky: true, Rules: StickySince})
+		},
 		"several keys": func(f *filler, n int) Code {
 			keys := make([]string, 16)
 			for i := range keys {
@@ -120,6 +129,7 @@ func TestChargesCoverTheHeap(t *testing.T) {
 	for name, add := range shapes() {
 		t.Run(name, func(t *testing.T) {
 			charter := smallCharter()
+			charter.Rules = RulesVersion
 			charter.Limits.GroupBytes /= 8
 			charter.Limits.SessionBytes = charter.Limits.GroupBytes
 			before := heap()

@@ -193,6 +193,7 @@ func (c *checker) locks() {
 
 func (c *checker) queue(l *lock) int {
 	m := c.m
+	insiders := 0
 	n, waiting, notices, tries, stays := 0, 0, uint32(0), uint32(0), uint32(0)
 	asked := maxRevision // no outside entry with Try has a higher place
 	var before *entry
@@ -221,10 +222,12 @@ func (c *checker) queue(l *lock) int {
 			_ = e.holding || before.holding || before.try ||
 				c.broken(20, "%q: the Try at %d waits behind the entry at %d", l.key, e.rev, before.rev)
 		}
-		if e.holding && e.notice && !e.told {
+		if e.holding {
+			insiders++
+		}
+		if e.awaitsNotice() {
 			notices++
-			_ = e.token == 0 || e.lead().unwanted() ||
-				c.broken(16, "%q: the entry at %d has not been told that a request waits", l.key, e.rev)
+			_ = e.lead().unwanted() || c.broken(16, "%q: the entry at %d has not been told that a request waits", l.key, e.rev)
 		}
 		if e.token == 0 {
 			waiting++
@@ -240,6 +243,9 @@ func (c *checker) queue(l *lock) int {
 	_ = uint64(waiting) <= uint64(m.charter.Limits.WaitersPerLock) || c.broken(11, "%q: %d wait", l.key, waiting)
 	_ = l.tries == tries || c.broken(20, "%q: %d with Try wait, counted %d", l.key, tries, l.tries)
 	_ = l.stays == stays || c.broken(20, "%q: %d stays are inside, counted %d", l.key, stays, l.stays)
+	_ = l.entries() == n && int(l.inside) == insiders || c.broken(7, "%q: %d entries, %d inside, counted %d and %d",
+		l.key, n, insiders, l.entries(), l.inside)
+	c.index(l)
 	_ = l.notices == notices || c.broken(16, "%q: %d await a notice, counted %d", l.key, notices, l.notices)
 	c.seen.Waiters += waiting
 	c.inside(l)
@@ -248,7 +254,7 @@ func (c *checker) queue(l *lock) int {
 
 func (c *checker) request(e *entry) {
 	lead := e.lead()
-	stuck := lead.stuck()
+	stuck := c.m.stuck(lead)
 	_ = (e.token != 0) == (c.m.graceOver && stuck == nil) ||
 		c.broken(8, "%q: the entry at %d has token %d", e.lock.key, e.rev, e.token)
 	_ = e.rev == lead.rev && e.token == lead.token && e.session == lead.session && e.number == lead.number &&
@@ -271,8 +277,50 @@ func (c *checker) request(e *entry) {
 		}
 	}
 	_ = e.watch == want || c.broken(15, "%q: the entry at %d watches %d, want %d", e.lock.key, e.rev, e.watch, want)
-	_ = e.session == nil || e.extra == nil || e.extra.owner == 0 || slices.Contains(e.session.owned[e.extra.owner], e) ||
+	_ = e.session == nil || e.extra == nil || e.extra.owner == 0 || e.isOwned() ||
 		c.broken(5, "entry %d/%d is not found by its owner", e.session.id, e.number)
+}
+
+// isOwned reports whether e is linked among the requests with its owner.
+func (e *entry) isOwned() bool {
+	all, x := e.session.owned[e.extra.owner], e.extra
+	elder := all.first == e && x.elder == nil ||
+		x.elder != nil && x.elder.extra.younger == e && x.elder.number < e.number
+	return elder && (all.last == e && x.younger == nil || x.younger != nil && x.younger.extra.elder == e)
+}
+
+// index checks that the index of l, if it has one, finds its inside entries.
+func (c *checker) index(l *lock) {
+	x := l.index
+	_ = x != nil || l.inside < c.m.indexFrom || c.broken(15, "%q: %d entries are inside without an index", l.key, l.inside)
+	if x == nil {
+		return
+	}
+	granted, stays, untold := 0, 0, 0
+	totals := map[uint32]uint32{}
+	for e := l.first; e != nil && e.holding; e = e.after {
+		_, of := e.terms()
+		if totals[of]++; e.token == 0 {
+			continue
+		}
+		granted++
+		_ = x.granted[e.token] == e || c.broken(15, "%q: the index does not find token %d", l.key, e.token)
+		if e.stays() {
+			stays++
+			_ = c.m.reservedBy(l, e.extra.stay.last) == e || c.broken(15, "%q: the index does not find the stay %d", l.key,
+				e.token)
+		}
+		if _, found := x.untold[e]; e.awaitsNotice() {
+			untold++
+			_ = found || c.broken(15, "%q: the index does not find the notice of %d", l.key, e.token)
+		}
+	}
+	_ = len(x.granted) == granted && len(x.stays) == stays && len(x.untold) == untold &&
+		len(x.totals.heap) == len(totals) || c.broken(15, "%q: the index has entries that have left", l.key)
+	for i, one := range x.totals.heap {
+		_ = one.entries == totals[one.of] && x.totals.places[one.of] == i && x.totals.heap[max(i-1, 0)/2].of <= one.of ||
+			c.broken(15, "%q: the index counts %d entries of the total %d", l.key, one.entries, one.of)
+	}
 }
 
 func (c *checker) stays(e *entry) {

@@ -103,7 +103,7 @@ func (f *search) of(e *entry, except *lock) bool {
 			}
 		}
 	}
-	for _, below := range e.session.owned[e.number] {
+	for below := e.session.owned[e.number].first; below != nil; below = below.extra.younger {
 		if f.steps++; f.steps < circleSteps && f.of(below, nil) {
 			return true
 		}

@@ -160,7 +160,7 @@ func (g *game) gather() bool {
 				g.scan(each.lock, each.ahead)
 			}
 		}
-		for _, e := range p.e.session.owned[p.e.number] {
+		for e := p.e.session.owned[p.e.number].first; e != nil; e = e.extra.younger {
 			g.join(e).above = p
 			p.under++
 		}
@@ -311,7 +311,7 @@ func (g *game) path(s *session) []Link {
 				}
 			}
 		}
-		for _, e := range p.e.session.owned[p.e.number] {
+		for e := p.e.session.owned[p.e.number].first; e != nil; e = e.extra.younger {
 			if below := g.of[e]; !below.ended && !seen[below] {
 				seen[below] = true
 				ways = append(ways, step{at, below, nil})

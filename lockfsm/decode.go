@@ -122,6 +122,7 @@ type view struct {
 	ttl         time.Duration
 	wallUnixMS  int64
 	version     uint32
+	asks        uint32 // the stays that the request with Try asks for an answer
 
 	sessionBytes, groupBytes uint64
 }

@@ -2,6 +2,9 @@ package lockfsm
 
 import "math"
 
+// noTotal is the total of an entry that names none.
+const noTotal = math.MaxUint32
+
 // lock is the queue and the data of one key. It exists while it has an entry or data.
 //
 // The entries at the front of the queue that may hold the lock together are called inside. They
@@ -17,13 +20,16 @@ type lock struct {
 	first, last *entry
 	boundary    *entry // the first entry that is not inside; nil if all entries are inside
 	waiting     uint32
+	held        uint32 // the granted entries
+	inside      uint32 // the inside entries
 	tries       uint32 // the waiting requests with Try
 	taken       uint32
 	least       uint32 // the lowest total that an inside entry names
 	leasts      uint32 // the number of inside entries that name this lowest total
 	stays       uint32 // the inside entries that are stays, or will be when they are granted
 	data        *Data  // nil if there is none; replaced, never changed
-	notices     uint32 // the inside entries that asked for a notice and have not received it
+	notices     uint32 // the granted entries that asked for a notice and have not received it
+	index       *insideIndex
 	seen        uint32
 	position    uint64
 	prev, next  *lock
@@ -43,7 +49,7 @@ func (e *entry) terms() (permits, of uint32) {
 	case e.of != 0:
 		return e.permits, e.of
 	case e.permits != 0:
-		return 1, math.MaxUint32
+		return 1, noTotal
 	}
 	return 1, 1
 }
@@ -66,17 +72,17 @@ func (l *lock) accepts(e *entry) bool {
 	return l.fits(e.terms())
 }
 
-func (l *lock) arrives(e *entry) {
+func (m *Machine) arrives(l *lock, e *entry) {
 	switch {
 	case l.boundary != e.after: // e waits behind the boundary
 	case l.accepts(e):
-		l.admit(e)
+		m.admit(l, e)
 	default:
 		l.boundary = e
 	}
 }
 
-func (l *lock) admit(e *entry) {
+func (m *Machine) admit(l *lock, e *entry) {
 	permits, of := e.terms()
 	e.holding = true
 	switch {
@@ -89,16 +95,27 @@ func (l *lock) admit(e *entry) {
 	if e.mayStay() {
 		l.stays++
 	}
-	if e.notice && !e.told {
+	if e.awaitsNotice() {
 		l.notices++
 	}
+	l.inside++
+	switch {
+	case l.index != nil:
+		l.index.totals.add(of)
+		l.index.add(e)
+	case l.inside >= m.indexFrom:
+		m.buildIndex(l)
+	}
 }
+
+// awaitsNotice reports whether e is granted, asked for a notice and has not received it.
+func (e *entry) awaitsNotice() bool { return e.notice && !e.told && e.token != 0 }
 
 // This method must be called after e has left l's queue. It admits the entries that fit now.
 func (m *Machine) removed(l *lock, e *entry) {
 	switch {
 	case e.holding:
-		l.discharge(e)
+		m.discharge(l, e)
 	case l.boundary == e:
 		l.boundary = e.after
 	}
@@ -110,37 +127,34 @@ func (m *Machine) admitNext(l *lock) {
 		if !l.accepts(l.boundary) {
 			return
 		}
-		l.admit(l.boundary)
+		m.admit(l, l.boundary)
 		m.touch(l.boundary)
 		l.boundary = l.boundary.after
 	}
 }
 
-// discharge subtracts the permits of e, which has left the queue. It visits the other entries
-// only if none of the inside entries (see lock) still has the lowest total.
-func (l *lock) discharge(e *entry) {
+// discharge subtracts the permits of e, which has left the queue.
+func (m *Machine) discharge(l *lock, e *entry) {
 	permits, of := e.terms()
 	l.taken -= permits
 	if e.mayStay() {
 		l.stays--
 	}
-	if e.notice && !e.told {
+	if e.awaitsNotice() {
 		l.notices--
+	}
+	l.inside--
+	if l.index != nil {
+		l.index.totals.remove(of)
+		if l.index.drop(e); l.inside <= indexUntil {
+			l.index = nil
+		}
 	}
 	if of != l.least {
 		return
 	}
-	if l.leasts--; l.leasts > 0 {
-		return
-	}
-	l.least = math.MaxUint32
-	for each := l.first; each != nil && each.holding; each = each.after {
-		switch _, of := each.terms(); {
-		case of < l.least:
-			l.least, l.leasts = of, 1
-		case of == l.least:
-			l.leasts++
-		}
+	if l.leasts--; l.leasts == 0 {
+		m.findLeast(l)
 	}
 }
 
@@ -178,20 +192,15 @@ func (l *lock) lastInside() *entry {
 	return l.last
 }
 
-func (l *lock) entries() (n int) {
-	n = int(l.waiting)
-	for e := l.first; e != nil && e.holding; e = e.after {
-		if e.token != 0 {
-			n++
-		}
-	}
-	return n
-}
+func (l *lock) entries() int { return int(l.waiting + l.held) }
 
-// holder returns the first request other than except that holds the lock. It prefers a request that
-// is not a stay.
-func (l *lock) holder(except *entry) (stay *entry) {
-	for e := l.first; e != nil && e.holding; e = e.after {
+// holderOf returns the first request other than except that holds the lock. It prefers a request
+// that is not a stay. It visits at most namedInside entries.
+func (m *Machine) holderOf(l *lock, except *entry) (stay *entry) {
+	left := namedInside
+	for e := l.first; e != nil && e.holding && left > 0; e = e.after {
+		m.visits++
+		left--
 		switch {
 		case e.token == 0 || e == except:
 		case !e.stays() || l.onlyStays():
@@ -214,8 +223,8 @@ func (l *lock) keeps() bool { return l.onlyStays() && l.tries == l.waiting }
 // blocker returns the request for which the waiting requests wait: the holder, or the first request
 // of the queue, which then waits for another of its keys. An upgrade does not wait for its own
 // hold, which is except.
-func (l *lock) blocker(except *entry) *entry {
-	if e := l.holder(except); e != nil {
+func (m *Machine) blocker(l *lock, except *entry) *entry {
+	if e := m.holderOf(l, except); e != nil {
 		return e
 	}
 	if l.first == except {

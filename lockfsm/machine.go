@@ -45,6 +45,8 @@ type Machine struct {
 	evicted   Eviction
 	circle    []Link
 	events    eventLog
+	visits    int    // the entries that commands have visited, for tests
+	indexFrom uint32 // the number of inside entries from which a lock has an index
 	cause     Cause
 	how       *How
 	spares
@@ -65,7 +67,7 @@ func newMachine(c Charter, supported uint32) (*Machine, error) {
 	return &Machine{
 		charter: c, supported: supported, rev: c.firstRevision(), wallUnixMS: c.FoundedUnixMS,
 		sessions: map[SessionID]*session{}, nonces: map[Nonce]*session{},
-		locks: map[string]*lock{}, lastPlace: placesOfLocks,
+		locks: map[string]*lock{}, lastPlace: placesOfLocks, indexFrom: indexFrom,
 	}, nil
 }
 

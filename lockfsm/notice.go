@@ -19,20 +19,30 @@ func (m *Machine) wanted(e *entry) {
 
 // wantedAt visits the inside entries, the last one first, until all have received their notice.
 // Entries that came after the previous notice are at the end, so it does not visit the earlier ones
-// again. A request with Try asks all inside entries, which are stays. An upgrade causes no notice
-// for its own hold.
+// again. A lock with many inside entries has an index of those to visit. A request with Try asks
+// all inside entries, which are stays. An upgrade causes no notice for its own hold.
 func (m *Machine) wantedAt(e *entry) {
 	l := e.lock
 	if e.holding {
 		return
 	}
 	own := e.upgraded()
+	if l.index != nil && !e.try {
+		for h := range l.index.untold { // wanted sorts them
+			if h != own {
+				m.visits++
+				m.markNoticed(h.lead())
+				m.touch(h)
+			}
+		}
+		return
+	}
 	for h := l.boundary.ahead; h != nil && (l.notices > 0 || e.try); h = h.ahead {
-		if h == own {
+		if m.visits++; h == own {
 			continue
 		}
 		changed := m.ask(h, e)
-		if h.notice && !h.told && h.token != 0 {
+		if h.awaitsNotice() {
 			m.markNoticed(h.lead())
 			changed = true
 		}
@@ -49,6 +59,7 @@ func (m *Machine) markNoticed(e *entry) {
 		m.lockChanges(each.lock)
 		each.told = true
 		each.lock.notices--
+		each.lock.index.told(each)
 	}
 }
 

@@ -35,8 +35,11 @@ type extra struct {
 	value    []byte // never changed, so results may share it
 	seq      uint64 // the Seq of the last SetValue; zero means none
 	delayMS  uint32
-	upgrades bool  // see Machine.upgradable
-	stay     *stay // nil unless the request is sticky
+	upgrades bool   // see Machine.upgradable
+	inside   uint16 // see Machine.stuck; not replicated
+	// the requests of the session with the same owner, with lower and higher numbers
+	elder, younger *entry
+	stay           *stay // nil unless the request is sticky
 }
 
 func (m *Machine) push(s *session, c *view, rev Revision) *entry {
@@ -93,12 +96,15 @@ func (m *Machine) enqueue(e *entry) {
 	default:
 		w.after, l.last = e, e
 	}
-	l.arrives(e)
+	m.arrives(l, e)
 	m.counts.Entries++
 	if e.sticky() {
 		m.sticky++
 	}
-	if e.token == 0 {
+	switch {
+	case e.token != 0: // it is restored from a snapshot
+		l.held++
+	default:
 		l.waiting++
 		m.counts.Waiters++
 		if e.try {
@@ -139,7 +145,10 @@ func (m *Machine) removeOne(e *entry) {
 		m.touch(l.boundary) // it may have watched e over its own hold
 	}
 	m.removed(l, e)
-	if e.token == 0 {
+	switch {
+	case e.token != 0:
+		l.held--
+	default:
 		l.waiting--
 		m.counts.Waiters--
 		if e.try {
@@ -184,7 +193,7 @@ func (m *Machine) fire() {
 	}
 	for _, e := range inOrderOfPlace(m.visited) {
 		if e.token == 0 {
-			watch := e.watches()
+			watch := m.watches(e)
 			if watch == e.watch {
 				continue
 			}
@@ -203,7 +212,7 @@ func (m *Machine) grantTouched() {
 		if e.token != 0 {
 			continue // already visited
 		}
-		if m.graceOver && e.stuck() == nil {
+		if m.graceOver && m.stuck(e) == nil {
 			m.grant(e)
 		}
 		m.visited = append(m.visited, e)
@@ -241,9 +250,13 @@ func (m *Machine) endTries() bool {
 	slices.SortFunc(all, func(a, b *entry) int {
 		return cmp.Or(byPlace(a, b), strings.Compare(a.lock.key, b.lock.key))
 	})
+	var blocker *entry // of the previous request; no end of a request changes it
 	for _, e := range all {
 		if e.lock != nil && !e.holding && !e.lock.onlyStays() {
-			m.endTry(e, e.lock.blocker(nil).describe())
+			if blocker == nil || blocker.lock != e.lock || blocker.token == 0 || blocker.stays() {
+				blocker = m.blocker(e.lock, nil)
+			}
+			m.endTry(e, blocker.describe())
 		}
 	}
 	return len(all) > 0
@@ -262,8 +275,8 @@ func (m *Machine) endTry(e *entry, holder Holder) {
 // watches returns the place of the entry that e's request waits for. It is the entry directly ahead
 // of the request in the first queue in which the request must wait, but never the hold that the
 // request upgrades. Zero means that only the grace delays the request.
-func (e *entry) watches() Revision {
-	stuck := e.stuck()
+func (m *Machine) watches(e *entry) Revision {
+	stuck := m.stuck(e)
 	switch {
 	case stuck == nil:
 		return 0
@@ -273,11 +286,18 @@ func (e *entry) watches() Revision {
 	return stuck.ahead.rev
 }
 
-// Of the entries of e's request, stuck returns the first one that is not inside, or nil.
-func (e *entry) stuck() *entry {
-	for _, each := range e.all(new([1]*entry)) {
-		if !each.holding {
-			return each
+// Of the entries of e's request, stuck returns the first one that is not inside, or nil. An entry
+// stays inside until it is removed, so no entry is visited again after it was found inside.
+func (m *Machine) stuck(e *entry) *entry {
+	if e.extra == nil || e.extra.entries == nil {
+		if m.visits++; e.holding {
+			return nil
+		}
+		return e
+	}
+	for x := e.extra; int(x.inside) < len(x.entries); x.inside++ {
+		if m.visits++; !x.entries[x.inside].holding {
+			return x.entries[x.inside]
 		}
 	}
 	return nil
@@ -389,6 +409,11 @@ func (m *Machine) grantOne(e *entry, token Token) {
 	e.token, e.sinceUnixMS = token, m.wallUnixMS
 	e.session.held++
 	e.lock.waiting--
+	e.lock.held++
+	if e.notice && !e.told {
+		e.lock.notices++
+	}
+	e.lock.index.add(e)
 	m.counts.Waiters--
 	if e.try {
 		e.try = false

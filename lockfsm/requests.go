@@ -38,7 +38,7 @@ func (m *Machine) acquire(c *view, res *Result) {
 		return
 	}
 	e := m.push(s, c, rev)
-	if e.watch = e.watches(); e.watch == 0 && m.graceOver {
+	if e.watch = m.watches(e); e.watch == 0 && m.graceOver {
 		m.grant(e)
 	}
 	if e.token == 0 {
@@ -92,7 +92,8 @@ func (m *Machine) refuseOne(key []byte, permits, of uint32, c *view, res *Result
 	switch {
 	case l == nil:
 		return 0
-	case c.try && l.keeps() && l.waiting < m.charter.Limits.WaitersPerLock:
+	case c.try && l.keeps() && c.asks+l.inside <= maxAsked && l.waiting < m.charter.Limits.WaitersPerLock:
+		c.asks += l.inside
 		return 0 // it waits for the answers of the stays
 	case c.try && !l.takes(permits, of):
 		m.name(l, nil, res, c.more.left > 0)
@@ -108,7 +109,7 @@ func (m *Machine) report(e *entry, res *Result) {
 	res.Code, res.Token, res.Watch, res.Last, res.Grant = Granted, c.Token, c.Watch, c.Last, c.Grant
 	if e.token == 0 {
 		res.Code = Waiting
-		if stuck := e.stuck(); stuck != nil {
+		if stuck := m.stuck(e); stuck != nil {
 			m.name(stuck.lock, stuck.upgraded(), res, e.places() > 1)
 		}
 	}
@@ -121,7 +122,7 @@ func (m *Machine) name(l *lock, except *entry, res *Result, ofSeveral bool) {
 	if !m.graceOver {
 		return
 	}
-	m.holder = l.blocker(except).describe()
+	m.holder = m.blocker(l, except).describe()
 	if ofSeveral {
 		m.holder.Key = l.key
 	}
@@ -165,9 +166,9 @@ func (m *Machine) downgrade(e *entry) Code {
 	for _, each := range all {
 		l := each.lock
 		m.lockChanges(l)
-		l.discharge(each)
+		m.discharge(l, each)
 		each.permits = 1
-		l.admit(each)
+		m.admit(l, each)
 		m.admitNext(l)
 	}
 	m.fire()
@@ -228,12 +229,11 @@ func (m *Machine) holds(key []byte, token Token) *entry {
 	if l == nil || token == 0 {
 		return nil
 	}
-	for e := l.first; e != nil && e.holding; e = e.after {
-		if e.token == token {
-			return e.lead()
-		}
+	e := m.heldWith(l, token)
+	if e == nil {
+		return nil
 	}
-	return nil
+	return e.lead()
 }
 
 // inUse ends the requests with Try that an answer concerns: those at places up to the place that
@@ -277,12 +277,7 @@ func (m *Machine) reserver(key []byte, token Token) *entry {
 	if l == nil || l.stays == 0 {
 		return nil
 	}
-	for e := l.first; e != nil && e.holding; e = e.after {
-		if e.stays() && e.token < token && token <= e.extra.stay.last {
-			return e
-		}
-	}
-	return nil
+	return m.reservedBy(l, token)
 }
 
 // An upgrade is an exclusive request that names an upgradable hold of its session as its owner. It

@@ -247,7 +247,7 @@ func (r *locksReader) list() {
 		e.session.own(e)
 		r.m.charge(e)
 		if e.token == 0 {
-			e.watch = e.watches()
+			e.watch = r.m.watches(e)
 		}
 	}
 }

@@ -113,14 +113,16 @@ func (m *Machine) rewrite(e *entry, c *view) {
 	wanted := false
 	for _, each := range e.all(new([1]*entry)) {
 		l := each.lock
-		if each.notice && !each.told {
+		if each.awaitsNotice() {
 			l.notices--
 		}
+		l.index.drop(each)
 		each.token, each.sinceUnixMS, each.notice, each.told = token, m.wallUnixMS, c.notice, false
 		each.resumed = m.charter.Rules >= ModesSince // the snapshots of older rules do not have it
 		if each.notice {
 			l.notices++
 		}
+		l.index.add(each)
 		wanted = wanted || l.boundary != nil
 	}
 	if e.extra != nil {

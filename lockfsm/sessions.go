@@ -1,9 +1,6 @@
 package lockfsm
 
-import (
-	"slices"
-	"time"
-)
+import "time"
 
 // session is the session of one opener. Its requests are in ascending order of number.
 type session struct {
@@ -17,7 +14,7 @@ type session struct {
 	gone        bool // it has expired; only holds with a delay remain
 	first, last *entry
 	requests    map[Number]*entry
-	owned       map[Number][]*entry // requests by their owner; nil until a request has an owner
+	owned       map[Number]siblings // requests by their owner; nil until a request has an owner
 	entries     uint32
 	held        uint32 // the number of keys that it holds
 	charged     uint64
@@ -348,23 +345,44 @@ func (s *session) unlink(e *entry) {
 	}
 }
 
+// siblings is the list of a session's requests with the same owner, in ascending order of number.
+type siblings struct{ first, last *entry }
+
 func (s *session) own(e *entry) {
 	if e.extra == nil || e.extra.owner == 0 {
 		return
 	}
 	if s.owned == nil {
-		s.owned = map[Number][]*entry{}
+		s.owned = map[Number]siblings{}
 	}
-	s.owned[e.extra.owner] = append(s.owned[e.extra.owner], e)
+	all := s.owned[e.extra.owner]
+	if e.extra.elder = all.last; all.first == nil {
+		all.first = e
+	} else {
+		all.last.extra.younger = e
+	}
+	all.last = e
+	s.owned[e.extra.owner] = all
 }
 
 func (s *session) disown(e *entry) {
 	if e.extra == nil || e.extra.owner == 0 {
 		return
 	}
-	if left := slices.DeleteFunc(s.owned[e.extra.owner], func(o *entry) bool { return o == e }); len(left) > 0 {
-		s.owned[e.extra.owner] = left
+	all, x := s.owned[e.extra.owner], e.extra
+	if x.elder == nil {
+		all.first = x.younger
 	} else {
-		delete(s.owned, e.extra.owner)
+		x.elder.extra.younger = x.younger
+	}
+	if x.younger == nil {
+		all.last = x.elder
+	} else {
+		x.younger.extra.elder = x.elder
+	}
+	if x.elder, x.younger = nil, nil; all.first == nil {
+		delete(s.owned, x.owner)
+	} else {
+		s.owned[x.owner] = all
 	}
 }

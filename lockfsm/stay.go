@@ -18,7 +18,8 @@ package lockfsm
 //     all entries inside (see lock) are stays, and only requests with Try wait. So stays alone,
 //     without a caller, do not cause Held. One InUse causes Held. A Release does not, and the
 //     request goes on waiting for the other stays. If an entry inside is not a stay, or if another
-//     request waits behind the stays, the lock is not free in any case, and the result is Held.
+//     request waits behind the stays, the lock is not free in any case, and the result is Held. So
+//     it is if the request would ask more than maxAsked stays.
 //
 // The rules themselves are in queue.go, notice.go and requests.go.
 
@@ -27,6 +28,9 @@ const StickySince = 3
 
 // StayTokens is the number of tokens that the grant of a stay reserves.
 const StayTokens = 1024
+
+// maxAsked bounds the stays that a request with Try asks. Behind more stays it is Held.
+const maxAsked = 256
 
 type stay struct {
 	last  Token    // the last reserved token; zero while the request waits, and if none could be reserved
