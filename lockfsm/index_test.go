@@ -57,7 +57,7 @@ func TestIndex(t *testing.T) {
 			}
 		}
 	}
-	if crowded < 1000 {
+	if crowded < 50*int(seeds) {
 		t.Fatalf("a lock had an index after %d commands only", crowded)
 	}
 }
