@@ -156,7 +156,7 @@ func Layers() []Layer {
 // All returns every planted bug.
 func All() []Bug {
 	var all []Bug
-	for _, list := range [...][]Bug{rules(), leases(), log(), founding(), voting(), wiring(), secrets(), bounds(), work(),
+	for _, list := range [...][]Bug{rules(), leases(), log(), founding(), voting(), wiring(), secrets(), bounds(),
 		identity(), fleet(), words(), disks(), shells(), owners(), packages()} {
 		all = append(all, list...)
 	}
