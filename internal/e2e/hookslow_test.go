@@ -124,11 +124,11 @@ func TestHooksThatPanicAreCalledAgain(t *testing.T) {
 	})
 }
 
-// TestALeakedLockIsFound runs outside of a bubble, because it needs the garbage collector.
+// A leak is reported with a renewal of the lease, so the lease is short.
 func TestALeakedLockIsFound(t *testing.T) {
 	leaks := make(chan mortise.LockEvent, 10)
 	n, err := mortise.Start(t.Context(), mortise.Config{
-		Logger: slog.New(slog.NewTextHandler(io.Discard, nil)),
+		SessionTTL: time.Second, Logger: slog.New(slog.NewTextHandler(io.Discard, nil)),
 		Hooks: &mortise.Hooks{Acquired: func(context.Context, mortise.LockEvent) any { return "tag" },
 			Leaked: func(e mortise.LockEvent) { leaks <- e }},
 	})
@@ -149,7 +149,7 @@ func TestALeakedLockIsFound(t *testing.T) {
 	for range 3 {
 		runtime.GC() // another collection must find no more leaked locks
 	}
-	time.Sleep(10 * time.Millisecond)
+	time.Sleep(time.Second) // more than a renewal
 	if len(leaks) != 3 {
 		t.Fatalf("%d leaks were told, want those of \"leaked\", of \"own\" and of the second handle of \"entered\"",
 			len(leaks))
@@ -173,6 +173,26 @@ func TestALeakedLockIsFound(t *testing.T) {
 		t.Errorf("it stays held: %v", err)
 	}
 	unlock(t, kept)
+}
+
+// The garbage collector runs outside of all bubbles. If its goroutine used the node, the Go runtime
+// would end this process.
+func TestALeakInABubbleIsFound(t *testing.T) {
+	bubble(t, func(t *testing.T) {
+		leaks := make(chan mortise.LockEvent, 10)
+		f := startFleet(t, 1, func(c *mortise.Config) {
+			c.Hooks = &mortise.Hooks{Leaked: func(e mortise.LockEvent) { leaks <- e }}
+		})
+		forget(t, f.nodes[0].Node)
+		for i := 0; len(leaks) < 3 && i < 10_000; i++ {
+			runtime.GC()
+			time.Sleep(time.Second) // fake; a renewal reports the leaks that are found
+		}
+		if len(leaks) != 3 {
+			t.Errorf("%d leaks were reported, want 3", len(leaks))
+		}
+		f.unjudged = true // the leaked locks are not unlocked
+	})
 }
 
 //go:noinline

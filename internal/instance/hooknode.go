@@ -36,6 +36,7 @@ func (w *observer) news(news *client.News) {
 	n, before, after := w.node, &news.Before, &news.After
 	now := n.env.clock.Now()
 	w.log(before, after)
+	n.trace.ReportLeaks() // news comes with each renewal of the lease
 	if !w.own {
 		n.noteAvailable(now, after)
 	}

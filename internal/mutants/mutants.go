@@ -149,7 +149,8 @@ func Layers() []Layer {
 		{Name: nodes, Package: "internal/e2e", Dear: true, Packages: []string{"lockfsm", "session", "session/client",
 			"session/keeper", "session/stay", "raftlog", "raftlog/storage", "cluster", "cluster/discovery",
 			"cluster/founding", "cluster/gossip", "cluster/lead", "cluster/voters", "transport",
-			"internal/credentials", "internal/queries", "internal/replica", "internal/instance", "."}},
+			"internal/credentials", "internal/queries", "internal/replica", "internal/instance", "internal/trace",
+			"."}},
 	}
 }
 

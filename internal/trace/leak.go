@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"runtime"
 	"strings"
+	"sync"
 
 	"github.com/mortise-lock/mortise/session/client"
 )
@@ -29,12 +30,46 @@ type leak struct {
 // FindsLeaks reports whether handles must be watched.
 func (t *Tracer) FindsLeaks() bool { return t != nil && t.config.Hooks.Leaked != nil }
 
-// WatchHandle calls Hooks.Leaked when the garbage collector finds handle unreachable, unless Stop
-// was called or the lock of c is no longer held. c must not reference handle.
+// leaks are the handles that the garbage collector has found since they were last reported. The
+// collector's goroutine only adds to them. It must not use the client, its clock or a hook, which
+// may belong to a testing/synctest bubble: a process that touches a bubble from outside is killed.
+type leaks struct {
+	mu    sync.Mutex // guards found; never held across a wait
+	found []*leak
+}
+
+func (l *leaks) add(one *leak) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	l.found = append(l.found, one)
+}
+
+func (l *leaks) take() []*leak {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	found := l.found
+	l.found = nil
+	return found
+}
+
+// ReportLeaks queues a call of Hooks.Leaked for each leak that was found since the last call. A
+// goroutine of the node must call it now and then.
+func (t *Tracer) ReportLeaks() {
+	if !t.FindsLeaks() {
+		return
+	}
+	for _, l := range t.leaks.take() {
+		t.queue.later(l.report)
+	}
+}
+
+// WatchHandle makes ReportLeaks report the handle when the garbage collector has found it
+// unreachable, unless Stop was called or the lock of c is no longer held. c must not reference
+// handle.
 func WatchHandle[Handle any](handle *Handle, c *Call) *Watch {
 	about := &leak{call: c}
 	about.n = runtime.Callers(2, about.pcs[:])
-	return &Watch{runtime.AddCleanup(handle, (*leak).found, about)}
+	return &Watch{runtime.AddCleanup(handle, c.tracer.leaks.add, about)}
 }
 
 // Stop ends the watch when the handle is released.
@@ -44,14 +79,14 @@ func (w *Watch) Stop() {
 	}
 }
 
-func (l *leak) found() {
+func (l *leak) report() {
 	c := l.call
 	if err := c.hold.Err(); err != nil && err != client.ErrInJeopardy {
 		return
 	}
 	e := c.about(c.tracer.config.Clock.Now())
 	e.End, e.Where = Leaked, l.where()
-	c.tracer.queue.later(func() { c.tracer.config.Hooks.Leaked(e) })
+	c.tracer.config.Hooks.Leaked(e)
 }
 
 func (l *leak) where() string {

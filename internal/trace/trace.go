@@ -89,6 +89,7 @@ type Tracer struct {
 	config Config
 	locks  bool // a hook for locks is set
 	queue  hookQueue
+	leaks  leaks
 }
 
 // New returns the tracer of a configuration, or nil if the configuration has no observers.
