@@ -6,7 +6,6 @@ import (
 	"errors"
 	"fmt"
 	"maps"
-	"strings"
 	"time"
 
 	"github.com/mortise-lock/mortise/internal/clock"
@@ -60,6 +59,7 @@ func (n *Node) scope(ctx context.Context, client *client.Client, r *Request) (ag
 		return nil, nil, nil // the caller must fail the request
 	}
 	nearest := -1
+	var want lockfsm.Grant
 	for s, at := scopeOf(ctx), 0; s != nil; s, at = s.outer, at+1 {
 		if s.lock == nil || s.lock.first().node != n {
 			continue
@@ -71,11 +71,14 @@ func (n *Node) scope(ctx context.Context, client *client.Client, r *Request) (ag
 		case err != nil:
 			continue
 		}
-		if l.covers(r) {
+		if want.Key == "" {
+			want = r.wants()
+		}
+		if l.covers(&want) {
 			if err := l.enterable(r); err != nil {
 				return nil, nil, err
 			}
-			if l.enter(r.Shared) {
+			if l.enter(&want, r.Shared) {
 				again := n.watched(&Lock{node: n, again: l, handle: handle{reader: r.Shared}})
 				again.limitTo(r.MaxHold) // last, because its goroutine may end the handle immediately
 				return again, nil, nil
@@ -110,47 +113,18 @@ func (l *Lock) first() *Lock {
 	return l
 }
 
-// covers reports whether the hold of l includes everything that r asks for. The lock of a node of a
-// tree includes the nodes below it.
-func (l *Lock) covers(r *Request) bool {
-	if t := l.hold.Terms(); r.Resume != 0 || r.Permits != 0 || t != nil && t.Of != 0 {
-		return false
-	}
-	if r.Path != "" {
-		return l.coversPath(r.Path, r.Shared)
-	}
-	if len(r.Keys) == 0 {
-		return l.coversKey(r.Key, r.Shared) || r.Upgradable && r.Key == l.Key() && l.hold.Upgradable()
-	}
-	for _, key := range r.Keys {
-		if !l.coversKey(key, r.Shared) {
-			return false
-		}
-	}
-	return true
-}
-
-func (l *Lock) coversKey(key string, shared bool) bool {
-	mode, includes := l.hold.Mode(key)
-	return includes && (shared || mode == lockfsm.ModeX)
-}
-
-func (l *Lock) coversPath(path string, shared bool) bool {
-	for end := len(path); end > 0; end = strings.LastIndexByte(path[:end], '/') {
-		mode, includes := l.hold.Mode(path[:end])
-		if includes && (mode == lockfsm.ModeX || mode == lockfsm.ModeS && shared) {
-			return true
-		}
-	}
-	return false
+// covers reports whether the hold of l includes all that want asks for.
+func (l *Lock) covers(want *lockfsm.Grant) bool {
+	has := l.hold.Grant()
+	return has.Covers(want)
 }
 
 // enter adds a handle to the lock. It returns false if all handles are already unlocked, or if the
-// handle must be exclusive and the lock has become shared.
-func (l *Lock) enter(reader bool) bool {
+// lock has become shared and does not cover want any more.
+func (l *Lock) enter(want *lockfsm.Grant, reader bool) bool {
 	l.counting.Lock()
 	defer l.counting.Unlock()
-	if l.others < 0 || !reader && l.hold.Lowered() || !l.share() {
+	if l.others < 0 || !l.covers(want) || !l.share() {
 		return false
 	}
 	l.others++
@@ -160,25 +134,26 @@ func (l *Lock) enter(reader bool) bool {
 	return true
 }
 
-// lower makes l a reader. It reports whether the group must be asked to make the lock shared.
+// lower makes l a reader, and begins to make the lock shared if that is possible. From then on only
+// readers can enter the lock. It reports whether the caller must wait for the group.
 func (l *Lock) lower() (asks bool, err error) {
 	f := l.first()
 	f.counting.Lock()
 	defer f.counting.Unlock()
-	t := f.hold.Terms()
+	g := f.hold.Grant()
 	switch {
 	case l.own().exited.Load() != 0:
 		return false, ErrUnlocked
-	case t != nil && t.Of > 0:
+	case g.Semaphore():
 		return false, notOfPermits()
-	case f.hold.Upgradable():
+	case g.Upgradable():
 		return false, fmt.Errorf("%w: Downgrade of a lock with Request.Upgradable", ErrBadRequest)
 	case f.hold.Upgraded():
 		return false, fmt.Errorf("%w: Downgrade of an upgraded lock: unlock it, and %s is upgradable again", ErrBadRequest,
 			shownKey(f.Key()))
 	case f.modal():
 		return false, fmt.Errorf("%w: Downgrade of a lock with Request.Path", ErrBadRequest)
-	case t != nil && t.Permits > 0 || l.own().reader && (f.writers > 0 || f.hold.Passed()):
+	case g.Shared() && !f.hold.Lowered() || l.own().reader && (f.writers > 0 || f.hold.Passed()):
 		return false, nil
 	case l.own().reader:
 		return true, nil // another call has begun the downgrade; the group may not have confirmed it
@@ -190,6 +165,8 @@ func (l *Lock) lower() (asks bool, err error) {
 			ErrBadRequest, shownKey(f.Key()))
 	}
 	l.own().reader, f.writers = true, f.writers-1
+	f.call.Downgrades()
+	f.hold.DowngradeSoon() // before a writer can enter
 	return true, nil
 }
 
@@ -245,18 +222,15 @@ func (l *Lock) exitAs(how uint32) (left, first bool) {
 // enterable returns an error if r asks for more than the hold of l has. A zero field of r asks for
 // nothing.
 func (l *Lock) enterable(r *Request) error {
-	t := client.Terms{}
-	if had := l.hold.Terms(); had != nil {
-		t.Value, t.Notice, t.Delay, t.Grace = had.Value, had.Notice, had.Delay, had.Grace
-	}
-	value, labels := shown.Decode(t.Value)
+	g, grace := l.hold.Grant(), l.hold.Grace()
+	value, labels := shown.Decode(g.Value)
 	field := ""
 	switch {
-	case r.LockDelay > t.Delay:
+	case r.LockDelay > g.Delay:
 		field = "LockDelay"
-	case r.JeopardyGrace > t.Grace:
+	case r.JeopardyGrace > grace:
 		field = "JeopardyGrace"
-	case r.Notice && !t.Notice:
+	case r.Notice && !l.hold.Notice():
 		field = "Notice"
 	case r.Value != "" && r.Value != value:
 		field = "Value"

@@ -2,58 +2,191 @@ package mortise
 
 import (
 	"errors"
+	"maps"
+	"slices"
+	"strings"
 	"testing"
 	"time"
+
+	"github.com/mortise-lock/mortise/session/client"
 )
 
-// Permits never cover a request, because other requests may hold permits of the same key.
+// TestWhatALockCovers makes requests of every kind under the context of a lock of every kind, which
+// was requested by this holder, or taken over from another by each of its keys. The terms of a
+// resumed lock are those of the hold and not of the request that resumes it. Permits never cover a
+// request, because other requests may hold permits of the same key.
 func TestWhatALockCovers(t *testing.T) {
 	n := alone(t, Config{})
+	downgraded := Request{Key: "k", Notice: true} // the mark of this case
 	held := map[string]Request{
-		"exclusive": {Key: "k"},
-		"shared":    {Key: "k", Shared: true},
-		"a permit":  {Key: "k", Permits: 1, Of: 3},
-		"two keys":  {Keys: []string{"k", "l"}},
+		"exclusive":  {Key: "k"},
+		"shared":     {Key: "k", Shared: true},
+		"downgraded": downgraded,
+		"a permit":   {Key: "k", Permits: 1, Of: 3},
+		"permits":    {Key: "k", Permits: 3, Of: 3},
+		"two keys":   {Keys: []string{"k", "l"}},
+		"root":       {Path: "k"},
+		"path":       {Path: "k/7"},
+		"read path":  {Path: "k/7", Shared: true},
+		"upgradable": {Key: "k", Upgradable: true},
 	}
 	asked := map[string]Request{
 		"exclusive":            {Key: "k"},
 		"shared":               {Key: "k", Shared: true},
 		"a permit":             {Key: "k", Permits: 1, Of: 3},
 		"one of the keys":      {Keys: []string{"k"}},
+		"the other key":        {Key: "l"},
 		"both keys":            {Keys: []string{"k", "l"}},
 		"a key of no lock":     {Key: "m"},
 		"a key beside it":      {Keys: []string{"k", "m"}},
 		"a second life's":      {Key: "k", Resume: 1},
 		"a MaxHold of its own": {Key: "k", MaxHold: time.Hour},
+		"upgradable":           {Key: "k", Upgradable: true},
+		"root":                 {Path: "k"},
+		"path":                 {Path: "k/7"},
+		"read path":            {Path: "k/7", Shared: true},
+		"path below":           {Path: "k/7/o"},
+		"path beside":          {Path: "k/8"},
 	}
-	enters := map[[2]string]bool{
-		{"exclusive", "exclusive"}: true, {"exclusive", "shared"}: true, {"exclusive", "one of the keys"}: true,
-		{"exclusive", "a MaxHold of its own"}: true,
-		{"shared", "shared"}:                  true,
-		{"two keys", "exclusive"}:             true, {"two keys", "shared"}: true, {"two keys", "one of the keys"}: true,
-		{"two keys", "both keys"}:            true,
-		{"two keys", "a MaxHold of its own"}: true,
+	enters := map[string][]string{
+		"exclusive": {"exclusive", "shared", "one of the keys", "a MaxHold of its own", "upgradable", "root", "path",
+			"read path", "path below", "path beside"},
+		"shared":     {"shared"},
+		"downgraded": {"shared"},
+		"two keys": {"exclusive", "shared", "one of the keys", "the other key", "both keys", "a MaxHold of its own",
+			"upgradable", "root", "path", "read path", "path below", "path beside"},
+		"root": {"exclusive", "shared", "one of the keys", "a MaxHold of its own", "upgradable", "root", "path",
+			"read path", "path below", "path beside"},
+		"path":       {"shared", "path", "read path", "path below"},
+		"read path":  {"shared", "read path"},
+		"upgradable": {"shared", "upgradable", "read path"},
 	}
 	for have, first := range held {
-		for want, second := range asked {
-			l, err := n.Acquire(t.Context(), first)
-			if err != nil {
-				t.Fatal(have, err)
+		for _, by := range append([]string{""}, keysOf(&first)...) {
+			if by != "" && first.Upgradable {
+				continue // it cannot be resumed
 			}
-			second.Try = second.Resume == 0
-			again, err := n.Acquire(l.Context(t.Context()), second)
-			entered := err == nil && again.Token() == l.Token()
-			if entered != enters[[2]string{have, want}] {
-				t.Errorf("under %s, %s: entered again: %v, %v", have, want, entered, err)
-			}
-			if err == nil {
-				err = again.Unlock(t.Context())
-			} else {
-				err = nil
-			}
-			if err := errors.Join(err, l.Unlock(t.Context())); err != nil {
-				t.Errorf("under %s, %s: %v", have, want, err)
+			for want, second := range asked {
+				l := heldBy(t, n, first, by)
+				second.Try = second.Resume == 0
+				again, err := n.Acquire(l.Context(t.Context()), second)
+				if entered := err == nil && again.Token() == l.Token(); entered != slices.Contains(enters[have], want) {
+					t.Errorf("under %s, resumed by %q, %s: entered again: %v, %v", have, by, want, entered, err)
+				}
+				if err == nil {
+					err = again.Unlock(t.Context())
+				} else {
+					err = nil
+				}
+				if err := errors.Join(err, l.Unlock(t.Context())); err != nil {
+					t.Errorf("under %s, resumed by %q, %s: %v", have, by, want, err)
+				}
 			}
 		}
+	}
+}
+
+// keysOf returns the keys that r locks.
+func keysOf(r *Request) []string {
+	var s client.Request
+	r.ask(&s, nil)
+	if s.Terms == nil {
+		return []string{s.Key}
+	}
+	return append([]string{s.Key}, s.Terms.Keys...)
+}
+
+// heldBy acquires r. If by is not empty, another session does so, and the hold is resumed by this
+// key. A lock with Notice is made shared before.
+func heldBy(t *testing.T, n *Node, r Request, by string) *Lock {
+	t.Helper()
+	lowers := r.Notice
+	if r.Notice = false; by != "" {
+		r.LockDelay = time.Minute
+	}
+	l, err := n.Acquire(t.Context(), r)
+	if err == nil && lowers {
+		err = l.Downgrade(t.Context())
+	}
+	if err != nil {
+		t.Fatal(r, err)
+	}
+	if by == "" {
+		return l
+	}
+	key := l.Key()
+	if err := l.Detach(t.Context()); err != nil {
+		t.Fatal(r, err)
+	}
+	again, err := n.Acquire(t.Context(), Request{Key: by, Resume: l.Token()})
+	if err != nil {
+		t.Fatal(r, err)
+	}
+	if again.Key() != key {
+		t.Errorf("%+v, resumed by %q, has the key %q", r, by, again.Key())
+	}
+	return again
+}
+
+// TestNoWriterEntersADowngrade asks for an exclusive lock while a call of Downgrade waits for the
+// group, and before it asks the group.
+func TestNoWriterEntersADowngrade(t *testing.T) {
+	n := alone(t, Config{})
+	l, err := n.Lock(t.Context(), "k")
+	if err != nil {
+		t.Fatal(err)
+	}
+	if waits, err := l.lower(); err != nil || !waits {
+		t.Fatal(waits, err)
+	}
+	var deadlock *DeadlockError
+	if w, err := n.Lock(l.Context(t.Context()), "k"); !errors.As(err, &deadlock) {
+		t.Errorf("a writer enters a lock that is being made shared: %v, %v", w, err)
+	}
+	r, err := n.RLock(l.Context(t.Context()), "k")
+	if err != nil || r.Token() != l.Token() {
+		t.Fatal(r, err)
+	}
+	if err := errors.Join(r.Unlock(t.Context()), l.Downgrade(t.Context()), l.Unlock(t.Context())); err != nil {
+		t.Error(err)
+	}
+}
+
+// TestAResumedHoldKeepsItsTerms checks what else a holder reads from its lock: the labels after
+// SetValue, the LockDelay and the Value of an inner request, and why it cannot be made shared.
+func TestAResumedHoldKeepsItsTerms(t *testing.T) {
+	n := alone(t, Config{})
+	labels := map[string]string{"job": "nightly"}
+	l := heldBy(t, n, Request{Path: "t/7", Value: "v", Labels: labels}, "t")
+	under := l.Context(t.Context())
+	same := Request{Path: "t/7", LockDelay: time.Minute, Value: "v", Labels: labels}
+	if again, err := n.Acquire(under, same); err != nil || again.Token() != l.Token() {
+		t.Errorf("with the terms of the hold: %v, %v", again, err)
+	}
+	var entered *EnteredError
+	if _, err := n.Acquire(under, Request{Path: "t/7", LockDelay: time.Hour}); !errors.As(err, &entered) ||
+		entered.Field != "LockDelay" || entered.Key != "t/7" {
+		t.Errorf("with a longer LockDelay: %v", err)
+	}
+	if err := l.Downgrade(t.Context()); !errors.Is(err, ErrBadRequest) || !strings.Contains(err.Error(), "Request.Path") {
+		t.Errorf("Downgrade: %v", err)
+	}
+	if err := l.SetValue(t.Context(), "w"); err != nil {
+		t.Fatal(err)
+	}
+	info, err := n.Peek(t.Context(), "t/7")
+	if err != nil || len(info.Queue) != 1 || info.Queue[0].Value != "w" || !maps.Equal(info.Queue[0].Labels, labels) {
+		t.Errorf("after SetValue: %+v, %v", info, err)
+	}
+	s := heldBy(t, n, Request{Key: "s", Permits: 2, Of: 3}, "s")
+	if err := s.Downgrade(t.Context()); !errors.Is(err, ErrBadRequest) || !strings.Contains(err.Error(), "semaphore") {
+		t.Errorf("Downgrade of permits: %v", err)
+	}
+	w := heldBy(t, n, Request{Keys: []string{"a", "b"}}, "b")
+	if err := w.Downgrade(t.Context()); err != nil {
+		t.Errorf("Downgrade of two keys: %v", err)
+	}
+	if r := heldBy(t, n, Request{Key: "r", Shared: true}, "r"); !r.handle.reader || r.Downgrade(t.Context()) != nil {
+		t.Error("a resumed reader counts as a writer")
 	}
 }

@@ -66,7 +66,13 @@ func (n *Node) ask(ctx context.Context, by *client.Client, r *Request, under *cl
 	r.ask(&l.request, under)
 	r.mark(call.Mark(), &l.request)
 	call.Asks(&l.request, &l.hold)
-	return &l.Lock, by.AcquireInto(ctx, &l.hold, &l.request)
+	if err := by.AcquireInto(ctx, &l.hold, &l.request); err != nil {
+		return nil, err
+	}
+	if g := l.hold.Grant(); r.Resume != 0 && g.Reads() {
+		l.handle.reader, l.writers = true, 0
+	}
+	return &l.Lock, nil
 }
 
 // pass asks for a lock that the client may keep. The lock and its pass are one allocation.
@@ -86,17 +92,14 @@ func (n *Node) pass(ctx context.Context, by *client.Client, r *Request, call *tr
 // Key returns the locked key, the first in ascending order if there are several, or the Path.
 func (l *Lock) Key() string {
 	f := l.first()
-	if t := f.hold.Terms(); f.modal() && len(t.Keys) > 0 {
-		return t.Keys[len(t.Keys)-1]
+	if g := f.hold.Grant(); g.Modes != nil && len(g.Keys) > 0 {
+		return g.Keys[len(g.Keys)-1]
 	}
 	return f.hold.Key()
 }
 
 // modal reports whether the first handle l has a mode for each of its keys: see [Request.Path].
-func (l *Lock) modal() bool {
-	t := l.hold.Terms()
-	return t != nil && t.Modes != nil
-}
+func (l *Lock) modal() bool { return l.hold.Grant().Modes != nil }
 
 // Token returns the fencing token of this grant. It never changes.
 func (l *Lock) Token() Token { return Token(l.first().hold.Token()) }
@@ -220,20 +223,19 @@ func (l *Lock) Downgrade(ctx context.Context) error {
 	if err := l.Err(); err != nil {
 		return err
 	}
-	f := l.first()
 	if asks, err := l.lower(); err != nil || !asks {
 		return err
 	}
-	f.call.Downgrades()
-	err := f.hold.Downgrade(ctx)
+	err := l.first().hold.Downgrade(ctx)
 	switch {
 	case errors.Is(err, client.ErrUnsupported):
 		l.raise()
 		return fmt.Errorf("%w: downgrade %s: not all instances run a build that supports it: the lock is still exclusive",
 			ErrNotReady, shownKey(l.Key()))
-	case errors.Is(err, client.ErrNotHeld): // the hold of a semaphore was resumed
+	case errors.Is(err, client.ErrNotHeld):
 		l.raise()
-		return notOfPermits()
+		return fmt.Errorf("%w: Downgrade of %s: the group has no such exclusive lock: a lock that was resumed keeps "+
+			"its permits or modes", ErrBadRequest, shownKey(l.Key()))
 	}
 	return lossOf(err)
 }
@@ -281,10 +283,7 @@ func (l *Lock) SetValue(ctx context.Context, value string) error {
 		return fmt.Errorf("%w: SetValue of a lock with Request.Sticky, or of an upgraded lock: set it before Upgrade",
 			ErrBadRequest)
 	}
-	var first []byte
-	if t := f.hold.Terms(); t != nil {
-		first = t.Value
-	}
+	first := f.hold.Grant().Value
 	_, labels := shown.Decode(first)
 	text := shown.Encode(value, labels, shown.MarkOf(first))
 	if len(text) > lockfsm.MaxValueBytes {

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"log/slog"
+	"slices"
 	"strings"
 	"sync/atomic"
 	"time"
@@ -244,11 +245,14 @@ func (n *Node) check(ctx context.Context, r *Request) error {
 func (n *Node) explainUnder(under *client.Request, r *Request, err error) error {
 	err = n.explain(r.String(), err)
 	var deadlock *DeadlockError
-	if under != nil && errors.As(err, &deadlock) && len(deadlock.Circle) == 1 && deadlock.Circle[0].Key == under.Key {
-		held, _ := under.Caller.(*client.Hold)
-		deadlock.upgrade = under.Shared() || held != nil && held.Lowered()
-		deadlock.upgradable = held != nil && held.Upgradable()
-		deadlock.permits = under.Terms != nil && under.Terms.Of > 0
+	if under != nil && errors.As(err, &deadlock) && len(deadlock.Circle) == 1 {
+		g := under.Grant()
+		if held, is := under.Caller.(*client.Hold); is {
+			g = held.Grant()
+		}
+		if key := deadlock.Circle[0].Key; key == g.Key || slices.Contains(g.Keys, key) {
+			deadlock.upgrade, deadlock.upgradable, deadlock.permits = g.Shared(), g.Upgradable(), g.Semaphore()
+		}
 	}
 	return err
 }

@@ -262,6 +262,12 @@ func (r *Request) ask(s *client.Request, under *client.Request) {
 	t := &client.Terms{Most: uint32(r.MaxWaiting), Value: shown.Encode(r.Value, r.Labels, nil), Longest: r.MaxHold,
 		Grace: r.JeopardyGrace, Notice: r.Notice, Delay: r.LockDelay.Round(time.Millisecond), Under: under}
 	t.Resume = lockfsm.Token(r.Resume)
+	s.Terms = t
+	r.askKeys(s, t)
+}
+
+// askKeys writes the keys of r, and how r locks them, to a request of package client.
+func (r *Request) askKeys(s *client.Request, t *client.Terms) {
 	if len(r.Keys) > 0 {
 		keys := slices.Compact(slices.Sorted(slices.Values(r.Keys)))
 		s.Key, t.Keys = keys[0], keys[1:]
@@ -276,7 +282,20 @@ func (r *Request) ask(s *client.Request, under *client.Request) {
 	case r.Of > 1: // with Of 1 the lock is exclusive
 		t.Permits, t.Of = uint32(r.Permits), uint32(r.Of)
 	}
-	s.Terms = t
+}
+
+// wants returns what r would be granted. It returns nothing if r cannot enter a lock: permits are
+// always requested anew, and Resume names its hold.
+func (r *Request) wants() lockfsm.Grant {
+	if r.Permits != 0 || r.Resume != 0 {
+		return lockfsm.Grant{}
+	}
+	if r.ordinary() {
+		return lockfsm.Grant{Key: r.Key}
+	}
+	s := client.Request{Key: r.Key, Terms: &client.Terms{}}
+	r.askKeys(&s, s.Terms)
+	return s.Grant()
 }
 
 // askPath writes the nodes of r.Path to a request of package client, from the root down, which is

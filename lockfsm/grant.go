@@ -27,6 +27,12 @@ func (g *Grant) Shared() bool { return g.Modes == nil && g.Of == 0 && g.Permits 
 // Upgradable reports whether g is for an upgradable key.
 func (g *Grant) Upgradable() bool { return len(g.Modes) == 1 && g.Modes[0] == ModeU }
 
+// Reads reports whether g lets its holder read only: each key is shared, and no permits count.
+func (g *Grant) Reads() bool {
+	exclusive := func(m Mode) bool { return m == ModeX || m == ModeU || m == ModeIX }
+	return g.Shared() || g.Modes != nil && !slices.ContainsFunc(g.Modes, exclusive)
+}
+
 // Mode returns the mode in which g includes key. It reports false if g does not include key, or is
 // for permits of a semaphore.
 func (g *Grant) Mode(key string) (Mode, bool) {

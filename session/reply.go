@@ -20,7 +20,8 @@ const (
 	// Fields: session, epoch, code, term.
 	ReplyAttached ReplyKind = 2
 	// ReplyState is the state of a request. Fields: session, epoch, number, code, token, watch, and
-	// the budget if the code names one.
+	// the budget if the code names one. The next field is last, unless it is zero and there is no
+	// grant, and then the grant of a resumed hold.
 	ReplyState ReplyKind = 3
 	// ReplyHeld answers a try request for a held lock. Fields: session, epoch, number, record,
 	// holder, token, since, waiters, value, key. The key is empty if only one key was requested.
@@ -110,6 +111,7 @@ type Reply struct {
 	Circle  []lockfsm.Link // the Records of the links alias the input
 	Budget  uint64
 	Last    lockfsm.Token    // the last token that a stay has reserved; zero means that the request is no stay
+	Grant   *lockfsm.Grant   // what a resumed hold includes; nil if the session has not resumed it
 	Place   lockfsm.Revision // of a request with Try
 	Kept    bool             // the holder is a stay, and may be free
 }
@@ -128,8 +130,11 @@ func (r *Reply) Append(b []byte) []byte {
 		b = appendUvarints(b, uint64(r.Session), uint64(r.Epoch), uint64(r.Number), uint64(r.Code), uint64(r.Token),
 			uint64(r.Watch))
 		b = r.appendBudget(b)
-		if r.Last != 0 {
+		if r.Last != 0 || r.Grant != nil {
 			b = appendUvarints(b, uint64(r.Last))
+		}
+		if r.Grant != nil {
+			b = appendGrant(b, r.Grant)
 		}
 	case ReplyHeld, ReplyBehind:
 		b = appendUvarints(b, uint64(r.Session), uint64(r.Epoch), uint64(r.Number), uint64(len(r.Record)))
@@ -230,6 +235,9 @@ func (r *Reply) decode(f *fields) {
 		r.decodeBudget(f)
 		if len(f.b) > 0 {
 			r.Last = lockfsm.Token(f.uvarint())
+		}
+		if len(f.b) > 0 {
+			r.Grant = f.grant()
 		}
 	case ReplyHeld, ReplyBehind:
 		r.name(f)

@@ -2,7 +2,9 @@ package session
 
 import (
 	"bytes"
+	"fmt"
 	"reflect"
+	"strings"
 	"testing"
 	"time"
 
@@ -17,7 +19,9 @@ func everyReply() []Reply {
 			Term: 3},
 		{Kind: ReplyAttached, Session: 1 << 62, Epoch: 4, Code: lockfsm.NoSession, Term: 1 << 63},
 		{Kind: ReplyState, Session: 5, Epoch: 6, Number: 7, Code: lockfsm.Granted, Token: 1 << 62, Watch: 8,
-			Last: 1<<62 + 9},
+			Last: 1<<62 + 9, Grant: &lockfsm.Grant{Key: "a", Keys: []string{"a/b", "a/b/c"}, Permits: 3, Of: 1 << 31,
+				Modes: []lockfsm.Mode{lockfsm.ModeIX, lockfsm.ModeIX, lockfsm.ModeX}, Delay: lockfsm.MaxDelay,
+				Value: []byte("v")}},
 		{Kind: ReplyHeld, Session: 5, Epoch: 6, Number: 7, Record: bytes.Repeat([]byte("r"), 300), Holder: 9,
 			Token: 10, Since: 11, Waiters: 12, Value: []byte("v"), Key: []byte("k"), Kept: true},
 		{Kind: ReplyFreed, Session: 5, Epoch: 6, Number: 7, Code: lockfsm.Finished},
@@ -97,6 +101,8 @@ func TestFieldsOfStaysMayBeMissing(t *testing.T) {
 	for _, r := range []Reply{
 		{Kind: ReplyState, Session: 5, Epoch: 6, Number: 7, Code: lockfsm.Granted, Token: 8},
 		{Kind: ReplyState, Session: 5, Epoch: 6, Number: 7, Code: lockfsm.Granted, Token: 8, Last: 9},
+		{Kind: ReplyState, Session: 5, Epoch: 6, Number: 7, Code: lockfsm.Granted, Token: 8,
+			Grant: &lockfsm.Grant{Key: "a"}},
 		{Kind: ReplyState, Session: 5, Epoch: 6, Number: 7, Code: lockfsm.OverGroupBudget, Budget: 100},
 		{Kind: ReplyHeld, Session: 5, Epoch: 6, Number: 7, Record: []byte("r"), Holder: 9, Value: []byte("v"),
 			Key: []byte("k")},
@@ -128,16 +134,32 @@ func TestUnknownKindsAndFieldsAreSkipped(t *testing.T) {
 	}
 }
 
-func TestOversizedFieldsAreRefused(t *testing.T) {
+func TestBadFieldsAreRefused(t *testing.T) {
 	t.Parallel()
 	for _, r := range []Reply{
 		{Kind: ReplyHeld, Record: make([]byte, lockfsm.MaxRecordBytes+1)},
 		{Kind: ReplyRedirect, Addr: make([]byte, maxAddrBytes+1)},
+		{Kind: ReplyState, Grant: &lockfsm.Grant{}},
+		{Kind: ReplyState, Grant: &lockfsm.Grant{Key: "b", Keys: []string{"b"}}},
+		{Kind: ReplyState, Grant: &lockfsm.Grant{Key: "b", Keys: []string{"a"}}},
+		{Kind: ReplyState, Grant: &lockfsm.Grant{Key: strings.Repeat("k", LongestKey+1)}},
+		{Kind: ReplyState, Grant: &lockfsm.Grant{Key: "a", Modes: []lockfsm.Mode{0, 0}}},
+		{Kind: ReplyState, Grant: &lockfsm.Grant{Key: "a", Modes: []lockfsm.Mode{lockfsm.ModeU + 1}}},
+		{Kind: ReplyState, Grant: &lockfsm.Grant{Key: "a", Delay: lockfsm.MaxDelay + 1}},
+		{Kind: ReplyState, Grant: &lockfsm.Grant{Key: "a", Value: make([]byte, lockfsm.MaxValueBytes+1)}},
+		{Kind: ReplyState, Grant: &lockfsm.Grant{Key: "a", Keys: ascending(lockfsm.MaxKeys)}},
 	} {
 		if _, _, err := NextReply(r.Append(nil)); err == nil {
-			t.Errorf("kind %d with an oversized field is accepted", r.Kind)
+			t.Errorf("kind %d with a bad field is accepted: %+v, %+v", r.Kind, r, r.Grant)
 		}
 	}
+}
+
+func ascending(n int) (keys []string) {
+	for i := range n {
+		keys = append(keys, fmt.Sprintf("k%04d", i))
+	}
+	return keys
 }
 
 func FuzzReplies(f *testing.F) {

@@ -96,13 +96,14 @@ func (l *Lock) UnlockSoon() error { return l.hold.ReleaseSoon() }
 // Downgrade makes an exclusive lock shared: see mortise.Lock.Downgrade.
 func (l *Lock) Downgrade(ctx context.Context) error {
 	permits := fmt.Errorf("%w: Downgrade of a semaphore", mortise.ErrBadRequest)
-	switch t := l.hold.Terms(); {
+	switch g := l.hold.Grant(); {
 	case l.hold.Upgradable() || l.hold.Upgraded():
 		return fmt.Errorf("%w: Downgrade of an upgradable or an upgraded lock", mortise.ErrBadRequest)
-	case t == nil || t.Permits == 0:
-	case t.Of > 0:
+	case g.Semaphore():
 		return permits
-	default:
+	case g.Modes != nil:
+		return fmt.Errorf("%w: Downgrade of a lock with Request.Path", mortise.ErrBadRequest)
+	case g.Shared() && !l.hold.Lowered():
 		return l.Err()
 	}
 	switch err := l.hold.Downgrade(ctx); {

@@ -189,5 +189,11 @@ func leases() []Bug {
 			Breaks: "a caller that gave up its upgrade keeps all readers out"},
 		{Name: "second-upgrade-asked", Package: "session/client", Hazard: "none",
 			Breaks: "a second upgrade of a lock is told that the group has lost the lock"},
+		{Name: "hold-is-its-request", Package: "session/client", Hazard: "none", Some: true,
+			Breaks: "a resumed hold counts as an exclusive lock of the key that its request named"},
+		{Name: "unknown-grant-covers", Package: "session/client", Hazard: "none",
+			Breaks: "a resumed hold whose grant is unknown counts as what its request names"},
+		{Name: "grant-not-told-again", Package: "session/keeper", Hazard: "none",
+			Breaks: "after a lost answer, the session that has resumed a hold does not learn what it includes"},
 	}
 }

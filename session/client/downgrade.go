@@ -30,20 +30,13 @@ func (h *Hold) Downgrade(ctx context.Context) error {
 	case <-h.Done():
 		return cmp.Or(h.Err(), ErrInJeopardy) // if the hold is good again, it was in doubt
 	case <-ctx.Done():
-		return fmt.Errorf("mortise: lock %q is being downgraded, but this is not yet confirmed: %w", h.req.Key,
+		return fmt.Errorf("mortise: lock %q is being downgraded, but this is not yet confirmed: %w", h.Key(),
 			ContextError(ctx))
 	}
 }
 
 // DowngradeSoon is like Downgrade, and does not wait. It also applies to a hold in doubt.
 func (h *Hold) DowngradeSoon() { _, _ = h.startDowngrade() }
-
-// Lowered reports whether a downgrade has begun and was not refused.
-func (h *Hold) Lowered() bool {
-	h.mu.Lock()
-	defer h.mu.Unlock()
-	return h.lowered
-}
 
 func (h *Hold) startDowngrade() (answer chan struct{}, err error) {
 	if err := h.Err(); err != nil && err != ErrInJeopardy {

@@ -54,6 +54,7 @@ type Terms struct {
 	// Upgrades makes the request an upgrade of the hold in Under; see [Hold.Upgrade].
 	Upgrades bool
 
+	granted   *lockfsm.Grant // what a resumed hold includes; set before its grant is reported, and never changed
 	upgrade   *Request       // the upgrade of this hold that waits or is held
 	owner     lockfsm.Number // the number of the request in Under, as sent to the group
 	place     int            // index in limited; negative if it is no longer there
@@ -103,6 +104,23 @@ func (r *Request) bytes() int {
 		n += len(r.Terms.Value)
 	}
 	return n
+}
+
+// Grant returns what the hold of r includes. If r resumes a hold, that is nothing until the group
+// has reported it: the hold has the terms of an earlier request, and may have been changed since. A
+// downgrade of the hold is not considered.
+func (r *Request) Grant() lockfsm.Grant {
+	t := r.Terms
+	switch {
+	case t == nil:
+		return lockfsm.Grant{Key: r.Key}
+	case t.granted != nil:
+		return *t.granted
+	case t.Resume != 0:
+		return lockfsm.Grant{}
+	}
+	return lockfsm.Grant{Key: r.Key, Keys: t.Keys, Permits: t.Permits, Of: t.Of, Modes: t.Modes, Delay: t.Delay,
+		Value: t.Value}
 }
 
 // Shared reports whether the request is in shared mode.

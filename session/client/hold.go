@@ -3,7 +3,6 @@ package client
 import (
 	"context"
 	"fmt"
-	"slices"
 	"sync"
 	"sync/atomic"
 	"time"
@@ -23,7 +22,7 @@ type Hold struct {
 	limit  *limit // set before Acquire ends; nil means none
 
 	// Exactly one of these two is set when Acquire ends. The request is owned by the client's
-	// goroutine, and others read only its Key and exported fields of its Terms.
+	// goroutine, and others read only its Key, exported fields of its Terms, and its Grant.
 	req  *Request
 	pass *Pass
 
@@ -53,44 +52,57 @@ type Hold struct {
 // Token returns the fencing token, also after the hold has ended.
 func (h *Hold) Token() lockfsm.Token { return h.token }
 
-// Key returns the first key.
+// Grant returns what the hold includes. From the beginning of a downgrade on, it is shared. Values
+// of SetValue are not considered, unless the hold was resumed since.
+func (h *Hold) Grant() lockfsm.Grant {
+	if h.pass != nil {
+		return h.pass.Request().Grant()
+	}
+	g := h.req.Grant()
+	if h.Lowered() {
+		g.Permits = 1
+	}
+	return g
+}
+
+// Key returns the first key. For a resumed hold whose Grant is unknown, it is the requested key.
 func (h *Hold) Key() string {
 	if h.pass != nil {
 		return h.pass.Key
 	}
+	if g := h.req.Grant(); g.Key != "" {
+		return g.Key
+	}
 	return h.req.Key
 }
 
-// Holds reports whether the hold includes the key.
-func (h *Hold) Holds(key string) bool {
-	if h.Key() == key {
-		return true
-	}
-	t := h.Terms()
-	return t != nil && slices.Contains(t.Keys, key)
-}
-
-// Mode returns the mode in which the hold includes the key, and whether it does so. The hold must
-// not be one of a semaphore.
-func (h *Hold) Mode(key string) (mode lockfsm.Mode, includes bool) {
-	t := h.Terms()
-	switch {
-	case !h.Holds(key):
-		return 0, false
-	case t == nil || t.Modes == nil && t.Permits == 0:
-		return lockfsm.ModeX, true
-	case t.Modes == nil:
-		return lockfsm.ModeIS, true
-	}
-	return t.Modes[1+slices.Index(t.Keys, key)], true
-}
-
-// Terms returns the terms of the call that was granted the lock. They must not be changed.
-func (h *Hold) Terms() *Terms {
+// Notice reports whether the hold's request has set Terms.Notice.
+func (h *Hold) Notice() bool {
 	if h.pass != nil {
-		return h.pass.Request().Terms
+		return h.pass.Notice
 	}
-	return h.req.Terms
+	return h.req.Terms != nil && h.req.Terms.Notice
+}
+
+// Grace returns how long the hold can be in doubt.
+func (h *Hold) Grace() time.Duration {
+	if h.req == nil { // a pass
+		return 0
+	}
+	return h.req.grace()
+}
+
+// Upgradable reports whether the hold is upgradable.
+func (h *Hold) Upgradable() bool {
+	g := h.Grant()
+	return g.Upgradable()
+}
+
+// Lowered reports whether a downgrade has begun and was not refused.
+func (h *Hold) Lowered() bool {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	return h.lowered
 }
 
 // Passed reports whether the hold is a pass of a stay.
@@ -126,7 +138,7 @@ func (h *Hold) Err() error {
 	if !expired {
 		return nil
 	}
-	if why == LossLease && h.grace() > 0 {
+	if why == LossLease && h.Grace() > 0 {
 		return h.expired(now)
 	}
 	if why == LossOverdue && !h.limit.passes() {
@@ -157,14 +169,6 @@ func (h *Hold) reason(now clock.Time) error {
 	return ended
 }
 
-// grace returns how long the hold can be in doubt.
-func (h *Hold) grace() time.Duration {
-	if h.req == nil { // a pass
-		return 0
-	}
-	return h.req.grace()
-}
-
 // expired returns the reason why a hold with a grace is not held at the time now, which is past a
 // deadline that Err has read. The first such call begins the doubt, and one after the grace ends
 // the hold.
@@ -186,7 +190,7 @@ func (h *Hold) expired(now clock.Time) error {
 	switch {
 	case h.limit.time() != 0 && !now.Before(h.limit.time()) && h.limit.passes():
 		_ = h.endIn(OverdueError{}, LossOverdue, h.limit.until)
-	case !now.Before(h.until.Add(h.grace())):
+	case !now.Before(h.until.Add(h.Grace())):
 		_ = h.endIn(ErrLost, LossLease, h.until)
 	default:
 		return ErrInJeopardy

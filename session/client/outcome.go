@@ -1,12 +1,14 @@
 package client
 
 import (
+	"cmp"
 	"container/heap"
 	"fmt"
 	"slices"
 
 	"github.com/mortise-lock/mortise/internal/clock"
 	"github.com/mortise-lock/mortise/lockfsm"
+	"github.com/mortise-lock/mortise/session"
 )
 
 const (
@@ -221,8 +223,8 @@ func (c *Core) answered(e *entry) {
 
 // grant reports a grant to the caller. If too little of the lease is left, grant releases the lock
 // and sends the request again.
-func (c *Core) grant(now clock.Time, e *entry, token, last lockfsm.Token) {
-	r := e.req
+func (c *Core) grant(now clock.Time, e *entry, reply *session.Reply) {
+	r, token := e.req, reply.Token
 	if c.lease.short(now) {
 		c.requeue(r)
 		e.req = nil
@@ -234,12 +236,15 @@ func (c *Core) grant(now clock.Time, e *entry, token, last lockfsm.Token) {
 	}
 	c.leave(r)
 	r.stage, r.token = stageHeld, token
+	if r.Terms != nil && r.Terms.Resume != 0 {
+		r.Terms.granted = reply.Grant
+	}
 	c.held++
 	if until := r.ends(now); until != 0 {
 		r.limit = &limit{until: until}
 		heap.Push(&c.limited, r)
 	}
-	c.outcomes = append(c.outcomes, Outcome{Kind: OutcomeGranted, Request: r, Token: token, Last: last,
+	c.outcomes = append(c.outcomes, Outcome{Kind: OutcomeGranted, Request: r, Token: token, Last: reply.Last,
 		Until: r.limit.time()})
 }
 
@@ -254,7 +259,7 @@ func (c *Core) heldKeys(except func(*Request) bool) (keys []string) {
 		case len(keys) == maxHeldKeys:
 			more++
 		default:
-			keys = append(keys, fmt.Sprintf("%q", r.Key))
+			keys = append(keys, fmt.Sprintf("%q", cmp.Or(r.Grant().Key, r.Key)))
 		}
 	}
 	if more > 0 {

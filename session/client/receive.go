@@ -187,7 +187,7 @@ func (c *Core) state(now clock.Time, r *session.Reply) {
 	e.seen = c.epoch
 	if r.Code == lockfsm.Granted && r.Token != 0 {
 		c.answeredAsk(e)
-		c.stateGranted(now, e, r.Token, r.Last)
+		c.stateGranted(now, e, r)
 		return
 	}
 	if r.Code == lockfsm.Waiting {
@@ -219,12 +219,12 @@ func (c *Core) answeredAsk(e *entry) {
 	}
 }
 
-func (c *Core) stateGranted(now clock.Time, e *entry, token, last lockfsm.Token) {
+func (c *Core) stateGranted(now clock.Time, e *entry, r *session.Reply) {
 	switch {
 	case e.freeing: // the grant was sent before the release arrived
 	case e.req.stage == stageWaiting:
-		c.grant(now, e, token, last)
-	case e.req.token != token: // must not happen; the caller's token is no longer valid
+		c.grant(now, e, r)
+	case e.req.token != r.Token: // must not happen; the caller's token is no longer valid
 		c.lose(e.req, LossUnknown)
 		e.req = nil
 		c.free(e)

@@ -42,7 +42,7 @@ func (h *Hold) letGo(ctx context.Context, how input) error {
 	case <-answer:
 		return h.told(answer)
 	case <-ctx.Done():
-		return fmt.Errorf("mortise: lock %q was released, but this is not yet confirmed: %w", h.req.Key, ContextError(ctx))
+		return fmt.Errorf("mortise: lock %q was released, but this is not yet confirmed: %w", h.Key(), ContextError(ctx))
 	}
 }
 

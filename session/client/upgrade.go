@@ -1,10 +1,6 @@
 package client
 
-import (
-	"context"
-
-	"github.com/mortise-lock/mortise/lockfsm"
-)
+import "context"
 
 // An upgrade is a request of its own, made under an upgradable hold. It waits, is granted and ends
 // like every request. In addition, it ends at the latest together with its hold, in the same output
@@ -23,12 +19,6 @@ func (h *Hold) UpgradeRequest() Request {
 // ErrNotHeld if h has ended, and ErrInJeopardy.
 func (h *Hold) Upgrade(ctx context.Context, up *Hold, r *Request) error {
 	return h.client.AcquireInto(ctx, up, r)
-}
-
-// Upgradable reports whether the hold is upgradable.
-func (h *Hold) Upgradable() bool {
-	t := h.Terms()
-	return t != nil && len(t.Modes) == 1 && t.Modes[0] == lockfsm.ModeU
 }
 
 // Upgraded reports whether the hold is the upgrade of another hold.

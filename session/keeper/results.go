@@ -151,7 +151,7 @@ func (k *Core) appliedAcquire(r *lockfsm.Result) {
 	if r.Code != lockfsm.Held || r.Holder == nil {
 		k.reply(a.peer, &session.Reply{
 			Kind: session.ReplyState, Session: r.Session, Epoch: r.Epoch, Number: r.Number, Code: r.Code,
-			Token: r.Token, Watch: r.Watch, Budget: r.Budget, Last: r.Last,
+			Token: r.Token, Watch: r.Watch, Budget: r.Budget, Last: r.Last, Grant: r.Grant,
 		})
 	}
 	if r.Holder == nil {
@@ -213,7 +213,7 @@ func (k *Core) tell(a *attachment, c *lockfsm.Change) {
 	}
 	k.reply(a.peer, &session.Reply{
 		Kind: session.ReplyState, Session: a.session, Epoch: a.epoch, Number: c.Number, Code: code,
-		Token: c.Token, Watch: c.Watch, Last: c.Last,
+		Token: c.Token, Watch: c.Watch, Last: c.Last, Grant: c.Grant,
 	})
 	if c.Wanted {
 		k.reply(a.peer, &session.Reply{Kind: session.ReplyWanted, Session: a.session, Epoch: a.epoch, Number: c.Number})
