@@ -28,6 +28,9 @@ func (c *Conn) Begin(size int, b []byte) error {
 	return err
 }
 
+// Drain discards what the other side sends until the connection ends.
+func (c *Conn) Drain() { _, _ = io.Copy(io.Discard, c.in) }
+
 // rest is the connection, including the bytes in the reader's buffer.
 type rest struct{ *Conn }
 

@@ -106,8 +106,13 @@ var allowed = map[string][]string{
 	"internal/proctest":          {},
 	"internal/proctest/instance": {""},
 	"internal/proctest/attack": {
-		"", "internal/attack", "internal/credentials", "internal/history", "internal/nodeid", "lockfsm",
+		"", "internal/credentials", "internal/guest", "internal/history", "internal/proctest/attack/...",
 		"transport/...",
+	},
+	"internal/proctest/attack/plan": {"", "internal/capability", "internal/credentials", "internal/guest"},
+	"internal/proctest/attack/attackers": {
+		"", "internal/attack", "internal/credentials", "internal/guest", "internal/nodeid",
+		"internal/proctest/attack/plan", "lockfsm", "session", "transport/...",
 		"go.etcd.io/raft/v3/raftpb", "google.golang.org/protobuf/...",
 	},
 	"internal/attack": {"internal/nodeid", "transport/...", "google.golang.org/grpc/...",

@@ -12,48 +12,66 @@ import (
 	"net"
 	"os"
 	"os/exec"
+	"slices"
 	"strings"
 	"sync"
 	"time"
 
 	"github.com/mortise-lock/mortise/internal/credentials"
+	"github.com/mortise-lock/mortise/internal/history"
+	"github.com/mortise-lock/mortise/internal/proctest/attack/attackers"
+	"github.com/mortise-lock/mortise/internal/proctest/attack/plan"
 )
 
 const (
 	lookEvery   = 5 * time.Second
 	sampleEvery = 200 * time.Millisecond
 	startWithin = time.Minute
+	holdWithin  = 3 * time.Second
+	settle      = 3 * time.Second // before the quiet phase
 )
+
+type flags struct {
+	instance string
+	agent    string
+	keep     string
+	length   time.Duration
+	quiet    time.Duration
+	only     string
+	attacker bool
+	limits
+}
 
 type siege struct {
 	flags
 	dir     string
 	secret  string
 	victims []*victim
+	agent   *agent
 	first   []picture // state of each instance at the beginning
+	derived map[string]string
+	lawful  lawful
 
 	mu     sync.Mutex // guards the fields below
 	faults []string
-	terms  map[uint64]bool
-	tried  map[string]tally
-}
-
-type plan struct {
-	Secret string
-	Addrs  []string
+	term   uint64 // the highest term that an instance has reported
+	tried  map[string]attackers.Tally
 }
 
 func (s *siege) fault(format string, args ...any) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	if text := fmt.Sprintf(format, args...); len(s.faults) < 20 {
+	if text := fmt.Sprintf(format, args...); len(s.faults) < 20 && !slices.Contains(s.faults, text) {
 		s.faults = append(s.faults, text)
 		fmt.Println("FAULT:", text)
 	}
 }
 
 func campaign(ctx context.Context, f flags) (err error) {
-	s := &siege{flags: f, dir: f.keep, secret: credentials.GenerateSecret(), terms: map[uint64]bool{}}
+	s := &siege{flags: f, dir: f.keep, secret: credentials.GenerateSecret()}
+	if s.derived, err = plan.Secrets(s.secret); err != nil {
+		return err
+	}
 	if s.dir == "" {
 		if s.dir, err = os.MkdirTemp("", "attack"); err != nil {
 			return err
@@ -65,25 +83,44 @@ func campaign(ctx context.Context, f flags) (err error) {
 	if err := s.startVictims(ctx); err != nil {
 		return errors.Join(err, s.endVictims())
 	}
-	quietFrom := time.Now()
-	wait(ctx, min(max(f.length/10, 5*time.Second), time.Minute))
-	attackFrom := time.Now()
-	watched, stopWatching := context.WithCancel(ctx)
-	var watching sync.WaitGroup
-	watching.Go(func() { s.watch(watched, lookEvery, s.lookAround) })
-	watching.Go(func() { s.watch(watched, sampleEvery, s.sampleAll) })
-	err = s.attackFor(ctx, f.length)
-	attackTo := time.Now()
+	working, stopWork := context.WithCancel(ctx)
+	var all sync.WaitGroup
+	all.Go(func() { err = s.lawful.run(working, s.derived, s.addrs(), s.agent.url) })
+	all.Go(func() { s.watch(working, lookEvery, s.lookAround) })
+	all.Go(func() { s.watch(working, lookEvery, s.checkHolds) })
+	all.Go(func() { s.watch(working, sampleEvery, s.sampleAll) })
+	wait(ctx, settle)
+	began := s.now()
+	wait(ctx, f.quiet)
+	attacked := s.now()
+	failed := s.attackFor(ctx, f.length)
+	ended := s.now()
 	wait(ctx, 2*time.Second) // for the effects of the attacks to become visible
-	stopWatching()
-	watching.Wait()
+	stopWork()
+	all.Wait()
 	s.lookAround()
 	s.sampleAll()
-	err = errors.Join(err, s.endVictims())
-	if err != nil {
+	if err = errors.Join(err, failed, s.endVictims()); err != nil {
 		return err
 	}
-	return s.report(quietFrom, attackFrom, attackTo)
+	return s.report(began, attacked, ended)
+}
+
+func (s *siege) now() moment {
+	s.lookAround()
+	l := &s.lawful
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return moment{at: time.Now(), term: s.term,
+		done:  map[string]int64{"a guest": l.guest.Load(), "a program of the agent": l.program.Load()},
+		fresh: newcomers{served: int(l.fresh.Load()), failed: int(l.failed.Load())}}
+}
+
+func (s *siege) addrs() (addrs []string) {
+	for _, v := range s.victims {
+		addrs = append(addrs, v.addr)
+	}
+	return addrs
 }
 
 func (s *siege) startVictims(ctx context.Context) error {
@@ -117,9 +154,43 @@ func (s *siege) startVictims(ctx context.Context) error {
 			return err
 		}
 		s.first = append(s.first, p)
-		s.terms[p.term] = true
+		s.term = max(s.term, p.term)
+	}
+	for i := range plan.Held {
+		if err := s.hold(i); err != nil {
+			return err
+		}
+	}
+	s.agent, err = startAgent(ctx, s.flags.agent, s.dir, s.secret, addrs)
+	return err
+}
+
+// hold makes the first instance lock one of the locks that it holds during the campaign.
+func (s *siege) hold(i int) error {
+	h := plan.Held[i]
+	e, err := s.victims[0].ask(request{Op: "lock", Key: h.Key, Keys: h.Keys, Path: h.Path, As: heldAs(i),
+		Within: holdWithin})
+	if err == nil && e.Err != "" {
+		err = errors.New(e.Err)
+	}
+	if err != nil {
+		return fmt.Errorf("the instance does not lock %+v: %w", h, err)
 	}
 	return nil
+}
+
+func heldAs(i int) string { return fmt.Sprintf("held %d", i) }
+
+// checkHolds reports the locks that the first instance has lost, and locks them anew.
+func (s *siege) checkHolds() {
+	for i, h := range plan.Held {
+		e, err := s.victims[0].ask(request{Op: "check", As: heldAs(i), Within: holdWithin})
+		if err != nil || e.Err == "" {
+			continue
+		}
+		fmt.Printf("LOST: the hold %+v: %s\n", h, e.Err)
+		_ = s.hold(i) // if this fails, the next check reports the lock again
+	}
 }
 
 func freeAddrs(n int) (addrs []string, err error) {
@@ -135,7 +206,10 @@ func freeAddrs(n int) (addrs []string, err error) {
 }
 
 func (s *siege) endVictims() error {
-	errs := make([]error, len(s.victims))
+	errs := make([]error, len(s.victims)+1)
+	if s.agent != nil {
+		errs[len(s.victims)] = s.agent.end()
+	}
 	var all sync.WaitGroup
 	for i, v := range s.victims {
 		all.Go(func() { errs[i] = v.end() })
@@ -170,7 +244,7 @@ func (s *siege) lookAround() {
 			s.fault("instance %s knew the voters %s, and knows %s", v.name, s.first[i].voters, p.voters)
 		default:
 			s.mu.Lock()
-			s.terms[p.term] = true
+			s.term = max(s.term, p.term)
 			s.mu.Unlock()
 		}
 	}
@@ -180,6 +254,7 @@ func (s *siege) sampleAll() {
 	for _, v := range s.victims {
 		v.sample()
 	}
+	s.agent.sample()
 }
 
 func (s *siege) attackFor(ctx context.Context, length time.Duration) error {
@@ -187,17 +262,14 @@ func (s *siege) attackFor(ctx context.Context, length time.Duration) error {
 	if err != nil {
 		return err
 	}
-	var addrs []string
-	for _, v := range s.victims {
-		addrs = append(addrs, v.addr)
-	}
-	told, err := json.Marshal(plan{s.secret, addrs})
+	told, err := json.Marshal(plan.Plan{Secret: s.secret, Derived: s.derived, Addrs: s.addrs(), Agent: s.agent.url})
 	if err != nil {
 		return err
 	}
 	ctx, cancel := context.WithTimeout(ctx, length+30*time.Second)
 	defer cancel()
 	cmd := exec.CommandContext(ctx, self, "-attacker", "-t", length.String(), "-only", s.only)
+	cmd.Env = append(os.Environ(), "GOMAXPROCS=1")
 	cmd.Stdin, cmd.Stderr = strings.NewReader(string(told)), os.Stderr
 	out, err := cmd.StdoutPipe()
 	if err != nil {
@@ -217,7 +289,7 @@ func (s *siege) hear(out io.Reader) {
 	lines := bufio.NewScanner(out)
 	lines.Buffer(nil, 1<<20)
 	for lines.Scan() {
-		var all map[string]tally
+		var all map[string]attackers.Tally
 		if json.Unmarshal(lines.Bytes(), &all) == nil {
 			s.mu.Lock()
 			s.tried = all
@@ -233,4 +305,46 @@ func wait(ctx context.Context, d time.Duration) {
 	case <-timer.C:
 	case <-ctx.Done():
 	}
+}
+
+// report judges the recorded histories and the measurements, and prints them. Its error names each
+// limit that was exceeded.
+func (s *siege) report(began, attacked, ended moment) error {
+	var files []string
+	f := figures{
+		resident: map[string]int{"the agent": s.agent.kib >> 10}, kinds: map[string]attackers.Tally{},
+		newcomers: newcomers{served: ended.fresh.served - attacked.fresh.served,
+			failed: ended.fresh.failed - attacked.fresh.failed},
+	}
+	for _, v := range s.victims {
+		files = append(files, v.history())
+		f.resident["instance "+v.name] = v.mib()
+	}
+	for _, kind := range attackers.Kinds(s.only) {
+		f.kinds[kind] = s.tried[kind]
+	}
+	events, err := recorded(files)
+	if err != nil {
+		return err
+	}
+	if err := history.Judge(events, history.Options{Uncertainty: clocks, Settle: 45 * time.Second}); err != nil {
+		s.fault("the history is not right: %v", err)
+	}
+	lost, why := s.lawful.losses()
+	f.quiet, f.attacked = between(events, began, attacked), between(events, attacked, ended)
+	f.lost, f.newcomers.why = f.quiet.lost+f.attacked.lost+len(lost), why
+	fmt.Printf("attacked for %v, after %v of quiet; %d events recorded\n",
+		f.attacked.length, f.quiet.length, len(events))
+	f.print()
+	for _, text := range lost {
+		fmt.Println("lost:", text)
+	}
+	for _, text := range judge(f, s.limits) {
+		s.fault("%s", text)
+	}
+	if len(s.faults) > 0 {
+		return errors.New("the campaign has failed:\n  " + strings.Join(s.faults, "\n  "))
+	}
+	fmt.Println("passed: no lock granted twice or lost, no voter lost, no instance ended, every limit kept")
+	return nil
 }

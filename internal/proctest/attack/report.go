@@ -3,10 +3,8 @@
 package main
 
 import (
-	"errors"
 	"fmt"
 	"os"
-	"path/filepath"
 	"slices"
 	"strings"
 	"time"
@@ -17,67 +15,59 @@ import (
 // clocks is the largest assumed difference between the clocks of two histories.
 const clocks = 200 * time.Millisecond
 
-// report judges the recorded histories and prints the figures. Its error names an exceeded limit.
-func (s *siege) report(quietFrom, attackFrom, attackTo time.Time) error {
-	events, err := s.recorded()
-	if err != nil {
-		return err
-	}
-	if err := history.Judge(events, history.Options{Uncertainty: clocks, Settle: 45 * time.Second}); err != nil {
-		s.fault("the history is not right: %v", err)
-	}
-	fmt.Printf("attacked for %v, after %v of quiet; %d events recorded\n",
-		attackTo.Sub(attackFrom).Round(time.Second), attackFrom.Sub(quietFrom).Round(time.Second), len(events))
-	for _, kind := range kinds() {
-		if !strings.Contains(kind, s.only) {
-			continue
-		}
-		t := s.tried[kind]
-		fmt.Printf("  %-40s %9d tried, %9d refused or cut off, %d believed\n", kind, t.Tried, t.Refused, t.Believed)
-		if t.Tried == 0 {
-			s.fault("the attack %q was never tried", kind)
-		}
-		if t.Believed > 0 {
-			s.fault("the attack %q was believed %d times", kind, t.Believed)
-		}
-	}
-	quiet, attacked := latencies(events, quietFrom, attackFrom), latencies(events, attackFrom, attackTo)
-	fmt.Printf("a free lock, quiet:    %s\na free lock, attacked: %s\n", quiet, attacked)
-	switch {
-	case quiet.count == 0 || attacked.count == 0:
-		s.fault("no free lock was granted")
-	case attacked.p99 >= s.p99:
-		s.fault("p99 was %v while attacked, and the limit is %v", attacked.p99, s.p99)
-	case s.ratio > 0 && attacked.p99 >= time.Duration(s.ratio)*quiet.p99:
-		s.fault("p99 was %v quiet and %v attacked, and the limit is %d times", quiet.p99, attacked.p99, s.ratio)
-	}
-	granted, failed, lost := outcomes(events, attackFrom, attackTo)
-	fmt.Printf("while attacked: %d calls granted, %d failed, %d locks lost, %d terms\n", granted, failed, lost,
-		len(s.terms))
-	for _, v := range s.victims {
-		fmt.Printf("instance %s: at most %d MiB resident\n", v.name, v.mib())
-		if v.mib() > s.rss {
-			s.fault("instance %s had %d MiB resident, and the limit is %d", v.name, v.mib(), s.rss)
-		}
-	}
-	if len(s.faults) > 0 {
-		return errors.New("the campaign has failed:\n  " + strings.Join(s.faults, "\n  "))
-	}
-	fmt.Println("no lock granted twice, no voter lost, no instance ended")
-	return nil
+// moment is what the clients had done at one time, in the order of clients.
+type moment struct {
+	at    time.Time
+	term  uint64
+	done  map[string]int64
+	fresh newcomers
 }
 
-func (s *siege) recorded() ([]history.Event, error) {
+// between returns what was measured between two moments.
+func between(events []history.Event, from, to moment) phase {
+	p := phase{length: to.at.Sub(from.at).Round(time.Second), elections: int(to.term - from.term),
+		free: latencies(events, from.at, to.at), rates: map[string]float64{}}
+	p.granted, p.failed, p.lost = outcomes(events, from.at, to.at)
+	seconds := to.at.Sub(from.at).Seconds()
+	for client, n := range to.done {
+		p.rates[client] = float64(n-from.done[client]) / seconds
+	}
+	p.rates["callers of instances"] = float64(p.granted) / seconds
+	return p
+}
+
+// print prints a table of the attacks, and one of the measurements.
+func (f figures) print() {
+	fmt.Printf("\n%-40s %12s %12s %9s %6s\n", "attack", "tried", "refused", "believed", "open")
+	for _, kind := range sortedNames(f.kinds) {
+		t := f.kinds[kind]
+		fmt.Printf("%-40s %12d %12d %9d %6d\n", kind, t.Tried, t.Refused, t.Believed, t.Open)
+	}
+	fmt.Printf("\n%-40s %12s %12s %9s\n", "locks a second", "quiet", "attacked", "share")
+	for _, client := range sortedNames(f.quiet.rates) {
+		q, a := f.quiet.rates[client], f.attacked.rates[client]
+		fmt.Printf("%-40s %12.1f %12.1f %9.2f\n", client, q, a, a/q)
+	}
+	fmt.Printf("\na free lock, quiet:    %s\na free lock, attacked: %s\n", f.quiet.free, f.attacked.free)
+	fmt.Printf("elections: %d quiet, %d attacked\n", f.quiet.elections, f.attacked.elections)
+	fmt.Printf("while attacked: %d calls granted, %d failed; %d new guests served, %d not; %d locks lost in all\n",
+		f.attacked.granted, f.attacked.failed, f.newcomers.served, f.newcomers.failed, f.lost)
+	for _, process := range sortedNames(f.resident) {
+		fmt.Printf("%s: at most %d MiB resident\n", process, f.resident[process])
+	}
+}
+
+func recorded(files []string) ([]history.Event, error) {
 	var events []history.Event
-	for i, v := range s.victims {
-		file, err := os.Open(filepath.Join(v.dir, v.name+".jsonl"))
+	for i, path := range files {
+		file, err := os.Open(path)
 		if err != nil {
 			return nil, err
 		}
 		own, err := history.Read(nil, file)
 		file.Close()
 		if err != nil {
-			return nil, fmt.Errorf("the history of %s: %w", v.name, err)
+			return nil, fmt.Errorf("the history %s: %w", path, err)
 		}
 		for _, e := range own {
 			e.Stream = i + 1
@@ -85,16 +75,6 @@ func (s *siege) recorded() ([]history.Event, error) {
 		}
 	}
 	return events, nil
-}
-
-type spread struct {
-	count         int
-	p50, p99, max time.Duration
-}
-
-func (s spread) String() string {
-	round := func(d time.Duration) time.Duration { return d.Round(10 * time.Microsecond) }
-	return fmt.Sprintf("%d calls, p50 %v, p99 %v, max %v", s.count, round(s.p50), round(s.p99), round(s.max))
 }
 
 type call struct {

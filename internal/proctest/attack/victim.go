@@ -18,6 +18,7 @@ import (
 	"time"
 
 	"github.com/mortise-lock/mortise"
+	"github.com/mortise-lock/mortise/internal/proctest/attack/plan"
 )
 
 type victim struct {
@@ -38,6 +39,9 @@ type victim struct {
 type request struct {
 	ID      int
 	Op, Key string
+	Keys    []string
+	Path    string
+	As      string
 	Within  time.Duration
 }
 
@@ -62,7 +66,8 @@ func (v *victim) start(program, secret string, addrs []string, slower int) error
 		"ORDERS_NAME="+v.name, "ORDERS_BIND="+v.addr, "ORDERS_JOIN="+strings.Join(addrs, ","),
 		"ORDERS_REPLICAS="+strconv.Itoa(len(addrs)),
 		"ORDERS_SECRET="+secret,
-		"MT_HISTORY="+filepath.Join(v.dir, v.name+".jsonl"), "MT_PROBE_EVERY=20ms", "MT_SLOWER="+strconv.Itoa(slower))
+		"MT_HISTORY="+v.history(), "MT_HISTORY_WITHOUT="+strings.Join(plan.Outside, ","),
+		"MT_PROBE_EVERY=20ms", "MT_SLOWER="+strconv.Itoa(slower))
 	v.cmd.Stderr = log
 	// An interrupt from the keyboard must reach only the campaign, which then ends the instances.
 	v.cmd.SysProcAttr = &syscall.SysProcAttr{Setpgid: true}
@@ -79,6 +84,8 @@ func (v *victim) start(program, secret string, addrs []string, slower int) error
 	go v.read(out)
 	return nil
 }
+
+func (v *victim) history() string { return filepath.Join(v.dir, v.name+".jsonl") }
 
 func (v *victim) read(out io.Reader) {
 	lines := bufio.NewScanner(out)
@@ -104,11 +111,11 @@ func (v *victim) read(out io.Reader) {
 	close(v.ended)
 }
 
-func (v *victim) ask(op string, within time.Duration) (event, error) {
+func (v *victim) ask(r request) (event, error) {
 	reply := make(chan event, 1)
 	v.mu.Lock()
 	v.next++
-	r := request{ID: v.next, Op: op, Within: within}
+	r.ID = v.next
 	v.pending[r.ID] = reply
 	v.mu.Unlock()
 	line, err := json.Marshal(r)
@@ -116,35 +123,39 @@ func (v *victim) ask(op string, within time.Duration) (event, error) {
 		return event{}, err
 	}
 	if _, err := v.in.Write(append(line, '\n')); err != nil {
-		return event{}, fmt.Errorf("%s: %s: %w", v.name, op, err)
+		return event{}, fmt.Errorf("%s: %s: %w", v.name, r.Op, err)
 	}
 	select {
 	case e := <-reply:
 		return e, nil
 	case <-v.ended:
-		return event{}, fmt.Errorf("%s: %s: the process has ended: %v", v.name, op, v.cmd.ProcessState)
-	case <-time.After(within + 5*time.Second):
-		return event{}, fmt.Errorf("%s: %s: no answer within %v", v.name, op, within)
+		return event{}, fmt.Errorf("%s: %s: the process has ended: %v", v.name, r.Op, v.cmd.ProcessState)
+	case <-time.After(r.Within + 5*time.Second):
+		return event{}, fmt.Errorf("%s: %s: no answer within %v", v.name, r.Op, r.Within)
 	}
 }
 
 // sample reads the resident memory of the process, if the process still runs.
 func (v *victim) sample() {
-	b, err := os.ReadFile(fmt.Sprintf("/proc/%d/status", v.cmd.Process.Pid))
+	kib := resident(v.cmd.Process.Pid)
+	v.mu.Lock()
+	defer v.mu.Unlock()
+	v.limit = max(v.limit, kib)
+}
+
+// resident returns the largest resident memory of a process since its start, in KiB, or 0.
+func resident(pid int) int {
+	b, err := os.ReadFile(fmt.Sprintf("/proc/%d/status", pid))
 	if err != nil {
-		return
+		return 0
 	}
 	for line := range strings.Lines(string(b)) {
-		fields := strings.Fields(line)
-		if len(fields) < 2 || fields[0] != "VmHWM:" { // the largest value since the start
-			continue
-		}
-		if kib, err := strconv.Atoi(fields[1]); err == nil {
-			v.mu.Lock()
-			v.limit = max(v.limit, kib)
-			v.mu.Unlock()
+		if fields := strings.Fields(line); len(fields) > 1 && fields[0] == "VmHWM:" {
+			kib, _ := strconv.Atoi(fields[1]) // 0 for what is no number
+			return kib
 		}
 	}
+	return 0
 }
 
 func (v *victim) mib() int {
@@ -161,7 +172,7 @@ type picture struct {
 }
 
 func (v *victim) look() (picture, error) {
-	e, err := v.ask("status", 10*time.Second)
+	e, err := v.ask(request{Op: "status", Within: 10 * time.Second})
 	if err != nil || e.Status == nil {
 		return picture{}, fmt.Errorf("%s does not tell its status: %s %w", v.name, e.Err, err)
 	}
@@ -174,7 +185,7 @@ func (v *victim) look() (picture, error) {
 }
 
 func (v *victim) end() error {
-	_, err := v.ask("quiet", time.Minute)
+	_, err := v.ask(request{Op: "quiet", Within: time.Minute})
 	_ = v.in.Close() // this ends the process
 	select {
 	case <-v.ended:

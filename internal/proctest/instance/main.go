@@ -1,8 +1,9 @@
 // Instance is the program that the process tests run: a service with a node whose goroutines take
 // locks in every available way. The node's Config comes from the environment, with the prefix
-// ORDERS. MT_HISTORY names the file for Config.History. MT_PROBE_EVERY is the pause between two
-// probes. MT_SLOWER multiplies all pauses of the load. MT_CALLERS is the number of additional
-// goroutines that lock and unlock their own key all the time.
+// ORDERS. MT_HISTORY names the file for Config.History. MT_HISTORY_WITHOUT contains prefixes of
+// keys that the file omits. MT_PROBE_EVERY is the pause between two probes. MT_SLOWER multiplies all
+// pauses of the load. MT_CALLERS is the number of additional goroutines that lock and unlock their
+// own key all the time.
 //
 // The program writes a line of JSON, an [event], to standard output for each event and answer, and
 // reads lines of JSON, each a [request], from standard input. SIGTERM makes it leave. The end of
@@ -12,6 +13,7 @@ package main
 
 import (
 	"bufio"
+	"cmp"
 	"context"
 	"encoding/json"
 	"errors"
@@ -59,7 +61,7 @@ func run() error {
 		return err
 	}
 	defer history.Close()
-	config.History = history
+	config.History = historyTo(history)
 	pause, err := time.ParseDuration(os.Getenv("MT_PROBE_EVERY"))
 	if err != nil {
 		return fmt.Errorf("MT_PROBE_EVERY: %w", err)
@@ -129,25 +131,26 @@ func (i *instance) answer(r request) {
 	ctx, cancel := context.WithTimeout(context.Background(), time.Duration(r.Within))
 	defer cancel()
 	e := event{Kind: "answer", ID: r.ID}
+	as := cmp.Or(r.As, r.Key)
 	switch r.Op {
 	case "lock", "keep":
-		lock, err := i.node.Acquire(ctx, mortise.Request{Key: r.Key, Sticky: r.Op == "keep"})
+		lock, err := i.node.Acquire(ctx, mortise.Request{Key: r.Key, Keys: r.Keys, Path: r.Path, Sticky: r.Op == "keep"})
 		if e.Err = text(err); err == nil {
 			e.Token = uint64(lock.Token())
 			i.mu.Lock()
-			i.held[r.Key] = lock
+			i.held[as] = lock
 			i.mu.Unlock()
 		}
 	case "unlock", "check":
 		i.mu.Lock()
-		lock := i.held[r.Key]
+		lock := i.held[as]
 		if r.Op == "unlock" {
-			delete(i.held, r.Key)
+			delete(i.held, as)
 		}
 		i.mu.Unlock()
 		switch {
 		case lock == nil:
-			e.Err = fmt.Sprintf("%q was not locked by request", r.Key)
+			e.Err = fmt.Sprintf("%q was not locked by request", as)
 		case r.Op == "check":
 			e.Err = text(lock.Err())
 		default:

@@ -11,6 +11,9 @@ type request struct {
 	ID     int
 	Op     string // lock, keep, check, unlock, ready, status, members, health, grow or quiet
 	Key    string
+	Keys   []string      // of a lock, instead of Key
+	Path   string        // of a lock, instead of Key
+	As     string        // name of the lock for later requests; empty means Key
 	Within time.Duration // the time limit of requests that wait
 }
 

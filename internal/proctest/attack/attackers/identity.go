@@ -1,6 +1,6 @@
 //go:build linux
 
-package main
+package attackers
 
 import (
 	"context"
@@ -18,7 +18,7 @@ import (
 
 // impostor greets one instance in the name of each other instance, in every way that is possible
 // without a private key.
-func (a *attacker) impostor(ctx context.Context, target known) (t tally) {
+func (a *attacker) impostor(ctx context.Context, target known) (t Tally) {
 	kind := []wire.Hello_Kind{wire.Hello_LINK, wire.Hello_CALLS}[rand.IntN(2)]
 	for _, victim := range a.others(target) {
 		key := nodeid.NewKey(random)
@@ -55,7 +55,7 @@ func (a *attacker) impostor(ctx context.Context, target known) (t tally) {
 }
 
 // ask sends requests under one identity. A request that ends without an answer counts as refused.
-func (a *attacker) ask(ctx context.Context, target known, key nodeid.Key, bodies ...[]byte) (t tally) {
+func (a *attacker) ask(ctx context.Context, target known, key nodeid.Key, bodies ...[]byte) (t Tally) {
 	ctx, cancel := context.WithTimeout(ctx, 10*time.Second)
 	defer cancel()
 	c, _, err := a.enter(ctx, target.addr, key, wire.Hello_CALLS, func(h *wire.Hello) { h.Group = target.hello.Group })
@@ -84,7 +84,7 @@ func (a *attacker) ask(ctx context.Context, target known, key nodeid.Key, bodies
 }
 
 // hearsay sends messages that claim that the attacker is the only voter.
-func (a *attacker) hearsay(ctx context.Context, target known) tally {
+func (a *attacker) hearsay(ctx context.Context, target known) Tally {
 	key := nodeid.NewKey(random)
 	to, group := nodeid.Of(target.hello.Key), target.hello.Group
 	me := []attack.Replica{{Raft: rand.Uint64() >> 1, Instance: key.ID(), Addr: "127.0.0.1:9", Life: 1}}
@@ -99,7 +99,7 @@ func (a *attacker) hearsay(ctx context.Context, target known) tally {
 }
 
 // gossip sends members that do not exist, and false messages under the names of the instances.
-func (a *attacker) gossip(ctx context.Context, target known) (t tally) {
+func (a *attacker) gossip(ctx context.Context, target known) (t Tally) {
 	ctx, cancel := context.WithTimeout(ctx, 10*time.Second)
 	defer cancel()
 	key := nodeid.NewKey(random)
@@ -168,7 +168,7 @@ func (a *attacker) gossipMembers(ctx context.Context, client *attack.Client) (me
 
 // identities opens links in the names of many instances that never existed. Each link reports that
 // its instance has retired, and then ends.
-func (a *attacker) identities(ctx context.Context, target known) (t tally) {
+func (a *attacker) identities(ctx context.Context, target known) (t Tally) {
 	for _, victim := range a.targets {
 		c, err := a.join(ctx, target, nodeid.NewKey(random), victim.hello.Raft)
 		if err == nil {
@@ -176,13 +176,13 @@ func (a *attacker) identities(ctx context.Context, target known) (t tally) {
 			c.Close()
 		}
 		one := refused(err)
-		t = tally{t.Tried + one.Tried, t.Refused + one.Refused, 0}
+		t.Tried, t.Refused = t.Tried+one.Tried, t.Refused+one.Refused
 	}
 	return t
 }
 
 // strangers opens connections that send nothing, or data that is not TLS.
-func (a *attacker) strangers(ctx context.Context, target known) (t tally) {
+func (a *attacker) strangers(ctx context.Context, target known) (t Tally) {
 	var open []net.Conn
 	for n := range 50 {
 		conn, err := a.speaker.Dial(ctx, target.addr)

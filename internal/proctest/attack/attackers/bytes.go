@@ -1,6 +1,6 @@
 //go:build linux
 
-package main
+package attackers
 
 import (
 	"context"
@@ -21,7 +21,7 @@ import (
 const pieceBytes = 64 << 10
 
 // questions begins sixty requests of the largest size on one connection and never ends them.
-func (a *attacker) questions(ctx context.Context, target known) (t tally) {
+func (a *attacker) questions(ctx context.Context, target known) (t Tally) {
 	ctx, cancel := context.WithTimeout(ctx, 5*time.Second)
 	defer cancel()
 	c, _, err := a.enter(ctx, target.addr, nodeid.NewKey(random), wire.Hello_CALLS, nil)
@@ -53,7 +53,7 @@ func (a *attacker) questions(ctx context.Context, target known) (t tally) {
 	return t
 }
 
-func (a *attacker) snapshot(ctx context.Context, target known) tally {
+func (a *attacker) snapshot(ctx context.Context, target known) Tally {
 	ctx, cancel := context.WithTimeout(ctx, 5*time.Second)
 	defer cancel()
 	from := a.others(target)[rand.IntN(len(a.targets)-1)].hello.Raft
@@ -88,7 +88,7 @@ func (a *attacker) snapshot(ctx context.Context, target known) tally {
 	return refused(err)
 }
 
-func (a *attacker) raft(ctx context.Context, target known) tally {
+func (a *attacker) raft(ctx context.Context, target known) Tally {
 	c, err := a.join(ctx, target, nodeid.NewKey(random), a.others(target)[0].hello.Raft)
 	if err != nil {
 		return refused(err)
@@ -121,7 +121,7 @@ func newNonce() (n lockfsm.Nonce) {
 
 // sessions opens sessions whose records name the instances, and attaches to sessions of other
 // clients.
-func (a *attacker) sessions(ctx context.Context, target known) tally {
+func (a *attacker) sessions(ctx context.Context, target known) Tally {
 	key := nodeid.NewKey(random)
 	c, err := a.join(ctx, target, key, 0)
 	if err != nil {
@@ -150,7 +150,7 @@ func (a *attacker) sessions(ctx context.Context, target known) tally {
 }
 
 // budget opens a session and requests locks with large values until the target refuses or ctx ends.
-func (a *attacker) budget(ctx context.Context, target known) (t tally) {
+func (a *attacker) budget(ctx context.Context, target known) (t Tally) {
 	c, err := a.join(ctx, target, nodeid.NewKey(random), 0)
 	if err != nil {
 		return refused(err)
@@ -162,7 +162,7 @@ func (a *attacker) budget(ctx context.Context, target known) (t tally) {
 	}
 	session := c.Opened(nonce, time.Second)
 	if session == 0 {
-		return tally{Tried: 1, Refused: 1} // the target does not lead, or has no room
+		return Tally{Tried: 1, Refused: 1} // the target does not lead, or has no room
 	}
 	id := lockfsm.SessionID(session)
 	err = commands(c, lockfsm.Command{Kind: lockfsm.Attach, Session: id, Epoch: 1, Number: 1, Nonce: nonce})
