@@ -156,7 +156,7 @@ func (s *siege) startVictims(ctx context.Context) error {
 		s.first = append(s.first, p)
 		s.term = max(s.term, p.term)
 	}
-	for i := range plan.Held {
+	for i := range plan.Held() {
 		if err := s.hold(i); err != nil {
 			return err
 		}
@@ -167,7 +167,7 @@ func (s *siege) startVictims(ctx context.Context) error {
 
 // hold makes the first instance lock one of the locks that it holds during the campaign.
 func (s *siege) hold(i int) error {
-	h := plan.Held[i]
+	h := plan.Held()[i]
 	e, err := s.victims[0].ask(request{Op: "lock", Key: h.Key, Keys: h.Keys, Path: h.Path, As: heldAs(i),
 		Within: holdWithin})
 	if err == nil && e.Err != "" {
@@ -183,7 +183,7 @@ func heldAs(i int) string { return fmt.Sprintf("held %d", i) }
 
 // checkHolds reports the locks that the first instance has lost, and locks them anew.
 func (s *siege) checkHolds() {
-	for i, h := range plan.Held {
+	for i, h := range plan.Held() {
 		e, err := s.victims[0].ask(request{Op: "check", As: heldAs(i), Within: holdWithin})
 		if err != nil || e.Err == "" {
 			continue

@@ -66,7 +66,7 @@ func (v *victim) start(program, secret string, addrs []string, slower int) error
 		"ORDERS_NAME="+v.name, "ORDERS_BIND="+v.addr, "ORDERS_JOIN="+strings.Join(addrs, ","),
 		"ORDERS_REPLICAS="+strconv.Itoa(len(addrs)),
 		"ORDERS_SECRET="+secret,
-		"MT_HISTORY="+v.history(), "MT_HISTORY_WITHOUT="+strings.Join(plan.Outside, ","),
+		"MT_HISTORY="+v.history(), "MT_HISTORY_WITHOUT="+strings.Join(plan.Outside(), ","),
 		"MT_PROBE_EVERY=20ms", "MT_SLOWER="+strconv.Itoa(slower))
 	v.cmd.Stderr = log
 	// An interrupt from the keyboard must reach only the campaign, which then ends the instances.

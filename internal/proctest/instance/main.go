@@ -1,9 +1,9 @@
 // Instance is the program that the process tests run: a service with a node whose goroutines take
 // locks in every available way. The node's Config comes from the environment, with the prefix
 // ORDERS. MT_HISTORY names the file for Config.History. MT_HISTORY_WITHOUT contains prefixes of
-// keys that the file omits. MT_PROBE_EVERY is the pause between two probes. MT_SLOWER multiplies all
-// pauses of the load. MT_CALLERS is the number of additional goroutines that lock and unlock their
-// own key all the time.
+// keys that the file omits. MT_PROBE_EVERY is the pause between two probes. MT_SLOWER multiplies
+// all pauses of the load. MT_CALLERS is the number of additional goroutines that lock and unlock
+// their own key all the time.
 //
 // The program writes a line of JSON, an [event], to standard output for each event and answer, and
 // reads lines of JSON, each a [request], from standard input. SIGTERM makes it leave. The end of

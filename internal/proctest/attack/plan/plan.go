@@ -38,17 +38,21 @@ type Hold struct {
 	Path string
 }
 
-// Held are the locks that an instance holds, one for each attack on a hold.
-var Held = []Hold{
-	{Keys: []string{"held/part/a", "held/part/ledger"}},
-	{Path: "held/above/7/orders"},
-	{Key: "held/live"},
-	{Key: "held/member"},
-	{Keys: []string{"held/force/a", "held/force/ledger"}},
+// Held returns the locks that an instance holds, one for each attack on a hold.
+func Held() []Hold {
+	return []Hold{
+		{Keys: []string{"held/part/a", "held/part/ledger"}},
+		{Path: "held/above/7/orders"},
+		{Key: "held/live"},
+		{Key: "held/member"},
+		{Keys: []string{"held/force/a", "held/force/ledger"}},
+	}
 }
 
-// Outside are the prefixes of keys that no caller on an instance locks.
-var Outside = []string{"guest/", "fresh/", "program/", "work/", "filler/", "links/", "streams/"}
+// Outside returns the prefixes of keys that no caller on an instance locks.
+func Outside() []string {
+	return []string{"guest/", "fresh/", "program/", "work/", "filler/", "links/", "streams/"}
+}
 
 // Derive returns a secret that is derived from root and has the given rights.
 func Derive(root, name string, rights ...string) (string, error) {
