@@ -51,7 +51,8 @@ type Hooks struct {
 	// Leaked is called when a lock is held but no handle of it is reachable, so it cannot be
 	// unlocked. The lock stays held until the session or Request.MaxHold ends. The garbage
 	// collector finds the leak, perhaps minutes later or never, and the next renewal of a lease
-	// reports it. A lock whose Lock.Context has not ended is not leaked. This hook costs eight allocations and a kilobyte per lock.
+	// reports it. A lock whose Lock.Context has not ended is not leaked. This hook costs eight
+	// allocations and a kilobyte per lock.
 	Leaked func(e LockEvent)
 
 	// Renewed is called with StateAcknowledged for each answer to a renewal of a session's lease;

@@ -20,13 +20,16 @@
 //     returns, and then the next owner begins.
 //   - Each instance gets its share by weight: with equal weights the numbers differ by at most one.
 //     No shard moves from one instance to another unless the first has too many.
+//   - If instances have different Counts, as during a rolling change of the Count, [Work.Report]
+//     gets [ErrCounts], and every shard of every Count has an owner: a shard that some Counts do
+//     not include is divided among the instances whose Counts include it.
 //   - When ctx ends or the node leaves, Run gives up all its shards, after their functions have
 //     returned, and then returns.
 //
 // # Concurrency
 //
 // The function runs on one goroutine for each shard. Run returns when all of them have ended.
-// Report runs on those goroutines.
+// Report runs on those goroutines, and on that of Run with the index -1.
 //
 // # Failure
 //
@@ -47,9 +50,11 @@
 // weight is far above the others. The method has no better bound, because it also keeps every other
 // quota from rising when an instance joins.
 //
-// Count is at most 4,096. All instances must use the same Count; to change it, use another Name. A
-// Name is at most 478 bytes, and no other code may lock keys that begin with it and a slash. Each
-// Run needs one of the leader's 1,024 watches. An instance hears of a free shard at once, and looks
+// Count is at most 4,096. All instances must use the same Count. To change it, use another Name,
+// or do without a clear division of the work during the change: shard 2 of 4 and shard 2 of 8 are
+// different parts of the work under one lock, and shards 2 of 4 and 6 of 8 may overlap. A Name is
+// at most 478 bytes, and no other code may lock keys that begin with it and a slash. Each Run
+// needs one of the leader's 1,024 watches. An instance hears of a free shard at once, and looks
 // again every few seconds.
 //
 // # Refused alternatives

@@ -2,6 +2,7 @@ package shard
 
 import (
 	"fmt"
+	"slices"
 	"strconv"
 	"strings"
 	"time"
@@ -22,6 +23,8 @@ type plan struct {
 
 	running map[int]bool      // begun here; true if it is to end
 	again   map[int]time.Time // when a shard that failed here may begin again
+
+	differ string // the last result of disagreement
 }
 
 func newPlan(name string, count, first int, me string) *plan {
@@ -35,7 +38,15 @@ func newPlan(name string, count, first int, me string) *plan {
 func shardKey(name string, index int) string { return name + "/shard/" + strconv.Itoa(index) }
 func memberName(name string) string          { return name + "/member" }
 
-func memberValue(weight int, id string) string { return fmt.Sprintf("%d %s", weight, id) }
+func memberValue(weight, count int, id string) string {
+	return fmt.Sprintf("%d %d %s", weight, count, id)
+}
+
+// parseMember returns the member that a value of memberValue describes, without its token.
+func parseMember(value string) (m member, ok bool) {
+	_, err := fmt.Sscanf(value, "%d %d %s", &m.weight, &m.count, &m.id)
+	return m, err == nil && m.weight >= 1 && m.weight <= maxWeight && m.count >= 1 && m.count <= maxCount
+}
 
 func (p *plan) apply(e *mortise.Event) {
 	if e.What == mortise.EventReset {
@@ -58,8 +69,8 @@ func (p *plan) apply(e *mortise.Event) {
 	if !strings.HasPrefix(e.Key, memberName(p.name)+"/") {
 		return
 	}
-	m := member{token: e.Token}
-	if _, err := fmt.Sscanf(e.Value, "%d %s", &m.weight, &m.id); held && err == nil {
+	if m, ok := parseMember(e.Value); held && ok {
+		m.token, m.instance = e.Token, e.Holder
 		p.members[e.Key] = m
 	} else if p.members[e.Key].token == e.Token {
 		delete(p.members, e.Key)
@@ -76,23 +87,45 @@ func indexOf(key, name string, count int) (index int, is bool) {
 // next returns the shards to end and to begin now. It counts them as ending and running. If this
 // member is not present, it changes nothing: its session was lost, and with it its shards, or its
 // presence returns soon.
+//
+// If members have different counts, as during a change of the count, each range of shards that ends
+// at one of the counts is divided among the members whose counts include it. So every shard of
+// every count has an owner.
 func (p *plan) next(now time.Time) (end, begin []int) {
 	all, present := make([]member, 0, len(p.members)), false
+	var counts []int
 	for _, m := range p.members {
-		all = append(all, m)
+		all, counts = append(all, m), append(counts, m.count)
 		present = present || m.id == p.me
 	}
 	if !present {
 		return nil, nil
 	}
-	more := quotas(all, p.count)[p.me]
-	for _, ending := range p.running {
-		if !ending {
+	slices.Sort(counts)
+	low := 0
+	for _, high := range slices.Compact(counts) {
+		if high > p.count {
+			break
+		}
+		all = slices.DeleteFunc(all, func(m member) bool { return m.count < high })
+		more := quotas(all, high-low)[p.me]
+		e, b := p.share(now, low, high, more)
+		end, begin = append(end, e...), append(begin, b...)
+		low = high
+	}
+	return end, begin
+}
+
+// share is next for the shards from low to below high, if this member should own quota of them.
+func (p *plan) share(now time.Time, low, high, quota int) (end, begin []int) {
+	more := quota
+	for index, ending := range p.running {
+		if !ending && index >= low && index < high {
 			more--
 		}
 	}
-	for i := 0; i < p.count && more != 0; i++ {
-		index := (p.first + i) % p.count
+	for i := 0; i < high-low && more != 0; i++ {
+		index := low + (p.first+i)%(high-low)
 		ending, runs := p.running[index]
 		switch {
 		case more < 0 && runs && !ending:
@@ -106,6 +139,30 @@ func (p *plan) next(now time.Time) (end, begin []int) {
 		}
 	}
 	return end, begin
+}
+
+const maxNamed = 10 // instances that a disagreement names
+
+// disagreement describes the members with other counts, if they are not those of the last call. It
+// returns "" if nothing is to be reported.
+func (p *plan) disagreement() string {
+	var others []string
+	for _, m := range p.members {
+		if m.count != p.count {
+			others = append(others, fmt.Sprintf("%d on %q", m.count, m.instance))
+		}
+	}
+	slices.Sort(others)
+	others = slices.Compact(others)
+	if len(others) > maxNamed {
+		others = append(others[:maxNamed], fmt.Sprintf("and %d more", len(others)-maxNamed))
+	}
+	text := strings.Join(others, ", ")
+	if text == p.differ {
+		return ""
+	}
+	p.differ = text
+	return text
 }
 
 // ended records that a shard does not run here any more. If it failed, it may begin again at the

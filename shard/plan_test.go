@@ -15,7 +15,8 @@ import (
 type town struct {
 	r      *rand.Rand
 	now    time.Time
-	count  int
+	count  int            // the highest of the members
+	counts map[string]int // by member
 	token  mortise.Token
 	log    []mortise.Event
 	locks  map[int]string // the member that holds the lock of a shard
@@ -29,18 +30,20 @@ type town struct {
 func newTown(seed uint64) *town {
 	r := rand.New(rand.NewPCG(seed, 2))
 	return &town{r: r, count: 1 + r.IntN(40), locks: map[int]string{}, plans: map[string]*plan{},
-		heard: map[string]int{}, keys: map[string]mortise.Token{}, weight: map[string]int{}}
+		counts: map[string]int{}, heard: map[string]int{}, keys: map[string]mortise.Token{}, weight: map[string]int{}}
 }
 
 func (w *town) say(what mortise.EventKind, key, value string, token mortise.Token) {
 	w.log = append(w.log, mortise.Event{What: what, Key: key, Value: value, Token: token})
 }
 
-func (w *town) join(id string) {
+func (w *town) join(id string) { w.joinWith(id, w.count) }
+
+func (w *town) joinWith(id string, count int) {
 	w.token++
-	w.plans[id] = newPlan("n", w.count, w.r.IntN(w.count), id)
+	w.plans[id], w.counts[id] = newPlan("n", count, w.r.IntN(count), id), count
 	w.heard[id], w.keys[id], w.weight[id] = 0, w.token, 1+w.r.IntN(3)
-	w.say(mortise.EventHeld, memberName("n")+"/"+id, memberValue(w.weight[id], id), w.token)
+	w.say(mortise.EventHeld, memberName("n")+"/"+id, memberValue(w.weight[id], w.counts[id], id), w.token)
 }
 
 func (w *town) crash(id string) {
@@ -72,6 +75,7 @@ func (w *town) turn(t *testing.T, id string, events int) {
 		p.apply(&w.log[w.heard[id]])
 		w.heard[id]++
 	}
+	p.disagreement()
 	end, begin := p.next(w.now)
 	for _, index := range end {
 		if w.locks[index] != id {
@@ -105,7 +109,7 @@ func (w *town) settle(t *testing.T) {
 // TestAnEarlierOwnerEndsNothing checks that the end of an earlier hold does not free a shard.
 func TestAnEarlierOwnerEndsNothing(t *testing.T) {
 	p := newPlan("n", 1, 0, "a")
-	p.apply(&mortise.Event{What: mortise.EventHeld, Key: memberName("n") + "/a", Value: memberValue(1, "a"), Token: 1})
+	p.apply(&mortise.Event{What: mortise.EventHeld, Key: memberName("n") + "/a", Value: memberValue(1, 1, "a"), Token: 1})
 	p.apply(&mortise.Event{What: mortise.EventHeld, Key: shardKey("n", 0), Token: 3})
 	p.apply(&mortise.Event{What: mortise.EventFreed, Key: shardKey("n", 0), Token: 2})
 	if _, begin := p.next(time.Time{}); len(begin) > 0 {
@@ -144,7 +148,7 @@ func TestPlansAgree(t *testing.T) {
 			w.settle(t)
 			var all []member
 			for _, id := range w.ids() {
-				all = append(all, member{id, w.weight[id], w.keys[id]})
+				all = append(all, member{id: id, weight: w.weight[id], token: w.keys[id]})
 			}
 			quota, owned, needed := quotas(all, w.count), w.owned(), 0
 			for _, id := range w.ids() {
@@ -157,6 +161,81 @@ func TestPlansAgree(t *testing.T) {
 			if w.moves != needed {
 				t.Fatalf("seed %d, step %d: %d shards were given up, %d are needed", seed, step, w.moves, needed)
 			}
+		}
+	}
+}
+
+// A rolling change of the count, forward or backward: after each step every shard of every count
+// has one owner, whose count includes it, and every plan reports the others.
+func TestAChangeOfTheCountLosesNoShard(t *testing.T) {
+	for seed := range uint64(100) {
+		w := newTown(seed)
+		w.count = 1 + w.r.IntN(40)
+		before, after, n := 1+w.r.IntN(w.count), w.count, 2+w.r.IntN(4)
+		if w.r.IntN(2) == 0 {
+			before, after = after, before
+		}
+		for i := range n {
+			w.joinWith(fmt.Sprint("m", i), before)
+		}
+		w.settle(t)
+		for i := range n {
+			w.crash(fmt.Sprint("m", i))
+			w.joinWith(fmt.Sprint("new", i), after)
+			for range w.r.IntN(40) { // each member hears a part
+				for _, id := range w.ids() {
+					w.turn(t, id, w.r.IntN(4))
+				}
+			}
+			w.settle(t)
+			highest := after
+			if i < n-1 {
+				highest = max(before, after)
+			}
+			for index := range w.count {
+				owner := w.locks[index]
+				if (owner != "") != (index < highest) || owner != "" && index >= w.counts[owner] {
+					t.Fatalf("seed %d, %d to %d, %d of %d changed: shard %d runs on %q", seed, before, after, i+1, n, index,
+						owner)
+				}
+			}
+			for id, p := range w.plans {
+				if (p.differ != "") != (before != after && i < n-1) {
+					t.Fatalf("seed %d, %d to %d, %d of %d changed: %s reports %q", seed, before, after, i+1, n, id, p.differ)
+				}
+			}
+		}
+	}
+}
+
+func TestADisagreementIsReportedOnce(t *testing.T) {
+	p := newPlan("n", 4, 0, "a")
+	join := func(id string, count int, token mortise.Token) {
+		p.apply(&mortise.Event{What: mortise.EventHeld, Key: memberName("n") + "/" + id, Value: memberValue(1, count, id),
+			Token: token, Holder: "pod-" + id})
+	}
+	says := func(want string) {
+		t.Helper()
+		if got := p.disagreement(); got != want {
+			t.Errorf("reported %q, want %q", got, want)
+		}
+	}
+	join("a", 4, 1)
+	says("")
+	join("b", 8, 2)
+	says(`8 on "pod-b"`)
+	says("")
+	join("c", 16, 3)
+	says(`16 on "pod-c", 8 on "pod-b"`)
+	p.apply(&mortise.Event{What: mortise.EventFreed, Key: memberName("n") + "/c", Token: 3})
+	says(`8 on "pod-b"`)
+	p.apply(&mortise.Event{What: mortise.EventFreed, Key: memberName("n") + "/b", Token: 2})
+	says("")
+	join("b", 8, 4)
+	says(`8 on "pod-b"`)
+	for _, wrong := range []string{"", "1 a", "0 4 a", "1 0 a", "1 4097 a", "1001 4 a", "-1 4 a", "1 -4 a"} {
+		if m, ok := parseMember(wrong); ok {
+			t.Errorf("%q is taken for %+v", wrong, m)
 		}
 	}
 }

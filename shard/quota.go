@@ -9,9 +9,11 @@ import (
 
 // member is one live call of Run.
 type member struct {
-	id     string
-	weight int
-	token  mortise.Token // of its presence: a member that joined earlier has a lower one
+	id       string
+	weight   int
+	count    int           // of the shards that it runs
+	token    mortise.Token // of its presence: a member that joined earlier has a lower one
+	instance string        // mortise.Config.Name
 }
 
 // quotas returns how many of count shards each member should own, by its id. They depend only on

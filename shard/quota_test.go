@@ -16,7 +16,7 @@ func random(r *rand.Rand) (members []member, count int) {
 		if r.IntN(2) == 0 {
 			weight += r.IntN(5)
 		}
-		members = append(members, member{fmt.Sprint("m", i), weight, mortise.Token(100 + i)})
+		members = append(members, member{id: fmt.Sprint("m", i), weight: weight, token: mortise.Token(100 + i)})
 	}
 	return members, r.IntN(200)
 }
@@ -61,7 +61,7 @@ func TestQuotasOfNone(t *testing.T) {
 	if q := quotas(nil, 5); len(q) != 0 {
 		t.Error(q)
 	}
-	if q := quotas([]member{{"a", 0, 1}, {"b", 1, 2}}, 5); q["a"] != 0 || q["b"] != 5 {
+	if q := quotas([]member{{id: "a", token: 1}, {id: "b", weight: 1, token: 2}}, 5); q["a"] != 0 || q["b"] != 5 {
 		t.Error(q)
 	}
 }

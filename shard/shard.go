@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"hash/fnv"
 	"iter"
+	"log/slog"
 	"sync"
 	"time"
 
@@ -24,8 +25,11 @@ type Node interface {
 
 // Work is a set of shards and what to do for each. Run copies it.
 type Work struct {
-	Name  string
-	Count int // 1 to 4,096 shards, which are numbered from 0
+	Name string
+
+	// Count is the number of shards, 1 to 4,096. They are numbered from 0. It must be equal on all
+	// instances, because it says into how many parts the work is divided. See ErrCounts.
+	Count int
 
 	// Weight is the share of this instance compared with the others, 1 to 1,000. Zero means 1.
 	Weight int
@@ -38,8 +42,9 @@ type Work struct {
 	Backoff time.Duration
 
 	// Report is called for each error of Run while its context has not ended, for the loss of a
-	// shard's lock, and for each lock that could not be requested. Nil means that these errors are
-	// dropped.
+	// shard's lock, and for each lock that could not be requested. It is called with the index -1
+	// and an error that matches ErrCounts when instances with another Count are there. Nil means
+	// that errors are dropped, except ErrCounts, which goes to slog.Default.
 	Report func(index int, err error)
 }
 
@@ -48,6 +53,12 @@ type Shard struct {
 	Index int
 	Token mortise.Token // a later owner of the shard has a higher token
 }
+
+// ErrCounts means that instances run the same Name with different Counts. The error names them. It
+// is reported each time these instances change. Meanwhile every shard of every Count has an owner
+// whose Count includes it, but a shard may then be another part of the work than its number says to
+// the other instances: until all have one Count, a part may run twice, under different shards.
+var ErrCounts = errors.New("shard: instances have different Counts")
 
 const (
 	maxCount  = 4096
@@ -69,7 +80,11 @@ func (w Work) checked() (Work, error) {
 		w.Backoff = time.Second
 	}
 	if w.Report == nil {
-		w.Report = func(int, error) {}
+		w.Report = func(_ int, err error) {
+			if errors.Is(err, ErrCounts) {
+				slog.Warn(err.Error())
+			}
+		}
 	}
 	return w, nil
 }
@@ -89,7 +104,7 @@ func Run(ctx context.Context, node Node, w Work) error {
 		ends: map[int]context.CancelCauseFunc{}, base: context.WithoutCancel(ctx)}
 	watching, stop := context.WithCancelCause(ctx)
 	var announced sync.WaitGroup
-	announced.Go(func() { stop(presence.Run(watching, node, memberName(w.Name), memberValue(w.Weight, id))) })
+	announced.Go(func() { stop(presence.Run(watching, node, memberName(w.Name), memberValue(w.Weight, w.Count, id))) })
 	err = r.follow(watching)
 	stop(err)
 	r.endAll(err) // at once, because without a majority the presence ends only after some seconds
@@ -120,8 +135,10 @@ func (r *runner) follow(ctx context.Context) error {
 			}
 			return err
 		}
+		differ := ""
 		r.mu.Lock()
 		if r.plan.apply(&e); e.What == mortise.EventCurrent {
+			differ = r.plan.disagreement()
 			end, begin := r.plan.next(time.Now())
 			for _, index := range end {
 				r.ends[index](errMoved)
@@ -131,6 +148,10 @@ func (r *runner) follow(ctx context.Context) error {
 			}
 		}
 		r.mu.Unlock()
+		if differ != "" {
+			r.work.Report(-1, fmt.Errorf("%w: %q has Count %d here, and %s: set one Count on all instances, or run the "+
+				"new Count under another Name", ErrCounts, r.work.Name, r.work.Count, differ))
+		}
 	}
 	return errors.New("shard: the watch has ended without an error") // Watch excludes this
 }

@@ -331,6 +331,50 @@ func TestAFailedShardRunsAgain(t *testing.T) {
 	})
 }
 
+// A deployment raises the Count from 4 to 8 under one Name, one instance after the other.
+func TestARollingChangeOfTheCount(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		c, s := mortisetest.New(t, 2), newStage(t)
+		var mu sync.Mutex
+		var reports []string
+		work := func(who string, count int) shard.Work {
+			return shard.Work{Count: count, Report: func(index int, err error) {
+				if index != -1 || !errors.Is(err, shard.ErrCounts) {
+					t.Errorf("%s reports %d, %v", who, index, err)
+				}
+				mu.Lock()
+				defer mu.Unlock()
+				reports = append(reports, who+": "+err.Error())
+			}}
+		}
+		a, b := s.run(c.Node(0), "a", work("a", 4)), s.run(c.Node(1), "b", work("b", 4))
+		time.Sleep(settled)
+		s.wants("a:2 b:2")
+		a.leave(nil)
+		<-a.ended
+		a = s.run(c.Node(0), "a", work("a", 8))
+		time.Sleep(settled)
+		s.wants("a:6 b:2") // shards 0 to 3 are divided, and only a has 4 to 7
+		b.leave(nil)
+		<-b.ended
+		b = s.run(c.Node(1), "b", work("b", 8))
+		time.Sleep(settled)
+		s.wants("a:4 b:4")
+		slices.Sort(reports)
+		const advice = ": set one Count on all instances, or run the new Count under another Name"
+		if want := []string{
+			"a: " + shard.ErrCounts.Error() + `: "orders" has Count 8 here, and 4 on "node-1"` + advice,
+			"b: " + shard.ErrCounts.Error() + `: "orders" has Count 4 here, and 8 on "node-0"` + advice,
+		}; !slices.Equal(reports, want) {
+			t.Errorf("reported %q, want %q", reports, want)
+		}
+		for _, in := range []instance{a, b} {
+			in.leave(nil)
+			<-in.ended
+		}
+	})
+}
+
 func TestWrongWork(t *testing.T) {
 	run := func(context.Context, shard.Shard) error { return nil }
 	for _, w := range []shard.Work{
