@@ -9,6 +9,7 @@ import (
 	"encoding/hex"
 	"fmt"
 	"math/big"
+	"slices"
 	"time"
 )
 
@@ -64,7 +65,7 @@ func authorityCert(public ed25519.PublicKey, signer ed25519.PrivateKey, cluster 
 		MaxPathLen:                  1, // for one derived secret between the authority and a leaf
 		KeyUsage:                    x509.KeyUsageCertSign,
 		PermittedDNSDomainsCritical: true,
-		PermittedDNSDomains:         []string{zone(cluster)},
+		PermittedDNSDomains:         []string{zone(public, cluster)},
 		SignatureAlgorithm:          x509.PureEd25519,
 	}
 	der, err := x509.CreateCertificate(nil, template, template, public, signer)
@@ -85,19 +86,23 @@ func always() time.Time { return time.Date(1960, 1, 1, 0, 0, 0, 0, time.UTC) }
 
 func never() time.Time { return time.Date(9999, 12, 31, 23, 59, 59, 0, time.UTC) }
 
+func (a *authority) public() ed25519.PublicKey { return a.cert.PublicKey.(ed25519.PublicKey) }
+
 func (a *authority) id() string { return hex.EncodeToString(a.cert.SubjectKeyId[:8]) }
 
-// zone returns the DNS name of a cluster. The name contains only a hash of the cluster's label,
-// because the label may be any text and the name is not encrypted on the network.
-func zone(cluster string) string {
-	sum := sha256.Sum256([]byte("mortise server name v1\x00" + cluster))
+// zone returns the DNS name of a cluster. Every stranger that reaches the port sees the name, so it
+// is a hash of the cluster's label and of the authority's public key, which no certificate on the
+// network contains. Without the key, a stranger cannot try out words as labels.
+func zone(public ed25519.PublicKey, cluster string) string {
+	sum := sha256.Sum256(slices.Concat([]byte("mortise server name v2\x00"), public, []byte(cluster)))
 	return hex.EncodeToString(sum[:16]) + domain
 }
 
-// leafName returns the only DNS name in a cluster's certificates. It is a wildcard that matches all
-// server names of the cluster.
-func leafName(cluster string) string { return "*." + zone(cluster) }
+// leafName returns the only DNS name in the certificates below an authority. It is a wildcard that
+// matches all server names of the zone.
+func leafName(public ed25519.PublicKey, cluster string) string { return "*." + zone(public, cluster) }
 
-// serverName returns the server name that a dialer checks. The label is the ID of an authority, or
-// anyAuthority.
-func serverName(label, cluster string) string { return label + "." + zone(cluster) }
+// serverName returns a server name. The label is the ID of an authority, or anyAuthority.
+func serverName(label string, public ed25519.PublicKey, cluster string) string {
+	return label + "." + zone(public, cluster)
+}

@@ -25,11 +25,11 @@ func TestAuthorityIsPinned(t *testing.T) {
 	if got := hex.EncodeToString(a.cert.RawSubject); got != wantSubject {
 		t.Errorf("the subject is %s, want %s: instances of an earlier build would be shut out", got, wantSubject)
 	}
-	const wantFingerprint = "e330b92d89a283ef86dc395174b33ba42e9c713671ee24636958531a06004783"
+	const wantFingerprint = "29ecc322e75fb4a11e28525488470f1516d58c8efaab6c33f34ab735a329969c"
 	if got := sha256.Sum256(a.cert.Raw); hex.EncodeToString(got[:]) != wantFingerprint {
 		t.Errorf("the certificate's fingerprint is %x, want %s", got, wantFingerprint)
 	}
-	if got, want := zone("orders"), "e29c0ccfae4d4080b9e21b261537d092.mortise.internal"; got != want {
+	if got, want := zone(a.public(), "orders"), "36d3b2d88d2583458e648d3cc9b70558.mortise.internal"; got != want {
 		t.Errorf("the server name is %s, want %s: instances of an earlier build would be shut out", got, want)
 	}
 }
@@ -61,7 +61,7 @@ func TestAuthorityDependsOnSecretAndClusterOnly(t *testing.T) {
 			t.Errorf("%q and %q have one key", c, other)
 		}
 		seen[string(a.key)] = c[0] + "/" + c[1]
-		name := leafName(c[1])
+		name := leafName(a.public(), c[1])
 		if len(name) > 63 || strings.ToLower(name) != name {
 			t.Errorf("%q is not a valid DNS name", name)
 		}

@@ -29,7 +29,10 @@ const (
 
 var (
 	errDerived = errors.New("is a derived secret: only a root secret can derive others or be in OldSecrets")
-	errChain   = errors.New("credentials: the peer's certificate chain is neither of a root secret nor of one " +
+	errForeign = errors.New("was derived from another secret than those of this cluster, or for another cluster than " +
+		"this one")
+	errNoAuthority = errors.New("credentials: without a secret there are no derived secrets")
+	errChain       = errors.New("credentials: the peer's certificate chain is neither of a root secret nor of one " +
 		"derived secret")
 	errText = errors.New("credentials: the peer's derived secret holds no capability, or one that differs " +
 		"from its certificate")
@@ -76,7 +79,7 @@ func DeriveSecret(secret, cluster, text string) (string, error) {
 	if err != nil {
 		return "", err
 	}
-	payload := slices.Concat(a.cert.PublicKey.(ed25519.PublicKey), seed, der)
+	payload := slices.Concat(a.public(), seed, der)
 	return derivedPrefix + base64.RawURLEncoding.EncodeToString(append(payload, checksum(derivedPrefix, payload)...)),
 		nil
 }
@@ -95,7 +98,7 @@ func (a *authority) derive(key ed25519.PrivateKey, cluster string, c *capability
 		MaxPathLenZero:              true,
 		KeyUsage:                    x509.KeyUsageCertSign,
 		PermittedDNSDomainsCritical: true,
-		PermittedDNSDomains:         []string{zone(cluster)},
+		PermittedDNSDomains:         []string{zone(a.public(), cluster)},
 		ExtraExtensions:             []pkix.Extension{{Id: textID(), Value: []byte(c.Text())}},
 		SignatureAlgorithm:          x509.PureEd25519,
 	}
@@ -113,27 +116,43 @@ func endOf(c *capability.Capability) time.Time {
 	return never()
 }
 
-// parseDerived decodes a derived secret. Its errors never contain the secret.
-func parseDerived(secret, cluster string) (*derived, error) {
+// derivedKeys is the length of the two keys in a derived secret.
+const derivedKeys = ed25519.PublicKeySize + ed25519.SeedSize
+
+// unpackDerived returns the data of a derived secret without its checksum. The data begins with the
+// public key of the authority, and nothing of it is verified.
+func unpackDerived(secret string) (payload []byte, err error) {
 	text, ok := strings.CutPrefix(secret, derivedPrefix)
-	payload, err := base64.RawURLEncoding.Strict().DecodeString(text)
-	const keys = ed25519.PublicKeySize + ed25519.SeedSize
-	if !ok || err != nil || len(text) > maxDerived || len(payload) < keys+checksumBytes {
+	if !ok || len(text) > maxDerived {
+		return nil, errChecksum
+	}
+	payload, err = base64.RawURLEncoding.Strict().DecodeString(text)
+	if err != nil || len(payload) < derivedKeys+checksumBytes {
 		return nil, errChecksum
 	}
 	payload, sum := payload[:len(payload)-checksumBytes], payload[len(payload)-checksumBytes:]
 	if string(checksum(derivedPrefix, payload)) != string(sum) {
 		return nil, errChecksum
 	}
-	d := &derived{key: ed25519.NewKeyFromSeed(payload[ed25519.PublicKeySize:keys])}
-	if d.cert, err = x509.ParseCertificate(payload[keys:]); err != nil {
+	return payload, nil
+}
+
+// parseDerived decodes a derived secret. Its errors never contain the secret.
+func parseDerived(secret, cluster string) (*derived, error) {
+	payload, err := unpackDerived(secret)
+	if err != nil {
+		return nil, err
+	}
+	public := ed25519.PublicKey(payload[:ed25519.PublicKeySize])
+	d := &derived{key: ed25519.NewKeyFromSeed(payload[ed25519.PublicKeySize:derivedKeys])}
+	if d.cert, err = x509.ParseCertificate(payload[derivedKeys:]); err != nil {
 		return nil, fmt.Errorf("its certificate cannot be read: %w", err)
 	}
-	if !slices.Equal(d.cert.PermittedDNSDomains, []string{zone(cluster)}) {
+	if !slices.Equal(d.cert.PermittedDNSDomains, []string{zone(public, cluster)}) {
 		return nil, fmt.Errorf("was derived for another cluster than %q: set Config.Cluster to the label for "+
 			"which it was made", cluster)
 	}
-	anchor, err := authorityCert(ed25519.PublicKey(payload[:ed25519.PublicKeySize]), d.key, cluster)
+	anchor, err := authorityCert(public, d.key, cluster)
 	if err != nil {
 		return nil, err
 	}
@@ -148,6 +167,39 @@ func parseDerived(secret, cluster string) (*derived, error) {
 		return nil, err
 	}
 	return d, nil
+}
+
+// Derived returns what a derived secret proves to the instances that have the same secret as s. It
+// makes no connection, and compares the authority before anything that costs more, so a caller may
+// ask about every secret that a stranger shows. An error means that no instance of the cluster
+// accepts the secret, or that s was not made from a secret. The error never contains the secret.
+func (s *Source) Derived(secret string) (Peer, error) {
+	t, ok := s.checker.(*trust)
+	if !ok {
+		return Peer{}, errNoAuthority
+	}
+	payload, err := unpackDerived(strings.TrimSpace(secret))
+	if err != nil {
+		return Peer{}, err
+	}
+	if !t.trusts(payload[:ed25519.PublicKeySize]) {
+		return Peer{}, fmt.Errorf("%w, %q", errForeign, t.cluster)
+	}
+	d, err := parseDerived(strings.TrimSpace(secret), t.cluster)
+	if err != nil {
+		return Peer{}, err
+	}
+	return d.peer(t.now())
+}
+
+// peer returns what the secret proves at a time.
+func (d *derived) peer(now time.Time) (Peer, error) {
+	if now.After(d.cert.NotAfter) {
+		return Peer{}, fmt.Errorf("this derived secret ended at %s, and it is %s here: derive a new one with "+
+			"mortise secret, or set the clock", stamp(d.cert.NotAfter), stamp(now))
+	}
+	return Peer{Tier: capability.TierOf(d.capability), Capability: d.capability, Name: d.capability.For(),
+		NotAfter: d.cert.NotAfter}, nil
 }
 
 // textOf returns the capability in a derived certificate. Both must end at the same time.

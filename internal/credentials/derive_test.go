@@ -1,6 +1,7 @@
 package credentials
 
 import (
+	"bytes"
 	"crypto/ed25519"
 	"crypto/rand"
 	"crypto/tls"
@@ -8,6 +9,7 @@ import (
 	"crypto/x509/pkix"
 	"encoding/base64"
 	"errors"
+	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -349,8 +351,87 @@ func TestLeavesNameNothing(t *testing.T) {
 		}
 		leaf := pair.Leaf
 		if n := leaf.Subject.Names; len(n) != 0 || strings.Contains(string(leaf.Raw), "orders") ||
-			len(leaf.DNSNames) != 1 || leaf.DNSNames[0] != leafName("orders") {
+			len(leaf.DNSNames) != 1 || leaf.DNSNames[0] != leafName(publicA(), "orders") {
 			t.Errorf("a stranger reads %v, %v", n, leaf.DNSNames)
+		}
+	}
+}
+
+// A stranger knows the words that people use as labels, and reads everything that a handshake shows
+// before it is refused. From these it must not be able to tell which word is the label.
+func TestALabelIsNotGuessed(t *testing.T) {
+	seen := map[string]bool{}
+	for _, secret := range []string{secretA, secretB} {
+		server := source(t, SecretConfig{Secret: secret})
+		a, err := newAuthority(secret, "orders")
+		if err != nil {
+			t.Fatal(err)
+		}
+		for _, shown := range []*Source{server, source(t, SecretConfig{Secret: derive(t, secret, time.Time{}, "lock a")})} {
+			pair, err := shown.ClientTLS().GetClientCertificate(nil)
+			if err != nil {
+				t.Fatal(err)
+			}
+			name := strings.TrimPrefix(pair.Leaf.DNSNames[0], "*.")
+			if !strings.HasSuffix(shown.ClientTLS().ServerName, "."+name) {
+				t.Errorf("a dialer asks for %q at an instance with the name %q", shown.ClientTLS().ServerName, name)
+			}
+			for _, der := range pair.Certificate {
+				if bytes.Contains(der, a.public()) || bytes.Contains(der, []byte("orders")) {
+					t.Error("a certificate shows the key of its authority, with which labels can be tried out")
+				}
+			}
+			seen[name] = true
+		}
+	}
+	if len(seen) != 2 {
+		t.Errorf("two clusters with one label and different secrets have the names %v", seen)
+	}
+}
+
+// Each derived secret is checked without a connection. One that was made with a made-up authority
+// is refused before its signatures are verified.
+func TestDerivedWithoutAConnection(t *testing.T) {
+	s := source(t, SecretConfig{Secret: secretA, Old: []string{secretB}})
+	for _, secret := range []string{secretA, secretB} {
+		for words, tier := range map[string]Tier{"lock a": Guest, "member": Member} {
+			p, err := s.Derived("\n" + derive(t, secret, time.Time{}, words) + " ")
+			if err != nil || p.Tier != tier || p.Capability == nil || !p.NotAfter.Equal(never()) {
+				t.Errorf("%s: %+v, %v", words, p, err)
+			}
+		}
+	}
+	good := derive(t, secretA, time.Time{}, "lock a")
+	payload, err := unpackDerived(good)
+	if err != nil {
+		t.Fatal(err)
+	}
+	spoilt := slices.Clone(payload) // names our authority, but another has signed
+	foreign, err := unpackDerived(derive(t, secretC, time.Time{}, "lock a"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	copy(spoilt[ed25519.PublicKeySize:], foreign[ed25519.PublicKeySize:])
+	glue := func(payload []byte) string {
+		return derivedPrefix + base64.RawURLEncoding.EncodeToString(append(slices.Clone(payload),
+			checksum(derivedPrefix, payload)...))
+	}
+	other, err := DeriveSecret(secretA, "billing", text(t, time.Time{}, "lock a"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	for name, c := range map[string]struct{ secret, want string }{
+		"another secret":    {derive(t, secretC, time.Time{}, "lock a"), "another secret"},
+		"another cluster":   {other, "for another cluster"},
+		"a borrowed name":   {glue(spoilt[:len(foreign)]), "another cluster"},
+		"not a certificate": {glue(append(slices.Clone(foreign[:derivedKeys]), "x"...)), "another secret"},
+		"ended":             {derive(t, secretA, noon.Add(-time.Minute), "lock a"), "ended at"},
+		"a root secret":     {secretA, "checksum"},
+		"nothing":           {"", "checksum"},
+	} {
+		if p, err := s.Derived(c.secret); err == nil || !strings.Contains(err.Error(), c.want) ||
+			p.Capability != nil {
+			t.Errorf("%s: %+v, %v", name, p, err)
 		}
 	}
 }

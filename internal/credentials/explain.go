@@ -72,9 +72,10 @@ func explainUnknown(cert *x509.Certificate) string {
 		return "the other side's certificate is from an authority that is not trusted here: Config.Secret, " +
 			"Config.Cluster or Config.TLS differ"
 	case ours(cert):
-		return fmt.Sprintf("the other side has another secret (%s): set the same Config.Secret and "+
-			"Config.Cluster on all instances; while a secret is replaced, finish each step on all of them before "+
-			"the next, and derive again what was derived from the old one", clip(cert.Issuer.CommonName))
+		return fmt.Sprintf("the other side has another secret (%s) or another Config.Cluster: set the same "+
+			"Config.Secret and Config.Cluster on all instances; while a secret is replaced, finish each step on all of "+
+			"them before the next, and derive again what was derived from the old one",
+			clip(cert.Issuer.CommonName))
 	}
 	return fmt.Sprintf("the other side's certificate (%s, issued by %s) is from an authority that is not trusted "+
 		"here: it is not mortise of this cluster, or Config.Secret is set on one side and Config.TLS on the "+

@@ -71,7 +71,7 @@ func TestUsersOwnCertificates(t *testing.T) {
 
 	secret := source(t, SecretConfig{})
 	wantRefused(t, "a secret dials certificates", a.ServerTLS(), secret.ClientTLS(), "refuses our certificate",
-		"not one made from Config.Secret")
+		"or Config.Secret is set on one side")
 	wantRefused(t, "certificates dial a secret", secret.ServerTLS(), a.ClientTLS(), "refuses our certificate",
 		"has another secret")
 }

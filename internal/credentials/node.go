@@ -44,6 +44,8 @@ type issuer struct {
 	cluster string
 	key     ed25519.PrivateKey
 	now     func() time.Time
+	// authority is the public key of the authority at the end of the chain.
+	authority ed25519.PublicKey
 
 	mu      sync.Mutex // guards the fields below; held while signing, never during I/O
 	current *tls.Certificate
@@ -85,8 +87,8 @@ func (n *node) dials(*tls.CertificateRequestInfo) (*tls.Certificate, error) {
 	return n.issuers[0].certificate()
 }
 
-// sign makes a certificate. Every stranger that reaches the port receives it, so it contains only a
-// hash of the cluster's label. The chain omits the authority, which the peer must have already.
+// sign makes a certificate. Every stranger that reaches the port receives it, so it names
+// the cluster as zone does. The chain omits the authority, which the peer must have already.
 func (i *issuer) sign(now time.Time) (*tls.Certificate, error) {
 	public := i.key.Public().(ed25519.PublicKey)
 	template := &x509.Certificate{
@@ -95,7 +97,7 @@ func (i *issuer) sign(now time.Time) (*tls.Certificate, error) {
 		NotAfter:           now.Add(lifetime),
 		KeyUsage:           x509.KeyUsageDigitalSignature,
 		ExtKeyUsage:        []x509.ExtKeyUsage{x509.ExtKeyUsageServerAuth, x509.ExtKeyUsageClientAuth},
-		DNSNames:           []string{leafName(i.cluster)},
+		DNSNames:           []string{leafName(i.authority, i.cluster)},
 		SignatureAlgorithm: x509.PureEd25519,
 	}
 	if i.cert.NotAfter.Before(template.NotAfter) {

@@ -10,8 +10,6 @@ import (
 	"log/slog"
 	"strings"
 	"time"
-
-	"github.com/mortise-lock/mortise/internal/capability"
 )
 
 // SecretConfig is the input of [FromSecret]. It is copied, and its secrets are not kept.
@@ -98,8 +96,9 @@ func FromSecret(cfg SecretConfig) (*Source, error) {
 			return nil, err
 		}
 		t.pool.AddCert(a.cert)
+		t.authorities = append(t.authorities, a.public())
 		n.issuers = append(n.issuers, &issuer{label: a.id(), cert: a.cert, by: a.key, cluster: cfg.Cluster, key: key,
-			now: cfg.Now})
+			now: cfg.Now, authority: a.public()})
 		if i > 0 {
 			about += ", old "
 		}
@@ -115,16 +114,16 @@ func fromDerived(cfg SecretConfig) (*Source, error) {
 	if err != nil {
 		return nil, fmt.Errorf("Config.Secret: %w", err)
 	}
-	if now := cfg.Now(); now.After(d.cert.NotAfter) {
-		return nil, fmt.Errorf("Config.Secret: this derived secret ended at %s, and it is %s here: derive a new "+
-			"one with mortise secret, or set the clock", stamp(d.cert.NotAfter), stamp(now))
+	self, err := d.peer(cfg.Now())
+	if err != nil {
+		return nil, fmt.Errorf("Config.Secret: %w", err)
 	}
-	t := &trust{cluster: cfg.Cluster, pool: x509.NewCertPool(), now: cfg.Now}
+	t := &trust{cluster: cfg.Cluster, pool: x509.NewCertPool(), now: cfg.Now, self: self,
+		authorities: []ed25519.PublicKey{d.authority.public()}}
 	t.pool.AddCert(d.authority.cert)
-	t.self = Peer{Tier: capability.TierOf(d.capability), Capability: d.capability, Name: d.capability.For(),
-		NotAfter: d.cert.NotAfter}
 	n := &node{issuers: []*issuer{{
 		cert: d.cert, by: d.key, between: [][]byte{d.cert.Raw}, cluster: cfg.Cluster, key: cfg.leafKey(), now: cfg.Now,
+		authority: d.authority.public(),
 	}}}
 	return newSource(n, t, d.authority.id(), fmt.Sprintf("TLS from a derived Config.Secret (%s, for %q), "+
 		"authority %s", t.self.Tier, t.self.Name, d.authority.id()))
@@ -140,6 +139,8 @@ var errServes = errors.New("credentials: this instance has a derived secret and 
 	"only those with the root secret do")
 
 // newSource makes the first certificate. The label identifies the authority that dialers request.
+// This package verifies dialed connections itself: crypto/tls would compare one server name, but
+// the name depends on the authority, and during a rotation there are several.
 func newSource(n *node, t *trust, label, about string) (*Source, error) {
 	if _, err := n.issuers[0].certificate(); err != nil {
 		return nil, err
@@ -150,10 +151,12 @@ func newSource(n *node, t *trust, label, about string) (*Source, error) {
 		GetClientCertificate: n.dials,
 		RootCAs:              t.pool,
 		ClientCAs:            t.pool,
-		ServerName:           serverName(label, t.cluster),
+		ServerName:           serverName(label, t.authorities[0], t.cluster),
+		InsecureSkipVerify:   true,
 		VerifyConnection:     t.dials,
 	})
 	server := client.Clone()
+	server.InsecureSkipVerify = false
 	server.VerifyConnection = t.accepts
 	if t.self.Tier != Root {
 		server.GetConfigForClient = func(*tls.ClientHelloInfo) (*tls.Config, error) { return nil, errServes }

@@ -49,9 +49,8 @@ func TestStrangersAreRefused(t *testing.T) {
 	const another = "the other side has another secret (\"mortise authority "
 	wantRefused(t, "wrong secret dials", ours.ServerTLS(), wrong.ClientTLS(), saysRefused, "has another secret")
 	wantRefused(t, "wrong secret is dialed", wrong.ServerTLS(), ours.ClientTLS(), saysRefused, another)
-	const cluster = "belongs to another cluster: set the same Config.Cluster"
-	wantRefused(t, "other cluster dials", ours.ServerTLS(), other.ClientTLS(), saysRefused,
-		"belongs to another cluster")
+	const cluster = "or another Config.Cluster: set the same Config.Secret and Config.Cluster"
+	wantRefused(t, "other cluster dials", ours.ServerTLS(), other.ClientTLS(), saysRefused, cluster)
 	wantRefused(t, "other cluster is dialed", other.ServerTLS(), ours.ClientTLS(), saysRefused, cluster)
 
 	// If the client does not check the server, the server itself must refuse the client.
@@ -75,7 +74,15 @@ func TestStrangersAreRefused(t *testing.T) {
 }
 
 // named changes a certificate so that it looks like one of the cluster.
-func named(c *x509.Certificate) { c.DNSNames = []string{leafName("orders")} }
+func named(c *x509.Certificate) { c.DNSNames = []string{leafName(publicA(), "orders")} }
+
+func publicA() ed25519.PublicKey {
+	a, err := newAuthority(secretA, "orders")
+	if err != nil {
+		panic(err)
+	}
+	return a.public()
+}
 
 func TestForgedCertificates(t *testing.T) {
 	ours := source(t, SecretConfig{})
@@ -93,7 +100,8 @@ func TestForgedCertificates(t *testing.T) {
 	posing.Certificate = append(posing.Certificate, authority.cert.Raw)
 
 	// The owner of a node's certificate tries to sign other certificates.
-	n := &issuer{cert: authority.cert, by: authority.key, cluster: "orders", key: stolen, now: at(noon)}
+	n := &issuer{cert: authority.cert, by: authority.key, cluster: "orders", key: stolen, now: at(noon),
+		authority: authority.public()}
 	member, err := n.sign(noon)
 	if err != nil {
 		t.Fatal(err)
@@ -118,7 +126,7 @@ func TestForgedCertificates(t *testing.T) {
 		"signed by a member": {lent, ""},
 		"ours, another name": {byAuthority.pair(t), ""},
 		"ours, a name below": {byAuthority.pair(t,
-			func(c *x509.Certificate) { c.DNSNames = []string{"*.x." + zone("orders")} }), "another cluster"},
+			func(c *x509.Certificate) { c.DNSNames = []string{"*.x." + zone(publicA(), "orders")} }), "another cluster"},
 		"ours, an authority": {byAuthority.pair(t, named, func(c *x509.Certificate) {
 			c.IsCA, c.BasicConstraintsValid, c.KeyUsage = true, true,
 				x509.KeyUsageCertSign|x509.KeyUsageDigitalSignature

@@ -1,8 +1,10 @@
 package credentials
 
 import (
+	"crypto/ed25519"
 	"crypto/tls"
 	"crypto/x509"
+	"slices"
 	"time"
 
 	"github.com/mortise-lock/mortise/internal/capability"
@@ -11,21 +13,37 @@ import (
 type trust struct {
 	cluster string
 	pool    *x509.CertPool // authorities of the secret and of the old secrets
-	now     func() time.Time
-	self    Peer
+	// authorities are the public keys of the certificates in the pool, that of the secret first.
+	authorities []ed25519.PublicKey
+	now         func() time.Time
+	self        Peer
 }
 
-// peer also checks the name of a client, because crypto/tls compares only the name of a server.
+func (t *trust) trusts(public ed25519.PublicKey) bool {
+	return slices.ContainsFunc(t.authorities, func(a ed25519.PublicKey) bool { return a.Equal(public) })
+}
+
+// peer computes the verified chains of dialed connections. It checks the name of both sides: each
+// chain must end at an authority in whose zone the name is.
 func (t *trust) peer(state tls.ConnectionState) (Peer, error) {
 	if len(state.VerifiedChains) == 0 {
-		return Peer{}, errUnverified
+		var err error
+		if state.VerifiedChains, err = verify(state, t.pool, t.now(), x509.ExtKeyUsageAny); err != nil {
+			return Peer{}, err
+		}
 	}
 	leaf, err := leafOf(state)
 	if err != nil {
 		return Peer{}, err
 	}
-	if err := leaf.VerifyHostname(serverName(anyAuthority, t.cluster)); err != nil {
-		return Peer{}, err
+	for _, chain := range state.VerifiedChains {
+		public, ok := chain[len(chain)-1].PublicKey.(ed25519.PublicKey)
+		if !ok {
+			return Peer{}, errChain
+		}
+		if err := leaf.VerifyHostname(serverName(anyAuthority, public, t.cluster)); err != nil {
+			return Peer{}, err
+		}
 	}
 	p, err := byChain(state.VerifiedChains[0])
 	if err != nil {
@@ -75,7 +93,12 @@ func (t *trust) accepts(state tls.ConnectionState) error {
 	return err
 }
 
-func (t *trust) dials(state tls.ConnectionState) error {
+// dials verifies the chain, the time and the key usage, as crypto/tls does without
+// InsecureSkipVerify, and then what peer checks.
+func (t *trust) dials(state tls.ConnectionState) (err error) {
+	if state.VerifiedChains, err = verify(state, t.pool, t.now(), x509.ExtKeyUsageServerAuth); err != nil {
+		return err
+	}
 	p, err := t.peer(state)
 	if err != nil {
 		return err

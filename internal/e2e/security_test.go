@@ -76,14 +76,14 @@ func TestStrangersStayOutside(t *testing.T) {
 		waits          string // the text that Status and Lock of the stranger report
 	}{
 		{"wrong secret", withSecret(secretA), withSecret(secretB), other +
-			`the other side has another secret \("mortise authority [0-9a-f]{16}"\): set the same Config\.Secret and .*\)`},
+			`the other side has another secret \("mortise authority [0-9a-f]{16}"\) or another Config\.Cluster: set .*\)`},
 		{"no secret", withSecret(secretA), func(*mortise.Config) {}, `founding waits: ` + addrs + ` cannot be asked: ` +
 			regexp.QuoteMeta(credentials.OwnPlain)},
 		{"a secret where the group has none", func(*mortise.Config) {}, withSecret(secretA), `founding waits: ` + addrs +
 			` cannot be asked: ` + regexp.QuoteMeta(credentials.OtherPlain)},
 		{"another cluster", withSecret(secretA),
 			func(c *mortise.Config) { withSecret(secretA)(c); c.Cluster = "other" }, other +
-				`the other side belongs to another cluster: set the same .*\)`},
+				`the other side has another secret \("mortise authority [0-9a-f]{16}"\) or another Config\.Cluster: set .*\)`},
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			bubble(t, func(t *testing.T) {
