@@ -81,18 +81,19 @@ func agent(ctx context.Context, c *call) error {
 	}
 	clients := newLeases(node)
 	guests := newPrograms(clients.ctx, given, node.Status().Address)
-	d := &door{node: node, leases: clients, programs: guests, tokens: allowed, meter: meter,
+	conns := connLimit()
+	d := &door{node: node, leases: clients, programs: guests, tokens: allowed, meter: meter, entry: newEntry(conns),
 		page: console.Options{History: history, Console: links}}
 	served := make(chan error, len(listeners))
 	var servers []*http.Server
 	for i, l := range listeners {
 		handler := d.handler(isLocal(l))
 		if i > 0 {
-			handler = d.observer(isLocal(l), allowed != nil)
+			handler, conns = d.observer(isLocal(l), allowed != nil), min(conns, maxWatchers)
 		}
-		server := &http.Server{Handler: handler, ReadHeaderTimeout: 5 * time.Second, ConnContext: withConn}
+		server := newServer(handler)
 		servers = append(servers, server)
-		go func() { served <- server.Serve(l) }()
+		go func(conns int) { served <- server.Serve(newGate(l, conns)) }(conns)
 	}
 	err = c.tellStart(node, listeners)
 	if err == nil {

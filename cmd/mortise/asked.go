@@ -3,6 +3,7 @@ package main
 import (
 	"encoding/json"
 	"fmt"
+	"io"
 	"math"
 	"net/http"
 	"strings"
@@ -55,10 +56,15 @@ func read(w http.ResponseWriter, r *http.Request) (a asked, err error) {
 	if kind, _, _ := strings.Cut(r.Header.Get("Content-Type"), ";"); kind != "application/json" {
 		return a, bad("send Content-Type: application/json")
 	}
-	d := json.NewDecoder(http.MaxBytesReader(w, r.Body, maxBody))
+	body := http.MaxBytesReader(w, r.Body, maxBody)
+	d := json.NewDecoder(body)
 	d.DisallowUnknownFields()
 	if err := d.Decode(&a); err != nil {
 		return a, bad("the body: %v", err)
+	}
+	// The server notices the end of a client only after the end of the body.
+	if n, err := io.Copy(io.Discard, io.MultiReader(d.Buffered(), body)); err != nil {
+		return a, bad("the body after its first object, %d bytes: %v", n, err)
 	}
 	return a, nil
 }

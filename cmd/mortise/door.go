@@ -31,6 +31,7 @@ type door struct {
 	leases   *leases
 	programs *programs
 	tokens   tokens
+	entry    *entry
 	meter    *meter
 	page     console.Options // without Hosts
 }
@@ -110,14 +111,23 @@ func (d *door) probes(mux *http.ServeMux) {
 
 func (d *door) from(r *http.Request) asks { return d.leases.from(programOf(r)) }
 
+// admit admits a request with a derived secret. Until the secret is known to be one of this
+// cluster's, the request is that of a stranger.
 func (d *door) admit(w http.ResponseWriter, r *http.Request, secret string, next http.Handler) {
-	p, err := d.programs.enter(r.Context(), secret)
+	sum, err := d.programs.check(secret)
 	if err != nil {
-		refuse(w, err)
+		d.entry.refuse(w, r, func() { refuse(w, err) })
 		return
 	}
-	defer d.programs.leave(p)
-	next.ServeHTTP(w, r.WithContext(context.WithValue(r.Context(), programKey{}, p)))
+	d.entry.admit(w, r, sum, func(w http.ResponseWriter, r *http.Request) {
+		p, err := d.programs.enter(r.Context(), sum, secret)
+		if err != nil {
+			refuse(w, err)
+			return
+		}
+		defer d.programs.leave(p)
+		next.ServeHTTP(w, r.WithContext(context.WithValue(r.Context(), programKey{}, p)))
+	})
 }
 
 func (d *door) open(r *http.Request, a asked) (any, error) {

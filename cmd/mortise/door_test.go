@@ -4,6 +4,7 @@ package main
 
 import (
 	"bytes"
+	"crypto/sha256"
 	"log/slog"
 	"net/http"
 	"net/http/httptest"
@@ -24,12 +25,19 @@ func doorTo(t *testing.T, allowed tokens) (*httptest.Server, *leases) {
 	t.Cleanup(func() { node.Close() })
 	all := newLeases(node)
 	t.Cleanup(all.close)
-	server := httptest.NewUnstartedServer((&door{node: node, leases: all,
-		programs: newPrograms(all.ctx, mortise.Config{}, ""), tokens: allowed, meter: newMeter()}).handler(false))
-	server.Config.ConnContext = withConn
-	server.Start()
+	server := serving((&door{node: node, leases: all, programs: newPrograms(all.ctx, mortise.Config{}, ""),
+		tokens: allowed, entry: newEntry(maxConns), meter: newMeter()}).handler(false))
 	t.Cleanup(server.Close)
 	return server, all
+}
+
+// serving serves a handler of the door as agent does. The caller closes the server.
+func serving(handler http.Handler) *httptest.Server {
+	server := httptest.NewUnstartedServer(nil)
+	server.Config = newServer(handler)
+	server.Listener = newGate(server.Listener, maxConns)
+	server.Start()
+	return server
 }
 
 // ask returns the status code and the body of a request. headers are pairs of a name and a value.
@@ -113,8 +121,8 @@ func TestTheDoorWantsAToken(t *testing.T) {
 	if code, _ := ask(t, server.Client(), http.MethodGet, server.URL+"/healthz", ""); code != http.StatusOK {
 		t.Errorf("a probe: %d", code)
 	}
-	if len(all.each) != 2 {
-		t.Errorf("%d clients, want one for each token", len(all.each))
+	if len(all.places.each) != 2 {
+		t.Errorf("%d clients, want one for each token", len(all.places.each))
 	}
 
 	if err := os.Chmod(path, 0o644); err != nil {
@@ -135,50 +143,37 @@ func TestTheDoorWantsAToken(t *testing.T) {
 	}
 }
 
-// A client that opens leases without end must not use up the leases of other clients.
+// A client that opens leases without end must not use up the leases of other clients, on however
+// many connections it asks.
 func TestLeasesAreBoundedForEachClient(t *testing.T) {
-	server, all := doorTo(t, nil)
-	open := func(client *http.Client) (int, string) {
-		return ask(t, client, http.MethodPost, server.URL+"/v1/leases", `{"ttl_seconds": 600}`)
+	const one, two = "0123456789abcdef0123456789abcdef", "fedcba9876543210fedcba9876543210"
+	server, all := doorTo(t, tokens{sha256.Sum256([]byte(one)), sha256.Sum256([]byte(two))})
+	open := func(token string) (int, string) {
+		fresh := &http.Client{Transport: &http.Transport{DisableKeepAlives: true}} // another connection each time
+		return ask(t, fresh, http.MethodPost, server.URL+"/v1/leases", `{"ttl_seconds": 600}`, "Authorization",
+			"Bearer "+token)
 	}
-	greedy := &http.Client{Transport: &http.Transport{MaxConnsPerHost: 1}}
-	defer greedy.CloseIdleConnections()
-	conn := new(int)
-	for i := range leasesEach {
-		if _, err := all.open(conn, "", maxLeaseTTL); err != nil {
+	for i := range maxLeases/2 - 1 {
+		if _, err := all.open(1, "", maxLeaseTTL); err != nil { // as the holder of the first token
 			t.Fatal(i, err)
 		}
 	}
-	if _, err := all.open(conn, "", maxLeaseTTL); err != errTooMuch {
-		t.Errorf("one more: %v", err)
+	if code, text := open(one); code != http.StatusOK {
+		t.Errorf("the last of its share: %d %s", code, text)
 	}
-	if l, err := all.open(new(int), "", maxLeaseTTL); err != nil || !all.drop(l.id, "") {
-		t.Error(err)
-	}
-	code := http.StatusOK
-	for range leasesEach + 1 {
-		r, err := greedy.Post(server.URL+"/v1/leases", "application/json", strings.NewReader(`{"ttl_seconds": 600}`))
-		if err != nil {
-			t.Fatal(err)
+	for range 10 {
+		if code, text := open(one); code != http.StatusServiceUnavailable || !strings.Contains(text, errTooMuch.Error()) {
+			t.Errorf("one more: %d %s", code, text)
 		}
-		var text bytes.Buffer
-		if _, err = text.ReadFrom(r.Body); err != nil { // read to the end, so that the connection is reused
-			t.Fatal(err)
-		}
-		r.Body.Close()
-		code = r.StatusCode
 	}
-	if code != http.StatusServiceUnavailable || len(all.all) != 2*leasesEach {
-		t.Errorf("by one connection: %d, %d leases", code, len(all.all))
-	}
-	if code, text := open(server.Client()); code != http.StatusOK {
+	if code, text := open(two); code != http.StatusOK {
 		t.Errorf("another client: %d %s", code, text)
 	}
 	for id := range all.all {
 		all.drop(id, "")
 	}
-	if len(all.each) != 0 {
-		t.Errorf("%d clients are left without leases", len(all.each))
+	if len(all.places.each) != 0 || all.places.taken != 0 {
+		t.Errorf("%d clients are left without leases, with %d places", len(all.places.each), all.places.taken)
 	}
 }
 

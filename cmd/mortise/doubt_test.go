@@ -26,7 +26,8 @@ type bench struct {
 func newBench(t *testing.T, node *mortise.Node) *bench {
 	all := newLeases(node)
 	t.Cleanup(all.close)
-	d := &door{node: node, leases: all, programs: newPrograms(t.Context(), mortise.Config{}, ""), meter: newMeter()}
+	d := &door{node: node, leases: all, programs: newPrograms(t.Context(), mortise.Config{}, ""),
+		entry: newEntry(maxConns), meter: newMeter()}
 	return &bench{t, all, d.handler(true), map[mortise.Token]lockText{}}
 }
 

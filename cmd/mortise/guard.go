@@ -20,28 +20,30 @@ func (d *door) guard(next http.Handler, anyHost bool) http.Handler {
 		}
 		ip := net.ParseIP(strings.Trim(host, "[]"))
 		shown, _ := bearer(r)
+		no := func(code int, kind, text string) {
+			d.entry.refuse(w, r, func() { say(w, code, problem{text, kind, nil}) })
+		}
 		switch {
 		case fromPage(r):
-			say(w, http.StatusForbidden, problem{"requests of web pages are refused, except those of this " +
-				"agent's own page", "forbidden", nil})
+			no(http.StatusForbidden, "forbidden", "requests of web pages are refused, except those of this "+
+				"agent's own page")
 		case !anyHost && host != "localhost" && (ip == nil || !ip.IsLoopback()):
-			say(w, http.StatusForbidden, problem{"use a loopback address or localhost, not " +
-				strconv.Quote(r.Host), "forbidden", nil})
+			no(http.StatusForbidden, "forbidden", "use a loopback address or localhost, not "+strconv.Quote(r.Host))
 		case r.URL.Path == "/healthz":
 			next.ServeHTTP(w, r)
 		case credentials.IsDerived(shown):
 			d.admit(w, r, shown, next)
 		case d.tokens != nil && d.tokens.which(r) == 0:
 			challenge(w, r)
-			text := "send one of this agent's tokens, or a derived secret: Authorization: Bearer TOKEN"
-			say(w, http.StatusUnauthorized, problem{text, "no token", nil})
+			no(http.StatusUnauthorized, "no token", "send one of this agent's tokens, or a derived secret: "+
+				"Authorization: Bearer TOKEN")
 		case d.tokens == nil && r.Header.Get("Authorization") != "":
 			// A request with a misspelt derived secret must not get the agent's own rights.
 			w.Header().Set("WWW-Authenticate", "Bearer")
-			text := "this agent has no tokens: send a derived secret (Authorization: Bearer msd1_...), or no Authorization"
-			say(w, http.StatusUnauthorized, problem{text, "no token", nil})
+			no(http.StatusUnauthorized, "no token", "this agent has no tokens: send a derived secret "+
+				"(Authorization: Bearer msd1_...), or no Authorization")
 		default:
-			next.ServeHTTP(w, r)
+			d.entry.admit(w, r, d.client(r), next.ServeHTTP)
 		}
 	})
 }

@@ -14,8 +14,7 @@ import (
 )
 
 const (
-	maxLeases   = 10_000
-	leasesEach  = 1_000 // limit for each client, as identified by door.client
+	maxLeases   = 10_000 // divided among the clients, as identified by door.client
 	leaseTTL    = 10 * time.Second
 	leaseTTLMin = time.Second
 	maxLeaseTTL = 10 * time.Minute
@@ -33,7 +32,7 @@ type leases struct {
 
 	mu     sync.Mutex // guards the fields below and every lease; never held while blocking
 	all    map[string]*lease
-	each   map[any]int // number of leases of each client
+	places *shares
 	closed bool
 }
 
@@ -51,7 +50,7 @@ type lease struct {
 }
 
 func newLeases(node *mortise.Node) *leases {
-	ls := &leases{node: node, all: map[string]*lease{}, each: map[any]int{}}
+	ls := &leases{node: node, all: map[string]*lease{}, places: newShares(maxLeases)}
 	ls.ctx, ls.end = context.WithCancel(context.Background())
 	return ls
 }
@@ -84,18 +83,15 @@ func newLease(client any, id, name string) *lease {
 
 // add counts a new lease. The caller must hold mu.
 func (ls *leases) add(l *lease) error {
-	switch {
-	case ls.closed:
+	if ls.closed {
 		return mortise.ErrLeaving
-	case len(ls.all) >= maxLeases:
-		return errTooMany
-	case ls.each[l.client] >= leasesEach:
+	}
+	if !ls.places.take(l.client, 1) {
 		return errTooMuch
 	}
 	if l.by != nil {
 		l.by.pool.stay(l.by)
 	}
-	ls.each[l.client]++
 	ls.all[l.id] = l
 	return nil
 }
@@ -314,9 +310,7 @@ func (ls *leases) drop(id, lost string) bool {
 // remove is like drop, but the lease must exist and the caller must hold mu.
 func (ls *leases) remove(l *lease, lost string) {
 	delete(ls.all, l.id)
-	if ls.each[l.client]--; ls.each[l.client] == 0 {
-		delete(ls.each, l.client)
-	}
+	ls.places.give(l.client, 1)
 	if l.timer != nil {
 		l.timer.Stop()
 	}

@@ -33,7 +33,7 @@ const (
 
 type programs struct {
 	config  mortise.Config // configuration of the guests, without the secret
-	address string         // address of the agent's own port; empty if it has none
+	source  *credentials.Source
 	limit   int
 	idle    time.Duration
 	ctx     context.Context // when it ends, the opening of guests is cancelled
@@ -63,12 +63,19 @@ type program struct {
 // newPrograms returns a pool. Without a secret in config, or without a way to reach the cluster,
 // the pool rejects all secrets. When ctx ends, the opening of guests is cancelled.
 func newPrograms(ctx context.Context, config mortise.Config, address string) *programs {
-	ps := &programs{address: address, limit: maxPrograms, idle: programIdle, all: map[[sha256.Size]byte]*program{}}
+	ps := &programs{limit: maxPrograms, idle: programIdle, all: map[[sha256.Size]byte]*program{}}
 	ps.ctx, ps.end = context.WithCancel(ctx)
 	if config.Secret == "" || address == "" && len(config.Join) == 0 {
 		ps.limit = 0
 		return ps
 	}
+	source, err := credentials.FromSecret(credentials.SecretConfig{Secret: config.Secret, Old: config.OldSecrets,
+		Cluster: cmp.Or(config.Cluster, "mortise")})
+	if err != nil { // not after Start has accepted the configuration
+		ps.limit = 0
+		return ps
+	}
+	ps.source = source
 	ps.config = mortise.Config{
 		Name: config.Name, Cluster: cmp.Or(config.Cluster, "mortise"), Join: config.Join, SessionTTL: config.SessionTTL,
 	}
@@ -78,21 +85,11 @@ func newPrograms(ctx context.Context, config mortise.Config, address string) *pr
 	return ps
 }
 
-// enter returns the guest of a derived secret. The first request with the secret opens it. If enter
-// succeeds, the caller must call leave. An error wraps errBadSecret, errMemberSecret,
-// errNoPrograms, errManySecrets, mortise.ErrNotReady, mortise.ErrLeaving or the error of ctx.
-func (ps *programs) enter(ctx context.Context, secret string) (*program, error) {
-	if ps.limit == 0 {
-		return nil, errNoPrograms
-	}
-	secret = strings.TrimSpace(secret)
-	sum := sha256.Sum256([]byte(secret))
-	p, err := ps.find(sum)
-	if p == nil && err == nil {
-		if err = ps.check(secret); err == nil {
-			p, err = ps.place(sum, secret)
-		}
-	}
+// enter returns the guest of a derived secret that check has accepted. The first request with the
+// secret opens it. If enter succeeds, the caller must call leave. An error wraps errBadSecret,
+// errManySecrets, mortise.ErrNotReady, mortise.ErrLeaving or the error of ctx.
+func (ps *programs) enter(ctx context.Context, sum [sha256.Size]byte, secret string) (*program, error) {
+	p, err := ps.place(sum, strings.TrimSpace(secret))
 	if err != nil {
 		return nil, err
 	}
@@ -109,37 +106,35 @@ func (ps *programs) enter(ctx context.Context, secret string) (*program, error) 
 	return p, nil
 }
 
-func (ps *programs) check(secret string) error {
-	source, err := credentials.FromSecret(credentials.SecretConfig{Secret: secret, Cluster: ps.config.Cluster})
-	if err != nil {
-		return fmt.Errorf("%w: %w", errBadSecret, err)
+// check returns the hash of a derived secret that the cluster accepts from a program. It takes no
+// place, and compares the authority first, so a secret that was made up costs little. An error
+// wraps errBadSecret, errMemberSecret or errNoPrograms.
+func (ps *programs) check(secret string) (sum [sha256.Size]byte, err error) {
+	if ps.limit == 0 {
+		return sum, errNoPrograms
 	}
-	peer, err := source.Own()
+	secret = strings.TrimSpace(secret)
+	sum = sha256.Sum256([]byte(secret))
+	if ps.has(sum) {
+		return sum, nil
+	}
+	peer, err := ps.source.Derived(secret)
 	switch {
 	case err != nil:
-		return fmt.Errorf("%w: %w", errBadSecret, err)
-	case peer.Tier == credentials.Member:
-		return errMemberSecret
+		return sum, fmt.Errorf("%w: %w", errBadSecret, err)
 	case peer.Tier != credentials.Guest:
-		return fmt.Errorf("%w: it is not derived", errBadSecret)
+		return sum, errMemberSecret
 	}
-	return nil
+	return sum, nil
 }
 
-func (ps *programs) find(sum [sha256.Size]byte) (*program, error) {
+func (ps *programs) has(sum [sha256.Size]byte) bool {
 	ps.mu.Lock()
 	defer ps.mu.Unlock()
-	if ps.closed {
-		return nil, mortise.ErrLeaving
-	}
-	p := ps.all[sum]
-	if p != nil {
-		p.use()
-	}
-	return p, nil
+	return ps.all[sum] != nil
 }
 
-// place is like find, but starts to open a guest if the secret has none.
+// place returns a program and counts a use of it. It starts to open a guest if the secret has none.
 func (ps *programs) place(sum [sha256.Size]byte, secret string) (*program, error) {
 	ps.mu.Lock()
 	defer ps.mu.Unlock()

@@ -13,8 +13,10 @@ var (
 	errNoLease = errors.New("there is no such lease: it was not kept alive in time, its connection has ended, " +
 		"or it was ended; its locks have ended with it")
 	errNoLock  = errors.New("the lease has no lock with that token: it was released, or lost")
-	errTooMany = errors.New("this agent has reached its limit of leases")
-	errTooMuch = errors.New("this client has reached its limit of leases: end some, or let them expire")
+	errTooMuch = errors.New("this client has reached its share of the agent's leases: end some, or let them expire")
+
+	errManyRequests = errors.New("this client has reached its limit of requests: end some, or wait for their answers")
+	errManyBytes    = errors.New("this client has reached its limit of bytes in the bodies of running requests")
 
 	errBadSecret   = errors.New("this derived secret is not accepted")
 	errManySecrets = errors.New("this agent has reached its limit of derived secrets")
@@ -57,9 +59,8 @@ func refuse(w http.ResponseWriter, err error) {
 	case errors.Is(err, mortise.ErrInJeopardy):
 		set(http.StatusConflict, "in doubt")
 	case errors.Is(err, mortise.ErrNotReady), errors.Is(err, mortise.ErrLeaving), errors.Is(err, mortise.ErrClosed),
-		errors.Is(err, mortise.ErrOverloaded), errors.Is(err, mortise.ErrNoRoom), errors.Is(err, errTooMany),
-		errors.Is(err, errTooMuch),
-		errors.Is(err, errManySecrets):
+		errors.Is(err, mortise.ErrOverloaded), errors.Is(err, mortise.ErrNoRoom), errors.Is(err, errTooMuch),
+		errors.Is(err, errManyRequests), errors.Is(err, errManyBytes), errors.Is(err, errManySecrets):
 		set(http.StatusServiceUnavailable, "not ready")
 	case errors.Is(err, context.DeadlineExceeded), errors.Is(err, mortise.ErrQueueFull):
 		set(http.StatusConflict, "busy")

@@ -307,7 +307,7 @@ func TestLastingLeasesMakeRoom(t *testing.T) {
 	}
 	open("lost", lostLock{})
 	open("held", wantedLock{})
-	for range leasesEach - 2 {
+	for range maxLeases/2 - 2 {
 		if _, err := ls.open("x", "other", 0); err != nil {
 			t.Fatal(err)
 		}

@@ -1,12 +1,10 @@
 package main
 
 import (
-	"context"
 	"crypto/sha256"
 	"crypto/subtle"
 	"errors"
 	"fmt"
-	"net"
 	"net/http"
 	"os"
 	"runtime"
@@ -82,12 +80,6 @@ func bearer(r *http.Request) (shown string, ok bool) {
 	return strings.CutPrefix(r.Header.Get("Authorization"), "Bearer ")
 }
 
-type connKey struct{}
-
-func withConn(ctx context.Context, conn net.Conn) context.Context {
-	return context.WithValue(ctx, connKey{}, conn)
-}
-
 type programKey struct{}
 
 func programOf(r *http.Request) *program {
@@ -96,7 +88,7 @@ func programOf(r *http.Request) *program {
 }
 
 // client returns the key under which the leases of a client are counted: its derived secret, its
-// token, or else its connection.
+// token, or else the user of its connection.
 func (d *door) client(r *http.Request) any {
 	if p := programOf(r); p != nil {
 		return p
@@ -104,5 +96,5 @@ func (d *door) client(r *http.Request) any {
 	if number := d.tokens.which(r); number > 0 {
 		return number
 	}
-	return r.Context().Value(connKey{})
+	return userOfConn(r)
 }

@@ -29,10 +29,7 @@ const (
 
 var (
 	errDerived = errors.New("is a derived secret: only a root secret can derive others or be in OldSecrets")
-	errForeign = errors.New("was derived from another secret than those of this cluster, or for another cluster than " +
-		"this one")
-	errNoAuthority = errors.New("credentials: without a secret there are no derived secrets")
-	errChain       = errors.New("credentials: the peer's certificate chain is neither of a root secret nor of one " +
+	errChain   = errors.New("credentials: the peer's certificate chain is neither of a root secret nor of one " +
 		"derived secret")
 	errText = errors.New("credentials: the peer's derived secret holds no capability, or one that differs " +
 		"from its certificate")
@@ -167,29 +164,6 @@ func parseDerived(secret, cluster string) (*derived, error) {
 		return nil, err
 	}
 	return d, nil
-}
-
-// Derived returns what a derived secret proves to the instances that have the same secret as s. It
-// makes no connection, and compares the authority before anything that costs more, so a caller may
-// ask about every secret that a stranger shows. An error means that no instance of the cluster
-// accepts the secret, or that s was not made from a secret. The error never contains the secret.
-func (s *Source) Derived(secret string) (Peer, error) {
-	t, ok := s.checker.(*trust)
-	if !ok {
-		return Peer{}, errNoAuthority
-	}
-	payload, err := unpackDerived(strings.TrimSpace(secret))
-	if err != nil {
-		return Peer{}, err
-	}
-	if !t.trusts(payload[:ed25519.PublicKeySize]) {
-		return Peer{}, fmt.Errorf("%w, %q", errForeign, t.cluster)
-	}
-	d, err := parseDerived(strings.TrimSpace(secret), t.cluster)
-	if err != nil {
-		return Peer{}, err
-	}
-	return d.peer(t.now())
 }
 
 // peer returns what the secret proves at a time.

@@ -29,11 +29,12 @@
 //	                           Guest; both may only dial
 //	anything else              refused
 //
-// A certificate made from a secret has one name, a hash of the cluster's label and of the public key
-// of the authority, which only the holders of a secret know. Peers check this name, so host names
-// and addresses do not matter. [FromTLS] checks and hardens the user's configuration. [FromFiles]
-// reads a certificate, a key and authorities from files, and reads the files again when they change.
-// For both, [Names] lists the names of instances (Root), and the names of guests with their rights.
+// A certificate made from a secret has one name, a hash of the cluster's label and of the public
+// key of the authority, which only the holders of a secret know. Peers check this name, so host
+// names and addresses do not matter. [FromTLS] checks and hardens the user's configuration.
+// [FromFiles] reads a certificate, a key and authorities from files, and reads the files again when
+// they change. For both, [Names] lists the names of instances (Root), and the names of guests with
+// their rights.
 //
 // # How a secret is replaced
 //

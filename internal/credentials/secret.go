@@ -138,6 +138,35 @@ func (c SecretConfig) leafKey() ed25519.PrivateKey {
 var errServes = errors.New("credentials: this instance has a derived secret and accepts no connections; " +
 	"only those with the root secret do")
 
+var (
+	errForeign = errors.New("was derived from another secret than those of this cluster, or for another cluster than " +
+		"this one")
+	errNoAuthority = errors.New("credentials: without a secret there are no derived secrets")
+)
+
+// Derived returns what a derived secret proves to the instances that have the same secret as s. It
+// makes no connection, and compares the authority before anything that costs more, so a caller may
+// ask about every secret that a stranger shows. An error means that no instance of the cluster
+// accepts the secret, or that s was not made from a secret. The error never contains the secret.
+func (s *Source) Derived(secret string) (Peer, error) {
+	t, ok := s.checker.(*trust)
+	if !ok {
+		return Peer{}, errNoAuthority
+	}
+	payload, err := unpackDerived(strings.TrimSpace(secret))
+	if err != nil {
+		return Peer{}, err
+	}
+	if !t.trusts(payload[:ed25519.PublicKeySize]) {
+		return Peer{}, fmt.Errorf("%w, %q", errForeign, t.cluster)
+	}
+	d, err := parseDerived(strings.TrimSpace(secret), t.cluster)
+	if err != nil {
+		return Peer{}, err
+	}
+	return d.peer(t.now())
+}
+
 // newSource makes the first certificate. The label identifies the authority that dialers request.
 // This package verifies dialed connections itself: crypto/tls would compare one server name, but
 // the name depends on the authority, and during a rotation there are several.

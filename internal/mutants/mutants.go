@@ -135,6 +135,8 @@ func Layers() []Layer {
 			Packages: []string{"lockfsm", "session", "session/client", "session/keeper", "session/stay", "raftlog",
 				"cluster", "cluster/founding", "cluster/lead", "cluster/voters", "internal/replica"},
 			Env: []string{"MORTISE_SEED=1", "MORTISE_SEEDS=20"}, Dear: true},
+		{Name: "agent", Package: "cmd/mortise", Packages: []string{"cmd/mortise"}, Run: "^Test(Shares|EveryWait|Waiting|" +
+			"Requests|Refusals|Clients|Leases)"},
 		{Name: "instance", Package: "internal/instance", Packages: []string{"internal/instance"}},
 		{Name: "face", Package: ".", Packages: []string{"."}},
 		{Name: "counter", Package: "counter", Packages: []string{"counter"}},
@@ -158,7 +160,7 @@ func Layers() []Layer {
 func All() []Bug {
 	var all []Bug
 	for _, list := range [...][]Bug{rules(), leases(), log(), founding(), voting(), wiring(), secrets(), bounds(),
-		identity(), fleet(), words(), disks(), shells(), owners(), packages()} {
+		identity(), fleet(), words(), disks(), shells(), owners(), packages(), doors()} {
 		all = append(all, list...)
 	}
 	return all

@@ -91,3 +91,35 @@ func secrets() []Bug {
 		{Name: "node-keeps-secret", Package: ".", Hazard: "none", Breaks: "a Node that is printed shows its secret"},
 	}
 }
+
+// doors are the bugs of the places where strangers and programs come in.
+func doors() []Bug {
+	return []Bug{
+		{Name: "label-without-authority", Package: "internal/credentials", Hazard: "none",
+			Breaks: "a stranger tries out words, and finds the label of the cluster in its certificate"},
+		{Name: "zone-ignored", Package: "internal/credentials", Hazard: "none",
+			Breaks: "what the authority has signed for another name is the certificate of an instance"},
+		{Name: "authority-not-compared", Package: "internal/credentials", Hazard: "none",
+			Breaks: "secrets that were made up take all places of an agent, and no program is served"},
+		{Name: "shares-of-all", Package: "cmd/mortise", Hazard: "none",
+			Breaks: "one client of an agent takes all leases, and no other program gets a lock"},
+		{Name: "client-by-connection", Package: "cmd/mortise", Hazard: "none",
+			Breaks: "a program with ten connections to an agent has ten shares"},
+		{Name: "idle-for-ever", Package: "cmd/mortise", Hazard: "none",
+			Breaks: "an agent keeps each connection until its client closes it"},
+		{Name: "body-for-ever", Package: "cmd/mortise", Hazard: "none",
+			Breaks: "a program that sends half a body keeps a request of an agent without end"},
+		{Name: "answer-for-ever", Package: "cmd/mortise", Hazard: "none",
+			Breaks: "a program that reads no answer keeps a request of an agent without end"},
+		{Name: "waiting-not-displaced", Package: "cmd/mortise", Hazard: "none",
+			Breaks: "idle connections to an agent keep out all new ones"},
+		{Name: "running-displaced", Package: "cmd/mortise", Hazard: "none",
+			Breaks: "new connections to an agent end the locks that other programs hold on theirs"},
+		{Name: "turns-without-end", Package: "cmd/mortise", Hazard: "none",
+			Breaks: "a program with a thousand requests takes the processor from all others of its agent"},
+		{Name: "request-not-given-back", Package: "cmd/mortise", Hazard: "none",
+			Breaks: "after some thousand requests an agent refuses a client always"},
+		{Name: "refused-at-any-rate", Package: "cmd/mortise", Hazard: "none",
+			Breaks: "programs without a token take the processor from those with one"},
+	}
+}
