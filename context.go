@@ -127,6 +127,7 @@ func (l *Lock) enter(want *lockfsm.Grant, reader bool) bool {
 	if l.others < 0 || !l.covers(want) || !l.share() {
 		return false
 	}
+	l.call.Enters(want)
 	l.others++
 	if !reader {
 		l.writers++

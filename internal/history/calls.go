@@ -101,6 +101,8 @@ func (j *judge) readCall(s *stream, i int32, e *Event) error {
 		if c.downgrade < 0 {
 			c.downgrade, c.lowered = i, e.At
 		}
+	case Enter:
+		j.entered = append(j.entered, entered{event: i, op: *c})
 	case Unlock:
 		if c.unlock < 0 {
 			c.unlock, c.released = i, e.At

@@ -22,6 +22,8 @@
 //	                                                          with "err" it is not
 //	{"k":"downgrade","at":…,"op":7}                           the holder of call 7 acts as a reader
 //	                                                          from now on
+//	{"k":"enter","at":…,"op":7,"key":"a","permits":1}         a request enters the lock of call 7
+//	                                                          again, and gets another handle of it
 //	{"k":"lost","at":…,"op":7,"until":…}                      the lock of call 7 was lost; the caller
 //	                                                          believed in it until then
 //
@@ -39,7 +41,7 @@
 //	{"k":"mark","at":…,"group":"1f","index":20,"rev":"840"}   this voter's account reaches this far
 //	{"k":"dropped","at":…,"count":17}                         the recorder has not written 17 lines
 //
-// Requests other than for a mutex have more members in the lines call, grant and end. One grant
+// Requests other than for a mutex have more members in the lines call, enter, grant and end. One grant
 // line has all keys of its request:
 //
 //	"keys":["b","c"]         further keys, ascending, above key
@@ -49,7 +51,7 @@
 //	"upgrades":"812"         an upgrade of the upgradable hold with that token
 //
 // A try that fails because of a waiter for several keys returns "held" without a token. The owner
-// that a request names, and reentrant locks, are not recorded.
+// that a request names, and the end of a handle before that of its lock, are not recorded.
 //
 // The grant of a stay has the member "last", which is the last token that the grant has reserved
 // for callers. The first of these tokens is the one after "token", and no caller gets "token"

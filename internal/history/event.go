@@ -30,9 +30,10 @@ const (
 	Dropped
 	Downgrade
 	Shared
+	Enter
 )
 
-const kindNames = "history call return unlock unlocked lost begin mark grant end dropped downgrade shared"
+const kindNames = "history call return unlock unlocked lost begin mark grant end dropped downgrade shared enter"
 
 // Outcome is the result of a call for a lock.
 type Outcome uint8

@@ -53,6 +53,7 @@ const (
 	Phantom Rule = "phantom" // the state has granted each token that a call returned
 	Kept    Rule = "kept"    // when a lock ends for its caller, the state also ends it
 	Zombie  Rule = "zombie"  // when the state ends a lock, the lock also ends for its caller
+	Inside  Rule = "inside"  // a request that enters a lock again gets no more than the lock excludes
 )
 
 func (v *Violation) Error() string {
@@ -78,6 +79,8 @@ func (v *Violation) Error() string {
 //     held the lock, unless the lock ended by force. If a caller observed a grant or an end
 //     before its earliest possible time, Judge reports a violation (rules Real and Belief).
 //   - It searches for missing grants and ends (rules Phantom, Kept, Zombie).
+//   - It compares the terms of each request that entered a lock again with those that the state has
+//     granted to this lock, or with a reader's behind its downgrade (rule Inside).
 //   - It replays the passes of each stay in the order of their tokens in the same way, between the
 //     grant and the end of the stay (rules Tokens, Phantom, Real, Belief).
 //
@@ -89,7 +92,7 @@ func Judge(events []Event, o Options) error {
 		o.Settle = time.Minute
 	}
 	j := &judge{events: events, uncertain: int64(o.Uncertainty), settle: int64(o.Settle), settled: o.Settled}
-	for _, step := range [...]func() error{j.readAll, j.joinAccounts, j.listGrants, j.claim, j.sweep, j.after} {
+	for _, step := range [...]func() error{j.readAll, j.joinAccounts, j.listGrants, j.claim, j.sweep, j.inside, j.after} {
 		if err := step(); err != nil {
 			return err
 		}
@@ -119,6 +122,7 @@ type judge struct {
 	// for each session, the first known return of one of its tokens
 	sessions map[lockfsm.SessionID]int32
 	holes    error
+	entered  []entered
 }
 
 func unknown(format string, args ...any) error {

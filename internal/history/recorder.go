@@ -99,14 +99,8 @@ func (r *Recorder) Call(asked Event) (op uint64) {
 	if r == nil {
 		return 0
 	}
-	e := Event{Kind: Call, Key: short(asked.Key), Keys: asked.Keys, Permits: asked.Permits, Of: asked.Of,
+	e := Event{Kind: Call, Key: short(asked.Key), Keys: shortAll(asked.Keys), Permits: asked.Permits, Of: asked.Of,
 		Modes: asked.Modes, Try: asked.Try, Resumes: asked.Resumes, Upgrades: asked.Upgrades}
-	if slices.ContainsFunc(e.Keys, func(key string) bool { return len(key) > maxKey }) {
-		e.Keys = slices.Clone(e.Keys)
-		for i, key := range e.Keys {
-			e.Keys[i] = short(key)
-		}
-	}
 	r.mu.Lock()
 	r.op++
 	e.Op = r.op
@@ -116,6 +110,17 @@ func (r *Recorder) Call(asked Event) (op uint64) {
 }
 
 func short(key string) string { return key[:min(len(key), maxKey)] }
+
+func shortAll(keys []string) []string {
+	if !slices.ContainsFunc(keys, func(key string) bool { return len(key) > maxKey }) {
+		return keys
+	}
+	keys = slices.Clone(keys)
+	for i, key := range keys {
+		keys[i] = short(key)
+	}
+	return keys
+}
 
 // Granted records that a call has got the lock with this token.
 func (r *Recorder) Granted(op uint64, token lockfsm.Token) {
@@ -132,6 +137,17 @@ func (r *Recorder) Held(op uint64, token lockfsm.Token) {
 // words.
 func (r *Recorder) Failed(op uint64, class string) {
 	r.Record(Event{Kind: Return, Op: op, Outcome: Failed, Err: class})
+}
+
+// Enter records that a request enters the lock of the call op again. It uses the fields Key, Keys,
+// Permits, Of and Modes of asked. It must be called before a later downgrade or release of the lock
+// is recorded.
+func (r *Recorder) Enter(op uint64, asked Event) {
+	if r == nil {
+		return
+	}
+	r.Record(Event{Kind: Enter, Op: op, Key: short(asked.Key), Keys: shortAll(asked.Keys), Permits: asked.Permits,
+		Of: asked.Of, Modes: asked.Modes})
 }
 
 // Downgrade records that the holder of an exclusive lock acts as a reader from now on.

@@ -6,6 +6,7 @@ import (
 
 	"github.com/mortise-lock/mortise/internal/clock"
 	"github.com/mortise-lock/mortise/internal/history"
+	"github.com/mortise-lock/mortise/lockfsm"
 	"github.com/mortise-lock/mortise/session/client"
 )
 
@@ -59,6 +60,14 @@ func (c *Call) recordAnswer(err error, held *client.HeldError) {
 func (c *Call) recordLoss(until clock.Time) {
 	h := c.tracer.config.History
 	h.Lost(c.op, h.Now()-int64(c.tracer.config.Clock.Now().Sub(until)))
+}
+
+// Enters must be called when a request for want enters the lock of the call again.
+func (c *Call) Enters(want *lockfsm.Grant) {
+	if c != nil && c.tracer.config.History != nil {
+		c.tracer.config.History.Enter(c.op, history.Event{Key: want.Key, Keys: want.Keys, Permits: want.Permits,
+			Of: want.Of, Modes: history.Modes(want.Modes)})
+	}
 }
 
 // Downgrades must be called before the lock of the call is made shared.
