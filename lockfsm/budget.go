@@ -1,5 +1,7 @@
 package lockfsm
 
+import "github.com/mortise-lock/mortise/internal/capability"
+
 // This file computes the memory that the state costs a voter, and enforces the budgets of the
 // charter.
 //
@@ -25,6 +27,7 @@ const (
 	entryCharge   = 352  // covers the struct, the lookup by number, and snapshots
 	lockCharge    = 256  // covers the struct, the lookup by key, and the rounding of the key's memory
 	restCharge    = 192  // see extra
+	rightsCharge  = 1024 // covers the parsed rights of a session with a capability
 	dataCharge    = 288  // covers the struct, the nonce, the revision, and snapshots
 
 	// The group's budget divided by sessionsReserve is reserved for Open. A restarted instance can
@@ -54,7 +57,20 @@ func (m *Machine) charged() uint64 {
 
 func content(bytes int) uint64 { return copiesCharged * uint64(bytes) }
 
-func (s *session) ownCharge() uint64 { return sessionCharge + content(len(s.record)) }
+func (s *session) ownCharge() uint64 { return sessionCharge + s.ownContent() }
+
+// ownContent returns the charge for the record and the rights of a session. Sessions with the same
+// rights share them, but each is charged for them, because a snapshot has them once for each.
+func (s *session) ownContent() uint64 {
+	return content(len(s.record)) + chargeOfRights(s.rights.all())
+}
+
+func chargeOfRights(c *capability.Capability) uint64 {
+	if c == nil {
+		return 0
+	}
+	return rightsCharge + content(len(c.Text()))
+}
 
 // restCharge returns the charge for the optional fields of a request. It is zero if extra has no
 // content, because extra may then be nil in a restored replica.
@@ -142,8 +158,9 @@ func (m *Machine) overGroupBudget(charge uint64) (Code, uint64) {
 	return 0, 0
 }
 
-func (m *Machine) noRoomToOpen(record []byte) bool {
-	return m.charged()+sessionCharge+content(len(record)) > m.charter.Limits.GroupBytes
+func (m *Machine) noRoomToOpen(c *view) bool {
+	more := sessionCharge + content(len(c.record)) + chargeOfRights(c.rights)
+	return m.charged()+more > m.charter.Limits.GroupBytes
 }
 
 // overTakingUp is like overBudget for a command c by which session s resumes the hold e. The charge
@@ -209,6 +226,9 @@ func (c *checker) charges() {
 	sum := uint64(0)
 	for s := m.firstSession; s != nil; s = s.after {
 		own := sessionCharge + content(len(s.record))
+		if s.rights != nil {
+			own += rightsCharge + content(len(s.rights.Text()))
+		}
 		sum += own
 		for e := s.first; e != nil; e = e.next {
 			own += e.requestCharge()

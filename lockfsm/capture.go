@@ -3,6 +3,8 @@ package lockfsm
 import (
 	"encoding/binary"
 	"hash/crc32"
+
+	"github.com/mortise-lock/mortise/internal/capability"
 )
 
 // Capture is a snapshot that is taken in small steps, so that a large state does not delay grants.
@@ -37,7 +39,7 @@ const (
 	chunkBytes = 64 << 10
 	// roomBytes is the free space that a chunk must have before a session or a lock is written to
 	// it. A lock with a long queue makes the chunk grow.
-	roomBytes = MaxRecordBytes + 128
+	roomBytes = MaxRecordBytes + capability.MaxBytes + 128
 
 	// placesOfLocks is below the places of all locks and above the IDs of all sessions.
 	placesOfLocks = 1 << 63

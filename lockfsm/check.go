@@ -49,6 +49,9 @@ import (
 //	21  An upgrade is exclusive, has one key, and names as its owner a granted upgradable hold of
 //	    this key. It is directly behind the entries that were inside before it, and before all
 //	    others. A hold has at most one upgrade.
+//	22  The rights of a session grant lock on the key of each of its entries. Sessions with the same
+//	    rights share them, the hash of the rights is the capability of the opener, and the map by
+//	    text has exactly the rights of the sessions.
 
 // Check returns an error that lists at most 20 broken invariants, or nil. It takes time and memory
 // in proportion to the state. Tests, Restore and diagnostics call it.
@@ -59,6 +62,7 @@ func (m *Machine) Check() error {
 	c.locks()
 	c.revisions()
 	c.charges()
+	c.rights()
 	c.leftovers()
 	return errors.Join(c.errs...)
 }
@@ -414,6 +418,30 @@ func (c *checker) revisions() {
 		_ = c.used[n-1] <= uint64(c.m.rev) || c.broken(10, "revision %d is above the present one, %d", c.used[n-1],
 			c.m.rev)
 	}
+}
+
+func (c *checker) rights() {
+	sessions := map[*sharedRights]int{}
+	for s := c.m.firstSession; s != nil; s = s.after {
+		if s.rights == nil {
+			_ = s.opener.Capability == [32]byte{} || c.broken(22, "session %d has a capability and no rights", s.id)
+			continue
+		}
+		sessions[s.rights]++
+		_ = s.opener.Capability == s.rights.Hash() && c.m.rights[s.rights.Text()] == s.rights ||
+			c.broken(22, "session %d has rights that are not shared, or not its opener's", s.id)
+	}
+	for l := c.m.firstLock; l != nil; l = l.next {
+		for e := l.first; e != nil; e = e.after {
+			_ = e.session == nil || e.session.rights.mayLock(l.key) ||
+				c.broken(22, "%q: the entry at %d is of session %d, whose rights do not grant it", l.key, e.rev, e.session.id)
+		}
+	}
+	for shared, n := range sessions {
+		_ = shared.sessions == n || c.broken(22, "%d sessions share rights, counted %d", n, shared.sessions)
+	}
+	_ = len(c.m.rights) == len(sessions) || c.broken(22, "%d rights are found by text, sessions have %d",
+		len(c.m.rights), len(sessions))
 }
 
 func (c *checker) leftovers() {

@@ -30,7 +30,7 @@ const (
 	EndGrace Kind = 3
 	// Raise raises the group to rules version Version.
 	Raise Kind = 4
-	// Open opens a session of Opener with Nonce, TTL and Record.
+	// Open opens a session of Opener with Nonce, TTL and Record. The session has Rights.
 	Open Kind = 5
 	// Attach begins an attachment of Session with Epoch and Live. Nonce must be that of the
 	// session's Open, so that an Attach with a wrong Session fails. Number is the first number that
@@ -47,7 +47,7 @@ const (
 	// request is only queued if it waits for the answer of a stay, see InUse.
 	//
 	// With a Token, Acquire instead resumes the hold of Key with this token, including all other
-	// keys of the hold. The hold may be of any session.
+	// keys of the hold. The hold may be of any session, but see Rights.
 	Acquire Kind = 10
 	// Release ends request Number, whether the request is granted or waits. Since version 3 of the
 	// rules, a Release with Permits 1 instead makes an exclusive hold shared. It keeps its token,
@@ -153,6 +153,13 @@ type Command struct {
 	// every voter has it.
 	Nonce  Nonce
 	Opener Opener
+	// Rights is the canonical text of a capability, which the leader has read on the connection of
+	// the sender. Empty means a full instance, which has every right. In Open they are the rights of
+	// the session: it can lock only keys that they grant, and can resume the hold of another session
+	// that is not gone only if they grant read and force on each key of the hold, or if Opener has
+	// the same Instance or Capability. In Evict, which has Rights since version 3 of the rules, they
+	// must grant read and force on each key of the hold.
+	Rights string
 	// TTL is the requested TTL. A session gets at most the group's TTL. Zero requests the group's
 	// TTL. In Adopt, TTL is the group's new TTL, and zero means no change. Negative values cannot
 	// be decoded.

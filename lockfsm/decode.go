@@ -6,6 +6,8 @@ import (
 	"fmt"
 	"math"
 	"time"
+
+	"github.com/mortise-lock/mortise/internal/capability"
 )
 
 // Next splits the first command off a batch and returns it without its size prefix. Both results
@@ -71,6 +73,7 @@ func Decode(command []byte) (Command, error) {
 		Value: copied(v.value), Sticky: v.sticky, Notice: v.notice, Delay: time.Duration(v.delayMS) * time.Millisecond,
 		Token: v.token, Lock: string(v.lock), Seq: v.seq, Count: v.count, Revision: v.revision, Term: v.term, Nonce: v.nonce,
 		Opener:     v.opener,
+		Rights:     v.rights.Text(),
 		TTL:        v.ttl,
 		Record:     copied(v.record),
 		WallUnixMS: v.wallUnixMS, Version: v.version, Settings: copied(v.settings),
@@ -119,6 +122,7 @@ type view struct {
 	term        uint64
 	nonce       Nonce
 	opener      Opener
+	rights      *capability.Capability
 	ttl         time.Duration
 	wallUnixMS  int64
 	version     uint32
@@ -163,7 +167,7 @@ func (r *reader) fields(v *view) {
 		v.version = uint32(r.max(math.MaxUint32, "version"))
 	case Open:
 		v.nonce = r.nonce()
-		v.opener = r.opener()
+		r.opening(v)
 		v.ttl = time.Duration(r.max(math.MaxInt64, "TTL"))
 		v.record = r.take(r.max(MaxRecordBytes, "record"), "record")
 	case Attach:
@@ -182,6 +186,9 @@ func (r *reader) fields(v *view) {
 		v.key = r.take(r.uvarint("key"), "key")
 		v.record = r.take(r.max(MaxRecordBytes, "record"), "record")
 		v.value = r.take(r.max(MaxValueBytes, "value"), "value")
+		if v.Rules >= StickySince {
+			v.rights = r.rights(r.positive(capability.MaxBytes, "rights"))
+		}
 	case Put:
 		v.nonce = r.nonce()
 		v.revision = Revision(r.max(uint64(maxRevision), "revision"))
@@ -348,6 +355,26 @@ func (r *reader) opener() (o Opener) {
 		}
 	}
 	return o
+}
+
+// opening reads the instance and the rights of an Open.
+func (r *reader) opening(v *view) {
+	copy(v.opener.Instance[:], r.take(uint64(len(v.opener.Instance)), "opener"))
+	v.rights = r.rights(r.max(capability.MaxBytes, "rights"))
+	v.opener.Capability = v.rights.Hash()
+}
+
+// rights reads a capability of n bytes. It returns nil, a full instance, if n is 0.
+func (r *reader) rights(n uint64) *capability.Capability {
+	text := r.take(n, "rights")
+	if len(text) == 0 {
+		return nil
+	}
+	c, err := capability.Parse(string(text))
+	if err != nil {
+		r.fail("rights")
+	}
+	return c
 }
 
 // ranges reads the live numbers of an Attach, which must be below next, its first unused number. A

@@ -7,7 +7,7 @@ import "encoding/binary"
 //	size of what follows | rules | kind (1 byte) | session | epoch | number | fields of the kind
 //
 //	stamp     wall               raise     version
-//	open      nonce (16 bytes) | ttl in ns | length, record
+//	open      nonce (16 bytes) | instance (16 bytes) | length, rights | ttl in ns | length, record
 //	attach    nonce (16 bytes) | count | per range: first - last of the range before | last - first
 //	expire    term
 //	acquire   flags (uvarint) | length, key | per flag, from bit 1 on, its fields:
@@ -24,7 +24,7 @@ import "encoding/binary"
 //	              bit 10 modes      a byte per key; since version 3, without shares, takes up, sticky
 //	              bit 11 upgrade    nothing; since version 3, only with owner and at most notice
 //	adopt     ttl in ns | budget of a session | budget of the group | length, settings
-//	evict     token | length, key | length, record | length, value
+//	evict     token | length, key | length, record | length, value; since version 3: length, rights
 //	detach    nothing; since version 2: length, value
 //	put       nonce (16 bytes) | revision | length, key | length, value;
 //	          since version 3: token | length, lock
@@ -85,8 +85,8 @@ func (c Command) appendFields(b []byte) []byte {
 	case Raise:
 		return binary.AppendUvarint(b, uint64(c.Version))
 	case Open:
-		b = c.Opener.append(append(b, c.Nonce[:]...))
-		b = binary.AppendUvarint(b, uint64(c.TTL))
+		b = append(append(b, c.Nonce[:]...), c.Opener.Instance[:]...)
+		b = binary.AppendUvarint(appendString(b, c.openingRights()), uint64(c.TTL))
 		b = binary.AppendUvarint(b, uint64(len(c.Record)))
 		return append(b, c.Record...)
 	case Attach:
@@ -106,7 +106,11 @@ func (c Command) appendFields(b []byte) []byte {
 	case Evict:
 		b = appendString(binary.AppendUvarint(b, uint64(c.Token)), c.Key)
 		b = append(binary.AppendUvarint(b, uint64(len(c.Record))), c.Record...)
-		return append(binary.AppendUvarint(b, uint64(len(c.Value))), c.Value...)
+		b = append(binary.AppendUvarint(b, uint64(len(c.Value))), c.Value...)
+		if c.Rules < StickySince {
+			return b
+		}
+		return appendString(b, c.Rights)
 	case Put:
 		b = binary.AppendUvarint(append(b, c.Nonce[:]...), uint64(c.Revision))
 		b = appendString(b, c.Key)
@@ -140,6 +144,15 @@ func (c Command) appendFields(b []byte) []byte {
 		return append(b, c.Settings...)
 	}
 	return b
+}
+
+// openingRights returns Rights. If they are missing although Opener has a capability, it returns a
+// text that no machine accepts, so that no session has more rights than its opener.
+func (c *Command) openingRights() string {
+	if c.Rights == "" && c.Opener.Capability != [32]byte{} {
+		return "?"
+	}
+	return c.Rights
 }
 
 func (o *Opener) append(b []byte) []byte {

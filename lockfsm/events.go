@@ -38,7 +38,8 @@ const (
 	Closed Cause = 3
 	// Evicted: the hold was ended by force.
 	Evicted Cause = 4
-	// Resumed: another session resumed the hold.
+	// Resumed: another session resumed the hold. If the session of the hold was not gone, How.By is
+	// the record of the other session.
 	Resumed Cause = 5
 )
 
@@ -61,7 +62,9 @@ type Event struct {
 
 // How has the fields that only some events have.
 type How struct {
-	By, Reason []byte // set by an eviction; a Detach with a Value sets only Reason
+	// By and Reason are set by an eviction. A Detach with a Value sets only Reason, and a resumption
+	// only By.
+	By, Reason []byte
 	Data       Data
 	Value      []byte // the Value of the request, in Began and Valued
 }
@@ -151,7 +154,7 @@ func (m *Machine) note(l *lock, e *entry, what EventKind, cause Cause, how *How)
 	if what == Began && e.stays() {
 		h.last = e.stay().last
 	}
-	if cause == Expired || cause == Evicted {
+	if audited(cause, how) {
 		m.audit.add(m.event(h, m.past))
 	}
 }
@@ -193,6 +196,12 @@ func (m *Machine) Since(after uint64, prefix string, most int) (events []Event, 
 	return events, m.Position(), true
 }
 
+// audited reports whether the audit log has an event: an expiry, an eviction, or the resumption of
+// the hold of a session that is not gone.
+func audited(cause Cause, how *How) bool {
+	return cause == Expired || cause == Evicted || cause == Resumed && how != nil
+}
+
 type auditLog struct {
 	events []Event
 	oldest int
@@ -208,7 +217,7 @@ func (r *auditLog) add(e Event) {
 }
 
 // Ends returns the audit log, the oldest event first: the last 256 holds that ended, or lost their
-// holder, by force or by expiry.
+// holder, by force or by expiry, or that another session resumed although theirs was not gone.
 func (m *Machine) Ends() []Event {
 	return append(append([]Event(nil), m.audit.events[m.audit.oldest:]...), m.audit.events[:m.audit.oldest]...)
 }

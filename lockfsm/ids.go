@@ -29,7 +29,8 @@ type Nonce [16]byte
 
 // Opener identifies the owner of a session: the authenticated ID of the instance that opened it,
 // and the hash of the capability in its certificate, or zero for a full instance. The leader sets
-// the Opener, and accepts commands for the session only from the same opener.
+// the Opener, and accepts commands for the session only from the same opener. In an Open the hash
+// is not encoded: it is that of the command's Rights.
 type Opener struct {
 	Instance   [16]byte
 	Capability [32]byte

@@ -16,6 +16,7 @@ type Machine struct {
 	sessions                  map[SessionID]*session
 	nonces                    map[Nonce]*session
 	firstSession, lastSession *session // ascending by ID
+	rights                    rightsTable
 	locks                     map[string]*lock
 	firstLock, lastLock       *lock // in the order in which they were created
 	counts                    Counts
@@ -67,7 +68,7 @@ func newMachine(c Charter, supported uint32) (*Machine, error) {
 	return &Machine{
 		charter: c, supported: supported, rev: c.firstRevision(), wallUnixMS: c.FoundedUnixMS,
 		sessions: map[SessionID]*session{}, nonces: map[Nonce]*session{},
-		locks: map[string]*lock{}, lastPlace: placesOfLocks, indexFrom: indexFrom,
+		rights: rightsTable{}, locks: map[string]*lock{}, lastPlace: placesOfLocks, indexFrom: indexFrom,
 	}, nil
 }
 

@@ -47,7 +47,7 @@ func (m *Machine) onlyWaits(command []byte, settled bool) bool {
 	l := m.locks[string(c.key)]
 	limits := &m.charter.Limits
 	switch {
-	case s == nil || c.Number < s.next || s.entries >= limits.EntriesPerSession:
+	case s == nil || c.Number < s.next || !c.allowedBy(s.rights) || s.entries >= limits.EntriesPerSession:
 		return false
 	case overBudget(m.overBudget(s, &c)):
 		return false

@@ -19,16 +19,16 @@ func TestANonceIsNoProof(t *testing.T) {
 		return res
 	}
 	apply(Command{Kind: Born})
-	mine := Opener{Instance: [16]byte{1}, Capability: [32]byte{2}}
-	open := func(o Opener) Result {
-		return apply(Command{Kind: Open, Nonce: Nonce{7}, Opener: o})
-	}
-	first := open(mine)
+	own := guestOpen(Command{Nonce: Nonce{7}}, 1, "lock a")
+	mine := own.Opener
+	first := apply(own)
 	if first.Code != Done {
 		t.Fatalf("opening it: %v", first.Code)
 	}
-	for _, other := range []Opener{{}, {Instance: [16]byte{1}}, {Instance: [16]byte{3}, Capability: [32]byte{2}}} {
-		if r := open(other); r.Code != NoSession || r.Session != 0 {
+	for _, other := range []Command{{}, {Opener: Opener{Instance: [16]byte{1}}}, guestOpen(Command{}, 3, "lock a"),
+		guestOpen(Command{}, 1, "lock b")} {
+		other.Kind, other.Nonce = Open, Nonce{7}
+		if r := apply(other); r.Code != NoSession || r.Session != 0 {
 			t.Errorf("%v opens the session of another: %v, session %d", other, r.Code, r.Session)
 		}
 	}
@@ -40,22 +40,24 @@ func TestANonceIsNoProof(t *testing.T) {
 	if s, ok := m.Session(first.Session); !ok || s.Opener != mine {
 		t.Errorf("a restored session belongs to %v", s.Opener)
 	}
-	if r := open(mine); r.Code != Done || r.Session != first.Session {
+	if r := apply(own); r.Code != Done || r.Session != first.Session {
 		t.Errorf("the opener's second Open: %v, session %d", r.Code, r.Session)
 	}
 }
 
 // TestOnlyTheOpenerChangesAValue checks that an instance cannot change the value of another's hold,
-// although it knows the token.
+// although it knows the token, nor that of its own hold under another capability.
 func TestOnlyTheOpenerChangesAValue(t *testing.T) {
 	w := newWorld(t)
 	w.do(Command{Kind: Raise, Version: ValuesSince}, Done)
-	mine := Opener{Instance: [16]byte{1}}
-	s := w.do(Command{Kind: Open, Nonce: Nonce{7}, Opener: mine}, Done).Session
+	open := guestOpen(Command{Nonce: Nonce{7}}, 1, "lock k")
+	mine := open.Opener
+	s := w.do(open, Done).Session
 	w.do(Command{Kind: Attach, Session: s, Epoch: 1, Number: 1, Nonce: Nonce{7}}, Done)
 	token := w.acquire(s, 1, "k", Granted).Token
 	change := Command{Rules: ValuesSince, Kind: SetValue, Key: "k", Token: token, Seq: 1, Value: []byte("v")}
-	for _, other := range []Opener{{}, {Instance: [16]byte{2}}} {
+	for _, other := range []Opener{{}, {Instance: [16]byte{2}}, {Instance: [16]byte{1}},
+		{Instance: [16]byte{2}, Capability: mine.Capability}, {Instance: [16]byte{1}, Capability: [32]byte{1}}} {
 		change.Opener = other
 		w.do(change, NotHeld)
 	}

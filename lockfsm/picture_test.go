@@ -38,6 +38,8 @@ type sessionPicture struct {
 	gone    bool
 	record  string
 	charged uint64
+	opener  Opener
+	rights  string
 }
 
 func (p picture) equal(q picture) bool {
@@ -81,7 +83,7 @@ func (m *Machine) picture() picture {
 	for _, s := range m.Sessions() {
 		inside := m.sessions[s.ID]
 		p.sessions = append(p.sessions, sessionPicture{s.ID, inside.nonce, s.Epoch, inside.next, int64(inside.ttl),
-			s.Leaving, s.Gone, string(s.Record), inside.charged})
+			s.Leaving, s.Gone, string(s.Record), inside.charged, s.Opener, inside.rights.all().Text()})
 	}
 	return p
 }
@@ -143,7 +145,7 @@ func (t *twin) picture() picture {
 	p.group.locks = len(keys)
 	for _, s := range t.sessions {
 		p.sessions = append(p.sessions, sessionPicture{s.id, s.nonce, s.epoch, s.next, int64(s.info.TTL),
-			s.info.Leaving, s.gone, string(s.info.Record), t.sessionCharge(s.id)})
+			s.info.Leaving, s.gone, string(s.info.Record), t.sessionCharge(s.id), s.opener, s.rights})
 	}
 	return p
 }

@@ -72,12 +72,13 @@ func allMet(t *testing.T, seen map[outcome]int) {
 	ofSession := []Code{NotBorn, Unsupported, NoSession, Stale}
 	for kind, codes := range map[Kind][]Code{
 		Stamp: everyone, Born: {Done}, EndGrace: everyone, Raise: everyone, Adopt: everyone,
-		Open:   append(everyone, TooManySessions, OverGroupBudget),
+		Open:   append(everyone, TooManySessions, OverGroupBudget, NoSession),
 		Attach: append(ofSession, Done), Leaving: append(ofSession, Done), Close: append(ofSession, Done),
 		Expire: append(ofSession, Done),
 		Acquire: append(ofSession, Granted, Waiting, Held, Finished, BadKey, QueueFull, TooManyEntries, InGrace,
-			Deadlock, NotHeld, OverSessionBudget, OverGroupBudget, waited, yielded, upgraded, upgrading, upgradeLock),
-		Evict:    append(everyone, Finished, Kept),
+			Deadlock, NotHeld, NotAllowed, NotForced, OverSessionBudget, OverGroupBudget, waited, yielded, upgraded,
+			upgrading, upgradeLock),
+		Evict:    append(everyone, Finished, Kept, NotForced),
 		InUse:    append(ofSession, Done, Finished),
 		Put:      append(everyone, Changed, BadKey, OverGroupBudget, NotHeld),
 		Reserve:  append(everyone, TooEarly),
@@ -118,7 +119,7 @@ func compareWithTwin(t *testing.T, seed uint64, length int, seen map[outcome]int
 		log.charter = staysCharter(r)
 	}
 	m := log.machine(t)
-	w := &workload{rand: r, t: newTwin(log.charter, log.supported), term: 5, stays: stays}
+	w := &workload{rand: r, t: newTwin(log.charter, log.supported), term: 5, stays: stays, guests: seed%4 == 2}
 	watch := newJudge()
 	for i := range length {
 		c := w.next()

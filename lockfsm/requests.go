@@ -55,6 +55,8 @@ func (m *Machine) refuse(s *session, c *view, res *Result) Code {
 	switch {
 	case !m.validKeys(c):
 		return BadKey
+	case !c.allowedBy(s.rights):
+		return NotAllowed
 	case uint64(s.entries)+uint64(c.more.left) >= uint64(limits.EntriesPerSession):
 		return TooManyEntries
 	case c.try && !m.graceOver:
@@ -85,6 +87,18 @@ func (m *Machine) validKeys(c *view) bool {
 		valid = validKey(more.next(), longest)
 	}
 	return valid
+}
+
+// allowedBy reports whether the rights grant lock on every key of an Acquire.
+func (c *view) allowedBy(rights *sharedRights) bool {
+	if rights == nil {
+		return true
+	}
+	allowed := rights.mayLock(string(c.key))
+	for more := c.more; more.left > 0 && allowed; {
+		allowed = rights.mayLock(string(more.next()))
+	}
+	return allowed
 }
 
 func (m *Machine) refuseOne(key []byte, permits, of uint32, c *view, res *Result) Code {
@@ -180,7 +194,7 @@ func (m *Machine) downgrade(e *entry) Code {
 // is resumed. A stay has no value.
 func (m *Machine) setValue(c *view, res *Result) {
 	e := m.holds(c.key, c.token)
-	if e == nil || e.session.gone || e.sticky() || e.session.opener.Instance != c.opener.Instance {
+	if e == nil || e.session.gone || e.sticky() || e.session.opener != c.opener {
 		res.Code = NotHeld
 		return
 	}
@@ -209,6 +223,10 @@ func (m *Machine) evict(c *view, res *Result) {
 		res.Code = Kept
 	}
 	if e == nil {
+		return
+	}
+	if !e.endsUnder(c.rights) {
+		res.Code = NotForced
 		return
 	}
 	m.evicted = Eviction{

@@ -5,6 +5,8 @@ import (
 	"fmt"
 	"math"
 	"time"
+
+	"github.com/mortise-lock/mortise/internal/capability"
 )
 
 // Restore returns the machine that a snapshot describes. The machine shares no memory with the
@@ -92,8 +94,8 @@ func (m *Machine) restoreEvents(r *reader) {
 			e.How = &How{By: copied(r.take(r.max(MaxRecordBytes, "by"), "by")),
 				Reason: copied(r.take(r.max(MaxValueBytes, "reason"), "reason"))}
 		}
-		if position == before || !m.explained(&e) || e.Cause != Evicted && e.Cause != Expired || e.What != Ended &&
-			e.What != Left || len(m.audit.events) == endsKept {
+		if position == before || !m.explained(&e) || !audited(e.Cause, e.How) ||
+			e.What != Ended && e.What != Left || len(m.audit.events) == endsKept {
 			r.fail("end")
 		}
 		if r.fault != "" {
@@ -111,7 +113,8 @@ func (m *Machine) restoreSessions(r *reader) {
 		id = r.sum(before, uint64(m.rev), "session")
 		s := &session{eventHolder: &eventHolder{id: SessionID(id)}}
 		copy(s.nonce[:], r.take(uint64(len(s.nonce)), "nonce"))
-		s.opener = r.opener()
+		copy(s.opener.Instance[:], r.take(uint64(len(s.opener.Instance)), "opener"))
+		text := r.take(r.max(capability.MaxBytes, "rights"), "rights")
 		s.epoch = Epoch(r.uvarint("epoch"))
 		s.next = Number(r.max(uint64(MaxNumber)+1, "next number"))
 		s.ttl = time.Duration(r.max(math.MaxInt64, "TTL"))
@@ -124,6 +127,12 @@ func (m *Machine) restoreSessions(r *reader) {
 		if r.fault != "" {
 			return
 		}
+		valid := false
+		if s.rights, valid = m.rights.read(text); !valid {
+			r.fail("rights")
+			return
+		}
+		s.opener.Capability = s.rights.all().Hash()
 		m.linkSession(s)
 	}
 }

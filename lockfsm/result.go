@@ -68,6 +68,12 @@ const (
 	// TooEarly: the Reserve would lift the revision above the revision that a group would begin with
 	// if it were founded now. It can succeed after the next Stamp. Nothing changed.
 	TooEarly Code = 24
+	// NotAllowed: the rights of the session do not grant lock on a key of the Acquire, or on a key of
+	// the hold that it would resume.
+	NotAllowed Code = 25
+	// NotForced: the Acquire would resume the hold of a session that is not gone, or the Evict would
+	// end a hold, and the rights do not grant read and force on each key of the hold.
+	NotForced Code = 26
 )
 
 // Change is the state of one live request. If Token is not 0, the request holds all its locks
@@ -182,6 +188,8 @@ type Eviction struct {
 	Record, By, Reason []byte
 	// Taker is the instance record of the session that has resumed the hold, or nil.
 	Taker []byte
+	// Live reports that the hold was resumed from another session that was not gone.
+	Live bool
 }
 
 // Clone returns a copy that stays valid. The copy shares only Data with the machine, which never
@@ -266,6 +274,10 @@ func (c Code) String() string {
 		return "too early"
 	case Downgraded:
 		return "downgraded"
+	case NotAllowed:
+		return "not allowed"
+	case NotForced:
+		return "not forced"
 	}
 	return "unknown code"
 }

@@ -1,9 +1,11 @@
 package lockfsm
 
+import "github.com/mortise-lock/mortise/internal/capability"
+
 // When a session expires, or detaches a hold, the hold stays for its delay. Any session with the
 // token of the hold can resume it, for example a restarted process. The resumed hold keeps its
 // place in the queue and gets a new token, so that a fence refuses the old token. The hold of a
-// live session can also be resumed.
+// live session can also be resumed, see rights.go.
 
 // detach moves a hold with a delay to a new session, which is marked as gone from the start. It
 // ends any other request.
@@ -60,11 +62,17 @@ func (m *Machine) manyDetached() bool {
 func (m *Machine) resume(s *session, c *view, res *Result) {
 	e := m.holds(c.key, c.token)
 	switch {
+	case !s.rights.mayLock(string(c.key)):
+		res.Code = NotAllowed
+		return
 	case e == nil || e.sticky() || e.upgrades() || e.isUpgradable() && m.charter.Rules >= UpgradesSince:
 		res.Code = NotHeld
 		return
 	case uint64(s.entries)+uint64(e.places()) > uint64(m.charter.Limits.EntriesPerSession):
 		res.Code = TooManyEntries
+		return
+	}
+	if res.Code = s.mayResume(e); res.Code != 0 {
 		return
 	}
 	if code, budget := m.overTakingUp(s, e, c); code != 0 {
@@ -74,10 +82,12 @@ func (m *Machine) resume(s *session, c *view, res *Result) {
 	before := e.session
 	m.evicted = Eviction{
 		Session: before.id, Number: e.number, Token: e.token, Key: string(c.key), Record: before.record,
-		Taker: s.record,
+		Taker: s.record, Live: !before.gone && before != s,
 	}
 	res.Evicted = &m.evicted
-	m.setCause(Resumed, nil)
+	if m.setCause(Resumed, nil); m.evicted.Live && m.charter.Rules >= StickySince {
+		m.setCause(Resumed, &How{By: s.record})
+	}
 	m.noteEnd(e)
 	m.move(e, s, c.Number, c.owner)
 	m.dismiss(before)
@@ -141,4 +151,35 @@ func (m *Machine) rewrite(e *entry, c *view) {
 	if e.notice && wanted {
 		m.markNoticed(e)
 	}
+}
+
+// mayResume returns 0 if session s may resume the hold e, or the code of the refusal.
+func (s *session) mayResume(e *entry) Code {
+	if s.rights == nil {
+		return 0
+	}
+	for _, each := range e.all(new([1]*entry)) {
+		if !s.rights.mayLock(each.lock.key) {
+			return NotAllowed
+		}
+	}
+	of := &e.session.opener
+	own := e.session.gone || of.Instance == s.opener.Instance || of.Capability == s.opener.Capability
+	if !own && !e.endsUnder(s.rights.all()) {
+		return NotForced
+	}
+	return 0
+}
+
+// endsUnder reports whether the rights, or nil for all, allow to end a hold of another.
+func (e *entry) endsUnder(rights *capability.Capability) bool {
+	if rights == nil {
+		return true
+	}
+	for _, each := range e.all(new([1]*entry)) {
+		if !rights.Ends(each.lock.key) {
+			return false
+		}
+	}
+	return true
 }

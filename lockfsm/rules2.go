@@ -20,6 +20,8 @@ func (m *Machine) explained(e *Event) bool {
 	switch {
 	case e.Cause == Evicted:
 		return e.How != nil
+	case e.Cause == Resumed:
+		return m.charter.Rules >= StickySince && e.What == Ended && len(e.How.Reason) == 0
 	case e.How == nil:
 		return true
 	}

@@ -7,6 +7,7 @@ type session struct {
 	*eventHolder
 	nonce       Nonce
 	opener      Opener
+	rights      *sharedRights // nil for a full instance
 	epoch       Epoch
 	next        Number        // every number below it is live or finished; starts at 1
 	ttl         time.Duration // for a gone session: the delay that the leader measures now
@@ -110,13 +111,12 @@ func (m *Machine) open(c *view, res *Result) {
 			res.Code = TooManySessions
 			return
 		}
-		if m.noRoomToOpen(c.record) {
+		if m.noRoomToOpen(c) {
 			res.Code, res.Budget = OverGroupBudget, m.charter.Limits.GroupBytes
 			return
 		}
 		s = &session{eventHolder: &eventHolder{SessionID(m.bump()), copied(c.record)}, nonce: c.nonce, opener: c.opener,
-			next: 1,
-			ttl:  m.charter.SessionTTL}
+			rights: m.rights.share(c.rights), next: 1, ttl: m.charter.SessionTTL}
 		if c.ttl > 0 {
 			s.ttl = min(c.ttl, m.charter.SessionTTL)
 		}
@@ -280,7 +280,7 @@ func (m *Machine) linkSession(s *session) {
 	}
 	s.requests = map[Number]*entry{}
 	s.charged = s.ownCharge()
-	m.bulk += content(len(s.record))
+	m.bulk += s.ownContent()
 	s.seen = m.captures
 	s.prev = m.lastSession
 	if m.lastSession == nil {
@@ -310,7 +310,8 @@ func (m *Machine) unlinkSession(s *session) {
 		delete(m.nonces, s.nonce)
 	}
 	m.counts.Sessions--
-	m.bulk -= content(len(s.record))
+	m.bulk -= s.ownContent()
+	m.rights.leave(s.rights)
 }
 
 func (s *session) append(e *entry) {

@@ -12,7 +12,8 @@ import (
 //	group | founded | rules | session TTL | grace | the six limits | length, settings
 //	flags (1 byte: 1 born, 2 grace over) | revision - first revision | wall stamp - founded
 //	sessions: count | each, ascending:
-//	  ID - ID before | nonce (16 bytes) | opener | epoch | next | TTL |
+//	  ID - ID before | nonce (16 bytes) | instance of the opener (16 bytes) | length, rights |
+//	  epoch | next | TTL |
 //	  flags (1 byte: 1 leaving, 2 gone) | length, record
 //	locks: count | each, in order of appearance:
 //	  length, key |
@@ -122,7 +123,8 @@ func (c Charter) appendTo(b []byte) []byte {
 }
 
 func (s *session) appendTo(b []byte) []byte {
-	b = s.opener.append(append(b, s.nonce[:]...))
+	b = append(append(b, s.nonce[:]...), s.opener.Instance[:]...)
+	b = appendString(b, s.rights.all().Text())
 	b = binary.AppendUvarint(b, uint64(s.epoch))
 	next := s.next
 	b = binary.AppendUvarint(b, uint64(next))

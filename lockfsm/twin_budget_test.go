@@ -19,8 +19,15 @@ func restOf(e twinEntry) uint64 {
 	return 192 + 6*uint64(len(e.value))
 }
 
+func (s *twinSession) ownCharge() uint64 {
+	if s.rights == "" {
+		return 1024 + 6*uint64(len(s.info.Record))
+	}
+	return 1024 + 1024 + 6*uint64(len(s.info.Record)+len(s.rights))
+}
+
 func (t *twin) sessionCharge(id SessionID) uint64 {
-	sum := 1024 + 6*uint64(len(t.session(id).info.Record))
+	sum := t.session(id).ownCharge()
 	for _, e := range t.entries {
 		if e.session == id {
 			sum += t.requestCharge(e)
@@ -31,7 +38,7 @@ func (t *twin) sessionCharge(id SessionID) uint64 {
 
 func (t *twin) groupCharge() (sum uint64) {
 	for _, s := range t.sessions {
-		sum += 1024 + 6*uint64(len(s.info.Record))
+		sum += s.ownCharge()
 	}
 	var keys []string
 	for _, e := range t.entries {

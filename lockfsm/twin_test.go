@@ -7,6 +7,8 @@ import (
 	"time"
 	"unicode"
 	"unicode/utf8"
+
+	"github.com/mortise-lock/mortise/internal/capability"
 )
 
 // twin is a second, simple implementation of the rules. It has one flat list of entries in the
@@ -33,6 +35,20 @@ type twinSession struct {
 	next  Number
 	info  SessionInfo
 	gone  bool
+	// The rights are those of the text; see may.
+	opener Opener
+	rights string
+}
+
+// may reports whether the rights of a text grant a verb on each of the keys.
+func may(text string, verb capability.Verb, keys ...string) bool {
+	c, err := capability.Parse(text)
+	return text == "" || err == nil && !slices.ContainsFunc(keys, func(key string) bool { return !c.Allows(verb, key) })
+}
+
+// mayEnd reports whether the rights of a text suffice to end a hold of another.
+func mayEnd(text string, keys ...string) bool {
+	return may(text, capability.Read, keys...) && may(text, capability.Force, keys...)
 }
 
 const unlimited = 1 << 32
@@ -453,9 +469,13 @@ func (t *twin) evict(c Command, r *Result) {
 			r.Code = Kept
 		}
 		if e.token == c.Token && e.token != 0 && slices.Contains(e.keys, c.Key) {
+			if !mayEnd(c.Rights, e.keys...) {
+				r.Code = NotForced
+				return
+			}
 			t.tick()
 			r.Code, r.Evicted = Done, &Eviction{e.session, e.number, c.Token, c.Key, t.session(e.session).info.Record,
-				c.Record, c.Value, nil}
+				c.Record, c.Value, nil, false}
 			t.drop(func(o twinEntry) bool { return o.place == e.place })
 			t.sweep()
 			t.settle()
@@ -500,7 +520,7 @@ func (t *twin) setValue(c Command, r *Result) {
 	for i := range t.entries {
 		e := &t.entries[i]
 		if e.token != c.Token || e.sticky || !slices.Contains(e.keys, c.Key) || t.session(e.session).gone ||
-			c.Opener != (Opener{}) { // no session of the workload has an opener
+			c.Opener != t.session(e.session).opener {
 			continue
 		}
 		if r.Code = Done; c.Seq <= e.seq {
@@ -529,7 +549,10 @@ func (t *twin) takeUp(s *twinSession, c Command, r *Result) {
 			own += len(o.keys)
 		}
 	}
-	r.Code = NotHeld
+	if r.Code = NotHeld; !may(s.rights, capability.Lock, c.Key) {
+		r.Code = NotAllowed
+		return
+	}
 	for i := range t.entries {
 		e := &t.entries[i]
 		if e.token != c.Token || e.sticky || !slices.Contains(e.keys, c.Key) || e.hold != 0 ||
@@ -540,11 +563,21 @@ func (t *twin) takeUp(s *twinSession, c Command, r *Result) {
 			r.Code = TooManyEntries
 			return
 		}
+		of := t.session(e.session)
+		own := of.gone || of.opener.Instance == s.opener.Instance || of.rights == s.rights
+		switch {
+		case !may(s.rights, capability.Lock, e.keys...):
+			r.Code = NotAllowed
+			return
+		case !own && !mayEnd(s.rights, e.keys...):
+			r.Code = NotForced
+			return
+		}
 		if t.overTakingUp(s, *e, c, r) {
 			return
 		}
-		r.Evicted = &Eviction{e.session, e.number, c.Token, c.Key, t.session(e.session).info.Record, nil, nil,
-			s.info.Record}
+		r.Evicted = &Eviction{e.session, e.number, c.Token, c.Key, of.info.Record, nil, nil,
+			s.info.Record, !of.gone && of != s}
 		e.session, e.number, e.owner, e.token, e.since, e.notice, e.told = s.id, c.Number, c.Owner, Token(t.tick()),
 			t.wall, c.Notice, false
 		e.seq, e.resumed = 0, t.charter.Rules >= 3
@@ -586,6 +619,7 @@ func (t *twin) detach(s *twinSession, c Command, r *Result) {
 	}
 	left := *s
 	left.id, left.gone, left.info.TTL = SessionID(t.tick()), true, e.delay
+	left.opener, left.rights = Opener{}, ""
 	e.session, e.owner = left.id, 0
 	t.sessions = append(t.sessions, left)
 	r.Detached, r.TTL = left.id, e.delay
@@ -594,6 +628,10 @@ func (t *twin) detach(s *twinSession, c Command, r *Result) {
 func (t *twin) open(c Command, r *Result) {
 	for _, s := range t.sessions {
 		if s.nonce == c.Nonce && !s.gone {
+			if s.opener != c.Opener {
+				r.Code = NoSession
+				return
+			}
 			r.Session, r.TTL = s.id, s.info.TTL
 			return
 		}
@@ -602,7 +640,9 @@ func (t *twin) open(c Command, r *Result) {
 		r.Code = TooManySessions
 		return
 	}
-	if t.groupCharge()+1024+6*uint64(len(c.Record)) > t.charter.Limits.GroupBytes {
+	s := twinSession{nonce: c.Nonce, next: 1, opener: c.Opener, rights: c.Rights}
+	s.info = SessionInfo{Nonce: c.Nonce, Record: append([]byte(nil), c.Record...)}
+	if t.groupCharge()+s.ownCharge() > t.charter.Limits.GroupBytes {
 		r.Code, r.Budget = OverGroupBudget, t.charter.Limits.GroupBytes
 		return
 	}
@@ -610,11 +650,9 @@ func (t *twin) open(c Command, r *Result) {
 	if ttl == 0 || ttl > t.charter.SessionTTL {
 		ttl = t.charter.SessionTTL
 	}
-	id := SessionID(t.tick())
-	record := append([]byte(nil), c.Record...)
-	t.sessions = append(t.sessions, twinSession{id: id, nonce: c.Nonce, next: 1,
-		info: SessionInfo{ID: id, Nonce: c.Nonce, TTL: ttl, Record: record}})
-	r.Session, r.TTL = id, ttl
+	s.id, s.info.TTL = SessionID(t.tick()), ttl
+	t.sessions = append(t.sessions, s)
+	r.Session, r.TTL = s.id, ttl
 }
 
 func (t *twin) ofSession(term uint64, c Command, r *Result) {
@@ -813,6 +851,9 @@ func (t *twin) refusal(e *twinEntry, c Command, r *Result) Code {
 	}
 	if slices.ContainsFunc(e.keys, func(key string) bool { return !t.good(key) }) {
 		return BadKey
+	}
+	if !may(t.session(e.session).rights, capability.Lock, e.keys...) {
+		return NotAllowed
 	}
 	switch {
 	case own+len(e.keys) > int(limits.EntriesPerSession):

@@ -46,6 +46,7 @@ func TestCodesArePinned(t *testing.T) {
 		TooManyEntries: 11, TooManySessions: 12, InGrace: 13, Unsupported: 14, Malformed: 15, Deadlock: 16,
 		NotHeld: 17, Changed: 18,
 		TooMuchData: 19, OverSessionBudget: 20, OverGroupBudget: 21, Kept: 22, Downgraded: 23, TooEarly: 24,
+		NotAllowed: 25, NotForced: 26,
 	}
 	for code, number := range want {
 		if uint8(code) != number {
@@ -66,8 +67,8 @@ func everyKind() []Command {
 		{Rules: 1, Kind: Born},
 		{Rules: 1, Kind: EndGrace},
 		{Rules: 1, Kind: Raise, Version: 2},
-		{Rules: 1, Kind: Open, Nonce: Nonce{1, 15: 2}, Opener: Opener{[16]byte{0x11, 15: 0x12},
-			[32]byte{0x21, 31: 0x22}}, TTL: 10 * time.Second, Record: []byte("host-a")},
+		guestOpen(Command{Rules: 1, Nonce: Nonce{1, 15: 2}, TTL: 10 * time.Second, Record: []byte("host-a")}, 0x11,
+			"lock a"),
 		{Rules: 1, Kind: Attach, Session: 2097154, Epoch: 1, Number: 12, Nonce: Nonce{1, 15: 2},
 			Live: []Range{{1, 3}, {4, 4}, {9, 11}}},
 		{Rules: 1, Kind: Leaving, Session: 2097154, Epoch: 1},
@@ -105,6 +106,9 @@ func everyKind() []Command {
 		{Rules: ValuesSince, Kind: SetValue, Number: 9, Opener: Opener{Instance: [16]byte{0x11}}, Key: "a", Token: 7,
 			Seq: 300, Value: []byte("v")},
 		{Rules: ReservesSince, Kind: Reserve, Number: 9, Count: 300},
+		{Rules: 3, Kind: Evict, Number: 9, Key: "a", Token: 5, Record: []byte("ops"), Value: []byte("hangs"),
+			Rights: rightsText("read a", "force a")},
+		{Rules: 1, Kind: Open, Nonce: Nonce{1}, Opener: Opener{Instance: [16]byte{0x11}}},
 	}
 }
 
@@ -114,8 +118,8 @@ func TestLayout(t *testing.T) {
 		"05" + "0102000000",
 		"05" + "0103000000",
 		"06" + "0104000000" + "02",
-		"52" + "0105000000" + "01000000000000000000000000000002" + "11000000000000000000000000000012" + "01" +
-			"2100000000000000000000000000000000000000000000000000000000000022" + "80c8afa025" + "06686f73742d61",
+		"54" + "0105000000" + "01000000000000000000000000000002" + "11000000000000000000000000000000" +
+			"22" + hex.EncodeToString([]byte("mortise-capability/1\nfor g\nlock a\n")) + "80c8afa025" + "06686f73742d61",
 		"1f" + "01068280800101" + "0c" + "01000000000000000000000000000002" + "03" + "0102" + "0100" + "0502",
 		"08" + "01078280800101" + "00",
 		"08" + "01088280800101" + "00",
@@ -145,6 +149,9 @@ func TestLayout(t *testing.T) {
 		"1c" + "0310000009" + "01000000000000000000000000000000" + "05" + "0161" + "00" + "07" + "0162",
 		"1d" + "0312000009" + "11000000000000000000000000000000" + "00" + "07" + "ac02" + "0161" + "0176",
 		"07" + "0313000009" + "ac02",
+		"3d" + "030e000009" + "05" + "0161" + "036f7073" + "0568616e6773" + "2a" +
+			hex.EncodeToString([]byte("mortise-capability/1\nfor g\nforce a\nread a\n")),
+		"28" + "0105000000" + "01000000000000000000000000000000" + "11000000000000000000000000000000" + "00" + "00" + "00",
 	}
 	for i, c := range everyKind() {
 		if got := hex.EncodeToString(c.Append(nil)); got != want[i] {

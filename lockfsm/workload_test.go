@@ -1,10 +1,13 @@
 package lockfsm
 
 import (
+	"crypto/sha256"
 	"fmt"
 	"math/rand/v2"
 	"slices"
 	"time"
+
+	"github.com/mortise-lock/mortise/internal/capability"
 )
 
 // workload chooses random commands, like those that clients and leaders send over a bad network.
@@ -17,7 +20,32 @@ type workload struct {
 	openSet []Nonce
 	term    uint64
 	stays   bool // most requests are sticky, or have Try
+	guests  bool // most sessions have a capability
 }
+
+// rightsText returns the text of a capability.
+func rightsText(words ...string) string {
+	c, err := capability.Build("g", time.Time{}, words...)
+	if err != nil {
+		panic(err)
+	}
+	return c.Text()
+}
+
+// guestOpen makes c the Open of an instance with these rights. Without rights, it is a full
+// instance.
+func guestOpen(c Command, instance byte, words ...string) Command {
+	c.Kind, c.Opener.Instance = Open, [16]byte{instance}
+	if len(words) > 0 {
+		c.Rights = rightsText(words...)
+		c.Opener.Capability = sha256.Sum256([]byte(c.Rights))
+	}
+	return c
+}
+
+// grants are the rights of the workload's sessions.
+var grants = [][]string{{}, {"lock k*"}, {"lock k0", "lock k1"}, {"lock k*", "read k*", "force k*"}, {"member"},
+	{"member", "force k0"}, {"lock k*", "read *", "force k0", "force k1"}}
 
 // charterFor returns the charter of one seed. Its limits are so small that the workload reaches
 // them.
@@ -101,8 +129,13 @@ func (w *workload) fresh() Command {
 	case n < 11 && len(w.t.entries) > 0:
 		e := w.t.entries[r.IntN(len(w.t.entries))]
 		token := max(e.token+Token(r.IntN(2)*r.IntN(3)), 1)
-		return Command{Kind: Evict, Number: 3, Key: w.key(), Token: token, Record: make([]byte, r.IntN(3)),
+		c := Command{Kind: Evict, Number: 3, Key: w.key(), Token: token, Record: make([]byte, r.IntN(3)),
 			Value: make([]byte, r.IntN(3))}
+		if w.guests && w.t.charter.Rules >= StickySince && r.IntN(4) > 0 {
+			c.Key, c.Rules = e.keys[r.IntN(len(e.keys))], StickySince
+			c.Rights = rightsText(grants[1+r.IntN(len(grants)-1)]...)
+		}
+		return c
 	case n < 14:
 		key := w.key()
 		c := Command{
@@ -115,6 +148,7 @@ func (w *workload) fresh() Command {
 			w.guard(&c)
 			c = Command{Kind: SetValue, Rules: ValuesSince, Number: 4, Key: c.Lock, Token: c.Token,
 				Seq: 1 + r.Uint64N(6), Value: c.Value, Opener: Opener{Instance: [16]byte{byte(r.IntN(5) / 4)}}}
+			w.asOpener(&c)
 		}
 		return c
 	case n < 15:
@@ -138,7 +172,30 @@ func (w *workload) guard(c *Command) {
 	}
 }
 
+// asOpener gives a SetValue of a workload with guests the opener of the hold, or another.
+func (w *workload) asOpener(c *Command) {
+	for _, e := range w.t.entries {
+		if w.guests && e.token == c.Token && w.rand.IntN(4) > 0 {
+			c.Opener = w.t.session(e.session).opener
+		}
+	}
+}
+
 func (w *workload) open() Command {
+	c := w.openBare()
+	if r := w.rand; w.guests {
+		for _, s := range w.t.sessions {
+			if s.nonce == c.Nonce && r.IntN(3) > 0 {
+				c.Opener, c.Rights = s.opener, s.rights
+				return c
+			}
+		}
+		return guestOpen(c, byte(1+r.IntN(3)), grants[r.IntN(len(grants))]...)
+	}
+	return c
+}
+
+func (w *workload) openBare() Command {
 	r := w.rand
 	if len(w.openSet) > 0 && r.IntN(4) == 0 {
 		return Command{Kind: Open, Nonce: w.openSet[r.IntN(len(w.openSet))], TTL: time.Second}

@@ -33,7 +33,7 @@ func (m *Machine) inTheWay(command []byte) *entry {
 	s, _ := m.of(&c)
 	l := m.locks[string(c.key)]
 	switch {
-	case r.fault != "" || c.token != 0 || c.more.left > 0 || s == nil || c.Number < s.next:
+	case r.fault != "" || c.token != 0 || c.more.left > 0 || s == nil || c.Number < s.next || !c.allowedBy(s.rights):
 		return nil // if the stay must know, the notice tells it
 	case l == nil || l.takes(c.permits, c.of):
 		return nil

@@ -57,7 +57,8 @@ const (
 	// epoch, number, record (of the other session).
 	ReplyTaken ReplyKind = 14
 	// ReplyForbidden reports that the peer's certificate does not allow a request. Fields: session,
-	// epoch, number, key, value (the name in the capability).
+	// epoch, number, key (empty if it is one of the keys of a hold), value (the name in the
+	// capability), code (NotAllowed or NotForced).
 	ReplyForbidden ReplyKind = 15
 	// ReplyAsked reports that a request with Try waits for the answer of a stay: session, epoch,
 	// number, place (of the request).
@@ -152,7 +153,7 @@ func (r *Reply) Append(b []byte) []byte {
 		b = appendSized(appendUvarints(b, uint64(r.Session), uint64(r.Epoch), uint64(r.Number)), r.Record)
 	case ReplyForbidden:
 		b = appendUvarints(b, uint64(r.Session), uint64(r.Epoch), uint64(r.Number))
-		b = appendSized(appendSized(b, r.Key), r.Value)
+		b = appendUvarints(appendSized(appendSized(b, r.Key), r.Value), uint64(r.Code))
 	case ReplyEvicted:
 		b = appendUvarints(b, uint64(r.Session), uint64(r.Epoch), uint64(r.Number))
 		b = appendSized(appendSized(b, r.Record), r.Value)
@@ -258,6 +259,7 @@ func (r *Reply) decode(f *fields) {
 	case ReplyForbidden:
 		r.name(f)
 		r.Number, r.Key, r.Value = lockfsm.Number(f.uvarint()), f.sized(LongestKey), f.sized(lockfsm.MaxValueBytes)
+		r.Code = f.code()
 	case ReplyEvicted:
 		r.name(f)
 		r.Number, r.Record, r.Value = lockfsm.Number(f.uvarint()), f.sized(lockfsm.MaxRecordBytes),

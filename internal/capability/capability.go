@@ -2,7 +2,6 @@ package capability
 
 import (
 	"crypto/sha256"
-	"strings"
 	"time"
 )
 
@@ -40,13 +39,7 @@ type Capability struct {
 	name   string
 	until  time.Time
 	member bool
-	rights []right
-}
-
-type right struct {
-	verb   Verb
-	key    string // decoded key, or a prefix of keys
-	prefix bool
+	rights [Force + 1]patterns // by verb
 }
 
 // Text returns the canonical text, or "" for nil.
@@ -99,12 +92,7 @@ func (c *Capability) Allows(verb Verb, key string) bool {
 	if c == nil || c.member && verb != Force && verb != 0 {
 		return true
 	}
-	for _, r := range c.rights {
-		if r.verb == verb && (r.key == key || r.prefix && strings.HasPrefix(key, r.key)) {
-			return true
-		}
-	}
-	return false
+	return verb <= Force && c.rights[verb].match(key)
 }
 
 // AllowsPrefix reports whether verb is granted on every key that begins with prefix. A single
@@ -114,13 +102,7 @@ func (c *Capability) AllowsPrefix(verb Verb, prefix string) bool {
 	if c == nil || c.member && verb != Force && verb != 0 {
 		return true
 	}
-	for _, r := range c.rights {
-		inside := r.prefix && strings.HasPrefix(prefix, r.key)
-		if r.verb == verb && inside {
-			return true
-		}
-	}
-	return false
+	return verb <= Force && c.rights[verb].cover(prefix)
 }
 
 // Sees reports whether the state of the key may be shown. Each of the rights read, write and lock

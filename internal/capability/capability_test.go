@@ -2,6 +2,9 @@ package capability
 
 import (
 	"errors"
+	"fmt"
+	"math/rand/v2"
+	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -227,5 +230,70 @@ func TestTiers(t *testing.T) {
 	if Tier(0).String() != "none" || Root.String() != "root" || Member.String() != "member" ||
 		Guest.String() != "guest" {
 		t.Error("the words for the tiers")
+	}
+}
+
+// TestPatternsAreAUnion compares the checks with a comparison of the key with each pattern.
+func TestPatternsAreAUnion(t *testing.T) {
+	r := rand.New(rand.NewPCG(1, 2))
+	text := func() string {
+		b := make([]byte, r.IntN(5))
+		for i := range b {
+			b[i] = "\x00 *%ab\xff"[r.IntN(7)]
+		}
+		return string(b)
+	}
+	matched := 0
+	for range 4000 {
+		var all []right
+		for range r.IntN(8) {
+			all = append(all, right{Read + Verb(r.IntN(4)), text(), r.IntN(2) == 0})
+		}
+		c := &Capability{rights: patternsOf(slices.Clone(all))}
+		for range 10 {
+			verb, key := Verb(r.IntN(6)), text()
+			match := func(right right) bool {
+				return right.verb == verb && (right.key == key || right.prefix && strings.HasPrefix(key, right.key))
+			}
+			cover := func(right right) bool {
+				return right.verb == verb && right.prefix && strings.HasPrefix(key, right.key)
+			}
+			want := slices.ContainsFunc(all, match)
+			if got := c.Allows(verb, key); got != want {
+				t.Fatalf("%v: %s on %q: %v", all, verb, key, got)
+			}
+			if got, want := c.AllowsPrefix(verb, key), slices.ContainsFunc(all, cover); got != want {
+				t.Fatalf("%v: %s on all below %q: %v", all, verb, key, got)
+			}
+			if want {
+				matched++
+			}
+		}
+	}
+	if matched < 1000 {
+		t.Errorf("only %d keys matched", matched)
+	}
+}
+
+// BenchmarkAllows checks the keys of the largest request against the largest capability.
+func BenchmarkAllows(b *testing.B) {
+	var words []string
+	for i := range MaxLines - 2 {
+		words = append(words, fmt.Sprintf("lock %s/%02d/*", strings.Repeat("d", 40), i))
+	}
+	c, err := Build("x", time.Time{}, words...)
+	if err != nil {
+		b.Fatal(err)
+	}
+	keys := make([]string, 256)
+	for i := range keys {
+		keys[i] = fmt.Sprintf("%s/%02d/%03d", strings.Repeat("d", 40), i%(MaxLines-2), i)
+	}
+	for b.Loop() {
+		for _, key := range keys {
+			if !c.Allows(Lock, key) {
+				b.Fatal(key)
+			}
+		}
 	}
 }

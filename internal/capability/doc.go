@@ -31,7 +31,7 @@
 //
 // # Limits
 //
-// A text has at most 64 lines and 4 KiB. The checks compare the key with each granted pattern in
-// turn. This package does not check the end of a capability; crypto/x509 checks it, because the end
-// is also the NotAfter of the certificate that contains the text.
+// A text has at most 64 lines and 4 KiB. A check compares the key with at most 14 patterns. This
+// package does not check the end of a capability; crypto/x509 checks it, because the end is also
+// the NotAfter of the certificate that contains the text.
 package capability

@@ -70,15 +70,23 @@ func parse(text string) (*Capability, error) {
 		}
 		lines = lines[1:]
 	}
+	rights := make([]right, 0, len(lines))
 	for i, line := range lines {
 		if i > 0 && line <= lines[i-1] {
 			return nil, fmt.Errorf("%w: %q", ErrOrder, line)
 		}
-		if err := c.addRight(line); err != nil {
+		if line == "member" {
+			c.member = true
+			continue
+		}
+		r, err := readRight(line)
+		if err != nil {
 			return nil, err
 		}
+		rights = append(rights, r)
 	}
-	return c, c.check()
+	c.rights = patternsOf(rights)
+	return c, check(c.member, rights)
 }
 
 func (c *Capability) setName(line string) error {
@@ -108,23 +116,18 @@ func (c *Capability) setUntil(line string) error {
 
 func stamp(t time.Time) string { return t.UTC().Format("2006-01-02T15:04:05Z") }
 
-func (c *Capability) addRight(line string) error {
-	if line == "member" {
-		c.member = true
-		return nil
-	}
+func readRight(line string) (right, error) {
 	word, pattern, _ := strings.Cut(line, " ")
-	verb, r := verbOf(word), right{}
+	verb := verbOf(word)
 	if verb == 0 || pattern == "" {
-		return fmt.Errorf("%w: %q", ErrRight, line)
+		return right{}, fmt.Errorf("%w: %q", ErrRight, line)
 	}
 	r, err := patternOf(pattern)
 	if err != nil || r.spelled() != pattern {
-		return fmt.Errorf("%w: %q", ErrPattern, pattern)
+		return right{}, fmt.Errorf("%w: %q", ErrPattern, pattern)
 	}
 	r.verb = verb
-	c.rights = append(c.rights, r)
-	return nil
+	return r, nil
 }
 
 func verbOf(word string) Verb {
@@ -154,12 +157,12 @@ func (r right) spelled() string {
 	return encode(r.key)
 }
 
-func (c *Capability) check() error {
-	if !c.member && len(c.rights) == 0 {
+func check(member bool, rights []right) error {
+	if !member && len(rights) == 0 {
 		return ErrNoRight
 	}
-	for _, r := range c.rights {
-		if c.member && r.verb != Force {
+	for _, r := range rights {
+		if member && r.verb != Force {
 			return ErrRedundant
 		}
 	}

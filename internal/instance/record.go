@@ -3,6 +3,7 @@ package instance
 import (
 	"slices"
 
+	"github.com/mortise-lock/mortise/internal/capability"
 	"github.com/mortise-lock/mortise/internal/nodeid"
 	"github.com/mortise-lock/mortise/internal/replica"
 	"github.com/mortise-lock/mortise/lockfsm"
@@ -34,14 +35,14 @@ func (n *Instance) ownRecord() []byte {
 
 // vouch implements the function Vouch of package keeper: the record of a new session must agree
 // with the identity that was proved on its connection.
-func (n *Instance) vouch(from nodeid.ID, b []byte) (capability [32]byte, ok bool) {
-	proved := replica.Proof{Instance: from, Addr: n.address}
+func (n *Instance) vouch(from nodeid.ID, rights *capability.Capability, b []byte) bool {
+	proved := replica.Proof{Instance: from, Addr: n.address, Rights: rights}
 	if from != n.instance() {
 		is, met := n.port.Met(from)
 		if !met {
-			return capability, false
+			return false
 		}
-		proved.Addr, proved.Rights = is.Addr, is.Peer.Capability
+		proved.Addr = is.Addr
 	}
 	return proved.Vouch(b)
 }

@@ -156,6 +156,11 @@ func (r *ownReplica) Answering(result *lockfsm.Result) {
 			replica.HolderName(e.Record, e.Session),
 			"by", string(e.By), "reason", string(e.Reason))
 	}
+	if e := result.Evicted; e != nil && e.Live {
+		r.node.logger.Warn("a lock was taken over from a session that has not ended", "key", e.Key, "token",
+			uint64(e.Token), "holder", replica.HolderName(e.Record, e.Session), "by",
+			replica.HolderName(e.Taker, result.Session))
+	}
 	if result.Budget != 0 {
 		r.warnNoRoom(result)
 	}

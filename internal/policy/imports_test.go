@@ -8,7 +8,7 @@ import (
 // allowed contains the permitted imports of each package besides the standard library. "module/..."
 // permits all packages below the module.
 var allowed = map[string][]string{
-	"lockfsm":                      {},
+	"lockfsm":                      {"internal/capability"},
 	"cluster/founding":             {"internal/nodeid"},
 	"cluster/discovery":            {"cluster/founding"},
 	"cluster/gossip":               {"internal/nodeid", "github.com/hashicorp/memberlist"},

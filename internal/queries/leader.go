@@ -86,7 +86,7 @@ func (l leader) Check(ctx context.Context, q *query.HoldRequest) (*query.Held, e
 func (l leader) Evict(ctx context.Context, q *query.EvictRequest) (*query.Held, error) {
 	by := proved(q.Origin, RightsOf(ctx), string(q.By))
 	return l.held(ctx, replica.Question{Op: replica.OpEvict, Key: string(q.Key), Token: q.Token, By: by,
-		Reason: string(q.Reason)})
+		Reason: string(q.Reason), Rights: RightsOf(ctx)})
 }
 
 func (l leader) Get(ctx context.Context, q *query.KeyRequest) (*query.Data, error) {
@@ -118,13 +118,15 @@ func (l leader) PutHeld(ctx context.Context, q *query.PutRequest) (*query.PutAns
 	return l.Put(ctx, q)
 }
 
-// SetValue changes only a hold of the instance that asks. The others know its token, too.
+// SetValue changes only a hold of the instance that asks, under the same rights. The others know
+// its token, too.
 func (l leader) SetValue(ctx context.Context, q *query.ValueRequest) (*query.PutAnswer, error) {
 	if q.Token == 0 || q.Seq == 0 {
 		return nil, errNoToken
 	}
+	asker := transport.AskerOf(ctx)
 	a, err := l.answer(ctx, replica.Question{Op: replica.OpValue, Key: string(q.Key), Token: q.Token, After: q.Seq,
-		Value: q.Value, Asker: transport.AskerOf(ctx).Instance})
+		Value: q.Value, Asker: asker.Instance, Rights: asker.Peer.Capability})
 	if err != nil {
 		return nil, err
 	}

@@ -4,6 +4,7 @@ import (
 	"errors"
 	"time"
 
+	"github.com/mortise-lock/mortise/internal/capability"
 	"github.com/mortise-lock/mortise/internal/nodeid"
 	"github.com/mortise-lock/mortise/lockfsm"
 )
@@ -60,6 +61,9 @@ type Question struct {
 	By, Reason string    // cause of an Evict
 	Asker      nodeid.ID // with OpValue: the proved ID of the instance that asks
 	Next       lockfsm.Cursor
+	// Rights are, with OpEvict, those of the program that asks, and with OpValue those that the
+	// connection of Asker proves. Nil means a full instance.
+	Rights *capability.Capability
 
 	// for a Watch: the last position it has seen; for a Put: the expected revision; for Holders:
 	// the position after which the list begins; for a change of a value: its number; for a Reserve:
@@ -83,6 +87,9 @@ func (q *Question) Command(number uint64) (c lockfsm.Command, changes bool) {
 	switch q.Op {
 	case OpEvict:
 		c.Kind, c.Token, c.Record, c.Value = lockfsm.Evict, lockfsm.Token(q.Token), []byte(q.By), []byte(q.Reason)
+		if q.Rights != nil {
+			c.Rules, c.Rights = 3, q.Rights.Text()
+		}
 	case OpPut:
 		c.Kind, c.Revision, c.Nonce, c.Value = lockfsm.Put, lockfsm.Revision(q.After), q.Nonce, q.Value
 		if q.Token != 0 {
@@ -91,7 +98,7 @@ func (q *Question) Command(number uint64) (c lockfsm.Command, changes bool) {
 	case OpValue:
 		c.Kind, c.Rules, c.Token, c.Seq, c.Value = lockfsm.SetValue, lockfsm.ValuesSince, lockfsm.Token(q.Token), q.After,
 			q.Value
-		c.Opener.Instance = q.Asker
+		c.Opener = lockfsm.Opener{Instance: q.Asker, Capability: q.Rights.Hash()}
 	case OpReserve:
 		c.Kind, c.Rules, c.Count = lockfsm.Reserve, lockfsm.ReservesSince, uint32(q.After)
 	}

@@ -7,6 +7,7 @@ import (
 	"sync/atomic"
 
 	"github.com/mortise-lock/mortise/lockfsm"
+	"github.com/mortise-lock/mortise/session"
 )
 
 // Questions holds the pending questions of a leader. The goroutine that owns the state answers a
@@ -180,6 +181,8 @@ func (s *Questions) changed(result *lockfsm.Result, m *lockfsm.Machine) {
 		lockfsm.OverSessionBudget, lockfsm.NotHeld:
 	case lockfsm.Done, lockfsm.Finished:
 		a.Held = result.Code == lockfsm.Done
+	case lockfsm.NotForced:
+		one.err = &session.NotAllowedError{Verb: "force", For: one.question.Rights.For()}
 	case lockfsm.Kept:
 		one.err = keptError(m, &one.question)
 	default:

@@ -116,20 +116,24 @@ type Proof struct {
 	Rights   *capability.Capability // nil for a full instance
 }
 
+// Limits of the texts of a record, in bytes. They are those of the configuration.
+const (
+	maxNameBytes = 128
+	maxZoneBytes = 64
+)
+
 // Vouch reports whether the record with which a peer opens a session claims only what the
-// connection has authenticated. It also returns the hash of the peer's capability, or zero for a
-// full instance. The record of a session from NewSession, or of a client that only takes locks,
-// names no instance.
-func (p Proof) Vouch(record []byte) (capability [32]byte, ok bool) {
-	capability = p.Rights.Hash()
+// connection has authenticated, and whether its texts are those of a valid configuration. The
+// record of a session from NewSession, or of a client that only takes locks, names no instance.
+func (p Proof) Vouch(record []byte) bool {
 	r := DecodeRecord(record)
-	if r.Instance != "" && r.ID() != p.Instance || r.Addr != "" && r.Addr != p.Addr {
-		return capability, false
+	switch {
+	case r.Instance != "" && (r.ID() != p.Instance || p.Rights != nil), r.Addr != "" && r.Addr != p.Addr:
+		return false
+	case len(r.Name) > maxNameBytes, len(r.Zone) > maxZoneBytes, len(r.Version) > maxNameBytes:
+		return false
 	}
-	if r.Instance != "" && p.Rights != nil {
-		return capability, false
-	}
-	return capability, true
+	return plain.Is(r.Name) && plain.Is(r.Zone) && plain.Is(r.Version)
 }
 
 // Stamp adds the rights of the peer's certificate to the record with which the peer opens a

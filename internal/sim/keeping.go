@@ -3,6 +3,7 @@ package sim
 import (
 	"errors"
 
+	"github.com/mortise-lock/mortise/internal/capability"
 	"github.com/mortise-lock/mortise/internal/clock"
 	"github.com/mortise-lock/mortise/internal/nodeid"
 	"github.com/mortise-lock/mortise/internal/replica"
@@ -49,12 +50,12 @@ func (r *ownReplica) down(instance nodeid.ID) {
 
 // vouch compares the record of a new session with the instance and the address that the connection
 // proves.
-func (p *proc) vouch(from nodeid.ID, b []byte) (capability [32]byte, ok bool) {
+func (p *proc) vouch(from nodeid.ID, _ *capability.Capability, b []byte) bool {
 	addr := p.m.addr
 	if from != p.instance {
 		links := p.links[from]
 		if len(links) == 0 {
-			return capability, false
+			return false
 		}
 		addr = links[len(links)-1].other.p.m.addr
 	}

@@ -289,8 +289,12 @@ func (c *Core) circular(r *session.Reply) {
 }
 
 func (c *Core) forbidden(r *session.Reply) {
+	verb := "lock"
+	if r.Code == lockfsm.NotForced {
+		verb = "force"
+	}
 	if e := c.byNumber[r.Number]; e != nil {
-		c.finish(e, &session.NotAllowedError{Verb: "lock", Key: string(r.Key), For: string(r.Value)})
+		c.finish(e, &session.NotAllowedError{Verb: verb, Key: string(r.Key), For: string(r.Value)})
 	}
 }
 

@@ -98,7 +98,7 @@ func (k *Core) admit(p *peerState, h lockfsm.Header, command []byte) (commandRun
 		return k.admitAttach(p, h, command)
 	case lockfsm.Leaving, lockfsm.Close, lockfsm.Acquire, lockfsm.Release, lockfsm.Cancel, lockfsm.Detach,
 		lockfsm.InUse:
-		if a := k.attachments[h.Session]; a != nil && a.peer == p && a.epoch == h.Epoch {
+		if a := k.attached(p, h.Session, h.Epoch); a != nil {
 			if p.rights != nil && h.Kind == lockfsm.Acquire && !k.mayAcquire(p, command) {
 				return commandRun{}, true
 			}
@@ -115,8 +115,8 @@ type pendingOpen struct {
 	opener lockfsm.Opener
 }
 
-// admitOpen admits one Open for each nonce. It sets the opener of the session, whatever the client
-// has sent.
+// admitOpen admits one Open for each nonce. It sets the opener and the rights of the session,
+// whatever the client has sent.
 func (k *Core) admitOpen(p *peerState, command []byte) (commandRun, bool) {
 	c, err := lockfsm.Decode(command)
 	if err != nil {
@@ -129,8 +129,7 @@ func (k *Core) admitOpen(p *peerState, command []byte) (commandRun, bool) {
 	if before != p && (p.opens >= peerOpens || before != nil) {
 		return commandRun{}, true // the client retries, or another peer has sent this nonce
 	}
-	opener, ok := k.openerOf(p, c.Record)
-	if !ok {
+	if k.Vouch != nil && !k.Vouch(p.id, p.rights, c.Record) {
 		return commandRun{}, false
 	}
 	if before == nil && k.opened[p.id]+p.opens >= peerSessions {
@@ -144,11 +143,11 @@ func (k *Core) admitOpen(p *peerState, command []byte) (commandRun, bool) {
 		k.touch(before)
 	}
 	p.opens++
-	k.opens[c.Nonce] = pendingOpen{p, opener}
 	if before != nil {
 		return commandRun{}, true
 	}
-	c.Opener = opener
+	c.Opener, c.Rights = p.opener(), p.rights.Text()
+	k.opens[c.Nonce] = pendingOpen{p, c.Opener}
 	if p.rights != nil && k.Stamp != nil {
 		c.Record = k.Stamp(p.rights, c.Record)
 	}
@@ -162,11 +161,11 @@ func (k *Core) admitAttach(p *peerState, h lockfsm.Header, command []byte) (comm
 	if err != nil {
 		return commandRun{}, false
 	}
-	if a := k.attachments[h.Session]; a != nil && a.peer == p && a.epoch == h.Epoch {
+	if a := k.attached(p, h.Session, h.Epoch); a != nil {
 		return commandRun{}, true // a duplicate, answered when the first Attach is applied
 	}
 	s := k.session(h.Session)
-	if mine := s != nil && k.owns(p, nonce, s); !mine || h.Epoch <= s.epoch {
+	if mine := s != nil && p.owns(nonce, s); !mine || h.Epoch <= s.epoch {
 		code := lockfsm.Stale
 		if !mine {
 			code = lockfsm.NoSession
@@ -196,7 +195,7 @@ func (k *Core) beginAttachment(p *peerState, h lockfsm.Header, nonce lockfsm.Non
 		})
 		return commandRun{}
 	}
-	a := &attachment{session: h.Session, epoch: h.Epoch, nonce: nonce, peer: p}
+	a := &attachment{session: h.Session, epoch: h.Epoch, nonce: nonce, peer: p, rights: p.rights}
 	k.attachments[h.Session] = a
 	p.attachments = append(p.attachments, a)
 	return commandRun{peer: p, on: a}

@@ -55,11 +55,9 @@ type Leadership struct {
 // caller passes inputs, each with the time, and then calls Turn. It must call Turn again at the
 // time that Next returns, or earlier. A Core is not safe for concurrent use.
 type Core struct {
-	// Vouch returns the hash of the capability in a peer's certificate, or zero for a full
-	// instance. It also reports whether a session's record agrees with the connection. The result
-	// must depend only on the connection. Vouch must be set before the first input. If Vouch is nil,
-	// the hash is zero and every record agrees.
-	Vouch func(from nodeid.ID, record []byte) (capability [32]byte, ok bool)
+	// Vouch reports whether the record of a new session agrees with the connection of a peer with
+	// these rights. Vouch must be set before the first input. If Vouch is nil, every record agrees.
+	Vouch func(from nodeid.ID, rights *capability.Capability, record []byte) bool
 
 	// Stamp adds information from the certificate to the record of a new session. It is not called
 	// for full instances. A nil Stamp leaves the record unchanged.

@@ -15,8 +15,8 @@
 //     reach the log.
 //   - [Core].Vouch checks the record of a session when its Open arrives. The record's instance and
 //     address must be those of the connection, or empty.
-//   - A peer that is not a full instance gets a lock only if its certificate grants every key of
-//     the request. Its sessions belong to the capability in that certificate.
+//   - A session has the rights that were proved on the connection of its Open: the keeper writes
+//     them into the Open. It is used only on connections with the same rights.
 //   - A turn adds at most 4,096 sessions to the table of a new leader, and checks at most 4,096
 //     deadlines.
 //

@@ -25,7 +25,7 @@ type Config struct {
 	Clock clock.Clock
 	Outlets
 	// Vouch becomes Core.Vouch.
-	Vouch func(from nodeid.ID, record []byte) (capability [32]byte, ok bool)
+	Vouch func(from nodeid.ID, rights *capability.Capability, record []byte) bool
 	// Stamp becomes Core.Stamp.
 	Stamp func(rights *capability.Capability, record []byte) []byte
 }

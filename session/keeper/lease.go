@@ -74,24 +74,27 @@ func (k *Core) keepGone(id lockfsm.SessionID, ttl time.Duration) {
 	k.keep(&lockfsm.SessionInfo{ID: id, TTL: ttl}, k.elapsed())
 }
 
-// openerOf returns the opener for a session that a peer opens. It returns false if the record does
-// not agree with the connection.
-func (k *Core) openerOf(p *peerState, record []byte) (o lockfsm.Opener, ok bool) {
-	o.Instance, ok = p.id, true
-	if k.Vouch != nil {
-		o.Capability, ok = k.Vouch(p.id, record)
-	}
-	if p.rights != nil {
-		o.Capability = p.rights.Hash()
-	}
-	return o, ok
+// opener returns the opener of the sessions that the peer opens on the connection of its last
+// frame.
+func (p *peerState) opener() lockfsm.Opener {
+	return lockfsm.Opener{Instance: p.id, Capability: p.rights.Hash()}
 }
 
 // owns reports whether a peer that sent this nonce may use a session. Every voter has the nonce, so
 // the opener must match too.
-func (k *Core) owns(p *peerState, nonce lockfsm.Nonce, s *keptSession) bool {
-	opener, _ := k.openerOf(p, nil)
-	return nonce == s.nonce && opener == s.opener
+func (p *peerState) owns(nonce lockfsm.Nonce, s *keptSession) bool {
+	return nonce == s.nonce && p.opener() == s.opener
+}
+
+// attached returns the attachment of the peer with this epoch, or nil. A peer with two secrets has
+// two connections. It uses a session only on one with the secret under which it has opened the
+// session.
+func (k *Core) attached(p *peerState, id lockfsm.SessionID, epoch lockfsm.Epoch) *attachment {
+	a := k.attachments[id]
+	if a == nil || a.peer != p || a.epoch != epoch || a.rights != p.rights && a.rights.Hash() != p.rights.Hash() {
+		return nil
+	}
+	return a
 }
 
 func (k *Core) takeRenewals(p *peerState, frame []byte) bool {
@@ -101,8 +104,8 @@ func (k *Core) takeRenewals(p *peerState, frame []byte) bool {
 			return false
 		}
 		frame = rest
-		a := k.attachments[r.Session]
-		if a == nil || a.peer != p || a.epoch != r.Epoch {
+		a := k.attached(p, r.Session, r.Epoch)
+		if a == nil {
 			k.unknown(p, r.Session, r.Epoch)
 			continue
 		}

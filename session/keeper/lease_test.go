@@ -4,6 +4,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/mortise-lock/mortise/internal/capability"
 	"github.com/mortise-lock/mortise/internal/nodeid"
 	"github.com/mortise-lock/mortise/internal/nodeid/nodeidtest"
 	"github.com/mortise-lock/mortise/lockfsm"
@@ -166,8 +167,7 @@ func TestASessionIsNotStolen(t *testing.T) {
 	if e := b.machine.Entries(); len(e) != 1 || e[0].Token == 0 || e[0].Session != id {
 		t.Errorf("the lock is %+v", e)
 	}
-	b.core.Vouch = func(nodeid.ID, []byte) (capability [32]byte, ok bool) { return [32]byte{1}, true }
-	b.send(holder, b.attachCmd(id, 2)) // the same instance with another capability
+	b.sendUnder(holder, granted(t, "lock a"), b.attachCmd(id, 2)) // the same instance with another capability
 	b.step()
 	b.want(holder, "attached 2 no session")
 }
@@ -175,9 +175,7 @@ func TestASessionIsNotStolen(t *testing.T) {
 func TestARecordIsCheckedAtOpen(t *testing.T) {
 	t.Parallel()
 	b := leadingBench(t)
-	b.core.Vouch = func(_ nodeid.ID, record []byte) (capability [32]byte, ok bool) {
-		return [32]byte{7}, string(record) == "true"
-	}
+	b.core.Vouch = func(_ nodeid.ID, _ *capability.Capability, record []byte) bool { return string(record) == "true" }
 	b.send(nodeidtest.ID(1), lockfsm.Command{Kind: lockfsm.Open, Nonce: lockfsm.Nonce{1}, TTL: benchTTL,
 		Record: []byte("false")})
 	b.send(nodeidtest.ID(2), lockfsm.Command{
@@ -187,7 +185,7 @@ func TestARecordIsCheckedAtOpen(t *testing.T) {
 	b.step()
 	b.want(nodeidtest.ID(1), "")
 	b.want(nodeidtest.ID(2), "opened done")
-	want := lockfsm.Opener{Instance: nodeidtest.ID(2), Capability: [32]byte{7}}
+	want := lockfsm.Opener{Instance: nodeidtest.ID(2)}
 	if s := b.machine.Sessions(); len(s) != 1 || s[0].Opener != want {
 		t.Errorf("opened: %+v", s)
 	}

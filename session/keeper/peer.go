@@ -43,7 +43,8 @@ type attachment struct {
 	epoch   lockfsm.Epoch
 	nonce   lockfsm.Nonce
 	peer    *peerState
-	live    bool // the Attach is applied, so the session has this epoch
+	rights  *capability.Capability // those of the session
+	live    bool                   // the Attach is applied, so the session has this epoch
 	over    bool
 	// waits means that a renewal waits for the next round. flies means that a renewal waits for the
 	// confirmation of its round. Only the newest renewal in each state is kept.

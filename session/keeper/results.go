@@ -144,8 +144,12 @@ func (k *Core) appliedAcquire(r *lockfsm.Result) {
 	if r.Code == lockfsm.Deadlock {
 		k.reply(a.peer, &session.Reply{
 			Kind: session.ReplyDeadlock, Session: r.Session, Epoch: r.Epoch, Number: r.Number,
-			Circle: shownTo(a.peer.rights, r.Circle),
+			Circle: shownTo(a.rights, r.Circle),
 		})
+		return
+	}
+	if r.Code == lockfsm.NotAllowed || r.Code == lockfsm.NotForced {
+		k.forbid(a, r)
 		return
 	}
 	if r.Code != lockfsm.Held || r.Holder == nil {

@@ -310,11 +310,8 @@ func TestShellVouchesAndStamps(t *testing.T) {
 		o.Keeper = New(Config{
 			Clock:   clock.Monotonic(),
 			Outlets: Outlets{Propose: o.propose, Confirm: o.confirm, Reply: o.reply, WallUnixMS: wall},
-			Vouch: func(_ nodeid.ID, record []byte) ([32]byte, bool) {
-				return [32]byte{},
-					string(record) != "false"
-			},
-			Stamp: func(_ *capability.Capability, record []byte) []byte { return append(record, " stamped"...) },
+			Vouch:   func(_ nodeid.ID, _ *capability.Capability, record []byte) bool { return string(record) != "false" },
+			Stamp:   func(_ *capability.Capability, record []byte) []byte { return append(record, " stamped"...) },
 		})
 		defer o.Close()
 		o.lead(5)
