@@ -47,8 +47,9 @@ var (
 	// ErrClosed means that the node is closed.
 	ErrClosed = client.ErrClosed
 
-	// ErrQueueFull means that the queue of the key is full, by the group's limit, by
-	// Request.MaxWaiting or by Config.MaxWaiting.
+	// ErrQueueFull means that the queue of a key is full, by the group's limit, by
+	// Request.MaxWaiting or by Config.MaxWaiting. With Request.Try it means that no request is known
+	// to hold the lock, but other requests wait for it.
 	ErrQueueFull = client.ErrQueueFull
 
 	// ErrOverloaded means that this node has too many unfinished requests, by its own limit or the

@@ -291,8 +291,9 @@ func (n *Node) LockAll(ctx context.Context, keys ...string) (*Lock, error) {
 
 // TryLock returns the lock if it is free. It waits for no holder, and at most 2 s for the answer of
 // an instance that keeps the lock (Request.Sticky). A *HeldError, which matches ErrHeld, describes
-// the holder. ErrNotReady means that the group cannot decide now. Lock with a short timeout is
-// usually the better choice.
+// the holder. ErrNotReady means that the group cannot decide now, and ErrQueueFull that requests
+// without Try wait for the lock, but none holds it yet. Lock with a short timeout is usually the
+// better choice.
 func (n *Node) TryLock(ctx context.Context, key string) (*Lock, error) {
 	return n.Acquire(ctx, Request{Key: key, Try: true})
 }

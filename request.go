@@ -78,7 +78,9 @@ type Request struct {
 	Path string
 
 	// Try makes the request fail with a *HeldError, instead of waiting for a holder, if the lock is
-	// not free. See [Node.TryLock].
+	// held. If no request is known to hold it, but it is not free either, the error is another one,
+	// because the other requests may fail, too: ErrQueueFull if requests without Try wait for it, and
+	// ErrNotReady if an earlier request with Try has not been decided after 2 s. See [Node.TryLock].
 	Try bool
 
 	// Shared requests a lock that other shared requests may hold at the same time, like the lock of
@@ -96,8 +98,10 @@ type Request struct {
 	// counts, so Of can be changed while the group runs. Zero for both means no semaphore.
 	Permits, Of int
 
-	// MaxWaiting makes the request fail with ErrQueueFull if that many requests already wait for
-	// one of its keys. Zero means only Config.MaxWaiting, and the group's limit of 65,536.
+	// MaxWaiting makes the request fail with ErrQueueFull if it must wait for one of its keys, and
+	// that many requests already wait for this key. A request that waits for a node of a tree also
+	// counts for the nodes above, but only a request that must wait for one of these is refused. Zero
+	// means only Config.MaxWaiting, and the group's limit of 65,536.
 	MaxWaiting int
 
 	// MaxHold ends the hold after that time, even if the holder has not unlocked it. Then Lock.Err

@@ -214,7 +214,9 @@ func (c *checker) queue(l *lock) int {
 			c.sticky++
 		}
 		if e.holding {
-			asked = min(asked, e.answers())
+			if e.token != 0 {
+				asked = min(asked, e.answers())
+			}
 			if e.mayStay() {
 				stays++
 			}

@@ -124,8 +124,8 @@ type Command struct {
 	// Owner is the number of the request during whose hold this request was made. It must be lower
 	// than Number. Zero means no owner.
 	Owner Number
-	// Most is the number of waiting requests at which this request is refused. If it is zero, only
-	// Limits.WaitersPerLock applies.
+	// Most is the number of waiting requests of a lock at which this request is refused if it would
+	// wait for that lock. If it is zero, only Limits.WaitersPerLock applies, in each of its locks.
 	Most uint32
 	// Delay is how long the lock stays taken after the session of its holder has expired, or after
 	// Detach. It is at most MaxDelay, in whole milliseconds.

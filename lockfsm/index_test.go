@@ -181,7 +181,7 @@ func TestFewVisits(t *testing.T) {
 	acquire(Command{Key: "stays", Try: true}, Waiting)
 	w.do(Command{Kind: Release, Session: id, Epoch: 1, Number: n}, Done)
 	acquire(Command{Key: "stays", Permits: 1, Sticky: true, Rules: StickySince}, Granted)
-	visits("a Try behind many stays", maxAsked+8, func() { acquire(Command{Key: "stays", Try: true}, Held) })
+	visits("a Try behind many stays", maxAsked+8, func() { acquire(Command{Key: "stays", Try: true}, QueueFull) })
 
 	// The end of one request under an owner does not depend on the number of the others.
 	acquire(Command{Key: "owner"}, Granted)

@@ -216,9 +216,9 @@ func (m *Machine) holderOf(l *lock, except *entry) (stay *entry) {
 // permit, and any other entry at least one.
 func (l *lock) onlyStays() bool { return l.taken > 0 && l.taken == l.stays }
 
-// keeps reports whether a request with Try must wait for the answers of the stays: only stays are
-// in its way, and only requests with Try wait.
-func (l *lock) keeps() bool { return l.onlyStays() && l.tries == l.waiting }
+// owned reports whether a request that is no stay holds the lock. After the grace every sticky
+// request inside is granted, so stays counts only granted entries.
+func (l *lock) owned() bool { return l.held > l.stays }
 
 // blocker returns the request for which the waiting requests wait: the holder, or the first request
 // of the queue, which then waits for another of its keys. An upgrade does not wait for its own

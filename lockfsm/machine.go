@@ -37,7 +37,7 @@ type Machine struct {
 	lastPlace uint64
 	touched   []*entry
 	visited   []*entry
-	contested []*lock // locks that lost an entry while requests with Try waited
+	contested []*lock // locks that were granted while requests with Try waited
 	fired     []Change
 	states    []Change
 	ended     []Change // requests with Try that have ended

@@ -155,9 +155,6 @@ func (m *Machine) removeOne(e *entry) {
 			l.tries--
 		}
 	}
-	if l.boundary != nil && l.boundary.try {
-		m.contested = append(m.contested, l)
-	}
 	m.counts.Entries--
 	if e.sticky() {
 		m.sticky--
@@ -241,7 +238,7 @@ func (m *Machine) endTries() bool {
 	var all []*entry
 	slices.SortFunc(m.contested, func(a, b *lock) int { return cmp.Compare(a.position, b.position) })
 	for _, l := range slices.Compact(m.contested) {
-		for e := l.boundary; e != nil && e.try && !l.onlyStays(); e = e.after {
+		for e := l.boundary; e != nil && e.try && l.owned(); e = e.after {
 			all = append(all, e)
 		}
 	}
@@ -252,7 +249,7 @@ func (m *Machine) endTries() bool {
 	})
 	var blocker *entry // of the previous request; no end of a request changes it
 	for _, e := range all {
-		if e.lock != nil && !e.holding && !e.lock.onlyStays() {
+		if e.lock != nil && !e.holding && e.lock.owned() {
 			if blocker == nil || blocker.lock != e.lock || blocker.token == 0 || blocker.stays() {
 				blocker = m.blocker(e.lock, nil)
 			}
@@ -414,6 +411,9 @@ func (m *Machine) grantOne(e *entry, token Token) {
 		e.lock.notices++
 	}
 	e.lock.index.add(e)
+	if b := e.lock.boundary; b != nil && b.try {
+		m.contested = append(m.contested, e.lock)
+	}
 	m.counts.Waiters--
 	if e.try {
 		e.try = false

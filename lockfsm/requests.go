@@ -103,16 +103,26 @@ func (c *view) allowedBy(rights *sharedRights) bool {
 
 func (m *Machine) refuseOne(key []byte, permits, of uint32, c *view, res *Result) Code {
 	l := m.locks[string(key)]
-	switch {
-	case l == nil:
+	if l == nil {
 		return 0
-	case c.try && l.keeps() && c.asks+l.inside <= maxAsked && l.waiting < m.charter.Limits.WaitersPerLock:
+	}
+	several := c.more.left > 0
+	waits, full := !l.takes(permits, of), l.waiting >= m.charter.Limits.WaitersPerLock
+	switch {
+	case c.try && waits && (l.owned() || l.onlyStays() && l.tries < l.waiting):
+		if m.name(l, nil, res, several); res.Holder.Token != 0 {
+			return Held
+		}
+		return QueueFull // the owner was not found among so many entries
+	case c.try && waits && (full || l.tries < l.waiting || c.asks+l.inside > maxAsked), c.try && several && full:
+		m.name(l, nil, res, several)
+		return QueueFull
+	case c.try:
 		c.asks += l.inside
-		return 0 // it waits for the answers of the stays
-	case c.try && !l.takes(permits, of):
-		m.name(l, nil, res, c.more.left > 0)
-		return Held
-	case !c.try && (l.waiting >= m.charter.Limits.WaitersPerLock || c.limit != 0 && l.waiting >= c.limit):
+	case full || waits && c.limit != 0 && l.waiting >= c.limit:
+		if several {
+			m.name(l, nil, res, several)
+		}
 		return QueueFull
 	}
 	return 0

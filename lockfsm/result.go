@@ -17,7 +17,8 @@ const (
 	// Waiting: the request is in the queue and waits for the entry at Watch.
 	Waiting Code = 3
 	// Held: a Try found the lock taken. Holder describes the holder. If the holder is a stay, and
-	// only requests with Try wait for it, a Try is Waiting instead, and ends later (Change.Held).
+	// only requests with Try wait for it, a Try is Waiting instead, and ends later (Change.Held). The
+	// same is true behind another Try that waits. A holder of Held has a token.
 	Held Code = 4
 	// Finished: the request has ended or can never begin.
 	Finished Code = 5
@@ -31,7 +32,9 @@ const (
 	NotBorn Code = 8
 	// BadKey: the key is empty, too long, not UTF-8, or has control characters.
 	BadKey Code = 9
-	// QueueFull: too many requests wait for this lock (Limits.WaitersPerLock or Most).
+	// QueueFull: too many requests wait for this lock (Limits.WaitersPerLock, or Most if the request
+	// would wait for this lock), or a Try would wait for a request that also waits. Holder is set for
+	// a Try and for several keys.
 	QueueFull Code = 10
 	// TooManyEntries: the session has too many requests (Limits.EntriesPerSession).
 	TooManyEntries Code = 11
@@ -150,7 +153,8 @@ type Result struct {
 	// of the session stay taken, after which the leader must propose Expire again. Zero means that
 	// no locks stay taken.
 	TTL time.Duration
-	// Holder is set with Held, and with Waiting unless only the grace delays the request.
+	// Holder is set with Held, with QueueFull (see there), and with Waiting. It is nil if only the
+	// grace delays the request.
 	Holder *Holder
 	// Detached is set with Done if a hold stays after a Detach. It is the ID of the session to
 	// which the hold was moved. The hold stays for TTL.

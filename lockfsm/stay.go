@@ -15,11 +15,13 @@ package lockfsm
 //     the stay soon. A writer that waits for several shared stays is granted when all of them are
 //     released.
 //   - A request with Try waits for the answers of the sessions, which are Release or [InUse], if
-//     all entries inside (see lock) are stays, and only requests with Try wait. So stays alone,
-//     without a caller, do not cause Held. One InUse causes Held. A Release does not, and the
-//     request goes on waiting for the other stays. If an entry inside is not a stay, or if another
-//     request waits behind the stays, the lock is not free in any case, and the result is Held. So
-//     it is if the request would ask more than maxAsked stays.
+//     the entries inside (see lock) are stays, or requests with Try that wait for answers of
+//     further keys, and only requests with Try wait. So stays alone, without a caller, do not cause
+//     Held. One InUse causes Held, and so does the grant of a request inside. A Release does not,
+//     and the request goes on waiting for the other stays. If a request that is no stay holds the
+//     lock, or if a request without Try waits behind the stays, the result is Held. If there is no
+//     holder at all, but a request without Try is in the queue, the lock is not free either, and
+//     the result is QueueFull. So it is if the request would ask more than maxAsked stays.
 //
 // The rules themselves are in queue.go, notice.go and requests.go.
 
@@ -29,7 +31,7 @@ const StickySince = 3
 // StayTokens is the number of tokens that the grant of a stay reserves.
 const StayTokens = 1024
 
-// maxAsked bounds the stays that a request with Try asks. Behind more stays it is Held.
+// maxAsked bounds the stays that a request with Try asks. Behind more stays its queue is full.
 const maxAsked = 256
 
 type stay struct {

@@ -225,6 +225,11 @@ func (t *twin) stayed(key string) bool {
 	return stays > 0
 }
 
+// owned reports whether a request that is no stay holds the key.
+func (t *twin) owned(key string) bool {
+	return slices.ContainsFunc(t.before(key, theEnd), func(e twinEntry) bool { return e.token != 0 && e.last == 0 })
+}
+
 func (t *twin) states() []Change {
 	var all []Change
 	for _, e := range t.entries {
@@ -273,7 +278,7 @@ func (t *twin) behind(e twinEntry) (all []twinEntry) {
 func (t *twin) endTries() bool {
 	left := len(t.entries)
 	over := func(e twinEntry) int {
-		return slices.IndexFunc(e.keys, func(key string) bool { return e.try && !t.inside(e, key) && !t.stayed(key) })
+		return slices.IndexFunc(e.keys, func(key string) bool { return e.try && !t.inside(e, key) && t.owned(key) })
 	}
 	all := slices.DeleteFunc(slices.Clone(t.entries), func(e twinEntry) bool { return over(e) < 0 })
 	for _, e := range all {
@@ -874,14 +879,20 @@ func (t *twin) refusal(e *twinEntry, c Command, r *Result) Code {
 				waiting++
 			}
 		}
+		waits, full := !fit(append(slices.Clone(queue), *e), key), waiting >= int(limits.WaitersPerLock)
+		before := slices.ContainsFunc(queue, func(o twinEntry) bool { return o.token == 0 && !o.try })
 		switch {
-		case c.Try && t.stayed(key) && waiting < int(limits.WaitersPerLock) &&
-			!slices.ContainsFunc(queue, func(o twinEntry) bool { return o.token == 0 && !o.try }):
-		case c.Try && !fit(append(queue, *e), key):
+		case len(queue) == 0:
+		case c.Try && waits && (t.owned(key) || t.stayed(key) && before):
 			r.Holder = t.holder(key, *e)
 			return Held
-		case !c.Try && len(queue) > 0 && (waiting >= int(limits.WaitersPerLock) ||
-			c.Most > 0 && waiting >= int(c.Most)):
+		case c.Try && waits && (before || full), c.Try && len(e.keys) > 1 && full:
+			r.Holder = t.holder(key, *e)
+			return QueueFull
+		case !c.Try && (full || waits && c.Most > 0 && waiting >= int(c.Most)):
+			if len(e.keys) > 1 {
+				r.Holder = t.holder(key, *e)
+			}
 			return QueueFull
 		}
 	}

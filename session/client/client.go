@@ -167,6 +167,9 @@ func (c *Client) AcquireInto(ctx context.Context, h *Hold, r *Request) error {
 		return &WaitError{Key: r.Key, Behind: h.ahead.Load(), Err: ContextError(ctx)}
 	}
 	c.slots.Put(h.slot)
+	if behind := h.ahead.Load(); h.result == ErrQueueFull && behind != nil {
+		return fullQueue(r.Try, behind)
+	}
 	return h.result
 }
 

@@ -34,7 +34,8 @@ var (
 	ErrNoLeader = errors.New("mortise: no leader has answered for two seconds")
 	// ErrKept means that a try request waited two seconds for a session that keeps the lock, and
 	// that may not hold it now. The request has caused a recall, so a later try may succeed.
-	ErrKept = errors.New("mortise: the session that keeps the lock has not answered for two seconds")
+	ErrKept = errors.New("mortise: it is not known whether the lock is held: the session that keeps it, or that " +
+		"keeps another lock of a request before this one, has not answered for two seconds")
 	// ErrLeaving means that the instance has begun to leave and accepts no new requests.
 	ErrLeaving = errors.New("mortise: the node is leaving")
 	// ErrStillHeld means that CloseSession was called while locks were held.
@@ -149,6 +150,15 @@ func (e *HeldError) Error() string {
 }
 
 func (e *HeldError) Is(target error) bool { return target == ErrHeld }
+
+// fullQueue returns an ErrQueueFull that names the key whose queue is full.
+func fullQueue(try bool, behind *HeldError) error {
+	if try {
+		return fmt.Errorf("%w: %q is not free, but it is not known to be held: %d other requests wait for it",
+			ErrQueueFull, behind.Key, behind.Waiters)
+	}
+	return fmt.Errorf("%w: %d requests wait for %q", ErrQueueFull, behind.Waiters, behind.Key)
+}
 
 // codeError returns the error for a code, or nil if the request must be sent again.
 func codeError(code lockfsm.Code) error {

@@ -1,6 +1,8 @@
 package client
 
 import (
+	"slices"
+
 	"github.com/mortise-lock/mortise/internal/clock"
 	"github.com/mortise-lock/mortise/lockfsm"
 )
@@ -8,13 +10,19 @@ import (
 // This file is about requests with Try that wait for the answer of a stay: on the side of the
 // request, and on the side of the stay.
 
-// triesStay notes that a request with Try waits, which it does only for the answer of a stay.
+// triesStay notes that a request with Try waits. It does so only for the answer of a stay, or for
+// another request with Try that waits for one.
 func (c *Core) triesStay(now clock.Time, r *Request) {
 	if r != nil && r.Try && r.stage == stageWaiting && r.asked == 0 {
 		r.asked = now
-		c.asking = append(c.asking, r)
+		if c.asking = append(c.asking, r); len(c.asking) > 2*c.tries+askingSpare {
+			c.asking = slices.DeleteFunc(c.asking, func(r *Request) bool { return r.stage != stageWaiting })
+		}
 	}
 }
+
+// askingSpare is the number of finished requests in Core.asking that cost too little to be removed.
+const askingSpare = 64
 
 // endTries fails the requests with Try that have waited too long. ErrHeld would be wrong, because
 // the lock may be free.

@@ -152,13 +152,17 @@ func (k *Core) appliedAcquire(r *lockfsm.Result) {
 		k.forbid(a, r)
 		return
 	}
+	full := r.Code == lockfsm.QueueFull
+	if full && r.Holder != nil { // first, because QueueFull ends the request
+		k.tellHolder(a, session.ReplyBehind, r.Number, r.Holder)
+	}
 	if r.Code != lockfsm.Held || r.Holder == nil {
 		k.reply(a.peer, &session.Reply{
 			Kind: session.ReplyState, Session: r.Session, Epoch: r.Epoch, Number: r.Number, Code: r.Code,
 			Token: r.Token, Watch: r.Watch, Budget: r.Budget, Last: r.Last, Grant: r.Grant,
 		})
 	}
-	if r.Holder == nil {
+	if r.Holder == nil || full {
 		return
 	}
 	kind := session.ReplyBehind

@@ -1,0 +1,94 @@
+package e2e
+
+import (
+	"errors"
+	"strings"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/mortise-lock/mortise"
+)
+
+// TestATryIsHeldOnlyByAHolder lets a request with Try for two keys wait for the instance that keeps
+// one of them, and does not answer. Another request with Try for the free key must not be Held by a
+// request that may fail: otherwise two callers that skip their work on ErrHeld both skip it.
+func TestATryIsHeldOnlyByAHolder(t *testing.T) {
+	bubble(t, func(t *testing.T) {
+		f := startFleet(t, 3, func(c *mortise.Config) { c.SessionTTL = 10 * time.Second })
+		keeps := f.follower()
+		one, other := (keeps+1)%3, (keeps+2)%3
+		unlock(t, f.acquire(keeps, mortise.Request{Key: "kept", Sticky: true}))
+		f.isolate(keeps)
+		both := make(chan error, 1)
+		go func() {
+			l, err := f.nodes[one].Acquire(t.Context(), mortise.Request{Keys: []string{"free", "kept"}, Try: true})
+			if err == nil {
+				unlock(t, l)
+			}
+			both <- err
+		}()
+		time.Sleep(time.Second)
+		l, err := f.nodes[other].TryLock(t.Context(), "free")
+		if err != nil {
+			t.Errorf("the Try for the free key: %v", err)
+		} else {
+			unlock(t, l)
+		}
+		if err := <-both; !errors.Is(err, mortise.ErrNotReady) {
+			t.Errorf("the Try for both keys: %v", err)
+		}
+		f.rejoin(keeps)
+		f.ready()
+
+		// Behind a request without Try for several keys there is no holder either.
+		owner := f.lock(0, "owned")
+		waiter := f.later(1, mortise.Request{Keys: []string{"owned", "placed"}})
+		_, err = f.nodes[0].TryLock(t.Context(), "placed")
+		if !errors.Is(err, mortise.ErrQueueFull) || errors.Is(err, mortise.ErrHeld) ||
+			!strings.Contains(err.Error(), `"placed" is not free`) {
+			t.Errorf("a Try behind a request that waits: %v", err)
+		}
+		_, err = f.nodes[0].TryLock(t.Context(), "owned")
+		wantIs(t, err, mortise.ErrHeld)
+		unlock(t, owner)
+		l = comes(t, "the request for both", waiter)
+		_, err = f.nodes[0].TryLock(t.Context(), "placed")
+		wantIs(t, err, mortise.ErrHeld)
+		unlock(t, l)
+		f.nothingLeft()
+	})
+}
+
+// TestMaxWaitingNamesTheQueue checks MaxWaiting of nodes of a tree: only the queues in which the
+// request must wait count, and the error names the queue that is full.
+func TestMaxWaitingNamesTheQueue(t *testing.T) {
+	bubble(t, func(t *testing.T) {
+		f := startFleet(t, 1)
+		a := f.acquire(0, mortise.Request{Path: "t/a"})
+		waiter := f.later(0, mortise.Request{Path: "t/a"})
+		for _, r := range []mortise.Request{
+			{Path: "t/b", MaxWaiting: 1}, {Path: "t/b", Shared: true, MaxWaiting: 1}, {Path: "t/a/x", MaxWaiting: 2},
+		} {
+			if r.MaxWaiting == 2 { // it waits for t/a, and only one request waits there
+				l := f.later(0, r)
+				waits(t, "a node below", l)
+				go func() { unlock(t, <-l) }()
+				continue
+			}
+			unlock(t, f.acquire(0, r))
+		}
+		for want, r := range map[string]mortise.Request{
+			`wait for "t/a"`: {Path: "t/a/y", MaxWaiting: 1}, `wait for "t"`: {Path: "t", MaxWaiting: 1},
+		} {
+			_, err := f.nodes[0].Acquire(t.Context(), r)
+			if !errors.Is(err, mortise.ErrQueueFull) || r.Path != "t" && !strings.Contains(err.Error(), want) {
+				t.Errorf("%s: %v", r.Path, err)
+			}
+		}
+		unlock(t, a)
+		unlock(t, comes(t, "the waiter", waiter))
+		synctest.Wait()
+		f.nothingLeft()
+	})
+}
