@@ -2,6 +2,7 @@ package main
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"io"
 	"os"
@@ -12,7 +13,8 @@ import (
 
 // against compares this build with another build of this program, o.against, and writes a section
 // of docs/SPEED.md. In each round the two builds measure one peer directly after each other, in an
-// order that changes with every round. Each ratio is computed from one such pair.
+// order that changes with every round. The error names the rows whose rate does not reach 0.97 of
+// the other build's.
 func against(ctx context.Context, o options, progress, out io.Writer) error {
 	self, err := os.Executable()
 	if err != nil {
@@ -48,39 +50,40 @@ func against(ctx context.Context, o options, progress, out io.Writer) error {
 				results[program] = child.Results
 				_ = os.RemoveAll(c.Dir)
 			}
-			for i, old := range results[o.against] {
+			for _, old := range results[o.against] {
 				key := [2]string{p.Name, old.Workload}
-				runs[key] = append(runs[key], pair{old, results[self][i]})
+				if n := slices.IndexFunc(results[self], func(r Result) bool { return r.Workload == old.Workload }); n >= 0 {
+					runs[key] = append(runs[key], pair{old, results[self][n]})
+				}
 			}
 			fmt.Fprintf(progress, "round %d of %d: %s\n", round+1, o.rounds, p.Name)
 		}
 	}
 	_, err = io.WriteString(out, againstSection(chosen, runs, o.rounds, look(dir), o.named))
-	return err
+	return errors.Join(err, slower(runs))
 }
 
-type pair struct{ old, new Result }
-
-func ratios(pairs []pair, figure func(Result) float64) (middle, least, most float64) {
-	var all []float64
-	for _, p := range pairs {
-		if old := figure(p.old); old > 0 {
-			all = append(all, figure(p.new)/old)
+// slower returns an error that names each row that cannot be accepted.
+func slower(runs map[[2]string][]pair) error {
+	var rows []string
+	for row, pairs := range runs {
+		if fault := ratioOf(pairs, speed).fault(); fault != "" {
+			rows = append(rows, fmt.Sprintf("%s, %s: it %s", row[0], row[1], fault))
 		}
 	}
-	if len(all) == 0 {
-		return 0, 0, 0
+	if len(rows) == 0 {
+		return nil
 	}
-	slices.Sort(all)
-	return (all[(len(all)-1)/2] + all[len(all)/2]) / 2, all[0], all[len(all)-1]
+	slices.Sort(rows)
+	return errors.New(strings.Join(rows, "\n"))
 }
 
 func againstSection(chosen []Peer, runs map[[2]string][]pair, rounds int, m Machine, other string) string {
 	var b strings.Builder
 	fmt.Fprintf(&b, "## Against an earlier build\n\n`go run . -against PROGRAM` writes this section. PROGRAM is this "+
 		"benchmark built at another commit.\n%s:\n%d cores (%s), %s. The other build is %s.\nIn each of %d rounds both "+
-		"builds ran directly after each other. Ratios are new to old: the\nmedian and, in parentheses, the lowest and "+
-		"the highest of the rounds.\n\n", m.When, m.Cores, m.CPU, m.Go, other, rounds)
+		"builds ran directly after each other. Ratios are new to old: of\nthe medians and, in parentheses, the 95 % "+
+		"interval, by resampling the rounds.\n\n", m.When, m.Cores, m.CPU, m.Go, other, rounds)
 	var rows [][]string
 	for _, p := range chosen {
 		for _, w := range workloads() {
@@ -94,18 +97,11 @@ func againstSection(chosen []Peer, runs map[[2]string][]pair, rounds int, m Mach
 				func(r Result) float64 { return float64(r.P50) },
 				func(r Result) float64 { return r.Allocs },
 			} {
-				row = append(row, ratioCell(ratios(pairs, figure)))
+				row = append(row, ratioOf(pairs, figure).String())
 			}
 			rows = append(rows, row)
 		}
 	}
 	writeTable(&b, []string{"", "workload", "rate", "median time", "allocations"}, rows)
 	return b.String()
-}
-
-func ratioCell(middle, least, most float64) string {
-	if middle == 0 {
-		return ""
-	}
-	return fmt.Sprintf("%.2f (%.2f–%.2f)", middle, least, most)
 }

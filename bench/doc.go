@@ -13,7 +13,8 @@
 //
 // compares this build with PROGRAM, which is the benchmark built at another commit. In each round
 // the two builds measure a peer directly after each other. The benchmark prints the ratios of their
-// results (see against.md).
+// results (see against.md) with 95 % intervals (ratio.go), and fails if the interval of a rate does
+// not reach 0.97. ../scripts/compare builds the other program.
 //
 // # How it measures
 //

@@ -116,15 +116,3 @@ func TestFormat(t *testing.T) {
 		}
 	}
 }
-
-func TestRatiosAreOfPairs(t *testing.T) {
-	pairs := []pair{{Result{Rate: 10}, Result{Rate: 9}}, {Result{Rate: 100}, Result{Rate: 110}},
-		{Result{}, Result{Rate: 1}}}
-	middle, least, most := ratios(pairs, func(r Result) float64 { return r.Rate })
-	if got, want := ratioCell(middle, least, most), "1.00 (0.90–1.10)"; got != want {
-		t.Errorf("ratios of a slower and a faster round are shown as %s, want %s", got, want)
-	}
-	if got := ratioCell(ratios(nil, func(r Result) float64 { return r.Rate })); got != "" {
-		t.Errorf("no pair is shown as %q, want nothing", got)
-	}
-}

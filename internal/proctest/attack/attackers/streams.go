@@ -19,8 +19,8 @@ const (
 	floodFor = 5 * time.Second
 	inTurn   = 100 // frames, or streams, that one write begins
 
-	// maxFlood is the number of frames of one connection that an instance may read within floodFor.
-	// It may read slowly instead of ending the connection.
+	// maxFlood is the number of frames that a connection may take within floodFor if the instance does
+	// not end it. If the instance reads slowly, the socket takes fewer.
 	maxFlood = 50_000
 )
 
@@ -42,10 +42,10 @@ func (a *attacker) flood(ctx context.Context, target known, next func(b []byte, 
 		return b
 	})
 	t := Tally{Tried: int64(turns * inTurn)}
-	if ended {
+	switch {
+	case ended:
 		t.Refused++
-	}
-	if t.Tried > maxFlood {
+	case t.Tried > maxFlood:
 		t.Believed++
 	}
 	return t
