@@ -37,7 +37,7 @@ func ratioOf(pairs []pair, figure func(Result) float64) ratio {
 			b := choose(i)
 			olds[i], news[i] = b.old, b.new
 		}
-		return middle(news) / middle(olds)
+		return centre(news) / centre(olds)
 	}
 	r := ratio{middle: of(func(i int) both { return all[i] })}
 	source, again := rand.New(rand.NewPCG(1, 2)), make([]float64, resamples)
@@ -49,8 +49,8 @@ func ratioOf(pairs []pair, figure func(Result) float64) ratio {
 	return r
 }
 
-// middle sorts all and returns the median.
-func middle(all []float64) float64 {
+// centre sorts all and returns the median.
+func centre(all []float64) float64 {
 	slices.Sort(all)
 	return (all[(len(all)-1)/2] + all[len(all)/2]) / 2
 }
