@@ -1,17 +1,21 @@
 package lockfsm
 
-// circleSteps bounds the entries that a search visits. A deadlock that no search finds within its
-// bound lasts until one of its requests is cancelled.
-const circleSteps = 10_000
+// An Acquire searches with these bounds, so that no request makes much work for every replica. If
+// they do not suffice, the request waits, and the leader searches on (unsearched.go).
+const (
+	walkVisits   = 96  // of the walk in this file
+	permitVisits = 192 // of the search in circle_permits.go
+)
 
 const maxLinks = 64
 
 // A request waits for every request before it in a queue. A hold does not end while a waiting
 // request names it as its owner, directly or through further owners. So a request that waits for
 // one of its owners, through any number of steps, would wait forever. When a request arrives, the
-// machine searches backward from the request, and refuses it if the search finds a circle. A later
-// search is not needed, because only a new request can close a circle. Requests with the same owner
-// do not wait for each other, since either can end first.
+// machine searches backward from the request, and refuses it if the search finds a circle. It does
+// not search if no request waits behind an owner. A later search is not needed, because only a new
+// request can close a circle. Requests with the same owner do not wait for each other, since either
+// can end first.
 //
 // An upgrade is a new request, too. It waits for the inside entries except its own hold, and the
 // requests behind it wait for it. A shared request behind it does not wait for its hold, because
@@ -28,17 +32,30 @@ type search struct {
 	seen  map[*entry]bool
 	path  []Link
 	steps int
+	limit int
 	open  bool // the search has skipped a request that the new request may wait for
 }
 
 // circular reports whether the new request of c would wait for one of its owners. It stores the
-// path to the owner in m.circle.
-func (m *Machine) circular(s *session, c *view) bool {
-	f := search{m: m, above: map[*entry]bool{}, seen: map[*entry]bool{}}
-	for e := s.requests[c.owner]; e != nil; e = e.owner() {
+// path to the owner in m.circle. If unsearched is true, the search ended at its bound.
+func (m *Machine) circular(s *session, c *view) (found, unsearched bool) {
+	f := search{m: m, above: map[*entry]bool{}, seen: map[*entry]bool{}, limit: m.walkVisits}
+	awaited := c.more.left > 0
+	for e := s.requests[c.owner]; e != nil && f.steps < f.limit; e = e.owner() {
 		f.above[e] = true
+		for _, each := range e.all(new([1]*entry)) {
+			f.steps++
+			awaited = awaited || each.lock.key == string(c.key) || each.isAwaited()
+		}
 	}
-	found := !c.upgrades && f.behind(s, c.key, c.permits, c.of)
+	defer func() { m.visits += f.steps }()
+	if f.steps >= f.limit {
+		return false, true
+	}
+	if !awaited {
+		return false, false
+	}
+	found = !c.upgrades && f.behind(s, c.key, c.permits, c.of)
 	if c.upgrades {
 		hold := s.requests[c.owner]
 		found = !hold.lock.alone(hold) && f.waits(s, hold.lock, hold.lock.lastInside(), true, hold)
@@ -48,7 +65,21 @@ func (m *Machine) circular(s *session, c *view) bool {
 		found = f.behind(s, more.next(), permits, of)
 	}
 	m.circle = f.path[:min(len(f.path), maxLinks)]
-	return found || (f.open || f.steps >= circleSteps) && m.circularByPermits(s, c)
+	switch {
+	case found:
+		return true, false
+	case f.open || f.steps >= f.limit:
+		return m.circularByPermits(s, c)
+	}
+	return false, false
+}
+
+// isAwaited reports whether another entry waits behind e in its queue.
+func (e *entry) isAwaited() bool {
+	if e.holding {
+		return e.lock.boundary != nil
+	}
+	return e.after != nil
 }
 
 func (f *search) behind(s *session, key []byte, permits, of uint32) bool {
@@ -63,7 +94,7 @@ func (f *search) behind(s *session, key []byte, permits, of uint32) bool {
 // request with Try, which does not wait for the entries before it.
 func (f *search) waits(s *session, l *lock, e *entry, alone bool, except *entry) bool {
 	f.path = append(f.path, Link{Session: s.id, Record: s.record, Key: l.key})
-	for ; e != nil && (e.try || !f.seen[e]) && f.steps < circleSteps; e = e.ahead {
+	for ; e != nil && (e.try || !f.seen[e]) && f.steps < f.limit; e = e.ahead {
 		f.steps++
 		switch {
 		case !alone && e.permits != 0:
@@ -95,7 +126,7 @@ func (f *search) waits(s *session, l *lock, e *entry, alone bool, except *entry)
 func (f *search) of(e *entry, except *lock) bool {
 	if e.token == 0 && !e.try {
 		for _, each := range e.all(new([1]*entry)) {
-			if each.holding || each.lock == except {
+			if f.steps++; each.holding || each.lock == except {
 				continue
 			}
 			if f.waits(each.session, each.lock, each.ahead, each.permits == 0, each.upgraded()) {
@@ -104,7 +135,10 @@ func (f *search) of(e *entry, except *lock) bool {
 		}
 	}
 	for below := e.session.owned[e.number].first; below != nil; below = below.extra.younger {
-		if f.steps++; f.steps < circleSteps && f.of(below, nil) {
+		if f.steps++; f.steps >= f.limit {
+			return false
+		}
+		if f.of(below, nil) {
 			return true
 		}
 	}

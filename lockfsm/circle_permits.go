@@ -6,9 +6,6 @@ import (
 	"slices"
 )
 
-// permitSteps bounds the entries that this search visits. Beyond this bound it finds no deadlock.
-const permitSteps = 20_000
-
 // game finds deadlocks through permits, which circle.go cannot decide. It collects every request
 // for which the new request could wait, through any number of steps. Then it simulates how these
 // requests end. Before a request can end, all requests that name it as their owner must have ended.
@@ -26,7 +23,10 @@ type game struct {
 	of      map[*entry]*player
 	rows    map[*lock]*row
 	asked   *player
+	owner   *entry // of the new request, which its session does not list yet
 	steps   int
+	joins   int // the bound of steps until all players are known
+	limit   int // the bound of all steps
 }
 
 type player struct {
@@ -55,11 +55,13 @@ type row struct {
 }
 
 // circularByPermits is like circular, but for deadlocks through permits.
-func (m *Machine) circularByPermits(s *session, c *view) bool {
+func (m *Machine) circularByPermits(s *session, c *view) (found, unsearched bool) {
 	if m.charter.Rules < PermitCirclesSince {
-		return false
+		return false, false
 	}
-	g := game{of: map[*entry]*player{}, rows: map[*lock]*row{}, asked: &player{rank: math.MaxUint64}}
+	g := game{of: map[*entry]*player{}, rows: map[*lock]*row{}, asked: &player{rank: math.MaxUint64},
+		owner: s.requests[c.owner], joins: m.permitVisits, limit: m.permitVisits}
+	defer func() { m.visits += g.steps }()
 	if c.upgrades {
 		g.askUpgrade(s.requests[c.owner])
 	} else {
@@ -70,32 +72,60 @@ func (m *Machine) circularByPermits(s *session, c *view) bool {
 		g.ask(m.locks[string(more.next())], permits, of)
 	}
 	if !g.gather() {
-		return false
+		return false, true
 	}
 	owner := g.of[s.requests[c.owner]]
 	if owner == nil {
-		return false
+		return false, false
 	}
 	if c.upgrades {
 		g.asked.places[0].own = owner
 	}
 	g.players = append(g.players, g.asked)
+	owner.under++
+	g.asked.above = owner
+	var path []Link
+	switch v := g.decide(func() { path = g.path(s) }); v {
+	case isCircle:
+		m.circle = path
+		return true, false
+	default:
+		return false, v == beyond
+	}
+}
+
+// verdict is the result of a search.
+type verdict uint8
+
+const (
+	isFree    verdict = iota + 1 // the request is in no deadlock
+	isCircle                     // it causes a deadlock
+	isDelayed                    // an earlier deadlock delays it
+	beyond                       // the search has reached its bound
+)
+
+// decide simulates how the players end, with and without the owner of the new request. It calls
+// stuck between the two.
+func (g *game) decide(stuck func()) verdict {
 	slices.SortFunc(g.players, func(a, b *player) int {
 		return cmp.Or(cmp.Compare(a.rank, b.rank), cmp.Compare(a.place(), b.place()))
 	})
-	owner.under++
-	g.asked.above = owner
-	if !g.play(true) || g.asked.ended {
-		return false
+	switch {
+	case !g.play(true):
+		return beyond
+	case g.asked.ended:
+		return isFree
 	}
-	path := g.path(s)
-	owner.under--
+	stuck()
+	g.asked.above.under--
 	g.asked.above = nil
-	if !g.play(false) || !g.asked.ended {
-		return false
+	switch {
+	case !g.play(false):
+		return beyond
+	case !g.asked.ended:
+		return isDelayed
 	}
-	m.circle = path
-	return true
+	return isCircle
 }
 
 func (g *game) ask(l *lock, permits, of uint32) {
@@ -152,16 +182,20 @@ func (g *game) row(l *lock) *row {
 
 func (g *game) gather() bool {
 	next := 0
-	for ; next < len(g.players) && g.steps <= permitSteps; next++ {
+	for ; next < len(g.players) && g.steps <= g.joins; next++ {
 		p := g.players[next]
 		for _, each := range p.e.all(new([1]*entry)) {
+			g.steps++
 			p.places = append(p.places, g.place(each.lock, each))
 			if !each.holding && !p.e.try {
 				g.scan(each.lock, each.ahead)
 			}
 		}
 		for e := p.e.session.owned[p.e.number].first; e != nil; e = e.extra.younger {
-			g.join(e).above = p
+			g.steps++
+			if g.join(e).above = p; g.steps > g.joins {
+				return false
+			}
 			p.under++
 		}
 	}
@@ -170,7 +204,7 @@ func (g *game) gather() bool {
 			p.places[0].own = g.of[p.e.upgraded()]
 		}
 	}
-	return g.steps <= permitSteps
+	return g.steps <= g.joins
 }
 
 func (g *game) scan(l *lock, e *entry) {
@@ -179,13 +213,36 @@ func (g *game) scan(l *lock, e *entry) {
 	if e != nil {
 		r.scanned = max(top, e.rank())
 	}
-	for ; e != nil && e.rank() > top && g.steps <= permitSteps; e = e.ahead {
-		g.join(e)
+	for ; e != nil && e.rank() > top && g.steps <= g.joins; e = e.ahead {
+		if g.steps++; !g.idle(e) {
+			g.join(e)
+		}
 	}
 }
 
+// idle reports whether e needs no player. No request waits for e as its owner, and either e holds
+// all its locks and so can end, or it ends exactly when the entry before it ends.
+func (g *game) idle(e *entry) bool {
+	switch {
+	case e.lead() == g.owner:
+		return false
+	case !e.alone():
+		return e.token != 0 && !e.owns()
+	case e.token != 0:
+		return true
+	}
+	o := e.ahead
+	return !e.holding && !e.try && !e.upgrades() && o != nil && o != g.owner && !o.holding && o.alone() && !o.try && !o.upgrades() &&
+		(g.asked == nil || g.asked.e != o) && o.permits == e.permits && o.of == e.of
+}
+
+// owns reports whether a request names e as its owner.
+func (e *entry) owns() bool { return e.session.owned[e.number].first != nil }
+
+// alone reports whether e has one key and owns nothing.
+func (e *entry) alone() bool { return (e.extra == nil || e.extra.entries == nil) && !e.owns() }
+
 func (g *game) join(e *entry) *player {
-	g.steps++
 	e = e.lead()
 	p := g.of[e]
 	if p == nil {
@@ -211,7 +268,7 @@ func (g *game) play(delays bool) bool {
 			if p.ended {
 				continue
 			}
-			if g.steps += max(len(p.places), 1); g.steps > permitSteps {
+			if g.steps += max(len(p.places), 1); g.steps > g.limit {
 				return false
 			}
 			if p.left > 0 || !p.served() {
@@ -274,6 +331,7 @@ func (g *game) path(s *session) []Link {
 			r.scanned = max(top, e.rank())
 		}
 		for ; e != nil && e.rank() > top; e = e.ahead {
+			g.steps++
 			if p := g.of[e.lead()]; p != nil && e != except && !p.ended && !seen[p] {
 				seen[p] = true
 				ways = append(ways, step{at, p, &Link{Session: s.id, Record: s.record, Key: l.key}})

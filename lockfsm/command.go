@@ -11,13 +11,16 @@ const GuardsSince = 3
 // ValuesSince is the first rules version that has SetValue.
 const ValuesSince = 3
 
+// RefusesSince is the first rules version that has Refuse.
+const RefusesSince = 3
+
 // ReservesSince is the first rules version that has Reserve.
 const ReservesSince = 3
 
 // Kind is the kind of a command. The values are part of the log's format and never change.
 //
 // Code that accepts commands from other instances must reject Stamp, Born, EndGrace, Raise, Expire,
-// Adopt, Evict, Put, SetValue and Reserve, which only the leader may send.
+// Adopt, Evict, Put, SetValue, Reserve and Refuse, which only the leader may send.
 type Kind uint8
 
 const (
@@ -85,6 +88,10 @@ const (
 	// Reserve takes the next Count revisions, so that no later grant or change has one of them. The
 	// result names them. A repetition takes others. It exists since version 3 of the rules.
 	Reserve Kind = 19
+	// Refuse ends request Number of Session, which waits in a deadlock that its Acquire did not find
+	// within its bound. Proof contains the requests of the deadlock. A Proof that proves no deadlock
+	// changes nothing. It exists since version 3 of the rules.
+	Refuse Kind = 20
 )
 
 // Command is one decoded input of the machine. Every command carries Rules, Session, Epoch and
@@ -146,6 +153,8 @@ type Command struct {
 	Seq uint64
 	// Count is the number of revisions that a Reserve takes, 1 to MaxReserved.
 	Count uint32
+	// Proof contains the places of the requests of a deadlock, at most MaxProof, see Refuse.
+	Proof []Place
 	// Revision is the revision of the data that a Put replaces, or the place in an InUse.
 	Revision Revision
 	Term     uint64
@@ -230,6 +239,8 @@ func (k Kind) String() string {
 		return "setvalue"
 	case Reserve:
 		return "reserve"
+	case Refuse:
+		return "refuse"
 	}
 	return k.laterName()
 }

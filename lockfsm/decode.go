@@ -91,6 +91,9 @@ func Decode(command []byte) (Command, error) {
 	for _, mode := range v.modes {
 		c.Modes = append(c.Modes, Mode(mode))
 	}
+	for proof := v.proof; proof.left > 0; {
+		c.Proof = append(c.Proof, proof.next())
+	}
 	for more := v.more; more.left > 0; {
 		c.Keys = append(c.Keys, string(more.next()))
 	}
@@ -107,6 +110,7 @@ type view struct {
 	permits, of uint32
 	more        keys
 	modes       []byte
+	proof       proof
 	owner       Number
 	upgrades    bool
 	limit       uint32
@@ -209,6 +213,9 @@ func (r *reader) fields(v *view) {
 	case Reserve:
 		r.since(v, ReservesSince)
 		v.count = uint32(r.positive(MaxReserved, "count"))
+	case Refuse:
+		r.since(v, RefusesSince)
+		v.proof = r.proof()
 	case Release:
 		if v.Rules >= DowngradesSince {
 			v.permits = uint32(r.positive(1, "permits"))
@@ -425,4 +432,32 @@ func (r *reader) setValue(v *view) {
 	v.seq = r.positive(math.MaxUint64, "seq")
 	v.key = r.take(r.uvarint("key"), "key")
 	v.value = r.take(r.max(MaxValueBytes, "value"), "value")
+}
+
+// proof iterates over the encoded places of a Refuse, which the reader has validated.
+type proof struct {
+	b    []byte
+	left int
+}
+
+func (p *proof) next() Place {
+	session, n := binary.Uvarint(p.b)
+	number, k := binary.Uvarint(p.b[n:])
+	at := Place{Session: SessionID(session), Number: Number(number), Key: p.b[n+k]}
+	p.b = p.b[n+k+1:]
+	p.left--
+	return at
+}
+
+func (r *reader) proof() proof {
+	count := int(r.positive(MaxProof, "proof"))
+	all := r.b
+	for range count {
+		r.uvarint("proof")
+		r.max(uint64(MaxNumber), "proof")
+		if r.flags(0xff, "proof"); r.fault != "" {
+			return proof{}
+		}
+	}
+	return proof{b: all[:len(all)-len(r.b)], left: count}
 }

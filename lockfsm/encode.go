@@ -32,6 +32,7 @@ import "encoding/binary"
 //	inuse     place | token; since version 3
 //	setvalue  opener | token | seq | length, key | length, value; since version 3
 //	reserve   count; since version 3
+//	refuse    count | per place: session | number | index of the key (1 byte); since version 3
 //	others    nothing
 //
 // The part up to number is the same at every rules version.
@@ -127,6 +128,13 @@ func (c Command) appendFields(b []byte) []byte {
 		return append(binary.AppendUvarint(b, uint64(len(c.Value))), c.Value...)
 	case Reserve:
 		return binary.AppendUvarint(b, uint64(c.Count))
+	case Refuse:
+		b = binary.AppendUvarint(b, uint64(len(c.Proof)))
+		for _, p := range c.Proof {
+			b = binary.AppendUvarint(binary.AppendUvarint(b, uint64(p.Session)), uint64(p.Number))
+			b = append(b, p.Key)
+		}
+		return b
 	case Release:
 		if c.Rules < DowngradesSince {
 			return b

@@ -39,6 +39,14 @@ type Opener struct {
 // Range is a range of numbers, both ends included.
 type Range struct{ First, Last Number }
 
+// Place is the place of a request in the queue of one of its keys: the key with index Key of the
+// request, in ascending order.
+type Place struct {
+	Session SessionID
+	Number  Number
+	Key     uint8
+}
+
 const (
 	// MaxNumber is the largest number of a command. The number after it still fits in a Number.
 	MaxNumber Number = 1 << 63
@@ -63,6 +71,9 @@ const (
 
 	// MaxReserved bounds the Count of a Reserve.
 	MaxReserved = 65_536
+
+	// MaxProof bounds the places in the Proof of a Refuse.
+	MaxProof = 200
 
 	// MaxSettingsBytes bounds the opaque settings of the group.
 	MaxSettingsBytes = 4096

@@ -37,6 +37,9 @@ type Standing struct {
 	// Gone reports that the session has expired, and that the lock stays taken for the request's
 	// delay.
 	Gone bool
+	// Unsearched reports that the search for a deadlock of this waiting request goes on. Only a
+	// leader's answer is of use.
+	Unsearched bool
 }
 
 // Inspect describes the lock of key. The parameter most is the maximum number of listed requests
@@ -101,6 +104,7 @@ func (e *entry) standing() Standing {
 		Session: e.session.id, Record: e.session.record, Number: e.number, Place: e.rev, Token: e.token,
 		Watch: e.lead().watch, SinceUnixMS: e.sinceUnixMS,
 		Permits: e.permits, Of: e.of, Value: e.value(), Gone: e.session.gone, Modes: e.modes(),
+		Unsearched: e.extra != nil && e.extra.pending != nil,
 	}
 	if e.stays() {
 		s.Last = e.stay().last

@@ -48,8 +48,12 @@ type Machine struct {
 	events    eventLog
 	visits    int    // the entries that commands have visited, for tests
 	indexFrom uint32 // the number of inside entries from which a lock has an index
-	cause     Cause
-	how       *How
+	// the bounds of the searches for deadlocks in an Acquire; equal on every replica
+	walkVisits, permitVisits int
+
+	unsearched
+	cause Cause
+	how   *How
 	spares
 }
 
@@ -69,6 +73,7 @@ func newMachine(c Charter, supported uint32) (*Machine, error) {
 		charter: c, supported: supported, rev: c.firstRevision(), wallUnixMS: c.FoundedUnixMS,
 		sessions: map[SessionID]*session{}, nonces: map[Nonce]*session{},
 		rights: rightsTable{}, locks: map[string]*lock{}, lastPlace: placesOfLocks, indexFrom: indexFrom,
+		walkVisits: walkVisits, permitVisits: permitVisits,
 	}, nil
 }
 
@@ -160,6 +165,8 @@ func (m *Machine) dispatch(index, term uint64, c *view, res *Result) {
 		m.setValue(c, res)
 	case Reserve:
 		m.takeRevisions(c, res)
+	case Refuse:
+		m.refuseLater(c, res)
 	default:
 		res.Code = m.later(c)
 	}

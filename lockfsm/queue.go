@@ -35,8 +35,9 @@ type extra struct {
 	value    []byte // never changed, so results may share it
 	seq      uint64 // the Seq of the last SetValue; zero means none
 	delayMS  uint32
-	upgrades bool   // see Machine.upgradable
-	inside   uint16 // see Machine.stuck; not replicated
+	upgrades bool           // see Machine.upgradable
+	inside   uint16         // see Machine.stuck; not replicated
+	pending  *pendingSearch // nil if no search for a deadlock is to be continued
 	// the requests of the session with the same owner, with lower and higher numbers
 	elder, younger *entry
 	stay           *stay // nil unless the request is sticky
@@ -121,6 +122,7 @@ func (m *Machine) remove(e *entry) {
 		m.noteEnd(e)
 	}
 	m.refund(e)
+	m.unsearched.drop(e)
 	e.session.leave(e)
 	for _, each := range e.all(new([1]*entry)) {
 		m.removeOne(each)
@@ -366,6 +368,7 @@ func (e *entry) mayStay() bool { return e.stays() || e.sticky() && e.token == 0 
 func (m *Machine) grant(e *entry) {
 	token := Token(m.bump())
 	m.reserve(e)
+	m.unsearched.drop(e)
 	e.watch = 0
 	wanted := false
 	for _, each := range e.all(new([1]*entry)) {

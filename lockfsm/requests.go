@@ -44,6 +44,9 @@ func (m *Machine) acquire(c *view, res *Result) {
 	if e.token == 0 {
 		m.wanted(e)
 	}
+	if res.Unsearched = res.Unsearched && e.token == 0; res.Unsearched {
+		m.unsearched.add(e)
+	}
 	if e.upgrades() {
 		m.passed(e)
 	}
@@ -73,9 +76,12 @@ func (m *Machine) refuse(s *session, c *view, res *Result) Code {
 		permits, of := more.terms(c)
 		code = m.refuseOne(more.next(), permits, of, c, res)
 	}
-	if code == 0 && c.owner != 0 && !c.try && m.circular(s, c) {
-		res.Circle = m.circle
-		return Deadlock
+	if code == 0 && c.owner != 0 && !c.try {
+		found, unsearched := m.circular(s, c)
+		if res.Unsearched = unsearched; found {
+			res.Circle = m.circle
+			return Deadlock
+		}
 	}
 	return code
 }

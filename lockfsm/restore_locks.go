@@ -248,6 +248,9 @@ func (r *locksReader) list() {
 		r.m.charge(e)
 		if e.token == 0 {
 			e.watch = r.m.watches(e)
+			if e.extra != nil && e.extra.owner != 0 && !e.try {
+				r.m.unsearched.add(e) // a snapshot does not contain which searches have ended
+			}
 		}
 	}
 }

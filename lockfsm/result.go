@@ -149,6 +149,9 @@ type Result struct {
 	Grant *Grant
 	// Watch is set with Waiting, see [Change].
 	Watch Revision
+	// Unsearched is set with Waiting if the search for a deadlock has ended at its bound. The leader
+	// must continue it with Machine.Search.
+	Unsearched bool
 	// TTL is, for Open, the TTL of the session. For Expire it is the further time for which locks
 	// of the session stay taken, after which the leader must propose Expire again. Zero means that
 	// no locks stay taken.

@@ -16,6 +16,7 @@ type session struct {
 	first, last *entry
 	requests    map[Number]*entry
 	owned       map[Number]siblings // requests by their owner; nil until a request has an owner
+	unsearched  sessionSearches
 	entries     uint32
 	held        uint32 // the number of keys that it holds
 	charged     uint64

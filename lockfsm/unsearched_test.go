@@ -1,0 +1,163 @@
+package lockfsm
+
+import (
+	"bytes"
+	"fmt"
+	"testing"
+	"time"
+)
+
+// behindWaiters returns a world in which two sessions are in a deadlock that no Acquire has found:
+// each has a key, and asks for the key of the other behind many waiters.
+func behindWaiters(t testing.TB, waiters int) (w *world, a, b SessionID) {
+	w = newWorld(t)
+	w.do(Command{Kind: Raise, Version: RulesVersion}, Done)
+	a, b = w.session(1), w.session(2)
+	crowd := w.session(3)
+	w.acquire(a, 1, "a", Granted)
+	w.acquire(b, 1, "b", Granted)
+	for n := range Number(waiters) {
+		w.acquire(crowd, 2*n+1, "a", Waiting)
+		w.acquire(crowd, 2*n+2, "b", Waiting)
+	}
+	nested := func(s SessionID, key string) Result {
+		return w.do(Command{Kind: Acquire, Session: s, Epoch: 1, Number: 2, Key: key, Owner: 1}, Waiting)
+	}
+	nested(a, "b")
+	w.m.visits = 0
+	if r := nested(b, "a"); !r.Unsearched || w.m.visits > 512 {
+		t.Fatalf("unsearched: %v, after %d visits", r.Unsearched, w.m.visits)
+	}
+	return w, a, b
+}
+
+func TestDeadlockBehindManyWaiters(t *testing.T) {
+	w, _, _ := behindWaiters(t, 10_000)
+	info, _ := w.m.Inspect("a", 100_000)
+	if last := info.Queue[len(info.Queue)-1]; !last.Unsearched {
+		t.Error("the inspection does not show that the request is unsearched")
+	}
+	restored := again(t, w.m)
+	for name, m := range map[string]*Machine{"the leader": w.m, "a restored replica": restored} {
+		refused := 0
+		for m.Unsearched() {
+			begun := time.Now()
+			s := m.Search()
+			t.Logf("%s: %d steps in %v", name, s.Steps, time.Since(begun))
+			if s.Refuse == nil {
+				continue
+			}
+			command, _, _ := Next(s.Refuse)
+			m.visits = 0
+			r := m.Apply(1, 1, command)
+			if r.Code != Deadlock || len(r.Circle) != 2 || r.Circle[0].Session != r.Session || m.visits > 512 {
+				t.Fatalf("%s: %s, after %d visits", name, describe(r), m.visits)
+			}
+			refused++
+		}
+		if refused != 1 {
+			t.Errorf("%s: %d requests were refused", name, refused)
+		}
+	}
+}
+
+// TestWrongProof checks that a Refuse with a part of a proof, or with a proof that has become
+// stale, changes nothing.
+func TestWrongProof(t *testing.T) {
+	w, a, _ := behindWaiters(t, 200)
+	found := w.m.Search()
+	for found.Refuse == nil {
+		found = w.m.Search()
+	}
+	command, _, _ := Next(found.Refuse)
+	c, err := Decode(command)
+	if err != nil {
+		t.Fatal(err)
+	}
+	unchanged := func(what string, c Command, want Code) {
+		t.Helper()
+		before := w.m.Snapshot(nil)
+		if w.do(c, want); !bytes.Equal(w.m.Snapshot(nil), before) {
+			t.Errorf("%s changes the state", what)
+		}
+	}
+	for i := range c.Proof {
+		part := c
+		part.Proof = append(append([]Place(nil), c.Proof[:i]...), c.Proof[i+1:]...)
+		unchanged(fmt.Sprint("a proof without place ", i), part, Finished)
+	}
+	other := c
+	other.Session = w.session(4)
+	unchanged("a proof for a request that does not exist", other, Finished)
+	other.Session = 12
+	unchanged("a proof for a session that does not exist", other, NoSession)
+	hold := c
+	hold.Number = 1
+	unchanged("a proof against a hold", hold, Finished)
+	w.do(Command{Kind: Release, Session: a, Epoch: 1, Number: 2}, Done)
+	unchanged("a stale proof", c, Finished)
+	w.check()
+}
+
+// TestDelayedSearchEnds checks that a request which an earlier deadlock delays is searched a few
+// times only, and that the leader's searches come to an end.
+func TestDelayedSearchEnds(t *testing.T) {
+	w := newWorld(t)
+	w.do(Command{Kind: Raise, Version: RulesVersion}, Done)
+	s, x, z := w.session(1), w.session(2), w.session(3)
+	const pool = 150
+	ask := func(id SessionID, n, owner Number, key string, of uint32) {
+		c := Command{Kind: Acquire, Session: id, Epoch: 1, Number: n, Owner: owner, Key: key, Of: of, Permits: min(of, 1)}
+		r := w.m.Apply(1, 1, encode(t, c))
+		if r.Code != Granted && r.Code != Waiting && r.Code != Deadlock {
+			t.Fatalf("%+v: %v", c, r.Code)
+		}
+	}
+	for n := range Number(pool) {
+		ask(s, n+1, 0, "pool", pool)
+	}
+	ask(x, 1, 0, "y", 0)
+	ask(z, 1, 0, "z", 0)
+	for n := range Number(pool) {
+		ask(s, pool+n+1, n+1, "pool", pool)
+	}
+	ask(x, 2, 1, "pool", pool)
+	ask(s, 2*pool+1, 1, "z", 0)
+	ask(z, 2, 1, "pool", pool)
+	searches := 0
+	for ; w.m.Unsearched(); searches++ {
+		if searches > maxSearches*(pool+3) {
+			t.Fatal("the searches never end")
+		}
+		if found := w.m.Search(); found.Refuse != nil {
+			command, _, _ := Next(found.Refuse)
+			w.m.Apply(1, 1, command)
+		}
+	}
+	t.Logf("%d searches", searches)
+	w.check()
+}
+
+// TestSearchesServeSessionsInTurn checks that a session with many unsearched requests does not keep
+// another session's request waiting.
+func TestSearchesServeSessionsInTurn(t *testing.T) {
+	w, _, b := behindWaiters(t, 200)
+	crowd := w.session(5)
+	w.acquire(crowd, 1, "c", Granted)
+	for n := range Number(50) {
+		w.do(Command{Kind: Acquire, Session: crowd, Epoch: 1, Number: 2 + n, Key: "a", Owner: 1}, Waiting)
+	}
+	w.do(Command{Kind: Release, Session: b, Epoch: 1, Number: 2}, Done)
+	w.acquire(crowd, 100, "c", Waiting) // a request waits behind the owner now
+	for n := range Number(50) {
+		w.do(Command{Kind: Acquire, Session: crowd, Epoch: 1, Number: 200 + n, Key: "a", Owner: 1}, Waiting)
+	}
+	w.do(Command{Kind: Acquire, Session: b, Epoch: 1, Number: 3, Key: "a", Owner: 1}, Waiting)
+	for n := range 3 {
+		if w.m.Search().Refuse != nil {
+			return
+		}
+		_ = n
+	}
+	t.Error("the second session's request was not searched in three turns")
+}
