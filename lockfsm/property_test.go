@@ -82,6 +82,7 @@ func allMet(t *testing.T, seen map[outcome]int) {
 		InUse:    append(ofSession, Done, Finished),
 		Put:      append(everyone, Changed, BadKey, OverGroupBudget, NotHeld),
 		Reserve:  append(everyone, TooEarly),
+		Refuse:   {NotBorn, Unsupported, NoSession, Finished},
 		SetValue: {Done, NotHeld, OverSessionBudget},
 		Detach:   append(ofSession, Done, Finished, TooManySessions, OverGroupBudget),
 		Release:  append(ofSession, Done, Finished, Downgraded, NotHeld), Cancel: append(ofSession, Done, Finished),

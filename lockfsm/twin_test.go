@@ -353,7 +353,7 @@ func (t *twin) apply(term uint64, c Command) Result {
 		return r
 	}
 	if c.Kind == markKind && (c.Rules < marksVersion || RulesVersion < marksVersion) ||
-		(c.Kind == InUse || c.Kind == SetValue || c.Kind == Reserve) && c.Rules < 3 {
+		(c.Kind == InUse || c.Kind == SetValue || c.Kind == Reserve || c.Kind == Refuse) && c.Rules < 3 {
 		r.Code = Malformed
 		return r
 	}
@@ -457,6 +457,11 @@ func (t *twin) carryOut(term uint64, c Command, r *Result) {
 		} else {
 			r.Token, r.Last = Token(t.rev+1), Token(last)
 			t.rev = last
+		}
+	case Refuse: // in the workload no request is in a deadlock
+		r.Code = NoSession
+		if s := t.session(c.Session); s != nil {
+			r.Code, r.Epoch = Finished, s.epoch
 		}
 	case markKind:
 		t.tick()

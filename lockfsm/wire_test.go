@@ -19,7 +19,7 @@ func TestKindsArePinned(t *testing.T) {
 	want := map[Kind]uint8{
 		Stamp: 1, Born: 2, EndGrace: 3, Raise: 4, Open: 5, Attach: 6, Leaving: 7, Close: 8, Expire: 9, Acquire: 10,
 		Release: 11, Cancel: 12,
-		Adopt: 13, Evict: 14, Detach: 15, Put: 16, InUse: 17, SetValue: 18, Reserve: 19,
+		Adopt: 13, Evict: 14, Detach: 15, Put: 16, InUse: 17, SetValue: 18, Reserve: 19, Refuse: 20,
 	}
 	if RulesVersion >= marksVersion {
 		want[markKind] = 200
@@ -109,6 +109,7 @@ func everyKind() []Command {
 		{Rules: 3, Kind: Evict, Number: 9, Key: "a", Token: 5, Record: []byte("ops"), Value: []byte("hangs"),
 			Rights: rightsText("read a", "force a")},
 		{Rules: 1, Kind: Open, Nonce: Nonce{1}, Opener: Opener{Instance: [16]byte{0x11}}},
+		{Rules: RefusesSince, Kind: Refuse, Session: 7, Epoch: 2, Number: 9, Proof: []Place{{7, 9, 255}, {300, 1, 0}}},
 	}
 }
 
@@ -152,6 +153,7 @@ func TestLayout(t *testing.T) {
 		"3d" + "030e000009" + "05" + "0161" + "036f7073" + "0568616e6773" + "2a" +
 			hex.EncodeToString([]byte("mortise-capability/1\nfor g\nforce a\nread a\n")),
 		"28" + "0105000000" + "01000000000000000000000000000000" + "11000000000000000000000000000000" + "00" + "00" + "00",
+		"0d" + "0314070209" + "02" + "0709ff" + "ac020100",
 	}
 	for i, c := range everyKind() {
 		if got := hex.EncodeToString(c.Append(nil)); got != want[i] {
@@ -262,34 +264,37 @@ func TestUndecodable(t *testing.T) {
 			Modes: []Mode{ModeU, ModeX}},
 		"an upgradable hold with a delay": {Rules: UpgradesSince, Kind: Acquire, Key: "a", Modes: []Mode{ModeU},
 			Delay: time.Second},
-		"an upgrade of nothing":      {Rules: UpgradesSince, Kind: Acquire, Number: 2, Key: "a", Upgrades: true},
-		"an upgrade too early":       {Kind: Acquire, Number: 2, Key: "a", Upgrades: true, Owner: 1},
-		"an upgrade that tries":      upgradeWith(func(c *Command) { c.Try = true }),
-		"a shared upgrade":           upgradeWith(func(c *Command) { c.Permits = 1 }),
-		"an upgrade of two keys":     upgradeWith(func(c *Command) { c.Keys = []string{"b"} }),
-		"an upgrade with a limit":    upgradeWith(func(c *Command) { c.Most = 1 }),
-		"an upgrade with a value":    upgradeWith(func(c *Command) { c.Value = []byte("v") }),
-		"an upgrade with a delay":    upgradeWith(func(c *Command) { c.Delay = time.Second }),
-		"an upgrade of a token":      upgradeWith(func(c *Command) { c.Token = 5 }),
-		"a sticky upgrade":           upgradeWith(func(c *Command) { c.Sticky = true }),
-		"an upgrade that has a mode": upgradeWith(func(c *Command) { c.Modes = []Mode{ModeU} }),
-		"too few modes":              {Rules: ModesSince, Kind: Acquire, Key: "a", Keys: []string{"b"}, Modes: []Mode{ModeX}},
-		"a value too early":          {Kind: SetValue, Key: "a", Token: 1, Seq: 1},
-		"a value without a seq":      {Rules: ValuesSince, Kind: SetValue, Key: "a", Token: 1},
-		"put without a token":        {Rules: GuardsSince, Kind: Put, Key: "a", Nonce: Nonce{1}, Lock: "b"},
-		"a reserve too early":        {Kind: Reserve, Count: 1},
-		"a reserve of nothing":       {Rules: ReservesSince, Kind: Reserve},
-		"a reserve of too many":      {Rules: ReservesSince, Kind: Reserve, Count: MaxReserved + 1},
-		"put of too much":            {Kind: Put, Key: "a", Nonce: Nonce{1}, Value: make([]byte, MaxDataBytes+1)},
-		"evict beyond tokens":        {Kind: Evict, Key: "a", Token: 1 << 63},
-		"adopt a negative TTL":       {Kind: Adopt, TTL: -1},
-		"range backwards":            {Kind: Attach, Number: 9, Nonce: nonce, Live: []Range{{5, 4}}},
-		"ranges overlap":             {Kind: Attach, Number: 9, Nonce: nonce, Live: []Range{{1, 4}, {4, 5}}},
-		"ranges not sorted":          {Kind: Attach, Number: 9, Nonce: nonce, Live: []Range{{5, 6}, {1, 2}}},
-		"range from 0":               {Kind: Attach, Number: 9, Nonce: nonce, Live: []Range{{0, 2}}},
-		"range up to next":           {Kind: Attach, Number: 9, Nonce: nonce, Live: []Range{{8, 9}}},
-		"range to the very end":      {Kind: Attach, Number: 9, Nonce: nonce, Live: []Range{{1, math.MaxUint64}}},
-		"range past the end":         {Kind: Attach, Number: 9, Nonce: nonce, Live: []Range{{math.MaxUint64, 5}}},
+		"an upgrade of nothing":       {Rules: UpgradesSince, Kind: Acquire, Number: 2, Key: "a", Upgrades: true},
+		"an upgrade too early":        {Kind: Acquire, Number: 2, Key: "a", Upgrades: true, Owner: 1},
+		"an upgrade that tries":       upgradeWith(func(c *Command) { c.Try = true }),
+		"a shared upgrade":            upgradeWith(func(c *Command) { c.Permits = 1 }),
+		"an upgrade of two keys":      upgradeWith(func(c *Command) { c.Keys = []string{"b"} }),
+		"an upgrade with a limit":     upgradeWith(func(c *Command) { c.Most = 1 }),
+		"an upgrade with a value":     upgradeWith(func(c *Command) { c.Value = []byte("v") }),
+		"an upgrade with a delay":     upgradeWith(func(c *Command) { c.Delay = time.Second }),
+		"an upgrade of a token":       upgradeWith(func(c *Command) { c.Token = 5 }),
+		"a sticky upgrade":            upgradeWith(func(c *Command) { c.Sticky = true }),
+		"an upgrade that has a mode":  upgradeWith(func(c *Command) { c.Modes = []Mode{ModeU} }),
+		"too few modes":               {Rules: ModesSince, Kind: Acquire, Key: "a", Keys: []string{"b"}, Modes: []Mode{ModeX}},
+		"a value too early":           {Kind: SetValue, Key: "a", Token: 1, Seq: 1},
+		"a value without a seq":       {Rules: ValuesSince, Kind: SetValue, Key: "a", Token: 1},
+		"put without a token":         {Rules: GuardsSince, Kind: Put, Key: "a", Nonce: Nonce{1}, Lock: "b"},
+		"a reserve too early":         {Kind: Reserve, Count: 1},
+		"a refusal too early":         {Kind: Refuse, Proof: []Place{{1, 1, 0}}},
+		"a refusal without proof":     {Rules: RefusesSince, Kind: Refuse},
+		"a refusal, too long a proof": {Rules: RefusesSince, Kind: Refuse, Proof: make([]Place, MaxProof+1)},
+		"a reserve of nothing":        {Rules: ReservesSince, Kind: Reserve},
+		"a reserve of too many":       {Rules: ReservesSince, Kind: Reserve, Count: MaxReserved + 1},
+		"put of too much":             {Kind: Put, Key: "a", Nonce: Nonce{1}, Value: make([]byte, MaxDataBytes+1)},
+		"evict beyond tokens":         {Kind: Evict, Key: "a", Token: 1 << 63},
+		"adopt a negative TTL":        {Kind: Adopt, TTL: -1},
+		"range backwards":             {Kind: Attach, Number: 9, Nonce: nonce, Live: []Range{{5, 4}}},
+		"ranges overlap":              {Kind: Attach, Number: 9, Nonce: nonce, Live: []Range{{1, 4}, {4, 5}}},
+		"ranges not sorted":           {Kind: Attach, Number: 9, Nonce: nonce, Live: []Range{{5, 6}, {1, 2}}},
+		"range from 0":                {Kind: Attach, Number: 9, Nonce: nonce, Live: []Range{{0, 2}}},
+		"range up to next":            {Kind: Attach, Number: 9, Nonce: nonce, Live: []Range{{8, 9}}},
+		"range to the very end":       {Kind: Attach, Number: 9, Nonce: nonce, Live: []Range{{1, math.MaxUint64}}},
+		"range past the end":          {Kind: Attach, Number: 9, Nonce: nonce, Live: []Range{{math.MaxUint64, 5}}},
 	} {
 		if got, err := Decode(encode(t, c)); !errors.Is(err, ErrMalformed) {
 			t.Errorf("%s: %+v, %v", name, got, err)

@@ -104,8 +104,8 @@ func (w *workload) fresh() Command {
 	if !w.t.born {
 		// Without a session no command can succeed, so any kind will do.
 		if w.stays && r.IntN(8) == 0 {
-			return Command{Kind: []Kind{InUse, Reserve}[r.IntN(2)], Rules: StickySince, Session: 1, Number: 1, Token: 1,
-				Revision: 1, Count: 1}
+			return Command{Kind: []Kind{InUse, Reserve, Refuse}[r.IntN(3)], Rules: StickySince, Session: 1, Number: 1,
+				Token: 1, Revision: 1, Count: 1, Proof: []Place{{Session: 1, Number: 1}}}
 		}
 		return Command{Kind: Stamp + Kind(r.IntN(int(Put))), Session: 1, Number: 1, Nonce: Nonce{1}, Key: "k0",
 			Token: 1, Version: 2}
@@ -152,6 +152,9 @@ func (w *workload) fresh() Command {
 		}
 		return c
 	case n < 15:
+		if len(w.t.entries) > 0 && len(w.t.sessions) > 0 && r.IntN(3) == 0 {
+			return w.refuse()
+		}
 		if r.IntN(2) == 0 {
 			return Command{Kind: Reserve, Rules: ReservesSince, Number: 5, Count: 1 + r.Uint32N(MaxReserved)}
 		}
@@ -179,6 +182,26 @@ func (w *workload) asOpener(c *Command) {
 			c.Opener = w.t.session(e.session).opener
 		}
 	}
+}
+
+// refuse returns a Refuse whose proof contains some of the requests, or all.
+func (w *workload) refuse() Command {
+	e := w.t.entries[w.rand.IntN(len(w.t.entries))]
+	c := Command{Kind: Refuse, Rules: RefusesSince, Session: e.session, Number: e.number}
+	if w.rand.IntN(8) == 0 {
+		c.Session++
+	}
+	for _, o := range w.t.entries {
+		for i := range o.keys {
+			if w.rand.IntN(8) > 0 && len(c.Proof) < MaxProof {
+				c.Proof = append(c.Proof, Place{Session: o.session, Number: o.number, Key: uint8(i)})
+			}
+		}
+	}
+	if c.Proof == nil {
+		c.Proof = []Place{{Session: e.session, Number: e.number}}
+	}
+	return c
 }
 
 func (w *workload) open() Command {

@@ -114,6 +114,10 @@ func (t *Trail) Result(r lockfsm.Result, m *lockfsm.Machine) {
 		t.shared(r)
 	case lockfsm.Cancel:
 		t.gone(r, ByCancel)
+	case lockfsm.Refuse:
+		if r.Code == lockfsm.Deadlock {
+			t.drop(request{r.Session, r.Number}, ByCancel)
+		}
 	case lockfsm.Detach:
 		t.detached(r)
 	case lockfsm.Close:

@@ -30,6 +30,7 @@ type Keeper interface {
 	Applied(*lockfsm.Result)
 	Yield(lockfsm.SessionID, lockfsm.Number)
 	Confirmed(term, round uint64)
+	Searched(term uint64, found lockfsm.Search)
 	ProposeAdopt(term uint64, ttl time.Duration, settings []byte, budgets session.Budgets)
 	ProposeRaise(term uint64, version uint32)
 }
@@ -162,6 +163,10 @@ func (c *Core) Confirmed(term, round uint64) {
 		c.Questions.answer(round&^QuestionRound, c.machine)
 		return
 	}
+	if round&keeper.SearchRound != 0 {
+		c.config.Keeper.Searched(term, c.machine.Search())
+		return
+	}
 	c.config.Keeper.Confirmed(term, round)
 }
 
@@ -204,7 +209,7 @@ func (c *Core) Leads(term uint64) {
 	c.SessionIndex.Begin(sessions)
 	c.config.Keeper.Leads(keeper.Leadership{
 		Term: term, Sessions: sessions, Born: c.machine.Born(), GraceOver: c.machine.GraceOver(), BornAt: c.bornAt,
-		Grace: c.machine.Charter().Grace,
+		Grace: c.machine.Charter().Grace, Unsearched: c.machine.Unsearched(),
 	})
 	c.config.Cluster.Look()
 }

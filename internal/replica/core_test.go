@@ -44,7 +44,8 @@ func (k toKeeper) Applied(*lockfsm.Result) { k.says("keeper: applied") }
 func (k toKeeper) Yield(id lockfsm.SessionID, n lockfsm.Number) {
 	k.says("keeper: stay %d of %d yields", n, id)
 }
-func (k toKeeper) Confirmed(uint64, uint64) { k.rounds++ }
+func (k toKeeper) Confirmed(uint64, uint64)        { k.rounds++ }
+func (k toKeeper) Searched(uint64, lockfsm.Search) { k.says("keeper: searched") }
 func (k toKeeper) ProposeAdopt(term uint64, _ time.Duration, _ []byte, _ session.Budgets) {
 	k.says("keeper: adopt in term %d", term)
 }

@@ -76,6 +76,10 @@ func (k keeperInbox) Confirmed(term, round uint64) {
 	k.post(func(now clock.Time) { k.core.Confirmed(now, term, round) })
 }
 
+func (k keeperInbox) Searched(term uint64, found lockfsm.Search) {
+	k.post(func(now clock.Time) { k.core.Searched(now, term, found) })
+}
+
 func (k keeperInbox) ProposeAdopt(term uint64, ttl time.Duration, settings []byte, budgets session.Budgets) {
 	k.post(func(now clock.Time) { k.core.ProposeAdopt(now, term, ttl, settings, budgets) })
 }

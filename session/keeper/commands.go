@@ -270,6 +270,7 @@ func (k *Core) Proposal(wallUnixMS int64) (term uint64, blob []byte) {
 		blob = lockfsm.Command{Kind: lockfsm.Expire, Session: id, Term: k.role.Term}.Append(blob)
 		k.blobExpires++
 	}
+	blob = append(blob, k.searches.refuse...)
 	for _, p := range k.blob {
 		blob = append(blob, p.bytes...)
 	}
@@ -293,6 +294,7 @@ func (k *Core) Proposed(accepted bool) {
 		k.proposeAt = k.now.Add(retryAfter)
 		return
 	}
+	k.searches.refuse = nil
 	k.bornSent = k.bornSent || k.allBound
 	k.graceSent = k.graceSent || k.graceDue
 	if k.born {

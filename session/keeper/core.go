@@ -49,6 +49,8 @@ type Leadership struct {
 	// meaning only if Born is set.
 	BornAt clock.Time
 	Grace  time.Duration
+	// Unsearched reports that the machine has searches to continue, see lockfsm.Machine.Search.
+	Unsearched bool
 }
 
 // Core makes all decisions of a [Keeper]. It has no goroutine, no clock and no random source. The
@@ -99,6 +101,7 @@ type Core struct {
 	stalled         time.Duration
 	waiters, flying []*attachment
 	round           uint64
+	searches        searches
 	roundAt         clock.Time
 	peers           map[nodeid.ID]*peerState
 	// The list all contains every peer, touched contains the peers of this turn, and owing contains
@@ -155,6 +158,7 @@ func (k *Core) throwAway() (attached []*peerState) {
 	k.sessions, k.attachments = make(map[lockfsm.SessionID]*keptSession), make(map[lockfsm.SessionID]*attachment)
 	k.expiries, k.expiriesLeft, k.expiring = expiryHeap{}, false, 0
 	k.expireDue = nil
+	k.searches = searches{}
 	k.waiters, k.flying, k.owing = nil, nil, nil
 	return attached
 }
@@ -168,6 +172,7 @@ func (k *Core) Leads(now clock.Time, l Leadership) {
 	}
 	k.led = true
 	k.born, k.graceOver, k.bornAt, k.grace = l.Born, l.GraceOver, l.BornAt, l.Grace
+	k.searches.due = l.Unsearched
 	k.beginEntering(l.Sessions)
 	if k.born {
 		k.tellAskers()
@@ -268,6 +273,9 @@ func (k *Core) Next() clock.Time {
 	if len(k.sessions) > 0 {
 		consider(k.lookAt())
 	}
+	if k.searches.due {
+		consider(max(k.now, k.searches.at))
+	}
 	if len(k.flying) > 0 {
 		consider(k.roundAt.Add(roundAgain))
 	}
@@ -279,6 +287,7 @@ func (k *Core) Next() clock.Time {
 
 func (k *Core) due() bool {
 	return k.bornDue() || k.graceDue && !k.graceSent || len(k.expireDue) > 0 ||
+		len(k.searches.refuse) > 0 ||
 		k.born && (k.adoptDue != nil || k.raiseDue != 0) // the group refuses them before Born
 }
 

@@ -75,6 +75,7 @@ const (
 	inputApplied
 	inputYield
 	inputConfirmed
+	inputSearched
 	inputAllBound
 	inputAdopt
 	inputRaise
@@ -92,6 +93,7 @@ type input struct {
 	leads              *Leadership
 	adopt              *adoption
 	version            uint32
+	found              *lockfsm.Search
 	left               *leftQuestion
 	session            lockfsm.SessionID
 	number             lockfsm.Number
@@ -163,6 +165,11 @@ func (k *Keeper) Leads(l Leadership) { k.post(input{kind: inputLeads, leads: &l}
 // before the round are applied. Calls of Confirmed and Applied must be in the order of the log.
 func (k *Keeper) Confirmed(term, round uint64) {
 	k.post(input{kind: inputConfirmed, term: term, round: round})
+}
+
+// Searched reports the result of Machine.Search, which a round with SearchRound has requested.
+func (k *Keeper) Searched(term uint64, found lockfsm.Search) {
+	k.post(input{kind: inputSearched, term: term, found: &found})
 }
 
 // AllBound reports that every instance on the group's list is bound to the group.
@@ -346,6 +353,8 @@ func (k *Keeper) take(now clock.Time, b *inbox, in *input) {
 		k.core.Yield(now, in.session, in.number)
 	case inputConfirmed:
 		k.core.Confirmed(now, in.term, in.round)
+	case inputSearched:
+		k.core.Searched(now, in.term, *in.found)
 	case inputAllBound:
 		k.core.AllBound(now)
 	case inputAdopt:

@@ -162,7 +162,7 @@ func (k *Core) Round() (term, round uint64, ok bool) {
 // earlier rounds, if their sessions exist, have the epoch of the attachment, and are not expiring.
 func (k *Core) Confirmed(now clock.Time, term, round uint64) {
 	k.begin(now)
-	if term != k.role.Term || !k.led {
+	if term != k.role.Term || !k.led || round&SearchRound != 0 {
 		return
 	}
 	kept := k.flying[:0]

@@ -37,8 +37,11 @@ func (k *Core) applied(r *lockfsm.Result) {
 	case lockfsm.Attach:
 		k.appliedAttach(r)
 	case lockfsm.Acquire:
+		k.searches.due = k.searches.due || r.Unsearched
 		k.appliedAcquire(r)
 		k.appliedEvict(r)
+	case lockfsm.Refuse:
+		k.appliedRefuse(r)
 	case lockfsm.Release, lockfsm.Cancel, lockfsm.Detach: // also a downgrade, which is a Release
 		if r.Detached != 0 {
 			k.keepGone(r.Detached, r.TTL)
@@ -142,10 +145,7 @@ func (k *Core) appliedAcquire(r *lockfsm.Result) {
 		return
 	}
 	if r.Code == lockfsm.Deadlock {
-		k.reply(a.peer, &session.Reply{
-			Kind: session.ReplyDeadlock, Session: r.Session, Epoch: r.Epoch, Number: r.Number,
-			Circle: shownTo(a.rights, r.Circle),
-		})
+		k.appliedRefuse(r)
 		return
 	}
 	if r.Code == lockfsm.NotAllowed || r.Code == lockfsm.NotForced {
@@ -170,6 +170,16 @@ func (k *Core) appliedAcquire(r *lockfsm.Result) {
 		kind = session.ReplyHeld
 	}
 	k.tellHolder(a, kind, r.Number, r.Holder)
+}
+
+// appliedRefuse reports a deadlock, which the Acquire or a later search has found.
+func (k *Core) appliedRefuse(r *lockfsm.Result) {
+	if a := k.present(r); a != nil && r.Code == lockfsm.Deadlock {
+		k.reply(a.peer, &session.Reply{
+			Kind: session.ReplyDeadlock, Session: r.Session, Epoch: r.Epoch, Number: r.Number,
+			Circle: shownTo(a.rights, r.Circle),
+		})
+	}
 }
 
 func (k *Core) tellHolder(a *attachment, kind session.ReplyKind, n lockfsm.Number, h *lockfsm.Holder) {

@@ -30,6 +30,7 @@ func (k *Core) Turn(now clock.Time, to *Outlets) {
 	if term, round, ok := k.Round(); ok {
 		to.Confirm(term, round)
 	}
+	k.search(to)
 	for _, r := range k.Replies() {
 		k.Replied(now, r.Peer, to.send(r))
 	}
