@@ -232,8 +232,10 @@ func (g *game) idle(e *entry) bool {
 		return true
 	}
 	o := e.ahead
-	return !e.holding && !e.try && !e.upgrades() && o != nil && o != g.owner && !o.holding && o.alone() && !o.try && !o.upgrades() &&
-		(g.asked == nil || g.asked.e != o) && o.permits == e.permits && o.of == e.of
+	if o == nil || o == g.owner || !o.alone() || e.holding || o.holding || e.try || o.try {
+		return false
+	}
+	return !e.upgrades() && !o.upgrades() && (g.asked == nil || g.asked.e != o) && o.permits == e.permits && o.of == e.of
 }
 
 // owns reports whether a request names e as its owner.

@@ -282,7 +282,7 @@ func TestUndecodable(t *testing.T) {
 		"a reserve too early":         {Kind: Reserve, Count: 1},
 		"a refusal too early":         {Kind: Refuse, Proof: []Place{{1, 1, 0}}},
 		"a refusal without proof":     {Rules: RefusesSince, Kind: Refuse},
-		"a refusal, too long a proof": {Rules: RefusesSince, Kind: Refuse, Proof: make([]Place, MaxProof+1)},
+		"a refusal with a long proof": {Rules: RefusesSince, Kind: Refuse, Proof: make([]Place, MaxProof+1)},
 		"a reserve of nothing":        {Rules: ReservesSince, Kind: Reserve},
 		"a reserve of too many":       {Rules: ReservesSince, Kind: Reserve, Count: MaxReserved + 1},
 		"put of too much":             {Kind: Put, Key: "a", Nonce: Nonce{1}, Value: make([]byte, MaxDataBytes+1)},

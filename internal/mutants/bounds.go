@@ -107,5 +107,17 @@ func bounds() []Bug {
 			Breaks: "each end of a request before one for 256 keys visits all 256"},
 		{Name: "try-asks-any-number-of-stays", Package: "lockfsm", Hazard: "none",
 			Breaks: "each Try makes a message to each of ten thousand sessions that keep the lock"},
+		{Name: "acquire-searches-all", Package: "lockfsm", Hazard: "none",
+			Breaks: "a request behind ten thousand others makes every replica visit all of them"},
+		{Name: "search-not-continued", Package: "lockfsm", Hazard: "none",
+			Breaks: "two that wait for each other behind many others wait forever"},
+		{Name: "delayed-search-repeated", Package: "lockfsm", Hazard: "none",
+			Breaks: "a request that an earlier deadlock delays is searched again and again"},
+		{Name: "session-searched-to-its-end", Package: "lockfsm", Hazard: "none",
+			Breaks: "one session with many unsearched requests keeps those of all others from being searched"},
+		{Name: "refused-by-a-wrong-proof", Package: "lockfsm", Hazard: "none",
+			Breaks: "a request that would be served is refused, because its deadlock has ended before the Refuse is applied"},
+		{Name: "searches-unpaced", Package: "session/keeper", Hazard: "none",
+			Breaks: "searches for deadlocks take a whole processor of the leader"},
 	}
 }
