@@ -10,6 +10,7 @@ import (
 
 	"github.com/mortise-lock/mortise/internal/clock"
 	"github.com/mortise-lock/mortise/internal/plain"
+	"github.com/mortise-lock/mortise/internal/purpose"
 	"github.com/mortise-lock/mortise/internal/shown"
 	"github.com/mortise-lock/mortise/internal/trace"
 	"github.com/mortise-lock/mortise/lockfsm"
@@ -235,13 +236,25 @@ func (l *Lock) enterable(r *Request) error {
 		field = "Notice"
 	case r.Value != "" && r.Value != value:
 		field = "Value"
-	case len(r.Labels) > 0 && !maps.Equal(r.Labels, labels):
+	case !sameLabels(r.Labels, labels):
 		field = "Labels"
 	}
 	if field == "" {
 		return nil
 	}
 	return &EnteredError{Key: l.Key(), Field: field, Token: l.Token()}
+}
+
+// sameLabels reports whether a request with the labels asked can enter a hold with the labels has.
+// The purpose does not count: packages add it, so the caller may not know of it.
+func sameLabels(asked, has map[string]string) bool {
+	own := func(labels map[string]string) map[string]string {
+		labels = maps.Clone(labels)
+		delete(labels, purpose.Label)
+		return labels
+	}
+	asked = own(asked)
+	return len(asked) == 0 || maps.Equal(asked, own(has))
 }
 
 // EnteredError reports that a lock cannot be entered again because the request asks for more than

@@ -173,7 +173,8 @@ func (n *Node) LogValue() slog.Value { return slog.StringValue(fmt.Sprint(n)) }
 // So the MaxHold of the first request ends no other handle, and counts no more after its Unlock.
 // JeopardyGrace, LockDelay, Notice, Value and Labels belong to the hold. A request for another
 // Value or other Labels, for a Notice that the hold lacks, or for a longer LockDelay or
-// JeopardyGrace fails with an *[EnteredError].
+// JeopardyGrace fails with an *[EnteredError]. The label "mortise.purpose", which packages such as
+// keep add, does not count.
 func (n *Node) Acquire(ctx context.Context, r Request) (*Lock, error) {
 	return n.acquire(ctx, n.client, r)
 }

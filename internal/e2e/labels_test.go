@@ -1,35 +1,123 @@
 package e2e
 
 import (
+	"context"
 	"errors"
-	"maps"
+	"os"
+	"path/filepath"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/mortise-lock/mortise"
+	"github.com/mortise-lock/mortise/barrier"
+	"github.com/mortise-lock/mortise/election"
+	keeping "github.com/mortise-lock/mortise/keep"
+	"github.com/mortise-lock/mortise/shard"
+	"github.com/mortise-lock/mortise/tick"
 )
 
-func TestLabelsAreShown(t *testing.T) {
-	bubble(t, func(t *testing.T) {
-		f := startFleet(t, 3)
-		labels := map[string]string{"job": "nightly", "host": "a\x00b\u00e4"}
-		for i, value := range []string{"", "v", "\x00", "\x00{}", "\xff\x00"} {
-			for _, labels := range []map[string]string{nil, labels} {
-				l := f.acquire(0, mortise.Request{Key: "k", Value: value, Labels: labels})
-				st := f.peek(1, "k").Queue[0]
-				if st.Value != value || !maps.Equal(st.Labels, labels) {
-					t.Errorf("%d: %q, %v", i, st.Value, st.Labels)
+// labelling has a call of each package that adds a label to its requests. Each call requests the
+// key "own", or the key "own/shard/0", and returns the error of that request.
+var labelling = map[string]func(ctx context.Context, n *mortise.Node) error{
+	"keep": func(ctx context.Context, n *mortise.Node) error {
+		ctx, cancel := context.WithTimeout(ctx, time.Minute)
+		defer cancel()
+		return keeping.Run(ctx, n, mortise.Request{Key: "own"}, keeping.Options{},
+			func(context.Context, *mortise.Lock) error { return nil })
+	},
+	"election": func(ctx context.Context, n *mortise.Node) error {
+		leads, err := election.New(n, "own", election.Options{}).Campaign(ctx, "")
+		if err != nil {
+			return err
+		}
+		return leads.Resign(ctx)
+	},
+	"tick": func(ctx context.Context, n *mortise.Node) error {
+		ctx, cancel := context.WithTimeout(ctx, time.Minute)
+		defer cancel()
+		var ran error
+		_ = tick.Run(ctx, n, tick.Job{Name: "own", Schedule: tick.Every(time.Second),
+			Run:    func(context.Context, tick.Tick) error { return nil },
+			Report: func(_ tick.Tick, err error) { ran = err; cancel() }})
+		return ran
+	},
+	"shard": func(ctx context.Context, n *mortise.Node) error {
+		ctx, cancel := context.WithTimeout(ctx, time.Minute)
+		defer cancel()
+		var ran error
+		_ = shard.Run(ctx, n, shard.Work{Name: "own", Count: 1,
+			Run:    func(context.Context, shard.Shard) error { cancel(); return nil },
+			Report: func(_ int, err error) { ran = err; cancel() }})
+		return ran
+	},
+	"barrier": func(ctx context.Context, n *mortise.Node) error {
+		d, err := barrier.NewDouble(n, "own", 1)
+		if err != nil {
+			return err
+		}
+		_, err = d.Enter(ctx, "x")
+		var entered *mortise.EnteredError
+		if !errors.As(err, &entered) || entered.Field != "Value" { // the Value names the participant
+			return err
+		}
+		return nil
+	},
+}
+
+// TestLabelsOfPackagesDoNotForbidReentry calls each package that adds a label under a lock of its
+// own key. The first request has not asked for the label, and the caller does not know of it.
+func TestLabelsOfPackagesDoNotForbidReentry(t *testing.T) {
+	for name, call := range labelling {
+		t.Run(name, func(t *testing.T) {
+			bubble(t, func(t *testing.T) {
+				f := startFleet(t, 1)
+				l := f.acquire(0, mortise.Request{Keys: []string{"own", "own/shard/0"},
+					Labels: map[string]string{"team": "blue"}})
+				if err := call(l.Context(t.Context()), f.nodes[0].Node); err != nil {
+					t.Error(err)
 				}
-				var held *mortise.HeldError
-				if _, err := f.nodes[2].TryLock(t.Context(), "k"); !errors.As(err, &held) || held.Value != value ||
-					!maps.Equal(held.Labels, labels) {
-					t.Errorf("%d: %v", i, err)
+				if err := l.Err(); err != nil {
+					t.Errorf("the first handle: %v", err)
+				}
+				for want, labels := range map[string]map[string]string{
+					"": {"team": "blue", "mortise.purpose": "job"}, "Labels": {"team": "red", "mortise.purpose": "job"},
+				} {
+					again, err := f.nodes[0].Acquire(l.Context(t.Context()), mortise.Request{Key: "own", Labels: labels})
+					var entered *mortise.EnteredError
+					if errors.As(err, &entered); (err != nil) != (want != "") || err != nil && entered.Field != want {
+						t.Errorf("%v: %v", labels, err)
+					}
+					if err == nil {
+						unlock(t, again)
+					}
 				}
 				unlock(t, l)
+			})
+		})
+	}
+}
+
+// TestEveryLabellingPackageIsTried searches the sources for packages that add a label.
+func TestEveryLabellingPackageIsTried(t *testing.T) {
+	files, err := filepath.Glob("../../*/*.go")
+	if err != nil || len(files) < 50 {
+		t.Fatal(len(files), err)
+	}
+	found := 0
+	for _, file := range files {
+		text, err := os.ReadFile(file)
+		if err != nil {
+			t.Fatal(err)
+		}
+		name := filepath.Base(filepath.Dir(file))
+		if !strings.HasSuffix(file, "_test.go") && strings.Contains(string(text), "purpose.Of(") {
+			if found++; labelling[name] == nil {
+				t.Errorf("package %s adds a label, and is not in the table", name)
 			}
 		}
-		_, err := f.nodes[0].Acquire(t.Context(), mortise.Request{Key: "k", Value: strings.Repeat("x", 1000),
-			Labels: labels})
-		wantIs(t, err, mortise.ErrBadRequest)
-	})
+	}
+	if found < len(labelling) {
+		t.Errorf("%d of %d packages were found", found, len(labelling))
+	}
 }
