@@ -164,7 +164,9 @@ func (n *Node) LogValue() slog.Value { return slog.StringValue(fmt.Sprint(n)) }
 // locks covers the request, the lock is entered again: Acquire returns another handle of the same
 // hold, with the same token. The lock is released when each of its handles is unlocked. An
 // exclusive lock covers an exclusive or a shared request for any of its keys, a shared lock covers
-// a shared request, and an upgradable lock covers a shared or an upgradable one. When only handles
+// a shared request, and an upgradable lock covers a shared or an upgradable one. A Path is covered
+// by a lock of the same Path or of one above it, of the same kind or exclusive, but not by a lock
+// of the key Path alone, which does not exclude locks of the nodes above. When only handles
 // of shared requests are left, an exclusive lock becomes shared, as after [Lock.Downgrade]. Permits
 // of a semaphore are always requested anew. If the request would have to wait, directly or through
 // others, for a lock under which it is made, it fails with a *[DeadlockError].

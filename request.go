@@ -139,13 +139,15 @@ type Request struct {
 	// before the session expires, there is no delay. A later Unlock returns ErrLost.
 	LockDelay time.Duration
 
-	// Resume takes over the hold of Key that has this token, with all its keys, instead of waiting
-	// for the lock. Either its holder is gone and LockDelay keeps the hold, or its holder has
-	// passed the token to this caller. In the second case the holder's lock ends with a
-	// *[ForcedError]. The resumed lock has a higher token, which fences off the former holder. It
-	// keeps LockDelay and Value unless this request sets them. ErrNotHeld means that no hold has
-	// this token; [Node.Peek] reports the present token. If ctx ends before the answer, a hold with
-	// a LockDelay exists but may have another token, and a hold without a LockDelay may have ended.
+	// Resume takes over the hold of Key that has this token, with all its keys, instead of waiting for
+	// the lock. Either its holder is gone and LockDelay keeps the hold, or its holder has passed the
+	// token to this caller. In the second case the holder's lock ends with a *[ForcedError]. The
+	// resumed lock has a higher token, which fences off the former holder. It keeps LockDelay and
+	// Value unless this request sets them. It is shared, or has permits or a Path, as the hold was,
+	// and Lock.Key, Downgrade and requests under its context follow that. ErrNotHeld means that no
+	// hold has this token; [Node.Peek] reports the present token. If ctx ends before the answer, a
+	// hold with a LockDelay exists but may have another token, and a hold without a LockDelay may have
+	// ended.
 	Resume Token
 
 	// Sticky lets the session keep the lock after Unlock. Its next sticky request for the key is then

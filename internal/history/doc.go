@@ -41,8 +41,8 @@
 //	{"k":"mark","at":…,"group":"1f","index":20,"rev":"840"}   this voter's account reaches this far
 //	{"k":"dropped","at":…,"count":17}                         the recorder has not written 17 lines
 //
-// Requests other than for a mutex have more members in the lines call, enter, grant and end. One grant
-// line has all keys of its request:
+// Requests other than for a mutex have more members in the lines call, enter, grant and end. One
+// grant line has all keys of its request:
 //
 //	"keys":["b","c"]         further keys, ascending, above key
 //	"permits":1              key is shared: a reader

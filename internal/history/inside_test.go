@@ -54,7 +54,8 @@ func entering(has, want history.Event, resumes lockfsm.Token, between ...history
 		before.Token, before.Index, before.Seq, before.At, before.Session, before.Rev = resumes, 3, 1, 5, 3,
 			lockfsm.Revision(resumes)
 		before.Place, grant.Place = lockfsm.Revision(resumes-1), lockfsm.Revision(resumes-1)
-		end.Kind, end.Token, end.Seq, end.How, end.Session, end.Place = history.End, resumes, 1, history.ByForce, 3, before.Place
+		end.Kind, end.Token, end.Seq, end.How = history.End, resumes, 1, history.ByForce
+		end.Session, end.Place = 3, before.Place
 		call, grant.Resumes = history.Event{Key: has.Key, Resumes: resumes}, resumes
 		events = append(events, before, end)
 	}

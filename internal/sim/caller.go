@@ -24,6 +24,7 @@ type call struct {
 	// the lock of this call.
 	outer, inner *call
 	raised       *call // the last upgrade of this hold that was granted
+	handle       *handle
 
 	ends   clock.Time // when the handle ends the hold by itself; zero means never
 	forced bool       // the state machine has ended the hold by force
@@ -44,6 +45,12 @@ type call struct {
 	doubt     bool // the client has marked the hold as in doubt
 	patient   bool // the caller does not release the lock in doubt
 	postponed bool // the release waits for the end of the doubt
+}
+
+// handle is a request that has entered the lock of a call.
+type handle struct {
+	want  lockfsm.Grant
+	reads bool
 }
 
 // keptStay is a granted request of the stays.
@@ -209,6 +216,7 @@ func (c *call) granted(token lockfsm.Token, until clock.Time) {
 	c.stage, c.token, c.group, c.ends = holds, token, c.p.group, until
 	w.watch.gets(c)
 	c.drawDowngrade()
+	c.drawHandle()
 	if c.drawUpgrade() {
 		return
 	}
@@ -250,6 +258,9 @@ func (c *call) downgrade() {
 	if until := c.p.m.pausedUntil; c.p.w.now < until {
 		c.p.w.after(until-c.p.w.now, c.downgrade)
 		return
+	}
+	if c.handle != nil && !c.handle.reads {
+		return // as Lock.Downgrade, which fails then
 	}
 	if c.believes() {
 		c.p.w.watch.lowers(c)

@@ -119,11 +119,22 @@ func (w *world) drawPath(r *client.Request) {
 func lockName(i int) string { return fmt.Sprintf("key-%d", i) }
 func poolName(i int) string { return fmt.Sprintf("pool-%d", i) }
 
-func (c *call) keys() []string {
-	if c.req.Terms == nil {
-		return []string{c.req.Key}
+// grant returns what the call holds, or asks for. A call that resumes a hold knows that from its
+// grant only. Before, it knows one key.
+func (c *call) grant() lockfsm.Grant {
+	g := c.req.Grant()
+	if g.Key == "" {
+		g = lockfsm.Grant{Key: c.req.Key}
 	}
-	return append([]string{c.req.Key}, c.req.Terms.Keys...)
+	if c.lowered {
+		g.Permits = 1
+	}
+	return g
+}
+
+func (c *call) keys() []string {
+	g := c.grant()
+	return append([]string{g.Key}, g.Keys...)
 }
 
 // resumes returns the token of the hold that the call resumes. Zero means none.
@@ -138,25 +149,20 @@ func reader() check.Terms { return check.Terms{Permits: 1} }
 
 // termsOf returns the terms of a key, whose index in the result of keys is i.
 func (c *call) termsOf(i int) check.Terms {
-	if t := c.req.Terms; t != nil && len(t.Modes) > 0 {
-		permits, of := t.Modes[i].Terms()
+	if g := c.grant(); len(g.Modes) > 0 {
+		permits, of := g.Modes[i].Terms()
 		return check.Terms{Permits: permits, Of: of}
 	}
 	return c.terms()
 }
 
 // modal reports whether the call has a mode for each key.
-func (c *call) modal() bool { return c.req.Terms != nil && len(c.req.Terms.Modes) > 0 }
+func (c *call) modal() bool { return len(c.grant().Modes) > 0 }
 
 // terms returns the terms of all keys of a call without modes.
 func (c *call) terms() check.Terms {
-	switch {
-	case c.lowered:
-		return reader()
-	case c.req.Terms == nil:
-		return check.Terms{}
-	}
-	return check.Terms{Permits: c.req.Terms.Permits, Of: c.req.Terms.Of}
+	g := c.grant()
+	return check.Terms{Permits: g.Permits, Of: g.Of}
 }
 
 func (c *call) mayNest() bool {

@@ -1,8 +1,11 @@
 package sim
 
 import (
+	"math/rand/v2"
+	"slices"
 	"time"
 
+	"github.com/mortise-lock/mortise/lockfsm"
 	"github.com/mortise-lock/mortise/session/client"
 )
 
@@ -103,4 +106,70 @@ func (c *call) good() {
 		c.postponed = false
 		c.p.w.after(c.p.w.between(0, c.hold+1), c.release)
 	}
+}
+
+// The callers enter their locks again, as requests under the context of a lock do. The rule of the
+// product decides whether a request may enter. The watch then treats the handle as a belief of its
+// own beside its hold: no other caller may hold what the handle excludes.
+
+// handleChance is the chance that a holder makes a request under its lock that may enter it.
+const handleChance = 0.5
+
+// drawHandle lets some holders enter their lock again. It has its own random numbers, so that the
+// rest of a run does not depend on it. A lock that can be upgraded is not entered, because its
+// upgrade excludes the reads of its handles.
+func (c *call) drawHandle() {
+	w, k := c.p.w, c.p.w.entering
+	if c.upgradable() || c.upgrades() || k.Float64() >= handleChance {
+		return
+	}
+	want := c.drawEntering(k)
+	begins := time.Duration(k.Float64() * float64(c.hold+1))
+	lasts := time.Duration(k.Float64() * float64(c.hold+1))
+	w.after(begins, func() { c.enter(want, lasts) })
+}
+
+// drawEntering draws a request of any kind, for the keys of the lock or for some of them.
+func (c *call) drawEntering(k *rand.Rand) client.Request {
+	keys := c.keys()
+	r := client.Request{Key: keys[k.IntN(len(keys))], Terms: &client.Terms{}}
+	switch k.IntN(6) {
+	case 0:
+	case 1:
+		r.Terms.Permits = 1
+	case 2:
+		r.Key, r.Terms.Keys = keys[0], keys[1:]
+	case 3:
+		r.Key, r.Terms.Keys, r.Terms.Permits = keys[0], keys[1:], 1
+	case 4:
+		r.Terms.Permits, r.Terms.Of = 1, 3
+	case 5: // the last node of the lock, or a node below it, for reading or writing
+		above, node := lockfsm.ModeIX, lockfsm.ModeX
+		if k.IntN(2) == 0 {
+			above, node = lockfsm.ModeIS, lockfsm.ModeS
+		}
+		nodes := keys
+		if k.IntN(2) == 0 {
+			nodes = append(slices.Clone(keys), keys[len(keys)-1]+"/9")
+		}
+		r.Key, r.Terms.Keys = nodes[0], nodes[1:]
+		for range r.Terms.Keys {
+			r.Terms.Modes = append(r.Terms.Modes, above)
+		}
+		r.Terms.Modes = append(r.Terms.Modes, node)
+	}
+	return r
+}
+
+func (c *call) enter(r client.Request, lasts time.Duration) {
+	if c.stage != holds || c.handle != nil || c.doubt || c.forced || c.p.w.now < c.p.m.pausedUntil || !c.believes() {
+		return
+	}
+	has, want := c.grant(), r.Grant()
+	if !has.Covers(&want) {
+		return // such a request asks the group; see nest
+	}
+	c.handle = &handle{want: want, reads: want.Reads()}
+	c.p.w.watch.enters(c)
+	c.p.w.after(lasts, func() { c.p.w.watch.exits(c) })
 }

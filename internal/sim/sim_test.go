@@ -26,7 +26,7 @@ func TestSeeds(t *testing.T) {
 	s := total.Stats
 	rare := min(s.Shared, s.Permits, s.Several, s.Nested, s.Behind, s.Crowded, s.Deadlocks, s.Full, s.Forced,
 		s.Overdue, s.Wanted, s.Delayed, s.Detached, s.Resumed, s.Downgraded, s.Upgraded, s.Passes, s.Recalled, s.Yielded,
-		s.InUse, s.StaysLost, s.NotForced, s.Paths)
+		s.InUse, s.StaysLost, s.NotForced, s.Paths, s.Mixed, s.Entered)
 	if rare == 0 && (total.Runs >= 20 || total.Runs >= 6 && c.First == 1 && c.Step == 1) {
 		t.Errorf("a kind of lock, or of meeting, did not occur: %+v", s)
 	}

@@ -21,6 +21,9 @@ type Stats struct {
 	Deadlocks, Full int // calls refused because of a deadlock or a full queue
 
 	Detached, Resumed int
+	// Mixed counts resumed holds that are not an exclusive lock of one key. Entered counts handles
+	// that entered a lock again.
+	Mixed, Entered    int
 	Downgraded        int // confirmed downgrades
 	Paths             int // calls that lock a node of a tree
 	Upgraded          int // granted upgrades

@@ -84,18 +84,7 @@ func (w *world) resumeSome() {
 	if l == nil {
 		return
 	}
-	type request struct {
-		session lockfsm.SessionID
-		number  lockfsm.Number
-	}
-	places := map[request]int{}
-	for _, e := range l.glue.Machine().Entries() {
-		places[request{e.Session, e.Number}]++
-	}
-	held := slices.DeleteFunc(l.glue.Machine().Entries(), func(e lockfsm.EntryInfo) bool {
-		// only holds with one key can be resumed here
-		return e.Token == 0 || e.Permits != 0 || places[request{e.Session, e.Number}] > 1
-	})
+	held := slices.DeleteFunc(l.glue.Machine().Entries(), func(e lockfsm.EntryInfo) bool { return e.Token == 0 })
 	if len(held) == 0 {
 		return
 	}

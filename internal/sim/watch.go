@@ -191,8 +191,10 @@ func (o *watch) fails(c *call, why string, held lockfsm.Token) {
 }
 
 func (o *watch) gets(c *call) {
-	c.lowered = c.resumes() != 0 && o.shared[c.token]
 	keys := c.keys()
+	if c.resumes() != 0 && (len(keys) > 1 || !c.termsOf(0).Alone()) {
+		o.stats.Mixed++
+	}
 	o.stats.gets(c, keys, c.termsOf(0))
 	o.w.note("%v call %d holds %v with %d", c.p, c.id, keys, c.token)
 	o.w.mark('g', c.id, uint64(c.token))
@@ -367,6 +369,7 @@ func (o *watch) released(c *call, err error) {
 }
 
 func (o *watch) disbelieve(c *call) {
+	o.exits(c)
 	for _, key := range c.keys() {
 		o.w.must(o.beliefs.End(key, c.caller(), o.w.now))
 		o.believers[key] = without(o.believers[key], c)

@@ -13,7 +13,7 @@ import (
 )
 
 // This file observes holds that end by force or by themselves, expiry delays, notices to holders,
-// downgrades, and holds in doubt.
+// downgrades, holds in doubt, and handles of holds that were entered again.
 
 const (
 	// lateWord is the time within which a holder must be notified that its hold has ended by itself.
@@ -219,14 +219,6 @@ func (o *watch) becomesShared(g *group, e *history.Event) {
 	}
 }
 
-// resumesShared observes that a shared hold is resumed. A caller that resumes the hold of a former
-// writer does not ask for a mode, and gets the mode of the hold.
-func (o *watch) resumesShared(e *history.Event) {
-	if termsOf(e, 0) == reader() {
-		o.shared[e.Token] = true
-	}
-}
-
 func (c *call) mayDoubt() bool { return c.req.Terms != nil && c.req.Terms.Grace > 0 }
 
 // doubts observes that a client marks a hold as in doubt, before it publishes another deadline.
@@ -304,4 +296,32 @@ func (c *call) remembered(i int) check.Terms {
 		return reader()
 	}
 	return c.termsOf(i)
+}
+
+// inside is the handle as a caller of its own.
+func (c *call) inside() check.Caller { return check.Caller{Node: c.p.m.name + " inside", Op: c.id} }
+
+func (o *watch) enters(c *call) {
+	o.stats.Entered++
+	want := c.handle.want
+	o.w.note("%v call %d is entered by %+v", c.p, c.id, want)
+	modes := history.Modes(want.Modes)
+	e := history.Event{Kind: history.Enter, Op: c.id, Key: want.Key, Keys: want.Keys, Permits: want.Permits, Of: want.Of,
+		Modes: modes}
+	o.record(c.p, e)
+	for i, key := range append([]string{want.Key}, want.Keys...) {
+		o.lapse(key)
+		o.w.must(o.beliefs.BeginBeside(key, c.inside(), termsOf(&e, i), c.caller(), o.w.now))
+	}
+}
+
+// exits observes that the handle of a call ends, with its lock or before it.
+func (o *watch) exits(c *call) {
+	h := c.handle
+	if c.handle = nil; h == nil {
+		return
+	}
+	for _, key := range append([]string{h.want.Key}, h.want.Keys...) {
+		o.w.must(o.beliefs.End(key, c.inside(), o.w.now))
+	}
 }

@@ -160,7 +160,6 @@ func (o *watch) trail(r *ownReplica, e history.Event) {
 		o.becomesShared(g, &e)
 	case e.Resumes != 0:
 		o.resumed(&e)
-		o.resumesShared(&e)
 	}
 }
 

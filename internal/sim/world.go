@@ -17,6 +17,7 @@ import (
 type world struct {
 	cfg      Config
 	rng      *rand.Rand
+	entering *rand.Rand    // of handles
 	now      time.Duration // global time, which no core can read
 	due      schedule
 	sequence int
@@ -65,7 +66,8 @@ func (s *schedule) Pop() any {
 const notesKept = 4000
 
 func newWorld(cfg Config) *world {
-	w := &world{cfg: cfg, rng: rand.New(rand.NewPCG(cfg.Seed, 0x6d6f7274)), run: fnv.New64a(), verbose: cfg.Verbose,
+	w := &world{cfg: cfg, rng: rand.New(rand.NewPCG(cfg.Seed, 0x6d6f7274)),
+		entering: rand.New(rand.NewPCG(cfg.Seed, 0x656e746572)), run: fnv.New64a(), verbose: cfg.Verbose,
 		now: time.Hour}
 	w.net = newNetwork(w)
 	w.watch = newWatch(w)

@@ -58,6 +58,9 @@ func TestEveryAnswerNamesTheGrant(t *testing.T) {
 			if err := first.Downgrade(t.Context()); err != nil {
 				t.Fatal(err)
 			}
+			if g := first.Grant(); !g.Shared() {
+				t.Errorf("behind its downgrade it includes %+v", g)
+			}
 			dropped := false
 			drop := func(what string) bool {
 				info, _ := w.machine.Inspect("x", 1)
