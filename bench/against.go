@@ -82,7 +82,7 @@ func againstSection(chosen []Peer, runs map[[2]string][]pair, rounds int, m Mach
 	var b strings.Builder
 	fmt.Fprintf(&b, "## Against an earlier build\n\n`go run . -against PROGRAM` writes this section. PROGRAM is this "+
 		"benchmark built at another commit.\n%s:\n%d cores (%s), %s. The other build is %s.\nIn each of %d rounds both "+
-		"builds ran directly after each other. Ratios are new to old: of\nthe medians and, in parentheses, the 95 % "+
+		"builds ran directly after each other. Ratios are new to old: of\nthe medians and, in parentheses, the 95 %% "+
 		"interval, by resampling the rounds.\n\n", m.When, m.Cores, m.CPU, m.Go, other, rounds)
 	var rows [][]string
 	for _, p := range chosen {
