@@ -124,6 +124,9 @@ const maxBegin = 20_000
 
 // Watch returns the present state if q.After is 0, and otherwise the events after that position.
 func (a admin) Watch(ctx context.Context, q *query.WatchRequest) (*query.EventsAnswer, error) {
+	if len(q.Prefixes) > 1 {
+		return nil, fmt.Errorf("%w: a watch of %d prefixes: a program watches one", ErrBadRequest, len(q.Prefixes))
+	}
 	if q.After != 0 {
 		s, err := look(ctx, a.n, query.QueryClient.Watch, q)
 		if err != nil {
@@ -133,7 +136,11 @@ func (a admin) Watch(ctx context.Context, q *query.WatchRequest) (*query.EventsA
 	}
 	var events []Event
 	answer := &query.EventsAnswer{}
-	for e, err := range a.n.watchFor(ctx, q.Origin, string(q.Prefix), 0) {
+	prefix := "" // all keys
+	if len(q.Prefixes) == 1 {
+		prefix = string(q.Prefixes[0])
+	}
+	for e, err := range a.n.watchFor(ctx, q.Origin, prefix, 0) {
 		switch {
 		case err != nil:
 			return nil, err

@@ -276,12 +276,13 @@ func (n *Node) ForceUnlockAll(ctx context.Context, prefix, reason string) (ended
 
 const (
 	lookPause   = 50 * time.Millisecond // pause before the next attempt
+	busyPause   = time.Second           // longest pause after a leader has refused several attempts
 	maxSessions = 1000
 )
 
 // look sends a query to the leader, and repeats it until the leader answers or ctx ends.
 func look[Q, A any](ctx context.Context, n *Node, method queries.Method[query.QueryClient, Q, A], q *Q) (*A, error) {
-	doing := "query the leader"
+	doing, pauses := "query the leader", pauses(0)
 	for {
 		if err := n.Err(); err != nil {
 			return nil, err
@@ -298,8 +299,20 @@ func look[Q, A any](ctx context.Context, n *Node, method queries.Method[query.Qu
 		if ctx.Err() == nil {
 			doing = fmt.Sprintf("query the leader (last answer: %v)", err)
 		}
-		pause(ctx, lookPause)
+		pause(ctx, pauses.next(err))
 	}
+}
+
+// pauses counts the attempts that a leader has refused because of a limit.
+type pauses int
+
+// next returns the pause after an attempt that has failed with err. It doubles with each refusal.
+func (p *pauses) next(err error) time.Duration {
+	if !errors.Is(err, replica.ErrBusy) {
+		return lookPause
+	}
+	*p++
+	return min(lookPause<<min(*p, 5), busyPause)
 }
 
 // Get returns the data of key and its revision, or nil and revision 0 if the key has no data. The

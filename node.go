@@ -32,6 +32,8 @@ type Node struct {
 	client *client.Client
 	trace  *trace.Tracer // nil without observers
 
+	watches queries.Watches // the watch that all callers of Watch share
+
 	standby  atomic.Int64 // waiting calls whose purpose makes long waits normal
 	settled  atomic.Bool  // Ready has found the voters settled, or has stopped waiting
 	settleBy atomic.Int64 // clock.Time at which Ready stops waiting; zero before the first Ready

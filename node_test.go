@@ -4,9 +4,13 @@ import (
 	"context"
 	"encoding/json"
 	"errors"
+	"fmt"
 	"log/slog"
 	"strings"
 	"testing"
+	"time"
+
+	"github.com/mortise-lock/mortise/internal/replica"
 )
 
 // Tests of groups of several nodes are in internal/e2e. The tests here start at most one node.
@@ -98,5 +102,20 @@ func TestALockThatIsKeptCostsOneAllocation(t *testing.T) {
 	}
 	if got > 1 { // the Lock
 		t.Errorf("a pair of Lock and Unlock allocates %v times", got)
+	}
+}
+
+// A query that the leader refuses because of a limit is repeated less and less often.
+func TestRefusedQueriesArePaced(t *testing.T) {
+	p, last := pauses(0), time.Duration(0)
+	for range 100 {
+		next := p.next(fmt.Errorf("a refusal: %w", replica.ErrBusy))
+		if next < last || next < 2*lookPause || next > busyPause {
+			t.Errorf("%v after %v", next, last)
+		}
+		last = next
+	}
+	if last != busyPause || p.next(replica.ErrNoLead) != lookPause {
+		t.Errorf("the last pause is %v, and %v without a leader", last, p.next(replica.ErrNoLead))
 	}
 }

@@ -57,6 +57,10 @@ type Event struct {
 // ([Request.Sticky]), Watch reports when an instance gets it and gives it back, and not the grants
 // to the callers there.
 //
+// All callers of a node share one watch of the group, so any number of them costs the leader one.
+// It has places for the watches of 4,096 instances and programs. Beyond that, and beyond 2,048
+// with one derived secret, events are up to a second late, and a WARN names the limit.
+//
 // Watch waits for a leader without a time limit. An event may be stale when it is reported, so use
 // tokens and not events to protect a resource. The watch ends when the caller leaves the loop. It
 // also ends, with an error and a zero Event, when ctx ends or the node is closed.
@@ -66,11 +70,19 @@ func (n *Node) Watch(ctx context.Context, prefix string, after uint64) iter.Seq2
 
 func (n *Node) watchFor(ctx context.Context, from *query.Origin, prefix string, after uint64) iter.Seq2[Event, error] {
 	return func(yield func(Event, error) bool) {
+		ask := func(ctx context.Context, q *query.WatchRequest) (*query.EventList, error) {
+			return look(ctx, n, query.QueryClient.Watch, q)
+		}
+		shared := n.watches.Open(queries.WatchedNode{Ask: ask, Spawn: n.engine.Background}, prefix)
+		defer shared.Close()
 		w := queries.Watch{
 			Origin: from, Prefix: prefix,
 			Tell: func(t queries.WatchItem) bool { return yield(toldEvent(t), nil) },
 			Events: func(q *query.WatchRequest) (*query.EventList, error) {
-				return look(ctx, n, query.QueryClient.Watch, q)
+				if from == nil {
+					return shared.Events(ctx, q.After)
+				}
+				return ask(ctx, q)
 			},
 			Walk: func(q *query.ListRequest) (*query.LockList, error) {
 				return look(ctx, n, query.QueryClient.Walk, q)

@@ -1,7 +1,5 @@
 package lockfsm
 
-import "strings"
-
 // The machine keeps the latest events in memory. A watcher gets either all events after a position
 // or an error. The kept events are not replicated: a restored replica begins without events, but
 // continues the count. The audit log is replicated.
@@ -175,10 +173,10 @@ func (m *Machine) position(number uint64) uint64 { return uint64(m.charter.first
 // Position returns the position of the last event.
 func (m *Machine) Position() uint64 { return m.position(m.past) }
 
-// Since returns the first events after the position `after` whose keys begin with prefix. It
-// returns at most `most` events. upTo is the last searched position. ok is false if the next event
-// is no longer in the log, or if the position is not of this group.
-func (m *Machine) Since(after uint64, prefix string, most int) (events []Event, upTo uint64, ok bool) {
+// Since returns the first events after the position `after` whose keys begin with one of the
+// prefixes. It returns at most `most` events. upTo is the last searched position. ok is false if
+// the next event is no longer in the log, or if the position is not of this group.
+func (m *Machine) Since(after uint64, of Prefixes, most int) (events []Event, upTo uint64, ok bool) {
 	first := m.position(0)
 	r := &m.events
 	kept := uint64(len(r.events))
@@ -189,7 +187,7 @@ func (m *Machine) Since(after uint64, prefix string, most int) (events []Event, 
 		if len(events) == most {
 			return events, m.position(number - 1), true
 		}
-		if h := &r.events[(number-1-r.from)%eventsKept]; strings.HasPrefix(h.key, prefix) {
+		if h := &r.events[(number-1-r.from)%eventsKept]; of.Cover(h.key) {
 			events = append(events, m.event(h, number))
 		}
 	}

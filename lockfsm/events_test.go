@@ -11,7 +11,7 @@ import (
 // order of the events of one command.
 func spelled(t *testing.T, m *Machine, after uint64) (all []string) {
 	t.Helper()
-	events, upTo, ok := m.Since(after, "", eventsKept)
+	events, upTo, ok := m.Since(after, NewPrefixes(""), eventsKept)
 	if !ok || upTo != m.Position() {
 		t.Fatalf("the events after %d are missing; the last is %d, these reach to %d", after, m.Position(), upTo)
 	}
@@ -98,10 +98,10 @@ func TestSinceNeverHasAGap(t *testing.T) {
 	w := newWorld(t)
 	s := w.session(1)
 	start := w.m.Position()
-	if _, _, ok := w.m.Since(start+1, "", 1); ok {
+	if _, _, ok := w.m.Since(start+1, NewPrefixes(""), 1); ok {
 		t.Error("a position in the future is accepted")
 	}
-	if _, _, ok := w.m.Since(w.m.position(0)-1, "", 1); ok {
+	if _, _, ok := w.m.Since(w.m.position(0)-1, NewPrefixes(""), 1); ok {
 		t.Error("a position of an earlier group is accepted")
 	}
 	n := Number(0)
@@ -114,13 +114,13 @@ func TestSinceNeverHasAGap(t *testing.T) {
 	for range eventsKept/2 - 1 {
 		lock()
 	}
-	events, upTo, ok := w.m.Since(start, "a/", 10)
+	events, upTo, ok := w.m.Since(start, NewPrefixes("a/"), 10)
 	if !ok || len(events) != 10 || upTo >= w.m.Position() || events[9].Position > upTo {
 		t.Fatalf("%d events up to %d, %v", len(events), upTo, ok)
 	}
 	all := events
 	for upTo < w.m.Position() {
-		if events, upTo, ok = w.m.Since(upTo, "a/", 10); !ok || len(events) > 10 {
+		if events, upTo, ok = w.m.Since(upTo, NewPrefixes("a/"), 10); !ok || len(events) > 10 {
 			t.Fatalf("%d events up to %d, %v", len(events), upTo, ok)
 		}
 		all = append(all, events...)
@@ -135,18 +135,18 @@ func TestSinceNeverHasAGap(t *testing.T) {
 		t.Errorf("%d events of a/", len(all))
 	}
 	lock()
-	if _, _, ok := w.m.Since(start, "", 1); !ok {
+	if _, _, ok := w.m.Since(start, NewPrefixes(""), 1); !ok {
 		t.Error("the oldest event that fits is missing")
 	}
 	lock()
-	if _, _, ok := w.m.Since(start, "", 1); ok {
+	if _, _, ok := w.m.Since(start, NewPrefixes(""), 1); ok {
 		t.Error("an event was dropped, and Since does not report it")
 	}
 	restored := again(t, w.m)
-	if _, _, ok := restored.Since(w.m.Position()-1, "", 1); ok || restored.Position() != w.m.Position() {
+	if _, _, ok := restored.Since(w.m.Position()-1, NewPrefixes(""), 1); ok || restored.Position() != w.m.Position() {
 		t.Error("a restored machine claims to have the events before its snapshot")
 	}
-	if events, _, ok := restored.Since(w.m.Position(), "", 1); !ok || len(events) > 0 {
+	if events, _, ok := restored.Since(w.m.Position(), NewPrefixes(""), 1); !ok || len(events) > 0 {
 		t.Error("a restored machine does not continue at its position")
 	}
 }

@@ -73,7 +73,7 @@ func (s *script) usage() string {
 
 func (s *script) events() string {
 	first := s.m.position(s.m.events.from)
-	events, _, _ := s.m.Since(first, "", eventsKept)
+	events, _, _ := s.m.Since(first, NewPrefixes(""), eventsKept)
 	return s.told(events)
 }
 

@@ -20,9 +20,9 @@ const (
 
 // arrivals holds the calls that are still arriving. A question is arriving until all of it has
 // arrived, and any other call until its first message has arrived. There are limits for one
-// instance, for one derived secret, for all derived secrets and for all instances. A call beyond one
-// of them closes the connection of the oldest call that this limit counts. The type is safe for
-// concurrent use.
+// instance, for one derived secret, for all derived secrets and for all instances. A call beyond
+// one of them closes the connection of the oldest call that this limit counts. The type is safe
+// for concurrent use.
 type arrivals struct {
 	each, secret, derived, limit int
 

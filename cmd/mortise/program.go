@@ -154,7 +154,7 @@ func keysIn(a *query.KeysAnswer, err error) (keys []mortise.KeyInfo, _ error) {
 // program has no right to read the events.
 func (p *program) watch(ctx context.Context, prefix string, after uint64) iter.Seq2[mortise.Event, error] {
 	return func(yield func(mortise.Event, error) bool) {
-		q := &query.WatchRequest{Prefix: []byte(prefix), After: after}
+		q := &query.WatchRequest{Prefixes: [][]byte{[]byte(prefix)}, After: after}
 		for {
 			a, events, err := nextEvents(ctx, p.guest, q)
 			if err = mended(err); ctx.Err() != nil {

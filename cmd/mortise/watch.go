@@ -50,7 +50,7 @@ func watch(ctx context.Context, c *call) error {
 		return err
 	}
 	defer g.Close()
-	q := &query.WatchRequest{Prefix: []byte(prefix), After: c.watch.after}
+	q := &query.WatchRequest{Prefixes: [][]byte{[]byte(prefix)}, After: c.watch.after}
 	for told := false; ; {
 		a, events, err := nextEvents(ctx, g, q)
 		switch {

@@ -120,7 +120,7 @@ func TestAnyInstanceAnswersAGuest(t *testing.T) {
 			return events
 		}
 		watch := func(i int, prefix string, after uint64) (*query.EventsAnswer, []mortise.Event) {
-			a, failed := asks(t, f.program(i), query.AdminClient.Watch, &query.WatchRequest{Prefix: []byte(prefix),
+			a, failed := asks(t, f.program(i), query.AdminClient.Watch, &query.WatchRequest{Prefixes: [][]byte{[]byte(prefix)},
 				After: after})
 			return a, eventsIn(a, failed)
 		}

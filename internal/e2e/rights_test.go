@@ -190,8 +190,8 @@ func TestAGuestMayDoWhatItsTextSays(t *testing.T) {
 			for prefix, verb := range map[string]string{"r/": "", "r/a/b": "", "r": "read", "": "read", "a/": "read"} {
 				want("list "+prefix, verb, missing(t, p, query.AdminClient.List, list(prefix)))
 			}
-			want("watch r/", "", missing(t, p, query.AdminClient.Watch, &query.WatchRequest{Prefix: []byte("r/")}))
-			want("watch b", "read", missing(t, p, query.AdminClient.Watch, &query.WatchRequest{Prefix: []byte("b")}))
+			want("watch r/", "", missing(t, p, query.AdminClient.Watch, &query.WatchRequest{Prefixes: [][]byte{[]byte("r/")}}))
+			want("watch b", "read", missing(t, p, query.AdminClient.Watch, &query.WatchRequest{Prefixes: [][]byte{[]byte("b")}}))
 			want("watch", "read", missing(t, p, query.AdminClient.Watch, &query.WatchRequest{After: 1}))
 			want("audit", "read", missing(t, p, query.AdminClient.Audit, &query.StateRequest{}))
 			want("sessions", "read", missing(t, p, query.AdminClient.Sessions, &query.PageRequest{}))
@@ -266,7 +266,7 @@ func TestRightsAreCheckedTwice(t *testing.T) {
 		forwarded("list", looks(t, n, query.QueryClient.List, list("a/")))
 		forwarded("walk", looks(t, n, query.QueryClient.Walk, list("")))
 		forwarded("watch", looks(t, n, query.QueryClient.Watch,
-			&query.WatchRequest{Origin: under, Prefix: []byte("b")}))
+			&query.WatchRequest{Origin: under, Prefixes: [][]byte{[]byte("b")}}))
 		forwarded("put", looks(t, n, query.QueryClient.Put, &query.PutRequest{Origin: under, Key: []byte("a/x")}))
 		forwarded("evict", looks(t, n, query.QueryClient.Evict, &query.EvictRequest{Origin: under, Key: []byte("a/x"),
 			Token: 1, By: []byte("x")}))

@@ -275,13 +275,13 @@ func TestWatchersAreBoundedAndGo(t *testing.T) {
 		var all sync.WaitGroup
 		for i := range 100 {
 			all.Go(func() {
-				for range f.nodes[i%3].Watch(ctx, "k", 0) {
+				for range f.nodes[i%3].Watch(ctx, fmt.Sprint("k/", i), 0) {
 				}
 			})
 		}
 		time.Sleep(5 * time.Second)
 		r := f.nodes[f.leader()].Replica()
-		if n := r.Questions.Watching(); n < 50 || n > 200 {
+		if n := r.Questions.Watching(); n > 3 { // all callers of a node share one
 			t.Errorf("%d watch", n)
 		}
 		stop()

@@ -52,6 +52,7 @@ type Instance struct {
 	known    picture
 	learning atomic.Bool
 
+	busy      seldom // for the warning that the leader refuses queries
 	claims    seldom // for the warning that an instance sends another one's raft ID
 	grantable grantable
 	failed    atomic.Pointer[error]
@@ -71,6 +72,8 @@ type Instance struct {
 	ended   bool // guarded by binding; if true, bind accepts no replica
 
 	goroutines goroutines
+	open       context.Context // ends when Close is called
+	closing    context.CancelFunc
 }
 
 // New returns an instance that has not started. Before Start, no other method may be called.
@@ -80,6 +83,7 @@ func New(config Config) *Instance {
 		config: config, env: env, logger: config.Logger,
 		self: config.Self, started: make(chan struct{}), leaving: make(chan struct{}), shutDone: make(chan struct{}),
 	}
+	n.open, n.closing = context.WithCancel(context.Background())
 	n.disk.news = make(chan struct{}, 1)
 	return n
 }
@@ -203,6 +207,12 @@ func (n *Instance) cluster() *cluster.Cluster { return n.members.Load() }
 
 // spawn runs f on a goroutine that Close waits for. After Close it does nothing and returns false.
 func (n *Instance) spawn(f func()) bool { return n.goroutines.spawn(f) }
+
+// Background runs f on a goroutine that Close waits for. The context of f ends when Close is
+// called. After Close, Background does nothing and returns false.
+func (n *Instance) Background(f func(context.Context)) bool {
+	return n.spawn(func() { f(n.open) })
+}
 
 type goroutines struct {
 	mu    sync.Mutex // guards ended and all.Go

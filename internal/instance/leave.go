@@ -134,6 +134,7 @@ func pause(ctx context.Context, d time.Duration) {
 func (n *Instance) Close() error {
 	closed := client.ErrClosed
 	n.failed.CompareAndSwap(nil, &closed)
+	n.closing()
 	n.leaveOnce.Do(func() { close(n.leaving) })
 	err := n.shut()
 	n.goroutines.end()

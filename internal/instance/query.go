@@ -2,6 +2,7 @@ package instance
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"time"
 
@@ -23,7 +24,11 @@ func QueryOnce[Q, A any](ctx context.Context, n *Instance, method queries.Method
 	if err != nil {
 		return nil, err
 	}
-	return queries.Ask(ctx, query.NewQueryClient(conn), method, q)
+	a, err := queries.Ask(ctx, query.NewQueryClient(conn), method, q)
+	if errors.Is(err, replica.ErrBusy) {
+		n.busy.warn(n, "the leader refuses a query for now, and it is repeated with pauses", "why", err)
+	}
+	return a, err
 }
 
 func (n *Instance) leader() (transport.Conn, error) {

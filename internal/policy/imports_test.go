@@ -24,8 +24,8 @@ var allowed = map[string][]string{
 	"internal/trace":               {"session/client", "lockfsm", "internal/clock", "internal/history"},
 	"internal/memnet":              {},
 	"internal/replica": {
-		"cluster/founding", "cluster/voters", "internal/capability", "internal/clock", "internal/nodeid",
-		"internal/plain", "lockfsm", "raftlog", "session", "session/client", "session/keeper",
+		"cluster/founding", "cluster/voters", "internal/capability", "internal/clock", "internal/fair",
+		"internal/nodeid", "internal/plain", "lockfsm", "raftlog", "session", "session/client", "session/keeper",
 	},
 	"internal/policy": {},
 	"internal/e2e":    {},
@@ -71,8 +71,8 @@ var allowed = map[string][]string{
 	},
 	// This package translates between messages and the types of other packages.
 	"internal/queries": {
-		"cluster", "cluster/voters", "internal/capability", "internal/nodeid", "internal/replica", "lockfsm",
-		"session", "transport", "transport/wire/...",
+		"cluster", "cluster/voters", "internal/capability", "internal/fair", "internal/nodeid", "internal/replica",
+		"lockfsm", "session", "transport", "transport/wire/...",
 		"google.golang.org/grpc/...", "google.golang.org/protobuf/...",
 	},
 	"stripe":                     {""},

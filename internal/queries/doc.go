@@ -21,7 +21,9 @@
 //
 // # Concurrency
 //
-// Everything is safe for concurrent use, and every call returns when its context ends.
+// Everything is safe for concurrent use, and every call returns when its context ends. [Watches]
+// has one goroutine while there are callers. A caller that does not read its events delays no
+// other: when 1,024 of them wait, it asks for the others itself.
 //
 // # Failure
 //
@@ -31,8 +33,9 @@
 // # Limits
 //
 // Package transport limits the size of questions and answers, and the number of questions of one
-// instance. Questions contain no lists. The lists and texts in an answer about the voters are
-// limited after decoding, because they are kept.
+// instance. Package replica limits the pending questions and the watches of one instance and of
+// one derived secret. A watch has at most 256 prefixes with 8 KiB. The lists and texts in an
+// answer about the voters are limited after decoding, because they are kept.
 //
 // # Refused alternative
 //

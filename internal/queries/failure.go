@@ -17,7 +17,7 @@ import (
 
 // Failed is the error of a question that was answered with a failure. If a right is missing, it
 // wraps a *session.NotAllowedError. If a kept lock has reserved the token, it wraps
-// [replica.ErrKept].
+// [replica.ErrKept], and if a limit of questions is reached, [replica.ErrBusy].
 type Failed struct {
 	Kind   query.Failure_Kind
 	text   string
@@ -32,6 +32,8 @@ func (f *Failed) Unwrap() error {
 		return f.denied
 	case f.Kind == query.Failure_KEPT:
 		return replica.ErrKept
+	case f.Kind == query.Failure_BUSY:
+		return replica.ErrBusy
 	}
 	return nil
 }
@@ -46,6 +48,9 @@ func failure(err error) error {
 	}
 	if errors.Is(err, context.DeadlineExceeded) || errors.Is(err, context.Canceled) || errors.Is(err, errStarting) {
 		f.Kind = query.Failure_NOT_READY
+	}
+	if errors.Is(err, replica.ErrBusy) {
+		f.Kind = query.Failure_BUSY
 	}
 	if errors.Is(err, replica.ErrKept) {
 		f.Kind = query.Failure_KEPT

@@ -3,6 +3,7 @@ package queries
 import (
 	"context"
 	"errors"
+	"fmt"
 
 	"github.com/mortise-lock/mortise/internal/replica"
 	"github.com/mortise-lock/mortise/lockfsm"
@@ -15,7 +16,11 @@ type LeaderAnswer func(ctx context.Context, q replica.Question) (*replica.Answer
 
 // Query returns the service for questions to the leader.
 func Query(look LeaderAnswer) transport.Service {
-	return transport.Service{Desc: &query.Query_ServiceDesc, Impl: leader{answer: look}}
+	return transport.Service{Desc: &query.Query_ServiceDesc, Impl: leader{
+		answer: func(ctx context.Context, q replica.Question) (*replica.Answer, error) {
+			q.For = userOf(ctx)
+			return look(ctx, q)
+		}}}
 }
 
 type leader struct {
@@ -145,7 +150,35 @@ func (l leader) Reserve(ctx context.Context, q *query.ReserveRequest) (*query.Re
 }
 
 func (l leader) Watch(ctx context.Context, q *query.WatchRequest) (*query.EventList, error) {
-	return l.events(ctx, replica.Question{Op: replica.OpWatch, Key: string(q.Prefix), After: q.After})
+	prefixes := make([]string, 0, max(1, len(q.Prefixes)))
+	for _, each := range q.Prefixes {
+		prefixes = append(prefixes, string(each))
+	}
+	if len(prefixes) == 0 {
+		prefixes = append(prefixes, "") // all keys
+	}
+	if err := checkPrefixes(prefixes); err != nil {
+		return nil, err
+	}
+	op := replica.OpWatch
+	if q.AtOnce {
+		op = replica.OpEvents
+	}
+	return l.events(ctx, replica.Question{Op: op, Prefixes: lockfsm.NewPrefixes(prefixes...), After: q.After})
+}
+
+// checkPrefixes returns an error if there are too many prefixes for one watch. The leader keeps
+// them while the watch waits.
+func checkPrefixes(prefixes []string) error {
+	bytes := 0
+	for _, each := range prefixes {
+		bytes += len(each)
+	}
+	if len(prefixes) > sharedPrefixes || bytes > sharedBytes {
+		return fmt.Errorf("mortise: a watch of %d prefixes with %d bytes: at most %d, with %d bytes", len(prefixes), bytes,
+			sharedPrefixes, sharedBytes)
+	}
+	return nil
 }
 
 func (l leader) Ends(ctx context.Context, _ *query.StateRequest) (*query.EventList, error) {

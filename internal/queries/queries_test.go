@@ -13,6 +13,7 @@ import (
 	"google.golang.org/protobuf/proto"
 
 	"github.com/mortise-lock/mortise/internal/capability"
+	"github.com/mortise-lock/mortise/internal/fair"
 	"github.com/mortise-lock/mortise/internal/nodeid"
 	"github.com/mortise-lock/mortise/internal/nodeid/nodeidtest"
 	"github.com/mortise-lock/mortise/internal/replica"
@@ -105,7 +106,7 @@ func questions() map[string]rule {
 		query.Query_Holders_FullMethodName: {&query.HoldersRequest{Key: k}, "read", "a/x", reads, true, false},
 		query.Query_List_FullMethodName:    {&query.ListRequest{Prefix: k}, "read", "a/x*", lists, true, false},
 		query.Query_Walk_FullMethodName:    {&query.ListRequest{Prefix: k}, "read", "a/x*", lists, true, false},
-		query.Query_Watch_FullMethodName:   {&query.WatchRequest{Prefix: k}, "read", "a/x*", lists, true, false},
+		query.Query_Watch_FullMethodName:   {&query.WatchRequest{Prefixes: [][]byte{k}}, "read", "a/x*", lists, true, false},
 		query.Query_Put_FullMethodName:     {&query.PutRequest{Key: k}, "write", "a/x", "write a/x", true, false},
 		query.Query_SetValue_FullMethodName: {&query.ValueRequest{Key: k, Token: 1, Seq: 1}, "lock", "a/x", "lock a/x", true,
 			false},
@@ -124,7 +125,7 @@ func questions() map[string]rule {
 		query.Admin_List_FullMethodName:     {&query.ListRequest{Prefix: k}, "read", "a/x*", lists, true, true},
 		query.Admin_Peek_FullMethodName:     {&query.KeyRequest{Key: k}, "read", "a/x", reads, true, true},
 		query.Admin_Check_FullMethodName:    {&query.HoldRequest{Key: k}, "read", "a/x", reads, true, true},
-		query.Admin_Watch_FullMethodName:    {&query.WatchRequest{Prefix: k}, "read", "a/x*", lists, true, true},
+		query.Admin_Watch_FullMethodName:    {&query.WatchRequest{Prefixes: [][]byte{k}}, "read", "a/x*", lists, true, true},
 		query.Admin_Audit_FullMethodName:    {&query.StateRequest{}, "read", "*", any, true, true},
 		query.Admin_Members_FullMethodName:  {&query.PageRequest{}, "read", "*", any, true, true},
 		query.Admin_Sessions_FullMethodName: {&query.PageRequest{}, "read", "*", any, true, true},
@@ -246,6 +247,58 @@ func leads(a *replica.Answer, err error, last *replica.Question) transport.Servi
 	}
 	guard := &Guard{Started: func() bool { return true }}
 	return transport.Services{List: []transport.Service{Query(look)}, Intercept: guard.Intercept}
+}
+
+// Limits count a forwarded question for the program, under its secret, and any other for its
+// sender.
+func TestQuestionsAreCountedForTheirUser(t *testing.T) {
+	var last replica.Question
+	services := leads(&replica.Answer{}, nil, &last)
+	narrow, program := rights(t, "read *"), nodeidtest.ID(9)
+	for _, c := range []struct {
+		from   transport.Identity
+		origin *query.Origin
+		want   fair.Identity
+	}{
+		{peer(capability.Root, nil), nil, fair.Identity{Instance: nodeidtest.ID(5)}},
+		{peer(capability.Root, nil), &query.Origin{Rights: narrow.Text(), Asker: program[:]},
+			fair.Identity{Instance: program, Secret: narrow.Text()}},
+		{peer(capability.Member, narrow), &query.Origin{Asker: program[:]},
+			fair.Identity{Instance: nodeidtest.ID(5), Secret: narrow.Text()}},
+	} {
+		_, err := Ask(t.Context(), query.NewQueryClient(services.As(c.from)), query.QueryClient.Watch,
+			&query.WatchRequest{Origin: c.origin})
+		if err != nil || last.For != c.want || last.Op != replica.OpWatch || !last.Prefixes.Cover("any key") {
+			t.Errorf("%v asks for %+v: %+v, %v", c.from, c.origin, last, err)
+		}
+	}
+}
+
+func TestARefusedQuestionNamesTheLimit(t *testing.T) {
+	var last replica.Question
+	full := fmt.Errorf("%w: watches have reached the limit of one instance: at most 64", replica.ErrBusy)
+	services := leads(nil, full, &last)
+	_, err := Ask(t.Context(), query.NewQueryClient(services.As(peer(capability.Root, nil))), query.QueryClient.Watch,
+		&query.WatchRequest{AtOnce: true})
+	if f, ok := errors.AsType[*Failed](err); !ok || f.Kind != query.Failure_BUSY || !errors.Is(err, replica.ErrBusy) ||
+		err.Error() != full.Error() || last.Op != replica.OpEvents {
+		t.Errorf("%v, of %v", err, last.Op)
+	}
+}
+
+func TestAWatchHasFewPrefixes(t *testing.T) {
+	var last replica.Question
+	services := leads(&replica.Answer{}, nil, &last)
+	for name, q := range map[string]*query.WatchRequest{
+		"prefixes": {Prefixes: make([][]byte, sharedPrefixes+1)},
+		"bytes":    {Prefixes: [][]byte{make([]byte, sharedBytes+1)}},
+	} {
+		_, err := Ask(t.Context(), query.NewQueryClient(services.As(peer(capability.Root, nil))),
+			query.QueryClient.Watch, q)
+		if err == nil || last.Op != "" {
+			t.Errorf("too many %s: %v", name, err)
+		}
+	}
 }
 
 // For a request for several keys, a program gets only the keys that it may read, and the number of

@@ -11,6 +11,7 @@ import (
 	"google.golang.org/protobuf/reflect/protoreflect"
 
 	"github.com/mortise-lock/mortise/internal/capability"
+	"github.com/mortise-lock/mortise/internal/fair"
 	"github.com/mortise-lock/mortise/internal/nodeid"
 	"github.com/mortise-lock/mortise/session"
 	"github.com/mortise-lock/mortise/transport"
@@ -56,6 +57,7 @@ func (g *Guard) Intercept(ctx context.Context, q any, info *grpc.UnaryServerInfo
 	if err == nil {
 		ctx, cancel := context.WithTimeout(ctx, within(info.FullMethod, q))
 		defer cancel()
+		ctx = context.WithValue(ctx, userKey{}, userFrom(from, rights, q))
 		answer, err = method(context.WithValue(ctx, rightsKey{}, rights), q)
 	}
 	if err != nil && g.Translate != nil {
@@ -65,6 +67,26 @@ func (g *Guard) Intercept(ctx context.Context, q any, info *grpc.UnaryServerInfo
 		err = failure(err)
 	}
 	return answer, err
+}
+
+type userKey struct{}
+
+// userOf returns the user for whom limits count the question in ctx.
+func userOf(ctx context.Context) fair.Identity {
+	who, _ := ctx.Value(userKey{}).(fair.Identity)
+	return who
+}
+
+// userFrom returns the user of a question: the program, if an instance forwards its question, and
+// otherwise the sender.
+func userFrom(from transport.Identity, rights *capability.Capability, q any) fair.Identity {
+	who := fair.Identity{Instance: from.Instance, Secret: rights.Text()}
+	if m, ok := q.(interface{ GetOrigin() *query.Origin }); ok {
+		if asker := ID(m.GetOrigin().GetAsker()); !asker.IsZero() {
+			who.Instance = asker
+		}
+	}
+	return who
 }
 
 func is(method string, of *grpc.ServiceDesc) bool {
@@ -137,7 +159,15 @@ func Allowed(c *capability.Capability, q any) error {
 	case *query.ListRequest:
 		return lists(q.Prefix)
 	case *query.WatchRequest:
-		return lists(q.Prefix)
+		for _, each := range q.Prefixes {
+			if err := lists(each); err != nil {
+				return err
+			}
+		}
+		if len(q.Prefixes) == 0 {
+			return lists(nil)
+		}
+		return nil
 	case *query.StateRequest, *query.PageRequest:
 		return lists(nil)
 	case *query.PutRequest:

@@ -81,7 +81,7 @@ func (w *Watch) tell(t WatchItem) error {
 }
 
 func (w *Watch) since(after uint64) (*query.EventList, error) {
-	return w.Events(&query.WatchRequest{Origin: w.Origin, Prefix: []byte(w.Prefix), After: after})
+	return w.Events(&query.WatchRequest{Origin: w.Origin, Prefixes: [][]byte{[]byte(w.Prefix)}, After: after})
 }
 
 // begin passes the current state page by page. After each page it passes the newer events that

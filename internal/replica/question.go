@@ -5,6 +5,7 @@ import (
 	"time"
 
 	"github.com/mortise-lock/mortise/internal/capability"
+	"github.com/mortise-lock/mortise/internal/fair"
 	"github.com/mortise-lock/mortise/internal/nodeid"
 	"github.com/mortise-lock/mortise/lockfsm"
 )
@@ -15,13 +16,18 @@ const (
 	WatchTime    = 2 * time.Second // time for which a watch waits for an event
 	MaxPage      = 100             // number of locks or sessions in an answer
 
-	maxQuestions  = 64 // pending questions; further ones fail with ErrBusy
-	maxWatchers   = 1024
 	maxEvents     = 512
 	pageBudget    = 1000    // maximum number of locks or sessions visited for a page
 	maxPeekQueue  = 1000    // maximum length of a queue in the answer to Peek, Walk or Holders
 	maxListQueue  = 3       // maximum length of a queue in the answer to List
 	QuestionRound = 1 << 63 // marks a round's number as that of a question
+)
+
+// Limits of pending questions; further ones fail with ErrBusy. A watch is one as long as it waits
+// for an event. Each instance has one watch for all its callers.
+var (
+	questionLimits = fair.Limits{Each: 64, Secret: 64, Derived: 96, All: 128}
+	watchLimits    = fair.Limits{Each: 64, Secret: 2048, Derived: 3072, All: 4096}
 )
 
 // Op is the kind of a question.
@@ -40,6 +46,7 @@ const (
 	OpWalk     Op = "walk"    // like OpList, with longer queues; used at the beginning of a watch
 	OpHolders  Op = "holders" // the holders of a key that follow the position After
 	OpWatch    Op = "watch"   // waits for an event, at most WatchTime
+	OpEvents   Op = "events"  // like OpWatch, but waits for no event
 	OpEnds     Op = "ends"
 	OpSessions Op = "sessions"
 	OpNames    Op = "names"   // the names of the replicas
@@ -49,23 +56,26 @@ const (
 // ErrNoLead is the error of a replica that is not the leader.
 var ErrNoLead = errors.New("mortise: this instance does not lead")
 
-// ErrBusy is the error of a leader that has reached its limit of questions.
-var ErrBusy = errors.New("mortise: the leader has too many queries at once; try again")
+// ErrBusy is the error of a leader that has reached a limit of questions. The error that wraps it
+// names the limit.
+var ErrBusy = errors.New("mortise: the leader has too many queries at once")
 
 // Question is a query about the state, or a request to change it.
 type Question struct {
 	Op         Op
-	Key        string    // key or key prefix
-	Token      uint64    // with OpPut: of the hold that guards it; zero means none
-	Lock       string    // with OpPut: the key of that hold
-	By, Reason string    // cause of an Evict
-	Asker      nodeid.ID // with OpValue: the proved ID of the instance that asks
+	For        fair.Identity    // the user whose question it is
+	Key        string           // key or key prefix
+	Prefixes   lockfsm.Prefixes // for a Watch and Events
+	Token      uint64           // with OpPut: of the hold that guards it; zero means none
+	Lock       string           // with OpPut: the key of that hold
+	By, Reason string           // cause of an Evict
+	Asker      nodeid.ID        // with OpValue: the proved ID of the instance that asks
 	Next       lockfsm.Cursor
 	// Rights are, with OpEvict, those of the program that asks, and with OpValue those that the
 	// connection of Asker proves. Nil means a full instance.
 	Rights *capability.Capability
 
-	// for a Watch: the last position it has seen; for a Put: the expected revision; for Holders:
+	// for a Watch and Events: the last position seen; for a Put: the expected revision; for Holders:
 	// the position after which the list begins; for a change of a value: its number; for a Reserve:
 	// the count
 	After uint64

@@ -6,6 +6,7 @@ import (
 	"sync"
 	"sync/atomic"
 
+	"github.com/mortise-lock/mortise/internal/fair"
 	"github.com/mortise-lock/mortise/lockfsm"
 	"github.com/mortise-lock/mortise/session"
 )
@@ -15,7 +16,9 @@ import (
 // is never older than its question. Any goroutine may call Ask, Drop, Idle and Watching. Only the
 // Core calls the other methods.
 type Questions struct {
-	leader uint64
+	leader  uint64
+	asking  *fair.Places // pending questions that wait for no event
+	waiters *fair.Places // watches
 
 	mu sync.Mutex // never held across a wait
 	// number of the last question, below QuestionRound; starts at a value made from the raft ID, so
@@ -28,7 +31,9 @@ type Questions struct {
 }
 
 // NewQuestions returns the Questions of the replica with the given raft ID.
-func NewQuestions(raft uint64) *Questions { return &Questions{leader: raft, last: raft >> 2} }
+func NewQuestions(raft uint64) *Questions {
+	return &Questions{leader: raft, last: raft >> 2, asking: fair.New(questionLimits), waiters: fair.New(watchLimits)}
+}
 
 // Asked is a pending question. Its asker waits for Done.
 type Asked struct {
@@ -38,6 +43,7 @@ type Asked struct {
 	// a waiting Watch has no event up to this position; 0 until the Watch waits
 	watched atomic.Uint64
 	left    atomic.Bool
+	dropped sync.Once
 	done    chan struct{}
 	answer  Answer
 	err     error
@@ -52,15 +58,14 @@ func (a *Asked) Answer() (*Answer, error) { return &a.answer, a.err }
 // Ask accepts a question, or fails with ErrBusy if there are too many. After Ask the caller must
 // start the round or the command of the question, and finally call Drop.
 func (s *Questions) Ask(q Question) (*Asked, error) {
+	if err := s.placesOf(&q).Take(q.For, 1); err != nil {
+		if q.Op == OpWatch {
+			return nil, fmt.Errorf("%w: watches have reached %w; events come late until there are fewer", ErrBusy, err)
+		}
+		return nil, fmt.Errorf("%w: queries have reached %w; send fewer at once", ErrBusy, err)
+	}
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	limit := maxQuestions
-	if q.Op == OpWatch { // watches have a separate limit, because after an event all watchers ask again
-		limit = maxWatchers - s.Watching()
-	}
-	if len(s.waiting) >= limit {
-		return nil, ErrBusy
-	}
 	if s.waiting == nil {
 		s.waiting = map[uint64]*Asked{}
 	}
@@ -70,10 +75,20 @@ func (s *Questions) Ask(q Question) (*Asked, error) {
 	return one, nil
 }
 
-// Drop removes a question. The asker must call it when it stops waiting.
+// placesOf returns the places of which a question takes one. Watches have separate ones, because
+// they wait long, and after an event all of them are asked again.
+func (s *Questions) placesOf(q *Question) *fair.Places {
+	if q.Op == OpWatch {
+		return s.waiters
+	}
+	return s.asking
+}
+
+// Drop removes a question, and gives its place back. The asker must call it when it stops waiting.
 func (s *Questions) Drop(a *Asked) {
 	a.left.Store(true)
 	s.take(a.Number)
+	a.dropped.Do(func() { s.placesOf(&a.question).Give(a.question.For, 1) })
 }
 
 // Idle ends the wait of a Watch that has no event. The answer contains the position up to which
@@ -155,8 +170,8 @@ func (s *Questions) answer(number uint64, m *lockfsm.Machine) {
 			a.Locks = append(a.Locks, l)
 		}
 		a.Leader, a.Position = s.leader, m.Position()
-	case OpWatch:
-		if !s.tell(one, m) {
+	case OpWatch, OpEvents:
+		if !s.tell(one, m) && q.Op == OpWatch {
 			one.seen()
 			s.keep(append(s.watchers, one))
 			return
@@ -197,7 +212,7 @@ func (s *Questions) changed(result *lockfsm.Result, m *lockfsm.Machine) {
 
 func (s *Questions) tell(one *Asked, m *lockfsm.Machine) bool {
 	q, a := &one.question, &one.answer
-	events, upTo, known := m.Since(q.After, q.Key, maxEvents)
+	events, upTo, known := m.Since(q.After, q.Prefixes, maxEvents)
 	a.Events, a.Position, a.Missed, a.Leader, a.More = events, upTo, !known, s.leader, upTo != m.Position()
 	return len(events) > 0 || !known
 }

@@ -2,12 +2,17 @@ package replica
 
 import (
 	"errors"
+	"strings"
 	"testing"
 	"time"
 
+	"github.com/mortise-lock/mortise/internal/fair"
+	"github.com/mortise-lock/mortise/internal/nodeid"
 	"github.com/mortise-lock/mortise/lockfsm"
 	"github.com/mortise-lock/mortise/raftlog"
 )
+
+var allKeys = lockfsm.NewPrefixes("")
 
 func leading(t *testing.T) (*Core, *Questions, *heard) {
 	t.Helper()
@@ -73,7 +78,7 @@ func TestQuestionsAreAnsweredBehindTheirRound(t *testing.T) {
 func TestAnotherLeadAnswersNothing(t *testing.T) {
 	c, q, _ := leading(t)
 	one, watch := ask(t, q, Question{Op: OpPeek, Key: "k"}),
-		ask(t, q, Question{Op: OpWatch, After: c.Machine().Position()})
+		ask(t, q, Question{Op: OpWatch, Prefixes: allKeys, After: c.Machine().Position()})
 	c.Confirmed(2, QuestionRound|watch.Number)
 	if watch.answered() || q.Watching() != 1 {
 		t.Fatalf("%d watch", q.Watching())
@@ -94,7 +99,7 @@ func TestAnotherLeadAnswersNothing(t *testing.T) {
 // event for its key, or by Idle.
 func TestAWatchWaitsForItsKey(t *testing.T) {
 	c, q, _ := leading(t)
-	question := Question{Op: OpWatch, Key: "k", After: c.Machine().Position()}
+	question := Question{Op: OpWatch, Prefixes: lockfsm.NewPrefixes("k"), After: c.Machine().Position()}
 	early := ask(t, q, question)
 	if _, err := q.Idle(early); !errors.Is(err, ErrBusy) {
 		t.Errorf("a watch whose round has not come back: %v", err)
@@ -119,21 +124,66 @@ func TestAWatchWaitsForItsKey(t *testing.T) {
 	}
 }
 
+// Each kind has its own places. A derived secret leaves places to another one, both leave some to
+// instances with the root secret, and Drop gives each place back, also if it is called twice.
 func TestQuestionsAreBounded(t *testing.T) {
-	_, q, _ := leading(t)
-	var all []*Asked
-	for range maxQuestions {
-		all = append(all, ask(t, q, Question{Op: OpPeek}))
+	for _, op := range []Op{OpPeek, OpEvents, OpPut, OpEvict, OpWatch} {
+		_, q, _ := leading(t)
+		var taken []*Asked
+		fill := func(secret string) (sum int, why error) {
+			for n := byte(1); n < 255; n++ {
+				for each := 0; each < 64; each++ {
+					user := fair.Identity{Instance: nodeid.ID{n, byte(len(secret))}, Secret: secret}
+					one, err := q.Ask(Question{Op: op, Prefixes: allKeys, For: user})
+					if err != nil {
+						return sum, err
+					}
+					taken = append(taken, one)
+					sum++
+				}
+			}
+			return sum, nil
+		}
+		for range 3 {
+			one, why := fill("one")
+			if !errors.Is(why, ErrBusy) || !strings.Contains(why.Error(), "one derived secret: at most") {
+				t.Errorf("%s: %v", op, why)
+			}
+			two, _ := fill("other")
+			root, _ := fill("")
+			if limits := q.placesOf(&Question{Op: op}); one < 64 || two < 32 || root < 32 || limits.Total() != one+two+root {
+				t.Errorf("%s: %d and %d of derived secrets, %d of the root secret", op, one, two, root)
+			}
+			for _, each := range taken {
+				q.Drop(each)
+				q.Drop(each)
+			}
+			taken = nil
+			if n := q.asking.Total() + q.waiters.Total(); n != 0 || len(q.waiting) != 0 {
+				t.Fatalf("%s: %d places and %d questions are left", op, n, len(q.waiting))
+			}
+		}
 	}
-	if _, err := q.Ask(Question{Op: OpPeek}); !errors.Is(err, ErrBusy) {
-		t.Errorf("one too many: %v", err)
+}
+
+// A watch of a thousand instances is within the limits, also if all have one derived secret.
+func TestAThousandInstancesWatch(t *testing.T) {
+	for _, secret := range []string{"", "member"} {
+		_, q, _ := leading(t)
+		for n := range 1500 {
+			ask(t, q, Question{Op: OpWatch, Prefixes: allKeys,
+				For: fair.Identity{Instance: nodeid.ID{byte(n), byte(n >> 8), 1}, Secret: secret}})
+		}
 	}
-	q.Drop(all[3])
-	ask(t, q, Question{Op: OpPeek})
-	for range maxWatchers - maxQuestions {
-		ask(t, q, Question{Op: OpWatch})
-	}
-	if _, err := q.Ask(Question{Op: OpWatch}); !errors.Is(err, ErrBusy) {
-		t.Errorf("one watch too many: %v", err)
+}
+
+// OpEvents waits for nothing.
+func TestEventsAtOnce(t *testing.T) {
+	c, q, _ := leading(t)
+	one := ask(t, q, Question{Op: OpEvents, Prefixes: allKeys, After: c.Machine().Position()})
+	c.Confirmed(2, QuestionRound|one.Number)
+	if a, err := one.Answer(); !one.answered() || err != nil || a.Missed || a.Position != c.Machine().Position() ||
+		q.Watching() != 0 {
+		t.Errorf("%v: %+v, %v", one.answered(), a, err)
 	}
 }

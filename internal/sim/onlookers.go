@@ -108,6 +108,7 @@ func (a *onlooker) answer(again func()) *replica.Answer {
 		a.r.glue.Questions.Drop(a.asked)
 		return nil
 	}
+	a.r.glue.Questions.Drop(a.asked)
 	if answer, err := a.asked.Answer(); err == nil {
 		return answer
 	}

@@ -29,6 +29,7 @@ const (
 	Failure_DENIED    Failure_Kind = 2 // the asker's secret or certificate does not grant it; denied names the missing right
 	Failure_CONFLICT  Failure_Kind = 3 // from Put: the data is not at that revision; nothing was changed
 	Failure_KEPT      Failure_Kind = 4 // from Check and Evict: a kept lock has reserved the token; nothing was changed
+	Failure_BUSY      Failure_Kind = 5 // a limit of questions is reached, which the text names: ask again later
 )
 
 // Enum value maps for Failure_Kind.
@@ -39,6 +40,7 @@ var (
 		2: "DENIED",
 		3: "CONFLICT",
 		4: "KEPT",
+		5: "BUSY",
 	}
 	Failure_Kind_value = map[string]int32{
 		"WRONG":     0,
@@ -46,6 +48,7 @@ var (
 		"DENIED":    2,
 		"CONFLICT":  3,
 		"KEPT":      4,
+		"BUSY":      5,
 	}
 )
 
@@ -889,8 +892,9 @@ func (x *EvictRequest) GetReason() []byte {
 type WatchRequest struct {
 	state         protoimpl.MessageState `protogen:"open.v1"`
 	Origin        *Origin                `protobuf:"bytes,1,opt,name=origin,proto3" json:"origin,omitempty"`
-	Prefix        []byte                 `protobuf:"bytes,2,opt,name=prefix,proto3" json:"prefix,omitempty"`
-	After         uint64                 `protobuf:"varint,3,opt,name=after,proto3" json:"after,omitempty"` // position
+	Prefixes      [][]byte               `protobuf:"bytes,2,rep,name=prefixes,proto3" json:"prefixes,omitempty"`            // events of keys with any of them; none means all keys
+	After         uint64                 `protobuf:"varint,3,opt,name=after,proto3" json:"after,omitempty"`                 // position
+	AtOnce        bool                   `protobuf:"varint,4,opt,name=at_once,json=atOnce,proto3" json:"at_once,omitempty"` // do not wait for an event
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -932,9 +936,9 @@ func (x *WatchRequest) GetOrigin() *Origin {
 	return nil
 }
 
-func (x *WatchRequest) GetPrefix() []byte {
+func (x *WatchRequest) GetPrefixes() [][]byte {
 	if x != nil {
-		return x.Prefix
+		return x.Prefixes
 	}
 	return nil
 }
@@ -944,6 +948,13 @@ func (x *WatchRequest) GetAfter() uint64 {
 		return x.After
 	}
 	return 0
+}
+
+func (x *WatchRequest) GetAtOnce() bool {
+	if x != nil {
+		return x.AtOnce
+	}
+	return false
 }
 
 type PageRequest struct {
@@ -2181,18 +2192,19 @@ const file_mortise_query_v1_query_proto_rawDesc = "" +
 	"\x1cmortise/query/v1/query.proto\x12\x10mortise.query.v1\"6\n" +
 	"\x06Origin\x12\x16\n" +
 	"\x06rights\x18\x01 \x01(\tR\x06rights\x12\x14\n" +
-	"\x05asker\x18\x02 \x01(\fR\x05asker\"\xc9\x01\n" +
+	"\x05asker\x18\x02 \x01(\fR\x05asker\"\xd3\x01\n" +
 	"\aFailure\x12\x12\n" +
 	"\x04text\x18\x01 \x01(\tR\x04text\x122\n" +
 	"\x04kind\x18\x02 \x01(\x0e2\x1e.mortise.query.v1.Failure.KindR\x04kind\x120\n" +
-	"\x06denied\x18\x03 \x01(\v2\x18.mortise.query.v1.DeniedR\x06denied\"D\n" +
+	"\x06denied\x18\x03 \x01(\v2\x18.mortise.query.v1.DeniedR\x06denied\"N\n" +
 	"\x04Kind\x12\t\n" +
 	"\x05WRONG\x10\x00\x12\r\n" +
 	"\tNOT_READY\x10\x01\x12\n" +
 	"\n" +
 	"\x06DENIED\x10\x02\x12\f\n" +
 	"\bCONFLICT\x10\x03\x12\b\n" +
-	"\x04KEPT\x10\x04\"@\n" +
+	"\x04KEPT\x10\x04\x12\b\n" +
+	"\x04BUSY\x10\x05\"@\n" +
 	"\x06Denied\x12\x12\n" +
 	"\x04verb\x18\x01 \x01(\tR\x04verb\x12\x10\n" +
 	"\x03key\x18\x02 \x01(\fR\x03key\x12\x10\n" +
@@ -2242,11 +2254,12 @@ const file_mortise_query_v1_query_proto_rawDesc = "" +
 	"\x03key\x18\x02 \x01(\fR\x03key\x12\x14\n" +
 	"\x05token\x18\x03 \x01(\x04R\x05token\x12\x0e\n" +
 	"\x02by\x18\x04 \x01(\fR\x02by\x12\x16\n" +
-	"\x06reason\x18\x05 \x01(\fR\x06reason\"n\n" +
+	"\x06reason\x18\x05 \x01(\fR\x06reason\"\x8b\x01\n" +
 	"\fWatchRequest\x120\n" +
-	"\x06origin\x18\x01 \x01(\v2\x18.mortise.query.v1.OriginR\x06origin\x12\x16\n" +
-	"\x06prefix\x18\x02 \x01(\fR\x06prefix\x12\x14\n" +
-	"\x05after\x18\x03 \x01(\x04R\x05after\"t\n" +
+	"\x06origin\x18\x01 \x01(\v2\x18.mortise.query.v1.OriginR\x06origin\x12\x1a\n" +
+	"\bprefixes\x18\x02 \x03(\fR\bprefixes\x12\x14\n" +
+	"\x05after\x18\x03 \x01(\x04R\x05after\x12\x17\n" +
+	"\aat_once\x18\x04 \x01(\bR\x06atOnce\"t\n" +
 	"\vPageRequest\x120\n" +
 	"\x06origin\x18\x01 \x01(\v2\x18.mortise.query.v1.OriginR\x06origin\x123\n" +
 	"\x04from\x18\x02 \x01(\v2\x1f.mortise.query.v1.SessionCursorR\x04from\"3\n" +
