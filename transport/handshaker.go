@@ -108,16 +108,13 @@ func (p *Port) meet(c *accepted, peer capability.Peer) *wire.Refusal {
 		if p.holds.meetings.Spend(who.Secret, time.Now(), 1) {
 			return nil
 		}
-		err = errMeetings
+		err = fmt.Errorf("at most %d new ones at once, and then %d a second", meetingBurst, time.Second/meetingEvery)
 	}
 	p.notices.warnOf(peer.Name, "transport: refused a connection: its derived secret has too many, and further ones "+
 		"are refused; stop the programs that open them, or give each group of programs a secret of its own",
 		"peer", peer.Tier, "name", peer.Name, "from", c.Conn.RemoteAddr(), "why", err)
 	return &wire.Refusal{Reason: wire.Refusal_FULL, Text: "connections of a derived secret: " + err.Error()}
 }
-
-var errMeetings = fmt.Errorf("at most %d new ones at once, and then %d a second", meetingBurst,
-	time.Second/meetingEvery)
 
 type greeted struct {
 	credentials.CommonAuthInfo

@@ -122,7 +122,7 @@ var allowed = map[string][]string{
 		"lockfsm", "cluster", "cluster/founding", "cluster/gossip", "cluster/lead", "cluster/voters", "session",
 		"session/client", "session/keeper", "session/stay", "raftlog", "internal/clock", "internal/check",
 		"internal/history", "internal/nodeid", "internal/nodeid/nodeidtest", "internal/replica",
-		"go.etcd.io/raft/v3/raftpb", "google.golang.org/protobuf/...",
+		"internal/capability", "go.etcd.io/raft/v3/raftpb", "google.golang.org/protobuf/...",
 	},
 	"internal/mutants/catch":   {"internal/mutants"},
 	"internal/mutants/overlay": {"internal/mutants"},
