@@ -142,22 +142,24 @@ func TestDelayedSearchEnds(t *testing.T) {
 // another session's request waiting.
 func TestSearchesServeSessionsInTurn(t *testing.T) {
 	w, _, b := behindWaiters(t, 200)
+	w.do(Command{Kind: Release, Session: b, Epoch: 1, Number: 2}, Done)
+	for w.m.Unsearched() {
+		w.m.Search()
+	}
 	crowd := w.session(5)
 	w.acquire(crowd, 1, "c", Granted)
+	w.acquire(crowd, 2, "c", Waiting) // a request waits behind the owner
 	for n := range Number(50) {
-		w.do(Command{Kind: Acquire, Session: crowd, Epoch: 1, Number: 2 + n, Key: "a", Owner: 1}, Waiting)
-	}
-	w.do(Command{Kind: Release, Session: b, Epoch: 1, Number: 2}, Done)
-	w.acquire(crowd, 100, "c", Waiting) // a request waits behind the owner now
-	for n := range Number(50) {
-		w.do(Command{Kind: Acquire, Session: crowd, Epoch: 1, Number: 200 + n, Key: "a", Owner: 1}, Waiting)
+		r := w.do(Command{Kind: Acquire, Session: crowd, Epoch: 1, Number: 3 + n, Key: "a", Owner: 1}, Waiting)
+		if !r.Unsearched {
+			t.Fatal("the search has ended in the Acquire")
+		}
 	}
 	w.do(Command{Kind: Acquire, Session: b, Epoch: 1, Number: 3, Key: "a", Owner: 1}, Waiting)
-	for n := range 3 {
+	for range 3 {
 		if w.m.Search().Refuse != nil {
 			return
 		}
-		_ = n
 	}
 	t.Error("the second session's request was not searched in three turns")
 }

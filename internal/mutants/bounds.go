@@ -141,5 +141,7 @@ func bounds() []Bug {
 			Breaks: "a request that would be served is refused, because its deadlock has ended before the Refuse is applied"},
 		{Name: "searches-unpaced", Package: "session/keeper", Hazard: "none",
 			Breaks: "searches for deadlocks take a whole processor of the leader"},
+		{Name: "attaches-of-any-rate", Package: "session/keeper", Hazard: "none",
+			Breaks: "fifty bytes at a time, one guest makes every voter list its ten thousand locks"},
 	}
 }

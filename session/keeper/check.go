@@ -46,6 +46,9 @@ func (k *Core) Check() error {
 	for _, p := range k.queue {
 		sum += len(p.bytes)
 	}
+	for _, p := range k.paces.held {
+		sum += len(p.bytes)
+	}
 	for _, s := range k.sessions {
 		if s.expiring {
 			expiring++

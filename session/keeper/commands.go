@@ -16,6 +16,7 @@ type commandRun struct {
 	peer  *peerState
 	on    *attachment // nil for an Open
 	nonce lockfsm.Nonce
+	pace  *pace // nil unless the run begins with an Attach
 	bytes []byte
 }
 
@@ -175,7 +176,11 @@ func (k *Core) admitAttach(p *peerState, h lockfsm.Header, command []byte) (comm
 		})
 		return commandRun{}, true
 	}
-	return k.beginAttachment(p, h, nonce), true
+	run := k.beginAttachment(p, h, nonce)
+	if run.on != nil {
+		run.pace = k.paceOf(s.opener)
+	}
+	return run, true
 }
 
 func (k *Core) beginAttachment(p *peerState, h lockfsm.Header, nonce lockfsm.Nonce) commandRun {
@@ -212,7 +217,9 @@ func (k *Core) enqueue(p commandRun) {
 	}
 	k.queued += len(p.bytes)
 	p.peer.queued += len(p.bytes)
-	k.queue = append(k.queue, p)
+	if !k.hold(p) {
+		k.propose(p)
+	}
 }
 
 // refuse drops the Open of a run that is not proposed, or ends the run's attachment.
@@ -238,6 +245,7 @@ func (k *Core) forgetOpen(nonce lockfsm.Nonce) *peerState {
 // is not nil, Proposed must be called next. The caller owns the bytes.
 func (k *Core) Proposal(wallUnixMS int64) (term uint64, blob []byte) {
 	k.blob, k.blobExpires = k.blob[:0], 0
+	k.release()
 	if !k.led || k.now.Before(k.proposeAt) || len(k.queue) == 0 && !k.due() {
 		return 0, nil
 	}
@@ -287,6 +295,9 @@ func (k *Core) Proposed(accepted bool) {
 		p.peer.queued -= len(p.bytes)
 		k.touch(p.peer)
 		if !accepted {
+			if p.pace != nil {
+				k.paced(attachID{p.on.session, p.on.epoch}, 0)
+			}
 			k.refuse(p)
 		}
 	}

@@ -102,6 +102,7 @@ type Core struct {
 	waiters, flying []*attachment
 	round           uint64
 	searches        searches
+	paces           paces
 	roundAt         clock.Time
 	peers           map[nodeid.ID]*peerState
 	// The list all contains every peer, touched contains the peers of this turn, and owing contains
@@ -159,6 +160,7 @@ func (k *Core) throwAway() (attached []*peerState) {
 	k.expiries, k.expiriesLeft, k.expiring = expiryHeap{}, false, 0
 	k.expireDue = nil
 	k.searches = searches{}
+	k.paces = paces{owners: make(map[lockfsm.Opener]*pace), pending: make(map[attachID]*pace)}
 	k.waiters, k.flying, k.owing = nil, nil, nil
 	return attached
 }
@@ -260,6 +262,9 @@ func (k *Core) Next() clock.Time {
 	}
 	for _, p := range k.owing {
 		consider(p.retryAt)
+	}
+	if at := k.nextAttach(); at != 0 {
+		consider(at)
 	}
 	if k.entering.left > 0 {
 		consider(k.now)

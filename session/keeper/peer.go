@@ -45,6 +45,7 @@ type attachment struct {
 	peer    *peerState
 	rights  *capability.Capability // those of the session
 	live    bool                   // the Attach is applied, so the session has this epoch
+	held    bool                   // its commands wait for the pace of Attach
 	over    bool
 	// waits means that a renewal waits for the next round. flies means that a renewal waits for the
 	// confirmation of its round. Only the newest renewal in each state is kept.

@@ -111,6 +111,7 @@ func (k *Core) tellGraceOver() {
 // appliedAttach makes an attachment live. It sends the states before Attached, because Attached
 // means that all states were sent.
 func (k *Core) appliedAttach(r *lockfsm.Result) {
+	k.paced(attachID{r.Session, r.Epoch}, len(r.States))
 	if s := k.session(r.Session); s != nil && r.Code == lockfsm.Done {
 		s.epoch = r.Epoch
 	}
