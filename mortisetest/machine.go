@@ -36,10 +36,14 @@ func (m *machine) now() clock.Time {
 	return m.base.Add(time.Duration(float64(time.Since(m.since)) * m.rate))
 }
 
+// maxLeap bounds the reading after a leap, because a clock of 292 years has reached its end, and
+// would stand still.
+const maxLeap = clock.Time(200 * 365 * 24 * time.Hour)
+
 func (m *machine) leap(d time.Duration) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
-	m.base = m.base.Add(d)
+	m.base = max(m.base, min(m.base.Add(d), maxLeap))
 }
 
 func (m *machine) run(rate float64) {

@@ -60,8 +60,8 @@ func (c *Cluster) Lose(i int) {
 	c.Leap(i, ttl)
 }
 
-// Leap advances the boot-time clock of node i by d, as if the machine had slept. A paused node
-// reads the new time only after Resume.
+// Leap advances the boot-time clock of node i by d, as if the machine had slept, at most to 200
+// years since its boot. A paused node reads the new time only after Resume.
 //
 //	cluster.Leap(0, time.Hour)
 func (c *Cluster) Leap(i int, d time.Duration) {

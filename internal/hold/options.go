@@ -39,7 +39,11 @@ func (b *backoff) next(lasted time.Duration) time.Duration {
 	if lasted >= b.most {
 		b.last = 0 // after a long hold, the pauses begin again with the first
 	}
-	b.last = min(max(b.first, 2*b.last), b.most)
+	if b.last > b.most/2 { // twice as long might be no Duration
+		b.last = b.most
+	} else {
+		b.last = max(b.first, 2*b.last)
+	}
 	return b.last
 }
 

@@ -146,6 +146,7 @@ func Layers() []Layer {
 		{Name: "barrier", Package: "barrier", Packages: []string{"barrier"}},
 		{Name: "tick", Package: "tick", Packages: []string{"tick"}},
 		{Name: "fence", Package: "fence", Run: "Files", Packages: []string{"fence"}},
+		{Name: "holds", Package: "internal/hold", Packages: []string{"internal/hold"}},
 		{Name: "keep", Package: "keep", Packages: []string{"internal/hold"}},
 		{Name: "election", Package: "election", Packages: []string{"internal/hold"}},
 		{Name: nodes, Package: "internal/e2e", Dear: true, Packages: []string{"lockfsm", "session", "session/client",

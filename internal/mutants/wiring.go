@@ -162,6 +162,8 @@ func packages() []Bug {
 			Breaks: "the lock of a function that has returned is never released"},
 		{Name: "late-loss-not-seen", Package: "internal/hold", Hazard: "none",
 			Breaks: "the result of a function counts, although its lock was lost before it returned"},
+		{Name: "pauses-wrap", Package: "internal/hold", Hazard: "none",
+			Breaks: "after the longest pauses, a function that fails is called after the first pause again"},
 		{Name: "pauses-only-grow", Package: "internal/hold", Hazard: "none",
 			Breaks: "one failure after a week of work costs a pause of a minute"},
 	}

@@ -28,6 +28,7 @@ var allowed = map[string][]string{
 		"internal/nodeid", "internal/plain", "lockfsm", "raftlog", "session", "session/client", "session/keeper",
 	},
 	"internal/policy": {},
+	"internal/limits": {},
 	"internal/e2e":    {},
 	"internal/outside": {
 		"cluster", "internal/clock", "internal/nodeid", "internal/replica", "lockfsm", "raftlog", "raftlog/storage",
