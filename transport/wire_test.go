@@ -125,16 +125,20 @@ func FuzzFrames(f *testing.F) {
 }
 
 // FuzzFirstBytes checks that arbitrary first bytes cause no panic. The error must become ErrForeign
-// at the first wrong byte, and not before.
+// at the first wrong byte, and not before. If the first byte is one of TLS, it must be ErrSecured.
 func FuzzFirstBytes(f *testing.F) {
 	f.Add([]byte("HTTP/1.1 400"))
+	f.Add([]byte{tlsHandshake, '0'})
+	f.Add([]byte{tlsAlert, 3, 1, 0})
 	f.Add([]byte{0, 0, 6, 4, 0, 0, 0, 0, 0, 0, 5, 0, 0, 64, 0})
 	f.Add(speech(f, func(s *stream) error { return s.greet(aGreeting) }))
 	f.Fuzz(func(t *testing.T, b []byte) {
 		for i := range b {
 			_, err := hears(bytes.NewReader(b[:i]), 0).hearGreeting()
 			n := min(i, len(linkPreface))
-			if ours := string(b[:n]) == linkPreface[:n]; errors.Is(err, ErrForeign) == ours {
+			ours := string(b[:n]) == linkPreface[:n]
+			secured := n > 0 && (b[0] == tlsHandshake || b[0] == tlsAlert)
+			if errors.Is(err, ErrSecured) != secured || errors.Is(err, ErrForeign) != (!ours && !secured) {
 				t.Fatalf("%q: %v", b[:i], err)
 			}
 		}
