@@ -80,7 +80,7 @@ func (r rendered) kinds() (kinds []string) {
 
 // workload joins the documents that the checks of the plain manifests read.
 func (r rendered) workload() string {
-	return strings.Join([]string{r["Service"], r["PodDisruptionBudget"],
+	return strings.Join([]string{r["Service"], r["PodDisruptionBudget"], r["NetworkPolicy"],
 		cmp.Or(r["StatefulSet"], r["Deployment"])}, "\n---\n")
 }
 
@@ -89,7 +89,8 @@ const image = "image: registry.example/orders:1\n"
 // The chart follows the rules of the plain manifests with all values.
 func TestTheChartIsRight(t *testing.T) {
 	p := program(t)
-	const founders, memory = "PodDisruptionBudget Service StatefulSet", "Deployment PodDisruptionBudget Service"
+	const founders = "NetworkPolicy PodDisruptionBudget Service StatefulSet"
+	const memory = "Deployment NetworkPolicy PodDisruptionBudget Service"
 	for _, c := range []struct {
 		name, values, kinds string
 		check               func(string, Program) []error
@@ -100,9 +101,9 @@ func TestTheChartIsRight(t *testing.T) {
 			[]string{"orders-0,orders-1,orders-2,orders-3,orders-4\"", "replicas: 7", "VOTERS, value: \"5\""}},
 		{"in memory", image + "founders: 0\nreplicas: 5", memory, Deployment, []string{"REPLICAS, value: \"5\""}},
 		{"monitored", image + "serviceMonitor: {enabled: true, labels: {team: a}}\nprometheusRule: {enabled: true}",
-			"PodDisruptionBudget PrometheusRule Service ServiceMonitor StatefulSet", StatefulSet, nil},
+			"NetworkPolicy PodDisruptionBudget PrometheusRule Service ServiceMonitor StatefulSet", StatefulSet, nil},
 		{"in memory, monitored", image + "founders: 0\nserviceMonitor: {enabled: true}",
-			"Deployment PodDisruptionBudget Service ServiceMonitor", Deployment, nil},
+			"Deployment NetworkPolicy PodDisruptionBudget Service ServiceMonitor", Deployment, nil},
 		{"many values", image + `
 imagePullSecrets: [{name: registry}]
 secret: {name: other, key: root}
@@ -111,9 +112,10 @@ ports: {console: 8081}
 resources: {requests: {cpu: "2"}, limits: {memory: 1Gi}}
 storage: {size: 5Gi, class: fast}
 terminationGracePeriodSeconds: 60
+networkPolicy: {guests: [{podSelector: {matchLabels: {app: cron}}}]}
 zones: DoNotSchedule
 `, founders, StatefulSet, []string{"secretName: other", "/secret/root", "storage: 5Gi", "storageClassName: fast",
-			"containerPort: 8081", "name: ORDERS_LOCK_SESSION_TTL",
+			"containerPort: 8081", "app: cron", "name: ORDERS_LOCK_SESSION_TTL",
 			"whenUnsatisfiable: DoNotSchedule", `"limits":{"memory":"1Gi"}`, `"registry"`}},
 	} {
 		r, err := render(t, c.values)
@@ -173,6 +175,7 @@ func TestTheChartRefuses(t *testing.T) {
 		image + "resources: {limits: {cpu: 1}}": "cpu",
 		image + "zones: never":                  "zones",
 		image + "ports: {lock: 0}":              "lock",
+		image + "networkPolicy: {guest: []}":    "guest",
 	} {
 		if r, err := render(t, values); err == nil || !strings.Contains(err.Error(), want) {
 			t.Errorf("%q: %v, %v, want an error with %q", values, r.kinds(), err, want)

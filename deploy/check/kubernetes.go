@@ -3,10 +3,12 @@ package check
 import (
 	"errors"
 	"fmt"
+	"slices"
 	"strings"
 
 	appsv1 "k8s.io/api/apps/v1"
 	corev1 "k8s.io/api/core/v1"
+	networkingv1 "k8s.io/api/networking/v1"
 	policyv1 "k8s.io/api/policy/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"sigs.k8s.io/json"
@@ -16,6 +18,7 @@ import (
 type manifest struct {
 	service    corev1.Service
 	budget     policyv1.PodDisruptionBudget
+	network    networkingv1.NetworkPolicy
 	set        *appsv1.StatefulSet
 	deployment *appsv1.Deployment
 }
@@ -40,6 +43,8 @@ func decode(file string) (m manifest, err error) {
 			into = &m.service
 		case "policy/v1 PodDisruptionBudget":
 			into = &m.budget
+		case "networking.k8s.io/v1 NetworkPolicy":
+			into = &m.network
 		case "apps/v1 StatefulSet":
 			m.set = &appsv1.StatefulSet{}
 			into = m.set
@@ -55,8 +60,9 @@ func decode(file string) (m manifest, err error) {
 		}
 		kinds = append(kinds, kind.Kind)
 	}
-	if len(kinds) != 3 || kinds[0] == kinds[1] || kinds[1] == kinds[2] || kinds[0] == kinds[2] {
-		return m, fmt.Errorf("want a Service, a PodDisruptionBudget and a workload, got %v", kinds)
+	slices.Sort(kinds)
+	if len(kinds) != 4 || len(slices.Compact(slices.Clone(kinds))) != 4 {
+		return m, fmt.Errorf("want a Service, a PodDisruptionBudget, a NetworkPolicy and a workload, got %v", kinds)
 	}
 	return m, nil
 }
@@ -84,6 +90,41 @@ func (f *faults) around(m manifest, p Program, labels map[string]string, selecto
 	b := m.budget.Spec
 	f.must(b.MinAvailable == nil && b.MaxUnavailable != nil && b.MaxUnavailable.String() == "1",
 		"the PodDisruptionBudget does not have maxUnavailable: 1, which leaves a majority for any number of voters")
+	f.closed(m.network.Spec, p.LockPort, labels)
+}
+
+// closed checks that the pods reach each other at the port of the locks, that nothing else reaches
+// it but what the policy names, and that all other ports stay open.
+func (f *faults) closed(n networkingv1.NetworkPolicySpec, lock int, labels map[string]string) {
+	f.must(selects(&n.PodSelector, labels), "the NetworkPolicy does not select the pods")
+	f.must(len(n.Egress) == 0 && !slices.Contains(n.PolicyTypes, networkingv1.PolicyTypeEgress),
+		"the NetworkPolicy limits what the pods reach: they would need DNS and each other")
+	ours, others := false, true
+	for port := 1; port <= 65535; port++ {
+		byAll := false
+		for _, rule := range n.Ingress {
+			if !slices.ContainsFunc(rule.Ports, func(p networkingv1.NetworkPolicyPort) bool {
+				last := p.Port.IntValue()
+				if p.EndPort != nil {
+					last = int(*p.EndPort)
+				}
+				return p.Port.IntValue() <= port && port <= last
+			}) {
+				continue
+			}
+			byAll = byAll || len(rule.From) == 0
+			ours = ours || port == lock && slices.ContainsFunc(rule.From, func(peer networkingv1.NetworkPolicyPeer) bool {
+				return peer.NamespaceSelector == nil && selects(peer.PodSelector, labels)
+			})
+		}
+		if port == lock {
+			f.must(!byAll, "every pod reaches port %d, that of the locks", lock)
+		} else if !byAll {
+			others = false
+		}
+	}
+	f.must(ours, "the NetworkPolicy keeps the pods from each other's port %d", lock)
+	f.must(others, "the NetworkPolicy closes ports that are not those of the locks")
 }
 
 func same(a, b map[string]string) bool {

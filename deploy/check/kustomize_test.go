@@ -96,7 +96,7 @@ func TestTheOverlayHasTheAlerts(t *testing.T) {
 	for _, overlay := range []string{"resources: [../deploy]", renamed} {
 		r := build(t, overlay+"\ncomponents: [../deploy/kustomize/monitoring]\n", "")
 		if kinds := strings.Join(r.kinds(), " "); kinds !=
-			"PodDisruptionBudget PrometheusRule Service ServiceMonitor StatefulSet" {
+			"NetworkPolicy PodDisruptionBudget PrometheusRule Service ServiceMonitor StatefulSet" {
 			t.Fatalf("the kinds are %s", kinds)
 		}
 		for _, err := range StatefulSet(r.workload(), program(t)) {

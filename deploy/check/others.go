@@ -13,7 +13,10 @@ import (
 // compose has a field for each key that compose.yaml may contain. All of these keys are in the
 // Compose Specification. Any other key is a fault.
 type compose struct {
-	Template service             `json:"x-orders"`
+	Template service `json:"x-orders"`
+	Secrets  map[string]struct {
+		File string `json:"file"`
+	} `json:"secrets"`
 	Services map[string]service  `json:"services"`
 	Volumes  map[string]struct{} `json:"volumes"`
 }
@@ -25,6 +28,10 @@ type service struct {
 		Dockerfile string `json:"dockerfile_inline"`
 	} `json:"build"`
 	Environment map[string]string `json:"environment"`
+	Secrets     []string          `json:"secrets"`
+	ReadOnly    bool              `json:"read_only"`
+	Drop        []string          `json:"cap_drop"`
+	Options     []string          `json:"security_opt"`
 	Hostname    string            `json:"hostname"`
 	Ports       []string          `json:"ports"`
 	Restart     string            `json:"restart"`
@@ -50,6 +57,9 @@ func Compose(file string, p Program) []error {
 		addresses = append(addresses, fmt.Sprintf("%s:%d", name, p.LockPort))
 		f.must(s.Hostname == name, "%s: the hostname is %q, which is not one of the founders", name, s.Hostname)
 		f.one(name, s, p)
+		f.must(len(s.Secrets) == 1 && c.Secrets[s.Secrets[0]].File != "" &&
+			s.Environment[prefix+"SECRET_FILE"] == "/run/secrets/"+s.Secrets[0],
+			"%s: the secret does not come from a file that the service gets as a secret", name)
 		for _, v := range s.Volumes {
 			volume, path, _ := strings.Cut(v, ":")
 			_, declared := c.Volumes[volume]
@@ -74,8 +84,10 @@ func (f *faults) one(name string, s service, p Program) {
 	for variable := range s.Environment {
 		f.must(p.Variables[variable], "%s: the program does not read the variable %s", name, variable)
 	}
-	f.must(strings.HasPrefix(s.Environment[prefix+"SECRET"], "${"+prefix+"SECRET:?"),
-		"%s: the secret does not come from the environment, with an error if it is missing", name)
+	f.must(s.Environment[prefix+"SECRET"] == "", "%s: the secret is in a variable, which docker inspect shows", name)
+	f.must(s.ReadOnly && slices.Equal(s.Drop, []string{"ALL"}) &&
+		slices.Equal(s.Options, []string{"no-new-privileges:true"}),
+		"%s: the container can write its root, or has or can get privileges", name)
 	grace, err := time.ParseDuration(s.Grace)
 	f.must(err == nil && grace > p.End, "%s: stop_grace_period %q is not longer than %v", name, s.Grace, p.End)
 	f.must(slices.Equal(s.Ports, []string{strconv.Itoa(p.HTTPPort)}), "%s: ports %v, want only that of the probes", name,

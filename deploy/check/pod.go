@@ -25,6 +25,7 @@ func (f *faults) pod(spec corev1.PodSpec, p Program) (variables map[string]strin
 		return nil, container
 	}
 	container = spec.Containers[0]
+	f.restricted(spec, container)
 	f.probe("startup", container.StartupProbe, p, "/healthz")
 	f.probe("readiness", container.ReadinessProbe, p, "/readyz")
 	f.probe("liveness", container.LivenessProbe, p, "/healthz")
@@ -41,6 +42,30 @@ func (f *faults) pod(spec corev1.PodSpec, p Program) (variables map[string]strin
 	variables = f.variables(container, p)
 	f.secret(spec, container, variables[prefix+"SECRET_FILE"])
 	return variables, container
+}
+
+// restricted checks the rules of the Pod Security Standard "restricted", and two more: the root of
+// the container is read-only, and there is no token of a service account.
+func (f *faults) restricted(spec corev1.PodSpec, container corev1.Container) {
+	f.must(spec.AutomountServiceAccountToken != nil && !*spec.AutomountServiceAccountToken,
+		"the pod gets the token of a service account, which it does not need")
+	f.must(!spec.HostNetwork && !spec.HostPID && !spec.HostIPC, "the pod shares namespaces of the machine")
+	pod, own := spec.SecurityContext, container.SecurityContext
+	f.must(pod != nil && pod.RunAsNonRoot != nil && *pod.RunAsNonRoot && (pod.RunAsUser == nil || *pod.RunAsUser > 0),
+		"the pod may run as root")
+	f.must(pod != nil && pod.SeccompProfile != nil && pod.SeccompProfile.Type == corev1.SeccompProfileTypeRuntimeDefault,
+		"the pod has no seccompProfile RuntimeDefault")
+	f.must(own != nil && own.ReadOnlyRootFilesystem != nil && *own.ReadOnlyRootFilesystem,
+		"the container can write its root")
+	f.must(own != nil && own.AllowPrivilegeEscalation != nil && !*own.AllowPrivilegeEscalation,
+		"the container can get more privileges")
+	f.must(own != nil && own.Capabilities != nil && len(own.Capabilities.Add) == 0 &&
+		slices.Equal(own.Capabilities.Drop, []corev1.Capability{"ALL"}), "the container keeps capabilities")
+	f.must(own == nil || (own.Privileged == nil || !*own.Privileged) && own.SeccompProfile == nil && own.RunAsUser == nil &&
+		own.RunAsNonRoot == nil, "the container has settings against those of the pod")
+	for _, v := range spec.Volumes {
+		f.must(v.HostPath == nil, "the volume %s is a path of the machine", v.Name)
+	}
 }
 
 // secret checks that path is in a volume of a Secret that must exist, and that only the program's

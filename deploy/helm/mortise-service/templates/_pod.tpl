@@ -17,7 +17,9 @@ enableServiceLinks: false # a Service could add variables with the program's pre
 {{- with .Values.imagePullSecrets }}
 imagePullSecrets: {{ toJson . }}
 {{- end }}
+automountServiceAccountToken: false # the library asks no API server
 securityContext: # the secret and the volumes are open to this user
+  seccompProfile: {type: RuntimeDefault}
   runAsNonRoot: true
   runAsUser: 65532
   fsGroup: 65532
@@ -34,6 +36,10 @@ securityContext: # the secret and the volumes are open to this user
 {{- define "container" }}
 name: {{ .Release.Name }}
 image: {{ .Values.image | quote }}
+securityContext: # with that of the pod: Pod Security "restricted"
+  readOnlyRootFilesystem: true
+  allowPrivilegeEscalation: false
+  capabilities: {drop: [ALL]}
 ports:
   - {name: lock, containerPort: {{ .Values.ports.lock }}}
   - {name: http, containerPort: {{ .Values.ports.http }}}
