@@ -51,7 +51,8 @@ func TestImagesHaveTheVersionOfGo(t *testing.T) {
 	for name, text := range map[string]string{
 		dockerfile: strings.Join(instructions(t, dockerfile), "\n"), "deploy/" + yml: read(t, yml),
 	} {
-		from := regexp.MustCompile(`FROM golang:` + regexp.QuoteMeta(version[1]) + `[.\d]*(-\w+)?@sha256:[0-9a-f]{64} AS build\n`)
+		tag := `golang:` + regexp.QuoteMeta(version[1]) + `[.\d]*(-\w+)?`
+		from := regexp.MustCompile(`(FROM ` + tag + `|# ` + tag + `\n *FROM golang)@sha256:[0-9a-f]{64} AS build\n`)
 		if !from.MatchString(text) {
 			t.Errorf("%s is not built with golang:%s", name, version[1])
 		}

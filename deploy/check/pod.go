@@ -61,8 +61,8 @@ func (f *faults) restricted(spec corev1.PodSpec, container corev1.Container) {
 		"the container can get more privileges")
 	f.must(own != nil && own.Capabilities != nil && len(own.Capabilities.Add) == 0 &&
 		slices.Equal(own.Capabilities.Drop, []corev1.Capability{"ALL"}), "the container keeps capabilities")
-	f.must(own == nil || (own.Privileged == nil || !*own.Privileged) && own.SeccompProfile == nil && own.RunAsUser == nil &&
-		own.RunAsNonRoot == nil, "the container has settings against those of the pod")
+	f.must(own == nil || (own.Privileged == nil || !*own.Privileged) && own.SeccompProfile == nil &&
+		own.RunAsUser == nil && own.RunAsNonRoot == nil, "the container has settings against those of the pod")
 	for _, v := range spec.Volumes {
 		f.must(v.HostPath == nil, "the volume %s is a path of the machine", v.Name)
 	}

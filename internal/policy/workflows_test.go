@@ -116,7 +116,8 @@ func TestWorkflowsAndImagesArePinned(t *testing.T) {
 
 func TestUnpinnedWorkflowsAreNoticed(t *testing.T) {
 	const hash = "0123456789abcdef0123456789abcdef01234567"
-	good := "name: x\npermissions: {}\njobs:\n  test:\n    permissions: {contents: read}\n    steps:\n      - uses: a/b@" + hash +
+	good := "name: x\npermissions: {}\njobs:\n  test:\n    permissions: {contents: read}\n    steps:\n" +
+		"      - uses: a/b@" + hash +
 		" # v1.2.3\n  lint:\n    permissions:\n      contents: read\n    steps:\n      - uses: goreleaser/x@" + hash +
 		" # v7\n        with:\n          version: v2.17.1\n"
 	if faults := workflowFaults(good); len(faults) != 0 {
