@@ -152,11 +152,12 @@
 //
 // # Limits
 //
-// [Limits] bounds the state. Commands that free something are exempt from every limit. Removing an
-// entry takes constant time, plus time for each entry that may now hold the lock. If the entry
-// holds a semaphore and all other holders name a higher total, the machine also visits the other
-// holders. A request with Try that waits for stays visits all of them. Ending a session takes time
-// in proportion to its entries, plus the time to sort the entries whose state changes.
+// [Limits] bounds the state. Commands that free something are exempt from every limit. A command
+// visits at most 512 entries (work_test.go has the table), besides a few for each key that it names
+// or that its requests have, and for each request that it grants, ends or notifies, each once.
+// Close, Expire and Attach visit all entries of their session. A lock with more than 32 inside
+// entries has an index (index.go). A search for a deadlock ends at a bound, and the leader goes on
+// outside the state (unsearched.go).
 //
 // While a [Capture] is under way, the first command that changes a lock takes time in proportion to
 // the lock's queue, and so does the Step that writes the lock.
