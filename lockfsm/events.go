@@ -1,5 +1,7 @@
 package lockfsm
 
+import "slices"
+
 // The machine keeps the latest events in memory. A watcher gets either all events after a position
 // or an error. The kept events are not replicated: a restored replica begins without events, but
 // continues the count. The audit log is replicated.
@@ -153,7 +155,7 @@ func (m *Machine) note(l *lock, e *entry, what EventKind, cause Cause, how *How)
 		h.last = e.stay().last
 	}
 	if audited(cause, how) {
-		m.audit.add(m.event(h, m.past))
+		m.audit.add(m.event(h, m.past), e.session.party())
 	}
 }
 
@@ -200,22 +202,104 @@ func audited(cause Cause, how *How) bool {
 	return cause == Expired || cause == Evicted || cause == Resumed && how != nil
 }
 
-type auditLog struct {
-	events []Event
-	oldest int
+// party is the capability under whose sessions an audited hold was. Holds of sessions without
+// rights are of the party zero. A detached hold no longer has an opener, and is of the party
+// detached.
+type party [32]byte
+
+var detached = party{0xff}
+
+func (s *session) party() party {
+	if s.gone && s.opener == (Opener{}) {
+		return detached
+	}
+	return party(s.opener.Capability)
 }
 
-func (r *auditLog) add(e Event) {
-	if len(r.events) < endsKept {
-		r.events = append(r.events, e)
-		return
+// In a snapshot, a byte says whether a party is zero, detached, or one whose 32 bytes follow.
+const (
+	zeroParty     = 0
+	detachedParty = 1
+	otherParty    = 2
+)
+
+func (p *party) append(b []byte) []byte {
+	switch *p {
+	case party{}:
+		return append(b, zeroParty)
+	case detached:
+		return append(b, detachedParty)
 	}
-	r.events[r.oldest] = e
-	r.oldest = (r.oldest + 1) % endsKept
+	return append(append(b, otherParty), p[:]...)
+}
+
+func (r *reader) party() (p party) {
+	switch r.flags(0xff, "party") {
+	case zeroParty:
+	case detachedParty:
+		p = detached
+	case otherParty:
+		if copy(p[:], r.take(uint64(len(p)), "party")); p == (party{}) || p == detached {
+			r.fail("party")
+		}
+	default:
+		r.fail("party")
+	}
+	return p
+}
+
+type auditLog struct {
+	ends  []auditEnd // the oldest first
+	parts map[party]int
+}
+
+type auditEnd struct {
+	event Event
+	of    party
+}
+
+// add adds an event. In a full log it replaces the oldest event of the party that has most of them.
+// So events of one party replace those of another only while the other has more of them.
+func (r *auditLog) add(e Event, of party) {
+	if r.parts == nil {
+		r.parts = map[party]int{}
+	}
+	if r.parts[of]++; len(r.ends) == endsKept {
+		r.remove(r.largest())
+	}
+	r.ends = append(r.ends, auditEnd{e, of})
+}
+
+// largest returns the index of the oldest event of the largest party, which counts the event that
+// is being added. Of two parties of one size, it takes the one with the older event.
+func (r *auditLog) largest() (at int) {
+	if len(r.parts) == 1 {
+		return 0
+	}
+	for i := range r.ends {
+		if r.parts[r.ends[i].of] > r.parts[r.ends[at].of] {
+			at = i
+		}
+	}
+	return at
+}
+
+func (r *auditLog) remove(at int) {
+	of := r.ends[at].of
+	if r.parts[of]--; r.parts[of] == 0 {
+		delete(r.parts, of)
+	}
+	r.ends = slices.Delete(r.ends, at, at+1)
 }
 
 // Ends returns the audit log, the oldest event first: the last 256 holds that ended, or lost their
-// holder, by force or by expiry, or that another session resumed although theirs was not gone.
+// holder, by force or by expiry, or that another session resumed although theirs was not gone. Each
+// capability has a part of the log: when it is full, a further event replaces the oldest one of the
+// capability that has the most events.
 func (m *Machine) Ends() []Event {
-	return append(append([]Event(nil), m.audit.events[m.audit.oldest:]...), m.audit.events[:m.audit.oldest]...)
+	all := make([]Event, 0, len(m.audit.ends))
+	for i := range m.audit.ends {
+		all = append(all, m.audit.ends[i].event)
+	}
+	return all
 }

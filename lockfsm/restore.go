@@ -77,12 +77,12 @@ func (m *Machine) restoreGroup(r *reader) {
 }
 
 func (m *Machine) restoreEvents(r *reader) {
-	const least = 9 // no event has fewer bytes
+	const least = 10 // no event has fewer bytes
 	first := uint64(m.charter.firstRevision())
 	m.past = r.max(uint64(maxRevision)-first, "events")
 	position := first
 	for range r.count(least, "ends") {
-		before := position
+		before, of := position, r.party()
 		position = r.sum(before, m.Position(), "end")
 		e := Event{Position: position, What: EventKind(r.flags(0xff, "end")), Cause: Cause(r.flags(0xff, "end")),
 			Key: string(r.take(r.uvarint("key"), "key"))}
@@ -95,13 +95,13 @@ func (m *Machine) restoreEvents(r *reader) {
 				Reason: copied(r.take(r.max(MaxValueBytes, "reason"), "reason"))}
 		}
 		if position == before || !m.explained(&e) || !audited(e.Cause, e.How) ||
-			e.What != Ended && e.What != Left || len(m.audit.events) == endsKept {
+			e.What != Ended && e.What != Left || len(m.audit.ends) == endsKept {
 			r.fail("end")
 		}
 		if r.fault != "" {
 			return
 		}
-		m.audit.add(e)
+		m.audit.add(e, of)
 	}
 }
 

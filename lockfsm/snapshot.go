@@ -31,6 +31,7 @@ import (
 //	    (of a request in several queues, only the entry with the lowest key has owner, value,
 //	    delay and seq)
 //	events: number of all events | the audit log: count | each, the oldest first:
+//	  0 no capability, 1 detached, or 2 and the hash of a capability |
 //	  position - position before | kind (1 byte) | cause (1 byte) | length, key |
 //	  token - first revision | session - first revision | wall stamp - founded |
 //	  length, record | flags (1 byte: 1 the next two) | length, by | length, reason
@@ -175,10 +176,12 @@ func (d *Data) appendTo(b []byte, first uint64) []byte {
 }
 
 func (m *Machine) appendTail(b []byte) []byte {
-	b = binary.AppendUvarint(binary.AppendUvarint(b, m.past), uint64(len(m.audit.events)))
+	b = binary.AppendUvarint(binary.AppendUvarint(b, m.past), uint64(len(m.audit.ends)))
 	first := uint64(m.charter.firstRevision())
 	before := first
-	for _, e := range m.Ends() {
+	for i := range m.audit.ends {
+		e := &m.audit.ends[i].event
+		b = m.audit.ends[i].of.append(b)
 		b = append(binary.AppendUvarint(b, e.Position-before), byte(e.What), byte(e.Cause))
 		before = e.Position
 		b = appendString(b, e.Key)

@@ -59,6 +59,8 @@ func bounds() []Bug {
 			Breaks: "the shared watch goes on without callers, and Close waits for it"},
 		{Name: "quiet-watch-is-told-nothing", Package: "internal/queries", Hazard: "none",
 			Breaks: "a caller without events learns no position as long as others have events"},
+		{Name: "one-guest-empties-the-audit-log", Package: "lockfsm", Hazard: "none",
+			Breaks: "a guest whose own holds expire pushes all events of others out of the audit log"},
 		{Name: "resets-of-any-rate", Package: "transport", Hazard: "none",
 			Breaks: "a guest that begins and resets calls leaves no processor for locks"},
 		{Name: "empty-data-is-free", Package: "transport", Hazard: "none",
