@@ -27,7 +27,7 @@ func nearest(schedule tick.Schedule, now time.Time) (at time.Time, gap time.Dura
 	case !is && after.IsZero():
 		return at, 0, errors.New("the schedule of the Locker has no tick")
 	case !is:
-		return after, 2 * after.Sub(now), nil
+		return after, 2 * min(after.Sub(now), lookBack), nil
 	case after.IsZero():
 		return before, 2 * now.Sub(before), nil
 	}

@@ -13,6 +13,7 @@ import (
 
 const (
 	defaultTTL  = 60               // seconds, as in etcd; the group has less
+	maxTTL      = 1 << 30          // seconds, which fit into a time.Duration
 	closingTime = 10 * time.Second // for the confirmation of the releases
 	ownKeys     = "concurrency/session/"
 )
@@ -63,7 +64,7 @@ func NewSession(node *mortise.Node, opts ...SessionOption) (*Session, error) {
 	for _, option := range opts {
 		option(&o)
 	}
-	session, err := node.NewSession(o.ctx, time.Duration(o.ttl)*time.Second)
+	session, err := node.NewSession(o.ctx, time.Duration(min(o.ttl, maxTTL))*time.Second)
 	if err != nil {
 		return nil, fmt.Errorf("concurrency: %w", err)
 	}

@@ -78,7 +78,10 @@ func (m Middleware) refuse(w http.ResponseWriter, reason serial.Reason) {
 		status, text = http.StatusBadRequest, "httplock: the key of the lock is not valid"
 	}
 	if status == http.StatusLocked || status == http.StatusServiceUnavailable {
-		seconds := max(1, int64((m.RetryAfter+time.Second-1)/time.Second))
+		seconds := int64(m.RetryAfter / time.Second)
+		if m.RetryAfter%time.Second > 0 || seconds < 1 {
+			seconds = max(seconds, 0) + 1
+		}
 		w.Header().Set("Retry-After", strconv.FormatInt(seconds, 10))
 	}
 	w.Header().Set("Cache-Control", "no-store")
