@@ -9,8 +9,8 @@ import (
 // A request whose Acquire has ended its search for a deadlock at the bound waits, and is marked as
 // unsearched. The leader continues these searches outside the replicated state, a request at a time
 // ([Machine.Search]). If it finds a deadlock, it proposes Refuse with the proof, which every
-// replica checks with little work. The marks are not replicated: a restored machine marks all requests that
-// wait under an owner.
+// replica checks with little work. The marks are not replicated: a restored machine marks all
+// requests that wait under an owner.
 
 // maxSearches bounds the searches for one request. A search is repeated if an earlier deadlock
 // delays the request, because the request may be in a deadlock of its own when that has ended.

@@ -124,7 +124,8 @@ func costs() []work {
 		{"an eviction of no hold", Evict, one(Command{Kind: Evict, Number: 1, Key: "stays", Token: 1}), 0},
 		{"a put that no hold guards", Put, one(Command{Kind: Put, Rules: GuardsSince, Key: "d", Nonce: Nonce{1}, Token: 1,
 			Lock: "readers", Value: []byte("v")}), 0},
-		{"a value of no hold", SetValue, one(Command{Kind: SetValue, Rules: ValuesSince, Key: "readers", Token: 1, Seq: 1}), 0},
+		{"a value of no hold", SetValue, one(
+			Command{Kind: SetValue, Rules: ValuesSince, Key: "readers", Token: 1, Seq: 1}), 0},
 		{"an answer of a stay", InUse, func(w *world, id SessionID, next Number) []Command {
 			stay := w.m.locks["stays"].first
 			return []Command{
