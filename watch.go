@@ -135,7 +135,9 @@ func eventOf(e *query.Event) Event {
 	if e.Session != 0 {
 		told.Holder, told.Session = replica.HolderName(e.Record, lockfsm.SessionID(e.Session)), fmt.Sprint(e.Session)
 	}
-	told.By, told.Reason = string(e.By), string(e.Reason)
+	if told.By, told.Reason = string(e.By), string(e.Reason); told.Cause == CauseResumed && len(e.By) > 0 {
+		told.By = replica.HolderName(e.By, 0)
+	}
 	if told.Data = e.Data.GetValue(); len(told.Data) > 0 {
 		told.Revision = e.Data.GetRevision()
 	}

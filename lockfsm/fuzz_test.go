@@ -66,6 +66,11 @@ func FuzzApply(f *testing.F) {
 	stays = stay.Append(Command{Kind: Stamp, WallUnixMS: 1000}.Append(nil))
 	stay.Session = b
 	f.Add(byte(2), answer.Append(try.Append(stay.Append(stays))))
+	guest := guestOpen(Command{Nonce: Nonce{3}}, 3, "lock w", "lock x", "read x", "force x")
+	opens := guestOpen(Command{Nonce: Nonce{3}}, 4, "lock w").Append(guest.Append(nil))
+	f.Add(byte(2), Command{Kind: Open, Nonce: Nonce{1}, Opener: Opener{Instance: [16]byte{48}}}.Append(opens))
+	evict := Command{Rules: 3, Kind: Evict, Key: "x", Token: 2097159, Rights: guest.Rights}
+	f.Add(byte(2), evict.Append(opens))
 	f.Fuzz(func(t *testing.T, which byte, batch []byte) {
 		charter := smallCharter()
 		if which&2 != 0 {
