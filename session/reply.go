@@ -180,17 +180,6 @@ func (r *Reply) Append(b []byte) []byte {
 	return putSize(b, start)
 }
 
-func appendUvarints(b []byte, vs ...uint64) []byte {
-	for _, v := range vs {
-		b = binary.AppendUvarint(b, v)
-	}
-	return b
-}
-
-func appendSized(b, field []byte) []byte {
-	return append(binary.AppendUvarint(b, uint64(len(field))), field...)
-}
-
 // putSize writes the size of the record at start, where one byte is reserved.
 func putSize(b []byte, start int) []byte {
 	size := len(b) - start - 1

@@ -46,6 +46,17 @@ func NextRenewal(b []byte) (r Renewal, rest []byte, err error) {
 	return r, f.b, nil
 }
 
+func appendUvarints(b []byte, vs ...uint64) []byte {
+	for _, v := range vs {
+		b = binary.AppendUvarint(b, v)
+	}
+	return b
+}
+
+func appendSized(b, field []byte) []byte {
+	return append(binary.AppendUvarint(b, uint64(len(field))), field...)
+}
+
 // fields reads the parts of a record. If a read goes past the end or finds an overlong varint, it
 // returns zero and sets f.bad. The caller checks f.bad once, after the last read.
 type fields struct {

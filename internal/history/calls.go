@@ -20,6 +20,12 @@ type call struct {
 	lowered   int64 // its time
 }
 
+// entered is an event Enter, and what its stream had recorded of the call before it.
+type entered struct {
+	event int32
+	op    call
+}
+
 func newCall() call {
 	return call{
 		set: -1, called: -1, ret: -1, unlock: -1, unlocked: -1, lost: -1,

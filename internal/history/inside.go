@@ -12,12 +12,6 @@ import (
 // the modes whether a lock covers a request. This judge does not trust that order. It computes with
 // permits: the lock must exclude everything that a grant of the request would exclude.
 
-// entered is an event Enter, and what its stream had recorded of the call before it.
-type entered struct {
-	event int32
-	op    call
-}
-
 type share struct{ permits, of int64 }
 
 // beside reports whether a and b can hold a key together.
