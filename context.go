@@ -246,7 +246,7 @@ func (l *Lock) enterable(r *Request) error {
 }
 
 // sameLabels reports whether a request with the labels asked can enter a hold with the labels has.
-// The purpose does not count: packages add it, so the caller may not know of it.
+// The purpose does not count, because packages add it without a request of the caller.
 func sameLabels(asked, has map[string]string) bool {
 	own := func(labels map[string]string) map[string]string {
 		labels = maps.Clone(labels)

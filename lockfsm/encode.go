@@ -129,12 +129,7 @@ func (c Command) appendFields(b []byte) []byte {
 	case Reserve:
 		return binary.AppendUvarint(b, uint64(c.Count))
 	case Refuse:
-		b = binary.AppendUvarint(b, uint64(len(c.Proof)))
-		for _, p := range c.Proof {
-			b = binary.AppendUvarint(binary.AppendUvarint(b, uint64(p.Session)), uint64(p.Number))
-			b = append(b, p.Key)
-		}
-		return b
+		return c.appendProof(b)
 	case Release:
 		if c.Rules < DowngradesSince {
 			return b
@@ -150,6 +145,15 @@ func (c Command) appendFields(b []byte) []byte {
 		b = binary.AppendUvarint(binary.AppendUvarint(b, c.SessionBytes), c.GroupBytes)
 		b = binary.AppendUvarint(b, uint64(len(c.Settings)))
 		return append(b, c.Settings...)
+	}
+	return b
+}
+
+func (c *Command) appendProof(b []byte) []byte {
+	b = binary.AppendUvarint(b, uint64(len(c.Proof)))
+	for _, p := range c.Proof {
+		b = binary.AppendUvarint(binary.AppendUvarint(b, uint64(p.Session)), uint64(p.Number))
+		b = append(b, p.Key)
 	}
 	return b
 }

@@ -207,11 +207,11 @@ func audited(cause Cause, how *How) bool {
 // detached.
 type party [32]byte
 
-var detached = party{0xff}
+func detached() party { return party{0xff} }
 
 func (s *session) party() party {
 	if s.gone && s.opener == (Opener{}) {
-		return detached
+		return detached()
 	}
 	return party(s.opener.Capability)
 }
@@ -227,7 +227,7 @@ func (p *party) append(b []byte) []byte {
 	switch *p {
 	case party{}:
 		return append(b, zeroParty)
-	case detached:
+	case detached():
 		return append(b, detachedParty)
 	}
 	return append(append(b, otherParty), p[:]...)
@@ -237,9 +237,9 @@ func (r *reader) party() (p party) {
 	switch r.flags(0xff, "party") {
 	case zeroParty:
 	case detachedParty:
-		p = detached
+		p = detached()
 	case otherParty:
-		if copy(p[:], r.take(uint64(len(p)), "party")); p == (party{}) || p == detached {
+		if copy(p[:], r.take(uint64(len(p)), "party")); p == (party{}) || p == detached() {
 			r.fail("party")
 		}
 	default:
@@ -271,7 +271,7 @@ func (r *auditLog) add(e Event, of party) {
 }
 
 // largest returns the index of the oldest event of the largest party, which counts the event that
-// is being added. Of two parties of one size, it takes the one with the older event.
+// is being added. If two parties have the same size, it takes the one with the older event.
 func (r *auditLog) largest() (at int) {
 	if len(r.parts) == 1 {
 		return 0

@@ -50,7 +50,8 @@ func obtains(s func(d time.Duration) redislock.RetryStrategy) func(*testing.T, t
 	})
 }
 
-// mutex is the trial of an option: the Mutex gets the lock after a minute, and holds it for another.
+// mutex is the trial of an option: the Mutex gets the lock after a minute, and holds it for
+// another.
 func mutex(n *mortise.Node, t *testing.T, options ...redsync.Option) {
 	occupied(t, n)
 	m := redsync.New(n).NewMutex("k", options...)

@@ -66,7 +66,7 @@ var labelling = map[string]func(ctx context.Context, n *mortise.Node) error{
 }
 
 // TestLabelsOfPackagesDoNotForbidReentry calls each package that adds a label under a lock of its
-// own key. The first request has not asked for the label, and the caller does not know of it.
+// own key. The first request has not asked for the label.
 func TestLabelsOfPackagesDoNotForbidReentry(t *testing.T) {
 	for name, call := range labelling {
 		t.Run(name, func(t *testing.T) {

@@ -25,10 +25,10 @@ const (
 
 // Limits of pending questions; further ones fail with ErrBusy. A watch is one as long as it waits
 // for an event. Each instance has one watch for all its callers.
-var (
-	questionLimits = fair.Limits{Each: 64, Secret: 64, Derived: 96, All: 128}
-	watchLimits    = fair.Limits{Each: 64, Secret: 2048, Derived: 3072, All: 4096}
-)
+func questionLimits() fair.Limits { return fair.Limits{Each: 64, Secret: 64, Derived: 96, All: 128} }
+func watchLimits() fair.Limits {
+	return fair.Limits{Each: 64, Secret: 2048, Derived: 3072, All: 4096}
+}
 
 // Op is the kind of a question.
 type Op string

@@ -32,7 +32,7 @@ type Questions struct {
 
 // NewQuestions returns the Questions of the replica with the given raft ID.
 func NewQuestions(raft uint64) *Questions {
-	return &Questions{leader: raft, last: raft >> 2, asking: fair.New(questionLimits), waiters: fair.New(watchLimits)}
+	return &Questions{leader: raft, last: raft >> 2, asking: fair.New(questionLimits()), waiters: fair.New(watchLimits())}
 }
 
 // Asked is a pending question. Its asker waits for Done.
