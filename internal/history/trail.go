@@ -1,7 +1,6 @@
 package history
 
 import (
-	"cmp"
 	"slices"
 
 	"github.com/mortise-lock/mortise/lockfsm"
@@ -23,7 +22,7 @@ type Trail struct {
 	seq   uint32
 	rev   lockfsm.Revision
 	batch []byte
-	live  map[request]holding
+	live  live
 }
 
 type request struct {
@@ -45,19 +44,19 @@ type holding struct {
 // NewTrail returns a Trail that passes each event to emit. emit must set the time and the node of
 // the event.
 func NewTrail(group uint64, emit func(Event)) *Trail {
-	return &Trail{emit: emit, group: Group(group), live: map[request]holding{}}
+	return &Trail{emit: emit, group: Group(group), live: newLive()}
 }
 
 // Start begins a new account with the state m, which has all entries up to index. It must be called
 // when a replica starts, and when it has restored a snapshot.
 func (t *Trail) Start(index uint64, m *lockfsm.Machine) {
-	clear(t.live)
+	t.live = newLive()
 	t.index, t.rev = index, m.Revision()
 	t.emit(Event{Kind: Begin, Group: t.group, Index: index, Rev: t.rev})
 	var order []request
 	for _, e := range m.Entries() {
 		q := request{e.Session, e.Number}
-		h, again := t.live[q]
+		h, again := t.live.get(q)
 		if !again {
 			order = append(order, q)
 			h = holding{key: e.Key, permits: e.Permits, of: e.Of, place: e.Place, token: e.Token, last: e.Last,
@@ -68,14 +67,14 @@ func (t *Trail) Start(index uint64, m *lockfsm.Machine) {
 		} else {
 			h.keys = append(h.keys, e.Key)
 		}
-		t.live[q] = h
+		t.live.set(q, h)
 	}
 	for _, q := range order {
-		h := t.live[q]
+		h, _ := t.live.get(q)
 		if len(h.keys) > 0 { // the machine lists the keys in its own order
 			all := slices.Sorted(slices.Values(append(h.keys, h.key)))
 			h.key, h.keys = all[0], all[1:]
-			t.live[q] = h
+			t.live.set(q, h)
 		}
 		if h.token != 0 {
 			held := t.grant(q, h)
@@ -149,7 +148,7 @@ func (t *Trail) asked(raw []byte, r lockfsm.Result) {
 		t.taken(q, r)
 		return
 	}
-	if _, known := t.live[q]; known || r.Code != lockfsm.Granted && r.Code != lockfsm.Waiting {
+	if _, known := t.live.get(q); known || r.Code != lockfsm.Granted && r.Code != lockfsm.Waiting {
 		return
 	}
 	c, err := lockfsm.Decode(raw)
@@ -163,9 +162,10 @@ func (t *Trail) asked(raw []byte, r lockfsm.Result) {
 	h := holding{key: c.Key, keys: c.Keys, permits: c.Permits, of: c.Of, modes: Modes(c.Modes), place: place,
 		sticky: c.Sticky}
 	if c.Upgrades {
-		h.upgrades = t.live[request{r.Session, c.Owner}].token
+		owner, _ := t.live.get(request{r.Session, c.Owner})
+		h.upgrades = owner.token
 	}
-	t.live[q] = h
+	t.live.set(q, h)
 	t.queue(q, false)
 	if r.Code == lockfsm.Granted {
 		t.granted(q, r.Token, r.Last)
@@ -176,16 +176,16 @@ func (t *Trail) asked(raw []byte, r lockfsm.Result) {
 // begins with the same place.
 func (t *Trail) taken(q request, r lockfsm.Result) {
 	before := request{r.Evicted.Session, r.Evicted.Number}
-	h, known := t.live[before]
+	h, known := t.live.get(before)
 	if !known {
 		return
 	}
-	delete(t.live, before)
+	t.live.remove(before)
 	end := t.event(End, before, h)
 	end.How = ByForce
 	t.say(end)
 	h.token = r.Token
-	t.live[q] = h
+	t.live.set(q, h)
 	e := t.grant(q, h)
 	e.Resumes = r.Evicted.Token
 	t.say(e)
@@ -195,30 +195,31 @@ func (t *Trail) taken(q request, r lockfsm.Result) {
 // cancellation otherwise.
 func (t *Trail) detached(r lockfsm.Result) {
 	q := request{r.Session, r.Number}
-	switch h, known := t.live[q]; {
+	switch h, known := t.live.get(q); {
 	case r.Detached == 0 && (r.Code == lockfsm.Done || r.Code == lockfsm.TooManySessions ||
 		r.Code == lockfsm.OverGroupBudget):
 		t.drop(q, ByCancel)
 	case r.Detached != 0 && known:
-		delete(t.live, q)
-		t.live[request{r.Detached, r.Number}] = h
+		t.live.remove(q)
+		t.live.set(request{r.Detached, r.Number}, h)
 	}
 }
 
 func (t *Trail) queue(q request, leaves bool) {
 	if t.Queue != nil {
-		t.Queue(t.event(0, q, t.live[q]), leaves)
+		h, _ := t.live.get(q)
+		t.Queue(t.event(0, q, h), leaves)
 	}
 }
 
 func (t *Trail) granted(q request, token, last lockfsm.Token) {
-	h, known := t.live[q]
+	h, known := t.live.get(q)
 	if known && h.token == 0 {
 		h.token, h.last = token, last
 		if h.sticky && last == 0 {
 			h.last = token
 		}
-		t.live[q] = h
+		t.live.set(q, h)
 		t.say(t.grant(q, h))
 	}
 }
@@ -232,22 +233,20 @@ func (t *Trail) gone(r lockfsm.Result, how How) {
 // shared records that a downgrade has made a hold shared.
 func (t *Trail) shared(r lockfsm.Result) {
 	q := request{r.Session, r.Number}
-	if h, known := t.live[q]; known && r.Code == lockfsm.Downgraded && h.permits == 0 {
+	if h, known := t.live.get(q); known && r.Code == lockfsm.Downgraded && h.permits == 0 {
 		h.permits = 1
-		t.live[q] = h
+		t.live.set(q, h)
 		t.say(t.event(Shared, q, h))
 	}
 }
 
 func (t *Trail) drop(q request, how How) {
-	h, known := t.live[q]
+	h, known := t.live.get(q)
 	if !known {
 		return
 	}
-	for up, other := range t.live { // at most one
-		if other.upgrades != 0 && other.upgrades == h.token {
-			t.end(up, other, how)
-		}
+	if up, other, raised := t.live.upgradeOf(h.token); raised {
+		t.end(up, other, how)
 	}
 	t.end(q, h, how)
 }
@@ -270,22 +269,21 @@ func (t *Trail) over(r lockfsm.Result, how How, live []lockfsm.Change) {
 	if r.Code != lockfsm.Done {
 		return
 	}
-	var ended []request
-	for q := range t.live {
-		listed := slices.ContainsFunc(live, func(c lockfsm.Change) bool { return c.Number == q.number })
-		if q.session == r.Session && !listed {
-			ended = append(ended, q)
-		}
+	remains := map[lockfsm.Number]bool{}
+	for _, c := range live {
+		remains[c.Number] = true
 	}
-	slices.SortFunc(ended, func(a, b request) int { return cmp.Compare(a.number, b.number) })
-	for _, q := range ended {
-		t.end(q, t.live[q], how)
+	for _, n := range t.live.of(r.Session) {
+		if q := (request{r.Session, n}); !remains[n] {
+			h, _ := t.live.get(q)
+			t.end(q, h, how)
+		}
 	}
 }
 
 func (t *Trail) end(q request, h holding, how How) {
 	t.queue(q, true)
-	delete(t.live, q)
+	t.live.remove(q)
 	if h.token != 0 {
 		e := t.event(End, q, h)
 		e.How = how

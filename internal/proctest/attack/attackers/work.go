@@ -17,17 +17,25 @@ import (
 
 const (
 	manyWaiters = 10_000
-	manyHolders = 50_000
-	workRound   = 300 // commands of one burst
-	workRounds  = 30  // bursts of one session, at most
+	manyHolders = 20_000
+	workRounds  = 120 // bursts of one session, at most
 	workPause   = time.Second
 
-	// A guest that prepares an attack sends few commands at a time, so that it is not noticed.
+	// The preparation is slow, because these commands make no more work than those of others.
+	prepareEach  = 100 // commands
 	preparePause = 50 * time.Millisecond
 )
 
-// worker opens a session, prepares it, and makes bursts until one fails. A burst adds few commands.
-func (a *attacker) worker(ctx context.Context, prepare, burst func(s *raw) error) (t Tally) {
+// Numbers of commands of one burst.
+const (
+	ownersRound  = 300
+	tokensRound  = 1_000
+	permitsRound = 1_000
+	attachRound  = 300
+)
+
+// worker opens a session, prepares it, and makes bursts of round commands until one fails.
+func (a *attacker) worker(ctx context.Context, round int, prepare, burst func(s *raw) error) (t Tally) {
 	s, err := a.session(ctx, "worker")
 	if err != nil {
 		return refused(err)
@@ -38,7 +46,7 @@ func (a *attacker) worker(ctx context.Context, prepare, burst func(s *raw) error
 	}
 	for n := 0; n < workRounds && ctx.Err() == nil; n++ {
 		wait(ctx, workPause)
-		t.Tried += workRound
+		t.Tried += int64(round)
 		if err = burst(s); err == nil {
 			err = s.renew()
 		}
@@ -56,24 +64,24 @@ func (a *attacker) worker(ctx context.Context, prepare, burst func(s *raw) error
 }
 
 func (a *attacker) owners(ctx context.Context, _ known) Tally {
-	return a.worker(ctx, func(s *raw) error {
+	return a.worker(ctx, ownersRound, func(s *raw) error {
 		err := s.acquire(1, lockfsm.Command{Key: fmt.Sprintf("work/own/%d", s.id)})
 		if err == nil {
 			err = s.prepare(ctx, manyWaiters, lockfsm.Command{Key: "work/queue"})
 		}
 		return err
 	}, func(s *raw) error {
-		return s.acquire(workRound, lockfsm.Command{Key: "work/queue", Owner: 1})
+		return s.acquire(ownersRound, lockfsm.Command{Key: "work/queue", Owner: 1})
 	})
 }
 
 // prepare requests n locks slowly.
 func (s *raw) prepare(ctx context.Context, n int, c lockfsm.Command) error {
 	for n > 0 && ctx.Err() == nil {
-		if err := s.acquire(min(batch, n), c); err != nil {
+		if err := s.acquire(min(prepareEach, n), c); err != nil {
 			return err
 		}
-		if n -= batch; n/batch%20 == 0 {
+		if n -= prepareEach; n/prepareEach%20 == 0 {
 			if err := s.renew(); err != nil {
 				return err
 			}
@@ -90,32 +98,31 @@ func shared(ctx context.Context, key string) func(s *raw) error {
 }
 
 func (a *attacker) tokens(ctx context.Context, _ known) Tally {
-	return a.worker(ctx, shared(ctx, "work/shared"),
+	return a.worker(ctx, tokensRound, shared(ctx, "work/shared"),
 		func(s *raw) error {
-			return s.acquire(workRound, lockfsm.Command{Key: "work/shared", Token: 1 << 60})
+			return s.acquire(tokensRound, lockfsm.Command{Key: "work/shared", Token: 1 << 60})
 		})
 }
 
 func (a *attacker) permits(ctx context.Context, _ known) Tally {
 	one := lockfsm.Command{Key: "work/permits", Permits: 1, Of: 1 << 20}
-	return a.worker(ctx, func(s *raw) error { return s.prepare(ctx, manyHolders, one) },
+	return a.worker(ctx, permitsRound, func(s *raw) error { return s.prepare(ctx, manyHolders, one) },
 		func(s *raw) error {
-			for range workRound / 2 {
-				end := lockfsm.Command{Kind: lockfsm.Release, Session: s.id, Epoch: s.epoch, Number: s.next - 1}
-				if err := s.send([]lockfsm.Command{end}); err != nil {
-					return err
-				}
-				if err := s.acquire(1, one); err != nil {
-					return err
-				}
+			var all []lockfsm.Command
+			for range permitsRound / 2 {
+				again := one
+				again.Kind, again.Session, again.Epoch, again.Number = lockfsm.Acquire, s.id, s.epoch, s.next
+				all = append(all, lockfsm.Command{Kind: lockfsm.Release, Session: s.id, Epoch: s.epoch, Number: s.next - 1},
+					again)
+				s.next++
 			}
-			return nil
+			return s.send(all)
 		})
 }
 
 func (a *attacker) attaches(ctx context.Context, _ known) Tally {
-	return a.worker(ctx, shared(ctx, "work/attached"),
-		func(s *raw) error { return s.attach(workRound) })
+	return a.worker(ctx, attachRound, shared(ctx, "work/attached"),
+		func(s *raw) error { return s.attach(attachRound) })
 }
 
 // checks asks for tokens that no hold has, of a key with many holders.
