@@ -1,0 +1,10 @@
+package mortisegoose_test
+
+import (
+	"testing"
+
+	"github.com/mortise-lock/mortise/internal/limits"
+)
+
+// This module takes no duration, path or count. A new one needs a trial here.
+func TestEveryInput(t *testing.T) { limits.Trials{}.Run(t, ".") }
