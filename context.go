@@ -75,12 +75,16 @@ func (n *Node) scope(ctx context.Context, client *client.Client, r *Request) (ag
 		if want.Key == "" {
 			want = r.wants()
 		}
-		if l.covers(&want) {
-			if err := l.enterable(r); err != nil {
+		enters := l
+		if l.base != nil && r.Shared {
+			enters = l.base // a reader outlives the upgrade
+		}
+		if enters.covers(&want) {
+			if err := enters.enterable(r); err != nil {
 				return nil, nil, err
 			}
-			if l.enter(&want, r.Shared) {
-				again := n.watched(&Lock{node: n, again: l, handle: handle{reader: r.Shared}})
+			if enters.enter(&want, r.Shared, r.Path != "") {
+				again := n.watched(&Lock{node: n, again: enters, handle: handle{reader: r.Shared, tree: r.Path != ""}})
 				again.limitTo(r.MaxHold) // last, because its goroutine may end the handle immediately
 				return again, nil, nil
 			}
@@ -122,7 +126,7 @@ func (l *Lock) covers(want *lockfsm.Grant) bool {
 
 // enter adds a handle to the lock. It returns false if all handles are already unlocked, or if the
 // lock has become shared and does not cover want any more.
-func (l *Lock) enter(want *lockfsm.Grant, reader bool) bool {
+func (l *Lock) enter(want *lockfsm.Grant, reader, tree bool) bool {
 	l.counting.Lock()
 	defer l.counting.Unlock()
 	if l.others < 0 || !l.covers(want) || !l.share() {
@@ -132,6 +136,9 @@ func (l *Lock) enter(want *lockfsm.Grant, reader bool) bool {
 	l.others++
 	if !reader {
 		l.writers++
+	}
+	if tree {
+		l.trees++
 	}
 	return true
 }
@@ -168,7 +175,7 @@ func (l *Lock) lower() (asks bool, err error) {
 	}
 	l.own().reader, f.writers = true, f.writers-1
 	f.call.Downgrades()
-	f.hold.DowngradeSoon() // before a writer can enter
+	f.hold.DowngradeSoon(l.lowersTo()) // before a writer can enter
 	return true, nil
 }
 
@@ -203,19 +210,65 @@ func (l *Lock) exitAs(how uint32) (left, first bool) {
 		return before == handleIsLeft, false
 	}
 	f.others--
-	if !own.reader && how != handleIsOverdue { // code may still write under an overdue handle
-		f.writers--
-	}
 	if f.others >= 0 {
 		own.exited.Store(cmp.Or(how, handleIsLeft))
-		if !own.reader && f.writers == 0 && !f.hold.Passed() && !f.hold.Upgraded() && !f.modal() {
-			f.call.Downgrades()
-			f.hold.DowngradeSoon() // only readers are left
+		if g := f.hold.Grant(); how != handleIsOverdue || g.Delay == 0 {
+			f.writesNoMore(own)
 		}
 		return true, true
 	}
 	own.exited.Store(cmp.Or(how, handleWasLast))
 	return false, true
+}
+
+// writesNoMore records that no code writes under a handle of the lock any more, and makes the lock
+// shared if only readers are left. The lock then is what the remaining handles need. A sticky lock
+// keeps its kind until it is given back. The caller holds counting.
+func (l *Lock) writesNoMore(own *handle) {
+	if own.done {
+		return
+	}
+	own.done = true
+	if own.tree {
+		l.trees--
+	}
+	if own.reader {
+		return
+	}
+	if l.writers--; l.writers == 0 && l.others >= 0 && !l.hold.Passed() && l.base == nil {
+		l.call.Downgrades()
+		l.hold.DowngradeSoon(l.lowersTo()) // only readers are left
+	}
+}
+
+// lowersTo returns what the handles of a lock need that are left when all are readers.
+func (l *Lock) lowersTo() uint32 {
+	if l.first().trees > 0 {
+		return lockfsm.LowerTree
+	}
+	return lockfsm.LowerKeys
+}
+
+// retire is called when the LockDelay of an overdue handle has passed since its end, or when it is
+// unlocked: other handles are left, and until now code may have written under this one.
+func (l *Lock) retire() {
+	f := l.first()
+	f.counting.Lock()
+	defer f.counting.Unlock()
+	f.writesNoMore(l.own())
+}
+
+// retireLater calls retire after the LockDelay, unless the hold ends or is in doubt before.
+func (l *Lock) retireLater() {
+	f := l.first()
+	g := f.hold.Grant()
+	timer := time.NewTimer(g.Delay)
+	defer timer.Stop()
+	select {
+	case <-timer.C:
+		l.retire()
+	case <-f.hold.Done():
+	}
 }
 
 // Each handle of a lock that was entered again has its own MaxHold. All other terms are those of
@@ -341,6 +394,9 @@ func (l *Lock) endOverdue() bool {
 	left, first := l.exitAs(handleIsOverdue)
 	if first {
 		limit.part.End()
+		if g := l.first().hold.Grant(); left && g.Delay > 0 {
+			l.node.engine.Spawn(l.retireLater)
+		}
 		_ = l.releaseHold(context.Background(), mode{way: trace.Lapse, why: limit.text}, left, first)
 	}
 	return l.own().exited.Load() == handleIsOverdue

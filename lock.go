@@ -25,9 +25,11 @@ type Lock struct {
 	call *trace.Call // nil without observers
 
 	again    *Lock         // the first handle; nil in the first handle itself
+	base     *Lock         // of an upgrade: the first handle of the upgradable lock
 	counting sync.Mutex    // of the first handle: guards its counts and all handles; never held across a wait
 	others   int32         // only in the first handle: how many handles are not unlocked, minus one
 	writers  int32         // only in the first handle: how many of them are not readers
+	trees    int32         // only in the first handle: how many of them need the keys below, too
 	values   atomic.Uint64 // only in the first handle: the calls of SetValue
 	handle   handle        // unused in a proxy
 	proxy    bool          // this is the caller's handle of the first Lock; see Node.watched
@@ -37,6 +39,8 @@ type Lock struct {
 type handle struct {
 	exited atomic.Uint32 // how the handle ended; zero while it has not
 	reader bool          // it needs the lock only as shared; guarded by counting
+	tree   bool          // it needs the keys below as well: see Request.Path
+	done   bool          // no code can write under it any more; guarded by counting
 	limit  atomic.Pointer[handleLimit]
 	watch  *trace.Watch // nil without Hooks.Leaked
 }
@@ -50,6 +54,9 @@ func (l *Lock) own() *handle {
 
 // count counts the first handle of a lock.
 func (l *Lock) count(r *Request) {
+	if l.handle.tree = r.Path != "" || r.Resume != 0; l.handle.tree { // a resumed lock may be of a Path
+		l.trees = 1
+	}
 	if l.handle.reader = r.Shared; !r.Shared {
 		l.writers = 1
 	}
@@ -226,7 +233,7 @@ func (l *Lock) Downgrade(ctx context.Context) error {
 	if asks, err := l.lower(); err != nil || !asks {
 		return err
 	}
-	err := l.first().hold.Downgrade(ctx)
+	err := l.first().hold.Downgrade(ctx, l.lowersTo())
 	switch {
 	case errors.Is(err, client.ErrUnsupported):
 		l.raise()
@@ -350,6 +357,7 @@ func (l *Lock) release(ctx context.Context, how mode) error {
 		ctx = context.Background() // a nil context must not prevent the release
 	}
 	if l.endOverdue() {
+		l.retire()
 		return client.OverdueError{}
 	}
 	left, first := l.exit()

@@ -168,10 +168,13 @@ func (n *Node) LogValue() slog.Value { return slog.StringValue(fmt.Sprint(n)) }
 // exclusive lock covers an exclusive or a shared request for any of its keys, a shared lock covers
 // a shared request, and an upgradable lock covers a shared or an upgradable one. A Path is covered
 // by a lock of the same Path or of one above it, of the same kind or exclusive, but not by a lock
-// of the key Path alone, which does not exclude locks of the nodes above. When only handles
-// of shared requests are left, an exclusive lock becomes shared, as after [Lock.Downgrade]. Permits
-// of a semaphore are always requested anew. If the request would have to wait, directly or through
-// others, for a lock under which it is made, it fails with a *[DeadlockError].
+// of the key Path alone, which does not exclude locks of the nodes above. When only handles of
+// shared requests are left, the lock becomes shared, as after [Lock.Downgrade], with all its keys.
+// For a handle whose MaxHold has passed this happens after the LockDelay. A lock of
+// [Request.Sticky] stays exclusive until its last handle is unlocked. A shared request under an
+// upgraded lock enters the lock that was upgraded. Permits of a semaphore are always requested
+// anew. If the request would have to wait, directly or through others, for a lock under which it is
+// made, it fails with a *[DeadlockError].
 //
 // Each handle has its own MaxHold, which ends the handle, and the hold if this is the last handle.
 // So the MaxHold of the first request ends no other handle, and counts no more after its Unlock.

@@ -155,7 +155,8 @@ type Request struct {
 	// Several such requests of one kind, exclusive or shared, are served in the order of their calls.
 	// When another request waits, in any session, at most 16 callers that already waited here are
 	// still granted the lock, and only within 10 ms. The lock is given back when the last of them
-	// unlocks. Several sessions may keep a shared lock at once, until an exclusive request waits.
+	// unlocks. Several sessions may keep a shared lock at once, until an exclusive request waits. If
+	// readers have entered an exclusive lock again, it does not become shared when they are left.
 	//
 	// If an instance that keeps a free lock dies, the lock stays taken until the session ends, as if
 	// it were held. Unlock is confirmed by the lease and not by a majority. Peek sets Kept for a

@@ -102,7 +102,7 @@ const (
 // and the shared requests directly behind it are granted.
 //
 // l stays locked the whole time, with its own token, and is still to be unlocked. Its Unlock also
-// ends an upgrade. If l is lost, its upgrade is lost, too. The upgrade has the JeopardyGrace, the
+// ends an upgrade, unless another exclusive or upgradable handle of the lock is left. If l is lost, its upgrade is lost, too. The upgrade has the JeopardyGrace, the
 // Notice and the end of the MaxHold of l. It cannot be made shared, and has no Value of its own. A
 // request under its context is made under both locks.
 //
@@ -150,7 +150,7 @@ func (f *Lock) upgrade(ctx context.Context, call *trace.Call) (*Lock, error) {
 	up := &struct {
 		Lock
 		request client.Request
-	}{Lock: Lock{node: f.node, call: call, writers: 1}, request: f.hold.UpgradeRequest()}
+	}{Lock: Lock{node: f.node, call: call, base: f, writers: 1}, request: f.hold.UpgradeRequest()}
 	call.Asks(&up.request, &up.hold)
 	err := f.hold.Upgrade(ctx, &up.hold, &up.request)
 	call.Answered(err)

@@ -53,8 +53,8 @@ const (
 	// keys of the hold. The hold may be of any session, but see Rights.
 	Acquire Kind = 10
 	// Release ends request Number, whether the request is granted or waits. Since version 3 of the
-	// rules, a Release with Permits 1 instead makes an exclusive hold shared. It keeps its token,
-	// and the readers directly behind it are granted. This is no kind of its own, because the
+	// rules, a Release with Permits (LowerKeys or LowerTree) instead makes a hold shared. It keeps
+	// its token, and the readers directly behind it are granted. This is no kind of its own, because the
 	// leader's build may be older: it answers a Release of a newer version with Unsupported, and
 	// ends the attachments of a client that sends an unknown kind.
 	Release Kind = 11

@@ -218,7 +218,7 @@ func (r *reader) fields(v *view) {
 		v.proof = r.proof()
 	case Release:
 		if v.Rules >= DowngradesSince {
-			v.permits = uint32(r.positive(1, "permits"))
+			v.permits = uint32(r.positive(LowerTree, "permits"))
 		}
 	case Born, EndGrace, Leaving, Close, Cancel:
 	default:

@@ -28,7 +28,7 @@ import "encoding/binary"
 //	detach    nothing; since version 2: length, value
 //	put       nonce (16 bytes) | revision | length, key | length, value;
 //	          since version 3: token | length, lock
-//	release   nothing; since version 3: permits, 1
+//	release   nothing; since version 3: permits, 1 or 2
 //	inuse     place | token; since version 3
 //	setvalue  opener | token | seq | length, key | length, value; since version 3
 //	reserve   count; since version 3

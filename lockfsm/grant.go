@@ -60,6 +60,21 @@ func (g *Grant) mode(place int) Mode {
 	return ModeX
 }
 
+// Lowered returns g after a Release with the Permits to, which is LowerKeys or LowerTree.
+func (g Grant) Lowered(to uint32) Grant {
+	modes := make([]Mode, 1+len(g.Keys))
+	plain := true
+	for i := range modes {
+		modes[i] = g.mode(i).lowered(to)
+		plain = plain && modes[i] == ModeIS
+	}
+	g.Permits, g.Of, g.Modes = 0, 0, modes
+	if plain {
+		g.Permits, g.Modes = 1, nil
+	}
+	return g
+}
+
 // Covers reports whether a hold with the Grant g excludes all that a request for want would
 // exclude. Only then may the request enter the hold instead of the queues: its caller must be as
 // alone as after a grant of its own. Permits of a semaphore neither cover nor are covered, because

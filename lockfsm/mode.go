@@ -58,6 +58,20 @@ func (m Mode) Terms() (permits, of uint32) {
 	return 0, 0
 }
 
+// The Permits of a Release that makes a hold shared.
+const (
+	LowerKeys = 1 // to ModeIS
+	LowerTree = 2 // to ModeS instead of ModeX; for readers of the keys below
+)
+
+// lowered returns the mode of a key after a Release with these Permits.
+func (m Mode) lowered(to uint32) Mode {
+	if to == LowerTree && (m == ModeX || m == ModeS) {
+		return ModeS
+	}
+	return ModeIS
+}
+
 // modeOf returns the mode with these Permits and Of.
 func modeOf(permits, of uint32) (m Mode, known bool) {
 	for m = ModeX; m <= ModeU; m++ {

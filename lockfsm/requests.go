@@ -172,7 +172,7 @@ func (m *Machine) release(c *view) Code {
 		return Finished
 	}
 	if c.permits != 0 {
-		return m.downgrade(e)
+		return m.downgrade(e, c.permits)
 	}
 	m.bump()
 	m.removeHold(e)
@@ -180,25 +180,37 @@ func (m *Machine) release(c *view) Code {
 	return Done
 }
 
-// downgrade makes an exclusive hold shared, with all its keys and the same token. The readers
-// directly behind it are granted. The hold never leaves the queue, so no writer can be granted in
-// between. A notice that the hold has received remains received.
-func (m *Machine) downgrade(e *entry) Code {
-	all := e.all(new([1]*entry))
-	other := func(each *entry) bool { return each.of != 0 || each.permits != e.permits }
-	switch {
-	case e.token == 0 || slices.ContainsFunc(all, other) || e.sticky() || e.upgrades():
+// downgrade makes a hold shared, with all its keys and the same token. With LowerTree, an exclusive
+// key stays closed to those who change a key below it. The readers directly behind the hold are
+// granted. The hold never leaves the queue, so no writer can be granted in between. A notice that
+// the hold has received remains received. An upgrade of the hold ends.
+func (m *Machine) downgrade(e *entry, to uint32) Code {
+	if e.token == 0 || e.sticky() || e.upgrades() || e.of != 0 && e.modes() == nil {
 		return NotHeld
-	case e.permits != 0:
+	}
+	all := e.all(new([1]*entry))
+	lowers := func(each *entry) bool {
+		had, _ := modeOf(each.permits, each.of)
+		return had.lowered(to) != had
+	}
+	if !slices.ContainsFunc(all, lowers) {
 		return Downgraded
 	}
 	m.bump()
+	if up := e.upgrade(); up != nil {
+		m.remove(up)
+	}
 	for _, each := range all {
+		if !lowers(each) {
+			continue
+		}
 		l := each.lock
 		m.lockChanges(l)
 		m.discharge(l, each)
-		each.permits = 1
+		had, _ := modeOf(each.permits, each.of)
+		each.permits, each.of = had.lowered(to).Terms()
 		m.admit(l, each)
+		m.findLeast(l) // discharge has seen the former total of the entry
 		m.admitNext(l)
 	}
 	m.fire()

@@ -209,7 +209,10 @@ func (s *script) ofSession(c *Command, a *arguments) {
 		c.Revision, c.Token = Revision(a.number("place", 0)+first), Token(a.number("token", 0)+first)
 	}
 	if c.Kind == Release && a.flag("to-shared") {
-		c.Permits = 1
+		c.Permits = LowerKeys
+	}
+	if c.Kind == Release && a.flag("to-shared-tree") {
+		c.Permits = LowerTree
 	}
 	if c.Kind == Detach {
 		c.Value = []byte(a.value("because", ""))

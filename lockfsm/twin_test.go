@@ -190,12 +190,29 @@ func sharesOf(c Command) (all []share) {
 	return all
 }
 
-// lowers reports whether a downgrade can make e shared, or has done so.
+var tree = share{65_536, 1<<32 - 1}
+
+// lowers reports whether a downgrade can make e shared, or has done so. Equal shares of all keys are
+// those of a semaphore unless they are exclusive, shared, shared with all below, or upgradable.
 func (e twinEntry) lowers() bool {
-	other := func(one share) bool {
-		return one != e.shares[0] || one.permits != 1 || one.of != 1 && one.of != unlimited
+	reader, writer, below, upgradable := share{1, unlimited}, share{1, 1}, share{1, 65_536}, share{1<<30 + 1, 1 << 31}
+	known := []share{reader, writer, tree, upgradable}
+	if slices.ContainsFunc(e.shares, func(one share) bool { return one != e.shares[0] }) {
+		known = append(known, below)
 	}
+	other := func(one share) bool { return !slices.Contains(known, one) }
 	return !e.sticky && e.hold == 0 && !slices.ContainsFunc(e.shares, other)
+}
+
+func (e twinEntry) lowered(to uint32) (all []share) {
+	for _, one := range e.shares {
+		if to == 2 && (one == share{1, 1} || one == tree) {
+			all = append(all, tree)
+		} else {
+			all = append(all, share{1, unlimited})
+		}
+	}
+	return all
 }
 
 func (t *twin) stuck(e twinEntry) (string, bool) {
@@ -756,12 +773,11 @@ func (t *twin) release(s *twinSession, c Command, r *Result) {
 		switch {
 		case e.token == 0 || !e.lowers():
 			r.Code = NotHeld
-		default:
-			if e.shares[0].of == 1 {
-				t.tick()
-				e.shares = sharesOf(Command{Keys: e.keys[1:], Permits: 1})
-				t.settle()
-			}
+		case !slices.Equal(e.lowered(c.Permits), e.shares):
+			t.tick()
+			e.shares = e.lowered(c.Permits)
+			t.drop(func(o twinEntry) bool { return o.hold == c.Number && o.session == c.Session })
+			t.settle()
 		}
 	} else if e != nil {
 		t.tick()

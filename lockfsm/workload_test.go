@@ -294,7 +294,7 @@ func (w *workload) ofSession() Command {
 			c.Rules = max(c.Rules, w.t.charter.Rules)
 		}
 		if c.Kind == Release && c.Rules >= DowngradesSince {
-			c.Permits = 1
+			c.Permits = 1 + r.Uint32N(2)
 		}
 	case n < 94:
 		c.Kind = Attach

@@ -128,3 +128,142 @@ func TestAHandleEndsInDoubt(t *testing.T) {
 		})
 	}
 }
+
+// leaving is a lock that a reader has entered, and that its first handle leaves.
+type leaving struct {
+	first, inner mortise.Request
+	free, taken  []mortise.Request // what another instance can and cannot get afterwards
+}
+
+// TestTheReadersThatAreLeft unlocks the first handle of locks of every kind while a reader is inside,
+// and the other way round. A lock must then be as closed as the handles that are left need it.
+func TestTheReadersThatAreLeft(t *testing.T) {
+	type R = mortise.Request
+	for name, c := range map[string]leaving{
+		"a key": {R{Key: "t/a"}, R{Key: "t/a", Shared: true},
+			[]R{{Key: "t/a", Shared: true}, {Key: "t/a", Upgradable: true}}, []R{{Key: "t/a"}}},
+		"two keys": {R{Keys: []string{"t/a", "x"}}, R{Key: "t/a", Shared: true},
+			[]R{{Key: "t/a", Shared: true}, {Key: "x", Shared: true}}, []R{{Key: "t/a"}}},
+		"a node": {R{Path: "t/a"}, R{Path: "t/a", Shared: true},
+			[]R{{Path: "t/a", Shared: true}, {Path: "t", Shared: true}, {Path: "t/c"}},
+			[]R{{Path: "t/a"}, {Path: "t/a/z"}, {Path: "t"}}},
+		"a node below": {R{Path: "t/a"}, R{Path: "t/a/b", Shared: true},
+			[]R{{Path: "t/a/b/c", Shared: true}}, []R{{Path: "t/a/b"}, {Path: "t/a/b/c"}}},
+		"the key of a node": {R{Path: "t/a"}, R{Key: "t/a", Shared: true},
+			[]R{{Key: "t/a", Shared: true}, {Path: "t/c"}}, []R{{Key: "t/a"}}},
+		"a root": {R{Path: "t"}, R{Path: "t", Shared: true},
+			[]R{{Path: "t/q", Shared: true}}, []R{{Path: "t/q"}, {Path: "t"}, {Key: "t"}}},
+		"below a root": {R{Path: "t"}, R{Path: "t/b", Shared: true},
+			[]R{{Path: "t/b", Shared: true}}, []R{{Path: "t/b"}, {Path: "t/b/c"}}},
+		"upgradable": {R{Key: "t/a", Upgradable: true}, R{Key: "t/a", Shared: true},
+			[]R{{Key: "t/a", Shared: true}, {Key: "t/a", Upgradable: true}}, []R{{Key: "t/a"}}},
+		"overdue": {R{Key: "t/a", MaxHold: time.Second}, R{Key: "t/a", Shared: true},
+			[]R{{Key: "t/a", Shared: true}}, []R{{Key: "t/a"}}},
+		"overdue with a delay": {R{Key: "t/a", MaxHold: time.Second, LockDelay: 5 * time.Second},
+			R{Key: "t/a", Shared: true}, []R{{Key: "t/a", Shared: true}}, []R{{Key: "t/a"}}},
+		"a resumed root": {R{Path: "t", LockDelay: time.Minute}, R{Path: "t", Shared: true},
+			[]R{{Path: "t/q", Shared: true}}, []R{{Path: "t/q"}, {Key: "t"}}},
+	} {
+		for _, innerFirst := range []bool{false, true} {
+			t.Run(fmt.Sprint(name, ", the reader leaves first: ", innerFirst), func(t *testing.T) {
+				bubble(t, func(t *testing.T) { c.leave(t, innerFirst, name == "a resumed root") })
+			})
+		}
+	}
+}
+
+func (c *leaving) leave(t *testing.T, innerFirst, resumed bool) {
+	f := startFleet(t, 2)
+	first := f.acquire(0, c.first)
+	if resumed {
+		if err := first.Detach(t.Context()); err != nil {
+			t.Fatal(err)
+		}
+		first = f.acquire(0, mortise.Request{Key: first.Key(), Resume: first.Token()})
+	}
+	inner, err := f.nodes[0].Acquire(first.Context(t.Context()), c.inner)
+	if err != nil || inner.Token() != first.Token() {
+		t.Fatalf("not entered: %v", err)
+	}
+	try := func(r mortise.Request) bool {
+		r.Try = true
+		l, err := f.nodes[1].Acquire(t.Context(), r)
+		if err != nil {
+			wantIs(t, err, mortise.ErrHeld)
+			return false
+		}
+		unlock(t, l)
+		return true
+	}
+	left := inner
+	switch {
+	case innerFirst:
+		unlock(t, inner)
+		for _, r := range c.taken {
+			if try(r) {
+				t.Errorf("%+v was granted beside the first handle", r)
+			}
+		}
+		if !c.first.Upgradable && try(c.free[0]) {
+			t.Errorf("%+v was granted beside the exclusive first handle", c.free[0])
+		}
+		unlock(t, first)
+		f.nothingLeft()
+		return
+	case c.first.MaxHold > 0:
+		time.Sleep(c.first.MaxHold + time.Millisecond)
+		if c.first.LockDelay > 0 {
+			if try(c.free[0]) {
+				t.Error("a reader was granted while code may write under the overdue handle")
+			}
+			time.Sleep(c.first.LockDelay)
+		}
+	default:
+		unlock(t, first)
+	}
+	time.Sleep(50 * time.Millisecond)
+	synctest.Wait()
+	for _, r := range c.free {
+		if !try(r) {
+			t.Errorf("%+v is refused, and only a reader is left", r)
+		}
+	}
+	for _, r := range c.taken {
+		if try(r) {
+			t.Errorf("%+v was granted beside the reader", r)
+		}
+	}
+	if err := left.Err(); err != nil {
+		t.Error(err)
+	}
+	unlock(t, left)
+	f.nothingLeft()
+}
+
+// TestAReaderOutlivesAnUpgrade enters an upgraded lock as a reader. The reader is a handle of the
+// upgradable lock, so neither the end of the upgrade nor that of the lock leaves others out.
+func TestAReaderOutlivesAnUpgrade(t *testing.T) {
+	bubble(t, func(t *testing.T) {
+		f := startFleet(t, 1)
+		l := f.acquire(0, mortise.Request{Key: "k", Upgradable: true})
+		up, err := l.Upgrade(t.Context())
+		if err != nil {
+			t.Fatal(err)
+		}
+		reader, err := f.nodes[0].RLock(up.Context(t.Context()), "k")
+		if err != nil || reader.Token() != l.Token() {
+			t.Fatal(err)
+		}
+		_, err = f.nodes[0].Acquire(t.Context(), mortise.Request{Key: "k", Shared: true, Try: true})
+		wantIs(t, err, mortise.ErrHeld)
+		unlock(t, l) // it also ends the upgrade
+		time.Sleep(50 * time.Millisecond)
+		if err := up.Err(); err == nil || reader.Err() != nil {
+			t.Errorf("the upgrade: %v, the reader: %v", err, reader.Err())
+		}
+		unlock(t, f.acquire(0, mortise.Request{Key: "k", Upgradable: true, Try: true}))
+		_ = up.Unlock(t.Context())
+		unlock(t, reader)
+		f.nothingLeft()
+	})
+}

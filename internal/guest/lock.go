@@ -106,7 +106,7 @@ func (l *Lock) Downgrade(ctx context.Context) error {
 	case g.Shared() && !l.hold.Lowered():
 		return l.Err()
 	}
-	switch err := l.hold.Downgrade(ctx); {
+	switch err := l.hold.Downgrade(ctx, lockfsm.LowerKeys); {
 	case errors.Is(err, client.ErrUnsupported):
 		return fmt.Errorf("%w: not all instances run a build that supports Downgrade", mortise.ErrNotReady)
 	case errors.Is(err, client.ErrNotHeld):

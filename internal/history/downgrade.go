@@ -6,6 +6,10 @@ import "slices"
 // token. Its caller acts as a reader from the moment at which it sends the downgrade, so other
 // readers may be granted the lock as soon as the state has changed.
 
+// sheds reports whether e is of a lock that can become shared. A lock with modes then counts as
+// shared without modes, which is never more than the state allows.
+func (e *Event) sheds() bool { return e.Permits == 0 && e.Of == 0 && e.Upgrades == 0 }
+
 // share replays that an exclusive grant becomes shared.
 func (w *sweeper) share(s step) error {
 	e := &w.events[s.event]
@@ -16,9 +20,15 @@ func (w *sweeper) share(s step) error {
 	}
 	g := &w.grants[i]
 	current := func(key int32) bool { return slices.Contains(w.keys[key].current, i) }
-	if alone := w.as(g).alone(); !alone || g.stay != nil || !slices.ContainsFunc(w.sets[g.set].keys, current) {
+	if lowers := w.as(g).sheds(); !lowers || g.stay != nil || !slices.ContainsFunc(w.sets[g.set].keys, current) {
 		return w.broken(Ends, []int32{g.event, g.shared, g.end, s.event},
 			"%s becomes shared with token %d, which does not hold it exclusively", e.asked(), e.Token)
+	}
+	for _, key := range w.sets[g.set].keys {
+		if k := &w.keys[key]; current(key) {
+			permits, _ := w.sets[g.set].terms(w.as(g), key)
+			k.taken -= permits - 1
+		}
 	}
 	g.shared = s.event
 	if !w.as(g).alike(e) {
@@ -52,6 +62,6 @@ func (j *judge) unasked(g *grant) error {
 // exclusive lock. The voters know g only from a state after its downgrade.
 func (j *judge) lowers(g *grant, c *call) bool {
 	e, asked := &j.events[g.event], &j.events[c.called]
-	return e.Seq == 0 && c.downgrade >= 0 && asked.alone() && e.Permits == 1 && e.Of == 0 && e.Key == asked.Key &&
+	return e.Seq == 0 && c.downgrade >= 0 && asked.sheds() && e.Permits == 1 && e.Of == 0 && e.Key == asked.Key &&
 		slices.Equal(e.Keys, asked.Keys)
 }

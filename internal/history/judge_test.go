@@ -88,6 +88,9 @@ func TestHistoriesHaveEverything(t *testing.T) {
 			t.Errorf("the test history has %d of %q", seen[what], what)
 		}
 	}
+	if seen["held back"] > 0 {
+		t.Errorf("%d requests with Try were Held by a request that only waited", seen["held back"])
+	}
 }
 
 func TestPlantedViolationsAreFound(t *testing.T) {

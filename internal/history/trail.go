@@ -234,7 +234,10 @@ func (t *Trail) gone(r lockfsm.Result, how How) {
 func (t *Trail) shared(r lockfsm.Result) {
 	q := request{r.Session, r.Number}
 	if h, known := t.live.get(q); known && r.Code == lockfsm.Downgraded && h.permits == 0 {
-		h.permits = 1
+		if up, other, raised := t.live.upgradeOf(h.token); raised {
+			t.end(up, other, ByRelease)
+		}
+		h.permits, h.modes = 1, ""
 		t.live.set(q, h)
 		t.say(t.event(Shared, q, h))
 	}

@@ -264,7 +264,7 @@ func (c *call) downgrade() {
 	}
 	if c.believes() {
 		c.p.w.watch.lowers(c)
-		c.p.inClient(func(now clock.Time) { c.p.client.Downgrade(now, &c.req) })
+		c.p.inClient(func(now clock.Time) { c.p.client.Downgrade(now, &c.req, lockfsm.LowerKeys) })
 	}
 }
 

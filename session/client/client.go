@@ -277,7 +277,7 @@ func (c *Client) take(now clock.Time, in *input) {
 			c.core.Doubt(now, in.hold.req, since)
 		}
 	case inputDowngrade:
-		c.core.Downgrade(now, in.hold.req)
+		c.core.Downgrade(now, in.hold.req, in.hold.lowersTo())
 	case inputReceive:
 		c.core.Receive(now, in.peer, in.bytes)
 	case inputDown:

@@ -283,7 +283,7 @@ func TestADowngradeGoesOnInDoubt(t *testing.T) {
 	b := newBench(t)
 	b.attach()
 	r := b.holdWith(Terms{Grace: benchGrace})
-	b.core.Downgrade(b.now, r)
+	b.core.Downgrade(b.now, r, lockfsm.LowerKeys)
 	b.want("1: release 1")
 	b.core.Down(b.now, b.to.ID)
 	b.turn()

@@ -9,18 +9,19 @@ import (
 // This file makes exclusive holds shared. The downgrade of a hold is a Release with Permits, which
 // the core sends again after each Attach until it is answered.
 
-// Downgrade makes an exclusive hold shared, and keeps its token. From the call on, the caller must
+// Downgrade makes a hold shared, and keeps its token. The parameter to is lockfsm.LowerKeys or
+// lockfsm.LowerTree. A later downgrade changes nothing. From the call on, the caller must
 // act as a reader, even if Downgrade returns an error. There are two exceptions, after which the
 // hold is as before: ErrUnsupported if the group does not support downgrades, and
 // ErrNotHeld if the hold is one of a semaphore. The context limits only the wait for the
 // confirmation. Downgrade returns nil once the group has made the hold shared. It returns the error
 // of Err if the hold has ended, and an error that wraps the error of ctx if ctx has. A second call
 // waits for the same confirmation. The hold must not be a pass.
-func (h *Hold) Downgrade(ctx context.Context) error {
+func (h *Hold) Downgrade(ctx context.Context, to uint32) error {
 	if err := h.Err(); err != nil {
 		return err
 	}
-	answer, err := h.startDowngrade()
+	answer, err := h.startDowngrade(to)
 	if err != nil {
 		return err
 	}
@@ -36,18 +37,18 @@ func (h *Hold) Downgrade(ctx context.Context) error {
 }
 
 // DowngradeSoon is like Downgrade, and does not wait. It also applies to a hold in doubt.
-func (h *Hold) DowngradeSoon() { _, _ = h.startDowngrade() }
+func (h *Hold) DowngradeSoon(to uint32) { _, _ = h.startDowngrade(to) }
 
-func (h *Hold) startDowngrade() (answer chan struct{}, err error) {
+func (h *Hold) startDowngrade(to uint32) (answer chan struct{}, err error) {
 	if err := h.Err(); err != nil && err != ErrInJeopardy {
 		return nil, err
 	}
 	h.mu.Lock()
-	if h.lowered || h.ended != nil && h.ended != ErrInJeopardy {
+	if h.lowered != 0 || h.ended != nil && h.ended != ErrInJeopardy {
 		defer h.mu.Unlock()
 		return h.slot, h.ended
 	}
-	h.lowered, h.slot = true, make(chan struct{})
+	h.lowered, h.slot = to, make(chan struct{})
 	answer = h.slot
 	h.mu.Unlock()
 	if !h.client.post(input{kind: inputDowngrade, hold: h}) {
@@ -63,7 +64,9 @@ func (h *Hold) downgraded(err error) {
 	if h.released {
 		return // slot belongs to Release
 	}
-	h.lowered, h.result = err == nil, err
+	if h.result = err; err != nil {
+		h.lowered = 0
+	}
 	close(h.slot)
 }
 

@@ -24,8 +24,8 @@ func TestDowngradeIsSentUntilItIsAnswered(t *testing.T) {
 	b.attach()
 	r := b.hold("k")
 	n := r.entry.number
-	b.core.Downgrade(b.now, r)
-	b.core.Downgrade(b.now, r)
+	b.core.Downgrade(b.now, r, lockfsm.LowerKeys)
+	b.core.Downgrade(b.now, r, lockfsm.LowerKeys)
 	b.want("1: release 1")
 	if c := b.commands[0]; c.Permits != 1 || c.Rules != lockfsm.DowngradesSince {
 		t.Fatalf("it sends %+v", c)
@@ -53,7 +53,7 @@ func TestReleaseAfterADowngrade(t *testing.T) {
 	b.attach()
 	r := b.hold("k")
 	n := r.entry.number
-	b.core.Downgrade(b.now, r)
+	b.core.Downgrade(b.now, r, lockfsm.LowerKeys)
 	b.turn()
 	b.core.Release(b.now, r)
 	b.want("1: release 1")
@@ -67,7 +67,7 @@ func TestRefusedDowngrade(t *testing.T) {
 	b := newBench(t)
 	b.attach()
 	r := b.hold("k")
-	b.core.Downgrade(b.now, r)
+	b.core.Downgrade(b.now, r, lockfsm.LowerKeys)
 	b.turn()
 	b.downgraded(r.entry.number, lockfsm.Unsupported)
 	if len(b.outcomes) != 1 || b.outcomes[0].Kind != OutcomeDowngraded || !errors.Is(b.outcomes[0].Err, ErrUnsupported) {
@@ -82,11 +82,11 @@ func TestDowngradeOfAnEndedHold(t *testing.T) {
 	b := newBench(t)
 	b.attach()
 	r := b.hold("k")
-	b.core.Downgrade(b.now, r)
+	b.core.Downgrade(b.now, r, lockfsm.LowerKeys)
 	b.turn()
 	b.downgraded(r.entry.number, lockfsm.Finished)
 	b.outcome(r, OutcomeLost, ErrLost)
-	b.core.Downgrade(b.now, r)
+	b.core.Downgrade(b.now, r, lockfsm.LowerKeys)
 	b.want("")
 }
 
@@ -103,17 +103,17 @@ func TestDowngrade(t *testing.T) {
 		}()
 		synctest.Wait()
 		for range 2 {
-			if err := writer.Downgrade(t.Context()); err != nil || !writer.Lowered() || writer.Err() != nil {
+			if err := writer.Downgrade(t.Context(), lockfsm.LowerKeys); err != nil || !writer.Lowered() || writer.Err() != nil {
 				t.Fatalf("downgraded: %v, lowered %v, held %v", err, writer.Lowered(), writer.Err())
 			}
 		}
 		reader := <-granted
-		if err := reader.Downgrade(t.Context()); err != nil {
+		if err := reader.Downgrade(t.Context(), lockfsm.LowerKeys); err != nil {
 			t.Errorf("the downgrade of a shared hold: %v", err)
 		}
 		_ = reader.Release(t.Context())
 		_ = writer.Release(t.Context())
-		if err := writer.Downgrade(t.Context()); !errors.Is(err, ErrReleased) {
+		if err := writer.Downgrade(t.Context(), lockfsm.LowerKeys); !errors.Is(err, ErrReleased) {
 			t.Errorf("after the release: %v", err)
 		}
 		w.empty()
@@ -145,7 +145,7 @@ func TestDowngradeThatIsNotConfirmed(t *testing.T) {
 				ctx, cancel := context.WithCancel(t.Context())
 				defer cancel()
 				result := make(chan error)
-				go func() { result <- h.Downgrade(ctx) }()
+				go func() { result <- h.Downgrade(ctx, lockfsm.LowerKeys) }()
 				synctest.Wait()
 				c.ends(h, cancel)
 				if err := <-result; !errors.Is(err, c.want) {

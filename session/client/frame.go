@@ -156,7 +156,8 @@ func (c *Core) writeDowngrades(now clock.Time, f *frame) (more bool) {
 			return true
 		default:
 			e.lowered = c.epoch
-			c.writeFor(now, f, e, lockfsm.Command{Kind: lockfsm.Release, Rules: lockfsm.DowngradesSince, Permits: 1})
+			c.writeFor(now, f, e, lockfsm.Command{Kind: lockfsm.Release, Rules: lockfsm.DowngradesSince,
+				Permits: e.lowersTo})
 		}
 	}
 	return false

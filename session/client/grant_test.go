@@ -55,7 +55,7 @@ func TestEveryAnswerNamesTheGrant(t *testing.T) {
 			if err != nil {
 				t.Fatal(err)
 			}
-			if err := first.Downgrade(t.Context()); err != nil {
+			if err := first.Downgrade(t.Context(), lockfsm.LowerKeys); err != nil {
 				t.Fatal(err)
 			}
 			if g := first.Grant(); !g.Shared() {

@@ -43,8 +43,8 @@ type Hold struct {
 	isWanted bool
 	released bool
 	settled  bool
-	lowered  bool  // a downgrade has begun and was not refused
-	sharers  int32 // further callers that wait on slot; some may have stopped waiting
+	lowered  uint32 // LowerKeys or LowerTree if a downgrade has begun and was not refused
+	sharers  int32  // further callers that wait on slot; some may have stopped waiting
 
 	lost func(Loss, error) // set by OnLoss; not changed while the hold is in use
 }
@@ -60,7 +60,7 @@ func (h *Hold) Grant() lockfsm.Grant {
 	}
 	g := h.req.Grant()
 	if h.Lowered() {
-		g.Permits = 1
+		return g.Lowered(h.lowersTo())
 	}
 	return g
 }
@@ -99,7 +99,9 @@ func (h *Hold) Upgradable() bool {
 }
 
 // Lowered reports whether a downgrade has begun and was not refused.
-func (h *Hold) Lowered() bool {
+func (h *Hold) Lowered() bool { return h.lowersTo() != 0 }
+
+func (h *Hold) lowersTo() uint32 {
 	h.mu.Lock()
 	defer h.mu.Unlock()
 	return h.lowered

@@ -143,10 +143,13 @@ func (c *Core) Detach(now clock.Time, r *Request, lapsed string) bool {
 	return c.Release(now, r)
 }
 
-// Downgrade makes an exclusive hold shared. OutcomeDowngraded follows unless the hold ends first.
-func (c *Core) Downgrade(now clock.Time, r *Request) {
+// Downgrade makes a hold shared, as a Release with the Permits to does. OutcomeDowngraded follows
+// unless the hold ends first. It ends an upgrade of the hold.
+func (c *Core) Downgrade(now clock.Time, r *Request, to uint32) {
 	c.begin(now)
 	if r.stage.holds() && !slices.Contains(c.lowering, r.entry) {
+		c.endUpgrade(r, HoldReleasedError{}, LossUnknown)
+		r.entry.lowersTo = to
 		c.lowering = append(c.lowering, r.entry)
 	}
 }
