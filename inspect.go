@@ -62,6 +62,10 @@ type Standing struct {
 	// directly before it, except for the lock that an upgrade belongs to. It is -1 if this request
 	// holds the lock, waits for another of its keys, or waits only for the end of the grace.
 	WaitsFor int
+
+	// Unsearched means that the search for a deadlock of this waiting request has not ended. It may
+	// still fail with a *[DeadlockError].
+	Unsearched bool
 }
 
 // Peek returns the holders and waiters of key, in order; Queue is empty if there are none. Peek
@@ -85,7 +89,7 @@ func keyInfo(l *query.Lock) KeyInfo {
 			Holder: replica.HolderName(e.Record, lockfsm.SessionID(e.Session)), Session: fmt.Sprint(e.Session),
 			Token: Token(e.Token),
 			Left:  time.Duration(e.Left), WaitsFor: -1, Shared: e.Permits == 1 && e.Of == 0, Expired: e.Gone,
-			Kept: e.Kept,
+			Kept: e.Kept, Unsearched: e.Unsearched,
 		}
 		for _, key := range e.Keys {
 			st.Keys = append(st.Keys, string(key))

@@ -36,3 +36,20 @@ func TestKeptLocksAreMarked(t *testing.T) {
 		}
 	}
 }
+
+func TestUnsearchedRequestsAreMarked(t *testing.T) {
+	for _, unsearched := range []bool{true, false} {
+		k := contended("orders/1", "2", nil)
+		k.Queue[1].Unsearched = unsearched
+		s := scened(k)
+		s.one = s.all
+		if v := s.view(); v.Key.Queue[0].Unsearched || v.Key.Queue[1].Unsearched != unsearched {
+			t.Errorf("unsearched is %v: %+v", unsearched, v.Key.Queue)
+		}
+		h := New(keyed{&fakeNode{keys: []mortise.KeyInfo{k}, many: maxTop}}, Options{})
+		page := mustPage(t, h, "/?key=orders/1")
+		if strings.Contains(page, "the search for a deadlock goes on") != unsearched {
+			t.Errorf("unsearched is %v, and the page says something else: %s", unsearched, page)
+		}
+	}
+}

@@ -107,6 +107,7 @@ type standing struct {
 	Path    string   `json:"path,omitempty"` // Request.Path
 
 	Upgradable bool `json:"upgradable,omitempty"`
+	Unsearched bool `json:"unsearched,omitempty"` // the search for a deadlock of this request goes on
 }
 
 type scene struct {
@@ -212,6 +213,7 @@ func (s *scene) key(k mortise.KeyInfo, queue int) key {
 			Holder: st.Holder, Session: st.Session, Value: st.Value, Token: st.Token, Left: inSeconds(st.Left),
 			Expired: st.Expired, Kept: st.Kept, Shared: st.Shared,
 			Permits: st.Permits, Of: st.Of, Keys: st.Keys, Path: st.Path, Upgradable: st.Upgradable,
+			Unsearched: st.Unsearched,
 		}
 		if st.Token != 0 {
 			shown.For = inSeconds(s.age(st))

@@ -64,6 +64,16 @@ func TestCheckOfAKeptLock(t *testing.T) {
 	}
 }
 
+func TestUnsearchedRequestsAreShown(t *testing.T) {
+	for _, unsearched := range []bool{true, false} {
+		s := mortise.Standing{Holder: "a", WaitsFor: 3, Unsearched: unsearched}
+		want := map[bool]string{true: "waits for 3, the search for a deadlock goes on", false: "waits for 3"}[unsearched]
+		if state := standingRow(4, s, time.Now())[3]; state != want {
+			t.Errorf("%q, want %q", state, want)
+		}
+	}
+}
+
 // TestKeptLocksAreShown checks that ls, get and doctor distinguish a kept lock from a held one.
 func TestKeptLocksAreShown(t *testing.T) {
 	now := time.Now()

@@ -208,6 +208,9 @@ func standingRow(i int, s mortise.Standing, now time.Time) []string {
 	case s.Token == 0:
 		row[3] = "waits"
 	}
+	if s.Unsearched {
+		row[3] += ", the search for a deadlock goes on"
+	}
 	if s.Left == 0 {
 		row[6] = ""
 	}

@@ -42,7 +42,7 @@ func lockList(a *replica.Answer, rights *capability.Capability) *query.LockList 
 				Watch: uint64(s.Watch),
 				Since: s.SinceUnixMS, Permits: s.Permits, Of: s.Of, Keys: keysOf(s.Keys, rights), Value: s.Value,
 				Gone: s.Gone, Kept: s.Last != 0, Modes: modesOf(s.Modes),
-				Left: int64(a.Left[s.Session]),
+				Left: int64(a.Left[s.Session]), Unsearched: s.Unsearched,
 			})
 		}
 		list.Locks = append(list.Locks, one)

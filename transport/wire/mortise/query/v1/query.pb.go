@@ -1272,9 +1272,10 @@ type Standing struct {
 	Keys          [][]byte               `protobuf:"bytes,9,rep,name=keys,proto3" json:"keys,omitempty"`
 	Value         []byte                 `protobuf:"bytes,10,opt,name=value,proto3" json:"value,omitempty"`
 	Gone          bool                   `protobuf:"varint,11,opt,name=gone,proto3" json:"gone,omitempty"`
-	Left          int64                  `protobuf:"varint,12,opt,name=left,proto3" json:"left,omitempty"`  // time until the session ends
-	Modes         []byte                 `protobuf:"bytes,14,opt,name=modes,proto3" json:"modes,omitempty"` // one lockfsm.Mode for each key of the request; empty if it has none
-	Kept          bool                   `protobuf:"varint,13,opt,name=kept,proto3" json:"kept,omitempty"`  // the session keeps the lock, and may or may not have a caller that holds it
+	Left          int64                  `protobuf:"varint,12,opt,name=left,proto3" json:"left,omitempty"`             // time until the session ends
+	Modes         []byte                 `protobuf:"bytes,14,opt,name=modes,proto3" json:"modes,omitempty"`            // one lockfsm.Mode for each key of the request; empty if it has none
+	Kept          bool                   `protobuf:"varint,13,opt,name=kept,proto3" json:"kept,omitempty"`             // the session keeps the lock, and may or may not have a caller that holds it
+	Unsearched    bool                   `protobuf:"varint,15,opt,name=unsearched,proto3" json:"unsearched,omitempty"` // the search for a deadlock of this waiting request goes on
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -1403,6 +1404,13 @@ func (x *Standing) GetModes() []byte {
 func (x *Standing) GetKept() bool {
 	if x != nil {
 		return x.Kept
+	}
+	return false
+}
+
+func (x *Standing) GetUnsearched() bool {
+	if x != nil {
+		return x.Unsearched
 	}
 	return false
 }
@@ -2279,7 +2287,7 @@ const file_mortise_query_v1_query_proto_rawDesc = "" +
 	"\x05queue\x18\x02 \x03(\v2\x1a.mortise.query.v1.StandingR\x05queue\x12\x12\n" +
 	"\x04held\x18\x03 \x01(\rR\x04held\x12\x18\n" +
 	"\awaiting\x18\x04 \x01(\rR\awaiting\x12*\n" +
-	"\x04data\x18\x05 \x01(\v2\x16.mortise.query.v1.DataR\x04data\"\xba\x02\n" +
+	"\x04data\x18\x05 \x01(\v2\x16.mortise.query.v1.DataR\x04data\"\xda\x02\n" +
 	"\bStanding\x12\x18\n" +
 	"\asession\x18\x01 \x01(\x04R\asession\x12\x16\n" +
 	"\x06record\x18\x02 \x01(\fR\x06record\x12\x14\n" +
@@ -2295,7 +2303,10 @@ const file_mortise_query_v1_query_proto_rawDesc = "" +
 	"\x04gone\x18\v \x01(\bR\x04gone\x12\x12\n" +
 	"\x04left\x18\f \x01(\x03R\x04left\x12\x14\n" +
 	"\x05modes\x18\x0e \x01(\fR\x05modes\x12\x12\n" +
-	"\x04kept\x18\r \x01(\bR\x04kept\"8\n" +
+	"\x04kept\x18\r \x01(\bR\x04kept\x12\x1e\n" +
+	"\n" +
+	"unsearched\x18\x0f \x01(\bR\n" +
+	"unsearched\"8\n" +
 	"\x04Data\x12\x14\n" +
 	"\x05value\x18\x01 \x01(\fR\x05value\x12\x1a\n" +
 	"\brevision\x18\x02 \x01(\x04R\brevision\"\x1a\n" +
