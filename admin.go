@@ -6,13 +6,10 @@ import (
 	"errors"
 	"fmt"
 
-	"github.com/mortise-lock/mortise/internal/plain"
 	"github.com/mortise-lock/mortise/internal/queries"
 	"github.com/mortise-lock/mortise/session"
 	"github.com/mortise-lock/mortise/transport/wire/mortise/query/v1"
 )
-
-const maxByBytes = 128
 
 // admin answers admin clients, such as cmd/mortise, by calling the methods of this node.
 type admin struct {
@@ -166,11 +163,7 @@ func (a admin) Put(ctx context.Context, q *query.PutRequest) (*query.PutAnswer, 
 // Evict ends a hold on behalf of the client named in q.By. The leader adds the client's proved
 // identity.
 func (a admin) Evict(ctx context.Context, q *query.EvictRequest) (*query.Held, error) {
-	if by := string(q.By); len(by) == 0 || len(by) > maxByBytes || !plain.Is(by) {
-		return nil, fmt.Errorf("%w: By %q is empty, has more than %d bytes, or %s", ErrBadRequest, by, maxByBytes,
-			plain.NotText)
-	}
-	if err := badForce(q.Token, string(q.Reason)); err != nil {
+	if err := queries.CheckEvict(q); err != nil {
 		return nil, err
 	}
 	return look(ctx, a.n, query.QueryClient.Evict, q)

@@ -7,6 +7,7 @@ import (
 
 	"github.com/mortise-lock/mortise/internal/instance"
 	"github.com/mortise-lock/mortise/internal/plain"
+	"github.com/mortise-lock/mortise/internal/queries"
 	"github.com/mortise-lock/mortise/internal/replica"
 	"github.com/mortise-lock/mortise/internal/shown"
 	"github.com/mortise-lock/mortise/session"
@@ -74,7 +75,7 @@ var (
 
 	// ErrBadRequest means that a Request contradicts itself or exceeds a limit; the text names the
 	// field.
-	ErrBadRequest = instance.ErrBadRequest
+	ErrBadRequest = queries.ErrBadRequest
 
 	// ErrGuestSecret means that Config.Secret, or the certificate, grants rights on some keys only.
 	// Such a secret is for a guest: a program that only opens connections and is never a member.

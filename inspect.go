@@ -10,7 +10,6 @@ import (
 	"time"
 
 	"github.com/mortise-lock/mortise/internal/instance"
-	"github.com/mortise-lock/mortise/internal/plain"
 	"github.com/mortise-lock/mortise/internal/queries"
 	"github.com/mortise-lock/mortise/internal/replica"
 	"github.com/mortise-lock/mortise/internal/shown"
@@ -225,25 +224,12 @@ func (n *Node) Check(ctx context.Context, key string, token Token) (held bool, e
 // ForceUnlock returns true if this call ended the hold, and false if no hold had that token. After
 // another error the hold may have ended; call ForceUnlock once more.
 func (n *Node) ForceUnlock(ctx context.Context, key string, token Token, reason string) (ended bool, err error) {
-	if err := badForce(uint64(token), reason); err != nil {
+	q := &query.EvictRequest{Key: []byte(key), Token: uint64(token), By: []byte(n.config.Name), Reason: []byte(reason)}
+	if err := queries.CheckEvict(q); err != nil {
 		return false, err
 	}
-	q := &query.EvictRequest{Key: []byte(key), Token: uint64(token), By: []byte(n.config.Name), Reason: []byte(reason)}
 	seen, err := look(ctx, n, query.QueryClient.Evict, q)
 	return seen.GetHeld(), err
-}
-
-func badForce(token uint64, reason string) error {
-	switch {
-	case len(reason) > lockfsm.MaxValueBytes:
-		return fmt.Errorf("%w: the reason of a forced end has %d bytes, more than %d", ErrBadRequest, len(reason),
-			lockfsm.MaxValueBytes)
-	case !plain.Is(reason):
-		return fmt.Errorf("%w: the reason of a forced end, %q, %s", ErrBadRequest, reason, plain.NotText)
-	case token == 0:
-		return fmt.Errorf("%w: no hold has token 0; Peek reports the token of the holder", ErrBadRequest)
-	}
-	return nil
 }
 
 // ForceUnlockAll calls ForceUnlock for every hold of the keys that begin with prefix, and returns

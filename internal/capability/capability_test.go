@@ -60,6 +60,7 @@ func TestWhatIsNotCanonicalIsRefused(t *testing.T) {
 		"mortise-capability/1\nfor a b\nread *\n":                                ErrName,
 		"mortise-capability/1\nfor a%0Ab\nread *\n":                              ErrName,
 		"mortise-capability/1\nfor a%FF\nread *\n":                               ErrName,
+		"mortise-capability/1\nfor a%E2%80%AE\nread *\n":                         ErrName,
 		"mortise-capability/1\nfor " + strings.Repeat("a", 129) + "\nread *\n":   ErrName,
 		"mortise-capability/1\nfor x\n":                                          ErrNoRight,
 		"mortise-capability/1\nfor x\nread *":                                    ErrVersion,

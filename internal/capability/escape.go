@@ -7,15 +7,15 @@ import (
 
 var errEscape = errors.New("a percent sign must be followed by two hexadecimal digits")
 
-// plain reports whether a byte is written literally. A space is escaped, because an editor or a
+// literal reports whether a byte is written literally. A space is escaped, because an editor or a
 // shell could change it unnoticed.
-func plain(b byte) bool { return b > ' ' && b <= '~' && b != '%' && b != '*' }
+func literal(b byte) bool { return b > ' ' && b <= '~' && b != '%' && b != '*' }
 
 func encode(text string) string {
 	const digits = "0123456789ABCDEF"
 	var out strings.Builder
 	for i := range len(text) {
-		if b := text[i]; plain(b) {
+		if b := text[i]; literal(b) {
 			out.WriteByte(b)
 		} else {
 			out.WriteString("%" + digits[b>>4:b>>4+1] + digits[b&15:b&15+1])

@@ -6,8 +6,8 @@ import (
 	"fmt"
 	"strings"
 	"time"
-	"unicode"
-	"unicode/utf8"
+
+	"github.com/mortise-lock/mortise/internal/plain"
 )
 
 const (
@@ -27,7 +27,7 @@ var (
 	ErrSize         = errors.New("a capability has at most 64 lines and 4096 bytes")
 	ErrVersion      = errors.New("the first line must be " + version)
 	ErrName         = errors.New("a capability needs a line \"for NAME\" with 1 to 128 bytes of UTF-8 without " +
-		"control characters")
+		"control characters and marks of the direction of writing")
 	ErrUntil = errors.New("the end must be written as 2027-01-31T18:00:00Z, in UTC and whole seconds, " +
 		"from the year 1970 on")
 	ErrRight = errors.New("a right is one of read, write, lock and force, followed by a key or by a " +
@@ -100,8 +100,7 @@ func (c *Capability) setName(line string) error {
 }
 
 func validName(name string) bool {
-	return name != "" && len(name) <= maxName && utf8.ValidString(name) &&
-		!strings.ContainsFunc(name, unicode.IsControl)
+	return name != "" && len(name) <= maxName && plain.Is(name)
 }
 
 func (c *Capability) setUntil(line string) error {

@@ -6,9 +6,6 @@ var (
 	// ErrVoteLost means that no other instance has taken over the vote of an instance that left.
 	ErrVoteLost = errors.New("mortise: left with a vote that no other instance has taken over")
 
-	// ErrBadRequest means that a query exceeds a limit.
-	ErrBadRequest = errors.New("mortise: bad request")
-
 	errNoVoter = errors.New("mortise: this instance is not a voter")
 
 	// errNoPeer means that the sender of a snapshot is not a replica of this group.

@@ -3,11 +3,9 @@ package instance
 import (
 	"context"
 	"errors"
-	"fmt"
 	"time"
 
 	"github.com/mortise-lock/mortise/internal/capability"
-	"github.com/mortise-lock/mortise/internal/plain"
 	"github.com/mortise-lock/mortise/internal/queries"
 	"github.com/mortise-lock/mortise/internal/replica"
 	"github.com/mortise-lock/mortise/lockfsm"
@@ -52,10 +50,6 @@ func (n *Instance) queryHere(ctx context.Context, q replica.Question) (*replica.
 }
 
 func (r *ownReplica) answer(ctx context.Context, q replica.Question) (*replica.Answer, error) {
-	// A correct instance checks the text before it sends the query.
-	if q.Op == replica.OpEvict && (!plain.Is(q.By) || !plain.Is(q.Reason)) {
-		return nil, fmt.Errorf("%w: By %q or the reason %q %s", ErrBadRequest, q.By, q.Reason, plain.NotText)
-	}
 	one, err := r.core.Questions.Ask(q)
 	if err != nil {
 		return nil, err

@@ -89,6 +89,9 @@ func (l leader) Check(ctx context.Context, q *query.HoldRequest) (*query.Held, e
 }
 
 func (l leader) Evict(ctx context.Context, q *query.EvictRequest) (*query.Held, error) {
+	if err := CheckEvict(q); err != nil {
+		return nil, err
+	}
 	by := proved(q.Origin, RightsOf(ctx), string(q.By))
 	return l.held(ctx, replica.Question{Op: replica.OpEvict, Key: string(q.Key), Token: q.Token, By: by,
 		Reason: string(q.Reason), Rights: RightsOf(ctx)})

@@ -16,6 +16,7 @@ import (
 	"github.com/mortise-lock/mortise/internal/fair"
 	"github.com/mortise-lock/mortise/internal/nodeid"
 	"github.com/mortise-lock/mortise/internal/nodeid/nodeidtest"
+	"github.com/mortise-lock/mortise/internal/plain"
 	"github.com/mortise-lock/mortise/internal/replica"
 	"github.com/mortise-lock/mortise/lockfsm"
 	"github.com/mortise-lock/mortise/session"
@@ -392,5 +393,36 @@ func TestFailuresAreTold(t *testing.T) {
 	if _, err := Ask(t.Context(), query.NewQueryClient(services.As(peer(capability.Root, nil))),
 		query.QueryClient.Put, put); err == nil || last.Op != "" {
 		t.Errorf("a nonce of 17 bytes: %v, %+v", err, last)
+	}
+}
+
+// A hold ends only with a reason and a name that can be shown and fit. The leader believes no
+// instance about it.
+func TestTheLeaderChecksWhatAForcedEndSays(t *testing.T) {
+	long := func(n int) []byte { return []byte(strings.Repeat("x", n)) }
+	for what, c := range map[string]struct {
+		q    *query.EvictRequest
+		text string // of the error, empty if the hold ends
+	}{
+		"all":               {&query.EvictRequest{By: []byte("x"), Token: 1, Reason: []byte("why")}, ""},
+		"the limits":        {&query.EvictRequest{By: long(maxByBytes), Token: 1, Reason: long(lockfsm.MaxValueBytes)}, ""},
+		"no reason":         {&query.EvictRequest{By: []byte("x"), Token: 1}, ""},
+		"no name":           {&query.EvictRequest{Token: 1}, `By ""`},
+		"a long name":       {&query.EvictRequest{By: long(maxByBytes + 1), Token: 1}, "128 bytes"},
+		"a name of no text": {&query.EvictRequest{By: []byte("a\u202eb"), Token: 1}, plain.NotText},
+		"a long reason": {&query.EvictRequest{By: []byte("x"), Token: 1, Reason: long(lockfsm.MaxValueBytes + 1)},
+			"the reason of a forced end has"},
+		"a reason of no text": {&query.EvictRequest{By: []byte("x"), Token: 1, Reason: []byte("\x1b[2J")}, plain.NotText},
+		"a reason of bytes":   {&query.EvictRequest{By: []byte("x"), Token: 1, Reason: []byte("\xff")}, plain.NotText},
+		"no token":            {&query.EvictRequest{By: []byte("x")}, "token 0"},
+	} {
+		var last replica.Question
+		services := leads(&replica.Answer{Held: true}, nil, &last)
+		_, err := Ask(t.Context(), query.NewQueryClient(services.As(peer(capability.Root, nil))),
+			query.QueryClient.Evict, c.q)
+		if refused := c.text != ""; (err != nil) != refused || (last.Op == "") != refused ||
+			refused && !strings.Contains(err.Error(), c.text) {
+			t.Errorf("%s: %v, the replica was asked for %q", what, err, last.Op)
+		}
 	}
 }

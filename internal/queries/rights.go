@@ -189,20 +189,6 @@ func Allowed(c *capability.Capability, q any) error {
 	return lacks(false, "root", "")
 }
 
-// proved returns the name of the program that ends a hold, for the log, the audit log and the
-// holder. The program's ID and the name in a derived secret's capability are authenticated. The
-// program's own name is only a claim.
-func proved(by *query.Origin, rights *capability.Capability, says string) string {
-	asker := ID(by.GetAsker())
-	switch {
-	case asker.IsZero():
-		return says // Node.ForceUnlock was called, with the instance's own name
-	case rights == nil:
-		return fmt.Sprintf("%s (instance %v)", says, asker)
-	}
-	return fmt.Sprintf("%s (instance %v, claims to be %q)", rights.For(), asker, says)
-}
-
 // ID decodes an instance ID. It returns zero if b has another length.
 func ID(b []byte) (id nodeid.ID) {
 	if len(b) == nodeid.Size {

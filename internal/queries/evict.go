@@ -1,0 +1,50 @@
+package queries
+
+import (
+	"errors"
+	"fmt"
+
+	"github.com/mortise-lock/mortise/internal/capability"
+	"github.com/mortise-lock/mortise/internal/plain"
+	"github.com/mortise-lock/mortise/lockfsm"
+	"github.com/mortise-lock/mortise/transport/wire/mortise/query/v1"
+)
+
+// ErrBadRequest means that a question contradicts itself or exceeds a limit.
+var ErrBadRequest = errors.New("mortise: bad request")
+
+const maxByBytes = 128 // also the limit of the name of an instance
+
+// CheckEvict returns an error that wraps [ErrBadRequest] if a hold cannot be ended as q says. The
+// texts of q are kept in the group's state, and shown to every operator. So the instance that sends
+// q checks them for its caller, and the leader checks them again.
+func CheckEvict(q *query.EvictRequest) error {
+	by, reason := string(q.By), string(q.Reason)
+	switch {
+	case by == "" || len(by) > maxByBytes || !plain.Is(by):
+		return fmt.Errorf("%w: By %q is empty, has more than %d bytes, or %s", ErrBadRequest, by, maxByBytes,
+			plain.NotText)
+	case len(reason) > lockfsm.MaxValueBytes:
+		return fmt.Errorf("%w: the reason of a forced end has %d bytes, more than %d", ErrBadRequest, len(reason),
+			lockfsm.MaxValueBytes)
+	case !plain.Is(reason):
+		return fmt.Errorf("%w: the reason of a forced end, %q, %s", ErrBadRequest, reason, plain.NotText)
+	case q.Token == 0:
+		return fmt.Errorf("%w: no hold has token 0; Peek reports the token of the holder", ErrBadRequest)
+	}
+	return nil
+}
+
+// proved returns the name of the program that ends a hold, for the log, the audit log and the
+// holder. The program's ID and the name in a derived secret's capability are authenticated. The
+// program's own name is only a claim.
+func proved(by *query.Origin, rights *capability.Capability, says string) string {
+	asker := ID(by.GetAsker())
+	switch {
+	case asker.IsZero():
+		return says // Node.ForceUnlock was called, with the instance's own name
+	case rights == nil:
+		return fmt.Sprintf("%s (instance %v)", says, asker)
+	}
+	return fmt.Sprintf("%s (instance %v, claims to be %q)", rights.For(), asker, says)
+}
