@@ -150,11 +150,13 @@ func TestAGuestMayDoWhatItsTextSays(t *testing.T) {
 	bubble(t, func(t *testing.T) {
 		f := startFleet(t, 3, withSecret(secretA))
 		outside := f.lock(0, "b")
+		single := f.lock(0, "a/single")
 		both, err := f.nodes[0].LockAll(brief(t), "a/both", "zz-hidden")
 		if err != nil {
 			t.Fatal(err)
 		}
-		v := f.visit(derived(t, "lock a/*", "read r/*", "force a/both", "read a/both", "lock one"))
+		v := f.visit(derived(t, "lock a/*", "read r/*", "force a/both", "read a/both",
+			"force a/single", "read a/single", "lock one"))
 		v.bind(replica.Record{Name: "visitor", Guest: true})
 		for key, ok := range map[string]bool{"a/x": true, "a/": true, "one": true, "a": false, "b": false,
 			"one-more": false, "r/x": false, "A/x": false} {
@@ -205,6 +207,8 @@ func TestAGuestMayDoWhatItsTextSays(t *testing.T) {
 			want("put as another", "write", missing(t, p, query.AdminClient.Put, put))
 			want("evict b", "force", missing(t, p, query.AdminClient.Evict, evict("b", outside.Token())))
 			want("evict a/x", "force", missing(t, p, query.AdminClient.Evict, evict("a/x", 1)))
+			want("evict a hold of another key, too", "force",
+				missing(t, p, query.AdminClient.Evict, evict("a/both", both.Token())))
 			var s mortise.Status
 			here, failed := asks(t, p, query.AdminClient.Here, &query.HereRequest{})
 			if err := json.Unmarshal(here.GetStatus(), &s); err != nil || failed != nil ||
@@ -219,16 +223,16 @@ func TestAGuestMayDoWhatItsTextSays(t *testing.T) {
 				t.Errorf("node %d shows %+v", i, peeked)
 			}
 		}
-		if outside.Err() != nil {
+		if outside.Err() != nil || both.Err() != nil {
 			t.Fatal("a guest has ended a hold")
 		}
-		q := &query.EvictRequest{Key: []byte("a/both"), Token: uint64(both.Token()), By: []byte("alice"),
+		q := &query.EvictRequest{Key: []byte("a/single"), Token: uint64(single.Token()), By: []byte("alice"),
 			Reason: []byte("r")}
 		if a, failed := asks(t, v.admin(f.follower()), query.AdminClient.Evict, q); failed != nil || !a.Held {
 			t.Fatalf("%+v, %v", a, failed)
 		}
-		<-both.Done()
-		if text := both.Err().Error(); !strings.Contains(text, "cron-host (instance "+v.key.ID().String()) ||
+		<-single.Done()
+		if text := single.Err().Error(); !strings.Contains(text, "cron-host (instance "+v.key.ID().String()) ||
 			!strings.Contains(text, `claims to be "alice"`) {
 			t.Error(text)
 		}
