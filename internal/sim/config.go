@@ -36,6 +36,9 @@ type Config struct {
 	Step int
 
 	Limits lockfsm.Limits
+	// Searched is the number of entries that a search for a deadlock in an Acquire visits. The leader
+	// searches on. Zero means the numbers of a real group.
+	Searched int
 
 	Callers int // in each process
 	Keys    int
@@ -151,6 +154,7 @@ func Draw(seed uint64) Config {
 	}
 	c.Downgrade, c.Paths, c.Doubts = drawDowngrades(seed), drawPaths(seed), drawDoubts(seed)
 	c.Upgrades = drawUpgrades(seed)
+	c.Searched = drawSearched(seed)
 	c.Step = int(seed % 5) // depends on the seed
 	// An insider occurs with every combination of Kinds and Options.
 	c.Insider = seed/4%4 == 1
@@ -173,6 +177,12 @@ func drawPaths(seed uint64) float64 {
 func drawUpgrades(seed uint64) float64 {
 	k := rand.New(rand.NewPCG(seed, 0x75706772))
 	return float64(k.IntN(3)/2) * (0.2 + 0.5*k.Float64())
+}
+
+// drawSearched has its own random numbers, too.
+func drawSearched(seed uint64) int {
+	k := rand.New(rand.NewPCG(seed, 0x6c6f6f6b))
+	return k.IntN(2) * (1 + k.IntN(4))
 }
 
 // drawDoubts has its own random numbers. Three quarters of the seeds have no holds with a grace.

@@ -24,9 +24,9 @@ func TestSeeds(t *testing.T) {
 		t.Errorf("nothing was ever applied while a snapshot was taken: %+v", s)
 	}
 	s := total.Stats
-	rare := min(s.Shared, s.Permits, s.Several, s.Nested, s.Behind, s.Crowded, s.Deadlocks, s.Full, s.Forced,
-		s.Overdue, s.Wanted, s.Delayed, s.Detached, s.Resumed, s.Downgraded, s.Upgraded, s.Passes, s.Recalled, s.Yielded,
-		s.InUse, s.StaysLost, s.NotForced, s.Paths, s.Mixed, s.Entered)
+	rare := min(s.Shared, s.Permits, s.Several, s.Nested, s.Behind, s.Crowded, s.Deadlocks, s.SearchedOn, s.Full,
+		s.Forced, s.Overdue, s.Wanted, s.Delayed, s.Detached, s.Resumed, s.Downgraded, s.Upgraded, s.Passes,
+		s.Recalled, s.Yielded, s.InUse, s.StaysLost, s.NotForced, s.Paths, s.Mixed, s.Entered)
 	if rare == 0 && (total.Runs >= 20 || total.Runs >= 6 && c.First == 1 && c.Step == 1) {
 		t.Errorf("a kind of lock, or of meeting, did not occur: %+v", s)
 	}

@@ -19,6 +19,8 @@ type Stats struct {
 	// requests for permits that were made while other permits were held.
 	Behind, Crowded int
 	Deadlocks, Full int // calls refused because of a deadlock or a full queue
+	// SearchedOn counts the deadlocks that the leader found after the search in an Acquire had ended.
+	SearchedOn int
 
 	Detached, Resumed int
 	// Mixed counts resumed holds that are not an exclusive lock of one key. Entered counts handles

@@ -235,6 +235,9 @@ func (a account) Result(result lockfsm.Result, machine *lockfsm.Machine) {
 func (o *watch) result(r *ownReplica, result *lockfsm.Result) {
 	if r.first {
 		o.mayReserve(result)
+		if result.Kind == lockfsm.Refuse && result.Code == lockfsm.Deadlock {
+			o.stats.SearchedOn++
+		}
 	}
 	if r.first && result.Code == lockfsm.Done {
 		switch result.Kind {
