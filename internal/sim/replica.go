@@ -48,7 +48,6 @@ func foundReplica(p *proc, c founding.Charter, id uint64) (r *ownReplica, fresh 
 	w := p.w
 	machine, err := replica.Founded(&c, w.cfg.Limits)
 	w.must(err)
-	w.boundSearches(machine)
 	w.watch.founded(&c)
 	store, fresh := p.m.openLog(c.Group, id)
 	if fresh {
@@ -97,14 +96,6 @@ func startReplica(p *proc, group, id uint64, store *raftlog.MemoryStore, machine
 	r.log.rouse()
 	r.keeping.rouse()
 	return r
-}
-
-// boundSearches gives a new state machine the bounds of this run, which are the same for all
-// replicas of a group.
-func (w *world) boundSearches(m *lockfsm.Machine) {
-	if n := w.cfg.Searched; n != 0 {
-		m.BoundSearches(n, n)
-	}
 }
 
 // stop ends the replica. A batch that is being written is then saved as a whole or not at all.
@@ -158,8 +149,8 @@ func (r *ownReplica) Event(e *raftlog.Event) error {
 	if err := raftlog.Deliver(e, r.glue); err != nil {
 		return err
 	}
-	if e.Kind == raftlog.Restored {
-		r.p.w.boundSearches(r.glue.Machine())
+	if n := r.p.w.cfg.Searched; n != 0 && e.Kind == raftlog.Restored { // also the first event of each replica
+		r.glue.Machine().BoundSearches(n, n)
 	}
 	if e.Kind == raftlog.Restored || e.Kind == raftlog.Applied && e.Index%stateEvery == 0 {
 		watch.compare(r, e.Index)
