@@ -340,8 +340,9 @@ func (l *Lock) Detach(ctx context.Context) error { return l.release(ctx, mode{wa
 // [Request.LockDelay]. Without a LockDelay it is free immediately. [Node.Watch] and [Node.Audit]
 // report it as expired, with the first 1,024 bytes of why as the Reason. Until all instances run a
 // build that supports Lapse, the Cause is "released". Lapse does not wait, and returns the errors
-// of UnlockSoon. With [Request.Sticky], Lapse does the same as UnlockSoon. If the lock was entered
-// again, the call on its last handle decides how the lock ends.
+// of UnlockSoon. With [Request.Sticky] the instance keeps the lock as after UnlockSoon, and the
+// event, which has the token of l, is missing if the connection to the leader breaks at that
+// moment. If the lock was entered again, the call on its last handle decides how the lock ends.
 func (l *Lock) Lapse(why string) error {
 	return l.release(context.Background(), mode{way: trace.Lapse, why: why})
 }

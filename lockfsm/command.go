@@ -92,6 +92,11 @@ const (
 	// within its bound. Proof contains the requests of the deadlock. A Proof that proves no deadlock
 	// changes nothing. It exists since version 3 of the rules.
 	Refuse Kind = 20
+	// Lapse reports that the caller that was granted Token out of the stay Number has ended without
+	// a release. Value is the reason. The caller's hold ends in the event log and in the audit log,
+	// and the stay remains. A Lapse that the audit log has already changes nothing. It exists since
+	// version 3 of the rules.
+	Lapse Kind = 21
 )
 
 // Command is one decoded input of the machine. Every command carries Rules, Session, Epoch and
@@ -241,6 +246,8 @@ func (k Kind) String() string {
 		return "reserve"
 	case Refuse:
 		return "refuse"
+	case Lapse:
+		return "lapse"
 	}
 	return k.laterName()
 }

@@ -208,6 +208,10 @@ func (r *reader) fields(v *view) {
 		}
 	case InUse:
 		r.inUse(v)
+	case Lapse:
+		r.since(v, StickySince)
+		v.token = Token(r.positive(uint64(maxRevision), "token"))
+		v.value = r.take(r.positive(MaxValueBytes, "value"), "value")
 	case SetValue:
 		r.setValue(v)
 	case Reserve:

@@ -88,8 +88,7 @@ func (c Command) appendFields(b []byte) []byte {
 	case Open:
 		b = append(append(b, c.Nonce[:]...), c.Opener.Instance[:]...)
 		b = binary.AppendUvarint(appendString(b, c.openingRights()), uint64(c.TTL))
-		b = binary.AppendUvarint(b, uint64(len(c.Record)))
-		return append(b, c.Record...)
+		return appendString(b, c.Record)
 	case Attach:
 		b = append(b, c.Nonce[:]...)
 		b = binary.AppendUvarint(b, uint64(len(c.Live)))
@@ -106,8 +105,7 @@ func (c Command) appendFields(b []byte) []byte {
 		return c.appendAcquire(b)
 	case Evict:
 		b = appendString(binary.AppendUvarint(b, uint64(c.Token)), c.Key)
-		b = append(binary.AppendUvarint(b, uint64(len(c.Record))), c.Record...)
-		b = append(binary.AppendUvarint(b, uint64(len(c.Value))), c.Value...)
+		b = appendString(appendString(b, c.Record), c.Value)
 		if c.Rules < StickySince {
 			return b
 		}
@@ -115,17 +113,18 @@ func (c Command) appendFields(b []byte) []byte {
 	case Put:
 		b = binary.AppendUvarint(append(b, c.Nonce[:]...), uint64(c.Revision))
 		b = appendString(b, c.Key)
-		b = append(binary.AppendUvarint(b, uint64(len(c.Value))), c.Value...)
+		b = appendString(b, c.Value)
 		if c.Rules < GuardsSince {
 			return b
 		}
 		return appendString(binary.AppendUvarint(b, uint64(c.Token)), c.Lock)
 	case InUse:
 		return binary.AppendUvarint(binary.AppendUvarint(b, uint64(c.Revision)), uint64(c.Token))
+	case Lapse:
+		return appendString(binary.AppendUvarint(b, uint64(c.Token)), c.Value)
 	case SetValue:
 		b = binary.AppendUvarint(binary.AppendUvarint(c.Opener.append(b), uint64(c.Token)), c.Seq)
-		b = appendString(b, c.Key)
-		return append(binary.AppendUvarint(b, uint64(len(c.Value))), c.Value...)
+		return appendString(appendString(b, c.Key), c.Value)
 	case Reserve:
 		return binary.AppendUvarint(b, uint64(c.Count))
 	case Refuse:
@@ -253,6 +252,6 @@ func (c *Command) acquireFlags() (flags uint64) {
 	return flags
 }
 
-func appendString(b []byte, s string) []byte {
+func appendString[T string | []byte](b []byte, s T) []byte {
 	return append(binary.AppendUvarint(b, uint64(len(s))), s...)
 }

@@ -31,8 +31,8 @@ type Cause uint8
 const (
 	// Released: the holder released the hold, or did not name its request in an Attach.
 	Released Cause = 1
-	// Expired: the session of the hold was not renewed in time, or a Detach ended the hold and gave
-	// How.Reason.
+	// Expired: the session of the hold was not renewed in time, or a Detach or a Lapse ended the hold
+	// and gave How.Reason.
 	Expired Cause = 2
 	// Closed: the session of the hold was closed.
 	Closed Cause = 3
@@ -62,8 +62,8 @@ type Event struct {
 
 // How has the fields that only some events have.
 type How struct {
-	// By and Reason are set by an eviction. A Detach with a Value sets only Reason, and a resumption
-	// only By.
+	// By and Reason are set by an eviction. A Detach with a Value and a Lapse set only Reason, and a
+	// resumption only By.
 	By, Reason []byte
 	Data       Data
 	Value      []byte // the Value of the request, in Began and Valued
@@ -282,6 +282,11 @@ func (r *auditLog) largest() (at int) {
 		}
 	}
 	return at
+}
+
+// has reports whether the log has an event with the token.
+func (r *auditLog) has(token Token) bool {
+	return slices.ContainsFunc(r.ends, func(end auditEnd) bool { return end.event.Token == token })
 }
 
 func (r *auditLog) remove(at int) {

@@ -70,6 +70,9 @@ func (t *twin) happened(before map[twinHold]bool, by Command) (all []string) {
 	for _, key := range t.valued {
 		note(Valued, twinHold{key: key, token: by.Token}, 0)
 	}
+	if t.lapsed != "" {
+		note(Ended, twinHold{key: t.lapsed, token: by.Token}, Expired)
+	}
 	after := t.holds()
 	for h, gone := range before {
 		now, there := after[h]

@@ -161,6 +161,8 @@ func (m *Machine) dispatch(index, term uint64, c *view, res *Result) {
 		m.put(c, res)
 	case InUse:
 		res.Code = m.inUse(c)
+	case Lapse:
+		res.Code = m.lapse(c)
 	case SetValue:
 		m.setValue(c, res)
 	case Reserve:

@@ -80,6 +80,7 @@ func allMet(t *testing.T, seen map[outcome]int) {
 			upgrading, upgradeLock),
 		Evict:    append(everyone, Finished, Kept, NotForced),
 		InUse:    append(ofSession, Done, Finished),
+		Lapse:    append(ofSession, Done, Finished),
 		Put:      append(everyone, Changed, BadKey, OverGroupBudget, NotHeld),
 		Reserve:  append(everyone, TooEarly),
 		Refuse:   {NotBorn, Unsupported, NoSession, Finished},

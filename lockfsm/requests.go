@@ -317,6 +317,37 @@ func (m *Machine) inUse(c *view) Code {
 	return Done
 }
 
+// granted reports whether the session of e may have granted the token to a caller. Without reserved
+// tokens, the only caller has the token of the request.
+func (e *entry) granted(token Token) bool {
+	if e.stays() {
+		return e.token < token && token <= e.extra.stay.last
+	}
+	return e.sticky() && e.token == token
+}
+
+// lapse notes the end of a caller of a stay, and leaves the stay as it is.
+func (m *Machine) lapse(c *view) Code {
+	by, code := m.of(c)
+	if by == nil {
+		return code
+	}
+	if _, fresh := m.use(by, c.Number); fresh {
+		return Finished
+	}
+	e := by.requests[c.Number]
+	if e == nil || !e.granted(c.token) {
+		return Finished
+	}
+	if m.visits += len(m.audit.ends); m.audit.has(c.token) {
+		return Done
+	}
+	m.bump()
+	caller := &entry{lock: e.lock, session: by, token: c.token}
+	m.note(e.lock, caller, Ended, Expired, &How{Reason: copied(c.value)})
+	return Done
+}
+
 // reserver returns the stay of the key that has reserved the token, or nil.
 func (m *Machine) reserver(key []byte, token Token) *entry {
 	l := m.locks[string(key)]

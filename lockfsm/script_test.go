@@ -130,7 +130,7 @@ func (s *script) apply(term uint64, c Command) string {
 func (s *script) command(name string, a *arguments) Command {
 	c := Command{Rules: uint32(a.number("needs", 1))}
 	kinds := map[string]Kind{}
-	for k := Stamp; k <= Reserve; k++ {
+	for k := Stamp; k <= Lapse; k++ {
 		kinds[k.String()] = k
 	}
 	c.Kind = kinds[name]
@@ -199,7 +199,7 @@ func (s *script) ofSession(c *Command, a *arguments) {
 		c.Live = a.ranges("live")
 	case Expire:
 		c.Term = a.number("term", 1)
-	case Acquire, Release, Cancel, Detach, InUse:
+	case Acquire, Release, Cancel, Detach, InUse, Lapse:
 		n, err := strconv.ParseUint(number, 10, 64)
 		s.err = err
 		c.Number = Number(n)
@@ -214,7 +214,10 @@ func (s *script) ofSession(c *Command, a *arguments) {
 	if c.Kind == Release && a.flag("to-shared-tree") {
 		c.Permits = LowerTree
 	}
-	if c.Kind == Detach {
+	if c.Kind == Lapse {
+		c.Token = Token(a.number("token", 0) + uint64(s.m.charter.firstRevision()))
+	}
+	if c.Kind == Detach || c.Kind == Lapse {
 		c.Value = []byte(a.value("because", ""))
 	}
 	if c.Kind == Acquire {

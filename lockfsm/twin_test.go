@@ -25,6 +25,8 @@ type twin struct {
 	entries     []twinEntry
 	data        map[string]Data
 	valued      []string // keys of the hold whose value the command has changed
+	lapsed      string   // the key of the stay whose caller the command has ended
+	lapses      []Token  // the tokens of all such callers
 	ended       []Change // requests with Try that the command has ended
 }
 
@@ -347,6 +349,30 @@ func (t *twin) inUse(s *twinSession, c Command, r *Result) {
 	t.settle()
 }
 
+func (t *twin) lapse(s *twinSession, c Command, r *Result) {
+	r.Code = Finished
+	if c.Number >= s.next {
+		t.tick()
+		s.next = c.Number + 1
+		return
+	}
+	e := t.find(c.Session, c.Number)
+	if e == nil || !e.sticky || e.token == 0 {
+		return
+	}
+	first, last := e.token+1, e.last
+	if last == 0 {
+		first, last = e.token, e.token
+	}
+	if c.Token < first || c.Token > last {
+		return
+	}
+	if r.Code = Done; !slices.Contains(t.lapses, c.Token) {
+		t.tick()
+		t.lapses, t.lapsed = append(t.lapses, c.Token), e.keys[0]
+	}
+}
+
 func (t *twin) wanted(e twinEntry) bool {
 	return slices.ContainsFunc(t.entries, func(o twinEntry) bool {
 		return slices.ContainsFunc(o.keys, func(key string) bool {
@@ -363,14 +389,15 @@ func (t *twin) drop(gone func(twinEntry) bool) {
 }
 
 func (t *twin) apply(term uint64, c Command) Result {
-	t.valued = nil
+	t.valued, t.lapsed = nil, ""
 	r := Result{Kind: c.Kind, Session: c.Session, Epoch: c.Epoch, Number: c.Number}
 	if t.failed || c.Rules > t.charter.Rules {
 		r.Code = Unsupported
 		return r
 	}
 	if c.Kind == markKind && (c.Rules < marksVersion || RulesVersion < marksVersion) ||
-		(c.Kind == InUse || c.Kind == SetValue || c.Kind == Reserve || c.Kind == Refuse) && c.Rules < 3 {
+		(c.Kind == InUse || c.Kind == SetValue || c.Kind == Reserve || c.Kind == Refuse ||
+			c.Kind == Lapse) && c.Rules < 3 {
 		r.Code = Malformed
 		return r
 	}
@@ -733,6 +760,8 @@ func (t *twin) ofSession(term uint64, c Command, r *Result) {
 		t.detach(s, c, r)
 	case InUse:
 		t.inUse(s, c, r)
+	case Lapse:
+		t.lapse(s, c, r)
 	case Acquire:
 		t.acquire(s, c, r)
 	}

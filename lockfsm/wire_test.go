@@ -20,6 +20,7 @@ func TestKindsArePinned(t *testing.T) {
 		Stamp: 1, Born: 2, EndGrace: 3, Raise: 4, Open: 5, Attach: 6, Leaving: 7, Close: 8, Expire: 9, Acquire: 10,
 		Release: 11, Cancel: 12,
 		Adopt: 13, Evict: 14, Detach: 15, Put: 16, InUse: 17, SetValue: 18, Reserve: 19, Refuse: 20,
+		Lapse: 21,
 	}
 	if RulesVersion >= marksVersion {
 		want[markKind] = 200
@@ -95,6 +96,7 @@ func everyKind() []Command {
 		{Rules: 3, Kind: Acquire, Session: 5, Epoch: 2, Number: 9, Key: "a", Sticky: true, Try: true},
 		{Rules: 3, Kind: Acquire, Session: 5, Epoch: 2, Number: 9, Key: "a", Sticky: true, Permits: 1},
 		{Rules: 3, Kind: InUse, Session: 5, Epoch: 2, Number: 9, Revision: 77, Token: 300},
+		{Rules: 3, Kind: Lapse, Session: 5, Epoch: 2, Number: 9, Token: 300, Value: []byte("its client died")},
 		{Rules: 3, Kind: Release, Session: 5, Epoch: 2, Number: 9, Permits: 1},
 		{Rules: ModesSince, Kind: Acquire, Session: 3, Epoch: 2, Number: 9, Key: "a", Keys: []string{"b", "c"},
 			Modes: []Mode{ModeIX, ModeIX, ModeX}, Try: true, Notice: true},
@@ -142,6 +144,7 @@ func TestLayout(t *testing.T) {
 		"09" + "030a050209" + "8104" + "0161",
 		"0b" + "030a050209" + "8204" + "0161" + "0100",
 		"08" + "0311050209" + "4d" + "ac02",
+		"17" + "0315050209" + "ac02" + "0f" + "69747320636c69656e742064696564",
 		"06" + "030b050209" + "01",
 		"11" + "030a030209" + "c508" + "0161" + "02" + "0162" + "0163" + "020200",
 		"0a" + "030a030209" + "8008" + "0161" + "03",
@@ -255,6 +258,11 @@ func TestUndecodable(t *testing.T) {
 		"a sticky semaphore":    {Rules: 3, Kind: Acquire, Number: 1, Key: "a", Sticky: true, Permits: 1, Of: 2},
 		"sticky in two queues": {Rules: 3, Kind: Acquire, Number: 1, Key: "a", Sticky: true, Permits: 1,
 			Keys: []string{"b"}},
+		"a lapse without a reason": {Rules: 3, Kind: Lapse, Session: 1, Number: 1, Token: 5},
+		"a lapse without a token":  {Rules: 3, Kind: Lapse, Session: 1, Number: 1, Value: []byte("v")},
+		"a lapse of version 2":     {Rules: 2, Kind: Lapse, Session: 1, Number: 1, Token: 5, Value: []byte("v")},
+		"a lapse that says too much": {Rules: 3, Kind: Lapse, Session: 1, Number: 1, Token: 5,
+			Value: make([]byte, MaxValueBytes+1)},
 		"put without a nonce": {Kind: Put, Key: "a"},
 		"modes and permits":   {Rules: ModesSince, Kind: Acquire, Key: "a", Permits: 1, Modes: []Mode{ModeS}},
 		"modes and a stay":    {Rules: ModesSince, Kind: Acquire, Key: "a", Sticky: true, Modes: []Mode{ModeX}},

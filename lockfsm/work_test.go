@@ -134,6 +134,15 @@ func costs() []work {
 					Revision: w.m.rev + 1},
 			}
 		}, 0},
+		{"a lapse of a caller of a stay", Lapse, func(w *world, id SessionID, next Number) []Command {
+			stay, c := w.m.locks["stays"].first, Command{Kind: Lapse, Rules: StickySince, Session: id, Epoch: 1}
+			var all []Command
+			for n := range Token(endsKept + 1) { // the last one meets a full log
+				c.Number, c.Token, c.Value = stay.number, stay.token+1+n, []byte("gone")
+				all = append(all, c)
+			}
+			return all
+		}, 0},
 		{"a refusal with a long proof", Refuse, func(w *world, id SessionID, next Number) []Command {
 			c := Command{Kind: Refuse, Rules: RefusesSince, Session: id, Number: next + 1}
 			c.Proof = []Place{{Session: id, Number: next + 1}}

@@ -104,8 +104,8 @@ func (w *workload) fresh() Command {
 	if !w.t.born {
 		// Without a session no command can succeed, so any kind will do.
 		if w.stays && r.IntN(8) == 0 {
-			return Command{Kind: []Kind{InUse, Reserve, Refuse}[r.IntN(3)], Rules: StickySince, Session: 1, Number: 1,
-				Token: 1, Revision: 1, Count: 1, Proof: []Place{{Session: 1, Number: 1}}}
+			return Command{Kind: []Kind{InUse, Reserve, Refuse, Lapse}[r.IntN(4)], Rules: StickySince, Session: 1, Number: 1,
+				Token: 1, Value: []byte("v"), Revision: 1, Count: 1, Proof: []Place{{Session: 1, Number: 1}}}
 		}
 		return Command{Kind: Stamp + Kind(r.IntN(int(Put))), Session: 1, Number: 1, Nonce: Nonce{1}, Key: "k0",
 			Token: 1, Version: 2}
@@ -276,6 +276,9 @@ func (w *workload) ofSession() Command {
 		}
 		if r.IntN(2) == 0 {
 			w.answer(&c)
+		}
+		if r.IntN(4) == 0 {
+			c.Kind, c.Value = Lapse, []byte("gone")
 		}
 		c.Token, c.Revision = max(c.Token, 1), max(c.Revision, 1)
 	case n < 58:

@@ -165,19 +165,25 @@ func (c *Core) writeDowngrades(now clock.Time, f *frame) (more bool) {
 
 func (c *Core) writeAnswers(f *frame) {
 	for _, a := range c.answers {
-		if a.request.stage == stageHeld {
-			f.command(lockfsm.Command{
-				Kind: lockfsm.InUse, Rules: lockfsm.StickySince, Session: c.session, Epoch: c.epoch,
-				Number: a.request.entry.number, Revision: a.place, Token: a.token,
-			})
+		cmd := lockfsm.Command{Rules: lockfsm.StickySince, Session: c.session, Epoch: c.epoch, Number: a.entry.number,
+			Token: a.token}
+		switch {
+		case a.why != "" && c.byNumber[a.entry.number] == a.entry: // before its Release, which is in c.frees
+			cmd.Kind, cmd.Value = lockfsm.Lapse, []byte(a.why)
+		case a.why == "" && a.request.stage == stageHeld:
+			cmd.Kind, cmd.Revision = lockfsm.InUse, a.place
+		default:
+			continue
 		}
+		f.command(cmd)
 	}
-	c.dropAnswers()
-}
-
-func (c *Core) dropAnswers() {
 	clear(c.answers)
 	c.answers = c.answers[:0]
+}
+
+// dropAnswers drops what the leader asks again. Lapses are kept.
+func (c *Core) dropAnswers() {
+	c.answers = slices.DeleteFunc(c.answers, func(a stayAnswer) bool { return a.why == "" })
 }
 
 // due reports whether a Release, Cancel or Detach did not fit into the last frame.

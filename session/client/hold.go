@@ -150,7 +150,7 @@ func (h *Hold) Err() error {
 	// if Release is never called.
 	err := h.end(reason, why, deadline)
 	if h.pass != nil {
-		_ = h.client.unlockKept(h)
+		_ = h.client.unlockKept(h, "")
 	} else {
 		h.client.post(input{kind: inputExpired, hold: h})
 	}

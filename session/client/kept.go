@@ -109,8 +109,9 @@ func (c *Client) heldHere(h *Hold) *HeldError {
 	return err
 }
 
-// unlockKept ends a pass. The reading of the clock decides whether the lock was held until now.
-func (c *Client) unlockKept(h *Hold) error {
+// unlockKept ends a pass. The reading of the clock decides whether the lock was held until now. If
+// lapsed is not empty, the group records the pass as expired, with this reason.
+func (c *Client) unlockKept(h *Hold, lapsed string) error {
 	k := &c.kept
 	k.mu.Lock()
 	defer k.mu.Unlock()
@@ -121,7 +122,11 @@ func (c *Client) unlockKept(h *Hold) error {
 	}
 	err := h.endIn(ErrReleased, 0, 0)
 	h.mu.Unlock()
-	k.stays.Unlock(w, &h.pass.Caller)
+	if lapsed != "" && err == ErrReleased {
+		k.stays.Lapse(w, &h.pass.Caller, lapsed)
+	} else {
+		k.stays.Unlock(w, &h.pass.Caller)
+	}
 	k.stays.Carry(posting{c})
 	if err == ErrReleased {
 		return nil

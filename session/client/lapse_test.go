@@ -86,3 +86,50 @@ func TestALapseUnderEarlierRules(t *testing.T) {
 		t.Errorf("%d entries and %d bytes are left", len(b.core.byNumber), b.core.open)
 	}
 }
+
+// TestAPassThatLapsesIsInTheAuditLog checks that the end of a pass is recorded with the token of
+// the pass, also if the stay is given back at the same moment, and that the client otherwise keeps
+// the lock.
+func TestAPassThatLapsesIsInTheAuditLog(t *testing.T) {
+	keeping(t, func(w *world) {
+		w.kept(kept100, "x")
+		ends := func() []lockfsm.Event {
+			synctest.Wait()
+			time.Sleep(time.Second / 4)
+			w.mu.Lock()
+			defer w.mu.Unlock()
+			return w.machine.Ends()
+		}
+		lapses := func(h *Hold, count int) {
+			t.Helper()
+			if err := h.Lapse("its client died"); err != nil || h.Err() != ErrReleased {
+				t.Fatal(err, h.Err())
+			}
+			_ = h.Lapse("again")
+			all := ends()
+			if len(all) != count {
+				t.Fatalf("%d ends, want %d: %+v", len(all), count, all)
+			}
+			e := all[count-1]
+			if e.What != lockfsm.Ended || e.Cause != lockfsm.Expired || e.Key != "x" || e.Token != h.Token() ||
+				e.Session != w.clients[kept100].Status().Session || e.How == nil || string(e.How.Reason) != "its client died" {
+				t.Fatalf("%+v of token %d", e, h.Token())
+			}
+		}
+		h := w.sticky(kept100, "x")
+		first := h.Token()
+		lapses(h, 1)
+		if h = w.sticky(kept100, "x"); h.Token() != first+1 {
+			t.Fatalf("token %d after %d, although the client keeps the lock", h.Token(), first)
+		}
+		var order servedOrder
+		w.queue(kept101, "x", "other", &order)
+		time.Sleep(time.Second / 4)
+		lapses(h, 2)
+		order.want(t, "other")
+		w.unlock(w.sticky(kept100, "x"))
+		if all := ends(); len(all) != 2 {
+			t.Errorf("an unlock is in the log: %+v", all)
+		}
+	})
+}

@@ -27,7 +27,7 @@ func (h *Hold) Detach(ctx context.Context) error {
 
 func (h *Hold) letGo(ctx context.Context, how input) error {
 	if h.pass != nil {
-		return h.client.unlockKept(h)
+		return h.client.unlockKept(h, "")
 	}
 	answer := h.startRelease(how)
 	if answer == nil {
@@ -54,14 +54,19 @@ func (h *Hold) ReleaseSoon() error {
 
 // Lapse is like Detach, for a hold whose holder has ended without a release. The group records
 // that the hold expired. It also records the reason why, up to a length of lockfsm.MaxValueBytes.
-// Lapse does not wait, and returns the same errors as ReleaseSoon.
+// Lapse does not wait, and returns the same errors as ReleaseSoon. The lock of a pass is kept as
+// after its release.
 func (h *Hold) Lapse(why string) error {
-	return h.letGoSoon(input{kind: inputDetach, hold: h, bytes: []byte(why[:min(len(why), lockfsm.MaxValueBytes)])})
+	why = why[:min(len(why), lockfsm.MaxValueBytes)]
+	if h.pass != nil {
+		return h.client.unlockKept(h, why)
+	}
+	return h.letGoSoon(input{kind: inputDetach, hold: h, bytes: []byte(why)})
 }
 
 func (h *Hold) letGoSoon(how input) error {
 	if h.pass != nil {
-		return h.client.unlockKept(h)
+		return h.client.unlockKept(h, "")
 	}
 	_ = h.Err() // records a loss before the release hides it
 	h.startRelease(how)

@@ -28,7 +28,12 @@ func (c *Core) Stay(now clock.Time, command *stay.Command) {
 	case stay.InUse:
 		c.begin(now)
 		if r.stage == stageHeld && c.linked() { // otherwise the leader asks again after the next Attach
-			c.answers = append(c.answers, stayAnswer{r, command.Place, command.Token})
+			c.answers = append(c.answers, stayAnswer{request: r, entry: r.entry, place: command.Place, token: command.Token})
+		}
+	case stay.Lapse:
+		c.begin(now)
+		if r.stage == stageHeld && len(command.Why) > 0 && len(c.answers) < maxLapses {
+			c.answers = append(c.answers, stayAnswer{request: r, entry: r.entry, token: command.Token, why: command.Why})
 		}
 	}
 }

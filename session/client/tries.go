@@ -41,9 +41,15 @@ func (c *Core) endTries(now clock.Time) {
 }
 
 // stayAnswer answers the requests with Try, at places up to place, that wait for the stay of the
-// request: the caller with the token holds the lock.
+// request: the caller with the token holds the lock. If why is not empty, it instead reports that
+// this caller has lapsed.
 type stayAnswer struct {
 	request *Request
+	entry   *entry
 	place   lockfsm.Revision
 	token   lockfsm.Token
+	why     string
 }
+
+// maxLapses bounds the lapses that wait to be sent. The group keeps no more of them.
+const maxLapses = 256

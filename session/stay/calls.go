@@ -77,6 +77,15 @@ func (s *Set) Unlock(w Window, c *Caller) {
 	}
 }
 
+// Lapse is like Unlock, for a caller that has ended without an unlock. The group records the
+// reason.
+func (s *Set) Lapse(w Window, c *Caller, why string) {
+	if c.holds {
+		s.do(Command{Kind: Lapse, Request: c.stay.request, Token: c.token, Why: why})
+		s.Unlock(w, c)
+	}
+}
+
 // Cancel ends a call that waits, and unlocks if the call was granted the lock.
 func (s *Set) Cancel(w Window, c *Caller) {
 	if !c.waits {

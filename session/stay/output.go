@@ -11,6 +11,7 @@ const (
 	Release                        // release the request, which is granted
 	Cancel                         // cancel the request, which waits
 	InUse                          // answer the requests with Try up to Place
+	Lapse                          // report that the pass with Token has ended for the reason Why
 )
 
 // Command is a command to the group.
@@ -18,7 +19,8 @@ type Command struct {
 	Kind    CommandKind
 	Request *Request
 	Place   lockfsm.Revision // only with InUse, like Token
-	Token   lockfsm.Token    // of the pass
+	Token   lockfsm.Token    // of the pass, also with Lapse
+	Why     string           // only with Lapse
 }
 
 // NewsKind is the kind of a News.
