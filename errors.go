@@ -94,8 +94,10 @@ var (
 // NotAllowedError names the right that is missing. errors.Is reports it as ErrNotAllowed.
 type NotAllowedError struct {
 	Verb string // the missing right: read, write, lock, force, or "root", which no derived secret grants
-	Key  string // the key, or a prefix followed by *; empty if the right is for no key
-	For  string // the name in the capability, as given to mortise secret -for
+	// Key is the key, or a prefix followed by *. It is empty if the right is for no key. It is also
+	// empty if the right is missing on one of the keys of a hold, which the error does not name.
+	Key string
+	For string // the name in the capability, as given to mortise secret -for
 }
 
 func (e *NotAllowedError) Error() string { return (*session.NotAllowedError)(e).Error() }

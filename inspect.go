@@ -221,6 +221,9 @@ func (n *Node) Check(ctx context.Context, key string, token Token) (held bool, e
 // the hold of every caller on that instance. With the token of such a caller, ForceUnlock ends
 // nothing and fails with ErrKept, whose text names the token to use.
 //
+// A member cannot call it. A program with a derived secret needs read and force on each key of the
+// hold, see [NotAllowedError].
+//
 // ForceUnlock returns true if this call ended the hold, and false if no hold had that token. After
 // another error the hold may have ended; call ForceUnlock once more.
 func (n *Node) ForceUnlock(ctx context.Context, key string, token Token, reason string) (ended bool, err error) {

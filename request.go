@@ -145,9 +145,15 @@ type Request struct {
 	// resumed lock has a higher token, which fences off the former holder. It keeps LockDelay and
 	// Value unless this request sets them. It is shared, or has permits or a Path, as the hold was,
 	// and Lock.Key, Downgrade and requests under its context follow that. ErrNotHeld means that no
-	// hold has this token; [Node.Peek] reports the present token. If ctx ends before the answer, a
-	// hold with a LockDelay exists but may have another token, and a hold without a LockDelay may have
-	// ended.
+	// hold has this token; [Node.Peek] reports the present token.
+	//
+	// A derived secret needs the right to lock each key of the hold. If the session of the hold has
+	// not ended, and was opened neither by this instance nor with the same derived secret, it also
+	// needs read and force on each key. Otherwise the error is an ErrNotAllowed. [Node.Audit] reports
+	// that a hold was taken over while its session had not ended.
+	//
+	// If ctx ends before the answer, a hold with a LockDelay exists but may have another token, and a
+	// hold without a LockDelay may have ended.
 	Resume Token
 
 	// Sticky lets the session keep the lock after Unlock. Its next sticky request for the key is then

@@ -42,6 +42,9 @@
 // A hold can outlive its session by the delay that its request names. During the delay an Acquire
 // with the hold's token can resume the hold (resume.go).
 //
+// A session has the rights of its capability. The machine checks them on each key that a command
+// touches, also on the further keys of a hold that is resumed or ended by force (rights.go).
+//
 // A sticky request becomes a stay when it is granted. Its session keeps a stay after its caller has
 // unlocked, and grants the lock to its next callers with tokens that the grant has reserved.
 // Several sessions can have a shared stay of one key. A request with Try waits until the sessions

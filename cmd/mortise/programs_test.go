@@ -49,6 +49,7 @@ type keySaid struct {
 type inn struct {
 	t      *testing.T
 	node   *mortise.Node
+	config mortise.Config
 	leases *leases
 	pool   *programs
 	server *httptest.Server
@@ -73,6 +74,10 @@ func openInn(t *testing.T, allowed tokens, change func(*programs)) *inn {
 	if err := node.Ready(t.Context()); err != nil {
 		t.Fatal(err)
 	}
+	return serveInn(t, node, config, allowed, change)
+}
+
+func serveInn(t *testing.T, node *mortise.Node, config mortise.Config, allowed tokens, change func(*programs)) *inn {
 	all := newLeases(node)
 	pool := newPrograms(all.ctx, config, node.Status().Address)
 	change(pool)
@@ -81,7 +86,12 @@ func openInn(t *testing.T, allowed tokens, change func(*programs)) *inn {
 	t.Cleanup(server.Close)
 	t.Cleanup(pool.close)
 	t.Cleanup(all.close)
-	return &inn{t, node, all, pool, server}
+	return &inn{t, node, config, all, pool, server}
+}
+
+// another returns a second agent with the same node, and with leases and guests of its own.
+func (i *inn) another() *inn {
+	return serveInn(i.t, i.node, i.config, nil, standard)
 }
 
 func (i *inn) ask(secret, method, path string, body object, answer any) (int, problem) {

@@ -246,12 +246,61 @@ func TestTofuShowsASecret(t *testing.T) {
 	run.username, run.password = "tofu", secretFor(t, "others", "lock others/*")
 	run.locks(client, i.stateLock("team/b"), 403)
 	run.unlocks(client, i.stateLock("team/b"), 403)
-	run = newRun(t, "team/a") // of another program on this agent: the ID ends it
+	run = newRun(t, "team/a") // of another program on this agent: the ID is not enough
 	run.username, run.password = "tofu", team
+	run.unlocks(client, i.stateLock("team/a"), 403)
+	run.password = token
 	run.unlocks(client, i.stateLock("team/a"), 200)
 	run = newRun(t, "team/b")
 	run.username, run.password = "tofu", token
 	run.unlocks(client, i.stateLock("team/b"), 200)
+}
+
+// Programs with one derived secret are one program, on every agent: a LOCK and an UNLOCK of a run
+// that are repeated at another agent succeed. A program with another secret needs force to end the
+// hold of a run.
+func TestTofuOfOneSecretAtOtherAgents(t *testing.T) {
+	one := openInn(t, nil, standard)
+	two, three := one.another(), one.another()
+	run := newRun(t, "run-1")
+	run.username, run.password = "tofu", secretFor(t, "team", "lock team/*")
+	const key = "team/a"
+	token := func() (now mortise.Token) {
+		t.Helper()
+		k, err := one.node.Peek(t.Context(), key)
+		if err != nil || len(k.Queue) > 1 {
+			t.Fatalf("%+v, %v", k, err)
+		}
+		for _, s := range k.Queue {
+			now = s.Token
+		}
+		return now
+	}
+	run.locks(one.server.Client(), one.stateLock(key), http.StatusOK)
+	first := token()
+	run.locks(two.server.Client(), two.stateLock(key), http.StatusOK)
+	if second := token(); second <= first {
+		t.Errorf("the token was %d before and is %d", first, second)
+	}
+	run.unlocks(three.server.Client(), three.stateLock(key), http.StatusOK)
+	if left := token(); left != 0 {
+		t.Errorf("the hold with token %d is left", left)
+	}
+	run.unlocks(three.server.Client(), three.stateLock(key), http.StatusOK)
+	run.locks(one.server.Client(), one.stateLock(key), http.StatusOK)
+	held := token()
+	forced := run // the command force-unlock sends the ID alone
+	forced.info = tofu.Info{ID: run.info.ID}
+	forced.password = secretFor(t, "others", "lock team/*")
+	forced.unlocks(two.server.Client(), two.stateLock(key), http.StatusForbidden)
+	if now := token(); now != held {
+		t.Errorf("the token was %d before and is %d", held, now)
+	}
+	forced.password = secretFor(t, "admins", "lock team/*", "read team/*", "force team/*")
+	forced.unlocks(two.server.Client(), two.stateLock(key), http.StatusOK)
+	if left := token(); left != 0 {
+		t.Errorf("the hold with token %d is left", left)
+	}
 }
 
 // The UNLOCK of a run whose lock was lost must report the loss, and end the lease.

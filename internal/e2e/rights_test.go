@@ -36,20 +36,29 @@ type visitor struct {
 	key    nodeid.Key
 	port   *transport.Port
 	client *client.Client
+	addr   string
 	dialed atomic.Int64 // how often other processes have dialed the visitor's address
 }
 
-const visitorAddr = "10.0.9.9:7947"
+const (
+	visitorHost = "10.0.9.9"
+	visitorAddr = visitorHost + ":7947"
+)
 
 func (f *fleet) visit(secret string) *visitor {
+	f.t.Helper()
+	return f.visitFrom(visitorHost, secret)
+}
+
+func (f *fleet) visitFrom(host, secret string) *visitor {
 	f.t.Helper()
 	f.unjudged = true // the visitor records no history
 	source, err := credentials.FromSecret(credentials.SecretConfig{Secret: secret, Cluster: "mortise", Now: time.Now})
 	if err != nil {
 		f.t.Fatal(err)
 	}
-	v := &visitor{t: f.t, fleet: f, key: nodeid.NewKey(realWorld().Random)}
-	listener, err := f.net.Listen(visitorAddr)
+	v := &visitor{t: f.t, fleet: f, key: nodeid.NewKey(realWorld().Random), addr: host + ":7947"}
+	listener, err := f.net.Listen(v.addr)
 	if err != nil {
 		f.t.Fatal(err)
 	}
@@ -64,8 +73,8 @@ func (f *fleet) visit(secret string) *visitor {
 		}
 	}()
 	v.port, err = transport.New(transport.Config{
-		Cluster: "mortise", Self: transport.Self{Key: v.key, Addr: visitorAddr}, Listener: transport.Deaf(),
-		Dial: f.net.Dialer("10.0.9.9"),
+		Cluster: "mortise", Self: transport.Self{Key: v.key, Addr: v.addr}, Listener: transport.Deaf(),
+		Dial: f.net.Dialer(host),
 		TLS:  source, Handler: v, Logger: slog.New(slog.DiscardHandler),
 	})
 	if err != nil {
@@ -87,7 +96,7 @@ func (f *fleet) visit(secret string) *visitor {
 
 func (v *visitor) bind(r replica.Record) {
 	n := v.fleet.nodes[0]
-	v.port.Identify(transport.Self{Key: v.key, Group: n.Cluster().Status().Group, Addr: visitorAddr})
+	v.port.Identify(transport.Self{Key: v.key, Group: n.Cluster().Status().Group, Addr: v.addr})
 	b, err := json.Marshal(r)
 	if err != nil {
 		v.t.Fatal(err)

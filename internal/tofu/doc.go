@@ -10,5 +10,8 @@
 // Guarantees: a LOCK that is repeated with the same ID succeeds, and an UNLOCK that is repeated
 // succeeds; one run does not end the hold of another. Concurrency: [Serve] has no state. Failure:
 // the client repeats a request that is answered with 503. Limits: the store of the state does not
-// compare tokens, so a run that was paused until its lock was lost can still write.
+// compare tokens, so a run that was paused until its lock was lost can still write. The ID of a run
+// is not a proof: a program with the same derived secret, or without one, can end its hold with
+// this ID. A program with another derived secret needs force, if the session of the hold has not
+// ended.
 package tofu
