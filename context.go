@@ -84,7 +84,8 @@ func (n *Node) scope(ctx context.Context, client *client.Client, r *Request) (ag
 				return nil, nil, err
 			}
 			if enters.enter(&want, r.Shared, r.Path != "") {
-				again := n.watched(&Lock{node: n, again: enters, handle: handle{reader: r.Shared, tree: r.Path != ""}})
+				again := n.watched(&Lock{node: n, again: enters, handle: handle{reader: r.Shared, tree: r.Path != "",
+					raises: r.Upgradable && !enters.hold.Upgradable()}})
 				again.limitTo(r.MaxHold) // last, because its goroutine may end the handle immediately
 				return again, nil, nil
 			}
@@ -155,7 +156,7 @@ func (l *Lock) lower() (asks bool, err error) {
 		return false, ErrUnlocked
 	case g.Semaphore():
 		return false, notOfPermits()
-	case g.Upgradable():
+	case g.Upgradable() || l.own().raises:
 		return false, fmt.Errorf("%w: Downgrade of a lock with Request.Upgradable", ErrBadRequest)
 	case f.hold.Upgraded():
 		return false, fmt.Errorf("%w: Downgrade of an upgraded lock: unlock it, and %s is upgradable again", ErrBadRequest,
@@ -179,8 +180,8 @@ func (l *Lock) lower() (asks bool, err error) {
 	return true, nil
 }
 
-// raise makes l exclusive again, after the group has refused to make the lock shared.
-func (l *Lock) raise() {
+// unlower makes l exclusive again, after the group has refused to make the lock shared.
+func (l *Lock) unlower() {
 	f := l.first()
 	f.counting.Lock()
 	defer f.counting.Unlock()
@@ -209,10 +210,12 @@ func (l *Lock) exitAs(how uint32) (left, first bool) {
 	if before := own.exited.Load(); before != 0 {
 		return before == handleIsLeft, false
 	}
+	f.endRaised(l.raised(), how)
 	f.others--
 	if f.others >= 0 {
 		own.exited.Store(cmp.Or(how, handleIsLeft))
 		if g := f.hold.Grant(); how != handleIsOverdue || g.Delay == 0 {
+			f.writesNoMore(l.raised())
 			f.writesNoMore(own)
 		}
 		return true, true
@@ -221,11 +224,60 @@ func (l *Lock) exitAs(how uint32) (left, first bool) {
 	return false, true
 }
 
+// raise enters the exclusive hold of l once more, as the upgrade of l, an upgradable handle. The
+// hold excludes all others already, and stays exclusive until both handles have ended.
+func (l *Lock) raise() (*Lock, error) {
+	f, own := l.first(), l.own()
+	f.counting.Lock()
+	defer f.counting.Unlock()
+	switch {
+	case own.exited.Load() != 0:
+		return nil, ErrUnlocked
+	case l.other != nil && l.other.exited.Load() == 0:
+		return nil, f.isUpgraded()
+	}
+	g := f.hold.Grant()
+	f.call.Enters(&g)
+	f.others, f.writers = f.others+1, f.writers+1
+	l.other = &handle{}
+	up := l.node.watched(&Lock{node: l.node, again: f, other: l.other})
+	if limit := own.limit.Load(); limit != nil {
+		up.limitAt(&handleLimit{until: limit.until, text: limit.text, part: f.hold.Part()})
+	}
+	return up, nil
+}
+
+func (f *Lock) isUpgraded() error {
+	return fmt.Errorf("%w: Upgrade of %s, which is being upgraded or is upgraded: unlock that upgrade first",
+		ErrBadRequest, shownKey(f.Key()))
+}
+
+// raised returns the last handle that raise has made for l, or nil. The caller holds counting.
+func (l *Lock) raised() *handle {
+	if !l.handle.raises {
+		return nil
+	}
+	return l.other
+}
+
+// endRaised ends the upgrade of a handle that ends now. The caller holds counting.
+func (l *Lock) endRaised(up *handle, how uint32) {
+	if up == nil || up.exited.Load() != 0 {
+		return
+	}
+	l.others--
+	up.exited.Store(cmp.Or(how, handleIsLeft))
+	up.watch.Stop()
+	if at := up.limit.Load(); at != nil {
+		at.part.End()
+	}
+}
+
 // writesNoMore records that no code writes under a handle of the lock any more, and makes the lock
 // shared if only readers are left. The lock then is what the remaining handles need. A sticky lock
 // keeps its kind until it is given back. The caller holds counting.
 func (l *Lock) writesNoMore(own *handle) {
-	if own.done {
+	if own == nil || own.done {
 		return
 	}
 	own.done = true
@@ -255,6 +307,7 @@ func (l *Lock) retire() {
 	f := l.first()
 	f.counting.Lock()
 	defer f.counting.Unlock()
+	f.writesNoMore(l.raised())
 	f.writesNoMore(l.own())
 }
 

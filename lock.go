@@ -31,8 +31,8 @@ type Lock struct {
 	writers  int32         // only in the first handle: how many of them are not readers
 	trees    int32         // only in the first handle: how many of them need the keys below, too
 	values   atomic.Uint64 // only in the first handle: the calls of SetValue
-	handle   handle        // unused in a proxy
-	proxy    bool          // this is the caller's handle of the first Lock; see Node.watched
+	handle   handle        // see own
+	other    *handle       // see own
 }
 
 // handle is what each handle of a lock has of its own.
@@ -41,13 +41,17 @@ type handle struct {
 	reader bool          // it needs the lock only as shared; guarded by counting
 	tree   bool          // it needs the keys below as well: see Request.Path
 	done   bool          // no code can write under it any more; guarded by counting
+	raises bool          // it is of an upgradable request that has entered an exclusive hold
 	limit  atomic.Pointer[handleLimit]
 	watch  *trace.Watch // nil without Hooks.Leaked
 }
 
+// own returns the handle of l. A Lock that Hooks.Leaked watches must be referenced by its caller
+// only. So the first Lock is watched through a second one, whose other is the handle of the first.
+// The handle of an upgrade that raise made is the other of its Lock and of the upgradable one.
 func (l *Lock) own() *handle {
-	if l.proxy {
-		return &l.again.handle
+	if !l.handle.raises && l.other != nil {
+		return l.other
 	}
 	return &l.handle
 }
@@ -236,11 +240,11 @@ func (l *Lock) Downgrade(ctx context.Context) error {
 	err := l.first().hold.Downgrade(ctx, l.lowersTo())
 	switch {
 	case errors.Is(err, client.ErrUnsupported):
-		l.raise()
+		l.unlower()
 		return fmt.Errorf("%w: downgrade %s: not all instances run a build that supports it: the lock is still exclusive",
 			ErrNotReady, shownKey(l.Key()))
 	case errors.Is(err, client.ErrNotHeld):
-		l.raise()
+		l.unlower()
 		return fmt.Errorf("%w: Downgrade of %s: the group has no such exclusive lock: a lock that was resumed keeps "+
 			"its permits or modes", ErrBadRequest, shownKey(l.Key()))
 	}
@@ -394,7 +398,7 @@ func (n *Node) watched(l *Lock) *Lock {
 		return l
 	}
 	if l.again == nil {
-		l = &Lock{node: n, again: l, proxy: true}
+		l = &Lock{node: n, again: l, other: &l.handle}
 	}
 	l.own().watch = trace.WatchHandle(l, l.again.call)
 	return l

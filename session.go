@@ -102,9 +102,14 @@ const (
 // and the shared requests directly behind it are granted.
 //
 // l stays locked the whole time, with its own token, and is still to be unlocked. Its Unlock also
-// ends an upgrade, unless another exclusive or upgradable handle of the lock is left. If l is lost, its upgrade is lost, too. The upgrade has the JeopardyGrace, the
-// Notice and the end of the MaxHold of l. It cannot be made shared, and has no Value of its own. A
-// request under its context is made under both locks.
+// ends an upgrade, unless another exclusive or upgradable handle of the lock is left. If l is lost,
+// its upgrade is lost, too. The upgrade has the JeopardyGrace, the Notice and the end of the
+// MaxHold of l. It cannot be made shared, and has no Value of its own. A request under its context
+// is made under both locks.
+//
+// If l has entered an exclusive lock (see [Node.Acquire]), that lock excludes all others already.
+// Then Upgrade does not wait, and the new Lock is a further handle of it, with the same token. It
+// ends with l at the latest, and the lock stays exclusive until l is unlocked.
 //
 // After every error, l is as before, unless the error is ErrLost or ErrUnlocked. Upgrade returns
 // ErrBadRequest for every lock without Request.Upgradable, also for a shared one: two readers that
@@ -124,7 +129,8 @@ func (l *Lock) Upgrade(ctx context.Context) (*Lock, error) {
 		return nil, err
 	}
 	f, n := l.first(), l.node
-	if !f.hold.Upgradable() {
+	raises := l.own().raises
+	if !raises && !f.hold.Upgradable() {
 		return nil, fmt.Errorf("%w: Upgrade of %s: the lock was not requested with Request.Upgradable", ErrBadRequest,
 			shownKey(l.Key()))
 	}
@@ -132,10 +138,23 @@ func (l *Lock) Upgrade(ctx context.Context) (*Lock, error) {
 	if n.trace.Observes() {
 		call = n.trace.Start(ctx, trace.Asked{Key: f.Key(), Keys: 1, Kind: string(LockUpgrade)})
 	}
-	up, err := f.upgrade(ctx, call)
-	if err != nil {
+	var up *Lock
+	var err error
+	switch {
+	case !raises:
+		up, err = f.upgrade(ctx, call)
+	case ctx.Err() != nil:
+		err = n.explain("upgrade "+shownKey(f.Key()), client.ContextError(ctx))
+	default:
+		up, err = l.raise()
+	}
+	switch {
+	case err != nil:
 		call.Refused(ctx, err)
 		return nil, err
+	case raises:
+		call.Entered(ctx, f.call, f.hold.Token())
+		return up, nil
 	}
 	call.Granted(ctx)
 	watched := n.watched(up)
@@ -158,8 +177,7 @@ func (f *Lock) upgrade(ctx context.Context, call *trace.Call) (*Lock, error) {
 	case err == nil:
 		return &up.Lock, nil
 	case errors.Is(err, client.ErrUpgraded):
-		return nil, fmt.Errorf("%w: Upgrade of %s, which is being upgraded or is upgraded: unlock that upgrade first",
-			ErrBadRequest, shownKey(f.Key()))
+		return nil, f.isUpgraded()
 	case (errors.Is(err, client.ErrNotHeld) || errors.Is(err, client.HoldReleasedError{})) && f.hold.Err() != nil:
 		return nil, lossOf(f.hold.Err())
 	case errors.Is(err, client.ErrNotHeld):

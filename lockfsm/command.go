@@ -54,8 +54,8 @@ const (
 	Acquire Kind = 10
 	// Release ends request Number, whether the request is granted or waits. Since version 3 of the
 	// rules, a Release with Permits (LowerKeys or LowerTree) instead makes a hold shared. It keeps
-	// its token, and the readers directly behind it are granted. This is no kind of its own, because the
-	// leader's build may be older: it answers a Release of a newer version with Unsupported, and
+	// its token, and the readers directly behind it are granted. This is no kind of its own, because
+	// the leader's build may be older: it answers a Release of a newer version with Unsupported, and
 	// ends the attachments of a client that sends an unknown kind.
 	Release Kind = 11
 	// Cancel does the same as Release. A log shows which of the two was used.

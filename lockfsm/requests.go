@@ -181,7 +181,7 @@ func (m *Machine) release(c *view) Code {
 }
 
 // downgrade makes a hold shared, with all its keys and the same token. With LowerTree, an exclusive
-// key stays closed to those who change a key below it. The readers directly behind the hold are
+// key stays closed to writers of the keys below it. The readers directly behind the hold are
 // granted. The hold never leaves the queue, so no writer can be granted in between. A notice that
 // the hold has received remains received. An upgrade of the hold ends.
 func (m *Machine) downgrade(e *entry, to uint32) Code {

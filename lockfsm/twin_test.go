@@ -194,8 +194,8 @@ func sharesOf(c Command) (all []share) {
 
 var tree = share{65_536, 1<<32 - 1}
 
-// lowers reports whether a downgrade can make e shared, or has done so. Equal shares of all keys are
-// those of a semaphore unless they are exclusive, shared, shared with all below, or upgradable.
+// lowers reports whether a downgrade can make e shared, or has done so. Equal shares of all keys
+// are those of a semaphore unless they are exclusive, shared, shared with all below, or upgradable.
 func (e twinEntry) lowers() bool {
 	reader, writer, below, upgradable := share{1, unlimited}, share{1, 1}, share{1, 65_536}, share{1<<30 + 1, 1 << 31}
 	known := []share{reader, writer, tree, upgradable}

@@ -4,6 +4,9 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"maps"
+	"runtime"
+	"slices"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -135,8 +138,9 @@ type leaving struct {
 	free, taken  []mortise.Request // what another instance can and cannot get afterwards
 }
 
-// TestTheReadersThatAreLeft unlocks the first handle of locks of every kind while a reader is inside,
-// and the other way round. A lock must then be as closed as the handles that are left need it.
+// TestTheReadersThatAreLeft unlocks the first handle of locks of every kind while a reader is
+// inside, and the other way round. A lock must then be as closed as the handles that are left need
+// it.
 func TestTheReadersThatAreLeft(t *testing.T) {
 	type R = mortise.Request
 	for name, c := range map[string]leaving{
@@ -266,4 +270,168 @@ func TestAReaderOutlivesAnUpgrade(t *testing.T) {
 		unlock(t, reader)
 		f.nothingLeft()
 	})
+}
+
+// TestUpgradeUnderAnExclusiveLock upgrades an upgradable handle of exclusive locks of every kind,
+// and unlocks the handles in every order. The lock must exclude all others until the first and the
+// upgradable handle have ended, and only writers while a reader is left.
+func TestUpgradeUnderAnExclusiveLock(t *testing.T) {
+	for name, outer := range map[string]mortise.Request{
+		"a key":      {Key: "t/k"},
+		"two keys":   {Keys: []string{"t/k", "x"}},
+		"a node":     {Path: "t/k"},
+		"sticky":     {Key: "t/k", Sticky: true},
+		"an upgrade": {Key: "t/k", Upgradable: true},
+	} {
+		for _, order := range []string{"oiu", "oui", "iou", "iuo", "uoi", "uio"} {
+			t.Run(name+" "+order, func(t *testing.T) {
+				bubble(t, func(t *testing.T) { upgradeUnder(t, outer, order) })
+			})
+		}
+	}
+}
+
+// upgradeUnder unlocks in an order: "o" is the outer lock, "i" the upgradable handle, "u" its
+// upgrade.
+func upgradeUnder(t *testing.T, r mortise.Request, order string) {
+	f := startFleet(t, 2, func(c *mortise.Config) {
+		c.Hooks = &mortise.Hooks{Leaked: func(mortise.LockEvent) {}}
+	})
+	outer := f.acquire(0, r)
+	upgrade := func(l *mortise.Lock) *mortise.Lock {
+		up, err := l.Upgrade(t.Context())
+		if err != nil {
+			t.Fatal(err)
+		}
+		return up
+	}
+	if r.Upgradable {
+		defer unlock(t, outer)
+		outer = upgrade(outer)
+	}
+	inner, err := f.nodes[0].Acquire(outer.Context(t.Context()), mortise.Request{Key: "t/k", Upgradable: true})
+	if err != nil {
+		t.Fatal(err)
+	}
+	up := upgrade(inner)
+	if inner.Token() != outer.Token() || up.Token() != outer.Token() {
+		t.Error("another token than the hold's")
+	}
+	_, err = inner.Upgrade(t.Context())
+	wantIs(t, err, mortise.ErrBadRequest)
+	wantIs(t, inner.Downgrade(t.Context()), mortise.ErrBadRequest)
+	reader, err := f.nodes[0].RLock(up.Context(t.Context()), "t/k")
+	if err != nil {
+		t.Fatal(err)
+	}
+	held := map[rune]*mortise.Lock{'o': outer, 'i': inner, 'u': up}
+	for _, name := range order {
+		unlock(t, held[name])
+		delete(held, name)
+		if err := up.Err(); held['i'] == nil && err != mortise.ErrUnlocked {
+			t.Errorf("the upgrade outlives its handle: %v", err)
+		}
+		if name == 'u' && held['i'] != nil {
+			unlock(t, upgrade(inner))
+		}
+		time.Sleep(50 * time.Millisecond)
+		shared := held['o'] == nil && held['i'] == nil && !r.Sticky
+		for _, asks := range []bool{true, false} {
+			l, err := f.nodes[1].Acquire(t.Context(), mortise.Request{Key: "t/k", Shared: asks, Try: true})
+			if free := err == nil; free != (asks && shared) {
+				t.Errorf("%q are left, a request is shared: %v: %v", slices.Sorted(maps.Keys(held)), asks, err)
+			} else if free {
+				unlock(t, l)
+			}
+		}
+	}
+	unlock(t, reader)
+}
+
+// TestTheUpgradeOfAHandleEndsAtItsMaxHold lets the upgradable handle of an exclusive lock reach its
+// MaxHold. Its upgrade must end with it, and code may write under both until the LockDelay has
+// passed.
+func TestTheUpgradeOfAHandleEndsAtItsMaxHold(t *testing.T) {
+	bubble(t, func(t *testing.T) {
+		f := startFleet(t, 2)
+		outer := f.acquire(0, mortise.Request{Key: "k", LockDelay: 5 * time.Second})
+		ctx := outer.Context(t.Context())
+		reader, err := f.nodes[0].RLock(ctx, "k")
+		if err != nil {
+			t.Fatal(err)
+		}
+		inner, err := f.nodes[0].Acquire(ctx, mortise.Request{Key: "k", Upgradable: true, MaxHold: time.Second})
+		if err != nil {
+			t.Fatal(err)
+		}
+		up, err := inner.Upgrade(t.Context())
+		if err != nil {
+			t.Fatal(err)
+		}
+		work := up.Context(t.Context())
+		unlock(t, outer)
+		readable := func(want bool) {
+			t.Helper()
+			l, err := f.nodes[1].Acquire(t.Context(), mortise.Request{Key: "k", Shared: true, Try: true})
+			if err == nil != want {
+				t.Errorf("a reader: %v", err)
+			}
+			if err == nil {
+				unlock(t, l)
+			}
+		}
+		readable(false)
+		wantIs(t, up.Err(), nil)
+		time.Sleep(time.Second)
+		synctest.Wait()
+		wantIs(t, inner.Err(), mortise.ErrLost)
+		wantIs(t, up.Err(), mortise.ErrLost)
+		wantIs(t, context.Cause(work), mortise.ErrLost)
+		if !closed(up.Done()) {
+			t.Error("Done of the upgrade is open")
+		}
+		readable(false)
+		time.Sleep(6 * time.Second)
+		readable(true)
+		wantIs(t, up.Unlock(t.Context()), mortise.ErrLost)
+		wantIs(t, inner.Unlock(t.Context()), mortise.ErrLost)
+		unlock(t, reader)
+		f.nothingLeft()
+	})
+}
+
+// TestTheUpgradeOfAHandleLeaks forgets the upgrade of a handle. It must be reported as leaked while
+// the upgradable handle is held, and not if that was unlocked, which also ends the upgrade.
+func TestTheUpgradeOfAHandleLeaks(t *testing.T) {
+	for _, unlocked := range []bool{false, true} {
+		bubble(t, func(t *testing.T) {
+			leaks := make(chan mortise.LockEvent, 10)
+			f := startFleet(t, 1, func(c *mortise.Config) {
+				c.Hooks = &mortise.Hooks{Leaked: func(e mortise.LockEvent) { leaks <- e }}
+			})
+			outer := f.acquire(0, mortise.Request{Key: "k"})
+			inner, err := f.nodes[0].Acquire(outer.Context(t.Context()), mortise.Request{Key: "k", Upgradable: true})
+			if err != nil {
+				t.Fatal(err)
+			}
+			if _, err := inner.Upgrade(t.Context()); err != nil {
+				t.Fatal(err)
+			}
+			want, tries := 1, 10_000
+			if unlocked {
+				unlock(t, inner)
+				want, tries = 0, 20
+			}
+			for i := 0; len(leaks) == 0 && i < tries; i++ {
+				runtime.GC()
+				time.Sleep(time.Second) // fake; a renewal reports the leaks that are found
+			}
+			if len(leaks) != want {
+				t.Errorf("%d leaks, want %d, the handle is unlocked: %v", len(leaks), want, unlocked)
+			}
+			unlock(t, inner)
+			unlock(t, outer)
+			f.nothingLeft()
+		})
+	}
 }
