@@ -165,16 +165,17 @@ func (n *Node) LogValue() slog.Value { return slog.StringValue(fmt.Sprint(n)) }
 // was itself requested under other locks, the request is made under those, too. If one of these
 // locks covers the request, the lock is entered again: Acquire returns another handle of the same
 // hold, with the same token. The lock is released when each of its handles is unlocked. An
-// exclusive lock covers an exclusive or a shared request for any of its keys, a shared lock covers
-// a shared request, and an upgradable lock covers a shared or an upgradable one. A Path is covered
-// by a lock of the same Path or of one above it, of the same kind or exclusive, but not by a lock
-// of the key Path alone, which does not exclude locks of the nodes above. When only handles of
-// shared requests are left, the lock becomes shared, as after [Lock.Downgrade], with all its keys.
-// For a handle whose MaxHold has passed this happens after the LockDelay. A lock of
-// [Request.Sticky] stays exclusive until its last handle is unlocked. A shared request under an
-// upgraded lock enters the lock that was upgraded. Permits of a semaphore are always requested
-// anew. If the request would have to wait, directly or through others, for a lock under which it is
-// made, it fails with a *[DeadlockError].
+// exclusive lock covers an exclusive, an upgradable or a shared request for any of its keys, a
+// shared lock covers a shared request, and an upgradable lock covers a shared or an upgradable one.
+// A Path is covered by a lock of the same Path or of one above it, of the same kind or exclusive,
+// but not by a lock of the key Path alone, which does not exclude locks of the nodes above. When
+// only handles of shared requests are left, the lock becomes shared, as after [Lock.Downgrade],
+// with all its keys. For a handle whose MaxHold has passed this happens after the LockDelay. An
+// upgradable handle keeps an exclusive lock exclusive. A lock of [Request.Sticky] stays exclusive
+// until its last handle is unlocked. A shared request under an upgraded lock enters the lock that
+// was upgraded. Permits of a semaphore are always requested anew. If the request would have to
+// wait, directly or through others, for a lock under which it is made, it fails with a
+// *[DeadlockError].
 //
 // Each handle has its own MaxHold, which ends the handle, and the hold if this is the last handle.
 // So the MaxHold of the first request ends no other handle, and counts no more after its Unlock.
