@@ -10,7 +10,7 @@ import (
 // MORTISE_SEED.
 func TestSeeds(t *testing.T) {
 	c := Campaign{Seed: func(seed uint64) { cryptotest.SetGlobalRandom(t, seed) }, Say: t.Logf, Package: "internal/sim"}
-	if err := c.FromEnvironment(max(1, 6/slowly)); err != nil {
+	if err := c.FromEnvironment(max(1, 10/slowly)); err != nil {
 		t.Fatal(err)
 	}
 	total, err := c.Run()
@@ -27,7 +27,7 @@ func TestSeeds(t *testing.T) {
 	rare := min(s.Shared, s.Permits, s.Several, s.Nested, s.Behind, s.Crowded, s.Deadlocks, s.SearchedOn, s.Full,
 		s.Forced, s.Overdue, s.Wanted, s.Delayed, s.Detached, s.Resumed, s.Downgraded, s.Upgraded, s.Passes,
 		s.Recalled, s.Yielded, s.InUse, s.StaysLost, s.NotForced, s.Paths, s.Mixed, s.Entered)
-	if rare == 0 && (total.Runs >= 20 || total.Runs >= 6 && c.First == 1 && c.Step == 1) {
+	if rare == 0 && (total.Runs >= 20 || total.Runs >= 10 && c.First == 1 && c.Step == 1) {
 		t.Errorf("a kind of lock, or of meeting, did not occur: %+v", s)
 	}
 	if rare := min(s.SharedStays, s.Moved, s.UsedUp, s.Aged, s.Referred, s.RecallsLate, s.RecallsLost, s.Crossed,
