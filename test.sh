@@ -82,6 +82,7 @@ hours+='|RollingRestart|OnOneWay|AtMostFiveLines|MistakesOfACluster|RenewedUnder
 hours+='|OutliveTheRestart|WhileASnapshotIsSent|OneLineForAChange|VoterVotesAgain'
 hours+='|SettingsAreAdopted|TakesOneEntry|ThePictureIsBounded'
 hours+='|CostsTheSameBeside|LongCutHeals|WipedDirectory'
+hours+='|RapidResets|AnsweredQuestionsAre|OneSecretHas|OneSecretOpens'
 # These tests would fail with the race detector, or have only one goroutine.
 never='AnHour|ClocksDrift|AllocationsOfAPair|Words'
 there=$(go list -f '{{.Dir}}' $raced | while read -r dir; do

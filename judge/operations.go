@@ -99,8 +99,8 @@ func gather(events []history.Event) (*gathered, error) {
 		g.owners[c.token] = c
 		if a := g.accounts[c.token]; a != nil {
 			g.streams[a.session] = c.id.stream
-			if c.resumes { // it does not ask for a mode, and gets that of the hold
-				c.shares = a.shares
+			if c.resumes { // it names one key, and gets all keys of the hold in their modes
+				c.keys, c.shares = a.keys, a.shares
 			}
 		}
 	}
@@ -317,10 +317,10 @@ func (b *builder) end(c *call, a *account) {
 	b.add(c.keys, operation{kind: end, token: c.token, by: how}, from, by)
 }
 
-// lower adds an operation of the kind lower for the exclusive lock that the call c got. The caller
-// acts as a reader from the beginning of the operation.
+// lower adds an operation of the kind lower for the lock that the call c got. The caller acts as a
+// reader from the beginning of the operation.
 func (b *builder) lower(c *call, a *account) {
-	if c.lowered == math.MaxInt64 || c.shares[0] != (share{1, 1}) || c.upgrades != 0 {
+	if c.lowered == math.MaxInt64 || c.upgrades != 0 {
 		return
 	}
 	by := int64(math.MaxInt64) - b.slack
