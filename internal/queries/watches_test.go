@@ -254,6 +254,30 @@ func TestSharedWatchesTellThePosition(t *testing.T) {
 	})
 }
 
+// While the answer to a caller's own question is under way, the shared watch can pass events that
+// the caller needs. The caller then asks once more.
+func TestACallerThatJoinsBehindASharedWatchAsksAgain(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		l := newEvents(t.Context())
+		w := l.watches()
+		busy, late := w.Open("busy"), w.Open("late")
+		defer l.goes.Wait()
+		defer late.Close()
+		defer busy.Close()
+		busy.join(0)
+		for _, key := range []string{"busy", "late", "busy"} {
+			l.add(key)
+			time.Sleep(10 * time.Millisecond) // the shared watch passes the event
+		}
+		late.join(1)
+		ctx, cancel := context.WithTimeout(t.Context(), time.Second)
+		defer cancel()
+		if list, err := late.Events(ctx, 1); err != nil || len(list.Events) != 1 || list.Events[0].Position != 2 {
+			t.Fatalf("%+v, %v", list, err)
+		}
+	})
+}
+
 // If the leader no longer has the events, or a question fails, each caller learns it itself.
 func TestSharedWatchesPassOnWhatIsMissed(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
