@@ -8,9 +8,7 @@ import (
 	"slices"
 	"strings"
 	"sync/atomic"
-	"time"
 
-	"github.com/mortise-lock/mortise/internal/clock"
 	"github.com/mortise-lock/mortise/internal/credentials"
 	"github.com/mortise-lock/mortise/internal/instance"
 	"github.com/mortise-lock/mortise/internal/nodeid"
@@ -34,9 +32,13 @@ type Node struct {
 
 	watches queries.Watches // the watch that all callers of Watch share
 
-	standby  atomic.Int64 // waiting calls whose purpose makes long waits normal
-	settled  atomic.Bool  // Ready has found the voters settled, or has stopped waiting
-	settleBy atomic.Int64 // clock.Time at which Ready stops waiting; zero before the first Ready
+	standby atomic.Int64 // waiting calls whose purpose makes long waits normal
+
+	// A readiness probe calls Ready repeatedly, each time with a short context. So the calls know
+	// these together.
+	settled   atomic.Bool            // Ready has found the voters settled, or has stopped waiting
+	settleBy  atomic.Int64           // clock.Time at which Ready stops waiting; zero before the first Ready
+	unsettled atomic.Pointer[string] // the last reason that a leader has given; nil means none
 }
 
 // Start starts a node. ctx bounds the start only. When Start returns, the node listens, searches
@@ -327,79 +329,4 @@ func joined(fn, unlock error) error {
 		return fn
 	}
 	return errors.Join(fn, unlock)
-}
-
-// settleTime keeps a group without a spare instance from blocking a deployment forever.
-const settleTime = 30 * time.Second
-
-// Ready waits until this node can get locks: its session is attached to a leader and the group is
-// past its grace. The first call also waits, for at most 30 s, until no change of the voters is due
-// or in progress. So a rolling deployment that waits for Ready cannot stop instances faster than
-// the group replaces voters. Ready also warms up: the first request after it opens no session and
-// searches for no leader.
-//
-// If ctx ends before that, Ready returns an error that wraps the context's error and names what is
-// missing. It returns the error of Node.Err if the node has failed, and ErrLeaving if the node has
-// begun to leave. For a readiness probe see docs/OPERATION.md.
-func (n *Node) Ready(ctx context.Context) error {
-	if err := n.admit(ctx); err != nil {
-		return err
-	}
-	if err := n.client.WaitReady(ctx); err != nil {
-		return n.explain("wait until ready", err)
-	}
-	if n.config.alone() || n.settled.Load() {
-		return nil
-	}
-	now := n.engine.Now()
-	n.settleBy.CompareAndSwap(0, int64(now.Add(settleTime)))
-	bounded, cancel := context.WithTimeout(ctx, clock.Time(n.settleBy.Load()).Sub(now))
-	defer cancel()
-	why := n.awaitVoters(bounded)
-	if ctx.Err() != nil {
-		return n.explain("wait until ready", &settleError{err: ctx.Err(), why: why})
-	}
-	if why != "" {
-		n.config.Logger.Warn("ready, although the voters are still changing", "why", why)
-	}
-	n.settled.Store(true)
-	return nil
-}
-
-// awaitVoters waits until the leader reports that no change of the voters is due, and returns "".
-// If ctx ends first, it returns what it was waiting for.
-func (n *Node) awaitVoters(ctx context.Context) (why string) {
-	why = "no leader has reported within " + settleTime.String() + " that the voters are settled"
-	for ctx.Err() == nil {
-		status, err := n.engine.QueryStatus(ctx)
-		switch {
-		case err != nil:
-			return why
-		case (status.Known || n.engine.Picture().Member) && !status.Due: // Known is not required of a TierMember
-			return ""
-		}
-		why = status.Report.Next.Why
-		pause(ctx, settlePoll)
-	}
-	return why
-}
-
-const settlePoll = 100 * time.Millisecond
-
-type settleError struct {
-	err error
-	why string
-}
-
-func (e *settleError) Error() string { return e.err.Error() + " (" + e.why + ")" }
-
-func (e *settleError) Unwrap() error { return e.err }
-
-func pause(ctx context.Context, d time.Duration) {
-	timer := time.NewTimer(d)
-	defer timer.Stop()
-	select {
-	case <-timer.C:
-	case <-ctx.Done():
-	}
 }

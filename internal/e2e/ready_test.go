@@ -1,0 +1,136 @@
+package e2e
+
+import (
+	"bytes"
+	"context"
+	"fmt"
+	"log/slog"
+	"slices"
+	"strings"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/mortise-lock/mortise"
+	"github.com/mortise-lock/mortise/raftlog"
+)
+
+// unsettled starts three nodes with directories, waits until they vote, and kills a follower, dead.
+// It is replaced after a minute. Until then the first Ready of the other follower, n, waits.
+func unsettled(t *testing.T, log *bytes.Buffer) (f *fleet, n *node, dead string) {
+	f, root := newFleet(t), t.TempDir()
+	for i := range 3 {
+		c := durableConfig(f, root, i, i)
+		if log != nil {
+			c.Logger = slog.New(slog.NewTextHandler(log, nil))
+		}
+		f.start(i, c)
+	}
+	for i := range 3 {
+		unlock(t, f.lock(i, "k")) // Ready would remember that the voters were settled
+	}
+	f.wantVotes(3)
+	leader := f.leader()
+	n, dead = f.nodes[(leader+1)%3], f.nodes[(leader+2)%3].config.Name
+	f.crash((leader + 2) % 3)
+	time.Sleep(time.Second) // the leader notices
+	return f, n, dead
+}
+
+// TestReadyOfANodeThatEnds ends a node while Ready waits for the voters. Ready must not report
+// success, or a deployment would go on.
+func TestReadyOfANodeThatEnds(t *testing.T) {
+	broken := fmt.Errorf("%w: as after a panic of Apply", raftlog.ErrBroken)
+	for _, c := range []struct {
+		name string
+		end  func(n *node)
+		want error
+	}{
+		{"Close", func(n *node) { _ = n.Close() }, mortise.ErrClosed},
+		{"Leave", func(n *node) { _ = n.Leave(context.Background()) }, mortise.ErrLeaving},
+		{"a failure", func(n *node) { n.Replica().Retire(broken) }, raftlog.ErrBroken},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			bubble(t, func(t *testing.T) {
+				_, n, _ := unsettled(t, nil)
+				ready := make(chan error, 1)
+				go func() { ready <- n.Ready(t.Context()) }()
+				time.Sleep(20 * time.Second)
+				select {
+				case err := <-ready:
+					t.Fatalf("Ready did not wait for the voters: %v", err)
+				default:
+				}
+				ended := make(chan struct{})
+				go func() { defer close(ended); c.end(n) }()
+				began := time.Now()
+				wantIs(t, <-ready, c.want)
+				if took := time.Since(began); took > time.Second {
+					t.Errorf("Ready returned after %v", took)
+				}
+				<-ended
+				synctest.Wait()
+				if err := n.Ready(t.Context()); err == nil {
+					t.Error("Ready succeeds on a node that has ended")
+				}
+			})
+		})
+	}
+}
+
+// TestReadyOfShortProbes calls Ready as a probe does, with a context that is shorter than the time
+// that the voters need. Each error names the voter that the leader waits for, also if no leader can
+// answer within the context of that call.
+func TestReadyOfShortProbes(t *testing.T) {
+	bubble(t, func(t *testing.T) {
+		var log bytes.Buffer
+		f, n, dead := unsettled(t, &log)
+		began := time.Now()
+		for try := 0; ; try++ {
+			if try == 5 {
+				f.isolate(f.index(n))
+			}
+			ctx, cancel := context.WithTimeout(t.Context(), 500*time.Millisecond)
+			err := n.Ready(ctx)
+			cancel()
+			if try == 5 {
+				f.rejoin(f.index(n))
+			}
+			if err == nil {
+				break
+			}
+			if !strings.Contains(err.Error(), dead) {
+				t.Errorf("after %v the error of call %d does not name %s: %v", time.Since(began), try, dead, err)
+			}
+			time.Sleep(time.Second)
+		}
+		if took := time.Since(began); took < 30*time.Second || took > 90*time.Second {
+			t.Errorf("ready after %v", took)
+		}
+		if strings.Contains(log.String(), "voters are still changing") {
+			t.Errorf("a warning although the voters have settled:\n%s", &log)
+		}
+	})
+}
+
+func (f *fleet) index(n *node) int { return slices.Index(f.nodes, n) }
+
+// TestReadyAsksOnceMore calls Ready twice, with a pause that is longer than Ready waits. Meanwhile
+// the voters have settled, so Ready must not warn.
+func TestReadyAsksOnceMore(t *testing.T) {
+	bubble(t, func(t *testing.T) {
+		var log bytes.Buffer
+		_, n, _ := unsettled(t, &log)
+		for try, pause := range []time.Duration{0, 2 * time.Minute} {
+			time.Sleep(pause)
+			ctx, cancel := context.WithTimeout(t.Context(), time.Second)
+			if err := n.Ready(ctx); err == nil != (try == 1) {
+				t.Errorf("call %d: %v", try, err)
+			}
+			cancel()
+		}
+		if strings.Contains(log.String(), "voters are still changing") {
+			t.Errorf("a warning although the voters have settled:\n%s", &log)
+		}
+	})
+}
