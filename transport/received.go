@@ -91,9 +91,9 @@ func (r *received) scan(b []byte) bool {
 }
 
 // raftIn counts the raft messages of a frame before decoding, because decoded messages use far more
-// memory.
+// memory. It stops when there are too many.
 func raftIn(b []byte) (n int, err error) {
-	for len(b) > 0 {
+	for len(b) > 0 && n <= maxRaft {
 		number, _, size := protowire.ConsumeField(b)
 		if size < 0 {
 			return n, protowire.ParseError(size)
@@ -108,7 +108,7 @@ func raftIn(b []byte) (n int, err error) {
 
 func (r *received) decodeAny(b []byte) error {
 	if n, err := raftIn(b); err != nil || n > maxRaft {
-		return fmt.Errorf("%d raft messages in one frame: %w", n, errStrange)
+		return fmt.Errorf("%d raft messages in one frame, or more: %w", n, errStrange)
 	}
 	f := &wire.Frame{}
 	if err := proto.Unmarshal(b, f); err != nil {

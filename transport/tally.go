@@ -52,7 +52,7 @@ func (f *frameCounter) count(b []byte) (unpaid int) {
 // questions.
 const (
 	unpaidBurst    = 16 << 10 // on one connection
-	unpaidEvery    = time.Second / 4096
+	unpaidEvery    = time.Second / 1024
 	unpaidOfSecret = 4        // times as many for all connections of one derived secret
 	smallData      = 256      // bytes; a frame with more data pays for itself
 	paidByAnswer   = 4        // frames: headers, data, the end of the question and a reset
