@@ -46,6 +46,9 @@ type Node struct {
 // An error names every mistake in the configuration, or the missing resource of the machine. After
 // an error, nothing is left running. Close or Leave ends the node.
 func Start(ctx context.Context, config Config) (*Node, error) {
+	if ctx == nil {
+		return nil, fmt.Errorf("%w: Start: the context is nil: pass context.Background() if you have none", ErrBadRequest)
+	}
 	world := outside.From(ctx)
 	config = config.withDefaults()
 	if err := config.validate(); err != nil {

@@ -70,7 +70,10 @@ type Status struct {
 	// Standing.Session of a lock that this process holds is one of these IDs.
 	Sessions []string
 	// Namesake is a warning that another instance has the same Name, or "".
-	Namesake    string
+	Namesake string
+	// Unresolved is a warning that names entries of Join that lead to no address, although the group
+	// works without them, or "".
+	Unresolved  string
 	Err         error        // the error of Node.Err
 	Disk        *DiskFault   // the fault of the disk of Config.Dir; nil if there is none
 	FaultyDisks []FaultyDisk // disk faults reported to this instance; voters have all of them
@@ -179,6 +182,7 @@ func (c *Config) votersWanted() int {
 
 func (s *Status) fill(c *cluster.Status, leader nodeid.ID, names instance.InstanceNames, linked func(nodeid.ID) bool) {
 	s.Phase, s.Waiting, s.Namesake = Phase(c.Phase.String()), plain.Text(c.Waiting), plain.Text(c.Namesake)
+	s.Unresolved = plain.Text(c.Unresolved)
 	if c.Group != 0 {
 		s.Group = nodeid.Hex(c.Group)
 	}
@@ -254,6 +258,9 @@ func (s Status) String() string {
 	}
 	if s.Namesake != "" {
 		line("\nwarning: %s", s.Namesake)
+	}
+	if s.Unresolved != "" {
+		line("\nwarning: %s", s.Unresolved)
 	}
 	if s.Health != nil {
 		fmt.Fprintf(&b, "\n%v", *s.Health)

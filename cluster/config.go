@@ -48,6 +48,8 @@ type Config struct {
 	// goroutine, never concurrently. It must return when ctx ends, which happens after two seconds
 	// or when Close is called. JoinFunc may be nil.
 	JoinFunc func(ctx context.Context) ([]string, error)
+	// Kubernetes is set if this process runs in a pod. It changes only texts.
+	Kubernetes bool
 	// Changed is called when the members that gossip reports, or their data, have changed. It is
 	// called on the owner goroutine, and once before Start returns. It must not block or keep the
 	// slices. It may be nil.

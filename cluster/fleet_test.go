@@ -70,7 +70,7 @@ func (f *fleet) config(i, n int) Config {
 	return Config{
 		Name: fmt.Sprintf("n%d", i), Label: "test", Advertise: addrOf(i), Join: joinOf(n),
 		Settings: founding.Settings{Replicas: n, Voters: 3, SessionTTL: 10 * time.Second, Grace: 10 * time.Second},
-		Clock:    f.clock, Logger: slog.New(slog.NewTextHandler(f, nil)), Resolve: f.resolve,
+		Clock:    f.clock, Logger: slog.New(slog.NewTextHandler(f, nil)), Resolve: f.resolve, Kubernetes: true,
 	}
 }
 

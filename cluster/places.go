@@ -10,7 +10,7 @@ import (
 func newJoin(cfg *Config) *discovery.Join {
 	return discovery.New(discovery.Config{
 		Entries: cfg.Join, Func: cfg.JoinFunc, Self: cfg.Advertise, Resolve: cfg.Resolve, Services: cfg.Services,
-		Logger: cfg.Logger,
+		Kubernetes: cfg.Kubernetes, Logger: cfg.Logger,
 	})
 }
 

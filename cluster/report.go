@@ -26,6 +26,8 @@ type report struct {
 	twin       Member        // another instance with the name of this one
 	twinAt     time.Duration // when gossip first reported twin
 	twinned    bool          // twin was logged
+	unresolved string        // the last logged text of Status.Unresolved
+	bareSince  time.Duration // when Status.Unresolved began; zero while it is empty
 }
 
 // twinAfter is the time for which another instance must have this instance's name before
@@ -66,6 +68,7 @@ func (c *Cluster) namesake(members []Member) string {
 func (c *Cluster) report(now time.Duration) time.Duration {
 	said := &c.own.said
 	waiting := c.view.Load().Waiting
+	c.reportUnresolved(now)
 	if waiting != said.waiting {
 		said.waiting, said.since = waiting, now
 	}
@@ -93,6 +96,22 @@ func (c *Cluster) report(now time.Duration) time.Duration {
 	}
 	c.cfg.Logger.Info(waiting)
 	return quiet
+}
+
+// reportUnresolved logs Status.Unresolved once it has lasted. Lookups are repeated, so there is a
+// later turn.
+func (c *Cluster) reportUnresolved(now time.Duration) {
+	said, text := &c.own.said, c.view.Load().Unresolved
+	switch {
+	case text == "":
+		said.bareSince = 0
+	case said.bareSince == 0:
+		said.bareSince = max(now, 1)
+	case now-said.bareSince >= waitingAfter && text != said.unresolved:
+		said.unresolved = text
+		c.cfg.Logger.Warn("an entry of Join leads to no instance; the group works without it, but an instance that " +
+			"restarts may need it: " + text)
+	}
 }
 
 func (c *Cluster) belongs(e founding.Event) {

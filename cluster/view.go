@@ -38,12 +38,15 @@ type Member struct {
 type Status struct {
 	Phase    Phase
 	Instance nodeid.ID
-	Life     uint64   // number of this start; 1 in memory mode
-	Waiting  string   // a sentence that says what this instance waits for and what to do
-	Group    uint64   // zero means none
-	Voters   []Voter  // the replicas of Group, sorted by raft ID
-	Namesake string   // a warning if another instance has the same Name; otherwise empty
-	Members  []Member // sorted by name, then by instance
+	Life     uint64  // number of this start; 1 in memory mode
+	Waiting  string  // a sentence that says what this instance waits for and what to do
+	Group    uint64  // zero means none
+	Voters   []Voter // the replicas of Group, sorted by raft ID
+	Namesake string  // a warning if another instance has the same Name; otherwise empty
+	// Unresolved is a warning that names entries of Join without an address, with the step. It is
+	// empty if there are none, and while Waiting names them.
+	Unresolved string
+	Members    []Member // sorted by name, then by instance
 }
 
 // view contains the data that other goroutines may read. A published view is never changed.
@@ -65,6 +68,9 @@ func (c *Cluster) publish() {
 		byRaft: make(map[uint64]Voter), standing: core.Report(),
 	}
 	v.Namesake = c.namesake(v.Members)
+	if v.Phase == PhaseMember && v.Waiting == "" {
+		v.Unresolved = c.own.join.Unresolved(c.now())
+	}
 	for _, voter := range v.Voters {
 		v.byRaft[voter.Raft] = voter
 	}

@@ -141,15 +141,21 @@ const (
 	unreached = " cannot be reached: bring them back"
 )
 
-func (s *scene) nameFindings() []finding {
-	if s.status.Namesake == "" {
-		return nil
+func (s *scene) nameFindings() (all []finding) {
+	if text := s.status.Unresolved; text != "" {
+		all = append(all, finding{
+			ID: "join", Level: watch, What: "An entry of Join leads to no address.", Why: sentence(text),
+			Next: "Correct Join of this instance, or what it names. The group works without it.",
+		})
 	}
-	return []finding{{
+	if s.status.Namesake == "" {
+		return all
+	}
+	return append(all, finding{
 		ID: "namesake", Level: watch, What: "Another instance has the name of this one.",
 		Why:  sentence(s.status.Namesake),
 		Next: "Stop one of the two, and start it again under a Name of its own.",
-	}}
+	})
 }
 
 func bringBack(s mortise.Status) string {

@@ -22,6 +22,8 @@ type Config struct {
 	// Services returns the host:port of every SRV record of a name, and none if the name does not
 	// exist. If Services is nil, the system's resolver is used.
 	Services func(ctx context.Context, name string) ([]string, error)
+	// Kubernetes is set if this process runs in a pod. Advice then names settings of a Service.
+	Kubernetes bool
 	// Logger logs panics of Func. Nil means slog.Default.
 	Logger *slog.Logger
 }

@@ -18,9 +18,6 @@ const (
 	formFunc                // Config.Func: a list of host:port
 )
 
-// joinFunc is the name that errors and logs use for Config.Func.
-const joinFunc = "Config.JoinFunc"
-
 const joinForms = "want host:port, dns:///name:port, srv:///name or file:///path"
 
 // Check returns an error if an entry of Join is malformed. It makes no lookup.

@@ -39,6 +39,7 @@ type resolving struct {
 	asked time.Duration // when the current or last lookup began
 	next  time.Duration
 	loud  time.Duration // when a panic was last logged
+	had   time.Duration // when the entry last led to an address without a failure; zero means never
 }
 
 // New returns a Join in which a lookup of every entry is due, except for IP addresses.
@@ -49,7 +50,7 @@ func New(config Config) *Join {
 		j.entries = append(j.entries, newResolving(cfg, name))
 	}
 	if cfg.Func != nil {
-		entry := founding.Entry{Name: joinFunc, Resolved: -always}
+		entry := founding.Entry{Name: founding.JoinFunc, Resolved: -always}
 		j.entries = append(j.entries, resolving{entry: entry, kind: formFunc, list: cfg.askFunc})
 	}
 	return j
@@ -136,6 +137,9 @@ func (j *Join) Take(now time.Duration, got Result) (appeared []string) {
 	r.entry.Addrs, r.entry.Failed = addrs, failed
 	if failed == "" {
 		r.entry.Resolved = got.asked
+		if len(addrs) > 0 {
+			r.had = max(now, 1)
+		}
 	}
 	for _, addr := range addrs {
 		if addr != j.cfg.Self && !slices.Contains(before, addr) {

@@ -143,8 +143,14 @@ func TestTroubleIsToldWithTheWayOut(t *testing.T) {
 		lines   []foundLine // result lines of the last entry
 		err     error
 		waiting string
+		bare    bool // outside of Kubernetes
 		want    string
 	}{
+		"no addresses, elsewhere": {entries: []string{"a.example:1"}, waiting: "x", bare: true,
+			want: "; a.example:1 has no addresses yet; correct the name in Join, or create its records"},
+		"this instance, elsewhere": {entries: []string{"a.example:1"}, bare: true,
+			lines: []foundLine{{host: "a.example", port: "1", addrs: []string{"10.0.0.1"}}}, waiting: "x",
+			want: "; Join leads to no instance but this one; let it lead to the others, too"},
 		"nothing is awaited": {entries: []string{"a.example:1"}, waiting: "", want: ""},
 		"no addresses": {entries: []string{"a.example:1"}, waiting: "x",
 			want: "; a.example:1 has no addresses yet" + headless},
@@ -162,7 +168,7 @@ func TestTroubleIsToldWithTheWayOut(t *testing.T) {
 		"a failure, told": {entries: []string{"a.example:1"}, err: errors.New("down"),
 			waiting: "a.example:1 is bad", want: ""},
 	} {
-		j := New(Config{Entries: c.entries, Self: "10.0.0.1:1"})
+		j := New(Config{Entries: c.entries, Self: "10.0.0.1:1", Kubernetes: !c.bare})
 		if due, _ := j.Due(0, false, func() uint64 { return 0 }); len(due) > 0 {
 			j.Take(0, Result{entry: due[0].entry, found: found{lines: c.lines, err: c.err}})
 		}
@@ -177,6 +183,46 @@ func TestTroubleIsToldWithTheWayOut(t *testing.T) {
 	}
 	if got := j.Trouble("x"); !strings.Contains(got, "c:1 has no addresses yet; and 2 more entries of Join; ") {
 		t.Errorf("%q", got)
+	}
+}
+
+// A group that works names the entries of Join that lead nowhere: a misspelt one at once, and one
+// that had addresses later, because its instance may be restarting.
+func TestAnEntryThatLeadsNowhereIsNamed(t *testing.T) {
+	const min = time.Minute
+	there := func(j *Join, now time.Duration, entry int, addrs ...string) {
+		host, port, _ := net.SplitHostPort(j.entries[entry].entry.Name)
+		lines := []foundLine{{host: host, port: port, addrs: addrs}}
+		j.Take(now, Result{entry: entry, asked: now, found: found{lines: lines}})
+	}
+	j := New(Config{Entries: []string{"a.example:1", "b.exmaple:1", "10.0.0.3:1"}})
+	if text := j.Unresolved(0); text != "" {
+		t.Errorf("before the first lookup: %q", text)
+	}
+	there(j, 0, 0, "10.0.0.1")
+	there(j, 0, 1)
+	const want = "b.exmaple:1 has no addresses yet; correct the name in Join, or create its records"
+	if text := j.Unresolved(0); text != want {
+		t.Errorf("%q, want %q", text, want)
+	}
+	there(j, min, 1, "10.0.0.2")
+	there(j, min, 0)
+	if text := j.Unresolved(5*min + time.Second); !strings.HasPrefix(text, "a.example:1 ") ||
+		strings.Contains(text, "b.exmaple") {
+		t.Errorf("after 5 minutes: %q", text)
+	}
+	there(j, 2*min, 0, "10.0.0.1")
+	there(j, 3*min, 1)
+	if text := j.Unresolved(5 * min); text != "" {
+		t.Errorf("names that were there a few minutes ago: %q", text)
+	}
+	f := New(Config{Func: func(context.Context) ([]string, error) { return nil, nil }})
+	f.Take(0, Result{found: found{err: errors.New("no route")}})
+	for _, text := range []string{f.Unresolved(0), f.Trouble("x")} {
+		if strings.Contains(text, "which Join names") ||
+			!strings.Contains(text, "Config.JoinFunc fails: no route: correct it") {
+			t.Errorf("%q", text)
+		}
 	}
 }
 

@@ -3,6 +3,7 @@ package discovery
 import (
 	"strconv"
 	"strings"
+	"time"
 )
 
 const maxTroubles = 3
@@ -40,11 +41,49 @@ func (j *Join) Trouble(waiting string) string {
 		return ""
 	}
 	way := ""
-	if empty || alone && names {
+	switch {
+	case !empty && !(alone && names):
+	case j.cfg.Kubernetes:
 		way = headless
+	case empty:
+		way = correctName
+	default:
+		way = "; let it lead to the others, too"
 	}
 	return "; " + strings.Join(texts, "; ") + way
 }
+
+// Unresolved returns a text that names the entries which lead to no address, with the step, or "".
+// A group may have been founded without them, so a misspelt entry has no other effect until
+// instances move. An entry that had addresses is named after goneAfter, because its instance may be
+// restarting.
+func (j *Join) Unresolved(now time.Duration) string {
+	var texts []string
+	correct := false
+	for i := range j.entries {
+		r := &j.entries[i]
+		if r.had != 0 && now-r.had < goneAfter {
+			continue
+		}
+		if text := r.trouble(""); text != "" {
+			texts = append(texts, text)
+			correct = correct || r.entry.Failed == ""
+		}
+	}
+	if more := len(texts) - maxTroubles; more > 0 {
+		texts = append(texts[:maxTroubles], "and "+strconv.Itoa(more)+" more entries of Join")
+	}
+	text := strings.Join(texts, "; ")
+	if correct {
+		text += correctName
+	}
+	return text
+}
+
+const (
+	goneAfter   = 5 * time.Minute
+	correctName = "; correct the name in Join, or create its records"
+)
 
 // trouble returns a text if the entry leads to no instance. It also returns a text if the entry
 // could not be resolved, unless the name of the entry already occurs in the given text.
@@ -53,6 +92,9 @@ func (r *resolving) trouble(said string) string {
 	case r.entry.Failed != "":
 		if strings.Contains(said, r.entry.Name) {
 			return ""
+		}
+		if r.kind == formFunc {
+			return r.entry.Unresolved()
 		}
 		return r.entry.Name + " cannot be resolved: " + r.entry.Failed
 	case r.entry.Resolved == -always:

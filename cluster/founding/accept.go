@@ -87,7 +87,7 @@ func (c *Core) obstacle(ch *Charter) (Refusal, string) {
 	}
 	for _, e := range c.join {
 		if e.Failed != "" || c.now-e.Resolved > resolvedFor {
-			return RefusedSilence, e.Name + ", which Join names, cannot be resolved" + orEmpty(": ", e.Failed)
+			return RefusedSilence, e.Unresolved()
 		}
 	}
 	if !c.everyone() {

@@ -1,6 +1,7 @@
 package founding
 
 import (
+	"cmp"
 	"slices"
 	"time"
 
@@ -258,7 +259,8 @@ func (c *Core) self(q question) InstanceInfo {
 	who.AskerLife, who.AskerAddr = c.newestLife(q.Instance)
 	if c.phase == Newborn {
 		if c.settings.founds(c.name) {
-			_, who.Obstacle = c.obstacle(nil)
+			_, obstacle := c.obstacle(nil)
+			who.Obstacle = cmp.Or(c.culprit(), obstacle)
 		}
 		who.Supersedes = sorted(c.gaveUp)
 	} else {

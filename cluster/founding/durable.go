@@ -163,10 +163,14 @@ func (c *Core) waitingDurable() string {
 		return text
 	}
 	text := "group " + groupName(c.group) + " has no leader (since " + clockText(c.sinceWall) + ")"
-	var gone []string
+	var gone, anew []string
 	for _, v := range c.voters {
 		seen := c.lastMet(v.Instance)
 		if v.Instance == c.instance || v.Learner || (seen != nil && c.now-seen.at <= reachedFor) {
+			continue
+		}
+		if name := c.successor(v); name != "" {
+			anew = append(anew, name)
 			continue
 		}
 		since := c.sinceWall
@@ -180,6 +184,14 @@ func (c *Core) waitingDurable() string {
 			", which has one: if this group is lost for good, give it up with Recover, and this instance joins that one"
 	}
 	switch {
+	case len(anew) > 0:
+		text += "; " + some(anew) + " " + plural(len(anew), "runs", "run") + " without this group's log, from a new " +
+			"directory: stop " + plural(len(anew), "it and start it with its", "them and start them with their") +
+			" old directory"
+		if len(gone) == 0 {
+			return text + "; if that is lost for good, give the group up with Recover on this instance, and the " +
+				"instances that run found a new one"
+		}
 	case len(gone) > 0:
 	case c.now-c.since > electedWithin:
 		return text + "; all its voters answer, but no leader has been elected: check their disks and the network " +
@@ -193,13 +205,21 @@ func (c *Core) waitingDurable() string {
 		"good, Recover gives the group up"
 }
 
-func (c *Core) voterName(v Voter) string {
-	if c.charter != nil {
-		if at := c.charter.listed(v.Instance); at >= 0 {
-			return nameOf(c.charter.List[at].Name, v.Addr)
+// successor returns the label of a newborn that answers at the address or under the name of a
+// voter, or "". The voter has lost its directory then.
+func (c *Core) successor(v Voter) string {
+	for _, p := range c.places {
+		who, ok := p.seen(c.now, reachedFor)
+		if ok && who.Phase == Newborn && who.Instance != v.Instance &&
+			(p.addr == v.Addr || who.Name != "" && who.Name == c.nameOf(v.Instance)) {
+			return p.label()
 		}
 	}
-	return v.Addr
+	return ""
+}
+
+func (c *Core) voterName(v Voter) string {
+	return nameOf(c.nameOf(v.Instance), v.Addr)
 }
 
 func (c *Core) elsewhere() *InstanceInfo {

@@ -18,12 +18,11 @@ func (c *Core) founding(ch *Charter) (Refusal, string) {
 			return refusal, detail
 		}
 	}
-	if missing := c.silentFounders(ch); len(missing) > 0 {
-		text := "no answer from " + some(missing)
-		if ch == nil {
-			text = "missing founders: " + some(missing)
-		}
-		return RefusedSilence, text + c.absent() + c.muted()
+	switch missing := c.silentFounders(ch); {
+	case len(missing) > 0 && ch == nil:
+		return RefusedSilence, c.withoutFounders(missing)
+	case len(missing) > 0:
+		return RefusedSilence, "no answer from " + some(missing) + c.absent() + c.muted()
 	}
 	if list := c.silentJoin(); len(list) > 0 {
 		return RefusedSilence, c.silence(list)

@@ -90,12 +90,28 @@ func nameOf(name, addr string) string {
 	return strconv.Quote(name) + " (" + addr + ")"
 }
 
-// Entry is an entry of Join with the addresses to which it resolves.
+// JoinFunc is the name of the entry whose addresses a function of the user returns.
+const JoinFunc = "Config.JoinFunc"
+
+// Entry is an entry of Join, or the function JoinFunc, with the addresses to which it resolves.
 type Entry struct {
 	Name     string        // as written in Join
 	Addrs    []string      // host:port each; empty if the name does not exist, which is no failure
 	Failed   string        // why the entry could not be resolved; empty if it was resolved
 	Resolved time.Duration // time of the lookup
+}
+
+// Unresolved says that the addresses of the entry are not known, with the reason and the way out.
+func (e *Entry) Unresolved() string {
+	switch {
+	case e.Name == JoinFunc && e.Failed == "":
+		return JoinFunc + " has not returned yet"
+	case e.Name == JoinFunc:
+		return JoinFunc + " fails: " + e.Failed + ": correct it; it must return the host:port of other instances"
+	case e.Failed == "":
+		return e.Name + ", which Join names, cannot be resolved"
+	}
+	return e.Name + ", which Join names, cannot be resolved: " + e.Failed + ": correct the entry, or its lookup"
 }
 
 // Places sets the addresses to which Join now resolves, and further addresses from gossip. When no

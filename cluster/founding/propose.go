@@ -61,6 +61,11 @@ type candidate struct {
 // candidates returns the instances that a charter of this instance would list, in ascending order
 // of ID. The text says what prevents them from founding a group. It is empty if nothing does.
 func (c *Core) candidates() ([]candidate, string) {
+	list := c.present()
+	return list, c.missing(list)
+}
+
+func (c *Core) present() []candidate {
 	var list []candidate
 	if c.settings.founds(c.name) {
 		list = append(list, candidate{
@@ -85,12 +90,15 @@ func (c *Core) candidates() ([]candidate, string) {
 		})
 	}
 	slices.SortFunc(list, func(a, b candidate) int { return nodeid.Compare(a.instance, b.instance) })
-	return list, c.missing(list)
+	return list
 }
 
 func (c *Core) missing(list []candidate) string {
 	if !c.settings.founds(c.name) {
 		return c.founderMissing(list)
+	}
+	if text := c.culprit(); text != "" {
+		return text
 	}
 	if len(c.settings.Founders) > 0 {
 		if text := c.founderMissing(list); text != "" {
@@ -98,14 +106,9 @@ func (c *Core) missing(list []candidate) string {
 		}
 	} else if len(list) < c.settings.Replicas {
 		return c.replicaMissing(list)
-	} else if text := sameName(list); text != "" {
-		return text
 	}
 	latest := slices.MaxFunc(list, func(a, b candidate) int { return cmp.Compare(a.wall, b.wall) })
 	for _, l := range list {
-		if which := c.settings.difference(l.settings); which != "" {
-			return nameOf(l.name, l.addr) + " has another " + which + " than this instance: make them equal on all"
-		}
 		if apart := time.Duration(latest.wall-l.wall) * time.Millisecond; apart > c.settings.slack() {
 			return "the clock of " + nameOf(l.name, l.addr) + " is " + apart.String() + " behind that of " +
 				nameOf(latest.name, latest.addr) + ": correct them"

@@ -389,12 +389,14 @@ func TestOnlyTheAdvertisedAddressIsListed(t *testing.T) {
 func TestWaitingNamesEmptyAddresses(t *testing.T) {
 	c, _ := pair()
 	c.settings.Replicas = 3
+	c.tell("b:1", InstanceInfo{Instance: nodeidtest.ID(7), Name: "b", Addr: "b:1", Settings: c.settings, Rules: 3,
+		WallUnixMS: c.wall})
 	c.joinToo("y:1")
 	c.end("y:1", Refused)
 	c.joinToo("z:1")
 	c.end("z:1", Foreign)
-	want := "founding waits: 2 of 3 instances (Replicas: 3) are here (a, b); nothing listens at y:1; another " +
-		"cluster or another program listens at z:1"
+	want := "founding waits: 2 of 3 instances (Replicas: 3) are here (a, b); nothing listens at y:1: start the " +
+		"instance there, or correct Join; another cluster or another program listens at z:1"
 	if got := c.Waiting(); got != want {
 		t.Errorf("waits for\n%q, want\n%q", got, want)
 	}
@@ -430,6 +432,9 @@ func TestSilenceNamesAllWithTheReason(t *testing.T) {
 		{Name: "b:1", Addrs: []string{"b:1"}, Resolved: always},
 		{Name: "c:1", Addrs: []string{"c:1"}, Resolved: always}}
 	byName := []Entry{{Name: "x", Addrs: []string{"a:1", "b:1", "c:1"}, Resolved: always}}
+	listed := func(name string) []Entry {
+		return []Entry{{Name: name, Addrs: []string{"a:1", "b:1", "c:1"}, Resolved: always}}
+	}
 	for name, c := range map[string]struct {
 		settings Settings
 		join     []Entry
@@ -449,6 +454,14 @@ func TestSilenceNamesAllWithTheReason(t *testing.T) {
 		"by name": {replicas(3), byName, false, "",
 			"founding waits: no answer from x (b:1), x (c:1), which Join leads to. If these machines are gone, " +
 				"take them out of Join, or out of the records of its names"},
+		"one of three of a function": {replicas(3), listed(JoinFunc), true, "",
+			"founding waits: no answer from Config.JoinFunc (c:1), which it returns. If that machine is gone, it must no " +
+				"longer return the address, or start with Replicas: 2"},
+		"one of three of a file": {replicas(3), listed("file:///peers"), true, "",
+			"founding waits: no answer from file:///peers (c:1), which that file lists. If that machine is gone, take " +
+				"the address out of the file, or start with Replicas: 2"},
+		"a function that fails": {replicas(3), []Entry{{Name: JoinFunc, Failed: "no route"}}, false, "",
+			"founding waits: Config.JoinFunc fails: no route: correct it; it must return the host:port of other instances"},
 		"founders": {founders, literal, false, "",
 			`founding waits: missing founders: "b", "c"; no answer from b:1, c:1, which Join leads to. ` +
 				"If these machines are gone, take them out of Join, or out of the records of its names and, if " +
@@ -464,6 +477,12 @@ func TestSilenceNamesAllWithTheReason(t *testing.T) {
 			core := newborn(c.settings)
 			core.Places(c.join, nil)
 			core.arrange()
+			if len(core.places) == 0 {
+				if got := core.Waiting(); got != c.want {
+					t.Errorf("waits for\n%s, want\n%s", got, c.want)
+				}
+				return
+			}
 			core.end("b:1", Silent)
 			if c.here {
 				core.tell("b:1", InstanceInfo{Instance: nodeidtest.ID(7), Name: "b", Addr: "b:1", Settings: c.settings,

@@ -358,7 +358,8 @@ func TestTwoFoundersOfOneNameAreNamed(t *testing.T) {
 		s.start()
 	}
 	w.run(10*time.Second, nil)
-	if text := w.slots[0].core.Waiting(); len(w.order) != 0 || !strings.Contains(text, `2 instances are called "n1"`) {
+	if text := w.slots[0].core.Waiting(); len(w.order) != 0 || !strings.Contains(text,
+		`are both called "n1": give each instance a Name of its own`) {
 		t.Errorf("%d groups, waits for %q", len(w.order), text)
 	}
 }

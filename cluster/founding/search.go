@@ -208,7 +208,7 @@ func (c *Core) searching() bool {
 		return false
 	case c.settling:
 		return true
-	case c.phase == Newborn && (!c.sampled() || c.silentJoin() != nil):
+	case c.phase == Newborn && (!c.sampled() || c.silentJoin() != nil || len(c.strays()) > 0):
 		return true
 	}
 	return len(c.absentFounders(reachedFor)) > 0

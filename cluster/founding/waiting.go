@@ -42,7 +42,10 @@ func (c *Core) waitingNewborn() string {
 	}
 	list, missing := c.candidates()
 	_, obstacle := c.obstacle(nil)
+	culprit := c.culprit()
 	switch {
+	case culprit != "" && c.settings.founds(c.name):
+		return "founding waits: " + culprit
 	case obstacle != "" && c.settings.founds(c.name):
 		return "founding waits: " + obstacle
 	case missing != "":
@@ -150,6 +153,10 @@ func (c *Core) silence(places []*place) string {
 		text += ", which Join leads to. If these machines are gone, take them out of Join, or out of the records " +
 			"of its names"
 		founder = " and, if they are founders, out of Founders"
+	case last.entry == JoinFunc:
+		text += ", which it returns. If that machine is gone, it must no longer return the address"
+	case strings.HasPrefix(last.entry, "file://"):
+		text += ", which that file lists. If that machine is gone, take the address out of the file"
 	case last.entry != "" && last.entry != last.addr:
 		text += ", an address of a name in Join. If that machine is gone, take the address out of the name's " +
 			"records, or the name out of Join"
@@ -167,7 +174,8 @@ func (c *Core) silence(places []*place) string {
 }
 
 func (c *Core) replicaMissing(list []candidate) string {
-	return count(len(list), c.settings.Replicas) + " are here (" + some(names(list)) + ")" + c.absent()
+	return count(len(list), c.settings.Replicas) + " are here (" + some(names(list)) + ")" +
+		cmp.Or(c.absent(), ": start the others; each needs the same Replicas, and Join must lead to it")
 }
 
 func (c *Core) absent() string {
@@ -187,7 +195,8 @@ func (c *Core) absent() string {
 	}
 	text := ""
 	if len(refused) > 0 {
-		text += "; nothing listens at " + some(refused)
+		text += "; nothing listens at " + some(refused) + ": start the " +
+			plural(len(refused), "instance", "instances") + " there, or correct Join"
 	}
 	if len(foreign) > 0 {
 		text += "; another cluster or another program listens at " + some(foreign) + why
@@ -199,24 +208,18 @@ func (c *Core) founderMissing(list []candidate) string {
 	here := names(list)
 	var missing []string
 	for _, f := range c.settings.Founders {
-		n := 0
-		for _, name := range here {
-			if name == f {
-				n++
-			}
-		}
-		switch {
-		case n == 0:
+		if !slices.Contains(here, f) {
 			missing = append(missing, strconv.Quote(f))
-		case n > 1:
-			return strconv.Itoa(n) + " instances are called " + strconv.Quote(f) +
-				": each founder needs a name of its own"
 		}
 	}
-	if len(missing) > 0 {
-		return "missing founders: " + some(missing) + c.absent()
+	return c.withoutFounders(missing)
+}
+
+func (c *Core) withoutFounders(missing []string) string {
+	if len(missing) == 0 {
+		return ""
 	}
-	return ""
+	return "missing founders: " + some(missing) + cmp.Or(c.unlisted()+c.absent()+c.muted(), ": start them")
 }
 
 // sameName returns a sentence about two listed instances that have the same name, or "".

@@ -175,9 +175,35 @@ func (f facts) unborn(d *diagnosis) {
 	for _, r := range f.silent() {
 		d.why("%s, which %s names: %s: %v", r.Addr, r.From, r.Outcome, r.Err)
 	}
-	first := f.answers()[0]
-	d.step("start the instances of %s that are missing, and check that all reach each other on the mortise port; "+
-		"the lines above name what is missing", foundedBy(first))
+	f.begin(d)
+}
+
+// begin gives the steps that let a group be founded. What doctor has seen itself comes first. A
+// waiting instance names what prevents it, with the correction.
+func (f facts) begin(d *diagnosis) {
+	for _, r := range f.silent() {
+		switch r.Outcome {
+		case guest.Foreign:
+			d.step("give %s the same secret (or certificates) and Cluster as the others, and restart it", f.place(r))
+		case guest.Refused:
+			d.step("start the instance at %s, or correct %s, which names it", f.place(r), r.From)
+		case guest.Silent:
+			d.step("check that the machine of %s is up, and that no firewall blocks the mortise port", f.place(r))
+		case guest.OtherVersion:
+			d.step("run the same version of mortise at %s as on the others", f.place(r))
+		}
+	}
+	for _, r := range f.answers() {
+		text, waits := strings.CutPrefix(r.Status.Waiting, "founding waits: ")
+		_, other, _ := strings.Cut(text, " is not ready: ") // the text of another instance
+		if text = plain.Text(cmp.Or(other, text)); waits && !slices.Contains(d.Steps, text) && len(f.silent()) == 0 {
+			d.step("%s", text)
+		}
+	}
+	if len(d.Steps) == 0 {
+		d.step("start the instances of %s that are missing, and check that all reach each other on the mortise port; "+
+			"the lines above name what is missing", foundedBy(f.answers()[0]))
+	}
 }
 
 func (f facts) headless(d *diagnosis) {

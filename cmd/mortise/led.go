@@ -34,6 +34,7 @@ const (
 	nameTwice
 	votersChange
 	settingsDiffer
+	entryUnresolved // an entry of Join leads nowhere
 )
 
 func (f facts) led(d *diagnosis, by guest.Report) {
@@ -91,6 +92,26 @@ func (f facts) instanceTroubles(by guest.Report) (all []trouble) {
 			add(nameTwice, "stop one of the two, and start it again under a Name of its own", "%s at %s: %s", s.Name,
 				s.Address, s.Namesake)
 		}
+	}
+	return append(all, f.unresolved()...)
+}
+
+// unresolved returns one trouble for all instances that report the same entries of Join.
+func (f facts) unresolved() (all []trouble) {
+	said := map[string][]string{}
+	var order []string
+	for _, r := range f.answers() {
+		if text := r.Status.Unresolved; text != "" {
+			if said[text] == nil {
+				order = append(order, text)
+			}
+			said[text] = append(said[text], r.Status.Name)
+		}
+	}
+	for _, text := range order {
+		names := strings.Join(said[text], ", ")
+		all = append(all, trouble{entryUnresolved, plain.Sprintf("Join of %s: %s", names, text),
+			plain.Sprintf("correct Join of %s, or what it names, and restart what you changed, one at a time", names)})
 	}
 	return all
 }

@@ -61,7 +61,7 @@ func TestANameWithoutAddressesUntilAPodIsReady(t *testing.T) {
 	bubble(t, func(t *testing.T) {
 		service := &headlessService{pods: map[string]*node{}}
 		f := newFleet(t)
-		f.alter = func(e *outside.World) { e.Resolve = service.resolve }
+		f.alter = func(e *outside.World) { e.Resolve, e.Kubernetes = service.resolve, true }
 		config := func(i int) mortise.Config {
 			c := f.config(i, 3)
 			c.Join = []string{"dns:///orders.example:7947"}

@@ -5,6 +5,7 @@ import (
 	"context"
 	"crypto/rand"
 	"net"
+	"os"
 	"time"
 
 	"github.com/mortise-lock/mortise/cluster"
@@ -20,10 +21,12 @@ type env struct {
 	dial    func(ctx context.Context, address string) (net.Conn, error)
 	resolve func(ctx context.Context, host string) ([]string, error)
 	network networkInfo
-	clock   clock.Clock
-	wall    func() time.Time
-	random  func([]byte)
-	files   storage.FS
+	// The process runs in a pod.
+	kubernetes bool
+	clock      clock.Clock
+	wall       func() time.Time
+	random     func([]byte)
+	files      storage.FS
 	// records wraps the records of package cluster. Nil means no wrapper.
 	records func(cluster.Records) cluster.Records
 	limits  lockfsm.Limits // limits of a group that this instance founds; must be equal on all founders
@@ -46,6 +49,7 @@ func envOf(w outside.World) env {
 	if w.Random != nil {
 		e.random = w.Random
 	}
+	e.kubernetes = e.kubernetes || w.Kubernetes
 	e.clock, e.files, e.limits = cmp.Or(w.Clock, e.clock), cmp.Or(w.Files, e.files), cmp.Or(w.Limits, e.limits)
 	e.records = w.Records
 	return e
@@ -60,8 +64,10 @@ func realEnv() env {
 		},
 		resolve: net.DefaultResolver.LookupHost,
 		network: realNetworkInfo(),
-		clock:   clock.Boot(),
-		wall:    time.Now,
+		// Kubernetes sets this variable in each container.
+		kubernetes: os.Getenv("KUBERNETES_SERVICE_HOST") != "",
+		clock:      clock.Boot(),
+		wall:       time.Now,
 		// random never fails, because crypto/rand ends the process if it has no random bytes.
 		random: func(b []byte) { _, _ = rand.Read(b) },
 		files:  storage.OSFS(),

@@ -27,10 +27,12 @@ type World struct {
 	Listen  func(address string) (net.Listener, error)
 	Dial    func(ctx context.Context, address string) (net.Conn, error)
 	Resolve func(ctx context.Context, host string) ([]string, error) // returns a host's addresses
-	Clock   clock.Clock
-	Wall    func() time.Time
-	Random  func([]byte)
-	Files   storage.FS
+	// The process runs in a pod; the environment of the process can say so, too.
+	Kubernetes bool
+	Clock      clock.Clock
+	Wall       func() time.Time
+	Random     func([]byte)
+	Files      storage.FS
 	// Wraps the records through which package cluster uses the directory.
 	Records func(cluster.Records) cluster.Records
 	// Limits of a group that this node founds. They must be equal on all founders.

@@ -101,7 +101,11 @@ func Open(cfg Config) (_ *Dir, err error) {
 	if cfg.Logger == nil {
 		cfg.Logger = slog.Default()
 	}
-	if err := makeDir(cfg.Path); err != nil {
+	switch err := makeDir(cfg.Path); {
+	case errors.Is(err, fs.ErrNotExist):
+		return nil, fmt.Errorf("%w: %w: its parent %s does not exist: create it, mount its volume, or correct the path",
+			raftlog.ErrStorage, err, filepath.Dir(cfg.Path))
+	case err != nil:
 		return nil, fmt.Errorf("%w: %w; give this process a directory that it may write to", raftlog.ErrStorage, err)
 	}
 	d := &Dir{cfg: cfg, mu: make(timedMutex, 1), failed: map[uint64]error{}}

@@ -1,0 +1,110 @@
+package founding
+
+import (
+	"slices"
+	"strconv"
+)
+
+// culprit names an instance that answers and has a wrong setting, with the correction. It returns
+// "" if there is none. Because of such a setting this instance would report others as missing, so
+// the culprit comes before them.
+func (c *Core) culprit() string {
+	list := c.present()
+	if text := sameName(list); text != "" {
+		return text + c.unused(list)
+	}
+	if text := c.misplaced(); text != "" {
+		return text
+	}
+	for _, l := range list {
+		if which := c.settings.difference(l.settings); which != "" {
+			return nameOf(l.name, l.addr) + " has another " + which + " than this instance: make them equal on all"
+		}
+	}
+	return ""
+}
+
+// unused names the founders under whose names no listed instance runs.
+func (c *Core) unused(list []candidate) string {
+	var free []string
+	here := names(list)
+	for _, f := range c.settings.Founders {
+		if !slices.Contains(here, f) {
+			free = append(free, strconv.Quote(f))
+		}
+	}
+	if len(free) == 0 {
+		return ""
+	}
+	return "; no instance is called " + some(free)
+}
+
+// strays returns the places whose instance calls itself by another address, at which it was not
+// met.
+func (c *Core) strays() (list []*place) {
+	for _, p := range c.places {
+		who, ok := p.seen(c.now, freshFor)
+		if !ok || who.Phase != Newborn || who.Settings.Solo || who.Addr == "" || who.Addr == p.addr ||
+			who.Instance == c.instance || !c.settings.founds(who.Name) {
+			continue
+		}
+		at, found := find(c.places, who.Addr)
+		if found {
+			if there, ok := c.places[at].seen(c.now, sampledFor); ok && there.Instance == who.Instance {
+				continue
+			}
+		}
+		list = append(list, p)
+	}
+	return list
+}
+
+// misplaced names an instance whose own address leads to another place, or returns "".
+func (c *Core) misplaced() string {
+	for _, p := range c.strays() {
+		who := &p.last.info
+		says := strconv.Quote(who.Name) + " calls itself " + who.Addr + ", "
+		step := ": correct its Advertise (it answers at " + p.addr + ")"
+		if who.Addr == c.addr {
+			return says + "the address of " + strconv.Quote(c.name) + step
+		}
+		at, found := find(c.places, who.Addr)
+		if !found || !c.places[at].tried {
+			continue
+		}
+		switch there := c.places[at]; {
+		case there.mute:
+			return says + "where no instance answers" + step
+		case !there.last.fresh(c.now, sampledFor):
+		case there.last.outcome == Refused:
+			return says + "where nothing listens" + step
+		case there.last.outcome == Foreign:
+			return says + "where another cluster or another program listens" + step
+		case there.last.outcome == Answered:
+			return says + "where " + strconv.Quote(there.last.info.Name) + " listens" + step
+		}
+	}
+	return ""
+}
+
+// unlisted names newborn instances at Join addresses that are not among the Founders. One of them
+// may be a missing founder under another name.
+func (c *Core) unlisted() string {
+	var list []string
+	for _, p := range c.places {
+		who, ok := p.seen(c.now, metFor)
+		if ok && p.entry != "" && who.Phase == Newborn && !who.Settings.Solo && !c.settings.founds(who.Name) &&
+			!slices.Contains(list, p.label()) {
+			list = append(list, p.label())
+		}
+	}
+	switch len(list) {
+	case 0:
+		return ""
+	case 1:
+		return "; " + list[0] + " runs and is not one of the Founders: if it should be, correct its Name, or Founders " +
+			"on all instances"
+	}
+	return "; " + some(list) + " run and are not among the Founders: if one of them should be, correct its Name, or " +
+		"Founders on all instances"
+}
