@@ -41,6 +41,21 @@ type MissingVoter struct {
 	Name     string
 	Instance string
 	Silent   time.Duration // time since this leader last received a message from the voter
+	// AtLeast means that this leader has never received a message from the voter. Silent is then the
+	// time since it began to lead or the voter was added, and the voter may have ended earlier.
+	AtLeast bool `json:",omitempty"`
+}
+
+// Silence returns the time of the silence in words, for example "silent for 7s".
+func (m MissingVoter) Silence() string {
+	span := m.Silent.Round(time.Second / 10)
+	if m.Silent >= 10*time.Second {
+		span = m.Silent.Round(time.Second)
+	}
+	if m.AtLeast {
+		return fmt.Sprintf("silent for at least %v, as this leader has never heard it", span)
+	}
+	return fmt.Sprintf("silent for %v", span)
 }
 
 // Health queries the leader for the state of the voters. ctx bounds the wait. If ctx ends because
@@ -72,7 +87,8 @@ func (n *Node) health(p *instance.Picture, r voters.Report, leader nodeid.ID, re
 		if name == "" {
 			name = names.Name(m.Instance)
 		}
-		h.Missing = append(h.Missing, MissingVoter{Name: name, Instance: m.Instance.String(), Silent: m.SilentFor})
+		h.Missing = append(h.Missing, MissingVoter{Name: name, Instance: m.Instance.String(), Silent: m.SilentFor,
+			AtLeast: !m.Heard})
 	}
 	for _, id := range r.CannotSurvive {
 		name := "replica " + nodeid.Hex(id)
@@ -128,6 +144,16 @@ func (h *Health) foundersDiffer() bool {
 	})
 }
 
+// DifferStep returns the next step for a sentence of Differs.
+func (h Health) DifferStep(sentence string) string {
+	setting, _, _ := strings.Cut(sentence, ": ")
+	if setting == "Founders" || setting == "Replicas" {
+		return h.Advice // which names the order of the restarts
+	}
+	return "unless a roll-out of a new value is under way, set " + setting + " to one value on all instances, and " +
+		"restart those that change, one at a time and with Leave"
+}
+
 func (h *Health) missing() string {
 	var names []string
 	for _, m := range h.Missing {
@@ -136,7 +162,7 @@ func (h *Health) missing() string {
 				instance.DiskWords(instance.DiskState(f.State))))
 			continue
 		}
-		names = append(names, fmt.Sprintf("%s (silent for %v)", m.Name, m.Silent.Round(time.Second/10)))
+		names = append(names, fmt.Sprintf("%s (%s)", m.Name, m.Silence()))
 	}
 	return strings.Join(names, ", ")
 }
@@ -223,7 +249,7 @@ type DiskFault struct {
 
 // String returns the fault in a sentence, with untrusted text escaped.
 func (f DiskFault) String() string {
-	return plain.Sprintf("%s since %s (%s): %s", instance.DiskWords(instance.DiskState(f.State)),
+	return plain.Sprintf("%s, noticed %s (%s): %s", instance.DiskWords(instance.DiskState(f.State)),
 		f.Since.UTC().Format(time.DateTime+" UTC"), f.Cause, f.Remedy)
 }
 

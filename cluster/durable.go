@@ -79,10 +79,8 @@ func (s *stored) fits(cfg *Config) error {
 			"empty it",
 			"last", s.identity.Name, "now", cfg.Name)
 	}
-	if which := founding.Difference(cfg.Settings, st.Settings); which != "" && !st.Settings.Solo {
-		cfg.Logger.Warn(which+" differs from the group's setting, which is in effect: make it equal on all "+
-			"instances", "group",
-			idText(st.Group))
+	if text := founding.Difference(cfg.Settings, st.Settings); text != "" && !st.Settings.Solo {
+		cfg.Logger.Warn(text, "group", idText(st.Group))
 	}
 	return nil
 }

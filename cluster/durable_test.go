@@ -213,13 +213,22 @@ func TestDurableMemberKeepsItsGroupAndNewbornsWait(t *testing.T) {
 		cfgs := f.bornDurably(3)
 		keeper := f.nodes[2]
 		group := keeper.Status().Group
-		f.nodes[0].stop()
+		f.nodes[0].stop() // its end is not observed: the leader is lost later
+		f.raft(20 * time.Second)
 		f.nodes[0].stop()
 		f.raft(time.Minute)
 		waits := keeper.Status().Waiting
-		if !strings.Contains(waits, `"n0" (10.0.0.1:7947) (since 2000-01-01 00:00:`) ||
+		if strings.Contains(waits, "(since 2000-01-01 00:00:0") || !strings.Contains(waits, `"n0" (10.0.0.1:7947) (no answer since 2000-01-01 00:00:`) ||
+			!strings.Contains(waits, "UTC or earlier)") ||
 			!strings.Contains(waits, "bring them back") {
 			t.Errorf("it waits for %q, want the missing voters, since when, and what to do", waits)
+		}
+		// An instance that is started without a leader cannot tell when the last one was lost.
+		keeper.stop()
+		keeper = f.start(cfgs[2])
+		f.raft(time.Minute)
+		if waits := keeper.Status().Waiting; !strings.Contains(waits, " or earlier, as this instance has known none") {
+			t.Errorf("after its restart it waits for %q, which invents when the leader was lost", waits)
 		}
 		for i := range 2 { // the directories of both are lost
 			cfg := newDisk().durable(f.config(i, 3))

@@ -150,14 +150,14 @@ func TestAdoptedSettingsAreTold(t *testing.T) {
 		}
 		f.raft(time.Second)
 		for i, want := range map[int]int{3: 1, 4: 0} {
-			before := f.logged("differs from the group's")
+			before := f.logged(" on this instance and 17s in the group, and each session gets the shorter one")
 			cfg := f.config(i, 3)
 			if want == 0 {
 				cfg.Settings.SessionTTL = s.SessionTTL
 			}
 			f.start(cfg)
 			f.raft(2 * time.Second)
-			if got := f.logged("differs from the group's") - before; got != want {
+			if got := f.logged(" on this instance and 17s in the group, and each session gets the shorter one") - before; got != want {
 				t.Errorf("%d warnings of an instance with %v", got, cfg.Settings.SessionTTL)
 			}
 		}

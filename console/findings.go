@@ -212,7 +212,7 @@ func (s *scene) voterFindings() (all []finding) {
 			continue // the finding for the voter's disk already explains the problem
 		}
 		all = append(all, finding{ID: "voter-missing/" + m.Instance, Level: watch,
-			What: fmt.Sprintf("The voter %s has been silent for %s.", m.Name, span(m.Silent)), Next: advice})
+			What: fmt.Sprintf("The voter %s has been %s.", m.Name, m.Silence()), Next: advice})
 	}
 	if h.Due && len(h.Missing) == 0 {
 		all = append(all, finding{ID: "voters-change", Level: watch,
@@ -232,7 +232,7 @@ func (s *scene) voterFindings() (all []finding) {
 	for _, d := range h.Differs {
 		all = append(all, finding{
 			ID: "settings-differ/" + d, Level: watch, What: "A setting differs between instances.", Why: sentence(d),
-			Next: "If this persists, give all instances the same configuration.",
+			Next: sentence(h.DifferStep(d)),
 		})
 	}
 	return all

@@ -28,6 +28,10 @@ func (s *scene) lockFindings(v *view) (all []finding) {
 				number(len(stuck), "key is", "keys are"), span(s.long)),
 			Next: "See what the holder does under the lock. If it does not end, stop it, and then end the hold by force.",
 		}
+		if !slices.ContainsFunc(stuck, func(k mortise.KeyInfo) bool { return !k.Queue[0].Expired }) {
+			f.Next = "Stop nothing: the holders are gone. Each lock goes to the next when its lock delay ends, or when " +
+				"you end the hold by force."
+		}
 		for _, k := range stuck[:min(len(stuck), maxStuck)] {
 			f.About = append(f.About, about{k.Key, s.stuck(k)})
 		}

@@ -37,6 +37,7 @@ type member struct {
 	Session string    `json:"session,omitempty"`        // ID of its session; "" if not known
 	Missing bool      `json:"missing,omitempty"`        // the member has a replica, but is silent or not seen by gossip
 	Silent  float64   `json:"silent_seconds,omitempty"` // by the leader's clock; 0 means not known
+	AtLeast bool      `json:"at_least,omitempty"`       // the silence may be longer than Silent
 
 	Lease *lease `json:"-"` // its session, if the page shows it in the table; or nil
 }
@@ -62,6 +63,7 @@ func zonesOf(s mortise.Status, h *mortise.Health, page []mortise.Member) []zone 
 			for _, silent := range h.Missing {
 				if silent.Instance == v.Instance {
 					one.Name, one.Missing, one.Silent = cmp.Or(one.Name, silent.Name), true, inSeconds(silent.Silent)
+					one.AtLeast = silent.AtLeast
 				}
 			}
 		}

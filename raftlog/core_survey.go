@@ -17,6 +17,9 @@ type Progress struct {
 	// SilentFor is the time since the last message from the replica. If it has sent none, SilentFor
 	// is the time since this leader was elected or the replica was added, whichever is later.
 	SilentFor time.Duration
+	// Heard reports whether this leader has received a message from the replica. Otherwise the
+	// silence may be longer than SilentFor.
+	Heard bool
 	// CaughtUp reports whether the replica accepts appends and lacks at most 64 entries.
 	CaughtUp bool
 	// Full reports whether every entry was sent to the replica, and none of them is known to be
@@ -113,7 +116,7 @@ func (c *Core) Survey() Survey {
 		ticks, active := c.silent(id)
 		takes := pr.State == tracker.StateReplicate
 		p := Progress{
-			ID: id, Active: active, SilentFor: time.Duration(ticks) * c.cfg.Tick,
+			ID: id, Active: active, SilentFor: time.Duration(ticks) * c.cfg.Tick, Heard: id == c.id || c.heard[id].spoke,
 			CaughtUp: id == c.id || takes && pr.Match+caughtUpEntries >= c.last,
 			Full:     id == c.id || takes && pr.Next > c.last,
 			Settled:  pr.Match > c.group.changing.mark,

@@ -102,10 +102,10 @@ func TestOnlyThisLeadsHearingCounts(t *testing.T) {
 	if l.leading == 0 {
 		t.Fatal("the lead did not come back")
 	}
-	if p := l.sees(silent.id); p.Active || p.SilentFor != 0 {
+	if p := l.sees(silent.id); p.Active || p.SilentFor != 0 || p.Heard {
 		t.Errorf("a new lead sees %+v of one that has not spoken in it", p)
 	}
-	if p := l.sees(4); !p.Active {
+	if p := l.sees(4); !p.Active || !p.Heard {
 		t.Errorf("a new lead sees %+v of a learner that answers", p)
 	}
 	c.pass(7)

@@ -47,7 +47,7 @@ func (c *Core) judge(ch *Charter) (Refusal, string) {
 	if at < 0 || ch.List[at].Name != c.name || ch.List[at].Addr != c.addr {
 		return RefusedUnlisted, ""
 	}
-	if which := c.settings.difference(ch.Settings.normal()); which != "" {
+	if which, _, _ := c.settings.difference(ch.Settings.normal()); which != "" {
 		return RefusedSettings, which
 	}
 	if missing := ch.complete(c.settings); missing != "" {

@@ -2,6 +2,7 @@ package founding
 
 import (
 	"slices"
+	"strconv"
 	"time"
 
 	"github.com/mortise-lock/mortise/internal/nodeid"
@@ -30,22 +31,50 @@ func (s Settings) normal() Settings {
 	return s
 }
 
-func (s Settings) difference(o Settings) string {
+// difference returns the name of the first setting in which s and o differ, and both values. The
+// name is empty if they do not differ.
+func (s Settings) difference(o Settings) (name, own, other string) {
 	switch {
 	case s.Solo != o.Solo:
-		return "Join"
+		return "Join", strconv.FormatBool(!s.Solo), strconv.FormatBool(!o.Solo)
 	case s.Replicas != o.Replicas && len(s.Founders) == 0 && len(o.Founders) == 0:
-		return "Replicas"
+		return "Replicas", strconv.Itoa(s.Replicas), strconv.Itoa(o.Replicas)
 	case !slices.Equal(s.Founders, o.Founders) || s.Replicas != o.Replicas:
-		return "Founders"
+		return "Founders", s.foundedBy(), o.foundedBy()
 	case s.Voters != o.Voters:
-		return "Voters"
+		return "Voters", strconv.Itoa(s.Voters), strconv.Itoa(o.Voters)
 	case s.SessionTTL != o.SessionTTL:
-		return "SessionTTL"
+		return "SessionTTL", s.SessionTTL.String(), o.SessionTTL.String()
 	case s.Grace != o.Grace:
-		return "Grace"
+		return "Grace", s.Grace.String(), o.Grace.String()
 	}
-	return ""
+	return "", "", ""
+}
+
+func (s Settings) foundedBy() string {
+	if len(s.Founders) > 0 {
+		return "[" + some(s.Founders) + "]"
+	}
+	return "Replicas: " + strconv.Itoa(s.Replicas)
+}
+
+// Counts returns which value of a setting has an effect while instances have different ones. name is
+// the name of a field of the Config.
+func Counts(name string) string {
+	if name == "SessionTTL" {
+		return "each session gets the shorter one"
+	}
+	return "the group's value counts"
+}
+
+// differs describes the first setting in which s differs from the group's, or returns "".
+func (s Settings) differs(group Settings) string {
+	name, own, other := s.difference(group)
+	if name == "" {
+		return ""
+	}
+	return name + " is " + own + " on this instance and " + other + " in the group, and " + Counts(name) +
+		": make it equal on all instances"
 }
 
 func (s Settings) founds(name string) bool {
@@ -187,5 +216,6 @@ func (c *Charter) complete(own Settings) string {
 	return ""
 }
 
-// Difference returns the name of the first setting in which a and b differ, or "".
-func Difference(a, b Settings) string { return a.normal().difference(b.normal()) }
+// Difference describes the first setting in which an instance differs from its group: both values,
+// which one has an effect, and the next step. It returns "" if none differs.
+func Difference(own, group Settings) string { return own.normal().differs(group.normal()) }

@@ -97,7 +97,7 @@ func (c *Core) Adopt(now time.Duration, group uint64, s Settings) {
 		return
 	}
 	s = s.normal()
-	if s.Solo == c.rulesOf.Solo && c.rulesOf.difference(s) == "" {
+	if s.Solo == c.rulesOf.Solo && c.rulesOf.differs(s) == "" {
 		return
 	}
 	c.rulesOf = s

@@ -104,8 +104,10 @@ type Core struct {
 	inquireAt time.Duration
 
 	sinceWall int64 // the same time as in the field since, by the wall clock
-	events    []Event
-	asks      []Question
+	// lostLeader is set if this incarnation has had a leader, and since is the time of its loss.
+	lostLeader bool
+	events     []Event
+	asks       []Question
 }
 
 type offer struct {
@@ -142,7 +144,7 @@ func (c *Core) Leader(now time.Duration, known bool) {
 	}
 	known = known && c.phase != Newborn
 	if c.leader && !known {
-		c.since, c.sinceWall = now, c.wall
+		c.since, c.sinceWall, c.lostLeader = now, c.wall, true
 	}
 	c.leader = known
 }

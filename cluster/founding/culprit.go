@@ -17,8 +17,9 @@ func (c *Core) culprit() string {
 		return text
 	}
 	for _, l := range list {
-		if which := c.settings.difference(l.settings); which != "" {
-			return nameOf(l.name, l.addr) + " has another " + which + " than this instance: make them equal on all"
+		if which, own, other := c.settings.difference(l.settings); which != "" {
+			return nameOf(l.name, l.addr) + " has another " + which + " (" + other + ") than this instance (" + own +
+				"): make them equal on all"
 		}
 	}
 	return ""

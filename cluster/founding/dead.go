@@ -31,7 +31,7 @@ func (c *Core) member() {
 		c.whole = c.now
 	}
 	c.doubt(after)
-	reason := "group " + groupName(c.group) + " has had no leader for " + (c.now - c.since).Round(time.Second).String()
+	reason := "group " + groupName(c.group) + " has had no leader for at least " + (c.now - c.since).Round(time.Second).String()
 	switch {
 	case other && c.forsaken(after):
 		c.doomed = reason + ", no majority of its voters answers, and another group that has a leader is in reach"
@@ -345,7 +345,7 @@ func (c *Core) prospects() string {
 	case 2*len(alive) <= voters:
 		return text + "; it goes on with its locks when a majority is in reach"
 	case lost > electedWithin:
-		return text + "; no leader has been elected since " + clockText(c.sinceWall) +
+		return text + "; no leader has been elected since " + clockText(c.sinceWall) + c.orEarlier() +
 			": check the network between them"
 	case len(silent) > 0:
 		return text + "; the others elect a leader"

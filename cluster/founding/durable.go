@@ -162,7 +162,7 @@ func (c *Core) waitingDurable() string {
 	if text := c.cutOff(); text != "" {
 		return text
 	}
-	text := "group " + groupName(c.group) + " has no leader (since " + clockText(c.sinceWall) + ")"
+	text := "group " + groupName(c.group) + " has no leader (since " + clockText(c.sinceWall) + c.orEarlier() + ")"
 	var gone, anew []string
 	for _, v := range c.voters {
 		seen := c.lastMet(v.Instance)
@@ -173,11 +173,11 @@ func (c *Core) waitingDurable() string {
 			anew = append(anew, name)
 			continue
 		}
-		since := c.sinceWall
-		if seen != nil {
-			since = max(since, seen.wall)
+		when := "no answer since " + clockText(c.sinceWall) + " or earlier"
+		if seen != nil && seen.at > c.since {
+			when = "last answered " + clockText(seen.wall)
 		}
-		gone = append(gone, c.voterName(v)+" (since "+clockText(since)+")")
+		gone = append(gone, c.voterName(v)+" ("+when+")")
 	}
 	if who := c.elsewhere(); who != nil {
 		return text + "; " + nameOf(who.Name, who.Addr) + " belongs to group " + groupName(who.Group) +
@@ -203,6 +203,15 @@ func (c *Core) waitingDurable() string {
 		" cannot be reached: bring them back, with their directories. Nothing is granted until " +
 		"then, and no state is lost (a holder keeps its lock until its lease runs out); if they are gone for " +
 		"good, Recover gives the group up"
+}
+
+// orEarlier qualifies c.sinceWall: only an instance that has lost its leader has observed when that
+// was.
+func (c *Core) orEarlier() string {
+	if c.lostLeader {
+		return ""
+	}
+	return " or earlier, as this instance has known none since it began"
 }
 
 // successor returns the label of a newborn that answers at the address or under the name of a

@@ -59,10 +59,7 @@ func (c *Core) adopt() bool {
 	if with == nil {
 		return false
 	}
-	warning := ""
-	if which := c.settings.difference(with.Settings); which != "" {
-		warning = which + " differs from the group's setting, which is in effect: make it equal on all instances"
-	}
+	warning := c.settings.differs(with.Settings)
 	c.rulesOf, c.leader, c.supersedes = with.Settings, false, slices.Clone(with.Supersedes)
 	c.belong(with.Group, with.At, with.Voters, warning)
 	return true

@@ -314,7 +314,7 @@ func (s *slot) carryOut(e Event) {
 			w.fault("%s accepted charter %x twice", s.name, e.Group)
 		}
 		g.accepted[s.core.Instance()] = true
-		if e.Charter.Settings.difference(s.settings.normal()) != "" && !s.settings.Solo {
+		if e.Charter.Settings.differs(s.settings.normal()) != "" && !s.settings.Solo {
 			w.fault("%s accepted other settings", s.name)
 		}
 	case AllBound:

@@ -57,7 +57,10 @@ func (s *survey) decide() (Step, bool) {
 	if len(s.resting) > 0 && s.wanted < s.maxVoters() {
 		return s.none(strings.Join(s.resting, ", ") + " did not start a replica and will be asked again"), true
 	}
-	why := fmt.Sprintf("%d of %d eligible instances vote, as they should", len(s.voters), s.eligible)
+	why := fmt.Sprintf("%d of %d eligible instances vote", len(s.voters), s.eligible)
+	if len(s.voters) == s.target {
+		why += fmt.Sprintf(", the largest odd number up to Voters, %d", s.maxVoters())
+	}
 	if s.barred != "" {
 		why += "; " + s.barred
 	}

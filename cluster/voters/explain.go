@@ -34,8 +34,10 @@ type Missing struct {
 	Instance nodeid.ID
 	// Name is empty if unknown.
 	Name string
-	// SilentFor is how long this leader has had no contact with the voter.
+	// SilentFor is how long this leader has had no contact with the voter. If Heard is not set,
+	// this leader has never had contact, so the voter may have been silent for longer.
 	SilentFor time.Duration
+	Heard     bool
 }
 
 // Explain describes the state of the voters. Like Reconcile it is a pure function.
@@ -65,7 +67,7 @@ func Explain(v View) Report {
 	for _, m := range both {
 		if !m.Active {
 			r.Missing = append(r.Missing, Missing{ID: m.ID, Instance: m.Instance, Name: m.info.Name,
-				SilentFor: m.SilentFor})
+				SilentFor: m.SilentFor, Heard: m.Heard})
 			continue
 		}
 		if r.Quorum && !(survives(s.voters, m.ID) && (len(outgoing) == 0 || survives(outgoing, m.ID))) {

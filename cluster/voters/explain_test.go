@@ -48,6 +48,11 @@ func TestExplain(t *testing.T) {
 		SilentFor: 4 * time.Second}); r.Missing[0] != want {
 		t.Errorf("missing: %+v, want %+v", r.Missing[0], want)
 	}
+	heard := scene(t, "a* b c/silent", three)
+	heard.Replicas[2].Heard = true
+	if r := Explain(heard); !r.Missing[0].Heard {
+		t.Errorf("missing: %+v, want Heard", r.Missing[0])
+	}
 	// In a joint configuration either majority can be lost.
 	v := scene(t, "a* b c/silent | |", three)
 	v.Config.Voters, v.Config.Outgoing = []nodeid.ReplicaID{1}, []nodeid.ReplicaID{1, 2, 3}

@@ -282,7 +282,7 @@ func TestSentences(t *testing.T) {
 		"a* b/dead c/dead":  "only 1 of 3 voters are in contact: no change can be committed",
 		"a* b c/silent":     `no contact with "c"`,
 		"a* b c/dead | | d": `"d" is asked to start a replica since there are only 2 of 3 replicas`,
-		"a* | | b/lost3": `1 of 1 eligible instances vote, as they should; "b" was lost 3 times in ` +
+		"a* | | b/lost3": `1 of 1 eligible instances vote, the largest odd number up to Voters, 3; "b" was lost 3 times in ` +
 			`two minutes and gets no replica until it is steady`,
 		"a* b c/gone/dead | d/behind|": `replica 0000000000000003 cannot be replaced yet: waiting for a replacement`,
 	} {

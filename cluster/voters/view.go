@@ -76,6 +76,9 @@ type Replica struct {
 	// SilentFor is the time since the last message from the replica, or since this leader began to
 	// lead if that is shorter. Each new leader therefore grants the full limit.
 	SilentFor time.Duration
+	// Heard is set once this leader has received a message from the replica. Until then the silence
+	// may be longer than SilentFor.
+	Heard bool
 	// Linked is set while the leader has a stream with Instance. Only the Reconciler reads it.
 	Linked bool
 	// Addr is the last known address of Instance.

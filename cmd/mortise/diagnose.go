@@ -222,7 +222,7 @@ func (f facts) headless(d *diagnosis) {
 	}
 	since := ""
 	if t := time.Duration(view.Answer.Leaderless); t > 0 {
-		since = " for " + short(t)
+		since = " for at least " + short(t) // since the instance that was asked noticed it
 	}
 	need := len(voters)/2 + 1
 	for _, ill := range f.disks() {

@@ -88,7 +88,7 @@ func TestDiagnose(t *testing.T) {
 				instance("new", func(r *guest.Report) {
 					r.Addr, r.Status.Phase, r.Status.Group, r.Status.Leader = "c:1", mortise.PhaseNewborn, "", ""
 				})}},
-			want: []string{"the quorum is lost for 1m30s", "2 of 3 voters are missing",
+			want: []string{"the quorum is lost for at least 1m30s", "2 of 3 voters are missing",
 				"b at b:1: its machine or its network",
 				"c at c:1: its process has been restarted: at c:1 a new instance answers, new",
 				"bring back 1 of the missing", "mortise recover g"},
@@ -102,7 +102,7 @@ func TestDiagnose(t *testing.T) {
 		"a majority without a leader": {
 			facts: facts{reports: []guest.Report{instance("a", leaderless), instance("b", leaderless),
 				missing("c", guest.Refused)}},
-			want: []string{"there is no leader for 1m30s, although a majority of the voters answers",
+			want: []string{"there is no leader for at least 1m30s, although a majority of the voters answers",
 				"a at a:1, b at b:1"}, not: []string{"recover g", "the quorum is lost"},
 		},
 		"the leader has just gone": {
@@ -135,7 +135,7 @@ func TestDiagnose(t *testing.T) {
 					Disks:   []mortise.FaultyDisk{{Name: "c", Instance: "c", DiskFault: burnt}},
 					Advice:  "stop no other instance now",
 				}},
-			want: []string{"disk of c: its disk has failed since", "(EIO): free or repair it",
+			want: []string{"disk of c: its disk has failed, noticed", "(EIO): free or repair it",
 				"c: free or repair it\nstop no other"},
 			not: []string{"the voter c is not heard of", "the network between them"},
 		},

@@ -50,9 +50,23 @@ func holderFate(s mortise.Standing, f facts) fate {
 		return fate{text: fmt.Sprintf("%s answers, but does not report its sessions: it has just been started, or its "+
 			"version "+
 			"does not report them. If it does not hold the lock, the lock goes to the next waiter %s", s.Holder, left)}
+	case f.refusing(s.Holder) != "":
+		return fate{text: fmt.Sprintf("the process of %s does not run: %s refuses the connection. Stop nothing: "+
+			"the lock goes to the next waiter %s", s.Holder, f.refusing(s.Holder), left)}
 	case s.Left > 0:
 		return fate{fmt.Sprintf("its session ends in %s unless %s renews it; the lock then goes to the next waiter",
 			short(s.Left), s.Holder), !purpose.Lasting(s.Labels)}
 	}
 	return fate{"nothing is known of its session yet", !purpose.Lasting(s.Labels)}
+}
+
+// refusing returns the address of the instance of a name, if that address refuses connections.
+func (f facts) refusing(name string) string {
+	all := names(f.reports)
+	for _, r := range f.silent() {
+		if r.Outcome == guest.Refused && all[r.Addr] == name {
+			return r.Addr
+		}
+	}
+	return ""
 }

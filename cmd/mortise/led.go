@@ -125,7 +125,7 @@ func (f facts) voterTroubles(by guest.Report) (all []trouble) {
 		if f.ill(m.Instance) {
 			continue // its disk is already reported
 		}
-		what := plain.Sprintf("the voter %s has been silent for %s: %s", m.Name, short(m.Silent),
+		what := plain.Sprintf("the voter %s has been %s: %s", m.Name, m.Silence(),
 			f.fate(m.Instance, addressOf(by.Status.Voters, m.Instance)))
 		all = append(all, trouble{voterMissing, what, ""})
 	}
@@ -140,14 +140,14 @@ func (f facts) voterTroubles(by guest.Report) (all []trouble) {
 		}
 	}
 	if len(f.health.CannotLose) > 0 && votes < by.Status.VotersWanted && len(all) == 0 {
-		what := plain.Sprintf("the configuration asks for %d voters and %d are there; "+
-			"the group would not survive the loss of %s", by.Status.VotersWanted, votes,
-			strings.Join(f.health.CannotLose, ", or of "))
+		what := plain.Sprintf("the configuration asks for %d voters, and %d of %d eligible instances %s; "+
+			"the group would not survive the loss of %s", by.Status.VotersWanted, votes, f.health.Eligible,
+			plural(votes, "votes", "vote"), strings.Join(f.health.CannotLose, ", or of "))
 		all = append(all, trouble{noneToLose, what, ""})
 	}
 	for _, text := range f.health.Differs {
 		all = append(all, trouble{settingsDiffer, plain.Sprintf("settings differ: %s", text),
-			"if this persists, give all instances the same configuration"})
+			f.health.DifferStep(text)})
 	}
 	return all
 }
@@ -203,4 +203,11 @@ func (f facts) missingAt() (list []string) {
 		list = append(list, plain.Sprintf("%s: %s: %v", f.place(r), r.Outcome, r.Err))
 	}
 	return list
+}
+
+func plural(n int, one, more string) string {
+	if n == 1 {
+		return one
+	}
+	return more
 }

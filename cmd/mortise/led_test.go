@@ -67,6 +67,40 @@ func TestTheHeadlineIsTheWorst(t *testing.T) {
 	}
 }
 
+// The steps for settings that differ name the setting. Founders have an order of restarts, which the
+// leader advises, and no other step may stand above it.
+func TestTheStepForSettingsThatDiffer(t *testing.T) {
+	for differs, want := range map[string]string{
+		"Founders: the group has [a, b, c]; [a, b, d] on d": "restart c last",
+		"Replicas: the group has 3 replicas; 5 on d":        "restart c last",
+		"SessionTTL: the group has 10s; 5s on c": "unless a roll-out of a new value is under way, set SessionTTL to one " +
+			"value on all instances, and restart those that change, one at a time and with Leave",
+	} {
+		h := &mortise.Health{Leader: "a", Eligible: 3, Target: 3, Advice: "restart c last", Differs: []string{differs}}
+		d := diagnose(facts{reports: []guest.Report{instance("a", nil), instance("b", nil), instance("c", nil)}, health: h})
+		if d.Problem != "settings differ: "+differs || d.Steps[0] != want {
+			t.Errorf("%s: %q, next: %q", differs, d.Problem, d.Steps)
+		}
+	}
+}
+
+// A leader that has never heard a voter cannot tell how long the voter has been silent.
+func TestNoSilenceIsInvented(t *testing.T) {
+	for want, m := range map[string]mortise.MissingVoter{
+		"silent for 7s":           {Silent: 7 * time.Second},
+		"silent for 1m12s":        {Silent: 72*time.Second + 300*time.Millisecond},
+		"silent for at least 3s,": {Silent: 3 * time.Second, AtLeast: true},
+	} {
+		m.Name, m.Instance = "c", "c"
+		h := &mortise.Health{Leader: "a", Eligible: 3, Target: 3, Missing: []mortise.MissingVoter{m}, Advice: "wait"}
+		d := diagnose(facts{reports: []guest.Report{instance("a", nil), instance("b", nil)}, health: h})
+		if got := m.Silence(); !strings.HasPrefix(got, want) || m.AtLeast != strings.Contains(got, "at least") ||
+			!strings.Contains(h.String(), "c ("+got+")") || !strings.Contains(d.Problem, "the voter c has been "+got) {
+			t.Errorf("%q, %q, %q, want %q", got, h.String(), d.Problem, want)
+		}
+	}
+}
+
 // The session decides whether the process that answers is the holder. An operator who stops a
 // process that was restarted under the holder's name does not end the hold.
 func TestHolderFate(t *testing.T) {
@@ -86,8 +120,9 @@ func TestHolderFate(t *testing.T) {
 		"alive, its own session": {held, instance("b", with("5", "7")), "its code has not unlocked", true},
 		"started anew":           {held, instance("b", with("9")), "an earlier incarnation of b holds it", false},
 		"just started":           {held, instance("b", nil), "b answers, but does not report its sessions", false},
-		"gone": {held, missing("b", guest.Refused), "its session ends in 6s unless b renews it",
-			true},
+		"gone": {held, missing("b", guest.Refused), "the process of b does not run: b:1 refuses the connection. " +
+			"Stop nothing: the lock goes to the next waiter in 6s", false},
+		"perhaps gone": {held, missing("b", guest.Silent), "its session ends in 6s unless b renews it", true},
 		"a leader of others": {leads, instance("b", with("7")), "this lock is held long by design (election)",
 			false},
 		"it has lost its lease": {held,

@@ -116,7 +116,7 @@ func voterStatusOf(c *cluster.VoterStatus) *query.VoterStatus {
 	for _, each := range r.Missing[:min(len(r.Missing), maxListed)] {
 		m.Missing = append(m.Missing, &query.Missing{
 			Raft: each.ID, Instance: each.Instance[:], Name: short(each.Name, maxNameBytes),
-			SilentFor: int64(max(each.SilentFor, 0)),
+			SilentFor: int64(max(each.SilentFor, 0)), Heard: each.Heard,
 		})
 	}
 	for _, text := range c.Remarks[:min(len(c.Remarks), maxListed)] {
@@ -147,6 +147,7 @@ func statusReply(a *query.VoterStatusAnswer) (cluster.StatusReply, error) {
 		}
 		c.Report.Missing = append(c.Report.Missing, voters.Missing{
 			ID: each.Raft, Instance: is, Name: each.Name, SilentFor: time.Duration(each.SilentFor),
+			Heard: each.Heard,
 		})
 	}
 	return cluster.StatusReply{VoterStatus: c}, nil

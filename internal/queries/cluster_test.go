@@ -22,7 +22,7 @@ func fullStatus() cluster.VoterStatus {
 	for range maxListed {
 		c.Report.Missing = append(c.Report.Missing, voters.Missing{
 			ID: math.MaxUint64, Instance: nodeidtest.ID(math.MaxUint64), Name: strings.Repeat("n", maxNameBytes),
-			SilentFor: math.MaxInt64,
+			SilentFor: math.MaxInt64, Heard: true,
 		})
 		c.Report.CannotSurvive = append(c.Report.CannotSurvive, math.MaxUint64)
 		c.Remarks = append(c.Remarks, strings.Repeat("r", maxTextBytes))

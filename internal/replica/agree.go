@@ -8,6 +8,7 @@ import (
 	"strings"
 	"time"
 
+	"github.com/mortise-lock/mortise/cluster/founding"
 	"github.com/mortise-lock/mortise/internal/nodeid"
 	"github.com/mortise-lock/mortise/lockfsm"
 	"github.com/mortise-lock/mortise/session"
@@ -242,6 +243,7 @@ func (d disagreement) String() string {
 	for _, o := range d.Others {
 		text += "; " + o.Value + " on " + o.instances()
 	}
+	text += "; " + founding.Counts(d.Setting)
 	if d.Why != "" {
 		text += "; not adopted, because " + d.Why
 	}

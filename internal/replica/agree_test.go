@@ -225,7 +225,8 @@ func TestManyThatDifferAreCounted(t *testing.T) {
 	}
 	differ := agree(groupOf(nil), each, &all, 0).differ
 	if got, want := differ[0].String(),
-		"Voters: the group has 3; 5 on n000, n001, n002, n003, n004, n005, n006, n007, n008, n009 and 990 more"; got != want {
+		"Voters: the group has 3; 5 on n000, n001, n002, n003, n004, n005, n006, n007, n008, n009 and 990 more; "+
+			"the group's value counts"; got != want {
 		t.Errorf("%s\nwant\n%s", got, want)
 	}
 }

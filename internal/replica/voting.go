@@ -86,8 +86,8 @@ func facts(s *raftlog.Survey, settings voters.Settings, find func(raft uint64) (
 		v := where[p.ID]
 		f.Replicas = append(f.Replicas, voters.Replica{
 			ID: p.ID, Instance: v.Instance, Addr: v.Addr, Linked: linked(v.Instance), Active: p.Active,
-			SilentFor: p.SilentFor,
-			CaughtUp:  p.CaughtUp, Full: p.Full, Settled: p.Settled,
+			SilentFor: p.SilentFor, Heard: p.Heard,
+			CaughtUp: p.CaughtUp, Full: p.Full, Settled: p.Settled,
 		})
 	}
 	return f

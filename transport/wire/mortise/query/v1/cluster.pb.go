@@ -370,6 +370,7 @@ type Missing struct {
 	Instance      []byte                 `protobuf:"bytes,2,opt,name=instance,proto3" json:"instance,omitempty"`
 	Name          string                 `protobuf:"bytes,3,opt,name=name,proto3" json:"name,omitempty"`
 	SilentFor     int64                  `protobuf:"varint,4,opt,name=silent_for,json=silentFor,proto3" json:"silent_for,omitempty"` // nanoseconds
+	Heard         bool                   `protobuf:"varint,5,opt,name=heard,proto3" json:"heard,omitempty"`                          // this leader has received a message from it
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -430,6 +431,13 @@ func (x *Missing) GetSilentFor() int64 {
 		return x.SilentFor
 	}
 	return 0
+}
+
+func (x *Missing) GetHeard() bool {
+	if x != nil {
+		return x.Heard
+	}
+	return false
 }
 
 type ProbeRequest struct {
@@ -839,13 +847,14 @@ const file_mortise_query_v1_cluster_proto_rawDesc = "" +
 	"\x04next\x18\n" +
 	" \x01(\rR\x04next\x12\x10\n" +
 	"\x03why\x18\v \x01(\tR\x03why\x12\x18\n" +
-	"\aremarks\x18\f \x03(\tR\aremarks\"l\n" +
+	"\aremarks\x18\f \x03(\tR\aremarks\"\x82\x01\n" +
 	"\aMissing\x12\x12\n" +
 	"\x04raft\x18\x01 \x01(\x06R\x04raft\x12\x1a\n" +
 	"\binstance\x18\x02 \x01(\fR\binstance\x12\x12\n" +
 	"\x04name\x18\x03 \x01(\tR\x04name\x12\x1d\n" +
 	"\n" +
-	"silent_for\x18\x04 \x01(\x03R\tsilentFor\"\x0e\n" +
+	"silent_for\x18\x04 \x01(\x03R\tsilentFor\x12\x14\n" +
+	"\x05heard\x18\x05 \x01(\bR\x05heard\"\x0e\n" +
 	"\fProbeRequest\"\r\n" +
 	"\vProbeAnswer\"U\n" +
 	"\n" +

@@ -1,0 +1,15 @@
+package mutants
+
+// told returns the bugs of texts that name a wrong time, cause, culprit or step.
+func told() []Bug {
+	return []Bug{
+		{Name: "silence-invented", Package: "raftlog", Hazard: "none",
+			Breaks: "a new leader reports how long a voter has been silent, although it has never heard the voter"},
+		{Name: "loss-time-invented", Package: "cluster/founding", Hazard: "none",
+			Breaks: "an instance that was started without a leader reports its start as the time of the loss"},
+		{Name: "own-ttl-not-told", Package: "cluster/founding", Hazard: "none",
+			Breaks: "a lower SessionTTL is said to have no effect, although the sessions of the instance get it"},
+		{Name: "stop-a-holder-that-is-gone", Package: "cmd/mortise", Hazard: "none",
+			Breaks: "doctor asks to stop a holder whose process does not run"},
+	}
+}
