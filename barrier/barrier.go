@@ -41,8 +41,8 @@ var (
 
 const (
 	maxSize    = 128
-	maxName    = 128             // bytes of the name of a participant
-	afterwards = 5 * time.Second // how long a call tries to withdraw after its context has ended
+	maxName    = 128         // bytes of the name of a participant
+	afterwards = time.Second // how long a call tries to withdraw after its context has ended
 )
 
 func newPlace(node Node, name, kind string, n int) (place, error) {

@@ -42,7 +42,7 @@ func NewCyclic(node Node, name string, n int, participant string) (*Cyclic, erro
 // wait immediately, the others at their next call of Await. Then the barrier can be used again.
 //
 // If ctx ends during the wait, Await breaks the generation and returns the cause. If the generation
-// is complete at that moment, Await returns nil. If the group does not answer for 5 s, Await
+// is complete at that moment, Await returns nil. If the group does not answer for 1 s, Await
 // returns an error that says so, and the next call of Await begins with the end of this generation.
 // If ctx ends before Await has joined the generation, the others keep waiting for this participant.
 //

@@ -26,7 +26,7 @@
 //     that do not crash. If one stops waiting, the generation breaks, and every other participant
 //     gets ErrBroken: immediately, or at its next Await.
 //   - A participant whose call has failed is not counted later, with one exception: the error says
-//     that the outcome is unknown, because the group did not answer for 5 s.
+//     that the outcome is unknown, because the group did not answer for 1 s.
 //
 // # Concurrency
 //
@@ -38,7 +38,7 @@
 // # Cancellation
 //
 // When the context of a call ends, or the node begins to leave, Enter withdraws and Await breaks
-// its generation before they return, which takes at most 5 s. CountDown, Wait and Leave return at
+// its generation before they return, which takes at most 1 s. CountDown, Wait and Leave return at
 // once. Without a majority, calls wait until their context ends.
 //
 // # Failure

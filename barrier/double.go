@@ -35,7 +35,7 @@ type Presence struct {
 //
 // If ctx ends during the wait, Enter withdraws and returns the cause, and this participant does not
 // count. If the barrier has opened at that moment, Enter succeeds. If the group does not answer for
-// 5 s, Enter returns an error that says so: the barrier may have opened with this participant,
+// 1 s, Enter returns an error that says so: the barrier may have opened with this participant,
 // which then counts as left. The other errors are ErrMismatch, ErrReplaced, and those of
 // mortise.Node.Acquire.
 func (d *Double) Enter(ctx context.Context, participant string) (*Presence, error) {

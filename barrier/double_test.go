@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"math/rand/v2"
+	"strings"
 	"sync"
 	"sync/atomic"
 	"testing"
@@ -330,5 +331,23 @@ func TestRoundsDoNotMix(t *testing.T) {
 			})
 		}
 		all.Wait()
+	})
+}
+
+// TestEnterReturnsSoonAfterItsContext cuts the group off while Enter waits. Enter cannot withdraw,
+// and must still return within a second of the end of its context.
+func TestEnterReturnsSoonAfterItsContext(t *testing.T) {
+	inFakeTime(t, 1, func(t *testing.T, c *mortisetest.Cluster) {
+		node := &deaf{faulty: faulty{Node: c.Node(0)}}
+		node.silent.Store(true)
+		double := must(barrier.NewDouble(node, "phases", 2))
+		ctx, cancel := context.WithTimeout(t.Context(), time.Second)
+		defer cancel()
+		began := time.Now()
+		_, err := double.Enter(ctx, "one")
+		if took := time.Since(began); !errors.Is(err, context.DeadlineExceeded) || took != 2*time.Second ||
+			!strings.Contains(err.Error(), "it is unknown whether") {
+			t.Errorf("%v after %v, want an unknown outcome 1 s after the end of the context", err, took)
+		}
 	})
 }

@@ -149,15 +149,16 @@ func TestAdoptedSettingsAreTold(t *testing.T) {
 			n.Adopt(id+1, founding.Settings{})
 		}
 		f.raft(time.Second)
+		const warning = " on this instance and 17s in the group, and each session gets the shorter one"
 		for i, want := range map[int]int{3: 1, 4: 0} {
-			before := f.logged(" on this instance and 17s in the group, and each session gets the shorter one")
+			before := f.logged(warning)
 			cfg := f.config(i, 3)
 			if want == 0 {
 				cfg.Settings.SessionTTL = s.SessionTTL
 			}
 			f.start(cfg)
 			f.raft(2 * time.Second)
-			if got := f.logged(" on this instance and 17s in the group, and each session gets the shorter one") - before; got != want {
+			if got := f.logged(warning) - before; got != want {
 				t.Errorf("%d warnings of an instance with %v", got, cfg.Settings.SessionTTL)
 			}
 		}

@@ -58,8 +58,8 @@ func (s Settings) foundedBy() string {
 	return "Replicas: " + strconv.Itoa(s.Replicas)
 }
 
-// Counts returns which value of a setting has an effect while instances have different ones. name is
-// the name of a field of the Config.
+// Counts returns which value of a setting has an effect while instances have different ones. The
+// name is that of a field of Config.
 func Counts(name string) string {
 	if name == "SessionTTL" {
 		return "each session gets the shorter one"

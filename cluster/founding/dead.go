@@ -31,7 +31,8 @@ func (c *Core) member() {
 		c.whole = c.now
 	}
 	c.doubt(after)
-	reason := "group " + groupName(c.group) + " has had no leader for at least " + (c.now - c.since).Round(time.Second).String()
+	reason := "group " + groupName(c.group) + " has had no leader for at least " +
+		(c.now - c.since).Round(time.Second).String()
 	switch {
 	case other && c.forsaken(after):
 		c.doomed = reason + ", no majority of its voters answers, and another group that has a leader is in reach"

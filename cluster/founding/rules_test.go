@@ -249,7 +249,9 @@ func TestNewbornAdoptsARunningGroup(t *testing.T) {
 	if !w.run(500*time.Millisecond, w.settled) || len(w.order) != 1 {
 		t.Error("the restarted instance did not join at once")
 	}
-	if !slices.ContainsFunc(w.log, func(l string) bool { return strings.Contains(l, "SessionTTL is 3s on this instance and ") }) {
+	if !slices.ContainsFunc(w.log, func(l string) bool {
+		return strings.Contains(l, "SessionTTL is 3s on this instance and ")
+	}) {
 		t.Error("no instance was warned that the settings differ")
 	}
 }

@@ -67,8 +67,8 @@ func TestTheHeadlineIsTheWorst(t *testing.T) {
 	}
 }
 
-// The steps for settings that differ name the setting. Founders have an order of restarts, which the
-// leader advises, and no other step may stand above it.
+// The step for a setting that differs names the setting. Founders have an order of restarts, which
+// the leader advises, and no other step may stand above it.
 func TestTheStepForSettingsThatDiffer(t *testing.T) {
 	for differs, want := range map[string]string{
 		"Founders: the group has [a, b, c]; [a, b, d] on d": "restart c last",

@@ -11,5 +11,7 @@ func told() []Bug {
 			Breaks: "a lower SessionTTL is said to have no effect, although the sessions of the instance get it"},
 		{Name: "stop-a-holder-that-is-gone", Package: "cmd/mortise", Hazard: "none",
 			Breaks: "doctor asks to stop a holder whose process does not run"},
+		{Name: "withdraws-for-long", Package: "barrier", Hazard: "none",
+			Breaks: "Enter and Await return seconds after the end of their context while no leader answers"},
 	}
 }
