@@ -57,10 +57,13 @@ func TestTheCulpritIsNamed(t *testing.T) {
 			want: `"n2" calls itself a:1, the address of "n1": correct its Advertise (it answers at b:1)`},
 		"another SessionTTL": {met: []meeting{{name: "n2", addr: "b:1",
 			change: func(s *Settings) { s.SessionTTL *= 2 }}},
-			want: `"n2" (b:1) has another SessionTTL than this instance: make them equal on all`},
+			want: `"n2" (b:1) has another SessionTTL (4s) than this instance (2s): make them equal on all`},
 		"other Founders": {met: []meeting{{name: "n2", addr: "b:1", change: func(s *Settings) {
 			s.Founders, s.Replicas = []string{"m1", "n2", "n3"}, 0
-		}}}, want: `"n2" (b:1) has another Founders than this instance: make them equal on all`},
+		}}},
+			want: `"n2" (b:1) has another Founders ([m1, n2, n3]) than this instance (Replicas: 3): make them equal on all`,
+			founders: `"n2" (b:1) has another Founders ([m1, n2, n3]) than this instance ([n1, n2, n3]): make them ` +
+				`equal on all`},
 		"a misspelt founder": {met: []meeting{{name: "n2", addr: "b:1"}, {name: "n33", addr: "c:1"}},
 			founders: `missing founders: "n3"; "n33" (c:1) runs and is not one of the Founders: if it should be, ` +
 				`correct its Name, or Founders on all instances`},
@@ -148,8 +151,9 @@ func TestVotersWithoutTheirDirectoriesAreNamed(t *testing.T) {
 			[]string{`"b" (b:1), "c" (c:1) ` + lost, "give the group up with Recover on this instance"},
 			"cannot be reached"},
 		"one answers at another address": {[]meeting{{name: "b", addr: "x:1"}},
-			[]string{`"b" (x:1) ` + kept, `of its voters, "c" (c:1) (since `, "cannot be reached: bring them back"}, ""},
-		"none answers": {nil, []string{`of its voters, "b" (b:1) (since `, `"c" (c:1) (since `}, "without this group's log"},
+			[]string{`"b" (x:1) ` + kept, `of its voters, "c" (c:1) (no answer `, "cannot be reached: bring them back"}, ""},
+		"none answers": {nil,
+			[]string{`of its voters, "b" (b:1) (no answer `, `"c" (c:1) (no answer `}, "without this group's log"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			voters := []Voter{{Raft: 1, Instance: nodeidtest.ID(5), Addr: "a:1", Life: 1},
