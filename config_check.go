@@ -14,6 +14,7 @@ import (
 	"github.com/mortise-lock/mortise/internal/credentials"
 	"github.com/mortise-lock/mortise/internal/plain"
 	"github.com/mortise-lock/mortise/internal/replica"
+	"github.com/mortise-lock/mortise/session/client"
 )
 
 type configErrors []error
@@ -93,7 +94,7 @@ func (cs *configErrors) checkEach(c Config) {
 	if c.Voters < 1 || c.Voters > 7 || c.Voters%2 == 0 {
 		cs.add("Voters", "%d is not one of 1, 3, 5, 7", c.Voters)
 	}
-	if c.SessionTTL < minSessionTTL || c.SessionTTL > 10*time.Minute {
+	if c.SessionTTL < minSessionTTL || c.SessionTTL > client.LongestTTL {
 		cs.add("SessionTTL", "%v is not between 1s and 10m", c.SessionTTL)
 	}
 	cs.checkBudget("MaxSessionBytes", c.MaxSessionBytes)

@@ -19,7 +19,8 @@ type Session struct {
 }
 
 // NewSession opens a session with its own TTL, which must be at least 1 s. A TTL that is longer
-// than the group's is reduced to the group's. NewSession waits for a leader until ctx ends.
+// than the group's is reduced to the group's, with a warning in the log unless it is longer than 10
+// min, the longest that a group can have. NewSession waits for a leader until ctx ends.
 // Renewal, loss and replacement of the session work as for the node's own. A request in one session
 // never counts as made under a lock of another session, so deadlocks between sessions are not
 // found. If a node already has 128 such sessions, NewSession fails with ErrNoRoom. Close the

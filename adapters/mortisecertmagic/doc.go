@@ -14,7 +14,8 @@
 //   - The callers wait in a queue, and the next one is granted the lock at once.
 //   - A live instance keeps its locks without a timestamp in a file, however long an order of a
 //     certificate takes.
-//   - RenewLockLease returns an error that wraps mortise.ErrLost after the lock was lost.
+//   - After a lost lock, RenewLockLease waits for the next one. So the retries of CertMagic go on
+//     under a lock, and find the certificate that another instance has stored meanwhile.
 //
 // # Concurrency
 //

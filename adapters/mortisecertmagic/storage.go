@@ -6,6 +6,7 @@ import (
 	"encoding/hex"
 	"errors"
 	"fmt"
+	"slices"
 	"strings"
 	"sync"
 	"time"
@@ -46,9 +47,16 @@ type Storage struct {
 	prefix string
 
 	mu sync.Mutex
-	// held has the locks of each name. There are several if a lock was lost, another caller of this
-	// instance was granted the next one, and the first caller has not unlocked yet.
-	held map[string][]*mortise.Lock
+	// held has an entry for each caller that has locked a name and has not unlocked it. There are
+	// several if a lock was lost, and another caller of this instance was granted the next one.
+	held map[string][]*entry
+}
+
+// entry is the lock of one caller. Storage.mu protects it.
+type entry struct {
+	lock     *mortise.Lock // may be lost
+	loop     any           // identifies the retries of CertMagic that renew it; nil before the first renewal
+	renewing bool          // RenewLockLease waits for the lock, so its caller does not unlock now
 }
 
 // Wrap returns a Storage with the files of the given storage.
@@ -56,7 +64,7 @@ func Wrap(files certmagic.Storage, node *mortise.Node, o Options) *Storage {
 	if o.Prefix == "" {
 		o.Prefix = defaultPrefix
 	}
-	return &Storage{Storage: files, node: node, prefix: o.Prefix, held: map[string][]*mortise.Lock{}}
+	return &Storage{Storage: files, node: node, prefix: o.Prefix, held: map[string][]*entry{}}
 }
 
 // Lock waits until the caller holds the lock of the name.
@@ -74,16 +82,24 @@ func (s *Storage) TryLock(ctx context.Context, name string) (bool, error) {
 }
 
 func (s *Storage) acquire(ctx context.Context, r mortise.Request, name string) error {
+	lock, err := s.ask(ctx, r, name)
+	if err != nil {
+		return err
+	}
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.held[name] = append(s.held[name], &entry{lock: lock})
+	return nil
+}
+
+func (s *Storage) ask(ctx context.Context, r mortise.Request, name string) (*mortise.Lock, error) {
 	r.Key = s.key(name)
 	r.Labels = map[string]string{"mortise.purpose": "job"} // prevents warnings about a long hold
 	lock, err := s.node.Acquire(ctx, r)
 	if err != nil {
-		return fmt.Errorf("mortisecertmagic: %w", err)
+		return nil, fmt.Errorf("mortisecertmagic: lock %q: %w", name, err)
 	}
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	s.held[name] = append(s.held[name], lock)
-	return nil
+	return lock, nil
 }
 
 // Unlock releases the lock of the name, even if ctx has ended: it waits for the confirmation for at
@@ -102,36 +118,75 @@ func (s *Storage) Unlock(ctx context.Context, name string) error {
 	return nil
 }
 
-// pop removes the oldest lock of the name. If there are several, the older ones are lost, so a held
-// lock is never released too early.
+// pop removes the oldest lock of the name whose caller does not renew it at this moment. If there
+// are several, the older ones are lost, so a held lock is never released too early.
 func (s *Storage) pop(name string) *mortise.Lock {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	locks := s.held[name]
-	if len(locks) == 0 {
+	entries := s.held[name]
+	i := slices.IndexFunc(entries, func(e *entry) bool { return !e.renewing })
+	if i < 0 {
 		return nil
 	}
-	if len(locks) == 1 {
+	popped := entries[i].lock
+	if len(entries) == 1 {
 		delete(s.held, name)
 	} else {
-		s.held[name] = locks[1:]
+		s.held[name] = slices.Delete(entries, i, i+1)
 	}
-	return locks[0]
+	return popped
 }
 
-// RenewLockLease returns nil if the lock of the name is held. The node renews all its locks by
-// itself, so the duration is ignored.
-func (s *Storage) RenewLockLease(_ context.Context, name string, _ time.Duration) error {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	locks := s.held[name]
-	if len(locks) == 0 {
+// RenewLockLease returns nil if the caller holds the lock of the name. The node renews all its
+// locks by itself, so the duration is ignored. If the lock was lost, RenewLockLease waits in the
+// queue for the next one: CertMagic calls it before each retry, and retries for 30 days under the
+// lock that it took at the beginning. If ctx ends, the lock is still to be unlocked.
+func (s *Storage) RenewLockLease(ctx context.Context, name string, _ time.Duration) error {
+	e, lost := s.renews(ctx.Value(certmagic.AttemptsCtxKey), name)
+	if e == nil {
 		return fmt.Errorf("mortisecertmagic: renew %q, which is not locked", name)
 	}
-	if err := locks[0].Err(); err != nil {
-		return fmt.Errorf("mortisecertmagic: renew %q: %w", name, err)
+	if !lost {
+		return nil
 	}
-	return nil
+	lock, err := s.ask(ctx, mortise.Request{}, name)
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	e.renewing = false
+	if err == nil {
+		e.lock = lock
+	}
+	return err
+}
+
+// renews finds the entry of the caller that renews, and reports whether its lock is lost. It then
+// marks the entry as renewing. The first renewal of a loop of retries follows the lock at once, so
+// the entry is one that no other loop renews, and not a lost one if there is another.
+func (s *Storage) renews(loop any, name string) (e *entry, lost bool) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	best := -1
+	for _, other := range s.held[name] {
+		rank := 0
+		switch {
+		case other.renewing:
+			continue
+		case loop != nil && other.loop == loop:
+			rank = 3
+		case other.loop == nil && other.lock.Err() == nil:
+			rank = 2
+		case other.loop == nil:
+			rank = 1
+		}
+		if rank > best {
+			e, best = other, rank
+		}
+	}
+	if e == nil {
+		return nil, false
+	}
+	e.loop, e.renewing = loop, e.lock.Err() != nil
+	return e, e.renewing
 }
 
 func (s *Storage) key(name string) string {

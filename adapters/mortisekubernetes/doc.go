@@ -27,6 +27,8 @@
 //     are by default, and the process is not stopped for longer, for example by a debugger.
 //   - [Lock.Held] has a fencing token that rises with every leadership, and a context that ends
 //     when the lock is lost, before the next candidate is granted the lock.
+//   - LeaderElector.IsLeader is true only while the candidate holds the lock: not after a loss, not
+//     after the end of the leadership, and not because another process has the same identity.
 //   - A leader whose elector has released the lock is followed at the next try of another
 //     candidate, after RetryPeriod at most, with the jitter of client-go.
 //
@@ -58,7 +60,9 @@
 // one with a Lock do not exclude each other: stop all of the one kind before you start the other.
 //
 // A process that is started again waits until its former lock is free, even with the same
-// identity. Each renewal is a write of the group, so choose no RetryPeriod of milliseconds.
+// identity. Until then it sees its former self as "NAME (another process)". An elector whose Run is
+// called a second time takes itself for the leader until its first answer; make a new one. Each
+// renewal is a write of the group, so choose no RetryPeriod of milliseconds.
 //
 // # Refused alternative
 //

@@ -21,6 +21,10 @@ const (
 
 	// releaseTime limits how long a release waits for its confirmation.
 	releaseTime = 5 * time.Second
+
+	// What follows an identity that must not equal that of an elector; see Identity and Get.
+	another = " (another process)"
+	former  = " (its leadership has ended)"
 )
 
 var (
@@ -55,11 +59,13 @@ type Lock struct {
 	mu    sync.Mutex
 	held  *mortise.Lock // the last hold; nil before the first
 	leads bool          // the elector leads under held, which may be lost
+	ended bool          // the elector has led, and has not begun anew
+	idle  bool          // it has also recorded that it has stopped
 }
 
 // New returns the Lock of one candidate. All candidates of an election use the same key. identity
-// names the candidate for the others, and must be unique among them, for example the name of the
-// pod. It has at most about 300 bytes.
+// names the candidate for the others, for example the name of the pod. It has at most about 300
+// bytes. Two processes with one identity exclude each other, too.
 func New(node *mortise.Node, key, identity string, o Options) *Lock {
 	return &Lock{node: node, key: key, identity: identity, options: o}
 }
@@ -78,6 +84,10 @@ func (l *Lock) Held() *mortise.Lock {
 // Get returns the record of the present holder. It returns an error that apierrors.IsNotFound
 // matches if the lock is free. After a lost lock it fails at once until the elector has stopped: an
 // elector that releases calls Get before it stops, and would wait for an answer if it is cut off.
+//
+// An elector takes itself for the leader if the record has its identity. If another process holds
+// the lock under the same identity, such as the former one of a pod that has restarted, Get adds to
+// that identity that it is another process.
 func (l *Lock) Get(ctx context.Context) (*resourcelock.LeaderElectionRecord, []byte, error) {
 	if err := l.lost(); err != nil {
 		return nil, nil, err
@@ -94,7 +104,14 @@ func (l *Lock) Get(ctx context.Context) (*resourcelock.LeaderElectionRecord, []b
 		return nil, nil, fmt.Errorf("mortisekubernetes: %q is held by %q, but not by an elector: %w", l.key,
 			holder.Holder, err)
 	}
-	return record, []byte(holder.Value), nil
+	raw := []byte(holder.Value)
+	if lock := l.leading(); record.HolderIdentity == l.identity && (lock == nil || lock.Token() != holder.Token) {
+		record.HolderIdentity += another
+		if raw, err = json.Marshal(record); err != nil { // the elector compares it with what it has seen before
+			return nil, nil, fmt.Errorf("mortisekubernetes: %w", err)
+		}
+	}
+	return record, raw, nil
 }
 
 // Create takes the lock, with the record as its value. It returns an error that
@@ -121,7 +138,7 @@ func (l *Lock) Create(ctx context.Context, record resourcelock.LeaderElectionRec
 	}
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	l.held, l.leads = lock, true
+	l.held, l.leads, l.ended, l.idle = lock, true, false, false
 	return nil
 }
 
@@ -177,17 +194,37 @@ func (l *Lock) RecordEvent(event string) {
 		if lock := l.stop(); lock != nil {
 			_ = lock.Lapse("the elector has stopped without a release") // fails only if the lock is lost
 		}
+		l.mu.Lock()
+		l.idle = l.ended
+		l.mu.Unlock()
 	}
 	if l.options.Event != nil {
 		l.options.Event(event)
 	}
 }
 
-// Identity returns the identity of this candidate.
-func (l *Lock) Identity() string { return l.identity }
+// Identity returns the identity of this candidate, and something is added to it while the elector
+// could take itself for the leader without the lock: from the end of its leadership, for example
+// because the lock is lost, until an elector begins to acquire the lock. LeaderElector.IsLeader
+// compares the identity with the last record that it has seen.
+func (l *Lock) Identity() string {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	if l.ended || l.leads && l.held.Err() != nil {
+		return l.identity + former
+	}
+	return l.identity
+}
 
-// Describe returns the key.
-func (l *Lock) Describe() string { return l.key }
+// Describe returns the key. An elector calls it when it begins to acquire the lock.
+func (l *Lock) Describe() string {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	if l.idle {
+		l.ended, l.idle = false, false
+	}
+	return l.key
+}
 
 // leading returns the hold under which the elector leads, or nil.
 func (l *Lock) leading() *mortise.Lock {
@@ -216,6 +253,6 @@ func (l *Lock) stop() *mortise.Lock {
 	if !l.leads {
 		return nil
 	}
-	l.leads = false
+	l.leads, l.ended = false, true
 	return l.held
 }

@@ -83,9 +83,10 @@ func (l *leaders) run(lock resourcelock.Interface, d durations, release bool) *c
 		Lock: lock, LeaseDuration: d.lease, RenewDeadline: d.renew, RetryPeriod: d.retry, ReleaseOnCancel: release,
 		Callbacks: leaderelection.LeaderCallbacks{
 			OnStartedLeading: func(ctx context.Context) {
-				l.begin(lock.Identity())
+				identity := lock.Identity() // it changes at the end of the leadership
+				l.begin(identity)
 				<-ctx.Done()
-				l.end(lock.Identity())
+				l.end(identity)
 			},
 			OnStoppedLeading: func() {},
 		},

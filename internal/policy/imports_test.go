@@ -29,6 +29,7 @@ var allowed = map[string][]string{
 	},
 	"internal/policy": {},
 	"internal/limits": {},
+	"internal/plugs":  {},
 	"internal/e2e":    {},
 	"internal/outside": {
 		"cluster", "internal/clock", "internal/nodeid", "internal/replica", "lockfsm", "raftlog", "raftlog/storage",

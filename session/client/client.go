@@ -13,6 +13,10 @@ import (
 	"github.com/mortise-lock/mortise/session/stay"
 )
 
+// LongestTTL is the longest TTL that a group can grant. A client with a longer one asks for the TTL
+// of the group, whatever it is.
+const LongestTTL = 10 * time.Minute
+
 // Config configures a Client. Changed, Watch and Logger may be nil. All other fields are required.
 // Only the client's goroutine calls Send, Changed and Watch. They must not block. They may call
 // methods of the Client that do not wait.
@@ -377,9 +381,9 @@ func (c *Client) publish() {
 		c.config.Changed(status.Phase)
 	}
 	c.tell(before, status)
-	if status.Session != before.Session && status.Session != 0 && status.TTL < c.config.TTL {
-		c.config.Logger.Warn("the group granted a shorter lease than requested", "asked", c.config.TTL, "ttl",
-			status.TTL)
+	if asked := c.config.TTL; status.Session != before.Session && status.Session != 0 && status.TTL < asked &&
+		asked <= LongestTTL {
+		c.config.Logger.Warn("the group granted a shorter lease than requested", "asked", asked, "ttl", status.TTL)
 	}
 	if status.Phase == Attached && before.Phase != Attached {
 		c.config.Logger.Debug("attached to the leader", "leader", status.Leader.Addr, "session", uint64(status.Session))

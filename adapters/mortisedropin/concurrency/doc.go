@@ -14,6 +14,7 @@
 //     are one holder. A Mutex that is locked twice stays locked, as in etcd.
 //   - A prefix is the whole key. A Mutex and an Election with one prefix exclude each other.
 //   - The TTL of a session is at most mortise.Config.SessionTTL of the group, 10 s by default.
+//     Without WithTTL it is that.
 //   - Unlock returns an error if the lock was lost before. In etcd it deletes a key that may be
 //     gone.
 //   - When the context of WithContext ends, Done is closed, and the locks stay taken until Close or
@@ -29,11 +30,13 @@
 // database.
 //
 // New here are [Mutex.Token], [Mutex.Context] and [Mutex.Err], and the same methods of [Election].
+// The errors of this package are returned as they are, for code that compares with ==; Err has the
+// cause.
 //
 // # Concurrency
 //
-// All methods are safe for concurrent use. [Election.Observe] uses a goroutine, for which
-// [Session.Close] waits.
+// All methods are safe for concurrent use. A Session uses a goroutine until it is closed or lost.
+// [Election.Observe] uses one, for which [Session.Close] waits.
 //
 // # Failure
 //
@@ -42,6 +45,7 @@
 //
 // # Limits
 //
-// A node can have 128 sessions. A session holds one lock with a random key below
-// "concurrency/session/", whose end is the end of the session.
+// A node can have 128 sessions. One whose locks were lost needs no Close, as in etcd. A session
+// holds one lock with a random key below "concurrency/session/", whose end is the end of the
+// session.
 package concurrency

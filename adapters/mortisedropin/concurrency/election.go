@@ -40,6 +40,7 @@ type Election struct {
 
 	mu   sync.Mutex
 	lock *mortise.Lock // nil unless it leads
+	last error         // of the last Campaign, Proclaim or Resign, with its cause
 }
 
 // NewElection returns an Election with the key pfx.
@@ -50,7 +51,10 @@ func NewElection(s *Session, pfx string) *Election {
 // Campaign waits until this candidate leads, with val as its value, at most 1,024 bytes. If it
 // leads already, Campaign is Proclaim.
 func (e *Election) Campaign(ctx context.Context, val string) error {
-	if e.Err() == nil {
+	e.mu.Lock()
+	leads := e.lock != nil && e.lock.Err() == nil
+	e.mu.Unlock()
+	if leads {
 		return e.Proclaim(ctx, val)
 	}
 	r := mortise.Request{Key: e.pfx, Value: val}
@@ -58,17 +62,17 @@ func (e *Election) Campaign(ctx context.Context, val string) error {
 		r.Labels = labels("election")
 	}
 	lock, err := e.s.acquire(ctx, r)
-	if err != nil {
-		return err
-	}
 	e.mu.Lock()
 	defer e.mu.Unlock()
-	e.lock = lock
-	return nil
+	if err == nil {
+		e.lock = lock
+	}
+	e.last = err
+	return bare(err)
 }
 
-// Proclaim changes the value of the leader. It returns an error that wraps ErrElectionNotLeader if
-// this candidate does not lead.
+// Proclaim changes the value of the leader. It returns ErrElectionNotLeader if this candidate does
+// not lead.
 func (e *Election) Proclaim(ctx context.Context, val string) error {
 	e.mu.Lock()
 	lock := e.lock
@@ -78,13 +82,21 @@ func (e *Election) Proclaim(ctx context.Context, val string) error {
 	}
 	err := lock.SetValue(ctx, val)
 	if errors.Is(err, mortise.ErrLost) || errors.Is(err, mortise.ErrUnlocked) {
-		return fmt.Errorf("%w: %w", ErrElectionNotLeader, err)
+		err = fmt.Errorf("%w: %w", ErrElectionNotLeader, err)
 	}
-	return err
+	return e.fails(err)
+}
+
+// fails notes the error of a call with its cause, and returns it as code for etcd expects it.
+func (e *Election) fails(err error) error {
+	e.mu.Lock()
+	defer e.mu.Unlock()
+	e.last = err
+	return bare(err)
 }
 
 // Resign ends the leadership, even if ctx has ended. It returns nil if this candidate does not
-// lead, and an error that wraps ErrSessionExpired if the leadership was lost before.
+// lead, and ErrSessionExpired if the leadership was lost before.
 func (e *Election) Resign(ctx context.Context) error {
 	e.mu.Lock()
 	lock := e.lock
@@ -93,7 +105,7 @@ func (e *Election) Resign(ctx context.Context) error {
 	if lock == nil {
 		return nil
 	}
-	return e.s.release(ctx, lock)
+	return e.fails(e.s.release(ctx, lock))
 }
 
 // Leader returns the present leader, or ErrElectionNoLeader.
@@ -149,15 +161,19 @@ func (e *Election) Key() string { return e.pfx }
 // Rev returns the token of the leadership as etcd's revision, or 0 if this candidate does not lead.
 func (e *Election) Rev() int64 { return int64(e.Token()) }
 
-// Err returns nil while this candidate leads, and otherwise ErrElectionNotLeader or the reason of
-// the loss.
+// Err returns nil while this candidate leads. Otherwise it returns the reason of the loss, or the
+// error of the last Campaign, Proclaim or Resign with its cause, such as mortise.ErrLost, or
+// ErrElectionNotLeader.
 func (e *Election) Err() error {
 	e.mu.Lock()
 	defer e.mu.Unlock()
-	if e.lock == nil {
-		return ErrElectionNotLeader
+	switch {
+	case e.lock != nil:
+		return e.lock.Err()
+	case e.last != nil:
+		return e.last
 	}
-	return e.lock.Err()
+	return ErrElectionNotLeader
 }
 
 // Token returns the fencing token of the leadership, or 0 if this candidate does not lead.

@@ -10,7 +10,7 @@ import (
 )
 
 var (
-	// ErrLocked means that TryLock found the lock taken. The error wraps a *mortise.HeldError, too.
+	// ErrLocked means that TryLock found the lock taken. Then Mutex.Err wraps a *mortise.HeldError.
 	ErrLocked = errors.New("mutex: locked by another holder")
 
 	// ErrLockReleased means that the Mutex is not locked.
@@ -24,6 +24,7 @@ type Mutex struct {
 
 	mu   sync.Mutex
 	lock *mortise.Lock // nil unless locked
+	last error         // of the last Lock, TryLock or Unlock, with its cause
 }
 
 // NewMutex returns a Mutex that locks the key pfx.
@@ -32,32 +33,34 @@ func NewMutex(s *Session, pfx string) *Mutex { return &Mutex{s: s, pfx: pfx} }
 // Lock waits until the Mutex is locked. It returns nil at once if it is locked already.
 func (m *Mutex) Lock(ctx context.Context) error { return m.acquire(ctx, mortise.Request{Key: m.pfx}) }
 
-// TryLock locks the Mutex if it is free, and otherwise returns an error that wraps ErrLocked.
+// TryLock locks the Mutex if it is free, and otherwise returns ErrLocked.
 func (m *Mutex) TryLock(ctx context.Context) error {
-	err := m.acquire(ctx, mortise.Request{Key: m.pfx, Try: true})
-	if errors.Is(err, mortise.ErrHeld) {
-		return fmt.Errorf("%w: %w", ErrLocked, err)
-	}
-	return err
+	return m.acquire(ctx, mortise.Request{Key: m.pfx, Try: true})
 }
 
 func (m *Mutex) acquire(ctx context.Context, r mortise.Request) error {
-	if m.Err() == nil {
+	m.mu.Lock()
+	locked := m.lock != nil && m.lock.Err() == nil
+	m.mu.Unlock()
+	if locked {
 		return nil
 	}
 	lock, err := m.s.acquire(ctx, r)
-	if err != nil {
-		return err
+	if errors.Is(err, mortise.ErrHeld) {
+		err = fmt.Errorf("%w: %w", ErrLocked, err)
 	}
 	m.mu.Lock()
 	defer m.mu.Unlock()
-	m.lock = lock
-	return nil
+	if err == nil {
+		m.lock = lock
+	}
+	m.last = err
+	return bare(err)
 }
 
 // Unlock releases the lock, even if ctx has ended: ctx limits only the wait for the confirmation.
-// It returns ErrLockReleased if the Mutex is not locked, and an error that wraps ErrSessionExpired
-// and mortise.ErrLost if the lock was lost before.
+// It returns ErrLockReleased if the Mutex is not locked, and ErrSessionExpired if the lock was lost
+// before.
 func (m *Mutex) Unlock(ctx context.Context) error {
 	m.mu.Lock()
 	lock := m.lock
@@ -66,21 +69,29 @@ func (m *Mutex) Unlock(ctx context.Context) error {
 	if lock == nil {
 		return ErrLockReleased
 	}
-	return m.s.release(ctx, lock)
+	err := m.s.release(ctx, lock)
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	m.last = err
+	return bare(err)
 }
 
 // Key returns the key.
 func (m *Mutex) Key() string { return m.pfx }
 
-// Err returns nil while the Mutex is locked, and otherwise ErrLockReleased or the reason of the
-// loss.
+// Err returns nil while the Mutex is locked. Otherwise it returns the reason of the loss, or the
+// error of the last Lock, TryLock or Unlock with its cause, such as a *mortise.HeldError or
+// mortise.ErrLost, or ErrLockReleased.
 func (m *Mutex) Err() error {
 	m.mu.Lock()
 	defer m.mu.Unlock()
-	if m.lock == nil {
-		return ErrLockReleased
+	switch {
+	case m.lock != nil:
+		return m.lock.Err()
+	case m.last != nil:
+		return m.last
 	}
-	return m.lock.Err()
+	return ErrLockReleased
 }
 
 // Token returns the fencing token, or 0 if the Mutex is not locked. A resource that refuses lower

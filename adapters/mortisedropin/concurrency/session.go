@@ -12,8 +12,7 @@ import (
 )
 
 const (
-	defaultTTL  = 60               // seconds, as in etcd; the group has less
-	maxTTL      = 1 << 30          // seconds, which fit into a time.Duration
+	maxTTL      = 1 << 30          // seconds, which fit into a time.Duration; the TTL of the group
 	closingTime = 10 * time.Second // for the confirmation of the releases
 	ownKeys     = "concurrency/session/"
 )
@@ -30,6 +29,8 @@ type Session struct {
 	cancel  context.CancelFunc
 
 	calls sync.WaitGroup // calls that wait for a lock, and observers
+	ended chan struct{}  // closed when the session is closed or given back
+	err   error          // the result of Close; set before ended is closed
 
 	mu     sync.Mutex
 	held   map[*mortise.Lock]bool
@@ -44,8 +45,8 @@ type options struct {
 // SessionOption configures NewSession.
 type SessionOption func(*options)
 
-// WithTTL sets the TTL in seconds. The default is 60. The group reduces it to its own. Zero or less
-// is ignored.
+// WithTTL sets the TTL in seconds. The default is that of the group, mortise.Config.SessionTTL. The
+// group reduces a longer one to its own, with a warning in the log. Zero or less is ignored.
 func WithTTL(ttl int) SessionOption {
 	return func(o *options) {
 		if ttl > 0 {
@@ -58,9 +59,10 @@ func WithTTL(ttl int) SessionOption {
 func WithContext(ctx context.Context) SessionOption { return func(o *options) { o.ctx = ctx } }
 
 // NewSession opens a session. It waits for a leader until the context of WithContext ends. The
-// caller must close the session.
+// caller must close the session, unless its Done was closed because its locks were lost: then it
+// gives itself back.
 func NewSession(node *mortise.Node, opts ...SessionOption) (*Session, error) {
-	o := options{ttl: defaultTTL, ctx: context.Background()}
+	o := options{ttl: maxTTL, ctx: context.Background()}
 	for _, option := range opts {
 		option(&o)
 	}
@@ -72,8 +74,15 @@ func NewSession(node *mortise.Node, opts ...SessionOption) (*Session, error) {
 	if err != nil {
 		return nil, errors.Join(fmt.Errorf("concurrency: %w", err), session.Close(context.WithoutCancel(o.ctx)))
 	}
-	s := &Session{node: node, session: session, own: own, held: map[*mortise.Lock]bool{}}
+	s := &Session{node: node, session: session, own: own, held: map[*mortise.Lock]bool{}, ended: make(chan struct{})}
 	s.ctx, s.cancel = context.WithCancel(own.Context(o.ctx))
+	go func() {
+		select {
+		case <-own.Done(): // lost, or unlocked by Close
+			_ = s.Close()
+		case <-s.ended:
+		}
+	}()
 	return s, nil
 }
 
@@ -92,24 +101,30 @@ func (s *Session) Done() <-chan struct{} { return s.ctx.Done() }
 
 // Close unlocks everything that is held in the session, and ends it. Waiting calls return
 // ErrSessionExpired. It takes 10 s at most. If it returns an error, the session expires by itself.
+// A repeated call returns the same.
 func (s *Session) Close() error {
 	s.mu.Lock()
-	if s.closed {
-		s.mu.Unlock()
-		return nil
-	}
+	closed := s.closed
 	s.closed = true
 	s.mu.Unlock()
+	if closed {
+		<-s.ended
+		return s.err
+	}
+	defer close(s.ended)
 	s.cancel()
 	s.calls.Wait()
 
 	ctx, cancel := context.WithTimeout(context.Background(), closingTime)
 	defer cancel()
 	for lock := range s.held { // no call adds or removes any more
-		_ = lock.Unlock(ctx)
+		if lock.Err() == nil { // the owner of a lost lock learns of the loss when it unlocks
+			_ = lock.Unlock(ctx)
+		}
 	}
 	_ = s.own.Unlock(ctx)
-	return s.session.Close(ctx)
+	s.err = s.session.Close(ctx)
+	return s.err
 }
 
 // begin returns a child of ctx that also ends with the session, and a function to call at the end
@@ -143,6 +158,18 @@ func (s *Session) acquire(ctx context.Context, r mortise.Request) (*mortise.Lock
 	s.held[lock] = true // Close waits for this call
 	s.mu.Unlock()
 	return lock, nil
+}
+
+// bare returns the error of this package or of a context that err wraps, or else err, because code
+// for etcd compares with the operator ==. The methods Err have the cause.
+func bare(err error) error {
+	for _, sentinel := range [...]error{ErrLocked, ErrSessionExpired, ErrElectionNotLeader,
+		context.DeadlineExceeded, context.Canceled} {
+		if errors.Is(err, sentinel) {
+			return sentinel
+		}
+	}
+	return err
 }
 
 // release unlocks a lock of acquire, even if ctx has ended.

@@ -3,7 +3,7 @@
 //
 //	locker := redislock.New(node) // was: a client of Redis
 //	lock, err := locker.Obtain(ctx, "report", time.Minute, nil)
-//	if errors.Is(err, redislock.ErrNotObtained) { ... }
+//	if err == redislock.ErrNotObtained { ... }
 //	defer lock.Release(ctx)
 //
 // # What differs
@@ -20,8 +20,9 @@
 //     context of the lock, or use mortise.Request.Resume.
 //   - [Lock.TTL] and [Lock.Refresh] send nothing: the lease of the node decides.
 //
-// New here are [Lock.Fence] and [Lock.Context]: the token fences what is written under the lock,
-// and the context ends when the lock is lost. Left out is the field Client of a Lock.
+// New here are [Client.Failed] and [Lock.Err], which have the reasons, and [Lock.Fence] and
+// [Lock.Context]: the token fences what is written under the lock, and the context ends when the
+// lock is lost. Left out is the field Client of a Lock.
 //
 // # Concurrency
 //

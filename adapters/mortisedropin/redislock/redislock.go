@@ -25,11 +25,18 @@ type Acquirer interface {
 	Acquire(ctx context.Context, r mortise.Request) (*mortise.Lock, error)
 }
 
-// Client obtains locks.
-type Client struct{ by Acquirer }
+// Client obtains locks. Set Failed before the first call.
+type Client struct {
+	// Failed is called with the reason of each ErrNotObtained and each error of a context that Obtain
+	// returns, such as a *mortise.HeldError, which names the holder. Obtain returns these errors as
+	// they are, for code that compares with ==. Nil means that the reasons are dropped.
+	Failed func(key string, err error)
+
+	by Acquirer
+}
 
 // New returns a Client for the locks of a node's group.
-func New(by Acquirer) *Client { return &Client{by} }
+func New(by Acquirer) *Client { return &Client{by: by} }
 
 // Options are the options of Obtain. Nil means the zero value.
 type Options struct {
@@ -44,8 +51,8 @@ func Obtain(ctx context.Context, by Acquirer, key string, ttl time.Duration, o *
 }
 
 // Obtain takes the lock of key for at most ttl, which must be positive. If another holder has the
-// lock, it waits for as long as the strategy allows, and returns an error that wraps
-// ErrNotObtained. If ctx ends during the wait, the error wraps that of ctx.
+// lock, it waits for as long as the strategy allows, and returns ErrNotObtained. If ctx ends during
+// the wait, the error is that of ctx.
 func (c *Client) Obtain(ctx context.Context, key string, ttl time.Duration, o *Options) (*Lock, error) {
 	if o == nil {
 		o = &Options{}
@@ -66,13 +73,28 @@ func (c *Client) Obtain(ctx context.Context, key string, ttl time.Duration, o *O
 		defer cancel()
 	}
 	lock, err := hold.Acquire(ctx, c.by, mortise.Request{Key: key, Value: o.Metadata}, strategy.NextBackoff)
-	if errors.Is(err, mortise.ErrHeld) || errors.Is(err, hold.ErrWaited) {
-		return nil, fmt.Errorf("%w: %w", ErrNotObtained, err)
+	switch {
+	case err == nil:
+		return &Lock{hold: hold.New(lock, ttl), metadata: o.Metadata}, nil
+	case errors.Is(err, mortise.ErrHeld) || errors.Is(err, hold.ErrWaited):
+		return nil, c.fails(key, ErrNotObtained, err)
+	case ctx.Err() != nil:
+		return nil, c.fails(key, ctx.Err(), err)
 	}
-	if err != nil {
-		return nil, fmt.Errorf("redislock: %w", err)
+	return nil, fmt.Errorf("redislock: %w", err)
+}
+
+// fails reports the cause, and returns the error that code for redislock expects.
+func (c *Client) fails(key string, sentinel, cause error) error {
+	if c.Failed == nil {
+		return sentinel
 	}
-	return &Lock{hold: hold.New(lock, ttl), metadata: o.Metadata}, nil
+	if errors.Is(cause, sentinel) {
+		c.Failed(key, fmt.Errorf("redislock: %w", cause))
+	} else {
+		c.Failed(key, fmt.Errorf("%w: %w", sentinel, cause))
+	}
+	return sentinel
 }
 
 // Lock is a lock that was obtained.
@@ -99,28 +121,45 @@ func (l *Lock) TTL(context.Context) (time.Duration, error) {
 	return max(time.Until(until), 0), nil
 }
 
-// Refresh makes a new TTL begin, which must be positive. The error wraps ErrNotObtained if the lock
-// has ended. The options have no effect.
+// Refresh makes a new TTL begin, which must be positive. It returns ErrNotObtained if the lock has
+// ended, and Err then has the reason. The options have no effect.
 func (l *Lock) Refresh(_ context.Context, ttl time.Duration, _ *Options) error {
 	if ttl <= 0 {
 		return fmt.Errorf("%w: redislock: the TTL is %v; want more than 0", mortise.ErrBadRequest, ttl)
 	}
-	if err := l.hold.Extend(ttl); err != nil {
-		return fmt.Errorf("%w: %w", ErrNotObtained, err)
+	err := l.hold.Extend(ttl)
+	switch {
+	case err == nil:
+		return nil
+	case hold.Ended(err):
+		return ErrNotObtained
+	}
+	return fmt.Errorf("redislock: refresh %q: %w", l.Key(), err)
+}
+
+// Err returns nil while the lock is held, and otherwise the reason why it has ended, such as
+// mortise.ErrLost.
+func (l *Lock) Err() error {
+	if err := l.hold.Err(); err != nil {
+		return fmt.Errorf("redislock: the lock of %q has ended: %w", l.Key(), err)
 	}
 	return nil
 }
 
-// Release ends the lock, even if ctx has ended. The error wraps ErrLockNotHeld if the lock had
-// ended before, and the reason, such as mortise.ErrLost. A nil Lock is not held.
+// Release ends the lock, even if ctx has ended. It returns ErrLockNotHeld if the lock had ended
+// before, and Err then has the reason. A nil Lock is not held.
 func (l *Lock) Release(ctx context.Context) error {
 	if l == nil {
 		return ErrLockNotHeld
 	}
-	if err := l.hold.Release(ctx); err != nil {
-		return fmt.Errorf("%w: %w", ErrLockNotHeld, err)
+	err := l.hold.Release(ctx)
+	switch {
+	case err == nil:
+		return nil
+	case hold.Ended(err):
+		return ErrLockNotHeld
 	}
-	return nil
+	return fmt.Errorf("redislock: %w", err)
 }
 
 // Fence returns the fencing token. A resource that refuses lower tokens is safe from a holder that

@@ -18,13 +18,14 @@
 //   - [Mutex.Value] is the fencing token, as a decimal number, or the result of WithGenValueFunc,
 //     which other instances see as the value of the lock. Another Mutex cannot unlock by it:
 //     WithValue is refused. To hand a lock to another process, see mortise.Request.Resume.
-//   - Unlock and Extend report a lock that was lost with an error that wraps
-//     [ErrLockAlreadyExpired] or [ErrExtendFailed], and the reason.
+//   - Unlock and Extend report a lock that was lost with [ErrLockAlreadyExpired] or
+//     [ErrExtendFailed], for code that compares with ==. [Mutex.Err] has the reason.
 //   - WithDriftFactor, WithTimeoutFactor, WithFailFast and WithShufflePools have no effect: there
 //     is one group, which decides by its majority. ErrTaken.Nodes is always nil.
 //
-// New here are [Mutex.Token] and [Mutex.Context]: the token fences what is written under the lock,
-// and the context ends when the lock is lost. Left out are pools, RedisError and ErrNodeTaken.
+// New here are [Mutex.Err], which has the reasons, [Mutex.Token] and [Mutex.Context]: the token
+// fences what is written under the lock, and the context ends when the lock is lost. Left out are
+// pools, RedisError and ErrNodeTaken.
 //
 // # Concurrency
 //

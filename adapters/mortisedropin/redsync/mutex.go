@@ -26,6 +26,7 @@ type Mutex struct {
 	mu    sync.Mutex
 	value string
 	hold  *hold.Hold // the last grant, even if it has ended; nil before the first
+	last  error      // of the last call that has failed since, with its cause
 }
 
 // Name returns the key.
@@ -42,8 +43,8 @@ func (m *Mutex) Value() string {
 func (m *Mutex) Lock() error { return m.LockContext(context.Background()) }
 
 // LockContext waits until the lock is held, for as long as the retries of the Mutex allow. The
-// error is a *ErrTaken if another holder had the lock for all that time, and otherwise wraps
-// ErrFailed.
+// error is a *ErrTaken if another holder had the lock for all that time, is ErrFailed if ctx has
+// ended, and otherwise wraps ErrFailed.
 func (m *Mutex) LockContext(ctx context.Context) error { return m.acquire(ctx, m.tries) }
 
 // TryLock is TryLockContext with context.Background().
@@ -74,34 +75,66 @@ func (m *Mutex) acquire(ctx context.Context, tries int) error {
 		}
 		return m.delay(retry)
 	})
-	if err != nil {
-		return m.failure(err)
-	}
 	m.mu.Lock()
 	defer m.mu.Unlock()
-	m.hold, m.value = hold.New(lock, m.expiry), r.Value
+	if err != nil {
+		m.last = failure(err)
+		if ctx.Err() != nil {
+			return ErrFailed // itself, as in redsync
+		}
+		return m.last
+	}
+	m.hold, m.value, m.last = hold.New(lock, m.expiry), r.Value, nil
 	if m.generate == nil {
 		m.value = strconv.FormatUint(uint64(lock.Token()), 10)
 	}
 	return nil
 }
 
-func (m *Mutex) failure(err error) error {
-	if errors.Is(err, mortise.ErrHeld) || errors.Is(err, hold.ErrWaited) && m.node.Status().Leader != "" {
+func failure(err error) error {
+	if errors.Is(err, mortise.ErrHeld) || errors.Is(err, hold.ErrWaited) {
 		return &ErrTaken{cause: err}
 	}
 	return fmt.Errorf("%w: %w", ErrFailed, err)
 }
 
-// current returns the last grant, or an error that wraps ended if there is none.
-func (m *Mutex) current(ended error) (*hold.Hold, error) {
-	if m.refused != nil {
-		return nil, m.refused
+// fails notes that a call has failed and why, and returns the error that code for redsync expects,
+// for the operator ==.
+func (m *Mutex) fails(sentinel, cause error) error {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	m.last = fmt.Errorf("%w: %w", sentinel, cause)
+	return sentinel
+}
+
+// Err returns nil while the lock is held. Otherwise it returns the error of the last call that has
+// failed, with its cause, such as mortise.ErrLost, or the reason why the lock has ended.
+func (m *Mutex) Err() error {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	var err error
+	if m.hold != nil {
+		if err = m.hold.Err(); err == nil {
+			return nil
+		}
 	}
+	switch {
+	case m.last != nil:
+		return m.last
+	case err != nil:
+		return fmt.Errorf("redsync: the lock of %q has ended: %w", m.name, err)
+	}
+	return fmt.Errorf("redsync: %w", m.never())
+}
+
+func (m *Mutex) never() error { return fmt.Errorf("%q was never locked by this Mutex", m.name) }
+
+// current returns the last grant, or an error if there is none.
+func (m *Mutex) current() (*hold.Hold, error) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	if m.hold == nil {
-		return nil, fmt.Errorf("%w: %q was never locked by this Mutex", ended, m.name)
+		return nil, m.never()
 	}
 	return m.hold, nil
 }
@@ -110,39 +143,49 @@ func (m *Mutex) current(ended error) (*hold.Hold, error) {
 func (m *Mutex) Unlock() (bool, error) { return m.UnlockContext(context.Background()) }
 
 // UnlockContext releases the lock, even if ctx has ended. It returns true if the lock was held
-// until then. Otherwise the error wraps ErrLockAlreadyExpired, and the reason, such as
-// mortise.ErrLost.
+// until then, and ErrLockAlreadyExpired if it was not. Err has the reason, such as mortise.ErrLost.
 func (m *Mutex) UnlockContext(ctx context.Context) (bool, error) {
-	h, err := m.current(ErrLockAlreadyExpired)
+	if m.refused != nil {
+		return false, m.refused
+	}
+	h, err := m.current()
 	if err != nil {
-		return false, err
+		return false, m.fails(ErrLockAlreadyExpired, err)
 	}
-	if err := h.Release(ctx); err != nil {
-		return false, fmt.Errorf("%w: %w", ErrLockAlreadyExpired, err)
+	err = h.Release(ctx)
+	switch {
+	case err == nil:
+		return true, nil
+	case hold.Ended(err):
+		return false, m.fails(ErrLockAlreadyExpired, err)
 	}
-	return true, nil
+	return false, fmt.Errorf("redsync: %w", err)
 }
 
 // Extend is ExtendContext with context.Background().
 func (m *Mutex) Extend() (bool, error) { return m.ExtendContext(context.Background()) }
 
 // ExtendContext makes the expiry of WithExpiry begin anew. It sends nothing. Without WithExpiry it
-// reports whether the lock is held. If the lock has ended, the error wraps ErrExtendFailed, unless
-// WithSetNXOnExtend was given and the lock is free.
+// reports whether the lock is held. If the lock has ended, the error is ErrExtendFailed, unless
+// WithSetNXOnExtend was given and the lock is free. Err has the reason.
 func (m *Mutex) ExtendContext(ctx context.Context) (bool, error) {
-	h, err := m.current(ErrExtendFailed)
+	if m.refused != nil {
+		return false, m.refused
+	}
+	h, err := m.current()
 	if err != nil {
-		return false, err
+		return false, m.fails(ErrExtendFailed, err)
 	}
 	if err = h.Extend(m.expiry); err == nil {
 		return true, nil
 	}
 	if m.again {
-		if err = m.acquire(ctx, 1); err == nil {
+		if m.acquire(ctx, 1) == nil {
 			return true, nil
 		}
+		err = errors.Unwrap(m.Err()) // without the words of Lock
 	}
-	return false, fmt.Errorf("%w: %w", ErrExtendFailed, err)
+	return false, m.fails(ErrExtendFailed, err)
 }
 
 // Valid is ValidContext with context.Background().
@@ -195,7 +238,10 @@ func (m *Mutex) Token() mortise.Token {
 // Context returns a child of parent that ends when the present lock ends. Work under the lock
 // should use it. It has ended if the Mutex holds no lock.
 func (m *Mutex) Context(parent context.Context) context.Context {
-	h, err := m.current(ErrFailed)
+	h, err := m.current()
+	if m.refused != nil {
+		err = m.refused
+	}
 	if err == nil {
 		return h.Lock().Context(parent)
 	}

@@ -42,10 +42,10 @@ func TestExpiryFreesTheLock(t *testing.T) {
 		}
 		time.Sleep(time.Minute + time.Second)
 		must(t, "lock after the expiry", work.Err() != nil, two.Lock())
-		if ok, err := one.Unlock(); ok || !errors.Is(err, ErrLockAlreadyExpired) {
+		if ok, err := one.Unlock(); ok || err != ErrLockAlreadyExpired {
 			t.Errorf("unlock after the expiry: %v, %v", ok, err)
 		}
-		if ok, err := one.Extend(); ok || !errors.Is(err, ErrExtendFailed) {
+		if ok, err := one.Extend(); ok || err != ErrExtendFailed {
 			t.Errorf("extend after the expiry: %v, %v", ok, err)
 		}
 		if valid, _ := one.Valid(); valid || time.Until(one.Until()) > 0 {
@@ -90,7 +90,7 @@ func TestALockWithoutExpiryStays(t *testing.T) {
 		}
 		ok, err := m.Unlock()
 		must(t, "unlock", ok, err)
-		if ok, err := m.Unlock(); ok || !errors.Is(err, ErrLockAlreadyExpired) {
+		if ok, err := m.Unlock(); ok || err != ErrLockAlreadyExpired {
 			t.Errorf("unlock again: %v, %v", ok, err)
 		}
 	})
@@ -122,8 +122,8 @@ func TestRetriesAreATimeInTheQueue(t *testing.T) {
 		}
 		ctx, cancel := context.WithTimeout(t.Context(), time.Second)
 		defer cancel()
-		if err := holder.LockContext(ctx); !errors.Is(err, ErrFailed) || !errors.Is(err, context.DeadlineExceeded) {
-			t.Errorf("the context has ended: %v", err)
+		if err := holder.LockContext(ctx); err != ErrFailed || !errors.Is(holder.Err(), context.DeadlineExceeded) {
+			t.Errorf("the context has ended: %v, because of %v", err, holder.Err())
 		}
 		ok, err := waiter.Unlock()
 		must(t, "unlock", ok, err)
@@ -142,8 +142,8 @@ func TestALostLockIsReported(t *testing.T) {
 			t.Errorf("valid: %v, %v", valid, err)
 		}
 		c.Ready(0)
-		if ok, err := m.Unlock(); ok || !errors.Is(err, ErrLockAlreadyExpired) || !errors.Is(err, mortise.ErrLost) {
-			t.Errorf("unlock: %v, %v", ok, err)
+		if ok, err := m.Unlock(); ok || err != ErrLockAlreadyExpired || !errors.Is(m.Err(), mortise.ErrLost) {
+			t.Errorf("unlock: %v, %v, because of %v", ok, err, m.Err())
 		}
 		ok, err := again.Extend()
 		must(t, "extend", ok && again.Token() > first, err)
@@ -177,7 +177,7 @@ func TestValues(t *testing.T) {
 			m.Context(t.Context()).Err() == nil {
 			t.Errorf("a new Mutex: %+v", m)
 		}
-		if ok, err := m.Unlock(); ok || !errors.Is(err, ErrLockAlreadyExpired) {
+		if ok, err := m.Unlock(); ok || err != ErrLockAlreadyExpired {
 			t.Errorf("unlock: %v, %v", ok, err)
 		}
 		must(t, "lock", true, m.Lock())

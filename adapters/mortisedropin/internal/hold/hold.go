@@ -120,6 +120,12 @@ func (h *Hold) Extend(limit time.Duration) error {
 	return nil
 }
 
+// Ended reports whether an error of a Hold means that it had ended before. If it does not, Release
+// was not confirmed.
+func Ended(err error) bool {
+	return errors.Is(err, mortise.ErrLost) || errors.Is(err, mortise.ErrUnlocked) || errors.Is(err, ErrExpired)
+}
+
 // Release unlocks the lock, even if ctx has ended, and waits for the confirmation for at most 5 s.
 // It returns nil if the lock was held until then. A second call returns mortise.ErrUnlocked.
 func (h *Hold) Release(ctx context.Context) error {
