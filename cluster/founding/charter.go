@@ -34,21 +34,49 @@ func (s Settings) normal() Settings {
 // difference returns the name of the first setting in which s and o differ, and both values. The
 // name is empty if they do not differ.
 func (s Settings) difference(o Settings) (name, own, other string) {
-	switch {
-	case s.Solo != o.Solo:
-		return "Join", strconv.FormatBool(!s.Solo), strconv.FormatBool(!o.Solo)
-	case s.Replicas != o.Replicas && len(s.Founders) == 0 && len(o.Founders) == 0:
-		return "Replicas", strconv.Itoa(s.Replicas), strconv.Itoa(o.Replicas)
-	case !slices.Equal(s.Founders, o.Founders) || s.Replicas != o.Replicas:
-		return "Founders", s.foundedBy(), o.foundedBy()
-	case s.Voters != o.Voters:
-		return "Voters", strconv.Itoa(s.Voters), strconv.Itoa(o.Voters)
-	case s.SessionTTL != o.SessionTTL:
-		return "SessionTTL", s.SessionTTL.String(), o.SessionTTL.String()
-	case s.Grace != o.Grace:
-		return "Grace", s.Grace.String(), o.Grace.String()
+	for _, field := range comparedFields() {
+		if s.unlike(o, field) {
+			return field, s.value(field), o.value(field)
+		}
 	}
 	return "", "", ""
+}
+
+func (s Settings) unequal(o Settings) string {
+	name, _, _ := s.difference(o)
+	return name
+}
+
+// comparedFields returns the names of the settings that must be equal, the most important first.
+func comparedFields() [6]string {
+	return [...]string{"Join", "Replicas", "Founders", "Voters", "SessionTTL", "Grace"}
+}
+
+func (s Settings) unlike(o Settings, field string) bool {
+	switch field {
+	case "Replicas":
+		return s.Replicas != o.Replicas && len(s.Founders) == 0 && len(o.Founders) == 0
+	case "Founders":
+		return !slices.Equal(s.Founders, o.Founders) || s.Replicas != o.Replicas
+	}
+	return s.value(field) != o.value(field)
+}
+
+// value returns a setting as text, of Founders the first ones.
+func (s Settings) value(field string) string {
+	switch field {
+	case "Join":
+		return strconv.FormatBool(!s.Solo)
+	case "Replicas":
+		return strconv.Itoa(s.Replicas)
+	case "Founders":
+		return s.foundedBy()
+	case "Voters":
+		return strconv.Itoa(s.Voters)
+	case "SessionTTL":
+		return s.SessionTTL.String()
+	}
+	return s.Grace.String()
 }
 
 func (s Settings) foundedBy() string {

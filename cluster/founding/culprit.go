@@ -16,13 +16,51 @@ func (c *Core) culprit() string {
 	if text := c.misplaced(); text != "" {
 		return text
 	}
-	for _, l := range list {
-		if which, own, other := c.settings.difference(l.settings); which != "" {
-			return nameOf(l.name, l.addr) + " has another " + which + " (" + other + ") than this instance (" + own +
-				"): make them equal on all"
+	return c.unequal(list)
+}
+
+// unequal names the instance whose settings differ from those of most newborns in reach, which may
+// be this instance. Newborns that are no founders count too, because this instance may have the
+// wrong list.
+func (c *Core) unequal(list []candidate) string {
+	at := slices.IndexFunc(list, func(l candidate) bool { return c.settings.unequal(l.settings) != "" })
+	if at < 0 {
+		return ""
+	}
+	all := c.newborns()
+	for _, field := range comparedFields() {
+		for _, most := range all {
+			var alike []string
+			var odd *candidate
+			for i, o := range all {
+				switch {
+				case !o.settings.unlike(most.settings, field):
+					alike = append(alike, nameOf(o.name, o.addr))
+				case odd == nil && (o.instance == c.instance || c.settings.founds(o.name)):
+					odd = &all[i]
+				}
+			}
+			if 2*len(alike) > len(all) && odd != nil {
+				return nameOf(odd.name, odd.addr) + " has another " + field + " (" + odd.settings.value(field) + ") than " +
+					some(alike) + " (" + most.settings.value(field) + "): make them equal on all"
+			}
 		}
 	}
-	return ""
+	which, own, other := c.settings.difference(list[at].settings)
+	return nameOf(list[at].name, list[at].addr) + " has another " + which + " (" + other + ") than this instance (" +
+		own + "): make them equal on all"
+}
+
+// newborns returns this instance and the newborns that answer at their own addresses.
+func (c *Core) newborns() []candidate {
+	all := []candidate{{instance: c.instance, name: c.name, addr: c.addr, settings: c.settings}}
+	for _, p := range c.places {
+		who, ok := p.seen(c.now, freshFor)
+		if ok && who.Phase == Newborn && !who.Settings.Solo && who.Addr == p.addr && who.Instance != c.instance {
+			all = append(all, candidate{instance: who.Instance, name: who.Name, addr: who.Addr, settings: who.Settings})
+		}
+	}
+	return all
 }
 
 // unused names the founders under whose names no listed instance runs.

@@ -64,6 +64,14 @@ func TestTheCulpritIsNamed(t *testing.T) {
 			want: `"n2" (b:1) has another Founders ([m1, n2, n3]) than this instance (Replicas: 3): make them equal on all`,
 			founders: `"n2" (b:1) has another Founders ([m1, n2, n3]) than this instance ([n1, n2, n3]): make them ` +
 				`equal on all`},
+		"another SessionTTL than two others": {met: []meeting{
+			{name: "n2", addr: "b:1", change: func(s *Settings) { s.SessionTTL *= 2 }},
+			{name: "n3", addr: "c:1", change: func(s *Settings) { s.SessionTTL *= 2 }}},
+			want: `"n1" (a:1) has another SessionTTL (2s) than "n2" (b:1), "n3" (c:1) (4s): make them equal on all`},
+		"another SessionTTL and another Grace": {met: []meeting{
+			{name: "n2", addr: "b:1", change: func(s *Settings) { s.SessionTTL *= 2 }},
+			{name: "n3", addr: "c:1", change: func(s *Settings) { s.Grace *= 2 }}},
+			want: `"n2" (b:1) has another SessionTTL (4s) than "n1" (a:1), "n3" (c:1) (2s): make them equal on all`},
 		"a misspelt founder": {met: []meeting{{name: "n2", addr: "b:1"}, {name: "n33", addr: "c:1"}},
 			founders: `missing founders: "n3"; "n33" (c:1) runs and is not one of the Founders: if it should be, ` +
 				`correct its Name, or Founders on all instances`},

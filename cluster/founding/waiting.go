@@ -180,8 +180,11 @@ func (c *Core) replicaMissing(list []candidate) string {
 
 func (c *Core) absent() string {
 	var refused, foreign []string
-	why := ""
+	why, met := "", false
 	for _, p := range c.places {
+		if who, ok := p.seen(c.now, freshFor); ok && who.Instance != c.instance {
+			met = true
+		}
 		switch {
 		case p.entry == "" || !p.last.fresh(c.now, freshFor):
 		case p.last.outcome == Refused:
@@ -200,6 +203,9 @@ func (c *Core) absent() string {
 	}
 	if len(foreign) > 0 {
 		text += "; another cluster or another program listens at " + some(foreign) + why
+		if len(foreign) > 1 && !met {
+			text += ": if those belong together, correct the secret and Cluster of this instance"
+		}
 	}
 	return text
 }

@@ -3,6 +3,7 @@ package main
 import (
 	"cmp"
 	"slices"
+	"strconv"
 	"strings"
 	"time"
 
@@ -181,6 +182,7 @@ func (f facts) unborn(d *diagnosis) {
 // begin gives the steps that let a group be founded. What doctor has seen itself comes first. A
 // waiting instance names what prevents it, with the correction.
 func (f facts) begin(d *diagnosis) {
+	var said []string
 	for _, r := range f.silent() {
 		switch r.Outcome {
 		case guest.Foreign:
@@ -195,9 +197,13 @@ func (f facts) begin(d *diagnosis) {
 	}
 	for _, r := range f.answers() {
 		text, waits := strings.CutPrefix(r.Status.Waiting, "founding waits: ")
-		_, other, _ := strings.Cut(text, " is not ready: ") // the text of another instance
-		if text = plain.Text(cmp.Or(other, text)); waits && !slices.Contains(d.Steps, text) && len(f.silent()) == 0 {
-			d.step("%s", text)
+		says := strconv.Quote(r.Status.Name)
+		if other, its, found := strings.Cut(text, " is not ready: "); found { // the text of another instance
+			says, text = other, its
+		}
+		if waits && !slices.Contains(said, text) && len(f.silent()) == 0 {
+			said = append(said, text)
+			d.step("%s waits: %s", says, text)
 		}
 	}
 	if len(d.Steps) == 0 {
