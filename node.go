@@ -36,9 +36,15 @@ type Node struct {
 
 	// A readiness probe calls Ready repeatedly, each time with a short context. So the calls know
 	// these together.
-	settled   atomic.Bool            // Ready has found the voters settled, or has stopped waiting
-	settleBy  atomic.Int64           // clock.Time at which Ready stops waiting; zero before the first Ready
-	unsettled atomic.Pointer[string] // the last reason that a leader has given; nil means none
+	settled   atomic.Bool               // Ready has found the voters settled, or has stopped waiting
+	settleBy  atomic.Int64              // clock.Time at which Ready stops waiting; zero before the first Ready
+	unsettled atomic.Pointer[unsettled] // what the last leader that answered has said; nil means none has
+}
+
+// unsettled is what Ready waits for.
+type unsettled struct {
+	why      string
+	renewing bool // a voter is being replaced that has lost its directory
 }
 
 // Start starts a node. ctx bounds the start only. When Start returns, the node listens, searches

@@ -22,8 +22,9 @@ const (
 // Ready waits until this node can get locks: its session is attached to a leader and the group is
 // past its grace. The first call also waits, for at most 90 s, until no change of the voters is due
 // or in progress. So a rolling deployment that waits for Ready cannot stop instances faster than
-// the group replaces voters. Ready also warms up: the first request after it opens no session and
-// searches for no leader.
+// the group replaces voters. If an instance has come back without its directory ([Config.Dir]),
+// this wait has no limit but ctx, since the next loss would end the group. Ready also warms up: the
+// first request after it opens no session and searches for no leader.
 //
 // If ctx ends before that, Ready returns an error that wraps the context's error and names what is
 // missing. It returns the error of Node.Err if the node has failed, and ErrLeaving if the node has
@@ -45,41 +46,50 @@ func (n *Node) Ready(ctx context.Context) error {
 }
 
 // awaitVoters waits until the leader reports that no change of the voters is due. It returns nil
-// then, and also when settleTime has passed since the first call. It returns an error if ctx or the
-// node ends first.
+// then, and also when settleTime has passed since the first call, if that is bearable. It returns
+// an error if ctx or the node ends first.
 func (n *Node) awaitVoters(ctx context.Context) error {
-	now := n.engine.Now()
-	n.settleBy.CompareAndSwap(0, int64(now.Add(settleTime)))
-	bounded, cancel := context.WithTimeout(ctx, max(clock.Time(n.settleBy.Load()).Sub(now), lastAsk))
-	defer cancel()
+	n.settleBy.CompareAndSwap(0, int64(n.engine.Now().Add(settleTime)))
+	// With a directory, the session of this instance's last process may stand. So the leader's last
+	// look, which is up to 50 ms old, can know this instance and be older than its start.
+	wanted := 1
+	if n.config.Dir != "" {
+		wanted = 2
+	}
 	for {
-		settled, err := n.askVoters(bounded)
+		left := clock.Time(n.settleBy.Load()).Sub(n.engine.Now())
+		settled := n.askVoters(ctx, max(left, lastAsk))
+		last := n.unsettled.Load()
+		if settled {
+			wanted--
+		}
 		switch {
-		case err == nil && settled:
+		case wanted == 0:
 			n.settled.Store(true)
 			return nil
 		case n.admit(ctx) != nil:
 			return n.admit(ctx)
 		case ctx.Err() != nil:
-			return n.explain("wait until ready", &settleError{err: ctx.Err(), why: n.unsettledWhy()})
-		case bounded.Err() != nil:
-			n.config.Logger.Warn("ready, although the voters are still changing", "why", n.unsettledWhy())
+			return n.explain("wait until ready", &settleError{err: ctx.Err(), why: last.reason()})
+		case left <= 0 && !settled && last.bearable():
+			n.config.Logger.Warn("ready, although the voters are still changing", "why", last.reason())
 			n.settled.Store(true)
 			return nil
 		}
-		pause(bounded, settlePoll)
+		pause(ctx, settlePoll)
 	}
 }
 
-// askVoters asks a leader whether the voters are settled, and records its reason if they are not.
-func (n *Node) askVoters(ctx context.Context) (settled bool, err error) {
+// askVoters asks a leader whether the voters are settled, and records what it says.
+func (n *Node) askVoters(ctx context.Context, within time.Duration) (settled bool) {
+	ctx, cancel := context.WithTimeout(ctx, within)
+	defer cancel()
 	status, err := n.engine.QueryStatus(ctx)
 	if err != nil {
-		return false, err
+		return false
 	}
-	why := status.Report.Next.Why
-	n.unsettled.Store(&why)
-	return n.knows(&status) && !status.Due, nil
+	n.unsettled.Store(&unsettled{why: status.Report.Next.Why, renewing: status.Report.Renewing})
+	return n.knows(&status) && !status.Due
 }
 
 // knows reports whether the leader has this node's session in its report, and so would wait for it.
@@ -88,12 +98,16 @@ func (n *Node) knows(status *cluster.VoterStatus) bool {
 	return status.Known || n.engine.Picture().Member
 }
 
-// unsettledWhy returns what Ready waits for, as the last leader that answered has said.
-func (n *Node) unsettledWhy() string {
-	if why := n.unsettled.Load(); why != nil {
-		return *why
+// bearable reports whether a node may count as ready after settleTime although the voters change.
+// It may not if no leader has answered, or if a leader replaces a voter that has lost its
+// directory, since the next loss could end the group.
+func (u *unsettled) bearable() bool { return u != nil && !u.renewing }
+
+func (u *unsettled) reason() string {
+	if u == nil {
+		return "no leader has answered whether the voters are settled"
 	}
-	return "no leader has answered whether the voters are settled"
+	return u.why
 }
 
 type settleError struct {

@@ -72,9 +72,10 @@ func (c *Core) task(e Task) {
 	c.acts.Tasks = append(c.acts.Tasks, e)
 }
 
-// Done records the outcome of a task. declined is the reason why an instance does not start a
-// replica.
-func (c *Core) Done(now time.Duration, e Task, outcome founding.Outcome, answer []byte) (declined string) {
+// Done records the outcome of a task. from is the proven ID of the instance that answered, if one
+// did. declined is the reason why an instance does not start a replica.
+func (c *Core) Done(now time.Duration, e Task, outcome founding.Outcome, from nodeid.ID,
+	answer []byte) (declined string) {
 	look := false
 	switch {
 	case e.pushed != nil:
@@ -84,7 +85,7 @@ func (c *Core) Done(now time.Duration, e Task, outcome founding.Outcome, answer 
 	case e.Prepare != nil:
 		look, declined = c.lead.Answered(now, e.term, *e.Prepare, outcome, answer)
 	case e.probe != nil:
-		look = c.lead.Probed(now, e.term, *e.probe, outcome)
+		look = c.lead.Probed(now, e.term, *e.probe, outcome, from)
 	}
 	c.wanted = c.wanted || look
 	return declined

@@ -108,7 +108,7 @@ func TestAnAnnouncementNamesTheNewest(t *testing.T) {
 		t.Fatalf("told: %q", got)
 	}
 	for _, e := range acts.Tasks {
-		c.Done(now, e, founding.Silent, nil)
+		c.Done(now, e, founding.Silent, nodeid.ID{}, nil)
 	}
 	c.Configured(now, testGroup, 9, replicas(2))
 	_, acts = turn(c, now)
@@ -120,7 +120,7 @@ func TestAnAnnouncementNamesTheNewest(t *testing.T) {
 		c.At() != 9 {
 		t.Fatalf("told again: %q, as of configuration %d", addresses(acts), c.At())
 	}
-	c.Done(now, acts.Tasks[0], founding.Silent, nil)
+	c.Done(now, acts.Tasks[0], founding.Silent, nodeid.ID{}, nil)
 	if _, acts = turn(c, now+time.Minute); len(acts.Tasks) > 0 {
 		t.Error("it was tried more often than asked for")
 	}

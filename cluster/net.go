@@ -19,6 +19,14 @@ var (
 	ErrOther = errors.New("another instance answers there")
 )
 
+// OtherError is an ErrOther with the instance that has proved its ID.
+type OtherError struct{ Answered nodeid.ID }
+
+func (e *OtherError) Error() string { return ErrOther.Error() + ": " + e.Answered.String() }
+
+// Is makes errors.Is(err, ErrOther) true.
+func (e *OtherError) Is(target error) bool { return target == ErrOther }
+
 // ForeignError is an ErrForeign with a known reason, for example a different secret.
 type ForeignError struct {
 	Why string // the reason as text; it does not contain the address

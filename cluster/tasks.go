@@ -2,8 +2,10 @@ package cluster
 
 import (
 	"context"
+	"errors"
 
 	"github.com/mortise-lock/mortise/cluster/founding"
+	"github.com/mortise-lock/mortise/internal/nodeid"
 )
 
 // task sends a question of the core on its own helper goroutine, for at most a second. Answers that
@@ -22,16 +24,24 @@ func (c *Cluster) task(e Task) {
 			c.in.postOfLife(func() { c.own.core.StatusReplied(c.now(), e, reply, err == nil) })
 		case e.Body == nil:
 			err := net.Probe(ctx, e.Addr, e.To)
-			c.in.postOfLife(func() { c.finished(e, outcomeOfError(err), nil) })
+			c.in.postOfLife(func() { c.finished(e, outcomeOfError(err), answeredBy(err), nil) })
 		default:
-			answer, _, err := net.Ask(ctx, e.Addr, e.To, e.Body)
-			c.in.postOfLife(func() { c.finished(e, outcomeOf(answer, err), answer) })
+			answer, from, err := net.Ask(ctx, e.Addr, e.To, e.Body)
+			c.in.postOfLife(func() { c.finished(e, outcomeOf(answer, err), from, answer) })
 		}
 	})
 }
 
-func (c *Cluster) finished(e Task, outcome founding.Outcome, answer []byte) {
-	if declined := c.own.core.Done(c.now(), e, outcome, answer); declined != "" {
+func (c *Cluster) finished(e Task, outcome founding.Outcome, from nodeid.ID, answer []byte) {
+	if declined := c.own.core.Done(c.now(), e, outcome, from, answer); declined != "" {
 		c.cfg.Logger.Debug("an instance has refused to start a replica", "instance", e.To, "why", declined)
 	}
+}
+
+// answeredBy returns the instance that has answered instead of the one that was asked, or zero.
+func answeredBy(err error) nodeid.ID {
+	if other, ok := errors.AsType[*OtherError](err); ok {
+		return other.Answered
+	}
+	return nodeid.ID{}
 }

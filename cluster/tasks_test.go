@@ -52,7 +52,7 @@ func (n *node) offered(last uint64, within time.Duration) (uint64, time.Duration
 }
 
 func TestWhatBecomesOfAPrepare(t *testing.T) {
-	const silent, soon, late = time.Duration(0), 5 * time.Second, 10 * time.Second
+	const silent, soon, same = time.Duration(0), 5 * time.Second, time.Duration(-1)
 	listen := func(f *fleet, instance nodeid.ID, state func(raft uint64) []byte) {
 		f.net.listen(addrOf(50)).serve(instance, func(_ Asker, q []byte) []byte {
 			if q[1] != kindPrepare {
@@ -64,9 +64,9 @@ func TestWhatBecomesOfAPrepare(t *testing.T) {
 	for _, c := range []struct {
 		name  string
 		there func(f *fleet)
-		again time.Duration // time until the instance is asked for a replica with another ID
+		again time.Duration // time until the instance is asked for a replica with another ID; same: never
 	}{
-		{"silent", func(f *fleet) { f.net.muffle(addrOf(50), true) }, late},
+		{"silent", func(f *fleet) { f.net.muffle(addrOf(50), true) }, same},
 		{"nothing listens", func(*fleet) {}, soon},
 		{"a stranger", func(f *fleet) { f.net.alien[addrOf(50)] = true }, soon},
 		{"another instance", func(f *fleet) {
@@ -80,10 +80,10 @@ func TestWhatBecomesOfAPrepare(t *testing.T) {
 		}, soon},
 		{"garbage", func(f *fleet) {
 			listen(f, nodeidtest.ID(77), func(raft uint64) []byte { return []byte("garbage") })
-		}, late},
+		}, same},
 		{"another ID", func(f *fleet) {
 			listen(f, nodeidtest.ID(77), func(raft uint64) []byte { return prepareAnswer(raft+1, 0) })
-		}, late},
+		}, same},
 		{"running", func(f *fleet) {
 			listen(f, nodeidtest.ID(77), func(raft uint64) []byte { return prepareAnswer(raft, 0) })
 		}, silent},
@@ -102,7 +102,17 @@ func TestWhatBecomesOfAPrepare(t *testing.T) {
 					t.Fatalf("offered %x after %v", first, took)
 				}
 				second, took := n.offered(first, 12*time.Second)
-				if c.again == silent {
+				asks := f.net.played(kindPrepare, addrOf(0), addrOf(50))
+				if c.again == same {
+					if second != 0 || len(asks) < 10 || len(asks) > 13 {
+						t.Errorf("asked %d times in 12 s, and then by another ID %x", len(asks), second)
+					}
+					for _, a := range asks {
+						if got := prepareAsks(a.question)[2]; got != first {
+							t.Errorf("asked again by the ID %x, and not %x", got, first)
+						}
+					}
+				} else if c.again == silent {
 					steps := n.carriedOut()
 					want := Voter{Raft: first, Instance: nodeidtest.ID(77), Addr: addrOf(50), Life: 1}
 					if second != 0 || len(steps) == 0 || steps[0].step.Kind != voters.AddLearner ||
@@ -113,7 +123,6 @@ func TestWhatBecomesOfAPrepare(t *testing.T) {
 					len(n.carriedOut()) > 0 {
 					t.Errorf("offered another after %v, want %v; carried out %v", took, c.again, kinds(n.carriedOut()))
 				}
-				asks := f.net.played(kindPrepare, addrOf(0), addrOf(50))
 				if len(asks) == 0 || prepareAsks(asks[0].question) != [5]uint64{77, f.oneGroup(), first, 4, 1} {
 					t.Errorf("asked %d times, first % x", len(asks), asks[0].question)
 				}

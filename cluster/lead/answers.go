@@ -50,14 +50,15 @@ func (l *Lead) Answered(now time.Duration, term uint64, step voters.Step, outcom
 
 // Probed records the outcome of a probe, and reports whether to call Look again. An incarnation has
 // ended if the connection to its address is refused, or if another instance proves its own ID
-// there. An answer of another program proves nothing, because several machines may share the
-// address.
-func (l *Lead) Probed(now time.Duration, term uint64, p voters.Probe, outcome founding.Outcome) (look bool) {
+// there, which is by. An answer of another program proves nothing, because several machines may
+// share the address.
+func (l *Lead) Probed(now time.Duration, term uint64, p voters.Probe, outcome founding.Outcome,
+	by nodeid.ID) (look bool) {
 	if !l.governs(term) {
 		return false
 	}
 	over := outcome == founding.Refused || outcome == founding.Other
-	l.reconciler.Probed(now, p.ID, over)
+	l.reconciler.Probed(now, p.ID, over, by)
 	return over
 }
 

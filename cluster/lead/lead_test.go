@@ -7,6 +7,7 @@ import (
 
 	"github.com/mortise-lock/mortise/cluster/founding"
 	"github.com/mortise-lock/mortise/cluster/voters"
+	"github.com/mortise-lock/mortise/internal/nodeid"
 	"github.com/mortise-lock/mortise/internal/nodeid/nodeidtest"
 )
 
@@ -45,7 +46,7 @@ func prepared(t *testing.T, l *Lead) (now time.Duration, o Orders) {
 			break
 		}
 		for _, p := range o.Probes {
-			l.Probed(now, 5, p, founding.Refused)
+			l.Probed(now, 5, p, founding.Refused, nodeid.ID{})
 		}
 		now += Pause
 		o = l.Look(now, shrunk(), 5, 99)
@@ -99,9 +100,9 @@ func TestAnswersOfAnotherLeadMeanNothing(t *testing.T) {
 		"another replica": first(l.Answered(now, 5, step, founding.Answered,
 			answer(other, founding.Running))),
 		"no words":                  first(l.Answered(now, 5, step, founding.Answered, []byte{1, 2, 3})),
-		"a probe of another term":   l.Probed(now, 4, voters.Probe{ID: 2}, founding.Refused),
-		"a stranger at the address": l.Probed(now, 5, voters.Probe{ID: 2}, founding.Foreign),
-		"silence at the address":    l.Probed(now, 5, voters.Probe{ID: 2}, founding.Silent),
+		"a probe of another term":   l.Probed(now, 4, voters.Probe{ID: 2}, founding.Refused, nodeid.ID{}),
+		"a stranger at the address": l.Probed(now, 5, voters.Probe{ID: 2}, founding.Foreign, nodeid.ID{}),
+		"silence at the address":    l.Probed(now, 5, voters.Probe{ID: 2}, founding.Silent, nodeid.ID{}),
 		"the end of an unnamed voter": l.PeerLost(nodeidtest.ID(9),
 			[]founding.Voter{{Raft: 2, Instance: nodeidtest.ID(2)}}),
 	} {
@@ -112,7 +113,7 @@ func TestAnswersOfAnotherLeadMeanNothing(t *testing.T) {
 	if look, why := l.Answered(now, 5, step, founding.Answered, answer(step, founding.Declined)); !look || why != "" {
 		t.Errorf("an instance that declines: %v, %q", look, why)
 	}
-	if !l.Probed(now, 5, voters.Probe{ID: 2}, founding.Other) ||
+	if !l.Probed(now, 5, voters.Probe{ID: 2}, founding.Other, nodeid.ID{}) ||
 		!l.PeerLost(nodeidtest.ID(2), []founding.Voter{{Raft: 2, Instance: nodeidtest.ID(2)}}) {
 		t.Error("the end of a life calls for no look")
 	}

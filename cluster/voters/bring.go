@@ -17,11 +17,12 @@ func (s *survey) bringIn() (Step, bool) {
 		left = slices.Delete(left, i, i+1)
 		have = append(have, &member{info: c.info, known: true})
 		switch {
-		case c.stage == unasked:
+		case c.stage == unasked || c.again:
 			if step, ok := s.prepare(c, "since there are only %d of %d replicas", len(have)-1, s.wanted); ok {
 				return step, true
 			}
-		case c.stage == asked:
+			waiting = waiting || c.stage != unasked
+		case c.stage != running:
 			waiting = true
 		case ready == nil:
 			ready = &c
@@ -61,7 +62,7 @@ func (s *survey) spread() (Step, bool) {
 		case out == nil:
 		case c.stage == running:
 			return s.add(c), true
-		case c.stage == asked:
+		case c.stage != unasked && !c.again:
 			return s.none("waiting for an instance to start its replica"), true
 		default:
 			return s.prepare(c, "to spread the voters over zones, instead of %s", out.label())
@@ -75,11 +76,15 @@ func (s *survey) spreads(l *member) bool {
 }
 
 func (s *survey) prepare(c candidate, why string, about ...any) (Step, bool) {
-	if s.v.Fresh == 0 || s.inConfig(s.v.Fresh) ||
-		slices.ContainsFunc(s.v.Prepared, func(p Prepared) bool { return p.ID == s.v.Fresh }) {
-		return Step{}, false
+	id := c.prepared.ID
+	if id == 0 || c.prepared.State != Asked || s.inConfig(id) {
+		id = s.v.Fresh
+		used := func(p Prepared) bool { return p.ID == id }
+		if id == 0 || s.inConfig(id) || slices.ContainsFunc(s.v.Prepared, used) {
+			return Step{}, false
+		}
 	}
-	return Step{Kind: Prepare, ID: s.v.Fresh, Instance: c.info.Instance, Next: again,
+	return Step{Kind: Prepare, ID: id, Instance: c.info.Instance, Next: again,
 		Why: fmt.Sprintf("%q is asked to start a replica "+why, append([]any{c.info.Name}, about...)...)}, true
 }
 

@@ -14,6 +14,7 @@ type candidate struct {
 	info     Registered
 	prepared Prepared // the newest Prepared of this term that is still valid
 	stage    stage
+	again    bool // the question is to be repeated
 	replaces bool // a dead or leaving replica with the candidate's name is in the configuration
 }
 
@@ -23,12 +24,18 @@ const (
 	running stage = iota // its replica runs and can be added
 	asked
 	unasked
+	slow // asked for longer than patience; another instance is asked first
 )
 
 const (
-	// patience is how long to wait for the answer to a Prepare. An instance that refuses or does
-	// not answer is asked again after a pause of the same length.
+	// patience is the pause after which an instance is asked again that refused, or that did not
+	// answer for the time preparing. If an instance does not answer for this long, another one is
+	// asked, too.
 	patience = 5 * time.Second
+	// preparing is how long an instance that has not answered a Prepare counts as present. The
+	// answer may need several syncs of a slow disk. Meanwhile the question is repeated with the same
+	// ID, so that a late answer is not lost.
+	preparing = 30 * time.Second
 	// restless is the number of losses after which an instance normally gets no replica.
 	restless = 3
 )
@@ -108,9 +115,12 @@ func (s *survey) candidate(r Registered) (candidate, bool) {
 		switch {
 		case p.State == Running && !s.inConfig(p.ID):
 			c.stage = running
-		case p.State == Asked && age < patience:
-			c.stage = asked
-		case p.State == Asked && age < 2*patience, p.State != Asked && age < patience:
+		case p.State == Asked && age < preparing:
+			c.stage, c.again = asked, s.v.Now-p.Sent >= again
+			if age >= patience {
+				c.stage = slow
+			}
+		case p.State == Asked && age < preparing+patience, p.State != Asked && age < patience:
 			s.resting = append(s.resting, strconv.Quote(r.Name))
 			return c, false
 		}

@@ -84,6 +84,8 @@ func (m *member) reason() string {
 	switch {
 	case m.info.Leaving:
 		return " (it leaves)"
+	case m.dead && m.Renewed:
+		return " (another instance uses its name and its address, without its directory)"
 	case m.dead && m.LifeOver:
 		return " (its process is gone)"
 	case m.dead:

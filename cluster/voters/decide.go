@@ -158,6 +158,13 @@ func (s *survey) next() time.Duration {
 		}
 	}
 	for _, p := range s.v.Prepared {
+		if p.State == Asked {
+			at(p.Sent + again - s.v.Now)
+			at(p.Since + patience - s.v.Now)
+			at(p.Since + preparing - s.v.Now)
+			at(p.Since + preparing + patience - s.v.Now)
+			continue
+		}
 		at(p.Since + patience - s.v.Now)
 		at(p.Since + 2*patience - s.v.Now)
 	}

@@ -18,7 +18,9 @@
 //   - Rule 10: one change of the configuration makes the wanted replicas the voters. Replicas
 //     that are dead, leaving or not needed are removed; others may remain as learners.
 //   - Rule 11: a replica is dead if it was silent for the limit (5 s in memory, a minute with a
-//     directory). In memory it is also dead if its incarnation is known to have ended.
+//     directory). In memory it is also dead if its incarnation is known to have ended. With a
+//     directory it is also dead if that directory is lost: the leader has no stream with it, and
+//     another instance with its name has proved its own key at its address.
 //   - Rule 12: a leader that leaves first transfers its leadership to another voter.
 //   - Rule 13: an instance that leaves may stop once its vote cannot be needed any more (MayStop),
 //     or if all instances leave (AllLeaving). Only a leader that has the newest configuration can
@@ -32,7 +34,7 @@
 //	(plain) ----------------> asked ----------------> learner ----------------> voter
 //	   ^                        |                      |  ^                       |
 //	   |  refused, no answer    |                      |  +-----------------------+
-//	   |  in 5 s: left alone    |                      |   *Change: demoted, the   |
+//	   |  in 30 s: left alone   |                      |   *Change: demoted, the   |
 //	   +------------------------+                      |   number shrinks          |
 //	   |                          *Change: removed     |                           |
 //	   +-----------------------------------------------+---------------------------+
@@ -97,10 +99,16 @@
 //   - With a directory, the end of an incarnation does not make a replica dead, since a
 //     restarting process refuses connections too.
 //   - A voter without a session keeps its vote, but a learner without a session is not promoted.
-//   - An instance that refused Prepare, or did not answer for 5 s, counts as absent for 5 s more,
-//     and is then asked with another ID. An instance that cannot start a replica would otherwise
-//     count as present and keep a dead voter in the configuration forever. During these 5 s
-//     Explain sets Due, so that a rolling restart does not stop the last voter.
+//   - With a directory, several voters that have lost their directories at once are replaced one by
+//     one. While the instance that answers in place of a voter refuses Prepare, the voter is not
+//     dead, since with one vote instead of three the next loss would end the group.
+//   - An instance that refused Prepare counts as absent for 5 s, and is then asked with another
+//     ID. An instance that cannot start a replica would otherwise count as present and keep a dead
+//     voter in the configuration forever. During these 5 s Explain sets Due, so that a rolling
+//     restart does not stop the last voter.
+//   - An instance that does not answer Prepare is asked again every second with the same ID, since
+//     its disk may be slow and the answer to the earlier question late. It counts as present for 30
+//     s, then as absent for 5 s. After the first 5 s another instance is asked, if there is one.
 //   - An instance that was lost three times in two minutes gets a replica only if otherwise
 //     fewer than a majority of the instances present would vote. With three instances it
 //     therefore always gets one. Otherwise three rolling restarts in two minutes could leave a

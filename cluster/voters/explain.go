@@ -23,8 +23,11 @@ type Report struct {
 	// Due is set while a change of voters is due or in flight. It is also set while a voter is
 	// silent and not yet dead, since a rolling restart could otherwise continue and remove the
 	// majority.
-	Due  bool
-	Next Step
+	Due bool
+	// Renewing is set while a voter is replaced that has lost its directory: another instance with
+	// its name answers at its address. Only a Reconciler sets it.
+	Renewing bool
+	Next     Step
 }
 
 // Missing is a voter out of contact with the leader.

@@ -12,10 +12,11 @@ import (
 // the end of the replica's incarnation (rule 11).
 type vigil struct {
 	id      nodeid.ReplicaID
-	away    bool // the leader has no stream with the incarnation, which is not known to have ended
-	over    bool // after the end of the stream, a probe showed that the incarnation has ended
-	waiting bool // a probe is under way
-	stale   bool // the leader has had a stream since the probe was sent
+	away    bool      // the leader has no stream with the incarnation, which is not known to have ended
+	over    bool      // after the end of the stream, a probe showed that the incarnation has ended
+	by      nodeid.ID // the other instance that the probe met; zero means that the address refused
+	waiting bool      // a probe is under way
+	stale   bool      // the leader has had a stream since the probe was sent
 	asked   time.Duration
 	due     time.Duration
 }
@@ -33,7 +34,9 @@ const (
 func (s *Reconciler) watch(now time.Duration, f Facts) []Replica {
 	list := slices.Clone(f.Replicas)
 	s.relent(func(id nodeid.ReplicaID) bool {
-		return !slices.ContainsFunc(list, func(r Replica) bool { return r.ID == id && r.ID != f.Self && !r.Linked })
+		return !slices.ContainsFunc(list, func(r Replica) bool {
+			return r.ID == id && r.ID != f.Self && !r.Linked && !(f.Settings.Durable && s.heir(f, &r).IsZero())
+		})
 	})
 	for i := range list {
 		r := &list[i]
@@ -41,12 +44,72 @@ func (s *Reconciler) watch(now time.Duration, f Facts) []Replica {
 			continue
 		}
 		named := s.replaced(f, r.Instance) && r.SilentFor >= silenceNamed
-		r.LifeOver = s.probedOver(r.ID) || named || slices.Contains(s.retired, r.ID)
+		r.LifeOver = s.probedOver(r.ID) && !f.Settings.Durable || named || slices.Contains(s.retired, r.ID)
 		if !r.Linked && !f.Settings.Durable && !r.Instance.IsZero() && r.Addr != "" {
 			s.vigil(now, r.ID).away = !r.LifeOver
 		}
 	}
+	s.renew(now, f, list)
 	return list
+}
+
+// renew sets Renewed for the first voter, or else learner, whose directory is lost. It starts a
+// vigil for each replica whose name and address another instance claims, since only a probe shows
+// that this instance is the one that answers there.
+func (s *Reconciler) renew(now time.Duration, f Facts, list []Replica) {
+	s.renewing = false
+	if !f.Settings.Durable {
+		return
+	}
+	votes := func(r *Replica) bool { return slices.Contains(f.Config.Voters, r.ID) }
+	var chosen *Replica
+	for i := range list {
+		r := &list[i]
+		heir := s.heir(f, r)
+		if r.ID == f.Self || r.Linked || heir.IsZero() {
+			continue
+		}
+		v := s.vigil(now, r.ID)
+		met := v.over && v.by == heir
+		if v.away = !met; !met {
+			continue
+		}
+		s.renewing = s.renewing || votes(r)
+		if s.rests(now, heir) {
+			continue // without the heir, fewer instances would vote
+		}
+		if chosen == nil || votes(r) && !votes(chosen) || votes(r) == votes(chosen) && r.ID < chosen.ID {
+			chosen = r
+		}
+	}
+	if chosen != nil {
+		chosen.Renewed = true
+	}
+}
+
+// heir returns the instance that has registered with the name and the address of a replica's
+// instance. Zero means none.
+func (s *Reconciler) heir(f Facts, r *Replica) nodeid.ID {
+	i := slices.IndexFunc(s.known, func(k Registered) bool { return k.Instance == r.Instance && k.Name != "" })
+	if i < 0 || r.Addr == "" {
+		return nodeid.ID{}
+	}
+	for _, o := range f.Registered {
+		if o.Instance != r.Instance && o.Name == s.known[i].Name && o.Addr == r.Addr && o.Session && o.Reachable &&
+			!o.Leaving {
+			return o.Instance
+		}
+	}
+	return nodeid.ID{}
+}
+
+// rests reports whether an instance has refused a Prepare, or not answered it for long.
+func (s *Reconciler) rests(now time.Duration, instance nodeid.ID) bool {
+	return slices.ContainsFunc(s.prepared, func(p Prepared) bool {
+		age := now - p.Since
+		return p.Instance == instance && (p.State == Refused && age < patience ||
+			p.State == Asked && age >= preparing && age < preparing+patience)
+	})
 }
 
 // relent ends the vigil of each replica for which the given function returns true. A vigil is
@@ -55,7 +118,7 @@ func (s *Reconciler) watch(now time.Duration, f Facts) []Replica {
 func (s *Reconciler) relent(holds func(nodeid.ReplicaID) bool) {
 	for i := range s.vigils {
 		if v := &s.vigils[i]; holds(v.id) {
-			v.away, v.over, v.stale = false, false, v.waiting
+			v.away, v.over, v.by, v.stale = false, false, nodeid.ID{}, v.waiting
 		}
 	}
 	s.vigils = slices.DeleteFunc(s.vigils, func(v vigil) bool { return !v.waiting && holds(v.id) })
@@ -111,7 +174,7 @@ func (s *Reconciler) namesakes(f Facts) {
 // Probes returns the probes to send now, and records them as sent. They concern the replicas
 // without a stream at the last Look. The first probe of a replica is due at once, further probes
 // every 100 ms, but only one at a time. The caller ends a probe after 1.5 s. If Settings.Durable
-// is set, Probes returns no probe.
+// is set, only replicas are probed whose name and address another instance has registered.
 func (s *Reconciler) Probes(now time.Duration) []Probe {
 	var list []Probe
 	for i := range s.vigils {
@@ -129,16 +192,16 @@ func (s *Reconciler) Probes(now time.Duration) []Probe {
 }
 
 // Probed records the result of a Probe. over is true if the address refused the connection or
-// another instance answered there. A result is ignored if there was a stream since the probe was
-// sent.
-func (s *Reconciler) Probed(now time.Duration, id nodeid.ReplicaID, over bool) {
+// another instance answered there. That instance is by. A result is ignored if there was a stream
+// since the probe was sent.
+func (s *Reconciler) Probed(now time.Duration, id nodeid.ReplicaID, over bool, by nodeid.ID) {
 	for i := range s.vigils {
 		switch v := &s.vigils[i]; {
 		case v.id != id || !v.waiting:
 		case v.stale:
 			v.waiting, v.stale, v.due = false, false, now
 		default:
-			v.waiting, v.over, v.away = false, over, !over
+			v.waiting, v.over, v.away, v.by = false, over, !over, by
 		}
 	}
 }

@@ -47,6 +47,9 @@ func randomView(rng *rand.Rand) View {
 		p := Prepared{ID: nodeid.ReplicaID(30 + i), Instance: nodeidtest.ID(uint64(100 + rng.IntN(n+1))),
 			State: State(rng.IntN(4)),
 			Since: time.Hour - time.Duration(rng.IntN(12000))*time.Millisecond}
+		if p.Sent = p.Since; p.State == Asked && oneIn(rng, 2) {
+			p.Since -= 28 * time.Second
+		}
 		if oneIn(rng, 20) {
 			p.ID = nodeid.ReplicaID(20 + rng.IntN(3))
 		}
@@ -77,7 +80,7 @@ func randomInstance(rng *rand.Rand, i, healthy int) Registered {
 
 func randomReplica(rng *rand.Rand, id nodeid.ReplicaID, who nodeid.ID, healthy int) Replica {
 	r := Replica{ID: id, Instance: who, Active: !oneIn(rng, 1+healthy), CaughtUp: !oneIn(rng, 3),
-		LifeOver: oneIn(rng, 2+healthy*3)}
+		LifeOver: oneIn(rng, 2+healthy*3), Renewed: oneIn(rng, 2+healthy*3)}
 	r.Full = r.CaughtUp && !oneIn(rng, 3)
 	r.Settled = r.CaughtUp && !oneIn(rng, 3)
 	if !r.Active {

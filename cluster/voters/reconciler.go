@@ -20,6 +20,7 @@ type Reconciler struct {
 	vigils   []vigil
 	absences []absence
 	losses   []loss
+	renewing bool               // the facts of the last Look show a voter whose directory is lost
 	beside   map[nodeid.ID]bool // instances that had the name of a replica while it ran, and so do not replace it
 }
 
@@ -50,17 +51,31 @@ func (s *Reconciler) Look(now time.Duration, f Facts, fresh nodeid.ReplicaID) St
 	s.looked = true
 	step := Reconcile(s.view)
 	if step.Kind == Prepare {
-		s.prepared = slices.DeleteFunc(s.prepared, func(p Prepared) bool { return p.Instance == step.Instance })
-		s.prepared = append(s.prepared, Prepared{ID: step.ID, Instance: step.Instance, State: Asked, Since: now})
+		s.asked(now, step)
 	}
 	step.Next = s.next(step.Next)
 	return step
 }
 
-// Report returns the result of Explain for the last Look. It also sets Due if the leader has no
-// stream with a voter, since stopping the next instance could then remove the majority.
+// asked records a Prepare. A question that is repeated keeps the time of the first one, until the
+// instance has rested.
+func (s *Reconciler) asked(now time.Duration, step Step) {
+	p := Prepared{ID: step.ID, Instance: step.Instance, State: Asked, Since: now, Sent: now}
+	s.prepared = slices.DeleteFunc(s.prepared, func(old Prepared) bool {
+		if old.ID == p.ID && now-old.Since < preparing {
+			p.Since = old.Since
+		}
+		return old.Instance == p.Instance
+	})
+	s.prepared = append(s.prepared, p)
+}
+
+// Report returns the result of Explain for the last Look. It also sets Renewing, and Due if the
+// leader has no stream with a voter, since stopping the next instance could then remove the
+// majority.
 func (s *Reconciler) Report() Report {
 	r := Explain(s.view)
+	r.Renewing = s.renewing
 	if r.Due {
 		return r
 	}
@@ -106,7 +121,8 @@ func (s *Reconciler) review(now time.Duration, f Facts) {
 	}
 	s.prepared = slices.DeleteFunc(s.prepared, func(p Prepared) bool {
 		there := slices.ContainsFunc(f.Registered, func(r Registered) bool { return r.Instance == p.Instance })
-		return now-p.Since >= 2*patience && !(p.State == Running && there)
+		kept := there && (p.State == Running || p.State == Asked) // if it is asked again, then by the same ID
+		return now-p.Since >= 2*patience && !kept
 	})
 	s.retired = slices.DeleteFunc(s.retired, func(id nodeid.ReplicaID) bool {
 		return !f.Config.has(id) && !slices.ContainsFunc(s.prepared, func(p Prepared) bool { return p.ID == id })

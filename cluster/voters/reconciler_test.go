@@ -65,23 +65,35 @@ var three = Settings{Voters: 3}
 func TestAsked(t *testing.T) {
 	l := newLead(t, "a* b c/dead | | d", three)
 	l.want(0, Prepare, 201, "rule 9")
-	l.want(time.Second, None, 0, "it is asked once")
+	l.want(again-1, None, 0, "it is asked once")
 	l.Answered(l.now, 999, Running) // this leader has not asked with the ID 999
-	l.want(time.Second, None, 0, "that was not asked")
-	l.Answered(l.now, 201, Running)
+	l.want(0, None, 0, "that was not asked")
+	for range 28 {
+		l.want(again, Prepare, 201, "no answer: the question is repeated, since a disk may be slow")
+		l.want(0, None, 0, "once a second")
+	}
+	l.Answered(l.now, 201, Running) // the late answer to one of these questions
 	l.want(0, AddLearner, 201, "it runs")
 	l.want(20*time.Second, AddLearner, 201, "and keeps running")
 	l.Begin()
 	l.Answered(l.now, 201, Running)
-	l.want(0, Prepare, 206, "another leader may have had it end that replica")
-	l.want(11*time.Second, Prepare, 207, "no answer: asked anew")
-	l.Answered(l.now, 206, Running)
+	anew := l.fresh + 1
+	l.want(0, Prepare, anew, "another leader may have had it end that replica")
+	if s := l.look(preparing); s.Kind != Change || len(s.Promote) > 0 {
+		t.Fatalf("it has not answered for long, so it counts as absent: %+v", s)
+	}
+	l.want(patience, Prepare, anew, "and is asked again after a rest, by the same ID")
+	l.Answered(l.now, anew, Refused)
+	l.look(0)
+	newer := l.fresh + 1
+	l.want(patience, Prepare, newer, "it has refused, so the ID is not used")
+	l.Answered(l.now, anew, Running)
 	l.want(0, None, 0, "an answer to the newer question means that the older replica has ended")
-	l.Answered(l.now, 207, Running)
-	l.want(0, AddLearner, 207, "the newer is added")
-	l.Answered(l.now, 207, Ended)
-	l.Answered(l.now+time.Second, 207, Ended)
-	l.Answered(l.now, 207, Running)
+	l.Answered(l.now, newer, Running)
+	l.want(0, AddLearner, newer, "the newer is added")
+	l.Answered(l.now, newer, Ended)
+	l.Answered(l.now+time.Second, newer, Ended)
+	l.Answered(l.now, newer, Running)
 	if l.prepared[0].Since != l.now {
 		t.Error("an answer that is repeated prolongs the rest")
 	}
@@ -236,19 +248,19 @@ func TestProbes(t *testing.T) {
 	probes(time.Second, 0, 500*time.Millisecond, "one at a time")
 	l.f.Replicas[2].SilentFor = 0
 	probes(500*time.Millisecond, 1, 1500*time.Millisecond, "it is given up")
-	l.Probed(l.now, 3, false)
+	l.Probed(l.now, 3, false, nodeid.ID{})
 	probes(0, 0, 100*time.Millisecond, "not at once again")
 	probes(100*time.Millisecond, 1, 1500*time.Millisecond, "every 100 ms")
 	linked(true)
 	probes(time.Second/10, 0, lossMemory-time.Second/10, "there is a stream; only a loss is to be forgotten")
 	linked(false)
 	probes(0, 0, 1400*time.Millisecond, "the one before is still under way")
-	l.Probed(l.now, 3, true) // the answer to the earlier probe
+	l.Probed(l.now, 3, true, nodeid.ID{}) // the answer to the earlier probe
 	if l.look(0); l.view.Replicas[2].LifeOver {
 		t.Fatal("an answer from before there was a stream again ends a life")
 	}
 	probes(0, 1, 1500*time.Millisecond, "at once, since it is another absence")
-	l.Probed(l.now, 3, true)
+	l.Probed(l.now, 3, true, nodeid.ID{})
 	asked := l.Probes(l.now + time.Second)
 	l.want(0, Change, 0, "rule 11")
 	if !l.view.Replicas[2].LifeOver || len(asked) > 0 || len(l.Probes(l.now+time.Hour)) > 0 {
@@ -260,7 +272,7 @@ func TestProbes(t *testing.T) {
 	}
 	l.Probes(l.now)
 	l.Begin()
-	if l.Probed(l.now, 3, true); len(l.Probes(l.now)) > 0 {
+	if l.Probed(l.now, 3, true, nodeid.ID{}); len(l.Probes(l.now)) > 0 {
 		t.Fatal("probes before the first look")
 	}
 	if l.look(0); l.view.Replicas[2].LifeOver {

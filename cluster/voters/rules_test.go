@@ -22,7 +22,7 @@ func scene(t *testing.T, line string, settings Settings) View {
 			reg := Registered{Instance: nodeidtest.ID(uint64(100 + n)), Name: name, Session: true, Reachable: true}
 			rep := Replica{ID: nodeid.ReplicaID(n), Instance: reg.Instance, CaughtUp: true, Full: true, Settled: true,
 				Active: true}
-			prep := Prepared{ID: nodeid.ReplicaID(50 + n), Instance: reg.Instance, Since: v.Now}
+			prep := Prepared{ID: nodeid.ReplicaID(50 + n), Instance: reg.Instance, Since: v.Now, Sent: v.Now}
 			for _, flag := range fields[1:] {
 				if !wrong(flag, &reg, &rep, &prep) {
 					t.Fatalf("what is %q?", flag)
@@ -80,9 +80,9 @@ func wrong(flag string, reg *Registered, rep *Replica, prep *Prepared) bool {
 	case "refused":
 		prep.State = Refused
 	case "7s":
-		prep.Since -= 7 * time.Second
+		prep.Since, prep.Sent = prep.Since-7*time.Second, prep.Sent-7*time.Second
 	case "12s":
-		prep.Since -= 12 * time.Second
+		prep.Since, prep.Sent = prep.Since-12*time.Second, prep.Sent-12*time.Second
 	case "lost1":
 		reg.Lost = 1
 	case "lost3":
@@ -263,7 +263,7 @@ func TestNext(t *testing.T) {
 	for scene_, want := range map[string]time.Duration{
 		"a* b c/silent | d |":       time.Second,
 		"a* b c":                    0,
-		"a* b c/dead | | d/asked":   5 * time.Second,
+		"a* b c/dead | | d/asked":   time.Second,
 		"a* b c/dead | d/behind |":  100 * time.Millisecond,
 		"a*/leaving b/notfull":      100 * time.Millisecond,
 		"a* b c/dead | | d/running": time.Second,

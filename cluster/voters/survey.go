@@ -136,7 +136,7 @@ func (s *survey) member(id nodeid.ReplicaID, voter bool, records []Registered) *
 	}
 	m.Active = m.Active && !m.LifeOver
 	over := m.LifeOver && !s.v.Settings.Durable
-	m.dead = !m.Active && (over || m.SilentFor >= s.silence())
+	m.dead = !m.Active && (over || m.Renewed && s.v.Settings.Durable || m.SilentFor >= s.silence())
 	return m
 }
 

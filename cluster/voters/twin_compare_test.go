@@ -125,7 +125,8 @@ func (t *twin) judgeComing(s Step) string {
 		p, asked := t.newest(r.Instance)
 		runs := asked && p.State == Running && !slices.Contains(slices.Concat(t.v.Config.Voters, t.v.Config.Learners),
 			p.ID)
-		waits := asked && p.State == Asked && t.v.Now-p.Since < 5*time.Second
+		unanswered := asked && p.State == Asked
+		waits := unanswered && t.v.Now-p.Since < 30*time.Second && t.v.Now-p.Sent < time.Second
 		if !waits {
 			free++
 		}
@@ -138,7 +139,9 @@ func (t *twin) judgeComing(s Step) string {
 			return "an instance is added that runs no replica with that ID"
 		case s.Kind == Prepare && (runs || waits):
 			return "an instance is asked twice"
-		case s.Kind == Prepare && s.ID != t.v.Fresh:
+		case s.Kind == Prepare && unanswered && !t.v.Config.has(p.ID) && s.ID != p.ID:
+			return "a question is repeated with another ID"
+		case s.Kind == Prepare && (!unanswered || t.v.Config.has(p.ID)) && s.ID != t.v.Fresh:
 			return "an ID that may have been used"
 		}
 	}

@@ -55,7 +55,7 @@ func (t *twin) active(id nodeid.ReplicaID) bool { r := t.replica(id); return r.A
 func (t *twin) dead(id nodeid.ReplicaID) bool {
 	r := t.replica(id)
 	if t.v.Settings.Durable {
-		return !t.active(id) && r.SilentFor >= time.Minute
+		return !t.active(id) && (r.Renewed || r.SilentFor >= time.Minute)
 	}
 	return r.LifeOver || !r.Active && r.SilentFor >= 5*time.Second
 }
@@ -133,7 +133,7 @@ func (t *twin) survey() {
 	for _, r := range t.v.Registered {
 		p, prepared := t.newest(r.Instance)
 		age := t.v.Now - p.Since
-		resting := prepared && (p.State == Asked && age >= 5*time.Second && age < 10*time.Second ||
+		resting := prepared && (p.State == Asked && age >= 30*time.Second && age < 35*time.Second ||
 			p.State != Asked && age < 5*time.Second)
 		if prepared && p.State == Running && !slices.Contains(all, p.ID) {
 			resting = false

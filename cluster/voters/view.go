@@ -89,6 +89,11 @@ type Replica struct {
 	// address refuses connections or belongs to another instance. If Settings.Durable is set,
 	// LifeOver makes the replica count as out of contact, but not as dead.
 	LifeOver bool
+	// Renewed is set only if Settings.Durable is set. The leader has no stream with Instance, and
+	// another instance with its name has a session and has proved its own key at Addr. So the
+	// directory of Instance is not used there any more. A replica that is out of contact then
+	// counts as dead. Only one replica at a time has Renewed set.
+	Renewed bool
 }
 
 // Registered is one instance. Several entries of one instance are merged, since an earlier session
@@ -131,6 +136,7 @@ type Prepared struct {
 	ID       nodeid.ReplicaID
 	Instance nodeid.ID
 	State    State
-	// Since is the time of the last change of State, on the clock of View.Now.
-	Since time.Duration
+	// Since is the time of the last change of State, on the clock of View.Now. Sent is the time of
+	// the last question.
+	Since, Sent time.Duration
 }

@@ -185,8 +185,8 @@ func (w *world) facts() Facts {
 	}
 	for _, p := range w.procs {
 		if p.sessionUntil > w.now {
-			r := Registered{Instance: p.who, Name: p.name, Zone: p.zone, Leaving: p.leaving > 0, Reachable: p.alive &&
-				!p.cut, Session: true, Order: nodeidtest.Number(p.who)}
+			r := Registered{Instance: p.who, Name: p.name, Addr: p.name, Zone: p.zone, Leaving: p.leaving > 0,
+				Reachable: p.alive && !p.cut, Session: true, Order: nodeidtest.Number(p.who)}
 			if w.uncounted {
 				r.Name = ""
 			}

@@ -73,6 +73,9 @@ func (w *world) audit(v View) {
 		if r.LifeOver && w.up(r.ID) {
 			w.fail("%d is there, and taken for over", r.ID)
 		}
+		if r.Renewed && w.replicas[r.ID].of.alive {
+			w.fail("the directory of %d is in use, and taken for lost", r.ID)
+		}
 	}
 	for _, p := range v.Prepared {
 		if p.State != Ended && w.used[p.ID] {
@@ -116,11 +119,13 @@ func (w *world) answer() {
 		case !w.quiet && w.chance(0.1):
 			w.told(q, func(s *Reconciler) { s.Answered(w.now, q.id, Refused) })
 		default:
-			if r := w.replicas[p.asked.id]; r != nil && !w.used[p.asked.id] {
-				r.runs = false
+			if p.asked.id != q.id { // otherwise the question is repeated
+				if r := w.replicas[p.asked.id]; r != nil && !w.used[p.asked.id] {
+					r.runs = false
+				}
+				w.replicas[q.id] = &replica{of: p, runs: true, caughtAt: 1 << 62, heard: w.now}
 			}
 			p.asked = q
-			w.replicas[q.id] = &replica{of: p, runs: true, caughtAt: 1 << 62, heard: w.now}
 			w.told(q, func(s *Reconciler) { s.Answered(w.now, q.id, Running) })
 		}
 	}
@@ -131,10 +136,22 @@ func (w *world) answer() {
 // a process that has ended.
 func (w *world) probed(q question, p *proc) {
 	switch {
+	case w.settings.Durable && !p.alive && w.heir(p) != nil:
+		w.told(q, func(s *Reconciler) { s.Probed(w.now, q.id, true, w.heir(p).who) })
 	case p.cut && (w.mute || !w.chance(0.05)), !p.alive && !p.announced: // silence
 	default:
-		w.told(q, func(s *Reconciler) { s.Probed(w.now, q.id, !p.alive || p.cut) })
+		w.told(q, func(s *Reconciler) { s.Probed(w.now, q.id, !p.alive || p.cut, nodeid.ID{}) })
 	}
+}
+
+// heir returns the process that uses the address of a process that has ended, or nil.
+func (w *world) heir(p *proc) *proc {
+	for _, o := range w.procs {
+		if o != p && o.name == p.name && o.alive && !o.cut {
+			return o
+		}
+	}
+	return nil
 }
 
 func (w *world) told(q question, tell func(*Reconciler)) {

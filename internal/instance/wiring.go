@@ -274,10 +274,18 @@ func (o outbound) Probe(ctx context.Context, addr string, to nodeid.ID) error {
 	return clusterError(queries.Probe(ctx, o.port.To(addr, to)))
 }
 
+// other returns the error of package cluster for a transport.ErrOther.
+func other(err error) error {
+	if who, ok := errors.AsType[*transport.OtherError](err); ok {
+		return &cluster.OtherError{Answered: who.Answered}
+	}
+	return cluster.ErrOther
+}
+
 func clusterError(err error) error {
 	for _, kind := range [...][2]error{
 		{transport.ErrRefused, cluster.ErrRefused}, {transport.ErrForeign, foreign(err)},
-		{transport.ErrOther, cluster.ErrOther},
+		{transport.ErrOther, other(err)},
 	} {
 		if errors.Is(err, kind[0]) {
 			return errors.Join(kind[1], err)

@@ -54,6 +54,8 @@ func wiring() []Bug {
 			Breaks: "a rolling deployment is faster than the replacement of voters, and the group loses its majority"},
 		{Name: "ready-after-the-end", Package: ".", Hazard: "L6", Nodes: "TestReadyOfANodeThatEnds",
 			Breaks: "an instance that ends while it waits is reported as ready, and the deployment goes on without it"},
+		{Name: "ready-before-the-renewal", Package: ".", Hazard: "L6",
+			Breaks: "a deployment goes on while a voter is replaced that lost its directory, and takes the majority"},
 		{Name: "ready-forgets-the-reason", Package: ".", Hazard: "none", Nodes: "TestReadyOfShortProbes",
 			Breaks: "a readiness probe is told that no leader answers, though a leader names the silent voter"},
 		{Name: "leaver-does-not-wait", Package: "cluster", Hazard: "B4", Nodes: "TestLeaveHandsTheVoteOver",

@@ -38,7 +38,7 @@ func (p *proc) Task(e cluster.Task) {
 			if e.Query != nil {
 				p.core.StatusReplied(now, e, r.status, outcome == founding.Answered)
 			} else {
-				p.core.Done(now, e, outcome, r.body)
+				p.core.Done(now, e, outcome, r.from, r.body)
 			}
 		})
 }
@@ -80,7 +80,8 @@ func (p *proc) put(addr string, to nodeid.ID, q query, then func(time.Duration, 
 		case m.proc == nil:
 			w.after(w.net.hop(), func() { finish(founding.Refused, reply{}) })
 		case !to.IsZero() && to != m.proc.instance:
-			w.after(w.net.hop(), func() { finish(founding.Other, reply{}) })
+			other := m.proc.instance
+			w.after(w.net.hop(), func() { finish(founding.Other, reply{from: other}) })
 		default:
 			from := m.proc.instance
 			m.proc.answer(asker, q, func(r reply) {

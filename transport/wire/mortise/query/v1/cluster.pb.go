@@ -245,6 +245,7 @@ type VoterStatus struct {
 	Next          uint32                 `protobuf:"varint,10,opt,name=next,proto3" json:"next,omitempty"` // kind of the next step
 	Why           string                 `protobuf:"bytes,11,opt,name=why,proto3" json:"why,omitempty"`    // and its reason
 	Remarks       []string               `protobuf:"bytes,12,rep,name=remarks,proto3" json:"remarks,omitempty"`
+	Renewing      bool                   `protobuf:"varint,14,opt,name=renewing,proto3" json:"renewing,omitempty"` // a voter is replaced that has lost its directory
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -361,6 +362,13 @@ func (x *VoterStatus) GetRemarks() []string {
 		return x.Remarks
 	}
 	return nil
+}
+
+func (x *VoterStatus) GetRenewing() bool {
+	if x != nil {
+		return x.Renewing
+	}
+	return false
 }
 
 // Missing is a voter that has stopped responding.
@@ -832,7 +840,7 @@ const file_mortise_query_v1_cluster_proto_rawDesc = "" +
 	"\x11VoterStatusAnswer\x125\n" +
 	"\x06status\x18\x01 \x01(\v2\x1d.mortise.query.v1.VoterStatusR\x06status\x12\x16\n" +
 	"\x06leader\x18\x02 \x01(\fR\x06leader\x12\x12\n" +
-	"\x04addr\x18\x03 \x01(\tR\x04addr\"\xd9\x02\n" +
+	"\x04addr\x18\x03 \x01(\tR\x04addr\"\xf5\x02\n" +
 	"\vVoterStatus\x12\x19\n" +
 	"\bmay_stop\x18\x01 \x01(\bR\amayStop\x12\x1f\n" +
 	"\vall_leaving\x18\x02 \x01(\bR\n" +
@@ -847,7 +855,8 @@ const file_mortise_query_v1_cluster_proto_rawDesc = "" +
 	"\x04next\x18\n" +
 	" \x01(\rR\x04next\x12\x10\n" +
 	"\x03why\x18\v \x01(\tR\x03why\x12\x18\n" +
-	"\aremarks\x18\f \x03(\tR\aremarks\"\x82\x01\n" +
+	"\aremarks\x18\f \x03(\tR\aremarks\x12\x1a\n" +
+	"\brenewing\x18\x0e \x01(\bR\brenewing\"\x82\x01\n" +
 	"\aMissing\x12\x12\n" +
 	"\x04raft\x18\x01 \x01(\x06R\x04raft\x12\x1a\n" +
 	"\binstance\x18\x02 \x01(\fR\binstance\x12\x12\n" +
