@@ -105,15 +105,27 @@ func (c *Cluster) Voter(raft uint64) (Voter, bool) {
 	return v, ok
 }
 
+// These limits end the wait for the announcement that this instance leaves. A round of gossip takes
+// 200 ms. Before a group is founded, nothing depends on the announcement.
+const (
+	leaveWithin    = 2 * time.Second
+	leaveUnfounded = 250 * time.Millisecond
+)
+
 // Leave announces by gossip that this instance leaves, so that the others need not detect its end.
-// It returns when the announcement was sent, when ctx ends, or after two seconds. It does not leave
-// the group, and Close must still be called.
+// It returns when the announcement was sent, when ctx ends, or after two seconds; if this instance
+// is not a member of a group, after a quarter of a second. It does not leave the group, and Close
+// must still be called.
 func (c *Cluster) Leave(ctx context.Context) {
 	if c.gossip == nil || c.left.Swap(true) {
 		return
 	}
 	said := make(chan struct{})
-	if !c.help(func() { defer close(said); c.gossip.Leave() }) {
+	within := leaveWithin
+	if c.Status().Phase != PhaseMember {
+		within = leaveUnfounded
+	}
+	if !c.help(func() { defer close(said); c.gossip.Leave(within) }) {
 		return
 	}
 	select {

@@ -153,7 +153,7 @@ func (c *Cluster) refuse(why string) {
 	err := refusal(why)
 	c.cfg.Logger.Error(err.Error())
 	if c.gossip != nil && !c.left.Swap(true) {
-		c.help(c.gossip.Leave)
+		c.help(func() { c.gossip.Leave(leaveWithin) })
 	}
 	c.cfg.Host.(DurableHost).Refused(err)
 	c.in.nextLife()

@@ -64,10 +64,7 @@ type Gossip struct {
 }
 
 // All other times are memberlist's defaults for a LAN.
-const (
-	streamTimeout = 5 * time.Second
-	leaveTimeout  = 2 * time.Second
-)
+const streamTimeout = 5 * time.Second
 
 // Start starts gossip. The caller must end it with Close. Instances find each other only after
 // one of them has called Join.
@@ -123,9 +120,10 @@ func (g *Gossip) Join(addr string) error {
 	return err
 }
 
-// Leave announces that this instance leaves, and waits at most two seconds until the announcement
-// was sent. It must be called only once. After Close it does nothing.
-func (g *Gossip) Leave() {
+// Leave announces that this instance leaves, and waits until the announcement was sent, but not
+// longer than the given time. If the other instances leave at the same time, that never happens.
+// Leave must be called only once. After Close it does nothing.
+func (g *Gossip) Leave(within time.Duration) {
 	g.mu.Lock()
 	if g.gone {
 		g.mu.Unlock()
@@ -135,7 +133,7 @@ func (g *Gossip) Leave() {
 	g.leaving = left
 	g.mu.Unlock()
 	defer close(left)
-	_ = g.list.Leave(leaveTimeout)
+	_ = g.list.Leave(within)
 }
 
 // Close ends memberlist and everything that memberlist has started. It waits for a Leave that is

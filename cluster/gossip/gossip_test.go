@@ -28,8 +28,8 @@ func TestInstancesSeeEachOther(t *testing.T) {
 			}
 		}
 		began := time.Now()
-		i.Leave()
-		if d := time.Since(began); d > leaveTimeout {
+		i.Leave(2 * time.Second)
+		if d := time.Since(began); d > 2*time.Second {
 			t.Errorf("the goodbye took %v", d)
 		}
 		i.stop()
@@ -122,11 +122,11 @@ func TestCloseWaitsForTheGoodbye(t *testing.T) {
 			defer w.stop()
 			w.crowd(3)
 			time.Sleep(moment * time.Millisecond)
-			go w.all[2].Leave()
+			go w.all[2].Leave(2 * time.Second)
 			synctest.Wait()
 			gone := w.all[2]
 			gone.stop()
-			gone.Leave() // after Close, Leave does nothing
+			gone.Leave(2 * time.Second) // after Close, Leave does nothing
 			time.Sleep(time.Second)
 			if n := len(w.all[0].sees()); n != 2 {
 				t.Errorf("a second later %d are seen, want 2", n)

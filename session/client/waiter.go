@@ -30,6 +30,9 @@ func (c *Client) WaitReleased(ctx context.Context) error {
 	}
 	select {
 	case keys := <-w.held:
+		if len(keys) == 0 {
+			return nil // released, although ctx has ended
+		}
 		return fmt.Errorf("%s: %w", strings.Join(keys, ", "), err)
 	case <-c.ended:
 		return err
