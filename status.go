@@ -332,12 +332,22 @@ func (n *Node) explain(doing string, err error) error {
 	case errors.Is(err, client.ErrInGrace), errors.Is(err, client.ErrNoLeader), errors.Is(err, client.ErrKept):
 		return fmt.Errorf("%w: %s: %w%s", ErrNotReady, doing, err, n.because(nil))
 	case errors.As(err, &wait):
-		return fmt.Errorf("mortise: %s: %w%s", doing, wait.Err, n.because(wait.Behind))
+		return &waitError{fmt.Errorf("mortise: %s: %w%s", doing, wait.Err, n.because(wait.Behind)), wait.Behind != nil}
 	case errors.Is(err, context.Canceled), errors.Is(err, context.DeadlineExceeded):
 		return fmt.Errorf("mortise: %s: %w%s", doing, err, n.because(nil))
 	}
 	return fmt.Errorf("%w (%s)", err, doing)
 }
+
+// waitError is the end of a wait by its context. The agent of mortise uses HolderKnown, because its
+// clients must not take a group that does not answer for a lock that is held.
+type waitError struct {
+	error
+	held bool
+}
+
+func (e *waitError) Unwrap() error     { return e.error }
+func (e *waitError) HolderKnown() bool { return e.held }
 
 // met returns heldError(e), and notes in it whether the holder is an earlier incarnation of this
 // node.

@@ -28,6 +28,9 @@ type asked struct {
 	Lease     string        `json:"lease"`
 	Name      string        `json:"name"`
 	TTL       *float64      `json:"ttl_seconds"`
+	Request   string        `json:"request"` // an ID for a request: see requests.go
+	Count     int           `json:"count"`   // of IDs
+	Quiet     bool          `json:"quiet"`
 	Key       string        `json:"key"`
 	Keys      []string      `json:"keys"`
 	Path      string        `json:"path"`

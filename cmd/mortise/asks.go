@@ -2,6 +2,8 @@ package main
 
 import (
 	"context"
+	"errors"
+	"fmt"
 	"iter"
 
 	"github.com/mortise-lock/mortise"
@@ -16,6 +18,7 @@ type asks interface {
 	acquire(context.Context, mortise.Request) (holding, error)
 	stored
 	check(ctx context.Context, key string, token mortise.Token) (bool, error)
+	ids(ctx context.Context, count int) (first uint64, err error)
 	keys(ctx context.Context, prefix string) (list []mortise.KeyInfo, more bool, err error)
 	watch(ctx context.Context, prefix string, after uint64) iter.Seq2[mortise.Event, error]
 	status(context.Context) (mortise.Status, error)
@@ -54,6 +57,9 @@ type own struct{ node *mortise.Node }
 
 func (o own) acquire(ctx context.Context, r mortise.Request) (holding, error) {
 	lock, err := o.node.Acquire(ctx, r)
+	if errors.Is(err, context.DeadlineExceeded) && o.node.Status().Waiting != "" {
+		return nil, fmt.Errorf("%w: %w", mortise.ErrNotReady, err)
+	}
 	if err != nil {
 		return nil, err // a holding that contains a nil *Lock is not equal to nil
 	}
@@ -88,6 +94,8 @@ func (o own) keys(ctx context.Context, prefix string) (list []mortise.KeyInfo, m
 	}
 	return list, false, nil
 }
+
+func (o own) ids(ctx context.Context, count int) (uint64, error) { return o.node.IDs(ctx, count) }
 
 func (o own) watch(ctx context.Context, prefix string, after uint64) iter.Seq2[mortise.Event, error] {
 	return o.node.Watch(ctx, prefix, after)

@@ -224,7 +224,7 @@ func (c *call) printf(format string, args ...any) error {
 }
 
 func (c *call) warn(command string, err error) {
-	fmt.Fprintf(c.errs, "mortise %s: %s\n", command, plain.Lines(err.Error()))
+	fmt.Fprintf(c.errs, "mortise %s: %s\n", command, plain.Lines(sentence(err.Error(), toOperators)))
 }
 
 func (c *call) table(heading string, rows [][]string) error { return table(c.out, heading, rows) }

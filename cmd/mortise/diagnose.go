@@ -28,10 +28,14 @@ type diagnosis struct {
 }
 
 func (d *diagnosis) why(format string, args ...any) {
-	d.Why = append(d.Why, plain.Sprintf(format, args...))
+	d.Why = append(d.Why, phrased(plain.Sprintf(format, args...)))
 }
+
+// step adds a step, unless it is there.
 func (d *diagnosis) step(format string, args ...any) {
-	d.Steps = append(d.Steps, plain.Sprintf(format, args...))
+	if text := phrased(plain.Sprintf(format, args...)); !slices.Contains(d.Steps, text) {
+		d.Steps = append(d.Steps, text)
+	}
 }
 
 func diagnose(f facts) *diagnosis {

@@ -237,7 +237,7 @@ func TestLooking(t *testing.T) {
 	plain.mortise("ls", "-timeout", "300ms").wants(t, exitNotReady)
 	elsewhere := f.in(t)
 	elsewhere.common = append(elsewhere.common, "CLUSTER=elsewhere")
-	elsewhere.mortise("status", "-timeout", "2s").wants(t, exitNotReady, "Config.Cluster")
+	elsewhere.mortise("status", "-timeout", "2s").wants(t, exitNotReady, "MORTISE_CLUSTER")
 }
 
 // Mistakes on the command line must be reported before an instance is queried.

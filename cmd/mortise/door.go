@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"context"
 	"errors"
+	"fmt"
 	"net/http"
 	"strconv"
 	"time"
@@ -65,6 +66,7 @@ func (d *door) handler(local bool) http.Handler {
 	post("/v1/check", d.check)
 	post("/v1/value", d.value)
 	post("/v1/put", d.put)
+	post("/v1/ids", d.ids)
 	mux.HandleFunc("POST /v1/hold", d.hold)
 	mux.HandleFunc("GET /v1/watch", d.watch)
 	mux.HandleFunc("/v1/tofu", d.tofu)
@@ -84,8 +86,41 @@ func (d *door) handler(local bool) http.Handler {
 	get("/v1/health", func(ctx context.Context, r *http.Request) (any, error) { return d.from(r).health(ctx) })
 	d.probes(mux)
 	d.show(mux, d.page)
-	return d.guard(mux, local)
+	return d.guard(routes(mux), local)
 }
+
+// routes answers a request that has no route as all other errors are answered.
+func routes(mux *http.ServeMux) http.Handler {
+	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		h, pattern := mux.Handler(r)
+		if pattern != "" {
+			mux.ServeHTTP(w, r)
+			return
+		}
+		none := noAnswer{header: w.Header()}
+		h.ServeHTTP(&none, r)
+		w.Header().Del("X-Content-Type-Options")
+		w.Header().Del("Content-Length")
+		switch allowed := w.Header().Get("Allow"); none.code {
+		case http.StatusMethodNotAllowed:
+			refuse(w, fmt.Errorf("%w %s: use %s", errNoMethod, r.Method, allowed))
+		case http.StatusNotFound:
+			refuse(w, errNoPath)
+		default: // the path is written in another way
+			mux.ServeHTTP(w, r)
+		}
+	})
+}
+
+// noAnswer keeps only the status and the header of an answer.
+type noAnswer struct {
+	header http.Header
+	code   int
+}
+
+func (u *noAnswer) Header() http.Header         { return u.header }
+func (u *noAnswer) Write(p []byte) (int, error) { return len(p), nil }
+func (u *noAnswer) WriteHeader(code int)        { u.code = code }
 
 type answers func(context.Context, *http.Request) (any, error)
 
@@ -191,7 +226,10 @@ func (d *door) lock(r *http.Request, a asked) (any, error) {
 	if request.JeopardyGrace, err = span("jeopardy_grace_seconds", a.Grace, 0); err != nil {
 		return nil, err
 	}
-	ctx := r.Context()
+	ctx, err := withRequest(r, a)
+	if err != nil {
+		return nil, err
+	}
 	if a.Wait != nil {
 		wait, err := span("wait_seconds", a.Wait, 0)
 		if err != nil {
@@ -211,9 +249,18 @@ func (d *door) lock(r *http.Request, a asked) (any, error) {
 	return lockText{Key: lock.Key(), Token: lock.Token()}, nil
 }
 
+// unlock releases a lock. With the ID of a request it gives up the request, whether it has a lock
+// or still waits, so it succeeds if there is none.
 func (d *door) unlock(r *http.Request, a asked) (any, error) {
 	ctx, cancel := context.WithTimeout(r.Context(), unlockAsked)
 	defer cancel()
+	if a.Request != "" {
+		token, err := d.leases.giveUp(ctx, programOf(r), a.Lease, a.Request)
+		if err != nil || token == 0 {
+			return struct{}{}, err
+		}
+		a.Token = token
+	}
 	return struct{}{}, d.leases.release(ctx, programOf(r), a.Lease, a.Token, holding.Unlock)
 }
 
@@ -240,7 +287,10 @@ func (d *door) upgrade(r *http.Request, a asked) (any, error) {
 	if err != nil {
 		return nil, err
 	}
-	ctx := r.Context()
+	ctx, err := withRequest(r, a)
+	if err != nil {
+		return nil, err
+	}
 	if a.Wait != nil {
 		wait, err := span("wait_seconds", a.Wait, 0)
 		if err == nil && wait == 0 {
@@ -292,6 +342,20 @@ func (d *door) put(r *http.Request, a asked) (any, error) {
 	return dataShown{Key: a.Key, Revision: revision}, err
 }
 
+// ids returns unique, rising IDs.
+func (d *door) ids(r *http.Request, a asked) (any, error) {
+	ctx, cancel := context.WithTimeout(r.Context(), unlockAsked)
+	defer cancel()
+	count := cmp.Or(a.Count, 1)
+	first, err := d.from(r).ids(ctx, count)
+	return idsShown{first, count}, err
+}
+
+type idsShown struct {
+	First uint64 `json:"first,string"`
+	Count int    `json:"count"`
+}
+
 func (d *door) value(r *http.Request, a asked) (any, error) {
 	lock, err := d.leases.changer(programOf(r), a.Lease, a.Token)
 	if err != nil {
@@ -324,9 +388,10 @@ func (d *door) check(r *http.Request, a asked) (any, error) {
 	return checked{Held: held}, err
 }
 
-// hold opens a lease that exists as long as the client reads the response. The response contains
+// hold opens a lease that exists as long as the client keeps the connection. The response contains
 // a line for the lease, a line for each lock that is lost, wanted, in doubt or good again, and a
-// line with the empty object {} every few seconds.
+// line with the empty object {} every few seconds. If the request is quiet, it contains only the
+// line for the lease.
 func (d *door) hold(w http.ResponseWriter, r *http.Request) {
 	a, err := read(w, r)
 	if err != nil {
@@ -346,6 +411,13 @@ func (d *door) hold(w http.ResponseWriter, r *http.Request) {
 	w.Header().Set("Content-Type", "application/x-ndjson")
 	line := lines(w)
 	if !line(map[string]string{"lease": l.id}) {
+		return
+	}
+	if a.Quiet { // a client that does not read would fill its socket, and lose the lease
+		select {
+		case <-r.Context().Done():
+		case <-l.ctx.Done():
+		}
 		return
 	}
 	told := map[mortise.Token]lockText{}

@@ -47,7 +47,7 @@ func report(errs io.Writer, command string, err error) int {
 		if command != "" {
 			command = " " + command
 		}
-		fmt.Fprintf(errs, "mortise%s: %s\n", command, plain.Lines(text))
+		fmt.Fprintf(errs, "mortise%s: %s\n", command, plain.Lines(sentence(text, toOperators)))
 		if code == exitNotReady {
 			fmt.Fprintln(errs, "Run mortise doctor with the same flags: it says why, and what to do.")
 		}
@@ -66,9 +66,10 @@ func codeOf(err error) int {
 		return exitDenied
 	case errors.Is(err, mortise.ErrNotReady):
 		return exitNotReady
-	case errors.Is(err, mortise.ErrHeld), errors.Is(err, mortise.ErrQueueFull),
-		errors.Is(err, context.DeadlineExceeded):
+	case errors.Is(err, mortise.ErrHeld), errors.Is(err, mortise.ErrQueueFull):
 		return exitBusy
+	case errors.Is(err, context.DeadlineExceeded): // no holder is known
+		return exitNotReady
 	case errors.Is(err, mortise.ErrLost):
 		return exitLost
 	case errors.Is(err, mortise.ErrBadKey), errors.Is(err, mortise.ErrBadRequest):

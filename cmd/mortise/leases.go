@@ -43,6 +43,7 @@ type lease struct {
 	ttl      time.Duration // 0 means that the lease ends with its connection
 	timer    *time.Timer
 	locks    map[mortise.Token]holding
+	requests requests
 	lasts    bool // see lasting.go
 	asking   int  // calls between lasting and the function that it returns
 	ctx      context.Context
@@ -75,7 +76,8 @@ func (ls *leases) open(client any, name string, ttl time.Duration) (*lease, erro
 }
 
 func newLease(client any, id, name string) *lease {
-	l := &lease{id: id, name: name, client: client, locks: map[mortise.Token]holding{}}
+	l := &lease{id: id, name: name, client: client, locks: map[mortise.Token]holding{},
+		requests: requests{byID: map[string]*named{}, ids: map[mortise.Token]string{}}}
 	l.ctx, l.end = context.WithCancelCause(context.Background())
 	l.by, _ = client.(*program)
 	return l
@@ -137,8 +139,8 @@ func (l *lease) sift() (held, lost []lockText) {
 		err := lock.Err()
 		doubt := errors.Is(err, mortise.ErrInJeopardy)
 		if err != nil && !doubt {
-			delete(l.locks, token)
-			lost = append(lost, lockText{Key: lock.Key(), Token: token, Lost: err.Error()})
+			l.forget(token)
+			lost = append(lost, lockText{Key: lock.Key(), Token: token, Lost: sentence(err.Error(), toPrograms)})
 			continue
 		}
 		held = append(held, lockText{Key: lock.Key(), Token: token, Wanted: isClosed(lock.Wanted()), Doubt: doubt})
@@ -192,7 +194,7 @@ func (ls *leases) acquire(ctx context.Context, by *program, id string, r mortise
 // take takes a lock for a lease, with the function acquire. If the lease or ctx ends before it
 // returns, the lock is released.
 func (ls *leases) take(ctx context.Context, by *program, id string,
-	acquire func(context.Context) (holding, error)) (holding, error) {
+	acquire func(context.Context) (holding, error)) (lock holding, err error) {
 	l, err := ls.find(by, id)
 	if err != nil {
 		return nil, err
@@ -200,6 +202,17 @@ func (ls *leases) take(ctx context.Context, by *program, id string,
 	ctx, cancel := context.WithCancelCause(ctx)
 	defer cancel(nil)
 	defer context.AfterFunc(l.ctx, func() { cancel(errLeaseOver) })()
+	if q := requestOf(ctx); q.id != "" {
+		granted, end, err := ls.begin(ctx, l, q, cancel)
+		if granted != nil || err != nil {
+			return granted, err
+		}
+		defer func() { end(lock) }()
+	}
+	return ls.put(ctx, l, acquire)
+}
+
+func (ls *leases) put(ctx context.Context, l *lease, acquire func(context.Context) (holding, error)) (holding, error) {
 	lock, err := acquire(ctx)
 	if err != nil {
 		if l.ctx.Err() != nil {
@@ -208,7 +221,7 @@ func (ls *leases) take(ctx context.Context, by *program, id string,
 		return nil, err
 	}
 	ls.mu.Lock()
-	lives := ls.all[id] == l && ctx.Err() == nil
+	lives := ls.all[l.id] == l && ctx.Err() == nil
 	if lives {
 		l.locks[lock.Token()] = lock
 	}
@@ -286,7 +299,7 @@ func (ls *leases) release(ctx context.Context, by *program, id string, token mor
 	ls.mu.Lock()
 	defer ls.mu.Unlock()
 	if l := ls.all[id]; l != nil {
-		delete(l.locks, token)
+		l.forget(token)
 	}
 	return err
 }

@@ -40,14 +40,14 @@ func TestMistakesAtTheCommandLine(t *testing.T) {
 		"nowhere, a service": {"get x -env-prefix BILLS", exitUsage,
 			"mortise get: where is the cluster? Name an instance with -join host:port, or set BILLS_JOIN\n"},
 		"no secret": {"get x -join AT", exitNotReady,
-			"mortise get: mortise: the group cannot answer now: no instance answers: AT: " + secret + doctor},
+			"mortise get: the group cannot answer now: no instance answers: AT: " + secret + doctor},
 		"no secret, doctor": {"doctor -join AT", exitNo, "trouble: no instance answers\n  AT: foreign: AT: " +
 			secret + "\nnext safe step:\n" +
 			"  1. give this command the secret (or certificates) and the cluster label of the instances: they reject " +
 			"what it has now\n" +
 			"asked:\n  AT (by AT): foreign\n"},
 		"no secret, another machine": {"get x -join 192.0.2.1:7947 -timeout 1s", exitNotReady,
-			"mortise get: mortise: the group cannot answer now: no instance answers: " +
+			"mortise get: the group cannot answer now: no instance answers: " +
 				"192.0.2.1:7947: it is on another machine and nothing protects the connection: " +
 				"give the cluster's secret (-secret-file, or MORTISE_SECRET) or certificates (-tls-cert and so on), or " +
 				"-insecure if it has neither" + doctor},

@@ -56,7 +56,7 @@ func (d *door) observer(local, tokens bool) http.Handler {
 	}
 	d.show(mux, options)
 	d.probes(mux)
-	return d.guard(mux, local || tokens)
+	return d.guard(routes(mux), local || tokens)
 }
 
 // linksTo returns the function that makes the link to another agent's page out of -consoles. An

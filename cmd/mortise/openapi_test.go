@@ -325,6 +325,11 @@ func TestTheAgentAnswersAsDescribed(t *testing.T) {
 	v.ask("POST", "/v1/tofu?key=state", object{"ID": "2"}, http.StatusLocked)
 	v.ask("POST", "/v1/tofu?key=state", object{}, http.StatusBadRequest)
 	v.ask("DELETE", "/v1/tofu?key=state", run, http.StatusOK)
+	ids := v.post("/v1/ids", object{"count": 3})
+	if more := v.post("/v1/ids", object{}); ids["count"] != 3.0 || more["count"] != 1.0 || more["first"] == ids["first"] {
+		t.Errorf("the IDs are %v, then %v", ids, more)
+	}
+	v.ask("POST", "/v1/ids", object{"count": 65537}, http.StatusBadRequest)
 	v.get("/v1/keys")
 	v.get("/v1/status")
 	v.get("/v1/health")

@@ -132,7 +132,7 @@ func status(ctx context.Context, c *call) error {
 		}
 	}
 	for _, n := range notes {
-		c.printf("%s\n", n)
+		c.printf("%s\n", phrased(n))
 	}
 	return nil
 }

@@ -143,6 +143,10 @@ func (p *program) keys(ctx context.Context, prefix string) (list []mortise.KeyIn
 	return list[:min(len(list), maxKeys)], len(list) > maxKeys, nil
 }
 
+func (p *program) ids(context.Context, int) (uint64, error) {
+	return 0, fmt.Errorf("%w: it cannot take IDs: use the agent with a token, or without a secret", errNotForPrograms)
+}
+
 func keysIn(a *query.KeysAnswer, err error) (keys []mortise.KeyInfo, _ error) {
 	if err != nil {
 		return nil, err

@@ -175,22 +175,27 @@ func TestAProgramHasTheRightsOfItsSecret(t *testing.T) {
 		t.Errorf("the leader shows %+v, %v", k, err)
 	}
 
-	denied := func(code int, p problem, texts ...string) {
-		t.Helper()
-		for _, text := range texts {
-			if code != http.StatusForbidden || p.Kind != "denied" || !strings.Contains(p.Error, text) {
-				t.Errorf("%d %+v, want %q", code, p, text)
+	forbidden := func(kind string) func(code int, p problem, texts ...string) {
+		return func(code int, p problem, texts ...string) {
+			t.Helper()
+			for _, text := range texts {
+				if code != http.StatusForbidden || p.Kind != kind || !strings.Contains(p.Error, text) {
+					t.Errorf("%d %+v, want %q", code, p, text)
+				}
 			}
 		}
 	}
+	denied, notOffered := forbidden("denied"), forbidden("not offered")
 	code, p := i.post(one, "/v1/lock", object{"lease": lease, "key": "b/1", "wait_seconds": 30}, nil)
 	denied(code, p, `"one"`, "lock", "b/1")
 	code, p = i.post(one, "/v1/lock", object{"lease": lease, "keys": []string{"a/2", "a/3"}, "wait_seconds": 0}, nil)
-	denied(code, p, "several keys")
+	notOffered(code, p, "several keys")
 	code, p = i.post(one, "/v1/lock", object{"lease": lease, "key": "a/2", "max_hold_seconds": 60}, nil)
-	denied(code, p, "max_hold")
+	notOffered(code, p, "max_hold")
 	code, p = i.post(one, "/v1/lock", object{"lease": lease, "key": "a/2", "jeopardy_grace_seconds": 60}, nil)
-	denied(code, p, "jeopardy_grace")
+	notOffered(code, p, "jeopardy_grace")
+	code, p = i.post(one, "/v1/ids", object{}, nil)
+	notOffered(code, p, "IDs")
 	code, p = i.post(one, "/v1/check", object{"key": "b/1", "token": "1"}, nil)
 	denied(code, p, `"one"`)
 	for _, path := range []string{"/v1/keys", "/v1/keys?prefix=b", "/v1/key?key=b/1", "/v1/watch",
@@ -199,10 +204,10 @@ func TestAProgramHasTheRightsOfItsSecret(t *testing.T) {
 		denied(code, p, `"one"`)
 	}
 	code, p = i.get(one, "/readyz", nil)
-	denied(code, p, "ready")
+	notOffered(code, p, "ready")
 	for _, path := range []string{"/metrics", "/console/", "/console/status.json?key=b/1"} {
 		code, p = i.get(one, path, nil)
-		denied(code, p, "it cannot see the agent's metrics")
+		notOffered(code, p, "it cannot see the agent's metrics")
 	}
 
 	var held struct{ Held bool }
@@ -317,7 +322,7 @@ func TestBadSecretsTakeNoPlace(t *testing.T) {
 		"other cluster": {derive(t, testSecret, "other", "one", time.Time{}, "lock *"), "another cluster", 401},
 		"ended":         {derive(t, testSecret, "mortise", "one", time.Now().Add(-time.Hour), "lock *"), "ended", 401},
 		"foreign":       {derive(t, other, "mortise", "one", time.Time{}, "lock *"), "another secret", 401},
-		"member":        {members, "member", 403},
+		"member":        {members, "member", 401},
 		"no tokens":     {"md1_misspelt", "no tokens", 401},
 	} {
 		for range 2 { // the second attempt must also fail
@@ -476,7 +481,7 @@ func TestDerivedSecretsAtTheDoor(t *testing.T) {
 	}
 	server, _ := doorTo(t, nil)
 	if code, text := ask(t, server.Client(), http.MethodGet, server.URL+"/v1/status", "", "Authorization",
-		"Bearer "+good); code != http.StatusForbidden || !strings.Contains(text, "accepts no derived secrets") {
+		"Bearer "+good); code != http.StatusUnauthorized || !strings.Contains(text, "accepts no derived secrets") {
 		t.Errorf("%d %s", code, text)
 	}
 	if ps := newPrograms(t.Context(), mortise.Config{Secret: testSecret}, ""); ps.limit != 0 {

@@ -17,6 +17,8 @@ var (
 
 	errManyRequests = errors.New("this client has reached its limit of requests: end some, or wait for their answers")
 	errManyBytes    = errors.New("this client has reached its limit of bytes in the bodies of running requests")
+	errNoPath       = errors.New("this agent has no such path: /v1/openapi.json lists all of them")
+	errNoMethod     = errors.New("this path has no such method")
 
 	errBadSecret   = errors.New("this derived secret is not accepted")
 	errManySecrets = errors.New("this agent has reached its limit of derived secrets")
@@ -29,24 +31,32 @@ var (
 )
 
 // refuse sends the status code for an error: 400 wrong request, 401 bad derived secret, 403 denied
-// by the secret's rights, 404 no such lease or lock, 409 busy, kept, changed or in doubt, 410
-// lost, 503 no answer at the moment.
+// by the secret's rights, or not offered to programs, 404 no such lease, lock or path, 409 busy,
+// kept, changed or in doubt, 410 lost, 503 no answer at the moment. Busy means that a holder, or a
+// full queue, is known: a program that skips its work when it is busy must not do so everywhere
+// when the group has no leader.
 func refuse(w http.ResponseWriter, err error) {
-	p, code := problem{Error: err.Error(), Kind: "failed"}, http.StatusInternalServerError
+	p, code := problem{Error: sentence(err.Error(), toPrograms), Kind: "failed"}, http.StatusInternalServerError
+	var wait interface{ HolderKnown() bool }
 	set := func(c int, kind string) { code, p.Kind = c, kind }
 	switch {
 	case errors.As(err, &p.Held):
 		set(http.StatusConflict, "busy")
-	case errors.Is(err, errBadSecret):
+	case errors.Is(err, errBadSecret), errors.Is(err, errNoPrograms), errors.Is(err, errMemberSecret):
 		set(http.StatusUnauthorized, "no token")
-	case errors.Is(err, mortise.ErrNotAllowed), errors.Is(err, errNotForPrograms), errors.Is(err, errNoPrograms),
-		errors.Is(err, errMemberSecret):
+	case errors.Is(err, mortise.ErrNotAllowed):
 		set(http.StatusForbidden, "denied")
+	case errors.Is(err, errNotForPrograms):
+		set(http.StatusForbidden, "not offered")
+	case errors.Is(err, errNoPath):
+		set(http.StatusNotFound, "no path")
+	case errors.Is(err, errNoMethod):
+		set(http.StatusMethodNotAllowed, "wrong")
 	case errors.Is(err, mortise.ErrBadRequest), errors.Is(err, mortise.ErrBadKey):
 		set(http.StatusBadRequest, "wrong")
 	case errors.Is(err, errNoLease):
 		set(http.StatusNotFound, "no lease")
-	case errors.Is(err, errNoLock):
+	case errors.Is(err, errNoLock), errors.Is(err, errGivenUp):
 		set(http.StatusNotFound, "no lock")
 	case errors.Is(err, mortise.ErrNotHeld):
 		set(http.StatusNotFound, "no lock")
@@ -62,8 +72,10 @@ func refuse(w http.ResponseWriter, err error) {
 		errors.Is(err, mortise.ErrOverloaded), errors.Is(err, mortise.ErrNoRoom), errors.Is(err, errTooMuch),
 		errors.Is(err, errManyRequests), errors.Is(err, errManyBytes), errors.Is(err, errManySecrets):
 		set(http.StatusServiceUnavailable, "not ready")
-	case errors.Is(err, context.DeadlineExceeded), errors.Is(err, mortise.ErrQueueFull):
+	case errors.Is(err, mortise.ErrQueueFull), errors.As(err, &wait) && wait.HolderKnown():
 		set(http.StatusConflict, "busy")
+	case errors.Is(err, context.DeadlineExceeded):
+		set(http.StatusServiceUnavailable, "not ready")
 	}
 	say(w, code, p)
 }

@@ -191,7 +191,7 @@ func TestTofuRefuses(t *testing.T) {
 		{"LOCK", "?key=k&lock_delay=5", run.info, 400, "lock_delay=5"},
 		{"LOCK", "?key=k&lock_delay_seconds=5s", run.info, 400, "number of seconds"},
 		{"LOCK", "?key=k&lock_delay_seconds=NaN", run.info, 400, "number of seconds"},
-		{"LOCK", "?key=k&lock_delay_seconds=1e7", run.info, 400, "LockDelay"},
+		{"LOCK", "?key=k&lock_delay_seconds=1e7", run.info, 400, "lock_delay_seconds"},
 		{"LOCK", "?key=k&max_hold_seconds=-1", run.info, 400, "max_hold_seconds"},
 		{"LOCK", "?key=k&any=maybe", run.info, 400, "any=maybe"},
 		{"LOCK", "?key=k", nil, 400, "no ID"},

@@ -161,14 +161,17 @@ func (s *Session) explain(key string, err error) error {
 		return heldError(held)
 	case errors.Is(err, client.ErrInGrace), errors.Is(err, client.ErrNoLeader), errors.Is(err, client.ErrKept):
 		return fmt.Errorf("%w: lock %q: %w", ErrNotReady, key, err)
+	case errors.As(err, &wait) && !s.attached():
+		return fmt.Errorf("%w: lock %q: no leader answers: %w", ErrNotReady, key, wait.Err)
 	case errors.As(err, &wait) && wait.Behind != nil:
 		held := heldError(wait.Behind)
 		held.Waiters = max(held.Waiters-1, 0) // the count includes this request
 		return fmt.Errorf("%w: when the request was queued: %w", wait.Err, held)
-	case errors.As(err, &wait) && !s.attached():
-		return fmt.Errorf("%w: lock %q: no leader answers: %w", ErrNotReady, key, wait.Err)
 	case errors.As(err, &wait) && s.client.Status().GraceUntil != 0:
 		return fmt.Errorf("%w: lock %q: the group is in its grace, nothing is granted yet: %w", ErrNotReady, key,
+			wait.Err)
+	case errors.As(err, &wait): // the lock may be free
+		return fmt.Errorf("%w: lock %q: the leader has not answered yet, so no holder is known: %w", ErrNotReady, key,
 			wait.Err)
 	}
 	return err

@@ -1,5 +1,5 @@
 """Tests of mortise.py against a server that plays the agent: python3 -m unittest"""
-import http.server, json, threading, unittest
+import http.server, json, os, threading, unittest
 
 import mortise
 
@@ -9,6 +9,8 @@ class Agent(http.server.BaseHTTPRequestHandler):
         body = self.rfile.read(int(self.headers.get("Content-Length", 0)))
         path, _, query = self.path.partition("?")
         self.server.asked.append((self.command, path, query, json.loads(body), self.headers.get("Authorization")))
+        if path in self.server.slow:
+            self.server.slow[path].wait(30)
         status, text = self.server.answers.get(path, (200, "{}"))
         self.send_response(status)
         self.end_headers()
@@ -22,7 +24,8 @@ class Agent(http.server.BaseHTTPRequestHandler):
 class Tests(unittest.TestCase):
     def setUp(self):
         self.server = http.server.ThreadingHTTPServer(("127.0.0.1", 0), Agent)
-        self.server.asked = []
+        self.server.asked, self.server.slow = [], {}
+        self.server.handle_error = lambda *_: None  # a client that has gone
         self.server.answers = {"/v1/hold": (200, '{"lease":"L"}\n'), "/v1/lock": (200, '{"key":"k","token":"7"}')}
         threading.Thread(target=self.server.serve_forever, args=(0.01,), daemon=True).start()
         self.locks = mortise.Mortise("127.0.0.1:%d" % self.server.server_port, name="me", timeout=5, token="secret")
@@ -31,7 +34,12 @@ class Tests(unittest.TestCase):
         self.server.shutdown()
         self.server.server_close()
 
-    def last(self): return self.server.asked[-1]
+    def last(self):
+        """The latest call, without the ID of a request, which is a new one each time."""
+        command, path, query, body, token = self.server.asked[-1]
+        if path in ("/v1/lock", "/v1/upgrade"):
+            self.assertEqual(len(body.pop("request")), 32)
+        return command, path, query, body, token
 
     def test_a_lock_is_taken_and_released(self):
         with self.locks.lock("k", wait_seconds=3) as lock:
@@ -42,6 +50,12 @@ class Tests(unittest.TestCase):
     def test_several_keys_and_a_resumed_hold(self):
         self.locks.lock(None, keys=["a", "b"])
         self.assertEqual(self.last()[3], {"lease": "L", "keys": ["a", "b"]})
+        self.locks.lock(None, path="a/b")
+        self.assertEqual(self.last()[3], {"lease": "L", "path": "a/b"})
+        self.locks.lock(path="a/b")
+        self.assertEqual(self.last()[3], {"lease": "L", "path": "a/b"})
+        self.locks.ask("/v1/lock", lease="L", path="a", request="0" * 32)
+        self.assertEqual(self.last()[3], {"lease": "L", "path": "a"})
         self.locks.lock("k", resume=12345678901234567890)
         self.assertEqual(self.last()[3]["resume"], "12345678901234567890")
 
@@ -90,6 +104,63 @@ class Tests(unittest.TestCase):
             self.server.answers["/v1/lock"] = (409, json.dumps({"kind": kind, "error": "why"}))
             with self.assertRaisesRegex(error, "why"):
                 self.locks.lock("k")
+
+    def test_an_agent_that_is_away_is_not_ready(self):
+        for agent in ("127.0.0.1:1", "unix:/nowhere/mortise.sock"):
+            with self.assertRaisesRegex(mortise.NotReady, agent + " cannot be reached"):
+                mortise.Mortise(agent)
+            self.locks.agent = agent
+            for call in (lambda: self.locks.lock("k"), lambda: self.locks.get("k"), lambda: self.locks.ids(),
+                         lambda: self.locks.leader("e"), lambda: next(self.locks.watch())):
+                with self.assertRaises(mortise.NotReady):
+                    call()
+
+    def test_another_server_is_no_agent(self):
+        self.server.answers["/v1/lock"] = (502, "<html>")
+        with self.assertRaisesRegex(mortise.MortiseError, "502, and is no agent"):
+            self.locks.lock("k")
+
+    def test_a_lost_answer_gives_the_request_up(self):
+        self.locks.timeout = 0.2
+        self.server.slow["/v1/lock"] = threading.Event()
+        for error in (mortise.TimedOut, TimeoutError, mortise.NotReady):
+            with self.assertRaises(error):
+                self.locks.lock("k")
+        asked = [a for a in self.server.asked if a[1] != "/v1/hold"][-2:]
+        self.assertEqual([a[1] for a in asked], ["/v1/lock", "/v1/unlock"])
+        self.assertEqual(asked[1][3], {"lease": "L", "request": asked[0][3]["request"]})
+        with self.assertRaises(mortise.NotReady):
+            self.locks.lock("k", request="mine")
+        self.assertEqual(self.server.asked[-1][1], "/v1/lock")
+        self.server.slow.pop("/v1/lock").set()
+        self.assertEqual(self.locks.lock("k", request="mine").token, 7)
+
+    @unittest.skipUnless(hasattr(os, "fork"), "no fork")
+    def test_a_child_leaves_its_parents_locks(self):
+        lock, before = self.locks.lock("k"), len(self.server.asked)
+        self.server.answers["/v1/check"] = (200, '{"held":true}')
+        pid = os.fork()
+        if pid == 0:
+            wrong = 1
+            try:
+                with self.locks, lock:
+                    wrong = 0 if lock.held() else 2
+                for call in (lambda: self.locks.lock("l"), lock.unlock, lock.detach, lock.upgrade, lock.regain):
+                    try:
+                        call()
+                        wrong = 3
+                    except mortise.Forked:
+                        pass
+                try:
+                    self.locks._held.sock.fileno()
+                    wrong = 4
+                except AttributeError:
+                    pass  # closed
+            finally:
+                os._exit(wrong)
+        self.assertEqual(os.waitpid(pid, 0)[1], 0)
+        self.assertEqual([a[1] for a in self.server.asked[before:]], ["/v1/check"])
+        lock.unlock()
 
     def test_data(self):
         self.server.answers["/v1/data"] = (200, '{"key":"d","revision":"0"}')

@@ -1,0 +1,124 @@
+package main
+
+import (
+	"cmp"
+	"regexp"
+	"strings"
+)
+
+// This file puts the library's texts into the words of readers who do not write Go: the people who
+// type commands, and the programs that use the agent's HTTP API. Names in double quotes stay as
+// they are.
+
+// reader is a reader of a text.
+type reader int
+
+const (
+	toOperators reader = iota // type commands
+	toPrograms                // use the HTTP API
+)
+
+// phrases are replaced before single names are.
+var phrases = strings.NewReplacer(
+	"; to enter a lock again, pass lock.Context(ctx)", ": unlock it first; it cannot be entered again from here",
+	": pass context.Background() if you have none", "",
+	" (differs shows them)", " (mortise doctor shows them)",
+	"one at a time and with Leave", "one at a time, each stopped with SIGTERM",
+	"and Leave is safe for both", "and to stop either with SIGTERM is safe",
+	"wait for Ready of its successor", "wait until its successor is ready",
+	"a Name of its own", "a name of its own",
+	"; a request that must not wait has Request.Try", "",
+	"a TryLock", "a request that does not wait",
+	"call Lock.Upgrade", "upgrade that lock",
+	"another Config.Cluster", "another label of the cluster",
+	"Config.Secret (or Config.TLS)", "secret (or certificates)",
+	"a node proves itself", "an instance proves itself",
+)
+
+// name matches the names of Go in a text: with a dot, or one word.
+var name = regexp.MustCompile(`"[^"]*"|\b(?:mortise|Request|Config|Node|Lock|Session|Status|Health|Member)\.[A-Z]\w*(?:\.\w+)*|` +
+	`\b[A-Z][a-z]*[A-Za-z]*\b`)
+
+// prefixOf matches the name of the library before its errors.
+var prefixOf = regexp.MustCompile(`(^|: |; |\n|\()mortise: `)
+
+// sentence returns a text of the library for a reader.
+func sentence(text string, to reader) string {
+	for prefixOf.MatchString(text) { // matches may overlap
+		text = prefixOf.ReplaceAllString(text, "$1")
+	}
+	return name.ReplaceAllStringFunc(phrases.Replace(text), func(word string) string {
+		if word[0] == '"' {
+			return word
+		}
+		return cmp.Or(inWordsOf(to, word), word)
+	})
+}
+
+// phrased returns a text that consists of names and of the library's texts. Only phrases and names
+// with a dot are replaced, because any name of an instance can stand in it without quotes.
+func phrased(text string) string {
+	return name.ReplaceAllStringFunc(phrases.Replace(text), func(word string) string {
+		if word[0] != '"' && strings.Contains(word, ".") {
+			return cmp.Or(inWordsOf(toOperators, word), word)
+		}
+		return word
+	})
+}
+
+// inWordsOf returns the word for a name of Go, or "" if the word is none.
+func inWordsOf(to reader, word string) string {
+	of, field, dotted := strings.Cut(word, ".")
+	if !dotted {
+		of, field = "", word
+	}
+	for _, table := range []map[string]string{tables[to], tables[toOperators], shared} {
+		if own, is := table[word]; is {
+			return own
+		}
+		if own, is := table[field]; is {
+			return own
+		}
+	}
+	switch {
+	case of == "Config":
+		return prefix + "_" + strings.ToUpper(snake(field))
+	case of != "":
+		return strings.ReplaceAll(snake(field), "_", " ")
+	}
+	return ""
+}
+
+func snake(name string) string { return keyOf(name, nil) }
+
+// shared has the names that have the same words for all readers.
+var shared = map[string]string{
+	"Config.TLS": "the certificates", "TLSGuests": prefix + "_TLS_GUESTS_FILE", "TLSPeers": prefix + "_TLS_PEERS",
+	"TLSFiles": prefix + "_TLS_CERT_FILE", "RootCAs": prefix + "_TLS_CA_FILE", "ClientCAs": prefix + "_TLS_CA_FILE",
+	"ServerName": prefix + "_TLS_SERVER_NAME", "OldSecrets": prefix + "_OLD_SECRETS_FILE",
+	"Certificates": prefix + "_TLS_CERT_FILE", "JoinFunc": prefix + "_JOIN", "SessionTTL": prefix + "_SESSION_TTL",
+	"Replicas": prefix + "_REPLICAS", "Founders": prefix + "_FOUNDERS", "MaxGroupBytes": prefix + "_MAX_GROUP_BYTES",
+	"MaxSessionBytes": prefix + "_MAX_SESSION_BYTES", "DirFreeBytes": prefix + "_DIR_FREE_BYTES",
+	"ConfigFromEnv": "the environment", "NewSession": "a further session", "LockAll": "a request for several keys",
+	"ForceUnlock": "mortise unlock --force", "Node.ForceUnlock": "mortise unlock --force", "Recover": "a recovery",
+	"TryLock": "a request that does not wait", "SetValue": "a change of the value",
+}
+
+// tables has the names that have other words for each reader: fields of requests, and methods.
+var tables = [...]map[string]string{
+	toOperators: {
+		"Shared": "-shared", "Permits": "-permits", "Of": "-of", "Value": "-value", "Key": "the key",
+		"Keys": "several keys", "Path": "a path", "Labels": "labels", "Upgradable": "an upgradable lock",
+		"Sticky": "a sticky lock", "Resume": "a token to resume", "Try": "-n", "Notice": "a notice",
+		"MaxHold": "a longest hold", "MaxWaiting": "a longest queue", "LockDelay": "a lock delay",
+		"JeopardyGrace": "a grace in doubt", "Downgrade": "downgrade", "Upgrade": "upgrade", "Detach": "detach",
+	},
+	toPrograms: {
+		"Shared": "shared", "Permits": "permits", "Of": "of", "Value": "value", "Key": "key", "Keys": "keys",
+		"Path": "path", "Labels": "labels", "Upgradable": "upgradable", "Sticky": "sticky", "Resume": "resume",
+		"Try": "wait_seconds 0", "Notice": "notice", "MaxHold": "max_hold_seconds", "MaxWaiting": "max_waiting",
+		"LockDelay": "lock_delay_seconds", "JeopardyGrace": "jeopardy_grace_seconds", "Downgrade": "/v1/downgrade",
+		"Upgrade": "/v1/upgrade", "Detach": "/v1/detach", "SetValue": "/v1/value", "Put": "/v1/put",
+		"Lock.Put": "/v1/put", "Lock.Unlock": "/v1/unlock",
+	},
+}
