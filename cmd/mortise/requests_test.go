@@ -170,7 +170,8 @@ func TestRequestsThatEndAreBusyOnlyBehindAHolder(t *testing.T) {
 		"a deadline":             {context.DeadlineExceeded, 503, "not ready"},
 		"an unknown holder":      {over{context.DeadlineExceeded, false}, 503, "not ready"},
 		"a known holder":         {over{context.DeadlineExceeded, true}, 409, "busy"},
-		"a holder, then no lead": {fmt.Errorf("%w: %w", mortise.ErrNotReady, over{context.DeadlineExceeded, true}), 503, "not ready"},
+		"a holder, then no lead": {fmt.Errorf("%w: %w", mortise.ErrNotReady, over{context.DeadlineExceeded, true}), 503,
+			"not ready"},
 		"held":                   {held, 409, "busy"},
 		"a guest behind it":      {fmt.Errorf("%w: %w", context.DeadlineExceeded, held), 409, "busy"},
 		"a full queue":           {mortise.ErrQueueFull, 409, "busy"},
@@ -207,7 +208,8 @@ func TestRequestsWithoutALeaderAreNotReady(t *testing.T) {
 	lease := i.lease("")
 	for _, wait := range []float64{0, 0.05} {
 		code, p := i.post("", "/v1/lock", object{"lease": lease, "key": "k", "wait_seconds": wait}, nil)
-		if code != http.StatusServiceUnavailable || p.Kind != "not ready" || !strings.Contains(p.Error, "founding waits: 1 of 3 instances") {
+		if code != http.StatusServiceUnavailable || p.Kind != "not ready" ||
+			!strings.Contains(p.Error, "founding waits: 1 of 3 instances") {
 			t.Errorf("wait_seconds %v: %d %+v", wait, code, p)
 		}
 	}

@@ -36,7 +36,8 @@ var phrases = strings.NewReplacer(
 )
 
 // name matches the names of Go in a text: with a dot, or one word.
-var name = regexp.MustCompile(`"[^"]*"|\b(?:mortise|Request|Config|Node|Lock|Session|Status|Health|Member)\.[A-Z]\w*(?:\.\w+)*|` +
+var name = regexp.MustCompile(`"[^"]*"|` +
+	`\b(?:mortise|Request|Config|Node|Lock|Session|Status|Health|Member)\.[A-Z]\w*(?:\.\w+)*|` +
 	`\b[A-Z][a-z]*[A-Za-z]*\b`)
 
 // prefixOf matches the name of the library before its errors.
