@@ -42,10 +42,6 @@ type call struct {
 	data    dataOptions
 }
 
-// prefix is the prefix of the variables that this command reads for itself. The variables that
-// describe the cluster have the same prefix, unless -env-prefix sets another one for them.
-const prefix = "MORTISE"
-
 type flagFor struct{ name, variable, about string }
 
 func guestFlags() []flagFor {

@@ -203,13 +203,88 @@ func (ls *leases) take(ctx context.Context, by *program, id string,
 	defer cancel(nil)
 	defer context.AfterFunc(l.ctx, func() { cancel(errLeaseOver) })()
 	if q := requestOf(ctx); q.id != "" {
-		granted, end, err := ls.begin(ctx, l, q, cancel)
+		granted, n, err := ls.begin(ctx, l, q, cancel)
 		if granted != nil || err != nil {
 			return granted, err
 		}
-		defer func() { end(lock) }()
+		defer func() { ls.answer(l, n, lock) }()
 	}
 	return ls.put(ctx, l, acquire)
+}
+
+// begin returns the lock that a lease has by an earlier call with the same ID. While that call
+// runs, begin waits for it. Otherwise it enters the request, and the caller acquires the lock and
+// calls answer.
+func (ls *leases) begin(ctx context.Context, l *lease, q request, cancel context.CancelCauseFunc) (holding, *named,
+	error) {
+	for {
+		granted, n, runs, err := ls.enter(l, q, cancel)
+		if !runs || err != nil {
+			return granted, n, err
+		}
+		select {
+		case <-n.done:
+		case <-ctx.Done():
+			return nil, nil, ctx.Err()
+		}
+	}
+}
+
+func (ls *leases) enter(l *lease, q request, cancel context.CancelCauseFunc) (granted holding, n *named, runs bool,
+	err error) {
+	ls.mu.Lock()
+	defer ls.mu.Unlock()
+	n, err = l.requests.find(q)
+	if err != nil || n != nil && n.token == 0 {
+		return nil, n, true, err
+	}
+	if n != nil {
+		lock := l.locks[n.token]
+		if err := lock.Err(); err == nil || errors.Is(err, mortise.ErrInJeopardy) {
+			return lock, n, false, nil
+		}
+		l.forget(n.token) // the client has never known of it, and asks for another one
+	}
+	return nil, l.requests.add(q, cancel), false, nil
+}
+
+// answer ends the call of a request with an ID. The lock is nil if the request has got none.
+func (ls *leases) answer(l *lease, n *named, lock holding) {
+	ls.mu.Lock()
+	defer ls.mu.Unlock()
+	var token mortise.Token
+	if lock != nil && l.locks[lock.Token()] != nil {
+		token = lock.Token()
+	}
+	l.requests.end(n, token)
+}
+
+// forget removes a lock of the lease, with the request that has got it. The caller must hold mu.
+func (l *lease) forget(token mortise.Token) {
+	delete(l.locks, token)
+	l.requests.forget(token)
+}
+
+// giveUp ends the request with an ID, and returns the token of the lock that it has got, or zero.
+func (ls *leases) giveUp(ctx context.Context, by *program, id, request string) (mortise.Token, error) {
+	l, err := ls.find(by, id)
+	if err != nil {
+		return 0, err
+	}
+	ls.mu.Lock()
+	n := l.requests.giveUp(request)
+	ls.mu.Unlock()
+	if n == nil {
+		return 0, nil
+	}
+	select {
+	case <-n.done:
+	case <-ctx.Done():
+		return 0, ctx.Err()
+	}
+	ls.mu.Lock()
+	defer ls.mu.Unlock()
+	return n.token, nil
 }
 
 func (ls *leases) put(ctx context.Context, l *lease, acquire func(context.Context) (holding, error)) (holding, error) {

@@ -34,6 +34,7 @@ type request struct {
 
 // named is a request with an ID. It exists while its call runs, and then as long as its lock.
 type named struct {
+	id     string
 	sum    [sha256.Size]byte
 	cancel context.CancelCauseFunc
 	done   chan struct{} // closed when the call has ended
@@ -70,110 +71,53 @@ func requestOf(ctx context.Context) request {
 	return q
 }
 
-// begin returns the lock that a lease has by an earlier call with the same ID. While that call
-// runs, begin waits for it. Otherwise the caller acquires the lock, and calls end with it, or with
-// nil.
-func (ls *leases) begin(ctx context.Context, l *lease, q request, cancel context.CancelCauseFunc) (
-	granted holding, end func(holding), err error) {
-	for {
-		granted, before, err := ls.granted(l, q)
-		if granted != nil || err != nil {
-			return granted, nil, err
-		}
-		if before == nil {
-			if end = ls.name(l, q, cancel); end != nil {
-				return nil, end, nil
-			}
-			continue
-		}
-		select {
-		case <-before:
-		case <-ctx.Done():
-			return nil, nil, ctx.Err()
-		}
-	}
-}
-
-// granted returns the lock of the request with this ID, or the channel that is closed when its call
-// ends, or neither if there is no such request.
-func (ls *leases) granted(l *lease, q request) (lock holding, done <-chan struct{}, err error) {
-	ls.mu.Lock()
-	defer ls.mu.Unlock()
-	n := l.requests.byID[q.id]
+// find returns the request with this ID, or nil. It fails if the ID was given up or has been used
+// for a request with other terms.
+func (r *requests) find(q request) (*named, error) {
+	n := r.byID[q.id]
 	switch {
-	case slices.Contains(l.requests.givenUp, q.id):
-		return nil, nil, errGivenUp
-	case n == nil:
-		return nil, nil, nil
-	case n.sum != q.sum:
-		return nil, nil, bad("the request %q was made before with other terms: give each request an ID of its own", q.id)
-	case n.token == 0:
-		return nil, n.done, nil
+	case slices.Contains(r.givenUp, q.id):
+		return nil, errGivenUp
+	case n != nil && n.sum != q.sum:
+		return nil, bad("the request %q was made before with other terms: give each request an ID of its own", q.id)
 	}
-	lock = l.locks[n.token]
-	if err := lock.Err(); err != nil && !errors.Is(err, mortise.ErrInJeopardy) {
-		l.forget(n.token) // the client has never known of it, and asks for another one
-		return nil, nil, nil
-	}
-	return lock, nil, nil
+	return n, nil
 }
 
-// name enters a request, and returns the function that ends its call. It returns nil if another
-// call has entered the ID meanwhile.
-func (ls *leases) name(l *lease, q request, cancel context.CancelCauseFunc) func(holding) {
-	ls.mu.Lock()
-	defer ls.mu.Unlock()
-	if l.requests.byID[q.id] != nil {
-		return nil
+// add enters a request whose call begins.
+func (r *requests) add(q request, cancel context.CancelCauseFunc) *named {
+	n := &named{id: q.id, sum: q.sum, cancel: cancel, done: make(chan struct{})}
+	r.byID[q.id] = n
+	return n
+}
+
+// end ends the call of a request. The token is zero if the request has got no lock.
+func (r *requests) end(n *named, token mortise.Token) {
+	if n.token = token; token != 0 {
+		r.ids[token] = n.id
+	} else {
+		delete(r.byID, n.id)
 	}
-	n := &named{sum: q.sum, cancel: cancel, done: make(chan struct{})}
-	l.requests.byID[q.id] = n
-	return func(lock holding) {
-		ls.mu.Lock()
-		defer ls.mu.Unlock()
-		if lock != nil && l.locks[lock.Token()] != nil {
-			n.token = lock.Token()
-			l.requests.ids[n.token] = q.id
-		} else {
-			delete(l.requests.byID, q.id)
-		}
-		close(n.done)
+	close(n.done)
+}
+
+// forget removes the request of a lock that has ended.
+func (r *requests) forget(token mortise.Token) {
+	if id, named := r.ids[token]; named {
+		delete(r.byID, id)
+		delete(r.ids, token)
 	}
 }
 
-// forget removes a lock of the lease, with the request that it was granted for. The caller must
-// hold mu of leases.
-func (l *lease) forget(token mortise.Token) {
-	delete(l.locks, token)
-	if id, named := l.requests.ids[token]; named {
-		delete(l.requests.byID, id)
-		delete(l.requests.ids, token)
-	}
-}
-
-// giveUp ends the request with an ID: it cancels the call if it runs, and returns the token of the
-// lock that the request has got. If it has got none, giveUp returns zero.
-func (ls *leases) giveUp(ctx context.Context, by *program, lease, id string) (mortise.Token, error) {
-	l, err := ls.find(by, lease)
-	if err != nil {
-		return 0, err
-	}
-	ls.mu.Lock()
-	n, r := l.requests.byID[id], &l.requests
+// giveUp cancels the call of the request with this ID, and returns the request, or nil if there is
+// none. It refuses later calls with the ID.
+func (r *requests) giveUp(id string) *named {
 	if !slices.Contains(r.givenUp, id) {
 		r.givenUp = append(r.givenUp[max(len(r.givenUp)-maxGivenUp+1, 0):], id)
 	}
-	ls.mu.Unlock()
-	if n == nil {
-		return 0, nil
+	n := r.byID[id]
+	if n != nil {
+		n.cancel(errGivenUp)
 	}
-	n.cancel(errGivenUp)
-	select {
-	case <-n.done:
-	case <-ctx.Done():
-		return 0, ctx.Err()
-	}
-	ls.mu.Lock()
-	defer ls.mu.Unlock()
-	return n.token, nil
+	return n
 }

@@ -167,16 +167,16 @@ func TestRequestsThatEndAreBusyOnlyBehindAHolder(t *testing.T) {
 		code int
 		kind string
 	}{
-		"a deadline":             {context.DeadlineExceeded, 503, "not ready"},
-		"an unknown holder":      {over{context.DeadlineExceeded, false}, 503, "not ready"},
-		"a known holder":         {over{context.DeadlineExceeded, true}, 409, "busy"},
+		"a deadline":        {context.DeadlineExceeded, 503, "not ready"},
+		"an unknown holder": {over{context.DeadlineExceeded, false}, 503, "not ready"},
+		"a known holder":    {over{context.DeadlineExceeded, true}, 409, "busy"},
 		"a holder, then no lead": {fmt.Errorf("%w: %w", mortise.ErrNotReady, over{context.DeadlineExceeded, true}), 503,
 			"not ready"},
-		"held":                   {held, 409, "busy"},
-		"a guest behind it":      {fmt.Errorf("%w: %w", context.DeadlineExceeded, held), 409, "busy"},
-		"a full queue":           {mortise.ErrQueueFull, 409, "busy"},
-		"no answer":              {mortise.ErrNotReady, 503, "not ready"},
-		"a doubt":                {fmt.Errorf("%w: %w", mortise.ErrInJeopardy, context.DeadlineExceeded), 409, "in doubt"},
+		"held":              {held, 409, "busy"},
+		"a guest behind it": {fmt.Errorf("%w: %w", context.DeadlineExceeded, held), 409, "busy"},
+		"a full queue":      {mortise.ErrQueueFull, 409, "busy"},
+		"no answer":         {mortise.ErrNotReady, 503, "not ready"},
+		"a doubt":           {fmt.Errorf("%w: %w", mortise.ErrInJeopardy, context.DeadlineExceeded), 409, "in doubt"},
 	} {
 		w := httptest.NewRecorder()
 		refuse(w, c.err)

@@ -10,6 +10,10 @@ import (
 // type commands, and the programs that use the agent's HTTP API. Names in double quotes stay as
 // they are.
 
+// prefix is the prefix of the variables that this command reads for itself. The variables that
+// describe the cluster have the same prefix, unless -env-prefix sets another one for them.
+const prefix = "MORTISE"
+
 // reader is a reader of a text.
 type reader int
 
