@@ -14,10 +14,16 @@
 // takes the tick that is nearest to its own clock, and records in the group that this tick is
 // taken. Only the instance that has made the record then waits for the lock of the job and runs it.
 //
+// A call that is further from every tick than Options.Late is for the last tick if the instance was
+// not yet asked for it. Otherwise it is a run outside of the schedule, as after Job.RunNow: it takes
+// no tick, and the scheduled runs take place as well.
+//
 // # Guarantees
 //
 //   - A tick of a job is run at most once in the group, even if the instance crashes during the
 //     run, and even if an instance asks late. The record has the last 32 ticks of a job.
+//   - Job.RunNow runs the job once, if no run goes on for longer than Options.Late. Two calls within
+//     Options.Late, in the whole group, are one run.
 //   - Two runs of a job do not overlap: the lock of the job is held from Lock to Unlock.
 //   - [Locker.Held] returns the lock of the run, with its fencing token and its context, and
 //     [Locker.Tick] the nominal time of its tick.
@@ -44,9 +50,12 @@
 // A Locker serves jobs with the ticks of its schedule, or with some of them. The clocks of n
 // instances may differ by 32/n ticks. Beyond that a tick may run again. A DurationJob without a
 // start time begins at another moment in each instance: its runs are then at most one per period,
-// but not at one phase. Job.RunNow is a run of the nearest tick.
+// but not at one phase. A job with another period than the schedule is refused with
+// [ErrOtherSchedule] when its third call shows it; until then it may run outside of the schedule.
+// RunNow within Options.Late of a tick takes that tick, or is refused with [ErrSameName].
 //
-// The name of a job is a part of a key: give each job a name with gocron.WithName. A key has at
+// The name of a job is a part of a key: give each job a name with gocron.WithName. Two jobs of one
+// name are one job: the second one that asks for a tick is refused with [ErrSameName]. A key has at
 // most 512 bytes. The record of a job stays in the group after the job is gone, with at most 1 KB.
 // With a derived secret, a Locker needs the rights lock, read and write.
 //

@@ -21,9 +21,22 @@ const (
 	maxTaken      = 32 // largest number of ticks in the record of a job
 )
 
-// ErrTaken means that another scheduler of the group runs or has run the tick. It is the usual
-// error of Lock, and is not a failure.
-var ErrTaken = errors.New("mortisegocron: the tick is taken by another scheduler")
+// The errors of Lock. The error that a scheduler gets also names the job and the tick.
+var (
+	// ErrTaken means that another scheduler of the group runs or has run the tick. It is the usual
+	// error of Lock, and is not a failure.
+	ErrTaken = errors.New("it is taken by another scheduler")
+
+	// ErrSameName means that this instance was asked for a tick twice: two jobs have one name, or
+	// Job.RunNow was called beside the tick. Give each job its own name with gocron.WithName, because
+	// gocron names a job after its function.
+	ErrSameName = errors.New("two jobs have this name (give each its own with gocron.WithName), or RunNow was " +
+		"called beside the tick: this instance was asked for it")
+
+	// ErrOtherSchedule means that the job has a period of its own, which is not that of the Locker's
+	// schedule. Make a Locker with the schedule of the job.
+	ErrOtherSchedule = errors.New("give the job a Locker with its own schedule instead of this one")
+)
 
 // Options change the defaults of NewLocker. All instances must use the same Prefix.
 type Options struct {
@@ -32,7 +45,8 @@ type Options struct {
 	Prefix string
 
 	// Late limits how long Lock waits for the answers of the group and for an earlier run of the job.
-	// It is reduced to half of the time between two ticks. Zero means 5 s.
+	// A call that is further from every tick, after one for which this instance was asked, is a run
+	// outside of the schedule. Late is reduced to half of the time between two ticks. Zero means 5 s.
 	Late time.Duration
 
 	// Now returns the time of the wall clock, as the clock of the scheduler does. Nil means time.Now.
@@ -44,9 +58,11 @@ type Locker struct {
 	node     *mortise.Node
 	schedule tick.Schedule
 	options  Options
+	born     time.Time
 
-	mu   sync.Mutex
-	runs map[string]*run // the present runs of this instance, by the name of the job
+	mu    sync.Mutex
+	runs  map[string]*run   // the present runs of this instance, by the name of the job
+	asked map[string]*asked // by the name of the job
 }
 
 // NewLocker returns a Locker for jobs that run at the ticks of the schedule, or at some of them.
@@ -62,42 +78,68 @@ func NewLocker(node *mortise.Node, schedule tick.Schedule, o Options) *Locker {
 	if o.Now == nil {
 		o.Now = time.Now
 	}
-	return &Locker{node: node, schedule: schedule, options: o, runs: map[string]*run{}}
+	return &Locker{node: node, schedule: schedule, options: o, born: o.Now().Round(0), runs: map[string]*run{},
+		asked: map[string]*asked{}}
 }
 
 // Lock takes the present tick of the job for this instance and locks the job. It returns an error
-// that wraps ErrTaken if another instance has taken the tick.
+// that wraps ErrTaken if another instance has taken the tick. If gocron asks outside of the
+// schedule, as after Job.RunNow, Lock takes no tick. Such a run takes place beside the scheduled
+// ones, and at most once within Options.Late.
 func (l *Locker) Lock(ctx context.Context, job string) (gocron.Lock, error) {
-	at, gap, err := nearest(l.schedule, l.options.Now())
+	turn, late, err := l.turn(job)
 	if err != nil {
-		return nil, fmt.Errorf("mortisegocron: job %q: %w", job, err)
+		return nil, fmt.Errorf("mortisegocron: job %q does not run here: %w", job, err)
 	}
-	waiting, cancel := context.WithTimeout(ctx, min(l.options.Late, gap/2))
+	waiting, cancel := context.WithTimeout(ctx, late)
 	defer cancel()
-	lock, err := l.take(waiting, l.options.Prefix+job, at)
+	lock, err := l.take(waiting, l.options.Prefix+job, turn.name)
 	if err != nil {
-		return nil, fmt.Errorf("mortisegocron: job %q does not run the tick %s here: %w", job, name(at), err)
+		return nil, fmt.Errorf("mortisegocron: job %q does not run here, %s: %w", job, turn, err)
 	}
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	r := &run{locker: l, job: job, at: at.UTC(), lock: lock}
+	r := &run{locker: l, job: job, at: turn.at, lock: lock}
 	l.runs[job] = r
 	return r, nil
 }
 
-// take records the tick, and then waits for the lock of the job. The record comes first, so that
+// turn returns what gocron asks for at this moment, and how long Lock may take.
+func (l *Locker) turn(job string) (t turn, late time.Duration, err error) {
+	now := l.options.Now().Round(0)
+	at, gap, err := nearest(l.schedule, now)
+	if err != nil {
+		return t, 0, err
+	}
+	late = min(l.options.Late, gap/2)
+	before := at
+	if at.After(now) && at.Sub(now) > late {
+		before, _ = last(l.schedule, now)
+	}
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	a := l.asked[job]
+	if a == nil {
+		a = &asked{}
+		l.asked[job] = a
+	}
+	t, err = a.turn(now, at, before, l.born, late, gap)
+	return t, late, err
+}
+
+// take records the turn, and then waits for the lock of the job. The record comes first, so that
 // only one instance waits.
-func (l *Locker) take(ctx context.Context, key string, at time.Time) (*mortise.Lock, error) {
+func (l *Locker) take(ctx context.Context, key, turn string) (*mortise.Lock, error) {
 	for {
 		data, revision, err := l.node.Get(ctx, key)
 		if err != nil {
 			return nil, err
 		}
 		taken := strings.Fields(string(data))
-		if slices.Contains(taken, name(at)) {
+		if slices.Contains(taken, turn) {
 			return nil, ErrTaken
 		}
-		taken = append(taken, name(at))
+		taken = append(taken, turn)
 		taken = taken[max(0, len(taken)-maxTaken):]
 		_, err = l.node.Put(ctx, key, []byte(strings.Join(taken, " ")), revision)
 		if errors.Is(err, mortise.ErrConflict) {
@@ -124,7 +166,8 @@ func (l *Locker) Held(job string) *mortise.Lock {
 }
 
 // Tick returns the nominal time of the tick for which this instance runs the job, in UTC. It is
-// equal on every instance. If this instance does not run the job, it is the zero time.
+// equal on every instance. In a run outside of the schedule it is the time at which gocron asked. If
+// this instance does not run the job, it is the zero time.
 func (l *Locker) Tick(job string) time.Time {
 	if r := l.run(job); r != nil {
 		return r.at
@@ -155,5 +198,3 @@ func (r *run) Unlock(ctx context.Context) error {
 	r.locker.mu.Unlock()
 	return r.lock.Unlock(ctx)
 }
-
-func name(at time.Time) string { return at.UTC().Format(time.RFC3339Nano) }
