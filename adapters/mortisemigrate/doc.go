@@ -15,15 +15,18 @@
 //
 //   - At most one Driver with the same key is locked at a time, among all instances.
 //   - A Driver that has lost its lock begins nothing more: Run, SetVersion and Drop fail until
-//     Unlock.
+//     Unlock. The Migrate can then be used again.
 //   - Lock waits no longer than Options.Wait, and then holds nothing. A Migrate that has given up
-//     does not get the lock later.
+//     before that, because its LockTimeout is shorter, does not use the lock: it is released 5 s
+//     after its grant.
+//   - Lock and Unlock return database.ErrLocked and database.ErrNotLocked as they are, for code that
+//     compares with ==. [Driver.Err] has the cause.
 //   - [Driver.Token] returns the fencing token of the present hold.
 //
 // # Concurrency
 //
 // Everything exported is safe for concurrent use as far as the wrapped driver is. There is no
-// goroutine.
+// goroutine. A timer runs from Lock to the first use of the Driver.
 //
 // # Failure
 //
@@ -31,13 +34,14 @@
 // (mortise.Config.SessionTTL, 10 s by default). If it was killed in a migration, golang-migrate has
 // marked the database as dirty: the next instance fails with migrate.ErrDirty, as it does without
 // this package, until an operator has repaired the database. If a lock is lost while a statement
-// runs, that statement may still take effect. Unlock then returns an error that wraps
-// mortise.ErrLost.
+// runs, that statement may still take effect. The call of the Driver then returns an error that
+// wraps mortise.ErrLost.
 //
 // # Limits
 //
 // A Driver protects only from programs that use mortise, unless Options.Both is set. Many drivers
-// take their own lock for a moment when they are made; this package does not change that.
+// take their own lock for a moment when they are made; this package does not change that. Code that
+// calls Lock itself, without a Migrate, must use the Driver within 5 s, for example with Token.
 //
 // # Refused alternative
 //

@@ -1,6 +1,7 @@
 package mortisemigrate
 
 import (
+	"context"
 	"database/sql"
 	"errors"
 	"io"
@@ -125,6 +126,15 @@ func TestNothingIsDoneAfterALoss(t *testing.T) {
 		if inner.runs != 1 {
 			t.Errorf("%d migrations have run", inner.runs)
 		}
+		inner.lose = func() {}
+		// The Migrate can be used again. The database is dirty, as after each migration that has failed.
+		var dirty migrate.ErrDirty
+		if err := m.Up(); !errors.As(err, &dirty) {
+			t.Errorf("Up again: %v, want ErrDirty", err)
+		}
+		if err := m.Force(dirty.Version - 1); err != nil {
+			t.Error(err)
+		}
 		if err := driver.Drop(); err != nil { // the driver is not locked any more
 			t.Error(err)
 		}
@@ -142,11 +152,11 @@ func TestLock(t *testing.T) {
 	if err := first.Lock(); err != nil {
 		t.Fatal(err)
 	}
-	if err := first.Lock(); !errors.Is(err, database.ErrLocked) {
-		t.Error(err)
+	if err := first.Lock(); err != database.ErrLocked || first.Err() != errInUse {
+		t.Errorf("%v, because of %v", err, first.Err())
 	}
-	if err := second.Lock(); !errors.Is(err, database.ErrLocked) {
-		t.Error(err)
+	if err := second.Lock(); err != database.ErrLocked || !errors.Is(second.Err(), context.DeadlineExceeded) {
+		t.Errorf("%v, because of %v", err, second.Err())
 	}
 	if first.Token() == 0 || second.Token() != 0 {
 		t.Errorf("tokens %d and %d", first.Token(), second.Token())
