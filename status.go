@@ -81,7 +81,10 @@ type Status struct {
 	Age time.Duration // since Start
 	// Available is the part of Age in which this instance could be granted locks; see
 	// Hooks.Available.
-	Available    time.Duration
+	Available time.Duration
+	// Starved is the time for which the machine gave the process no processor, although it had work, in
+	// gaps of at least 250 ms. Only a voter or learner measures it, since it got its replica.
+	Starved      time.Duration
 	HooksDropped uint64 // calls of Config.Hooks that were dropped because earlier calls were too slow
 }
 
@@ -103,7 +106,7 @@ func (n *Node) Status() Status {
 		Instance: p.ID.String(), Address: p.Address, Tier: Tier(p.Tier.String()), Err: p.Err,
 		Promised: n.config.Replicas, VotersWanted: n.config.votersWanted(), Standby: int(n.standby.Load()),
 		Votes: p.Votes, Term: p.Term, Leading: p.Leading, MembersAge: p.MembersAge, MembersTotal: p.MembersTotal,
-		Age: p.Age, Available: p.Available, HooksDropped: n.engine.Tracer().Dropped(),
+		Age: p.Age, Available: p.Available, Starved: p.Starved, HooksDropped: n.engine.Tracer().Dropped(),
 	}
 	if p.Members != nil {
 		s.Members = membersOf(p.Members)

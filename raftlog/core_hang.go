@@ -2,9 +2,12 @@ package raftlog
 
 import (
 	"fmt"
+	"time"
 
 	"go.etcd.io/raft/v3"
 	"go.etcd.io/raft/v3/tracker"
+
+	"github.com/mortise-lock/mortise/internal/clock"
 )
 
 // hang detects a leader whose store or Applier makes no progress. Raft alone would keep such a
@@ -14,6 +17,10 @@ type hang struct {
 	saveTicks int // ticks since the present Save was handed out
 	lagIndex  uint64
 	lagTicks  int // ticks for which the committed entry at lagIndex has not been applied
+
+	// late is how late the owner's ticks came, although it was idle, since a Save or an entry has
+	// waited
+	late time.Duration
 
 	handover      bool // a transfer of the leadership has been tried
 	handoverTicks int
@@ -44,6 +51,9 @@ func (c *Core) watch() {
 		h.lagIndex, h.lagTicks = c.commit, 0
 	}
 	slow := c.prepareHung()
+	if h.saveTicks == 0 && h.lagTicks == 0 && !slow {
+		h.late = 0
+	}
 	hung := slow || c.role.Leading && max(h.saveTicks, h.lagTicks) >= c.cfg.ElectionTicks
 	if !hung || len(c.voters) < 2 {
 		h.handover = false
@@ -56,8 +66,8 @@ func (c *Core) watch() {
 	}
 	if !h.handover {
 		h.handover, h.handoverTicks, h.handoverIndex = true, 0, c.last
-		c.cfg.Logger.Warn("the store or the state machine hangs; handing over the lead",
-			"term", c.role.Term, "commit", c.commit, "applied", c.applied)
+		c.cfg.Logger.Warn(c.hangs()+"; handing over the lead", "term", c.role.Term, "commit", c.commit, "applied",
+			c.applied)
 	}
 	if c.transferee == 0 {
 		// Ignore the error: handoverTicks counts even if no voter can become the leader now.
@@ -67,6 +77,23 @@ func (c *Core) watch() {
 		c.fail(fmt.Errorf("%w: leading in term %d with commit %d and applied %d", ErrHung, c.role.Term, c.commit,
 			c.applied))
 	}
+}
+
+// Late notes that the owner was idle and woke for a tick later than it was due, before the Tick. The
+// machine then gave the process no processor, so a call that has not returned does not show that the
+// disk is slow.
+func (c *Core) Late(by time.Duration) {
+	if by >= c.cfg.Tick {
+		c.hang.late += by
+	}
+}
+
+// hangs returns what makes no progress.
+func (c *Core) hangs() string {
+	if most := c.cfg.Tick * time.Duration(c.cfg.ElectionTicks) / 2; c.hang.late >= most {
+		return clock.NoProcessor(c.hang.late)
+	}
+	return "the store or the state machine hangs"
 }
 
 // dispensable reports whether the others are a majority without this replica. A voter counts if it

@@ -2,7 +2,9 @@ package raftlog
 
 import (
 	"errors"
+	"strings"
 	"testing"
+	"time"
 
 	"go.etcd.io/raft/v3/raftpb"
 	"google.golang.org/protobuf/proto"
@@ -238,6 +240,28 @@ func (c *cluster) only(a, b *replica) {
 				c.deliver(proto.CloneOf(m))
 				busy = true
 			}
+		}
+	}
+}
+
+// A leader that got no processor does not blame its store.
+func TestAStarvedLeaderDoesNotBlameItsDisk(t *testing.T) {
+	for late, want := range map[time.Duration]string{
+		0:        "the store or the state machine hangs; handing over the lead",
+		testTick: "this machine gave the process no processor for ",
+	} {
+		c := newCluster(t, 3, 3)
+		out := &page{}
+		l := c.elect()
+		l.core.cfg.Logger = textLogger(out)
+		l.propose()
+		l.turn()
+		c.runWithHungDisk(l, 100, func() bool {
+			l.core.Late(late)
+			return c.leader() != nil && c.leader() != l
+		})
+		if got := out.String(); !strings.Contains(got, want) || strings.Count(got, "handing over the lead") != 1 {
+			t.Errorf("ticks that are %v late: %s, want %q", late, got, want)
 		}
 	}
 }

@@ -1,5 +1,11 @@
 package raftlog
 
+import (
+	"time"
+
+	"github.com/mortise-lock/mortise/internal/clock"
+)
+
 // Status is the state of a replica at the end of a turn, for operators and monitoring.
 type Status struct {
 	ID         uint64
@@ -18,9 +24,14 @@ type Status struct {
 	StateBytes int      // size of the last snapshot, taken or received; zero means none
 	Dropped    uint64   // number of messages dropped because the inbox was full
 	Retired    error    // cause of the retirement; nil while the log runs
+	// Starved is the time for which the machine gave the process no processor although the owner's
+	// timer was due, in gaps of at least clock.StarvedAfter. StarvedEnd is when the last one ended,
+	// and is zero if there was none.
+	Starved    time.Duration
+	StarvedEnd clock.Time
 }
 
-// Status returns the present Status, without the fields Dropped and Retired. The slices are shared
+// Status returns the present Status, without the fields Dropped, Retired, Starved and StarvedEnd. The slices are shared
 // and must not be changed.
 func (c *Core) Status() Status {
 	return Status{

@@ -25,6 +25,7 @@ type Log struct {
 	transfers  []transfer        // transfers that wait for their outcome
 	saves      chan Batch        // carries batches to the appender, at most one at a time
 	taking     taken
+	starving   starving
 	tasks      chan task // carries tasks to the snapshotter, at most one at a time
 	spare      inbox     // the inbox that was swapped out; its memory is reused
 

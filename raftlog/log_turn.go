@@ -39,11 +39,10 @@ func (l *Log) runOwner() {
 	defer timer.Stop()
 	set := true // the timer will fire
 	for {
-		fired := false
-		select {
-		case <-l.wake:
-		case <-timer.C:
-			fired, set = true, false
+		fired, idle := l.wait(timer)
+		set = set && !fired
+		if idle {
+			l.late()
 		}
 		l.gather()
 		in, nothing, closed := l.swap()
@@ -52,6 +51,9 @@ func (l *Log) runOwner() {
 			return
 		}
 		paced := l.taking.steps()
+		if fired {
+			l.starving.due = 0
+		}
 		if err = l.turn(in, fired); err != nil {
 			return
 		}
@@ -59,11 +61,13 @@ func (l *Log) runOwner() {
 		switch steps := l.taking.steps(); { // resetting a running timer would delay ticks
 		case steps && (fired || !paced):
 			timer.Reset(pace)
-			set = true
+			set, l.starving.due = true, 0
 		case fired:
 			if next := l.core.NextTick(); next != 0 {
-				timer.Reset(max(time.Millisecond, next.Sub(l.cfg.Clock.Now())))
-				set = true
+				now := l.cfg.Clock.Now()
+				after := max(time.Millisecond, next.Sub(now))
+				timer.Reset(after)
+				set, l.starving.due = true, now.Add(after)
 			}
 		case !set && l.core.NextTick() != 0: // the replica was at rest
 			timer.Reset(l.cfg.Tick)
@@ -71,7 +75,7 @@ func (l *Log) runOwner() {
 		}
 		if l.core.DeferralBegins() {
 			timer.Reset(MaxDeferral)
-			set = true
+			set, l.starving.due = true, 0
 		}
 	}
 }
@@ -235,6 +239,7 @@ func (l *Log) publish(taken int) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	st.Dropped = l.status.Dropped
+	st.Starved, st.StarvedEnd = l.starving.Total, l.starving.Ended
 	l.status = st
 	l.queued -= taken - st.Queued
 }

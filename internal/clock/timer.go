@@ -30,5 +30,8 @@ func (a *Timer) Set(now, at Time) {
 	a.Reset(max(at.Sub(a.clock.Now()), time.Millisecond))
 }
 
+// Due returns when the timer fires or has fired, or zero if it is not set.
+func (a *Timer) Due() Time { return a.at }
+
 // Fired must be called after the owner has received from the channel C.
 func (a *Timer) Fired() { a.at = 0 }

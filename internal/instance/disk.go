@@ -69,6 +69,9 @@ func remedy(state DiskState) string {
 const (
 	diskLookEvery = 2 * time.Second // the time between two checks of the directory
 	diskHungAfter = 3 * time.Second // a longer call to the disk counts as hung
+	// diskBlamedAfter is the time after which a call counts as hung although the process has been
+	// given no processor meanwhile.
+	diskBlamedAfter = 10 * diskHungAfter
 
 	// Every fifth check also writes. While the disk has a fault, every check writes.
 	diskWriteEvery = 5
@@ -231,10 +234,13 @@ func (n *Instance) isDisk(err error) bool {
 
 func (n *Instance) lookAtDisk(write bool) {
 	view, err := n.dir.Look(diskLookEvery, write)
-	hung := n.disk.hungFor(n.env.clock.Now())
+	now := n.env.clock.Now()
+	hung := n.disk.hungFor(now)
 	switch {
 	case errors.Is(err, storage.ErrLost):
 		n.diskFailed(DiskRemoved, err)
+	case (hung > 0 || errors.Is(err, raftlog.ErrHung)) && hung < diskBlamedAfter && n.starved(now):
+		// the call may have returned, or never have begun: the next look tells
 	case hung >= diskHungAfter:
 		n.passing(DiskHung, fmt.Sprintf("a write in %s has not returned for %v", n.config.Dir, hung.Round(time.Second)))
 	case errors.Is(err, raftlog.ErrHung):
@@ -247,6 +253,17 @@ func (n *Instance) lookAtDisk(write bool) {
 	default:
 		n.passing("", "")
 	}
+}
+
+// starved reports whether the machine has given this process no processor for a while, in the time
+// in which a call to the disk would have been noticed to hang.
+func (n *Instance) starved(now clock.Time) bool {
+	r := n.replica.Load()
+	if r == nil {
+		return false
+	}
+	ended := r.log.Status().StarvedEnd
+	return ended != 0 && now.Sub(ended) < diskHungAfter+diskLookEvery
 }
 
 // watchedStore records which calls of a store on disk are running, so that a hanging call is

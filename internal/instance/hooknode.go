@@ -27,15 +27,15 @@ func (n *Instance) tell(pick func(*Hooks) func(NodeEvent), e NodeEvent) {
 
 // observer observes one session. It runs on the goroutine of the session's client.
 type observer struct {
-	node *Instance
-	own  bool // the session is one of the user's own
-	lost bool // the loss of the lease has been logged
+	node   *Instance
+	own    bool // the session is one of the user's own
+	losses lossLog
 }
 
 func (w *observer) news(news *client.News) {
 	n, before, after := w.node, &news.Before, &news.After
 	now := n.env.clock.Now()
-	w.log(before, after)
+	w.log(now, before, after)
 	n.trace.ReportLeaks() // news comes with each renewal of the lease
 	if !w.own {
 		n.noteAvailable(now, after)

@@ -1,6 +1,7 @@
 package instance
 
 import (
+	"context"
 	"sync/atomic"
 	"time"
 
@@ -23,32 +24,14 @@ func (s *seldom) warn(n *Instance, text string, args ...any) {
 }
 
 // log writes a line when all locks of the session are lost, and when locks can be granted again.
-func (w *observer) log(before, after *client.Status) {
+func (w *observer) log(now clock.Time, before, after *client.Status) {
+	line := w.losses.note(now, before, after)
+	if line == nil {
+		return
+	}
 	say := w.node.logger
 	if w.own {
 		say = say.With("session_of", "NewSession")
 	}
-	switch {
-	case before.Lease != client.Lost && after.Lease == client.Lost && after.Session == before.Session:
-		w.lost = true
-		if before.Held == 0 {
-			say.Info("a lease ran out, since no leader has answered: this session held no lock", "session",
-				uint64(before.Session), "ttl", before.TTL)
-			return
-		}
-		say.Warn("a lease ran out, since no leader has answered: the locks of this session are lost", "session",
-			uint64(before.Session), "ttl", before.TTL, "locks", before.Held)
-	case before.Lease != client.Lost && after.Session != before.Session && after.Ended == client.SessionExpired:
-		w.lost = true
-		if before.Held == 0 {
-			say.Info("the group has ended a session of this instance, which held no lock", "session",
-				uint64(before.Session))
-			return
-		}
-		say.Warn("the group has ended a session of this instance: its locks are lost", "session",
-			uint64(before.Session), "locks", before.Held)
-	case w.lost && after.Lease == client.Safe:
-		w.lost = false
-		say.Info("the session has a lease again, so locks can be granted", "session", uint64(after.Session))
-	}
+	say.Log(context.Background(), line.level, line.text, line.args...)
 }

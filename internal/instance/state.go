@@ -100,8 +100,9 @@ type Picture struct {
 	Sessions []client.Status // the first is the session of the instance itself
 	Votes    bool
 	Leading  bool
-	Term     uint64    // zero on an instance that does not vote
-	Leader   nodeid.ID // zero if none is known
+	Term     uint64        // zero on an instance that does not vote
+	Starved  time.Duration // see raftlog.Status
+	Leader   nodeid.ID     // zero if none is known
 
 	Started bool           // whether the following five fields are set
 	Cluster cluster.Status // members, from gossip and from the address book
@@ -144,6 +145,7 @@ func (n *Instance) Picture() *Picture {
 	if r := n.replica.Load(); r != nil {
 		role := r.Role()
 		p.Votes, p.Term, p.Leading = r.Votes(), role.Term, role.Leading
+		p.Starved = r.log.Status().Starved
 		if p.Leading {
 			p.MembersTotal = r.core.SessionIndex.Members()
 		}

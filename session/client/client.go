@@ -69,6 +69,9 @@ type Client struct {
 	core    *Core
 	had     stay.Counts // before the output of this turn, which may be losses
 	now     clock.Time
+	due     clock.Time    // when the timer was due before this turn; zero means not set
+	late    time.Duration // see Status.Late
+	told    clock.Time    // when Watch returned last
 	spare   []input
 	waiting []*waiter // calls that wait for a state of the client
 	closing []*waiter // calls that wait for the end of the session
@@ -211,7 +214,9 @@ func (c *Client) run() {
 	for {
 		select {
 		case <-c.wake:
+			c.due = alarm.Due() // after a gap both are ready
 		case <-alarm.C:
+			c.due = alarm.Due()
 			alarm.Fired()
 		}
 		c.gather()
@@ -235,6 +240,9 @@ func (c *Client) turn() (more, open bool) {
 	to := outlets{c}
 	c.core.Nonces(to)
 	now := c.config.Clock.Now()
+	if c.due != 0 {
+		c.late, c.due = max(c.late, now.Sub(max(c.due, c.told))), 0
+	}
 	c.now = now
 	for i := range inbox {
 		c.take(now, &inbox[i])
@@ -375,6 +383,10 @@ func (c *Client) publish() {
 	status := c.core.Status(c.now)
 	c.mu.Lock()
 	before := c.status
+	if status.Renewed != before.Renewed {
+		c.late = 0
+	}
+	status.Late = c.late
 	c.status, c.heeded = status, c.core.target.ID // Receive needs these fields before a frame is sent
 	c.mu.Unlock()
 	if status.Phase != before.Phase && c.config.Changed != nil {
@@ -398,5 +410,6 @@ func (c *Client) tell(before, after Status) {
 	if len(renewed) > 0 || unanswered > 0 || after.differs(&before) {
 		c.config.Watch(&News{Before: before.counted(c.had), After: c.counted(after), Renewed: renewed,
 			Unanswered: unanswered})
+		c.told = c.config.Clock.Now()
 	}
 }

@@ -35,7 +35,10 @@ type Status struct {
 	Renewed  clock.Time        // when the last acknowledged renewal was sent
 	Deadline clock.Time        // all holds are lost at this time, unless a renewal is acknowledged
 	Lease    LeaseState
-	Ended    SessionEnd // why the previous session has ended
+	// Late is the longest time since Renewed by which the client's goroutine woke after its timer
+	// was due: the process did not run.
+	Late  time.Duration
+	Ended SessionEnd // why the previous session has ended
 	// GraceUntil is roughly when the grace of the group ends. Zero means that the grace is over, or
 	// that the client is not attached.
 	GraceUntil clock.Time

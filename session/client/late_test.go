@@ -1,0 +1,56 @@
+package client
+
+import (
+	"sync"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/mortise-lock/mortise/internal/nodeid/nodeidtest"
+)
+
+// A lease that ends while the process is stopped is reported with the time for which it did not run.
+// Without a stop, and when only the function Watch was slow, there is no such time.
+func TestALossKnowsThatTheProcessDidNotRun(t *testing.T) {
+	for name, c := range map[string]struct {
+		stop, slow time.Duration
+		least      time.Duration
+	}{
+		"stopped":      {stop: 2 * worldTTL, least: worldTTL},
+		"no processor": {stop: worldTTL + worldTTL/3, least: worldTTL / 3},
+		"a slow Watch": {slow: 2 * worldTTL},
+	} {
+		t.Run(name, func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				w := newWorld(t, 1, nodeidtest.ID(1))
+				defer w.close()
+				leaping := w.leap()
+				w.elect(nodeidtest.ID(1))
+				h := w.lock(nodeidtest.ID(100), "x")
+				synctest.Wait()
+				var mu sync.Mutex
+				late, losses := time.Duration(-1), 0
+				w.clients[nodeidtest.ID(100)].config.Watch = func(n *News) {
+					mu.Lock()
+					defer mu.Unlock()
+					if n.Before.Lease != Lost && n.After.Lease == Lost {
+						late, losses = max(late, n.After.Late), losses+1
+					}
+					if slow := c.slow; slow > 0 {
+						c.slow = 0
+						time.Sleep(slow)
+					}
+				}
+				time.Sleep(worldTTL/2 + time.Millisecond) // between two renewals
+				leaping.leap.Advance(c.stop)
+				time.Sleep(3 * worldTTL)
+				synctest.Wait()
+				mu.Lock()
+				defer mu.Unlock()
+				if h.Err() == nil || losses == 0 || late < c.least || c.least == 0 && late > worldTTL/10 {
+					t.Errorf("%d losses (%v), late by %v, want at least %v", losses, h.Err(), late, c.least)
+				}
+			})
+		})
+	}
+}
