@@ -82,8 +82,8 @@ type Status struct {
 	// Available is the part of Age in which this instance could be granted locks; see
 	// Hooks.Available.
 	Available time.Duration
-	// Starved is the time for which the machine gave the process no processor, although it had work, in
-	// gaps of at least 250 ms. Only a voter or learner measures it, since it got its replica.
+	// Starved is the time for which the machine gave the process no processor, although a timer was
+	// due, in gaps of at least 250 ms. Only a voter or learner measures it, from its present replica.
 	Starved      time.Duration
 	HooksDropped uint64 // calls of Config.Hooks that were dropped because earlier calls were too slow
 }

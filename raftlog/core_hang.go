@@ -79,9 +79,9 @@ func (c *Core) watch() {
 	}
 }
 
-// Late notes that the owner was idle and woke for a tick later than it was due, before the Tick. The
-// machine then gave the process no processor, so a call that has not returned does not show that the
-// disk is slow.
+// Late notes, before the Tick, that the owner was idle and woke for a tick later than it was due.
+// The machine then gave the process no processor, so a call that has not returned does not show
+// that the disk is slow.
 func (c *Core) Late(by time.Duration) {
 	if by >= c.cfg.Tick {
 		c.hang.late += by

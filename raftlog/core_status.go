@@ -31,8 +31,8 @@ type Status struct {
 	StarvedEnd clock.Time
 }
 
-// Status returns the present Status, without the fields Dropped, Retired, Starved and StarvedEnd. The slices are shared
-// and must not be changed.
+// Status returns the present Status, without the fields Dropped, Retired, Starved and StarvedEnd.
+// The slices are shared and must not be changed.
 func (c *Core) Status() Status {
 	return Status{
 		ID: c.id, Term: c.role.Term, Leader: c.role.Leader, Leading: c.role.Leading,

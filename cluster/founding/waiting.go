@@ -249,13 +249,6 @@ func names(list []candidate) []string {
 	return out
 }
 
-func some(all []string) string {
-	if len(all) > 4 {
-		return strings.Join(all[:4], ", ") + " and " + strconv.Itoa(len(all)-4) + " more"
-	}
-	return strings.Join(all, ", ")
-}
-
 func count(have, want int) string {
 	return strconv.Itoa(have) + " of " + strconv.Itoa(want) + " instances (Replicas: " + strconv.Itoa(want) + ")"
 }

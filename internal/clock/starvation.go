@@ -16,7 +16,7 @@ const starvationEvery = time.Minute
 // machine is overloaded, or the process or the machine was paused. The zero value is ready to use.
 // It is not safe for concurrent use.
 type Starvation struct {
-	Total time.Duration // of all gaps
+	Total time.Duration // the sum of the gaps
 	Ended Time          // when the last gap ended; zero means that there was none
 
 	said    Time
@@ -25,8 +25,8 @@ type Starvation struct {
 	sum     time.Duration
 }
 
-// Late notes that an owner woke at the time now, and was due earlier by the given time. It returns a
-// report for the log at most once a minute, and otherwise "".
+// Late notes that an owner woke at the time now, and was due earlier by the given time. It returns
+// a report for the log at most once a minute, and otherwise "".
 func (s *Starvation) Late(now Time, by time.Duration) string {
 	if by < StarvedAfter {
 		return ""

@@ -35,7 +35,7 @@ func TestStarvation(t *testing.T) {
 	}
 }
 
-// At most one line a minute, for every length and distance of the gaps, and their sums are complete.
+// At most one line a minute is written, for every distance of the gaps, and the sum is complete.
 func TestStarvationIsToldSeldom(t *testing.T) {
 	for _, every := range []time.Duration{time.Second, 7 * time.Second, 50 * time.Second, 3 * time.Minute} {
 		var s Starvation

@@ -11,8 +11,8 @@ import (
 const lossEvery = time.Minute
 
 // lossLog decides which lines to log about the losses of one session's lease: at most one a minute,
-// and the last line is true a minute later. The first loss is logged at once. A session with a short
-// TTL may lose its lease and get it again many times a minute, which is one line with its count.
+// and the last line is true a minute later. The first loss is logged at once. A session with a
+// short TTL may lose its lease and get it again many times a minute: one line has their number.
 type lossLog struct {
 	said  clock.Time // time of the last line; zero means never
 	lost  bool       // the session has no lease

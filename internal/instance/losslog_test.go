@@ -26,8 +26,8 @@ func (l *lossLine) String() string {
 	return strings.TrimSpace(fmt.Sprintln(append([]any{l.level, l.text}, l.args...)...))
 }
 
-// The first loss is told at once, with its cause. What follows within a minute is one line, with the
-// number of losses and locks, and the last line is true.
+// The first loss is told at once, with its cause. What follows within a minute is one line, with
+// the number of losses and locks, and the last line is true.
 func TestLossesOfALease(t *testing.T) {
 	var l lossLog
 	now := clock.Time(1)
@@ -66,8 +66,8 @@ func TestLossesOfALease(t *testing.T) {
 	}
 }
 
-// A session that loses its lease again and again, for every pace: at most a line a minute, no lock is
-// left out, and a loss of locks is a warning.
+// A session that loses its lease again and again, at any pace, gets at most a line a minute. No lock
+// is left out, and a loss of locks is a warning.
 func TestLossesAreToldSeldom(t *testing.T) {
 	for _, every := range []time.Duration{500 * time.Millisecond, 15 * time.Second, 29 * time.Second, time.Minute} {
 		var l lossLog

@@ -9,8 +9,8 @@ import (
 	"github.com/mortise-lock/mortise/internal/nodeid/nodeidtest"
 )
 
-// A lease that ends while the process is stopped is reported with the time for which it did not run.
-// Without a stop, and when only the function Watch was slow, there is no such time.
+// A lease that ends while the process is stopped is reported with the time for which it did not
+// run. When only the function Watch was slow, there is no such time.
 func TestALossKnowsThatTheProcessDidNotRun(t *testing.T) {
 	for name, c := range map[string]struct {
 		stop, slow time.Duration
