@@ -66,7 +66,7 @@ func TestLossesOfALease(t *testing.T) {
 	}
 }
 
-// A session that loses its lease again and again, at any pace, gets at most a line a minute. No lock
+// A session that loses its lease again and again gets at most a line a minute, at any pace. No lock
 // is left out, and a loss of locks is a warning.
 func TestLossesAreToldSeldom(t *testing.T) {
 	for _, every := range []time.Duration{500 * time.Millisecond, 15 * time.Second, 29 * time.Second, time.Minute} {
