@@ -34,9 +34,9 @@ const (
 	steadyLeast = 100 * time.Millisecond
 )
 
-// turn concludes what a call at now asks for. at is the nearest tick, and before is the last one, or
-// zero if there is none. late is how far from a tick a call is one for that tick, and gap the time
-// between the ticks around now. born is when the instance could be asked first.
+// turn concludes what a call at now asks for. at is the nearest tick, and before is the last one,
+// or zero if there is none. late is how far from a tick a call is one for that tick, and gap the
+// time between the ticks around now. born is when the instance could be asked first.
 //
 // A call that is further from every tick is for the last tick, if this instance was not yet asked
 // for it: it is late, or its job has the period of the schedule and another phase. Every tick is

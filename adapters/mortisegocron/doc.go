@@ -15,15 +15,15 @@
 // taken. Only the instance that has made the record then waits for the lock of the job and runs it.
 //
 // A call that is further from every tick than Options.Late is for the last tick if the instance was
-// not yet asked for it. Otherwise it is a run outside of the schedule, as after Job.RunNow: it takes
-// no tick, and the scheduled runs take place as well.
+// not yet asked for it. Otherwise it is a run outside of the schedule, as after Job.RunNow: it
+// takes no tick, and the scheduled runs take place as well.
 //
 // # Guarantees
 //
 //   - A tick of a job is run at most once in the group, even if the instance crashes during the
 //     run, and even if an instance asks late. The record has the last 32 ticks of a job.
-//   - Job.RunNow runs the job once, if no run goes on for longer than Options.Late. Two calls within
-//     Options.Late, in the whole group, are one run.
+//   - Job.RunNow runs the job once, if no run goes on for longer than Options.Late. Two calls
+//     within Options.Late, in the whole group, are one run.
 //   - Two runs of a job do not overlap: the lock of the job is held from Lock to Unlock.
 //   - [Locker.Held] returns the lock of the run, with its fencing token and its context, and
 //     [Locker.Tick] the nominal time of its tick.

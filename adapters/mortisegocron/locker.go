@@ -166,8 +166,8 @@ func (l *Locker) Held(job string) *mortise.Lock {
 }
 
 // Tick returns the nominal time of the tick for which this instance runs the job, in UTC. It is
-// equal on every instance. In a run outside of the schedule it is the time at which gocron asked. If
-// this instance does not run the job, it is the zero time.
+// equal on every instance. In a run outside of the schedule it is the time at which gocron asked.
+// If this instance does not run the job, it is the zero time.
 func (l *Locker) Tick(job string) time.Time {
 	if r := l.run(job); r != nil {
 		return r.at

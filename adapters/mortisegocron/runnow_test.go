@@ -80,7 +80,8 @@ func TestAManualRunTakesNoTick(t *testing.T) {
 		after []time.Duration // of RunNow after a tick
 		in    int             // how many instances
 	}{
-		"none": {}, "after 20 min": {[]time.Duration{20 * time.Minute}, 1}, "after 45 min": {[]time.Duration{45 * time.Minute}, 1},
+		"none": {}, "after 20 min": {[]time.Duration{20 * time.Minute}, 1},
+		"after 45 min":     {[]time.Duration{45 * time.Minute}, 1},
 		"in two instances": {[]time.Duration{45 * time.Minute}, 2},
 		"three":            {[]time.Duration{time.Minute, 20 * time.Minute, 55 * time.Minute}, 1},
 	} {
@@ -105,7 +106,8 @@ func TestAManualRunTakesNoTick(t *testing.T) {
 						}
 					}
 					time.Sleep(10 * time.Second)
-					if runs, errs := all.taken(); len(runs) != 1 || runs[0].Sub(begin.Add(after)).Abs() > time.Second || len(errs) > 0 {
+					runs, errs := all.taken()
+					if len(runs) != 1 || runs[0].Sub(begin.Add(after)).Abs() > time.Second || len(errs) > 0 {
 						t.Errorf("RunNow after %v: runs for %v, %v", after, runs, errs)
 					}
 				}
@@ -152,8 +154,8 @@ func TestTwoJobsOfOneName(t *testing.T) {
 	})
 }
 
-// A DurationJob of another period than the schedule is told that, and not that another scheduler has
-// run it. At most two runs precede that in each instance.
+// A DurationJob of another period than the schedule is told that, and not that another scheduler
+// has run it. At most two runs precede that in each instance.
 func TestAJobOfAnotherPeriod(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		all := newInstances(t, 1, time.Hour, gocron.DurationJob(10*time.Minute))
@@ -171,8 +173,8 @@ func TestAJobOfAnotherPeriod(t *testing.T) {
 	})
 }
 
-// A DurationJob with the period of the schedule and another phase in each instance runs at most once
-// in each period, from the first one on.
+// A DurationJob with the period of the schedule and another phase in each instance runs at most
+// once in each period, from the first one on.
 func TestAJobOfAnotherPhase(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		node := mortisetest.New(t, 1).Node(0)

@@ -19,8 +19,8 @@
 //   - Lock waits no longer than Options.Wait, and then holds nothing. A Migrate that has given up
 //     before that, because its LockTimeout is shorter, does not use the lock: it is released 5 s
 //     after its grant.
-//   - Lock and Unlock return database.ErrLocked and database.ErrNotLocked as they are, for code that
-//     compares with ==. [Driver.Err] has the cause.
+//   - Lock and Unlock return database.ErrLocked and database.ErrNotLocked as they are, for code
+//     that compares with ==. [Driver.Err] has the cause.
 //   - [Driver.Token] returns the fencing token of the present hold.
 //
 // # Concurrency

@@ -35,8 +35,8 @@ var _ database.Driver = (*Driver)(nil)
 type Options struct {
 	// Wait limits how long Lock waits for another instance. It must be shorter than
 	// migrate.Migrate.LockTimeout, which is 15 s by default. For migrations that take long, set both.
-	// If it is longer, a Lock that the Migrate has given up may be granted for 5 s. Zero means 2 s less
-	// than migrate.DefaultLockTimeout.
+	// If it is longer, a Lock that the Migrate has given up may be granted for 5 s. Zero means 2 s
+	// less than migrate.DefaultLockTimeout.
 	Wait time.Duration
 
 	// Both also takes the lock of the wrapped driver, for the deployment in which some instances do
@@ -79,8 +79,8 @@ func (d *Driver) Open(url string) (database.Driver, error) {
 }
 
 // Lock waits until this instance holds the lock, at most for Options.Wait. It returns
-// database.ErrLocked if another instance holds it, or if this Driver is locked, and another error if
-// the group cannot answer. Err has the reason. Unless the Driver is used within 5 s, the lock is
+// database.ErrLocked if another instance holds it, or if this Driver is locked, and another error
+// if the group cannot answer. Err has the reason. Unless the Driver is used within 5 s, the lock is
 // released.
 func (d *Driver) Lock() error {
 	d.mu.Lock()
@@ -155,8 +155,8 @@ func (d *Driver) release(lock *mortise.Lock) (inner error) {
 }
 
 // Unlock releases the lock, and waits for the confirmation for at most 5 s. It returns
-// database.ErrNotLocked if the driver is not locked, and nil if the lock was lost before: the method
-// that ran then has failed, and Err has the reason.
+// database.ErrNotLocked if the driver is not locked, and nil if the lock was lost before: the
+// method that ran then has failed, and Err has the reason.
 func (d *Driver) Unlock() error {
 	d.mu.Lock()
 	lock := d.lock
@@ -183,7 +183,8 @@ func (d *Driver) note(err error) {
 	d.last = err
 }
 
-// Err returns why the last Lock has failed or the lock was lost or released, with its cause, or nil.
+// Err returns why the last Lock has failed or the lock was lost or released, with its cause, or
+// nil.
 func (d *Driver) Err() error {
 	d.mu.Lock()
 	defer d.mu.Unlock()
@@ -201,8 +202,8 @@ func (d *Driver) Token() mortise.Token {
 	return d.lock.Token()
 }
 
-// within calls do, and fails if the lock is lost before or meanwhile. Tools also call the methods of
-// a driver that is not locked.
+// within calls do, and fails if the lock is lost before or meanwhile. Tools also call the methods
+// of a driver that is not locked.
 func (d *Driver) within(do func() error) error {
 	if err := d.lost(); err != nil {
 		return err
