@@ -33,7 +33,10 @@ type Health struct {
 	Change     string       // describes the change, or says why there is none
 	Disks      []FaultyDisk // instances that have reported a disk fault to the leader
 	Differs    []string     // settings that are not equal on all instances, one sentence each
-	Advice     string       // the next safe step
+	// Surplus means that a condition of the guarantees is broken: more instances run than
+	// Config.Replicas says. Nil means that this is not so.
+	Surplus *Surplus `json:",omitempty"`
+	Advice  string   // the next safe step
 }
 
 // MissingVoter is a voter from which the leader receives nothing.
@@ -77,7 +80,7 @@ func (n *Node) health(p *instance.Picture, r voters.Report, leader nodeid.ID, re
 	c, names := &p.Cluster, p.Names
 	h := Health{
 		Leader: names.Name(leader), Eligible: r.Eligible, Target: r.Target, Due: r.Due,
-		Change: plain.Text(r.Next.Why), Disks: faultyDisks(disks),
+		Change: plain.Text(r.Next.Why), Disks: faultyDisks(disks), Surplus: surplusOf(r.Surplus),
 	}
 	for _, remark := range remarks {
 		h.Differs = append(h.Differs, plain.Text(remark))
@@ -114,6 +117,8 @@ func (h *Health) advice(quorum, sole bool) string {
 		return "stop no instance now: " + h.missing() + " is being replaced, or must come back"
 	case h.Due:
 		return "stop no instance now; wait until the change is done"
+	case h.Surplus != nil:
+		return h.Surplus.Next()
 	case h.foundersDiffer() && h.Eligible <= 1:
 		return "restart every instance that still has the group's present Founders or Replicas (differs shows them) " +
 			"with the new ones, one at a time and with Leave; restart " + orNone(h.Leader) + ", which has the only " +
@@ -202,6 +207,9 @@ func (h Health) String() string {
 	var b strings.Builder
 	line := func(format string, args ...any) { b.WriteString(plain.Sprintf(format, args...)) }
 	line("leader %s, %d voters wanted of %d eligible instances", orNone(h.Leader), h.Target, h.Eligible)
+	if h.Surplus != nil {
+		line("\nbroken: %v", h.Surplus)
+	}
 	if len(h.Missing) > 0 {
 		line("\nmissing: %s", h.missing())
 	}
@@ -219,6 +227,46 @@ func (h Health) String() string {
 	}
 	line("\nnext safe step: %s", h.Advice)
 	return b.String()
+}
+
+// Surplus describes that more instances run than Config.Replicas says. This breaks a condition of
+// the guarantees: in a cut of the network a second group can be founded, and both groups grant the
+// same locks. A surplus instance can lock, but gets no vote.
+type Surplus struct {
+	// Running counts the instances with the root secret that are connected to the leader and do not
+	// leave. Programs with a derived secret do not count.
+	Running  int
+	Replicas int      // the group's Config.Replicas
+	Names    []string // the first names of these instances, in ascending order, at most ten
+	// For is how long the leader has seen the surplus, which may have begun earlier. A surplus of
+	// less than 20 s is not reported.
+	For time.Duration
+}
+
+// String returns the problem in one sentence.
+func (s Surplus) String() string { return voters.Surplus(s).String() }
+
+// Next returns the steps that end the surplus.
+func (s Surplus) Next() string { return voters.Surplus(s).Next() }
+
+// Beyond returns how many instances run beyond Replicas. It is zero if s is nil.
+func (s *Surplus) Beyond() int {
+	if s == nil {
+		return 0
+	}
+	return s.Running - s.Replicas
+}
+
+func surplusOf(s *voters.Surplus) *Surplus {
+	if s == nil {
+		return nil
+	}
+	found := Surplus(*s)
+	found.Names = nil
+	for _, name := range s.Names {
+		found.Names = append(found.Names, plain.Text(name))
+	}
+	return &found
 }
 
 func orNone(name string) string {

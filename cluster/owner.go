@@ -27,6 +27,7 @@ type owner struct {
 	said     report
 	told     gossip.Meta // the data that gossip last spread about this instance
 	notes    notebook
+	alarms   alarms
 	unsaved  error // an error of the directory that the host does not know yet
 }
 
@@ -94,6 +95,9 @@ func (c *Cluster) turn() time.Duration {
 	}
 	c.push()
 	c.publish()
+	for _, line := range c.own.alarms.look(now, core.Report()) {
+		c.cfg.Logger.Log(c.ctx, line.level, line.text, line.attrs...)
+	}
 	return max(min(next, c.report(now))-c.now(), time.Millisecond)
 }
 

@@ -1,6 +1,7 @@
 package cluster
 
 import (
+	"log/slog"
 	"slices"
 	"strconv"
 	"time"
@@ -94,7 +95,11 @@ func (c *Cluster) report(now time.Duration) time.Duration {
 	if c.cfg.Awaited != nil {
 		waiting = c.cfg.Awaited(waiting)
 	}
-	c.cfg.Logger.Info(waiting)
+	level := slog.LevelInfo
+	if birth := c.own.core.Founding; birth.Phase() == founding.Member && birth.Waiting() != "" {
+		level = slog.LevelWarn // its group has no leader
+	}
+	c.cfg.Logger.Log(c.ctx, level, waiting)
 	return quiet
 }
 

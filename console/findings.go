@@ -14,7 +14,7 @@ type level int
 const (
 	fine   level = iota
 	watch        // something is wrong, but locks are granted
-	broken       // no lock is granted on this instance
+	broken       // no lock is granted on this instance, or a condition of the guarantees does not hold
 )
 
 // String returns the word for the level in /status.json.
@@ -199,6 +199,10 @@ func (s *scene) voterFindings() (all []finding) {
 		return nil
 	}
 	advice := sentence(h.Advice)
+	if h.Surplus != nil {
+		all = append(all, finding{ID: "surplus", Level: broken, What: sentence(h.Surplus.String()),
+			Next: sentence(h.Surplus.Next())})
+	}
 	for _, d := range h.Disks {
 		all = append(all, finding{ID: "disk/" + d.Instance, Level: watch,
 			What: fmt.Sprintf("The disk of %s has a fault.", d.Name), Why: sentence(d.DiskFault.String()),

@@ -119,6 +119,13 @@ func TestWhatStandsFirst(t *testing.T) {
 			return s
 		}(), "instances-missing", watch, "Replicas says that 3 instances run, and 2 are members. Start the instances",
 			""},
+		"more than Replicas": {func() *scene {
+			s := scened()
+			s.all.health.Surplus = &mortise.Surplus{Running: 5, Replicas: 2, Names: []string{"s1", "s2"}}
+			return s
+		}(), "surplus", broken, "5 instances run (s1, s2 and 3 more), but Replicas says 2: in a cut of the network a " +
+			"second group can be founded, and both groups grant the same locks. Set Replicas to 5 on all instances and " +
+			"roll that out, or scale back to 2.", ""},
 		"two of one name": {func() *scene {
 			s := scened()
 			s.status.Namesake = `"s1" is the name of another instance too`

@@ -191,6 +191,7 @@ func figures(s mortise.Status) map[string]float64 {
 	// longer waits for it.
 	if s.Health != nil {
 		f[table.Missing] = float64(max(len(s.Health.Missing), s.VotersWanted-voters, 0))
+		f[table.Surplus] = float64(s.Health.Surplus.Beyond())
 	}
 	return f
 }

@@ -60,7 +60,7 @@ func (s *survey) count(records []Registered) {
 		}
 		s.candidates = append(s.candidates, c)
 	}
-	s.eligible = staying + len(s.candidates)
+	s.eligible = s.seat(staying)
 	s.wanted = min(s.maxVoters(), s.eligible)
 	s.target = odd(s.wanted)
 }

@@ -64,6 +64,9 @@ func (s *survey) decide() (Step, bool) {
 	if s.barred != "" {
 		why += "; " + s.barred
 	}
+	if s.surplus > 0 {
+		why += fmt.Sprintf("; %d more get no vote because Replicas is %d", s.surplus, s.v.Settings.Replicas)
+	}
 	for _, text := range s.namesakes {
 		why += "; " + text
 	}

@@ -65,6 +65,8 @@
 //   - A replica gets no vote if it has no session, has not caught up, is leaving, shares its
 //     process or its founder's name with another voter, or is not a founder while
 //     Settings.Founders is set.
+//   - If Settings.Replicas is set, no more instances than that get a replica. Voters that exist
+//     keep their vote even if there are more.
 //   - A voter does not lose its vote because of a missing session, a silence shorter than the
 //     limit, or gossip.
 //   - Nothing is proposed while a change is in flight.

@@ -12,6 +12,8 @@ type Report struct {
 	// Eligible is the number of instances that could vote (rule 8). Target is the number that
 	// should vote.
 	Eligible, Target int
+	// Votes is the number of voters. Only a Report of this instance has it.
+	Votes int
 	// Quorum is set while the leader is in contact with a majority of the voters. A joint
 	// configuration needs both majorities.
 	Quorum bool
@@ -28,6 +30,9 @@ type Report struct {
 	// its name answers at its address. Only a Reconciler sets it.
 	Renewing bool
 	Next     Step
+	// Surplus is nil unless more instances run than Settings.Replicas allows. Only a Reconciler
+	// sets it.
+	Surplus *Surplus
 }
 
 // Missing is a voter out of contact with the leader.
@@ -46,7 +51,7 @@ type Missing struct {
 // Explain describes the state of the voters. Like Reconcile it is a pure function.
 func Explain(v View) Report {
 	s := look(v)
-	r := Report{Eligible: s.eligible, Target: s.target}
+	r := Report{Eligible: s.eligible, Target: s.target, Votes: len(s.voters)}
 	r.Next, r.Due = s.decide()
 	outgoing := []*member{}
 	records := s.records()

@@ -15,6 +15,9 @@ func oneIn(rng *rand.Rand, n int) bool { return rng.IntN(n) == 0 }
 func randomView(rng *rand.Rand) View {
 	v := View{Now: time.Hour, Fresh: 900, Settings: Settings{Voters: []int{1, 3, 3, 3, 5, 5, 7, 4}[rng.IntN(8)],
 		Durable: oneIn(rng, 4)}}
+	if oneIn(rng, 3) {
+		v.Settings.Replicas = 1 + rng.IntN(7)
+	}
 	n := 1 + rng.IntN(7)
 	healthy := 1 + rng.IntN(6) // higher means fewer faults
 	for i := range n {
@@ -22,6 +25,7 @@ func randomView(rng *rand.Rand) View {
 	}
 	if oneIn(rng, 4) {
 		for i := range 1 + rng.IntN(n) {
+			v.Settings.Replicas = 0
 			v.Settings.Founders = append(v.Settings.Founders, fmt.Sprint("n", i))
 		}
 	}
@@ -66,7 +70,7 @@ func randomView(rng *rand.Rand) View {
 }
 
 func randomInstance(rng *rand.Rand, i, healthy int) Registered {
-	r := Registered{Instance: nodeidtest.ID(uint64(100 + i)), Name: fmt.Sprint("n", i),
+	r := Registered{Instance: nodeidtest.ID(uint64(100 + i)), Name: fmt.Sprint("n", i), Order: uint64(9 - i),
 		Session: !oneIn(rng, 2+healthy*2), Reachable: !oneIn(rng, 2+healthy*2),
 		Leaving: oneIn(rng, 1+healthy*2), Zone: []string{"", "a", "b", "c"}[rng.IntN(4)]}
 	if oneIn(rng, 3+healthy) {

@@ -21,6 +21,7 @@ type Reconciler struct {
 	absences []absence
 	losses   []loss
 	renewing bool               // the facts of the last Look show a voter whose directory is lost
+	crowd    crowd
 	beside   map[nodeid.ID]bool // instances that had the name of a replica while it ran, and so do not replace it
 }
 
@@ -28,7 +29,7 @@ type Reconciler struct {
 // keeps the retired IDs, the registrations, and the counts of losses.
 func (s *Reconciler) Begin() {
 	s.prepared = nil
-	s.view, s.looked = View{}, false
+	s.view, s.looked, s.crowd = View{}, false, crowd{}
 	s.relent(func(nodeid.ReplicaID) bool { return true })
 	s.absences = slices.DeleteFunc(s.absences, func(a absence) bool { return !a.counted })
 }
@@ -44,6 +45,7 @@ func (s *Reconciler) Look(now time.Duration, f Facts, fresh nodeid.ReplicaID) St
 		Replicas:   s.watch(now, f),
 		Registered: s.records(f), Others: f.Others, Prepared: slices.Clone(s.prepared), Fresh: fresh}
 	s.count()
+	s.crowd.look(now, f)
 	for i := range s.view.Registered {
 		r := &s.view.Registered[i]
 		r.Lost = s.lost(r.Name)
@@ -76,6 +78,7 @@ func (s *Reconciler) asked(now time.Duration, step Step) {
 func (s *Reconciler) Report() Report {
 	r := Explain(s.view)
 	r.Renewing = s.renewing
+	r.Surplus = s.crowd.surplus(s.view.Now)
 	if r.Due {
 		return r
 	}

@@ -19,7 +19,8 @@ func scene(t *testing.T, line string, settings Settings) View {
 			fields := strings.Split(token, "/")
 			n := len(v.Registered) + 1
 			name := strings.TrimSuffix(fields[0], "*")
-			reg := Registered{Instance: nodeidtest.ID(uint64(100 + n)), Name: name, Session: true, Reachable: true}
+			reg := Registered{Instance: nodeidtest.ID(uint64(100 + n)), Name: name, Session: true, Reachable: true,
+				Order: uint64(n)}
 			rep := Replica{ID: nodeid.ReplicaID(n), Instance: reg.Instance, CaughtUp: true, Full: true, Settled: true,
 				Active: true}
 			prep := Prepared{ID: nodeid.ReplicaID(50 + n), Instance: reg.Instance, Since: v.Now, Sent: v.Now}
@@ -125,6 +126,7 @@ func said(v View, s Step) string {
 func TestRules(t *testing.T) {
 	five := Settings{Voters: 5}
 	durable := Settings{Voters: 3, Durable: true}
+	fiveOf2, fiveOf3 := Settings{Voters: 5, Replicas: 2}, Settings{Voters: 5, Replicas: 3}
 	abc := Settings{Voters: 3, Founders: []string{"a", "b", "c"}}
 	for _, c := range []struct {
 		rule     string
@@ -136,6 +138,13 @@ func TestRules(t *testing.T) {
 		{"8: as it should be", three, "a* b c", "none"},
 		{"8: presence alone gives no vote", three, "a* b c | | d e", "none"},
 		{"8: a voter whose session ended stays while raft hears it", three, "a* b/nosession c/gone | | d", "none"},
+		{"8: no more votes than Replicas", fiveOf3, "a* b c | | d e", "none"},
+		{"8: the first ones get the votes", fiveOf3, "a*/zone=x | b/zone=x | c/zone=x d/zone=y", "prepare c"},
+		{"8: a learner beyond Replicas gets no vote", fiveOf2, "a* | b c |", "change -c"},
+		{"8: voters beyond Replicas stay", fiveOf2, "a* b c d e | | f", "none"},
+		{"8: a lost voter's seat is free", fiveOf3, "a* b c/dead | | d e", "prepare d"},
+		{"8: a silent voter keeps its seat", fiveOf3, "a* b c/silent | | d e", "none"},
+		{"8: a restarted instance has its own seat", fiveOf3, "a* b c/dead | | d c", "prepare c"},
 		{"8: founders only", abc, "a* | | d e f", "none"},
 		{"8: a voter that is no longer a founder is removed", abc, "a* b d | c |", "change +c -d"},
 		{"8: no majority, no change", three, "a* b/dead c/dead | d |", "none"},

@@ -57,6 +57,7 @@ type survey struct {
 	// instances that refused or did not answer, and that are asked again later
 	resting   []string
 	barred    string   // text about an instance that is left out for now
+	surplus   int      // instances without a vote because of Settings.Replicas
 	namesakes []string // texts about instances with a voter's name
 }
 

@@ -157,8 +157,52 @@ func (t *twin) survey() {
 		t.open = slices.Concat(calm, wild)
 		t.eligible++
 	}
+	t.seat(all, staying)
 	t.wanted = min(most, t.eligible)
 	t.target = t.uneven(t.wanted)
+}
+
+// seat applies Settings.Replicas. If two open instances have one name, it does not check which of
+// the open instances get a replica.
+func (t *twin) seat(all []nodeid.ReplicaID, staying int) {
+	places := 0
+	for _, id := range t.v.Config.Voters {
+		if t.sound(id) {
+			places++
+		}
+	}
+	places = max(places, t.v.Settings.Replicas)
+	if t.v.Settings.Replicas == 0 || t.eligible <= places {
+		return
+	}
+	t.eligible = places
+	if t.names(t.open) < len(t.open) {
+		return
+	}
+	// an instance is dropped if enough others come before it
+	first := func(a, b Registered) bool {
+		lost := func(r Registered) bool {
+			return slices.ContainsFunc(all,
+				func(id nodeid.ReplicaID) bool { return t.rivals(r.Instance, t.replica(id).Instance) })
+		}
+		if lost(a) != lost(b) {
+			return lost(a)
+		}
+		return a.Order < b.Order
+	}
+	var open []Registered
+	for _, r := range t.open {
+		before := 0
+		for _, o := range t.open {
+			if first(o, r) {
+				before++
+			}
+		}
+		if staying+before < places {
+			open = append(open, r)
+		}
+	}
+	t.open = open
 }
 
 func (t *twin) uneven(n int) int {

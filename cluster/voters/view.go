@@ -39,6 +39,8 @@ type Settings struct {
 	Voters int
 	// Founders are the names of the instances that may vote. Empty means all instances.
 	Founders []string
+	// Replicas is the number of instances that should run. Zero means any number.
+	Replicas int
 	// Durable is set if a voter returns with its data after a restart.
 	Durable bool
 }

@@ -23,12 +23,13 @@ type trouble struct {
 type rank int
 
 const (
-	instanceFailed rank = iota // an instance cannot hold locks until it is restarted
-	instanceCut                // an instance is granted no locks
-	nothingGranted             // an instance waits, or the group is in its grace
-	diskIll                    // a disk prevents a vote, or soon will
-	voterMissing               // the loss of one more voter may end the majority
-	noneToLose                 // an instance was lost earlier, and the loss of one more would end the group
+	conditionBroken rank = iota // a condition of the guarantees does not hold
+	instanceFailed              // an instance cannot hold locks until it is restarted
+	instanceCut                 // an instance is granted no locks
+	nothingGranted              // an instance waits, or the group is in its grace
+	diskIll                     // a disk prevents a vote, or soon will
+	voterMissing                // the loss of one more voter may end the majority
+	noneToLose                  // an instance was lost earlier, and the loss of one more would end the group
 	leaseInDanger
 	instanceMissing // the configuration expects more instances
 	nameTwice
@@ -117,6 +118,9 @@ func (f facts) unresolved() (all []trouble) {
 }
 
 func (f facts) voterTroubles(by guest.Report) (all []trouble) {
+	if s := f.health.Surplus; s != nil {
+		all = append(all, trouble{conditionBroken, s.String(), s.Next()})
+	}
 	for _, d := range f.disks() {
 		all = append(all, trouble{diskIll, plain.Sprintf("the disk of %s: %v", d.Name, d.DiskFault),
 			plain.Sprintf("%s: %s", d.Name, d.Remedy)})

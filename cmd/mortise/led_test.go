@@ -19,6 +19,9 @@ func TestTheHeadlineIsTheWorst(t *testing.T) {
 	missingVoter := well()
 	missingVoter.Missing = []mortise.MissingVoter{{Name: "c", Instance: "c", Silent: 7 * time.Second}}
 	missingVoter.Advice, missingVoter.Differs = "stop no instance now", []string{"Voters: the group has 3; 5 on c"}
+	crowded := well()
+	crowded.Surplus = &mortise.Surplus{Running: 5, Replicas: 2, Names: []string{"a", "b", "c", "d", "e"}}
+	crowded.Differs = []string{"Voters: the group has 3; 5 on c"}
 	due := well()
 	due.Due, due.Change, due.Advice = true, "c gets a vote", "stop no instance now; wait until the change is done"
 	late := func(r *guest.Report) { r.Skew = 4 * time.Second }
@@ -32,6 +35,10 @@ func TestTheHeadlineIsTheWorst(t *testing.T) {
 		"a voter is missing, and settings differ": {facts{reports: []guest.Report{instance("a", five),
 			instance("b", five), missing("c", guest.Silent)}, health: missingVoter},
 			"the voter c has been silent for 7s", "stop no instance now"},
+		"five, and Replicas says two": {facts{reports: []guest.Report{instance("a", nil), instance("b", nil),
+			instance("c", func(r *guest.Report) { r.Answer.Failed = "a disk" })}, health: crowded},
+			"5 instances run (a, b, c, d, e), but Replicas says 2: in a cut of the network a second group can be founded, and " +
+				"both groups grant the same locks", "set Replicas to 5 on all instances and roll that out, or scale back to 2"},
 		"two of one name": {facts{reports: []guest.Report{instance("a",
 			func(r *guest.Report) { r.Status.Namesake = `"a" is the name of another instance too` }),
 			instance("b", nil), instance("c", nil)}, health: well()},

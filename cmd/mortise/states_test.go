@@ -135,6 +135,17 @@ func states() []state {
 				}
 				s.look = s.running()[0]
 			}},
+		{name: "five run, and Replicas says two",
+			truth: "five instances run and Replicas is two, so a second group could be founded during a cut", nodes: 5,
+			play: func(s *stage) {
+				s.replicas = 2
+				for i := range s.Len() { // a rolling update of Replicas
+					s.Kill(i)
+					s.start(i)
+					s.Ready()
+				}
+				s.look = s.Leader()
+			}},
 		{name: "two instances of one name",
 			truth: "a fourth instance runs under the name of this one; it locks, and gets no vote", nodes: 4,
 			play: func(s *stage) {
@@ -156,6 +167,7 @@ type stage struct {
 	all          sync.WaitGroup
 	ctx          context.Context
 	look         int
+	replicas     int // Config.Replicas of the next start; 0 means all nodes
 	lives        []*counters
 	scrapes      history
 	leaderless   map[int]time.Time
@@ -213,6 +225,7 @@ func (s *stage) configure(i int, c *mortise.Config) {
 	c.SessionTTL = 10 * time.Second
 	c.Secret = cmp.Or(s.secret[i], "a secret of this test with more than enough bits 0123456789abcdef")
 	c.Name = cmp.Or(s.name[i], c.Name)
+	c.Replicas = cmp.Or(s.replicas, c.Replicas)
 	if s.state.dir {
 		c.Dir = s.root + "/" + c.Name + s.secret[i]
 	}
@@ -385,7 +398,7 @@ func (s *stage) doctorSays() string {
 		default:
 			st.Health = nil
 			r.Outcome, r.Status = guest.Answered, &st
-			r.Answer = &query.HereAnswer{Durable: s.state.dir, Replicas: uint32(s.state.nodes)}
+			r.Answer = &query.HereAnswer{Durable: s.state.dir, Replicas: uint32(cmp.Or(s.replicas, s.state.nodes))}
 			if since := s.leaderless[i]; !since.IsZero() {
 				r.Answer.Leaderless = int64(time.Since(since))
 			}

@@ -120,6 +120,12 @@ func voterStatusOf(c *cluster.VoterStatus) *query.VoterStatus {
 			SilentFor: int64(max(each.SilentFor, 0)), Heard: each.Heard,
 		})
 	}
+	if s := r.Surplus; s != nil {
+		m.Surplus = &query.Surplus{Running: uint32(s.Running), Replicas: uint32(s.Replicas), For: int64(s.For)}
+		for _, name := range s.Names[:min(len(s.Names), maxListed)] {
+			m.Surplus.Names = append(m.Surplus.Names, short(name, maxNameBytes))
+		}
+	}
 	for _, text := range c.Remarks[:min(len(c.Remarks), maxListed)] {
 		m.Remarks = append(m.Remarks, short(text, maxTextBytes))
 	}
@@ -152,6 +158,10 @@ func statusReply(a *query.VoterStatusAnswer) (cluster.StatusReply, error) {
 			Heard: each.Heard,
 		})
 	}
+	if s := m.Surplus; s != nil {
+		c.Report.Surplus = &voters.Surplus{Running: int(s.Running), Replicas: int(s.Replicas), Names: s.Names,
+			For: time.Duration(s.For)}
+	}
 	return cluster.StatusReply{VoterStatus: c}, nil
 }
 
@@ -162,6 +172,12 @@ func bounded(m *query.VoterStatus) bool {
 	const maxNumber, maxKind = 1 << 30, 255
 	ok := len(m.Missing) <= maxListed && len(m.CannotSurvive) <= maxListed && len(m.Remarks) <= maxListed &&
 		m.Eligible <= maxNumber && m.Target <= maxNumber && m.Next <= maxKind && len(m.Why) <= maxTextBytes
+	if s := m.Surplus; s != nil {
+		ok = ok && s.Running <= maxNumber && s.Replicas <= maxNumber && s.For >= 0 && len(s.Names) <= maxListed
+		for _, name := range s.Names {
+			ok = ok && len(name) <= maxNameBytes
+		}
+	}
 	for _, text := range m.Remarks {
 		ok = ok && len(text) <= maxTextBytes
 	}

@@ -27,6 +27,8 @@ func fullStatus() cluster.VoterStatus {
 		c.Report.CannotSurvive = append(c.Report.CannotSurvive, math.MaxUint64)
 		c.Remarks = append(c.Remarks, strings.Repeat("r", maxTextBytes))
 	}
+	c.Report.Surplus = &voters.Surplus{Running: 1 << 30, Replicas: 16, For: math.MaxInt64,
+		Names: slices.Repeat([]string{strings.Repeat("n", maxNameBytes)}, maxListed)}
 	c.Report.Next = voters.Step{Kind: voters.Transfer, Why: strings.Repeat("w", maxTextBytes)}
 	return c
 }
@@ -88,7 +90,13 @@ func TestAnAdviceBeyondItsBoundsIsRefused(t *testing.T) {
 		"cannot survive": func(a *query.VoterStatusAnswer) { a.Status.CannotSurvive = append(a.Status.CannotSurvive, 1) },
 		"instance":       func(a *query.VoterStatusAnswer) { a.Status.Missing[3].Instance = []byte("short") },
 		"name":           func(a *query.VoterStatusAnswer) { a.Status.Missing[3].Name = long },
-		"silence":        func(a *query.VoterStatusAnswer) { a.Status.Missing[3].SilentFor = -1 },
+		"surplus":        func(a *query.VoterStatusAnswer) { a.Status.Surplus.Running++ },
+		"its names": func(a *query.VoterStatusAnswer) {
+			a.Status.Surplus.Names = append(a.Status.Surplus.Names, "")
+		},
+		"one of them": func(a *query.VoterStatusAnswer) { a.Status.Surplus.Names[3] = long },
+		"its time":    func(a *query.VoterStatusAnswer) { a.Status.Surplus.For = -1 },
+		"silence":     func(a *query.VoterStatusAnswer) { a.Status.Missing[3].SilentFor = -1 },
 	} {
 		var a query.VoterStatusAnswer
 		if err := proto.Unmarshal(answerOf(t, &full), &a); err != nil {

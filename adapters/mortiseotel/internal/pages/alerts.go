@@ -43,6 +43,10 @@ func Alerts() []Alert {
 		{"MortiseTwoLeaders", fmt.Sprintf("sum by (job) (%s) > 1", p(table.LeaderHere)), "2m", "critical",
 			"{{ $value }} instances of {{ $labels.job }} lead: there are two groups, or the job contains several clusters",
 			"Two groups with leaders grant the same locks. This does not end by itself: stop one group."},
+		{"MortiseSurplus", fmt.Sprintf("max by (job) (%s) > 0", p(table.Surplus)), "1m", "critical",
+			"{{ $labels.job }} runs {{ $value }} instances more than Replicas says",
+			"In a cut of the network a second group can be founded, and both groups grant the same locks. Set Replicas to the " +
+				"number that runs on all instances and roll that out, or scale back."},
 		{"MortiseRetired", fmt.Sprintf("%s == 1", p(table.Failed)), "1m", "critical",
 			"The node on {{ $labels.instance }} has failed and holds nothing any more",
 			"Node.Err and the log say why. The process runs without locks until the node is restarted."},

@@ -83,6 +83,7 @@ func rows() []struct {
 			{"Members", "short", []line{{now(table.Members), "says {{instance}}"}}},
 			{"Members that join and leave", "ops", []line{{rate(table.MemberMoves, "state"), "{{state}}"}}},
 			{"Voters", "short", append(each(table.Voters), line{now(table.Missing), "missing according to {{instance}}"})},
+			{"Instances beyond Replicas", "short", each(table.Surplus)},
 			{"Term", "short", each(table.Term)},
 			{"Changes of the leader", "ops", []line{{rate(table.Leader, "instance"), "{{instance}}"}}},
 			{"Log on disk", "s", quantiles(table.Sync)},

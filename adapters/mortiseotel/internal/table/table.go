@@ -61,6 +61,7 @@ const (
 	Members     = "mortise.members"
 	Voters      = "mortise.voters"
 	Missing     = "mortise.voters.missing"
+	Surplus     = "mortise.surplus.instances"
 	Sync        = "mortise.log.sync.duration"
 	DiskFault   = "mortise.disk.fault"
 	DiskLow     = "mortise.disk.low"
@@ -118,6 +119,9 @@ func Metrics() []Metric {
 		{Voters, Gauge, "{instance}", "Voters of the group, as this instance knows them", "", nil, nil},
 		{Missing, Gauge, "{instance}",
 			"Voters that are silent, or that the configuration asks for and the group lacks; only the leader reports it",
+			"", nil, nil},
+		{Surplus, Gauge, "{instance}",
+			"Instances that run beyond the number in Replicas, which breaks exclusion in a cut; only the leader reports it",
 			"", nil, nil},
 		{Sync, Histogram, "s", "How long an append to the log on disk took until it was durable", "outcome", nil, fast},
 		{DiskFault, Gauge, "{disk}",

@@ -246,6 +246,7 @@ type VoterStatus struct {
 	Why           string                 `protobuf:"bytes,11,opt,name=why,proto3" json:"why,omitempty"`    // and its reason
 	Remarks       []string               `protobuf:"bytes,12,rep,name=remarks,proto3" json:"remarks,omitempty"`
 	Renewing      bool                   `protobuf:"varint,14,opt,name=renewing,proto3" json:"renewing,omitempty"` // a voter is replaced that has lost its directory
+	Surplus       *Surplus               `protobuf:"bytes,13,opt,name=surplus,proto3" json:"surplus,omitempty"`    // absent unless more instances run than Replicas allows
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -371,6 +372,82 @@ func (x *VoterStatus) GetRenewing() bool {
 	return false
 }
 
+func (x *VoterStatus) GetSurplus() *Surplus {
+	if x != nil {
+		return x.Surplus
+	}
+	return nil
+}
+
+// Surplus describes that more instances run than Replicas allows.
+type Surplus struct {
+	state         protoimpl.MessageState `protogen:"open.v1"`
+	Running       uint32                 `protobuf:"varint,1,opt,name=running,proto3" json:"running,omitempty"`
+	Replicas      uint32                 `protobuf:"varint,2,opt,name=replicas,proto3" json:"replicas,omitempty"`
+	Names         []string               `protobuf:"bytes,3,rep,name=names,proto3" json:"names,omitempty"`
+	For           int64                  `protobuf:"varint,4,opt,name=for,proto3" json:"for,omitempty"` // nanoseconds since the leader first saw it
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *Surplus) Reset() {
+	*x = Surplus{}
+	mi := &file_mortise_query_v1_cluster_proto_msgTypes[5]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *Surplus) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*Surplus) ProtoMessage() {}
+
+func (x *Surplus) ProtoReflect() protoreflect.Message {
+	mi := &file_mortise_query_v1_cluster_proto_msgTypes[5]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use Surplus.ProtoReflect.Descriptor instead.
+func (*Surplus) Descriptor() ([]byte, []int) {
+	return file_mortise_query_v1_cluster_proto_rawDescGZIP(), []int{5}
+}
+
+func (x *Surplus) GetRunning() uint32 {
+	if x != nil {
+		return x.Running
+	}
+	return 0
+}
+
+func (x *Surplus) GetReplicas() uint32 {
+	if x != nil {
+		return x.Replicas
+	}
+	return 0
+}
+
+func (x *Surplus) GetNames() []string {
+	if x != nil {
+		return x.Names
+	}
+	return nil
+}
+
+func (x *Surplus) GetFor() int64 {
+	if x != nil {
+		return x.For
+	}
+	return 0
+}
+
 // Missing is a voter that has stopped responding.
 type Missing struct {
 	state         protoimpl.MessageState `protogen:"open.v1"`
@@ -385,7 +462,7 @@ type Missing struct {
 
 func (x *Missing) Reset() {
 	*x = Missing{}
-	mi := &file_mortise_query_v1_cluster_proto_msgTypes[5]
+	mi := &file_mortise_query_v1_cluster_proto_msgTypes[6]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -397,7 +474,7 @@ func (x *Missing) String() string {
 func (*Missing) ProtoMessage() {}
 
 func (x *Missing) ProtoReflect() protoreflect.Message {
-	mi := &file_mortise_query_v1_cluster_proto_msgTypes[5]
+	mi := &file_mortise_query_v1_cluster_proto_msgTypes[6]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -410,7 +487,7 @@ func (x *Missing) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Missing.ProtoReflect.Descriptor instead.
 func (*Missing) Descriptor() ([]byte, []int) {
-	return file_mortise_query_v1_cluster_proto_rawDescGZIP(), []int{5}
+	return file_mortise_query_v1_cluster_proto_rawDescGZIP(), []int{6}
 }
 
 func (x *Missing) GetRaft() uint64 {
@@ -456,7 +533,7 @@ type ProbeRequest struct {
 
 func (x *ProbeRequest) Reset() {
 	*x = ProbeRequest{}
-	mi := &file_mortise_query_v1_cluster_proto_msgTypes[6]
+	mi := &file_mortise_query_v1_cluster_proto_msgTypes[7]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -468,7 +545,7 @@ func (x *ProbeRequest) String() string {
 func (*ProbeRequest) ProtoMessage() {}
 
 func (x *ProbeRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_mortise_query_v1_cluster_proto_msgTypes[6]
+	mi := &file_mortise_query_v1_cluster_proto_msgTypes[7]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -481,7 +558,7 @@ func (x *ProbeRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ProbeRequest.ProtoReflect.Descriptor instead.
 func (*ProbeRequest) Descriptor() ([]byte, []int) {
-	return file_mortise_query_v1_cluster_proto_rawDescGZIP(), []int{6}
+	return file_mortise_query_v1_cluster_proto_rawDescGZIP(), []int{7}
 }
 
 type ProbeAnswer struct {
@@ -492,7 +569,7 @@ type ProbeAnswer struct {
 
 func (x *ProbeAnswer) Reset() {
 	*x = ProbeAnswer{}
-	mi := &file_mortise_query_v1_cluster_proto_msgTypes[7]
+	mi := &file_mortise_query_v1_cluster_proto_msgTypes[8]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -504,7 +581,7 @@ func (x *ProbeAnswer) String() string {
 func (*ProbeAnswer) ProtoMessage() {}
 
 func (x *ProbeAnswer) ProtoReflect() protoreflect.Message {
-	mi := &file_mortise_query_v1_cluster_proto_msgTypes[7]
+	mi := &file_mortise_query_v1_cluster_proto_msgTypes[8]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -517,7 +594,7 @@ func (x *ProbeAnswer) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ProbeAnswer.ProtoReflect.Descriptor instead.
 func (*ProbeAnswer) Descriptor() ([]byte, []int) {
-	return file_mortise_query_v1_cluster_proto_rawDescGZIP(), []int{7}
+	return file_mortise_query_v1_cluster_proto_rawDescGZIP(), []int{8}
 }
 
 type DiskReport struct {
@@ -530,7 +607,7 @@ type DiskReport struct {
 
 func (x *DiskReport) Reset() {
 	*x = DiskReport{}
-	mi := &file_mortise_query_v1_cluster_proto_msgTypes[8]
+	mi := &file_mortise_query_v1_cluster_proto_msgTypes[9]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -542,7 +619,7 @@ func (x *DiskReport) String() string {
 func (*DiskReport) ProtoMessage() {}
 
 func (x *DiskReport) ProtoReflect() protoreflect.Message {
-	mi := &file_mortise_query_v1_cluster_proto_msgTypes[8]
+	mi := &file_mortise_query_v1_cluster_proto_msgTypes[9]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -555,7 +632,7 @@ func (x *DiskReport) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use DiskReport.ProtoReflect.Descriptor instead.
 func (*DiskReport) Descriptor() ([]byte, []int) {
-	return file_mortise_query_v1_cluster_proto_rawDescGZIP(), []int{8}
+	return file_mortise_query_v1_cluster_proto_rawDescGZIP(), []int{9}
 }
 
 func (x *DiskReport) GetFault() *DiskFault {
@@ -581,7 +658,7 @@ type DiskVerdict struct {
 
 func (x *DiskVerdict) Reset() {
 	*x = DiskVerdict{}
-	mi := &file_mortise_query_v1_cluster_proto_msgTypes[9]
+	mi := &file_mortise_query_v1_cluster_proto_msgTypes[10]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -593,7 +670,7 @@ func (x *DiskVerdict) String() string {
 func (*DiskVerdict) ProtoMessage() {}
 
 func (x *DiskVerdict) ProtoReflect() protoreflect.Message {
-	mi := &file_mortise_query_v1_cluster_proto_msgTypes[9]
+	mi := &file_mortise_query_v1_cluster_proto_msgTypes[10]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -606,7 +683,7 @@ func (x *DiskVerdict) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use DiskVerdict.ProtoReflect.Descriptor instead.
 func (*DiskVerdict) Descriptor() ([]byte, []int) {
-	return file_mortise_query_v1_cluster_proto_rawDescGZIP(), []int{9}
+	return file_mortise_query_v1_cluster_proto_rawDescGZIP(), []int{10}
 }
 
 func (x *DiskVerdict) GetMay() bool {
@@ -624,7 +701,7 @@ type DisksRequest struct {
 
 func (x *DisksRequest) Reset() {
 	*x = DisksRequest{}
-	mi := &file_mortise_query_v1_cluster_proto_msgTypes[10]
+	mi := &file_mortise_query_v1_cluster_proto_msgTypes[11]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -636,7 +713,7 @@ func (x *DisksRequest) String() string {
 func (*DisksRequest) ProtoMessage() {}
 
 func (x *DisksRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_mortise_query_v1_cluster_proto_msgTypes[10]
+	mi := &file_mortise_query_v1_cluster_proto_msgTypes[11]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -649,7 +726,7 @@ func (x *DisksRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use DisksRequest.ProtoReflect.Descriptor instead.
 func (*DisksRequest) Descriptor() ([]byte, []int) {
-	return file_mortise_query_v1_cluster_proto_rawDescGZIP(), []int{10}
+	return file_mortise_query_v1_cluster_proto_rawDescGZIP(), []int{11}
 }
 
 type DisksAnswer struct {
@@ -661,7 +738,7 @@ type DisksAnswer struct {
 
 func (x *DisksAnswer) Reset() {
 	*x = DisksAnswer{}
-	mi := &file_mortise_query_v1_cluster_proto_msgTypes[11]
+	mi := &file_mortise_query_v1_cluster_proto_msgTypes[12]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -673,7 +750,7 @@ func (x *DisksAnswer) String() string {
 func (*DisksAnswer) ProtoMessage() {}
 
 func (x *DisksAnswer) ProtoReflect() protoreflect.Message {
-	mi := &file_mortise_query_v1_cluster_proto_msgTypes[11]
+	mi := &file_mortise_query_v1_cluster_proto_msgTypes[12]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -686,7 +763,7 @@ func (x *DisksAnswer) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use DisksAnswer.ProtoReflect.Descriptor instead.
 func (*DisksAnswer) Descriptor() ([]byte, []int) {
-	return file_mortise_query_v1_cluster_proto_rawDescGZIP(), []int{11}
+	return file_mortise_query_v1_cluster_proto_rawDescGZIP(), []int{12}
 }
 
 func (x *DisksAnswer) GetDisks() []*FaultyDisk {
@@ -707,7 +784,7 @@ type FaultyDisk struct {
 
 func (x *FaultyDisk) Reset() {
 	*x = FaultyDisk{}
-	mi := &file_mortise_query_v1_cluster_proto_msgTypes[12]
+	mi := &file_mortise_query_v1_cluster_proto_msgTypes[13]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -719,7 +796,7 @@ func (x *FaultyDisk) String() string {
 func (*FaultyDisk) ProtoMessage() {}
 
 func (x *FaultyDisk) ProtoReflect() protoreflect.Message {
-	mi := &file_mortise_query_v1_cluster_proto_msgTypes[12]
+	mi := &file_mortise_query_v1_cluster_proto_msgTypes[13]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -732,7 +809,7 @@ func (x *FaultyDisk) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use FaultyDisk.ProtoReflect.Descriptor instead.
 func (*FaultyDisk) Descriptor() ([]byte, []int) {
-	return file_mortise_query_v1_cluster_proto_rawDescGZIP(), []int{12}
+	return file_mortise_query_v1_cluster_proto_rawDescGZIP(), []int{13}
 }
 
 func (x *FaultyDisk) GetName() string {
@@ -768,7 +845,7 @@ type DiskFault struct {
 
 func (x *DiskFault) Reset() {
 	*x = DiskFault{}
-	mi := &file_mortise_query_v1_cluster_proto_msgTypes[13]
+	mi := &file_mortise_query_v1_cluster_proto_msgTypes[14]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -780,7 +857,7 @@ func (x *DiskFault) String() string {
 func (*DiskFault) ProtoMessage() {}
 
 func (x *DiskFault) ProtoReflect() protoreflect.Message {
-	mi := &file_mortise_query_v1_cluster_proto_msgTypes[13]
+	mi := &file_mortise_query_v1_cluster_proto_msgTypes[14]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -793,7 +870,7 @@ func (x *DiskFault) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use DiskFault.ProtoReflect.Descriptor instead.
 func (*DiskFault) Descriptor() ([]byte, []int) {
-	return file_mortise_query_v1_cluster_proto_rawDescGZIP(), []int{13}
+	return file_mortise_query_v1_cluster_proto_rawDescGZIP(), []int{14}
 }
 
 func (x *DiskFault) GetState() string {
@@ -840,7 +917,7 @@ const file_mortise_query_v1_cluster_proto_rawDesc = "" +
 	"\x11VoterStatusAnswer\x125\n" +
 	"\x06status\x18\x01 \x01(\v2\x1d.mortise.query.v1.VoterStatusR\x06status\x12\x16\n" +
 	"\x06leader\x18\x02 \x01(\fR\x06leader\x12\x12\n" +
-	"\x04addr\x18\x03 \x01(\tR\x04addr\"\xf5\x02\n" +
+	"\x04addr\x18\x03 \x01(\tR\x04addr\"\xaa\x03\n" +
 	"\vVoterStatus\x12\x19\n" +
 	"\bmay_stop\x18\x01 \x01(\bR\amayStop\x12\x1f\n" +
 	"\vall_leaving\x18\x02 \x01(\bR\n" +
@@ -856,7 +933,13 @@ const file_mortise_query_v1_cluster_proto_rawDesc = "" +
 	" \x01(\rR\x04next\x12\x10\n" +
 	"\x03why\x18\v \x01(\tR\x03why\x12\x18\n" +
 	"\aremarks\x18\f \x03(\tR\aremarks\x12\x1a\n" +
-	"\brenewing\x18\x0e \x01(\bR\brenewing\"\x82\x01\n" +
+	"\brenewing\x18\x0e \x01(\bR\brenewing\x123\n" +
+	"\asurplus\x18\r \x01(\v2\x19.mortise.query.v1.SurplusR\asurplus\"g\n" +
+	"\aSurplus\x12\x18\n" +
+	"\arunning\x18\x01 \x01(\rR\arunning\x12\x1a\n" +
+	"\breplicas\x18\x02 \x01(\rR\breplicas\x12\x14\n" +
+	"\x05names\x18\x03 \x03(\tR\x05names\x12\x10\n" +
+	"\x03for\x18\x04 \x01(\x03R\x03for\"\x82\x01\n" +
 	"\aMissing\x12\x12\n" +
 	"\x04raft\x18\x01 \x01(\x06R\x04raft\x12\x1a\n" +
 	"\binstance\x18\x02 \x01(\fR\binstance\x12\x12\n" +
@@ -905,44 +988,46 @@ func file_mortise_query_v1_cluster_proto_rawDescGZIP() []byte {
 	return file_mortise_query_v1_cluster_proto_rawDescData
 }
 
-var file_mortise_query_v1_cluster_proto_msgTypes = make([]protoimpl.MessageInfo, 14)
+var file_mortise_query_v1_cluster_proto_msgTypes = make([]protoimpl.MessageInfo, 15)
 var file_mortise_query_v1_cluster_proto_goTypes = []any{
 	(*FoundRequest)(nil),       // 0: mortise.query.v1.FoundRequest
 	(*FoundAnswer)(nil),        // 1: mortise.query.v1.FoundAnswer
 	(*VoterStatusRequest)(nil), // 2: mortise.query.v1.VoterStatusRequest
 	(*VoterStatusAnswer)(nil),  // 3: mortise.query.v1.VoterStatusAnswer
 	(*VoterStatus)(nil),        // 4: mortise.query.v1.VoterStatus
-	(*Missing)(nil),            // 5: mortise.query.v1.Missing
-	(*ProbeRequest)(nil),       // 6: mortise.query.v1.ProbeRequest
-	(*ProbeAnswer)(nil),        // 7: mortise.query.v1.ProbeAnswer
-	(*DiskReport)(nil),         // 8: mortise.query.v1.DiskReport
-	(*DiskVerdict)(nil),        // 9: mortise.query.v1.DiskVerdict
-	(*DisksRequest)(nil),       // 10: mortise.query.v1.DisksRequest
-	(*DisksAnswer)(nil),        // 11: mortise.query.v1.DisksAnswer
-	(*FaultyDisk)(nil),         // 12: mortise.query.v1.FaultyDisk
-	(*DiskFault)(nil),          // 13: mortise.query.v1.DiskFault
+	(*Surplus)(nil),            // 5: mortise.query.v1.Surplus
+	(*Missing)(nil),            // 6: mortise.query.v1.Missing
+	(*ProbeRequest)(nil),       // 7: mortise.query.v1.ProbeRequest
+	(*ProbeAnswer)(nil),        // 8: mortise.query.v1.ProbeAnswer
+	(*DiskReport)(nil),         // 9: mortise.query.v1.DiskReport
+	(*DiskVerdict)(nil),        // 10: mortise.query.v1.DiskVerdict
+	(*DisksRequest)(nil),       // 11: mortise.query.v1.DisksRequest
+	(*DisksAnswer)(nil),        // 12: mortise.query.v1.DisksAnswer
+	(*FaultyDisk)(nil),         // 13: mortise.query.v1.FaultyDisk
+	(*DiskFault)(nil),          // 14: mortise.query.v1.DiskFault
 }
 var file_mortise_query_v1_cluster_proto_depIdxs = []int32{
 	4,  // 0: mortise.query.v1.VoterStatusAnswer.status:type_name -> mortise.query.v1.VoterStatus
-	5,  // 1: mortise.query.v1.VoterStatus.missing:type_name -> mortise.query.v1.Missing
-	13, // 2: mortise.query.v1.DiskReport.fault:type_name -> mortise.query.v1.DiskFault
-	12, // 3: mortise.query.v1.DisksAnswer.disks:type_name -> mortise.query.v1.FaultyDisk
-	13, // 4: mortise.query.v1.FaultyDisk.fault:type_name -> mortise.query.v1.DiskFault
-	0,  // 5: mortise.query.v1.Cluster.Found:input_type -> mortise.query.v1.FoundRequest
-	2,  // 6: mortise.query.v1.Cluster.VoterStatus:input_type -> mortise.query.v1.VoterStatusRequest
-	6,  // 7: mortise.query.v1.Cluster.Probe:input_type -> mortise.query.v1.ProbeRequest
-	8,  // 8: mortise.query.v1.Cluster.ReportDisk:input_type -> mortise.query.v1.DiskReport
-	10, // 9: mortise.query.v1.Cluster.Disks:input_type -> mortise.query.v1.DisksRequest
-	1,  // 10: mortise.query.v1.Cluster.Found:output_type -> mortise.query.v1.FoundAnswer
-	3,  // 11: mortise.query.v1.Cluster.VoterStatus:output_type -> mortise.query.v1.VoterStatusAnswer
-	7,  // 12: mortise.query.v1.Cluster.Probe:output_type -> mortise.query.v1.ProbeAnswer
-	9,  // 13: mortise.query.v1.Cluster.ReportDisk:output_type -> mortise.query.v1.DiskVerdict
-	11, // 14: mortise.query.v1.Cluster.Disks:output_type -> mortise.query.v1.DisksAnswer
-	10, // [10:15] is the sub-list for method output_type
-	5,  // [5:10] is the sub-list for method input_type
-	5,  // [5:5] is the sub-list for extension type_name
-	5,  // [5:5] is the sub-list for extension extendee
-	0,  // [0:5] is the sub-list for field type_name
+	6,  // 1: mortise.query.v1.VoterStatus.missing:type_name -> mortise.query.v1.Missing
+	5,  // 2: mortise.query.v1.VoterStatus.surplus:type_name -> mortise.query.v1.Surplus
+	14, // 3: mortise.query.v1.DiskReport.fault:type_name -> mortise.query.v1.DiskFault
+	13, // 4: mortise.query.v1.DisksAnswer.disks:type_name -> mortise.query.v1.FaultyDisk
+	14, // 5: mortise.query.v1.FaultyDisk.fault:type_name -> mortise.query.v1.DiskFault
+	0,  // 6: mortise.query.v1.Cluster.Found:input_type -> mortise.query.v1.FoundRequest
+	2,  // 7: mortise.query.v1.Cluster.VoterStatus:input_type -> mortise.query.v1.VoterStatusRequest
+	7,  // 8: mortise.query.v1.Cluster.Probe:input_type -> mortise.query.v1.ProbeRequest
+	9,  // 9: mortise.query.v1.Cluster.ReportDisk:input_type -> mortise.query.v1.DiskReport
+	11, // 10: mortise.query.v1.Cluster.Disks:input_type -> mortise.query.v1.DisksRequest
+	1,  // 11: mortise.query.v1.Cluster.Found:output_type -> mortise.query.v1.FoundAnswer
+	3,  // 12: mortise.query.v1.Cluster.VoterStatus:output_type -> mortise.query.v1.VoterStatusAnswer
+	8,  // 13: mortise.query.v1.Cluster.Probe:output_type -> mortise.query.v1.ProbeAnswer
+	10, // 14: mortise.query.v1.Cluster.ReportDisk:output_type -> mortise.query.v1.DiskVerdict
+	12, // 15: mortise.query.v1.Cluster.Disks:output_type -> mortise.query.v1.DisksAnswer
+	11, // [11:16] is the sub-list for method output_type
+	6,  // [6:11] is the sub-list for method input_type
+	6,  // [6:6] is the sub-list for extension type_name
+	6,  // [6:6] is the sub-list for extension extendee
+	0,  // [0:6] is the sub-list for field type_name
 }
 
 func init() { file_mortise_query_v1_cluster_proto_init() }
@@ -956,7 +1041,7 @@ func file_mortise_query_v1_cluster_proto_init() {
 			GoPackagePath: reflect.TypeOf(x{}).PkgPath(),
 			RawDescriptor: unsafe.Slice(unsafe.StringData(file_mortise_query_v1_cluster_proto_rawDesc), len(file_mortise_query_v1_cluster_proto_rawDesc)),
 			NumEnums:      0,
-			NumMessages:   14,
+			NumMessages:   15,
 			NumExtensions: 0,
 			NumServices:   1,
 		},
