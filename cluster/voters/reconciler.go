@@ -20,7 +20,7 @@ type Reconciler struct {
 	vigils   []vigil
 	absences []absence
 	losses   []loss
-	renewing bool               // the facts of the last Look show a voter whose directory is lost
+	renewing bool // the facts of the last Look show a voter whose directory is lost
 	crowd    crowd
 	beside   map[nodeid.ID]bool // instances that had the name of a replica while it ran, and so do not replace it
 }

@@ -1,7 +1,6 @@
 package voters
 
 import (
-	"cmp"
 	"fmt"
 	"slices"
 	"strings"
@@ -97,26 +96,4 @@ func present(f Facts) (n int, names []string) {
 	}
 	slices.Sort(names)
 	return len(seen), names[:min(len(names), maxNamed)]
-}
-
-// seat drops the candidates beyond Settings.Replicas, so that a surplus instance gets no vote, and
-// returns how many instances may have a replica. Voters that may stay are never too many. The
-// candidates that have registered first remain. A candidate with the name of a lost replica comes
-// before these, since it is a restarted instance.
-func (s *survey) seat(staying int) (eligible int) {
-	all := staying + len(s.candidates)
-	if s.v.Settings.Replicas <= 0 {
-		return all
-	}
-	places := max(s.v.Settings.Replicas, len(where(s.voters, (*member).fit)))
-	if all <= places {
-		return all
-	}
-	slices.SortStableFunc(s.candidates, func(a, b candidate) int {
-		return cmp.Or(last(b.replaces)-last(a.replaces), cmp.Compare(a.info.Order, b.info.Order))
-	})
-	free := min(max(places-staying, 0), len(s.candidates))
-	s.surplus = len(s.candidates) - free
-	s.candidates = s.candidates[:free]
-	return places
 }
