@@ -68,7 +68,7 @@ func (s *survey) count(records []Registered) {
 // seat drops the candidates beyond Settings.Replicas, so that a surplus instance gets no vote, and
 // returns how many instances may have a replica. Voters that may stay are never too many. The
 // candidates that have registered first remain. A candidate with the name of a lost replica comes
-// before these, since it is a restarted instance.
+// before these, since it is a restarted instance. An instance that was lost often comes last.
 func (s *survey) seat(staying int) (eligible int) {
 	all := staying + len(s.candidates)
 	if s.v.Settings.Replicas <= 0 {
@@ -79,7 +79,7 @@ func (s *survey) seat(staying int) (eligible int) {
 		return all
 	}
 	slices.SortStableFunc(s.candidates, func(a, b candidate) int {
-		return cmp.Or(last(b.replaces)-last(a.replaces), cmp.Compare(a.info.Order, b.info.Order))
+		return cmp.Or(last(a.wild())-last(b.wild()), last(b.replaces)-last(a.replaces), cmp.Compare(a.info.Order, b.info.Order))
 	})
 	free := min(max(places-staying, 0), len(s.candidates))
 	s.surplus = len(s.candidates) - free

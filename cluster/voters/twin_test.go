@@ -162,8 +162,8 @@ func (t *twin) survey() {
 	t.target = t.uneven(t.wanted)
 }
 
-// seat applies Settings.Replicas. If two open instances have one name, it does not check which of
-// the open instances get a replica.
+// seat applies Settings.Replicas. It does not check which of the open instances get a replica if two
+// of them have one name, nor which of those that were lost often.
 func (t *twin) seat(all []nodeid.ReplicaID, staying int) {
 	places := 0
 	for _, id := range t.v.Config.Voters {
@@ -184,6 +184,9 @@ func (t *twin) seat(all []nodeid.ReplicaID, staying int) {
 		lost := func(r Registered) bool {
 			return slices.ContainsFunc(all,
 				func(id nodeid.ReplicaID) bool { return t.rivals(r.Instance, t.replica(id).Instance) })
+		}
+		if wild := a.Lost >= 3; wild || b.Lost >= 3 {
+			return !wild
 		}
 		if lost(a) != lost(b) {
 			return lost(a)
