@@ -72,7 +72,7 @@ func (l *Locker) acquire(ctx context.Context, conn *sql.Conn) error {
 	select {
 	case l.place <- struct{}{}:
 	case <-ctx.Done():
-		return fmt.Errorf("mortisegoose: another provider of this instance migrates: %w", context.Cause(ctx))
+		return fmt.Errorf("mortisegoose: lock %q: another provider of this instance migrates: %w", l.key, context.Cause(ctx))
 	}
 	// The label prevents warnings about a long hold.
 	lock, err := l.node.Acquire(ctx, mortise.Request{Key: l.key, Labels: map[string]string{"mortise.purpose": "job"}})

@@ -73,7 +73,7 @@ func (l *lock) Lock(ctx context.Context, requestUnlock func()) error {
 	case err != nil && ctx.Err() != nil:
 		return handler.ErrLockTimeout // itself, because older versions of tusd do not unwrap errors
 	case err != nil:
-		return fmt.Errorf("mortisetusd: %w", err)
+		return fmt.Errorf("mortisetusd: lock %q: %w", l.key, err)
 	}
 	l.mu.Lock()
 	l.held = held
@@ -110,7 +110,7 @@ func (l *lock) Unlock() error {
 	ctx, cancel := context.WithTimeout(context.Background(), releaseTime)
 	defer cancel()
 	if err := held.Unlock(ctx); err != nil {
-		return fmt.Errorf("mortisetusd: unlock: %w", err)
+		return fmt.Errorf("mortisetusd: unlock %q: %w", l.key, err)
 	}
 	return nil
 }

@@ -52,7 +52,7 @@ func (l *lock) Lock(stopCh <-chan struct{}) (<-chan struct{}, error) {
 	case err != nil && ctx.Err() != nil:
 		return nil, nil // stopCh is closed
 	case err != nil:
-		return nil, fmt.Errorf("mortisevault: %w", err)
+		return nil, fmt.Errorf("mortisevault: lock %q: %w", l.key, err)
 	}
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -73,7 +73,7 @@ func (l *lock) Unlock() error {
 	ctx, cancel := context.WithTimeout(context.Background(), answerTime)
 	defer cancel()
 	if err := held.Unlock(ctx); err != nil {
-		return fmt.Errorf("mortisevault: unlock: %w", err)
+		return fmt.Errorf("mortisevault: unlock %q: %w", l.key, err)
 	}
 	return nil
 }
@@ -85,7 +85,7 @@ func (l *lock) Value() (held bool, value string, err error) {
 	defer cancel()
 	info, err := l.node.Peek(ctx, l.key)
 	if err != nil {
-		return false, "", fmt.Errorf("mortisevault: value: %w", err)
+		return false, "", fmt.Errorf("mortisevault: value of %q: %w", l.key, err)
 	}
 	if info.Held == 0 {
 		return false, "", nil

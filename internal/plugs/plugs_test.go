@@ -1,6 +1,7 @@
 package plugs
 
 import (
+	"bytes"
 	"os"
 	"path/filepath"
 	"slices"
@@ -64,5 +65,19 @@ func TestTestsAreFound(t *testing.T) {
 	}
 	if slices.Sort(names); !slices.Equal(names, []string{"TestA", "sub.TestB"}) {
 		t.Errorf("%q", names)
+	}
+}
+
+// Each module below adapters answers the list.
+func TestEachPlugAnswers(t *testing.T) {
+	modules, err := filepath.Glob("../../adapters/*/go.mod")
+	if err != nil || len(modules) < 10 {
+		t.Fatalf("%d modules: %v", len(modules), err)
+	}
+	for _, module := range modules {
+		text, err := os.ReadFile(filepath.Join(filepath.Dir(module), "plugs_test.go"))
+		if err != nil || !bytes.Contains(text, []byte(`}.Check(t, ".")`)) {
+			t.Errorf("%s has no plugs_test.go that answers the list: %v", filepath.Dir(module), err)
+		}
 	}
 }

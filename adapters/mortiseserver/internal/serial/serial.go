@@ -19,6 +19,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"strings"
 	"time"
 
 	"github.com/mortise-lock/mortise"
@@ -111,10 +112,22 @@ func acquire(ctx context.Context, node Node, r mortise.Request, maxWait time.Dur
 	}()
 	lock, err := node.Acquire(waiting, r)
 	if cause := context.Cause(waiting); err != nil && (cause == errWaited || cause == errAway) {
-		return nil, fmt.Errorf("%w: %v", cause, err) // the context of the caller has not ended
+		ended := context.Canceled.Error() + ": " + cause.Error()
+		return nil, &endError{cause, strings.Replace(err.Error(), ended, cause.Error(), 1)}
 	}
 	return lock, err
 }
+
+// endError is the end of a wait. It has the text of mortise with the reason in the place of its
+// context, which the caller does not know. It wraps no error of a context: that of the caller has
+// not ended.
+type endError struct {
+	reason error
+	text   string
+}
+
+func (e *endError) Error() string        { return e.text }
+func (e *endError) Is(target error) bool { return target == e.reason }
 
 func reason(ctx context.Context, err error) Reason {
 	switch {
