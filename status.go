@@ -10,7 +10,6 @@ import (
 	"time"
 
 	"github.com/mortise-lock/mortise/cluster"
-	"github.com/mortise-lock/mortise/internal/clock"
 	"github.com/mortise-lock/mortise/internal/instance"
 	"github.com/mortise-lock/mortise/internal/nodeid"
 	"github.com/mortise-lock/mortise/internal/plain"
@@ -56,6 +55,9 @@ type Status struct {
 	Session  SessionPhase
 	Lease    LeaseState
 	LeaseFor time.Duration // time until this instance's locks are lost if no renewal is acknowledged
+	// GraceFor is the time until the grace of a new group ends. Until then the group grants nothing.
+	// Zero means that the grace is over or not known.
+	GraceFor time.Duration
 	// LeaseTightest is the shortest remaining lease among the node's session and those of
 	// NewSession. It is zero if one of these leases is lost.
 	LeaseTightest time.Duration
@@ -138,6 +140,9 @@ func (s *Status) fillSessions(p *instance.Picture) {
 	first := &p.Sessions[0]
 	s.Session, s.Lease = SessionPhase(first.Phase.String()), LeaseState(first.Lease.String())
 	s.LeaseFor = max(first.Deadline.Sub(p.Now), 0)
+	if first.Phase == client.Attached && first.GraceUntil != 0 {
+		s.GraceFor = max(first.GraceUntil.Sub(p.Now), 1) // a lock may already be granted, but none was yet
+	}
 	s.LeaseTightest = s.LeaseFor
 	all := &first.Stays
 	s.Sticky = StickyStatus{Grants: all.Passes, Recalls: all.Recalls, RecallTime: all.RecallTime, InUse: all.InUse}
@@ -164,7 +169,7 @@ func (n *Node) waiting(s *Status, p *instance.Picture) string {
 	if s.Waiting != "" {
 		return s.Waiting
 	}
-	return s.waitsFor(mine, p.Now)
+	return s.waitsFor(mine)
 }
 
 // votersWanted returns how many instances vote when all run. The number is odd, because an even
@@ -201,14 +206,13 @@ func (s *Status) fill(c *cluster.Status, leader nodeid.ID, names instance.Instan
 }
 
 // waitsFor returns the reason why a node that belongs to a group cannot get locks, or "".
-func (s *Status) waitsFor(mine *client.Status, now clock.Time) string {
+func (s *Status) waitsFor(mine *client.Status) string {
 	switch {
 	case s.Err != nil:
 		return ""
-	case mine.Phase == client.Attached && mine.GraceUntil != 0:
-		left := max(mine.GraceUntil.Sub(now), 0)
+	case s.GraceFor > 0:
 		return fmt.Sprintf("the group is in its grace for about %v more: nothing is granted while a holder of an "+
-			"earlier group could still rely on its lock", left.Round(time.Second/10))
+			"earlier group could still rely on its lock", s.GraceFor.Round(time.Second/10))
 	case mine.Phase == client.Attached:
 		return ""
 	case s.Leader != "":

@@ -97,7 +97,7 @@ func (s *scene) groupFindings() []finding {
 		return []finding{{
 			ID: "no-group", Level: broken, What: "There is no group yet, so nothing is granted.",
 			Why:  sentence(st.Waiting),
-			Next: "Wait if the others are still starting. Otherwise start what is missing.",
+			Next: "Wait if the others are still starting. Otherwise follow the sentence above.",
 		}}
 	case st.Leader == "":
 		return []finding{{
@@ -113,8 +113,8 @@ func (s *scene) groupFindings() []finding {
 			Why:  sentence(st.Waiting),
 			Next: "Wait a few seconds. If this persists, check whether " + st.Leader + " can be reached from here.",
 		}}
-	case strings.Contains(st.Waiting, inGrace):
-		return []finding{{ID: "grace", Level: broken, What: "The group is in its grace: no lock is granted yet.",
+	case st.GraceFor > 0:
+		return []finding{{ID: "grace", Level: watch, What: "The group is new and in its grace: no lock is granted yet.",
 			Why: sentence(st.Waiting), Next: "Wait: it ends by itself."}}
 	case st.Waiting != "":
 		return []finding{{ID: "waits", Level: watch, What: "This instance waits.", Why: sentence(st.Waiting),
@@ -136,7 +136,6 @@ func (s *scene) groupFindings() []finding {
 // Prefixes and parts of Status.Waiting that decide the next step.
 const (
 	twoGroups = "two groups"
-	inGrace   = "the group is in its grace"
 	otherSide = "the other side " // in errors of TLS, also if only one side has TLS
 	unreached = " cannot be reached: bring them back"
 )

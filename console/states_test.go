@@ -106,8 +106,9 @@ func TestWhatStandsFirst(t *testing.T) {
 		"the grace": {func() *scene {
 			s := scened()
 			s.status.Waiting = "the group is in its grace for about 8s more: nothing is granted while"
+			s.status.GraceFor = 8 * time.Second
 			return s
-		}(), "grace", broken, "Wait: it ends by itself", ""},
+		}(), "grace", watch, "Wait: it ends by itself", ""},
 		"another wait": {func() *scene { s := scened(); s.status.Waiting = "do this"; return s }(), "waits", watch,
 			"Follow the sentence above", "ends by itself"},
 		"fewer than Replicas": {func() *scene {

@@ -26,7 +26,7 @@ const (
 	conditionBroken rank = iota // a condition of the guarantees does not hold
 	instanceFailed              // an instance cannot hold locks until it is restarted
 	instanceCut                 // an instance is granted no locks
-	nothingGranted              // an instance waits, or the group is in its grace
+	nothingGranted              // an instance waits
 	diskIll                     // a disk prevents a vote, or soon will
 	voterMissing                // the loss of one more voter may end the majority
 	noneToLose                  // an instance was lost earlier, and the loss of one more would end the group
@@ -44,6 +44,10 @@ func (f facts) led(d *diagnosis, by guest.Report) {
 	slices.SortStableFunc(all, func(a, b trouble) int { return cmp.Compare(a.rank, b.rank) })
 	if d.Well = len(all) == 0; d.Well {
 		d.Problem = leads
+		if left := f.grace(); left > 0 {
+			d.Problem += ", which is in its grace: it is new, and grants locks in about " + short(left)
+			d.step("wait for about %s: until then a holder of an earlier group may rely on its lock", short(left))
+		}
 		d.step("%s", f.health.Advice)
 		return
 	}
@@ -82,7 +86,7 @@ func (f facts) instanceTroubles(by guest.Report) (all []trouble) {
 				"on the mortise port", s.Name, s.Address),
 				"%s at %s knows no leader, although there is one: it does not reach %s, or is not reached by it: %s",
 				s.Name, s.Address, by.Status.Leader, s.Waiting)
-		case s.Waiting != "":
+		case s.Waiting != "" && s.GraceFor == 0:
 			add(nothingGranted, "", "%s: %s", s.Name, s.Waiting)
 		case s.Lease != mortise.LeaseSafe && s.Phase == mortise.PhaseMember:
 			add(leaseInDanger, plain.Sprintf("check the network between %s and %s, and whether either is short of CPU time",
@@ -95,6 +99,15 @@ func (f facts) instanceTroubles(by guest.Report) (all []trouble) {
 		}
 	}
 	return append(all, f.unresolved()...)
+}
+
+// grace returns the time until a new group grants locks. Zero means that it does. The grace is a
+// phase of each new group, and no trouble.
+func (f facts) grace() (left time.Duration) {
+	for _, r := range f.answers() {
+		left = max(left, r.Status.GraceFor)
+	}
+	return left
 }
 
 // unresolved returns one trouble for all instances that report the same entries of Join.

@@ -358,6 +358,49 @@ func TestEachWrongSettingIsNamedEverywhere(t *testing.T) {
 	}
 }
 
+// The grace is a phase: it is one line of the log, and no trouble for doctor.
+func TestTheGraceIsAPhase(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		r := newWrongRig(t, wrongSetting{at: 0, set: func(_ *wrongRig, c *mortise.Config) { c.Grace = time.Minute }},
+			wrongSetting{at: 1, set: func(_ *wrongRig, c *mortise.Config) { c.Grace = time.Minute }},
+			wrongSetting{at: 2, set: func(_ *wrongRig, c *mortise.Config) { c.Grace = time.Minute }})
+		r.settle()
+		d := r.doctor()
+		if !d.Well || !regexp.MustCompile(`^n\d leads group \w+, which is in its grace: it is new, and grants locks in `+
+			`about \d+s$`).MatchString(d.Problem) || !strings.HasPrefix(d.Steps[0], "wait for about ") {
+			t.Errorf("doctor says well: %v, %s, %v", d.Well, d.Problem, d.Steps)
+		}
+		const line = `the group is new and in its grace: it grants locks from the given time on, because until then a ` +
+			`holder of an earlier group may rely on its lock" from=(\S+) in=`
+		var granted []time.Time
+		for i := range r.nodes {
+			views := r.views(i)
+			said := regexp.MustCompile(line).FindAllStringSubmatch(views["the log"], -1)
+			if len(said) != 1 || !strings.Contains(views["the page"], "new and in its grace") {
+				t.Fatalf("the log of n%d says\n%s\nthe page says\n%s", i+1, views["the log"], views["the page"])
+			}
+			from, err := time.Parse(time.RFC3339, said[0][1])
+			if err != nil {
+				t.Fatal(err)
+			}
+			if wait := r.nodes[i].Status().GraceFor; (time.Until(from) - wait).Abs() > time.Second {
+				t.Errorf("n%d: the log says that locks are granted from %v on, and Status in %v", i+1, from, wait)
+			}
+			granted = append(granted, from)
+		}
+		for i, from := range granted {
+			ctx, cancel := context.WithDeadline(t.Context(), from.Add(time.Second))
+			if err := r.nodes[i].Ready(ctx); err != nil || time.Until(from) > time.Second {
+				t.Errorf("n%d is ready at %v (%v), and its log says %v", i+1, time.Now(), err, from)
+			}
+			cancel()
+		}
+		if d := r.doctor(); !d.Well || strings.Contains(d.Problem, "grace") {
+			t.Errorf("after it doctor says %s", d.Problem)
+		}
+	})
+}
+
 // All pairs of wrong settings: doctor blames no setting that is right, and its steps, carried out
 // one after the other, end the trouble. A running instance names one of the two culprits.
 func TestPairsOfWrongSettingsAreNamed(t *testing.T) {

@@ -30,6 +30,7 @@ type observer struct {
 	node   *Instance
 	own    bool // the session is one of the user's own
 	losses lossLog
+	grace  clock.Time // the end of the grace that was last logged
 }
 
 func (w *observer) news(news *client.News) {

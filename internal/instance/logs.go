@@ -32,6 +32,11 @@ func (w *observer) log(now clock.Time, before, after *client.Status) {
 	say := w.node.logger
 	if w.own {
 		say = say.With("session_of", "NewSession")
+	} else if until := after.GraceUntil; until != 0 && until.Sub(w.grace) > time.Second {
+		w.grace = until
+		left := max(until.Sub(w.node.env.clock.Now()), 0)
+		say.Info("the group is new and in its grace: it grants locks from the given time on, because until then a "+
+			"holder of an earlier group may rely on its lock", "from", w.node.env.wall().Add(left).UTC(), "in", left.Round(time.Millisecond))
 	}
 	say.Log(context.Background(), line.level, line.text, line.args...)
 }
