@@ -284,7 +284,9 @@ const (
 	DiskFailed  DiskState = "failed"  // the disk has returned an error
 	DiskHung    DiskState = "hung"    // a call of the file system does not return
 	DiskRemoved DiskState = "removed" // the directory was removed or replaced under the running instance
-	DiskLow     DiskState = "low"     // a warning: less than Config.DirFreeBytes is left
+	// DiskNoFiles means that the process may open no more files, so that a write failed.
+	DiskNoFiles DiskState = "no-files"
+	DiskLow     DiskState = "low" // a warning: less than Config.DirFreeBytes is left
 )
 
 // DiskFault is a fault of the disk of an instance with Config.Dir.

@@ -27,6 +27,7 @@ type listener struct {
 	guard            *guard
 	turns            *turns
 	secured          bool
+	failing          failing
 
 	mu      sync.Mutex // guards all below
 	conns   map[*accepted]struct{}
@@ -48,8 +49,10 @@ func (l *listener) Accept() (net.Conn, error) {
 	for {
 		conn, err := l.Listener.Accept()
 		if err != nil {
+			l.failing.failed(err)
 			return nil, err
 		}
+		l.failing.accepted()
 		repeatEvenly(conn)
 		c := &accepted{Conn: conn, listener: l, guard: l.guard, gone: make(chan struct{}), stranger: true}
 		c.turn = l.turns.begin(c)

@@ -25,6 +25,9 @@ type Config struct {
 	Dial    func(ctx context.Context, addr string) (net.Conn, error)
 	TLS     Security // for accepted and dialed connections; nil means plain text
 	Handler Handler  // required
+	// Unable is called about once a second while no connection can be accepted, with the time since
+	// the first failure. It runs on the listener's goroutine and must not block. Nil means none.
+	Unable func(since time.Duration)
 	// questions that this node answers; empty means none
 	Services Services
 	Logger   *slog.Logger // nil discards all logs

@@ -68,6 +68,8 @@ func New(c Config) (*Port, error) {
 	p.holds.init(&c)
 	p.guard = newGuard(p)
 	p.listener.guard = p.guard
+	p.listener.failing.tell, p.listener.failing.unable = p.notices, c.Unable
+	p.listener.failing.address = c.Listener.Addr().String()
 	p.ctx, p.cancel = context.WithCancel(context.Background())
 	p.life, p.endLife = context.WithCancel(p.ctx)
 	c.Random(p.boot[:])

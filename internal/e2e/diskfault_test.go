@@ -22,6 +22,7 @@ func diskWords(state mortise.DiskState) string {
 	return map[mortise.DiskState]string{
 		mortise.DiskFailed: "its disk has failed", mortise.DiskHung: "its disk does not answer",
 		mortise.DiskRemoved: "its directory was removed or replaced", mortise.DiskLow: "its disk is almost full",
+		mortise.DiskNoFiles: "its process has no free file descriptors",
 	}[state]
 }
 
@@ -105,7 +106,9 @@ var breaks = map[string]struct {
 		"no space left on device"},
 	"EPERM": {func(d *disk) { d.cause = syscall.EPERM; d.broken.Store(true) }, mortise.DiskFailed,
 		"operation not permitted"},
-	"EIO":  {func(d *disk) { d.cause = syscall.EIO; d.broken.Store(true) }, mortise.DiskFailed, "input/output error"},
+	"EIO": {func(d *disk) { d.cause = syscall.EIO; d.broken.Store(true) }, mortise.DiskFailed, "input/output error"},
+	"EMFILE": {func(d *disk) { d.cause = syscall.EMFILE; d.broken.Store(true) }, mortise.DiskNoFiles,
+		"too many open files"},
 	"hung": {func(d *disk) { d.delay.Store(int64(time.Minute)) }, mortise.DiskHung, ""},
 }
 

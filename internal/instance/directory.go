@@ -96,7 +96,7 @@ func (n *Instance) store(group, id uint64) (store raftlog.Store, fresh bool, err
 func (n *Instance) logUnread(err error) {
 	n.unread.Store(&err)
 	if n.isDisk(err) {
-		n.noteDisk(DiskFailed, err)
+		n.noteDisk(failedState(err), err)
 	}
 	if n.onlyVoter(n.cluster().Status()) {
 		n.logger.Error("the log of the only voter cannot be used: nothing is granted until its directory is "+

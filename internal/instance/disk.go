@@ -17,6 +17,7 @@ import (
 	"github.com/mortise-lock/mortise/internal/plain"
 	"github.com/mortise-lock/mortise/raftlog"
 	"github.com/mortise-lock/mortise/raftlog/storage"
+	"github.com/mortise-lock/mortise/transport"
 )
 
 // DiskState is the kind of a disk fault. The values are those of mortise.DiskState.
@@ -28,6 +29,8 @@ const (
 	DiskHung    DiskState = "hung"
 	DiskRemoved DiskState = "removed"
 	DiskLow     DiskState = "low"
+	// The disk is well, but the process may open no more files.
+	DiskNoFiles DiskState = "no-files"
 )
 
 // DiskFault is a fault of the disk of an instance with Config.Dir.
@@ -49,6 +52,8 @@ func DiskWords(state DiskState) string {
 		return "its directory was removed or replaced"
 	case DiskLow:
 		return "its disk is almost full"
+	case DiskNoFiles:
+		return "its process has no free file descriptors, so it could not write"
 	}
 	return "its disk is " + string(state)
 }
@@ -62,6 +67,8 @@ func remedy(state DiskState) string {
 		return "check the disk; restart this instance if the write that has not returned never does"
 	case DiskRemoved:
 		return "restart this instance while the other voters run: it makes a new directory and gets a vote again"
+	case DiskNoFiles:
+		return transport.FreeFiles + "; restart this instance if it does not vote again within 2 minutes"
 	}
 	return "free some room: without it the next write that needs room ends this instance's vote"
 }
@@ -132,14 +139,30 @@ func (n *Instance) diskFault() *DiskFault {
 // diskFailed records the removal of the directory, or a disk error that has ended this instance's
 // vote.
 func (n *Instance) diskFailed(state DiskState, cause error) {
+	about := "the disk of this voter: "
+	if state == DiskFailed {
+		state = failedState(cause)
+	}
+	if state == DiskNoFiles {
+		about = "this voter: "
+	}
 	first, news := n.noteDisk(state, cause)
 	switch {
 	case first:
-		n.logger.Error("the disk of this voter: "+DiskWords(state), "dir", n.config.Dir, "why", diskCause(cause),
+		n.logger.Error(about+DiskWords(state), "dir", n.config.Dir, "why", diskCause(cause),
 			"do", remedy(state))
 	case news:
-		n.logger.Info("the disk of this voter: "+DiskWords(state), "dir", n.config.Dir, "why", cause)
+		n.logger.Info(about+DiskWords(state), "dir", n.config.Dir, "why", cause)
 	}
+}
+
+// failedState returns the state of a disk on which an operation has failed. A lack of file
+// descriptors is no fault of the disk.
+func failedState(cause error) DiskState {
+	if transport.OutOfFiles(cause) {
+		return DiskNoFiles
+	}
+	return DiskFailed
 }
 
 // diskCause returns the text of an error without the advice after the semicolon, and without the
@@ -245,6 +268,9 @@ func (n *Instance) lookAtDisk(write bool) {
 		n.passing(DiskHung, fmt.Sprintf("a write in %s has not returned for %v", n.config.Dir, hung.Round(time.Second)))
 	case errors.Is(err, raftlog.ErrHung):
 		n.passing(DiskHung, diskCause(err))
+	case transport.OutOfFiles(err):
+		n.files.warn(n, "the directory cannot be checked, because this process has no free file descriptors: "+
+			transport.FreeFiles, "dir", n.config.Dir, "why", diskCause(err))
 	case err != nil:
 		n.passing(DiskFailed, diskCause(err))
 	case view.FreeKnown && n.config.DirFreeBytes > 0 && view.FreeBytes < uint64(n.config.DirFreeBytes):

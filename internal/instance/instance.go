@@ -52,7 +52,12 @@ type Instance struct {
 	known    picture
 	learning atomic.Bool
 
+	// The clock.Time of the last attempt to hand over the leadership, because this instance accepts
+	// no connections. Zero means none.
+	handedOver atomic.Int64
+
 	busy      seldom // for the warning that the leader refuses queries
+	files     seldom // for the warning that the directory cannot be checked without a file descriptor
 	claims    seldom // for the warning that an instance sends another one's raft ID
 	grantable grantable
 	failed    atomic.Pointer[error]
@@ -110,6 +115,7 @@ func (n *Instance) Start(ctx context.Context) (err error) {
 		Cluster: n.config.Cluster, Self: transport.Self{Key: *n.key.Load(), Addr: n.reach()}, Life: n.life,
 		Random: n.env.random, Wall: n.env.wall,
 		Listener: listener, Dial: n.env.dial, Handler: inbound{n}, Services: n.services, Logger: n.logger,
+		Unable: n.unreachable,
 	}
 	if n.config.Source != nil {
 		settings.TLS = n.config.Source

@@ -1,9 +1,12 @@
 package instance
 
 import (
+	"context"
 	"sync"
 	"sync/atomic"
+	"time"
 
+	"github.com/mortise-lock/mortise/internal/clock"
 	"github.com/mortise-lock/mortise/internal/nodeid"
 	"github.com/mortise-lock/mortise/session/client"
 )
@@ -86,6 +89,27 @@ func (n *Instance) noteLeader(r *ownReplica) {
 	if !again {
 		n.tell(func(h *Hooks) func(NodeEvent) { return h.Leader }, e)
 	}
+}
+
+const (
+	unreachableFor = 3 * time.Second  // an instance that accepts no connection for so long must not lead
+	handOverEvery  = 10 * time.Second // time between two attempts
+)
+
+// unreachable hands the leadership over if this instance leads and has accepted no connection for a
+// while. Instances that are not linked to it could get no lock from it.
+func (n *Instance) unreachable(since time.Duration) {
+	r := n.replica.Load()
+	if since < unreachableFor || r == nil || !r.Role().Leading {
+		return
+	}
+	now, last := n.env.clock.Now(), n.handedOver.Load()
+	if last != 0 && now.Sub(clock.Time(last)) < handOverEvery || !n.handedOver.CompareAndSwap(last, int64(now)) {
+		return
+	}
+	n.logger.Warn("this leader accepts no connections: it hands the leadership to another voter", "since",
+		since.Round(time.Millisecond))
+	n.Background(func(ctx context.Context) { _ = r.log.Transfer(ctx, 0) }) // a later call tries again
 }
 
 func (n *Instance) leaderMoved() {
