@@ -157,10 +157,3 @@ func (c *Core) bind(ch *Charter) {
 	}
 	c.events = append(c.events, Event{Kind: BoundTo, Charter: own, Group: own.Group, Raft: c.raft})
 }
-
-func orEmpty(separator, text string) string {
-	if text == "" {
-		return ""
-	}
-	return separator + text
-}

@@ -3,7 +3,6 @@ package founding
 import (
 	"slices"
 	"strconv"
-	"strings"
 	"time"
 
 	"github.com/mortise-lock/mortise/internal/nodeid"
@@ -248,10 +247,3 @@ func (c *Charter) complete(own Settings) string {
 // Difference describes the first setting in which an instance differs from its group: both values,
 // which one has an effect, and the next step. It returns "" if none differs.
 func Difference(own, group Settings) string { return own.normal().differs(group.normal()) }
-
-func some(all []string) string {
-	if len(all) > 4 {
-		return strings.Join(all[:4], ", ") + " and " + strconv.Itoa(len(all)-4) + " more"
-	}
-	return strings.Join(all, ", ")
-}

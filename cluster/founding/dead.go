@@ -353,10 +353,3 @@ func (c *Core) prospects() string {
 	}
 	return text + " and elect a leader"
 }
-
-func plural(n int, one, more string) string {
-	if n == 1 {
-		return one
-	}
-	return more
-}

@@ -3,7 +3,6 @@ package founding
 import (
 	"cmp"
 	"slices"
-	"strconv"
 	"time"
 )
 
@@ -83,13 +82,6 @@ func (p *place) label() string {
 	return p.addr
 }
 
-func nameOf(name, addr string) string {
-	if name == "" {
-		return addr
-	}
-	return strconv.Quote(name) + " (" + addr + ")"
-}
-
 // JoinFunc is the name of the entry whose addresses a function of the user returns.
 const JoinFunc = "Config.JoinFunc"
 
@@ -107,7 +99,7 @@ func (e *Entry) Unresolved() string {
 	case e.Name == JoinFunc && e.Failed == "":
 		return JoinFunc + " has not returned yet"
 	case e.Name == JoinFunc:
-		return JoinFunc + " fails: " + e.Failed + ": correct it; it must return the host:port of other instances"
+		return "Config.JoinFunc fails: " + e.Failed + ": correct it; it must return the host:port of other instances"
 	case e.Failed == "":
 		return e.Name + ", which Join names, cannot be resolved"
 	}

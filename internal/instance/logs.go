@@ -25,6 +25,7 @@ func (s *seldom) warn(n *Instance, text string, args ...any) {
 
 // log writes a line when all locks of the session are lost, and when locks can be granted again.
 func (w *observer) log(now clock.Time, before, after *client.Status) {
+	w.logGrace(now, after)
 	line := w.losses.note(now, before, after)
 	if line == nil {
 		return
@@ -32,11 +33,18 @@ func (w *observer) log(now clock.Time, before, after *client.Status) {
 	say := w.node.logger
 	if w.own {
 		say = say.With("session_of", "NewSession")
-	} else if until := after.GraceUntil; until != 0 && until.Sub(w.grace) > time.Second {
-		w.grace = until
-		left := max(until.Sub(w.node.env.clock.Now()), 0)
-		say.Info("the group is new and in its grace: it grants locks from the given time on, because until then a "+
-			"holder of an earlier group may rely on its lock", "from", w.node.env.wall().Add(left).UTC(), "in", left.Round(time.Millisecond))
 	}
 	say.Log(context.Background(), line.level, line.text, line.args...)
+}
+
+// logGrace writes a line when the grace of a new group is known.
+func (w *observer) logGrace(now clock.Time, s *client.Status) {
+	if w.own || s.GraceUntil == 0 || s.GraceUntil.Sub(w.grace) <= time.Second {
+		return
+	}
+	w.grace = s.GraceUntil
+	left := max(s.GraceUntil.Sub(now), 0)
+	w.node.logger.Info("the group is new and in its grace: it grants locks from the given time on, because until then a "+
+		"holder of an earlier group may rely on its lock", "from", w.node.env.wall().Add(left).UTC(),
+		"in", left.Round(time.Millisecond))
 }
