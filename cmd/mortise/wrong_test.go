@@ -55,7 +55,7 @@ func wrongSettings() []wrongSetting {
 		{issue: "two founders of one name among three Founders", field: "Name", at: 1,
 			set: func(_ *wrongRig, c *mortise.Config) { c.Name = "n1" },
 			named: `the instances at 10\.0\.0\.[12]:7947 and 10\.0\.0\.[12]:7947 are both called "n1": give each ` +
-				`instance a Name of its own; no instance is called "n2"`},
+				`instance a [Nn]ame of its own; no instance is called "n2"`},
 		{issue: "a wrong Advertise", field: "Advertise", at: 1,
 			set: func(_ *wrongRig, c *mortise.Config) { c.Advertise = "127.0.0.1:9" },
 			named: `"n[12]" calls itself 127\.0\.0\.1:9, where nothing listens: correct its Advertise ` +
@@ -88,7 +88,8 @@ func wrongSettings() []wrongSetting {
 		{issue: "Config.JoinFunc, which Join names", field: "JoinFunc", at: 1,
 			set: func(_ *wrongRig, c *mortise.Config) {
 				c.JoinFunc = func(context.Context) ([]string, error) { return nil, errors.New("no such region") }
-			}, named: `"n2".*Config\.JoinFunc fails: no such region: correct it`, own: `Config\.JoinFunc fails: no such region`},
+			}, named: `"n2".*(Config\.|its )JoinFunc fails: no such region: correct it`,
+			own: `Config\.JoinFunc fails: no such region`},
 		{issue: "a typo in one of three Join entries founds the group silently", field: "Join", at: 1,
 			set:   func(_ *wrongRig, c *mortise.Config) { c.Join[2] = "n3.exmaple:7947" },
 			named: `n3\.exmaple:7947 has no addresses yet; correct the name in Join, or create its records`, works: true},
@@ -203,7 +204,7 @@ var wrongSteps = []struct {
 	says string
 	do   func(r *wrongRig, m []string)
 }{
-	{`are both called "n1": give each instance a Name of its own; no instance is called .*"n2"`,
+	{`are both called "n1": give each instance a [Nn]ame of its own; no instance is called .*"n2"`,
 		func(r *wrongRig, _ []string) { r.correct(1, "Name") }},
 	{`calls itself \S+, .*: correct its Advertise \(it answers at 10\.0\.0\.(\d):7947\)`,
 		func(r *wrongRig, m []string) { r.correct(wrongNumber(m[1]), "Advertise") }},
@@ -215,7 +216,7 @@ var wrongSteps = []struct {
 		func(r *wrongRig, m []string) { r.correct(wrongNumber(m[1]), "Secret", "Cluster") }},
 	{`^start the instance at .*10\.0\.0\.(\d):7947, or correct`,
 		func(r *wrongRig, m []string) { r.correct(wrongNumber(m[1]), "start") }},
-	{`^"n(\d)".* waits: Config\.JoinFunc fails: .*: correct it`,
+	{`^"n(\d)".* waits: its JoinFunc fails: .*: correct it`,
 		func(r *wrongRig, m []string) { r.correct(wrongNumber(m[1]), "JoinFunc") }},
 	{`^correct Join of n(\d)`, func(r *wrongRig, m []string) { r.correct(wrongNumber(m[1]), "Join") }},
 }
