@@ -162,6 +162,7 @@ step "plugs: Vault's SDK" nested adapters/mortisevault "${heavy[@]}"
 step "plugs: servers of net/http and gRPC" nested adapters/mortiseserver -race -cpu=1
 step "plugs: electors of client-go" nested adapters/mortisekubernetes -cpu=1 "${heavy[@]}"
 step "an example that migrates SQLite" nested examples/migrations -race
+step "an example with two plugs on one node" nested examples/plugs -race
 step "locks in asynq, river, watermill, temporal" nested examples/queues "${heavy[@]}"
 step "databases behind a fence: SQLite and PostgreSQL" nested fence/sqltest -race
 step "FIPS 140-3" fips

@@ -52,7 +52,7 @@
 // start time begins at another moment in each instance: its runs are then at most one per period,
 // but not at one phase. A job with another period than the schedule is refused with
 // [ErrOtherSchedule] when its third call shows it; until then it may run outside of the schedule.
-// RunNow within Options.Late of a tick takes that tick, or is refused with [ErrSameName].
+// RunNow within Options.Late of a tick is the run of that tick, or fails with [ErrSameName].
 //
 // The name of a job is a part of a key: give each job a name with gocron.WithName. Two jobs of one
 // name are one job: the second one that asks for a tick is refused with [ErrSameName]. A key has at

@@ -44,7 +44,9 @@ const (
 	Words Point = "one sentence in the host's words"
 )
 
-var points = []Point{Loss, Sentinels, GivenUp, Unscheduled, SameName, Replaced, Restarted, Words}
+func points() []Point {
+	return []Point{Loss, Sentinels, GivenUp, Unscheduled, SameName, Replaced, Restarted, Words}
+}
 
 // None begins the answer of a point that does not apply. The reason follows.
 const None = "does not apply: "
@@ -67,7 +69,7 @@ func (a Answers) Check(t *testing.T, dir string) {
 }
 
 func (a Answers) faults(tests map[string]bool) (faults []string) {
-	for _, p := range points {
+	for _, p := range points() {
 		answer, is := a[p]
 		reason, none := strings.CutPrefix(answer, None)
 		switch {
@@ -80,7 +82,7 @@ func (a Answers) faults(tests map[string]bool) (faults []string) {
 		}
 	}
 	for _, p := range slices.Sorted(maps.Keys(a)) {
-		if !slices.Contains(points, p) {
+		if !slices.Contains(points(), p) {
 			faults = append(faults, fmt.Sprintf("%q is no point of the list", p))
 		}
 	}
@@ -100,8 +102,6 @@ func missing(p Point, answer string, tests map[string]bool) (faults []string) {
 	return faults
 }
 
-var isTest = regexp.MustCompile(`^Test[^a-z]`)
-
 // testsIn returns the names of the test functions in dir and in its direct folders.
 func testsIn(dir string) (map[string]bool, error) {
 	files, err := filepath.Glob(filepath.Join(dir, "*_test.go"))
@@ -112,7 +112,7 @@ func testsIn(dir string) (map[string]bool, error) {
 	if err != nil {
 		return nil, err
 	}
-	tests := map[string]bool{}
+	tests, isTest := map[string]bool{}, regexp.MustCompile(`^Test[^a-z]`)
 	for _, file := range append(files, below...) {
 		text, err := os.ReadFile(file)
 		if err != nil {

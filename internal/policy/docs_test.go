@@ -255,12 +255,13 @@ func TestComingFromSnippetsRun(t *testing.T) {
 	}
 }
 
-// The Go snippets in docs/PLUGS.md must be parts of examples/queues.
+// The Go snippets in docs/PLUGS.md must be parts of examples/queues or examples/plugs.
 func TestQueueSnippetsRun(t *testing.T) {
 	files, err := filepath.Glob(filepath.Join(root, "examples", "queues", "*_test.go"))
 	if err != nil {
 		t.Fatal(err)
 	}
+	files = append(files, filepath.Join(root, "examples", "plugs", "main.go"))
 	var code strings.Builder
 	for _, at := range files {
 		text, err := os.ReadFile(at)
@@ -276,7 +277,7 @@ func TestQueueSnippetsRun(t *testing.T) {
 	for _, s := range found {
 		for part := range strings.SplitSeq(s[1], "\n\n") {
 			if !strings.Contains(code.String(), folded(part)) {
-				t.Errorf("this snippet of docs/PLUGS.md is not code of examples/queues:\n%s", part)
+				t.Errorf("this snippet of docs/PLUGS.md is not code of examples/queues or examples/plugs:\n%s", part)
 			}
 		}
 	}
