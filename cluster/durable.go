@@ -41,6 +41,7 @@ func (c *Cluster) begin() error {
 		resume.Stored = &last.state
 	}
 	resume.Life = id.Life
+	resume.Boot = c.id()
 	c.own = newOwner(cfg, resume)
 	c.own.notes = notebook{records: cfg.Records, written: map[string][]byte{}}
 	if err := c.own.notes.save(map[string][]byte{recordIdentity: seal(id.append(nil))}, &c.own); err != nil {

@@ -43,6 +43,13 @@ func (c *Cluster) Retired(raft uint64) {
 	c.in.postOfLife(func() { c.own.core.Retired(c.now(), raft) })
 }
 
+// WentBack records that this instance's replica lacks what it has acknowledged, as why says. The
+// instance is excluded for good, since it may have forgotten a vote, too. The directory is refused
+// at later starts.
+func (c *Cluster) WentBack(why error) {
+	c.in.postOfLife(func() { c.own.core.Founding.WentBack(c.now(), why.Error()) })
+}
+
 // HasLeader records whether this instance knows a leader of its group.
 func (c *Cluster) HasLeader(known bool) {
 	c.in.postOfLife(func() { c.own.core.Founding.Leader(c.now(), known) })

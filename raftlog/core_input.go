@@ -84,7 +84,7 @@ func (c *Core) Step(m *raftpb.Message) { c.step(m, false) }
 func (c *Core) StepDuplicate(m *raftpb.Message) { c.step(m, true) }
 
 func (c *Core) step(m *raftpb.Message, duplicate bool) {
-	if !acceptable(m, c.id) || c.yields(m) {
+	if !acceptable(m, c.id) || c.yields(m) || c.wentBack(m) {
 		return
 	}
 	// An error of raft only means that the message is obsolete.
@@ -92,6 +92,18 @@ func (c *Core) step(m *raftpb.Message, duplicate bool) {
 	c.hear(m.GetFrom(), m.GetTerm(), duplicate)
 	c.observe()
 	c.led(m.GetFrom(), m.GetTerm())
+}
+
+// wentBack reports whether a heartbeat shows that this replica has stored entries that its log
+// lacks, and then retires the replica. The commit index of a heartbeat never exceeds what the
+// receiver has acknowledged to this leader, which it did only after a sync.
+func (c *Core) wentBack(m *raftpb.Message) bool {
+	if m.GetType() != raftpb.MsgHeartbeat || m.GetTerm() < c.role.Term || m.GetCommit() <= c.last {
+		return false
+	}
+	c.fail(fmt.Errorf("%w: the leader knows that entry %d was stored, and the log ends at entry %d", ErrWentBack,
+		m.GetCommit(), c.last))
+	return true
 }
 
 // Propose copies a batch to the queue if this replica leads in that term and the queue has room. It

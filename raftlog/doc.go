@@ -112,8 +112,8 @@
 // # Failure
 //
 // A replica that cannot continue retires: it stops permanently and reports the cause to
-// [Applier.Retired] and in its Status. The causes are [ErrStorage], [ErrPanic], [ErrBroken] and
-// [ErrHung].
+// [Applier.Retired] and in its Status. The causes are [ErrStorage], [ErrPanic], [ErrWentBack],
+// [ErrBroken] and [ErrHung].
 //
 // A replica that has lost its data must not start again under the same ID, because then two
 // replicas can lead in one term (TestLostVote shows it). Found and Join refuse a store that already

@@ -10,9 +10,13 @@ var (
 
 	// ErrPanic reports a retirement after a panic. After a panic of the Applier the error also
 	// matches ErrBroken, and after a panic of the Store it also matches ErrStorage. Otherwise raft
-	// or another callback panicked. Raft panics when messages or data contradict each other, for
-	// example after a log has lost its last entries.
+	// or another callback panicked. Raft panics when messages or data contradict each other.
 	ErrPanic = errors.New("raftlog: panic")
+
+	// ErrWentBack reports a retirement because the leader knows that this replica has stored more
+	// than its log contains. So the store was put back in an earlier state. The replica may have
+	// forgotten a vote, too, and must never run again.
+	ErrWentBack = errors.New("raftlog: the store was put back in an earlier state")
 
 	// ErrBroken reports a retirement after an error or a panic of Apply, Restore or Snapshot, or a
 	// panic of a Capture.

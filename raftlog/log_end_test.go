@@ -3,6 +3,7 @@ package raftlog
 import (
 	"context"
 	"errors"
+	"fmt"
 	"runtime"
 	"strings"
 	"sync"
@@ -144,22 +145,52 @@ func TestBrokenStateMachineRetires(t *testing.T) {
 	})
 }
 
-// Raft panics on contradictory messages, here a commit index beyond the end of the log.
-func TestPanicInRaftRetiresTheVoterOnly(t *testing.T) {
+// A heartbeat commits only what its receiver has acknowledged. If that is beyond the end of the
+// log, the store was put back in an earlier state.
+func TestAStoreThatWentBackIsRetired(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		p := startParty(t, 3, nil)
 		l, _ := p.lead()
 		victim := l.Status().ID%3 + 1
-		p.logs[victim].Step(&raftpb.Message{Type: raftpb.MsgHeartbeat.Enum(), From: new(l.Status().ID), To: &victim,
-			Term: new(l.Status().Term), Commit: new(uint64(1000))})
-		wantRetired(t, p.logs[victim], p.apps[victim], ErrPanic)
-		if err := p.logs[victim].Status().Retired; errors.Is(err, ErrBroken) ||
-			!strings.Contains(err.Error(), "out of range") {
+		last := p.logs[victim].Status().Last
+		beat := func(commit uint64) {
+			p.logs[victim].Step(&raftpb.Message{Type: raftpb.MsgHeartbeat.Enum(), From: new(l.Status().ID), To: &victim,
+				Term: new(l.Status().Term), Commit: &commit})
+			synctest.Wait()
+		}
+		if beat(last); p.logs[victim].Status().Retired != nil {
+			t.Fatalf("retired with %v", p.logs[victim].Status().Retired)
+		}
+		beat(last + 1)
+		wantRetired(t, p.logs[victim], p.apps[victim], ErrWentBack)
+		want := fmt.Sprintf("entry %d was stored, and the log ends at entry %d", last+1, last)
+		if err := p.logs[victim].Status().Retired; !strings.Contains(err.Error(), want) || errors.Is(err, ErrPanic) {
 			t.Errorf("retired with %v", err)
 		}
 		if next, _ := p.lead(); next != l {
 			t.Error("the leader changed")
 		}
+	})
+}
+
+// A callback of the leader panics. The others elect another leader.
+func TestPanicInACallbackRetiresTheVoterOnly(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		p := startParty(t, 3, func(c *Config) {
+			c.Queued = func(batch []byte) {
+				if string(batch) == "poison" {
+					panic("out of order")
+				}
+			}
+		})
+		l, app := p.lead()
+		l.Propose(l.Status().Term, []byte("poison"))
+		wantRetired(t, l, app, ErrPanic)
+		if err := l.Status().Retired; errors.Is(err, ErrBroken) || !strings.Contains(err.Error(), "out of order") {
+			t.Errorf("retired with %v", err)
+		}
+		delete(p.logs, l.Status().ID)
+		p.lead()
 	})
 }
 

@@ -284,15 +284,15 @@ func stepScripts() [][]byte {
 }
 
 func TestStepScripts(t *testing.T) {
-	want := []string{"leads", "leads", "leads", "follows to 9", "stands to 9", "stands to 2", "panics", "follows to 1"}
+	want := []string{"leads", "leads", "leads", "follows to 9", "stands to 9", "stands to 2", "went back", "follows to 1"}
 	for i, script := range stepScripts() {
 		s := newStepper(t)
 		s.run(script)
 		st := s.core.Status()
 		got := fmt.Sprint("follows to ", st.Commit)
 		switch {
-		case errors.Is(s.retired, ErrPanic):
-			got = "panics"
+		case errors.Is(s.retired, ErrWentBack):
+			got = "went back"
 		case st.Leading:
 			got = "leads"
 		case st.Leader == 0:

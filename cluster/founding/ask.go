@@ -45,7 +45,7 @@ func (c *Core) question(addr string, to nodeid.ID, body []byte) uint64 {
 func (c *Core) introduction() question {
 	q := question{Group: c.group, Bound: c.phase != Newborn, Resuming: c.settling, Founds: c.settings.founds(c.name)}
 	if c.durable {
-		q.Life = c.life
+		q.Life, q.Boot = c.life, c.boot
 	}
 	return q
 }
@@ -168,7 +168,7 @@ func (c *Core) met(who *InstanceInfo) {
 		c.guided = c.now
 	}
 	if who.Durable && !who.Resuming && who.Instance != c.instance {
-		c.alive(who.Instance, who.Life, who.Addr, true)
+		c.alive(who.Instance, who.Life, who.Boot, who.Addr, true)
 		if who.Group == c.group {
 			c.moved(who.Instance, who.Life, who.Addr)
 		}
@@ -223,7 +223,7 @@ func (c *Core) Ask(now time.Duration, wallUnixMS int64, from Asker, body []byte)
 		c.askedBy(q.Addr)
 	}
 	if q.Life > 0 && !q.Resuming && q.Instance != c.instance {
-		c.alive(q.Instance, q.Life, q.Addr, true)
+		c.alive(q.Instance, q.Life, q.Boot, q.Addr, true)
 		if q.Group == c.group {
 			c.moved(q.Instance, q.Life, q.Addr)
 		}
@@ -253,10 +253,10 @@ func (c *Core) self(q question) InstanceInfo {
 	who := InstanceInfo{
 		Instance: c.instance, Name: c.name, Addr: c.addr, Phase: c.phase, Leader: c.leader, Group: c.group,
 		Settings: c.settings, Rules: c.rules, WallUnixMS: c.wall, Voters: c.voters,
-		RefusedYou: slices.Contains(c.refused, q.Group), Life: c.life, Durable: c.durable, Resuming: c.settling,
+		RefusedYou: slices.Contains(c.refused, q.Group), Life: c.life, Boot: c.boot, Durable: c.durable, Resuming: c.settling,
 		At: c.at, Supersedes: c.supersedes, FloorUnixMS: c.floor, Standing: c.standing(),
 	}
-	who.AskerLife, who.AskerAddr = c.newestLife(q.Instance)
+	who.AskerLife, who.AskerBoot, who.AskerAddr = c.newestLife(q.Instance)
 	if c.phase == Newborn {
 		if c.settings.founds(c.name) {
 			_, obstacle := c.obstacle(nil)

@@ -67,7 +67,7 @@ func (c *Core) place(voters []Voter) {
 	c.voters, c.stale = slices.Clone(voters), true
 	for _, v := range c.voters {
 		if c.durable && v.Instance != c.instance {
-			c.alive(v.Instance, v.Life, v.Addr, false)
+			c.alive(v.Instance, v.Life, 0, v.Addr, false)
 		}
 	}
 }

@@ -16,7 +16,9 @@ type Config struct {
 
 	Durable bool // the host stores State before it sends or does anything that depends on it
 	// number of starts with this directory; 1 without a directory; 0 means 1
-	Life   uint64
+	Life uint64
+	// random number of this process, which tells two starts of the same number apart; 0 means none
+	Boot   uint64
 	Stored *State // State that the last start has stored; nil means none
 }
 
@@ -29,6 +31,7 @@ type Core struct {
 	settings Settings
 	rules    uint32
 	life     uint64
+	boot     uint64
 
 	now  time.Duration
 	wall int64
@@ -120,7 +123,7 @@ type offer struct {
 func New(cfg Config) *Core {
 	c := &Core{
 		name: cfg.Name, addr: cfg.Addr, settings: cfg.Settings.normal(), rules: max(cfg.Rules, 1),
-		life:  max(cfg.Life, 1),
+		life: max(cfg.Life, 1), boot: cfg.Boot,
 		stale: true, instance: cfg.Instance, durable: cfg.Durable,
 	}
 	c.resume(cfg.Stored)

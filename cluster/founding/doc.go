@@ -208,7 +208,9 @@
 // An instance that starts with a stored charter has the phase Bound or Member and the stored ID.
 // It first settles (Settling): it asks every known address until all have answered or refused,
 // for at most a second and a half. If a process with its ID answers at another address, or
-// another instance reports a newer start, the directory is a copy or was restored from a copy.
+// another instance reports a newer start or another process of this start, the directory is a
+// copy or was restored from a copy. The same follows if its log lacks what it has acknowledged
+// (WentBack).
 // The instance is then barred forever (Barred), because with an older log it could take back
 // votes that it gave. Other instances ignore an instance that settles.
 //

@@ -18,7 +18,7 @@ func (c *Core) resume(s *State) {
 	c.replica = replica{raft: s.Raft, term: s.Term, used: slices.Clone(s.Used), usedAt: s.UsedAt, lingers: s.Lingers}
 	for _, v := range c.voters {
 		if v.Instance != c.instance {
-			c.alive(v.Instance, v.Life, v.Addr, false)
+			c.alive(v.Instance, v.Life, 0, v.Addr, false)
 		}
 	}
 	if c.charter == nil {

@@ -19,7 +19,7 @@ func resumed(phase Phase) *Core {
 	st := State{Instance: nodeidtest.ID(5), Phase: phase, Group: 99, Charter: &ch, Settings: ch.Settings, Addr: "a:1",
 		Voters: ch.Voters, At: 1, Raft: 11}
 	c := New(Config{
-		Instance: nodeidtest.ID(6), Name: "a", Addr: "a:2", Settings: ch.Settings, Rules: 3, Durable: true, Life: 4,
+		Instance: nodeidtest.ID(6), Name: "a", Addr: "a:2", Settings: ch.Settings, Rules: 3, Durable: true, Life: 4, Boot: 77,
 		Stored: &st,
 	})
 	c.now, c.wall = time.Second, 1_000_000
@@ -99,6 +99,11 @@ func TestCopiesAndOldCopies(t *testing.T) {
 		w.AskerLife, w.AskerAddr = life, addr
 		return w
 	}
+	started := func(boot uint64) InstanceInfo {
+		w := told(4, "a:2")
+		w.AskerBoot = boot
+		return w
+	}
 	const life = 4
 	for _, tc := range []struct {
 		name     string
@@ -122,6 +127,9 @@ func TestCopiesAndOldCopies(t *testing.T) {
 		{"others know a later life here", true, told(5, "a:2"), "older copy, and its"},
 		{"others know a later life elsewhere", false, told(5, "z:1"),
 			"older copy, or another process runs from a copy of it at z:1"},
+		{"others know this start", true, started(77), ""},
+		{"others know this life and no process", true, started(0), ""},
+		{"others know another process of this life", true, started(78), "older copy: another process"},
 		{"others know this life elsewhere", true, told(life, "z:1"), "z:1"},
 	} {
 		c := settled(Member)
@@ -195,7 +203,7 @@ func TestWhatIsKnownOfLives(t *testing.T) {
 		}
 	}
 	for i := range uint64(2 * maxPlaces) {
-		c.alive(nodeidtest.ID(1000+i), 1, "x:1", true)
+		c.alive(nodeidtest.ID(1000+i), 1, 1, "x:1", true)
 	}
 	if len(c.lives) > maxPlaces {
 		t.Errorf("%d lives are remembered", len(c.lives))
@@ -396,4 +404,30 @@ func FuzzState(f *testing.F) {
 			_ = c.Waiting()
 		}
 	})
+}
+
+// TestTheFirstProcessOfALifeIsKnown checks that a second process of one life does not replace the
+// first one in the memory of a voter.
+func TestTheFirstProcessOfALifeIsKnown(t *testing.T) {
+	c := settled(Member)
+	for _, q := range []struct{ life, boot, want uint64 }{{4, 1, 1}, {4, 2, 1}, {3, 3, 1}, {5, 4, 4}, {5, 5, 4}} {
+		ask := question{Instance: nodeidtest.ID(8), Addr: "m:1", Life: q.life, Boot: q.boot}
+		who, err := decodeInfo(c.Ask(c.now, c.wall, Asker{ask.Instance, ask.Addr}, appendQuestion(nil, ask)))
+		if err != nil || who.AskerBoot != q.want {
+			t.Errorf("%+v: it knows process %d, %v", q, who.AskerBoot, err)
+		}
+	}
+}
+
+// TestALogThatWentBackIsRefusedForGood checks that the reason is stored, since the directory must
+// not be used at the next start either.
+func TestALogThatWentBackIsRefusedForGood(t *testing.T) {
+	c := settled(Member)
+	c.WentBack(c.now, "the log ends at entry 3")
+	out := c.Tick(c.now, c.wall, Random{})
+	if len(out.Events) != 1 || out.Events[0].Kind != Barred || c.State().Refused != c.Refusal() ||
+		c.Refusal() != "this directory was restored from an older copy (the log ends at entry 3): empty the "+
+			"directory, and the instance joins as a new one" {
+		t.Errorf("%v: %q, stored %q", kinds(out.Events), c.Refusal(), c.State().Refused)
+	}
 }

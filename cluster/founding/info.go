@@ -40,9 +40,11 @@ type InstanceInfo struct {
 	Voters     []Voter // voters of Group, if known
 	Obstacle   string  // why a newborn can accept no charter; empty if it can
 	Life       uint64  // number of starts with the directory; 1 in memory
+	Boot       uint64  // random number of the process
 	Durable    bool    // a directory holds the reported state
 	Resuming   bool    // the instance has just restarted and does not take part yet
 	AskerLife  uint64  // newest life of the asker that the instance knows; zero means none
+	AskerBoot  uint64  // process of that life; zero means unknown
 	AskerAddr  string
 
 	// number of the configuration Voters; 1 for the configuration of the charter
@@ -63,6 +65,7 @@ type question struct {
 	Group    uint64 // the charter to which the asker is bound, or its group; zero means none
 	Bound    bool   // the asker is bound to Group or a member of it
 	Life     uint64 // life of the asker; zero means that the asker has no directory
+	Boot     uint64 // random number of the asker's process
 	Resuming bool   // the asker does not take part yet
 	Founds   bool   // the asker is a founder by its own settings
 }

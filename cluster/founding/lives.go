@@ -10,14 +10,15 @@ import (
 type presence struct {
 	instance nodeid.ID
 	life     uint64
+	boot     uint64 // number of the process of that life; zero means unknown
 	addr     string
 	at       time.Duration // when the instance itself last answered or asked; zero means never
 	wall     int64
 }
 
-// alive records a start of an instance with a directory. If two addresses claim the same life,
-// alive keeps the first, because the second is a copy.
-func (c *Core) alive(instance nodeid.ID, life uint64, addr string, met bool) {
+// alive records a start of an instance with a directory. If two addresses or two processes claim
+// the same life, alive keeps the first, because the second runs from a copy.
+func (c *Core) alive(instance nodeid.ID, life, boot uint64, addr string, met bool) {
 	if instance.IsZero() || life == 0 || addr == "" {
 		return
 	}
@@ -34,7 +35,10 @@ func (c *Core) alive(instance nodeid.ID, life uint64, addr string, met bool) {
 		return
 	}
 	if life > p.life {
-		p.life, p.addr = life, addr
+		p.life, p.addr, p.boot = life, addr, 0
+	}
+	if life == p.life && p.boot == 0 {
+		p.boot = boot
 	}
 	if met {
 		p.at, p.wall = c.now, c.wall
@@ -49,14 +53,14 @@ func (c *Core) lastMet(instance nodeid.ID) *presence {
 	return &c.lives[at]
 }
 
-func (c *Core) newestLife(instance nodeid.ID) (uint64, string) {
+func (c *Core) newestLife(instance nodeid.ID) (life, boot uint64, addr string) {
 	if instance == c.instance && c.durable && !c.settling {
-		return c.life, c.addr
+		return c.life, c.boot, c.addr
 	}
 	if at := slices.IndexFunc(c.lives, func(p presence) bool { return p.instance == instance }); at >= 0 {
-		return c.lives[at].life, c.lives[at].addr
+		return c.lives[at].life, c.lives[at].boot, c.lives[at].addr
 	}
-	return 0, ""
+	return 0, 0, ""
 }
 
 // recognise checks whether an answer shows that another process has this instance's ID. If the two
@@ -87,7 +91,17 @@ func (c *Core) recognise(who *InstanceInfo) {
 	case who.AskerLife == c.life && who.AskerAddr != c.addr:
 		c.bar("another process has started as this instance at " + who.AskerAddr +
 			", from a copy of this directory: " + recoveryHintCopy)
+	case who.AskerLife == c.life && who.AskerBoot != 0 && who.AskerBoot != c.boot:
+		c.bar("this directory was restored from an older copy: another process has made the same start from it: " +
+			recoveryHintOld)
 	}
+}
+
+// WentBack records that this instance's replica lacks what it has acknowledged, and why that is
+// known.
+func (c *Core) WentBack(now time.Duration, why string) {
+	c.now = now
+	c.bar("this directory was restored from an older copy (" + why + "): " + recoveryHintOld)
 }
 
 const (

@@ -7,12 +7,14 @@ func appendQuestion(b []byte, q question) []byte {
 	b = binary.AppendUvarint(b, q.Group)
 	b = appendBool(b, q.Bound)
 	b = binary.AppendUvarint(b, q.Life)
+	b = binary.AppendUvarint(b, q.Boot)
 	return appendBool(appendBool(b, q.Resuming), q.Founds)
 }
 
 func decodeQuestion(b []byte) (question, error) {
 	r := open(b, kindQuestion)
-	q := question{Group: r.uint(), Bound: r.bool(), Life: r.uint(), Resuming: r.bool(), Founds: r.bool()}
+	q := question{Group: r.uint(), Bound: r.bool(), Life: r.uint(), Boot: r.uint(), Resuming: r.bool(),
+		Founds: r.bool()}
 	return q, r.done()
 }
 
@@ -30,9 +32,11 @@ func appendInfo(b []byte, w InstanceInfo) []byte {
 	b = appendVoters(b, w.Voters)
 	b = appendText(b, cut(w.Obstacle, maxTextBytes))
 	b = binary.AppendUvarint(b, w.Life)
+	b = binary.AppendUvarint(b, w.Boot)
 	b = appendBool(b, w.Durable)
 	b = appendBool(b, w.Resuming)
 	b = binary.AppendUvarint(b, w.AskerLife)
+	b = binary.AppendUvarint(b, w.AskerBoot)
 	b = appendText(b, w.AskerAddr)
 	b = binary.AppendUvarint(b, w.At)
 	b = appendIDs(b, w.Supersedes)
@@ -52,8 +56,9 @@ func decodeInfo(b []byte) (InstanceInfo, error) {
 		Leader: r.bool(), RefusedYou: r.bool(), Group: r.uint(), Settings: r.settings(),
 		Rules:      uint32(r.upTo(1<<32 - 1)),
 		WallUnixMS: int64(r.upTo(maxWall)), Voters: r.voters(), Obstacle: r.text(maxTextBytes),
-		Life: r.uint(), Durable: r.bool(), Resuming: r.bool(), AskerLife: r.uint(), AskerAddr: r.text(maxAddrBytes),
-		At: r.upTo(maxAt), Supersedes: r.ids(maxSupersedes), FloorUnixMS: int64(r.upTo(maxWall)),
+		Life: r.uint(), Boot: r.uint(), Durable: r.bool(), Resuming: r.bool(), AskerLife: r.uint(), AskerBoot: r.uint(),
+		AskerAddr: r.text(maxAddrBytes),
+		At:        r.upTo(maxAt), Supersedes: r.ids(maxSupersedes), FloorUnixMS: int64(r.upTo(maxWall)),
 	}
 	for range r.length(maxMet, 1) {
 		w.Met = append(w.Met, r.text(maxAddrBytes))

@@ -158,6 +158,8 @@ func (n *Instance) retire(r *ownReplica, err error) {
 	n.binding.Unlock()
 	n.leaderKnown() // the replica may have been the leader
 	switch {
+	case n.dir != nil && errors.Is(err, raftlog.ErrWentBack):
+		n.cluster().WentBack(err)
 	case errors.Is(err, raftlog.ErrBroken):
 		n.fail(fmt.Errorf("mortise: the replicated state is broken, this node has stopped: %w", err))
 	case mine:

@@ -100,5 +100,9 @@ func founding() []Bug {
 			Breaks: "a group that elects is given up because another group is in reach"},
 		{Name: "superseded-by-any-instance", Package: "cluster/founding", Hazard: "none", Some: true,
 			Breaks: "any holder of the secret ends the directories of a group, one by one, at an election"},
+		{Name: "same-start-again", Package: "cluster/founding", Hazard: "none",
+			Breaks: "a directory that was put back as it was before its last start votes, without what it has acknowledged"},
+		{Name: "last-process-known", Package: "cluster/founding", Hazard: "none",
+			Breaks: "the second process of one start replaces the first in the voters' memory, and is never recognized"},
 	}
 }

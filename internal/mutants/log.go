@@ -122,5 +122,7 @@ func log() []Bug {
 			Breaks: "a leader with followers that has nothing to do sends no heartbeats and is deposed"},
 		{Name: "dead-leader-remembered", Package: "raftlog", Hazard: "L10", Some: true,
 			Breaks: "a learner names a dead leader forever, new instances join its group, and no new group is founded"},
+		{Name: "store-that-went-back", Package: "raftlog", Hazard: "none",
+			Breaks: "a replica whose store was put back is said to have panicked, and is started again from that store"},
 	}
 }

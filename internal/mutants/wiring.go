@@ -52,6 +52,8 @@ func wiring() []Bug {
 			Breaks: "any member can speak as a voter and stop the leader"},
 		{Name: "ready-ignores-voters", Package: ".", Hazard: "L6", Nodes: "TestReadyPacesADeployment",
 			Breaks: "a rolling deployment is faster than the replacement of voters, and the group loses its majority"},
+		{Name: "went-back-goes-on", Package: "internal/instance", Hazard: "none", Nodes: "TestADirectoryPutBack",
+			Breaks: "a directory that was put back votes again after the next start, without what it has acknowledged"},
 		{Name: "ready-after-the-end", Package: ".", Hazard: "L6", Nodes: "TestReadyOfANodeThatEnds",
 			Breaks: "an instance that ends while it waits is reported as ready, and the deployment goes on without it"},
 		{Name: "ready-before-the-renewal", Package: ".", Hazard: "L6",

@@ -73,7 +73,7 @@ func (m *machine) start() *proc {
 	cfg := founding.Config{Name: m.name, Addr: m.addr, Settings: w.cfg.settings(), Rules: lockfsm.RulesVersion}
 	if d := m.disk; d != nil {
 		d.lives++
-		cfg.Durable, cfg.Life, cfg.Stored = true, d.lives, d.state
+		cfg.Durable, cfg.Life, cfg.Boot, cfg.Stored = true, d.lives, d.lives, d.state
 		if d.state != nil && d.state.Phase != founding.Newborn {
 			p.instance = d.state.Instance
 		}
