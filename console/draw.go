@@ -115,6 +115,8 @@ func (d *drawing) dot(r row, y, right int) {
 func (r *row) label() string {
 	text := shown(r.waiter)
 	switch {
+	case r.standby:
+		return number(r.more, "stands by", "stand by")
 	case r.more > 0:
 		return fmt.Sprintf("and %d more", r.more)
 	case r.again != "":

@@ -23,13 +23,14 @@ func (l level) String() string { return [...]string{"fine", "watch", "broken"}[l
 func (l level) MarshalText() ([]byte, error) { return []byte(l.String()), nil }
 
 type finding struct {
-	ID    string  `json:"id"` // the kind and the subject of the problem, without numbers that change
-	Level level   `json:"level"`
-	What  string  `json:"what"`
-	Why   string  `json:"why,omitempty"`
-	Next  string  `json:"next"`
-	Again bool    `json:"-"` // the previous finding has the same text in the field Next
-	About []about `json:"about,omitempty"`
+	ID    string   `json:"id"` // the kind and the subject of the problem, without numbers that change
+	Level level    `json:"level"`
+	What  string   `json:"what"`
+	Why   string   `json:"why,omitempty"`
+	Next  string   `json:"next"`
+	Again bool     `json:"-"` // the previous finding has the same text in the field Next
+	About []about  `json:"about,omitempty"`
+	Items []string `json:"items,omitempty"` // for example the voters of a group without a leader
 	// Commands are calls of the command mortise, for a shell.
 	Commands []string `json:"commands,omitempty"`
 }
@@ -103,7 +104,7 @@ func (s *scene) groupFindings() []finding {
 		return []finding{{
 			ID: "no-leader", Level: broken,
 			What: "No leader: no lock is granted, and a held lock is lost when its session expires.",
-			Why:  sentence(st.Waiting),
+			Why:  sentence(st.Waiting), Items: votersOf(st),
 			Next: bringBack(st),
 		}}
 	case st.Session != mortise.SessionAttached:
@@ -155,6 +156,24 @@ func (s *scene) nameFindings() (all []finding) {
 		Why:  sentence(s.status.Namesake),
 		Next: "Stop one of the two, and start it again under a Name of its own.",
 	})
+}
+
+// votersOf returns a line for each voter, with what is known of it here.
+func votersOf(s mortise.Status) (lines []string) {
+	for _, v := range s.Voters {
+		if !v.Votes {
+			continue
+		}
+		is := "not seen from here"
+		switch {
+		case v.Instance == s.Instance:
+			is = "this instance"
+		case v.Seen:
+			is = "seen from here"
+		}
+		lines = append(lines, "voter "+strings.TrimPrefix(shown(v.Name)+" at "+shown(v.Address)+": "+is, " at "))
+	}
+	return lines
 }
 
 func bringBack(s mortise.Status) string {

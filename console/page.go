@@ -40,13 +40,14 @@ func parsePage() (*template.Template, string) {
 		"script": func() template.JS { return template.JS(script) },
 		"shown":  shown, "brief": func(text string) string { return clip(shown(text), briefly) },
 		"span": func(s float64) string { return span(seconds(s)) }, "number": number, "draw": draw,
-		"data":  func(data []byte) []string { return strings.Split(clip(string(data), dataShown), "\n") },
-		"clock": func(t time.Time) string { return t.UTC().Format("15:04:05") },
-		"stamp": func(t time.Time) string { return t.UTC().Format(time.RFC3339) },
-		"ago":   func(now, then time.Time) string { return span(now.Sub(then)) },
-		"rest":  func(all locks) int { return all.Looked - all.Ticks - len(all.Keys) },
-		"inc":   func(i int) int { return i + 1 },
-		"dec":   func(i int) int { return i - 1 },
+		"data":    func(data []byte) []string { return strings.Split(clip(string(data), dataShown), "\n") },
+		"clock":   func(t time.Time) string { return t.UTC().Format("15:04:05") },
+		"stamp":   func(t time.Time) string { return t.UTC().Format(time.RFC3339) },
+		"ago":     func(now, then time.Time) string { return span(now.Sub(then)) },
+		"rest":    func(all locks) int { return all.Looked - all.Ticks - len(all.Keys) },
+		"clauses": clauses,
+		"inc":     func(i int) int { return i + 1 },
+		"dec":     func(i int) int { return i - 1 },
 	}).Parse(read("page.html")))
 	return page, "default-src 'none'; style-src " + sum(style) + "; script-src " + sum(script) +
 		"; img-src data:; connect-src 'self'; " +

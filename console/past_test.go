@@ -74,7 +74,7 @@ func TestLeaseMargin(t *testing.T) {
 
 func TestSparkline(t *testing.T) {
 	s := sparkOf("Grants a second", perSecond, []float64{0, 4, -1, 2, -1, -1, 1, 3}, nil)
-	if s.Words != "Grants a second in the last hour: lowest 0 /s, highest 4.00 /s, last 3.00 /s." {
+	if s.Words != "Grants a second in the 4 min 00 s since the start: lowest 0 /s, highest 4.00 /s, last 3.00 /s." {
 		t.Error(s.Words)
 	}
 	if moves := strings.Count(s.Path, "M"); moves != 3 { // one for each run of known points
@@ -83,16 +83,19 @@ func TestSparkline(t *testing.T) {
 	if s := sparkOf("Waits", perSecond, []float64{-1, -1}, nil); s.Path != "" || s.Words != "Waits: no figures yet." {
 		t.Errorf("%+v", s)
 	}
+	if s.Width != 8*sparkPoint || !strings.HasPrefix(s.Path, "M0 ") { // the line fills its picture at every age
+		t.Errorf("%d wide: %s", s.Width, s.Path)
+	}
 	full := make([]float64, slotsKept+1)
 	for i := range full {
 		full[i] = float64(i)
 	}
 	point := regexp.MustCompile(`^(M\d+ [\d.]+h1|L\d+ [\d.]+)+$`)
 	s = sparkOf("x", perSecond, full, full)
-	if !point.MatchString(s.Path) || s.Lower != s.Path || !strings.HasSuffix(s.Path, "L239 1.0") {
+	if !point.MatchString(s.Path) || s.Lower != s.Path || !strings.HasSuffix(s.Path, "L241 1.0") {
 		t.Error(s.Path)
 	}
-	if flat := sparkOf("x", perSecond, []float64{0, 0}, nil); !strings.HasSuffix(flat.Path, "L239 27.0") {
+	if flat := sparkOf("x", perSecond, []float64{0, 0}, nil); !strings.HasSuffix(flat.Path, "L3 27.0") {
 		t.Error(flat.Path)
 	}
 }

@@ -4,6 +4,7 @@ import (
 	"slices"
 
 	"github.com/mortise-lock/mortise"
+	"github.com/mortise-lock/mortise/internal/purpose"
 )
 
 // This file builds the trees of waiting requests. The top of a tree is a key whose holders wait for
@@ -40,6 +41,7 @@ type row struct {
 	back    int    // the row above this one whose key the waiter holds, or -1
 	again   string // a key that the waiter holds and that is drawn elsewhere, or ""
 	more    int    // if the row stands for several waiters, their number
+	standby bool   // these waiters stand by: they have a purpose for which they wait long by design
 	parent  int    // the row above to which this row is connected, or -1
 	circled bool
 }
@@ -63,14 +65,16 @@ func (s *scene) waits() (forest []tree, left int) {
 		f.infos[k.Key] = queued{k}
 		f.order = append(f.order, k.Key)
 		for _, st := range k.Queue {
-			if st.Token == 0 {
+			if standsBy(st) {
+				continue // no work of the session waits behind it
+			} else if st.Token == 0 {
 				f.waits[st.Session] = f.waits[st.Session] || !holdsIt(k, st.Session)
 			} else if s.isLong(k) && s.age(st) >= s.long && !slices.Contains(f.holds[st.Session], k.Key) {
 				f.holds[st.Session] = append(f.holds[st.Session], k.Key)
 			}
 		}
 	}
-	slices.SortStableFunc(f.order, func(a, b string) int { return f.infos[b].Waiting - f.infos[a].Waiting })
+	slices.SortStableFunc(f.order, func(a, b string) int { return f.infos[b].active() - f.infos[a].active() })
 	for _, tops := range []bool{true, false} { // the second pass draws keys that depend on a circle
 		for _, name := range f.order {
 			if f.drawn[name] || tops && f.depends(f.infos[name]) {
@@ -116,8 +120,11 @@ func (f *forester) grow(t *tree, name string, depth, parent int, above []int) {
 		told += same.calls
 		f.waiter(t, same, held, depth, at, above)
 	}
-	if rest := k.Waiting - told; rest > 0 {
+	if rest := k.active() - told; rest > 0 {
 		t.rows = append(t.rows, row{depth: depth + 1, more: rest, back: -1, parent: at})
+	}
+	if n := k.Waiting - k.active(); n > 0 {
+		t.rows = append(t.rows, row{depth: depth + 1, more: n, standby: true, back: -1, parent: at})
 	}
 }
 
@@ -139,6 +146,33 @@ func holdsIt(k mortise.KeyInfo, session string) bool {
 
 type queued struct{ mortise.KeyInfo }
 
+// standsBy reports whether a request waits long by design, as a candidate of an election or for the
+// next tick. Its session does other work meanwhile, so it is no edge between the two.
+func standsBy(st mortise.Standing) bool {
+	is := st.Labels[purpose.Label]
+	return st.Token == 0 && (is == purpose.Election || is == purpose.Tick)
+}
+
+// active returns the number of waiters that do not stand by, as far as the queue is known. Waiters
+// beyond the known part are like the first one.
+func (k queued) active() int {
+	known, idle, all := 0, 0, false
+	for _, st := range k.Queue {
+		if st.Token != 0 {
+			continue
+		}
+		known++
+		if standsBy(st) {
+			idle++
+			all = all || known == 1
+		}
+	}
+	if all {
+		idle += k.Waiting - known
+	}
+	return max(k.Waiting-idle, 0)
+}
+
 type calls struct {
 	mortise.Standing
 	calls int
@@ -146,7 +180,7 @@ type calls struct {
 
 func (k queued) waiters() (all []calls) {
 	for _, st := range k.Queue {
-		if last := len(all) - 1; st.Token != 0 {
+		if last := len(all) - 1; st.Token != 0 || standsBy(st) {
 			continue
 		} else if last >= 0 && all[last].Session == st.Session && all[last].Value == st.Value {
 			all[last].calls++

@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"github.com/mortise-lock/mortise"
+	"github.com/mortise-lock/mortise/internal/purpose"
 )
 
 // queue parses a key from "key: holder holder | waiter waiter". A hold is an hour old, or a second
@@ -27,7 +28,11 @@ func queue(text string, now time.Time) mortise.KeyInfo {
 	}
 	for _, w := range strings.Fields(waiters) {
 		k.Waiting++
-		k.Queue = append(k.Queue, mortise.Standing{Holder: w, Session: w})
+		st := mortise.Standing{Holder: w, Session: w}
+		if candidate, is := strings.CutPrefix(w, "~"); is { // of an election
+			st = mortise.Standing{Holder: candidate, Session: candidate, Labels: purpose.Of(purpose.Election)}
+		}
+		k.Queue = append(k.Queue, st)
 	}
 	return k
 }
@@ -46,6 +51,8 @@ func drawn(long time.Duration, keys ...string) (text string, circles [][]link) {
 			switch {
 			case r.key != nil:
 				b.WriteString("[" + r.key.Name + "]")
+			case r.standby:
+				b.WriteString(r.label())
 			case r.more > 0:
 				fmt.Fprintf(&b, "+%d", r.more)
 			default:
@@ -86,6 +93,11 @@ func TestWaitGraph(t *testing.T) {
 		{"what waits for its own key is another caller", "a: x| x y; b: x| y", "[a]\n  x\n  y\n[b]\n  y\n"},
 		{"not held", "a: | y", "[a]\n  y\n"},
 		{"a hold that is young, beside an old one", "a: v x'| y; c: w| x", "[a]\n  y\n[c]\n  x\n"},
+		{"a candidacy is no edge", "a: x| ~y ~z; b: y| w", "[b]\n  w\n[a]\n  2 stand by\n"},
+		{"a standby queue is folded", "a: x| ~p ~q ~r; b: y| w", "[b]\n  w\n[a]\n  3 stand by\n"},
+		{"candidates beside another waiter", "a: x| ~p w ~q", "[a]\n  w\n  2 stand by\n"},
+		{"candidates that hold each other's keys are no circle", "a: x| ~y; b: y| ~x", "[a]\n  1 stands by\n[b]\n  " +
+			"1 stands by\n"},
 		{"shared", "a: x v| y; b: w| v", "[b]\n  v\n    [a]\n      y\n"},
 	} {
 		if got, _ := drawn(time.Minute, strings.Split(c.keys, "; ")...); got != c.want {

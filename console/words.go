@@ -58,3 +58,20 @@ func number(n int, one, several string) string {
 	}
 	return fmt.Sprint(n) + " " + several
 }
+
+// clauses splits a text at its semicolons, except in parentheses, so that a long one can be a list.
+func clauses(text string) (all []string) {
+	depth, begin := 0, 0
+	for i, r := range text {
+		switch {
+		case r == '(':
+			depth++
+		case r == ')':
+			depth--
+		case r == ';' && depth == 0:
+			all = append(all, strings.TrimSpace(text[begin:i]))
+			begin = i + 1
+		}
+	}
+	return append(all, strings.TrimSpace(text[begin:]))
+}

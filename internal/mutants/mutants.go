@@ -149,6 +149,7 @@ func Layers() []Layer {
 		{Name: "holds", Package: "internal/hold", Packages: []string{"internal/hold"}},
 		{Name: "keep", Package: "keep", Packages: []string{"internal/hold"}},
 		{Name: "election", Package: "election", Packages: []string{"internal/hold"}},
+		{Name: "page", Package: "console", Packages: []string{"console"}, Run: "^Test(WaitGraph|TheVoters|AHolder)"},
 		{Name: nodes, Package: "internal/e2e", Dear: true, Packages: []string{"lockfsm", "session", "session/client",
 			"session/keeper", "session/stay", "raftlog", "raftlog/storage", "cluster", "cluster/discovery",
 			"cluster/founding", "cluster/gossip", "cluster/lead", "cluster/voters", "transport",
