@@ -36,7 +36,8 @@ func sparkOf(name string, say func(float64) string, line, lower []float64) spark
 	if len(line) < slotsKept {
 		when = "the " + span(time.Duration(len(line))*slotTime) + " since the start"
 	}
-	s.Words = fmt.Sprintf("%s in %s: lowest %s, highest %s, last %s.", name, when, say(slices.Min(known)), say(most), say(known[len(known)-1]))
+	s.Words = fmt.Sprintf("%s in %s: lowest %s, highest %s, last %s.", name, when, say(slices.Min(known)), say(most),
+		say(known[len(known)-1]))
 	return s
 }
 
