@@ -53,6 +53,9 @@ type command struct {
 }
 
 func main() {
+	if os.Args[0] == watchdogName {
+		os.Exit(watchdog(os.Args))
+	}
 	ctx, stop := signal.NotifyContext(context.Background(), syscall.SIGTERM, os.Interrupt)
 	code := Main(ctx, os.Args[1:], os.Stdout, os.Stderr)
 	stop()

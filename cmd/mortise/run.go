@@ -9,10 +9,9 @@ import (
 	"os/exec"
 	"os/signal"
 	"path/filepath"
-	"runtime"
+	"strconv"
 	"strings"
 	"sync"
-	"syscall"
 	"time"
 
 	"github.com/mortise-lock/mortise"
@@ -149,75 +148,49 @@ func interrupted(ctx context.Context, err error) error {
 	return err
 }
 
+// under runs the command while the lock is held. It returns the exit code of the command.
 func (c *call) under(lock *guest.Lock, path string, signals <-chan os.Signal) (code int, err error) {
-	runtime.LockOSThread() // the kernel ends the command when this thread ends: see child_linux.go
-	defer runtime.UnlockOSThread()
-	cmd := exec.Command(path, c.program[1:]...)
-	cmd.Args[0] = c.program[0]
-	cmd.Stdin, cmd.Stdout, cmd.Stderr = os.Stdin, c.out, c.errs
-	cmd.Env = childEnviron(c.environ, c.words[0], lock.Token())
-	at := isTerminal(os.Stdin)
-	apart(cmd, at)
 	if err := lock.Err(); err != nil {
 		return 0, &exitError{exitLost, "the lock was lost before the command could begin: " + err.Error()}
 	}
-	if err := cmd.Start(); err != nil {
+	command, err := start(c, path, childEnviron(c.environ, c.words[0], lock.Token()))
+	if err != nil {
 		return 0, &exitError{exitCannotRun, err.Error()}
 	}
-	ended := make(chan error, 1)
-	go func() { ended <- cmd.Wait() }()
+	defer command.end()
 	var kill <-chan time.Time
 	var lost error
 	gone := lock.Done()
 	for {
 		select {
-		case err := <-ended:
+		case code := <-command.ended:
 			if lost != nil {
-				outlive(cmd, at, kill)
+				return 0, &exitError{exitLost, "the lock was lost, and the command has ended: " + endedWith(code)}
 			}
-			return endOf(cmd, err, lost)
+			return code, nil
 		case s := <-signals:
-			if !at || !typed(s) { // Ctrl-C at a terminal has already reached the command
-				tell(cmd, s, at)
+			if !typed(s) || !command.inForeground() { // Ctrl-C at a terminal has already reached the command
+				command.tell(s)
 			}
 		case <-gone:
 			gone, lost = nil, lock.Err()
 			c.warn("run", fmt.Errorf("%w: the command is asked to end, and killed in %v", lost, c.run.grace))
-			tell(cmd, syscall.SIGTERM, at)
+			command.lose()
 			timer := time.NewTimer(c.run.grace)
 			defer timer.Stop()
 			kill = timer.C
 		case <-kill:
-			tell(cmd, syscall.SIGKILL, at)
+			command.end()
 		}
 	}
 }
 
-// outlive is called when the lock is lost and the command has ended. It waits until the other
-// processes in the command's group have ended, and kills them when kill fires.
-func outlive(cmd *exec.Cmd, terminal bool, kill <-chan time.Time) {
-	often := time.NewTicker(20 * time.Millisecond)
-	defer often.Stop()
-	for left(cmd, terminal) {
-		select {
-		case <-kill:
-			tell(cmd, syscall.SIGKILL, terminal)
-			return
-		case <-often.C:
-		}
+// endedWith describes an exit code.
+func endedWith(code int) string {
+	if code > exitSignal {
+		return "ended by signal " + strconv.Itoa(code-exitSignal)
 	}
-}
-
-func endOf(cmd *exec.Cmd, err, lost error) (int, error) {
-	if lost != nil {
-		return 0, &exitError{code: exitLost, text: "the lock was lost, and the command has ended: " +
-			cmd.ProcessState.String()}
-	}
-	var exit *exec.ExitError
-	if err != nil && !errors.As(err, &exit) {
-		return 0, err
-	}
-	return childCode(cmd.ProcessState), nil
+	return "exit code " + strconv.Itoa(code)
 }
 
 func childEnviron(environ []string, key string, token mortise.Token) []string {

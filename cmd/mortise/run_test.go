@@ -75,12 +75,16 @@ func TestRun(t *testing.T) {
 	})
 	t.Run("run itself is killed", func(t *testing.T) {
 		f := f.in(t)
-		r := f.begin("exec sleep 1000", "jobs/8")
+		r := f.begin("sleep 1000 & echo $!; wait", "jobs/8")
+		var grandchild int
+		if _, err := fmt.Fscanln(r.out, &grandchild); err != nil {
+			t.Fatal(err)
+		}
 		_ = r.cmd.Process.Kill()
 		_ = r.cmd.Wait()
 		f.mortise("run", "-n", "jobs/8", "--", "true").wants(t, exitBusy) // the lock is held until its lease expires
 		eventually(t, "the command ends with it", func() error {
-			if alive(r.pid) {
+			if alive(r.pid) || alive(grandchild) {
 				return errors.New("it runs without its lock")
 			}
 			return nil
