@@ -165,6 +165,9 @@ func (n *Node) waiting(s *Status, p *instance.Picture) string {
 		if text := s.waitsForDisks(); text != "" {
 			return text
 		}
+		if text := mine.Outdated.String(); text != "" {
+			return text // without a session this instance believes that it does not reach the leader
+		}
 	}
 	if s.Waiting != "" {
 		return s.Waiting

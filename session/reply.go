@@ -2,6 +2,7 @@ package session
 
 import (
 	"encoding/binary"
+	"math"
 	"time"
 
 	"github.com/mortise-lock/mortise/internal/nodeid"
@@ -13,7 +14,8 @@ import (
 type ReplyKind uint8
 
 const (
-	// ReplyOpened answers Open. Fields: nonce, code, session, ttl, term.
+	// ReplyOpened answers Open. Fields: nonce, code, session, ttl, term, and for the code Unsupported
+	// both versions of Outdated.
 	ReplyOpened ReplyKind = 1
 	// ReplyAttached answers Attach. It is sent after a ReplyState for each request of the session
 	// that still exists. So a request that the Attach named has ended if it got no ReplyState.
@@ -111,10 +113,12 @@ type Reply struct {
 	Key     []byte         // aliases the input
 	Circle  []lockfsm.Link // the Records of the links alias the input
 	Budget  uint64
-	Last    lockfsm.Token    // the last token that a stay has reserved; zero means that the request is no stay
-	Grant   *lockfsm.Grant   // what a resumed hold includes; nil if the session has not resumed it
-	Place   lockfsm.Revision // of a request with Try
-	Kept    bool             // the holder is a stay, and may be free
+	// Outdated is why the leader opens no session; zero for another reason.
+	Outdated Outdated
+	Last     lockfsm.Token    // the last token that a stay has reserved; zero means that the request is no stay
+	Grant    *lockfsm.Grant   // what a resumed hold includes; nil if the session has not resumed it
+	Place    lockfsm.Revision // of a request with Try
+	Kept     bool             // the holder is a stay, and may be free
 }
 
 // Append appends r to b, as the size of the record, its kind and its fields.
@@ -125,6 +129,9 @@ func (r *Reply) Append(b []byte) []byte {
 	case ReplyOpened:
 		b = append(append(b, r.Nonce[:]...), byte(r.Code))
 		b = appendUvarints(b, uint64(r.Session), uint64(r.TTL), r.Term)
+		if r.Code == lockfsm.Unsupported {
+			b = appendUvarints(b, uint64(r.Outdated.Group), uint64(r.Outdated.Build))
+		}
 	case ReplyAttached:
 		b = appendUvarints(b, uint64(r.Session), uint64(r.Epoch), uint64(r.Code), r.Term)
 	case ReplyState:
@@ -215,6 +222,9 @@ func (r *Reply) decode(f *fields) {
 		copy(r.Nonce[:], f.bytes(uint64(len(r.Nonce))))
 		r.Code = lockfsm.Code(f.octet())
 		r.Session, r.TTL, r.Term = lockfsm.SessionID(f.uvarint()), time.Duration(f.count()), f.uvarint()
+		if r.Code == lockfsm.Unsupported {
+			r.Outdated = Outdated{Group: f.version(), Build: f.version()}
+		}
 	case ReplyAttached:
 		r.name(f)
 		r.Code, r.Term = f.code(), f.uvarint()
@@ -281,6 +291,12 @@ func (r *Reply) decode(f *fields) {
 
 func (r *Reply) name(f *fields) {
 	r.Session, r.Epoch = lockfsm.SessionID(f.uvarint()), lockfsm.Epoch(f.uvarint())
+}
+
+func (f *fields) version() uint32 {
+	v := f.uvarint()
+	f.bad = f.bad || v > math.MaxUint32
+	return uint32(v)
 }
 
 func (f *fields) code() lockfsm.Code {

@@ -64,6 +64,14 @@ func TestReplyKindsArePinned(t *testing.T) {
 	}
 }
 
+func TestARefusalOfAnOldBuildReturns(t *testing.T) {
+	t.Parallel()
+	r := Reply{Kind: ReplyOpened, Code: lockfsm.Unsupported, Term: 3, Outdated: Outdated{Group: 1<<32 - 1, Build: 3}}
+	if got, rest, err := NextReply(r.Append(nil)); err != nil || len(rest) > 0 || got.Outdated != r.Outdated {
+		t.Errorf("%+v, %v", got, err)
+	}
+}
+
 func TestRepliesSurviveTheWay(t *testing.T) {
 	t.Parallel()
 	var frame []byte

@@ -111,14 +111,18 @@ func (s *survey) candidate(r Registered) (candidate, bool) {
 	if !r.Session || !r.Reachable || r.Leaving || !s.founder(r.Name) {
 		return c, false
 	}
+	if r.Rules > 0 && r.Rules < s.v.Settings.Rules {
+		s.note("%q at %s gets no vote: the group has lock rules %d, its build knows up to %d; upgrade it", r.Name, r.Addr,
+			s.v.Settings.Rules, r.Rules)
+		return c, false // its replica would end with the leader's snapshot
+	}
 	for _, list := range [...][]*member{s.voters, s.learners} {
 		for _, m := range list {
 			if s.rivals(r, m.info, r.Instance, m.Instance) {
 				if m.fit() {
-					if r.Instance != m.Instance && m.Active && m.voter && len(s.namesakes) < maxNamesakes {
-						s.namesakes = append(s.namesakes,
-							fmt.Sprintf("%q at %s gets no vote because %s at %s has the same name: give each "+
-								"instance a Name of its own", r.Name, r.Addr, m.label(), m.Addr))
+					if r.Instance != m.Instance && m.Active && m.voter {
+						s.note("%q at %s gets no vote because %s at %s has the same name: give each instance a Name of "+
+							"its own", r.Name, r.Addr, m.label(), m.Addr)
 					}
 					return c, false
 				}
@@ -148,6 +152,12 @@ func (s *survey) candidate(r Registered) (candidate, bool) {
 		}
 	}
 	return c, true
+}
+
+func (s *survey) note(format string, args ...any) {
+	if len(s.notes) < maxNotes {
+		s.notes = append(s.notes, fmt.Sprintf(format, args...))
+	}
 }
 
 func (s *survey) inConfig(id nodeid.ReplicaID) bool {

@@ -14,8 +14,8 @@ const (
 	poll     = 100 * time.Millisecond
 	maxNamed = 10
 	// again is the time until the next evaluation if a step has had no effect.
-	again        = time.Second
-	maxNamesakes = 3
+	again    = time.Second
+	maxNotes = 3
 )
 
 // decide returns the next step, and reports whether a step is due, even if none is possible now.
@@ -67,7 +67,7 @@ func (s *survey) decide() (Step, bool) {
 	if s.surplus > 0 {
 		why += fmt.Sprintf("; %d more get no vote because Replicas is %d", s.surplus, s.v.Settings.Replicas)
 	}
-	for _, text := range s.namesakes {
+	for _, text := range s.notes {
 		why += "; " + text
 	}
 	return s.none(why), false

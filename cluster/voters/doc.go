@@ -12,7 +12,8 @@
 // The code cites these rules by number:
 //
 //   - Rule 8: an instance is eligible if it has a session, the leader has a stream with it, it is
-//     not leaving, and it is a founder if Settings.Founders is set.
+//     not leaving, it knows the lock rules in force, and it is a founder if Settings.Founders is
+//     set.
 //   - Rule 9: the leader asks an instance by Prepare to start an empty replica. The replica is
 //     added as a learner only when it runs.
 //   - Rule 10: one change of the configuration makes the wanted replicas the voters. Replicas

@@ -84,6 +84,10 @@ func wrong(flag string, reg *Registered, rep *Replica, prep *Prepared) bool {
 		prep.Since, prep.Sent = prep.Since-7*time.Second, prep.Sent-7*time.Second
 	case "12s":
 		prep.Since, prep.Sent = prep.Since-12*time.Second, prep.Sent-12*time.Second
+	case "rules3":
+		reg.Rules = 3
+	case "rules5":
+		reg.Rules = 5
 	case "lost1":
 		reg.Lost = 1
 	case "lost3":
@@ -127,6 +131,7 @@ func TestRules(t *testing.T) {
 	five := Settings{Voters: 5}
 	durable := Settings{Voters: 3, Durable: true}
 	fiveOf2, fiveOf3 := Settings{Voters: 5, Replicas: 2}, Settings{Voters: 5, Replicas: 3}
+	rules4 := Settings{Voters: 3, Rules: 4}
 	abc := Settings{Voters: 3, Founders: []string{"a", "b", "c"}}
 	for _, c := range []struct {
 		rule     string
@@ -145,6 +150,8 @@ func TestRules(t *testing.T) {
 		{"8: a lost voter's seat is free", fiveOf3, "a* b c/dead | | d e", "prepare d"},
 		{"8: a silent voter keeps its seat", fiveOf3, "a* b c/silent | | d e", "none"},
 		{"8: a restarted instance has its own seat", fiveOf3, "a* b c/dead | | d c", "prepare c"},
+		{"8: a build that cannot read the group's rules gets no replica", rules4, "a* | b | c/rules3", "none"},
+		{"8: a newer build gets one", rules4, "a* | b | c/rules5", "prepare c"},
 		{"8: founders only", abc, "a* | | d e f", "none"},
 		{"8: a voter that is no longer a founder is removed", abc, "a* b d | c |", "change +c -d"},
 		{"8: no majority, no change", three, "a* b/dead c/dead | d |", "none"},

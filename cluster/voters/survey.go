@@ -55,10 +55,10 @@ type survey struct {
 	// have.
 	eligible, wanted, target int
 	// instances that refused or did not answer, and that are asked again later
-	resting   []string
-	barred    string   // text about an instance that is left out for now
-	surplus   int      // instances without a vote because of Settings.Replicas
-	namesakes []string // texts about instances with a voter's name
+	resting []string
+	barred  string   // text about an instance that is left out for now
+	surplus int      // instances without a vote because of Settings.Replicas
+	notes   []string // texts about instances that get no vote
 }
 
 // The limits of rule 11.

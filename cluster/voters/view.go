@@ -41,6 +41,8 @@ type Settings struct {
 	Founders []string
 	// Replicas is the number of instances that should run. Zero means any number.
 	Replicas int
+	// Rules is the version of the lock rules in force.
+	Rules uint32
 	// Durable is set if a voter returns with its data after a restart.
 	Durable bool
 }
@@ -108,6 +110,8 @@ type Registered struct {
 	Zone string
 	// Addr is used only by the caller.
 	Addr string
+	// Rules is the newest version of the lock rules that the instance knows. Zero means unknown.
+	Rules uint32
 	// Order is higher for an instance that registered later with the same name.
 	Order uint64
 	// Leaving is set once the instance has announced that it leaves. It is never reset.

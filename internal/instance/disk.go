@@ -17,6 +17,7 @@ import (
 	"github.com/mortise-lock/mortise/internal/plain"
 	"github.com/mortise-lock/mortise/raftlog"
 	"github.com/mortise-lock/mortise/raftlog/storage"
+	"github.com/mortise-lock/mortise/session"
 	"github.com/mortise-lock/mortise/transport"
 )
 
@@ -312,6 +313,9 @@ func (s watchedStore) Prepare(ctx context.Context, snapshot *raftpb.Snapshot) er
 // awaited returns the log text that says what the instance waits for. Disk faults come first,
 // because they may be why reachable voters elect no leader.
 func (n *Instance) awaited(waiting string) string {
+	if why := n.client.Status().Outdated; why != (session.Outdated{}) {
+		return why.String()
+	}
 	if n.dir == nil {
 		return waiting
 	}

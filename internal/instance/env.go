@@ -30,6 +30,7 @@ type env struct {
 	// records wraps the records of package cluster. Nil means no wrapper.
 	records func(cluster.Records) cluster.Records
 	limits  lockfsm.Limits // limits of a group that this instance founds; must be equal on all founders
+	rules   uint32         // newest version of the lock rules that this instance claims to know
 }
 
 func envOf(w outside.World) env {
@@ -51,7 +52,7 @@ func envOf(w outside.World) env {
 	}
 	e.kubernetes = e.kubernetes || w.Kubernetes
 	e.clock, e.files, e.limits = cmp.Or(w.Clock, e.clock), cmp.Or(w.Files, e.files), cmp.Or(w.Limits, e.limits)
-	e.records = w.Records
+	e.records, e.rules = w.Records, cmp.Or(w.Rules, lockfsm.RulesVersion)
 	return e
 }
 

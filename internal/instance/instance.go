@@ -15,7 +15,6 @@ import (
 	"github.com/mortise-lock/mortise/internal/history"
 	"github.com/mortise-lock/mortise/internal/nodeid"
 	"github.com/mortise-lock/mortise/internal/trace"
-	"github.com/mortise-lock/mortise/lockfsm"
 	"github.com/mortise-lock/mortise/raftlog/storage"
 	"github.com/mortise-lock/mortise/session/client"
 	"github.com/mortise-lock/mortise/transport"
@@ -189,7 +188,7 @@ func (n *Instance) startCluster() error {
 		Name: n.config.Name, Label: n.config.Cluster, Zone: n.config.Zone, Advertise: n.address, Key: *n.key.Load(),
 		Join:     n.config.Join,
 		Settings: n.config.Group.Founding(n.config.Alone),
-		Rules:    lockfsm.RulesVersion, Net: outbound{n.port, n.port.Gossip()}, Host: life{n},
+		Rules:    n.env.rules, Net: outbound{n.port, n.port.Gossip()}, Host: life{n},
 		Clock: n.env.clock, Wall: n.env.wall, Resolve: n.env.resolve, Random: n.env.random, Logger: n.logger,
 		Member: n.isMember(), JoinFunc: n.config.JoinFunc, Kubernetes: n.env.kubernetes,
 		Changed: n.membersChanged(), Awaited: n.awaited,

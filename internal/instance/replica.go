@@ -37,6 +37,7 @@ type ownReplica struct {
 
 	retired bool              // guarded by Instance.binding
 	frame   []*raftpb.Message // memory that is reused, owned by the log's owner goroutine
+	old     seldom            // for the warning that an instance has an old build
 	missed  seldom            // for the warning that a snapshot did not arrive
 	noRoom  seldom            // for the warning that a budget of bytes is used up
 }
@@ -87,7 +88,7 @@ func startReplica(n *Instance, group, id uint64, store raftlog.Store, machine *l
 	r := &ownReplica{node: n, started: make(chan struct{}), stopped: make(chan struct{})}
 	r.ctx, r.cancel = context.WithCancel(context.Background())
 	r.keeper = keeper.New(keeper.Config{
-		Clock: n.env.clock, Vouch: n.vouch, Stamp: replica.Stamp,
+		Clock: n.env.clock, Vouch: n.vouch, Outdated: r.outdated, Stamp: replica.Stamp,
 		Outlets: keeper.Outlets{
 			Propose: r.propose, Confirm: r.confirm, Reply: n.reply,
 			WallUnixMS: func() int64 { return n.env.wall().UnixMilli() },

@@ -20,6 +20,8 @@ func fleet() []Bug {
 		{Name: "failed-lookup-is-absence", Package: "cluster/discovery", Hazard: "none", Some: true,
 			Breaks: "an instance whose name server is down takes it that no instance is there, and founds a group without them"},
 		{Name: "lost-voter-unlogged", Package: "cluster", Hazard: "none", Breaks: "no line says that a voter is lost"},
+		{Name: "quorum-loss-is-info", Package: "cluster", Hazard: "none", Nodes: "TestWords",
+			Breaks: "the loss of the quorum is not logged as WARN"},
 		{Name: "ended-voter-unlogged", Package: "cluster", Hazard: "none",
 			Breaks: "no line says that a voter has ended and was removed"},
 		{Name: "lost-voter-logged-each-turn", Package: "cluster", Hazard: "none",

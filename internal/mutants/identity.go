@@ -2,6 +2,10 @@ package mutants
 
 func identity() []Bug {
 	return []Bug{
+		{Name: "old-build-gets-session", Package: "session/keeper", Hazard: "none", Some: true,
+			Breaks: "an instance that cannot read the group's rules is a member, and a roll-out of it goes on"},
+		{Name: "old-build-not-told", Package: "session/client", Hazard: "none",
+			Breaks: "an instance that is refused for its build looks for a fault of the network"},
 		{Name: "nonce-is-proof", Some: true, Package: "session/keeper", Hazard: "none",
 			Nodes:  "TestHostileTheftOfASession",
 			Breaks: "a former voter, which knows the nonce of a session, takes the session and its locks"},

@@ -80,6 +80,8 @@ func voting() []Bug {
 			Breaks: "more instances run than Replicas says, and no report names it"},
 		{Name: "surplus-since-ever", Package: "cluster/voters", Hazard: "none",
 			Breaks: "a new leader reports a surplus with a time that it has not observed"},
+		{Name: "old-build-votes", Package: "cluster/voters", Hazard: "none",
+			Breaks: "an instance that cannot read the group's rules becomes a learner, and dies of the snapshot"},
 		{Name: "dead-learners-kept", Package: "cluster/voters", Seeds: 40, Hazard: "43, B2",
 			Breaks: "learners that are gone stay in the configuration forever"},
 	}

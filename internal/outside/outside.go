@@ -37,6 +37,8 @@ type World struct {
 	Records func(cluster.Records) cluster.Records
 	// Limits of a group that this node founds. They must be equal on all founders.
 	Limits lockfsm.Limits
+	// Rules is the newest version of the lock rules that the node claims to know.
+	Rules uint32
 
 	// Called with the internals of the node before Start returns.
 	Inside func(Inside)

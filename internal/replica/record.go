@@ -10,6 +10,7 @@ import (
 	"github.com/mortise-lock/mortise/internal/nodeid"
 	"github.com/mortise-lock/mortise/internal/plain"
 	"github.com/mortise-lock/mortise/lockfsm"
+	"github.com/mortise-lock/mortise/session"
 )
 
 // Limits of a configuration.
@@ -134,6 +135,15 @@ func (p Proof) Vouch(record []byte) bool {
 		return false
 	}
 	return plain.Is(r.Name) && plain.Is(r.Zone) && plain.Is(r.Version)
+}
+
+// Outdated reports that the build of an instance, which has opened a session with this record, does
+// not know the rules in force. A replica of such a build would end with the leader's snapshot.
+func Outdated(record []byte, inForce uint32) session.Outdated {
+	if r := DecodeRecord(record); r.Rules < inForce && r.Rules > 0 && !r.Guest {
+		return session.Outdated{Group: inForce, Build: r.Rules}
+	}
+	return session.Outdated{}
 }
 
 // Stamp adds the rights of the peer's certificate to the record with which the peer opens a

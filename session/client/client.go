@@ -10,6 +10,7 @@ import (
 	"github.com/mortise-lock/mortise/internal/clock"
 	"github.com/mortise-lock/mortise/internal/nodeid"
 	"github.com/mortise-lock/mortise/lockfsm"
+	"github.com/mortise-lock/mortise/session"
 	"github.com/mortise-lock/mortise/session/stay"
 )
 
@@ -396,6 +397,9 @@ func (c *Client) publish() {
 	if asked := c.config.TTL; status.Session != before.Session && status.Session != 0 && status.TTL < asked &&
 		asked <= LongestTTL {
 		c.config.Logger.Warn("the group granted a shorter lease than requested", "asked", asked, "ttl", status.TTL)
+	}
+	if status.Outdated != before.Outdated && status.Outdated != (session.Outdated{}) {
+		c.config.Logger.Error(status.Outdated.String())
 	}
 	if status.Phase == Attached && before.Phase != Attached {
 		c.config.Logger.Debug("attached to the leader", "leader", status.Leader.Addr, "session", uint64(status.Session))

@@ -6,6 +6,7 @@ import (
 	"github.com/mortise-lock/mortise/internal/clock"
 	"github.com/mortise-lock/mortise/internal/nodeid"
 	"github.com/mortise-lock/mortise/lockfsm"
+	"github.com/mortise-lock/mortise/session"
 )
 
 // Limits and times of a client.
@@ -54,7 +55,8 @@ type Core struct {
 	number    lockfsm.Number // the number of the next request
 	firstNew  lockfsm.Number // the first number that the last Attach did not cover
 	nonce     lockfsm.Nonce
-	nonceSent clock.Time    // when the nonce was first sent; zero means never
+	nonceSent clock.Time // when the nonce was first sent; zero means never
+	outdated  session.Outdated
 	nonceTo   []nodeid.ID   // the instances that got the nonce; answers of others are ignored
 	proof     lockfsm.Nonce // the nonce of the current session
 	spare     lockfsm.Nonce
@@ -114,6 +116,7 @@ func (c *Core) Rebind(now clock.Time, record []byte, targets []nodeid.Endpoint) 
 		return
 	}
 	c.forgetSession(ErrLost, SessionRestarted)
+	c.outdated = session.Outdated{}
 	c.record, c.targets, c.cursor, c.bound = record, targets, 0, record != nil
 	c.term, c.provenTerm, c.moves, c.wait = 0, 0, 0, waitFirst
 	c.answerTimeout = c.answerTime()
@@ -212,7 +215,7 @@ func (c *Core) Status(now clock.Time) Status {
 		Phase: c.phase, Session: c.session, TTL: c.lease.ttl, Renewed: c.lease.sent, Lease: c.lease.state(now),
 		Deadline: c.lease.deadline(),
 		Requests: c.waiting + c.held + c.doubts + c.freeing, Waiting: c.waiting, Held: c.held + c.doubts,
-		Ended: c.tally.ended,
+		Ended: c.tally.ended, Outdated: c.outdated,
 	}
 	if c.phase != Seeking {
 		s.Asked = c.target.ID

@@ -93,6 +93,7 @@ func (c *Core) opened(now clock.Time, from nodeid.ID, r *session.Reply) {
 		return
 	}
 	c.term = max(c.term, r.Term)
+	c.outdated = r.Outdated
 	// Another instance has read this nonce in a log and has opened a session with it.
 	if r.Code == lockfsm.NoSession {
 		c.nonce, c.nonceSent = lockfsm.Nonce{}, 0

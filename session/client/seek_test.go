@@ -228,3 +228,28 @@ func TestFullGroupIsAskedAgain(t *testing.T) {
 	b.advance(50 * time.Millisecond)
 	b.want("2: open nonce 1")
 }
+
+func TestAnOldBuildKnowsWhy(t *testing.T) {
+	t.Parallel()
+	b := newBench(t)
+	b.want("1: open nonce 1")
+	old := session.Outdated{Group: 4, Build: 3}
+	b.reply(nodeidtest.ID(1), session.Reply{Kind: session.ReplyOpened, Nonce: lockfsm.Nonce{1},
+		Code: lockfsm.Unsupported, Outdated: old})
+	b.want("")
+	if s := b.core.Status(b.now); s.Outdated != old || s.Phase == Attached {
+		t.Errorf("%+v", s)
+	}
+	const text = "the group has lock rules 4, this build knows up to 3: it gets no session, and could not vote; upgrade it " +
+		"to the build of the others, or take the roll-out of this build back"
+	if old.String() != text || (session.Outdated{}).String() != "" {
+		t.Errorf("%q", old)
+	}
+	b.advance(50 * time.Millisecond)
+	b.want("2: open nonce 1")
+	b.reply(nodeidtest.ID(2), session.Reply{Kind: session.ReplyOpened, Nonce: lockfsm.Nonce{1}, Code: lockfsm.Done,
+		Session: 7, TTL: time.Minute})
+	if s := b.core.Status(b.now); s.Outdated != (session.Outdated{}) {
+		t.Errorf("it has a session and says %v", s.Outdated)
+	}
+}

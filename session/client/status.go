@@ -6,6 +6,7 @@ import (
 	"github.com/mortise-lock/mortise/internal/clock"
 	"github.com/mortise-lock/mortise/internal/nodeid"
 	"github.com/mortise-lock/mortise/lockfsm"
+	"github.com/mortise-lock/mortise/session"
 	"github.com/mortise-lock/mortise/session/stay"
 )
 
@@ -39,6 +40,8 @@ type Status struct {
 	// was due: the process did not run.
 	Late  time.Duration
 	Ended SessionEnd // why the previous session has ended
+	// Outdated is why the leader opens no session for this build; zero if it does.
+	Outdated session.Outdated
 	// GraceUntil is roughly when the grace of the group ends. Zero means that the grace is over, or
 	// that the client is not attached.
 	GraceUntil clock.Time

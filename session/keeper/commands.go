@@ -133,6 +133,13 @@ func (k *Core) admitOpen(p *peerState, command []byte) (commandRun, bool) {
 	if k.Vouch != nil && !k.Vouch(p.id, p.rights, c.Record) {
 		return commandRun{}, false
 	}
+	if k.Outdated != nil && p.rights == nil {
+		if why := k.Outdated(c.Record); why != (session.Outdated{}) {
+			k.reply(p, &session.Reply{Kind: session.ReplyOpened, Nonce: c.Nonce, Code: lockfsm.Unsupported,
+				Term: k.role.Term, Outdated: why})
+			return commandRun{}, true
+		}
+	}
 	if before == nil && k.opened[p.id]+p.opens >= peerSessions {
 		k.reply(p, &session.Reply{
 			Kind: session.ReplyOpened, Nonce: c.Nonce, Code: lockfsm.TooManySessions, Term: k.role.Term,

@@ -61,6 +61,10 @@ type Core struct {
 	// these rights. Vouch must be set before the first input. If Vouch is nil, every record agrees.
 	Vouch func(from nodeid.ID, rights *capability.Capability, record []byte) bool
 
+	// Outdated returns why an instance with this record may open no session, or zero. It is not
+	// called for peers with a capability, which never have a replica. A nil Outdated refuses none.
+	Outdated func(record []byte) session.Outdated
+
 	// Stamp adds information from the certificate to the record of a new session. It is not called
 	// for full instances. A nil Stamp leaves the record unchanged.
 	Stamp func(rights *capability.Capability, record []byte) []byte

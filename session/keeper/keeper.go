@@ -26,6 +26,8 @@ type Config struct {
 	Outlets
 	// Vouch becomes Core.Vouch.
 	Vouch func(from nodeid.ID, rights *capability.Capability, record []byte) bool
+	// Outdated becomes Core.Outdated.
+	Outdated func(record []byte) session.Outdated
 	// Stamp becomes Core.Stamp.
 	Stamp func(rights *capability.Capability, record []byte) []byte
 }
@@ -108,7 +110,7 @@ type leftQuestion struct {
 // New starts a keeper without a leader.
 func New(config Config) *Keeper {
 	core := NewCore()
-	core.Vouch, core.Stamp = config.Vouch, config.Stamp
+	core.Vouch, core.Outdated, core.Stamp = config.Vouch, config.Outdated, config.Stamp
 	k := &Keeper{config: config, core: core, wake: make(chan struct{}, 1), ended: make(chan struct{})}
 	go k.run()
 	return k

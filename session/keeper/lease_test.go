@@ -191,6 +191,35 @@ func TestARecordIsCheckedAtOpen(t *testing.T) {
 	}
 }
 
+func TestAnOldBuildOpensNoSession(t *testing.T) {
+	t.Parallel()
+	b := leadingBench(t)
+	old := session.Outdated{Group: 4, Build: 3}
+	b.core.Outdated = func(record []byte) (why session.Outdated) {
+		if string(record) == "old" {
+			why = old
+		}
+		return why
+	}
+	open := func(nonce byte, record string) lockfsm.Command {
+		return lockfsm.Command{Kind: lockfsm.Open, Nonce: lockfsm.Nonce{nonce}, TTL: benchTTL, Record: []byte(record)}
+	}
+	b.send(nodeidtest.ID(1), open(1, "old"))
+	b.step()
+	if r := b.replies[nodeidtest.ID(1)]; len(r) != 1 || r[0].Code != lockfsm.Unsupported || r[0].Outdated != old ||
+		r[0].Nonce != (lockfsm.Nonce{1}) {
+		t.Errorf("the old build was told %+v", r)
+	}
+	b.send(nodeidtest.ID(2), open(2, "new"))
+	b.sendUnder(nodeidtest.ID(3), granted(t, "lock a"), open(3, "old")) // it never has a replica
+	b.step()
+	b.want(nodeidtest.ID(2), "opened done")
+	b.want(nodeidtest.ID(3), "opened done")
+	if s := b.machine.Sessions(); len(s) != 2 {
+		t.Errorf("opened: %+v", s)
+	}
+}
+
 func TestNewLeaderGivesTheFullTTL(t *testing.T) {
 	t.Parallel()
 	b := leadingBench(t)
