@@ -41,6 +41,9 @@ func (p *Port) open(ctx context.Context, addr string) (net.Conn, error) {
 		if isRefused(err) {
 			return nil, fmt.Errorf("%w: %s: no process listens there", ErrRefused, addr)
 		}
+		if noRoute(err) {
+			return nil, fmt.Errorf("%w: %s: %w: %w", ErrSilent, addr, ErrNoRoute, err)
+		}
 		return nil, fmt.Errorf("%w: %s: %w", ErrSilent, addr, err)
 	}
 	repeatEvenly(raw)

@@ -4,6 +4,7 @@ import (
 	"container/list"
 	"errors"
 	"fmt"
+	"syscall"
 	"time"
 
 	"github.com/mortise-lock/mortise/internal/nodeid"
@@ -118,11 +119,31 @@ func (e *pausedError) Error() string {
 	return fmt.Sprintf("%v: %s is not dialed now, since the last dial failed a moment ago: %v", ErrSilent, e.addr, e.last)
 }
 
-// Is makes errors.Is(err, ErrSilent) true. ErrPlain and ErrSecured of the last dial also match,
-// because they prove nothing either.
+// Is makes errors.Is(err, ErrSilent) true. ErrPlain, ErrSecured and ErrNoRoute of the last dial
+// also match, because they prove nothing either.
 func (e *pausedError) Is(target error) bool {
-	reason := target == ErrPlain || target == ErrSecured
+	reason := target == ErrPlain || target == ErrSecured || target == ErrNoRoute
 	return target == ErrSilent || errors.Is(e.last, target) && reason
+}
+
+// As finds the error number of the last dial, for texts.
+func (e *pausedError) As(target any) bool {
+	_, number := target.(*syscall.Errno)
+	return number && errors.As(e.last, target)
+}
+
+// ErrNoRoute means that this machine has no address or no route for an address. It counts as
+// silence, because other machines may reach the address.
+var ErrNoRoute = errors.New("transport: this machine has no address or route for it")
+
+func noRoute(err error) bool {
+	for _, number := range [...]syscall.Errno{syscall.ENETUNREACH, syscall.EHOSTUNREACH, syscall.EADDRNOTAVAIL,
+		syscall.EAFNOSUPPORT} {
+		if errors.Is(err, number) {
+			return true
+		}
+	}
+	return false
 }
 
 func answered(err error) bool {

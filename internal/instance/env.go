@@ -4,8 +4,13 @@ import (
 	"cmp"
 	"context"
 	"crypto/rand"
+	"errors"
+	"fmt"
 	"net"
+	"net/netip"
 	"os"
+	"slices"
+	"syscall"
 	"time"
 
 	"github.com/mortise-lock/mortise/cluster"
@@ -53,7 +58,32 @@ func envOf(w outside.World) env {
 	e.kubernetes = e.kubernetes || w.Kubernetes
 	e.clock, e.files, e.limits = cmp.Or(w.Clock, e.clock), cmp.Or(w.Files, e.files), cmp.Or(w.Limits, e.limits)
 	e.records, e.rules = w.Records, cmp.Or(w.Rules, lockfsm.RulesVersion)
+	e.dial = knowsItself(e.dial, e.network.interfaces)
 	return e
+}
+
+// knowsItself returns dial with one change: the IPv6 loopback address, if this machine lacks it,
+// refuses the connection, because nothing can listen there. In a container the name localhost can
+// lead to ::1 although IPv6 is off. Other addresses without a route may belong to another machine.
+func knowsItself(dial func(context.Context, string) (net.Conn, error),
+	interfaces func() ([]networkInterface, error)) func(context.Context, string) (net.Conn, error) {
+	return func(ctx context.Context, address string) (net.Conn, error) {
+		conn, err := dial(ctx, address)
+		if err == nil || !(errors.Is(err, syscall.EADDRNOTAVAIL) || errors.Is(err, syscall.ENETUNREACH) ||
+			errors.Is(err, syscall.EAFNOSUPPORT)) {
+			return conn, err
+		}
+		to, parsed := netip.ParseAddrPort(address)
+		if parsed != nil || to.Addr() != netip.IPv6Loopback() {
+			return nil, err
+		}
+		all, unknown := interfaces()
+		has := slices.ContainsFunc(all, func(i networkInterface) bool { return slices.Contains(i.addrs, to.Addr()) })
+		if unknown != nil || has {
+			return nil, err
+		}
+		return nil, fmt.Errorf("%w: this machine has no address %v: %w", syscall.ECONNREFUSED, to.Addr(), err)
+	}
 }
 
 func realEnv() env {

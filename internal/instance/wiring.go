@@ -3,8 +3,10 @@ package instance
 import (
 	"context"
 	"errors"
+	"fmt"
 	"net"
 	"strings"
+	"syscall"
 	"time"
 
 	"go.etcd.io/raft/v3/raftpb"
@@ -246,14 +248,18 @@ func foreign(err error) error {
 	return &cluster.ForeignError{Why: plain.Text(why)}
 }
 
-// uneven returns a *cluster.SilentError if err means that only one side uses TLS, and otherwise
-// nil.
+// uneven returns a *cluster.SilentError if err means that only one side uses TLS, or that this
+// machine has no route. Otherwise it returns nil.
 func uneven(err error) error {
 	switch {
 	case errors.Is(err, transport.ErrPlain):
 		return &cluster.SilentError{Why: credentials.OtherPlain}
 	case errors.Is(err, transport.ErrSecured):
 		return &cluster.SilentError{Why: credentials.OwnPlain}
+	case errors.Is(err, transport.ErrNoRoute):
+		number, _ := errors.AsType[syscall.Errno](err)
+		return &cluster.SilentError{Why: fmt.Sprintf("this machine has no address or no route for it (%v): repair its "+
+			"network, or take the address out of Join and out of the records of its names", number)}
 	}
 	return nil
 }
