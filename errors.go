@@ -17,7 +17,8 @@ import (
 // After each of these errors but ErrInJeopardy the caller holds no lock. Test for them with
 // errors.Is. If the context of a call ended, errors.Is also reports the context's own error.
 var (
-	// ErrHeld means that TryLock found the lock taken. The error is a *HeldError.
+	// ErrHeld means that another caller had the lock, so that TryLock, or a request with Request.Try,
+	// was refused. The error is a *HeldError.
 	ErrHeld = errors.New("mortise: the lock is held")
 
 	// ErrLost means that a lock ended before it was unlocked: its lease was not renewed in time, or
@@ -32,9 +33,10 @@ var (
 	// ErrUnlocked means that a lock has ended because it was unlocked.
 	ErrUnlocked = client.ErrReleased
 
-	// ErrNotReady means that TryLock could not be decided: there has been no leader for 2 s, the group
-	// is in its grace, or the session that keeps the lock (Request.Sticky) has not answered for 2 s.
-	// It is also an error of Lock.Downgrade.
+	// ErrNotReady means that the group cannot decide the call now: it changed nothing, and shows
+	// nothing about the lock. The text has the reason. For a request with Try: there has been no
+	// leader for 2 s, the group is in its grace, or the session that keeps the lock (Request.Sticky)
+	// has not answered for 2 s. For any call: not all instances run a build that supports it.
 	ErrNotReady = errors.New("mortise: the group cannot answer now")
 
 	// ErrLeaving means that the node has begun to leave and accepts no new requests.

@@ -74,7 +74,9 @@ type Request struct {
 	// busy tree.
 	//
 	// Path cannot be combined with Key, Keys, Permits, Sticky and Resume; Resume takes a hold over by
-	// its Path as the Key. A derived secret needs the right to lock every node of the Path.
+	// its Path as the Key. A derived secret needs the right to lock every node of the Path: for
+	// "tenants/7/orders" it is derived with -allow "lock tenants", "lock tenants/7" and "lock
+	// tenants/7/*".
 	Path string
 
 	// Try makes the request fail with a *HeldError, instead of waiting for a holder, if the lock is

@@ -21,7 +21,8 @@ type Event struct {
 	Position uint64
 
 	// What is the kind of the event. EventReset and EventCurrent concern the watch itself and have
-	// no key.
+	// no key. It is empty if the leader runs a later build and reports a kind that this build does
+	// not know: ignore the event, apart from its Position.
 	What EventKind
 
 	Key     string
@@ -54,7 +55,8 @@ type Event struct {
 //
 // Watch reports an EventCurrent each time it has caught up with the leader, and every few seconds
 // while there is no change, but never between the EventFreed and the EventHeld of a lock that
-// passes to the next holder. Waiters are not reported; see [Node.Peek]. Of a kept lock
+// passes to the next holder. Waiters are not reported; see [Node.Peek]. Nor is a [Lock.Downgrade]:
+// the hold goes on with its token, and the readers that it admits are reported. Of a kept lock
 // ([Request.Sticky]), Watch reports when an instance gets it and gives it back, and not the grants
 // to the callers there.
 //

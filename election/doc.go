@@ -57,8 +57,8 @@
 // # Limits
 //
 // A name is a key of the node, 1 to 512 bytes. No other code may lock this key. A value has at most
-// 1,024 bytes and cannot change during a leadership. If the value has at most 700 bytes, the lock
-// also has the label mortise.purpose. Then the console, mortise doctor and the alerts do not warn
+// 1,024 bytes; [Leadership.Proclaim] changes it. If the value has at most 700 bytes, the lock also
+// has the label mortise.purpose. Then the console, mortise doctor and the alerts do not warn
 // about a long hold.
 //
 // Observe uses mortise.Node.Watch. The leader of the group serves at most 1,024 watches, so run one

@@ -45,7 +45,9 @@ func (l *Leadership) Context(parent context.Context) context.Context {
 }
 
 // Proclaim changes the value of this leadership, for example because the leader has a new address.
-// Leader and Observe report it with the same token. Its errors are those of mortise.Lock.SetValue.
+// Leader and Observe report it with the same token. It is gone with the leadership: a later one of
+// the same Run begins with the value that Run was given. Its errors are those of
+// mortise.Lock.SetValue.
 func (l *Leadership) Proclaim(ctx context.Context, value string) error {
 	return l.grant.SetValue(ctx, value)
 }

@@ -9,7 +9,8 @@ import (
 // resignTime limits how long Run waits for the confirmation of its resignation.
 const resignTime = hold.ReleaseTime
 
-// Run campaigns with value, runs fn while it leads, and repeats this. It returns
+// Run campaigns with value, runs fn while it leads, and repeats this. Each leadership begins with
+// value, whatever an earlier one has proclaimed. Run returns
 //
 //   - nil, if fn returned nil and the context of fn had not ended: the work is done on this
 //     instance, and other instances lead;
