@@ -65,6 +65,8 @@ func words() []Bug {
 			Breaks: "the page asks to stop a holder that is gone"},
 		{Name: "lost-voters-not-listed", Package: "console", Hazard: "none",
 			Breaks: "the page of a group without a leader does not list the voters"},
+		{Name: "groups-ttl-is-shorter", Package: "session/client", Hazard: "none",
+			Breaks: "a session that asks for the TTL of the group is warned that it gets a shorter one"},
 		{Name: "withdraws-for-long", Package: "barrier", Hazard: "none",
 			Breaks: "Enter and Await return seconds after the end of their context while no leader answers"},
 		{Name: "second-of-a-name-votes", Package: "cluster/voters", Hazard: "none", Some: true,
