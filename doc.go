@@ -6,7 +6,7 @@
 //	...
 //	lock, err := node.Lock(ctx, "orders/42") // waits its turn
 //	if err != nil { return err }
-//	defer lock.Unlock(ctx)
+//	defer func() { err = errors.Join(err, lock.Unlock(ctx)) }()
 //	charge(lock.Context(ctx), lock.Token()) // the token fences the resource
 //
 // If the lock is lost, the context that lock.Context returned ends. [ConfigFromEnv] reads a Config

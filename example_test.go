@@ -4,7 +4,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"log"
 	"os"
 	"time"
 
@@ -16,17 +15,17 @@ func Example() {
 	ctx := context.Background()
 	node, err := mortise.Start(ctx, mortise.Config{})
 	if err != nil {
-		log.Fatal(err)
+		panic(err)
 	}
-	defer node.Leave(ctx)
+	defer func() { _ = node.Leave(ctx) }()
 
 	lock, err := node.Lock(ctx, "orders/42") // waits until the lock is granted
 	if err != nil {
-		log.Fatal(err)
+		panic(err)
 	}
 	charge(lock.Context(ctx), lock.Token()) // the context ends if the lock is lost
 	if err := lock.Unlock(ctx); err != nil {
-		log.Fatal(err)
+		panic(err)
 	}
 	// Output: charged
 }
@@ -42,9 +41,9 @@ func ExampleNode_Do() {
 	ctx := context.Background()
 	node, err := mortise.Start(ctx, mortise.Config{})
 	if err != nil {
-		log.Fatal(err)
+		panic(err)
 	}
-	defer node.Leave(ctx)
+	defer func() { _ = node.Leave(ctx) }()
 
 	err = node.Do(ctx, "orders/42", func(ctx context.Context, token mortise.Token) error {
 		charge(ctx, token)
@@ -62,13 +61,13 @@ func ExampleLock_Regain() {
 	ctx := context.Background()
 	node, err := mortise.Start(ctx, mortise.Config{})
 	if err != nil {
-		log.Fatal(err)
+		panic(err)
 	}
-	defer node.Leave(ctx)
+	defer func() { _ = node.Leave(ctx) }()
 
 	lock, err := node.Acquire(ctx, mortise.Request{Key: "orders/42", JeopardyGrace: time.Minute})
 	if err != nil {
-		log.Fatal(err)
+		panic(err)
 	}
 	for again := true; again; {
 		charge(lock.Context(ctx), lock.Token())
@@ -85,18 +84,18 @@ func ExampleNode_TryLock() {
 	ctx := context.Background()
 	node, err := mortise.Start(ctx, mortise.Config{Name: "orders-0"})
 	if err != nil {
-		log.Fatal(err)
+		panic(err)
 	}
-	defer node.Leave(ctx)
+	defer func() { _ = node.Leave(ctx) }()
 	if err := node.Ready(ctx); err != nil {
-		log.Fatal(err)
+		panic(err)
 	}
 
 	lock, err := node.TryLock(ctx, "nightly report")
 	if err != nil {
-		log.Fatal(err)
+		panic(err)
 	}
-	defer lock.Unlock(ctx)
+	defer func() { _ = lock.Unlock(ctx) }()
 
 	_, err = node.TryLock(ctx, "nightly report")
 	var held *mortise.HeldError
@@ -115,7 +114,7 @@ func ExampleConfigFromEnv() {
 
 	config, err := mortise.ConfigFromEnv("ORDERS_LOCK")
 	if err != nil {
-		log.Fatal(err)
+		panic(err)
 	}
 	fmt.Println(config.Join[0], config.Replicas, len(config.Secret) >= 16)
 

@@ -115,7 +115,7 @@ func (n *Node) Err() error { return n.engine.Err() }
 //
 // In a main function that returns on SIGTERM (examples/service is a complete program):
 //
-//	defer node.Leave(context.Background())
+//	defer func() { _ = node.Leave(context.Background()) }()
 func (n *Node) Leave(ctx context.Context) error { return n.engine.Leave(ctx) }
 
 // Close stops the node immediately and waits until everything that it started has ended. It does

@@ -3,7 +3,6 @@ package barrier_test
 import (
 	"context"
 	"fmt"
-	"log"
 	"sync"
 
 	"github.com/mortise-lock/mortise"
@@ -15,18 +14,18 @@ func ExampleLatch() {
 	ctx := context.Background()
 	node, err := mortise.Start(ctx, mortise.Config{})
 	if err != nil {
-		log.Fatal(err)
+		panic(err)
 	}
-	defer node.Leave(ctx)
+	defer func() { _ = node.Leave(ctx) }()
 
 	latch, err := barrier.NewLatch(node, "warm/42", 3)
 	if err != nil {
-		log.Fatal(err)
+		panic(err)
 	}
 	for _, worker := range []string{"orders-0", "orders-1", "orders-2"} {
 		for range 2 { // may be repeated after an error: a worker counts once
 			if err := latch.CountDown(ctx, worker); err != nil {
-				log.Fatal(err)
+				panic(err)
 			}
 		}
 	}
@@ -44,13 +43,13 @@ func ExampleDouble() {
 	ctx := context.Background()
 	node, err := mortise.Start(ctx, mortise.Config{})
 	if err != nil {
-		log.Fatal(err)
+		panic(err)
 	}
-	defer node.Leave(ctx)
+	defer func() { _ = node.Leave(ctx) }()
 
 	double, err := barrier.NewDouble(node, "batch/42", 3)
 	if err != nil {
-		log.Fatal(err)
+		panic(err)
 	}
 	work := func(participant string) error {
 		presence, err := double.Enter(ctx, participant)
@@ -64,7 +63,7 @@ func ExampleDouble() {
 	for i := range 3 {
 		workers.Go(func() {
 			if err := work(fmt.Sprint("orders-", i)); err != nil {
-				log.Fatal(err)
+				panic(err)
 			}
 		})
 	}
@@ -80,21 +79,21 @@ func ExampleCyclic() {
 	ctx := context.Background()
 	node, err := mortise.Start(ctx, mortise.Config{})
 	if err != nil {
-		log.Fatal(err)
+		panic(err)
 	}
-	defer node.Leave(ctx)
+	defer func() { _ = node.Leave(ctx) }()
 
 	var workers sync.WaitGroup
 	for i := range 2 {
 		phases, err := barrier.NewCyclic(node, "simulation/42", 2, fmt.Sprint("orders-", i))
 		if err != nil {
-			log.Fatal(err)
+			panic(err)
 		}
 		workers.Go(func() {
 			for phase := range 3 {
 				fmt.Println("phase", phase)
 				if err := phases.Await(ctx); err != nil { // after ErrBroken, repeat the phase
-					log.Fatal(err)
+					panic(err)
 				}
 			}
 		})

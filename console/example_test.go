@@ -4,7 +4,6 @@ import (
 	"context"
 	"fmt"
 	"io"
-	"log"
 	"net/http"
 	"net/http/httptest"
 
@@ -19,9 +18,9 @@ func ExampleNew() {
 	history := console.NewHistory() // so that the page shows the last hour
 	node, err := mortise.Start(ctx, mortise.Config{Name: "orders-0", Hooks: history.Hooks(nil)})
 	if err != nil {
-		log.Fatal(err)
+		panic(err)
 	}
-	defer node.Leave(ctx)
+	defer func() { _ = node.Leave(ctx) }()
 	operator := func(r *http.Request) bool {
 		_, password, ok := r.BasicAuth()
 		return ok && password == "of this example"
@@ -36,16 +35,16 @@ func ExampleNew() {
 	server := httptest.NewServer(mux) // in production, use your own http.Server
 	defer server.Close()
 	if err := node.Ready(ctx); err != nil {
-		log.Fatal(err)
+		panic(err)
 	}
 	answer, err := http.Get(server.URL + "/readyz")
 	if err != nil {
-		log.Fatal(err)
+		panic(err)
 	}
 	defer answer.Body.Close()
 	text, err := io.ReadAll(answer.Body)
 	if err != nil {
-		log.Fatal(err)
+		panic(err)
 	}
 	fmt.Printf("%d %s", answer.StatusCode, text)
 	// Output: 200 ready

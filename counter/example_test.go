@@ -3,7 +3,6 @@ package counter_test
 import (
 	"context"
 	"fmt"
-	"log"
 
 	"github.com/mortise-lock/mortise"
 	"github.com/mortise-lock/mortise/counter"
@@ -14,9 +13,9 @@ func Example() {
 	ctx := context.Background()
 	node, err := mortise.Start(ctx, mortise.Config{})
 	if err != nil {
-		log.Fatal(err)
+		panic(err)
 	}
-	defer node.Leave(ctx)
+	defer func() { _ = node.Leave(ctx) }()
 
 	invoices := counter.New(node, "invoices/2026")
 	fmt.Println(invoices.Add(ctx, 1))

@@ -3,7 +3,6 @@ package election_test
 import (
 	"context"
 	"fmt"
-	"log"
 
 	"github.com/mortise-lock/mortise"
 	"github.com/mortise-lock/mortise/election"
@@ -15,9 +14,9 @@ func ExampleElection_Run() {
 	ctx := context.Background()
 	node, err := mortise.Start(ctx, mortise.Config{Name: "billing-0"})
 	if err != nil {
-		log.Fatal(err)
+		panic(err)
 	}
-	defer node.Leave(ctx)
+	defer func() { _ = node.Leave(ctx) }()
 
 	e := election.New(node, "billing", election.Options{})
 	err = e.Run(ctx, "10.0.0.7:8080", func(ctx context.Context, l *election.Leadership) error {
@@ -42,27 +41,27 @@ func ExampleElection_Campaign() {
 	ctx := context.Background()
 	node, err := mortise.Start(ctx, mortise.Config{})
 	if err != nil {
-		log.Fatal(err)
+		panic(err)
 	}
-	defer node.Leave(ctx)
+	defer func() { _ = node.Leave(ctx) }()
 
 	e := election.New(node, "billing", election.Options{})
 	first, err := e.Campaign(ctx, "first")
 	if err != nil {
-		log.Fatal(err)
+		panic(err)
 	}
 	work := first.Context(ctx) // ends with the leadership
 	if err := first.Resign(ctx); err != nil {
-		log.Fatal(err)
+		panic(err)
 	}
 	<-work.Done()
 	fmt.Println(context.Cause(work))
 
 	second, err := e.Campaign(ctx, "second")
 	if err != nil {
-		log.Fatal(err)
+		panic(err)
 	}
-	defer second.Resign(ctx)
+	defer func() { _ = second.Resign(ctx) }()
 	fmt.Println("tokens rise:", second.Token() > first.Token())
 	// Output:
 	// mortise: the lock was released
@@ -74,20 +73,20 @@ func ExampleElection_Observe() {
 	ctx := context.Background()
 	node, err := mortise.Start(ctx, mortise.Config{})
 	if err != nil {
-		log.Fatal(err)
+		panic(err)
 	}
-	defer node.Leave(ctx)
+	defer func() { _ = node.Leave(ctx) }()
 
 	e := election.New(node, "billing", election.Options{})
 	leadership, err := e.Campaign(ctx, "10.0.0.7:8080")
 	if err != nil {
-		log.Fatal(err)
+		panic(err)
 	}
-	defer leadership.Resign(ctx)
+	defer func() { _ = leadership.Resign(ctx) }()
 
 	for leader, err := range e.Observe(ctx) {
 		if err != nil {
-			log.Fatal(err)
+			panic(err)
 		}
 		if leader.Token == 0 {
 			continue // there is no leader

@@ -4,7 +4,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"log"
 	"net/http"
 	"net/http/httptest"
 	"os"
@@ -21,21 +20,21 @@ func Example() {
 	ctx := context.Background()
 	node, err := mortise.Start(ctx, mortise.Config{})
 	if err != nil {
-		log.Fatal(err)
+		panic(err)
 	}
-	defer node.Leave(ctx)
+	defer func() { _ = node.Leave(ctx) }()
 	var mark fence.Mark
 
 	first, err := node.Lock(ctx, "orders/42")
 	if err != nil {
-		log.Fatal(err)
+		panic(err)
 	}
-	first.Unlock(ctx) // stands for a lock that is lost without the holder's knowledge
+	_ = first.Unlock(ctx) // stands for a lock that is lost without the holder's knowledge
 	second, err := node.Lock(ctx, "orders/42")
 	if err != nil {
-		log.Fatal(err)
+		panic(err)
 	}
-	defer second.Unlock(ctx)
+	defer func() { _ = second.Unlock(ctx) }()
 
 	fmt.Println(mark.Advance(ctx, "orders/42", second.Token()))
 	err = mark.Advance(ctx, "orders/42", first.Token())
@@ -76,9 +75,9 @@ func ExampleGuard() {
 
 	node, err := mortise.Start(ctx, mortise.Config{})
 	if err != nil {
-		log.Fatal(err)
+		panic(err)
 	}
-	defer node.Leave(ctx)
+	defer func() { _ = node.Leave(ctx) }()
 	client := &http.Client{Transport: &fence.Transport{}}
 	put := func(ctx context.Context) error {
 		request, err := http.NewRequestWithContext(ctx, http.MethodPut, server.URL+"/orders/42", nil)
@@ -111,7 +110,7 @@ func ExampleWriteFile() {
 	ctx := context.Background()
 	dir, err := os.MkdirTemp("", "fence")
 	if err != nil {
-		log.Fatal(err)
+		panic(err)
 	}
 	defer os.RemoveAll(dir)
 	path := filepath.Join(dir, "report.txt")

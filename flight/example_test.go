@@ -16,9 +16,9 @@ func Example() {
 	ctx := context.Background()
 	node, err := mortise.Start(ctx, mortise.Config{})
 	if err != nil {
-		log.Fatal(err)
+		panic(err)
 	}
-	defer node.Leave(ctx)
+	defer func() { _ = node.Leave(ctx) }()
 
 	var mu sync.Mutex // stands for a cache that all instances share
 	pages := map[string]string{}

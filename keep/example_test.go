@@ -3,7 +3,6 @@ package keep_test
 import (
 	"context"
 	"fmt"
-	"log"
 
 	"github.com/mortise-lock/mortise"
 	"github.com/mortise-lock/mortise/keep"
@@ -14,9 +13,9 @@ func ExampleRun() {
 	ctx := context.Background()
 	node, err := mortise.Start(ctx, mortise.Config{})
 	if err != nil {
-		log.Fatal(err)
+		panic(err)
 	}
-	defer node.Leave(ctx)
+	defer func() { _ = node.Leave(ctx) }()
 
 	request := mortise.Request{Key: "partners/acme", Permits: 1, Of: 3}
 	err = keep.Run(ctx, node, request, keep.Options{}, func(ctx context.Context, l *mortise.Lock) error {

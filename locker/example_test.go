@@ -4,7 +4,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"log"
 	"time"
 
 	"github.com/mortise-lock/mortise"
@@ -33,9 +32,9 @@ func Example() {
 	ctx := context.Background()
 	node, err := mortise.Start(ctx, mortise.Config{})
 	if err != nil {
-		log.Fatal(err)
+		panic(err)
 	}
-	defer node.Leave(ctx)
+	defer func() { _ = node.Leave(ctx) }()
 	production := &Orders{locks: node, paid: map[string]mortise.Token{}}
 	fmt.Println(production.Pay(ctx, "42"))
 
@@ -54,9 +53,9 @@ func ExampleBoth() {
 	ctx := context.Background()
 	node, err := mortise.Start(ctx, mortise.Config{})
 	if err != nil {
-		log.Fatal(err)
+		panic(err)
 	}
-	defer node.Leave(ctx)
+	defer func() { _ = node.Leave(ctx) }()
 	var service locker.Local // in place of the client of the old service
 	old := locker.Func(func(ctx context.Context, key string, fn func(context.Context, mortise.Token) error) error {
 		return service.Do(ctx, key, func(ctx context.Context, token mortise.Token) error {
@@ -67,7 +66,7 @@ func ExampleBoth() {
 	})
 	both, err := locker.NewBoth(locker.BothConfig{First: old, Second: node, Authority: locker.FirstLock})
 	if err != nil {
-		log.Fatal(err)
+		panic(err)
 	}
 	err = both.Do(ctx, "orders/42", func(_ context.Context, token mortise.Token) error {
 		fmt.Println("charged under both, with the old token", token)
@@ -86,15 +85,15 @@ func ExampleRouter() {
 	ctx := context.Background()
 	node, err := mortise.Start(ctx, mortise.Config{})
 	if err != nil {
-		log.Fatal(err)
+		panic(err)
 	}
-	defer node.Leave(ctx)
+	defer func() { _ = node.Leave(ctx) }()
 	locks, err := locker.NewRouter(
 		locker.Route{Prefix: "acme/", Locker: node, MaxHolds: 1, MaxWaiting: 10},
 		locker.Route{Prefix: "umbrella/", Locker: node, MaxHolds: 100, MaxWaiting: 1000},
 	)
 	if err != nil {
-		log.Fatal(err)
+		panic(err)
 	}
 	work := func(context.Context, mortise.Token) error { return nil }
 	err = locks.Do(ctx, "acme/1", func(ctx context.Context, _ mortise.Token) error {
@@ -122,7 +121,7 @@ func ExampleBreaker() {
 		OnChange: func(c locker.Change) { fmt.Println("the breaker is", c.To, "-", c.Cause) },
 	})
 	if err != nil {
-		log.Fatal(err)
+		panic(err)
 	}
 	for range 3 {
 		err := locks.Do(ctx, "nightly report", func(ctx context.Context, _ mortise.Token) error {
@@ -145,9 +144,9 @@ func ExampleRetry() {
 	ctx := context.Background()
 	node, err := mortise.Start(ctx, mortise.Config{})
 	if err != nil {
-		log.Fatal(err)
+		panic(err)
 	}
-	defer node.Leave(ctx)
+	defer func() { _ = node.Leave(ctx) }()
 	try := locker.Func(func(ctx context.Context, key string,
 		fn func(context.Context, mortise.Token) error) (err error) {
 		lock, err := node.TryLock(ctx, key)
@@ -159,7 +158,7 @@ func ExampleRetry() {
 	})
 	locks, err := locker.NewRetry(locker.RetryConfig{Locker: try, Attempts: 3, Pause: time.Millisecond})
 	if err != nil {
-		log.Fatal(err)
+		panic(err)
 	}
 	err = locks.Do(ctx, "nightly report", func(context.Context, mortise.Token) error {
 		// this stands for a call of another instance
@@ -178,16 +177,16 @@ func ExampleRequests() {
 	ctx := context.Background()
 	node, err := mortise.Start(ctx, mortise.Config{})
 	if err != nil {
-		log.Fatal(err)
+		panic(err)
 	}
-	defer node.Leave(ctx)
+	defer func() { _ = node.Leave(ctx) }()
 	shared, err := locker.NewRequests(node, func(string) mortise.Request { return mortise.Request{Shared: true} })
 	if err != nil {
-		log.Fatal(err)
+		panic(err)
 	}
 	readers, err := locker.NewRetry(locker.RetryConfig{Locker: shared})
 	if err != nil {
-		log.Fatal(err)
+		panic(err)
 	}
 	fmt.Println(readers.Do(ctx, "catalogue", func(ctx context.Context, _ mortise.Token) error {
 		fmt.Println("one of several readers")

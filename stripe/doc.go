@@ -5,7 +5,7 @@
 //	...
 //	i, lock, err := seats.Any(ctx) // some stripe that is free
 //	if err != nil { return err }
-//	defer lock.Unlock(ctx)
+//	defer func() { err = errors.Join(err, lock.Unlock(ctx)) }()
 //	sell(lock.Context(ctx), i, lock.Token())
 //
 // [Set.Lock] locks the stripe of an item, [Set.Any] a free stripe, [Set.At] the stripe with a given

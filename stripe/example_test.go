@@ -3,7 +3,6 @@ package stripe_test
 import (
 	"context"
 	"fmt"
-	"log"
 	"sync"
 	"sync/atomic"
 
@@ -17,17 +16,17 @@ func Example() {
 	ctx := context.Background()
 	node, err := mortise.Start(ctx, mortise.Config{})
 	if err != nil {
-		log.Fatal(err)
+		panic(err)
 	}
-	defer node.Leave(ctx)
+	defer func() { _ = node.Leave(ctx) }()
 	seats, err := stripe.New(node, "sale/42/seats", 4)
 	if err != nil {
-		log.Fatal(err)
+		panic(err)
 	}
 	stock := [4]int{25, 25, 25, 25} // represents four rows of a database
 
 	sell := func(i int, lock *mortise.Lock) bool {
-		defer lock.Unlock(ctx)
+		defer func() { _ = lock.Unlock(ctx) }()
 		if stock[i] == 0 {
 			return false
 		}
@@ -37,7 +36,7 @@ func Example() {
 	buy := func() bool {
 		first, lock, err := seats.Any(ctx)
 		if err != nil {
-			log.Fatal(err)
+			panic(err)
 		}
 		if sell(first, lock) {
 			return true
@@ -46,7 +45,7 @@ func Example() {
 			i := (first + step) % seats.Len()
 			lock, err := seats.At(ctx, i)
 			if err != nil {
-				log.Fatal(err)
+				panic(err)
 			}
 			if sell(i, lock) {
 				return true
@@ -74,17 +73,17 @@ func ExampleSet_All() {
 	ctx := context.Background()
 	node, err := mortise.Start(ctx, mortise.Config{})
 	if err != nil {
-		log.Fatal(err)
+		panic(err)
 	}
-	defer node.Leave(ctx)
+	defer func() { _ = node.Leave(ctx) }()
 	seats, err := stripe.New(node, "sale/42/seats", 4)
 	if err != nil {
-		log.Fatal(err)
+		panic(err)
 	}
 
 	all, err := seats.All(ctx)
 	if err != nil {
-		log.Fatal(err)
+		panic(err)
 	}
 	fmt.Println(len(all), "stripes are ours, from", all[0].Key(), "to", all[3].Key())
 	fmt.Println(all.Unlock(ctx))

@@ -4,7 +4,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"log"
 	"time"
 
 	"github.com/mortise-lock/mortise"
@@ -16,9 +15,9 @@ func ExampleRun() {
 	ctx := context.Background()
 	node, err := mortise.Start(ctx, mortise.Config{})
 	if err != nil {
-		log.Fatal(err)
+		panic(err)
 	}
-	defer node.Leave(ctx)
+	defer func() { _ = node.Leave(ctx) }()
 
 	enough := errors.New("enough for an example")
 	ctx, stop := context.WithCancelCause(ctx)

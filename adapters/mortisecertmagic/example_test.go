@@ -3,7 +3,6 @@ package mortisecertmagic_test
 import (
 	"context"
 	"fmt"
-	"log"
 	"os"
 
 	"github.com/caddyserver/certmagic"
@@ -17,12 +16,12 @@ func Example() {
 	ctx := context.Background()
 	node, err := mortise.Start(ctx, mortise.Config{}) // a group of one; a service has three
 	if err != nil {
-		log.Fatal(err)
+		panic(err)
 	}
-	defer node.Leave(ctx)
+	defer func() { _ = node.Leave(ctx) }()
 	dir, err := os.MkdirTemp("", "certificates")
 	if err != nil {
-		log.Fatal(err)
+		panic(err)
 	}
 	defer os.RemoveAll(dir)
 

@@ -4,7 +4,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"log"
 	"time"
 
 	"github.com/mortise-lock/mortise"
@@ -18,14 +17,14 @@ func Example() {
 	ctx := context.Background()
 	node, err := mortise.Start(ctx, mortise.Config{}) // a group of one; a service has three
 	if err != nil {
-		log.Fatal(err)
+		panic(err)
 	}
-	defer node.Leave(ctx)
+	defer func() { _ = node.Leave(ctx) }()
 
 	rs := redsync.New(node) // was: a pool of Redis connections
 	mutex := rs.NewMutex("report", redsync.WithTries(10))
 	if err := mutex.LockContext(ctx); err != nil {
-		log.Fatal(err)
+		panic(err)
 	}
 	other := rs.NewMutex("report")
 	var taken *redsync.ErrTaken
@@ -42,16 +41,16 @@ func Example_redislock() {
 	ctx := context.Background()
 	node, err := mortise.Start(ctx, mortise.Config{})
 	if err != nil {
-		log.Fatal(err)
+		panic(err)
 	}
-	defer node.Leave(ctx)
+	defer func() { _ = node.Leave(ctx) }()
 
 	locker := redislock.New(node) // was: a client of Redis
 	lock, err := locker.Obtain(ctx, "report", time.Minute, &redislock.Options{Metadata: "orders-0"})
 	if err != nil {
-		log.Fatal(err)
+		panic(err)
 	}
-	defer lock.Release(ctx)
+	defer func() { _ = lock.Release(ctx) }()
 	_, err = locker.Obtain(ctx, "report", time.Minute, &redislock.Options{
 		RetryStrategy: redislock.LimitRetry(redislock.LinearBackoff(10*time.Millisecond), 3),
 	})
@@ -68,18 +67,18 @@ func Example_concurrency() {
 	ctx := context.Background()
 	node, err := mortise.Start(ctx, mortise.Config{})
 	if err != nil {
-		log.Fatal(err)
+		panic(err)
 	}
-	defer node.Leave(ctx)
+	defer func() { _ = node.Leave(ctx) }()
 
 	session, err := concurrency.NewSession(node, concurrency.WithTTL(5)) // was: a client of etcd
 	if err != nil {
-		log.Fatal(err)
+		panic(err)
 	}
 	defer session.Close()
 	mutex := concurrency.NewMutex(session, "orders/42")
 	if err := mutex.Lock(ctx); err != nil {
-		log.Fatal(err)
+		panic(err)
 	}
 	err = concurrency.NewMutex(session, "orders/42").TryLock(ctx)
 	fmt.Println("locked:", errors.Is(err, concurrency.ErrLocked))
@@ -87,7 +86,7 @@ func Example_concurrency() {
 
 	election := concurrency.NewElection(session, "orders/leader")
 	if err := election.Campaign(ctx, "10.0.0.7:8080"); err != nil {
-		log.Fatal(err)
+		panic(err)
 	}
 	leader, err := election.Leader(ctx)
 	fmt.Println("leader:", string(leader.Kvs[0].Value), err)

@@ -3,7 +3,6 @@ package mortisegocron_test
 import (
 	"context"
 	"fmt"
-	"log"
 	"time"
 
 	"github.com/go-co-op/gocron/v2"
@@ -19,12 +18,12 @@ func Example() {
 	ctx := context.Background()
 	node, err := mortise.Start(ctx, mortise.Config{}) // a group of one; a service has three
 	if err != nil {
-		log.Fatal(err)
+		panic(err)
 	}
-	defer node.Leave(ctx)
+	defer func() { _ = node.Leave(ctx) }()
 	scheduler, err := gocron.NewScheduler(gocron.WithLocation(time.UTC))
 	if err != nil {
-		log.Fatal(err)
+		panic(err)
 	}
 	defer scheduler.Shutdown()
 
@@ -37,7 +36,7 @@ func Example() {
 		gocron.WithDistributedJobLocker(locker),
 	)
 	if err != nil {
-		log.Fatal(err)
+		panic(err)
 	}
 	scheduler.Start()
 	fmt.Println("ran, with a fencing token:", <-ran > 0)
@@ -49,22 +48,22 @@ func ExampleElector() {
 	ctx, cancel := context.WithCancel(context.Background())
 	node, err := mortise.Start(ctx, mortise.Config{})
 	if err != nil {
-		log.Fatal(err)
+		panic(err)
 	}
-	defer node.Leave(context.Background())
+	defer func() { _ = node.Leave(context.Background()) }()
 	defer cancel()
 
 	elector := mortisegocron.NewElector(node, "scheduler", election.Options{})
 	go elector.Run(ctx, "10.0.0.7:8080")
 	scheduler, err := gocron.NewScheduler(gocron.WithDistributedElector(elector))
 	if err != nil {
-		log.Fatal(err)
+		panic(err)
 	}
 	defer scheduler.Shutdown()
 	ran := make(chan bool)
 	_, err = scheduler.NewJob(gocron.DurationJob(100*time.Millisecond), gocron.NewTask(func() { ran <- true }))
 	if err != nil {
-		log.Fatal(err)
+		panic(err)
 	}
 	scheduler.Start()
 	fmt.Println("the leader runs the job:", <-ran)

@@ -4,7 +4,6 @@ import (
 	"context"
 	"database/sql"
 	"fmt"
-	"log"
 	"testing/fstest"
 
 	"github.com/pressly/goose/v3"
@@ -19,12 +18,12 @@ func Example() {
 	ctx := context.Background()
 	node, err := mortise.Start(ctx, mortise.Config{}) // a group of one; a service has three
 	if err != nil {
-		log.Fatal(err)
+		panic(err)
 	}
-	defer node.Leave(ctx)
+	defer func() { _ = node.Leave(ctx) }()
 	db, err := sql.Open("sqlite", "file:example?mode=memory&cache=shared")
 	if err != nil {
-		log.Fatal(err)
+		panic(err)
 	}
 	defer db.Close()
 	migrations := fstest.MapFS{"00001_orders.sql": {Data: []byte("-- +goose Up\nCREATE TABLE orders (id integer);")}}
@@ -32,7 +31,7 @@ func Example() {
 	provider, err := goose.NewProvider(goose.DialectSQLite3, db, migrations, // an embed.FS, for example
 		goose.WithLocker(mortisegoose.New(node, "migrate/orders")))
 	if err != nil {
-		log.Fatal(err)
+		panic(err)
 	}
 	results, err := provider.Up(ctx)
 	fmt.Println(len(results), "migration applied, error:", err)

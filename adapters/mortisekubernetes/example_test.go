@@ -19,13 +19,13 @@ func Example() {
 	ctx, cancel := context.WithCancel(context.Background())
 	node, err := mortise.Start(ctx, mortise.Config{}) // a group of one; a service has three
 	if err != nil {
-		log.Fatal(err)
+		panic(err)
 	}
-	defer node.Leave(context.Background())
+	defer func() { _ = node.Leave(context.Background()) }()
 
 	host, err := os.Hostname() // in Kubernetes the name of the pod
 	if err != nil {
-		log.Fatal(err)
+		panic(err)
 	}
 	lock := mortisekubernetes.New(node, "leader/orders", host, mortisekubernetes.Options{})
 	leaderelection.RunOrDie(ctx, leaderelection.LeaderElectionConfig{
@@ -53,9 +53,9 @@ func ExampleNew_manager() {
 	ctx := ctrl.SetupSignalHandler()
 	node, err := mortise.Start(ctx, mortise.Config{})
 	if err != nil {
-		log.Fatal(err)
+		panic(err)
 	}
-	defer node.Leave(context.Background())
+	defer func() { _ = node.Leave(context.Background()) }()
 	lock := mortisekubernetes.New(node, "leader/orders", os.Getenv("POD_NAME"), mortisekubernetes.Options{})
 	manager, err := ctrl.NewManager(ctrl.GetConfigOrDie(), ctrl.Options{
 		LeaderElection:                      true,
@@ -63,7 +63,7 @@ func ExampleNew_manager() {
 		LeaderElectionReleaseOnCancel:       true,
 	})
 	if err != nil {
-		log.Fatal(err)
+		panic(err)
 	}
 	if err := manager.Start(ctx); err != nil {
 		log.Print(err) // "leader election lost", for example: end the process

@@ -4,7 +4,6 @@ import (
 	"context"
 	"database/sql"
 	"fmt"
-	"log"
 	"testing/fstest"
 
 	"github.com/golang-migrate/migrate/v4"
@@ -20,29 +19,29 @@ func Example() {
 	ctx := context.Background()
 	node, err := mortise.Start(ctx, mortise.Config{}) // a group of one; a service has three
 	if err != nil {
-		log.Fatal(err)
+		panic(err)
 	}
-	defer node.Leave(ctx)
+	defer func() { _ = node.Leave(ctx) }()
 	db, err := sql.Open("sqlite", "file:example?mode=memory&cache=shared")
 	if err != nil {
-		log.Fatal(err)
+		panic(err)
 	}
 	defer db.Close()
 	files, err := iofs.New(fstest.MapFS{ // an embed.FS, for example
 		"1_orders.up.sql": {Data: []byte("CREATE TABLE orders (id integer);")},
 	}, ".")
 	if err != nil {
-		log.Fatal(err)
+		panic(err)
 	}
 
 	driver, err := sqlite.WithInstance(db, &sqlite.Config{})
 	if err != nil {
-		log.Fatal(err)
+		panic(err)
 	}
 	locked := mortisemigrate.Wrap(driver, node, "migrate/orders", mortisemigrate.Options{})
 	m, err := migrate.NewWithInstance("iofs", files, "orders", locked)
 	if err != nil {
-		log.Fatal(err)
+		panic(err)
 	}
 	fmt.Println("migrated, error:", m.Up())
 	version, dirty, err := m.Version()

@@ -3,7 +3,6 @@ package mortiseotel_test
 import (
 	"context"
 	"fmt"
-	"log"
 	"net/http"
 	"net/http/httptest"
 	"strings"
@@ -23,7 +22,7 @@ func Example() {
 	registry := prometheus.NewRegistry()
 	exporter, err := otelprom.New(otelprom.WithRegisterer(registry))
 	if err != nil {
-		log.Fatal(err)
+		panic(err)
 	}
 	meters := sdkmetric.NewMeterProvider(sdkmetric.WithReader(exporter))
 	telemetry, err := mortiseotel.New(mortiseotel.Options{
@@ -32,25 +31,25 @@ func Example() {
 		Class: func(key string) string { class, _, _ := strings.Cut(key, "/"); return class },
 	})
 	if err != nil {
-		log.Fatal(err)
+		panic(err)
 	}
 	node, err := mortise.Start(ctx, mortise.Config{Hooks: telemetry.Hooks()})
 	if err != nil {
-		log.Fatal(err)
+		panic(err)
 	}
-	defer node.Leave(ctx)
+	defer func() { _ = node.Leave(ctx) }()
 	stop, err := telemetry.Observe(node)
 	if err != nil {
-		log.Fatal(err)
+		panic(err)
 	}
 	defer stop()
 
 	lock, err := node.Lock(ctx, "orders/42")
 	if err != nil {
-		log.Fatal(err)
+		panic(err)
 	}
 	if err := lock.Unlock(ctx); err != nil {
-		log.Fatal(err)
+		panic(err)
 	}
 
 	page := httptest.NewRecorder()

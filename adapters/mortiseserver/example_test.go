@@ -4,7 +4,6 @@ import (
 	"context"
 	"fmt"
 	"io"
-	"log"
 	"net/http"
 	"net/http/httptest"
 
@@ -18,9 +17,9 @@ func Example() {
 	ctx := context.Background()
 	node, err := mortise.Start(ctx, mortise.Config{}) // a group of one; a service has three
 	if err != nil {
-		log.Fatal(err)
+		panic(err)
 	}
-	defer node.Leave(ctx)
+	defer func() { _ = node.Leave(ctx) }()
 
 	locks := httplock.Middleware{Node: node, Request: func(r *http.Request) (mortise.Request, bool) {
 		return mortise.Request{Key: "orders/" + r.PathValue("id"), MaxWaiting: 100}, true
@@ -35,7 +34,7 @@ func Example() {
 	defer server.Close()
 	response, err := http.Post(server.URL+"/orders/42", "text/plain", nil)
 	if err != nil {
-		log.Fatal(err)
+		panic(err)
 	}
 	defer response.Body.Close()
 	text, err := io.ReadAll(response.Body)
@@ -54,9 +53,9 @@ func Example_fence() {
 	ctx := context.Background()
 	node, err := mortise.Start(ctx, mortise.Config{})
 	if err != nil {
-		log.Fatal(err)
+		panic(err)
 	}
-	defer node.Leave(ctx)
+	defer func() { _ = node.Leave(ctx) }()
 	client := &http.Client{Transport: &fence.Transport{ // sends the token of the context
 		Resource: func(r *http.Request) string { return r.URL.Path },
 	}}
@@ -71,7 +70,7 @@ func Example_fence() {
 
 	response, err := http.Post(server.URL+"/orders/42", "text/plain", nil)
 	if err != nil {
-		log.Fatal(err)
+		panic(err)
 	}
 	defer response.Body.Close()
 	text, _ := io.ReadAll(response.Body)

@@ -3,7 +3,6 @@ package mortisetusd_test
 import (
 	"context"
 	"fmt"
-	"log"
 	"net/http"
 	"net/http/httptest"
 	"os"
@@ -20,12 +19,12 @@ func Example() {
 	ctx := context.Background()
 	node, err := mortise.Start(ctx, mortise.Config{}) // a group of one; a service has three
 	if err != nil {
-		log.Fatal(err)
+		panic(err)
 	}
-	defer node.Leave(ctx)
+	defer func() { _ = node.Leave(ctx) }()
 	dir, err := os.MkdirTemp("", "uploads")
 	if err != nil {
-		log.Fatal(err)
+		panic(err)
 	}
 	defer os.RemoveAll(dir)
 
@@ -34,20 +33,20 @@ func Example() {
 	mortisetusd.New(node, "uploads/").UseIn(composer)
 	uploads, err := handler.NewHandler(handler.Config{BasePath: "/files/", StoreComposer: composer})
 	if err != nil {
-		log.Fatal(err)
+		panic(err)
 	}
 	server := httptest.NewServer(http.StripPrefix("/files/", uploads))
 	defer server.Close()
 
 	request, err := http.NewRequest("POST", server.URL+"/files/", nil)
 	if err != nil {
-		log.Fatal(err)
+		panic(err)
 	}
 	request.Header.Set("Tus-Resumable", "1.0.0")
 	request.Header.Set("Upload-Length", "5")
 	answer, err := http.DefaultClient.Do(request)
 	if err != nil {
-		log.Fatal(err)
+		panic(err)
 	}
 	defer answer.Body.Close()
 	fmt.Println(answer.Status)

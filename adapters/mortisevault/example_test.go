@@ -3,7 +3,6 @@ package mortisevault_test
 import (
 	"context"
 	"fmt"
-	"log"
 
 	"github.com/hashicorp/go-hclog"
 	"github.com/hashicorp/vault/sdk/physical/inmem"
@@ -17,23 +16,23 @@ func Example() {
 	ctx := context.Background()
 	node, err := mortise.Start(ctx, mortise.Config{}) // a group of one; a service has three
 	if err != nil {
-		log.Fatal(err)
+		panic(err)
 	}
-	defer node.Leave(ctx)
+	defer func() { _ = node.Leave(ctx) }()
 
 	storage, err := inmem.NewInmem(nil, hclog.NewNullLogger()) // for example a bucket that all servers use
 	if err != nil {
-		log.Fatal(err)
+		panic(err)
 	}
 	backend := mortisevault.New(node, storage, mortisevault.Options{})
 
 	lock, err := backend.LockWith("core/lock", "https://10.0.0.7:8200") // Vault calls this and the following
 	if err != nil {
-		log.Fatal(err)
+		panic(err)
 	}
 	lost, err := lock.Lock(nil) // waits as a standby, and is active until lost closes
 	if err != nil || lost == nil {
-		log.Fatal(err)
+		panic(err)
 	}
 	held, value, err := lock.Value() // on every server
 	fmt.Println(held, value, err)

@@ -2,6 +2,7 @@ package comingfrom_test
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"time"
 
@@ -10,7 +11,8 @@ import (
 
 // primary holds the lock until the work ends or the lock is lost. The value of the lock can be
 // read on every instance.
-func primary(ctx context.Context, node *mortise.Node, address string, work func(ctx context.Context) error) error {
+func primary(ctx context.Context, node *mortise.Node, address string,
+	work func(ctx context.Context) error) (err error) {
 	lock, err := node.Acquire(ctx, mortise.Request{
 		Key:       "service/orders/primary",
 		Value:     address,
@@ -19,7 +21,7 @@ func primary(ctx context.Context, node *mortise.Node, address string, work func(
 	if err != nil {
 		return err
 	}
-	defer lock.Unlock(ctx)
+	defer func() { err = errors.Join(err, lock.Unlock(ctx)) }()
 	return work(lock.Context(ctx)) // ends when Consul would close the channel of Lock
 }
 

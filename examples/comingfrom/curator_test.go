@@ -2,6 +2,7 @@ package comingfrom_test
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"sync"
 	"time"
@@ -11,14 +12,14 @@ import (
 )
 
 // transfer locks both accounts in one request, so two opposite transfers do not deadlock.
-func transfer(ctx context.Context, node *mortise.Node, from, to string) error {
+func transfer(ctx context.Context, node *mortise.Node, from, to string) (err error) {
 	wait, cancel := context.WithTimeout(ctx, 5*time.Second)
 	defer cancel()
 	lock, err := node.LockAll(wait, from, to)
 	if err != nil {
 		return err
 	}
-	defer lock.Unlock(ctx)
+	defer func() { err = errors.Join(err, lock.Unlock(ctx)) }()
 	return book(lock.Context(ctx), node, from)
 }
 

@@ -10,14 +10,14 @@ import (
 )
 
 // rebuild waits up to five seconds for the lock, and then works as long as needed.
-func rebuild(ctx context.Context, node *mortise.Node, db *database) error {
+func rebuild(ctx context.Context, node *mortise.Node, db *database) (err error) {
 	wait, cancel := context.WithTimeout(ctx, 5*time.Second) // limits the wait, not the hold
 	defer cancel()
 	lock, err := node.Lock(wait, "report")
 	if err != nil {
 		return err // this call holds no lock and cannot get it later
 	}
-	defer lock.Unlock(ctx)
+	defer func() { err = errors.Join(err, lock.Unlock(ctx)) }()
 	work := lock.Context(ctx) // ends if the lock is lost; the lease is renewed automatically
 	return db.put(work, "report", "rebuilt", lock.Token())
 }

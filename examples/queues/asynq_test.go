@@ -19,12 +19,12 @@ import (
 // of this order are tried again later. They do not occupy a worker.
 func onePerOrder(node *mortise.Node) asynq.MiddlewareFunc {
 	return func(next asynq.Handler) asynq.Handler {
-		return asynq.HandlerFunc(func(ctx context.Context, task *asynq.Task) error {
+		return asynq.HandlerFunc(func(ctx context.Context, task *asynq.Task) (err error) {
 			lock, err := node.TryLock(ctx, "orders/"+string(task.Payload()))
 			if err != nil {
 				return err // with mortise.ErrHeld, asynq tries again
 			}
-			defer lock.Unlock(ctx)
+			defer func() { err = errors.Join(err, lock.Unlock(ctx)) }()
 			return next.ProcessTask(lock.Context(ctx), task)
 		})
 	}

@@ -25,7 +25,7 @@ type reportWorker struct {
 
 // Work makes one report of a customer at a time, among all instances. While another one is made,
 // the job is snoozed, which is no attempt and occupies no worker.
-func (w *reportWorker) Work(ctx context.Context, job *river.Job[reportArgs]) error {
+func (w *reportWorker) Work(ctx context.Context, job *river.Job[reportArgs]) (err error) {
 	lock, err := w.node.TryLock(ctx, "reports/"+job.Args.Customer)
 	if errors.Is(err, mortise.ErrHeld) {
 		return river.JobSnooze(5 * time.Second)
@@ -33,7 +33,7 @@ func (w *reportWorker) Work(ctx context.Context, job *river.Job[reportArgs]) err
 	if err != nil {
 		return err
 	}
-	defer lock.Unlock(ctx)
+	defer func() { err = errors.Join(err, lock.Unlock(ctx)) }()
 	return w.report(lock.Context(ctx), job.Args.Customer, lock.Token())
 }
 

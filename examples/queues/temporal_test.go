@@ -22,7 +22,7 @@ type activities struct {
 
 // Charge is an activity that runs under the lock of its order. While the lock is held, it fails and
 // is retried after 5 s, which occupies no worker. A workflow itself must not lock: it is replayed.
-func (a *activities) Charge(ctx context.Context, order string) error {
+func (a *activities) Charge(ctx context.Context, order string) (err error) {
 	lock, err := a.node.TryLock(ctx, "orders/"+order)
 	if errors.Is(err, mortise.ErrHeld) {
 		return temporal.NewApplicationErrorWithOptions("the order is locked", "Locked",
@@ -31,7 +31,7 @@ func (a *activities) Charge(ctx context.Context, order string) error {
 	if err != nil {
 		return err
 	}
-	defer lock.Unlock(ctx)
+	defer func() { err = errors.Join(err, lock.Unlock(ctx)) }()
 	return a.charge(lock.Context(ctx), order, lock.Token())
 }
 

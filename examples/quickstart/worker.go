@@ -82,7 +82,7 @@ func takeTurn(ctx context.Context, node *mortise.Node, name, resource string, te
 	if err != nil {
 		return err
 	}
-	defer lock.Unlock(context.Background())
+	defer func() { _ = lock.Unlock(context.Background()) }()
 	_ = tell.Encode(event{
 		Worker: name, Kind: granted, Token: uint64(lock.Token()), Leading: node.Status().Leading, Asked: asked,
 		At: time.Now(),

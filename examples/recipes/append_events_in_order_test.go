@@ -45,7 +45,7 @@ func Example_appendEventsInOrder() {
 	ctx := context.Background()
 	node, err := mortise.Start(ctx, mortise.Config{})
 	check(err)
-	defer node.Leave(ctx)
+	defer func() { _ = node.Leave(ctx) }()
 	var account events
 
 	old, err := node.Lock(ctx, "accounts/7")

@@ -15,7 +15,7 @@ func Example_lockByAnIDFromOutside() {
 	ctx := context.Background()
 	node, err := mortise.Start(ctx, mortise.Config{})
 	check(err)
-	defer node.Leave(ctx)
+	defer func() { _ = node.Leave(ctx) }()
 
 	change := func(customer, file string) error {
 		key, err := keys.Join("files", "customer", customer, file)

@@ -14,7 +14,7 @@ func Example_manyReadersOneWriter() {
 	ctx := context.Background()
 	node, err := mortise.Start(ctx, mortise.Config{})
 	check(err)
-	defer node.Leave(ctx)
+	defer func() { _ = node.Leave(ctx) }()
 
 	one, err := node.RLock(ctx, "pricelist")
 	check(err)

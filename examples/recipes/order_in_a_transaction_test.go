@@ -37,7 +37,7 @@ func Example_orderInATransaction() {
 	ctx := context.Background()
 	node, err := mortise.Start(ctx, mortise.Config{})
 	check(err)
-	defer node.Leave(ctx)
+	defer func() { _ = node.Leave(ctx) }()
 	db := openDatabase() // in production sql.Open
 	defer db.Close()
 

@@ -16,7 +16,7 @@ func Example_readLongThenWrite() {
 	ctx := context.Background()
 	node, err := mortise.Start(ctx, mortise.Config{})
 	check(err)
-	defer node.Leave(ctx)
+	defer func() { _ = node.Leave(ctx) }()
 
 	stocktaking, err := node.Acquire(ctx, mortise.Request{Key: "stocklist", Upgradable: true})
 	check(err)

@@ -16,7 +16,7 @@ func Example_threeCallsAtATime() {
 	ctx := context.Background()
 	node, err := mortise.Start(ctx, mortise.Config{})
 	check(err)
-	defer node.Leave(ctx)
+	defer func() { _ = node.Leave(ctx) }()
 
 	var now, most, calls atomic.Int32
 	call := func(permits int) error {
@@ -40,7 +40,7 @@ func Example_threeCallsAtATime() {
 
 	bulk, err := node.Acquire(ctx, mortise.Request{Key: "partners/acme", Permits: 2, Of: 3})
 	check(err)
-	defer bulk.Unlock(ctx)
+	defer func() { check(bulk.Unlock(ctx)) }()
 	_, err = node.Acquire(ctx, mortise.Request{Key: "partners/acme", Permits: 2, Of: 3, Try: true})
 	fmt.Println("a second bulk call must wait:", errors.Is(err, mortise.ErrHeld))
 	single, err := node.Acquire(ctx, mortise.Request{Key: "partners/acme", Permits: 1, Of: 3, Try: true})

@@ -28,7 +28,7 @@ func Example_transferBetweenAccounts() {
 	ctx := context.Background()
 	node, err := mortise.Start(ctx, mortise.Config{Name: "bank-0"})
 	check(err)
-	defer node.Leave(ctx)
+	defer func() { _ = node.Leave(ctx) }()
 
 	there, err := node.Lock(ctx, "accounts/anna")
 	check(err)

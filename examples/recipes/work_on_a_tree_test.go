@@ -14,7 +14,7 @@ func Example_workOnATree() {
 	ctx := context.Background()
 	node, err := mortise.Start(ctx, mortise.Config{})
 	check(err)
-	defer node.Leave(ctx)
+	defer func() { _ = node.Leave(ctx) }()
 	free := func(path string, shared bool) bool {
 		lock, err := node.Acquire(ctx, mortise.Request{Path: path, Shared: shared, Try: true})
 		if errors.Is(err, mortise.ErrHeld) {

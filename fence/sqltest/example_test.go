@@ -5,7 +5,6 @@ import (
 	"database/sql"
 	"errors"
 	"fmt"
-	"log"
 
 	"github.com/mortise-lock/mortise"
 	"github.com/mortise-lock/mortise/fence"
@@ -16,21 +15,21 @@ func Example() {
 	ctx := context.Background()
 	db, err := sql.Open("sqlite", "file:example?mode=memory&cache=shared&_txlock=immediate")
 	if err != nil {
-		log.Fatal(err)
+		panic(err)
 	}
 	defer db.Close()
 	marks := fence.Table{DB: db, Dialect: fence.SQLite}
 	if err := marks.Create(ctx); err != nil {
-		log.Fatal(err)
+		panic(err)
 	}
 	if _, err := db.ExecContext(ctx, "CREATE TABLE orders (id integer PRIMARY KEY, state text)"); err != nil {
-		log.Fatal(err)
+		panic(err)
 	}
 	node, err := mortise.Start(ctx, mortise.Config{})
 	if err != nil {
-		log.Fatal(err)
+		panic(err)
 	}
-	defer node.Leave(ctx)
+	defer func() { _ = node.Leave(ctx) }()
 
 	insert := func(ctx context.Context, token mortise.Token, state string) error {
 		return marks.InTx(ctx, "orders/42", token, func(tx *sql.Tx) error {

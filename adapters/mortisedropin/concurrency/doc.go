@@ -6,7 +6,7 @@
 //	defer session.Close()
 //	mutex := concurrency.NewMutex(session, "orders/42")
 //	if err := mutex.Lock(ctx); err != nil { ... }
-//	defer mutex.Unlock(ctx)
+//	defer func() { err = errors.Join(err, mutex.Unlock(ctx)) }()
 //
 // # What differs
 //

@@ -4,7 +4,7 @@
 //	locker := redislock.New(node) // was: a client of Redis
 //	lock, err := locker.Obtain(ctx, "report", time.Minute, nil)
 //	if err == redislock.ErrNotObtained { ... }
-//	defer lock.Release(ctx)
+//	defer func() { _ = lock.Release(ctx) }()
 //
 // # What differs
 //

@@ -1,0 +1,92 @@
+package policy
+
+import (
+	"go/ast"
+	"os"
+	"path/filepath"
+	"regexp"
+	"strings"
+	"testing"
+)
+
+// unchecked finds calls after which the error is dropped without a word, as errcheck does, of the
+// methods that the documentation shows most. The methods of sync.Mutex have no arguments.
+var unchecked = regexp.MustCompile(`(?m)^(?:\s|//|>)*(?:defer |go )?\w+\.(?:Unlock|Leave|UnlockSoon|Release|Detach|` +
+	`Downgrade|Upgrade|Regain|Resign|Ready)\([^()]+(?:\(\))?\)\s*(?://.*)?$`)
+
+// shown are the files whose code users copy.
+var shown = []string{
+	"README.md", "doc.go", "example*_test.go", "*/doc.go", "*/example*_test.go", "*/*/example*_test.go",
+	"docs/*.md", "adapters/*/README.md", "adapters/*/*.go", "adapters/*/*/doc.go", "examples/*/*.go",
+}
+
+// Code that users copy must not drop the error of Unlock, which says that the lock was lost, and
+// must not end a process before its deferred Leave.
+func TestShownCodeUsesErrors(t *testing.T) {
+	seen := 0
+	for _, pattern := range shown {
+		paths, err := filepath.Glob(filepath.Join(root, pattern))
+		if err != nil {
+			t.Fatal(err)
+		}
+		for _, path := range paths {
+			name := filepath.Base(path)
+			if strings.HasSuffix(name, "_test.go") && !strings.HasPrefix(name, "example") && !strings.Contains(path, "/examples/") {
+				continue // a test of an adapter
+			}
+			text, err := os.ReadFile(path)
+			if err != nil {
+				t.Fatal(err)
+			}
+			seen++
+			for _, call := range unchecked.FindAllString(string(text), -1) {
+				t.Errorf("%s drops an error: %s\nReturn it, for example with errors.Join, or assign it to _", path,
+					strings.TrimSpace(call))
+			}
+		}
+	}
+	if seen < 60 {
+		t.Errorf("found only %d files: the rule would pass because it sees nothing", seen)
+	}
+	for _, drops := range []string{"\tdefer lock.Unlock(ctx)\n", "//\tdefer node.Leave(context.Background())\n"} {
+		if !unchecked.MatchString(drops) {
+			t.Errorf("the rule does not see %q", drops)
+		}
+	}
+	if unchecked.MatchString("\tdefer mu.Unlock()\n\terr = lock.Unlock(ctx)\n") {
+		t.Error("the rule sees an error that is used")
+	}
+}
+
+// A function whose deferred calls matter, such as Node.Leave, must not call log.Fatal or os.Exit,
+// which skip them.
+func TestShownCodeRunsItsDeferredCalls(t *testing.T) {
+	_, files := sources(t)
+	for _, s := range files {
+		if !strings.HasPrefix(filepath.Base(s.path), "example") && !strings.HasPrefix(s.path, "examples/") {
+			continue
+		}
+		for _, d := range s.file.Decls {
+			f, is := d.(*ast.FuncDecl)
+			if !is || f.Body == nil {
+				continue
+			}
+			deferred := false
+			ast.Inspect(f.Body, func(n ast.Node) bool {
+				switch n := n.(type) {
+				case *ast.FuncLit:
+					return false
+				case *ast.DeferStmt:
+					_, cancels := n.Call.Fun.(*ast.Ident) // such as that of a context
+					deferred = deferred || !cancels
+				case *ast.SelectorExpr:
+					if x, is := n.X.(*ast.Ident); is && deferred &&
+						(x.Name == "log" && strings.HasPrefix(n.Sel.Name, "Fatal") || x.Name == "os" && n.Sel.Name == "Exit") {
+						t.Errorf("%s: %s calls %s.%s after a defer, which then does not run", s.path, f.Name.Name, x.Name, n.Sel.Name)
+					}
+				}
+				return true
+			})
+		}
+	}
+}
