@@ -88,7 +88,7 @@ func wrongSettings() []wrongSetting {
 		{issue: "Config.JoinFunc, which Join names", field: "JoinFunc", at: 1,
 			set: func(_ *wrongRig, c *mortise.Config) {
 				c.JoinFunc = func(context.Context) ([]string, error) { return nil, errors.New("no such region") }
-			}, named: `"n2".*(Config\.|its )JoinFunc fails: no such region: correct it`,
+			}, named: `"n2".*(Config\.JoinFunc|its function that names the instances) fails: no such region: correct it`,
 			own: `Config\.JoinFunc fails: no such region`},
 		{issue: "a typo in one of three Join entries founds the group silently", field: "Join", at: 1,
 			set:   func(_ *wrongRig, c *mortise.Config) { c.Join[2] = "n3.exmaple:7947" },
@@ -216,7 +216,7 @@ var wrongSteps = []struct {
 		func(r *wrongRig, m []string) { r.correct(wrongNumber(m[1]), "Secret", "Cluster") }},
 	{`^start the instance at .*10\.0\.0\.(\d):7947, or correct`,
 		func(r *wrongRig, m []string) { r.correct(wrongNumber(m[1]), "start") }},
-	{`^"n(\d)".* waits: its JoinFunc fails: .*: correct it`,
+	{`^"n(\d)".* waits: its function that names the instances fails: .*: correct it`,
 		func(r *wrongRig, m []string) { r.correct(wrongNumber(m[1]), "JoinFunc") }},
 	{`^correct Join of n(\d)`, func(r *wrongRig, m []string) { r.correct(wrongNumber(m[1]), "Join") }},
 }
