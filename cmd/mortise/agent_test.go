@@ -184,7 +184,7 @@ func TestPython(t *testing.T) {
 	f := startFleet(t, false, "a", "b", "c")
 	run := func(script string) *exec.Cmd {
 		cmd := exec.Command(python, "-c",
-			"import os\nfrom mortise import *\nagent = 'unix:' + os.environ['AGENT']\n"+script)
+			"import json, os\nfrom mortise import *\nagent = 'unix:' + os.environ['AGENT']\n"+script)
 		cmd.Env = append(os.Environ(), "PYTHONPATH=python", "PYTHONDONTWRITEBYTECODE=1", "AGENT="+f.agents[0].socket,
 			"OTHER="+f.agents[1].socket)
 		return cmd
@@ -231,6 +231,52 @@ with Mortise(agent, name="first") as one, Mortise("unix:" + os.environ["OTHER"])
     term.unlock()
 with Mortise(agent) as three:
     three.lock("left/1", wait_seconds=30).unlock()
+    import signal, socket, time
+    # A worker that lives on does not keep the lock of its parent that was killed.
+    read, write = os.pipe()
+    parent = os.fork()
+    if parent == 0:
+        os.close(read)
+        forking = Mortise(agent)
+        forking.lock("forked/1")
+        worker = os.fork()
+        if worker == 0:
+            time.sleep(1000)
+        os.write(write, b"%d" % worker)
+        time.sleep(1000)
+    worker = int(os.read(read, 20))
+    os.kill(parent, signal.SIGKILL)
+    os.waitpid(parent, 0)
+    three.lock("forked/1", wait_seconds=10).unlock()  # 0.1 s is expected
+    os.kill(worker, signal.SIGKILL)
+    # The end of a worker does not end the lock of its parent that lives.
+    with three.lock("forked/2") as kept:
+        if os.fork() == 0:
+            with three, kept:
+                pass
+            os._exit(0)
+        os.wait()
+        time.sleep(0.5)
+        assert kept.held()
+    # After a lost answer the same call returns the lock, or the request was given up.
+    body = json.dumps({"lease": three.lease, "key": "lost/1", "request": "r", "wait_seconds": 0}).encode()
+    raw = socket.socket(socket.AF_UNIX)
+    raw.connect(os.environ["AGENT"])
+    raw.sendall(b"POST /v1/lock HTTP/1.1\r\nHost: localhost\r\nContent-Type: application/json\r\n"
+                b"Content-Length: %d\r\n\r\n" % len(body) + body)
+    token = json.loads(raw.recv(4096).partition(b"\r\n\r\n")[2])["token"]  # the client does not see it
+    raw.close()
+    again = three.lock("lost/1", request="r", wait_seconds=0)
+    assert str(again.token) == token, (again.token, token)
+    hasty = Mortise(agent, timeout=0.2)
+    try:
+        hasty.lock("lost/1", wait_seconds=30)
+        raise SystemExit("a second holder")
+    except NotReady as e:
+        assert isinstance(e, TimeoutError), e
+    again.unlock()
+    three.lock("lost/1", wait_seconds=0).unlock()
+    hasty.close()
 try:
     one.lock("left/2")
     raise SystemExit("a lock without a lease")
