@@ -118,9 +118,7 @@ func (s *Session) Close() error {
 	ctx, cancel := context.WithTimeout(context.Background(), closingTime)
 	defer cancel()
 	for lock := range s.held { // no call adds or removes any more
-		if lock.Err() == nil { // the owner of a lost lock learns of the loss when it unlocks
-			_ = lock.Unlock(ctx)
-		}
+		_ = lock.Unlock(ctx)
 	}
 	_ = s.own.Unlock(ctx)
 	s.err = s.session.Close(ctx)
