@@ -162,8 +162,8 @@ func (t *twin) survey() {
 	t.target = t.uneven(t.wanted)
 }
 
-// seat applies Settings.Replicas. It does not check which of the open instances get a replica if two
-// of them have one name, nor which of those that were lost often.
+// seat applies Settings.Replicas. It does not check which of the open instances get a replica if
+// two of them have one name, nor which of those that were lost often.
 func (t *twin) seat(all []nodeid.ReplicaID, staying int) {
 	places := 0
 	for _, id := range t.v.Config.Voters {

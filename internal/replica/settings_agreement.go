@@ -57,8 +57,8 @@ func (a *SettingsAgreement) Facts(
 	if p.Group != nil {
 		settings = p.Group
 	}
-	f := facts(s, voters.Settings{Voters: settings.Voters, Founders: settings.Founders, Replicas: settings.Replicas, Rules: p.Rules,
-		Durable: p.Durable}, find, linked)
+	f := facts(s, voters.Settings{Voters: settings.Voters, Founders: settings.Founders, Replicas: settings.Replicas,
+		Rules: p.Rules, Durable: p.Durable}, find, linked)
 	g.Read(&f, linked)
 	if p.Group == nil {
 		return f, Proposals{}

@@ -240,8 +240,8 @@ func TestAnOldBuildKnowsWhy(t *testing.T) {
 	if s := b.core.Status(b.now); s.Outdated != old || s.Phase == Attached {
 		t.Errorf("%+v", s)
 	}
-	const text = "the group has lock rules 4, this build knows up to 3: it gets no session, and could not vote; upgrade it " +
-		"to the build of the others, or take the roll-out of this build back"
+	const text = "the group has lock rules 4, this build knows up to 3: it gets no session, and could not vote; " +
+		"upgrade it to the build of the others, or take the roll-out of this build back"
 	if old.String() != text || (session.Outdated{}).String() != "" {
 		t.Errorf("%q", old)
 	}
