@@ -6,6 +6,7 @@ import (
 	"testing/synctest"
 	"time"
 
+	"github.com/mortise-lock/mortise/internal/nodeid"
 	"github.com/mortise-lock/mortise/internal/nodeid/nodeidtest"
 )
 
@@ -41,6 +42,8 @@ func TestALossKnowsThatTheProcessDidNotRun(t *testing.T) {
 						time.Sleep(slow)
 					}
 				}
+				// The input orders the goroutine's next turn after the assignment above.
+				w.clients[nodeidtest.ID(100)].SetTargets([]nodeid.Endpoint{{ID: nodeidtest.ID(1)}})
 				time.Sleep(worldTTL/2 + time.Millisecond) // between two renewals
 				leaping.leap.Advance(c.stop)
 				time.Sleep(3 * worldTTL)
