@@ -160,6 +160,10 @@ func fullQueue(try bool, behind *HeldError) error {
 	return fmt.Errorf("%w: %d requests wait for %q", ErrQueueFull, behind.Waiters, behind.Key)
 }
 
+// errTooMany is ErrOverloaded with the limits of this client and of its kept locks, which are equal.
+var errTooMany = fmt.Errorf("%w: at most %d wait or are being given back, with at most %d MiB of keys: try again when "+
+	"some have ended", ErrOverloaded, maxUnfinished, maxKeyBytes>>20)
+
 // codeError returns the error for a code, or nil if the request must be sent again.
 func codeError(code lockfsm.Code) error {
 	switch code {
@@ -170,7 +174,8 @@ func codeError(code lockfsm.Code) error {
 	case lockfsm.BadKey:
 		return ErrBadKey
 	case lockfsm.TooManyEntries:
-		return ErrOverloaded
+		return fmt.Errorf("%w: the group allows a session %d locks and waiting requests: release some, or use another "+
+			"session", ErrOverloaded, lockfsm.DefaultLimits().EntriesPerSession)
 	case lockfsm.InGrace:
 		return ErrInGrace
 	case lockfsm.NotHeld:

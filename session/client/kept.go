@@ -58,7 +58,7 @@ func (c *Client) AcquireKept(ctx context.Context, h *Hold, p *Pass) error {
 	case stay.Held:
 		return c.heldHere(h)
 	case stay.Full:
-		return ErrOverloaded
+		return errTooMany
 	case stay.Waits:
 		if referred, err := c.waitKept(ctx, h, p); !referred {
 			return err

@@ -3,6 +3,7 @@ package client
 import (
 	"errors"
 	"fmt"
+	"regexp"
 	"strings"
 	"testing"
 	"time"
@@ -100,9 +101,14 @@ func TestBadKeys(t *testing.T) {
 	b.empty()
 }
 
-// TestOverload checks that refused requests get no number.
+// TestOverload checks that refused requests get no number, and that the error names the limit.
 func TestOverload(t *testing.T) {
 	t.Parallel()
+	for _, err := range []error{errTooMany, codeError(lockfsm.TooManyEntries)} {
+		if !errors.Is(err, ErrOverloaded) || !regexp.MustCompile(`at most 65536|1048576 locks`).MatchString(err.Error()) {
+			t.Errorf("%v names no limit", err)
+		}
+	}
 	b := newBench(t)
 	var all []*Request
 	for range maxUnfinished {
@@ -112,7 +118,7 @@ func TestOverload(t *testing.T) {
 	b.quiet()
 	over := b.acquire("k", false)
 	b.turn()
-	b.outcome(over, OutcomeFailed, ErrOverloaded)
+	b.outcome(over, OutcomeFailed, errTooMany)
 	b.core.Cancel(b.now, all[7])
 	b.acquire("k", false)
 	b.turn()
@@ -127,7 +133,7 @@ func TestOverload(t *testing.T) {
 	b.quiet()
 	over = b.acquire("k", false)
 	b.turn()
-	b.outcome(over, OutcomeFailed, ErrOverloaded)
+	b.outcome(over, OutcomeFailed, errTooMany)
 }
 
 func TestWindow(t *testing.T) {

@@ -64,7 +64,7 @@ func (c *Core) Acquire(now clock.Time, r *Request) {
 	case !r.plain():
 		c.fail(r, ErrBadKey)
 	case c.waiting+c.freeing > maxUnfinished || c.keyBytes > maxKeyBytes:
-		c.fail(r, ErrOverloaded)
+		c.fail(r, errTooMany)
 	case r.Terms != nil && r.Terms.Under != nil && r.Terms.Under.stage == stageDoubt:
 		c.fail(r, ErrInJeopardy)
 	case r.refuseUpgrade() != nil:
