@@ -158,7 +158,7 @@ func doors() []Bug {
 		{Name: "request-outlives-its-lock", Package: "cmd/mortise", Hazard: "none",
 			Breaks: "an agent remembers each request of a lease until the lease ends"},
 		{Name: "given-up-is-granted", Package: "cmd/mortise", Hazard: "none",
-			Breaks: "a call that comes after its request was given up takes a lock that no program knows of"},
+			Breaks: "a call that comes after its request was given up takes a lock that its client never unlocks"},
 		{Name: "no-answer-is-busy", Package: "cmd/mortise", Hazard: "none",
 			Breaks: "programs that skip their work when a lock is busy skip it everywhere while there is no leader"},
 		{Name: "no-route-is-plain-text", Package: "cmd/mortise", Hazard: "none",
@@ -168,7 +168,7 @@ func doors() []Bug {
 		{Name: "command-outlives-its-watchdog", Package: "cmd/mortise", Hazard: "none",
 			Breaks: "what a command has started works on without its lock when the watchdog is killed"},
 		{Name: "command-apart-from-its-terminal", Package: "cmd/mortise", Hazard: "none",
-			Breaks: "a command that reads from its terminal is stopped, and keeps its lock for ever"},
+			Breaks: "a command waits without end for its terminal, and its lock stays taken"},
 		{Name: "refused-at-any-rate", Package: "cmd/mortise", Hazard: "none",
 			Breaks: "programs without a token take the processor from those with one"},
 	}

@@ -160,7 +160,7 @@ func fullQueue(try bool, behind *HeldError) error {
 	return fmt.Errorf("%w: %d requests wait for %q", ErrQueueFull, behind.Waiters, behind.Key)
 }
 
-// errTooMany is ErrOverloaded with the limits of this client and of its kept locks, which are equal.
+// errTooMany is ErrOverloaded with the limits of this client, which its kept locks have too.
 var errTooMany = fmt.Errorf("%w: at most %d wait or are being given back, with at most %d MiB of keys: try again when "+
 	"some have ended", ErrOverloaded, maxUnfinished, maxKeyBytes>>20)
 
