@@ -62,7 +62,7 @@ func (b *begun) ends(t *testing.T, want int) {
 	}
 }
 
-// all processes of a command: itself, a child in its group, and a grandchild in a session of its own
+// family has three processes: a command, a child in its group, and one in a session of its own.
 const family = `echo $$; sleep 1000 & echo $!; setsid sh -c 'echo $$; exec sleep 1000' & wait`
 
 // TestCommandEndsWithRun checks that no process of a command outlives run by a second, in whatever

@@ -103,7 +103,7 @@ var shared = map[string]string{
 	"ServerName": prefix + "_TLS_SERVER_NAME", "OldSecrets": prefix + "_OLD_SECRETS_FILE",
 	"Certificates": prefix + "_TLS_CERT_FILE", "JoinFunc": "its function that names the instances",
 	"SessionTTL": prefix + "_SESSION_TTL",
-	"Replicas": prefix + "_REPLICAS", "Founders": prefix + "_FOUNDERS", "MaxGroupBytes": prefix + "_MAX_GROUP_BYTES",
+	"Replicas":   prefix + "_REPLICAS", "Founders": prefix + "_FOUNDERS", "MaxGroupBytes": prefix + "_MAX_GROUP_BYTES",
 	"MaxSessionBytes": prefix + "_MAX_SESSION_BYTES", "DirFreeBytes": prefix + "_DIR_FREE_BYTES",
 	"ConfigFromEnv": "the environment", "NewSession": "a further session", "LockAll": "a request for several keys",
 	"ForceUnlock": "mortise unlock --force", "Node.ForceUnlock": "mortise unlock --force", "Recover": "a recovery",
