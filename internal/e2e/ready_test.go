@@ -1,7 +1,6 @@
 package e2e
 
 import (
-	"bytes"
 	"context"
 	"fmt"
 	"log/slog"
@@ -17,7 +16,7 @@ import (
 
 // unsettled starts three nodes with directories, waits until they vote, and kills a follower, dead.
 // It is replaced after a minute. Until then the first Ready of the other follower, n, waits.
-func unsettled(t *testing.T, log *bytes.Buffer) (f *fleet, n *node, dead string) {
+func unsettled(t *testing.T, log *lines) (f *fleet, n *node, dead string) {
 	f, root := newFleet(t), t.TempDir()
 	for i := range 3 {
 		c := durableConfig(f, root, i, i)
@@ -83,7 +82,7 @@ func TestReadyOfANodeThatEnds(t *testing.T) {
 // answer within the context of that call.
 func TestReadyOfShortProbes(t *testing.T) {
 	bubble(t, func(t *testing.T) {
-		var log bytes.Buffer
+		var log lines
 		f, n, dead := unsettled(t, &log)
 		began := time.Now()
 		for try := 0; ; try++ {
@@ -107,8 +106,8 @@ func TestReadyOfShortProbes(t *testing.T) {
 		if took := time.Since(began); took < 30*time.Second || took > 90*time.Second {
 			t.Errorf("ready after %v", took)
 		}
-		if strings.Contains(log.String(), "voters are still changing") {
-			t.Errorf("a warning although the voters have settled:\n%s", &log)
+		if warned := log.matching("voters are still changing"); warned != nil {
+			t.Errorf("a warning although the voters have settled: %q", warned)
 		}
 	})
 }
@@ -119,7 +118,7 @@ func (f *fleet) index(n *node) int { return slices.Index(f.nodes, n) }
 // the voters have settled, so Ready must not warn.
 func TestReadyAsksOnceMore(t *testing.T) {
 	bubble(t, func(t *testing.T) {
-		var log bytes.Buffer
+		var log lines
 		_, n, _ := unsettled(t, &log)
 		for try, pause := range []time.Duration{0, 2 * time.Minute} {
 			time.Sleep(pause)
@@ -129,8 +128,8 @@ func TestReadyAsksOnceMore(t *testing.T) {
 			}
 			cancel()
 		}
-		if strings.Contains(log.String(), "voters are still changing") {
-			t.Errorf("a warning although the voters have settled:\n%s", &log)
+		if warned := log.matching("voters are still changing"); warned != nil {
+			t.Errorf("a warning although the voters have settled: %q", warned)
 		}
 	})
 }
