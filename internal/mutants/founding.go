@@ -104,5 +104,15 @@ func founding() []Bug {
 			Breaks: "a directory that was put back as it was before its last start votes, without what it has acknowledged"},
 		{Name: "last-process-known", Package: "cluster/founding", Hazard: "none",
 			Breaks: "the second process of one start replaces the first in the voters' memory, and is never recognized"},
+		{Name: "culprit-not-named", Package: "cluster/founding", Hazard: "none",
+			Breaks: "an instance with a wrong setting is not named, and the others count as missing"},
+		{Name: "wrong-advertise-not-told", Package: "cluster/founding", Hazard: "none",
+			Breaks: "an instance that calls itself by an address where nothing listens counts as missing"},
+		{Name: "innocent-has-another", Package: "cluster/founding", Hazard: "none",
+			Breaks: "an instance whose settings are those of most instances is blamed for the difference"},
+		{Name: "misspelt-founder-not-told", Package: "cluster/founding", Hazard: "none",
+			Breaks: "a founder that runs under a misspelt name is not named"},
+		{Name: "lost-directory-is-silence", Package: "cluster/founding", Hazard: "none",
+			Breaks: "voters that answer without their directories are said to be out of reach"},
 	}
 }
