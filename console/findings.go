@@ -139,6 +139,7 @@ const (
 	twoGroups = "two groups"
 	otherSide = "the other side " // in errors of TLS, also if only one side has TLS
 	unreached = " cannot be reached: bring them back"
+	emptied   = " without this group's log"
 )
 
 func (s *scene) nameFindings() (all []finding) {
@@ -177,6 +178,9 @@ func votersOf(s mortise.Status) (lines []string) {
 }
 
 func bringBack(s mortise.Status) string {
+	if strings.Contains(s.Waiting, emptied) {
+		return "Follow the sentence above: it names the voters that run without their directories."
+	}
 	if strings.Contains(s.Waiting, unreached) { // the text of Waiting is more recent than the data from gossip
 		return "Bring back a majority of the voters: those that cannot be reached are named above."
 	}

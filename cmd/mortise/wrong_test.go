@@ -103,7 +103,8 @@ type wrongRig struct {
 	nodes   [3]*mortise.Node
 	logs    [3]*lockedLines
 	wrong   []wrongSetting
-	stopped bool // set by the row of an instance that does not run
+	dirs    [3]string // Config.Dir of each instance
+	stopped bool      // set by the row of an instance that does not run
 }
 
 type lockedLines struct {
@@ -148,7 +149,7 @@ func (r *wrongRig) start(i int) {
 	for j := range r.nodes {
 		c.Join = append(c.Join, wrongHost(j)+":7947")
 	}
-	r.stopped = false
+	c.Dir, r.stopped = r.dirs[i], false
 	for _, w := range r.wrong {
 		if w.at == i {
 			w.set(r, &c)
@@ -218,6 +219,8 @@ var wrongSteps = []struct {
 		func(r *wrongRig, m []string) { r.correct(wrongNumber(m[1]), "start") }},
 	{`^"n(\d)".* waits: its function that names the instances fails: .*: correct it`,
 		func(r *wrongRig, m []string) { r.correct(wrongNumber(m[1]), "JoinFunc") }},
+	{`if one of n33 at 10\.0\.0\.(\d):7947 should be n3, restart it under this [Nn]ame`,
+		func(r *wrongRig, m []string) { r.correct(wrongNumber(m[1]), "Name") }},
 	{`^correct Join of n(\d)`, func(r *wrongRig, m []string) { r.correct(wrongNumber(m[1]), "Join") }},
 }
 
@@ -398,6 +401,80 @@ func TestTheGraceIsAPhase(t *testing.T) {
 		}
 		if d := r.doctor(); !d.Well || strings.Contains(d.Problem, "grace") {
 			t.Errorf("after it doctor says %s", d.Problem)
+		}
+	})
+}
+
+// In a group that runs, a founder is restarted under a misspelt name. Doctor names it instead of a
+// founder that must be started.
+func TestARenamedFounderOfARunningGroupIsNamed(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		r := newWrongRig(t)
+		r.settle()
+		if d := r.doctor(); !d.Well {
+			t.Fatal(r.all())
+		}
+		r.wrong = []wrongSetting{{field: "Name", at: 2, set: func(_ *wrongRig, c *mortise.Config) { c.Name = "n33" }}}
+		r.stop(2)
+		r.start(2)
+		r.settle()
+		d := r.doctor()
+		if text := d.Problem + "\n" + strings.Join(d.Why, "\n"); !strings.Contains(text, "the founder n3 does not "+
+			"answer, and n33 at 10.0.0.3:7947 runs and is not one of the Founders, so it cannot vote") {
+			t.Errorf("doctor says\n%s", text)
+		}
+		if text := strings.Join(d.Steps, "\n"); strings.Contains(text, "start a third instance") {
+			t.Errorf("the steps are\n%s", text)
+		}
+		r.follow()
+	})
+}
+
+// Two of three voters lost their directories, and answer as newborns. The one that kept its own
+// says so, with the step, and the step ends the trouble.
+func TestAFounderThatKeptItsDirectoryNamesTheOthers(t *testing.T) {
+	roots := [5]string{}
+	for i := range roots {
+		roots[i] = t.TempDir()
+	}
+	synctest.Test(t, func(t *testing.T) {
+		r := &wrongRig{t: t, net: memnet.New(), dirs: [3]string(roots[:3])}
+		t.Cleanup(func() {
+			for i := range r.nodes {
+				r.stop(i)
+			}
+		})
+		for i := range r.nodes {
+			r.start(i)
+		}
+		r.settle()
+		group := r.nodes[0].Status().Group
+		for i := range r.nodes {
+			r.stop(i)
+		}
+		r.dirs[1], r.dirs[2] = roots[3], roots[4]
+		for i := range r.nodes {
+			r.start(i)
+		}
+		r.settle()
+		const want = `"n[23]" \(10\.0\.0\.[23]:7947\), "n[23]" \(10\.0\.0\.[23]:7947\) run without this group's log, from a ` +
+			`new directory: stop them and start them with their old directory; if that is lost for good, give the group up ` +
+			`with Recover on this instance`
+		for view, text := range r.views(0) {
+			if !regexp.MustCompile("(?i)"+want).MatchString(text) || strings.Contains(text, "cannot be reached") {
+				t.Errorf("%s of n1 says\n%s\nwant in it\n%s", view, text, want)
+			}
+		}
+		if said := r.nodes[1].Status().Waiting; !strings.Contains(said, `"n1" (10.0.0.1:7947) keeps in its directory group `+
+			group) {
+			t.Errorf("n2 says %s", said)
+		}
+		if err := r.nodes[0].Recover(t.Context(), group); err != nil { // the last step that the text names
+			t.Fatal(err)
+		}
+		r.settle()
+		if d := r.doctor(); !d.Well {
+			t.Errorf("after the step:\n%s", r.all())
 		}
 	})
 }
