@@ -457,9 +457,9 @@ func TestAFounderThatKeptItsDirectoryNamesTheOthers(t *testing.T) {
 			r.start(i)
 		}
 		r.settle()
-		const want = `"n[23]" \(10\.0\.0\.[23]:7947\), "n[23]" \(10\.0\.0\.[23]:7947\) run without this group's log, from a ` +
-			`new directory: stop them and start them with their old directory; if that is lost for good, give the group up ` +
-			`with Recover on this instance`
+		const two = `"n[23]" \(10\.0\.0\.[23]:7947\), "n[23]" \(10\.0\.0\.[23]:7947\) `
+		const want = two + `run without this group's log, from a new directory: stop them and start them with their old ` +
+			`directory; if that is lost for good, give the group up with Recover on this instance`
 		for view, text := range r.views(0) {
 			if !regexp.MustCompile("(?i)"+want).MatchString(text) || strings.Contains(text, "cannot be reached") {
 				t.Errorf("%s of n1 says\n%s\nwant in it\n%s", view, text, want)

@@ -123,7 +123,7 @@ func wiring() []Bug {
 			Nodes:  "TestALeaderWithoutFileDescriptorsHandsOver",
 			Breaks: "a check of the directory without a file descriptor counts as a fault of the disk"},
 		{Name: "lacking-loopback-is-silent", Package: "internal/instance", Hazard: "none",
-			Breaks: "with IPv6 off, a name with the address ::1 blocks the founding for ever"},
+			Breaks: "no group is founded where IPv6 is off and a name has the address ::1"},
 		{Name: "nil-context-panics", Package: ".", Hazard: "none",
 			Breaks: "Start panics if its context is nil"},
 		{Name: "check-denies-reserved-token", Package: "internal/replica", Hazard: "none", Some: true,
