@@ -237,7 +237,8 @@ func TestChangedSettingsAreWarnedOf(t *testing.T) {
 		n := f.start(cfgs[0])
 		f.raft(3 * time.Second)
 		f.oneGroup()
-		if f.logged("SessionTTL is 20s on this instance and 10s in the group") != 1 || f.logged("another name") != 1 || n.failure() != nil {
+		told := f.logged("SessionTTL is 20s on this instance and 10s in the group")
+		if told != 1 || f.logged("another name") != 1 || n.failure() != nil {
 			t.Error(strings.Join(f.logs, ""))
 		}
 	})

@@ -219,12 +219,7 @@ func NextReply(b []byte) (r Reply, rest []byte, err error) {
 func (r *Reply) decode(f *fields) {
 	switch r.Kind {
 	case ReplyOpened:
-		copy(r.Nonce[:], f.bytes(uint64(len(r.Nonce))))
-		r.Code = lockfsm.Code(f.octet())
-		r.Session, r.TTL, r.Term = lockfsm.SessionID(f.uvarint()), time.Duration(f.count()), f.uvarint()
-		if r.Code == lockfsm.Unsupported {
-			r.Outdated = Outdated{Group: f.version(), Build: f.version()}
-		}
+		r.decodeOpened(f)
 	case ReplyAttached:
 		r.name(f)
 		r.Code, r.Term = f.code(), f.uvarint()
@@ -286,6 +281,15 @@ func (r *Reply) decode(f *fields) {
 	case ReplyGrace:
 		r.name(f)
 		r.TTL = time.Duration(f.count())
+	}
+}
+
+func (r *Reply) decodeOpened(f *fields) {
+	copy(r.Nonce[:], f.bytes(uint64(len(r.Nonce))))
+	r.Code = lockfsm.Code(f.octet())
+	r.Session, r.TTL, r.Term = lockfsm.SessionID(f.uvarint()), time.Duration(f.count()), f.uvarint()
+	if r.Code == lockfsm.Unsupported {
+		r.Outdated = Outdated{Group: f.version(), Build: f.version()}
 	}
 }
 

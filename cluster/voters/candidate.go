@@ -79,7 +79,8 @@ func (s *survey) seat(staying int) (eligible int) {
 		return all
 	}
 	slices.SortStableFunc(s.candidates, func(a, b candidate) int {
-		return cmp.Or(last(a.wild())-last(b.wild()), last(b.replaces)-last(a.replaces), cmp.Compare(a.info.Order, b.info.Order))
+		return cmp.Or(last(a.wild())-last(b.wild()), last(b.replaces)-last(a.replaces),
+			cmp.Compare(a.info.Order, b.info.Order))
 	})
 	free := min(max(places-staying, 0), len(s.candidates))
 	s.surplus = len(s.candidates) - free

@@ -20,6 +20,7 @@ type reader int
 const (
 	toOperators reader = iota // type commands
 	toPrograms                // use the HTTP API
+	toAll                     // both: the words of a table for all readers
 )
 
 // phrases are replaced before single names are.
@@ -77,7 +78,7 @@ func inWordsOf(to reader, word string) string {
 	if !dotted {
 		of, field = "", word
 	}
-	for _, table := range []map[string]string{tables[to], tables[toOperators], shared} {
+	for _, table := range []map[string]string{tables[to], tables[toOperators], tables[toAll]} {
 		if own, is := table[word]; is {
 			return own
 		}
@@ -96,21 +97,8 @@ func inWordsOf(to reader, word string) string {
 
 func snake(name string) string { return keyOf(name, nil) }
 
-// shared has the names that have the same words for all readers.
-var shared = map[string]string{
-	"Config.TLS": "the certificates", "TLSGuests": prefix + "_TLS_GUESTS_FILE", "TLSPeers": prefix + "_TLS_PEERS",
-	"TLSFiles": prefix + "_TLS_CERT_FILE", "RootCAs": prefix + "_TLS_CA_FILE", "ClientCAs": prefix + "_TLS_CA_FILE",
-	"ServerName": prefix + "_TLS_SERVER_NAME", "OldSecrets": prefix + "_OLD_SECRETS_FILE",
-	"Certificates": prefix + "_TLS_CERT_FILE", "JoinFunc": "its function that names the instances",
-	"SessionTTL": prefix + "_SESSION_TTL",
-	"Replicas":   prefix + "_REPLICAS", "Founders": prefix + "_FOUNDERS", "MaxGroupBytes": prefix + "_MAX_GROUP_BYTES",
-	"MaxSessionBytes": prefix + "_MAX_SESSION_BYTES", "DirFreeBytes": prefix + "_DIR_FREE_BYTES",
-	"ConfigFromEnv": "the environment", "NewSession": "a further session", "LockAll": "a request for several keys",
-	"ForceUnlock": "mortise unlock --force", "Node.ForceUnlock": "mortise unlock --force", "Recover": "a recovery",
-	"TryLock": "a request that does not wait", "SetValue": "a change of the value",
-}
-
-// tables has the names that have other words for each reader: fields of requests, and methods.
+// tables has the words for names: those of each reader for fields of requests and methods, and
+// those of all readers.
 var tables = [...]map[string]string{
 	toOperators: {
 		"Shared": "-shared", "Permits": "-permits", "Of": "-of", "Value": "-value", "Key": "the key",
@@ -126,5 +114,17 @@ var tables = [...]map[string]string{
 		"LockDelay": "lock_delay_seconds", "JeopardyGrace": "jeopardy_grace_seconds", "Downgrade": "/v1/downgrade",
 		"Upgrade": "/v1/upgrade", "Detach": "/v1/detach", "SetValue": "/v1/value", "Put": "/v1/put",
 		"Lock.Put": "/v1/put", "Lock.Unlock": "/v1/unlock",
+	},
+	toAll: {
+		"Config.TLS": "the certificates", "TLSGuests": prefix + "_TLS_GUESTS_FILE", "TLSPeers": prefix + "_TLS_PEERS",
+		"TLSFiles": prefix + "_TLS_CERT_FILE", "RootCAs": prefix + "_TLS_CA_FILE", "ClientCAs": prefix + "_TLS_CA_FILE",
+		"ServerName": prefix + "_TLS_SERVER_NAME", "OldSecrets": prefix + "_OLD_SECRETS_FILE",
+		"Certificates": prefix + "_TLS_CERT_FILE", "JoinFunc": "its function that names the instances",
+		"SessionTTL": prefix + "_SESSION_TTL",
+		"Replicas":   prefix + "_REPLICAS", "Founders": prefix + "_FOUNDERS", "MaxGroupBytes": prefix + "_MAX_GROUP_BYTES",
+		"MaxSessionBytes": prefix + "_MAX_SESSION_BYTES", "DirFreeBytes": prefix + "_DIR_FREE_BYTES",
+		"ConfigFromEnv": "the environment", "NewSession": "a further session", "LockAll": "a request for several keys",
+		"ForceUnlock": "mortise unlock --force", "Node.ForceUnlock": "mortise unlock --force", "Recover": "a recovery",
+		"TryLock": "a request that does not wait", "SetValue": "a change of the value",
 	},
 }

@@ -99,12 +99,13 @@ func stateless(spec *ast.ValueSpec) bool {
 			return false
 		}
 		switch value := spec.Values[i].(type) {
-		case *ast.CallExpr: // errors.New("...")
+		case *ast.CallExpr: // errors.New("..."), and other values that are never changed
 			call, ok := value.Fun.(*ast.SelectorExpr)
-			if !ok || call.Sel.Name != "New" {
+			if !ok {
 				return false
 			}
-			if x, ok := call.X.(*ast.Ident); !ok || x.Name != "errors" {
+			x, ok := call.X.(*ast.Ident)
+			if !ok || !slices.Contains(unchanging, x.Name+"."+call.Sel.Name) {
 				return false
 			}
 		case *ast.SelectorExpr: // session.ErrLost
@@ -122,6 +123,9 @@ func stateless(spec *ast.ValueSpec) bool {
 	}
 	return true
 }
+
+// unchanging are the functions whose results are never changed and are safe for concurrent use.
+var unchanging = []string{"errors.New", "fmt.Errorf", "regexp.MustCompile", "strings.NewReplacer"}
 
 var excused = map[string]string{
 	"internal/credentials/stretch.go stretched": "a thousand nodes of one process must not stretch one secret " +
