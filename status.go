@@ -380,7 +380,8 @@ func (n *Node) because(behind *client.HeldError) string {
 	holder, advice := h.Holder, ""
 	switch {
 	case n.isOwn(behind.Session):
-		holder, advice = "this instance itself", "; to enter a lock again, pass lock.Context(ctx)"
+		holder = "this instance itself"
+		advice = "; another call held it, or it was never unlocked; to enter a lock again, pass lock.Context(ctx)"
 	case h.namesake:
 		holder, advice = "another incarnation of "+h.Holder, "; the lock is free when that incarnation's session ends"
 	}

@@ -53,7 +53,8 @@ func TestMistakesAreNamed(t *testing.T) {
 		wants("waiting for oneself", lock(soon(), "k"), context.DeadlineExceeded,
 			`mortise: lock "k": context deadline exceeded `+
 				`\(when this request was queued, this instance itself held it, SINCE, and no other request `+
-				`was waiting; to enter a lock again, pass lock\.Context\(ctx\)\)`)
+				`was waiting; another call held it, or it was never unlocked; to enter a lock again, `+
+				`pass lock\.Context\(ctx\)\)`)
 		second := f.later(0, mortise.Request{Key: "k"})
 		time.Sleep(time.Second)
 		wants("behind another one", lock(soon(), "k"), context.DeadlineExceeded,
