@@ -56,7 +56,7 @@ func (m MissingVoter) Silence() string {
 		span = m.Silent.Round(time.Second)
 	}
 	if m.AtLeast {
-		return fmt.Sprintf("silent for at least %v, as this leader has never heard it", span)
+		return fmt.Sprintf("silent for at least %v, as this leader has never heard from it", span)
 	}
 	return fmt.Sprintf("silent for %v", span)
 }
