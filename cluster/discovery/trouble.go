@@ -62,8 +62,8 @@ func (j *Join) Unresolved(now time.Duration) string {
 	correct := false
 	for i := range j.entries {
 		r := &j.entries[i]
-		if r.had != 0 && now-r.had < goneAfter {
-			continue
+		if r.had != 0 && now-r.had < goneAfter || r.kind == formFunc && r.entry.Failed == "" {
+			continue // a function is not misspelt: it may have no other instance to name
 		}
 		if text := r.trouble(""); text != "" {
 			texts = append(texts, text)

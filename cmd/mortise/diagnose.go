@@ -192,7 +192,7 @@ func (f facts) begin(d *diagnosis) {
 		case guest.Foreign:
 			d.step("give %s the same secret (or certificates) and Cluster as the others, and restart it", f.place(r))
 		case guest.Refused:
-			d.step("start the instance at %s, or correct %s, which names it", f.place(r), r.From)
+			d.step("start the instance at %s, or correct %s, which names it", r.Addr, r.From)
 		case guest.Silent:
 			d.step("check that the machine of %s is up, and that no firewall blocks the mortise port", f.place(r))
 		case guest.OtherVersion:

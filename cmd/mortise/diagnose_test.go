@@ -80,7 +80,7 @@ func TestDiagnose(t *testing.T) {
 				r.Status.Phase, r.Status.Group, r.Status.Leader, r.Status.Waiting = mortise.PhaseNewborn, "", "",
 					"waits for 3 instances"
 			}), missing("b", guest.Refused)}},
-			want: []string{"no group is founded yet", "waits for 3 instances", "b:1", "Replicas (3)"},
+			want: []string{"no group is founded yet", "waits for 3 instances", "start the instance at b:1, or correct"},
 		},
 		"quorum lost, with directories": {
 			facts: facts{reports: []guest.Report{instance("a",

@@ -81,7 +81,7 @@ func TestTheStepForSettingsThatDiffer(t *testing.T) {
 		"Founders: the group has [a, b, c]; [a, b, d] on d": "restart c last",
 		"Replicas: the group has 3 replicas; 5 on d":        "restart c last",
 		"SessionTTL: the group has 10s; 5s on c": "unless a roll-out of a new value is under way, set SessionTTL to one " +
-			"value on all instances, and restart those that change, one at a time and with Leave",
+			"value on all instances, and restart those that change, one at a time, each stopped with SIGTERM",
 	} {
 		h := &mortise.Health{Leader: "a", Eligible: 3, Target: 3, Advice: "restart c last", Differs: []string{differs}}
 		d := diagnose(facts{reports: []guest.Report{instance("a", nil), instance("b", nil), instance("c", nil)}, health: h})
