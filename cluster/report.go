@@ -38,8 +38,8 @@ const twinAfter = rivalAfter
 
 // namesake returns a warning if another instance has had this instance's name for a while. Gossip
 // does not prove the name, so the warning changes no decision.
-func (c *Cluster) namesake(members []Member) string {
-	said, now := &c.own.said, c.now()
+func (c *Cluster) namesake(now time.Duration, members []Member) string {
+	said := &c.own.said
 	i := slices.IndexFunc(members, func(m Member) bool {
 		return !m.Self && m.Name == c.cfg.Name && m.Group == c.own.core.Founding.Group() && m.Group != 0
 	})

@@ -57,7 +57,7 @@ type view struct {
 }
 
 func (c *Cluster) publish() {
-	core := c.own.core
+	core, now := c.own.core, c.now()
 	birth := core.Founding
 	v := &view{
 		Status: Status{
@@ -67,9 +67,9 @@ func (c *Cluster) publish() {
 		},
 		byRaft: make(map[uint64]Voter), standing: core.Report(),
 	}
-	v.Namesake = c.namesake(v.Members)
+	v.Namesake = c.namesake(now, v.Members)
 	if v.Phase == PhaseMember && v.Waiting == "" {
-		v.Unresolved = c.own.join.Unresolved(c.now())
+		v.Unresolved = c.own.join.Unresolved(now)
 	}
 	for _, voter := range v.Voters {
 		v.byRaft[voter.Raft] = voter

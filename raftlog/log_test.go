@@ -340,7 +340,7 @@ func TestMessagesComeBeforeTime(t *testing.T) {
 		l := &Log{cfg: cfg, core: core, wake: make(chan struct{}, 1)}
 		for _, ticks := range []time.Duration{5, 4} {
 			now.Advance(ticks * cfg.Tick)
-			l.turn(&inbox{}, true)
+			l.turn(&inbox{}, true, 0)
 		}
 		now.Advance(5 * cfg.Tick)
 		l.cfg.Send = func(ms []*raftpb.Message) {
@@ -350,7 +350,7 @@ func TestMessagesComeBeforeTime(t *testing.T) {
 		}
 		heartbeat := &raftpb.Message{Type: raftpb.MsgHeartbeat.Enum(), From: new(uint64(2)), To: new(uint64(1)),
 			Term: new(uint64(1))}
-		l.turn(&inbox{messages: []arrival{{message: heartbeat}}}, true)
+		l.turn(&inbox{messages: []arrival{{message: heartbeat}}}, true, 0)
 		if got := core.Role(); got != (Role{Term: 1, Leader: 2}) {
 			t.Errorf("seed %d: role %v", seed, got)
 		}

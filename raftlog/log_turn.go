@@ -43,8 +43,12 @@ func (l *Log) runOwner() {
 	for {
 		fired, idle := l.wait(timer)
 		set = set && !fired
+		var now clock.Time // not read if the timer has not fired
+		if fired {
+			now = l.cfg.Clock.Now()
+		}
 		if idle {
-			l.late()
+			l.late(now)
 		}
 		l.gather()
 		in, nothing, closed := l.swap()
@@ -56,7 +60,7 @@ func (l *Log) runOwner() {
 		if fired {
 			l.starving.due = 0
 		}
-		if err = l.turn(in, fired); err != nil {
+		if err = l.turn(in, fired, now); err != nil {
 			return
 		}
 		l.step(fired && nothing)
@@ -116,11 +120,10 @@ func (l *Log) wait(timer *time.Timer) (fired, idle bool) {
 }
 
 // late measures how late an idle owner has woken.
-func (l *Log) late() {
+func (l *Log) late(now clock.Time) {
 	if l.starving.due == 0 {
 		return
 	}
-	now := l.cfg.Clock.Now()
 	by := now.Sub(l.starving.due)
 	l.core.Late(by)
 	if text := l.starving.Late(now, by); text != "" {
@@ -128,16 +131,17 @@ func (l *Log) late() {
 	}
 }
 
-// turn passes the inbox to the core and carries out its Outputs. It reads the clock only if the
-// timer has fired, because reading the clock costs as much as applying a command.
-func (l *Log) turn(in *inbox, fired bool) error {
+// turn passes the inbox to the core and carries out its Outputs. now is the time of a tick, if the
+// timer has fired. Otherwise the clock is not read, because that costs as much as applying a
+// command.
+func (l *Log) turn(in *inbox, fired bool, now clock.Time) error {
 	taken := len(in.batches) + l.core.Queued()
 	if err := l.feed(in); err != nil {
 		return err
 	}
 	in.empty()
 	if fired {
-		l.core.Tick(l.cfg.Clock.Now())
+		l.core.Tick(now)
 		l.core.EndDeferral()
 	}
 	idle, err := l.core.Carry(shell{l})
