@@ -264,6 +264,9 @@ func TestAllDisksBroken(t *testing.T) {
 
 func TestAnIdleVoterNoticesItsDisk(t *testing.T) {
 	for name, b := range breaks {
+		if b.state == mortise.DiskNoFiles {
+			continue // a voter that writes nothing needs no descriptor, and its disk is well
+		}
 		t.Run(name, func(t *testing.T) {
 			bubble(t, func(t *testing.T) {
 				f := startFaulty(t)

@@ -318,20 +318,13 @@ func TestFlappingMember(t *testing.T) {
 	}
 }
 
+// TestScale removes all instances but one, and starts the others again. The group goes on.
 func TestScale(t *testing.T) {
 	bubble(t, func(t *testing.T) {
-		f := newFleet(t)
-		f.start(0, f.config(0, 1))
-		f.ready()
+		const all = 9
+		f := startFleet(t, all)
+		f.wantVotes(3)
 		group := f.nodes[0].Status().Group
-		mine := f.lock(0, "k")
-		for i := 1; i < 9; i++ {
-			c := f.config(i, 1)
-			f.start(i, c)
-			f.ready()
-			f.wantVotes(map[bool]int{true: 3, false: 1}[i >= 2])
-		}
-		unlock(t, mine)
 		p := f.probe(8, 5*time.Millisecond)
 		for f.living() > 1 {
 			gone := f.leader()
@@ -345,6 +338,13 @@ func TestScale(t *testing.T) {
 			t.Errorf("no free lock was granted for %v", gap)
 		}
 		f.wantVotes(1)
+		mine := f.lock(8, "k")
+		for i := range all - 1 {
+			f.start(i, f.config(i, all))
+			f.ready()
+			f.wantVotes(map[bool]int{true: 3, false: 1}[f.living() >= 3])
+		}
+		unlock(t, mine)
 		if got := f.nodes[8].Status().Group; got != group {
 			t.Errorf("the group is %s, and was %s", got, group)
 		}
