@@ -297,6 +297,8 @@ var masks = []struct {
 	{regexp.MustCompile(`\b\d+\b`), "N"},
 	{regexp.MustCompile(`NAME at ADDR( \([^)]*\))?(, NAME at ADDR( \([^)]*\))?)+`), "NAME at ADDR ..."},
 	{regexp.MustCompile(`NAME \(silent for TIME\)(, NAME \(silent for TIME\))+`), "NAME (silent for TIME) ..."},
+	{regexp.MustCompile(`NAME \(ADDR\)(, NAME \(ADDR\))+`), "NAME (ADDR) ..."},
+	{regexp.MustCompile(`(NAME \(ADDR\) \([^)]*\))(, NAME \(ADDR\) \([^)]*\))+`), "$1 ..."},
 	{regexp.MustCompile(`\bNAME(, (or of )?NAME)+`), "NAME ..."},
 	{regexp.MustCompile(`\bADDR(, ADDR)+`), "ADDR ..."},
 }
