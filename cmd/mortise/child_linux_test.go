@@ -131,7 +131,7 @@ echo $!; while :; do sleep 0.01; done`, 0)
 
 // TestCommandGetsSignals checks that signals reach all processes of the command's group.
 func TestCommandGetsSignals(t *testing.T) {
-	b := beginCommand(t, `echo $$; trap 'exit 9' USR1; sleep 1000 & wait`, 1)
+	b := beginCommand(t, `trap 'exit 9' USR1; echo $$; sleep 1000 & wait`, 1)
 	b.tell(syscall.SIGUSR1)
 	b.ends(t, 9)
 	b = beginCommand(t, `echo $$; exec sleep 1000`, 1)
