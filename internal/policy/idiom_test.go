@@ -2,6 +2,8 @@ package policy
 
 import (
 	"go/ast"
+	"go/parser"
+	"go/token"
 	"os"
 	"path/filepath"
 	"regexp"
@@ -62,32 +64,60 @@ func TestShownCodeUsesErrors(t *testing.T) {
 // A function whose deferred calls matter, such as Node.Leave, must not call log.Fatal or os.Exit,
 // which skip them.
 func TestShownCodeRunsItsDeferredCalls(t *testing.T) {
-	_, files := sources(t)
-	for _, s := range files {
-		if !strings.HasPrefix(filepath.Base(s.path), "example") && !strings.HasPrefix(s.path, "examples/") {
-			continue
+	seen, set := 0, token.NewFileSet()
+	for _, pattern := range shown {
+		paths, err := filepath.Glob(filepath.Join(root, pattern))
+		if err != nil {
+			t.Fatal(err)
 		}
-		for _, d := range s.file.Decls {
-			f, is := d.(*ast.FuncDecl)
-			if !is || f.Body == nil {
-				continue
+		for _, path := range paths {
+			if !strings.HasSuffix(path, ".go") {
+				continue // the snippets of pages are parts of examples
 			}
-			deferred := false
-			ast.Inspect(f.Body, func(n ast.Node) bool {
-				switch n := n.(type) {
-				case *ast.FuncLit:
-					return false
-				case *ast.DeferStmt:
-					_, cancels := n.Call.Fun.(*ast.Ident) // such as that of a context
-					deferred = deferred || !cancels
-				case *ast.SelectorExpr:
-					if x, is := n.X.(*ast.Ident); is && deferred &&
-						(x.Name == "log" && strings.HasPrefix(n.Sel.Name, "Fatal") || x.Name == "os" && n.Sel.Name == "Exit") {
-						t.Errorf("%s: %s calls %s.%s after a defer, which then does not run", s.path, f.Name.Name, x.Name, n.Sel.Name)
-					}
-				}
-				return true
-			})
+			file, err := parser.ParseFile(set, path, nil, parser.SkipObjectResolution)
+			if err != nil {
+				t.Fatal(err)
+			}
+			seen++
+			for _, fault := range skipped(file) {
+				t.Errorf("%s: %s", path, fault)
+			}
 		}
 	}
+	if seen < 50 {
+		t.Errorf("found only %d files: the rule would pass because it sees nothing", seen)
+	}
+	const wrong = "package p; func main() { defer node.Leave(ctx); log.Fatal(err) }"
+	file, err := parser.ParseFile(set, "", wrong, parser.SkipObjectResolution)
+	if err != nil || len(skipped(file)) != 1 {
+		t.Errorf("the rule does not see %q: %v", wrong, err)
+	}
+}
+
+// skipped returns the calls that end the process in functions that have deferred a call before.
+func skipped(file *ast.File) (faults []string) {
+	for _, d := range file.Decls {
+		f, is := d.(*ast.FuncDecl)
+		if !is || f.Body == nil {
+			continue
+		}
+		deferred := false
+		ast.Inspect(f.Body, func(n ast.Node) bool {
+			switch n := n.(type) {
+			case *ast.FuncLit:
+				return false
+			case *ast.DeferStmt:
+				_, cancels := n.Call.Fun.(*ast.Ident) // such as that of a context
+				deferred = deferred || !cancels
+			case *ast.SelectorExpr:
+				x, is := n.X.(*ast.Ident)
+				if is && deferred && (x.Name == "log" && strings.HasPrefix(n.Sel.Name, "Fatal") ||
+					x.Name == "os" && n.Sel.Name == "Exit") {
+					faults = append(faults, f.Name.Name+" calls "+x.Name+"."+n.Sel.Name+" after a defer, which then does not run")
+				}
+			}
+			return true
+		})
+	}
+	return faults
 }
