@@ -16,7 +16,7 @@ import (
 func ExampleNew() {
 	ctx := context.Background()
 	history := console.NewHistory() // so that the page shows the last hour
-	node, err := mortise.Start(ctx, mortise.Config{Name: "orders-0", Hooks: history.Hooks(nil)})
+	node, err := mortise.Start(ctx, mortise.Config{Name: "orders-0", Hooks: history.Hooks()})
 	if err != nil {
 		panic(err)
 	}

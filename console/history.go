@@ -14,7 +14,7 @@ import (
 // the node, and the History to the handler:
 //
 //	history := console.NewHistory()
-//	node, err := mortise.Start(ctx, mortise.Config{Hooks: history.Hooks(nil)})
+//	node, err := mortise.Start(ctx, mortise.Config{Hooks: history.Hooks()})
 //	...
 //	handler := console.New(node, console.Options{History: history})
 //
@@ -45,14 +45,13 @@ func NewHistory() *History {
 	return h
 }
 
-// Hooks returns the value for Config.Hooks. The returned hooks also call those of next, for example
-// the hooks of mortiseotel, and return the tags of next. Nil means no other hooks. Hooks does not
-// change next.
-func (h *History) Hooks(next *mortise.Hooks) *mortise.Hooks {
-	var all mortise.Hooks
-	if next != nil {
-		all = *next
-	}
+// Hooks returns the value for Config.Hooks. Use HooksWith if the node has other hooks, too.
+func (h *History) Hooks() *mortise.Hooks { return h.HooksWith(&mortise.Hooks{}) }
+
+// HooksWith is like Hooks, and the returned hooks also call those of other, for example the hooks
+// of mortiseotel, and return its tags. HooksWith does not change other, which must not be nil.
+func (h *History) HooksWith(other *mortise.Hooks) *mortise.Hooks {
+	all := *other
 	acquired, unlocked, lost := all.Acquired, all.Unlocked, all.Lost
 	all.Acquired = func(ctx context.Context, e mortise.LockEvent) (tag any) {
 		h.acquired(time.Now(), &e)

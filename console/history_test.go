@@ -10,12 +10,12 @@ import (
 	"github.com/mortise-lock/mortise"
 )
 
-// recorded starts a node whose hooks are those of a new History, after those of next.
-func recorded(t testing.TB, next *mortise.Hooks) (*mortise.Node, *History) {
+// recorded starts a node with the hooks of a new History and those of other.
+func recorded(t testing.TB, other *mortise.Hooks) (*mortise.Node, *History) {
 	t.Helper()
 	history := NewHistory()
 	node, err := mortise.Start(t.Context(), mortise.Config{Name: "solo", Logger: slog.New(slog.DiscardHandler),
-		Hooks: history.Hooks(next)})
+		Hooks: history.HooksWith(other)})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -38,7 +38,7 @@ func (h *History) counts() *past {
 // A real node must have its grants, waits and losses counted once each, and its lease known.
 func TestANodeIsRecorded(t *testing.T) {
 	t.Parallel()
-	node, history := recorded(t, nil)
+	node, history := recorded(t, &mortise.Hooks{})
 	_ = New(node, Options{History: history})
 	for range 3 {
 		if err := lock(t, node, mortise.Request{Key: "a"}).Unlock(t.Context()); err != nil {
@@ -146,7 +146,7 @@ func TestOtherHooksAreCalledToo(t *testing.T) {
 	for _, what := range []string{"mark", "acquired", "unlocked", "lost", "renewed", "session", "lease", "available"} {
 		eventually(t, "the hook is called: "+what, func() bool { mu.Lock(); defer mu.Unlock(); return met[what] > 0 })
 	}
-	if next.Leaked != nil || (&History{}).Hooks(nil).Leaked != nil || (&History{}).Hooks(nil).Mark != nil {
+	if next.Leaked != nil || (&History{}).Hooks().Leaked != nil || (&History{}).Hooks().Mark != nil {
 		t.Error("a hook that costs time is set")
 	}
 }
@@ -154,7 +154,7 @@ func TestOtherHooksAreCalledToo(t *testing.T) {
 // Counting must not allocate, and a mounted page must not change what a lock allocates.
 func TestCountingDoesNotAllocate(t *testing.T) {
 	h := NewHistory()
-	hooks := h.Hooks(nil)
+	hooks := h.Hooks()
 	ctx := t.Context()
 	e := mortise.LockEvent{Outcome: mortise.OutcomeGranted, Took: time.Millisecond}
 	if n := testing.AllocsPerRun(1000, func() {
@@ -183,7 +183,7 @@ func TestCountingDoesNotAllocate(t *testing.T) {
 	none := allocs(nil, Options{})
 	empty := allocs(&mortise.Hooks{Acquired: func(context.Context, mortise.LockEvent) any { return nil },
 		Unlocked: func(context.Context, mortise.LockEvent) {}, Lost: func(mortise.LockEvent) {}}, Options{})
-	counted := allocs(h.Hooks(nil), Options{History: h})
+	counted := allocs(h.Hooks(), Options{History: h})
 	t.Logf("allocations of a lock and its unlock: %v; with hooks that do nothing %v; with a History %v",
 		none, empty, counted)
 	if counted > empty+1 { // other goroutines of the node allocate too
@@ -201,7 +201,7 @@ func must(l *mortise.Lock, err error) *mortise.Lock {
 func BenchmarkHistory(b *testing.B) {
 	h := NewHistory()
 	e := mortise.LockEvent{Outcome: mortise.OutcomeGranted, Took: time.Millisecond}
-	hooks := h.Hooks(nil)
+	hooks := h.Hooks()
 	b.ReportAllocs()
 	b.RunParallel(func(p *testing.PB) {
 		for p.Next() {

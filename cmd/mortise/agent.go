@@ -71,7 +71,7 @@ func agent(ctx context.Context, c *call) error {
 		return usageError(err.Error())
 	}
 	meter, history := newMeter(), console.NewHistory()
-	config.Hooks = history.Hooks(meter.hooks())
+	config.Hooks = history.HooksWith(meter.hooks())
 	node, err := mortise.Start(ctx, config)
 	if err != nil {
 		for _, l := range listeners {
