@@ -68,6 +68,9 @@ const (
 	// ReplyYield reports that another request is about to wait for a stay, which its owner should
 	// release if it is free. Fields: session, epoch, number.
 	ReplyYield ReplyKind = 17
+	// ReplyUnsupported answers a command of any kind that needs a later version of the rules than the
+	// group's. The command had no effect. Fields: session, epoch, number, command (its kind), rules.
+	ReplyUnsupported ReplyKind = 18
 )
 
 // EndReason is the reason why an attachment has ended. The values never change. A client that
@@ -119,6 +122,8 @@ type Reply struct {
 	Grant    *lockfsm.Grant   // what a resumed hold includes; nil if the session has not resumed it
 	Place    lockfsm.Revision // of a request with Try
 	Kept     bool             // the holder is a stay, and may be free
+	Command  lockfsm.Kind     // the kind of the command
+	Rules    uint32           // the version of the rules in force
 }
 
 // Append appends r to b, as the size of the record, its kind and its fields.
@@ -156,6 +161,9 @@ func (r *Reply) Append(b []byte) []byte {
 		b = appendUvarints(b, uint64(r.Session), uint64(r.Epoch), uint64(r.Number))
 	case ReplyAsked:
 		b = appendUvarints(b, uint64(r.Session), uint64(r.Epoch), uint64(r.Number), uint64(r.Place))
+	case ReplyUnsupported:
+		b = appendUvarints(b, uint64(r.Session), uint64(r.Epoch), uint64(r.Number))
+		b = binary.AppendUvarint(append(b, byte(r.Command)), uint64(r.Rules))
 	case ReplyTaken:
 		b = appendSized(appendUvarints(b, uint64(r.Session), uint64(r.Epoch), uint64(r.Number)), r.Record)
 	case ReplyForbidden:
@@ -247,6 +255,9 @@ func (r *Reply) decode(f *fields) {
 	case ReplyAsked:
 		r.name(f)
 		r.Number, r.Place = lockfsm.Number(f.uvarint()), lockfsm.Revision(f.uvarint())
+	case ReplyUnsupported:
+		r.name(f)
+		r.Number, r.Command, r.Rules = lockfsm.Number(f.uvarint()), lockfsm.Kind(f.octet()), f.version()
 	case ReplyTaken:
 		r.name(f)
 		r.Number, r.Record = lockfsm.Number(f.uvarint()), f.sized(lockfsm.MaxRecordBytes)

@@ -41,6 +41,7 @@ func everyReply() []Reply {
 			Code: lockfsm.NotForced},
 		{Kind: ReplyAsked, Session: 5, Epoch: 6, Number: 7, Place: 1 << 61},
 		{Kind: ReplyYield, Session: 5, Epoch: 6, Number: 7},
+		{Kind: ReplyUnsupported, Session: 5, Epoch: 6, Number: 7, Command: 200, Rules: 1<<32 - 1},
 	}
 }
 

@@ -92,6 +92,7 @@ type simNode struct {
 	readsAt     time.Duration // when the node reads the inputs that arrived during a pause
 	unread      []func()
 	expiring    map[lockfsm.SessionID]bool // sessions that the keeper was expiring after its last turn
+	frames      int                        // sent by the client
 	client      *client.Core
 	keeper      *keeper.Core
 	toClient    []func(now clock.Time)
@@ -251,7 +252,7 @@ func (n *simNode) clientTurn(now clock.Time) {
 	out := n.client.Flush(now)
 	n.outcomes(out)
 	if len(out.Renewals)+len(out.Commands) > 0 {
-		renewals, commands := out.Renewals, out.Commands
+		renewals, commands := out.Renewals, append(out.Commands, n.later()...)
 		sent := n.s.send(n, out.To.ID, func(to *simNode) {
 			if to.keeper != nil {
 				to.keeperInput(func(now clock.Time) { to.keeper.Receive(now, n.id, renewals, commands) })
@@ -323,6 +324,7 @@ func (n *simNode) keeperTurn(now clock.Time) {
 	for _, r := range n.keeper.Replies() {
 		all := true
 		for _, frame := range r.Frames {
+			n.mustRefuseNone(frame)
 			all = all && n.s.send(n, r.Peer, func(to *simNode) {
 				to.clientInput(func(now clock.Time) { to.client.Receive(now, n.id, frame) })
 			})

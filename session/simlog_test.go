@@ -132,7 +132,8 @@ func (n *simNode) applyEntry(e simEntry) {
 	}
 	if len(e.blob) == 0 {
 		l := keeper.Leadership{Term: e.term, Sessions: n.machine.Sessions(), Born: n.machine.Born(),
-			GraceOver: n.machine.GraceOver(), BornAt: n.bornAt, Grace: s.config.grace}
+			GraceOver: n.machine.GraceOver(), BornAt: n.bornAt, Grace: s.config.grace,
+			Rules: n.machine.Charter().Rules}
 		n.keeperInput(func(now clock.Time) {
 			n.keeper.Leads(now, l)
 			n.keeper.AllBound(now)

@@ -209,7 +209,7 @@ func (c *Core) Leads(term uint64) {
 	c.SessionIndex.Begin(sessions)
 	c.config.Keeper.Leads(keeper.Leadership{
 		Term: term, Sessions: sessions, Born: c.machine.Born(), GraceOver: c.machine.GraceOver(), BornAt: c.bornAt,
-		Grace: c.machine.Charter().Grace, Unsearched: c.machine.Unsearched(),
+		Grace: c.machine.Charter().Grace, Unsearched: c.machine.Unsearched(), Rules: c.machine.Charter().Rules,
 	})
 	c.config.Cluster.Look()
 }

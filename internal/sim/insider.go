@@ -49,7 +49,8 @@ func (w *world) infiltrate() {
 	m.proc, p.insider, w.insider = p, i, i
 	i.apply(lockfsm.Command{Kind: lockfsm.EndGrace}.Append(lockfsm.Command{Kind: lockfsm.Born}.Append(nil)))
 	i.keeper.Role(m.clock(), keeper.Role{Term: insiderTerm, Leading: true, Leader: i.target()})
-	i.keeper.Leads(m.clock(), keeper.Leadership{Term: insiderTerm, Born: true, GraceOver: true, BornAt: m.clock()})
+	i.keeper.Leads(m.clock(), keeper.Leadership{Term: insiderTerm, Born: true, GraceOver: true, BornAt: m.clock(),
+		Rules: lockfsm.RulesVersion})
 	w.after(w.between(0, 5*time.Second), i.lie)
 }
 

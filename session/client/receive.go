@@ -72,6 +72,8 @@ func (c *Core) reply(now clock.Time, from nodeid.ID, r *session.Reply) {
 		}
 	case session.ReplyFreed:
 		c.freed(now, r)
+	case session.ReplyUnsupported:
+		c.unsupported(now, r)
 	case session.ReplyRenewed:
 		c.renewed(r)
 	case session.ReplyEnded:
@@ -381,6 +383,16 @@ func (c *Core) answersDowngrade(now clock.Time, e *entry, code lockfsm.Code) boo
 		c.outcomes = append(c.outcomes, Outcome{Kind: OutcomeDowngraded, Request: e.req, Err: err})
 	}
 	return true
+}
+
+// unsupported handles the answer to a command that is newer than the rules of the group.
+func (c *Core) unsupported(now clock.Time, r *session.Reply) {
+	r.Code = lockfsm.Unsupported
+	if r.Command == lockfsm.Acquire {
+		c.state(now, r)
+		return
+	}
+	c.freed(now, r)
 }
 
 func (c *Core) renewed(r *session.Reply) {

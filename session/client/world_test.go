@@ -192,7 +192,7 @@ func (w *world) elect(leader nodeid.ID) {
 	}
 	born := w.machine.Born()
 	w.keepers[leader].Leads(keeper.Leadership{Term: w.term, Sessions: w.machine.Sessions(), Born: born,
-		GraceOver: w.machine.GraceOver(), BornAt: w.clock.Now()})
+		GraceOver: w.machine.GraceOver(), BornAt: w.clock.Now(), Rules: w.machine.Charter().Rules})
 	w.keepers[leader].AllBound()
 }
 

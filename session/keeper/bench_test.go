@@ -64,7 +64,7 @@ func (b *bench) leads() {
 	b.core.Leads(b.now, Leadership{
 		Term: b.term, Sessions: b.machine.Sessions(), Born: b.machine.Born(), GraceOver: b.machine.GraceOver(),
 		BornAt: b.now,
-		Grace:  b.machine.Charter().Grace,
+		Grace:  b.machine.Charter().Grace, Rules: b.machine.Charter().Rules,
 	})
 }
 
@@ -211,6 +211,8 @@ func (b *bench) said(to nodeid.ID) string {
 		case session.ReplyEnded:
 			s = fmt.Sprint("ended ", r.Epoch, " ", [...]string{"", "unknown", "no session", "overloaded",
 				"refused"}[r.Reason])
+		case session.ReplyUnsupported:
+			s = fmt.Sprint("unsupported ", r.Number)
 		case session.ReplyRedirect:
 			s = fmt.Sprint("redirect ", r.Term, " ", nodeidtest.Number(r.Leader))
 		}

@@ -91,7 +91,18 @@ func (k *Core) takeCommands(p *peerState, frame []byte) bool {
 // admit checks one command and returns the run to which it belongs. The caller adds the bytes,
 // except for an Open. A run without a peer means that the command must not be proposed. The
 // result is false if no client may send the command.
+//
+// A command of a later version of the rules is answered by its header alone. This build may not
+// have its kind and cannot decode its fields, but its sender is no faulty client: it has a newer
+// build, and its locks must remain.
 func (k *Core) admit(p *peerState, h lockfsm.Header, command []byte) (commandRun, bool) {
+	if h.Rules > k.rules {
+		k.reply(p, &session.Reply{
+			Kind: session.ReplyUnsupported, Session: h.Session, Epoch: h.Epoch, Number: h.Number, Command: h.Kind,
+			Rules: k.rules,
+		})
+		return commandRun{}, true
+	}
 	switch h.Kind {
 	case lockfsm.Open:
 		return k.admitOpen(p, command)
@@ -280,6 +291,7 @@ func (k *Core) Proposal(wallUnixMS int64) (term uint64, blob []byte) {
 	}
 	if k.raiseDue != 0 && k.born {
 		blob = lockfsm.Command{Kind: lockfsm.Raise, Version: k.raiseDue}.Append(blob)
+		k.raising = max(k.raising, k.raiseDue)
 	}
 	for _, id := range k.expireDue[:min(len(k.expireDue), expiresPerBlob)] {
 		blob = lockfsm.Command{Kind: lockfsm.Expire, Session: id, Term: k.role.Term}.Append(blob)

@@ -2,7 +2,9 @@ package keeper
 
 import (
 	"bytes"
+	"encoding/binary"
 	"fmt"
+	"slices"
 	"testing"
 
 	"github.com/mortise-lock/mortise/internal/nodeid"
@@ -131,6 +133,79 @@ func TestHostileCommands(t *testing.T) {
 	b.want(nodeidtest.ID(1), "ended 1 refused")
 	b.core.Receive(b.now, nodeidtest.ID(0), []byte{1, 1, 1}, []byte{1})
 	b.turn()
+}
+
+// TestACommandOfLaterRulesIsUnsupported sends commands above the version in force, of every kind and
+// with any fields. Each is answered by its header, none is proposed, and no attachment ends: the
+// sender is a client with a newer build. The same bytes under the version in force are as before.
+func TestACommandOfLaterRulesIsUnsupported(t *testing.T) {
+	t.Parallel()
+	b := leadingBench(t)
+	one := b.open(nodeidtest.ID(1))
+	inForce := b.machine.Charter().Rules
+	fields := [][]byte{nil, {0}, {0xff}, bytes.Repeat([]byte{0x80}, 40), bytes.Repeat([]byte{7}, 70_000)}
+	raw := func(rules uint32, kind int, more []byte) []byte {
+		body := append(binary.AppendUvarint(nil, uint64(rules)), byte(kind))
+		body = binary.AppendUvarint(append(binary.AppendUvarint(body, uint64(one)), 1), 9)
+		body = append(body, more...)
+		return append(binary.AppendUvarint(nil, uint64(len(body))), body...)
+	}
+	for kind := range 256 {
+		for i, more := range fields {
+			for _, rules := range []uint32{inForce + 1, 1<<32 - 1} {
+				frame := raw(rules, kind, more)
+				b.core.Receive(b.now, nodeidtest.ID(1), nil, append(frame, raw(rules, kind, more)...))
+				b.turn()
+				b.want(nodeidtest.ID(1), "unsupported 9, unsupported 9")
+				r := b.replies[nodeidtest.ID(1)][0]
+				if len(b.kinds) > 0 || r.Command != lockfsm.Kind(kind) || r.Rules != inForce || r.Session != one || r.Epoch != 1 {
+					t.Fatalf("kind %d, fields %d, rules %d: proposed %v, answered %+v", kind, i, rules, b.kinds, r)
+				}
+			}
+		}
+	}
+	// Other commands of the same frame, before and after, have their effect.
+	frame := append(acquireCmd(one, 1, 1, "x").Append(nil), raw(inForce+1, 200, nil)...)
+	b.core.Receive(b.now, nodeidtest.ID(1), nil, acquireCmd(one, 1, 2, "y").Append(frame))
+	b.step()
+	b.want(nodeidtest.ID(1), "unsupported 9, state 1 granted, state 2 granted")
+	b.core.Receive(b.now, nodeidtest.ID(1), nil, raw(inForce, 200, nil))
+	b.turn()
+	b.want(nodeidtest.ID(1), "ended 1 refused")
+}
+
+// TestTheVersionInForceFollowsARaise checks that a command is refused until the Raise is applied,
+// and proposed after it.
+func TestTheVersionInForceFollowsARaise(t *testing.T) {
+	t.Parallel()
+	b := leadingBench(t)
+	one := b.open(nodeidtest.ID(1))
+	next := lockfsm.RulesVersion + 1 // the machine of this build would fail, so the test applies the Raise
+	later := acquireCmd(one, 1, 1, "x")
+	later.Rules = next
+	b.core.ProposeRaise(b.now, b.term, next)
+	b.turn()
+	if !slices.Contains(b.kinds, "raise") {
+		t.Fatalf("proposed %v", b.kinds)
+	}
+	b.blob = nil
+	b.send(nodeidtest.ID(1), later)
+	b.turn()
+	b.want(nodeidtest.ID(1), "unsupported 1")
+	b.core.Applied(b.now, []lockfsm.Result{{Kind: lockfsm.Raise, Code: lockfsm.Done}})
+	b.send(nodeidtest.ID(1), later)
+	b.turn()
+	b.want(nodeidtest.ID(1), "")
+	if !slices.Contains(b.kinds, "acquire") {
+		t.Fatalf("after the Raise: proposed %v", b.kinds)
+	}
+	b.core.Role(b.now, Role{Term: 6, Leading: true, Leader: nodeid.Endpoint{ID: nodeidtest.ID(9), Addr: "self"}})
+	b.term = 6
+	b.leads() // under the version of the machine
+	b.turn()
+	b.send(nodeidtest.ID(1), later)
+	b.turn()
+	b.want(nodeidtest.ID(1), "unsupported 1")
 }
 
 func TestHostileAmountsAreBounded(t *testing.T) {

@@ -51,6 +51,8 @@ type Leadership struct {
 	Grace  time.Duration
 	// Unsearched reports that the machine has searches to continue, see lockfsm.Machine.Search.
 	Unsearched bool
+	// Rules is the version of the rules in force. Zero means 1.
+	Rules uint32
 }
 
 // Core makes all decisions of a [Keeper]. It has no goroutine, no clock and no random source. The
@@ -84,6 +86,8 @@ type Core struct {
 	graceDue, graceSent bool
 	adoptDue            *adoption
 	raiseDue            uint32 // the requested version; zero means none
+	raising             uint32 // the highest version that was proposed in this term
+	rules               uint32 // the version in force
 	proposeAt           clock.Time
 	opens               map[lockfsm.Nonce]pendingOpen
 	opened              map[nodeid.ID]int // the number of sessions that each instance has opened
@@ -156,7 +160,7 @@ func (k *Core) throwAway() (attached []*peerState) {
 	}
 	k.led, k.born, k.graceOver = false, false, false
 	k.bornSent, k.graceDue, k.graceSent, k.proposeAt = false, false, false, 0
-	k.adoptDue, k.raiseDue = nil, 0
+	k.adoptDue, k.raiseDue, k.raising = nil, 0, 0
 	k.opens, k.opened = make(map[lockfsm.Nonce]pendingOpen), make(map[nodeid.ID]int)
 	k.queue, k.queued, k.blob, k.blobExpires = nil, 0, nil, 0
 	k.entering = entering{}
@@ -178,7 +182,7 @@ func (k *Core) Leads(now clock.Time, l Leadership) {
 	}
 	k.led = true
 	k.born, k.graceOver, k.bornAt, k.grace = l.Born, l.GraceOver, l.BornAt, l.Grace
-	k.searches.due = l.Unsearched
+	k.searches.due, k.rules = l.Unsearched, max(l.Rules, 1)
 	k.beginEntering(l.Sessions)
 	if k.born {
 		k.tellAskers()

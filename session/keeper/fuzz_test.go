@@ -16,6 +16,7 @@ func FuzzKeeper(f *testing.F) {
 		Nonce: lockfsm.Nonce{1}}.Append(lockfsm.Command{Kind: lockfsm.Attach, Session: 1, Epoch: 2, Number: 1,
 		Nonce: lockfsm.Nonce{1}}.Append(nil)))
 	f.Add([]byte(nil), lockfsm.Command{Kind: lockfsm.Expire, Session: 1, Term: 5}.Append(nil))
+	f.Add([]byte(nil), lockfsm.Command{Rules: lockfsm.RulesVersion + 1, Kind: 200, Session: 1, Epoch: 1}.Append(nil))
 	f.Fuzz(func(t *testing.T, renewals, commands []byte) {
 		b := leadingBench(t)
 		one, two := b.open(nodeidtest.ID(1)), b.open(nodeidtest.ID(2))

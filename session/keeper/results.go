@@ -32,6 +32,10 @@ func (k *Core) applied(r *lockfsm.Result) {
 			k.graceOver = true
 			k.tellGraceOver()
 		}
+	case lockfsm.Raise:
+		if r.Code == lockfsm.Done {
+			k.rules = max(k.rules, k.raising)
+		}
 	case lockfsm.Open:
 		k.appliedOpen(r)
 	case lockfsm.Attach:

@@ -90,7 +90,7 @@ func (o *office) lead(term uint64) {
 	o.Role(Role{Term: term, Leading: true, Leader: nodeid.Endpoint{ID: nodeidtest.ID(9)}})
 	o.mu.Lock()
 	l := Leadership{Term: term, Sessions: o.machine.Sessions(), Born: o.machine.Born(),
-		GraceOver: o.machine.GraceOver()}
+		GraceOver: o.machine.GraceOver(), Rules: o.machine.Charter().Rules}
 	o.mu.Unlock()
 	o.Leads(l)
 	if !l.Born {

@@ -15,8 +15,7 @@ import (
 func stayBench(t *testing.T) *bench {
 	b := leadingBench(t)
 	b.blob = lockfsm.Command{Kind: lockfsm.Stamp, WallUnixMS: 1_800_000_000_000}.Append(nil)
-	b.blob = lockfsm.Command{Kind: lockfsm.Raise, Version: lockfsm.StickySince}.Append(b.blob)
-	b.apply()
+	b.core.ProposeRaise(b.now, b.term, lockfsm.StickySince)
 	b.step()
 	return b
 }
