@@ -1,6 +1,7 @@
 package mortise
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -322,6 +323,41 @@ func (n *Node) Do(ctx context.Context, key string, fn func(ctx context.Context, 
 	}
 	defer func() { err = joined(err, lock.Unlock(ctx)) }()
 	return fn(lock.Context(ctx), lock.Token())
+}
+
+// DoNested is Do with several requests, for several limits at once: "1 for the order, 5 for the
+// tenant, 40 in all". It acquires them in the given order, each under the context of the one
+// before, runs fn, and unlocks them in reverse order, even if fn panics. The token is that of the
+// first request, and [TokenFrom] returns it from the context of fn, too.
+//
+// Put the narrowest limit first: a caller that waits for its tenant then holds its order, and no
+// place of all. In the opposite order, callers that wait for one tenant would hold the places that
+// other tenants need. Callers that nest the same keys in the same order cannot deadlock.
+//
+// The context passed to fn ends when one of the locks is lost, with the reason as its cause. Such a
+// loss also ends the wait for the next lock. DoNested returns the errors of locking, of fn and of
+// unlocking. A nil error means that fn succeeded, and that all locks were held until fn returned.
+// If a request fails, fn does not run. After every error nothing is held.
+func (n *Node) DoNested(ctx context.Context, requests []Request,
+	fn func(ctx context.Context, token Token) error) (err error) {
+	if len(requests) == 0 {
+		return fmt.Errorf("%w: DoNested without a request", ErrBadRequest)
+	}
+	for i := range requests { // a mistake in the last one must not wait for the others
+		if err := n.check(ctx, &requests[i]); err != nil {
+			return err
+		}
+	}
+	inner, first := ctx, (*Lock)(nil)
+	for _, r := range requests {
+		lock, refused := n.Acquire(inner, r)
+		if refused != nil {
+			return refused
+		}
+		defer func() { err = joined(err, lock.Unlock(ctx)) }()
+		inner, first = lock.Context(inner), cmp.Or(first, lock)
+	}
+	return fn(ContextWithToken(inner, first.Token()), first.Token())
 }
 
 // joined joins the errors of fn and Unlock. It drops the error of Unlock if fn has already returned

@@ -9,6 +9,7 @@
 //	rebuild_a_cache_once          thirty requests, one rebuild
 //	consume_partitions            sixteen partitions over three instances, one of which stops
 //	three_calls_at_a_time         a semaphore
+//	three_limits_at_once          a limit for the order, the tenant and all jobs
 //	two_of_three_poll             a permit that is held, and taken over when its holder stops
 //	save_every_keystroke          one instance locks the same key again and again
 //	compute_in_phases             workers that wait for each other after each phase
