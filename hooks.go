@@ -36,9 +36,9 @@ type Hooks struct {
 	// Its result, which may be nil, is the Tag of all later events of that lock.
 	Acquired func(ctx context.Context, e LockEvent) (tag any)
 
-	// Unlocked is called at the end of the first Unlock, UnlockSoon, Detach or Lapse of every
-	// handle, with the context of the call (context.Background() for UnlockSoon and Lapse).
-	// OutcomeLost means that the lock was no longer held.
+	// Unlocked is called at the end of the first Unlock, UnlockSoon or Detach of every handle, with
+	// the context of the call (context.Background() for UnlockSoon). OutcomeLost means that the lock
+	// was no longer held.
 	Unlocked func(ctx context.Context, e LockEvent)
 
 	// Lost is called when a lock has ended before it was unlocked. Outcome is the reason.
@@ -155,7 +155,7 @@ func lockEvent(e *trace.Event) LockEvent {
 var outcomes = [...]Outcome{
 	trace.Granted: OutcomeGranted, trace.Entered: OutcomeEntered, trace.Confirmed: OutcomeConfirmed,
 	trace.Soon: OutcomeSoon, trace.Unconfirmed: OutcomeUnconfirmed, trace.Detached: OutcomeDetached,
-	trace.Lapsed: OutcomeLapsed, trace.Left: OutcomeLeft, trace.Gone: OutcomeLost, trace.Stopped: OutcomeClosed,
+	trace.Left: OutcomeLeft, trace.Gone: OutcomeLost, trace.Stopped: OutcomeClosed,
 	trace.Leaked: OutcomeLeaked, trace.InDoubt: OutcomeInDoubt, trace.Regained: OutcomeRegained,
 }
 
@@ -344,8 +344,7 @@ const (
 const (
 	OutcomeConfirmed Outcome = "confirmed"
 	OutcomeSoon      Outcome = "soon"     // UnlockSoon
-	OutcomeDetached  Outcome = "detached" // Detach
-	OutcomeLapsed    Outcome = "lapsed"   // Lapse
+	OutcomeDetached  Outcome = "detached" // Detach, or Request.MaxHold of one handle
 	OutcomeLeft      Outcome = "left"     // other handles of the lock still hold it
 	OutcomeLost      Outcome = "lost"     // the lock was no longer held
 	// OutcomeUnconfirmed means that the context ended before the confirmation, or that the lock was in

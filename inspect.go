@@ -235,38 +235,6 @@ func (n *Node) ForceUnlock(ctx context.Context, key string, token Token, reason 
 	return seen.GetHeld(), err
 }
 
-// ForceUnlockAll calls ForceUnlock for every hold of the keys that begin with prefix, and returns
-// how many holds it has ended. It may end holds that are granted during the call.
-func (n *Node) ForceUnlockAll(ctx context.Context, prefix, reason string) (ended int, err error) {
-	for info, err := range n.List(ctx, prefix) {
-		if err != nil {
-			return ended, err
-		}
-		for told := 0; ; told = 0 {
-			for _, s := range info.Queue {
-				if s.Token == 0 {
-					continue
-				}
-				told++
-				one, err := n.ForceUnlock(ctx, info.Key, s.Token, reason)
-				if err != nil {
-					return ended, err
-				}
-				if one {
-					ended++
-				}
-			}
-			if told >= info.Held {
-				break
-			}
-			if info, err = n.Peek(ctx, info.Key); err != nil { // Queue omits some holders of a shared key
-				return ended, err
-			}
-		}
-	}
-	return ended, nil
-}
-
 const (
 	lookPause   = 50 * time.Millisecond // pause before the next attempt
 	busyPause   = time.Second           // longest pause after a leader has refused several attempts

@@ -8,6 +8,7 @@ import (
 	"sync"
 	"sync/atomic"
 
+	"github.com/mortise-lock/mortise/internal/lapse"
 	"github.com/mortise-lock/mortise/internal/shown"
 	"github.com/mortise-lock/mortise/internal/trace"
 	"github.com/mortise-lock/mortise/lockfsm"
@@ -337,21 +338,14 @@ func (l *Lock) Unlock(ctx context.Context) error { return l.release(ctx, mode{wa
 // returns ErrNoRoom if the group has too many detached holds (65,536) or sessions, or no room in
 // its budget of bytes; the hold has then ended. If the lock was entered again, the call on its last
 // handle decides how the lock ends.
-func (l *Lock) Detach(ctx context.Context) error { return l.release(ctx, mode{way: trace.Detach}) }
-
-// Lapse ends the lock on behalf of a holder that is gone and has not unlocked it. It is for a
-// program that holds locks for others, such as the agent of mortise. The lock stays taken for
-// [Request.LockDelay]. Without a LockDelay it is free immediately. [Node.Watch] and [Node.Audit]
-// report it as expired, with the first 1,024 bytes of why as the Reason. Until all instances run a
-// build that supports Lapse, the Cause is "released". Lapse does not wait, and returns the errors
-// of UnlockSoon. With [Request.Sticky] the instance keeps the lock as after UnlockSoon, and the
-// event, which has the token of l, is missing if the connection to the leader breaks at that
-// moment. If the lock was entered again, the call on its last handle decides how the lock ends.
-func (l *Lock) Lapse(why string) error {
-	return l.release(context.Background(), mode{way: trace.Lapse, why: why})
+func (l *Lock) Detach(ctx context.Context) error {
+	if ctx != nil && lapse.Reason(ctx) != "" {
+		return l.release(context.Background(), mode{way: trace.Lapse, why: lapse.Reason(ctx)})
+	}
+	return l.release(ctx, mode{way: trace.Detach})
 }
 
-// mode is the way in which a handle is ended. The field why is the argument of Lapse.
+// mode is the way in which a handle is ended. The field why is set for a lapse.
 type mode struct {
 	way trace.Way
 	why string

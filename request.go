@@ -132,7 +132,7 @@ type Request struct {
 
 	// LockDelay keeps the lock taken for that time, at most 7 days, when its holder is gone: its
 	// session has expired, its lease was not renewed, MaxHold has ended the hold, or [Lock.Detach]
-	// or [Lock.Lapse] was called. If the resource cannot compare tokens, a delay of a few seconds
+	// was called. If the resource cannot compare tokens, a delay of a few seconds
 	// gives the holder's last writes time to finish. A delay of hours is for a hold that must
 	// outlive its process; see Resume.
 	//

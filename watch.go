@@ -38,7 +38,7 @@ type Event struct {
 
 	Cause Cause // set for EventFreed and EventLeft, but not in the state after an EventReset
 	// After ForceUnlock, By is the instance on which it was called, and Reason is its argument. If
-	// Request.MaxHold or Lock.Lapse ended the hold, only Reason is set. If another session resumed the
+	// Request.MaxHold or the agent ended the hold, only Reason is set. If another session resumed the
 	// hold although its session had not ended, By is the holder of that session.
 	By, Reason string
 
@@ -149,7 +149,7 @@ func eventOf(e *query.Event) Event {
 }
 
 // Audit returns the last 256 events in which a hold ended or lost its holder for one of five
-// reasons: force, a session that was not renewed in time, Request.MaxHold, Lock.Lapse, or a
+// reasons: force, a session that was not renewed in time, Request.MaxHold, the agent (its client is gone), or a
 // Request.Resume while the session of the hold had not ended. The oldest event comes first. In a
 // full log a further event replaces the oldest one of the derived secret under which the most
 // events are, so that one secret cannot push out those of others. The events are replicated state:
@@ -180,7 +180,7 @@ type Cause string
 // The causes.
 const (
 	CauseReleased Cause = "released" // by Unlock
-	CauseExpired  Cause = "expired"  // session expired, LockDelay or MaxHold passed, or Lapse ended it
+	CauseExpired  Cause = "expired"  // session expired, LockDelay or MaxHold passed, or a client of an agent is gone
 	CauseClosed   Cause = "closed"   // its session was closed, as when its instance left
 	CauseForced   Cause = "forced"   // by ForceUnlock
 	CauseResumed  Cause = "resumed"  // another session continues the hold, by Request.Resume

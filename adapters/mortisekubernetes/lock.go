@@ -13,6 +13,7 @@ import (
 	"k8s.io/client-go/tools/leaderelection/resourcelock"
 
 	"github.com/mortise-lock/mortise"
+	"github.com/mortise-lock/mortise/internal/lapse"
 )
 
 const (
@@ -192,7 +193,8 @@ func (l *Lock) release(ctx context.Context) error {
 func (l *Lock) RecordEvent(event string) {
 	if event == stopped {
 		if lock := l.stop(); lock != nil {
-			_ = lock.Lapse("the elector has stopped without a release") // fails only if the lock is lost
+			gone := lapse.Because(context.Background(), "the elector has stopped without a release")
+			_ = lock.Detach(gone) // does not wait, and fails only if the lock is lost
 		}
 		l.mu.Lock()
 		l.idle = l.ended

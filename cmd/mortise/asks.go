@@ -32,7 +32,6 @@ type holding interface {
 	Err() error
 	Unlock(context.Context) error
 	UnlockSoon() error
-	Lapse(why string) error
 	Downgrade(context.Context) error
 	Detach(context.Context) error
 	Wanted() <-chan struct{}

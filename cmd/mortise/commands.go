@@ -49,10 +49,11 @@ func ofKeys() []command {
 			run:      data, flags: dataFlags,
 		},
 		{
-			name: "unlock", args: "--force KEY --token T --reason TEXT",
-			about:    "end a hold that will not end by itself",
-			examples: "unlock --force orders/42 --token 4611686018427388141 --reason \"orders-2 hangs, restarted\"",
-			run:      unlock, flags: unlockFlags,
+			name: "unlock", args: "--force KEY --token T|--all --reason TEXT",
+			about: "end a hold that will not end by itself, or all holds of the keys with a prefix",
+			examples: "unlock --force orders/42 --token 4611686018427388141 --reason \"orders-2 hangs, restarted\"\n" +
+				"unlock --force jobs/ --all --reason \"the host of the jobs is gone\"",
+			run: unlock, flags: unlockFlags,
 		},
 	}
 }

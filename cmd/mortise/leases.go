@@ -11,6 +11,7 @@ import (
 	"time"
 
 	"github.com/mortise-lock/mortise"
+	"github.com/mortise-lock/mortise/internal/lapse"
 )
 
 const (
@@ -407,7 +408,7 @@ func (ls *leases) remove(l *lease, lost string) {
 		if lost == "" {
 			_ = lock.UnlockSoon()
 		} else {
-			_ = lock.Lapse(lost)
+			_ = lock.Detach(lapse.Because(ls.ctx, lost))
 		}
 	}
 	if l.by != nil {

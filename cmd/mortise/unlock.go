@@ -2,22 +2,19 @@ package main
 
 import (
 	"context"
-	"encoding/json"
-	"errors"
 	"flag"
 	"fmt"
 	"strconv"
-	"time"
 
 	"github.com/mortise-lock/mortise"
 	"github.com/mortise-lock/mortise/internal/guest"
-	"github.com/mortise-lock/mortise/internal/nodeid"
 	"github.com/mortise-lock/mortise/internal/plain"
 	"github.com/mortise-lock/mortise/transport/wire/mortise/query/v1"
 )
 
 type unlockOptions struct {
 	force  bool
+	all    bool
 	token  uint64
 	reason string
 }
@@ -29,21 +26,30 @@ func unlockFlags(c *call, fs *flag.FlagSet) {
 		c.unlock.token, err = strconv.ParseUint(v, 10, 64)
 		return err
 	})
+	fs.BoolVar(&c.unlock.all, "all", false,
+		"instead of --token: end every hold of the keys that begin with KEY, also holds that begin meanwhile")
 	fs.StringVar(&c.unlock.reason, "reason", "", "the reason, which the holder and the leader's log are given")
 }
 
-type endedShown struct{ Ended bool }
+// endedShown is a hold that a command has ended, or has not found.
+type endedShown struct {
+	Key   string
+	Token mortise.Token
+	Ended bool
+}
 
 func unlock(ctx context.Context, c *call) error {
-	key, err := c.key()
+	key, err := c.unlockKey()
 	switch {
 	case err != nil:
 		return err
 	case !c.unlock.force:
 		return usageError("--force is missing: this ends a hold of another process")
-	case c.unlock.token == 0:
+	case c.unlock.token == 0 && !c.unlock.all:
 		return usageError("--token is missing: mortise get " + plain.Shell(key) +
 			" shows it; it ensures that no later hold is ended")
+	case c.unlock.token != 0 && c.unlock.all:
+		return usageError("--all ends every hold, and --token names one: give one of them")
 	case c.unlock.reason == "":
 		return usageError("--reason is missing: give one for the holder and the leader's log")
 	case !plain.Is(c.unlock.reason):
@@ -54,131 +60,90 @@ func unlock(ctx context.Context, c *call) error {
 		return err
 	}
 	defer g.Close()
-	a, err := put(ctx, c, g, query.AdminClient.Evict, &query.EvictRequest{
-		Key: []byte(key), Token: c.unlock.token, By: []byte("mortise unlock by " + myself()),
-		Reason: []byte(c.unlock.reason),
-	})
-	if err != nil {
-		return err
+	if c.unlock.all {
+		return c.unlockAll(ctx, g, key)
 	}
-	if c.json {
-		err = c.show(endedShown{a.Held})
-	} else if a.Held {
-		c.printf("%s: the hold with token %d has ended\n", key, c.unlock.token)
-	} else {
-		c.printf("%s: it is no longer held with token %d; nothing was ended\n", key, c.unlock.token)
-	}
-	if err == nil && !a.Held {
+	ended, err := c.evict(ctx, g, key, mortise.Token(c.unlock.token))
+	if err == nil && !ended {
 		err = &exitError{code: exitNo}
 	}
 	return err
 }
 
-// recoverGroup is the command recover. It makes all reachable instances of a group give up that
-// group. If one of these instances reports a leader or has no directory, recoverGroup changes
-// nothing.
-func recoverGroup(ctx context.Context, c *call) error {
-	group, err := c.word("")
-	if err == nil && group == "" {
-		err = usageError("which group? mortise doctor shows it, and says whether this is the step to take")
+func (c *call) unlockKey() (string, error) {
+	if c.unlock.all && len(c.words) == 1 {
+		return c.words[0], nil // an empty prefix means all keys
 	}
-	if err != nil {
-		return err
-	}
-	id, err := nodeid.ParseHex(group)
-	if err != nil {
-		return usageError(plain.Sprintf("%q is not a group ID; mortise doctor shows the ID", group))
-	}
-	group = nodeid.Hex(id)
-	g, err := c.guest()
-	if err != nil {
-		return err
-	}
-	defer g.Close()
-	reports, _, err := c.survey(ctx, g)
-	if err != nil {
-		return err
-	}
-	var told []guest.Report
-	for _, r := range reports {
-		switch {
-		case r.Status == nil || r.Status.Group != group:
-		case r.Status.Leader != "":
-			return wrong("%s reports that %s leads group %s: nothing is lost, and nothing was done", r.Status.Name,
-				r.Status.Leader, group)
-		case !r.Answer.Durable:
-			return wrong("%s has no directory: a group in memory founds itself again "+
-				"when all its instances are there; nothing was done", r.Status.Name)
-		default:
-			told = append(told, r)
-		}
-	}
-	if len(told) == 0 {
-		return wrong("no instance that answers belongs to group %s; nothing was done", group)
-	}
-	return c.giveUp(ctx, g, group, told)
+	return c.key()
 }
 
-// giveUp sends each instance the request to give up the group. An instance that gives up the group
-// begins a new incarnation, which may interrupt its reply. Then the other instances of the group
-// follow by themselves. So giveUp polls each instance that has not confirmed, until the instance
-// has left the group.
-func (c *call) giveUp(ctx context.Context, g *guest.Guest, group string, told []guest.Report) error {
-	why := make([]error, len(told))
-	for i, r := range told {
-		asking, cancel := context.WithTimeout(ctx, c.within)
-		_, err := guest.Ask(asking, g, r.Addr, query.AdminClient.Recover, &query.RecoverRequest{Group: group})
-		cancel()
-		if errors.Is(err, mortise.ErrNotAllowed) {
-			return err
+// evict ends one hold, and prints whether there was such a hold.
+func (c *call) evict(ctx context.Context, g *guest.Guest, key string, token mortise.Token) (ended bool, err error) {
+	a, err := put(ctx, c, g, query.AdminClient.Evict, &query.EvictRequest{
+		Key: []byte(key), Token: uint64(token), By: []byte("mortise unlock by " + myself()),
+		Reason: []byte(c.unlock.reason),
+	})
+	switch {
+	case err != nil:
+		return false, err
+	case c.json:
+		err = c.show(endedShown{key, token, a.Held})
+	case a.Held:
+		err = c.printf("%s: the hold with token %d has ended\n", key, token)
+	default:
+		err = c.printf("%s: it is no longer held with token %d; nothing was ended\n", key, token)
+	}
+	return a.Held, err
+}
+
+// unlockAll ends every hold of the keys that begin with prefix. After an error, the error names how
+// many holds have ended.
+func (c *call) unlockAll(ctx context.Context, g *guest.Guest, prefix string) error {
+	ended := 0
+	var failed error
+	err := c.walk(ctx, g, prefix, func(k mortise.KeyInfo) bool {
+		var n int
+		n, failed = c.unlockHolds(ctx, g, k)
+		ended += n
+		return failed == nil
+	})
+	switch err = cmpErr(failed, err); {
+	case err != nil:
+		return fmt.Errorf("%w (%d holds have ended; repeat the command for the others)", err, ended)
+	case ended == 0:
+		if !c.json {
+			c.printf("no key that begins with %q is held; nothing was ended\n", prefix)
 		}
-		why[i] = err
+		return &exitError{code: exitNo}
+	case !c.json:
+		c.printf("%d holds have ended\n", ended)
 	}
-	leaving, cancel := context.WithTimeout(ctx, followWithin)
-	defer cancel()
-	var failed []error
-	for i, r := range told {
-		if why[i] != nil && !c.hasLeft(leaving, g, r.Addr, group) {
-			failed = append(failed, wrong("%s at %s: %v", r.Status.Name, r.Addr, why[i]))
-			continue
-		}
-		c.printf("%s at %s has given group %s up\n", r.Status.Name, r.Addr, group)
-	}
-	if len(failed) > 0 {
-		return errors.Join(failed...)
-	}
-	c.printf("they found the next group as soon as all instances of %s are in reach; "+
-		"it grants nothing until its grace is over\n", foundedBy(told[0]))
 	return nil
 }
 
-const (
-	followWithin = 5 * time.Second // time for the other instances to follow the first one
-	followLook   = 100 * time.Millisecond
-)
-
-func (c *call) hasLeft(ctx context.Context, g *guest.Guest, addr, group string) bool {
+// unlockHolds ends the holds of one key. The queue of k may omit some of them, and then it asks for
+// the queue again.
+func (c *call) unlockHolds(ctx context.Context, g *guest.Guest, k mortise.KeyInfo) (ended int, err error) {
 	for {
-		asking, cancel := context.WithTimeout(ctx, c.within)
-		a, err := guest.Ask(asking, g, addr, query.AdminClient.Here, &query.HereRequest{})
-		cancel()
-		var s struct{ Group string }
-		if err == nil && json.Unmarshal(a.Status, &s) == nil && s.Group != group {
-			return true
+		shown := 0
+		for _, s := range k.Queue {
+			if s.Token == 0 {
+				continue
+			}
+			shown++
+			one, err := c.evict(ctx, g, k.Key, s.Token)
+			if err != nil {
+				return ended, err
+			}
+			if one {
+				ended++
+			}
 		}
-		select {
-		case <-ctx.Done():
-			return false
-		case <-time.After(followLook):
+		if shown >= k.Held {
+			return ended, nil
+		}
+		if k, err = c.peek(ctx, g, k.Key); err != nil {
+			return ended, err
 		}
 	}
-}
-
-func wrong(format string, args ...any) error { return errors.New(plain.Sprintf(format, args...)) }
-
-func foundedBy(r guest.Report) string {
-	if len(r.Answer.Founders) > 0 {
-		return fmt.Sprintf("Founders (%d names)", len(r.Answer.Founders))
-	}
-	return fmt.Sprintf("Replicas (%d)", r.Answer.Replicas)
 }

@@ -157,8 +157,8 @@ func TestForceUnlockOfAFreeKeptLock(t *testing.T) {
 	bubble(t, func(t *testing.T) {
 		f, l, s := kept(t)
 		unlock(t, l)
-		if ended, err := f.nodes[2].ForceUnlockAll(brief(t), "k", "test"); ended != 1 || err != nil {
-			t.Errorf("%d, %v", ended, err)
+		if ended, err := f.nodes[2].ForceUnlock(brief(t), "k", s.Token, "test"); !ended || err != nil {
+			t.Errorf("%v, %v", ended, err)
 		}
 		synctest.Wait()
 		if info := f.peek(1, "k"); len(info.Queue) != 0 {

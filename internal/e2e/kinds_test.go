@@ -10,6 +10,7 @@ import (
 	"time"
 
 	"github.com/mortise-lock/mortise"
+	"github.com/mortise-lock/mortise/internal/lapse"
 )
 
 func (f *fleet) acquire(i int, r mortise.Request) *mortise.Lock {
@@ -415,7 +416,7 @@ func TestAnOverdueHoldKeepsItsDelay(t *testing.T) {
 			t.Errorf("the next had the lock %v after the loss, want the delay", waited)
 		}
 		gone := f.acquire(0, mortise.Request{Key: "j"})
-		if err := gone.Lapse("its client died"); err != nil || gone.Err() != mortise.ErrUnlocked {
+		if err := gone.Detach(lapse.Because(t.Context(), "its client died")); err != nil || gone.Err() != mortise.ErrUnlocked {
 			t.Errorf("%v, %v", err, gone.Err())
 		}
 		unlock(t, f.acquire(1, mortise.Request{Key: "j"}))

@@ -177,31 +177,6 @@ func TestForceUnlock(t *testing.T) {
 	})
 }
 
-func TestForceUnlockAll(t *testing.T) {
-	bubble(t, func(t *testing.T) {
-		f := startFleet(t, 3)
-		var locks []*mortise.Lock
-		for i := range 10 {
-			locks = append(locks, f.acquire(i%3, mortise.Request{Key: "jobs/shared", Shared: true}),
-				f.lock(i%3, fmt.Sprint("jobs/", i)))
-		}
-		other := f.lock(0, "other")
-		ended, err := f.nodes[1].ForceUnlockAll(brief(t), "jobs/", "the host is gone")
-		if err != nil || ended != len(locks) {
-			t.Fatalf("%d of %d, %v", ended, len(locks), err)
-		}
-		time.Sleep(time.Second)
-		for _, l := range locks {
-			wantIs(t, l.Err(), mortise.ErrLost)
-		}
-		if err := other.Err(); err != nil {
-			t.Error(err)
-		}
-		unlock(t, other)
-		f.nothingLeft()
-	})
-}
-
 // In TestAnOldEvictAnswersNoOtherCall an Evict of an earlier leader is applied late, under the
 // number of a query of the present leader. Its result must not answer that query.
 func TestAnOldEvictAnswersNoOtherCall(t *testing.T) {

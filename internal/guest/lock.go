@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"github.com/mortise-lock/mortise"
+	"github.com/mortise-lock/mortise/internal/lapse"
 	"github.com/mortise-lock/mortise/internal/shown"
 	"github.com/mortise-lock/mortise/lockfsm"
 	"github.com/mortise-lock/mortise/session"
@@ -138,14 +139,17 @@ func (l *Lock) Upgrade(ctx context.Context) (*Lock, error) {
 }
 
 // Detach gives up the lock, which stays taken for its LockDelay: see mortise.Lock.Detach.
-func (l *Lock) Detach(ctx context.Context) error { return l.hold.Detach(ctx) }
+// With a reason of package lapse it does not wait.
+func (l *Lock) Detach(ctx context.Context) error {
+	if why := lapse.Reason(ctx); why != "" {
+		return l.hold.Lapse(why)
+	}
+	return l.hold.Detach(ctx)
+}
 
 // Wanted returns a channel that is closed when another request has to wait for the lock. It needs
 // Request.Notice.
 func (l *Lock) Wanted() <-chan struct{} { return l.hold.Wanted() }
-
-// Lapse gives up the lock on behalf of a holder that no longer exists: see mortise.Lock.Lapse.
-func (l *Lock) Lapse(why string) error { return l.hold.Lapse(why) }
 
 func (s *Session) explain(key string, err error) error {
 	var held *client.HeldError

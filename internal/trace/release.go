@@ -82,5 +82,5 @@ func (r Release) end(err error) End {
 	case !r.Last:
 		return Left
 	}
-	return [...]End{Unlock: Confirmed, UnlockSoon: Soon, Detach: Detached, Lapse: Lapsed}[r.Way]
+	return [...]End{Unlock: Confirmed, UnlockSoon: Soon, Detach: Detached, Lapse: Detached}[r.Way]
 }

@@ -64,7 +64,6 @@ const (
 	Soon        // released without waiting for the confirmation
 	Unconfirmed // released, but not confirmed; Err is the reason
 	Detached
-	Lapsed
 	Left    // the lock still has other handles
 	Gone    // the lock was lost before the release
 	Stopped // the node has ended
