@@ -416,7 +416,8 @@ func TestAnOverdueHoldKeepsItsDelay(t *testing.T) {
 			t.Errorf("the next had the lock %v after the loss, want the delay", waited)
 		}
 		gone := f.acquire(0, mortise.Request{Key: "j"})
-		if err := gone.Detach(lapse.Because(t.Context(), "its client died")); err != nil || gone.Err() != mortise.ErrUnlocked {
+		err := gone.Detach(lapse.Because(t.Context(), "its client died"))
+		if err != nil || gone.Err() != mortise.ErrUnlocked {
 			t.Errorf("%v, %v", err, gone.Err())
 		}
 		unlock(t, f.acquire(1, mortise.Request{Key: "j"}))
