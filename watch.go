@@ -150,11 +150,11 @@ func eventOf(e *query.Event) Event {
 
 // Audit returns the last 256 events in which a hold ended or lost its holder for one of five
 // reasons: force, a session that was not renewed in time, Request.MaxHold, a client of an agent
-// that is gone, or a Request.Resume while the session of the hold had not ended. The oldest event comes first. In a
-// full log a further event replaces the oldest one of the derived secret under which the most
-// events are, so that one secret cannot push out those of others. The events are replicated state:
-// they survive a change of leader, but not the end of the group. To keep all of them, store the
-// events that Watch reports.
+// that is gone, or a Request.Resume while the session of the hold had not ended. The oldest event
+// comes first. In a full log a further event replaces the oldest one of the derived secret under
+// which the most events are, so that one secret cannot push out those of others. The events are
+// replicated state: they survive a change of leader, but not the end of the group. To keep all of
+// them, store the events that Watch reports.
 func (n *Node) Audit(ctx context.Context) ([]Event, error) {
 	s, err := look(ctx, n, query.QueryClient.Ends, &query.StateRequest{})
 	return eventsOf(s), err
