@@ -19,7 +19,7 @@ import (
 var (
 	// ErrHeld means that another caller had the lock, so that TryLock, or a request with Request.Try,
 	// was refused. The error is a *HeldError.
-	ErrHeld = errors.New("mortise: the lock is held")
+	ErrHeld = client.ErrHeld
 
 	// ErrLost means that a lock ended before it was unlocked: its lease was not renewed in time, or
 	// the node ended its session.
@@ -33,11 +33,15 @@ var (
 	// ErrUnlocked means that a lock has ended because it was unlocked.
 	ErrUnlocked = client.ErrReleased
 
-	// ErrNotReady means that the group cannot decide the call now: it changed nothing, and shows
-	// nothing about the lock. The text has the reason. For a request with Try: there has been no
-	// leader for 2 s, the group is in its grace, or the session that keeps the lock (Request.Sticky)
-	// has not answered for 2 s. For any call: not all instances run a build that supports it.
+	// ErrNotReady means that the group cannot decide a request with Try now: it changed nothing, and
+	// shows nothing about the lock. A later call can succeed. There has been no leader for 2 s, the
+	// group is in its grace, or the session that keeps the lock (Request.Sticky) has not answered for
+	// 2 s. The text has the reason.
 	ErrNotReady = errors.New("mortise: the group cannot answer now")
+
+	// ErrUnsupported means that not all instances run a build that has what the call asks for. It
+	// changed nothing, and fails until all of them run such a build.
+	ErrUnsupported = client.ErrUnsupported
 
 	// ErrLeaving means that the node has begun to leave and accepts no new requests.
 	ErrLeaving = client.ErrLeaving
@@ -107,7 +111,8 @@ func (e *NotAllowedError) Error() string { return (*session.NotAllowedError)(e).
 func (e *NotAllowedError) Is(target error) bool { return target == ErrNotAllowed }
 
 // HeldError describes the holder of a lock at the moment when the group decided the request.
-// errors.Is reports it as ErrHeld.
+// errors.Is reports it as ErrHeld, unless Token is zero: then no request held the lock, and Holder
+// waited for it together with other locks. A Try never fails with such a HeldError.
 type HeldError struct {
 	Key     string
 	Holder  string            // Name of the instance that holds it, or its ID if it has given no name
@@ -154,7 +159,7 @@ func (e *HeldError) is() string {
 	return "held"
 }
 
-func (e *HeldError) Is(target error) bool { return target == ErrHeld }
+func (e *HeldError) Is(target error) bool { return target == ErrHeld && e.Token != 0 }
 
 // DeadlockError reports that a request was refused, because it would have closed a circle of waits:
 // directly or through other requests, it would have waited for a lock under which it is made. The

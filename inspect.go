@@ -318,7 +318,7 @@ func (n *Node) IDs(ctx context.Context, count int) (first uint64, err error) {
 	case err != nil:
 		return 0, err
 	case lockfsm.Code(a.Code) == lockfsm.Unsupported:
-		return 0, fmt.Errorf("%w: IDs: %w", ErrNotReady, client.ErrUnsupported)
+		return 0, fmt.Errorf("%w: IDs", ErrUnsupported)
 	}
 	return a.First, nil
 }
@@ -360,7 +360,7 @@ func (n *Node) put(ctx context.Context, q *query.PutRequest) (uint64, error) {
 		return 0, fmt.Errorf("%w: put %s: the group has no hold of %s with token %d", ErrLost, shownKey(key),
 			shownKey(string(q.Lock)), q.Token)
 	case code == lockfsm.Unsupported:
-		return 0, fmt.Errorf("%w: put %s under a lock: %w", ErrNotReady, shownKey(key), client.ErrUnsupported)
+		return 0, fmt.Errorf("%w: put %s under a lock", ErrUnsupported, shownKey(key))
 	case code == lockfsm.BadKey:
 		return 0, cmp.Or(badKey(key), fmt.Errorf("%w: %q", ErrBadKey, key))
 	case code == lockfsm.OverGroupBudget:

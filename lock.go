@@ -224,8 +224,7 @@ func (l *Lock) Regain(ctx context.Context) error {
 // ended, and ErrInJeopardy if it is in doubt: a downgrade that began before goes on if the lock is
 // good again. It returns ErrBadRequest for a semaphore, a lock of Sticky, Path or Upgradable, an
 // upgraded lock, and while another handle of the lock, which was entered again, is exclusive.
-// ErrNotReady means that not all instances run a build that supports Downgrade. After ErrBadRequest
-// and ErrNotReady the lock is as before. If ctx ended before the confirmation, the error wraps the
+// After ErrBadRequest and ErrUnsupported the lock is as before. If ctx ended before the confirmation, the error wraps the
 // context's error: the lock becomes shared when a leader is reached, so use it only as a reader.
 // After every error but ErrLost and ErrUnlocked the lock is held, and still to be unlocked.
 func (l *Lock) Downgrade(ctx context.Context) error {
@@ -242,8 +241,7 @@ func (l *Lock) Downgrade(ctx context.Context) error {
 	switch {
 	case errors.Is(err, client.ErrUnsupported):
 		l.unlower()
-		return fmt.Errorf("%w: downgrade %s: not all instances run a build that supports it: the lock is still exclusive",
-			ErrNotReady, shownKey(l.Key()))
+		return fmt.Errorf("%w: downgrade %s: the lock is still exclusive", err, shownKey(l.Key()))
 	case errors.Is(err, client.ErrNotHeld):
 		l.unlower()
 		return fmt.Errorf("%w: Downgrade of %s: the group has no such exclusive lock: a lock that was resumed keeps "+
@@ -261,8 +259,7 @@ func notOfPermits() error { return fmt.Errorf("%w: Downgrade of a semaphore", Er
 // that is still on its way.
 //
 // If the lock has ended, Put returns ErrLost or ErrUnlocked, and changes nothing, not even later.
-// If ctx ends, the change may take effect later, but only while the lock is held. ErrNotReady means
-// that not all instances run a build that supports it. While the leader runs an older build, Put
+// If ctx ends, the change may take effect later, but only while the lock is held. While the leader runs an older build, Put
 // waits for another leader until ctx ends. The lock must not be one of [Request.Sticky]: with
 // ErrBadRequest nothing is changed.
 func (l *Lock) Put(ctx context.Context, key string, data []byte, revision uint64) (uint64, error) {
@@ -285,7 +282,7 @@ func (l *Lock) Put(ctx context.Context, key string, data []byte, revision uint64
 // has the value. If the lock has ended, it returns ErrLost or ErrUnlocked. If ctx ends before, the
 // value may change later. ErrBadRequest means that the value, with the labels, is longer than 1,024
 // bytes, or that the lock is one of [Request.Sticky] or [Lock.Upgrade]. ErrNoRoom means that a
-// budget is used up. ErrNotReady means that not all instances run a build that supports SetValue.
+// budget is used up.
 func (l *Lock) SetValue(ctx context.Context, value string) error {
 	if err := l.Err(); err != nil {
 		return err
@@ -313,7 +310,7 @@ func (l *Lock) SetValue(ctx context.Context, value string) error {
 	case lockfsm.NotHeld:
 		return fmt.Errorf("%w: the group has no hold of %s with token %d", ErrLost, shownKey(f.Key()), f.Token())
 	case lockfsm.Unsupported:
-		return fmt.Errorf("%w: SetValue of %s: %w", ErrNotReady, shownKey(f.Key()), client.ErrUnsupported)
+		return fmt.Errorf("%w: SetValue of %s", ErrUnsupported, shownKey(f.Key()))
 	default:
 		return fmt.Errorf("SetValue of %s: %w", shownKey(f.Key()), client.BudgetErrorOf(code, a.Budget))
 	}

@@ -337,8 +337,6 @@ func (n *Node) explain(doing string, err error) error {
 		return n.met(held)
 	case errors.As(err, &deadlock):
 		return deadlockError(deadlock)
-	case errors.Is(err, client.ErrUnsupported):
-		return fmt.Errorf("%w: %s: %w", ErrNotReady, doing, err)
 	case errors.Is(err, client.ErrInGrace), errors.Is(err, client.ErrNoLeader), errors.Is(err, client.ErrKept):
 		return fmt.Errorf("%w: %s: %w%s", ErrNotReady, doing, err, n.because(nil))
 	case errors.As(err, &wait):

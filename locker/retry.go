@@ -76,11 +76,12 @@ func Temporary(err error) bool {
 }
 
 // Final reports whether a retry after an error is useless or wrong: after mortise.ErrBadKey,
-// ErrBadRequest, ErrLost, ErrUnlocked, ErrLeaving, ErrClosed and *DeadlockError, after the end of a
-// context, and after ErrOpen and ErrWait, because the time of a Breaker or a Patience is used up.
+// ErrBadRequest, ErrUnsupported, ErrLost, ErrUnlocked, ErrLeaving, ErrClosed and *DeadlockError,
+// after the end of a context, and after ErrOpen and ErrWait, because the time of a Breaker or a
+// Patience is used up.
 func Final(err error) bool {
-	return deadlocked(err) || is(err, mortise.ErrBadKey, mortise.ErrBadRequest, mortise.ErrLost, mortise.ErrUnlocked,
-		mortise.ErrLeaving, mortise.ErrClosed,
+	return deadlocked(err) || is(err, mortise.ErrBadKey, mortise.ErrBadRequest, mortise.ErrUnsupported,
+		mortise.ErrLost, mortise.ErrUnlocked, mortise.ErrLeaving, mortise.ErrClosed,
 		context.Canceled, context.DeadlineExceeded, ErrOpen, ErrWait)
 }
 

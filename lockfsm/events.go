@@ -289,6 +289,19 @@ func (r *auditLog) has(token Token) bool {
 	return slices.ContainsFunc(r.ends, func(end auditEnd) bool { return end.event.Token == token })
 }
 
+// forced returns the events in which a hold of a session that goes on was taken from it: one event
+// for each hold, although a hold of several keys has one for each key.
+func (r *auditLog) forced(of SessionID) (all []Event) {
+	for i := range r.ends {
+		e := &r.ends[i].event
+		taken := e.Session == of && (e.Cause == Evicted || e.Cause == Resumed)
+		if taken && (len(all) == 0 || all[len(all)-1].Token != e.Token) {
+			all = append(all, *e)
+		}
+	}
+	return all
+}
+
 func (r *auditLog) remove(at int) {
 	of := r.ends[at].of
 	if r.parts[of]--; r.parts[of] == 0 {

@@ -140,7 +140,7 @@ func (m *Machine) dispatch(index, term uint64, c *view, res *Result) {
 	case Open:
 		m.open(c, res)
 	case Attach:
-		res.Code = m.attach(c)
+		m.attach(c, res)
 	case Leaving:
 		res.Code = m.leaving(c)
 	case Close:

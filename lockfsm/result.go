@@ -176,6 +176,10 @@ type Result struct {
 	// States lists, after a successful Attach, every live request of the session in ascending order
 	// of number.
 	States []Change
+	// Forced lists, after a successful Attach, the holds of the session that the audit log shows as
+	// ended by an Evict or resumed by another session: one event for each hold, with the cause
+	// Evicted or Resumed, the oldest first. It stays valid and must not be changed.
+	Forced []Event
 	// Fired lists other requests, of any session, that the command changed: requests that it
 	// granted, requests with a new predecessor, and holders with a notice. They are in the order of
 	// their places, each at most once. After them come the requests with Try that have ended. After

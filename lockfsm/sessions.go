@@ -146,13 +146,15 @@ func (m *Machine) of(c *view) (*session, Code) {
 // attach begins a new attachment and ends the requests that the command does not name. The command
 // must have the nonce of the session's Open, because session IDs are not secret. The nonce does not
 // prove an identity either, so the leader checks the Opener.
-func (m *Machine) attach(c *view) Code {
+func (m *Machine) attach(c *view, res *Result) {
 	s := m.sessions[c.Session]
 	switch {
 	case s == nil || s.gone || c.nonce != s.nonce:
-		return NoSession
+		res.Code = NoSession
+		return
 	case c.Epoch <= s.epoch:
-		return Stale
+		res.Code = Stale
+		return
 	}
 	m.sessionChanges(s)
 	m.bump()
@@ -174,7 +176,7 @@ func (m *Machine) attach(c *view) Code {
 	for e := s.first; e != nil; e = e.next {
 		m.states = append(m.states, e.change())
 	}
-	return Done
+	res.Code, res.Forced = Done, m.audit.forced(s.id)
 }
 
 func (m *Machine) leaving(c *view) Code {

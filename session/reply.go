@@ -49,14 +49,15 @@ const (
 	// ReplyDeadlock answers a request that would have closed a circle. Fields: session, epoch,
 	// number, count, and for each link session, record, key.
 	ReplyDeadlock ReplyKind = 11
-	// ReplyEvicted reports that a request was ended by force. Fields: session, epoch, number,
-	// record (of the instance that ended it), value (the reason).
+	// ReplyEvicted reports that a request was ended by force. Before ReplyAttached, the number is
+	// zero, and the token names a hold that has ended while the session was not attached. Fields:
+	// session, epoch, number, record (of the instance that ended it), value (the reason), token.
 	ReplyEvicted ReplyKind = 12
 	// ReplyWanted reports that another request waits for the lock of a hold with Notice. Fields:
 	// session, epoch, number.
 	ReplyWanted ReplyKind = 13
-	// ReplyTaken reports that another session has resumed a hold of this session. Fields: session,
-	// epoch, number, record (of the other session).
+	// ReplyTaken reports that another session has resumed a hold of this session, which is named as
+	// in ReplyEvicted. Fields: session, epoch, number, record (of the other session), token.
 	ReplyTaken ReplyKind = 14
 	// ReplyForbidden reports that the peer's certificate does not allow a request. Fields: session,
 	// epoch, number, key (empty if it is one of the keys of a hold), value (the name in the
@@ -166,12 +167,13 @@ func (r *Reply) Append(b []byte) []byte {
 		b = binary.AppendUvarint(append(b, byte(r.Command)), uint64(r.Rules))
 	case ReplyTaken:
 		b = appendSized(appendUvarints(b, uint64(r.Session), uint64(r.Epoch), uint64(r.Number)), r.Record)
+		b = appendUvarints(b, uint64(r.Token))
 	case ReplyForbidden:
 		b = appendUvarints(b, uint64(r.Session), uint64(r.Epoch), uint64(r.Number))
 		b = appendUvarints(appendSized(appendSized(b, r.Key), r.Value), uint64(r.Code))
 	case ReplyEvicted:
 		b = appendUvarints(b, uint64(r.Session), uint64(r.Epoch), uint64(r.Number))
-		b = appendSized(appendSized(b, r.Record), r.Value)
+		b = appendUvarints(appendSized(appendSized(b, r.Record), r.Value), uint64(r.Token))
 	case ReplyDeadlock:
 		b = appendUvarints(b, uint64(r.Session), uint64(r.Epoch), uint64(r.Number), uint64(len(r.Circle)))
 		for _, link := range r.Circle {
@@ -261,6 +263,7 @@ func (r *Reply) decode(f *fields) {
 	case ReplyTaken:
 		r.name(f)
 		r.Number, r.Record = lockfsm.Number(f.uvarint()), f.sized(lockfsm.MaxRecordBytes)
+		r.Token = lockfsm.Token(f.uvarint())
 	case ReplyForbidden:
 		r.name(f)
 		r.Number, r.Key, r.Value = lockfsm.Number(f.uvarint()), f.sized(LongestKey), f.sized(lockfsm.MaxValueBytes)
@@ -269,6 +272,7 @@ func (r *Reply) decode(f *fields) {
 		r.name(f)
 		r.Number, r.Record, r.Value = lockfsm.Number(f.uvarint()), f.sized(lockfsm.MaxRecordBytes),
 			f.sized(lockfsm.MaxValueBytes)
+		r.Token = lockfsm.Token(f.uvarint())
 	case ReplyDeadlock:
 		r.name(f)
 		r.Number = lockfsm.Number(f.uvarint())

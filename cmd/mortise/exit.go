@@ -57,6 +57,7 @@ func report(errs io.Writer, command string, err error) int {
 
 func codeOf(err error) int {
 	var own *exitError
+	var held *mortise.HeldError // also of a lock that others wait for, and that no caller holds
 	switch {
 	case err == nil:
 		return exitOK
@@ -66,7 +67,7 @@ func codeOf(err error) int {
 		return exitDenied
 	case errors.Is(err, mortise.ErrNotReady):
 		return exitNotReady
-	case errors.Is(err, mortise.ErrHeld), errors.Is(err, mortise.ErrQueueFull):
+	case errors.As(err, &held), errors.Is(err, mortise.ErrQueueFull):
 		return exitBusy
 	case errors.Is(err, context.DeadlineExceeded): // no holder is known
 		return exitNotReady

@@ -109,7 +109,7 @@ func (l *Lock) Downgrade(ctx context.Context) error {
 	}
 	switch err := l.hold.Downgrade(ctx, lockfsm.LowerKeys); {
 	case errors.Is(err, client.ErrUnsupported):
-		return fmt.Errorf("%w: not all instances run a build that supports Downgrade", mortise.ErrNotReady)
+		return fmt.Errorf("%w: Downgrade", err)
 	case errors.Is(err, client.ErrNotHeld):
 		return permits
 	default:

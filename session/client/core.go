@@ -21,6 +21,7 @@ const (
 	settled        = 200 * time.Millisecond // an attachment that lasts this long resets the backoff
 	movesAtOnce    = 3
 	plainFor       = 10 * time.Second // after the group has refused a stay, because its rules are older
+	forcedKept     = 256              // as many as the audit log of the group has
 	outcomesKept   = 1024             // a larger slice is not reused: a burst must not pin memory forever
 )
 
@@ -93,8 +94,9 @@ type Core struct {
 
 	plainUntil clock.Time // until then, requests for stays are sent as ordinary ones
 
-	answers []stayAnswer // to be sent on this attachment
-	asking  []*Request   // requests with Try that wait for the answer of a stay, or have waited
+	forced  map[lockfsm.Token]forcedHold // told before ReplyAttached; nil while attached
+	answers []stayAnswer                 // to be sent on this attachment
+	asking  []*Request                   // requests with Try that wait for the answer of a stay, or have waited
 
 	outcomes []Outcome
 	told     []Outcome // the outcomes of the last Flush

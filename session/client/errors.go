@@ -93,7 +93,8 @@ func (e *WaitError) Error() string {
 
 func (e *WaitError) Unwrap() error { return e.Err }
 
-// HeldError means that a try request found the lock held. It matches ErrHeld. Its fields describe
+// HeldError means that a try request found the lock held. It matches ErrHeld, unless Token is zero,
+// as it can be for a request that waits. Its fields describe
 // the holder when the request was applied. Calls that wait for the same stay share a HeldError.
 type HeldError struct {
 	Key         string
@@ -149,7 +150,7 @@ func (e *HeldError) Error() string {
 	return fmt.Sprintf("mortise: %q is held with token %d, %d waiting", e.Key, e.Token, e.Waiters)
 }
 
-func (e *HeldError) Is(target error) bool { return target == ErrHeld }
+func (e *HeldError) Is(target error) bool { return target == ErrHeld && e.Token != 0 }
 
 // fullQueue returns an ErrQueueFull that names the key whose queue is full.
 func fullQueue(try bool, behind *HeldError) error {

@@ -166,7 +166,7 @@ func (c *Core) attached(now clock.Time, r *session.Reply) {
 			c.frees = append(c.frees, e)
 		case !e.freeing && e.seen != c.epoch:
 			if e.req.stage.holds() {
-				c.lose(e.req, LossUnknown)
+				c.loseUnnamed(e.req)
 			} else {
 				e.req.entry = &entry{req: e.req, order: e.order}
 				again = append(again, e.req.entry)
@@ -176,6 +176,7 @@ func (c *Core) attached(now clock.Time, r *session.Reply) {
 		}
 		e = next
 	}
+	c.forced = nil
 	c.askAgain(again)
 }
 
@@ -304,25 +305,44 @@ func (c *Core) forbidden(r *session.Reply) {
 // evicted handles the forced end of a request. If its caller still waits, the request is sent
 // again.
 func (c *Core) evicted(r *session.Reply) {
+	c.endedBy(r, forcedHold{&ForcedError{By: string(r.Record), Reason: string(r.Value)}, LossForced})
+}
+
+func (c *Core) readTaken(r *session.Reply) {
+	c.endedBy(r, forcedHold{&TakenError{Record: bytes.Clone(r.Record)}, LossTaken})
+}
+
+// forcedHold is how a hold was taken from this session.
+type forcedHold struct {
+	err error
+	why Loss
+}
+
+func (c *Core) endedBy(r *session.Reply, by forcedHold) {
+	if r.Number == 0 && c.phase == Attaching && len(c.forced) < forcedKept {
+		if c.forced == nil {
+			c.forced = make(map[lockfsm.Token]forcedHold)
+		}
+		c.forced[r.Token] = by
+	}
 	e := c.byNumber[r.Number]
 	if e == nil {
 		return
 	}
-	c.endedBy(e, &ForcedError{By: string(r.Record), Reason: string(r.Value)}, LossForced)
-}
-
-func (c *Core) readTaken(r *session.Reply) {
-	if e := c.byNumber[r.Number]; e != nil {
-		c.endedBy(e, &TakenError{Record: bytes.Clone(r.Record)}, LossTaken)
-	}
-}
-
-func (c *Core) endedBy(e *entry, err error, why Loss) {
 	if e.req != nil && e.req.stage.holds() {
-		c.loseBy(e.req, err, why)
+		c.loseBy(e.req, by.err, by.why)
 		e.req = nil
 	}
 	c.finish(e, nil)
+}
+
+// loseUnnamed ends a hold that the group no longer has.
+func (c *Core) loseUnnamed(r *Request) {
+	if by, forced := c.forced[r.token]; forced {
+		c.loseBy(r, by.err, by.why)
+		return
+	}
+	c.lose(r, LossUnknown)
 }
 
 func (c *Core) freed(now clock.Time, r *session.Reply) {

@@ -115,7 +115,7 @@ func (k *Core) tellGraceOver() {
 // appliedAttach makes an attachment live. It sends the states before Attached, because Attached
 // means that all states were sent.
 func (k *Core) appliedAttach(r *lockfsm.Result) {
-	k.paced(attachID{r.Session, r.Epoch}, len(r.States))
+	k.paced(attachID{r.Session, r.Epoch}, len(r.States)+len(r.Forced))
 	if s := k.session(r.Session); s != nil && r.Code == lockfsm.Done {
 		s.epoch = r.Epoch
 	}
@@ -130,6 +130,9 @@ func (k *Core) appliedAttach(r *lockfsm.Result) {
 		}
 		for i := range r.States {
 			k.tell(a, &r.States[i])
+		}
+		for i := range r.Forced {
+			k.tellForced(a, &r.Forced[i])
 		}
 		k.await(a)
 		if !k.graceOver {
@@ -202,13 +205,23 @@ func (k *Core) appliedEvict(r *lockfsm.Result) {
 	if a := k.attachments[r.Evicted.Session]; a != nil && a.live {
 		word := &session.Reply{
 			Kind: session.ReplyEvicted, Session: a.session, Epoch: a.epoch, Number: r.Evicted.Number,
-			Record: r.Evicted.By, Value: r.Evicted.Reason,
+			Record: r.Evicted.By, Value: r.Evicted.Reason, Token: r.Evicted.Token,
 		}
 		if r.Kind == lockfsm.Acquire {
 			word.Kind, word.Record = session.ReplyTaken, r.Evicted.Taker
 		}
 		k.reply(a.peer, word)
 	}
+}
+
+// tellForced reports a hold that was taken from the session while it was not attached.
+func (k *Core) tellForced(a *attachment, e *lockfsm.Event) {
+	word := &session.Reply{Kind: session.ReplyEvicted, Session: a.session, Epoch: a.epoch, Token: e.Token,
+		Record: e.How.By, Value: e.How.Reason}
+	if e.Cause == lockfsm.Resumed {
+		word.Kind = session.ReplyTaken
+	}
+	k.reply(a.peer, word)
 }
 
 // Yield implements [Keeper.Yield].
