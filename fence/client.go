@@ -17,7 +17,7 @@ const (
 )
 
 // Transport is an [http.RoundTripper] for clients. It sends the token of the request's context
-// ([FromContext]) in a header of a copy of the request. Transport is safe for concurrent use if its
+// ([mortise.TokenFrom]) in a header of a copy of the request. Transport is safe for concurrent use if its
 // fields do not change after the first call.
 //
 // When an [http.Client] follows a redirect, Transport sends the token to the new address too. A
@@ -36,7 +36,7 @@ func (t *Transport) RoundTrip(r *http.Request) (*http.Response, error) {
 	if base == nil {
 		base = http.DefaultTransport
 	}
-	token, ok := FromContext(r.Context())
+	token, ok := mortise.TokenFrom(r.Context())
 	if !ok && t.Require {
 		return nil, closing(r, fmt.Errorf("%w in the context of %s %s", ErrNoToken, r.Method, r.URL.Redacted()))
 	}

@@ -68,7 +68,7 @@ func ExampleGuard() {
 		Resource: func(r *http.Request) string { return strings.TrimPrefix(r.URL.Path, "/") },
 	}
 	server := httptest.NewServer(guard.Wrap(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
-		token, _ := fence.FromContext(r.Context())
+		token, _ := mortise.TokenFrom(r.Context())
 		fmt.Fprintln(w, "written under", token)
 	})))
 	defer server.Close()
@@ -94,7 +94,7 @@ func ExampleGuard() {
 	}
 	err = node.Do(ctx, "orders/42", func(ctx context.Context, _ mortise.Token) error { return put(ctx) })
 	fmt.Println(err)
-	err = put(fence.NewContext(ctx, 5)) // the token of a former holder
+	err = put(mortise.ContextWithToken(ctx, 5)) // the token of a former holder
 	fmt.Println(errors.Is(err, fence.ErrStale))
 	_ = put(ctx)
 	// Output:

@@ -11,7 +11,7 @@ import (
 
 // Guard is an HTTP middleware for servers. It compares the token of each request with the mark of
 // the resource. If the token is admitted, Guard calls the handler with the token in the context
-// ([FromContext]). Otherwise Guard sends one of these responses, in plain text:
+// ([mortise.TokenFrom]). Otherwise Guard sends one of these responses, in plain text:
 //
 //	400 Bad Request             the token or the resource is malformed, or there are two
 //	412 Precondition Failed     the token is stale; Mortise-Highest is the highest token seen

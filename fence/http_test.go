@@ -20,7 +20,7 @@ import (
 func seen(calls *atomic.Int64) http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		calls.Add(1)
-		token, ok := fence.FromContext(r.Context())
+		token, ok := mortise.TokenFrom(r.Context())
 		fmt.Fprint(w, uint64(token), ok)
 	})
 }
@@ -134,12 +134,12 @@ func TestTransportMeetsGuard(t *testing.T) {
 		t.Errorf("without a token: %v", err)
 	}
 	for _, token := range []mortise.Token{5, 6} {
-		response, text, err := send(fence.NewContext(t.Context(), token))
+		response, text, err := send(mortise.ContextWithToken(t.Context(), token))
 		if err != nil || text != fmt.Sprint(uint64(token), true) || fence.ResponseError(response) != nil {
 			t.Errorf("token %d: %q, %v", token, text, err)
 		}
 	}
-	response, _, err := send(fence.NewContext(t.Context(), 5))
+	response, _, err := send(mortise.ContextWithToken(t.Context(), 5))
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -191,7 +191,7 @@ func TestGuardKeepsHandlersApart(t *testing.T) {
 	register := "" // written without a lock, so that the race detector checks the order of the writes
 	arrived := make(chan bool)
 	slow := http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
-		if token, _ := fence.FromContext(r.Context()); token == 5 {
+		if token, _ := mortise.TokenFrom(r.Context()); token == 5 {
 			close(arrived)
 			<-r.Context().Done()
 			if !errors.Is(context.Cause(r.Context()), fence.ErrStale) {
@@ -206,7 +206,7 @@ func TestGuardKeepsHandlersApart(t *testing.T) {
 		Resource: func(*http.Request) string { return "a" }}.Wrap(slow))
 	client := &http.Client{Transport: &fence.Transport{}}
 	send := func(token mortise.Token) {
-		r, _ := http.NewRequestWithContext(fence.NewContext(t.Context(), token), "PUT", server.URL, nil)
+		r, _ := http.NewRequestWithContext(mortise.ContextWithToken(t.Context(), token), "PUT", server.URL, nil)
 		response, err := client.Do(r)
 		if err != nil {
 			t.Error(err)

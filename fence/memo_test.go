@@ -20,7 +20,7 @@ func TestMemoDoesAStepOnce(t *testing.T) {
 		result, err := memo.Do(t.Context(), fence.Step{Resource: "a", Token: token, ID: id},
 			func(ctx context.Context) ([]byte, error) {
 				runs++
-				if seen, _ := fence.FromContext(ctx); seen != token {
+				if seen, _ := mortise.TokenFrom(ctx); seen != token {
 					t.Errorf("fn finds the token %d, want %d", seen, token)
 				}
 				return fmt.Append(nil, "result ", runs), nil

@@ -54,7 +54,7 @@ func TestInt64(t *testing.T) {
 	}
 }
 
-func TestFromContextTakesTheInnerToken(t *testing.T) {
+func TestTheInnerTokenCounts(t *testing.T) {
 	node, err := mortise.Start(t.Context(), mortise.Config{})
 	if err != nil {
 		t.Fatal(err)
@@ -66,10 +66,10 @@ func TestFromContextTakesTheInnerToken(t *testing.T) {
 	}
 	defer lock.Unlock(t.Context())
 
-	if _, ok := fence.FromContext(t.Context()); ok {
+	if _, ok := mortise.TokenFrom(t.Context()); ok {
 		t.Error("a context without any has a token")
 	}
-	came := fence.NewContext(t.Context(), 7)
+	came := mortise.ContextWithToken(t.Context(), 7)
 	for name, c := range map[string]struct {
 		ctx  context.Context
 		want mortise.Token
@@ -77,12 +77,12 @@ func TestFromContextTakesTheInnerToken(t *testing.T) {
 		"came":                  {came, 7},
 		"lock":                  {lock.Context(t.Context()), lock.Token()},
 		"lock inside came":      {lock.Context(came), lock.Token()},
-		"came inside lock":      {fence.NewContext(lock.Context(t.Context()), 7), 7},
-		"came inside came":      {fence.NewContext(came, 8), 8},
-		"came in lock in came":  {fence.NewContext(lock.Context(came), 9), 9},
+		"came inside lock":      {mortise.ContextWithToken(lock.Context(t.Context()), 7), 7},
+		"came inside came":      {mortise.ContextWithToken(came, 8), 8},
+		"came in lock in came":  {mortise.ContextWithToken(lock.Context(came), 9), 9},
 		"the value of a parent": {context.WithoutCancel(came), 7},
 	} {
-		if token, ok := fence.FromContext(c.ctx); !ok || token != c.want {
+		if token, ok := mortise.TokenFrom(c.ctx); !ok || token != c.want {
 			t.Errorf("%s: %d, %v, want %d", name, token, ok, c.want)
 		}
 	}
@@ -94,7 +94,7 @@ func TestRun(t *testing.T) {
 	for name, store := range map[string]fence.Store{"section": &fence.Mark{}, "store": advanceOnly{&fence.Mark{}}} {
 		broken := errors.New("of fn")
 		err := fence.Run(t.Context(), store, "a", 5, func(ctx context.Context) error {
-			if token, ok := fence.FromContext(ctx); !ok || token != 5 {
+			if token, ok := mortise.TokenFrom(ctx); !ok || token != 5 {
 				t.Errorf("%s: fn finds the token %d, %v", name, token, ok)
 			}
 			return broken

@@ -76,7 +76,7 @@ func Example_fence() {
 	text, _ := io.ReadAll(response.Body)
 	fmt.Print("the store answers: ", string(text))
 
-	late := fence.NewContext(ctx, 5) // the token of a handler that was paused, and has lost its lock
+	late := mortise.ContextWithToken(ctx, 5) // the token of a handler that was paused, and has lost its lock
 	fmt.Println(put(late, client, store.URL+"/orders/42"))
 	// Output:
 	// the store answers: 200 OK <nil>

@@ -60,7 +60,7 @@ type store struct {
 }
 
 func (s *store) ServeHTTP(w http.ResponseWriter, r *http.Request) {
-	token, _ := fence.FromContext(r.Context())
+	token, _ := mortise.TokenFrom(r.Context())
 	number := strings.TrimPrefix(r.URL.Path, "/")
 	s.mu.Lock()
 	s.tokens, s.by = append(s.tokens, token), append(s.by, number)
@@ -117,7 +117,7 @@ func TestAProcessIsKilledInItsHandler(t *testing.T) {
 	if response.StatusCode != http.StatusNoContent || len(s.tokens) != 2 || s.by[1] != "1" || s.tokens[1] <= s.tokens[0] {
 		t.Errorf("%s, tokens %v, by %v", response.Status, s.tokens, s.by)
 	}
-	late, err := http.NewRequestWithContext(fence.NewContext(t.Context(), s.tokens[0]), http.MethodPut, server.URL, nil)
+	late, err := http.NewRequestWithContext(mortise.ContextWithToken(t.Context(), s.tokens[0]), http.MethodPut, server.URL, nil)
 	if err != nil {
 		t.Fatal(err)
 	}

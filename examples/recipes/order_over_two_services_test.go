@@ -21,7 +21,7 @@ import (
 func startService(name string) *httptest.Server {
 	var done fence.Memo // in production: fence.Ledger, in the database of the service
 	steps := func(w http.ResponseWriter, r *http.Request) {
-		token, _ := fence.FromContext(r.Context())
+		token, _ := mortise.TokenFrom(r.Context())
 		order, step := strings.TrimPrefix(r.URL.Path, "/"), r.URL.Query().Get("step")
 		_, err := done.Do(r.Context(), fence.Step{Resource: order, Token: token, ID: step},
 			func(context.Context) ([]byte, error) {
@@ -103,7 +103,7 @@ func Example_orderOverTwoServices() {
 		lock, err := nodes[1].Acquire(ctx, mortise.Request{Key: m.Order, Resume: m.Token, Labels: billing})
 		check(err)
 		check(ask(lock.Context(ctx), payment, m.Order, "charge"))
-		late = fence.NewContext(ctx, lock.Token())
+		late = mortise.ContextWithToken(ctx, lock.Token())
 		check(nodes[1].Close())
 	}
 

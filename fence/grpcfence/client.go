@@ -8,6 +8,7 @@ import (
 	"google.golang.org/grpc/metadata"
 	"google.golang.org/grpc/status"
 
+	"github.com/mortise-lock/mortise"
 	"github.com/mortise-lock/mortise/fence"
 )
 
@@ -52,7 +53,7 @@ func (c Client) Stream() grpc.StreamClientInterceptor {
 }
 
 func (c Client) outgoing(ctx context.Context, method string, req any) (context.Context, error) {
-	token, ok := fence.FromContext(ctx)
+	token, ok := mortise.TokenFrom(ctx)
 	if !ok && c.Require {
 		return nil, status.Errorf(codes.FailedPrecondition, "%v in the context of %s", fence.ErrNoToken, method)
 	}

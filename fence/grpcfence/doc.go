@@ -2,7 +2,7 @@
 // context, and server interceptors compare it with the mark of the resource. For HTTP see
 // [fence.Transport] and [fence.Guard].
 //
-// A handler runs only if the token was admitted, and gets the token from [fence.FromContext]; see
+// A handler runs only if the token was admitted, and gets the token from [mortise.TokenFrom]; see
 // [fence.Run]. The server answers a stale token with FailedPrecondition, a malformed or duplicate
 // token with InvalidArgument, and a failure of the store with Unavailable. A call without a token
 // also fails with FailedPrecondition, unless Guard.Optional is set. A retry can help only after

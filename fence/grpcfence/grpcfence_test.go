@@ -32,7 +32,7 @@ const (
 )
 
 func found(ctx context.Context) *word {
-	token, ok := fence.FromContext(ctx)
+	token, ok := mortise.TokenFrom(ctx)
 	return wrapperspb.String(fmt.Sprint(uint64(token), ok))
 }
 
@@ -191,12 +191,12 @@ func TestClientMeetsGuard(t *testing.T) {
 		// The token of the context replaces a token that is already in the metadata.
 		old := metadata.AppendToOutgoingContext(t.Context(), grpcfence.TokenKey, "99", "other", "kept")
 		for _, token := range []mortise.Token{5, 6} {
-			got, err := call(fence.NewContext(old, token), conn, method, "")
+			got, err := call(mortise.ContextWithToken(old, token), conn, method, "")
 			if err != nil && !errors.Is(err, io.EOF) || got != fmt.Sprint(uint64(token), true) {
 				t.Errorf("%s token %d: %q, %v", method, token, got, err)
 			}
 		}
-		if _, err := call(fence.NewContext(old, 5), conn, method, ""); status.Code(err) != codes.FailedPrecondition ||
+		if _, err := call(mortise.ContextWithToken(old, 5), conn, method, ""); status.Code(err) != codes.FailedPrecondition ||
 			!strings.Contains(err.Error(), fmt.Sprint(method, method == say)) {
 			t.Errorf("%s: %v", method, err)
 		}
@@ -212,7 +212,7 @@ func TestErrorsOfHandlersPass(t *testing.T) {
 		any) string {
 		return "a"
 	}}, grpcfence.Client{}, &calls)
-	if _, err := call(fence.NewContext(t.Context(), 5), conn, say, "fail"); status.Code(err) != codes.DataLoss {
+	if _, err := call(mortise.ContextWithToken(t.Context(), 5), conn, say, "fail"); status.Code(err) != codes.DataLoss {
 		t.Error(err)
 	}
 }

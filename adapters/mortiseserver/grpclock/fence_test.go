@@ -70,7 +70,7 @@ func TestTheTokenReachesTheStore(t *testing.T) {
 	if err := orders.Invoke(t.Context(), put, wrapperspb.String("42"), out); err != nil || out.GetValue() != "stored" {
 		t.Errorf("%q, %v", out.GetValue(), err)
 	}
-	err = store.Invoke(fence.NewContext(t.Context(), 5), put, wrapperspb.String("42"), out)
+	err = store.Invoke(mortise.ContextWithToken(t.Context(), 5), put, wrapperspb.String("42"), out)
 	if status.Code(err) != codes.FailedPrecondition {
 		t.Errorf("a late token: %v", err)
 	}
