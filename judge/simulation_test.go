@@ -30,5 +30,17 @@ func simulate(t *testing.T, foundings bool, runs uint64) {
 		total.Settled.Round(time.Millisecond), total.Stats)
 }
 
+// TestJobs has both judges judge 64 callers that work under three nested limits.
+func TestJobs(t *testing.T) {
+	cryptotest.SetGlobalRandom(t, 1)
+	r := sim.Run(sim.DrawJobs(1)) // the first judge is a part of the run
+	if r.Fault != "" || r.Stats.Jobs == 0 {
+		t.Fatalf("%d jobs; %s", r.Stats.Jobs, r.Fault)
+	}
+	if err := judge.Porcupine(r.History, judge.Options{}); err != nil {
+		t.Fatal(err)
+	}
+}
+
 func TestSeeds(t *testing.T)  { simulate(t, false, 2) }
 func TestBirths(t *testing.T) { simulate(t, true, 20) }

@@ -26,6 +26,8 @@ type call struct {
 	raised       *call // the last upgrade of this hold that was granted
 	handle       *handle
 
+	tier int // of a job: the number of its locks, with this one; zero means no job
+
 	ends   clock.Time // when the handle ends the hold by itself; zero means never
 	forced bool       // the state machine has ended the hold by force
 	told   bool       // the caller was notified of a waiter
@@ -109,7 +111,9 @@ func (p *proc) call(outer, previous *call) *call {
 		}
 	}
 	c := p.newCall(r)
-	c.outer = outer
+	if c.outer = outer; w.cfg.Jobs > 0 {
+		w.drawJob(c)
+	}
 	p.begin(c)
 	return c
 }
@@ -218,6 +222,10 @@ func (c *call) granted(token lockfsm.Token, until clock.Time) {
 	c.drawDowngrade()
 	c.drawHandle()
 	if c.drawUpgrade() {
+		return
+	}
+	if 0 < c.tier && c.tier < tiers {
+		w.after(0, c.nest)
 		return
 	}
 	if c.mayNest() && w.chance(w.cfg.Nest) {

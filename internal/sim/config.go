@@ -49,6 +49,7 @@ type Config struct {
 	Cancel  float64
 	Kinds   float64 // share of calls that are not for a mutex
 	Nest    float64 // share of holders that make another call under their lock
+	Jobs    float64 // share of calls that begin a job under three limits; see drawJob
 	Options float64 // share of calls with a limit on the hold, an expiry delay or a notice
 
 	Sticky   float64       // share of suitable calls that ask for a pass
@@ -154,6 +155,7 @@ func Draw(seed uint64) Config {
 	}
 	c.Downgrade, c.Paths, c.Doubts = drawDowngrades(seed), drawPaths(seed), drawDoubts(seed)
 	c.Upgrades, c.Searched = drawUpgrades(seed), drawSearched(seed)
+	c.Jobs = drawJobs(seed)
 	c.Step = int(seed % 5) // depends on the seed
 	// An insider occurs with every combination of Kinds and Options.
 	c.Insider = seed/4%4 == 1
@@ -182,6 +184,24 @@ func drawUpgrades(seed uint64) float64 {
 func drawSearched(seed uint64) int {
 	k := rand.New(rand.NewPCG(seed, 0x6c6f6f6b))
 	return k.IntN(2) * (1 + k.IntN(4))
+}
+
+// DrawJobs returns the Config of a run in which all 64 callers work under three nested limits.
+func DrawJobs(seed uint64) Config {
+	c := Draw(seed)
+	c.Jobs, c.Virtual, c.Heal = 1, time.Minute, true
+	c.Machines, c.Voters, c.Founders, c.Late, c.Callers = 4, 3, nil, 0, 16
+	c.TTL, c.Grace = time.Second, min(c.Grace, time.Second)
+	c.Limits, c.Searched = lockfsm.DefaultLimits(), int(seed%2)
+	return c
+}
+
+// drawJobs gives jobs to a third of the seeds.
+func drawJobs(seed uint64) float64 {
+	if seed%3 != 1 {
+		return 0
+	}
+	return 0.2 + 0.6*rand.New(rand.NewPCG(seed, 0x6a6f6273)).Float64()
 }
 
 // drawDoubts has its own random numbers. Three quarters of the seeds have no holds with a grace.
@@ -217,7 +237,7 @@ func (c *Config) String() string {
 		disk = "durable"
 	}
 	return fmt.Sprintf("seed %d: %d machines, %d voters, %s, %s, ttl %v, grace %v, drift %.1f%%, latency %v, "+
-		"trouble every %v, heal %v, quiet %v, kinds %v, nested %v, wishes %v, sticky %.2f, steps every %v, insider %v",
+		"trouble every %v, heal %v, quiet %v, kinds %v, nested %v, jobs %.2f, wishes %v, sticky %.2f, steps every %v, insider %v",
 		c.Seed, c.Machines, c.Voters, kind, disk, c.TTL, c.Grace, c.Drift*100, c.Latency, c.Trouble.Every, c.Heal,
-		c.Quiet, c.Kinds, c.Nest, c.Options, c.Sticky, c.Steps, c.Insider)
+		c.Quiet, c.Kinds, c.Nest, c.Jobs, c.Options, c.Sticky, c.Steps, c.Insider)
 }

@@ -23,6 +23,7 @@ func DrawFounding(number uint64) Config {
 	}
 	c.Durable = number/18%2 == 0
 	c.Think, c.Long, c.Cancel, c.Try, c.Kinds, c.Nest, c.Options, c.Steps = time.Second, 0, 0, 0, 0, 0, 0, 0
+	c.Jobs = 0
 	c.Sticky, c.Readers = 0, 0
 	c.TTL, c.Grace = time.Second, time.Second
 	c.Trouble = Trouble{Drop: c.Trouble.Drop}

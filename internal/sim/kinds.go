@@ -19,8 +19,7 @@ const (
 // draw draws the request of a call. If outer is not nil, the call is made under the lock of outer.
 // If Config.Kinds and Config.Readers are zero, the request is for a mutex.
 //
-// Semaphores are never nested, because mortise does not detect a deadlock in which a caller waits
-// for permits.
+// Semaphores are nested only in jobs, see drawJob.
 func (w *world) draw(outer *call) client.Request {
 	cfg := &w.cfg
 	r := client.Request{Key: lockName(w.rng.IntN(cfg.Keys)), Try: w.chance(cfg.Try)}
@@ -113,6 +112,35 @@ func (w *world) drawPath(r *client.Request) {
 	}
 	if t.Modes = append(t.Modes, node); len(t.Modes) == 1 && node == lockfsm.ModeX {
 		t.Modes = nil // as package mortise does
+	}
+}
+
+// tiers is the number of limits of a job.
+const tiers = 3
+
+// drawJob makes c a job, or the next limit of the job of the outer call. A job has three nested
+// limits, the narrowest first: one for each order, two for each tenant, and three in all. All jobs
+// nest the same keys in the same order, so no job may be refused as a deadlock. A call of another
+// kind neither asks for these keys nor waits under them.
+func (w *world) drawJob(c *call) {
+	if c.outer != nil && c.outer.tier == 0 || c.outer == nil && !w.chance(w.cfg.Jobs) {
+		return
+	}
+	t := &client.Terms{}
+	if c.tier = 1; c.outer != nil {
+		c.tier = c.outer.tier + 1
+		t.Under = c.outer.request()
+	}
+	switch c.req.Terms = t; c.tier {
+	case 1:
+		c.req.Key = fmt.Sprintf("order-%d", w.rng.IntN(4))
+	case 2:
+		order := c.outer.req.Key
+		c.req.Key = fmt.Sprintf("tenant-%d", order[len(order)-1]%2)
+		t.Permits, t.Of = 1, 2
+	case tiers:
+		c.req.Key = "all"
+		t.Permits, t.Of = 1, 3
 	}
 }
 

@@ -26,7 +26,7 @@ func TestSeeds(t *testing.T) {
 	s := total.Stats
 	rare := min(s.Shared, s.Permits, s.Several, s.Nested, s.Behind, s.Crowded, s.Deadlocks, s.SearchedOn, s.Full,
 		s.Forced, s.Overdue, s.Wanted, s.Delayed, s.Detached, s.Resumed, s.Downgraded, s.Upgraded, s.Passes,
-		s.Recalled, s.Yielded, s.InUse, s.StaysLost, s.NotForced, s.Paths, s.Mixed, s.Entered)
+		s.Recalled, s.Yielded, s.InUse, s.StaysLost, s.NotForced, s.Paths, s.Mixed, s.Entered, s.Jobs)
 	if rare == 0 && (total.Runs >= 20 || total.Runs >= 10 && c.First == 1 && c.Step == 1) {
 		t.Errorf("a kind of lock, or of meeting, did not occur: %+v", s)
 	}
@@ -72,6 +72,27 @@ func TestDoubts(t *testing.T) {
 		t.Errorf("%d holds were in doubt, %d of them good again", all.InDoubt, all.Regained)
 	}
 	t.Logf("%d in doubt, %d good again, %d granted, %d released", all.InDoubt, all.Regained, all.Granted, all.Released)
+}
+
+// TestJobs lets 64 callers work under three nested limits, while faults happen. None may be refused
+// as a deadlock (see watch.refused), and after healing all must be served.
+func TestJobs(t *testing.T) {
+	var all Stats
+	for seed := range uint64(max(2, 4/slowly)) {
+		cryptotest.SetGlobalRandom(t, seed)
+		r := Run(DrawJobs(seed))
+		if r.Fault != "" {
+			t.Fatalf("%v\n%s", &r.Config, r.Fault)
+		}
+		if r.Stats.Jobs == 0 {
+			t.Errorf("no job began: %+v", r.Stats)
+		}
+		all.Add(r.Stats)
+	}
+	if all.Deadlocks > 0 {
+		t.Errorf("%d deadlocks", all.Deadlocks)
+	}
+	t.Logf("%d jobs, %d granted, %d cancelled, %d lost", all.Jobs, all.Granted, all.Cancelled, all.Lost)
 }
 
 // All tests of this package rely on this: two runs of one seed are equal.

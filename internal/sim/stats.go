@@ -28,6 +28,7 @@ type Stats struct {
 	Mixed, Entered    int
 	Downgraded        int // confirmed downgrades
 	Paths             int // calls that lock a node of a tree
+	Jobs              int // jobs that began under their three limits
 	Upgraded          int // granted upgrades
 	InDoubt, Regained int // doubts that began, and those after which the hold was good again
 	// Forced counts holds that were ended by force. Overdue counts holds that ended by themselves.

@@ -171,6 +171,9 @@ func (o *watch) refused(c *call, err *client.DeadlockError) {
 	if c.outer == nil || len(err.Circle) == 0 {
 		o.w.broken("%v call %d is refused, and is under no lock: %v", c.p, c.id, err)
 	}
+	if c.tier > 0 {
+		o.w.broken("%v call %d is limit %d of a job, and is refused: %v", c.p, c.id, c.tier, err)
+	}
 }
 
 func (o *watch) fails(c *call, why string, held lockfsm.Token) {
@@ -244,6 +247,9 @@ func (s *Stats) gets(c *call, keys []string, terms check.Terms) {
 	}
 	if c.outer != nil {
 		s.Nested++
+	}
+	if c.tier == tiers {
+		s.Jobs++
 	}
 }
 
