@@ -26,7 +26,8 @@
 // # Concurrency
 //
 // Everything exported is safe for concurrent use as far as the wrapped driver is. There is no
-// goroutine. A timer runs from Lock to the first use of the Driver.
+// goroutine. A timer runs from Lock to the first use of the Driver, at most until [Driver.Close],
+// which waits for its function.
 //
 // # Failure
 //

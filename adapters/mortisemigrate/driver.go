@@ -25,6 +25,8 @@ const (
 var (
 	errInUse = errors.New("this Driver is locked, or still waits for a Lock that its Migrate has given up")
 
+	errClosed = errors.New("this Driver is closed")
+
 	errUnused = fmt.Errorf("the lock was released, because the Driver was not used for %v after Lock: the Migrate "+
 		"has given up (its LockTimeout is shorter than Options.Wait)", firstUse)
 )
@@ -57,7 +59,9 @@ type Driver struct {
 	lock   *mortise.Lock // nil if the driver is not locked
 	unused *time.Timer   // releases a lock that is not used; nil if it was used
 	gone   bool          // it has done so, and the Driver was not locked again
-	last   error         // why the last Lock or Unlock has failed, or the lock was lost
+	closed bool
+	timers sync.WaitGroup // of the functions of unused that may run
+	last   error          // why the last Lock or Unlock has failed, or the lock was lost
 }
 
 // Wrap returns a Driver that locks the key. All instances that migrate one database use the same
@@ -84,24 +88,44 @@ func (d *Driver) Open(url string) (database.Driver, error) {
 // released.
 func (d *Driver) Lock() error {
 	d.mu.Lock()
-	taken := d.taken
+	taken, closed := d.taken, d.closed
 	d.taken = true
 	d.mu.Unlock()
-	if taken {
+	switch {
+	case closed:
+		return errClosed
+	case taken:
 		d.note(errInUse)
 		return database.ErrLocked
 	}
 	lock, err := d.acquire()
-	d.mu.Lock()
-	defer d.mu.Unlock()
-	d.lock, d.taken, d.last, d.gone = lock, err == nil, err, false
-	if err == nil {
-		d.unused = time.AfterFunc(firstUse, func() { d.abandon(lock) })
+	if !d.keep(lock, err) {
+		_ = d.release(lock)
+		return errClosed
 	}
 	if errors.Is(err, database.ErrLocked) {
 		return database.ErrLocked // itself, for code that compares with ==
 	}
 	return err
+}
+
+// keep ends a Lock. It reports false if the lock must be released, because the Driver was closed.
+func (d *Driver) keep(lock *mortise.Lock, err error) bool {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	if err == nil && d.closed {
+		d.last = errClosed
+		return false
+	}
+	d.lock, d.taken, d.last, d.gone = lock, err == nil, err, false
+	if err == nil {
+		d.timers.Add(1)
+		d.unused = time.AfterFunc(firstUse, func() {
+			defer d.timers.Done()
+			d.abandon(lock)
+		})
+	}
+	return true
 }
 
 func (d *Driver) acquire() (*mortise.Lock, error) {
@@ -172,9 +196,27 @@ func (d *Driver) Unlock() error {
 // use requires mu. It notes that the lock is used.
 func (d *Driver) use() {
 	if d.unused != nil {
-		d.unused.Stop()
+		if d.unused.Stop() {
+			d.timers.Done()
+		}
 		d.unused = nil
 	}
+}
+
+// Close closes the wrapped driver, and releases the lock if the Driver is locked. If an unused lock
+// is being released, Close waits for that. A Lock that still waits then returns an error.
+func (d *Driver) Close() error {
+	d.mu.Lock()
+	lock := d.lock
+	d.lock, d.closed = nil, true
+	d.use()
+	d.mu.Unlock()
+	d.timers.Wait()
+	if lock == nil {
+		return d.Driver.Close()
+	}
+	inner := d.release(lock)
+	return errors.Join(inner, d.Driver.Close())
 }
 
 func (d *Driver) note(err error) {

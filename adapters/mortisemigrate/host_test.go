@@ -93,6 +93,76 @@ func TestAMigrateThatHasGivenUp(t *testing.T) {
 	})
 }
 
+// slow is a driver whose Unlock takes a while, and counts what was called after Close.
+type slow struct {
+	database.Driver
+	closed  bool
+	unlocks int
+	late    int
+}
+
+func (s *slow) Close() error { s.closed = true; return nil }
+
+func (s *slow) Unlock() error {
+	time.Sleep(2 * time.Second)
+	if s.unlocks++; s.closed {
+		s.late++
+	}
+	return nil
+}
+
+// Close waits for the function of the timer that releases an unused lock, and stops the timer. It
+// releases a held lock, and a Lock that waits does not get the lock afterwards.
+func TestCloseLeavesNothingBehind(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		c := mortisetest.NewWith(t, 3, mortisetest.Options{MayHold: true})
+		version := 0
+		for at, before := range map[string]func(d *Driver){
+			"before the timer":             func(*Driver) {},
+			"while it is released, unused": func(*Driver) { time.Sleep(firstUse + time.Second) },
+			"in use":                       func(d *Driver) { d.Token(); time.Sleep(time.Minute) },
+		} {
+			inner := &slow{Driver: memory{&version}}
+			d := Wrap(inner, c.Node(0), "migrate/db", Options{Both: true})
+			if err := d.Lock(); err != nil {
+				t.Fatal(err)
+			}
+			before(d)
+			if err := d.Close(); err != nil || inner.unlocks != 1 || !inner.closed {
+				t.Errorf("%s: Close: %v, %d unlocks, closed: %v", at, err, inner.unlocks, inner.closed)
+			}
+			if info, err := c.Node(2).Peek(t.Context(), "migrate/db"); err != nil || info.Held > 0 {
+				t.Errorf("%s: %d hold the lock: %v", at, info.Held, err)
+			}
+			if err := d.Lock(); err != errClosed {
+				t.Errorf("%s: Lock after Close: %v", at, err)
+			}
+			time.Sleep(time.Minute)
+			if inner.late != 0 || inner.unlocks != 1 {
+				t.Errorf("%s: the wrapped driver was unlocked %d times, %d times after Close", at, inner.unlocks, inner.late)
+			}
+		}
+		holder := Wrap(memory{&version}, c.Node(1), "migrate/db", Options{})
+		if err := holder.Lock(); err != nil {
+			t.Fatal(err)
+		}
+		holder.Token()
+		waiter := Wrap(memory{&version}, c.Node(0), "migrate/db", Options{})
+		locked := make(chan error)
+		go func() { locked <- waiter.Lock() }()
+		time.Sleep(time.Second)
+		if err := errors.Join(waiter.Close(), holder.Unlock()); err != nil {
+			t.Error(err)
+		}
+		if err := <-locked; err != errClosed {
+			t.Errorf("a Lock that waited during Close: %v", err)
+		}
+		if info, err := c.Node(2).Peek(t.Context(), "migrate/db"); err != nil || info.Held > 0 {
+			t.Errorf("%d hold the lock: %v", info.Held, err)
+		}
+	})
+}
+
 // A lock that is used is held for as long as the migration takes, and longer.
 func TestALockInUseIsKept(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
