@@ -182,7 +182,7 @@ func figures(s mortise.Status) map[string]float64 {
 	low := s.Disk != nil && s.Disk.State == mortise.DiskLow
 	f[table.DiskFault], f[table.DiskLow] = truth(s.Disk != nil && !low), truth(low)
 	if s.Votes {
-		f[table.Term] = float64(s.Term)
+		f[table.Term], f[table.Starved] = float64(s.Term), s.Starved.Seconds()
 	}
 	if s.Leading {
 		f[table.Members] = float64(s.MembersTotal)

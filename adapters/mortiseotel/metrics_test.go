@@ -130,6 +130,9 @@ func TestFiguresAreThoseOfTheNode(t *testing.T) {
 		r.value(t, "mortise_node_time_seconds_total", "", ""); can <= 0 || can >= age || age > 120 {
 		t.Errorf("available for %v of %v s", can, age)
 	}
+	if starved := r.gather(t)["mortise_node_starved_time_seconds_total"].GetMetric(); len(starved) != 1 {
+		t.Errorf("a voter reports its time without a processor as %v", starved)
+	}
 	if n := r.value(t, "mortise_log_sync_duration_seconds", "outcome", "synced"); n < 5 {
 		t.Errorf("%v appends to the log", n)
 	}

@@ -92,6 +92,9 @@ func measures() []measure {
 		gauge("disk_low", "1 if the disk of this instance has less room than Config.DirFreeBytes, else 0"),
 		sum("node_time_seconds_total", "How long the node has been running"),
 		sum("node_available_time_seconds_total", "How long this instance could be granted locks while the node ran"),
+		sum("node_starved_time_seconds_total",
+			"How long the machine gave the process no processor, in gaps of 250 ms and more; only an instance that votes "+
+				"reports it"),
 		gauge("node_failed", "1 if the node has failed or was closed, else 0"),
 		sum("hooks_dropped_total", "Events that were dropped because hooks were too slow"),
 	}
@@ -118,7 +121,7 @@ func observed(s mortise.Status) map[string]float64 {
 		"node_failed": truth(s.Err != nil), "hooks_dropped_total": float64(s.HooksDropped),
 	}
 	if s.Votes {
-		f["term"] = float64(s.Term)
+		f["term"], f["node_starved_time_seconds_total"] = float64(s.Term), s.Starved.Seconds()
 	}
 	if s.Leading {
 		f["members"] = float64(s.MembersTotal)

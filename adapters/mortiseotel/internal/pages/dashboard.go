@@ -88,6 +88,7 @@ func rows() []struct {
 			{"Changes of the leader", "ops", []line{{rate(table.Leader, "instance"), "{{instance}}"}}},
 			{"Log on disk", "s", quantiles(table.Sync)},
 			{"Disks", "short", append(each(table.DiskFault), line{now(table.DiskLow), "almost full: {{instance}}"})},
+			{"Seconds without a processor, in a second", "short", []line{{rate(table.Starved, "instance"), "{{instance}}"}}},
 			{"Events dropped by slow hooks", "ops", []line{{rate(table.Dropped, "instance"), "{{instance}}"}}},
 		}},
 	}

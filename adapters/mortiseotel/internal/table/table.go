@@ -67,6 +67,7 @@ const (
 	DiskLow     = "mortise.disk.low"
 	Time        = "mortise.node.time"
 	Available   = "mortise.node.available.time"
+	Starved     = "mortise.node.starved.time"
 	Failed      = "mortise.node.failed"
 	Dropped     = "mortise.hooks.dropped"
 )
@@ -130,6 +131,9 @@ func Metrics() []Metric {
 			"", nil, nil},
 		{Time, Sum, "s", "How long the node has been running", "", nil, nil},
 		{Available, Sum, "s", "How long this instance could be granted locks while the node ran", "", nil, nil},
+		{Starved, Sum, "s",
+			"How long the machine gave the process no processor, in gaps of 250 ms and more; only an instance that votes reports it",
+			"", nil, nil},
 		{Failed, Gauge, "{node}", "1 if the node has failed or was closed, else 0", "", nil, nil},
 		{Dropped, Sum, "{call}", "Events that were dropped because hooks were too slow", "", nil, nil},
 	}
