@@ -35,6 +35,7 @@ type door struct {
 	entry    *entry
 	meter    *meter
 	page     console.Options // without Hosts
+	puts     madePuts        // of clients without a derived secret
 }
 
 // handler returns the HTTP handler of the API. local means that the listener is a socket in the
@@ -329,14 +330,33 @@ func (d *door) regain(r *http.Request, a asked) (any, error) {
 
 // put changes data. If a lease is given, put changes it only while that lock is held.
 func (d *door) put(r *http.Request, a asked) (any, error) {
-	ctx, cancel := context.WithTimeout(r.Context(), unlockAsked)
-	defer cancel()
+	asks, err := withRequest(r, a)
+	if err != nil {
+		return nil, err
+	}
+	known := &d.puts
+	if p := programOf(r); p != nil {
+		known = &p.puts
+	}
+	q := requestOf(asks)
+	return known.once(asks, q, func() (dataShown, error) {
+		ctx := r.Context()
+		if q.id != "" {
+			ctx = context.WithoutCancel(ctx) // its client may ask again
+		}
+		ctx, cancel := context.WithTimeout(ctx, unlockAsked)
+		defer cancel()
+		return d.change(ctx, r, a)
+	})
+}
+
+func (d *door) change(ctx context.Context, r *http.Request, a asked) (dataShown, error) {
 	if a.Lease == "" {
 		return putData(ctx, d.from(r), a.Key, a.Data, a.Revision)
 	}
 	lock, err := d.leases.changer(programOf(r), a.Lease, a.Token)
 	if err != nil {
-		return nil, err
+		return dataShown{}, err
 	}
 	revision, err := lock.Put(ctx, a.Key, a.Data, a.Revision)
 	return dataShown{Key: a.Key, Revision: revision}, err

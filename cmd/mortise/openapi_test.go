@@ -305,7 +305,7 @@ func TestTheAgentAnswersAsDescribed(t *testing.T) {
 	v.ask("POST", "/v1/lock", object{"lease": two, "key": "s", "sticky": true, "max_waiting": 1}, http.StatusBadRequest)
 
 	v.get("/v1/data?key=d")
-	data := v.post("/v1/put", object{"key": "d", "data": []byte("42")})
+	data := v.post("/v1/put", object{"key": "d", "data": []byte("42"), "request": "p"})
 	if got := v.get("/v1/data?key=d"); got["data"] != "NDI=" || got["revision"] != data["revision"] {
 		t.Errorf("the data is %v", got)
 	}

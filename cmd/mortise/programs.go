@@ -55,6 +55,7 @@ type program struct {
 	err     error
 	guest   *guest.Guest
 	session *guest.Session
+	puts    madePuts
 
 	using int         // running requests and leases
 	timer *time.Timer // closes the idle guest; nil while the guest is in use

@@ -12,9 +12,9 @@ import (
 	"github.com/mortise-lock/mortise/internal/plain"
 )
 
-// This file has the IDs of requests for locks. A client whose connection broke does not know
-// whether its request was granted. It makes the same call again with the same ID, and gets the same
-// lock; or it gives the request up by its ID.
+// This file has the IDs of requests for locks; puts.go has those of changes of data. A client whose
+// connection broke does not know whether its request was granted. It makes the same call again with
+// the same ID, and gets the same lock; or it gives the request up by its ID.
 
 const (
 	maxRequestID = 64

@@ -176,10 +176,11 @@ class Mortise:
         found = self.look("/v1/data", key=key)
         return base64.b64decode(found.get("data", "")), int(found["revision"])
 
-    def put(self, key: str, data: bytes, revision: int = 0) -> int:
-        """Change the data of a key if it is at this revision, and return the new one. Else Busy."""
-        body = {"key": key, "data": base64.b64encode(data).decode(), "revision": str(revision)}
-        return int(self.ask("/v1/put", **body)["revision"])
+    def put(self, key: str, data: bytes, revision: int = 0, request: Optional[str] = None) -> int:
+        """Change the data of a key if it is at this revision, and return the new one. Else Busy. After NotReady the
+        data may have been changed or not. With request="...", an ID of at most 64 bytes, the same call with the same
+        ID then has the same result."""
+        return int(self.ask("/v1/put", **_data(key, data, revision, request))["revision"])
 
     def watch(self, prefix: str = "", after: str = "0") -> Iterator[Dict[str, Any]]:
         """Yield each hold and each change of data of the keys with this prefix, without end."""
@@ -205,6 +206,11 @@ class Mortise:
         except MortiseError:
             pass  # the lease has ended, or the agent is gone
         self._held.close()
+
+
+def _data(key: str, data: bytes, revision: int, request: Optional[str]) -> Dict[str, str]:
+    body = {"key": key, "data": base64.b64encode(data).decode(), "revision": str(revision)}
+    return dict(body, request=request) if request else body
 
 
 # A child that kept the connection would keep the lease of its parent after the parent's end.
@@ -252,10 +258,9 @@ class Lock:
         """Change what others see of this lock, such as its progress."""
         self._change("/v1/value", value=value)
 
-    def put(self, key: str, data: bytes, revision: int = 0) -> int:
+    def put(self, key: str, data: bytes, revision: int = 0, request: Optional[str] = None) -> int:
         """Like Mortise.put, but the data changes only while this lock is held."""
-        body = {"key": key, "data": base64.b64encode(data).decode(), "revision": str(revision)}
-        return int(self._change("/v1/put", **body)["revision"])
+        return int(self._change("/v1/put", **_data(key, data, revision, request))["revision"])
 
     def unlock(self) -> None: self._change("/v1/unlock")
 

@@ -1,5 +1,5 @@
 """Tests of mortise.py against a server that plays the agent: python3 -m unittest"""
-import http.server, json, os, threading, unittest
+import http.server, inspect, json, os, threading, typing, unittest
 
 import mortise
 
@@ -170,6 +170,21 @@ class Tests(unittest.TestCase):
         self.server.answers["/v1/put"] = (200, '{"key":"d","revision":"6"}')
         self.assertEqual(self.locks.put("d", b"43", revision=5), 6)
         self.assertEqual(self.last()[3], {"key": "d", "data": "NDM=", "revision": "5"})
+        self.locks.put("d", b"43", 5, request="p1")
+        self.assertEqual(self.last()[3], {"key": "d", "data": "NDM=", "revision": "5", "request": "p1"})
+        self.locks.lock("k").put("d", b"43", request="p2")
+        self.assertEqual(self.last()[3], {"lease": "L", "token": "7", "key": "d", "data": "NDM=", "revision": "0",
+                                          "request": "p2"})
+
+    def test_all_types_are_hinted(self):
+        """Each parameter and result of each function has a hint, and each hint can be read."""
+        functions = [f for owner in (mortise, mortise.Mortise, mortise.Lock) for f in vars(owner).values()
+                     if inspect.isfunction(f) and f.__module__ == "mortise"]
+        self.assertGreater(len(functions), 30)
+        for f in functions:
+            hints = typing.get_type_hints(f)
+            names = [n for n in inspect.signature(f).parameters if n != "self"] + ["return"]
+            self.assertEqual([n for n in names if n not in hints], [], f.__qualname__)
 
     def test_election(self):
         self.locks.campaign("e", value="here")
