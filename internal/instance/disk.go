@@ -263,7 +263,7 @@ func (n *Instance) lookAtDisk(write bool) {
 	switch {
 	case errors.Is(err, storage.ErrLost):
 		n.diskFailed(DiskRemoved, err)
-	case (hung > 0 || errors.Is(err, raftlog.ErrHung)) && hung < diskBlamedAfter && n.starved(now):
+	case excused(now, hung, errors.Is(err, raftlog.ErrHung), n.starvedEnd()):
 		// the call may have returned, or never have begun: the next look tells
 	case hung >= diskHungAfter:
 		n.passing(DiskHung, fmt.Sprintf("a write in %s has not returned for %v", n.config.Dir, hung.Round(time.Second)))
@@ -282,15 +282,21 @@ func (n *Instance) lookAtDisk(write bool) {
 	}
 }
 
-// starved reports whether the machine has given this process no processor for a while, in the time
-// in which a call to the disk would have been noticed to hang.
-func (n *Instance) starved(now clock.Time) bool {
-	r := n.replica.Load()
-	if r == nil {
-		return false
+// excused reports whether a call to the disk, which has run for the time hung or whose check did
+// not end in time, says nothing about the disk: the machine gave this process no processor in the
+// time in which a hanging call is noticed. starvedEnd is when that ended; zero means never. A call
+// that has run for diskBlamedAfter has no excuse.
+func excused(now clock.Time, hung time.Duration, late bool, starvedEnd clock.Time) bool {
+	return (hung > 0 || late) && hung < diskBlamedAfter && starvedEnd != 0 &&
+		now.Sub(starvedEnd) < diskHungAfter+diskLookEvery
+}
+
+// starvedEnd returns when the machine last gave the replica's process no processor, or zero.
+func (n *Instance) starvedEnd() clock.Time {
+	if r := n.replica.Load(); r != nil {
+		return r.log.Status().StarvedEnd
 	}
-	ended := r.log.Status().StarvedEnd
-	return ended != 0 && now.Sub(ended) < diskHungAfter+diskLookEvery
+	return 0
 }
 
 // watchedStore records which calls of a store on disk are running, so that a hanging call is

@@ -51,9 +51,7 @@ type Instance struct {
 	known    picture
 	learning atomic.Bool
 
-	// The clock.Time of the last attempt to hand over the leadership, because this instance accepts
-	// no connections. Zero means none.
-	handedOver atomic.Int64
+	handOvers handOvers // owned by the goroutine that calls unreachable
 
 	busy      seldom // for the warning that the leader refuses queries
 	files     seldom // for the warning that the directory cannot be checked without a file descriptor

@@ -96,15 +96,27 @@ const (
 	handOverEvery  = 10 * time.Second // time between two attempts
 )
 
-// unreachable hands the leadership over if this instance leads and has accepted no connection for a
-// while. Instances that are not linked to it could get no lock from it.
+// handOvers decides when a leader that accepts no connection hands the leadership to another voter.
+// Instances that are not linked to it could get no lock from it. The zero value is ready to use.
+type handOvers struct {
+	last clock.Time // of the last attempt; zero means none
+}
+
+// due reports whether to begin an attempt at the time now, and notes it. since is for how long no
+// connection was accepted.
+func (h *handOvers) due(now clock.Time, since time.Duration, leads bool) bool {
+	if !leads || since < unreachableFor || h.last != 0 && now.Sub(h.last) < handOverEvery {
+		return false
+	}
+	h.last = now
+	return true
+}
+
+// unreachable is called by the goroutine of the port's listener, which owns handOvers, while no
+// connection can be accepted.
 func (n *Instance) unreachable(since time.Duration) {
 	r := n.replica.Load()
-	if since < unreachableFor || r == nil || !r.Role().Leading {
-		return
-	}
-	now, last := n.env.clock.Now(), n.handedOver.Load()
-	if last != 0 && now.Sub(clock.Time(last)) < handOverEvery || !n.handedOver.CompareAndSwap(last, int64(now)) {
+	if r == nil || !n.handOvers.due(n.env.clock.Now(), since, r.Role().Leading) {
 		return
 	}
 	n.logger.Warn("this leader accepts no connections: it hands the leadership to another voter", "since",
