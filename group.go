@@ -32,7 +32,10 @@ type Health struct {
 	Due        bool         // a change of the voters is due or in progress: stop no instance now
 	Change     string       // describes the change, or says why there is none
 	Disks      []FaultyDisk // instances that have reported a disk fault to the leader
-	Differs    []string     // settings that are not equal on all instances, one sentence each
+	// Differs are settings that are not equal on all instances, founders that are missing while
+	// instances run that are no founders, and instances whose build the leader refuses: one sentence
+	// each, which begins with the setting, "Name" or "Build".
+	Differs []string
 	// Surplus means that a condition of the guarantees is broken: more instances run than
 	// Config.Replicas says. Nil means that this is not so.
 	Surplus *Surplus `json:",omitempty"`
@@ -119,6 +122,8 @@ func (h *Health) advice(quorum, sole bool) string {
 		return "stop no instance now; wait until the change is done"
 	case h.Surplus != nil:
 		return h.Surplus.Next()
+	case h.misfit() != "":
+		return h.DifferStep(h.misfit())
 	case h.foundersDiffer() && h.Eligible <= 1:
 		return "restart every instance that still has the group's present Founders or Replicas (differs shows them) " +
 			"with the new ones, one at a time and with Leave; restart " + orNone(h.Leader) + ", which has the only " +
@@ -149,11 +154,24 @@ func (h *Health) foundersDiffer() bool {
 	})
 }
 
+// misfit returns the sentence about instances that do not fit the group, or "".
+func (h *Health) misfit() string {
+	for _, d := range h.Differs {
+		if setting, _, _ := strings.Cut(d, ": "); setting == "Name" || setting == "Build" {
+			return d
+		}
+	}
+	return ""
+}
+
 // DifferStep returns the next step for a sentence of Differs.
 func (h Health) DifferStep(sentence string) string {
 	setting, _, _ := strings.Cut(sentence, ": ")
-	if setting == "Founders" || setting == "Replicas" {
+	switch setting {
+	case "Founders", "Replicas":
 		return h.Advice // which names the order of the restarts
+	case "Name", "Build":
+		return sentence[strings.LastIndex(sentence, "; ")+len("; "):]
 	}
 	return "unless a roll-out of a new value is under way, set " + setting + " to one value on all instances, and " +
 		"restart those that change, one at a time and with Leave"
@@ -238,8 +256,8 @@ type Surplus struct {
 	Running  int
 	Replicas int      // the group's Config.Replicas
 	Names    []string // the first names of these instances, in ascending order, at most ten
-	// For is how long the leader has seen the surplus, which may have begun earlier. A surplus of
-	// less than 20 s is not reported.
+	// For is how long this leader has seen the surplus, which may have begun earlier. Less than 20 s
+	// is not reported, also after a change of the leader.
 	For time.Duration
 }
 

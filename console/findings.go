@@ -257,9 +257,20 @@ func (s *scene) voterFindings() (all []finding) {
 	}
 	for _, d := range h.Differs {
 		all = append(all, finding{
-			ID: "settings-differ/" + d, Level: watch, What: "A setting differs between instances.", Why: sentence(d),
+			ID: "settings-differ/" + d, Level: watch, What: differing(d), Why: sentence(d),
 			Next: sentence(h.DifferStep(d)),
 		})
 	}
 	return all
+}
+
+// differing returns the headline for a sentence of Health.Differs.
+func differing(sentence string) string {
+	switch setting, _, _ := strings.Cut(sentence, ": "); setting {
+	case "Name":
+		return "A founder is missing, and an instance runs that is no founder."
+	case "Build":
+		return "An instance is refused, because its build does not fit the group."
+	}
+	return "A setting differs between instances."
 }

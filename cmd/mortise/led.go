@@ -29,6 +29,7 @@ const (
 	nothingGranted              // an instance waits
 	diskIll                     // a disk prevents a vote, or soon will
 	founderRenamed              // an instance runs under a name that is no founder's, and a founder is missing
+	buildRefused                // the leader opens no session for an instance
 	voterMissing                // the loss of one more voter may end the majority
 	noneToLose                  // an instance was lost earlier, and the loss of one more would end the group
 	leaseInDanger
@@ -64,9 +65,6 @@ func (f facts) led(d *diagnosis, by guest.Report) {
 		d.why("voters: %s", f.health.Change)
 	}
 	advice := f.health.Advice
-	if slices.ContainsFunc(all, func(t trouble) bool { return t.rank == founderRenamed }) {
-		advice = "" // it asks for a further instance, and the one that is missing runs under another name
-	}
 	for _, t := range all {
 		if next := cmp.Or(t.next, advice); next != "" && !slices.Contains(d.Steps, next) {
 			d.step("%s", next)
@@ -168,20 +166,17 @@ func (f facts) voterTroubles(by guest.Report) (all []trouble) {
 		all = append(all, trouble{noneToLose, what, ""})
 	}
 	for _, text := range f.health.Differs {
-		all = append(all, trouble{settingsDiffer, plain.Sprintf("settings differ: %s", text),
-			f.health.DifferStep(text)})
+		t := trouble{settingsDiffer, "settings differ: " + text, f.health.DifferStep(text)}
+		switch setting, what, _ := strings.Cut(text, ": "); setting {
+		case "Name":
+			t.rank, t.what = founderRenamed, what
+		case "Build":
+			t.rank, t.what = buildRefused, what
+		}
+		t.what = plain.Text(t.what)
+		all = append(all, t)
 	}
 	return all
-}
-
-// unlisted returns the members that are not among the founders, if there are founders.
-func (f facts) unlisted(founders []string) (list []string) {
-	for _, r := range f.members() {
-		if len(founders) > 0 && !slices.Contains(founders, r.Status.Name) {
-			list = append(list, r.Status.Name+" at "+r.Addr)
-		}
-	}
-	return list[:min(len(list), 3)]
 }
 
 func (f facts) missingTroubles() (all []trouble) {
@@ -197,17 +192,10 @@ func (f facts) missingTroubles() (all []trouble) {
 		all = append(all, trouble{instanceMissing, plain.Sprintf("Replicas says that %d instances run, and %d answer",
 			first.Answer.Replicas, n), next})
 	}
-	strangers := f.unlisted(first.Answer.Founders)
 	for _, name := range first.Answer.Founders {
-		if slices.ContainsFunc(f.members(), func(r guest.Report) bool { return r.Status.Name == name }) {
-			continue
-		}
-		if len(strangers) > 0 {
-			who := strings.Join(strangers, ", ")
-			all = append(all, trouble{founderRenamed, plain.Sprintf("the founder %s does not answer, and %s %s and is not "+
-				"one of the Founders, so it cannot vote", name, who, plural(len(strangers), "runs", "run")),
-				plain.Sprintf("if one of %s should be %s, restart it under this Name; otherwise start %s again", who, name, name)})
-			continue
+		if slices.ContainsFunc(f.members(), func(r guest.Report) bool { return r.Status.Name == name }) ||
+			slices.ContainsFunc(f.health.Differs, func(text string) bool { return strings.HasPrefix(text, "Name: ") }) {
+			continue // the leader's sentence names it
 		}
 		all = append(all, trouble{instanceMissing, plain.Sprintf("the founder %s does not answer", name),
 			plain.Sprintf("start %s again", name)})

@@ -405,8 +405,8 @@ func TestTheGraceIsAPhase(t *testing.T) {
 	})
 }
 
-// In a group that runs, a founder is restarted under a misspelt name. Doctor names it instead of a
-// founder that must be started.
+// In a group that runs, a founder is restarted under a misspelt name. Doctor, Health and the page
+// name it with the same step, instead of a founder that must be started.
 func TestARenamedFounderOfARunningGroupIsNamed(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		r := newWrongRig(t)
@@ -423,8 +423,20 @@ func TestARenamedFounderOfARunningGroupIsNamed(t *testing.T) {
 			"answer, and n33 at 10.0.0.3:7947 runs and is not one of the Founders, so it cannot vote") {
 			t.Errorf("doctor says\n%s", text)
 		}
-		if text := strings.Join(d.Steps, "\n"); strings.Contains(text, "start a third instance") {
-			t.Errorf("the steps are\n%s", text)
+		const step = "if one of n33 at 10.0.0.3:7947 should be n3, restart it under this Name, and otherwise start n3 again"
+		if len(d.Steps) != 1 || !strings.EqualFold(d.Steps[0], step) {
+			t.Errorf("the steps are\n%s", strings.Join(d.Steps, "\n"))
+		}
+		for i, n := range r.nodes {
+			health, err := n.Health(t.Context())
+			if err != nil || health.Advice != step {
+				t.Errorf("n%d advises %s, %v", i+1, health.Advice, err)
+			}
+			if n.Status().Leading {
+				if page := r.views(i)["the page"]; !strings.Contains(strings.ToLower(page), strings.ToLower(step)) {
+					t.Errorf("the page of n%d says\n%s", i+1, page)
+				}
+			}
 		}
 		r.follow()
 	})

@@ -78,6 +78,11 @@ func TestAnOldBuildIsRefused(t *testing.T) {
 					!strings.Contains(got, "name="+node.config.Name) || !strings.Contains(got, "its_build_knows_up_to=2") {
 					t.Errorf("the leader's log:\n%s", got)
 				}
+				const step = "upgrade it to the build of the others, or take the roll-out of this build back"
+				if h, err := leader.Health(t.Context()); err != nil || len(h.Differs) != 1 || h.Advice != step ||
+					!strings.HasPrefix(h.Differs[0], "Build: "+node.config.Name+" at ") || !strings.HasSuffix(h.Differs[0], text) {
+					t.Errorf("Health: %v, %v", h, err)
+				}
 				unlock(t, f.lock(f.leader(), "k"))
 				old = false // the step: upgrade it
 				f.close(i)
@@ -85,6 +90,10 @@ func TestAnOldBuildIsRefused(t *testing.T) {
 				f.ready()
 				if text := f.nodes[i].Status().Waiting; text != "" {
 					t.Errorf("after the upgrade: %q", text)
+				}
+				time.Sleep(2 * time.Minute)
+				if h, err := leader.Health(t.Context()); err != nil || len(h.Differs) != 0 || h.Advice == step {
+					t.Errorf("Health after the upgrade: %v, %v", h, err)
 				}
 			})
 		})

@@ -53,6 +53,7 @@ func (r *ownReplica) outdated(b []byte) session.Outdated {
 	why := replica.Outdated(b, r.Rules())
 	if why != (session.Outdated{}) {
 		is := replica.DecodeRecord(b)
+		r.core.Refused.Note(r.node.env.clock.Now(), &is, why)
 		r.old.warn(r.node, "an instance gets no session, because its build does not know the lock rules of the group: "+
 			"upgrade that instance, or take the roll-out of its build back", "name", plain.Text(is.Name), "addr",
 			plain.Text(is.Addr), "rules", why.Group, "its_build_knows_up_to", why.Build)

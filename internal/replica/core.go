@@ -85,6 +85,7 @@ type Core struct {
 	View         *View
 	SessionIndex SessionIndex
 	Questions    *Questions
+	Refused      Refused
 
 	config CoreConfig
 	// held while the role is read and passed to the keeper; never held across a wait
@@ -289,6 +290,7 @@ func (c *Core) Facts(
 	}
 	stand := Stand{Own: own, Term: s.Term, Group: c.View.Settings(), Rules: c.View.Rules()}
 	f, proposals := c.agreement.Facts(now, stand, s, &c.SessionIndex, c.config.Cluster.Voter, linked)
+	f.Remarks = append(f.Remarks, c.Refused.sentences(now)...)
 	c.View.remarks.Store(&f.Remarks)
 	if w := proposals.Adopt; w != nil {
 		c.config.Keeper.ProposeAdopt(s.Term, w.SessionTTL, proposals.Blob, w.Budgets())

@@ -2,6 +2,8 @@ package replica
 
 import (
 	"bytes"
+	"slices"
+	"strings"
 	"time"
 
 	"github.com/mortise-lock/mortise/cluster/founding"
@@ -65,6 +67,13 @@ func (a *SettingsAgreement) Facts(
 	}
 	proposals := a.proposals(now, p, g, f.Replicas)
 	f.Remarks = append(f.Remarks, proposals.Differ...)
+	foundersDiffer := func(text string) bool { return strings.HasPrefix(text, "Founders: ") }
+	if slices.ContainsFunc(proposals.Differ, foundersDiffer) {
+		return f, proposals // a name of the new list may be right
+	}
+	if text := misnamed(&f); text != "" {
+		f.Remarks = append(f.Remarks, text)
+	}
 	return f, proposals
 }
 
