@@ -93,8 +93,7 @@ func measures() []measure {
 		sum("node_time_seconds_total", "How long the node has been running"),
 		sum("node_available_time_seconds_total", "How long this instance could be granted locks while the node ran"),
 		sum("node_starved_time_seconds_total",
-			"How long the machine gave the process no processor, in gaps of 250 ms and more; only an instance that votes "+
-				"reports it"),
+			"How long the machine gave the process no processor, in gaps of 250 ms and more; only a voter reports it"),
 		gauge("node_failed", "1 if the node has failed or was closed, else 0"),
 		sum("hooks_dropped_total", "Events that were dropped because hooks were too slow"),
 	}

@@ -13,9 +13,9 @@ import (
 // all clients without one. It is more than such clients can have under way.
 const maxPuts = 1024
 
-// madePuts remembers the changes of data that had a request ID. A client whose answer was lost makes
-// the same call again with the same ID and gets the same answer, although the data has changed
-// since, by the first call. The zero value is ready to use.
+// madePuts remembers the changes of data that had a request ID. A client whose answer was lost
+// makes the same call again with the same ID and gets the same answer, although the data has
+// changed since, by the first call. The zero value is ready to use.
 type madePuts struct {
 	mu    sync.Mutex // guards the fields below; never held across a wait
 	byID  map[string]*putCall

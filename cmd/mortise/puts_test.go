@@ -14,8 +14,8 @@ import (
 	"github.com/mortise-lock/mortise"
 )
 
-// TestRequestsToPutGiveALostAnswerAgain checks that the same call with the same ID gets the same answer,
-// although the data has changed since: of a change, of a refused one, and of one under a lock.
+// The same call with the same ID gets the same answer, although the data has changed since: of a
+// change, of a refused one, and of one under a lock.
 func TestRequestsToPutGiveALostAnswerAgain(t *testing.T) {
 	i := openInn(t, nil, standard)
 	put := func(want int, body object) (shown dataShown, p problem) {

@@ -50,8 +50,8 @@ func misnamed(f *voters.Facts) string {
 	if len(unlisted) > 1 {
 		runs = " run and are not among the Founders, so they cannot vote"
 	}
-	return fmt.Sprintf("Name: %s, and %s%s; if one of %s should be %s, restart it under this Name, and otherwise start %s "+
-		"again", founder, who, runs, who, missing[0], names)
+	return fmt.Sprintf("Name: %s, and %s%s; if one of %s should be %s, restart it under this Name, and otherwise "+
+		"start %s again", founder, who, runs, who, missing[0], names)
 }
 
 // Refused remembers the instances that the leader refuses because of their builds. The zero value

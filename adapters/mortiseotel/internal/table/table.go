@@ -132,8 +132,8 @@ func Metrics() []Metric {
 		{Time, Sum, "s", "How long the node has been running", "", nil, nil},
 		{Available, Sum, "s", "How long this instance could be granted locks while the node ran", "", nil, nil},
 		{Starved, Sum, "s",
-			"How long the machine gave the process no processor, in gaps of 250 ms and more; only an instance that votes reports it",
-			"", nil, nil},
+			"How long the machine gave the process no processor, in gaps of 250 ms and more; only a voter reports it", "", nil,
+			nil},
 		{Failed, Gauge, "{node}", "1 if the node has failed or was closed, else 0", "", nil, nil},
 		{Dropped, Sum, "{call}", "Events that were dropped because hooks were too slow", "", nil, nil},
 	}
