@@ -13,37 +13,44 @@ import (
 	"github.com/mortise-lock/mortise/internal/purpose"
 	"github.com/mortise-lock/mortise/internal/shown"
 	"github.com/mortise-lock/mortise/internal/trace"
+	"github.com/mortise-lock/mortise/locker"
 	"github.com/mortise-lock/mortise/lockfsm"
 	"github.com/mortise-lock/mortise/session/client"
 )
 
-type scope struct {
-	lock  *Lock // nil if there is only a token
-	token Token // used only if lock is nil
-	outer *scope
-}
-
-type scopeKey struct{}
-
 // TokenFrom returns the fencing token of the innermost lock that ctx belongs to. It reports false
 // if ctx does not come from [Lock.Context], [Node.Do] or [ContextWithToken].
-func TokenFrom(ctx context.Context) (Token, bool) {
-	s := scopeOf(ctx)
-	switch {
-	case s == nil:
-		return 0, false
-	case s.lock == nil:
-		return s.token, true
-	}
-	return s.lock.Token(), true
-}
+func TokenFrom(ctx context.Context) (Token, bool) { return locker.TokenFrom(ctx) }
 
 // ContextWithToken returns a child of parent in which [TokenFrom] finds token. It is for types that
 // replace a Node, such as a fake in a test. ContextWithToken locks nothing. The returned context
 // ends only when parent ends, and requests that use it are made under the locks of parent.
 func ContextWithToken(parent context.Context, token Token) context.Context {
-	return context.WithValue(parent, scopeKey{}, &scope{token: token, outer: scopeOf(parent)})
+	return locker.ContextWithToken(parent, token)
 }
+
+// scope is the context of a lock, and a list of the locks under which a request is made: the next
+// one is that of its parent.
+type scope struct {
+	context.Context
+	lock *Lock
+}
+
+type scopeKey struct{}
+
+// Value returns the scope for its own key, and the lock for the key of [TokenFrom].
+func (s *scope) Value(key any) any {
+	switch key.(type) {
+	case scopeKey:
+		return s
+	case locker.HeldKey:
+		return s.lock
+	}
+	return s.Context.Value(key)
+}
+
+// outer returns the scope around s, or nil.
+func (s *scope) outer() *scope { return scopeOf(s.Context) }
 
 func scopeOf(ctx context.Context) *scope {
 	s, _ := ctx.Value(scopeKey{}).(*scope)
@@ -61,8 +68,8 @@ func (n *Node) scope(ctx context.Context, client *client.Client, r *Request) (ag
 	}
 	nearest := -1
 	var want lockfsm.Grant
-	for s, at := scopeOf(ctx), 0; s != nil; s, at = s.outer, at+1 {
-		if s.lock == nil || s.lock.first().node != n {
+	for s, at := scopeOf(ctx), 0; s != nil; s, at = s.outer(), at+1 {
+		if s.lock.first().node != n {
 			continue
 		}
 		l := s.lock.first()
@@ -103,8 +110,8 @@ func (n *Node) scope(ctx context.Context, client *client.Client, r *Request) (ag
 // began returns the distance, in scopes, from s to the outermost scope with the same lock.
 func (s *scope) began() (further int) {
 	at := 0
-	for o := s; o != nil; o = o.outer {
-		if o.lock != nil && o.lock.first() == s.lock.first() {
+	for o := s; o != nil; o = o.outer() {
+		if o.lock.first() == s.lock.first() {
 			further = at
 		}
 		at++

@@ -27,7 +27,8 @@
 //
 // [Node.Peek], [Node.List] and [Node.Check] report holders and waiters. [Node.ForceUnlock] ends a
 // hold that does not end by itself. Packages fence, election, shard, presence, barrier, counter,
-// tick, keep, keys, flight, stripe and locker build on this API. [Hooks] are for metrics, traces
+// tick, keep, keys, flight and stripe build on this API. Module locker has the interface of a lock,
+// for projects that accept locks and do not depend on this module. [Hooks] are for metrics, traces
 // and logs; adapters/mortiseotel has a set for OpenTelemetry.
 //
 // # Compatibility

@@ -10,6 +10,7 @@ import (
 	"github.com/mortise-lock/mortise/internal/queries"
 	"github.com/mortise-lock/mortise/internal/replica"
 	"github.com/mortise-lock/mortise/internal/shown"
+	"github.com/mortise-lock/mortise/locker"
 	"github.com/mortise-lock/mortise/session"
 	"github.com/mortise-lock/mortise/session/client"
 )
@@ -37,7 +38,7 @@ var (
 	// shows nothing about the lock. A later call can succeed. There has been no leader for 2 s, the
 	// group is in its grace, or the session that keeps the lock (Request.Sticky) has not answered for
 	// 2 s. The text has the reason.
-	ErrNotReady = errors.New("mortise: the group cannot answer now")
+	ErrNotReady = locker.ErrNotReady
 
 	// ErrUnsupported means that not all instances run a build that has what the call asks for. It
 	// changed nothing, and fails until all of them run such a build.
@@ -205,6 +206,8 @@ func (e *DeadlockError) Error() string {
 	}
 	return text
 }
+
+func (e *DeadlockError) Is(target error) bool { return target == locker.ErrDeadlock }
 
 // ForcedError reports that a lock was ended by [Node.ForceUnlock], or taken over by
 // [Request.Resume]. errors.Is reports it as ErrLost.

@@ -6,6 +6,7 @@ go 1.26.0
 // program that uses this module. CONTRIBUTING.md says how to choose one.
 require (
 	github.com/hashicorp/memberlist v0.6.0 // below are data races; from v0.7.0 on consul/api and vault/sdk cannot be linked
+	github.com/mortise-lock/mortise/locker v0.1.0 // of this repository
 	go.etcd.io/bbolt v1.4.3
 	go.etcd.io/raft/v3 v3.7.0 // messages are pointers since
 	golang.org/x/sys v0.47.0 // grpc requires it

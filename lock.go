@@ -154,8 +154,7 @@ func (l *Lock) Wanted() <-chan struct{} { return l.first().hold.Wanted() }
 // [TokenFrom] returns the token from that context. Call Context once per lock, and once after each
 // Regain, because each call costs a goroutine until parent or the lock ends.
 func (l *Lock) Context(parent context.Context) context.Context {
-	ctx, cancel := context.WithCancelCause(context.WithValue(parent, scopeKey{},
-		&scope{lock: l, outer: scopeOf(parent)}))
+	ctx, cancel := context.WithCancelCause(&scope{parent, l})
 	done := l.Done()                 // before the check: after a doubt there is another channel
 	if err := l.over(); err != nil { // checked here because Done may be closed a little later
 		cancel(err)

@@ -4,38 +4,21 @@ import (
 	"errors"
 	"fmt"
 	"slices"
-	"strconv"
 	"strings"
 	"time"
 	"unicode"
 	"unicode/utf8"
 
 	"github.com/mortise-lock/mortise/internal/shown"
+	"github.com/mortise-lock/mortise/locker"
 	"github.com/mortise-lock/mortise/lockfsm"
 	"github.com/mortise-lock/mortise/session/client"
 )
 
 // Token is a fencing token: a later grant of a key has a higher token. A resource that remembers
 // the highest token it has received and refuses lower ones is safe even against a holder that was
-// stopped in the middle of its work. The JSON form is a string, because a Token does not fit into
-// the numbers of JavaScript.
-type Token uint64
-
-// MarshalJSON returns the decimal number as a JSON string.
-func (t Token) MarshalJSON() ([]byte, error) {
-	return strconv.AppendQuote(nil, strconv.FormatUint(uint64(t), 10)), nil
-}
-
-// UnmarshalJSON parses the form of MarshalJSON.
-func (t *Token) UnmarshalJSON(b []byte) error {
-	text, err := strconv.Unquote(string(b))
-	if err != nil {
-		return err
-	}
-	n, err := strconv.ParseUint(text, 10, 64)
-	*t = Token(n)
-	return err
-}
+// stopped in the middle of its work. It is a uint64, and a string in JSON.
+type Token = locker.Token
 
 // Request describes a lock to acquire. With only Key set it waits for the exclusive lock of that
 // key.

@@ -153,6 +153,8 @@ nightly "the newest dependencies, and beside other modules" scripts/versions-che
 step "OpenTelemetry, and the alert rules with promtool" nested adapters/mortiseotel -race
 # At a merge, those with many dependencies run without the race detector, because they are slow to
 # build with it.
+step "the interface of locks" nested locker -race
+step "one Locker of two" nested adapters/mortisepair -race
 step "plugs: gocron" nested adapters/mortisegocron -race -cpu=1
 step "plugs: goose, with SQLite and PostgreSQL" nested adapters/mortisegoose -race
 step "plugs: golang-migrate, with SQLite and PostgreSQL" nested adapters/mortisemigrate -race
@@ -165,6 +167,7 @@ step "plugs: servers of net/http and gRPC" nested adapters/mortiseserver -race -
 step "plugs: electors of client-go" nested adapters/mortisekubernetes -cpu=1 "${heavy[@]}"
 step "an example that migrates SQLite" nested examples/migrations -race
 step "an example with two plugs on one node" nested examples/plugs -race
+step "a project that requires only the interface" nested examples/foreign
 step "locks in asynq, river, watermill, temporal" nested examples/queues "${heavy[@]}"
 step "databases behind a fence: SQLite and PostgreSQL" nested fence/sqltest -race
 step "FIPS 140-3" fips

@@ -1,45 +1,39 @@
-// Package locker lets a service choose its lock implementation, and what the service does when
-// that implementation fails.
+// Package locker is the interface of the locks of mortise: what a project needs to accept them, or
+// any other locks, without depending on mortise. Its module requires no other module.
 //
-// [Locker] has one method, Do, which *mortise.Node implements. A service that uses a Locker can
-// also use these types without a change of its code:
+//		type Reports struct{ Locks locker.Locker } // in production a *mortise.Node
 //
-//	Local      locks within this process: for tests, programs with one instance, and fallbacks
-//	Requests   a Request of its own for each call: shared, permits, try, several keys, sticky
-//	Func       a function as a Locker: an adapter of another lock service, or a fake
-//	Retry      retries with pauses, until the work has begun
-//	Patience   a wait limit that follows the duration of recent holds
-//	Breaker    stops calling a failing locker; with a Fallback, machines do not exclude each other
-//	Both       locks with two lockers, for the move from one lock service to another
-//	Router     a locker per prefix of keys, with limits, so that no tenant starves the others
+//		func (r *Reports) Write(ctx context.Context) error {
+//			return r.Locks.Do(ctx, "reports/daily", func(ctx context.Context, token locker.Token) error {
+//				return write(ctx, token) // ctx ends if the lock is lost; the token fences the resource
+//			})
+//		}
 //
-// Package lockertest checks any Locker, including your own.
+//	  - [Locker] runs work under a lock. *mortise.Node implements it.
+//	  - [Requests] makes a Locker of other kinds of locks, for example shared ones.
+//	  - [Func] makes a Locker of a function, for example of another lock service.
+//	  - [Local] is a Locker in memory, for tests and for programs with one instance.
+//	  - [Acquirer] and [Lock] are for code that cannot do its work in one function.
+//	  - [Token] and the errors are those of mortise, which has other names for the same values.
+//
+// Package lockertest checks any Locker. Module adapters/mortisepair makes one Locker of two.
 //
 // # Guarantees
 //
-//   - Every wrapper runs fn at most once per call, and only under the lock that its configuration
-//     selects.
-//   - A call that did not run fn returns an error and holds nothing.
-//   - Given the context of fn, [mortise.TokenFrom] returns the token that was passed to fn.
-//   - Only two options give up a guarantee: [BreakerConfig].Fallback and [BothConfig].Observe. In
-//     fn, [Via] reports whether one of them has taken effect.
+// [Locker] has the contract, and [Local] and [Requests] keep it.
 //
 // # Concurrency
 //
-// Everything is safe for concurrent use. A call of Do starts no goroutine. Hooks are called on the
-// goroutine of the call that they report, with no mutex held. fn also runs there if the innermost
-// Locker is a Local or a Node.
+// Everything is safe for concurrent use. Nothing here starts a goroutine, and fn runs on that of
+// the caller.
 //
 // # Failure
 //
-// A panic in fn unlocks and continues to the caller of Do. A wrapper that was not made by its
-// constructor returns an error from every call.
+// A panic in fn unlocks and continues to the caller of Do.
 //
 // # Limits
 //
-// Pauses and wait limits become longer if the machine sleeps; no guarantee depends on them. When
-// a wait limit passes, a wrapper returns only after the Locker under it has returned. The limits
-// of a Router and the state of a Breaker apply to one instance only.
+// The interface has what all locks have. For leases, queues and holders use package mortise.
 //
 // # Refused alternative
 //

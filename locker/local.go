@@ -5,8 +5,8 @@ import (
 	"context"
 	"fmt"
 	"sync"
-
-	"github.com/mortise-lock/mortise"
+	"unicode"
+	"unicode/utf8"
 )
 
 // Local is a Locker with locks in memory, for tests, for programs with one instance, and for
@@ -14,7 +14,7 @@ import (
 //
 // Callers of one key are served in order. A caller whose context ends leaves the queue
 // immediately. A lock of a Local cannot be lost: the context of fn ends only with the caller's
-// context, or when fn has returned, with [mortise.ErrUnlocked] as its cause. A nested call with
+// context, or when fn has returned, with [ErrUnlocked] as its cause. A nested call with
 // the context of fn and the same key gets the lock at once, as with a node. The lock is unlocked
 // when all these calls have returned. A Local does not detect deadlocks, so they last until a
 // context ends.
@@ -25,31 +25,31 @@ import (
 type Local struct {
 	mu    sync.Mutex
 	keys  map[string]*list.List // for each held key, the queue of its *waiter
-	token mortise.Token         // the last token that was granted
+	token Token                 // the last token that was granted
 }
 
 type waiter struct {
 	granted chan struct{} // closed under mu when this call gets the lock
-	token   mortise.Token // set before granted is closed
+	token   Token         // set before granted is closed
 }
 
 // Do waits for the lock of key, runs fn and unlocks, even if fn panics. It returns the error of fn.
-// If fn has not run, the error is mortise.ErrBadKey or wraps the context's error.
-func (l *Local) Do(ctx context.Context, key string, fn func(ctx context.Context, token mortise.Token) error) error {
+// If fn has not run, the error is ErrBadKey or wraps the context's error.
+func (l *Local) Do(ctx context.Context, key string, fn func(ctx context.Context, token Token) error) error {
 	h, err := l.enter(ctx, key)
 	if err != nil {
 		return err
 	}
 	defer l.exit(h)
 	ctx, end := context.WithCancelCause(context.WithValue(ctx, insideKey{}, &inside{h, insideOf(ctx)}))
-	defer end(mortise.ErrUnlocked) // before the next holder runs
-	return fn(mortise.ContextWithToken(ctx, h.token), h.token)
+	defer end(ErrUnlocked) // before the next holder runs
+	return fn(ContextWithToken(ctx, h.token), h.token)
 }
 
 type hold struct {
 	local *Local
 	key   string
-	token mortise.Token
+	token Token
 	calls int // calls that have not returned, guarded by local.mu; zero means that the hold has ended
 }
 
@@ -104,7 +104,7 @@ func (l *Local) exit(h *hold) {
 	}
 }
 
-func (l *Local) lock(ctx context.Context, key string) (mortise.Token, error) {
+func (l *Local) lock(ctx context.Context, key string) (Token, error) {
 	l.mu.Lock()
 	queue, taken := l.keys[key]
 	if !taken {
@@ -155,4 +155,31 @@ func (l *Local) pass(key string) {
 	l.token++
 	w.token = l.token
 	close(w.granted)
+}
+
+const maxKeyBytes = 512
+
+func checkKey(key string) error {
+	if key == "" || len(key) > maxKeyBytes || !utf8.ValidString(key) {
+		return badKey(key)
+	}
+	for _, r := range key {
+		if unicode.IsControl(r) {
+			return badKey(key)
+		}
+	}
+	return nil
+}
+
+func badKey(key string) error {
+	return fmt.Errorf("%w: %.64q: want 1 to %d bytes of UTF-8 without control characters", ErrBadKey, key, maxKeyBytes)
+}
+
+// ended returns an error that wraps the error and the cause of ctx, which has ended.
+func ended(ctx context.Context) error {
+	err, cause := ctx.Err(), context.Cause(ctx)
+	if cause == err {
+		return err
+	}
+	return fmt.Errorf("%w: %w", err, cause)
 }

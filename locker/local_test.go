@@ -11,13 +11,9 @@ import (
 	"testing"
 	"testing/synctest"
 	"time"
-
-	"github.com/mortise-lock/mortise"
 )
 
-type work = func(context.Context, mortise.Token) error
-
-func nothing(context.Context, mortise.Token) error { return nil }
+func nothing(context.Context, Token) error { return nil }
 
 // holdUntil runs Do in the background, and holds the lock until free is called. free returns the
 // result of Do.
@@ -25,7 +21,7 @@ func holdUntil(t *testing.T, l Locker, key string) (free func() error) {
 	t.Helper()
 	release, done := make(chan struct{}), make(chan error, 1)
 	go func() {
-		done <- l.Do(context.Background(), key, func(context.Context, mortise.Token) error { <-release; return nil })
+		done <- l.Do(context.Background(), key, func(context.Context, Token) error { <-release; return nil })
 	}()
 	synctest.Wait()
 	return func() error { close(release); return <-done }
@@ -43,7 +39,7 @@ func TestLocalServesInOrder(t *testing.T) {
 		free := holdUntil(t, &l, "k")
 		var order []int
 		for i := range 100 {
-			go l.Do(t.Context(), "k", func(context.Context, mortise.Token) error {
+			go l.Do(t.Context(), "k", func(context.Context, Token) error {
 				order = append(order,
 					i)
 				return nil
@@ -75,16 +71,16 @@ func TestLocalHandOverCrossesCancel(t *testing.T) {
 			t.Fatal(err)
 		}
 		ctx, cancel := context.WithCancel(t.Context())
-		gaveUp, served := make(chan error, 1), make(chan mortise.Token, 1)
+		gaveUp, served := make(chan error, 1), make(chan Token, 1)
 		go func() {
 			gaveUp <- l.Do(ctx, "k", func(context.Context,
-				mortise.Token) error {
+				Token) error {
 				t.Error("ran after its context had ended")
 				return nil
 			})
 		}()
 		synctest.Wait()
-		go l.Do(t.Context(), "k", func(_ context.Context, token mortise.Token) error { served <- token; return nil })
+		go l.Do(t.Context(), "k", func(_ context.Context, token Token) error { served <- token; return nil })
 		synctest.Wait()
 
 		l.mu.Lock() // the grant and the cancel happen before the waiter can run
@@ -114,7 +110,7 @@ func TestLocalUnderChance(t *testing.T) {
 			chance := rand.New(rand.NewPCG(seed, 0))
 			var l Local
 			var all sync.WaitGroup
-			inside, last, served, gaveUp := [2]int{}, [2]mortise.Token{}, 0, 0
+			inside, last, served, gaveUp := [2]int{}, [2]Token{}, 0, 0
 			var mu sync.Mutex
 			for range 40 {
 				arrive, patience, stay := time.Duration(chance.IntN(20))*time.Millisecond,
@@ -125,7 +121,7 @@ func TestLocalUnderChance(t *testing.T) {
 					ctx, cancel := context.WithTimeout(t.Context(), patience)
 					defer cancel()
 					began := time.Now()
-					err := l.Do(ctx, fmt.Sprint(key), func(_ context.Context, token mortise.Token) error {
+					err := l.Do(ctx, fmt.Sprint(key), func(_ context.Context, token Token) error {
 						mu.Lock()
 						defer mu.Unlock()
 						inside[key]++
@@ -187,12 +183,12 @@ func TestLocalIsEnteredAgain(t *testing.T) {
 		var l, other Local
 		var kept context.Context
 		leave, left := make(chan struct{}), make(chan error, 1)
-		err := l.Do(t.Context(), "k", func(ctx context.Context, outer mortise.Token) error {
+		err := l.Do(t.Context(), "k", func(ctx context.Context, outer Token) error {
 			kept = ctx
-			return other.Do(ctx, "k", func(ctx context.Context, _ mortise.Token) error {
-				return l.Do(ctx, "between", func(ctx context.Context, _ mortise.Token) error {
+			return other.Do(ctx, "k", func(ctx context.Context, _ Token) error {
+				return l.Do(ctx, "between", func(ctx context.Context, _ Token) error {
 					go func() {
-						left <- l.Do(ctx, "k", func(_ context.Context, token mortise.Token) error {
+						left <- l.Do(ctx, "k", func(_ context.Context, token Token) error {
 							if token != outer {
 								t.Errorf("entered again with the token %d, not %d", token, outer)
 							}
@@ -234,16 +230,16 @@ func TestLocalEnds(t *testing.T) {
 	var l Local
 	var kept context.Context
 	if err := l.Do(t.Context(), "k",
-		func(ctx context.Context, _ mortise.Token) error { kept = ctx; return ctx.Err() }); err != nil {
+		func(ctx context.Context, _ Token) error { kept = ctx; return ctx.Err() }); err != nil {
 		t.Fatal(err)
 	}
-	if cause := context.Cause(kept); !errors.Is(cause, mortise.ErrUnlocked) {
+	if cause := context.Cause(kept); !errors.Is(cause, ErrUnlocked) {
 		t.Errorf("after the unlock the context's cause is %v", cause)
 	}
 	done := make(chan struct{})
 	go func() {
 		defer close(done)
-		_ = l.Do(context.Background(), "k", func(context.Context, mortise.Token) error { runtime.Goexit(); return nil })
+		_ = l.Do(context.Background(), "k", func(context.Context, Token) error { runtime.Goexit(); return nil })
 	}()
 	<-done
 	if l.names() != 0 {

@@ -1,13 +1,14 @@
 package session
 
 import (
-	"errors"
 	"fmt"
+
+	"github.com/mortise-lock/mortise/locker"
 )
 
 // ErrNotAllowed means that the caller's secret or certificate does not grant a right that the
 // request needs. The error is a *NotAllowedError.
-var ErrNotAllowed = errors.New("mortise: not allowed")
+var ErrNotAllowed = locker.ErrNotAllowed
 
 // NotAllowedError names the missing right. It matches ErrNotAllowed with errors.Is.
 type NotAllowedError struct {

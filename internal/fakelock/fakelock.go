@@ -15,7 +15,7 @@ import (
 	"sync"
 	"time"
 
-	"github.com/mortise-lock/mortise"
+	"github.com/mortise-lock/mortise/locker"
 )
 
 // Locks is the set of locks that the instances share. The zero value is ready to use. It must not
@@ -23,13 +23,13 @@ import (
 type Locks struct {
 	mu     sync.Mutex          // guards all below, and the fields of entries and instances
 	queues map[string][]*entry // the first entry of each queue is the holder
-	token  mortise.Token
+	token  locker.Token
 }
 
 type entry struct {
 	in      *Instance
 	granted chan struct{}
-	token   mortise.Token
+	token   locker.Token
 	end     context.CancelCauseFunc // ends the context of the holder; nil before the holder has one
 	lost    error
 	orphan  bool // its instance has crashed: the entry remains until the session would have expired
@@ -46,7 +46,7 @@ type Instance struct {
 func (l *Locks) Instance() *Instance { return &Instance{locks: l, stopped: make(chan struct{})} }
 
 // Do implements mortise.Node.Do.
-func (in *Instance) Do(ctx context.Context, key string, fn func(context.Context, mortise.Token) error) (err error) {
+func (in *Instance) Do(ctx context.Context, key string, fn func(context.Context, locker.Token) error) (err error) {
 	if ctx.Err() != nil {
 		return context.Cause(ctx)
 	}
@@ -64,7 +64,7 @@ func (in *Instance) Do(ctx context.Context, key string, fn func(context.Context,
 		return in.refuses
 	}
 	held, end := context.WithCancelCause(ctx)
-	defer end(mortise.ErrUnlocked)
+	defer end(locker.ErrUnlocked)
 	l.mu.Lock()
 	e.end = end
 	if in.refuses != nil {
@@ -117,7 +117,7 @@ func (l *Locks) drop(key string, e *entry) {
 	l.grant(key)
 }
 
-// Lose takes a key from its holder, whose context ends with mortise.ErrLost, and gives the key to
+// Lose takes a key from its holder, whose context ends with locker.ErrLost, and gives the key to
 // the next waiter. It reports whether there was a holder.
 func (l *Locks) Lose(key string) bool {
 	l.mu.Lock()
@@ -127,8 +127,8 @@ func (l *Locks) Lose(key string) bool {
 		return false
 	}
 	e := queue[0]
-	e.lost = mortise.ErrLost
-	e.end(mortise.ErrLost)
+	e.lost = locker.ErrLost
+	e.end(locker.ErrLost)
 	l.drop(key, e)
 	return true
 }
@@ -145,16 +145,16 @@ func (l *Locks) Keys() []string {
 	return keys
 }
 
-// Leave ends the contexts of the instance's holds with mortise.ErrLeaving, and refuses later
+// Leave ends the contexts of the instance's holds with locker.ErrLeaving, and refuses later
 // requests with the same error.
 func (in *Instance) Leave() {
 	in.locks.mu.Lock()
 	defer in.locks.mu.Unlock()
-	in.stop(mortise.ErrLeaving)
+	in.stop(locker.ErrLeaving)
 }
 
 // Crash ends the instance as if its process had crashed: its locks remain taken for ttl. The
-// contexts of its holds end with mortise.ErrClosed, because a test cannot end a goroutine.
+// contexts of its holds end with locker.ErrClosed, because a test cannot end a goroutine.
 func (in *Instance) Crash(ttl time.Duration) {
 	l := in.locks
 	l.mu.Lock()
@@ -171,7 +171,7 @@ func (in *Instance) Crash(ttl time.Duration) {
 			}
 		}
 	}
-	in.stop(mortise.ErrClosed)
+	in.stop(locker.ErrClosed)
 }
 
 // stop needs mu.

@@ -12,7 +12,6 @@ import (
 	"github.com/mortise-lock/mortise/counter"
 	"github.com/mortise-lock/mortise/fence"
 	"github.com/mortise-lock/mortise/internal/limits"
-	"github.com/mortise-lock/mortise/locker"
 	"github.com/mortise-lock/mortise/shard"
 	"github.com/mortise-lock/mortise/stripe"
 )
@@ -29,18 +28,6 @@ func shards(set func(w *shard.Work, n int64)) func(*testing.T, int64) error {
 			}
 		})
 		return err
-	}
-}
-
-func routes(set func(r *locker.Route, n int64)) func(*testing.T, int64) error {
-	return func(t *testing.T, n int64) error {
-		r := locker.Route{Locker: &locker.Local{}, MaxHolds: 1, MaxWaiting: 1}
-		set(&r, n)
-		router, err := locker.NewRouter(r)
-		if err != nil {
-			return err
-		}
-		return router.Do(t.Context(), "k", func(context.Context, mortise.Token) error { return nil })
 	}
 }
 
@@ -112,20 +99,6 @@ var packageCounts = map[string]limits.Count{
 		}
 		return nil
 	}},
-	"locker.BreakerConfig.Failures": {Limit: 1_000_000, Names: "Failures", Try: func(t *testing.T, n int64) error {
-		_, err := locker.NewBreaker(locker.BreakerConfig{Locker: &locker.Local{}, Wait: 1, Failures: int(n)})
-		return err
-	}},
-	"locker.RetryConfig.Attempts": {Limit: 1000, Names: "Attempts", Try: func(t *testing.T, n int64) error {
-		_, err := locker.NewRetry(locker.RetryConfig{Locker: &locker.Local{}, Attempts: int(n)})
-		return err
-	}},
-	"locker.Route.MaxHolds": {Limit: math.MaxInt64, Try: routes(func(r *locker.Route, n int64) {
-		r.MaxHolds = int(n)
-	})},
-	"locker.Route.MaxWaiting": {Limit: math.MaxInt64, Try: routes(func(r *locker.Route, n int64) {
-		r.MaxWaiting = int(n)
-	})},
 	"shard.Work.Count": {Limit: 4096, Names: "Count", Try: shards(func(w *shard.Work, n int64) { w.Count = int(n) })},
 	"shard.Work.Weight": {Limit: 1000, Names: "Weight",
 		Try: shards(func(w *shard.Work, n int64) { w.Weight = int(n) })},

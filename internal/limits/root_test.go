@@ -21,7 +21,7 @@ import (
 // time where they wait.
 func TestEveryInput(t *testing.T) {
 	limits.Trials{
-		Durations: merge(rootDurations, lockerDurations, runDurations),
+		Durations: merge(rootDurations, runDurations),
 		Counts:    merge(rootCounts, packageCounts),
 		Paths:     pathTrials,
 		Exempt: map[string]string{

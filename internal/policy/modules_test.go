@@ -44,18 +44,32 @@ func TestInstalledModulesStandAlone(t *testing.T) {
 	if err != nil || len(adapters) == 0 {
 		t.Fatal("there are no adapters", err)
 	}
-	for _, at := range append(adapters, filepath.Join(root, "go.mod")) {
+	for _, at := range append(adapters, filepath.Join(root, "go.mod"), filepath.Join(root, "locker", "go.mod")) {
 		pkg, _ := filepath.Rel(root, filepath.Dir(at))
 		mod := modOf(t, pkg)
 		if len(mod.Replace)+len(mod.Exclude) > 0 {
 			t.Errorf("%s/go.mod has a replace or an exclude: users cannot install it", pkg)
 		}
 		for _, r := range mod.Require {
-			if r.Path == module && r.Version != string(version[1]) {
-				t.Errorf("%s/go.mod requires mortise %s, and doc.go has %s: they are released together", pkg,
+			if strings.HasPrefix(r.Path+"/", module+"/") && r.Version != string(version[1]) {
+				t.Errorf("%s/go.mod requires %s %s, and doc.go has %s: they are released together", pkg, r.Path,
 					r.Version, version[1])
 			}
 		}
+	}
+}
+
+// A project that accepts locks by the module locker gets no other module. The build list also has
+// the modules that no package imports, and those of tests.
+func TestTheInterfaceRequiresNothing(t *testing.T) {
+	list := exec.Command("go", "list", "-m", "all")
+	list.Dir, list.Env = filepath.Join(root, "locker"), append(os.Environ(), "GOWORK=off")
+	out, err := list.Output()
+	if err != nil {
+		t.Fatal(err)
+	}
+	if got, want := strings.TrimSpace(string(out)), module+"/locker"; got != want {
+		t.Errorf("the modules of %s are\n%s\nand may be only itself", want, got)
 	}
 }
 

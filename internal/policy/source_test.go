@@ -25,7 +25,8 @@ type source struct {
 	file      *ast.File
 }
 
-// sources parses every Go file of the module, without nested modules.
+// sources parses every Go file of the module and of its nested module locker, whose names the root
+// has, too.
 func sources(t *testing.T) (*token.FileSet, []source) {
 	t.Helper()
 	set := token.NewFileSet()
@@ -36,7 +37,8 @@ func sources(t *testing.T) (*token.FileSet, []source) {
 		}
 		if entry.IsDir() {
 			_, nested := os.Stat(filepath.Join(path, "go.mod"))
-			if path != root && (strings.HasPrefix(entry.Name(), ".") || entry.Name() == "testdata" || nested == nil) {
+			nests := nested == nil && path != filepath.Join(root, "locker")
+			if path != root && (strings.HasPrefix(entry.Name(), ".") || entry.Name() == "testdata" || nests) {
 				return filepath.SkipDir
 			}
 			return nil

@@ -4,8 +4,8 @@
 //
 //	go run ./internal/publish DIRECTORY
 //
-// It writes the root module and the modules below adapters, each with the version in doc.go. It
-// reads the files that git would commit.
+// It writes the root module, locker and the modules below adapters, each with the version in
+// doc.go. It reads the files that git would commit.
 package main
 
 import (
@@ -52,7 +52,7 @@ func publish(root, proxy string) error {
 	slices.Sort(files)
 	rooms := modules(files)
 	for _, room := range rooms {
-		if room != "." && path.Dir(room) != "adapters" {
+		if room != "." && room != "locker" && path.Dir(room) != "adapters" {
 			continue
 		}
 		if err := write(root, proxy, room, version, content(files, rooms, room)); err != nil {

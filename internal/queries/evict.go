@@ -1,17 +1,17 @@
 package queries
 
 import (
-	"errors"
 	"fmt"
 
 	"github.com/mortise-lock/mortise/internal/capability"
 	"github.com/mortise-lock/mortise/internal/plain"
+	"github.com/mortise-lock/mortise/locker"
 	"github.com/mortise-lock/mortise/lockfsm"
 	"github.com/mortise-lock/mortise/transport/wire/mortise/query/v1"
 )
 
 // ErrBadRequest means that a question contradicts itself or exceeds a limit.
-var ErrBadRequest = errors.New("mortise: bad request")
+var ErrBadRequest = locker.ErrBadRequest
 
 const maxByBytes = 128 // also the limit of the name of an instance
 

@@ -8,7 +8,7 @@
 // # Guarantees
 //
 // A Locker that passes the checks runs fn once and returns the error of fn. It excludes callers
-// of the same key, but not callers of different keys. Its tokens rise, and [mortise.TokenFrom]
+// of the same key, but not callers of different keys. Its tokens rise, and [locker.TokenFrom]
 // returns them. When the context of a waiting call ends, the call returns and holds nothing. Bad
 // keys are refused. If fn panics, the lock is released.
 //
@@ -36,7 +36,6 @@ import (
 	"testing"
 	"time"
 
-	"github.com/mortise-lock/mortise"
 	"github.com/mortise-lock/mortise/locker"
 )
 
@@ -73,10 +72,10 @@ func checks() []check {
 	}
 }
 
-func do(t testing.TB, ctx context.Context, l locker.Locker, key string, fn func(context.Context, mortise.Token)) {
+func do(t testing.TB, ctx context.Context, l locker.Locker, key string, fn func(context.Context, locker.Token)) {
 	t.Helper()
 	ran := 0
-	err := l.Do(ctx, key, func(ctx context.Context, token mortise.Token) error {
+	err := l.Do(ctx, key, func(ctx context.Context, token locker.Token) error {
 		ran++
 		fn(ctx, token)
 		return nil
@@ -87,9 +86,9 @@ func do(t testing.TB, ctx context.Context, l locker.Locker, key string, fn func(
 }
 
 func runsOnce(t testing.TB, ctx context.Context, l locker.Locker) {
-	do(t, ctx, l, "lockertest/a", func(context.Context, mortise.Token) {})
+	do(t, ctx, l, "lockertest/a", func(context.Context, locker.Token) {})
 	own, ran := errors.New("the function's own error"), 0
-	err := l.Do(ctx, "lockertest/a", func(context.Context, mortise.Token) error { ran++; return own })
+	err := l.Do(ctx, "lockertest/a", func(context.Context, locker.Token) error { ran++; return own })
 	if !errors.Is(err, own) || ran != 1 {
 		t.Errorf("Do returned %v and ran the function %d times, want its error and once", err, ran)
 	}
@@ -101,7 +100,7 @@ func excludes(t testing.TB, ctx context.Context, l locker.Locker) {
 	for range 8 {
 		all.Go(func() {
 			for range 5 {
-				do(t, ctx, l, "lockertest/one", func(context.Context, mortise.Token) { counter++ })
+				do(t, ctx, l, "lockertest/one", func(context.Context, locker.Token) { counter++ })
 			}
 		})
 	}
@@ -112,25 +111,25 @@ func excludes(t testing.TB, ctx context.Context, l locker.Locker) {
 }
 
 func keysAreApart(t testing.TB, ctx context.Context, l locker.Locker) {
-	do(t, ctx, l, "lockertest/outer", func(context.Context, mortise.Token) { // uses the outer ctx, as givesUp does
-		do(t, ctx, l, "lockertest/inner", func(context.Context, mortise.Token) {})
+	do(t, ctx, l, "lockertest/outer", func(context.Context, locker.Token) { // uses the outer ctx, as givesUp does
+		do(t, ctx, l, "lockertest/inner", func(context.Context, locker.Token) {})
 	})
 }
 
 func tokensRise(t testing.TB, ctx context.Context, l locker.Locker) {
-	var last mortise.Token
+	var last locker.Token
 	for range 20 {
-		do(t, ctx, l, "lockertest/one", func(ctx context.Context, token mortise.Token) {
+		do(t, ctx, l, "lockertest/one", func(ctx context.Context, token locker.Token) {
 			if token <= last {
 				t.Errorf("token %d comes after %d", token, last)
 			}
-			if found, ok := mortise.TokenFrom(ctx); !ok || found != token {
-				t.Errorf("TokenFrom finds %d, %v in a context of token %d: put it there with mortise.ContextWithToken",
+			if found, ok := locker.TokenFrom(ctx); !ok || found != token {
+				t.Errorf("TokenFrom finds %d, %v in a context of token %d: put it there with locker.ContextWithToken",
 					found, ok, token)
 			}
 			last = token
 		})
-		do(t, ctx, l, "lockertest/other", func(context.Context, mortise.Token) {})
+		do(t, ctx, l, "lockertest/other", func(context.Context, locker.Token) {})
 	}
 }
 
@@ -138,7 +137,7 @@ func contextIsChild(t testing.TB, ctx context.Context, l locker.Locker) {
 	type mark struct{}
 	parent, cancel := context.WithCancel(context.WithValue(ctx, mark{}, "here"))
 	defer cancel()
-	err := l.Do(parent, "lockertest/one", func(ctx context.Context, _ mortise.Token) error {
+	err := l.Do(parent, "lockertest/one", func(ctx context.Context, _ locker.Token) error {
 		if ctx.Value(mark{}) != "here" {
 			t.Error("the context of the function does not have the caller's values")
 		}
@@ -157,13 +156,13 @@ func contextIsChild(t testing.TB, ctx context.Context, l locker.Locker) {
 	if !errors.Is(err, context.Canceled) {
 		t.Errorf("Do returned %v, want what the function returned", err)
 	}
-	do(t, ctx, l, "lockertest/one", func(context.Context, mortise.Token) {}) // must be free
+	do(t, ctx, l, "lockertest/one", func(context.Context, locker.Token) {}) // must be free
 }
 
 func endedContext(t testing.TB, ctx context.Context, l locker.Locker) {
 	over, cancel := context.WithCancel(ctx)
 	cancel()
-	err := l.Do(over, "lockertest/one", func(context.Context, mortise.Token) error {
+	err := l.Do(over, "lockertest/one", func(context.Context, locker.Token) error {
 		t.Error("the function ran under a context that had ended before")
 		return nil
 	})
@@ -174,10 +173,10 @@ func endedContext(t testing.TB, ctx context.Context, l locker.Locker) {
 
 func givesUp(t testing.TB, ctx context.Context, l locker.Locker) {
 	// The inner call uses ctx, because the context of fn could enter the lock again.
-	do(t, ctx, l, "lockertest/one", func(context.Context, mortise.Token) {
+	do(t, ctx, l, "lockertest/one", func(context.Context, locker.Token) {
 		short, cancel := context.WithTimeout(ctx, 20*time.Millisecond)
 		defer cancel()
-		err := l.Do(short, "lockertest/one", func(context.Context, mortise.Token) error {
+		err := l.Do(short, "lockertest/one", func(context.Context, locker.Token) error {
 			t.Error("a second caller was let in")
 			return nil
 		})
@@ -185,22 +184,22 @@ func givesUp(t testing.TB, ctx context.Context, l locker.Locker) {
 			t.Errorf("Do returned %v, want an error that wraps the context's", err)
 		}
 	})
-	do(t, ctx, l, "lockertest/one", func(context.Context, mortise.Token) {}) // must be free
+	do(t, ctx, l, "lockertest/one", func(context.Context, locker.Token) {}) // must be free
 }
 
 func badKeys(t testing.TB, ctx context.Context, l locker.Locker) {
 	for _, key := range [...]string{"", "lockertest/\x00", "lockertest/\x7f", "lockertest/\u0085", "lockertest/\xff",
 		"lockertest/" + strings.Repeat("k", 502)} {
-		err := l.Do(ctx, key, func(context.Context, mortise.Token) error {
+		err := l.Do(ctx, key, func(context.Context, locker.Token) error {
 			t.Errorf("the function ran under the key %q", key)
 			return nil
 		})
-		if !errors.Is(err, mortise.ErrBadKey) {
-			t.Errorf("Do(%q) returned %v, want an error that is mortise.ErrBadKey", key, err)
+		if !errors.Is(err, locker.ErrBadKey) {
+			t.Errorf("Do(%q) returned %v, want an error that is locker.ErrBadKey", key, err)
 		}
 	}
 	for _, key := range [...]string{"lockertest/ключ", "lockertest/" + strings.Repeat("k", 501)} {
-		do(t, ctx, l, key, func(context.Context, mortise.Token) {})
+		do(t, ctx, l, key, func(context.Context, locker.Token) {})
 	}
 }
 
@@ -211,8 +210,8 @@ func panics(t testing.TB, ctx context.Context, l locker.Locker) {
 				t.Errorf("a panic came out of Do as %v, want it as it was", r)
 			}
 		}()
-		_ = l.Do(ctx, "lockertest/one", func(context.Context, mortise.Token) error { panic("lockertest") })
+		_ = l.Do(ctx, "lockertest/one", func(context.Context, locker.Token) error { panic("lockertest") })
 		t.Error("Do returned although the function had panicked")
 	}()
-	do(t, ctx, l, "lockertest/one", func(context.Context, mortise.Token) {})
+	do(t, ctx, l, "lockertest/one", func(context.Context, locker.Token) {})
 }

@@ -8,7 +8,6 @@ import (
 	"testing"
 	"testing/synctest"
 
-	"github.com/mortise-lock/mortise"
 	"github.com/mortise-lock/mortise/locker"
 )
 
@@ -21,7 +20,7 @@ func (h *heard) Helper()               {}
 func (h *heard) Error(...any)          { h.failed.Store(true) }
 func (h *heard) Errorf(string, ...any) { h.failed.Store(true) }
 
-type work = func(context.Context, mortise.Token) error
+type work = func(context.Context, locker.Token) error
 
 func TestChecksCatch(t *testing.T) {
 	for name, c := range map[string]struct {
@@ -31,14 +30,14 @@ func TestChecksCatch(t *testing.T) {
 		"none": {func() locker.Locker { return new(locker.Local) }, nil},
 		"runs twice": {func() locker.Locker {
 			return around(func(l *locker.Local, ctx context.Context, key string, fn work) error {
-				return l.Do(ctx, key, func(ctx context.Context, token mortise.Token) error {
+				return l.Do(ctx, key, func(ctx context.Context, token locker.Token) error {
 					return errors.Join(fn(ctx, token), fn(ctx, token))
 				})
 			})
 		}, []string{"RunsOnce"}},
 		"loses the error": {func() locker.Locker {
 			return around(func(l *locker.Local, ctx context.Context, key string, fn work) error {
-				return l.Do(ctx, key, func(ctx context.Context, token mortise.Token) error {
+				return l.Do(ctx, key, func(ctx context.Context, token locker.Token) error {
 					_ = fn(ctx,
 						token)
 					return nil
@@ -53,22 +52,22 @@ func TestChecksCatch(t *testing.T) {
 		"the same token": {func() locker.Locker {
 			return around(func(l *locker.Local, ctx context.Context, key string, fn work) error {
 				return l.Do(ctx, key, func(ctx context.Context,
-					_ mortise.Token) error {
-					return fn(mortise.ContextWithToken(ctx, 1), 1)
+					_ locker.Token) error {
+					return fn(locker.ContextWithToken(ctx, 1), 1)
 				})
 			})
 		}, []string{"TokensRise"}},
 		"no token in the context": {func() locker.Locker {
 			return around(func(l *locker.Local, ctx context.Context, key string, fn work) error {
-				return l.Do(ctx, key, func(ctx context.Context, token mortise.Token) error {
-					return fn(mortise.ContextWithToken(ctx, 0), token)
+				return l.Do(ctx, key, func(ctx context.Context, token locker.Token) error {
+					return fn(locker.ContextWithToken(ctx, 0), token)
 				})
 			})
 		}, []string{"TokensRise"}},
 		"a context of its own": {func() locker.Locker {
 			return around(func(l *locker.Local, ctx context.Context, key string, fn work) error {
 				return l.Do(ctx, key, func(_ context.Context,
-					token mortise.Token) error {
+					token locker.Token) error {
 					return fn(context.Background(), token)
 				})
 			})
@@ -82,12 +81,12 @@ func TestChecksCatch(t *testing.T) {
 				defer func() {
 					if thrown != nil {
 						go l.Do(context.Background(), key,
-							func(context.Context, mortise.Token) error { <-ctx.Done(); return nil })
+							func(context.Context, locker.Token) error { <-ctx.Done(); return nil })
 						synctest.Wait()
 						panic(thrown)
 					}
 				}()
-				return l.Do(ctx, key, func(ctx context.Context, token mortise.Token) error {
+				return l.Do(ctx, key, func(ctx context.Context, token locker.Token) error {
 					defer func() { thrown = recover() }()
 					return fn(ctx, token)
 				})
@@ -118,7 +117,7 @@ func TestChecksCatch(t *testing.T) {
 
 func around(fault func(l *locker.Local, ctx context.Context, key string, fn work) error) locker.Locker {
 	l := new(locker.Local)
-	return locker.Func(func(ctx context.Context, key string, fn func(context.Context, mortise.Token) error) error {
+	return locker.Func(func(ctx context.Context, key string, fn func(context.Context, locker.Token) error) error {
 		return fault(l, ctx, key, fn)
 	})
 }

@@ -4,30 +4,31 @@ import (
 	"errors"
 	"fmt"
 
+	"github.com/mortise-lock/mortise/locker"
 	"github.com/mortise-lock/mortise/lockfsm"
 )
 
-// The root package returns these errors to its callers, so their texts begin with its name.
+// The root package returns these errors to its callers, so their texts begin with its name. Those
+// of module locker are part of the interface of a lock.
 var (
 	// ErrLost means that the hold has ended although its holder has not released it.
-	ErrLost = errors.New("mortise: the lock was lost")
+	ErrLost = locker.ErrLost
 	// ErrInJeopardy means that the lease of a hold with a grace has ended, and that the hold may be
 	// good again. It is not final.
-	ErrInJeopardy = errors.New("mortise: the lock is in doubt: its lease was not renewed in time, " +
-		"and the group has not yet said whether it is still held")
+	ErrInJeopardy = locker.ErrInJeopardy
 	// ErrReleased means that the caller has released the hold.
-	ErrReleased = errors.New("mortise: the lock was released")
+	ErrReleased = locker.ErrUnlocked
 	// ErrClosed means that the client or its session is closed.
-	ErrClosed = errors.New("mortise: the node is closed")
+	ErrClosed = locker.ErrClosed
 	// ErrOverloaded means that this instance has too many unfinished requests. The caller may try
 	// again later.
-	ErrOverloaded = errors.New("mortise: too many unfinished requests on this instance")
+	ErrOverloaded = locker.ErrOverloaded
 	// ErrQueueFull means that too many requests wait for the same key.
-	ErrQueueFull = errors.New("mortise: the queue of this lock is full")
+	ErrQueueFull = locker.ErrQueueFull
 	// ErrBadKey means that the key is empty, too long, or not plain UTF-8 text.
-	ErrBadKey = errors.New("mortise: bad key")
+	ErrBadKey = locker.ErrBadKey
 	// ErrHeld means that a try request found the lock held. The error is a *HeldError.
-	ErrHeld = errors.New("mortise: the lock is held")
+	ErrHeld = locker.ErrHeld
 	// ErrInGrace means that a try request was applied during the group's grace.
 	ErrInGrace = errors.New("mortise: the group is in its grace period and grants nothing yet")
 	// ErrNoLeader means that a try request failed because no leader was found for two seconds.
@@ -37,21 +38,21 @@ var (
 	ErrKept = errors.New("mortise: it is not known whether the lock is held: the session that keeps it, or that " +
 		"keeps another lock of a request before this one, has not answered for two seconds")
 	// ErrLeaving means that the instance has begun to leave and accepts no new requests.
-	ErrLeaving = errors.New("mortise: the node is leaving")
+	ErrLeaving = locker.ErrLeaving
 	// ErrStillHeld means that CloseSession was called while locks were held.
 	ErrStillHeld = errors.New("mortise: locks are still held; release them before closing the session")
 	// ErrNotHeld means that the hold to resume has ended, or has another token.
 	ErrNotHeld = errors.New("mortise: the lock is not held with this token")
 	// ErrNoRoom means that a limit of the group or of this instance, or a budget of bytes, is
 	// reached. For a budget the error is a *BudgetError. Waiting does not help.
-	ErrNoRoom = errors.New("mortise: a limit of the group or of this instance is reached")
+	ErrNoRoom = locker.ErrNoRoom
 	// ErrRefused means that the group refused the request for a reason without an error value of
 	// its own. The text names the reason.
 	ErrRefused = errors.New("mortise: the group refused the request")
 
 	// ErrUnsupported means that the rules of the group are older than the request, because not all
 	// instances run a build that has it.
-	ErrUnsupported = errors.New("mortise: not all instances run a build that supports this request")
+	ErrUnsupported = locker.ErrUnsupported
 
 	// ErrUpgraded means that the hold to upgrade already has an upgrade, which waits or is held.
 	ErrUpgraded = errors.New("mortise: the lock is already being upgraded, or is upgraded")

@@ -1,4 +1,4 @@
-package locker
+package mortisepair
 
 import (
 	"context"
@@ -7,12 +7,12 @@ import (
 	"sync/atomic"
 	"time"
 
-	"github.com/mortise-lock/mortise"
+	"github.com/mortise-lock/mortise/locker"
 )
 
-// ErrWait means that the wait limit of a wrapper passed before the lock was granted. fn did not
-// run, and nothing is held.
-var ErrWait = errors.New("locker: not locked within the wait limit")
+// ErrWait means that the wait limit of a Breaker or a Both passed before the lock was granted. fn
+// did not run, and nothing is held.
+var ErrWait = errors.New("mortisepair: not locked within the wait limit")
 
 // attempt is one call of Do of a Locker. fn begins at most once, never after the wait limit and
 // never after Do has returned. So if fn did not begin, the caller may call another Locker.
@@ -33,13 +33,13 @@ const (
 )
 
 // do reports whether fn has begun. If fn has not begun, err is not nil.
-func (a *attempt) do(ctx context.Context, l Locker, key string,
-	fn func(context.Context, mortise.Token) error) (began bool, err error) {
+func (a *attempt) do(ctx context.Context, l locker.Locker, key string,
+	fn func(context.Context, locker.Token) error) (began bool, err error) {
 	limited, stop := a.limit(noVia(ctx))
 	defer stop()
-	err = l.Do(limited, key, func(ctx context.Context, token mortise.Token) error {
+	err = l.Do(limited, key, func(ctx context.Context, token locker.Token) error {
 		if !a.phase.CompareAndSwap(waiting, begun) {
-			return errors.New("locker: the Locker ran the function a second time, or after its caller had given up")
+			return errors.New("mortisepair: the Locker ran the function a second time, or after its caller had given up")
 		}
 		if a.admit != nil {
 			if err := a.admit(); err != nil {
@@ -48,8 +48,8 @@ func (a *attempt) do(ctx context.Context, l Locker, key string,
 			}
 		}
 		// Without a token in ctx, TokenFrom would return the token of an outer lock.
-		if found, ok := mortise.TokenFrom(ctx); !ok || found != token {
-			ctx = mortise.ContextWithToken(ctx, token)
+		if found, ok := locker.TokenFrom(ctx); !ok || found != token {
+			ctx = locker.ContextWithToken(ctx, token)
 		}
 		return fn(ctx, token)
 	})
@@ -77,12 +77,21 @@ func (a *attempt) settle(ctx context.Context, key string, err error) (began bool
 	case phase == begun:
 		return true, err
 	case phase == expired && ctx.Err() != nil: // the caller's context has ended, too: report that
-		return false, fmt.Errorf("locker: lock %q: %w", key, ended(ctx))
+		return false, fmt.Errorf("mortisepair: lock %q: %w", key, ended(ctx))
 	case phase == expired:
 		// Do not wrap err, because it may be the error of a context that the caller did not make.
 		return false, fmt.Errorf("%w: lock %q, limit %v: %v", ErrWait, key, a.wait, err)
 	case err == nil:
-		return false, fmt.Errorf("locker: lock %q: the Locker returned nil without running the function", key)
+		return false, fmt.Errorf("mortisepair: lock %q: the Locker returned nil without running the function", key)
 	}
 	return false, err
+}
+
+// ended returns an error that wraps the error and the cause of ctx, which has ended.
+func ended(ctx context.Context) error {
+	err, cause := ctx.Err(), context.Cause(ctx)
+	if cause == err {
+		return err
+	}
+	return fmt.Errorf("%w: %w", err, cause)
 }

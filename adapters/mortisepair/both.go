@@ -1,4 +1,4 @@
-package locker
+package mortisepair
 
 import (
 	"context"
@@ -6,17 +6,17 @@ import (
 	"fmt"
 	"time"
 
-	"github.com/mortise-lock/mortise"
+	"github.com/mortise-lock/mortise/locker"
 )
 
 // BothConfig configures a Both.
 type BothConfig struct {
 	// First is locked first and unlocked last. fn always runs under it. First is required, and must
 	// be the same on all instances: see Both.
-	First Locker
+	First locker.Locker
 
 	// Second is locked after First and unlocked before First. Required.
-	Second Locker
+	Second locker.Locker
 
 	// Authority selects the token that fn gets: FirstLock or SecondLock. The tokens of two lockers
 	// cannot be compared, so change the authority only when the resource may forget its tokens.
@@ -95,11 +95,11 @@ func NewBoth(c BothConfig) (*Both, error) {
 // Do locks First, then Second, runs fn and unlocks in reverse. The context of fn ends when either
 // lock is lost, and Do returns the errors of both Lockers. With Observe, only First ends the
 // context, and the errors of Second go to OnSecond.
-func (b *Both) Do(ctx context.Context, key string, fn func(ctx context.Context, token mortise.Token) error) error {
+func (b *Both) Do(ctx context.Context, key string, fn func(ctx context.Context, token locker.Token) error) error {
 	if b.config.First == nil {
 		return unmade("Both")
 	}
-	_, err := new(attempt).do(ctx, b.config.First, key, func(ctx context.Context, token mortise.Token) error {
+	_, err := new(attempt).do(ctx, b.config.First, key, func(ctx context.Context, token locker.Token) error {
 		if b.config.Observe {
 			return b.observe(ctx, key, token, fn)
 		}
@@ -108,17 +108,17 @@ func (b *Both) Do(ctx context.Context, key string, fn func(ctx context.Context, 
 	return err
 }
 
-func (b *Both) require(ctx context.Context, key string, first mortise.Token,
-	fn func(context.Context, mortise.Token) error) error {
+func (b *Both) require(ctx context.Context, key string, first locker.Token,
+	fn func(context.Context, locker.Token) error) error {
 	ways := Via(ctx)
-	began, err := new(attempt).do(ctx, b.config.Second, key, func(ctx context.Context, token mortise.Token) error {
+	began, err := new(attempt).do(ctx, b.config.Second, key, func(ctx context.Context, token locker.Token) error {
 		if b.config.Authority == FirstLock {
 			token = first
 		}
-		return fn(mortise.ContextWithToken(via(ctx, ways...), token), token)
+		return fn(locker.ContextWithToken(via(ctx, ways...), token), token)
 	})
 	if !began {
-		return fmt.Errorf("locker: the first lock was held, the second failed: %w", err)
+		return fmt.Errorf("mortisepair: the first lock was held, the second failed: %w", err)
 	}
 	return err
 }
@@ -126,16 +126,17 @@ func (b *Both) require(ctx context.Context, key string, first mortise.Token,
 // observe is called under First, with its context and token. It locks Second if it can, and then
 // runs fn. It does not pass the error of fn to Second, so an error from Second is never the
 // error of fn.
-func (b *Both) observe(ctx context.Context, key string, token mortise.Token,
-	fn func(context.Context, mortise.Token) error) error {
-	result := errors.New("locker: Second returned before the function did")
+func (b *Both) observe(ctx context.Context, key string, token locker.Token,
+	fn func(context.Context, locker.Token) error) error {
+	result := errors.New("mortisepair: Second returned before the function did")
 	a := attempt{wait: b.config.Wait}
-	began, err := a.do(ctx, b.config.Second, key, func(context.Context, mortise.Token) error {
+	began, err := a.do(ctx, b.config.Second, key, func(context.Context, locker.Token) error {
 		result = fn(ctx, token)
 		return nil
 	})
 	if !began && ctx.Err() != nil {
-		return fmt.Errorf("locker: lock %q: the first lock was held, and waiting for the second ended: %w", key, ended(ctx))
+		return fmt.Errorf("mortisepair: lock %q: the first lock was held, and waiting for the second ended: %w", key,
+			ended(ctx))
 	}
 	if err != nil {
 		b.config.OnSecond(key, err)

@@ -1,4 +1,4 @@
-package locker
+package mortisepair
 
 import (
 	"context"
@@ -7,16 +7,16 @@ import (
 	"sync"
 	"time"
 
-	"github.com/mortise-lock/mortise"
+	"github.com/mortise-lock/mortise/locker"
 )
 
 // ErrOpen means that a Breaker without a Fallback is open. The Locker was not called, fn did not
 // run, and nothing is held.
-var ErrOpen = errors.New("locker: the breaker is open")
+var ErrOpen = errors.New("mortisepair: the breaker is open")
 
 // BreakerConfig configures a Breaker.
 type BreakerConfig struct {
-	Locker Locker
+	Locker locker.Locker
 
 	// Wait is how long the Locker may take to begin fn. If fn does not begin in this time, the call
 	// counts as a failure with [ErrWait]. Wait does not limit fn itself. Set it well above the
@@ -42,7 +42,7 @@ type BreakerConfig struct {
 	// with tokens: the tokens of a Local are below those of every node, so the resource refuses
 	// holders of a Local. [Via] tells fn which Locker holds its lock. Default: none, calls fail
 	// with ErrOpen.
-	Fallback Locker
+	Fallback locker.Locker
 
 	// OnChange is called with every change of the state. It runs on the goroutine of the call that
 	// caused the change, and this call waits until OnChange returns. Several goroutines may call
@@ -56,9 +56,9 @@ type BreakerConfig struct {
 //   - success: fn has begun, whatever its result is.
 //   - failure: fn has not begun within Wait, or the Locker returned an error or panicked.
 //   - neither: ctx ended, or the Locker works but refused this call. The errors of a refusal are
-//     mortise.ErrHeld, ErrOverloaded, ErrQueueFull, ErrNoRoom, ErrBadKey, ErrBadRequest,
-//     *DeadlockError, ErrLeaving and ErrClosed. The last two mean that the program stops its own
-//     node.
+//     locker.ErrHeld, ErrOverloaded, ErrQueueFull, ErrNoRoom, ErrBadKey, ErrBadRequest,
+//     ErrUnsupported, ErrDeadlock, ErrLeaving and ErrClosed. The last two mean that the program
+//     stops its own node.
 //
 // After Failures consecutive failures the breaker opens. Then calls use the Fallback, or fail with
 // ErrOpen. After Pause one call uses the Locker as a probe: success closes the breaker, and failure
@@ -108,7 +108,7 @@ func (b *Breaker) State() State {
 // with the reason in Change.Cause. Calls that use the Locker at this time continue.
 func (b *Breaker) Trip(reason string) {
 	b.mu.Lock()
-	change := b.circuit.trip(fmt.Errorf("locker: the breaker was tripped: %s", reason))
+	change := b.circuit.trip(fmt.Errorf("mortisepair: the breaker was tripped: %s", reason))
 	b.mu.Unlock()
 	b.tell(change)
 }
@@ -123,7 +123,7 @@ func (b *Breaker) Reset() {
 
 // Do calls the Locker or the Fallback, depending on the state. It returns the result of the last of
 // these calls, ErrWait or ErrOpen.
-func (b *Breaker) Do(ctx context.Context, key string, fn func(ctx context.Context, token mortise.Token) error) error {
+func (b *Breaker) Do(ctx context.Context, key string, fn func(ctx context.Context, token locker.Token) error) error {
 	if b.config.Locker == nil {
 		return unmade("Breaker")
 	}
@@ -139,15 +139,15 @@ func (b *Breaker) Do(ctx context.Context, key string, fn func(ctx context.Contex
 }
 
 func (b *Breaker) try(ctx context.Context, key string, turn uint64,
-	fn func(context.Context, mortise.Token) error) (began bool, err error) {
-	verdict, cause := failure, errors.New("locker: the Locker panicked")
+	fn func(context.Context, locker.Token) error) (began bool, err error) {
+	verdict, cause := failure, errors.New("mortisepair: the Locker panicked")
 	defer func() { b.report(turn, verdict, cause) }()
 	a := attempt{wait: b.config.Wait, admit: func() error {
 		b.report(turn, success, nil) // reported here because fn may run for hours
 		verdict = neither
 		return nil
 	}}
-	began, err = a.do(ctx, b.config.Locker, key, func(ctx context.Context, token mortise.Token) error {
+	began, err = a.do(ctx, b.config.Locker, key, func(ctx context.Context, token locker.Token) error {
 		return fn(via(ctx, Primary), token)
 	})
 	cause = err
@@ -158,16 +158,22 @@ func (b *Breaker) try(ctx context.Context, key string, turn uint64,
 }
 
 func harmless(err error) bool {
-	return deadlocked(err) || is(err, mortise.ErrBadKey, mortise.ErrBadRequest, mortise.ErrLeaving, mortise.ErrClosed,
-		mortise.ErrHeld, mortise.ErrOverloaded, mortise.ErrQueueFull, mortise.ErrNoRoom)
+	for _, refusal := range [...]error{locker.ErrBadKey, locker.ErrBadRequest, locker.ErrLeaving, locker.ErrClosed,
+		locker.ErrHeld, locker.ErrOverloaded, locker.ErrQueueFull, locker.ErrNoRoom, locker.ErrDeadlock,
+		locker.ErrUnsupported} {
+		if errors.Is(err, refusal) {
+			return true
+		}
+	}
+	return false
 }
 
 func (b *Breaker) fallBack(ctx context.Context, key string, why error,
-	fn func(context.Context, mortise.Token) error) error {
+	fn func(context.Context, locker.Token) error) error {
 	if b.config.Fallback == nil {
 		return why
 	}
-	_, err := new(attempt).do(ctx, b.config.Fallback, key, func(ctx context.Context, token mortise.Token) error {
+	_, err := new(attempt).do(ctx, b.config.Fallback, key, func(ctx context.Context, token locker.Token) error {
 		return fn(via(ctx, Fallback), token)
 	})
 	return err

@@ -1,4 +1,4 @@
-package locker
+package mortisepair
 
 import (
 	"context"
@@ -12,11 +12,11 @@ import (
 	"testing/synctest"
 	"time"
 
-	"github.com/mortise-lock/mortise"
+	"github.com/mortise-lock/mortise/locker"
 )
 
 type patient struct {
-	Local
+	locker.Local
 	mu    sync.Mutex
 	err   error
 	hang  bool
@@ -29,7 +29,7 @@ func (p *patient) set(err error, hang bool) {
 	p.err, p.hang = err, hang
 }
 
-func (p *patient) Do(ctx context.Context, key string, fn func(context.Context, mortise.Token) error) error {
+func (p *patient) Do(ctx context.Context, key string, fn func(context.Context, locker.Token) error) error {
 	p.mu.Lock()
 	p.calls++
 	err, hang := p.err, p.hang
@@ -53,7 +53,7 @@ type breakerBench struct {
 	ways    []string // the result of Via in the last call that ran
 }
 
-func newBreakerBench(t *testing.T, fallback Locker) *breakerBench {
+func newBreakerBench(t *testing.T, fallback locker.Locker) *breakerBench {
 	b := &breakerBench{under: new(patient)}
 	breaker, err := NewBreaker(BreakerConfig{
 		Locker: b.under, Wait: time.Second, Failures: 3, Pause: time.Minute, Fallback: fallback,
@@ -68,7 +68,7 @@ func newBreakerBench(t *testing.T, fallback Locker) *breakerBench {
 
 func (b *breakerBench) call(ctx context.Context) error {
 	b.ways = nil
-	return b.Do(ctx, "k", func(ctx context.Context, _ mortise.Token) error { b.ways = Via(ctx); return nil })
+	return b.Do(ctx, "k", func(ctx context.Context, _ locker.Token) error { b.ways = Via(ctx); return nil })
 }
 
 func (b *breakerBench) open(t *testing.T) {
@@ -163,7 +163,7 @@ func TestBreakerLetsOneProbeThrough(t *testing.T) {
 // The call that opens the breaker, and a probe that fails, use the Fallback.
 func TestBreakerFallback(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		var local Local
+		var local locker.Local
 		b := newBreakerBench(t, &local)
 		if err := b.call(t.Context()); err != nil || !slices.Equal(b.ways, []string{Primary}) {
 			t.Errorf("healthy: %v, via %v", err, b.ways)
@@ -189,23 +189,23 @@ func TestBreakerFallback(t *testing.T) {
 func TestBreakerDoesNotCount(t *testing.T) {
 	for name, call := range map[string]func(t *testing.T, b *breakerBench) error{
 		"an error of fn": func(t *testing.T, b *breakerBench) error {
-			return b.Do(t.Context(), "k", func(context.Context, mortise.Token) error { return mortise.ErrNotReady })
+			return b.Do(t.Context(), "k", func(context.Context, locker.Token) error { return locker.ErrNotReady })
 		},
 		"a loss of the lock": func(t *testing.T, b *breakerBench) error {
-			return b.Do(t.Context(), "k", func(context.Context, mortise.Token) error { return mortise.ErrLost })
+			return b.Do(t.Context(), "k", func(context.Context, locker.Token) error { return locker.ErrLost })
 		},
 		"a panic of fn": func(t *testing.T, b *breakerBench) (err error) {
 			defer func() { err = fmt.Errorf("%v", recover()) }()
-			return b.Do(t.Context(), "k", func(context.Context, mortise.Token) error { panic("fn") })
+			return b.Do(t.Context(), "k", func(context.Context, locker.Token) error { panic("fn") })
 		},
 		"a bad key":      func(t *testing.T, b *breakerBench) error { return b.Do(t.Context(), "", nothing) },
-		"a deadlock":     refuses(&mortise.DeadlockError{}),
-		"a full queue":   refuses(mortise.ErrQueueFull),
-		"an overload":    refuses(mortise.ErrOverloaded),
-		"a route's end":  refuses(&LimitError{}),
-		"a held lock":    refuses(&mortise.HeldError{}),
-		"a closed node":  refuses(mortise.ErrClosed),
-		"a leaving node": refuses(mortise.ErrLeaving),
+		"a deadlock":     refuses(locker.ErrDeadlock),
+		"a full queue":   refuses(locker.ErrQueueFull),
+		"an overload":    refuses(locker.ErrOverloaded),
+		"a held lock":    refuses(locker.ErrHeld),
+		"an old service": refuses(locker.ErrUnsupported),
+		"a closed node":  refuses(locker.ErrClosed),
+		"a leaving node": refuses(locker.ErrLeaving),
 		"a caller's impatience": func(t *testing.T, b *breakerBench) error {
 			b.under.set(nil, true)
 			ctx, cancel := context.WithTimeout(t.Context(), time.Second/2)
@@ -215,7 +215,7 @@ func TestBreakerDoesNotCount(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
-				b := newBreakerBench(t, new(Local))
+				b := newBreakerBench(t, new(locker.Local))
 				for range 10 {
 					b.under.set(nil, false)
 					if err := call(t, b); err == nil || b.ways != nil || b.State() != Closed {
@@ -264,8 +264,8 @@ func TestBreakerCountsAtTheBeginning(t *testing.T) {
 		}
 
 		thrown := 0
-		b.config.Locker = Func(func(context.Context, string,
-			func(context.Context, mortise.Token) error) error {
+		b.config.Locker = locker.Func(func(context.Context, string,
+			func(context.Context, locker.Token) error) error {
 			panic("locker")
 		})
 		for range 3 {
@@ -307,18 +307,18 @@ func TestWaitLimitCrossesGrant(t *testing.T) {
 	for seed := range uint64(300) {
 		synctest.Test(t, func(t *testing.T) {
 			chance := rand.New(rand.NewPCG(seed, 1))
-			var under Local
+			var under locker.Local
 			b, err := NewBreaker(BreakerConfig{Locker: &under, Wait: time.Second, Failures: 1000})
 			if err != nil {
 				t.Fatal(err)
 			}
-			go under.Do(t.Context(), "k", func(context.Context, mortise.Token) error {
+			go under.Do(t.Context(), "k", func(context.Context, locker.Token) error {
 				time.Sleep(time.Second + time.Duration(chance.IntN(3)-1)*time.Nanosecond)
 				return nil
 			})
 			synctest.Wait()
 			here := 0
-			err = b.Do(t.Context(), "k", func(ctx context.Context, _ mortise.Token) error {
+			err = b.Do(t.Context(), "k", func(ctx context.Context, _ locker.Token) error {
 				here++
 				time.Sleep(time.Minute)
 				return ctx.Err()
@@ -329,7 +329,7 @@ func TestWaitLimitCrossesGrant(t *testing.T) {
 			}
 			time.Sleep(time.Second) // the first holder may get the lock after this call
 			synctest.Wait()
-			if under.names() != 0 {
+			if !free(t, &under, "k") {
 				t.Errorf("seed %d: the lock was not given back", seed)
 			}
 			ran += here
@@ -344,12 +344,12 @@ func TestWaitLimitCrossesGrant(t *testing.T) {
 func TestBreakerThatOpensMeanwhile(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		asked, ran, own := 0, 0, errors.New("own")
-		b := newBreakerBench(t, Func(func(ctx context.Context, _ string,
-			fn func(context.Context, mortise.Token) error) error {
+		b := newBreakerBench(t, locker.Func(func(ctx context.Context, _ string,
+			fn func(context.Context, locker.Token) error) error {
 			asked++
 			return fn(ctx, 1)
 		}))
-		err := b.Do(t.Context(), "k", func(context.Context, mortise.Token) error {
+		err := b.Do(t.Context(), "k", func(context.Context, locker.Token) error {
 			ran++
 			b.open(t)
 			return own
@@ -381,11 +381,11 @@ func TestBreakerThatOpensMeanwhile(t *testing.T) {
 // result of a call that began before does not close it.
 func TestTrip(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		b := newBreakerBench(t, new(Local))
+		b := newBreakerBench(t, new(locker.Local))
 		b.Reset() // has no effect
 		b.under.set(nil, true)
 		early := make(chan error)
-		go func() { early <- b.Do(t.Context(), "k", func(context.Context, mortise.Token) error { return nil }) }()
+		go func() { early <- b.Do(t.Context(), "k", func(context.Context, locker.Token) error { return nil }) }()
 		synctest.Wait()
 		b.Trip("maintenance")
 		b.under.set(nil, false)
@@ -407,8 +407,8 @@ func TestTrip(t *testing.T) {
 		for _, c := range b.changes {
 			told = append(told, fmt.Sprint(c.Number, " ", c.From, " ", c.To, " ", c.Cause))
 		}
-		want := []string{"1 closed open locker: the breaker was tripped: maintenance",
-			"2 open open locker: the breaker was tripped: it takes longer", "3 open closed <nil>"}
+		want := []string{"1 closed open mortisepair: the breaker was tripped: maintenance",
+			"2 open open mortisepair: the breaker was tripped: it takes longer", "3 open closed <nil>"}
 		if !slices.Equal(told, want) {
 			t.Errorf("it told %q", told)
 		}

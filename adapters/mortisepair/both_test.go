@@ -1,4 +1,4 @@
-package locker
+package mortisepair
 
 import (
 	"context"
@@ -12,18 +12,18 @@ import (
 	"testing/synctest"
 	"time"
 
-	"github.com/mortise-lock/mortise"
+	"github.com/mortise-lock/mortise/locker"
 )
 
 type losing struct {
-	Local
+	locker.Local
 	name string
 	note func(string)
 	lose chan struct{}
 }
 
-func (l *losing) Do(ctx context.Context, key string, fn func(context.Context, mortise.Token) error) error {
-	return l.Local.Do(ctx, key, func(ctx context.Context, token mortise.Token) error {
+func (l *losing) Do(ctx context.Context, key string, fn func(context.Context, locker.Token) error) error {
+	return l.Local.Do(ctx, key, func(ctx context.Context, token locker.Token) error {
 		ctx, end := context.WithCancelCause(ctx)
 		defer end(nil)
 		stop := make(chan struct{})
@@ -31,7 +31,7 @@ func (l *losing) Do(ctx context.Context, key string, fn func(context.Context, mo
 		go func() {
 			select {
 			case <-l.lose:
-				end(mortise.ErrLost)
+				end(locker.ErrLost)
 			case <-stop:
 			}
 		}()
@@ -40,7 +40,7 @@ func (l *losing) Do(ctx context.Context, key string, fn func(context.Context, mo
 		err := fn(ctx, token)
 		select {
 		case <-l.lose:
-			return errors.Join(err, fmt.Errorf("%s: %w", l.name, mortise.ErrLost))
+			return errors.Join(err, fmt.Errorf("%s: %w", l.name, locker.ErrLost))
 		default:
 			return err
 		}
@@ -79,7 +79,7 @@ func (b *bothBench) saw(t *testing.T, want ...string) {
 	if !slices.Equal(b.notes, want) {
 		t.Errorf("saw\n%s\nwant\n%s", strings.Join(b.notes, "\n"), strings.Join(want, "\n"))
 	}
-	if b.first.names()+b.second.names() != 0 {
+	if !free(t, &b.first.Local, "k") || !free(t, &b.second.Local, "k") {
 		t.Error("a lock is still held")
 	}
 }
@@ -88,12 +88,12 @@ func TestBothLocksInOrderAndUnlocksInReverse(t *testing.T) {
 	for _, c := range []struct {
 		authority Authority
 		observe   bool
-		token     mortise.Token
+		token     locker.Token
 	}{{FirstLock, false, 1}, {SecondLock, false, 2}, {FirstLock, true, 1}} {
 		b := newBothBench()
 		err := b.both(t, c.authority, c.observe).Do(t.Context(), "k",
-			func(ctx context.Context, token mortise.Token) error {
-				found, _ := mortise.TokenFrom(ctx)
+			func(ctx context.Context, token locker.Token) error {
+				found, _ := locker.TokenFrom(ctx)
 				if token != c.token || found != c.token || len(Via(ctx)) != 0 {
 					t.Errorf("%+v: token %d, in the context %d, via %v", c, token, found, Via(ctx))
 				}
@@ -114,7 +114,7 @@ func TestBothRequired(t *testing.T) {
 		ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
 		defer cancel()
 		err := b.both(t, FirstLock, false).Do(ctx, "k",
-			func(context.Context, mortise.Token) error { t.Error("ran under one lock"); return nil })
+			func(context.Context, locker.Token) error { t.Error("ran under one lock"); return nil })
 		if !errors.Is(err, context.DeadlineExceeded) ||
 			!strings.Contains(err.Error(), "the first lock was held, the second failed") {
 			t.Errorf("returned %v", err)
@@ -140,7 +140,7 @@ func TestBothEndsWithEitherLock(t *testing.T) {
 				lost = b.first
 			}
 			err := b.both(t, FirstLock, c.observe).Do(t.Context(), "k",
-				func(ctx context.Context, _ mortise.Token) error {
+				func(ctx context.Context, _ locker.Token) error {
 					close(lost.lose)
 					synctest.Wait()
 					if ended := context.Cause(ctx) != nil; ended != c.ends {
@@ -148,10 +148,10 @@ func TestBothEndsWithEitherLock(t *testing.T) {
 					}
 					return nil
 				})
-			if errors.Is(err, mortise.ErrLost) != c.ends {
+			if errors.Is(err, locker.ErrLost) != c.ends {
 				t.Errorf("%+v: returned %v", c, err)
 			}
-			if hook := slices.Contains(b.notes, "hook k: second: "+mortise.ErrLost.Error()); hook != (c.observe &&
+			if hook := slices.Contains(b.notes, "hook k: second: "+locker.ErrLost.Error()); hook != (c.observe &&
 				!c.first) {
 				t.Errorf("%+v: saw %q", c, b.notes)
 			}
@@ -164,7 +164,7 @@ func TestBothObserves(t *testing.T) {
 		b := newBothBench()
 		free := holdUntil(t, &b.second.Local, "k")
 		both, own, began := b.both(t, FirstLock, true), errors.New("own"), time.Now()
-		err := both.Do(t.Context(), "k", func(ctx context.Context, token mortise.Token) error {
+		err := both.Do(t.Context(), "k", func(ctx context.Context, token locker.Token) error {
 			if !slices.Equal(Via(ctx), []string{FirstOnly}) || token != 1 || time.Since(began) != time.Second ||
 				ctx.Err() != nil {
 				t.Errorf("via %v, token %d, after %v, %v", Via(ctx), token, time.Since(began), ctx.Err())
@@ -185,7 +185,7 @@ func TestBothObserves(t *testing.T) {
 		b.saw(t, "lock first", "hook", "work", "unlock first")
 
 		b.notes = nil
-		if err := both.Do(t.Context(), "k", func(context.Context, mortise.Token) error { return own }); err != own {
+		if err := both.Do(t.Context(), "k", func(context.Context, locker.Token) error { return own }); err != own {
 			t.Errorf("under both: returned %v", err)
 		}
 		b.saw(t, "lock first", "lock second", "unlock second", "unlock first")
@@ -195,7 +195,7 @@ func TestBothObserves(t *testing.T) {
 		ctx, cancel := context.WithTimeout(t.Context(), time.Second/2)
 		defer cancel()
 		err = both.Do(ctx, "k", func(context.Context,
-			mortise.Token) error {
+			locker.Token) error {
 			t.Error("ran after its context had ended")
 			return nil
 		})
@@ -213,7 +213,7 @@ func TestBothDoesNotDeadlock(t *testing.T) {
 	for seed := range uint64(50) {
 		synctest.Test(t, func(t *testing.T) {
 			chance := rand.New(rand.NewPCG(seed, 2))
-			var old, new_ Local
+			var old, new_ locker.Local
 			var instances [2]*Both
 			for i := range instances {
 				var err error
@@ -222,14 +222,14 @@ func TestBothDoesNotDeadlock(t *testing.T) {
 					t.Fatal(err)
 				}
 			}
-			who := []Locker{instances[0], instances[1], &old, instances[0], instances[1], &new_}
+			who := []locker.Locker{instances[0], instances[1], &old, instances[0], instances[1], &new_}
 			var all sync.WaitGroup
 			var mu sync.Mutex
-			inside := map[Locker]int{}
+			inside := map[locker.Locker]int{}
 			for range 60 {
 				i, stay := chance.IntN(len(who)), time.Duration(chance.IntN(3))*time.Millisecond
 				all.Go(func() {
-					err := who[i].Do(t.Context(), "k", func(context.Context, mortise.Token) error {
+					err := who[i].Do(t.Context(), "k", func(context.Context, locker.Token) error {
 						mu.Lock()
 						inside[who[i]]++
 						both := inside[instances[0]] + inside[instances[1]]
@@ -255,15 +255,15 @@ func TestBothDoesNotDeadlock(t *testing.T) {
 }
 
 func TestViaTellsOfBothLocks(t *testing.T) {
-	fallen := func() Locker {
+	fallen := func() locker.Locker {
 		b, err := NewBreaker(BreakerConfig{Locker: failing(errors.New("down")), Wait: time.Second, Failures: 1,
-			Pause: time.Hour, Fallback: new(Local)})
+			Pause: time.Hour, Fallback: new(locker.Local)})
 		if err != nil {
 			t.Fatal(err)
 		}
 		return b
 	}
-	healthy, err := NewBreaker(BreakerConfig{Locker: new(Local), Wait: time.Second})
+	healthy, err := NewBreaker(BreakerConfig{Locker: new(locker.Local), Wait: time.Second})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -275,11 +275,11 @@ func TestViaTellsOfBothLocks(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	err = outer.Do(t.Context(), "k", func(ctx context.Context, _ mortise.Token) error {
+	err = outer.Do(t.Context(), "k", func(ctx context.Context, _ locker.Token) error {
 		if got := Via(ctx); !slices.Equal(got, []string{Primary, Fallback, Primary}) {
 			t.Errorf("via %v", got)
 		}
-		return healthy.Do(ctx, "within", func(ctx context.Context, _ mortise.Token) error {
+		return healthy.Do(ctx, "within", func(ctx context.Context, _ locker.Token) error {
 			if got := Via(ctx); !slices.Equal(got, []string{Primary}) {
 				t.Errorf("within: via %v", got)
 			}
@@ -291,6 +291,6 @@ func TestViaTellsOfBothLocks(t *testing.T) {
 	}
 }
 
-func failing(err error) Locker {
-	return Func(func(context.Context, string, func(context.Context, mortise.Token) error) error { return err })
+func failing(err error) locker.Locker {
+	return locker.Func(func(context.Context, string, func(context.Context, locker.Token) error) error { return err })
 }

@@ -1,0 +1,5 @@
+module example.com/reports
+
+go 1.26.0
+
+require github.com/mortise-lock/mortise/locker v0.1.0
