@@ -21,7 +21,8 @@ import (
 //	 6  Every lock in the list has a valid key, and at least one entry or data. The map by key has
 //	    exactly these locks.
 //	 7  A queue is linked in both directions and ascends by revision, except for upgrades. Its
-//	    entries point to its lock and belong to sessions in the list.
+//	    entries point to its lock and belong to sessions in the list. The lock counts the entries
+//	    that lead on, and those that link back (see circle_exit.go).
 //	 8  After the grace a request has a token exactly if all its entries are inside (see lock.go).
 //	    During the grace no request has a token.
 //	 9  A token is higher than the revision of its entry. The wall stamp of a grant lies between
@@ -199,6 +200,7 @@ func (c *checker) queue(l *lock) int {
 	m := c.m
 	insiders := 0
 	n, waiting, notices, tries, stays := 0, 0, uint32(0), uint32(0), uint32(0)
+	leads, links := int32(0), int32(0)
 	asked := maxRevision // no outside entry with Try has a higher place
 	var before *entry
 	for e := l.first; e != nil; before, e = e, e.after {
@@ -228,6 +230,12 @@ func (c *checker) queue(l *lock) int {
 			_ = e.holding || before.holding || before.try ||
 				c.broken(20, "%q: the Try at %d waits behind the entry at %d", l.key, e.rev, before.rev)
 		}
+		if e.lead().leadsOn() {
+			leads++
+		}
+		if e.linksBack() {
+			links++
+		}
 		if e.holding {
 			insiders++
 		}
@@ -252,6 +260,8 @@ func (c *checker) queue(l *lock) int {
 	_ = l.entries() == n && int(l.inside) == insiders || c.broken(7, "%q: %d entries, %d inside, counted %d and %d",
 		l.key, n, insiders, l.entries(), l.inside)
 	c.index(l)
+	_ = l.leads == leads && l.links == links || c.broken(7, "%q: %d entries lead on and %d link back, counted %d and %d",
+		l.key, leads, links, l.leads, l.links)
 	_ = l.notices == notices || c.broken(16, "%q: %d await a notice, counted %d", l.key, notices, l.notices)
 	c.seen.Waiters += waiting
 	c.inside(l)

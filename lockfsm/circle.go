@@ -13,7 +13,7 @@ const maxLinks = 64
 // request names it as its owner, directly or through further owners. So a request that waits for
 // one of its owners, through any number of steps, would wait forever. When a request arrives, the
 // machine searches backward from the request, and refuses it if the search finds a circle. It does
-// not search if no request waits behind an owner. A later search is not needed, because only a new
+// not search if no request that can delay another queue waits behind an owner (circle_exit.go). A later search is not needed, because only a new
 // request can close a circle. Requests with the same owner do not wait for each other, since either
 // can end first.
 //
@@ -28,6 +28,7 @@ const maxLinks = 64
 
 type search struct {
 	m     *Machine
+	owner *entry          // of the new request
 	above map[*entry]bool // the owner of the new request, the owner of that owner, and so on
 	seen  map[*entry]bool
 	path  []Link
@@ -39,13 +40,13 @@ type search struct {
 // circular reports whether the new request of c would wait for one of its owners. It stores the
 // path to the owner in m.circle. If unsearched is true, the search ended at its bound.
 func (m *Machine) circular(s *session, c *view) (found, unsearched bool) {
-	f := search{m: m, above: map[*entry]bool{}, seen: map[*entry]bool{}, limit: m.walkVisits}
+	f := search{m: m, owner: s.requests[c.owner], above: map[*entry]bool{}, seen: map[*entry]bool{}, limit: m.walkVisits}
 	awaited := c.more.left > 0
 	for e := s.requests[c.owner]; e != nil && f.steps < f.limit; e = e.owner() {
 		f.above[e] = true
 		for _, each := range e.all(new([1]*entry)) {
 			f.steps++
-			awaited = awaited || each.lock.key == string(c.key) || each.isAwaited()
+			awaited = awaited || each.lock.key == string(c.key) || each.lock.links > 0 && each.isAwaited()
 		}
 	}
 	defer func() { m.visits += f.steps }()
@@ -93,6 +94,9 @@ func (f *search) behind(s *session, key []byte, permits, of uint32) bool {
 // second visit, because the first visit continued to the front of the queue. This is not so after a
 // request with Try, which does not wait for the entries before it.
 func (f *search) waits(s *session, l *lock, e *entry, alone bool, except *entry) bool {
+	if l.delaysNone(f.owner) {
+		return false
+	}
 	f.path = append(f.path, Link{Session: s.id, Record: s.record, Key: l.key})
 	for ; e != nil && (e.try || !f.seen[e]) && f.steps < f.limit; e = e.ahead {
 		f.steps++

@@ -208,6 +208,9 @@ func (g *game) gather() bool {
 }
 
 func (g *game) scan(l *lock, e *entry) {
+	if l.delaysNone(g.owner) {
+		return
+	}
 	r := g.row(l)
 	top := r.scanned
 	if e != nil {

@@ -26,6 +26,8 @@ type lock struct {
 	taken       uint32
 	least       uint32 // the lowest total that an inside entry names
 	leasts      uint32 // the number of inside entries that name this lowest total
+	leads       int32  // the entries that lead on, see circle_exit.go
+	links       int32  // the entries that link back
 	stays       uint32 // the inside entries that are stays, or will be when they are granted
 	data        *Data  // nil if there is none; replaced, never changed
 	notices     uint32 // the granted entries that asked for a notice and have not received it

@@ -68,9 +68,11 @@ func (s *session) join(e *entry) {
 	s.requests[e.number] = e
 	s.append(e)
 	s.own(e)
+	e.connect(1)
 }
 
 func (s *session) leave(e *entry) {
+	e.connect(-1)
 	s.unlink(e)
 	s.disown(e)
 	delete(s.requests, e.number)
@@ -406,6 +408,9 @@ func (m *Machine) ceiling() Revision {
 
 func (m *Machine) grantOne(e *entry, token Token) {
 	m.lockChanges(e.lock)
+	if e.linksBack() {
+		e.lock.links--
+	}
 	e.token, e.sinceUnixMS = token, m.wallUnixMS
 	e.session.held++
 	e.lock.waiting--

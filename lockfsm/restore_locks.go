@@ -245,6 +245,7 @@ func (r *locksReader) list() {
 		}
 		e.session.append(e)
 		e.session.own(e)
+		e.connect(1)
 		r.m.charge(e)
 		if e.token == 0 {
 			e.watch = r.m.watches(e)

@@ -362,6 +362,7 @@ func (s *session) own(e *entry) {
 	all := s.owned[e.extra.owner]
 	if e.extra.elder = all.last; all.first == nil {
 		all.first = e
+		e.ownsFirst(1)
 	} else {
 		all.last.extra.younger = e
 	}
@@ -386,6 +387,7 @@ func (s *session) disown(e *entry) {
 	}
 	if x.elder, x.younger = nil, nil; all.first == nil {
 		delete(s.owned, x.owner)
+		e.ownsFirst(-1)
 	} else {
 		s.owned[x.owner] = all
 	}

@@ -80,6 +80,7 @@ func (m *Machine) Unsearched() bool {
 // Search continues the search for a deadlock of one request. It serves the sessions in turn. It
 // does not change the replicated state, and it takes some milliseconds at most.
 func (m *Machine) Search() (result Search) {
+	m.dropFree()
 	first := m.unsearched.sessions.Front()
 	if first == nil || m.charter.Rules < RefusesSince {
 		return result
@@ -106,6 +107,25 @@ func (m *Machine) Search() (result Search) {
 	}
 	result.Left = m.Unsearched()
 	return result
+}
+
+// maxFree bounds the requests that one Search finds free by their counts alone.
+const maxFree = 1024
+
+// dropFree drops the marks of requests that need no search. After a restore, all that wait under an
+// owner are marked, and a real deadlock must not wait for their turns.
+func (m *Machine) dropFree() {
+	for range maxFree {
+		first := m.unsearched.sessions.Front()
+		if first == nil {
+			return
+		}
+		e := first.Value.(*session).unsearched.requests.Front().Value.(*entry)
+		if !e.isFree() {
+			return
+		}
+		m.unsearched.drop(e)
+	}
 }
 
 // judge decides whether the waiting request e is in a deadlock.

@@ -148,9 +148,11 @@ func TestSearchesServeSessionsInTurn(t *testing.T) {
 	}
 	crowd := w.session(5)
 	w.acquire(crowd, 1, "c", Granted)
-	w.acquire(crowd, 2, "c", Waiting) // a request waits behind the owner
+	w.acquire(crowd, 2, "d", Granted)
+	// a nested request waits behind the owner
+	w.do(Command{Kind: Acquire, Session: crowd, Epoch: 1, Number: 3, Key: "c", Owner: 2}, Waiting)
 	for n := range Number(50) {
-		r := w.do(Command{Kind: Acquire, Session: crowd, Epoch: 1, Number: 3 + n, Key: "a", Owner: 1}, Waiting)
+		r := w.do(Command{Kind: Acquire, Session: crowd, Epoch: 1, Number: 4 + n, Key: "a", Owner: 1}, Waiting)
 		if !r.Unsearched {
 			t.Fatal("the search has ended in the Acquire")
 		}

@@ -78,12 +78,20 @@ func TestPeekTellsUnsearchedRequests(t *testing.T) {
 		held := f.lock(1, "k")
 		ctx, leave := context.WithCancel(t.Context())
 		defer leave()
+		// A request under the holder, and below one behind each lock: without them, no circle would be
+		// possible, and no search would begin.
+		inner, err := f.nodes[1].Lock(held.Context(ctx), "inner")
+		if err != nil {
+			t.Fatal(err)
+		}
 		ended := []func(){f.crowd(ctx, 300, "k")}
-		var locks []*mortise.Lock
+		var locks, outers []*mortise.Lock
 		for i := range 20 {
 			key := fmt.Sprintf("own/%d", i)
 			locks = append(locks, f.lock(0, key))
-			ended = append(ended, f.crowd(ctx, 1, key))
+			outer := f.lock(2, fmt.Sprintf("outer/%d", i))
+			outers = append(outers, outer)
+			ended = append(ended, f.crowd(outer.Context(ctx), 1, key))
 		}
 		var nested sync.WaitGroup
 		for _, l := range locks {
@@ -121,7 +129,7 @@ func TestPeekTellsUnsearchedRequests(t *testing.T) {
 		for _, each := range ended {
 			each()
 		}
-		for _, l := range append(locks, held) {
+		for _, l := range append(append(locks, outers...), inner, held) {
 			unlock(t, l)
 		}
 		f.nothingLeft()
