@@ -56,7 +56,7 @@ type Applier interface {
 
 	// Retired reports that the replica has stopped permanently. No other method is called after
 	// Retired. Retired is not called if the log was closed. The error is of the kind ErrStorage,
-	// ErrPanic, ErrBroken or ErrHung.
+	// ErrPanic, ErrBroken, ErrDiverged or ErrHung.
 	Retired(err error)
 }
 

@@ -70,6 +70,12 @@ type Config struct {
 	// means that nothing is called.
 	Queued func(batch []byte)
 
+	// Digest returns a digest of the state of the Applier: a hash that is equal on all replicas that
+	// have applied the same entries. The replicas compare it (core_compare.go), and a replica that
+	// differs from a majority retires with ErrDiverged. It is called on the owner goroutine after
+	// each call of Apply or Restore, and must cost little. Nil means that nothing is compared.
+	Digest func() uint64
+
 	// QueueBytes bounds the batches that wait to be proposed. Default 64 MiB.
 	QueueBytes int
 

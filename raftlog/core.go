@@ -28,6 +28,7 @@ type CoreConfig struct {
 	KeepEntries      int                                     // zero or less means none
 	Deferrable       func(waiting []byte, settled bool) bool // as in Config
 	Queued           func(batch []byte)                      // as in Config
+	Digest           func() uint64                           // as in Config
 	Logger           *slog.Logger
 }
 
@@ -73,6 +74,7 @@ type Core struct {
 	deferral   uint64 // number of the deferral that EndDeferral will end; zero means none
 	appends    appends
 	hang       hang
+	compared   compared
 	// conf, voters, learners and config are those of the last applied configuration entry.
 	conf             *raftpb.ConfState
 	voters, learners []uint64

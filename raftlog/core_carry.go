@@ -49,12 +49,14 @@ func (c *Core) carry(out *Output, s Shell) error {
 		if err := s.Event(&out.Events[i]); err != nil {
 			return err
 		}
+		c.noteDigest(&out.Events[i])
 	}
 	if out.Take != nil {
 		if err := s.Take(*out.Take); err != nil {
 			return err
 		}
 	}
+	c.nameDigests(out.Messages)
 	s.Send(out.Messages, out.Duplicates)
 	for _, m := range out.Snapshots {
 		s.SendSnapshot(m)

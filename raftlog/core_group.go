@@ -16,6 +16,7 @@ type group struct {
 	back     uint64 // number of the present deferral, see defers; zero means none
 	leads    bool   // the first entry of the term is applied
 	changing changing
+	naming   naming
 
 	asked    []uint64 // rounds for which no read request was sent yet
 	reads    []read   // read requests that are not answered yet, in order

@@ -87,6 +87,7 @@ func (c *Core) step(m *raftpb.Message, duplicate bool) {
 	if !acceptable(m, c.id) || c.yields(m) || c.wentBack(m) {
 		return
 	}
+	c.compare(m) // before raft, which takes any sender of a heartbeat for the leader
 	// An error of raft only means that the message is obsolete.
 	_ = c.node.Step(m)
 	c.hear(m.GetFrom(), m.GetTerm(), duplicate)

@@ -22,6 +22,10 @@ var (
 	// panic of a Capture.
 	ErrBroken = errors.New("raftlog: the state machine is broken")
 
+	// ErrDiverged reports a retirement because a majority of the voters has another state after the
+	// same entry. The error also matches ErrBroken.
+	ErrDiverged = errors.New("raftlog: the state of this replica differs from that of the majority")
+
 	// ErrHung means that the replica has retired because the store or the Applier made no
 	// progress. A leader retires if no other voter has become the leader after two election
 	// timeouts without progress. A replica also retires if its store needs more than a minute,

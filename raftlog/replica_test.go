@@ -29,6 +29,7 @@ type replica struct {
 	save    *Batch       // the Save that was handed out and is not durable; a crash loses it
 	now     clock.Time
 	machine machine
+	drift   uint64 // difference of its digest, as if its state differed
 	role    Role
 	config  Configuration
 	leading uint64            // term of the last LeadBegins; zero means none in this term
@@ -50,6 +51,7 @@ func (r *replica) start() {
 	}
 	cfg := r.c.config
 	cfg.State, cfg.Now = st, r.now
+	cfg.Digest = func() uint64 { return r.machine.state + r.drift }
 	core, err := NewCore(cfg)
 	if err != nil {
 		r.c.t.Fatalf("replica %d: %v", r.id, err)
@@ -102,7 +104,9 @@ func (r *replica) turn() {
 		}
 		for _, e := range out.Events {
 			r.event(e)
+			r.core.noteDigest(&e)
 		}
+		r.core.nameDigests(out.Messages)
 		if out.Take != nil {
 			r.taken++
 			r.begin(*out.Take)

@@ -1,0 +1,170 @@
+package raftlog
+
+import (
+	"bytes"
+	"errors"
+	"strings"
+	"testing"
+
+	"go.etcd.io/raft/v3/raftpb"
+)
+
+// compareCluster returns a group whose replicas have compared their states, and its leader.
+func compareCluster(t *testing.T, seed uint64, voters int, change ...func(*CoreConfig)) (*cluster, *replica) {
+	t.Helper()
+	c := newCluster(t, seed, voters, change...)
+	l := c.elect()
+	c.busy(2 * compareTicks)
+	for _, r := range c.replicas {
+		if r.failed != nil {
+			t.Fatalf("replica %d retired although all are equal: %v", r.id, r.failed)
+		}
+	}
+	return c, l
+}
+
+// busy runs for the given ticks, and proposes a batch before each of them.
+func (c *cluster) busy(ticks int) {
+	for range ticks {
+		if l := c.leader(); l != nil && l.propose() {
+			l.turn()
+		}
+		c.pass(1)
+	}
+}
+
+func (c *cluster) retired() (all []uint64) {
+	for _, r := range c.replicas {
+		if r.failed != nil {
+			all = append(all, r.id)
+		}
+	}
+	return all
+}
+
+// found runs until some replica has retired. It returns the ticks, which include those of an entry
+// that was named before.
+func (c *cluster) found(busy bool) int {
+	for n := range 10 * compareTicks {
+		if len(c.retired()) > 0 {
+			return n
+		}
+		if busy {
+			c.busy(1)
+		} else {
+			c.pass(1)
+		}
+	}
+	return -1
+}
+
+// TestAReplicaThatDiffersRetires lets one replica drift from the others, with and without new
+// entries, and with a replica that is down. It alone retires, soon, and the others go on.
+func TestAReplicaThatDiffersRetires(t *testing.T) {
+	for _, who := range []string{"follower", "leader", "learner"} {
+		for _, busy := range []bool{true, false} {
+			for _, voters := range []int{3, 4, 5} {
+				for _, down := range []bool{false, voters > 4 || who == "learner"} {
+					c, l := compareCluster(t, uint64(voters), voters)
+					var bad *replica
+					switch who {
+					case "leader":
+						bad = l
+					case "follower":
+						bad = c.replicas[l.id%uint64(voters)]
+					case "learner":
+						bad = c.join(uint64(voters + 1))
+						c.change(l, add(bad.id))
+						c.busy(compareTicks)
+					}
+					if down {
+						other := c.replicas[(l.id+1)%uint64(voters)]
+						if other == bad || other == l {
+							t.Fatal("the wrong replica")
+						}
+						other.crash(true)
+					}
+					bad.drift = 1
+					if !busy { // the state after the last entry, as after a snapshot
+						bad.core.compared.marks[len(bad.core.compared.marks)-1].digest++
+					}
+					n := c.found(busy)
+					t.Logf("%s, busy %v, %d voters, one down %v: after %d ticks", who, busy, voters, down, n)
+					if n < 0 || n > 2*compareTicks+5 {
+						t.Errorf("found after %d ticks", n)
+					}
+					c.busy(3 * compareTicks)
+					if got := c.retired(); len(got) != 1 || got[0] != bad.id || !errors.Is(bad.failed, ErrDiverged) ||
+						!errors.Is(bad.failed, ErrBroken) || !strings.Contains(bad.failed.Error(), "empty directory") {
+						t.Errorf("retired: %v; replica %d: %v", got, bad.id, bad.failed)
+					}
+					if lead := c.leader(); lead == nil || lead == bad || !lead.propose() {
+						t.Errorf("the others do not go on")
+					}
+					c.verify()
+				}
+			}
+		}
+	}
+}
+
+// TestWithoutAMajorityNoneRetires covers groups in which no state is that of a majority. The leader
+// reports it.
+func TestWithoutAMajorityNoneRetires(t *testing.T) {
+	for _, voters := range []int{2, 3, 4} {
+		var out bytes.Buffer
+		c, l := compareCluster(t, uint64(voters), voters, func(cfg *CoreConfig) { cfg.Logger = textLogger(&out) })
+		c.pass(3) // until all have applied the same entries
+		for i, r := range c.replicas {
+			r.drift = uint64(i)
+			if voters == 4 {
+				r.drift = uint64(i % 2)
+			}
+		}
+		c.busy(4 * compareTicks)
+		if got := c.retired(); len(got) > 0 || l.failed != nil {
+			t.Errorf("%d voters: %v have retired", voters, got)
+		}
+		if n := strings.Count(out.String(), "no majority of them has the same state"); n == 0 || n > 4 {
+			t.Errorf("%d voters: reported %d times", voters, n)
+		}
+		c.verify()
+	}
+}
+
+// TestAForeignDigestIsIgnored sends digests that no leader of this term has named.
+func TestAForeignDigestIsIgnored(t *testing.T) {
+	c, l := compareCluster(t, 1, 3)
+	f := c.replicas[l.id%3]
+	at, term, lie, yes := f.core.applied, l.role.Term, uint64(1), true
+	for _, m := range []*heartbeat{
+		{from: c.replicas[(l.id+1)%3].id, term: term},    // not of the leader
+		{from: l.id, term: term - 1},                     // of an earlier term
+		{from: l.id, term: term, index: at + 1_000_000},  // an entry that is not applied
+		{from: l.id, term: term, index: 1, tooOld: true}, // an entry whose digest is forgotten
+		{from: l.id, term: term, unconfirmed: true},      // not confirmed
+	} {
+		if m.index == 0 {
+			m.index = at
+		}
+		if m.tooOld {
+			f.core.compared.marks = f.core.compared.marks[len(f.core.compared.marks)-1:]
+		}
+		f.core.Step(m.message(f.id, lie, yes && !m.unconfirmed))
+		f.turn()
+		if f.failed != nil {
+			t.Fatalf("%+v: retired: %v", m, f.failed)
+		}
+	}
+}
+
+type heartbeat struct {
+	from, term, index   uint64
+	tooOld, unconfirmed bool
+}
+
+func (h *heartbeat) message(to, digest uint64, confirms bool) *raftpb.Message {
+	kind := raftpb.MsgHeartbeat
+	return &raftpb.Message{Type: &kind, From: &h.from, To: &to, Term: &h.term, Index: &h.index, RejectHint: &digest,
+		Reject: &confirms}
+}
