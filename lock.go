@@ -223,8 +223,8 @@ func (l *Lock) Regain(ctx context.Context) error {
 // ended, and ErrInJeopardy if it is in doubt: a downgrade that began before goes on if the lock is
 // good again. It returns ErrBadRequest for a semaphore, a lock of Sticky, Path or Upgradable, an
 // upgraded lock, and while another handle of the lock, which was entered again, is exclusive.
-// After ErrBadRequest and ErrUnsupported the lock is as before. If ctx ended before the confirmation, the error wraps the
-// context's error: the lock becomes shared when a leader is reached, so use it only as a reader.
+// After ErrBadRequest the lock is as before. If ctx ended before the confirmation, the error wraps
+// the context's error: the lock becomes shared when a leader is reached, so use it only as a reader.
 // After every error but ErrLost and ErrUnlocked the lock is held, and still to be unlocked.
 func (l *Lock) Downgrade(ctx context.Context) error {
 	if ctx == nil {
@@ -258,9 +258,8 @@ func notOfPermits() error { return fmt.Errorf("%w: Downgrade of a semaphore", Er
 // that is still on its way.
 //
 // If the lock has ended, Put returns ErrLost or ErrUnlocked, and changes nothing, not even later.
-// If ctx ends, the change may take effect later, but only while the lock is held. While the leader runs an older build, Put
-// waits for another leader until ctx ends. The lock must not be one of [Request.Sticky]: with
-// ErrBadRequest nothing is changed.
+// If ctx ends, the change may take effect later, but only while the lock is held. The lock must not
+// be one of [Request.Sticky]: with ErrBadRequest nothing is changed.
 func (l *Lock) Put(ctx context.Context, key string, data []byte, revision uint64) (uint64, error) {
 	if err := l.Err(); err != nil {
 		return 0, err

@@ -155,8 +155,7 @@ type Request struct {
 	// with ErrKept for the token of a caller. TryLock elsewhere asks the session that keeps
 	// the lock, and fails with ErrNotReady if it has no answer after 2 s.
 	//
-	// A sticky request under another lock is an ordinary one, and so is every sticky request until
-	// all instances run a build that supports Sticky. Sticky cannot be combined with Keys, Permits,
+	// A sticky request under another lock is an ordinary one. Sticky cannot be combined with Keys, Permits,
 	// MaxWaiting, MaxHold, JeopardyGrace, LockDelay, Resume, Value and Labels.
 	Sticky bool
 
@@ -311,7 +310,7 @@ func (r *Request) askPath(s *client.Request, t *client.Terms) {
 	t.Keys, t.Modes = append(t.Keys, r.Path), append(t.Modes, node)
 	s.Key, t.Keys = t.Keys[0], t.Keys[1:]
 	if len(t.Modes) == 1 && node == lockfsm.ModeX {
-		t.Modes = nil // an ordinary request is the same, and older builds have it
+		t.Modes = nil // it is an ordinary request
 	}
 }
 

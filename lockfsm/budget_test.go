@@ -82,7 +82,7 @@ func shapes() map[string]func(f *filler, n int) Code {
 			return f.acquire(0, Command{Key: "k", Permits: 1, Of: 1<<30 - uint32(n)})
 		},
 		"stays": func(f *filler, n int) Code {
-			return f.acquire(0, Command{Key: "k", Permits: 1, Sticky: true, Rules: StickySince})
+			return f.acquire(0, Command{Key: "k", Permits: 1, Sticky: true})
 		},
 		"several keys": func(f *filler, n int) Code {
 			keys := make([]string, 16)

@@ -78,7 +78,7 @@ func TestCaptureIsOfItsMoment(t *testing.T) {
 	for seed := range uint64(seedsOf(150)) {
 		t.Run(fmt.Sprintf("seed=%d", seed), func(t *testing.T) {
 			r := rand.New(rand.NewPCG(seed, 3))
-			log := run{charter: charterFor(r), supported: RulesVersion}
+			log := run{charter: charterFor(r), supported: marksVersion}
 			f := &filming{t: t, rand: r, m: log.machine(t), plain: log.machine(t), most: 3, patience: 40}
 			w := &workload{rand: r, t: newTwin(log.charter, log.supported), term: 5}
 			for i := range 600 {
@@ -116,7 +116,7 @@ func TestCaptureOfManyLocks(t *testing.T) {
 			r := rand.New(rand.NewPCG(seed, 4))
 			charter := smallCharter()
 			charter.Grace = 1 // the end of the grace changes all locks in one command
-			log := run{charter: charter, supported: RulesVersion}
+			log := run{charter: charter, supported: marksVersion}
 			f := &filming{t: t, rand: r, m: log.machine(t), plain: log.machine(t), most: 20, patience: 1000}
 			var live []*session
 			for i := range 6000 {

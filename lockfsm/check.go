@@ -345,7 +345,7 @@ func (c *checker) stays(e *entry) {
 		return
 	}
 	_ = e.notice && e.of == 0 && e.extra.entries == nil && e.extra.owner == 0 && e.extra.value == nil &&
-		e.extra.delayMS == 0 && c.m.charter.Rules >= StickySince ||
+		e.extra.delayMS == 0 ||
 		c.broken(20, "%q: the stay at %d has terms that no stay has", e.lock.key, e.rev)
 	if s.last == 0 {
 		_ = s.asked == 0 || c.broken(20, "%q: the entry at %d is asked and is no stay", e.lock.key, e.rev)
@@ -378,7 +378,7 @@ func (c *checker) upgrade(e *entry) {
 	}
 	hold := e.upgraded()
 	_ = hold != nil && hold.token != 0 && hold.token < Token(e.rev) && hold.upgrade() == e && e.permits == 0 && !e.try &&
-		e.extra.entries == nil && e.extra.delayMS == 0 && c.m.charter.Rules >= UpgradesSince &&
+		e.extra.entries == nil && e.extra.delayMS == 0 &&
 		e.ahead != nil && e.ahead.holding && e.ahead.rev < e.rev ||
 		c.broken(21, "%q: the upgrade at %d has no hold, or a wrong place, or terms that no upgrade has", e.lock.key, e.rev)
 }

@@ -56,9 +56,6 @@ type row struct {
 
 // circularByPermits is like circular, but for deadlocks through permits.
 func (m *Machine) circularByPermits(s *session, c *view) (found, unsearched bool) {
-	if m.charter.Rules < PermitCirclesSince {
-		return false, false
-	}
 	g := game{of: map[*entry]*player{}, rows: map[*lock]*row{}, asked: &player{rank: math.MaxUint64},
 		owner: s.requests[c.owner], joins: m.permitVisits, limit: m.permitVisits}
 	defer func() { m.visits += g.steps }()

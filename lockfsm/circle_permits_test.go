@@ -13,13 +13,11 @@ func TestCirclesThroughPermits(t *testing.T) {
 	refused, alone, upgrades, later := 0, 0, 0, 0
 	for seed := range uint64(300) {
 		r := rand.New(rand.NewPCG(seed, 22))
-		c := smallCharter()
-		c.Rules = PermitCirclesSince + uint32(seed%2)
-		m, err := New(c)
+		m, err := New(smallCharter())
 		if err != nil {
 			t.Fatal(err)
 		}
-		if c.Rules >= RefusesSince && seed%3 == 0 {
+		if seed%3 == 0 {
 			m.BoundSearches(1+int(seed%5), int(seed%4))
 		}
 		w := &world{t, m}
@@ -35,7 +33,7 @@ func TestCirclesThroughPermits(t *testing.T) {
 			}
 			next[id]++
 			command := drawn(r, id, next[id], live)
-			if c.Rules >= UpgradesSince {
+			if seed%2 == 0 {
 				upgradable(r, &command, live)
 			}
 			before := m.players(0)
@@ -115,7 +113,6 @@ func searchedOn(t *testing.T, m *Machine) (refused int) {
 
 // upgradable makes most requests shared, upgradable or upgrades.
 func upgradable(r *rand.Rand, c *Command, live []contestant) {
-	c.Rules = UpgradesSince
 	n := r.IntN(8)
 	if n < 6 {
 		c.Permits, c.Of = 1, 0
@@ -213,17 +210,13 @@ func (p contestant) room(all []contestant, key string) bool {
 	return taken <= uint64(least)
 }
 
-func TestPermitCirclesByVersion(t *testing.T) {
+func TestAPermitCircle(t *testing.T) {
 	w := newWorld(t)
 	a := w.session(1)
 	more := Command{Kind: Acquire, Session: a, Epoch: 1, Key: "k", Permits: 1, Of: 3, Owner: 1}
 	all := Command{Kind: Acquire, Session: a, Epoch: 1, Number: 1, Key: "k", Permits: 3, Of: 3}
 	w.do(all, Granted)
 	more.Number = 2
-	w.do(more, Waiting)
-	w.do(Command{Kind: Cancel, Session: a, Epoch: 1, Number: 2}, Done)
-	w.do(Command{Kind: Raise, Version: PermitCirclesSince}, Done)
-	more.Number = 3
 	r := w.do(more, Deadlock)
 	if len(r.Circle) != 1 || r.Circle[0].Key != "k" || r.Circle[0].Session != a {
 		t.Fatalf("the circle is reported as %+v", r.Circle)
@@ -240,12 +233,11 @@ func TestATryClosesNoCircle(t *testing.T) {
 			w := newWorld(t)
 			w.do(Command{Kind: Stamp, WallUnixMS: 1 << 42}, Done)
 			alice, bob := w.session(1), w.session(2)
-			w.do(Command{Kind: Raise, Version: StickySince}, Done)
 			of := func(s SessionID, n Number, key string, c Command) Command {
 				c.Kind, c.Session, c.Epoch, c.Number, c.Key = Acquire, s, 1, n, key
 				return c
 			}
-			w.do(of(bob, 1, "kept", Command{Rules: StickySince, Sticky: true}), Granted)
+			w.do(of(bob, 1, "kept", Command{Sticky: true}), Granted)
 			w.do(of(alice, 1, "x", alone), Granted)
 			w.do(of(alice, 2, "kept", Command{Try: true, Owner: 1}), Waiting)
 			asked := alone

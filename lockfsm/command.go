@@ -2,21 +2,6 @@ package lockfsm
 
 import "time"
 
-// DowngradesSince is the first rules version in which a Release can have Permits.
-const DowngradesSince = 3
-
-// GuardsSince is the first rules version in which a Put can have a Token.
-const GuardsSince = 3
-
-// ValuesSince is the first rules version that has SetValue.
-const ValuesSince = 3
-
-// RefusesSince is the first rules version that has Refuse.
-const RefusesSince = 3
-
-// ReservesSince is the first rules version that has Reserve.
-const ReservesSince = 3
-
 // Kind is the kind of a command. The values are part of the log's format and never change.
 //
 // Code that accepts commands from other instances must reject Stamp, Born, EndGrace, Raise, Expire,
@@ -52,11 +37,7 @@ const (
 	// With a Token, Acquire instead resumes the hold of Key with this token, including all other
 	// keys of the hold. The hold may be of any session, but see Rights.
 	Acquire Kind = 10
-	// Release ends request Number, whether the request is granted or waits. Since version 3 of the
-	// rules, a Release with Permits (LowerKeys or LowerTree) instead makes a hold shared. It keeps
-	// its token, and the readers directly behind it are granted. This is no kind of its own, because
-	// the leader's build may be older: it answers a Release of a newer version with Unsupported, and
-	// ends the attachments of a client that sends an unknown kind.
+	// Release ends request Number, whether the request is granted or waits.
 	Release Kind = 11
 	// Cancel does the same as Release. A log shows which of the two was used.
 	Cancel Kind = 12
@@ -67,36 +48,37 @@ const (
 	// instance that requests the eviction, and Value is the reason.
 	Evict Kind = 14
 	// Detach removes request Number from Session. A hold with a Delay stays until the delay has
-	// passed or an Acquire resumes the hold. Any other request ends. Since version 2 of the rules,
-	// Value is the reason if the Detach was sent because the holder no longer exists.
+	// passed or an Acquire resumes the hold. Any other request ends. Value is the reason if the
+	// Detach was sent because the holder no longer exists: the event has the cause Expired, and the
+	// audit log keeps it.
 	Detach Kind = 15
 	// Put sets the data of Key to Value, or removes the data if Value is empty. It succeeds only if
 	// the present data has the given Revision, or if Revision is zero and there is no data. Nonce
-	// makes Put idempotent until another Put changes the data. Since version 3 of the rules, a Put
-	// can have a Token: it then also fails unless a session that is not gone holds Lock with that
-	// token, and not as a stay.
+	// makes Put idempotent until another Put changes the data. With a Token, it also fails unless a
+	// session that is not gone holds Lock with that token, and not as a stay.
 	Put Kind = 16
 	// InUse is the answer of a stay's owner to requests with Try that wait for the stay Number:
 	// the caller that was granted Token out of the stay holds the lock. It ends with Held those of
-	// these requests up to the place Revision that do not fit beside the stays. It exists since
-	// version 3 of the rules.
+	// these requests up to the place Revision that do not fit beside the stays.
 	InUse Kind = 17
 	// SetValue changes the Value of the request that holds Key with Token, if Seq is higher than
 	// that of the last change of this hold. The instance in Opener must be the one that opened the
-	// session of the hold, because a token is no secret. It exists since version 3 of the rules.
+	// session of the hold, because a token is no secret.
 	SetValue Kind = 18
 	// Reserve takes the next Count revisions, so that no later grant or change has one of them. The
-	// result names them. A repetition takes others. It exists since version 3 of the rules.
+	// result names them. A repetition takes others.
 	Reserve Kind = 19
 	// Refuse ends request Number of Session, which waits in a deadlock that its Acquire did not find
 	// within its bound. Proof contains the requests of the deadlock. A Proof that proves no deadlock
-	// changes nothing. It exists since version 3 of the rules.
+	// changes nothing.
 	Refuse Kind = 20
 	// Lapse reports that the caller that was granted Token out of the stay Number has ended without
 	// a release. Value is the reason. The caller's hold ends in the event log and in the audit log,
-	// and the stay remains. A Lapse that the audit log has already changes nothing. It exists since
-	// version 3 of the rules.
+	// and the stay remains. A Lapse that the audit log has already changes nothing.
 	Lapse Kind = 21
+	// Downgrade makes the hold Number shared, as Permits say (LowerKeys or LowerTree). It keeps its
+	// token, and the readers directly behind it are granted.
+	Downgrade Kind = 22
 )
 
 // Command is one decoded input of the machine. Every command carries Rules, Session, Epoch and
@@ -126,12 +108,12 @@ type Command struct {
 	// is zero, the request is shared. Otherwise the lock is a semaphore: Permits <= Of, Of > 1.
 	Permits, Of uint32
 	// Modes are the modes of Key and Keys, in their order. If Modes is nil, all keys have the same
-	// Permits and Of. It exists since version 3 of the rules, without Permits, Sticky and Token.
+	// Permits and Of. They exclude Permits, Sticky and Token.
 	Modes []Mode
 	// Upgrades requests an upgrade of the hold Owner, which has ModeU and the same key: an exclusive
 	// hold with its own number and token. It waits for all other holders, before all other waiting
 	// requests. Until it ends, no other request is granted. It ends at the latest with its hold. It
-	// exists since version 3 of the rules, with at most Notice besides.
+	// has at most Notice besides.
 	Upgrades bool
 	// Owner is the number of the request during whose hold this request was made. It must be lower
 	// than Number. Zero means no owner.
@@ -144,8 +126,8 @@ type Command struct {
 	Delay time.Duration
 	// Sticky requests a stay: a hold that its session keeps after its callers have unlocked, until
 	// another request waits for the lock. The grant reserves tokens for the callers. Sticky implies
-	// Notice. It exists since version 3 of the rules, for an exclusive or shared lock of one
-	// key without Owner, Most, Delay, Value and Token.
+	// Notice. It is for an exclusive or shared lock of one key without Owner, Most, Delay, Value and
+	// Token.
 	Sticky bool
 	// Notice requests a notice if another request waits for the lock while this request holds it.
 	Notice bool
@@ -171,8 +153,8 @@ type Command struct {
 	// the sender. Empty means a full instance, which has every right. In Open they are the rights of
 	// the session: it can lock only keys that they grant, and can resume the hold of another session
 	// that is not gone only if they grant read and force on each key of the hold, or if Opener has
-	// the same Instance or Capability. In Evict, which has Rights since version 3 of the rules, they
-	// must grant read and force on each key of the hold.
+	// the same Instance or Capability. In Evict they must grant read and force on each key of the
+	// hold.
 	Rights string
 	// TTL is the requested TTL. A session gets at most the group's TTL. Zero requests the group's
 	// TTL. In Adopt, TTL is the group's new TTL, and zero means no change. Negative values cannot
@@ -248,6 +230,8 @@ func (k Kind) String() string {
 		return "refuse"
 	case Lapse:
 		return "lapse"
+	case Downgrade:
+		return "downgrade"
 	}
 	return k.laterName()
 }

@@ -190,41 +190,32 @@ func (r *reader) fields(v *view) {
 		v.key = r.take(r.uvarint("key"), "key")
 		v.record = r.take(r.max(MaxRecordBytes, "record"), "record")
 		v.value = r.take(r.max(MaxValueBytes, "value"), "value")
-		if v.Rules >= StickySince {
-			v.rights = r.rights(r.positive(capability.MaxBytes, "rights"))
-		}
+		v.rights = r.rights(r.max(capability.MaxBytes, "rights"))
 	case Put:
 		v.nonce = r.nonce()
 		v.revision = Revision(r.max(uint64(maxRevision), "revision"))
 		v.key = r.take(r.uvarint("key"), "key")
 		v.value = r.take(r.max(MaxDataBytes, "value"), "value")
-		if v.Rules >= GuardsSince {
-			v.token = Token(r.positive(uint64(maxRevision), "token"))
-			v.lock = r.take(r.uvarint("lock"), "lock")
+		v.token = Token(r.max(uint64(maxRevision), "token"))
+		if v.lock = r.take(r.uvarint("lock"), "lock"); v.token == 0 && len(v.lock) > 0 {
+			r.fail("token")
 		}
 	case Detach:
-		if v.Rules >= LapsesSince {
-			v.value = r.take(r.positive(MaxValueBytes, "value"), "value")
-		}
+		v.value = r.take(r.max(MaxValueBytes, "value"), "value")
 	case InUse:
 		r.inUse(v)
 	case Lapse:
-		r.since(v, StickySince)
 		v.token = Token(r.positive(uint64(maxRevision), "token"))
 		v.value = r.take(r.positive(MaxValueBytes, "value"), "value")
 	case SetValue:
 		r.setValue(v)
 	case Reserve:
-		r.since(v, ReservesSince)
 		v.count = uint32(r.positive(MaxReserved, "count"))
 	case Refuse:
-		r.since(v, RefusesSince)
 		v.proof = r.proof()
-	case Release:
-		if v.Rules >= DowngradesSince {
-			v.permits = uint32(r.positive(LowerTree, "permits"))
-		}
-	case Born, EndGrace, Leaving, Close, Cancel:
+	case Downgrade:
+		v.permits = uint32(r.positive(LowerTree, "permits"))
+	case Born, EndGrace, Leaving, Close, Release, Cancel:
 	default:
 		r.later(v)
 	}
@@ -232,7 +223,7 @@ func (r *reader) fields(v *view) {
 }
 
 func (r *reader) acquire(v *view) {
-	flags := r.max(v.acquireFlags(), "flags")
+	flags := r.max(acquireFlags, "flags")
 	v.try = flags&tryFlag != 0
 	v.key = r.take(r.uvarint("key"), "key")
 	if flags&^tryFlag == 0 {
@@ -410,27 +401,12 @@ func (r *reader) ranges(next Number) ranges {
 	return ranges{b: all[:len(all)-len(r.b)], left: count}
 }
 
-func (v *view) acquireFlags() uint64 {
-	if v.Rules >= StickySince {
-		return acquireFlags | stickyFlag | modesFlag | upgradeFlag
-	}
-	return acquireFlags
-}
-
-func (r *reader) since(v *view, version uint32) {
-	if v.Rules < version {
-		r.fail("kind")
-	}
-}
-
 func (r *reader) inUse(v *view) {
-	r.since(v, StickySince)
 	v.revision = Revision(r.positive(uint64(maxRevision), "place"))
 	v.token = Token(r.positive(uint64(maxRevision), "token"))
 }
 
 func (r *reader) setValue(v *view) {
-	r.since(v, ValuesSince)
 	v.opener = r.opener()
 	v.token = Token(r.positive(uint64(maxRevision), "token"))
 	v.seq = r.positive(math.MaxUint64, "seq")

@@ -35,7 +35,7 @@
 //
 // A request for several keys can name a mode for each (mode.go, testdata/modes.txt).
 //
-// A Release with Permits makes an exclusive hold shared (testdata/downgrade.txt). An upgradable
+// A Downgrade makes an exclusive hold shared (testdata/downgrade.txt). An upgradable
 // hold is compatible with shared ones. Its upgrade is an exclusive request with its own token, and
 // comes before all requests that wait (testdata/upgrade.txt, testdata/upgrade_deadlock.txt).
 //
@@ -124,8 +124,7 @@
 // do. Until the new version is in force, a build that has it must return the same results and write
 // the same snapshots as the older build. If the version in force does not have a kind of command,
 // both builds treat commands of that kind as malformed. The code of a new version begins in
-// rules.go. The file rules2.go contains the additions of version 2. Version 3 added stays
-// (stay.go), modes (mode.go), the downgrade and upgrades (requests.go).
+// rules.go.
 //
 // # Decisions where the design left room
 //

@@ -20,19 +20,19 @@ import "encoding/binary"
 //	              bit 6 notice      nothing
 //	              bit 7 delay       in ms
 //	              bit 8 takes up    token
-//	              bit 9 sticky      nothing; since version 3, at most with try and shares 1, 0
-//	              bit 10 modes      a byte per key; since version 3, without shares, takes up, sticky
-//	              bit 11 upgrade    nothing; since version 3, only with owner and at most notice
+//	              bit 9 sticky      nothing; at most with try and shares 1, 0
+//	              bit 10 modes      a byte per key; without shares, takes up, sticky
+//	              bit 11 upgrade    nothing; only with owner and at most notice
 //	adopt     ttl in ns | budget of a session | budget of the group | length, settings
-//	evict     token | length, key | length, record | length, value; since version 3: length, rights
-//	detach    nothing; since version 2: length, value
-//	put       nonce (16 bytes) | revision | length, key | length, value;
-//	          since version 3: token | length, lock
-//	release   nothing; since version 3: permits, 1 or 2
-//	inuse     place | token; since version 3
-//	setvalue  opener | token | seq | length, key | length, value; since version 3
-//	reserve   count; since version 3
-//	refuse    count | per place: session | number | index of the key (1 byte); since version 3
+//	evict     token | length, key | length, record | length, value | length, rights
+//	detach    length, value
+//	put       nonce (16 bytes) | revision | length, key | length, value | token | length, lock
+//	inuse     place | token
+//	lapse     token | length, value
+//	setvalue  opener | token | seq | length, key | length, value
+//	reserve   count
+//	refuse    count | per place: session | number | index of the key (1 byte)
+//	downgrade permits, 1 or 2
 //	others    nothing
 //
 // The part up to number is the same at every rules version.
@@ -51,7 +51,7 @@ const (
 	modesFlag   = 1024
 	upgradeFlag = 2048
 
-	acquireFlags = 511 // before version 3
+	acquireFlags = 4095
 )
 
 // Append appends the command with its size prefix to b. Several appended commands form one log
@@ -105,18 +105,11 @@ func (c Command) appendFields(b []byte) []byte {
 		return c.appendAcquire(b)
 	case Evict:
 		b = appendString(binary.AppendUvarint(b, uint64(c.Token)), c.Key)
-		b = appendString(appendString(b, c.Record), c.Value)
-		if c.Rules < StickySince {
-			return b
-		}
-		return appendString(b, c.Rights)
+		return appendString(appendString(appendString(b, c.Record), c.Value), c.Rights)
 	case Put:
 		b = binary.AppendUvarint(append(b, c.Nonce[:]...), uint64(c.Revision))
 		b = appendString(b, c.Key)
 		b = appendString(b, c.Value)
-		if c.Rules < GuardsSince {
-			return b
-		}
 		return appendString(binary.AppendUvarint(b, uint64(c.Token)), c.Lock)
 	case InUse:
 		return binary.AppendUvarint(binary.AppendUvarint(b, uint64(c.Revision)), uint64(c.Token))
@@ -129,16 +122,10 @@ func (c Command) appendFields(b []byte) []byte {
 		return binary.AppendUvarint(b, uint64(c.Count))
 	case Refuse:
 		return c.appendProof(b)
-	case Release:
-		if c.Rules < DowngradesSince {
-			return b
-		}
+	case Downgrade:
 		return binary.AppendUvarint(b, uint64(c.Permits))
 	case Detach:
-		if c.Rules < LapsesSince {
-			return b
-		}
-		return append(binary.AppendUvarint(b, uint64(len(c.Value))), c.Value...)
+		return appendString(b, c.Value)
 	case Adopt:
 		b = binary.AppendUvarint(b, uint64(c.TTL))
 		b = binary.AppendUvarint(binary.AppendUvarint(b, c.SessionBytes), c.GroupBytes)

@@ -202,6 +202,18 @@ func audited(cause Cause, how *How) bool {
 	return cause == Expired || cause == Evicted || cause == Resumed && how != nil
 }
 
+// explained reports whether the field How of an event in the audit log is valid: an eviction has it,
+// a resumption has no Reason, and an expiry has it with a Reason and no By, or not at all.
+func (e *Event) explained() bool {
+	switch {
+	case e.Cause == Evicted:
+		return e.How != nil
+	case e.Cause == Resumed:
+		return e.What == Ended && len(e.How.Reason) == 0
+	}
+	return e.How == nil || len(e.How.By) == 0 && len(e.How.Reason) > 0
+}
+
 // party is the capability under whose sessions an audited hold was. Holds of sessions without
 // rights are of the party zero. A detached hold no longer has an opener, and is of the party
 // detached.

@@ -54,32 +54,29 @@ func FuzzApply(f *testing.F) {
 	f.Add(byte(0), Command{Kind: Release, Session: b, Epoch: 2, Number: 2}.Append(attach))
 	f.Add(byte(1), Command{Kind: Close, Session: a, Epoch: 1}.Append(Command{Kind: EndGrace}.Append(nil)))
 	f.Add(byte(1), Command{Kind: Acquire, Session: a, Epoch: 1, Number: 4, Key: "x", Try: true}.Append(nil))
-	stay := Command{Rules: StickySince, Kind: Acquire, Session: a, Epoch: 1, Number: 4, Key: "w", Sticky: true}
+	stay := Command{Kind: Acquire, Session: a, Epoch: 1, Number: 4, Key: "w", Sticky: true}
 	try := Command{Kind: Acquire, Session: b, Epoch: 1, Number: 4, Key: "w", Try: true}
-	answer := Command{Rules: StickySince, Kind: InUse, Session: a, Epoch: 1, Number: 4, Revision: maxRevision, Token: 1}
+	answer := Command{Kind: InUse, Session: a, Epoch: 1, Number: 4, Revision: maxRevision, Token: 1}
 	stays := try.Append(stay.Append(Command{Kind: Stamp, WallUnixMS: 1000}.Append(nil)))
-	f.Add(byte(2), answer.Append(stays))
-	f.Add(byte(2), Command{Kind: Release, Session: a, Epoch: 1, Number: 4}.Append(stays))
-	hold := Command{Rules: UpgradesSince, Kind: Acquire, Session: a, Epoch: 1, Number: 4, Key: "w", Modes: []Mode{ModeU}}
-	up := Command{Rules: UpgradesSince, Kind: Acquire, Session: a, Epoch: 1, Number: 5, Key: "w", Upgrades: true, Owner: 4}
+	f.Add(byte(0), answer.Append(stays))
+	f.Add(byte(0), Command{Kind: Release, Session: a, Epoch: 1, Number: 4}.Append(stays))
+	hold := Command{Kind: Acquire, Session: a, Epoch: 1, Number: 4, Key: "w", Modes: []Mode{ModeU}}
+	up := Command{Kind: Acquire, Session: a, Epoch: 1, Number: 5, Key: "w", Upgrades: true, Owner: 4}
 	read := Command{Kind: Acquire, Session: b, Epoch: 1, Number: 4, Key: "w", Permits: 1}
 	upgrade := up.Append(read.Append(hold.Append(nil)))
-	f.Add(byte(2), Command{Kind: Release, Session: b, Epoch: 1, Number: 4}.Append(upgrade))
-	f.Add(byte(2), Command{Kind: Release, Session: a, Epoch: 1, Number: 4}.Append(upgrade))
+	f.Add(byte(0), Command{Kind: Release, Session: b, Epoch: 1, Number: 4}.Append(upgrade))
+	f.Add(byte(0), Command{Kind: Release, Session: a, Epoch: 1, Number: 4}.Append(upgrade))
 	stay.Permits, try.Number = 1, 5
 	stays = stay.Append(Command{Kind: Stamp, WallUnixMS: 1000}.Append(nil))
 	stay.Session = b
-	f.Add(byte(2), answer.Append(try.Append(stay.Append(stays))))
+	f.Add(byte(0), answer.Append(try.Append(stay.Append(stays))))
 	guest := guestOpen(Command{Nonce: Nonce{3}}, 3, "lock w", "lock x", "read x", "force x")
 	opens := guestOpen(Command{Nonce: Nonce{3}}, 4, "lock w").Append(guest.Append(nil))
-	f.Add(byte(2), Command{Kind: Open, Nonce: Nonce{1}, Opener: Opener{Instance: [16]byte{48}}}.Append(opens))
-	evict := Command{Rules: 3, Kind: Evict, Key: "x", Token: 2097159, Rights: guest.Rights}
-	f.Add(byte(2), evict.Append(opens))
+	f.Add(byte(0), Command{Kind: Open, Nonce: Nonce{1}, Opener: Opener{Instance: [16]byte{48}}}.Append(opens))
+	evict := Command{Kind: Evict, Key: "x", Token: 2097159, Rights: guest.Rights}
+	f.Add(byte(0), evict.Append(opens))
 	f.Fuzz(func(t *testing.T, which byte, batch []byte) {
 		charter := smallCharter()
-		if which&2 != 0 {
-			charter.Rules = StickySince
-		}
 		if which&1 != 0 {
 			charter.Grace = 1
 		}

@@ -60,7 +60,7 @@ func (g *Grant) mode(place int) Mode {
 	return ModeX
 }
 
-// Lowered returns g after a Release with the Permits to, which is LowerKeys or LowerTree.
+// Lowered returns g after a Downgrade with the Permits to, which is LowerKeys or LowerTree.
 func (g Grant) Lowered(to uint32) Grant {
 	modes := make([]Mode, 1+len(g.Keys))
 	plain := true

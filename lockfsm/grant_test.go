@@ -10,7 +10,7 @@ import (
 // path is in the form that package mortise gives it.
 func held() (all []Command) {
 	path := func(node string, above, mode Mode) Command {
-		c := Command{Rules: ModesSince, Modes: []Mode{mode}}
+		c := Command{Modes: []Mode{mode}}
 		keys := []string{node}
 		for i, r := range node {
 			if r == '/' {
@@ -27,7 +27,7 @@ func held() (all []Command) {
 	for _, keys := range [][]string{{"t"}, {"t/7"}, {"u"}, {"t", "t/7"}, {"t", "u"}} {
 		all = append(all, Command{Key: keys[0], Keys: keys[1:]}, Command{Key: keys[0], Keys: keys[1:], Permits: 1})
 	}
-	return append(all, Command{Key: "t", Rules: ModesSince, Modes: []Mode{ModeU}},
+	return append(all, Command{Key: "t", Modes: []Mode{ModeU}},
 		Command{Key: "t", Permits: 1, Of: 2}, Command{Key: "t", Permits: 2, Of: 2}, Command{Key: "t", Permits: 1, Of: 65_536})
 }
 
@@ -37,7 +37,6 @@ func (c Command) asked() *Grant {
 
 func granted(t *testing.T, c Command) *world {
 	w := newWorld(t)
-	w.do(Command{Kind: Raise, Version: ModesSince}, Done)
 	c.Kind, c.Session, c.Epoch, c.Number = Acquire, w.session(1), 1, 1
 	w.do(c, Granted)
 	return w
@@ -103,7 +102,7 @@ func TestAResumedHoldIsWhatWasGranted(t *testing.T) {
 				w := granted(t, c)
 				want, third := c.asked(), w.session(3)
 				if e := w.m.locks[c.Key].first; lowers {
-					if w.m.Apply(2, 1, encode(t, Command{Rules: DowngradesSince, Kind: Release, Session: e.session.id, Epoch: 1,
+					if w.m.Apply(2, 1, encode(t, Command{Kind: Release, Session: e.session.id, Epoch: 1,
 						Number: 1, Permits: 1})).Code != Downgraded {
 						continue
 					}

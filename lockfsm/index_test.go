@@ -79,7 +79,7 @@ func crowdedCommand(r *rand.Rand, m *Machine, id SessionID, next map[SessionID]N
 		case n < 24:
 			c.Permits, c.Of = 1, 100+r.Uint32N(40)
 		case n < 30:
-			c.Rules, c.Sticky, c.Notice, c.Permits = StickySince, true, false, 1
+			c.Sticky, c.Notice, c.Permits = true, false, 1
 		case n < 34:
 			c.Permits, c.Key, c.Keys = 1, "a", []string{"b"}
 		case n < 35:
@@ -169,7 +169,6 @@ func TestCrowdedLock(t *testing.T) {
 func TestFewVisits(t *testing.T) {
 	const many = 2000
 	w := newWorld(t)
-	w.do(Command{Kind: Raise, Version: RulesVersion}, Done)
 	w.do(Command{Kind: Stamp, WallUnixMS: 1 << 40}, Done)
 	id := w.session(1)
 	n := Number(0)
@@ -203,11 +202,11 @@ func TestFewVisits(t *testing.T) {
 	})
 
 	for range maxAsked {
-		acquire(Command{Key: "stays", Permits: 1, Sticky: true, Rules: StickySince}, Granted)
+		acquire(Command{Key: "stays", Permits: 1, Sticky: true}, Granted)
 	}
 	acquire(Command{Key: "stays", Try: true}, Waiting)
 	w.do(Command{Kind: Release, Session: id, Epoch: 1, Number: n}, Done)
-	acquire(Command{Key: "stays", Permits: 1, Sticky: true, Rules: StickySince}, Granted)
+	acquire(Command{Key: "stays", Permits: 1, Sticky: true}, Granted)
 	visits("a Try behind many stays", maxAsked+8, func() { acquire(Command{Key: "stays", Try: true}, QueueFull) })
 
 	// The end of one request under an owner does not depend on the number of the others.

@@ -149,7 +149,7 @@ func (m *Machine) dispatch(index, term uint64, c *view, res *Result) {
 		m.expire(term, c, res)
 	case Acquire:
 		m.acquire(c, res)
-	case Release, Cancel:
+	case Release, Cancel, Downgrade:
 		res.Code = m.release(c)
 	case Detach:
 		res.Code = m.detach(c, res)

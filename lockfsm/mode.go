@@ -31,12 +31,6 @@ const (
 	ModeU  Mode = 4 // upgradable; only for a request with one key, without Delay
 )
 
-// ModesSince is the first rules version in which an Acquire can have Modes.
-const ModesSince = 3
-
-// UpgradesSince is the first rules version that has ModeU and Command.Upgrades.
-const UpgradesSince = 3
-
 const (
 	subtreePermits    = 1 << 16
 	upgradablePermits = 1<<30 + 1
@@ -58,13 +52,13 @@ func (m Mode) Terms() (permits, of uint32) {
 	return 0, 0
 }
 
-// The Permits of a Release that makes a hold shared.
+// The Permits of a Downgrade.
 const (
 	LowerKeys = 1 // to ModeIS
 	LowerTree = 2 // to ModeS instead of ModeX; for readers of the keys below
 )
 
-// lowered returns the mode of a key after a Release with these Permits.
+// lowered returns the mode of a key after a Downgrade with these Permits.
 func (m Mode) lowered(to uint32) Mode {
 	if to == LowerTree && (m == ModeX || m == ModeS) {
 		return ModeS

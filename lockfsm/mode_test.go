@@ -12,13 +12,12 @@ func TestModesFit(t *testing.T) {
 	for a := ModeX; a <= ModeU; a++ {
 		for b := ModeX; b <= ModeU; b++ {
 			w := newWorld(t)
-			w.do(Command{Kind: Raise, Version: ModesSince}, Done)
 			want := Waiting
 			if compatible[[2]Mode{a, b}] || compatible[[2]Mode{b, a}] {
 				want = Granted
 			}
 			for n, mode := range []Mode{a, b} {
-				w.do(Command{Rules: ModesSince, Kind: Acquire, Session: w.session(byte(n + 1)), Epoch: 1, Number: 1,
+				w.do(Command{Kind: Acquire, Session: w.session(byte(n + 1)), Epoch: 1, Number: 1,
 					Key: "k", Modes: []Mode{mode}}, []Code{Granted, want}[n])
 			}
 			w.check()
@@ -40,11 +39,10 @@ func TestPermitsDoNotWrap(t *testing.T) {
 // TestAnUpgradeWaitsForSubtrees upgrades beside the largest number of readers of subtrees.
 func TestAnUpgradeWaitsForSubtrees(t *testing.T) {
 	w := newWorld(t)
-	w.do(Command{Kind: Raise, Version: UpgradesSince}, Done)
 	s := w.session(1)
 	acquire := func(n Number, c Command, want Code) {
 		t.Helper()
-		c.Kind, c.Rules, c.Session, c.Epoch, c.Number, c.Key = Acquire, UpgradesSince, s, 1, n, "k"
+		c.Kind, c.Session, c.Epoch, c.Number, c.Key = Acquire, s, 1, n, "k"
 		w.do(c, want)
 	}
 	const beside = 16_383
@@ -72,12 +70,11 @@ func TestAnUpgradeWaitsForSubtrees(t *testing.T) {
 // stay is inside that it would otherwise ask.
 func TestNoTryWaitsBesideAnUpgradableHold(t *testing.T) {
 	w := newWorld(t)
-	w.do(Command{Kind: Raise, Version: UpgradesSince}, Done)
 	w.do(Command{Kind: Stamp, WallUnixMS: 1 << 42}, Done)
 	a, b := w.session(1), w.session(2)
 	do := func(s SessionID, n Number, c Command, want Code) Result {
 		t.Helper()
-		c.Kind, c.Rules, c.Session, c.Epoch, c.Number, c.Key = Acquire, UpgradesSince, s, 1, n, "k"
+		c.Kind, c.Session, c.Epoch, c.Number, c.Key = Acquire, s, 1, n, "k"
 		return w.do(c, want)
 	}
 	do(b, 1, Command{Sticky: true, Permits: 1}, Granted)
@@ -99,11 +96,10 @@ func TestNoTryWaitsBesideAnUpgradableHold(t *testing.T) {
 // upgrade, but one about a request behind it.
 func TestAnUpgradeTellsOthersOnly(t *testing.T) {
 	w := newWorld(t)
-	w.do(Command{Kind: Raise, Version: UpgradesSince}, Done)
 	a, b := w.session(1), w.session(2)
 	do := func(s SessionID, n Number, c Command, want Code) []Change {
 		t.Helper()
-		c.Kind, c.Rules, c.Session, c.Epoch, c.Number, c.Key = Acquire, UpgradesSince, s, 1, n, "k"
+		c.Kind, c.Session, c.Epoch, c.Number, c.Key = Acquire, s, 1, n, "k"
 		r := keep(w.do(c, want))
 		w.check()
 		return r.Fired

@@ -20,9 +20,8 @@ func TestOnlyWait(t *testing.T) {
 	wants.Notice = true
 	w.do(wants, Granted)
 	w.do(Command{Kind: Stamp, WallUnixMS: 1 << 41}, Done)
-	w.do(Command{Kind: Raise, Version: StickySince}, Done)
 	stay := of(a, 5, "kept")
-	stay.Rules, stay.Sticky = StickySince, true
+	stay.Sticky = true
 	w.do(stay, Granted)
 	if w.m.OnlyWait(of(b, 2, "kept").Append(nil), true) {
 		t.Error("a request waits for a stay that was not asked to yield")
@@ -84,4 +83,27 @@ func TestOnlyWait(t *testing.T) {
 	if n := testing.AllocsPerRun(100, func() { w.m.OnlyWait(batch, true) }); n != 0 {
 		t.Errorf("it allocates %v times", n)
 	}
+}
+
+// TestTriesEndInOneRound ends requests with Try before and behind a sticky request with Try, which
+// is granted when the first has ended. Nothing waits for it any more, so it gets no notice and no
+// question.
+func TestTriesEndInOneRound(t *testing.T) {
+	w := newWorld(t)
+	w.do(Command{Kind: Stamp, WallUnixMS: 1 << 42}, Done)
+	a, b := w.session(1), w.session(2)
+	stay := w.do(Command{Kind: Acquire, Session: a, Epoch: 1, Number: 1, Key: "k", Sticky: true, Permits: 1}, Granted)
+	for i, c := range []Command{{}, {Permits: 1}, {}, {Permits: 1, Sticky: true}, {}} {
+		c.Kind, c.Session, c.Epoch, c.Number, c.Key, c.Try = Acquire, b, 1, Number(i+1), "k", true
+		w.do(c, Waiting)
+	}
+	place := w.m.locks["k"].boundary.rev
+	fired := w.do(Command{Kind: InUse, Session: a, Epoch: 1, Number: 1, Revision: place, Token: stay.Token + 1}, Done).Fired
+	want := []Number{2, 4, 1, 3, 5}
+	for i, c := range fired {
+		if len(fired) != len(want) || c.Number != want[i] || (c.Held != nil) != (i > 1) || c.Wanted || c.Asked != 0 {
+			t.Fatalf("changed: %+v", fired)
+		}
+	}
+	w.check()
 }

@@ -49,13 +49,12 @@ func TestANonceIsNoProof(t *testing.T) {
 // although it knows the token, nor that of its own hold under another capability.
 func TestOnlyTheOpenerChangesAValue(t *testing.T) {
 	w := newWorld(t)
-	w.do(Command{Kind: Raise, Version: ValuesSince}, Done)
 	open := guestOpen(Command{Nonce: Nonce{7}}, 1, "lock k")
 	mine := open.Opener
 	s := w.do(open, Done).Session
 	w.do(Command{Kind: Attach, Session: s, Epoch: 1, Number: 1, Nonce: Nonce{7}}, Done)
 	token := w.acquire(s, 1, "k", Granted).Token
-	change := Command{Rules: ValuesSince, Kind: SetValue, Key: "k", Token: token, Seq: 1, Value: []byte("v")}
+	change := Command{Kind: SetValue, Key: "k", Token: token, Seq: 1, Value: []byte("v")}
 	for _, other := range []Opener{{}, {Instance: [16]byte{2}}, {Instance: [16]byte{1}},
 		{Instance: [16]byte{2}, Capability: mine.Capability}, {Instance: [16]byte{1}, Capability: [32]byte{1}}} {
 		change.Opener = other

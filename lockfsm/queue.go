@@ -253,7 +253,7 @@ func (m *Machine) endTries() bool {
 	})
 	var blocker *entry // of the previous request; no end of a request changes it
 	for _, e := range all {
-		if e.lock != nil && !e.holding && e.lock.owned() {
+		if e.lock != nil && !e.holding { // its lock is still owned, because only waiting requests have ended
 			if blocker == nil || blocker.lock != e.lock || blocker.token == 0 || blocker.stays() {
 				blocker = m.blocker(e.lock, nil)
 			}

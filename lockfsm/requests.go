@@ -171,7 +171,7 @@ func (m *Machine) release(c *view) Code {
 	if e == nil {
 		return Finished
 	}
-	if c.permits != 0 {
+	if c.Kind == Downgrade {
 		return m.downgrade(e, c.permits)
 	}
 	m.bump()

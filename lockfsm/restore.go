@@ -94,7 +94,7 @@ func (m *Machine) restoreEvents(r *reader) {
 			e.How = &How{By: copied(r.take(r.max(MaxRecordBytes, "by"), "by")),
 				Reason: copied(r.take(r.max(MaxValueBytes, "reason"), "reason"))}
 		}
-		if position == before || !m.explained(&e) || !audited(e.Cause, e.How) ||
+		if position == before || !audited(e.Cause, e.How) || !e.explained() ||
 			e.What != Ended && e.What != Left || len(m.audit.ends) == endsKept {
 			r.fail("end")
 		}

@@ -95,7 +95,7 @@ func (r *locksReader) entry(l *lock, before uint64) *entry {
 }
 
 func (r *locksReader) terms(e *entry) {
-	flags := r.flags(r.m.entryFlags(), "entry")
+	flags := r.flags(0xff, "entry")
 	if flags&entrySharesFlag != 0 {
 		e.permits, e.of = uint32(r.max(math.MaxUint32, "permits")), uint32(r.max(math.MaxUint32, "permits"))
 		if !shares(e.permits, e.of) {
@@ -113,7 +113,7 @@ func (r *locksReader) terms(e *entry) {
 		r.fail("entry")
 	}
 	if flags&(entrySeveralFlag|entryOwnerFlag|entryValueFlag|entryDelayFlag) == 0 || r.fault != "" {
-		r.rules3(e, flags)
+		r.more(e, flags)
 		return
 	}
 	e.extra = &extra{}
@@ -131,12 +131,12 @@ func (r *locksReader) terms(e *entry) {
 	if flags&entryDelayFlag != 0 {
 		e.extra.delayMS = uint32(r.positive(uint64(MaxDelay.Milliseconds()), "delay"))
 	}
-	r.rules3(e, flags)
+	r.more(e, flags)
 }
 
-// rules3 reads the fields of version 3.
-func (r *locksReader) rules3(e *entry, flags byte) {
-	if flags&entryRules3Flag == 0 {
+// more reads the second byte of flags and its fields.
+func (r *locksReader) more(e *entry, flags byte) {
+	if flags&entryMoreFlag == 0 {
 		return
 	}
 	more := r.flags(entryStickyFlag|entryTryFlag|entrySeqFlag|entryUpgradeFlag|entryResumedFlag, "entry")

@@ -51,8 +51,8 @@ const (
 	// Deadlock: the request would wait, directly or through others, for one of its owners. See
 	// Circle.
 	Deadlock Code = 16
-	// NotHeld: no request holds the lock with the token of the Acquire, or the request of a Release
-	// with Permits does not hold the lock exclusively or shared, or the hold that guards a Put does
+	// NotHeld: no request holds the lock with the token of the Acquire, or the request of a
+	// Downgrade does not hold the lock exclusively or shared, or the hold that guards a Put does
 	// not exist. Nothing changed.
 	NotHeld Code = 17
 	// Changed: the data does not have the revision that the Put named. Data is the present data.
@@ -66,7 +66,7 @@ const (
 	// Kept: the token of an Evict is one of those that a stay has reserved. An Evict with the token
 	// of the stay ends it.
 	Kept Code = 22
-	// Downgraded: a Release with Permits has made the hold shared, now or earlier.
+	// Downgraded: a Downgrade has made the hold shared, now or earlier.
 	Downgraded Code = 23
 	// TooEarly: the Reserve would lift the revision above the revision that a group would begin with
 	// if it were founded now. It can succeed after the next Stamp. Nothing changed.
@@ -99,7 +99,7 @@ type Change struct {
 	Asked Revision
 	// Held is set if the request had Try and has ended as with the code Held.
 	Held *Holder
-	// Grant is set if the session has resumed the hold, since version 3 of the rules.
+	// Grant is set if the session has resumed the hold.
 	Grant *Grant
 }
 

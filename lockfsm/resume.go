@@ -23,7 +23,7 @@ func (m *Machine) detach(c *view, res *Result) Code {
 	}
 	m.bump()
 	cause := Released
-	if c.lapses() {
+	if len(c.value) > 0 {
 		cause = Expired
 		m.setCause(cause, &How{Reason: copied(c.value)})
 	}
@@ -65,7 +65,7 @@ func (m *Machine) resume(s *session, c *view, res *Result) {
 	case !s.rights.mayLock(string(c.key)):
 		res.Code = NotAllowed
 		return
-	case e == nil || e.sticky() || e.upgrades() || e.isUpgradable() && m.charter.Rules >= UpgradesSince:
+	case e == nil || e.sticky() || e.upgrades() || e.isUpgradable():
 		res.Code = NotHeld
 		return
 	case uint64(s.entries)+uint64(e.places()) > uint64(m.charter.Limits.EntriesPerSession):
@@ -85,7 +85,7 @@ func (m *Machine) resume(s *session, c *view, res *Result) {
 		Taker: s.record, Live: !before.gone && before != s,
 	}
 	res.Evicted = &m.evicted
-	if m.setCause(Resumed, nil); m.evicted.Live && m.charter.Rules >= StickySince {
+	if m.setCause(Resumed, nil); m.evicted.Live {
 		m.setCause(Resumed, &How{By: s.record})
 	}
 	m.noteEnd(e)
@@ -128,7 +128,7 @@ func (m *Machine) rewrite(e *entry, c *view) {
 		}
 		l.index.drop(each)
 		each.token, each.sinceUnixMS, each.notice, each.told = token, m.wallUnixMS, c.notice, false
-		each.resumed = m.charter.Rules >= ModesSince // the snapshots of older rules do not have it
+		each.resumed = true
 		if each.notice {
 			l.notices++
 		}

@@ -49,7 +49,6 @@ func TestRightsOfEachCommand(t *testing.T) {
 					want = code
 				}
 				w := newWorld(t)
-				w.do(Command{Kind: Raise, Version: 3}, Done)
 				s := w.openAs(guestOpen(Command{Nonce: Nonce{1}, Record: []byte("holder")}, 1, holder...))
 				token := w.do(Command{Kind: Acquire, Session: s, Epoch: 1, Number: 1, Key: "a", Keys: []string{"b"},
 					Delay: time.Hour}, Granted).Token
@@ -64,11 +63,9 @@ func TestRightsOfEachCommand(t *testing.T) {
 				case 2:
 					c.Token = token
 				case 3:
-					c = Command{Kind: Evict, Rules: 3, Key: "a", Token: token, Value: []byte("why")}
+					c = Command{Kind: Evict, Key: "a", Token: token, Value: []byte("why")}
 					if o.words != nil {
 						c.Rights = rightsText(o.words...)
-					} else {
-						c.Rules = 1
 					}
 				}
 				r := w.m.Apply(1, 1, encode(t, c))
@@ -106,7 +103,6 @@ func (w *world) openAs(open Command) SessionID {
 // TestATakeOverIsAudited checks the entry, and that a session that resumes its own hold makes none.
 func TestATakeOverIsAudited(t *testing.T) {
 	w := newWorld(t)
-	w.do(Command{Kind: Raise, Version: 3}, Done)
 	a, b := w.session(1), w.session(2)
 	token := w.acquire(a, 1, "k", Granted).Token
 	resume := func(s SessionID, n Number) Eviction {
@@ -166,13 +162,7 @@ func TestRightsFailClosed(t *testing.T) {
 		c.Kind, c.Nonce = Open, Nonce{1}
 		w.do(c, Malformed)
 	}
-	for _, rights := range []string{"", "?"} {
-		w.do(Command{Kind: Evict, Rules: 3, Key: "a", Token: 1, Rights: rights}, Unsupported)
-	}
-	w.do(Command{Kind: Raise, Version: 3}, Done)
-	for _, rights := range []string{"", "?"} {
-		w.do(Command{Kind: Evict, Rules: 3, Key: "a", Token: 1, Rights: rights}, Malformed)
-	}
+	w.do(Command{Kind: Evict, Key: "a", Token: 1, Rights: "?"}, Malformed)
 	if n := w.m.Counts().Sessions; n != 0 {
 		t.Errorf("%d sessions", n)
 	}

@@ -5,9 +5,9 @@ package lockfsm
 // This file and rules_nextrules.go contain all code that a later version of the rules changes.
 
 // RulesVersion is the newest version of the rules that this build has.
-const RulesVersion uint32 = 3
+const RulesVersion uint32 = 1
 
-// laterState is the state that versions above 3 have added.
+// laterState is the state that versions above 1 have added.
 //
 //lint:ignore U1000 it has its place in Machine for the next version
 type laterState struct{}

@@ -4,16 +4,16 @@ package lockfsm
 
 import "encoding/binary"
 
-// This file simulates a future build with version 4 of the rules, for upgrade tests. No release
+// This file simulates a future build with version 2 of the rules, for upgrade tests. No release
 // uses the build tag nextrules.
 
 // RulesVersion is the newest version of the rules that this build has.
-const RulesVersion uint32 = 4
+const RulesVersion uint32 = 2
 
-// Mark increments a counter. It exists since version 4.
+// Mark increments a counter. It exists since version 2.
 const Mark Kind = 200
 
-const marksSince = 4
+const marksSince = 2
 
 type laterState struct{ marks uint64 }
 

@@ -130,7 +130,7 @@ func (s *script) apply(term uint64, c Command) string {
 func (s *script) command(name string, a *arguments) Command {
 	c := Command{Rules: uint32(a.number("needs", 1))}
 	kinds := map[string]Kind{}
-	for k := Stamp; k <= Lapse; k++ {
+	for k := Stamp; k <= Downgrade; k++ {
 		kinds[k.String()] = k
 	}
 	c.Kind = kinds[name]
@@ -199,7 +199,7 @@ func (s *script) ofSession(c *Command, a *arguments) {
 		c.Live = a.ranges("live")
 	case Expire:
 		c.Term = a.number("term", 1)
-	case Acquire, Release, Cancel, Detach, InUse, Lapse:
+	case Acquire, Release, Cancel, Detach, InUse, Lapse, Downgrade:
 		n, err := strconv.ParseUint(number, 10, 64)
 		s.err = err
 		c.Number = Number(n)
@@ -208,11 +208,10 @@ func (s *script) ofSession(c *Command, a *arguments) {
 		first := uint64(s.m.charter.firstRevision())
 		c.Revision, c.Token = Revision(a.number("place", 0)+first), Token(a.number("token", 0)+first)
 	}
-	if c.Kind == Release && a.flag("to-shared") {
-		c.Permits = LowerKeys
-	}
-	if c.Kind == Release && a.flag("to-shared-tree") {
-		c.Permits = LowerTree
+	if c.Kind == Downgrade {
+		if c.Permits = LowerKeys; a.flag("tree") {
+			c.Permits = LowerTree
+		}
 	}
 	if c.Kind == Lapse {
 		c.Token = Token(a.number("token", 0) + uint64(s.m.charter.firstRevision()))

@@ -40,7 +40,7 @@ import (
 
 const (
 	snapshotMagic   = "mlfs"
-	snapshotVersion = 4
+	snapshotVersion = 1
 	checksumBytes   = 4
 
 	bornFlag      = 1
@@ -55,8 +55,7 @@ const (
 	entryNoticeFlag  = 16
 	entryToldFlag    = 32
 	entryDelayFlag   = 64
-	entryRules3Flag  = 128
-	entryFlags       = 127 // before version 3
+	entryMoreFlag    = 128
 
 	entryStickyFlag  = 1
 	entryTryFlag     = 2
@@ -209,12 +208,12 @@ func (e *entry) appendTerms(b []byte) []byte {
 	if e.told {
 		flags |= entryToldFlag
 	}
-	if e.rules3() != 0 {
-		flags |= entryRules3Flag
+	if e.more() != 0 {
+		flags |= entryMoreFlag
 	}
 	if e.extra == nil {
 		b = append(b, flags)
-		return e.appendRules3(e.appendShares(b))
+		return e.appendMore(e.appendShares(b))
 	}
 	if e.extra.entries != nil {
 		flags |= entrySeveralFlag
@@ -243,7 +242,7 @@ func (e *entry) appendTerms(b []byte) []byte {
 	if flags&entryDelayFlag != 0 {
 		b = binary.AppendUvarint(b, uint64(e.extra.delayMS))
 	}
-	return e.appendRules3(b)
+	return e.appendMore(b)
 }
 
 func (e *entry) appendShares(b []byte) []byte {
@@ -253,15 +252,8 @@ func (e *entry) appendShares(b []byte) []byte {
 	return binary.AppendUvarint(binary.AppendUvarint(b, uint64(e.permits)), uint64(e.of))
 }
 
-func (m *Machine) entryFlags() byte {
-	if m.charter.Rules >= StickySince {
-		return entryFlags | entryRules3Flag
-	}
-	return entryFlags
-}
-
-// rules3 returns the flags of version 3 of the rules.
-func (e *entry) rules3() (flags byte) {
+// more returns the second byte of flags.
+func (e *entry) more() (flags byte) {
 	if e.sticky() {
 		flags |= entryStickyFlag
 	}
@@ -280,8 +272,8 @@ func (e *entry) rules3() (flags byte) {
 	return flags
 }
 
-func (e *entry) appendRules3(b []byte) []byte {
-	flags := e.rules3()
+func (e *entry) appendMore(b []byte) []byte {
+	flags := e.more()
 	if flags == 0 {
 		return b
 	}

@@ -1,6 +1,6 @@
 package lockfsm
 
-// This file contains stays, an addition of version 3 of the rules.
+// This file contains stays.
 //
 // A sticky request is an ordinary exclusive or shared request. Once granted it is a stay: its
 // session keeps it after its caller has unlocked, and grants the lock to its next callers itself.
@@ -25,9 +25,6 @@ package lockfsm
 //
 // The rules themselves are in queue.go, notice.go and requests.go. The session also reports a
 // caller that has ended without a release, so that the audit log has it, see [Lapse].
-
-// StickySince is the rules version that adds stays.
-const StickySince = 3
 
 // StayTokens is the number of tokens that the grant of a stay reserves.
 const StayTokens = 1024

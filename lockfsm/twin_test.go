@@ -395,9 +395,7 @@ func (t *twin) apply(term uint64, c Command) Result {
 		r.Code = Unsupported
 		return r
 	}
-	if c.Kind == markKind && (c.Rules < marksVersion || RulesVersion < marksVersion) ||
-		(c.Kind == InUse || c.Kind == SetValue || c.Kind == Reserve || c.Kind == Refuse ||
-			c.Kind == Lapse) && c.Rules < 3 {
+	if c.Kind == markKind && (c.Rules < marksVersion || RulesVersion < marksVersion) {
 		r.Code = Malformed
 		return r
 	}
@@ -610,7 +608,7 @@ func (t *twin) takeUp(s *twinSession, c Command, r *Result) {
 	for i := range t.entries {
 		e := &t.entries[i]
 		if e.token != c.Token || e.sticky || !slices.Contains(e.keys, c.Key) || e.hold != 0 ||
-			e.upgradable() && t.charter.Rules >= 3 {
+			e.upgradable() {
 			continue
 		}
 		if own+len(e.keys) > int(t.charter.Limits.EntriesPerSession) {
@@ -634,7 +632,7 @@ func (t *twin) takeUp(s *twinSession, c Command, r *Result) {
 			s.info.Record, !of.gone && of != s}
 		e.session, e.number, e.owner, e.token, e.since, e.notice, e.told = s.id, c.Number, c.Owner, Token(t.tick()),
 			t.wall, c.Notice, false
-		e.seq, e.resumed = 0, t.charter.Rules >= 3
+		e.seq, e.resumed = 0, true
 		if len(c.Value) > 0 {
 			e.value = c.Value
 		}
@@ -754,7 +752,7 @@ func (t *twin) ofSession(term uint64, c Command, r *Result) {
 		t.drop(func(e twinEntry) bool { return e.session == c.Session })
 		t.sessions = slices.DeleteFunc(t.sessions, func(s twinSession) bool { return s.id == c.Session })
 		t.settle()
-	case Release, Cancel:
+	case Release, Cancel, Downgrade:
 		t.release(s, c, r)
 	case Detach:
 		t.detach(s, c, r)
@@ -797,7 +795,7 @@ func (t *twin) release(s *twinSession, c Command, r *Result) {
 	if c.Number >= s.next {
 		t.tick()
 		s.next = c.Number + 1
-	} else if e := t.find(c.Session, c.Number); e != nil && c.Kind == Release && c.Permits > 0 {
+	} else if e := t.find(c.Session, c.Number); e != nil && c.Kind == Downgrade {
 		r.Code = Downgraded
 		switch {
 		case e.token == 0 || !e.lowers():
@@ -959,7 +957,7 @@ func (t *twin) good(key string) bool {
 
 // circular reports whether e, at the end of its queues, would wait for one of its owners.
 func (t *twin) circular(e twinEntry) bool {
-	return t.waitsForOneOf(e) || t.charter.Rules >= 2 && !t.ends(e, e.owner) && t.ends(e, 0)
+	return t.waitsForOneOf(e) || !t.ends(e, e.owner) && t.ends(e, 0)
 }
 
 // This method reports whether e, with the given owner, would be granted if every request ended as

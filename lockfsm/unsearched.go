@@ -73,16 +73,14 @@ type Search struct {
 }
 
 // Unsearched reports whether there are searches to continue.
-func (m *Machine) Unsearched() bool {
-	return m.unsearched.sessions.Len() > 0 && m.charter.Rules >= RefusesSince
-}
+func (m *Machine) Unsearched() bool { return m.unsearched.sessions.Len() > 0 }
 
 // Search continues the search for a deadlock of one request. It serves the sessions in turn. It
 // does not change the replicated state, and it takes some milliseconds at most.
 func (m *Machine) Search() (result Search) {
 	m.dropFree()
 	first := m.unsearched.sessions.Front()
-	if first == nil || m.charter.Rules < RefusesSince {
+	if first == nil {
 		return result
 	}
 	s := first.Value.(*session)
@@ -98,7 +96,7 @@ func (m *Machine) Search() (result Search) {
 	s.unsearched.requests.MoveToBack(e.extra.pending.at)
 	e.extra.pending.searches++
 	if v == isCircle {
-		result.Refuse = Command{Kind: Refuse, Rules: RefusesSince, Session: s.id, Epoch: s.epoch, Number: e.number,
+		result.Refuse = Command{Kind: Refuse, Session: s.id, Epoch: s.epoch, Number: e.number,
 			Proof: places}.Append(nil)
 	}
 	again := v == isCircle || v == isDelayed

@@ -11,7 +11,6 @@ import (
 // each has a key, and asks for the key of the other behind many waiters.
 func behindWaiters(t testing.TB, waiters int) (w *world, a, b SessionID) {
 	w = newWorld(t)
-	w.do(Command{Kind: Raise, Version: RulesVersion}, Done)
 	a, b = w.session(1), w.session(2)
 	crowd := w.session(3)
 	w.acquire(a, 1, "a", Granted)
@@ -103,7 +102,6 @@ func TestWrongProof(t *testing.T) {
 // times only, and that the leader's searches come to an end.
 func TestDelayedSearchEnds(t *testing.T) {
 	w := newWorld(t)
-	w.do(Command{Kind: Raise, Version: RulesVersion}, Done)
 	s, x, z := w.session(1), w.session(2), w.session(3)
 	const pool = 150
 	ask := func(id SessionID, n, owner Number, key string, of uint32) {

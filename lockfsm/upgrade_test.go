@@ -14,7 +14,7 @@ import (
 // builds must refuse it.
 const markKind Kind = 200
 
-const marksVersion = 4
+const marksVersion = 2
 
 // upgradeLog returns a random log with a Raise to the given version, and the index of the Raise.
 // The log has commands of that version before and after the Raise.
@@ -33,16 +33,8 @@ func upgradeLog(seed uint64, to uint32) (run, int) {
 			c = Command{Kind: Raise, Version: to}
 		case c.Kind == Raise:
 			c = Command{Kind: EndGrace}
-		case i%5 == 0 && to == marksVersion:
+		case i%5 == 0:
 			c = Command{Kind: markKind, Rules: to - 1 + uint32(i/5%2)}
-		case i%5 == 0 && len(w.t.sessions) > 0 && to == StickySince:
-			s := w.t.sessions[0]
-			c = Command{Kind: Acquire, Rules: StickySince, Session: s.id, Epoch: s.epoch, Number: s.next,
-				Key: fmt.Sprint("k", i%2), Sticky: true}
-		case i%5 == 0 && len(w.t.sessions) > 0:
-			s := w.t.sessions[0]
-			c = Command{Kind: Detach, Rules: LapsesSince, Session: s.id, Epoch: s.epoch, Number: w.number(s),
-				Value: []byte("gone")}
 		}
 		c.Rules = max(c.Rules, 1)
 		w.t.apply(w.term, c)
@@ -81,8 +73,8 @@ func on(t *testing.T, m *Machine, supported uint32) *Machine {
 // the Raise. Replicas share only the log and snapshots. So it is enough to change the build of a
 // single replica, at each entry in turn.
 func TestUpgradeInAnyOrder(t *testing.T) {
-	for seed := range uint64(12) {
-		to := LapsesSince + uint32(seed%3)
+	const to = marksVersion
+	for seed := range uint64(6) {
 		t.Run(fmt.Sprintf("seed=%d", seed), func(t *testing.T) {
 			log, raise := upgradeLog(seed, to)
 			log.supported = to
@@ -104,14 +96,7 @@ func TestUpgradeInAnyOrder(t *testing.T) {
 					joins(t, log, at, reference, to)
 				}
 			}
-			switch to {
-			case LapsesSince:
-				lapsed(t, log, raise)
-			case StickySince:
-				kept(t, log, raise)
-			case marksVersion:
-				marked(t, log, raise)
-			}
+			marked(t, log, raise)
 		})
 	}
 }
@@ -154,58 +139,7 @@ func same(t *testing.T, at int, got, want [][]byte) {
 	}
 }
 
-// lapsed verifies that a Detach with a reason is refused before the Raise, and causes an event
-// after it.
-func lapsed(t *testing.T, log run, raise int) {
-	t.Helper()
-	log.supported = LapsesSince
-	m := log.machine(t)
-	refused, told := 0, 0
-	for i, s := range log.steps {
-		r := m.Apply(s.index, s.term, s.command)
-		if h, _ := Peek(s.command); i < raise && h.Kind == Detach && h.Rules == LapsesSince && r.Code == Unsupported {
-			refused++
-		}
-		for _, e := range m.Ends() {
-			if e.Cause == Expired && e.How != nil && i < raise {
-				t.Fatalf("step %d: %+v before the Raise", i, e)
-			} else if e.Cause == Expired && e.How != nil {
-				told++
-			}
-		}
-	}
-	if refused == 0 {
-		t.Fatal("no Detach with a reason came before the Raise")
-	}
-	t.Logf("%d refused, told %d times", refused, told)
-}
-
-// kept checks that a sticky request is refused before the Raise and becomes a stay after it.
-func kept(t *testing.T, log run, raise int) {
-	t.Helper()
-	log.supported = StickySince
-	m := log.machine(t)
-	refused, stays := 0, 0
-	for i, s := range log.steps {
-		r := m.Apply(s.index, s.term, s.command)
-		c, err := Decode(s.command)
-		switch {
-		case err != nil || !c.Sticky:
-		case i < raise && r.Code != Unsupported:
-			t.Fatalf("step %d: %v before the Raise", i, r.Code)
-		case i < raise:
-			refused++
-		case r.Last != 0:
-			stays++
-		}
-	}
-	if refused == 0 {
-		t.Fatal("no sticky request came before the Raise")
-	}
-	t.Logf("%d refused, %d stays", refused, stays)
-}
-
-// marked checks that old and new builds refuse the command of version 4 before the Raise, and that
+// marked checks that old and new builds refuse the command of version 2 before the Raise, and that
 // it changes the snapshot after the Raise.
 func marked(t *testing.T, log run, raise int) {
 	t.Helper()

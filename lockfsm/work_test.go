@@ -38,7 +38,7 @@ func crowdedGroup(t testing.TB) (w *world, id SessionID, next Number) {
 		add(Command{Key: "readers"}, Waiting)
 	}
 	for range maxAsked {
-		add(Command{Key: "stays", Permits: 1, Sticky: true, Rules: StickySince}, Granted)
+		add(Command{Key: "stays", Permits: 1, Sticky: true}, Granted)
 	}
 	keys := severalKeys("several")
 	add(Command{Key: keys[0], Keys: keys[1:], Delay: time.Hour}, Granted)
@@ -101,7 +101,7 @@ func costs() []work {
 		{"a new session", Open, one(Command{Kind: Open, Nonce: Nonce{99}}), 0},
 		{"leaving", Leaving, one(Command{Kind: Leaving}), 0},
 		{"new budgets", Adopt, one(Command{Kind: Adopt, GroupBytes: 1 << 40}), 0},
-		{"IDs", Reserve, one(Command{Kind: Reserve, Rules: ReservesSince, Count: MaxReserved}), 0},
+		{"IDs", Reserve, one(Command{Kind: Reserve, Count: MaxReserved}), 0},
 		{"a plain acquire", Acquire, one(Command{Kind: Acquire, Key: "free"}), 0},
 		{"an acquire behind many", Acquire, one(Command{Kind: Acquire, Key: "permits"}), 0},
 		{"a request for permits behind many", Acquire, one(Command{Kind: Acquire, Key: "permits", Permits: 1, Of: 9}), 0},
@@ -118,24 +118,24 @@ func costs() []work {
 			return []Command{{Kind: Acquire, Session: id, Epoch: 1, Number: next + 1, Key: e.lock.key, Token: e.token}}
 		}, MaxKeys},
 		{"a release of a permit", Release, one(Command{Kind: Release, Number: 1}), 0},
-		{"a downgrade of many keys", Release, last(Release, Command{Rules: DowngradesSince, Permits: 1}), MaxKeys},
+		{"a downgrade of many keys", Downgrade, last(Downgrade, Command{Permits: 1}), MaxKeys},
 		{"a cancel of many keys", Cancel, last(Cancel, Command{}), MaxKeys},
 		{"a detach of many keys", Detach, last(Detach, Command{}), MaxKeys},
 		{"an eviction of no hold", Evict, one(Command{Kind: Evict, Number: 1, Key: "stays", Token: 1}), 0},
-		{"a put that no hold guards", Put, one(Command{Kind: Put, Rules: GuardsSince, Key: "d", Nonce: Nonce{1}, Token: 1,
+		{"a put that no hold guards", Put, one(Command{Kind: Put, Key: "d", Nonce: Nonce{1}, Token: 1,
 			Lock: "readers", Value: []byte("v")}), 0},
 		{"a value of no hold", SetValue, one(
-			Command{Kind: SetValue, Rules: ValuesSince, Key: "readers", Token: 1, Seq: 1}), 0},
+			Command{Kind: SetValue, Key: "readers", Token: 1, Seq: 1}), 0},
 		{"an answer of a stay", InUse, func(w *world, id SessionID, next Number) []Command {
 			stay := w.m.locks["stays"].first
 			return []Command{
 				{Kind: Acquire, Session: id, Epoch: 1, Number: next + 1, Key: "stays", Try: true},
-				{Kind: InUse, Rules: StickySince, Session: id, Epoch: 1, Number: stay.number, Token: stay.token + 1,
+				{Kind: InUse, Session: id, Epoch: 1, Number: stay.number, Token: stay.token + 1,
 					Revision: w.m.rev + 1},
 			}
 		}, 0},
 		{"a lapse of a caller of a stay", Lapse, func(w *world, id SessionID, next Number) []Command {
-			stay, c := w.m.locks["stays"].first, Command{Kind: Lapse, Rules: StickySince, Session: id, Epoch: 1}
+			stay, c := w.m.locks["stays"].first, Command{Kind: Lapse, Session: id, Epoch: 1}
 			var all []Command
 			for n := range Token(endsKept + 1) { // the last one meets a full log
 				c.Number, c.Token, c.Value = stay.number, stay.token+1+n, []byte("gone")
@@ -144,7 +144,7 @@ func costs() []work {
 			return all
 		}, 0},
 		{"a refusal with a long proof", Refuse, func(w *world, id SessionID, next Number) []Command {
-			c := Command{Kind: Refuse, Rules: RefusesSince, Session: id, Number: next + 1}
+			c := Command{Kind: Refuse, Session: id, Number: next + 1}
 			c.Proof = []Place{{Session: id, Number: next + 1}}
 			for n := range Number(MaxProof - 1) {
 				c.Proof = append(c.Proof, Place{Session: id, Number: n*3 + 3})

@@ -66,7 +66,7 @@ func charterFor(r *rand.Rand) Charter {
 // queues become long.
 func staysCharter(r *rand.Rand) Charter {
 	c := charterFor(r)
-	c.Rules, c.Grace = StickySince, 0
+	c.Grace = 0
 	c.Limits = Limits{KeyBytes: 4, WaitersPerLock: 3 + r.Uint32N(9), EntriesPerSession: 20, Sessions: 6,
 		SessionBytes: 1 << 20, GroupBytes: 1 << 20}
 	return c
@@ -104,8 +104,8 @@ func (w *workload) fresh() Command {
 	if !w.t.born {
 		// Without a session no command can succeed, so any kind will do.
 		if w.stays && r.IntN(8) == 0 {
-			return Command{Kind: []Kind{InUse, Reserve, Refuse, Lapse}[r.IntN(4)], Rules: StickySince, Session: 1, Number: 1,
-				Token: 1, Value: []byte("v"), Revision: 1, Count: 1, Proof: []Place{{Session: 1, Number: 1}}}
+			return Command{Kind: []Kind{InUse, Reserve, Refuse, Lapse, Downgrade}[r.IntN(5)], Session: 1, Number: 1,
+				Token: 1, Value: []byte("v"), Revision: 1, Count: 1, Proof: []Place{{Session: 1, Number: 1}}, Permits: 1}
 		}
 		return Command{Kind: Stamp + Kind(r.IntN(int(Put))), Session: 1, Number: 1, Nonce: Nonce{1}, Key: "k0",
 			Token: 1, Version: 2}
@@ -118,7 +118,7 @@ func (w *workload) fresh() Command {
 	case n < 6 && len(w.sent) > 40:
 		return Command{Kind: EndGrace}
 	case n < 7:
-		return Command{Kind: Raise, Version: r.Uint32N(RulesVersion + 1)}
+		return Command{Kind: Raise, Version: r.Uint32N(marksVersion + 1)}
 	case n < 9:
 		c := Command{Kind: Adopt, TTL: time.Duration(r.IntN(3)*r.IntN(12)) * time.Second,
 			Settings: make([]byte, r.IntN(3))}
@@ -131,8 +131,8 @@ func (w *workload) fresh() Command {
 		token := max(e.token+Token(r.IntN(2)*r.IntN(3)), 1)
 		c := Command{Kind: Evict, Number: 3, Key: w.key(), Token: token, Record: make([]byte, r.IntN(3)),
 			Value: make([]byte, r.IntN(3))}
-		if w.guests && w.t.charter.Rules >= StickySince && r.IntN(4) > 0 {
-			c.Key, c.Rules = e.keys[r.IntN(len(e.keys))], StickySince
+		if w.guests && r.IntN(4) > 0 {
+			c.Key = e.keys[r.IntN(len(e.keys))]
 			c.Rights = rightsText(grants[1+r.IntN(len(grants)-1)]...)
 		}
 		return c
@@ -146,7 +146,7 @@ func (w *workload) fresh() Command {
 			w.guard(&c)
 		} else if w.stays && r.IntN(2) == 0 {
 			w.guard(&c)
-			c = Command{Kind: SetValue, Rules: ValuesSince, Number: 4, Key: c.Lock, Token: c.Token,
+			c = Command{Kind: SetValue, Number: 4, Key: c.Lock, Token: c.Token,
 				Seq: 1 + r.Uint64N(6), Value: c.Value, Opener: Opener{Instance: [16]byte{byte(r.IntN(5) / 4)}}}
 			w.asOpener(&c)
 		}
@@ -156,7 +156,7 @@ func (w *workload) fresh() Command {
 			return w.refuse()
 		}
 		if r.IntN(2) == 0 {
-			return Command{Kind: Reserve, Rules: ReservesSince, Number: 5, Count: 1 + r.Uint32N(MaxReserved)}
+			return Command{Kind: Reserve, Number: 5, Count: 1 + r.Uint32N(MaxReserved)}
 		}
 		return Command{Kind: markKind, Rules: 1 + r.Uint32N(marksVersion)}
 	case n < 18 || len(w.t.sessions) == 0:
@@ -168,7 +168,7 @@ func (w *workload) fresh() Command {
 // guard gives a Put a hold that guards it, which may have ended, or may never have existed.
 func (w *workload) guard(c *Command) {
 	r := w.rand
-	c.Rules, c.Lock, c.Token = GuardsSince, w.key(), 1
+	c.Lock, c.Token = w.key(), 1
 	if len(w.t.entries) > 0 {
 		e := w.t.entries[r.IntN(len(w.t.entries))]
 		c.Lock, c.Token = e.keys[r.IntN(len(e.keys))], max(e.token+Token(r.IntN(8)/6), 1)
@@ -187,7 +187,7 @@ func (w *workload) asOpener(c *Command) {
 // refuse returns a Refuse whose proof contains some of the requests, or all.
 func (w *workload) refuse() Command {
 	e := w.t.entries[w.rand.IntN(len(w.t.entries))]
-	c := Command{Kind: Refuse, Rules: RefusesSince, Session: e.session, Number: e.number}
+	c := Command{Kind: Refuse, Session: e.session, Number: e.number}
 	if w.rand.IntN(8) == 0 {
 		c.Session++
 	}
@@ -242,7 +242,7 @@ func (w *workload) ofSession() Command {
 		c.Session += SessionID(r.IntN(5))
 	}
 	if r.IntN(30) == 0 {
-		c.Rules = 1 + r.Uint32N(4)
+		c.Rules = 1 + r.Uint32N(marksVersion+1)
 	}
 	n := r.IntN(100)
 	if w.stays && r.IntN(2) == 0 {
@@ -258,7 +258,7 @@ func (w *workload) ofSession() Command {
 		} else if r.IntN(6) == 0 && len(w.t.entries) > 0 {
 			w.takeUp(&c)
 		} else if r.IntN(3) == 0 {
-			c.Sticky, c.Rules, c.Permits = true, StickySince, r.Uint32N(2)
+			c.Sticky, c.Permits = true, r.Uint32N(2)
 		} else {
 			w.shape(&c, s)
 		}
@@ -269,7 +269,7 @@ func (w *workload) ofSession() Command {
 			c.Owner, c.Upgrades = 0, false
 		}
 	case n < 50:
-		c.Kind, c.Rules = InUse, StickySince
+		c.Kind = InUse
 		c.Number = w.number(s)
 		if e := w.t.find(s.id, c.Number); e != nil {
 			c.Token, c.Revision = e.token+Token(r.IntN(3)), max(e.asked, 1)-Revision(r.IntN(8)/7)
@@ -285,18 +285,12 @@ func (w *workload) ofSession() Command {
 		c.Kind = Detach
 		c.Number = w.number(s)
 		if r.IntN(3) == 0 {
-			c.Rules = w.t.charter.Rules
-		}
-		if c.Rules >= LapsesSince {
 			c.Value = []byte("gone")
 		}
 	case n < 85:
-		c.Kind = Release + Kind(r.IntN(2))
+		c.Kind = []Kind{Release, Cancel, Cancel, Downgrade}[r.IntN(4)]
 		c.Number = w.number(s)
-		if c.Kind == Release && r.IntN(2) == 0 {
-			c.Rules = max(c.Rules, w.t.charter.Rules)
-		}
-		if c.Kind == Release && c.Rules >= DowngradesSince {
+		if c.Kind == Downgrade {
 			c.Permits = 1 + r.Uint32N(2)
 		}
 	case n < 94:
@@ -346,7 +340,7 @@ func (w *workload) shape(c *Command, s twinSession) {
 	}
 	c.Value = make([]byte, r.IntN(3))
 	if w.stays && r.IntN(3) == 0 {
-		c.Rules, c.Permits, c.Of, c.Modes = ModesSince, 0, 0, make([]Mode, 1+len(c.Keys))
+		c.Permits, c.Of, c.Modes = 0, 0, make([]Mode, 1+len(c.Keys))
 		for i := range c.Modes {
 			c.Modes[i] = Mode(r.IntN(4))
 		}
@@ -362,7 +356,7 @@ func (w *workload) stay(c *Command, s twinSession) {
 	c.Try = r.IntN(6) > 0
 	switch n := r.IntN(8); {
 	case n < 3:
-		c.Sticky, c.Rules, c.Permits = true, StickySince, min(r.Uint32N(4), 1)
+		c.Sticky, c.Permits = true, min(r.Uint32N(4), 1)
 	case n < 6:
 		w.shape(c, s)
 	}
@@ -386,7 +380,7 @@ func (w *workload) answer(c *Command) {
 // upgrade makes c the upgrade of a hold of the session, if there is one, or an upgradable request.
 func (w *workload) upgrade(c *Command, s twinSession) {
 	r := w.rand
-	c.Rules, c.Notice = UpgradesSince, r.IntN(3) == 0
+	c.Notice = r.IntN(3) == 0
 	for _, i := range r.Perm(len(w.t.entries)) {
 		e := w.t.entries[i]
 		if e.session != s.id || !e.upgradable() && r.IntN(8) > 0 || r.IntN(6) == 0 || e.number >= c.Number {

@@ -74,12 +74,11 @@ func crowded(t testing.TB) (w *world, a, b SessionID) {
 func staying(t testing.TB) *world {
 	w := newWorld(t)
 	a, b := w.session(1), w.session(2)
-	w.do(Command{Kind: Raise, Version: StickySince}, Done)
 	w.do(Command{Kind: Stamp, WallUnixMS: 1000}, Done)
-	w.do(Command{Rules: StickySince, Kind: Acquire, Session: a, Epoch: 1, Number: 1, Key: "x", Sticky: true}, Granted)
+	w.do(Command{Kind: Acquire, Session: a, Epoch: 1, Number: 1, Key: "x", Sticky: true}, Granted)
 	w.do(Command{Kind: Acquire, Session: b, Epoch: 1, Number: 1, Key: "x", Try: true}, Waiting)
 	for _, s := range []SessionID{a, b} {
-		w.do(Command{Rules: StickySince, Kind: Acquire, Session: s, Epoch: 1, Number: 2, Key: "y", Sticky: true,
+		w.do(Command{Kind: Acquire, Session: s, Epoch: 1, Number: 2, Key: "y", Sticky: true,
 			Permits: 1}, Granted)
 	}
 	w.do(Command{Kind: Acquire, Session: b, Epoch: 1, Number: 3, Key: "y", Try: true}, Waiting)
@@ -90,10 +89,9 @@ func staying(t testing.TB) *world {
 // withUpgrades returns a world with a granted and a waiting upgrade. Each is before a writer.
 func withUpgrades(t testing.TB) *world {
 	w := newWorld(t)
-	w.do(Command{Kind: Raise, Version: UpgradesSince}, Done)
 	a, b := w.session(1), w.session(2)
 	ask := func(s SessionID, n Number, key string, c Command, want Code) {
-		c.Kind, c.Rules, c.Session, c.Epoch, c.Number, c.Key = Acquire, UpgradesSince, s, 1, n, key
+		c.Kind, c.Session, c.Epoch, c.Number, c.Key = Acquire, s, 1, n, key
 		w.do(c, want)
 	}
 	ask(a, 1, "x", Command{Modes: []Mode{ModeU}}, Granted)

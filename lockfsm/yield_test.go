@@ -28,13 +28,12 @@ func TestEachYield(t *testing.T) {
 		}
 		return c
 	}
-	sticky := func(c *Command) { c.Rules, c.Sticky = StickySince, true }
+	sticky := func(c *Command) { c.Sticky = true }
 	shared := func(c *Command) { c.Permits = 1 }
 	sharedStay := func(c *Command) { sticky(c); shared(c) }
 	if got := yieldsOf(w.m, of(b, 1, "x", nil).Append(nil)); got != nil {
 		t.Fatalf("%v yields in an empty state", got)
 	}
-	w.do(Command{Kind: Raise, Version: StickySince}, Done)
 	w.do(of(a, 1, "kept", sticky), Granted)
 	w.do(of(a, 2, "read", sharedStay), Granted)
 	w.do(of(a, 3, "two", sharedStay), Granted)

@@ -11,7 +11,7 @@ import (
 )
 
 const (
-	protocol  = 2   // version of the protocol in peer.proto
+	protocol  = 1   // version of the protocol in peer.proto
 	maxAddr   = 512 // bytes
 	bootBytes = 16
 

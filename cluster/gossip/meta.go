@@ -14,7 +14,7 @@ const (
 	MaxZoneBytes = 128 // maximum length of Meta.Zone
 	MaxAddrBytes = 200 // maximum length of Meta.Addr
 
-	metaVersion  = 2
+	metaVersion  = 1
 	maxMetaBytes = 512
 	maxAt        = 1<<56 - 1 // fits into a uvarint of eight bytes; no log index is larger
 )

@@ -110,6 +110,7 @@ func (t *Trail) Result(r lockfsm.Result, m *lockfsm.Machine) {
 		t.asked(raw, r)
 	case lockfsm.Release:
 		t.gone(r, ByRelease)
+	case lockfsm.Downgrade:
 		t.shared(r)
 	case lockfsm.Cancel:
 		t.gone(r, ByCancel)

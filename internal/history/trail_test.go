@@ -103,9 +103,9 @@ func TestTrailOfADelayedLock(t *testing.T) {
 // group has a wall stamp. A voter that begins with a snapshot does not know which of the waiting
 // requests are sticky.
 func TestTrailWithoutReservedTokens(t *testing.T) {
-	v := found(t, lockfsm.StickySince)
+	v := found(t, 1)
 	s := v.apply(lockfsm.Command{Kind: lockfsm.Open, Nonce: lockfsm.Nonce{1}}).Session
-	sticky := lockfsm.Command{Kind: lockfsm.Acquire, Rules: lockfsm.StickySince, Session: s, Number: 1, Key: "a",
+	sticky := lockfsm.Command{Kind: lockfsm.Acquire, Session: s, Number: 1, Key: "a",
 		Sticky: true}
 	v.apply(sticky)
 	sticky.Session = v.apply(lockfsm.Command{Kind: lockfsm.Open, Nonce: lockfsm.Nonce{2}}).Session
@@ -133,7 +133,7 @@ func TestTrailWithoutReservedTokens(t *testing.T) {
 // TestTrailOfAStay checks the lines of a stay, of its end, and of a stay at the beginning of an
 // account. A request with Try that waited for the stay must leave its queue without a line.
 func TestTrailOfAStay(t *testing.T) {
-	m, err := lockfsm.New(lockfsm.Charter{Group: 1, FoundedUnixMS: 1_700_000_000_000, Rules: lockfsm.StickySince,
+	m, err := lockfsm.New(lockfsm.Charter{Group: 1, FoundedUnixMS: 1_700_000_000_000, Rules: 1,
 		SessionTTL: time.Second, Limits: lockfsm.DefaultLimits()})
 	if err != nil {
 		t.Fatal(err)
@@ -163,7 +163,7 @@ func TestTrailOfAStay(t *testing.T) {
 	apply(lockfsm.Command{Kind: lockfsm.Stamp, WallUnixMS: 1_700_000_060_000})
 	s := apply(lockfsm.Command{Kind: lockfsm.Open, Nonce: lockfsm.Nonce{1}}).Session
 	other := apply(lockfsm.Command{Kind: lockfsm.Open, Nonce: lockfsm.Nonce{2}}).Session
-	sticky := lockfsm.Command{Kind: lockfsm.Acquire, Rules: lockfsm.StickySince, Session: s, Number: 1, Key: "a",
+	sticky := lockfsm.Command{Kind: lockfsm.Acquire, Session: s, Number: 1, Key: "a",
 		Sticky: true}
 	granted := apply(sticky)
 	sticky.Session, sticky.Number = other, 1
@@ -182,7 +182,7 @@ func TestTrailOfAStay(t *testing.T) {
 		asked = max(asked, e.Place)
 	}
 	second := events[len(events)-1]
-	apply(lockfsm.Command{Kind: lockfsm.InUse, Rules: lockfsm.StickySince, Session: other, Number: 1, Revision: asked,
+	apply(lockfsm.Command{Kind: lockfsm.InUse, Session: other, Number: 1, Revision: asked,
 		Token: second.Token + 1})
 	if len(queued) != 1 || events[len(events)-1].Index != second.Index {
 		t.Errorf("in the queue: %v, last line %+v", queued, events[len(events)-1])

@@ -167,8 +167,6 @@ func leases() []Bug {
 			Breaks: "a stay that another session always wants costs a recall for each lock"},
 		{Name: "bias-never-reset", Package: "session/stay", Hazard: "none",
 			Breaks: "a lock that was once wanted by others is not kept although its stays are worth their cost"},
-		{Name: "refused-stay-sent-again", Package: "session/client", Hazard: "none",
-			Breaks: "each sticky lock of a group with older rules costs a further message"},
 		{Name: "unused-stay-kept", Package: "session/stay", Hazard: "none",
 			Breaks: "a lock that no caller uses remains taken"},
 		{Name: "suspension-unseen", Package: "internal/clock", Hazard: "none", Some: true,

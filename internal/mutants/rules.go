@@ -161,6 +161,8 @@ func rules() []Bug {
 			Breaks: "a writer waits for shared stays of which only one is told, and the others are kept on"},
 		{Name: "one-stay-is-asked", Package: "lockfsm", Hazard: "none",
 			Breaks: "a Try waits for the answers of several stays of which only one is asked"},
+		{Name: "tries-end-in-two-rounds", Package: "lockfsm", Hazard: "none",
+			Breaks: "a stay is asked for the answer to a Try that the same command ends"},
 		{Name: "try-ends-with-one-stay", Package: "lockfsm", Hazard: "none",
 			Breaks: "the grant of a stay ends a Try as held, though the stay may have no caller"},
 		{Name: "try-held-by-a-waiting-request", Package: "lockfsm", Hazard: "none", Some: true,

@@ -205,7 +205,7 @@ func TestQueuedMakesStaysYield(t *testing.T) {
 		attach := lockfsm.Command{Kind: lockfsm.Attach, Session: s.ID, Epoch: 1, Number: 1, Nonce: s.Nonce}
 		batch, ids = attach.Append(batch), append(ids, s.ID)
 	}
-	ask := lockfsm.Command{Rules: lockfsm.StickySince, Kind: lockfsm.Acquire, Session: ids[0], Epoch: 1, Number: 1,
+	ask := lockfsm.Command{Kind: lockfsm.Acquire, Session: ids[0], Epoch: 1, Number: 1,
 		Key: "k", Sticky: true}
 	if err := c.Apply(3, 2, ask.Append(batch)); err != nil {
 		t.Fatal(err)

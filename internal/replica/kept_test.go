@@ -29,7 +29,7 @@ func keeps(t *testing.T, c *Core) lockfsm.Standing {
 		nonce, record := lockfsm.Nonce{1 + i}, fmt.Sprintf(`{"name":"shop-%d"}`, i)
 		apply(index, lockfsm.Command{Kind: lockfsm.Open, Nonce: nonce, Record: []byte(record)})
 		apply(index+1, lockfsm.Command{Kind: lockfsm.Attach, Session: session, Epoch: 1, Number: 1, Nonce: nonce})
-		apply(index+2, lockfsm.Command{Rules: lockfsm.StickySince, Kind: lockfsm.Acquire, Session: session, Epoch: 1,
+		apply(index+2, lockfsm.Command{Kind: lockfsm.Acquire, Session: session, Epoch: 1,
 			Number: 1, Key: "k", Sticky: true, Permits: 1})
 		index += 3
 	}

@@ -85,11 +85,6 @@ type Question struct {
 	From lockfsm.SessionCursor // for Sessions and Members: the start of the page
 }
 
-// needsRules3 reports whether the question is a change that exists since version 3 of the rules.
-func (q *Question) needsRules3() bool {
-	return q.Op == OpValue || q.Op == OpReserve || q.Op == OpPut && q.Token != 0
-}
-
 // Command returns the command for the log if the question is a change. number is the number of the
 // question.
 func (q *Question) Command(number uint64) (c lockfsm.Command, changes bool) {
@@ -98,19 +93,18 @@ func (q *Question) Command(number uint64) (c lockfsm.Command, changes bool) {
 	case OpEvict:
 		c.Kind, c.Token, c.Record, c.Value = lockfsm.Evict, lockfsm.Token(q.Token), []byte(q.By), []byte(q.Reason)
 		if q.Rights != nil {
-			c.Rules, c.Rights = 3, q.Rights.Text()
+			c.Rights = q.Rights.Text()
 		}
 	case OpPut:
 		c.Kind, c.Revision, c.Nonce, c.Value = lockfsm.Put, lockfsm.Revision(q.After), q.Nonce, q.Value
 		if q.Token != 0 {
-			c.Rules, c.Token, c.Lock = lockfsm.GuardsSince, lockfsm.Token(q.Token), q.Lock
+			c.Token, c.Lock = lockfsm.Token(q.Token), q.Lock
 		}
 	case OpValue:
-		c.Kind, c.Rules, c.Token, c.Seq, c.Value = lockfsm.SetValue, lockfsm.ValuesSince, lockfsm.Token(q.Token), q.After,
-			q.Value
+		c.Kind, c.Token, c.Seq, c.Value = lockfsm.SetValue, lockfsm.Token(q.Token), q.After, q.Value
 		c.Opener = lockfsm.Opener{Instance: q.Asker, Capability: q.Rights.Hash()}
 	case OpReserve:
-		c.Kind, c.Rules, c.Count = lockfsm.Reserve, lockfsm.ReservesSince, uint32(q.After)
+		c.Kind, c.Count = lockfsm.Reserve, uint32(q.After)
 	}
 	return c, c.Kind != 0
 }

@@ -201,8 +201,7 @@ func (s *Questions) changed(result *lockfsm.Result, m *lockfsm.Machine) {
 	case lockfsm.Kept:
 		one.err = keptError(m, &one.question)
 	default:
-		// The askers of an Evict and of an unguarded Put never expect this code.
-		if result.Code == lockfsm.Unsupported && one.question.needsRules3() {
+		if result.Code == lockfsm.Unsupported && one.question.Op != OpEvict { // its askers expect no such code
 			break
 		}
 		one.err = fmt.Errorf("mortise: the group refused the change: %v", result.Code)

@@ -20,9 +20,8 @@ const (
 	waitLongest    = 200 * time.Millisecond
 	settled        = 200 * time.Millisecond // an attachment that lasts this long resets the backoff
 	movesAtOnce    = 3
-	plainFor       = 10 * time.Second // after the group has refused a stay, because its rules are older
-	forcedKept     = 256              // as many as the audit log of the group has
-	outcomesKept   = 1024             // a larger slice is not reused: a burst must not pin memory forever
+	forcedKept     = 256  // as many as the audit log of the group has
+	outcomesKept   = 1024 // a larger slice is not reused: a burst must not pin memory forever
 )
 
 // Core makes all decisions of a [Client]. It has no goroutine, no clock and no random source. The
@@ -91,8 +90,6 @@ type Core struct {
 
 	limited   limited    // holds with a limited duration
 	doubtEnds clock.Time // no doubt ends earlier; used only if there are doubts
-
-	plainUntil clock.Time // until then, requests for stays are sent as ordinary ones
 
 	forced  map[lockfsm.Token]forcedHold // told before ReplyAttached; nil while attached
 	answers []stayAnswer                 // to be sent on this attachment

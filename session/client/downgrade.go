@@ -6,8 +6,7 @@ import (
 	"fmt"
 )
 
-// This file makes exclusive holds shared. The downgrade of a hold is a Release with Permits, which
-// the core sends again after each Attach until it is answered.
+// This file makes exclusive holds shared. The core sends a downgrade again after each Attach until it is answered.
 
 // Downgrade makes a hold shared, and keeps its token. The parameter to is lockfsm.LowerKeys or
 // lockfsm.LowerTree. A later downgrade changes nothing. From the call on, the caller must

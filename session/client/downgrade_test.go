@@ -27,7 +27,7 @@ func TestDowngradeIsSentUntilItIsAnswered(t *testing.T) {
 	b.core.Downgrade(b.now, r, lockfsm.LowerKeys)
 	b.core.Downgrade(b.now, r, lockfsm.LowerKeys)
 	b.want("1: release 1")
-	if c := b.commands[0]; c.Permits != 1 || c.Rules != lockfsm.DowngradesSince {
+	if c := b.commands[0]; c.Kind != lockfsm.Downgrade || c.Permits != 1 {
 		t.Fatalf("it sends %+v", c)
 	}
 	b.want("")

@@ -157,17 +157,17 @@ func containsControl(s string) bool {
 func (r *Request) command() lockfsm.Command {
 	c := lockfsm.Command{Kind: lockfsm.Acquire, Key: r.Key, Try: r.Try}
 	if r.Sticky {
-		c.Rules, c.Sticky = lockfsm.StickySince, true
+		c.Sticky = true
 	}
 	if t := r.Terms; t != nil {
 		c.Keys, c.Permits, c.Of, c.Most, c.Value, c.Notice, c.Delay = t.Keys, t.Permits, t.Of, t.Most, t.Value,
 			t.Notice, t.Delay
 		c.Token = t.Resume
 		if len(t.Modes) > 0 {
-			c.Rules, c.Modes = lockfsm.ModesSince, t.Modes
+			c.Modes = t.Modes
 		}
 		if t.Upgrades {
-			c.Rules, c.Upgrades = lockfsm.UpgradesSince, true
+			c.Upgrades = true
 		}
 		if t.Under != nil && t.Under.stage.holds() {
 			t.owner = t.Under.entry.number

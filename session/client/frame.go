@@ -156,8 +156,7 @@ func (c *Core) writeDowngrades(now clock.Time, f *frame) (more bool) {
 			return true
 		default:
 			e.lowered = c.epoch
-			c.writeFor(now, f, e, lockfsm.Command{Kind: lockfsm.Release, Rules: lockfsm.DowngradesSince,
-				Permits: e.lowersTo})
+			c.writeFor(now, f, e, lockfsm.Command{Kind: lockfsm.Downgrade, Permits: e.lowersTo})
 		}
 	}
 	return false
@@ -165,7 +164,7 @@ func (c *Core) writeDowngrades(now clock.Time, f *frame) (more bool) {
 
 func (c *Core) writeAnswers(f *frame) {
 	for _, a := range c.answers {
-		cmd := lockfsm.Command{Rules: lockfsm.StickySince, Session: c.session, Epoch: c.epoch, Number: a.entry.number,
+		cmd := lockfsm.Command{Session: c.session, Epoch: c.epoch, Number: a.entry.number,
 			Token: a.token}
 		switch {
 		case a.why != "" && c.byNumber[a.entry.number] == a.entry: // before its Release, which is in c.frees
@@ -192,10 +191,8 @@ func (c *Core) due() bool { return len(c.frees) > 0 && c.linked() }
 // freed returns the command that frees an entry. The caller sets its session, epoch and number.
 func (e *entry) freed() lockfsm.Command {
 	switch {
-	case e.stays && e.lapsed != "":
-		return lockfsm.Command{Kind: lockfsm.Detach, Rules: lockfsm.LapsesSince, Value: []byte(e.lapsed)}
 	case e.stays:
-		return lockfsm.Command{Kind: lockfsm.Detach}
+		return lockfsm.Command{Kind: lockfsm.Detach, Value: []byte(e.lapsed)}
 	case e.req == nil:
 		return lockfsm.Command{Kind: lockfsm.Cancel} // the effect is that of Release, but the event log is clearer
 	}
@@ -209,7 +206,6 @@ func (c *Core) writeRequest(now clock.Time, f *frame) {
 	c.number++
 	c.byNumber[e.number] = e
 	c.sent.pushBack(e)
-	e.req.Sticky = e.req.Sticky && !now.Before(c.plainUntil)
 	c.writeFor(now, f, e, e.req.command())
 }
 

@@ -676,32 +676,6 @@ func TestKeptNewLeader(t *testing.T) {
 	})
 }
 
-func TestKeptUnderOldRules(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
-		w := newWorldOf(t, lockfsm.StickySince-1, 2, nodeidtest.ID(1))
-		defer w.close()
-		w.elect(nodeidtest.ID(1))
-		h, order := w.sticky(kept100, "x"), &servedOrder{}
-		w.queue(kept101, "x", "remote", order)
-		w.queue(kept100, "x", "local", order)
-		if _, err := w.clients[kept101].Acquire(t.Context(), "x", true); !errors.Is(err, ErrHeld) {
-			t.Error(err)
-		}
-		w.unlock(h)
-		order.want(t, "remote", "local")
-		synctest.Wait() // the last release is sent
-		frames := w.sends()
-		for range 10 {
-			w.unlock(w.sticky(kept100, "y"))
-			synctest.Wait()
-		}
-		if n := frames.Load(); n != 20 {
-			t.Errorf("%d frames for 10 locks and 10 unlocks", n)
-		}
-		w.empty()
-	})
-}
-
 // TestRequestUnderAPass checks that a request under a pass names the stay as its owner, and that no
 // other caller gets a pass of that stay.
 func TestRequestUnderAPass(t *testing.T) {

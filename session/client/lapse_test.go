@@ -56,37 +56,6 @@ func TestAHoldThatLapsesStaysForItsDelay(t *testing.T) {
 	}
 }
 
-// TestALapseUnderEarlierRules checks that a Detach is sent again without its reason if the group's
-// rules do not support reasons.
-func TestALapseUnderEarlierRules(t *testing.T) {
-	b := newBench(t)
-	b.attach()
-	r := &Request{Key: "k", Terms: &Terms{Longest: time.Second, Delay: time.Minute}}
-	b.core.Acquire(b.now, r)
-	b.turn()
-	n := b.commands[0].Number
-	b.reply(b.to.ID, b.state(n, lockfsm.Granted, 1000))
-	b.turn()
-	b.advance(time.Second)
-	b.turn()
-	if len(b.commands) != 1 || b.commands[0].Kind != lockfsm.Detach || b.commands[0].Rules != lockfsm.LapsesSince {
-		t.Fatalf("it sends %+v", b.commands)
-	}
-	refused := b.freed(n)
-	refused.Code = lockfsm.Unsupported
-	b.reply(b.to.ID, refused)
-	b.turn()
-	if len(b.commands) != 1 || b.commands[0].Kind != lockfsm.Detach || b.commands[0].Rules != 1 ||
-		len(b.commands[0].Value) > 0 {
-		t.Fatalf("then it sends %+v", b.commands)
-	}
-	b.reply(b.to.ID, b.freed(n))
-	b.turn()
-	if len(b.core.byNumber) != 0 || b.core.open != 0 {
-		t.Errorf("%d entries and %d bytes are left", len(b.core.byNumber), b.core.open)
-	}
-}
-
 // TestAPassThatLapsesIsInTheAuditLog checks that the end of a pass is recorded with the token of
 // the pass, also if the stay is given back at the same moment, and that the client otherwise keeps
 // the lock.

@@ -143,7 +143,7 @@ func (c *Core) Detach(now clock.Time, r *Request, lapsed string) bool {
 	return c.Release(now, r)
 }
 
-// Downgrade makes a hold shared, as a Release with the Permits to does. OutcomeDowngraded follows
+// Downgrade makes a hold shared, as a Downgrade with the Permits to does. OutcomeDowngraded follows
 // unless the hold ends first. It ends an upgrade of the hold.
 func (c *Core) Downgrade(now clock.Time, r *Request, to uint32) {
 	c.begin(now)

@@ -203,11 +203,6 @@ func (c *Core) state(now clock.Time, r *session.Reply) {
 		c.redirect(now, c.target)
 		return
 	}
-	if q := e.req; r.Code == lockfsm.Unsupported && q != nil && q.Sticky {
-		q.Sticky, c.plainUntil = false, now.Add(plainFor)
-		c.finish(e, nil)
-		return
-	}
 	err := BudgetErrorOf(r.Code, r.Budget)
 	if err == nil {
 		err = codeError(r.Code)
@@ -348,12 +343,6 @@ func (c *Core) loseUnnamed(r *Request) {
 func (c *Core) freed(now clock.Time, r *session.Reply) {
 	e := c.byNumber[r.Number]
 	if e == nil || c.answersDowngrade(now, e, r.Code) || !e.freeing {
-		return
-	}
-	if e.lapsed != "" && r.Code == lockfsm.Unsupported { // the group's rules do not support reasons
-		e.lapsed, e.due = "", true
-		c.answered(e)
-		c.frees = append(c.frees, e)
 		return
 	}
 	if e.stays && r.Code == lockfsm.TooManySessions {

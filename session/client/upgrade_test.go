@@ -49,7 +49,7 @@ func TestUpgradeIsARequestUnderItsHold(t *testing.T) {
 	hold := b.holdWith(upgradableTerms())
 	up := b.upgrade(hold)
 	b.want("1: acquire 2 k")
-	if c := b.commands[0]; !c.Upgrades || c.Owner != 1 || c.Rules != lockfsm.UpgradesSince || c.Modes != nil {
+	if c := b.commands[0]; !c.Upgrades || c.Owner != 1 || c.Modes != nil {
 		t.Fatalf("it sends %+v", c)
 	}
 	second := b.upgrade(hold)
@@ -256,16 +256,15 @@ func TestUpgrade(t *testing.T) {
 // TestUpgradeThatFails checks that after each error the hold is still upgradable, and nothing more.
 func TestUpgradeThatFails(t *testing.T) {
 	for name, c := range map[string]struct {
-		rules uint32
 		fails func(w *world, hold, reader *Hold) error
 		want  error
 	}{
-		"the context ends": {lockfsm.RulesVersion, func(w *world, hold, _ *Hold) error {
+		"the context ends": {func(w *world, hold, _ *Hold) error {
 			ctx, cancel := context.WithTimeout(w.t.Context(), time.Second)
 			defer cancel()
 			return hold.upgradeInto(ctx, &Hold{})
 		}, context.DeadlineExceeded},
-		"a grant crosses the cancel": {lockfsm.RulesVersion, func(w *world, hold, reader *Hold) error {
+		"a grant crosses the cancel": {func(w *world, hold, reader *Hold) error {
 			ctx, cancel := context.WithCancel(w.t.Context())
 			got := make(chan error)
 			go func() { got <- hold.upgradeInto(ctx, &Hold{}) }()
@@ -277,7 +276,7 @@ func TestUpgradeThatFails(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
-				w := newWorldOf(t, c.rules, 2, nodeidtest.ID(1))
+				w := newWorld(t, 2, nodeidtest.ID(1))
 				defer w.close()
 				w.elect(nodeidtest.ID(1))
 				hold, reader := w.upgradable()
@@ -295,17 +294,4 @@ func TestUpgradeThatFails(t *testing.T) {
 			})
 		})
 	}
-}
-
-func TestUpgradableRequestOfAnOlderGroup(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
-		w := newWorldOf(t, lockfsm.UpgradesSince-1, 1, nodeidtest.ID(1))
-		defer w.close()
-		w.elect(nodeidtest.ID(1))
-		_, err := w.take(nodeidtest.ID(100), upgradableTerms())
-		if !errors.Is(err, ErrUnsupported) {
-			t.Errorf("of older rules: %v", err)
-		}
-		w.empty()
-	})
 }

@@ -109,7 +109,7 @@ func (k *Core) admit(p *peerState, h lockfsm.Header, command []byte) (commandRun
 	case lockfsm.Attach:
 		return k.admitAttach(p, h, command)
 	case lockfsm.Leaving, lockfsm.Close, lockfsm.Acquire, lockfsm.Release, lockfsm.Cancel, lockfsm.Detach,
-		lockfsm.InUse, lockfsm.Lapse:
+		lockfsm.InUse, lockfsm.Lapse, lockfsm.Downgrade:
 		if a := k.attached(p, h.Session, h.Epoch); a != nil {
 			if p.rights != nil && h.Kind == lockfsm.Acquire && !k.mayAcquire(p, command) {
 				return commandRun{}, true

@@ -46,7 +46,7 @@ func (k *Core) applied(r *lockfsm.Result) {
 		k.appliedEvict(r)
 	case lockfsm.Refuse:
 		k.appliedRefuse(r)
-	case lockfsm.Release, lockfsm.Cancel, lockfsm.Detach: // also a downgrade, which is a Release
+	case lockfsm.Release, lockfsm.Cancel, lockfsm.Detach, lockfsm.Downgrade:
 		if r.Detached != 0 {
 			k.keepGone(r.Detached, r.TTL)
 		}

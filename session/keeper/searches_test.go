@@ -40,7 +40,7 @@ func TestSearchesArePaced(t *testing.T) {
 		t.Fatalf("%d searches are asked for at once", len(rounds))
 	}
 	const steps = 30_000
-	refuse := lockfsm.Command{Kind: lockfsm.Refuse, Rules: lockfsm.RefusesSince, Proof: make([]lockfsm.Place, 1)}
+	refuse := lockfsm.Command{Kind: lockfsm.Refuse, Proof: make([]lockfsm.Place, 1)}
 	k.Searched(now, 3, lockfsm.Search{Steps: steps, Left: true, Refuse: refuse.Append(nil)})
 	k.Turn(now, to)
 	if at := k.Next(); at.Sub(now) < steps*stepPause || len(rounds) != 1 {

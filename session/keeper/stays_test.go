@@ -11,18 +11,18 @@ import (
 	"github.com/mortise-lock/mortise/session"
 )
 
-// stayBench returns a bench whose group knows stays and can reserve tokens.
+// stayBench returns a bench whose group can reserve tokens.
 func stayBench(t *testing.T) *bench {
 	b := leadingBench(t)
 	b.blob = lockfsm.Command{Kind: lockfsm.Stamp, WallUnixMS: 1_800_000_000_000}.Append(nil)
-	b.core.ProposeRaise(b.now, b.term, lockfsm.StickySince)
+	b.apply()
 	b.step()
 	return b
 }
 
 func stayCmd(id lockfsm.SessionID, epoch lockfsm.Epoch, n lockfsm.Number, key string) lockfsm.Command {
 	c := acquireCmd(id, epoch, n, key)
-	c.Rules, c.Sticky = lockfsm.StickySince, true
+	c.Sticky = true
 	return c
 }
 
@@ -96,7 +96,7 @@ func TestStaysAreTold(t *testing.T) {
 		place = max(place, r.Place)
 	}
 
-	b.send(one, lockfsm.Command{Kind: lockfsm.InUse, Rules: lockfsm.StickySince, Session: owner, Epoch: 2, Number: 1,
+	b.send(one, lockfsm.Command{Kind: lockfsm.InUse, Session: owner, Epoch: 2, Number: 1,
 		Revision: place, Token: first + 7})
 	b.step()
 	b.wantStay(two, "held 1 kept true, held 2 kept true")
@@ -148,7 +148,7 @@ func TestSharedStaysAreTold(t *testing.T) {
 	b.send(peers[0], releaseCmd(one, 1, 1))
 	b.step()
 	b.wantStay(peers[2], "") // it waits for the second stay
-	b.send(peers[1], lockfsm.Command{Kind: lockfsm.InUse, Rules: lockfsm.StickySince, Session: two, Epoch: 1, Number: 1,
+	b.send(peers[1], lockfsm.Command{Kind: lockfsm.InUse, Session: two, Epoch: 1, Number: 1,
 		Revision: place, Token: second.Token + 5})
 	b.step()
 	b.wantStay(peers[2], "held 1 kept true")
@@ -174,7 +174,7 @@ func TestOnlyTheOwnerAnswers(t *testing.T) {
 	first := b.replies[one][0].Token
 	b.send(two, tryCmd(other, 1, 1, "x"))
 	b.step()
-	answer := lockfsm.Command{Kind: lockfsm.InUse, Rules: lockfsm.StickySince, Session: owner, Epoch: 1, Number: 1,
+	answer := lockfsm.Command{Kind: lockfsm.InUse, Session: owner, Epoch: 1, Number: 1,
 		Revision: 1 << 61, Token: first + 1}
 	b.send(two, answer)
 	b.step()

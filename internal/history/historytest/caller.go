@@ -60,7 +60,7 @@ func (w *world) draw() lockfsm.Command {
 		}
 	}
 	if w.options.Sticky > 0 && !a.Try && a.Permits == 0 && len(a.Keys) == 0 && w.chance(w.options.Sticky) {
-		a.Rules, a.Sticky = lockfsm.StickySince, true
+		a.Sticky = true
 	}
 	return a
 }
@@ -207,7 +207,7 @@ func (c *caller) downgrade(op uint64, number lockfsm.Number) {
 	w.after(w.upTo(ms/2), func() {
 		if c.stream == stream && c.holds == op {
 			c.say(history.Event{Kind: history.Downgrade, Op: op})
-			c.send(lockfsm.Command{Kind: lockfsm.Release, Rules: lockfsm.DowngradesSince, Number: number, Permits: 1}, nil)
+			c.send(lockfsm.Command{Kind: lockfsm.Downgrade, Number: number, Permits: lockfsm.LowerKeys}, nil)
 		}
 	})
 }

@@ -67,7 +67,7 @@ func (c *caller) recalled(st *stay, f lockfsm.Change) {
 	case !st.inside:
 		c.giveBack(st)
 	case f.Asked != 0:
-		c.send(lockfsm.Command{Kind: lockfsm.InUse, Rules: lockfsm.StickySince, Number: st.number, Revision: f.Asked,
+		c.send(lockfsm.Command{Kind: lockfsm.InUse, Number: st.number, Revision: f.Asked,
 			Token: st.token}, nil)
 	}
 }

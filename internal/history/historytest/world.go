@@ -42,9 +42,6 @@ func Make(o Options) []history.Event {
 		waiting: map[request]func(lockfsm.Change){}}
 	charter := lockfsm.Charter{Group: group, FoundedUnixMS: 1_700_000_000_000, Rules: 1, SessionTTL: 1e9,
 		Limits: lockfsm.DefaultLimits()}
-	if o.Sticky > 0 || o.Downgrade > 0 {
-		charter.Rules = lockfsm.RulesVersion
-	}
 	for i := range 2 {
 		m, err := lockfsm.New(charter)
 		if err != nil {

@@ -207,7 +207,7 @@ func (x *Greeting) GetRefusal() *Refusal {
 // sent.
 type Hello struct {
 	state         protoimpl.MessageState `protogen:"open.v1"`
-	Version       uint32                 `protobuf:"varint,1,opt,name=version,proto3" json:"version,omitempty"`                                // of this protocol: 2
+	Version       uint32                 `protobuf:"varint,1,opt,name=version,proto3" json:"version,omitempty"`                                // of this protocol: 1
 	Cluster       string                 `protobuf:"bytes,2,opt,name=cluster,proto3" json:"cluster,omitempty"`                                 // label
 	Key           []byte                 `protobuf:"bytes,3,opt,name=key,proto3" json:"key,omitempty"`                                         // Ed25519 public key of the sender's incarnation
 	Intended      []byte                 `protobuf:"bytes,4,opt,name=intended,proto3" json:"intended,omitempty"`                               // ID of the instance that the sender wants to reach; empty means any
