@@ -224,8 +224,8 @@ func (l *Lock) Regain(ctx context.Context) error {
 // good again. It returns ErrBadRequest for a semaphore, a lock of Sticky, Path or Upgradable, an
 // upgraded lock, and while another handle of the lock, which was entered again, is exclusive.
 // After ErrBadRequest the lock is as before. If ctx ended before the confirmation, the error wraps
-// the context's error: the lock becomes shared when a leader is reached, so use it only as a reader.
-// After every error but ErrLost and ErrUnlocked the lock is held, and still to be unlocked.
+// the context's error: the lock becomes shared when a leader is reached, so use it only as a
+// reader. After every error but ErrLost and ErrUnlocked the lock is held, and still to be unlocked.
 func (l *Lock) Downgrade(ctx context.Context) error {
 	if ctx == nil {
 		ctx = context.Background()

@@ -155,8 +155,8 @@ type Request struct {
 	// with ErrKept for the token of a caller. TryLock elsewhere asks the session that keeps
 	// the lock, and fails with ErrNotReady if it has no answer after 2 s.
 	//
-	// A sticky request under another lock is an ordinary one. Sticky cannot be combined with Keys, Permits,
-	// MaxWaiting, MaxHold, JeopardyGrace, LockDelay, Resume, Value and Labels.
+	// A sticky request under another lock is an ordinary one. Sticky cannot be combined with Keys,
+	// Permits, MaxWaiting, MaxHold, JeopardyGrace, LockDelay, Resume, Value and Labels.
 	Sticky bool
 
 	// Notice makes the channel of [Lock.Wanted] close when another request waits for one of the

@@ -202,8 +202,8 @@ func audited(cause Cause, how *How) bool {
 	return cause == Expired || cause == Evicted || cause == Resumed && how != nil
 }
 
-// explained reports whether the field How of an event in the audit log is valid: an eviction has it,
-// a resumption has no Reason, and an expiry has it with a Reason and no By, or not at all.
+// explained reports whether the field How of an event in the audit log is valid: an eviction has
+// it, a resumption has no Reason, and an expiry has it with a Reason and no By, or not at all.
 func (e *Event) explained() bool {
 	switch {
 	case e.Cause == Evicted:

@@ -98,7 +98,8 @@ func TestTriesEndInOneRound(t *testing.T) {
 		w.do(c, Waiting)
 	}
 	place := w.m.locks["k"].boundary.rev
-	fired := w.do(Command{Kind: InUse, Session: a, Epoch: 1, Number: 1, Revision: place, Token: stay.Token + 1}, Done).Fired
+	fired := w.do(Command{Kind: InUse, Session: a, Epoch: 1, Number: 1, Revision: place,
+		Token: stay.Token + 1}, Done).Fired
 	want := []Number{2, 4, 1, 3, 5}
 	for i, c := range fired {
 		if len(fired) != len(want) || c.Number != want[i] || (c.Held != nil) != (i > 1) || c.Wanted || c.Asked != 0 {

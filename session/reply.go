@@ -28,8 +28,8 @@ const (
 	// ReplyHeld answers a try request for a held lock. Fields: session, epoch, number, record,
 	// holder, token, since, waiters, value, key. The key is empty if only one key was requested.
 	ReplyHeld ReplyKind = 4
-	// ReplyFreed answers Release, Detach, Cancel and Downgrade. Fields: session, epoch, number, code, and the
-	// budget if the code names one.
+	// ReplyFreed answers Release, Detach, Cancel and Downgrade. Fields: session, epoch, number, code,
+	// and the budget if the code names one.
 	ReplyFreed ReplyKind = 5
 	// ReplyRenewed acknowledges a renewal. Fields: session, epoch, seq.
 	ReplyRenewed ReplyKind = 6

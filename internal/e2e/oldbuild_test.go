@@ -17,7 +17,8 @@ import (
 // It never becomes a learner or Ready, so a roll-out stops. Its Status, Ready's error and its log,
 // and the leader's log, name the cause and the next step. The step is carried out.
 //
-// Only the build with the next rules has older ones, so the present build runs the test in that one.
+// Only the build with the next rules has older ones, so the present build runs the test in that
+// one.
 func TestAnOldBuildIsRefused(t *testing.T) {
 	if lockfsm.RulesVersion == 1 {
 		ofTheNextBuild(t)

@@ -6,7 +6,8 @@ import (
 	"fmt"
 )
 
-// This file makes exclusive holds shared. The core sends a downgrade again after each Attach until it is answered.
+// This file makes exclusive holds shared. The core sends a downgrade again after each Attach until
+// it is answered.
 
 // Downgrade makes a hold shared, and keeps its token. The parameter to is lockfsm.LowerKeys or
 // lockfsm.LowerTree. A later downgrade changes nothing. From the call on, the caller must
