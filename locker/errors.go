@@ -3,7 +3,8 @@ package locker
 import "errors"
 
 // After each of these errors but ErrInJeopardy the caller holds no lock. Test for them with
-// errors.Is: most errors wrap them, with the key and the reason.
+// errors.Is: most errors wrap them, with the key and the reason. Package mortise has types with
+// more, for example *mortise.HeldError, and each of them is one of these errors.
 var (
 	// ErrHeld means that another caller had the lock, so that a request that does not wait was
 	// refused.

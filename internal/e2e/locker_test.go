@@ -118,3 +118,30 @@ func TestALockerReportsALoss(t *testing.T) {
 		t.Errorf("a try of a held lock: %v", err)
 	}
 }
+
+// A project that knows only the interface tests for the errors of this module: each name means the
+// same error in both, and an error with details is one of the interface, too.
+func TestTheInterfaceHasTheErrors(t *testing.T) {
+	for face, root := range map[error]error{
+		locker.ErrHeld: mortise.ErrHeld, locker.ErrLost: mortise.ErrLost, locker.ErrInJeopardy: mortise.ErrInJeopardy,
+		locker.ErrUnlocked: mortise.ErrUnlocked, locker.ErrNotReady: mortise.ErrNotReady,
+		locker.ErrUnsupported: mortise.ErrUnsupported, locker.ErrOverloaded: mortise.ErrOverloaded,
+		locker.ErrQueueFull: mortise.ErrQueueFull, locker.ErrNoRoom: mortise.ErrNoRoom,
+		locker.ErrLeaving: mortise.ErrLeaving, locker.ErrClosed: mortise.ErrClosed,
+		locker.ErrNotAllowed: mortise.ErrNotAllowed, locker.ErrBadRequest: mortise.ErrBadRequest,
+		locker.ErrBadKey:   mortise.ErrBadKey,
+		locker.ErrDeadlock: &mortise.DeadlockError{},
+	} {
+		if !errors.Is(root, face) {
+			t.Errorf("%v is not %v of the interface", root, face)
+		}
+	}
+	for is, detailed := range map[error]error{
+		locker.ErrHeld: &mortise.HeldError{Token: 1}, locker.ErrLost: &mortise.ForcedError{},
+		locker.ErrBadRequest: &mortise.EnteredError{}, locker.ErrNotAllowed: &mortise.NotAllowedError{},
+	} {
+		if !errors.Is(detailed, is) {
+			t.Errorf("a %T is not %v", detailed, is)
+		}
+	}
+}

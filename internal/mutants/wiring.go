@@ -91,6 +91,8 @@ func wiring() []Bug {
 			Breaks: "the context of a handle does not end at its MaxHold if the lock was in doubt before"},
 		{Name: "inner-terms-dropped", Package: ".", Hazard: "none", Nodes: "TestAnInnerRequestIsHonouredOrRefused",
 			Breaks: "a re-entered lock ignores a new LockDelay or a wish to be told of waiters, without an error"},
+		{Name: "lock-without-its-token", Package: ".", Hazard: "none", Nodes: "TestTokenFrom|TestANodeIsALocker",
+			Breaks: "a call under two locks is fenced with the token of the outer one"},
 		{Name: "sessions-not-shown", Package: "internal/instance", Hazard: "none", Nodes: "TestTwoLivesOfOneName",
 			Breaks: "doctor takes the process that was started again for the holder, and has it stopped"},
 		{Name: "lives-by-name", Package: ".", Hazard: "none", Nodes: "TestTwoLivesOfOneName",

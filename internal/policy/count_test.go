@@ -228,7 +228,8 @@ func TestEmbeddedFieldsCount(t *testing.T) {
 		t.Fatal(err)
 	}
 	shows := map[*types.Package]bool{}
-	if c := countOf(p, p, shows); c != (tally{types: 3, functions: 1, methods: 2, fields: 4, constants: 1}) || !shows[other] {
+	c := countOf(p, p, shows)
+	if c != (tally{types: 3, functions: 1, methods: 2, fields: 4, constants: 1}) || !shows[other] {
 		t.Errorf("%v, and other packages: %v", c, shows)
 	}
 }
