@@ -136,7 +136,7 @@ type Config struct {
 	MaxWaiting map[string]int
 
 	// Sticky bounds the free locks that each session of this instance keeps for requests with
-	// [Request.Sticky].
+	// [Node.LockSticky].
 	Sticky StickyLimits
 
 	// Secret turns on encryption. Every instance derives a certificate from it, and connections use

@@ -6,9 +6,11 @@ import (
 	"errors"
 	"fmt"
 	"maps"
+	"slices"
 	"time"
 
 	"github.com/mortise-lock/mortise/internal/clock"
+	"github.com/mortise-lock/mortise/internal/modes"
 	"github.com/mortise-lock/mortise/internal/plain"
 	"github.com/mortise-lock/mortise/internal/purpose"
 	"github.com/mortise-lock/mortise/internal/shown"
@@ -57,17 +59,16 @@ func scopeOf(ctx context.Context) *scope {
 	return s
 }
 
-// scope searches ctx for the locks under which r is made. If one of them covers r, scope returns a
+// scope searches ctx for the locks under which d is made. If one of them covers d, scope returns a
 // new handle of that lock. Otherwise it returns the request of the innermost held lock of the same
 // session. If a lock was entered again, the position of its first handle counts, because the locks
-// acquired after that handle stay held while r waits.
-func (n *Node) scope(ctx context.Context, client *client.Client, r *Request) (again *Lock, under *client.Request,
+// acquired after that handle stay held while d waits.
+func (n *Node) scope(ctx context.Context, client *client.Client, d *demand) (again *Lock, under *client.Request,
 	err error) {
 	if ctx.Err() != nil {
 		return nil, nil, nil // the caller must fail the request
 	}
 	nearest := -1
-	var want lockfsm.Grant
 	for s, at := scopeOf(ctx), 0; s != nil; s, at = s.outer(), at+1 {
 		if s.lock.first().node != n {
 			continue
@@ -75,25 +76,22 @@ func (n *Node) scope(ctx context.Context, client *client.Client, r *Request) (ag
 		l := s.lock.first()
 		switch err := s.lock.Err(); {
 		case errors.Is(err, ErrInJeopardy): // the request could wait for its own lock forever
-			return nil, nil, n.explain(r.String(), err)
+			return nil, nil, n.explain(d.String(), err)
 		case err != nil:
 			continue
 		}
-		if want.Key == "" {
-			want = r.wants()
-		}
 		enters := l
-		if l.base != nil && r.Shared {
+		if l.base != nil && d.reads() {
 			enters = l.base // a reader outlives the upgrade
 		}
-		if enters.covers(&want) {
-			if err := enters.enterable(r); err != nil {
+		if enters.covers(d) {
+			if err := enters.enterable(&d.Request); err != nil {
 				return nil, nil, err
 			}
-			if enters.enter(&want, r.Shared, r.Path != "") {
-				again := n.watched(&Lock{node: n, again: enters, handle: handle{reader: r.Shared, tree: r.Path != "",
-					raises: r.Upgradable && !enters.hold.Upgradable()}})
-				again.limitTo(r.MaxHold) // last, because its goroutine may end the handle immediately
+			if enters.enter(d) {
+				again := n.watched(&Lock{node: n, again: enters, handle: handle{reader: d.reads(), tree: d.trees(),
+					raises: d.Mode == Upgradable && !enters.hold.Upgradable()}})
+				again.limitTo(d.MaxHold) // last, because its goroutine may end the handle immediately
 				return again, nil, nil
 			}
 		}
@@ -126,26 +124,34 @@ func (l *Lock) first() *Lock {
 	return l
 }
 
-// covers reports whether the hold of l includes all that want asks for.
-func (l *Lock) covers(want *lockfsm.Grant) bool {
+// covers reports whether the hold of l includes all that d asks for. A Resume names its hold, so no
+// other covers it.
+func (l *Lock) covers(d *demand) bool {
 	has := l.hold.Grant()
-	return has.Covers(want)
+	if own := d.own(); d.resume != 0 || !own.CoveredBy(&has) {
+		return false
+	}
+	return !slices.ContainsFunc(d.Also, func(p Part) bool {
+		part := modes.Part{Key: p.Key, Mode: modes.Mode(p.Mode), Tree: p.Tree}
+		return !part.CoveredBy(&has)
+	})
 }
 
 // enter adds a handle to the lock. It returns false if all handles are already unlocked, or if the
-// lock has become shared and does not cover want any more.
-func (l *Lock) enter(want *lockfsm.Grant, reader, tree bool) bool {
+// lock has become shared and does not cover d any more.
+func (l *Lock) enter(d *demand) bool {
 	l.counting.Lock()
 	defer l.counting.Unlock()
-	if l.others < 0 || !l.covers(want) || !l.share() {
+	if l.others < 0 || !l.covers(d) || !l.share() {
 		return false
 	}
-	l.call.Enters(want)
+	want := d.wants()
+	l.call.Enters(&want)
 	l.others++
-	if !reader {
+	if !d.reads() {
 		l.writers++
 	}
-	if tree {
+	if d.trees() {
 		l.trees++
 	}
 	return true
@@ -164,18 +170,18 @@ func (l *Lock) lower() (asks bool, err error) {
 	case g.Semaphore():
 		return false, notOfPermits()
 	case g.Upgradable() || l.own().raises:
-		return false, fmt.Errorf("%w: Downgrade of a lock with Request.Upgradable", ErrBadRequest)
+		return false, fmt.Errorf("%w: Downgrade of an upgradable lock", ErrBadRequest)
 	case f.hold.Upgraded():
 		return false, fmt.Errorf("%w: Downgrade of an upgraded lock: unlock it, and %s is upgradable again", ErrBadRequest,
 			shownKey(f.Key()))
 	case f.modal():
-		return false, fmt.Errorf("%w: Downgrade of a lock with Request.Path", ErrBadRequest)
+		return false, fmt.Errorf("%w: Downgrade of a lock with Request.Tree", ErrBadRequest)
 	case g.Shared() && !f.hold.Lowered() || l.own().reader && (f.writers > 0 || f.hold.Passed()):
 		return false, nil
 	case l.own().reader:
 		return true, nil // another call has begun the downgrade; the group may not have confirmed it
 	case f.hold.Passed():
-		return false, fmt.Errorf("%w: Downgrade of a lock with Request.Sticky: request it as Shared, or without Sticky",
+		return false, fmt.Errorf("%w: Downgrade of a sticky lock: request it as Shared, or with Lock",
 			ErrBadRequest)
 	case f.writers > 1:
 		return false, fmt.Errorf("%w: Downgrade of %s, which was entered again as an exclusive lock and not unlocked",

@@ -20,33 +20,32 @@ func TestWhatALockCovers(t *testing.T) {
 	downgraded := Request{Key: "k", Notice: true} // the mark of this case
 	held := map[string]Request{
 		"exclusive":  {Key: "k"},
-		"shared":     {Key: "k", Shared: true},
+		"shared":     {Key: "k", Mode: Shared},
 		"downgraded": downgraded,
-		"a permit":   {Key: "k", Permits: 1, Of: 3},
-		"permits":    {Key: "k", Permits: 3, Of: 3},
-		"two keys":   {Keys: []string{"k", "l"}},
-		"root":       {Path: "k"},
-		"path":       {Path: "k/7"},
-		"read path":  {Path: "k/7", Shared: true},
-		"upgradable": {Key: "k", Upgradable: true},
+		"a permit":   {Key: "k", Mode: Permits(1, 3)},
+		"permits":    {Key: "k", Mode: Permits(3, 3)},
+		"two keys":   {Key: "k", Also: []Part{{Key: "l"}}},
+		"root":       {Key: "k", Tree: true},
+		"path":       {Key: "k/7", Tree: true},
+		"read path":  {Key: "k/7", Tree: true, Mode: Shared},
+		"upgradable": {Key: "k", Mode: Upgradable},
 	}
 	asked := map[string]Request{
 		"exclusive":            {Key: "k"},
-		"shared":               {Key: "k", Shared: true},
-		"a permit":             {Key: "k", Permits: 1, Of: 3},
-		"one of the keys":      {Keys: []string{"k"}},
+		"shared":               {Key: "k", Mode: Shared},
+		"a permit":             {Key: "k", Mode: Permits(1, 3)},
+		"one of the keys":      {Key: "k"},
 		"the other key":        {Key: "l"},
-		"both keys":            {Keys: []string{"k", "l"}},
+		"both keys":            {Key: "k", Also: []Part{{Key: "l"}}},
 		"a key of no lock":     {Key: "m"},
-		"a key beside it":      {Keys: []string{"k", "m"}},
-		"a second life's":      {Key: "k", Resume: 1},
+		"a key beside it":      {Key: "k", Also: []Part{{Key: "m"}}},
 		"a MaxHold of its own": {Key: "k", MaxHold: time.Hour},
-		"upgradable":           {Key: "k", Upgradable: true},
-		"root":                 {Path: "k"},
-		"path":                 {Path: "k/7"},
-		"read path":            {Path: "k/7", Shared: true},
-		"path below":           {Path: "k/7/o"},
-		"path beside":          {Path: "k/8"},
+		"upgradable":           {Key: "k", Mode: Upgradable},
+		"root":                 {Key: "k", Tree: true},
+		"path":                 {Key: "k/7", Tree: true},
+		"read path":            {Key: "k/7", Tree: true, Mode: Shared},
+		"path below":           {Key: "k/7/o", Tree: true},
+		"path beside":          {Key: "k/8", Tree: true},
 	}
 	enters := map[string][]string{
 		"exclusive": {"exclusive", "shared", "one of the keys", "a MaxHold of its own", "upgradable", "root", "path",
@@ -63,12 +62,12 @@ func TestWhatALockCovers(t *testing.T) {
 	}
 	for have, first := range held {
 		for _, by := range append([]string{""}, keysOf(&first)...) {
-			if by != "" && first.Upgradable {
+			if by != "" && first.Mode == Upgradable {
 				continue // it cannot be resumed
 			}
 			for want, second := range asked {
 				l := heldBy(t, n, first, by)
-				second.Try = second.Resume == 0
+				second.Try = true
 				again, err := n.Acquire(l.Context(t.Context()), second)
 				if entered := err == nil && again.Token() == l.Token(); entered != slices.Contains(enters[have], want) {
 					t.Errorf("under %s, resumed by %q, %s: entered again: %v, %v", have, by, want, entered, err)
@@ -89,7 +88,7 @@ func TestWhatALockCovers(t *testing.T) {
 // keysOf returns the keys that r locks.
 func keysOf(r *Request) []string {
 	var s client.Request
-	r.ask(&s, nil)
+	(&demand{Request: *r}).ask(&s, nil)
 	if s.Terms == nil {
 		return []string{s.Key}
 	}
@@ -118,7 +117,7 @@ func heldBy(t *testing.T, n *Node, r Request, by string) *Lock {
 	if err := l.Detach(t.Context()); err != nil {
 		t.Fatal(r, err)
 	}
-	again, err := n.Acquire(t.Context(), Request{Key: by, Resume: l.Token()})
+	again, err := n.Resume(t.Context(), by, l.Token(), ResumeOptions{})
 	if err != nil {
 		t.Fatal(r, err)
 	}
@@ -157,18 +156,18 @@ func TestNoWriterEntersADowngrade(t *testing.T) {
 func TestAResumedHoldKeepsItsTerms(t *testing.T) {
 	n := alone(t, Config{})
 	labels := map[string]string{"job": "nightly"}
-	l := heldBy(t, n, Request{Path: "t/7", Value: "v", Labels: labels}, "t")
+	l := heldBy(t, n, Request{Key: "t/7", Tree: true, Value: "v", Labels: labels}, "t")
 	under := l.Context(t.Context())
-	same := Request{Path: "t/7", LockDelay: time.Minute, Value: "v", Labels: labels}
+	same := Request{Key: "t/7", Tree: true, LockDelay: time.Minute, Value: "v", Labels: labels}
 	if again, err := n.Acquire(under, same); err != nil || again.Token() != l.Token() {
 		t.Errorf("with the terms of the hold: %v, %v", again, err)
 	}
 	var entered *EnteredError
-	if _, err := n.Acquire(under, Request{Path: "t/7", LockDelay: time.Hour}); !errors.As(err, &entered) ||
+	if _, err := n.Acquire(under, Request{Key: "t/7", Tree: true, LockDelay: time.Hour}); !errors.As(err, &entered) ||
 		entered.Field != "LockDelay" || entered.Key != "t/7" {
 		t.Errorf("with a longer LockDelay: %v", err)
 	}
-	if err := l.Downgrade(t.Context()); !errors.Is(err, ErrBadRequest) || !strings.Contains(err.Error(), "Request.Path") {
+	if err := l.Downgrade(t.Context()); !errors.Is(err, ErrBadRequest) || !strings.Contains(err.Error(), "Request.Tree") {
 		t.Errorf("Downgrade: %v", err)
 	}
 	if err := l.SetValue(t.Context(), "w"); err != nil {
@@ -178,15 +177,15 @@ func TestAResumedHoldKeepsItsTerms(t *testing.T) {
 	if err != nil || len(info.Queue) != 1 || info.Queue[0].Value != "w" || !maps.Equal(info.Queue[0].Labels, labels) {
 		t.Errorf("after SetValue: %+v, %v", info, err)
 	}
-	s := heldBy(t, n, Request{Key: "s", Permits: 2, Of: 3}, "s")
+	s := heldBy(t, n, Request{Key: "s", Mode: Permits(2, 3)}, "s")
 	if err := s.Downgrade(t.Context()); !errors.Is(err, ErrBadRequest) || !strings.Contains(err.Error(), "semaphore") {
 		t.Errorf("Downgrade of permits: %v", err)
 	}
-	w := heldBy(t, n, Request{Keys: []string{"a", "b"}}, "b")
+	w := heldBy(t, n, Request{Key: "a", Also: []Part{{Key: "b"}}}, "b")
 	if err := w.Downgrade(t.Context()); err != nil {
 		t.Errorf("Downgrade of two keys: %v", err)
 	}
-	if r := heldBy(t, n, Request{Key: "r", Shared: true}, "r"); !r.handle.reader || r.Downgrade(t.Context()) != nil {
+	if r := heldBy(t, n, Request{Key: "r", Mode: Shared}, "r"); !r.handle.reader || r.Downgrade(t.Context()) != nil {
 		t.Error("a resumed reader counts as a writer")
 	}
 }

@@ -36,7 +36,7 @@ var (
 
 	// ErrNotReady means that the group cannot decide a request with Try now: it changed nothing, and
 	// shows nothing about the lock. A later call can succeed. There has been no leader for 2 s, the
-	// group is in its grace, or the session that keeps the lock (Request.Sticky) has not answered for
+	// group is in its grace, or the session that keeps the lock (Node.LockSticky) has not answered for
 	// 2 s. The text has the reason.
 	ErrNotReady = locker.ErrNotReady
 
@@ -72,12 +72,12 @@ var (
 	// ErrConflict means that the data of a key has changed since the revision given to Put.
 	ErrConflict = errors.New("mortise: the data has been changed")
 
-	// ErrKept means that an instance keeps the lock (Request.Sticky) and has reserved the token given
+	// ErrKept means that an instance keeps the lock (Node.LockSticky) and has reserved the token given
 	// to Check or ForceUnlock for its callers. Only that instance knows whether a caller holds the
 	// lock with the token. The text names the instance, and the token of the kept lock.
 	ErrKept = replica.ErrKept
 
-	// ErrNotHeld means that no hold has the token given in Request.Resume.
+	// ErrNotHeld means that no hold has the token given to Resume.
 	ErrNotHeld = client.ErrNotHeld
 
 	// ErrBadRequest means that a Request contradicts itself or exceeds a limit; the text names the
@@ -124,7 +124,7 @@ type HeldError struct {
 	Labels  map[string]string // Request.Labels of the holder
 	Session string            // ID of the holder's session; each incarnation has its own
 
-	// Kept means that Holder keeps the lock (Request.Sticky), and that a caller on that instance may
+	// Kept means that Holder keeps the lock (Node.LockSticky), and that a caller on that instance may
 	// or may not hold it. Token is the token of the caller if Holder has reported one.
 	Kept bool
 
@@ -210,7 +210,7 @@ func (e *DeadlockError) Error() string {
 func (e *DeadlockError) Is(target error) bool { return target == locker.ErrDeadlock }
 
 // ForcedError reports that a lock was ended by [Node.ForceUnlock], or taken over by
-// [Request.Resume]. errors.Is reports it as ErrLost.
+// [Node.Resume]. errors.Is reports it as ErrLost.
 type ForcedError struct {
 	By      string // Name of the instance, or of the admin client, that ended or resumed the lock
 	Reason  string // as given to ForceUnlock

@@ -191,36 +191,34 @@ func refusal(err error) Outcome {
 	return OutcomeFailed
 }
 
-func (r *Request) asked() trace.Asked {
-	a := trace.Asked{Key: r.first(), Keys: max(len(r.Keys), 1), Kind: string(r.kind()), Try: r.Try}
-	if r.Labels != nil && purpose.Lasting(r.Labels) {
-		a.Purpose = r.Labels[purpose.Label]
+func (d *demand) asked() trace.Asked {
+	a := trace.Asked{Key: d.first(), Keys: 1 + len(d.Also), Kind: string(d.kind()), Try: d.Try}
+	if d.Labels != nil && purpose.Lasting(d.Labels) {
+		a.Purpose = d.Labels[purpose.Label]
 	}
 	return a
 }
 
-func (r *Request) kind() LockKind {
+func (d *demand) kind() LockKind {
 	switch {
-	case r.Resume != 0:
+	case d.resume != 0:
 		return LockResumed
-	case r.Permits != 0 || r.Of != 0:
+	case d.permits():
 		return LockPermits
-	case r.Shared:
+	case d.Mode == Shared:
 		return LockShared
-	case r.Upgradable:
+	case d.Mode == Upgradable:
 		return LockUpgradable
-	case len(r.Keys) > 1:
+	case len(d.Also) > 0:
 		return LockSeveral
 	}
 	return LockExclusive
 }
 
-func (r *Request) first() string {
-	key := r.Key + r.Path // one of them is empty
-	for i, k := range r.Keys {
-		if i == 0 || k < key {
-			key = k
-		}
+func (d *demand) first() string {
+	key := d.Key
+	for _, p := range d.Also {
+		key = min(key, p.Key)
 	}
 	return key
 }
@@ -280,10 +278,10 @@ const (
 	LockShared    LockKind = "shared"
 	LockPermits   LockKind = "permits" // of a semaphore
 	LockSeveral   LockKind = "several" // several keys at once
-	LockResumed   LockKind = "resumed" // Request.Resume
+	LockResumed   LockKind = "resumed" // Node.Resume
 
-	LockUpgradable LockKind = "upgradable" // Request.Upgradable
-	LockUpgrade    LockKind = "upgrade"    // Lock.Upgrade
+	LockUpgradable LockKind = "upgradable"
+	LockUpgrade    LockKind = "upgrade" // Lock.Upgrade
 )
 
 // Outcome is how an Acquire or an Unlock ended, or why a lock was lost.

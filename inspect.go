@@ -44,17 +44,17 @@ type Standing struct {
 	// instance. It is zero if unknown, for example directly after an election.
 	Left time.Duration
 
-	// Kept means that Holder keeps the lock (Request.Sticky), and that a caller on that instance may
+	// Kept means that Holder keeps the lock (Node.LockSticky), and that a caller on that instance may
 	// or may not hold it. No caller has Token: the tokens of the callers are higher.
 	Kept bool
 
-	Expired     bool     // its session has expired, and Request.LockDelay keeps the lock for the time Left
-	Shared      bool     // Request.Shared
-	Upgradable  bool     // Request.Upgradable; its upgrade is a Standing of its own, and exclusive
-	Permits, Of int      // Request.Permits and Of
+	Expired     bool // its session has expired, and Request.LockDelay keeps the lock for the time Left
+	Shared      bool
+	Upgradable  bool     // its upgrade is a Standing of its own, and exclusive
+	Permits, Of int      // of a semaphore
 	Keys        []string // all keys of the request, if there are several
 
-	// Path is Request.Path. This key is the Path or a node above it, and Permits and Of are zero.
+	// Path is the node of a tree. This key is the Path or a node above it, and Permits and Of are zero.
 	Path string
 
 	// WaitsFor is the index in Queue of the request for which this request waits: the entry
@@ -203,7 +203,7 @@ func sessionInfos(page *query.SessionList) []SessionInfo {
 // Check reports whether key was held with token at a moment during the call: the answer is
 // linearizable. It is for a resource that cannot compare tokens.
 //
-// If an instance keeps the lock (Request.Sticky) and has reserved the token for its callers, the
+// If an instance keeps the lock (Node.LockSticky) and has reserved the token for its callers, the
 // group does not know the answer, and Check fails with ErrKept, on every instance. To protect a
 // resource from such callers, compare tokens: see package fence.
 func (n *Node) Check(ctx context.Context, key string, token Token) (held bool, err error) {
@@ -217,7 +217,7 @@ func (n *Node) Check(ctx context.Context, key string, token Token) (held bool, e
 // instance. Until then the holder's code may continue, and only the token protects the resource. If
 // you can, stop the holder first. The leader logs the call.
 //
-// A lock that an instance keeps (Request.Sticky) ends with the token that Peek returns, and with it
+// A lock that an instance keeps (Node.LockSticky) ends with the token that Peek returns, and with it
 // the hold of every caller on that instance. With the token of such a caller, ForceUnlock ends
 // nothing and fails with ErrKept, whose text names the token to use.
 //

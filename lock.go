@@ -25,6 +25,7 @@ type Lock struct {
 	hold client.Hold
 	call *trace.Call // nil without observers
 
+	key      string        // only in the first handle: Request.Key, if the request has further keys
 	again    *Lock         // the first handle; nil in the first handle itself
 	base     *Lock         // of an upgrade: the first handle of the upgradable lock
 	counting sync.Mutex    // of the first handle: guards its counts and all handles; never held across a wait
@@ -40,7 +41,7 @@ type Lock struct {
 type handle struct {
 	exited atomic.Uint32 // how the handle ended; zero while it has not
 	reader bool          // it needs the lock only as shared; guarded by counting
-	tree   bool          // it needs the keys below as well: see Request.Path
+	tree   bool          // it needs the keys below as well: see Request.Tree
 	done   bool          // no code can write under it any more; guarded by counting
 	raises bool          // it is of an upgradable request that has entered an exclusive hold
 	limit  atomic.Pointer[handleLimit]
@@ -58,59 +59,52 @@ func (l *Lock) own() *handle {
 }
 
 // count counts the first handle of a lock.
-func (l *Lock) count(r *Request) {
-	if l.handle.tree = r.Path != "" || r.Resume != 0; l.handle.tree { // a resumed lock may be of a Path
+func (l *Lock) count(d *demand) {
+	if l.handle.tree = d.trees() || d.resume != 0; l.handle.tree { // a resumed lock may be of a tree
 		l.trees = 1
 	}
-	if l.handle.reader = r.Shared; !r.Shared {
+	if l.handle.reader = d.reads(); !l.handle.reader {
 		l.writers = 1
 	}
 }
 
 // ask asks the group for a lock. The lock and its request are one allocation.
-func (n *Node) ask(ctx context.Context, by *client.Client, r *Request, under *client.Request,
+func (n *Node) ask(ctx context.Context, by *client.Client, d *demand, under *client.Request,
 	call *trace.Call) (*Lock, error) {
 	l := &struct {
 		Lock
 		request client.Request
 	}{Lock: Lock{node: n, call: call}}
-	l.count(r)
-	r.ask(&l.request, under)
-	r.mark(call.Mark(), &l.request)
+	l.count(d)
+	if d.resume == 0 && !d.single() {
+		l.key = d.Key
+	}
+	d.ask(&l.request, under)
+	d.mark(call.Mark(), &l.request)
 	call.Asks(&l.request, &l.hold)
 	if err := by.AcquireInto(ctx, &l.hold, &l.request); err != nil {
 		return nil, err
 	}
-	if g := l.hold.Grant(); r.Resume != 0 && g.Reads() {
+	if g := l.hold.Grant(); d.resume != 0 && g.Reads() {
 		l.handle.reader, l.writers = true, 0
 	}
 	return &l.Lock, nil
 }
 
-// pass asks for a lock that the client may keep. The lock and its pass are one allocation.
-func (n *Node) pass(ctx context.Context, by *client.Client, r *Request, call *trace.Call) (*Lock, error) {
-	l := &struct {
-		Lock
-		pass client.Pass
-	}{Lock: Lock{node: n, call: call}}
-	l.count(r)
-	l.pass.Key, l.pass.Shared, l.pass.Try, l.pass.Notice = r.Key, r.Shared, r.Try, r.Notice
-	if call != nil {
-		call.Asks(l.pass.Request(), &l.hold)
-	}
-	return &l.Lock, by.AcquireKept(ctx, &l.hold, &l.pass)
-}
-
-// Key returns the locked key, the first in ascending order if there are several, or the Path.
+// Key returns Request.Key of the request that was granted. If the lock was resumed, it returns the
+// first of its keys in ascending order, or for a single node of a tree that node.
 func (l *Lock) Key() string {
 	f := l.first()
+	if f.key != "" {
+		return f.key
+	}
 	if g := f.hold.Grant(); g.Modes != nil && len(g.Keys) > 0 {
 		return g.Keys[len(g.Keys)-1]
 	}
 	return f.hold.Key()
 }
 
-// modal reports whether the first handle l has a mode for each of its keys: see [Request.Path].
+// modal reports whether the first handle l has a mode for each of its keys.
 func (l *Lock) modal() bool { return l.hold.Grant().Modes != nil }
 
 // Token returns the fencing token of this grant. It never changes.
@@ -216,12 +210,12 @@ func (l *Lock) Regain(ctx context.Context) error {
 // Downgrade makes an exclusive lock shared, with all its keys, without releasing it: no writer can
 // get the lock in between, and what this holder wrote is what the readers find. Shared requests
 // directly behind it are granted at once. The token stays the same, and Peek reports Shared. A
-// resumed hold ([Request.Resume]) stays shared. For the way back see [Lock.Upgrade].
+// resumed hold ([Node.Resume]) stays shared. For the way back see [Lock.Upgrade].
 //
 // Downgrade waits for no other holder: ctx bounds only the wait for the confirmation. It returns
 // nil once the lock is shared, or was so before. It returns ErrLost or ErrUnlocked if the lock has
 // ended, and ErrInJeopardy if it is in doubt: a downgrade that began before goes on if the lock is
-// good again. It returns ErrBadRequest for a semaphore, a lock of Sticky, Path or Upgradable, an
+// good again. It returns ErrBadRequest for a semaphore, a lock of LockSticky, Tree or Upgradable, an
 // upgraded lock, and while another handle of the lock, which was entered again, is exclusive.
 // After ErrBadRequest the lock is as before. If ctx ended before the confirmation, the error wraps
 // the context's error: the lock becomes shared when a leader is reached, so use it only as a
@@ -259,14 +253,14 @@ func notOfPermits() error { return fmt.Errorf("%w: Downgrade of a semaphore", Er
 //
 // If the lock has ended, Put returns ErrLost or ErrUnlocked, and changes nothing, not even later.
 // If ctx ends, the change may take effect later, but only while the lock is held. The lock must not
-// be one of [Request.Sticky]: with ErrBadRequest nothing is changed.
+// be one of [Node.LockSticky]: with ErrBadRequest nothing is changed.
 func (l *Lock) Put(ctx context.Context, key string, data []byte, revision uint64) (uint64, error) {
 	if err := l.Err(); err != nil {
 		return 0, err
 	}
 	f := l.first()
 	if f.hold.Passed() {
-		return 0, fmt.Errorf("%w: Put under a lock with Request.Sticky: request it without Sticky", ErrBadRequest)
+		return 0, fmt.Errorf("%w: Put under a sticky lock: request it with Lock", ErrBadRequest)
 	}
 	return l.node.put(ctx, &query.PutRequest{Key: []byte(key), Data: data, Revision: revision, Nonce: l.node.nonce(),
 		Lock: []byte(f.Key()), Token: uint64(f.Token())})
@@ -279,7 +273,7 @@ func (l *Lock) Put(ctx context.Context, key string, data []byte, revision uint64
 // If several calls overlap, the value of the last one stays. SetValue returns nil once the group
 // has the value. If the lock has ended, it returns ErrLost or ErrUnlocked. If ctx ends before, the
 // value may change later. ErrBadRequest means that the value, with the labels, is longer than 1,024
-// bytes, or that the lock is one of [Request.Sticky] or [Lock.Upgrade]. ErrNoRoom means that a
+// bytes, or that the lock is one of [Node.LockSticky] or [Lock.Upgrade]. ErrNoRoom means that a
 // budget is used up.
 func (l *Lock) SetValue(ctx context.Context, value string) error {
 	if err := l.Err(); err != nil {
@@ -287,7 +281,7 @@ func (l *Lock) SetValue(ctx context.Context, value string) error {
 	}
 	f := l.first()
 	if f.hold.Passed() || f.hold.Upgraded() {
-		return fmt.Errorf("%w: SetValue of a lock with Request.Sticky, or of an upgraded lock: set it before Upgrade",
+		return fmt.Errorf("%w: SetValue of a sticky lock, or of an upgraded lock: set it before Upgrade",
 			ErrBadRequest)
 	}
 	first := f.hold.Grant().Value
@@ -320,11 +314,11 @@ func (l *Lock) SetValue(ctx context.Context, value string) error {
 // was in doubt and may have been lost, and ErrClosed if the node was closed before the
 // confirmation. If ctx ended before the confirmation, the error wraps the context's error, and the
 // release takes effect when a leader is reached, or else when the session ends. The release of a
-// sticky lock is confirmed at once, by the lease; see [Request.Sticky].
+// sticky lock is confirmed at once, by the lease; see [Node.LockSticky].
 func (l *Lock) Unlock(ctx context.Context) error { return l.release(ctx, mode{way: trace.Unlock}) }
 
 // Detach gives up this handle without ending the hold. The lock stays taken for
-// [Request.LockDelay], even after this process has ended, unless [Request.Resume] takes it over by
+// [Request.LockDelay], even after this process has ended, unless [Node.Resume] takes it over by
 // its token or [Node.ForceUnlock] ends it. Without a LockDelay, Detach does the same as Unlock.
 //
 // ctx bounds only the wait for the confirmation. After Detach returns, with or without an error,

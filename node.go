@@ -172,11 +172,12 @@ func (n *Node) LogValue() slog.Value { return slog.StringValue(fmt.Sprint(n)) }
 // hold, with the same token. The lock is released when each of its handles is unlocked. An
 // exclusive lock covers an exclusive, an upgradable or a shared request for any of its keys, a
 // shared lock covers a shared request, and an upgradable lock covers a shared or an upgradable one.
-// A Path is covered by a lock of the same Path or of one above it, of the same kind or exclusive,
-// but not by a lock of the key Path alone, which does not exclude locks of the nodes above. When
+// A node of a tree is covered by a lock of the same node or of one above it, of the same mode or
+// exclusive, but not by a lock of its key without Tree, which does not exclude locks of the nodes
+// above. When
 // only handles of shared requests are left, the lock becomes shared, as after [Lock.Downgrade],
 // with all its keys. For a handle whose MaxHold has passed this happens after the LockDelay. An
-// upgradable handle keeps an exclusive lock exclusive. A lock of [Request.Sticky] stays exclusive
+// upgradable handle keeps an exclusive lock exclusive. A lock of [Node.LockSticky] stays exclusive
 // until its last handle is unlocked. A shared request under an upgraded lock enters the lock that
 // was upgraded. Permits of a semaphore are always requested anew. If the request would have to
 // wait, directly or through others, for a lock under which it is made, it fails with a
@@ -189,19 +190,19 @@ func (n *Node) LogValue() slog.Value { return slog.StringValue(fmt.Sprint(n)) }
 // JeopardyGrace fails with an *[EnteredError]. The label "mortise.purpose", which packages such as
 // keep add, does not count.
 func (n *Node) Acquire(ctx context.Context, r Request) (*Lock, error) {
-	return n.acquire(ctx, n.client, r)
+	return n.acquire(ctx, n.client, demand{Request: r})
 }
 
-func (n *Node) acquire(ctx context.Context, client *client.Client, r Request) (*Lock, error) {
-	if r.Labels != nil && purpose.Lasting(r.Labels) {
+func (n *Node) acquire(ctx context.Context, client *client.Client, d demand) (*Lock, error) {
+	if d.Labels != nil && purpose.Lasting(d.Labels) {
 		n.standby.Add(1)
 		defer n.standby.Add(-1)
 	}
 	var call *trace.Call
 	if n.trace.Observes() { // asked costs time
-		call = n.trace.Start(ctx, r.asked())
+		call = n.trace.Start(ctx, d.asked())
 	}
-	l, err := n.obtain(ctx, client, &r, call)
+	l, err := n.obtain(ctx, client, &d, call)
 	switch {
 	case err != nil:
 		call.Refused(ctx, err)
@@ -214,50 +215,48 @@ func (n *Node) acquire(ctx context.Context, client *client.Client, r Request) (*
 	return n.watched(l), nil
 }
 
-func (n *Node) obtain(ctx context.Context, client *client.Client, r *Request, call *trace.Call) (*Lock, error) {
-	if err := n.check(ctx, r); err != nil {
+func (n *Node) obtain(ctx context.Context, client *client.Client, d *demand, call *trace.Call) (*Lock, error) {
+	if err := n.check(ctx, d); err != nil {
 		return nil, err
 	}
 	if len(n.config.MaxWaiting) > 0 {
-		r.limit(n.config.MaxWaiting)
+		d.limit(n.config.MaxWaiting)
 	}
-	again, under, err := n.scope(ctx, client, r)
+	again, under, err := n.scope(ctx, client, d)
 	if again != nil || err != nil {
 		return again, err
 	}
 	var l *Lock
-	if r.Sticky && under == nil {
-		l, err = n.pass(ctx, client, r, call)
+	if d.sticky && under == nil {
+		l, err = n.pass(ctx, client, d, call)
 	} else {
-		l, err = n.ask(ctx, client, r, under, call)
+		l, err = n.ask(ctx, client, d, under, call)
 	}
 	call.Answered(err)
 	if err != nil {
-		return nil, n.explainUnder(under, r, err)
+		return nil, n.explainUnder(under, d, err)
 	}
 	return l, nil
 }
 
-func (n *Node) check(ctx context.Context, r *Request) error {
+func (n *Node) check(ctx context.Context, d *demand) error {
 	if err := n.admit(ctx); err != nil {
 		return err
 	}
 	if ctx == nil {
 		return fmt.Errorf("%w: %s: the context is nil: pass context.Background() if you have none", ErrBadRequest,
-			r.String())
+			d.String())
 	}
-	if !r.ordinary() {
-		if err := r.validate(); err != nil {
-			return err
-		}
+	if err := d.badKeys(); err != nil || d.ordinary() {
+		return err
 	}
-	return r.badKeys()
+	return d.validate()
 }
 
-// explainUnder is like explain, for the request r. If r was made under a lock, the caller passes
+// explainUnder is like explain, for the request d. If d was made under a lock, the caller passes
 // the request of that lock, and otherwise nil.
-func (n *Node) explainUnder(under *client.Request, r *Request, err error) error {
-	err = n.explain(r.String(), err)
+func (n *Node) explainUnder(under *client.Request, d *demand, err error) error {
+	err = n.explain(d.String(), err)
 	var deadlock *DeadlockError
 	if under != nil && errors.As(err, &deadlock) && len(deadlock.Circle) == 1 {
 		g := under.Grant()
@@ -289,22 +288,26 @@ func (n *Node) Lock(ctx context.Context, key string) (*Lock, error) {
 	return n.Acquire(ctx, Request{Key: key})
 }
 
-// RLock is Lock for a shared request; see [Request.Shared].
+// RLock is Lock for a request that is [Shared].
 func (n *Node) RLock(ctx context.Context, key string) (*Lock, error) {
-	return n.Acquire(ctx, Request{Key: key, Shared: true})
+	return n.Acquire(ctx, Request{Key: key, Mode: Shared})
 }
 
-// LockAll waits until all keys can be granted together, and returns them as one lock. See
-// [Request.Keys].
+// LockAll waits until all keys can be granted together, and returns them as one lock, which the first
+// key names. See [Request.Also].
 func (n *Node) LockAll(ctx context.Context, keys ...string) (*Lock, error) {
 	if len(keys) == 0 {
 		return nil, fmt.Errorf("%w: LockAll without a key", ErrBadRequest)
 	}
-	return n.Acquire(ctx, Request{Keys: keys})
+	r := Request{Key: keys[0]}
+	for _, key := range keys[1:] {
+		r.Also = append(r.Also, Part{Key: key})
+	}
+	return n.Acquire(ctx, r)
 }
 
 // TryLock returns the lock if it is free. It waits for no holder, and at most 2 s for the answer of
-// an instance that keeps the lock (Request.Sticky). A *HeldError, which matches ErrHeld, describes
+// an instance that keeps the lock (LockSticky). A *HeldError, which matches ErrHeld, describes
 // the holder. ErrNotReady means that the group cannot decide now, and ErrQueueFull that requests
 // without Try wait for the lock, but none holds it yet. Lock with a short timeout is usually the
 // better choice.
@@ -344,7 +347,7 @@ func (n *Node) DoNested(ctx context.Context, requests []Request,
 		return fmt.Errorf("%w: DoNested without a request", ErrBadRequest)
 	}
 	for i := range requests { // a mistake in the last one must not wait for the others
-		if err := n.check(ctx, &requests[i]); err != nil {
+		if err := n.check(ctx, &demand{Request: requests[i]}); err != nil {
 			return err
 		}
 	}

@@ -80,7 +80,7 @@ func TestHooksThatDoNotHearOfLocksCostLocksNothing(t *testing.T) {
 func TestALockThatIsKeptCostsOneAllocation(t *testing.T) {
 	n, ctx := alone(t, Config{}), t.Context()
 	pair := func() {
-		l, err := n.Acquire(ctx, Request{Key: "k", Sticky: true})
+		l, err := n.LockSticky(ctx, "k", StickyOptions{})
 		if err == nil {
 			err = l.Unlock(ctx)
 		}

@@ -47,7 +47,7 @@ func (n *Node) NewSession(ctx context.Context, ttl time.Duration) (*Session, err
 // Acquire is [Node.Acquire] in this session. If ctx belongs to a lock that covers the request, that
 // lock is entered again even if it belongs to another session.
 func (s *Session) Acquire(ctx context.Context, r Request) (*Lock, error) {
-	return s.node.acquire(ctx, s.client, r)
+	return s.node.acquire(ctx, s.client, demand{Request: r})
 }
 
 // Lock is [Node.Lock] in this session.
@@ -96,7 +96,7 @@ const (
 	LeaseLost     LeaseState = "lost" // there is no lease, or it has ended, so no lock is held
 )
 
-// Upgrade makes a lock of [Request.Upgradable] exclusive for a while. It waits until all shared
+// Upgrade makes a lock that is [Upgradable] exclusive for a while. It waits until all shared
 // holders have unlocked, and lets no other request in meanwhile: it passes all requests that wait.
 // It returns a new Lock with a token that is higher than all earlier ones of the key, so only this
 // token belongs to what is written. Unlock of the new Lock is the step back: l is upgradable again,
@@ -113,7 +113,7 @@ const (
 // ends with l at the latest, and the lock stays exclusive until l is unlocked.
 //
 // After every error, l is as before, unless the error is ErrLost or ErrUnlocked. Upgrade returns
-// ErrBadRequest for every lock without Request.Upgradable, also for a shared one: two readers that
+// ErrBadRequest for every lock that is not Upgradable, also for a shared one: two readers that
 // both upgrade would wait for each other forever. It returns ErrBadRequest, too, while l is being
 // upgraded, or is upgraded and the upgrade is not unlocked. It returns ErrInJeopardy if l is in
 // doubt, and a *[DeadlockError] if it would wait for a request that waits for l or for a lock under
@@ -132,7 +132,7 @@ func (l *Lock) Upgrade(ctx context.Context) (*Lock, error) {
 	f, n := l.first(), l.node
 	raises := l.own().raises
 	if !raises && !f.hold.Upgradable() {
-		return nil, fmt.Errorf("%w: Upgrade of %s: the lock was not requested with Request.Upgradable", ErrBadRequest,
+		return nil, fmt.Errorf("%w: Upgrade of %s: the lock was not requested as Upgradable", ErrBadRequest,
 			shownKey(l.Key()))
 	}
 	var call *trace.Call

@@ -57,7 +57,7 @@ type Event struct {
 // while there is no change, but never between the EventFreed and the EventHeld of a lock that
 // passes to the next holder. Waiters are not reported; see [Node.Peek]. Nor is a [Lock.Downgrade]:
 // the hold goes on with its token, and the readers that it admits are reported. Of a kept lock
-// ([Request.Sticky]), Watch reports when an instance gets it and gives it back, and not the grants
+// ([Node.LockSticky]), Watch reports when an instance gets it and gives it back, and not the grants
 // to the callers there.
 //
 // All callers of a node share one watch of the group, so any number of them costs the leader one.
@@ -150,7 +150,7 @@ func eventOf(e *query.Event) Event {
 
 // Audit returns the last 256 events in which a hold ended or lost its holder for one of five
 // reasons: force, a session that was not renewed in time, Request.MaxHold, a client of an agent
-// that is gone, or a Request.Resume while the session of the hold had not ended. The oldest event
+// that is gone, or a Node.Resume while the session of the hold had not ended. The oldest event
 // comes first. In a full log a further event replaces the oldest one of the derived secret under
 // which the most events are, so that one secret cannot push out those of others. The events are
 // replicated state: they survive a change of leader, but not the end of the group. To keep all of
@@ -183,5 +183,5 @@ const (
 	CauseExpired  Cause = "expired"  // session expired, LockDelay or MaxHold passed, or a client of an agent is gone
 	CauseClosed   Cause = "closed"   // its session was closed, as when its instance left
 	CauseForced   Cause = "forced"   // by ForceUnlock
-	CauseResumed  Cause = "resumed"  // another session continues the hold, by Request.Resume
+	CauseResumed  Cause = "resumed"  // another session continues the hold, by Node.Resume
 )

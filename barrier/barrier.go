@@ -83,7 +83,7 @@ func (p *place) hold(ctx context.Context, participant string) (*mortise.Lock, er
 		return nil, err
 	}
 	return p.node.Acquire(ctx, mortise.Request{
-		Key: p.name, Shared: true, Value: participant, Labels: purpose.Of(purpose.Job),
+		Key: p.name, Mode: mortise.Shared, Value: participant, Labels: purpose.Of(purpose.Job),
 	})
 }
 

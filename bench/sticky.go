@@ -8,11 +8,11 @@ import (
 	"github.com/mortise-lock/mortise"
 )
 
-// stickyPeer is mortise with TLS, and its callers set Request.Sticky.
+// stickyPeer is mortise with TLS, and its callers use LockSticky.
 func stickyPeer(name string, durable bool) Peer {
 	p := mortisePeer(name, durable, true)
 	p.Promise = "as mortise-dir-tls, but Unlock is confirmed by the lease, and a free lock of an instance that dies " +
-		"stays taken until its session ends (Request.Sticky)"
+		"stays taken until its session ends (LockSticky)"
 	if !durable {
 		p.Promise = "as mortise-dir-sticky-tls, but losing the majority loses all locks"
 	}
@@ -24,7 +24,7 @@ type stickyMember struct{ mortiseMember }
 func (m stickyMember) Caller(context.Context, bool) (Locker, error) { return m, nil }
 
 func (m stickyMember) Lock(ctx context.Context, key string) (Hold, error) {
-	lock, err := m.Acquire(ctx, mortise.Request{Key: key, Sticky: true})
+	lock, err := m.LockSticky(ctx, key, mortise.StickyOptions{})
 	if err != nil {
 		return nil, err
 	}

@@ -40,7 +40,7 @@ func busy(t *testing.T, nodes []*mortise.Node) {
 		t.Fatal(err)
 	}
 	for range 3 {
-		lock(t, nodes[2], mortise.Request{Key: "reports/readers", Shared: true})
+		lock(t, nodes[2], mortise.Request{Key: "reports/readers", Mode: mortise.Shared})
 	}
 	wait(t, nodes[0], "orders/1007", 1)
 	wait(t, nodes[2], "orders/42", 2)

@@ -96,7 +96,7 @@ type standing struct {
 	For     float64       `json:"held_seconds,omitempty"`
 	Left    float64       `json:"left_seconds,omitempty"`
 	Expired bool          `json:"expired,omitempty"`
-	Kept    bool          `json:"kept,omitempty"` // Request.Sticky; a caller may or may not hold the lock
+	Kept    bool          `json:"kept,omitempty"` // LockSticky; a caller may or may not hold the lock
 	// Later is the newest session that was opened under the holder's name. It is empty unless this
 	// hold belongs to an earlier session.
 	Later   string   `json:"later_session,omitempty"`
@@ -104,7 +104,7 @@ type standing struct {
 	Permits int      `json:"permits,omitempty"`
 	Of      int      `json:"of,omitempty"`
 	Keys    []string `json:"keys,omitempty"`
-	Path    string   `json:"path,omitempty"` // Request.Path
+	Path    string   `json:"path,omitempty"` // Request.Tree
 
 	Upgradable bool `json:"upgradable,omitempty"`
 	Unsearched bool `json:"unsearched,omitempty"` // the search for a deadlock of this request goes on

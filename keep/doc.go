@@ -1,7 +1,7 @@
 // Package keep holds any request for as long as the program runs: it acquires the lock again when
 // it is lost, as package election does for a leadership.
 //
-//	request := mortise.Request{Key: "partners/acme", Permits: 1, Of: 3}
+//	request := mortise.Request{Key: "partners/acme", Mode: mortise.Permits(1, 3)}
 //	work := func(ctx context.Context, l *mortise.Lock) error {
 //		return poll(ctx) // until ctx ends; at most three instances at a time
 //	}
@@ -40,11 +40,10 @@
 // # Limits
 //
 // Those of the request. The lock has the label mortise.purpose, so a long hold causes no warning,
-// unless the request is sticky, has labels of its own, or has a value of more than 700 bytes.
+// unless the request has labels of its own, or has a value of more than 700 bytes.
 //
 // # Refused alternatives
 //
 // Run could return a lock that is renewed behind the caller's back. But then the work that a loss
-// must end could continue under the next grant. Request.Resume is refused: a hold can be resumed
-// only once.
+// must end could continue under the next grant.
 package keep

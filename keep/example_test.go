@@ -17,7 +17,7 @@ func ExampleRun() {
 	}
 	defer func() { _ = node.Leave(ctx) }()
 
-	request := mortise.Request{Key: "partners/acme", Permits: 1, Of: 3}
+	request := mortise.Request{Key: "partners/acme", Mode: mortise.Permits(1, 3)}
 	err = keep.Run(ctx, node, request, keep.Options{}, func(ctx context.Context, l *mortise.Lock) error {
 		fmt.Println("polls under", l.Key()) // until ctx ends
 		return nil                          // the work is done

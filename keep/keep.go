@@ -3,7 +3,6 @@ package keep
 import (
 	"context"
 	"errors"
-	"fmt"
 	"time"
 
 	"github.com/mortise-lock/mortise"
@@ -62,9 +61,7 @@ func Run(ctx context.Context, by Acquirer, r mortise.Request, o Options,
 	switch {
 	case by == nil:
 		return errors.New("keep: the node is nil")
-	case r.Resume != 0:
-		return fmt.Errorf("%w: keep: Request.Resume is set: a hold can be resumed only once", mortise.ErrBadRequest)
-	case len(r.Labels) == 0 && !r.Sticky && len(r.Value) <= labelledValue:
+	case len(r.Labels) == 0 && len(r.Value) <= labelledValue:
 		r.Labels = purpose.Of(purpose.Job)
 	}
 	return hold.Run(ctx, hold.Options(o).WithDefaults(),

@@ -29,10 +29,9 @@ var kept = map[string]struct {
 	at      int
 }{
 	"exclusive": {mortise.Request{Key: "k"}, 1},
-	"shared":    {mortise.Request{Key: "k", Shared: true}, 3},
-	"permits":   {mortise.Request{Key: "k", Permits: 1, Of: 2}, 2},
-	"keys":      {mortise.Request{Keys: []string{"k", "l"}}, 1},
-	"sticky":    {mortise.Request{Key: "k", Sticky: true}, 1},
+	"shared":    {mortise.Request{Key: "k", Mode: mortise.Shared}, 3},
+	"permits":   {mortise.Request{Key: "k", Mode: mortise.Permits(1, 2)}, 2},
+	"keys":      {mortise.Request{Key: "k", Also: []mortise.Part{{Key: "l"}}}, 1},
 }
 
 // As many of three instances work as the request permits. When one loses its lock, its function
@@ -108,7 +107,7 @@ func TestTheEndOfRun(t *testing.T) {
 		if err := keep.Run(t.Context(), nil, request, keep.Options{}, done); err == nil {
 			t.Error("Run without a node")
 		}
-		for _, bad := range []mortise.Request{{}, {Key: "k", Resume: 1}, {Key: "k", Permits: 2, Of: 1}} {
+		for _, bad := range []mortise.Request{{}, {Key: "k", Mode: mortise.Permits(2, 1)}} {
 			err := keep.Run(t.Context(), node, bad, keep.Options{}, done)
 			if !errors.Is(err, mortise.ErrBadRequest) && !errors.Is(err, mortise.ErrBadKey) {
 				t.Errorf("%+v: %v", bad, err)
@@ -213,7 +212,6 @@ func TestALongHoldSaysThatItIsOne(t *testing.T) {
 			{mortise.Request{Key: "k", Value: strings.Repeat("v", 700)}, true},
 			{mortise.Request{Key: "k", Value: strings.Repeat("v", 1024)}, false},
 			{mortise.Request{Key: "k", Labels: own}, false},
-			{mortise.Request{Key: "k", Sticky: true}, false},
 		} {
 			err := keep.Run(t.Context(), c.Node(0), each.request, keep.Options{},
 				func(ctx context.Context, l *mortise.Lock) error {

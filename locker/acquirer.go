@@ -37,7 +37,7 @@ type Acquirer[R any, L Lock] interface {
 // its key. Several goroutines may call request concurrently.
 //
 //	readers := locker.Requests(node, func(key string) mortise.Request {
-//		return mortise.Request{Key: key, Shared: true}
+//		return mortise.Request{Key: key, Mode: mortise.Shared}
 //	})
 //
 // Calls that hold a shared lock or permits run fn at the same time, and their tokens do not fence a

@@ -62,7 +62,7 @@ func TestLoseWithADelay(t *testing.T) {
 		cluster.Lose(holder)
 		wantLost(t, mine)
 		cluster.Until("the delay begins", func() bool { return cluster.Await("k", 1, 0).Queue[0].Expired })
-		resumed, err := cluster.Node((holder+1)%3).Acquire(t.Context(), mortise.Request{Key: "k", Resume: mine.Token()})
+		resumed, err := cluster.Node((holder+1)%3).Resume(t.Context(), "k", mine.Token(), mortise.ResumeOptions{})
 		if err != nil {
 			t.Fatal(err)
 		}

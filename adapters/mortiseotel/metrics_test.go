@@ -82,7 +82,7 @@ func TestFiguresAreThoseOfTheNode(t *testing.T) {
 		}
 	}
 	r.live(t)
-	held := r.acquire(t, t.Context(), mortise.Request{Key: "k", Shared: true})
+	held := r.acquire(t, t.Context(), mortise.Request{Key: "k", Mode: mortise.Shared})
 	// The leader counts members at intervals.
 	for end := time.Now().Add(10 * time.Second); r.node.Status().MembersTotal != 1; time.Sleep(time.Millisecond) {
 		if time.Now().After(end) {

@@ -103,8 +103,8 @@ func (r *rig) live(t *testing.T) {
 	if _, err := r.node.TryLock(t.Context(), "orders/1"); !errors.Is(err, mortise.ErrHeld) {
 		t.Fatal(err)
 	}
-	if _, err := r.node.Acquire(l.Context(t.Context()), mortise.Request{Key: "orders/1", Permits: 1,
-		Of: 2}); err == nil {
+	if _, err := r.node.Acquire(l.Context(t.Context()), mortise.Request{Key: "orders/1",
+		Mode: mortise.Permits(1, 2)}); err == nil {
 		t.Fatal("no deadlock")
 	}
 	unlock(t, l)

@@ -55,6 +55,42 @@ type asked struct {
 	Revision uint64 `json:"revision,string"`
 }
 
+// wish returns the lock that a client asks for, without its durations.
+func (a *asked) wish() (w wish, err error) {
+	semaphore := a.Permits != 0 || a.Of != 0
+	w = wish{resume: a.Resume, sticky: a.Sticky, Request: mortise.Request{Key: a.Key, Value: a.Value, Labels: a.Labels,
+		MaxWaiting: a.MaxWaiting, Notice: a.Notice}}
+	switch {
+	case a.Shared && !a.Upgrades && !semaphore:
+		w.Mode = mortise.Shared
+	case a.Upgrades && !a.Shared && !semaphore:
+		w.Mode = mortise.Upgradable
+	case semaphore && !a.Shared && !a.Upgrades:
+		w.Mode = mortise.Permits(a.Permits, a.Of)
+	case a.Shared || semaphore:
+		return w, bad("shared, upgradable and permits exclude each other")
+	}
+	switch {
+	case a.Path != "" && (a.Key != "" || len(a.Keys) > 0), a.Key != "" && len(a.Keys) > 0:
+		return w, bad("key, keys and path exclude each other")
+	case a.Path != "":
+		w.Key, w.Tree = a.Path, true
+	case len(a.Keys) > 0:
+		w.Key = a.Keys[0]
+		for _, key := range a.Keys[1:] {
+			w.Also = append(w.Also, mortise.Part{Key: key, Mode: w.Mode})
+		}
+	}
+	several := w.Tree || len(w.Also) > 0
+	switch terms := w.MaxWaiting != 0 || a.MaxHold != nil || a.Grace != nil || a.LockDelay != nil; {
+	case a.Sticky && (several || terms || w.Mode > mortise.Shared || a.Resume != 0 || a.Value != "" || len(a.Labels) > 0):
+		return w, bad("sticky is for one key, exclusive or shared, without other terms than wait_seconds and notice")
+	case a.Resume != 0 && (several || w.Mode != mortise.Exclusive || w.MaxWaiting != 0 || a.Wait != nil && *a.Wait == 0):
+		return w, bad("resume keeps the keys and the mode of the hold, and does not wait for it: send it with key")
+	}
+	return w, nil
+}
+
 func read(w http.ResponseWriter, r *http.Request) (a asked, err error) {
 	if kind, _, _ := strings.Cut(r.Header.Get("Content-Type"), ";"); kind != "application/json" {
 		return a, bad("send Content-Type: application/json")

@@ -15,7 +15,7 @@ import (
 // never acts with the agent's rights (see forAgent). Implementations must be safe for concurrent
 // use.
 type asks interface {
-	acquire(context.Context, mortise.Request) (holding, error)
+	acquire(context.Context, wish) (holding, error)
 	stored
 	check(ctx context.Context, key string, token mortise.Token) (bool, error)
 	ids(ctx context.Context, count int) (first uint64, err error)
@@ -24,6 +24,19 @@ type asks interface {
 	status(context.Context) (mortise.Status, error)
 	health(context.Context) (mortise.Health, error)
 	ready(context.Context) error
+}
+
+// wish is a request for a lock. If resume or sticky is set, it is for Node.Resume or
+// Node.LockSticky.
+type wish struct {
+	mortise.Request
+	resume mortise.Token
+	sticky bool
+}
+
+func (w *wish) resumed() mortise.ResumeOptions {
+	return mortise.ResumeOptions{MaxHold: w.MaxHold, JeopardyGrace: w.JeopardyGrace, LockDelay: w.LockDelay,
+		Notice: w.Notice, Value: w.Value, Labels: w.Labels}
 }
 
 type holding interface {
@@ -54,8 +67,18 @@ func upgraded(ctx context.Context, h holding) (up holding, err error) {
 
 type own struct{ node *mortise.Node }
 
-func (o own) acquire(ctx context.Context, r mortise.Request) (holding, error) {
-	lock, err := o.node.Acquire(ctx, r)
+func (o own) acquire(ctx context.Context, w wish) (holding, error) {
+	var lock *mortise.Lock
+	var err error
+	switch {
+	case w.resume != 0:
+		lock, err = o.node.Resume(ctx, w.Key, w.resume, w.resumed())
+	case w.sticky:
+		lock, err = o.node.LockSticky(ctx, w.Key, mortise.StickyOptions{Shared: w.Mode == mortise.Shared, Try: w.Try,
+			Notice: w.Notice})
+	default:
+		lock, err = o.node.Acquire(ctx, w.Request)
+	}
 	if errors.Is(err, context.DeadlineExceeded) && o.node.Status().Waiting != "" {
 		return nil, fmt.Errorf("%w: %w", mortise.ErrNotReady, err)
 	}

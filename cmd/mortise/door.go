@@ -207,11 +207,11 @@ func (d *door) end(r *http.Request, a asked) (any, error) {
 }
 
 func (d *door) lock(r *http.Request, a asked) (any, error) {
-	request := mortise.Request{
-		Key: a.Key, Keys: a.Keys, Path: a.Path, Shared: a.Shared, Upgradable: a.Upgrades, Permits: a.Permits, Of: a.Of,
-		Value: a.Value, Labels: a.Labels, MaxWaiting: a.MaxWaiting, Notice: a.Notice, Sticky: a.Sticky, Resume: a.Resume,
-	}
 	l, err := d.leases.find(programOf(r), a.Lease)
+	if err != nil {
+		return nil, err
+	}
+	request, err := a.wish()
 	if err != nil {
 		return nil, err
 	}

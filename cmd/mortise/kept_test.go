@@ -18,7 +18,7 @@ import (
 func (i *inn) keepLock(key string) (*mortise.Lock, mortise.Standing) {
 	i.t.Helper()
 	for until := time.Now().Add(2 * patience); ; time.Sleep(20 * time.Millisecond) {
-		l, err := i.node.Acquire(i.t.Context(), mortise.Request{Key: key, Sticky: true})
+		l, err := i.node.LockSticky(i.t.Context(), key, mortise.StickyOptions{})
 		if err != nil {
 			i.t.Fatal(err)
 		}

@@ -117,7 +117,12 @@ func (t tofuLocks) Open(lease, name string, most time.Duration) (done func(), er
 func (t tofuLocks) Holds(lease string) bool { return t.ls.holds(t.id(lease)) }
 
 func (t tofuLocks) Acquire(ctx context.Context, lease string, r mortise.Request) error {
-	_, err := t.ls.acquire(ctx, t.by, t.id(lease), r)
+	_, err := t.ls.acquire(ctx, t.by, t.id(lease), wish{Request: r})
+	return err
+}
+
+func (t tofuLocks) Resume(ctx context.Context, lease, key string, token mortise.Token) error {
+	_, err := t.ls.acquire(ctx, t.by, t.id(lease), wish{Request: mortise.Request{Key: key}, resume: token})
 	return err
 }
 
@@ -132,7 +137,7 @@ func (t tofuLocks) Key(ctx context.Context, key string) (mortise.KeyInfo, error)
 }
 
 func (t tofuLocks) End(ctx context.Context, key string, token mortise.Token) error {
-	lock, err := t.ls.from(t.by).acquire(ctx, mortise.Request{Key: key, Resume: token})
+	lock, err := t.ls.from(t.by).acquire(ctx, wish{Request: mortise.Request{Key: key}, resume: token})
 	if err != nil {
 		return err
 	}

@@ -188,8 +188,8 @@ func (ls *leases) news(l *lease, told map[mortise.Token]lockText) (news []lockTe
 	return news
 }
 
-func (ls *leases) acquire(ctx context.Context, by *program, id string, r mortise.Request) (holding, error) {
-	return ls.take(ctx, by, id, func(ctx context.Context) (holding, error) { return ls.from(by).acquire(ctx, r) })
+func (ls *leases) acquire(ctx context.Context, by *program, id string, w wish) (holding, error) {
+	return ls.take(ctx, by, id, func(ctx context.Context) (holding, error) { return ls.from(by).acquire(ctx, w) })
 }
 
 // take takes a lock for a lease, with the function acquire. If the lease or ctx ends before it

@@ -80,20 +80,25 @@ func mended(err error) error {
 	return err
 }
 
-func (p *program) acquire(ctx context.Context, r mortise.Request) (holding, error) {
+func (p *program) acquire(ctx context.Context, r wish) (holding, error) {
 	switch {
-	case len(r.Keys) > 0:
+	case len(r.Also) > 0:
 		return nil, fmt.Errorf("%w: it cannot lock several keys at once: lock them one by one, with key", errNotForPrograms)
-	case r.Path != "":
+	case r.Tree:
 		return nil, fmt.Errorf("%w: it cannot lock a path: lock one key", errNotForPrograms)
 	case r.MaxHold > 0:
 		return nil, fmt.Errorf("%w: it cannot set max_hold_seconds", errNotForPrograms)
 	case r.JeopardyGrace > 0:
 		return nil, fmt.Errorf("%w: it cannot set jeopardy_grace_seconds", errNotForPrograms)
-	case r.Sticky:
+	case r.sticky:
 		return nil, fmt.Errorf("%w: it cannot set sticky", errNotForPrograms)
 	}
-	lock, err := p.session.Acquire(ctx, r)
+	lock, err := (*guest.Lock)(nil), error(nil)
+	if r.resume != 0 {
+		lock, err = p.session.Resume(ctx, r.Key, r.resume, r.resumed())
+	} else {
+		lock, err = p.session.Acquire(ctx, r.Request)
+	}
 	if err != nil {
 		return nil, err // a holding that contains a nil lock is not equal to nil
 	}

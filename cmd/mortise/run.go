@@ -55,6 +55,8 @@ func runUnderLock(ctx context.Context, c *call) error {
 		return usageError("-n and -w exclude each other: set one")
 	case o.wait < 0 || o.grace < 0:
 		return usageError("-w and -kill-after must not be negative")
+	case o.shared && o.of != 0:
+		return usageError("-shared and --of exclude each other: set one")
 	case o.permits != 0 && o.of == 0 || o.of != 0 && o.permits == 0:
 		return usageError("--permits and --of belong together")
 	}
@@ -125,7 +127,7 @@ func (c *call) take(g *guest.Guest, key string, signals <-chan os.Signal) (*gues
 		value = fmt.Sprintf("%s, process %d", filepath.Base(c.program[0]), os.Getpid())
 	}
 	lock, err := s.Acquire(ctx, mortise.Request{
-		Key: key, Try: c.run.try, Shared: c.run.shared, Permits: c.run.permits, Of: c.run.of, Value: value,
+		Key: key, Try: c.run.try, Mode: c.run.mode(), Value: value,
 	})
 	heard()
 	if err == nil && interrupted(ctx, nil) == nil {
@@ -201,4 +203,14 @@ func childEnviron(environ []string, key string, token mortise.Token) []string {
 		}
 	}
 	return append(list, fmt.Sprintf("%s_TOKEN=%d", prefix, uint64(token)), prefix+"_KEY="+key)
+}
+
+func (o *runOptions) mode() mortise.Mode {
+	switch {
+	case o.of != 0:
+		return mortise.Permits(o.permits, o.of)
+	case o.shared:
+		return mortise.Shared
+	}
+	return mortise.Exclusive
 }

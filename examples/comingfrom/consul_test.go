@@ -52,7 +52,7 @@ func Example_consulSemaphore() {
 
 	var slots []*mortise.Lock
 	for range 4 {
-		slot, err := node.Acquire(ctx, mortise.Request{Key: "exports", Permits: 1, Of: 3, Try: true})
+		slot, err := node.Acquire(ctx, mortise.Request{Key: "exports", Mode: mortise.Permits(1, 3), Try: true})
 		if err != nil {
 			fmt.Println("the fourth is refused")
 			continue

@@ -28,7 +28,7 @@ func Example_manyReadersOneWriter() {
 
 	writer, err := node.Lock(ctx, "pricelist")
 	check(err)
-	_, err = node.Acquire(ctx, mortise.Request{Key: "pricelist", Shared: true, Try: true})
+	_, err = node.Acquire(ctx, mortise.Request{Key: "pricelist", Mode: mortise.Shared, Try: true})
 	fmt.Println("a reader must wait:", errors.Is(err, mortise.ErrHeld))
 	fmt.Println("the writer's token is higher than the readers':", writer.Token() > max(one.Token(), two.Token()))
 

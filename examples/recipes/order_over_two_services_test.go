@@ -100,7 +100,7 @@ func Example_orderOverTwoServices() {
 	{
 		var m message
 		check(json.Unmarshal(sent, &m))
-		lock, err := nodes[1].Acquire(ctx, mortise.Request{Key: m.Order, Resume: m.Token, Labels: billing})
+		lock, err := nodes[1].Resume(ctx, m.Order, m.Token, mortise.ResumeOptions{Labels: billing})
 		check(err)
 		check(ask(lock.Context(ctx), payment, m.Order, "charge"))
 		late = mortise.ContextWithToken(ctx, lock.Token())
@@ -116,7 +116,7 @@ func Example_orderOverTwoServices() {
 	check(err)
 	found := info.Queue[0]
 	fmt.Println("found its hold:", maps.Equal(found.Labels, billing), "on", found.Holder)
-	lock, err := again.Acquire(ctx, mortise.Request{Key: "orders/42", Resume: found.Token})
+	lock, err := again.Resume(ctx, "orders/42", found.Token, mortise.ResumeOptions{})
 	check(err)
 	// The charge is already done, but this service cannot know that.
 	check(ask(lock.Context(ctx), payment, "orders/42", "charge"))

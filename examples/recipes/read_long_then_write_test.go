@@ -18,12 +18,12 @@ func Example_readLongThenWrite() {
 	check(err)
 	defer func() { _ = node.Leave(ctx) }()
 
-	stocktaking, err := node.Acquire(ctx, mortise.Request{Key: "stocklist", Upgradable: true})
+	stocktaking, err := node.Acquire(ctx, mortise.Request{Key: "stocklist", Mode: mortise.Upgradable})
 	check(err)
 	shop, err := node.RLock(ctx, "stocklist")
 	check(err)
 	fmt.Println("a shop reads during the stocktaking:", shop.Err() == nil)
-	_, err = node.Acquire(ctx, mortise.Request{Key: "stocklist", Upgradable: true, Try: true})
+	_, err = node.Acquire(ctx, mortise.Request{Key: "stocklist", Mode: mortise.Upgradable, Try: true})
 	fmt.Println("a second stocktaking must wait:", errors.Is(err, mortise.ErrHeld))
 
 	// The upgrade waits until all shops have finished reading, and lets no other in.
@@ -35,7 +35,7 @@ func Example_readLongThenWrite() {
 	}()
 	check(shop.Unlock(ctx))
 	writer := <-upgraded
-	_, err = node.Acquire(ctx, mortise.Request{Key: "stocklist", Shared: true, Try: true})
+	_, err = node.Acquire(ctx, mortise.Request{Key: "stocklist", Mode: mortise.Shared, Try: true})
 	fmt.Println("no shop reads during the correction:", errors.Is(err, mortise.ErrHeld))
 	fmt.Println("only the new token belongs to what is written:", writer.Token() > shop.Token())
 

@@ -27,10 +27,10 @@ func (d *draft) add(token mortise.Token, text string) error {
 	return nil
 }
 
-// save locks the draft for one keystroke. With Sticky, the instance keeps the lock after Unlock, so
+// save locks the draft for one keystroke. With LockSticky, the instance keeps the lock after Unlock, so
 // that its next save needs no message to another instance.
 func save(ctx context.Context, node *mortise.Node, d *draft, char rune) error {
-	lock, err := node.Acquire(ctx, mortise.Request{Key: "drafts/7", Sticky: true})
+	lock, err := node.LockSticky(ctx, "drafts/7", mortise.StickyOptions{})
 	if err != nil {
 		return err
 	}

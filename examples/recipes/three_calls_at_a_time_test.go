@@ -20,7 +20,7 @@ func Example_threeCallsAtATime() {
 
 	var now, most, calls atomic.Int32
 	call := func(permits int) error {
-		lock, err := node.Acquire(ctx, mortise.Request{Key: "partners/acme", Permits: permits, Of: 3})
+		lock, err := node.Acquire(ctx, mortise.Request{Key: "partners/acme", Mode: mortise.Permits(permits, 3)})
 		if err != nil {
 			return err
 		}
@@ -38,12 +38,12 @@ func Example_threeCallsAtATime() {
 	workers.Wait()
 	fmt.Println(calls.Load(), "calls, more than three at once:", most.Load() > 3)
 
-	bulk, err := node.Acquire(ctx, mortise.Request{Key: "partners/acme", Permits: 2, Of: 3})
+	bulk, err := node.Acquire(ctx, mortise.Request{Key: "partners/acme", Mode: mortise.Permits(2, 3)})
 	check(err)
 	defer func() { check(bulk.Unlock(ctx)) }()
-	_, err = node.Acquire(ctx, mortise.Request{Key: "partners/acme", Permits: 2, Of: 3, Try: true})
+	_, err = node.Acquire(ctx, mortise.Request{Key: "partners/acme", Mode: mortise.Permits(2, 3), Try: true})
 	fmt.Println("a second bulk call must wait:", errors.Is(err, mortise.ErrHeld))
-	single, err := node.Acquire(ctx, mortise.Request{Key: "partners/acme", Permits: 1, Of: 3, Try: true})
+	single, err := node.Acquire(ctx, mortise.Request{Key: "partners/acme", Mode: mortise.Permits(1, 3), Try: true})
 	check(err)
 	fmt.Println("a single one need not:", single.Unlock(ctx) == nil)
 	// Output:

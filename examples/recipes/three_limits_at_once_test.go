@@ -18,8 +18,8 @@ type job struct{ order, tenant string }
 func (j job) run(ctx context.Context, node *mortise.Node, work func(token mortise.Token) error) error {
 	limits := []mortise.Request{
 		{Key: "orders/" + j.order},
-		{Key: "tenants/" + j.tenant, Permits: 1, Of: 2},
-		{Key: "jobs", Permits: 1, Of: 4},
+		{Key: "tenants/" + j.tenant, Mode: mortise.Permits(1, 2)},
+		{Key: "jobs", Mode: mortise.Permits(1, 4)},
 	}
 	return node.DoNested(ctx, limits, func(ctx context.Context, token mortise.Token) error {
 		return work(token) // the token fences what is written about the order

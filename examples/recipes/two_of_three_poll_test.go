@@ -40,7 +40,7 @@ func Example_twoOfThreePoll() {
 	defer stop()
 
 	partner := &pollers{begun: make(chan string)}
-	permit := mortise.Request{Key: "partners/acme/poll", Permits: 1, Of: 2}
+	permit := mortise.Request{Key: "partners/acme/poll", Mode: mortise.Permits(1, 2)}
 	var running sync.WaitGroup
 	stops := map[string]context.CancelFunc{}
 	for i, node := range nodes {

@@ -15,8 +15,8 @@ func Example_workOnATree() {
 	node, err := mortise.Start(ctx, mortise.Config{})
 	check(err)
 	defer func() { _ = node.Leave(ctx) }()
-	free := func(path string, shared bool) bool {
-		lock, err := node.Acquire(ctx, mortise.Request{Path: path, Shared: shared, Try: true})
+	free := func(path string, mode mortise.Mode) bool {
+		lock, err := node.Acquire(ctx, mortise.Request{Key: path, Mode: mode, Tree: true, Try: true})
 		if errors.Is(err, mortise.ErrHeld) {
 			return false
 		}
@@ -25,23 +25,23 @@ func Example_workOnATree() {
 		return true
 	}
 
-	order, err := node.Acquire(ctx, mortise.Request{Path: "tenants/7/orders/42"})
+	order, err := node.Acquire(ctx, mortise.Request{Key: "tenants/7/orders/42", Tree: true})
 	check(err)
-	fmt.Println("another order:", free("tenants/7/orders/43", false))
-	fmt.Println("invoices:", free("tenants/7/invoices", false))
-	fmt.Println("an export of the tenant:", free("tenants/7", true))
+	fmt.Println("another order:", free("tenants/7/orders/43", mortise.Exclusive))
+	fmt.Println("invoices:", free("tenants/7/invoices", mortise.Exclusive))
+	fmt.Println("an export of the tenant:", free("tenants/7", mortise.Shared))
 	check(order.Unlock(ctx))
 
-	export, err := node.Acquire(ctx, mortise.Request{Path: "tenants/7", Shared: true})
+	export, err := node.Acquire(ctx, mortise.Request{Key: "tenants/7", Tree: true, Mode: mortise.Shared})
 	check(err)
-	fmt.Println("a second export, of a part:", free("tenants/7/orders", true))
-	fmt.Println("an order of the tenant:", free("tenants/7/orders/42", false))
-	fmt.Println("an order of another tenant:", free("tenants/8/orders/1", false))
+	fmt.Println("a second export, of a part:", free("tenants/7/orders", mortise.Shared))
+	fmt.Println("an order of the tenant:", free("tenants/7/orders/42", mortise.Exclusive))
+	fmt.Println("an order of another tenant:", free("tenants/8/orders/1", mortise.Exclusive))
 	check(export.Unlock(ctx))
 
-	migration, err := node.Acquire(ctx, mortise.Request{Path: "tenants/7"})
+	migration, err := node.Acquire(ctx, mortise.Request{Key: "tenants/7", Tree: true})
 	check(err)
-	fmt.Println("during the migration, a reader:", free("tenants/7/orders", true))
+	fmt.Println("during the migration, a reader:", free("tenants/7/orders", mortise.Shared))
 	check(migration.Unlock(ctx))
 	// Output:
 	// another order: true

@@ -159,9 +159,9 @@ func TestAnyInstanceAnswersAGuest(t *testing.T) {
 func TestAGuestSeesTheSessions(t *testing.T) {
 	bubble(t, func(t *testing.T) {
 		f := startFleet(t, 3)
-		holds := f.acquire(0, mortise.Request{Keys: []string{"a", "b"}})
+		holds := f.acquire(0, mortise.Request{Key: "a", Also: []mortise.Part{{Key: "b"}}})
 		other := f.lock(0, "c")
-		waits := f.later(1, mortise.Request{Keys: []string{"b", "c", "d"}})
+		waits := f.later(1, mortise.Request{Key: "b", Also: []mortise.Part{{Key: "c"}, {Key: "d"}}})
 		for i := range f.nodes {
 			a, failed := asks(t, f.program(i), query.AdminClient.Sessions, &query.PageRequest{})
 			var all []mortise.SessionInfo

@@ -83,7 +83,7 @@ func TestARecallTakesOneEntry(t *testing.T) {
 		f := startFleet(t, 3)
 		time.Sleep(10 * time.Second) // the rules are raised
 		log := f.nodes[f.leader()].Replica().Log
-		sticky := mortise.Request{Key: "k", Sticky: true}
+		sticky := stickily{key: "k"}
 		for _, inUse := range []bool{false, true} {
 			unlock(t, f.acquire(0, sticky))
 			l := f.acquire(0, sticky)

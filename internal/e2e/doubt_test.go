@@ -281,7 +281,6 @@ func TestEnteringALockWithAGrace(t *testing.T) {
 		}
 		for _, r := range []mortise.Request{
 			{Key: "k", JeopardyGrace: -1}, {Key: "k", JeopardyGrace: 8 * 24 * time.Hour},
-			{Key: "k", JeopardyGrace: time.Second, Sticky: true},
 		} {
 			_, err := n.Acquire(t.Context(), r)
 			wantIs(t, err, mortise.ErrBadRequest)

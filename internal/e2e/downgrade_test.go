@@ -24,10 +24,10 @@ func TestDowngrade(t *testing.T) {
 		f := startFleet(t, 3)
 		l := f.acquire(0, mortise.Request{Key: "k"})
 		token := l.Token()
-		one := f.later(1, mortise.Request{Key: "k", Shared: true})
-		two := f.later(2, mortise.Request{Key: "k", Shared: true})
+		one := f.later(1, mortise.Request{Key: "k", Mode: mortise.Shared})
+		two := f.later(2, mortise.Request{Key: "k", Mode: mortise.Shared})
 		writer := f.later(1, mortise.Request{Key: "k"})
-		late := f.later(2, mortise.Request{Key: "k", Shared: true})
+		late := f.later(2, mortise.Request{Key: "k", Mode: mortise.Shared})
 		waits(t, "a reader behind the writer", one)
 		downgrade(t, l)
 		downgrade(t, l) // again
@@ -57,8 +57,8 @@ func TestDowngrade(t *testing.T) {
 func TestDowngradeOfSeveralKeys(t *testing.T) {
 	bubble(t, func(t *testing.T) {
 		f := startFleet(t, 3)
-		l := f.acquire(0, mortise.Request{Keys: []string{"a", "b"}})
-		one, two := f.later(1, mortise.Request{Key: "a", Shared: true}), f.later(2, mortise.Request{Key: "b", Shared: true})
+		l := f.acquire(0, mortise.Request{Key: "a", Also: []mortise.Part{{Key: "b"}}})
+		one, two := f.later(1, mortise.Request{Key: "a", Mode: mortise.Shared}), f.later(2, mortise.Request{Key: "b", Mode: mortise.Shared})
 		downgrade(t, l)
 		unlock(t, comes(t, "a reader of a", one))
 		unlock(t, comes(t, "a reader of b", two))
@@ -73,7 +73,7 @@ func TestDowngradeSurvivesAFailover(t *testing.T) {
 		f := startFleet(t, 3)
 		leader := f.leader()
 		l := f.acquire((leader+1)%3, mortise.Request{Key: "k"})
-		reader := f.later((leader+2)%3, mortise.Request{Key: "k", Shared: true})
+		reader := f.later((leader+2)%3, mortise.Request{Key: "k", Mode: mortise.Shared})
 		f.crash(leader)
 		began := time.Now()
 		downgrade(t, l)
@@ -98,7 +98,7 @@ func TestTheLastWriterLeaves(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		other := f.later(1, mortise.Request{Key: "k", Shared: true})
+		other := f.later(1, mortise.Request{Key: "k", Mode: mortise.Shared})
 		if err := outer.Downgrade(ctx); !errors.Is(err, mortise.ErrBadRequest) {
 			t.Errorf("Downgrade beside another writer of the same lock: %v", err)
 		}
@@ -125,8 +125,8 @@ func TestTheLastWriterLeaves(t *testing.T) {
 func TestWhatCannotBeDowngraded(t *testing.T) {
 	bubble(t, func(t *testing.T) {
 		f := startFleet(t, 3)
-		for field, r := range map[string]mortise.Request{
-			"semaphore": {Key: "s", Permits: 1, Of: 2}, "Request.Sticky": {Key: "t", Sticky: true},
+		for field, r := range map[string]any{
+			"semaphore": mortise.Request{Key: "s", Mode: mortise.Permits(1, 2)}, "sticky": stickily{key: "t"},
 		} {
 			l := f.acquire(0, r)
 			err := l.Downgrade(t.Context())
@@ -135,16 +135,16 @@ func TestWhatCannotBeDowngraded(t *testing.T) {
 			}
 			unlock(t, l)
 		}
-		permit := f.acquire(0, mortise.Request{Key: "p", Permits: 1, Of: 2, LockDelay: time.Minute})
+		permit := f.acquire(0, mortise.Request{Key: "p", Mode: mortise.Permits(1, 2), LockDelay: time.Minute})
 		if err := permit.Detach(t.Context()); err != nil {
 			t.Fatal(err)
 		}
-		resumed := f.acquire(1, mortise.Request{Key: "p", Resume: permit.Token()})
+		resumed := f.acquire(1, resuming{key: "p", token: permit.Token()})
 		if err := resumed.Downgrade(t.Context()); !errors.Is(err, mortise.ErrBadRequest) || resumed.Err() != nil {
 			t.Errorf("a resumed permit: %v, held: %v", err, resumed.Err())
 		}
 		unlock(t, resumed)
-		shared := f.acquire(0, mortise.Request{Key: "k", Shared: true})
+		shared := f.acquire(0, mortise.Request{Key: "k", Mode: mortise.Shared})
 		downgrade(t, shared)
 		unlock(t, shared)
 	})

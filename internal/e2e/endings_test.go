@@ -51,8 +51,8 @@ type ending struct {
 
 const forever = 0 // a node that no other ending disturbs
 
-func (f *fleet) try(i int, r mortise.Request) error {
-	_, err := f.nodes[i].Acquire(brief(f.t), r)
+func (f *fleet) try(i int, r any) error {
+	_, err := acquire(brief(f.t), f.nodes[i], r)
 	return err
 }
 
@@ -124,12 +124,12 @@ var endings = []ending{
 	}},
 	{"ErrLost ForcedError", func(f *fleet) error {
 		return f.lost(mortise.Request{Key: "d"}, func(l *mortise.Lock) {
-			if err := f.try(1, mortise.Request{Key: "d", Resume: l.Token()}); err != nil {
+			if err := f.try(1, resuming{key: "d", token: l.Token()}); err != nil {
 				f.t.Error(err)
 			}
 		})
 	}},
-	{"ErrNotHeld", func(f *fleet) error { return f.try(0, mortise.Request{Key: "k", Resume: 1}) }},
+	{"ErrNotHeld", func(f *fleet) error { return f.try(0, resuming{key: "k", token: 1}) }},
 	{"ErrConflict", func(f *fleet) error {
 		_, err := f.nodes[0].Put(brief(f.t), "k", []byte("data"), 7)
 		return err
@@ -152,7 +152,7 @@ var endings = []ending{
 		return err
 	}},
 	{"ErrKept", func(f *fleet) error {
-		l, err := f.nodes[0].Acquire(brief(f.t), mortise.Request{Key: "kept", Sticky: true})
+		l, err := f.nodes[0].LockSticky(brief(f.t), "kept", mortise.StickyOptions{})
 		if err != nil {
 			return err
 		}

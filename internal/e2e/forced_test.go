@@ -20,12 +20,16 @@ func TestAHolderThatWasForcedWhileItWasCutOffLearnsIt(t *testing.T) {
 				n, other := f.nodes[cut], f.nodes[leader]
 				held := map[string]*mortise.Lock{}
 				for key, r := range map[string]mortise.Request{
-					"plain": {}, "shared": {Shared: true}, "permits": {Permits: 2, Of: 3}, "upgradable": {Upgradable: true},
-					"delay": {LockDelay: time.Minute}, "grace": {JeopardyGrace: time.Minute}, "value": {Value: "v"},
-					"sticky": {Sticky: true}, "taken": {}, "kept": {},
+					"plain": {}, "shared": {Mode: mortise.Shared}, "permits": {Mode: mortise.Permits(2, 3)},
+					"upgradable": {Mode: mortise.Upgradable},
+					"delay":      {LockDelay: time.Minute}, "grace": {JeopardyGrace: time.Minute}, "value": {Value: "v"},
+					"sticky": {}, "taken": {}, "kept": {},
 				} {
-					r.Key = key
-					l, err := n.Acquire(brief(t), r)
+					asked := any(stickily{key: key})
+					if r.Key = key; key != "sticky" {
+						asked = r
+					}
+					l, err := acquire(brief(t), n, asked)
 					if err != nil {
 						t.Fatalf("%s: %v", key, err)
 					}
@@ -46,7 +50,7 @@ func TestAHolderThatWasForcedWhileItWasCutOffLearnsIt(t *testing.T) {
 						t.Fatalf("%s: %v, %v", key, ended, err)
 					}
 				}
-				taken, err := other.Acquire(brief(t), mortise.Request{Key: "taken", Resume: held["taken"].Token()})
+				taken, err := other.Resume(brief(t), "taken", held["taken"].Token(), mortise.ResumeOptions{})
 				if err != nil {
 					t.Fatal(err)
 				}

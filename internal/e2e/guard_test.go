@@ -130,7 +130,7 @@ func TestAGuardedPutNeedsTheHold(t *testing.T) {
 	bubble(t, func(t *testing.T) {
 		f := startFleet(t, 3)
 		ctx, n := t.Context(), f.nodes[f.follower()]
-		l := f.acquire(0, mortise.Request{Keys: []string{"a", "b"}})
+		l := f.acquire(0, mortise.Request{Key: "a", Also: []mortise.Part{{Key: "b"}}})
 		first, err := l.Put(ctx, "data", []byte("1"), 0)
 		if err != nil || first == 0 {
 			t.Fatalf("%d, %v", first, err)
@@ -149,7 +149,7 @@ func TestAGuardedPutNeedsTheHold(t *testing.T) {
 			t.Errorf("after a forced end: %v", err)
 		}
 		unlock(t, f.acquire(1, mortise.Request{Key: "a"}))
-		l = f.acquire(0, mortise.Request{Key: "a", Shared: true})
+		l = f.acquire(0, mortise.Request{Key: "a", Mode: mortise.Shared})
 		second, err := l.Put(ctx, "data", []byte("3"), first)
 		if err != nil || second <= first {
 			t.Errorf("a reader: %d, %v", second, err)
@@ -158,9 +158,9 @@ func TestAGuardedPutNeedsTheHold(t *testing.T) {
 		if _, err := l.Put(ctx, "data", nil, second); !errors.Is(err, mortise.ErrUnlocked) {
 			t.Errorf("after Unlock: %v", err)
 		}
-		l = f.acquire(0, mortise.Request{Key: "a", Sticky: true})
+		l = f.acquire(0, stickily{key: "a"})
 		if _, err := l.Put(ctx, "data", nil, second); !errors.Is(err, mortise.ErrBadRequest) ||
-			!strings.Contains(err.Error(), "Sticky") {
+			!strings.Contains(err.Error(), "sticky") {
 			t.Errorf("with Sticky: %v", err)
 		}
 		unlock(t, l)

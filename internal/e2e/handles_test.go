@@ -144,29 +144,29 @@ type leaving struct {
 func TestTheReadersThatAreLeft(t *testing.T) {
 	type R = mortise.Request
 	for name, c := range map[string]leaving{
-		"a key": {R{Key: "t/a"}, R{Key: "t/a", Shared: true},
-			[]R{{Key: "t/a", Shared: true}, {Key: "t/a", Upgradable: true}}, []R{{Key: "t/a"}}},
-		"two keys": {R{Keys: []string{"t/a", "x"}}, R{Key: "t/a", Shared: true},
-			[]R{{Key: "t/a", Shared: true}, {Key: "x", Shared: true}}, []R{{Key: "t/a"}}},
-		"a node": {R{Path: "t/a"}, R{Path: "t/a", Shared: true},
-			[]R{{Path: "t/a", Shared: true}, {Path: "t", Shared: true}, {Path: "t/c"}},
-			[]R{{Path: "t/a"}, {Path: "t/a/z"}, {Path: "t"}}},
-		"a node below": {R{Path: "t/a"}, R{Path: "t/a/b", Shared: true},
-			[]R{{Path: "t/a/b/c", Shared: true}}, []R{{Path: "t/a/b"}, {Path: "t/a/b/c"}}},
-		"the key of a node": {R{Path: "t/a"}, R{Key: "t/a", Shared: true},
-			[]R{{Key: "t/a", Shared: true}, {Path: "t/c"}}, []R{{Key: "t/a"}}},
-		"a root": {R{Path: "t"}, R{Path: "t", Shared: true},
-			[]R{{Path: "t/q", Shared: true}}, []R{{Path: "t/q"}, {Path: "t"}, {Key: "t"}}},
-		"below a root": {R{Path: "t"}, R{Path: "t/b", Shared: true},
-			[]R{{Path: "t/b", Shared: true}}, []R{{Path: "t/b"}, {Path: "t/b/c"}}},
-		"upgradable": {R{Key: "t/a", Upgradable: true}, R{Key: "t/a", Shared: true},
-			[]R{{Key: "t/a", Shared: true}, {Key: "t/a", Upgradable: true}}, []R{{Key: "t/a"}}},
-		"overdue": {R{Key: "t/a", MaxHold: time.Second}, R{Key: "t/a", Shared: true},
-			[]R{{Key: "t/a", Shared: true}}, []R{{Key: "t/a"}}},
+		"a key": {R{Key: "t/a"}, R{Key: "t/a", Mode: mortise.Shared},
+			[]R{{Key: "t/a", Mode: mortise.Shared}, {Key: "t/a", Mode: mortise.Upgradable}}, []R{{Key: "t/a"}}},
+		"two keys": {R{Key: "t/a", Also: []mortise.Part{{Key: "x"}}}, R{Key: "t/a", Mode: mortise.Shared},
+			[]R{{Key: "t/a", Mode: mortise.Shared}, {Key: "x", Mode: mortise.Shared}}, []R{{Key: "t/a"}}},
+		"a node": {R{Key: "t/a", Tree: true}, R{Key: "t/a", Tree: true, Mode: mortise.Shared},
+			[]R{{Key: "t/a", Tree: true, Mode: mortise.Shared}, {Key: "t", Tree: true, Mode: mortise.Shared}, {Key: "t/c", Tree: true}},
+			[]R{{Key: "t/a", Tree: true}, {Key: "t/a/z", Tree: true}, {Key: "t", Tree: true}}},
+		"a node below": {R{Key: "t/a", Tree: true}, R{Key: "t/a/b", Tree: true, Mode: mortise.Shared},
+			[]R{{Key: "t/a/b/c", Tree: true, Mode: mortise.Shared}}, []R{{Key: "t/a/b", Tree: true}, {Key: "t/a/b/c", Tree: true}}},
+		"the key of a node": {R{Key: "t/a", Tree: true}, R{Key: "t/a", Mode: mortise.Shared},
+			[]R{{Key: "t/a", Mode: mortise.Shared}, {Key: "t/c", Tree: true}}, []R{{Key: "t/a"}}},
+		"a root": {R{Key: "t", Tree: true}, R{Key: "t", Tree: true, Mode: mortise.Shared},
+			[]R{{Key: "t/q", Tree: true, Mode: mortise.Shared}}, []R{{Key: "t/q", Tree: true}, {Key: "t", Tree: true}, {Key: "t"}}},
+		"below a root": {R{Key: "t", Tree: true}, R{Key: "t/b", Tree: true, Mode: mortise.Shared},
+			[]R{{Key: "t/b", Tree: true, Mode: mortise.Shared}}, []R{{Key: "t/b", Tree: true}, {Key: "t/b/c", Tree: true}}},
+		"upgradable": {R{Key: "t/a", Mode: mortise.Upgradable}, R{Key: "t/a", Mode: mortise.Shared},
+			[]R{{Key: "t/a", Mode: mortise.Shared}, {Key: "t/a", Mode: mortise.Upgradable}}, []R{{Key: "t/a"}}},
+		"overdue": {R{Key: "t/a", MaxHold: time.Second}, R{Key: "t/a", Mode: mortise.Shared},
+			[]R{{Key: "t/a", Mode: mortise.Shared}}, []R{{Key: "t/a"}}},
 		"overdue with a delay": {R{Key: "t/a", MaxHold: time.Second, LockDelay: 5 * time.Second},
-			R{Key: "t/a", Shared: true}, []R{{Key: "t/a", Shared: true}}, []R{{Key: "t/a"}}},
-		"a resumed root": {R{Path: "t", LockDelay: time.Minute}, R{Path: "t", Shared: true},
-			[]R{{Path: "t/q", Shared: true}}, []R{{Path: "t/q"}, {Key: "t"}}},
+			R{Key: "t/a", Mode: mortise.Shared}, []R{{Key: "t/a", Mode: mortise.Shared}}, []R{{Key: "t/a"}}},
+		"a resumed root": {R{Key: "t", Tree: true, LockDelay: time.Minute}, R{Key: "t", Tree: true, Mode: mortise.Shared},
+			[]R{{Key: "t/q", Tree: true, Mode: mortise.Shared}}, []R{{Key: "t/q", Tree: true}, {Key: "t"}}},
 	} {
 		for _, innerFirst := range []bool{false, true} {
 			t.Run(fmt.Sprint(name, ", the reader leaves first: ", innerFirst), func(t *testing.T) {
@@ -183,7 +183,7 @@ func (c *leaving) leave(t *testing.T, innerFirst, resumed bool) {
 		if err := first.Detach(t.Context()); err != nil {
 			t.Fatal(err)
 		}
-		first = f.acquire(0, mortise.Request{Key: first.Key(), Resume: first.Token()})
+		first = f.acquire(0, resuming{key: first.Key(), token: first.Token()})
 	}
 	inner, err := f.nodes[0].Acquire(first.Context(t.Context()), c.inner)
 	if err != nil || inner.Token() != first.Token() {
@@ -208,7 +208,7 @@ func (c *leaving) leave(t *testing.T, innerFirst, resumed bool) {
 				t.Errorf("%+v was granted beside the first handle", r)
 			}
 		}
-		if !c.first.Upgradable && try(c.free[0]) {
+		if c.first.Mode != mortise.Upgradable && try(c.free[0]) {
 			t.Errorf("%+v was granted beside the exclusive first handle", c.free[0])
 		}
 		unlock(t, first)
@@ -249,7 +249,7 @@ func (c *leaving) leave(t *testing.T, innerFirst, resumed bool) {
 func TestAReaderOutlivesAnUpgrade(t *testing.T) {
 	bubble(t, func(t *testing.T) {
 		f := startFleet(t, 1)
-		l := f.acquire(0, mortise.Request{Key: "k", Upgradable: true})
+		l := f.acquire(0, mortise.Request{Key: "k", Mode: mortise.Upgradable})
 		up, err := l.Upgrade(t.Context())
 		if err != nil {
 			t.Fatal(err)
@@ -258,14 +258,14 @@ func TestAReaderOutlivesAnUpgrade(t *testing.T) {
 		if err != nil || reader.Token() != l.Token() {
 			t.Fatal(err)
 		}
-		_, err = f.nodes[0].Acquire(t.Context(), mortise.Request{Key: "k", Shared: true, Try: true})
+		_, err = f.nodes[0].Acquire(t.Context(), mortise.Request{Key: "k", Mode: mortise.Shared, Try: true})
 		wantIs(t, err, mortise.ErrHeld)
 		unlock(t, l) // it also ends the upgrade
 		time.Sleep(50 * time.Millisecond)
 		if err := up.Err(); err == nil || reader.Err() != nil {
 			t.Errorf("the upgrade: %v, the reader: %v", err, reader.Err())
 		}
-		unlock(t, f.acquire(0, mortise.Request{Key: "k", Upgradable: true, Try: true}))
+		unlock(t, f.acquire(0, mortise.Request{Key: "k", Mode: mortise.Upgradable, Try: true}))
 		_ = up.Unlock(t.Context())
 		unlock(t, reader)
 		f.nothingLeft()
@@ -276,12 +276,12 @@ func TestAReaderOutlivesAnUpgrade(t *testing.T) {
 // and unlocks the handles in every order. The lock must exclude all others until the first and the
 // upgradable handle have ended, and only writers while a reader is left.
 func TestUpgradeUnderAnExclusiveLock(t *testing.T) {
-	for name, outer := range map[string]mortise.Request{
-		"a key":      {Key: "t/k"},
-		"two keys":   {Keys: []string{"t/k", "x"}},
-		"a node":     {Path: "t/k"},
-		"sticky":     {Key: "t/k", Sticky: true},
-		"an upgrade": {Key: "t/k", Upgradable: true},
+	for name, outer := range map[string]any{
+		"a key":      mortise.Request{Key: "t/k"},
+		"two keys":   mortise.Request{Key: "t/k", Also: []mortise.Part{{Key: "x"}}},
+		"a node":     mortise.Request{Key: "t/k", Tree: true},
+		"sticky":     stickily{key: "t/k"},
+		"an upgrade": mortise.Request{Key: "t/k", Mode: mortise.Upgradable},
 	} {
 		for _, order := range []string{"oiu", "oui", "iou", "iuo", "uoi", "uio"} {
 			t.Run(name+" "+order, func(t *testing.T) {
@@ -293,11 +293,12 @@ func TestUpgradeUnderAnExclusiveLock(t *testing.T) {
 
 // upgradeUnder unlocks in an order: "o" is the outer lock, "i" the upgradable handle, "u" its
 // upgrade.
-func upgradeUnder(t *testing.T, r mortise.Request, order string) {
+func upgradeUnder(t *testing.T, r any, order string) {
 	f := startFleet(t, 2, func(c *mortise.Config) {
 		c.Hooks = &mortise.Hooks{Leaked: func(mortise.LockEvent) {}}
 	})
 	outer := f.acquire(0, r)
+	_, keeps := r.(stickily)
 	upgrade := func(l *mortise.Lock) *mortise.Lock {
 		up, err := l.Upgrade(t.Context())
 		if err != nil {
@@ -305,11 +306,11 @@ func upgradeUnder(t *testing.T, r mortise.Request, order string) {
 		}
 		return up
 	}
-	if r.Upgradable {
+	if r, is := r.(mortise.Request); is && r.Mode == mortise.Upgradable {
 		defer unlock(t, outer)
 		outer = upgrade(outer)
 	}
-	inner, err := f.nodes[0].Acquire(outer.Context(t.Context()), mortise.Request{Key: "t/k", Upgradable: true})
+	inner, err := f.nodes[0].Acquire(outer.Context(t.Context()), mortise.Request{Key: "t/k", Mode: mortise.Upgradable})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -335,11 +336,11 @@ func upgradeUnder(t *testing.T, r mortise.Request, order string) {
 			unlock(t, upgrade(inner))
 		}
 		time.Sleep(50 * time.Millisecond)
-		shared := held['o'] == nil && held['i'] == nil && !r.Sticky
-		for _, asks := range []bool{true, false} {
-			l, err := f.nodes[1].Acquire(t.Context(), mortise.Request{Key: "t/k", Shared: asks, Try: true})
-			if free := err == nil; free != (asks && shared) {
-				t.Errorf("%q are left, a request is shared: %v: %v", slices.Sorted(maps.Keys(held)), asks, err)
+		shared := held['o'] == nil && held['i'] == nil && !keeps
+		for _, mode := range []mortise.Mode{mortise.Shared, mortise.Exclusive} {
+			l, err := f.nodes[1].Acquire(t.Context(), mortise.Request{Key: "t/k", Mode: mode, Try: true})
+			if free := err == nil; free != (mode == mortise.Shared && shared) {
+				t.Errorf("%q are left, a request is %v: %v", slices.Sorted(maps.Keys(held)), mode, err)
 			} else if free {
 				unlock(t, l)
 			}
@@ -360,7 +361,7 @@ func TestTheUpgradeOfAHandleEndsAtItsMaxHold(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		inner, err := f.nodes[0].Acquire(ctx, mortise.Request{Key: "k", Upgradable: true, MaxHold: time.Second})
+		inner, err := f.nodes[0].Acquire(ctx, mortise.Request{Key: "k", Mode: mortise.Upgradable, MaxHold: time.Second})
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -372,7 +373,7 @@ func TestTheUpgradeOfAHandleEndsAtItsMaxHold(t *testing.T) {
 		unlock(t, outer)
 		readable := func(want bool) {
 			t.Helper()
-			l, err := f.nodes[1].Acquire(t.Context(), mortise.Request{Key: "k", Shared: true, Try: true})
+			l, err := f.nodes[1].Acquire(t.Context(), mortise.Request{Key: "k", Mode: mortise.Shared, Try: true})
 			if err == nil != want {
 				t.Errorf("a reader: %v", err)
 			}
@@ -410,7 +411,7 @@ func TestTheUpgradeOfAHandleLeaks(t *testing.T) {
 				c.Hooks = &mortise.Hooks{Leaked: func(e mortise.LockEvent) { leaks <- e }}
 			})
 			outer := f.acquire(0, mortise.Request{Key: "k"})
-			inner, err := f.nodes[0].Acquire(outer.Context(t.Context()), mortise.Request{Key: "k", Upgradable: true})
+			inner, err := f.nodes[0].Acquire(outer.Context(t.Context()), mortise.Request{Key: "k", Mode: mortise.Upgradable})
 			if err != nil {
 				t.Fatal(err)
 			}

@@ -51,17 +51,17 @@ func TestHooksHearOfSessionsOfTheUsersOwn(t *testing.T) {
 			e.Held < 4*time.Second {
 			t.Errorf("%+v", e)
 		}
-		taken := f.acquire(b, mortise.Request{Key: "saga", Resume: l.Token()})
+		taken := f.acquire(b, resuming{key: "saga", token: l.Token()})
 		if e := ears[b].last(t); e.Outcome != mortise.OutcomeGranted || e.Kind != mortise.LockResumed ||
 			e.Token != taken.Token() {
 			t.Errorf("%+v", e)
 		}
-		again := f.acquire(a, mortise.Request{Key: "saga", Resume: taken.Token()})
+		again := f.acquire(a, resuming{key: "saga", token: taken.Token()})
 		time.Sleep(time.Second)
 		if got := ears[b].of("lost"); !slices.Equal(got, []string{"lost resumed"}) {
 			t.Errorf("%q", got)
 		}
-		if _, err := f.nodes[b].Acquire(t.Context(), mortise.Request{Key: "saga", Resume: l.Token()}); err == nil ||
+		if _, err := f.nodes[b].Resume(t.Context(), "saga", l.Token(), mortise.ResumeOptions{}); err == nil ||
 			ears[b].last(t).Outcome != mortise.OutcomeNotHeld {
 			t.Errorf("%v, %+v", err, ears[b].last(t))
 		}

@@ -13,7 +13,7 @@ import (
 	"github.com/mortise-lock/mortise"
 )
 
-var sticky = mortise.Request{Key: "k", Sticky: true}
+var sticky = stickily{key: "k"}
 
 // kept returns a fleet of three nodes in which node 0 holds a kept lock, and the entry of that lock
 // in Peek.
@@ -92,7 +92,7 @@ func TestKeptLocksAreShown(t *testing.T) {
 		}
 		local := sticky
 		local.Try = true
-		if _, err := f.nodes[0].Acquire(brief(t), local); !errors.Is(err, mortise.ErrHeld) ||
+		if _, err := acquire(brief(t), f.nodes[0], local); !errors.Is(err, mortise.ErrHeld) ||
 			!strings.Contains(err.Error(), "is held by node-0 (token ") {
 			t.Errorf("%v", err)
 		}
@@ -175,9 +175,9 @@ func TestStickyUnderAnotherLock(t *testing.T) {
 	bubble(t, func(t *testing.T) {
 		f := startFleet(t, 3)
 		time.Sleep(10 * time.Second) // the rules are raised
-		for _, r := range []mortise.Request{{Key: "outer"}, {Key: "outer", Sticky: true}} {
+		for _, r := range []any{mortise.Request{Key: "outer"}, stickily{key: "outer"}} {
 			outer := f.acquire(0, r)
-			inner, err := f.nodes[0].Acquire(outer.Context(t.Context()), sticky)
+			inner, err := acquire(outer.Context(t.Context()), f.nodes[0], sticky)
 			if err != nil {
 				t.Fatal(err)
 			}
@@ -194,26 +194,5 @@ func TestStickyUnderAnotherLock(t *testing.T) {
 			unlock(t, outer)
 		}
 		f.nothingLeft()
-	})
-}
-
-// TestStickyIsRefused checks that Acquire refuses Sticky together with each of these fields, and
-// that the error names the field.
-func TestStickyIsRefused(t *testing.T) {
-	bubble(t, func(t *testing.T) {
-		f := startFleet(t, 1)
-		for field, r := range map[string]mortise.Request{
-			"Keys": {Keys: []string{"k"}}, "Permits": {Key: "k", Permits: 1, Of: 2},
-			"MaxWaiting": {Key: "k", MaxWaiting: 1}, "MaxHold": {Key: "k", MaxHold: time.Second},
-			"LockDelay": {Key: "k", LockDelay: time.Second}, "Resume": {Key: "k", Resume: 7},
-			"Value": {Key: "k", Value: "v"}, "Labels": {Key: "k", Labels: map[string]string{"a": "b"}},
-		} {
-			r.Sticky = true
-			_, err := f.nodes[0].Acquire(context.Background(), r)
-			if !errors.Is(err, mortise.ErrBadRequest) || !strings.Contains(err.Error(), "Request.Sticky") ||
-				!strings.Contains(err.Error(), field) {
-				t.Errorf("Sticky with %s: %v", field, err)
-			}
-		}
 	})
 }

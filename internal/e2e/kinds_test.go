@@ -3,6 +3,7 @@ package e2e
 import (
 	"context"
 	"errors"
+	"fmt"
 	"strings"
 	"sync/atomic"
 	"testing"
@@ -13,21 +14,48 @@ import (
 	"github.com/mortise-lock/mortise/internal/lapse"
 )
 
-func (f *fleet) acquire(i int, r mortise.Request) *mortise.Lock {
+// stickily and resuming are requests in tests, besides mortise.Request.
+type stickily struct {
+	key string
+	mortise.StickyOptions
+}
+
+type resuming struct {
+	key   string
+	token mortise.Token
+	mortise.ResumeOptions
+}
+
+// acquire calls the method of n for a mortise.Request, a stickily or a resuming.
+func acquire(ctx context.Context, n interface {
+	Acquire(context.Context, mortise.Request) (*mortise.Lock, error)
+	LockSticky(context.Context, string, mortise.StickyOptions) (*mortise.Lock, error)
+	Resume(context.Context, string, mortise.Token, mortise.ResumeOptions) (*mortise.Lock, error)
+}, r any) (*mortise.Lock, error) {
+	switch r := r.(type) {
+	case stickily:
+		return n.LockSticky(ctx, r.key, r.StickyOptions)
+	case resuming:
+		return n.Resume(ctx, r.key, r.token, r.ResumeOptions)
+	}
+	return n.Acquire(ctx, r.(mortise.Request))
+}
+
+func (f *fleet) acquire(i int, r any) *mortise.Lock {
 	f.t.Helper()
 	ctx, cancel := context.WithTimeout(f.t.Context(), 5*time.Minute)
 	defer cancel()
-	l, err := f.nodes[i].Acquire(ctx, r)
+	l, err := acquire(ctx, f.nodes[i], r)
 	if err != nil {
 		f.t.Fatalf("node %d: %v", i, err)
 	}
 	return l
 }
 
-func (f *fleet) later(i int, r mortise.Request) <-chan *mortise.Lock {
+func (f *fleet) later(i int, r any) <-chan *mortise.Lock {
 	granted := make(chan *mortise.Lock, 1)
 	go func() {
-		if l, err := f.nodes[i].Acquire(f.t.Context(), r); err == nil {
+		if l, err := acquire(f.t.Context(), f.nodes[i], r); err == nil {
 			granted <- l
 		}
 	}()
@@ -64,7 +92,7 @@ func comes(t *testing.T, who string, granted <-chan *mortise.Lock) *mortise.Lock
 func TestReadersShareAndWritersDoNot(t *testing.T) {
 	bubble(t, func(t *testing.T) {
 		f := startFleet(t, 3)
-		read, write := mortise.Request{Key: "k", Shared: true}, mortise.Request{Key: "k"}
+		read, write := mortise.Request{Key: "k", Mode: mortise.Shared}, mortise.Request{Key: "k"}
 		one, two := f.acquire(0, read), f.acquire(1, read)
 		writer := f.later(2, write)
 		late := f.later(0, read)
@@ -75,7 +103,7 @@ func TestReadersShareAndWritersDoNot(t *testing.T) {
 		unlock(t, two)
 		w := comes(t, "the writer", writer)
 		waits(t, "a reader beside a writer", late)
-		if _, err := f.nodes[1].Acquire(t.Context(), mortise.Request{Key: "k", Shared: true,
+		if _, err := f.nodes[1].Acquire(t.Context(), mortise.Request{Key: "k", Mode: mortise.Shared,
 			Try: true}); !errors.Is(err, mortise.ErrHeld) {
 			t.Errorf("a reader tries beside a writer: %v", err)
 		}
@@ -98,7 +126,7 @@ func TestSemaphoreGivesAsManyPermitsAsThereAre(t *testing.T) {
 			go func() {
 				defer func() { done <- struct{}{} }()
 				permits := 1 + i%3
-				l := f.acquire(i%3, mortise.Request{Key: "pool", Permits: permits, Of: 4})
+				l := f.acquire(i%3, mortise.Request{Key: "pool", Mode: mortise.Permits(permits, 4)})
 				if now := held.Add(int64(permits)); now > most.Load() {
 					most.Store(now)
 				}
@@ -121,7 +149,7 @@ func TestSeveralKeysAtOnce(t *testing.T) {
 	bubble(t, func(t *testing.T) {
 		f := startFleet(t, 3)
 		b := f.lock(0, "b")
-		all := f.later(1, mortise.Request{Keys: []string{"c", "a", "b", "a"}})
+		all := f.later(1, mortise.Request{Key: "c", Also: []mortise.Part{{Key: "a"}, {Key: "b"}, {Key: "a"}}})
 		waits(t, "the request for a, b and c", all)
 		c := f.later(2, mortise.Request{Key: "c"})
 		waits(t, "the later request for c", c)
@@ -138,13 +166,13 @@ func TestSeveralKeysAtOnce(t *testing.T) {
 			}
 		}
 		var held *mortise.HeldError
-		if _, err := f.nodes[0].Acquire(t.Context(), mortise.Request{Keys: []string{"z", "b"},
+		if _, err := f.nodes[0].Acquire(t.Context(), mortise.Request{Key: "z", Also: []mortise.Part{{Key: "b"}},
 			Try: true}); !asHeld(err, &held) || held.Key != "b" {
 			t.Errorf("a try for z and b: %v", err)
 		}
 		unlock(t, l)
 		unlock(t, comes(t, "the later request for c", c))
-		unlock(t, f.acquire(0, mortise.Request{Keys: []string{"a", "b", "c", "z"}, Try: true}))
+		unlock(t, f.acquire(0, mortise.Request{Key: "a", Also: []mortise.Part{{Key: "b"}, {Key: "c"}, {Key: "z"}}, Try: true}))
 		f.nothingLeft()
 	})
 }
@@ -159,8 +187,12 @@ func TestSeveralKeysInAnyOrder(t *testing.T) {
 			go func() {
 				defer func() { done <- struct{}{} }()
 				keys := []string{"a", "b", "c"}
-				unlock(t, f.acquire(i%3, mortise.Request{Keys: []string{keys[i%3], keys[(i+1+i%2)%3]},
-					Shared: i%5 == 0}))
+				mode := mortise.Exclusive
+				if i%5 == 0 {
+					mode = mortise.Shared
+				}
+				unlock(t, f.acquire(i%3, mortise.Request{Key: keys[i%3], Mode: mode,
+					Also: []mortise.Part{{Key: keys[(i+1+i%2)%3], Mode: mode}}}))
 			}()
 		}
 		for range 60 {
@@ -173,27 +205,34 @@ func TestSeveralKeysInAnyOrder(t *testing.T) {
 func TestRequestsAreChecked(t *testing.T) {
 	bubble(t, func(t *testing.T) {
 		f := startFleet(t, 1)
-		many := make([]string, 257)
+		many := make([]mortise.Part, 256)
+		for i := range many {
+			many[i].Key = fmt.Sprint("many/", i)
+		}
 		for name, c := range map[string]struct {
 			request mortise.Request
 			want    error
 			field   string
 		}{
-			"two ways":      {mortise.Request{Key: "a", Keys: []string{"b"}}, mortise.ErrBadRequest, "Key"},
-			"too many keys": {mortise.Request{Keys: many}, mortise.ErrBadRequest, "Keys"},
-			"shared permits": {mortise.Request{Key: "a", Shared: true, Permits: 1, Of: 2}, mortise.ErrBadRequest,
-				"Shared"},
-			"no permits":      {mortise.Request{Key: "a", Of: 2}, mortise.ErrBadRequest, "Permits"},
-			"more than there": {mortise.Request{Key: "a", Permits: 3, Of: 2}, mortise.ErrBadRequest, "Permits"},
-			"negative":        {mortise.Request{Key: "a", Permits: -1, Of: 2}, mortise.ErrBadRequest, "Permits"},
-			"waiting":         {mortise.Request{Key: "a", MaxWaiting: -1}, mortise.ErrBadRequest, "MaxWaiting"},
-			"hold":            {mortise.Request{Key: "a", MaxHold: -1}, mortise.ErrBadRequest, "MaxHold"},
+			"too many keys": {mortise.Request{Key: "a", Also: many}, mortise.ErrBadRequest, "257 keys"},
+			"no permits":    {mortise.Request{Key: "a", Mode: mortise.Permits(0, 2)}, mortise.ErrBadRequest, "Permits(0, 2)"},
+			"more than there": {mortise.Request{Key: "a", Mode: mortise.Permits(3, 2)}, mortise.ErrBadRequest,
+				"Permits(3, 2)"},
+			"negative": {mortise.Request{Key: "a", Mode: mortise.Permits(-1, 2)}, mortise.ErrBadRequest,
+				"Permits(less than 0, 2)"},
+			"no mode": {mortise.Request{Key: "a", Mode: 7}, mortise.ErrBadRequest, "Request.Mode is the number 7"},
+			"a mode of a part": {mortise.Request{Key: "a", Also: []mortise.Part{{Key: "b"}, {Key: "c", Mode: 7}}},
+				mortise.ErrBadRequest, "Request.Also[1].Mode"},
+			"several permits": {mortise.Request{Key: "a", Also: []mortise.Part{{Key: "b", Mode: mortise.Permits(1, 2)}}},
+				mortise.ErrBadRequest, "Request.Also[0].Mode is 1 of 2"},
+			"waiting": {mortise.Request{Key: "a", MaxWaiting: -1}, mortise.ErrBadRequest, "MaxWaiting"},
+			"hold":    {mortise.Request{Key: "a", MaxHold: -1}, mortise.ErrBadRequest, "MaxHold"},
 			"delay": {mortise.Request{Key: "a", LockDelay: 8 * 24 * time.Hour}, mortise.ErrBadRequest,
 				"LockDelay"},
 			"value": {mortise.Request{Key: "a", Value: strings.Repeat("x", 1025)}, mortise.ErrBadRequest,
 				"Value"},
-			"empty key": {mortise.Request{Keys: []string{"a", ""}}, mortise.ErrBadKey, ""},
-			"bad key":   {mortise.Request{Keys: []string{"a", "b\n"}}, mortise.ErrBadKey, ""},
+			"empty key": {mortise.Request{Key: "a", Also: []mortise.Part{{Key: ""}}}, mortise.ErrBadKey, ""},
+			"bad key":   {mortise.Request{Key: "a", Also: []mortise.Part{{Key: "b\n"}}}, mortise.ErrBadKey, ""},
 		} {
 			if l, err := f.nodes[0].Acquire(t.Context(), c.request); l != nil || !errors.Is(err, c.want) ||
 				!strings.Contains(err.Error(), c.field) {
@@ -203,7 +242,7 @@ func TestRequestsAreChecked(t *testing.T) {
 		if _, err := f.nodes[0].LockAll(t.Context()); !errors.Is(err, mortise.ErrBadRequest) {
 			t.Errorf("LockAll without keys: %v", err)
 		}
-		unlock(t, f.acquire(0, mortise.Request{Key: "a", Permits: 1, Of: 1}))
+		unlock(t, f.acquire(0, mortise.Request{Key: "a", Mode: mortise.Permits(1, 1)}))
 		f.nothingLeft()
 	})
 }
@@ -243,8 +282,8 @@ func TestPrefixesLimitTheWaiters(t *testing.T) {
 			for range most {
 				waiting = append(waiting, f.later(1, mortise.Request{Key: key, MaxWaiting: 10}))
 			}
-			for _, r := range []mortise.Request{{Key: key}, {Key: key, Shared: true}, {Keys: []string{"free", key}},
-				{Path: key}} {
+			for _, r := range []mortise.Request{{Key: key}, {Key: key, Mode: mortise.Shared},
+				{Key: "free", Also: []mortise.Part{{Key: key}}}, {Key: key, Tree: true}} {
 				_, err := f.nodes[0].Acquire(t.Context(), r)
 				wantIs(t, err, mortise.ErrQueueFull)
 			}
@@ -252,7 +291,7 @@ func TestPrefixesLimitTheWaiters(t *testing.T) {
 			wantIs(t, err, mortise.ErrQueueFull)
 			_, err = f.nodes[0].TryLock(t.Context(), key)
 			wantIs(t, err, mortise.ErrHeld)
-			sticky := f.later(0, mortise.Request{Key: key, Sticky: true})
+			sticky := f.later(0, stickily{key: key})
 			unlock(t, l)
 			for _, w := range waiting {
 				unlock(t, comes(t, key, w))
@@ -266,7 +305,7 @@ func TestALockIsEnteredAgainUnderItsContext(t *testing.T) {
 	bubble(t, func(t *testing.T) {
 		f := startFleet(t, 2)
 		n := f.nodes[0]
-		l := f.acquire(0, mortise.Request{Keys: []string{"a", "b"}})
+		l := f.acquire(0, mortise.Request{Key: "a", Also: []mortise.Part{{Key: "b"}}})
 		ctx := l.Context(t.Context())
 		again, err := n.Lock(ctx, "b")
 		if err != nil || again.Token() != l.Token() {
@@ -370,7 +409,7 @@ func TestDeadlockIsToldToTheYoungest(t *testing.T) {
 		unlock(t, <-granted)
 		unlock(t, locks[0])
 
-		reader := f.acquire(0, mortise.Request{Key: "r", Shared: true})
+		reader := f.acquire(0, mortise.Request{Key: "r", Mode: mortise.Shared})
 		if _, err := f.nodes[0].Lock(reader.Context(t.Context()), "r"); !errors.As(err, &deadlock) {
 			t.Errorf("a reader becomes a writer: %v", err)
 		}

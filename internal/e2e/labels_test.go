@@ -72,7 +72,7 @@ func TestLabelsOfPackagesDoNotForbidReentry(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			bubble(t, func(t *testing.T) {
 				f := startFleet(t, 1)
-				l := f.acquire(0, mortise.Request{Keys: []string{"own", "own/shard/0"},
+				l := f.acquire(0, mortise.Request{Key: "own", Also: []mortise.Part{{Key: "own/shard/0"}},
 					Labels: map[string]string{"team": "blue"}})
 				if err := call(l.Context(t.Context()), f.nodes[0].Node); err != nil {
 					t.Error(err)

@@ -68,14 +68,15 @@ func TestALockerOfAllKinds(t *testing.T) {
 		request mortise.Request
 		meet    bool
 	}{
-		"exclusive":       {mortise.Request{Key: "k"}, false},
-		"shared":          {mortise.Request{Key: "k", Shared: true}, true},
-		"two permits":     {mortise.Request{Key: "k", Permits: 1, Of: 2}, true},
-		"both of two":     {mortise.Request{Key: "k", Permits: 2, Of: 2}, false},
-		"two keys":        {mortise.Request{Keys: []string{"a", "b"}}, false},
-		"a path":          {mortise.Request{Path: "a/b"}, false},
-		"a shared path":   {mortise.Request{Path: "a/b", Shared: true}, true},
-		"shared two keys": {mortise.Request{Keys: []string{"a", "b"}, Shared: true}, true},
+		"exclusive":     {mortise.Request{Key: "k"}, false},
+		"shared":        {mortise.Request{Key: "k", Mode: mortise.Shared}, true},
+		"two permits":   {mortise.Request{Key: "k", Mode: mortise.Permits(1, 2)}, true},
+		"both of two":   {mortise.Request{Key: "k", Mode: mortise.Permits(2, 2)}, false},
+		"two keys":      {mortise.Request{Key: "a", Also: []mortise.Part{{Key: "b"}}}, false},
+		"a path":        {mortise.Request{Key: "a/b", Tree: true}, false},
+		"a shared path": {mortise.Request{Key: "a/b", Mode: mortise.Shared, Tree: true}, true},
+		"shared two keys": {mortise.Request{Key: "a", Mode: mortise.Shared,
+			Also: []mortise.Part{{Key: "b", Mode: mortise.Shared}}}, true},
 	} {
 		l := locker.Requests(node, func(string) mortise.Request { return test.request })
 		within := 50 * time.Millisecond

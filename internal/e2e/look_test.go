@@ -33,8 +33,8 @@ func TestPeekTellsTheQueue(t *testing.T) {
 	bubble(t, func(t *testing.T) {
 		f := startFleet(t, 4) // one of the four does not vote
 		l := f.acquire(0, mortise.Request{Key: "k", Value: "counts"})
-		all := f.later(1, mortise.Request{Keys: []string{"k", "l"}, Shared: true})
-		last := f.later(2, mortise.Request{Key: "k", Permits: 2, Of: 3})
+		all := f.later(1, mortise.Request{Key: "k", Mode: mortise.Shared, Also: []mortise.Part{{Key: "l", Mode: mortise.Shared}}})
+		last := f.later(2, mortise.Request{Key: "k", Mode: mortise.Permits(2, 3)})
 		for i := range f.nodes {
 			info := f.peek(i, "k")
 			if info.Key != "k" || info.Held != 1 || info.Waiting != 2 || len(info.Queue) != 3 {
@@ -141,7 +141,7 @@ func TestCheckIsNeverOld(t *testing.T) {
 func TestForceUnlock(t *testing.T) {
 	bubble(t, func(t *testing.T) {
 		f := startFleet(t, 3)
-		l := f.acquire(0, mortise.Request{Keys: []string{"a", "b"}})
+		l := f.acquire(0, mortise.Request{Key: "a", Also: []mortise.Part{{Key: "b"}}})
 		ctx := l.Context(t.Context())
 		next := f.later(1, mortise.Request{Key: "b"})
 		if ended, err := f.nodes[2].ForceUnlock(brief(t), "a", l.Token()+1, "hangs"); ended || err != nil {
@@ -261,7 +261,7 @@ func TestSessionsAreTold(t *testing.T) {
 				t.Error("a nonce is told")
 			}
 		}
-		unlock(t, f.acquire(2, mortise.Request{Key: "k", Resume: stays.Token()}))
+		unlock(t, f.acquire(2, resuming{key: "k", token: stays.Token()}))
 		all, err := f.nodes[0].Sessions(brief(t))
 		if err != nil {
 			t.Fatal(err)

@@ -64,14 +64,14 @@ func TestMistakesAreNamed(t *testing.T) {
 		}
 		unlock(t, comes(t, "the second", second))
 
-		shared := f.acquire(0, mortise.Request{Key: "r", Shared: true})
+		shared := f.acquire(0, mortise.Request{Key: "r", Mode: mortise.Shared})
 		wants("RLock, then Lock", lock(shared.Context(t.Context()), "r"), nil,
 			`mortise: deadlock: node-0 waits for "r", under a shared lock of the same key: `+
 				`a shared lock cannot be upgraded; unlock it first, or take the exclusive lock from the beginning`)
 		unlock(t, shared)
 
-		permits := f.acquire(0, mortise.Request{Key: "p", Permits: 3, Of: 3})
-		_, err := n.Acquire(permits.Context(t.Context()), mortise.Request{Key: "p", Permits: 1, Of: 3})
+		permits := f.acquire(0, mortise.Request{Key: "p", Mode: mortise.Permits(3, 3)})
+		_, err := n.Acquire(permits.Context(t.Context()), mortise.Request{Key: "p", Mode: mortise.Permits(1, 3)})
 		wants("one permit more than there are", err, nil,
 			`mortise: deadlock: node-0 waits for "p", under permits of the same key: `+
 				`unlock them first, or ask for all permits at once`)
@@ -118,7 +118,7 @@ func TestMistakesAreNamed(t *testing.T) {
 			`charging: mortise: the lock was ended by force on node-0: a test`)
 
 		f.acquire(0, mortise.Request{Key: "forgotten/1"})
-		f.acquire(0, mortise.Request{Keys: []string{"forgotten/2", "forgotten/3"}})
+		f.acquire(0, mortise.Request{Key: "forgotten/2", Also: []mortise.Part{{Key: "forgotten/3"}}})
 		wants("Leave with locks", n.Leave(soon()), context.DeadlineExceeded,
 			`mortise: left with locks that were not unlocked; they expire with the session: `+
 				`"forgotten/1", "forgotten/2": context deadline exceeded`)

@@ -22,8 +22,8 @@ import (
 func limits(order, tenant string) []mortise.Request {
 	return []mortise.Request{
 		{Key: "orders/" + order},
-		{Key: "tenants/" + tenant, Permits: 1, Of: 5},
-		{Key: "all", Permits: 1, Of: 40},
+		{Key: "tenants/" + tenant, Mode: mortise.Permits(1, 5)},
+		{Key: "all", Mode: mortise.Permits(1, 40)},
 	}
 }
 
@@ -116,9 +116,9 @@ func TestNestedLimitsNeverDeadlock(t *testing.T) {
 				for range rounds {
 					tenant := r.IntN(tenants)
 					requests := limits(fmt.Sprint(tenant, "/", r.IntN(4)), fmt.Sprint(tenant))
-					requests[2].Of = 7
+					requests[2].Mode = mortise.Permits(1, 7)
 					if r.IntN(4) == 0 {
-						requests[1].Permits = 2
+						requests[1].Mode = mortise.Permits(2, 5)
 					}
 					begun := time.Now()
 					err := f.nodes[i%3].DoNested(t.Context(), requests, func(context.Context, mortise.Token) error {
@@ -208,7 +208,7 @@ func TestDoNested(t *testing.T) {
 		}
 		other := f.acquire(2, requests[0])
 		begun := time.Now()
-		wrong := append(limits("1", "1"), mortise.Request{Key: "x", Permits: 2, Of: 1})
+		wrong := append(limits("1", "1"), mortise.Request{Key: "x", Mode: mortise.Permits(2, 1)})
 		if err := node.DoNested(t.Context(), wrong, never); !errors.Is(err, mortise.ErrBadRequest) || time.Since(begun) != 0 {
 			t.Errorf("a mistake in the last request: %v after %v", err, time.Since(begun))
 		}

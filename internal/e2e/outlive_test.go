@@ -27,12 +27,12 @@ func TestAHoldOutlivesItsProcess(t *testing.T) {
 			info.Queue[0].Token != l.Token() {
 			t.Fatalf("%+v", info)
 		}
-		again := f.acquire(third, mortise.Request{Key: "order/42", Resume: l.Token()})
+		again := f.acquire(third, resuming{key: "order/42", token: l.Token()})
 		if again.Token() <= l.Token() || again.Err() != nil {
 			t.Fatalf("token %d after %d, %v", again.Token(), l.Token(), again.Err())
 		}
-		if _, err := f.nodes[third].Acquire(t.Context(),
-			mortise.Request{Key: "order/42", Resume: l.Token()}); !errors.Is(err, mortise.ErrNotHeld) {
+		if _, err := f.nodes[third].Resume(t.Context(), "order/42", l.Token(),
+			mortise.ResumeOptions{}); !errors.Is(err, mortise.ErrNotHeld) {
 			t.Errorf("a token that is over: %v", err)
 		}
 		if err := again.Detach(t.Context()); err != nil {
@@ -44,7 +44,7 @@ func TestAHoldOutlivesItsProcess(t *testing.T) {
 		}
 		f.nodes[third] = nil
 		fourth := f.leader()
-		last := f.acquire(fourth, mortise.Request{Key: "order/42", Resume: again.Token()})
+		last := f.acquire(fourth, resuming{key: "order/42", token: again.Token()})
 		if info := f.peek(fourth, "order/42"); info.Queue[0].Value != "saga 7" || info.Queue[0].Expired {
 			t.Errorf("%+v", info)
 		}
@@ -62,10 +62,10 @@ func TestAHoldOutlivesItsProcess(t *testing.T) {
 func TestAHoldIsHandedOn(t *testing.T) {
 	bubble(t, func(t *testing.T) {
 		f := startFleet(t, 3)
-		l := f.acquire(0, mortise.Request{Keys: []string{"a", "b"}})
+		l := f.acquire(0, mortise.Request{Key: "a", Also: []mortise.Part{{Key: "b"}}})
 		ctx := l.Context(t.Context())
 		next := f.later(2, mortise.Request{Key: "b"})
-		taken := f.acquire(1, mortise.Request{Key: "b", Resume: l.Token(), Notice: true})
+		taken := f.acquire(1, resuming{"b", l.Token(), mortise.ResumeOptions{Notice: true}})
 		<-ctx.Done()
 		var forced *mortise.ForcedError
 		if err := context.Cause(ctx); !errors.As(err, &forced) || !forced.Resumed || forced.By != "node-1" ||
@@ -77,11 +77,11 @@ func TestAHoldIsHandedOn(t *testing.T) {
 		waits(t, "the request for b", next)
 		unlock(t, taken)
 		unlock(t, comes(t, "the request for b", next))
-		for _, bad := range []mortise.Request{
-			{Keys: []string{"a"}, Resume: 1}, {Key: "a", Resume: 1, Try: true}, {Key: "a", Resume: 1, Shared: true},
-			{Key: "a", Resume: 1, Permits: 1, Of: 2}, {Key: "a", LockDelay: 8 * 24 * time.Hour},
+		for _, bad := range []any{
+			resuming{"a", 0, mortise.ResumeOptions{}}, resuming{"a", 1, mortise.ResumeOptions{MaxHold: -1}},
+			mortise.Request{Key: "a", LockDelay: 8 * 24 * time.Hour},
 		} {
-			if _, err := f.nodes[0].Acquire(t.Context(), bad); !errors.Is(err, mortise.ErrBadRequest) {
+			if _, err := acquire(t.Context(), f.nodes[0], bad); !errors.Is(err, mortise.ErrBadRequest) {
 				t.Errorf("%+v: %v", bad, err)
 			}
 		}
@@ -131,7 +131,7 @@ func TestEachHoldStaysForItsOwnDelay(t *testing.T) {
 		crashed := time.Now()
 		unlock(t, f.lock(other, "none"))
 		gone := time.Since(crashed) // the time until the session has expired
-		kept := f.acquire(other, mortise.Request{Key: "taken up", Resume: tokens["taken up"]})
+		kept := f.acquire(other, resuming{key: "taken up", token: tokens["taken up"]})
 		for _, key := range []string{"short", "again", "long"} {
 			l, err := f.nodes[other].Lock(t.Context(), key)
 			if err != nil {

@@ -13,13 +13,13 @@ import (
 func TestPaths(t *testing.T) {
 	bubble(t, func(t *testing.T) {
 		f := startFleet(t, 3)
-		one := f.acquire(0, mortise.Request{Path: "a/b/c"})
-		two := f.acquire(1, mortise.Request{Path: "a/b/d"})
-		reader := f.acquire(2, mortise.Request{Path: "a/x", Shared: true})
-		unlock(t, f.acquire(2, mortise.Request{Key: "a", Shared: true})) // a reader of the node only
-		more := f.acquire(2, mortise.Request{Path: "a/b/f", Shared: true})
-		all := f.later(0, mortise.Request{Path: "a/b", Shared: true})
-		below := f.later(1, mortise.Request{Path: "a/b/e"})
+		one := f.acquire(0, mortise.Request{Key: "a/b/c", Tree: true})
+		two := f.acquire(1, mortise.Request{Key: "a/b/d", Tree: true})
+		reader := f.acquire(2, mortise.Request{Key: "a/x", Tree: true, Mode: mortise.Shared})
+		unlock(t, f.acquire(2, mortise.Request{Key: "a", Mode: mortise.Shared})) // a reader of the node only
+		more := f.acquire(2, mortise.Request{Key: "a/b/f", Tree: true, Mode: mortise.Shared})
+		all := f.later(0, mortise.Request{Key: "a/b", Tree: true, Mode: mortise.Shared})
+		below := f.later(1, mortise.Request{Key: "a/b/e", Tree: true})
 		waits(t, "a reader of all below two writers", all)
 		waits(t, "a writer behind it", below)
 		unlock(t, one)
@@ -27,7 +27,7 @@ func TestPaths(t *testing.T) {
 		unlock(t, two)
 		read := comes(t, "the reader of all", all)
 		waits(t, "a writer below a reader", below)
-		if _, err := f.nodes[1].Acquire(t.Context(), mortise.Request{Path: "a/b/f", Try: true}); !errors.Is(err,
+		if _, err := f.nodes[1].Acquire(t.Context(), mortise.Request{Key: "a/b/f", Tree: true, Try: true}); !errors.Is(err,
 			mortise.ErrHeld) || !strings.Contains(err.Error(), `"a/b"`) {
 			t.Errorf("a try below a reader: %v", err)
 		}
@@ -55,10 +55,10 @@ func TestPathsUnderPaths(t *testing.T) {
 	bubble(t, func(t *testing.T) {
 		f := startFleet(t, 3)
 		n := f.nodes[f.follower()]
-		l := f.acquire(f.follower(), mortise.Request{Path: "a/b"})
+		l := f.acquire(f.follower(), mortise.Request{Key: "a/b", Tree: true})
 		ctx := l.Context(t.Context())
 		for _, r := range []mortise.Request{
-			{Path: "a/b"}, {Path: "a/b/c"}, {Path: "a/b/c", Shared: true}, {Key: "a/b"}, {Key: "a", Shared: true},
+			{Key: "a/b", Tree: true}, {Key: "a/b/c", Tree: true}, {Key: "a/b/c", Tree: true, Mode: mortise.Shared}, {Key: "a/b"}, {Key: "a", Mode: mortise.Shared},
 		} {
 			again, err := n.Acquire(ctx, r)
 			if err != nil || again.Token() != l.Token() {
@@ -66,7 +66,7 @@ func TestPathsUnderPaths(t *testing.T) {
 			}
 			unlock(t, again)
 		}
-		other, err := n.Acquire(ctx, mortise.Request{Path: "a/c"})
+		other, err := n.Acquire(ctx, mortise.Request{Key: "a/c", Tree: true})
 		if err != nil || other.Token() == l.Token() {
 			t.Fatalf("a sibling: %v, %v", other, err)
 		}
@@ -76,15 +76,15 @@ func TestPathsUnderPaths(t *testing.T) {
 		}
 		unlock(t, l)
 
-		l = f.acquire(f.follower(), mortise.Request{Path: "a", Shared: true})
+		l = f.acquire(f.follower(), mortise.Request{Key: "a", Tree: true, Mode: mortise.Shared})
 		ctx = l.Context(t.Context())
-		again, err := n.Acquire(ctx, mortise.Request{Path: "a/b/c", Shared: true})
+		again, err := n.Acquire(ctx, mortise.Request{Key: "a/b/c", Tree: true, Mode: mortise.Shared})
 		if err != nil || again.Token() != l.Token() {
 			t.Fatalf("a reader under a reader: %v, %v", again, err)
 		}
 		unlock(t, again)
 		var deadlock *mortise.DeadlockError
-		if _, err := n.Acquire(ctx, mortise.Request{Path: "a/b"}); !errors.As(err, &deadlock) {
+		if _, err := n.Acquire(ctx, mortise.Request{Key: "a/b", Tree: true}); !errors.As(err, &deadlock) {
 			t.Errorf("a writer under a reader: %v", err)
 		}
 		unlock(t, l)
@@ -96,19 +96,19 @@ func TestMistakesInPaths(t *testing.T) {
 	bubble(t, func(t *testing.T) {
 		n := startFleet(t, 1).nodes[0]
 		for _, r := range []mortise.Request{
-			{Path: "a/"}, {Path: "/a"}, {Path: "a//b"}, {Path: "/"}, {Path: strings.Repeat("a/", 256) + "a"},
-			{Path: "a", Key: "b"}, {Path: "a", Keys: []string{"b"}}, {Path: "a", Permits: 1, Of: 2},
-			{Path: "a", Sticky: true}, {Path: "a", Resume: 7},
+			{Key: "a/", Tree: true}, {Key: "/a", Tree: true}, {Key: "a//b", Tree: true}, {Key: "/", Tree: true},
+			{Key: "a", Tree: true, Mode: mortise.Permits(1, 2)}, {Key: "a", Tree: true, Mode: mortise.Upgradable},
+			{Key: strings.Repeat("a/", 255) + "a", Tree: true, Also: []mortise.Part{{Key: "b"}}},
 		} {
 			if _, err := n.Acquire(t.Context(), r); !errors.Is(err, mortise.ErrBadRequest) ||
-				!strings.Contains(err.Error(), "Path") {
+				!strings.Contains(err.Error(), "Tree") {
 				t.Errorf("%+v: %v", r, err)
 			}
 		}
-		if _, err := n.Acquire(t.Context(), mortise.Request{Path: "a/b\n"}); !errors.Is(err, mortise.ErrBadKey) {
+		if _, err := n.Acquire(t.Context(), mortise.Request{Key: "a/b\n", Tree: true}); !errors.Is(err, mortise.ErrBadKey) {
 			t.Errorf("a control character: %v", err)
 		}
-		l, err := n.Acquire(t.Context(), mortise.Request{Path: strings.Repeat("a/", 255) + "a"})
+		l, err := n.Acquire(t.Context(), mortise.Request{Key: strings.Repeat("a/", 255) + "a", Tree: true})
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -165,8 +165,11 @@ func TestManyPathsExclude(t *testing.T) {
 					for range r.IntN(3) {
 						path += "/" + string(rune('a'+r.IntN(2)))
 					}
-					shared := r.IntN(2) == 0
-					l, err := n.Acquire(t.Context(), mortise.Request{Path: path, Shared: shared})
+					shared, mode := r.IntN(2) == 0, mortise.Exclusive
+					if shared {
+						mode = mortise.Shared
+					}
+					l, err := n.Acquire(t.Context(), mortise.Request{Key: path, Mode: mode, Tree: true})
 					if err != nil {
 						t.Error(err)
 						return

@@ -77,8 +77,11 @@ func (o *owner) enter(key string) {
 	// The limit is exceeded only if a request waits for a lock of its own owner.
 	ctx, cancel := context.WithTimeout(o.top(), time.Minute)
 	defer cancel()
-	shared := mine && o.r.IntN(3) == 0
-	l, err := o.node.Acquire(ctx, mortise.Request{Key: key, Try: o.r.IntN(4) == 0, Shared: shared})
+	mode := mortise.Exclusive
+	if mine && o.r.IntN(3) == 0 {
+		mode = mortise.Shared
+	}
+	l, err := o.node.Acquire(ctx, mortise.Request{Key: key, Mode: mode, Try: o.r.IntN(4) == 0})
 	var deadlock *mortise.DeadlockError
 	switch {
 	case err == nil:
@@ -93,7 +96,7 @@ func (o *owner) enter(key string) {
 		if !mine {
 			o.began[l.Token()] = o.made
 		}
-		o.stack = append(o.stack, entered{l, l.Context(o.top()), o.made, shared})
+		o.stack = append(o.stack, entered{l, l.Context(o.top()), o.made, mode == mortise.Shared})
 	case mine && !o.onlyReads(key):
 		o.t.Errorf("%v is inside %q, and may not enter it again: %v", o.who, key, err)
 	case errors.As(err, &deadlock):

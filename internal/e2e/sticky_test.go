@@ -13,7 +13,7 @@ func TestStickyIsLocalUntilItIsWanted(t *testing.T) {
 	bubble(t, func(t *testing.T) {
 		f := startFleet(t, 3)
 		time.Sleep(10 * time.Second) // the rules are raised
-		r := mortise.Request{Key: "k", Sticky: true}
+		r := stickily{key: "k"}
 		var before mortise.Token
 		for i := range 3000 { // more than a grant reserves
 			began := time.Now()
@@ -53,9 +53,9 @@ func TestStickyUnderALock(t *testing.T) {
 	bubble(t, func(t *testing.T) {
 		f := startFleet(t, 1)
 		time.Sleep(10 * time.Second) // the rules are raised
-		outer := f.acquire(0, mortise.Request{Key: "outer", Sticky: true, Notice: true})
+		outer := f.acquire(0, stickily{"outer", mortise.StickyOptions{Notice: true}})
 		ctx := outer.Context(t.Context())
-		inner, err := f.nodes[0].Acquire(ctx, mortise.Request{Key: "inner", Sticky: true})
+		inner, err := acquire(ctx, f.nodes[0], stickily{key: "inner"})
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -63,7 +63,7 @@ func TestStickyUnderALock(t *testing.T) {
 		if info, err := f.nodes[0].Peek(t.Context(), "inner"); err != nil || info.Held > 0 {
 			t.Errorf("a lock under a lock is kept: %+v, %v", info, err)
 		}
-		again, err := f.nodes[0].Acquire(ctx, mortise.Request{Key: "outer", Sticky: true, Notice: true})
+		again, err := acquire(ctx, f.nodes[0], stickily{"outer", mortise.StickyOptions{Notice: true}})
 		if err != nil || again.Token() != outer.Token() {
 			t.Fatalf("entered again: %v", err)
 		}
@@ -80,7 +80,7 @@ func TestSharedStickyLocks(t *testing.T) {
 	bubble(t, func(t *testing.T) {
 		f := startFleet(t, 3, func(c *mortise.Config) { c.Sticky.Unused = time.Hour })
 		time.Sleep(10 * time.Second) // the rules are raised
-		r := mortise.Request{Key: "k", Shared: true, Sticky: true}
+		r := stickily{"k", mortise.StickyOptions{Shared: true}}
 		for range 2 {
 			for i := range 2 {
 				unlock(t, f.acquire(i, r))

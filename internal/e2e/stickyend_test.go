@@ -25,7 +25,7 @@ func TestStickyEndsWithItsInstance(t *testing.T) {
 						limit = failoverLimit
 					}
 					other := (holder + 1) % 3
-					r := mortise.Request{Key: "k", Sticky: true}
+					r := stickily{key: "k"}
 					unlock(t, f.acquire(holder, r))
 					last := f.acquire(holder, r)
 					unlock(t, last)
@@ -58,9 +58,9 @@ func TestStickyEndsWithItsSession(t *testing.T) {
 	bubble(t, func(t *testing.T) {
 		f := startFleet(t, 3, func(c *mortise.Config) { c.Sticky.Unused = time.Hour })
 		on := f.follower()
-		s, r := f.session(on, 2*time.Second), mortise.Request{Key: "k", Sticky: true}
+		s, r := f.session(on, 2*time.Second), stickily{key: "k"}
 		for range 2 {
-			l, err := s.Acquire(t.Context(), r)
+			l, err := acquire(t.Context(), s, r)
 			if err != nil {
 				t.Fatal(err)
 			}
@@ -85,8 +85,8 @@ func TestStickyEndsWithItsGroup(t *testing.T) {
 		old := f.nodes[2].Status().Group
 		before := map[string]*mortise.Lock{}
 		for _, key := range []string{"free", "used"} {
-			unlock(t, f.acquire(2, mortise.Request{Key: key, Sticky: true}))
-			before[key] = f.acquire(2, mortise.Request{Key: key, Sticky: true})
+			unlock(t, f.acquire(2, stickily{key: key}))
+			before[key] = f.acquire(2, stickily{key: key})
 		}
 		unlock(t, before["free"])
 		poison(f, 0)
@@ -103,7 +103,7 @@ func TestStickyEndsWithItsGroup(t *testing.T) {
 			if next.Token() <= before.Token() {
 				t.Errorf("%s: token %d after %d", key, next.Token(), before.Token())
 			}
-			granted := f.later(2, mortise.Request{Key: key, Sticky: true})
+			granted := f.later(2, stickily{key: key})
 			waits(t, "a caller of a lock that another instance holds", granted)
 			unlock(t, next)
 			unlock(t, comes(t, "the next caller", granted))

@@ -65,7 +65,7 @@ func TestALiveHoldIsTakenOverOnlyWithForce(t *testing.T) {
 			t.Errorf("forced end by a guest with one of two keys: %+v", denied)
 		}
 		for key, token := range map[string]mortise.Token{"a/x": both.Token(), "b": both.Token(), "c": one.Token()} {
-			_, err := m.Acquire(brief(t), mortise.Request{Key: key, Resume: token})
+			_, err := m.Resume(brief(t), key, token, mortise.ResumeOptions{})
 			wantIs(t, err, mortise.ErrNotAllowed)
 			if info := f.peek(0, key); len(info.Queue) != 1 || info.Queue[0].Token != token {
 				t.Errorf("%s: %+v", key, info)

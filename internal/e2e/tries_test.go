@@ -18,11 +18,12 @@ func TestATryIsHeldOnlyByAHolder(t *testing.T) {
 		f := startFleet(t, 3, func(c *mortise.Config) { c.SessionTTL = 10 * time.Second })
 		keeps := f.follower()
 		one, other := (keeps+1)%3, (keeps+2)%3
-		unlock(t, f.acquire(keeps, mortise.Request{Key: "kept", Sticky: true}))
+		unlock(t, f.acquire(keeps, stickily{key: "kept"}))
 		f.isolate(keeps)
 		both := make(chan error, 1)
 		go func() {
-			l, err := f.nodes[one].Acquire(t.Context(), mortise.Request{Keys: []string{"free", "kept"}, Try: true})
+			l, err := f.nodes[one].Acquire(t.Context(), mortise.Request{Key: "free",
+				Also: []mortise.Part{{Key: "kept"}}, Try: true})
 			if err == nil {
 				unlock(t, l)
 			}
@@ -43,7 +44,7 @@ func TestATryIsHeldOnlyByAHolder(t *testing.T) {
 
 		// Behind a request without Try for several keys there is no holder either.
 		owner := f.lock(0, "owned")
-		waiter := f.later(1, mortise.Request{Keys: []string{"owned", "placed"}})
+		waiter := f.later(1, mortise.Request{Key: "owned", Also: []mortise.Part{{Key: "placed"}}})
 		_, err = f.nodes[0].TryLock(t.Context(), "placed")
 		if !errors.Is(err, mortise.ErrQueueFull) || errors.Is(err, mortise.ErrHeld) ||
 			!strings.Contains(err.Error(), `"placed" is not free`) {
@@ -65,10 +66,11 @@ func TestATryIsHeldOnlyByAHolder(t *testing.T) {
 func TestMaxWaitingNamesTheQueue(t *testing.T) {
 	bubble(t, func(t *testing.T) {
 		f := startFleet(t, 1)
-		a := f.acquire(0, mortise.Request{Path: "t/a"})
-		waiter := f.later(0, mortise.Request{Path: "t/a"})
+		a := f.acquire(0, mortise.Request{Key: "t/a", Tree: true})
+		waiter := f.later(0, mortise.Request{Key: "t/a", Tree: true})
 		for _, r := range []mortise.Request{
-			{Path: "t/b", MaxWaiting: 1}, {Path: "t/b", Shared: true, MaxWaiting: 1}, {Path: "t/a/x", MaxWaiting: 2},
+			{Key: "t/b", Tree: true, MaxWaiting: 1}, {Key: "t/b", Tree: true, Mode: mortise.Shared, MaxWaiting: 1},
+			{Key: "t/a/x", Tree: true, MaxWaiting: 2},
 		} {
 			if r.MaxWaiting == 2 { // it waits for t/a, and only one request waits there
 				l := f.later(0, r)
@@ -79,11 +81,12 @@ func TestMaxWaitingNamesTheQueue(t *testing.T) {
 			unlock(t, f.acquire(0, r))
 		}
 		for want, r := range map[string]mortise.Request{
-			`wait for "t/a"`: {Path: "t/a/y", MaxWaiting: 1}, `wait for "t"`: {Path: "t", MaxWaiting: 1},
+			`wait for "t/a"`: {Key: "t/a/y", Tree: true, MaxWaiting: 1},
+			`wait for "t"`:   {Key: "t", Tree: true, MaxWaiting: 1},
 		} {
 			_, err := f.nodes[0].Acquire(t.Context(), r)
-			if !errors.Is(err, mortise.ErrQueueFull) || r.Path != "t" && !strings.Contains(err.Error(), want) {
-				t.Errorf("%s: %v", r.Path, err)
+			if !errors.Is(err, mortise.ErrQueueFull) || r.Key != "t" && !strings.Contains(err.Error(), want) {
+				t.Errorf("%s: %v", r.Key, err)
 			}
 		}
 		unlock(t, a)

@@ -34,19 +34,21 @@ func upgrade(t *testing.T, l *mortise.Lock) *mortise.Lock {
 	return up
 }
 
-func upgradable(key string) mortise.Request { return mortise.Request{Key: key, Upgradable: true} }
+func upgradable(key string) mortise.Request {
+	return mortise.Request{Key: key, Mode: mortise.Upgradable}
+}
 
 func TestUpgrade(t *testing.T) {
 	bubble(t, func(t *testing.T) {
 		f := startFleet(t, 3)
-		one := f.acquire(0, mortise.Request{Key: "k", Shared: true})
+		one := f.acquire(0, mortise.Request{Key: "k", Mode: mortise.Shared})
 		l := f.acquire(1, upgradable("k"))
-		two := f.acquire(2, mortise.Request{Key: "k", Shared: true})
+		two := f.acquire(2, mortise.Request{Key: "k", Mode: mortise.Shared})
 		other := f.later(0, upgradable("k"))
 		waits(t, "a second upgradable lock", other)
 		pending := upgradeLater(t, l)
 		waits(t, "the upgrade beside two readers", pending)
-		late := f.later(2, mortise.Request{Key: "k", Shared: true})
+		late := f.later(2, mortise.Request{Key: "k", Mode: mortise.Shared})
 		unlock(t, one)
 		waits(t, "the upgrade beside one reader", pending)
 		waits(t, "a reader behind the upgrade", late)
@@ -131,9 +133,11 @@ func TestForceUnlockAndUpgrades(t *testing.T) {
 func TestUpgradesThatAreRefused(t *testing.T) {
 	bubble(t, func(t *testing.T) {
 		f := startFleet(t, 3)
-		for name, r := range map[string]mortise.Request{
-			"shared": {Key: "a", Shared: true}, "exclusive": {Key: "a"}, "permits": {Key: "a", Permits: 1, Of: 2},
-			"several": {Keys: []string{"a", "b"}}, "path": {Path: "a/b"}, "sticky": {Key: "a", Sticky: true},
+		for name, r := range map[string]any{
+			"shared": mortise.Request{Key: "a", Mode: mortise.Shared}, "exclusive": mortise.Request{Key: "a"},
+			"permits": mortise.Request{Key: "a", Mode: mortise.Permits(1, 2)},
+			"several": mortise.Request{Key: "a", Also: []mortise.Part{{Key: "b"}}},
+			"path":    mortise.Request{Key: "a/b", Tree: true}, "sticky": stickily{key: "a"},
 		} {
 			l := f.acquire(1, r)
 			if _, err := l.Upgrade(t.Context()); !errors.Is(err, mortise.ErrBadRequest) || l.Err() != nil {
@@ -222,7 +226,7 @@ func TestUpgradeInACircle(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		reader := f.acquire(1, mortise.Request{Key: "k", Shared: true})
+		reader := f.acquire(1, mortise.Request{Key: "k", Mode: mortise.Shared})
 		blocked := make(chan *mortise.Lock, 1)
 		go func() {
 			waiting, _ := f.nodes[1].Lock(reader.Context(t.Context()), "x")
@@ -246,7 +250,7 @@ func TestAnUpgradeSurvivesAFailover(t *testing.T) {
 		f := startFleet(t, 3)
 		leader := f.leader()
 		l := f.acquire((leader+1)%3, upgradable("k"))
-		reader := f.acquire((leader+2)%3, mortise.Request{Key: "k", Shared: true})
+		reader := f.acquire((leader+2)%3, mortise.Request{Key: "k", Mode: mortise.Shared})
 		pending := upgradeLater(t, l)
 		waits(t, "the upgrade", pending)
 		f.crash(leader)
@@ -265,7 +269,7 @@ func TestAnUpgradeSharesTheDoubtOfItsLock(t *testing.T) {
 	bubble(t, func(t *testing.T) {
 		f := startFleet(t, 3)
 		holder := f.follower()
-		l := f.acquire(holder, mortise.Request{Key: "k", Upgradable: true, JeopardyGrace: longGrace})
+		l := f.acquire(holder, mortise.Request{Key: "k", Mode: mortise.Upgradable, JeopardyGrace: longGrace})
 		up := upgrade(t, l)
 		f.noMajority()
 		awaitDoubt(t, l)
@@ -297,7 +301,7 @@ func TestHooksTellOfUpgrades(t *testing.T) {
 		if e := ears[1].last(t); e.Kind != mortise.LockUpgradable || e.Outcome != mortise.OutcomeGranted {
 			t.Errorf("the lock: %+v", e)
 		}
-		reader := f.acquire(2, mortise.Request{Key: "k", Shared: true})
+		reader := f.acquire(2, mortise.Request{Key: "k", Mode: mortise.Shared})
 		writer := f.later(0, mortise.Request{Key: "k"})
 		waits(t, "a writer", writer)
 		pending := upgradeLater(t, l)

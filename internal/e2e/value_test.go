@@ -18,7 +18,7 @@ func TestSetValue(t *testing.T) {
 		ctx, lead := t.Context(), f.leader()
 		other := f.nodes[(lead+2)%3]
 		labels := map[string]string{"shard": "7"}
-		l := f.acquire((lead+1)%3, mortise.Request{Keys: []string{"a", "b"}, Value: "begun", Labels: labels})
+		l := f.acquire((lead+1)%3, mortise.Request{Key: "a", Also: []mortise.Part{{Key: "b"}}, Value: "begun", Labels: labels})
 		f.crash(lead)
 		for i := range 5 {
 			if err := l.SetValue(ctx, fmt.Sprint(i)); err != nil {
@@ -41,8 +41,8 @@ func TestSetValue(t *testing.T) {
 		if err := l.SetValue(ctx, "late"); !errors.Is(err, mortise.ErrUnlocked) {
 			t.Errorf("after Unlock: %v", err)
 		}
-		l = f.acquire((lead+1)%3, mortise.Request{Key: "a", Sticky: true})
-		if err := l.SetValue(ctx, "x"); !errors.Is(err, mortise.ErrBadRequest) || !strings.Contains(err.Error(), "Sticky") {
+		l = f.acquire((lead+1)%3, stickily{key: "a"})
+		if err := l.SetValue(ctx, "x"); !errors.Is(err, mortise.ErrBadRequest) || !strings.Contains(err.Error(), "sticky") {
 			t.Errorf("with Sticky: %v", err)
 		}
 		unlock(t, l)

@@ -86,9 +86,12 @@ func TestWatchTellsEverything(t *testing.T) {
 			node := f.nodes[(lead+1+i%4)%5]
 			working.Go(func() {
 				for round := range 40 {
-					r := mortise.Request{Key: fmt.Sprint("jobs/", (i+round)%7), Shared: (i+round)%5 == 0}
+					r := mortise.Request{Key: fmt.Sprint("jobs/", (i+round)%7)}
+					if (i+round)%5 == 0 {
+						r.Mode = mortise.Shared
+					}
 					if round%9 == 0 {
-						r = mortise.Request{Keys: []string{"jobs/1", "jobs/all", "other"}}
+						r = mortise.Request{Key: "jobs/1", Also: []mortise.Part{{Key: "jobs/all"}, {Key: "other"}}}
 					}
 					l, err := node.Acquire(t.Context(), r)
 					if err != nil {
@@ -96,9 +99,9 @@ func TestWatchTellsEverything(t *testing.T) {
 						return
 					}
 					mu.Lock()
-					for _, key := range append(r.Keys, r.Key) {
-						if strings.HasPrefix(key, "jobs/") {
-							granted[fmt.Sprint(key, " ", l.Token())] = true
+					for _, p := range append(r.Also, mortise.Part{Key: r.Key}) {
+						if strings.HasPrefix(p.Key, "jobs/") {
+							granted[fmt.Sprint(p.Key, " ", l.Token())] = true
 						}
 					}
 					mu.Unlock()

@@ -57,7 +57,7 @@ func TestWatchTellsOfAllReaders(t *testing.T) {
 		locks := make([]*mortise.Lock, readers)
 		for i := range readers {
 			all.Go(func() {
-				l, err := f.nodes[i%3].Acquire(t.Context(), mortise.Request{Key: "shared", Shared: true,
+				l, err := f.nodes[i%3].Acquire(t.Context(), mortise.Request{Key: "shared", Mode: mortise.Shared,
 					Value: fmt.Sprint(i)})
 				if err != nil {
 					t.Error(err)

@@ -9,6 +9,7 @@ import (
 
 	"github.com/mortise-lock/mortise"
 	"github.com/mortise-lock/mortise/internal/lapse"
+	"github.com/mortise-lock/mortise/internal/modes"
 	"github.com/mortise-lock/mortise/internal/shown"
 	"github.com/mortise-lock/mortise/lockfsm"
 	"github.com/mortise-lock/mortise/session"
@@ -21,47 +22,39 @@ type Lock struct {
 	hold    client.Hold
 }
 
-// Acquire waits for a lock. If r.Try is set, it does not wait for other holders. It uses the fields
-// Key, Try, Shared, Upgradable, Permits, Of, MaxWaiting, Value, Labels, LockDelay, Notice and
-// Resume of r. It returns the errors of mortise.Node.Acquire: *mortise.HeldError,
+// Acquire waits for a lock. If r.Try is set, it does not wait for other holders. It uses all fields of r
+// but MaxHold and JeopardyGrace. It returns the errors of mortise.Node.Acquire: *mortise.HeldError,
 // mortise.ErrNotReady, mortise.ErrBadKey and so on. If ctx ends, the error wraps the error of ctx,
 // and names the holder at the time when the request was queued.
 func (s *Session) Acquire(ctx context.Context, r mortise.Request) (*Lock, error) {
-	if wrong := r.Permits < 0 || r.Permits > r.Of || r.Permits == 0 && r.Of != 0; wrong || r.Shared && r.Of != 0 {
-		return nil, fmt.Errorf("%w: Request.Permits is %d and Of is %d; want 1 <= Permits <= Of, without Shared",
-			mortise.ErrBadRequest, r.Permits, r.Of)
+	parts := []modes.Part{{Key: r.Key, Mode: modes.Mode(r.Mode), Tree: r.Tree}}
+	for _, p := range r.Also {
+		parts = append(parts, modes.Part{Key: p.Key, Mode: modes.Mode(p.Mode), Tree: p.Tree})
 	}
-	const maxOf = 1 << 30 // limit of mortise.Request
-	if r.Of > maxOf || len(r.Value) > lockfsm.MaxValueBytes || r.LockDelay < 0 || r.LockDelay > lockfsm.MaxDelay {
-		return nil, fmt.Errorf("%w: Request.Of (%d, at most %d), Value (%d bytes, at most %d) or LockDelay (%v, at most "+
-			"%v) is out of range",
-			mortise.ErrBadRequest, r.Of, maxOf, len(r.Value), lockfsm.MaxValueBytes, r.LockDelay, lockfsm.MaxDelay)
+	if err := modes.Check(parts, r.LockDelay); err != nil {
+		return nil, fmt.Errorf("%w: Request.%w", mortise.ErrBadRequest, err)
 	}
-	if r.Upgradable && (r.Shared || r.Of != 0 || r.LockDelay != 0 || r.Resume != 0) {
-		return nil, fmt.Errorf("%w: Request.Upgradable is set together with Shared, Permits, LockDelay or Resume",
-			mortise.ErrBadRequest)
-	}
-	value := shown.Encode(r.Value, r.Labels, nil)
-	if len(value) > lockfsm.MaxValueBytes {
-		return nil, fmt.Errorf("%w: Request.Labels and Value take %d bytes, more than %d", mortise.ErrBadRequest,
-			len(value), lockfsm.MaxValueBytes)
-	}
-	if r.Resume != 0 && (r.Try || r.Shared || r.Of != 0 || r.MaxWaiting != 0) {
-		return nil, fmt.Errorf("%w: Request.Resume is set together with Try, Shared, Permits or MaxWaiting: "+
-			"the hold keeps its own", mortise.ErrBadRequest)
-	}
-	t := &client.Terms{Most: uint32(r.MaxWaiting), Value: value, Delay: r.LockDelay.Round(time.Millisecond),
-		Notice: r.Notice, Resume: lockfsm.Token(r.Resume)}
-	switch {
-	case r.Shared:
-		t.Permits = 1
-	case r.Upgradable:
-		t.Modes = []lockfsm.Mode{lockfsm.ModeU}
-	case r.Of > 1:
-		t.Permits, t.Of = uint32(r.Permits), uint32(r.Of)
+	a := modes.Expand(parts)
+	t := &client.Terms{Keys: a.Keys[1:], Modes: a.Modes, Permits: a.Permits, Of: a.Of, Most: uint32(r.MaxWaiting)}
+	return s.acquire(ctx, &client.Request{Key: a.Keys[0], Try: r.Try, Terms: t}, &mortise.ResumeOptions{
+		LockDelay: r.LockDelay, Notice: r.Notice, Value: r.Value, Labels: r.Labels})
+}
+
+// Resume takes over the hold of key that has this token: see mortise.Node.Resume. It uses the fields
+// LockDelay, Notice, Value and Labels of o.
+func (s *Session) Resume(ctx context.Context, key string, token mortise.Token, o mortise.ResumeOptions) (*Lock, error) {
+	return s.acquire(ctx, &client.Request{Key: key, Terms: &client.Terms{Resume: lockfsm.Token(token)}}, &o)
+}
+
+func (s *Session) acquire(ctx context.Context, r *client.Request, o *mortise.ResumeOptions) (*Lock, error) {
+	t := r.Terms
+	t.Value, t.Delay, t.Notice = shown.Encode(o.Value, o.Labels, nil), o.LockDelay.Round(time.Millisecond), o.Notice
+	if len(t.Value) > lockfsm.MaxValueBytes || o.LockDelay < 0 || o.LockDelay > lockfsm.MaxDelay {
+		return nil, fmt.Errorf("%w: Request.Value and Labels (%d bytes, at most %d) or LockDelay (%v, at most %v) is out "+
+			"of range", mortise.ErrBadRequest, len(t.Value), lockfsm.MaxValueBytes, o.LockDelay, lockfsm.MaxDelay)
 	}
 	l := &Lock{session: s}
-	if err := s.client.AcquireInto(ctx, &l.hold, &client.Request{Key: r.Key, Try: r.Try, Terms: t}); err != nil {
+	if err := s.client.AcquireInto(ctx, &l.hold, r); err != nil {
 		return nil, s.explain(r.Key, err)
 	}
 	return l, nil
@@ -103,7 +96,7 @@ func (l *Lock) Downgrade(ctx context.Context) error {
 	case g.Semaphore():
 		return permits
 	case g.Modes != nil:
-		return fmt.Errorf("%w: Downgrade of a lock with Request.Path", mortise.ErrBadRequest)
+		return fmt.Errorf("%w: Downgrade of a lock with Request.Tree", mortise.ErrBadRequest)
 	case g.Shared() && !l.hold.Lowered():
 		return l.Err()
 	}
@@ -123,7 +116,7 @@ func (l *Lock) Upgrade(ctx context.Context) (*Lock, error) {
 		return nil, err
 	}
 	if !l.hold.Upgradable() {
-		return nil, fmt.Errorf("%w: Upgrade of a lock without Request.Upgradable", mortise.ErrBadRequest)
+		return nil, fmt.Errorf("%w: Upgrade of a lock that is not upgradable", mortise.ErrBadRequest)
 	}
 	up, r := &Lock{session: l.session}, l.hold.UpgradeRequest()
 	switch err := l.hold.Upgrade(ctx, &up.hold, &r); {

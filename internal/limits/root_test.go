@@ -28,7 +28,7 @@ func TestEveryInput(t *testing.T) {
 			"MissingVoter.Silent": told, "Surplus.For": told, "Surplus.Replicas": told, "Surplus.Running": told,
 			"Config.Format(verb)": "a verb of package fmt", "Node.Format(_)": "a verb of package fmt",
 			"Lock.Put(revision)": revision, "Node.Put(revision)": revision, "Node.Watch(after)": revision,
-			"Request.Path": "a node of a tree of keys", "stripe.Set.At(i)": "an index, which the set checks",
+			"stripe.Set.At(i)":                "an index, which the set checks",
 			"fence.Row.Condition(n)":          "the number of a placeholder, which becomes text",
 			"stripe.Key(n)":                   "New has its limit; Key has no error",
 			"mortisetest.New(n)":              "256 nodes are too many for a trial",
@@ -129,6 +129,33 @@ func refusedRequest(field string, set func(r *mortise.Request, d time.Duration))
 	}
 }
 
+func refusedResume(field string, set func(o *mortise.ResumeOptions, d time.Duration)) func(*testing.T, time.Duration) {
+	return func(t *testing.T, d time.Duration) {
+		var o mortise.ResumeOptions
+		set(&o, d)
+		bubble(t, func(t *testing.T) {
+			_, err := ready(t).Resume(t.Context(), "k", 1, o)
+			limits.Refused(t, err, field)
+		})
+	}
+}
+
+// tryResumedMaxHold checks that a resumed hold with a long MaxHold is held after a minute.
+func tryResumedMaxHold(t *testing.T, n *mortise.Node, d time.Duration) {
+	held, err := n.Lock(t.Context(), "k")
+	if err != nil {
+		t.Fatal(err)
+	}
+	lock, err := n.Resume(t.Context(), "k", held.Token(), mortise.ResumeOptions{MaxHold: d})
+	if err != nil {
+		t.Fatal(err)
+	}
+	time.Sleep(time.Minute)
+	if err := lock.Unlock(t.Context()); err != nil {
+		t.Error(err)
+	}
+}
+
 var rootDurations = map[string]func(*testing.T, time.Duration){
 	"Config.SessionTTL": refusedBy("SessionTTL", func(c *mortise.Config, d time.Duration) { c.SessionTTL = d }),
 	"Config.Grace":      refusedBy("Grace", func(c *mortise.Config, d time.Duration) { c.Grace = d }),
@@ -138,6 +165,13 @@ var rootDurations = map[string]func(*testing.T, time.Duration){
 		func(r *mortise.Request, d time.Duration) { r.LockDelay = d }),
 	"Request.JeopardyGrace": refusedRequest("JeopardyGrace",
 		func(r *mortise.Request, d time.Duration) { r.JeopardyGrace = d }),
+	"ResumeOptions.LockDelay": refusedResume("LockDelay",
+		func(o *mortise.ResumeOptions, d time.Duration) { o.LockDelay = d }),
+	"ResumeOptions.JeopardyGrace": refusedResume("JeopardyGrace",
+		func(o *mortise.ResumeOptions, d time.Duration) { o.JeopardyGrace = d }),
+	"ResumeOptions.MaxHold": func(t *testing.T, d time.Duration) {
+		bubble(t, func(t *testing.T) { tryResumedMaxHold(t, ready(t), d) })
+	},
 	"Request.MaxHold": func(t *testing.T, d time.Duration) {
 		bubble(t, func(t *testing.T) { tryMaxHold(t, ready(t), d) })
 	},
@@ -177,10 +211,10 @@ func tryMaxHold(t *testing.T, n *mortise.Node, d time.Duration) {
 	}
 	outer := acquire(mortise.Request{Key: "a"}, ctx)
 	again := acquire(mortise.Request{Key: "a"}, outer.Context(ctx))
-	shared := acquire(mortise.Request{Key: "b", Shared: true}, ctx)
-	upgradable := acquire(mortise.Request{Key: "c", Upgradable: true}, ctx)
-	permit := acquire(mortise.Request{Key: "d", Permits: 1, Of: 2}, ctx)
-	path := acquire(mortise.Request{Path: "e/f"}, ctx)
+	shared := acquire(mortise.Request{Key: "b", Mode: mortise.Shared}, ctx)
+	upgradable := acquire(mortise.Request{Key: "c", Mode: mortise.Upgradable}, ctx)
+	permit := acquire(mortise.Request{Key: "d", Mode: mortise.Permits(1, 2)}, ctx)
+	path := acquire(mortise.Request{Key: "e/f", Tree: true}, ctx)
 	upgraded, err := upgradable.Upgrade(ctx)
 	if err != nil {
 		t.Fatal(err)
@@ -236,9 +270,10 @@ var rootCounts = map[string]limits.Count{
 	"Config.Voters":      configCount(7, "Voters", func(c *mortise.Config, n int64) { c.Voters = int(n) }),
 	"StickyLimits.Locks": configCount(math.MaxInt64, "", func(c *mortise.Config, n int64) { c.Sticky.Locks = int(n) }),
 	"Request.MaxWaiting": requestCount(1<<30, "MaxWaiting", func(r *mortise.Request, n int64) { r.MaxWaiting = int(n) }),
-	"Request.Of":         requestCount(1<<30, "Of", func(r *mortise.Request, n int64) { r.Permits, r.Of = 1, int(n) }),
-	"Request.Permits": requestCount(1<<30, "Permits",
-		func(r *mortise.Request, n int64) { r.Permits, r.Of = int(n), 1<<30 }),
+	"Permits(of)": requestCount(1<<30, "Mode",
+		func(r *mortise.Request, n int64) { r.Mode = mortise.Permits(1, int(n)) }),
+	"Permits(n)": requestCount(1<<30, "Mode",
+		func(r *mortise.Request, n int64) { r.Mode = mortise.Permits(int(n), 1<<30) }),
 	"Node.IDs(count)": {Limit: 65_536, Names: "count", Try: func(t *testing.T, n int64) (err error) {
 		bubble(t, func(t *testing.T) { _, err = ready(t).IDs(t.Context(), int(n)) })
 		return err

@@ -139,6 +139,7 @@ func Layers() []Layer {
 			"Requests|Refusals|Clients|Leases|HolderFate|Command)"},
 		{Name: "instance", Package: "internal/instance", Packages: []string{"internal/instance"}},
 		{Name: "face", Package: ".", Packages: []string{"."}},
+		{Name: "modes", Package: "internal/modes", Packages: []string{"internal/modes"}},
 		{Name: "counter", Package: "counter", Packages: []string{"counter"}},
 		{Name: "keys", Package: "keys", Packages: []string{"keys"}},
 		{Name: "presence", Package: "presence", Packages: []string{"presence", "internal/hold"}},
@@ -154,7 +155,7 @@ func Layers() []Layer {
 			"session/keeper", "session/stay", "raftlog", "raftlog/storage", "cluster", "cluster/discovery",
 			"cluster/founding", "cluster/gossip", "cluster/lead", "cluster/voters", "transport",
 			"internal/credentials", "internal/queries", "internal/replica", "internal/instance", "internal/trace",
-			"."}},
+			"internal/modes", "."}},
 	}
 }
 

@@ -7,7 +7,7 @@
 //
 // A scenario is a [testing] function that makes a world, starts instances in it, causes faults, and
 // ends with a verdict. Each instance has a load: it locks a contended key and its own key, and two
-// more such keys with Request.Sticky. It calls TryLock, cancels calls of Lock that wait, holds
+// more such keys with LockSticky. It calls TryLock, cancels calls of Lock that wait, holds
 // three locks for its whole life, and repeatedly takes and releases a new key (a probe). At the end
 // of every scenario the world
 //

@@ -31,6 +31,8 @@ type Locks interface {
 	Holds(lease string) bool
 	// Acquire takes a lock that belongs to the lease.
 	Acquire(ctx context.Context, lease string, r mortise.Request) error
+	// Resume takes the hold of key with this token over. The lock then belongs to the lease.
+	Resume(ctx context.Context, lease, key string, token mortise.Token) error
 	// Finish unlocks the lock of the lease, and ends the lease. If no lock of it was held, it
 	// returns false and the reason, and the lease stays.
 	Finish(ctx context.Context, lease string) (ended bool, err error)
@@ -124,15 +126,19 @@ func lock(ctx context.Context, locks Locks, t terms, info Info) error {
 	if locks.Holds(lease) {
 		return nil
 	}
-	request := fresh
+	var resumed mortise.Token
 	for range maxChanges {
-		err = locks.Acquire(ctx, lease, request)
+		if resumed != 0 {
+			err = locks.Resume(ctx, lease, t.key, resumed)
+		} else {
+			err = locks.Acquire(ctx, lease, fresh)
+		}
 		held, is := errors.AsType[*mortise.HeldError](err)
 		switch {
 		case is && held.Token != 0 && held.Labels[LabelID] == info.ID:
-			request = mortise.Request{Key: t.key, Resume: held.Token}
+			resumed = held.Token
 		case errors.Is(err, mortise.ErrNotHeld):
-			request = fresh
+			resumed = 0
 		default:
 			return err
 		}

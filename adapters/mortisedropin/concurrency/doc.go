@@ -26,7 +26,7 @@
 // Types of etcd: Client, Header, IsOwner. Instead of a transaction with IsOwner, pass [Mutex.Token]
 // to the resource, and let it refuse lower tokens (package fence of mortise). Also left out are
 // Orphan, WithLease and ResumeElection, for which mortise has Request.LockDelay, Lock.Detach and
-// Request.Resume; NewLocker, whose methods cannot report a loss; and STM, since mortise is no
+// Node.Resume; NewLocker, whose methods cannot report a loss; and STM, since mortise is no
 // database.
 //
 // New here are [Mutex.Token], [Mutex.Context] and [Mutex.Err], and the same methods of [Election].

@@ -17,7 +17,7 @@
 //     as in redislock.
 //   - [Lock.Token] is the fencing token, as a decimal number. Options.Token is refused: in
 //     redislock a second Obtain with the same token gets the same lock. With mortise, pass the
-//     context of the lock, or use mortise.Request.Resume.
+//     context of the lock, or use mortise.Node.Resume.
 //   - [Lock.TTL] and [Lock.Refresh] send nothing: the lease of the node decides.
 //
 // New here are [Client.Failed] and [Lock.Err], which have the reasons, and [Lock.Fence] and

@@ -17,7 +17,7 @@
 //     retries of redsync would wait.
 //   - [Mutex.Value] is the fencing token, as a decimal number, or the result of WithGenValueFunc,
 //     which other instances see as the value of the lock. Another Mutex cannot unlock by it:
-//     WithValue is refused. To hand a lock to another process, see mortise.Request.Resume.
+//     WithValue is refused. To hand a lock to another process, see mortise.Node.Resume.
 //   - Unlock and Extend report a lock that was lost with [ErrLockAlreadyExpired] or
 //     [ErrExtendFailed], for code that compares with ==. [Mutex.Err] has the reason.
 //   - WithDriftFactor, WithTimeoutFactor, WithFailFast and WithShufflePools have no effect: there

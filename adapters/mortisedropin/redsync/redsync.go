@@ -76,7 +76,7 @@ func WithGenValueFunc(f func() (string, error)) Option {
 }
 
 // WithValue is refused: Lock, Unlock and Extend return an error. In redsync it makes a Mutex the
-// holder of a lock that another Mutex has taken. With mortise, use mortise.Request.Resume, which
+// holder of a lock that another Mutex has taken. With mortise, use mortise.Node.Resume, which
 // checks the token.
 func WithValue(string) Option { return OptionFunc(func(m *Mutex) { m.refused = errValue }) }
 
@@ -102,7 +102,7 @@ var (
 	// ErrLockAlreadyExpired means that the lock had ended before Unlock.
 	ErrLockAlreadyExpired = errors.New("redsync: the lock had ended before Unlock")
 
-	errValue = errors.New("redsync: WithValue is not supported: to take over a lock, use mortise.Request.Resume with " +
+	errValue = errors.New("redsync: WithValue is not supported: to take over a lock, use mortise.Node.Resume with " +
 		"its token")
 )
 

@@ -168,7 +168,7 @@ func TestCodes(t *testing.T) {
 		s.cluster.Heal()
 		s.cluster.Ready(0)
 		s.locks[0].Request = func(context.Context, string, any) (mortise.Request, bool) {
-			return mortise.Request{Key: "a", Permits: 3}, true
+			return mortise.Request{Key: "a", Mode: mortise.Permits(3, 0)}, true
 		}
 		expect("a mistake", codes.Internal, only(s.call(t.Context(), 0, put, "a")))
 		if len(s.failed) != 6 {

@@ -149,7 +149,7 @@ func TestAnswersWithoutTheLock(t *testing.T) {
 		}
 		expect(t, "no key", s.send(t.Context(), 0, http.MethodPut, "/"), http.StatusBadRequest)
 		s.middleware[0].Request = func(*http.Request) (mortise.Request, bool) {
-			return mortise.Request{Key: "a", Permits: 3}, true
+			return mortise.Request{Key: "a", Mode: mortise.Permits(3, 0)}, true
 		}
 		expect(t, "a mistake", s.send(t.Context(), 0, http.MethodPut, "/a"), http.StatusInternalServerError)
 		if s.now.Load() != 0 || len(s.failed) != 7 {

@@ -92,7 +92,7 @@ func (l *load) take(key string, hold, pause time.Duration) {
 
 func (l *load) keep(key string, hold time.Duration) {
 	for n := 1; l.goesOn(nil); n++ {
-		lock, err := l.node.Acquire(l.ctx, mortise.Request{Key: key, Sticky: true})
+		lock, err := l.lockSticky(l.ctx, key)
 		if err == nil { // release the lock even if the load has just ended
 			l.sleep(hold)
 			l.unlock(lock)
@@ -123,16 +123,24 @@ func (l *load) try() {
 func (l *load) giveUp() {
 	for n := 0; l.goesOn(nil); n++ {
 		ctx, cancel := context.WithTimeout(l.ctx, time.Duration(1+n%17)*time.Millisecond)
-		lock, err := l.node.Acquire(ctx, mortise.Request{Key: contended[n%2], Sticky: n%4 == 1})
+		lock := l.node.Lock
+		if n%4 == 1 {
+			lock = l.lockSticky
+		}
+		held, err := lock(ctx, contended[n%2])
 		cancel()
 		if err == nil {
-			l.unlock(lock)
+			l.unlock(held)
 		}
 		if !l.goesOn(err) {
 			return
 		}
 		l.sleep(100 * time.Millisecond)
 	}
+}
+
+func (l *load) lockSticky(ctx context.Context, key string) (*mortise.Lock, error) {
+	return l.node.LockSticky(ctx, key, mortise.StickyOptions{})
 }
 
 // probe takes and releases an uncontended key, a new one each time. The gaps between these grants

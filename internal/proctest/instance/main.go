@@ -127,6 +127,18 @@ func (i *instance) serve(source io.Reader) {
 	}
 }
 
+func (i *instance) lock(ctx context.Context, r request) (*mortise.Lock, error) {
+	switch {
+	case r.Op == "keep":
+		return i.node.LockSticky(ctx, r.Key, mortise.StickyOptions{})
+	case len(r.Keys) > 0:
+		return i.node.LockAll(ctx, r.Keys...)
+	case r.Path != "":
+		return i.node.Acquire(ctx, mortise.Request{Key: r.Path, Tree: true})
+	}
+	return i.node.Lock(ctx, r.Key)
+}
+
 func (i *instance) answer(r request) {
 	ctx, cancel := context.WithTimeout(context.Background(), time.Duration(r.Within))
 	defer cancel()
@@ -134,7 +146,7 @@ func (i *instance) answer(r request) {
 	as := cmp.Or(r.As, r.Key)
 	switch r.Op {
 	case "lock", "keep":
-		lock, err := i.node.Acquire(ctx, mortise.Request{Key: r.Key, Keys: r.Keys, Path: r.Path, Sticky: r.Op == "keep"})
+		lock, err := i.lock(ctx, r)
 		if e.Err = text(err); err == nil {
 			e.Token = uint64(lock.Token())
 			i.mu.Lock()

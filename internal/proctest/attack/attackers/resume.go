@@ -55,7 +55,7 @@ func (a *attacker) resume(ctx context.Context, name, key string) (t Tally) {
 	case err != nil:
 		return refused(err)
 	}
-	lock, err := h.Session.Acquire(ctx, mortise.Request{Key: key, Resume: token})
+	lock, err := h.Session.Resume(ctx, key, token, mortise.ResumeOptions{})
 	t = refused(err)
 	if err == nil {
 		t.Believed++
