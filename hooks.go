@@ -76,10 +76,6 @@ type Hooks struct {
 	// vote.
 	Leader func(e NodeEvent)
 
-	// Member is called with StateJoined or StateLeft, Name and Instance, when gossip reports a
-	// change. Not every instance gossips; Node.Members lists all.
-	Member func(e NodeEvent)
-
 	// Available is called with StateAvailable when this instance becomes able to get locks, and
 	// with StateUnavailable when it no longer is. An instance is able to get locks while its
 	// session is attached to a leader, its lease is not lost and the group is past its grace. Took
@@ -127,8 +123,8 @@ type LockEvent struct {
 // versions may add fields.
 type NodeEvent struct {
 	State    NodeState // the hook's comment lists its states
-	Name     string    // Name of the leader or the member
-	Instance string    // ID of the leader or the member
+	Name     string    // Name of the leader
+	Instance string    // ID of the leader
 	Session  string    // ID of the session, in the form that Peek reports
 	Own      bool      // the session is one of NewSession
 	Term     uint64
@@ -252,8 +248,7 @@ func nodeHooks(h *Hooks) *instance.Hooks {
 	}
 	return &instance.Hooks{
 		Renewed: nodeHook(h.Renewed), Session: nodeHook(h.Session), Lease: nodeHook(h.Lease),
-		Leader: nodeHook(h.Leader),
-		Member: nodeHook(h.Member), Available: nodeHook(h.Available), Synced: nodeHook(h.Synced),
+		Leader: nodeHook(h.Leader), Available: nodeHook(h.Available), Synced: nodeHook(h.Synced),
 	}
 }
 
@@ -327,9 +322,6 @@ const (
 	StateNew   NodeState = "new" // Hooks.Leader
 	StateNone  NodeState = "none"
 	StateAgain NodeState = "again"
-
-	StateJoined NodeState = "joined" // Hooks.Member
-	StateLeft   NodeState = "left"
 
 	StateAvailable   NodeState = "available" // Hooks.Available
 	StateUnavailable NodeState = "unavailable"

@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"iter"
 	"math"
+	"slices"
 	"time"
 
 	"github.com/mortise-lock/mortise/internal/instance"
@@ -76,6 +77,22 @@ func (n *Node) Peek(ctx context.Context, key string) (KeyInfo, error) {
 		return KeyInfo{Key: key}, err
 	}
 	return keyInfo(seen.Locks[0]), nil
+}
+
+// Ahead returns how many requests are before a waiting request of this node in the queue of key:
+// those that hold the key, and those that wait. The request is the first one with that
+// [Request.Value], in any session of the node, so give each request a Value of its own. waits is
+// false if none of the first 1,000 requests of the queue is such a request. Ahead queries the
+// leader as Peek does, and its answer may be stale when it returns.
+func (n *Node) Ahead(ctx context.Context, key, value string) (ahead int, waits bool, err error) {
+	info, err := n.Peek(ctx, key)
+	own := n.Status().Sessions
+	for i, s := range info.Queue {
+		if s.Token == 0 && s.Value == value && slices.Contains(own, s.Session) {
+			return i, true, err
+		}
+	}
+	return 0, false, err
 }
 
 func keyInfo(l *query.Lock) KeyInfo {

@@ -50,10 +50,6 @@ type Config struct {
 	JoinFunc func(ctx context.Context) ([]string, error)
 	// Kubernetes is set if this process runs in a pod. It changes only texts.
 	Kubernetes bool
-	// Changed is called when the members that gossip reports, or their data, have changed. It is
-	// called on the owner goroutine, and once before Start returns. It must not block or keep the
-	// slices. It may be nil.
-	Changed func(before, after []Member)
 	// Awaited is called with a text that says what this instance waits for, and returns the text to
 	// log instead. It is called on the owner goroutine and must not block. If Awaited is nil, the
 	// original text is logged.

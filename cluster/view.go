@@ -74,20 +74,7 @@ func (c *Cluster) publish() {
 	for _, voter := range v.Voters {
 		v.byRaft[voter.Raft] = voter
 	}
-	c.tellMembers(c.view.Swap(v), v.Members)
-}
-
-func (c *Cluster) tellMembers(before *view, after []Member) {
-	if c.cfg.Changed == nil {
-		return
-	}
-	var had []Member
-	if before != nil {
-		had = before.Members
-	}
-	if !slices.Equal(had, after) {
-		c.cfg.Changed(had, after)
-	}
+	c.view.Store(v)
 }
 
 func (c *Cluster) members() []Member {

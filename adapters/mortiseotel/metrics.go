@@ -116,9 +116,6 @@ func (m *meter) session(e mortise.NodeEvent) {
 func (m *meter) lease(e mortise.NodeEvent) {
 	m.add(table.Lease, 1, attribute.String("state", string(e.State)))
 }
-func (m *meter) member(e mortise.NodeEvent) {
-	m.add(table.MemberMoves, 1, attribute.String("state", string(e.State)))
-}
 
 func (m *meter) leader(e mortise.NodeEvent) {
 	if e.State == mortise.StateNew {

@@ -68,8 +68,8 @@ func (t *Telemetry) Hooks() *mortise.Hooks {
 	if !t.meter.made {
 		return h
 	}
-	h.Renewed, h.Session, h.Lease, h.Leader, h.Member, h.Synced = t.meter.renewed, t.meter.session, t.meter.lease,
-		t.meter.leader, t.meter.member, t.meter.synced
+	h.Renewed, h.Session, h.Lease, h.Leader, h.Synced = t.meter.renewed, t.meter.session, t.meter.lease, t.meter.leader,
+		t.meter.synced
 	return h
 }
 

@@ -36,7 +36,6 @@ const (
 	sessionsMet = "mortise_session_changes_total"
 	leaseMet    = "mortise_lease_changes_total"
 	leadersMet  = "mortise_leader_changes_total"
-	membersMet  = "mortise_member_changes_total"
 	syncTime    = "mortise_log_sync_duration_seconds"
 )
 
@@ -80,7 +79,6 @@ func measures() []measure {
 		gauge("leader_known", "1 if this instance knows a leader, else 0"),
 		gauge("leader_here", "1 if this instance leads, else 0"),
 		gauge("term", "Term of the group, as an instance that votes sees it"),
-		{membersMet, "counter", "Instances that gossip saw join and leave", "state", []string{"joined", "left"}, nil},
 		gauge("members", "Members of the group and programs that take locks in it; only the leader reports it"),
 		gauge("voters", "Voters of the group, as this instance knows them"),
 		gauge("voters_missing",
@@ -208,7 +206,7 @@ func (m *meter) hooks() *mortise.Hooks {
 	}
 	return &mortise.Hooks{
 		Acquired: m.acquired, Unlocked: m.unlocked, Lost: m.lost, InDoubt: m.inDoubt, Renewed: m.renewed,
-		Session: state(sessionsMet), Lease: state(leaseMet), Member: state(membersMet),
+		Session: state(sessionsMet), Lease: state(leaseMet),
 		Leader: func(e mortise.NodeEvent) {
 			if e.State == mortise.StateNew {
 				m.add(leadersMet)

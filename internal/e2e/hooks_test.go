@@ -45,8 +45,8 @@ func (h *heard) hooks() *mortise.Hooks {
 		Acquired: func(_ context.Context, e mortise.LockEvent) any { acquired(e); return fmt.Sprint("tag of ", e.Key) },
 		Unlocked: func(_ context.Context, e mortise.LockEvent) { unlocked(e) },
 		Lost:     h.lock("lost"), Renewed: h.node("renewed"), Session: h.node("session"), Lease: h.node("lease"),
-		Leader: h.node("leader"),
-		Member: h.node("member"), Available: h.node("available"), Synced: h.node("synced"),
+		Leader:    h.node("leader"),
+		Available: h.node("available"), Synced: h.node("synced"),
 	}
 }
 
@@ -283,9 +283,9 @@ func TestHooksTellWhatBecomesOfTheNode(t *testing.T) {
 		leader := f.leader()
 		at := (leader + 1) % 3
 		ear := ears[at]
-		start := ear.of("session", "available", "member", "leader", "lease")
+		start := ear.of("session", "available", "leader", "lease")
 		for _, want := range []string{"session opened", "lease safe", "available available", "leader new " +
-			f.nodes[leader].config.Name, "member joined " + f.nodes[leader].config.Name} {
+			f.nodes[leader].config.Name} {
 			if !slices.Contains(start, want) {
 				t.Errorf("%q is not among %q", want, start)
 			}
@@ -299,17 +299,16 @@ func TestHooksTellWhatBecomesOfTheNode(t *testing.T) {
 			}
 		}
 		ear.mu.Unlock()
-		if got := ear.of("session", "available", "member", "leader", "lease"); len(got) > 0 || acknowledged < 20 {
+		if got := ear.of("session", "available", "leader", "lease"); len(got) > 0 || acknowledged < 20 {
 			t.Errorf("in 20 s of nothing with a TTL of 2 s: %d renewals and %q", acknowledged, got)
 		}
-		victim := f.nodes[leader].config.Name
 		f.crash(leader)
 		f.leader()
 		f.ready()
 		time.Sleep(20 * time.Second)
-		got := ear.of("member", "leader", "available", "session")
+		got := ear.of("leader", "available", "session")
 		next := "leader new " + f.nodes[f.leader()].config.Name
-		for _, want := range []string{"member left " + victim, "leader none", next, "available unavailable",
+		for _, want := range []string{"leader none", next, "available unavailable",
 			"available available"} {
 			if !slices.Contains(got, want) {
 				t.Errorf("%q is not among %q", want, got)

@@ -54,7 +54,7 @@ type Config struct {
 
 // Hooks are called with the events of an instance, one at a time. A nil function is not called.
 type Hooks struct {
-	Renewed, Session, Lease, Leader, Member, Available, Synced func(NodeEvent)
+	Renewed, Session, Lease, Leader, Available, Synced func(NodeEvent)
 }
 
 // NodeEvent is an event of an instance. Its fields are those of mortise.NodeEvent.
@@ -78,8 +78,6 @@ const (
 	stateNew          = "new"
 	stateNone         = "none"
 	stateAgain        = "again"
-	stateJoined       = "joined"
-	stateLeft         = "left"
 	stateAvailable    = "available"
 	stateUnavailable  = "unavailable"
 	stateSynced       = "synced"

@@ -5,9 +5,7 @@ import (
 	"sync"
 	"time"
 
-	"github.com/mortise-lock/mortise/cluster"
 	"github.com/mortise-lock/mortise/internal/clock"
-	"github.com/mortise-lock/mortise/internal/nodeid"
 	"github.com/mortise-lock/mortise/lockfsm"
 	"github.com/mortise-lock/mortise/raftlog"
 	"github.com/mortise-lock/mortise/session/client"
@@ -127,30 +125,6 @@ func (g *grantable) share(now clock.Time) (age, granted time.Duration) {
 		granted += now.Sub(g.since)
 	}
 	return now.Sub(g.began), granted
-}
-
-func (n *Instance) membersChanged() func(before, after []cluster.Member) {
-	if n.config.Hooks == nil || n.config.Hooks.Member == nil {
-		return nil
-	}
-	pick := func(h *Hooks) func(NodeEvent) { return h.Member }
-	return func(before, after []cluster.Member) {
-		had := map[nodeid.ID]cluster.Member{}
-		for _, m := range before {
-			had[m.Instance] = m
-		}
-		for _, m := range after {
-			if _, ok := had[m.Instance]; !ok && !m.Self {
-				n.tell(pick, NodeEvent{State: stateJoined, Name: m.Name, Instance: m.Instance.String()})
-			}
-			delete(had, m.Instance)
-		}
-		for _, m := range before {
-			if _, gone := had[m.Instance]; gone && !m.Self {
-				n.tell(pick, NodeEvent{State: stateLeft, Name: m.Name, Instance: m.Instance.String()})
-			}
-		}
-	}
 }
 
 type timedStore struct {

@@ -189,7 +189,7 @@ func (n *Instance) startCluster() error {
 		Rules:    n.env.rules, Net: outbound{n.port, n.port.Gossip()}, Host: life{n},
 		Clock: n.env.clock, Wall: n.env.wall, Resolve: n.env.resolve, Random: n.env.random, Logger: n.logger,
 		Member: n.isMember(), JoinFunc: n.config.JoinFunc, Kubernetes: n.env.kubernetes,
-		Changed: n.membersChanged(), Awaited: n.awaited,
+		Awaited: n.awaited,
 	}
 	if n.records != nil {
 		config.Records = n.records

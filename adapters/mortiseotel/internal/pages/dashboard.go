@@ -81,7 +81,6 @@ func rows() []struct {
 		}},
 		{"Group", []panel{
 			{"Members", "short", []line{{now(table.Members), "says {{instance}}"}}},
-			{"Members that join and leave", "ops", []line{{rate(table.MemberMoves, "state"), "{{state}}"}}},
 			{"Voters", "short", append(each(table.Voters), line{now(table.Missing), "missing according to {{instance}}"})},
 			{"Instances beyond Replicas", "short", each(table.Surplus)},
 			{"Term", "short", each(table.Term)},

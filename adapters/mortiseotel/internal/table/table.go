@@ -57,7 +57,6 @@ const (
 	LeaderKnown = "mortise.leader.known"
 	LeaderHere  = "mortise.leader.here"
 	Term        = "mortise.term"
-	MemberMoves = "mortise.member.changes"
 	Members     = "mortise.members"
 	Voters      = "mortise.voters"
 	Missing     = "mortise.voters.missing"
@@ -113,8 +112,6 @@ func Metrics() []Metric {
 		{LeaderKnown, Gauge, "{leader}", "1 if this instance knows a leader, else 0", "", nil, nil},
 		{LeaderHere, Gauge, "{leader}", "1 if this instance leads, else 0", "", nil, nil},
 		{Term, Gauge, "{term}", "Term of the group, as an instance that votes sees it", "", nil, nil},
-		{MemberMoves, Counter, "{change}", "Instances that gossip saw join and leave", "state",
-			[]string{"joined", "left"}, nil},
 		{Members, Gauge, "{instance}",
 			"Members of the group and programs that take locks in it; only the leader reports it", "", nil, nil},
 		{Voters, Gauge, "{instance}", "Voters of the group, as this instance knows them", "", nil, nil},
