@@ -6,7 +6,7 @@ import (
 	"fmt"
 	"runtime/debug"
 
-	"github.com/mortise-lock/mortise"
+	"github.com/mortise-lock/mortise/locker"
 )
 
 var errExited = errors.New("flight: the function ended its goroutine (runtime.Goexit)")
@@ -14,7 +14,7 @@ var errExited = errors.New("flight: the function ended its goroutine (runtime.Go
 // call is one run of the two functions. All callers that wait for the call share its result.
 type call[T any] struct {
 	fresh   func(context.Context) (T, bool, error)
-	compute func(context.Context, mortise.Token) (T, error)
+	compute func(context.Context, locker.Token) (T, error)
 	cancel  context.CancelCauseFunc
 	callers int  // number of waiting callers; guarded by the group's mu
 	over    bool // done is closed; guarded by the group's mu
@@ -49,7 +49,7 @@ func (c *call[T]) outcome() (T, error) {
 
 // work runs the functions under the lock and stores the result. It stores an error if a function
 // calls runtime.Goexit, and recovers if a function panics.
-func (c *call[T]) work(ctx context.Context, token mortise.Token) {
+func (c *call[T]) work(ctx context.Context, token locker.Token) {
 	defer func() {
 		if v := recover(); v != nil {
 			c.panicked = &PanicError{Value: v, Stack: debug.Stack()}
@@ -64,7 +64,7 @@ func (c *call[T]) work(ctx context.Context, token mortise.Token) {
 	c.value, c.err = value, nil
 }
 
-func (c *call[T]) find(ctx context.Context, token mortise.Token) (T, error) {
+func (c *call[T]) find(ctx context.Context, token locker.Token) (T, error) {
 	value, found, err := c.fresh(ctx)
 	if err != nil || found {
 		return value, err

@@ -6,7 +6,7 @@ import (
 	"fmt"
 	"sync"
 
-	"github.com/mortise-lock/mortise"
+	"github.com/mortise-lock/mortise/locker"
 )
 
 // ErrClosed means that the Group was closed before or during the call.
@@ -14,18 +14,11 @@ var ErrClosed = errors.New("flight: the group is closed")
 
 var errAbandoned = errors.New("flight: every caller has given up")
 
-// Locker is the part of *mortise.Node that a Group uses. Do locks key, runs fn with a context that
-// ends when the lock is lost, and then unlocks key, even if fn calls runtime.Goexit. Do must be
-// safe for concurrent use.
-type Locker interface {
-	Do(ctx context.Context, key string, fn func(ctx context.Context, token mortise.Token) error) error
-}
-
 // Group holds the calls of one instance for values of one type. It is safe for concurrent use and
 // must not be copied. Two Groups with the same keys on one instance do not share calls, but their
 // calls exclude each other, as on two instances.
 type Group[T any] struct {
-	locker Locker
+	locks locker.Locker
 
 	mu      sync.Mutex // guards calls, closed and the callers of each call; never held while a function runs
 	calls   map[string]*call[T]
@@ -33,9 +26,10 @@ type Group[T any] struct {
 	running sync.WaitGroup // goroutines of calls; grows only while closed is false
 }
 
-// New returns a Group that locks its keys with locker. Close the Group before the node.
-func New[T any](locker Locker) *Group[T] {
-	return &Group[T]{locker: locker, calls: map[string]*call[T]{}}
+// New returns a Group that locks its keys with locks, usually a *mortise.Node. Close the Group
+// before the node.
+func New[T any](locks locker.Locker) *Group[T] {
+	return &Group[T]{locks: locks, calls: map[string]*call[T]{}}
 }
 
 // Do returns the value of key: the value that fresh finds or, if fresh finds none, the value that
@@ -50,7 +44,7 @@ func New[T any](locker Locker) *Group[T] {
 // the call had ended, the error also wraps the cause, for example mortise.ErrLost. If a function
 // panics, Do panics with a *PanicError.
 func (g *Group[T]) Do(ctx context.Context, key string, fresh func(ctx context.Context) (T, bool, error),
-	compute func(ctx context.Context, token mortise.Token) (T, error)) (T, error) {
+	compute func(ctx context.Context, token locker.Token) (T, error)) (T, error) {
 	var none T
 	if ctx.Err() != nil {
 		return none, context.Cause(ctx)
@@ -69,7 +63,7 @@ func (g *Group[T]) Do(ctx context.Context, key string, fresh func(ctx context.Co
 }
 
 func (g *Group[T]) join(ctx context.Context, key string, fresh func(context.Context) (T, bool, error),
-	compute func(context.Context, mortise.Token) (T, error)) (*call[T], error) {
+	compute func(context.Context, locker.Token) (T, error)) (*call[T], error) {
 	g.mu.Lock()
 	defer g.mu.Unlock()
 	if g.closed {
@@ -107,7 +101,7 @@ func (g *Group[T]) forget(key string, c *call[T]) {
 func (g *Group[T]) run(ctx context.Context, key string, c *call[T]) {
 	var err error
 	defer func() { g.publish(key, c, causeText(ctx, err)) }()
-	err = g.locker.Do(ctx, key, func(held context.Context, token mortise.Token) error {
+	err = g.locks.Do(ctx, key, func(held context.Context, token locker.Token) error {
 		// Publish before the lock is released, so that the callers do not wait for the release.
 		defer func() { g.publish(key, c, c.err) }()
 		c.work(held, token)
@@ -116,7 +110,7 @@ func (g *Group[T]) run(ctx context.Context, key string, c *call[T]) {
 }
 
 // publish sets the result of a call and wakes its callers, unless an earlier publish has done so.
-// It also ends the context of the call, so that Locker.Do does not wait for the confirmation of the
+// It also ends the context of the call, so that the Locker does not wait for the confirmation of the
 // release.
 func (g *Group[T]) publish(key string, c *call[T], err error) {
 	g.mu.Lock()

@@ -8,9 +8,10 @@ import (
 	"time"
 
 	"github.com/mortise-lock/mortise"
+	"github.com/mortise-lock/mortise/locker"
 )
 
-// Store holds the data of keys. If a [Locker] is also a Store, as *mortise.Node is, Run records
+// Store holds the data of keys. If a Locker is also a Store, as *mortise.Node is, Run records
 // finished ticks in it.
 type Store interface {
 	Get(ctx context.Context, key string) (data []byte, revision uint64, err error)
@@ -29,8 +30,8 @@ type finished struct {
 	key   string
 }
 
-func finishedOf(locker Locker, job string) finished {
-	store, _ := locker.(Store)
+func finishedOf(locks locker.Locker, job string) finished {
+	store, _ := locks.(Store)
 	return finished{store, job + "/finished"}
 }
 

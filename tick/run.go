@@ -9,6 +9,7 @@ import (
 
 	"github.com/mortise-lock/mortise"
 	"github.com/mortise-lock/mortise/internal/purpose"
+	"github.com/mortise-lock/mortise/locker"
 )
 
 const (
@@ -18,15 +19,9 @@ const (
 
 var errOver = errors.New("tick: the tick is over")
 
-// Locker is the part of *mortise.Node that Run uses. Do waits for the lock of key, runs fn with a
-// context that ends when the lock is lost or the node leaves, and unlocks, even if fn panics. If
-// the Locker is also a [Store], Run records finished ticks in it.
-type Locker interface {
-	Do(ctx context.Context, key string, fn func(ctx context.Context, token mortise.Token) error) error
-}
-
-// Run runs a job once per tick, on one of the instances that call it. A failing job does not end
-// Run. Run returns one of these:
+// Run runs a job once per tick, on one of the instances that call it. locks is usually a
+// *mortise.Node. If it is also a [Store], Run records finished ticks in it. A failing job does not
+// end Run. Run returns one of these:
 //
 //   - the cause of the end of ctx
 //   - nil when the schedule has ended
@@ -36,15 +31,15 @@ type Locker interface {
 //
 // The package comment states under "Leaving" how long Run takes to return. Run leaves no goroutine
 // behind.
-func Run(ctx context.Context, locker Locker, job Job) error {
+func Run(ctx context.Context, locks locker.Locker, job Job) error {
 	job, err := job.withDefaults()
 	if err != nil {
 		return err
 	}
-	if locker == nil {
+	if locks == nil {
 		return errors.New("tick: the locker is nil")
 	}
-	r := &runner{locker: locker, finished: finishedOf(locker, job.Name), job: job,
+	r := &runner{locks: locks, finished: finishedOf(locks, job.Name), job: job,
 		plan: plan{schedule: job.Schedule, late: job.Late, skew: job.Skew}}
 	// No other runner requests this lock. The lock's context ends when the node leaves, even if the
 	// next tick is hours away.
@@ -77,7 +72,7 @@ func busy(err error) bool {
 }
 
 type runner struct {
-	locker   Locker
+	locks    locker.Locker
 	finished finished
 	job      Job
 	plan     plan
@@ -206,9 +201,9 @@ func (r *runner) within(ctx context.Context, key, what string, w window,
 // A call of r.do locks key and runs fn. If the locker is a node, the lock has a label with its
 // purpose.
 func (r *runner) do(ctx context.Context, key, what string, fn func(context.Context, mortise.Token) error) (err error) {
-	node, is := r.locker.(*mortise.Node)
+	node, is := r.locks.(*mortise.Node)
 	if !is {
-		return r.locker.Do(ctx, key, fn)
+		return r.locks.Do(ctx, key, fn)
 	}
 	lock, err := node.Acquire(ctx, mortise.Request{Key: key, Labels: purpose.Of(what)})
 	if err != nil {

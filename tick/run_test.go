@@ -12,6 +12,7 @@ import (
 
 	"github.com/mortise-lock/mortise"
 	"github.com/mortise-lock/mortise/internal/fakelock"
+	"github.com/mortise-lock/mortise/locker"
 	"github.com/mortise-lock/mortise/tick"
 )
 
@@ -69,7 +70,7 @@ func (c *crew) join(name string, off time.Duration) *member {
 	return m
 }
 
-func (c *crew) locker(m *member) tick.Locker {
+func (c *crew) locker(m *member) locker.Locker {
 	if c.store == nil {
 		return m
 	}

@@ -10,7 +10,7 @@
 // A Locker that passes the checks runs fn once and returns the error of fn. It excludes callers
 // of the same key, but not callers of different keys. Its tokens rise, and [locker.TokenFrom]
 // returns them. When the context of a waiting call ends, the call returns and holds nothing. Bad
-// keys are refused. If fn panics, the lock is released.
+// keys are refused. If fn panics or calls runtime.Goexit, the lock is released.
 //
 // # Concurrency
 //
@@ -31,6 +31,7 @@ package lockertest
 import (
 	"context"
 	"errors"
+	"runtime"
 	"strings"
 	"sync"
 	"testing"
@@ -69,6 +70,7 @@ func checks() []check {
 		{"GivesUp", givesUp},
 		{"BadKeys", badKeys},
 		{"Panic", panics},
+		{"Goexit", exits},
 	}
 }
 
@@ -213,5 +215,20 @@ func panics(t testing.TB, ctx context.Context, l locker.Locker) {
 		_ = l.Do(ctx, "lockertest/one", func(context.Context, locker.Token) error { panic("lockertest") })
 		t.Error("Do returned although the function had panicked")
 	}()
+	do(t, ctx, l, "lockertest/one", func(context.Context, locker.Token) {})
+}
+
+func exits(t testing.TB, ctx context.Context, l locker.Locker) {
+	ended := make(chan struct{})
+	go func() {
+		defer close(ended)
+		_ = l.Do(ctx, "lockertest/one", func(context.Context, locker.Token) error { runtime.Goexit(); return nil })
+		t.Error("Do returned although the function had ended its goroutine")
+	}()
+	select {
+	case <-ended:
+	case <-ctx.Done():
+		t.Error("Do goes on after the function has ended its goroutine")
+	}
 	do(t, ctx, l, "lockertest/one", func(context.Context, locker.Token) {})
 }

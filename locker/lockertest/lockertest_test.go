@@ -75,6 +75,29 @@ func TestChecksCatch(t *testing.T) {
 		"no patience with contexts, and no lock": {func() locker.Locker {
 			return around(func(_ *locker.Local, ctx context.Context, key string, fn work) error { return fn(ctx, 1) })
 		}, []string{"EndedContext", "GivesUp", "BadKeys"}},
+		"runs fn on another goroutine": {func() locker.Locker {
+			return around(func(l *locker.Local, ctx context.Context, key string, fn work) error {
+				return l.Do(ctx, key, func(ctx context.Context, token locker.Token) error {
+					result, thrown := make(chan error, 1), make(chan any, 1)
+					go func() {
+						defer func() {
+							if r := recover(); r != nil {
+								thrown <- r
+							}
+						}()
+						result <- fn(ctx, token)
+					}()
+					select {
+					case err := <-result:
+						return err
+					case r := <-thrown:
+						panic(r)
+					case <-ctx.Done():
+						return ctx.Err()
+					}
+				})
+			})
+		}, []string{"Goexit"}},
 		"keeps the lock after a panic": {func() locker.Locker {
 			return around(func(l *locker.Local, ctx context.Context, key string, fn work) error {
 				var thrown any
