@@ -57,13 +57,13 @@ func TestTheCulpritIsNamed(t *testing.T) {
 			want: `"n2" calls itself a:1, the address of "n1": correct its Advertise (it answers at b:1)`},
 		"another SessionTTL": {met: []meeting{{name: "n2", addr: "b:1",
 			change: func(s *Settings) { s.SessionTTL *= 2 }}},
-			want: `"n2" (b:1) has another SessionTTL (4s) than this instance (2s): make them equal on all`},
+			want: `"n2" (b:1) and this instance have different SessionTTL (4s and 2s): make them equal on all`},
 		"other Founders": {met: []meeting{{name: "n2", addr: "b:1", change: func(s *Settings) {
 			s.Founders, s.Replicas = []string{"m1", "n2", "n3"}, 0
 		}}},
-			want: `"n2" (b:1) has another Founders ([m1, n2, n3]) than this instance (Replicas: 3): make them equal on all`,
-			founders: `"n2" (b:1) has another Founders ([m1, n2, n3]) than this instance ([n1, n2, n3]): make them ` +
-				`equal on all`},
+			want: `"n2" (b:1) and this instance have different Founders ([m1, n2, n3] and Replicas: 3): make them equal on all`,
+			founders: `"n2" (b:1) and this instance have different Founders ([m1, n2, n3] and [n1, n2, n3]): make ` +
+				`them equal on all`},
 		"another SessionTTL than two others": {met: []meeting{
 			{name: "n2", addr: "b:1", change: func(s *Settings) { s.SessionTTL *= 2 }},
 			{name: "n3", addr: "c:1", change: func(s *Settings) { s.SessionTTL *= 2 }}},

@@ -263,7 +263,7 @@ func (c *Core) culprit() string {
 
 // unequal names the instance whose settings differ from those of most newborns in reach, which may
 // be this instance. Newborns that are no founders count too, because this instance may have the
-// wrong list.
+// wrong list. If there are not more on one side, nothing shows which value is wrong.
 func (c *Core) unequal(list []candidate) string {
 	at := slices.IndexFunc(list, func(l candidate) bool { return c.settings.unequal(l.settings) != "" })
 	if at < 0 {
@@ -289,7 +289,7 @@ func (c *Core) unequal(list []candidate) string {
 		}
 	}
 	which, own, other := c.settings.difference(list[at].settings)
-	return nameOf(list[at].name, list[at].addr) + " has another " + which + " (" + other + ") than this instance (" +
+	return nameOf(list[at].name, list[at].addr) + " and this instance have different " + which + " (" + other + " and " +
 		own + "): make them equal on all"
 }
 

@@ -42,7 +42,7 @@ type wrongSetting struct {
 	works bool
 }
 
-const firstName, secondName, thirdName = `"n1" \(10\.0\.0\.1:7947\)`, `"n2" \(10\.0\.0\.2:7947\)`,
+const firstName, secondName, thirdName = `"n1" \(10\.0\.0\.1:7947\)`, `"n2" \((?:10\.0\.0\.2:7947|127\.0\.0\.1:9)\)`,
 	`"n3" \(10\.0\.0\.3:7947\)`
 
 // wrongSettings is the list. A row that is added here is tried alone and together with each other
@@ -54,8 +54,8 @@ func wrongSettings() []wrongSetting {
 	return []wrongSetting{
 		{issue: "two founders of one name among three Founders", field: "Name", at: 1,
 			set: func(_ *wrongRig, c *mortise.Config) { c.Name = "n1" },
-			named: `the instances at 10\.0\.0\.[12]:7947 and 10\.0\.0\.[12]:7947 are both called "n1": give each ` +
-				`instance a [Nn]ame of its own; no instance is called "n2"`},
+			named: `the instances at (10\.0\.0\.[12]:7947|127\.0\.0\.1:9) and (10\.0\.0\.[12]:7947|127\.0\.0\.1:9) are both ` +
+				`called "n1": give each instance a [Nn]ame of its own; no instance is called .*"n2"`},
 		{issue: "a wrong Advertise", field: "Advertise", at: 1,
 			set: func(_ *wrongRig, c *mortise.Config) { c.Advertise = "127.0.0.1:9" },
 			named: `"n[12]" calls itself 127\.0\.0\.1:9, where nothing listens: correct its Advertise ` +
@@ -104,7 +104,13 @@ type wrongRig struct {
 	logs    [3]*lockedLines
 	wrong   []wrongSetting
 	dirs    [3]string // Config.Dir of each instance
-	stopped bool      // set by the row of an instance that does not run
+	root    string    // of the directories
+	mayFail bool      // the next Start may return an error: refused
+	refused error
+	// replicas is Config.Replicas; zero means Config.Founders
+	replicas int
+	headless [3]time.Time // when each instance was first seen without a leader, see note
+	stopped  bool         // set by the row of an instance that does not run
 }
 
 type lockedLines struct {
@@ -122,6 +128,13 @@ func (l *lockedLines) String() string {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	return l.text.String()
+}
+
+// forget drops the lines that were written before a correction.
+func (l *lockedLines) forget() {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	l.text.Reset()
 }
 
 func newWrongRig(t *testing.T, list ...wrongSetting) *wrongRig {
@@ -142,13 +155,14 @@ func wrongHost(i int) string { return fmt.Sprintf("10.0.0.%d", i+1) }
 func (r *wrongRig) start(i int) {
 	r.logs[i] = &lockedLines{}
 	c := mortise.Config{
-		Name: fmt.Sprintf("n%d", i+1), Bind: wrongHost(i) + ":7947", Founders: []string{"n1", "n2", "n3"},
+		Name: fmt.Sprintf("n%d", i+1), Bind: wrongHost(i) + ":7947",
 		SessionTTL: 2 * time.Second, Secret: "a secret of this test with more than enough bits 0123456789abcdef",
 		Logger: slog.New(slog.NewTextHandler(r.logs[i], nil)),
 	}
 	for j := range r.nodes {
 		c.Join = append(c.Join, wrongHost(j)+":7947")
 	}
+	c.Replicas, c.Founders = r.replicas, r.founders()
 	c.Dir, r.stopped = r.dirs[i], false
 	for _, w := range r.wrong {
 		if w.at == i {
@@ -161,9 +175,28 @@ func (r *wrongRig) start(i int) {
 	ctx := outside.In(r.t.Context(), outside.World{
 		Listen: r.net.Listen, Dial: r.net.Dialer(wrongHost(i)), Clock: clock.Monotonic(), Resolve: resolveIP,
 	})
-	var err error
-	if r.nodes[i], err = mortise.Start(ctx, c); err != nil {
+	n, err := mortise.Start(ctx, c)
+	if err != nil && !r.mayFail {
 		r.t.Fatal(err)
+	}
+	r.nodes[i], r.refused, r.mayFail = n, err, false
+}
+
+func (r *wrongRig) founders() []string {
+	if r.replicas > 0 {
+		return nil
+	}
+	return []string{"n1", "n2", "n3"}
+}
+
+// note observes whether instance i has a leader. The real answer to doctor has this from the
+// instance itself.
+func (r *wrongRig) note(i int) {
+	switch {
+	case r.nodes[i] == nil, r.nodes[i].Status().Leader != "":
+		r.headless[i] = time.Time{}
+	case r.headless[i].IsZero():
+		r.headless[i] = time.Now()
 	}
 }
 
@@ -184,13 +217,23 @@ func (r *wrongRig) stop(i int) {
 // correct does what a step says. A step that names a setting which is right blames the innocent.
 func (r *wrongRig) correct(i int, fields ...string) {
 	r.t.Helper()
-	at := slices.IndexFunc(r.wrong, func(w wrongSetting) bool { return w.at == i && slices.Contains(fields, w.field) })
+	at := r.wrongAt(i, fields)
 	if at < 0 {
 		r.t.Fatalf("the step is to correct %v of n%d, which is right; wrong are %v\n%s", fields, i+1, r.wrongs(), r.all())
 	}
 	r.wrong = slices.Delete(slices.Clone(r.wrong), at, at+1)
+	for _, l := range r.logs {
+		if l != nil {
+			l.forget()
+		}
+	}
 	r.stop(i)
 	r.start(i)
+}
+
+// wrongAt returns the index of a wrong setting of instance i among the given fields, or -1.
+func (r *wrongRig) wrongAt(i int, fields []string) int {
+	return slices.IndexFunc(r.wrong, func(w wrongSetting) bool { return w.at == i && slices.Contains(fields, w.field) })
 }
 
 func (r *wrongRig) wrongs() (list []string) {
@@ -200,28 +243,46 @@ func (r *wrongRig) wrongs() (list []string) {
 	return list
 }
 
-// wrongSteps carries out the steps that doctor prints. It has nothing but their text.
+// wrongSteps are the steps of all views. Each names an instance by the digit of its address, or as
+// n1 to n3, and the settings of which one is wrong. There is nothing but the text.
 var wrongSteps = []struct {
-	says string
-	do   func(r *wrongRig, m []string)
+	says   string
+	at     string // the instance, if the text has no digit
+	fields []string
 }{
-	{`are both called "n1": give each instance a [Nn]ame of its own; no instance is called .*"n2"`,
-		func(r *wrongRig, _ []string) { r.correct(1, "Name") }},
-	{`calls itself \S+, .*: correct its Advertise \(it answers at 10\.0\.0\.(\d):7947\)`,
-		func(r *wrongRig, m []string) { r.correct(wrongNumber(m[1]), "Advertise") }},
-	{`\(10\.0\.0\.(\d):7947\) has another (\w+) \(.* than .*: make them equal on all`,
-		func(r *wrongRig, m []string) { r.correct(wrongNumber(m[1]), m[2]) }},
-	{`"n33" \(10\.0\.0\.(\d):7947\).* not (?:one of|among) the Founders: if .*correct its Name`,
-		func(r *wrongRig, m []string) { r.correct(wrongNumber(m[1]), "Name") }},
-	{`^give .*10\.0\.0\.(\d):7947 the same secret \(or certificates\) and Cluster as the others`,
-		func(r *wrongRig, m []string) { r.correct(wrongNumber(m[1]), "Secret", "Cluster") }},
-	{`^start the instance at .*10\.0\.0\.(\d):7947, or correct`,
-		func(r *wrongRig, m []string) { r.correct(wrongNumber(m[1]), "start") }},
-	{`^"n(\d)".* waits: its function that names the instances fails: .*: correct it`,
-		func(r *wrongRig, m []string) { r.correct(wrongNumber(m[1]), "JoinFunc") }},
-	{`if one of n33 at 10\.0\.0\.(\d):7947 should be n3, restart it under this [Nn]ame`,
-		func(r *wrongRig, m []string) { r.correct(wrongNumber(m[1]), "Name") }},
-	{`^correct Join of n(\d)`, func(r *wrongRig, m []string) { r.correct(wrongNumber(m[1]), "Join") }},
+	{`are both called "n1": give each instance a name of its own; no instance is called .*"n2"`, "2", []string{"Name"}},
+	{`calls itself \S+, [^;]*: correct its Advertise \(it answers at 10\.0\.0\.(\d):7947\)`, "", []string{"Advertise"}},
+	{`\(10\.0\.0\.(\d):7947\) has another (\w+) \([^;]* than [^;]*: make them equal on all`, "", nil},
+	{`"n33" \(10\.0\.0\.(\d):7947\)[^;]* not (?:one of|among) the Founders: if [^;]*correct its Name`, "",
+		[]string{"Name"}},
+	{`give [^;]*10\.0\.0\.(\d):7947 the same secret \(or certificates\) and Cluster as the others`, "",
+		[]string{"Secret", "Cluster"}},
+	{`start the instance at [^;]*10\.0\.0\.(\d):7947, or correct`, "", []string{"start"}},
+	{`nothing listens at 10\.0\.0\.(\d):7947`, "", []string{"start"}},
+	{`"n(\d)"[^;]*(?:Config\.JoinFunc|its function that names the instances) fails: [^;]*: correct it`, "",
+		[]string{"JoinFunc"}},
+	{`if one of n33 at 10\.0\.0\.(\d):7947 should be n3, restart it under this Name`, "", []string{"Name"}},
+	{`correct Join of n(\d)`, "", []string{"Join"}},
+}
+
+// accusation is an instance with the settings of which a text says that one is wrong.
+type accusation struct {
+	at     int
+	fields []string
+}
+
+func accusations(text string) (list []accusation) {
+	for _, s := range wrongSteps {
+		for _, m := range regexp.MustCompile("(?i)"+s.says).FindAllStringSubmatch(text, -1) {
+			m = append(m, s.at)
+			a := accusation{wrongNumber(m[1]), s.fields}
+			if s.fields == nil {
+				a.fields = []string{m[2]}
+			}
+			list = append(list, a)
+		}
+	}
+	return list
 }
 
 func wrongNumber(digit string) int { return int(digit[0] - '1') }
@@ -246,7 +307,13 @@ func (r *wrongRig) doctor() *diagnosis {
 			s := n.Status()
 			f.health, s.Health = cmp.Or(s.Health, f.health), nil
 			report.Outcome, report.Status = guest.Answered, &s
-			report.Answer = &query.HereAnswer{Founders: []string{"n1", "n2", "n3"}}
+			report.Answer = &query.HereAnswer{Founders: r.founders(), Durable: r.dirs[i] != "", Replicas: uint32(r.replicas)}
+			if err := n.Err(); err != nil {
+				report.Answer.Failed = err.Error()
+			}
+			if r.note(i); s.Leader == "" {
+				report.Answer.Leaderless = int64(time.Since(r.headless[i]))
+			}
 		}
 		f.reports = append(f.reports, report)
 	}
@@ -309,18 +376,57 @@ func (r *wrongRig) follow() {
 		if len(d.Steps) == 0 {
 			r.t.Fatalf("a trouble without a step:\n%s", r.all())
 		}
-		known := false
-		for _, s := range wrongSteps {
-			if m := regexp.MustCompile(s.says).FindStringSubmatch(d.Steps[0]); m != nil && !known {
-				known = true
-				s.do(r, m)
-			}
-		}
-		if !known {
+		r.judge()
+		steps := accusations(d.Steps[0])
+		if len(steps) == 0 {
 			r.t.Fatalf("the first step cannot be carried out; wrong are %v\n%s", r.wrongs(), r.all())
 		}
+		r.correct(steps[0].at, steps[0].fields...)
 	}
 	r.t.Fatalf("the steps have not ended the trouble; wrong are %v\n%s", r.wrongs(), r.all())
+}
+
+var differing = regexp.MustCompile(`"n(\d)" \([^)]*\) and this instance have different (\w+) \(`)
+
+// judge checks each cell: each view of each instance names one of the culprits, and accuses no
+// setting that is right. The log may have said so earlier.
+func (r *wrongRig) judge() {
+	r.t.Helper()
+	for i, n := range r.nodes {
+		if n == nil {
+			continue
+		}
+		var want []string
+		works := true
+		for _, w := range r.wrong {
+			if works = works && w.works; i == w.at {
+				want = append(want, cmp.Or(w.own, w.named))
+			} else if !w.works {
+				want = append(want, w.named)
+			}
+		}
+		for view, text := range r.views(i) {
+			for _, a := range accusations(text) {
+				if r.wrongAt(a.at, a.fields) < 0 {
+					r.t.Errorf("%s of n%d accuses %v of n%d; wrong are %v:\n%s", view, i+1, a.fields, a.at+1, r.wrongs(), text)
+				}
+			}
+			fits := false // two instances differ, and no third one shows which of them is wrong
+			for _, m := range differing.FindAllStringSubmatch(text, -1) {
+				fields := []string{m[2]}
+				if fits = r.wrongAt(wrongNumber(m[1]), fields) >= 0 || r.wrongAt(i, fields) >= 0; !fits {
+					r.t.Errorf("%s of n%d says that %v differs; wrong are %v:\n%s", view, i+1, fields, r.wrongs(), text)
+				}
+			}
+			if view == "Ready" && works != (text == "") {
+				r.t.Errorf("Ready of n%d: %q; wrong are %v", i+1, text, r.wrongs())
+			}
+			silent := fits || view == "the log" || view == "Ready" && works || len(want) == 0
+			if !silent && !regexp.MustCompile("(?i)"+strings.Join(want, "|")).MatchString(text) {
+				r.t.Errorf("%s of n%d names none of %v:\n%s", view, i+1, r.wrongs(), text)
+			}
+		}
+	}
 }
 
 // Each wrong setting alone: each view of each instance names the culprit, and the printed step ends
@@ -414,7 +520,8 @@ func TestARenamedFounderOfARunningGroupIsNamed(t *testing.T) {
 		if d := r.doctor(); !d.Well {
 			t.Fatal(r.all())
 		}
-		r.wrong = []wrongSetting{{field: "Name", at: 2, set: func(_ *wrongRig, c *mortise.Config) { c.Name = "n33" }}}
+		r.wrong = []wrongSetting{{field: "Name", at: 2, set: func(_ *wrongRig, c *mortise.Config) { c.Name = "n33" },
+			works: true}}
 		r.stop(2)
 		r.start(2)
 		r.settle()
@@ -491,8 +598,9 @@ func TestAFounderThatKeptItsDirectoryNamesTheOthers(t *testing.T) {
 	})
 }
 
-// All pairs of wrong settings: doctor blames no setting that is right, and its steps, carried out
-// one after the other, end the trouble. A running instance names one of the two culprits.
+// All pairs of wrong settings: no view blames a setting that is right, each view of each instance
+// names one of the two culprits, and doctor's steps, carried out one after the other, end the
+// trouble.
 func TestPairsOfWrongSettingsAreNamed(t *testing.T) {
 	all := wrongSettings()
 	for i, a := range all {

@@ -87,6 +87,8 @@ func words() []Bug {
 			Breaks: "an instance that held nothing warns that its locks are lost"},
 		{Name: "cut-off-at-once", Package: "cluster/founding", Hazard: "none",
 			Breaks: "each start says that the instance is cut off from its leader"},
+		{Name: "tie-blames-the-other", Package: "cluster/founding", Hazard: "none",
+			Breaks: "of two instances in reach the one with the wrong setting accuses the other"},
 		{Name: "starved-disk-hangs", Package: "internal/instance", Hazard: "none",
 			Breaks: "a voter that gets no processor says that its disk hangs"},
 		{Name: "hand-over-each-second", Package: "internal/instance", Hazard: "none",
