@@ -55,8 +55,8 @@ func wrongStates() []wrongState {
 			seen: map[string]string{
 				"doctor": `^the voter n3 has been silent for \d+s: its process does not run: 10\.0\.0\.3:7947 refuses`,
 				"Health": `missing: n3 \(silent for \d+s\)`,
-				"the page": `The voter n3 has been silent for \d+s\. .*Next: Stop no instance now: n3 \(silent for \d+s\) is being ` +
-					`replaced, or must come back`,
+				"the page": `The voter n3 has been silent for \d+s\. .*Next: Stop no instance now: n3 \(silent for \d+s\) is ` +
+					`being replaced, or must come back`,
 				"the log": `level=WARN msg="a voter is silent" [^\n]*voter=n3 [^\n]*for_at_least=\d+(\.\d)?s next=`,
 			},
 			do: []wrongStep{{`^stop no instance now: n3 \(silent for \d+s\) is being replaced, or must come back`, back(2)}},
@@ -71,7 +71,8 @@ func wrongStates() []wrongState {
 				"the log": `level=WARN msg="[^\n]*"n[23]" \(10\.0\.0\.[23]:7947\)`,
 			},
 			do: []wrongStep{
-				{`^bring back 1 of the missing voters with their directories \(n[23] at 10\.0\.0\.[23]:7947, n[23] at 10\.0\.0\.[23]:7947\)`,
+				{`^bring back 1 of the missing voters with their directories \(n[23] at 10\.0\.0\.[23]:7947, n[23] at ` +
+					`10\.0\.0\.[23]:7947\)`,
 					back(1)},
 				{`^stop no instance now: n3 \(silent for \S+ ?[^)]*\) is being replaced, or must come back`, back(2)},
 			},
@@ -148,7 +149,8 @@ func playWrongState(t *testing.T, root string, s wrongState) {
 		}
 	}
 	for view, text := range views {
-		for _, m := range regexp.MustCompile(`(?:silent|is lost) for (?:at least )?(\S+?)[:;,.)]`).FindAllStringSubmatch(text, -1) {
+		spans := regexp.MustCompile(`(?:silent|is lost) for (?:at least )?(\S+?)[:;,.)]`)
+		for _, m := range spans.FindAllStringSubmatch(text, -1) {
 			is, err := time.ParseDuration(m[1])
 			if off := (is - s.silent).Abs(); err != nil || s.silent == 0 || off > 3*time.Second && view != "the log" {
 				t.Errorf("%s says %q, and it is %v: %v", view, m[0], s.silent, err)

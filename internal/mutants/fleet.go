@@ -88,7 +88,7 @@ func words() []Bug {
 		{Name: "cut-off-at-once", Package: "cluster/founding", Hazard: "none",
 			Breaks: "each start says that the instance is cut off from its leader"},
 		{Name: "tie-blames-the-other", Package: "cluster/founding", Hazard: "none",
-			Breaks: "of two instances in reach the one with the wrong setting accuses the other"},
+			Breaks: "an instance with a wrong setting that reaches only one other instance accuses that one"},
 		{Name: "starved-disk-hangs", Package: "internal/instance", Hazard: "none",
 			Breaks: "a voter that gets no processor says that its disk hangs"},
 		{Name: "hand-over-each-second", Package: "internal/instance", Hazard: "none",
