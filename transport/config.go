@@ -31,6 +31,9 @@ type Config struct {
 	// questions that this node answers; empty means none
 	Services Services
 	Logger   *slog.Logger // nil discards all logs
+	// The fingerprints of the lock rules that this node has, from version 1 on. A peer with another
+	// fingerprint for the same version is refused.
+	Rules []uint64
 	// fills a slice with unpredictable bytes; nil means crypto/rand
 	Random func([]byte)
 	Wall   func() time.Time // for the validity of certificates; nil means time.Now

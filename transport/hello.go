@@ -29,6 +29,7 @@ func (p *Port) hello(self *Self, kind wire.Hello_Kind, intended nodeid.ID, numbe
 	h := &wire.Hello{
 		Version: protocol, Cluster: p.config.Cluster, Key: self.Key.Public(), Kind: kind,
 		Group: self.Group, Raft: self.Raft, Addr: self.Addr, Number: number, Life: p.config.Life, Boot: p.boot[:],
+		Rules: p.config.Rules,
 	}
 	if !intended.IsZero() {
 		h.Intended = intended[:]
@@ -82,6 +83,9 @@ func (p *Port) verify(g *wire.Greeting, as role, binding, dialerHello []byte) (*
 		return no(wire.Refusal_VERSION, "protocol version %d here, %d there: run versions of mortise that overlap",
 			protocol, h.Version)
 	}
+	if text := otherRules(p.config.Rules, h.Rules); text != "" {
+		return no(wire.Refusal_RULES, "%s", text)
+	}
 	who := &introduction{
 		peer: Identity{Instance: nodeid.Of(h.Key), Group: h.Group, Raft: h.Raft, Addr: h.Addr, Life: h.Life},
 		kind: h.Kind, number: h.Number, raw: g.Hello, binding: binding,
@@ -103,6 +107,21 @@ func (p *Port) verify(g *wire.Greeting, as role, binding, dialerHello []byte) (*
 	return who, nil
 }
 
+// OtherRules is the beginning of the reason in the text of an ErrRules.
+const OtherRules = "both builds have lock rules"
+
+// otherRules compares the fingerprints of the rules that both sides have. Two builds with the same
+// version and different rules would apply the same log to different states.
+func otherRules(here, there []uint64) string {
+	for i := range min(len(here), len(there)) {
+		if here[i] != there[i] {
+			return fmt.Sprintf(OtherRules+" %d, and they are not the same rules (%016x here, %016x there): "+
+				"the builds are from two unreleased commits; deploy one of them everywhere", i+1, here[i], there[i])
+		}
+	}
+	return ""
+}
+
 func clip(s string) string {
 	if len(s) > maxLabel {
 		return s[:maxLabel] + "..."
@@ -116,6 +135,8 @@ func kindOf(reason wire.Refusal_Reason) error {
 		return ErrForeign
 	case wire.Refusal_VERSION:
 		return ErrVersion
+	case wire.Refusal_RULES:
+		return ErrRules
 	case wire.Refusal_GROUP:
 		return ErrGroup
 	case wire.Refusal_FULL:

@@ -15,6 +15,7 @@ var bound = make([]byte, bindingBytes)
 
 func TestHellos(t *testing.T) {
 	here, there := forge(1), forge(2)
+	here.config.Rules = []uint64{7, 8}
 	cases := []struct {
 		why    string
 		change func(*wire.Hello)
@@ -33,6 +34,11 @@ func TestHellos(t *testing.T) {
 		{"another version", func(h *wire.Hello) { h.Version = 3 }, wire.Refusal_VERSION, ErrVersion},
 		{"another version with another key", func(h *wire.Hello) { h.Version, h.Key = 3, nil }, wire.Refusal_VERSION,
 			ErrVersion},
+		{"the same rules", func(h *wire.Hello) { h.Rules = []uint64{7, 8} }, wire.Refusal_NONE, nil},
+		{"fewer rules", func(h *wire.Hello) { h.Rules = []uint64{7} }, wire.Refusal_NONE, nil},
+		{"more rules", func(h *wire.Hello) { h.Rules = []uint64{7, 8, 9} }, wire.Refusal_NONE, nil},
+		{"other rules", func(h *wire.Hello) { h.Rules = []uint64{7, 9} }, wire.Refusal_RULES, ErrRules},
+		{"other old rules", func(h *wire.Hello) { h.Rules = []uint64{6, 8, 9} }, wire.Refusal_RULES, ErrRules},
 		{"no key", func(h *wire.Hello) { h.Key = nil }, wire.Refusal_MALFORMED, ErrGarbage},
 		{"half a key", func(h *wire.Hello) { h.Key = h.Key[:31] }, wire.Refusal_MALFORMED, ErrGarbage},
 		{"the key of another instance", func(h *wire.Hello) { h.Key = key(3).Public() }, wire.Refusal_MALFORMED,

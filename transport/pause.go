@@ -147,7 +147,8 @@ func noRoute(err error) bool {
 }
 
 func answered(err error) bool {
-	return errors.Is(err, ErrRefused) || errors.Is(err, ErrForeign) || errors.Is(err, ErrVersion)
+	return errors.Is(err, ErrRefused) || errors.Is(err, ErrForeign) || errors.Is(err, ErrVersion) ||
+		errors.Is(err, ErrRules)
 }
 
 // ofLink reports whether a failure concerns only the intended instance, and not the address. This

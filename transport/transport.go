@@ -98,6 +98,8 @@ var (
 	// ErrForeign means that the process at the address is not an instance of this cluster: its
 	// label or its protocol differs, or one side refuses the other's TLS certificate.
 	ErrForeign = errors.New("transport: not an instance of this cluster")
+	// ErrRules means that a node of this cluster has other lock rules under the same version.
+	ErrRules = errors.New("transport: the peer has other lock rules")
 	// ErrVersion means that a node of this cluster answered with another version of this protocol.
 	ErrVersion = errors.New("transport: the peer speaks another version of the protocol")
 	// ErrOther means that an instance other than the intended one answered. [OtherError] names

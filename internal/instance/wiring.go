@@ -248,14 +248,17 @@ func foreign(err error) error {
 	return &cluster.ForeignError{Why: plain.Text(why)}
 }
 
-// uneven returns a *cluster.SilentError if err means that only one side uses TLS, or that this
-// machine has no route. Otherwise it returns nil.
+// uneven returns a *cluster.SilentError if err means that only one side uses TLS, that this machine
+// has no route, or that the two builds have different rules. Otherwise it returns nil.
 func uneven(err error) error {
 	switch {
 	case errors.Is(err, transport.ErrPlain):
 		return &cluster.SilentError{Why: credentials.OtherPlain}
 	case errors.Is(err, transport.ErrSecured):
 		return &cluster.SilentError{Why: credentials.OwnPlain}
+	case errors.Is(err, transport.ErrRules):
+		_, why, _ := strings.Cut(err.Error(), transport.OtherRules)
+		return &cluster.SilentError{Why: plain.Text(transport.OtherRules + why)}
 	case errors.Is(err, transport.ErrNoRoute):
 		number, _ := errors.AsType[syscall.Errno](err)
 		return &cluster.SilentError{Why: fmt.Sprintf("this machine has no address or no route for it (%v): repair its "+

@@ -78,28 +78,30 @@ type Refusal_Reason int32
 
 const (
 	Refusal_NONE      Refusal_Reason = 0
-	Refusal_CLUSTER   Refusal_Reason = 1 // another label: not of this cluster
-	Refusal_VERSION   Refusal_Reason = 2 // another version of this protocol
-	Refusal_CROSSED   Refusal_Reason = 4 // a newer stream between the two instances exists
-	Refusal_GROUP     Refusal_Reason = 5 // another group, or another raft ID
-	Refusal_FULL      Refusal_Reason = 6 // a limit of the refusing side is reached
-	Refusal_MALFORMED Refusal_Reason = 7 // something that no correct peer sends
-	Refusal_FAILED    Refusal_Reason = 8 // the handler refused
-	Refusal_COPY      Refusal_Reason = 9 // another process with this key is connected: one of the two has a copied directory
+	Refusal_CLUSTER   Refusal_Reason = 1  // another label: not of this cluster
+	Refusal_VERSION   Refusal_Reason = 2  // another version of this protocol
+	Refusal_CROSSED   Refusal_Reason = 4  // a newer stream between the two instances exists
+	Refusal_GROUP     Refusal_Reason = 5  // another group, or another raft ID
+	Refusal_FULL      Refusal_Reason = 6  // a limit of the refusing side is reached
+	Refusal_MALFORMED Refusal_Reason = 7  // something that no correct peer sends
+	Refusal_FAILED    Refusal_Reason = 8  // the handler refused
+	Refusal_COPY      Refusal_Reason = 9  // another process with this key is connected: one of the two has a copied directory
+	Refusal_RULES     Refusal_Reason = 10 // other lock rules under the same version
 )
 
 // Enum value maps for Refusal_Reason.
 var (
 	Refusal_Reason_name = map[int32]string{
-		0: "NONE",
-		1: "CLUSTER",
-		2: "VERSION",
-		4: "CROSSED",
-		5: "GROUP",
-		6: "FULL",
-		7: "MALFORMED",
-		8: "FAILED",
-		9: "COPY",
+		0:  "NONE",
+		1:  "CLUSTER",
+		2:  "VERSION",
+		4:  "CROSSED",
+		5:  "GROUP",
+		6:  "FULL",
+		7:  "MALFORMED",
+		8:  "FAILED",
+		9:  "COPY",
+		10: "RULES",
 	}
 	Refusal_Reason_value = map[string]int32{
 		"NONE":      0,
@@ -111,6 +113,7 @@ var (
 		"MALFORMED": 7,
 		"FAILED":    8,
 		"COPY":      9,
+		"RULES":     10,
 	}
 )
 
@@ -206,18 +209,20 @@ func (x *Greeting) GetRefusal() *Refusal {
 // Hello introduces its sender. The instance ID of the sender is a function of its key and is not
 // sent.
 type Hello struct {
-	state         protoimpl.MessageState `protogen:"open.v1"`
-	Version       uint32                 `protobuf:"varint,1,opt,name=version,proto3" json:"version,omitempty"`                                // of this protocol: 1
-	Cluster       string                 `protobuf:"bytes,2,opt,name=cluster,proto3" json:"cluster,omitempty"`                                 // label
-	Key           []byte                 `protobuf:"bytes,3,opt,name=key,proto3" json:"key,omitempty"`                                         // Ed25519 public key of the sender's incarnation
-	Intended      []byte                 `protobuf:"bytes,4,opt,name=intended,proto3" json:"intended,omitempty"`                               // ID of the instance that the sender wants to reach; empty means any
-	Kind          Hello_Kind             `protobuf:"varint,5,opt,name=kind,proto3,enum=mortise.transport.v1.Hello_Kind" json:"kind,omitempty"` // the purpose of the connection
-	Group         uint64                 `protobuf:"fixed64,6,opt,name=group,proto3" json:"group,omitempty"`                                   // 0 means none
-	Raft          uint64                 `protobuf:"fixed64,7,opt,name=raft,proto3" json:"raft,omitempty"`                                     // 0 means none
-	Addr          string                 `protobuf:"bytes,8,opt,name=addr,proto3" json:"addr,omitempty"`                                       // where the sender can be reached
-	Number        uint64                 `protobuf:"varint,9,opt,name=number,proto3" json:"number,omitempty"`                                  // of a link: rises with every link that this process dials or accepts
-	Life          uint64                 `protobuf:"varint,10,opt,name=life,proto3" json:"life,omitempty"`                                     // number of starts with its directory; 1 without one
-	Boot          []byte                 `protobuf:"bytes,11,opt,name=boot,proto3" json:"boot,omitempty"`                                      // 16 random bytes of this process
+	state    protoimpl.MessageState `protogen:"open.v1"`
+	Version  uint32                 `protobuf:"varint,1,opt,name=version,proto3" json:"version,omitempty"`                                // of this protocol: 1
+	Cluster  string                 `protobuf:"bytes,2,opt,name=cluster,proto3" json:"cluster,omitempty"`                                 // label
+	Key      []byte                 `protobuf:"bytes,3,opt,name=key,proto3" json:"key,omitempty"`                                         // Ed25519 public key of the sender's incarnation
+	Intended []byte                 `protobuf:"bytes,4,opt,name=intended,proto3" json:"intended,omitempty"`                               // ID of the instance that the sender wants to reach; empty means any
+	Kind     Hello_Kind             `protobuf:"varint,5,opt,name=kind,proto3,enum=mortise.transport.v1.Hello_Kind" json:"kind,omitempty"` // the purpose of the connection
+	Group    uint64                 `protobuf:"fixed64,6,opt,name=group,proto3" json:"group,omitempty"`                                   // 0 means none
+	Raft     uint64                 `protobuf:"fixed64,7,opt,name=raft,proto3" json:"raft,omitempty"`                                     // 0 means none
+	Addr     string                 `protobuf:"bytes,8,opt,name=addr,proto3" json:"addr,omitempty"`                                       // where the sender can be reached
+	Number   uint64                 `protobuf:"varint,9,opt,name=number,proto3" json:"number,omitempty"`                                  // of a link: rises with every link that this process dials or accepts
+	Life     uint64                 `protobuf:"varint,10,opt,name=life,proto3" json:"life,omitempty"`                                     // number of starts with its directory; 1 without one
+	Boot     []byte                 `protobuf:"bytes,11,opt,name=boot,proto3" json:"boot,omitempty"`                                      // 16 random bytes of this process
+	// the fingerprints of the lock rules that the sender has, from version 1 on
+	Rules         []uint64 `protobuf:"fixed64,12,rep,packed,name=rules,proto3" json:"rules,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -325,6 +330,13 @@ func (x *Hello) GetLife() uint64 {
 func (x *Hello) GetBoot() []byte {
 	if x != nil {
 		return x.Boot
+	}
+	return nil
+}
+
+func (x *Hello) GetRules() []uint64 {
+	if x != nil {
+		return x.Rules
 	}
 	return nil
 }
@@ -882,7 +894,7 @@ const file_mortise_transport_v1_peer_proto_rawDesc = "" +
 	"\bGreeting\x12\x14\n" +
 	"\x05hello\x18\x01 \x01(\fR\x05hello\x12\x1c\n" +
 	"\tsignature\x18\x02 \x01(\fR\tsignature\x127\n" +
-	"\arefusal\x18\x03 \x01(\v2\x1d.mortise.transport.v1.RefusalR\arefusal\"\xc4\x02\n" +
+	"\arefusal\x18\x03 \x01(\v2\x1d.mortise.transport.v1.RefusalR\arefusal\"\xda\x02\n" +
 	"\x05Hello\x12\x18\n" +
 	"\aversion\x18\x01 \x01(\rR\aversion\x12\x18\n" +
 	"\acluster\x18\x02 \x01(\tR\acluster\x12\x10\n" +
@@ -895,7 +907,8 @@ const file_mortise_transport_v1_peer_proto_rawDesc = "" +
 	"\x06number\x18\t \x01(\x04R\x06number\x12\x12\n" +
 	"\x04life\x18\n" +
 	" \x01(\x04R\x04life\x12\x12\n" +
-	"\x04boot\x18\v \x01(\fR\x04boot\"%\n" +
+	"\x04boot\x18\v \x01(\fR\x04boot\x12\x14\n" +
+	"\x05rules\x18\f \x03(\x06R\x05rules\"%\n" +
 	"\x04Kind\x12\b\n" +
 	"\x04NONE\x10\x00\x12\b\n" +
 	"\x04LINK\x10\x01\x12\t\n" +
@@ -903,10 +916,10 @@ const file_mortise_transport_v1_peer_proto_rawDesc = "" +
 	"\bStanding\x12\x14\n" +
 	"\x05group\x18\x01 \x01(\x06R\x05group\x12\x12\n" +
 	"\x04raft\x18\x02 \x01(\x06R\x04raft\x12\x12\n" +
-	"\x04addr\x18\x03 \x01(\tR\x04addr\"\xd0\x01\n" +
+	"\x04addr\x18\x03 \x01(\tR\x04addr\"\xdb\x01\n" +
 	"\aRefusal\x12<\n" +
 	"\x06reason\x18\x01 \x01(\x0e2$.mortise.transport.v1.Refusal.ReasonR\x06reason\x12\x12\n" +
-	"\x04text\x18\x02 \x01(\tR\x04text\"s\n" +
+	"\x04text\x18\x02 \x01(\tR\x04text\"~\n" +
 	"\x06Reason\x12\b\n" +
 	"\x04NONE\x10\x00\x12\v\n" +
 	"\aCLUSTER\x10\x01\x12\v\n" +
@@ -917,7 +930,9 @@ const file_mortise_transport_v1_peer_proto_rawDesc = "" +
 	"\tMALFORMED\x10\a\x12\n" +
 	"\n" +
 	"\x06FAILED\x10\b\x12\b\n" +
-	"\x04COPY\x10\t\"\xfc\x01\n" +
+	"\x04COPY\x10\t\x12\t\n" +
+	"\x05RULES\x10\n" +
+	"\"\xfc\x01\n" +
 	"\x05Frame\x12:\n" +
 	"\bstanding\x18\b \x01(\v2\x1e.mortise.transport.v1.StandingR\bstanding\x12\x1a\n" +
 	"\brenewals\x18\x02 \x01(\fR\brenewals\x12\x1a\n" +
