@@ -53,12 +53,14 @@ import (
 //	22  The rights of a session grant lock on the key of each of its entries. Sessions with the same
 //	    rights share them, the hash of the rights is the capability of the opener, and the map by
 //	    text has exactly the rights of the sessions.
+//	23  Machine.sum is the sum of the hashes of all sessions, data and entries.
 
 // Check returns an error that lists at most 20 broken invariants, or nil. It takes time and memory
 // in proportion to the state. Tests, Restore and diagnostics call it.
 func (m *Machine) Check() error {
 	c := checker{m: m}
 	c.group()
+	c.sum()
 	c.sessions()
 	c.locks()
 	c.revisions()
@@ -82,6 +84,22 @@ const maxComplaints = 20
 
 // broken records an error and returns false. Callers write the call on the right side of ||, so
 // that the message is formatted only for a broken invariant.
+func (c *checker) sum() {
+	sum := uint64(0)
+	for s := c.m.firstSession; s != nil; s = s.after {
+		sum += s.hash()
+	}
+	for l := range c.m.inOrder() {
+		if l.data != nil {
+			sum += l.data.hash()
+		}
+		for e := l.first; e != nil; e = e.after {
+			sum += e.hash()
+		}
+	}
+	_ = sum == c.m.sum || c.broken(23, "the hashes of the state have the sum %016x, kept as %016x", sum, c.m.sum)
+}
+
 func (c *checker) broken(invariant int, format string, args ...any) bool {
 	if len(c.errs) < maxComplaints {
 		c.errs = append(c.errs, fmt.Errorf("lockfsm: invariant %d: %s", invariant, fmt.Sprintf(format, args...)))

@@ -58,9 +58,11 @@ func (m *Machine) set(key []byte, d Data) {
 		m.data++
 	} else {
 		m.bulk -= content(len(l.data.Value))
+		m.sum -= l.data.hash()
 	}
 	m.bulk += content(len(d.Value))
 	l.data = &d
+	m.sum += d.hash()
 	m.noteData(l, d)
 }
 
@@ -70,6 +72,7 @@ func (m *Machine) clear(l *lock) Data {
 	}
 	m.lockChanges(l)
 	m.bulk -= content(len(l.data.Value))
+	m.sum -= l.data.hash()
 	l.data = nil
 	m.data--
 	m.noteData(l, Data{Revision: m.bump()})

@@ -25,13 +25,16 @@ type Machine struct {
 	bulk  uint64 // charges that do not follow from the counts; see charged
 	past  uint64
 	audit auditLog
+	chain uint64 // see digest.go
 
 	laterState //lint:ignore U1000 see there
 
 	failed error
 	sticky int // the number of sticky entries
 
-	// The following fields are not replicated.
+	// The following fields are not in a snapshot.
+	sum       uint64   // see digest.go
+	folded    Revision // the revision after the last command in chain
 	capture   *Capture
 	captures  uint32
 	lastPlace uint64
@@ -70,8 +73,9 @@ func newMachine(c Charter, supported uint32) (*Machine, error) {
 	}
 	c.Settings = copied(c.Settings)
 	return &Machine{
-		charter: c, supported: supported, rev: c.firstRevision(), wallUnixMS: c.FoundedUnixMS,
-		sessions: map[SessionID]*session{}, nonces: map[Nonce]*session{},
+		charter: c, supported: supported, rev: c.firstRevision(), folded: c.firstRevision(),
+		wallUnixMS: c.FoundedUnixMS,
+		sessions:   map[SessionID]*session{}, nonces: map[Nonce]*session{},
 		rights: rightsTable{}, locks: map[string]*lock{}, lastPlace: placesOfLocks, indexFrom: indexFrom,
 		walkVisits: walkVisits, permitVisits: permitVisits,
 	}, nil
@@ -83,6 +87,7 @@ func newMachine(c Charter, supported uint32) (*Machine, error) {
 func (m *Machine) Apply(index, term uint64, command []byte) Result {
 	var res Result
 	m.apply(index, term, command, &res)
+	m.fold(command, &res)
 	return res
 }
 
@@ -187,6 +192,7 @@ func (m *Machine) ApplyEntry(index, term uint64, batch []byte, each func(*Result
 		} else {
 			m.result.Code = Malformed
 		}
+		m.fold(command, &m.result)
 		if each != nil {
 			each(&m.result)
 		}

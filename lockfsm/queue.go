@@ -100,6 +100,7 @@ func (m *Machine) enqueue(e *entry) {
 		w.after, l.last = e, e
 	}
 	m.arrives(l, e)
+	m.sum += e.hash()
 	m.counts.Entries++
 	if e.sticky() {
 		m.sticky++
@@ -159,6 +160,7 @@ func (m *Machine) removeOne(e *entry) {
 			l.tries--
 		}
 	}
+	m.sum -= e.hash()
 	m.counts.Entries--
 	if e.sticky() {
 		m.sticky--
@@ -411,7 +413,9 @@ func (m *Machine) grantOne(e *entry, token Token) {
 	if e.linksBack() {
 		e.lock.links--
 	}
+	m.sum -= e.hash()
 	e.token, e.sinceUnixMS = token, m.wallUnixMS
+	m.sum += e.hash()
 	e.session.held++
 	e.lock.waiting--
 	e.lock.held++

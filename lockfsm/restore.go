@@ -74,6 +74,10 @@ func (m *Machine) restoreGroup(r *reader) {
 	m.born, m.graceOver = flags&bornFlag != 0, flags&graceOverFlag != 0
 	m.rev = Revision(r.sum(uint64(m.rev), uint64(maxRevision), "revision"))
 	m.wallUnixMS = int64(r.sum(uint64(m.wallUnixMS), math.MaxInt64, "wall stamp"))
+	m.folded = m.rev
+	if chain := r.take(8, "chain"); len(chain) == 8 {
+		m.chain = binary.LittleEndian.Uint64(chain)
+	}
 }
 
 func (m *Machine) restoreEvents(r *reader) {

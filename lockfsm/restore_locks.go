@@ -64,6 +64,7 @@ func (r *locksReader) data(l *lock) {
 	l.data = &Data{Revision: Revision(revision), nonce: r.nonce()}
 	l.data.Value = copied(r.take(r.positive(MaxDataBytes, "data"), "data"))
 	r.m.data++
+	r.m.sum += l.data.hash()
 	r.m.bulk += content(len(l.data.Value))
 }
 

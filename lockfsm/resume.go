@@ -104,7 +104,9 @@ func (m *Machine) move(e *entry, to *session, number, owner Number) {
 	e.session.leave(e)
 	for _, each := range e.all(new([1]*entry)) {
 		m.lockChanges(each.lock)
+		m.sum -= each.hash()
 		each.session, each.number = to, number
+		m.sum += each.hash()
 	}
 	if e.extra != nil {
 		e.extra.owner = owner
@@ -127,7 +129,9 @@ func (m *Machine) rewrite(e *entry, c *view) {
 			l.notices--
 		}
 		l.index.drop(each)
+		m.sum -= each.hash()
 		each.token, each.sinceUnixMS, each.notice, each.told = token, m.wallUnixMS, c.notice, false
+		m.sum += each.hash()
 		each.resumed = true
 		if each.notice {
 			l.notices++

@@ -292,6 +292,7 @@ func (m *Machine) linkSession(s *session) {
 		m.lastSession.after = s
 	}
 	m.lastSession = s
+	m.sum += s.hash()
 	m.counts.Sessions++
 }
 
@@ -312,6 +313,7 @@ func (m *Machine) unlinkSession(s *session) {
 	if !s.gone {
 		delete(m.nonces, s.nonce)
 	}
+	m.sum -= s.hash()
 	m.counts.Sessions--
 	m.bulk -= s.ownContent()
 	m.rights.leave(s.rights)

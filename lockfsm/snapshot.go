@@ -10,7 +10,8 @@ import (
 //
 //	"mlfs" | version
 //	group | founded | rules | session TTL | grace | the six limits | length, settings
-//	flags (1 byte: 1 born, 2 grace over) | revision - first revision | wall stamp - founded
+//	flags (1 byte: 1 born, 2 grace over) | revision - first revision | wall stamp - founded |
+//	  chain of the digest (8 bytes, little endian)
 //	sessions: count | each, ascending:
 //	  ID - ID before | nonce (16 bytes) | instance of the opener (16 bytes) | length, rights |
 //	  epoch | next | TTL |
@@ -106,7 +107,8 @@ func (m *Machine) appendHeader(b []byte) []byte {
 	}
 	b = append(b, flags)
 	b = binary.AppendUvarint(b, uint64(m.rev-m.charter.firstRevision()))
-	return binary.AppendUvarint(b, uint64(m.wallUnixMS-m.charter.FoundedUnixMS))
+	b = binary.AppendUvarint(b, uint64(m.wallUnixMS-m.charter.FoundedUnixMS))
+	return binary.LittleEndian.AppendUint64(b, m.chain)
 }
 
 func (c Charter) appendTo(b []byte) []byte {

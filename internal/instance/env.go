@@ -36,6 +36,8 @@ type env struct {
 	records func(cluster.Records) cluster.Records
 	limits  lockfsm.Limits // limits of a group that this instance founds; must be equal on all founders
 	rules   uint32         // newest version of the lock rules that this instance claims to know
+	// alter changes the entries that this instance's replica applies; nil means no change
+	alter func(batch []byte) []byte
 }
 
 func envOf(w outside.World) env {
@@ -57,7 +59,7 @@ func envOf(w outside.World) env {
 	}
 	e.kubernetes = e.kubernetes || w.Kubernetes
 	e.clock, e.files, e.limits = cmp.Or(w.Clock, e.clock), cmp.Or(w.Files, e.files), cmp.Or(w.Limits, e.limits)
-	e.records, e.rules = w.Records, cmp.Or(w.Rules, lockfsm.RulesVersion)
+	e.records, e.alter, e.rules = w.Records, w.Alter, cmp.Or(w.Rules, lockfsm.RulesVersion)
 	e.dial = knowsItself(e.dial, e.network.interfaces)
 	return e
 }

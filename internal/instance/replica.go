@@ -96,6 +96,7 @@ func startReplica(n *Instance, group, id uint64, store raftlog.Store, machine *l
 	})
 	config := replica.CoreConfig{
 		Group: group, ID: id, Machine: machine, Keeper: r.keeper, Cluster: n.cluster(), Host: r, Solo: n.config.Alone,
+		Alter: n.env.alter,
 	}
 	if h := n.trace.History(); h != nil {
 		config.Trail = history.NewTrail(group, h.Record)
@@ -106,7 +107,7 @@ func startReplica(n *Instance, group, id uint64, store raftlog.Store, machine *l
 		Group: group, ID: id, Store: store, Applier: r.core, Send: r.send, SendDuplicates: r.sendDuplicates,
 		SendSnapshot: r.sendSnapshot, Clock: n.env.clock,
 		Tick: replica.RaftTick, ElectionTicks: replica.ElectionTicks, HeartbeatTicks: replica.HeartbeatTicks,
-		Deferrable: r.core.Deferrable, Queued: r.core.Queued, Logger: n.logger,
+		Deferrable: r.core.Deferrable, Queued: r.core.Queued, Digest: r.core.Digest, Logger: n.logger,
 	})
 	if err != nil {
 		r.keeper.Close()

@@ -5,6 +5,10 @@ func log() []Bug {
 	return []Bug{
 		{Name: "batch-in-another-term", Package: "raftlog", Hazard: "5, A8", Some: true,
 			Breaks: "what a leader queued in one term is proposed when it leads again in another"},
+		{Name: "diverged-goes-on", Package: "raftlog", Hazard: "none", Some: true, Nodes: "TestAReplicaThatDiverges",
+			Breaks: "a replica whose state differs from that of the majority can become the leader"},
+		{Name: "leader-alone-judges", Package: "raftlog", Hazard: "none",
+			Breaks: "a leader whose own state is wrong makes all other replicas retire"},
 		{Name: "proposals-forwarded", Package: "raftlog", Hazard: "5", Some: true,
 			Breaks: "what a deposed leader has decided is committed by the next one"},
 		{Name: "sent-before-durable", Package: "raftlog", Hazard: "35", Some: true,

@@ -76,6 +76,10 @@ type CoreConfig struct {
 	Trail     Trail      // nil means no recording
 	Step      func() int // returns the size of a snapshot step; nil means captureStep
 	Solo      bool       // the group has one instance, and no other may join
+
+	// Alter changes the entries before this replica alone applies them, for tests. Nil means no
+	// change.
+	Alter func(batch []byte) []byte
 }
 
 // Core applies the entries of a replica's log to the state machine and passes the results on. It
@@ -116,6 +120,14 @@ func (c *Core) Machine() *lockfsm.Machine { return c.machine }
 // entry.
 func (c *Core) Deferrable(waiting []byte, settled bool) bool {
 	return c.machine != nil && c.machine.OnlyWait(waiting, settled)
+}
+
+// Digest returns the digest of the state, or zero if there is none yet.
+func (c *Core) Digest() uint64 {
+	if c.machine == nil {
+		return 0
+	}
+	return c.machine.Digest()
 }
 
 // Queued asks the owners of stays to release those that a batch in the leader's queue is about to
@@ -173,6 +185,9 @@ func (c *Core) Confirmed(term, round uint64) {
 
 // Apply implements raftlog.Applier. An error means that the state machine can no longer be trusted.
 func (c *Core) Apply(index, term uint64, batch []byte) error {
+	if alter := c.config.Alter; alter != nil {
+		batch = alter(batch)
+	}
 	trail := c.config.Trail
 	if trail != nil {
 		trail.Entry(index, batch)

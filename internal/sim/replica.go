@@ -87,7 +87,7 @@ func startReplica(p *proc, group, id uint64, store *raftlog.MemoryStore, machine
 	r.core, err = raftlog.NewCore(raftlog.CoreConfig{
 		State: state, Now: p.m.clock(), Tick: replica.RaftTick, ElectionTicks: replica.ElectionTicks,
 		HeartbeatTicks:  replica.HeartbeatTicks,
-		EntriesInFlight: 2, Deferrable: r.glue.Deferrable, Queued: r.glue.Queued, QueueBytes: 1 << 20,
+		EntriesInFlight: 2, Deferrable: r.glue.Deferrable, Queued: r.glue.Queued, Digest: r.glue.Digest, QueueBytes: 1 << 20,
 		SnapshotBytes: w.cfg.SnapshotBytes, KeepEntries: w.cfg.KeepEntries,
 		Logger: slog.New(slog.NewTextHandler(io.Discard, &slog.HandlerOptions{Level: slog.LevelError + 1})),
 	})

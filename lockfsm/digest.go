@@ -1,0 +1,69 @@
+package lockfsm
+
+import (
+	"encoding/binary"
+	"math/bits"
+)
+
+// The digest lets replicas compare their states cheaply. It has two parts.
+//
+// The chain is a hash over all commands that took a revision, and their results, in order. The other
+// commands change nothing. So it differs from the first
+// command that one replica reads or answers differently, and remains different. A snapshot contains
+// it, because a replica that restores the snapshot has not seen the commands.
+//
+// The sum adds the hashes of what exists: sessions, data, and the entries of all queues with their
+// tokens. A command adds and subtracts only what it changes. A snapshot does not contain the sum:
+// Restore computes it from what it has read. So a state that lost or changed an entry on its way
+// through a snapshot differs at once, without any command that touches the entry.
+//
+// Neither part is a cryptographic hash. A voter that lies is outside of what a group tolerates.
+
+// The odd constants are digits of pi. They have no other meaning.
+const (
+	hash0 = 0x243f6a8885a308d3
+	hash1 = 0x13198a2e03707345
+	hash2 = 0xa4093822299f31d1
+)
+
+func mixed(a, b uint64) uint64 {
+	high, low := bits.Mul64(a^hash0, b^hash1)
+	return high ^ low
+}
+
+// Digest returns a hash of the state. Replicas that have applied the same entries have the same
+// Digest, also if one of them has restored a snapshot since. It takes constant time.
+func (m *Machine) Digest() uint64 { return mixed(m.chain^uint64(m.rev), m.sum) }
+
+// fold adds a command and its result to the chain, if the command has changed the state.
+func (m *Machine) fold(command []byte, res *Result) {
+	if m.rev == m.folded {
+		return
+	}
+	m.folded = m.rev
+	h := m.chain ^ uint64(len(command))
+	for ; len(command) > 16; command = command[16:] {
+		h = mixed(h^binary.LittleEndian.Uint64(command), binary.LittleEndian.Uint64(command[8:]))
+	}
+	if n := len(command); n >= 8 {
+		h = mixed(h^binary.LittleEndian.Uint64(command), binary.LittleEndian.Uint64(command[n-8:]))
+	} else {
+		var last [8]byte
+		copy(last[:], command)
+		h ^= binary.LittleEndian.Uint64(last[:])
+	}
+	for i := range res.Fired {
+		c := &res.Fired[i]
+		h = mixed(h^uint64(c.Session)^uint64(c.Token)*hash2, uint64(c.Number)^uint64(c.Watch)*hash2)
+	}
+	h = mixed(h^uint64(res.Token)^uint64(res.Code)<<56, uint64(m.rev)^uint64(res.Watch)*hash2)
+	m.chain = h
+}
+
+func (e *entry) hash() uint64 {
+	return mixed(uint64(e.session.id)^uint64(e.number)*hash2, uint64(e.rev)^uint64(e.token)*hash2)
+}
+
+func (s *session) hash() uint64 { return mixed(uint64(s.id), hash2) }
+
+func (d *Data) hash() uint64 { return mixed(hash2, uint64(d.Revision)) }
