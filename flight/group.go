@@ -110,8 +110,8 @@ func (g *Group[T]) run(ctx context.Context, key string, c *call[T]) {
 }
 
 // publish sets the result of a call and wakes its callers, unless an earlier publish has done so.
-// It also ends the context of the call, so that the Locker does not wait for the confirmation of the
-// release.
+// It also ends the context of the call, so that the Locker does not wait for the confirmation of
+// the release.
 func (g *Group[T]) publish(key string, c *call[T], err error) {
 	g.mu.Lock()
 	defer g.mu.Unlock()

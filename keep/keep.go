@@ -8,13 +8,12 @@ import (
 	"github.com/mortise-lock/mortise"
 	"github.com/mortise-lock/mortise/internal/hold"
 	"github.com/mortise-lock/mortise/internal/purpose"
+	"github.com/mortise-lock/mortise/locker"
 )
 
 // Acquirer acquires locks. *mortise.Node and *mortise.Session implement it. It must be safe for
 // concurrent use.
-type Acquirer interface {
-	Acquire(ctx context.Context, r mortise.Request) (*mortise.Lock, error)
-}
+type Acquirer = locker.Acquirer[mortise.Request, *mortise.Lock]
 
 // Options configure Run. The zero value is usable.
 type Options struct {

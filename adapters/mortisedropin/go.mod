@@ -2,7 +2,10 @@ module github.com/mortise-lock/mortise/adapters/mortisedropin
 
 go 1.26.0
 
-require github.com/mortise-lock/mortise v0.1.0
+require (
+	github.com/mortise-lock/mortise v0.1.0
+	github.com/mortise-lock/mortise/locker v0.1.0
+)
 
 require (
 	github.com/armon/go-metrics v0.4.1 // indirect
@@ -16,7 +19,6 @@ require (
 	github.com/hashicorp/golang-lru v0.5.0 // indirect
 	github.com/hashicorp/memberlist v0.6.0 // indirect
 	github.com/miekg/dns v1.1.73 // indirect
-	github.com/mortise-lock/mortise/locker v0.1.0 // indirect
 	github.com/sean-/seed v0.0.0-20170313163322-e2103e2c3529 // indirect
 	go.etcd.io/bbolt v1.4.3 // indirect
 	go.etcd.io/raft/v3 v3.7.0 // indirect

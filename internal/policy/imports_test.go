@@ -83,7 +83,7 @@ var allowed = map[string][]string{
 	"console":                    {"", "internal/plain", "internal/purpose"},
 	"tick":                       {"", "internal/purpose", "locker"},
 	"election":                   {"", "internal/hold", "internal/purpose"},
-	"keep":                       {"", "internal/hold", "internal/purpose"},
+	"keep":                       {"", "internal/hold", "internal/purpose", "locker"},
 	"internal/hold":              {""},
 	"keys":                       {""},
 	"presence":                   {"", "keep"},

@@ -9,6 +9,7 @@ import (
 
 	"github.com/mortise-lock/mortise"
 	"github.com/mortise-lock/mortise/adapters/mortisedropin/internal/hold"
+	"github.com/mortise-lock/mortise/locker"
 )
 
 var (
@@ -21,9 +22,7 @@ var (
 )
 
 // Acquirer is where the locks come from: a *mortise.Node, or a *mortise.Session with its own TTL.
-type Acquirer interface {
-	Acquire(ctx context.Context, r mortise.Request) (*mortise.Lock, error)
-}
+type Acquirer = locker.Acquirer[mortise.Request, *mortise.Lock]
 
 // Client obtains locks. Set Failed before the first call.
 type Client struct {

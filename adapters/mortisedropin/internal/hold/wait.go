@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"github.com/mortise-lock/mortise"
+	"github.com/mortise-lock/mortise/locker"
 )
 
 var (
@@ -28,16 +29,12 @@ type endError struct {
 func (e *endError) Error() string        { return e.text }
 func (e *endError) Is(target error) bool { return target == e.reason }
 
-// Acquirer acquires locks. *mortise.Node and *mortise.Session implement it.
-type Acquirer interface {
-	Acquire(ctx context.Context, r mortise.Request) (*mortise.Lock, error)
-}
-
 // Acquire waits in the queue of the lock for as long as a caller that polls would retry. next
 // returns the pause before each retry, and zero or less if there is no further retry. If its first
 // result is zero or less, the lock must be free. The error wraps ErrWaited or ErrAway if the
 // retries are used up, and mortise.ErrHeld if the lock had to be free.
-func Acquire(ctx context.Context, by Acquirer, r mortise.Request, next func() time.Duration) (*mortise.Lock, error) {
+func Acquire(ctx context.Context, by locker.Acquirer[mortise.Request, *mortise.Lock], r mortise.Request,
+	next func() time.Duration) (*mortise.Lock, error) {
 	pause := next()
 	if pause <= 0 {
 		r.Try = true
