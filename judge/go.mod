@@ -19,7 +19,7 @@ require (
 	github.com/hashicorp/golang-lru v0.5.0 // indirect
 	github.com/hashicorp/memberlist v0.6.0 // indirect
 	github.com/miekg/dns v1.1.73 // indirect
-	github.com/mortise-lock/mortise/locker v0.0.0 // indirect
+	github.com/mortise-lock/mortise/locker v0.1.0 // indirect
 	github.com/sean-/seed v0.0.0-20170313163322-e2103e2c3529 // indirect
 	go.etcd.io/raft/v3 v3.7.0 // indirect
 	golang.org/x/net v0.58.0 // indirect
