@@ -67,8 +67,7 @@ func (f *fleet) lost(r mortise.Request, happens func(*mortise.Lock)) error {
 	return l.Err()
 }
 
-// endings are called in order on a fleet of three, of which node 2 is cut off and node 1 leaves in
-// the course.
+// endings are called in this order. One of them cuts node 2 off, and another lets node 0 leave.
 var endings = []ending{
 	{"ErrBadKey", func(f *fleet) error { return f.try(0, mortise.Request{}) }},
 	{"ErrBadRequest", func(f *fleet) error { return f.try(0, mortise.Request{Key: "k", MaxHold: -1}) }},

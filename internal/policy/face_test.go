@@ -9,7 +9,7 @@ import (
 )
 
 const (
-	faceFiles  = 16
+	faceFiles  = 19
 	faceTests  = 20
 	faceFields = 8 // number of fields of the struct Node
 )
