@@ -3,10 +3,12 @@ module github.com/mortise-lock/mortise/examples/plugs
 go 1.26.0
 
 require (
+	example.com/reports v0.0.0 // examples/foreign
 	github.com/go-co-op/gocron/v2 v2.14.0
 	github.com/mortise-lock/mortise v0.1.0
 	github.com/mortise-lock/mortise/adapters/mortisegocron v0.1.0
 	github.com/mortise-lock/mortise/adapters/mortiseserver v0.1.0
+	github.com/mortise-lock/mortise/locker v0.1.0
 )
 
 require (
@@ -23,7 +25,6 @@ require (
 	github.com/hashicorp/memberlist v0.6.0 // indirect
 	github.com/jonboulle/clockwork v0.4.0 // indirect
 	github.com/miekg/dns v1.1.73 // indirect
-	github.com/mortise-lock/mortise/locker v0.1.0 // indirect
 	github.com/robfig/cron/v3 v3.0.1 // indirect
 	github.com/sean-/seed v0.0.0-20170313163322-e2103e2c3529 // indirect
 	go.etcd.io/bbolt v1.4.3 // indirect
