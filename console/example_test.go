@@ -41,7 +41,7 @@ func ExampleNew() {
 	if err != nil {
 		panic(err)
 	}
-	defer answer.Body.Close()
+	defer func() { _ = answer.Body.Close() }()
 	text, err := io.ReadAll(answer.Body)
 	if err != nil {
 		panic(err)

@@ -69,7 +69,7 @@ func ExampleGuard() {
 	}
 	server := httptest.NewServer(guard.Wrap(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		token, _ := mortise.TokenFrom(r.Context())
-		fmt.Fprintln(w, "written under", token)
+		_, _ = fmt.Fprintln(w, "written under", token)
 	})))
 	defer server.Close()
 
@@ -88,7 +88,7 @@ func ExampleGuard() {
 		if err != nil {
 			return err
 		}
-		defer response.Body.Close()
+		defer func() { _ = response.Body.Close() }()
 		fmt.Println(response.Status)
 		return fence.ResponseError(response)
 	}
@@ -112,7 +112,7 @@ func ExampleWriteFile() {
 	if err != nil {
 		panic(err)
 	}
-	defer os.RemoveAll(dir)
+	defer func() { _ = os.RemoveAll(dir) }()
 	path := filepath.Join(dir, "report.txt")
 
 	fmt.Println(fence.WriteFile(ctx, path, 6, []byte("of the new holder"), 0o644))

@@ -75,7 +75,7 @@ func Example_concurrency() {
 	if err != nil {
 		panic(err)
 	}
-	defer session.Close()
+	defer func() { _ = session.Close() }()
 	mutex := concurrency.NewMutex(session, "orders/42")
 	if err := mutex.Lock(ctx); err != nil {
 		panic(err)

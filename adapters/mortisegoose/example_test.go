@@ -25,7 +25,7 @@ func Example() {
 	if err != nil {
 		panic(err)
 	}
-	defer db.Close()
+	defer func() { _ = db.Close() }()
 	migrations := fstest.MapFS{"00001_orders.sql": {Data: []byte("-- +goose Up\nCREATE TABLE orders (id integer);")}}
 
 	provider, err := goose.NewProvider(goose.DialectSQLite3, db, migrations, // an embed.FS, for example

@@ -26,7 +26,7 @@ func Example() {
 	if err != nil {
 		panic(err)
 	}
-	defer db.Close()
+	defer func() { _ = db.Close() }()
 	files, err := iofs.New(fstest.MapFS{ // an embed.FS, for example
 		"1_orders.up.sql": {Data: []byte("CREATE TABLE orders (id integer);")},
 	}, ".")

@@ -27,7 +27,7 @@ func Example() {
 	mux := http.NewServeMux()
 	mux.Handle("POST /orders/{id}", locks.Wrap(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		token, locked := mortise.TokenFrom(r.Context()) // this context ends if the lock is lost
-		fmt.Fprintln(w, "changed under a token:", locked && token > 0)
+		_, _ = fmt.Fprintln(w, "changed under a token:", locked && token > 0)
 	})))
 
 	server := httptest.NewServer(mux) // a service uses http.Server
@@ -36,7 +36,7 @@ func Example() {
 	if err != nil {
 		panic(err)
 	}
-	defer response.Body.Close()
+	defer func() { _ = response.Body.Close() }()
 	text, err := io.ReadAll(response.Body)
 	fmt.Print(response.Status, ": ", string(text), err, "\n")
 	// Output:
@@ -47,7 +47,7 @@ func Example() {
 // The handler calls a store, which refuses the token of a handler that has lost its lock.
 func Example_fence() {
 	store := httptest.NewServer(fence.Guard{Store: &fence.Mark{}}.Wrap(
-		http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) { fmt.Fprintln(w, "stored") })))
+		http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) { _, _ = fmt.Fprintln(w, "stored") })))
 	defer store.Close()
 
 	ctx := context.Background()
@@ -64,7 +64,7 @@ func Example_fence() {
 	}}
 	server := httptest.NewServer(locks.Wrap(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		status, err := put(r.Context(), client, store.URL+r.URL.Path) // ends if the lock is lost
-		fmt.Fprintln(w, status, err)
+		_, _ = fmt.Fprintln(w, status, err)
 	})))
 	defer server.Close()
 
@@ -72,7 +72,7 @@ func Example_fence() {
 	if err != nil {
 		panic(err)
 	}
-	defer response.Body.Close()
+	defer func() { _ = response.Body.Close() }()
 	text, _ := io.ReadAll(response.Body)
 	fmt.Print("the store answers: ", string(text))
 

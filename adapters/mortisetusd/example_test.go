@@ -26,7 +26,7 @@ func Example() {
 	if err != nil {
 		panic(err)
 	}
-	defer os.RemoveAll(dir)
+	defer func() { _ = os.RemoveAll(dir) }()
 
 	composer := handler.NewStoreComposer()
 	filestore.New(dir).UseIn(composer) // for example a bucket that all instances use
@@ -48,7 +48,7 @@ func Example() {
 	if err != nil {
 		panic(err)
 	}
-	defer answer.Body.Close()
+	defer func() { _ = answer.Body.Close() }()
 	fmt.Println(answer.Status)
 	// Output:
 	// 201 Created

@@ -47,12 +47,12 @@ func run(ctx context.Context, file string) error {
 	return errors.Join(err, node.Leave(context.Background()))
 }
 
-func serve(ctx context.Context, node *mortise.Node, file string) error {
+func serve(ctx context.Context, node *mortise.Node, file string) (err error) {
 	db, err := sql.Open("sqlite", "file:"+file+"?_txlock=immediate&_pragma=busy_timeout(10000)")
 	if err != nil {
 		return err
 	}
-	defer db.Close()
+	defer func() { err = errors.Join(err, db.Close()) }()
 	err = node.Do(ctx, key, func(ctx context.Context, token mortise.Token) error { return migrate(ctx, db, token) })
 	if err == nil {
 		fmt.Println("serves")

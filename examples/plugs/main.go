@@ -104,6 +104,6 @@ func order(node *mortise.Node) http.HandlerFunc {
 			http.Error(w, err.Error(), http.StatusConflict)
 			return
 		}
-		fmt.Fprintln(w, "ordered")
+		_, _ = fmt.Fprintln(w, "ordered")
 	}
 }

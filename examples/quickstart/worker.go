@@ -4,6 +4,7 @@ import (
 	"bufio"
 	"context"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"io"
 	"log/slog"
@@ -38,7 +39,7 @@ const (
 const holdFor = 60 * time.Millisecond
 
 // runWorker runs one of the three workers. It takes turns until its standard input ends.
-func runWorker(name string, addresses []string, resource string, o options) error {
+func runWorker(name string, addresses []string, resource string, o options) (err error) {
 	tell := json.NewEncoder(os.Stdout)
 	ctx, cancel := context.WithCancel(context.Background())
 	defer cancel()
@@ -62,7 +63,7 @@ func runWorker(name string, addresses []string, resource string, o options) erro
 	if err != nil {
 		return err
 	}
-	defer node.Close()
+	defer func() { err = errors.Join(err, node.Close()) }()
 	// A rolling deployment waits for Ready before it starts the next instance.
 	if err := node.Ready(ctx); err != nil && ctx.Err() == nil {
 		return err

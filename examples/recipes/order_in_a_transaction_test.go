@@ -18,7 +18,7 @@ func settle(ctx context.Context, db *sql.DB, order int, token mortise.Token, sta
 	if err != nil {
 		return err
 	}
-	defer tx.Rollback() // has no effect after Commit
+	defer func() { _ = tx.Rollback() }() // has no effect after Commit
 
 	orders := fence.Row{Dialect: fence.PostgreSQL, Table: "orders"} // with a column fence_token bigint
 	if err := orders.Update(ctx, tx, order, token, "state = $1", state); err != nil {
@@ -39,7 +39,7 @@ func Example_orderInATransaction() {
 	check(err)
 	defer func() { _ = node.Leave(ctx) }()
 	db := openDatabase() // in production sql.Open
-	defer db.Close()
+	defer func() { _ = db.Close() }()
 
 	// Anna's worker gets the lock. Its process is then paused until the lock is lost.
 	anna, err := node.Lock(ctx, "orders/42")

@@ -48,7 +48,7 @@ func ask(ctx context.Context, service *httptest.Server, order, step string) erro
 	if err != nil {
 		return err
 	}
-	defer response.Body.Close()
+	defer func() { _ = response.Body.Close() }()
 	if response.StatusCode != http.StatusOK {
 		return errors.Join(fence.ResponseError(response), errors.New(response.Status))
 	}
@@ -111,7 +111,7 @@ func Example_orderOverTwoServices() {
 	// message is no longer valid, so the service finds the hold and its present token by the
 	// labels.
 	again := startAnother(ctx, "billing-0", nodes[0])
-	defer again.Close()
+	defer func() { _ = again.Close() }()
 	info, err := again.Peek(ctx, "orders/42")
 	check(err)
 	found := info.Queue[0]
