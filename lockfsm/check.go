@@ -317,7 +317,7 @@ func (c *checker) request(e *entry) {
 
 // isOwned reports whether e is linked among the requests with its owner.
 func (e *entry) isOwned() bool {
-	all, x := e.session.owned[e.extra.owner], e.extra
+	all, x := e.session.owned[e.extra.listedFor()], e.extra
 	elder := all.first == e && x.elder == nil ||
 		x.elder != nil && x.elder.extra.younger == e && x.elder.number < e.number
 	return elder && (all.last == e && x.younger == nil || x.younger != nil && x.younger.extra.elder == e)

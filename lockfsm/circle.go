@@ -13,11 +13,12 @@ const maxLinks = 64
 // request names it as its owner, directly or through further owners. So a request that waits for
 // one of its owners, through any number of steps, would wait forever. When a request arrives, the
 // machine searches backward from the request, and refuses it if the search finds a circle. It does
-// not search if no request that can delay another queue waits behind an owner (circle_exit.go). A later search is not needed, because only a new
-// request can close a circle. Requests with the same owner do not wait for each other, since either
-// can end first.
+// not search if no request that can delay another queue waits behind an owner (circle_exit.go). A
+// later search is not needed, because only a new request can close a circle. Requests with the same
+// owner do not wait for each other, since either can end first.
 //
-// An upgrade is a new request, too. It waits for the inside entries except its own hold, and the
+// An upgrade is a new request, too. Its owner is its hold. If it was made under another lock, it names
+// that as Inner, and then it has two owners: neither ends before it. It waits for the inside entries except its own hold, and the
 // requests behind it wait for it. A shared request behind it does not wait for its hold, because
 // the two fit beside each other when the upgrade has ended. Only this hold is left out of a walk.
 //
@@ -27,27 +28,33 @@ const maxLinks = 64
 // circle_permits.go decides these cases.
 
 type search struct {
-	m     *Machine
-	owner *entry          // of the new request
-	above map[*entry]bool // the owner of the new request, the owner of that owner, and so on
-	seen  map[*entry]bool
-	path  []Link
-	steps int
-	limit int
-	open  bool // the search has skipped a request that the new request may wait for
+	m      *Machine
+	owners owners          // of the new request
+	above  map[*entry]bool // the owners of the new request, their owners, and so on
+	seen   map[*entry]bool
+	path   []Link
+	steps  int
+	limit  int
+	open   bool // the search has skipped a request that the new request may wait for
 }
 
 // circular reports whether the new request of c would wait for one of its owners. It stores the
 // path to the owner in m.circle. If unsearched is true, the search ended at its bound.
 func (m *Machine) circular(s *session, c *view) (found, unsearched bool) {
-	f := search{m: m, owner: s.requests[c.owner], above: map[*entry]bool{}, seen: map[*entry]bool{}, limit: m.walkVisits}
+	f := search{m: m, owners: c.owners(s), above: map[*entry]bool{}, seen: map[*entry]bool{}, limit: m.walkVisits}
 	awaited := c.more.left > 0
-	for e := s.requests[c.owner]; e != nil && f.steps < f.limit; e = e.owner() {
+	for due := f.owners[:]; len(due) > 0 && f.steps < f.limit; {
+		e := due[len(due)-1]
+		if due = due[:len(due)-1]; e == nil || f.above[e] {
+			continue
+		}
 		f.above[e] = true
 		for _, each := range e.all(new([1]*entry)) {
 			f.steps++
 			awaited = awaited || each.lock.key == string(c.key) || each.lock.links > 0 && each.isAwaited()
 		}
+		above := e.owners()
+		due = append(due[:len(due):len(due)], above[:]...)
 	}
 	defer func() { m.visits += f.steps }()
 	if f.steps >= f.limit {
@@ -75,6 +82,54 @@ func (m *Machine) circular(s *session, c *view) (found, unsearched bool) {
 	return false, false
 }
 
+// owners are the requests that do not end before a request which was made under them. Nil means that
+// there is none.
+type owners [2]*entry
+
+func (c *view) owners(s *session) owners { return owners{s.requests[c.owner], s.requests[c.inner]} }
+
+func (e *entry) owners() owners {
+	if e.extra == nil {
+		return owners{}
+	}
+	return owners{e.session.requests[e.extra.owner], e.session.requests[e.extra.inner]}
+}
+
+// listedFor returns the number of the request in whose list the request is.
+func (x *extra) listedFor() Number {
+	if x.inner != 0 {
+		return x.inner
+	}
+	return x.owner
+}
+
+// firstBelow returns the first request of which e is an owner, or nil.
+func (e *entry) firstBelow() *entry {
+	if first := e.session.owned[e.number].first; first != nil {
+		return first
+	}
+	return e.unlisted()
+}
+
+// nextBelow returns the request after below, see firstBelow.
+func (e *entry) nextBelow(below *entry) *entry {
+	switch {
+	case below.extra.listedFor() != e.number:
+		return nil
+	case below.extra.younger != nil:
+		return below.extra.younger
+	}
+	return e.unlisted()
+}
+
+// unlisted returns the upgrade of e that is listed for another request, or nil.
+func (e *entry) unlisted() *entry {
+	if u := e.upgrade(); u != nil && u.extra.inner != 0 {
+		return u
+	}
+	return nil
+}
+
 // isAwaited reports whether another entry waits behind e in its queue.
 func (e *entry) isAwaited() bool {
 	if e.holding {
@@ -94,7 +149,7 @@ func (f *search) behind(s *session, key []byte, permits, of uint32) bool {
 // second visit, because the first visit continued to the front of the queue. This is not so after a
 // request with Try, which does not wait for the entries before it.
 func (f *search) waits(s *session, l *lock, e *entry, alone bool, except *entry) bool {
-	if l.delaysNone(f.owner) {
+	if l.delaysNone(f.owners) {
 		return false
 	}
 	f.path = append(f.path, Link{Session: s.id, Record: s.record, Key: l.key})
@@ -138,7 +193,7 @@ func (f *search) of(e *entry, except *lock) bool {
 			}
 		}
 	}
-	for below := e.session.owned[e.number].first; below != nil; below = below.extra.younger {
+	for below := e.firstBelow(); below != nil; below = e.nextBelow(below) {
 		if f.steps++; f.steps >= f.limit {
 			return false
 		}

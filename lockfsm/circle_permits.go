@@ -23,19 +23,19 @@ type game struct {
 	of      map[*entry]*player
 	rows    map[*lock]*row
 	asked   *player
-	owner   *entry // of the new request, which its session does not list yet
+	owners  owners // of the new request, which its session does not list yet
 	steps   int
 	joins   int // the bound of steps until all players are known
 	limit   int // the bound of all steps
 }
 
 type player struct {
-	e      *entry  // nil for the new request
-	rank   uint64  // see entry.rank
-	places []place // one for each queue; for the new request only the queues that exist
-	above  *player // its owner; nil if the owner is not in the game
-	under  int     // the number of players with this owner
-	left   int     // the number of players with this owner that have not ended
+	e      *entry    // nil for the new request
+	rank   uint64    // see entry.rank
+	places []place   // one for each queue; for the new request only the queues that exist
+	above  []*player // its owners that are in the game
+	owns   int       // the number of players with this owner
+	left   int       // the number of players with this owner that have not ended
 	ended  bool
 }
 
@@ -57,7 +57,7 @@ type row struct {
 // circularByPermits is like circular, but for deadlocks through permits.
 func (m *Machine) circularByPermits(s *session, c *view) (found, unsearched bool) {
 	g := game{of: map[*entry]*player{}, rows: map[*lock]*row{}, asked: &player{rank: math.MaxUint64},
-		owner: s.requests[c.owner], joins: m.permitVisits, limit: m.permitVisits}
+		owners: c.owners(s), joins: m.permitVisits, limit: m.permitVisits}
 	defer func() { m.visits += g.steps }()
 	if c.upgrades {
 		g.askUpgrade(s.requests[c.owner])
@@ -71,16 +71,18 @@ func (m *Machine) circularByPermits(s *session, c *view) (found, unsearched bool
 	if !g.gather() {
 		return false, true
 	}
-	owner := g.of[s.requests[c.owner]]
-	if owner == nil {
+	for _, e := range g.owners {
+		if p := g.of[e]; e != nil && p != nil {
+			g.asked.under(p)
+		}
+	}
+	if len(g.asked.above) == 0 {
 		return false, false
 	}
 	if c.upgrades {
-		g.asked.places[0].own = owner
+		g.asked.places[0].own = g.of[s.requests[c.owner]]
 	}
 	g.players = append(g.players, g.asked)
-	owner.under++
-	g.asked.above = owner
 	var path []Link
 	switch v := g.decide(func() { path = g.path(s) }); v {
 	case isCircle:
@@ -89,6 +91,12 @@ func (m *Machine) circularByPermits(s *session, c *view) (found, unsearched bool
 	default:
 		return false, v == beyond
 	}
+}
+
+// under makes p a player that owner does not end before.
+func (p *player) under(owner *player) {
+	p.above = append(p.above, owner)
+	owner.owns++
 }
 
 // verdict is the result of a search.
@@ -114,7 +122,9 @@ func (g *game) decide(stuck func()) verdict {
 		return isFree
 	}
 	stuck()
-	g.asked.above.under--
+	for _, owner := range g.asked.above {
+		owner.owns--
+	}
 	g.asked.above = nil
 	switch {
 	case !g.play(false):
@@ -188,12 +198,11 @@ func (g *game) gather() bool {
 				g.scan(each.lock, each.ahead)
 			}
 		}
-		for e := p.e.session.owned[p.e.number].first; e != nil; e = e.extra.younger {
+		for e := p.e.firstBelow(); e != nil; e = p.e.nextBelow(e) {
 			g.steps++
-			if g.join(e).above = p; g.steps > g.joins {
+			if g.join(e).under(p); g.steps > g.joins {
 				return false
 			}
-			p.under++
 		}
 	}
 	for _, p := range g.players[:next] {
@@ -205,7 +214,7 @@ func (g *game) gather() bool {
 }
 
 func (g *game) scan(l *lock, e *entry) {
-	if l.delaysNone(g.owner) {
+	if l.delaysNone(g.owners) {
 		return
 	}
 	r := g.row(l)
@@ -224,7 +233,7 @@ func (g *game) scan(l *lock, e *entry) {
 // all its locks and so can end, or it ends exactly when the entry before it ends.
 func (g *game) idle(e *entry) bool {
 	switch {
-	case e.lead() == g.owner:
+	case slices.Contains(g.owners[:], e.lead()):
 		return false
 	case !e.alone():
 		return e.token != 0 && !e.owns()
@@ -232,14 +241,14 @@ func (g *game) idle(e *entry) bool {
 		return true
 	}
 	o := e.ahead
-	if o == nil || o == g.owner || !o.alone() || e.holding || o.holding || e.try || o.try {
+	if o == nil || slices.Contains(g.owners[:], o) || !o.alone() || e.holding || o.holding || e.try || o.try {
 		return false
 	}
 	return !e.upgrades() && !o.upgrades() && (g.asked == nil || g.asked.e != o) && o.permits == e.permits && o.of == e.of
 }
 
 // owns reports whether a request names e as its owner.
-func (e *entry) owns() bool { return e.session.owned[e.number].first != nil }
+func (e *entry) owns() bool { return e.firstBelow() != nil }
 
 // alone reports whether e has one key and owns nothing.
 func (e *entry) alone() bool { return (e.extra == nil || e.extra.entries == nil) && !e.owns() }
@@ -259,7 +268,7 @@ func (g *game) join(e *entry) *player {
 // request delays the requests behind it.
 func (g *game) play(delays bool) bool {
 	for _, p := range g.players {
-		p.left, p.ended = p.under, false
+		p.left, p.ended = p.owns, false
 	}
 	for moved := true; moved; {
 		moved = false
@@ -280,8 +289,8 @@ func (g *game) play(delays bool) bool {
 				continue
 			}
 			p.ended, moved = true, true
-			if p.above != nil {
-				p.above.left--
+			for _, owner := range p.above {
+				owner.left--
 			}
 		}
 	}
@@ -318,8 +327,12 @@ func (g *game) path(s *session) []Link {
 		link   *Link // nil if the player of the previous step is the owner of p
 	}
 	above := map[*player]bool{}
-	for p := g.asked.above; p != nil; p = p.above {
-		above[p] = true
+	for due := g.asked.above; len(due) > 0; {
+		p := due[len(due)-1]
+		if due = due[:len(due)-1]; !above[p] {
+			above[p] = true
+			due = append(due[:len(due):len(due)], p.above...)
+		}
 	}
 	seen := map[*player]bool{g.asked: true}
 	ways := []step{{p: g.asked}}
@@ -371,7 +384,7 @@ func (g *game) path(s *session) []Link {
 				}
 			}
 		}
-		for e := p.e.session.owned[p.e.number].first; e != nil; e = e.extra.younger {
+		for e := p.e.firstBelow(); e != nil; e = p.e.nextBelow(e) {
 			if below := g.of[e]; !below.ended && !seen[below] {
 				seen[below] = true
 				ways = append(ways, step{at, below, nil})

@@ -10,7 +10,7 @@ import (
 // request was accepted, all requests must end. If it was refused, it must be one that would have
 // waited forever.
 func TestCirclesThroughPermits(t *testing.T) {
-	refused, alone, upgrades, later := 0, 0, 0, 0
+	refused, alone, upgrades, inner, later := 0, 0, 0, 0, 0
 	for seed := range uint64(300) {
 		r := rand.New(rand.NewPCG(seed, 22))
 		m, err := New(smallCharter())
@@ -49,10 +49,13 @@ func TestCirclesThroughPermits(t *testing.T) {
 			if command.Upgrades {
 				upgrades++
 			}
+			if command.Inner != 0 {
+				inner++
+			}
 			if len(result.Circle) == 1 {
 				alone++
 			}
-			asked := contestant{session: id, number: command.Number, owner: command.Owner,
+			asked := contestant{session: id, number: command.Number, owner: command.Owner, inner: command.Inner,
 				keys: append([]string{command.Key}, command.Keys...)}
 			asked.permits, asked.of = (&entry{permits: command.Permits, of: command.Of}).terms()
 			if command.Modes != nil {
@@ -71,8 +74,9 @@ func TestCirclesThroughPermits(t *testing.T) {
 			}
 		}
 	}
-	t.Logf("%d circles, %d of one request, %d of an upgrade; %d found later", refused, alone, upgrades, later)
-	if refused < 100 || alone < 10 || upgrades < 10 || later < 100 {
+	t.Logf("%d circles, %d of one request, %d of an upgrade, %d of one with two owners; %d found later", refused, alone,
+		upgrades, inner, later)
+	if refused < 100 || alone < 10 || upgrades < 10 || inner < 10 || later < 100 {
 		t.Fatal("too few to say anything")
 	}
 }
@@ -128,6 +132,9 @@ func upgradable(r *rand.Rand, c *Command, live []contestant) {
 		hold := holds[r.IntN(len(holds))]
 		c.Permits, c.Keys, c.Modes, c.Key = 0, nil, nil, hold.keys[0]
 		c.Upgrades, c.Owner = true, hold.number
+		if inner := live[r.IntN(len(live))].number; inner != hold.number && r.IntN(2) == 0 {
+			c.Inner = inner
+		}
 	}
 }
 
@@ -151,6 +158,7 @@ type contestant struct {
 	session     SessionID
 	number      Number
 	owner       Number
+	inner       Number
 	keys        []string
 	place       Revision
 	rank        uint64
@@ -171,7 +179,7 @@ func (m *Machine) players(of SessionID) (all []contestant) {
 			}
 			p.permits, p.of = e.terms()
 			if e.extra != nil {
-				p.owner = e.extra.owner
+				p.owner, p.inner = e.extra.owner, e.extra.inner
 			}
 			for _, each := range e.all(new([1]*entry)) {
 				p.keys = append(p.keys, each.lock.key)
@@ -188,7 +196,7 @@ func (m *Machine) players(of SessionID) (all []contestant) {
 func playOut(all []contestant) []contestant {
 	for {
 		i := slices.IndexFunc(all, func(p contestant) bool {
-			under := func(o contestant) bool { return o.session == p.session && o.owner == p.number }
+			under := func(o contestant) bool { return o.session == p.session && (o.owner == p.number || o.inner == p.number) }
 			return !slices.ContainsFunc(all, under) &&
 				(p.holds || !slices.ContainsFunc(p.keys, func(key string) bool { return !p.room(all, key) }))
 		})

@@ -118,6 +118,9 @@ type Command struct {
 	// Owner is the number of the request during whose hold this request was made. It must be lower
 	// than Number. Zero means no owner.
 	Owner Number
+	// Inner is the number of another request during whose hold an upgrade was made, as Owner is. Zero
+	// means none.
+	Inner Number
 	// Most is the number of waiting requests of a lock at which this request is refused if it would
 	// wait for that lock. If it is zero, only Limits.WaitersPerLock applies, in each of its locks.
 	Most uint32

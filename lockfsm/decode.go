@@ -69,7 +69,8 @@ func Decode(command []byte) (Command, error) {
 	}
 	c := Command{
 		Rules: v.Rules, Kind: v.Kind, Session: v.Session, Epoch: v.Epoch, Number: v.Number,
-		Key: string(v.key), Try: v.try, Permits: v.permits, Of: v.of, Owner: v.owner, Upgrades: v.upgrades, Most: v.limit,
+		Key: string(v.key), Try: v.try, Permits: v.permits, Of: v.of, Owner: v.owner, Upgrades: v.upgrades, Inner: v.inner,
+		Most:  v.limit,
 		Value: copied(v.value), Sticky: v.sticky, Notice: v.notice, Delay: time.Duration(v.delayMS) * time.Millisecond,
 		Token: v.token, Lock: string(v.lock), Seq: v.seq, Count: v.count, Revision: v.revision, Term: v.term, Nonce: v.nonce,
 		Opener:     v.opener,
@@ -113,6 +114,7 @@ type view struct {
 	proof       proof
 	owner       Number
 	upgrades    bool
+	inner       Number
 	limit       uint32
 	value       []byte
 	sticky      bool
@@ -233,7 +235,8 @@ func (r *reader) acquire(v *view) {
 	if v.sticky = flags&stickyFlag != 0; v.sticky && flags&^(stickyFlag|tryFlag|sharesFlag) != 0 {
 		r.fail("flags")
 	}
-	if v.upgrades = flags&upgradeFlag != 0; v.upgrades && flags&^noticeFlag != upgradeFlag|ownerFlag {
+	if v.upgrades = flags&upgradeFlag != 0; v.upgrades && flags&^(noticeFlag|innerFlag) != upgradeFlag|ownerFlag ||
+		!v.upgrades && flags&innerFlag != 0 {
 		r.fail("flags")
 	}
 	if flags&sharesFlag != 0 {
@@ -265,6 +268,9 @@ func (r *reader) acquire(v *view) {
 		if flags&(tryFlag|sharesFlag|severalFlag|mostFlag) != 0 { // no resumption has these flags
 			r.fail("flags")
 		}
+	}
+	if flags&innerFlag != 0 {
+		r.inner(v)
 	}
 	if flags&modesFlag != 0 {
 		r.modes(v)
@@ -440,4 +446,12 @@ func (r *reader) proof() proof {
 		}
 	}
 	return proof{b: all[:len(all)-len(r.b)], left: count}
+}
+
+// inner reads the Inner of an upgrade.
+func (r *reader) inner(v *view) {
+	v.inner = Number(r.positive(uint64(MaxNumber), "inner"))
+	if v.inner >= v.Number || v.inner == v.owner {
+		r.fail("inner")
+	}
 }

@@ -22,7 +22,8 @@ import "encoding/binary"
 //	              bit 8 takes up    token
 //	              bit 9 sticky      nothing; at most with try and shares 1, 0
 //	              bit 10 modes      a byte per key; without shares, takes up, sticky
-//	              bit 11 upgrade    nothing; only with owner and at most notice
+//	              bit 11 upgrade    nothing; only with owner and at most notice and inner
+//	              bit 12 inner      number; only with upgrade
 //	adopt     ttl in ns | budget of a session | budget of the group | length, settings
 //	evict     token | length, key | length, record | length, value | length, rights
 //	detach    length, value
@@ -50,8 +51,9 @@ const (
 	stickyFlag  = 512
 	modesFlag   = 1024
 	upgradeFlag = 2048
+	innerFlag   = 4096
 
-	acquireFlags = 4095
+	acquireFlags = 8191
 )
 
 // Append appends the command with its size prefix to b. Several appended commands form one log
@@ -196,6 +198,9 @@ func (c Command) appendAcquire(b []byte) []byte {
 	for _, mode := range c.Modes {
 		b = append(b, byte(mode))
 	}
+	if flags&innerFlag != 0 {
+		b = binary.AppendUvarint(b, uint64(c.Inner))
+	}
 	return b
 }
 
@@ -235,6 +240,9 @@ func (c *Command) acquireFlags() (flags uint64) {
 	}
 	if c.Upgrades {
 		flags |= upgradeFlag
+	}
+	if c.Inner > 0 {
+		flags |= innerFlag
 	}
 	return flags
 }

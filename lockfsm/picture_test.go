@@ -98,7 +98,7 @@ func (e *entry) described() twinEntry {
 		if e.extra.upgrades {
 			t.hold = e.extra.owner
 		}
-		t.owner, t.seq, t.delay = e.extra.owner, e.extra.seq, time.Duration(e.extra.delayMS)*time.Millisecond
+		t.owner, t.inner, t.seq, t.delay = e.extra.owner, e.extra.inner, e.extra.seq, time.Duration(e.extra.delayMS)*time.Millisecond
 		for _, each := range e.extra.entries[min(1, len(e.extra.entries)):] {
 			t.keys, t.shares = append(t.keys, each.lock.key), append(t.shares, each.share())
 		}
@@ -120,7 +120,7 @@ func (e *entry) share() share {
 func sameEntry(a, b twinEntry) bool {
 	return slices.Equal(a.keys, b.keys) && a.seq == b.seq && bytes.Equal(a.value, b.value) &&
 		slices.Equal(a.shares, b.shares) &&
-		a.owner == b.owner && a.hold == b.hold &&
+		a.owner == b.owner && a.inner == b.inner && a.hold == b.hold &&
 		a.session == b.session && a.number == b.number && a.place == b.place && a.token == b.token &&
 		a.since == b.since && a.notice == b.notice && a.told == b.told && a.delay == b.delay &&
 		a.try == b.try && a.sticky == b.sticky && a.last == b.last && a.asked == b.asked && a.resumed == b.resumed

@@ -32,13 +32,14 @@ type entry struct {
 type extra struct {
 	entries  []*entry // ascending by key; nil for a single key
 	owner    Number
+	inner    Number // of an upgrade, see Command.Inner
 	value    []byte // never changed, so results may share it
 	seq      uint64 // the Seq of the last SetValue; zero means none
 	delayMS  uint32
 	upgrades bool           // see Machine.upgradable
 	inside   uint16         // see Machine.stuck; not replicated
 	pending  *pendingSearch // nil if no search for a deadlock is to be continued
-	// the requests of the session with the same owner, with lower and higher numbers
+	// the requests of the session that are listed for the same one, with lower and higher numbers
 	elder, younger *entry
 	stay           *stay // nil unless the request is sticky
 }
@@ -46,7 +47,7 @@ type extra struct {
 func (m *Machine) push(s *session, c *view, rev Revision) *entry {
 	var x *extra
 	if c.hasRest() {
-		x = &extra{owner: c.owner, value: copied(c.value), delayMS: c.delayMS, upgrades: c.upgrades}
+		x = &extra{owner: c.owner, inner: c.inner, value: copied(c.value), delayMS: c.delayMS, upgrades: c.upgrades}
 		if c.sticky {
 			x.stay = &stay{}
 		}

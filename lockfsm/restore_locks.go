@@ -140,7 +140,7 @@ func (r *locksReader) more(e *entry, flags byte) {
 	if flags&entryMoreFlag == 0 {
 		return
 	}
-	more := r.flags(entryStickyFlag|entryTryFlag|entrySeqFlag|entryUpgradeFlag|entryResumedFlag, "entry")
+	more := r.flags(entryStickyFlag|entryTryFlag|entrySeqFlag|entryUpgradeFlag|entryResumedFlag|entryInnerFlag, "entry")
 	e.try, e.resumed = more&entryTryFlag != 0, more&entryResumedFlag != 0
 	if more == 0 || e.try && e.token != 0 || e.resumed && (e.token == 0 || more&(entryStickyFlag|entryUpgradeFlag) != 0) {
 		r.fail("entry")
@@ -154,6 +154,9 @@ func (r *locksReader) more(e *entry, flags byte) {
 			return
 		}
 		e.extra.upgrades = true
+	}
+	if more&entryInnerFlag != 0 {
+		r.inner(e)
 	}
 	if more&entryStickyFlag == 0 || r.fault != "" {
 		return
@@ -172,6 +175,15 @@ func (r *locksReader) more(e *entry, flags byte) {
 			e.extra.stay.asked = Revision(asked)
 		}
 	}
+}
+
+func (r *locksReader) inner(e *entry) {
+	inner := Number(r.positive(uint64(MaxNumber), "inner"))
+	if !e.upgrades() || inner >= e.number || inner == e.extra.owner {
+		r.fail("inner")
+		return
+	}
+	e.extra.inner = inner
 }
 
 func (r *locksReader) seq(e *entry) {

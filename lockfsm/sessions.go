@@ -351,7 +351,8 @@ func (s *session) unlink(e *entry) {
 	}
 }
 
-// siblings is the list of a session's requests with the same owner, in ascending order of number.
+// siblings is the list of a session's requests with the same owner, in ascending order of number. An
+// upgrade with Inner is listed for that request instead, because its owner finds it in the queue.
 type siblings struct{ first, last *entry }
 
 func (s *session) own(e *entry) {
@@ -361,7 +362,7 @@ func (s *session) own(e *entry) {
 	if s.owned == nil {
 		s.owned = map[Number]siblings{}
 	}
-	all := s.owned[e.extra.owner]
+	all := s.owned[e.extra.listedFor()]
 	if e.extra.elder = all.last; all.first == nil {
 		all.first = e
 		e.ownsFirst(1)
@@ -369,14 +370,14 @@ func (s *session) own(e *entry) {
 		all.last.extra.younger = e
 	}
 	all.last = e
-	s.owned[e.extra.owner] = all
+	s.owned[e.extra.listedFor()] = all
 }
 
 func (s *session) disown(e *entry) {
 	if e.extra == nil || e.extra.owner == 0 {
 		return
 	}
-	all, x := s.owned[e.extra.owner], e.extra
+	all, x := s.owned[e.extra.listedFor()], e.extra
 	if x.elder == nil {
 		all.first = x.younger
 	} else {
@@ -388,9 +389,9 @@ func (s *session) disown(e *entry) {
 		x.younger.extra.elder = x.elder
 	}
 	if x.elder, x.younger = nil, nil; all.first == nil {
-		delete(s.owned, x.owner)
+		delete(s.owned, x.listedFor())
 		e.ownsFirst(-1)
 	} else {
-		s.owned[x.owner] = all
+		s.owned[x.listedFor()] = all
 	}
 }

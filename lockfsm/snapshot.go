@@ -63,6 +63,7 @@ const (
 	entrySeqFlag     = 4
 	entryUpgradeFlag = 8
 	entryResumedFlag = 16
+	entryInnerFlag   = 32 // only with entryUpgradeFlag
 )
 
 // Snapshot appends the whole state to b: the bytes of a [Capture] that begins now. Equal logs give
@@ -267,6 +268,9 @@ func (e *entry) more() (flags byte) {
 	}
 	if e.upgrades() {
 		flags |= entryUpgradeFlag
+		if e.extra.inner != 0 {
+			flags |= entryInnerFlag
+		}
 	}
 	if e.resumed {
 		flags |= entryResumedFlag
@@ -282,6 +286,9 @@ func (e *entry) appendMore(b []byte) []byte {
 	b = append(b, flags)
 	if flags&entrySeqFlag != 0 {
 		b = binary.AppendUvarint(b, e.extra.seq)
+	}
+	if flags&entryInnerFlag != 0 {
+		b = binary.AppendUvarint(b, uint64(e.extra.inner))
 	}
 	s := e.stay()
 	switch {

@@ -65,6 +65,7 @@ type twinEntry struct {
 	keys    []string
 	shares  []share // of the keys, in their order
 	owner   Number
+	inner   Number // of an upgrade, its second owner
 	hold    Number // of an upgrade, the number of its hold
 	rank    uint64 // twice the place; that of an upgrade is directly behind the entries inside
 	value   []byte
@@ -830,7 +831,7 @@ func (t *twin) acquire(s *twinSession, c Command, r *Result) {
 		e := twinEntry{
 			keys: append([]string{c.Key}, c.Keys...), session: c.Session, number: c.Number, place: place,
 			rank:   2 * uint64(place),
-			shares: sharesOf(c), owner: c.Owner, value: c.Value,
+			shares: sharesOf(c), owner: c.Owner, inner: c.Inner, value: c.Value,
 			notice: c.Notice || c.Sticky, delay: c.Delay, try: c.Try, sticky: c.Sticky,
 		}
 		if r.Code = t.refusal(&e, c, r); r.Code != Done {
@@ -957,22 +958,24 @@ func (t *twin) good(key string) bool {
 
 // circular reports whether e, at the end of its queues, would wait for one of its owners.
 func (t *twin) circular(e twinEntry) bool {
-	return t.waitsForOneOf(e) || !t.ends(e, e.owner) && t.ends(e, 0)
+	return t.waitsForOneOf(e) || !t.ends(e, true) && t.ends(e, false)
 }
 
-// This method reports whether e, with the given owner, would be granted if every request ended as
+// This method reports whether e, with or without its owners, would be granted if every request ended as
 // soon as possible. A request cannot end while a remaining request has it as an owner. Otherwise
 // it can end if it is granted or fits into all its queues. Without an owner, e delays no other.
-func (t *twin) ends(e twinEntry, owner Number) bool {
-	e.owner = owner
+func (t *twin) ends(e twinEntry, owned bool) bool {
+	if !owned {
+		e.owner, e.inner = 0, 0
+	}
 	left := append(slices.Clone(t.entries), e)
 	for {
 		i := slices.IndexFunc(left, func(o twinEntry) bool {
-			under := func(below twinEntry) bool { return below.session == o.session && below.owner == o.number }
+			under := func(below twinEntry) bool { return below.under(o) }
 			full := func(key string) bool {
 				row := slices.DeleteFunc(slices.Clone(left), func(b twinEntry) bool {
 					return b.rank > o.rank || !slices.Contains(b.keys, key) ||
-						owner == 0 && b.place == e.place && o.place != e.place
+						!owned && b.place == e.place && o.place != e.place
 				})
 				row = o.others(row)
 				return !fit(row, key)
@@ -1018,14 +1021,24 @@ func (t *twin) waitsForOneOf(e twinEntry) bool {
 				add(o)
 			}
 			for _, below := range t.entries {
-				if below.session == o.session && below.owner == o.number {
+				if below.under(o) {
 					waits[below.place] = true
 				}
 			}
 		}
 	}
-	for above := t.find(e.session, e.owner); above != nil; above = t.find(above.session, above.owner) {
-		if waits[above.place] {
+	return t.above(e, func(o *twinEntry) bool { return waits[o.place] })
+}
+
+// under reports whether o is an owner of e.
+func (e twinEntry) under(o twinEntry) bool {
+	return e.session == o.session && (e.owner == o.number || e.inner == o.number)
+}
+
+// above reports whether is holds for an owner of e, an owner of that owner, and so on.
+func (t *twin) above(e twinEntry, is func(*twinEntry) bool) bool {
+	for _, n := range []Number{e.owner, e.inner} {
+		if o := t.find(e.session, n); o != nil && (is(o) || t.above(*o, is)) {
 			return true
 		}
 	}

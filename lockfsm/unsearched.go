@@ -132,14 +132,14 @@ func (g *game) judge(e *entry, stuck func()) verdict {
 	switch {
 	case !g.gather():
 		return beyond
-	case g.asked.above == nil: // the request does not wait for its owner
+	case g.asked.above == nil: // the request waits for none of its owners
 		return isFree
 	}
 	return g.decide(stuck)
 }
 
 // proof returns places of requests that have not ended, so that the places alone show why none of
-// these requests can end: it waits behind others of them, or is the owner of one of them.
+// these requests can end: it waits behind others of them, or is an owner of one of them.
 func (g *game) proof() []Place {
 	var places []Place
 	known := map[Place]bool{}
@@ -163,7 +163,9 @@ func (g *game) proof() []Place {
 			g.under(p, add)
 		}
 		if p == g.asked {
-			add(p.above, 0)
+			for _, owner := range p.above {
+				add(owner, 0)
+			}
 		}
 	}
 	return places
@@ -204,7 +206,7 @@ func (g *game) under(p *player, add func(*player, int)) {
 	if add(p, 0); p == g.asked {
 		return
 	}
-	for below := p.e.session.owned[p.e.number].first; below != nil && g.steps < g.limit; below = below.extra.younger {
+	for below := p.e.firstBelow(); below != nil && g.steps < g.limit; below = p.e.nextBelow(below) {
 		if g.steps++; g.of[below] != nil && !g.of[below].ended {
 			add(g.of[below], 0)
 			return
@@ -257,10 +259,10 @@ func (m *Machine) at(p Place) *entry {
 
 // proves reports whether the places prove that e waits forever. None of their requests may be able
 // to end before another one of them. A request cannot end while it waits behind others of them that
-// leave no room for it, nor while it is the owner of one of them. The request of e must be one of
-// them, and its owner too.
+// leave no room for it, nor while it is an owner of one of them. The request of e must be one of
+// them, and one of its owners too.
 func (m *Machine) proves(e *entry, places func(func(Place) bool)) bool {
-	if e.token != 0 || e.try || e.owner() == nil {
+	if e.token != 0 || e.try || e.owners() == (owners{}) {
 		return false
 	}
 	var all []*entry
@@ -273,8 +275,10 @@ func (m *Machine) proves(e *entry, places func(func(Place) bool)) bool {
 		all = append(all, o)
 		kept[o.lead()] = false
 	}
+	of := e.owners()
 	_, asked := kept[e]
-	if _, owned := kept[e.owner()]; !asked || !owned {
+	_, owner := kept[of[0]]
+	if _, inner := kept[of[1]]; !asked || !owner && !inner {
 		return false
 	}
 	slices.SortFunc(all, func(a, b *entry) int {
@@ -294,8 +298,10 @@ func (m *Machine) proves(e *entry, places func(func(Place) bool)) bool {
 		if o.token == 0 && !o.try && before > 0 && before+uint64(permits) > uint64(min(least, of)) {
 			kept[o.lead()] = true
 		}
-		if _, known := kept[o.owner()]; known {
-			kept[o.owner()] = true
+		for _, owner := range o.owners() {
+			if _, known := kept[owner]; known {
+				kept[owner] = true
+			}
 		}
 		taken, least = taken+uint64(permits), min(least, of)
 	}

@@ -266,7 +266,10 @@ func (w *workload) ofSession() Command {
 			c.Number = Number(r.Uint64N(uint64(s.next) + 1))
 		}
 		if c.Owner >= c.Number {
-			c.Owner, c.Upgrades = 0, false
+			c.Owner, c.Inner, c.Upgrades = 0, 0, false
+		}
+		if c.Inner >= c.Number {
+			c.Inner = 0
 		}
 	case n < 50:
 		c.Kind = InUse
@@ -389,6 +392,9 @@ func (w *workload) upgrade(c *Command, s twinSession) {
 		c.Try, c.Upgrades, c.Owner = false, true, e.number
 		if c.Key = e.keys[0]; r.IntN(12) == 0 {
 			c.Key = w.key()
+		}
+		if inner := w.number(s); r.IntN(2) == 0 && inner != c.Owner {
+			c.Inner = inner
 		}
 		return
 	}
