@@ -68,8 +68,7 @@ func (n *Node) scope(ctx context.Context, client *client.Client, d *demand) (aga
 	if ctx.Err() != nil {
 		return nil, nil, nil // the caller must fail the request
 	}
-	nearest := -1
-	for s, at := scopeOf(ctx), 0; s != nil; s, at = s.outer(), at+1 {
+	for s := scopeOf(ctx); s != nil; s = s.outer() {
 		if s.lock.first().node != n {
 			continue
 		}
@@ -95,14 +94,31 @@ func (n *Node) scope(ctx context.Context, client *client.Client, d *demand) (aga
 				return again, nil, nil
 			}
 		}
-		if !l.hold.Of(client) {
+	}
+	under, err = n.innermost(ctx, client)
+	return nil, under, err
+}
+
+// innermost returns the request of the innermost held lock of the client's session that ctx belongs
+// to, or nil. It returns ErrInJeopardy if a lock of ctx is in doubt.
+func (n *Node) innermost(ctx context.Context, client *client.Client) (under *client.Request, err error) {
+	nearest := -1
+	for s, at := scopeOf(ctx), 0; s != nil; s, at = s.outer(), at+1 {
+		l := s.lock.first()
+		if l.node != n {
+			continue
+		}
+		switch err := s.lock.Err(); {
+		case errors.Is(err, ErrInJeopardy):
+			return nil, err
+		case err != nil || !l.hold.Of(client):
 			continue
 		}
 		if began := at + s.began(); under == nil || began < nearest {
 			under, nearest = l.hold.Request(), began
 		}
 	}
-	return nil, under, nil
+	return under, nil
 }
 
 // began returns the distance, in scopes, from s to the outermost scope with the same lock.

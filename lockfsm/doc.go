@@ -31,7 +31,7 @@
 //
 // A request can name an owner: an earlier request of the same session, during whose hold the new
 // request was made. The machine refuses the new request if it would be in a deadlock with the owner
-// (circle.go).
+// (circle.go). The owner of an upgrade is its hold, and it can name a second one.
 //
 // A request for several keys can name a mode for each (mode.go, testdata/modes.txt).
 //

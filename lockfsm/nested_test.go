@@ -196,11 +196,33 @@ func nestedCrowd(t testing.TB, many int) (w *world, crowd SessionID, next Number
 // jobs: each search must end at once. Two requests that deadlock behind the crowd must be refused by
 // the first searches of the leader, also of one that is restored and has marked all requests.
 func TestNestedRequestsAreSearchedAtOnce(t *testing.T) {
-	w, _, _ := nestedCrowd(t, 2000)
+	w, crowd, next := nestedCrowd(t, 2000)
 	w.check()
+	moved := 0
+	// Jobs of the busy tenant end, and the next ones go on, under a permit for which others wait.
+	for n := Number(3); n < 60; n += 8 { // the permits of the jobs 0, 2, 4 and so on
+		r := w.do(Command{Kind: Release, Session: crowd, Epoch: 1, Number: n}, Done)
+		for _, change := range r.Fired {
+			if change.Token == 0 {
+				continue
+			}
+			next++
+			w.m.visits = 0
+			r := w.do(Command{Kind: Acquire, Session: crowd, Epoch: 1, Number: next, Key: "all", Permits: 1, Of: 40,
+				Owner: change.Number}, Waiting)
+			if r.Unsearched || w.m.visits > 64 {
+				t.Fatalf("unsearched: %v, %d visits", r.Unsearched, w.m.visits)
+			}
+			moved++
+		}
+	}
+	if moved == 0 {
+		t.Fatal("no job has gone on")
+	}
 	if w.m.Unsearched() {
 		t.Fatal("a request of the crowd is unsearched")
 	}
+	w.check()
 	a, b := w.session(2), w.session(3)
 	ask := func(s SessionID, n Number, c Command) Result {
 		c.Kind, c.Session, c.Epoch, c.Number = Acquire, s, 1, n
@@ -215,7 +237,7 @@ func TestNestedRequestsAreSearchedAtOnce(t *testing.T) {
 	ask(a, 1, Command{Key: "x"})
 	ask(b, 1, Command{Key: "tenant/pair"})
 	// The two wait for each other, each behind a crowd of its own.
-	crowd := w.session(4)
+	crowd = w.session(4)
 	for n := range Number(2000) {
 		w.do(Command{Kind: Acquire, Session: crowd, Epoch: 1, Number: 2*n + 1, Key: "tenant/pair", Permits: 1, Of: 5},
 			Waiting)

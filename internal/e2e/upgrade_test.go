@@ -3,8 +3,10 @@ package e2e
 import (
 	"context"
 	"errors"
+	"fmt"
 	"slices"
 	"strings"
+	"sync"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -240,6 +242,114 @@ func TestUpgradeInACircle(t *testing.T) {
 		unlock(t, x)
 		unlock(t, comes(t, "the reader's request", blocked))
 		unlock(t, reader)
+		f.nothingLeft()
+	})
+}
+
+// TestUpgradesThatCross lets each of two callers hold an upgradable lock, and the other's key as a
+// reader. Both upgrade, each with the context of the last lock that it holds. The second one must be
+// refused, also if both wait through a third caller, and if the reader's lock is not under the
+// upgradable one.
+func TestUpgradesThatCross(t *testing.T) {
+	reader := func(key string) mortise.Request { return mortise.Request{Key: key, Mode: mortise.Shared} }
+	for name, under := range map[string]bool{"readers under the upgradable locks": true, "two contexts": false} {
+		for _, third := range []bool{false, true} {
+			t.Run(fmt.Sprintf("%s, a third caller: %v", name, third), func(t *testing.T) {
+				bubble(t, func(t *testing.T) {
+					f := startFleet(t, 3)
+					acquire := func(node int, ctx context.Context, r mortise.Request) *mortise.Lock {
+						t.Helper()
+						l, err := f.nodes[node].Acquire(ctx, r)
+						if err != nil {
+							t.Fatal(err)
+						}
+						return l
+					}
+					var ups, reads []*mortise.Lock
+					for i := range 2 {
+						ups = append(ups, f.acquire(i, upgradable(fmt.Sprint("k", i))))
+					}
+					own := "k0" // what the second caller reads
+					var between *mortise.Lock
+					blocked := make(chan *mortise.Lock, 1)
+					if third {
+						own = "x"
+						between = f.acquire(2, reader("k0"))
+					}
+					for i, key := range []string{"k1", own} {
+						ctx := t.Context()
+						if under {
+							ctx = ups[i].Context(ctx)
+						}
+						reads = append(reads, acquire(i, ctx, reader(key)))
+					}
+					if third { // it reads k0, and waits for the second caller's x
+						go func() {
+							waiting, _ := f.nodes[2].Lock(between.Context(t.Context()), "x")
+							blocked <- waiting
+						}()
+						waits(t, "the third caller", blocked)
+					}
+					first, leave := context.WithCancel(reads[0].Context(t.Context()))
+					told := make(chan error, 1)
+					go func() {
+						_, err := ups[0].Upgrade(first)
+						told <- err
+					}()
+					time.Sleep(time.Second)
+					var deadlock *mortise.DeadlockError
+					if _, err := ups[1].Upgrade(reads[1].Context(t.Context())); !errors.As(err, &deadlock) ||
+						len(deadlock.Circle) < 2 || deadlock.Circle[0].Key != "k1" || ups[1].Err() != nil {
+						t.Errorf("the second upgrade: %v, then %v", err, ups[1].Err())
+					}
+					leave()
+					if err := <-told; !errors.Is(err, context.Canceled) {
+						t.Errorf("the first upgrade: %v", err)
+					}
+					for _, l := range append(reads, ups...) {
+						unlock(t, l)
+					}
+					if third {
+						unlock(t, comes(t, "the third caller", blocked))
+						unlock(t, between)
+					}
+					f.nothingLeft()
+				})
+			})
+		}
+	}
+}
+
+// TestUpgradesThatOnlySeemToCross has other goroutines read under the upgradable locks. Each reader
+// ends by itself, so both upgrades must be granted: they were not made with the readers' contexts.
+func TestUpgradesThatOnlySeemToCross(t *testing.T) {
+	bubble(t, func(t *testing.T) {
+		f := startFleet(t, 3)
+		ups := []*mortise.Lock{f.acquire(0, upgradable("k0")), f.acquire(1, upgradable("k1"))}
+		var readers, upgrades sync.WaitGroup
+		for i, key := range []string{"k1", "k0"} {
+			l, err := f.nodes[i].Acquire(ups[i].Context(t.Context()), mortise.Request{Key: key, Mode: mortise.Shared})
+			if err != nil {
+				t.Fatal(err)
+			}
+			readers.Go(func() {
+				time.Sleep(5 * time.Second) // reads
+				unlock(t, l)
+			})
+			upgrades.Go(func() {
+				time.Sleep(time.Second)
+				up, err := ups[i].Upgrade(ups[i].Context(t.Context()))
+				if err != nil {
+					t.Errorf("upgrade %d: %v", i, err)
+					return
+				}
+				unlock(t, up)
+			})
+		}
+		upgrades.Wait()
+		readers.Wait()
+		unlock(t, ups[0])
+		unlock(t, ups[1])
 		f.nothingLeft()
 	})
 }

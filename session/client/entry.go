@@ -53,10 +53,12 @@ type Terms struct {
 	Grace time.Duration
 	// Upgrades makes the request an upgrade of the hold in Under; see [Hold.Upgrade].
 	Upgrades bool
+	Inner    *Request // of an upgrade, a second owner; nil means none
 
 	granted   *lockfsm.Grant // what a resumed hold includes; set before its grant is reported, and never changed
 	upgrade   *Request       // the upgrade of this hold that waits or is held
 	owner     lockfsm.Number // the number of the request in Under, as sent to the group
+	inner     lockfsm.Number // the number of the request in Inner, as sent to the group
 	place     int            // index in limited; negative if it is no longer there
 	doubtEnds clock.Time     // when a hold in doubt is lost
 }
@@ -172,7 +174,10 @@ func (r *Request) command() lockfsm.Command {
 		if t.Under != nil && t.Under.stage.holds() {
 			t.owner = t.Under.entry.number
 		}
-		c.Owner = t.owner
+		if t.Inner != nil && t.Inner.stage.holds() {
+			t.inner = t.Inner.entry.number
+		}
+		c.Owner, c.Inner = t.owner, t.inner
 	}
 	return c
 }
@@ -194,6 +199,9 @@ func (r *Request) grace() time.Duration {
 	}
 	return r.Terms.Grace
 }
+
+// doubts reports whether r, which may be nil, is a hold in doubt.
+func (r *Request) doubts() bool { return r != nil && r.stage == stageDoubt }
 
 func (r *Request) upgrades() bool { return r.Terms != nil && r.Terms.Upgrades }
 

@@ -113,6 +113,9 @@ func (h *Hold) Passed() bool { return h.pass != nil }
 // Of reports whether the hold belongs to the client c.
 func (h *Hold) Of(c *Client) bool { return h.client == c }
 
+// Client returns the client of the hold.
+func (h *Hold) Client() *Client { return h.client }
+
 // Request returns the request of the hold, for use in [Terms].Under.
 func (h *Hold) Request() *Request {
 	if h.pass != nil {

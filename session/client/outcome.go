@@ -65,7 +65,7 @@ func (c *Core) Acquire(now clock.Time, r *Request) {
 		c.fail(r, ErrBadKey)
 	case c.waiting+c.freeing > maxUnfinished || c.keyBytes > maxKeyBytes:
 		c.fail(r, errTooMany)
-	case r.Terms != nil && r.Terms.Under != nil && r.Terms.Under.stage == stageDoubt:
+	case r.Terms != nil && (r.Terms.Under.doubts() || r.Terms.Inner.doubts()):
 		c.fail(r, ErrInJeopardy)
 	case r.refuseUpgrade() != nil:
 		c.fail(r, r.refuseUpgrade())

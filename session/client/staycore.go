@@ -75,7 +75,9 @@ func (r *Request) Before(s *stay.Set) {
 	for _, key := range t.Keys {
 		s.Yield(key)
 	}
-	if t.Under != nil && t.Under.stay() != nil {
-		s.Nested(t.Under.stay())
+	for _, owner := range [...]*Request{t.Under, t.Inner} {
+		if owner != nil && owner.stay() != nil {
+			s.Nested(owner.stay())
+		}
 	}
 }

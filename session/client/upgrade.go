@@ -13,6 +13,14 @@ func (h *Hold) UpgradeRequest() Request {
 		Longest: t.Longest}}
 }
 
+// MadeUnder sets the innermost lock under which r, an UpgradeRequest, is made. Nil means none but its
+// hold. The request must be of the same core.
+func (r *Request) MadeUnder(inner *Request) {
+	if inner != r.Terms.Under {
+		r.Terms.Inner = inner
+	}
+}
+
 // Upgrade waits until h is the only hold of its lock. Then up is an exclusive hold with its own
 // token. The client owns up and r, which must be an UpgradeRequest of h. After an error, h is as
 // before, and up must not be used. The errors are those of [Client.Acquire], ErrUpgraded,
