@@ -14,7 +14,8 @@
 //	  - [Func] makes a Locker of a function, for example of another lock service.
 //	  - [Local] is a Locker in memory, for tests and for programs with one instance.
 //	  - [Acquirer] and [Lock] are for code that cannot do its work in one function.
-//	  - [Token] and the errors are those of mortise, which has other names for the same values.
+//	  - [Token] and the errors are those of mortise: mortise.Token is an alias, and
+//     mortise.ErrLost is the same value as ErrLost.
 //
 // Package lockertest checks any Locker. Module adapters/mortisepair makes one Locker of two.
 //
@@ -37,6 +38,6 @@
 //
 // # Refused alternative
 //
-// In an interface whose Lock returns a handle, every fake and every wrapper would need a second
+// If a Locker returned a handle, every fake and every wrapper would need a second
 // type, and a handle can be leaked or released twice.
 package locker
