@@ -1,21 +1,23 @@
 // Package locker is the interface of the locks of mortise: what a project needs to accept them, or
 // any other locks, without depending on mortise. Its module requires no other module.
 //
-//		type Reports struct{ Locks locker.Locker } // in production a *mortise.Node
+//	type Reports struct{ Locks locker.Locker } // in production a *mortise.Node
 //
-//		func (r *Reports) Write(ctx context.Context) error {
-//			return r.Locks.Do(ctx, "reports/daily", func(ctx context.Context, token locker.Token) error {
-//				return write(ctx, token) // ctx ends if the lock is lost; the token fences the resource
-//			})
-//		}
+//	func (r *Reports) Write(ctx context.Context) error {
+//		return r.Locks.Do(ctx, "reports/daily", func(ctx context.Context, token locker.Token) error {
+//			return write(ctx, token) // ctx ends if the lock is lost; the token fences the resource
+//		})
+//	}
 //
-//	  - [Locker] runs work under a lock. *mortise.Node implements it.
-//	  - [Requests] makes a Locker of other kinds of locks, for example shared ones.
-//	  - [Func] makes a Locker of a function, for example of another lock service.
-//	  - [Local] is a Locker in memory, for tests and for programs with one instance.
-//	  - [Acquirer] and [Lock] are for code that cannot do its work in one function.
-//	  - [Token] and the errors are those of mortise: mortise.Token is an alias, and
-//     mortise.ErrLost is the same value as ErrLost.
+// The names:
+//
+//   - [Locker] runs work under a lock. *mortise.Node implements it.
+//   - [Requests] makes a Locker of other kinds of locks, for example shared ones.
+//   - [Func] makes a Locker of a function, for example of another lock service.
+//   - [Local] is a Locker in memory, for tests and for programs with one instance.
+//   - [Acquirer] and [Lock] are for code that cannot do its work in one function.
+//   - [Token] and the errors are those of mortise: mortise.Token is an alias, and mortise.ErrLost is
+//     the same value as ErrLost.
 //
 // Package lockertest checks any Locker. Module adapters/mortisepair makes one Locker of two.
 //

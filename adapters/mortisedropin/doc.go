@@ -11,6 +11,5 @@
 // # Limits
 //
 // A process needs a node, and all processes must move in one deployment: locks of mortise and locks
-// of the other library do not exclude each other. For a while, package locker can take both
-// (locker.Both).
+// of the other library do not exclude each other. For a while, mortisepair.Both can take both.
 package mortisedropin
