@@ -16,8 +16,8 @@
 //   - [Func] makes a Locker of a function, for example of another lock service.
 //   - [Local] is a Locker in memory, for tests and for programs with one instance.
 //   - [Acquirer] and [Lock] are for code that cannot do its work in one function.
-//   - [Token] and the errors are those of mortise: mortise.Token is an alias, and mortise.ErrLost is
-//     the same value as ErrLost.
+//   - [Token] and the errors are those of mortise: mortise.Token is an alias, and mortise.ErrLost
+//     is the same value as ErrLost.
 //
 // Package lockertest checks any Locker. Module adapters/mortisepair makes one Locker of two.
 //

@@ -39,7 +39,7 @@ func TestAForeignProjectLocksWithTheNode(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	defer lock.Unlock(t.Context())
+	defer func() { _ = lock.Unlock(t.Context()) }() // the node is closed before
 	w.Locks = locker.Requests(node, func(key string) mortise.Request { return mortise.Request{Key: key, Try: true} })
 	if err := w.Write(t.Context(), "daily", "c"); !errors.Is(err, locker.ErrHeld) {
 		t.Errorf("a held lock: %v", err)
