@@ -59,6 +59,41 @@ func TestInstalledModulesStandAlone(t *testing.T) {
 	}
 }
 
+// A module without a go.work of its own would be built in that of the root, which does not have it.
+// What a module requires of this repository is replaced by the code beside it, in its go.work or, if
+// it is not installed by users, in its go.mod.
+func TestEachModuleIsBuiltWithTheTree(t *testing.T) {
+	out, err := exec.Command("git", "-C", root, "ls-files", "go.mod", "*/go.mod").Output()
+	if err != nil {
+		t.Fatal(err)
+	}
+	files := strings.Fields(string(out))
+	if len(files) < 15 {
+		t.Fatalf("only the modules %q are seen", files)
+	}
+	for _, file := range files {
+		pkg := filepath.Dir(file)
+		work, err := os.ReadFile(filepath.Join(root, pkg, "go.work"))
+		if err != nil {
+			t.Errorf("%s has no go.work: %v", pkg, err)
+			continue
+		}
+		if uses := regexp.MustCompile(`(?m)^use.*`).FindAllString(string(work), -1); !slices.Equal(uses, []string{"use ."}) {
+			t.Errorf("%s/go.work has to use its own module and no other", pkg)
+		}
+		mod, err := os.ReadFile(filepath.Join(root, file))
+		if err != nil {
+			t.Fatal(err)
+		}
+		for _, r := range modOf(t, pkg).Require {
+			replaced := regexp.MustCompile(`(?m)^\s*(replace )?` + regexp.QuoteMeta(r.Path) + ` => \.`)
+			if strings.HasPrefix(r.Path+"/", module+"/") && !replaced.Match(work) && !replaced.Match(mod) {
+				t.Errorf("%s requires %s, and neither its go.work nor its go.mod replaces it", pkg, r.Path)
+			}
+		}
+	}
+}
+
 // A project that accepts locks by the module locker gets no other module. The build list also has
 // the modules that no package imports, and those of tests.
 func TestTheInterfaceRequiresNothing(t *testing.T) {
