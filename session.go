@@ -115,12 +115,12 @@ const (
 // After every error, l is as before, unless the error is ErrLost or ErrUnlocked. Upgrade returns
 // ErrBadRequest for every lock that is not Upgradable, also for a shared one: two readers that
 // both upgrade would wait for each other forever. It returns ErrBadRequest, too, while l is being
-// upgraded, or is upgraded and the upgrade is not unlocked. It returns ErrInJeopardy if l or a lock
-// of ctx is in doubt. The upgrade is made under l, and under the locks that ctx comes from, as other
-// requests are. If it would wait for a request that waits for one of these locks, it fails with a
-// *[DeadlockError]. So while you hold a lock that was requested under l, pass the context of that
-// lock: otherwise the search takes it for one that another goroutine may unlock. ctx bounds the wait;
-// a grant that arrives later is given back.
+// upgraded, or is upgraded and the upgrade is not unlocked. It returns ErrInJeopardy if l or a
+// lock of ctx is in doubt. The upgrade is made under l, and under the locks that ctx comes from,
+// as other requests are. If it would wait for a request that waits for one of these locks, it
+// fails with a *[DeadlockError]. So while you hold a lock that was requested under l, pass the
+// context of that lock: otherwise the search takes it for one that another goroutine may unlock.
+// ctx bounds the wait; a grant that arrives later is given back.
 func (l *Lock) Upgrade(ctx context.Context) (*Lock, error) {
 	if err := l.node.admit(ctx); err != nil {
 		return nil, err

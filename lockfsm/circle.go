@@ -17,10 +17,11 @@ const maxLinks = 64
 // later search is not needed, because only a new request can close a circle. Requests with the same
 // owner do not wait for each other, since either can end first.
 //
-// An upgrade is a new request, too. Its owner is its hold. If it was made under another lock, it names
-// that as Inner, and then it has two owners: neither ends before it. It waits for the inside entries except its own hold, and the
-// requests behind it wait for it. A shared request behind it does not wait for its hold, because
-// the two fit beside each other when the upgrade has ended. Only this hold is left out of a walk.
+// An upgrade is a new request, too. Its owner is its hold. If it was made under another lock, it
+// names that as Inner, and then it has two owners: neither ends before it. It waits for the inside
+// entries except its own hold, and the requests behind it wait for it. A shared request behind it
+// does not wait for its hold, because the two fit beside each other when the upgrade has ended.
+// Only this hold is left out of a walk.
 //
 // An exclusive request waits for all requests before it. A shared or semaphore request waits for
 // the exclusive requests before it, and so for all requests before those. It waits for another
@@ -82,8 +83,8 @@ func (m *Machine) circular(s *session, c *view) (found, unsearched bool) {
 	return false, false
 }
 
-// owners are the requests that do not end before a request which was made under them. Nil means that
-// there is none.
+// owners are the requests that do not end before a request which was made under them. Nil means
+// that there is none.
 type owners [2]*entry
 
 func (c *view) owners(s *session) owners { return owners{s.requests[c.owner], s.requests[c.inner]} }

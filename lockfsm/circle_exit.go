@@ -38,7 +38,8 @@ func (e *entry) connect(by int32) {
 	}
 }
 
-// ownsFirst counts the request for which e is listed, if e is the only one of its list. See connect.
+// ownsFirst counts the request for which e is listed, if e is the only one of its list. See
+// connect.
 func (e *entry) ownsFirst(by int32) {
 	if o := e.session.requests[e.extra.listedFor()]; o != nil && !o.several() && !o.upgrades() {
 		o.lock.leads += by

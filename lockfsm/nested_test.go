@@ -11,7 +11,7 @@ type nestedCaller struct {
 	session SessionID
 	next    Number
 	order   int
-	held    []Number // the numbers of its requests, of which the last one may wait
+	held    []Number // the numbers of its requests; the last one may wait
 	waits   bool
 }
 
@@ -193,8 +193,8 @@ func nestedCrowd(t testing.TB, many int) (w *world, crowd SessionID, next Number
 }
 
 // TestNestedRequestsAreSearchedAtOnce measures the visits of nested requests in a crowd of 2,000
-// jobs: each search must end at once. Two requests that deadlock behind the crowd must be refused by
-// the first searches of the leader, also of one that is restored and has marked all requests.
+// jobs: each search must end at once. Two requests that deadlock behind the crowd must be refused
+// by the first searches of the leader, also of one that is restored and has marked all requests.
 func TestNestedRequestsAreSearchedAtOnce(t *testing.T) {
 	w, crowd, next := nestedCrowd(t, 2000)
 	w.check()

@@ -98,7 +98,8 @@ func (e *entry) described() twinEntry {
 		if e.extra.upgrades {
 			t.hold = e.extra.owner
 		}
-		t.owner, t.inner, t.seq, t.delay = e.extra.owner, e.extra.inner, e.extra.seq, time.Duration(e.extra.delayMS)*time.Millisecond
+		t.owner, t.inner, t.seq = e.extra.owner, e.extra.inner, e.extra.seq
+		t.delay = time.Duration(e.extra.delayMS) * time.Millisecond
 		for _, each := range e.extra.entries[min(1, len(e.extra.entries)):] {
 			t.keys, t.shares = append(t.keys, each.lock.key), append(t.shares, each.share())
 		}

@@ -351,8 +351,9 @@ func (s *session) unlink(e *entry) {
 	}
 }
 
-// siblings is the list of a session's requests with the same owner, in ascending order of number. An
-// upgrade with Inner is listed for that request instead, because its owner finds it in the queue.
+// siblings is the list of a session's requests with the same owner, in ascending order of number.
+// An upgrade with Inner is listed for that request instead, because its owner finds it in the
+// queue.
 type siblings struct{ first, last *entry }
 
 func (s *session) own(e *entry) {

@@ -961,9 +961,10 @@ func (t *twin) circular(e twinEntry) bool {
 	return t.waitsForOneOf(e) || !t.ends(e, true) && t.ends(e, false)
 }
 
-// This method reports whether e, with or without its owners, would be granted if every request ended as
-// soon as possible. A request cannot end while a remaining request has it as an owner. Otherwise
-// it can end if it is granted or fits into all its queues. Without an owner, e delays no other.
+// This method reports whether e, with or without its owners, would be granted if every request
+// ended as soon as possible. A request cannot end while a remaining request has it as an owner.
+// Otherwise it can end if it is granted or fits into all its queues. Without an owner, e delays no
+// other.
 func (t *twin) ends(e twinEntry, owned bool) bool {
 	if !owned {
 		e.owner, e.inner = 0, 0

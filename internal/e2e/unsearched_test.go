@@ -70,6 +70,65 @@ func TestDeadlockBehindACrowd(t *testing.T) {
 	t.Logf("behind %d waiters, the error came after %v; the test took %v of real time", size, took, time.Since(begun))
 }
 
+// TestDeadlockBehindNestedJobs lets two callers deadlock behind jobs that wait under nested limits.
+// No job may be left to a search of the leader, and one of the two must get the error within a
+// second.
+func TestDeadlockBehindNestedJobs(t *testing.T) {
+	jobs := 2_000
+	if underRace {
+		jobs = 500
+	}
+	bubble(t, func(t *testing.T) {
+		f := startFleet(t, 3)
+		ctx, leave := context.WithTimeout(t.Context(), 5*time.Minute)
+		defer leave()
+		all := mortise.Request{Key: "tenants/busy", Mode: mortise.Permits(5, 5)}
+		locks := []*mortise.Lock{f.lock(0, "x"), f.acquire(1, all)}
+		var crowd sync.WaitGroup
+		for i := range jobs {
+			crowd.Go(func() { // two for each order
+				err := f.nodes[2].DoNested(ctx, limits(fmt.Sprint(i/2), "busy"), func(context.Context, mortise.Token) error {
+					t.Error("a job has begun")
+					return nil
+				})
+				if !errors.Is(err, context.Canceled) {
+					t.Error(err)
+				}
+			})
+		}
+		for f.peek(0, "tenants/busy").Waiting < jobs/2 {
+			time.Sleep(50 * time.Millisecond)
+		}
+		for _, s := range f.peek(0, "tenants/busy").Queue {
+			if s.Unsearched {
+				t.Fatalf("a job is unsearched: %+v", s)
+			}
+		}
+		since, told := time.Now(), make(chan error, 2)
+		for i, r := range []mortise.Request{{Key: "tenants/busy", Mode: mortise.Permits(1, 5)}, {Key: "x"}} {
+			go func() {
+				_, err := f.nodes[i].Acquire(locks[i].Context(ctx), r)
+				told <- err
+			}()
+		}
+		err := <-told
+		took := time.Since(since)
+		var deadlock *mortise.DeadlockError
+		if !errors.As(err, &deadlock) || len(deadlock.Circle) != 2 || took > time.Second {
+			t.Errorf("after %v: %v", took, err)
+		}
+		t.Logf("behind %d jobs, the error came after %v", jobs, took)
+		leave()
+		if err := <-told; !errors.Is(err, context.Canceled) {
+			t.Errorf("the other caller: %v", err)
+		}
+		crowd.Wait()
+		unlock(t, locks[0])
+		unlock(t, locks[1])
+		f.nothingLeft()
+	})
+}
+
 // TestPeekTellsUnsearchedRequests makes more requests behind a crowd than the leader searches at
 // once. Peek must show that some are not searched to the end, and later that all are.
 func TestPeekTellsUnsearchedRequests(t *testing.T) {

@@ -247,8 +247,8 @@ func TestUpgradeInACircle(t *testing.T) {
 }
 
 // TestUpgradesThatCross lets each of two callers hold an upgradable lock, and the other's key as a
-// reader. Both upgrade, each with the context of the last lock that it holds. The second one must be
-// refused, also if both wait through a third caller, and if the reader's lock is not under the
+// reader. Both upgrade, each with the context of the last lock that it holds. The second one must
+// be refused, also if both wait through a third caller, and if the reader's lock is not under the
 // upgradable one.
 func TestUpgradesThatCross(t *testing.T) {
 	reader := func(key string) mortise.Request { return mortise.Request{Key: key, Mode: mortise.Shared} }

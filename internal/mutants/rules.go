@@ -110,7 +110,7 @@ func rules() []Bug {
 		{Name: "deadlock-not-seen", Package: "lockfsm", Seeds: 40, Hazard: "none",
 			Breaks: "callers that wait for each other in a circle wait forever"},
 		{Name: "nested-crowds-searched", Package: "lockfsm", Hazard: "none",
-			Breaks: "each nested request in a crowd visits hundreds of entries, and thousands of searches are left to the leader"},
+			Breaks: "a nested request in a crowd visits hundreds of entries, and thousands of searches are left to the leader"},
 		{Name: "queue-of-the-owner-not-searched", Package: "lockfsm", Hazard: "none",
 			Breaks: "a request for the key of its own owner waits forever"},
 		{Name: "waits-for-several-link-nothing", Package: "lockfsm", Hazard: "none",

@@ -237,7 +237,8 @@ func (c *Config) String() string {
 		disk = "durable"
 	}
 	return fmt.Sprintf("seed %d: %d machines, %d voters, %s, %s, ttl %v, grace %v, drift %.1f%%, latency %v, "+
-		"trouble every %v, heal %v, quiet %v, kinds %v, nested %v, jobs %.2f, wishes %v, sticky %.2f, steps every %v, insider %v",
+		"trouble every %v, heal %v, quiet %v, kinds %v, nested %v, jobs %.2f, wishes %v, "+
+		"sticky %.2f, steps every %v, insider %v",
 		c.Seed, c.Machines, c.Voters, kind, disk, c.TTL, c.Grace, c.Drift*100, c.Latency, c.Trouble.Every, c.Heal,
 		c.Quiet, c.Kinds, c.Nest, c.Jobs, c.Options, c.Sticky, c.Steps, c.Insider)
 }

@@ -13,8 +13,8 @@ func (h *Hold) UpgradeRequest() Request {
 		Longest: t.Longest}}
 }
 
-// MadeUnder sets the innermost lock under which r, an UpgradeRequest, is made. Nil means none but its
-// hold. The request must be of the same core.
+// MadeUnder sets the innermost lock under which r, an UpgradeRequest, is made. Nil means none but
+// its hold. The request must be of the same core.
 func (r *Request) MadeUnder(inner *Request) {
 	if inner != r.Terms.Under {
 		r.Terms.Inner = inner
