@@ -185,28 +185,36 @@ func (l *Lock) lower() (asks bool, err error) {
 		return false, ErrUnlocked
 	case g.Semaphore():
 		return false, notOfPermits()
-	case g.Upgradable() || l.own().raises:
-		return false, fmt.Errorf("%w: Downgrade of an upgradable lock", ErrBadRequest)
 	case f.hold.Upgraded():
 		return false, fmt.Errorf("%w: Downgrade of an upgraded lock: unlock it, and %s is upgradable again", ErrBadRequest,
 			shownKey(f.Key()))
-	case f.modal():
-		return false, fmt.Errorf("%w: Downgrade of a lock with Request.Tree", ErrBadRequest)
-	case g.Shared() && !f.hold.Lowered() || l.own().reader && (f.writers > 0 || f.hold.Passed()):
+	case g.Reads() && !f.hold.Lowered() || l.own().reader && (f.writers > 0 || f.hold.Passed()):
 		return false, nil
 	case l.own().reader:
 		return true, nil // another call has begun the downgrade; the group may not have confirmed it
 	case f.hold.Passed():
-		return false, fmt.Errorf("%w: Downgrade of a sticky lock: request it as Shared, or with Lock",
-			ErrBadRequest)
-	case f.writers > 1:
+		return false, fmt.Errorf("%w: Downgrade of a sticky lock, which the session keeps for its next exclusive callers: "+
+			"request it as Shared, or with Lock", ErrBadRequest)
+	case f.writers-f.writes(l.raised()) > 1:
 		return false, fmt.Errorf("%w: Downgrade of %s, which was entered again as an exclusive lock and not unlocked",
 			ErrBadRequest, shownKey(f.Key()))
+	}
+	if up := l.raised(); up != nil {
+		f.endRaised(up, 0)
+		f.writesNoMore(up)
 	}
 	l.own().reader, f.writers = true, f.writers-1
 	f.call.Downgrades()
 	f.hold.DowngradeSoon(l.lowersTo()) // before a writer can enter
 	return true, nil
+}
+
+// writes returns 1 if own, which may be nil, counts as a writer. The caller holds counting.
+func (l *Lock) writes(own *handle) int32 {
+	if own == nil || own.done || own.reader {
+		return 0
+	}
+	return 1
 }
 
 // unlower makes l exclusive again, after the group has refused to make the lock shared.
@@ -262,6 +270,8 @@ func (l *Lock) raise() (*Lock, error) {
 	switch {
 	case own.exited.Load() != 0:
 		return nil, ErrUnlocked
+	case own.reader:
+		return nil, notUpgradable(l.Key())
 	case l.other != nil && l.other.exited.Load() == 0:
 		return nil, f.isUpgraded()
 	}

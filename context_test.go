@@ -113,7 +113,6 @@ func heldBy(t *testing.T, n *Node, r Request, by string) *Lock {
 	if by == "" {
 		return l
 	}
-	key := l.Key()
 	if err := l.Detach(t.Context()); err != nil {
 		t.Fatal(r, err)
 	}
@@ -121,7 +120,7 @@ func heldBy(t *testing.T, n *Node, r Request, by string) *Lock {
 	if err != nil {
 		t.Fatal(r, err)
 	}
-	if again.Key() != key {
+	if again.Key() != by {
 		t.Errorf("%+v, resumed by %q, has the key %q", r, by, again.Key())
 	}
 	return again
@@ -159,16 +158,17 @@ func TestAResumedHoldKeepsItsTerms(t *testing.T) {
 	l := heldBy(t, n, Request{Key: "t/7", Tree: true, Value: "v", Labels: labels}, "t")
 	under := l.Context(t.Context())
 	same := Request{Key: "t/7", Tree: true, LockDelay: time.Minute, Value: "v", Labels: labels}
-	if again, err := n.Acquire(under, same); err != nil || again.Token() != l.Token() {
+	again, err := n.Acquire(under, same)
+	if err != nil || again.Token() != l.Token() {
 		t.Errorf("with the terms of the hold: %v, %v", again, err)
+	}
+	if err := again.Unlock(t.Context()); err != nil {
+		t.Error(err)
 	}
 	var entered *EnteredError
 	if _, err := n.Acquire(under, Request{Key: "t/7", Tree: true, LockDelay: time.Hour}); !errors.As(err, &entered) ||
-		entered.Field != "LockDelay" || entered.Key != "t/7" {
+		entered.Field != "LockDelay" || entered.Key != "t" {
 		t.Errorf("with a longer LockDelay: %v", err)
-	}
-	if err := l.Downgrade(t.Context()); !errors.Is(err, ErrBadRequest) || !strings.Contains(err.Error(), "Request.Tree") {
-		t.Errorf("Downgrade: %v", err)
 	}
 	if err := l.SetValue(t.Context(), "w"); err != nil {
 		t.Fatal(err)
@@ -176,6 +176,15 @@ func TestAResumedHoldKeepsItsTerms(t *testing.T) {
 	info, err := n.Peek(t.Context(), "t/7")
 	if err != nil || len(info.Queue) != 1 || info.Queue[0].Value != "w" || !maps.Equal(info.Queue[0].Labels, labels) {
 		t.Errorf("after SetValue: %+v, %v", info, err)
+	}
+	if err := l.Downgrade(t.Context()); err != nil {
+		t.Errorf("Downgrade: %v", err)
+	}
+	if w, err := n.Acquire(t.Context(), Request{Key: "t/7/x", Tree: true, Try: true}); !errors.Is(err, ErrHeld) {
+		t.Errorf("a writer below a node that was made shared: %v, %v", w, err)
+	}
+	if r, err := n.Acquire(t.Context(), Request{Key: "t/7/x", Mode: Shared, Tree: true, Try: true}); err != nil {
+		t.Errorf("a reader below a node that was made shared: %v, %v", r, err)
 	}
 	s := heldBy(t, n, Request{Key: "s", Mode: Permits(2, 3)}, "s")
 	if err := s.Downgrade(t.Context()); !errors.Is(err, ErrBadRequest) || !strings.Contains(err.Error(), "semaphore") {

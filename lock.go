@@ -25,7 +25,7 @@ type Lock struct {
 	hold client.Hold
 	call *trace.Call // nil without observers
 
-	key      string        // only in the first handle: Request.Key, if the request has further keys
+	key      string        // only in the first handle: the key that names the lock, if it has or may have further keys
 	again    *Lock         // the first handle; nil in the first handle itself
 	base     *Lock         // of an upgrade: the first handle of the upgradable lock
 	counting sync.Mutex    // of the first handle: guards its counts and all handles; never held across a wait
@@ -76,7 +76,7 @@ func (n *Node) ask(ctx context.Context, by *client.Client, d *demand, under *cli
 		request client.Request
 	}{Lock: Lock{node: n, call: call}}
 	l.count(d)
-	if d.resume == 0 && !d.single() {
+	if d.resume != 0 || !d.single() {
 		l.key = d.Key
 	}
 	d.ask(&l.request, under)
@@ -91,21 +91,15 @@ func (n *Node) ask(ctx context.Context, by *client.Client, d *demand, under *cli
 	return &l.Lock, nil
 }
 
-// Key returns Request.Key of the request that was granted. If the lock was resumed, it returns the
-// first of its keys in ascending order, or for a single node of a tree that node.
+// Key returns the key that names the lock: Request.Key, or the key that was passed to the call. A
+// further handle of a lock has the key of the first.
 func (l *Lock) Key() string {
 	f := l.first()
 	if f.key != "" {
 		return f.key
 	}
-	if g := f.hold.Grant(); g.Modes != nil && len(g.Keys) > 0 {
-		return g.Keys[len(g.Keys)-1]
-	}
 	return f.hold.Key()
 }
-
-// modal reports whether the first handle l has a mode for each of its keys.
-func (l *Lock) modal() bool { return l.hold.Grant().Modes != nil }
 
 // Token returns the fencing token of this grant. It never changes.
 func (l *Lock) Token() Token { return Token(l.first().hold.Token()) }
@@ -207,16 +201,16 @@ func (l *Lock) Regain(ctx context.Context) error {
 	}
 }
 
-// Downgrade makes an exclusive lock shared, with all its keys, without releasing it: no writer can
-// get the lock in between, and what this holder wrote is what the readers find. Shared requests
-// directly behind it are granted at once. The token stays the same, and Peek reports Shared. A
-// resumed hold ([Node.Resume]) stays shared. For the way back see [Lock.Upgrade].
+// Downgrade makes an exclusive or upgradable lock shared, with all its keys, without releasing it: no
+// writer can get the lock in between, and what this holder wrote is what the readers find. A node of
+// a tree stays closed to writers of the nodes below. Shared requests directly behind the lock are
+// granted at once. The token stays the same. A resumed hold ([Node.Resume]) stays shared. An upgrade
+// of the lock ends. For the way back see [Lock.Upgrade].
 //
 // Downgrade waits for no other holder: ctx bounds only the wait for the confirmation. It returns
 // nil once the lock is shared, or was so before. It returns ErrLost or ErrUnlocked if the lock has
 // ended, and ErrInJeopardy if it is in doubt: a downgrade that began before goes on if the lock is
-// good again. It returns ErrBadRequest for a semaphore, a lock of LockSticky, Tree or Upgradable, an
-// upgraded lock, and while another handle of the lock, which was entered again, is exclusive.
+// good again. It returns ErrBadRequest for a semaphore, a lock of LockSticky or of Upgrade, and while another handle of the lock, which was entered again, is exclusive.
 // After ErrBadRequest the lock is as before. If ctx ended before the confirmation, the error wraps
 // the context's error: the lock becomes shared when a leader is reached, so use it only as a
 // reader. After every error but ErrLost and ErrUnlocked the lock is held, and still to be unlocked.
@@ -237,8 +231,8 @@ func (l *Lock) Downgrade(ctx context.Context) error {
 		return fmt.Errorf("%w: downgrade %s: the lock is still exclusive", err, shownKey(l.Key()))
 	case errors.Is(err, client.ErrNotHeld):
 		l.unlower()
-		return fmt.Errorf("%w: Downgrade of %s: the group has no such exclusive lock: a lock that was resumed keeps "+
-			"its permits or modes", ErrBadRequest, shownKey(l.Key()))
+		return fmt.Errorf("%w: Downgrade of %s: the group has no such exclusive lock: a semaphore that was "+
+			"resumed keeps its permits", ErrBadRequest, shownKey(l.Key()))
 	}
 	return lossOf(err)
 }
@@ -260,7 +254,8 @@ func (l *Lock) Put(ctx context.Context, key string, data []byte, revision uint64
 	}
 	f := l.first()
 	if f.hold.Passed() {
-		return 0, fmt.Errorf("%w: Put under a sticky lock: request it with Lock", ErrBadRequest)
+		return 0, fmt.Errorf("%w: Put under a sticky lock, whose callers the group does not know: "+
+			"request it with Lock", ErrBadRequest)
 	}
 	return l.node.put(ctx, &query.PutRequest{Key: []byte(key), Data: data, Revision: revision, Nonce: l.node.nonce(),
 		Lock: []byte(f.Key()), Token: uint64(f.Token())})
@@ -273,16 +268,19 @@ func (l *Lock) Put(ctx context.Context, key string, data []byte, revision uint64
 // If several calls overlap, the value of the last one stays. SetValue returns nil once the group
 // has the value. If the lock has ended, it returns ErrLost or ErrUnlocked. If ctx ends before, the
 // value may change later. ErrBadRequest means that the value, with the labels, is longer than 1,024
-// bytes, or that the lock is one of [Node.LockSticky] or [Lock.Upgrade]. ErrNoRoom means that a
-// budget is used up.
+// bytes, or that the lock is one of [Node.LockSticky], whose callers the group does not know.
+// ErrNoRoom means that a budget is used up.
 func (l *Lock) SetValue(ctx context.Context, value string) error {
 	if err := l.Err(); err != nil {
 		return err
 	}
 	f := l.first()
-	if f.hold.Passed() || f.hold.Upgraded() {
-		return fmt.Errorf("%w: SetValue of a sticky lock, or of an upgraded lock: set it before Upgrade",
+	if f.hold.Passed() {
+		return fmt.Errorf("%w: SetValue of a sticky lock, whose callers the group does not know: request it with Lock",
 			ErrBadRequest)
+	}
+	if f.base != nil {
+		f = f.base // an upgrade has no value of its own
 	}
 	first := f.hold.Grant().Value
 	_, labels := shown.Decode(first)

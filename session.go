@@ -105,7 +105,7 @@ const (
 // l stays locked the whole time, with its own token, and is still to be unlocked. Its Unlock also
 // ends an upgrade, unless another exclusive or upgradable handle of the lock is left. If l is lost,
 // its upgrade is lost, too. The upgrade has the JeopardyGrace, the Notice and the end of the
-// MaxHold of l. It cannot be made shared, and has no Value of its own. A request under its context
+// MaxHold of l. It has no Value of its own: SetValue changes that of l. A request under its context
 // is made under both locks.
 //
 // If l has entered an exclusive lock (see [Node.Acquire]), that lock excludes all others already.
@@ -134,8 +134,7 @@ func (l *Lock) Upgrade(ctx context.Context) (*Lock, error) {
 	f, n := l.first(), l.node
 	raises := l.own().raises
 	if !raises && !f.hold.Upgradable() {
-		return nil, fmt.Errorf("%w: Upgrade of %s: the lock was not requested as Upgradable", ErrBadRequest,
-			shownKey(l.Key()))
+		return nil, notUpgradable(l.Key())
 	}
 	var call *trace.Call
 	if n.trace.Observes() {
@@ -165,6 +164,11 @@ func (l *Lock) Upgrade(ctx context.Context) (*Lock, error) {
 		up.limitAt(&handleLimit{until: limit.until, text: limit.text, part: up.hold.Part()})
 	}
 	return watched, nil
+}
+
+func notUpgradable(key string) error {
+	return fmt.Errorf("%w: Upgrade of %s: the lock was not requested as Upgradable, or was made shared", ErrBadRequest,
+		shownKey(key))
 }
 
 // upgrade asks the group for an upgrade of the first handle f.

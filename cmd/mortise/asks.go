@@ -39,6 +39,10 @@ func (w *wish) resumed() mortise.ResumeOptions {
 		Notice: w.Notice, Value: w.Value, Labels: w.Labels}
 }
 
+func (w *wish) stuck() mortise.StickyOptions {
+	return mortise.StickyOptions{Shared: w.Mode == mortise.Shared, Try: w.Try, Notice: w.Notice}
+}
+
 type holding interface {
 	Key() string
 	Token() mortise.Token
@@ -74,8 +78,7 @@ func (o own) acquire(ctx context.Context, w wish) (holding, error) {
 	case w.resume != 0:
 		lock, err = o.node.Resume(ctx, w.Key, w.resume, w.resumed())
 	case w.sticky:
-		lock, err = o.node.LockSticky(ctx, w.Key, mortise.StickyOptions{Shared: w.Mode == mortise.Shared, Try: w.Try,
-			Notice: w.Notice})
+		lock, err = o.node.LockSticky(ctx, w.Key, w.stuck())
 	default:
 		lock, err = o.node.Acquire(ctx, w.Request)
 	}

@@ -81,22 +81,14 @@ func mended(err error) error {
 }
 
 func (p *program) acquire(ctx context.Context, r wish) (holding, error) {
+	var lock *guest.Lock
+	var err error
 	switch {
-	case len(r.Also) > 0:
-		return nil, fmt.Errorf("%w: it cannot lock several keys at once: lock them one by one, with key", errNotForPrograms)
-	case r.Tree:
-		return nil, fmt.Errorf("%w: it cannot lock a path: lock one key", errNotForPrograms)
-	case r.MaxHold > 0:
-		return nil, fmt.Errorf("%w: it cannot set max_hold_seconds", errNotForPrograms)
-	case r.JeopardyGrace > 0:
-		return nil, fmt.Errorf("%w: it cannot set jeopardy_grace_seconds", errNotForPrograms)
-	case r.sticky:
-		return nil, fmt.Errorf("%w: it cannot set sticky", errNotForPrograms)
-	}
-	lock, err := (*guest.Lock)(nil), error(nil)
-	if r.resume != 0 {
+	case r.resume != 0:
 		lock, err = p.session.Resume(ctx, r.Key, r.resume, r.resumed())
-	} else {
+	case r.sticky:
+		lock, err = p.session.LockSticky(ctx, r.Key, r.stuck())
+	default:
 		lock, err = p.session.Acquire(ctx, r.Request)
 	}
 	if err != nil {

@@ -188,12 +188,23 @@ func TestAProgramHasTheRightsOfItsSecret(t *testing.T) {
 	denied, notOffered := forbidden("denied"), forbidden("not offered")
 	code, p := i.post(one, "/v1/lock", object{"lease": lease, "key": "b/1", "wait_seconds": 30}, nil)
 	denied(code, p, `"one"`, "lock", "b/1")
-	code, p = i.post(one, "/v1/lock", object{"lease": lease, "keys": []string{"a/2", "a/3"}, "wait_seconds": 0}, nil)
-	notOffered(code, p, "several keys")
-	code, p = i.post(one, "/v1/lock", object{"lease": lease, "key": "a/2", "max_hold_seconds": 60}, nil)
-	notOffered(code, p, "max_hold")
-	code, p = i.post(one, "/v1/lock", object{"lease": lease, "key": "a/2", "jeopardy_grace_seconds": 60}, nil)
-	notOffered(code, p, "jeopardy_grace")
+	for _, body := range []object{{"keys": []string{"a/2", "a/3"}, "wait_seconds": 30}, {"path": "a/2"},
+		{"key": "a/2", "max_hold_seconds": 60}, {"key": "a/2", "jeopardy_grace_seconds": 60},
+		{"key": "a/2", "sticky": true}, {"key": "a/2", "permits": 2, "of": 3}, {"key": "a/2", "upgradable": true}} {
+		body["lease"] = lease
+		var also lockText
+		code, p = i.post(one, "/v1/lock", body, &also)
+		if body["path"] != nil { // the secret has no right for the node above
+			denied(code, p, `"one"`, "lock", `"a"`)
+			continue
+		}
+		if code != http.StatusOK || also.Key != "a/2" {
+			t.Errorf("%v: %d %+v %+v", body, code, p, also)
+		}
+		if code, p = i.post(one, "/v1/unlock", object{"lease": lease, "token": also.Token}, nil); code != http.StatusOK {
+			t.Errorf("%v: %d %+v", body, code, p)
+		}
+	}
 	code, p = i.post(one, "/v1/ids", object{}, nil)
 	notOffered(code, p, "IDs")
 	code, p = i.post(one, "/v1/check", object{"key": "b/1", "token": "1"}, nil)

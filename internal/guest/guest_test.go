@@ -265,3 +265,111 @@ func TestAnUnansweredRecallIsNotReady(t *testing.T) {
 		t.Errorf("%v", err)
 	}
 }
+
+// TestAGuestTakesEveryKind checks that a guest gets every kind of lock within its rights. A node of a
+// tree needs the right for the nodes above it, too: an intention there keeps others waiting.
+func TestAGuestTakesEveryKind(t *testing.T) {
+	c := newTown(t)
+	n := c.node()
+	defer n.Close()
+	ctx, cancel := context.WithTimeout(t.Context(), patience)
+	defer cancel()
+	begin := func(allow ...string) *Session {
+		t.Helper()
+		rights, err := capability.Build("cron-host", time.Time{}, allow...)
+		if err != nil {
+			t.Fatal(err)
+		}
+		secret, err := credentials.DeriveSecret(c.base.Secret, "mortise", rights.Text())
+		if err != nil {
+			t.Fatal(err)
+		}
+		g := c.guest(func(c *mortise.Config) { c.Secret = secret })
+		t.Cleanup(func() { _ = g.Close() })
+		s, err := g.Session(ctx)
+		if err != nil {
+			t.Fatal(err)
+		}
+		return s
+	}
+	s := begin("lock cron/*", "lock cron")
+	take := func(r mortise.Request) *Lock {
+		t.Helper()
+		l, err := s.Acquire(ctx, r)
+		if err != nil || l.Key() != r.Key {
+			t.Fatalf("%+v: %v", r, err)
+		}
+		return l
+	}
+	leave := func(l *Lock) {
+		t.Helper()
+		if err := l.Unlock(ctx); err != nil {
+			t.Error(err)
+		}
+	}
+	free := func(r mortise.Request) bool {
+		t.Helper()
+		r.Try = true
+		l, err := n.Acquire(ctx, r)
+		if err == nil {
+			err = l.Unlock(ctx)
+		} else if errors.Is(err, mortise.ErrHeld) {
+			return false
+		}
+		if err != nil {
+			t.Error(err)
+		}
+		return true
+	}
+	node := take(mortise.Request{Key: "cron/b", Tree: true, Also: []mortise.Part{{Key: "cron/a", Mode: mortise.Shared}}})
+	if free(mortise.Request{Key: "cron/b/x", Mode: mortise.Shared, Tree: true}) || free(mortise.Request{Key: "cron/a"}) ||
+		!free(mortise.Request{Key: "cron/c", Tree: true}) {
+		t.Error("a node and a shared key exclude too little or too much")
+	}
+	if err := node.Downgrade(ctx); err != nil {
+		t.Error(err)
+	}
+	if !free(mortise.Request{Key: "cron/b/x", Mode: mortise.Shared, Tree: true}) ||
+		free(mortise.Request{Key: "cron/b/x", Tree: true}) {
+		t.Error("a node that was made shared")
+	}
+	leave(node)
+	root := take(mortise.Request{Key: "cron", Tree: true}) // which the group knows as a key
+	if err := root.Downgrade(ctx); err != nil || free(mortise.Request{Key: "cron/x", Tree: true}) {
+		t.Errorf("a root that was made shared: %v", err)
+	}
+	leave(root)
+	permits := take(mortise.Request{Key: "cron/p", Mode: mortise.Permits(2, 3)})
+	if !free(mortise.Request{Key: "cron/p", Mode: mortise.Permits(1, 3)}) ||
+		free(mortise.Request{Key: "cron/p", Mode: mortise.Permits(2, 3)}) {
+		t.Error("two permits of three")
+	}
+	leave(permits)
+	short := take(mortise.Request{Key: "cron/a", MaxHold: 50 * time.Millisecond, JeopardyGrace: time.Minute})
+	<-short.Done()
+	if err := short.Err(); !errors.Is(err, mortise.ErrLost) {
+		t.Errorf("after MaxHold: %v", err)
+	}
+	for range 2 {
+		l, err := s.LockSticky(ctx, "cron/s", mortise.StickyOptions{})
+		if err != nil {
+			t.Fatal(err)
+		}
+		leave(l)
+	}
+	if info, err := n.Peek(ctx, "cron/s"); err != nil || len(info.Queue) != 1 || !info.Queue[0].Kept {
+		t.Errorf("a sticky lock: %+v, %v", info, err)
+	}
+	if err := s.Close(ctx); err != nil {
+		t.Error(err)
+	}
+	s = begin("lock cron/b")
+	leave(take(mortise.Request{Key: "cron/b"}))
+	if _, err := s.Acquire(ctx, mortise.Request{Key: "cron/b", Tree: true}); !errors.Is(err, mortise.ErrNotAllowed) ||
+		!strings.Contains(err.Error(), `"cron"`) {
+		t.Errorf("a node without the right for the node above: %v", err)
+	}
+	if err := s.Close(ctx); err != nil {
+		t.Error(err)
+	}
+}

@@ -14,46 +14,62 @@ import (
 	"github.com/mortise-lock/mortise/lockfsm"
 	"github.com/mortise-lock/mortise/session"
 	"github.com/mortise-lock/mortise/session/client"
+	"github.com/mortise-lock/mortise/session/stay"
 )
 
 // Lock is a lock that a guest holds. It has some of the methods of mortise.Lock.
 type Lock struct {
 	session *Session
+	key     string
+	trees   bool // it is, or may be, of nodes of a tree
 	hold    client.Hold
 }
 
-// Acquire waits for a lock. If r.Try is set, it does not wait for other holders. It uses all fields of r
-// but MaxHold and JeopardyGrace. It returns the errors of mortise.Node.Acquire: *mortise.HeldError,
-// mortise.ErrNotReady, mortise.ErrBadKey and so on. If ctx ends, the error wraps the error of ctx,
-// and names the holder at the time when the request was queued.
+// Acquire waits for a lock. If r.Try is set, it does not wait for other holders. It returns the errors
+// of mortise.Node.Acquire: *mortise.HeldError, mortise.ErrNotReady, mortise.ErrBadKey and so on. If
+// ctx ends, the error wraps the error of ctx, and names the holder at the time when the request was
+// queued. The guest needs the right to lock every key, and every node above a key with Tree.
 func (s *Session) Acquire(ctx context.Context, r mortise.Request) (*Lock, error) {
-	parts := []modes.Part{{Key: r.Key, Mode: modes.Mode(r.Mode), Tree: r.Tree}}
+	parts, trees := []modes.Part{{Key: r.Key, Mode: modes.Mode(r.Mode), Tree: r.Tree}}, r.Tree
 	for _, p := range r.Also {
-		parts = append(parts, modes.Part{Key: p.Key, Mode: modes.Mode(p.Mode), Tree: p.Tree})
+		parts, trees = append(parts, modes.Part{Key: p.Key, Mode: modes.Mode(p.Mode), Tree: p.Tree}), trees || p.Tree
 	}
 	if err := modes.Check(parts, r.LockDelay); err != nil {
 		return nil, fmt.Errorf("%w: Request.%w", mortise.ErrBadRequest, err)
 	}
 	a := modes.Expand(parts)
 	t := &client.Terms{Keys: a.Keys[1:], Modes: a.Modes, Permits: a.Permits, Of: a.Of, Most: uint32(r.MaxWaiting)}
-	return s.acquire(ctx, &client.Request{Key: a.Keys[0], Try: r.Try, Terms: t}, &mortise.ResumeOptions{
-		LockDelay: r.LockDelay, Notice: r.Notice, Value: r.Value, Labels: r.Labels})
+	return s.acquire(ctx, &Lock{session: s, key: r.Key, trees: trees},
+		&client.Request{Key: a.Keys[0], Try: r.Try, Terms: t}, &mortise.ResumeOptions{MaxHold: r.MaxHold,
+			JeopardyGrace: r.JeopardyGrace, LockDelay: r.LockDelay, Notice: r.Notice, Value: r.Value, Labels: r.Labels})
 }
 
-// Resume takes over the hold of key that has this token: see mortise.Node.Resume. It uses the fields
-// LockDelay, Notice, Value and Labels of o.
+// Resume takes over the hold of key that has this token: see mortise.Node.Resume.
 func (s *Session) Resume(ctx context.Context, key string, token mortise.Token, o mortise.ResumeOptions) (*Lock, error) {
-	return s.acquire(ctx, &client.Request{Key: key, Terms: &client.Terms{Resume: lockfsm.Token(token)}}, &o)
+	return s.acquire(ctx, &Lock{session: s, key: key, trees: true}, // it may be of a tree
+		&client.Request{Key: key, Terms: &client.Terms{Resume: lockfsm.Token(token)}}, &o)
 }
 
-func (s *Session) acquire(ctx context.Context, r *client.Request, o *mortise.ResumeOptions) (*Lock, error) {
+// LockSticky is like Acquire, but the session keeps the lock: see mortise.Node.LockSticky.
+func (s *Session) LockSticky(ctx context.Context, key string, o mortise.StickyOptions) (*Lock, error) {
+	l := &Lock{session: s, key: key}
+	p := &client.Pass{Caller: stay.Caller{Key: key, Shared: o.Shared, Try: o.Try, Notice: o.Notice}}
+	if err := s.client.AcquireKept(ctx, &l.hold, p); err != nil {
+		return nil, s.explain(key, err)
+	}
+	return l, nil
+}
+
+func (s *Session) acquire(ctx context.Context, l *Lock, r *client.Request, o *mortise.ResumeOptions) (*Lock, error) {
 	t := r.Terms
 	t.Value, t.Delay, t.Notice = shown.Encode(o.Value, o.Labels, nil), o.LockDelay.Round(time.Millisecond), o.Notice
-	if len(t.Value) > lockfsm.MaxValueBytes || o.LockDelay < 0 || o.LockDelay > lockfsm.MaxDelay {
-		return nil, fmt.Errorf("%w: Request.Value and Labels (%d bytes, at most %d) or LockDelay (%v, at most %v) is out "+
-			"of range", mortise.ErrBadRequest, len(t.Value), lockfsm.MaxValueBytes, o.LockDelay, lockfsm.MaxDelay)
+	t.Longest, t.Grace = o.MaxHold, o.JeopardyGrace
+	if len(t.Value) > lockfsm.MaxValueBytes || o.LockDelay < 0 || o.LockDelay > lockfsm.MaxDelay || o.MaxHold < 0 ||
+		o.JeopardyGrace < 0 || o.JeopardyGrace > lockfsm.MaxDelay {
+		return nil, fmt.Errorf("%w: Request.Value and Labels (%d bytes, at most %d), MaxHold (%v), LockDelay or "+
+			"JeopardyGrace (%v and %v, at most %v) is out of range", mortise.ErrBadRequest, len(t.Value),
+			lockfsm.MaxValueBytes, o.MaxHold, o.LockDelay, o.JeopardyGrace, lockfsm.MaxDelay)
 	}
-	l := &Lock{session: s}
 	if err := s.client.AcquireInto(ctx, &l.hold, r); err != nil {
 		return nil, s.explain(r.Key, err)
 	}
@@ -61,7 +77,7 @@ func (s *Session) acquire(ctx context.Context, r *client.Request, o *mortise.Res
 }
 
 // Key returns the key that is locked.
-func (l *Lock) Key() string { return l.hold.Key() }
+func (l *Lock) Key() string { return l.key }
 
 // Token returns the fencing token of the grant.
 func (l *Lock) Token() mortise.Token { return mortise.Token(l.hold.Token()) }
@@ -89,18 +105,19 @@ func (l *Lock) UnlockSoon() error { return l.hold.ReleaseSoon() }
 
 // Downgrade makes an exclusive lock shared: see mortise.Lock.Downgrade.
 func (l *Lock) Downgrade(ctx context.Context) error {
-	permits := fmt.Errorf("%w: Downgrade of a semaphore", mortise.ErrBadRequest)
+	permits, to := fmt.Errorf("%w: Downgrade of a semaphore", mortise.ErrBadRequest), uint32(lockfsm.LowerKeys)
 	switch g := l.hold.Grant(); {
-	case l.hold.Upgradable() || l.hold.Upgraded():
-		return fmt.Errorf("%w: Downgrade of an upgradable or an upgraded lock", mortise.ErrBadRequest)
+	case l.hold.Upgraded():
+		return fmt.Errorf("%w: Downgrade of an upgraded lock: unlock it, and the lock is upgradable again",
+			mortise.ErrBadRequest)
 	case g.Semaphore():
 		return permits
-	case g.Modes != nil:
-		return fmt.Errorf("%w: Downgrade of a lock with Request.Tree", mortise.ErrBadRequest)
-	case g.Shared() && !l.hold.Lowered():
+	case g.Reads() && !l.hold.Lowered():
 		return l.Err()
+	case l.trees:
+		to = lockfsm.LowerTree
 	}
-	switch err := l.hold.Downgrade(ctx, lockfsm.LowerKeys); {
+	switch err := l.hold.Downgrade(ctx, to); {
 	case errors.Is(err, client.ErrUnsupported):
 		return fmt.Errorf("%w: Downgrade", err)
 	case errors.Is(err, client.ErrNotHeld):
@@ -118,7 +135,7 @@ func (l *Lock) Upgrade(ctx context.Context) (*Lock, error) {
 	if !l.hold.Upgradable() {
 		return nil, fmt.Errorf("%w: Upgrade of a lock that is not upgradable", mortise.ErrBadRequest)
 	}
-	up, r := &Lock{session: l.session}, l.hold.UpgradeRequest()
+	up, r := &Lock{session: l.session, key: l.key}, l.hold.UpgradeRequest()
 	switch err := l.hold.Upgrade(ctx, &up.hold, &r); {
 	case err == nil:
 		return up, nil
@@ -138,6 +155,18 @@ func (l *Lock) Detach(ctx context.Context) error {
 		return l.hold.Lapse(why)
 	}
 	return l.hold.Detach(ctx)
+}
+
+// Regain waits until a lock in doubt is good again or lost: see mortise.Lock.Regain.
+func (l *Lock) Regain(ctx context.Context) error {
+	for {
+		if err := l.Err(); !errors.Is(err, mortise.ErrInJeopardy) {
+			return err
+		}
+		if err := l.hold.Regain(ctx); err != nil {
+			return err
+		}
+	}
 }
 
 // Wanted returns a channel that is closed when another request has to wait for the lock. It needs

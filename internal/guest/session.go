@@ -20,6 +20,8 @@ import (
 const (
 	followEvery = 5 * time.Second        // pause between questions for the voters while attached to a leader
 	askEvery    = 250 * time.Millisecond // pause between questions for the voters while not attached
+	stays       = 1000                   // free sticky locks, and how long they stay unused
+	stayIdle    = time.Second
 )
 
 // Session takes locks. Guest.Session makes one, and Close ends it. A guest can have one Session at
@@ -41,6 +43,7 @@ func (g *Guest) Session(ctx context.Context) (*Session, error) {
 	s := &Session{guest: g}
 	s.client = client.New(client.Config{
 		Clock: clock.Boot(), TTL: g.config.SessionTTL, Send: s.send, Random: random,
+		Stays: stays, StayIdle: stayIdle,
 	})
 	g.sessions.Store(s.client)
 	if r, err := g.first(ctx, func(r Report) bool { return groupOf(r) != 0 && r.Status.Leader != "" }); err == nil {
