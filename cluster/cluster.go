@@ -106,24 +106,25 @@ func (c *Cluster) Voter(raft uint64) (Voter, bool) {
 }
 
 // These limits end the wait for the announcement that this instance leaves. A round of gossip takes
-// 200 ms. Before a group is founded, nothing depends on the announcement.
+// 200 ms. Before a group is founded, and when all leave, nothing depends on the announcement.
 const (
-	leaveWithin    = 2 * time.Second
-	leaveUnfounded = 250 * time.Millisecond
+	leaveWithin = 2 * time.Second
+	leaveAlone  = 250 * time.Millisecond
 )
 
 // Leave announces by gossip that this instance leaves, so that the others need not detect its end.
 // It returns when the announcement was sent, when ctx ends, or after two seconds; if this instance
-// is not a member of a group, after a quarter of a second. It does not leave the group, and Close
-// must still be called.
-func (c *Cluster) Leave(ctx context.Context) {
+// is not a member of a group, or alone is set, after a quarter of a second. alone means that
+// perhaps no other instance remains that could receive it. Leave does not leave the group, and
+// Close must still be called.
+func (c *Cluster) Leave(ctx context.Context, alone bool) {
 	if c.gossip == nil || c.left.Swap(true) {
 		return
 	}
 	said := make(chan struct{})
 	within := leaveWithin
-	if c.Status().Phase != PhaseMember {
-		within = leaveUnfounded
+	if alone || c.Status().Phase != PhaseMember {
+		within = leaveAlone
 	}
 	if !c.help(func() { defer close(said); c.gossip.Leave(within) }) {
 		return

@@ -164,7 +164,7 @@ func TestLeaveIsHeardAndBounded(t *testing.T) {
 		f.born(3)
 		f.raft(2 * time.Second)
 		began := time.Now()
-		f.nodes[2].Leave(context.Background())
+		f.nodes[2].Leave(context.Background(), false)
 		if d := time.Since(began); d > 2*time.Second {
 			t.Errorf("leaving took %v", d)
 		}
@@ -177,10 +177,15 @@ func TestLeaveIsHeardAndBounded(t *testing.T) {
 		defer cancel()
 		f.net.cut(addrOf(0), addrOf(1))
 		began = time.Now()
-		f.nodes[1].Leave(ctx)
-		f.nodes[1].Leave(ctx) // a second Leave does nothing
+		f.nodes[1].Leave(ctx, false)
+		f.nodes[1].Leave(ctx, false) // a second Leave does nothing
 		if d := time.Since(began); d > 20*time.Millisecond {
 			t.Errorf("leaving with a context of 10 ms took %v", d)
+		}
+		began = time.Now()
+		f.nodes[0].Leave(context.Background(), true)
+		if d := time.Since(began); d > leaveAlone {
+			t.Errorf("leaving as the last one took %v", d)
 		}
 	})
 }
@@ -196,7 +201,7 @@ func TestCloseWaitsForTheGoodbye(t *testing.T) {
 			f.raft(2 * time.Second)
 			time.Sleep(moment * time.Millisecond)
 			gone := f.nodes[2]
-			go gone.Leave(context.Background())
+			go gone.Leave(context.Background(), false)
 			synctest.Wait()
 			gone.stop()
 			time.Sleep(time.Second)
@@ -269,7 +274,7 @@ func closeAfter(t *testing.T, after time.Duration, trouble string) {
 	}
 	f.raft(after / 2)
 	if trouble == "leaving" {
-		go n.Leave(t.Context())
+		go n.Leave(t.Context(), false)
 	}
 	began := time.Now()
 	var twice sync.WaitGroup
@@ -288,7 +293,7 @@ func closeAfter(t *testing.T, after time.Duration, trouble string) {
 	n.HasLeader(true)
 	n.BornApplied(1)
 	n.in.post(n.hearNews) // an update that gossip was about to post
-	n.Leave(context.Background())
+	n.Leave(context.Background(), false)
 	_, _ = n.Voter(1)
 	_ = n.Status()
 	if n.in.post(func() {}) || len(n.in.items) > 0 {

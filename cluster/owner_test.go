@@ -526,7 +526,7 @@ func TestStatusQueriesThatWereGivenUpEnd(t *testing.T) {
 func TestAnInstanceThatDoesNotGossipLeaves(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		c := idleOwner(t, &scriptedNet{})
-		c.Leave(t.Context())
+		c.Leave(t.Context(), false)
 		c.pass(time.Second)
 	})
 }

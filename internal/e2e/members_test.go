@@ -392,7 +392,7 @@ func TestAllLeaveAtOnce(t *testing.T) {
 				}()
 			}
 			for range n {
-				if took := <-done; took > 4*time.Second {
+				if took := <-done; took > 2*time.Second {
 					t.Errorf("of %d that leave together one took %v", n, took)
 				} else {
 					t.Logf("one of %d left in %v", n, took)

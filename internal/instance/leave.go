@@ -43,7 +43,7 @@ func (n *Instance) Leave(ctx context.Context) error {
 			plain.Text(d.Lost))
 	}
 	if c := n.cluster(); c != nil {
-		c.Leave(ctx)
+		c.Leave(ctx, d.Alone)
 	}
 	return errors.Join(held, lost, n.Close())
 }

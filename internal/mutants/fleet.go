@@ -87,6 +87,8 @@ func words() []Bug {
 			Breaks: "an instance that held nothing warns that its locks are lost"},
 		{Name: "cut-off-at-once", Package: "cluster/founding", Hazard: "none",
 			Breaks: "each start says that the instance is cut off from its leader"},
+		{Name: "last-one-waits-for-gossip", Package: "cluster", Hazard: "none",
+			Breaks: "members that all leave wait up to 2 s until gossip has told an instance that is gone"},
 		{Name: "tie-blames-the-other", Package: "cluster/founding", Hazard: "none",
 			Breaks: "an instance with a wrong setting that reaches only one other instance accuses that one"},
 		{Name: "starved-disk-hangs", Package: "internal/instance", Hazard: "none",
