@@ -332,12 +332,11 @@ func (l *Lock) writesNoMore(own *handle) {
 	}
 }
 
-// lowersTo returns what the handles of a lock need that are left when all are readers.
-func (l *Lock) lowersTo() uint32 {
-	if l.first().trees > 0 {
-		return lockfsm.LowerTree
-	}
-	return lockfsm.LowerKeys
+// lowersTo returns the modes that the handles of a lock need that are left when all are readers.
+func (l *Lock) lowersTo() []lockfsm.Mode {
+	f := l.first()
+	g := f.hold.Grant()
+	return g.Readers(f.trees > 0)
 }
 
 // retire is called when the LockDelay of an overdue handle has passed since its end, or when it is

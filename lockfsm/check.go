@@ -54,6 +54,8 @@ import (
 //	    rights share them, the hash of the rights is the capability of the opener, and the map by
 //	    text has exactly the rights of the sessions.
 //	23  Machine.sum is the sum of the hashes of all sessions, data and entries.
+//	24  Each entry has a known mode, and the permits and the total of this mode. Those of a semaphore
+//	    are the same for all keys of a request. An upgradable request has one key and no delay.
 
 // Check returns an error that lists at most 20 broken invariants, or nil. It takes time and memory
 // in proportion to the state. Tests, Restore and diagnostics call it.
@@ -299,6 +301,7 @@ func (c *checker) request(e *entry) {
 	if e != lead {
 		return
 	}
+	c.mode(e)
 	c.used = append(c.used, uint64(e.rev))
 	if e.token != 0 {
 		c.used = append(c.used, uint64(e.token))
@@ -313,6 +316,18 @@ func (c *checker) request(e *entry) {
 	_ = e.watch == want || c.broken(15, "%q: the entry at %d watches %d, want %d", e.lock.key, e.rev, e.watch, want)
 	_ = e.session == nil || e.extra == nil || e.extra.owner == 0 || e.isOwned() ||
 		c.broken(5, "entry %d/%d is not found by its owner", e.session.id, e.number)
+}
+
+func (c *checker) mode(lead *entry) {
+	for _, e := range lead.all(new([1]*entry)) {
+		permits, of := e.mode.Terms()
+		known := e.mode <= ModeU && e.permits == permits && e.of == of
+		if e.mode == ModePermits {
+			known = e.of != 0 && shares(e.permits, e.of)
+		}
+		_ = known && e.permitsLike(lead) && (e.mode != ModeU || e.extra == nil || e.places() == 1 && e.extra.delayMS == 0) ||
+			c.broken(24, "%q: the entry at %d has mode %d with %d permits of %d", e.lock.key, e.rev, e.mode, e.permits, e.of)
+	}
 }
 
 // isOwned reports whether e is linked among the requests with its owner.
@@ -362,7 +377,7 @@ func (c *checker) stays(e *entry) {
 	if s == nil {
 		return
 	}
-	_ = e.notice && e.of == 0 && e.extra.entries == nil && e.extra.owner == 0 && e.extra.value == nil &&
+	_ = e.notice && (e.mode == ModeX || e.mode == ModeIS) && e.extra.entries == nil && e.extra.owner == 0 && e.extra.value == nil &&
 		e.extra.delayMS == 0 ||
 		c.broken(20, "%q: the stay at %d has terms that no stay has", e.lock.key, e.rev)
 	if s.last == 0 {
@@ -395,7 +410,7 @@ func (c *checker) upgrade(e *entry) {
 		return
 	}
 	hold := e.upgraded()
-	_ = hold != nil && hold.token != 0 && hold.token < Token(e.rev) && hold.upgrade() == e && e.permits == 0 && !e.try &&
+	_ = hold != nil && hold.token != 0 && hold.token < Token(e.rev) && hold.upgrade() == e && e.mode == ModeX && !e.try &&
 		e.extra.entries == nil && e.extra.delayMS == 0 &&
 		e.ahead != nil && e.ahead.holding && e.ahead.rev < e.rev ||
 		c.broken(21, "%q: the upgrade at %d has no hold, or a wrong place, or terms that no upgrade has", e.lock.key, e.rev)

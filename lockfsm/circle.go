@@ -157,7 +157,7 @@ func (f *search) waits(s *session, l *lock, e *entry, alone bool, except *entry)
 	for ; e != nil && (e.try || !f.seen[e]) && f.steps < f.limit; e = e.ahead {
 		f.steps++
 		switch {
-		case !alone && e.permits != 0:
+		case !alone && e.mode != ModeX:
 			f.open = true
 			continue
 		case f.seen[e]:
@@ -189,7 +189,7 @@ func (f *search) of(e *entry, except *lock) bool {
 			if f.steps++; each.holding || each.lock == except {
 				continue
 			}
-			if f.waits(each.session, each.lock, each.ahead, each.permits == 0, each.upgraded()) {
+			if f.waits(each.session, each.lock, each.ahead, each.mode == ModeX, each.upgraded()) {
 				return true
 			}
 		}

@@ -76,8 +76,9 @@ const (
 	// a release. Value is the reason. The caller's hold ends in the event log and in the audit log,
 	// and the stay remains. A Lapse that the audit log has already changes nothing.
 	Lapse Kind = 21
-	// Downgrade makes the hold Number shared, as Permits say (LowerKeys or LowerTree). It keeps its
-	// token, and the readers directly behind it are granted.
+	// Downgrade gives the keys of the hold Number the Modes, in the order of its keys. The present
+	// mode of each key must exclude all that the new mode excludes. The hold keeps its place and its
+	// token, and the requests directly behind it that fit now are granted. Its upgrade ends.
 	Downgrade Kind = 22
 )
 
@@ -107,8 +108,8 @@ type Command struct {
 	// as this request states it. If both are zero, the request is exclusive. If Permits is 1 and Of
 	// is zero, the request is shared. Otherwise the lock is a semaphore: Permits <= Of, Of > 1.
 	Permits, Of uint32
-	// Modes are the modes of Key and Keys, in their order. If Modes is nil, all keys have the same
-	// Permits and Of. They exclude Permits, Sticky and Token.
+	// Modes are the modes of Key and Keys, in their order. If an Acquire has none, all its keys have
+	// the same Permits and Of. They exclude Permits, Sticky and Token, and ModePermits is none of them.
 	Modes []Mode
 	// Upgrades requests an upgrade of the hold Owner, which has ModeU and the same key: an exclusive
 	// hold with its own number and token. It waits for all other holders, before all other waiting

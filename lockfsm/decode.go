@@ -216,7 +216,7 @@ func (r *reader) fields(v *view) {
 	case Refuse:
 		v.proof = r.proof()
 	case Downgrade:
-		v.permits = uint32(r.positive(LowerTree, "permits"))
+		r.modes(v, int(r.positive(MaxKeys, "modes")))
 	case Born, EndGrace, Leaving, Close, Release, Cancel:
 	default:
 		r.later(v)
@@ -273,20 +273,27 @@ func (r *reader) acquire(v *view) {
 		r.inner(v)
 	}
 	if flags&modesFlag != 0 {
-		r.modes(v)
-		if flags&(sharesFlag|takesUpFlag|stickyFlag) != 0 {
+		r.modes(v, 1+v.more.left)
+		if r.modesOfRequest(v); flags&(sharesFlag|takesUpFlag|stickyFlag) != 0 {
 			r.fail("flags")
 		}
 	}
 }
 
-// modes reads one mode per key, and sets the permits of the first key.
-func (r *reader) modes(v *view) {
-	v.modes = r.take(uint64(1+v.more.left), "modes")
+// modes reads the modes of a number of keys.
+func (r *reader) modes(v *view, keys int) {
+	v.modes = r.take(uint64(keys), "modes")
 	for _, mode := range v.modes {
-		if Mode(mode) > ModeU || Mode(mode) == ModeU && (v.more.left > 0 || v.delayMS != 0) {
+		if Mode(mode) > ModeU {
 			r.fail("modes")
 		}
+	}
+}
+
+// modesOfRequest sets the permits of the first key.
+func (r *reader) modesOfRequest(v *view) {
+	if bytes.IndexByte(v.modes, byte(ModeU)) >= 0 && (v.more.left > 0 || v.delayMS != 0) {
+		r.fail("modes")
 	}
 	if r.fault == "" {
 		v.permits, v.of = Mode(v.modes[0]).Terms()
@@ -317,6 +324,27 @@ func (k *keys) terms(c *view) (permits, of uint32) {
 		return c.permits, c.of
 	}
 	return Mode(k.modes[0]).Terms()
+}
+
+// mode is like terms, for the mode.
+func (k *keys) mode(c *view) Mode {
+	if len(k.modes) == 0 {
+		return c.mode()
+	}
+	return Mode(k.modes[0])
+}
+
+// mode returns the mode of the first key of an Acquire.
+func (c *view) mode() Mode {
+	switch {
+	case len(c.modes) > 0:
+		return Mode(c.modes[0])
+	case c.of != 0:
+		return ModePermits
+	case c.permits != 0:
+		return ModeIS
+	}
+	return ModeX
 }
 
 func (k *keys) next() []byte {

@@ -13,7 +13,7 @@ import (
 // it, because a replica that restores the snapshot has not seen the commands.
 //
 // The sum adds the hashes of what exists: sessions, data, and the entries of all queues with their
-// tokens. A command adds and subtracts only what it changes. A snapshot does not contain the sum:
+// modes and tokens. A command adds and subtracts only what it changes. A snapshot does not contain the sum:
 // Restore computes it from what it has read. So a state that lost or changed an entry on its way
 // through a snapshot differs at once, without any command that touches the entry.
 //
@@ -61,7 +61,7 @@ func (m *Machine) fold(command []byte, res *Result) {
 }
 
 func (e *entry) hash() uint64 {
-	return mixed(uint64(e.session.id)^uint64(e.number)*hash2, uint64(e.rev)^uint64(e.token)*hash2)
+	return mixed(uint64(e.session.id)^uint64(e.mode)<<56^uint64(e.number)*hash2, uint64(e.rev)^uint64(e.token)*hash2)
 }
 
 func (s *session) hash() uint64 { return mixed(uint64(s.id), hash2) }

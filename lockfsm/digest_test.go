@@ -85,6 +85,14 @@ func TestDigestOfARestoredState(t *testing.T) {
 	for name, damage := range map[string]func(m *Machine){
 		"an entry is lost":   func(m *Machine) { m.remove(m.locks["k2"].first) },
 		"a token is another": func(m *Machine) { m.locks["k4"].first.token++ },
+		"a mode is another": func(m *Machine) {
+			e := m.locks["k3"].first
+			m.discharge(e.lock, e)
+			e.mode = ModeIX
+			e.permits, e.of = e.mode.Terms()
+			m.admit(e.lock, e)
+			m.findLeast(e.lock)
+		},
 		"a number is another": func(m *Machine) {
 			e := m.locks["k4"].last
 			delete(e.session.requests, e.number)

@@ -35,7 +35,7 @@
 //
 // A request for several keys can name a mode for each (mode.go, testdata/modes.txt).
 //
-// A Downgrade makes an exclusive hold shared (testdata/downgrade.txt). An upgradable
+// A Downgrade gives the keys of a hold weaker modes (testdata/downgrade.txt). An upgradable
 // hold is compatible with shared ones. Its upgrade is an exclusive request with its own token, and
 // comes before all requests that wait (testdata/upgrade.txt, testdata/upgrade_deadlock.txt).
 //

@@ -33,7 +33,7 @@ import "encoding/binary"
 //	setvalue  opener | token | seq | length, key | length, value
 //	reserve   count
 //	refuse    count | per place: session | number | index of the key (1 byte)
-//	downgrade permits, 1 or 2
+//	downgrade count | a mode (1 byte) per key
 //	others    nothing
 //
 // The part up to number is the same at every rules version.
@@ -125,7 +125,7 @@ func (c Command) appendFields(b []byte) []byte {
 	case Refuse:
 		return c.appendProof(b)
 	case Downgrade:
-		return binary.AppendUvarint(b, uint64(c.Permits))
+		return c.appendModes(binary.AppendUvarint(b, uint64(len(c.Modes))))
 	case Detach:
 		return appendString(b, c.Value)
 	case Adopt:
@@ -195,11 +195,16 @@ func (c Command) appendAcquire(b []byte) []byte {
 	if flags&takesUpFlag != 0 {
 		b = binary.AppendUvarint(b, uint64(c.Token))
 	}
-	for _, mode := range c.Modes {
-		b = append(b, byte(mode))
-	}
+	b = c.appendModes(b)
 	if flags&innerFlag != 0 {
 		b = binary.AppendUvarint(b, uint64(c.Inner))
+	}
+	return b
+}
+
+func (c *Command) appendModes(b []byte) []byte {
+	for _, mode := range c.Modes {
+		b = append(b, byte(mode))
 	}
 	return b
 }

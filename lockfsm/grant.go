@@ -54,22 +54,28 @@ func (g *Grant) mode(place int) Mode {
 	switch {
 	case place < len(g.Modes):
 		return g.Modes[place]
+	case g.Of != 0:
+		return ModePermits
 	case g.Permits != 0:
 		return ModeIS
 	}
 	return ModeX
 }
 
-// Lowered returns g after a Downgrade with the Permits to, which is LowerKeys or LowerTree.
-func (g Grant) Lowered(to uint32) Grant {
+// Readers returns the modes of a Downgrade after which g only reads its keys. With tree, the keys
+// that g has locked alone or together with all keys below stay closed to writers of the keys below.
+func (g *Grant) Readers(tree bool) []Mode {
 	modes := make([]Mode, 1+len(g.Keys))
-	plain := true
 	for i := range modes {
-		modes[i] = g.mode(i).lowered(to)
-		plain = plain && modes[i] == ModeIS
+		modes[i] = g.mode(i).reader(tree)
 	}
+	return modes
+}
+
+// Lowered returns g after a Downgrade to these modes.
+func (g Grant) Lowered(modes []Mode) Grant {
 	g.Permits, g.Of, g.Modes = 0, 0, modes
-	if plain {
+	if !slices.ContainsFunc(modes, func(m Mode) bool { return m != ModeIS }) {
 		g.Permits, g.Modes = 1, nil
 	}
 	return g
@@ -105,22 +111,6 @@ func (g *Grant) Covers(want *Grant) bool {
 		}
 	}
 	return true
-}
-
-// covers reports whether a holder with mode m excludes every mode that a holder with mode w
-// excludes.
-func (m Mode) covers(w Mode) bool {
-	switch m {
-	case ModeX:
-		return true
-	case ModeU:
-		return w != ModeX && w != ModeIX
-	case ModeS:
-		return w == ModeS || w == ModeIS
-	case ModeIX:
-		return w == ModeIX || w == ModeIS
-	}
-	return w == ModeIS
 }
 
 // below returns the mode that includes what a request with the intention m locks below its key.

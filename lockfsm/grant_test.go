@@ -102,8 +102,11 @@ func TestAResumedHoldIsWhatWasGranted(t *testing.T) {
 				w := granted(t, c)
 				want, third := c.asked(), w.session(3)
 				if e := w.m.locks[c.Key].first; lowers {
-					if w.m.Apply(2, 1, encode(t, Command{Kind: Release, Session: e.session.id, Epoch: 1,
-						Number: 1, Permits: 1})).Code != Downgraded {
+					if w.m.Apply(2, 1, encode(t, Command{Kind: Downgrade, Session: e.session.id, Epoch: 1,
+						Number: 1, Modes: want.Readers(false)})).Code != Downgraded {
+						if !want.Semaphore() {
+							t.Errorf("%s is not made shared", spelledOut(c))
+						}
 						continue
 					}
 					want = &Grant{Key: c.Key, Keys: c.Keys, Permits: 1}

@@ -160,10 +160,7 @@ func (m *Machine) discharge(l *lock, e *entry) {
 	}
 }
 
-func (e *entry) isUpgradable() bool {
-	return e.permits == upgradablePermits && e.of == upgradableOf &&
-		(e.extra == nil || e.extra.entries == nil && e.extra.delayMS == 0)
-}
+func (e *entry) isUpgradable() bool { return e.mode == ModeU }
 
 func (e *entry) upgrades() bool { return e.extra != nil && e.extra.upgrades }
 

@@ -14,7 +14,7 @@ import "math"
 //	subtree   S       yes   no    yes   no
 //	exclusive X       no    no    no    no
 //
-// A shared request without modes counts as IS, so it excludes neither S nor IX. At most 65,536
+// A shared request without modes is IS, so it excludes neither S nor IX. At most 65,536
 // requests with IS or IX are compatible with an IX, and 65,535 with S.
 //
 // A request for one key can also be upgradable: compatible with IS and S, but not with IX, X and
@@ -29,6 +29,8 @@ const (
 	ModeIX Mode = 2 // above a key that the request locks exclusively
 	ModeS  Mode = 3 // shared, together with all keys below
 	ModeU  Mode = 4 // upgradable; only for a request with one key, without Delay
+
+	ModePermits Mode = 5 // permits of a semaphore
 )
 
 const (
@@ -37,7 +39,7 @@ const (
 	upgradableOf      = 1 << 31
 )
 
-// Terms returns the Permits and Of of a request with the mode; see [Command].
+// Terms returns the Permits and Of of a request with the mode; see [Command]. ModePermits has none.
 func (m Mode) Terms() (permits, of uint32) {
 	switch m {
 	case ModeIS:
@@ -52,26 +54,31 @@ func (m Mode) Terms() (permits, of uint32) {
 	return 0, 0
 }
 
-// The Permits of a Downgrade.
-const (
-	LowerKeys = 1 // to ModeIS
-	LowerTree = 2 // to ModeS instead of ModeX; for readers of the keys below
-)
+// covers reports whether a holder with mode m excludes every mode that a holder with mode w
+// excludes. Permits of a semaphore neither cover nor are covered, because each of them counts. An
+// unknown mode covers nothing.
+func (m Mode) covers(w Mode) bool {
+	switch m {
+	case ModeX:
+		return w <= ModeU
+	case ModeU:
+		return w == ModeU || w == ModeS || w == ModeIS
+	case ModeS:
+		return w == ModeS || w == ModeIS
+	case ModeIX:
+		return w == ModeIX || w == ModeIS
+	case ModeIS:
+		return w == ModeIS
+	}
+	return false
+}
 
-// lowered returns the mode of a key after a Downgrade with these Permits.
-func (m Mode) lowered(to uint32) Mode {
-	if to == LowerTree && (m == ModeX || m == ModeS) {
+// reader returns the mode of a holder with mode m after it has become a reader of its keys. With
+// tree, a key that it has locked alone or together with all keys below stays closed to writers of
+// the keys below.
+func (m Mode) reader(tree bool) Mode {
+	if tree && (m == ModeX || m == ModeS) {
 		return ModeS
 	}
 	return ModeIS
-}
-
-// modeOf returns the mode with these Permits and Of.
-func modeOf(permits, of uint32) (m Mode, known bool) {
-	for m = ModeX; m <= ModeU; m++ {
-		if p, o := m.Terms(); p == permits && o == of {
-			return m, true
-		}
-	}
-	return 0, false
 }

@@ -1,6 +1,12 @@
 package lockfsm
 
-import "testing"
+import (
+	"bytes"
+	"encoding/binary"
+	"fmt"
+	"slices"
+	"testing"
+)
 
 // TestModesFit compares the rule of permits with the matrix of the comment of Mode, for each two
 // modes in both orders.
@@ -114,5 +120,69 @@ func TestAnUpgradeTellsOthersOnly(t *testing.T) {
 	f := do(b, 2, Command{Permits: 1}, Waiting)
 	if len(f) != 2 || f[0].Number != 1 || f[1].Number != 2 || !f[0].Wanted || !f[1].Wanted {
 		t.Fatalf("told of a reader behind the upgrade: %+v", f)
+	}
+}
+
+// TestModesAreKept restores requests for several keys with different modes, and permits with the
+// numbers of a mode. The restored machine must have the same modes and the same snapshot.
+func TestModesAreKept(t *testing.T) {
+	w := newWorld(t)
+	a, b := w.session(1), w.session(2)
+	for i, c := range []Command{
+		{Key: "tree", Keys: []string{"tree/a", "x"}, Modes: []Mode{ModeIX, ModeX, ModeIS}},
+		{Key: "tree", Permits: 1, Of: subtreePermits},
+		{Key: "u", Modes: []Mode{ModeU}},
+		{Key: "v", Permits: upgradablePermits, Of: upgradableOf},
+		{Key: "w", Modes: []Mode{ModeIX}},
+		{Key: "y", Keys: []string{"z"}, Permits: 2, Of: 3},
+	} {
+		c.Kind, c.Session, c.Epoch, c.Number = Acquire, []SessionID{a, b}[i%2], 1, Number(i+1)
+		w.do(c, Granted)
+	}
+	w.check()
+	m := again(t, w.m)
+	modes := func(m *Machine) (text string) {
+		for _, e := range m.Entries() {
+			text += fmt.Sprintf("%s %d/%d %d; ", e.Key, e.Permits, e.Of, e.Modes)
+		}
+		return text
+	}
+	const want = "tree 1/65536 [2 0 1]; tree 1/65536 []; tree/a 0/0 [2 0 1]; x 1/0 [2 0 1]; u 1073741825/2147483648 [4]; " +
+		"v 1073741825/2147483648 []; w 1/65536 [2]; y 2/3 []; z 2/3 []; "
+	if modes(w.m) != want || modes(m) != want {
+		t.Errorf("\n got %s\n and %s\nwant %s", modes(w.m), modes(m), want)
+	}
+}
+
+// TestAnUnknownModeIsNotRestored changes the mode of an entry in a snapshot to every other byte. Only
+// the modes that its request can have are restored.
+func TestAnUnknownModeIsNotRestored(t *testing.T) {
+	w := newWorld(t)
+	w.do(Command{Kind: Acquire, Session: w.session(1), Epoch: 1, Number: 1, Key: "k", Modes: []Mode{ModeS}}, Granted)
+	whole := w.m.Snapshot(nil)
+	b := whole[:len(whole)-checksumBytes]
+	at := bytes.LastIndex(b, []byte{entryModeFlag, byte(ModeS)}) + 1
+	for mode := range 256 {
+		b[at] = byte(mode)
+		_, err := Restore(binary.LittleEndian.AppendUint32(bytes.Clone(b), checksum(b)))
+		if known := Mode(mode) != ModeX && Mode(mode) <= ModeU; (err == nil) != known {
+			t.Errorf("mode %d: %v", mode, err)
+		}
+	}
+}
+
+// TestAnUnknownModeCoversNothing compares every pair of modes with the table of what may be lowered.
+func TestAnUnknownModeCoversNothing(t *testing.T) {
+	for has := range Mode(10) {
+		for want := range Mode(10) {
+			known := has <= ModeU && slices.Contains(lowerModes(has), want) || has == ModeX && want == ModeU
+			if has.covers(want) != known {
+				t.Errorf("mode %d covers mode %d: %v", has, want, !known)
+			}
+			g, asks := Grant{Key: "k", Modes: []Mode{has}}, Grant{Key: "k", Modes: []Mode{want}}
+			if g.Covers(&asks) != known {
+				t.Errorf("a hold with mode %d covers a request with mode %d: %v", has, want, !known)
+			}
+		}
 	}
 }

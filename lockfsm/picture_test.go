@@ -90,7 +90,7 @@ func (m *Machine) picture() picture {
 
 func (e *entry) described() twinEntry {
 	t := twinEntry{
-		keys: []string{e.lock.key}, shares: []share{e.share()}, session: e.session.id, number: e.number,
+		keys: []string{e.lock.key}, shares: []share{e.share()}, modes: []Mode{e.mode}, session: e.session.id, number: e.number,
 		place: e.rev, token: e.token,
 		since: e.sinceUnixMS, value: e.value(), notice: e.notice, told: e.told, try: e.try, resumed: e.resumed,
 	}
@@ -102,6 +102,7 @@ func (e *entry) described() twinEntry {
 		t.delay = time.Duration(e.extra.delayMS) * time.Millisecond
 		for _, each := range e.extra.entries[min(1, len(e.extra.entries)):] {
 			t.keys, t.shares = append(t.keys, each.lock.key), append(t.shares, each.share())
+			t.modes = append(t.modes, each.mode)
 		}
 	}
 	if s := e.stay(); s != nil {
@@ -120,7 +121,7 @@ func (e *entry) share() share {
 
 func sameEntry(a, b twinEntry) bool {
 	return slices.Equal(a.keys, b.keys) && a.seq == b.seq && bytes.Equal(a.value, b.value) &&
-		slices.Equal(a.shares, b.shares) &&
+		slices.Equal(a.shares, b.shares) && slices.Equal(a.modes, b.modes) &&
 		a.owner == b.owner && a.inner == b.inner && a.hold == b.hold &&
 		a.session == b.session && a.number == b.number && a.place == b.place && a.token == b.token &&
 		a.since == b.since && a.notice == b.notice && a.told == b.told && a.delay == b.delay &&

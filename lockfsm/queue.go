@@ -20,6 +20,7 @@ type entry struct {
 	sinceUnixMS  int64
 	watch        Revision // the Change.Watch that its session last received; only in the lead entry
 	permits, of  uint32
+	mode         Mode   // of its key; permits and of are those of the mode
 	holding      bool   // see lock.boundary
 	notice       bool   // it asks for a notice
 	told         bool   // it has received the notice
@@ -52,13 +53,14 @@ func (m *Machine) push(s *session, c *view, rev Revision) *entry {
 			x.stay = &stay{}
 		}
 	}
-	e := m.pushOne(c.key, c.permits, c.of, s, c, rev, x)
+	e := m.pushOne(c.key, c.mode(), c.permits, c.of, s, c, rev, x)
 	for more := c.more; more.left > 0; {
 		if x.entries == nil {
 			x.entries = append(make([]*entry, 0, 1+more.left), e)
 		}
 		permits, of := more.terms(c)
-		x.entries = append(x.entries, m.pushOne(more.next(), permits, of, s, c, rev, x))
+		mode := more.mode(c)
+		x.entries = append(x.entries, m.pushOne(more.next(), mode, permits, of, s, c, rev, x))
 	}
 	s.join(e)
 	m.charge(e)
@@ -79,10 +81,11 @@ func (s *session) leave(e *entry) {
 	delete(s.requests, e.number)
 }
 
-func (m *Machine) pushOne(key []byte, permits, of uint32, s *session, c *view, rev Revision, x *extra) *entry {
+func (m *Machine) pushOne(key []byte, mode Mode, permits, of uint32, s *session, c *view, rev Revision,
+	x *extra) *entry {
 	e := m.spareEntry()
 	e.lock, e.session, e.number, e.rev, e.permits, e.of = m.lockFor(key), s, c.Number, rev, permits, of
-	e.notice, e.try, e.extra = c.notice || c.sticky, c.try, x
+	e.mode, e.notice, e.try, e.extra = mode, c.notice || c.sticky, c.try, x
 	m.enqueue(e)
 	return e
 }
@@ -316,21 +319,16 @@ func (e *entry) owner() *entry {
 
 func (e *entry) places() uint32 { return uint32(len(e.all(new([1]*entry)))) }
 
-// modes returns the modes of e's request in the order of its keys, or nil if it has none. A request
-// whose keys all have the same terms counts as one without modes, unless its mode is S or U.
+// modes returns the modes of e's request in the order of its keys, or nil if Permits and Of state
+// them: if all its keys are exclusive or shared, or if it is for permits.
 func (e *entry) modes() (modes []Mode) {
 	all := e.all(new([1]*entry))
-	if m, _ := modeOf(e.permits, e.of); m != ModeS && m != ModeU && !slices.ContainsFunc(all, func(o *entry) bool {
-		return o.permits != e.permits || o.of != e.of
-	}) {
+	other := func(o *entry) bool { return o.mode != e.mode }
+	if e.mode == ModePermits || (e.mode == ModeX || e.mode == ModeIS) && !slices.ContainsFunc(all, other) {
 		return nil
 	}
 	for _, each := range all {
-		m, known := modeOf(each.permits, each.of)
-		if !known {
-			return nil
-		}
-		modes = append(modes, m)
+		modes = append(modes, each.mode)
 	}
 	return modes
 }

@@ -1,7 +1,5 @@
 package lockfsm
 
-import "slices"
-
 // use records that the number n is used, and reports whether it was unused before. The first
 // command with a number uses the number up, even if the command is refused, or if it ends a
 // request whose Acquire has not arrived yet.
@@ -172,7 +170,7 @@ func (m *Machine) release(c *view) Code {
 		return Finished
 	}
 	if c.Kind == Downgrade {
-		return m.downgrade(e, c.permits)
+		return m.downgrade(e, c.modes)
 	}
 	m.bump()
 	m.removeHold(e)
@@ -180,35 +178,41 @@ func (m *Machine) release(c *view) Code {
 	return Done
 }
 
-// downgrade makes a hold shared, with all its keys and the same token. With LowerTree, an exclusive
-// key stays closed to writers of the keys below it. The readers directly behind the hold are
-// granted. The hold never leaves the queue, so no writer can be granted in between. A notice that
-// the hold has received remains received. An upgrade of the hold ends.
-func (m *Machine) downgrade(e *entry, to uint32) Code {
-	if e.token == 0 || e.sticky() || e.upgrades() || e.of != 0 && e.modes() == nil {
+// downgrade gives the keys of a hold other modes, with the same token. The hold never leaves the
+// queue, so no writer can be granted in between. A notice that the hold has received remains
+// received. No key becomes upgradable, because the hold may have several or a delay.
+func (m *Machine) downgrade(e *entry, modes []byte) Code {
+	all := e.all(new([1]*entry))
+	if e.token == 0 || e.sticky() || e.upgrades() || len(modes) != len(all) {
 		return NotHeld
 	}
-	all := e.all(new([1]*entry))
-	lowers := func(each *entry) bool {
-		had, _ := modeOf(each.permits, each.of)
-		return had.lowered(to) != had
+	lowers := false
+	for i, each := range all {
+		to := Mode(modes[i])
+		if !each.mode.covers(to) || to == ModeU && each.mode != ModeU {
+			return NotHeld
+		}
+		lowers = lowers || to != each.mode
 	}
-	if !slices.ContainsFunc(all, lowers) {
+	if !lowers {
 		return Downgraded
 	}
 	m.bump()
 	if up := e.upgrade(); up != nil {
 		m.remove(up)
 	}
-	for _, each := range all {
-		if !lowers(each) {
+	for i, each := range all {
+		to := Mode(modes[i])
+		if to == each.mode {
 			continue
 		}
 		l := each.lock
 		m.lockChanges(l)
 		m.discharge(l, each)
-		had, _ := modeOf(each.permits, each.of)
-		each.permits, each.of = had.lowered(to).Terms()
+		m.sum -= each.hash()
+		each.mode = to
+		m.sum += each.hash()
+		each.permits, each.of = to.Terms()
 		m.admit(l, each)
 		m.findLeast(l) // discharge has seen the former total of the entry
 		m.admitNext(l)

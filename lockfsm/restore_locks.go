@@ -97,11 +97,8 @@ func (r *locksReader) entry(l *lock, before uint64) *entry {
 
 func (r *locksReader) terms(e *entry) {
 	flags := r.flags(0xff, "entry")
-	if flags&entrySharesFlag != 0 {
-		e.permits, e.of = uint32(r.max(math.MaxUint32, "permits")), uint32(r.max(math.MaxUint32, "permits"))
-		if !shares(e.permits, e.of) {
-			r.fail("permits")
-		}
+	if flags&entryModeFlag != 0 {
+		r.mode(e)
 	}
 	e.notice, e.told = flags&entryNoticeFlag != 0, flags&entryToldFlag != 0
 	if e.told && (!e.notice || e.token == 0) {
@@ -135,6 +132,20 @@ func (r *locksReader) terms(e *entry) {
 	r.more(e, flags)
 }
 
+// mode reads a mode other than ModeX.
+func (r *locksReader) mode(e *entry) {
+	e.mode = Mode(r.flags(0xff, "mode"))
+	switch e.permits, e.of = e.mode.Terms(); {
+	case e.mode == ModeX || e.mode > ModePermits:
+		r.fail("mode")
+	case e.mode == ModePermits:
+		e.permits, e.of = uint32(r.max(math.MaxUint32, "permits")), uint32(r.max(math.MaxUint32, "permits"))
+		if e.of == 0 || !shares(e.permits, e.of) {
+			r.fail("permits")
+		}
+	}
+}
+
 // more reads the second byte of flags and its fields.
 func (r *locksReader) more(e *entry, flags byte) {
 	if flags&entryMoreFlag == 0 {
@@ -161,7 +172,7 @@ func (r *locksReader) more(e *entry, flags byte) {
 	if more&entryStickyFlag == 0 || r.fault != "" {
 		return
 	}
-	if e.extra != nil || e.of != 0 || !e.notice {
+	if e.extra != nil || e.mode != ModeX && e.mode != ModeIS || !e.notice {
 		r.fail("entry")
 		return
 	}
@@ -236,7 +247,7 @@ func (r *locksReader) join() {
 		first := all[0]
 		alike := !slices.ContainsFunc(all, func(e *entry) bool {
 			return e.rev != first.rev || e.token != first.token || e.sinceUnixMS != first.sinceUnixMS ||
-				(e.permits != first.permits || e.of != first.of) && e.modes() == nil ||
+				!e.permitsLike(first) ||
 				e.notice != first.notice || e.told != first.told || e.try != first.try || e.resumed != first.resumed
 		})
 		if len(all) != s.want || len(all) < 2 || !alike || s.spoke != nil && s.spoke != first {
@@ -245,6 +256,13 @@ func (r *locksReader) join() {
 		}
 		first.session.requests[first.number] = first
 	}
+}
+
+// permitsLike reports whether two entries of one request are for the same permits of a semaphore, or
+// both for none.
+func (e *entry) permitsLike(o *entry) bool {
+	return e.mode != ModePermits && o.mode != ModePermits ||
+		e.mode == o.mode && e.permits == o.permits && e.of == o.of
 }
 
 func (r *locksReader) list() {

@@ -52,7 +52,7 @@ const (
 	// Circle.
 	Deadlock Code = 16
 	// NotHeld: no request holds the lock with the token of the Acquire, or the request of a
-	// Downgrade does not hold the lock exclusively or shared, or the hold that guards a Put does
+	// Downgrade does not hold its keys in modes that cover the new ones, or the hold that guards a Put does
 	// not exist. Nothing changed.
 	NotHeld Code = 17
 	// Changed: the data does not have the revision that the Put named. Data is the present data.
@@ -66,7 +66,7 @@ const (
 	// Kept: the token of an Evict is one of those that a stay has reserved. An Evict with the token
 	// of the stay ends it.
 	Kept Code = 22
-	// Downgraded: a Downgrade has made the hold shared, now or earlier.
+	// Downgraded: the hold has the modes of the Downgrade, now or since earlier.
 	Downgraded Code = 23
 	// TooEarly: the Reserve would lift the revision above the revision that a group would begin with
 	// if it were founded now. It can succeed after the next Stamp. Nothing changed.

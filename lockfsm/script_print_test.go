@@ -175,17 +175,14 @@ func (s *script) behind(watch Revision) string {
 }
 
 func terms(e *entry) (text string) {
-	switch {
-	case e.of == subtreePermits && e.permits == 1:
-		text = " ix"
-	case e.permits == upgradablePermits:
-		text = " u"
-	case e.permits == subtreePermits:
-		text = " s"
-	case e.of != 0:
-		text = fmt.Sprintf(" %d/%d", e.permits, e.of)
-	case e.permits != 0:
+	switch e.mode {
+	case ModeX:
+	case ModeIS:
 		text = " shared"
+	case ModePermits:
+		text = fmt.Sprintf(" %d/%d", e.permits, e.of)
+	default:
+		text = " " + modeNames[e.mode]
 	}
 	switch {
 	case e.told:

@@ -209,8 +209,8 @@ func (s *script) ofSession(c *Command, a *arguments) {
 		c.Revision, c.Token = Revision(a.number("place", 0)+first), Token(a.number("token", 0)+first)
 	}
 	if c.Kind == Downgrade {
-		if c.Permits = LowerKeys; a.flag("tree") {
-			c.Permits = LowerTree
+		if c.Modes = a.modes("to"); c.Modes == nil {
+			c.Modes = s.readers(c, a.flag("tree"))
 		}
 	}
 	if c.Kind == Lapse {
@@ -231,6 +231,23 @@ func (s *script) ofSession(c *Command, a *arguments) {
 
 var modeNames = []string{ModeX: "x", ModeIS: "is", ModeIX: "ix", ModeS: "s", ModeU: "u"}
 
+// readers returns the modes that make the hold of a Downgrade shared.
+func (s *script) readers(c *Command, tree bool) []Mode {
+	if now := s.m.sessions[c.Session]; now != nil && now.requests[c.Number] != nil {
+		return now.requests[c.Number].grant().Readers(tree)
+	}
+	return []Mode{ModeIS}
+}
+
+func (a *arguments) modes(name string) (all []Mode) {
+	for _, mode := range strings.Split(a.value(name, ""), ",") {
+		if i := slices.Index(modeNames, mode); i >= 0 {
+			all = append(all, Mode(i))
+		}
+	}
+	return all
+}
+
 func (s *script) shape(c *Command, a *arguments) {
 	if a.flag("shared") {
 		c.Permits = 1
@@ -242,11 +259,7 @@ func (s *script) shape(c *Command, a *arguments) {
 	if keys := a.value("with", ""); keys != "" {
 		c.Keys = strings.Split(keys, ",")
 	}
-	for _, name := range strings.Split(a.value("modes", ""), ",") {
-		if i := slices.Index(modeNames, name); i >= 0 {
-			c.Modes = append(c.Modes, Mode(i))
-		}
-	}
+	c.Modes = a.modes("modes")
 	c.Upgrades, c.Owner = a.flag("upgrade"), Number(a.number("under", 0))
 	c.Most = uint32(a.number("most", 0))
 	c.Value = []byte(a.value("value", ""))

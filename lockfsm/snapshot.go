@@ -23,7 +23,7 @@ import (
 //	    session - first revision | number | revision - revision before |
 //	    0, or token - revision and grant's wall stamp - founded |
 //	    flags (1 byte) | per flag:
-//	      1 permits, of | 2 number of queues of the request | 4 owner | 8 length, value |
+//	      1 mode (1 byte), and of permits: permits, of | 2 number of queues of the request | 4 owner | 8 length, value |
 //	      16, 32 see Change.Wanted | 64 delay in ms |
 //	      128 flags (1 byte: 1 sticky, 2 try, 4 seq, 8 upgrade, 16 resumed) | seq |
 //	        of a granted sticky entry:
@@ -49,7 +49,7 @@ const (
 	leavingFlag   = 1
 	goneFlag      = 2
 
-	entrySharesFlag  = 1
+	entryModeFlag    = 1
 	entrySeveralFlag = 2
 	entryOwnerFlag   = 4
 	entryValueFlag   = 8
@@ -202,8 +202,8 @@ func (m *Machine) appendTail(b []byte) []byte {
 
 func (e *entry) appendTerms(b []byte) []byte {
 	var flags byte
-	if e.permits != 0 {
-		flags |= entrySharesFlag
+	if e.mode != ModeX {
+		flags |= entryModeFlag
 	}
 	if e.notice {
 		flags |= entryNoticeFlag
@@ -216,7 +216,7 @@ func (e *entry) appendTerms(b []byte) []byte {
 	}
 	if e.extra == nil {
 		b = append(b, flags)
-		return e.appendMore(e.appendShares(b))
+		return e.appendMore(e.appendMode(b))
 	}
 	if e.extra.entries != nil {
 		flags |= entrySeveralFlag
@@ -231,7 +231,7 @@ func (e *entry) appendTerms(b []byte) []byte {
 	if e.extra.delayMS != 0 && first {
 		flags |= entryDelayFlag
 	}
-	b = e.appendShares(append(b, flags))
+	b = e.appendMode(append(b, flags))
 	if flags&entrySeveralFlag != 0 {
 		b = binary.AppendUvarint(b, uint64(len(e.extra.entries)))
 	}
@@ -248,8 +248,11 @@ func (e *entry) appendTerms(b []byte) []byte {
 	return e.appendMore(b)
 }
 
-func (e *entry) appendShares(b []byte) []byte {
-	if e.permits == 0 {
+func (e *entry) appendMode(b []byte) []byte {
+	if e.mode == ModeX {
+		return b
+	}
+	if b = append(b, byte(e.mode)); e.mode != ModePermits {
 		return b
 	}
 	return binary.AppendUvarint(binary.AppendUvarint(b, uint64(e.permits)), uint64(e.of))

@@ -64,6 +64,7 @@ type share struct{ permits, of uint64 }
 type twinEntry struct {
 	keys    []string
 	shares  []share // of the keys, in their order
+	modes   []Mode  // likewise
 	owner   Number
 	inner   Number // of an upgrade, its second owner
 	hold    Number // of an upgrade, the number of its hold
@@ -139,7 +140,7 @@ func (e twinEntry) others(row []twinEntry) []twinEntry {
 }
 
 func (e twinEntry) upgradable() bool {
-	return len(e.keys) == 1 && e.shares[0] == share{1<<30 + 1, 1 << 31} && e.delay == 0
+	return e.modes[0] == ModeU
 }
 
 // upgrade makes e an upgrade, and reports whether it may be one.
@@ -172,50 +173,49 @@ func fit(row []twinEntry, key string) bool {
 
 func (e twinEntry) share(key string) share { return e.shares[slices.Index(e.keys, key)] }
 
-// sharesOf returns the share of each key of an Acquire.
-func sharesOf(c Command) (all []share) {
+// modesOf returns the mode of each key of an Acquire.
+func modesOf(c Command) (all []Mode) {
 	for i := range 1 + len(c.Keys) {
-		one := share{1, 1}
 		switch {
+		case c.Modes != nil:
+			all = append(all, c.Modes[i])
 		case c.Of > 0:
-			one = share{uint64(c.Permits), uint64(c.Of)}
-		case c.Permits > 0, c.Modes != nil && c.Modes[i] == ModeIS:
-			one.of = unlimited
-		case c.Modes != nil && c.Modes[i] == ModeIX:
-			one.of = 65_536
-		case c.Modes != nil && c.Modes[i] == ModeS:
-			one = share{65_536, 1<<32 - 1}
-		case c.Modes != nil && c.Modes[i] == ModeU:
-			one = share{1<<30 + 1, 1 << 31}
+			all = append(all, ModePermits)
+		case c.Permits > 0:
+			all = append(all, ModeIS)
+		default:
+			all = append(all, ModeX)
 		}
-		all = append(all, one)
 	}
 	return all
 }
 
-var tree = share{65_536, 1<<32 - 1}
-
-// lowers reports whether a downgrade can make e shared, or has done so. Equal shares of all keys
-// are those of a semaphore unless they are exclusive, shared, shared with all below, or upgradable.
-func (e twinEntry) lowers() bool {
-	reader, writer, below, upgradable := share{1, unlimited}, share{1, 1}, share{1, 65_536}, share{1<<30 + 1, 1 << 31}
-	known := []share{reader, writer, tree, upgradable}
-	if slices.ContainsFunc(e.shares, func(one share) bool { return one != e.shares[0] }) {
-		known = append(known, below)
-	}
-	other := func(one share) bool { return !slices.Contains(known, one) }
-	return !e.sticky && e.hold == 0 && !slices.ContainsFunc(e.shares, other)
-}
-
-func (e twinEntry) lowered(to uint32) (all []share) {
-	for _, one := range e.shares {
-		if to == 2 && (one == share{1, 1} || one == tree) {
-			all = append(all, tree)
-		} else {
-			all = append(all, share{1, unlimited})
-		}
+// sharesOf returns the share of each mode. Those of a semaphore are given.
+func sharesOf(modes []Mode, of share) (all []share) {
+	for _, mode := range modes {
+		all = append(all, []share{ModeX: {1, 1}, ModeIS: {1, unlimited}, ModeIX: {1, 65_536},
+			ModeS: {65_536, 1<<32 - 1}, ModeU: {1<<30 + 1, 1 << 31}, ModePermits: of}[mode])
 	}
 	return all
+}
+
+// lowerModes returns the modes that a Downgrade may give a key that has a mode.
+func lowerModes(mode Mode) []Mode {
+	return [][]Mode{ModeX: {ModeX, ModeIX, ModeS, ModeIS}, ModeIS: {ModeIS}, ModeIX: {ModeIX, ModeIS},
+		ModeS: {ModeS, ModeIS}, ModeU: {ModeU, ModeS, ModeIS}, ModePermits: nil}[mode]
+}
+
+// lowers reports whether a downgrade can give e these modes, or has done so.
+func (e twinEntry) lowers(modes []Mode) bool {
+	if e.token == 0 || e.sticky || e.hold != 0 || len(modes) != len(e.modes) {
+		return false
+	}
+	for i, mode := range modes {
+		if !slices.Contains(lowerModes(e.modes[i]), mode) {
+			return false
+		}
+	}
+	return true
 }
 
 func (t *twin) stuck(e twinEntry) (string, bool) {
@@ -799,11 +799,11 @@ func (t *twin) release(s *twinSession, c Command, r *Result) {
 	} else if e := t.find(c.Session, c.Number); e != nil && c.Kind == Downgrade {
 		r.Code = Downgraded
 		switch {
-		case e.token == 0 || !e.lowers():
+		case !e.lowers(c.Modes):
 			r.Code = NotHeld
-		case !slices.Equal(e.lowered(c.Permits), e.shares):
+		case !slices.Equal(c.Modes, e.modes):
 			t.tick()
-			e.shares = e.lowered(c.Permits)
+			e.modes, e.shares = slices.Clone(c.Modes), sharesOf(c.Modes, share{})
 			t.drop(func(o twinEntry) bool { return o.hold == c.Number && o.session == c.Session })
 			t.settle()
 		}
@@ -831,7 +831,8 @@ func (t *twin) acquire(s *twinSession, c Command, r *Result) {
 		e := twinEntry{
 			keys: append([]string{c.Key}, c.Keys...), session: c.Session, number: c.Number, place: place,
 			rank:   2 * uint64(place),
-			shares: sharesOf(c), owner: c.Owner, inner: c.Inner, value: c.Value,
+			shares: sharesOf(modesOf(c), share{uint64(c.Permits), uint64(c.Of)}), modes: modesOf(c), owner: c.Owner,
+			inner: c.Inner, value: c.Value,
 			notice: c.Notice || c.Sticky, delay: c.Delay, try: c.Try, sticky: c.Sticky,
 		}
 		if r.Code = t.refusal(&e, c, r); r.Code != Done {

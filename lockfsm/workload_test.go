@@ -105,7 +105,7 @@ func (w *workload) fresh() Command {
 		// Without a session no command can succeed, so any kind will do.
 		if w.stays && r.IntN(8) == 0 {
 			return Command{Kind: []Kind{InUse, Reserve, Refuse, Lapse, Downgrade}[r.IntN(5)], Session: 1, Number: 1,
-				Token: 1, Value: []byte("v"), Revision: 1, Count: 1, Proof: []Place{{Session: 1, Number: 1}}, Permits: 1}
+				Token: 1, Value: []byte("v"), Revision: 1, Count: 1, Proof: []Place{{Session: 1, Number: 1}}, Modes: []Mode{ModeS}}
 		}
 		return Command{Kind: Stamp + Kind(r.IntN(int(Put))), Session: 1, Number: 1, Nonce: Nonce{1}, Key: "k0",
 			Token: 1, Version: 2}
@@ -294,7 +294,7 @@ func (w *workload) ofSession() Command {
 		c.Kind = []Kind{Release, Cancel, Cancel, Downgrade}[r.IntN(4)]
 		c.Number = w.number(s)
 		if c.Kind == Downgrade {
-			c.Permits = 1 + r.Uint32N(2)
+			w.lower(&c)
 		}
 	case n < 94:
 		c.Kind = Attach
@@ -325,7 +325,9 @@ func (w *workload) shape(c *Command, s twinSession) {
 		c.Permits = 1
 	case 1:
 		c.Of = 2 + r.Uint32N(3)
-		c.Permits = 1 + r.Uint32N(c.Of)
+		if c.Permits = 1 + r.Uint32N(c.Of); r.IntN(4) == 0 { // the numbers of a mode, and no mode
+			c.Permits, c.Of = (ModeIX + Mode(r.IntN(3))).Terms()
+		}
 	}
 	if r.IntN(3) == 0 {
 		keys := []string{c.Key, w.key(), w.key(), w.key()}
@@ -401,6 +403,25 @@ func (w *workload) upgrade(c *Command, s twinSession) {
 	c.Modes = []Mode{ModeU}
 	if r.IntN(4) == 0 {
 		c.Owner = w.number(s)
+	}
+}
+
+// lower gives a Downgrade modes that often lower some keys of the hold, and sometimes raise one.
+func (w *workload) lower(c *Command) {
+	e := w.t.find(c.Session, c.Number)
+	if e == nil {
+		c.Modes = []Mode{ModeIS}
+		return
+	}
+	for _, mode := range e.modes {
+		below := lowerModes(mode)
+		if w.rand.IntN(12) == 0 || len(below) == 0 {
+			below = []Mode{ModeX, ModeIS, ModeIX, ModeS, ModeU}
+		}
+		c.Modes = append(c.Modes, below[w.rand.IntN(len(below))])
+	}
+	if w.rand.IntN(20) == 0 {
+		c.Modes = append(c.Modes, ModeIS)
 	}
 }
 

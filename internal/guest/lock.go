@@ -105,8 +105,9 @@ func (l *Lock) UnlockSoon() error { return l.hold.ReleaseSoon() }
 
 // Downgrade makes an exclusive lock shared: see mortise.Lock.Downgrade.
 func (l *Lock) Downgrade(ctx context.Context) error {
-	permits, to := fmt.Errorf("%w: Downgrade of a semaphore", mortise.ErrBadRequest), uint32(lockfsm.LowerKeys)
-	switch g := l.hold.Grant(); {
+	permits := fmt.Errorf("%w: Downgrade of a semaphore", mortise.ErrBadRequest)
+	g := l.hold.Grant()
+	switch {
 	case l.hold.Upgraded():
 		return fmt.Errorf("%w: Downgrade of an upgraded lock: unlock it, and the lock is upgradable again",
 			mortise.ErrBadRequest)
@@ -114,10 +115,8 @@ func (l *Lock) Downgrade(ctx context.Context) error {
 		return permits
 	case g.Reads() && !l.hold.Lowered():
 		return l.Err()
-	case l.trees:
-		to = lockfsm.LowerTree
 	}
-	switch err := l.hold.Downgrade(ctx, to); {
+	switch err := l.hold.Downgrade(ctx, g.Readers(l.trees)); {
 	case errors.Is(err, client.ErrUnsupported):
 		return fmt.Errorf("%w: Downgrade", err)
 	case errors.Is(err, client.ErrNotHeld):

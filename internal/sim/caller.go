@@ -272,7 +272,8 @@ func (c *call) downgrade() {
 	}
 	if c.believes() {
 		c.p.w.watch.lowers(c)
-		c.p.inClient(func(now clock.Time) { c.p.client.Downgrade(now, &c.req, lockfsm.LowerKeys) })
+		g := c.grant()
+		c.p.inClient(func(now clock.Time) { c.p.client.Downgrade(now, &c.req, g.Readers(false)) })
 	}
 }
 

@@ -110,9 +110,9 @@ func (c *Core) Waits(n lockfsm.Number) bool {
 }
 
 func (c *Core) checkLowering() error {
-	ended := func(e *entry) bool { return e.req == nil || !e.req.stage.holds() }
+	ended := func(l loweredEntry) bool { return l.entry.req == nil || !l.entry.req.stage.holds() }
 	if i := slices.IndexFunc(c.lowering, ended); i >= 0 {
-		return fmt.Errorf("entry %d is being downgraded, but is not held", c.lowering[i].number)
+		return fmt.Errorf("entry %d is being downgraded, but is not held", c.lowering[i].entry.number)
 	}
 	return c.checkDoubts()
 }

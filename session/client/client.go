@@ -290,7 +290,7 @@ func (c *Client) take(now clock.Time, in *input) {
 			c.core.Doubt(now, in.hold.req, since)
 		}
 	case inputDowngrade:
-		c.core.Downgrade(now, in.hold.req, in.hold.lowersTo())
+		c.core.Downgrade(now, in.hold.req, in.hold.lowersTo().modes)
 	case inputReceive:
 		c.core.Receive(now, in.peer, in.bytes)
 	case inputDown:

@@ -71,9 +71,9 @@ type Core struct {
 	unsent   entryList
 	sent     entryList
 	byNumber map[lockfsm.Number]*entry
-	frees    []*entry // entries whose Release, Cancel or Detach is due
-	lowering []*entry // held entries whose downgrade is not confirmed
-	open     int      // bytes of unanswered commands
+	frees    []*entry       // entries whose Release, Cancel or Detach is due
+	lowering []loweredEntry // held entries whose downgrade is not confirmed
+	open     int            // bytes of unanswered commands
 	order    uint64
 	waiting  int
 	held     int

@@ -2,6 +2,7 @@ package client
 
 import (
 	"errors"
+	"slices"
 	"testing"
 	"time"
 
@@ -283,8 +284,8 @@ func TestADowngradeGoesOnInDoubt(t *testing.T) {
 	b := newBench(t)
 	b.attach()
 	r := b.holdWith(Terms{Grace: benchGrace})
-	b.core.Downgrade(b.now, r, lockfsm.LowerKeys)
-	b.want("1: release 1")
+	b.core.Downgrade(b.now, r, toReader())
+	b.want("1: downgrade")
 	b.core.Down(b.now, b.to.ID)
 	b.turn()
 	b.now = b.deadline
@@ -293,7 +294,7 @@ func TestADowngradeGoesOnInDoubt(t *testing.T) {
 	b.outcome(r, OutcomeInDoubt, nil)
 	b.reply(b.to.ID, b.state(1, lockfsm.Granted, r.token), b.attached(lockfsm.Done), b.renewed())
 	b.turn()
-	if len(b.commands) != 1 || b.commands[0].Permits != 1 {
+	if len(b.commands) != 1 || !slices.Equal(b.commands[0].Modes, toReader()) {
 		t.Fatalf("it sends %+v", b.commands)
 	}
 	b.downgraded(1, lockfsm.Downgraded)

@@ -71,7 +71,7 @@ func TestShellRegains(t *testing.T) {
 		if err := h.Regain(short); !errors.Is(err, context.DeadlineExceeded) {
 			t.Errorf("Regain: %v", err)
 		}
-		if err := h.Downgrade(t.Context(), lockfsm.LowerKeys); err != ErrInJeopardy {
+		if err := h.Downgrade(t.Context(), toReader()); err != ErrInJeopardy {
 			t.Errorf("Downgrade: %v", err)
 		}
 		time.AfterFunc(3*time.Second, func() { w.elect(nodeidtest.ID(1)) })

@@ -4,24 +4,33 @@ import (
 	"cmp"
 	"context"
 	"fmt"
+
+	"github.com/mortise-lock/mortise/lockfsm"
 )
 
-// This file makes exclusive holds shared. The core sends a downgrade again after each Attach until
+// This file gives holds weaker modes. The core sends a downgrade again after each Attach until
 // it is answered.
 
-// Downgrade makes a hold shared, and keeps its token. The parameter to is lockfsm.LowerKeys or
-// lockfsm.LowerTree. A later downgrade changes nothing. From the call on, the caller must
-// act as a reader, even if Downgrade returns an error. There are two exceptions, after which the
-// hold is as before: ErrUnsupported if the group does not support downgrades, and
-// ErrNotHeld if the hold is one of a semaphore. The context limits only the wait for the
-// confirmation. Downgrade returns nil once the group has made the hold shared. It returns the error
+// lowering is a downgrade that has begun, and what the hold includes after it.
+type lowering struct {
+	modes []lockfsm.Mode
+	grant lockfsm.Grant
+}
+
+// Downgrade gives the keys of a hold these modes, in the order of its [Hold.Grant], and keeps its
+// token; see lockfsm.Downgrade and lockfsm.Grant.Readers. The client owns modes. A later downgrade
+// changes nothing. From the call on, the caller must act according to the new modes, even if
+// Downgrade returns an error. There are two exceptions, after which the hold is as before:
+// ErrUnsupported if the group does not support it, and ErrNotHeld if the present mode of a key does
+// not cover the new one, or if the hold is one of a semaphore. The context limits only the wait for
+// the confirmation. Downgrade returns nil once the group has changed the modes. It returns the error
 // of Err if the hold has ended, and an error that wraps the error of ctx if ctx has. A second call
 // waits for the same confirmation. The hold must not be a pass.
-func (h *Hold) Downgrade(ctx context.Context, to uint32) error {
+func (h *Hold) Downgrade(ctx context.Context, modes []lockfsm.Mode) error {
 	if err := h.Err(); err != nil {
 		return err
 	}
-	answer, err := h.startDowngrade(to)
+	answer, err := h.startDowngrade(modes)
 	if err != nil {
 		return err
 	}
@@ -37,18 +46,18 @@ func (h *Hold) Downgrade(ctx context.Context, to uint32) error {
 }
 
 // DowngradeSoon is like Downgrade, and does not wait. It also applies to a hold in doubt.
-func (h *Hold) DowngradeSoon(to uint32) { _, _ = h.startDowngrade(to) }
+func (h *Hold) DowngradeSoon(modes []lockfsm.Mode) { _, _ = h.startDowngrade(modes) }
 
-func (h *Hold) startDowngrade(to uint32) (answer chan struct{}, err error) {
+func (h *Hold) startDowngrade(modes []lockfsm.Mode) (answer chan struct{}, err error) {
 	if err := h.Err(); err != nil && err != ErrInJeopardy {
 		return nil, err
 	}
 	h.mu.Lock()
-	if h.lowered != 0 || h.ended != nil && h.ended != ErrInJeopardy {
+	if h.lowered != nil || h.ended != nil && h.ended != ErrInJeopardy {
 		defer h.mu.Unlock()
 		return h.slot, h.ended
 	}
-	h.lowered, h.slot = to, make(chan struct{})
+	h.lowered, h.slot = &lowering{modes, h.req.Grant().Lowered(modes)}, make(chan struct{})
 	answer = h.slot
 	h.mu.Unlock()
 	if !h.client.post(input{kind: inputDowngrade, hold: h}) {
@@ -65,7 +74,7 @@ func (h *Hold) downgraded(err error) {
 		return // slot belongs to Release
 	}
 	if h.result = err; err != nil {
-		h.lowered = 0
+		h.lowered = nil
 	}
 	close(h.slot)
 }

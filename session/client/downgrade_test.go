@@ -3,6 +3,7 @@ package client
 import (
 	"context"
 	"errors"
+	"slices"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -24,10 +25,10 @@ func TestDowngradeIsSentUntilItIsAnswered(t *testing.T) {
 	b.attach()
 	r := b.hold("k")
 	n := r.entry.number
-	b.core.Downgrade(b.now, r, lockfsm.LowerKeys)
-	b.core.Downgrade(b.now, r, lockfsm.LowerKeys)
-	b.want("1: release 1")
-	if c := b.commands[0]; c.Kind != lockfsm.Downgrade || c.Permits != 1 {
+	b.core.Downgrade(b.now, r, toReader())
+	b.core.Downgrade(b.now, r, toReader())
+	b.want("1: downgrade")
+	if c := b.commands[0]; c.Kind != lockfsm.Downgrade || !slices.Equal(c.Modes, toReader()) {
 		t.Fatalf("it sends %+v", c)
 	}
 	b.want("")
@@ -35,7 +36,7 @@ func TestDowngradeIsSentUntilItIsAnswered(t *testing.T) {
 	b.turn()
 	b.reply(b.to.ID, b.state(n, lockfsm.Granted, r.token), b.attached(lockfsm.Done), b.renewed())
 	b.turn()
-	if len(b.commands) != 1 || b.commands[0].Permits != 1 {
+	if len(b.commands) != 1 || !slices.Equal(b.commands[0].Modes, toReader()) {
 		t.Fatalf("after a new attachment it sends %+v", b.commands)
 	}
 	b.downgraded(n, lockfsm.Downgraded)
@@ -53,7 +54,7 @@ func TestReleaseAfterADowngrade(t *testing.T) {
 	b.attach()
 	r := b.hold("k")
 	n := r.entry.number
-	b.core.Downgrade(b.now, r, lockfsm.LowerKeys)
+	b.core.Downgrade(b.now, r, toReader())
 	b.turn()
 	b.core.Release(b.now, r)
 	b.want("1: release 1")
@@ -67,7 +68,7 @@ func TestRefusedDowngrade(t *testing.T) {
 	b := newBench(t)
 	b.attach()
 	r := b.hold("k")
-	b.core.Downgrade(b.now, r, lockfsm.LowerKeys)
+	b.core.Downgrade(b.now, r, toReader())
 	b.turn()
 	b.downgraded(r.entry.number, lockfsm.Unsupported)
 	if len(b.outcomes) != 1 || b.outcomes[0].Kind != OutcomeDowngraded || !errors.Is(b.outcomes[0].Err, ErrUnsupported) {
@@ -82,11 +83,11 @@ func TestDowngradeOfAnEndedHold(t *testing.T) {
 	b := newBench(t)
 	b.attach()
 	r := b.hold("k")
-	b.core.Downgrade(b.now, r, lockfsm.LowerKeys)
+	b.core.Downgrade(b.now, r, toReader())
 	b.turn()
 	b.downgraded(r.entry.number, lockfsm.Finished)
 	b.outcome(r, OutcomeLost, ErrLost)
-	b.core.Downgrade(b.now, r, lockfsm.LowerKeys)
+	b.core.Downgrade(b.now, r, toReader())
 	b.want("")
 }
 
@@ -103,17 +104,17 @@ func TestDowngrade(t *testing.T) {
 		}()
 		synctest.Wait()
 		for range 2 {
-			if err := writer.Downgrade(t.Context(), lockfsm.LowerKeys); err != nil || !writer.Lowered() || writer.Err() != nil {
+			if err := writer.Downgrade(t.Context(), toReader()); err != nil || !writer.Lowered() || writer.Err() != nil {
 				t.Fatalf("downgraded: %v, lowered %v, held %v", err, writer.Lowered(), writer.Err())
 			}
 		}
 		reader := <-granted
-		if err := reader.Downgrade(t.Context(), lockfsm.LowerKeys); err != nil {
+		if err := reader.Downgrade(t.Context(), toReader()); err != nil {
 			t.Errorf("the downgrade of a shared hold: %v", err)
 		}
 		_ = reader.Release(t.Context())
 		_ = writer.Release(t.Context())
-		if err := writer.Downgrade(t.Context(), lockfsm.LowerKeys); !errors.Is(err, ErrReleased) {
+		if err := writer.Downgrade(t.Context(), toReader()); !errors.Is(err, ErrReleased) {
 			t.Errorf("after the release: %v", err)
 		}
 		w.empty()
@@ -145,7 +146,7 @@ func TestDowngradeThatIsNotConfirmed(t *testing.T) {
 				ctx, cancel := context.WithCancel(t.Context())
 				defer cancel()
 				result := make(chan error)
-				go func() { result <- h.Downgrade(ctx, lockfsm.LowerKeys) }()
+				go func() { result <- h.Downgrade(ctx, toReader()) }()
 				synctest.Wait()
 				c.ends(h, cancel)
 				if err := <-result; !errors.Is(err, c.want) {
@@ -158,3 +159,6 @@ func TestDowngradeThatIsNotConfirmed(t *testing.T) {
 		})
 	}
 }
+
+// toReader returns the modes of a hold of one key after it was made shared.
+func toReader() []lockfsm.Mode { return []lockfsm.Mode{lockfsm.ModeIS} }

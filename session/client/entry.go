@@ -262,8 +262,6 @@ type entry struct {
 	lapsed string
 	// lowered is the epoch in which the downgrade of the hold was sent, and zero after its answer.
 	lowered lockfsm.Epoch
-	// lowersTo is the Permits of that downgrade.
-	lowersTo uint32
 	// left is the epoch of the Attach that did not name the entry.
 	left lockfsm.Epoch
 	// seen is the epoch in which the group last reported the entry's state.

@@ -149,14 +149,15 @@ func (c *Core) writeCommands(now clock.Time, f *frame) (more bool) {
 // writeDowngrades writes the downgrades that were not sent on this attachment. It reports whether
 // some of them did not fit into the frame.
 func (c *Core) writeDowngrades(now clock.Time, f *frame) (more bool) {
-	for _, e := range c.lowering {
+	for _, l := range c.lowering {
+		e := l.entry
 		switch {
 		case e.lowered == c.epoch:
 		case len(f.commands) >= frameBytes:
 			return true
 		default:
 			e.lowered = c.epoch
-			c.writeFor(now, f, e, lockfsm.Command{Kind: lockfsm.Downgrade, Permits: e.lowersTo})
+			c.writeFor(now, f, e, lockfsm.Command{Kind: lockfsm.Downgrade, Modes: l.modes})
 		}
 	}
 	return false

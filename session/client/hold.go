@@ -43,8 +43,8 @@ type Hold struct {
 	isWanted bool
 	released bool
 	settled  bool
-	lowered  uint32 // LowerKeys or LowerTree if a downgrade has begun and was not refused
-	sharers  int32  // further callers that wait on slot; some may have stopped waiting
+	lowered  *lowering // set if a downgrade has begun and was not refused
+	sharers  int32     // further callers that wait on slot; some may have stopped waiting
 
 	lost func(Loss, error) // set by OnLoss; not changed while the hold is in use
 }
@@ -52,17 +52,16 @@ type Hold struct {
 // Token returns the fencing token, also after the hold has ended.
 func (h *Hold) Token() lockfsm.Token { return h.token }
 
-// Grant returns what the hold includes. From the beginning of a downgrade on, it is shared. Values
+// Grant returns what the hold includes. From the beginning of a downgrade on, it has the new modes. Values
 // of SetValue are not considered, unless the hold was resumed since.
 func (h *Hold) Grant() lockfsm.Grant {
 	if h.pass != nil {
 		return h.pass.Request().Grant()
 	}
-	g := h.req.Grant()
-	if h.Lowered() {
-		return g.Lowered(h.lowersTo())
+	if l := h.lowersTo(); l != nil {
+		return l.grant
 	}
-	return g
+	return h.req.Grant()
 }
 
 // Key returns the first key. For a resumed hold whose Grant is unknown, it is the requested key.
@@ -99,9 +98,9 @@ func (h *Hold) Upgradable() bool {
 }
 
 // Lowered reports whether a downgrade has begun and was not refused.
-func (h *Hold) Lowered() bool { return h.lowersTo() != 0 }
+func (h *Hold) Lowered() bool { return h.lowersTo() != nil }
 
-func (h *Hold) lowersTo() uint32 {
+func (h *Hold) lowersTo() *lowering {
 	h.mu.Lock()
 	defer h.mu.Unlock()
 	return h.lowered

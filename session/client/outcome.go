@@ -29,7 +29,7 @@ const (
 	OutcomeWanted                            // another request waits for the held lock; may be repeated
 	OutcomeAsked                             // requests with Try wait for the answer of a stay; may be repeated
 	OutcomeYield                             // another request is about to wait for a stay; may be repeated
-	OutcomeDowngraded                        // the hold is shared, or Err is why it remains exclusive
+	OutcomeDowngraded                        // the hold has weaker modes, or Err is why it is as before
 	OutcomeInDoubt                           // the lease of a hold with a grace has ended; the hold may be good again
 	OutcomeGood                              // a hold in doubt was confirmed, with the same token
 )
@@ -143,21 +143,28 @@ func (c *Core) Detach(now clock.Time, r *Request, lapsed string) bool {
 	return c.Release(now, r)
 }
 
-// Downgrade makes a hold shared, as a Downgrade with the Permits to does. OutcomeDowngraded follows
-// unless the hold ends first. It ends an upgrade of the hold.
-func (c *Core) Downgrade(now clock.Time, r *Request, to uint32) {
+// Downgrade gives a hold weaker modes, as in lockfsm.Downgrade. OutcomeDowngraded follows unless the
+// hold ends first. It ends an upgrade of the hold. It only reads modes, later too.
+func (c *Core) Downgrade(now clock.Time, r *Request, modes []lockfsm.Mode) {
 	c.begin(now)
-	if r.stage.holds() && !slices.Contains(c.lowering, r.entry) {
+	if r.stage.holds() && !c.lowers(r.entry) {
 		c.endUpgrade(r, HoldReleasedError{}, LossUnknown)
-		r.entry.lowersTo = to
-		c.lowering = append(c.lowering, r.entry)
+		c.lowering = append(c.lowering, loweredEntry{r.entry, modes})
 	}
 }
 
+// loweredEntry is a held entry with a downgrade to these modes.
+type loweredEntry struct {
+	entry *entry
+	modes []lockfsm.Mode
+}
+
+func (c *Core) lowers(e *entry) bool {
+	return slices.ContainsFunc(c.lowering, func(l loweredEntry) bool { return l.entry == e })
+}
+
 func (c *Core) stopDowngrade(e *entry) {
-	if i := slices.Index(c.lowering, e); i >= 0 {
-		c.lowering = slices.Delete(c.lowering, i, i+1)
-	}
+	c.lowering = slices.DeleteFunc(c.lowering, func(l loweredEntry) bool { return l.entry == e })
 }
 
 func (c *Core) leave(r *Request) {

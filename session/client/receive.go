@@ -387,7 +387,7 @@ func (c *Core) answersDowngrade(now clock.Time, e *entry, code lockfsm.Code) boo
 	}
 	e.lowered = 0
 	c.answeredAsk(e)
-	if slices.Contains(c.lowering, e) {
+	if c.lowers(e) {
 		c.stopDowngrade(e)
 		c.outcomes = append(c.outcomes, Outcome{Kind: OutcomeDowngraded, Request: e.req, Err: err})
 	}

@@ -106,7 +106,8 @@ func (c *caller) next() {
 			over = true
 			c.hold(op, number, f.Token, nil)
 			if asks.Permits == 0 {
-				c.downgrade(op, number)
+				g := lockfsm.Grant{Key: asks.Key, Keys: asks.Keys}
+				c.downgrade(op, number, g.Readers(false))
 			}
 		}
 	}
@@ -199,7 +200,7 @@ func (c *caller) hold(op uint64, number lockfsm.Number, token lockfsm.Token, st 
 }
 
 // downgrade makes some holders readers while they hold their locks.
-func (c *caller) downgrade(op uint64, number lockfsm.Number) {
+func (c *caller) downgrade(op uint64, number lockfsm.Number, modes []lockfsm.Mode) {
 	w, stream := c.w, c.stream
 	if w.options.Downgrade == 0 || !w.chance(w.options.Downgrade) {
 		return
@@ -207,7 +208,7 @@ func (c *caller) downgrade(op uint64, number lockfsm.Number) {
 	w.after(w.upTo(ms/2), func() {
 		if c.stream == stream && c.holds == op {
 			c.say(history.Event{Kind: history.Downgrade, Op: op})
-			c.send(lockfsm.Command{Kind: lockfsm.Downgrade, Number: number, Permits: lockfsm.LowerKeys}, nil)
+			c.send(lockfsm.Command{Kind: lockfsm.Downgrade, Number: number, Modes: modes}, nil)
 		}
 	})
 }
