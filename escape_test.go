@@ -42,9 +42,9 @@ func TestNoErrorOrStatusIsRaw(t *testing.T) {
 	s.fill(&c, nodeidtest.ID(7), names, func(nodeid.ID) bool { return false })
 	s.Health = &Health{Leader: names.Name(nodeidtest.ID(7))}
 	member := nodeidtest.ID(8)
-	s.Members = membersOf(&query.MemberList{Members: []*query.Member{{Name: nasty, Addr: nasty, Zone: nasty,
+	members := membersOf(&query.MemberList{Members: []*query.Member{{Name: nasty, Addr: nasty, Zone: nasty,
 		For: nasty, Tier: nasty, Instance: member[:]}}})
-	for _, m := range append(s.Members, s.Voters...) {
+	for _, m := range append(members, s.Voters...) {
 		if all := m.Name + m.Address + m.Zone + m.For + string(m.Tier); plain.Text(all) != all || all == "" {
 			t.Errorf("%q", all)
 		}

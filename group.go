@@ -25,6 +25,9 @@ type Health struct {
 	Leader   string // Name of the instance that leads
 	Eligible int    // instances that could vote
 	Target   int    // instances that should vote
+	// Members is the number of the group's members and guests, as Node.Members lists them. It is zero
+	// if this instance may not list them.
+	Members int
 
 	Missing []MissingVoter // voters from which the leader receives nothing
 	// CannotLose names each instance whose loss now would leave the group without a majority.
@@ -74,15 +77,18 @@ func (n *Node) Health(ctx context.Context) (Health, error) {
 	if err != nil {
 		return Health{}, n.explain("ask for the state of the voters", err)
 	}
-	return n.health(n.engine.Picture(), status.Report, status.Leader, status.Remarks,
-		n.engine.AskDisks(ctx, status.Leader)), nil
+	p := n.engine.Picture()
+	if page, err := n.membersPage(ctx, &query.PageRequest{}); err == nil { // a member may not list them
+		p.Members = int(page.Total)
+	}
+	return n.health(p, status.Report, status.Leader, status.Remarks, n.engine.AskDisks(ctx, status.Leader)), nil
 }
 
 func (n *Node) health(p *instance.Picture, r voters.Report, leader nodeid.ID, remarks []string,
 	disks []instance.FaultyDisk) Health {
 	c, names := &p.Cluster, p.Names
 	h := Health{
-		Leader: names.Name(leader), Eligible: r.Eligible, Target: r.Target, Due: r.Due,
+		Leader: names.Name(leader), Eligible: r.Eligible, Target: r.Target, Members: p.Members, Due: r.Due,
 		Change: plain.Text(r.Next.Why), Disks: faultyDisks(disks), Surplus: surplusOf(r.Surplus),
 	}
 	for _, remark := range remarks {
@@ -352,7 +358,7 @@ type Member struct {
 	Zone     string
 	Votes    bool // it is a voter, not a learner
 
-	// The following fields are set only in the results of Node.Members and in Status.Members.
+	// The following fields are set only in the results of Node.Members.
 
 	Version string    `json:",omitempty"` // version of mortise in its build; "" if not reported
 	Tier    Tier      `json:",omitempty"`
@@ -374,7 +380,7 @@ type Member struct {
 // lost one has expired.
 //
 // After an error, which is returned with a zero Member, the iteration ends. The list is for display
-// and monitoring only. While there is no leader, use Status.Members.
+// and monitoring only. While there is no leader, see Status.Voters.
 func (n *Node) Members(ctx context.Context, after string) iter.Seq2[Member, error] {
 	return func(yield func(Member, error) bool) {
 		from, err := cursorBehind(after)
@@ -410,7 +416,7 @@ func cursorBehind(session string) (*query.SessionCursor, error) {
 	return &query.SessionCursor{At: id, Past: id}, nil
 }
 
-// membersPage queries the leader for a page, and caches the first page for Status.
+// membersPage queries the leader for a page, and keeps the names of the instances for Status.
 func (n *Node) membersPage(ctx context.Context, q *query.PageRequest) (*query.MemberList, error) {
 	page, err := look(ctx, n, query.QueryClient.Members, q)
 	if err == nil {
@@ -419,7 +425,7 @@ func (n *Node) membersPage(ctx context.Context, q *query.PageRequest) (*query.Me
 				page.Members[i].Addr = ""
 			}
 		}
-		n.engine.KeepPage(page, q.From.GetAt() == 0 && q.From.GetPast() == 0)
+		n.engine.LearnNames(page)
 	}
 	return page, err
 }

@@ -46,12 +46,6 @@ type Status struct {
 	VotersWanted int     // voters when all configured instances run
 	Health       *Health // the state of the voters, only on the leader; other instances call Node.Health
 
-	// Members is the first page, at most a hundred, of the last answer to Node.Members on this
-	// instance.
-	Members      []Member
-	MembersAge   time.Duration // age of that answer; zero if there was none
-	MembersTotal int           // members at that time; on the leader, the present number
-
 	Session  SessionPhase
 	Lease    LeaseState
 	LeaseFor time.Duration // time until this instance's locks are lost if no renewal is acknowledged
@@ -107,11 +101,8 @@ func (n *Node) Status() Status {
 		Name: n.config.Name, Zone: n.config.Zone, Cluster: n.config.Cluster, Version: version,
 		Instance: p.ID.String(), Address: p.Address, Tier: Tier(p.Tier.String()), Err: p.Err,
 		Promised: n.config.Replicas, VotersWanted: n.config.votersWanted(), Standby: int(n.standby.Load()),
-		Votes: p.Votes, Term: p.Term, Leading: p.Leading, MembersAge: p.MembersAge, MembersTotal: p.MembersTotal,
+		Votes: p.Votes, Term: p.Term, Leading: p.Leading,
 		Age: p.Age, Available: p.Available, Starved: p.Starved, HooksDropped: n.engine.Tracer().Dropped(),
-	}
-	if p.Members != nil {
-		s.Members = membersOf(p.Members)
 	}
 	s.fillSessions(p)
 	if p.Started {

@@ -45,7 +45,9 @@ type answer struct {
 	// In the answer for all keys, this is the first page of the members. In an answer about members,
 	// it is the requested page. Nil means that the leader has not answered.
 	members []mortise.Member
-	err     error // the error of the last query
+	before  []mortise.Member // the first page of an earlier answer, if the leader has not answered since
+	total   int              // members, at the last answer of the leader
+	err     error            // the error of the last query
 }
 
 // answers stores the last answers. A request whose answer is old queries the leader. Only one
@@ -147,7 +149,9 @@ func (h *handler) ask(ctx context.Context, q question, now time.Time) *answer {
 		if h.walk(ctx, a, "", keysRead); a.err == nil {
 			h.deepen(ctx, a.keys)
 		}
-		a.health = h.health(ctx)
+		if a.health = h.health(ctx); a.health != nil {
+			a.total = a.health.Members
+		}
 		a.ends, _ = h.node.Audit(ctx) // ignore the error: the next query then fails too
 		a.sessions, _ = h.node.Sessions(ctx)
 		_ = h.membersBehind(ctx, a, "")
@@ -231,6 +235,9 @@ func (l *answer) old(why error) *answer {
 		return &answer{err: why}
 	}
 	was := *l
+	if was.members != nil {
+		was.before = was.members
+	}
 	was.err, was.health, was.members = why, nil, nil
 	return &was
 }

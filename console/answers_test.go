@@ -37,7 +37,7 @@ func (f *fakeNode) Err() error                  { return nil }
 func (f *fakeNode) Ready(context.Context) error { return nil }
 func (f *fakeNode) Status() mortise.Status {
 	return mortise.Status{Name: "fake", Group: "g", Leader: "fake", Session: mortise.SessionAttached,
-		Lease: mortise.LeaseSafe, Health: &mortise.Health{Eligible: 3, Advice: "go on"}, MembersTotal: f.fleet}
+		Lease: mortise.LeaseSafe, Health: &mortise.Health{Eligible: 3, Members: f.fleet, Advice: "go on"}}
 }
 
 func (f *fakeNode) Members(ctx context.Context, after string) iter.Seq2[mortise.Member, error] {

@@ -244,7 +244,7 @@ func (s *scene) voterFindings() (all []finding) {
 		all = append(all, finding{ID: "voters-change", Level: watch,
 			What: "A change of the voters is due or in flight.", Why: sentence(h.Change), Next: advice})
 	}
-	if len(h.CannotLose) > 0 && s.status.MembersTotal > 1 {
+	if len(h.CannotLose) > 0 && h.Members > 1 {
 		all = append(all, finding{ID: "cannot-lose", Level: watch, What: "The group would not survive the loss of " +
 			strings.Join(h.CannotLose, ", or of ") + ".", Next: advice})
 	}

@@ -89,8 +89,8 @@ func TestFieldsOfOthersAreText(t *testing.T) {
 	node := newPastNode(mortise.KeyInfo{Key: evil, Held: 1, Waiting: 1,
 		Queue: []mortise.Standing{{Holder: evil, Token: 7}, {Holder: evil}}})
 	node.status.Cluster, node.status.Version, node.status.Zone, node.status.Address = evil, evil, evil, evil
-	for i := range node.status.Members {
-		m := &node.status.Members[i]
+	for i := range node.members {
+		m := &node.members[i]
 		m.Name, m.Version, m.Zone, m.Address, m.For = evil, evil+"2", evil, evil, evil
 	}
 	h := New(keyedPast{node}, Options{History: anHour(), Console: func(m mortise.Member) string { return m.Name }})

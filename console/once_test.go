@@ -54,7 +54,7 @@ func TestNothingIsLeftOutThatStandsNowhereElse(t *testing.T) {
 // The page shows what runs, for how long, and in which cluster.
 func TestTheInstanceIsDescribed(t *testing.T) {
 	node := newPastNode()
-	node.status.Members[2].Version = "v0.0.9"
+	node.members[2].Version = "v0.0.9"
 	page := mustPage(t, New(node, Options{}), "/")
 	wantText(t, page, "<title>orders-0 · orders</title>", "cluster <b>orders</b>", "mortise v0.1.0", "26 h 00 min",
 		"mortise v0.0.9")

@@ -14,6 +14,7 @@ import (
 type pastNode struct {
 	*fakeNode
 	status   mortise.Status
+	members  []mortise.Member
 	sessions []mortise.SessionInfo
 }
 
@@ -26,7 +27,7 @@ func (n *pastNode) Members(ctx context.Context, after string) iter.Seq2[mortise.
 		return n.fakeNode.Members(ctx, after)
 	}
 	return func(yield func(mortise.Member, error) bool) {
-		for _, m := range n.status.Members {
+		for _, m := range n.members {
 			if !yield(m, nil) {
 				return
 			}
@@ -39,13 +40,13 @@ func newPastNode(keys ...mortise.KeyInfo) *pastNode {
 	n.status = n.fakeNode.Status()
 	n.status.Name, n.status.Instance, n.status.Address, n.status.Leader = "orders-0", "id-0", "10.0.0.10:7947", "orders-1"
 	n.status.Cluster, n.status.Version, n.status.Age = "orders", "v0.1.0", 26*time.Hour
-	n.status.LeaseFor, n.status.Phase, n.status.MembersTotal = 8*time.Second, mortise.PhaseMember, 3
+	n.status.LeaseFor, n.status.Phase, n.status.Health.Members = 8*time.Second, mortise.PhaseMember, 3
 	for i := range 3 {
 		m := mortise.Member{Name: fmt.Sprintf("orders-%d", i), Instance: fmt.Sprintf("id-%d", i), Votes: true, Seen: true,
 			Address: fmt.Sprintf("10.0.0.1%d:7947", i)}
 		n.status.Voters = append(n.status.Voters, m)
 		m.Session, m.Version, m.Tier = fmt.Sprint(i+1), "v0.1.0", mortise.TierRoot
-		n.status.Members = append(n.status.Members, m)
+		n.members = append(n.members, m)
 		n.sessions = append(n.sessions, mortise.SessionInfo{Session: m.Session, Holder: m.Name, TTL: 10 * time.Second,
 			Left: time.Duration(9-i) * time.Second})
 	}

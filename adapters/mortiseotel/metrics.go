@@ -181,12 +181,10 @@ func figures(s mortise.Status) map[string]float64 {
 	if s.Votes {
 		f[table.Term], f[table.Starved] = float64(s.Term), s.Starved.Seconds()
 	}
-	if s.Leading {
-		f[table.Members] = float64(s.MembersTotal)
-	}
 	// A removed voter that has not been replaced counts as missing too, although the group no
 	// longer waits for it.
 	if s.Health != nil {
+		f[table.Members] = float64(s.Health.Members)
 		f[table.Missing] = float64(max(len(s.Health.Missing), s.VotersWanted-voters, 0))
 		f[table.Surplus] = float64(s.Health.Surplus.Beyond())
 	}

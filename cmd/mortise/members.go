@@ -6,7 +6,6 @@ import (
 	"encoding/json"
 	"errors"
 	"flag"
-	"slices"
 	"strconv"
 	"time"
 
@@ -189,8 +188,7 @@ func (c *call) tableOf(list []mortise.Member, leader string) error {
 	return c.table(memberHeading, rows)
 }
 
-// tellLastMembers is called if no leader answers. It prints the instances that answer, and the most
-// recent list of members that one of these instances has.
+// tellLastMembers is called if no leader answers. It prints the instances that answer.
 func (c *call) tellLastMembers(reports []guest.Report, why error) error {
 	if c.json {
 		for _, r := range reports {
@@ -203,23 +201,14 @@ func (c *call) tellLastMembers(reports []guest.Report, why error) error {
 	_ = c.printf("no leader has answered with the list of members (%v); these instances were found:\n", why)
 	named := names(reports)
 	var rows [][]string
-	var last *mortise.Status
 	for _, r := range reports {
 		row := []string{named[r.Addr], r.Addr, "", "", "", "", string(r.Outcome)}
 		if s := r.Status; s != nil {
 			row[0], row[2], row[3], row[4], row[5] = s.Name, s.Instance, s.Zone, s.Version, part(s)
-			if s.MembersAge > 0 && (last == nil || s.MembersAge < last.MembersAge) {
-				last = s
-			}
 		}
 		rows = append(rows, row)
 	}
-	if err := c.table("NAME ADDRESS INSTANCE ZONE VERSION PART ANSWER", rows); err != nil || last == nil {
-		return err
-	}
-	age := short(last.MembersAge.Round(time.Second))
-	_ = c.printf("\n%d of %d members, as the leader listed them %s ago:\n", len(last.Members), last.MembersTotal, age)
-	return c.tableOf(last.Members, "")
+	return c.table("NAME ADDRESS INSTANCE ZONE VERSION PART ANSWER", rows)
 }
 
 func names(reports []guest.Report) map[string]string {
@@ -228,7 +217,7 @@ func names(reports []guest.Report) map[string]string {
 		if r.Status == nil {
 			continue
 		}
-		for _, m := range slices.Concat(r.Status.Members, r.Status.Voters) {
+		for _, m := range r.Status.Voters {
 			if m.Name != "" && m.Address != "" {
 				named[m.Address] = m.Name
 			}

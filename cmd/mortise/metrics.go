@@ -120,12 +120,10 @@ func observed(s mortise.Status) map[string]float64 {
 	if s.Votes {
 		f["term"], f["node_starved_time_seconds_total"] = float64(s.Term), s.Starved.Seconds()
 	}
-	if s.Leading {
-		f["members"] = float64(s.MembersTotal)
-	}
 	// A removed voter that has not been replaced counts as missing too, although the group no
 	// longer waits for it.
 	if s.Health != nil {
+		f["members"] = float64(s.Health.Members)
 		f["voters_missing"] = float64(max(len(s.Health.Missing), s.VotersWanted-voters, 0))
 		f["surplus_instances"] = float64(s.Health.Surplus.Beyond())
 	}

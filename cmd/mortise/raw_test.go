@@ -95,7 +95,7 @@ func TestHostileAnswersAreNotPrintedRaw(t *testing.T) {
 		Votes: true}
 	s := &mortise.Status{
 		Name: forged, Instance: forged, Address: forged, Version: forged, Phase: mortise.PhaseMember, Group: forged,
-		Leader: forged, Voters: []mortise.Member{member}, Members: []mortise.Member{member}, Waiting: forged,
+		Leader: forged, Voters: []mortise.Member{member}, Waiting: forged,
 		Lease: forged,
 	}
 	health := &mortise.Health{
@@ -128,7 +128,7 @@ func TestHostileAnswersAreNotPrintedRaw(t *testing.T) {
 	}
 	var listed bytes.Buffer
 	c := &call{out: &listed, errs: &listed}
-	s.MembersAge, member.For, member.Tier, member.Session = time.Second, forged, forged, forged
+	member.For, member.Tier, member.Session = forged, forged, forged
 	for _, r := range [][]guest.Report{{answered, silent}, {silent}} {
 		if err := errors.Join(c.tellLastMembers(r, errors.New(forged)),
 			c.tellMembers(memberList{members: []mortise.Member{member}, next: forged})); err != nil {

@@ -67,10 +67,6 @@ func TestMembersAreTheLeadersTable(t *testing.T) {
 			if i == 4 {
 				continue // this node has only the rights of its secret
 			}
-			if s := f.nodes[i].Status(); s.MembersAge != 0 || len(s.Members) != 0 {
-				t.Errorf("node %d has a picture of %d members that it never asked for, %v old", i, len(s.Members),
-					s.MembersAge)
-			}
 			list := f.members(i, "")
 			if got := memberNames(list); got != want {
 				t.Errorf("node %d lists %s, want %s", i, got, want)
@@ -96,10 +92,8 @@ func TestMembersAreTheLeadersTable(t *testing.T) {
 			}
 			time.Sleep(7 * time.Second)
 			s := f.nodes[i].Status()
-			if memberNames(s.Members) != want || s.MembersTotal != 6 || s.MembersAge < 7*time.Second ||
-				s.MembersAge > 8*time.Second {
-				t.Errorf("node %d has a picture of %s, %d in all, %v old", i, memberNames(s.Members), s.MembersTotal,
-					s.MembersAge)
+			if h, err := f.nodes[i].Health(brief(t)); err != nil || h.Members != 6 {
+				t.Errorf("node %d counts %d members, %v", i, h.Members, err)
 			}
 			for _, voter := range s.Voters {
 				if voter.Name == "" || voter.Zone != "zone of "+voter.Name || !voter.Seen && i < 3 {
@@ -139,8 +133,7 @@ func TestMembersWithoutALeader(t *testing.T) {
 				t.Errorf("%+v, %v", m, err)
 			}
 		}
-		if s := f.nodes[0].Status(); len(s.Members) != 3 || s.MembersAge < 2*time.Second || s.Leader != "" ||
-			s.Voters[0].Name == "" {
+		if s := f.nodes[0].Status(); s.Leader != "" || s.Voters[0].Name == "" {
 			t.Errorf("%+v", s)
 		}
 		for _, err := range f.nodes[0].Members(ctx, "yesterday") {
@@ -197,9 +190,11 @@ func TestNamesAreLearnedWithoutGossip(t *testing.T) {
 		}
 		time.Sleep(11 * time.Second)
 		s := m.Status()
-		if s.Leader != f.nodes[f.leader()].Status().Name || s.MembersAge != 0 {
-			t.Errorf("its leader is called %s, want %s; its picture is %v old", s.Leader,
-				f.nodes[f.leader()].Status().Name, s.MembersAge)
+		if s.Leader != f.nodes[f.leader()].Status().Name {
+			t.Errorf("its leader is called %s, want %s", s.Leader, f.nodes[f.leader()].Status().Name)
+		}
+		if h, err := m.Health(brief(t)); err != nil || h.Members != 0 {
+			t.Errorf("it may not list the members, and counts %d: %v", h.Members, err)
 		}
 		for _, v := range s.Voters {
 			if !strings.HasPrefix(v.Name, "node-") {

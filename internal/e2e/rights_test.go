@@ -221,8 +221,7 @@ func TestAGuestMayDoWhatItsTextSays(t *testing.T) {
 			var s mortise.Status
 			here, failed := asks(t, p, query.AdminClient.Here, &query.HereRequest{})
 			if err := json.Unmarshal(here.GetStatus(), &s); err != nil || failed != nil ||
-				here.Denied.GetVerb() != "read" || s.Group == "" || len(s.Voters) != 3 || s.Address != "" ||
-				len(s.Members) > 0 {
+				here.Denied.GetVerb() != "read" || s.Group == "" || len(s.Voters) != 3 || s.Address != "" {
 				t.Errorf("node %d shows a guest %+v, %v, %v", i, s, failed, err)
 			}
 			both, failed := asks(t, p, query.AdminClient.Peek, key("a/both"))

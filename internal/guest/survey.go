@@ -105,10 +105,9 @@ func (g *Guest) Survey(ctx context.Context) (reports []Report, errs []error) {
 	for len(s.todo) > 0 {
 		answers := g.visit(ctx, s.todo)
 		reports, s.todo = append(reports, answers...), nil
-		s.name(answers, func(st *mortise.Status) []mortise.Member { return st.Voters })
+		s.name(answers)
 		if len(s.todo) == 0 && !listed {
 			listed = true
-			s.name(reports, func(st *mortise.Status) []mortise.Member { return st.Members })
 			s.add("the leader", g.listed(ctx, reports))
 		}
 		if over := len(reports) + len(s.todo) - maxPlaces; over > 0 {
@@ -128,10 +127,10 @@ type survey struct {
 	known map[string]bool // addresses that were asked, are in todo or were left out
 }
 
-func (s *survey) name(answers []Report, whom func(*mortise.Status) []mortise.Member) {
+func (s *survey) name(answers []Report) {
 	for _, r := range answers {
 		if r.Status != nil {
-			s.add(r.Status.Name, whom(r.Status))
+			s.add(r.Status.Name, r.Status.Voters)
 		}
 	}
 }

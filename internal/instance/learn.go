@@ -52,7 +52,7 @@ func (n *Instance) askNames() bool {
 	defer cancel()
 	page, err := QueryOnce(ctx, n, query.QueryClient.Names, &query.StateRequest{})
 	if err == nil {
-		n.known.keep(n.env.clock.Now(), page, false)
+		n.known.read(page)
 	}
 	return err == nil && len(page.Names) > 0
 }

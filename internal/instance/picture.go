@@ -2,10 +2,8 @@ package instance
 
 import (
 	"sync"
-	"time"
 
 	"github.com/mortise-lock/mortise/cluster"
-	"github.com/mortise-lock/mortise/internal/clock"
 	"github.com/mortise-lock/mortise/internal/nodeid"
 	"github.com/mortise-lock/mortise/internal/plain"
 	"github.com/mortise-lock/mortise/internal/queries"
@@ -14,11 +12,8 @@ import (
 
 // picture holds data about the members for calls that send no query.
 type picture struct {
-	mu sync.Mutex // guards the fields below
-	at clock.Time
-	// members is the page, which is never changed once it is stored. Nil means none.
-	members *query.MemberList
-	voters  InstanceNames
+	mu     sync.Mutex // guards voters
+	voters InstanceNames
 }
 
 // InstanceName is the name and zone of an instance. Its texts are escaped.
@@ -27,13 +22,10 @@ type InstanceName struct{ Name, Zone string }
 // InstanceNames maps instances to their known names and zones.
 type InstanceNames map[nodeid.ID]InstanceName
 
-// keep stores an answer from the leader. first is set if the answer is the first page of the list.
-func (p *picture) keep(now clock.Time, page *query.MemberList, first bool) {
+// read stores the names and zones of the voters in an answer from the leader.
+func (p *picture) read(page *query.MemberList) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
-	if first {
-		p.at, p.members = now, page
-	}
 	for _, each := range page.Names {
 		p.learn(queries.ID(each.Instance), InstanceName{Name: plain.Text(each.Name)})
 	}
@@ -42,17 +34,6 @@ func (p *picture) keep(now clock.Time, page *query.MemberList, first bool) {
 			p.learn(queries.ID(m.Instance), InstanceName{plain.Text(m.Name), plain.Text(m.Zone)})
 		}
 	}
-}
-
-// last returns the stored page and its age, or nil if there is no page. The caller must not change
-// the page.
-func (p *picture) last(now clock.Time) (members *query.MemberList, age time.Duration) {
-	p.mu.Lock()
-	defer p.mu.Unlock()
-	if p.members == nil {
-		return nil, 0
-	}
-	return p.members, max(now.Sub(p.at), 1)
 }
 
 // learn stores a name and a zone. An empty zone does not replace a known zone. The caller must hold

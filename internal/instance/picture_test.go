@@ -13,7 +13,7 @@ func TestThePictureIsBounded(t *testing.T) {
 	var p picture
 	for i := range uint64(1000) {
 		id := nodeidtest.ID(i + 1)
-		p.keep(1, &query.MemberList{Names: []*query.Name{{Instance: id[:], Name: "x"}}}, false)
+		p.read(&query.MemberList{Names: []*query.Name{{Instance: id[:], Name: "x"}}})
 	}
 	if len(p.voters) > votersKept {
 		t.Errorf("%d names are kept", len(p.voters))
@@ -26,10 +26,10 @@ func TestNoNameIsRaw(t *testing.T) {
 	const nasty = "x\x1b[2J\r\n\a\u009b\u202ey"
 	var p picture
 	member, name := nodeidtest.ID(8), nodeidtest.ID(9)
-	p.keep(1, &query.MemberList{
+	p.read(&query.MemberList{
 		Members: []*query.Member{{Name: nasty, Zone: nasty, Votes: true, Instance: member[:]}},
 		Names:   []*query.Name{{Name: nasty, Instance: name[:]}},
-	}, true)
+	})
 	gossip := cluster.Status{Members: []cluster.Member{{Name: nasty, Zone: nasty, Instance: nodeidtest.ID(7)}}}
 	names := p.names(&gossip)
 	for i := range uint64(3) {

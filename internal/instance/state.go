@@ -58,10 +58,8 @@ func (n *Instance) AskDisks(ctx context.Context, leader nodeid.ID) []FaultyDisk 
 	return n.askDisks(ctx, leader)
 }
 
-// KeepPage stores a page of the members, which must not be changed afterwards.
-func (n *Instance) KeepPage(page *query.MemberList, first bool) {
-	n.known.keep(n.env.clock.Now(), page, first)
-}
+// LearnNames remembers the names and zones of the voters in a page of the members.
+func (n *Instance) LearnNames(page *query.MemberList) { n.known.read(page) }
 
 // Recover implements mortise's Node.Recover.
 func (n *Instance) Recover(ctx context.Context, group uint64) error {
@@ -111,11 +109,7 @@ type Picture struct {
 	Report  *voters.Report // state of the voters; nil unless this instance leads
 	Remarks []string       // texts about settings that differ; only if this instance leads
 
-	// Members is the first page of the leader's last list, and must not be changed. Nil means that
-	// no page is stored.
-	Members      *query.MemberList
-	MembersAge   time.Duration
-	MembersTotal int
+	Members int // number of members and guests; only if this instance leads
 
 	Durable   bool  // whether the instance has a directory
 	Unread    error // why the log of this voter cannot be used
@@ -139,15 +133,13 @@ func (n *Instance) Picture() *Picture {
 		p.Sessions = append(p.Sessions, c.Status())
 	}
 	p.Age, p.Available = n.grantable.share(p.Now)
-	p.Members, p.MembersAge = n.known.last(p.Now)
-	p.MembersTotal = int(p.Members.GetTotal())
 	p.Leader = p.Sessions[0].Leader.ID
 	if r := n.replica.Load(); r != nil {
 		role := r.Role()
 		p.Votes, p.Term, p.Leading = r.Votes(), role.Term, role.Leading
 		p.Starved = r.log.Status().Starved
 		if p.Leading {
-			p.MembersTotal = r.core.SessionIndex.Members()
+			p.Members = r.core.SessionIndex.Members()
 		}
 		p.Leader = r.Leader(n.cluster()).Instance
 	}

@@ -40,7 +40,7 @@ func TestWordsAreConstants(t *testing.T) {
 		})
 	}
 	if !slices.Contains(fields["Session"], "attached") || !slices.Contains(fields["State"], "hung") ||
-		!slices.Contains(fields["State"], "joined") {
+		!slices.Contains(fields["State"], "opened") {
 		t.Fatalf("the words are not found: the rule would pass because it sees nothing: %v", fields)
 	}
 	for _, s := range all {

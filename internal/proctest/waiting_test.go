@@ -116,7 +116,7 @@ func (w *world) waitMembers(within time.Duration, living ...*instance) {
 			if err != nil || e.Status == nil {
 				return false
 			}
-			for _, m := range e.Status.Members {
+			for _, m := range e.Status.Voters {
 				seen = append(seen, m.Name)
 			}
 			slices.Sort(seen)

@@ -182,7 +182,7 @@ func (i *instance) answer(r request) {
 			}
 			list = append(list, m)
 		}
-		e.Status = &mortise.Status{Members: list}
+		e.Status = &mortise.Status{Voters: list} // a Status has no other list of members
 	case "health":
 		h, err := i.node.Health(ctx)
 		e.Err = text(err)
