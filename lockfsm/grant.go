@@ -75,8 +75,11 @@ func (g *Grant) Readers(tree bool) []Mode {
 // Lowered returns g after a Downgrade to these modes.
 func (g Grant) Lowered(modes []Mode) Grant {
 	g.Permits, g.Of, g.Modes = 0, 0, modes
-	if !slices.ContainsFunc(modes, func(m Mode) bool { return m != ModeIS }) {
+	switch plain := slices.Compact(slices.Clone(modes)); {
+	case slices.Equal(plain, []Mode{ModeIS}):
 		g.Permits, g.Modes = 1, nil
+	case slices.Equal(plain, []Mode{ModeX}):
+		g.Modes = nil
 	}
 	return g
 }

@@ -62,7 +62,7 @@ func (j *judge) checkCarried() error {
 		g := &j.grants[at]
 		granted := j.events[g.event]
 		if g.shared >= 0 && j.events[g.shared].Rev <= e.Rev {
-			granted.Permits = 1
+			granted.Permits, granted.Modes = j.events[g.shared].Permits, j.events[g.shared].Modes
 		}
 		if granted.Group != e.Group || !granted.alike(e) || granted.reserved() != e.reserved() || granted.Index > e.Index ||
 			g.end >= 0 && j.events[g.end].Rev <= e.Rev {

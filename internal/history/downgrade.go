@@ -1,13 +1,16 @@
 package history
 
-import "slices"
+import (
+	"slices"
+
+	"github.com/mortise-lock/mortise/lockfsm"
+)
 
 // This file judges downgrades. A downgrade makes an exclusive grant shared. The grant keeps its
 // token. Its caller acts as a reader from the moment at which it sends the downgrade, so other
 // readers may be granted the lock as soon as the state has changed.
 
-// sheds reports whether e is of a lock that can become shared. A lock with modes then counts as
-// shared without modes, which is never more than the state allows.
+// sheds reports whether e is of a lock that can become shared.
 func (e *Event) sheds() bool { return e.Permits == 0 && e.Of == 0 && e.Upgrades == 0 }
 
 // share replays that an exclusive grant becomes shared.
@@ -24,13 +27,19 @@ func (w *sweeper) share(s step) error {
 		return w.broken(Ends, []int32{g.event, g.shared, g.end, s.event},
 			"%s becomes shared with token %d, which does not hold it exclusively", e.asked(), e.Token)
 	}
+	had := w.as(g)
+	g.shared = s.event
 	for _, key := range w.sets[g.set].keys {
 		if k := &w.keys[key]; current(key) {
+			before, _ := w.sets[g.set].terms(had, key)
 			permits, _ := w.sets[g.set].terms(w.as(g), key)
-			k.taken -= permits - 1
+			k.taken += permits - before
 		}
 	}
-	g.shared = s.event
+	if before := had.grant(); !before.Covers(w.as(g).grant()) {
+		return w.broken(Ends, []int32{g.event, s.event}, "%s with token %d gets modes that its own do not cover: %s",
+			had.asked(), e.Token, e.asked())
+	}
 	if !w.as(g).alike(e) {
 		return w.broken(Ends, []int32{g.event, s.event}, "%s becomes shared with token %d, which is of %s", e.asked(),
 			e.Token, w.sets[g.set].name)
@@ -41,6 +50,18 @@ func (w *sweeper) share(s step) error {
 	}
 	return w.notAfter(s.at, s.event, s.event)
 }
+
+// grant returns what a request like e would include.
+func (e *Event) grant() *lockfsm.Grant {
+	g := &lockfsm.Grant{Key: e.Key, Keys: e.Keys, Permits: e.Permits, Of: e.Of}
+	for _, mode := range e.Modes {
+		g.Modes = append(g.Modes, lockfsm.Mode(mode-'0'))
+	}
+	return g
+}
+
+// reads reports whether a holder with the modes of e only reads.
+func (e *Event) reads() bool { return e.Of == 0 && e.grant().Reads() }
 
 // unasked judges a downgraded grant. If the owner's node ran for long enough after the downgrade,
 // the owner must have recorded that it acts as a reader, or that its hold has ended.
@@ -62,6 +83,6 @@ func (j *judge) unasked(g *grant) error {
 // exclusive lock. The voters know g only from a state after its downgrade.
 func (j *judge) lowers(g *grant, c *call) bool {
 	e, asked := &j.events[g.event], &j.events[c.called]
-	return e.Seq == 0 && c.downgrade >= 0 && asked.sheds() && e.Permits == 1 && e.Of == 0 && e.Key == asked.Key &&
+	return e.Seq == 0 && c.downgrade >= 0 && asked.sheds() && e.reads() && e.Key == asked.Key &&
 		slices.Equal(e.Keys, asked.Keys)
 }

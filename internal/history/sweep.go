@@ -93,7 +93,7 @@ func (j *judge) as(g *grant) *Event {
 	like := j.sets[g.set].like
 	if g.shared >= 0 {
 		shared := *like
-		shared.Permits, shared.Modes = 1, ""
+		shared.Permits, shared.Modes = j.events[g.shared].Permits, j.events[g.shared].Modes
 		return &shared
 	}
 	return like

@@ -111,7 +111,7 @@ func (t *Trail) Result(r lockfsm.Result, m *lockfsm.Machine) {
 	case lockfsm.Release:
 		t.gone(r, ByRelease)
 	case lockfsm.Downgrade:
-		t.shared(r)
+		t.shared(raw, r)
 	case lockfsm.Cancel:
 		t.gone(r, ByCancel)
 	case lockfsm.Refuse:
@@ -231,14 +231,20 @@ func (t *Trail) gone(r lockfsm.Result, how How) {
 	}
 }
 
-// shared records that a downgrade has made a hold shared.
-func (t *Trail) shared(r lockfsm.Result) {
+// shared records that a downgrade has given a hold weaker modes.
+func (t *Trail) shared(raw []byte, r lockfsm.Result) {
 	q := request{r.Session, r.Number}
-	if h, known := t.live.get(q); known && r.Code == lockfsm.Downgraded && h.permits == 0 {
+	c, err := lockfsm.Decode(raw)
+	if err != nil || r.Code != lockfsm.Downgraded {
+		return
+	}
+	g := lockfsm.Grant{}.Lowered(c.Modes)
+	permits, modes := g.Permits, Modes(g.Modes)
+	if h, known := t.live.get(q); known && (h.permits != permits || h.modes != modes) {
 		if up, other, raised := t.live.upgradeOf(h.token); raised {
 			t.end(up, other, ByRelease)
 		}
-		h.permits, h.modes = 1, ""
+		h.permits, h.modes = permits, modes
 		t.live.set(q, h)
 		t.say(t.event(Shared, q, h))
 	}

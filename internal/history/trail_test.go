@@ -206,3 +206,39 @@ func TestTrailOfAStay(t *testing.T) {
 		}
 	}
 }
+
+// TestTrailOfADowngradeByKeys gives the keys of a tree different modes. A voter that begins with a
+// snapshot behind the downgrade agrees with the others, and a writer beside the readers is found.
+func TestTrailOfADowngradeByKeys(t *testing.T) {
+	for name, bad := range map[string]bool{"as the state has it": false, "a key is raised": true} {
+		v := found(t, 1)
+		s := v.apply(lockfsm.Command{Kind: lockfsm.Open, Nonce: lockfsm.Nonce{1}}).Session
+		modes := []lockfsm.Mode{lockfsm.ModeIX, lockfsm.ModeX, lockfsm.ModeX}
+		v.apply(lockfsm.Command{Kind: lockfsm.Acquire, Session: s, Number: 1, Key: "a", Keys: []string{"a/b", "c"},
+			Modes: modes})
+		down := lockfsm.Command{Kind: lockfsm.Downgrade, Session: s, Number: 1,
+			Modes: []lockfsm.Mode{lockfsm.ModeIS, lockfsm.ModeS, lockfsm.ModeX}}
+		v.apply(down)
+		v.apply(down)
+		v.copy(t)
+		v.apply(lockfsm.Command{Kind: lockfsm.Release, Session: s, Number: 1})
+		shared := 0
+		for i := range v.events {
+			if e := &v.events[i]; e.Kind == history.Shared {
+				if shared++; e.Modes != "130" {
+					t.Errorf("%s: %+v", name, e)
+				}
+			}
+			if e := &v.events[i]; bad && (e.Kind == history.Shared || e.Kind == history.End) {
+				e.Modes = "230" // the token's own mode is 2
+			} else if bad && e.Kind == history.Grant && e.Stream == 1 {
+				e.Modes = "100"
+			}
+		}
+		var broken *history.Violation
+		err := history.Judge(v.events, history.Options{})
+		if found := errors.As(err, &broken); shared != 1 || found != bad {
+			t.Errorf("%s: %d lines of downgrades, %v", name, shared, err)
+		}
+	}
+}
