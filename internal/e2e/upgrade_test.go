@@ -285,8 +285,10 @@ func TestUpgradesThatCross(t *testing.T) {
 						told <- err
 					}()
 					time.Sleep(time.Second)
+					second, end := context.WithTimeout(reads[1].Context(t.Context()), 10*time.Second)
+					defer end()
 					var deadlock *mortise.DeadlockError
-					if _, err := ups[1].Upgrade(reads[1].Context(t.Context())); !errors.As(err, &deadlock) ||
+					if _, err := ups[1].Upgrade(second); !errors.As(err, &deadlock) ||
 						len(deadlock.Circle) < 2 || deadlock.Circle[0].Key != "k1" || ups[1].Err() != nil {
 						t.Errorf("the second upgrade: %v, then %v", err, ups[1].Err())
 					}
