@@ -92,6 +92,7 @@ type Command struct {
 	// 1.
 	Rules uint32
 	Kind  Kind
+	laterCommand
 	// Epoch is the number of an attachment of Session.
 	Session SessionID
 	Epoch   Epoch

@@ -80,6 +80,7 @@ func Decode(command []byte) (Command, error) {
 		WallUnixMS: v.wallUnixMS, Version: v.version, Settings: copied(v.settings),
 		SessionBytes: v.sessionBytes, GroupBytes: v.groupBytes,
 	}
+	c.laterCommand = v.laterCommand()
 	if n := v.live.left; n > 0 {
 		c.Live = make([]Range, n)
 		for i := range c.Live {
@@ -104,6 +105,7 @@ func Decode(command []byte) (Command, error) {
 // view is a decoded command whose byte slices share the memory of the log entry.
 type view struct {
 	Header
+	laterView
 	key, record []byte
 	settings    []byte
 	live        ranges
@@ -225,7 +227,7 @@ func (r *reader) fields(v *view) {
 }
 
 func (r *reader) acquire(v *view) {
-	flags := r.max(acquireFlags, "flags")
+	flags := r.max(acquireFlags|v.laterFlags(), "flags")
 	v.try = flags&tryFlag != 0
 	v.key = r.take(r.uvarint("key"), "key")
 	if flags&^tryFlag == 0 {
@@ -278,6 +280,7 @@ func (r *reader) acquire(v *view) {
 			r.fail("flags")
 		}
 	}
+	r.laterAcquire(v, flags)
 }
 
 // modes reads the modes of a number of keys.

@@ -199,7 +199,7 @@ func (c Command) appendAcquire(b []byte) []byte {
 	if flags&innerFlag != 0 {
 		b = binary.AppendUvarint(b, uint64(c.Inner))
 	}
-	return b
+	return c.appendLater(b)
 }
 
 func (c *Command) appendModes(b []byte) []byte {
@@ -210,6 +210,7 @@ func (c *Command) appendModes(b []byte) []byte {
 }
 
 func (c *Command) acquireFlags() (flags uint64) {
+	flags = c.laterFlags()
 	if c.Try {
 		flags |= tryFlag
 	}

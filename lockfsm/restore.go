@@ -29,12 +29,19 @@ func restore(snapshot []byte, supported uint32) (*Machine, error) {
 	if v := r.uvarint("version"); v != snapshotVersion {
 		return nil, fmt.Errorf("%w: format version %d, this build knows version %d", ErrSnapshot, v, snapshotVersion)
 	}
+	var fingerprint uint64
+	if f := r.take(8, "fingerprint"); len(f) == 8 {
+		fingerprint = binary.LittleEndian.Uint64(f)
+	}
 	charter := r.charter()
 	if r.fault != "" {
 		return nil, fmt.Errorf("%w: bad %s", ErrSnapshot, r.fault)
 	}
 	m, err := newMachine(charter, supported)
 	if err != nil {
+		return nil, fmt.Errorf("%w: %w", ErrSnapshot, err)
+	}
+	if err := checkFingerprint(charter.Rules, fingerprint); err != nil {
 		return nil, fmt.Errorf("%w: %w", ErrSnapshot, err)
 	}
 	m.restoreGroup(&r)

@@ -12,6 +12,20 @@ const RulesVersion uint32 = 1
 //lint:ignore U1000 it has its place in Machine for the next version
 type laterState struct{}
 
+// laterCommand contains the fields that versions above 1 have added to Command, and laterView the
+// decoded ones.
+type (
+	laterCommand struct{}
+	laterView    struct{}
+)
+
+// These methods encode and decode the later fields of an Acquire.
+func (laterCommand) laterFlags() uint64          { return 0 }
+func (laterCommand) appendLater(b []byte) []byte { return b }
+func (v *view) laterFlags() uint64               { return 0 }
+func (v *view) laterCommand() laterCommand       { return laterCommand{} }
+func (r *reader) laterAcquire(*view, uint64)     {}
+
 // laterName returns the name of a kind that a later version adds.
 func (k Kind) laterName() string { return "unknown kind" }
 
@@ -25,5 +39,8 @@ func (m *Machine) later(*view) Code { return Malformed }
 // appendLater appends laterState to a snapshot if its version is in force. Before that, old and new
 // builds must write the same bytes.
 func (m *Machine) appendLater(b []byte) []byte { return b }
+
+// laterFingerprints appends the fingerprints of the versions above 1.
+func laterFingerprints(all []uint64) []uint64 { return all }
 
 func (m *Machine) restoreLater(*reader) {}

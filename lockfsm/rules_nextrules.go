@@ -10,10 +10,48 @@ import "encoding/binary"
 // RulesVersion is the newest version of the rules that this build has.
 const RulesVersion uint32 = 2
 
-// Mark increments a counter. It exists since version 2.
+// Mark increments a counter. A client sends it. It exists since version 2.
 const Mark Kind = 200
 
 const marksSince = 2
+
+// noteFlag is the flag of an Acquire with a Note.
+const noteFlag = acquireFlags + 1
+
+// laterCommand has the fields that version 2 adds to Command. Note is a remark on an Acquire, at most
+// MaxValueBytes long. It changes nothing.
+type laterCommand struct{ Note string }
+
+type laterView struct{ note []byte }
+
+func (c laterCommand) laterFlags() uint64 {
+	if c.Note != "" {
+		return noteFlag
+	}
+	return 0
+}
+
+func (c laterCommand) appendLater(b []byte) []byte {
+	if c.Note == "" {
+		return b
+	}
+	return appendString(b, c.Note)
+}
+
+func (v *view) laterFlags() uint64 {
+	if v.Rules >= marksSince {
+		return noteFlag
+	}
+	return 0
+}
+
+func (v *view) laterCommand() laterCommand { return laterCommand{Note: string(v.note)} }
+
+func (r *reader) laterAcquire(v *view, flags uint64) {
+	if flags&noteFlag != 0 {
+		v.note = r.take(r.positive(MaxValueBytes, "note"), "note")
+	}
+}
 
 type laterState struct{ marks uint64 }
 
@@ -42,6 +80,10 @@ func (m *Machine) appendLater(b []byte) []byte {
 	}
 	return binary.AppendUvarint(b, m.marks)
 }
+
+const fingerprint2 uint64 = 0x59910e0557e09abe
+
+func laterFingerprints(all []uint64) []uint64 { return append(all, fingerprint2) }
 
 func (m *Machine) restoreLater(r *reader) {
 	if m.charter.Rules >= marksSince {

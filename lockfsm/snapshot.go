@@ -8,7 +8,7 @@ import (
 
 // The layout of a snapshot, integers as shortest uvarints unless a size is given:
 //
-//	"mlfs" | version
+//	"mlfs" | version | fingerprint of the rules in force (8 bytes, little endian)
 //	group | founded | rules | session TTL | grace | the six limits | length, settings
 //	flags (1 byte: 1 born, 2 grace over) | revision - first revision | wall stamp - founded |
 //	  chain of the digest (8 bytes, little endian)
@@ -98,6 +98,7 @@ func (m *Machine) inOrder() iter.Seq[*lock] {
 func (m *Machine) appendHeader(b []byte) []byte {
 	b = append(b, snapshotMagic...)
 	b = binary.AppendUvarint(b, snapshotVersion)
+	b = binary.LittleEndian.AppendUint64(b, fingerprintOf(m.charter.Rules))
 	b = m.charter.appendTo(b)
 	var flags byte
 	if m.born {

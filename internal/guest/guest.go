@@ -20,6 +20,7 @@ import (
 	"github.com/mortise-lock/mortise/internal/nodeid"
 	"github.com/mortise-lock/mortise/internal/plain"
 	"github.com/mortise-lock/mortise/internal/queries"
+	"github.com/mortise-lock/mortise/lockfsm"
 	"github.com/mortise-lock/mortise/session"
 	"github.com/mortise-lock/mortise/session/client"
 	"github.com/mortise-lock/mortise/transport"
@@ -59,6 +60,7 @@ func Open(config mortise.Config) (*Guest, error) {
 	settings := transport.Config{
 		Cluster: config.Cluster, Self: transport.Self{Key: g.key},
 		Listener: transport.Deaf(), Dial: g.dial, Handler: inbound{g}, Logger: slog.New(slog.DiscardHandler),
+		Rules: lockfsm.Fingerprints(),
 	}
 	if source != nil {
 		settings.TLS = source

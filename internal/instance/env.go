@@ -38,6 +38,8 @@ type env struct {
 	rules   uint32         // newest version of the lock rules that this instance claims to know
 	// alter changes the entries that this instance's replica applies; nil means no change
 	alter func(batch []byte) []byte
+	// fingerprints of the versions of the rules, from version 1 on
+	fingerprints []uint64
 }
 
 func envOf(w outside.World) env {
@@ -60,6 +62,9 @@ func envOf(w outside.World) env {
 	e.kubernetes = e.kubernetes || w.Kubernetes
 	e.clock, e.files, e.limits = cmp.Or(w.Clock, e.clock), cmp.Or(w.Files, e.files), cmp.Or(w.Limits, e.limits)
 	e.records, e.alter, e.rules = w.Records, w.Alter, cmp.Or(w.Rules, lockfsm.RulesVersion)
+	if e.fingerprints = w.Fingerprints; e.fingerprints == nil {
+		e.fingerprints = lockfsm.Fingerprints()
+	}
 	e.dial = knowsItself(e.dial, e.network.interfaces)
 	return e
 }

@@ -112,7 +112,7 @@ func (n *Instance) Start(ctx context.Context) (err error) {
 		Cluster: n.config.Cluster, Self: transport.Self{Key: *n.key.Load(), Addr: n.reach()}, Life: n.life,
 		Random: n.env.random, Wall: n.env.wall,
 		Listener: listener, Dial: n.env.dial, Handler: inbound{n}, Services: n.services, Logger: n.logger,
-		Unable: n.unreachable,
+		Unable: n.unreachable, Rules: n.env.fingerprints,
 	}
 	if n.config.Source != nil {
 		settings.TLS = n.config.Source

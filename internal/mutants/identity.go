@@ -8,6 +8,8 @@ func identity() []Bug {
 			Breaks: "an instance that is refused for its build looks for a fault of the network"},
 		{Name: "later-rules-end-attachments", Package: "session/keeper", Hazard: "none", Some: true,
 			Breaks: "during a roll-out, a client with the new build loses its session at a leader with the old build"},
+		{Name: "other-rules-admitted", Package: "transport", Hazard: "none", Nodes: "TestOtherRulesAreRefused",
+			Breaks: "during a roll-out between two unreleased commits, replicas with different rules form one group"},
 		{Name: "raise-not-heard", Package: "session/keeper", Hazard: "none",
 			Breaks: "a leader refuses the commands of the new rules until the next election, although all builds have them"},
 		{Name: "nonce-is-proof", Some: true, Package: "session/keeper", Hazard: "none",

@@ -39,6 +39,8 @@ type World struct {
 	Limits lockfsm.Limits
 	// Rules is the newest version of the lock rules that the node claims to know.
 	Rules uint32
+	// Fingerprints are those of the lock rules, from version 1 on. Nil means those of this build.
+	Fingerprints []uint64
 	// Alter changes the entries of the log before the replica of this node alone applies them.
 	Alter func(batch []byte) []byte
 
