@@ -339,7 +339,7 @@ func (d *door) put(r *http.Request, a asked) (any, error) {
 		known = &p.puts
 	}
 	q := requestOf(asks)
-	return known.once(asks, q, func() (dataShown, error) {
+	revision, err := known.once(asks, q.id, q.sum, func() (uint64, error) {
 		ctx := r.Context()
 		if q.id != "" {
 			ctx = context.WithoutCancel(ctx) // its client may ask again
@@ -348,18 +348,18 @@ func (d *door) put(r *http.Request, a asked) (any, error) {
 		defer cancel()
 		return d.change(ctx, r, a)
 	})
+	return dataShown{Key: a.Key, Revision: revision}, err
 }
 
-func (d *door) change(ctx context.Context, r *http.Request, a asked) (dataShown, error) {
+func (d *door) change(ctx context.Context, r *http.Request, a asked) (uint64, error) {
 	if a.Lease == "" {
-		return putData(ctx, d.from(r), a.Key, a.Data, a.Revision)
+		return d.from(r).put(ctx, a.Key, a.Data, a.Revision)
 	}
 	lock, err := d.leases.changer(programOf(r), a.Lease, a.Token)
 	if err != nil {
-		return dataShown{}, err
+		return 0, err
 	}
-	revision, err := lock.Put(ctx, a.Key, a.Data, a.Revision)
-	return dataShown{Key: a.Key, Revision: revision}, err
+	return lock.Put(ctx, a.Key, a.Data, a.Revision)
 }
 
 // ids returns unique, rising IDs.

@@ -31,11 +31,6 @@ func dataOf(ctx context.Context, from stored, key string) (any, error) {
 	return dataShown{Key: key, Revision: revision, Data: data}, err
 }
 
-func putData(ctx context.Context, from stored, key string, data []byte, revision uint64) (dataShown, error) {
-	revision, err := from.put(ctx, key, data, revision)
-	return dataShown{Key: key, Revision: revision}, err
-}
-
 type leaderShown struct {
 	Name   string        `json:"name"` // of the election
 	Leader string        `json:"leader,omitempty"`

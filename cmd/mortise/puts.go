@@ -2,7 +2,9 @@ package main
 
 import (
 	"context"
+	"crypto/sha256"
 	"errors"
+	"fmt"
 	"slices"
 	"sync"
 
@@ -24,40 +26,44 @@ type madePuts struct {
 
 // putCall is a change of data with an ID. The result is set when done is closed.
 type putCall struct {
-	request
-	done  chan struct{}
-	shown dataShown
-	err   error
+	id       string
+	sum      [sha256.Size]byte // of its terms
+	done     chan struct{}
+	revision uint64
+	err      error
 }
 
-// once calls put, unless a call with the ID of q has been made: then it returns the result of that
-// call. The call continues when the client has gone. ctx limits the wait for it.
-func (p *madePuts) once(ctx context.Context, q request, put func() (dataShown, error)) (dataShown, error) {
-	if q.id == "" {
+// once calls put, which returns a revision, unless a call with this ID has been made: then it
+// returns the result of that call. The call continues when the client has gone. ctx limits the wait
+// for it. sum is the hash of the terms.
+func (p *madePuts) once(ctx context.Context, id string, sum [sha256.Size]byte, put func() (uint64, error)) (uint64,
+	error) {
+	if id == "" {
 		return put()
 	}
-	c, first := p.enter(q)
+	c, first := p.enter(id, sum)
 	if first {
-		c.shown, c.err = put()
+		c.revision, c.err = put()
 		p.leave(c)
-		return c.shown, c.err
+		return c.revision, c.err
 	}
-	if c.sum != q.sum {
-		return dataShown{}, bad("the request %q was made before with other terms: give each request an ID of its own", q.id)
+	if c.sum != sum {
+		return 0, fmt.Errorf("%w: the request %q was made before with other terms: give each request an ID of its own",
+			mortise.ErrBadRequest, id)
 	}
 	select {
 	case <-c.done:
-		return c.shown, c.err
+		return c.revision, c.err
 	case <-ctx.Done():
-		return dataShown{}, ctx.Err()
+		return 0, ctx.Err()
 	}
 }
 
-// enter returns the call with the ID of q, and whether it is a new one.
-func (p *madePuts) enter(q request) (c *putCall, first bool) {
+// enter returns the call with this ID, and whether it is a new one.
+func (p *madePuts) enter(id string, sum [sha256.Size]byte) (c *putCall, first bool) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
-	if c := p.byID[q.id]; c != nil {
+	if c := p.byID[id]; c != nil {
 		return c, false
 	}
 	if p.byID == nil {
@@ -67,8 +73,8 @@ func (p *madePuts) enter(q request) (c *putCall, first bool) {
 		delete(p.byID, p.order[0])
 		p.order = slices.Delete(p.order, 0, 1)
 	}
-	c = &putCall{request: q, done: make(chan struct{})}
-	p.byID[q.id], p.order = c, append(p.order, q.id)
+	c = &putCall{id: id, sum: sum, done: make(chan struct{})}
+	p.byID[id], p.order = c, append(p.order, id)
 	return c, true
 }
 

@@ -4,6 +4,7 @@ package main
 
 import (
 	"context"
+	"crypto/sha256"
 	"errors"
 	"fmt"
 	"net/http"
@@ -62,26 +63,26 @@ func TestRequestsToPutAreMadeOnce(t *testing.T) {
 	var p madePuts
 	began, end := make(chan struct{}), make(chan struct{})
 	gone, leave := context.WithCancel(t.Context())
-	q := request{id: "r"}
+	sum := sha256.Sum256(nil)
 	var all sync.WaitGroup
 	all.Go(func() {
-		shown, err := p.once(gone, q, func() (dataShown, error) {
+		shown, err := p.once(gone, "r", sum, func() (uint64, error) {
 			close(began)
 			<-end
-			return dataShown{Revision: 7}, nil
+			return 7, nil
 		})
-		if shown.Revision != 7 || err != nil {
+		if shown != 7 || err != nil {
 			t.Errorf("the first call: %v, %v", shown, err)
 		}
 	})
 	<-began
 	leave()
-	again := func() (dataShown, error) { t.Error("it is made twice"); return dataShown{}, nil }
-	if _, err := p.once(gone, q, again); !errors.Is(err, context.Canceled) {
+	again := func() (uint64, error) { t.Error("it is made twice"); return 0, nil }
+	if _, err := p.once(gone, "r", sum, again); !errors.Is(err, context.Canceled) {
 		t.Errorf("a second call whose client has gone: %v", err)
 	}
 	all.Go(func() {
-		if shown, err := p.once(t.Context(), q, again); shown.Revision != 7 || err != nil {
+		if shown, err := p.once(t.Context(), "r", sum, again); shown != 7 || err != nil {
 			t.Errorf("a second call: %v, %v", shown, err)
 		}
 	})
@@ -89,7 +90,7 @@ func TestRequestsToPutAreMadeOnce(t *testing.T) {
 	all.Wait()
 	calls := 0
 	for _, failed := range []error{mortise.ErrNotReady, context.DeadlineExceeded, mortise.ErrConflict, nil, nil} {
-		_, err := p.once(t.Context(), request{id: "s"}, func() (dataShown, error) { calls++; return dataShown{}, failed })
+		_, err := p.once(t.Context(), "s", sum, func() (uint64, error) { calls++; return 0, failed })
 		if calls > 3 || calls == 3 && !errors.Is(err, mortise.ErrConflict) {
 			t.Errorf("%d calls, %v", calls, err)
 		}
@@ -101,12 +102,13 @@ func TestRequestsToPutAreMadeOnce(t *testing.T) {
 
 func TestRequestsToPutAreForgotten(t *testing.T) {
 	var p madePuts
+	sum := sha256.Sum256(nil)
 	for n := range 3 * maxPuts {
 		failed := error(nil)
 		if n%3 == 0 {
 			failed = mortise.ErrNotReady
 		}
-		_, _ = p.once(t.Context(), request{id: fmt.Sprint(n)}, func() (dataShown, error) { return dataShown{}, failed })
+		_, _ = p.once(t.Context(), fmt.Sprint(n), sum, func() (uint64, error) { return 0, failed })
 	}
 	if len(p.byID) != maxPuts || len(p.order) != maxPuts || p.byID[fmt.Sprint(3*maxPuts-1)] == nil {
 		t.Errorf("%d and %d are remembered", len(p.byID), len(p.order))

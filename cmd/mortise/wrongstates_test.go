@@ -215,34 +215,55 @@ func (r *wrongRig) viewsOfAll() map[string]string {
 // The complaints of the issue about states that this world cannot make, and the tests that make
 // them.
 func TestOtherWrongStatesAreTested(t *testing.T) {
-	for issue, test := range map[string]string{
-		"a voter that lost its directory, and Ready":  "internal/e2e/lostdir_test.go TestARollingDeployThatLosesEachDirectory",
-		"a second process of a living voter's name":   "internal/e2e/lostdir_test.go TestASecondProcessOfALivingVoter",
-		"Ready of a node that has failed or leaves":   "internal/e2e/ready_test.go TestReadyOfANodeThatEnds",
-		"the last reason of Ready, for short probes":  "internal/e2e/ready_test.go TestReadyOfShortProbes",
-		"a build that cannot read the group's rules":  "internal/e2e/oldbuild_test.go TestAnOldBuildIsRefused",
-		"a slow answer to Prepare costs a vote":       "internal/e2e/lostdir_test.go TestASlowDiskCostsNoVote",
-		"scaling, with restarts, is no surplus":       "internal/e2e/surplus_test.go TestMoreInstancesThanReplicas",
-		"a time that was not observed":                "cmd/mortise/led_test.go TestNoSilenceIsInvented",
-		"both values of a setting, and which counts":  "cluster/founding/differs_test.go TestADifferingSettingIsToldWithBothValues",
-		"Start(nil), and a missing parent of Dir":     "starterrors_test.go TestStartNamesTheMistakeAndTheStep",
-		"doctor says stop of a holder that is gone":   "cmd/mortise/led_test.go TestHolderFate",
-		"doctor's order of the steps":                 "cmd/mortise/led_test.go TestTheStepForSettingsThatDiffer",
-		"a directory put back in place":               "internal/e2e/putback_test.go TestADirectoryPutBack",
-		"250 lines an hour for a session with 1 s":    "internal/instance/losslog_test.go TestLossesAreToldSeldom",
-		"barrier returns 5 s after its context":       "barrier/double_test.go TestEnterReturnsSoonAfterItsContext",
-		"what a starved machine costs":                "internal/clock/starvation_test.go TestStarvation",
-		"a starved process blames its disk":           "internal/instance/verdicts_test.go TestAStarvedProcessDoesNotBlameItsDisk",
-		"IPv6 off":                                    "internal/instance/env_test.go TestAnAddressThatThisMachineLacksRefuses",
-		"EMFILE is called a broken disk":              "internal/e2e/files_test.go TestALeaderWithoutFileDescriptorsHandsOver",
-		"Ctrl-C before a group is founded":            "internal/e2e/unfounded_test.go TestAnEndBeforeTheFoundingIsPrompt",
-		"the voters of a lost quorum, above figures":  "console/findings_test.go TestTheVotersOfALostQuorumStandAboveTheFigures",
-		"lists instead of a wall of text on the page": "console/findings_test.go TestALongReasonIsAList",
+	for _, c := range []struct{ issue, file, test string }{
+		{"a voter that lost its directory, and Ready",
+			"internal/e2e/lostdir_test.go", "TestARollingDeployThatLosesEachDirectory"},
+		{"a second process of a living voter's name",
+			"internal/e2e/lostdir_test.go", "TestASecondProcessOfALivingVoter"},
+		{"Ready of a node that has failed or leaves",
+			"internal/e2e/ready_test.go", "TestReadyOfANodeThatEnds"},
+		{"the last reason of Ready, for short probes",
+			"internal/e2e/ready_test.go", "TestReadyOfShortProbes"},
+		{"a build that cannot read the group's rules",
+			"internal/e2e/oldbuild_test.go", "TestAnOldBuildIsRefused"},
+		{"a slow answer to Prepare costs a vote",
+			"internal/e2e/lostdir_test.go", "TestASlowDiskCostsNoVote"},
+		{"scaling, with restarts, is no surplus",
+			"internal/e2e/surplus_test.go", "TestMoreInstancesThanReplicas"},
+		{"a time that was not observed",
+			"cmd/mortise/led_test.go", "TestNoSilenceIsInvented"},
+		{"both values of a setting, and which counts",
+			"cluster/founding/differs_test.go", "TestADifferingSettingIsToldWithBothValues"},
+		{"Start(nil), and a missing parent of Dir",
+			"starterrors_test.go", "TestStartNamesTheMistakeAndTheStep"},
+		{"doctor says stop of a holder that is gone",
+			"cmd/mortise/led_test.go", "TestHolderFate"},
+		{"doctor's order of the steps",
+			"cmd/mortise/led_test.go", "TestTheStepForSettingsThatDiffer"},
+		{"a directory put back in place",
+			"internal/e2e/putback_test.go", "TestADirectoryPutBack"},
+		{"250 lines an hour for a session with 1 s",
+			"internal/instance/losslog_test.go", "TestLossesAreToldSeldom"},
+		{"barrier returns 5 s after its context",
+			"barrier/double_test.go", "TestEnterReturnsSoonAfterItsContext"},
+		{"what a starved machine costs",
+			"internal/clock/starvation_test.go", "TestStarvation"},
+		{"a starved process blames its disk",
+			"internal/instance/verdicts_test.go", "TestAStarvedProcessDoesNotBlameItsDisk"},
+		{"IPv6 off",
+			"internal/instance/env_test.go", "TestAnAddressThatThisMachineLacksRefuses"},
+		{"EMFILE is called a broken disk",
+			"internal/e2e/files_test.go", "TestALeaderWithoutFileDescriptorsHandsOver"},
+		{"Ctrl-C before a group is founded",
+			"internal/e2e/unfounded_test.go", "TestAnEndBeforeTheFoundingIsPrompt"},
+		{"the voters of a lost quorum, above figures",
+			"console/findings_test.go", "TestTheVotersOfALostQuorumStandAboveTheFigures"},
+		{"lists instead of a wall of text on the page",
+			"console/findings_test.go", "TestALongReasonIsAList"},
 	} {
-		file, name, _ := strings.Cut(test, " ")
-		text, err := os.ReadFile(filepath.Join("../..", file))
-		if err != nil || !strings.Contains(string(text), "\nfunc "+name+"(t *testing.T) {\n") {
-			t.Errorf("%s: there is no test %s in %s (%v)", issue, name, file, err)
+		text, err := os.ReadFile(filepath.Join("../..", c.file))
+		if err != nil || !strings.Contains(string(text), "\nfunc "+c.test+"(t *testing.T) {\n") {
+			t.Errorf("%s: there is no test %s in %s (%v)", c.issue, c.test, c.file, err)
 		}
 	}
 }
