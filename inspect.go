@@ -55,7 +55,8 @@ type Standing struct {
 	Permits, Of int      // of a semaphore
 	Keys        []string // all keys of the request, if there are several
 
-	// Path is the node of a tree. This key is the Path or a node above it, and Permits and Of are zero.
+	// Path is the node of a tree. This key is the Path or a node above it, and Permits and Of are
+	// zero.
 	Path string
 
 	// WaitsFor is the index in Queue of the request for which this request waits: the entry
@@ -234,8 +235,8 @@ func (n *Node) Check(ctx context.Context, key string, token Token) (held bool, e
 // instance. Until then the holder's code may continue, and only the token protects the resource. If
 // you can, stop the holder first. The leader logs the call.
 //
-// A lock that an instance keeps (Node.LockSticky) ends with the token that Peek returns, and with it
-// the hold of every caller on that instance. With the token of such a caller, ForceUnlock ends
+// A lock that an instance keeps (Node.LockSticky) ends with the token that Peek returns, and with
+// it the hold of every caller on that instance. With the token of such a caller, ForceUnlock ends
 // nothing and fails with ErrKept, whose text names the token to use.
 //
 // A member cannot call it. A program with a derived secret needs read and force on each key of the

@@ -201,19 +201,20 @@ func (l *Lock) Regain(ctx context.Context) error {
 	}
 }
 
-// Downgrade makes an exclusive or upgradable lock shared, with all its keys, without releasing it: no
-// writer can get the lock in between, and what this holder wrote is what the readers find. A node of
-// a tree stays closed to writers of the nodes below. Shared requests directly behind the lock are
-// granted at once. The token stays the same. A resumed hold ([Node.Resume]) stays shared. An upgrade
-// of the lock ends. For the way back see [Lock.Upgrade].
+// Downgrade makes an exclusive or upgradable lock shared, with all its keys, without releasing it:
+// no writer can get the lock in between, and what this holder wrote is what the readers find. A
+// node of a tree stays closed to writers of the nodes below. Shared requests directly behind the
+// lock are granted at once. The token stays the same. A resumed hold ([Node.Resume]) stays shared.
+// An upgrade of the lock ends. For the way back see [Lock.Upgrade].
 //
 // Downgrade waits for no other holder: ctx bounds only the wait for the confirmation. It returns
 // nil once the lock is shared, or was so before. It returns ErrLost or ErrUnlocked if the lock has
 // ended, and ErrInJeopardy if it is in doubt: a downgrade that began before goes on if the lock is
-// good again. It returns ErrBadRequest for a semaphore, a lock of LockSticky or of Upgrade, and while another handle of the lock, which was entered again, is exclusive.
-// After ErrBadRequest the lock is as before. If ctx ended before the confirmation, the error wraps
-// the context's error: the lock becomes shared when a leader is reached, so use it only as a
-// reader. After every error but ErrLost and ErrUnlocked the lock is held, and still to be unlocked.
+// good again. It returns ErrBadRequest for a semaphore, a lock of LockSticky or of Upgrade, and
+// while another handle of the lock, which was entered again, is exclusive. After ErrBadRequest the
+// lock is as before. If ctx ended before the confirmation, the error wraps the context's error: the
+// lock becomes shared when a leader is reached, so use it only as a reader. After every error but
+// ErrLost and ErrUnlocked the lock is held, and still to be unlocked.
 func (l *Lock) Downgrade(ctx context.Context) error {
 	if ctx == nil {
 		ctx = context.Background()

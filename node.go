@@ -293,8 +293,8 @@ func (n *Node) RLock(ctx context.Context, key string) (*Lock, error) {
 	return n.Acquire(ctx, Request{Key: key, Mode: Shared})
 }
 
-// LockAll waits until all keys can be granted together, and returns them as one lock, which the first
-// key names. See [Request.Also].
+// LockAll waits until all keys can be granted together, and returns them as one lock, which the
+// first key names. See [Request.Also].
 func (n *Node) LockAll(ctx context.Context, keys ...string) (*Lock, error) {
 	if len(keys) == 0 {
 		return nil, fmt.Errorf("%w: LockAll without a key", ErrBadRequest)

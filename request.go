@@ -25,8 +25,8 @@ type Token = locker.Token
 // key.
 //
 // Requests that hold a lock together have different tokens, and a resource that compares tokens
-// would refuse all but the highest. So the token fences only the exclusive parts of a request: it is
-// higher than the tokens of all earlier shared and exclusive holders. Tokens do not fence the
+// would refuse all but the highest. So the token fences only the exclusive parts of a request: it
+// is higher than the tokens of all earlier shared and exclusive holders. Tokens do not fence the
 // permits of a semaphore.
 type Request struct {
 	// Key is what to lock: 1 to 512 bytes of UTF-8 without control characters. It names the lock, in

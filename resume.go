@@ -22,10 +22,10 @@ type ResumeOptions struct {
 // Resume takes over the hold of key that has this token, with all its keys, instead of waiting for
 // the lock. Either its holder is gone and [Request.LockDelay] keeps the hold, or its holder has
 // passed the token to this caller. In the second case the holder's lock ends with a *[ForcedError].
-// The resumed lock has a higher token, which fences off the former holder. It has the modes and
-// the trees that the hold had, and Downgrade and requests under its context follow that.
-// ErrNotHeld means that no hold has this token; [Node.Peek] reports the present token. An upgradable
-// or sticky lock cannot be resumed.
+// The resumed lock has a higher token, which fences off the former holder. It has the modes and the
+// trees that the hold had, and Downgrade and requests under its context follow that. ErrNotHeld
+// means that no hold has this token; [Node.Peek] reports the present token. An upgradable or sticky
+// lock cannot be resumed.
 //
 // A derived secret needs the right to lock each key of the hold. If the session of the hold has
 // not ended, and was opened neither by this instance nor with the same derived secret, it also

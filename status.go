@@ -84,8 +84,8 @@ type Status struct {
 	HooksDropped uint64 // calls of Config.Hooks that were dropped because earlier calls were too slow
 }
 
-// StickyStatus describes the locks that an instance keeps (Node.LockSticky). The numbers except Kept
-// are totals of the node's own session since Start.
+// StickyStatus describes the locks that an instance keeps (Node.LockSticky). The numbers except
+// Kept are totals of the node's own session since Start.
 type StickyStatus struct {
 	Kept       int           // kept locks that no caller holds
 	Grants     uint64        // grants out of kept locks, without a message

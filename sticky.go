@@ -17,8 +17,8 @@ type StickyOptions struct {
 // LockSticky is like [Node.Lock], but the session keeps the lock after Unlock. Its next sticky
 // request for the key is then granted without a message. After 1,024 such grants, or one TTL, a
 // request asks the group again. Several such requests of one mode are served in the order of their
-// calls. When another request waits, in any session, at most 16 callers that already waited here are
-// still granted the lock, and only within 10 ms. The lock is given back when the last of them
+// calls. When another request waits, in any session, at most 16 callers that already waited here
+// are still granted the lock, and only within 10 ms. The lock is given back when the last of them
 // unlocks. Several sessions may keep a shared lock at once, until an exclusive request waits. If
 // readers have entered an exclusive lock again, it does not become shared when they are left.
 //

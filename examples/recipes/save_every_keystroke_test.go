@@ -27,8 +27,8 @@ func (d *draft) add(token mortise.Token, text string) error {
 	return nil
 }
 
-// save locks the draft for one keystroke. With LockSticky, the instance keeps the lock after Unlock, so
-// that its next save needs no message to another instance.
+// save locks the draft for one keystroke. With LockSticky, the instance keeps the lock after
+// Unlock, so that its next save needs no message to another instance.
 func save(ctx context.Context, node *mortise.Node, d *draft, char rune) error {
 	lock, err := node.LockSticky(ctx, "drafts/7", mortise.StickyOptions{})
 	if err != nil {

@@ -58,7 +58,8 @@ func TestDowngradeOfSeveralKeys(t *testing.T) {
 	bubble(t, func(t *testing.T) {
 		f := startFleet(t, 3)
 		l := f.acquire(0, mortise.Request{Key: "a", Also: []mortise.Part{{Key: "b"}}})
-		one, two := f.later(1, mortise.Request{Key: "a", Mode: mortise.Shared}), f.later(2, mortise.Request{Key: "b", Mode: mortise.Shared})
+		one := f.later(1, mortise.Request{Key: "a", Mode: mortise.Shared})
+		two := f.later(2, mortise.Request{Key: "b", Mode: mortise.Shared})
 		downgrade(t, l)
 		unlock(t, comes(t, "a reader of a", one))
 		unlock(t, comes(t, "a reader of b", two))

@@ -172,7 +172,8 @@ func TestSeveralKeysAtOnce(t *testing.T) {
 		}
 		unlock(t, l)
 		unlock(t, comes(t, "the later request for c", c))
-		unlock(t, f.acquire(0, mortise.Request{Key: "a", Also: []mortise.Part{{Key: "b"}, {Key: "c"}, {Key: "z"}}, Try: true}))
+		unlock(t, f.acquire(0, mortise.Request{Key: "a", Try: true,
+			Also: []mortise.Part{{Key: "b"}, {Key: "c"}, {Key: "z"}}}))
 		f.nothingLeft()
 	})
 }

@@ -33,7 +33,8 @@ func TestPeekTellsTheQueue(t *testing.T) {
 	bubble(t, func(t *testing.T) {
 		f := startFleet(t, 4) // one of the four does not vote
 		l := f.acquire(0, mortise.Request{Key: "k", Value: "counts"})
-		all := f.later(1, mortise.Request{Key: "k", Mode: mortise.Shared, Also: []mortise.Part{{Key: "l", Mode: mortise.Shared}}})
+		all := f.later(1, mortise.Request{Key: "k", Mode: mortise.Shared,
+			Also: []mortise.Part{{Key: "l", Mode: mortise.Shared}}})
 		last := f.later(2, mortise.Request{Key: "k", Mode: mortise.Permits(2, 3)})
 		for i := range f.nodes {
 			info := f.peek(i, "k")

@@ -39,8 +39,8 @@ var (
 		{Key: "t/q", Tree: true}, {Key: "t", Mode: mortise.Shared}}
 )
 
-// TestPartsOfEveryMode checks the effect of each part of one request: one moment, one token, and one
-// queue for each key.
+// TestPartsOfEveryMode checks the effect of each part of one request: one moment, one token, and
+// one queue for each key.
 func TestPartsOfEveryMode(t *testing.T) {
 	bubble(t, func(t *testing.T) {
 		f := startFleet(t, 3)

@@ -18,7 +18,8 @@ func TestSetValue(t *testing.T) {
 		ctx, lead := t.Context(), f.leader()
 		other := f.nodes[(lead+2)%3]
 		labels := map[string]string{"shard": "7"}
-		l := f.acquire((lead+1)%3, mortise.Request{Key: "a", Also: []mortise.Part{{Key: "b"}}, Value: "begun", Labels: labels})
+		l := f.acquire((lead+1)%3, mortise.Request{Key: "a", Value: "begun", Labels: labels,
+			Also: []mortise.Part{{Key: "b"}}})
 		f.crash(lead)
 		for i := range 5 {
 			if err := l.SetValue(ctx, fmt.Sprint(i)); err != nil {

@@ -266,8 +266,8 @@ func TestAnUnansweredRecallIsNotReady(t *testing.T) {
 	}
 }
 
-// TestAGuestTakesEveryKind checks that a guest gets every kind of lock within its rights. A node of a
-// tree needs the right for the nodes above it, too: an intention there keeps others waiting.
+// TestAGuestTakesEveryKind checks that a guest gets every kind of lock within its rights. A node of
+// a tree needs the right for the nodes above it, too: an intention there keeps others waiting.
 func TestAGuestTakesEveryKind(t *testing.T) {
 	c := newTown(t)
 	n := c.node()

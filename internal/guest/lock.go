@@ -25,10 +25,11 @@ type Lock struct {
 	hold    client.Hold
 }
 
-// Acquire waits for a lock. If r.Try is set, it does not wait for other holders. It returns the errors
-// of mortise.Node.Acquire: *mortise.HeldError, mortise.ErrNotReady, mortise.ErrBadKey and so on. If
-// ctx ends, the error wraps the error of ctx, and names the holder at the time when the request was
-// queued. The guest needs the right to lock every key, and every node above a key with Tree.
+// Acquire waits for a lock. If r.Try is set, it does not wait for other holders. It returns the
+// errors of mortise.Node.Acquire: *mortise.HeldError, mortise.ErrNotReady, mortise.ErrBadKey and so
+// on. If ctx ends, the error wraps the error of ctx, and names the holder at the time when the
+// request was queued. The guest needs the right to lock every key, and every node above a key with
+// Tree.
 func (s *Session) Acquire(ctx context.Context, r mortise.Request) (*Lock, error) {
 	parts, trees := []modes.Part{{Key: r.Key, Mode: modes.Mode(r.Mode), Tree: r.Tree}}, r.Tree
 	for _, p := range r.Also {

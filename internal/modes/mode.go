@@ -12,8 +12,8 @@ import (
 	"github.com/mortise-lock/mortise/lockfsm"
 )
 
-// Mode is mortise.Mode. A number of permits has permitsBit, and then the permits and the total, each
-// plus one, so that a wrong number stays known.
+// Mode is mortise.Mode. A number of permits has permitsBit, and then the permits and the total,
+// each plus one, so that a wrong number stays known.
 type Mode uint64
 
 // The modes without permits.

@@ -22,8 +22,8 @@ func TestTexts(t *testing.T) {
 	if m, err := Parse("1 of 1"); m != Exclusive || err != nil || Permits(1, 1) != Exclusive {
 		t.Errorf("one permit of one: %v, %v", m, err)
 	}
-	for _, text := range []string{"", "Shared", "0 of 2", "3 of 2", "1 of 1073741825", "1 of", "of 2", "1 of 2 ", "+1 of 2",
-		"1  of 2", "-1 of 2", "99999999999999999999 of 2"} {
+	for _, text := range []string{"", "Shared", "0 of 2", "3 of 2", "1 of 1073741825", "1 of", "of 2", "1 of 2 ",
+		"+1 of 2", "1  of 2", "-1 of 2", "99999999999999999999 of 2"} {
 		if m, err := Parse(text); err == nil {
 			t.Errorf("%q is parsed as %q", text, m.Text())
 		}
@@ -32,7 +32,8 @@ func TestTexts(t *testing.T) {
 
 // A wrong number makes an invalid mode that names it, and never one of the other modes.
 func TestWrongNumbersAreNamed(t *testing.T) {
-	numbers := []int{math.MinInt, -1, 0, 1, 2, 5, MaxPermits - 1, MaxPermits, MaxPermits + 1, 1 << 31, 1 << 32, math.MaxInt}
+	numbers := []int{math.MinInt, -1, 0, 1, 2, 5, MaxPermits - 1, MaxPermits, MaxPermits + 1, 1 << 31, 1 << 32,
+		math.MaxInt}
 	for _, n := range numbers {
 		for _, of := range numbers {
 			m := Permits(n, of)
