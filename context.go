@@ -174,29 +174,29 @@ func (l *Lock) enter(d *demand) bool {
 }
 
 // lower makes l a reader, and begins to make the lock shared if that is possible. From then on only
-// readers can enter the lock. It reports whether the caller must wait for the group.
-func (l *Lock) lower() (asks bool, err error) {
+// readers can enter the lock. It returns the modes that the group is asked for, or nil if it is not.
+func (l *Lock) lower() (to []lockfsm.Mode, err error) {
 	f := l.first()
 	f.counting.Lock()
 	defer f.counting.Unlock()
 	g := f.hold.Grant()
 	switch {
 	case l.own().exited.Load() != 0:
-		return false, ErrUnlocked
+		return nil, ErrUnlocked
 	case g.Semaphore():
-		return false, notOfPermits()
+		return nil, notOfPermits()
 	case f.hold.Upgraded():
-		return false, fmt.Errorf("%w: Downgrade of an upgraded lock: unlock it, and %s is upgradable again", ErrBadRequest,
+		return nil, fmt.Errorf("%w: Downgrade of an upgraded lock: unlock it, and %s is upgradable again", ErrBadRequest,
 			shownKey(f.Key()))
 	case g.Reads() && !f.hold.Lowered() || l.own().reader && (f.writers > 0 || f.hold.Passed()):
-		return false, nil
+		return nil, nil
 	case l.own().reader:
-		return true, nil // another call has begun the downgrade; the group may not have confirmed it
+		return l.lowersTo(), nil // another call has begun the downgrade; the group may not have confirmed it
 	case f.hold.Passed():
-		return false, fmt.Errorf("%w: Downgrade of a sticky lock, which the session keeps for its next exclusive callers: "+
+		return nil, fmt.Errorf("%w: Downgrade of a sticky lock, which the session keeps for its next exclusive callers: "+
 			"request it as Shared, or with Lock", ErrBadRequest)
 	case f.writers-f.writes(l.raised()) > 1:
-		return false, fmt.Errorf("%w: Downgrade of %s, which was entered again as an exclusive lock and not unlocked",
+		return nil, fmt.Errorf("%w: Downgrade of %s, which was entered again as an exclusive lock and not unlocked",
 			ErrBadRequest, shownKey(f.Key()))
 	}
 	if up := l.raised(); up != nil {
@@ -205,8 +205,9 @@ func (l *Lock) lower() (asks bool, err error) {
 	}
 	l.own().reader, f.writers = true, f.writers-1
 	f.call.Downgrades()
-	f.hold.DowngradeSoon(l.lowersTo()) // before a writer can enter
-	return true, nil
+	to = l.lowersTo()
+	f.hold.DowngradeSoon(to) // before a writer can enter
+	return to, nil
 }
 
 // writes returns 1 if own, which may be nil, counts as a writer. The caller holds counting.
@@ -332,10 +333,15 @@ func (l *Lock) writesNoMore(own *handle) {
 	}
 }
 
-// lowersTo returns the modes that the handles of a lock need that are left when all are readers.
+// lowersTo returns the modes that the handles of a lock need that are left when all are readers. The
+// parts of a resumed lock, and those of further handles, are not known: with a tree among them, each
+// exclusive key may be a node. The caller holds counting.
 func (l *Lock) lowersTo() []lockfsm.Mode {
 	f := l.first()
 	g := f.hold.Grant()
+	if own := f.request; own != nil && f.others == 0 && l == f && !f.resumed {
+		return modes.Readers(own.parts())
+	}
 	return g.Readers(f.trees > 0)
 }
 

@@ -134,8 +134,8 @@ func TestNoWriterEntersADowngrade(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if waits, err := l.lower(); err != nil || !waits {
-		t.Fatal(waits, err)
+	if to, err := l.lower(); err != nil || to == nil {
+		t.Fatal(to, err)
 	}
 	var deadlock *DeadlockError
 	if w, err := n.Lock(l.Context(t.Context()), "k"); !errors.As(err, &deadlock) {

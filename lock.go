@@ -5,6 +5,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"slices"
 	"sync"
 	"sync/atomic"
 
@@ -25,7 +26,8 @@ type Lock struct {
 	hold client.Hold
 	call *trace.Call // nil without observers
 
-	key      string        // only in the first handle: the key that names the lock, if it has or may have further keys
+	request  *Request      // only in the first handle: its Key and parts; nil for a single key
+	resumed  bool          // only in the first handle: its parts are those of an earlier request
 	again    *Lock         // the first handle; nil in the first handle itself
 	base     *Lock         // of an upgrade: the first handle of the upgradable lock
 	counting sync.Mutex    // of the first handle: guards its counts and all handles; never held across a wait
@@ -77,7 +79,8 @@ func (n *Node) ask(ctx context.Context, by *client.Client, d *demand, under *cli
 	}{Lock: Lock{node: n, call: call}}
 	l.count(d)
 	if d.resume != 0 || !d.single() {
-		l.key = d.Key
+		l.resumed = d.resume != 0
+		l.Lock.request = &Request{Key: d.Key, Mode: d.Mode, Tree: d.Tree, Also: slices.Clone(d.Also)}
 	}
 	d.ask(&l.request, under)
 	d.mark(call.Mark(), &l.request)
@@ -95,8 +98,8 @@ func (n *Node) ask(ctx context.Context, by *client.Client, d *demand, under *cli
 // further handle of a lock has the key of the first.
 func (l *Lock) Key() string {
 	f := l.first()
-	if f.key != "" {
-		return f.key
+	if f.request != nil {
+		return f.request.Key
 	}
 	return f.hold.Key()
 }
@@ -222,10 +225,11 @@ func (l *Lock) Downgrade(ctx context.Context) error {
 	if err := l.Err(); err != nil {
 		return err
 	}
-	if asks, err := l.lower(); err != nil || !asks {
+	to, err := l.lower()
+	if err != nil || to == nil {
 		return err
 	}
-	err := l.first().hold.Downgrade(ctx, l.lowersTo())
+	err = l.first().hold.Downgrade(ctx, to)
 	switch {
 	case errors.Is(err, client.ErrUnsupported):
 		l.unlower()

@@ -142,6 +142,9 @@ func TestDowngradeOfParts(t *testing.T) {
 					t.Errorf("resumed: %v, a writer is granted: %+v", resumed, r)
 				}
 			}
+			if !resumed && !f.tries(2, mortise.Request{Key: "z/x", Tree: true})[0] {
+				t.Error("a key that was locked without Tree is closed to writers of the nodes below")
+			}
 			if !f.tries(2, mortise.Request{Key: "t", Mode: mortise.Shared, Tree: true})[0] {
 				t.Errorf("resumed: %v, the nodes above have no intention to write any more", resumed)
 			}

@@ -355,6 +355,9 @@ func TestAGuestTakesEveryKind(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
+		if err := l.Downgrade(ctx); !errors.Is(err, mortise.ErrBadRequest) || l.Err() != nil {
+			t.Errorf("Downgrade of a sticky lock: %v, %v", err, l.Err())
+		}
 		leave(l)
 	}
 	if info, err := n.Peek(ctx, "cron/s"); err != nil || len(info.Queue) != 1 || !info.Queue[0].Kept {

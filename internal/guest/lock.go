@@ -21,7 +21,7 @@ import (
 type Lock struct {
 	session *Session
 	key     string
-	trees   bool // it is, or may be, of nodes of a tree
+	parts   []modes.Part // nil for a resumed or a sticky lock
 	hold    client.Hold
 }
 
@@ -31,23 +31,23 @@ type Lock struct {
 // request was queued. The guest needs the right to lock every key, and every node above a key with
 // Tree.
 func (s *Session) Acquire(ctx context.Context, r mortise.Request) (*Lock, error) {
-	parts, trees := []modes.Part{{Key: r.Key, Mode: modes.Mode(r.Mode), Tree: r.Tree}}, r.Tree
+	parts := []modes.Part{{Key: r.Key, Mode: modes.Mode(r.Mode), Tree: r.Tree}}
 	for _, p := range r.Also {
-		parts, trees = append(parts, modes.Part{Key: p.Key, Mode: modes.Mode(p.Mode), Tree: p.Tree}), trees || p.Tree
+		parts = append(parts, modes.Part{Key: p.Key, Mode: modes.Mode(p.Mode), Tree: p.Tree})
 	}
 	if err := modes.Check(parts, r.LockDelay); err != nil {
 		return nil, fmt.Errorf("%w: Request.%w", mortise.ErrBadRequest, err)
 	}
 	a := modes.Expand(parts)
 	t := &client.Terms{Keys: a.Keys[1:], Modes: a.Modes, Permits: a.Permits, Of: a.Of, Most: uint32(r.MaxWaiting)}
-	return s.acquire(ctx, &Lock{session: s, key: r.Key, trees: trees},
+	return s.acquire(ctx, &Lock{session: s, key: r.Key, parts: parts},
 		&client.Request{Key: a.Keys[0], Try: r.Try, Terms: t}, &mortise.ResumeOptions{MaxHold: r.MaxHold,
 			JeopardyGrace: r.JeopardyGrace, LockDelay: r.LockDelay, Notice: r.Notice, Value: r.Value, Labels: r.Labels})
 }
 
 // Resume takes over the hold of key that has this token: see mortise.Node.Resume.
 func (s *Session) Resume(ctx context.Context, key string, token mortise.Token, o mortise.ResumeOptions) (*Lock, error) {
-	return s.acquire(ctx, &Lock{session: s, key: key, trees: true}, // it may be of a tree
+	return s.acquire(ctx, &Lock{session: s, key: key},
 		&client.Request{Key: key, Terms: &client.Terms{Resume: lockfsm.Token(token)}}, &o)
 }
 
@@ -116,8 +116,15 @@ func (l *Lock) Downgrade(ctx context.Context) error {
 		return permits
 	case g.Reads() && !l.hold.Lowered():
 		return l.Err()
+	case l.hold.Passed():
+		return fmt.Errorf("%w: Downgrade of a sticky lock, which the session keeps for its next exclusive callers: "+
+			"request it as shared, or not sticky", mortise.ErrBadRequest)
 	}
-	switch err := l.hold.Downgrade(ctx, g.Readers(l.trees)); {
+	to := g.Readers(true) // a resumed hold may be of a tree
+	if l.parts != nil {
+		to = modes.Readers(l.parts)
+	}
+	switch err := l.hold.Downgrade(ctx, to); {
 	case errors.Is(err, client.ErrUnsupported):
 		return fmt.Errorf("%w: Downgrade", err)
 	case errors.Is(err, client.ErrNotHeld):

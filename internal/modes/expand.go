@@ -101,6 +101,19 @@ func (p *Part) CoveredBy(has *lockfsm.Grant) bool {
 	return covers(p.Key, p.own())
 }
 
+// Readers returns the modes of a downgrade of a hold of these parts, after which each part is shared.
+func Readers(parts []Part) []lockfsm.Mode {
+	lowered := slices.Clone(parts)
+	for i := range lowered {
+		lowered[i].Mode = Shared
+	}
+	a := Expand(lowered) // for the same keys
+	if a.Modes == nil {
+		a.Modes = slices.Repeat([]lockfsm.Mode{lockfsm.ModeIS}, len(a.Keys))
+	}
+	return a.Modes
+}
+
 // Grant returns what the parts would be granted.
 func Grant(parts []Part) lockfsm.Grant {
 	a := Expand(parts)

@@ -179,6 +179,18 @@ func TestCoveredByExcludesAsMuch(t *testing.T) {
 					}
 				}
 			}
+			left := has.Lowered(Readers([]Part{one, two}))
+			for i, key := range append([]string{has.Key}, has.Keys...) {
+				m, _ := left.Mode(key)
+				if !has.Covers(&lockfsm.Grant{Key: key, Modes: []lockfsm.Mode{m}}) || m == x || m == ix {
+					t.Errorf("%+v and %+v: key %d becomes %d", one, two, i, m)
+				}
+			}
+			for _, own := range []Part{one, two} {
+				if own.Mode = Shared; !own.CoveredBy(&left) {
+					t.Errorf("%+v and %+v, when both are shared, do not have %+v", one, two, own)
+				}
+			}
 			for _, own := range []Part{one, two} {
 				if !own.CoveredBy(&has) {
 					t.Errorf("%+v does not enter a hold of %+v and %+v", own, one, two)
