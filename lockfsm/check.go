@@ -218,8 +218,7 @@ func (c *checker) locks() {
 
 func (c *checker) queue(l *lock) int {
 	m := c.m
-	insiders := 0
-	n, waiting, notices, tries, stays := 0, 0, uint32(0), uint32(0), uint32(0)
+	n, insiders, waiting, notices, tries, stays := 0, 0, 0, uint32(0), uint32(0), uint32(0)
 	leads, links := int32(0), int32(0)
 	asked := maxRevision // no outside entry with Try has a higher place
 	var before *entry
@@ -377,8 +376,8 @@ func (c *checker) stays(e *entry) {
 	if s == nil {
 		return
 	}
-	_ = e.notice && (e.mode == ModeX || e.mode == ModeIS) && e.extra.entries == nil && e.extra.owner == 0 && e.extra.value == nil &&
-		e.extra.delayMS == 0 ||
+	_ = e.notice && (e.mode == ModeX || e.mode == ModeIS) && e.extra.entries == nil && e.extra.owner == 0 &&
+		e.extra.value == nil && e.extra.delayMS == 0 ||
 		c.broken(20, "%q: the stay at %d has terms that no stay has", e.lock.key, e.rev)
 	if s.last == 0 {
 		_ = s.asked == 0 || c.broken(20, "%q: the entry at %d is asked and is no stay", e.lock.key, e.rev)

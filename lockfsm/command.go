@@ -109,8 +109,9 @@ type Command struct {
 	// as this request states it. If both are zero, the request is exclusive. If Permits is 1 and Of
 	// is zero, the request is shared. Otherwise the lock is a semaphore: Permits <= Of, Of > 1.
 	Permits, Of uint32
-	// Modes are the modes of Key and Keys, in their order. If an Acquire has none, all its keys have
-	// the same Permits and Of. They exclude Permits, Sticky and Token, and ModePermits is none of them.
+	// Modes are the modes of Key and Keys, in their order. If an Acquire has none, all its keys
+	// have the same Permits and Of. They exclude Permits, Sticky and Token, and ModePermits is
+	// none of them.
 	Modes []Mode
 	// Upgrades requests an upgrade of the hold Owner, which has ModeU and the same key: an exclusive
 	// hold with its own number and token. It waits for all other holders, before all other waiting

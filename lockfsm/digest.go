@@ -7,15 +7,15 @@ import (
 
 // The digest lets replicas compare their states cheaply. It has two parts.
 //
-// The chain is a hash over all commands that took a revision, and their results, in order. The other
-// commands change nothing. So it differs from the first
-// command that one replica reads or answers differently, and remains different. A snapshot contains
-// it, because a replica that restores the snapshot has not seen the commands.
+// The chain is a hash over all commands that took a revision, and their results, in order. The
+// other commands change nothing. So it differs from the first command that one replica reads or
+// answers differently, and remains different. A snapshot contains it, because a replica that
+// restores the snapshot has not seen the commands.
 //
 // The sum adds the hashes of what exists: sessions, data, and the entries of all queues with their
-// modes and tokens. A command adds and subtracts only what it changes. A snapshot does not contain the sum:
-// Restore computes it from what it has read. So a state that lost or changed an entry on its way
-// through a snapshot differs at once, without any command that touches the entry.
+// modes and tokens. A command adds and subtracts only what it changes. A snapshot does not contain
+// the sum: Restore computes it from what it has read. So a state that lost or changed an entry on
+// its way through a snapshot differs at once, without any command that touches the entry.
 //
 // Neither part is a cryptographic hash. A voter that lies is outside of what a group tolerates.
 

@@ -9,8 +9,8 @@ import (
 )
 
 // TestDigest follows random logs with a machine, and with one that is restored from a snapshot now
-// and then. Their digests must be equal after each command. A machine that does not apply one of the
-// commands, or applies another one, has another digest from then on.
+// and then. Their digests must be equal after each command. A machine that does not apply one of
+// the commands, or applies another one, has another digest from then on.
 func TestDigest(t *testing.T) {
 	for seed := range uint64(20) {
 		log := digestLog(seed)

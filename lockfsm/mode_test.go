@@ -147,15 +147,15 @@ func TestModesAreKept(t *testing.T) {
 		}
 		return text
 	}
-	const want = "tree 1/65536 [2 0 1]; tree 1/65536 []; tree/a 0/0 [2 0 1]; x 1/0 [2 0 1]; u 1073741825/2147483648 [4]; " +
-		"v 1073741825/2147483648 []; w 1/65536 [2]; y 2/3 []; z 2/3 []; "
+	const want = "tree 1/65536 [2 0 1]; tree 1/65536 []; tree/a 0/0 [2 0 1]; x 1/0 [2 0 1]; " +
+		"u 1073741825/2147483648 [4]; v 1073741825/2147483648 []; w 1/65536 [2]; y 2/3 []; z 2/3 []; "
 	if modes(w.m) != want || modes(m) != want {
 		t.Errorf("\n got %s\n and %s\nwant %s", modes(w.m), modes(m), want)
 	}
 }
 
-// TestAnUnknownModeIsNotRestored changes the mode of an entry in a snapshot to every other byte. Only
-// the modes that its request can have are restored.
+// TestAnUnknownModeIsNotRestored changes the mode of an entry in a snapshot to every other byte.
+// Only the modes that its request can have are restored.
 func TestAnUnknownModeIsNotRestored(t *testing.T) {
 	w := newWorld(t)
 	w.do(Command{Kind: Acquire, Session: w.session(1), Epoch: 1, Number: 1, Key: "k", Modes: []Mode{ModeS}}, Granted)
@@ -171,7 +171,8 @@ func TestAnUnknownModeIsNotRestored(t *testing.T) {
 	}
 }
 
-// TestAnUnknownModeCoversNothing compares every pair of modes with the table of what may be lowered.
+// TestAnUnknownModeCoversNothing compares every pair of modes with the table of what may be
+// lowered.
 func TestAnUnknownModeCoversNothing(t *testing.T) {
 	for has := range Mode(10) {
 		for want := range Mode(10) {

@@ -90,7 +90,8 @@ func (m *Machine) picture() picture {
 
 func (e *entry) described() twinEntry {
 	t := twinEntry{
-		keys: []string{e.lock.key}, shares: []share{e.share()}, modes: []Mode{e.mode}, session: e.session.id, number: e.number,
+		keys: []string{e.lock.key}, shares: []share{e.share()}, modes: []Mode{e.mode},
+		session: e.session.id, number: e.number,
 		place: e.rev, token: e.token,
 		since: e.sinceUnixMS, value: e.value(), notice: e.notice, told: e.told, try: e.try, resumed: e.resumed,
 	}

@@ -52,8 +52,8 @@ const (
 	// Circle.
 	Deadlock Code = 16
 	// NotHeld: no request holds the lock with the token of the Acquire, or the request of a
-	// Downgrade does not hold its keys in modes that cover the new ones, or the hold that guards a Put does
-	// not exist. Nothing changed.
+	// Downgrade does not hold its keys in modes that cover the new ones, or the hold that guards a
+	// Put does not exist. Nothing changed.
 	NotHeld Code = 17
 	// Changed: the data does not have the revision that the Put named. Data is the present data.
 	Changed Code = 18

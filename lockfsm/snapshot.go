@@ -23,7 +23,8 @@ import (
 //	    session - first revision | number | revision - revision before |
 //	    0, or token - revision and grant's wall stamp - founded |
 //	    flags (1 byte) | per flag:
-//	      1 mode (1 byte), and of permits: permits, of | 2 number of queues of the request | 4 owner | 8 length, value |
+//	      1 mode (1 byte), and of permits: permits, of |
+//	      2 number of queues of the request | 4 owner | 8 length, value |
 //	      16, 32 see Change.Wanted | 64 delay in ms |
 //	      128 flags (1 byte: 1 sticky, 2 try, 4 seq, 8 upgrade, 16 resumed) | seq |
 //	        of a granted sticky entry:

@@ -119,7 +119,8 @@ func costs() []work {
 			return []Command{{Kind: Acquire, Session: id, Epoch: 1, Number: next + 1, Key: e.lock.key, Token: e.token}}
 		}, MaxKeys},
 		{"a release of a permit", Release, one(Command{Kind: Release, Number: 1}), 0},
-		{"a downgrade of many keys", Downgrade, last(Downgrade, Command{Modes: slices.Repeat([]Mode{ModeIS}, MaxKeys)}), MaxKeys},
+		{"a downgrade of many keys", Downgrade, last(Downgrade,
+			Command{Modes: slices.Repeat([]Mode{ModeIS}, MaxKeys)}), MaxKeys},
 		{"a cancel of many keys", Cancel, last(Cancel, Command{}), MaxKeys},
 		{"a detach of many keys", Detach, last(Detach, Command{}), MaxKeys},
 		{"an eviction of no hold", Evict, one(Command{Kind: Evict, Number: 1, Key: "stays", Token: 1}), 0},

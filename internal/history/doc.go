@@ -36,8 +36,8 @@
 //	{"k":"end","at":…,"group":"1f","index":12,"seq":1,"rev":"813","key":"a","token":"812",…,
 //	 "how":"release"}
 //	{"k":"shared","at":…,"group":"1f","index":11,"seq":1,"rev":"813","key":"a","token":"812",…,
-//	 "permits":1}                                             the hold now has these permits or modes,
-//	                                                          and its end line has them, too
+//	 "permits":1}                                             the hold now has these permits or
+//	                                                          modes, and its end line has them, too
 //	{"k":"mark","at":…,"group":"1f","index":20,"rev":"840"}   this voter's account reaches this far
 //	{"k":"dropped","at":…,"count":17}                         the recorder has not written 17 lines
 //

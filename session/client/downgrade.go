@@ -21,11 +21,11 @@ type lowering struct {
 // token; see lockfsm.Downgrade and lockfsm.Grant.Readers. The client owns modes. A later downgrade
 // changes nothing. From the call on, the caller must act according to the new modes, even if
 // Downgrade returns an error. There are two exceptions, after which the hold is as before:
-// ErrUnsupported if the group does not support it, and ErrNotHeld if the present mode of a key does
-// not cover the new one, or if the hold is one of a semaphore. The context limits only the wait for
-// the confirmation. Downgrade returns nil once the group has changed the modes. It returns the error
-// of Err if the hold has ended, and an error that wraps the error of ctx if ctx has. A second call
-// waits for the same confirmation. The hold must not be a pass.
+// ErrUnsupported if the group does not support it, and ErrNotHeld if the present mode of a key
+// does not cover the new one, or if the hold is one of a semaphore. The context limits only the
+// wait for the confirmation. Downgrade returns nil once the group has changed the modes. It
+// returns the error of Err if the hold has ended, and an error that wraps the error of ctx if ctx
+// has. A second call waits for the same confirmation. The hold must not be a pass.
 func (h *Hold) Downgrade(ctx context.Context, modes []lockfsm.Mode) error {
 	if err := h.Err(); err != nil {
 		return err

@@ -52,8 +52,8 @@ type Hold struct {
 // Token returns the fencing token, also after the hold has ended.
 func (h *Hold) Token() lockfsm.Token { return h.token }
 
-// Grant returns what the hold includes. From the beginning of a downgrade on, it has the new modes. Values
-// of SetValue are not considered, unless the hold was resumed since.
+// Grant returns what the hold includes. From the beginning of a downgrade on, it has the new
+// modes. Values of SetValue are not considered, unless the hold was resumed since.
 func (h *Hold) Grant() lockfsm.Grant {
 	if h.pass != nil {
 		return h.pass.Request().Grant()

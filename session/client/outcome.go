@@ -143,8 +143,8 @@ func (c *Core) Detach(now clock.Time, r *Request, lapsed string) bool {
 	return c.Release(now, r)
 }
 
-// Downgrade gives a hold weaker modes, as in lockfsm.Downgrade. OutcomeDowngraded follows unless the
-// hold ends first. It ends an upgrade of the hold. It only reads modes, later too.
+// Downgrade gives a hold weaker modes, as in lockfsm.Downgrade. OutcomeDowngraded follows unless
+// the hold ends first. It ends an upgrade of the hold. It only reads modes, later too.
 func (c *Core) Downgrade(now clock.Time, r *Request, modes []lockfsm.Mode) {
 	c.begin(now)
 	if r.stage.holds() && !c.lowers(r.entry) {

@@ -135,9 +135,10 @@ func TestHostileCommands(t *testing.T) {
 	b.turn()
 }
 
-// TestACommandOfLaterRulesIsUnsupported sends commands above the version in force, of every kind and
-// with any fields. Each is answered by its header, none is proposed, and no attachment ends: the
-// sender is a client with a newer build. The same bytes under the version in force are as before.
+// TestACommandOfLaterRulesIsUnsupported sends commands above the version in force, of every kind
+// and with any fields. Each is answered by its header, none is proposed, and no attachment ends:
+// the sender is a client with a newer build. The same bytes under the version in force are as
+// before.
 func TestACommandOfLaterRulesIsUnsupported(t *testing.T) {
 	t.Parallel()
 	b := leadingBench(t)
