@@ -318,6 +318,16 @@ func (p *player) stay() {
 	}
 }
 
+// eachAbove adds the owners of p, their owners and so on to all.
+func (p *player) eachAbove(all map[*player]bool) {
+	for _, owner := range p.above {
+		if !all[owner] {
+			all[owner] = true
+			owner.eachAbove(all)
+		}
+	}
+}
+
 // path returns the links of the shortest path from the new request to one of its owners, through
 // players that have not ended.
 func (g *game) path(s *session) []Link {
@@ -327,13 +337,7 @@ func (g *game) path(s *session) []Link {
 		link   *Link // nil if the player of the previous step is the owner of p
 	}
 	above := map[*player]bool{}
-	for due := g.asked.above; len(due) > 0; {
-		p := due[len(due)-1]
-		if due = due[:len(due)-1]; !above[p] {
-			above[p] = true
-			due = append(due[:len(due):len(due)], p.above...)
-		}
-	}
+	g.asked.eachAbove(above)
 	seen := map[*player]bool{g.asked: true}
 	ways := []step{{p: g.asked}}
 	for _, r := range g.rows {
