@@ -57,7 +57,8 @@ const (
 	// session, epoch, number.
 	ReplyWanted ReplyKind = 13
 	// ReplyTaken reports that another session has resumed a hold of this session, which is named as
-	// in ReplyEvicted. Fields: session, epoch, number, record (of the other session), token.
+	// in ReplyEvicted. It has the fields of ReplyEvicted. The record is that of the other session, and
+	// the value is empty.
 	ReplyTaken ReplyKind = 14
 	// ReplyForbidden reports that the peer's certificate does not allow a request. Fields: session,
 	// epoch, number, key (empty if it is one of the keys of a hold), value (the name in the
@@ -165,13 +166,10 @@ func (r *Reply) Append(b []byte) []byte {
 	case ReplyUnsupported:
 		b = appendUvarints(b, uint64(r.Session), uint64(r.Epoch), uint64(r.Number))
 		b = binary.AppendUvarint(append(b, byte(r.Command)), uint64(r.Rules))
-	case ReplyTaken:
-		b = appendSized(appendUvarints(b, uint64(r.Session), uint64(r.Epoch), uint64(r.Number)), r.Record)
-		b = appendUvarints(b, uint64(r.Token))
 	case ReplyForbidden:
 		b = appendUvarints(b, uint64(r.Session), uint64(r.Epoch), uint64(r.Number))
 		b = appendUvarints(appendSized(appendSized(b, r.Key), r.Value), uint64(r.Code))
-	case ReplyEvicted:
+	case ReplyEvicted, ReplyTaken:
 		b = appendUvarints(b, uint64(r.Session), uint64(r.Epoch), uint64(r.Number))
 		b = appendUvarints(appendSized(appendSized(b, r.Record), r.Value), uint64(r.Token))
 	case ReplyDeadlock:
@@ -260,19 +258,14 @@ func (r *Reply) decode(f *fields) {
 	case ReplyUnsupported:
 		r.name(f)
 		r.Number, r.Command, r.Rules = lockfsm.Number(f.uvarint()), lockfsm.Kind(f.octet()), f.version()
-	case ReplyTaken:
-		r.name(f)
-		r.Number, r.Record = lockfsm.Number(f.uvarint()), f.sized(lockfsm.MaxRecordBytes)
-		r.Token = lockfsm.Token(f.uvarint())
 	case ReplyForbidden:
 		r.name(f)
 		r.Number, r.Key, r.Value = lockfsm.Number(f.uvarint()), f.sized(LongestKey), f.sized(lockfsm.MaxValueBytes)
 		r.Code = f.code()
-	case ReplyEvicted:
+	case ReplyEvicted, ReplyTaken:
 		r.name(f)
-		r.Number, r.Record, r.Value = lockfsm.Number(f.uvarint()), f.sized(lockfsm.MaxRecordBytes),
-			f.sized(lockfsm.MaxValueBytes)
-		r.Token = lockfsm.Token(f.uvarint())
+		r.Number, r.Record = lockfsm.Number(f.uvarint()), f.sized(lockfsm.MaxRecordBytes)
+		r.Value, r.Token = f.sized(lockfsm.MaxValueBytes), lockfsm.Token(f.uvarint())
 	case ReplyDeadlock:
 		r.name(f)
 		r.Number = lockfsm.Number(f.uvarint())

@@ -36,7 +36,7 @@ func everyReply() []Reply {
 		}},
 		{Kind: ReplyEvicted, Session: 5, Epoch: 6, Number: 7, Record: []byte("who"), Value: []byte("why")},
 		{Kind: ReplyWanted, Session: 5, Epoch: 6, Number: 7},
-		{Kind: ReplyTaken, Session: 5, Epoch: 6, Number: 7, Record: []byte("who")},
+		{Kind: ReplyTaken, Session: 5, Epoch: 6, Number: 7, Record: []byte("who"), Value: []byte{}, Token: 8},
 		{Kind: ReplyForbidden, Session: 5, Epoch: 6, Number: 7, Key: []byte("k"), Value: []byte("cron-host"),
 			Code: lockfsm.NotForced},
 		{Kind: ReplyAsked, Session: 5, Epoch: 6, Number: 7, Place: 1 << 61},
