@@ -22,7 +22,7 @@ import (
 //	    exactly these locks.
 //	 7  A queue is linked in both directions and ascends by revision, except for upgrades. Its
 //	    entries point to its lock and belong to sessions in the list. The lock counts the entries
-//	    that lead on, and those that link back (see circle_exit.go).
+//	    that lead on, and those that link back (see circle.go).
 //	 8  After the grace a request has a token exactly if all its entries are inside (see lock.go).
 //	    During the grace no request has a token.
 //	 9  A token is higher than the revision of its entry. The wall stamp of a grant lies between

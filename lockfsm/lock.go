@@ -26,7 +26,7 @@ type lock struct {
 	taken       uint32
 	least       uint32 // the lowest total that an inside entry names
 	leasts      uint32 // the number of inside entries that name this lowest total
-	leads       int32  // the entries that lead on, see circle_exit.go
+	leads       int32  // the entries that lead on, see circle.go
 	links       int32  // the entries that link back
 	stays       uint32 // the inside entries that are stays, or will be when they are granted
 	data        *Data  // nil if there is none; replaced, never changed

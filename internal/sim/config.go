@@ -154,8 +154,7 @@ func Draw(seed uint64) Config {
 		c.StayTokens, c.Readers = []lockfsm.Token{0, 0, 1, 4}[k.IntN(4)], []float64{0, 0, 0.5}[k.IntN(3)]
 	}
 	c.Downgrade, c.Paths, c.Doubts = drawDowngrades(seed), drawPaths(seed), drawDoubts(seed)
-	c.Upgrades, c.Searched = drawUpgrades(seed), drawSearched(seed)
-	c.Jobs = drawJobs(seed)
+	c.Upgrades, c.Searched, c.Jobs = drawUpgrades(seed), drawSearched(seed), drawJobs(seed)
 	c.Step = int(seed % 5) // depends on the seed
 	// An insider occurs with every combination of Kinds and Options.
 	c.Insider = seed/4%4 == 1
