@@ -145,10 +145,10 @@ func (a admin) Watch(ctx context.Context, q *query.WatchRequest) (*query.EventsA
 			return nil, fmt.Errorf("%w: more than %d holds match: watch a longer prefix",
 				ErrBadRequest, maxBegin)
 		}
-		if events = append(events, e); e.What == EventReset {
+		if events = append(events, e); e.Kind == EventReset {
 			events = append(events[:0], e) // the watch has started over
 		}
-		if answer.Position = e.Position; e.What == EventCurrent {
+		if answer.Position = e.Position; e.Kind == EventCurrent {
 			break
 		}
 	}

@@ -90,10 +90,9 @@ type Hooks struct {
 
 // LockEvent describes an event of a lock. Later versions may add fields and values.
 type LockEvent struct {
-	Key  string // the first key in ascending order, if the request has several
-	Keys int    // number of keys
-	Kind LockKind
-	Try  bool // Request.Try
+	Part        // Key, Mode and Tree of the request; Exclusive for Resume and Upgrade
+	Also []Part // Request.Also; not to be changed
+	Try  bool   // Request.Try
 	// Purpose is the value of the label mortise.purpose of the request, if that value is
 	// "election", "tick" or "job". The waits and holds of such requests are long by design.
 	Purpose string
@@ -135,10 +134,11 @@ type NodeEvent struct {
 
 func lockEvent(e *trace.Event) LockEvent {
 	l := LockEvent{
-		Key: e.Key, Keys: e.Keys, Kind: LockKind(e.Kind), Try: e.Try, Purpose: e.Purpose, Outcome: outcome(e),
-		Err:   e.Err,
+		Part: Part{Key: e.Part.Key, Mode: Mode(e.Part.Mode), Tree: e.Part.Tree}, Try: e.Try, Purpose: e.Purpose,
+		Outcome: outcome(e), Err: e.Err,
 		Token: Token(e.Token), Where: e.Where, Tag: e.Tag, Took: e.Took, Held: e.Held, Waiting: e.Waiting,
 	}
+	l.Also, _ = e.Also.([]Part)
 	if e.End == trace.Lost || e.End == trace.InDoubt {
 		l.Err = lossOf(e.Err)
 	}
@@ -188,35 +188,14 @@ func refusal(err error) Outcome {
 }
 
 func (d *demand) asked() trace.Asked {
-	a := trace.Asked{Key: d.first(), Keys: 1 + len(d.Also), Kind: string(d.kind()), Try: d.Try}
+	a := trace.Asked{Part: d.own(), Try: d.Try}
+	if len(d.Also) > 0 {
+		a.Also = d.Also
+	}
 	if d.Labels != nil && purpose.Lasting(d.Labels) {
 		a.Purpose = d.Labels[purpose.Label]
 	}
 	return a
-}
-
-func (d *demand) kind() LockKind {
-	switch {
-	case d.resume != 0:
-		return LockResumed
-	case d.permits():
-		return LockPermits
-	case d.Mode == Shared:
-		return LockShared
-	case d.Mode == Upgradable:
-		return LockUpgradable
-	case len(d.Also) > 0:
-		return LockSeveral
-	}
-	return LockExclusive
-}
-
-func (d *demand) first() string {
-	key := d.Key
-	for _, p := range d.Also {
-		key = min(key, p.Key)
-	}
-	return key
 }
 
 func lockHooks(h *Hooks) (t trace.Config) {
@@ -263,21 +242,6 @@ func nodeHook(hook func(NodeEvent)) func(instance.NodeEvent) {
 		})
 	}
 }
-
-// LockKind is the kind of request in a [LockEvent].
-type LockKind string
-
-// The kinds of requests.
-const (
-	LockExclusive LockKind = "exclusive"
-	LockShared    LockKind = "shared"
-	LockPermits   LockKind = "permits" // of a semaphore
-	LockSeveral   LockKind = "several" // several keys at once
-	LockResumed   LockKind = "resumed" // Node.Resume
-
-	LockUpgradable LockKind = "upgradable"
-	LockUpgrade    LockKind = "upgrade" // Lock.Upgrade
-)
 
 // Outcome is how an Acquire or an Unlock ended, or why a lock was lost.
 type Outcome string

@@ -6,11 +6,11 @@ import (
 	"errors"
 	"fmt"
 	"iter"
-	"math"
 	"slices"
 	"time"
 
 	"github.com/mortise-lock/mortise/internal/instance"
+	"github.com/mortise-lock/mortise/internal/modes"
 	"github.com/mortise-lock/mortise/internal/queries"
 	"github.com/mortise-lock/mortise/internal/replica"
 	"github.com/mortise-lock/mortise/internal/shown"
@@ -34,6 +34,12 @@ type KeyInfo struct {
 
 // Standing is one request in the queue of a key.
 type Standing struct {
+	// Part is the part of the request for which it is in this queue. A request with Tree is also in
+	// the queues of the nodes above its Key. Key is empty if a derived secret must not read it. An
+	// upgrade is a Standing of its own, and Exclusive.
+	Part
+	Also []Part // the other parts of the request, in the order of their keys
+
 	Holder  string            // Name of the requesting instance
 	Session string            // ID of its session
 	Value   string            // Request.Value
@@ -49,15 +55,7 @@ type Standing struct {
 	// or may not hold it. No caller has Token: the tokens of the callers are higher.
 	Kept bool
 
-	Expired     bool // its session has expired, and Request.LockDelay keeps the lock for the time Left
-	Shared      bool
-	Upgradable  bool     // its upgrade is a Standing of its own, and exclusive
-	Permits, Of int      // of a semaphore
-	Keys        []string // all keys of the request, if there are several
-
-	// Path is the node of a tree. This key is the Path or a node above it, and Permits and Of are
-	// zero.
-	Path string
+	Expired bool // its session has expired, and Request.LockDelay keeps the lock for the time Left
 
 	// WaitsFor is the index in Queue of the request for which this request waits: the entry
 	// directly before it, except for the lock that an upgrade belongs to. It is -1 if this request
@@ -103,24 +101,14 @@ func keyInfo(l *query.Lock) KeyInfo {
 	}
 	for i, e := range l.Queue {
 		st := Standing{
-			Holder: replica.HolderName(e.Record, lockfsm.SessionID(e.Session)), Session: fmt.Sprint(e.Session),
-			Token: Token(e.Token),
-			Left:  time.Duration(e.Left), WaitsFor: -1, Shared: e.Permits == 1 && e.Of == 0, Expired: e.Gone,
-			Kept: e.Kept, Unsearched: e.Unsearched,
+			Part: partOf(e.Part), Holder: replica.HolderName(e.Record, lockfsm.SessionID(e.Session)),
+			Session: fmt.Sprint(e.Session), Token: Token(e.Token),
+			Left: time.Duration(e.Left), WaitsFor: -1, Expired: e.Gone, Kept: e.Kept, Unsearched: e.Unsearched,
 		}
-		for _, key := range e.Keys {
-			st.Keys = append(st.Keys, string(key))
+		for _, p := range e.Also {
+			st.Also = append(st.Also, partOf(p))
 		}
 		st.Value, st.Labels = shown.Decode(e.Value)
-		switch {
-		case len(e.Modes) == 1 && lockfsm.Mode(e.Modes[0]) == lockfsm.ModeU:
-			st.Upgradable = true
-		case len(e.Modes) > 0:
-			st.Shared = st.Shared || e.Of == math.MaxUint32 // lockfsm.ModeS
-			st.Path = pathOf(info.Key, &st, e)
-		case e.Of != 0:
-			st.Permits, st.Of = int(e.Permits), int(e.Of)
-		}
 		if e.Token != 0 {
 			st.Since = time.UnixMilli(e.Since)
 		} else if i > 0 && l.Queue[i-1].Place == e.Watch {
@@ -133,16 +121,11 @@ func keyInfo(l *query.Lock) KeyInfo {
 	return info
 }
 
-// pathOf returns the Path of a request in the queue of key. It returns "" if the Path is not among
-// the keys that the asking program may see.
-func pathOf(key string, st *Standing, e *query.Standing) string {
-	switch {
-	case len(e.Modes) == 1:
-		return key
-	case len(st.Keys) == len(e.Modes):
-		return st.Keys[len(st.Keys)-1]
-	}
-	return ""
+// partOf returns what a caller has asked for, from an answer of the leader.
+func partOf(p *query.Part) Part {
+	s := modes.Shown(&lockfsm.Part{Key: string(p.GetKey()), Mode: lockfsm.Mode(p.GetMode()), Permits: p.GetPermits(),
+		Of: p.GetOf(), Tree: p.GetTree()})
+	return Part{Key: s.Key, Mode: Mode(s.Mode), Tree: s.Tree}
 }
 
 // List returns the keys that begin with prefix, in the order of their creation. A key exists while

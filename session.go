@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"time"
 
+	"github.com/mortise-lock/mortise/internal/modes"
 	"github.com/mortise-lock/mortise/internal/trace"
 	"github.com/mortise-lock/mortise/session/client"
 )
@@ -138,7 +139,7 @@ func (l *Lock) Upgrade(ctx context.Context) (*Lock, error) {
 	}
 	var call *trace.Call
 	if n.trace.Observes() {
-		call = n.trace.Start(ctx, trace.Asked{Key: f.Key(), Keys: 1, Kind: string(LockUpgrade)})
+		call = n.trace.Start(ctx, trace.Asked{Part: modes.Part{Key: f.Key()}})
 	}
 	var up *Lock
 	var err error

@@ -20,12 +20,15 @@ type Event struct {
 	// reported: a reader that has only a part of that state must start over.
 	Position uint64
 
-	// What is the kind of the event. EventReset and EventCurrent concern the watch itself and have
-	// no key. It is empty if the leader runs a later build and reports a kind that this build does
-	// not know: ignore the event, apart from its Position.
-	What EventKind
+	// Kind is what has happened. EventReset and EventCurrent concern the watch itself and have no
+	// key. It is empty if the leader runs a later build and reports a kind that this build does not
+	// know: ignore the event, apart from its Position.
+	Kind EventKind
 
-	Key     string
+	// Part is the key, and how the hold locks it after the event. A hold of several keys has an event
+	// for each, at one moment. A hold with Tree has events of its own key, and none of the nodes above.
+	// For EventData only Key counts.
+	Part
 	Token   Token
 	Holder  string // Name of the instance
 	Session string // ID of its session
@@ -33,8 +36,8 @@ type Event struct {
 	// follows an EventReset, At is the beginning of a hold, and zero for other events.
 	At time.Time
 
-	Value  string            // only in EventHeld: the Request.Value of the hold
-	Labels map[string]string // only in EventHeld: the Request.Labels of the hold
+	Value  string            // only in EventHeld and EventUpgraded: the Request.Value of the hold
+	Labels map[string]string // only in EventHeld and EventUpgraded: the Request.Labels of the hold
 
 	Cause Cause // set for EventFreed and EventLeft, but not in the state after an EventReset
 	// After ForceUnlock, By is the instance on which it was called, and Reason is its argument. If
@@ -55,8 +58,7 @@ type Event struct {
 //
 // Watch reports an EventCurrent each time it has caught up with the leader, and every few seconds
 // while there is no change, but never between the EventFreed and the EventHeld of a lock that
-// passes to the next holder. Waiters are not reported; see [Node.Peek]. Nor is a [Lock.Downgrade]:
-// the hold goes on with its token, and the readers that it admits are reported. Of a kept lock
+// passes to the next holder. Waiters are not reported; see [Node.Peek]. Of a kept lock
 // ([Node.LockSticky]), Watch reports when an instance gets it and gives it back, and not the grants
 // to the callers there.
 //
@@ -103,9 +105,9 @@ func (n *Node) watchFor(ctx context.Context, from *query.Origin, prefix string, 
 func toldEvent(t queries.WatchItem) Event {
 	switch {
 	case t.Reset:
-		return Event{What: EventReset}
+		return Event{Kind: EventReset}
 	case t.Current:
-		return Event{What: EventCurrent, Position: t.Position}
+		return Event{Kind: EventCurrent, Position: t.Position}
 	}
 	e := eventOf(t.Event)
 	e.Position = t.Position
@@ -121,10 +123,11 @@ func eventsOf(list *query.EventList) (all []Event) {
 
 func eventOf(e *query.Event) Event {
 	told := Event{
-		Position: e.Position, Key: string(e.Key), Token: Token(e.Token),
-		What: map[lockfsm.EventKind]EventKind{
+		Position: e.Position, Part: partOf(e.Part), Token: Token(e.Token),
+		Kind: map[lockfsm.EventKind]EventKind{
 			lockfsm.Began: EventHeld, lockfsm.Valued: EventHeld,
 			lockfsm.Left: EventLeft, lockfsm.Ended: EventFreed, lockfsm.Wrote: EventData,
+			lockfsm.Lowered: EventDowngraded, lockfsm.Upgraded: EventUpgraded,
 		}[lockfsm.EventKind(e.What)],
 		Cause: map[lockfsm.Cause]Cause{
 			lockfsm.Released: CauseReleased, lockfsm.Expired: CauseExpired, lockfsm.Closed: CauseClosed,
@@ -163,13 +166,17 @@ func (n *Node) Audit(ctx context.Context) ([]Event, error) {
 // EventKind is the kind of an [Event].
 type EventKind string
 
-// The kinds of events. The first four happen to a key.
+// The kinds of events. The first six happen to a key.
 const (
 	EventHeld  EventKind = "held"  // a hold began, with Token, by Holder; repeated if SetValue changed its Value
 	EventLeft  EventKind = "left"  // the holder is gone or has detached the hold; LockDelay keeps the lock taken
 	EventFreed EventKind = "freed" // a hold ended, for the reason in Cause
-	EventData  EventKind = "data"  // the key's data is now Data, at Revision; empty Data means none
-	EventReset EventKind = "reset" // forget earlier events: the present state follows
+	// the hold with Token goes on, and excludes less: it now has Mode; see Lock.Downgrade
+	EventDowngraded EventKind = "downgraded"
+	// the exclusive hold of a Lock.Upgrade began, with Token; the upgradable hold goes on beside it
+	EventUpgraded EventKind = "upgraded"
+	EventData     EventKind = "data"  // the key's data is now Data, at Revision; empty Data means none
+	EventReset    EventKind = "reset" // forget earlier events: the present state follows
 	// the watch has reported everything up to Position; see Node.Watch
 	EventCurrent EventKind = "current"
 )

@@ -99,7 +99,7 @@ func (p *place) await(ctx context.Context, step func(ctx context.Context) (over 
 		if err != nil {
 			return because(ctx, err)
 		}
-		switch e.What {
+		switch e.Kind {
 		case mortise.EventReset:
 			changed = true
 		case mortise.EventData, mortise.EventFreed, mortise.EventLeft:

@@ -16,7 +16,7 @@ type ending struct {
 	Key      string            `json:"key"`
 	Token    mortise.Token     `json:"token"`
 	Holder   string            `json:"holder"`
-	What     mortise.EventKind `json:"what"` // as in mortise.Event
+	Kind     mortise.EventKind `json:"kind"` // as in mortise.Event
 	Cause    mortise.Cause     `json:"cause"`
 	By       string            `json:"by,omitempty"`
 	Reason   string            `json:"reason,omitempty"`
@@ -26,7 +26,7 @@ func endsOf(events []mortise.Event) []ending {
 	ends := []ending{}
 	for i := len(events) - 1; i >= 0 && len(ends) < maxEnds; i-- {
 		e := events[i]
-		ends = append(ends, ending{e.At, e.Position, e.Key, e.Token, e.Holder, e.What, e.Cause, e.By, e.Reason})
+		ends = append(ends, ending{e.At, e.Position, e.Key, e.Token, e.Holder, e.Kind, e.Cause, e.By, e.Reason})
 	}
 	return ends
 }
@@ -38,17 +38,17 @@ func (e ending) Text() string {
 			clip(shown(e.Reason), briefly))
 	case e.Cause == mortise.CauseForced:
 		return fmt.Sprintf("hold of %s ended by force on %s", shown(e.Holder), shown(e.By))
-	case e.What == mortise.EventLeft && e.Cause == mortise.CauseExpired && e.Reason != "":
+	case e.Kind == mortise.EventLeft && e.Cause == mortise.CauseExpired && e.Reason != "":
 		return fmt.Sprintf("hold of %s is over and stays for its lock delay: %s", shown(e.Holder),
 			clip(shown(e.Reason), briefly))
 	case e.Cause == mortise.CauseExpired && e.Reason != "":
 		return fmt.Sprintf("hold of %s is over: %s", shown(e.Holder), clip(shown(e.Reason), briefly))
-	case e.What == mortise.EventLeft && e.Cause == mortise.CauseExpired:
+	case e.Kind == mortise.EventLeft && e.Cause == mortise.CauseExpired:
 		return fmt.Sprintf("session of %s has expired; the hold stays for its lock delay", shown(e.Holder))
-	case e.What == mortise.EventFreed && e.Cause == mortise.CauseExpired:
+	case e.Kind == mortise.EventFreed && e.Cause == mortise.CauseExpired:
 		return fmt.Sprintf("lost by %s: its session, or the lock delay after it, has expired", shown(e.Holder))
 	}
-	return fmt.Sprintf("%s, %s: %s", shown(e.Holder), e.What, e.Cause)
+	return fmt.Sprintf("%s, %s: %s", shown(e.Holder), e.Kind, e.Cause)
 }
 
 // Day returns the date of the event, or "" if the event happened on the same day as `now`.

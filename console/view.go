@@ -99,15 +99,25 @@ type standing struct {
 	Kept    bool          `json:"kept,omitempty"` // LockSticky; a caller may or may not hold the lock
 	// Later is the newest session that was opened under the holder's name. It is empty unless this
 	// hold belongs to an earlier session.
-	Later   string   `json:"later_session,omitempty"`
-	Shared  bool     `json:"shared,omitempty"`
-	Permits int      `json:"permits,omitempty"`
-	Of      int      `json:"of,omitempty"`
-	Keys    []string `json:"keys,omitempty"`
-	Path    string   `json:"path,omitempty"` // Request.Tree
+	Later string `json:"later_session,omitempty"`
+	part         // of the request, for which it is in this queue; see mortise.Standing
+	Also  []part `json:"also,omitempty"`
 
-	Upgradable bool `json:"upgradable,omitempty"`
 	Unsearched bool `json:"unsearched,omitempty"` // the search for a deadlock of this request goes on
+}
+
+type part struct {
+	Key  string       `json:"key"`
+	Mode mortise.Mode `json:"mode"`
+	Tree bool         `json:"tree,omitempty"`
+}
+
+// Says returns the mode if it is not exclusive.
+func (p part) Says() string {
+	if p.Mode == mortise.Exclusive {
+		return ""
+	}
+	return p.Mode.String()
 }
 
 type scene struct {
@@ -211,9 +221,10 @@ func (s *scene) key(k mortise.KeyInfo, queue int) key {
 	for _, st := range k.Queue[:min(len(k.Queue), queue)] {
 		shown := standing{
 			Holder: st.Holder, Session: st.Session, Value: st.Value, Token: st.Token, Left: inSeconds(st.Left),
-			Expired: st.Expired, Kept: st.Kept, Shared: st.Shared,
-			Permits: st.Permits, Of: st.Of, Keys: st.Keys, Path: st.Path, Upgradable: st.Upgradable,
-			Unsearched: st.Unsearched,
+			Expired: st.Expired, Kept: st.Kept, part: part(st.Part), Unsearched: st.Unsearched,
+		}
+		for _, p := range st.Also {
+			shown.Also = append(shown.Also, part(p))
 		}
 		if st.Token != 0 {
 			shown.For = inSeconds(s.age(st))

@@ -16,7 +16,7 @@ func (g *group) tell(events ...mortise.Event) {
 }
 
 func (t *term) event(what mortise.EventKind) mortise.Event {
-	return mortise.Event{What: what, Key: "e", Holder: "node", Value: t.value, Token: t.token}
+	return mortise.Event{Kind: what, Part: mortise.Part{Key: "e"}, Holder: "node", Value: t.value, Token: t.token}
 }
 
 func (g *group) forget() {
@@ -41,7 +41,7 @@ func (g *group) watch(ctx context.Context, _ string, _ uint64) iter.Seq2[mortise
 			g.mu.Lock()
 			events := g.events[at:]
 			if resets != g.resets {
-				resets, events = g.resets, []mortise.Event{{What: mortise.EventReset}}
+				resets, events = g.resets, []mortise.Event{{Kind: mortise.EventReset}}
 				if len(g.queue) > 0 && g.queue[0].token != 0 {
 					events = append(events, g.queue[0].event(mortise.EventHeld))
 				}
@@ -53,7 +53,7 @@ func (g *group) watch(ctx context.Context, _ string, _ uint64) iter.Seq2[mortise
 			}
 			happened := g.happened
 			g.mu.Unlock()
-			for _, e := range append(events[:len(events):len(events)], mortise.Event{What: mortise.EventCurrent}) {
+			for _, e := range append(events[:len(events):len(events)], mortise.Event{Kind: mortise.EventCurrent}) {
 				if !yield(e, nil) {
 					return
 				}

@@ -50,17 +50,17 @@ type observation struct {
 // leader.
 func (s *observation) news(e *mortise.Event) bool {
 	switch {
-	case e.What == mortise.EventReset:
+	case e.Kind == mortise.EventReset:
 		s.now = Leader{}
-	case e.What == mortise.EventCurrent:
+	case e.Kind == mortise.EventCurrent:
 		if s.now.Token == 0 && (!s.told || s.last != 0) {
 			s.told, s.last = true, 0
 			return true
 		}
 	case e.Key != s.name: // another key that begins with this name
-	case e.What == mortise.EventFreed && e.Token == s.now.Token:
+	case e.Kind == mortise.EventFreed && e.Token == s.now.Token:
 		s.now = Leader{}
-	case e.What == mortise.EventHeld && e.Token >= s.highest:
+	case e.Kind == mortise.EventHeld && e.Token >= s.highest:
 		s.now = Leader{Name: e.Holder, Value: e.Value, Token: e.Token, Since: e.At}
 		if e.Token > s.highest || e.Value != s.value {
 			s.told, s.last, s.highest, s.value = true, e.Token, e.Token, e.Value

@@ -1,6 +1,9 @@
 package lockfsm
 
-import "slices"
+import (
+	"slices"
+	"strings"
+)
 
 // The machine keeps the latest events in memory. A watcher gets either all events after a position
 // or an error. The kept events are not replicated: a restored replica begins without events, but
@@ -22,6 +25,11 @@ const (
 	Wrote EventKind = 4
 	// Valued: the value of the hold of Key with Token is now How.Value.
 	Valued EventKind = 5
+	// Lowered: the hold of Key with Token now has the Mode of the event, which excludes less.
+	Lowered EventKind = 6
+	// Upgraded: a hold of Key began, with Token, that upgrades the upgradable hold of Key. The
+	// upgradable hold goes on.
+	Upgraded EventKind = 7
 )
 
 // Cause is the reason why a hold ended.
@@ -43,15 +51,15 @@ const (
 	Resumed Cause = 5
 )
 
-// Event is one change of one key. A change of a request for several keys is one event for each key.
-// The slices of an Event never change.
+// Event is one change of one key. A change of a request for several keys is one event for each of
+// its parts, see [Part]. The slices of an Event never change.
 type Event struct {
 	// Position is the number of the event. The positions of a group begin at its first revision and
 	// have no gaps.
 	Position   uint64
 	What       EventKind
 	Cause      Cause
-	Key        string
+	Part       // of the hold, after the event; only Key for Wrote
 	Token      Token
 	Last       Token // the last token that a stay has reserved, in Began; zero means no stay
 	Session    SessionID
@@ -81,7 +89,7 @@ type eventLog struct {
 }
 
 type loggedEvent struct {
-	key        string
+	part       Part
 	holder     *eventHolder // nil for data
 	how        *How
 	wallUnixMS int64
@@ -99,7 +107,7 @@ type eventHolder struct {
 
 func (m *Machine) event(h *loggedEvent, number uint64) Event {
 	e := Event{
-		Position: m.position(number), What: h.what, Cause: h.cause, Key: h.key, Token: h.token, Last: h.last,
+		Position: m.position(number), What: h.what, Cause: h.cause, Part: h.part, Token: h.token, Last: h.last,
 		WallUnixMS: h.wallUnixMS, How: h.how,
 	}
 	if h.holder != nil {
@@ -110,7 +118,13 @@ func (m *Machine) event(h *loggedEvent, number uint64) Event {
 
 func (m *Machine) setCause(c Cause, how *How) { m.cause, m.how = c, how }
 
-func (m *Machine) noteGrant(e *entry) { m.noteAll(e, Began, 0) }
+func (m *Machine) noteGrant(e *entry) {
+	what := Began
+	if e.upgrades() {
+		what = Upgraded
+	}
+	m.noteAll(e, what, 0)
+}
 
 func (m *Machine) noteEnd(e *entry) {
 	cause := m.cause
@@ -124,29 +138,45 @@ func (m *Machine) noteLeft(e *entry, cause Cause) { m.noteAll(e, Left, cause) }
 
 func (m *Machine) noteAll(e *entry, what EventKind, cause Cause) {
 	how := m.how
-	valued := what == Began || what == Valued
+	valued := what == Began || what == Upgraded || what == Valued
 	if valued {
 		how = nil
 	}
 	if v := e.value(); valued && len(v) > 0 {
 		how = &How{Value: v}
 	}
-	if e.extra == nil || e.extra.entries == nil {
-		m.note(e.lock, e, what, cause, how)
-		return
+	e.eachPart(func(p Part) { m.note(p, e, what, cause, how) })
+}
+
+// noteModes notes how the parts of a hold have changed. A key that is now only above another one is
+// no part any more.
+func (m *Machine) noteModes(e *entry, before []Part) {
+	place := func(all []Part, key string) (int, bool) {
+		return slices.BinarySearchFunc(all, key, func(p Part, key string) int { return strings.Compare(p.Key, key) })
 	}
-	for _, each := range e.extra.entries {
-		m.note(each.lock, each, what, cause, how)
+	var after []Part
+	e.eachPart(func(p Part) { after = append(after, p) })
+	for _, p := range after {
+		if i, was := place(before, p.Key); !was {
+			m.note(p, e, Began, 0, nil)
+		} else if before[i] != p {
+			m.note(p, e, Lowered, 0, nil)
+		}
+	}
+	for _, p := range before {
+		if _, is := place(after, p.Key); !is {
+			m.note(p, e, Ended, Released, nil)
+		}
 	}
 }
 
-func (m *Machine) noteData(l *lock, d Data) { m.note(l, nil, Wrote, 0, &How{Data: d}) }
+func (m *Machine) noteData(l *lock, d Data) { m.note(Part{Key: l.key}, nil, Wrote, 0, &How{Data: d}) }
 
-// note adds an event about e, or about the data of l if e is nil.
-func (m *Machine) note(l *lock, e *entry, what EventKind, cause Cause, how *How) {
+// note adds an event about a part of e's request, or about the data of a key if e is nil.
+func (m *Machine) note(p Part, e *entry, what EventKind, cause Cause, how *How) {
 	h := m.events.next(m.past)
 	m.past++
-	h.key, h.how, h.wallUnixMS, h.what, h.cause, h.holder, h.token, h.last = l.key, how, m.wallUnixMS, what, cause,
+	h.part, h.how, h.wallUnixMS, h.what, h.cause, h.holder, h.token, h.last = p, how, m.wallUnixMS, what, cause,
 		nil, 0, 0
 	if e != nil {
 		h.holder, h.token = e.session.eventHolder, e.token
@@ -189,7 +219,7 @@ func (m *Machine) Since(after uint64, of Prefixes, most int) (events []Event, up
 		if len(events) == most {
 			return events, m.position(number - 1), true
 		}
-		if h := &r.events[(number-1-r.from)%eventsKept]; of.Cover(h.key) {
+		if h := &r.events[(number-1-r.from)%eventsKept]; of.Cover(h.part.Key) {
 			events = append(events, m.event(h, number))
 		}
 	}

@@ -2,8 +2,8 @@ package lockfsm
 
 import (
 	"fmt"
-	"maps"
 	"slices"
+	"strings"
 	"testing"
 )
 
@@ -19,7 +19,7 @@ func spelled(t *testing.T, m *Machine, after uint64) (all []string) {
 		if e.Position != after+uint64(i)+1 {
 			t.Fatalf("event %d after %d is at %d", i, after, e.Position)
 		}
-		text := fmt.Sprintf("%d %q %d by %d", e.What, e.Key, e.Token, e.Cause)
+		text := fmt.Sprintf("%d %q %d by %d%s", e.What, e.Key, e.Token, e.Cause, spelledPart(&e))
 		switch {
 		case e.What == Wrote && len(e.How.Data.Value) > 0:
 			text += fmt.Sprint(" ", e.How.Data.Revision)
@@ -32,6 +32,21 @@ func spelled(t *testing.T, m *Machine, after uint64) (all []string) {
 	return all
 }
 
+func spelledPart(e *Event) string {
+	text := ""
+	switch {
+	case e.What == Wrote:
+	case e.Of != 0:
+		text = fmt.Sprintf(" %d of %d", e.Permits, e.Of)
+	default:
+		text = " " + map[Mode]string{ModeX: "X", ModeIS: "shared", ModeS: "shared", ModeU: "U"}[e.Mode]
+	}
+	if e.Tree {
+		text += " tree"
+	}
+	return text
+}
+
 // twinHold is a hold of one key in the twin. For data, revision is set.
 type twinHold struct {
 	key      string
@@ -39,24 +54,70 @@ type twinHold struct {
 	revision Revision
 }
 
-// holds returns a map with all holds and data. A value is true if the session of the hold is
-// gone.
-func (t *twin) holds() map[twinHold]bool {
-	all := map[twinHold]bool{}
+type twinState struct {
+	gone     bool // the session of the hold is gone
+	upgrades bool
+	part     string // as spelledPart
+}
+
+// holds returns a map with all holds and data.
+func (t *twin) holds() map[twinHold]twinState {
+	all := map[twinHold]twinState{}
 	for _, e := range t.entries {
 		for _, key := range e.keys {
-			if e.token != 0 {
-				all[twinHold{key: key, token: e.token}] = t.session(e.session).gone
+			if part := e.part(key); e.token != 0 && part != "" {
+				all[twinHold{key: key, token: e.token}] = twinState{t.session(e.session).gone, e.hold != 0, part}
 			}
 		}
 	}
 	for key, d := range t.data {
-		all[twinHold{key: key, revision: d.Revision}] = false
+		all[twinHold{key: key, revision: d.Revision}] = twinState{}
 	}
 	return all
 }
 
-func (t *twin) happened(before map[twinHold]bool, by Command) (all []string) {
+// part spells how e locks a key. It returns "" for an intention.
+func (e twinEntry) part(key string) string {
+	i := slices.Index(e.keys, key)
+	at := func(key string) (Mode, bool) {
+		i := slices.Index(e.keys, key)
+		return e.modes[max(i, 0)], i >= 0
+	}
+	below := func(o string) bool {
+		if m, _ := at(o); m != ModeS || !strings.HasPrefix(o, key+"/") {
+			return false
+		}
+		for ; o != key; o = o[:strings.LastIndex(o, "/")] {
+			if !slices.Contains(e.keys, o) {
+				return false
+			}
+		}
+		return true
+	}
+	switch m := e.modes[i]; {
+	case m == ModePermits:
+		return fmt.Sprintf(" %d of %d", e.shares[i].permits, e.shares[i].of)
+	case m == ModeS:
+		return " shared tree"
+	case m == ModeIX, m == ModeIS && slices.ContainsFunc(e.keys, below):
+		return ""
+	case m == ModeIS:
+		return " shared"
+	case m == ModeU:
+		return " U"
+	}
+	for above := key; strings.Contains(above, "/"); {
+		above = above[:strings.LastIndex(above, "/")]
+		if m, is := at(above); !is || m != ModeX && m != ModeIX {
+			break
+		} else if m == ModeIX {
+			return " X tree"
+		}
+	}
+	return " X"
+}
+
+func (t *twin) happened(before map[twinHold]twinState, by Command) (all []string) {
 	cause := map[Kind]Cause{Expire: Expired, Close: Closed, Evict: Evicted, Acquire: Resumed}[by.Kind]
 	switch {
 	case by.Kind == Detach && len(by.Value) > 0:
@@ -64,30 +125,35 @@ func (t *twin) happened(before map[twinHold]bool, by Command) (all []string) {
 	case cause == 0:
 		cause = Released
 	}
-	note := func(what EventKind, h twinHold, cause Cause) {
-		all = append(all, fmt.Sprintf("%d %q %d by %d", what, h.key, h.token, cause))
-	}
-	for _, key := range t.valued {
-		note(Valued, twinHold{key: key, token: by.Token}, 0)
-	}
-	if t.lapsed != "" {
-		note(Ended, twinHold{key: t.lapsed, token: by.Token}, Expired)
+	note := func(what EventKind, h twinHold, cause Cause, part string) {
+		all = append(all, fmt.Sprintf("%d %q %d by %d%s", what, h.key, h.token, cause, part))
 	}
 	after := t.holds()
-	for h, gone := range before {
+	for _, key := range t.valued {
+		if h := (twinHold{key: key, token: by.Token}); after[h].part != "" {
+			note(Valued, h, 0, after[h].part)
+		}
+	}
+	if t.lapsed != "" {
+		kept := t.find(by.Session, by.Number)
+		note(Ended, twinHold{key: t.lapsed, token: by.Token}, Expired, kept.part(t.lapsed))
+	}
+	for h, was := range before {
 		now, there := after[h]
 		switch {
 		case !there && h.token != 0:
-			note(Ended, h, cause)
+			note(Ended, h, cause, was.part)
 		case !there && t.data[h.key].Revision == 0:
 			all = append(all, fmt.Sprintf("%d %q 0 by 0 0", Wrote, h.key))
-		case there && now && !gone:
-			note(Left, h, cause)
+		case there && now.gone && !was.gone:
+			note(Left, h, cause, now.part)
+		case there && now.part != was.part:
+			note(Lowered, h, 0, now.part)
 		}
 	}
-	for _, h := range slices.Collect(maps.Keys(after)) {
+	for h, now := range after {
 		if _, there := before[h]; !there && h.token != 0 {
-			note(Began, h, 0)
+			note(map[bool]EventKind{false: Began, true: Upgraded}[now.upgrades], h, 0, now.part)
 		} else if !there {
 			all = append(all, fmt.Sprintf("%d %q 0 by 0 %d", Wrote, h.key, h.revision))
 		}

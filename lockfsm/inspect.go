@@ -37,6 +37,8 @@ type Standing struct {
 	// Gone reports that the session has expired, and that the lock stays taken for the request's
 	// delay.
 	Gone bool
+	// Upgrades reports that the request is an upgrade, see Command.
+	Upgrades bool
 	// Unsearched reports that the search for a deadlock of this waiting request goes on. Only a
 	// leader's answer is of use.
 	Unsearched bool
@@ -104,7 +106,7 @@ func (e *entry) standing() Standing {
 		Session: e.session.id, Record: e.session.record, Number: e.number, Place: e.rev, Token: e.token,
 		Watch: e.lead().watch, SinceUnixMS: e.sinceUnixMS,
 		Permits: e.permits, Of: e.of, Value: e.value(), Gone: e.session.gone, Modes: e.modes(),
-		Unsearched: e.extra != nil && e.extra.pending != nil,
+		Unsearched: e.extra != nil && e.extra.pending != nil, Upgrades: e.upgrades(),
 	}
 	if e.stays() {
 		s.Last = e.stay().last
@@ -115,6 +117,15 @@ func (e *entry) standing() Standing {
 		}
 	}
 	return s
+}
+
+// Parts returns the parts of the request, which is in the queue of key.
+func (s *Standing) Parts(key string) []Part {
+	g := Grant{Key: key, Permits: s.Permits, Of: s.Of, Modes: s.Modes}
+	if len(s.Keys) > 0 {
+		g.Key, g.Keys = s.Keys[0], s.Keys[1:]
+	}
+	return g.Parts()
 }
 
 // Holds reports whether a session that is not gone holds the lock of key with token.

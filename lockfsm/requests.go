@@ -197,6 +197,8 @@ func (m *Machine) downgrade(e *entry, modes []byte) Code {
 	if !lowers {
 		return Downgraded
 	}
+	var before []Part
+	e.eachPart(func(p Part) { before = append(before, p) })
 	m.bump()
 	if up := e.upgrade(); up != nil {
 		m.remove(up)
@@ -217,6 +219,7 @@ func (m *Machine) downgrade(e *entry, modes []byte) Code {
 		m.findLeast(l) // discharge has seen the former total of the entry
 		m.admitNext(l)
 	}
+	m.noteModes(e, before)
 	m.fire()
 	return Downgraded
 }
@@ -347,8 +350,9 @@ func (m *Machine) lapse(c *view) Code {
 		return Done
 	}
 	m.bump()
-	caller := &entry{lock: e.lock, session: by, token: c.token}
-	m.note(e.lock, caller, Ended, Expired, &How{Reason: copied(c.value)})
+	caller := &entry{lock: e.lock, session: by, token: c.token, mode: e.mode}
+	m.setCause(Expired, &How{Reason: copied(c.value)})
+	m.noteEnd(caller)
 	return Done
 }
 

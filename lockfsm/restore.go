@@ -88,7 +88,7 @@ func (m *Machine) restoreGroup(r *reader) {
 }
 
 func (m *Machine) restoreEvents(r *reader) {
-	const least = 10 // no event has fewer bytes
+	const least = 14 // no event has fewer bytes
 	first := uint64(m.charter.firstRevision())
 	m.past = r.max(uint64(maxRevision)-first, "events")
 	position := first
@@ -96,7 +96,7 @@ func (m *Machine) restoreEvents(r *reader) {
 		before, of := position, r.party()
 		position = r.sum(before, m.Position(), "end")
 		e := Event{Position: position, What: EventKind(r.flags(0xff, "end")), Cause: Cause(r.flags(0xff, "end")),
-			Key: string(r.take(r.uvarint("key"), "key"))}
+			Part: r.part()}
 		e.Token, e.Session = Token(r.sum(first, uint64(m.rev), "end's token")),
 			SessionID(r.sum(first, uint64(m.rev), "end's session"))
 		e.WallUnixMS = int64(r.sum(uint64(m.charter.FoundedUnixMS), uint64(m.wallUnixMS), "time of the end"))
@@ -114,6 +114,18 @@ func (m *Machine) restoreEvents(r *reader) {
 		}
 		m.audit.add(e, of)
 	}
+}
+
+func (r *reader) part() Part {
+	p := Part{Key: string(r.take(r.uvarint("key"), "key"))}
+	p.Mode, p.Tree = Mode(r.flags(0xff, "mode")), r.flags(1, "mode") == 1
+	p.Permits, p.Of = uint32(r.max(math.MaxUint32, "permits")), uint32(r.max(math.MaxUint32, "permits"))
+	semaphore := p.Of != 0 && p.Mode == 0 && !p.Tree && shares(p.Permits, p.Of)
+	tree := !p.Tree && p.Mode != ModeS || p.Tree && (p.Mode == ModeS || p.Mode == ModeX)
+	if p.Mode > ModeU || p.Mode == ModeIX || !tree || !semaphore && (p.Permits != 0 || p.Of != 0) {
+		r.fail("mode")
+	}
+	return p
 }
 
 func (m *Machine) restoreSessions(r *reader) {

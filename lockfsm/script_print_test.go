@@ -83,12 +83,12 @@ func (s *script) told(events []Event) string {
 	var b strings.Builder
 	for _, e := range events {
 		fmt.Fprintf(&b, "%d: %s ", e.Position-s.m.position(0), e.Key)
-		what := []string{"", "held", "free", "left", "written"}[e.What]
+		what := []string{"", "held", "free", "left", "written", "valued", "lowered", "upgraded"}[e.What]
 		switch {
 		case e.What == Wrote:
 			fmt.Fprintf(&b, "%s %q", what, e.How.Data.Value)
 		default:
-			fmt.Fprintf(&b, "%s token %d of %s", what, s.rev(uint64(e.Token)), s.label(e.Session))
+			fmt.Fprintf(&b, "%s token %d of %s,%s", what, s.rev(uint64(e.Token)), s.label(e.Session), spelledPart(&e))
 			if e.Cause != 0 {
 				b.WriteString(", " + []string{"", "released", "expired", "closed", "evicted", "taken up"}[e.Cause])
 			}

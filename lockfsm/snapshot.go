@@ -35,6 +35,7 @@ import (
 //	events: number of all events | the audit log: count | each, the oldest first:
 //	  0 no capability, 1 detached, or 2 and the hash of a capability |
 //	  position - position before | kind (1 byte) | cause (1 byte) | length, key |
+//	  mode (1 byte) | 1 if it is a tree, else 0 (1 byte) | permits | of |
 //	  token - first revision | session - first revision | wall stamp - founded |
 //	  length, record | flags (1 byte: 1 the next two) | length, by | length, reason
 //	what later versions of the rules add, if they are in force
@@ -188,7 +189,7 @@ func (m *Machine) appendTail(b []byte) []byte {
 		b = m.audit.ends[i].of.append(b)
 		b = append(binary.AppendUvarint(b, e.Position-before), byte(e.What), byte(e.Cause))
 		before = e.Position
-		b = appendString(b, e.Key)
+		b = appendPart(b, &e.Part)
 		b = binary.AppendUvarint(binary.AppendUvarint(b, uint64(e.Token)-first), uint64(e.Session)-first)
 		b = binary.AppendUvarint(b, uint64(e.WallUnixMS-m.charter.FoundedUnixMS))
 		b = append(binary.AppendUvarint(b, uint64(len(e.Record))), e.Record...)
@@ -200,6 +201,15 @@ func (m *Machine) appendTail(b []byte) []byte {
 		b = append(binary.AppendUvarint(b, uint64(len(e.How.Reason))), e.How.Reason...)
 	}
 	return m.appendLater(b)
+}
+
+func appendPart(b []byte, p *Part) []byte {
+	var tree byte
+	if p.Tree {
+		tree = 1
+	}
+	b = append(appendString(b, p.Key), byte(p.Mode), tree)
+	return binary.AppendUvarint(binary.AppendUvarint(b, uint64(p.Permits)), uint64(p.Of))
 }
 
 func (e *entry) appendTerms(b []byte) []byte {

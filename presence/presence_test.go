@@ -133,26 +133,26 @@ func TestSetFollowsTheEvents(t *testing.T) {
 				if held != 0 && r.IntN(2) == 0 { // its end is in a gap of the watch
 					delete(state, key)
 				}
-				s.apply(&mortise.Event{What: mortise.EventReset})
+				s.apply(&mortise.Event{Kind: mortise.EventReset})
 				for key, token := range state {
-					s.apply(&mortise.Event{What: mortise.EventHeld, Key: key, Token: token})
+					s.apply(&mortise.Event{Kind: mortise.EventHeld, Part: mortise.Part{Key: key}, Token: token})
 				}
 			case held == 0:
 				token++
 				state[key] = token
-				s.apply(&mortise.Event{What: mortise.EventHeld, Key: key, Token: token})
-				s.apply(&mortise.Event{What: mortise.EventFreed, Key: key, Token: token - 1}) // of an earlier presence
+				s.apply(&mortise.Event{Kind: mortise.EventHeld, Part: mortise.Part{Key: key}, Token: token})
+				s.apply(&mortise.Event{Kind: mortise.EventFreed, Part: mortise.Part{Key: key}, Token: token - 1}) // of an earlier presence
 			default:
 				delete(state, key)
-				s.apply(&mortise.Event{What: mortise.EventFreed, Key: key, Token: held})
+				s.apply(&mortise.Event{Kind: mortise.EventFreed, Part: mortise.Part{Key: key}, Token: held})
 			}
 			if r.IntN(3) > 0 {
 				continue
 			}
-			if s.apply(&mortise.Event{What: mortise.EventCurrent}) {
+			if s.apply(&mortise.Event{Kind: mortise.EventCurrent}) {
 				reports++
 			}
-			if s.apply(&mortise.Event{What: mortise.EventCurrent}) {
+			if s.apply(&mortise.Event{Kind: mortise.EventCurrent}) {
 				t.Fatalf("seed %d: reported twice", seed)
 			}
 			if all := s.list(); len(all) != len(state) ||

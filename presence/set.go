@@ -32,7 +32,7 @@ func isID(text string) bool {
 // apply applies an event. It reports whether the set has changed since the last report and is that
 // of one moment.
 func (s *set) apply(e *mortise.Event) (report bool) {
-	switch e.What {
+	switch e.Kind {
 	case mortise.EventReset:
 		clear(s.members)
 	case mortise.EventHeld:

@@ -83,9 +83,9 @@ type observed struct {
 func (o *observed) apply(e *mortise.Event) (report bool) {
 	index, is := indexOf(e.Key, o.name, maxCount)
 	switch {
-	case e.What == mortise.EventReset:
+	case e.Kind == mortise.EventReset:
 		clear(o.owners)
-	case e.What == mortise.EventCurrent:
+	case e.Kind == mortise.EventCurrent:
 		now := make(map[int]mortise.Token, len(o.owners))
 		for index, owner := range o.owners {
 			now[index] = owner.Token
@@ -93,9 +93,9 @@ func (o *observed) apply(e *mortise.Event) (report bool) {
 		report = o.shown == nil || !maps.Equal(now, o.shown)
 		o.shown = now
 	case !is:
-	case e.What == mortise.EventHeld:
+	case e.Kind == mortise.EventHeld:
 		o.owners[index] = Owner{Index: index, Instance: e.Holder, Token: e.Token, Since: e.At}
-	case o.owners[index].Token == e.Token && (e.What == mortise.EventFreed || e.What == mortise.EventLeft):
+	case o.owners[index].Token == e.Token && (e.Kind == mortise.EventFreed || e.Kind == mortise.EventLeft):
 		delete(o.owners, index)
 	}
 	return report

@@ -49,13 +49,13 @@ func parseMember(value string) (m member, ok bool) {
 }
 
 func (p *plan) apply(e *mortise.Event) {
-	if e.What == mortise.EventReset {
+	if e.Kind == mortise.EventReset {
 		clear(p.members)
 		clear(p.owners)
 		return
 	}
-	held := e.What == mortise.EventHeld
-	if !held && e.What != mortise.EventFreed && e.What != mortise.EventLeft {
+	held := e.Kind == mortise.EventHeld
+	if !held && e.Kind != mortise.EventFreed && e.Kind != mortise.EventLeft {
 		return
 	}
 	if index, is := indexOf(e.Key, p.name, p.count); is {

@@ -34,7 +34,7 @@ func newTown(seed uint64) *town {
 }
 
 func (w *town) say(what mortise.EventKind, key, value string, token mortise.Token) {
-	w.log = append(w.log, mortise.Event{What: what, Key: key, Value: value, Token: token})
+	w.log = append(w.log, mortise.Event{Kind: what, Part: mortise.Part{Key: key}, Value: value, Token: token})
 }
 
 func (w *town) join(id string) { w.joinWith(id, w.count) }
@@ -61,7 +61,7 @@ func (w *town) free(index int) {
 	delete(w.locks, index)
 	token := mortise.Token(0)
 	for _, e := range w.log {
-		if e.Key == shardKey("n", index) && e.What == mortise.EventHeld {
+		if e.Key == shardKey("n", index) && e.Kind == mortise.EventHeld {
 			token = e.Token
 		}
 	}
@@ -109,13 +109,13 @@ func (w *town) settle(t *testing.T) {
 // TestAnEarlierOwnerEndsNothing checks that the end of an earlier hold does not free a shard.
 func TestAnEarlierOwnerEndsNothing(t *testing.T) {
 	p := newPlan("n", 1, 0, "a")
-	p.apply(&mortise.Event{What: mortise.EventHeld, Key: memberName("n") + "/a", Value: memberValue(1, 1, "a"), Token: 1})
-	p.apply(&mortise.Event{What: mortise.EventHeld, Key: shardKey("n", 0), Token: 3})
-	p.apply(&mortise.Event{What: mortise.EventFreed, Key: shardKey("n", 0), Token: 2})
+	p.apply(&mortise.Event{Kind: mortise.EventHeld, Part: mortise.Part{Key: memberName("n") + "/a"}, Value: memberValue(1, 1, "a"), Token: 1})
+	p.apply(&mortise.Event{Kind: mortise.EventHeld, Part: mortise.Part{Key: shardKey("n", 0)}, Token: 3})
+	p.apply(&mortise.Event{Kind: mortise.EventFreed, Part: mortise.Part{Key: shardKey("n", 0)}, Token: 2})
 	if _, begin := p.next(time.Time{}); len(begin) > 0 {
 		t.Errorf("the shards %v begin, although another instance owns them", begin)
 	}
-	p.apply(&mortise.Event{What: mortise.EventFreed, Key: shardKey("n", 0), Token: 3})
+	p.apply(&mortise.Event{Kind: mortise.EventFreed, Part: mortise.Part{Key: shardKey("n", 0)}, Token: 3})
 	if _, begin := p.next(time.Time{}); len(begin) != 1 {
 		t.Error("the free shard does not begin")
 	}
@@ -211,7 +211,7 @@ func TestAChangeOfTheCountLosesNoShard(t *testing.T) {
 func TestADisagreementIsReportedOnce(t *testing.T) {
 	p := newPlan("n", 4, 0, "a")
 	join := func(id string, count int, token mortise.Token) {
-		p.apply(&mortise.Event{What: mortise.EventHeld, Key: memberName("n") + "/" + id, Value: memberValue(1, count, id),
+		p.apply(&mortise.Event{Kind: mortise.EventHeld, Part: mortise.Part{Key: memberName("n") + "/" + id}, Value: memberValue(1, count, id),
 			Token: token, Holder: "pod-" + id})
 	}
 	says := func(want string) {
@@ -227,9 +227,9 @@ func TestADisagreementIsReportedOnce(t *testing.T) {
 	says("")
 	join("c", 16, 3)
 	says(`16 on "pod-c", 8 on "pod-b"`)
-	p.apply(&mortise.Event{What: mortise.EventFreed, Key: memberName("n") + "/c", Token: 3})
+	p.apply(&mortise.Event{Kind: mortise.EventFreed, Part: mortise.Part{Key: memberName("n") + "/c"}, Token: 3})
 	says(`8 on "pod-b"`)
-	p.apply(&mortise.Event{What: mortise.EventFreed, Key: memberName("n") + "/b", Token: 2})
+	p.apply(&mortise.Event{Kind: mortise.EventFreed, Part: mortise.Part{Key: memberName("n") + "/b"}, Token: 2})
 	says("")
 	join("b", 8, 4)
 	says(`8 on "pod-b"`)

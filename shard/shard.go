@@ -137,7 +137,7 @@ func (r *runner) follow(ctx context.Context) error {
 		}
 		differ := ""
 		r.mu.Lock()
-		if r.plan.apply(&e); e.What == mortise.EventCurrent {
+		if r.plan.apply(&e); e.Kind == mortise.EventCurrent {
 			differ = r.plan.disagreement()
 			end, begin := r.plan.next(time.Now())
 			for _, index := range end {

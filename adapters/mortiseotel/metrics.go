@@ -73,8 +73,16 @@ func (m *meter) record(ctx context.Context, name string, value float64, class []
 	m.histograms[name].Record(ctx, value, metric.WithAttributes(slices.Concat(attributes, class, m.attributes)...))
 }
 
+// kindOf returns the mode, without the numbers of permits.
+func kindOf(m mortise.Mode) string {
+	if m > mortise.Upgradable {
+		return "permits"
+	}
+	return m.String()
+}
+
 func (m *meter) acquired(ctx context.Context, class []attribute.KeyValue, e mortise.LockEvent) {
-	kind := attribute.String("kind", string(e.Kind))
+	kind := attribute.String("kind", kindOf(e.Mode))
 	if e.Purpose != "" {
 		kind = attribute.String("kind", e.Purpose)
 	}
@@ -87,13 +95,13 @@ func (m *meter) acquired(ctx context.Context, class []attribute.KeyValue, e mort
 func (m *meter) unlocked(ctx context.Context, class []attribute.KeyValue, e mortise.LockEvent) {
 	m.record(ctx, table.Unlock, e.Took.Seconds(), class, attribute.String("outcome", string(e.Outcome)))
 	if e.Outcome != mortise.OutcomeLeft && e.Outcome != mortise.OutcomeLost {
-		m.record(ctx, table.Hold, e.Held.Seconds(), class, attribute.String("kind", string(e.Kind)),
+		m.record(ctx, table.Hold, e.Held.Seconds(), class, attribute.String("kind", kindOf(e.Mode)),
 			attribute.String("end", "unlocked"))
 	}
 }
 
 func (m *meter) lost(class []attribute.KeyValue, e mortise.LockEvent) {
-	m.record(context.Background(), table.Hold, e.Held.Seconds(), class, attribute.String("kind", string(e.Kind)),
+	m.record(context.Background(), table.Hold, e.Held.Seconds(), class, attribute.String("kind", kindOf(e.Mode)),
 		attribute.String("end", "lost"))
 	m.add(table.Losses, 1, append([]attribute.KeyValue{attribute.String("reason", string(e.Outcome))}, class...)...)
 }

@@ -32,19 +32,16 @@ type asked struct {
 	Count     int           `json:"count"`   // of IDs
 	Quiet     bool          `json:"quiet"`
 	Key       string        `json:"key"`
-	Keys      []string      `json:"keys"`
-	Path      string        `json:"path"`
 	Token     mortise.Token `json:"token"`
 	Wait      *float64      `json:"wait_seconds"` // nil means no limit; 0 means not to wait
-	Shared    bool          `json:"shared"`
-	Upgrades  bool          `json:"upgradable"`
-	Permits   int           `json:"permits"`
-	Of        int           `json:"of"`
 	Value     string        `json:"value"`
 	MaxHold   *float64      `json:"max_hold_seconds"`
 	LockDelay *float64      `json:"lock_delay_seconds"`
 	Grace     *float64      `json:"jeopardy_grace_seconds"`
 
+	Mode       mortise.Mode      `json:"mode"`
+	Tree       bool              `json:"tree"`
+	Also       []mortise.Part    `json:"also"`
 	Labels     map[string]string `json:"labels"`
 	MaxWaiting int               `json:"max_waiting"`
 	Notice     bool              `json:"notice"`
@@ -57,30 +54,8 @@ type asked struct {
 
 // wish returns the lock that a client asks for, without its durations.
 func (a *asked) wish() (w wish, err error) {
-	semaphore := a.Permits != 0 || a.Of != 0
-	w = wish{resume: a.Resume, sticky: a.Sticky, Request: mortise.Request{Key: a.Key, Value: a.Value, Labels: a.Labels,
-		MaxWaiting: a.MaxWaiting, Notice: a.Notice}}
-	switch {
-	case a.Shared && !a.Upgrades && !semaphore:
-		w.Mode = mortise.Shared
-	case a.Upgrades && !a.Shared && !semaphore:
-		w.Mode = mortise.Upgradable
-	case semaphore && !a.Shared && !a.Upgrades:
-		w.Mode = mortise.Permits(a.Permits, a.Of)
-	case a.Shared || semaphore:
-		return w, bad("shared, upgradable and permits exclude each other")
-	}
-	switch {
-	case a.Path != "" && (a.Key != "" || len(a.Keys) > 0), a.Key != "" && len(a.Keys) > 0:
-		return w, bad("key, keys and path exclude each other")
-	case a.Path != "":
-		w.Key, w.Tree = a.Path, true
-	case len(a.Keys) > 0:
-		w.Key = a.Keys[0]
-		for _, key := range a.Keys[1:] {
-			w.Also = append(w.Also, mortise.Part{Key: key, Mode: w.Mode})
-		}
-	}
+	w = wish{resume: a.Resume, sticky: a.Sticky, Request: mortise.Request{Key: a.Key, Mode: a.Mode, Tree: a.Tree,
+		Also: a.Also, Value: a.Value, Labels: a.Labels, MaxWaiting: a.MaxWaiting, Notice: a.Notice}}
 	several := w.Tree || len(w.Also) > 0
 	switch terms := w.MaxWaiting != 0 || a.MaxHold != nil || a.Grace != nil || a.LockDelay != nil; {
 	case a.Sticky && (several || terms || w.Mode > mortise.Shared || a.Resume != 0 || a.Value != "" || len(a.Labels) > 0):

@@ -165,7 +165,7 @@ func (c *call) tellKeys(keys []hot, f facts) error {
 		first := k.Queue[0]
 		if first.Token == 0 {
 			c.printf("  %s: it is not held, %d wait: %s is first, and waits for the end of the grace or for another of its "+
-				"keys (%v)\n", k.Key, k.Waiting, first.Holder, first.Keys)
+				"keys (%s)\n", k.Key, k.Waiting, first.Holder, partsText(first.Part, first.Also))
 			continue
 		}
 		known := holderFate(first, f)

@@ -111,13 +111,13 @@ func (f *fleet) watch(prefix string) *watched {
 
 func (w *watched) next(t *testing.T, want mortise.EventKind) (e happened) {
 	t.Helper()
-	for e.What == "" || e.What == mortise.EventCurrent {
+	for e.Kind == "" || e.Kind == mortise.EventCurrent {
 		e = happened{}
 		if err := w.lines.Decode(&e); err != nil {
 			t.Fatal(err)
 		}
 	}
-	if e.What != want {
+	if e.Kind != want {
 		t.Fatalf("watch says %+v; want %s", e, want)
 	}
 	return e

@@ -5,7 +5,6 @@ import (
 	"encoding/json"
 	"fmt"
 	"strconv"
-	"strings"
 	"time"
 
 	"github.com/mortise-lock/mortise"
@@ -159,7 +158,7 @@ func get(ctx context.Context, c *call) error {
 	for i, s := range k.Queue {
 		rows = append(rows, standingRow(i, s, time.Now()))
 	}
-	if err := c.table("PLACE HOLDER SESSION STATE TOKEN HELD-FOR LEASE-LEFT KIND VALUE", rows); err != nil {
+	if err := c.table("PLACE HOLDER SESSION STATE TOKEN HELD-FOR LEASE-LEFT MODE VALUE", rows); err != nil {
 		return err
 	}
 	if more := k.Held + k.Waiting - len(k.Queue); more > 0 {
@@ -214,19 +213,6 @@ func standingRow(i int, s mortise.Standing, now time.Time) []string {
 	if s.Left == 0 {
 		row[6] = ""
 	}
-	switch {
-	case s.Shared:
-		row[7] = "shared"
-	case s.Upgradable:
-		row[7] = "upgradable"
-	case s.Of > 0:
-		row[7] = fmt.Sprintf("%d of %d", s.Permits, s.Of)
-	}
-	switch {
-	case s.Path != "":
-		row[7] = strings.TrimSpace(row[7] + " path " + s.Path)
-	case len(s.Keys) > 1:
-		row[7] = strings.TrimSpace(row[7] + " with " + strings.Join(s.Keys, ","))
-	}
+	row[7] = partsText(s.Part, s.Also)
 	return row
 }

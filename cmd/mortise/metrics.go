@@ -214,8 +214,16 @@ func (m *meter) hooks() *mortise.Hooks {
 	}
 }
 
+// kindOf returns the mode, without the numbers of permits.
+func kindOf(m mortise.Mode) string {
+	if m > mortise.Upgradable {
+		return "permits"
+	}
+	return m.String()
+}
+
 func (m *meter) acquired(_ context.Context, e mortise.LockEvent) any {
-	kind := string(e.Kind)
+	kind := kindOf(e.Mode)
 	if e.Purpose != "" {
 		kind = e.Purpose
 	}
@@ -268,13 +276,13 @@ func (m *meter) unlocked(_ context.Context, e mortise.LockEvent) {
 		m.ended(e.Token, map[bool]string{true: "lost", false: "unlocked"}[e.Outcome == mortise.OutcomeLost])
 	}
 	if e.Outcome != mortise.OutcomeLeft && e.Outcome != mortise.OutcomeLost {
-		m.record(holdTime, e.Held.Seconds(), "kind", string(e.Kind), "end", "unlocked")
+		m.record(holdTime, e.Held.Seconds(), "kind", kindOf(e.Mode), "end", "unlocked")
 	}
 }
 
 func (m *meter) lost(e mortise.LockEvent) {
 	m.ended(e.Token, "lost")
-	m.record(holdTime, e.Held.Seconds(), "kind", string(e.Kind), "end", "lost")
+	m.record(holdTime, e.Held.Seconds(), "kind", kindOf(e.Mode), "end", "lost")
 	m.add(losses, "reason", string(e.Outcome))
 }
 

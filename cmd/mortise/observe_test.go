@@ -98,17 +98,17 @@ func TestMetricsAreThoseOfTheAdapter(t *testing.T) {
 func TestMetricsOfAnAgent(t *testing.T) {
 	m := newMeter()
 	h := m.hooks()
-	h.Acquired(t.Context(), mortise.LockEvent{Kind: mortise.LockExclusive, Outcome: mortise.OutcomeGranted,
+	h.Acquired(t.Context(), mortise.LockEvent{Outcome: mortise.OutcomeGranted,
 		Took: 5 * time.Millisecond, Waiting: 0})
-	h.Acquired(t.Context(), mortise.LockEvent{Kind: mortise.LockExclusive, Outcome: mortise.OutcomeGranted,
+	h.Acquired(t.Context(), mortise.LockEvent{Outcome: mortise.OutcomeGranted,
 		Took: time.Hour, Waiting: -1})
-	h.Lost(mortise.LockEvent{Kind: mortise.LockShared, Outcome: mortise.OutcomeForced, Held: time.Second})
+	h.Lost(mortise.LockEvent{Part: mortise.Part{Mode: mortise.Shared}, Outcome: mortise.OutcomeForced, Held: time.Second})
 	for token := range mortise.Token(4) {
 		h.InDoubt(mortise.LockEvent{Token: token, Outcome: mortise.OutcomeInDoubt})
 	}
 	h.InDoubt(mortise.LockEvent{Token: 0, Outcome: mortise.OutcomeRegained})
 	for range 2 { // the second time the lock is not in doubt
-		h.Lost(mortise.LockEvent{Token: 1, Kind: mortise.LockExclusive, Outcome: mortise.OutcomeExpired})
+		h.Lost(mortise.LockEvent{Token: 1, Outcome: mortise.OutcomeExpired})
 		h.Unlocked(t.Context(), mortise.LockEvent{Token: 0, Outcome: mortise.OutcomeConfirmed})
 		h.Unlocked(t.Context(), mortise.LockEvent{Token: 2, Outcome: mortise.OutcomeConfirmed})
 		h.Unlocked(t.Context(), mortise.LockEvent{Token: 3, Outcome: mortise.OutcomeLost})

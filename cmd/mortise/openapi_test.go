@@ -166,6 +166,9 @@ func TestTheDescriptionNamesAllFields(t *testing.T) {
 	described := map[string]string{}
 	for path, all := range api.Paths {
 		for name, s := range all["post"].RequestBody.Content["application/json"].Schema.Properties {
+			if s.Ref != "" {
+				s = api.Components.Schemas[strings.TrimPrefix(s.Ref, "#/components/schemas/")]
+			}
 			if before, is := described[name]; is && before != fmt.Sprint(s.Type) {
 				t.Errorf("%s: %s is %v, elsewhere %s", path, name, s.Type, before)
 			}
@@ -177,7 +180,7 @@ func TestTheDescriptionNamesAllFields(t *testing.T) {
 		name, _, _ := strings.Cut(f.Tag.Get("json"), ",")
 		switch f.Type {
 		case reflect.TypeFor[mortise.Token](), reflect.TypeFor[uint64](), reflect.TypeFor[string](),
-			reflect.TypeFor[[]byte]():
+			reflect.TypeFor[mortise.Mode](), reflect.TypeFor[[]byte]():
 			fields[name] = "string"
 		case reflect.TypeFor[bool]():
 			fields[name] = "boolean"
@@ -185,7 +188,7 @@ func TestTheDescriptionNamesAllFields(t *testing.T) {
 			fields[name] = "integer"
 		case reflect.TypeFor[*float64]():
 			fields[name] = "number"
-		case reflect.TypeFor[[]string]():
+		case reflect.TypeFor[[]mortise.Part]():
 			fields[name] = "array"
 		default:
 			fields[name] = "object"
@@ -270,29 +273,29 @@ func TestTheAgentAnswersAsDescribed(t *testing.T) {
 	}
 	v.post("/v1/put", object{"key": "k/data", "data": []byte("1"), "lease": one, "token": lock["token"]})
 	v.post("/v1/downgrade", object{"lease": one, "token": lock["token"]})
-	shared := v.post("/v1/lock", object{"lease": two, "key": "k", "shared": true, "wait_seconds": 0})
+	shared := v.post("/v1/lock", object{"lease": two, "key": "k", "mode": "shared", "wait_seconds": 0})
 	v.post("/v1/unlock", object{"lease": two, "token": shared["token"]})
 	v.post("/v1/detach", object{"lease": one, "token": lock["token"]})
 	v.ask("POST", "/v1/unlock", object{"lease": one, "token": lock["token"]}, http.StatusNotFound)
 	v.ask("POST", "/v1/put", object{"key": "k/data", "lease": one, "token": lock["token"]}, http.StatusNotFound)
-	hold := v.post("/v1/lock", object{"lease": one, "key": "u", "upgradable": true})
-	reader := v.post("/v1/lock", object{"lease": two, "key": "u", "shared": true, "wait_seconds": 0})
+	hold := v.post("/v1/lock", object{"lease": one, "key": "u", "mode": "upgradable"})
+	reader := v.post("/v1/lock", object{"lease": two, "key": "u", "mode": "shared", "wait_seconds": 0})
 	v.ask("POST", "/v1/upgrade", object{"lease": one, "token": hold["token"], "wait_seconds": 0}, http.StatusBadRequest)
 	v.ask("POST", "/v1/upgrade", object{"lease": one, "token": hold["token"], "wait_seconds": 0.2}, http.StatusConflict)
 	v.ask("POST", "/v1/upgrade", object{"lease": two, "token": reader["token"]}, http.StatusBadRequest)
-	if queue := v.get("/v1/key?key=u")["queue"].([]any); queue[0].(map[string]any)["upgradable"] != true {
+	if queue := v.get("/v1/key?key=u")["queue"].([]any); queue[0].(map[string]any)["mode"] != "upgradable" {
 		t.Errorf("the queue is %v", queue)
 	}
 	v.post("/v1/unlock", object{"lease": two, "token": reader["token"]})
 	up := v.post("/v1/upgrade", object{"lease": one, "token": hold["token"]})
 	v.ask("POST", "/v1/upgrade", object{"lease": one, "token": hold["token"]}, http.StatusBadRequest)
-	v.ask("POST", "/v1/lock", object{"lease": two, "key": "u", "shared": true, "wait_seconds": 0}, http.StatusConflict)
+	v.ask("POST", "/v1/lock", object{"lease": two, "key": "u", "mode": "shared", "wait_seconds": 0}, http.StatusConflict)
 	v.post("/v1/unlock", object{"lease": one, "token": up["token"]})
-	again := v.post("/v1/lock", object{"lease": two, "key": "u", "shared": true, "wait_seconds": 0})
+	again := v.post("/v1/lock", object{"lease": two, "key": "u", "mode": "shared", "wait_seconds": 0})
 	v.post("/v1/unlock", object{"lease": two, "token": again["token"]})
 	v.post("/v1/unlock", object{"lease": one, "token": hold["token"]})
-	node := v.post("/v1/lock", object{"lease": one, "path": "a/b"})
-	v.ask("POST", "/v1/lock", object{"lease": two, "path": "a", "wait_seconds": 0}, http.StatusConflict)
+	node := v.post("/v1/lock", object{"lease": one, "key": "a/b", "tree": true})
+	v.ask("POST", "/v1/lock", object{"lease": two, "key": "a", "tree": true, "wait_seconds": 0}, http.StatusConflict)
 	v.post("/v1/regain", object{"lease": one, "token": node["token"], "wait_seconds": 0})
 	v.post("/v1/unlock", object{"lease": one, "token": node["token"]})
 	resumed := v.post("/v1/lock", object{"lease": two, "key": "k", "resume": lock["token"]})

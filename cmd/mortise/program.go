@@ -168,7 +168,7 @@ func (p *program) watch(ctx context.Context, prefix string, after uint64) iter.S
 				return
 			}
 			if len(events) == 0 && !a.Missed {
-				events = []mortise.Event{{Position: a.Position, What: mortise.EventCurrent}}
+				events = []mortise.Event{{Position: a.Position, Kind: mortise.EventCurrent}}
 			}
 			for _, e := range events {
 				if !yield(e, nil) {

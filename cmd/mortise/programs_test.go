@@ -188,13 +188,14 @@ func TestAProgramHasTheRightsOfItsSecret(t *testing.T) {
 	denied, notOffered := forbidden("denied"), forbidden("not offered")
 	code, p := i.post(one, "/v1/lock", object{"lease": lease, "key": "b/1", "wait_seconds": 30}, nil)
 	denied(code, p, `"one"`, "lock", "b/1")
-	for _, body := range []object{{"keys": []string{"a/2", "a/3"}, "wait_seconds": 30}, {"path": "a/2"},
+	for _, body := range []object{{"key": "a/2", "also": []object{{"key": "a/3"}}, "wait_seconds": 30},
+		{"key": "a/2", "tree": true},
 		{"key": "a/2", "max_hold_seconds": 60}, {"key": "a/2", "jeopardy_grace_seconds": 60},
-		{"key": "a/2", "sticky": true}, {"key": "a/2", "permits": 2, "of": 3}, {"key": "a/2", "upgradable": true}} {
+		{"key": "a/2", "sticky": true}, {"key": "a/2", "mode": "2 of 3"}, {"key": "a/2", "mode": "upgradable"}} {
 		body["lease"] = lease
 		var also lockText
 		code, p = i.post(one, "/v1/lock", body, &also)
-		if body["path"] != nil { // the secret has no right for the node above
+		if body["tree"] != nil { // the secret has no right for the node above
 			denied(code, p, `"one"`, "lock", `"a"`)
 			continue
 		}
@@ -246,7 +247,7 @@ func TestAProgramHasTheRightsOfItsSecret(t *testing.T) {
 		t.Errorf("%d %+v %+v", code, said, p)
 	}
 	var e happened
-	if code, p := i.get(one, "/v1/watch?prefix=a/", &e); code != http.StatusOK || e.What != mortise.EventReset {
+	if code, p := i.get(one, "/v1/watch?prefix=a/", &e); code != http.StatusOK || e.Kind != mortise.EventReset {
 		t.Errorf("%d %+v %+v", code, e, p)
 	}
 	if code, p := i.post(one, "/v1/lock", object{"lease": lease, "key": "a/\x01"}, nil); code != http.StatusBadRequest {

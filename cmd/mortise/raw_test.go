@@ -114,12 +114,12 @@ func TestHostileAnswersAreNotPrintedRaw(t *testing.T) {
 		c := &call{out: &out, errs: &out}
 		c.tellDiagnosis(diagnose(f), f)
 		key := mortise.KeyInfo{Key: forged, Held: 1, Waiting: 1,
-			Queue: []mortise.Standing{{Holder: forged, Value: forged, Token: 7, Keys: []string{forged, forged}}}}
+			Queue: []mortise.Standing{{Holder: forged, Value: forged, Token: 7, Also: []mortise.Part{{Key: forged, Tree: true}}}}}
 		waiting := key
-		waiting.Queue = []mortise.Standing{{Holder: forged, Keys: []string{forged}}}
+		waiting.Queue = []mortise.Standing{{Holder: forged, Also: []mortise.Part{{Key: forged}}}}
 		err := errors.Join(c.tellKeys([]hot{{KeyInfo: key}, {KeyInfo: waiting}}, f),
 			c.table(keyHeading, [][]string{keyRow(key, time.Now()), standingRow(0, key.Queue[0], time.Now())}),
-			c.tellEvent(mortise.Event{What: forged, Key: forged, Holder: forged, By: forged, Reason: forged,
+			c.tellEvent(mortise.Event{Kind: forged, Part: mortise.Part{Key: forged}, Holder: forged, By: forged, Reason: forged,
 				Cause: forged, Data: []byte(forged)}), c.show(s), c.show(health), c.printf("%v\n", health))
 		if err != nil {
 			t.Error(err)

@@ -32,7 +32,7 @@ func TestLeasesGiveALostAnswerAgain(t *testing.T) {
 		return lock, p
 	}
 	const ok = http.StatusOK
-	up, _ := call(ok, "/v1/lock", object{"key": "u", "upgradable": true})
+	up, _ := call(ok, "/v1/lock", object{"key": "u", "mode": "upgradable"})
 	for name, c := range map[string]struct {
 		path  string
 		terms object

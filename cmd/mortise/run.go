@@ -23,21 +23,28 @@ import (
 const finalWait = 300 * time.Millisecond
 
 type runOptions struct {
-	try         bool
-	wait        time.Duration
-	shared      bool
-	permits, of int
-	grace       time.Duration
-	value       string
+	try   bool
+	wait  time.Duration
+	mode  mortise.Mode
+	tree  bool
+	also  []mortise.Part
+	grace time.Duration
+	value string
 }
 
 func runFlags(c *call, fs *flag.FlagSet) {
 	fs.BoolVar(&c.run.try, "n", false, "do not wait: exit with 120 if the lock is held")
 	fs.DurationVar(&c.run.wait, "w", 0,
 		"wait at most so long, then exit with 120, or with 122 if there was no leader; 0 means without limit")
-	fs.BoolVar(&c.run.shared, "shared", false, "share the lock with other holders that use -shared")
-	fs.IntVar(&c.run.permits, "permits", 0, "take this many permits of a semaphore")
-	fs.IntVar(&c.run.of, "of", 0, "the total number of permits of the semaphore")
+	fs.TextVar(&c.run.mode, "mode", mortise.Exclusive,
+		`how to lock the key: exclusive, shared, upgradable, or permits of a semaphore, as "2 of 5"`)
+	fs.BoolVar(&c.run.tree, "tree", false, "the key is a node of a tree: also exclude the nodes below it")
+	fs.Func("also", "a further key, granted at the same moment: KEY, or KEY,mode=shared, or KEY,mode=shared,tree; "+
+		"repeat the flag for more", func(v string) error {
+		part, err := partOf(v)
+		c.run.also = append(c.run.also, part)
+		return err
+	})
 	fs.DurationVar(&c.run.grace, "kill-after", 5*time.Second,
 		"when the lock is lost the command gets TERM, and after this time KILL")
 	fs.StringVar(&c.run.value, "value", "",
@@ -55,10 +62,6 @@ func runUnderLock(ctx context.Context, c *call) error {
 		return usageError("-n and -w exclude each other: set one")
 	case o.wait < 0 || o.grace < 0:
 		return usageError("-w and -kill-after must not be negative")
-	case o.shared && o.of != 0:
-		return usageError("-shared and --of exclude each other: set one")
-	case o.permits != 0 && o.of == 0 || o.of != 0 && o.permits == 0:
-		return usageError("--permits and --of belong together")
 	}
 	path, err := exec.LookPath(c.program[0])
 	if err != nil {
@@ -127,7 +130,7 @@ func (c *call) take(g *guest.Guest, key string, signals <-chan os.Signal) (*gues
 		value = fmt.Sprintf("%s, process %d", filepath.Base(c.program[0]), os.Getpid())
 	}
 	lock, err := s.Acquire(ctx, mortise.Request{
-		Key: key, Try: c.run.try, Mode: c.run.mode(), Value: value,
+		Key: key, Try: c.run.try, Mode: c.run.mode, Tree: c.run.tree, Also: c.run.also, Value: value,
 	})
 	heard()
 	if err == nil && interrupted(ctx, nil) == nil {
@@ -203,14 +206,4 @@ func childEnviron(environ []string, key string, token mortise.Token) []string {
 		}
 	}
 	return append(list, fmt.Sprintf("%s_TOKEN=%d", prefix, uint64(token)), prefix+"_KEY="+key)
-}
-
-func (o *runOptions) mode() mortise.Mode {
-	switch {
-	case o.of != 0:
-		return mortise.Permits(o.permits, o.of)
-	case o.shared:
-		return mortise.Shared
-	}
-	return mortise.Exclusive
 }

@@ -8,6 +8,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/mortise-lock/mortise"
 	"github.com/mortise-lock/mortise/internal/capability"
 	"github.com/mortise-lock/mortise/internal/credentials"
 )
@@ -19,19 +20,19 @@ func TestUnlockAll(t *testing.T) {
 	a := f.agents[0]
 	var lease struct{ Lease string }
 	a.post(t, "/v1/leases", object{"ttl_seconds": 60}, &lease)
-	take := func(key string, shared bool) {
+	take := func(key string, mode mortise.Mode) {
 		t.Helper()
 		var lock lockText
-		if code := a.post(t, "/v1/lock", object{"lease": lease.Lease, "key": key, "shared": shared},
+		if code := a.post(t, "/v1/lock", object{"lease": lease.Lease, "key": key, "mode": mode},
 			&lock); code != http.StatusOK {
 			t.Fatal(key, code)
 		}
 	}
 	for i := range 5 {
-		take(fmt.Sprint("jobs/", i), false)
-		take("jobs/shared", true)
+		take(fmt.Sprint("jobs/", i), mortise.Exclusive)
+		take("jobs/shared", mortise.Shared)
 	}
-	take("other", false)
+	take("other", mortise.Exclusive)
 	all := []string{"unlock", "--force", "jobs/", "--all", "--reason", "the host is gone"}
 	f.mortise(append(all, "--token", "7")...).wants(t, exitUsage, "--all ends every hold")
 	f.mortise("unlock", "--force", "--all", "--reason", "x").wants(t, exitUsage, "which key?")

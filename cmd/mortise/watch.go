@@ -27,8 +27,10 @@ const watchWithin = 10 * time.Second
 
 type happened struct {
 	Position   uint64 `json:",string"`
-	What       mortise.EventKind
+	Kind       mortise.EventKind
 	Key        string        `json:",omitempty"`
+	Mode       string        `json:",omitempty"` // of the hold
+	Tree       bool          `json:",omitempty"`
 	Token      mortise.Token `json:",omitempty"`
 	Holder     string        `json:",omitempty"`
 	At         *time.Time    `json:",omitempty"`
@@ -88,7 +90,7 @@ func (c *call) tellEvent(e mortise.Event) error {
 	if c.json {
 		return c.show(happenedOf(e))
 	}
-	if e.What == mortise.EventCurrent {
+	if e.Kind == mortise.EventCurrent {
 		return nil
 	}
 	return c.printf("%s\n", eventLine(e))
@@ -96,8 +98,11 @@ func (c *call) tellEvent(e mortise.Event) error {
 
 func happenedOf(e mortise.Event) happened {
 	h := happened{
-		Position: e.Position, What: e.What, Key: e.Key, Token: e.Token, Holder: e.Holder, Cause: e.Cause, By: e.By,
+		Position: e.Position, Kind: e.Kind, Key: e.Key, Tree: e.Tree, Token: e.Token, Holder: e.Holder, Cause: e.Cause, By: e.By,
 		Reason: e.Reason, Data: e.Data, Revision: e.Revision,
+	}
+	if e.Token != 0 {
+		h.Mode = e.Mode.String()
 	}
 	if !e.At.IsZero() {
 		h.At = &e.At
@@ -113,8 +118,8 @@ func eventLine(e mortise.Event) string {
 	if !e.At.IsZero() {
 		at = e.At.UTC().Format(eventTime)
 	}
-	parts := []string{at, fmt.Sprintf("%-5s", e.What), e.Key}
-	if e.What == mortise.EventReset {
+	parts := []string{at, fmt.Sprintf("%-5s", e.Kind), e.Key}
+	if e.Kind == mortise.EventReset {
 		parts[2] = "events may be missing; the present state follows"
 	}
 	if e.Holder != "" {
@@ -122,6 +127,9 @@ func eventLine(e mortise.Event) string {
 	}
 	if e.Token != 0 {
 		parts = append(parts, "token "+tokenText(e.Token))
+	}
+	if e.Token != 0 && (e.Mode != mortise.Exclusive || e.Tree) {
+		parts = append(parts, partsText(e.Part, nil))
 	}
 	if e.Cause != "" {
 		parts = append(parts, string(e.Cause))
@@ -132,7 +140,7 @@ func eventLine(e mortise.Event) string {
 	case e.Reason != "":
 		parts = append(parts, e.Reason)
 	}
-	if e.What == mortise.EventData {
+	if e.Kind == mortise.EventData {
 		parts = append(parts, fmt.Sprintf("%q", e.Data))
 	}
 	return strings.Join(parts, "  ")

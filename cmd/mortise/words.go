@@ -101,15 +101,17 @@ func snake(name string) string { return keyOf(name, nil) }
 // those of all readers.
 var tables = [...]map[string]string{
 	toOperators: {
-		"Shared": "-shared", "Permits": "-permits", "Of": "-of", "Value": "-value", "Key": "the key",
-		"Mode": "the mode", "Tree": "a tree", "Also": "further keys", "Labels": "labels", "Upgradable": "an upgradable lock",
-		"LockSticky": "a sticky lock", "Exclusive": "an exclusive lock", "Resume": "a token to resume", "Try": "-n", "Notice": "a notice",
+		"Mode": "-mode", "Tree": "-tree", "Also": "-also", "Value": "-value", "Key": "the key", "Labels": "labels",
+		"Exclusive": "-mode exclusive", "Shared": "-mode shared", "Upgradable": "-mode upgradable",
+		"Permits": "-mode \"N of M\"", "LockSticky": "a sticky lock", "Resume": "a token to resume", "Try": "-n",
+		"Notice":  "a notice",
 		"MaxHold": "a longest hold", "MaxWaiting": "a longest queue", "LockDelay": "a lock delay",
 		"JeopardyGrace": "a grace in doubt", "Downgrade": "downgrade", "Upgrade": "upgrade", "Detach": "detach",
 	},
 	toPrograms: {
-		"Shared": "shared", "Permits": "permits", "Of": "of", "Value": "value", "Key": "key", "Mode": "mode",
-		"Tree": "tree", "Also": "also", "Labels": "labels", "Upgradable": "upgradable", "LockSticky": "sticky", "Exclusive": "exclusive", "Resume": "resume",
+		"Value": "value", "Key": "key", "Mode": "mode", "Tree": "tree", "Also": "also", "Labels": "labels",
+		"Exclusive": "exclusive", "Shared": "shared", "Upgradable": "upgradable", "Permits": "permits",
+		"LockSticky": "sticky", "Resume": "resume",
 		"Try": "wait_seconds 0", "Notice": "notice", "MaxHold": "max_hold_seconds", "MaxWaiting": "max_waiting",
 		"LockDelay": "lock_delay_seconds", "JeopardyGrace": "jeopardy_grace_seconds", "Downgrade": "/v1/downgrade",
 		"Upgrade": "/v1/upgrade", "Detach": "/v1/detach", "SetValue": "/v1/value", "Put": "/v1/put",

@@ -51,7 +51,7 @@ func follow(ctx context.Context, node *mortise.Node, tell func(at time.Time, c s
 			return // ctx has ended, or the node is closed
 		}
 		var c shop
-		if event.What == mortise.EventData && event.Key == shopKey && json.Unmarshal(event.Data, &c) == nil {
+		if event.Kind == mortise.EventData && event.Key == shopKey && json.Unmarshal(event.Data, &c) == nil {
 			tell(event.At, c)
 		}
 	}

@@ -50,7 +50,7 @@ func Example_endAStuckJob() {
 	ends, err := nodes[2].Audit(ctx)
 	check(err)
 	for _, e := range ends { // at e.At
-		fmt.Println("audit:", e.Key, "of", e.Holder, e.What, e.Cause, "by", e.By+":", e.Reason)
+		fmt.Println("audit:", e.Key, "of", e.Holder, e.Kind, e.Cause, "by", e.By+":", e.Reason)
 	}
 	// Output:
 	// jobs/import is held on jobs-0 with supplier 9, file 3

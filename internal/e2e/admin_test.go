@@ -126,13 +126,13 @@ func TestAnyInstanceAnswersAGuest(t *testing.T) {
 		}
 		for i := range f.nodes {
 			a, events := watch(i, "k/", 0)
-			if len(events) != len(locks)+1 || events[0].What != mortise.EventReset ||
-				events[len(events)-1].What != mortise.EventCurrent || a.Position == 0 {
+			if len(events) != len(locks)+1 || events[0].Kind != mortise.EventReset ||
+				events[len(events)-1].Kind != mortise.EventCurrent || a.Position == 0 {
 				t.Fatalf("node %d begins with %d events, the first of them %+v", i, len(events), events[0])
 			}
 			unlock(t, f.lock(i, "k/new"))
 			_, events = watch(i, "k/", a.Position)
-			if len(events) == 0 || events[0].What != mortise.EventHeld || events[0].Key != "k/new" {
+			if len(events) == 0 || events[0].Kind != mortise.EventHeld || events[0].Key != "k/new" {
 				t.Errorf("node %d goes on with %+v", i, events)
 			}
 			last, nothing := watch(i, "none/", a.Position)

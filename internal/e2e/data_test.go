@@ -117,16 +117,16 @@ func TestDataIsTheCallersOwn(t *testing.T) {
 				if err != nil {
 					t.Fatal(err)
 				}
-				if e.What == mortise.EventCurrent && told["Watch"] != nil {
+				if e.Kind == mortise.EventCurrent && told["Watch"] != nil {
 					break
 				}
-				if e.What == mortise.EventCurrent {
+				if e.Kind == mortise.EventCurrent {
 					if _, err := n.Put(ctx, key, []byte("right"), revision); err != nil {
 						t.Fatal(err)
 					}
-				} else if e.What == mortise.EventData && told["reset"] == nil {
+				} else if e.Kind == mortise.EventData && told["reset"] == nil {
 					told["reset"] = e.Data
-				} else if e.What == mortise.EventData {
+				} else if e.Kind == mortise.EventData {
 					told["Watch"] = e.Data
 				}
 			}

@@ -38,7 +38,7 @@ func TestDowngrade(t *testing.T) {
 			t.Errorf("the tokens are %d, then %d, %d and %d", token, l.Token(), a.Token(), b.Token())
 		}
 		info, err := f.nodes[1].Peek(t.Context(), "k")
-		if err != nil || info.Held != 3 || !info.Queue[0].Shared || info.Queue[0].Token != token {
+		if err != nil || info.Held != 3 || info.Queue[0].Mode != mortise.Shared || info.Queue[0].Token != token {
 			t.Errorf("Peek: %+v, %v", info, err)
 		}
 		unlock(t, a)

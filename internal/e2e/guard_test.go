@@ -78,7 +78,7 @@ func watchTokens(t *testing.T, n *node, last *atomic.Uint64) (writes int) {
 			t.Error(err)
 			return writes
 		}
-		if e.What == mortise.EventData && e.Revision > revision {
+		if e.Kind == mortise.EventData && e.Revision > revision {
 			token, _ := strconv.ParseUint(string(e.Data), 10, 64)
 			if token <= newest {
 				t.Errorf("token %d after %d", token, newest)

@@ -103,40 +103,36 @@ func TestHooksTellHowAcquireEnds(t *testing.T) {
 			return ctx
 		}
 		held := f.acquire(at, mortise.Request{Key: "k", Value: "busy"})
-		if e := ear.last(t); e.Outcome != mortise.OutcomeGranted || e.Err != nil || e.Key != "k" || e.Keys != 1 ||
-			e.Kind != mortise.LockExclusive || e.Token != held.Token() || e.Behind != nil || e.Waiting != 0 {
+		if e := ear.last(t); e.Outcome != mortise.OutcomeGranted || e.Err != nil || e.Part != (mortise.Part{Key: "k"}) ||
+			e.Also != nil || e.Token != held.Token() || e.Behind != nil || e.Waiting != 0 {
 			t.Errorf("granted: %+v", e)
 		}
 		for _, c := range []struct {
 			ctx     func() context.Context
 			request mortise.Request
 			want    mortise.Outcome
-			kind    mortise.LockKind
 			behind  bool
 			waiting int
 		}{
-			{in(time.Minute), mortise.Request{Key: "k", Try: true}, mortise.OutcomeHeld, mortise.LockExclusive, true,
+			{in(time.Minute), mortise.Request{Key: "k", Try: true}, mortise.OutcomeHeld, true,
 				0},
-			{in(time.Second), mortise.Request{Key: "k", Mode: mortise.Shared}, mortise.OutcomeTimeout, mortise.LockShared,
-				true, 0},
-			{canceled, mortise.Request{Key: "k"}, mortise.OutcomeCanceled, mortise.LockExclusive, false, -1},
+			{in(time.Second), mortise.Request{Key: "k", Mode: mortise.Shared}, mortise.OutcomeTimeout, true, 0},
+			{canceled, mortise.Request{Key: "k"}, mortise.OutcomeCanceled, false, -1},
 			{in(time.Minute), mortise.Request{Key: "k", Mode: mortise.Permits(1, 2)}, mortise.OutcomeTimeout,
-				mortise.LockPermits, true, 0},
-			{in(time.Minute), mortise.Request{Key: "z", Also: []mortise.Part{{Key: "k"}}},
-				mortise.OutcomeTimeout, mortise.LockSeveral,
 				true, 0},
+			{in(time.Minute), mortise.Request{Key: "z", Also: []mortise.Part{{Key: "k"}}}, mortise.OutcomeTimeout, true, 0},
 			{in(time.Minute), mortise.Request{Key: "k", Mode: mortise.Permits(3, 2)}, mortise.OutcomeBadRequest,
-				mortise.LockPermits, false, -1},
-			{in(time.Minute), mortise.Request{Key: ""}, mortise.OutcomeBadRequest, mortise.LockExclusive, false, -1},
+				false, -1},
+			{in(time.Minute), mortise.Request{Key: ""}, mortise.OutcomeBadRequest, false, -1},
 			{func() context.Context { return held.Context(t.Context()) },
-				mortise.Request{Key: "k", Mode: mortise.Permits(1, 2)}, mortise.OutcomeDeadlock, mortise.LockPermits, false, -1},
+				mortise.Request{Key: "k", Mode: mortise.Permits(1, 2)}, mortise.OutcomeDeadlock, false, -1},
 			{func() context.Context { return held.Context(t.Context()) }, mortise.Request{Key: "k"},
-				mortise.OutcomeEntered, mortise.LockExclusive, false, 0},
+				mortise.OutcomeEntered, false, 0},
 		} {
 			began := time.Now()
 			l, err := n.Acquire(c.ctx(), c.request)
 			e := ear.last(t)
-			if e.Outcome != c.want || e.Kind != c.kind || !errors.Is(err, e.Err) || (e.Behind != nil) != c.behind ||
+			if e.Outcome != c.want || e.Part != partOf(&c.request) || !slices.Equal(e.Also, c.request.Also) || !errors.Is(err, e.Err) || (e.Behind != nil) != c.behind ||
 				e.Waiting != c.waiting || e.Try != c.request.Try {
 				t.Errorf("%+v: %+v, want %s, %d waiting", c.request, e, c.want, c.waiting)
 			}
@@ -345,4 +341,8 @@ func TestHooksTellHowLongTheDiskTakes(t *testing.T) {
 			t.Errorf("in memory: %q", got)
 		}
 	})
+}
+
+func partOf(r *mortise.Request) mortise.Part {
+	return mortise.Part{Key: r.Key, Mode: r.Mode, Tree: r.Tree}
 }

@@ -52,7 +52,7 @@ func TestHooksHearOfSessionsOfTheUsersOwn(t *testing.T) {
 			t.Errorf("%+v", e)
 		}
 		taken := f.acquire(b, resuming{key: "saga", token: l.Token()})
-		if e := ears[b].last(t); e.Outcome != mortise.OutcomeGranted || e.Kind != mortise.LockResumed ||
+		if e := ears[b].last(t); e.Outcome != mortise.OutcomeGranted || e.Key != "saga" ||
 			e.Token != taken.Token() {
 			t.Errorf("%+v", e)
 		}

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"slices"
 	"strings"
 	"testing"
 	"testing/synctest"
@@ -46,11 +47,12 @@ func TestPeekTellsTheQueue(t *testing.T) {
 				first.Since.IsZero() || first.WaitsFor != -1 || first.Left <= 0 || first.Left > 10*time.Second {
 				t.Errorf("node %d: %+v", i, first)
 			}
-			if second.Holder != "node-1" || second.Token != 0 || !second.Shared ||
-				fmt.Sprint(second.Keys) != "[k l]" || second.WaitsFor != 0 || !second.Since.IsZero() {
+			if second.Holder != "node-1" || second.Token != 0 ||
+				second.Part != (mortise.Part{Key: "k", Mode: mortise.Shared}) ||
+				!slices.Equal(second.Also, []mortise.Part{{Key: "l", Mode: mortise.Shared}}) || second.WaitsFor != 0 || !second.Since.IsZero() {
 				t.Errorf("node %d: %+v", i, second)
 			}
-			if third.Permits != 2 || third.Of != 3 || third.WaitsFor != 1 {
+			if third.Mode != mortise.Permits(2, 3) || third.WaitsFor != 1 {
 				t.Errorf("node %d: %+v", i, third)
 			}
 			if info := f.peek(i, "nobody"); info.Key != "nobody" || len(info.Queue) != 0 {

@@ -100,8 +100,8 @@ func TestMistakesAreNamed(t *testing.T) {
 			`mortise: the lock was lost: it was held for as long as its request allows`)
 		time.Sleep(2 * time.Second)
 		ends, err := n.Audit(t.Context())
-		if err != nil || len(ends) != 2 || ends[0].What != mortise.EventLeft ||
-			ends[0].Cause != mortise.CauseExpired || ends[1].What != mortise.EventFreed {
+		if err != nil || len(ends) != 2 || ends[0].Kind != mortise.EventLeft ||
+			ends[0].Cause != mortise.CauseExpired || ends[1].Kind != mortise.EventFreed {
 			t.Fatalf("%+v, %v", ends, err)
 		}
 		wants("its line in the audit", errors.New(ends[0].Reason), nil,

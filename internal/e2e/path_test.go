@@ -32,9 +32,10 @@ func TestPaths(t *testing.T) {
 			t.Errorf("a try below a reader: %v", err)
 		}
 		info, err := f.nodes[2].Peek(t.Context(), "a/b")
-		if err != nil || len(info.Queue) != 3 || info.Queue[0].Path != "a/b/f" || !info.Queue[0].Shared ||
-			info.Queue[1].Path != "a/b" || !info.Queue[1].Shared || info.Queue[1].Of != 0 ||
-			info.Queue[2].Path != "a/b/e" || info.Queue[2].Shared || info.Queue[2].Of != 0 {
+		if err != nil || len(info.Queue) != 3 ||
+			info.Queue[0].Part != (mortise.Part{Key: "a/b/f", Mode: mortise.Shared, Tree: true}) ||
+			info.Queue[1].Part != (mortise.Part{Key: "a/b", Mode: mortise.Shared, Tree: true}) ||
+			info.Queue[2].Part != (mortise.Part{Key: "a/b/e", Tree: true}) {
 			t.Errorf("Peek: %+v, %v", info, err)
 		}
 		unlock(t, read)

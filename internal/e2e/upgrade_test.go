@@ -55,8 +55,8 @@ func TestUpgrade(t *testing.T) {
 		waits(t, "the upgrade beside one reader", pending)
 		waits(t, "a reader behind the upgrade", late)
 		info, err := f.nodes[2].Peek(t.Context(), "k")
-		if err != nil || len(info.Queue) != 5 || !info.Queue[0].Upgradable || info.Queue[0].Path != "" ||
-			!info.Queue[1].Shared || info.Queue[2].Upgradable || info.Queue[2].Shared || info.Queue[2].WaitsFor != 1 ||
+		if err != nil || len(info.Queue) != 5 || info.Queue[0].Mode != mortise.Upgradable || info.Queue[0].Tree ||
+			info.Queue[1].Mode != mortise.Shared || info.Queue[2].Mode != mortise.Exclusive || info.Queue[2].WaitsFor != 1 ||
 			info.Queue[3].WaitsFor != 2 {
 			t.Errorf("Peek: %+v, %v", info, err)
 		}
@@ -398,7 +398,7 @@ func TestHooksTellOfUpgrades(t *testing.T) {
 	bubble(t, func(t *testing.T) {
 		f, ears := hookedFleet(t, 3)
 		l := f.acquire(1, upgradable("k"))
-		if e := ears[1].last(t); e.Kind != mortise.LockUpgradable || e.Outcome != mortise.OutcomeGranted {
+		if e := ears[1].last(t); e.Mode != mortise.Upgradable || e.Outcome != mortise.OutcomeGranted {
 			t.Errorf("the lock: %+v", e)
 		}
 		reader := f.acquire(2, mortise.Request{Key: "k", Mode: mortise.Shared})
@@ -409,7 +409,7 @@ func TestHooksTellOfUpgrades(t *testing.T) {
 		unlock(t, reader)
 		up := comes(t, "the upgrade", pending)
 		e := ears[1].last(t)
-		if e.Kind != mortise.LockUpgrade || e.Outcome != mortise.OutcomeGranted || e.Token != up.Token() ||
+		if e.Mode != mortise.Exclusive || e.Outcome != mortise.OutcomeGranted || e.Token != up.Token() ||
 			e.Behind == nil || e.Behind.Token != reader.Token() || e.Waiting != 0 || e.Took < 50*time.Millisecond {
 			t.Errorf("the upgrade: %+v, behind %+v", e, e.Behind)
 		}

@@ -33,12 +33,12 @@ func newWatcher(t *testing.T) *watcher {
 
 func (w *watcher) see(e mortise.Event) {
 	hold := fmt.Sprint(e.Key, " ", e.Token)
-	if e.Position != 0 && (e.Position < w.last || e.Position == w.last && e.What != mortise.EventCurrent &&
-		e.What != mortise.EventReset) {
+	if e.Position != 0 && (e.Position < w.last || e.Position == w.last && e.Kind != mortise.EventCurrent &&
+		e.Kind != mortise.EventReset) {
 		w.t.Errorf("%+v comes behind position %d", e, w.last)
 	}
 	w.last = max(w.last, e.Position)
-	switch e.What {
+	switch e.Kind {
 	case mortise.EventReset:
 		w.resets++
 		w.whole = false
@@ -132,7 +132,7 @@ func TestWatchTellsEverything(t *testing.T) {
 					before = maps.Clone(granted)
 					mu.Unlock()
 				}
-				if e.What == mortise.EventHeld {
+				if e.Kind == mortise.EventHeld {
 					told[fmt.Sprint(e.Key, " ", e.Token)] = true
 				}
 				w.see(e)
@@ -196,7 +196,7 @@ func TestWatchBeginsWithWhatThereIs(t *testing.T) {
 					t.Fatal(err)
 				}
 			}
-			if e.What == mortise.EventCurrent {
+			if e.Kind == mortise.EventCurrent {
 				break
 			}
 		}
@@ -233,7 +233,7 @@ func TestWatchGoesOn(t *testing.T) {
 			}
 			return all
 		}
-		current := func(e mortise.Event) bool { return e.What == mortise.EventCurrent }
+		current := func(e mortise.Event) bool { return e.Kind == mortise.EventCurrent }
 		begin := read(0, 0, current)
 		position := begin[len(begin)-1].Position
 		unlock(t, f.lock(1, "k1"))
@@ -241,7 +241,7 @@ func TestWatchGoesOn(t *testing.T) {
 		unlock(t, f.lock(2, "k2"))
 		var texts []string
 		for _, e := range read(1, position, current) {
-			texts = append(texts, fmt.Sprint(e.What, " ", e.Key, " ", e.Holder, " ", e.Cause))
+			texts = append(texts, fmt.Sprint(e.Kind, " ", e.Key, " ", e.Holder, " ", e.Cause))
 		}
 		want := []string{"held k1 node-1 ", "freed k1 node-1 released", "held k2 node-2 ", "freed k2 node-2 released",
 			"current   "}
@@ -249,7 +249,7 @@ func TestWatchGoesOn(t *testing.T) {
 			t.Errorf("%q\nwant %q", texts, want)
 		}
 		second := read(2, position, func(mortise.Event) bool { return true })[0]
-		if rest := read(0, second.Position, current); len(rest) != 4 || rest[0].What != mortise.EventFreed ||
+		if rest := read(0, second.Position, current); len(rest) != 4 || rest[0].Kind != mortise.EventFreed ||
 			rest[0].Key != "k1" {
 			t.Errorf("behind %+v: %+v", second, rest)
 		}
@@ -265,7 +265,7 @@ func TestWatchGoesOn(t *testing.T) {
 			}
 			all.Wait()
 		}
-		if again := read(0, position, current); again[0].What != mortise.EventReset {
+		if again := read(0, position, current); again[0].Kind != mortise.EventReset {
 			t.Errorf("after 10,000 events it goes on with %+v", again[0])
 		}
 	})
@@ -322,7 +322,7 @@ func TestAuditTellsEndsByOthers(t *testing.T) {
 			t.Fatal(err)
 		}
 		for _, e := range events {
-			told = append(told, fmt.Sprint(e.What, " ", e.Key, " ", e.Holder == name, " ", e.Cause, " ", e.Reason))
+			told = append(told, fmt.Sprint(e.Kind, " ", e.Key, " ", e.Holder == name, " ", e.Cause, " ", e.Reason))
 			if e.At.IsZero() || e.Position == 0 || e.Token == 0 {
 				t.Errorf("%+v", e)
 			}

@@ -37,7 +37,7 @@ func TestWatchBeginsAnewWhereItsBeginningBrokeOff(t *testing.T) {
 				if err != nil {
 					t.Fatal(err)
 				}
-				if w.see(e); e.What == mortise.EventCurrent {
+				if w.see(e); e.Kind == mortise.EventCurrent {
 					break
 				}
 			}
@@ -73,7 +73,7 @@ func TestWatchTellsOfAllReaders(t *testing.T) {
 				t.Fatal(err)
 			}
 			w.see(e)
-			if e.What == mortise.EventHeld {
+			if e.Kind == mortise.EventHeld {
 				values[e.Value] = true
 				// Half of the readers unlock. Some of these readers were reported before, and some
 				// were not.
@@ -83,7 +83,7 @@ func TestWatchTellsOfAllReaders(t *testing.T) {
 					}
 				}
 			}
-			if e.What == mortise.EventCurrent {
+			if e.Kind == mortise.EventCurrent {
 				break
 			}
 		}
@@ -118,7 +118,7 @@ func TestWatchTellsWhatAHoldShows(t *testing.T) {
 			if err != nil {
 				t.Fatal(err)
 			}
-			switch e.What {
+			switch e.Kind {
 			case mortise.EventHeld:
 				began[e.Key] = e
 				if e.Key == "k/before" && after == nil { // before the whole present state is reported
@@ -132,7 +132,7 @@ func TestWatchTellsWhatAHoldShows(t *testing.T) {
 			case mortise.EventData:
 				data = append(data, e.Revision)
 			}
-			if e.What != mortise.EventCurrent {
+			if e.Kind != mortise.EventCurrent {
 				continue
 			}
 			if currents++; currents == 2 {
@@ -179,10 +179,10 @@ func TestAHoldThatIsLeftWhileItIsReadIsToldOnce(t *testing.T) {
 					}
 				}
 			}
-			if e.What == mortise.EventLeft {
+			if e.Kind == mortise.EventLeft {
 				told[e.Key]++
 			}
-			if e.What == mortise.EventCurrent {
+			if e.Kind == mortise.EventCurrent {
 				break
 			}
 		}
@@ -218,12 +218,12 @@ func TestWatchBeginsWhereMuchHappens(t *testing.T) {
 				t.Fatal(err)
 			}
 			w.see(e)
-			if e.What == mortise.EventHeld && !strings.HasPrefix(e.Key, "k/busy/") {
+			if e.Kind == mortise.EventHeld && !strings.HasPrefix(e.Key, "k/busy/") {
 				if told++; told%100 == 50 {
 					busy(1000) // 2,000 events at a time, 10,000 in all
 				}
 			}
-			if e.What == mortise.EventCurrent || w.resets > 1 {
+			if e.Kind == mortise.EventCurrent || w.resets > 1 {
 				break
 			}
 		}

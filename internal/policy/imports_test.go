@@ -21,7 +21,7 @@ var allowed = map[string][]string{
 	"internal/check":               {"lockfsm", "internal/nodeid"},
 	"internal/history":             {"lockfsm"},
 	"internal/history/historytest": {"internal/history", "lockfsm"},
-	"internal/trace":               {"session/client", "lockfsm", "internal/clock", "internal/history"},
+	"internal/trace": {"session/client", "lockfsm", "internal/clock", "internal/history", "internal/modes"},
 	"internal/memnet":              {},
 	"internal/replica": {
 		"cluster/founding", "cluster/voters", "internal/capability", "internal/clock", "internal/fair",

@@ -1,7 +1,8 @@
 package queries
 
 import (
-	"fmt"
+	"slices"
+	"strings"
 
 	"github.com/mortise-lock/mortise/internal/capability"
 	"github.com/mortise-lock/mortise/internal/replica"
@@ -37,11 +38,12 @@ func lockList(a *replica.Answer, rights *capability.Capability) *query.LockList 
 	for _, l := range a.Locks {
 		one := &query.Lock{Key: []byte(l.Key), Held: uint32(l.Held), Waiting: uint32(l.Waiting), Data: dataOf(&l.Data)}
 		for _, s := range l.Queue {
+			part, also := partsOf(l.Key, &s, rights)
 			one.Queue = append(one.Queue, &query.Standing{
 				Session: uint64(s.Session), Record: s.Record, Place: uint64(s.Place), Token: uint64(s.Token),
 				Watch: uint64(s.Watch),
-				Since: s.SinceUnixMS, Permits: s.Permits, Of: s.Of, Keys: keysOf(s.Keys, rights), Value: s.Value,
-				Gone: s.Gone, Kept: s.Last != 0, Modes: modesOf(s.Modes),
+				Since: s.SinceUnixMS, Part: part, Also: also, Upgrades: s.Upgrades, Value: s.Value,
+				Gone: s.Gone, Kept: s.Last != 0,
 				Left: int64(a.Left[s.Session]), Unsearched: s.Unsearched,
 			})
 		}
@@ -50,32 +52,38 @@ func lockList(a *replica.Answer, rights *capability.Capability) *query.LockList 
 	return list
 }
 
-func modesOf(modes []lockfsm.Mode) (b []byte) {
-	for _, mode := range modes {
-		b = append(b, byte(mode))
+// partsOf returns the part for which a request is in the queue of key, and its other parts. The
+// first is the part with that key, or the first tree whose node is below.
+func partsOf(key string, s *lockfsm.Standing, rights *capability.Capability) (part *query.Part, also []*query.Part) {
+	parts := s.Parts(key)
+	here := slices.IndexFunc(parts, func(p lockfsm.Part) bool { return p.Key == key })
+	if here < 0 {
+		here = slices.IndexFunc(parts, func(p lockfsm.Part) bool { return p.Tree && strings.HasPrefix(p.Key, key+"/") })
 	}
-	return b
-}
-
-// keysOf returns the keys that the holder of the rights may see. If keys are omitted, the last
-// element contains their number.
-func keysOf(keys []string, rights *capability.Capability) (shown [][]byte) {
-	for _, key := range keys {
-		if rights.Sees(key) {
-			shown = append(shown, []byte(key))
+	for i := range parts {
+		if p := partOf(&parts[i], rights); i == here {
+			part = p
+		} else {
+			also = append(also, p)
 		}
 	}
-	if hidden := len(keys) - len(shown); hidden > 0 {
-		shown = append(shown, fmt.Appendf(nil, "%d more outside these rights", hidden))
+	return part, also
+}
+
+// partOf encodes a part. Without the right to read its key it has none.
+func partOf(p *lockfsm.Part, rights *capability.Capability) *query.Part {
+	q := &query.Part{Mode: uint32(p.Mode), Permits: p.Permits, Of: p.Of, Tree: p.Tree}
+	if rights.Sees(p.Key) {
+		q.Key = []byte(p.Key)
 	}
-	return shown
+	return q
 }
 
 func eventList(a *replica.Answer) *query.EventList {
 	list := &query.EventList{Position: a.Position, More: a.More, Missed: a.Missed, Leader: a.Leader}
 	for _, e := range a.Events {
 		one := &query.Event{
-			Position: e.Position, What: uint32(e.What), Cause: uint32(e.Cause), Key: []byte(e.Key),
+			Position: e.Position, What: uint32(e.What), Cause: uint32(e.Cause), Part: partOf(&e.Part, nil),
 			Token:   uint64(e.Token),
 			Session: uint64(e.Session), Record: e.Record, At: e.WallUnixMS,
 		}

@@ -302,22 +302,23 @@ func TestAWatchHasFewPrefixes(t *testing.T) {
 	}
 }
 
-// For a request for several keys, a program gets only the keys that it may read, and the number of
-// the other keys.
-func TestOtherKeysAreCounted(t *testing.T) {
+// For a request for several keys, a program gets only the keys that it may read, and the modes of
+// the others. A tree is in the queue of each node above; the program need not see the node.
+func TestOtherKeysAreHidden(t *testing.T) {
+	tree := []lockfsm.Mode{lockfsm.ModeIX, lockfsm.ModeX}
 	answer := &replica.Answer{
 		Locks: []lockfsm.LockInfo{{Key: "a", Queue: []lockfsm.Standing{{Session: 3, Keys: []string{"a", "b", "c"}},
-			{Keys: []string{"a", "aa"}}, {}}}},
+			{Keys: []string{"a", "aa"}, Permits: 1}, {}, {Keys: []string{"a", "a/b"}, Modes: tree}}}},
 		Left: map[lockfsm.SessionID]time.Duration{3: time.Second},
 	}
 	var last replica.Question
 	services := leads(answer, nil, &last)
 	for text, want := range map[string][][]string{
-		"":                          {{"a", "b", "c"}, {"a", "aa"}, nil},
-		rights(t, "lock a*").Text(): {{"a", "2 more outside these rights"}, {"a", "aa"}, nil},
-		rights(t, "write a").Text(): {{"a", "2 more outside these rights"}, {"a", "1 more outside these rights"}, nil},
-		rights(t, "read *").Text():  {{"a", "b", "c"}, {"a", "aa"}, nil},
-		rights(t, "member").Text():  {{"a", "b", "c"}, {"a", "aa"}, nil},
+		"":                          {{"a X", "b X", "c X"}, {"a S", "aa S"}, {"a X"}, {"a/b X tree"}},
+		rights(t, "lock a*").Text(): {{"a X", " X", " X"}, {"a S", "aa S"}, {"a X"}, {"a/b X tree"}},
+		rights(t, "write a").Text(): {{"a X", " X", " X"}, {"a S", " S"}, {"a X"}, {" X tree"}},
+		rights(t, "read *").Text():  {{"a X", "b X", "c X"}, {"a S", "aa S"}, {"a X"}, {"a/b X tree"}},
+		rights(t, "member").Text():  {{"a X", "b X", "c X"}, {"a S", "aa S"}, {"a X"}, {"a/b X tree"}},
 	} {
 		q := &query.KeyRequest{Origin: &query.Origin{Rights: text}, Key: []byte("a")}
 		list, err := Ask(t.Context(), query.NewQueryClient(services.As(peer(capability.Root, nil))),
@@ -327,8 +328,12 @@ func TestOtherKeysAreCounted(t *testing.T) {
 		}
 		for i, st := range list.Locks[0].Queue {
 			var got []string
-			for _, key := range st.Keys {
-				got = append(got, string(key))
+			for _, p := range append([]*query.Part{st.Part}, st.Also...) {
+				text := string(p.Key) + map[lockfsm.Mode]string{lockfsm.ModeX: " X", lockfsm.ModeIS: " S"}[lockfsm.Mode(p.Mode)]
+				if p.Tree {
+					text += " tree"
+				}
+				got = append(got, text)
 			}
 			if !slices.Equal(got, want[i]) || i == 0 && st.Left != int64(time.Second) {
 				t.Errorf("%q: request %d: %q, %v left", text, i, got, st.Left)

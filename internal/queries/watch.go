@@ -1,6 +1,7 @@
 package queries
 
 import (
+	"bytes"
 	"errors"
 
 	"github.com/mortise-lock/mortise/lockfsm"
@@ -152,7 +153,7 @@ func (w *Watch) catchUp(r *reading) (whole bool, err error) {
 func (w *Watch) tellLock(l *query.Lock, r *reading) (whole bool, err error) {
 	if revision := l.Data.GetRevision(); revision > r.data[string(l.Key)] {
 		r.data[string(l.Key)] = revision
-		if err := w.tell(WatchItem{Event: &query.Event{What: uint32(lockfsm.Wrote), Key: l.Key, Data: l.Data}}); err != nil {
+		if err := w.tell(WatchItem{Event: &query.Event{What: uint32(lockfsm.Wrote), Part: &query.Part{Key: l.Key}, Data: l.Data}}); err != nil {
 			return false, err
 		}
 	}
@@ -183,12 +184,19 @@ func (w *Watch) tellLock(l *query.Lock, r *reading) (whole bool, err error) {
 	return true, nil
 }
 
+// tellHold passes a hold of key, unless the hold has only an intention for it.
 func (w *Watch) tellHold(key []byte, st *query.Standing, r *reading) error {
+	if !bytes.Equal(st.Part.GetKey(), key) {
+		return nil
+	}
 	hold := holdID{string(key), st.Token}
 	if !r.held[hold] {
 		began := &query.Event{
-			What: uint32(lockfsm.Began), Key: key, Token: st.Token, Session: st.Session, Record: st.Record,
+			What: uint32(lockfsm.Began), Part: st.Part, Token: st.Token, Session: st.Session, Record: st.Record,
 			At: st.Since, Value: st.Value,
+		}
+		if st.Upgrades {
+			began.What = uint32(lockfsm.Upgraded)
 		}
 		if err := w.tell(WatchItem{Event: began}); err != nil {
 			return err
@@ -199,7 +207,8 @@ func (w *Watch) tellHold(key []byte, st *query.Standing, r *reading) error {
 		return nil
 	}
 	r.left[hold] = true
-	left := &query.Event{What: uint32(lockfsm.Left), Key: key, Token: st.Token, Session: st.Session, Record: st.Record}
+	left := &query.Event{What: uint32(lockfsm.Left), Part: st.Part, Token: st.Token, Session: st.Session,
+		Record: st.Record}
 	return w.tell(WatchItem{Event: left})
 }
 
@@ -226,10 +235,10 @@ func (r *reading) page(s *query.LockList) bool {
 }
 
 func (r *reading) goesOn(e *query.Event) bool {
-	key := string(e.Key)
+	key := string(e.Part.GetKey())
 	hold := holdID{key, e.Token}
 	switch lockfsm.EventKind(e.What) {
-	case lockfsm.Began:
+	case lockfsm.Began, lockfsm.Upgraded:
 		known := r.held[hold]
 		r.held[hold] = true
 		return !known
@@ -238,7 +247,7 @@ func (r *reading) goesOn(e *query.Event) bool {
 		delete(r.held, hold)
 		delete(r.left, hold)
 		return known
-	case lockfsm.Valued:
+	case lockfsm.Valued, lockfsm.Lowered:
 		return r.held[hold]
 	case lockfsm.Left:
 		news := r.held[hold] && !r.left[hold]

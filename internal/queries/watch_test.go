@@ -40,7 +40,7 @@ func watched(after uint64, pages []*query.LockList, events []*query.EventList) (
 			case t.Current:
 				told = append(told, fmt.Sprint("current ", t.Position))
 			default:
-				told = append(told, fmt.Sprint(t.Event.What, " ", string(t.Event.Key), " ", t.Event.Token, " at ",
+				told = append(told, fmt.Sprint(t.Event.What, " ", string(t.Event.Part.GetKey()), " ", t.Event.Token, " at ",
 					t.Position))
 			}
 			return true
@@ -57,11 +57,11 @@ func page(leader, position uint64, more bool, locks ...*query.Lock) *query.LockL
 }
 
 func heldBy(key string, token uint64) *query.Lock {
-	return &query.Lock{Key: []byte(key), Held: 1, Queue: []*query.Standing{{Session: 1, Token: token}}}
+	return &query.Lock{Key: []byte(key), Held: 1, Queue: []*query.Standing{{Session: 1, Token: token, Part: &query.Part{Key: []byte(key)}}}}
 }
 
 func event(position uint64, what lockfsm.EventKind, key string, token uint64) *query.Event {
-	return &query.Event{Position: position, What: uint32(what), Key: []byte(key), Token: token}
+	return &query.Event{Position: position, What: uint32(what), Part: &query.Part{Key: []byte(key)}, Token: token}
 }
 
 // An event during the reading of the state is passed once. The reading begins again if two

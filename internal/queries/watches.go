@@ -236,7 +236,7 @@ func (w *Watches) pass(list *query.EventList, err error, now time.Time) {
 func (s *Subscription) pass(list *query.EventList, now time.Time) {
 	before := len(s.queue)
 	for _, e := range list.Events {
-		if strings.HasPrefix(string(e.Key), s.prefix) {
+		if strings.HasPrefix(string(e.Part.GetKey()), s.prefix) {
 			s.queue = append(s.queue, e)
 		}
 	}

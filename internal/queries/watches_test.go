@@ -37,7 +37,7 @@ func newEvents(over context.Context) *events {
 func (l *events) add(key string) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	l.all = append(l.all, &query.Event{Position: uint64(len(l.all) + 1), Key: []byte(key)})
+	l.all = append(l.all, &query.Event{Position: uint64(len(l.all) + 1), Part: &query.Part{Key: []byte(key)}})
 	close(l.changed)
 	l.changed = make(chan struct{})
 }
@@ -60,7 +60,7 @@ func (l *events) since(q *query.WatchRequest) (*query.EventList, chan struct{}) 
 			list.Position, list.More = e.Position-1, true
 			break
 		}
-		if of.Cover(string(e.Key)) {
+		if of.Cover(string(e.Part.GetKey())) {
 			list.Events = append(list.Events, e)
 		}
 	}
@@ -151,7 +151,7 @@ func TestSharedWatchesLeaveNothingOut(t *testing.T) {
 					l.mu.Lock()
 					defer l.mu.Unlock()
 					for _, e := range l.all[from:after] {
-						if !strings.HasPrefix(string(e.Key), prefix) {
+						if !strings.HasPrefix(string(e.Part.GetKey()), prefix) {
 							continue
 						}
 						if len(got) == 0 || got[0] != e {

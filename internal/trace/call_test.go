@@ -7,6 +7,7 @@ import (
 	"testing/synctest"
 
 	"github.com/mortise-lock/mortise/internal/clock"
+	"github.com/mortise-lock/mortise/internal/modes"
 	"github.com/mortise-lock/mortise/session/client"
 )
 
@@ -21,7 +22,7 @@ func TestALossBeforeTheGrantIsToldIsToldAfter(t *testing.T) {
 		})
 		calls := map[string]*Call{}
 		for _, name := range []string{"early", "late", "never"} {
-			calls[name] = tracer.Start(t.Context(), Asked{Key: name})
+			calls[name] = tracer.Start(t.Context(), Asked{Part: modes.Part{Key: name}})
 			calls[name].Asks(&client.Request{Key: name}, new(client.Hold))
 		}
 		calls["early"].isLost(client.LossLease, client.ErrLost)
@@ -36,7 +37,7 @@ func TestALossBeforeTheGrantIsToldIsToldAfter(t *testing.T) {
 		calls["late"].Granted(t.Context())
 		calls["late"].isLost(client.LossExpired, client.ErrLost)
 		synctest.Wait()
-		if len(told) != 2 || told[0].Key != "early" || told[0].Loss != client.LossLease ||
+		if len(told) != 2 || told[0].Part.Key != "early" || told[0].Loss != client.LossLease ||
 			told[1].Loss != client.LossExpired {
 			t.Errorf("%+v", told)
 		}
@@ -50,7 +51,7 @@ func TestWithoutObservers(t *testing.T) {
 	}
 	var hold client.Hold
 	allocations := testing.AllocsPerRun(100, func() {
-		call := tracer.Start(t.Context(), Asked{Key: "k"})
+		call := tracer.Start(t.Context(), Asked{Part: modes.Part{Key: "k"}})
 		call.Asks(&client.Request{Key: "k"}, &hold)
 		call.Answered(nil)
 		call.Granted(t.Context())

@@ -8,6 +8,7 @@ import (
 
 	"github.com/mortise-lock/mortise/internal/clock"
 	"github.com/mortise-lock/mortise/internal/history"
+	"github.com/mortise-lock/mortise/internal/modes"
 	"github.com/mortise-lock/mortise/lockfsm"
 	"github.com/mortise-lock/mortise/session/client"
 )
@@ -29,9 +30,8 @@ func (h *Hooks) listen() bool {
 
 // Asked describes a requested lock to observers.
 type Asked struct {
-	Key     string // the first key in ascending order
-	Keys    int
-	Kind    string // for example exclusive or shared
+	Part    modes.Part
+	Also    any // the further parts; only the hooks read them
 	Try     bool
 	Purpose string // purpose for which long waits and holds are normal; empty means none
 }

@@ -14,7 +14,7 @@ The agent describes its whole interface at /v1/openapi.json.
 from __future__ import annotations
 
 import base64, http.client, json, os, socket, urllib.parse, uuid, weakref
-from typing import Any, Dict, Iterator, Optional, Tuple, Type
+from typing import Any, Dict, Iterator, Optional, Sequence, Tuple, Type, Union
 
 
 class MortiseError(Exception): pass
@@ -142,17 +142,23 @@ class Mortise:
         except MortiseError:
             pass  # the lease has ended, or the agent is away: then the lease ends with its connection
 
-    def lock(self, key: Optional[str] = None, *, path: Optional[str] = None, **terms: Any) -> Lock:
-        """Terms: wait_seconds=0, shared=True, upgradable=True, permits=1, of=3, keys=[...] or path="a/b"
-        (instead of key), value="...", labels={...}, notice=True, sticky=True, max_waiting=10, max_hold_seconds=60,
-        lock_delay_seconds=5, jeopardy_grace_seconds=300, resume=token.
+    def lock(self, key: str, *, mode: Optional[str] = None, tree: bool = False,
+             also: Sequence[Union[str, Dict[str, Any]]] = (), **terms: Any) -> Lock:
+        """mode is "exclusive" (the default), "shared", "upgradable", or permits of a semaphore such as "2 of 5".
+        tree=True also excludes the nodes below key: "a/b" is below "a". also has further keys, granted at the same
+        moment: each is a key, or {"key": "b", "mode": "shared", "tree": True}. Terms: wait_seconds=0, value="...",
+        labels={...}, notice=True, sticky=True, max_waiting=10, max_hold_seconds=60, lock_delay_seconds=5,
+        jeopardy_grace_seconds=300, resume=token.
 
         After an exception the lock is not held, even if only the answer was lost. With request="...", an ID of at
         most 64 bytes, it may be: then the same call with the same ID returns the lock."""
-        if key is not None:
-            terms["key"] = key
-        if path is not None:
-            terms["path"] = path
+        terms["key"] = key
+        if mode is not None:
+            terms["mode"] = mode
+        if tree:
+            terms["tree"] = True
+        if also:
+            terms["also"] = [{"key": one} if isinstance(one, str) else one for one in also]
         if "resume" in terms:
             terms["resume"] = str(terms["resume"])
         return self._granted("/v1/lock", terms)

@@ -48,14 +48,15 @@ class Tests(unittest.TestCase):
         self.assertEqual(self.last(), ("POST", "/v1/unlock", "", {"lease": "L", "token": "7"}, "Bearer secret"))
 
     def test_several_keys_and_a_resumed_hold(self):
-        self.locks.lock(None, keys=["a", "b"])
-        self.assertEqual(self.last()[3], {"lease": "L", "keys": ["a", "b"]})
-        self.locks.lock(None, path="a/b")
-        self.assertEqual(self.last()[3], {"lease": "L", "path": "a/b"})
-        self.locks.lock(path="a/b")
-        self.assertEqual(self.last()[3], {"lease": "L", "path": "a/b"})
-        self.locks.ask("/v1/lock", lease="L", path="a", request="0" * 32)
-        self.assertEqual(self.last()[3], {"lease": "L", "path": "a"})
+        self.locks.lock("a", also=["b", {"key": "c/d", "mode": "shared", "tree": True}])
+        self.assertEqual(self.last()[3], {"lease": "L", "key": "a", "also": [
+            {"key": "b"}, {"key": "c/d", "mode": "shared", "tree": True}]})
+        self.locks.lock("a/b", mode="2 of 5")
+        self.assertEqual(self.last()[3], {"lease": "L", "key": "a/b", "mode": "2 of 5"})
+        self.locks.lock("a/b", tree=True)
+        self.assertEqual(self.last()[3], {"lease": "L", "key": "a/b", "tree": True})
+        self.locks.ask("/v1/lock", lease="L", key="a", request="0" * 32)
+        self.assertEqual(self.last()[3], {"lease": "L", "key": "a"})
         self.locks.lock("k", resume=12345678901234567890)
         self.assertEqual(self.last()[3]["resume"], "12345678901234567890")
 
@@ -66,7 +67,7 @@ class Tests(unittest.TestCase):
             self.assertEqual(self.last()[1:4], ("/v1/" + name, "", {"lease": "L", "token": "7"}))
 
     def test_an_upgrade_is_a_lock(self):
-        lock = self.locks.lock("k", upgradable=True)
+        lock = self.locks.lock("k", mode="upgradable")
         self.server.answers["/v1/upgrade"] = (200, '{"key":"k","token":"9"}')
         with lock.upgrade(wait_seconds=5) as up:
             self.assertEqual((up.key, up.token, lock.token), ("k", 9, 7))

@@ -1267,13 +1267,12 @@ type Standing struct {
 	Token         uint64                 `protobuf:"varint,4,opt,name=token,proto3" json:"token,omitempty"`
 	Watch         uint64                 `protobuf:"varint,5,opt,name=watch,proto3" json:"watch,omitempty"`
 	Since         int64                  `protobuf:"varint,6,opt,name=since,proto3" json:"since,omitempty"`
-	Permits       uint32                 `protobuf:"varint,7,opt,name=permits,proto3" json:"permits,omitempty"`
-	Of            uint32                 `protobuf:"varint,8,opt,name=of,proto3" json:"of,omitempty"`
-	Keys          [][]byte               `protobuf:"bytes,9,rep,name=keys,proto3" json:"keys,omitempty"`
+	Part          *Part                  `protobuf:"bytes,7,opt,name=part,proto3" json:"part,omitempty"`          // the part of the request for which it is in this queue
+	Also          []*Part                `protobuf:"bytes,8,rep,name=also,proto3" json:"also,omitempty"`          // the other parts of the request
+	Upgrades      bool                   `protobuf:"varint,9,opt,name=upgrades,proto3" json:"upgrades,omitempty"` // it is an upgrade
 	Value         []byte                 `protobuf:"bytes,10,opt,name=value,proto3" json:"value,omitempty"`
 	Gone          bool                   `protobuf:"varint,11,opt,name=gone,proto3" json:"gone,omitempty"`
 	Left          int64                  `protobuf:"varint,12,opt,name=left,proto3" json:"left,omitempty"`             // time until the session ends
-	Modes         []byte                 `protobuf:"bytes,14,opt,name=modes,proto3" json:"modes,omitempty"`            // one lockfsm.Mode for each key of the request; empty if it has none
 	Kept          bool                   `protobuf:"varint,13,opt,name=kept,proto3" json:"kept,omitempty"`             // the session keeps the lock, and may or may not have a caller that holds it
 	Unsearched    bool                   `protobuf:"varint,15,opt,name=unsearched,proto3" json:"unsearched,omitempty"` // the search for a deadlock of this waiting request goes on
 	unknownFields protoimpl.UnknownFields
@@ -1352,25 +1351,25 @@ func (x *Standing) GetSince() int64 {
 	return 0
 }
 
-func (x *Standing) GetPermits() uint32 {
+func (x *Standing) GetPart() *Part {
 	if x != nil {
-		return x.Permits
-	}
-	return 0
-}
-
-func (x *Standing) GetOf() uint32 {
-	if x != nil {
-		return x.Of
-	}
-	return 0
-}
-
-func (x *Standing) GetKeys() [][]byte {
-	if x != nil {
-		return x.Keys
+		return x.Part
 	}
 	return nil
+}
+
+func (x *Standing) GetAlso() []*Part {
+	if x != nil {
+		return x.Also
+	}
+	return nil
+}
+
+func (x *Standing) GetUpgrades() bool {
+	if x != nil {
+		return x.Upgrades
+	}
+	return false
 }
 
 func (x *Standing) GetValue() []byte {
@@ -1394,13 +1393,6 @@ func (x *Standing) GetLeft() int64 {
 	return 0
 }
 
-func (x *Standing) GetModes() []byte {
-	if x != nil {
-		return x.Modes
-	}
-	return nil
-}
-
 func (x *Standing) GetKept() bool {
 	if x != nil {
 		return x.Kept
@@ -1415,6 +1407,83 @@ func (x *Standing) GetUnsearched() bool {
 	return false
 }
 
+// Part is a lockfsm.Part. The key is empty if the asker has no right to read it.
+type Part struct {
+	state         protoimpl.MessageState `protogen:"open.v1"`
+	Key           []byte                 `protobuf:"bytes,1,opt,name=key,proto3" json:"key,omitempty"`
+	Mode          uint32                 `protobuf:"varint,2,opt,name=mode,proto3" json:"mode,omitempty"`
+	Permits       uint32                 `protobuf:"varint,3,opt,name=permits,proto3" json:"permits,omitempty"`
+	Of            uint32                 `protobuf:"varint,4,opt,name=of,proto3" json:"of,omitempty"`
+	Tree          bool                   `protobuf:"varint,5,opt,name=tree,proto3" json:"tree,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *Part) Reset() {
+	*x = Part{}
+	mi := &file_mortise_query_v1_query_proto_msgTypes[20]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *Part) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*Part) ProtoMessage() {}
+
+func (x *Part) ProtoReflect() protoreflect.Message {
+	mi := &file_mortise_query_v1_query_proto_msgTypes[20]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use Part.ProtoReflect.Descriptor instead.
+func (*Part) Descriptor() ([]byte, []int) {
+	return file_mortise_query_v1_query_proto_rawDescGZIP(), []int{20}
+}
+
+func (x *Part) GetKey() []byte {
+	if x != nil {
+		return x.Key
+	}
+	return nil
+}
+
+func (x *Part) GetMode() uint32 {
+	if x != nil {
+		return x.Mode
+	}
+	return 0
+}
+
+func (x *Part) GetPermits() uint32 {
+	if x != nil {
+		return x.Permits
+	}
+	return 0
+}
+
+func (x *Part) GetOf() uint32 {
+	if x != nil {
+		return x.Of
+	}
+	return 0
+}
+
+func (x *Part) GetTree() bool {
+	if x != nil {
+		return x.Tree
+	}
+	return false
+}
+
 type Data struct {
 	state         protoimpl.MessageState `protogen:"open.v1"`
 	Value         []byte                 `protobuf:"bytes,1,opt,name=value,proto3" json:"value,omitempty"`
@@ -1425,7 +1494,7 @@ type Data struct {
 
 func (x *Data) Reset() {
 	*x = Data{}
-	mi := &file_mortise_query_v1_query_proto_msgTypes[20]
+	mi := &file_mortise_query_v1_query_proto_msgTypes[21]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1437,7 +1506,7 @@ func (x *Data) String() string {
 func (*Data) ProtoMessage() {}
 
 func (x *Data) ProtoReflect() protoreflect.Message {
-	mi := &file_mortise_query_v1_query_proto_msgTypes[20]
+	mi := &file_mortise_query_v1_query_proto_msgTypes[21]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1450,7 +1519,7 @@ func (x *Data) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Data.ProtoReflect.Descriptor instead.
 func (*Data) Descriptor() ([]byte, []int) {
-	return file_mortise_query_v1_query_proto_rawDescGZIP(), []int{20}
+	return file_mortise_query_v1_query_proto_rawDescGZIP(), []int{21}
 }
 
 func (x *Data) GetValue() []byte {
@@ -1476,7 +1545,7 @@ type Held struct {
 
 func (x *Held) Reset() {
 	*x = Held{}
-	mi := &file_mortise_query_v1_query_proto_msgTypes[21]
+	mi := &file_mortise_query_v1_query_proto_msgTypes[22]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1488,7 +1557,7 @@ func (x *Held) String() string {
 func (*Held) ProtoMessage() {}
 
 func (x *Held) ProtoReflect() protoreflect.Message {
-	mi := &file_mortise_query_v1_query_proto_msgTypes[21]
+	mi := &file_mortise_query_v1_query_proto_msgTypes[22]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1501,7 +1570,7 @@ func (x *Held) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Held.ProtoReflect.Descriptor instead.
 func (*Held) Descriptor() ([]byte, []int) {
-	return file_mortise_query_v1_query_proto_rawDescGZIP(), []int{21}
+	return file_mortise_query_v1_query_proto_rawDescGZIP(), []int{22}
 }
 
 func (x *Held) GetHeld() bool {
@@ -1522,7 +1591,7 @@ type PutAnswer struct {
 
 func (x *PutAnswer) Reset() {
 	*x = PutAnswer{}
-	mi := &file_mortise_query_v1_query_proto_msgTypes[22]
+	mi := &file_mortise_query_v1_query_proto_msgTypes[23]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1534,7 +1603,7 @@ func (x *PutAnswer) String() string {
 func (*PutAnswer) ProtoMessage() {}
 
 func (x *PutAnswer) ProtoReflect() protoreflect.Message {
-	mi := &file_mortise_query_v1_query_proto_msgTypes[22]
+	mi := &file_mortise_query_v1_query_proto_msgTypes[23]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1547,7 +1616,7 @@ func (x *PutAnswer) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use PutAnswer.ProtoReflect.Descriptor instead.
 func (*PutAnswer) Descriptor() ([]byte, []int) {
-	return file_mortise_query_v1_query_proto_rawDescGZIP(), []int{22}
+	return file_mortise_query_v1_query_proto_rawDescGZIP(), []int{23}
 }
 
 func (x *PutAnswer) GetCode() uint32 {
@@ -1584,7 +1653,7 @@ type EventList struct {
 
 func (x *EventList) Reset() {
 	*x = EventList{}
-	mi := &file_mortise_query_v1_query_proto_msgTypes[23]
+	mi := &file_mortise_query_v1_query_proto_msgTypes[24]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1596,7 +1665,7 @@ func (x *EventList) String() string {
 func (*EventList) ProtoMessage() {}
 
 func (x *EventList) ProtoReflect() protoreflect.Message {
-	mi := &file_mortise_query_v1_query_proto_msgTypes[23]
+	mi := &file_mortise_query_v1_query_proto_msgTypes[24]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1609,7 +1678,7 @@ func (x *EventList) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use EventList.ProtoReflect.Descriptor instead.
 func (*EventList) Descriptor() ([]byte, []int) {
-	return file_mortise_query_v1_query_proto_rawDescGZIP(), []int{23}
+	return file_mortise_query_v1_query_proto_rawDescGZIP(), []int{24}
 }
 
 func (x *EventList) GetEvents() []*Event {
@@ -1653,7 +1722,7 @@ type Event struct {
 	Position      uint64                 `protobuf:"varint,1,opt,name=position,proto3" json:"position,omitempty"`
 	What          uint32                 `protobuf:"varint,2,opt,name=what,proto3" json:"what,omitempty"`
 	Cause         uint32                 `protobuf:"varint,3,opt,name=cause,proto3" json:"cause,omitempty"`
-	Key           []byte                 `protobuf:"bytes,4,opt,name=key,proto3" json:"key,omitempty"`
+	Part          *Part                  `protobuf:"bytes,4,opt,name=part,proto3" json:"part,omitempty"` // only its key if the event is about data
 	Token         uint64                 `protobuf:"varint,5,opt,name=token,proto3" json:"token,omitempty"`
 	Session       uint64                 `protobuf:"varint,6,opt,name=session,proto3" json:"session,omitempty"`
 	Record        []byte                 `protobuf:"bytes,7,opt,name=record,proto3" json:"record,omitempty"`
@@ -1668,7 +1737,7 @@ type Event struct {
 
 func (x *Event) Reset() {
 	*x = Event{}
-	mi := &file_mortise_query_v1_query_proto_msgTypes[24]
+	mi := &file_mortise_query_v1_query_proto_msgTypes[25]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1680,7 +1749,7 @@ func (x *Event) String() string {
 func (*Event) ProtoMessage() {}
 
 func (x *Event) ProtoReflect() protoreflect.Message {
-	mi := &file_mortise_query_v1_query_proto_msgTypes[24]
+	mi := &file_mortise_query_v1_query_proto_msgTypes[25]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1693,7 +1762,7 @@ func (x *Event) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Event.ProtoReflect.Descriptor instead.
 func (*Event) Descriptor() ([]byte, []int) {
-	return file_mortise_query_v1_query_proto_rawDescGZIP(), []int{24}
+	return file_mortise_query_v1_query_proto_rawDescGZIP(), []int{25}
 }
 
 func (x *Event) GetPosition() uint64 {
@@ -1717,9 +1786,9 @@ func (x *Event) GetCause() uint32 {
 	return 0
 }
 
-func (x *Event) GetKey() []byte {
+func (x *Event) GetPart() *Part {
 	if x != nil {
-		return x.Key
+		return x.Part
 	}
 	return nil
 }
@@ -1791,7 +1860,7 @@ type SessionList struct {
 
 func (x *SessionList) Reset() {
 	*x = SessionList{}
-	mi := &file_mortise_query_v1_query_proto_msgTypes[25]
+	mi := &file_mortise_query_v1_query_proto_msgTypes[26]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1803,7 +1872,7 @@ func (x *SessionList) String() string {
 func (*SessionList) ProtoMessage() {}
 
 func (x *SessionList) ProtoReflect() protoreflect.Message {
-	mi := &file_mortise_query_v1_query_proto_msgTypes[25]
+	mi := &file_mortise_query_v1_query_proto_msgTypes[26]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1816,7 +1885,7 @@ func (x *SessionList) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use SessionList.ProtoReflect.Descriptor instead.
 func (*SessionList) Descriptor() ([]byte, []int) {
-	return file_mortise_query_v1_query_proto_rawDescGZIP(), []int{25}
+	return file_mortise_query_v1_query_proto_rawDescGZIP(), []int{26}
 }
 
 func (x *SessionList) GetSessions() []*Session {
@@ -1856,7 +1925,7 @@ type Session struct {
 
 func (x *Session) Reset() {
 	*x = Session{}
-	mi := &file_mortise_query_v1_query_proto_msgTypes[26]
+	mi := &file_mortise_query_v1_query_proto_msgTypes[27]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1868,7 +1937,7 @@ func (x *Session) String() string {
 func (*Session) ProtoMessage() {}
 
 func (x *Session) ProtoReflect() protoreflect.Message {
-	mi := &file_mortise_query_v1_query_proto_msgTypes[26]
+	mi := &file_mortise_query_v1_query_proto_msgTypes[27]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1881,7 +1950,7 @@ func (x *Session) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Session.ProtoReflect.Descriptor instead.
 func (*Session) Descriptor() ([]byte, []int) {
-	return file_mortise_query_v1_query_proto_rawDescGZIP(), []int{26}
+	return file_mortise_query_v1_query_proto_rawDescGZIP(), []int{27}
 }
 
 func (x *Session) GetId() uint64 {
@@ -1953,7 +2022,7 @@ type MemberList struct {
 
 func (x *MemberList) Reset() {
 	*x = MemberList{}
-	mi := &file_mortise_query_v1_query_proto_msgTypes[27]
+	mi := &file_mortise_query_v1_query_proto_msgTypes[28]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1965,7 +2034,7 @@ func (x *MemberList) String() string {
 func (*MemberList) ProtoMessage() {}
 
 func (x *MemberList) ProtoReflect() protoreflect.Message {
-	mi := &file_mortise_query_v1_query_proto_msgTypes[27]
+	mi := &file_mortise_query_v1_query_proto_msgTypes[28]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1978,7 +2047,7 @@ func (x *MemberList) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use MemberList.ProtoReflect.Descriptor instead.
 func (*MemberList) Descriptor() ([]byte, []int) {
-	return file_mortise_query_v1_query_proto_rawDescGZIP(), []int{27}
+	return file_mortise_query_v1_query_proto_rawDescGZIP(), []int{28}
 }
 
 func (x *MemberList) GetMembers() []*Member {
@@ -2036,7 +2105,7 @@ type Member struct {
 
 func (x *Member) Reset() {
 	*x = Member{}
-	mi := &file_mortise_query_v1_query_proto_msgTypes[28]
+	mi := &file_mortise_query_v1_query_proto_msgTypes[29]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2048,7 +2117,7 @@ func (x *Member) String() string {
 func (*Member) ProtoMessage() {}
 
 func (x *Member) ProtoReflect() protoreflect.Message {
-	mi := &file_mortise_query_v1_query_proto_msgTypes[28]
+	mi := &file_mortise_query_v1_query_proto_msgTypes[29]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2061,7 +2130,7 @@ func (x *Member) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Member.ProtoReflect.Descriptor instead.
 func (*Member) Descriptor() ([]byte, []int) {
-	return file_mortise_query_v1_query_proto_rawDescGZIP(), []int{28}
+	return file_mortise_query_v1_query_proto_rawDescGZIP(), []int{29}
 }
 
 func (x *Member) GetSession() uint64 {
@@ -2151,7 +2220,7 @@ type Name struct {
 
 func (x *Name) Reset() {
 	*x = Name{}
-	mi := &file_mortise_query_v1_query_proto_msgTypes[29]
+	mi := &file_mortise_query_v1_query_proto_msgTypes[30]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2163,7 +2232,7 @@ func (x *Name) String() string {
 func (*Name) ProtoMessage() {}
 
 func (x *Name) ProtoReflect() protoreflect.Message {
-	mi := &file_mortise_query_v1_query_proto_msgTypes[29]
+	mi := &file_mortise_query_v1_query_proto_msgTypes[30]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2176,7 +2245,7 @@ func (x *Name) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Name.ProtoReflect.Descriptor instead.
 func (*Name) Descriptor() ([]byte, []int) {
-	return file_mortise_query_v1_query_proto_rawDescGZIP(), []int{29}
+	return file_mortise_query_v1_query_proto_rawDescGZIP(), []int{30}
 }
 
 func (x *Name) GetInstance() []byte {
@@ -2287,26 +2356,31 @@ const file_mortise_query_v1_query_proto_rawDesc = "" +
 	"\x05queue\x18\x02 \x03(\v2\x1a.mortise.query.v1.StandingR\x05queue\x12\x12\n" +
 	"\x04held\x18\x03 \x01(\rR\x04held\x12\x18\n" +
 	"\awaiting\x18\x04 \x01(\rR\awaiting\x12*\n" +
-	"\x04data\x18\x05 \x01(\v2\x16.mortise.query.v1.DataR\x04data\"\xda\x02\n" +
+	"\x04data\x18\x05 \x01(\v2\x16.mortise.query.v1.DataR\x04data\"\xfa\x02\n" +
 	"\bStanding\x12\x18\n" +
 	"\asession\x18\x01 \x01(\x04R\asession\x12\x16\n" +
 	"\x06record\x18\x02 \x01(\fR\x06record\x12\x14\n" +
 	"\x05place\x18\x03 \x01(\x04R\x05place\x12\x14\n" +
 	"\x05token\x18\x04 \x01(\x04R\x05token\x12\x14\n" +
 	"\x05watch\x18\x05 \x01(\x04R\x05watch\x12\x14\n" +
-	"\x05since\x18\x06 \x01(\x03R\x05since\x12\x18\n" +
-	"\apermits\x18\a \x01(\rR\apermits\x12\x0e\n" +
-	"\x02of\x18\b \x01(\rR\x02of\x12\x12\n" +
-	"\x04keys\x18\t \x03(\fR\x04keys\x12\x14\n" +
+	"\x05since\x18\x06 \x01(\x03R\x05since\x12*\n" +
+	"\x04part\x18\a \x01(\v2\x16.mortise.query.v1.PartR\x04part\x12*\n" +
+	"\x04also\x18\b \x03(\v2\x16.mortise.query.v1.PartR\x04also\x12\x1a\n" +
+	"\bupgrades\x18\t \x01(\bR\bupgrades\x12\x14\n" +
 	"\x05value\x18\n" +
 	" \x01(\fR\x05value\x12\x12\n" +
 	"\x04gone\x18\v \x01(\bR\x04gone\x12\x12\n" +
-	"\x04left\x18\f \x01(\x03R\x04left\x12\x14\n" +
-	"\x05modes\x18\x0e \x01(\fR\x05modes\x12\x12\n" +
+	"\x04left\x18\f \x01(\x03R\x04left\x12\x12\n" +
 	"\x04kept\x18\r \x01(\bR\x04kept\x12\x1e\n" +
 	"\n" +
 	"unsearched\x18\x0f \x01(\bR\n" +
-	"unsearched\"8\n" +
+	"unsearched\"j\n" +
+	"\x04Part\x12\x10\n" +
+	"\x03key\x18\x01 \x01(\fR\x03key\x12\x12\n" +
+	"\x04mode\x18\x02 \x01(\rR\x04mode\x12\x18\n" +
+	"\apermits\x18\x03 \x01(\rR\apermits\x12\x0e\n" +
+	"\x02of\x18\x04 \x01(\rR\x02of\x12\x12\n" +
+	"\x04tree\x18\x05 \x01(\bR\x04tree\"8\n" +
 	"\x04Data\x12\x14\n" +
 	"\x05value\x18\x01 \x01(\fR\x05value\x12\x1a\n" +
 	"\brevision\x18\x02 \x01(\x04R\brevision\"\x1a\n" +
@@ -2321,12 +2395,12 @@ const file_mortise_query_v1_query_proto_rawDesc = "" +
 	"\bposition\x18\x02 \x01(\x04R\bposition\x12\x12\n" +
 	"\x04more\x18\x03 \x01(\bR\x04more\x12\x16\n" +
 	"\x06missed\x18\x04 \x01(\bR\x06missed\x12\x16\n" +
-	"\x06leader\x18\x05 \x01(\x04R\x06leader\"\xa1\x02\n" +
+	"\x06leader\x18\x05 \x01(\x04R\x06leader\"\xbb\x02\n" +
 	"\x05Event\x12\x1a\n" +
 	"\bposition\x18\x01 \x01(\x04R\bposition\x12\x12\n" +
 	"\x04what\x18\x02 \x01(\rR\x04what\x12\x14\n" +
-	"\x05cause\x18\x03 \x01(\rR\x05cause\x12\x10\n" +
-	"\x03key\x18\x04 \x01(\fR\x03key\x12\x14\n" +
+	"\x05cause\x18\x03 \x01(\rR\x05cause\x12*\n" +
+	"\x04part\x18\x04 \x01(\v2\x16.mortise.query.v1.PartR\x04part\x12\x14\n" +
 	"\x05token\x18\x05 \x01(\x04R\x05token\x12\x18\n" +
 	"\asession\x18\x06 \x01(\x04R\asession\x12\x16\n" +
 	"\x06record\x18\a \x01(\fR\x06record\x12\x0e\n" +
@@ -2403,7 +2477,7 @@ func file_mortise_query_v1_query_proto_rawDescGZIP() []byte {
 }
 
 var file_mortise_query_v1_query_proto_enumTypes = make([]protoimpl.EnumInfo, 1)
-var file_mortise_query_v1_query_proto_msgTypes = make([]protoimpl.MessageInfo, 30)
+var file_mortise_query_v1_query_proto_msgTypes = make([]protoimpl.MessageInfo, 31)
 var file_mortise_query_v1_query_proto_goTypes = []any{
 	(Failure_Kind)(0),      // 0: mortise.query.v1.Failure.Kind
 	(*Origin)(nil),         // 1: mortise.query.v1.Origin
@@ -2426,16 +2500,17 @@ var file_mortise_query_v1_query_proto_goTypes = []any{
 	(*LockList)(nil),       // 18: mortise.query.v1.LockList
 	(*Lock)(nil),           // 19: mortise.query.v1.Lock
 	(*Standing)(nil),       // 20: mortise.query.v1.Standing
-	(*Data)(nil),           // 21: mortise.query.v1.Data
-	(*Held)(nil),           // 22: mortise.query.v1.Held
-	(*PutAnswer)(nil),      // 23: mortise.query.v1.PutAnswer
-	(*EventList)(nil),      // 24: mortise.query.v1.EventList
-	(*Event)(nil),          // 25: mortise.query.v1.Event
-	(*SessionList)(nil),    // 26: mortise.query.v1.SessionList
-	(*Session)(nil),        // 27: mortise.query.v1.Session
-	(*MemberList)(nil),     // 28: mortise.query.v1.MemberList
-	(*Member)(nil),         // 29: mortise.query.v1.Member
-	(*Name)(nil),           // 30: mortise.query.v1.Name
+	(*Part)(nil),           // 21: mortise.query.v1.Part
+	(*Data)(nil),           // 22: mortise.query.v1.Data
+	(*Held)(nil),           // 23: mortise.query.v1.Held
+	(*PutAnswer)(nil),      // 24: mortise.query.v1.PutAnswer
+	(*EventList)(nil),      // 25: mortise.query.v1.EventList
+	(*Event)(nil),          // 26: mortise.query.v1.Event
+	(*SessionList)(nil),    // 27: mortise.query.v1.SessionList
+	(*Session)(nil),        // 28: mortise.query.v1.Session
+	(*MemberList)(nil),     // 29: mortise.query.v1.MemberList
+	(*Member)(nil),         // 30: mortise.query.v1.Member
+	(*Name)(nil),           // 31: mortise.query.v1.Name
 }
 var file_mortise_query_v1_query_proto_depIdxs = []int32{
 	0,  // 0: mortise.query.v1.Failure.kind:type_name -> mortise.query.v1.Failure.Kind
@@ -2456,51 +2531,54 @@ var file_mortise_query_v1_query_proto_depIdxs = []int32{
 	19, // 15: mortise.query.v1.LockList.locks:type_name -> mortise.query.v1.Lock
 	6,  // 16: mortise.query.v1.LockList.next:type_name -> mortise.query.v1.Cursor
 	20, // 17: mortise.query.v1.Lock.queue:type_name -> mortise.query.v1.Standing
-	21, // 18: mortise.query.v1.Lock.data:type_name -> mortise.query.v1.Data
-	25, // 19: mortise.query.v1.EventList.events:type_name -> mortise.query.v1.Event
-	21, // 20: mortise.query.v1.Event.data:type_name -> mortise.query.v1.Data
-	27, // 21: mortise.query.v1.SessionList.sessions:type_name -> mortise.query.v1.Session
-	16, // 22: mortise.query.v1.SessionList.from:type_name -> mortise.query.v1.SessionCursor
-	29, // 23: mortise.query.v1.MemberList.members:type_name -> mortise.query.v1.Member
-	16, // 24: mortise.query.v1.MemberList.from:type_name -> mortise.query.v1.SessionCursor
-	30, // 25: mortise.query.v1.MemberList.names:type_name -> mortise.query.v1.Name
-	4,  // 26: mortise.query.v1.Query.Peek:input_type -> mortise.query.v1.KeyRequest
-	5,  // 27: mortise.query.v1.Query.List:input_type -> mortise.query.v1.ListRequest
-	5,  // 28: mortise.query.v1.Query.Walk:input_type -> mortise.query.v1.ListRequest
-	7,  // 29: mortise.query.v1.Query.Holders:input_type -> mortise.query.v1.HoldersRequest
-	8,  // 30: mortise.query.v1.Query.Check:input_type -> mortise.query.v1.HoldRequest
-	4,  // 31: mortise.query.v1.Query.Get:input_type -> mortise.query.v1.KeyRequest
-	9,  // 32: mortise.query.v1.Query.Put:input_type -> mortise.query.v1.PutRequest
-	9,  // 33: mortise.query.v1.Query.PutHeld:input_type -> mortise.query.v1.PutRequest
-	10, // 34: mortise.query.v1.Query.SetValue:input_type -> mortise.query.v1.ValueRequest
-	11, // 35: mortise.query.v1.Query.Reserve:input_type -> mortise.query.v1.ReserveRequest
-	13, // 36: mortise.query.v1.Query.Evict:input_type -> mortise.query.v1.EvictRequest
-	14, // 37: mortise.query.v1.Query.Watch:input_type -> mortise.query.v1.WatchRequest
-	17, // 38: mortise.query.v1.Query.Ends:input_type -> mortise.query.v1.StateRequest
-	15, // 39: mortise.query.v1.Query.Sessions:input_type -> mortise.query.v1.PageRequest
-	15, // 40: mortise.query.v1.Query.Members:input_type -> mortise.query.v1.PageRequest
-	17, // 41: mortise.query.v1.Query.Names:input_type -> mortise.query.v1.StateRequest
-	18, // 42: mortise.query.v1.Query.Peek:output_type -> mortise.query.v1.LockList
-	18, // 43: mortise.query.v1.Query.List:output_type -> mortise.query.v1.LockList
-	18, // 44: mortise.query.v1.Query.Walk:output_type -> mortise.query.v1.LockList
-	18, // 45: mortise.query.v1.Query.Holders:output_type -> mortise.query.v1.LockList
-	22, // 46: mortise.query.v1.Query.Check:output_type -> mortise.query.v1.Held
-	21, // 47: mortise.query.v1.Query.Get:output_type -> mortise.query.v1.Data
-	23, // 48: mortise.query.v1.Query.Put:output_type -> mortise.query.v1.PutAnswer
-	23, // 49: mortise.query.v1.Query.PutHeld:output_type -> mortise.query.v1.PutAnswer
-	23, // 50: mortise.query.v1.Query.SetValue:output_type -> mortise.query.v1.PutAnswer
-	12, // 51: mortise.query.v1.Query.Reserve:output_type -> mortise.query.v1.Reserved
-	22, // 52: mortise.query.v1.Query.Evict:output_type -> mortise.query.v1.Held
-	24, // 53: mortise.query.v1.Query.Watch:output_type -> mortise.query.v1.EventList
-	24, // 54: mortise.query.v1.Query.Ends:output_type -> mortise.query.v1.EventList
-	26, // 55: mortise.query.v1.Query.Sessions:output_type -> mortise.query.v1.SessionList
-	28, // 56: mortise.query.v1.Query.Members:output_type -> mortise.query.v1.MemberList
-	28, // 57: mortise.query.v1.Query.Names:output_type -> mortise.query.v1.MemberList
-	42, // [42:58] is the sub-list for method output_type
-	26, // [26:42] is the sub-list for method input_type
-	26, // [26:26] is the sub-list for extension type_name
-	26, // [26:26] is the sub-list for extension extendee
-	0,  // [0:26] is the sub-list for field type_name
+	22, // 18: mortise.query.v1.Lock.data:type_name -> mortise.query.v1.Data
+	21, // 19: mortise.query.v1.Standing.part:type_name -> mortise.query.v1.Part
+	21, // 20: mortise.query.v1.Standing.also:type_name -> mortise.query.v1.Part
+	26, // 21: mortise.query.v1.EventList.events:type_name -> mortise.query.v1.Event
+	21, // 22: mortise.query.v1.Event.part:type_name -> mortise.query.v1.Part
+	22, // 23: mortise.query.v1.Event.data:type_name -> mortise.query.v1.Data
+	28, // 24: mortise.query.v1.SessionList.sessions:type_name -> mortise.query.v1.Session
+	16, // 25: mortise.query.v1.SessionList.from:type_name -> mortise.query.v1.SessionCursor
+	30, // 26: mortise.query.v1.MemberList.members:type_name -> mortise.query.v1.Member
+	16, // 27: mortise.query.v1.MemberList.from:type_name -> mortise.query.v1.SessionCursor
+	31, // 28: mortise.query.v1.MemberList.names:type_name -> mortise.query.v1.Name
+	4,  // 29: mortise.query.v1.Query.Peek:input_type -> mortise.query.v1.KeyRequest
+	5,  // 30: mortise.query.v1.Query.List:input_type -> mortise.query.v1.ListRequest
+	5,  // 31: mortise.query.v1.Query.Walk:input_type -> mortise.query.v1.ListRequest
+	7,  // 32: mortise.query.v1.Query.Holders:input_type -> mortise.query.v1.HoldersRequest
+	8,  // 33: mortise.query.v1.Query.Check:input_type -> mortise.query.v1.HoldRequest
+	4,  // 34: mortise.query.v1.Query.Get:input_type -> mortise.query.v1.KeyRequest
+	9,  // 35: mortise.query.v1.Query.Put:input_type -> mortise.query.v1.PutRequest
+	9,  // 36: mortise.query.v1.Query.PutHeld:input_type -> mortise.query.v1.PutRequest
+	10, // 37: mortise.query.v1.Query.SetValue:input_type -> mortise.query.v1.ValueRequest
+	11, // 38: mortise.query.v1.Query.Reserve:input_type -> mortise.query.v1.ReserveRequest
+	13, // 39: mortise.query.v1.Query.Evict:input_type -> mortise.query.v1.EvictRequest
+	14, // 40: mortise.query.v1.Query.Watch:input_type -> mortise.query.v1.WatchRequest
+	17, // 41: mortise.query.v1.Query.Ends:input_type -> mortise.query.v1.StateRequest
+	15, // 42: mortise.query.v1.Query.Sessions:input_type -> mortise.query.v1.PageRequest
+	15, // 43: mortise.query.v1.Query.Members:input_type -> mortise.query.v1.PageRequest
+	17, // 44: mortise.query.v1.Query.Names:input_type -> mortise.query.v1.StateRequest
+	18, // 45: mortise.query.v1.Query.Peek:output_type -> mortise.query.v1.LockList
+	18, // 46: mortise.query.v1.Query.List:output_type -> mortise.query.v1.LockList
+	18, // 47: mortise.query.v1.Query.Walk:output_type -> mortise.query.v1.LockList
+	18, // 48: mortise.query.v1.Query.Holders:output_type -> mortise.query.v1.LockList
+	23, // 49: mortise.query.v1.Query.Check:output_type -> mortise.query.v1.Held
+	22, // 50: mortise.query.v1.Query.Get:output_type -> mortise.query.v1.Data
+	24, // 51: mortise.query.v1.Query.Put:output_type -> mortise.query.v1.PutAnswer
+	24, // 52: mortise.query.v1.Query.PutHeld:output_type -> mortise.query.v1.PutAnswer
+	24, // 53: mortise.query.v1.Query.SetValue:output_type -> mortise.query.v1.PutAnswer
+	12, // 54: mortise.query.v1.Query.Reserve:output_type -> mortise.query.v1.Reserved
+	23, // 55: mortise.query.v1.Query.Evict:output_type -> mortise.query.v1.Held
+	25, // 56: mortise.query.v1.Query.Watch:output_type -> mortise.query.v1.EventList
+	25, // 57: mortise.query.v1.Query.Ends:output_type -> mortise.query.v1.EventList
+	27, // 58: mortise.query.v1.Query.Sessions:output_type -> mortise.query.v1.SessionList
+	29, // 59: mortise.query.v1.Query.Members:output_type -> mortise.query.v1.MemberList
+	29, // 60: mortise.query.v1.Query.Names:output_type -> mortise.query.v1.MemberList
+	45, // [45:61] is the sub-list for method output_type
+	29, // [29:45] is the sub-list for method input_type
+	29, // [29:29] is the sub-list for extension type_name
+	29, // [29:29] is the sub-list for extension extendee
+	0,  // [0:29] is the sub-list for field type_name
 }
 
 func init() { file_mortise_query_v1_query_proto_init() }
@@ -2514,7 +2592,7 @@ func file_mortise_query_v1_query_proto_init() {
 			GoPackagePath: reflect.TypeOf(x{}).PkgPath(),
 			RawDescriptor: unsafe.Slice(unsafe.StringData(file_mortise_query_v1_query_proto_rawDesc), len(file_mortise_query_v1_query_proto_rawDesc)),
 			NumEnums:      1,
-			NumMessages:   30,
+			NumMessages:   31,
 			NumExtensions: 0,
 			NumServices:   1,
 		},
