@@ -13,7 +13,6 @@ import (
 	"k8s.io/client-go/tools/leaderelection/resourcelock"
 
 	"github.com/mortise-lock/mortise"
-	"github.com/mortise-lock/mortise/internal/lapse"
 )
 
 const (
@@ -193,8 +192,9 @@ func (l *Lock) release(ctx context.Context) error {
 func (l *Lock) RecordEvent(event string) {
 	if event == stopped {
 		if lock := l.stop(); lock != nil {
-			gone := lapse.Because(context.Background(), "the elector has stopped without a release")
-			_ = lock.Detach(gone) // does not wait, and fails only if the lock is lost
+			ended, cancel := context.WithCancel(context.Background())
+			cancel()
+			_ = lock.Detach(ended) // takes effect without a wait for the confirmation
 		}
 		l.mu.Lock()
 		l.idle = l.ended

@@ -25,7 +25,6 @@ import (
 	"time"
 
 	"github.com/mortise-lock/mortise"
-	"github.com/mortise-lock/mortise/internal/lapse"
 )
 
 // ErrExpired means that the limit of a hold has passed. The lock is then free for others.
@@ -68,10 +67,10 @@ func (h *Hold) fire() {
 	h.expire()
 }
 
-// expire requires mu. A Detach with a reason does not wait.
+// expire requires mu. UnlockSoon does not wait.
 func (h *Hold) expire() {
 	h.expired = true
-	_ = h.lock.Detach(lapse.Because(context.Background(), ErrExpired.Error()))
+	_ = h.lock.UnlockSoon()
 }
 
 // Lock returns the lock.
