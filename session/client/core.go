@@ -28,6 +28,7 @@ const (
 // caller passes inputs of any kind, each with the current time, and then calls Turn. It must call
 // Turn again at the time that Next returns, or earlier. A Core is not safe for concurrent use.
 type Core struct {
+	later   later
 	askTTL  time.Duration
 	record  []byte
 	bound   bool
@@ -211,7 +212,8 @@ func (c *Core) Next() clock.Time {
 // Status describes the core.
 func (c *Core) Status(now clock.Time) Status {
 	s := Status{
-		Phase: c.phase, Session: c.session, TTL: c.lease.ttl, Renewed: c.lease.sent, Lease: c.lease.state(now),
+		laterStatus: c.later.status(),
+		Phase:       c.phase, Session: c.session, TTL: c.lease.ttl, Renewed: c.lease.sent, Lease: c.lease.state(now),
 		Deadline: c.lease.deadline(),
 		Requests: c.waiting + c.held + c.doubts + c.freeing, Waiting: c.waiting, Held: c.held + c.doubts,
 		Ended: c.tally.ended, Outdated: c.outdated,

@@ -107,6 +107,7 @@ func (c *Core) writeRenewal(now clock.Time, f *frame) {
 	c.renewedAt = now
 	r := session.Renewal{Session: c.session, Epoch: c.epoch, Seq: c.renewals.next(now), Heard: c.renewals.heard}
 	f.renewals = r.Append(f.renewals)
+	c.later.sends(c, f)
 }
 
 // writeCommands writes the commands that are due and fit into the frame: first commands that free
@@ -207,7 +208,9 @@ func (c *Core) writeRequest(now clock.Time, f *frame) {
 	c.number++
 	c.byNumber[e.number] = e
 	c.sent.pushBack(e)
-	c.writeFor(now, f, e, e.req.command())
+	command := e.req.command()
+	c.later.adds(&command)
+	c.writeFor(now, f, e, command)
 }
 
 func (c *Core) writeFor(now clock.Time, f *frame, e *entry, cmd lockfsm.Command) {

@@ -71,7 +71,9 @@ func (c *Core) reply(now clock.Time, from nodeid.ID, r *session.Reply) {
 			c.outcomes = append(c.outcomes, Outcome{Kind: OutcomeYield, Request: e.req})
 		}
 	case session.ReplyFreed:
-		c.freed(now, r)
+		if !c.later.hears(r) {
+			c.freed(now, r)
+		}
 	case session.ReplyUnsupported:
 		c.unsupported(now, r)
 	case session.ReplyRenewed:
@@ -396,6 +398,9 @@ func (c *Core) answersDowngrade(now clock.Time, e *entry, code lockfsm.Code) boo
 
 // unsupported handles the answer to a command that is newer than the rules of the group.
 func (c *Core) unsupported(now clock.Time, r *session.Reply) {
+	if c.later.refused(c, now, r) {
+		return
+	}
 	r.Code = lockfsm.Unsupported
 	if r.Command == lockfsm.Acquire {
 		c.state(now, r)

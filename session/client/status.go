@@ -27,6 +27,7 @@ func (p Phase) String() string {
 
 // Status describes a client at one moment.
 type Status struct {
+	laterStatus
 	Phase Phase
 	// Asked is the instance to which the client sends its requests. Zero means none.
 	Asked    nodeid.ID

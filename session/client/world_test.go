@@ -48,8 +48,13 @@ const worldTTL = 6 * time.Second
 const worldFounded = 1_700_000_000_000 // in Unix milliseconds
 
 func newWorld(t *testing.T, clients int, keepers ...nodeid.ID) *world {
+	return newWorldOf(t, lockfsm.RulesVersion, clients, keepers...)
+}
+
+// newWorldOf is like newWorld, with a version of the rules.
+func newWorldOf(t *testing.T, rules uint32, clients int, keepers ...nodeid.ID) *world {
 	m, err := lockfsm.New(lockfsm.Charter{
-		Group: 1, FoundedUnixMS: worldFounded, Rules: lockfsm.RulesVersion, SessionTTL: worldTTL,
+		Group: 1, FoundedUnixMS: worldFounded, Rules: rules, SessionTTL: worldTTL,
 		Limits: lockfsm.DefaultLimits(),
 	})
 	if err != nil {

@@ -110,16 +110,25 @@ func (k *Core) admit(p *peerState, h lockfsm.Header, command []byte) (commandRun
 		return k.admitAttach(p, h, command)
 	case lockfsm.Leaving, lockfsm.Close, lockfsm.Acquire, lockfsm.Release, lockfsm.Cancel, lockfsm.Detach,
 		lockfsm.InUse, lockfsm.Lapse, lockfsm.Downgrade:
-		if a := k.attached(p, h.Session, h.Epoch); a != nil {
-			if p.rights != nil && h.Kind == lockfsm.Acquire && !k.mayAcquire(p, command) {
-				return commandRun{}, true
-			}
-			return commandRun{peer: p, on: a}, true
-		}
-		k.unknown(p, h.Session, h.Epoch)
-		return commandRun{}, true
+		return k.admitOn(p, h, command), true
+	}
+	if laterKind(h.Kind) {
+		return k.admitOn(p, h, command), true
 	}
 	return commandRun{}, false
+}
+
+// admitOn admits a command on its attachment.
+func (k *Core) admitOn(p *peerState, h lockfsm.Header, command []byte) commandRun {
+	a := k.attached(p, h.Session, h.Epoch)
+	if a == nil {
+		k.unknown(p, h.Session, h.Epoch)
+		return commandRun{}
+	}
+	if p.rights != nil && h.Kind == lockfsm.Acquire && !k.mayAcquire(p, command) {
+		return commandRun{}
+	}
+	return commandRun{peer: p, on: a}
 }
 
 type pendingOpen struct {

@@ -50,12 +50,7 @@ func (k *Core) applied(r *lockfsm.Result) {
 		if r.Detached != 0 {
 			k.keepGone(r.Detached, r.TTL)
 		}
-		if a := k.present(r); a != nil {
-			k.reply(a.peer, &session.Reply{
-				Kind: session.ReplyFreed, Session: r.Session, Epoch: r.Epoch, Number: r.Number, Code: r.Code,
-				Budget: r.Budget,
-			})
-		}
+		k.freed(r)
 	case lockfsm.Evict:
 		k.appliedEvict(r)
 	case lockfsm.Close, lockfsm.Expire:
@@ -65,9 +60,22 @@ func (k *Core) applied(r *lockfsm.Result) {
 		if r.Code == lockfsm.Done && r.TTL > 0 {
 			k.keepGone(r.Session, r.TTL)
 		}
+	default:
+		if laterKind(r.Kind) {
+			k.freed(r)
+		}
 	}
 	for i := range r.Fired {
 		k.fired(&r.Fired[i])
+	}
+}
+
+func (k *Core) freed(r *lockfsm.Result) {
+	if a := k.present(r); a != nil {
+		k.reply(a.peer, &session.Reply{
+			Kind: session.ReplyFreed, Session: r.Session, Epoch: r.Epoch, Number: r.Number, Code: r.Code,
+			Budget: r.Budget,
+		})
 	}
 }
 

@@ -1,0 +1,32 @@
+//go:build !nextrules
+
+package client
+
+import (
+	"github.com/mortise-lock/mortise/internal/clock"
+	"github.com/mortise-lock/mortise/lockfsm"
+	"github.com/mortise-lock/mortise/session"
+)
+
+// This file and later_nextrules.go contain what a client of the next version of the rules adds.
+
+// later is the state that the next version adds to a client, and laterStatus the part of it that a
+// Status has.
+type (
+	later       struct{}
+	laterStatus struct{}
+)
+
+// sends adds commands of the next version to a frame with a renewal.
+func (later) sends(*Core, *frame) {}
+
+// adds adds the fields of the next version to an Acquire.
+func (later) adds(*lockfsm.Command) {}
+
+// hears reports whether r answers a command of the next version.
+func (later) hears(*session.Reply) bool { return false }
+
+// refused reports whether the group does not have the command of r, and the client goes on without.
+func (later) refused(*Core, clock.Time, *session.Reply) bool { return false }
+
+func (later) status() laterStatus { return laterStatus{} }
