@@ -174,7 +174,8 @@ func (l *Lock) enter(d *demand) bool {
 }
 
 // lower makes l a reader, and begins to make the lock shared if that is possible. From then on only
-// readers can enter the lock. It returns the modes that the group is asked for, or nil if it is not.
+// readers can enter the lock. It returns the modes that the group is asked for, or nil if it is
+// not.
 func (l *Lock) lower() (to []lockfsm.Mode, err error) {
 	f := l.first()
 	f.counting.Lock()
@@ -333,9 +334,9 @@ func (l *Lock) writesNoMore(own *handle) {
 	}
 }
 
-// lowersTo returns the modes that the handles of a lock need that are left when all are readers. The
-// parts of a resumed lock, and those of further handles, are not known: with a tree among them, each
-// exclusive key may be a node. The caller holds counting.
+// lowersTo returns the modes that the handles of a lock need that are left when all are readers.
+// The parts of a resumed lock, and those of further handles, are not known: with a tree among them,
+// each exclusive key may be a node. The caller holds counting.
 func (l *Lock) lowersTo() []lockfsm.Mode {
 	f := l.first()
 	g := f.hold.Grant()

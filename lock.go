@@ -27,13 +27,13 @@ type Lock struct {
 	call *trace.Call // nil without observers
 
 	request  *Request      // only in the first handle: its Key and parts; nil for a single key
-	resumed  bool          // only in the first handle: its parts are those of an earlier request
 	again    *Lock         // the first handle; nil in the first handle itself
 	base     *Lock         // of an upgrade: the first handle of the upgradable lock
 	counting sync.Mutex    // of the first handle: guards its counts and all handles; never held across a wait
 	others   int32         // only in the first handle: how many handles are not unlocked, minus one
 	writers  int32         // only in the first handle: how many of them are not readers
 	trees    int32         // only in the first handle: how many of them need the keys below, too
+	resumed  bool          // only in the first handle: its parts are those of an earlier request
 	values   atomic.Uint64 // only in the first handle: the calls of SetValue
 	handle   handle        // see own
 	other    *handle       // see own

@@ -174,14 +174,13 @@ func (n *Node) LogValue() slog.Value { return slog.StringValue(fmt.Sprint(n)) }
 // shared lock covers a shared request, and an upgradable lock covers a shared or an upgradable one.
 // A node of a tree is covered by a lock of the same node or of one above it, of the same mode or
 // exclusive, but not by a lock of its key without Tree, which does not exclude locks of the nodes
-// above. When
-// only handles of shared requests are left, the lock becomes shared, as after [Lock.Downgrade],
-// with all its keys. For a handle whose MaxHold has passed this happens after the LockDelay. An
-// upgradable handle keeps an exclusive lock exclusive. A lock of [Node.LockSticky] stays exclusive
-// until its last handle is unlocked. A shared request under an upgraded lock enters the lock that
-// was upgraded. Permits of a semaphore are always requested anew. If the request would have to
-// wait, directly or through others, for a lock under which it is made, it fails with a
-// *[DeadlockError].
+// above. A request with several keys is covered only if each of its parts is. When only handles are
+// left whose parts are all shared, the lock becomes shared, as after [Lock.Downgrade]. For a handle
+// whose MaxHold has passed this happens after the LockDelay. An upgradable handle keeps an
+// exclusive lock exclusive. A lock of [Node.LockSticky] stays exclusive until its last handle is
+// unlocked. A shared request under an upgraded lock enters the lock that was upgraded. Permits of a
+// semaphore are always requested anew. If the request would have to wait, directly or through
+// others, for a lock under which it is made, it fails with a *[DeadlockError].
 //
 // Each handle has its own MaxHold, which ends the handle, and the hold if this is the last handle.
 // So the MaxHold of the first request ends no other handle, and counts no more after its Unlock.

@@ -48,15 +48,16 @@ type Request struct {
 	// "tenants" itself. The queue of each node is served in order, so a request for a node near the
 	// root, while it waits, stops all later ones for nodes below. Do not lock the root of a busy tree.
 	//
-	// A derived secret needs the right to lock every node from the root on: for "tenants/7/orders" it
-	// is derived with -allow "lock tenants", "lock tenants/7" and "lock tenants/7/*".
+	// A derived secret needs the right to lock every node from the root on, because an intention keeps
+	// exclusive requests for its node waiting: for "tenants/7/orders" it is derived with -allow "lock
+	// tenants", "lock tenants/7" and "lock tenants/7/*".
 	Tree bool
 
 	// Also are further keys to lock, in any order. All are granted in one moment, with one token that
 	// is higher than all earlier tokens of each key. While the request waits for one key, it may block
 	// other requests for another of its keys. Two such requests cannot deadlock each other. If a key
-	// is named twice, it gets the weakest mode that includes both. With the nodes above those with
-	// Tree, a request has at most 256 keys.
+	// is named twice, it gets the weakest mode that includes both. Together with the nodes above those
+	// with Tree, a request has at most 256 keys.
 	Also []Part
 
 	// Try makes the request fail with a *HeldError, instead of waiting for a holder, if the lock is

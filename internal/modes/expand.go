@@ -101,7 +101,8 @@ func (p *Part) CoveredBy(has *lockfsm.Grant) bool {
 	return covers(p.Key, p.own())
 }
 
-// Readers returns the modes of a downgrade of a hold of these parts, after which each part is shared.
+// Readers returns the modes of a downgrade of a hold of these parts, after which each part is
+// shared.
 func Readers(parts []Part) []lockfsm.Mode {
 	lowered := slices.Clone(parts)
 	for i := range lowered {
