@@ -147,6 +147,8 @@ func rules() []Bug {
 			Breaks: "the end of a hold whose holder died or overstayed looks like a release, and operators cannot tell"},
 		{Name: "lapse-of-a-pass-not-kept", Package: "lockfsm", Hazard: "none",
 			Breaks: "the end of a caller of a kept lock that died or overstayed is not in the audit log"},
+		{Name: "downgrade-not-told", Package: "lockfsm", Hazard: "none", Some: true,
+			Breaks: "a reader of the events takes a hold that has become shared for an exclusive one"},
 		{Name: "no-session-budget", Package: "lockfsm", Hazard: "none", Some: true,
 			Breaks: "one session takes as much memory of every voter as it likes"},
 		{Name: "no-group-budget", Package: "lockfsm", Hazard: "none",
