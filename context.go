@@ -499,3 +499,8 @@ func (l *Lock) endOverdue() bool {
 	}
 	return l.own().exited.Load() == handleIsOverdue
 }
+
+func notUpgradable(key string) error {
+	return fmt.Errorf("%w: Upgrade of %s: the lock was not requested as Upgradable, or was made shared", ErrBadRequest,
+		shownKey(key))
+}

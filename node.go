@@ -314,6 +314,103 @@ func (n *Node) TryLock(ctx context.Context, key string) (*Lock, error) {
 	return n.Acquire(ctx, Request{Key: key, Try: true})
 }
 
+// ResumeOptions are what a resumed hold gets instead of what it had. The fields are those of
+// [Request]. The zero value keeps the LockDelay, the Value and the Labels of the hold.
+type ResumeOptions struct {
+	MaxHold       time.Duration // counts from the return of Resume; zero means no limit
+	JeopardyGrace time.Duration // zero means none
+	LockDelay     time.Duration // zero keeps that of the hold
+	Notice        bool
+	Value         string // empty, with empty Labels, keeps Value and Labels of the hold
+	Labels        map[string]string
+}
+
+// Resume takes over the hold of key that has this token, with all its keys, instead of waiting for
+// the lock. Either its holder is gone and [Request.LockDelay] keeps the hold, or its holder has
+// passed the token to this caller. In the second case the holder's lock ends with a *[ForcedError].
+// The resumed lock has a higher token, which fences off the former holder. It has the modes and the
+// trees that the hold had, and Downgrade and requests under its context follow that. ErrNotHeld
+// means that no hold has this token; [Node.Peek] reports the present token. An upgradable or sticky
+// lock cannot be resumed.
+//
+// A derived secret needs the right to lock each key of the hold. If the session of the hold has
+// not ended, and was opened neither by this instance nor with the same derived secret, it also
+// needs read and force on each key. Otherwise the error is an ErrNotAllowed. [Node.Audit] reports
+// that a hold was taken over while its session had not ended.
+//
+// If ctx ends before the answer, a hold with a LockDelay exists but may have another token, and a
+// hold without a LockDelay may have ended.
+func (n *Node) Resume(ctx context.Context, key string, token Token, o ResumeOptions) (*Lock, error) {
+	return n.resume(ctx, n.client, key, token, &o)
+}
+
+// Resume is [Node.Resume] in this session.
+func (s *Session) Resume(ctx context.Context, key string, token Token, o ResumeOptions) (*Lock, error) {
+	return s.node.resume(ctx, s.client, key, token, &o)
+}
+
+func (n *Node) resume(ctx context.Context, by *client.Client, key string, token Token, o *ResumeOptions) (*Lock,
+	error) {
+	if token == 0 {
+		return nil, fmt.Errorf("%w: Resume of %s: the token is 0, which no hold has", ErrBadRequest, shownKey(key))
+	}
+	return n.acquire(ctx, by, demand{resume: token, Request: Request{Key: key, MaxHold: o.MaxHold,
+		JeopardyGrace: o.JeopardyGrace, LockDelay: o.LockDelay, Notice: o.Notice, Value: o.Value, Labels: o.Labels}})
+}
+
+// StickyOptions configure LockSticky. The zero value waits for the exclusive lock.
+type StickyOptions struct {
+	Shared bool // the lock is Shared instead of Exclusive
+	Try    bool // as Request.Try
+	Notice bool // as Request.Notice
+}
+
+// LockSticky is like [Node.Lock], but the session keeps the lock after Unlock. Its next sticky
+// request for the key is then granted without a message. After 1,024 such grants, or one TTL, a
+// request asks the group again. Several such requests of one mode are served in the order of their
+// calls. When another request waits, in any session, at most 16 callers that already waited here
+// are still granted the lock, and only within 10 ms. The lock is given back when the last of them
+// unlocks. Several sessions may keep a shared lock at once, until an exclusive request waits. If
+// readers have entered an exclusive lock again, it does not become shared when they are left.
+//
+// If an instance that keeps a free lock dies, the lock stays taken until the session ends, as if
+// it were held. Unlock is confirmed by the lease and not by a majority. Peek sets Kept for a
+// kept lock, in use or free, and returns a token that no caller has. Check and ForceUnlock fail
+// with ErrKept for the token of a caller. TryLock elsewhere asks the session that keeps
+// the lock, and fails with ErrNotReady if it has no answer after 2 s.
+//
+// A sticky request under another lock is an ordinary one.
+func (n *Node) LockSticky(ctx context.Context, key string, o StickyOptions) (*Lock, error) {
+	return n.lockSticky(ctx, n.client, key, o)
+}
+
+// LockSticky is [Node.LockSticky] in this session.
+func (s *Session) LockSticky(ctx context.Context, key string, o StickyOptions) (*Lock, error) {
+	return s.node.lockSticky(ctx, s.client, key, o)
+}
+
+func (n *Node) lockSticky(ctx context.Context, by *client.Client, key string, o StickyOptions) (*Lock, error) {
+	d := demand{sticky: true, Request: Request{Key: key, Try: o.Try, Notice: o.Notice}}
+	if o.Shared {
+		d.Mode = Shared
+	}
+	return n.acquire(ctx, by, d)
+}
+
+// pass asks for a lock that the client may keep. The lock and its pass are one allocation.
+func (n *Node) pass(ctx context.Context, by *client.Client, d *demand, call *trace.Call) (*Lock, error) {
+	l := &struct {
+		Lock
+		pass client.Pass
+	}{Lock: Lock{node: n, call: call}}
+	l.count(d)
+	l.pass.Key, l.pass.Shared, l.pass.Try, l.pass.Notice = d.Key, d.Mode == Shared, d.Try, d.Notice
+	if call != nil {
+		call.Asks(l.pass.Request(), &l.hold)
+	}
+	return &l.Lock, by.AcquireKept(ctx, &l.hold, &l.pass)
+}
+
 // Do locks key, runs fn and unlocks, even if fn panics. The context passed to fn ends when the lock
 // is lost, with the reason as its cause. Use token to fence the resource. Do returns the errors of
 // locking, of fn and of unlocking. A nil error means that fn succeeded and that the lock was held

@@ -75,28 +75,6 @@ func (s *Session) Close(ctx context.Context) error {
 	return nil
 }
 
-// SessionPhase is the progress of an instance towards a session with the leader.
-type SessionPhase string
-
-// The phases of a session, in order.
-const (
-	SessionSeeking   SessionPhase = "seeking"   // waits before it asks an instance for a session
-	SessionOpening   SessionPhase = "opening"   // has asked an instance for a session
-	SessionAttaching SessionPhase = "attaching" // has asked the leader to resume its session
-	SessionAttached  SessionPhase = "attached"  // connected to the leader, which can grant it locks
-)
-
-// LeaseState is the state of the lease of a session.
-type LeaseState string
-
-// The states of a lease.
-const (
-	LeaseSafe LeaseState = "safe" // neither LeaseJeopardy nor LeaseLost
-	// two thirds of the TTL have passed since the last acknowledged renewal
-	LeaseJeopardy LeaseState = "jeopardy"
-	LeaseLost     LeaseState = "lost" // there is no lease, or it has ended, so no lock is held
-)
-
 // Upgrade makes a lock that is [Upgradable] exclusive for a while. It waits until all shared
 // holders have unlocked, and lets no other request in meanwhile: it passes all requests that wait.
 // It returns a new Lock with a token that is higher than all earlier ones of the key, so only this
@@ -165,11 +143,6 @@ func (l *Lock) Upgrade(ctx context.Context) (*Lock, error) {
 		up.limitAt(&handleLimit{until: limit.until, text: limit.text, part: up.hold.Part()})
 	}
 	return watched, nil
-}
-
-func notUpgradable(key string) error {
-	return fmt.Errorf("%w: Upgrade of %s: the lock was not requested as Upgradable, or was made shared", ErrBadRequest,
-		shownKey(key))
 }
 
 // upgrade asks the group for an upgrade of the first handle f.

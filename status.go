@@ -94,6 +94,28 @@ type StickyStatus struct {
 	InUse      uint64        // answers to a TryLock that a caller holds the kept lock
 }
 
+// SessionPhase is the progress of an instance towards a session with the leader.
+type SessionPhase string
+
+// The phases of a session, in order.
+const (
+	SessionSeeking   SessionPhase = "seeking"   // waits before it asks an instance for a session
+	SessionOpening   SessionPhase = "opening"   // has asked an instance for a session
+	SessionAttaching SessionPhase = "attaching" // has asked the leader to resume its session
+	SessionAttached  SessionPhase = "attached"  // connected to the leader, which can grant it locks
+)
+
+// LeaseState is the state of the lease of a session.
+type LeaseState string
+
+// The states of a lease.
+const (
+	LeaseSafe LeaseState = "safe" // neither LeaseJeopardy nor LeaseLost
+	// two thirds of the TTL have passed since the last acknowledged renewal
+	LeaseJeopardy LeaseState = "jeopardy"
+	LeaseLost     LeaseState = "lost" // there is no lease, or it has ended, so no lock is held
+)
+
 // Status returns the present state of this node. It asks no other instance.
 func (n *Node) Status() Status {
 	p := n.engine.Picture()

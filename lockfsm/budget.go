@@ -33,9 +33,6 @@ const (
 	// The group's budget divided by sessionsReserve is reserved for Open. A restarted instance can
 	// therefore open a session even if locks and data have used up the rest.
 	sessionsReserve = 16
-
-	// maxBudget keeps every sum of charges from overflowing.
-	maxBudget = 1 << 50
 )
 
 // Usage is the used part of the group's budget, in bytes.

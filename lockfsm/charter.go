@@ -63,6 +63,8 @@ const (
 	revisionReserve Revision = 1 << 40
 	// A group that is founded at maxFoundedUnixMS still has twice revisionReserve revisions.
 	maxFoundedUnixMS = 1<<(63-revisionBits) - 1<<(41-revisionBits)
+	// maxBudget keeps every sum of charges from overflowing.
+	maxBudget = 1 << 50
 )
 
 func (c Charter) validate(newest uint32) error {

@@ -235,6 +235,7 @@ func (c *checker) queue(l *lock) int {
 			c.sticky++
 		}
 		if e.holding {
+			insiders++
 			if e.token != 0 {
 				asked = min(asked, e.answers())
 			}
@@ -254,9 +255,6 @@ func (c *checker) queue(l *lock) int {
 		}
 		if e.linksBack() {
 			links++
-		}
-		if e.holding {
-			insiders++
 		}
 		if e.awaitsNotice() {
 			notices++

@@ -451,3 +451,10 @@ func (e *entry) describe() Holder {
 }
 
 func byPlace(a, b *entry) int { return cmp.Compare(a.rev, b.rev) }
+
+// permitsLike reports whether two entries of one request are for the same permits of a semaphore,
+// or both for none.
+func (e *entry) permitsLike(o *entry) bool {
+	return e.mode != ModePermits && o.mode != ModePermits ||
+		e.mode == o.mode && e.permits == o.permits && e.of == o.of
+}

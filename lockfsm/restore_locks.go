@@ -258,13 +258,6 @@ func (r *locksReader) join() {
 	}
 }
 
-// permitsLike reports whether two entries of one request are for the same permits of a semaphore,
-// or both for none.
-func (e *entry) permitsLike(o *entry) bool {
-	return e.mode != ModePermits && o.mode != ModePermits ||
-		e.mode == o.mode && e.permits == o.permits && e.of == o.of
-}
-
 func (r *locksReader) list() {
 	if r.fault != "" {
 		return

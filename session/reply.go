@@ -232,16 +232,7 @@ func (r *Reply) decode(f *fields) {
 		r.name(f)
 		r.Code, r.Term = f.code(), f.uvarint()
 	case ReplyState:
-		r.name(f)
-		r.Number, r.Code = lockfsm.Number(f.uvarint()), f.code()
-		r.Token, r.Watch = lockfsm.Token(f.uvarint()), lockfsm.Revision(f.uvarint())
-		r.decodeBudget(f)
-		if len(f.b) > 0 {
-			r.Last = lockfsm.Token(f.uvarint())
-		}
-		if len(f.b) > 0 {
-			r.Grant = f.grant()
-		}
+		r.decodeState(f)
 	case ReplyHeld, ReplyBehind:
 		r.name(f)
 		r.Number, r.Record = lockfsm.Number(f.uvarint()), f.sized(lockfsm.MaxRecordBytes)
@@ -289,6 +280,19 @@ func (r *Reply) decode(f *fields) {
 	case ReplyGrace:
 		r.name(f)
 		r.TTL = time.Duration(f.count())
+	}
+}
+
+func (r *Reply) decodeState(f *fields) {
+	r.name(f)
+	r.Number, r.Code = lockfsm.Number(f.uvarint()), f.code()
+	r.Token, r.Watch = lockfsm.Token(f.uvarint()), lockfsm.Revision(f.uvarint())
+	r.decodeBudget(f)
+	if len(f.b) > 0 {
+		r.Last = lockfsm.Token(f.uvarint())
+	}
+	if len(f.b) > 0 {
+		r.Grant = f.grant()
 	}
 }
 

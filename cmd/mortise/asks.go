@@ -107,6 +107,8 @@ func (o own) key(ctx context.Context, key string) (mortise.KeyInfo, error) {
 	return o.node.Peek(ctx, key)
 }
 
+const maxKeys = 1000 // keys in one answer of /v1/keys
+
 func (o own) keys(ctx context.Context, prefix string) (list []mortise.KeyInfo, more bool, err error) {
 	for k, err := range o.node.List(ctx, prefix) {
 		if err != nil {

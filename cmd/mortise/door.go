@@ -19,7 +19,6 @@ import (
 
 const (
 	maxName = 256
-	maxKeys = 1000 // keys in one answer of /v1/keys
 	// the time limit of /readyz and of queries to the leader; shorter than the timeouts of clients
 	answerSoon  = time.Second
 	lostLook    = 100 * time.Millisecond // interval between two checks of a held lease

@@ -14,7 +14,6 @@ import (
 	"github.com/mortise-lock/mortise/lockfsm"
 	"github.com/mortise-lock/mortise/session"
 	"github.com/mortise-lock/mortise/session/client"
-	"github.com/mortise-lock/mortise/session/stay"
 )
 
 // Lock is a lock that a guest holds. It has some of the methods of mortise.Lock.
@@ -54,7 +53,8 @@ func (s *Session) Resume(ctx context.Context, key string, token mortise.Token, o
 // LockSticky is like Acquire, but the session keeps the lock: see mortise.Node.LockSticky.
 func (s *Session) LockSticky(ctx context.Context, key string, o mortise.StickyOptions) (*Lock, error) {
 	l := &Lock{session: s, key: key}
-	p := &client.Pass{Caller: stay.Caller{Key: key, Shared: o.Shared, Try: o.Try, Notice: o.Notice}}
+	p := &client.Pass{}
+	p.Key, p.Shared, p.Try, p.Notice = key, o.Shared, o.Try, o.Notice
 	if err := s.client.AcquireKept(ctx, &l.hold, p); err != nil {
 		return nil, s.explain(key, err)
 	}

@@ -146,13 +146,7 @@ func Draw(seed uint64) Config {
 	if seed/8%2 == 0 { // depends on the seed
 		c.Retold = pick(20*time.Second, 2*time.Minute)
 	}
-	// The random numbers of stickiness are separate, so that it occurs with all other settings.
-	if k := rand.New(rand.NewPCG(seed, 0x7374617adf)); k.IntN(2) == 0 {
-		c.Sticky = 0.5 + 0.5*k.Float64()
-		c.Callers += k.IntN(3)
-		c.StayIdle = []time.Duration{time.Second, 20 * time.Second}[k.IntN(2)]
-		c.StayTokens, c.Readers = []lockfsm.Token{0, 0, 1, 4}[k.IntN(4)], []float64{0, 0, 0.5}[k.IntN(3)]
-	}
+	c.drawSticky(seed)
 	c.Downgrade, c.Paths, c.Doubts = drawDowngrades(seed), drawPaths(seed), drawDoubts(seed)
 	c.Upgrades, c.Searched, c.Jobs = drawUpgrades(seed), drawSearched(seed), drawJobs(seed)
 	c.Step = int(seed % 5) // depends on the seed
@@ -183,6 +177,18 @@ func drawUpgrades(seed uint64) float64 {
 func drawSearched(seed uint64) int {
 	k := rand.New(rand.NewPCG(seed, 0x6c6f6f6b))
 	return k.IntN(2) * (1 + k.IntN(4))
+}
+
+// drawSticky draws from random numbers of its own, so that stickiness occurs with all other settings.
+func (c *Config) drawSticky(seed uint64) {
+	k := rand.New(rand.NewPCG(seed, 0x7374617adf))
+	if k.IntN(2) != 0 {
+		return
+	}
+	c.Sticky = 0.5 + 0.5*k.Float64()
+	c.Callers += k.IntN(3)
+	c.StayIdle = []time.Duration{time.Second, 20 * time.Second}[k.IntN(2)]
+	c.StayTokens, c.Readers = []lockfsm.Token{0, 0, 1, 4}[k.IntN(4)], []float64{0, 0, 0.5}[k.IntN(3)]
 }
 
 // DrawJobs returns the Config of a run in which all 64 callers work under three nested limits.
