@@ -334,11 +334,19 @@ func TestAGuestTakesEveryKind(t *testing.T) {
 		t.Error("a node that was made shared")
 	}
 	leave(node)
-	root := take(mortise.Request{Key: "cron", Tree: true}) // which the group knows as a key
-	if err := root.Downgrade(ctx); err != nil || free(mortise.Request{Key: "cron/x", Tree: true}) {
-		t.Errorf("a root that was made shared: %v", err)
+	for _, resumed := range []bool{false, true} {
+		root := take(mortise.Request{Key: "cron", Tree: true, LockDelay: time.Minute}) // for the group it is a key
+		if resumed {
+			var err error
+			if root, err = s.Resume(ctx, "cron", root.Token(), mortise.ResumeOptions{}); err != nil {
+				t.Fatal(err)
+			}
+		}
+		if err := root.Downgrade(ctx); err != nil || free(mortise.Request{Key: "cron/x", Tree: true}) {
+			t.Errorf("a root that was made shared, resumed %v: %v", resumed, err)
+		}
+		leave(root)
 	}
-	leave(root)
 	permits := take(mortise.Request{Key: "cron/p", Mode: mortise.Permits(2, 3)})
 	if !free(mortise.Request{Key: "cron/p", Mode: mortise.Permits(1, 3)}) ||
 		free(mortise.Request{Key: "cron/p", Mode: mortise.Permits(2, 3)}) {
