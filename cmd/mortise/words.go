@@ -126,6 +126,7 @@ var tables = [...]map[string]string{
 		"Replicas":   prefix + "_REPLICAS", "Founders": prefix + "_FOUNDERS", "MaxGroupBytes": prefix + "_MAX_GROUP_BYTES",
 		"MaxSessionBytes": prefix + "_MAX_SESSION_BYTES", "DirFreeBytes": prefix + "_DIR_FREE_BYTES",
 		"ConfigFromEnv": "the environment", "NewSession": "a further session", "LockAll": "a request for several keys",
+		"DoNested":    "a call with several requests",
 		"ForceUnlock": "mortise unlock --force", "Node.ForceUnlock": "mortise unlock --force", "Recover": "a recovery",
 		"TryLock": "a request that does not wait", "SetValue": "a change of the value",
 	},

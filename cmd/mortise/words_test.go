@@ -104,8 +104,8 @@ func TestSentence(t *testing.T) {
 			`itself held it; to enter a lock again, pass lock.Context(ctx))`: {
 			`lock "mortise: Node.Lock": context deadline exceeded (when this request was queued, this instance itself ` +
 				`held it: unlock it first; it cannot be entered again from here)`, ""},
-		"mortise: bad request: mortise: Permits is 2 and Of is 1": {
-			"bad request: -permits is 2 and -of is 1", "bad request: permits is 2 and of is 1"},
+		"mortise: bad request: mortise: LockDelay is 2": {
+			"bad request: a lock delay is 2", "bad request: lock_delay_seconds is 2"},
 		"restart every instance whose Founders differ (differs shows them), one at a time and with Leave": {
 			"restart every instance whose MORTISE_FOUNDERS differ (mortise doctor shows them), one at a time, each " +
 				"stopped with SIGTERM", ""},
