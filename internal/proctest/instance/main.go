@@ -28,6 +28,7 @@ import (
 	"time"
 
 	"github.com/mortise-lock/mortise"
+	"github.com/mortise-lock/mortise/internal/outside"
 )
 
 // leaveWithin limits the duration of Leave: an orchestrator's default, minus some time for the rest
@@ -42,8 +43,9 @@ func main() {
 }
 
 type instance struct {
-	node *mortise.Node
-	load *load
+	node   *mortise.Node
+	load   *load
+	inside outside.Inside // set only in the build with the next version of the rules
 
 	mu   sync.Mutex // guards the fields below
 	out  *json.Encoder
@@ -76,11 +78,12 @@ func run() error {
 	}
 	leave, stop := signal.NotifyContext(context.Background(), syscall.SIGTERM)
 	defer stop()
-	node, err := mortise.Start(leave, config)
+	i := &instance{out: json.NewEncoder(os.Stdout), held: map[string]*mortise.Lock{}}
+	node, err := mortise.Start(i.withLater(leave), config)
 	if err != nil {
 		return err
 	}
-	i := &instance{node: node, out: json.NewEncoder(os.Stdout), held: map[string]*mortise.Lock{}}
+	i.node = node
 	i.load = startLoad(node, config.Name, pause, slow, callers)
 	go i.ready()
 	over := make(chan struct{})
@@ -189,6 +192,8 @@ func (i *instance) answer(r request) {
 		e.Status = &mortise.Status{FaultyDisks: h.Disks}
 	case "grow":
 		i.grow(ctx, r.Key)
+	case "later":
+		e.Text = i.later()
 	case "quiet": // ends the load, which releases its locks
 		i.load.stop()
 	default:

@@ -9,7 +9,7 @@ import (
 // request is a line of the instance's input. The answer carries its ID. Answers come in any order.
 type request struct {
 	ID     int
-	Op     string // lock, keep, check, unlock, ready, status, members, health, grow or quiet
+	Op     string // lock, keep, check, unlock, ready, status, members, health, grow, later or quiet
 	Key    string
 	Keys   []string      // of a lock, instead of Key
 	Path   string        // of a lock, instead of Key
