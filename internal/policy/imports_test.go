@@ -109,7 +109,7 @@ var allowed = map[string][]string{
 	"examples/tutorial":          {"", "fence"},
 	"internal/process":           {""},
 	"internal/proctest":          {},
-	"internal/proctest/instance": {""},
+	"internal/proctest/instance": {"", "internal/outside"},
 	"internal/proctest/attack": {
 		"", "internal/credentials", "internal/guest", "internal/history", "internal/proctest/attack/...",
 		"transport/...",
