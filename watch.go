@@ -25,9 +25,9 @@ type Event struct {
 	// know: ignore the event, apart from its Position.
 	Kind EventKind
 
-	// Part is the key, and how the hold locks it after the event. A hold of several keys has an event
-	// for each, at one moment. A hold with Tree has events of its own key, and none of the nodes above.
-	// For EventData only Key counts.
+	// Part is the key, and how the hold locks it after the event. A hold of several keys has an
+	// event for each, at one moment. A hold with Tree has events of its own key, and none of the
+	// nodes above. For EventData only Key counts.
 	Part
 	Token   Token
 	Holder  string // Name of the instance

@@ -87,8 +87,8 @@ func TestMembersAreOldWithoutALeader(t *testing.T) {
 			}
 			f.silent.Store(true)
 			p := status(t, h, c.query)
-			if !p.Members.Old || p.Members.Age < c.age.Seconds() || p.Members.Age > c.age.Seconds()+1 || p.Members.Shown != c.shown ||
-				p.Members.Next != "" {
+			if !p.Members.Old || p.Members.Age < c.age.Seconds() || p.Members.Age > c.age.Seconds()+1 ||
+				p.Members.Shown != c.shown || p.Members.Next != "" {
 				t.Errorf("%s: %+v", what, p.Members)
 			}
 			if p.missing("pod-000") || !p.missing("pod-001") || p.missing("pod-002") {

@@ -17,8 +17,8 @@ const (
 )
 
 // Transport is an [http.RoundTripper] for clients. It sends the token of the request's context
-// ([mortise.TokenFrom]) in a header of a copy of the request. Transport is safe for concurrent use if its
-// fields do not change after the first call.
+// ([mortise.TokenFrom]) in a header of a copy of the request. Transport is safe for concurrent use
+// if its fields do not change after the first call.
 //
 // When an [http.Client] follows a redirect, Transport sends the token to the new address too. A
 // token is not a secret, and does not prove that its sender holds the lock.

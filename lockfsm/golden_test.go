@@ -17,8 +17,8 @@ import (
 	"time"
 )
 
-// TestGoldenLogs replays the command logs of testdata/golden, one for each version of the rules. This
-// build must have the same results and the same snapshots, and the fingerprints of these logs.
+// TestGoldenLogs replays the command logs of testdata/golden, one for each version of the rules.
+// This build must have the same results and the same snapshots, and the fingerprints of these logs.
 //
 // The log of a released version is never rewritten. Before the release, run this test with -rewrite
 // after a change of the rules, without and with the tag nextrules, and then the others again.
@@ -302,7 +302,8 @@ func rewriteGolden(t *testing.T) {
 	if len(constant.FindAll(source, -1)) != 1 {
 		t.Fatalf("%s does not declare the fingerprint", file)
 	}
-	write(t, file, constant.ReplaceAll(source, fmt.Appendf(nil, "const fingerprint%d uint64 = 0x%016x", RulesVersion, print)))
+	write(t, file, constant.ReplaceAll(source,
+		fmt.Appendf(nil, "const fingerprint%d uint64 = 0x%016x", RulesVersion, print)))
 }
 
 func write(t *testing.T, file string, b []byte) {

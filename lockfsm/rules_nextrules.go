@@ -18,8 +18,8 @@ const marksSince = 2
 // noteFlag is the flag of an Acquire with a Note.
 const noteFlag = acquireFlags + 1
 
-// laterCommand has the fields that version 2 adds to Command. Note is a remark on an Acquire, at most
-// MaxValueBytes long. It changes nothing.
+// laterCommand has the fields that version 2 adds to Command. Note is a remark on an Acquire, at
+// most MaxValueBytes long. It changes nothing.
 type laterCommand struct{ Note string }
 
 type laterView struct{ note []byte }

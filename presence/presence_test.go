@@ -141,7 +141,8 @@ func TestSetFollowsTheEvents(t *testing.T) {
 				token++
 				state[key] = token
 				s.apply(&mortise.Event{Kind: mortise.EventHeld, Part: mortise.Part{Key: key}, Token: token})
-				s.apply(&mortise.Event{Kind: mortise.EventFreed, Part: mortise.Part{Key: key}, Token: token - 1}) // of an earlier presence
+				earlier := token - 1
+				s.apply(&mortise.Event{Kind: mortise.EventFreed, Part: mortise.Part{Key: key}, Token: earlier})
 			default:
 				delete(state, key)
 				s.apply(&mortise.Event{Kind: mortise.EventFreed, Part: mortise.Part{Key: key}, Token: held})

@@ -11,16 +11,16 @@ import (
 // damaged memory, or a build with other rules can make a replica apply the same log to another
 // state, which nothing else would show until that replica leads.
 //
-// The leader names an entry that it has applied and the digest of its state after that entry, in its
-// heartbeats. The answers to the heartbeats carry the digest of the answering replica after the same
-// entry. The leader alone cannot know which state is right, so a majority of the voters decides. If
-// it has the digest of the leader, the following heartbeats confirm that digest, and each replica
-// with another one retires. If it has another digest, the leader retires. Without a majority, for
-// example if two voters differ, no replica retires and the leader logs an error. So the replicas
-// that retire are always a minority of the voters.
+// The leader names an entry that it has applied and the digest of its state after that entry, in
+// its heartbeats. The answers to the heartbeats carry the digest of the answering replica after the
+// same entry. The leader alone cannot know which state is right, so a majority of the voters
+// decides. If it has the digest of the leader, the following heartbeats confirm that digest, and
+// each replica with another one retires. If it has another digest, the leader retires. Without a
+// majority, for example if two voters differ, no replica retires and the leader logs an error. So
+// the replicas that retire are always a minority of the voters.
 //
-// In a MsgHeartbeat and a MsgHeartbeatResp, raft does not use the fields Index and RejectHint, which
-// carry the entry and the digest, and Reject, which confirms.
+// In a MsgHeartbeat and a MsgHeartbeatResp, raft does not use the fields Index and RejectHint,
+// which carry the entry and the digest, and Reject, which confirms.
 
 const (
 	// maxMarks is the number of entries whose digests a replica remembers. An entry that it applied

@@ -109,7 +109,8 @@ func (w *town) settle(t *testing.T) {
 // TestAnEarlierOwnerEndsNothing checks that the end of an earlier hold does not free a shard.
 func TestAnEarlierOwnerEndsNothing(t *testing.T) {
 	p := newPlan("n", 1, 0, "a")
-	p.apply(&mortise.Event{Kind: mortise.EventHeld, Part: mortise.Part{Key: memberName("n") + "/a"}, Value: memberValue(1, 1, "a"), Token: 1})
+	p.apply(&mortise.Event{Kind: mortise.EventHeld, Part: mortise.Part{Key: memberName("n") + "/a"},
+		Value: memberValue(1, 1, "a"), Token: 1})
 	p.apply(&mortise.Event{Kind: mortise.EventHeld, Part: mortise.Part{Key: shardKey("n", 0)}, Token: 3})
 	p.apply(&mortise.Event{Kind: mortise.EventFreed, Part: mortise.Part{Key: shardKey("n", 0)}, Token: 2})
 	if _, begin := p.next(time.Time{}); len(begin) > 0 {
@@ -211,8 +212,8 @@ func TestAChangeOfTheCountLosesNoShard(t *testing.T) {
 func TestADisagreementIsReportedOnce(t *testing.T) {
 	p := newPlan("n", 4, 0, "a")
 	join := func(id string, count int, token mortise.Token) {
-		p.apply(&mortise.Event{Kind: mortise.EventHeld, Part: mortise.Part{Key: memberName("n") + "/" + id}, Value: memberValue(1, count, id),
-			Token: token, Holder: "pod-" + id})
+		p.apply(&mortise.Event{Kind: mortise.EventHeld, Part: mortise.Part{Key: memberName("n") + "/" + id},
+			Value: memberValue(1, count, id), Token: token, Holder: "pod-" + id})
 	}
 	says := func(want string) {
 		t.Helper()

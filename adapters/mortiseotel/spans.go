@@ -115,8 +115,10 @@ func (t *Telemetry) release(e mortise.LockEvent) {
 }
 
 func (t *Telemetry) attributes(e mortise.LockEvent, more ...attribute.KeyValue) []attribute.KeyValue {
-	list := append([]attribute.KeyValue{attribute.String("mortise.key", e.Key), attribute.Int("mortise.keys", 1+len(e.Also)),
-		attribute.String("mortise.mode", e.Mode.String()), attribute.Bool("mortise.tree", e.Tree)}, more...)
+	list := append([]attribute.KeyValue{
+		attribute.String("mortise.key", e.Key), attribute.Int("mortise.keys", 1+len(e.Also)),
+		attribute.String("mortise.mode", e.Mode.String()), attribute.Bool("mortise.tree", e.Tree),
+	}, more...)
 	if e.Token != 0 {
 		list = append(list, tokenIs("mortise.token", e.Token))
 	}

@@ -117,7 +117,8 @@ func TestAProcessIsKilledInItsHandler(t *testing.T) {
 	if response.StatusCode != http.StatusNoContent || len(s.tokens) != 2 || s.by[1] != "1" || s.tokens[1] <= s.tokens[0] {
 		t.Errorf("%s, tokens %v, by %v", response.Status, s.tokens, s.by)
 	}
-	late, err := http.NewRequestWithContext(mortise.ContextWithToken(t.Context(), s.tokens[0]), http.MethodPut, server.URL, nil)
+	late, err := http.NewRequestWithContext(mortise.ContextWithToken(t.Context(), s.tokens[0]), http.MethodPut,
+		server.URL, nil)
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -114,7 +114,8 @@ func TestHostileAnswersAreNotPrintedRaw(t *testing.T) {
 		c := &call{out: &out, errs: &out}
 		c.tellDiagnosis(diagnose(f), f)
 		key := mortise.KeyInfo{Key: forged, Held: 1, Waiting: 1,
-			Queue: []mortise.Standing{{Holder: forged, Value: forged, Token: 7, Also: []mortise.Part{{Key: forged, Tree: true}}}}}
+			Queue: []mortise.Standing{{Holder: forged, Value: forged, Token: 7,
+				Also: []mortise.Part{{Key: forged, Tree: true}}}}}
 		waiting := key
 		waiting.Queue = []mortise.Standing{{Holder: forged, Also: []mortise.Part{{Key: forged}}}}
 		err := errors.Join(c.tellKeys([]hot{{KeyInfo: key}, {KeyInfo: waiting}}, f),

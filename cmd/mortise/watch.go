@@ -98,8 +98,8 @@ func (c *call) tellEvent(e mortise.Event) error {
 
 func happenedOf(e mortise.Event) happened {
 	h := happened{
-		Position: e.Position, Kind: e.Kind, Key: e.Key, Tree: e.Tree, Token: e.Token, Holder: e.Holder, Cause: e.Cause, By: e.By,
-		Reason: e.Reason, Data: e.Data, Revision: e.Revision,
+		Position: e.Position, Kind: e.Kind, Key: e.Key, Tree: e.Tree, Token: e.Token, Holder: e.Holder,
+		Cause: e.Cause, By: e.By, Reason: e.Reason, Data: e.Data, Revision: e.Revision,
 	}
 	if e.Token != 0 {
 		h.Mode = e.Mode.String()

@@ -82,7 +82,8 @@ func TestAReplicaThatDivergesIsFound(t *testing.T) {
 			}
 			unlock(t, kept)
 			unlock(t, f.lock(good, "mine"))
-			if h, err := f.nodes[good].Health(t.Context()); err != nil || !strings.Contains(h.String(), f.nodes[bad].config.Name) {
+			h, err := f.nodes[good].Health(t.Context())
+			if err != nil || !strings.Contains(h.String(), f.nodes[bad].config.Name) {
 				t.Logf("Health: %+v, %v", h, err)
 			}
 		})

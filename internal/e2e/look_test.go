@@ -49,7 +49,8 @@ func TestPeekTellsTheQueue(t *testing.T) {
 			}
 			if second.Holder != "node-1" || second.Token != 0 ||
 				second.Part != (mortise.Part{Key: "k", Mode: mortise.Shared}) ||
-				!slices.Equal(second.Also, []mortise.Part{{Key: "l", Mode: mortise.Shared}}) || second.WaitsFor != 0 || !second.Since.IsZero() {
+				!slices.Equal(second.Also, []mortise.Part{{Key: "l", Mode: mortise.Shared}}) ||
+				second.WaitsFor != 0 || !second.Since.IsZero() {
 				t.Errorf("node %d: %+v", i, second)
 			}
 			if third.Mode != mortise.Permits(2, 3) || third.WaitsFor != 1 {

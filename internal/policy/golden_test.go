@@ -10,8 +10,8 @@ import (
 )
 
 // TestReleasedGoldenLogsAreUnchanged compares the golden logs of the lock rules with those at the
-// tags of all releases. Instances of two releases in one group rely on equal results for equal logs.
-// Without tags, as in a shallow clone, it compares nothing.
+// tags of all releases. Instances of two releases in one group rely on equal results for equal
+// logs. Without tags, as in a shallow clone, it compares nothing.
 func TestReleasedGoldenLogsAreUnchanged(t *testing.T) {
 	for _, fault := range changedLogs(t, "../..") {
 		t.Error(fault)

@@ -61,8 +61,8 @@ func TestInstalledModulesStandAlone(t *testing.T) {
 }
 
 // A module without a go.work of its own would be built in that of the root, which does not have it.
-// What a module requires of this repository is replaced by the code beside it, in its go.work or, if
-// it is not installed by users, in its go.mod.
+// What a module requires of this repository is replaced by the code beside it, in its go.work or,
+// if it is not installed by users, in its go.mod.
 func TestEachModuleIsBuiltWithTheTree(t *testing.T) {
 	var modules []string
 	err := filepath.WalkDir(root, func(path string, entry fs.DirEntry, err error) error {

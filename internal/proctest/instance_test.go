@@ -100,7 +100,7 @@ func (in *instance) read(out io.Reader) {
 		reply := in.pending[e.ID]
 		delete(in.pending, e.ID)
 		switch e.Kind {
-		case "left":
+		case "gone":
 			in.left = &e
 		case "ready":
 			in.readyAt, said = time.Now(), true

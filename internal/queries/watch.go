@@ -153,7 +153,8 @@ func (w *Watch) catchUp(r *reading) (whole bool, err error) {
 func (w *Watch) tellLock(l *query.Lock, r *reading) (whole bool, err error) {
 	if revision := l.Data.GetRevision(); revision > r.data[string(l.Key)] {
 		r.data[string(l.Key)] = revision
-		if err := w.tell(WatchItem{Event: &query.Event{What: uint32(lockfsm.Wrote), Part: &query.Part{Key: l.Key}, Data: l.Data}}); err != nil {
+		wrote := &query.Event{What: uint32(lockfsm.Wrote), Part: &query.Part{Key: l.Key}, Data: l.Data}
+		if err := w.tell(WatchItem{Event: wrote}); err != nil {
 			return false, err
 		}
 	}

@@ -57,7 +57,8 @@ func page(leader, position uint64, more bool, locks ...*query.Lock) *query.LockL
 }
 
 func heldBy(key string, token uint64) *query.Lock {
-	return &query.Lock{Key: []byte(key), Held: 1, Queue: []*query.Standing{{Session: 1, Token: token, Part: &query.Part{Key: []byte(key)}}}}
+	holder := &query.Standing{Session: 1, Token: token, Part: &query.Part{Key: []byte(key)}}
+	return &query.Lock{Key: []byte(key), Held: 1, Queue: []*query.Standing{holder}}
 }
 
 func event(position uint64, what lockfsm.EventKind, key string, token uint64) *query.Event {

@@ -179,7 +179,8 @@ func drawSearched(seed uint64) int {
 	return k.IntN(2) * (1 + k.IntN(4))
 }
 
-// drawSticky draws from random numbers of its own, so that stickiness occurs with all other settings.
+// drawSticky draws from random numbers of its own, so that stickiness occurs with all other
+// settings.
 func (c *Config) drawSticky(seed uint64) {
 	k := rand.New(rand.NewPCG(seed, 0x7374617adf))
 	if k.IntN(2) != 0 {

@@ -8,9 +8,9 @@ import (
 	"github.com/mortise-lock/mortise/session"
 )
 
-// This file simulates a client with version 2 of the rules. With each renewal it sends a Mark, and it
-// adds a Note to its requests. If the group does not have them, it goes on without a Note until a
-// Mark succeeds, and loses nothing.
+// This file simulates a client with version 2 of the rules. With each renewal it sends a Mark, and
+// it adds a Note to its requests. If the group does not have them, it goes on without a Note until
+// a Mark succeeds, and loses nothing.
 
 const laterRules = 2
 

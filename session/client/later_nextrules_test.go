@@ -11,8 +11,8 @@ import (
 	"github.com/mortise-lock/mortise/lockfsm"
 )
 
-// TestANewClientAtAnOldGroup runs clients with version 2 of the rules for three TTLs in a group with
-// version 1, under load. They lose nothing. After the Raise they use what it adds.
+// TestANewClientAtAnOldGroup runs clients with version 2 of the rules for three TTLs in a group
+// with version 1, under load. They lose nothing. After the Raise they use what it adds.
 func TestANewClientAtAnOldGroup(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		w := newWorldOf(t, 1, 2, nodeidtest.ID(1))

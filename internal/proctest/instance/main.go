@@ -114,7 +114,7 @@ func (i *instance) leave() error {
 	defer cancel()
 	err := i.node.Leave(ctx)
 	i.load.stop()
-	i.tell(event{Kind: "left", Err: text(err)})
+	i.tell(event{Kind: "gone", Err: text(err)})
 	return nil
 }
 

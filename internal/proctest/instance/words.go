@@ -17,7 +17,7 @@ type request struct {
 	Within time.Duration // the time limit of requests that wait
 }
 
-// event is a line of the instance's output: "ready", once, "answer" to a request, or "left".
+// event is a line of the instance's output: "ready", once, "answer" to a request, or "gone".
 type event struct {
 	Kind   string
 	ID     int
