@@ -207,9 +207,9 @@ with Mortise(agent, name="first") as one, Mortise("unix:" + os.environ["OTHER"])
     writer = one.lock("orders/43", notice=True, labels={"by": "test"}, lock_delay_seconds=60)
     assert not writer.wanted()
     writer.downgrade()
-    two.lock("orders/43", shared=True, wait_seconds=30).unlock()
-    editor = one.lock("orders/44", upgradable=True)
-    with two.lock("orders/44", shared=True, wait_seconds=30) as reader:
+    two.lock("orders/43", mode="shared", wait_seconds=30).unlock()
+    editor = one.lock("orders/44", mode="upgradable")
+    with two.lock("orders/44", mode="shared", wait_seconds=30) as reader:
         pass
     with editor.upgrade(wait_seconds=30) as up:
         assert up.token > reader.token and editor.held()
@@ -227,7 +227,7 @@ with Mortise(agent, name="first") as one, Mortise("unix:" + os.environ["OTHER"])
     assert one.leader("leader") is None
     term = two.campaign("leader", value="here")
     assert one.leader("leader")["value"] == "here"
-    assert next(one.watch("orders/"))["what"] == "reset"
+    assert next(one.watch("orders/"))["kind"] == "reset"
     term.unlock()
 with Mortise(agent) as three:
     three.lock("left/1", wait_seconds=30).unlock()
@@ -326,7 +326,7 @@ func TestPythonPackage(t *testing.T) {
 		}
 		return string(out)
 	}
-	if out := run("-m", "unittest"); !strings.Contains(out, "Ran 16 tests") {
+	if out := run("-m", "unittest"); !strings.Contains(out, "Ran 17 tests") {
 		t.Errorf("the tests say %s", out)
 	}
 	if exec.Command(python, "-c", "import setuptools").Run() != nil {

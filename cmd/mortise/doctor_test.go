@@ -156,7 +156,7 @@ func TestLooking(t *testing.T) {
 	t.Parallel()
 	f := startFleet(t, false, "a", "b", "c")
 	defer f.begin("exec sleep 1000", "orders/1", "-value", "one thing").end()
-	defer f.begin("exec sleep 1000", "--shared", "orders/2").end()
+	defer f.begin("exec sleep 1000", "--mode", "shared", "orders/2").end()
 	defer f.begin("exec sleep 1000", "users/1").end()
 	ls := f.mortise("ls").quickly(t).wants(t, exitOK, "orders/1", "orders/2", "users/1", "tester", "one thing")
 	if strings.Contains(f.mortise("ls", "orders/").wants(t, exitOK, "orders/1").out, "users") {

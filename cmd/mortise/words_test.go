@@ -106,6 +106,8 @@ func TestSentence(t *testing.T) {
 				`held it: unlock it first; it cannot be entered again from here)`, ""},
 		"mortise: bad request: mortise: LockDelay is 2": {
 			"bad request: a lock delay is 2", "bad request: lock_delay_seconds is 2"},
+		"mortise: bad request: mortise: Mode is Permits(3, 2)": {
+			"bad request: -mode is permits(3, 2)", "bad request: mode is permits(3, 2)"},
 		"restart every instance whose Founders differ (differs shows them), one at a time and with Leave": {
 			"restart every instance whose MORTISE_FOUNDERS differ (mortise doctor shows them), one at a time, each " +
 				"stopped with SIGTERM", ""},

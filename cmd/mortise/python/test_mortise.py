@@ -196,8 +196,8 @@ class Tests(unittest.TestCase):
         self.assertEqual(self.locks.leader("e")["token"], 9)
 
     def test_watch(self):
-        self.server.answers["/v1/watch"] = (200, '{"what":"reset"}\n{"what":"current"}\n')
-        self.assertEqual([e["what"] for e in self.locks.watch("orders/")], ["reset", "current"])
+        self.server.answers["/v1/watch"] = (200, '{"kind":"reset"}\n{"kind":"current"}\n')
+        self.assertEqual([e["kind"] for e in self.locks.watch("orders/")], ["reset", "current"])
         self.assertIn("prefix=orders%2F", self.last()[2])
 
     def test_close_ends_the_lease(self):
