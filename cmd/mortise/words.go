@@ -102,8 +102,8 @@ func snake(name string) string { return keyOf(name, nil) }
 var tables = [...]map[string]string{
 	toOperators: {
 		"Mode": "-mode", "Tree": "-tree", "Also": "-also", "Value": "-value", "Key": "the key", "Labels": "labels",
-		"Exclusive": "exclusive", "Shared": "shared", "Upgradable": "upgradable", "Permits": "permits", "LockSticky": "a sticky lock", "Resume": "a token to resume", "Try": "-n",
-		"Notice":  "a notice",
+		"Exclusive": "exclusive", "Shared": "shared", "Upgradable": "upgradable", "Permits": "permits",
+		"LockSticky": "a sticky lock", "Resume": "a token to resume", "Try": "-n", "Notice": "a notice",
 		"MaxHold": "a longest hold", "MaxWaiting": "a longest queue", "LockDelay": "a lock delay",
 		"JeopardyGrace": "a grace in doubt", "Downgrade": "downgrade", "Upgrade": "upgrade", "Detach": "detach",
 	},
