@@ -80,7 +80,8 @@ func TestVersions(t *testing.T) {
 	}
 }
 
-// later returns how many commands of the next version an instance has sent with and without success.
+// later returns how many commands of the next version an instance has sent with and without
+// success.
 func (w *world) later(in *instance) (marks, refused uint64) {
 	w.t.Helper()
 	e, err := in.ask("later", "", 5*time.Second)
