@@ -35,7 +35,7 @@ func TestTheMigratorIsKilled(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	defer db.Close()
+	defer func() { _ = db.Close() }()
 	var rows, version int
 	if err := db.QueryRowContext(t.Context(), "SELECT count(*) FROM orders WHERE state IS NULL").Scan(&rows); err != nil {
 		t.Error(err)

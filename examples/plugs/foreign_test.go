@@ -26,7 +26,7 @@ func TestAForeignProjectLocksWithTheNode(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	defer node.Close()
+	defer func() { _ = node.Close() }()
 	kept := new(shelf)
 	w := reports.Writer{Locks: node, Store: kept}
 	if err := errors.Join(w.Write(t.Context(), "daily", "a"), w.Write(t.Context(), "daily", "b")); err != nil {

@@ -25,7 +25,7 @@ func TestTwoPlugsAndOwnLocksShareANode(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		defer response.Body.Close()
+		defer func() { _ = response.Body.Close() }()
 		text, err := io.ReadAll(response.Body)
 		if err != nil {
 			t.Fatal(err)

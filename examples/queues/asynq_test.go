@@ -87,7 +87,7 @@ func TestAsynqOneTaskPerOrder(t *testing.T) {
 		defer server.Shutdown()
 	}
 	client := asynq.NewClient(redis)
-	defer client.Close()
+	defer func() { _ = client.Close() }()
 	for range 2 {
 		// If the retries counted, the second one would archive the task.
 		if _, err := client.Enqueue(asynq.NewTask("charge", []byte("42")), asynq.MaxRetry(1)); err != nil {
@@ -110,7 +110,7 @@ func TestAsynqOneScheduler(t *testing.T) {
 	redis := asynq.RedisClientOpt{Addr: miniredis.RunT(t).Addr()}
 	cluster := mortisetest.New(t, 3)
 	inspector := asynq.NewInspector(redis)
-	defer inspector.Close()
+	defer func() { _ = inspector.Close() }()
 	schedulers := func() int {
 		entries, err := inspector.SchedulerEntries()
 		if err != nil {

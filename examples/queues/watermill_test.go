@@ -55,7 +55,7 @@ type fleet struct {
 func newFleet(t *testing.T) *fleet {
 	f := &fleet{t: t, channels: gochannel.NewGoChannel(gochannel.Config{}, watermill.NopLogger{}),
 		handled: make(chan int, 100)}
-	t.Cleanup(func() { f.channels.Close() })
+	t.Cleanup(func() { _ = f.channels.Close() })
 	return f
 }
 

@@ -224,16 +224,16 @@ func (s *show) kill(name string) {
 func (s *show) judge(out *os.File) error {
 	number, turns, refused := s.resource.tally()
 	sum := 0
-	fmt.Fprintf(out, "\nturns: ")
+	say(out, "\nturns: ")
 	for _, name := range names {
-		fmt.Fprintf(out, "%s %d  ", name, turns[name])
+		say(out, "%s %d  ", name, turns[name])
 		sum += turns[name]
 	}
-	fmt.Fprintf(out, "\nthe number is %d, the sum of all turns is %d\n", number, sum)
-	fmt.Fprintf(out, "%d grants, tokens rising: %v (%d writes with an old token were refused)\n", s.grants,
+	say(out, "\nthe number is %d, the sum of all turns is %d\n", number, sum)
+	say(out, "%d grants, tokens rising: %v (%d writes with an old token were refused)\n", s.grants,
 		s.fellBack == 0, refused)
 	for _, k := range s.kills {
-		fmt.Fprintf(out, "from the kill of %s to the next grant: %v\n", k.worker, k.takenOver.Round(time.Millisecond))
+		say(out, "from the kill of %s to the next grant: %v\n", k.worker, k.takenOver.Round(time.Millisecond))
 	}
 	switch {
 	case s.unexpected != nil:
@@ -256,7 +256,7 @@ func (s *show) judge(out *os.File) error {
 			return fmt.Errorf("%s had no turn", name)
 		}
 	}
-	fmt.Fprintln(out, "all as promised")
+	say(out, "all as promised\n")
 	return nil
 }
 
@@ -271,7 +271,7 @@ func freeAddresses(n int) ([]string, error) {
 			last = err
 			continue
 		}
-		defer l.Close()
+		defer func() { _ = l.Close() }()
 		if found = append(found, l.Addr().String()); len(found) == n {
 			return found, nil
 		}

@@ -30,7 +30,7 @@ func testShow(t *testing.T, o options) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	defer out.Close()
+	defer func() { _ = out.Close() }()
 	err = runShow(out, 9*time.Second, o)
 	text, _ := os.ReadFile(out.Name())
 	t.Logf("%s", text)

@@ -34,7 +34,7 @@ func startResource() (*resource, error) {
 	}
 	r := &resource{listen: l, turns: map[string]int{}}
 	mux := http.NewServeMux()
-	mux.HandleFunc("GET /number", func(w http.ResponseWriter, _ *http.Request) { fmt.Fprint(w, r.number()) })
+	mux.HandleFunc("GET /number", func(w http.ResponseWriter, _ *http.Request) { say(w, "%d", r.number()) })
 	mux.HandleFunc("PUT /number", r.put)
 	r.server = &http.Server{Handler: mux}
 	go func() { _ = r.server.Serve(l) }()
@@ -105,7 +105,7 @@ func call(ctx context.Context, method, url, body string, header http.Header) (st
 	if err != nil {
 		return "", err
 	}
-	defer answer.Body.Close()
+	defer func() { _ = answer.Body.Close() }()
 	text, err := io.ReadAll(answer.Body)
 	if err == nil && answer.StatusCode != http.StatusOK {
 		err = fmt.Errorf("the resource refused: %s", strings.TrimSpace(string(text)))

@@ -2,6 +2,7 @@ package main
 
 import (
 	"fmt"
+	"io"
 	"os"
 	"strings"
 	"time"
@@ -22,7 +23,7 @@ func newView(out *os.File) *view {
 	info, err := out.Stat()
 	v := &view{out: out, terminal: err == nil && info.Mode()&os.ModeCharDevice != 0, began: time.Now(),
 		held: map[string]int{}}
-	fmt.Fprintln(out, "three processes, one lock: each in turn locks \"number\" and adds one to it")
+	say(out, "three processes, one lock: each in turn locks \"number\" and adds one to it\n")
 	return v
 }
 
@@ -50,16 +51,19 @@ func (v *view) show(e event, number int) {
 		strings.Join(workers, "  "), number, e.Token)
 	switch {
 	case v.terminal:
-		fmt.Fprintf(v.out, "\r\x1b[K%s", line)
+		say(v.out, "\r\x1b[K%s", line)
 	case time.Since(v.last) >= time.Second:
 		v.last = time.Now()
-		fmt.Fprintln(v.out, line)
+		say(v.out, "%s\n", line)
 	}
 }
 
 func (v *view) note(format string, args ...any) {
 	if v.terminal {
-		fmt.Fprint(v.out, "\r\x1b[K")
+		say(v.out, "\r\x1b[K")
 	}
-	fmt.Fprintf(v.out, "%5.1fs  %s\n", time.Since(v.began).Seconds(), fmt.Sprintf(format, args...))
+	say(v.out, "%5.1fs  %s\n", time.Since(v.began).Seconds(), fmt.Sprintf(format, args...))
 }
+
+// say writes a text for a person. A terminal that is gone does not end the demonstration.
+func say(out io.Writer, format string, args ...any) { _, _ = fmt.Fprintf(out, format, args...) }
