@@ -26,7 +26,7 @@ type Health struct {
 	Eligible int    // instances that could vote
 	Target   int    // instances that should vote
 	// Members is the number of the group's members and guests, as Node.Members lists them. It is zero
-	// if this instance may not list them.
+	// if the leader has not counted them for this answer.
 	Members int
 
 	Missing []MissingVoter // voters from which the leader receives nothing
@@ -78,7 +78,7 @@ func (n *Node) Health(ctx context.Context) (Health, error) {
 		return Health{}, n.explain("ask for the state of the voters", err)
 	}
 	p := n.engine.Picture()
-	if page, err := n.membersPage(ctx, &query.PageRequest{}); err == nil { // a member may not list them
+	if page, err := n.membersPage(ctx, &query.PageRequest{}); err == nil { // the leader may have refused this question
 		p.Members = int(page.Total)
 	}
 	return n.health(p, status.Report, status.Leader, status.Remarks, n.engine.AskDisks(ctx, status.Leader)), nil

@@ -84,7 +84,7 @@ hours+='|SettingsAreAdopted|TakesOneEntry|ThePictureIsBounded'
 hours+='|CostsTheSameBeside|LongCutHeals|WipedDirectory'
 hours+='|RapidResets|AnsweredQuestionsAre|OneSecretHas|OneSecretOpens'
 hours+='|LosesEachDirectory|MoreInstancesThan|AnOldBuildIs|ASlowDiskCosts|ADirectoryPutBack'
-hours+='|SecondProcessOfALiving|TheOldDirectoryIs'
+hours+='|SecondProcessOfALiving|TheOldDirectoryIs|EveryPairOfThings'
 # These tests would fail with the race detector, or have only one goroutine.
 never='AnHour|ClocksDrift|AllocationsOfAPair|Words'
 there=$(go list -f '{{.Dir}}' $raced | while read -r dir; do

@@ -31,7 +31,7 @@
 // cluster label, the public key, the intended instance, the kind of connection, the group, the raft
 // ID, the address, and three counters (see below). The private key signs the hello, over
 //
-//	"mortise-hello/2" 0x00, the role of the signer, the binding, SHA-256 of the dialer's hello,
+//	"mortise-hello/1" 0x00, the role of the signer, the binding, SHA-256 of the dialer's hello,
 //	and in the acceptor's signature SHA-256 of its own hello
 //
 // The binding is 32 bytes that only the two ends of this connection share. With TLS it is keying

@@ -15,7 +15,7 @@ const (
 	maxAddr   = 512 // bytes
 	bootBytes = 16
 
-	helloContext = "mortise-hello/2\x00"
+	helloContext = "mortise-hello/1\x00"
 )
 
 type role byte

@@ -116,7 +116,7 @@ func (c *Conn) hearPreface() error {
 // Hello encodes a hello with the given key, modified by the function change unless it is nil.
 func (s *Speaker) Hello(key nodeid.Key, kind wire.Hello_Kind, change func(*wire.Hello)) []byte {
 	h := &wire.Hello{
-		Version: 2, Cluster: s.Label, Key: key.Public(), Kind: kind, Addr: "192.0.2.66:7947", Number: 1, Life: 1,
+		Version: 1, Cluster: s.Label, Key: key.Public(), Kind: kind, Addr: "192.0.2.66:7947", Number: 1, Life: 1,
 		Boot: make([]byte, 16),
 	}
 	_, _ = rand.Read(h.Boot)
@@ -133,7 +133,7 @@ func (s *Speaker) Hello(key nodeid.Key, kind wire.Hello_Kind, change func(*wire.
 // Sign returns the greeting of a dialer with the given key, on a connection with the given binding.
 func Sign(key nodeid.Key, binding, hello []byte) *wire.Greeting {
 	sum := sha256.Sum256(hello)
-	b := append([]byte("mortise-hello/2\x00"), 1)
+	b := append([]byte("mortise-hello/1\x00"), 1)
 	b = append(append(b, binding...), sum[:]...)
 	return &wire.Greeting{Hello: hello, Signature: key.Sign(b)}
 }

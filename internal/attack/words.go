@@ -65,7 +65,7 @@ type Meta struct {
 }
 
 func (m Meta) encode() []byte {
-	b := append([]byte{2}, m.Instance[:]...)
+	b := append([]byte{1}, m.Instance[:]...)
 	b = binary.AppendUvarint(binary.AppendUvarint(b, m.Group), m.At)
 	leader := byte(0)
 	if m.Leader {

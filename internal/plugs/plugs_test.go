@@ -68,13 +68,17 @@ func TestTestsAreFound(t *testing.T) {
 	}
 }
 
-// Each module below adapters answers the list.
+// Each module below adapters answers the list, except mortisepair, which pairs two Lockers
+// and has no host.
 func TestEachPlugAnswers(t *testing.T) {
 	modules, err := filepath.Glob("../../adapters/*/go.mod")
 	if err != nil || len(modules) < 10 {
 		t.Fatalf("%d modules: %v", len(modules), err)
 	}
 	for _, module := range modules {
+		if strings.Contains(module, "/mortisepair/") {
+			continue
+		}
 		text, err := os.ReadFile(filepath.Join(filepath.Dir(module), "plugs_test.go"))
 		if err != nil || !bytes.Contains(text, []byte(`}.Check(t, ".")`)) {
 			t.Errorf("%s has no plugs_test.go that answers the list: %v", filepath.Dir(module), err)
