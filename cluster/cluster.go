@@ -113,17 +113,17 @@ const (
 )
 
 // Leave announces by gossip that this instance leaves, so that the others need not detect its end.
-// It returns when the announcement was sent, when ctx ends, or after two seconds; if this instance
-// is not a member of a group, or alone is set, after a quarter of a second. alone means that
-// perhaps no other instance remains that could receive it. Leave does not leave the group, and
-// Close must still be called.
+// It returns when the announcement was sent, when ctx ends, or after two seconds; if alone is set,
+// after a quarter of a second. alone is Departure.Alone: this instance is not a member of a group,
+// or perhaps no other instance remains that could receive the announcement. Leave does not leave the
+// group, and Close must still be called.
 func (c *Cluster) Leave(ctx context.Context, alone bool) {
 	if c.gossip == nil || c.left.Swap(true) {
 		return
 	}
 	said := make(chan struct{})
 	within := leaveWithin
-	if alone || c.Status().Phase != PhaseMember {
+	if alone {
 		within = leaveAlone
 	}
 	if !c.help(func() { defer close(said); c.gossip.Leave(within) }) {
