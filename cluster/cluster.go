@@ -115,8 +115,8 @@ const (
 // Leave announces by gossip that this instance leaves, so that the others need not detect its end.
 // It returns when the announcement was sent, when ctx ends, or after two seconds; if alone is set,
 // after a quarter of a second. alone is Departure.Alone: this instance is not a member of a group,
-// or perhaps no other instance remains that could receive the announcement. Leave does not leave the
-// group, and Close must still be called.
+// or perhaps no other instance remains that could receive the announcement. Leave does not leave
+// the group, and Close must still be called.
 func (c *Cluster) Leave(ctx context.Context, alone bool) {
 	if c.gossip == nil || c.left.Swap(true) {
 		return
