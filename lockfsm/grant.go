@@ -33,10 +33,9 @@ func (g *Grant) Reads() bool {
 	return g.Shared() || g.Modes != nil && !slices.ContainsFunc(g.Modes, exclusive)
 }
 
-// Mode returns the mode in which g includes key. It reports false if g does not include key, or is
-// for permits of a semaphore.
+// Mode returns the mode in which g includes key. It reports false if g does not include key.
 func (g *Grant) Mode(key string) (Mode, bool) {
-	if g.Key == "" || g.Semaphore() {
+	if g.Key == "" {
 		return 0, false
 	}
 	if key == g.Key {
