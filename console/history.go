@@ -46,11 +46,14 @@ func NewHistory() *History {
 }
 
 // Hooks returns the value for Config.Hooks. Use HooksWith if the node has other hooks, too.
-func (h *History) Hooks() *mortise.Hooks { return h.HooksWith(&mortise.Hooks{}) }
+func (h *History) Hooks() *mortise.Hooks { return h.HooksWith(nil) }
 
 // HooksWith is like Hooks, and the returned hooks also call those of other, for example the hooks
-// of mortiseotel, and return its tags. HooksWith does not change other, which must not be nil.
+// of mortiseotel, and return its tags. HooksWith does not change other. Nil means none.
 func (h *History) HooksWith(other *mortise.Hooks) *mortise.Hooks {
+	if other == nil {
+		other = &mortise.Hooks{}
+	}
 	all := *other
 	acquired, unlocked, lost := all.Acquired, all.Unlocked, all.Lost
 	all.Acquired = func(ctx context.Context, e mortise.LockEvent) (tag any) {

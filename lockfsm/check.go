@@ -84,8 +84,6 @@ type checker struct {
 
 const maxComplaints = 20
 
-// broken records an error and returns false. Callers write the call on the right side of ||, so
-// that the message is formatted only for a broken invariant.
 func (c *checker) sum() {
 	sum := uint64(0)
 	for s := c.m.firstSession; s != nil; s = s.after {
@@ -102,6 +100,8 @@ func (c *checker) sum() {
 	_ = sum == c.m.sum || c.broken(23, "the hashes of the state have the sum %016x, kept as %016x", sum, c.m.sum)
 }
 
+// broken records an error and returns false. Callers write the call on the right side of ||, so
+// that the message is formatted only for a broken invariant.
 func (c *checker) broken(invariant int, format string, args ...any) bool {
 	if len(c.errs) < maxComplaints {
 		c.errs = append(c.errs, fmt.Errorf("lockfsm: invariant %d: %s", invariant, fmt.Sprintf(format, args...)))

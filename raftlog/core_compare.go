@@ -48,6 +48,7 @@ type naming struct {
 	since     uint64            // the tick at which it was named
 	confirmed bool              // a majority of the voters has this digest
 	answers   map[uint64]uint64 // the digest of each replica that has answered
+	told      bool              // a difference was logged, and since then not all have agreed
 }
 
 // noteDigest remembers the state after an event.
@@ -113,6 +114,9 @@ func (c *Core) names() bool {
 	}
 	switch {
 	case n.index == 0:
+	case c.allAgree():
+		n.told = false
+	case n.told:
 	case n.confirmed:
 		c.reportOthers()
 	default:
@@ -120,10 +124,11 @@ func (c *Core) names() bool {
 	}
 	digest, known := c.digestAt(c.applied)
 	if !known {
-		*n = naming{}
+		*n = naming{told: n.told}
 		return false
 	}
-	*n = naming{mark: mark{c.applied, digest}, since: c.ticks, answers: map[uint64]uint64{c.id: digest}}
+	*n = naming{mark: mark{c.applied, digest}, since: c.ticks, answers: map[uint64]uint64{c.id: digest},
+		told: n.told}
 	c.judge()
 	return true
 }
@@ -207,6 +212,7 @@ func (c *Core) haveDigest(voters []uint64, digest uint64) bool {
 func (c *Core) reportOthers() {
 	for _, m := range c.config.Members {
 		if digest, answered := c.group.naming.answers[m.ID]; answered && digest != c.group.naming.digest {
+			c.group.naming.told = true
 			c.cfg.Logger.Error("a replica has another state than the majority and retires: its own log has the next step",
 				"replica", fmt.Sprintf("%016x", m.ID), "entry", c.group.naming.index)
 		}
@@ -221,6 +227,7 @@ func (c *Core) undecided() {
 			return
 		}
 	}
+	n.told = true
 	c.cfg.Logger.Error("the states of the replicas differ, and no majority of them has the same state: "+
 		"no replica retires; keep the directories and the logs for a report of the defect, and found the group anew",
 		"entry", n.index, "digests", fmt.Sprintf("%x", n.answers))
