@@ -126,8 +126,7 @@ func (n *Instance) dropLog() {
 // have the same raft ID.
 func (l life) Refused(err error) {
 	n := l.node()
-	n.client.Rebind(nil, nil)
-	n.own.rebind(nil, nil)
+	n.sessions.rebind(nil, nil, nil)
 	if r := n.replica.Load(); r != nil {
 		r.stop()
 	}

@@ -17,6 +17,7 @@ import (
 	"github.com/mortise-lock/mortise/internal/clock"
 	"github.com/mortise-lock/mortise/internal/outside"
 	"github.com/mortise-lock/mortise/lockfsm"
+	"github.com/mortise-lock/mortise/raftlog"
 	"github.com/mortise-lock/mortise/raftlog/storage"
 )
 
@@ -34,8 +35,10 @@ type env struct {
 	files      storage.FS
 	// records wraps the records of package cluster. Nil means no wrapper.
 	records func(cluster.Records) cluster.Records
-	limits  lockfsm.Limits // limits of a group that this instance founds; must be equal on all founders
-	rules   uint32         // newest version of the lock rules that this instance claims to know
+	// startLog starts the log of a replica.
+	startLog func(raftlog.Config) (replicaLog, error)
+	limits   lockfsm.Limits // limits of a group that this instance founds; must be equal on all founders
+	rules    uint32         // newest version of the lock rules that this instance claims to know
 	// alter changes the entries that this instance's replica applies; nil means no change
 	alter func(batch []byte) []byte
 	// fingerprints of the versions of the rules, from version 1 on
@@ -108,7 +111,7 @@ func realEnv() env {
 		wall:       time.Now,
 		// random never fails, because crypto/rand ends the process if it has no random bytes.
 		random: func(b []byte) { _, _ = rand.Read(b) },
-		files:  storage.OSFS(),
+		files:  storage.OSFS(), startLog: startLog,
 		limits: lockfsm.DefaultLimits(),
 	}
 }

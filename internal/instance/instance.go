@@ -34,12 +34,12 @@ type Instance struct {
 
 	trace    *trace.Tracer // nil without observers
 	dir      *storage.Dir  // nil in memory
-	port     *transport.Port
+	port     port
 	services transport.Services
 	client   *client.Client
-	own      ownSessions
-	members  atomic.Pointer[cluster.Cluster] // nil until the cluster is started
-	replica  atomic.Pointer[ownReplica]      // nil unless this instance has a replica
+	sessions sessions
+	members  atomic.Pointer[membership] // nil until the cluster is started
+	replica  atomic.Pointer[ownReplica] // nil unless this instance has a replica
 	// voters are the voters of the group except this instance. Nil or empty means unknown.
 	voters atomic.Pointer[[]nodeid.Endpoint]
 
@@ -107,6 +107,7 @@ func (n *Instance) Start(ctx context.Context) (err error) {
 		Stays: n.config.Stays, StayIdle: n.config.StayIdle, Changed: n.phaseChanged,
 		Watch: (&observer{node: n}).news,
 	})
+	n.sessions.first = n.client
 	n.services = n.answers()
 	settings := transport.Config{
 		Cluster: n.config.Cluster, Self: transport.Self{Key: *n.key.Load(), Addr: n.reach()}, Life: n.life,
@@ -117,12 +118,13 @@ func (n *Instance) Start(ctx context.Context) (err error) {
 	if n.config.Source != nil {
 		settings.TLS = n.config.Source
 	}
-	n.port, err = transport.New(settings)
+	port, err := transport.New(settings)
 	if err != nil {
 		n.client.Close()
 		return errors.Join(fmt.Errorf("mortise: %w", err), listener.Close(), n.closeDir(), n.trace.Close())
 	}
-	if err := n.startCluster(); err != nil {
+	n.port = port
+	if err := n.startCluster(outbound{port, port.Gossip()}); err != nil {
 		return errors.Join(fmt.Errorf("mortise: %w", err), n.Close())
 	}
 	n.watchDisk()
@@ -180,13 +182,13 @@ func (n *Instance) closeDir() error {
 	return n.dir.Close()
 }
 
-func (n *Instance) startCluster() error {
+func (n *Instance) startCluster(net cluster.Net) error {
 	defer close(n.started)
 	config := cluster.Config{
 		Name: n.config.Name, Label: n.config.Cluster, Zone: n.config.Zone, Advertise: n.address, Key: *n.key.Load(),
 		Join:     n.config.Join,
 		Settings: n.config.Group.Founding(n.config.Alone),
-		Rules:    n.env.rules, Net: outbound{n.port, n.port.Gossip()}, Host: life{n},
+		Rules:    n.env.rules, Net: net, Host: life{n},
 		Clock: n.env.clock, Wall: n.env.wall, Resolve: n.env.resolve, Random: n.env.random, Logger: n.logger,
 		Member: n.isMember(), JoinFunc: n.config.JoinFunc, Kubernetes: n.env.kubernetes,
 		Awaited: n.awaited,
@@ -201,13 +203,26 @@ func (n *Instance) startCluster() error {
 	if err != nil {
 		return err
 	}
-	n.members.Store(c)
+	members := membership(c)
+	n.members.Store(&members)
 	return nil
 }
 
 func (n *Instance) instance() nodeid.ID { return n.key.Load().ID() }
 
-func (n *Instance) cluster() *cluster.Cluster { return n.members.Load() }
+// cluster returns the membership, or nil until it is started.
+func (n *Instance) cluster() membership {
+	if c := n.members.Load(); c != nil {
+		return *c
+	}
+	return nil
+}
+
+// group returns the cluster itself, which answers questions, or nil until it is started.
+func (n *Instance) group() *cluster.Cluster {
+	c, _ := n.cluster().(*cluster.Cluster)
+	return c
+}
 
 // spawn runs f on a goroutine that Close waits for. After Close it does nothing and returns false.
 func (n *Instance) spawn(f func()) bool { return n.goroutines.spawn(f) }

@@ -26,9 +26,7 @@ func (n *Instance) Leave(ctx context.Context) error {
 		defer cancel()
 	}
 	n.leaveOnce.Do(func() { close(n.leaving) })
-	for _, c := range n.clients() {
-		c.Leaving()
-	}
+	n.sessions.each(sessionClient.Leaving)
 	d, held := n.depart(ctx)
 	if held == nil {
 		held = n.closeSessions(ctx, d.Alone)
@@ -53,9 +51,7 @@ func (n *Instance) depart(ctx context.Context) (d cluster.Departure, held error)
 		l := n.leaver(ctx)
 		switch d.Next(n.now(), l) {
 		case cluster.Release:
-			for _, c := range n.clients() {
-				held = cmp.Or(c.WaitReleased(ctx), held)
-			}
+			n.sessions.each(func(c sessionClient) { held = cmp.Or(c.WaitReleased(ctx), held) })
 		case cluster.Ask:
 			status := n.ask(ctx, l.Raft)
 			d.Heard(n.now(), n.leaver(ctx), status)
@@ -76,7 +72,7 @@ func (n *Instance) closeSessions(ctx context.Context, alone bool) error {
 		ctx, cancel = context.WithTimeout(ctx, cluster.FinalWait)
 		defer cancel()
 	}
-	for _, c := range n.clients() {
+	for _, c := range n.sessions.list() {
 		switch err := c.CloseSession(ctx); {
 		case errors.Is(err, client.ErrStillHeld):
 			return err
@@ -149,8 +145,7 @@ func (n *Instance) shut() (err error) {
 		return nil
 	}
 	defer close(n.shutDone)
-	n.own.shut()
-	n.client.Close()
+	n.sessions.shut()
 	if c := n.cluster(); c != nil {
 		err = c.Close()
 	}

@@ -35,7 +35,9 @@ func (l life) Bound(c founding.Charter, raft uint64) {
 	if err != nil && n.dir != nil {
 		n.logUnread(err)
 		n.bind(nil, c.Group)
-		n.unusable(raft, err)
+		if unusable(true, err) {
+			n.cluster().Retired(raft)
+		}
 		return
 	}
 	if err != nil {
@@ -65,16 +67,14 @@ func (l life) Member(group uint64, voters []cluster.Voter) {
 	n := l.node()
 	n.bind(n.replica.Load(), group)
 	n.prefer(voters)
-	n.client.Rebind(n.record(), replica.Targets(voters))
-	n.own.rebind(n.ownRecord(), replica.Targets(voters))
+	n.sessions.rebind(n.record(), n.ownRecord(), replica.Targets(voters))
 }
 
 // Voters passes the addresses of the voters to the clients, and reports the leader again.
 func (l life) Voters(voters []cluster.Voter) {
 	n := l.node()
 	n.prefer(voters)
-	n.client.SetTargets(replica.Targets(voters))
-	n.own.aim(replica.Targets(voters))
+	n.sessions.aim(replica.Targets(voters))
 	n.leaderMoved()
 	if r := n.replica.Load(); r != nil {
 		r.core.TellKeeper()
@@ -87,8 +87,7 @@ func (l life) Restart(key nodeid.Key, reason error) {
 	n := l.node()
 	n.logger.Warn("this instance starts anew: its locks have ended", "why", reason)
 	n.prefer(nil)
-	n.client.Rebind(nil, nil)
-	n.own.rebind(nil, nil)
+	n.sessions.rebind(nil, nil, nil)
 	if r := n.replica.Load(); r != nil {
 		r.stop()
 	}

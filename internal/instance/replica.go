@@ -27,8 +27,8 @@ type ownReplica struct {
 	core *replica.Core // owned by the log's owner goroutine; Core documents the exceptions
 
 	started chan struct{} // closed when log is set
-	log     *raftlog.Log
-	keeper  *keeper.Keeper
+	log     replicaLog
+	keeper  leases
 	ctx     context.Context // canceled when the replica ends; limits its background sends
 	cancel  context.CancelFunc
 
@@ -103,7 +103,7 @@ func startReplica(n *Instance, group, id uint64, store raftlog.Store, machine *l
 	}
 	r.core = replica.NewCore(config)
 	r.View = r.core.View
-	log, err := raftlog.Start(raftlog.Config{
+	log, err := n.env.startLog(raftlog.Config{
 		Group: group, ID: id, Store: store, Applier: r.core, Send: r.send, SendDuplicates: r.sendDuplicates,
 		SendSnapshot: r.sendSnapshot, Clock: n.env.clock,
 		Tick: replica.RaftTick, ElectionTicks: replica.ElectionTicks, HeartbeatTicks: replica.HeartbeatTicks,

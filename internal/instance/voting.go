@@ -74,7 +74,9 @@ func (l life) Prepared(group, raft uint64) {
 	r, err := joinReplica(n, group, raft)
 	if err != nil {
 		n.replicaFailed(err)
-		n.unusable(raft, err)
+		if unusable(n.dir != nil, err) {
+			n.cluster().Retired(raft)
+		}
 		return
 	}
 	if !n.bind(r, group) {
@@ -82,12 +84,11 @@ func (l life) Prepared(group, raft uint64) {
 	}
 }
 
-// unusable gives up a raft ID only if its log can never be read again. A full or hanging disk may
-// work again later. A group could not recover if a majority gave up their IDs.
-func (n *Instance) unusable(raft uint64, err error) {
-	if n.dir == nil || errors.Is(err, raftlog.ErrCorrupt) || errors.Is(err, storage.ErrEnded) {
-		n.cluster().Retired(raft)
-	}
+// unusable reports whether a log that could not be opened with err can never be read again, so that
+// its raft ID is given up. A full or hanging disk may work again later. A group could not recover
+// if a majority gave up their IDs.
+func unusable(durable bool, err error) bool {
+	return !durable || errors.Is(err, raftlog.ErrCorrupt) || errors.Is(err, storage.ErrEnded)
 }
 
 // Removed implements cluster.Host. If the removed replica does not run, because it could not be

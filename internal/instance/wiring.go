@@ -92,9 +92,7 @@ func (in inbound) Down(peer transport.Identity, _ error) {
 		r.keeper.Down(peer.Instance)
 		r.peerLost(in.ended(peer))
 	}
-	for _, client := range in.n.clients() {
-		client.Down(peer.Instance)
-	}
+	in.n.sessions.each(func(c sessionClient) { c.Down(peer.Instance) })
 	if c := in.n.cluster(); c != nil {
 		c.Look()
 	}
@@ -146,7 +144,7 @@ func (n *Instance) answers() transport.Services {
 		List: []transport.Service{
 			queries.Query(n.queryHere),
 			{Desc: &query.Admin_ServiceDesc, Impl: n.config.Admin},
-			queries.Cluster(n.cluster, disks{n}),
+			queries.Cluster(n.group, disks{n}),
 		},
 		Intercept: guard.Intercept,
 	}
@@ -184,10 +182,7 @@ func (n *Instance) reply(to nodeid.ID, replies []byte) error {
 // replied passes replies to all clients of this instance, which ignore the replies to other
 // sessions. No client keeps or changes the bytes.
 func (n *Instance) replied(from nodeid.ID, replies []byte) {
-	n.client.Receive(from, replies)
-	for _, client := range n.own.list() {
-		client.Receive(from, replies)
-	}
+	n.sessions.each(func(c sessionClient) { c.Receive(from, replies) })
 }
 
 // peer returns the instance with a raft ID, or zero if it is unknown.

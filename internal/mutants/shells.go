@@ -151,3 +151,22 @@ func owners() []Bug {
 			Breaks: "an instance opens a session with a record that its connection does not prove"},
 	}
 }
+
+// glue returns the bugs of the code that only carries: between the parts of an instance, in
+// decorators, and where a limit is given back.
+func glue() []Bug {
+	return []Bug{
+		{Name: "later-sessions-know-the-first-voters", Package: "internal/instance", Hazard: "none",
+			Breaks: "a session that is opened after all voters have been replaced finds no leader"},
+		{Name: "closed-sessions-counted", Package: "internal/instance", Hazard: "none",
+			Breaks: "after 128 NewSession and Close no session can be opened"},
+		{Name: "own-sessions-stay", Package: "internal/instance", Hazard: "none",
+			Breaks: "calls that wait in a session of the user's own go on while the node leaves"},
+		{Name: "sole-voter-waits", Package: "internal/instance", Hazard: "none",
+			Breaks: "a group of one waits for an election timeout at each start"},
+		{Name: "ended-log-keeps-its-id", Package: "internal/instance", Hazard: "none",
+			Breaks: "an instance whose log has ended keeps the raft ID, and never gets a vote again"},
+		{Name: "left-question-counted", Package: "internal/instance", Hazard: "none",
+			Breaks: "after 128 questions whose askers gave up, the leader answers ErrBusy to all"},
+	}
+}

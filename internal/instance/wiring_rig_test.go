@@ -1,0 +1,358 @@
+package instance
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"log/slog"
+	"slices"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+
+	"go.etcd.io/raft/v3/raftpb"
+
+	"github.com/mortise-lock/mortise/cluster"
+	"github.com/mortise-lock/mortise/cluster/founding"
+	"github.com/mortise-lock/mortise/cluster/voters"
+	"github.com/mortise-lock/mortise/internal/capability"
+	"github.com/mortise-lock/mortise/internal/clock"
+	"github.com/mortise-lock/mortise/internal/nodeid"
+	"github.com/mortise-lock/mortise/internal/nodeid/nodeidtest"
+	"github.com/mortise-lock/mortise/internal/outside"
+	"github.com/mortise-lock/mortise/internal/replica"
+	"github.com/mortise-lock/mortise/lockfsm"
+	"github.com/mortise-lock/mortise/raftlog"
+	"github.com/mortise-lock/mortise/raftlog/storage"
+	"github.com/mortise-lock/mortise/session"
+	"github.com/mortise-lock/mortise/session/client"
+	"github.com/mortise-lock/mortise/session/keeper"
+	"github.com/mortise-lock/mortise/transport"
+)
+
+// rig is an instance whose parts are recorders. Its own session and two sessions of the user exist
+// from the beginning.
+type rig struct {
+	t *testing.T
+	n *Instance
+
+	mu    sync.Mutex
+	lines []string
+
+	status   cluster.Status
+	voters   map[uint64]cluster.Voter // the address book
+	asked    cluster.VoterStatus      // the answer of the leader
+	linked   bool
+	sendFail error
+	survey   raftlog.Survey
+	hangs    error // the error of WaitReleased and CloseSession
+}
+
+const (
+	rigGroup = 7
+	rigRaft  = 1
+)
+
+// places are the replicas of the group of the rig: this instance, and two others.
+func places() []cluster.Voter {
+	var all []cluster.Voter
+	for i := range uint64(3) {
+		all = append(all, cluster.Voter{Raft: i + 1, Instance: nodeidtest.Key(i + 1).ID(), Addr: fmt.Sprint("host", i+1)})
+	}
+	return all
+}
+
+var instanceNames = map[nodeid.ID]string{
+	nodeidtest.Key(1).ID(): "self", nodeidtest.Key(2).ID(): "two", nodeidtest.Key(3).ID(): "three",
+	nodeidtest.Key(4).ID(): "four", {}: "none",
+}
+
+func newRig(t *testing.T) *rig {
+	r := &rig{t: t, voters: map[uint64]cluster.Voter{}, asked: cluster.VoterStatus{MayStop: true}}
+	r.n = New(Config{Name: "a", Cluster: "c", SessionTTL: time.Second, Logger: slog.New(slog.DiscardHandler),
+		World: outside.World{Clock: clock.Monotonic()}})
+	n := r.n
+	n.address = "host1"
+	key := nodeidtest.Key(1)
+	n.key.Store(&key)
+	n.port = recordedPort{r}
+	n.client = client.New(client.Config{Clock: n.env.clock, TTL: time.Second, Send: n.submit, Random: n.env.random})
+	n.sessions.first = recordedClient{r, "own"}
+	n.sessions.more = []sessionClient{recordedClient{r, "second"}, recordedClient{r, "third"}}
+	members := membership(recordedCluster{r})
+	n.members.Store(&members)
+	close(n.started)
+	n.env.startLog = func(c raftlog.Config) (replicaLog, error) {
+		r.note("log.Start(%d)", c.ID)
+		return recordedLog{r}, c.Store.Close()
+	}
+	return r
+}
+
+// withReplica gives the instance a replica of a group of three, which follows two.
+func (r *rig) withReplica() { r.replicaOf(raftlog.Role{Term: 5, Leader: 2}) }
+
+func (r *rig) leading() { r.replicaOf(raftlog.Role{Term: 5, Leader: 1, Leading: true}) }
+
+func (r *rig) replicaOf(role raftlog.Role) {
+	n := r.n
+	own := &ownReplica{node: n, started: make(chan struct{}), stopped: make(chan struct{}), log: recordedLog{r},
+		keeper: recordedKeeper{r}}
+	own.ctx, own.cancel = context.WithCancel(context.Background())
+	close(own.started)
+	own.core = replica.NewCore(replica.CoreConfig{Group: rigGroup, ID: rigRaft, Keeper: recordedKeeper{r},
+		Cluster: recordedCluster{r}, Host: own})
+	own.View = own.core.View
+	config := raftlog.Configuration{Index: 1}
+	for _, v := range places() {
+		r.voters[v.Raft] = v
+		config.Voters = append(config.Voters, v.Raft)
+		config.Members = append(config.Members, raftlog.Member{ID: v.Raft, Context: founding.AppendPlace(nil, v)})
+	}
+	own.core.Configured(config)
+	n.replica.Store(own)
+	own.core.Role(role)
+	r.status.Voters, r.status.Phase = places(), cluster.PhaseMember
+}
+
+func (r *rig) voted() *ownReplica { return r.n.replica.Load() }
+
+func (r *rig) withDir() {
+	dir, err := storage.Open(storage.Config{Path: r.t.TempDir(), Logger: r.n.logger})
+	if err != nil {
+		r.t.Fatal(err)
+	}
+	r.n.dir = dir
+	r.t.Cleanup(func() { _ = dir.Close() })
+}
+
+// withLog makes a log of this instance's raft ID in the directory. If ended is set, the log has
+// ended.
+func (r *rig) withLog(ended bool) {
+	store, err := r.n.dir.Log(rigGroup, rigRaft)
+	if err == nil {
+		err = errors.Join(raftlog.Join(store, rigGroup, rigRaft), store.Close())
+	}
+	if ended && err == nil {
+		err = r.n.dir.DropLog()
+	}
+	if err != nil {
+		r.t.Fatal(err)
+	}
+}
+
+// end ends what the event has started.
+func (r *rig) end() {
+	if own := r.voted(); own != nil {
+		own.stop()
+	}
+	r.n.goroutines.end()
+	r.n.client.Close()
+}
+
+func (r *rig) note(format string, args ...any) {
+	for i, a := range args {
+		switch a := a.(type) {
+		case nodeid.ID:
+			args[i] = instanceNames[a]
+		case []nodeid.Endpoint:
+			args[i] = names(a)
+		case []byte:
+			args[i] = string(a)
+		}
+	}
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	r.lines = append(r.lines, fmt.Sprintf(format, args...))
+}
+
+func names(all []nodeid.Endpoint) string {
+	var list []string
+	for _, e := range all {
+		list = append(list, instanceNames[e.ID])
+	}
+	return strings.Join(list, " ")
+}
+
+func (r *rig) taken() []string {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	return slices.Clone(r.lines)
+}
+
+type recordedClient struct {
+	*rig
+	name string
+}
+
+func (c recordedClient) Rebind(record []byte, targets []nodeid.Endpoint) {
+	about := "no record"
+	if record != nil {
+		if about = "record"; replica.DecodeRecord(record).Own {
+			about = "record of an own session"
+		}
+	}
+	c.note("%s.Rebind(%s, %s)", c.name, about, targets)
+}
+
+func (c recordedClient) SetTargets(targets []nodeid.Endpoint) {
+	c.note("%s.SetTargets(%s)", c.name, targets)
+}
+func (c recordedClient) Receive(from nodeid.ID, b []byte) {
+	c.note("%s.Receive(%s, %s)", c.name, from, b)
+}
+func (c recordedClient) Down(peer nodeid.ID)   { c.note("%s.Down(%s)", c.name, peer) }
+func (c recordedClient) Leaving()              { c.note("%s.Leaving()", c.name) }
+func (c recordedClient) Close()                { c.note("%s.Close()", c.name) }
+func (c recordedClient) Status() client.Status { return client.Status{} }
+
+func (c recordedClient) WaitReleased(context.Context) error {
+	c.note("%s.WaitReleased()", c.name)
+	return c.hangs
+}
+
+func (c recordedClient) CloseSession(context.Context) error {
+	c.note("%s.CloseSession()", c.name)
+	return nil
+}
+
+type recordedPort struct{ *rig }
+
+func (p recordedPort) Send(to nodeid.Endpoint, f transport.Frame) error {
+	what := fmt.Sprintf("renewals %q, commands %q, replies %q, %d messages", f.Renewals, f.Commands, f.Replies,
+		len(f.Raft))
+	switch {
+	case f.Retired:
+		what = "retired"
+	case slices.Equal(f.Replies, session.NoVoter()):
+		what = "no voter"
+	}
+	p.note("port.Send(%s %s: %s)", to.ID, to.Addr, what)
+	return p.sendFail
+}
+
+func (p recordedPort) SendDuplicates(to nodeid.Endpoint, all []*raftpb.Message) {
+	p.note("port.SendDuplicates(%s, %d messages)", to.ID, len(all))
+}
+
+func (p recordedPort) SendSnapshot(_ context.Context, to nodeid.Endpoint, _ *raftpb.Message) error {
+	p.note("port.SendSnapshot(%s)", to.ID)
+	return p.sendFail
+}
+
+func (p recordedPort) Identify(s transport.Self) {
+	p.note("port.Identify(%s, group %d, raft %d)", s.Key.ID(), s.Group, s.Raft)
+}
+func (p recordedPort) Prefer(addrs []string) { p.note("port.Prefer(%s)", strings.Join(addrs, " ")) }
+func (p recordedPort) Spare(leader nodeid.ID, all []nodeid.Endpoint, count int) {
+	p.note("port.Spare(%s, %s, %d)", leader, all, count)
+}
+func (p recordedPort) Close() error          { p.note("port.Close()"); return nil }
+func (p recordedPort) Linked(nodeid.ID) bool { return p.linked }
+
+func (p recordedPort) Met(nodeid.ID) (transport.Identity, bool) { return transport.Identity{}, false }
+func (p recordedPort) To(string, nodeid.ID) *transport.Remote   { return nil }
+
+type recordedCluster struct{ *rig }
+
+func (c recordedCluster) Voter(raft uint64) (cluster.Voter, bool) {
+	v, ok := c.voters[raft]
+	return v, ok
+}
+func (c recordedCluster) Log(raft uint64, _ founding.Log) { c.note("cluster.Log(%d)", raft) }
+func (c recordedCluster) Configured(uint64, uint64, []cluster.Voter) {
+	c.note("cluster.Configured()")
+}
+func (c recordedCluster) Applied(uint64, founding.Configuration) { c.note("cluster.Applied()") }
+func (c recordedCluster) BornApplied(uint64)                     { c.note("cluster.BornApplied()") }
+func (c recordedCluster) Adopt(uint64, founding.Settings)        { c.note("cluster.Adopt()") }
+func (c recordedCluster) Look()                                  { c.note("cluster.Look()") }
+func (c recordedCluster) PeerLost(i nodeid.ID)                   { c.note("cluster.PeerLost(%s)", i) }
+func (c recordedCluster) RemovedPeer(i nodeid.ID, addr string) {
+	c.note("cluster.RemovedPeer(%s, %s)", i, addr)
+}
+func (c recordedCluster) Retired(raft uint64)           { c.note("cluster.Retired(%d)", raft) }
+func (c recordedCluster) WentBack(error)                { c.note("cluster.WentBack()") }
+func (c recordedCluster) HasLeader(known bool)          { c.note("cluster.HasLeader(%v)", known) }
+func (c recordedCluster) Floor(int64)                   { c.note("cluster.Floor()") }
+func (c recordedCluster) Status() cluster.Status        { return c.status }
+func (c recordedCluster) Report() (voters.Report, bool) { return voters.Report{}, false }
+func (c recordedCluster) Leave(_ context.Context, alone bool) {
+	c.note("cluster.Leave(alone %v)", alone)
+}
+func (c recordedCluster) Close() error { c.note("cluster.Close()"); return nil }
+
+func (c recordedCluster) Recover(_ context.Context, group uint64) error {
+	c.note("cluster.Recover(%d)", group)
+	return nil
+}
+
+func (c recordedCluster) QueryStatus(context.Context) (cluster.VoterStatus, error) {
+	c.note("cluster.QueryStatus()")
+	return c.asked, nil
+}
+
+func (c recordedCluster) QueryStatusFor(_ context.Context, raft uint64) (cluster.VoterStatus, error) {
+	c.note("cluster.QueryStatusFor(%d)", raft)
+	return c.asked, nil
+}
+
+type recordedLog struct{ *rig }
+
+func (l recordedLog) Step(m *raftpb.Message) { l.note("log.Step(from %d)", m.GetFrom()) }
+func (l recordedLog) StepDuplicate(m *raftpb.Message) {
+	l.note("log.StepDuplicate(from %d)", m.GetFrom())
+}
+func (l recordedLog) PeerLost(id uint64)     { l.note("log.PeerLost(%d)", id) }
+func (l recordedLog) Unreachable(id uint64)  { l.note("log.Unreachable(%d)", id) }
+func (l recordedLog) Campaign()              { l.note("log.Campaign()") }
+func (l recordedLog) Confirm(term, n uint64) { l.note("log.Confirm(%d, %d)", term, n) }
+func (l recordedLog) Survey() raftlog.Survey { return l.survey }
+func (l recordedLog) Status() raftlog.Status { return raftlog.Status{} }
+func (l recordedLog) Close() error           { l.note("log.Close()"); return nil }
+
+func (l recordedLog) Propose(term uint64, b []byte) bool {
+	l.note("log.Propose(%d, %s)", term, b)
+	return true
+}
+
+func (l recordedLog) Change(term uint64, c raftlog.Change) bool {
+	l.note("log.Change(%d, remove %v)", term, c.Remove)
+	return true
+}
+
+func (l recordedLog) Transfer(_ context.Context, to uint64) error {
+	l.note("log.Transfer(%d)", to)
+	return nil
+}
+
+type recordedKeeper struct{ *rig }
+
+func (k recordedKeeper) Role(r keeper.Role)                      { k.note("keeper.Role(term %d)", r.Term) }
+func (k recordedKeeper) Leads(keeper.Leadership)                 { k.note("keeper.Leads()") }
+func (k recordedKeeper) Applied(*lockfsm.Result)                 { k.note("keeper.Applied()") }
+func (k recordedKeeper) Yield(lockfsm.SessionID, lockfsm.Number) { k.note("keeper.Yield()") }
+func (k recordedKeeper) Confirmed(_, _ uint64)                   { k.note("keeper.Confirmed()") }
+func (k recordedKeeper) Searched(uint64, lockfsm.Search)         { k.note("keeper.Searched()") }
+func (k recordedKeeper) ProposeRaise(uint64, uint32)             { k.note("keeper.ProposeRaise()") }
+func (k recordedKeeper) Down(peer nodeid.ID)                     { k.note("keeper.Down(%s)", peer) }
+func (k recordedKeeper) AllBound()                               { k.note("keeper.AllBound()") }
+func (k recordedKeeper) Close()                                  { k.note("keeper.Close()") }
+func (k recordedKeeper) Receive(from nodeid.ID, renewals, commands []byte) {
+	k.note("keeper.Receive(%s, %s, %s)", from, renewals, commands)
+}
+
+func (k recordedKeeper) ProposeAdopt(uint64, time.Duration, []byte, session.Budgets) {
+	k.note("keeper.ProposeAdopt()")
+}
+
+func (k recordedKeeper) Left(context.Context, []lockfsm.SessionID) []time.Duration { return nil }
+
+func (k recordedKeeper) ReceiveUnder(from nodeid.ID, rights *capability.Capability, renewals, commands []byte) {
+	under := "all rights"
+	if rights != nil {
+		under = "rights"
+	}
+	k.note("keeper.ReceiveUnder(%s, %s, %s, %s)", from, under, renewals, commands)
+}
