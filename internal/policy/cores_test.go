@@ -3,35 +3,13 @@ package policy
 import (
 	"go/ast"
 	"go/token"
+	"path"
 	"slices"
 	"strings"
 	"testing"
 )
 
-// isCore reports whether a file belongs to a core. In cluster and raftlog, the names of the core's
-// files begin with "core". In session/client and session/keeper, all files belong to the core
-// except those listed here.
-func isCore(s source) bool {
-	if s.test || s.generated {
-		return false
-	}
-	name := s.path[strings.LastIndex(s.path, "/")+1:]
-	switch s.pkg {
-	case "lockfsm", "cluster/founding", "cluster/lead", "cluster/voters", "internal/capability":
-		return true
-	case "session", "session/stay":
-		return true
-	case "session/client":
-		return !slices.Contains([]string{"client.go", "inbox.go", "hold.go", "release.go", "regain.go",
-			"downgrade.go", "upgrade.go", "kept.go", "waiter.go", "part.go",
-			"limit.go"}, name)
-	case "session/keeper":
-		return name != "keeper.go"
-	case "cluster", "raftlog":
-		return strings.HasPrefix(name, "core")
-	}
-	return false
-}
+func isCore(s source) bool { return !s.test && !s.generated && IsCore(s.pkg, path.Base(s.path)) }
 
 // impure lists packages that a core may not import, because they access a clock, random numbers, or
 // the world outside the process.

@@ -129,8 +129,10 @@ var allowed = map[string][]string{
 		"internal/history", "internal/nodeid", "internal/nodeid/nodeidtest", "internal/replica",
 		"internal/capability", "go.etcd.io/raft/v3/raftpb", "google.golang.org/protobuf/...",
 	},
-	"internal/mutants/catch":   {"internal/mutants"},
-	"internal/mutants/overlay": {"internal/mutants"},
+	"internal/mutants/catch":    {"internal/mutants", "internal/mutants/binaries"},
+	"internal/mutants/foreign":  {"internal/mutants", "internal/mutants/binaries", "internal/policy"},
+	"internal/mutants/overlay":  {"internal/mutants"},
+	"internal/mutants/binaries": {},
 	"cmd/mortise": {
 		"", "console", "lockfsm", "transport", "transport/wire/...", "internal/capability", "internal/credentials",
 		"internal/guest", "internal/lapse", "internal/nodeid", "internal/plain", "internal/purpose", "internal/queries",

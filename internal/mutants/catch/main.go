@@ -19,10 +19,10 @@ import (
 	"os/signal"
 	"slices"
 	"strings"
-	"sync"
 	"time"
 
 	"github.com/mortise-lock/mortise/internal/mutants"
+	"github.com/mortise-lock/mortise/internal/mutants/binaries"
 )
 
 func main() {
@@ -63,7 +63,7 @@ func run(ctx context.Context, c choice, names []string) error {
 	if err != nil {
 		return err
 	}
-	defer bench.close()
+	defer bench.Close()
 	fmt.Printf("built in %v\n\n", time.Since(begun).Round(time.Second))
 	if !c.passed {
 		if err := bench.healthy(ctx, bugs, c.workers); err != nil {
@@ -89,49 +89,23 @@ func (c choice) layersFor(bugs []mutants.Bug) []mutants.Layer {
 	})
 }
 
-// This function calls f for every index below n, on the given number of goroutines. It also calls
-// next for every index, in ascending order and only after f has returned for that index.
-func each(n, workers int, f func(int), next func(int)) {
-	slots := make(chan struct{}, max(workers, 1))
-	done := make([]chan struct{}, n)
-	var group sync.WaitGroup
-	for i := range n {
-		done[i] = make(chan struct{})
-	}
-	group.Go(func() {
-		for i := range n {
-			slots <- struct{}{}
-			group.Go(func() {
-				f(i)
-				<-slots
-				close(done[i])
-			})
-		}
-	})
-	for i := range n {
-		<-done[i]
-		next(i)
-	}
-	group.Wait()
-}
-
 func table(ctx context.Context, b *bench, bugs []mutants.Bug, every bool, workers int) (missed int) {
 	const form = "%-30s %-9s %-10s %-44s %6s %7s\n"
 	fmt.Printf(form, "bug", "hazard", "caught by", "test", "seed", "after")
 	found := make([][]sighting, len(bugs))
-	each(len(bugs), workers, func(i int) { found[i] = b.hunt(ctx, bugs[i], every) }, func(i int) {
+	binaries.Each(len(bugs), workers, func(i int) { found[i] = b.hunt(ctx, bugs[i], every) }, func(i int) {
 		bug, caught := bugs[i], false
 		for _, s := range found[i] {
-			if !s.failed && !s.slow && !every {
+			if !s.Failed && !s.Slow && !every {
 				continue
 			}
-			by, test := s.layer, s.test
-			if caught = caught || s.failed; s.slow {
+			by, test := s.layer, s.Test
+			if caught = caught || s.Failed; s.Slow {
 				test = "(too slow to say)"
-			} else if !s.failed {
+			} else if !s.Failed {
 				test = "(does not see it)"
 			}
-			fmt.Printf(form, bug.Name, bug.Hazard, by, test, s.seed, s.took.Round(10*time.Millisecond))
+			fmt.Printf(form, bug.Name, bug.Hazard, by, test, s.Seed, s.Took.Round(10*time.Millisecond))
 		}
 		if !caught {
 			missed++

@@ -1,0 +1,149 @@
+package main
+
+import (
+	"fmt"
+	"go/importer"
+	"go/token"
+	"os"
+	"slices"
+	"strings"
+	"testing"
+)
+
+const sample = `package sample
+
+import "errors"
+
+type limits struct{ most, least int }
+
+type box struct {
+	limits limits
+	n      int
+	told   func(int)
+}
+
+func (b *box) put(n, other int) error {
+	if n > b.limits.most {
+		return errors.New("too many")
+	}
+	b.n = n
+	b.told(n)
+	switch n {
+	case 1:
+		b.told(other)
+	}
+	return nil
+}
+`
+
+func sampled(t *testing.T) (*loader, *checked, []*point) {
+	l := &loader{set: token.NewFileSet(), paths: map[string]string{"sample": "sample"}}
+	l.imports = importer.ForCompiler(l.set, "source", nil)
+	c, err := l.check("sample", map[string][]byte{"sample/sample.go": []byte(sample)})
+	if err != nil {
+		t.Fatal(err)
+	}
+	return l, c, c.points(l.set, c.files[0])
+}
+
+// TestEveryKindOfMutationIsFound checks what is found in a sample.
+func TestEveryKindOfMutationIsFound(t *testing.T) {
+	_, _, found := sampled(t)
+	var edits []string
+	for _, p := range found {
+		edits = append(edits, fmt.Sprintf("%d %s: %s", p.line, p.op, p.edit))
+	}
+	for _, edit := range []string{
+		"17 drop: drop b.n = n",
+		"18 drop: drop b.told(n)",
+		"17 swap: swap b.n = n and b.told(n)",
+		"14 negate: negate n > b.limits.most",
+		"14 skip: never if n > b.limits.most",
+		"14 operand: b.limits.least for b.limits.most in n > b.limits.most",
+		"14 operand: other for n in n > b.limits.most",
+		"17 operand: other for n in b.n = n",
+		"18 operand: other for n in b.told(n)",
+		"21 operand: n for other in b.told(other)",
+		"21 drop: drop b.told(other)",
+		"21 skip: never case 1: b.told(other)",
+	} {
+		if !slices.Contains(edits, edit) {
+			t.Errorf("%q is not found", edit)
+		}
+	}
+	if len(edits) != 12 {
+		t.Errorf("found %d mutations:\n%s", len(edits), strings.Join(edits, "\n"))
+	}
+}
+
+// TestMutationsCompileTogether puts all mutations that do not cross into one text.
+func TestMutationsCompileTogether(t *testing.T) {
+	l, c, found := sampled(t)
+	var together []*point
+	for _, p := range found {
+		if !slices.ContainsFunc(together, p.crosses) {
+			p.n = len(together) + 1
+			together = append(together, p)
+		}
+	}
+	files := overlaid(c, "sample", together, len(together))
+	if _, err := l.check("sample", files); err != nil {
+		t.Errorf("%v in\n%s", err, files["sample/sample.go"])
+	}
+	for n := range len(together) {
+		number := fmt.Sprintf("(%d", n+1)
+		if text := string(files["sample/sample.go"]); strings.Count(text, "mutated"+number+")")+
+			strings.Count(text, "mutatedPick"+number+",") != 1 {
+			t.Errorf("mutation %d is not in the text once:\n%s", n+1, text)
+		}
+	}
+}
+
+// TestADrawRepeats checks that equal seeds draw equal mutations, that the ID of a mutation does not
+// depend on its line, and that nothing is drawn twice.
+func TestADrawRepeats(t *testing.T) {
+	in := []area{{name: "sample", dirs: []string{"sample"}, weight: 1}}
+	drawn := func(seed uint64, moved string) (ids []string) {
+		l, _, _ := sampled(t)
+		c, err := l.check("sample", map[string][]byte{"sample/sample.go": []byte(moved + sample)})
+		if err != nil {
+			t.Fatal(err)
+		}
+		tr := &tree{loader: l, packages: map[string]*checked{"sample": c}, points: map[string]map[op][]*point{"sample": {}}}
+		for _, p := range c.points(l.set, c.files[0]) {
+			p.area, p.dir = "sample", "sample"
+			tr.points["sample"][p.op] = append(tr.points["sample"][p.op], p)
+		}
+		for _, p := range tr.draw(in, 6, seed) {
+			ids = append(ids, p.id)
+		}
+		return ids
+	}
+	first := drawn(1, "")
+	if len(first) != 6 || len(slices.Compact(slices.Sorted(slices.Values(first)))) != 6 {
+		t.Errorf("seed 1 draws %v", first)
+	}
+	if again := drawn(1, "// A comment.\n\n"); !slices.Equal(first, again) {
+		t.Errorf("seed 1 draws %v, and below a comment %v", first, again)
+	}
+	if other := drawn(2, ""); slices.Equal(first, other) {
+		t.Errorf("seeds 1 and 2 draw %v", first)
+	}
+}
+
+// TestJudgementsHaveReasons checks the list of the survivors that need no test.
+func TestJudgementsHaveReasons(t *testing.T) {
+	text, err := os.ReadFile("known.txt")
+	if err != nil {
+		t.Fatal(err)
+	}
+	if _, err := known(string(text)); err != nil {
+		t.Error(err)
+	}
+	for text, want := range map[string]bool{"": true, "# x\n\n": true, "0123abcd a.go f: equal\n": true,
+		"0123abcd a.go f\n": false, "0123 a.go: equal\n": false, "0123abcd a.go f: \n": false} {
+		if _, err := known(text); (err == nil) != want {
+			t.Errorf("%q is read with %v", text, err)
+		}
+	}
+}
