@@ -200,3 +200,18 @@ func leases() []Bug {
 			Breaks: "after a lost answer, the session that has resumed a hold does not learn what it includes"},
 	}
 }
+
+// between returns bugs that only the tests of a whole class of states see: each boundary instant,
+// each field of a question, each package on top of a lock.
+func between() []Bug {
+	return []Bug{
+		{Name: "doubt-at-the-end-of-its-grace", Package: "session/client", Hazard: "none",
+			Breaks: "at the very end of its grace a hold is still in doubt, although the group has ended it"},
+		{Name: "upgrade-outlives-its-hold", Package: "session/client", Hazard: "none",
+			Breaks: "Err ends an upgradable hold at its deadline, and its upgrade says that it is held while another writes"},
+		{Name: "overdue-hold-says-a-later-end", Package: "session/client", Hazard: "none",
+			Breaks: "a hold that ended at its MaxHold says that it ended later"},
+		{Name: "lease-ends-before-the-limit", Package: "session/client", Hazard: "none",
+			Breaks: "a hold whose MaxHold ended while its client was stalled is in doubt, and says a later end"},
+	}
+}

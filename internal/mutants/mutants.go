@@ -164,7 +164,7 @@ func Layers() []Layer {
 func All() []Bug {
 	var all []Bug
 	for _, list := range [...][]Bug{rules(), leases(), log(), founding(), voting(), wiring(), secrets(), bounds(),
-		identity(), fleet(), words(), disks(), shells(), owners(), packages(), doors(), glue()} {
+		identity(), fleet(), words(), disks(), shells(), owners(), packages(), doors(), glue(), between()} {
 		all = append(all, list...)
 	}
 	return all

@@ -86,9 +86,16 @@ func (c *Core) Acquire(now clock.Time, r *Request) {
 // begin ends the holds whose deadline or grace has passed. Every input calls it first, so that a
 // late acknowledgement cannot extend them.
 func (c *Core) begin(now clock.Time) {
-	if c.held > 0 && !now.Before(c.lease.deadline()) {
+	if deadline := c.lease.deadline(); c.held > 0 && !now.Before(deadline) {
+		c.endLimited(deadline - 1) // these ended first; see Hold.Err
 		c.loseAll()
 	}
+	c.endLimited(now)
+	c.endDoubts(now)
+}
+
+// endLimited ends the holds that have reached their longest duration at the time now.
+func (c *Core) endLimited(now clock.Time) {
 	for len(c.limited) > 0 && !now.Before(c.limited[0].limit.until) {
 		if r := c.limited[0]; r.limit.passes() {
 			c.overdue(r)
@@ -96,7 +103,6 @@ func (c *Core) begin(now clock.Time) {
 			c.unlimit(r) // Hold.Share has lifted it
 		}
 	}
-	c.endDoubts(now)
 }
 
 // linked reports whether the Attach of the current epoch was sent, so that commands may follow it.
