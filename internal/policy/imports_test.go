@@ -133,6 +133,7 @@ var allowed = map[string][]string{
 	"internal/mutants/foreign":  {"internal/mutants", "internal/mutants/binaries", "internal/policy"},
 	"internal/mutants/overlay":  {"internal/mutants"},
 	"internal/mutants/binaries": {},
+	"internal/sometimes":        {"internal/policy"},
 	"cmd/mortise": {
 		"", "console", "lockfsm", "transport", "transport/wire/...", "internal/capability", "internal/credentials",
 		"internal/guest", "internal/lapse", "internal/nodeid", "internal/plain", "internal/purpose", "internal/queries",

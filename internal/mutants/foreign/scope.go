@@ -74,7 +74,11 @@ func suitesFor(dir string) []suite {
 		if !slices.Contains(l.Packages, dir) || l.Package == "internal/e2e" || l.Package == dir {
 			continue
 		}
-		all = append(all, suite{l.Package, l.Run, l.Skip, strings.Join(l.Env, " ")})
+		skip := notRun
+		if l.Skip != "" {
+			skip += "|" + l.Skip
+		}
+		all = append(all, suite{l.Package, l.Run, skip, strings.Join(l.Env, " ")})
 	}
 	if path.Dir(dir) != "adapters" {
 		all = append(all, suite{pkg: "internal/e2e", run: nodes, skip: notRun})

@@ -1,0 +1,77 @@
+package main
+
+import (
+	"fmt"
+	"strings"
+)
+
+// position is a place in a file, both from 1.
+type position struct{ line, column int }
+
+func (p position) before(q position) bool {
+	return p.line < q.line || p.line == q.line && p.column < q.column
+}
+
+// block is a line of a coverage profile: statements that run together, and how often they ran.
+type block struct {
+	file     string // path below the root
+	from, to position
+	count    int
+}
+
+// blocks reads a coverage profile.
+func blocks(profile string) (all []block, err error) {
+	for line := range strings.Lines(profile) {
+		if strings.HasPrefix(line, "mode:") {
+			continue
+		}
+		file, rest, found := strings.Cut(strings.TrimPrefix(line, module), ":")
+		b, statements := block{file: file}, 0
+		if _, err := fmt.Sscanf(rest, "%d.%d,%d.%d %d %d", &b.from.line, &b.from.column, &b.to.line, &b.to.column,
+			&statements, &b.count); err != nil || !found {
+			return nil, fmt.Errorf("%q is not a line of a profile", line)
+		}
+		all = append(all, b)
+	}
+	return all, nil
+}
+
+// counts returns how often each point was reached. Several profiles may count the same block.
+func counts(points []point, all []block) []int {
+	byFile := map[string][]block{}
+	for _, b := range all {
+		byFile[b.file] = append(byFile[b.file], b)
+	}
+	reached := make([]int, len(points))
+	for i, p := range points {
+		at := position{p.line, p.column}
+		for _, b := range byFile[p.file] {
+			// A block begins at the brace or colon before its first statement.
+			if !at.before(b.from) && at.before(b.to) {
+				reached[i] += b.count
+			}
+		}
+	}
+	return reached
+}
+
+// exceptions returns the reasons of exceptions.txt by the name of the point. A line has the name,
+// " -- " and the reason.
+func exceptions(text string) (map[string]string, error) {
+	reasons := map[string]string{}
+	for line := range strings.Lines(text) {
+		line = strings.TrimSpace(line)
+		if line == "" || strings.HasPrefix(line, "#") {
+			continue
+		}
+		name, reason, found := strings.Cut(line, " -- ")
+		if !found || name == "" || reason == "" {
+			return nil, fmt.Errorf("exceptions.txt: %q is not a branch, two dashes and a reason", line)
+		}
+		if _, twice := reasons[name]; twice {
+			return nil, fmt.Errorf("exceptions.txt: %q stands twice", name)
+		}
+		reasons[name] = reason
+	}
+	return reasons, nil
+}
