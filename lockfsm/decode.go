@@ -135,6 +135,7 @@ type view struct {
 	wallUnixMS  int64
 	version     uint32
 	asks        uint32 // the stays that the request with Try asks for an answer
+	found       *lock  // of the key that refuseOne has looked up last; nil if there is none
 
 	sessionBytes, groupBytes uint64
 }

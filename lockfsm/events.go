@@ -88,15 +88,23 @@ type eventLog struct {
 	from   uint64 // the number of events of the group before this log began
 }
 
+// loggedEvent has the size of a cache line.
 type loggedEvent struct {
-	part       Part
-	holder     *eventHolder // nil for data
-	how        *How
-	wallUnixMS int64
-	token      Token
-	last       Token
-	what       EventKind
-	cause      Cause
+	key         string
+	holder      *eventHolder // nil for data
+	how         *How
+	wallUnixMS  int64
+	token       Token
+	reserved    uint32 // by a stay, after token
+	permits, of uint32
+	mode        Mode
+	tree        bool
+	what        EventKind
+	cause       Cause
+}
+
+func (h *loggedEvent) part() Part {
+	return Part{Key: h.key, Mode: h.mode, Permits: h.permits, Of: h.of, Tree: h.tree}
 }
 
 // eventHolder is separate from its session, because events can outlive the session.
@@ -107,8 +115,11 @@ type eventHolder struct {
 
 func (m *Machine) event(h *loggedEvent, number uint64) Event {
 	e := Event{
-		Position: m.position(number), What: h.what, Cause: h.cause, Part: h.part, Token: h.token, Last: h.last,
+		Position: m.position(number), What: h.what, Cause: h.cause, Part: h.part(), Token: h.token,
 		WallUnixMS: h.wallUnixMS, How: h.how,
+	}
+	if h.reserved > 0 {
+		e.Last = h.token + Token(h.reserved)
 	}
 	if h.holder != nil {
 		e.Session, e.Record = h.holder.id, h.holder.record
@@ -145,6 +156,10 @@ func (m *Machine) noteAll(e *entry, what EventKind, cause Cause) {
 	if v := e.value(); valued && len(v) > 0 {
 		how = &How{Value: v}
 	}
+	if (e.extra == nil || e.extra.entries == nil) && e.mode != ModeIX { // the usual case
+		m.note(e.part(), e, what, cause, how)
+		return
+	}
 	e.eachPart(func(p Part) { m.note(p, e, what, cause, how) })
 }
 
@@ -176,13 +191,13 @@ func (m *Machine) noteData(l *lock, d Data) { m.note(Part{Key: l.key}, nil, Wrot
 func (m *Machine) note(p Part, e *entry, what EventKind, cause Cause, how *How) {
 	h := m.events.next(m.past)
 	m.past++
-	h.part, h.how, h.wallUnixMS, h.what, h.cause, h.holder, h.token, h.last = p, how, m.wallUnixMS, what, cause,
-		nil, 0, 0
+	h.key, h.mode, h.permits, h.of, h.tree = p.Key, p.Mode, p.Permits, p.Of, p.Tree
+	h.how, h.wallUnixMS, h.what, h.cause, h.holder, h.token, h.reserved = how, m.wallUnixMS, what, cause, nil, 0, 0
 	if e != nil {
 		h.holder, h.token = e.session.eventHolder, e.token
 	}
 	if what == Began && e.stays() {
-		h.last = e.stay().last
+		h.reserved = uint32(e.stay().last - e.token)
 	}
 	if audited(cause, how) {
 		m.audit.add(m.event(h, m.past), e.session.party())
@@ -219,7 +234,7 @@ func (m *Machine) Since(after uint64, of Prefixes, most int) (events []Event, up
 		if len(events) == most {
 			return events, m.position(number - 1), true
 		}
-		if h := &r.events[(number-1-r.from)%eventsKept]; of.Cover(h.part.Key) {
+		if h := &r.events[(number-1-r.from)%eventsKept]; of.Cover(h.key) {
 			events = append(events, m.event(h, number))
 		}
 	}

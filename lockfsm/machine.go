@@ -33,6 +33,7 @@ type Machine struct {
 	sticky int // the number of sticky entries
 
 	// The following fields are not in a snapshot.
+	recent    *session // the session of the last command that changed its requests
 	sum       uint64   // see digest.go
 	folded    Revision // the revision after the last command in chain
 	capture   *Capture

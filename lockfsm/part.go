@@ -87,12 +87,17 @@ func (e *entry) eachPart(do func(Part)) {
 		return
 	}
 	for _, each := range all { // equal modes of all keys
-		p := Part{Key: each.lock.key, Mode: each.mode, Tree: each.mode == ModeS}
-		if each.mode == ModePermits {
-			p.Mode, p.Permits, p.Of = 0, each.permits, each.of
-		}
 		if each.mode != ModeIX {
-			do(p)
+			do(each.part())
 		}
 	}
+}
+
+// part returns the only part of the request of e, or one of several with equal modes.
+func (e *entry) part() Part {
+	p := Part{Key: e.lock.key, Mode: e.mode, Tree: e.mode == ModeS}
+	if e.mode == ModePermits {
+		p.Mode, p.Permits, p.Of = 0, e.permits, e.of
+	}
+	return p
 }

@@ -53,14 +53,18 @@ func (m *Machine) push(s *session, c *view, rev Revision) *entry {
 			x.stay = &stay{}
 		}
 	}
-	e := m.pushOne(c.key, c.mode(), c.permits, c.of, s, c, rev, x)
+	l := c.found
+	if l == nil || c.more.left > 0 {
+		l = m.lockFor(c.key)
+	}
+	e := m.pushOne(l, c.mode(), c.permits, c.of, s, c, rev, x)
 	for more := c.more; more.left > 0; {
 		if x.entries == nil {
 			x.entries = append(make([]*entry, 0, 1+more.left), e)
 		}
 		permits, of := more.terms(c)
 		mode := more.mode(c)
-		x.entries = append(x.entries, m.pushOne(more.next(), mode, permits, of, s, c, rev, x))
+		x.entries = append(x.entries, m.pushOne(m.lockFor(more.next()), mode, permits, of, s, c, rev, x))
 	}
 	s.join(e)
 	m.charge(e)
@@ -81,10 +85,10 @@ func (s *session) leave(e *entry) {
 	delete(s.requests, e.number)
 }
 
-func (m *Machine) pushOne(key []byte, mode Mode, permits, of uint32, s *session, c *view, rev Revision,
+func (m *Machine) pushOne(l *lock, mode Mode, permits, of uint32, s *session, c *view, rev Revision,
 	x *extra) *entry {
 	e := m.spareEntry()
-	e.lock, e.session, e.number, e.rev, e.permits, e.of = m.lockFor(key), s, c.Number, rev, permits, of
+	e.lock, e.session, e.number, e.rev, e.permits, e.of = l, s, c.Number, rev, permits, of
 	e.mode, e.notice, e.try, e.extra = mode, c.notice || c.sticky, c.try, x
 	m.enqueue(e)
 	return e
@@ -194,6 +198,9 @@ func (e *entry) lead() *entry { return e.all(new([1]*entry))[0] }
 // stay. If that touches further requests, it begins again. At last it appends all changed requests
 // to m.fired.
 func (m *Machine) fire() {
+	if len(m.touched) == 0 && len(m.contested) == 0 {
+		return // the usual case; visited is empty, too
+	}
 	m.grantTouched()
 	for m.endTries() {
 		m.grantTouched()

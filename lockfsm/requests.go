@@ -107,7 +107,7 @@ func (c *view) allowedBy(rights *sharedRights) bool {
 
 func (m *Machine) refuseOne(key []byte, permits, of uint32, c *view, res *Result) Code {
 	l := m.locks[string(key)]
-	if l == nil {
+	if c.found = l; l == nil {
 		return 0
 	}
 	several := c.more.left > 0
@@ -133,8 +133,11 @@ func (m *Machine) refuseOne(key []byte, permits, of uint32, c *view, res *Result
 }
 
 func (m *Machine) report(e *entry, res *Result) {
-	c := e.change()
-	res.Code, res.Token, res.Watch, res.Last, res.Grant = Granted, c.Token, c.Watch, c.Last, c.Grant
+	res.Code, res.Token, res.Watch = Granted, e.token, e.watch
+	if e.resumed || e.sticky() {
+		c := e.change()
+		res.Last, res.Grant = c.Last, c.Grant
+	}
 	if e.token == 0 {
 		res.Code = Waiting
 		if stuck := m.stuck(e); stuck != nil {

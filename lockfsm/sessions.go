@@ -133,9 +133,15 @@ func (m *Machine) open(c *view, res *Result) {
 // This method returns the session that c names. It returns nil and the reason if the session does
 // not exist or is gone, or if c does not have the epoch of the present attachment.
 func (m *Machine) of(c *view) (*session, Code) {
-	s := m.sessions[c.Session]
+	s := m.recent // commands of one session often follow each other
+	if s == nil || s.id != c.Session {
+		if s = m.sessions[c.Session]; s == nil {
+			return nil, NoSession
+		}
+		m.recent = s
+	}
 	switch {
-	case s == nil || s.gone:
+	case s.gone:
 		return nil, NoSession
 	case c.Epoch != s.epoch:
 		return nil, Stale
@@ -310,6 +316,7 @@ func (m *Machine) unlinkSession(s *session) {
 		s.after.prev = s.prev
 	}
 	delete(m.sessions, s.id)
+	m.recent = nil
 	if !s.gone {
 		delete(m.nonces, s.nonce)
 	}

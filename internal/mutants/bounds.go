@@ -55,6 +55,8 @@ func bounds() []Bug {
 			Breaks: "events for a caller that does not read them fill the memory"},
 		{Name: "joined-watch-leaves-out", Package: "internal/queries", Hazard: "none",
 			Breaks: "a caller that joins a shared watch behind it loses the events between the two"},
+		{Name: "ended-session-is-recent", Package: "lockfsm", Hazard: "none",
+			Breaks: "a session that has ended still acquires locks, if the last command was of it"},
 		{Name: "one-guest-empties-the-audit-log", Package: "lockfsm", Hazard: "none",
 			Breaks: "a guest whose own holds expire pushes all events of others out of the audit log"},
 		{Name: "resets-of-any-rate", Package: "transport", Hazard: "none",
