@@ -7,7 +7,10 @@ import (
 	"testing/synctest"
 	"time"
 
+	"github.com/mortise-lock/mortise/internal/clock"
 	"github.com/mortise-lock/mortise/internal/limits"
+	"github.com/mortise-lock/mortise/internal/nodeid"
+	"github.com/mortise-lock/mortise/internal/nodeid/nodeidtest"
 	"github.com/mortise-lock/mortise/internal/replica"
 	"github.com/mortise-lock/mortise/raftlog"
 	"github.com/mortise-lock/mortise/session/client"
@@ -101,4 +104,41 @@ func questionsAreGivenBack(t *testing.T, op replica.Op) {
 		t.Fatalf("no question is left after the refused ones: %v", err)
 	}
 	end()
+}
+
+// A report of a faulty disk ends with its fault, or when its instance has not repeated it for
+// diskReportFor, and not a moment later.
+func TestDiskReportsAreGivenBack(t *testing.T) {
+	var d diskReports
+	now, last := clock.Time(time.Hour), uint64(0)
+	open := func(end func(id nodeid.ID)) func() (func(), error) {
+		return func() (func(), error) {
+			last++
+			id := nodeidtest.ID(last)
+			d.keep(now, id, &DiskFault{State: DiskFailed})
+			if _, kept := d.all(now)[id]; !kept {
+				return nil, errors.New("not kept")
+			}
+			return func() { end(id) }, nil
+		}
+	}
+	limits.GivenBack(t, limits.Places{
+		Limit: maxDiskReports, Used: func() int { return len(d.all(now)) },
+		Endings: map[string]func() (func(), error){
+			"ended":   open(func(id nodeid.ID) { d.keep(now, id, nil) }),
+			"expired": open(func(nodeid.ID) { now = now.Add(diskReportFor + 1) }),
+		},
+	})
+	d.keep(now, nodeidtest.ID(1), &DiskFault{State: DiskFailed})
+	for after, want := range map[time.Duration]int{0: 1, diskReportFor - 1: 1, diskReportFor: 1} {
+		if got := len(d.all(now.Add(after))); got != want {
+			t.Errorf("%v after a report, %d are known", after, got)
+		}
+	}
+	if got := len(d.all(now.Add(diskReportFor + 1))); got != 0 {
+		t.Errorf("%d reports are known after the end", got)
+	}
+	if diskReportFor > 3*diskLookEvery+diskAskLimit || diskReportFor < 2*diskLookEvery+diskAskLimit {
+		t.Errorf("a report is valid for %v, and repeated every %v", diskReportFor, diskLookEvery)
+	}
 }

@@ -3,6 +3,9 @@
 // directory, and each count with its limit and one more. It finds the fields and parameters in the
 // types of the packages, so an input without a trial fails the test.
 //
+// For the tests of other packages it has two contracts: [GivenBack] of whatever has a limit, and
+// [PassesErrors] of decorators.
+//
 // Guarantees: a duration is found by its type; a count is found if its type is an integer that the
 // language declares; a path is found by its type string and its name, such as Dir or CertFile.
 // Fields of structs count if a program makes values of the struct: it is the type of a parameter or
