@@ -35,7 +35,7 @@ func (a *actor) rouse() {
 	a.roused = true
 	w := a.p.w
 	slow := 40 * time.Microsecond
-	if w.chance(w.nemesis.sluggish) {
+	if w.befalls(sluggish, w.nemesis.sluggish, a.p.m.name) {
 		slow = 20 * time.Millisecond
 	}
 	w.after(w.between(0, slow), a.wake)

@@ -76,7 +76,7 @@ func (p *proc) put(addr string, to nodeid.ID, q query, then func(time.Duration, 
 		case p.instance != asker.Instance: // the incarnation that sent the query has ended
 		case m == nil:
 			w.after(w.net.hop(), func() { finish(founding.Refused, reply{}) })
-		case !w.net.linked(p.m, m) || w.now < m.pausedUntil || w.chance(w.net.drop):
+		case !w.net.linked(p.m, m) || w.now < m.pausedUntil || w.befalls(dropped, w.net.drop, p.m.name):
 		case m.proc == nil:
 			w.after(w.net.hop(), func() { finish(founding.Refused, reply{}) })
 		case !to.IsZero() && to != m.proc.instance:

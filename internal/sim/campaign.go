@@ -1,6 +1,7 @@
 package sim
 
 import (
+	"bytes"
 	"errors"
 	"fmt"
 	"io/fs"
@@ -23,6 +24,9 @@ type Campaign struct {
 	// none.
 	State     string
 	Foundings bool // run foundings (RunFounding) instead of Run
+	// Page is a file. If it is not empty, the first seed that fails is shrunk (see Shrink) and shown
+	// in this file.
+	Page string
 
 	Seed    func(seed uint64)           // seeds crypto/rand
 	Judge   func([]history.Event) error // second judge of each history; nil means none
@@ -70,26 +74,53 @@ const lastEvents = 60
 // The method one runs a single seed. If the run fails, the seed is run again with a transcript,
 // and both runs must have the same hash and fault.
 func (c *Campaign) one(seed uint64) (*Report, error) {
-	r := c.run(seed, false)
+	r := c.run(seed, c.config(seed))
 	if r.Fault == "" {
 		return r, nil
 	}
-	again := c.run(seed, true)
+	cfg := c.config(seed)
+	cfg.Verbose = true
+	again := c.run(seed, cfg)
 	last := again.Transcript[max(0, len(again.Transcript)-lastEvents):]
 	text := strings.Join(last, "\n") + "\n" + again.Fault
 	if again.Hash != r.Hash || again.Fault != r.Fault {
 		text += fmt.Sprintf("\nthe seed is not repeatable: hash %x, then %x, where the first run found: %s", r.Hash,
 			again.Hash, r.Fault)
+	} else if c.Page != "" {
+		text += "\n" + c.show(seed, again)
 	}
 	return again, fmt.Errorf("%v\n%s\nrepeat it: %s", again.Config.String(), text, c.command(seed))
 }
 
-func (c *Campaign) run(seed uint64, verbose bool) *Report {
-	cfg := Draw(seed)
-	if c.Foundings {
-		cfg = DrawFounding(seed)
+// shrinkRuns is the number of runs to shrink a failure, a quarter of an hour on one core.
+const shrinkRuns = 2000
+
+// show shrinks a failure, writes its page, and reports the faults that are left.
+func (c *Campaign) show(seed uint64, failed *Report) string {
+	s := Shrink(failed, shrinkRuns, func(cfg Config) *Report { return c.run(seed, cfg) })
+	text := fmt.Sprintf("shrunk in %d runs to %d parts (minimal: %v):\n%s\n%s", s.Runs, len(s.Faults), s.Minimal,
+		strings.Join(s.Faults, "\n"), s.Fault)
+	page := s.Page(fmt.Sprintf("Simulation, seed %d", seed), c.command(seed), s.Minimal, s.Faults,
+		[]string{"Before the run was shrunk, the judge said: " + failed.Fault})
+	var html bytes.Buffer
+	err := page.Write(&html)
+	if err == nil {
+		err = os.WriteFile(c.Page, html.Bytes(), 0o644)
 	}
-	cfg.Verbose = verbose
+	if err != nil {
+		return text + "\nno page: " + err.Error()
+	}
+	return text + "\nthe page of the shrunk run: " + c.Page
+}
+
+func (c *Campaign) config(seed uint64) Config {
+	if c.Foundings {
+		return DrawFounding(seed)
+	}
+	return Draw(seed)
+}
+
+func (c *Campaign) run(seed uint64, cfg Config) *Report {
 	c.Seed(seed)
 	var r *Report
 	if c.Foundings {
@@ -139,8 +170,8 @@ func (c *Campaign) note(next uint64) error {
 }
 
 // FromEnvironment sets fields from environment variables. First comes from MORTISE_SEED, Step
-// from MORTISE_STEP, Time from MORTISE_TIME and State from MORTISE_STATE. Least comes from
-// MORTISE_SEEDS, or from MORTISE_BIRTHS for foundings. If that variable is empty, Least comes
+// from MORTISE_STEP, Time from MORTISE_TIME, State from MORTISE_STATE and Page from MORTISE_PAGE.
+// Least comes from MORTISE_SEEDS, or from MORTISE_BIRTHS for foundings. If that is empty, Least comes
 // from MORTISE_LEAST. If that is empty too, Least is the value of the parameter runs. A value that
 // cannot be parsed is an error.
 func (c *Campaign) FromEnvironment(runs uint64) (err error) {
@@ -156,6 +187,7 @@ func (c *Campaign) FromEnvironment(runs uint64) (err error) {
 		return n
 	}
 	c.First, c.Step, c.State = number("MORTISE_SEED", 1), number("MORTISE_STEP", 1), os.Getenv("MORTISE_STATE")
+	c.Page = os.Getenv("MORTISE_PAGE")
 	if c.Foundings {
 		c.Least = number("MORTISE_BIRTHS", number("MORTISE_LEAST", runs))
 	} else {

@@ -74,6 +74,8 @@ type Config struct {
 	Trouble Trouble
 	Insider bool // a process that has the secret sends false messages
 	Verbose bool
+	// Replay leaves out faults of an earlier run of the same Config. Nil means that faults are drawn.
+	Replay *Replay
 }
 
 // Trouble defines the faults of a run. The chances are probabilities between 0 and 1. Zero means

@@ -17,7 +17,11 @@ const queuedWhileDialing = 64
 // opens one. A nil error does not mean that the frame arrives.
 func (p *proc) send(to nodeid.ID, addr string, f frame) error {
 	w := p.w
-	if p.group == 0 || w.chance(w.net.drop/4) {
+	if p.group == 0 {
+		return errLost
+	}
+	if w.befalls(dropped, w.net.drop/4, p.m.name) {
+		w.loses(p.m, w.watch.names[to], "lost: %v", f)
 		return errLost
 	}
 	f.from = p.identity()
@@ -27,12 +31,14 @@ func (p *proc) send(to nodeid.ID, addr string, f frame) error {
 	}
 	if waiting, dialing := p.dialing[to]; dialing {
 		if len(waiting) >= queuedWhileDialing {
+			w.loses(p.m, w.watch.names[to], "no stream yet, and the queue is full: %v", f)
 			return errLost
 		}
 		p.dialing[to] = append(waiting, f)
 		return nil
 	}
 	if addr == "" || w.now < p.backOff[to] {
+		w.loses(p.m, w.watch.names[to], "no stream: %v", f)
 		return errLost
 	}
 	p.dialing[to] = []frame{f}
@@ -65,6 +71,9 @@ func (p *proc) dial(to nodeid.ID, addr string, until time.Duration) {
 func (p *proc) undialed(to nodeid.ID) {
 	if _, dialing := p.dialing[to]; p.dead || !dialing {
 		return
+	}
+	for _, f := range p.dialing[to] {
+		p.w.loses(p.m, p.w.watch.names[to], "no stream could be opened: %v", f)
 	}
 	delete(p.dialing, to)
 	p.backOff[to] = p.w.now + p.w.between(20*time.Millisecond, 400*time.Millisecond)

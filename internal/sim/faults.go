@@ -165,7 +165,8 @@ func (n *nemesis) outage() {
 	for i, a := range w.machines {
 		for _, b := range w.machines[:i] {
 			pairs = append(pairs, [2]*machine{a, b})
-			w.net.cut[[2]int{a.id, b.id}], w.net.cut[[2]int{b.id, a.id}] = true, true
+			w.net.sever(a, b)
+			w.net.sever(b, a)
 		}
 		if ended && a.proc != nil {
 			a.proc.hangUp()
@@ -174,10 +175,10 @@ func (n *nemesis) outage() {
 	w.net.dialing = w.between(0, 5*time.Second)
 	over := w.now + long
 	for _, i := range w.rng.Perm(len(pairs)) {
-		a, b := pairs[i][0].id, pairs[i][1].id
+		a, b := pairs[i][0], pairs[i][1]
 		w.after(over-w.now, func() {
-			delete(w.net.cut, [2]int{a, b})
-			delete(w.net.cut, [2]int{b, a})
+			w.net.join(a, b)
+			w.net.join(b, a)
 		})
 		over += w.between(0, 200*time.Millisecond)
 	}

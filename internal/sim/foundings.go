@@ -60,13 +60,21 @@ func RunFounding(number uint64, cfg Config) *Report {
 	number = number / 6 * scatter % (rounds * rounds) // number % 6 selects machines and settings
 	for range foundingRounds {
 		side, oneWay, restarts := digit(machines), digit(3), digit(machines)
-		w.after(w.between(0, 2*time.Second), func() { w.cutBy(side, oneWay) })
+		w.after(w.between(0, 2*time.Second), func() {
+			w.strike(func() (string, func()) { return "cut", func() { w.cutBy(side, oneWay) } })
+		})
 		if w.chance(0.3) {
-			w.after(w.between(0, 5*time.Second), w.nemesis.outage)
+			w.after(w.between(0, 5*time.Second), func() {
+				w.strike(func() (string, func()) { return "outage", w.nemesis.outage })
+			})
 		}
 		for i, m := range w.machines {
 			if restarts>>i&1 == 1 {
-				w.after(w.between(0, 3*time.Second), func() { w.nemesis.crash(m, w.chance(0.5)) })
+				w.after(w.between(0, 3*time.Second), func() {
+					w.strike(func() (string, func()) {
+						return "crash", func() { w.nemesis.crash(m, w.chance(0.5)) }
+					})
+				})
 			}
 		}
 		w.pass(w.now+w.between(2*time.Second, 9*time.Second), nil)
@@ -82,12 +90,12 @@ func (w *world) cutBy(side, oneWay uint64) {
 		return
 	}
 	w.note("cut %b, one way: %d", side, oneWay)
-	clear(w.net.cut)
-	for i := range w.machines {
-		for j := range w.machines {
+	w.net.mend()
+	for i, a := range w.machines {
+		for j, b := range w.machines {
 			from, to := side>>i&1, side>>j&1
 			if from != to && (oneWay == 0 || from == oneWay-1) {
-				w.net.cut[[2]int{i, j}] = true
+				w.net.sever(a, b)
 			}
 		}
 	}

@@ -17,7 +17,7 @@ func (r *ownReplica) outlets() *keeper.Outlets {
 }
 
 func (r *ownReplica) propose(term uint64, blob []byte) bool {
-	if r.p.w.chance(r.p.w.net.drop) {
+	if r.p.w.befalls(dropped, r.p.w.net.drop, r.p.m.name) {
 		return false
 	}
 	r.log.post(func(clock.Time) { r.core.Propose(term, blob) })

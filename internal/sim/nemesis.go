@@ -5,6 +5,7 @@ import (
 	"time"
 
 	"github.com/mortise-lock/mortise/internal/replica"
+	"github.com/mortise-lock/mortise/internal/timeline"
 )
 
 // nemesis causes one fault after another, with pauses between them.
@@ -29,6 +30,7 @@ func (w *world) unleash() {
 }
 
 type fault struct {
+	name         string
 	often, quiet int // weights in a normal and in a quiet run
 	do           func(n *nemesis, m, o *machine)
 }
@@ -36,32 +38,34 @@ type fault struct {
 // faults returns all kinds of faults. In a quiet run, machines only stop and start.
 func faults() []fault {
 	return []fault{
-		{2, 1, func(n *nemesis, m, _ *machine) { n.crash(m, false) }},
-		{2, 1, func(n *nemesis, m, _ *machine) { n.crash(m, true) }},
-		{1, 1, func(n *nemesis, _, _ *machine) { n.atLeader(func(l *machine) { n.crash(l, n.w.chance(0.5)) }) }},
-		{1, 0, func(n *nemesis, m, _ *machine) { n.pause(m, n.w.between(0, n.w.cfg.TTL)) }},
-		{1, 0, func(n *nemesis, m, _ *machine) { n.pause(m, n.w.between(n.w.cfg.TTL/2, 3*n.w.cfg.TTL)) }},
-		{1, 0, func(n *nemesis, _, _ *machine) {
+		{"crash", 2, 1, func(n *nemesis, m, _ *machine) { n.crash(m, false) }},
+		{"power failure", 2, 1, func(n *nemesis, m, _ *machine) { n.crash(m, true) }},
+		{"crash of the leader", 1, 1, func(n *nemesis, _, _ *machine) {
+			n.atLeader(func(l *machine) { n.crash(l, n.w.chance(0.5)) })
+		}},
+		{"short pause", 1, 0, func(n *nemesis, m, _ *machine) { n.pause(m, n.w.between(0, n.w.cfg.TTL)) }},
+		{"long pause", 1, 0, func(n *nemesis, m, _ *machine) { n.pause(m, n.w.between(n.w.cfg.TTL/2, 3*n.w.cfg.TTL)) }},
+		{"pause of the leader", 1, 0, func(n *nemesis, _, _ *machine) {
 			n.atLeader(func(l *machine) { n.pause(l, n.w.between(replica.ElectionTimeout/2, 3*n.w.cfg.TTL)) })
 		}},
-		{2, 0, func(n *nemesis, _, _ *machine) { n.partition() }},
-		{1, 0, func(n *nemesis, m, o *machine) { n.cutOneWay(m, o) }},
-		{1, 0, func(n *nemesis, m, o *machine) { n.cutBothWays(m, o) }},
-		{1, 0, func(n *nemesis, m, _ *machine) { n.atLeader(func(l *machine) { n.cutLeader(l, m) }) }},
-		{1, 0, func(n *nemesis, m, _ *machine) { n.breakStreams(m) }},
-		{1, 0, (*nemesis).swap},
-		{1, 2, func(_ *nemesis, m, _ *machine) { m.leaveAndReturn() }},
-		{1, 0, func(n *nemesis, m, _ *machine) { n.disk(m) }},
-		{1, 0, func(n *nemesis, _, _ *machine) { n.all() }},
-		{2, 0, func(n *nemesis, _, _ *machine) { n.voters() }},
-		{2, 3, func(n *nemesis, _, _ *machine) { n.roll() }},
-		{1, 1, func(n *nemesis, m, _ *machine) { n.flap(m) }},
-		{2, 1, func(n *nemesis, m, _ *machine) { n.scale(m) }},
-		{1, 0, func(n *nemesis, _, _ *machine) { n.exodus() }},
-		{1, 1, (*nemesis).two},
-		{1, 0, func(n *nemesis, _, _ *machine) { n.disaster() }},
-		{2, 0, func(n *nemesis, _, _ *machine) { n.lurk() }},
-		{3, 0, func(n *nemesis, _, _ *machine) { n.outage() }},
+		{"partition", 2, 0, func(n *nemesis, _, _ *machine) { n.partition() }},
+		{"one way cut", 1, 0, func(n *nemesis, m, o *machine) { n.cutOneWay(m, o) }},
+		{"cut", 1, 0, func(n *nemesis, m, o *machine) { n.cutBothWays(m, o) }},
+		{"cut off leader", 1, 0, func(n *nemesis, m, _ *machine) { n.atLeader(func(l *machine) { n.cutLeader(l, m) }) }},
+		{"streams reset", 1, 0, func(n *nemesis, m, _ *machine) { n.breakStreams(m) }},
+		{"swap of addresses", 1, 0, (*nemesis).swap},
+		{"leave and return", 1, 2, func(_ *nemesis, m, _ *machine) { m.leaveAndReturn() }},
+		{"lost disk", 1, 0, func(n *nemesis, m, _ *machine) { n.disk(m) }},
+		{"restart of all", 1, 0, func(n *nemesis, _, _ *machine) { n.all() }},
+		{"restart of the voters", 2, 0, func(n *nemesis, _, _ *machine) { n.voters() }},
+		{"rolling restart", 2, 3, func(n *nemesis, _, _ *machine) { n.roll() }},
+		{"flapping", 1, 1, func(n *nemesis, m, _ *machine) { n.flap(m) }},
+		{"scaling", 2, 1, func(n *nemesis, m, _ *machine) { n.scale(m) }},
+		{"exodus", 1, 0, func(n *nemesis, _, _ *machine) { n.exodus() }},
+		{"two crashes", 1, 1, (*nemesis).two},
+		{"disaster", 1, 0, func(n *nemesis, _, _ *machine) { n.disaster() }},
+		{"power failure at a change of the voters", 2, 0, func(n *nemesis, _, _ *machine) { n.lurk() }},
+		{"outage", 3, 0, func(n *nemesis, _, _ *machine) { n.outage() }},
 	}
 }
 
@@ -70,6 +74,15 @@ func (n *nemesis) strike() {
 	if w.calm {
 		return
 	}
+	w.strike(n.draw)
+	if w.chance(0.4) {
+		w.after(w.between(0, 4*w.cfg.TTL), n.mend)
+	}
+	w.after(w.between(0, 2*w.cfg.Trouble.Every), n.strike)
+}
+
+func (n *nemesis) draw() (name string, do func()) {
+	w := n.w
 	var drawn []fault
 	for _, b := range faults() {
 		often := b.often
@@ -78,11 +91,8 @@ func (n *nemesis) strike() {
 		}
 		drawn = append(drawn, slices.Repeat([]fault{b}, often)...)
 	}
-	drawn[w.rng.IntN(len(drawn))].do(n, w.any(), w.any())
-	if w.chance(0.4) {
-		w.after(w.between(0, 4*w.cfg.TTL), n.mend)
-	}
-	w.after(w.between(0, 2*w.cfg.Trouble.Every), n.strike)
+	one, m, o := drawn[w.rng.IntN(len(drawn))], w.any(), w.any()
+	return one.name + " (" + m.name + ", " + o.name + ")", func() { one.do(n, m, o) }
 }
 
 func (n *nemesis) atLeader(do func(*machine)) {
@@ -93,7 +103,7 @@ func (n *nemesis) atLeader(do func(*machine)) {
 
 func (n *nemesis) mend() {
 	n.w.note("the network is whole")
-	clear(n.w.net.cut)
+	n.w.net.mend()
 }
 
 func (n *nemesis) crash(m *machine, power bool) {
@@ -110,6 +120,7 @@ func (n *nemesis) crash(m *machine, power bool) {
 func (n *nemesis) pause(m *machine, d time.Duration) {
 	n.w.note("%s stands still for %v", m.name, d)
 	m.pausedUntil = max(m.pausedUntil, n.w.now+d)
+	n.w.line.span(timeline.Paused, n.w.page(), n.w.page()+d, m.name, "stands still")
 }
 
 // partition cuts the links between two random sides. One machine may reach both sides, because in
@@ -125,7 +136,7 @@ func (n *nemesis) partition() {
 	for i := range side {
 		for j := range side {
 			if side[i] != side[j] && i != both && j != both && (!oneWay || side[i] == 0) {
-				w.net.cut[[2]int{i, j}] = true
+				w.net.sever(w.machines[i], w.machines[j])
 			}
 		}
 	}
@@ -134,7 +145,7 @@ func (n *nemesis) partition() {
 func (n *nemesis) cutOneWay(a, b *machine) {
 	if a != b {
 		n.w.note("nothing gets from %s to %s", a.name, b.name)
-		n.w.net.cut[[2]int{a.id, b.id}] = true
+		n.w.net.sever(a, b)
 	}
 }
 
@@ -233,7 +244,7 @@ func (w *world) heal() {
 	w.calm = true
 	w.nemesis = nemesis{w: w}
 	w.net.jitter, w.net.repeat, w.net.drop = 0, 0, 0
-	clear(w.net.cut)
+	w.net.mend()
 	for _, m := range w.machines {
 		if len(w.cfg.Founders) == 0 {
 			m.gone = false // a new group needs all machines

@@ -1,7 +1,9 @@
 package sim
 
 import (
+	"fmt"
 	"slices"
+	"strings"
 	"time"
 
 	"go.etcd.io/raft/v3/raftpb"
@@ -9,13 +11,14 @@ import (
 	"github.com/mortise-lock/mortise/internal/nodeid"
 	"github.com/mortise-lock/mortise/internal/nodeid/nodeidtest"
 	"github.com/mortise-lock/mortise/internal/replica"
+	"github.com/mortise-lock/mortise/internal/timeline"
 )
 
 // network simulates the streams and queries between machines. A link is cut in one direction. As
 // with TCP, frames that were sent wait until the link heals or the stream is closed.
 type network struct {
 	w       *world
-	cut     map[[2]int]bool // never ranged over, because the order of a map is random
+	cut     map[[2]int]bool // changed only by sever, join and mend; the order of a map is random
 	latency time.Duration   // usual one-way delay
 	jitter  float64         // chance of a long delay
 	repeat  float64         // chance that a frame or a raft message is delivered twice
@@ -34,10 +37,30 @@ func newNetwork(w *world) network {
 
 func (n *network) hop() time.Duration {
 	d := n.w.between(n.latency/4, n.latency*2)
-	if n.w.chance(n.jitter) {
+	if n.w.befalls(late, n.jitter, networkLane) {
 		d += n.w.between(0, 3*n.w.cfg.TTL)
 	}
 	return d
+}
+
+// sever cuts the link from a to b.
+func (n *network) sever(a, b *machine) {
+	n.cut[[2]int{a.id, b.id}] = true
+	n.w.line.begin(timeline.Cut, n.w.page(), a.name, "nothing gets to "+b.name)
+}
+
+func (n *network) join(a, b *machine) {
+	delete(n.cut, [2]int{a.id, b.id})
+	n.w.line.end(n.w.page(), a.name, "nothing gets to "+b.name)
+}
+
+// mend joins all machines.
+func (n *network) mend() {
+	for _, a := range n.w.machines {
+		for _, b := range n.w.machines {
+			n.join(a, b)
+		}
+	}
 }
 
 func (n *network) blocked(a, b *machine) bool { return a != b && n.cut[[2]int{a.id, b.id}] }
@@ -51,6 +74,25 @@ type frame struct {
 	replies  []byte
 	raft     []*raftpb.Message
 	retired  bool // the replica of the sender has retired
+}
+
+func (f frame) String() string {
+	var parts []string
+	for _, part := range []struct {
+		name string
+		size int
+	}{{"renewals", len(f.renewals)}, {"commands", len(f.commands)}, {"replies", len(f.replies)}} {
+		if part.size > 0 {
+			parts = append(parts, fmt.Sprintf("%d bytes of %s", part.size, part.name))
+		}
+	}
+	for _, m := range f.raft {
+		parts = append(parts, fmt.Sprintf("%v of term %d", m.GetType(), m.GetTerm()))
+	}
+	if f.retired {
+		parts = append(parts, "it has retired")
+	}
+	return strings.Join(parts, ", ")
 }
 
 // identity is what a process reports about itself at the beginning of a stream.
@@ -74,7 +116,8 @@ type end struct {
 // still has, and drops the frames on it, as the transport does.
 func (n *network) connect(a, b *proc) *end {
 	for _, e := range slices.Concat(a.links[b.instance], b.links[a.instance]) {
-		e.queue, e.other.queue = nil, nil
+		e.drop("a newer stream")
+		e.other.drop("a newer stream")
 		e.close()
 	}
 	x := &end{p: a, peer: b.instance, open: true, heard: n.w.now}
@@ -114,6 +157,14 @@ func (e *end) send(f frame) {
 	w.after(at-w.now, e.arrive)
 }
 
+// drop loses what was sent and has not arrived.
+func (e *end) drop(why string) {
+	for _, f := range e.queue {
+		e.p.w.loses(e.p.m, e.other.p.m.name, "%s: %v", why, f)
+	}
+	e.queue = nil
+}
+
 // arrive delivers the first frame in the queue, or tries again later if the link is cut.
 func (e *end) arrive() {
 	w := e.p.w
@@ -126,6 +177,9 @@ func (e *end) arrive() {
 	}
 	f := e.queue[0]
 	e.queue = e.queue[1:]
+	if e.other.p.dead || !e.other.open {
+		w.loses(e.p.m, e.other.p.m.name, "nothing receives it any more: %v", f)
+	}
 	if e.other.p.dead && e.other.p.m.proc != nil {
 		e.close() // the new process on that machine does not have this stream
 		return
@@ -138,7 +192,7 @@ func (e *end) arrive() {
 	e.other.heard = w.now
 	e.other.p.frame(e.other, f)
 	// a real stream never repeats a frame, but the protocol must tolerate it
-	if w.chance(w.net.repeat) {
+	if w.befalls(repeated, w.net.repeat, e.other.p.m.name) {
 		w.after(w.between(0, replica.ElectionTimeout), func() {
 			if e.other.open && !e.other.p.dead {
 				e.other.p.frame(e.other, f)

@@ -28,7 +28,7 @@ func (p *proc) persist() bool {
 	brittle := p.w.nemesis.brittle
 	if d := p.m.disk; d == nil || p.saved == p.core.Founding.Revision() {
 		brittle = 0
-	} else if !p.w.chance(brittle) {
+	} else if !p.w.befalls(powerFails, brittle, p.m.name) {
 		state := p.core.Founding.State()
 		d.state, p.saved = &state, p.core.Founding.Revision()
 	} else {
@@ -36,7 +36,7 @@ func (p *proc) persist() bool {
 		return false
 	}
 	p.w.watch.binds(p)
-	if p.w.chance(brittle) {
+	if p.w.befalls(powerFails, brittle, p.m.name) {
 		p.m.crashAndReturn()
 	}
 	return !p.dead

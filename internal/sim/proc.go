@@ -9,6 +9,7 @@ import (
 	"github.com/mortise-lock/mortise/internal/clock"
 	"github.com/mortise-lock/mortise/internal/nodeid"
 	"github.com/mortise-lock/mortise/internal/nodeid/nodeidtest"
+	"github.com/mortise-lock/mortise/internal/timeline"
 	"github.com/mortise-lock/mortise/lockfsm"
 	"github.com/mortise-lock/mortise/session"
 	"github.com/mortise-lock/mortise/session/client"
@@ -86,6 +87,7 @@ func (m *machine) start() *proc {
 	m.proc = p
 	w.watch.names[p.instance] = m.name
 	w.note("%s starts as %x at %s", m.name, p.instance, m.addr)
+	w.line.begin(timeline.Runs, w.page(), m.name, "runs")
 	p.core = cluster.NewCore(cluster.CoreConfig{Founding: cfg, Zone: m.zone, Gossips: cfg.Settings.Founds(m.name),
 		OwnState: p})
 	p.cluster = actor{p: p, turn: p.clusterTurn}
@@ -111,6 +113,8 @@ func (m *machine) crash(power bool) {
 	m.w.watch.died(p)
 	p.dead = true
 	m.proc = nil
+	m.w.line.end(m.w.page(), m.name, "runs")
+	m.w.line.process(p.stream, m.w.page())
 	if r := p.replica; r != nil {
 		r.stop()
 	}

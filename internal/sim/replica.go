@@ -172,7 +172,7 @@ func (r *ownReplica) Save(batch raftlog.Batch) (done bool, err error) {
 		return true, nil
 	}
 	took := w.between(d.latency/2, d.latency*2)
-	if w.chance(w.nemesis.slowDisk) {
+	if w.befalls(slowSave, w.nemesis.slowDisk, r.p.m.name) {
 		took += w.between(0, replica.ElectionTimeout)
 	}
 	r.saving = &batch
@@ -183,7 +183,7 @@ func (r *ownReplica) Save(batch raftlog.Batch) (done bool, err error) {
 		w.must(r.store.Save(batch))
 		w.watch.saved(r, &batch)
 		r.saving = nil
-		if w.chance(w.nemesis.brittle / 8) {
+		if w.befalls(powerFails, w.nemesis.brittle/8, r.p.m.name) {
 			r.p.m.crashAndReturn() // the batch is durable, but Stored is never called
 			return
 		}
@@ -242,7 +242,7 @@ func (r *ownReplica) peerLost(instance nodeid.ID) {
 func (r *ownReplica) step(m *raftpb.Message) {
 	w := r.p.w
 	m = proto.Clone(m).(*raftpb.Message)
-	if w.chance(w.net.repeat) {
+	if w.befalls(repeated, w.net.repeat, r.p.m.name) {
 		again := proto.Clone(m).(*raftpb.Message)
 		w.after(w.between(0, replica.ElectionTimeout), func() { r.log.post(func(clock.Time) { r.core.Step(again) }) })
 	}
@@ -256,7 +256,12 @@ func (r *ownReplica) flush() {
 		mine = slices.Clone(mine)
 		r.p.w.watch.sends(r, mine)
 		v := r.Place(r.p.core, to)
-		if r.p.w.chance(r.p.w.net.drop) || r.p.send(v.Instance, v.Addr, frame{raft: mine}) != nil {
+		f := frame{raft: mine}
+		lost := r.p.w.befalls(dropped, r.p.w.net.drop, r.p.m.name)
+		if lost {
+			r.p.w.loses(r.p.m, r.p.w.watch.names[v.Instance], "lost: %v", f)
+		}
+		if lost || r.p.send(v.Instance, v.Addr, f) != nil {
 			r.log.post(func(clock.Time) { r.core.Unreachable(to) })
 		}
 	})

@@ -7,6 +7,7 @@ import (
 	"github.com/mortise-lock/mortise/cluster/founding"
 	"github.com/mortise-lock/mortise/internal/check"
 	"github.com/mortise-lock/mortise/internal/history"
+	"github.com/mortise-lock/mortise/internal/timeline"
 	"github.com/mortise-lock/mortise/session/client"
 )
 
@@ -19,6 +20,10 @@ type Report struct {
 	Stats      Stats
 	History    []history.Event // events that callers and voters have observed
 	Settled    time.Duration   // time from healing until the run was settled
+	Strikes    []Strike        // the faults that the run has drawn, those that were left out included
+
+	befallen [chances]int
+	page     timeline.Page // without title, command and faults; empty if Verbose was not set
 }
 
 // progressWithin is the time in which a healed cluster must have served every caller, released all
@@ -55,10 +60,14 @@ func (w *world) finish() *Report {
 	}
 	w.watch.judge(w.cfg.Heal)
 	w.watch.stats.Events = w.events
-	return &Report{
+	r := &Report{
 		Config: w.cfg, Hash: w.run.Sum64(), Fault: w.fault, Transcript: w.notes, Stats: w.watch.stats,
-		History: w.watch.history, Settled: settled,
+		History: w.watch.history, Settled: settled, Strikes: w.struck, befallen: w.befallen,
 	}
+	if w.verbose {
+		r.page = w.shown()
+	}
+	return r
 }
 
 // settle heals the run and requires that every machine becomes a member of one group, that every

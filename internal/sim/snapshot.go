@@ -65,7 +65,7 @@ func (r *ownReplica) Prepare(s *raftpb.Snapshot) (done bool, err error) {
 	}
 	r.aside(w.between(0, 10*disk.latency), func() {
 		r.snap.prepared = s
-		if w.chance(w.nemesis.brittle / 8) {
+		if w.befalls(powerFails, w.nemesis.brittle/8, r.p.m.name) {
 			r.p.m.crashAndReturn() // the snapshot is durable, but no batch refers to it
 			return
 		}
@@ -100,8 +100,8 @@ func (r *ownReplica) SendSnapshot(m *raftpb.Message) {
 	report := func(ok bool) { r.log.post(func(clock.Time) { r.core.SnapshotSent(to, term, ok) }) }
 	w.after(w.net.hop()+w.between(0, 20*time.Millisecond), func() {
 		target := w.at(v.Addr)
-		if target == nil || target.proc == nil || !w.net.linked(r.p.m, target) || w.chance(w.net.drop) ||
-			w.now < target.pausedUntil {
+		if target == nil || target.proc == nil || !w.net.linked(r.p.m, target) ||
+			w.befalls(dropped, w.net.drop, r.p.m.name) || w.now < target.pausedUntil {
 			w.after(w.between(0, time.Second), func() { report(false) })
 			return
 		}

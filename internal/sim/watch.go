@@ -1,6 +1,7 @@
 package sim
 
 import (
+	"errors"
 	"fmt"
 	"slices"
 	"time"
@@ -108,8 +109,24 @@ func (o *watch) judge(settled bool) {
 		settle = time.Hour
 	}
 	if o.w.fault == "" {
-		o.w.must(history.Judge(o.history, history.Options{Settled: settled && o.recorded(), Settle: settle}))
+		err := history.Judge(o.history, history.Options{Settled: settled && o.recorded(), Settle: settle})
+		o.w.must(err)
+		o.w.faultAt = objection(err, o.w.faultAt)
 	}
+}
+
+// objection returns when the last event happened that shows what a judge has found, in page time.
+// Of other errors it returns the second argument.
+func objection(err error, otherwise time.Duration) time.Duration {
+	var v *history.Violation
+	if !errors.As(err, &v) || len(v.Events) == 0 {
+		return otherwise
+	}
+	at := time.Duration(0)
+	for _, e := range v.Events {
+		at = max(at, time.Duration(e.At)-time.Hour)
+	}
+	return at
 }
 
 // recorded reports whether the history has a grant of the group that was founded last. Without this

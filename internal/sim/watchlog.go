@@ -121,7 +121,7 @@ func (o *watch) sends(r *ownReplica, messages []*raftpb.Message) {
 			continue
 		}
 		o.w.must(o.raft.Votes(r.Group, m.GetTerm(), r.ID, m.GetTo()))
-		if disk := r.p.m.disk; disk != nil && o.w.chance(o.w.nemesis.brittle) {
+		if disk := r.p.m.disk; disk != nil && o.w.befalls(powerFails, o.w.nemesis.brittle, r.p.m.name) {
 			o.w.after(o.w.between(0, 2*o.w.net.latency), func() {
 				if !r.p.dead {
 					r.p.m.crashAndReturn()

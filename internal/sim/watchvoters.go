@@ -11,6 +11,7 @@ import (
 	"github.com/mortise-lock/mortise/internal/nodeid"
 	"github.com/mortise-lock/mortise/internal/nodeid/nodeidtest"
 	"github.com/mortise-lock/mortise/internal/replica"
+	"github.com/mortise-lock/mortise/internal/timeline"
 	"github.com/mortise-lock/mortise/raftlog"
 )
 
@@ -27,6 +28,11 @@ func (o *watch) counts(r *ownReplica, leads bool) {
 		return
 	}
 	r.counted = leads
+	if text := fmt.Sprintf("leads group %x", r.Group); leads {
+		o.w.line.begin(timeline.Leads, o.w.page(), r.p.m.name, text)
+	} else {
+		o.w.line.end(o.w.page(), r.p.m.name, text)
+	}
 	switch {
 	case leads:
 		if o.leaders == 0 && o.leaderless > 0 {

@@ -9,7 +9,10 @@ import (
 	"iter"
 	"math/rand/v2"
 	"slices"
+	"strings"
 	"time"
+
+	"github.com/mortise-lock/mortise/internal/timeline"
 )
 
 // world is the whole state of a run: the time, the scheduled functions and the machines. All random
@@ -17,6 +20,7 @@ import (
 type world struct {
 	cfg      Config
 	rng      *rand.Rand
+	source   *rand.PCG     // of rng
 	entering *rand.Rand    // of handles
 	now      time.Duration // global time, which no core can read
 	due      schedule
@@ -39,6 +43,11 @@ type world struct {
 	noted   int
 	verbose bool
 	fault   string
+	faultAt time.Duration // in page time
+
+	struck   []Strike
+	befallen [chances]int // how often each chance has come true
+	line     marks
 }
 
 type scheduled struct {
@@ -66,7 +75,8 @@ func (s *schedule) Pop() any {
 const notesKept = 4000
 
 func newWorld(cfg Config) *world {
-	w := &world{cfg: cfg, rng: rand.New(rand.NewPCG(cfg.Seed, 0x6d6f7274)),
+	source := rand.NewPCG(cfg.Seed, 0x6d6f7274)
+	w := &world{cfg: cfg, rng: rand.New(source), source: source, line: marks{on: cfg.Verbose},
 		entering: rand.New(rand.NewPCG(cfg.Seed, 0x656e746572)), run: fnv.New64a(), verbose: cfg.Verbose,
 		now: time.Hour}
 	w.net = newNetwork(w)
@@ -145,6 +155,63 @@ func (w *world) between(a, b time.Duration) time.Duration {
 
 func (w *world) chance(p float64) bool { return p > 0 && w.rng.Float64() < p }
 
+// befalls is chance for a fault at a message, a turn or a save of a machine. Config.Replay may
+// leave it out.
+func (w *world) befalls(c chance, p float64, at string) bool {
+	if !w.chance(p) {
+		return false
+	}
+	w.befallen[c]++
+	if !w.cfg.Replay.befalls(c, w.befallen[c]-1) {
+		return false
+	}
+	w.line.add(timeline.Late, w.page(), at, "", "%s", chanceNames[c])
+	return true
+}
+
+// strike causes a fault that draw returns with its name. Config.Replay may leave it out.
+func (w *world) strike(draw func() (name string, do func())) {
+	number := len(w.struck)
+	known := w.cfg.Replay.known(number)
+	if known != nil {
+		*w.source = known.before
+	}
+	s := Strike{At: w.page(), before: *w.source}
+	name, do := draw()
+	if noted := w.noted; w.cfg.Replay.happens(number) {
+		w.note("fault: %s", name)
+		do()
+		s.Text = w.since(noted)
+		w.line.add(timeline.Fault, w.page(), networkLane, "", "%s", s.Text)
+	}
+	if known != nil {
+		*w.source = known.after
+	}
+	s.after = *w.source
+	w.struck = append(w.struck, s)
+}
+
+// since returns the notes after the given number of notes, without their times.
+func (w *world) since(noted int) string {
+	if !w.verbose {
+		return ""
+	}
+	var texts []string
+	for _, n := range w.notes[max(0, len(w.notes)-(w.noted-noted)):] {
+		_, text, _ := strings.Cut(strings.TrimSpace(n), "  ")
+		texts = append(texts, strings.TrimPrefix(text, "fault: "))
+	}
+	return strings.Join(texts, "; ")
+}
+
+// page returns the time since the beginning of the run.
+func (w *world) page() time.Duration { return w.now - time.Hour }
+
+// loses observes that a message is lost.
+func (w *world) loses(from *machine, to, format string, args ...any) {
+	w.line.add(timeline.Lost, w.page(), from.name, to, format, args...)
+}
+
 func (w *world) id() uint64 { return w.rng.Uint64()>>8 | 1 }
 
 func (w *world) mark(what byte, a, b uint64) {
@@ -166,13 +233,14 @@ func (w *world) note(format string, args ...any) {
 	if len(w.notes) >= 2*notesKept {
 		w.notes = append(w.notes[:0], w.notes[notesKept:]...)
 	}
-	w.notes = append(w.notes, fmt.Sprintf("%11.6f  ", (w.now-time.Hour).Seconds())+fmt.Sprintf(format, args...))
+	w.notes = append(w.notes, fmt.Sprintf("%11.6f  ", w.page().Seconds())+fmt.Sprintf(format, args...))
 }
 
 // broken reports a broken rule, which ends the run. Only the first one is reported.
 func (w *world) broken(format string, args ...any) {
 	if w.fault == "" {
-		w.fault = fmt.Sprintf("at %.6f s: ", (w.now-time.Hour).Seconds()) + fmt.Sprintf(format, args...)
+		w.fault = fmt.Sprintf("at %.6f s: ", w.page().Seconds()) + fmt.Sprintf(format, args...)
+		w.faultAt = w.page()
 		w.note("BROKEN: %s", w.fault)
 	}
 }
