@@ -213,5 +213,13 @@ func between() []Bug {
 			Breaks: "a hold that ended at its MaxHold says that it ended later"},
 		{Name: "lease-ends-before-the-limit", Package: "session/client", Hazard: "none",
 			Breaks: "a hold whose MaxHold ended while its client was stalled is in doubt, and says a later end"},
+		{Name: "guard-names-any-lock", Package: "internal/queries", Hazard: "none",
+			Breaks: "a guest learns by a guarded Put whether a lock is held that it may not see"},
+		{Name: "page-begins-at-any-key", Package: "internal/queries", Hazard: "none",
+			Breaks: "a guest learns by the beginning of a page whether a key exists that it may not see"},
+		{Name: "page-ends-at-a-foreign-key", Package: "internal/queries", Hazard: "none",
+			Breaks: "the end of a page tells a guest a key that it may not see"},
+		{Name: "text-cut-in-a-character", Package: "internal/queries", Hazard: "none",
+			Breaks: "a long remark is cut in the middle of a character, and the answer with it cannot be encoded"},
 	}
 }

@@ -134,3 +134,80 @@ func FuzzAdvice(f *testing.F) {
 		}
 	})
 }
+
+// setTexts gives every text below v a value, and every list a length. It returns how many texts
+// there are.
+func setTexts(v reflect.Value, text string, length int) (texts int) {
+	switch v.Kind() {
+	case reflect.String:
+		v.SetString(text)
+		return 1
+	case reflect.Pointer:
+		v.Set(reflect.New(v.Type().Elem()))
+		return setTexts(v.Elem(), text, length)
+	case reflect.Slice:
+		v.Set(reflect.MakeSlice(v.Type(), length, length))
+		for i := range length {
+			texts += setTexts(v.Index(i), text, length)
+		}
+	case reflect.Struct:
+		for i := range v.NumField() {
+			texts += setTexts(v.Field(i), text, length)
+		}
+	}
+	return texts
+}
+
+// eachText calls f for every text below v.
+func eachText(v reflect.Value, f func(string)) {
+	switch v.Kind() {
+	case reflect.String:
+		f(v.String())
+	case reflect.Pointer:
+		if !v.IsNil() {
+			eachText(v.Elem(), f)
+		}
+	case reflect.Slice:
+		for i := range v.Len() {
+			eachText(v.Index(i), f)
+		}
+	case reflect.Struct:
+		for i := range v.NumField() {
+			eachText(v.Field(i), f)
+		}
+	}
+}
+
+// TestAdviceAroundItsBounds encodes a status whose lists and texts are a little shorter than the
+// limits, as long, and longer, and whose texts are cut at every byte of a character. A new text of
+// the status is covered, because the test finds it by reflection.
+func TestAdviceAroundItsBounds(t *testing.T) {
+	for _, char := range []string{"é", "€", "😀", "\xff"} {
+		for shift := range len(char) + 1 {
+			for _, length := range []int{1, maxListed - 1, maxListed, maxListed + 1} {
+				text := strings.Repeat("a", shift) + strings.Repeat(char, 2*maxTextBytes/len(char))
+				if length > 1 {
+					text = text[:shift+4*len(char)]
+				}
+				var c cluster.VoterStatus
+				set := setTexts(reflect.ValueOf(&c).Elem(), text, length)
+				got, err := read(answerOf(t, &c))
+				if err != nil {
+					t.Fatalf("%d texts of %q, lists of %d: %v", set, char, length, err)
+				}
+				want, most := strings.ToValidUTF8(text, "?"), 0
+				eachText(reflect.ValueOf(got.VoterStatus).Elem(), func(s string) {
+					if most = max(most, len(s)); s != "" && !strings.HasPrefix(want, s) {
+						t.Errorf("%q was cut to %q", want, s)
+					}
+				})
+				if least := min(len(want), maxTextBytes-len(char)); most < least {
+					t.Errorf("the longest text has %d bytes, want at least %d", most, least)
+				}
+				if n := len(got.VoterStatus.Remarks); n != min(length, maxListed) {
+					t.Errorf("%d of %d remarks", n, length)
+				}
+			}
+		}
+	}
+}

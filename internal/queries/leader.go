@@ -44,6 +44,30 @@ func (l leader) locks(ctx context.Context, q replica.Question) (*query.LockList,
 	return lockList(a, RightsOf(ctx)), nil
 }
 
+// page answers a page of a walk through all locks. The place of the walk is named by the key of any
+// lock, so a program that may not see this key gets that of its last lock instead, and the pages
+// without a lock of the program are read here.
+func (l leader) page(ctx context.Context, q replica.Question) (*query.LockList, error) {
+	rights := RightsOf(ctx)
+	for {
+		a, err := l.answer(ctx, q)
+		if err != nil {
+			return nil, err
+		}
+		switch n := len(a.Locks); {
+		case rights.Sees(a.Next.Key):
+		case !a.More:
+			a.Next = lockfsm.Cursor{}
+		case n > 0:
+			a.Next.Key = a.Locks[n-1].Key
+		default:
+			q.Next = a.Next
+			continue
+		}
+		return lockList(a, rights), nil
+	}
+}
+
 func (l leader) held(ctx context.Context, q replica.Question) (*query.Held, error) {
 	a, err := l.answer(ctx, q)
 	if err != nil {
@@ -73,11 +97,11 @@ func (l leader) Peek(ctx context.Context, q *query.KeyRequest) (*query.LockList,
 }
 
 func (l leader) List(ctx context.Context, q *query.ListRequest) (*query.LockList, error) {
-	return l.locks(ctx, replica.Question{Op: replica.OpList, Key: string(q.Prefix), Next: cursor(q.Next)})
+	return l.page(ctx, replica.Question{Op: replica.OpList, Key: string(q.Prefix), Next: cursor(q.Next)})
 }
 
 func (l leader) Walk(ctx context.Context, q *query.ListRequest) (*query.LockList, error) {
-	return l.locks(ctx, replica.Question{Op: replica.OpWalk, Key: string(q.Prefix), Next: cursor(q.Next)})
+	return l.page(ctx, replica.Question{Op: replica.OpWalk, Key: string(q.Prefix), Next: cursor(q.Next)})
 }
 
 func (l leader) Holders(ctx context.Context, q *query.HoldersRequest) (*query.LockList, error) {

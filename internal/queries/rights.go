@@ -157,7 +157,10 @@ func Allowed(c *capability.Capability, q any) error {
 	case *query.HoldersRequest:
 		return sees(q.Key)
 	case *query.ListRequest:
-		return lists(q.Prefix)
+		if err := lists(q.Prefix); err != nil || len(q.GetNext().GetKey()) == 0 {
+			return err
+		}
+		return sees(q.Next.Key)
 	case *query.WatchRequest:
 		for _, each := range q.Prefixes {
 			if err := lists(each); err != nil {
