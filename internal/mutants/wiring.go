@@ -140,6 +140,8 @@ func wiring() []Bug {
 			Breaks: "the only founder leaves and its own word keeps others from becoming founders, so that its vote is lost"},
 		{Name: "founders-before-all", Package: "internal/replica", Hazard: "none", Nodes: "TestALostVoteIsTold",
 			Breaks: "an instance gets a vote by new founders while another that stays can found by the old ones"},
+		{Name: "others-in-map-order", Package: "internal/replica", Hazard: "none",
+			Breaks: "a leader tells the instances of a new configuration in a random order, and no seed repeats its run"},
 		{Name: "adoption-asked-once", Package: "internal/replica", Hazard: "none",
 			Breaks: "settings whose proposal was lost are never adopted"},
 		{Name: "founders-before-one-is-here", Package: "internal/replica", Hazard: "none",

@@ -278,3 +278,24 @@ func TestAGuestDoesNotCount(t *testing.T) {
 		t.Errorf("%d members, want the instance and the program", g.Members())
 	}
 }
+
+// TestOthersHaveAnOrder: equal sessions give equal facts, whatever the order of a map is. A run of a
+// seed depends on it.
+func TestOthersHaveAnOrder(t *testing.T) {
+	var g SessionIndex
+	now := sessionMap{}
+	for id := range lockfsm.SessionID(50) {
+		now.open(id + 1)
+	}
+	g.Begin(now.all())
+	var f voters.Facts
+	f.Settings.Founders = []string{"a founder that is not there"}
+	g.Read(&f, linkedToAll)
+	var order []uint64
+	for r := range f.Others.All() {
+		order = append(order, r.Order)
+	}
+	if len(order) != len(now) || !slices.IsSorted(order) {
+		t.Errorf("%d of %d instances, in the order %v", len(order), len(now), order)
+	}
+}

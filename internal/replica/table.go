@@ -60,13 +60,13 @@ type others struct {
 	linked func(instance nodeid.ID) bool
 }
 
+// All yields the instances in ascending order of session. In the order of a map, the leader would
+// send them a new configuration in another order in each run of a seed.
 func (o others) All() iter.Seq[voters.Registered] {
 	return func(yield func(voters.Registered) bool) {
-		for _, same := range o.table.instances {
-			for _, k := range same {
-				if !o.table.relevant[k.record.Name] && !yield(k.registered(o.linked)) {
-					return
-				}
+		for _, k := range o.table.pick(true) {
+			if !o.table.relevant[k.record.Name] && !yield(k.registered(o.linked)) {
+				return
 			}
 		}
 	}
