@@ -189,6 +189,37 @@ func TestAStoredKeyProvesTheStoredID(t *testing.T) {
 	}
 }
 
+// TestEveryRecordIsReadWhole cuts each record at every length and appends a byte to it, with the
+// right checksum. All these are refused.
+func TestEveryRecordIsReadWhole(t *testing.T) {
+	good := map[string][]byte{
+		recordIdentity: identity{Life: 7, Label: "l", Name: "n"}.append(nil),
+		recordState:    (&founding.State{Instance: nodeidtest.Key(1).ID()}).Append(nil),
+		recordBook:     founding.AppendVoters(nil, []Voter{{Raft: 1, Instance: nodeidtest.ID(2), Addr: "a:1", Life: 3}}),
+		recordKey:      nodeidtest.Key(1).Seed(),
+	}
+	d := newDisk()
+	for name, content := range good {
+		d.values[name] = seal(content)
+	}
+	if _, err := recall(d); err != nil {
+		t.Fatal(err)
+	}
+	for name, content := range good {
+		for n := range len(content) {
+			d.values[name] = seal(content[:n])
+			if _, err := recall(d); !errors.Is(err, ErrDirectory) {
+				t.Errorf("%d of the %d bytes of the record %s are read: %v", n, len(content), name, err)
+			}
+		}
+		d.values[name] = seal(append(bytes.Clone(content), 0))
+		if _, err := recall(d); !errors.Is(err, ErrDirectory) {
+			t.Errorf("the record %s is read with a byte more: %v", name, err)
+		}
+		d.values[name] = seal(content)
+	}
+}
+
 // FuzzRecords passes arbitrary bytes to every decoder of a directory. Accepted content must be
 // encoded to the same bytes.
 func FuzzRecords(f *testing.F) {

@@ -85,6 +85,8 @@ func TestTheAddressToAdvertise(t *testing.T) {
 	public := fakeHost{name: "vm", nics: map[string]string{"eth0": "203.0.113.5", "eth1": "203.0.113.77"},
 		routes: map[string]string{"0.0.0.0/0": "203.0.113.77"}}
 	offline := fakeHost{name: "laptop", nics: map[string]string{}}
+	local := fakeHost{name: "vm", nics: map[string]string{"eth0": "fd00::5 fe80::5"},
+		routes: map[string]string{"::/0": "fe80::5"}}
 	lone := fakeHost{name: "vm", nics: map[string]string{"eth0": "10.0.0.5"}}
 
 	for _, c := range []struct {
@@ -122,6 +124,8 @@ func TestTheAddressToAdvertise(t *testing.T) {
 		{"one address and no route", lone, "unknown:1", "", "[::]:7947", "10.0.0.5:7947"},
 		{"loopback beside a host that cannot be reached yet", lone, "127.0.0.1:1 10.9.9.9:1", "", "[::]:7947",
 			"10.0.0.5:7947"},
+		{"a route from an address of one link", local, "[fd00::9]:7947", "", "[::]:7947", "[fd00::5]:7947"},
+		{"a host of one link behind an address of all", pod6, "[fe80::9]:7947", "", "[::]:7947", "[fd00::7]:7947"},
 		{"offline", offline, "unknown:1", "", "[::]:7947", "only loopback addresses: set Config.Advertise"},
 		{"offline and alone", offline, "", "", "[::]:7947", "127.0.0.1:7947"},
 		{"no look at the interfaces", fakeHost{}, "unknown:1", "", "[::]:7947", "not allowed): set Config.Advertise"},

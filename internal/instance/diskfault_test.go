@@ -9,6 +9,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/mortise-lock/mortise/internal/clock"
 	"github.com/mortise-lock/mortise/raftlog"
 )
 
@@ -138,5 +139,53 @@ func TestAFaultEndsOnceTheReplicaWorks(t *testing.T) {
 		if f := r.n.diskFault(); (f != nil) != (state == DiskRemoved) {
 			t.Errorf("%s: afterwards the fault is %v", state, f)
 		}
+	}
+}
+
+// still is a clock that stands.
+type still clock.Time
+
+func (s still) Now() clock.Time { return clock.Time(s) }
+
+type starvedLog struct {
+	recordedLog
+	ended clock.Time
+}
+
+func (l starvedLog) Status() raftlog.Status { return raftlog.Status{StarvedEnd: l.ended} }
+
+// TestACallThatHangsIsAFault checks when a call to the disk counts as hung: after three seconds,
+// but only after thirty if the machine has just given this process no processor.
+func TestACallThatHangsIsAFault(t *testing.T) {
+	now := clock.Time(time.Hour)
+	justNow := now.Add(-diskHungAfter - diskLookEvery + 1)
+	for _, c := range []struct {
+		hung    time.Duration
+		starved clock.Time
+		want    bool
+	}{
+		{0, 0, false}, {diskHungAfter - 2, 0, false}, {diskHungAfter, 0, true}, {diskHungAfter + 2, 0, true},
+		{diskHungAfter, justNow, false}, {diskHungAfter, justNow - 1, true}, {diskHungAfter, now, false},
+		{diskBlamedAfter - 2, now, false}, {diskBlamedAfter + 2, now, true},
+	} {
+		for call := range diskCall(len(diskWatch{}.began)) {
+			r := newRig(t)
+			r.withDir()
+			r.withReplica()
+			r.voted().log = starvedLog{recordedLog{r}, c.starved}
+			r.n.env.clock = still(now)
+			if c.hung > 0 {
+				r.n.disk.began[call].Store(int64(now.Add(-c.hung)))
+			}
+			r.n.lookAtDisk(false)
+			if f := r.n.diskFault(); (f != nil) != c.want || f != nil && f.State != DiskHung {
+				t.Errorf("a call %d that hangs for %v, starved until %v ago, is the fault %v", call, c.hung,
+					now.Sub(c.starved), f)
+			}
+		}
+	}
+	r := newRig(t)
+	if end := r.n.starvedEnd(); end != 0 {
+		t.Errorf("without a replica the process was starved until %v", end)
 	}
 }

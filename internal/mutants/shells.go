@@ -3,6 +3,18 @@ package mutants
 // shells returns the bugs of the goroutines around the cores.
 func shells() []Bug {
 	return []Bug{
+		{Name: "settled-is-caught-up", Package: "internal/replica", Hazard: "none",
+			Breaks: "a replica that lacks thousands of entries is made a voter"},
+		{Name: "joint-majorities-not-told", Package: "internal/replica", Hazard: "none",
+			Breaks: "during a joint change a configuration is believed that only one of its majorities knows"},
+		{Name: "settings-before-the-birth", Package: "internal/replica", Hazard: "none",
+			Breaks: "a voter that missed the birth ignores the settings of the snapshot that tells it"},
+		{Name: "fault-dated-anew", Package: "internal/instance", Hazard: "none",
+			Breaks: "a fault of a disk that goes on seems to begin at each check"},
+		{Name: "starving-unknown", Package: "internal/instance", Hazard: "none",
+			Breaks: "a process that gets no processor calls its disk faulty"},
+		{Name: "identity-read-in-part", Package: "cluster", Hazard: "none",
+			Breaks: "a record of a directory with further bytes is used as if they did not matter"},
 		{Name: "queue-counts-on", Package: "transport", Hazard: "none",
 			Breaks: "a link takes no word after 8 MiB in its life"},
 		{Name: "raft-bytes-count-on", Package: "transport", Hazard: "none",

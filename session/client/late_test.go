@@ -6,8 +6,10 @@ import (
 	"testing/synctest"
 	"time"
 
+	"github.com/mortise-lock/mortise/internal/clock"
 	"github.com/mortise-lock/mortise/internal/nodeid"
 	"github.com/mortise-lock/mortise/internal/nodeid/nodeidtest"
+	"github.com/mortise-lock/mortise/session/stay"
 )
 
 // A lease that ends while the process is stopped is reported with the time for which it did not
@@ -55,5 +57,33 @@ func TestALossKnowsThatTheProcessDidNotRun(t *testing.T) {
 				}
 			})
 		})
+	}
+}
+
+type setClock struct{ now clock.Time }
+
+func (c *setClock) Now() clock.Time { return c.now }
+
+// TestATimerIsNotLateWhileAWatcherRuns checks that the time in which Config.Watch runs, on the
+// client's goroutine, does not count as a time in which the machine let the goroutine wait.
+func TestATimerIsNotLateWhileAWatcherRuns(t *testing.T) {
+	at := &setClock{now: clock.Time(time.Hour)}
+	c := &Client{core: NewCore(at.now, time.Second), config: Config{Clock: at, TTL: time.Second,
+		Random: func([]byte) {}, Watch: func(*News) { at.now = at.now.Add(2 * time.Second) }}}
+	c.kept.stays = stay.NewSet(1, time.Second)
+	c.due = at.now // the timer is due when the watcher begins
+	c.tell(Status{}, Status{Phase: Attached})
+	if c.told != at.now {
+		t.Fatalf("the watcher returned at %v, and its time counts until %v", at.now, c.told)
+	}
+	c.turn()
+	if c.late != 0 {
+		t.Errorf("the goroutine was late by %v", c.late)
+	}
+	c.due = at.now
+	at.now = at.now.Add(time.Second)
+	c.turn()
+	if c.late != time.Second {
+		t.Errorf("the goroutine was late by %v, want a second", c.late)
 	}
 }
