@@ -177,3 +177,22 @@ func TestHistoryThatCannotBeWritten(t *testing.T) {
 type failing struct{ err error }
 
 func (f failing) Write([]byte) (int, error) { return 0, f.err }
+
+// TestUnlockAfterADetachReleasesNothing checks that a history does not call the Unlock of a detached
+// lock a release: the hold ends only with its LockDelay. The fleet judges the history at its end.
+func TestUnlockAfterADetachReleasesNothing(t *testing.T) {
+	bubble(t, func(t *testing.T) {
+		f := startFleet(t, 1)
+		l, err := f.nodes[0].Acquire(t.Context(), mortise.Request{Key: "k", LockDelay: time.Second})
+		if err != nil {
+			t.Fatal(err)
+		}
+		if err := l.Detach(t.Context()); err != nil {
+			t.Fatal(err)
+		}
+		unlock(t, l)
+		time.Sleep(100 * time.Millisecond)
+		unlock(t, f.lock(0, "between"))
+		unlock(t, f.lock(0, "k"))
+	})
+}

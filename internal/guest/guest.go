@@ -1,6 +1,7 @@
 package guest
 
 import (
+	"cmp"
 	"context"
 	"crypto/rand"
 	"errors"
@@ -16,8 +17,10 @@ import (
 
 	"github.com/mortise-lock/mortise"
 	"github.com/mortise-lock/mortise/cluster/discovery"
+	"github.com/mortise-lock/mortise/internal/clock"
 	"github.com/mortise-lock/mortise/internal/credentials"
 	"github.com/mortise-lock/mortise/internal/nodeid"
+	"github.com/mortise-lock/mortise/internal/outside"
 	"github.com/mortise-lock/mortise/internal/plain"
 	"github.com/mortise-lock/mortise/internal/queries"
 	"github.com/mortise-lock/mortise/lockfsm"
@@ -33,6 +36,7 @@ const askWithin = time.Second
 // Guest asks the instances of a cluster. Open makes one, and Close ends it.
 type Guest struct {
 	config   mortise.Config
+	world    outside.World
 	source   *credentials.Source // nil means plain text
 	key      nodeid.Key
 	port     *transport.Port
@@ -44,7 +48,20 @@ type Guest struct {
 // JoinFunc, Secret, OldSecrets, TLS, TLSFiles, TLSPeers, TLSGuests, Insecure and SessionTTL, with
 // the same rules as mortise.Config. Open contacts no instance. The error names each mistake by its
 // field.
-func Open(config mortise.Config) (*Guest, error) {
+func Open(config mortise.Config) (*Guest, error) { return OpenIn(outside.World{}, config) }
+
+// OpenIn is Open in the environment w, of which a guest uses the fields Dial, Clock and Random.
+func OpenIn(w outside.World, config mortise.Config) (*Guest, error) {
+	w.Clock = cmp.Or(w.Clock, clock.Boot())
+	if w.Dial == nil {
+		var dialer net.Dialer
+		w.Dial = func(ctx context.Context, address string) (net.Conn, error) {
+			return dialer.DialContext(ctx, "tcp", address)
+		}
+	}
+	if w.Random == nil {
+		w.Random = random
+	}
 	if config.Cluster == "" {
 		config.Cluster = "mortise"
 	}
@@ -56,11 +73,12 @@ func Open(config mortise.Config) (*Guest, error) {
 		return nil, err
 	}
 	config.Secret, config.OldSecrets, config.TLS = "", nil, nil // source now contains these credentials
-	g := &Guest{config: config, source: source, key: nodeid.NewKey(random)}
+	g := &Guest{config: config, world: w, source: source, key: nodeid.NewKey(w.Random)}
 	settings := transport.Config{
 		Cluster: config.Cluster, Self: transport.Self{Key: g.key},
 		Listener: transport.Deaf(), Dial: g.dial, Handler: inbound{g}, Logger: slog.New(slog.DiscardHandler),
-		Rules: lockfsm.Fingerprints(),
+		Random: w.Random,
+		Rules:  lockfsm.Fingerprints(),
 	}
 	if source != nil {
 		settings.TLS = source
@@ -146,8 +164,7 @@ func (g *Guest) dial(ctx context.Context, address string) (net.Conn, error) {
 	if open && elsewhere(address) {
 		return nil, errOpen
 	}
-	var dialer net.Dialer
-	conn, err := dialer.DialContext(ctx, "tcp", address)
+	conn, err := g.world.Dial(ctx, address)
 	if err != nil || !open {
 		return conn, err
 	}

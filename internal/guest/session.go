@@ -11,7 +11,6 @@ import (
 	"time"
 
 	"github.com/mortise-lock/mortise"
-	"github.com/mortise-lock/mortise/internal/clock"
 	"github.com/mortise-lock/mortise/internal/nodeid"
 	"github.com/mortise-lock/mortise/session/client"
 	"github.com/mortise-lock/mortise/transport"
@@ -42,7 +41,7 @@ type Session struct {
 func (g *Guest) Session(ctx context.Context) (*Session, error) {
 	s := &Session{guest: g}
 	s.client = client.New(client.Config{
-		Clock: clock.Boot(), TTL: g.config.SessionTTL, Send: s.send, Random: random,
+		Clock: g.world.Clock, TTL: g.config.SessionTTL, Send: s.send, Random: g.world.Random,
 		Stays: stays, StayIdle: stayIdle,
 	})
 	g.sessions.Store(s.client)

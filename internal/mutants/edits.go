@@ -50,7 +50,7 @@ func Edits() (all []Edit, err error) {
 		if err != nil {
 			return nil, err
 		}
-		some, err := parse(string(text))
+		some, err := Parse(string(text))
 		if err != nil {
 			return nil, fmt.Errorf("%s: %w", list, err)
 		}
@@ -59,7 +59,8 @@ func Edits() (all []Edit, err error) {
 	return all, nil
 }
 
-func parse(text string) (all []Edit, err error) {
+// Parse reads edits in the format of the files in the directory edits.
+func Parse(text string) (all []Edit, err error) {
 	number := 0
 	for line := range strings.Lines(text) {
 		number++
@@ -89,32 +90,36 @@ func Planted(root string) (map[string]string, error) {
 	if err != nil {
 		return nil, err
 	}
-	files := map[string][]string{}
+	planted := map[string]string{}
+	return planted, Apply(root, planted, all)
+}
+
+// Apply makes the edits in files, a map of slash-separated paths to texts. A file that is not in the
+// map is read below root, and added. The error names each edit whose old lines do not occur in its
+// file exactly once.
+func Apply(root string, files map[string]string, all []Edit) error {
 	var wrong []error
 	for _, e := range all {
-		lines, read := files[e.File]
+		text, read := files[e.File]
 		if !read {
-			text, err := os.ReadFile(filepath.Join(root, e.File))
+			b, err := os.ReadFile(filepath.Join(root, filepath.FromSlash(e.File)))
 			if err != nil {
-				return nil, err
+				return err
 			}
-			lines = strings.Split(string(text), "\n")
+			text = string(b)
 		}
+		files[e.File] = text
+		lines := strings.Split(text, "\n")
 		at := places(lines, e.Old)
 		if len(at) != 1 {
 			wrong = append(wrong, fmt.Errorf("an edit for %q stands %d times in %s, and not once. "+
-				"Write it anew in internal/mutants/edits:\n%s",
+				"Write it anew beside the other edits:\n%s",
 				e.Bugs(), len(at), e.File, strings.Join(e.Old, "\n")))
-			files[e.File] = lines
 			continue
 		}
-		files[e.File] = slices.Replace(lines, at[0], at[0]+len(e.Old), e.New...)
+		files[e.File] = strings.Join(slices.Replace(lines, at[0], at[0]+len(e.Old), e.New...), "\n")
 	}
-	planted := map[string]string{}
-	for file, lines := range files {
-		planted[file] = strings.Join(lines, "\n")
-	}
-	return planted, errors.Join(wrong...)
+	return errors.Join(wrong...)
 }
 
 func places(lines, some []string) (at []int) {
@@ -138,9 +143,42 @@ var planted = os.Getenv("MORTISE_BUG")
 func bug(name string) bool { return name == planted }
 `
 
+// Sources returns the files of the overlay with all planted bugs: their texts by their paths below
+// root, with slashes. In the built program, MORTISE_BUG selects the bug.
+func Sources(root string) (map[string]string, error) {
+	planted, err := Planted(root)
+	if err != nil {
+		return nil, err
+	}
+	return planted, Beside(planted, "bug_planted.go", asker)
+}
+
+// Beside adds a file to each package of the given files. The verb %s in its text is the name of the
+// package.
+func Beside(files map[string]string, name, text string) error {
+	for _, file := range slices.Collect(maps.Keys(files)) {
+		parsed, err := parser.ParseFile(token.NewFileSet(), file, files[file], parser.PackageClauseOnly)
+		if err != nil {
+			return err
+		}
+		files[path.Join(path.Dir(file), name)] = fmt.Sprintf(text, parsed.Name.Name)
+	}
+	return nil
+}
+
 // Overlay writes all files with bugs below dir and returns the name of a file for the flag
-// -overlay of go build and go test. In the built program, MORTISE_BUG selects the bug.
+// -overlay of go build and go test.
 func Overlay(root, dir string) (string, error) {
+	files, err := Sources(root)
+	if err != nil {
+		return "", err
+	}
+	return Write(root, dir, files)
+}
+
+// Write writes files below dir, and returns the name of a file for the flag -overlay of go build and
+// go test. A path that is not absolute is below root.
+func Write(root, dir string, files map[string]string) (string, error) {
 	root, err := filepath.Abs(root)
 	if err != nil {
 		return "", err
@@ -148,27 +186,20 @@ func Overlay(root, dir string) (string, error) {
 	if dir, err = filepath.Abs(dir); err != nil {
 		return "", err
 	}
-	planted, err := Planted(root)
-	if err != nil {
-		return "", err
-	}
-	for _, file := range slices.Collect(maps.Keys(planted)) {
-		parsed, err := parser.ParseFile(token.NewFileSet(), file, planted[file], parser.PackageClauseOnly)
-		if err != nil {
-			return "", err
-		}
-		planted[path.Join(path.Dir(file), "bug_planted.go")] = fmt.Sprintf(asker, parsed.Name.Name)
-	}
 	replace := map[string]string{}
-	for file, text := range planted {
-		to := filepath.Join(dir, filepath.FromSlash(file))
+	for file, text := range files {
+		from := filepath.FromSlash(file)
+		to := filepath.Join(dir, from)
+		if !filepath.IsAbs(from) {
+			from = filepath.Join(root, from)
+		}
 		if err := os.MkdirAll(filepath.Dir(to), 0o755); err != nil {
 			return "", err
 		}
 		if err := os.WriteFile(to, []byte(text), 0o644); err != nil {
 			return "", err
 		}
-		replace[filepath.Join(root, filepath.FromSlash(file))] = to
+		replace[from] = to
 	}
 	list, err := json.Marshal(map[string]any{"Replace": replace})
 	if err != nil {

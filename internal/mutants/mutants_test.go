@@ -37,7 +37,7 @@ func TestEditsThatDoNotFit(t *testing.T) {
 	}
 	for text, want := range map[string]int{"@@ f\n a\n-b\n+c\n@@ g\n-d\n": 2, " a\n": -1, "@@ f\na\n": -1,
 		"@@ f\n\n": -1, "": 0} {
-		if all, err := parse(text); err == nil && len(all) != want || (err != nil) != (want < 0) {
+		if all, err := Parse(text); err == nil && len(all) != want || (err != nil) != (want < 0) {
 			t.Errorf("%q is %v, %v", text, all, err)
 		}
 	}

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"sync"
+	"sync/atomic"
 
 	"github.com/mortise-lock/mortise/internal/clock"
 	"github.com/mortise-lock/mortise/lockfsm"
@@ -22,7 +23,8 @@ type Call struct {
 	tried  bool         // the group refused the request because the lock is held
 	since  clock.Time
 
-	unlocking sync.Once // ensures that only the first release is recorded
+	unlocking sync.Once   // ensures that only the first release is recorded
+	detached  atomic.Bool // the first release was a Detach, so a later Unlock releases nothing
 
 	mu      sync.Mutex // guards the fields below; never held across a wait
 	granted bool       // Hooks.Acquired has returned

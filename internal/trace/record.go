@@ -86,6 +86,7 @@ func (c *Call) recordRelease(how Way) {
 func (c *Call) recordFirst(how Way) {
 	switch how {
 	case Detach, Lapse: // the lock is not released, but the caller gets no more events
+		c.detached.Store(true)
 		now := c.tracer.config.Clock.Now()
 		if c.hold.Err() == client.ErrInJeopardy {
 			now = c.hold.Until()
@@ -104,7 +105,7 @@ func (c *Call) recordFirst(how Way) {
 }
 
 func (c *Call) recordReleased(err error) {
-	if h := c.tracer.config.History; h != nil {
+	if h := c.tracer.config.History; h != nil && !c.detached.Load() {
 		h.Unlocked(c.op, errorClass(err))
 	}
 }

@@ -1,0 +1,120 @@
+package native
+
+// edits are the changes of Go's standard library, except those of package sync/atomic.
+var edits = []edit{
+	{"runtime/proc.go", "const haveSysmon = GOARCH != \"wasm\"\n", "const haveSysmon = false\n"},
+	{"runtime/proc.go", "const forcePreemptNS = 10 * 1000 * 1000 // 10ms\n", "const forcePreemptNS = 1 << 60\n"},
+	{"runtime/proc.go", `	next := pp.runnext
+	// If the runnext is non-0 and the CAS fails,`, `	next := pp.runnext
+	if whole.on && next != 0 && pp.runqhead != pp.runqtail && wholeNext(&whole.order)%4 == 0 {
+		next = 0 // another one goes first
+	}
+	// If the runnext is non-0 and the CAS fails,`},
+	{"runtime/proc.go", `		if t == h {
+			return nil, false
+		}
+		gp := pp.runq[h%uint32(len(pp.runq))].ptr()
+`, `		if t == h {
+			return nil, false
+		}
+		if n := t - h; n > 1 && whole.on {
+			if i := uint32(wholeNext(&whole.order) % uint64(n)); i != 0 {
+				first, other := &pp.runq[h%uint32(len(pp.runq))], &pp.runq[(h+i)%uint32(len(pp.runq))]
+				*first, *other = *other, *first
+			}
+		}
+		gp := pp.runq[h%uint32(len(pp.runq))].ptr()
+`},
+	{"runtime/rand.go", "	seed := &globalRand.seed\n	if len(startupRand)", `	for i := range startupRand {
+		startupRand[i] = byte(i + 1)
+	}
+	seed := &globalRand.seed
+	if len(startupRand)`},
+	{"runtime/rand.go", "	mp := getg().m\n	c := &mp.chacha8\n", `	mp := getg().m
+	if whole.on && mp.p != 0 && getg() == mp.curg {
+		return wholeNext(&whole.state)
+	}
+	c := &mp.chacha8
+`},
+	{"runtime/rand.go", "	mp := getg().m\n	// Implement wyrand:", `	mp := getg().m
+	if whole.on && mp.p != 0 && getg() == mp.curg {
+		return uint32(wholeNext(&whole.cheap))
+	}
+	// Implement wyrand:`},
+	{"runtime/rand.go", "// Too much legacy code has go:linkname references\n", state +
+		"// Too much legacy code has go:linkname references\n"},
+	{"runtime/chan.go", "	chansend(c, elem, true, sys.GetCallerPC())\n",
+		"	wholeYield(&whole.chans)\n	chansend(c, elem, true, sys.GetCallerPC())\n"},
+	{"runtime/chan.go", "	return chansend(c, elem, false, sys.GetCallerPC())\n",
+		"	wholeYield(&whole.chans)\n	return chansend(c, elem, false, sys.GetCallerPC())\n"},
+	{"runtime/chan.go", "func chanrecv1(c *hchan, elem unsafe.Pointer) {\n",
+		"func chanrecv1(c *hchan, elem unsafe.Pointer) {\n	wholeYield(&whole.chans)\n"},
+	{"runtime/chan.go", "func chanrecv2(c *hchan, elem unsafe.Pointer) (received bool) {\n",
+		"func chanrecv2(c *hchan, elem unsafe.Pointer) (received bool) {\n	wholeYield(&whole.chans)\n"},
+	{"runtime/chan.go", "func selectnbrecv(elem unsafe.Pointer, c *hchan) (selected, received bool) {\n",
+		"func selectnbrecv(elem unsafe.Pointer, c *hchan) (selected, received bool) {\n	wholeYield(&whole.chans)\n"},
+	{"runtime/select.go", "block bool) (int, bool) {\n	gp := getg()\n",
+		"block bool) (int, bool) {\n	wholeYield(&whole.chans)\n	gp := getg()\n"},
+	{"internal/sync/mutex.go", `func (m *Mutex) Lock() {
+	// Fast path: grab unlocked mutex.
+`, `func (m *Mutex) Lock() {
+	wholeYield()
+	// Fast path: grab unlocked mutex.
+`},
+	{"internal/sync/runtime.go", "//go:linkname runtime_nanotime\n", `// wholeYield may let another goroutine run.
+//
+//go:linkname wholeYield
+func wholeYield()
+
+//go:linkname runtime_nanotime
+`},
+}
+
+// state is what the runtime keeps. The rates are the chances of one in so many; zero means never.
+const state = `// whole is the state of a process that runs as a function of one seed, with one P.
+var whole struct {
+	on                          bool
+	state, cheap, order, faults uint64
+	mutexes, chans, atomics     uint32
+	refusals                    [6]uint32
+}
+
+//go:nosplit
+func wholeNext(s *uint64) uint64 {
+	*s += 0x9e3779b97f4a7c15
+	z := *s
+	z = (z ^ z>>30) * 0xbf58476d1ce4e5b9
+	z = (z ^ z>>27) * 0x94d049bb133111eb
+	return z ^ z>>31
+}
+
+//go:linkname wholeSeed
+func wholeSeed(seed uint64, yields *[3]uint32, refusals *[6]uint32) {
+	whole.state, whole.cheap, whole.order, whole.faults = seed, seed^1<<60, seed^1<<61, seed^1<<62
+	whole.mutexes, whole.chans, whole.atomics, whole.refusals = yields[0], yields[1], yields[2], *refusals
+	whole.on = seed != 0
+}
+
+//go:linkname wholeRefuse
+func wholeRefuse(kind int) bool {
+	rate := whole.refusals[kind]
+	return whole.on && rate != 0 && getg().bubble != nil && uint32(wholeNext(&whole.faults)>>32)%rate == 0
+}
+
+func wholeYield(rate *uint32) {
+	if !whole.on || *rate == 0 {
+		return
+	}
+	gp := getg()
+	if gp == gp.m.curg && gp.m.locks == 0 && gp.bubble != nil && uint32(wholeNext(&whole.order)>>32)%*rate == 0 {
+		Gosched()
+	}
+}
+
+//go:linkname whole_mutex internal/sync.wholeYield
+func whole_mutex() { wholeYield(&whole.mutexes) }
+
+//go:linkname whole_atomic sync/atomic.wholeYield
+func whole_atomic() { wholeYield(&whole.atomics) }
+
+`

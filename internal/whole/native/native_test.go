@@ -1,0 +1,54 @@
+package native
+
+import (
+	"os"
+	"path/filepath"
+	"runtime"
+	"strings"
+	"testing"
+)
+
+// TestOverlayFits checks that all anchors occur in Go's sources and in those of the product.
+func TestOverlayFits(t *testing.T) {
+	if !strings.HasPrefix(runtime.Version(), Go) {
+		t.Skipf("the replay is written for %s", Go)
+	}
+	goroot, err := Root()
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, planted := range []bool{false, true} {
+		if _, err := Overlay("../../..", goroot, t.TempDir(), planted); err != nil {
+			t.Error(err)
+		}
+	}
+}
+
+// TestAnchorsAreAsserted checks that a changed source of Go is an error that names the file.
+func TestAnchorsAreAsserted(t *testing.T) {
+	if !strings.HasPrefix(runtime.Version(), Go) {
+		if _, err := Runtime(t.TempDir()); err == nil || !strings.Contains(err.Error(), Go) {
+			t.Errorf("error %v does not name %s", err, Go)
+		}
+		return
+	}
+	root := t.TempDir()
+	for _, e := range append(edits, edit{file: "sync/atomic/type.go"}) {
+		path := filepath.Join(root, "src", e.file)
+		if err := os.MkdirAll(filepath.Dir(path), 0o700); err != nil {
+			t.Fatal(err)
+		}
+		if err := os.WriteFile(path, []byte("package changed\n"), 0o600); err != nil {
+			t.Fatal(err)
+		}
+	}
+	_, err := Runtime(root)
+	if err == nil {
+		t.Fatal("a changed runtime passes")
+	}
+	for _, e := range append(edits, edit{file: "sync/atomic/type.go"}) {
+		if !strings.Contains(err.Error(), e.file) {
+			t.Errorf("the error does not name %s: %v", e.file, err)
+		}
+	}
+}
