@@ -178,8 +178,8 @@ type failing struct{ err error }
 
 func (f failing) Write([]byte) (int, error) { return 0, f.err }
 
-// TestUnlockAfterADetachReleasesNothing checks that a history does not call the Unlock of a detached
-// lock a release: the hold ends only with its LockDelay. The fleet judges the history at its end.
+// TestUnlockAfterADetachReleasesNothing checks that a history does not call the Unlock of a lock
+// that was detached a release: the hold ends only with its LockDelay. The fleet judges the history.
 func TestUnlockAfterADetachReleasesNothing(t *testing.T) {
 	bubble(t, func(t *testing.T) {
 		f := startFleet(t, 1)

@@ -50,7 +50,7 @@ type Guest struct {
 // field.
 func Open(config mortise.Config) (*Guest, error) { return OpenIn(outside.World{}, config) }
 
-// OpenIn is Open in the environment w, of which a guest uses the fields Dial, Clock and Random.
+// OpenIn is Open in the environment w. A guest uses its fields Dial, Clock and Random.
 func OpenIn(w outside.World, config mortise.Config) (*Guest, error) {
 	w.Clock = cmp.Or(w.Clock, clock.Boot())
 	if w.Dial == nil {

@@ -94,9 +94,9 @@ func Planted(root string) (map[string]string, error) {
 	return planted, Apply(root, planted, all)
 }
 
-// Apply makes the edits in files, a map of slash-separated paths to texts. A file that is not in the
-// map is read below root, and added. The error names each edit whose old lines do not occur in its
-// file exactly once.
+// Apply makes the edits in files, a map of slash-separated paths to texts. A file that is not in
+// the map is read below root, and added. The error names each edit whose old lines do not occur in
+// its file exactly once.
 func Apply(root string, files map[string]string, all []Edit) error {
 	var wrong []error
 	for _, e := range all {
@@ -176,8 +176,8 @@ func Overlay(root, dir string) (string, error) {
 	return Write(root, dir, files)
 }
 
-// Write writes files below dir, and returns the name of a file for the flag -overlay of go build and
-// go test. A path that is not absolute is below root.
+// Write writes files below dir, and returns the name of a file for the flag -overlay of go build
+// and go test. A path that is not absolute is below root.
 func Write(root, dir string, files map[string]string) (string, error) {
 	root, err := filepath.Abs(root)
 	if err != nil {

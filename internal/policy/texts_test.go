@@ -17,7 +17,7 @@ import (
 )
 
 // notProduct matches the packages with texts for developers of mortise.
-var notProduct = regexp.MustCompile(`^(internal/(sim|sometimes|mutants|proctest|attack|check|logtest|` +
+var notProduct = regexp.MustCompile(`^(internal/(sim|sometimes|mutants|whole|proctest|attack|check|logtest|` +
 	`history/historytest|trio|postgres|plugs)|examples|bench)(/|$)`)
 
 // textKinds determines the kind of a text by the function that receives the text. The first

@@ -19,8 +19,8 @@ type disk struct {
 	names  map[string]*file
 	synced map[string]*file // the names that survive the loss of power
 	life   int              // the life of the instance that may use the disk
-	delay  time.Duration    // of each sync
-	fault  error            // of each write and sync
+	delay  time.Duration    // before each sync
+	fault  error            // the error that each write and sync returns
 	hangs  chan struct{}    // closed when a hang ends; nil means none
 }
 

@@ -14,8 +14,8 @@
 // # Seeds
 //
 // TestSeeds runs in any Go, but there a seed decides only what callers and faults do, not the order
-// of goroutines. scripts/whole builds the same test with the changed runtime of internal/whole/native,
-// where a run is a function of its seed, byte for byte, and where queues refuse work at times.
+// of goroutines. scripts/whole builds the same test with the changed runtime of package native.
+// There a run is a function of its seed, byte for byte, and queues refuse work at times.
 //
 // Concurrency: one run at a time in a process. Failure: a run that fails prints its last lines and
 // the command that repeats it. Limits: those of packages memnet and native; a directory's meta.db

@@ -1,7 +1,7 @@
 package native
 
 // edits are the changes of Go's standard library, except those of package sync/atomic.
-var edits = []edit{
+var edits = [...]edit{
 	{"runtime/proc.go", "const haveSysmon = GOARCH != \"wasm\"\n", "const haveSysmon = false\n"},
 	{"runtime/proc.go", "const forcePreemptNS = 10 * 1000 * 1000 // 10ms\n", "const forcePreemptNS = 1 << 60\n"},
 	{"runtime/proc.go", `	next := pp.runnext

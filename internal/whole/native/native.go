@@ -1,10 +1,10 @@
 // Package native makes a Go runtime that runs a process as a function of one seed. The files that
 // it changes exist only in an overlay for go build and go test. The tests of package whole use it.
 //
-// The changes: no system monitor and no preemption; the scheduler draws the next runnable goroutine;
-// goroutines in a synctest bubble draw their random numbers from the seed; and at a drawn part of
-// the mutexes, channel operations and methods of package sync/atomic they let others run. A place in
-// the product that may refuse work asks the seed whether it refuses now (Refusals).
+// The changes: no system monitor and no preemption; the scheduler draws the next goroutine;
+// random numbers come from the seed; and at a drawn part of the mutexes, channel operations and
+// methods of package sync/atomic a goroutine lets others run. Places in the product that may refuse
+// work ask the seed whether they refuse now (product.diff).
 //
 // Guarantees: with GOMAXPROCS=1 and the variables of Environ, two processes of one binary with
 // equal seeds do the same in a bubble, byte for byte. Each change has an anchor, a few lines of the
@@ -16,7 +16,7 @@
 package native
 
 import (
-	_ "embed"
+	"embed"
 	"errors"
 	"fmt"
 	"maps"
@@ -115,7 +115,7 @@ func Root() (string, error) {
 // product has edits of the product: places that may refuse work refuse it at times.
 //
 //go:embed product.diff
-var product string
+var product embed.FS
 
 const refuses = `package %s
 
@@ -127,9 +127,9 @@ import _ "unsafe"
 func refuses(kind int) bool
 `
 
-// Overlay writes all changed files below dir, and returns the name of a file for the flag -overlay of
-// go build and go test. The parameter root is the root of the module. With planted set, the product
-// has all planted bugs, of which MORTISE_BUG selects one.
+// Overlay writes all changed files below dir, and returns the name of a file for the flag -overlay
+// of go build and go test. The parameter root is the root of the module. With planted set, the
+// product has all planted bugs, and MORTISE_BUG selects one.
 func Overlay(root, goroot, dir string, planted bool) (string, error) {
 	files := map[string]string{}
 	if planted {
@@ -138,7 +138,11 @@ func Overlay(root, goroot, dir string, planted bool) (string, error) {
 			return "", err
 		}
 	}
-	edits, err := mutants.Parse(product)
+	text, err := product.ReadFile("product.diff")
+	if err != nil {
+		return "", err
+	}
+	edits, err := mutants.Parse(string(text))
 	if err != nil {
 		return "", err
 	}
