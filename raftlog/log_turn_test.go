@@ -2,6 +2,7 @@ package raftlog
 
 import (
 	"bytes"
+	"log/slog"
 	"strings"
 	"sync"
 	"sync/atomic"
@@ -73,5 +74,22 @@ func TestAStarvedOwnerSaysSo(t *testing.T) {
 				}
 			})
 		})
+	}
+}
+
+// TestALateTickReachesTheCore checks that the core learns of each late tick, so that it does not
+// call the disk faulty when the machine gave the process no processor.
+func TestALateTickReachesTheCore(t *testing.T) {
+	l := &Log{core: &Core{}}
+	l.cfg.Logger, l.core.cfg.Tick = slog.New(slog.DiscardHandler), 100*time.Millisecond
+	now := clock.Time(time.Hour)
+	l.late(now)
+	if l.core.hang.late != 0 {
+		t.Errorf("an owner that was busy was late by %v", l.core.hang.late)
+	}
+	l.starving.due = now.Add(-time.Second)
+	l.late(now)
+	if l.core.hang.late != time.Second {
+		t.Errorf("the core knows of a delay of %v", l.core.hang.late)
 	}
 }

@@ -1,9 +1,12 @@
 package shard
 
 import (
+	"context"
 	"fmt"
 	"maps"
 	"math/rand/v2"
+	"os"
+	"regexp"
 	"slices"
 	"testing"
 	"time"
@@ -247,4 +250,57 @@ func (w *town) owned() map[string]int {
 		owned[id]++
 	}
 	return owned
+}
+
+// TestOnlyTheEndOfAHoldFreesAShard passes each kind of event about a lock that is held, and about a
+// presence. A new kind of event needs a row.
+func TestOnlyTheEndOfAHoldFreesAShard(t *testing.T) {
+	source, err := os.ReadFile("../watch.go")
+	if err != nil {
+		t.Fatal(err)
+	}
+	ends := map[mortise.EventKind]bool{mortise.EventFreed: true, mortise.EventLeft: true, mortise.EventReset: true}
+	kept := map[mortise.EventKind]bool{mortise.EventHeld: true, mortise.EventDowngraded: true,
+		mortise.EventUpgraded: true, mortise.EventData: true, mortise.EventCurrent: true}
+	kinds := regexp.MustCompile(`EventKind = "(\w+)"`).FindAllStringSubmatch(string(source), -1)
+	if len(kinds) != len(ends)+len(kept) {
+		t.Errorf("there are %d kinds of events", len(kinds))
+	}
+	for _, match := range kinds {
+		kind := mortise.EventKind(match[1])
+		if ends[kind] == kept[kind] {
+			t.Errorf("%q has no row", kind)
+		}
+		p := newPlan("n", 4, 0, "me")
+		presence := memberName("n") + "/me"
+		say := func(kind mortise.EventKind, key, value string, token mortise.Token) {
+			p.apply(&mortise.Event{Kind: kind, Part: mortise.Part{Key: key}, Value: value, Token: token})
+		}
+		say(mortise.EventHeld, "n/shard/2", "", 7)
+		say(mortise.EventHeld, presence, memberValue(1, 4, "me"), 8)
+		say(kind, "n/shard/2", "", 7)
+		say(kind, presence, memberValue(1, 4, "me"), 8)
+		if _, owned := p.owners[2]; owned == ends[kind] || (len(p.members) == 1) == ends[kind] {
+			t.Errorf("after %q the shard has an owner: %t, and there are %d members", kind, owned, len(p.members))
+		}
+	}
+}
+
+// TestWhatWorkMeansByDefault checks each field of Work that has a default, and that a value of the
+// caller's own stays.
+func TestWhatWorkMeansByDefault(t *testing.T) {
+	run := func(context.Context, Shard) error { return nil }
+	w, err := Work{Name: "n", Count: 4, Run: run}.checked()
+	if err != nil || w.Weight != 1 || w.Backoff != time.Second || w.Report == nil {
+		t.Errorf("by default Work is %+v, %v", w, err)
+	}
+	told := 0
+	w, err = Work{Name: "n", Count: 4, Run: run, Weight: 3, Backoff: time.Minute,
+		Report: func(int, error) { told++ }}.checked()
+	if err != nil || w.Weight != 3 || w.Backoff != time.Minute {
+		t.Errorf("Work is %+v, %v", w, err)
+	}
+	if w.Report(1, nil); told != 1 {
+		t.Error("the caller's Report is not kept")
+	}
 }

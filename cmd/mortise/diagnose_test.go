@@ -178,3 +178,16 @@ func TestDiagnose(t *testing.T) {
 		}
 	}
 }
+
+// TestADiskIsIllByItsInstance checks that the instance, and not its name, decides whose disk is
+// faulty, and that a disk with little room is not faulty.
+func TestADiskIsIllByItsInstance(t *testing.T) {
+	for _, state := range []mortise.DiskState{mortise.DiskFailed, mortise.DiskHung, mortise.DiskRemoved,
+		mortise.DiskLow, mortise.DiskNoFiles} {
+		f := facts{health: &mortise.Health{Disks: []mortise.FaultyDisk{{Name: "a", Instance: "i1",
+			DiskFault: mortise.DiskFault{State: state}}}}}
+		if f.ill("a") || f.ill("") || f.ill("i1") == (state == mortise.DiskLow) {
+			t.Errorf("%s: the disk of the instance is ill: %t, and of its name: %t", state, f.ill("i1"), f.ill("a"))
+		}
+	}
+}

@@ -6,6 +6,7 @@ import (
 	"log/slog"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -382,5 +383,45 @@ func TestAGuestTakesEveryKind(t *testing.T) {
 	}
 	if err := s.Close(ctx); err != nil {
 		t.Error(err)
+	}
+}
+
+// TestPlacesNameWhatLeadsNowhere checks which entries of Join and JoinFunc are reported, and where
+// each address comes from.
+func TestPlacesNameWhatLeadsNowhere(t *testing.T) {
+	var found []string
+	var failed error
+	g, err := Open(mortise.Config{Join: []string{"127.0.0.1:1", "127.0.0.1:2"},
+		JoinFunc: func(context.Context) ([]string, error) { return found, failed }})
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer g.Close()
+	for _, c := range []struct {
+		found  []string
+		failed error
+		want   string // in the only error; empty means that there is none
+		places []string
+	}{
+		{[]string{"127.0.0.1:2", "127.0.0.1:3"}, nil, "", []string{"127.0.0.1:1", "127.0.0.1:2", "127.0.0.1:3"}},
+		{nil, nil, "Config.JoinFunc resolves to no address", []string{"127.0.0.1:1", "127.0.0.1:2"}},
+		{nil, errors.New("no answer"), "Config.JoinFunc cannot be looked up: no answer",
+			[]string{"127.0.0.1:1", "127.0.0.1:2"}},
+	} {
+		found, failed = c.found, c.failed
+		places, errs := g.Places(t.Context())
+		if (len(errs) == 1) != (c.want != "") || len(errs) > 1 || len(errs) == 1 && errs[0].Error() != c.want {
+			t.Errorf("with %q: %q, want %q", c.found, errs, c.want)
+		}
+		var addrs []string
+		for _, p := range places {
+			addrs = append(addrs, p.Addr)
+			if want := map[bool]string{true: "Config.JoinFunc", false: p.Addr}[p.Addr == "127.0.0.1:3"]; p.From != want {
+				t.Errorf("%s comes from %s, want %s", p.Addr, p.From, want)
+			}
+		}
+		if !slices.Equal(addrs, c.places) {
+			t.Errorf("with %q the places are %q, want %q", c.found, addrs, c.places)
+		}
 	}
 }

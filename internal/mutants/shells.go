@@ -3,6 +3,14 @@ package mutants
 // shells returns the bugs of the goroutines around the cores.
 func shells() []Bug {
 	return []Bug{
+		{Name: "any-event-frees-a-shard", Package: "shard", Hazard: "none",
+			Breaks: "after a downgrade or new data a shard seems free, and its owner is asked for it in vain"},
+		{Name: "failed-shard-spins", Package: "shard", Hazard: "none",
+			Breaks: "a function of a shard that fails at once runs again without a pause"},
+		{Name: "late-tick-untold", Package: "raftlog", Hazard: "none",
+			Breaks: "a process that gets no processor says that its store hangs"},
+		{Name: "watcher-counts-as-starving", Package: "session/client", Hazard: "none",
+			Breaks: "a slow hook is reported as a machine that gives no processor"},
 		{Name: "settled-is-caught-up", Package: "internal/replica", Hazard: "none",
 			Breaks: "a replica that lacks thousands of entries is made a voter"},
 		{Name: "joint-majorities-not-told", Package: "internal/replica", Hazard: "none",

@@ -28,6 +28,8 @@ func (b *box) put(n, other int) error {
 	}
 	b.n = n
 	b.told(n)
+	b.told(n + 1)
+	b.told(n + 2)
 	switch n {
 	case 1:
 		b.told(other)
@@ -63,15 +65,19 @@ func TestEveryKindOfMutationIsFound(t *testing.T) {
 		"14 operand: other for n in n > b.limits.most",
 		"17 operand: other for n in b.n = n",
 		"18 operand: other for n in b.told(n)",
-		"21 operand: n for other in b.told(other)",
-		"21 drop: drop b.told(other)",
-		"21 skip: never case 1: b.told(other)",
+		"19 drop: drop b.told(n + 1)",
+		"20 drop: drop b.told(n + 2)",
+		"19 operand: other for n in n + 1",
+		"20 operand: other for n in n + 2",
+		"23 operand: n for other in b.told(other)",
+		"23 drop: drop b.told(other)",
+		"23 skip: never case 1: b.told(other)",
 	} {
 		if !slices.Contains(edits, edit) {
 			t.Errorf("%q is not found", edit)
 		}
 	}
-	if len(edits) != 12 {
+	if len(edits) != 16 {
 		t.Errorf("found %d mutations:\n%s", len(edits), strings.Join(edits, "\n"))
 	}
 }

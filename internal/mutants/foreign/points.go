@@ -156,7 +156,7 @@ func (f *finder) list(list []ast.Stmt) {
 		}
 		a, b := list[i-1], s
 		if f.droppable(a) && f.droppable(b) && !deferred(a) && !deferred(b) &&
-			(f.calls(a) || f.calls(b)) && f.source(a, a) != f.source(b, b) {
+			(f.calls(a) || f.calls(b)) && !f.alike(a, b) {
 			f.add(opSwap, a, b, "if mutated(N) { "+f.source(b, b)+"\n"+f.source(a, a)+" } else { ", " }",
 				"swap "+f.short(a)+" and "+f.short(b))
 		}
@@ -188,6 +188,24 @@ func (f *finder) droppable(s ast.Stmt) bool {
 		return true
 	}
 	return false
+}
+
+// alike reports whether two statements call the same function, or functions of the same package.
+// Such calls are rows of a list, as in the checks of a configuration, and their order means nothing.
+func (f *finder) alike(a, b ast.Stmt) bool {
+	x, first := a.(*ast.ExprStmt)
+	y, second := b.(*ast.ExprStmt)
+	if !first || !second {
+		return f.source(a, a) == f.source(b, b)
+	}
+	p, first := x.X.(*ast.CallExpr)
+	q, second := y.X.(*ast.CallExpr)
+	if !first || !second {
+		return false
+	}
+	m, n := f.callee(p), f.callee(q)
+	same := m != nil && n != nil && m.Pkg() == n.Pkg() && m.Pkg() != f.pkg
+	return same || f.source(p.Fun, p.Fun) == f.source(q.Fun, q.Fun)
 }
 
 func deferred(s ast.Stmt) bool {
