@@ -115,14 +115,10 @@ func (e *NotAllowedError) Is(target error) bool { return target == ErrNotAllowed
 // errors.Is reports it as ErrHeld, unless Token is zero: then no request held the lock, and Holder
 // waited for it together with other locks. A Try never fails with such a HeldError.
 type HeldError struct {
-	Key     string
-	Holder  string            // Name of the instance that holds it, or its ID if it has given no name
-	Token   Token             // token of the hold
-	Since   time.Time         // time of the grant, by the leader's wall clock, or zero; for display only
-	Waiters int               // requests that wait for the lock
-	Value   string            // Request.Value of the holder
-	Labels  map[string]string // Request.Labels of the holder
-	Session string            // ID of the holder's session; each incarnation has its own
+	Key string
+	Hold
+	Since   time.Time // time of the grant, by the leader's wall clock, or zero; for display only
+	Waiters int       // requests that wait for the lock
 
 	// Kept means that Holder keeps the lock (Node.LockSticky), and that a caller on that instance may
 	// or may not hold it. Token is the token of the caller if Holder has reported one.
@@ -243,8 +239,9 @@ func lossOf(err error) error {
 
 func heldError(e *client.HeldError) *HeldError {
 	h := &HeldError{
-		Key: e.Key, Holder: replica.HolderName(e.Record, e.Session), Token: Token(e.Token),
-		Waiters: e.Waiters, Session: fmt.Sprint(uint64(e.Session)), Kept: e.Kept,
+		Key: e.Key, Hold: Hold{Holder: replica.HolderName(e.Record, e.Session), Token: Token(e.Token),
+			Session: fmt.Sprint(uint64(e.Session))},
+		Waiters: e.Waiters, Kept: e.Kept,
 	}
 	if e.SinceUnixMS != 0 { // unknown if another caller of this instance holds a kept lock
 		h.Since = time.UnixMilli(e.SinceUnixMS)

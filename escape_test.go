@@ -20,8 +20,8 @@ const nasty = "x\x1b[2J\r\n\a\u009b\u202ey"
 
 func TestNoErrorOrStatusIsRaw(t *testing.T) {
 	texts := map[string]string{
-		"held":     (&HeldError{Key: nasty, Holder: nasty, Value: nasty, Token: 1}).Error(),
-		"waited":   (&HeldError{Key: nasty, Holder: nasty, Value: nasty}).Error(),
+		"held":     (&HeldError{Key: nasty, Hold: Hold{Holder: nasty, Value: nasty, Token: 1}}).Error(),
+		"waited":   (&HeldError{Key: nasty, Hold: Hold{Holder: nasty, Value: nasty}}).Error(),
 		"deadlock": (&DeadlockError{Circle: []DeadlockLink{{nasty, nasty}}}).Error(),
 		"forced":   (&ForcedError{By: nasty, Reason: nasty}).Error(),
 		"resumed":  (&ForcedError{By: nasty, Resumed: true}).Error(),

@@ -32,6 +32,15 @@ type KeyInfo struct {
 	Revision uint64 // revision of Data; zero if there is no data
 }
 
+// Hold is a hold of a lock, or a request that waits for one, as the group shows it.
+type Hold struct {
+	Holder  string            // Name of its instance, or the ID if it has given no name
+	Session string            // ID of its session; each incarnation of an instance has its own
+	Token   Token             // zero if the request waits
+	Value   string            // its Request.Value, or what Lock.SetValue has made of it
+	Labels  map[string]string // its Request.Labels
+}
+
 // Standing is one request in the queue of a key.
 type Standing struct {
 	// Part is the part of the request for which it is in this queue. A request with Tree is also in
@@ -40,12 +49,7 @@ type Standing struct {
 	Part
 	Also []Part // the other parts of the request, in the order of their keys
 
-	Holder  string            // Name of the requesting instance
-	Session string            // ID of its session
-	Value   string            // Request.Value
-	Labels  map[string]string // Request.Labels
-
-	Token Token     // token of the hold; zero if the request waits
+	Hold
 	Since time.Time // time of the grant, by the leader's wall clock; zero if the request waits
 	// Left is the time until its session ends if the leader receives nothing more from its
 	// instance. It is zero if unknown, for example directly after an election.
@@ -101,8 +105,8 @@ func keyInfo(l *query.Lock) KeyInfo {
 	}
 	for i, e := range l.Queue {
 		st := Standing{
-			Part: partOf(e.Part), Holder: replica.HolderName(e.Record, lockfsm.SessionID(e.Session)),
-			Session: fmt.Sprint(e.Session), Token: Token(e.Token),
+			Part: partOf(e.Part), Hold: Hold{Holder: replica.HolderName(e.Record, lockfsm.SessionID(e.Session)),
+				Session: fmt.Sprint(e.Session), Token: Token(e.Token)},
 			Left: time.Duration(e.Left), WaitsFor: -1, Expired: e.Gone, Kept: e.Kept, Unsearched: e.Unsearched,
 		}
 		for _, p := range e.Also {

@@ -29,15 +29,10 @@ type Event struct {
 	// event for each, at one moment. A hold with Tree has events of its own key, and none of the
 	// nodes above. For EventData only Key counts.
 	Part
-	Token   Token
-	Holder  string // Name of the instance
-	Session string // ID of its session
+	Hold // Value and Labels only in EventHeld and EventUpgraded
 	// At is the time of the event by the leader's wall clock, for display. In the state that
 	// follows an EventReset, At is the beginning of a hold, and zero for other events.
 	At time.Time
-
-	Value  string            // only in EventHeld and EventUpgraded: the Request.Value of the hold
-	Labels map[string]string // only in EventHeld and EventUpgraded: the Request.Labels of the hold
 
 	Cause Cause // set for EventFreed and EventLeft, but not in the state after an EventReset
 	// After ForceUnlock, By is the instance on which it was called, and Reason is its argument. If
@@ -123,7 +118,7 @@ func eventsOf(list *query.EventList) (all []Event) {
 
 func eventOf(e *query.Event) Event {
 	told := Event{
-		Position: e.Position, Part: partOf(e.Part), Token: Token(e.Token),
+		Position: e.Position, Part: partOf(e.Part), Hold: Hold{Token: Token(e.Token)},
 		Kind: map[lockfsm.EventKind]EventKind{
 			lockfsm.Began: EventHeld, lockfsm.Valued: EventHeld,
 			lockfsm.Left: EventLeft, lockfsm.Ended: EventFreed, lockfsm.Wrote: EventData,

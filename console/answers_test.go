@@ -104,7 +104,7 @@ func (f *fakeNode) List(ctx context.Context, prefix string) iter.Seq2[mortise.Ke
 		}
 		for i := range len(f.keys) + f.many {
 			k := mortise.KeyInfo{Key: fmt.Sprintf("many/%d", i), Held: 1,
-				Queue: []mortise.Standing{{Holder: "h", Token: 1, Since: time.Now()}}}
+				Queue: []mortise.Standing{{Hold: mortise.Hold{Holder: "h", Token: 1}, Since: time.Now()}}}
 			if i < len(f.keys) {
 				k = f.keys[i]
 			}
@@ -152,7 +152,7 @@ func TestWorkIsBounded(t *testing.T) {
 	f := &fakeNode{many: 1_000_000}
 	for i := range 50 { // List returns only the first entries of each queue
 		f.keys = append(f.keys, mortise.KeyInfo{Key: fmt.Sprintf("hot/%d", i), Held: 1, Waiting: 9,
-			Queue: []mortise.Standing{{Token: 1}, {}, {}}})
+			Queue: []mortise.Standing{{Hold: mortise.Hold{Token: 1}}, {}, {}}})
 	}
 	h := New(f, Options{})
 	page := mustPage(t, h, "/")
@@ -183,7 +183,7 @@ func TestWorkIsBounded(t *testing.T) {
 func TestALeaderThatDoesNotAnswer(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		f := &fakeNode{keys: []mortise.KeyInfo{{Key: "orders/42", Held: 1,
-			Queue: []mortise.Standing{{Holder: "h", Token: 7, Since: time.Now()}}}}}
+			Queue: []mortise.Standing{{Hold: mortise.Hold{Holder: "h", Token: 7}, Since: time.Now()}}}}}
 		h := New(f, Options{})
 		wantText(t, mustPage(t, h, "/"), "All is well", "orders/42")
 		f.silent.Store(true)

@@ -87,7 +87,7 @@ func TestWhatCannotBeSeenIsShown(t *testing.T) {
 func TestFieldsOfOthersAreText(t *testing.T) {
 	const evil = "</title><script>alert(1)</script>\u202e'"
 	node := newPastNode(mortise.KeyInfo{Key: evil, Held: 1, Waiting: 1,
-		Queue: []mortise.Standing{{Holder: evil, Token: 7}, {Holder: evil}}})
+		Queue: []mortise.Standing{{Hold: mortise.Hold{Holder: evil, Token: 7}}, {Hold: mortise.Hold{Holder: evil}}}})
 	node.status.Cluster, node.status.Version, node.status.Zone, node.status.Address = evil, evil, evil, evil
 	for i := range node.members {
 		m := &node.members[i]

@@ -30,8 +30,8 @@ func scened(keys ...mortise.KeyInfo) *scene {
 func contended(name, session string, labels map[string]string) mortise.KeyInfo {
 	since := time.Date(2026, 11, 23, 11, 59, 0, 0, time.UTC)
 	return mortise.KeyInfo{Key: name, Held: 1, Waiting: 1, Queue: []mortise.Standing{
-		{Holder: "s2", Session: session, Token: 7, Since: since, Left: 4 * time.Second, Labels: labels},
-		{Holder: "s1", Session: "1"},
+		{Hold: mortise.Hold{Holder: "s2", Session: session, Token: 7, Labels: labels}, Since: since, Left: 4 * time.Second},
+		{Hold: mortise.Hold{Holder: "s1", Session: "1"}},
 	}}
 }
 

@@ -80,7 +80,7 @@ func (g *group) peek(ctx context.Context, key string) (mortise.KeyInfo, error) {
 	}
 	info := mortise.KeyInfo{Key: key}
 	for _, t := range g.queue {
-		info.Queue = append(info.Queue, mortise.Standing{Holder: "node", Value: t.value, Token: t.token})
+		info.Queue = append(info.Queue, mortise.Standing{Hold: mortise.Hold{Holder: "node", Value: t.value, Token: t.token}})
 	}
 	return info, nil
 }

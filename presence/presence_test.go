@@ -135,17 +135,17 @@ func TestSetFollowsTheEvents(t *testing.T) {
 				}
 				s.apply(&mortise.Event{Kind: mortise.EventReset})
 				for key, token := range state {
-					s.apply(&mortise.Event{Kind: mortise.EventHeld, Part: mortise.Part{Key: key}, Token: token})
+					s.apply(&mortise.Event{Kind: mortise.EventHeld, Part: mortise.Part{Key: key}, Hold: mortise.Hold{Token: token}})
 				}
 			case held == 0:
 				token++
 				state[key] = token
-				s.apply(&mortise.Event{Kind: mortise.EventHeld, Part: mortise.Part{Key: key}, Token: token})
+				s.apply(&mortise.Event{Kind: mortise.EventHeld, Part: mortise.Part{Key: key}, Hold: mortise.Hold{Token: token}})
 				earlier := token - 1
-				s.apply(&mortise.Event{Kind: mortise.EventFreed, Part: mortise.Part{Key: key}, Token: earlier})
+				s.apply(&mortise.Event{Kind: mortise.EventFreed, Part: mortise.Part{Key: key}, Hold: mortise.Hold{Token: earlier}})
 			default:
 				delete(state, key)
-				s.apply(&mortise.Event{Kind: mortise.EventFreed, Part: mortise.Part{Key: key}, Token: held})
+				s.apply(&mortise.Event{Kind: mortise.EventFreed, Part: mortise.Part{Key: key}, Hold: mortise.Hold{Token: held}})
 			}
 			if r.IntN(3) > 0 {
 				continue

@@ -37,7 +37,7 @@ func newTown(seed uint64) *town {
 }
 
 func (w *town) say(what mortise.EventKind, key, value string, token mortise.Token) {
-	w.log = append(w.log, mortise.Event{Kind: what, Part: mortise.Part{Key: key}, Value: value, Token: token})
+	w.log = append(w.log, mortise.Event{Kind: what, Part: mortise.Part{Key: key}, Hold: mortise.Hold{Value: value, Token: token}})
 }
 
 func (w *town) join(id string) { w.joinWith(id, w.count) }
@@ -113,13 +113,13 @@ func (w *town) settle(t *testing.T) {
 func TestAnEarlierOwnerEndsNothing(t *testing.T) {
 	p := newPlan("n", 1, 0, "a")
 	p.apply(&mortise.Event{Kind: mortise.EventHeld, Part: mortise.Part{Key: memberName("n") + "/a"},
-		Value: memberValue(1, 1, "a"), Token: 1})
-	p.apply(&mortise.Event{Kind: mortise.EventHeld, Part: mortise.Part{Key: shardKey("n", 0)}, Token: 3})
-	p.apply(&mortise.Event{Kind: mortise.EventFreed, Part: mortise.Part{Key: shardKey("n", 0)}, Token: 2})
+		Hold: mortise.Hold{Value: memberValue(1, 1, "a"), Token: 1}})
+	p.apply(&mortise.Event{Kind: mortise.EventHeld, Part: mortise.Part{Key: shardKey("n", 0)}, Hold: mortise.Hold{Token: 3}})
+	p.apply(&mortise.Event{Kind: mortise.EventFreed, Part: mortise.Part{Key: shardKey("n", 0)}, Hold: mortise.Hold{Token: 2}})
 	if _, begin := p.next(time.Time{}); len(begin) > 0 {
 		t.Errorf("the shards %v begin, although another instance owns them", begin)
 	}
-	p.apply(&mortise.Event{Kind: mortise.EventFreed, Part: mortise.Part{Key: shardKey("n", 0)}, Token: 3})
+	p.apply(&mortise.Event{Kind: mortise.EventFreed, Part: mortise.Part{Key: shardKey("n", 0)}, Hold: mortise.Hold{Token: 3}})
 	if _, begin := p.next(time.Time{}); len(begin) != 1 {
 		t.Error("the free shard does not begin")
 	}
@@ -216,7 +216,7 @@ func TestADisagreementIsReportedOnce(t *testing.T) {
 	p := newPlan("n", 4, 0, "a")
 	join := func(id string, count int, token mortise.Token) {
 		p.apply(&mortise.Event{Kind: mortise.EventHeld, Part: mortise.Part{Key: memberName("n") + "/" + id},
-			Value: memberValue(1, count, id), Token: token, Holder: "pod-" + id})
+			Hold: mortise.Hold{Value: memberValue(1, count, id), Token: token, Holder: "pod-" + id}})
 	}
 	says := func(want string) {
 		t.Helper()
@@ -231,9 +231,9 @@ func TestADisagreementIsReportedOnce(t *testing.T) {
 	says("")
 	join("c", 16, 3)
 	says(`16 on "pod-c", 8 on "pod-b"`)
-	p.apply(&mortise.Event{Kind: mortise.EventFreed, Part: mortise.Part{Key: memberName("n") + "/c"}, Token: 3})
+	p.apply(&mortise.Event{Kind: mortise.EventFreed, Part: mortise.Part{Key: memberName("n") + "/c"}, Hold: mortise.Hold{Token: 3}})
 	says(`8 on "pod-b"`)
-	p.apply(&mortise.Event{Kind: mortise.EventFreed, Part: mortise.Part{Key: memberName("n") + "/b"}, Token: 2})
+	p.apply(&mortise.Event{Kind: mortise.EventFreed, Part: mortise.Part{Key: memberName("n") + "/b"}, Hold: mortise.Hold{Token: 2}})
 	says("")
 	join("b", 8, 4)
 	says(`8 on "pod-b"`)

@@ -66,7 +66,7 @@ func TestCheckOfAKeptLock(t *testing.T) {
 
 func TestUnsearchedRequestsAreShown(t *testing.T) {
 	for _, unsearched := range []bool{true, false} {
-		s := mortise.Standing{Holder: "a", WaitsFor: 3, Unsearched: unsearched}
+		s := mortise.Standing{Hold: mortise.Hold{Holder: "a"}, WaitsFor: 3, Unsearched: unsearched}
 		want := map[bool]string{true: "waits for 3, the search for a deadlock goes on", false: "waits for 3"}[unsearched]
 		if state := standingRow(4, s, time.Now())[3]; state != want {
 			t.Errorf("%q, want %q", state, want)
@@ -79,7 +79,7 @@ func TestKeptLocksAreShown(t *testing.T) {
 	now := time.Now()
 	for _, kept := range []bool{true, false} {
 		k := mortise.KeyInfo{Key: "k", Held: 1, Waiting: 1, Queue: []mortise.Standing{
-			{Holder: "b", Session: "7", Token: 1, Since: now.Add(-time.Hour), Kept: kept}, {Holder: "a", WaitsFor: 0}}}
+			{Hold: mortise.Hold{Holder: "b", Session: "7", Token: 1}, Since: now.Add(-time.Hour), Kept: kept}, {Hold: mortise.Hold{Holder: "a"}, WaitsFor: 0}}}
 		var out bytes.Buffer
 		c := &call{out: &out, errs: &out}
 		f := facts{reports: []guest.Report{

@@ -114,7 +114,7 @@ func TestHolderFate(t *testing.T) {
 	with := func(sessions ...string) func(*guest.Report) {
 		return func(r *guest.Report) { r.Status.Sessions = sessions }
 	}
-	held := mortise.Standing{Holder: "b", Session: "7", Token: 1, Left: 6 * time.Second}
+	held := mortise.Standing{Hold: mortise.Hold{Holder: "b", Session: "7", Token: 1}, Left: 6 * time.Second}
 	leads := held
 	leads.Labels = purpose.Of(purpose.Election)
 	for what, c := range map[string]struct {
@@ -148,12 +148,12 @@ func TestHolderFate(t *testing.T) {
 
 // A queue may contain two sessions with the same name. They may belong to two incarnations.
 func TestTwoSessionsOfOneName(t *testing.T) {
-	if name := otherLives([]mortise.Standing{{Holder: "a", Session: "1"}, {Holder: "b", Session: "2"},
-		{Holder: "a", Session: "3"}}); name != "a" {
+	if name := otherLives([]mortise.Standing{{Hold: mortise.Hold{Holder: "a", Session: "1"}}, {Hold: mortise.Hold{Holder: "b", Session: "2"}},
+		{Hold: mortise.Hold{Holder: "a", Session: "3"}}}); name != "a" {
 		t.Errorf("%q", name)
 	}
-	if name := otherLives([]mortise.Standing{{Holder: "a", Session: "1"}, {Holder: "b", Session: "2"},
-		{Holder: "a", Session: "1"}}); name != "" {
+	if name := otherLives([]mortise.Standing{{Hold: mortise.Hold{Holder: "a", Session: "1"}}, {Hold: mortise.Hold{Holder: "b", Session: "2"}},
+		{Hold: mortise.Hold{Holder: "a", Session: "1"}}}); name != "" {
 		t.Errorf("%q", name)
 	}
 }

@@ -114,13 +114,13 @@ func TestHostileAnswersAreNotPrintedRaw(t *testing.T) {
 		c := &call{out: &out, errs: &out}
 		c.tellDiagnosis(diagnose(f), f)
 		key := mortise.KeyInfo{Key: forged, Held: 1, Waiting: 1,
-			Queue: []mortise.Standing{{Holder: forged, Value: forged, Token: 7,
+			Queue: []mortise.Standing{{Hold: mortise.Hold{Holder: forged, Value: forged, Token: 7},
 				Also: []mortise.Part{{Key: forged, Tree: true}}}}}
 		waiting := key
-		waiting.Queue = []mortise.Standing{{Holder: forged, Also: []mortise.Part{{Key: forged}}}}
+		waiting.Queue = []mortise.Standing{{Hold: mortise.Hold{Holder: forged}, Also: []mortise.Part{{Key: forged}}}}
 		err := errors.Join(c.tellKeys([]hot{{KeyInfo: key}, {KeyInfo: waiting}}, f),
 			c.table(keyHeading, [][]string{keyRow(key, time.Now()), standingRow(0, key.Queue[0], time.Now())}),
-			c.tellEvent(mortise.Event{Kind: forged, Part: mortise.Part{Key: forged}, Holder: forged, By: forged, Reason: forged,
+			c.tellEvent(mortise.Event{Kind: forged, Part: mortise.Part{Key: forged}, Hold: mortise.Hold{Holder: forged}, By: forged, Reason: forged,
 				Cause: forged, Data: []byte(forged)}), c.show(s), c.show(health), c.printf("%v\n", health))
 		if err != nil {
 			t.Error(err)
@@ -139,7 +139,7 @@ func TestHostileAnswersAreNotPrintedRaw(t *testing.T) {
 	nothingRaw(t, "members", listed.String())
 	var out bytes.Buffer
 	report(&out, "ls", errors.Join(&mortise.ForcedError{By: forged, Reason: forged},
-		&mortise.HeldError{Key: forged, Holder: forged}))
+		&mortise.HeldError{Key: forged, Hold: mortise.Hold{Holder: forged}}))
 	report(&out, "ls", errors.New("of a package that escapes nothing: \x1b[2J\r\u202e"))
 	nothingRaw(t, "error", out.String())
 }

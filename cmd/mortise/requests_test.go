@@ -163,7 +163,7 @@ func TestLeasesForgetRequests(t *testing.T) {
 // TestRequestsThatEndAreBusyOnlyBehindAHolder checks what a client learns when its wait is over:
 // busy if a holder is known, and else not ready, for every way in which a wait ends.
 func TestRequestsThatEndAreBusyOnlyBehindAHolder(t *testing.T) {
-	held := &mortise.HeldError{Key: "k", Holder: "b", Token: 7}
+	held := &mortise.HeldError{Key: "k", Hold: mortise.Hold{Holder: "b", Token: 7}}
 	for name, c := range map[string]struct {
 		err  error
 		code int

@@ -138,7 +138,7 @@ func TestTheInterfaceHasTheErrors(t *testing.T) {
 		}
 	}
 	for is, detailed := range map[error]error{
-		locker.ErrHeld: &mortise.HeldError{Token: 1}, locker.ErrLost: &mortise.ForcedError{},
+		locker.ErrHeld: &mortise.HeldError{Hold: mortise.Hold{Token: 1}}, locker.ErrLost: &mortise.ForcedError{},
 		locker.ErrBadRequest: &mortise.EnteredError{}, locker.ErrNotAllowed: &mortise.NotAllowedError{},
 	} {
 		if !errors.Is(detailed, is) {

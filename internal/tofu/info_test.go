@@ -23,7 +23,7 @@ func TestALongLockInfoFits(t *testing.T) {
 		if n := len(shown.Encode(value, labels, nil)); n > lockfsm.MaxValueBytes || labels[LabelID] != i.ID {
 			t.Errorf("%d bytes, the ID is %q", n, labels[LabelID])
 		}
-		back := HolderInfo(&mortise.HeldError{Value: value, Labels: labels})
+		back := HolderInfo(&mortise.HeldError{Hold: mortise.Hold{Value: value, Labels: labels}})
 		if back.ID != i.ID || len(i.Info) < 20 && back.Info != i.Info || !back.Created.Equal(i.Created) {
 			t.Errorf("%.200v came back as %v", i, back)
 		}

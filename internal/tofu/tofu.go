@@ -183,8 +183,7 @@ func end(ctx context.Context, locks Locks, t terms, id string) (was bool, err er
 		}
 		first := k.Queue[i]
 		if of, is := first.Labels[LabelID]; !is || of != id && (id != "" || !t.any) {
-			return was, &mortise.HeldError{Key: t.key, Holder: first.Holder, Token: first.Token, Since: first.Since,
-				Value: first.Value, Labels: first.Labels, Session: first.Session}
+			return was, &mortise.HeldError{Key: t.key, Hold: mortise.Hold{Holder: first.Holder, Token: first.Token, Value: first.Value, Labels: first.Labels, Session: first.Session}, Since: first.Since}
 		}
 		was = true
 		if err = locks.End(ctx, t.key, first.Token); !errors.Is(err, mortise.ErrNotHeld) {
