@@ -55,37 +55,13 @@ type Hooks struct {
 	// allocations and a kilobyte per lock.
 	Leaked func(e LockEvent)
 
-	// Renewed is called with StateAcknowledged for each answer to a renewal of a session's lease;
-	// Took is the round-trip time, including the confirmation by a majority. Renewed is called with
-	// StateUnanswered for each renewal that the leader did not answer in time.
-	Renewed func(e NodeEvent)
-
-	// Session is called when the node's session, or one of NewSession, begins (StateOpened) and
-	// when it ends: StateClosed (this instance closed it), StateExpired (the group ended it),
-	// StateRestarted (this instance began a new incarnation) or StateStopped (the node was closed,
-	// and the session will expire).
-	Session func(e NodeEvent)
-
-	// Lease is called for each change of a session's lease: StateSafe, StateJeopardy or StateLost,
-	// as in Status.Lease. Left is the time that remains.
-	Lease func(e NodeEvent)
-
-	// Leader is called with StateNew and the leader's Name when this instance learns of another
-	// leader, or of the same leader in a new Term; with StateNone when no leader is known; and with
-	// StateAgain when the previous leader is found again. Term is zero on an instance that does not
-	// vote.
-	Leader func(e NodeEvent)
-
-	// Available is called with StateAvailable when this instance becomes able to get locks, and
-	// with StateUnavailable when it no longer is. An instance is able to get locks while its
-	// session is attached to a leader, its lease is not lost and the group is past its grace. Took
-	// is the duration of the previous state.
-	Available func(e NodeEvent)
+	// Node is called for each change of the node's sessions, their leases and the leader, and for each
+	// answer to a renewal. See [State].
+	Node func(e NodeEvent)
 
 	// Synced is called after each append to the log on disk, if this instance votes and Config.Dir
-	// is set. Took is the time until the append was durable. State is StateSynced, or StateFailed
-	// with Err.
-	Synced func(e NodeEvent)
+	// is set. Parameter took is the time until the append was durable or failed with err.
+	Synced func(took time.Duration, err error)
 }
 
 // LockEvent describes an event of a lock. Later versions may add fields and values.
@@ -118,18 +94,16 @@ type LockEvent struct {
 	Waiting int
 }
 
-// NodeEvent describes an event of a node. Fields that the hook does not mention are zero. Later
-// versions may add fields.
+// NodeEvent describes an event of a node. Fields that the comment of its State does not mention are
+// zero. Later versions may add fields.
 type NodeEvent struct {
-	State    NodeState // the hook's comment lists its states
-	Name     string    // Name of the leader
-	Instance string    // ID of the leader
-	Session  string    // ID of the session, in the form that Peek reports
-	Own      bool      // the session is one of NewSession
-	Term     uint64
-	Took     time.Duration
-	Left     time.Duration
-	Err      error
+	State   State
+	Leader  string // Name of the leader
+	Session string // ID of the session, in the form that Peek reports
+	Own     bool   // the session is one of NewSession
+	Term    uint64
+	Took    time.Duration
+	Left    time.Duration
 }
 
 func lockEvent(e *trace.Event) LockEvent {
@@ -225,22 +199,14 @@ func nodeHooks(h *Hooks) *instance.Hooks {
 	if h == nil {
 		return nil
 	}
-	return &instance.Hooks{
-		Renewed: nodeHook(h.Renewed), Session: nodeHook(h.Session), Lease: nodeHook(h.Lease),
-		Leader: nodeHook(h.Leader), Available: nodeHook(h.Available), Synced: nodeHook(h.Synced),
+	hooks := &instance.Hooks{Synced: h.Synced}
+	if h.Node != nil {
+		hooks.Node = func(e instance.NodeEvent) {
+			h.Node(NodeEvent{State: State(e.State), Leader: e.Leader, Session: e.Session, Own: e.Own, Term: e.Term,
+				Took: e.Took, Left: e.Left})
+		}
 	}
-}
-
-func nodeHook(hook func(NodeEvent)) func(instance.NodeEvent) {
-	if hook == nil {
-		return nil
-	}
-	return func(e instance.NodeEvent) {
-		hook(NodeEvent{
-			State: NodeState(e.State), Name: e.Name, Instance: e.Instance, Session: e.Session, Own: e.Own, Term: e.Term,
-			Took: e.Took, Left: e.Left, Err: e.Err,
-		})
-	}
+	return hooks
 }
 
 // Outcome is how an Acquire or an Unlock ended, or why a lock was lost.
@@ -265,33 +231,37 @@ const (
 	OutcomeClosed     Outcome = "closed" // the node is closed; also used by Unlocked
 )
 
-// NodeState is the state that a [NodeEvent] reports.
-type NodeState string
+// State is what a [NodeEvent] reports. Three of the states are those of a lease, in Status.Lease too.
+type State string
 
-// The states that the hooks of a node report. No two hooks use the same value.
+// The states.
 const (
-	StateAcknowledged NodeState = "acknowledged" // Hooks.Renewed
-	StateUnanswered   NodeState = "unanswered"
+	// RenewalAcknowledged is reported for each answer to a renewal of the lease of Session. Took is the
+	// round-trip time, including the confirmation by a majority.
+	RenewalAcknowledged State = "acknowledged"
+	RenewalUnanswered   State = "unanswered" // the leader did not answer a renewal in time
 
-	StateOpened    NodeState = "opened" // Hooks.Session
-	StateClosed    NodeState = "closed"
-	StateExpired   NodeState = "expired"
-	StateRestarted NodeState = "restarted"
-	StateStopped   NodeState = "stopped"
+	SessionOpened    State = "opened"    // Session is new: it is the node's, or one of NewSession
+	SessionClosed    State = "closed"    // this instance has closed Session
+	SessionExpired   State = "expired"   // the group has ended Session
+	SessionRestarted State = "restarted" // Session has ended because this instance began a new incarnation
+	SessionStopped   State = "stopped"   // the node was closed, and Session will expire
 
-	StateSafe     NodeState = "safe" // Hooks.Lease, as LeaseState
-	StateJeopardy NodeState = "jeopardy"
-	StateLost     NodeState = "lost"
+	LeaseSafe State = "safe" // neither LeaseJeopardy nor LeaseLost; Left is the time that remains
+	// two thirds of the TTL have passed since the last acknowledged renewal; Left is as for LeaseSafe
+	LeaseJeopardy State = "jeopardy"
+	LeaseLost     State = "lost" // there is no lease, or it has ended, so no lock is held
 
-	StateNew   NodeState = "new" // Hooks.Leader
-	StateNone  NodeState = "none"
-	StateAgain NodeState = "again"
+	// LeaderNew means that this instance has learned of another Leader, or of the same in a new Term.
+	// Term is zero on an instance that does not vote.
+	LeaderNew   State = "new"
+	LeaderNone  State = "none"  // no leader is known
+	LeaderAgain State = "again" // the previous Leader is found again, in Term
 
-	StateAvailable   NodeState = "available" // Hooks.Available
-	StateUnavailable NodeState = "unavailable"
-
-	StateSynced NodeState = "synced" // Hooks.Synced
-	StateFailed NodeState = "failed"
+	// NodeAvailable means that this instance can get locks: its session is attached to a leader, its
+	// lease is not lost and the group is past its grace. Took is the duration of the previous state.
+	NodeAvailable   State = "available"
+	NodeUnavailable State = "unavailable" // it no longer can; Took is as for NodeAvailable
 )
 
 // Outcomes of Hooks.Unlocked, in addition to OutcomeClosed.

@@ -64,7 +64,7 @@ func TestHooksThatDoNotHearOfLocksCostLocksNothing(t *testing.T) {
 		want  bool
 	}{
 		{nil, false},
-		{&Hooks{Renewed: func(NodeEvent) {}, Lease: func(NodeEvent) {}}, false},
+		{&Hooks{Node: func(NodeEvent) {}, Synced: func(time.Duration, error) {}}, false},
 		{&Hooks{Lost: func(LockEvent) {}}, true},
 	} {
 		l, err := alone(t, Config{Hooks: c.hooks}).Lock(t.Context(), "k")

@@ -47,7 +47,7 @@ type Status struct {
 	Health       *Health // the state of the voters, only on the leader; other instances call Node.Health
 
 	Session  SessionPhase
-	Lease    LeaseState
+	Lease    State         // LeaseSafe, LeaseJeopardy or LeaseLost
 	LeaseFor time.Duration // time until this instance's locks are lost if no renewal is acknowledged
 	// GraceFor is the time until the grace of a new group ends. Until then the group grants nothing.
 	// Zero means that the grace is over or not known.
@@ -74,10 +74,8 @@ type Status struct {
 	Disk        *DiskFault   // the fault of the disk of Config.Dir; nil if there is none
 	FaultyDisks []FaultyDisk // disk faults reported to this instance; voters have all of them
 
-	Age time.Duration // since Start
-	// Available is the part of Age in which this instance could be granted locks; see
-	// Hooks.Available.
-	Available time.Duration
+	Age       time.Duration // since Start
+	Available time.Duration // the part of Age in which it was NodeAvailable
 	// Starved is the time for which the machine gave the process no processor, although a timer was
 	// due, in gaps of at least 250 ms. Only a voter or learner measures it, from its present replica.
 	Starved      time.Duration
@@ -103,17 +101,6 @@ const (
 	SessionOpening   SessionPhase = "opening"   // has asked an instance for a session
 	SessionAttaching SessionPhase = "attaching" // has asked the leader to resume its session
 	SessionAttached  SessionPhase = "attached"  // connected to the leader, which can grant it locks
-)
-
-// LeaseState is the state of the lease of a session.
-type LeaseState string
-
-// The states of a lease.
-const (
-	LeaseSafe LeaseState = "safe" // neither LeaseJeopardy nor LeaseLost
-	// two thirds of the TTL have passed since the last acknowledged renewal
-	LeaseJeopardy LeaseState = "jeopardy"
-	LeaseLost     LeaseState = "lost" // there is no lease, or it has ended, so no lock is held
 )
 
 // Status returns the present state of this node. It asks no other instance.
@@ -151,7 +138,7 @@ func (n *Node) Status() Status {
 
 func (s *Status) fillSessions(p *instance.Picture) {
 	first := &p.Sessions[0]
-	s.Session, s.Lease = SessionPhase(first.Phase.String()), LeaseState(first.Lease.String())
+	s.Session, s.Lease = SessionPhase(first.Phase.String()), State(first.Lease.String())
 	s.LeaseFor = max(first.Deadline.Sub(p.Now), 0)
 	if first.Phase == client.Attached && first.GraceUntil != 0 {
 		s.GraceFor = max(first.GraceUntil.Sub(p.Now), 1) // a lock may already be granted, but none was yet

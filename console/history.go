@@ -75,7 +75,7 @@ func (h *History) HooksWith(other *mortise.Hooks) *mortise.Hooks {
 			lost(e)
 		}
 	}
-	all.Renewed, all.Session, all.Lease = h.then(all.Renewed), h.then(all.Session), h.then(all.Lease)
+	all.Node = h.then(all.Node)
 	return &all
 }
 
@@ -122,7 +122,7 @@ func (h *History) lost(now time.Time, e *mortise.LockEvent) {
 	}
 }
 
-// then returns a hook that notes the lease and then calls next. The node calls these hooks one at a
+// then returns a hook that notes the lease and then calls next. The node calls this hook once at a
 // time, so a later status is never noted before an earlier one.
 func (h *History) then(next func(mortise.NodeEvent)) func(mortise.NodeEvent) {
 	return func(e mortise.NodeEvent) {

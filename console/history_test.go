@@ -129,11 +129,8 @@ func TestOtherHooksAreCalledToo(t *testing.T) {
 				note("unlocked")
 			}
 		},
-		Lost:      func(mortise.LockEvent) { note("lost") },
-		Renewed:   func(mortise.NodeEvent) { note("renewed") },
-		Session:   func(mortise.NodeEvent) { note("session") },
-		Lease:     func(mortise.NodeEvent) { note("lease") },
-		Available: func(mortise.NodeEvent) { note("available") },
+		Lost: func(mortise.LockEvent) { note("lost") },
+		Node: func(e mortise.NodeEvent) { note(string(e.State)) },
 	}
 	node, _ := recorded(t, next)
 	if err := lock(t, node, mortise.Request{Key: "a"}).Unlock(t.Context()); err != nil {
@@ -143,7 +140,8 @@ func TestOtherHooksAreCalledToo(t *testing.T) {
 	if _, err := node.ForceUnlock(t.Context(), "b", forced.Token(), "a test"); err != nil {
 		t.Fatal(err)
 	}
-	for _, what := range []string{"mark", "acquired", "unlocked", "lost", "renewed", "session", "lease", "available"} {
+	for _, what := range []string{"mark", "acquired", "unlocked", "lost", string(mortise.RenewalAcknowledged), string(mortise.SessionOpened),
+		string(mortise.LeaseSafe), string(mortise.NodeAvailable)} {
 		eventually(t, "the hook is called: "+what, func() bool { mu.Lock(); defer mu.Unlock(); return met[what] > 0 })
 	}
 	if next.Leaked != nil || (&History{}).Hooks().Leaked != nil || (&History{}).Hooks().Mark != nil {

@@ -19,7 +19,7 @@ type instance struct {
 	Up      float64              `json:"up_seconds"`        // since the start of the node
 	Phase   mortise.Phase        `json:"phase"`
 	Session mortise.SessionPhase `json:"session"`
-	Lease   mortise.LeaseState   `json:"lease"`
+	Lease   mortise.State   `json:"lease"`
 	Left    float64              `json:"lease_seconds"`
 	Held    int                  `json:"held"`
 	Waiters int                  `json:"waiters"`

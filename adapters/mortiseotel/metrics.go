@@ -110,29 +110,26 @@ func (m *meter) leaked(class []attribute.KeyValue) {
 	m.add(table.Leaks, 1, class...)
 }
 
-func (m *meter) renewed(e mortise.NodeEvent) {
-	if e.State == mortise.StateAcknowledged {
+func (m *meter) node(e mortise.NodeEvent) {
+	state := attribute.String("state", string(e.State))
+	switch e.State {
+	case mortise.RenewalAcknowledged:
 		m.record(context.Background(), table.Renewal, e.Took.Seconds(), nil)
-		return
-	}
-	m.add(table.Unanswered, 1)
-}
-
-func (m *meter) session(e mortise.NodeEvent) {
-	m.add(table.Sessions, 1, attribute.String("state", string(e.State)))
-}
-func (m *meter) lease(e mortise.NodeEvent) {
-	m.add(table.Lease, 1, attribute.String("state", string(e.State)))
-}
-
-func (m *meter) leader(e mortise.NodeEvent) {
-	if e.State == mortise.StateNew {
+	case mortise.RenewalUnanswered:
+		m.add(table.Unanswered, 1)
+	case mortise.SessionOpened, mortise.SessionClosed, mortise.SessionExpired, mortise.SessionRestarted,
+		mortise.SessionStopped:
+		m.add(table.Sessions, 1, state)
+	case mortise.LeaseSafe, mortise.LeaseJeopardy, mortise.LeaseLost:
+		m.add(table.Lease, 1, state)
+	case mortise.LeaderNew:
 		m.add(table.Leader, 1)
 	}
 }
 
-func (m *meter) synced(e mortise.NodeEvent) {
-	m.record(context.Background(), table.Sync, e.Took.Seconds(), nil, attribute.String("outcome", string(e.State)))
+func (m *meter) synced(took time.Duration, err error) {
+	outcome := map[bool]string{true: "synced", false: "failed"}[err == nil]
+	m.record(context.Background(), table.Sync, took.Seconds(), nil, attribute.String("outcome", outcome))
 }
 
 func (m *meter) observe(status func() mortise.Status, r *running) (metric.Registration, error) {

@@ -65,11 +65,9 @@ func (t *Telemetry) Hooks() *mortise.Hooks {
 	if t.tracer != nil {
 		h.Mark = t.mark
 	}
-	if !t.meter.made {
-		return h
+	if t.meter.made {
+		h.Node, h.Synced = t.meter.node, t.meter.synced
 	}
-	h.Renewed, h.Session, h.Lease, h.Leader, h.Synced = t.meter.renewed, t.meter.session, t.meter.lease, t.meter.leader,
-		t.meter.synced
 	return h
 }
 

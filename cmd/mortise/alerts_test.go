@@ -42,8 +42,10 @@ func (c *counters) hooks() *mortise.Hooks {
 			count(&c.granted, e.Outcome == mortise.OutcomeGranted)
 			return nil
 		},
-		Lease:  func(e mortise.NodeEvent) { count(&c.jeopardy, e.State == mortise.StateJeopardy) },
-		Leader: func(e mortise.NodeEvent) { count(&c.leaders, e.State == mortise.StateNew) },
+		Node: func(e mortise.NodeEvent) {
+			count(&c.jeopardy, e.State == mortise.LeaseJeopardy)
+			count(&c.leaders, e.State == mortise.LeaderNew)
+		},
 		Lost: func(e mortise.LockEvent) {
 			c.mu.Lock()
 			defer c.mu.Unlock()

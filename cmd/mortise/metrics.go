@@ -199,18 +199,11 @@ func (m *meter) record(name string, value float64, pairs ...string) {
 // hooks returns the hooks that feed the meter. It does not set the hook for leaked locks, because
 // this hook costs time and an agent leaks no lock.
 func (m *meter) hooks() *mortise.Hooks {
-	state := func(name string) func(mortise.NodeEvent) {
-		return func(e mortise.NodeEvent) { m.add(name, "state", string(e.State)) }
-	}
 	return &mortise.Hooks{
-		Acquired: m.acquired, Unlocked: m.unlocked, Lost: m.lost, InDoubt: m.inDoubt, Renewed: m.renewed,
-		Session: state(sessionsMet), Lease: state(leaseMet),
-		Leader: func(e mortise.NodeEvent) {
-			if e.State == mortise.StateNew {
-				m.add(leadersMet)
-			}
+		Acquired: m.acquired, Unlocked: m.unlocked, Lost: m.lost, InDoubt: m.inDoubt, Node: m.node,
+		Synced: func(took time.Duration, err error) {
+			m.record(syncTime, took.Seconds(), "outcome", map[bool]string{true: "synced", false: "failed"}[err == nil])
 		},
-		Synced: func(e mortise.NodeEvent) { m.record(syncTime, e.Took.Seconds(), "outcome", string(e.State)) },
 	}
 }
 
@@ -286,12 +279,20 @@ func (m *meter) lost(e mortise.LockEvent) {
 	m.add(losses, "reason", string(e.Outcome))
 }
 
-func (m *meter) renewed(e mortise.NodeEvent) {
-	if e.State == mortise.StateAcknowledged {
+func (m *meter) node(e mortise.NodeEvent) {
+	switch e.State {
+	case mortise.RenewalAcknowledged:
 		m.record(renewals, e.Took.Seconds())
-		return
+	case mortise.RenewalUnanswered:
+		m.add(unanswered)
+	case mortise.SessionOpened, mortise.SessionClosed, mortise.SessionExpired, mortise.SessionRestarted,
+		mortise.SessionStopped:
+		m.add(sessionsMet, "state", string(e.State))
+	case mortise.LeaseSafe, mortise.LeaseJeopardy, mortise.LeaseLost:
+		m.add(leaseMet, "state", string(e.State))
+	case mortise.LeaderNew:
+		m.add(leadersMet)
 	}
-	m.add(unanswered)
 }
 
 func (m *meter) write(w io.Writer, s mortise.Status) {

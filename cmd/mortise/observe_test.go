@@ -113,11 +113,11 @@ func TestMetricsOfAnAgent(t *testing.T) {
 		h.Unlocked(t.Context(), mortise.LockEvent{Token: 2, Outcome: mortise.OutcomeConfirmed})
 		h.Unlocked(t.Context(), mortise.LockEvent{Token: 3, Outcome: mortise.OutcomeLost})
 	}
-	h.Lease(mortise.NodeEvent{State: mortise.StateJeopardy})
-	h.Leader(mortise.NodeEvent{State: mortise.StateNew})
-	h.Leader(mortise.NodeEvent{State: mortise.StateNone})
-	h.Renewed(mortise.NodeEvent{State: mortise.StateUnanswered})
-	h.Synced(mortise.NodeEvent{State: mortise.StateSynced, Took: time.Millisecond})
+	for _, s := range []mortise.State{mortise.LeaseJeopardy, mortise.LeaderNew, mortise.LeaderNone,
+		mortise.RenewalUnanswered} {
+		h.Node(mortise.NodeEvent{State: s})
+	}
+	h.Synced(time.Millisecond, nil)
 	var out bytes.Buffer
 	m.write(&out, mortise.Status{Held: 3, Waiters: 5, Standby: 1, Leader: "a", Age: 90 * time.Second,
 		Voters: []mortise.Member{{Votes: true}, {}}})

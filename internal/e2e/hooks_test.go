@@ -30,13 +30,27 @@ func (h *heard) lock(hook string) func(mortise.LockEvent) {
 	}
 }
 
-func (h *heard) node(hook string) func(mortise.NodeEvent) {
-	return func(e mortise.NodeEvent) {
-		h.mu.Lock()
-		defer h.mu.Unlock()
-		h.lines = append(h.lines, strings.TrimSpace(hook+" "+string(e.State)+" "+e.Name))
-		h.nodes = append(h.nodes, e)
-	}
+// subjects has the first word of the line for each state.
+var subjects = map[mortise.State]string{
+	mortise.RenewalAcknowledged: "renewed", mortise.RenewalUnanswered: "renewed",
+	mortise.SessionOpened: "session", mortise.SessionClosed: "session", mortise.SessionExpired: "session",
+	mortise.SessionRestarted: "session", mortise.SessionStopped: "session",
+	mortise.LeaseSafe: "lease", mortise.LeaseJeopardy: "lease", mortise.LeaseLost: "lease",
+	mortise.LeaderNew: "leader", mortise.LeaderNone: "leader", mortise.LeaderAgain: "leader",
+	mortise.NodeAvailable: "available", mortise.NodeUnavailable: "available",
+}
+
+func (h *heard) node(e mortise.NodeEvent) {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	h.lines = append(h.lines, strings.TrimSpace(subjects[e.State]+" "+string(e.State)+" "+e.Leader))
+	h.nodes = append(h.nodes, e)
+}
+
+func (h *heard) synced(_ time.Duration, err error) {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	h.lines = append(h.lines, fmt.Sprint("synced ", err))
 }
 
 func (h *heard) hooks() *mortise.Hooks {
@@ -44,9 +58,7 @@ func (h *heard) hooks() *mortise.Hooks {
 	return &mortise.Hooks{
 		Acquired: func(_ context.Context, e mortise.LockEvent) any { acquired(e); return fmt.Sprint("tag of ", e.Key) },
 		Unlocked: func(_ context.Context, e mortise.LockEvent) { unlocked(e) },
-		Lost:     h.lock("lost"), Renewed: h.node("renewed"), Session: h.node("session"), Lease: h.node("lease"),
-		Leader:    h.node("leader"),
-		Available: h.node("available"), Synced: h.node("synced"),
+		Lost:     h.lock("lost"), Node: h.node, Synced: h.synced,
 	}
 }
 
@@ -291,7 +303,7 @@ func TestHooksTellWhatBecomesOfTheNode(t *testing.T) {
 		ear.mu.Lock()
 		acknowledged := 0
 		for _, e := range ear.nodes {
-			if e.State == mortise.StateAcknowledged && e.Took >= 0 && e.Took < time.Second {
+			if e.State == mortise.RenewalAcknowledged && e.Took >= 0 && e.Took < time.Second {
 				acknowledged++
 			}
 		}
@@ -326,7 +338,7 @@ func TestHooksTellHowLongTheDiskTakes(t *testing.T) {
 		f, ears := hookedFleet(t, 1, inDir(t.TempDir()))
 		before := len(ears[0].of("synced"))
 		unlock(t, f.lock(0, "k"))
-		if got := ears[0].of("synced"); before == 0 || len(got) < 2 || got[0] != "synced synced" {
+		if got := ears[0].of("synced"); before == 0 || len(got) < 2 || got[0] != "synced <nil>" {
 			t.Errorf("%d before, then %q", before, got)
 		}
 		for i := range 2 {

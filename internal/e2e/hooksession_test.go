@@ -33,7 +33,7 @@ func TestHooksHearOfSessionsOfTheUsersOwn(t *testing.T) {
 		ears[a].mu.Lock()
 		own := 0
 		for _, e := range ears[a].nodes {
-			if e.Own && e.Session == id && (e.State == mortise.StateAcknowledged || e.State == mortise.StateOpened) {
+			if e.Own && e.Session == id && (e.State == mortise.RenewalAcknowledged || e.State == mortise.SessionOpened) {
 				own++
 			}
 		}

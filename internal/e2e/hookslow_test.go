@@ -27,7 +27,7 @@ func TestASlowHookStopsNothing(t *testing.T) {
 		var log lines
 		f := startFleet(t, 3, func(c *mortise.Config) {
 			c.Hooks = &mortise.Hooks{Lost: func(mortise.LockEvent) { <-let; told.Add(1) },
-				Renewed: func(mortise.NodeEvent) {}}
+				Node: func(mortise.NodeEvent) {}}
 			if c.Name == "node-0" {
 				c.Logger = slog.New(slog.NewTextHandler(&log, nil))
 			}
@@ -95,10 +95,8 @@ func TestHooksThatPanicAreCalledAgain(t *testing.T) {
 			c.Hooks = &mortise.Hooks{
 				Acquired: func(context.Context, mortise.LockEvent) any { bad("acquired"); return nil },
 				Unlocked: func(context.Context, mortise.LockEvent) { bad("unlocked") },
-				Lost:     func(mortise.LockEvent) { bad("lost") }, Renewed: func(mortise.NodeEvent) { bad("renewed") },
-				Session: func(mortise.NodeEvent) { bad("session") },
-				Lease:   func(mortise.NodeEvent) { bad("lease") }, Leader: func(mortise.NodeEvent) { bad("leader") },
-				Available: func(mortise.NodeEvent) { bad("available") },
+				Lost:     func(mortise.LockEvent) { bad("lost") },
+				Node:     func(e mortise.NodeEvent) { bad(string(e.State)) },
 			}
 		})
 		for i := range 4 {

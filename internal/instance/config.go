@@ -54,20 +54,19 @@ type Config struct {
 
 // Hooks are called with the events of an instance, one at a time. A nil function is not called.
 type Hooks struct {
-	Renewed, Session, Lease, Leader, Available, Synced func(NodeEvent)
+	Node   func(NodeEvent)
+	Synced func(took time.Duration, err error) // after each append to the log on disk
 }
 
 // NodeEvent is an event of an instance. Its fields are those of mortise.NodeEvent.
 type NodeEvent struct {
-	State    string
-	Name     string
-	Instance string
-	Session  string
-	Own      bool
-	Term     uint64
-	Took     time.Duration
-	Left     time.Duration
-	Err      error
+	State   string
+	Leader  string
+	Session string
+	Own     bool
+	Term    uint64
+	Took    time.Duration
+	Left    time.Duration
 }
 
 // The values of NodeEvent.State, besides those of package session.
@@ -80,8 +79,6 @@ const (
 	stateAgain        = "again"
 	stateAvailable    = "available"
 	stateUnavailable  = "unavailable"
-	stateSynced       = "synced"
-	stateFailed       = "failed"
 )
 
 // listen opens the port. A member opens no socket, and neither does a node on its own without a

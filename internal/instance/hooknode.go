@@ -14,12 +14,9 @@ import (
 // This file converts events of other packages to NodeEvents. It runs on the owner goroutines of
 // these packages, so it only queues the calls of hooks.
 
-func (n *Instance) tell(pick func(*Hooks) func(NodeEvent), e NodeEvent) {
-	if n.config.Hooks == nil {
-		return
-	}
-	if h := pick(n.config.Hooks); h != nil {
-		n.trace.Later(func() { h(e) })
+func (n *Instance) tell(e NodeEvent) {
+	if h := n.config.Hooks; h != nil && h.Node != nil {
+		n.trace.Later(func() { h.Node(e) })
 	}
 }
 
@@ -48,14 +45,13 @@ func (w *observer) news(news *client.News) {
 	}
 	if after.Lease != before.Lease {
 		e := NodeEvent{State: after.Lease.String(), Session: id, Own: w.own, Left: max(after.Deadline.Sub(now), 0)}
-		n.tell(func(h *Hooks) func(NodeEvent) { return h.Lease }, e)
+		n.tell(e)
 	}
-	renewed := func(h *Hooks) func(NodeEvent) { return h.Renewed }
 	for _, took := range news.Renewed {
-		n.tell(renewed, NodeEvent{State: stateAcknowledged, Session: id, Own: w.own, Took: took})
+		n.tell(NodeEvent{State: stateAcknowledged, Session: id, Own: w.own, Took: took})
 	}
 	for range news.Unanswered {
-		n.tell(renewed, NodeEvent{State: stateUnanswered, Session: id, Own: w.own})
+		n.tell(NodeEvent{State: stateUnanswered, Session: id, Own: w.own})
 	}
 }
 
@@ -69,16 +65,15 @@ func (n *Instance) noteAvailable(now clock.Time, s *client.Status) {
 	if can {
 		e.State = stateAvailable
 	}
-	n.tell(func(h *Hooks) func(NodeEvent) { return h.Available }, e)
+	n.tell(e)
 }
 
 func (w *observer) tellSession(before, after *client.Status) {
-	pick := func(h *Hooks) func(NodeEvent) { return h.Session }
 	if before.Session != 0 {
-		w.node.tell(pick, NodeEvent{State: after.Ended.String(), Session: SessionText(before.Session), Own: w.own})
+		w.node.tell(NodeEvent{State: after.Ended.String(), Session: SessionText(before.Session), Own: w.own})
 	}
 	if after.Session != 0 {
-		w.node.tell(pick, NodeEvent{State: stateOpened, Session: SessionText(after.Session), Own: w.own})
+		w.node.tell(NodeEvent{State: stateOpened, Session: SessionText(after.Session), Own: w.own})
 	}
 }
 
@@ -147,10 +142,7 @@ func (s timedStore) Save(b raftlog.Batch) error {
 	if len(b.Entries) == 0 && b.Snapshot == nil && err == nil {
 		return nil
 	}
-	e := NodeEvent{State: stateSynced, Took: s.node.env.clock.Now().Sub(began), Err: err}
-	if err != nil {
-		e.State = stateFailed
-	}
-	s.node.tell(func(h *Hooks) func(NodeEvent) { return h.Synced }, e)
+	took := s.node.env.clock.Now().Sub(began)
+	s.node.trace.Later(func() { s.node.config.Hooks.Synced(took, err) })
 	return err
 }

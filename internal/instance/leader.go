@@ -84,10 +84,10 @@ func (n *Instance) noteLeader(r *ownReplica) {
 	if n.leading.now = is; !is.instance.IsZero() {
 		n.leading.last = is
 		c := n.cluster().Status()
-		e.Instance, e.Name = is.instance.String(), n.names(&c).Name(is.instance)
+		e.Leader = n.names(&c).Name(is.instance)
 	}
 	if !again {
-		n.tell(func(h *Hooks) func(NodeEvent) { return h.Leader }, e)
+		n.tell(e)
 	}
 }
 
