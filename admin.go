@@ -178,6 +178,6 @@ func (s Status) wayIn() Status {
 	for i := range s.Voters {
 		s.Voters[i].Zone = ""
 	}
-	return Status{Name: s.Name, Instance: s.Instance, Phase: s.Phase, Group: s.Group, Leader: s.Leader,
-		Session: s.Session, Voters: s.Voters, Waiting: s.Waiting}
+	return Status{Member: Member{Name: s.Name, Instance: s.Instance}, Joined: s.Joined, Group: s.Group, Leader: s.Leader,
+		Attached: s.Attached, Voters: s.Voters, Waiting: s.Waiting}
 }

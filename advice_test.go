@@ -12,7 +12,7 @@ func TestAdviceForInstancesThatDoNotFit(t *testing.T) {
 		"vote; if one of x at x:1 should be c, restart it under this Name, and otherwise start c again"
 	const build = "Build: d at d:1 is refused: the group has lock rules 4, this build knows up to 3: it gets no " +
 		"session, and could not vote; upgrade it"
-	lost := []MissingVoter{{Name: "b"}}
+	lost := []MissingVoter{{Member: Member{Name: "b"}}}
 	for what, c := range map[string]struct {
 		h    Health
 		want string
@@ -23,7 +23,8 @@ func TestAdviceForInstancesThatDoNotFit(t *testing.T) {
 		"three, and a build": {Health{Eligible: 3, Differs: []string{build}}, "upgrade it"},
 		"a voter is silent": {Health{Eligible: 3, Differs: []string{name}, Missing: lost, Due: true},
 			"stop no instance now: b"},
-		"more than Replicas": {Health{Eligible: 2, Differs: []string{build}, Surplus: &Surplus{Running: 5, Replicas: 2}},
+		"more than Replicas": {Health{Eligible: 2, Surplus: 3, Differs: []string{build,
+			"Surplus: 5 instances run, but Replicas says 2; set Replicas to 5"}},
 			"set Replicas to 5"},
 		"two, and all fit": {Health{Eligible: 2, Differs: []string{"Voters: 3 and 5; it counts"}}, "start a third instance"},
 	} {

@@ -135,9 +135,14 @@ type Config struct {
 	// to 65,536. Default: none.
 	MaxWaiting map[string]int
 
-	// Sticky bounds the free locks that each session of this instance keeps for requests with
-	// [Node.LockSticky].
-	Sticky StickyLimits
+	// StickyLocks is the largest number of free locks that each session of this instance keeps for
+	// requests with [Node.LockSticky]. A lock beyond it is given back to the group. Default: 10,000.
+	// Negative means none.
+	StickyLocks int
+
+	// StickyUnused is how long such a free lock is kept after its last use, from 1 ms to 1 h. More than
+	// SessionTTL saves no message. Default: 1 s.
+	StickyUnused time.Duration
 
 	// Secret turns on encryption. Every instance derives a certificate from it, and connections use
 	// mutual TLS 1.3 without a PKI. Create a secret with `mortise secret`. A random text of your
@@ -145,8 +150,8 @@ type Config struct {
 	//
 	// All instances that found the group or vote in it have the same root secret. Its holders are
 	// trusted with every lock. A secret derived with -member is for an instance that may lock
-	// everything, but never founds, votes or serves. For secrets with other rights, see
-	// ErrGuestSecret. Default: none.
+	// everything, but never founds, votes or serves. Start refuses a secret with other
+	// rights: it is for a program that only opens connections and is never a member. Default: none.
 	Secret string
 
 	// OldSecrets are accepted beside a root Secret while it is changed by rolling deployments: add
@@ -247,7 +252,7 @@ func (c Config) withDefaults() Config {
 	}
 	c.MaxSessionBytes = cmp.Or(c.MaxSessionBytes, int64(lockfsm.DefaultLimits().SessionBytes))
 	c.MaxGroupBytes = cmp.Or(c.MaxGroupBytes, max(c.MaxSessionBytes, int64(lockfsm.DefaultLimits().GroupBytes)))
-	c.Sticky.Locks, c.Sticky.Unused = cmp.Or(c.Sticky.Locks, 10_000), cmp.Or(c.Sticky.Unused, time.Second)
+	c.StickyLocks, c.StickyUnused = cmp.Or(c.StickyLocks, 10_000), cmp.Or(c.StickyUnused, time.Second)
 	if c.Logger == nil {
 		c.Logger = slog.Default()
 	}
@@ -255,16 +260,6 @@ func (c Config) withDefaults() Config {
 	c.MaxWaiting = maps.Clone(c.MaxWaiting)
 	c.TLSPeers, c.TLSGuests = slices.Clone(c.TLSPeers), maps.Clone(c.TLSGuests)
 	return c
-}
-
-// StickyLimits bounds the free locks that a session keeps. A lock beyond a limit is given back to
-// the group.
-type StickyLimits struct {
-	// Locks is the largest number of free locks. Default: 10,000. Negative means none.
-	Locks int
-	// Unused is how long a free lock is kept after its last use, from 1 ms to 1 h. Default: 1 s.
-	// More than SessionTTL saves no message.
-	Unused time.Duration
 }
 
 func (c Config) alone() bool { return len(c.Join) == 0 && c.JoinFunc == nil }

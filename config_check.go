@@ -108,8 +108,8 @@ func (cs *configErrors) checkEach(c Config) {
 				"Request.Try", most, maxWaiting)
 		}
 	}
-	if c.Sticky.Unused < time.Millisecond || c.Sticky.Unused > time.Hour {
-		cs.add("Sticky.Unused", "%v is not between 1ms and 1h", c.Sticky.Unused)
+	if c.StickyUnused < time.Millisecond || c.StickyUnused > time.Hour {
+		cs.add("StickyUnused", "%v is not between 1ms and 1h", c.StickyUnused)
 	}
 	if c.Grace > time.Hour {
 		cs.add("Grace", "%v is longer than 1h", c.Grace)
@@ -285,7 +285,8 @@ func (c Config) mayStart(source *credentials.Source) error {
 		return fmt.Errorf("Config.TLSPeers: lacks the name of this instance's own certificate, so the others "+
 			"would refuse it: %w", err)
 	case own.Tier == credentials.Guest:
-		return fmt.Errorf("Config.%s: %w (it is for %q)", field, ErrGuestSecret, own.Name)
+		return fmt.Errorf("Config.%s: a guest's secret cannot start an instance: use it with the commands of mortise, or "+
+			"derive one with -member (it is for %q)", field, own.Name)
 	case own.Tier != credentials.Member:
 		return nil
 	case c.Dir != "":

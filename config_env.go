@@ -31,8 +31,8 @@ import (
 //	ORDERS_LOCK_MAX_SESSION_BYTES MaxSessionBytes, as 67108864, 64MiB or 1GiB
 //	ORDERS_LOCK_MAX_GROUP_BYTES  MaxGroupBytes, likewise
 //	ORDERS_LOCK_MAX_WAITING      MaxWaiting, as orders/=100,reports/=5
-//	ORDERS_LOCK_STICKY_LOCKS     Sticky.Locks
-//	ORDERS_LOCK_STICKY_UNUSED    Sticky.Unused, as 1s
+//	ORDERS_LOCK_STICKY_LOCKS     StickyLocks
+//	ORDERS_LOCK_STICKY_UNUSED    StickyUnused, as 1s
 //	ORDERS_LOCK_SECRET           Secret, a root secret or a derived one
 //	ORDERS_LOCK_SECRET_FILE      a file that holds only Secret, with or without a final newline
 //	ORDERS_LOCK_OLD_SECRETS      OldSecrets, separated by commas
@@ -80,8 +80,8 @@ func configFromEnv(prefix string, environ []string) (Config, error) {
 		DirFreeBytes: e.Bytes("DIR_FREE_BYTES"), SessionTTL: e.Duration("SESSION_TTL", false),
 		Grace: e.Duration("GRACE", true), Insecure: e.Flag("INSECURE"),
 		MaxSessionBytes: e.Bytes("MAX_SESSION_BYTES"), MaxGroupBytes: e.Bytes("MAX_GROUP_BYTES"),
-		MaxWaiting: e.maxWaiting(),
-		Sticky:     StickyLimits{Locks: e.Number("STICKY_LOCKS"), Unused: e.Duration("STICKY_UNUSED", false)},
+		MaxWaiting:  e.maxWaiting(),
+		StickyLocks: e.Number("STICKY_LOCKS"), StickyUnused: e.Duration("STICKY_UNUSED", false),
 		TLSFiles: TLSFiles{Cert: e.Text("TLS_CERT_FILE"), Key: e.Text("TLS_KEY_FILE"), CA: e.Text("TLS_CA_FILE"),
 			ServerName: e.Text("TLS_SERVER_NAME")},
 		TLSPeers: e.List("TLS_PEERS"), TLSGuests: e.guests(),

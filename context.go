@@ -393,7 +393,7 @@ func (l *Lock) enterable(r *Request) error {
 	if field == "" {
 		return nil
 	}
-	return &EnteredError{Key: l.Key(), Field: field, Token: l.Token()}
+	return &EnteredError{Field: field, Token: l.Token(), key: l.Key()}
 }
 
 // sameLabels reports whether a request with the labels asked can enter a hold with the labels has.
@@ -411,16 +411,17 @@ func sameLabels(asked, has map[string]string) bool {
 // EnteredError reports that a lock cannot be entered again because the request asks for more than
 // the hold has. errors.Is reports it as ErrBadRequest.
 type EnteredError struct {
-	Key   string
 	Field string // the field of Request that asks for more
 	Token Token  // the token of the hold
+
+	key string
 }
 
 func (e *EnteredError) Error() string {
 	return fmt.Sprintf("%v: Request.%s: lock %q"+
 		" is entered again under its own context, and its first request asked for another %s: "+
 		"set it there, or leave it out here",
-		ErrBadRequest, e.Field, plain.Text(e.Key), e.Field)
+		ErrBadRequest, e.Field, plain.Text(e.key), e.Field)
 }
 
 func (e *EnteredError) Is(target error) bool { return target == ErrBadRequest }

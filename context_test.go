@@ -167,7 +167,7 @@ func TestAResumedHoldKeepsItsTerms(t *testing.T) {
 	}
 	var entered *EnteredError
 	if _, err := n.Acquire(under, Request{Key: "t/7", Tree: true, LockDelay: time.Hour}); !errors.As(err, &entered) ||
-		entered.Field != "LockDelay" || entered.Key != "t" {
+		entered.Field != "LockDelay" || entered.key != "t" {
 		t.Errorf("with a longer LockDelay: %v", err)
 	}
 	if err := l.SetValue(t.Context(), "w"); err != nil {

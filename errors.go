@@ -84,11 +84,6 @@ var (
 	// field.
 	ErrBadRequest = queries.ErrBadRequest
 
-	// ErrGuestSecret means that Config.Secret, or the certificate, grants rights on some keys only.
-	// Such a secret is for a guest: a program that only opens connections and is never a member.
-	ErrGuestSecret = errors.New("mortise: a guest's secret cannot start an instance: use it with the commands of " +
-		"mortise, or derive one with -member")
-
 	// ErrNotAllowed means that a derived secret, or a guest's certificate, does not grant a right
 	// that the request needs. The error is a *NotAllowedError.
 	ErrNotAllowed = session.ErrNotAllowed
@@ -117,8 +112,7 @@ func (e *NotAllowedError) Is(target error) bool { return target == ErrNotAllowed
 type HeldError struct {
 	Key string
 	Hold
-	Since   time.Time // time of the grant, by the leader's wall clock, or zero; for display only
-	Waiters int       // requests that wait for the lock
+	Waiters int // requests that wait for the lock
 
 	// Kept means that Holder keeps the lock (Node.LockSticky), and that a caller on that instance may
 	// or may not hold it. Token is the token of the caller if Holder has reported one.

@@ -33,7 +33,7 @@ func TestNoErrorOrStatusIsRaw(t *testing.T) {
 			t.Errorf("%s: %q", what, text)
 		}
 	}
-	s := Status{Name: nasty, Address: "a:1", Err: &ForcedError{By: nasty}}
+	s := Status{Member: Member{Name: nasty, Address: "a:1"}, Err: &ForcedError{By: nasty}}
 	c := cluster.Status{
 		Group: 1, Waiting: nasty, Members: []cluster.Member{{Name: nasty, Addr: nasty, Zone: nasty,
 			Instance: nodeidtest.ID(7)}}, Voters: []cluster.Voter{{Addr: nasty, Instance: nodeidtest.ID(7)}},

@@ -37,19 +37,21 @@ type Health struct {
 	Disks      []FaultyDisk // instances that have reported a disk fault to the leader
 	// Differs are settings that are not equal on all instances, founders that are missing while
 	// instances run that are no founders, and instances whose build the leader refuses: one sentence
-	// each, which begins with the setting, "Name" or "Build".
+	// each, which begins with the setting, "Name" or "Build". The sentence about a Surplus begins with
+	// "Surplus".
 	Differs []string
-	// Surplus means that a condition of the guarantees is broken: more instances run than
-	// Config.Replicas says. Nil means that this is not so.
-	Surplus *Surplus `json:",omitempty"`
-	Advice  string   // the next safe step
+	// Surplus is how many instances run beyond Config.Replicas, programs with a derived secret not
+	// counted. If it is not zero, a condition of the guarantees is broken: in a cut of the network a
+	// second group can be founded, and both groups grant the same locks. A surplus instance can lock,
+	// but gets no vote. Only a surplus that this leader has seen for 20 s counts.
+	Surplus int
+	Advice  string // the next safe step
 }
 
 // MissingVoter is a voter from which the leader receives nothing.
 type MissingVoter struct {
-	Name     string
-	Instance string
-	Silent   time.Duration // time since this leader last received a message from the voter
+	Member
+	Silent time.Duration // time since this leader last received a message from the voter
 	// AtLeast means that this leader has never received a message from the voter. Silent is then the
 	// time since it began to lead or the voter was added, and the voter may have ended earlier.
 	AtLeast bool `json:",omitempty"`
@@ -89,7 +91,11 @@ func (n *Node) health(p *instance.Picture, r voters.Report, leader nodeid.ID, re
 	c, names := &p.Cluster, p.Names
 	h := Health{
 		Leader: names.Name(leader), Eligible: r.Eligible, Target: r.Target, Members: p.Members, Due: r.Due,
-		Change: plain.Text(r.Next.Why), Disks: faultyDisks(disks), Surplus: surplusOf(r.Surplus),
+		Change: plain.Text(r.Next.Why), Disks: faultyDisks(disks),
+	}
+	if s := r.Surplus; s != nil {
+		h.Surplus = s.Running - s.Replicas
+		h.Differs = append(h.Differs, plain.Sprintf("Surplus: %v; %s", s, s.Next()))
 	}
 	for _, remark := range remarks {
 		h.Differs = append(h.Differs, plain.Text(remark))
@@ -99,8 +105,12 @@ func (n *Node) health(p *instance.Picture, r voters.Report, leader nodeid.ID, re
 		if name == "" {
 			name = names.Name(m.Instance)
 		}
-		h.Missing = append(h.Missing, MissingVoter{Name: name, Instance: m.Instance.String(), Silent: m.SilentFor,
-			AtLeast: !m.Heard})
+		is := MissingVoter{Silent: m.SilentFor, AtLeast: !m.Heard,
+			Member: Member{Name: name, Instance: m.Instance.String(), Zone: names[m.Instance].Zone, Votes: true}}
+		if at := slices.IndexFunc(c.Voters, func(v cluster.Voter) bool { return v.Instance == m.Instance }); at >= 0 {
+			is.Address = plain.Text(c.Voters[at].Addr)
+		}
+		h.Missing = append(h.Missing, is)
 	}
 	for _, id := range r.CannotSurvive {
 		name := "replica " + nodeid.Hex(id)
@@ -126,15 +136,15 @@ func (h *Health) advice(quorum, sole bool) string {
 		return "stop no instance now: " + h.missing() + " is being replaced, or must come back"
 	case h.Due:
 		return "stop no instance now; wait until the change is done"
-	case h.Surplus != nil:
-		return h.Surplus.Next()
-	case h.misfit() != "":
-		return h.DifferStep(h.misfit())
-	case h.foundersDiffer() && h.Eligible <= 1:
+	case h.differs("Surplus") != "":
+		return h.DifferStep(h.differs("Surplus"))
+	case h.differs("Name", "Build") != "":
+		return h.DifferStep(h.differs("Name", "Build"))
+	case h.differs("Founders", "Replicas") != "" && h.Eligible <= 1:
 		return "restart every instance that still has the group's present Founders or Replicas (differs shows them) " +
 			"with the new ones, one at a time and with Leave; restart " + orNone(h.Leader) + ", which has the only " +
 			"vote, last: its vote moves once all remaining instances have the same ones"
-	case h.foundersDiffer():
+	case h.differs("Founders", "Replicas") != "":
 		return "restart every instance whose Founders or Replicas differ from the others' (differs shows them), one " +
 			"at a time and with Leave: the voters change once all instances have the same ones"
 	case h.Eligible <= 1 && sole:
@@ -154,16 +164,10 @@ func (h *Health) advice(quorum, sole bool) string {
 	return "any one instance may be stopped; wait for Ready of its successor before the next"
 }
 
-func (h *Health) foundersDiffer() bool {
-	return slices.ContainsFunc(h.Differs, func(d string) bool {
-		return strings.HasPrefix(d, "Founders: ") || strings.HasPrefix(d, "Replicas: ")
-	})
-}
-
-// misfit returns the sentence about instances that do not fit the group, or "".
-func (h *Health) misfit() string {
+// differs returns the first sentence of Differs about one of the settings, or "".
+func (h *Health) differs(settings ...string) string {
 	for _, d := range h.Differs {
-		if setting, _, _ := strings.Cut(d, ": "); setting == "Name" || setting == "Build" {
+		if setting, _, _ := strings.Cut(d, ": "); slices.Contains(settings, setting) {
 			return d
 		}
 	}
@@ -176,7 +180,7 @@ func (h Health) DifferStep(sentence string) string {
 	switch setting {
 	case "Founders", "Replicas":
 		return h.Advice // which names the order of the restarts
-	case "Name", "Build":
+	case "Name", "Build", "Surplus":
 		return sentence[strings.LastIndex(sentence, "; ")+len("; "):]
 	}
 	return "unless a roll-out of a new value is under way, set " + setting + " to one value on all instances, and " +
@@ -231,9 +235,6 @@ func (h Health) String() string {
 	var b strings.Builder
 	line := func(format string, args ...any) { b.WriteString(plain.Sprintf(format, args...)) }
 	line("leader %s, %d voters wanted of %d eligible instances", orNone(h.Leader), h.Target, h.Eligible)
-	if h.Surplus != nil {
-		line("\nbroken: %v", h.Surplus)
-	}
 	if len(h.Missing) > 0 {
 		line("\nmissing: %s", h.missing())
 	}
@@ -251,46 +252,6 @@ func (h Health) String() string {
 	}
 	line("\nnext safe step: %s", h.Advice)
 	return b.String()
-}
-
-// Surplus describes that more instances run than Config.Replicas says. This breaks a condition of
-// the guarantees: in a cut of the network a second group can be founded, and both groups grant the
-// same locks. A surplus instance can lock, but gets no vote.
-type Surplus struct {
-	// Running counts the instances with the root secret that are connected to the leader and do not
-	// leave. Programs with a derived secret do not count.
-	Running  int
-	Replicas int      // the group's Config.Replicas
-	Names    []string // the first names of these instances, in ascending order, at most ten
-	// For is how long this leader has seen the surplus, which may have begun earlier. Less than 20 s
-	// is not reported, also after a change of the leader.
-	For time.Duration
-}
-
-// String returns the problem in one sentence.
-func (s Surplus) String() string { return voters.Surplus(s).String() }
-
-// Next returns the steps that end the surplus.
-func (s Surplus) Next() string { return voters.Surplus(s).Next() }
-
-// Beyond returns how many instances run beyond Replicas. It is zero if s is nil.
-func (s *Surplus) Beyond() int {
-	if s == nil {
-		return 0
-	}
-	return s.Running - s.Replicas
-}
-
-func surplusOf(s *voters.Surplus) *Surplus {
-	if s == nil {
-		return nil
-	}
-	found := Surplus(*s)
-	found.Names = nil
-	for _, name := range s.Names {
-		found.Names = append(found.Names, plain.Text(name))
-	}
-	return &found
 }
 
 func orNone(name string) string {
@@ -358,7 +319,7 @@ type Member struct {
 	Zone     string
 	Votes    bool // it is a voter, not a learner
 
-	// The following fields are set only in the results of Node.Members.
+	// The following fields are set only in the results of Node.Members and in Status.
 
 	Version string    `json:",omitempty"` // version of mortise in its build; "" if not reported
 	Tier    Tier      `json:",omitempty"`

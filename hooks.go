@@ -72,7 +72,7 @@ type LockEvent struct {
 	// Purpose is the value of the label mortise.purpose of the request, if that value is
 	// "election", "tick" or "job". The waits and holds of such requests are long by design.
 	Purpose string
-	Outcome Outcome // how the call ended, or why the lock was lost
+	Outcome Outcome // how the call ended, or why the lock was lost; empty for Leaked
 	Err     error   // the error of the call, or of Lock.Err
 	Token   Token   // token of the grant; zero if nothing was granted
 	Where   string  // for Leaked: the function, file and line that acquired it
@@ -126,7 +126,7 @@ var outcomes = [...]Outcome{
 	trace.Granted: OutcomeGranted, trace.Entered: OutcomeEntered, trace.Confirmed: OutcomeConfirmed,
 	trace.Soon: OutcomeSoon, trace.Unconfirmed: OutcomeUnconfirmed, trace.Detached: OutcomeDetached,
 	trace.Left: OutcomeLeft, trace.Gone: OutcomeLost, trace.Stopped: OutcomeClosed,
-	trace.Leaked: OutcomeLeaked, trace.InDoubt: OutcomeInDoubt, trace.Regained: OutcomeRegained,
+	trace.InDoubt: OutcomeInDoubt, trace.Regained: OutcomeRegained,
 }
 
 func outcome(e *trace.Event) Outcome {
@@ -209,7 +209,7 @@ func nodeHooks(h *Hooks) *instance.Hooks {
 	return hooks
 }
 
-// Outcome is how an Acquire or an Unlock ended, or why a lock was lost.
+// Outcome is how an Acquire or an Unlock ended, or why a hold did.
 type Outcome string
 
 // Outcomes of Hooks.Acquired.
@@ -228,7 +228,7 @@ const (
 	OutcomeNoRoom     Outcome = "no_room"
 	OutcomeBadRequest Outcome = "bad_request"
 	OutcomeFailed     Outcome = "failed" // any other error
-	OutcomeClosed     Outcome = "closed" // the node is closed; also used by Unlocked
+	OutcomeClosed     Outcome = "closed" // the node is closed; also used by Unlocked, and in Event.Cause
 )
 
 // State is what a [NodeEvent] reports. Three of the states are those of a lease, in Status.Lease too.
@@ -284,16 +284,19 @@ const (
 	OutcomeRegained Outcome = "regained" // the lock is good again
 )
 
-// Outcomes of Hooks.Lost. OutcomeLeaked is the outcome of Hooks.Leaked.
+// Outcomes of Hooks.Lost. Event.Cause has OutcomeForced, OutcomeResumed and OutcomeExpired, too, and
+// OutcomeClosed if the session of the hold was closed, as when its instance left.
 const (
-	OutcomeLease     Outcome = "lease"     // the lease was not renewed in time
-	OutcomeOverdue   Outcome = "overdue"   // Request.MaxHold
-	OutcomeForced    Outcome = "forced"    // ForceUnlock
-	OutcomeResumed   Outcome = "resumed"   // another session resumed it
-	OutcomeExpired   Outcome = "expired"   // the group ended the session
+	OutcomeLease   Outcome = "lease"   // the lease was not renewed in time
+	OutcomeOverdue Outcome = "overdue" // Request.MaxHold
+	OutcomeForced  Outcome = "forced"  // ForceUnlock
+	OutcomeResumed Outcome = "resumed" // another session resumed it
+	// OutcomeExpired means that the group ended the session. In Event.Cause it also means that
+	// LockDelay or MaxHold passed, or that a client of an agent is gone.
+	OutcomeExpired   Outcome = "expired"
+	OutcomeReleased  Outcome = "released"  // by Unlock; only in Event.Cause
 	OutcomeRestarted Outcome = "restarted" // this instance began a new incarnation
 	OutcomeStopped   Outcome = "stopped"   // the node was closed
 	// the group does not know the hold, or the upgrade has ended with the lock that it belongs to
 	OutcomeUnknown Outcome = "unknown"
-	OutcomeLeaked  Outcome = "leaked"
 )

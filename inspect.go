@@ -37,6 +37,7 @@ type Hold struct {
 	Holder  string            // Name of its instance, or the ID if it has given no name
 	Session string            // ID of its session; each incarnation of an instance has its own
 	Token   Token             // zero if the request waits
+	Since   time.Time         // time of the grant, by the leader's wall clock, for display; zero if unknown
 	Value   string            // its Request.Value, or what Lock.SetValue has made of it
 	Labels  map[string]string // its Request.Labels
 }
@@ -50,7 +51,6 @@ type Standing struct {
 	Also []Part // the other parts of the request, in the order of their keys
 
 	Hold
-	Since time.Time // time of the grant, by the leader's wall clock; zero if the request waits
 	// Left is the time until its session ends if the leader receives nothing more from its
 	// instance. It is zero if unknown, for example directly after an election.
 	Left time.Duration

@@ -21,23 +21,17 @@ import (
 
 // Status is a snapshot of a node, for display and monitoring.
 type Status struct {
-	Name     string // of this instance
-	Instance string // ID of its present incarnation
-	Address  string // at which other instances reach it; "" if it does not listen
-	Zone     string // Config.Zone
-	Cluster  string // Config.Cluster
-	Version  string // the version of mortise that it runs
-	Phase    Phase
-	// Tier is the tier of its secret or certificate.
-	Tier Tier
+	// Member is this instance. For, Since, Leaving and Seen are not set.
+	Member
+	Cluster string // Config.Cluster
 
-	Group string // ID of the group; "" without one
+	Group  string // ID of the group, which may not be founded yet; "" without one
+	Joined bool   // the group is founded, and this instance belongs to it
 	// Leader is the name of the leading instance, or its ID while the name is unknown; "" if none
 	// leads.
 	Leader  string
 	Leading bool   // this instance leads
 	Term    uint64 // of the group; 0 on an instance that does not vote
-	Votes   bool   // this instance is a voter
 	// Voters are the instances with a replica: voters, and learners, which may become voters later.
 	Voters []Member
 	// Promised is Config.Replicas. Zero means that the configuration names Founders, or that the
@@ -46,19 +40,19 @@ type Status struct {
 	VotersWanted int     // voters when all configured instances run
 	Health       *Health // the state of the voters, only on the leader; other instances call Node.Health
 
-	Session  SessionPhase
-	Lease    State         // LeaseSafe, LeaseJeopardy or LeaseLost
-	LeaseFor time.Duration // time until this instance's locks are lost if no renewal is acknowledged
+	Attached bool  // its session is attached to the leader, which can grant it locks
+	Lease    State // LeaseSafe, LeaseJeopardy or LeaseLost
+	// LeaseFor is the time until locks of this instance are lost if no renewal is acknowledged: the
+	// shortest remaining lease of the node's session and those of NewSession. It is zero if one of
+	// them is lost.
+	LeaseFor time.Duration
 	// GraceFor is the time until the grace of a new group ends. Until then the group grants nothing.
 	// Zero means that the grace is over or not known.
 	GraceFor time.Duration
-	// LeaseTightest is the shortest remaining lease among the node's session and those of
-	// NewSession. It is zero if one of these leases is lost.
-	LeaseTightest time.Duration
-	Held          int // locks of this instance
-	Sticky        StickyStatus
-	Waiting       string // what this node waits for, with the remedy; "" if nothing
-	Waiters       int    // calls on this instance that wait for a lock
+	Held     int // locks of this instance
+	Sticky   StickyStatus
+	Waiting  string // what this node waits for, with the remedy; "" if nothing
+	Waiters  int    // calls on this instance that wait for a lock
 	// Standby counts the calls in Waiters that may wait long by design, such as candidates of an
 	// election. They have the label mortise.purpose.
 	Standby int
@@ -92,25 +86,15 @@ type StickyStatus struct {
 	InUse      uint64        // answers to a TryLock that a caller holds the kept lock
 }
 
-// SessionPhase is the progress of an instance towards a session with the leader.
-type SessionPhase string
-
-// The phases of a session, in order.
-const (
-	SessionSeeking   SessionPhase = "seeking"   // waits before it asks an instance for a session
-	SessionOpening   SessionPhase = "opening"   // has asked an instance for a session
-	SessionAttaching SessionPhase = "attaching" // has asked the leader to resume its session
-	SessionAttached  SessionPhase = "attached"  // connected to the leader, which can grant it locks
-)
-
 // Status returns the present state of this node. It asks no other instance.
 func (n *Node) Status() Status {
 	p := n.engine.Picture()
 	s := Status{
-		Name: n.config.Name, Zone: n.config.Zone, Cluster: n.config.Cluster, Version: version,
-		Instance: p.ID.String(), Address: p.Address, Tier: Tier(p.Tier.String()), Err: p.Err,
+		Member: Member{Name: n.config.Name, Instance: p.ID.String(), Address: p.Address, Zone: n.config.Zone,
+			Votes: p.Votes, Version: version, Tier: Tier(p.Tier.String())},
+		Cluster: n.config.Cluster, Err: p.Err,
 		Promised: n.config.Replicas, VotersWanted: n.config.votersWanted(), Standby: int(n.standby.Load()),
-		Votes: p.Votes, Term: p.Term, Leading: p.Leading,
+		Term: p.Term, Leading: p.Leading,
 		Age: p.Age, Available: p.Available, Starved: p.Starved, HooksDropped: n.engine.Tracer().Dropped(),
 	}
 	s.fillSessions(p)
@@ -138,12 +122,12 @@ func (n *Node) Status() Status {
 
 func (s *Status) fillSessions(p *instance.Picture) {
 	first := &p.Sessions[0]
-	s.Session, s.Lease = SessionPhase(first.Phase.String()), State(first.Lease.String())
+	s.Attached, s.Lease = first.Phase == client.Attached, State(first.Lease.String())
+	s.Session = instance.SessionText(first.Session)
 	s.LeaseFor = max(first.Deadline.Sub(p.Now), 0)
 	if first.Phase == client.Attached && first.GraceUntil != 0 {
 		s.GraceFor = max(first.GraceUntil.Sub(p.Now), 1) // a lock may already be granted, but none was yet
 	}
-	s.LeaseTightest = s.LeaseFor
 	all := &first.Stays
 	s.Sticky = StickyStatus{Grants: all.Passes, Recalls: all.Recalls, RecallTime: all.RecallTime, InUse: all.InUse}
 	for i := range p.Sessions {
@@ -152,7 +136,7 @@ func (s *Status) fillSessions(p *instance.Picture) {
 			s.Sessions = append(s.Sessions, instance.SessionText(one.Session))
 		}
 		s.Held, s.Waiters, s.Sticky.Kept = s.Held+one.Held, s.Waiters+one.Waiting, s.Sticky.Kept+one.Kept
-		s.LeaseTightest = min(s.LeaseTightest, max(one.Deadline.Sub(p.Now), 0))
+		s.LeaseFor = min(s.LeaseFor, max(one.Deadline.Sub(p.Now), 0))
 	}
 }
 
@@ -192,7 +176,7 @@ func (c *Config) votersWanted() int {
 }
 
 func (s *Status) fill(c *cluster.Status, leader nodeid.ID, names instance.InstanceNames, linked func(nodeid.ID) bool) {
-	s.Phase, s.Waiting, s.Namesake = Phase(c.Phase.String()), plain.Text(c.Waiting), plain.Text(c.Namesake)
+	s.Joined, s.Waiting, s.Namesake = c.Joined(), plain.Text(c.Waiting), plain.Text(c.Namesake)
 	s.Unresolved = plain.Text(c.Unresolved)
 	if c.Group != 0 {
 		s.Group = nodeid.Hex(c.Group)
@@ -247,11 +231,14 @@ func (s Status) votersText() string {
 	return strings.Join(list, ", ")
 }
 
+var attachment = map[bool]string{true: "attached", false: "not attached"}
+
 // String returns the status in a few lines, with untrusted text escaped.
 func (s Status) String() string {
 	var b strings.Builder
 	line := func(format string, args ...any) { b.WriteString(plain.Sprintf(format, args...)) }
-	line("%s at %s: %s", s.Name, cmp.Or(s.Address, "no address"), s.Phase)
+	joined := map[bool]string{true: "member", false: "no member yet"}
+	line("%s at %s: %s", s.Name, cmp.Or(s.Address, "no address"), joined[s.Joined])
 	if s.Group != "" {
 		line(" of group %s, leader %s, voters %s", s.Group, orNone(s.Leader), s.votersText())
 	}
@@ -259,7 +246,7 @@ func (s Status) String() string {
 	if s.LeaseFor > 0 {
 		lease = fmt.Sprintf("lease %s for %v", s.Lease, s.LeaseFor.Round(time.Millisecond))
 	}
-	line("\nsession %s, %s, %d held, %d waiting", s.Session, lease, s.Held, s.Waiters)
+	line("\nsession %s, %s, %d held, %d waiting", attachment[s.Attached], lease, s.Held, s.Waiters)
 	if s.Waiting != "" {
 		line("\nwaiting: %s", s.Waiting)
 	}
@@ -402,17 +389,3 @@ func (n *Node) isOwn(id lockfsm.SessionID) bool {
 	}
 	return false
 }
-
-// The kinds and states in Status, Event, LockEvent, NodeEvent and DiskFault are strings, in JSON
-// too. A later version may add values, so a program must ignore a value that it does not support.
-
-// Phase is the progress of an instance towards membership in a group. It only advances; a new
-// incarnation begins at PhaseNewborn.
-type Phase string
-
-// The phases of an instance.
-const (
-	PhaseNewborn Phase = "newborn" // belongs to no group
-	PhaseBound   Phase = "bound"   // has accepted the charter of a group that may not be founded yet
-	PhaseMember  Phase = "member"  // belongs to a group that is founded
-)

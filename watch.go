@@ -29,12 +29,12 @@ type Event struct {
 	// event for each, at one moment. A hold with Tree has events of its own key, and none of the
 	// nodes above. For EventData only Key counts.
 	Part
-	Hold // Value and Labels only in EventHeld and EventUpgraded
+	Hold // without Since; Value and Labels only in EventHeld and EventUpgraded
 	// At is the time of the event by the leader's wall clock, for display. In the state that
 	// follows an EventReset, At is the beginning of a hold, and zero for other events.
 	At time.Time
 
-	Cause Cause // set for EventFreed and EventLeft, but not in the state after an EventReset
+	Cause Outcome // set for EventFreed and EventLeft, but not in the state after an EventReset
 	// After ForceUnlock, By is the instance on which it was called, and Reason is its argument. If
 	// Request.MaxHold or the agent ended the hold, only Reason is set. If another session resumed the
 	// hold although its session had not ended, By is the holder of that session.
@@ -124,10 +124,10 @@ func eventOf(e *query.Event) Event {
 			lockfsm.Left: EventLeft, lockfsm.Ended: EventFreed, lockfsm.Wrote: EventData,
 			lockfsm.Lowered: EventDowngraded, lockfsm.Upgraded: EventUpgraded,
 		}[lockfsm.EventKind(e.What)],
-		Cause: map[lockfsm.Cause]Cause{
-			lockfsm.Released: CauseReleased, lockfsm.Expired: CauseExpired, lockfsm.Closed: CauseClosed,
-			lockfsm.Evicted: CauseForced,
-			lockfsm.Resumed: CauseResumed,
+		Cause: map[lockfsm.Cause]Outcome{
+			lockfsm.Released: OutcomeReleased, lockfsm.Expired: OutcomeExpired, lockfsm.Closed: OutcomeClosed,
+			lockfsm.Evicted: OutcomeForced,
+			lockfsm.Resumed: OutcomeResumed,
 		}[lockfsm.Cause(e.Cause)],
 	}
 	if e.At != 0 {
@@ -136,7 +136,7 @@ func eventOf(e *query.Event) Event {
 	if e.Session != 0 {
 		told.Holder, told.Session = replica.HolderName(e.Record, lockfsm.SessionID(e.Session)), fmt.Sprint(e.Session)
 	}
-	if told.By, told.Reason = string(e.By), string(e.Reason); told.Cause == CauseResumed && len(e.By) > 0 {
+	if told.By, told.Reason = string(e.By), string(e.Reason); told.Cause == OutcomeResumed && len(e.By) > 0 {
 		told.By = replica.HolderName(e.By, 0)
 	}
 	if told.Data = e.Data.GetValue(); len(told.Data) > 0 {
@@ -174,16 +174,4 @@ const (
 	EventReset    EventKind = "reset" // forget earlier events: the present state follows
 	// the watch has reported everything up to Position; see Node.Watch
 	EventCurrent EventKind = "current"
-)
-
-// Cause is why a hold ended, or why its holder is gone.
-type Cause string
-
-// The causes.
-const (
-	CauseReleased Cause = "released" // by Unlock
-	CauseExpired  Cause = "expired"  // session expired, LockDelay or MaxHold passed, or a client of an agent is gone
-	CauseClosed   Cause = "closed"   // its session was closed, as when its instance left
-	CauseForced   Cause = "forced"   // by ForceUnlock
-	CauseResumed  Cause = "resumed"  // another session continues the hold, by Node.Resume
 )

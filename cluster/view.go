@@ -49,6 +49,9 @@ type Status struct {
 	Members    []Member // sorted by name, then by instance
 }
 
+// Joined reports whether the instance belongs to a group that is founded.
+func (s *Status) Joined() bool { return s.Phase == founding.Member }
+
 // view contains the data that other goroutines may read. A published view is never changed.
 type view struct {
 	Status

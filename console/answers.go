@@ -115,7 +115,7 @@ func (h *handler) answerTo(ctx context.Context, q question) *answer {
 		return last // another request has queried the leader in the meantime
 	}
 	within := askWithin
-	if h.node.Status().Session != mortise.SessionAttached {
+	if !h.node.Status().Attached {
 		within = blindWithin // no leader can answer, so do not wait long
 	}
 	asking, done := context.WithTimeout(context.WithoutCancel(ctx), within) // other requests wait for the answer too

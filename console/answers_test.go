@@ -36,7 +36,7 @@ type fakeNode struct {
 func (f *fakeNode) Err() error                  { return nil }
 func (f *fakeNode) Ready(context.Context) error { return nil }
 func (f *fakeNode) Status() mortise.Status {
-	return mortise.Status{Name: "fake", Group: "g", Leader: "fake", Session: mortise.SessionAttached,
+	return mortise.Status{Member: mortise.Member{Name: "fake"}, Group: "g", Leader: "fake", Attached: true,
 		Lease: mortise.LeaseSafe, Health: &mortise.Health{Eligible: 3, Members: f.fleet, Advice: "go on"}}
 }
 
@@ -104,7 +104,7 @@ func (f *fakeNode) List(ctx context.Context, prefix string) iter.Seq2[mortise.Ke
 		}
 		for i := range len(f.keys) + f.many {
 			k := mortise.KeyInfo{Key: fmt.Sprintf("many/%d", i), Held: 1,
-				Queue: []mortise.Standing{{Hold: mortise.Hold{Holder: "h", Token: 1}, Since: time.Now()}}}
+				Queue: []mortise.Standing{{Hold: mortise.Hold{Holder: "h", Token: 1, Since: time.Now()}}}}
 			if i < len(f.keys) {
 				k = f.keys[i]
 			}
@@ -183,7 +183,7 @@ func TestWorkIsBounded(t *testing.T) {
 func TestALeaderThatDoesNotAnswer(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		f := &fakeNode{keys: []mortise.KeyInfo{{Key: "orders/42", Held: 1,
-			Queue: []mortise.Standing{{Hold: mortise.Hold{Holder: "h", Token: 7}, Since: time.Now()}}}}}
+			Queue: []mortise.Standing{{Hold: mortise.Hold{Holder: "h", Token: 7, Since: time.Now()}}}}}}
 		h := New(f, Options{})
 		wantText(t, mustPage(t, h, "/"), "All is well", "orders/42")
 		f.silent.Store(true)

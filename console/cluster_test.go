@@ -171,10 +171,10 @@ func TestAbnormalEndsAreTold(t *testing.T) {
 		return len(p.Ends) == 2
 	})
 	if lost := p.Ends[0]; lost.Key != "orders/7" || lost.Holder != "orders-1" ||
-		lost.Cause != string(mortise.CauseExpired) {
+		lost.Cause != string(mortise.OutcomeExpired) {
 		t.Errorf("%+v", lost)
 	}
-	if by := p.Ends[1]; by.Key != "orders/42" || by.By != "orders-2" || by.Cause != string(mortise.CauseForced) ||
+	if by := p.Ends[1]; by.Key != "orders/42" || by.By != "orders-2" || by.Cause != string(mortise.OutcomeForced) ||
 		by.Reason != "stuck <b>since noon</b>" {
 		t.Errorf("%+v", by)
 	}

@@ -67,7 +67,7 @@ func TestThePageOffersCommands(t *testing.T) {
 	if v := s.view(); len(v.Key.Commands) != 2 || len(v.Findings[0].Commands) != 0 {
 		t.Errorf("%q, %q", v.Key.Commands, v.Findings[0].Commands)
 	}
-	s.status.Leader, s.status.Session = "", mortise.SessionSeeking
+	s.status.Leader, s.status.Attached = "", false
 	v := s.view()
 	if want := []string{"mortise doctor -cluster blue"}; !slices.Equal(v.Findings[0].Commands, want) ||
 		len(v.Key.Commands) != 0 {

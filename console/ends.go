@@ -17,7 +17,7 @@ type ending struct {
 	Token    mortise.Token     `json:"token"`
 	Holder   string            `json:"holder"`
 	Kind     mortise.EventKind `json:"kind"` // as in mortise.Event
-	Cause    mortise.Cause     `json:"cause"`
+	Cause    mortise.Outcome   `json:"cause"`
 	By       string            `json:"by,omitempty"`
 	Reason   string            `json:"reason,omitempty"`
 }
@@ -33,19 +33,19 @@ func endsOf(events []mortise.Event) []ending {
 
 func (e ending) Text() string {
 	switch {
-	case e.Cause == mortise.CauseForced && e.Reason != "":
+	case e.Cause == mortise.OutcomeForced && e.Reason != "":
 		return fmt.Sprintf("hold of %s ended by force on %s: “%s”", shown(e.Holder), shown(e.By),
 			clip(shown(e.Reason), briefly))
-	case e.Cause == mortise.CauseForced:
+	case e.Cause == mortise.OutcomeForced:
 		return fmt.Sprintf("hold of %s ended by force on %s", shown(e.Holder), shown(e.By))
-	case e.Kind == mortise.EventLeft && e.Cause == mortise.CauseExpired && e.Reason != "":
+	case e.Kind == mortise.EventLeft && e.Cause == mortise.OutcomeExpired && e.Reason != "":
 		return fmt.Sprintf("hold of %s is over and stays for its lock delay: %s", shown(e.Holder),
 			clip(shown(e.Reason), briefly))
-	case e.Cause == mortise.CauseExpired && e.Reason != "":
+	case e.Cause == mortise.OutcomeExpired && e.Reason != "":
 		return fmt.Sprintf("hold of %s is over: %s", shown(e.Holder), clip(shown(e.Reason), briefly))
-	case e.Kind == mortise.EventLeft && e.Cause == mortise.CauseExpired:
+	case e.Kind == mortise.EventLeft && e.Cause == mortise.OutcomeExpired:
 		return fmt.Sprintf("session of %s has expired; the hold stays for its lock delay", shown(e.Holder))
-	case e.Kind == mortise.EventFreed && e.Cause == mortise.CauseExpired:
+	case e.Kind == mortise.EventFreed && e.Cause == mortise.OutcomeExpired:
 		return fmt.Sprintf("lost by %s: its session, or the lock delay after it, has expired", shown(e.Holder))
 	}
 	return fmt.Sprintf("%s, %s: %s", shown(e.Holder), e.Kind, e.Cause)

@@ -24,7 +24,7 @@ func TestKeysAreFiltered(t *testing.T) {
 	young, old := s.now.Add(-5*time.Second), s.now.Add(-10*time.Minute)
 	hold := func(name, holder string, since time.Time) mortise.KeyInfo {
 		return mortise.KeyInfo{Key: name, Held: 1, Waiting: 1, Queue: []mortise.Standing{
-			{Hold: mortise.Hold{Holder: holder, Token: 1}, Since: since}, {Hold: mortise.Hold{Holder: "Waits-1"}}}}
+			{Hold: mortise.Hold{Holder: holder, Token: 1, Since: since}}, {Hold: mortise.Hold{Holder: "Waits-1"}}}}
 	}
 	free := mortise.KeyInfo{Key: "free", Waiting: 1, Queue: []mortise.Standing{{Hold: mortise.Hold{Holder: "s2"}}}}
 	s.all.keys = []mortise.KeyInfo{hold("a", "orders-1", young), hold("b", "Orders-10", old),
@@ -69,7 +69,7 @@ func TestAFilterLooksFar(t *testing.T) {
 	f := &fakeNode{many: 5000}
 	for i := range 900 {
 		k := mortise.KeyInfo{Key: "many/near", Held: 1,
-			Queue: []mortise.Standing{{Hold: mortise.Hold{Holder: "near", Token: 1}, Since: time.Now()}}}
+			Queue: []mortise.Standing{{Hold: mortise.Hold{Holder: "near", Token: 1, Since: time.Now()}}}}
 		if i == 890 {
 			k.Key, k.Queue[0].Holder = "many/far", "far <b>"
 		}

@@ -107,7 +107,7 @@ func (s *scene) groupFindings() []finding {
 			Why:  sentence(st.Waiting), Items: votersOf(st),
 			Next: bringBack(st),
 		}}
-	case st.Session != mortise.SessionAttached:
+	case !st.Attached:
 		return []finding{{
 			ID: "no-session", Level: broken,
 			What: "This instance has no session with the leader, so it is granted nothing.",
@@ -221,10 +221,6 @@ func (s *scene) voterFindings() (all []finding) {
 		return nil
 	}
 	advice := sentence(h.Advice)
-	if h.Surplus != nil {
-		all = append(all, finding{ID: "surplus", Level: broken, What: sentence(h.Surplus.String()),
-			Next: sentence(h.Surplus.Next())})
-	}
 	for _, d := range h.Disks {
 		all = append(all, finding{ID: "disk/" + d.Instance, Level: watch,
 			What: fmt.Sprintf("The disk of %s has a fault.", d.Name), Why: sentence(d.DiskFault.String()),
@@ -256,10 +252,14 @@ func (s *scene) voterFindings() (all []finding) {
 		})
 	}
 	for _, d := range h.Differs {
-		all = append(all, finding{
-			ID: "settings-differ/" + d, Level: watch, What: differing(d), Why: sentence(d),
-			Next: sentence(h.DifferStep(d)),
-		})
+		next := h.DifferStep(d)
+		if problem, is := strings.CutPrefix(d, "Surplus: "); is {
+			all = append(all, finding{ID: "surplus", Level: broken,
+				What: sentence(strings.TrimSuffix(problem, "; "+next)), Next: sentence(next)})
+			continue
+		}
+		all = append(all, finding{ID: "settings-differ/" + d, Level: watch, What: differing(d), Why: sentence(d),
+			Next: sentence(next)})
 	}
 	return all
 }

@@ -15,7 +15,7 @@ import (
 // The voters of a group without a leader stand in the finding, above all figures, one in a line.
 func TestTheVotersOfALostQuorumStandAboveTheFigures(t *testing.T) {
 	s := scened()
-	s.status.Leader, s.status.Session, s.status.Instance = "", mortise.SessionSeeking, "1"
+	s.status.Leader, s.status.Attached, s.status.Instance = "", false, "1"
 	s.status.Waiting = "group g has no leader"
 	s.status.Voters = []mortise.Member{{Name: "s1", Instance: "1", Address: "s1:1", Votes: true},
 		{Name: "s2", Instance: "2", Address: "s2:1", Votes: true, Seen: true},
@@ -54,7 +54,7 @@ func TestTheClockIsThatOfALeader(t *testing.T) {
 	const clock, last = "Times are those of the leader's clock", "those of the clock of the last one"
 	node := newPastNode(queue("orders/42: orders-2 | orders-1", time.Now()))
 	wantPage(t, node, clock, last)
-	node.status.Leader, node.status.Session = "", mortise.SessionSeeking
+	node.status.Leader, node.status.Attached = "", false
 	node.status.Waiting = "group g has no leader"
 	wantPage(t, node, "", clock)
 }

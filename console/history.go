@@ -127,7 +127,7 @@ func (h *History) lost(now time.Time, e *mortise.LockEvent) {
 func (h *History) then(next func(mortise.NodeEvent)) func(mortise.NodeEvent) {
 	return func(e mortise.NodeEvent) {
 		if status := h.status.Load(); status != nil {
-			left := (*status)().LeaseTightest
+			left := (*status)().LeaseFor
 			h.leased(time.Now(), left)
 		}
 		if next != nil {

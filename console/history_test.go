@@ -140,7 +140,8 @@ func TestOtherHooksAreCalledToo(t *testing.T) {
 	if _, err := node.ForceUnlock(t.Context(), "b", forced.Token(), "a test"); err != nil {
 		t.Fatal(err)
 	}
-	for _, what := range []string{"mark", "acquired", "unlocked", "lost", string(mortise.RenewalAcknowledged), string(mortise.SessionOpened),
+	for _, what := range []string{"mark", "acquired", "unlocked", "lost", string(mortise.RenewalAcknowledged),
+		string(mortise.SessionOpened),
 		string(mortise.LeaseSafe), string(mortise.NodeAvailable)} {
 		eventually(t, "the hook is called: "+what, func() bool { mu.Lock(); defer mu.Unlock(); return met[what] > 0 })
 	}

@@ -10,7 +10,7 @@ import (
 // stale reports whether the data about locks may be outdated, because no leader has answered the
 // last queries.
 func (s *scene) stale() bool {
-	return s.all.err != nil || s.status.Leader == "" || s.status.Session != mortise.SessionAttached
+	return s.all.err != nil || s.status.Leader == "" || !s.status.Attached
 }
 
 // health returns the leader's report on the voters, or nil if no current report exists.

@@ -9,28 +9,28 @@ import (
 
 // instance describes the instance that answers.
 type instance struct {
-	Name    string               `json:"name"`
-	ID      string               `json:"id"`
-	Address string               `json:"address"`
-	Zone    string               `json:"zone,omitempty"`
-	Role    string               `json:"role"`              // "leader", "voter" or "member"
-	Version string               `json:"version"`           // of mortise
-	Program string               `json:"program,omitempty"` // main module and its version, if the build states them
-	Up      float64              `json:"up_seconds"`        // since the start of the node
-	Phase   mortise.Phase        `json:"phase"`
-	Session mortise.SessionPhase `json:"session"`
-	Lease   mortise.State   `json:"lease"`
-	Left    float64              `json:"lease_seconds"`
-	Held    int                  `json:"held"`
-	Waiters int                  `json:"waiters"`
-	Waiting string               `json:"waiting_for,omitempty"`
-	Err     string               `json:"error,omitempty"`
+	Name     string        `json:"name"`
+	ID       string        `json:"id"`
+	Address  string        `json:"address"`
+	Zone     string        `json:"zone,omitempty"`
+	Role     string        `json:"role"`              // "leader", "voter" or "member"
+	Version  string        `json:"version"`           // of mortise
+	Program  string        `json:"program,omitempty"` // main module and its version, if the build states them
+	Up       float64       `json:"up_seconds"`        // since the start of the node
+	Joined   bool          `json:"joined"`            // it belongs to a group that is founded
+	Attached bool          `json:"attached"`          // its session is attached to the leader
+	Lease    mortise.State `json:"lease"`
+	Left     float64       `json:"lease_seconds"`
+	Held     int           `json:"held"`
+	Waiters  int           `json:"waiters"`
+	Waiting  string        `json:"waiting_for,omitempty"`
+	Err      string        `json:"error,omitempty"`
 }
 
 func instanceOf(s mortise.Status, program string) instance {
 	i := instance{
 		Name: s.Name, ID: s.Instance, Address: s.Address, Zone: s.Zone, Role: roleOf(s), Version: s.Version, Program: program,
-		Up: inSeconds(s.Age), Phase: s.Phase, Session: s.Session, Lease: s.Lease, Left: inSeconds(s.LeaseFor),
+		Up: inSeconds(s.Age), Joined: s.Joined, Attached: s.Attached, Lease: s.Lease, Left: inSeconds(s.LeaseFor),
 		Held: s.Held, Waiters: s.Waiters, Waiting: s.Waiting,
 	}
 	if s.Err != nil {

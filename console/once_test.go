@@ -16,7 +16,8 @@ func TestASmallClusterSeesEachFactOnce(t *testing.T) {
 		"the sessions": `id="leases"`,
 		"the voters":   "3 voters", "the keys that are held longest": `id="tops"`,
 	}
-	small := newPastNode(mortise.KeyInfo{Key: "a", Held: 1, Queue: []mortise.Standing{{Hold: mortise.Hold{Holder: "orders-1", Token: 1}}}})
+	small := newPastNode(mortise.KeyInfo{Key: "a", Held: 1,
+		Queue: []mortise.Standing{{Hold: mortise.Hold{Holder: "orders-1", Token: 1}}}})
 	large := newPastNode()
 	large.status.Votes = true
 	large.fleet, large.many = 9, 9

@@ -29,12 +29,13 @@ func showsThePast(t *testing.T, c *chromium) {
 	t.Helper()
 	since := time.Now().Add(-5 * time.Minute)
 	node := newPastNode(mortise.KeyInfo{Key: "orders/it's", Held: 1, Waiting: 2, Queue: []mortise.Standing{
-		{Hold: mortise.Hold{Holder: "orders-2", Session: "3", Token: 71}, Since: since}, {Hold: mortise.Hold{Holder: "orders-1", Session: "2"}}}})
+		{Hold: mortise.Hold{Holder: "orders-2", Session: "3", Token: 71, Since: since}},
+		{Hold: mortise.Hold{Holder: "orders-1", Session: "2"}}}})
 	options := Options{Long: time.Hour, History: anHour(), Console: func(m mortise.Member) string {
 		return "http://" + m.Name + ".internal:9000/console/"
 	}}
 	trouble := newPastNode(node.keys...)
-	trouble.status.Leader, trouble.status.Session, trouble.status.Lease = "", mortise.SessionSeeking, mortise.LeaseLost
+	trouble.status.Leader, trouble.status.Attached, trouble.status.Lease = "", false, mortise.LeaseLost
 	trouble.status.Waiting = "group g has no leader"
 	many := newPastNode()
 	many.many, many.fleet = 40, 40
@@ -100,7 +101,7 @@ func filters(t *testing.T, c *chromium) {
 	t.Helper()
 	hold := func(key, holder string, age time.Duration) mortise.KeyInfo {
 		return mortise.KeyInfo{Key: key, Held: 1,
-			Queue: []mortise.Standing{{Hold: mortise.Hold{Holder: holder, Token: 1}, Since: time.Now().Add(-age)}}}
+			Queue: []mortise.Standing{{Hold: mortise.Hold{Holder: holder, Token: 1, Since: time.Now().Add(-age)}}}}
 	}
 	node := newPastNode(hold("a", "orders-1", time.Second), hold("b", "orders-1", time.Hour),
 		hold("c", "orders-2", time.Hour))

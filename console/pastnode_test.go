@@ -40,7 +40,7 @@ func newPastNode(keys ...mortise.KeyInfo) *pastNode {
 	n.status = n.fakeNode.Status()
 	n.status.Name, n.status.Instance, n.status.Address, n.status.Leader = "orders-0", "id-0", "10.0.0.10:7947", "orders-1"
 	n.status.Cluster, n.status.Version, n.status.Age = "orders", "v0.1.0", 26*time.Hour
-	n.status.LeaseFor, n.status.Phase, n.status.Health.Members = 8*time.Second, mortise.PhaseMember, 3
+	n.status.LeaseFor, n.status.Joined, n.status.Health.Members = 8*time.Second, true, 3
 	for i := range 3 {
 		m := mortise.Member{Name: fmt.Sprintf("orders-%d", i), Instance: fmt.Sprintf("id-%d", i), Votes: true, Seen: true,
 			Address: fmt.Sprintf("10.0.0.1%d:7947", i)}

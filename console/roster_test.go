@@ -19,7 +19,7 @@ func (o outage) Status() mortise.Status {
 		return m
 	}
 	return mortise.Status{
-		Name: "pod-000", Instance: "instance0", Group: "g", Session: mortise.SessionSeeking, Lease: mortise.LeaseLost,
+		Member: mortise.Member{Name: "pod-000", Instance: "instance0"}, Group: "g", Attached: false, Lease: mortise.LeaseLost,
 		Voters: []mortise.Member{voter(0, false), voter(1, false), voter(2, true)},
 	}
 }

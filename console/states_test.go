@@ -16,7 +16,7 @@ func scened(keys ...mortise.KeyInfo) *scene {
 	now := time.Date(2026, 11, 23, 12, 0, 0, 0, time.UTC)
 	return &scene{
 		now: now, long: 30 * time.Second,
-		status: mortise.Status{Name: "s1", Group: "g", Leader: "s1", Session: mortise.SessionAttached,
+		status: mortise.Status{Member: mortise.Member{Name: "s1"}, Group: "g", Leader: "s1", Attached: true,
 			Lease: mortise.LeaseSafe},
 		all: &answer{seen: now, keys: keys, health: &mortise.Health{Advice: "any one instance may be stopped"},
 			sessions: []mortise.SessionInfo{
@@ -30,7 +30,7 @@ func scened(keys ...mortise.KeyInfo) *scene {
 func contended(name, session string, labels map[string]string) mortise.KeyInfo {
 	since := time.Date(2026, 11, 23, 11, 59, 0, 0, time.UTC)
 	return mortise.KeyInfo{Key: name, Held: 1, Waiting: 1, Queue: []mortise.Standing{
-		{Hold: mortise.Hold{Holder: "s2", Session: session, Token: 7, Labels: labels}, Since: since, Left: 4 * time.Second},
+		{Hold: mortise.Hold{Holder: "s2", Session: session, Token: 7, Labels: labels, Since: since}, Left: 4 * time.Second},
 		{Hold: mortise.Hold{Holder: "s1", Session: "1"}},
 	}}
 }
@@ -65,12 +65,12 @@ func TestWhatStandsFirst(t *testing.T) {
 		}(), "held-long", watch, "force", ""},
 		"no leader": {func() *scene {
 			s := scened(contended("orders/1", "2", nil))
-			s.status.Leader, s.status.Session, s.status.Waiting = "", mortise.SessionSeeking, "group g has no leader"
+			s.status.Leader, s.status.Attached, s.status.Waiting = "", false, "group g has no leader"
 			return s
 		}(), "no-leader", broken, "no lock is granted", "force"},
 		"no leader, and gossip is late": {func() *scene {
 			s := scened()
-			s.status.Leader, s.status.Session = "", mortise.SessionSeeking
+			s.status.Leader, s.status.Attached = "", false
 			s.status.Waiting = `group g has no leader; of its voters, "s2" (s2:1), "s3" (s3:1) cannot be reached: ` +
 				`bring them back, with their directories`
 			s.status.Voters = []mortise.Member{{Name: "s2", Address: "s2:1", Votes: true, Seen: true},
@@ -80,7 +80,7 @@ func TestWhatStandsFirst(t *testing.T) {
 			"Not seen from here"},
 		"another secret": {func() *scene {
 			s := scened()
-			s.status.Group, s.status.Leader, s.status.Session = "", "", mortise.SessionSeeking
+			s.status.Group, s.status.Leader, s.status.Attached = "", "", false
 			s.status.Waiting = "founding waits: s2:1 cannot be asked: the other side has no secret"
 			return s
 		}(), "other-secret", broken, "its secret, certificate or Cluster differs from that of the others. Founding waits: " +
@@ -88,7 +88,7 @@ func TestWhatStandsFirst(t *testing.T) {
 			"Follow the sentence above", "still starting"},
 		"no session": {func() *scene {
 			s := scened(contended("orders/1", "2", nil))
-			s.status.Session = mortise.SessionOpening
+			s.status.Attached = false
 			return s
 		}(), "no-session", broken, "no session with the leader", "force"},
 		"two groups": {func() *scene {
@@ -99,7 +99,7 @@ func TestWhatStandsFirst(t *testing.T) {
 		}(), "two-groups", broken, "It does not end by itself", "it ends by itself"},
 		"two groups, seen by one of neither": {func() *scene {
 			s := scened()
-			s.status.Group, s.status.Leader, s.status.Session = "", "", mortise.SessionSeeking
+			s.status.Group, s.status.Leader, s.status.Attached = "", "", false
 			s.status.Waiting = "two groups with leaders can be reached, 1 and 2: stop one of them, they never merge"
 			return s
 		}(), "two-groups", broken, "It does not end by itself", "if the others are still starting"},
@@ -122,7 +122,9 @@ func TestWhatStandsFirst(t *testing.T) {
 			""},
 		"more than Replicas": {func() *scene {
 			s := scened()
-			s.all.health.Surplus = &mortise.Surplus{Running: 5, Replicas: 2, Names: []string{"s1", "s2"}}
+			s.all.health.Surplus, s.all.health.Differs = 3, []string{"Surplus: 5 instances run (s1, s2 and 3 more), but " +
+				"Replicas says 2: in a cut of the network a second group can be founded, and both groups grant the same " +
+				"locks; set Replicas to 5 on all instances and roll that out, or scale back to 2"}
 			return s
 		}(), "surplus", broken, "5 instances run (s1, s2 and 3 more), but Replicas says 2: in a cut of the network a " +
 			"second group can be founded, and both groups grant the same locks. Set Replicas to 5 on all instances and " +
@@ -157,7 +159,7 @@ func TestWhatStandsFirst(t *testing.T) {
 
 func TestTheWorstFindingIsFirst(t *testing.T) {
 	s := scened()
-	s.status.Namesake, s.status.Leader, s.status.Session = "a second one", "", mortise.SessionSeeking
+	s.status.Namesake, s.status.Leader, s.status.Attached = "a second one", "", false
 	if v := s.view(); v.Findings[0].ID != "no-leader" || len(v.Findings) != 2 {
 		t.Errorf("%+v", v.Findings)
 	}
@@ -167,7 +169,7 @@ func TestTheWorstFindingIsFirst(t *testing.T) {
 // long, and does not offer to end a hold by force.
 func TestStaleFiguresAreMarked(t *testing.T) {
 	s := scened(contended("orders/1", "2", nil))
-	s.status.Leader, s.status.Session, s.status.Lease = "", mortise.SessionSeeking, mortise.LeaseLost
+	s.status.Leader, s.status.Attached, s.status.Lease = "", false, mortise.LeaseLost
 	s.one, s.all.err = s.all, errBusy
 	s.now = s.now.Add(time.Minute)
 	v := s.view()

@@ -24,13 +24,15 @@ func queue(text string, now time.Time) mortise.KeyInfo {
 		if young, is := strings.CutSuffix(h, "'"); is {
 			h, since = young, now.Add(-time.Second)
 		}
-		k.Queue = append(k.Queue, mortise.Standing{Hold: mortise.Hold{Holder: h, Session: h, Token: mortise.Token(i + 1)}, Since: since})
+		k.Queue = append(k.Queue, mortise.Standing{Hold: mortise.Hold{Holder: h, Session: h,
+			Token: mortise.Token(i + 1), Since: since}})
 	}
 	for _, w := range strings.Fields(waiters) {
 		k.Waiting++
 		st := mortise.Standing{Hold: mortise.Hold{Holder: w, Session: w}}
 		if candidate, is := strings.CutPrefix(w, "~"); is { // of an election
-			st = mortise.Standing{Hold: mortise.Hold{Holder: candidate, Session: candidate, Labels: purpose.Of(purpose.Election)}}
+			st = mortise.Standing{Hold: mortise.Hold{Holder: candidate, Session: candidate,
+				Labels: purpose.Of(purpose.Election)}}
 		}
 		k.Queue = append(k.Queue, st)
 	}

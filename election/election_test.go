@@ -205,7 +205,8 @@ func TestObservedTokensRise(t *testing.T) {
 	s := observation{name: "e"}
 	var told []mortise.Token
 	for _, token := range []int{0, 0, 5, 5, 4, -4, 0, 0, 4, -4, 0, 5, 6, 7, -7, 8, 0, -7, 0, -8, 0, 0} {
-		e := mortise.Event{Kind: mortise.EventHeld, Part: mortise.Part{Key: "e"}, Hold: mortise.Hold{Token: mortise.Token(max(token, -token))}}
+		e := mortise.Event{Kind: mortise.EventHeld, Part: mortise.Part{Key: "e"},
+			Hold: mortise.Hold{Token: mortise.Token(max(token, -token))}}
 		switch {
 		case token == 0:
 			e = mortise.Event{Kind: mortise.EventCurrent}

@@ -16,7 +16,8 @@ func (g *group) tell(events ...mortise.Event) {
 }
 
 func (t *term) event(what mortise.EventKind) mortise.Event {
-	return mortise.Event{Kind: what, Part: mortise.Part{Key: "e"}, Hold: mortise.Hold{Holder: "node", Value: t.value, Token: t.token}}
+	return mortise.Event{Kind: what, Part: mortise.Part{Key: "e"}, Hold: mortise.Hold{Holder: "node", Value: t.value,
+		Token: t.token}}
 }
 
 func (g *group) forget() {

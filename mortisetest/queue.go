@@ -86,7 +86,7 @@ func (c *Cluster) await(what, key string, is func(mortise.KeyInfo) bool) mortise
 func (c *Cluster) told(ctx context.Context, leader int, queue mortise.KeyInfo) bool {
 	for _, i := range c.awake() {
 		name := c.name(i)
-		if s := c.Node(i).Status(); !holds(queue, name) || s.Session != mortise.SessionAttached ||
+		if s := c.Node(i).Status(); !holds(queue, name) || !s.Attached ||
 			s.Lease == mortise.LeaseLost {
 			continue
 		}

@@ -37,7 +37,8 @@ func newTown(seed uint64) *town {
 }
 
 func (w *town) say(what mortise.EventKind, key, value string, token mortise.Token) {
-	w.log = append(w.log, mortise.Event{Kind: what, Part: mortise.Part{Key: key}, Hold: mortise.Hold{Value: value, Token: token}})
+	w.log = append(w.log, mortise.Event{Kind: what, Part: mortise.Part{Key: key}, Hold: mortise.Hold{Value: value,
+		Token: token}})
 }
 
 func (w *town) join(id string) { w.joinWith(id, w.count) }
@@ -114,12 +115,15 @@ func TestAnEarlierOwnerEndsNothing(t *testing.T) {
 	p := newPlan("n", 1, 0, "a")
 	p.apply(&mortise.Event{Kind: mortise.EventHeld, Part: mortise.Part{Key: memberName("n") + "/a"},
 		Hold: mortise.Hold{Value: memberValue(1, 1, "a"), Token: 1}})
-	p.apply(&mortise.Event{Kind: mortise.EventHeld, Part: mortise.Part{Key: shardKey("n", 0)}, Hold: mortise.Hold{Token: 3}})
-	p.apply(&mortise.Event{Kind: mortise.EventFreed, Part: mortise.Part{Key: shardKey("n", 0)}, Hold: mortise.Hold{Token: 2}})
+	p.apply(&mortise.Event{Kind: mortise.EventHeld, Part: mortise.Part{Key: shardKey("n", 0)},
+		Hold: mortise.Hold{Token: 3}})
+	p.apply(&mortise.Event{Kind: mortise.EventFreed, Part: mortise.Part{Key: shardKey("n", 0)},
+		Hold: mortise.Hold{Token: 2}})
 	if _, begin := p.next(time.Time{}); len(begin) > 0 {
 		t.Errorf("the shards %v begin, although another instance owns them", begin)
 	}
-	p.apply(&mortise.Event{Kind: mortise.EventFreed, Part: mortise.Part{Key: shardKey("n", 0)}, Hold: mortise.Hold{Token: 3}})
+	p.apply(&mortise.Event{Kind: mortise.EventFreed, Part: mortise.Part{Key: shardKey("n", 0)},
+		Hold: mortise.Hold{Token: 3}})
 	if _, begin := p.next(time.Time{}); len(begin) != 1 {
 		t.Error("the free shard does not begin")
 	}
@@ -231,9 +235,11 @@ func TestADisagreementIsReportedOnce(t *testing.T) {
 	says("")
 	join("c", 16, 3)
 	says(`16 on "pod-c", 8 on "pod-b"`)
-	p.apply(&mortise.Event{Kind: mortise.EventFreed, Part: mortise.Part{Key: memberName("n") + "/c"}, Hold: mortise.Hold{Token: 3}})
+	p.apply(&mortise.Event{Kind: mortise.EventFreed, Part: mortise.Part{Key: memberName("n") + "/c"},
+		Hold: mortise.Hold{Token: 3}})
 	says(`8 on "pod-b"`)
-	p.apply(&mortise.Event{Kind: mortise.EventFreed, Part: mortise.Part{Key: memberName("n") + "/b"}, Hold: mortise.Hold{Token: 2}})
+	p.apply(&mortise.Event{Kind: mortise.EventFreed, Part: mortise.Part{Key: memberName("n") + "/b"},
+		Hold: mortise.Hold{Token: 2}})
 	says("")
 	join("b", 8, 4)
 	says(`8 on "pod-b"`)

@@ -175,7 +175,7 @@ func figures(s mortise.Status) map[string]float64 {
 		table.Standby: float64(s.Standby), table.Kept: float64(s.Sticky.Kept),
 		table.KeptGrants: float64(s.Sticky.Grants), table.Recalls: float64(s.Sticky.Recalls),
 		table.RecallTime: s.Sticky.RecallTime.Seconds(), table.InUse: float64(s.Sticky.InUse),
-		table.LeaseLeft:   s.LeaseTightest.Seconds(),
+		table.LeaseLeft:   s.LeaseFor.Seconds(),
 		table.LeaderKnown: truth(s.Leader != ""),
 		table.LeaderHere:  truth(s.Leading), table.Voters: float64(voters), table.Time: s.Age.Seconds(),
 		table.Available: s.Available.Seconds(), table.Failed: truth(s.Err != nil),
@@ -191,7 +191,7 @@ func figures(s mortise.Status) map[string]float64 {
 	if s.Health != nil {
 		f[table.Members] = float64(s.Health.Members)
 		f[table.Missing] = float64(max(len(s.Health.Missing), s.VotersWanted-voters, 0))
-		f[table.Surplus] = float64(s.Health.Surplus.Beyond())
+		f[table.Surplus] = float64(s.Health.Surplus)
 	}
 	return f
 }

@@ -128,7 +128,7 @@ func rules() []rule {
 			return n > 1
 		}},
 		{"MortiseSurplus", time.Minute, func(h history) bool {
-			return anyOf(h, func(r reading) bool { return r.status.Health != nil && r.status.Health.Surplus.Beyond() > 0 })
+			return anyOf(h, func(r reading) bool { return r.status.Health != nil && r.status.Health.Surplus > 0 })
 		}},
 		{"MortiseRetired", time.Minute,
 			func(h history) bool { return anyOf(h, func(r reading) bool { return r.status.Err != nil }) }},

@@ -78,7 +78,7 @@ func (f facts) answers() []guest.Report {
 
 func (f facts) members() []guest.Report {
 	return f.filter(func(r guest.Report) bool {
-		return r.Status != nil && r.Status.Phase == mortise.PhaseMember && r.Answer.Failed == ""
+		return r.Status != nil && r.Status.Joined && r.Answer.Failed == ""
 	})
 }
 
@@ -175,7 +175,7 @@ func (f facts) fate(instance, address string) string {
 func (f facts) unborn(d *diagnosis) {
 	d.Problem = "no group is founded yet"
 	for _, r := range f.answers() {
-		d.why("%s at %s: %s", r.Status.Name, r.Addr, cmp.Or(r.Status.Waiting, string(r.Status.Phase)))
+		d.why("%s at %s: %s", r.Status.Name, r.Addr, cmp.Or(r.Status.Waiting, "it is no member of a group yet"))
 	}
 	for _, r := range f.silent() {
 		d.why("%s, which %s names: %s: %v", r.Addr, r.From, r.Outcome, r.Err)

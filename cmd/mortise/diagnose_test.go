@@ -14,8 +14,9 @@ import (
 func instance(name string, change func(*guest.Report)) guest.Report {
 	r := guest.Report{
 		Addr: name + ":1", From: "test", Outcome: guest.Answered,
-		Status: &mortise.Status{Name: name, Instance: name, Address: name + ":1", Phase: mortise.PhaseMember,
-			Group: "g", Leader: "a", Votes: true, Lease: mortise.LeaseSafe, Session: mortise.SessionAttached,
+		Status: &mortise.Status{Member: mortise.Member{Name: name, Instance: name, Address: name + ":1", Votes: true},
+			Joined: true,
+			Group:  "g", Leader: "a", Lease: mortise.LeaseSafe, Attached: true,
 			Voters: voting("a", "b", "c")},
 		Answer: &query.HereAnswer{Replicas: 3},
 	}
@@ -77,8 +78,7 @@ func TestDiagnose(t *testing.T) {
 		},
 		"not founded": {
 			facts: facts{reports: []guest.Report{instance("a", func(r *guest.Report) {
-				r.Status.Phase, r.Status.Group, r.Status.Leader, r.Status.Waiting = mortise.PhaseNewborn, "", "",
-					"waits for 3 instances"
+				r.Status.Joined, r.Status.Group, r.Status.Leader, r.Status.Waiting = false, "", "", "waits for 3 instances"
 			}), missing("b", guest.Refused)}},
 			want: []string{"no group is founded yet", "waits for 3 instances", "start the instance at b:1, or correct"},
 		},
@@ -86,7 +86,7 @@ func TestDiagnose(t *testing.T) {
 			facts: facts{reports: []guest.Report{instance("a",
 				func(r *guest.Report) { leaderless(r); r.Answer.Durable = true }), missing("b", guest.Silent),
 				instance("new", func(r *guest.Report) {
-					r.Addr, r.Status.Phase, r.Status.Group, r.Status.Leader = "c:1", mortise.PhaseNewborn, "", ""
+					r.Addr, r.Status.Joined, r.Status.Group, r.Status.Leader = "c:1", false, "", ""
 				})}},
 			want: []string{"the quorum is lost for at least 1m30s", "2 of 3 voters are missing",
 				"b at b:1: its machine or its network",
@@ -112,7 +112,7 @@ func TestDiagnose(t *testing.T) {
 		"one is cut off": {
 			facts: facts{reports: []guest.Report{instance("a", nil), instance("b", nil), instance("c", leaderless)},
 				health: &mortise.Health{
-					Missing: []mortise.MissingVoter{{Name: "c", Instance: "c", Silent: 7 * time.Second}},
+					Missing: []mortise.MissingVoter{{Member: mortise.Member{Name: "c", Instance: "c"}, Silent: 7 * time.Second}},
 					Advice:  "stop no instance now",
 				}},
 			want: []string{"c at c:1 knows no leader",
@@ -131,7 +131,7 @@ func TestDiagnose(t *testing.T) {
 		"a disk has failed": {
 			facts: facts{reports: []guest.Report{instance("a", nil), instance("b", nil), instance("c", illDisk)},
 				health: &mortise.Health{
-					Missing: []mortise.MissingVoter{{Name: "c", Instance: "c", Silent: 7 * time.Second}},
+					Missing: []mortise.MissingVoter{{Member: mortise.Member{Name: "c", Instance: "c"}, Silent: 7 * time.Second}},
 					Disks:   []mortise.FaultyDisk{{Name: "c", Instance: "c", DiskFault: burnt}},
 					Advice:  "stop no other instance now",
 				}},

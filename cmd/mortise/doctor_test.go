@@ -201,7 +201,7 @@ func TestLooking(t *testing.T) {
 	f.mortise("unlock", "--force", "orders/3", "--token", tokenText(last.Token), "--reason", "a look").wants(t, exitOK)
 	after := fmt.Sprint(last.Position)
 	next(mortise.EventFreed, "orders/3")
-	if last.Cause != mortise.CauseForced || last.Reason != "a look" ||
+	if last.Cause != mortise.OutcomeForced || last.Reason != "a look" ||
 		!strings.HasPrefix(last.By, "mortise unlock by ") {
 		t.Errorf("watch says %+v", last)
 	}

@@ -91,7 +91,7 @@ func (f facts) instanceTroubles(by guest.Report) (all []trouble) {
 				s.Name, s.Address, by.Status.Leader, s.Waiting)
 		case s.Waiting != "" && s.GraceFor == 0:
 			add(nothingGranted, "", "%s: %s", s.Name, s.Waiting)
-		case s.Lease != mortise.LeaseSafe && s.Phase == mortise.PhaseMember:
+		case s.Lease != mortise.LeaseSafe && s.Joined:
 			add(leaseInDanger, plain.Sprintf("check the network between %s and %s, and whether either is short of CPU time",
 				s.Name, by.Status.Leader),
 				"the lease of %s is %s: it is short of CPU time, or does not reach the leader", s.Name, s.Lease)
@@ -134,9 +134,6 @@ func (f facts) unresolved() (all []trouble) {
 }
 
 func (f facts) voterTroubles(by guest.Report) (all []trouble) {
-	if s := f.health.Surplus; s != nil {
-		all = append(all, trouble{conditionBroken, s.String(), s.Next()})
-	}
 	for _, d := range f.disks() {
 		all = append(all, trouble{diskIll, plain.Sprintf("the disk of %s: %v", d.Name, d.DiskFault),
 			plain.Sprintf("%s: %s", d.Name, d.Remedy)})
@@ -149,7 +146,7 @@ func (f facts) voterTroubles(by guest.Report) (all []trouble) {
 			f.fate(m.Instance, addressOf(by.Status.Voters, m.Instance)))
 		all = append(all, trouble{voterMissing, what, ""})
 	}
-	if f.health.Due && len(all) == 0 {
+	if f.health.Due && f.health.Surplus == 0 && len(all) == 0 {
 		all = append(all, trouble{votersChange, plain.Sprintf("a change of the voters is due or in flight: %s",
 			f.health.Change), ""})
 	}
@@ -159,7 +156,7 @@ func (f facts) voterTroubles(by guest.Report) (all []trouble) {
 			votes++
 		}
 	}
-	if len(f.health.CannotLose) > 0 && votes < by.Status.VotersWanted && len(all) == 0 {
+	if len(f.health.CannotLose) > 0 && votes < by.Status.VotersWanted && f.health.Surplus == 0 && len(all) == 0 {
 		what := plain.Sprintf("the configuration asks for %d voters, and %d of %d eligible instances %s; "+
 			"the group would not survive the loss of %s", by.Status.VotersWanted, votes, f.health.Eligible,
 			plural(votes, "votes", "vote"), strings.Join(f.health.CannotLose, ", or of "))
@@ -172,6 +169,8 @@ func (f facts) voterTroubles(by guest.Report) (all []trouble) {
 			t.rank, t.what = founderRenamed, what
 		case "Build":
 			t.rank, t.what = buildRefused, what
+		case "Surplus":
+			t.rank, t.what = conditionBroken, strings.TrimSuffix(what, "; "+t.next)
 		}
 		t.what = plain.Text(t.what)
 		all = append(all, t)

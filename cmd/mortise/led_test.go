@@ -17,11 +17,13 @@ func TestTheHeadlineIsTheWorst(t *testing.T) {
 	}
 	five := func(r *guest.Report) { r.Answer.Replicas = 5 }
 	missingVoter := well()
-	missingVoter.Missing = []mortise.MissingVoter{{Name: "c", Instance: "c", Silent: 7 * time.Second}}
+	missingVoter.Missing = []mortise.MissingVoter{{Member: mortise.Member{Name: "c", Instance: "c"},
+		Silent: 7 * time.Second}}
 	missingVoter.Advice, missingVoter.Differs = "stop no instance now", []string{"Voters: the group has 3; 5 on c"}
 	crowded := well()
-	crowded.Surplus = &mortise.Surplus{Running: 5, Replicas: 2, Names: []string{"a", "b", "c", "d", "e"}}
-	crowded.Differs = []string{"Voters: the group has 3; 5 on c"}
+	crowded.Surplus, crowded.Differs = 3, []string{"Surplus: 5 instances run (a, b, c, d, e), but Replicas says 2: in a " +
+		"cut of the network a second group can be founded, and both groups grant the same locks; set Replicas to 5 on all " +
+		"instances and roll that out, or scale back to 2", "Voters: the group has 3; 5 on c"}
 	due := well()
 	due.Due, due.Change, due.Advice = true, "c gets a vote", "stop no instance now; wait until the change is done"
 	late := func(r *guest.Report) { r.Skew = 4 * time.Second }
@@ -148,11 +150,13 @@ func TestHolderFate(t *testing.T) {
 
 // A queue may contain two sessions with the same name. They may belong to two incarnations.
 func TestTwoSessionsOfOneName(t *testing.T) {
-	if name := otherLives([]mortise.Standing{{Hold: mortise.Hold{Holder: "a", Session: "1"}}, {Hold: mortise.Hold{Holder: "b", Session: "2"}},
+	if name := otherLives([]mortise.Standing{{Hold: mortise.Hold{Holder: "a", Session: "1"}},
+		{Hold: mortise.Hold{Holder: "b", Session: "2"}},
 		{Hold: mortise.Hold{Holder: "a", Session: "3"}}}); name != "a" {
 		t.Errorf("%q", name)
 	}
-	if name := otherLives([]mortise.Standing{{Hold: mortise.Hold{Holder: "a", Session: "1"}}, {Hold: mortise.Hold{Holder: "b", Session: "2"}},
+	if name := otherLives([]mortise.Standing{{Hold: mortise.Hold{Holder: "a", Session: "1"}},
+		{Hold: mortise.Hold{Holder: "b", Session: "2"}},
 		{Hold: mortise.Hold{Holder: "a", Session: "1"}}}); name != "" {
 		t.Errorf("%q", name)
 	}

@@ -83,7 +83,7 @@ func (c *call) memberList(ctx context.Context, g *guest.Guest, reports []guest.R
 	defer cancel()
 	err = errors.New("no instance that answers knows a leader")
 	for _, r := range reports {
-		if r.Status == nil || r.Status.Leader == "" || r.Status.Session != mortise.SessionAttached || ctx.Err() != nil {
+		if r.Status == nil || r.Status.Leader == "" || !r.Status.Attached || ctx.Err() != nil {
 			continue
 		}
 		if all, err = c.pages(ctx, g, r.Addr, at); err == nil {

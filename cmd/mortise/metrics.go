@@ -111,7 +111,7 @@ func observed(s mortise.Status) map[string]float64 {
 		"lock_kept_grants_total": float64(s.Sticky.Grants), "lock_kept_recalls_total": float64(s.Sticky.Recalls),
 		"lock_kept_recall_time_seconds_total": s.Sticky.RecallTime.Seconds(),
 		"lock_kept_in_use_total":              float64(s.Sticky.InUse),
-		"lease_remaining_seconds":             s.LeaseTightest.Seconds(), "leader_known": truth(s.Leader != ""),
+		"lease_remaining_seconds":             s.LeaseFor.Seconds(), "leader_known": truth(s.Leader != ""),
 		"leader_here": truth(s.Leading),
 		"voters":      float64(voters), "disk_fault": truth(s.Disk != nil && !low), "disk_low": truth(low),
 		"node_time_seconds_total": s.Age.Seconds(), "node_available_time_seconds_total": s.Available.Seconds(),
@@ -125,7 +125,7 @@ func observed(s mortise.Status) map[string]float64 {
 	if s.Health != nil {
 		f["members"] = float64(s.Health.Members)
 		f["voters_missing"] = float64(max(len(s.Health.Missing), s.VotersWanted-voters, 0))
-		f["surplus_instances"] = float64(s.Health.Surplus.Beyond())
+		f["surplus_instances"] = float64(s.Health.Surplus)
 	}
 	return f
 }

@@ -85,7 +85,7 @@ func TestMetricsAreThoseOfTheAdapter(t *testing.T) {
 	}
 
 	var out bytes.Buffer
-	newMeter().write(&out, mortise.Status{Votes: true, Leading: true, Health: &mortise.Health{}})
+	newMeter().write(&out, mortise.Status{Member: mortise.Member{Votes: true}, Leading: true, Health: &mortise.Health{}})
 	for _, name := range regexp.MustCompile(`mortise_[a-z_]+`).FindAllString(read("..", "..", "adapters",
 		"mortiseotel", "alerts.yml"), -1) {
 		base := strings.TrimSuffix(strings.TrimSuffix(name, "_bucket"), "_count")

@@ -55,8 +55,8 @@ func part(s *mortise.Status) string {
 		return "leads"
 	case s.Votes:
 		return "votes"
-	case s.Phase != mortise.PhaseMember:
-		return string(s.Phase)
+	case !s.Joined:
+		return "joins"
 	}
 	return "member"
 }

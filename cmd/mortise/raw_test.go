@@ -94,12 +94,12 @@ func TestHostileAnswersAreNotPrintedRaw(t *testing.T) {
 	member := mortise.Member{Name: forged, Instance: forged, Address: forged, Zone: forged, Version: forged,
 		Votes: true}
 	s := &mortise.Status{
-		Name: forged, Instance: forged, Address: forged, Version: forged, Phase: mortise.PhaseMember, Group: forged,
+		Member: mortise.Member{Name: forged, Instance: forged, Address: forged, Version: forged}, Joined: true, Group: forged,
 		Leader: forged, Voters: []mortise.Member{member}, Waiting: forged,
 		Lease: forged,
 	}
 	health := &mortise.Health{
-		Leader: forged, Missing: []mortise.MissingVoter{{Name: forged, Instance: forged}},
+		Leader: forged, Missing: []mortise.MissingVoter{{Member: mortise.Member{Name: forged, Instance: forged}}},
 		CannotLose: []string{forged}, Change: forged, Differs: []string{forged}, Advice: forged, Due: true,
 	}
 	answered := guest.Report{Addr: "a:1", From: forged, Outcome: guest.Answered, Status: s}
@@ -120,7 +120,8 @@ func TestHostileAnswersAreNotPrintedRaw(t *testing.T) {
 		waiting.Queue = []mortise.Standing{{Hold: mortise.Hold{Holder: forged}, Also: []mortise.Part{{Key: forged}}}}
 		err := errors.Join(c.tellKeys([]hot{{KeyInfo: key}, {KeyInfo: waiting}}, f),
 			c.table(keyHeading, [][]string{keyRow(key, time.Now()), standingRow(0, key.Queue[0], time.Now())}),
-			c.tellEvent(mortise.Event{Kind: forged, Part: mortise.Part{Key: forged}, Hold: mortise.Hold{Holder: forged}, By: forged, Reason: forged,
+			c.tellEvent(mortise.Event{Kind: forged, Part: mortise.Part{Key: forged},
+				Hold: mortise.Hold{Holder: forged}, By: forged, Reason: forged,
 				Cause: forged, Data: []byte(forged)}), c.show(s), c.show(health), c.printf("%v\n", health))
 		if err != nil {
 			t.Error(err)

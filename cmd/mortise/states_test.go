@@ -100,7 +100,7 @@ func states() []state {
 				s.Kill(1)
 				s.start(1)
 				s.Until("node-1 has a session",
-					func() bool { return s.Node(1).Status().Session == mortise.SessionAttached })
+					func() bool { return s.Node(1).Status().Attached })
 			}},
 		{name: "a voter is lost", truth: "locks are granted by the two others; after a minute one of them has the only " +
 			"vote, and its loss would end that", nodes: 3, dir: true, play: func(s *stage) {

@@ -27,7 +27,8 @@ func TestVersionNamesTheBuild(t *testing.T) {
 // a cluster may be in different time zones.
 func TestEventsHaveDates(t *testing.T) {
 	at := time.Date(2026, 11, 24, 1, 2, 3, 4, time.FixedZone("east", 2*3600))
-	e := mortise.Event{Kind: mortise.EventLeft, Part: mortise.Part{Key: "k"}, Hold: mortise.Hold{Holder: "n1", Token: 7}, At: at}
+	e := mortise.Event{Kind: mortise.EventLeft, Part: mortise.Part{Key: "k"}, Hold: mortise.Hold{Holder: "n1",
+		Token: 7}, At: at}
 	if got, want := eventLine(e), "2026-11-23 23:02:03Z  left   k  n1  token 7"; got != want {
 		t.Errorf("%q, want %q", got, want)
 	}

@@ -28,16 +28,16 @@ const watchWithin = 10 * time.Second
 type happened struct {
 	Position   uint64 `json:",string"`
 	Kind       mortise.EventKind
-	Key        string        `json:",omitempty"`
-	Mode       string        `json:",omitempty"` // of the hold
-	Tree       bool          `json:",omitempty"`
-	Token      mortise.Token `json:",omitempty"`
-	Holder     string        `json:",omitempty"`
-	At         *time.Time    `json:",omitempty"`
-	Cause      mortise.Cause `json:",omitempty"`
-	By, Reason string        `json:",omitempty"`
-	Data       []byte        `json:",omitempty"`
-	Revision   uint64        `json:",omitempty,string"`
+	Key        string          `json:",omitempty"`
+	Mode       string          `json:",omitempty"` // of the hold
+	Tree       bool            `json:",omitempty"`
+	Token      mortise.Token   `json:",omitempty"`
+	Holder     string          `json:",omitempty"`
+	At         *time.Time      `json:",omitempty"`
+	Cause      mortise.Outcome `json:",omitempty"`
+	By, Reason string          `json:",omitempty"`
+	Data       []byte          `json:",omitempty"`
+	Revision   uint64          `json:",omitempty,string"`
 }
 
 // watch prints events. It continues when the leader or the queried instance changes. If events may

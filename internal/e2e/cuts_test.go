@@ -153,7 +153,7 @@ func TestHolderOnOneWay(t *testing.T) {
 				time.Sleep(20 * time.Second)
 				s := f.nodes[3].Status()
 				t.Logf("it says: %s", s.Waiting)
-				if s.Session == mortise.SessionAttached || s.Waiting == "" {
+				if s.Attached || s.Waiting == "" {
 					t.Errorf("it does not know that it is cut off:\n%v", s)
 				}
 				if now := f.nodes[leader].Status(); !now.Leading || now.Term != term {

@@ -28,7 +28,7 @@ var meanings = map[string]func(error) bool{
 	"ErrQueueFull": is(mortise.ErrQueueFull), "ErrOverloaded": is(mortise.ErrOverloaded),
 	"ErrNoRoom": is(mortise.ErrNoRoom), "ErrConflict": is(mortise.ErrConflict), "ErrKept": is(mortise.ErrKept),
 	"ErrNotHeld": is(mortise.ErrNotHeld), "ErrBadRequest": is(mortise.ErrBadRequest),
-	"ErrGuestSecret": is(mortise.ErrGuestSecret), "ErrNotAllowed": is(mortise.ErrNotAllowed),
+	"ErrNotAllowed":   is(mortise.ErrNotAllowed),
 	"ErrBadKey":       is(mortise.ErrBadKey),
 	"NotAllowedError": as[*mortise.NotAllowedError], "HeldError": as[*mortise.HeldError],
 	"DeadlockError": as[*mortise.DeadlockError], "ForcedError": as[*mortise.ForcedError],
@@ -175,13 +175,6 @@ var endings = []ending{
 	}},
 	{"ErrNotAllowed NotAllowedError", func(f *fleet) error {
 		_, err := f.nodes[3].ForceUnlock(brief(f.t), "busy", 1, "a member has no right to it")
-		return err
-	}},
-	{"ErrGuestSecret", func(f *fleet) error {
-		c := f.config(4, 3)
-		withFounders(&c)
-		c.Secret = derived(f.t, "lock k")
-		_, err := mortise.Start(f.t.Context(), c)
 		return err
 	}},
 	// A group of this build has all commands of this build. Package client tests where it comes from.

@@ -41,8 +41,8 @@ func TestHooksHearOfSessionsOfTheUsersOwn(t *testing.T) {
 		if own < 5 {
 			t.Errorf("%d of its events in five seconds: %+v", own, ears[a].nodes)
 		}
-		if s := f.nodes[a].Status(); s.LeaseTightest > time.Second || s.LeaseFor < s.LeaseTightest {
-			t.Errorf("of the lease of 1 s %v is left, of the node's %v", s.LeaseTightest, s.LeaseFor)
+		if s := f.nodes[a].Status(); s.LeaseFor > time.Second {
+			t.Errorf("of the lease of 1 s %v is left", s.LeaseFor)
 		}
 		if err := l.Detach(t.Context()); err != nil {
 			t.Fatal(err)

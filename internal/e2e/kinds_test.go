@@ -465,11 +465,11 @@ func TestAnOverdueHoldKeepsItsDelay(t *testing.T) {
 		if err != nil || len(ends) != 3 {
 			t.Fatalf("%+v, %v", ends, err)
 		}
-		if e := ends[0]; e.Kind != mortise.EventLeft || e.Cause != mortise.CauseExpired || e.Token != l.Token() ||
+		if e := ends[0]; e.Kind != mortise.EventLeft || e.Cause != mortise.OutcomeExpired || e.Token != l.Token() ||
 			!strings.Contains(e.Reason, "held for 1m0s") {
 			t.Errorf("the audit has %+v", e)
 		}
-		if e := ends[2]; e.Kind != mortise.EventFreed || e.Cause != mortise.CauseExpired || e.Token != gone.Token() ||
+		if e := ends[2]; e.Kind != mortise.EventFreed || e.Cause != mortise.OutcomeExpired || e.Token != gone.Token() ||
 			e.Reason != "its client died" {
 			t.Errorf("the audit has %+v", e)
 		}

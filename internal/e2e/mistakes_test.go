@@ -101,7 +101,7 @@ func TestMistakesAreNamed(t *testing.T) {
 		time.Sleep(2 * time.Second)
 		ends, err := n.Audit(t.Context())
 		if err != nil || len(ends) != 2 || ends[0].Kind != mortise.EventLeft ||
-			ends[0].Cause != mortise.CauseExpired || ends[1].Kind != mortise.EventFreed {
+			ends[0].Cause != mortise.OutcomeExpired || ends[1].Kind != mortise.EventFreed {
 			t.Fatalf("%+v, %v", ends, err)
 		}
 		wants("its line in the audit", errors.New(ends[0].Reason), nil,

@@ -30,7 +30,7 @@ func TestTwoLivesOfOneName(t *testing.T) {
 		}
 		f.crash(i)
 		f.start(i, f.config(i, 3))
-		for f.nodes[i].Status().Session != mortise.SessionAttached {
+		for !f.nodes[i].Status().Attached {
 			time.Sleep(100 * time.Millisecond)
 		}
 		if len(f.peek(f.leader(), "k").Queue) == 0 {

@@ -44,7 +44,7 @@ func TestRecover(t *testing.T) {
 		for i := range 3 {
 			s := f.nodes[i].Status()
 			t.Logf("%v", s)
-			if s.Session == mortise.SessionAttached {
+			if s.Attached {
 				t.Fatalf("a group with one of three voters goes on:\n%v", s)
 			}
 		}

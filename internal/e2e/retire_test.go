@@ -112,7 +112,7 @@ func TestRetirementAgainstRestart(t *testing.T) {
 		// The group loses its majority, so no voter can be replaced. The instances found a new
 		// group.
 		poison(f, 1)
-		for s := f.nodes[0].Status(); s.Group == old || s.Phase != mortise.PhaseMember; s = f.nodes[0].Status() {
+		for s := f.nodes[0].Status(); s.Group == old || !s.Joined; s = f.nodes[0].Status() {
 			time.Sleep(100 * time.Millisecond)
 		}
 		founded := f.nodes[0].Replica()

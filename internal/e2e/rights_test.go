@@ -411,7 +411,7 @@ func TestAMemberLocksAndNeverVotes(t *testing.T) {
 			t.Errorf("recover: %v", err)
 		}
 		s := m.Status()
-		if s.Tier != mortise.TierMember || s.Votes || s.Address != "" || s.Phase != mortise.PhaseMember ||
+		if s.Tier != mortise.TierMember || s.Votes || s.Address != "" || !s.Joined ||
 			len(s.Voters) != 3 || f.nodes[0].Status().Tier != mortise.TierRoot {
 			t.Errorf("%+v", s)
 		}

@@ -158,7 +158,7 @@ func TestASoleFounderBehindACut(t *testing.T) {
 		s.isolate(0)
 		s.start(0, s.founded(0, 1))
 		time.Sleep(time.Minute)
-		if st := s.nodes[0].Status(); st.Phase != mortise.PhaseNewborn ||
+		if st := s.nodes[0].Status(); st.Group != "" ||
 			!strings.Contains(st.Waiting, "no answer from 10.0.0.") {
 			t.Errorf("behind the cut: %v", st)
 		}

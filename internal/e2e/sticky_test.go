@@ -78,7 +78,7 @@ func TestStickyUnderALock(t *testing.T) {
 // for the writer.
 func TestSharedStickyLocks(t *testing.T) {
 	bubble(t, func(t *testing.T) {
-		f := startFleet(t, 3, func(c *mortise.Config) { c.Sticky.Unused = time.Hour })
+		f := startFleet(t, 3, func(c *mortise.Config) { c.StickyUnused = time.Hour })
 		time.Sleep(10 * time.Second) // the rules are raised
 		r := stickily{"k", mortise.StickyOptions{Shared: true}}
 		for range 2 {

@@ -17,7 +17,7 @@ func TestStickyEndsWithItsInstance(t *testing.T) {
 		for _, leaves := range []bool{true, false} {
 			t.Run(fmt.Sprintf("leads=%v/leaves=%v", leads, leaves), func(t *testing.T) {
 				bubble(t, func(t *testing.T) {
-					f := startFleet(t, 3, func(c *mortise.Config) { c.SessionTTL, c.Sticky.Unused = time.Minute, time.Hour })
+					f := startFleet(t, 3, func(c *mortise.Config) { c.SessionTTL, c.StickyUnused = time.Minute, time.Hour })
 					holder, limit := f.leader(), time.Duration(0)
 					if !leads {
 						holder = f.follower()
@@ -56,7 +56,7 @@ func TestStickyEndsWithItsInstance(t *testing.T) {
 // TestStickyEndsWithItsSession closes a user's own session that keeps a free lock.
 func TestStickyEndsWithItsSession(t *testing.T) {
 	bubble(t, func(t *testing.T) {
-		f := startFleet(t, 3, func(c *mortise.Config) { c.Sticky.Unused = time.Hour })
+		f := startFleet(t, 3, func(c *mortise.Config) { c.StickyUnused = time.Hour })
 		on := f.follower()
 		s, r := f.session(on, 2*time.Second), stickily{key: "k"}
 		for range 2 {
@@ -81,7 +81,7 @@ func TestStickyEndsWithItsSession(t *testing.T) {
 // place, and all three found a new group. The third instance keeps one lock in use and one free.
 func TestStickyEndsWithItsGroup(t *testing.T) {
 	bubble(t, func(t *testing.T) {
-		f := startFleet(t, 3, func(c *mortise.Config) { c.Sticky.Unused = time.Hour })
+		f := startFleet(t, 3, func(c *mortise.Config) { c.StickyUnused = time.Hour })
 		old := f.nodes[2].Status().Group
 		before := map[string]*mortise.Lock{}
 		for _, key := range []string{"free", "used"} {
@@ -91,7 +91,7 @@ func TestStickyEndsWithItsGroup(t *testing.T) {
 		unlock(t, before["free"])
 		poison(f, 0)
 		poison(f, 1)
-		for f.nodes[0].Status().Group == old || f.nodes[0].Status().Phase != mortise.PhaseMember {
+		for f.nodes[0].Status().Group == old || !f.nodes[0].Status().Joined {
 			time.Sleep(100 * time.Millisecond)
 		}
 		f.ready()

@@ -61,7 +61,7 @@ func TestSilentAddressBlocksBirthAndIsNamed(t *testing.T) {
 		}
 		time.Sleep(30 * time.Second)
 		for i, n := range f.nodes {
-			if s := n.Status(); s.Phase != mortise.PhaseNewborn || !strings.Contains(s.Waiting, "10.0.0.9:7947") {
+			if s := n.Status(); s.Group != "" || !strings.Contains(s.Waiting, "10.0.0.9:7947") {
 				t.Errorf("node %d does not say that it waits for the silent address:\n%v", i, s)
 			}
 		}

@@ -218,7 +218,8 @@ func heldError(e *client.HeldError) *mortise.HeldError {
 		r.Name = fmt.Sprintf("session %d", e.Session)
 	}
 	h := &mortise.HeldError{
-		Key: e.Key, Hold: mortise.Hold{Holder: r.Name, Token: mortise.Token(e.Token), Session: fmt.Sprint(uint64(e.Session))}, Since: time.UnixMilli(e.SinceUnixMS),
+		Key: e.Key, Hold: mortise.Hold{Holder: r.Name, Token: mortise.Token(e.Token),
+			Session: fmt.Sprint(uint64(e.Session)), Since: time.UnixMilli(e.SinceUnixMS)},
 		Waiters: e.Waiters, Kept: e.Kept,
 	}
 	h.Value, h.Labels = shown.Decode(e.Value)

@@ -67,7 +67,7 @@ func (g *Guest) Session(ctx context.Context) (*Session, error) {
 func found(reports []Report, errs []error) string {
 	for _, r := range reports {
 		if r.Status != nil {
-			return fmt.Sprintf("%s at %s is %s: %s", r.Status.Name, r.Addr, r.Status.Phase, r.Status.Waiting)
+			return fmt.Sprintf("%s at %s is no member of a group yet: %s", r.Status.Name, r.Addr, r.Status.Waiting)
 		}
 		errs = append(errs, r.Err)
 	}
@@ -150,7 +150,7 @@ func (s *Session) take(reports []Report) {
 }
 
 func groupOf(r Report) uint64 {
-	if r.Status == nil || r.Status.Phase != mortise.PhaseMember || r.Answer.Failed != "" {
+	if r.Status == nil || !r.Status.Joined || r.Answer.Failed != "" {
 		return 0
 	}
 	group, err := strconv.ParseUint(r.Status.Group, 16, 64)

@@ -146,7 +146,7 @@ func (s *survey) add(from string, list []mortise.Member) {
 
 func (g *Guest) listed(ctx context.Context, reports []Report) (list []mortise.Member) {
 	for _, r := range reports {
-		if r.Status == nil || r.Status.Leader == "" || r.Status.Session != mortise.SessionAttached ||
+		if r.Status == nil || r.Status.Leader == "" || !r.Status.Attached ||
 			r.Answer.Denied != nil {
 			continue
 		}
@@ -268,7 +268,7 @@ func (g *Guest) Leader(ctx context.Context) (string, error) {
 }
 
 func knowsLeader(r Report) bool {
-	return r.Status != nil && r.Status.Leader != "" && r.Status.Session == mortise.SessionAttached
+	return r.Status != nil && r.Status.Leader != "" && r.Status.Attached
 }
 
 func (g *Guest) first(ctx context.Context, wanted func(Report) bool) (Report, error) {

@@ -25,7 +25,7 @@ func TestEveryInput(t *testing.T) {
 		Counts:    merge(rootCounts, packageCounts),
 		Paths:     pathTrials,
 		Exempt: map[string]string{
-			"MissingVoter.Silent": told, "Surplus.For": told, "Surplus.Replicas": told, "Surplus.Running": told,
+			"MissingVoter.Silent": told, "Health.Surplus": told,
 			"Config.Format(verb)": "a verb of package fmt", "Node.Format(_)": "a verb of package fmt",
 			"Lock.Put(revision)": revision, "Node.Put(revision)": revision, "Node.Watch(after)": revision,
 			"stripe.Set.At(i)":                "an index, which the set checks",
@@ -159,8 +159,8 @@ func tryResumedMaxHold(t *testing.T, n *mortise.Node, d time.Duration) {
 var rootDurations = map[string]func(*testing.T, time.Duration){
 	"Config.SessionTTL": refusedBy("SessionTTL", func(c *mortise.Config, d time.Duration) { c.SessionTTL = d }),
 	"Config.Grace":      refusedBy("Grace", func(c *mortise.Config, d time.Duration) { c.Grace = d }),
-	"StickyLimits.Unused": refusedBy("Sticky.Unused",
-		func(c *mortise.Config, d time.Duration) { c.Sticky.Unused = d }),
+	"Config.StickyUnused": refusedBy("StickyUnused",
+		func(c *mortise.Config, d time.Duration) { c.StickyUnused = d }),
 	"Request.LockDelay": refusedRequest("LockDelay",
 		func(r *mortise.Request, d time.Duration) { r.LockDelay = d }),
 	"Request.JeopardyGrace": refusedRequest("JeopardyGrace",
@@ -268,7 +268,7 @@ var rootCounts = map[string]limits.Count{
 		c.Replicas, c.Bind, c.Join, c.Insecure = int(n), "10.0.0.1:7947", []string{"10.0.0.1:7947"}, true
 	}),
 	"Config.Voters":      configCount(7, "Voters", func(c *mortise.Config, n int64) { c.Voters = int(n) }),
-	"StickyLimits.Locks": configCount(math.MaxInt64, "", func(c *mortise.Config, n int64) { c.Sticky.Locks = int(n) }),
+	"Config.StickyLocks": configCount(math.MaxInt64, "", func(c *mortise.Config, n int64) { c.StickyLocks = int(n) }),
 	"Request.MaxWaiting": requestCount(1<<30, "MaxWaiting", func(r *mortise.Request, n int64) { r.MaxWaiting = int(n) }),
 	"Permits(of)": requestCount(1<<30, "Mode",
 		func(r *mortise.Request, n int64) { r.Mode = mortise.Permits(1, int(n)) }),

@@ -39,7 +39,7 @@ func TestWordsAreConstants(t *testing.T) {
 			return true
 		})
 	}
-	if !slices.Contains(fields["Session"], "attached") || !slices.Contains(fields["State"], "hung") ||
+	if !slices.Contains(fields["Kind"], "freed") || !slices.Contains(fields["State"], "hung") ||
 		!slices.Contains(fields["State"], "opened") {
 		t.Fatalf("the words are not found: the rule would pass because it sees nothing: %v", fields)
 	}

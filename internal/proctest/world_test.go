@@ -22,7 +22,7 @@ type settings struct {
 	founders []string
 	voters   int           // zero means the default, 3
 	ttl      time.Duration // zero means the default, 10 s
-	unused   time.Duration // StickyLimits.Unused; zero means the default, 1 s
+	unused   time.Duration // Config.StickyUnused; zero means the default, 1 s
 	grace    bool          // keep the default of Config.Grace; needed if one group follows another
 	durable  bool          // each instance has a directory, named after it
 	groups   int           // number of groups that may grant locks in turn; zero means one

@@ -183,7 +183,8 @@ func end(ctx context.Context, locks Locks, t terms, id string) (was bool, err er
 		}
 		first := k.Queue[i]
 		if of, is := first.Labels[LabelID]; !is || of != id && (id != "" || !t.any) {
-			return was, &mortise.HeldError{Key: t.key, Hold: mortise.Hold{Holder: first.Holder, Token: first.Token, Value: first.Value, Labels: first.Labels, Session: first.Session}, Since: first.Since}
+			return was, &mortise.HeldError{Key: t.key, Hold: mortise.Hold{Holder: first.Holder, Token: first.Token,
+				Value: first.Value, Labels: first.Labels, Session: first.Session, Since: first.Since}}
 		}
 		was = true
 		if err = locks.End(ctx, t.key, first.Token); !errors.Is(err, mortise.ErrNotHeld) {
