@@ -100,7 +100,7 @@ func (a admin) Sessions(ctx context.Context, q *query.PageRequest) (*query.Sessi
 	if err != nil {
 		return nil, err
 	}
-	b, err := json.Marshal(sessionInfos(page))
+	b, err := json.Marshal(a.n.sessionInfos(page))
 	return &query.SessionsAnswer{Sessions: b, From: page.From, More: page.More}, err
 }
 

@@ -105,14 +105,9 @@ type Config struct {
 
 	// MaxSessionBytes bounds the memory of one voter for the locks, waiters and values of one
 	// session (the node's, or one of [Node.NewSession]). Each request that holds or waits is
-	// charged for its worst case:
-	//
-	//   - 608 bytes for each of its keys
-	//   - 192 bytes if it has several keys, a value, labels or a LockDelay, or is made under
-	//     another lock
-	//   - 6 bytes for each byte of keys, value and labels
-	//
-	// A request that exceeds the budget fails with ErrNoRoom. 1 MiB to 1 TiB, at most
+	// charged for its worst case: 608 bytes for each of its keys, 6 for each byte of keys, value and
+	// labels, and 192 if it has several keys, a value, labels or a LockDelay, or is made under another
+	// lock. A request that exceeds the budget fails with ErrNoRoom. 1 MiB to 1 TiB, at most
 	// MaxGroupBytes. Default: 64 MiB, about 95,000 locks of 16-byte keys.
 	MaxSessionBytes int64
 

@@ -12,38 +12,19 @@ import (
 	"github.com/mortise-lock/mortise/internal/variables"
 )
 
-// ConfigFromEnv reads a Config from environment variables whose names begin with prefix and an
-// underscore. With the prefix ORDERS_LOCK:
+// ConfigFromEnv reads a Config from environment variables. The variable of a field has the prefix,
+// an underscore, and the name of the field in upper case with underscores between its words: with
+// the prefix ORDERS_LOCK, SessionTTL is read from ORDERS_LOCK_SESSION_TTL. The items of a list are
+// separated by commas. A duration has the form 10s or 1m, a number of bytes 67108864, 64MiB or
+// 1GiB, and a bool is true or false. Some variables have a form or a name of their own:
 //
-//	ORDERS_LOCK_NAME             Name
-//	ORDERS_LOCK_CLUSTER          Cluster
-//	ORDERS_LOCK_BIND             Bind
-//	ORDERS_LOCK_ADVERTISE        Advertise; an IP address alone gets the port of Bind
-//	ORDERS_LOCK_JOIN             Join, separated by commas
-//	ORDERS_LOCK_REPLICAS         Replicas
-//	ORDERS_LOCK_FOUNDERS         Founders, separated by commas
-//	ORDERS_LOCK_VOTERS           Voters
-//	ORDERS_LOCK_ZONE             Zone
-//	ORDERS_LOCK_DIR              Dir
-//	ORDERS_LOCK_DIR_FREE_BYTES   DirFreeBytes, as 64MiB
-//	ORDERS_LOCK_SESSION_TTL      SessionTTL, as 10s or 1m
-//	ORDERS_LOCK_GRACE            Grace, likewise, or none
-//	ORDERS_LOCK_MAX_SESSION_BYTES MaxSessionBytes, as 67108864, 64MiB or 1GiB
-//	ORDERS_LOCK_MAX_GROUP_BYTES  MaxGroupBytes, likewise
-//	ORDERS_LOCK_MAX_WAITING      MaxWaiting, as orders/=100,reports/=5
-//	ORDERS_LOCK_STICKY_LOCKS     StickyLocks
-//	ORDERS_LOCK_STICKY_UNUSED    StickyUnused, as 1s
-//	ORDERS_LOCK_SECRET           Secret, a root secret or a derived one
+//	ORDERS_LOCK_ADVERTISE        an IP address alone gets the port of Bind
+//	ORDERS_LOCK_GRACE            none means no grace
+//	ORDERS_LOCK_MAX_WAITING      as orders/=100,reports/=5
 //	ORDERS_LOCK_SECRET_FILE      a file that holds only Secret, with or without a final newline
-//	ORDERS_LOCK_OLD_SECRETS      OldSecrets, separated by commas
 //	ORDERS_LOCK_OLD_SECRETS_FILE a file that holds OldSecrets, one per line
-//	ORDERS_LOCK_TLS_CERT_FILE    TLSFiles.Cert
-//	ORDERS_LOCK_TLS_KEY_FILE     TLSFiles.Key
-//	ORDERS_LOCK_TLS_CA_FILE      TLSFiles.CA
-//	ORDERS_LOCK_TLS_SERVER_NAME  TLSFiles.ServerName
-//	ORDERS_LOCK_TLS_PEERS        TLSPeers, separated by commas
+//	ORDERS_LOCK_TLS_CERT_FILE    TLSFiles.Cert; likewise TLS_KEY_FILE, TLS_CA_FILE, TLS_SERVER_NAME
 //	ORDERS_LOCK_TLS_GUESTS_FILE  a file that holds TLSGuests, a name and one right per line
-//	ORDERS_LOCK_INSECURE         Insecure: true or false
 //
 // A line of the file TLS_GUESTS_FILE has the form "cron.internal lock cron/*". A line that begins
 // with # is a comment. A name may have several lines.

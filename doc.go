@@ -19,25 +19,23 @@
 // queue, in order. [Node.Lock], [Node.RLock], [Node.LockAll], [Node.TryLock] and [Node.Do] are
 // shorthand for the common cases.
 //
-// A request is made under a lock if its context comes from [Lock.Context] or from Do. If the lock
-// covers the request, the request enters the lock again and does not wait. If requests wait for
-// each other in a circle, the last of them fails with a *[DeadlockError]. A request without such a
-// context never enters a lock again, and no deadlock is detected for it: two goroutines of one
-// process exclude each other.
+// A request is made under a lock if its context comes from [Lock.Context] or from Do. It may enter
+// the lock again, and a circle of such requests ends with a *[DeadlockError]; see [Node.Acquire]. For
+// a request without such a context no deadlock is found, and two goroutines of one process exclude
+// each other.
 //
-// [Node.Peek], [Node.List] and [Node.Check] report holders and waiters. [Node.ForceUnlock] ends a
-// hold that does not end by itself. Packages fence, election, shard, presence, barrier, counter,
-// tick, keep, keys, flight and stripe build on this API. Module locker has the interface of a lock,
-// for projects that accept locks and do not depend on this module. [Hooks] are for metrics, traces
-// and logs; adapters/mortiseotel has a set for OpenTelemetry.
+// Packages fence, election, shard, presence, barrier, counter, tick, keep, keys, flight and stripe
+// build on this API. Module locker has the interface of a lock, for projects that accept locks and
+// do not depend on this module. [Hooks] are for metrics, traces and logs; adapters/mortiseotel has a
+// set for OpenTelemetry.
 //
 // # Compatibility
 //
 // Before v1.0.0, a minor version may change the API; CHANGELOG.md names each change. Within a minor
-// version, the API of these packages is stable: this one, election, shard, presence, barrier,
-// counter, tick, keep, keys, fence, flight, stripe, locker, console, mortisetest, the packages
-// below them and the modules below adapters. All other packages of this module may change with any
-// commit.
+// version, the API of this package is stable, and so is that of the packages named above, of console
+// and mortisetest, of the packages below these, and of the modules below adapters. All other
+// packages may change with any commit. Kinds, states and outcomes are strings, in JSON too. A later
+// version may add values and fields: ignore a value that you do not know.
 //
 // # Guarantees
 //
@@ -71,11 +69,6 @@
 // A key has 1 to 512 bytes of UTF-8 without control characters; one request may have 256 keys.
 // There may be 65,536 waiters per key, 131,072 instances, and 1,048,576 requests per instance,
 // where a request counts once for each of its keys. Keys that are not in use cost nothing.
-//
-// # Refused alternatives
-//
-// Locks could be based on synchronized clocks of several machines (Redlock), on gossip alone, or on
-// a count of members. Each of these grants a lock twice when the network is cut.
 package mortise
 
 const version = "v0.1.0"

@@ -32,9 +32,9 @@ type Health struct {
 	Missing []MissingVoter // voters from which the leader receives nothing
 	// CannotLose names each instance whose loss now would leave the group without a majority.
 	CannotLose []string
-	Due        bool         // a change of the voters is due or in progress: stop no instance now
-	Change     string       // describes the change, or says why there is none
-	Disks      []FaultyDisk // instances that have reported a disk fault to the leader
+	Due        bool        // a change of the voters is due or in progress: stop no instance now
+	Change     string      // describes the change, or says why there is none
+	Disks      []DiskFault // instances that have reported a disk fault to the leader
 	// Differs are settings that are not equal on all instances, founders that are missing while
 	// instances run that are no founders, and instances whose build the leader refuses: one sentence
 	// each, which begins with the setting, "Name" or "Build". The sentence about a Surplus begins with
@@ -91,7 +91,7 @@ func (n *Node) health(p *instance.Picture, r voters.Report, leader nodeid.ID, re
 	c, names := &p.Cluster, p.Names
 	h := Health{
 		Leader: names.Name(leader), Eligible: r.Eligible, Target: r.Target, Members: p.Members, Due: r.Due,
-		Change: plain.Text(r.Next.Why), Disks: faultyDisks(disks),
+		Change: plain.Text(r.Next.Why), Disks: diskFaults(disks),
 	}
 	if s := r.Surplus; s != nil {
 		h.Surplus = s.Running - s.Replicas
@@ -200,7 +200,7 @@ func (h *Health) missing() string {
 	return strings.Join(names, ", ")
 }
 
-func (h *Health) diskOf(instance string) *FaultyDisk {
+func (h *Health) diskOf(instance string) *DiskFault {
 	for i := range h.Disks {
 		if f := &h.Disks[i]; f.Instance == instance && f.State != DiskLow {
 			return f
@@ -213,7 +213,7 @@ func (h *Health) faulty() string {
 	var list []string
 	for _, f := range h.Disks {
 		if f.State != DiskLow {
-			list = append(list, plain.Sprintf("%s answers and takes locks; %v", f.Name, f.DiskFault))
+			list = append(list, plain.Sprintf("%s answers and takes locks; %v", f.Name, f))
 		}
 	}
 	return strings.Join(list, "; ")
@@ -245,7 +245,7 @@ func (h Health) String() string {
 		line("\nvoters: %s", h.Change)
 	}
 	for _, f := range h.Disks {
-		line("\ndisk of %s: %v", f.Name, f.DiskFault)
+		line("\ndisk of %s: %v", f.Name, f)
 	}
 	for _, d := range h.Differs {
 		line("\ndiffers: %s", d)
@@ -276,10 +276,12 @@ const (
 
 // DiskFault is a fault of the disk of an instance with Config.Dir.
 type DiskFault struct {
-	State  DiskState
-	Since  time.Time // when the instance noticed it, by its wall clock
-	Cause  string    // the error, with the path
-	Remedy string    // what to do
+	Name     string // of the instance
+	Instance string // its ID
+	State    DiskState
+	Since    time.Time // when the instance noticed it, by its wall clock
+	Cause    string    // the error, with the path
+	Remedy   string    // what to do
 }
 
 // String returns the fault in a sentence, with untrusted text escaped.
@@ -288,24 +290,10 @@ func (f DiskFault) String() string {
 		f.Since.UTC().Format(time.DateTime+" UTC"), f.Cause, f.Remedy)
 }
 
-// FaultyDisk is an instance with a disk fault.
-type FaultyDisk struct {
-	Name     string
-	Instance string
-	DiskFault
-}
-
-func diskFault(f *instance.DiskFault) *DiskFault {
-	if f == nil {
-		return nil
-	}
-	return &DiskFault{State: DiskState(f.State), Since: f.Since, Cause: f.Cause, Remedy: f.Remedy}
-}
-
-func faultyDisks(list []instance.FaultyDisk) (all []FaultyDisk) {
-	for i := range list {
-		f := &list[i]
-		all = append(all, FaultyDisk{Name: f.Name, Instance: f.Instance, DiskFault: *diskFault(&f.DiskFault)})
+func diskFaults(list []instance.FaultyDisk) (all []DiskFault) {
+	for _, f := range list {
+		all = append(all, DiskFault{Name: f.Name, Instance: f.Instance, State: DiskState(f.State), Since: f.Since,
+			Cause: f.Cause, Remedy: f.Remedy})
 	}
 	return all
 }

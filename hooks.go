@@ -64,7 +64,7 @@ type Hooks struct {
 	Synced func(took time.Duration, err error)
 }
 
-// LockEvent describes an event of a lock. Later versions may add fields and values.
+// LockEvent describes an event of a lock.
 type LockEvent struct {
 	Part        // Key, Mode and Tree of the request; Exclusive for Resume and Upgrade
 	Also []Part // Request.Also; not to be changed
@@ -95,7 +95,7 @@ type LockEvent struct {
 }
 
 // NodeEvent describes an event of a node. Fields that the comment of its State does not mention are
-// zero. Later versions may add fields.
+// zero.
 type NodeEvent struct {
 	State   State
 	Leader  string // Name of the leader
@@ -209,28 +209,6 @@ func nodeHooks(h *Hooks) *instance.Hooks {
 	return hooks
 }
 
-// Outcome is how an Acquire or an Unlock ended, or why a hold did.
-type Outcome string
-
-// Outcomes of Hooks.Acquired.
-const (
-	OutcomeGranted    Outcome = "granted"
-	OutcomeEntered    Outcome = "entered" // the request was covered by a lock that was already held
-	OutcomeHeld       Outcome = "held"    // a Try found the lock taken
-	OutcomeQueueFull  Outcome = "queue_full"
-	OutcomeDeadlock   Outcome = "deadlock"
-	OutcomeTimeout    Outcome = "timeout"  // the context's deadline passed
-	OutcomeCanceled   Outcome = "canceled" // the context was canceled
-	OutcomeNotReady   Outcome = "not_ready"
-	OutcomeOverloaded Outcome = "overloaded"
-	OutcomeLeaving    Outcome = "leaving"
-	OutcomeNotHeld    Outcome = "not_held" // Resume found no such hold
-	OutcomeNoRoom     Outcome = "no_room"
-	OutcomeBadRequest Outcome = "bad_request"
-	OutcomeFailed     Outcome = "failed" // any other error
-	OutcomeClosed     Outcome = "closed" // the node is closed; also used by Unlocked, and in Event.Cause
-)
-
 // State is what a [NodeEvent] reports. Three of the states are those of a lease, in Status.Lease too.
 type State string
 
@@ -264,39 +242,52 @@ const (
 	NodeUnavailable State = "unavailable" // it no longer can; Took is as for NodeAvailable
 )
 
-// Outcomes of Hooks.Unlocked, in addition to OutcomeClosed.
+// Outcome is how an Acquire or an Unlock ended, or why a hold did.
+type Outcome string
+
+// The outcomes, by the hook that reports them. [Event.Cause] is OutcomeReleased, OutcomeExpired,
+// OutcomeForced, OutcomeResumed, or OutcomeClosed if the session of the hold was closed.
 const (
-	OutcomeConfirmed Outcome = "confirmed"
-	OutcomeSoon      Outcome = "soon"     // UnlockSoon
-	OutcomeDetached  Outcome = "detached" // Detach, or Request.MaxHold of one handle
-	OutcomeLeft      Outcome = "left"     // other handles of the lock still hold it
-	OutcomeLost      Outcome = "lost"     // the lock was no longer held
+	OutcomeGranted    Outcome = "granted" // this and the next: Hooks.Acquired
+	OutcomeEntered    Outcome = "entered" // the request was covered by a lock that was already held
+	OutcomeHeld       Outcome = "held"    // a Try found the lock taken
+	OutcomeQueueFull  Outcome = "queue_full"
+	OutcomeDeadlock   Outcome = "deadlock"
+	OutcomeTimeout    Outcome = "timeout"  // the context's deadline passed
+	OutcomeCanceled   Outcome = "canceled" // the context was canceled
+	OutcomeNotReady   Outcome = "not_ready"
+	OutcomeOverloaded Outcome = "overloaded"
+	OutcomeLeaving    Outcome = "leaving"
+	OutcomeNotHeld    Outcome = "not_held" // Resume found no such hold
+	OutcomeNoRoom     Outcome = "no_room"
+	OutcomeBadRequest Outcome = "bad_request"
+	OutcomeFailed     Outcome = "failed" // any other error
+
+	OutcomeClosed    Outcome = "closed"    // Acquired and Unlocked: the node is closed
+	OutcomeConfirmed Outcome = "confirmed" // this and the next: Hooks.Unlocked
+	OutcomeSoon      Outcome = "soon"      // UnlockSoon
+	OutcomeDetached  Outcome = "detached"  // Detach, or Request.MaxHold of one handle
+	OutcomeLeft      Outcome = "left"      // other handles of the lock still hold it
+	OutcomeLost      Outcome = "lost"      // the lock was no longer held
 	// OutcomeUnconfirmed means that the context ended before the confirmation, or that the lock was in
 	// doubt and may have been lost.
 	OutcomeUnconfirmed Outcome = "unconfirmed"
-)
 
-// Outcomes of Hooks.InDoubt.
-const (
 	// OutcomeInDoubt means that the lease was not renewed in time, and that the lock may be good
 	// again. For Acquired, it is the lock under which the request was made.
 	OutcomeInDoubt  Outcome = "in_doubt"
-	OutcomeRegained Outcome = "regained" // the lock is good again
-)
+	OutcomeRegained Outcome = "regained" // Hooks.InDoubt: the lock is good again
 
-// Outcomes of Hooks.Lost. Event.Cause has OutcomeForced, OutcomeResumed and OutcomeExpired, too, and
-// OutcomeClosed if the session of the hold was closed, as when its instance left.
-const (
-	OutcomeLease   Outcome = "lease"   // the lease was not renewed in time
+	OutcomeLease   Outcome = "lease"   // this and the next: Hooks.Lost; the lease was not renewed in time
 	OutcomeOverdue Outcome = "overdue" // Request.MaxHold
 	OutcomeForced  Outcome = "forced"  // ForceUnlock
 	OutcomeResumed Outcome = "resumed" // another session resumed it
 	// OutcomeExpired means that the group ended the session. In Event.Cause it also means that
 	// LockDelay or MaxHold passed, or that a client of an agent is gone.
 	OutcomeExpired   Outcome = "expired"
-	OutcomeReleased  Outcome = "released"  // by Unlock; only in Event.Cause
 	OutcomeRestarted Outcome = "restarted" // this instance began a new incarnation
 	OutcomeStopped   Outcome = "stopped"   // the node was closed
 	// the group does not know the hold, or the upgrade has ended with the lock that it belongs to
-	OutcomeUnknown Outcome = "unknown"
+	OutcomeUnknown  Outcome = "unknown"
+	OutcomeReleased Outcome = "released" // only in Event.Cause: by Unlock
 )

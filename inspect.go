@@ -9,8 +9,10 @@ import (
 	"slices"
 	"time"
 
+	"github.com/mortise-lock/mortise/cluster"
 	"github.com/mortise-lock/mortise/internal/instance"
 	"github.com/mortise-lock/mortise/internal/modes"
+	"github.com/mortise-lock/mortise/internal/plain"
 	"github.com/mortise-lock/mortise/internal/queries"
 	"github.com/mortise-lock/mortise/internal/replica"
 	"github.com/mortise-lock/mortise/internal/shown"
@@ -156,18 +158,15 @@ func (n *Node) List(ctx context.Context, prefix string) iter.Seq2[KeyInfo, error
 
 // SessionInfo is one session of the group, as reported by its leader.
 type SessionInfo struct {
-	Session string // ID
-	Holder  string // Name of the instance
-	Own     bool   // opened by NewSession or by a guest; false for the first session of an instance
-	TTL     time.Duration
-	// Left has the meaning of Standing.Left.
-	Left    time.Duration
-	Leaving bool // its instance is about to leave
-	Expired bool // it has expired, and holds only locks that Request.LockDelay or Lock.Detach keeps
-
-	// Since is when the session's instance became a member, or when the guest started, by the clock
-	// of that process. It is zero if not reported.
-	Since   time.Time
+	// Member is the instance or guest that opened the session. Name is the Holder of the session's
+	// holds. Instance and Address are empty if the session is Own.
+	Member
+	Own  bool // opened by NewSession or by a guest; false for the first session of an instance
+	TTL  time.Duration
+	Left time.Duration // as Standing.Left
+	// Expired means that it has expired, and holds only locks that Request.LockDelay or Lock.Detach
+	// keeps.
+	Expired bool
 	Held    int // keys that it holds
 	Waiting int // keys that it waits for
 }
@@ -182,20 +181,34 @@ func (n *Node) Sessions(ctx context.Context) ([]SessionInfo, error) {
 		if err != nil {
 			return nil, err
 		}
-		all = append(all, sessionInfos(seen)...)
+		all = append(all, n.sessionInfos(seen)...)
 		more, q.From = seen.More, seen.From
 	}
 	return all, nil
 }
 
-func sessionInfos(page *query.SessionList) []SessionInfo {
+func (n *Node) sessionInfos(page *query.SessionList) []SessionInfo {
 	list := make([]SessionInfo, 0, len(page.Sessions))
+	voters := n.engine.Picture().Cluster.Voters
 	for _, each := range page.Sessions {
 		r, id := replica.DecodeRecord(each.Record), lockfsm.SessionID(each.Id)
+		of := r.ID()
 		one := SessionInfo{
-			Session: instance.SessionText(id), Holder: replica.HolderName(each.Record, id), Own: r.ID().IsZero(),
-			TTL: time.Duration(each.Ttl), Left: time.Duration(each.Left),
-			Leaving: each.Leaving, Expired: each.Gone, Held: int(each.Held), Waiting: int(each.Waiting),
+			Member: Member{Name: replica.HolderName(each.Record, id), Zone: plain.Text(r.Zone), Tier: TierRoot,
+				Version: plain.Text(r.Version), For: plain.Text(r.For), Session: instance.SessionText(id),
+				Leaving: each.Leaving},
+			Own: of.IsZero(), TTL: time.Duration(each.Ttl), Left: time.Duration(each.Left), Expired: each.Gone,
+			Held: int(each.Held), Waiting: int(each.Waiting),
+		}
+		if r.Tier != "" {
+			one.Tier = Tier(plain.Text(r.Tier))
+		}
+		if !one.Own {
+			one.Instance = of.String()
+			one.Votes = slices.ContainsFunc(voters, func(v cluster.Voter) bool { return v.Instance == of && !v.Learner })
+			if !n.config.unreachable() {
+				one.Address = plain.Text(r.Addr)
+			}
 		}
 		if r.Since != 0 {
 			one.Since = time.UnixMilli(r.Since)

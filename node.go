@@ -24,7 +24,14 @@ import (
 	"github.com/mortise-lock/mortise/transport/wire/mortise/query/v1"
 )
 
-// Node is one instance of the cluster.
+// Node is one instance of the cluster. Its methods, the rarer ones last in each line:
+//
+//	its life     Ready, Leave, Err, Close
+//	locks        Lock, TryLock, RLock, Do, LockAll, Acquire, DoNested, LockSticky, Resume, NewSession
+//	data         Get, Put, IDs
+//	who holds    Peek, List, Watch, Ahead, Check, Sessions, Audit
+//	the cluster  Status, Health, Members
+//	operators    ForceUnlock, Recover
 type Node struct {
 	config Config // without secrets
 
@@ -106,10 +113,6 @@ func (n *Node) Err() error { return n.engine.Err() }
 // leave, none waits for a successor. Leave returns nil if nothing was held at the end and no vote
 // was lost. The error wraps [ErrVoteLost] if this instance voted, others stay, and none of them has
 // taken over the vote.
-//
-// In a main function that returns on SIGTERM (examples/service is a complete program):
-//
-//	defer func() { _ = node.Leave(context.Background()) }()
 func (n *Node) Leave(ctx context.Context) error { return n.engine.Leave(ctx) }
 
 // Close stops the node immediately and waits until everything that it started has ended. It does

@@ -64,9 +64,9 @@ type Status struct {
 	// Unresolved is a warning that names entries of Join that lead to no address, although the group
 	// works without them, or "".
 	Unresolved  string
-	Err         error        // the error of Node.Err
-	Disk        *DiskFault   // the fault of the disk of Config.Dir; nil if there is none
-	FaultyDisks []FaultyDisk // disk faults reported to this instance; voters have all of them
+	Err         error       // the error of Node.Err
+	Disk        *DiskFault  // the fault of the disk of Config.Dir; nil if there is none
+	FaultyDisks []DiskFault // disk faults reported to this instance; voters have all of them
 
 	Age       time.Duration // since Start
 	Available time.Duration // the part of Age in which it was NodeAvailable
@@ -106,7 +106,11 @@ func (n *Node) Status() Status {
 		}
 	}
 	if p.Durable {
-		s.Disk, s.FaultyDisks = diskFault(p.Disk), faultyDisks(p.Disks)
+		if p.Disk != nil {
+			own := instance.FaultyDisk{Name: s.Name, Instance: s.Instance, DiskFault: *p.Disk}
+			s.Disk = &diskFaults([]instance.FaultyDisk{own})[0]
+		}
+		s.FaultyDisks = diskFaults(p.Disks)
 	}
 	s.Waiting = n.waiting(&s, p)
 	if n.config.unreachable() || p.Member { // its address is only a placeholder
@@ -290,7 +294,7 @@ func (s Status) waitsForDisks() string {
 	}
 	for _, f := range s.FaultyDisks {
 		if f.State != DiskLow && (!own || f.Instance != s.Instance) {
-			faults = append(faults, plain.Sprintf("%s: %v", f.Name, f.DiskFault))
+			faults = append(faults, plain.Sprintf("%s: %v", f.Name, f))
 		}
 	}
 	voters := 0

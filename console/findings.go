@@ -223,11 +223,11 @@ func (s *scene) voterFindings() (all []finding) {
 	advice := sentence(h.Advice)
 	for _, d := range h.Disks {
 		all = append(all, finding{ID: "disk/" + d.Instance, Level: watch,
-			What: fmt.Sprintf("The disk of %s has a fault.", d.Name), Why: sentence(d.DiskFault.String()),
+			What: fmt.Sprintf("The disk of %s has a fault.", d.Name), Why: sentence(d.String()),
 			Next: advice})
 	}
 	for _, m := range h.Missing {
-		if slices.ContainsFunc(h.Disks, func(d mortise.FaultyDisk) bool {
+		if slices.ContainsFunc(h.Disks, func(d mortise.DiskFault) bool {
 			return d.Instance == m.Instance &&
 				d.State != mortise.DiskLow
 		}) {

@@ -48,7 +48,7 @@ func (s *scene) later(st mortise.Standing) (newest string, is bool) {
 		for _, each := range s.all.sessions {
 			s.sessions[each.Session] = each
 			if id, err := strconv.ParseUint(each.Session, 10, 64); err == nil && !each.Own && !each.Expired {
-				s.newest[each.Holder] = max(s.newest[each.Holder], id)
+				s.newest[each.Name] = max(s.newest[each.Name], id)
 			}
 		}
 	}

@@ -28,7 +28,7 @@ func leasesOf(all []mortise.SessionInfo) (leases []lease, others int) {
 	leases = []lease{}
 	for _, s := range all[:min(len(all), maxLease)] {
 		leases = append(leases, lease{
-			Session: s.Session, Holder: s.Holder, Own: s.Own, TTL: inSeconds(s.TTL), Left: inSeconds(s.Left),
+			Session: s.Session, Holder: s.Name, Own: s.Own, TTL: inSeconds(s.TTL), Left: inSeconds(s.Left),
 			Leaving: s.Leaving, Expired: s.Expired,
 		})
 	}

@@ -236,7 +236,7 @@ func (f facts) headless(d *diagnosis) {
 	}
 	need := len(voters)/2 + 1
 	for _, ill := range f.disks() {
-		d.why("disk of %s: %v", ill.Name, ill.DiskFault)
+		d.why("disk of %s: %v", ill.Name, ill)
 		d.step("%s: %s", ill.Name, ill.Remedy)
 	}
 	d.why("group %s has %d voters and needs %d of them; %d answer: %s", view.Status.Group, len(voters), need,

@@ -9,17 +9,17 @@ import (
 
 // disks returns each faulty disk once. It uses the reports of the leader and of the instances.
 // Disks that prevent an instance from voting come before disks that are almost full.
-func (f facts) disks() (list []mortise.FaultyDisk) {
-	add := func(faults []mortise.FaultyDisk) {
+func (f facts) disks() (list []mortise.DiskFault) {
+	add := func(faults []mortise.DiskFault) {
 		for _, d := range faults {
-			if !slices.ContainsFunc(list, func(o mortise.FaultyDisk) bool { return o.Instance == d.Instance }) {
+			if !slices.ContainsFunc(list, func(o mortise.DiskFault) bool { return o.Instance == d.Instance }) {
 				list = append(list, d)
 			}
 		}
 	}
 	for _, r := range f.answers() { // an instance's report about its own disk has precedence
 		if s := r.Status; s.Disk != nil {
-			add([]mortise.FaultyDisk{{Name: s.Name, Instance: s.Instance, DiskFault: *s.Disk}})
+			add([]mortise.DiskFault{*s.Disk})
 		}
 	}
 	if f.health != nil {
@@ -28,7 +28,7 @@ func (f facts) disks() (list []mortise.FaultyDisk) {
 	for _, r := range f.answers() {
 		add(r.Status.FaultyDisks)
 	}
-	slices.SortStableFunc(list, func(a, b mortise.FaultyDisk) int {
+	slices.SortStableFunc(list, func(a, b mortise.DiskFault) int {
 		if aLow, bLow := a.State == mortise.DiskLow, b.State == mortise.DiskLow; aLow != bLow {
 			if aLow {
 				return 1
@@ -41,7 +41,7 @@ func (f facts) disks() (list []mortise.FaultyDisk) {
 }
 
 func (f facts) ill(instance string) bool {
-	return slices.ContainsFunc(f.disks(), func(d mortise.FaultyDisk) bool {
+	return slices.ContainsFunc(f.disks(), func(d mortise.DiskFault) bool {
 		return d.Instance == instance &&
 			d.State != mortise.DiskLow
 	})

@@ -41,7 +41,7 @@ func leaderless(r *guest.Report) {
 	r.Status.Leader, r.Status.Lease, r.Answer.Leaderless = "", mortise.LeaseLost, int64(90*time.Second)
 }
 
-var burnt = mortise.DiskFault{State: mortise.DiskFailed, Cause: "EIO", Remedy: "free or repair it"}
+var burnt = mortise.DiskFault{Name: "c", Instance: "c", State: mortise.DiskFailed, Cause: "EIO", Remedy: "free or repair it"}
 
 func illDisk(r *guest.Report) { r.Status.Disk = &burnt }
 
@@ -132,7 +132,7 @@ func TestDiagnose(t *testing.T) {
 			facts: facts{reports: []guest.Report{instance("a", nil), instance("b", nil), instance("c", illDisk)},
 				health: &mortise.Health{
 					Missing: []mortise.MissingVoter{{Member: mortise.Member{Name: "c", Instance: "c"}, Silent: 7 * time.Second}},
-					Disks:   []mortise.FaultyDisk{{Name: "c", Instance: "c", DiskFault: burnt}},
+					Disks:   []mortise.DiskFault{burnt},
 					Advice:  "stop no other instance now",
 				}},
 			want: []string{"disk of c: its disk has failed, noticed", "(EIO): free or repair it",

@@ -135,7 +135,7 @@ func (f facts) unresolved() (all []trouble) {
 
 func (f facts) voterTroubles(by guest.Report) (all []trouble) {
 	for _, d := range f.disks() {
-		all = append(all, trouble{diskIll, plain.Sprintf("the disk of %s: %v", d.Name, d.DiskFault),
+		all = append(all, trouble{diskIll, plain.Sprintf("the disk of %s: %v", d.Name, d),
 			plain.Sprintf("%s: %s", d.Name, d.Remedy)})
 	}
 	for _, m := range f.health.Missing {

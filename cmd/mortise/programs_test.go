@@ -450,7 +450,7 @@ func TestPlacesComeBack(t *testing.T) {
 		t.Fatal(err)
 	}
 	for _, s := range sessions {
-		if strings.Contains(s.Holder, "for one") {
+		if strings.Contains(s.Name, "for one") {
 			t.Errorf("the session of a guest that is closed goes on: %+v", s)
 		}
 	}

@@ -85,7 +85,7 @@ func shownSession(s mortise.SessionInfo) sessionShown {
 }
 
 func sessionRow(s mortise.SessionInfo, now time.Time) []string {
-	row := []string{s.Holder, s.Session, "", short(s.TTL), "", strconv.Itoa(s.Held), strconv.Itoa(s.Waiting), ""}
+	row := []string{s.Name, s.Session, "", short(s.TTL), "", strconv.Itoa(s.Held), strconv.Itoa(s.Waiting), ""}
 	if !s.Since.IsZero() {
 		row[2] = short(max(now.Sub(s.Since), 0).Round(time.Second))
 	}

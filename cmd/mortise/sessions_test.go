@@ -23,13 +23,13 @@ func TestSessions(t *testing.T) {
 
 	s := f.mortise("sessions", "-o", "json").wants(t, exitOK)
 	type read struct {
-		Session, Holder string
-		Own             bool
-		Since           time.Time
-		TTL             float64  `json:"ttl_seconds"`
-		Left            float64  `json:"left_seconds"`
-		Silent          *float64 `json:"silent_seconds"`
-		Held, Waiting   int
+		Session, Name string
+		Own           bool
+		Since         time.Time
+		TTL           float64  `json:"ttl_seconds"`
+		Left          float64  `json:"left_seconds"`
+		Silent        *float64 `json:"silent_seconds"`
+		Held, Waiting int
 	}
 	seen := map[string]read{}
 	for line := range strings.Lines(s.out) {
@@ -37,7 +37,7 @@ func TestSessions(t *testing.T) {
 		if err := json.Unmarshal([]byte(line), &one); err != nil {
 			t.Fatal(err)
 		}
-		seen[one.Holder] = one
+		seen[one.Name] = one
 		if one.TTL <= 0 || one.Session == "" || time.Since(one.Since) < 0 || time.Since(one.Since) > time.Hour {
 			t.Errorf("%s", line)
 		}

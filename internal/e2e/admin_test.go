@@ -169,7 +169,7 @@ func TestAGuestSeesTheSessions(t *testing.T) {
 				t.Fatalf("node %d: %+v, %v, %v", i, a, failed, err)
 			}
 			for _, s := range all {
-				want := map[string][2]int{"node-0": {3, 0}, "node-1": {0, 3}}[s.Holder]
+				want := map[string][2]int{"node-0": {3, 0}, "node-1": {0, 3}}[s.Name]
 				if s.Held != want[0] || s.Waiting != want[1] || s.Since.IsZero() || s.Since.After(time.Now()) ||
 					s.Session == "" {
 					t.Errorf("node %d: %+v", i, s)

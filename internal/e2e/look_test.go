@@ -241,11 +241,11 @@ func TestSessionsAreTold(t *testing.T) {
 			for _, s := range all {
 				switch {
 				case s.Expired:
-					if s.Holder != "node-1" || s.TTL != time.Minute || s.Left <= 50*time.Second {
+					if s.Name != "node-1" || s.TTL != time.Minute || s.Left <= 50*time.Second {
 						t.Errorf("%+v", s)
 					}
 				case s.Own:
-					if s.Holder != "node-0" || s.TTL != own.TTL() {
+					if s.Name != "node-0" || s.TTL != own.TTL() {
 						t.Errorf("%+v", s)
 					}
 				case s.TTL == 2*time.Second && s.Left > 0 && s.Left <= s.TTL && !s.Leaving:

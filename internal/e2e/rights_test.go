@@ -354,7 +354,7 @@ func TestAGuestIsNoInstance(t *testing.T) {
 			}
 			all, err := f.nodes[0].Sessions(brief(t))
 			if err != nil || !slices.ContainsFunc(all,
-				func(s mortise.SessionInfo) bool { return s.Holder == "node-9 (for cron-host)" && s.Own }) {
+				func(s mortise.SessionInfo) bool { return s.Name == "node-9 (for cron-host)" && s.Own }) {
 				t.Errorf("%s: sessions %+v, %v", rights, all, err)
 			}
 			time.Sleep(20 * time.Second)

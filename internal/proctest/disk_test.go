@@ -172,7 +172,7 @@ func (w *world) diskRound(f diskFault, d *disk, ill *instance, fleet []*instance
 		w.until(slack*diskNoticed, "Health on "+in.life+" names the disk of "+ill.life, func() bool {
 			e, err := in.ask("health", "", diskNoticed)
 			return err == nil && slices.ContainsFunc(e.Status.FaultyDisks,
-				func(d mortise.FaultyDisk) bool { return d.Name == ill.name })
+				func(d mortise.DiskFault) bool { return d.Name == ill.name })
 		})
 		w.granted(in, slack*failover)
 	}
@@ -241,7 +241,7 @@ func (in *instance) faulty(state mortise.DiskState, cause string) bool {
 }
 
 func (in *instance) names(other *instance) bool {
-	return slices.ContainsFunc(in.status().FaultyDisks, func(d mortise.FaultyDisk) bool { return d.Name == other.name })
+	return slices.ContainsFunc(in.status().FaultyDisks, func(d mortise.DiskFault) bool { return d.Name == other.name })
 }
 
 func (in *instance) log() string {
