@@ -3,7 +3,6 @@ package mortise
 import (
 	"bytes"
 	"crypto/tls"
-	"errors"
 	"fmt"
 	"log/slog"
 	"strings"

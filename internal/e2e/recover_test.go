@@ -5,8 +5,6 @@ import (
 	"path/filepath"
 	"testing"
 	"time"
-
-	"github.com/mortise-lock/mortise"
 )
 
 func (f *fleet) reborn(root string, i int, wiped bool) {

@@ -171,7 +171,7 @@ func TestForeignGroupDoesNotMix(t *testing.T) {
 		if a == b {
 			t.Fatal("two groups have merged")
 		}
-		t.Logf("the newcomer is a %s of %q; it says %q", f.nodes[4].Status().Phase, f.nodes[4].Status().Group,
+		t.Logf("the newcomer joined: %v, of %q; it says %q", f.nodes[4].Status().Joined, f.nodes[4].Status().Group,
 			f.nodes[4].Status().Waiting)
 	})
 }

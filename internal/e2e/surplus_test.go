@@ -2,6 +2,7 @@ package e2e
 
 import (
 	"log/slog"
+	"slices"
 	"strings"
 	"testing"
 	"time"
