@@ -61,8 +61,8 @@ func TestDerivedSecretsAtStart(t *testing.T) {
 		want   string
 	}{
 		"a guest": {Config{Secret: guest, Join: join, Founders: []string{"a"}},
-			"Config.Secret: mortise: a guest's secret cannot start an instance"},
-		"a guest alone": {Config{Secret: guest}, "Config.Secret: mortise: a guest's secret"},
+			"Config.Secret: a guest's secret cannot start an instance"},
+		"a guest alone": {Config{Secret: guest}, "Config.Secret: a guest's secret"},
 		"a member founds": {Config{Name: "a", Secret: member, Join: join, Founders: []string{"a", "b"}},
 			`Config.Founders: names this instance, "a"`},
 		"a member among replicas": {Config{Secret: member, Join: join, Replicas: 3},

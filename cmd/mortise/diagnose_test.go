@@ -41,9 +41,14 @@ func leaderless(r *guest.Report) {
 	r.Status.Leader, r.Status.Lease, r.Answer.Leaderless = "", mortise.LeaseLost, int64(90*time.Second)
 }
 
-var burnt = mortise.DiskFault{Name: "c", Instance: "c", State: mortise.DiskFailed, Cause: "EIO", Remedy: "free or repair it"}
+var burnt = mortise.DiskFault{Name: "c", Instance: "c", State: mortise.DiskFailed, Cause: "EIO",
+	Remedy: "free or repair it"}
 
-func illDisk(r *guest.Report) { r.Status.Disk = &burnt }
+func illDisk(r *guest.Report) {
+	fault := burnt
+	fault.Name, fault.Instance = r.Status.Name, r.Status.Instance
+	r.Status.Disk = &fault
+}
 
 func illLeaderless(r *guest.Report) {
 	illDisk(r)

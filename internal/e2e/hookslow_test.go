@@ -109,8 +109,9 @@ func TestHooksThatPanicAreCalledAgain(t *testing.T) {
 		for _, c := range []struct {
 			hook string
 			want int64
-		}{{"acquired", 9}, {"unlocked", 5}, {"lost", 4}, {"renewed", 5}, {"session", 2}, {"lease", 1}, {"leader", 1},
-			{"available", 1}} {
+		}{{"acquired", 9}, {"unlocked", 5}, {"lost", 4}, {string(mortise.RenewalAcknowledged), 5},
+			{string(mortise.SessionOpened), 1}, {string(mortise.SessionStopped), 1}, {string(mortise.LeaseSafe), 1},
+			{string(mortise.LeaderNew), 1}, {string(mortise.NodeAvailable), 1}} {
 			n, ok := calls.Load(c.hook)
 			if !ok || n.(*atomic.Int64).Load() < c.want {
 				t.Errorf("%s was called %v times, want %d", c.hook, n, c.want)
