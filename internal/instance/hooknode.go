@@ -142,7 +142,9 @@ func (s timedStore) Save(b raftlog.Batch) error {
 	if len(b.Entries) == 0 && b.Snapshot == nil && err == nil {
 		return nil
 	}
-	took := s.node.env.clock.Now().Sub(began)
-	s.node.trace.Later(func() { s.node.config.Hooks.Synced(took, err) })
+	if h := s.node.config.Hooks; h != nil && h.Synced != nil {
+		took := s.node.env.clock.Now().Sub(began)
+		s.node.trace.Later(func() { h.Synced(took, err) })
+	}
 	return err
 }
