@@ -135,8 +135,8 @@ type Config struct {
 	// Negative means none.
 	StickyLocks int
 
-	// StickyUnused is how long such a free lock is kept after its last use, from 1 ms to 1 h. More than
-	// SessionTTL saves no message. Default: 1 s.
+	// StickyUnused is how long such a free lock is kept after its last use, from 1 ms to 1 h. More
+	// than SessionTTL saves no message. Default: 1 s.
 	StickyUnused time.Duration
 
 	// Secret turns on encryption. Every instance derives a certificate from it, and connections use

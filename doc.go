@@ -20,22 +20,22 @@
 // shorthand for the common cases.
 //
 // A request is made under a lock if its context comes from [Lock.Context] or from Do. It may enter
-// the lock again, and a circle of such requests ends with a *[DeadlockError]; see [Node.Acquire]. For
-// a request without such a context no deadlock is found, and two goroutines of one process exclude
-// each other.
+// the lock again, and a circle of such requests ends with a *[DeadlockError]; see [Node.Acquire].
+// For a request without such a context no deadlock is found, and two goroutines of one process
+// exclude each other.
 //
 // Packages fence, election, shard, presence, barrier, counter, tick, keep, keys, flight and stripe
 // build on this API. Module locker has the interface of a lock, for projects that accept locks and
-// do not depend on this module. [Hooks] are for metrics, traces and logs; adapters/mortiseotel has a
-// set for OpenTelemetry.
+// do not depend on this module. [Hooks] are for metrics, traces and logs; adapters/mortiseotel has
+// a set for OpenTelemetry.
 //
 // # Compatibility
 //
 // Before v1.0.0, a minor version may change the API; CHANGELOG.md names each change. Within a minor
-// version, the API of this package is stable, and so is that of the packages named above, of console
-// and mortisetest, of the packages below these, and of the modules below adapters. All other
-// packages may change with any commit. Kinds, states and outcomes are strings, in JSON too. A later
-// version may add values and fields: ignore a value that you do not know.
+// version, the API of this package is stable, and so is that of the packages named above, of
+// console and mortisetest, of the packages below these, and of the modules below adapters. All
+// other packages may change with any commit. Kinds, states and outcomes are strings, in JSON too. A
+// later version may add values and fields: ignore a value that you do not know.
 //
 // # Guarantees
 //

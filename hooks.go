@@ -209,13 +209,14 @@ func nodeHooks(h *Hooks) *instance.Hooks {
 	return hooks
 }
 
-// State is what a [NodeEvent] reports. Three of the states are those of a lease, in Status.Lease too.
+// State is what a [NodeEvent] reports. Three of the states are those of a lease, in Status.Lease
+// too.
 type State string
 
 // The states.
 const (
-	// RenewalAcknowledged is reported for each answer to a renewal of the lease of Session. Took is the
-	// round-trip time, including the confirmation by a majority.
+	// RenewalAcknowledged is reported for each answer to a renewal of the lease of Session. Took is
+	// the round-trip time, including the confirmation by a majority.
 	RenewalAcknowledged State = "acknowledged"
 	RenewalUnanswered   State = "unanswered" // the leader did not answer a renewal in time
 

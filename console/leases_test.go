@@ -14,7 +14,8 @@ func TestSessionsThatEndFirst(t *testing.T) {
 		all = append(all, mortise.SessionInfo{Member: mortise.Member{Session: fmt.Sprint(i)}, TTL: 10 * time.Second,
 			Left: time.Duration(20-i%20) * time.Second / 2})
 	}
-	all = append(all, mortise.SessionInfo{Member: mortise.Member{Session: "short"}, TTL: time.Second, Left: 900 * time.Millisecond})
+	all = append(all, mortise.SessionInfo{Member: mortise.Member{Session: "short"}, TTL: time.Second,
+		Left: 900 * time.Millisecond})
 	shown, others := leasesOf(all)
 	if len(shown) != maxLease || others != 21-maxLease || shown[0].Session != "19" || shown[1].Session != "18" ||
 		shown[0].Left != 0.5 {

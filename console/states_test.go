@@ -20,7 +20,8 @@ func scened(keys ...mortise.KeyInfo) *scene {
 			Lease: mortise.LeaseSafe},
 		all: &answer{seen: now, keys: keys, health: &mortise.Health{Advice: "any one instance may be stopped"},
 			sessions: []mortise.SessionInfo{
-				{Member: mortise.Member{Session: "1", Name: "s1"}, Left: 9 * time.Second}, {Member: mortise.Member{Session: "2", Name: "s2"}, Left: 9 * time.Second},
+				{Member: mortise.Member{Session: "1", Name: "s1"}, Left: 9 * time.Second},
+				{Member: mortise.Member{Session: "2", Name: "s2"}, Left: 9 * time.Second},
 			}},
 	}
 }
@@ -60,7 +61,8 @@ func TestWhatStandsFirst(t *testing.T) {
 			"force"},
 		"a session that the user opened": {func() *scene { // a newer session does not prove a later incarnation
 			s := scened(contended("orders/1", "2", nil))
-			s.all.sessions = append(s.all.sessions, mortise.SessionInfo{Member: mortise.Member{Session: "10", Name: "s2"}, Own: true})
+			s.all.sessions = append(s.all.sessions,
+				mortise.SessionInfo{Member: mortise.Member{Session: "10", Name: "s2"}, Own: true})
 			return s
 		}(), "held-long", watch, "force", ""},
 		"no leader": {func() *scene {
