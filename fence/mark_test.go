@@ -189,3 +189,50 @@ func TestDoSurvivesAPanic(t *testing.T) {
 		t.Error(err)
 	}
 }
+
+// TestAMarkInUseIsNotForgotten has marks around every small limit in use by runs, and makes room
+// several times. Each of these marks remains, refuses lower tokens, and knows its runs.
+func TestAMarkInUseIsNotForgotten(t *testing.T) {
+	for limit := 1; limit <= 5; limit++ {
+		for used := 0; used <= limit+1; used++ {
+			synctest.Test(t, func(t *testing.T) {
+				mark, ended := &fence.Mark{Limit: limit}, make(chan error, used)
+				name := func(i int) string { return fmt.Sprint("used ", i) }
+				for i := range used {
+					go func() {
+						ended <- mark.Do(t.Context(), name(i), mortise.Token(10+i), func(ctx context.Context) error {
+							<-ctx.Done()
+							return context.Cause(ctx)
+						})
+					}()
+				}
+				synctest.Wait()
+				for i := range 3*limit + 1 {
+					if err := mark.Advance(t.Context(), fmt.Sprint("new ", i), mortise.Token(1000+i)); err != nil {
+						t.Errorf("limit %d, %d used: %v", limit, used, err)
+					}
+				}
+				for i := range used {
+					token := mortise.Token(10 + i)
+					if got, ok := mark.Highest(name(i)); !ok || got != token {
+						t.Errorf("limit %d, %d used: the mark in use is %d, %v", limit, used, got, ok)
+					}
+					if err := mark.Advance(t.Context(), name(i), token-1); !errors.Is(err, fence.ErrStale) {
+						t.Errorf("limit %d, %d used: a lower token: %v", limit, used, err)
+					}
+					after := false
+					if err := mark.Do(t.Context(), name(i), token+1, func(context.Context) error {
+						after = len(ended) > 0
+						return nil
+					}); err != nil || !after {
+						t.Errorf("limit %d, %d used: a run of a higher token: %v, after the earlier run: %v", limit, used, err,
+							after)
+					}
+					if err := <-ended; !errors.Is(err, fence.ErrStale) {
+						t.Errorf("limit %d, %d used: the earlier run has ended by %v", limit, used, err)
+					}
+				}
+			})
+		}
+	}
+}

@@ -222,3 +222,49 @@ func TestFewVisits(t *testing.T) {
 		t.Fatal(err)
 	}
 }
+
+// TestReservedTokensEndAtTheLast asks for each token around the first and the last of each stay,
+// with few stays of a key and with an index.
+func TestReservedTokensEndAtTheLast(t *testing.T) {
+	for _, stays := range []int{1, 3, 40} {
+		c := smallCharter()
+		c.Rules, c.Limits.EntriesPerSession = RulesVersion, 1000
+		m, err := New(c)
+		if err != nil {
+			t.Fatal(err)
+		}
+		apply := func(c Command, want Code) Result {
+			r := m.Apply(1, 1, encode(t, c))
+			if r.Code != want {
+				t.Fatalf("%+v: %s", c, describe(r))
+			}
+			return r
+		}
+		apply(Command{Kind: Born}, Done)
+		apply(Command{Kind: Stamp, WallUnixMS: c.FoundedUnixMS + 10_000_000}, Done) // there is room for tokens
+		apply(Command{Kind: EndGrace}, Done)
+		session := apply(Command{Kind: Open, Nonce: Nonce{1}}, Done).Session
+		apply(Command{Kind: Attach, Session: session, Epoch: 1, Nonce: Nonce{1}, Number: 1}, Done)
+		for i := range stays {
+			apply(Command{Kind: Acquire, Session: session, Epoch: 1, Number: Number(i + 1), Key: "k", Permits: 1,
+				Sticky: true}, Granted)
+		}
+		if indexed := m.locks["k"].index != nil; indexed != (stays == 40) {
+			t.Fatalf("%d stays, with an index: %v", stays, indexed)
+		}
+		all := m.Entries()
+		for _, e := range all {
+			if e.Last == 0 {
+				t.Fatalf("%+v has reserved no token", e)
+			}
+			for _, token := range []Token{e.Token - 1, e.Token, e.Token + 1, e.Last - 1, e.Last, e.Last + 1} {
+				want := slices.ContainsFunc(all, func(e EntryInfo) bool { return e.Token < token && token <= e.Last })
+				stay, got := m.Reserver("k", token)
+				if got != want || got && (token <= stay.Token || token > stay.Last) {
+					t.Errorf("%d stays: token %d is reserved: %v, by that of %d to %d; want %v", stays, token, got, stay.Token,
+						stay.Last, want)
+				}
+			}
+		}
+	}
+}

@@ -221,5 +221,15 @@ func between() []Bug {
 			Breaks: "the end of a page tells a guest a key that it may not see"},
 		{Name: "text-cut-in-a-character", Package: "internal/queries", Hazard: "none",
 			Breaks: "a long remark is cut in the middle of a character, and the answer with it cannot be encoded"},
+		{Name: "last-reserved-token-unknown", Package: "lockfsm", Hazard: "none",
+			Breaks: "the last token that a stay has reserved counts as unknown"},
+		{Name: "stall-counts-in-left", Package: "session/keeper", Hazard: "none",
+			Breaks: "after a stall Peek says that sessions end earlier than they do"},
+		{Name: "mark-in-use-forgotten", Package: "fence", Hazard: "none",
+			Breaks: "a mark that is in use is forgotten when room is made, and an old token works beside a new one"},
+		{Name: "loss-of-a-shard-unreported", Package: "shard", Hazard: "none",
+			Breaks: "the loss of a shard is not reported"},
+		{Name: "any-stripe-does-not-wait", Package: "stripe", Hazard: "none",
+			Breaks: "Any fails instead of waiting while the node is not ready"},
 	}
 }

@@ -33,12 +33,11 @@ func TestEachKeyOfACommandNeedsItsRight(t *testing.T) {
 	t.Parallel()
 	seen := make(map[string]bool)
 	for k := lockfsm.Kind(1); k != 0; k++ {
-		if _, err := lockfsm.Peek(withoutSize(t, lockfsm.Command{Kind: k}.Append(nil))); err != nil || k.String() == "unknown kind" {
+		if k.String() == "unknown kind" {
 			continue
 		}
-		core := leadingBench(t).core
-		_, admitted := core.admit(core.peer(nodeidtest.ID(1)), lockfsm.Header{Rules: 1, Kind: k},
-			withoutSize(t, lockfsm.Command{Kind: k}.Append(nil)))
+		core, command := leadingBench(t).core, withoutSize(t, lockfsm.Command{Kind: k}.Append(nil))
+		_, admitted := core.admit(core.peer(nodeidtest.ID(1)), lockfsm.Header{Rules: 1, Kind: k}, command)
 		if admitted != slices.Contains(clientKinds, k) && k != lockfsm.Open && k != lockfsm.Attach {
 			t.Errorf("a client may send %v: %v", k, admitted)
 		}

@@ -433,3 +433,35 @@ func TestHeapIsOrdered(t *testing.T) {
 		last = e
 	}
 }
+
+// TestLeftIsTheTimeToTheExpiry compares Left with the instant of the expiry, at a keeper that was
+// stalled for different times.
+func TestLeftIsTheTimeToTheExpiry(t *testing.T) {
+	t.Parallel()
+	for _, stall := range []time.Duration{0, stallAfter - 1, stallAfter, stallAfter + 1, 2 * benchTTL} {
+		b := leadingBench(t)
+		id := b.open(nodeidtest.ID(1))
+		b.renew(nodeidtest.ID(1), id, 1, 1)
+		b.step()
+		b.now = b.core.lookAt()
+		b.step()
+		b.now = b.now.Add(stall)
+		b.step()
+		left := b.core.Left(b.now, []lockfsm.SessionID{id, id + 1})
+		if left[1] != 0 {
+			t.Errorf("an unknown session has %v left", left[1])
+		}
+		for end := b.now.Add(left[0]); b.now < end-1; {
+			b.now = min(b.now.Add(tickEvery), end-1)
+			b.step()
+			if !b.alive(id) {
+				t.Fatalf("after a stall of %v, it expired %v before the time that Left has named", stall, end.Sub(b.now))
+			}
+		}
+		b.now++
+		b.step()
+		if b.alive(id) {
+			t.Errorf("after a stall of %v, it has not expired at the time that Left has named, %v", stall, left[0])
+		}
+	}
+}
