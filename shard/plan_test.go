@@ -280,7 +280,7 @@ func TestOnlyTheEndOfAHoldFreesAShard(t *testing.T) {
 		p := newPlan("n", 4, 0, "me")
 		presence := memberName("n") + "/me"
 		say := func(kind mortise.EventKind, key, value string, token mortise.Token) {
-			p.apply(&mortise.Event{Kind: kind, Part: mortise.Part{Key: key}, Value: value, Token: token})
+			p.apply(&mortise.Event{Kind: kind, Part: mortise.Part{Key: key}, Hold: mortise.Hold{Value: value, Token: token}})
 		}
 		say(mortise.EventHeld, "n/shard/2", "", 7)
 		say(mortise.EventHeld, presence, memberValue(1, 4, "me"), 8)

@@ -189,8 +189,7 @@ func TestDiagnose(t *testing.T) {
 func TestADiskIsIllByItsInstance(t *testing.T) {
 	for _, state := range []mortise.DiskState{mortise.DiskFailed, mortise.DiskHung, mortise.DiskRemoved,
 		mortise.DiskLow, mortise.DiskNoFiles} {
-		f := facts{health: &mortise.Health{Disks: []mortise.FaultyDisk{{Name: "a", Instance: "i1",
-			DiskFault: mortise.DiskFault{State: state}}}}}
+		f := facts{health: &mortise.Health{Disks: []mortise.DiskFault{{Name: "a", Instance: "i1", State: state}}}}
 		if f.ill("a") || f.ill("") || f.ill("i1") == (state == mortise.DiskLow) {
 			t.Errorf("%s: the disk of the instance is ill: %t, and of its name: %t", state, f.ill("i1"), f.ill("a"))
 		}

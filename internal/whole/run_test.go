@@ -215,14 +215,13 @@ func (r *run) grow(random *rand.Rand, first int) {
 }
 
 func (r *run) everyHook() *mortise.Hooks {
-	node := func(mortise.NodeEvent) { r.count("hook") }
 	lock := func(mortise.LockEvent) { r.count("hook") }
 	return &mortise.Hooks{
 		Mark:     func(context.Context) []byte { return []byte("mark") },
 		Acquired: func(context.Context, mortise.LockEvent) any { r.count("hook"); return 1 },
 		Unlocked: func(context.Context, mortise.LockEvent) { r.count("hook") },
-		Lost:     lock, InDoubt: lock, Renewed: node, Session: node, Lease: node, Leader: node, Available: node,
-		Synced: node,
+		Lost:     lock, InDoubt: lock, Node: func(mortise.NodeEvent) { r.count("hook") },
+		Synced: func(time.Duration, error) { r.count("hook") },
 	}
 }
 
