@@ -29,6 +29,8 @@ type fleet struct {
 
 	tapes    []*tapeFile // the histories of the nodes, judged at the end
 	unjudged bool        // the test separates clocks or groups, or a node records nothing
+
+	seconds seconds
 }
 
 // bubble runs a test in fake time. A goroutine that is left at the end fails the test.
@@ -42,7 +44,9 @@ func address(i int) string { return host(i) + ":7947" }
 
 func newFleet(t *testing.T) *fleet {
 	f := &fleet{t: t, net: memnet.New()}
+	f.seconds.begin(t)
 	t.Cleanup(func() {
+		f.secondsEnd()
 		for i := range f.nodes {
 			f.close(i)
 		}
@@ -123,6 +127,7 @@ func (f *fleet) ready() {
 			f.t.Fatalf("%s: %v\n%v", n.config.Name, err, n.Status())
 		}
 	}
+	f.secondsReady()
 }
 
 func (f *fleet) close(i int) {
@@ -137,6 +142,7 @@ func (f *fleet) close(i int) {
 // crash ends node i like the end of its process: its connections are reset, and no message
 // announces its end.
 func (f *fleet) crash(i int) {
+	defer f.secondsBeside()
 	f.net.Crash(host(i))
 	f.close(i)
 }
@@ -146,6 +152,7 @@ func (f *fleet) isolate(i int) { f.each(i, f.net.Cut) }
 func (f *fleet) rejoin(i int)  { f.each(i, f.net.Heal) }
 
 func (f *fleet) each(i int, do func(a, b string)) {
+	defer f.secondsBeside()
 	for j := range f.nodes {
 		if j != i {
 			do(host(i), host(j))
@@ -218,8 +225,8 @@ func (f *fleet) nothingLeft() {
 			f.t.Errorf("node %d keeps %d things of calls that are over: client %+v", i, left, n.Client.Status())
 		}
 		if r := n.Replica(); r != nil && r.Role().Leading {
-			if got, want := r.Keeper.Status().Attachments, f.living(); got > want {
-				f.t.Errorf("the leader has %d attachments for %d instances", got, want)
+			if got, want := r.Keeper.Status().Attachments, f.living()+f.seconds.opened(f.nodes); got > want {
+				f.t.Errorf("the leader has %d attachments for %d sessions", got, want)
 			}
 		}
 	}
