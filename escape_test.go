@@ -38,7 +38,7 @@ func TestNoErrorOrStatusIsRaw(t *testing.T) {
 		Group: 1, Waiting: nasty, Members: []cluster.Member{{Name: nasty, Addr: nasty, Zone: nasty,
 			Instance: nodeidtest.ID(7)}}, Voters: []cluster.Voter{{Addr: nasty, Instance: nodeidtest.ID(7)}},
 	}
-	names := instance.InstanceNames{nodeidtest.ID(7): {Name: plain.Text(nasty), Zone: plain.Text(nasty)}}
+	names := instance.InstanceNames{Members: c.Members}
 	s.fill(&c, nodeidtest.ID(7), names, func(nodeid.ID) bool { return false })
 	s.Health = &Health{Leader: names.Name(nodeidtest.ID(7))}
 	member := nodeidtest.ID(8)

@@ -115,7 +115,7 @@ func (n *Node) health(p *instance.Picture, r voters.Report, leader nodeid.ID, re
 	for _, id := range r.CannotSurvive {
 		name := "replica " + nodeid.Hex(id)
 		if at := slices.IndexFunc(c.Voters, func(v cluster.Voter) bool { return v.Raft == id }); at >= 0 {
-			name = cmp.Or(names[c.Voters[at].Instance].Name, "the instance at "+plain.Text(c.Voters[at].Addr))
+			name = cmp.Or(names.Of(c.Voters[at].Instance).Name, "the instance at "+plain.Text(c.Voters[at].Addr))
 		}
 		h.CannotLose = append(h.CannotLose, name)
 	}

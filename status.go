@@ -186,7 +186,7 @@ func (s *Status) fill(c *cluster.Status, leader nodeid.ID, names instance.Instan
 		s.Group = nodeid.Hex(c.Group)
 	}
 	for _, v := range c.Voters {
-		is := names[v.Instance]
+		is := names.Of(v.Instance)
 		seen := slices.ContainsFunc(c.Members, func(m cluster.Member) bool { return m.Instance == v.Instance })
 		s.Voters = append(s.Voters, Member{
 			Name: is.Name, Zone: is.Zone, Instance: v.Instance.String(), Address: plain.Text(v.Addr), Votes: !v.Learner,

@@ -120,10 +120,11 @@ func (c *Cluster) member(m gossip.Meta, self bool) Member {
 // instance. The slice belongs to the caller.
 func (c *Cluster) Members() []Member { return slices.Clone(c.view.Load().Members) }
 
-// Status returns the current status.
+// Status returns the current status. Gossip can know thousands of instances, so Members is shared:
+// the caller must not change it.
 func (c *Cluster) Status() Status {
 	s := c.view.Load().Status
-	s.Voters, s.Members = slices.Clone(s.Voters), slices.Clone(s.Members)
+	s.Voters = slices.Clone(s.Voters)
 	return s
 }
 

@@ -39,8 +39,9 @@ type listener struct {
 func newListener(c *Config) *listener {
 	return &listener{
 		Listener: c.Listener, limit: c.Conns, strangers: c.Strangers, patience: 2 * c.DialTimeout,
-		conns: map[*accepted]struct{}{},
-		turns: &turns{atOnce: runtime.GOMAXPROCS(0), limit: c.DialTimeout}, secured: c.TLS != nil,
+		conns:   map[*accepted]struct{}{},
+		turns:   &turns{atOnce: runtime.GOMAXPROCS(0), limit: c.DialTimeout, hosts: newHosts()},
+		secured: c.TLS != nil,
 	}
 }
 
@@ -55,7 +56,14 @@ func (l *listener) Accept() (net.Conn, error) {
 		l.failing.accepted()
 		repeatEvenly(conn)
 		c := &accepted{Conn: conn, listener: l, guard: l.guard, gone: make(chan struct{}), stranger: true}
-		c.turn = l.turns.begin(c)
+		if c.turn, err = l.turns.arrive(c); err != nil {
+			if l.failing.tell != nil {
+				l.failing.tell.warn("transport: closed a connection without a handshake: its host opens too many, or too "+
+					"many are refused; find the programs there that connect again and again", "from", conn.RemoteAddr())
+			}
+			conn.Close()
+			continue
+		}
 		oldest, full := l.admit(c)
 		if oldest != nil {
 			oldest.Close()

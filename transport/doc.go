@@ -104,6 +104,13 @@
 // connections from IP addresses on which an instance has proved its key in the last ten minutes,
 // then to all others. A handshake that gets no turn within the dial timeout fails.
 //
+// The handshakes of one host are limited, too, because a host can connect under any number of keys.
+// A host is an IPv4 address or a network of 64 bits of IPv6 addresses. The hosts of the voters have
+// no limit. A connection beyond the limit waits before it gets its first turn, and can be displaced
+// meanwhile. If it would wait for over a second, it is closed without a handshake, which counts as
+// silence for the dialer. So programs that share an address with an attacker connect late, or not
+// until the attacker ends. Connections that they have already opened are not affected.
+//
 // # Tiers
 //
 // The verified certificates of a connection determine the tier and the rights of the peer
@@ -188,10 +195,12 @@
 //	connection  8 for the calls of one instance; a ninth closes the oldest. One link per instance.
 //	            4,096 accepted connections of one derived secret (a sixteenth of Config.Conns), which
 //	            may open 4,096 at once and then 64 a second; a further one is refused with ErrFull
+//	host        4,096 connections at once and then 64 a second, except from the hosts of the voters.
+//	            A connection whose handshake fails counts as eight
 //	header      HTTP/2 frames without at least 256 bytes of data: 16,384 at once and then 4,096 a
 //	            second on a connection, four times as many for one derived secret. A question that
 //	            is answered pays for its own frames. A further frame closes the connection, and a
-//	            WARN names the peer
+//	            WARN names the peer. The connection counts as 1,024 of its secret and of its host
 //	call        a gRPC message has at most 128 KiB in any call; 64 calls are open on a connection
 //	arriving    256 calls of one instance or one derived secret, 384 of all derived secrets and 512
 //	            of all instances. A question is arriving until all of it has arrived, and any other

@@ -30,11 +30,24 @@ func (h handshaker) ServerHandshake(raw net.Conn) (net.Conn, credentials.AuthInf
 	if !ok {
 		return nil, nil, errNoListener
 	}
+	conn, info, err := h.shake(raw, accepted)
+	if err != nil && !errors.Is(err, credentials.ErrConnDispatched) && accepted.worked(err) {
+		accepted.turn.charge(refusedCost - 1)
+	}
+	return conn, info, err
+}
+
+// worked reports whether a failed handshake was work for this node that the dialer has caused.
+func (c *accepted) worked(err error) bool {
+	return c.began && !errors.Is(err, errPaced) && !c.turn.outOfTime(err)
+}
+
+func (h handshaker) shake(raw net.Conn, accepted *accepted) (net.Conn, credentials.AuthInfo, error) {
 	defer accepted.shaken()
 	conn, info, err := h.TransportCredentials.ServerHandshake(raw)
 	if err != nil {
 		switch {
-		case wentAway(err), brokeOff(err):
+		case wentAway(err), brokeOff(err), errors.Is(err, errPaced):
 		case accepted.turn.outOfTime(err):
 			h.port.notices.info("transport: more instances connect at once than this one has processors for: "+
 				"a handshake was given up, and its instance tries again", "from", raw.RemoteAddr(), "why", err)
@@ -91,6 +104,10 @@ func (p *Port) tally(conn net.Conn, c *accepted, peer Identity) *tallied {
 			"calls, or sends control frames, far faster than an instance does: stop the program named here, and "+
 			"replace its secret if it is not yours", "instance", peer.Instance, "peer", peer.Peer.Tier,
 			"name", peer.Peer.Name, "remote", conn.RemoteAddr())
+		if c.owner.Secret != "" {
+			p.holds.meetings.Charge(c.owner.Secret, time.Now(), floodCost, floodWait)
+		}
+		c.turn.charge(floodCost)
 		c.Close()
 	})
 }

@@ -5,6 +5,7 @@ import (
 	"encoding/binary"
 	"errors"
 	"fmt"
+	"net"
 	"reflect"
 	"strings"
 	"testing"
@@ -298,6 +299,37 @@ func TestArrivalsOfASecretDisplaceOnlyItsOwn(t *testing.T) {
 		}
 		if calls.count() != 0 || len(calls.counts) != 0 {
 			t.Errorf("left behind: %d calls, %v", calls.count(), calls.counts)
+		}
+	})
+}
+
+// A peer that floods on one connection after the other gets no more connections for a while: by its
+// secret, and by its host. Other secrets and hosts do.
+func TestRepeatedFloodsAreShutOut(t *testing.T) {
+	inBubble(t, func(t *testing.T, w *world) {
+		b, guest := w.node("b", 2), guestOf(t, "lock a/*")
+		near, far := net.Pipe()
+		t.Cleanup(func() { near.Close(); far.Close() })
+		flooder := &accepted{Conn: fromHost{near, "192.0.2.1"}, listener: b.listener, gone: make(chan struct{})}
+		flooder.turn = b.listener.turns.begin(flooder)
+		flooder.owner = claimant(id(1), guest)
+		meets := func(secret string) bool { return b.holds.meetings.Spend(secret, time.Now(), 1) }
+		for n := range meetingBurst / floodCost {
+			if !meets(guest.Capability.Text()) && n < meetingBurst/floodCost-1 {
+				t.Fatalf("after %d floods the secret is refused", n)
+			}
+			b.tally(flooder, flooder, Identity{Instance: id(1), Peer: guest}).flooded()
+		}
+		if meets(guest.Capability.Text()) || !meets("another") || !meets("") {
+			t.Error("not exactly the secret of the peer that floods is refused")
+		}
+		all := b.listener.turns
+		if mine, other := arrive(all, "192.0.2.1", 1), arrive(all, "192.0.2.2", 1); mine[0] == 0 || other[0] != 0 {
+			t.Errorf("the host of the peer that floods waits %v, another host %v", mine[0], other[0])
+		}
+		time.Sleep(floodWait + time.Second)
+		if !meets(guest.Capability.Text()) || arrive(all, "192.0.2.1", 1)[0] != 0 {
+			t.Error("the peer is refused forever")
 		}
 	})
 }

@@ -15,7 +15,10 @@ const (
 	addrsKept = 10 * time.Minute
 )
 
-var errNoTurn = errors.New("transport: too many handshakes in progress")
+var (
+	errNoTurn = errors.New("transport: too many handshakes in progress")
+	errPaced  = errors.New("transport: the host of the connection opens too many")
+)
 
 // turns limits how many handshakes of accepted connections are computed at a time. The package
 // comment describes their order. After a handshake has read bytes of the peer, it holds a turn
@@ -24,6 +27,7 @@ var errNoTurn = errors.New("transport: too many handshakes in progress")
 type turns struct {
 	atOnce int           // simultaneous turns
 	limit  time.Duration // time limit of a handshake, counted from Accept
+	hosts  *hosts
 
 	mu     sync.Mutex // guards all below
 	busy   int
@@ -38,6 +42,7 @@ type turn struct {
 	conn  *accepted
 	addr  string // the peer's address without its port
 	by    time.Time
+	due   time.Time // when the rate of the host allows the handshake; zero means now
 	begun bool
 	stood bool // it has waited for a turn
 	held  bool
@@ -47,6 +52,47 @@ type turn struct {
 
 func (t *turns) begin(conn *accepted) *turn {
 	return &turn{of: t, conn: conn, addr: hostOf(conn.Conn.RemoteAddr()), by: time.Now().Add(t.limit)}
+}
+
+// arrive returns the turn of a new connection, or errPaced if its host opens too many.
+func (t *turns) arrive(conn *accepted) (*turn, error) {
+	turn := t.begin(conn)
+	if t.preferred(turn.addr) {
+		return turn, nil
+	}
+	now := time.Now()
+	wait, ok := t.hosts.arrive(turn.addr, now)
+	if !ok {
+		return nil, errPaced
+	}
+	if wait > 0 {
+		turn.due = now.Add(wait)
+	}
+	return turn, nil
+}
+
+// charge counts n more connections of the host. So a host waits longer after a refusal.
+func (t *turn) charge(n int) {
+	if !t.of.preferred(t.addr) {
+		t.of.hosts.charge(t.addr, time.Now(), n)
+	}
+}
+
+// pause waits until the rate of the host allows the handshake. It holds no turn, so the connection
+// can be displaced meanwhile.
+func (t *turn) pause() error {
+	if t.due.IsZero() {
+		return nil
+	}
+	timer := time.NewTimer(time.Until(t.due))
+	defer timer.Stop()
+	t.due = time.Time{}
+	select {
+	case <-timer.C:
+		return nil
+	case <-t.conn.gone:
+		return errPaced
+	}
 }
 
 func hostOf(addr net.Addr) string {
@@ -65,6 +111,9 @@ func (t *turn) take() error {
 	o := t.of
 	if t.held {
 		return nil
+	}
+	if err := t.pause(); err != nil {
+		return err
 	}
 	t.busy.Store(true)
 	o.mu.Lock()
@@ -139,6 +188,12 @@ func (t *turns) pass() {
 		}
 	}
 	t.busy--
+}
+
+func (t *turns) preferred(addr string) bool {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	return t.voters[addr]
 }
 
 func (t *turns) proved(addr string) {

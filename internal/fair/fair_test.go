@@ -117,3 +117,43 @@ func TestRatesForgetUsers(t *testing.T) {
 		t.Error("a user that has spent its burst was forgotten")
 	}
 }
+
+func TestReservedEventsComeAtTheRate(t *testing.T) {
+	const every, most = 10 * time.Millisecond, 50 * time.Millisecond
+	now := time.Unix(1000, 0)
+	r := NewRates(Rate{Every: every, Burst: 5})
+	for n := range 10 {
+		wait, ok := r.Reserve("a", now, 1, most)
+		if want := max(0, time.Duration(n-4)*every); !ok || wait != want {
+			t.Errorf("event %d waits %v, %v, and should wait %v", n, wait, ok, want)
+		}
+	}
+	for range 3 { // what is refused is not counted
+		if _, ok := r.Reserve("a", now, 1, most); ok {
+			t.Error("an event waits longer than the limit")
+		}
+	}
+	if wait, ok := r.Reserve("a", now.Add(every), 1, most); !ok || wait != most {
+		t.Errorf("after one interval the next event waits %v, %v", wait, ok)
+	}
+	if wait, ok := r.Reserve("b", now, 1, most); !ok || wait != 0 {
+		t.Errorf("another user waits %v, %v", wait, ok)
+	}
+}
+
+func TestAChargeIsForgottenInTime(t *testing.T) {
+	const every, most = 10 * time.Millisecond, 50 * time.Millisecond
+	now := time.Unix(1000, 0)
+	r := NewRates(Rate{Every: every, Burst: 5})
+	r.Charge("a", now, 4, most)
+	if wait, ok := r.Reserve("a", now, 2, most); !ok || wait != every {
+		t.Errorf("after a charge of 4, the second event waits %v, %v", wait, ok)
+	}
+	r.Charge("a", now, 1_000_000, most)
+	if _, ok := r.Reserve("a", now, 1, most); ok {
+		t.Error("a charge delays nothing")
+	}
+	if wait, ok := r.Reserve("a", now.Add(every), 1, most); !ok || wait != most {
+		t.Errorf("after the largest charge and one interval, the next event waits %v, %v", wait, ok)
+	}
+}

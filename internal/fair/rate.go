@@ -26,6 +26,33 @@ func (r *Rate) Spend(now time.Time, n int) bool {
 	return true
 }
 
+// Reserve counts n events that happen as soon as the rate allows them, and returns the time until
+// then. If that time is above most, it counts nothing and returns false.
+func (r *Rate) Reserve(now time.Time, n int, most time.Duration) (wait time.Duration, ok bool) {
+	full := r.full
+	if full.Before(now) {
+		full = now
+	}
+	full = full.Add(time.Duration(n) * r.Every)
+	if wait = full.Sub(now) - time.Duration(r.Burst)*r.Every; wait > most {
+		return 0, false
+	}
+	r.full = full
+	return max(wait, 0), true
+}
+
+// Charge counts n events that have happened, whatever the rate allows. Later events wait at most
+// the time most for them.
+func (r *Rate) Charge(now time.Time, n int, most time.Duration) {
+	if r.full.Before(now) {
+		r.full = now
+	}
+	r.full = r.full.Add(time.Duration(n) * r.Every)
+	if limit := now.Add(time.Duration(r.Burst)*r.Every + most); r.full.After(limit) {
+		r.full = limit
+	}
+}
+
 // Refund takes back n events that were spent.
 func (r *Rate) Refund(n int) { r.full = r.full.Add(-time.Duration(n) * r.Every) }
 
@@ -46,6 +73,26 @@ func NewRates(each Rate) *Rates { return &Rates{each: each, of: map[string]*Rate
 func (r *Rates) Spend(who string, now time.Time, n int) bool {
 	r.mu.Lock()
 	defer r.mu.Unlock()
+	return r.rate(who, now).Spend(now, n)
+}
+
+// Reserve counts n events of a user that happen as soon as its rate allows them. See Rate.Reserve.
+func (r *Rates) Reserve(who string, now time.Time, n int, most time.Duration) (wait time.Duration, ok bool) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	return r.rate(who, now).Reserve(now, n, most)
+}
+
+// Charge counts n events of a user that have happened. See Rate.Charge.
+func (r *Rates) Charge(who string, now time.Time, n int, most time.Duration) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	r.rate(who, now).Charge(now, n, most)
+}
+
+// rate returns the rate of a user, and forgets the users that have their whole burst again if there
+// are many. The caller holds mu.
+func (r *Rates) rate(who string, now time.Time) *Rate {
 	if len(r.of) > 2*r.swept+64 {
 		for each, rate := range r.of {
 			if !rate.full.After(now) {
@@ -60,7 +107,7 @@ func (r *Rates) Spend(who string, now time.Time, n int) bool {
 		rate = &fresh
 		r.of[who] = rate
 	}
-	return rate.Spend(now, n)
+	return rate
 }
 
 // Refund takes back n events of a user.

@@ -41,7 +41,7 @@ func (n *Instance) knowsLeader() bool {
 		return true
 	}
 	s := c.Status()
-	return n.names(&s)[leader].Name != ""
+	return n.names(&s).Of(leader).Name != ""
 }
 
 // askNames asks for names, and reports whether the leader has returned any. A new leader may have

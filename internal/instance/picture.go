@@ -13,14 +13,28 @@ import (
 // picture holds data about the members for calls that send no query.
 type picture struct {
 	mu     sync.Mutex // guards voters
-	voters InstanceNames
+	voters map[nodeid.ID]InstanceName
 }
 
 // InstanceName is the name and zone of an instance. Its texts are escaped.
 type InstanceName struct{ Name, Zone string }
 
-// InstanceNames maps instances to their known names and zones.
-type InstanceNames map[nodeid.ID]InstanceName
+// InstanceNames contains the known names and zones of instances. A few of them are looked up, and
+// gossip can know thousands, so a name is searched and escaped only when it is looked up.
+type InstanceNames struct {
+	Members []cluster.Member           // not escaped
+	kept    map[nodeid.ID]InstanceName // used if Members has no name
+}
+
+// Of returns the name and the zone of an instance. They are empty if they are not known.
+func (p InstanceNames) Of(instance nodeid.ID) InstanceName {
+	for i := range p.Members {
+		if m := &p.Members[i]; m.Instance == instance && m.Name != "" {
+			return InstanceName{plain.Text(m.Name), plain.Text(m.Zone)}
+		}
+	}
+	return p.kept[instance]
+}
 
 // read stores the names and zones of the voters in an answer from the leader.
 func (p *picture) read(page *query.MemberList) {
@@ -40,7 +54,7 @@ func (p *picture) read(page *query.MemberList) {
 // mu.
 func (p *picture) learn(id nodeid.ID, is InstanceName) {
 	if p.voters == nil {
-		p.voters = InstanceNames{}
+		p.voters = map[nodeid.ID]InstanceName{}
 	}
 	if is.Name == "" || id.IsZero() || len(p.voters) >= votersKept && p.voters[id] == (InstanceName{}) {
 		return
@@ -59,18 +73,10 @@ const votersKept = 64
 func (p *picture) names(c *cluster.Status) InstanceNames {
 	p.mu.Lock()
 	defer p.mu.Unlock()
-	all := make(InstanceNames, len(c.Members)+len(p.voters))
-	for id, is := range p.voters {
-		all[id] = is
-	}
-	for _, m := range c.Members {
-		if m.Name != "" {
-			all[m.Instance] = InstanceName{plain.Text(m.Name), plain.Text(m.Zone)}
-		}
-	}
-	p.voters = InstanceNames{}
+	all := InstanceNames{Members: c.Members, kept: p.voters}
+	p.voters = map[nodeid.ID]InstanceName{}
 	for _, v := range c.Voters {
-		p.learn(v.Instance, all[v.Instance])
+		p.learn(v.Instance, all.Of(v.Instance))
 	}
 	return all
 }
@@ -93,7 +99,7 @@ func (p InstanceNames) Name(instance nodeid.ID) string {
 	if instance.IsZero() {
 		return ""
 	}
-	if name := p[instance].Name; name != "" {
+	if name := p.Of(instance).Name; name != "" {
 		return name
 	}
 	return instance.String()

@@ -115,7 +115,7 @@ var allowed = map[string][]string{
 	"internal/proctest/instance": {"", "internal/outside"},
 	"internal/proctest/attack": {
 		"", "internal/credentials", "internal/guest", "internal/history", "internal/proctest/attack/...",
-		"transport/...",
+		"transport/...", "golang.org/x/sys/unix",
 	},
 	"internal/proctest/attack/plan": {"", "internal/capability", "internal/credentials", "internal/guest"},
 	"internal/proctest/attack/attackers": {

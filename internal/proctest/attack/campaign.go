@@ -38,6 +38,8 @@ type flags struct {
 	length   time.Duration
 	quiet    time.Duration
 	only     string
+	own      bool
+	spin     bool
 	attacker bool
 	limits
 }
@@ -50,6 +52,7 @@ type siege struct {
 	agent   *agent
 	first   []picture // state of each instance at the beginning
 	derived map[string]string
+	cores   cores
 	lawful  lawful
 
 	mu     sync.Mutex // guards the fields below
@@ -72,6 +75,9 @@ func campaign(ctx context.Context, f flags) (err error) {
 	if s.derived, err = plan.Secrets(s.secret); err != nil {
 		return err
 	}
+	if s.cores, err = divide(); err != nil {
+		return err
+	}
 	if s.dir == "" {
 		if s.dir, err = os.MkdirTemp("", "attack"); err != nil {
 			return err
@@ -89,12 +95,7 @@ func campaign(ctx context.Context, f flags) (err error) {
 	all.Go(func() { s.watch(working, lookEvery, s.lookAround) })
 	all.Go(func() { s.watch(working, lookEvery, s.checkHolds) })
 	all.Go(func() { s.watch(working, sampleEvery, s.sampleAll) })
-	wait(ctx, settle)
-	began := s.now()
-	wait(ctx, f.quiet)
-	attacked := s.now()
-	failed := s.attackFor(ctx, f.length)
-	ended := s.now()
+	m, failed := s.phases(ctx)
 	wait(ctx, 2*time.Second) // for the effects of the attacks to become visible
 	stopWork()
 	all.Wait()
@@ -103,7 +104,70 @@ func campaign(ctx context.Context, f flags) (err error) {
 	if err = errors.Join(err, failed, s.endVictims()); err != nil {
 		return err
 	}
-	return s.report(began, attacked, ended)
+	return s.report(m)
+}
+
+// moments are the ends of the phases.
+type moments struct{ free, freed, began, attacked, ended moment }
+
+func (s *siege) phases(ctx context.Context) (m moments, err error) {
+	wait(ctx, settle)
+	m.free = s.now()
+	wait(ctx, s.quiet)
+	m.freed = s.now()
+	calm := func() error {
+		wait(ctx, settle)
+		m.began = s.now()
+		wait(ctx, s.quiet)
+		m.attacked = s.now()
+		return nil
+	}
+	if s.own {
+		err = errors.Join(s.confine(), calm())
+	} else {
+		err = s.besideNeutral(ctx, calm)
+	}
+	if err != nil {
+		return m, err
+	}
+	err = s.attackFor(ctx, s.length)
+	m.ended = s.now()
+	return m, err
+}
+
+// confine gives the last processor to the attackers, and the others to all other processes.
+func (s *siege) confine() error {
+	pids := []int{os.Getpid(), s.agent.cmd.Process.Pid}
+	for _, v := range s.victims {
+		pids = append(pids, v.cmd.Process.Pid)
+	}
+	return confine(&s.cores.others, pids...)
+}
+
+// besideNeutral calls do while a neutral process runs.
+func (s *siege) besideNeutral(ctx context.Context, do func() error) error {
+	cmd, err := s.child(ctx, "-spin")
+	if err != nil {
+		return err
+	}
+	if err := cmd.Start(); err != nil {
+		return err
+	}
+	err = do()
+	_ = cmd.Process.Kill()
+	_ = cmd.Wait() // its error is that it was killed
+	return err
+}
+
+// child returns a process of this program that has one processor.
+func (s *siege) child(ctx context.Context, args ...string) (*exec.Cmd, error) {
+	self, err := os.Executable()
+	if err != nil {
+		return nil, err
+	}
+	cmd := exec.CommandContext(ctx, self, args...)
+	cmd.Env, cmd.Stderr = append(os.Environ(), "GOMAXPROCS=1"), os.Stderr
+	return cmd, nil
 }
 
 func (s *siege) now() moment {
@@ -258,24 +322,26 @@ func (s *siege) sampleAll() {
 }
 
 func (s *siege) attackFor(ctx context.Context, length time.Duration) error {
-	self, err := os.Executable()
-	if err != nil {
-		return err
-	}
 	told, err := json.Marshal(plan.Plan{Secret: s.secret, Derived: s.derived, Addrs: s.addrs(), Agent: s.agent.url})
 	if err != nil {
 		return err
 	}
 	ctx, cancel := context.WithTimeout(ctx, length+30*time.Second)
 	defer cancel()
-	cmd := exec.CommandContext(ctx, self, "-attacker", "-t", length.String(), "-only", s.only)
-	cmd.Env = append(os.Environ(), "GOMAXPROCS=1")
-	cmd.Stdin, cmd.Stderr = strings.NewReader(string(told)), os.Stderr
+	cmd, err := s.child(ctx, "-attacker", "-t", length.String(), "-only", s.only)
+	if err != nil {
+		return err
+	}
+	cmd.Stdin = strings.NewReader(string(told))
 	out, err := cmd.StdoutPipe()
 	if err != nil {
 		return err
 	}
-	if err := cmd.Start(); err != nil {
+	on := &s.cores.all
+	if s.own {
+		on = &s.cores.attackers
+	}
+	if err := startOn(on, cmd.Start); err != nil {
 		return err
 	}
 	s.hear(out)
@@ -309,12 +375,12 @@ func wait(ctx context.Context, d time.Duration) {
 
 // report judges the recorded histories and the measurements, and prints them. Its error names each
 // limit that was exceeded.
-func (s *siege) report(began, attacked, ended moment) error {
+func (s *siege) report(m moments) error {
 	var files []string
 	f := figures{
 		resident: map[string]int{"the agent": s.agent.kib >> 10}, kinds: map[string]attackers.Tally{},
-		newcomers: newcomers{served: ended.fresh.served - attacked.fresh.served,
-			failed: ended.fresh.failed - attacked.fresh.failed},
+		newcomers: newcomers{served: m.ended.fresh.served - m.attacked.fresh.served,
+			failed: m.ended.fresh.failed - m.attacked.fresh.failed},
 	}
 	for _, v := range s.victims {
 		files = append(files, v.history())
@@ -331,8 +397,9 @@ func (s *siege) report(began, attacked, ended moment) error {
 		s.fault("the history is not right: %v", err)
 	}
 	lost, why := s.lawful.losses()
-	f.quiet, f.attacked = between(events, began, attacked), between(events, attacked, ended)
-	f.lost, f.newcomers.why = f.quiet.lost+f.attacked.lost+len(lost), why
+	f.free = between(events, m.free, m.freed)
+	f.quiet, f.attacked = between(events, m.began, m.attacked), between(events, m.attacked, m.ended)
+	f.lost, f.newcomers.why = f.free.lost+f.quiet.lost+f.attacked.lost+len(lost), why
 	fmt.Printf("attacked for %v, after %v of quiet; %d events recorded\n",
 		f.attacked.length, f.quiet.length, len(events))
 	f.print()

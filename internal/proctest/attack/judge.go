@@ -23,8 +23,9 @@ type limits struct {
 
 // figures are the measurements of a campaign.
 type figures struct {
+	free            phase // before the quiet phase, see cores.go; not judged
 	quiet, attacked phase
-	lost            int                        // locks that were lost in either phase
+	lost            int                        // locks that were lost in any phase
 	resident        map[string]int             // the most MiB of each process
 	newcomers       newcomers                  // guests that came during the attacks
 	kinds           map[string]attackers.Tally // by the name of the kind; each kind that was to be tried

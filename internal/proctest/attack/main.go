@@ -6,10 +6,12 @@
 // clients lock: a guest, a program of the agent, and guests that come and go.
 // ../../../scripts/attack builds and runs it.
 //
-//	attack -instance PROGRAM -agent PROGRAM [-t 1h] [-quiet 1m] [-only TEXT,TEXT] [-keep DIR]
+//	attack -instance PROGRAM -agent PROGRAM [-t 1h] [-quiet 1m] [-only TEXT,TEXT] [-keep DIR] [-own]
 //	       [-rate 0.5] [-terms 0] [-lost 0] [-links 4096] [-rss 512] [-p99 1s] [-ratio 0]
 //
-// First the clients run alone, for -quiet. Then the attacks run for -t. The campaign fails if
+// First the clients run alone, for -quiet. Then they run beside a neutral process, for -quiet: this
+// is the quiet phase, and cores.go gives the reason. Then the attacks run for -t. The campaign
+// fails if
 //
 //   - the recorded history breaks a rule of package internal/history, for example if a lock was
 //     granted twice,
@@ -37,11 +39,12 @@
 // the legitimate clients, the three instances, the agent and the attacker are processes. Failure:
 // the exit status is 1, and the campaign prints one line for each exceeded limit; -keep keeps logs
 // and histories. Limits: the campaign needs Linux, because it reads /proc. All processes share one
-// machine, so the attacker's CPU time lowers the rates, although it has a low priority. The
-// histories contain only the locks of callers on the instances, because clients that record no
-// calls cannot be judged. A long campaign has a smaller load, so that its history fits into memory.
-// Refused alternative: an attacker in the process of the campaign, because it would distort the
-// measurements.
+// machine, so the attacker's CPU time lowers the rates. The rates of the first phase show by how
+// much, together with the attacks. The attacker has an address of its own, as another machine has,
+// because instances bound what comes from one address. The histories contain only the locks of
+// callers on the instances, because clients that record no calls cannot be judged. A long campaign
+// has a smaller load, so that its history fits into memory. Refused alternative: an attacker in the
+// process of the campaign, because it would distort the measurements.
 package main
 
 import (
@@ -69,6 +72,8 @@ func main() {
 	flag.IntVar(&f.links, "links", 4096, "how many links of one guest's fresh identities may be open at once")
 	flag.IntVar(&f.ratio, "ratio", 0, "how often the quiet p99 the attacked one may not reach; 0 means no such limit")
 	flag.DurationVar(&f.p99, "p99", time.Second, "what the p99 of a free lock may not reach while attacked")
+	flag.BoolVar(&f.own, "own", false, "give the attackers one processor for themselves, and all others to the rest")
+	flag.BoolVar(&f.spin, "spin", false, "be the neutral process; for the campaign's own use")
 	flag.StringVar(&f.only, "only", "", "only the attacks whose names contain one of these texts, separated by commas")
 	flag.BoolVar(&f.attacker, "attacker", false, "be the attacker; for the campaign's own use")
 	flag.Parse()
@@ -78,6 +83,9 @@ func main() {
 	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt)
 	defer stop()
 	run := campaign
+	if f.spin {
+		run = func(ctx context.Context, _ flags) error { return spin(ctx) }
+	}
 	if f.attacker {
 		run = func(ctx context.Context, f flags) error {
 			return attackers.Run(ctx, os.Stdin, os.Stdout, f.length, f.only)

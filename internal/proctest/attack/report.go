@@ -43,10 +43,11 @@ func (f figures) print() {
 		t := f.kinds[kind]
 		fmt.Printf("%-40s %12d %12d %9d %6d\n", kind, t.Tried, t.Refused, t.Believed, t.Open)
 	}
-	fmt.Printf("\n%-40s %12s %12s %9s\n", "locks a second", "quiet", "attacked", "share")
+	fmt.Printf("\n%-28s %14s %10s %10s %7s %9s\n", "locks a second", "alone", "quiet", "attacked", "share",
+		"of alone")
 	for _, client := range sortedNames(f.quiet.rates) {
-		q, a := f.quiet.rates[client], f.attacked.rates[client]
-		fmt.Printf("%-40s %12.1f %12.1f %9.2f\n", client, q, a, a/q)
+		all, q, a := f.free.rates[client], f.quiet.rates[client], f.attacked.rates[client]
+		fmt.Printf("%-28s %14.1f %10.1f %10.1f %7.2f %9.2f\n", client, all, q, a, a/q, a/all)
 	}
 	fmt.Printf("\na free lock, quiet:    %s\na free lock, attacked: %s\n", f.quiet.free, f.attacked.free)
 	fmt.Printf("elections: %d quiet, %d attacked\n", f.quiet.elections, f.attacked.elections)

@@ -94,8 +94,11 @@ func speakerOf(secret string) (*attack.Speaker, error) {
 	return &attack.Speaker{Label: plan.Cluster, Dial: dial, TLS: source.ClientTLS}, nil
 }
 
+// dial connects from another address than the instances and the legitimate clients have, because an
+// attacker is another machine.
 func dial(ctx context.Context, addr string) (net.Conn, error) {
-	return (&net.Dialer{}).DialContext(ctx, "tcp", addr)
+	d := net.Dialer{LocalAddr: &net.TCPAddr{IP: net.IPv4(127, 0, 0, 66)}}
+	return d.DialContext(ctx, "tcp", addr)
 }
 
 func random(b []byte) { _, _ = cryptorand.Read(b) } // crypto/rand never returns an error

@@ -95,7 +95,7 @@ func (p *idlePool) fill(a *attacker, ctx context.Context, _ known) (t Tally) {
 	}
 	addr := strings.TrimPrefix(a.plan.Agent, "http://")
 	for range idleInTurn {
-		conn, err := dial(ctx, addr)
+		conn, err := (&net.Dialer{}).DialContext(ctx, "tcp", addr)
 		if err == nil {
 			_ = conn.SetDeadline(time.Now().Add(5 * time.Second))
 			_, err = io.WriteString(conn, "GET /healthz HTTP/1.1\r\nHost: "+addr+"\r\n\r\n")

@@ -130,6 +130,7 @@ func (a *attacker) gossip(ctx context.Context, target known) (t Tally) {
 		}
 		for range 20 {
 			ghost := binary.BigEndian.AppendUint64(nil, rand.Uint64())
+			ghost[0] = 127 // the instances dial some of them, and must not dial other machines
 			packets = append(packets, attack.Alive(a.speaker.Label, attack.Member{Name: fmt.Sprintf("%x", ghost),
 				IP: ghost[:4], Port: 7947}, 1, attack.Meta{
 				Instance: nodeid.NewKey(random).ID(), Name: "ghost", Addr: "127.0.0.1:9",

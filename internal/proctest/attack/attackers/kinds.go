@@ -10,7 +10,6 @@ import (
 	"slices"
 	"strings"
 	"sync"
-	"syscall"
 	"time"
 
 	"github.com/mortise-lock/mortise/internal/proctest/attack/plan"
@@ -82,10 +81,6 @@ func Kinds(only string) (names []string) {
 // Run makes the attacks of the given kinds for the given time, after it has read the plan from in.
 // Every few seconds it writes the tallies to out, by the name of the kind.
 func Run(ctx context.Context, in io.Reader, out io.Writer, length time.Duration, only string) error {
-	// A real attacker would have its own processors, so this process runs at a low priority.
-	if err := syscall.Setpriority(syscall.PRIO_PROCESS, 0, 10); err != nil {
-		return err
-	}
 	var p plan.Plan
 	if err := json.NewDecoder(in).Decode(&p); err != nil {
 		return err
