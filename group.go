@@ -106,7 +106,7 @@ func (n *Node) health(p *instance.Picture, r voters.Report, leader nodeid.ID, re
 			name = names.Name(m.Instance)
 		}
 		is := MissingVoter{Silent: m.SilentFor, AtLeast: !m.Heard,
-			Member: Member{Name: name, Instance: m.Instance.String(), Zone: names[m.Instance].Zone, Votes: true}}
+			Member: Member{Name: name, Instance: m.Instance.String(), Zone: names.Of(m.Instance).Zone, Votes: true}}
 		if at := slices.IndexFunc(c.Voters, func(v cluster.Voter) bool { return v.Instance == m.Instance }); at >= 0 {
 			is.Address = plain.Text(c.Voters[at].Addr)
 		}
