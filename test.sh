@@ -66,7 +66,7 @@ fips() { # runs tests in FIPS 140-3 mode
 # detector would find nothing and make them ten times slower. The tests of programs and pages take
 # minutes with it, so they run with it only every night.
 plain=$(go list ./cluster/founding ./cluster/voters ./lockfsm/... \
-  ./internal/{policy,plain,mutants/...,sim,history,process} ./examples/... ./console ./cmd/...)
+  ./internal/{policy,plain,mutants/...,sim,whole/...,history,process} ./examples/... ./console ./cmd/...)
 longest=$(go list ./internal/e2e) # begins first, because it takes longest
 raced="$longest $(go list ./... | grep -vxF "$plain" | grep -vxF "$longest")"
 # With the race detector these tests take seconds to minutes each, half of the time of all tests.
@@ -123,6 +123,7 @@ trap 'kill $(jobs -p) 2>/dev/null || true; rm -f "$times" "$machines" "$attacks"
 go test -count=1 -p=2 -run "$hours|$never" $there >"$times" 2>&1 &
 waits=$!
 step "simulated clusters" nice scripts/sim "${seeds[@]}"
+nightly "whole nodes from seeds" nice scripts/whole -n 500
 step "simulated births" nice scripts/sim -b "${births[@]}"
 step "long times, attacks, allocations, words (begun with the simulations)" ended "$waits" "$times"
 scripts/proctest "${real[@]}" >"$machines" 2>&1 &

@@ -24,12 +24,12 @@ var (
 // refused is added to a bound if places of this kind refuse work at times. A call may meet several
 // refusals one after the other.
 var refused = [...]time.Duration{
-	refusedFrame:    300 * time.Millisecond,
-	refusedRaft:     300 * time.Millisecond,
-	refusedProposal: 300 * time.Millisecond,
-	refusedStep:     300 * time.Millisecond,
-	refusedReplies:  300 * time.Millisecond,
-	refusedCommands: 300 * time.Millisecond,
+	refusedFrame:    350 * time.Millisecond,
+	refusedRaft:     600 * time.Millisecond,
+	refusedProposal: 350 * time.Millisecond,
+	refusedStep:     600 * time.Millisecond,
+	refusedReplies:  600 * time.Millisecond,
+	refusedCommands: 600 * time.Millisecond,
 }
 
 // trips is a bound for the messages of one call, in one-way latencies.
@@ -114,10 +114,14 @@ func (c *caller) probe(key string, state func() bound) {
 }
 
 func (c *caller) compare(b bound, took time.Duration, what string) {
+	kinds, more := 0, time.Duration(0)
 	for kind, rate := range c.refusals {
 		if rate != 0 {
-			b = bound{b.name + " with refusals", b.most + refused[kind]}
+			kinds, more = kinds+1, more+refused[kind]
 		}
+	}
+	if kinds > 0 {
+		b = bound{b.name + " with refusals", b.most + more}
 	}
 	c.mu.Lock()
 	c.slowest[b.name] = max(c.slowest[b.name], took)

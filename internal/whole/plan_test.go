@@ -48,7 +48,7 @@ func planOf(seed uint64) plan {
 		yields: [3]uint32{oneOf(0, 4, 8, 32), oneOf(0, 4, 16, 64), oneOf(0, 8, 32)}}
 	switch r.IntN(4) {
 	case 0: // frequent ones of one kind
-		p.refusals[r.IntN(len(p.refusals))] = oneOf(20, 40, 80)
+		p.refusals[r.IntN(len(p.refusals))] = oneOf(60, 120)
 	case 1:
 		for kind := range p.refusals {
 			p.refusals[kind] = oneOf(0, 100, 300)

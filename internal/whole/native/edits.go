@@ -61,6 +61,8 @@ var edits = [...]edit{
 	wholeYield()
 	// Fast path: grab unlocked mutex.
 `},
+	// A mutex counts how long a goroutine has waited in real time.
+	{"internal/sync/mutex.go", "	starvationThresholdNs = 1e6\n", "	starvationThresholdNs = 1 << 60\n"},
 	{"internal/sync/runtime.go", "//go:linkname runtime_nanotime\n", `// wholeYield may let another goroutine run.
 //
 //go:linkname wholeYield

@@ -114,7 +114,9 @@ func Root() (string, error) {
 
 // product has edits of the product: places that may refuse work refuse it at times.
 //
-//go:embed product.diff
+// bugs.diff has planted bugs between the parts, which only runs of whole nodes can catch.
+//
+//go:embed product.diff bugs.diff
 var product embed.FS
 
 const refuses = `package %s
@@ -127,6 +129,22 @@ import _ "unsafe"
 func refuses(kind int) bool
 `
 
+func editsOf(name string) ([]mutants.Edit, error) {
+	text, err := product.ReadFile(name)
+	if err != nil {
+		return nil, err
+	}
+	return mutants.Parse(string(text))
+}
+
+func change(root string, files map[string]string, name string) error {
+	all, err := editsOf(name)
+	if err != nil {
+		return err
+	}
+	return mutants.Apply(root, files, all)
+}
+
 // Overlay writes all changed files below dir, and returns the name of a file for the flag -overlay
 // of go build and go test. The parameter root is the root of the module. With planted set, the
 // product has all planted bugs, and MORTISE_BUG selects one.
@@ -137,22 +155,21 @@ func Overlay(root, goroot, dir string, planted bool) (string, error) {
 		if files, err = mutants.Sources(root); err != nil {
 			return "", err
 		}
-	}
-	text, err := product.ReadFile("product.diff")
-	if err != nil {
-		return "", err
-	}
-	edits, err := mutants.Parse(string(text))
-	if err != nil {
-		return "", err
+		if err := change(root, files, "bugs.diff"); err != nil {
+			return "", err
+		}
 	}
 	changed := map[string]string{}
-	for _, e := range edits {
+	all, err := editsOf("product.diff")
+	if err != nil {
+		return "", err
+	}
+	for _, e := range all {
 		if text, has := files[e.File]; has {
 			changed[e.File] = text
 		}
 	}
-	if err := mutants.Apply(root, changed, edits); err != nil {
+	if err := mutants.Apply(root, changed, all); err != nil {
 		return "", err
 	}
 	if err := mutants.Beside(changed, "whole_refuses.go", refuses); err != nil {

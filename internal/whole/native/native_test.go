@@ -6,6 +6,8 @@ import (
 	"runtime"
 	"strings"
 	"testing"
+
+	"github.com/mortise-lock/mortise/internal/mutants"
 )
 
 // TestOverlayFits checks that all anchors occur in Go's sources and in those of the product.
@@ -50,6 +52,37 @@ func TestAnchorsAreAsserted(t *testing.T) {
 	for _, e := range files {
 		if !strings.Contains(err.Error(), e.file) {
 			t.Errorf("the error does not name %s: %v", e.file, err)
+		}
+	}
+}
+
+// TestBugsAreListed checks that each bug of the list is planted, and each one of bugs.diff listed.
+func TestBugsAreListed(t *testing.T) {
+	ours, err := editsOf("bugs.diff")
+	if err != nil {
+		t.Fatal(err)
+	}
+	all, err := mutants.Edits()
+	if err != nil {
+		t.Fatal(err)
+	}
+	planted, listed := map[string]bool{}, map[string]bool{}
+	for _, e := range append(all, ours...) {
+		for _, name := range e.Bugs() {
+			planted[name] = true
+		}
+	}
+	for _, b := range Bugs() {
+		listed[b.Name] = true
+		if !planted[b.Name] || b.Breaks == "" {
+			t.Errorf("%s is not planted, or does not say what it breaks", b.Name)
+		}
+	}
+	for _, e := range ours {
+		for _, name := range e.Bugs() {
+			if !listed[name] {
+				t.Errorf("%s is not listed", name)
+			}
 		}
 	}
 }
