@@ -74,15 +74,15 @@ func shapes() map[string]func(f *filler, n int) Code {
 		"waiters, long values": func(f *filler, n int) Code {
 			return f.acquire(0, Command{Key: "k", Value: []byte(long)})
 		},
-		"readers": func(f *filler, n int) Code { return f.acquire(0, Command{Key: "k", Permits: 1}) },
+		"readers": func(f *filler, n int) Code { return f.acquire(0, Command{Key: "k", Mode: ModeIS}) },
 		"readers that want a notice": func(f *filler, n int) Code {
-			return f.acquire(0, Command{Key: "k", Permits: 1, Notice: true})
+			return f.acquire(0, Command{Key: "k", Mode: ModeIS, Notice: true})
 		},
 		"permits, each of another total": func(f *filler, n int) Code {
-			return f.acquire(0, Command{Key: "k", Permits: 1, Of: 1<<30 - uint32(n)})
+			return f.acquire(0, Command{Key: "k", Mode: ModePermits, Permits: 1, Of: 1<<30 - uint32(n)})
 		},
 		"stays": func(f *filler, n int) Code {
-			return f.acquire(0, Command{Key: "k", Permits: 1, Sticky: true})
+			return f.acquire(0, Command{Key: "k", Mode: ModeIS, Sticky: true})
 		},
 		"several keys": func(f *filler, n int) Code {
 			keys := make([]string, 16)

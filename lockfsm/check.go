@@ -320,7 +320,7 @@ func (c *checker) mode(lead *entry) {
 		permits, of := e.mode.Terms()
 		known := e.mode <= ModeU && e.permits == permits && e.of == of
 		if e.mode == ModePermits {
-			known = e.of != 0 && shares(e.permits, e.of)
+			known = semaphore(e.permits, e.of)
 		}
 		_ = known && e.permitsLike(lead) && (e.mode != ModeU || e.extra == nil || e.places() == 1 && e.extra.delayMS == 0) ||
 			c.broken(24, "%q: the entry at %d has mode %d with %d permits of %d", e.lock.key, e.rev, e.mode, e.permits, e.of)

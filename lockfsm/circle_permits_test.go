@@ -57,10 +57,11 @@ func TestCirclesThroughPermits(t *testing.T) {
 			}
 			asked := contestant{session: id, number: command.Number, owner: command.Owner, inner: command.Inner,
 				keys: append([]string{command.Key}, command.Keys...)}
-			asked.permits, asked.of = (&entry{permits: command.Permits, of: command.Of}).terms()
-			if command.Modes != nil {
-				asked.permits, asked.of = ModeU.Terms()
+			asked.permits, asked.of = command.Mode.Terms()
+			if command.Mode == ModePermits {
+				asked.permits, asked.of = command.Permits, command.Of
 			}
+			asked.permits, asked.of = (&entry{permits: asked.permits, of: asked.of}).terms()
 			asked.place, asked.rank = 1<<62, 1<<63
 			if command.Upgrades {
 				asked.hold, asked.rank = command.Owner, 2*uint64(m.locks[command.Key].lastInside().rev)+1
@@ -119,10 +120,10 @@ func searchedOn(t *testing.T, m *Machine) (refused int) {
 func upgradable(r *rand.Rand, c *Command, live []contestant) {
 	n := r.IntN(8)
 	if n < 6 {
-		c.Permits, c.Of = 1, 0
+		c.Mode, c.Permits, c.Of = ModeIS, 0, 0
 	}
 	if n < 3 {
-		c.Permits, c.Keys, c.Modes = 0, nil, []Mode{ModeU}
+		c.Mode, c.Keys = ModeU, nil
 	}
 	holds := slices.DeleteFunc(slices.Clone(live), func(p contestant) bool {
 		permits, of := ModeU.Terms()
@@ -130,7 +131,7 @@ func upgradable(r *rand.Rand, c *Command, live []contestant) {
 	})
 	if n >= 2 && n < 5 && len(holds) > 0 {
 		hold := holds[r.IntN(len(holds))]
-		c.Permits, c.Keys, c.Modes, c.Key = 0, nil, nil, hold.keys[0]
+		c.Mode, c.Permits, c.Of, c.Keys, c.Key = ModeX, 0, 0, nil, hold.keys[0]
 		c.Upgrades, c.Owner = true, hold.number
 		if inner := live[r.IntN(len(live))].number; inner != hold.number && r.IntN(2) == 0 {
 			c.Inner = inner
@@ -140,13 +141,13 @@ func upgradable(r *rand.Rand, c *Command, live []contestant) {
 
 func drawn(r *rand.Rand, id SessionID, n Number, live []contestant) Command {
 	keys := []string{"a", "b", "c"}
-	c := Command{Kind: Acquire, Session: id, Epoch: 1, Number: n, Key: keys[r.IntN(3)], Of: 3, Permits: 1 +
-		r.Uint32N(3)}
+	c := Command{Kind: Acquire, Session: id, Epoch: 1, Number: n, Key: keys[r.IntN(3)], Mode: ModePermits, Of: 3,
+		Permits: 1 + r.Uint32N(3)}
 	if r.IntN(4) == 0 {
 		c.Key, c.Keys = "a", keys[1+r.IntN(2):]
 	}
 	if r.IntN(5) == 0 {
-		c.Permits, c.Of = 0, 0
+		c.Mode, c.Permits, c.Of = ModeX, 0, 0
 	}
 	if len(live) > 0 {
 		c.Owner = live[r.IntN(len(live))].number
@@ -221,8 +222,8 @@ func (p contestant) room(all []contestant, key string) bool {
 func TestAPermitCircle(t *testing.T) {
 	w := newWorld(t)
 	a := w.session(1)
-	more := Command{Kind: Acquire, Session: a, Epoch: 1, Key: "k", Permits: 1, Of: 3, Owner: 1}
-	all := Command{Kind: Acquire, Session: a, Epoch: 1, Number: 1, Key: "k", Permits: 3, Of: 3}
+	more := Command{Kind: Acquire, Session: a, Epoch: 1, Key: "k", Mode: ModePermits, Permits: 1, Of: 3, Owner: 1}
+	all := Command{Kind: Acquire, Session: a, Epoch: 1, Number: 1, Key: "k", Mode: ModePermits, Permits: 3, Of: 3}
 	w.do(all, Granted)
 	more.Number = 2
 	r := w.do(more, Deadlock)
@@ -236,7 +237,7 @@ func TestAPermitCircle(t *testing.T) {
 // itself. Here the Try is made under a lock of alice, and waits for the answer of a stay of bob.
 // Under that stay bob requests the lock of alice.
 func TestATryClosesNoCircle(t *testing.T) {
-	for name, alone := range map[string]Command{"exclusive": {}, "permits": {Permits: 2, Of: 2}} {
+	for name, alone := range map[string]Command{"exclusive": {}, "permits": {Mode: ModePermits, Permits: 2, Of: 2}} {
 		t.Run(name, func(t *testing.T) {
 			w := newWorld(t)
 			w.do(Command{Kind: Stamp, WallUnixMS: 1 << 42}, Done)

@@ -1,6 +1,9 @@
 package lockfsm
 
-import "time"
+import (
+	"slices"
+	"time"
+)
 
 // Kind is the kind of a command. The values are part of the log's format and never change.
 //
@@ -105,13 +108,15 @@ type Command struct {
 	// at most MaxKeys keys.
 	Keys []string
 	Try  bool
-	// Permits is the number of permits that the request takes. Of is the total number of permits,
-	// as this request states it. If both are zero, the request is exclusive. If Permits is 1 and Of
-	// is zero, the request is shared. Otherwise the lock is a semaphore: Permits <= Of, Of > 1.
+	// Mode is the mode of Key and of all Keys, if Modes is empty.
+	Mode Mode
+	// Permits is the number of permits that a request with ModePermits takes of each key. Of is the
+	// total number of permits, as this request states it: Permits <= Of, Of > 1. Both are zero in
+	// all other modes.
 	Permits, Of uint32
-	// Modes are the modes of Key and Keys, in their order. If an Acquire has none, all its keys
-	// have the same Permits and Of. They exclude Permits, Sticky and Token, and ModePermits is
-	// none of them.
+	// Modes are the modes of Key and Keys, in their order, of an Acquire in which they differ. They
+	// exclude Mode, Sticky and Token, and ModePermits and ModeU are none of them. In a Downgrade,
+	// they are the new modes of all keys.
 	Modes []Mode
 	// Upgrades requests an upgrade of the hold Owner, which has ModeU and the same key: an exclusive
 	// hold with its own number and token. It waits for all other holders, before all other waiting
@@ -189,6 +194,31 @@ type Header struct {
 	Session SessionID
 	Epoch   Epoch
 	Number  Number
+}
+
+// Ask makes c, an Acquire of the keys of g, lock them as g does.
+func (c *Command) Ask(g *Grant) {
+	c.Mode, c.Permits, c.Of, c.Modes = g.mode(0), 0, 0, nil
+	switch {
+	case c.Mode == ModePermits:
+		c.Permits, c.Of = g.Permits, g.Of
+	case slices.ContainsFunc(g.Modes, func(m Mode) bool { return m != c.Mode }):
+		c.Mode, c.Modes = ModeX, g.Modes
+	}
+}
+
+// Asked returns what the Acquire c would be granted. A resumption is granted what its hold
+// includes, and not this.
+func (c *Command) Asked() Grant {
+	g := Grant{Key: c.Key, Keys: c.Keys, Permits: c.Permits, Of: c.Of, Modes: c.Modes, Delay: c.Delay, Value: c.Value}
+	switch c.Mode {
+	case ModeX, ModePermits:
+	case ModeIS:
+		g.Permits = 1
+	default:
+		g.Modes = slices.Repeat([]Mode{c.Mode}, 1+len(c.Keys))
+	}
+	return g
 }
 
 // String returns the kind's name in lower case.

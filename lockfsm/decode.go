@@ -69,7 +69,7 @@ func Decode(command []byte) (Command, error) {
 	}
 	c := Command{
 		Rules: v.Rules, Kind: v.Kind, Session: v.Session, Epoch: v.Epoch, Number: v.Number,
-		Key: string(v.key), Try: v.try, Permits: v.permits, Of: v.of, Owner: v.owner, Upgrades: v.upgrades, Inner: v.inner,
+		Key: string(v.key), Try: v.try, Mode: v.mode, Owner: v.owner, Upgrades: v.upgrades, Inner: v.inner,
 		Most:  v.limit,
 		Value: copied(v.value), Sticky: v.sticky, Notice: v.notice, Delay: time.Duration(v.delayMS) * time.Millisecond,
 		Token: v.token, Lock: string(v.lock), Seq: v.seq, Count: v.count, Revision: v.revision, Term: v.term, Nonce: v.nonce,
@@ -87,8 +87,8 @@ func Decode(command []byte) (Command, error) {
 			c.Live[i] = v.live.next()
 		}
 	}
-	if len(v.modes) > 0 {
-		c.Permits, c.Of = 0, 0
+	if v.mode == ModePermits {
+		c.Permits, c.Of = v.permits, v.of
 	}
 	for _, mode := range v.modes {
 		c.Modes = append(c.Modes, Mode(mode))
@@ -110,7 +110,8 @@ type view struct {
 	settings    []byte
 	live        ranges
 	try         bool
-	permits, of uint32
+	mode        Mode   // the mode of all keys; ModeX if there are modes
+	permits, of uint32 // of the first key
 	more        keys
 	modes       []byte
 	proof       proof
@@ -235,17 +236,16 @@ func (r *reader) acquire(v *view) {
 		return
 	}
 	v.notice = flags&noticeFlag != 0
-	if v.sticky = flags&stickyFlag != 0; v.sticky && flags&^(stickyFlag|tryFlag|sharesFlag) != 0 {
+	if v.sticky = flags&stickyFlag != 0; v.sticky && flags&^(stickyFlag|tryFlag|modeFlag) != 0 {
 		r.fail("flags")
 	}
 	if v.upgrades = flags&upgradeFlag != 0; v.upgrades && flags&^(noticeFlag|innerFlag) != upgradeFlag|ownerFlag ||
 		!v.upgrades && flags&innerFlag != 0 {
 		r.fail("flags")
 	}
-	if flags&sharesFlag != 0 {
-		v.permits, v.of = uint32(r.max(math.MaxUint32, "permits")), uint32(r.max(math.MaxUint32, "permits"))
-		if !shares(v.permits, v.of) || v.sticky && v.of != 0 {
-			r.fail("permits")
+	if flags&modeFlag != 0 {
+		if v.mode, v.permits, v.of = r.otherMode(); v.sticky && v.mode != ModeIS {
+			r.fail("mode")
 		}
 	}
 	if flags&severalFlag != 0 {
@@ -268,20 +268,47 @@ func (r *reader) acquire(v *view) {
 	}
 	if flags&takesUpFlag != 0 {
 		v.token = Token(r.positive(uint64(maxRevision), "token"))
-		if flags&(tryFlag|sharesFlag|severalFlag|mostFlag) != 0 { // no resumption has these flags
+		if flags&(tryFlag|modeFlag|severalFlag|mostFlag) != 0 { // no resumption has these flags
 			r.fail("flags")
 		}
 	}
 	if flags&innerFlag != 0 {
 		r.inner(v)
 	}
+	if v.mode == ModeU && (v.more.left > 0 || v.delayMS != 0) {
+		r.fail("mode")
+	}
 	if flags&modesFlag != 0 {
 		r.modes(v, 1+v.more.left)
-		if r.modesOfRequest(v); flags&(sharesFlag|takesUpFlag|stickyFlag) != 0 {
+		if r.modesOfRequest(v); flags&(modeFlag|takesUpFlag|stickyFlag) != 0 {
 			r.fail("flags")
 		}
 	}
 	r.laterAcquire(v, flags)
+}
+
+// mode reads a mode and the numbers of ModePermits. It returns the permits and the total by the
+// rule of permits.
+func (r *reader) mode() (m Mode, permits, of uint32) {
+	m = Mode(r.flags(0xff, "mode"))
+	switch permits, of = m.Terms(); {
+	case m > ModePermits:
+		r.fail("mode")
+	case m == ModePermits:
+		permits, of = uint32(r.max(math.MaxUint32, "permits")), uint32(r.max(math.MaxUint32, "permits"))
+		if !semaphore(permits, of) {
+			r.fail("permits")
+		}
+	}
+	return m, permits, of
+}
+
+// otherMode is like mode, and refuses ModeX, which is not encoded.
+func (r *reader) otherMode() (m Mode, permits, of uint32) {
+	if m, permits, of = r.mode(); m == ModeX {
+		r.fail("mode")
+	}
+	return m, permits, of
 }
 
 // modes reads the modes of a number of keys.
@@ -294,9 +321,10 @@ func (r *reader) modes(v *view, keys int) {
 	}
 }
 
-// modesOfRequest sets the permits of the first key.
+// modesOfRequest sets the permits of the first key. Equal modes have another encoding, and an
+// upgradable request has one key.
 func (r *reader) modesOfRequest(v *view) {
-	if bytes.IndexByte(v.modes, byte(ModeU)) >= 0 && (v.more.left > 0 || v.delayMS != 0) {
+	if r.fault == "" && bytes.Count(v.modes, v.modes[:1]) == len(v.modes) || bytes.IndexByte(v.modes, byte(ModeU)) >= 0 {
 		r.fail("modes")
 	}
 	if r.fault == "" {
@@ -318,7 +346,7 @@ func (r *reader) positive(limit uint64, what string) uint64 {
 type keys struct {
 	b     []byte
 	left  int
-	modes []byte // nil if all keys of the Acquire have the same terms
+	modes []byte // nil if all keys of the Acquire have the same mode
 }
 
 // terms returns the permits and the total of the key that next returns. The request c must be that
@@ -333,22 +361,17 @@ func (k *keys) terms(c *view) (permits, of uint32) {
 // mode is like terms, for the mode.
 func (k *keys) mode(c *view) Mode {
 	if len(k.modes) == 0 {
-		return c.mode()
+		return c.mode
 	}
 	return Mode(k.modes[0])
 }
 
-// mode returns the mode of the first key of an Acquire.
-func (c *view) mode() Mode {
-	switch {
-	case len(c.modes) > 0:
+// first returns the mode of the first key of an Acquire.
+func (c *view) first() Mode {
+	if len(c.modes) > 0 {
 		return Mode(c.modes[0])
-	case c.of != 0:
-		return ModePermits
-	case c.permits != 0:
-		return ModeIS
 	}
-	return ModeX
+	return c.mode
 }
 
 func (k *keys) next() []byte {

@@ -12,7 +12,7 @@ import "encoding/binary"
 //	expire    term
 //	acquire   flags (uvarint) | length, key | per flag, from bit 1 on, its fields:
 //	              bit 0 try         nothing
-//	              bit 1 shares      permits | of, 0 for no limit
+//	              bit 1 mode        of all keys (1 byte), not X | of permits: permits | of
 //	              bit 2 several     count | per key: length, key
 //	              bit 3 owner       number
 //	              bit 4 most        how many
@@ -20,8 +20,8 @@ import "encoding/binary"
 //	              bit 6 notice      nothing
 //	              bit 7 delay       in ms
 //	              bit 8 takes up    token
-//	              bit 9 sticky      nothing; at most with try and shares 1, 0
-//	              bit 10 modes      a byte per key; without shares, takes up, sticky
+//	              bit 9 sticky      nothing; at most with try and the mode IS
+//	              bit 10 modes      a byte per key, not all the same; without mode, takes up, sticky
 //	              bit 11 upgrade    nothing; only with owner and at most notice and inner
 //	              bit 12 inner      number; only with upgrade
 //	adopt     ttl in ns | budget of a session | budget of the group | length, settings
@@ -40,7 +40,7 @@ import "encoding/binary"
 
 const (
 	tryFlag     = 1
-	sharesFlag  = 2
+	modeFlag    = 2
 	severalFlag = 4
 	ownerFlag   = 8
 	mostFlag    = 16
@@ -170,8 +170,8 @@ func (c Command) appendAcquire(b []byte) []byte {
 	if flags&^tryFlag == 0 {
 		return b
 	}
-	if flags&sharesFlag != 0 {
-		b = binary.AppendUvarint(binary.AppendUvarint(b, uint64(c.Permits)), uint64(c.Of))
+	if flags&modeFlag != 0 {
+		b = appendMode(b, c.Mode, c.Permits, c.Of)
 	}
 	if flags&severalFlag != 0 {
 		b = binary.AppendUvarint(b, uint64(len(c.Keys)))
@@ -214,8 +214,8 @@ func (c *Command) acquireFlags() (flags uint64) {
 	if c.Try {
 		flags |= tryFlag
 	}
-	if c.Permits > 0 || c.Of > 0 {
-		flags |= sharesFlag
+	if c.Mode != ModeX {
+		flags |= modeFlag
 	}
 	if len(c.Keys) > 0 {
 		flags |= severalFlag
@@ -251,6 +251,14 @@ func (c *Command) acquireFlags() (flags uint64) {
 		flags |= innerFlag
 	}
 	return flags
+}
+
+// appendMode appends a mode, with the numbers of ModePermits.
+func appendMode(b []byte, m Mode, permits, of uint32) []byte {
+	if b = append(b, byte(m)); m != ModePermits {
+		return b
+	}
+	return binary.AppendUvarint(binary.AppendUvarint(b, uint64(permits)), uint64(of))
 }
 
 func appendString[T string | []byte](b []byte, s T) []byte {

@@ -24,7 +24,7 @@ func TestEntriesAreTheQueues(t *testing.T) {
 		t.Errorf("revision %d after a grant with token %d", m.Revision(), x.Token)
 	}
 	w := apply(Command{Kind: Acquire, Session: s, Number: 2, Key: "x"})
-	y := apply(Command{Kind: Acquire, Session: s, Number: 3, Key: "y", Permits: 2, Of: 3})
+	y := apply(Command{Kind: Acquire, Session: s, Number: 3, Key: "y", Mode: ModePermits, Permits: 2, Of: 3})
 	want := []EntryInfo{
 		{Key: "x", Session: s, Number: 1, Place: w.Watch, Token: x.Token},
 		{Key: "x", Session: s, Number: 2, Place: Revision(y.Token) - 2},

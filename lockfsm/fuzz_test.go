@@ -60,13 +60,13 @@ func FuzzApply(f *testing.F) {
 	stays := try.Append(stay.Append(Command{Kind: Stamp, WallUnixMS: 1000}.Append(nil)))
 	f.Add(byte(0), answer.Append(stays))
 	f.Add(byte(0), Command{Kind: Release, Session: a, Epoch: 1, Number: 4}.Append(stays))
-	hold := Command{Kind: Acquire, Session: a, Epoch: 1, Number: 4, Key: "w", Modes: []Mode{ModeU}}
+	hold := Command{Kind: Acquire, Session: a, Epoch: 1, Number: 4, Key: "w", Mode: ModeU}
 	up := Command{Kind: Acquire, Session: a, Epoch: 1, Number: 5, Key: "w", Upgrades: true, Owner: 4}
-	read := Command{Kind: Acquire, Session: b, Epoch: 1, Number: 4, Key: "w", Permits: 1}
+	read := Command{Kind: Acquire, Session: b, Epoch: 1, Number: 4, Key: "w", Mode: ModeIS}
 	upgrade := up.Append(read.Append(hold.Append(nil)))
 	f.Add(byte(0), Command{Kind: Release, Session: b, Epoch: 1, Number: 4}.Append(upgrade))
 	f.Add(byte(0), Command{Kind: Release, Session: a, Epoch: 1, Number: 4}.Append(upgrade))
-	stay.Permits, try.Number = 1, 5
+	stay.Mode, try.Number = ModeIS, 5
 	stays = stay.Append(Command{Kind: Stamp, WallUnixMS: 1000}.Append(nil))
 	stay.Session = b
 	f.Add(byte(0), answer.Append(try.Append(stay.Append(stays))))

@@ -10,29 +10,32 @@ import (
 // path is in the form that package mortise gives it.
 func held() (all []Command) {
 	path := func(node string, above, mode Mode) Command {
-		c := Command{Modes: []Mode{mode}}
+		c, modes := Command{}, []Mode{mode}
 		keys := []string{node}
 		for i, r := range node {
 			if r == '/' {
 				keys = append(keys[:len(keys)-1], node[:i], node)
-				c.Modes = append([]Mode{above}, c.Modes...)
+				modes = append([]Mode{above}, modes...)
 			}
 		}
 		c.Key, c.Keys = keys[0], keys[1:]
+		c.setModes(modes)
 		return c
 	}
 	for _, node := range []string{"t", "t/7", "t/7/o", "t/7/p", "t/8"} {
 		all = append(all, path(node, ModeIX, ModeX), path(node, ModeIS, ModeS))
 	}
 	for _, keys := range [][]string{{"t"}, {"t/7"}, {"u"}, {"t", "t/7"}, {"t", "u"}} {
-		all = append(all, Command{Key: keys[0], Keys: keys[1:]}, Command{Key: keys[0], Keys: keys[1:], Permits: 1})
+		all = append(all, Command{Key: keys[0], Keys: keys[1:]}, Command{Key: keys[0], Keys: keys[1:], Mode: ModeIS})
 	}
-	return append(all, Command{Key: "t", Modes: []Mode{ModeU}},
-		Command{Key: "t", Permits: 1, Of: 2}, Command{Key: "t", Permits: 2, Of: 2}, Command{Key: "t", Permits: 1, Of: 65_536})
+	return append(all, Command{Key: "t", Mode: ModeU},
+		Command{Key: "t", Mode: ModePermits, Permits: 1, Of: 2}, Command{Key: "t", Mode: ModePermits, Permits: 2, Of: 2},
+		Command{Key: "t", Mode: ModePermits, Permits: 1, Of: 65_536})
 }
 
 func (c Command) asked() *Grant {
-	return &Grant{Key: c.Key, Keys: c.Keys, Permits: c.Permits, Of: c.Of, Modes: c.Modes, Delay: c.Delay, Value: c.Value}
+	g := c.Asked()
+	return &g
 }
 
 func granted(t *testing.T, c Command) *world {

@@ -75,13 +75,13 @@ func crowdedCommand(r *rand.Rand, m *Machine, id SessionID, next map[SessionID]N
 		c.Kind, c.Number, c.Key, c.Notice = Acquire, next[id], []string{"a", "b"}[r.IntN(8)/7], r.IntN(3) == 0
 		switch n := r.IntN(37); { // one in 37 is exclusive, and others wait behind it
 		case n < 12:
-			c.Permits = 1
+			c.Mode = ModeIS
 		case n < 24:
-			c.Permits, c.Of = 1, 100+r.Uint32N(40)
+			c.Mode, c.Permits, c.Of = ModePermits, 1, 100+r.Uint32N(40)
 		case n < 30:
-			c.Sticky, c.Notice, c.Permits = true, false, 1
+			c.Sticky, c.Notice, c.Mode = true, false, ModeIS
 		case n < 34:
-			c.Permits, c.Key, c.Keys = 1, "a", []string{"b"}
+			c.Mode, c.Key, c.Keys = ModeIS, "a", []string{"b"}
 		case n < 35:
 			c.Try = true
 		case n < 36 && len(live) > 0:
@@ -134,8 +134,8 @@ func TestCrowdedLock(t *testing.T) {
 	w := newWorld(t)
 	id := w.session(1)
 	for n := range Number(holders) {
-		w.do(Command{Kind: Acquire, Session: id, Epoch: 1, Number: 1 + n, Key: "k", Permits: 1, Of: holders + uint32(n)},
-			Granted)
+		w.do(Command{Kind: Acquire, Session: id, Epoch: 1, Number: 1 + n, Key: "k", Mode: ModePermits,
+			Permits: 1, Of: holders + uint32(n)}, Granted)
 	}
 	few := func(what string, f func()) {
 		t.Helper()
@@ -184,9 +184,9 @@ func TestFewVisits(t *testing.T) {
 			t.Errorf("%s visits %d entries, at most %d may be", what, w.m.visits, most)
 		}
 	}
-	acquire(Command{Key: "notice", Permits: 1, Notice: true}, Granted)
+	acquire(Command{Key: "notice", Mode: ModeIS, Notice: true}, Granted)
 	for range many {
-		acquire(Command{Key: "notice", Permits: 1}, Granted)
+		acquire(Command{Key: "notice", Mode: ModeIS}, Granted)
 	}
 	visits("a notice to one of many readers", 8, func() { acquire(Command{Key: "notice"}, Waiting) })
 
@@ -202,11 +202,11 @@ func TestFewVisits(t *testing.T) {
 	})
 
 	for range maxAsked {
-		acquire(Command{Key: "stays", Permits: 1, Sticky: true}, Granted)
+		acquire(Command{Key: "stays", Mode: ModeIS, Sticky: true}, Granted)
 	}
 	acquire(Command{Key: "stays", Try: true}, Waiting)
 	w.do(Command{Kind: Release, Session: id, Epoch: 1, Number: n}, Done)
-	acquire(Command{Key: "stays", Permits: 1, Sticky: true}, Granted)
+	acquire(Command{Key: "stays", Mode: ModeIS, Sticky: true}, Granted)
 	visits("a Try behind many stays", maxAsked+8, func() { acquire(Command{Key: "stays", Try: true}, QueueFull) })
 
 	// The end of one request under an owner does not depend on the number of the others.

@@ -140,7 +140,8 @@ func TestHoldersBehindARequestThatWaitsElsewhere(t *testing.T) {
 	w := newWorld(t)
 	s := w.session(1)
 	permit := func(n Number, key string, keys ...string) Command {
-		return Command{Kind: Acquire, Session: s, Epoch: 1, Number: n, Key: key, Keys: keys, Permits: 1, Of: 3}
+		return Command{Kind: Acquire, Session: s, Epoch: 1, Number: n, Key: key, Keys: keys, Mode: ModePermits,
+			Permits: 1, Of: 3}
 	}
 	w.acquire(s, 1, "z", Granted)
 	first := w.do(permit(2, "k"), Granted)

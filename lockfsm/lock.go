@@ -37,15 +37,6 @@ type lock struct {
 	prev, next  *lock
 }
 
-// shares returns true if permits and of are valid for a shared or a semaphore request. For an
-// exclusive request, both are 0.
-func shares(permits, of uint32) bool {
-	if of == 0 {
-		return permits == 1
-	}
-	return of > 1 && 0 < permits && permits <= of
-}
-
 func (e *entry) terms() (permits, of uint32) {
 	switch {
 	case e.of != 0:
@@ -60,7 +51,7 @@ func (l *lock) fits(permits, of uint32) bool {
 	return l.taken == 0 || uint64(l.taken)+uint64(permits) <= uint64(min(l.least, of))
 }
 
-// takes reports whether a new request with these Permits and Of would be inside.
+// takes reports whether a new request with these permits and this total would be inside.
 func (l *lock) takes(permits, of uint32) bool {
 	e := entry{permits: permits, of: of}
 	return l.boundary == nil && l.fits(e.terms())

@@ -39,7 +39,9 @@ const (
 	upgradableOf      = 1 << 31
 )
 
-// Terms returns the Permits and Of of a request with the mode; see [Command]. ModePermits has none.
+// Terms returns the permits that a request with the mode takes, and the total that it names, by the
+// rule of permits: 1 of 0 is one permit without a total, and 0 of 0 the only permit. ModePermits
+// has none.
 func (m Mode) Terms() (permits, of uint32) {
 	switch m {
 	case ModeIS:
@@ -53,6 +55,9 @@ func (m Mode) Terms() (permits, of uint32) {
 	}
 	return 0, 0
 }
+
+// semaphore reports whether the Permits and Of of a request with ModePermits are valid.
+func semaphore(permits, of uint32) bool { return of > 1 && 0 < permits && permits <= of }
 
 // covers reports whether a holder with mode m excludes every mode that a holder with mode w
 // excludes. Permits of a semaphore neither cover nor are covered, because each of them counts. An

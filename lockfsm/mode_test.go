@@ -24,7 +24,7 @@ func TestModesFit(t *testing.T) {
 			}
 			for n, mode := range []Mode{a, b} {
 				w.do(Command{Kind: Acquire, Session: w.session(byte(n + 1)), Epoch: 1, Number: 1,
-					Key: "k", Modes: []Mode{mode}}, []Code{Granted, want}[n])
+					Key: "k", Mode: mode}, []Code{Granted, want}[n])
 			}
 			w.check()
 		}
@@ -36,8 +36,8 @@ func TestPermitsDoNotWrap(t *testing.T) {
 	w := newWorld(t)
 	s := w.session(1)
 	for n, want := range []Code{Granted, Waiting, Waiting} {
-		w.do(Command{Kind: Acquire, Session: s, Epoch: 1, Number: Number(n + 1), Key: "k", Permits: 1 << 31,
-			Of: 1<<32 - 1}, want)
+		w.do(Command{Kind: Acquire, Session: s, Epoch: 1, Number: Number(n + 1), Key: "k",
+			Mode: ModePermits, Permits: 1 << 31, Of: 1<<32 - 1}, want)
 	}
 	w.check()
 }
@@ -53,10 +53,10 @@ func TestAnUpgradeWaitsForSubtrees(t *testing.T) {
 	}
 	const beside = 16_383
 	for n := range Number(beside) {
-		acquire(n+1, Command{Modes: []Mode{ModeS}}, Granted)
+		acquire(n+1, Command{Mode: ModeS}, Granted)
 	}
-	acquire(beside+1, Command{Modes: []Mode{ModeU}}, Granted)
-	acquire(beside+2, Command{Modes: []Mode{ModeS}}, Waiting)
+	acquire(beside+1, Command{Mode: ModeU}, Granted)
+	acquire(beside+2, Command{Mode: ModeS}, Waiting)
 	acquire(beside+3, Command{Upgrades: true, Owner: beside + 1}, Waiting)
 	for n := range Number(beside - 1) {
 		w.do(Command{Kind: Release, Session: s, Epoch: 1, Number: n + 1}, Done)
@@ -83,8 +83,8 @@ func TestNoTryWaitsBesideAnUpgradableHold(t *testing.T) {
 		c.Kind, c.Session, c.Epoch, c.Number, c.Key = Acquire, s, 1, n, "k"
 		return w.do(c, want)
 	}
-	do(b, 1, Command{Sticky: true, Permits: 1}, Granted)
-	do(a, 1, Command{Modes: []Mode{ModeU}}, Granted)
+	do(b, 1, Command{Sticky: true, Mode: ModeIS}, Granted)
+	do(a, 1, Command{Mode: ModeU}, Granted)
 	do(b, 2, Command{Try: true}, Held)
 	r := do(a, 2, Command{Upgrades: true, Owner: 1}, Waiting)
 	if len(r.Fired) != 1 || r.Fired[0].Session != b || !r.Fired[0].Wanted {
@@ -94,7 +94,7 @@ func TestNoTryWaitsBesideAnUpgradableHold(t *testing.T) {
 	w.do(Command{Kind: Release, Session: b, Epoch: 1, Number: 1}, Done)
 	do(b, 4, Command{Try: true}, Held)
 	w.do(Command{Kind: Release, Session: a, Epoch: 1, Number: 2}, Done)
-	do(b, 5, Command{Try: true, Permits: 1}, Granted)
+	do(b, 5, Command{Try: true, Mode: ModeIS}, Granted)
 	w.check()
 }
 
@@ -110,14 +110,14 @@ func TestAnUpgradeTellsOthersOnly(t *testing.T) {
 		w.check()
 		return r.Fired
 	}
-	do(a, 1, Command{Modes: []Mode{ModeU}, Notice: true}, Granted)
-	do(b, 1, Command{Permits: 1, Notice: true}, Granted)
+	do(a, 1, Command{Mode: ModeU, Notice: true}, Granted)
+	do(b, 1, Command{Mode: ModeIS, Notice: true}, Granted)
 	if f := do(a, 2, Command{Upgrades: true, Owner: 1, Notice: true}, Waiting); len(f) != 1 || f[0].Session != b {
 		t.Fatalf("told of the upgrade: %+v", f)
 	}
 	w.do(Command{Kind: Release, Session: b, Epoch: 1, Number: 1}, Done)
 	w.check()
-	f := do(b, 2, Command{Permits: 1}, Waiting)
+	f := do(b, 2, Command{Mode: ModeIS}, Waiting)
 	if len(f) != 2 || f[0].Number != 1 || f[1].Number != 2 || !f[0].Wanted || !f[1].Wanted {
 		t.Fatalf("told of a reader behind the upgrade: %+v", f)
 	}
@@ -130,11 +130,11 @@ func TestModesAreKept(t *testing.T) {
 	a, b := w.session(1), w.session(2)
 	for i, c := range []Command{
 		{Key: "tree", Keys: []string{"tree/a", "x"}, Modes: []Mode{ModeIX, ModeX, ModeIS}},
-		{Key: "tree", Permits: 1, Of: subtreePermits},
-		{Key: "u", Modes: []Mode{ModeU}},
-		{Key: "v", Permits: upgradablePermits, Of: upgradableOf},
-		{Key: "w", Modes: []Mode{ModeIX}},
-		{Key: "y", Keys: []string{"z"}, Permits: 2, Of: 3},
+		{Key: "tree", Mode: ModePermits, Permits: 1, Of: subtreePermits},
+		{Key: "u", Mode: ModeU},
+		{Key: "v", Mode: ModePermits, Permits: upgradablePermits, Of: upgradableOf},
+		{Key: "w", Mode: ModeIX},
+		{Key: "y", Keys: []string{"z"}, Mode: ModePermits, Permits: 2, Of: 3},
 	} {
 		c.Kind, c.Session, c.Epoch, c.Number = Acquire, []SessionID{a, b}[i%2], 1, Number(i+1)
 		w.do(c, Granted)
@@ -158,7 +158,7 @@ func TestModesAreKept(t *testing.T) {
 // Only the modes that its request can have are restored.
 func TestAnUnknownModeIsNotRestored(t *testing.T) {
 	w := newWorld(t)
-	w.do(Command{Kind: Acquire, Session: w.session(1), Epoch: 1, Number: 1, Key: "k", Modes: []Mode{ModeS}}, Granted)
+	w.do(Command{Kind: Acquire, Session: w.session(1), Epoch: 1, Number: 1, Key: "k", Mode: ModeS}, Granted)
 	whole := w.m.Snapshot(nil)
 	b := whole[:len(whole)-checksumBytes]
 	at := bytes.LastIndex(b, []byte{entryModeFlag, byte(ModeS)}) + 1

@@ -94,9 +94,9 @@ func TestNestedLimitsNeverDeadlock(t *testing.T) {
 					c.order = r.IntN(tenants * 4)
 					return Command{Key: fmt.Sprint("order/", c.order)}
 				case 1:
-					return Command{Key: fmt.Sprint("tenant/", c.order%tenants), Permits: 1 + r.Uint32N(2), Of: 5}
+					return Command{Key: fmt.Sprint("tenant/", c.order%tenants), Mode: ModePermits, Permits: 1 + r.Uint32N(2), Of: 5}
 				}
-				return Command{Key: "all", Permits: 1, Of: 7}
+				return Command{Key: "all", Mode: ModePermits, Permits: 1, Of: 7}
 			})
 			result := do(a)
 			if result.Code != Granted && result.Code != Waiting || result.Unsearched {
@@ -182,12 +182,12 @@ func nestedCrowd(t testing.TB, many int) (w *world, crowd SessionID, next Number
 			tenant = "tenant/busy"
 		}
 		fits := !busy || i/2 < ofTenant
-		permit := acquire(Command{Key: tenant, Permits: 1, Of: ofTenant, Owner: order}, state(fits))
+		permit := acquire(Command{Key: tenant, Mode: ModePermits, Permits: 1, Of: ofTenant, Owner: order}, state(fits))
 		if !fits {
 			continue
 		}
 		begun++
-		acquire(Command{Key: "all", Permits: 1, Of: ofAll, Owner: permit}, state(begun <= ofAll))
+		acquire(Command{Key: "all", Mode: ModePermits, Permits: 1, Of: ofAll, Owner: permit}, state(begun <= ofAll))
 	}
 	return w, crowd, next
 }
@@ -208,8 +208,8 @@ func TestNestedRequestsAreSearchedAtOnce(t *testing.T) {
 			}
 			next++
 			w.m.visits = 0
-			r := w.do(Command{Kind: Acquire, Session: crowd, Epoch: 1, Number: next, Key: "all", Permits: 1, Of: 40,
-				Owner: change.Number}, Waiting)
+			r := w.do(Command{Kind: Acquire, Session: crowd, Epoch: 1, Number: next, Key: "all",
+				Mode: ModePermits, Permits: 1, Of: 40, Owner: change.Number}, Waiting)
 			if r.Unsearched || w.m.visits > 64 {
 				t.Fatalf("unsearched: %v, %d visits", r.Unsearched, w.m.visits)
 			}
@@ -239,11 +239,11 @@ func TestNestedRequestsAreSearchedAtOnce(t *testing.T) {
 	// The two wait for each other, each behind a crowd of its own.
 	crowd = w.session(4)
 	for n := range Number(2000) {
-		w.do(Command{Kind: Acquire, Session: crowd, Epoch: 1, Number: 2*n + 1, Key: "tenant/pair", Permits: 1, Of: 5},
-			Waiting)
+		w.do(Command{Kind: Acquire, Session: crowd, Epoch: 1, Number: 2*n + 1, Key: "tenant/pair",
+			Mode: ModePermits, Permits: 1, Of: 5}, Waiting)
 		w.do(Command{Kind: Acquire, Session: crowd, Epoch: 1, Number: 2*n + 2, Key: "x"}, Waiting)
 	}
-	ask(a, 2, Command{Key: "tenant/pair", Permits: 1, Of: 5, Owner: 1})
+	ask(a, 2, Command{Key: "tenant/pair", Mode: ModePermits, Permits: 1, Of: 5, Owner: 1})
 	ask(b, 2, Command{Key: "x", Owner: 1})
 	for name, m := range map[string]*Machine{"the leader": w.m, "a restored replica": again(t, w.m)} {
 		steps, refused := 0, 0
@@ -274,13 +274,14 @@ func BenchmarkNestedRequest(b *testing.B) {
 		b.Run(fmt.Sprint(crowd, " jobs"), func(b *testing.B) {
 			w, id, next := nestedCrowd(b, crowd)
 			tenant := next + 1
-			w.do(Command{Kind: Acquire, Session: id, Epoch: 1, Number: tenant, Key: "tenant/0", Permits: 1, Of: 5}, Granted)
+			w.do(Command{Kind: Acquire, Session: id, Epoch: 1, Number: tenant, Key: "tenant/0",
+				Mode: ModePermits, Permits: 1, Of: 5}, Granted)
 			w.do(Command{Kind: Acquire, Session: id, Epoch: 1, Number: tenant + 1, Key: "tenant/0"}, Waiting)
 			n := tenant + 1
 			for b.Loop() {
 				n++
-				w.do(Command{Kind: Acquire, Session: id, Epoch: 1, Number: n, Key: "all", Permits: 40, Of: 40, Owner: tenant},
-					Waiting)
+				w.do(Command{Kind: Acquire, Session: id, Epoch: 1, Number: n, Key: "all",
+					Mode: ModePermits, Permits: 40, Of: 40, Owner: tenant}, Waiting)
 				w.do(Command{Kind: Release, Session: id, Epoch: 1, Number: n}, Done)
 			}
 		})

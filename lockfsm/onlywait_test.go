@@ -14,7 +14,7 @@ func TestOnlyWait(t *testing.T) {
 	w.do(of(a, 2, "queue"), Granted)
 	w.do(of(b, 1, "queue"), Waiting)
 	readers := of(a, 3, "shared")
-	readers.Permits, readers.Of = 1, 3
+	readers.Mode, readers.Permits, readers.Of = ModePermits, 1, 3
 	w.do(readers, Granted)
 	wants := of(a, 4, "wanted")
 	wants.Notice = true
@@ -42,9 +42,9 @@ func TestOnlyWait(t *testing.T) {
 		"an end, too": {commands: []Command{of(b, 2, "queue"),
 			{Kind: Release, Session: a, Epoch: 1, Number: 2}}},
 		"room for one more": {commands: []Command{with(of(b, 2, "shared"),
-			func(c *Command) { c.Permits, c.Of = 2, 3 })}},
+			func(c *Command) { c.Mode, c.Permits, c.Of = ModePermits, 2, 3 })}},
 		"no room": {commands: []Command{with(of(b, 2, "shared"),
-			func(c *Command) { c.Permits, c.Of = 3, 3 })}, settled: true},
+			func(c *Command) { c.Mode, c.Permits, c.Of = ModePermits, 3, 3 })}, settled: true},
 		"a try": {commands: []Command{with(of(b, 2, "queue"),
 			func(c *Command) { c.Try = true })}},
 		"a bounded queue": {commands: []Command{with(of(b, 2, "queue"),
@@ -92,8 +92,8 @@ func TestTriesEndInOneRound(t *testing.T) {
 	w := newWorld(t)
 	w.do(Command{Kind: Stamp, WallUnixMS: 1 << 42}, Done)
 	a, b := w.session(1), w.session(2)
-	stay := w.do(Command{Kind: Acquire, Session: a, Epoch: 1, Number: 1, Key: "k", Sticky: true, Permits: 1}, Granted)
-	for i, c := range []Command{{}, {Permits: 1}, {}, {Permits: 1, Sticky: true}, {}} {
+	stay := w.do(Command{Kind: Acquire, Session: a, Epoch: 1, Number: 1, Key: "k", Sticky: true, Mode: ModeIS}, Granted)
+	for i, c := range []Command{{}, {Mode: ModeIS}, {}, {Mode: ModeIS, Sticky: true}, {}} {
 		c.Kind, c.Session, c.Epoch, c.Number, c.Key, c.Try = Acquire, b, 1, Number(i+1), "k", true
 		w.do(c, Waiting)
 	}

@@ -8,8 +8,8 @@ import (
 // Part is one key of a request, as its caller has asked for it.
 type Part struct {
 	Key         string
-	Mode        Mode   // ModeX, ModeIS if it is shared, ModeS if it is shared with all keys below, or ModeU
-	Permits, Of uint32 // of a semaphore, as in Command; then Mode is zero
+	Mode        Mode   // ModeIS if it is shared, ModeS if it is shared with all keys below; never ModeIX
+	Permits, Of uint32 // with ModePermits, as in Command
 	Tree        bool   // the request has an intention for each key above
 }
 
@@ -23,7 +23,7 @@ func (g *Grant) Parts() []Part {
 		for i := range 1 + len(g.Keys) {
 			p := Part{Key: g.key(i), Mode: g.mode(i)}
 			if g.Semaphore() {
-				p.Mode, p.Permits, p.Of = 0, g.Permits, g.Of
+				p.Permits, p.Of = g.Permits, g.Of
 			}
 			all = append(all, p)
 		}
@@ -97,7 +97,7 @@ func (e *entry) eachPart(do func(Part)) {
 func (e *entry) part() Part {
 	p := Part{Key: e.lock.key, Mode: e.mode, Tree: e.mode == ModeS}
 	if e.mode == ModePermits {
-		p.Mode, p.Permits, p.Of = 0, e.permits, e.of
+		p.Permits, p.Of = e.permits, e.of
 	}
 	return p
 }

@@ -57,7 +57,7 @@ func (m *Machine) push(s *session, c *view, rev Revision) *entry {
 	if l == nil || c.more.left > 0 {
 		l = m.lockFor(c.key)
 	}
-	e := m.pushOne(l, c.mode(), c.permits, c.of, s, c, rev, x)
+	e := m.pushOne(l, c.first(), c.permits, c.of, s, c, rev, x)
 	for more := c.more; more.left > 0; {
 		if x.entries == nil {
 			x.entries = append(make([]*entry, 0, 1+more.left), e)

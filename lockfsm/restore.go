@@ -88,7 +88,7 @@ func (m *Machine) restoreGroup(r *reader) {
 }
 
 func (m *Machine) restoreEvents(r *reader) {
-	const least = 14 // no event has fewer bytes
+	const least = 12 // no event has fewer bytes
 	first := uint64(m.charter.firstRevision())
 	m.past = r.max(uint64(maxRevision)-first, "events")
 	position := first
@@ -118,11 +118,12 @@ func (m *Machine) restoreEvents(r *reader) {
 
 func (r *reader) part() Part {
 	p := Part{Key: string(r.take(r.uvarint("key"), "key"))}
-	p.Mode, p.Tree = Mode(r.flags(0xff, "mode")), r.flags(1, "mode") == 1
-	p.Permits, p.Of = uint32(r.max(math.MaxUint32, "permits")), uint32(r.max(math.MaxUint32, "permits"))
-	semaphore := p.Of != 0 && p.Mode == 0 && !p.Tree && shares(p.Permits, p.Of)
+	if p.Mode, p.Permits, p.Of = r.mode(); p.Mode != ModePermits {
+		p.Permits, p.Of = 0, 0
+	}
+	p.Tree = r.flags(1, "mode") == 1
 	tree := !p.Tree && p.Mode != ModeS || p.Tree && (p.Mode == ModeS || p.Mode == ModeX)
-	if p.Mode > ModeU || p.Mode == ModeIX || !tree || !semaphore && (p.Permits != 0 || p.Of != 0) {
+	if p.Mode == ModeIX || !tree {
 		r.fail("mode")
 	}
 	return p

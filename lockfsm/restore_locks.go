@@ -98,7 +98,7 @@ func (r *locksReader) entry(l *lock, before uint64) *entry {
 func (r *locksReader) terms(e *entry) {
 	flags := r.flags(0xff, "entry")
 	if flags&entryModeFlag != 0 {
-		r.mode(e)
+		e.mode, e.permits, e.of = r.otherMode()
 	}
 	e.notice, e.told = flags&entryNoticeFlag != 0, flags&entryToldFlag != 0
 	if e.told && (!e.notice || e.token == 0) {
@@ -130,20 +130,6 @@ func (r *locksReader) terms(e *entry) {
 		e.extra.delayMS = uint32(r.positive(uint64(MaxDelay.Milliseconds()), "delay"))
 	}
 	r.more(e, flags)
-}
-
-// mode reads a mode other than ModeX.
-func (r *locksReader) mode(e *entry) {
-	e.mode = Mode(r.flags(0xff, "mode"))
-	switch e.permits, e.of = e.mode.Terms(); {
-	case e.mode == ModeX || e.mode > ModePermits:
-		r.fail("mode")
-	case e.mode == ModePermits:
-		e.permits, e.of = uint32(r.max(math.MaxUint32, "permits")), uint32(r.max(math.MaxUint32, "permits"))
-		if e.of == 0 || !shares(e.permits, e.of) {
-			r.fail("permits")
-		}
-	}
 }
 
 // more reads the second byte of flags and its fields.

@@ -239,6 +239,13 @@ func (s *script) readers(c *Command, tree bool) []Mode {
 	return []Mode{ModeIS}
 }
 
+// setModes sets the modes of an Acquire with one of them for each key.
+func (c *Command) setModes(all []Mode) {
+	if g := (Grant{Keys: c.Keys, Modes: all}); all != nil {
+		c.Ask(&g)
+	}
+}
+
 func (a *arguments) modes(name string) (all []Mode) {
 	for _, mode := range strings.Split(a.value(name, ""), ",") {
 		if i := slices.Index(modeNames, mode); i >= 0 {
@@ -250,16 +257,17 @@ func (a *arguments) modes(name string) (all []Mode) {
 
 func (s *script) shape(c *Command, a *arguments) {
 	if a.flag("shared") {
-		c.Permits = 1
+		c.Mode = ModeIS
 	}
 	if permits := a.value("permits", ""); permits != "" {
+		c.Mode = ModePermits
 		_, err := fmt.Sscanf(permits, "%d/%d", &c.Permits, &c.Of)
 		a.note(err)
 	}
 	if keys := a.value("with", ""); keys != "" {
 		c.Keys = strings.Split(keys, ",")
 	}
-	c.Modes = a.modes("modes")
+	c.setModes(a.modes("modes"))
 	c.Upgrades, c.Owner = a.flag("upgrade"), Number(a.number("under", 0))
 	c.Most = uint32(a.number("most", 0))
 	c.Value = []byte(a.value("value", ""))

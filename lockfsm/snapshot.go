@@ -35,7 +35,7 @@ import (
 //	events: number of all events | the audit log: count | each, the oldest first:
 //	  0 no capability, 1 detached, or 2 and the hash of a capability |
 //	  position - position before | kind (1 byte) | cause (1 byte) | length, key |
-//	  mode (1 byte) | 1 if it is a tree, else 0 (1 byte) | permits | of |
+//	  mode (1 byte), and of permits: permits, of | 1 if it is a tree, else 0 (1 byte) |
 //	  token - first revision | session - first revision | wall stamp - founded |
 //	  length, record | flags (1 byte: 1 the next two) | length, by | length, reason
 //	what later versions of the rules add, if they are in force
@@ -208,8 +208,7 @@ func appendPart(b []byte, p *Part) []byte {
 	if p.Tree {
 		tree = 1
 	}
-	b = append(appendString(b, p.Key), byte(p.Mode), tree)
-	return binary.AppendUvarint(binary.AppendUvarint(b, uint64(p.Permits)), uint64(p.Of))
+	return append(appendMode(appendString(b, p.Key), p.Mode, p.Permits, p.Of), tree)
 }
 
 func (e *entry) appendTerms(b []byte) []byte {
@@ -264,10 +263,7 @@ func (e *entry) appendMode(b []byte) []byte {
 	if e.mode == ModeX {
 		return b
 	}
-	if b = append(b, byte(e.mode)); e.mode != ModePermits {
-		return b
-	}
-	return binary.AppendUvarint(binary.AppendUvarint(b, uint64(e.permits)), uint64(e.of))
+	return appendMode(b, e.mode, e.permits, e.of)
 }
 
 // more returns the second byte of flags.

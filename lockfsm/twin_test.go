@@ -179,12 +179,8 @@ func modesOf(c Command) (all []Mode) {
 		switch {
 		case c.Modes != nil:
 			all = append(all, c.Modes[i])
-		case c.Of > 0:
-			all = append(all, ModePermits)
-		case c.Permits > 0:
-			all = append(all, ModeIS)
 		default:
-			all = append(all, ModeX)
+			all = append(all, c.Mode)
 		}
 	}
 	return all

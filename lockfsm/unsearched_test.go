@@ -105,7 +105,10 @@ func TestDelayedSearchEnds(t *testing.T) {
 	s, x, z := w.session(1), w.session(2), w.session(3)
 	const pool = 150
 	ask := func(id SessionID, n, owner Number, key string, of uint32) {
-		c := Command{Kind: Acquire, Session: id, Epoch: 1, Number: n, Owner: owner, Key: key, Of: of, Permits: min(of, 1)}
+		c := Command{Kind: Acquire, Session: id, Epoch: 1, Number: n, Owner: owner, Key: key}
+		if of != 0 {
+			c.Mode, c.Permits, c.Of = ModePermits, 1, of
+		}
 		r := w.m.Apply(1, 1, encode(t, c))
 		if r.Code != Granted && r.Code != Waiting && r.Code != Deadlock {
 			t.Fatalf("%+v: %v", c, r.Code)

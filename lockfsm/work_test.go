@@ -30,8 +30,8 @@ func crowdedGroup(t testing.TB) (w *world, id SessionID, next Number) {
 		w.do(c, want)
 	}
 	for n := range uint32(many) {
-		add(Command{Key: "permits", Permits: 1, Of: many + n}, Granted)
-		add(Command{Key: "readers", Permits: 1}, Granted)
+		add(Command{Key: "permits", Mode: ModePermits, Permits: 1, Of: many + n}, Granted)
+		add(Command{Key: "readers", Mode: ModeIS}, Granted)
 		add(Command{Key: fmt.Sprint("nested/", n), Owner: Number(n) * 3}, Granted) // a chain of owners
 	}
 	for range many {
@@ -39,7 +39,7 @@ func crowdedGroup(t testing.TB) (w *world, id SessionID, next Number) {
 		add(Command{Key: "readers"}, Waiting)
 	}
 	for range maxAsked {
-		add(Command{Key: "stays", Permits: 1, Sticky: true}, Granted)
+		add(Command{Key: "stays", Mode: ModeIS, Sticky: true}, Granted)
 	}
 	keys := severalKeys("several")
 	add(Command{Key: keys[0], Keys: keys[1:], Delay: time.Hour}, Granted)
@@ -105,7 +105,8 @@ func costs() []work {
 		{"IDs", Reserve, one(Command{Kind: Reserve, Count: MaxReserved}), 0},
 		{"a plain acquire", Acquire, one(Command{Kind: Acquire, Key: "free"}), 0},
 		{"an acquire behind many", Acquire, one(Command{Kind: Acquire, Key: "permits"}), 0},
-		{"a request for permits behind many", Acquire, one(Command{Kind: Acquire, Key: "permits", Permits: 1, Of: 9}), 0},
+		{"a request for permits behind many", Acquire, one(Command{Kind: Acquire, Key: "permits", Mode: ModePermits,
+			Permits: 1, Of: 9}), 0},
 		{"a request under a long chain of owners", Acquire, func(_ *world, id SessionID, next Number) []Command {
 			return []Command{{Kind: Acquire, Session: id, Epoch: 1, Number: next + 1, Key: "permits", Owner: 9000}}
 		}, 0},

@@ -258,7 +258,7 @@ func (w *workload) ofSession() Command {
 		} else if r.IntN(6) == 0 && len(w.t.entries) > 0 {
 			w.takeUp(&c)
 		} else if r.IntN(3) == 0 {
-			c.Sticky, c.Permits = true, r.Uint32N(2)
+			c.Sticky, c.Mode = true, Mode(r.Uint32N(2))
 		} else {
 			w.shape(&c, s)
 		}
@@ -322,9 +322,9 @@ func (w *workload) shape(c *Command, s twinSession) {
 	}
 	switch r.IntN(4) {
 	case 0:
-		c.Permits = 1
+		c.Mode = ModeIS
 	case 1:
-		c.Of = 2 + r.Uint32N(3)
+		c.Mode, c.Of = ModePermits, 2+r.Uint32N(3)
 		if c.Permits = 1 + r.Uint32N(c.Of); r.IntN(4) == 0 { // the numbers of a mode, and no mode
 			c.Permits, c.Of = (ModeIX + Mode(r.IntN(3))).Terms()
 		}
@@ -345,13 +345,15 @@ func (w *workload) shape(c *Command, s twinSession) {
 	}
 	c.Value = make([]byte, r.IntN(3))
 	if w.stays && r.IntN(3) == 0 {
-		c.Permits, c.Of, c.Modes = 0, 0, make([]Mode, 1+len(c.Keys))
-		for i := range c.Modes {
-			c.Modes[i] = Mode(r.IntN(4))
+		modes := make([]Mode, 1+len(c.Keys))
+		for i := range modes {
+			modes[i] = Mode(r.IntN(4))
 		}
 		if len(c.Keys) == 0 && c.Delay == 0 && r.IntN(3) == 0 {
-			c.Modes[0] = ModeU
+			modes[0] = ModeU
 		}
+		c.Permits, c.Of = 0, 0
+		c.setModes(modes)
 	}
 }
 
@@ -361,7 +363,7 @@ func (w *workload) stay(c *Command, s twinSession) {
 	c.Try = r.IntN(6) > 0
 	switch n := r.IntN(8); {
 	case n < 3:
-		c.Sticky, c.Permits = true, min(r.Uint32N(4), 1)
+		c.Sticky, c.Mode = true, Mode(min(r.Uint32N(4), 1))
 	case n < 6:
 		w.shape(c, s)
 	}
@@ -400,7 +402,7 @@ func (w *workload) upgrade(c *Command, s twinSession) {
 		}
 		return
 	}
-	c.Modes = []Mode{ModeU}
+	c.Mode = ModeU
 	if r.IntN(4) == 0 {
 		c.Owner = w.number(s)
 	}

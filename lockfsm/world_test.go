@@ -79,7 +79,7 @@ func staying(t testing.TB) *world {
 	w.do(Command{Kind: Acquire, Session: b, Epoch: 1, Number: 1, Key: "x", Try: true}, Waiting)
 	for _, s := range []SessionID{a, b} {
 		w.do(Command{Kind: Acquire, Session: s, Epoch: 1, Number: 2, Key: "y", Sticky: true,
-			Permits: 1}, Granted)
+			Mode: ModeIS}, Granted)
 	}
 	w.do(Command{Kind: Acquire, Session: b, Epoch: 1, Number: 3, Key: "y", Try: true}, Waiting)
 	w.check()
@@ -94,11 +94,11 @@ func withUpgrades(t testing.TB) *world {
 		c.Kind, c.Session, c.Epoch, c.Number, c.Key = Acquire, s, 1, n, key
 		w.do(c, want)
 	}
-	ask(a, 1, "x", Command{Modes: []Mode{ModeU}}, Granted)
+	ask(a, 1, "x", Command{Mode: ModeU}, Granted)
 	ask(b, 1, "x", Command{}, Waiting)
 	ask(a, 2, "x", Command{Upgrades: true, Owner: 1}, Granted)
-	ask(b, 2, "y", Command{Permits: 1}, Granted)
-	ask(a, 3, "y", Command{Modes: []Mode{ModeU}}, Granted)
+	ask(b, 2, "y", Command{Mode: ModeIS}, Granted)
+	ask(a, 3, "y", Command{Mode: ModeU}, Granted)
 	ask(b, 3, "y", Command{}, Waiting)
 	ask(a, 4, "y", Command{Upgrades: true, Owner: 3}, Waiting)
 	w.check()
@@ -112,14 +112,14 @@ func kinds(t testing.TB) *world {
 		c.Kind, c.Session, c.Epoch = Acquire, s, 1
 		w.do(c, want)
 	}
-	ask(a, Command{Number: 1, Key: "r", Permits: 1, Value: []byte("v")}, Granted)
-	ask(b, Command{Number: 1, Key: "r", Permits: 1}, Granted)
+	ask(a, Command{Number: 1, Key: "r", Mode: ModeIS, Value: []byte("v")}, Granted)
+	ask(b, Command{Number: 1, Key: "r", Mode: ModeIS}, Granted)
 	ask(a, Command{Number: 2, Key: "r"}, Waiting)
-	ask(b, Command{Number: 3, Key: "r", Permits: 1, Owner: 2}, Waiting)
-	ask(a, Command{Number: 3, Key: "s", Permits: 2, Of: 3}, Granted)
-	ask(b, Command{Number: 4, Key: "s", Permits: 2, Of: 3}, Waiting)
+	ask(b, Command{Number: 3, Key: "r", Mode: ModeIS, Owner: 2}, Waiting)
+	ask(a, Command{Number: 3, Key: "s", Mode: ModePermits, Permits: 2, Of: 3}, Granted)
+	ask(b, Command{Number: 4, Key: "s", Mode: ModePermits, Permits: 2, Of: 3}, Waiting)
 	ask(a, Command{Number: 4, Key: "m", Keys: []string{"n", "o"}}, Granted)
-	ask(b, Command{Number: 5, Key: "n", Keys: []string{"r", "s"}, Permits: 1, Value: []byte("several")}, Waiting)
+	ask(b, Command{Number: 5, Key: "n", Keys: []string{"r", "s"}, Mode: ModeIS, Value: []byte("several")}, Waiting)
 	w.check()
 	return w
 }

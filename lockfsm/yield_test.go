@@ -29,7 +29,7 @@ func TestEachYield(t *testing.T) {
 		return c
 	}
 	sticky := func(c *Command) { c.Sticky = true }
-	shared := func(c *Command) { c.Permits = 1 }
+	shared := func(c *Command) { c.Mode = ModeIS }
 	sharedStay := func(c *Command) { sticky(c); shared(c) }
 	if got := yieldsOf(w.m, of(b, 1, "x", nil).Append(nil)); got != nil {
 		t.Fatalf("%v yields in an empty state", got)

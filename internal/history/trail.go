@@ -160,7 +160,8 @@ func (t *Trail) asked(raw []byte, r lockfsm.Result) {
 	if r.Code == lockfsm.Granted {
 		place = lockfsm.Revision(r.Token) - 1 // a grant in the same command takes the next revision
 	}
-	h := holding{key: c.Key, keys: c.Keys, permits: c.Permits, of: c.Of, modes: Modes(c.Modes), place: place,
+	g := c.Asked()
+	h := holding{key: g.Key, keys: g.Keys, permits: g.Permits, of: g.Of, modes: Modes(g.Modes), place: place,
 		sticky: c.Sticky}
 	if c.Upgrades {
 		owner, _ := t.live.get(request{r.Session, c.Owner})

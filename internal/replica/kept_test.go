@@ -30,7 +30,7 @@ func keeps(t *testing.T, c *Core) lockfsm.Standing {
 		apply(index, lockfsm.Command{Kind: lockfsm.Open, Nonce: nonce, Record: []byte(record)})
 		apply(index+1, lockfsm.Command{Kind: lockfsm.Attach, Session: session, Epoch: 1, Number: 1, Nonce: nonce})
 		apply(index+2, lockfsm.Command{Kind: lockfsm.Acquire, Session: session, Epoch: 1,
-			Number: 1, Key: "k", Sticky: true, Permits: 1})
+			Number: 1, Key: "k", Sticky: true, Mode: lockfsm.ModeIS})
 		index += 3
 	}
 	l, ok := c.Machine().Inspect("k", 2)

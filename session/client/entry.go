@@ -33,8 +33,8 @@ type Request struct {
 // tryWithout is how long a request with Try waits for a leader, or for the answer of a stay.
 const tryWithout = 2 * time.Second
 
-// Terms are the optional parts of a request, as in lockfsm.Command. The core owns them together
-// with the request. A request without Terms is for an exclusive lock of one key.
+// Terms are the optional parts of a request, as in lockfsm.Command and lockfsm.Grant. The core owns
+// them together with the request. A request without Terms is for an exclusive lock of one key.
 type Terms struct {
 	Keys        []string // further keys, ascending, each higher than the request's Key
 	Permits, Of uint32
@@ -121,7 +121,12 @@ func (r *Request) Grant() lockfsm.Grant {
 	case t.Resume != 0:
 		return lockfsm.Grant{}
 	}
-	return lockfsm.Grant{Key: r.Key, Keys: t.Keys, Permits: t.Permits, Of: t.Of, Modes: t.Modes, Delay: t.Delay,
+	return t.asked(r.Key)
+}
+
+// asked returns what a request with the key and the terms asks for.
+func (t *Terms) asked(key string) lockfsm.Grant {
+	return lockfsm.Grant{Key: key, Keys: t.Keys, Permits: t.Permits, Of: t.Of, Modes: t.Modes, Delay: t.Delay,
 		Value: t.Value}
 }
 
@@ -162,12 +167,9 @@ func (r *Request) command() lockfsm.Command {
 		c.Sticky = true
 	}
 	if t := r.Terms; t != nil {
-		c.Keys, c.Permits, c.Of, c.Most, c.Value, c.Notice, c.Delay = t.Keys, t.Permits, t.Of, t.Most, t.Value,
-			t.Notice, t.Delay
-		c.Token = t.Resume
-		if len(t.Modes) > 0 {
-			c.Modes = t.Modes
-		}
+		c.Keys, c.Most, c.Value, c.Notice, c.Delay, c.Token = t.Keys, t.Most, t.Value, t.Notice, t.Delay, t.Resume
+		asked := t.asked(r.Key)
+		c.Ask(&asked)
 		if t.Upgrades {
 			c.Upgrades = true
 		}

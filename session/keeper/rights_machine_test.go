@@ -160,7 +160,7 @@ func randomCommand(r *rand.Rand, b *bench, keys []string) lockfsm.Command {
 		}
 		more := slices.Clone(keys)
 		more = slices.DeleteFunc(more, func(key string) bool { return key <= c.Key || r.IntN(2) == 0 })
-		c.Keys, c.Permits, c.Delay = more, r.Uint32N(2), time.Duration(r.IntN(2))*time.Second
+		c.Keys, c.Mode, c.Delay = more, lockfsm.Mode(r.Uint32N(2)), time.Duration(r.IntN(2))*time.Second
 	case n < 9:
 		c.Kind = lockfsm.Release
 	case n < 10:

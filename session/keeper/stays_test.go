@@ -123,7 +123,7 @@ func TestSharedStaysAreTold(t *testing.T) {
 	one, two, other := b.open(peers[0]), b.open(peers[1]), b.open(peers[2])
 	shared := func(id lockfsm.SessionID) lockfsm.Command {
 		c := stayCmd(id, 1, 1, "x")
-		c.Permits = 1
+		c.Mode = lockfsm.ModeIS
 		return c
 	}
 	b.send(peers[0], shared(one))

@@ -47,9 +47,9 @@ func (w *world) draw() lockfsm.Command {
 	a := lockfsm.Command{Kind: lockfsm.Acquire, Key: w.key(w.rng.IntN(w.options.Keys)), Try: w.chance(w.options.Try)}
 	switch o := w.options; {
 	case o.Share > 0 && w.chance(o.Share):
-		a.Permits = 1
+		a.Mode = lockfsm.ModeIS
 	case o.Permits > 0 && w.chance(o.Permits):
-		a.Permits, a.Of = 1+uint32(w.rng.IntN(2)), 3
+		a.Mode, a.Permits, a.Of = lockfsm.ModePermits, 1+uint32(w.rng.IntN(2)), 3
 	}
 	if w.options.Several > 0 && w.chance(w.options.Several) {
 		keys := w.rng.Perm(w.options.Keys)[:2+w.rng.IntN(w.options.Keys-1)]
@@ -59,7 +59,7 @@ func (w *world) draw() lockfsm.Command {
 			a.Keys = append(a.Keys, w.key(k))
 		}
 	}
-	if w.options.Sticky > 0 && !a.Try && a.Permits == 0 && len(a.Keys) == 0 && w.chance(w.options.Sticky) {
+	if w.options.Sticky > 0 && !a.Try && a.Mode == lockfsm.ModeX && len(a.Keys) == 0 && w.chance(w.options.Sticky) {
 		a.Sticky = true
 	}
 	return a
@@ -79,8 +79,8 @@ func (c *caller) next() {
 	op, number := c.op, c.number
 	asks := w.draw()
 	asks.Number = number
-	c.say(history.Event{Kind: history.Call, Op: op, Key: asks.Key, Keys: asks.Keys, Permits: asks.Permits,
-		Of: asks.Of, Try: asks.Try})
+	g := asks.Asked()
+	c.say(history.Event{Kind: history.Call, Op: op, Key: g.Key, Keys: g.Keys, Permits: g.Permits, Of: g.Of, Try: asks.Try})
 	if c.pass(op, &asks) {
 		return
 	}
@@ -105,8 +105,7 @@ func (c *caller) next() {
 		default:
 			over = true
 			c.hold(op, number, f.Token, nil)
-			if asks.Permits == 0 {
-				g := lockfsm.Grant{Key: asks.Key, Keys: asks.Keys}
+			if asks.Mode == lockfsm.ModeX {
 				c.downgrade(op, number, g.Readers(false))
 			}
 		}

@@ -36,7 +36,7 @@ func (c *caller) enter(op uint64, st *stay) {
 // was none, pass gives back the stays of all keys of the request.
 func (c *caller) pass(op uint64, asks *lockfsm.Command) bool {
 	st := c.stays[asks.Key]
-	if st != nil && len(asks.Keys) == 0 && (asks.Sticky || asks.Try && asks.Permits == 0) {
+	if st != nil && len(asks.Keys) == 0 && (asks.Sticky || asks.Try && asks.Mode == lockfsm.ModeX) {
 		c.enter(op, st)
 		return true
 	}
