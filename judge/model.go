@@ -16,13 +16,13 @@ const (
 	grant kind = iota // the token becomes an owner of the lock
 	end               // the token is no longer an owner
 	seen              // a try has returned the token of an owner
-	lower             // the token's owner becomes a reader
+	lower             // the token's owner takes another share
 )
 
 type operation struct {
 	kind  kind
 	token lockfsm.Token
-	share share         // permits of a grant
+	share share         // permits of a grant, or after a lowering
 	hold  lockfsm.Token // for the grant of an upgrade, the owner that may own the lock beside it
 	after lockfsm.Token // for a grant, the next lower token among all grants of the key, or 0
 	by    string        // the call or the cause, for messages
@@ -108,7 +108,7 @@ func fencedLock(keys []*key) porcupine.Model {
 				return true, state{slices.Delete(slices.Clone(s.owners), at, at+1), s.highest}
 			case o.kind == lower:
 				owners := slices.Clone(s.owners)
-				owners[at].share = reader
+				owners[at].share = o.share
 				return true, state{owners, s.highest}
 			}
 			return true, s

@@ -44,7 +44,8 @@ type account struct {
 	session     lockfsm.SessionID
 	by, endedBy int64       // latest possible times of the grant and its end; MaxInt64 if unknown
 	how         history.How // 0 if the lock ended with its group
-	shared      int64       // latest possible time at which it became shared; MaxInt64 if unknown
+	shared      int64       // latest possible time of its downgrade; MaxInt64 if unknown
+	lowered     []share     // after the downgrade; nil if unknown
 }
 
 // gathered is the data of a history that does not depend on the order of the log.
@@ -86,7 +87,7 @@ func gather(events []history.Event) (*gathered, error) {
 			a.by, a.last = min(a.by, e.At), max(a.last, e.Last)
 		case history.Shared:
 			a := g.account(e)
-			a.shared = min(a.shared, e.At)
+			a.shared, a.lowered = min(a.shared, e.At), sharesOf(&e)
 		case history.End:
 			a := g.account(e)
 			a.endedBy, a.how = min(a.endedBy, e.At), e.How
@@ -234,7 +235,7 @@ func operations(events []history.Event, o Options) ([]*key, error) {
 			if a != nil {
 				granted = min(granted, a.by)
 			}
-			b.grant(c.keys, c.shares, operation{kind: grant, token: c.token, hold: c.upgrades, by: "to " + c.String()}, c.begun,
+			b.shared(c.keys, c.shares, operation{kind: grant, token: c.token, hold: c.upgrades, by: "to " + c.String()}, c.begun,
 				granted)
 			b.end(c, a)
 			b.lower(c, a)
@@ -255,7 +256,7 @@ func operations(events []history.Event, o Options) ([]*key, error) {
 			continue
 		}
 		from := g.asked(a)
-		b.grant(a.keys, a.shares, operation{kind: grant, token: t, hold: a.upgrades, by: "to " + untold}, from, a.by)
+		b.shared(a.keys, a.shares, operation{kind: grant, token: t, hold: a.upgrades, by: "to " + untold}, from, a.by)
 		if a.endedBy != math.MaxInt64 {
 			b.add(a.keys, operation{kind: end, token: t, by: a.how.String()}, from, a.endedBy)
 		}
@@ -317,8 +318,8 @@ func (b *builder) end(c *call, a *account) {
 	b.add(c.keys, operation{kind: end, token: c.token, by: how}, from, by)
 }
 
-// lower adds an operation of the kind lower for the lock that the call c got. The caller acts as a
-// reader from the beginning of the operation.
+// lower adds an operation of the kind lower for the lock that the call c got. The caller relies on
+// the lower modes only from the beginning of the operation. If they are unknown, it is a reader.
 func (b *builder) lower(c *call, a *account) {
 	if c.lowered == math.MaxInt64 || c.upgrades != 0 {
 		return
@@ -330,7 +331,11 @@ func (b *builder) lower(c *call, a *account) {
 	if a != nil && a.shared == math.MaxInt64 && a.endedBy < c.lowered {
 		return // it was ended by force
 	}
-	b.add(c.keys, operation{kind: lower, token: c.token, by: "of " + c.String()}, c.lowered, by)
+	to := slices.Repeat([]share{reader}, len(c.keys))
+	if a != nil && a.lowered != nil {
+		to = a.lowered
+	}
+	b.shared(c.keys, to, operation{kind: lower, token: c.token, by: "of " + c.String()}, c.lowered, by)
 }
 
 // needed returns the time before which the lock of c ended only by force.
@@ -341,8 +346,8 @@ func (c *call) needed() int64 {
 	return max(c.begun, c.believe)
 }
 
-// grant adds an operation of the kind grant for each key, with the share of that key.
-func (b *builder) grant(names []string, shares []share, o operation, from, to int64) {
+// shared adds an operation for each key, with the share of that key.
+func (b *builder) shared(names []string, shares []share, o operation, from, to int64) {
 	for i, name := range names {
 		o.share = shares[i]
 		b.addOne(part{key: name}, o, from, to)

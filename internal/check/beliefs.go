@@ -70,11 +70,11 @@ func (b *Beliefs) End(key string, who Caller, at time.Duration) error {
 	return nil
 }
 
-// Lower records that a caller acts as the holder of a shared lock from now on.
-func (b *Beliefs) Lower(key string, who Caller) {
+// Lower records that a caller acts as the holder of key on these terms from now on.
+func (b *Beliefs) Lower(key string, who Caller, terms Terms) {
 	for i := range b.held[key] {
 		if o := &b.held[key][i]; o.caller == who {
-			o.terms = Terms{Permits: 1}
+			o.terms = terms
 		}
 	}
 }

@@ -132,16 +132,16 @@ func (f *FIFO) Granted(key string, at lockfsm.Revision) error {
 	return nil
 }
 
-// Lowered checks that the exclusive hold of a granted request becomes shared.
-func (f *FIFO) Lowered(key string, at lockfsm.Revision) error {
+// Lowered checks that a granted request holds key on weaker terms from now on, or on the same ones.
+func (f *FIFO) Lowered(key string, at lockfsm.Revision, terms Terms) error {
 	q := f.queue(key)
 	i, found := q.find(at)
-	if f.err == nil && (!found || !q.row[i].granted || !q.row[i].terms.Alone()) {
-		return f.broken("fifo: key %q: the request at place %d becomes shared, and does not hold it exclusively",
-			key, at)
+	if f.err == nil && (!found || !q.row[i].granted || !q.row[i].terms.includes(terms)) {
+		return f.broken("fifo: key %q: the request at place %d gets the terms %+v, and does not hold it on terms that "+
+			"exclude more", key, at, terms)
 	}
 	if found {
-		q.row[i].terms = Terms{Permits: 1}
+		q.row[i].terms = terms
 	}
 	return f.err
 }

@@ -3,6 +3,8 @@ package check
 import (
 	"fmt"
 	"math"
+
+	"github.com/mortise-lock/mortise/lockfsm"
 )
 
 // Caller identifies a call on a node that can hold a lock. The user of the judges chooses Op, which
@@ -28,6 +30,18 @@ func (t Terms) Beside(other Terms) bool {
 	both.add(t)
 	both.add(other)
 	return both.fits()
+}
+
+// includes reports whether a request with the terms t excludes each mode that one with the terms
+// other excludes.
+func (t Terms) includes(other Terms) bool {
+	for mode := lockfsm.ModeX; mode <= lockfsm.ModeU; mode++ {
+		permits, of := mode.Terms()
+		if third := (Terms{permits, of}); t.Beside(third) && !other.Beside(third) {
+			return false
+		}
+	}
+	return true
 }
 
 func (t Terms) count() (permits, of uint64) {

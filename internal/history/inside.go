@@ -45,8 +45,8 @@ func (j *judge) inside() error {
 			continue // claim has judged the token
 		}
 		has := *j.sets[g.set].like
-		if in.op.downgrade >= 0 && g.shared >= 0 {
-			has.Permits = 1
+		if in.op.downgrade >= 0 {
+			has = *j.as(g)
 		}
 		if !covers(&has, e) {
 			return j.broken(Inside, []int32{in.op.called, ret, g.event, in.op.downgrade, in.event},

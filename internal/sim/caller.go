@@ -6,6 +6,7 @@ import (
 
 	"github.com/mortise-lock/mortise/internal/check"
 	"github.com/mortise-lock/mortise/internal/clock"
+	"github.com/mortise-lock/mortise/internal/modes"
 	"github.com/mortise-lock/mortise/lockfsm"
 	"github.com/mortise-lock/mortise/session/client"
 	"github.com/mortise-lock/mortise/session/stay"
@@ -23,6 +24,8 @@ type call struct {
 	// outer is the call under whose lock this call was made. inner is the call that was made under
 	// the lock of this call.
 	outer, inner *call
+	raises       *call // of an upgrade: the call whose hold it upgrades, see upgrade
+	crosses      bool  // the caller will upgrade the lock of outer under this one
 	raised       *call // the last upgrade of this hold that was granted
 	handle       *handle
 
@@ -32,9 +35,10 @@ type call struct {
 	forced bool       // the state machine has ended the hold by force
 	told   bool       // the caller was notified of a waiter
 
-	lowered  bool // the caller acts as a reader, although it asked for an exclusive lock
-	detaches bool // the caller will detach the hold instead of releasing it
-	once     bool // the caller makes no other call afterwards
+	parts    []modes.Part   // what the request asks for; nil if its keys say it
+	lowered  []lockfsm.Mode // the caller has downgraded its hold to these modes; nil if not
+	detaches bool           // the caller will detach the hold instead of releasing it
+	once     bool           // the caller makes no other call afterwards
 
 	sticky bool // the caller asks for a pass
 	kept   bool // the call waits for a pass or has one
@@ -102,8 +106,9 @@ func (p *proc) caller(previous *call) {
 func (p *proc) call(outer, previous *call) *call {
 	w := p.w
 	var r client.Request
+	var parts []modes.Part
 	if previous == nil {
-		r = w.draw(outer)
+		r, parts = w.drawParts(outer)
 	} else {
 		r = client.Request{Key: previous.req.Key, Try: w.chance(w.cfg.Try)}
 		if previous.req.Shared() {
@@ -111,7 +116,7 @@ func (p *proc) call(outer, previous *call) *call {
 		}
 	}
 	c := p.newCall(r)
-	if c.outer = outer; w.cfg.Jobs > 0 {
+	if c.outer, c.parts = outer, parts; w.cfg.Jobs > 0 {
 		w.drawJob(c)
 	}
 	p.begin(c)
@@ -272,8 +277,8 @@ func (c *call) downgrade() {
 	}
 	if c.believes() {
 		c.p.w.watch.lowers(c)
-		g := c.grant()
-		c.p.inClient(func(now clock.Time) { c.p.client.Downgrade(now, &c.req, g.Readers(false)) })
+		to := c.lowered
+		c.p.inClient(func(now clock.Time) { c.p.client.Downgrade(now, &c.req, to) })
 	}
 }
 

@@ -61,6 +61,8 @@ type Config struct {
 	Downgrade float64 // share of suitable holders that make their exclusive lock shared
 	Paths     float64 // share of calls that lock a node of a tree
 	Upgrades  float64 // share of calls for an upgradable lock
+	Mixed     float64 // share of calls for several keys and trees with different modes
+	Crossed   float64 // share of upgrades under another lock, which is taken under the upgradable one
 
 	// Doubts is the share of calls with a grace. Their holds are in doubt at the end of the lease.
 	Doubts float64
@@ -151,6 +153,7 @@ func Draw(seed uint64) Config {
 	c.drawSticky(seed)
 	c.Downgrade, c.Paths, c.Doubts = drawDowngrades(seed), drawPaths(seed), drawDoubts(seed)
 	c.Upgrades, c.Searched, c.Jobs = drawUpgrades(seed), drawSearched(seed), drawJobs(seed)
+	c.Mixed, c.Crossed = drawMixed(seed)
 	c.Step = int(seed % 5) // depends on the seed
 	// An insider occurs with every combination of Kinds and Options.
 	c.Insider = seed/4%4 == 1
@@ -173,6 +176,12 @@ func drawPaths(seed uint64) float64 {
 func drawUpgrades(seed uint64) float64 {
 	k := rand.New(rand.NewPCG(seed, 0x75706772))
 	return float64(k.IntN(3)/2) * (0.2 + 0.5*k.Float64())
+}
+
+// drawMixed has its own random numbers, too.
+func drawMixed(seed uint64) (mixed, crossed float64) {
+	k := rand.New(rand.NewPCG(seed, 0x6d69786564))
+	return float64(k.IntN(3)/2) * (0.2 + 0.5*k.Float64()), float64(k.IntN(2)) * (0.3 + 0.5*k.Float64())
 }
 
 // drawSearched has its own random numbers, too.

@@ -6,6 +6,7 @@ import (
 	"time"
 
 	"github.com/mortise-lock/mortise/internal/check"
+	"github.com/mortise-lock/mortise/internal/modes"
 	"github.com/mortise-lock/mortise/lockfsm"
 	"github.com/mortise-lock/mortise/session/client"
 )
@@ -115,6 +116,50 @@ func (w *world) drawPath(r *client.Request) {
 	}
 }
 
+// drawParts draws the request of a call. If it is for parts with modes of their own, drawParts also
+// returns the parts.
+func (w *world) drawParts(outer *call) (client.Request, []modes.Part) {
+	r := w.draw(outer)
+	if w.cfg.Mixed == 0 || r.Terms != nil && len(r.Terms.Modes) > 0 || !w.chance(w.cfg.Mixed) {
+		return r, nil
+	}
+	parts := w.mixed()
+	a := modes.Expand(parts)
+	t := &client.Terms{Keys: a.Keys[1:], Modes: a.Modes, Permits: a.Permits, Of: a.Of}
+	if outer != nil {
+		t.Under = outer.request()
+	}
+	r.Key, r.Terms = a.Keys[0], t
+	return r, parts
+}
+
+// mixed draws one to three parts: single keys, and nodes of the tree that drawPath uses, each
+// exclusive or shared.
+func (w *world) mixed() []modes.Part {
+	var parts []modes.Part
+	for range 1 + w.rng.IntN(3) {
+		p := modes.Part{Key: lockName(w.rng.IntN(w.cfg.Keys + 1)), Mode: modes.Mode(w.rng.IntN(2))}
+		if p.Tree = w.chance(0.5); p.Tree {
+			p.Key = lockName(w.cfg.Keys + 1)
+			for range w.rng.IntN(3) {
+				p.Key += fmt.Sprintf("/%d", w.rng.IntN(2))
+			}
+		}
+		parts = append(parts, p)
+	}
+	return parts
+}
+
+// readers returns the modes of the call's keys after a downgrade, as package mortise sends them. A
+// resumed hold may be of a tree.
+func (c *call) readers() []lockfsm.Mode {
+	if c.parts != nil {
+		return modes.Readers(c.parts)
+	}
+	g := c.grant()
+	return g.Readers(c.modal())
+}
+
 // tiers is the number of limits of a job.
 const tiers = 3
 
@@ -131,7 +176,7 @@ func (w *world) drawJob(c *call) {
 		c.tier = c.outer.tier + 1
 		t.Under = c.outer.request()
 	}
-	switch c.req.Terms = t; c.tier {
+	switch c.req.Terms, c.parts = t, nil; c.tier {
 	case 1:
 		c.req.Key = fmt.Sprintf("order-%d", w.rng.IntN(4))
 	case 2:
@@ -154,8 +199,8 @@ func (c *call) grant() lockfsm.Grant {
 	if g.Key == "" {
 		g = lockfsm.Grant{Key: c.req.Key}
 	}
-	if c.lowered {
-		g.Permits = 1
+	if c.lowered != nil {
+		g = g.Lowered(c.lowered)
 	}
 	return g
 }
@@ -242,37 +287,53 @@ func (c *call) upgraded() lockfsm.Token {
 	if !c.upgrades() {
 		return 0
 	}
-	return c.outer.token
+	return c.raises.token
 }
 
 // drawUpgrade lets most holders of an upgradable lock upgrade it. Some of them release the lock
-// while it is being upgraded, or is upgraded.
+// while it is being upgraded, or is upgraded. Some take another lock first, under which they
+// upgrade: the upgrade then has two owners.
 func (c *call) drawUpgrade() bool {
 	w := c.p.w
-	if !c.upgradable() || !w.chance(0.8) {
+	switch {
+	case c.crosses:
+		w.after(w.between(0, c.hold+1), func() { c.upgrade(c.outer) })
+		return true
+	case !c.upgradable() || !w.chance(0.8):
 		return false
+	case w.cfg.Crossed > 0 && c.mayNest() && w.chance(w.cfg.Crossed):
+		w.after(w.between(0, c.hold+1), func() {
+			if c.nest(); c.inner != nil {
+				c.inner.crosses = true
+			}
+		})
+	default:
+		w.after(w.between(0, c.hold+1), func() { c.upgrade(c) })
 	}
-	w.after(w.between(0, c.hold+1), c.upgrade)
 	if w.chance(0.2) {
 		w.after(w.between(0, 2*c.hold+1), c.release)
 	}
 	return true
 }
 
-// upgrade makes the call for the upgrade of c. When that call has ended, the lock of c is released.
-func (c *call) upgrade() {
+// upgrade makes the call for the upgrade of the hold of raises, under the lock of c, which is the
+// same or a lock that was taken under it. When that call has ended, the lock of c is released.
+func (c *call) upgrade(raises *call) {
 	p := c.p
 	switch until := p.m.pausedUntil; {
 	case c.stage != holds || p.dead:
 	case p.w.now < until:
-		p.w.after(until-p.w.now, c.upgrade)
-	case p.w.quiet || p.leaving || c.inner != nil:
+		p.w.after(until-p.w.now, func() { c.upgrade(raises) })
+	case p.w.quiet || p.leaving || c.inner != nil || raises.stage != holds:
 		c.release()
 	default:
-		t := c.req.Terms
-		u := p.newCall(client.Request{Key: c.req.Key, Terms: &client.Terms{Under: &c.req, Upgrades: true,
+		t := raises.req.Terms
+		u := p.newCall(client.Request{Key: raises.req.Key, Terms: &client.Terms{Under: &raises.req, Upgrades: true,
 			Notice: t.Notice, Grace: t.Grace, Longest: t.Longest}})
-		u.outer, c.inner = c, u
+		if c != raises {
+			u.req.Terms.Inner = c.request()
+		}
+		u.outer, u.raises, c.inner = c, raises, u
 		p.begin(u)
 	}
 }

@@ -47,12 +47,20 @@ func (c *call) ownTerms() *client.Terms {
 	return c.req.Terms
 }
 
-// drawDowngrade lets some holders of an exclusive lock make it shared at some time.
+// drawDowngrade lets some holders of a lock with a key that is not shared make it shared at some
+// time.
 func (c *call) drawDowngrade() {
 	w := c.p.w
-	if w.cfg.Downgrade > 0 && !c.kept && !c.modal() && !c.upgrades() && c.terms().Alone() && w.chance(w.cfg.Downgrade) {
+	if w.cfg.Downgrade > 0 && !c.kept && c.lowers() && w.chance(w.cfg.Downgrade) {
 		w.after(w.between(0, c.hold+1), c.downgrade)
 	}
+}
+
+// lowers reports whether a downgrade changes a mode of the call's keys. An upgradable lock stays as
+// it is, because its upgrade ends with a downgrade.
+func (c *call) lowers() bool {
+	g := c.grant()
+	return !c.upgrades() && !g.Semaphore() && !g.Reads() && !slices.Contains(g.Modes, lockfsm.ModeU)
 }
 
 func (c *call) wantsNotice() bool { return c.req.Terms != nil && c.req.Terms.Notice }

@@ -28,8 +28,11 @@ type Stats struct {
 	Mixed, Entered    int
 	Downgraded        int // confirmed downgrades
 	Paths             int // calls that lock a node of a tree
+	MixedModes        int // calls for keys and trees with different modes
 	Jobs              int // jobs that began under their three limits
 	Upgraded          int // granted upgrades
+	UpgradedInside    int // granted upgrades under a second owner
+	LoweredMixed      int // confirmed downgrades of holds with modes
 	InDoubt, Regained int // doubts that began, and those after which the hold was good again
 	// Forced counts holds that were ended by force. Overdue counts holds that ended by themselves.
 	// Wanted counts holders that were notified of a waiter. Delayed counts holds that ended after an

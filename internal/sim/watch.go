@@ -151,7 +151,10 @@ func (o *watch) asks(c *call) {
 	if c.modal() {
 		modes = history.Modes(c.req.Terms.Modes)
 	}
-	if c.modal() && !c.upgradable() {
+	switch {
+	case len(c.parts) > 0:
+		o.stats.MixedModes++
+	case c.modal() && !c.upgradable():
 		o.stats.Paths++
 	}
 	o.w.note("%v call %d asks for %v, %+v, modes %q, try %v, under %v", c.p, c.id, keys, terms, modes, c.req.Try, c.outer)
@@ -230,8 +233,10 @@ func (o *watch) gets(c *call) {
 		o.pass(c)
 	}
 	if c.upgrades() {
-		c.outer.raised = c
-		o.stats.Upgraded++
+		c.raises.raised = c
+		if o.stats.Upgraded++; c.outer != c.raises {
+			o.stats.UpgradedInside++
+		}
 	}
 	o.holding(c)
 	switch {

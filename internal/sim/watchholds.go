@@ -191,20 +191,22 @@ func (o *watch) renewed(p *proc) {
 	}
 }
 
-// lowers observes that a caller acts as a reader from now on.
+// lowers observes that a caller relies on the modes of its downgrade only from now on.
 func (o *watch) lowers(c *call) {
 	o.w.note("%v call %d downgrades %v", c.p, c.id, c.keys())
 	o.write(c)
-	c.lowered = true
+	c.lowered = c.readers()
 	o.record(c.p, history.Event{Kind: history.Downgrade, Op: c.id})
-	for _, key := range c.keys() {
-		o.beliefs.Lower(key, c.caller())
+	for i, key := range c.keys() {
+		o.beliefs.Lower(key, c.caller(), c.termsOf(i))
 	}
 }
 
 // lowered observes that the hold of a caller is shared in the state.
 func (o *watch) lowered(c *call, err error) {
-	o.stats.Downgraded++
+	if o.stats.Downgraded++; len(c.req.Grant().Modes) > 0 {
+		o.stats.LoweredMixed++
+	}
 	if err != nil || !o.shared[c.token] {
 		o.w.broken("%v call %d is told that token %d is shared: %v; in the state: %v", c.p, c.id, c.token, err,
 			o.shared[c.token])
@@ -214,8 +216,8 @@ func (o *watch) lowered(c *call, err error) {
 // becomesShared observes that the state makes a hold shared.
 func (o *watch) becomesShared(g *group, e *history.Event) {
 	o.shared[e.Token] = true
-	for _, key := range append([]string{e.Key}, e.Keys...) {
-		o.w.must(g.fifo.Lowered(key, e.Place))
+	for i, key := range append([]string{e.Key}, e.Keys...) {
+		o.w.must(g.fifo.Lowered(key, e.Place, termsOf(e, i)))
 	}
 }
 
@@ -274,7 +276,7 @@ func (o *watch) grants(key string, e *history.Event) {
 // believe observes that a caller believes that it holds a key.
 func (o *watch) believe(key string, c *call, terms check.Terms) {
 	if c.upgrades() {
-		o.w.must(o.beliefs.BeginBeside(key, c.caller(), terms, c.outer.caller(), o.w.now))
+		o.w.must(o.beliefs.BeginBeside(key, c.caller(), terms, c.raises.caller(), o.w.now))
 		return
 	}
 	o.w.must(o.beliefs.Begin(key, c.caller(), terms, o.w.now))
