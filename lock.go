@@ -206,9 +206,10 @@ func (l *Lock) Regain(ctx context.Context) error {
 
 // Downgrade makes an exclusive or upgradable lock shared, with all its keys, without releasing it:
 // no writer can get the lock in between, and what this holder wrote is what the readers find. A
-// node of a tree stays closed to writers of the nodes below. Shared requests directly behind the
-// lock are granted at once. The token stays the same. A resumed hold ([Node.Resume]) stays shared.
-// An upgrade of the lock ends. For the way back see [Lock.Upgrade].
+// node of a tree stays closed to writers of the nodes below, and so does an exclusive key that is
+// also above a tree of the lock. Shared requests directly behind the lock are granted at once. The
+// token stays the same. A resumed hold ([Node.Resume]) stays shared. An upgrade of the lock ends.
+// For the way back see [Lock.Upgrade].
 //
 // Downgrade waits for no other holder: ctx bounds only the wait for the confirmation. It returns
 // nil once the lock is shared, or was so before. It returns ErrLost or ErrUnlocked if the lock has

@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"maps"
 	"slices"
+	"strings"
 	"time"
 
 	"github.com/mortise-lock/mortise/lockfsm"
@@ -102,15 +103,24 @@ func (p *Part) CoveredBy(has *lockfsm.Grant) bool {
 }
 
 // Readers returns the modes of a downgrade of a hold of these parts, after which each part is
-// shared.
+// shared. An exclusive key that is also above a tree of the hold is then shared together with all
+// keys below. Otherwise it would only be a node above that tree, and events would report that it
+// was released.
 func Readers(parts []Part) []lockfsm.Mode {
 	lowered := slices.Clone(parts)
 	for i := range lowered {
 		lowered[i].Mode = Shared
 	}
-	a := Expand(lowered) // for the same keys
+	before, a := Expand(parts), Expand(lowered) // for the same keys
 	if a.Modes == nil {
 		a.Modes = slices.Repeat([]lockfsm.Mode{lockfsm.ModeIS}, len(a.Keys))
+	}
+	for i, key := range a.Keys {
+		exclusive := before.Modes == nil && before.Permits == 0 || before.Modes != nil && before.Modes[i] == lockfsm.ModeX
+		above := func(p Part) bool { return p.Tree && strings.HasPrefix(p.Key, key+"/") }
+		if exclusive && slices.ContainsFunc(parts, above) {
+			a.Modes[i] = lockfsm.ModeS
+		}
 	}
 	return a.Modes
 }

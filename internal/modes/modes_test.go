@@ -186,6 +186,13 @@ func TestCoveredByExcludesAsMuch(t *testing.T) {
 					t.Errorf("%+v and %+v: key %d becomes %d", one, two, i, m)
 				}
 			}
+			before, after := keysOf(&has), keysOf(&left)
+			for _, own := range []Part{one, two} {
+				if slices.Contains(before, own.Key) != slices.Contains(after, own.Key) {
+					t.Errorf("%+v and %+v have the parts %q, and as shared ones %q: events report the difference", one, two,
+						before, after)
+				}
+			}
 			for _, own := range []Part{one, two} {
 				if own.Mode = Shared; !own.CoveredBy(&left) {
 					t.Errorf("%+v and %+v, when both are shared, do not have %+v", one, two, own)
@@ -199,4 +206,12 @@ func TestCoveredByExcludesAsMuch(t *testing.T) {
 		}
 	}
 	t.Logf("%d cases of %d are covered", entered, len(parts)*len(parts)*len(parts))
+}
+
+// keysOf returns the keys of the parts of a hold.
+func keysOf(g *lockfsm.Grant) (keys []string) {
+	for _, p := range g.Parts() {
+		keys = append(keys, p.Key)
+	}
+	return keys
 }
