@@ -36,15 +36,11 @@ func members(ctx context.Context, c *call) error {
 	if err != nil {
 		return err
 	}
-	g, err := c.guest()
+	g, reports, err := c.surveyed(ctx)
 	if err != nil {
 		return err
 	}
 	defer g.Close()
-	reports, _, err := c.survey(ctx, g)
-	if err != nil {
-		return err
-	}
 	all, err := c.memberList(ctx, g, reports, from)
 	if denied := (*mortise.NotAllowedError)(nil); errors.As(err, &denied) {
 		return err

@@ -49,6 +49,20 @@ func (c *call) survey(ctx context.Context, g *guest.Guest) ([]guest.Report, []er
 	return reports, errs, fmt.Errorf("%w: no instance answers: %w", guest.ErrNotReady, errors.Join(failed...))
 }
 
+// surveyed returns a guest, which the caller must close, and what the instances report to it.
+func (c *call) surveyed(ctx context.Context) (*guest.Guest, []guest.Report, error) {
+	g, err := c.guest()
+	if err != nil {
+		return nil, nil, err
+	}
+	reports, _, err := c.survey(ctx, g)
+	if err != nil {
+		g.Close()
+		return nil, nil, err
+	}
+	return g, reports, nil
+}
+
 func part(s *mortise.Status) string {
 	switch {
 	case s.Leading:
@@ -88,15 +102,11 @@ type statusShown struct {
 }
 
 func status(ctx context.Context, c *call) error {
-	g, err := c.guest()
+	g, reports, err := c.surveyed(ctx)
 	if err != nil {
 		return err
 	}
 	defer g.Close()
-	reports, _, err := c.survey(ctx, g)
-	if err != nil {
-		return err
-	}
 	h := c.health(ctx, g, reports)
 	if c.json {
 		all := statusShown{Health: h}

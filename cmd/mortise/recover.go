@@ -30,15 +30,11 @@ func recoverGroup(ctx context.Context, c *call) error {
 		return usageError(plain.Sprintf("%q is not a group ID; mortise doctor shows the ID", group))
 	}
 	group = nodeid.Hex(id)
-	g, err := c.guest()
+	g, reports, err := c.surveyed(ctx)
 	if err != nil {
 		return err
 	}
 	defer g.Close()
-	reports, _, err := c.survey(ctx, g)
-	if err != nil {
-		return err
-	}
 	var told []guest.Report
 	for _, r := range reports {
 		switch {
