@@ -11,17 +11,22 @@ import (
 
 // TestReleasedGoldenLogsAreUnchanged compares the golden logs of the lock rules with those at the
 // tags of all releases. Instances of two releases in one group rely on equal results for equal
-// logs. Without tags, as in a shallow clone, it compares nothing.
+// logs. Without tags, as in a shallow clone or before the first release, the test is skipped.
 func TestReleasedGoldenLogsAreUnchanged(t *testing.T) {
-	for _, fault := range changedLogs(t, "../..") {
+	releases, faults := changedLogs(t, "../..")
+	for _, fault := range faults {
 		t.Error(fault)
+	}
+	if releases == 0 {
+		t.Skip("there is no tag of a release here, so no golden log was compared: fetch the tags (git fetch --tags)")
 	}
 }
 
 const goldenDir = "lockfsm/testdata/golden"
 
-// changedLogs lists the golden logs of released versions that were changed or removed since.
-func changedLogs(t *testing.T, root string) (faults []string) {
+// changedLogs lists the golden logs of released versions that were changed or removed since. It also
+// returns the number of the releases.
+func changedLogs(t *testing.T, root string) (releases int, faults []string) {
 	t.Helper()
 	git := func(args ...string) (string, error) {
 		out, err := exec.CommandContext(t.Context(), "git", append([]string{"-C", root}, args...)...).Output()
@@ -29,9 +34,10 @@ func changedLogs(t *testing.T, root string) (faults []string) {
 	}
 	tags, err := git("tag", "--list", "v*")
 	if err != nil {
-		return nil // not a clone
+		return 0, nil // not a clone
 	}
 	for tag := range strings.FieldsSeq(tags) {
+		releases++
 		files, err := git("ls-tree", "-r", "--name-only", tag, goldenDir+"/")
 		if err != nil {
 			t.Fatalf("%s: %v", tag, err)
@@ -50,7 +56,7 @@ func changedLogs(t *testing.T, root string) (faults []string) {
 			}
 		}
 	}
-	return faults
+	return releases, faults
 }
 
 // TestChangedLogsAreFound makes a release in a repository of its own, and changes its logs.
@@ -75,7 +81,7 @@ func TestChangedLogsAreFound(t *testing.T) {
 	}
 	want := func(what string, names ...string) {
 		t.Helper()
-		faults := changedLogs(t, root)
+		_, faults := changedLogs(t, root)
 		if len(faults) != len(names) {
 			t.Fatalf("%s: %q", what, faults)
 		}
