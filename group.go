@@ -36,9 +36,9 @@ type Health struct {
 	Change     string      // describes the change, or says why there is none
 	Disks      []DiskFault // instances that have reported a disk fault to the leader
 	// Differs are settings that are not equal on all instances, founders that are missing while
-	// instances run that are no founders, and instances whose build the leader refuses: one sentence
-	// each, which begins with the setting, "Name" or "Build". The sentence about a Surplus begins with
-	// "Surplus".
+	// instances run that are no founders, instances whose build the leader refuses, and instances
+	// whose replica had another state than the majority: one sentence each, which begins with the
+	// setting, "Name", "Build" or "State". The sentence about a Surplus begins with "Surplus".
 	Differs []string
 	// Surplus is how many instances run beyond Config.Replicas, programs with a derived secret not
 	// counted. If it is not zero, a condition of the guarantees is broken: in a cut of the network a
@@ -138,8 +138,8 @@ func (h *Health) advice(quorum, sole bool) string {
 		return "stop no instance now; wait until the change is done"
 	case h.differs("Surplus") != "":
 		return h.DifferStep(h.differs("Surplus"))
-	case h.differs("Name", "Build") != "":
-		return h.DifferStep(h.differs("Name", "Build"))
+	case h.differs("Name", "Build", "State") != "":
+		return h.DifferStep(h.differs("Name", "Build", "State"))
 	case h.differs("Founders", "Replicas") != "" && h.Eligible <= 1:
 		return "restart every instance that still has the group's present Founders or Replicas (differs shows them) " +
 			"with the new ones, one at a time and with Leave; restart " + orNone(h.Leader) + ", which has the only " +
@@ -180,7 +180,7 @@ func (h Health) DifferStep(sentence string) string {
 	switch setting {
 	case "Founders", "Replicas":
 		return h.Advice // which names the order of the restarts
-	case "Name", "Build", "Surplus":
+	case "Name", "Build", "State", "Surplus":
 		return sentence[strings.LastIndex(sentence, "; ")+len("; "):]
 	}
 	return "unless a roll-out of a new value is under way, set " + setting + " to one value on all instances, and " +

@@ -271,6 +271,8 @@ func differing(sentence string) string {
 		return "A founder is missing, and an instance runs that is no founder."
 	case "Build":
 		return "An instance is refused, because its build does not fit the group."
+	case "State":
+		return "The state of a replica differed from that of the majority."
 	}
 	return "A setting differs between instances."
 }

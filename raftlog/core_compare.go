@@ -49,6 +49,9 @@ type naming struct {
 	confirmed bool              // a majority of the voters has this digest
 	answers   map[uint64]uint64 // the digest of each replica that has answered
 	told      bool              // a difference was logged, and since then not all have agreed
+	// differed is, for each replica whose last answer was another digest than that of a majority, the
+	// entry after which it was. Such a replica retires and answers no more.
+	differed map[uint64]uint64
 }
 
 // noteDigest remembers the state after an event.
@@ -124,11 +127,11 @@ func (c *Core) names() bool {
 	}
 	digest, known := c.digestAt(c.applied)
 	if !known {
-		*n = naming{told: n.told}
+		*n = naming{told: n.told, differed: n.differed}
 		return false
 	}
 	*n = naming{mark: mark{c.applied, digest}, since: c.ticks, answers: map[uint64]uint64{c.id: digest},
-		told: n.told}
+		told: n.told, differed: n.differed}
 	c.judge()
 	return true
 }
@@ -189,10 +192,32 @@ func (c *Core) judge() {
 		if !c.haveDigest(c.config.Voters, digest) || !c.haveDigest(c.config.Outgoing, digest) {
 			continue
 		}
-		if n.confirmed = digest == n.digest; !n.confirmed {
+		if n.confirmed = digest == n.digest; n.confirmed {
+			c.noteDiffering()
+		} else {
 			c.diverged(n.index, n.digest, digest)
 		}
 		return
+	}
+}
+
+// noteDiffering remembers which replicas have another digest than the majority, for the Survey.
+func (c *Core) noteDiffering() {
+	n := &c.group.naming
+	for id, digest := range n.answers {
+		_, known := n.differed[id]
+		switch {
+		case digest == n.digest && known:
+			delete(n.differed, id)
+		case digest != n.digest && !known:
+			if n.differed == nil {
+				n.differed = map[uint64]uint64{}
+			}
+			n.differed[id] = n.index
+		default:
+			continue
+		}
+		c.unseen = true
 	}
 }
 

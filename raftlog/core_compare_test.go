@@ -98,6 +98,11 @@ func TestAReplicaThatDiffersRetires(t *testing.T) {
 						!errors.Is(bad.failed, ErrBroken) || !strings.Contains(bad.failed.Error(), "empty directory") {
 						t.Errorf("retired: %v; replica %d: %v", got, bad.id, bad.failed)
 					}
+					for _, p := range c.leader().core.Survey().Replicas {
+						if named := p.Differed != 0; named != (p.ID == bad.id && who != "leader") {
+							t.Errorf("%s: the leader's view of replica %d: %+v", who, p.ID, p)
+						}
+					}
 					if lead := c.leader(); lead == nil || lead == bad || !lead.propose() {
 						t.Errorf("the others do not go on")
 					}

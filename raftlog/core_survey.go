@@ -28,6 +28,9 @@ type Progress struct {
 	// Settled reports whether the replica durably has the commit index of the configuration: it has
 	// acknowledged an entry that the leader proposed after it had applied the configuration.
 	Settled bool
+	// Differed is the entry after which the replica had another state than a majority of the voters,
+	// for which it retires. Zero means that this leader has found no such state.
+	Differed uint64
 }
 
 // Survey is a leader's view of its group.
@@ -119,6 +122,7 @@ func (c *Core) Survey() Survey {
 			ID: id, Active: active, SilentFor: time.Duration(ticks) * c.cfg.Tick, Heard: id == c.id || c.heard[id].spoke,
 			CaughtUp: id == c.id || takes && pr.Match+caughtUpEntries >= c.last,
 			Full:     id == c.id || takes && pr.Next > c.last,
+			Differed: c.group.naming.differed[id],
 			Settled:  pr.Match > c.group.changing.mark,
 		}
 		s.Replicas = append(s.Replicas, p)

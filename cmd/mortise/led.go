@@ -30,6 +30,7 @@ const (
 	diskIll                     // a disk prevents a vote, or soon will
 	founderRenamed              // an instance runs under a name that is no founder's, and a founder is missing
 	buildRefused                // the leader opens no session for an instance
+	stateDiffers                // the replica of an instance had another state than the majority
 	voterMissing                // the loss of one more voter may end the majority
 	noneToLose                  // an instance was lost earlier, and the loss of one more would end the group
 	leaseInDanger
@@ -171,6 +172,8 @@ func (f facts) voterTroubles(by guest.Report) (all []trouble) {
 			t.rank, t.what = buildRefused, what
 		case "Surplus":
 			t.rank, t.what = conditionBroken, strings.TrimSuffix(what, "; "+t.next)
+		case "State":
+			t.rank, t.what = stateDiffers, what
 		}
 		t.what = plain.Text(t.what)
 		all = append(all, t)

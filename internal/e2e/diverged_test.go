@@ -3,6 +3,7 @@ package e2e
 import (
 	"errors"
 	"log/slog"
+	"slices"
 	"strings"
 	"sync/atomic"
 	"testing"
@@ -83,8 +84,17 @@ func TestAReplicaThatDivergesIsFound(t *testing.T) {
 			unlock(t, kept)
 			unlock(t, f.lock(good, "mine"))
 			h, err := f.nodes[good].Health(t.Context())
-			if err != nil || !strings.Contains(h.String(), f.nodes[bad].config.Name) {
-				t.Logf("Health: %+v, %v", h, err)
+			if leads && err == nil {
+				return // the next leader has not compared the states
+			}
+			name := f.nodes[bad].config.Name
+			at := slices.IndexFunc(h.Differs, func(d string) bool {
+				return strings.HasPrefix(d, "State: the replica of "+name+" had another state than the majority after entry ")
+			})
+			if err != nil || at < 0 || !strings.Contains(h.Differs[at], time.Now().UTC().Format(time.DateOnly)) ||
+				!strings.Contains(h.DifferStep(h.Differs[at]), "start it again with an empty directory") ||
+				!strings.Contains(h.String(), h.Differs[at]) || !strings.Contains(h.Advice+h.String(), name) {
+				t.Errorf("Health: %+v, %v", h, err)
 			}
 		})
 	}

@@ -96,7 +96,7 @@ func startReplica(n *Instance, group, id uint64, store raftlog.Store, machine *l
 	})
 	config := replica.CoreConfig{
 		Group: group, ID: id, Machine: machine, Keeper: r.keeper, Cluster: n.cluster(), Host: r, Solo: n.config.Alone,
-		Alter: n.env.alter,
+		Alter: n.env.alter, Wall: n.env.wall,
 	}
 	if h := n.trace.History(); h != nil {
 		config.Trail = history.NewTrail(group, h.Record)

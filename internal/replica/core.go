@@ -73,9 +73,10 @@ type CoreConfig struct {
 	Keeper    Keeper
 	Cluster   Cluster
 	Host      Host
-	Trail     Trail      // nil means no recording
-	Step      func() int // returns the size of a snapshot step; nil means captureStep
-	Solo      bool       // the group has one instance, and no other may join
+	Trail     Trail            // nil means no recording
+	Step      func() int       // returns the size of a snapshot step; nil means captureStep
+	Solo      bool             // the group has one instance, and no other may join
+	Wall      func() time.Time // for texts only
 
 	// Alter changes the entries before this replica alone applies them, for tests. Nil means no
 	// change.
@@ -94,7 +95,8 @@ type Core struct {
 	config CoreConfig
 	// held while the role is read and passed to the keeper; never held across a wait
 	telling   sync.Mutex
-	agreement SettingsAgreement // owned by the cluster's owner goroutine
+	agreement SettingsAgreement // owned by the cluster's owner goroutine, like differing
+	differing differing
 	machine   *lockfsm.Machine
 	leading   bool
 	born      bool
@@ -305,6 +307,7 @@ func (c *Core) Facts(
 	}
 	stand := Stand{Own: own, Term: s.Term, Group: c.View.Settings(), Rules: c.View.Rules()}
 	f, proposals := c.agreement.Facts(now, stand, s, &c.SessionIndex, c.config.Cluster.Voter, linked)
+	f.Remarks = append(f.Remarks, c.differing.sentences(c.config.Wall, s, &f)...)
 	f.Remarks = append(f.Remarks, c.Refused.sentences(now)...)
 	c.View.remarks.Store(&f.Remarks)
 	if w := proposals.Adopt; w != nil {

@@ -11,6 +11,7 @@ import (
 	"github.com/mortise-lock/mortise/cluster/voters"
 	"github.com/mortise-lock/mortise/internal/clock"
 	"github.com/mortise-lock/mortise/internal/plain"
+	"github.com/mortise-lock/mortise/raftlog"
 	"github.com/mortise-lock/mortise/session"
 )
 
@@ -52,6 +53,53 @@ func misnamed(f *voters.Facts) string {
 	}
 	return fmt.Sprintf("Name: %s, and %s%s; if one of %s should be %s, restart it under this Name, and otherwise "+
 		"start %s again", founder, who, runs, who, missing[0], names)
+}
+
+// differing remembers the replicas that had another state than a majority of the voters. Such a
+// replica retires, and its instance ends. Only Facts uses it.
+type differing struct{ all []differed }
+
+type differed struct {
+	raft     uint64
+	sentence string
+}
+
+// sentences returns a sentence for each replica of the configuration that has differed since this
+// instance leads.
+func (d *differing) sentences(wall func() time.Time, s *raftlog.Survey, f *voters.Facts) (list []string) {
+	d.all = slices.DeleteFunc(d.all, func(o differed) bool {
+		return !slices.ContainsFunc(s.Replicas, func(p raftlog.Progress) bool { return p.ID == o.raft && p.Differed != 0 })
+	})
+	for _, p := range s.Replicas {
+		known := slices.ContainsFunc(d.all, func(o differed) bool { return o.raft == p.ID })
+		if p.Differed == 0 || known {
+			continue
+		}
+		d.all = append(d.all, differed{p.ID, fmt.Sprintf("State: the replica of %s had another state than the majority "+
+			"after entry %d and has ended, found at %s: its memory or its disk is damaged, or its build has other rules; "+
+			"check the build and the machine of %[1]s, keep its log and its directory for a report, and start it again "+
+			"with an empty directory", ownerOf(p.ID, s, f), p.Differed, wall().UTC().Format(time.DateTime+" UTC"))})
+	}
+	for _, o := range d.all {
+		list = append(list, o.sentence)
+	}
+	return list
+}
+
+// ownerOf returns the name of the instance that has a replica, or else its address.
+func ownerOf(raft uint64, s *raftlog.Survey, f *voters.Facts) string {
+	for _, v := range Placed(&s.Config) {
+		if v.Raft != raft {
+			continue
+		}
+		for r := range f.All() {
+			if r.Instance == v.Instance && r.Name != "" {
+				return plain.Text(r.Name)
+			}
+		}
+		return plain.Text("the instance at " + v.Addr)
+	}
+	return fmt.Sprintf("replica %016x", raft)
 }
 
 // Refused remembers the instances that the leader refuses because of their builds. The zero value

@@ -5,6 +5,7 @@ import (
 	"io"
 	"log/slog"
 	"slices"
+	"time"
 
 	"go.etcd.io/raft/v3/raftpb"
 	"google.golang.org/protobuf/proto"
@@ -75,6 +76,7 @@ func startReplica(p *proc, group, id uint64, store *raftlog.MemoryStore, machine
 	r.log, r.keeping = actor{p: p, turn: r.logTurn}, actor{p: p}
 	r.glue = replica.NewCore(replica.CoreConfig{
 		Group: group, ID: id, Machine: machine, Keeper: keeperInbox{&r.keeping, r.keeper}, Cluster: inbox{p}, Host: r,
+		Wall:  func() time.Time { return time.UnixMilli(p.m.wallUnixMS()) },
 		Trail: w.watch.account(r, group), Step: func() int { return 1 + w.rng.IntN(1+w.rng.IntN(100)) },
 	})
 	r.View = r.glue.View
