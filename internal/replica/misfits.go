@@ -10,6 +10,7 @@ import (
 
 	"github.com/mortise-lock/mortise/cluster/voters"
 	"github.com/mortise-lock/mortise/internal/clock"
+	"github.com/mortise-lock/mortise/internal/nodeid"
 	"github.com/mortise-lock/mortise/internal/plain"
 	"github.com/mortise-lock/mortise/raftlog"
 	"github.com/mortise-lock/mortise/session"
@@ -56,50 +57,60 @@ func misnamed(f *voters.Facts) string {
 }
 
 // differing remembers the replicas that had another state than a majority of the voters. Such a
-// replica retires, and its instance ends. Only Facts uses it.
+// replica retires, its instance ends, and the group may go on without it. Only Facts uses it.
 type differing struct{ all []differed }
 
 type differed struct {
 	raft     uint64
+	instance nodeid.ID
+	name     string // escaped; empty if it is unknown
 	sentence string
+	over     bool // an instance with its name has started anew
 }
 
-// sentences returns a sentence for each replica of the configuration that has differed since this
-// instance leads.
+// maxDiffering limits the remembered replicas, the last ones.
+const maxDiffering = 8
+
+// sentences returns a sentence for each replica that has differed. It ends when an instance with
+// the same name has started anew.
 func (d *differing) sentences(wall func() time.Time, s *raftlog.Survey, f *voters.Facts) (list []string) {
-	d.all = slices.DeleteFunc(d.all, func(o differed) bool {
-		return !slices.ContainsFunc(s.Replicas, func(p raftlog.Progress) bool { return p.ID == o.raft && p.Differed != 0 })
-	})
 	for _, p := range s.Replicas {
 		known := slices.ContainsFunc(d.all, func(o differed) bool { return o.raft == p.ID })
-		if p.Differed == 0 || known {
-			continue
+		if p.Differed != 0 && !known {
+			d.all = append(d.all, newDiffered(&p, wall(), s, f))
 		}
-		d.all = append(d.all, differed{p.ID, fmt.Sprintf("State: the replica of %s had another state than the majority "+
-			"after entry %d and has ended, found at %s: its memory or its disk is damaged, or its build has other rules; "+
-			"check the build and the machine of %[1]s, keep its log and its directory for a report, and start it again "+
-			"with an empty directory", ownerOf(p.ID, s, f), p.Differed, wall().UTC().Format(time.DateTime+" UTC"))})
 	}
-	for _, o := range d.all {
-		list = append(list, o.sentence)
+	d.all = d.all[max(0, len(d.all)-maxDiffering):]
+	for i := range d.all {
+		o := &d.all[i]
+		for r := range f.All() {
+			o.over = o.over || o.name != "" && plain.Text(r.Name) == o.name && r.Instance != o.instance
+		}
+		if !o.over {
+			list = append(list, o.sentence)
+		}
 	}
 	return list
 }
 
-// ownerOf returns the name of the instance that has a replica, or else its address.
-func ownerOf(raft uint64, s *raftlog.Survey, f *voters.Facts) string {
+func newDiffered(p *raftlog.Progress, at time.Time, s *raftlog.Survey, f *voters.Facts) differed {
+	o := differed{raft: p.ID}
+	who := fmt.Sprintf("replica %016x", p.ID)
 	for _, v := range Placed(&s.Config) {
-		if v.Raft != raft {
-			continue
+		if v.Raft == p.ID {
+			o.instance, who = v.Instance, "the instance at "+v.Addr
 		}
-		for r := range f.All() {
-			if r.Instance == v.Instance && r.Name != "" {
-				return plain.Text(r.Name)
-			}
-		}
-		return plain.Text("the instance at " + v.Addr)
 	}
-	return fmt.Sprintf("replica %016x", raft)
+	for r := range f.All() {
+		if r.Instance == o.instance {
+			o.name = plain.Text(r.Name)
+		}
+	}
+	o.sentence = fmt.Sprintf("State: the replica of %s had another state than the majority after entry %d and has ended, "+
+		"found at %s: its memory or its disk is damaged, or its build has other rules; check the build and the machine of "+
+		"%[1]s, keep its log and its directory for a report, and start it again with an empty directory",
+		cmp.Or(o.name, plain.Text(who)), p.Differed, at.UTC().Format(time.DateTime+" UTC"))
+	return o
 }
 
 // Refused remembers the instances that the leader refuses because of their builds. The zero value

@@ -7,9 +7,11 @@ import (
 	"testing"
 	"time"
 
+	"github.com/mortise-lock/mortise/cluster/founding"
 	"github.com/mortise-lock/mortise/cluster/voters"
 	"github.com/mortise-lock/mortise/internal/clock"
 	"github.com/mortise-lock/mortise/internal/nodeid/nodeidtest"
+	"github.com/mortise-lock/mortise/raftlog"
 	"github.com/mortise-lock/mortise/session"
 )
 
@@ -72,4 +74,40 @@ func TestRefusedBuildsAreNamedForAWhile(t *testing.T) {
 	if got := r.sentences(now); len(got) != maxRefused || !strings.HasPrefix(got[0], "Build: 0 at ") {
 		t.Errorf("%d sentences: %q", len(got), got)
 	}
+}
+
+// TestDifferingReplicasAreNamed checks that a replica whose state differed stays named when the group
+// has removed it, until an instance with its name has started anew.
+func TestDifferingReplicasAreNamed(t *testing.T) {
+	var d differing
+	wall := func() time.Time { return time.Date(2026, 5, 4, 3, 2, 1, 0, time.UTC) }
+	place := func(id uint64, addr string) raftlog.Member {
+		return raftlog.Member{ID: id, Context: founding.AppendPlace(nil,
+			founding.Voter{Raft: id, Instance: nodeidtest.ID(id), Addr: addr})}
+	}
+	config := raftlog.Configuration{Voters: []uint64{1, 2}, Members: []raftlog.Member{place(1, "a:1"), place(2, "b:1")}}
+	a := voters.Registered{Instance: nodeidtest.ID(1), Name: "a"}
+	b := voters.Registered{Instance: nodeidtest.ID(2), Name: "b\x1b"}
+	survey := func(entry uint64) *raftlog.Survey {
+		return &raftlog.Survey{Config: config, Replicas: []raftlog.Progress{{ID: 1}, {ID: 2, Differed: entry}}}
+	}
+	want := func(what string, s *raftlog.Survey, says string, all ...voters.Registered) {
+		t.Helper()
+		list := d.sentences(wall, s, &voters.Facts{Registered: all})
+		if says == "" && len(list) == 0 || len(list) == 1 && says != "" && strings.HasPrefix(list[0], says) &&
+			strings.Contains(list[0], "2026-05-04 03:02:01 UTC") {
+			return
+		}
+		t.Errorf("%s: %q", what, list)
+	}
+	const named = "State: the replica of b\\u{1b} had another state than the majority after entry 7 and has ended"
+	want("all agree", survey(0), "", a, b)
+	want("it differs", survey(7), named, a, b)
+	want("its session has ended", survey(7), named, a)
+	want("it was removed", &raftlog.Survey{Replicas: []raftlog.Progress{{ID: 1}}}, named, a)
+	b.Instance = nodeidtest.ID(3)
+	want("it has started again", survey(7), "", a, b)
+	want("its new session has ended", survey(7), "", a)
+	d = differing{}
+	want("without a name", survey(8), "State: the replica of the instance at b:1 had", a)
 }
