@@ -76,8 +76,8 @@ func TestRefusedBuildsAreNamedForAWhile(t *testing.T) {
 	}
 }
 
-// TestDifferingReplicasAreNamed checks that a replica whose state differed stays named when the group
-// has removed it, until an instance with its name has started anew.
+// TestDifferingReplicasAreNamed checks that a replica whose state differed stays named when the
+// group has removed it, until an instance with its name has started anew.
 func TestDifferingReplicasAreNamed(t *testing.T) {
 	var d differing
 	wall := func() time.Time { return time.Date(2026, 5, 4, 3, 2, 1, 0, time.UTC) }
