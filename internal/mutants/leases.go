@@ -231,5 +231,7 @@ func between() []Bug {
 			Breaks: "the loss of a shard is not reported"},
 		{Name: "any-stripe-does-not-wait", Package: "stripe", Hazard: "none",
 			Breaks: "Any fails instead of waiting while the node is not ready"},
+		{Name: "grant-without-a-client", Package: "cmd/mortise", Hazard: "none",
+			Breaks: "a grant whose HTTP client is gone stays with its lease"},
 	}
 }

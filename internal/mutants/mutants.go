@@ -136,7 +136,7 @@ func Layers() []Layer {
 				"cluster", "cluster/founding", "cluster/lead", "cluster/voters", "internal/replica"},
 			Env: []string{"MORTISE_SEED=1", "MORTISE_SEEDS=20"}, Dear: true},
 		{Name: "agent", Package: "cmd/mortise", Packages: []string{"cmd/mortise"}, Run: "^Test(Shares|EveryWait|Waiting|" +
-			"Requests|Refusals|Clients|Leases|HolderFate|Command)"},
+			"AGrantHas|Requests|Refusals|Clients|Leases|HolderFate|Command)"},
 		{Name: "instance", Package: "internal/instance", Packages: []string{"internal/instance"}},
 		{Name: "face", Package: ".", Packages: []string{"."}},
 		{Name: "guests", Package: "internal/guest", Run: "EveryKind", Packages: []string{"internal/guest"}},
