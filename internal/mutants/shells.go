@@ -3,6 +3,8 @@ package mutants
 // shells returns the bugs of the goroutines around the cores.
 func shells() []Bug {
 	return []Bug{
+		{Name: "put-without-its-hold", Package: "internal/queries", Hazard: "none",
+			Breaks: "a write under a lock whose token is missing is made as if it named no lock"},
 		{Name: "any-event-frees-a-shard", Package: "shard", Hazard: "none",
 			Breaks: "after a downgrade or new data a shard seems free, and its owner is asked for it in vain"},
 		{Name: "failed-shard-spins", Package: "shard", Hazard: "none",

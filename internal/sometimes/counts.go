@@ -55,8 +55,8 @@ func counts(points []point, all []block) []int {
 	return reached
 }
 
-// exceptions returns the reasons of exceptions.txt by the name of the point. A line has the name,
-// " -- " and the reason.
+// exceptions returns the reasons of exceptions.txt by what they are about: a file, a file and a
+// function, or the name of one point. A line has these, " -- " and the reason.
 func exceptions(text string) (map[string]string, error) {
 	reasons := map[string]string{}
 	for line := range strings.Lines(text) {
@@ -74,4 +74,15 @@ func exceptions(text string) (map[string]string, error) {
 		reasons[name] = reason
 	}
 	return reasons, nil
+}
+
+// reason returns why a point may stay unreached, and what says so. The result about is empty if
+// nothing does.
+func (p point) reason(reasons map[string]string) (about, reason string) {
+	for _, about := range [...]string{p.name(), p.file + " " + p.fun, p.file} {
+		if reason, found := reasons[about]; found {
+			return about, reason
+		}
+	}
+	return "", ""
 }
