@@ -5,6 +5,8 @@ func shells() []Bug {
 	return []Bug{
 		{Name: "put-without-its-hold", Package: "internal/queries", Hazard: "none",
 			Breaks: "a write under a lock whose token is missing is made as if it named no lock"},
+		{Name: "kept-for-an-ended-call", Package: "session/client", Hazard: "none",
+			Breaks: "a call that was given up takes a lock that its instance keeps"},
 		{Name: "any-event-frees-a-shard", Package: "shard", Hazard: "none",
 			Breaks: "after a downgrade or new data a shard seems free, and its owner is asked for it in vain"},
 		{Name: "failed-shard-spins", Package: "shard", Hazard: "none",

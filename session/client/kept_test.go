@@ -439,6 +439,30 @@ func expired(t *testing.T) context.Context {
 	return ctx
 }
 
+// TestAnEndedContextTakesNoLock checks that a call whose context has ended gets an error, also for a
+// lock that is free or kept here.
+func TestAnEndedContextTakesNoLock(t *testing.T) {
+	keeping(t, func(w *world) {
+		ended, cancel := context.WithCancel(w.t.Context())
+		cancel()
+		w.kept(kept100, "kept")
+		for _, key := range []string{"kept", "free"} {
+			_, sticky := w.stick(ended, kept100, passOf(key))
+			p := passOf(key)
+			plain := w.clients[kept100].AcquireInto(ended, &Hold{}, p.Request())
+			for _, err := range []error{sticky, plain} {
+				var wait *WaitError
+				if !errors.As(err, &wait) || wait.Key != key || !errors.Is(err, context.Canceled) {
+					w.t.Errorf("of the lock %q that is %s: %v", key, key, err)
+				}
+			}
+		}
+		if s := w.clients[kept100].Status(); s.Held != 0 || s.Waiting != 0 || s.Requests != 0 {
+			w.t.Errorf("afterwards %+v", s)
+		}
+	})
+}
+
 func TestKeptContextEnds(t *testing.T) {
 	keeping(t, func(w *world) {
 		h := w.sticky(kept100, "x")
