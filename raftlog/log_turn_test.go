@@ -90,6 +90,6 @@ func TestALateTickReachesTheCore(t *testing.T) {
 	l.starving.due = now.Add(-time.Second)
 	l.late(now)
 	if l.core.hang.late != time.Second {
-		t.Errorf("the core knows of a delay of %v", l.core.hang.late)
+		t.Errorf("the core has a delay of %v", l.core.hang.late)
 	}
 }

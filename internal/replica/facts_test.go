@@ -133,7 +133,8 @@ func TestAConfigurationIsCarriedWhole(t *testing.T) {
 // TestOnlyAWaitingLogIsShown checks that the position of a log is passed on only while the replica
 // knows no leader.
 func TestOnlyAWaitingLogIsShown(t *testing.T) {
-	if l := LogOf(raftlog.Role{Term: 5, LastTerm: 3, LastIndex: 9}); l != (founding.Log{Term: 5, LastTerm: 3, LastIndex: 9}) {
+	want := founding.Log{Term: 5, LastTerm: 3, LastIndex: 9}
+	if l := LogOf(raftlog.Role{Term: 5, LastTerm: 3, LastIndex: 9}); l != want {
 		t.Errorf("without a leader the log is %+v", l)
 	}
 	for _, role := range []raftlog.Role{{Term: 5, Leader: 2, LastTerm: 3, LastIndex: 9}, {Term: 5, LastTerm: 3}} {

@@ -14,7 +14,7 @@ import (
 )
 
 // shells are the directories whose rare paths a campaign must reach.
-var shells = []string{"internal/instance", "internal/replica", "internal/queries", "transport", "session/client",
+var shells = [...]string{"internal/instance", "internal/replica", "internal/queries", "transport", "session/client",
 	"session/keeper", "cluster", "cluster/gossip", "cluster/discovery", "raftlog", "raftlog/storage"}
 
 // kind is why a branch is a rare path.
@@ -146,7 +146,8 @@ var (
 	retrying = regexp.MustCompile(`(?i)^(retry|again|backoff|back[Oo]ff|pause|redial|repeat|postpone|requeue)`)
 )
 
-// branch adds a point if the branch refuses, drops or tries again by itself, not in a branch inside.
+// branch adds a point if the branch refuses, drops or tries again by itself, not in a branch
+// inside.
 func (f *finder) branch(text string, body []ast.Stmt) {
 	for _, s := range body {
 		if result, is := s.(*ast.ReturnStmt); is && slices.ContainsFunc(result.Results, f.isRefusal) {

@@ -439,8 +439,8 @@ func expired(t *testing.T) context.Context {
 	return ctx
 }
 
-// TestAnEndedContextTakesNoLock checks that a call whose context has ended gets an error, also for a
-// lock that is free or kept here.
+// TestAnEndedContextTakesNoLock checks that a call whose context has ended gets an error, also for
+// a lock that is free or kept here.
 func TestAnEndedContextTakesNoLock(t *testing.T) {
 	keeping(t, func(w *world) {
 		ended, cancel := context.WithCancel(w.t.Context())

@@ -191,7 +191,8 @@ func (f *finder) droppable(s ast.Stmt) bool {
 }
 
 // alike reports whether two statements call the same function, or functions of the same package.
-// Such calls are rows of a list, as in the checks of a configuration, and their order means nothing.
+// Such calls are rows of a list, as in the checks of a configuration, and their order means
+// nothing.
 func (f *finder) alike(a, b ast.Stmt) bool {
 	x, first := a.(*ast.ExprStmt)
 	y, second := b.(*ast.ExprStmt)
