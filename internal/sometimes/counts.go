@@ -5,6 +5,9 @@ import (
 	"strings"
 )
 
+// module is the prefix of the paths in a profile.
+const module = "github.com/mortise-lock/mortise/"
+
 // position is a place in a file, both from 1.
 type position struct{ line, column int }
 

@@ -24,9 +24,6 @@ import (
 	"strings"
 )
 
-// module is the prefix of the paths in a profile.
-const module = "github.com/mortise-lock/mortise/"
-
 func main() {
 	least := flag.Int("least", 1, "how often each branch must be reached")
 	verbose := flag.Bool("v", false, "print every branch, not only those that are missing")

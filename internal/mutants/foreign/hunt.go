@@ -37,12 +37,12 @@ type ground struct {
 }
 
 // build puts all points into one overlay and builds the tests that can see them.
-func build(ctx context.Context, t *tree, drawn []*point, c choice) (*ground, error) {
+func build(ctx context.Context, t *tree, drawn []*point, workers int, alone time.Duration) (*ground, error) {
 	set, err := binaries.New()
 	if err != nil {
 		return nil, err
 	}
-	g := &ground{Set: set, workers: c.workers, alone: c.alone}
+	g := &ground{Set: set, workers: workers, alone: alone}
 	files := map[string][]byte{}
 	known := map[suite]bool{}
 	var packages []string
@@ -72,7 +72,7 @@ func build(ctx context.Context, t *tree, drawn []*point, c choice) (*ground, err
 	})
 	overlay, err := write(files, filepath.Join(set.Dir(), "source"))
 	if err == nil {
-		err = g.Build(ctx, overlay, packages, c.workers)
+		err = g.Build(ctx, overlay, packages, workers)
 	}
 	if err != nil {
 		g.Close()

@@ -12,9 +12,11 @@ import (
 	"go/token"
 	"go/types"
 	"io"
+	"maps"
 	"os"
 	"os/exec"
 	"path/filepath"
+	"slices"
 
 	"github.com/mortise-lock/mortise/internal/mutants/binaries"
 )
@@ -109,7 +111,7 @@ func (l *loader) check(dir string, instead map[string][]byte) (*checked, error) 
 	for name, text := range instead {
 		c.texts[name] = text
 	}
-	for _, name := range sortedKeys(c.texts) {
+	for _, name := range slices.Sorted(maps.Keys(c.texts)) {
 		file, err := parser.ParseFile(l.set, name, c.texts[name], parser.ParseComments|parser.SkipObjectResolution)
 		if err != nil {
 			return nil, err

@@ -89,7 +89,7 @@ func run(ctx context.Context, c choice) error {
 		}
 		return nil
 	}
-	g, err := build(ctx, t, drawn, c)
+	g, err := build(ctx, t, drawn, c.workers, c.alone)
 	if err != nil {
 		return err
 	}
