@@ -132,7 +132,11 @@ func (c *Core) Stored() {
 		}
 		must(c.view.Append(it.entries))
 		if n := len(it.entries); n > 0 {
+			before := c.durable
 			c.durable = it.entries[n-1].GetIndex()
+			if mark := c.group.changing.mark; before <= mark && mark < c.durable {
+				c.unseen = true // Settled has changed, and a leader that is alone may rest from now on
+			}
 		}
 	}
 	for _, it := range items {

@@ -187,3 +187,22 @@ func TestCaughtUpAndFull(t *testing.T) {
 	}
 	c.verify()
 }
+
+// A leader that is alone gets no ticks once it rests, so the end of the write that settles its
+// configuration must be published without one. Otherwise the last instance that leaves it waits
+// until the time limit of its Leave.
+func TestALoneLeaderPublishesThatItIsSettled(t *testing.T) {
+	c, l := lone(t)
+	c.settle(500)
+	l.core.group.changing.mark = l.core.last // a configuration was just applied
+	l.core.unseen = true
+	if s, anew := l.core.Surveyed(); !anew || s.Replicas[0].Settled {
+		t.Fatalf("before the next entry: %+v, %v", s, anew)
+	}
+	l.propose()
+	l.turn()
+	c.drain()
+	if s, anew := l.core.Surveyed(); !anew || !s.Replicas[0].Settled {
+		t.Errorf("after the next entry: %+v, anew %v", s, anew)
+	}
+}

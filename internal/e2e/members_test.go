@@ -67,7 +67,11 @@ func (f *fleet) depart(i int, leave bool) {
 	if err := n.Leave(f.t.Context()); err != nil {
 		f.t.Errorf("leave %s: %v", n.config.Name, err)
 	}
-	f.t.Logf("%s left in %v", n.config.Name, time.Since(began))
+	took := time.Since(began)
+	f.t.Logf("%s left in %v", n.config.Name, took)
+	if took > 5*time.Second { // half of the time limit of a Leave
+		f.t.Errorf("%s left in %v", n.config.Name, took)
+	}
 }
 
 // roll restarts the n nodes of a fleet, one after the other. Meanwhile every other node holds a

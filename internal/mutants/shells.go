@@ -194,6 +194,8 @@ func glue() []Bug {
 			Breaks: "an instance whose log has ended keeps the raft ID, and never gets a vote again"},
 		{Name: "left-question-counted", Package: "internal/instance", Hazard: "none",
 			Breaks: "after 128 questions whose askers gave up, the leader answers ErrBusy to all"},
+		{Name: "settled-at-rest-unpublished", Package: "raftlog", Hazard: "none",
+			Breaks: "Leave of the last but one voter takes ten seconds, because the leader that stays rests"},
 		{Name: "disk-report-lives-on", Package: "internal/instance", Hazard: "none",
 			Breaks: "an instance whose disk was repaired is shown as faulty for a minute and a half, and may not vote"},
 		{Name: "reported-write-counts-as-done", Package: "internal/instance", Hazard: "none",
