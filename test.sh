@@ -125,6 +125,8 @@ waits=$!
 step "simulated clusters" nice scripts/sim "${seeds[@]}"
 nightly "whole nodes from seeds" nice scripts/whole -n 500
 step "simulated births" nice scripts/sim -b "${births[@]}"
+nightly "the trace points of raft" env MORTISE_SEEDS=20 \
+  nice go test -count=1 -tags with_tla -run TestRaftTrace ./internal/sim
 step "long times, attacks, allocations, words (begun with the simulations)" ended "$waits" "$times"
 scripts/proctest "${real[@]}" >"$machines" 2>&1 &
 processes=$!

@@ -62,7 +62,8 @@
  *            the stay back at any time. With LIVE, the others wait, and client 0 passes as long as it may: each caller holds the lock
  *            until the next tick, and after the recall only one more caller gets it.
  *
- * PLANTED BUGS (-D...; each must be found): see the word BUG below and the list in run.sh.
+ * PLANTED BUGS (-D...; each must be found): see the word BUG below and the list in run.sh. RULE names the rule that the bug breaks.
+ *   internal/check/leases.go has each rule by the same name, for the traces of the simulation.
  */
 
 #ifdef DRIFT
@@ -70,7 +71,7 @@
 #else
 #define MARGIN 0
 #endif
-#ifdef NO_MARGIN                    /* BUG: the deadline of a lease is that of the keeper */
+#ifdef NO_MARGIN                    /* BUG: the deadline of a lease is that of the keeper; it breaks RULE margin */
 #undef MARGIN
 #define MARGIN 0
 #endif
@@ -222,7 +223,7 @@ inline remove(r, s) {
   fi
 }
 
-#ifdef EXPIRE_IN_LATER_TERM                             /* BUG: an expiry decided in an earlier term is carried out */
+#ifdef EXPIRE_IN_LATER_TERM                             /* BUG: an expiry decided in an earlier term is carried out; it breaks RULE own-term */
 #define expire_counts(same) true
 #else
 #define expire_counts(same) (same)                      /* the entry's term is the command's */
@@ -363,7 +364,7 @@ inline detach(l, c) {
 /* KeeperCore.Leads: every session gets its full TTL. */
 inline leads(l) {
   role[l] = LEADS;
-#ifndef NO_EXTEND                                       /* BUG: the new leader trusts the deadlines that it remembers */
+#ifndef NO_EXTEND                                       /* BUG: the new leader trusts the deadlines that it remembers; it breaks RULE full-ttl */
   due[at(l, 0)] = (rep[l].life[0] == 1 -> TTL : 0);
   due[at(l, 1)] = (rep[l].life[1] == 1 -> TTL : 0)
 #endif
@@ -403,7 +404,7 @@ proctype applied(byte l) {
           N = rep[l].entry[sid(C)];
           T = (rep[l].owner == sid(C) + 1 -> rep[l].token : 0);
           tell(l, C, ATTACHED, E, N, T);
-#ifndef RECALL_TOLD_ONCE                                /* BUG: the recall is lost with the attachment to which it was sent */
+#ifndef RECALL_TOLD_ONCE                                /* BUG: the recall is lost with the attachment to which it was sent; it breaks RULE recall-is-repeated */
           if :: behind(l, C) -> tell(l, C, WANTED, E, N, 0) :: else fi
 #endif
         :: K == ATTACH && attached[at(l, C)] == E && !ok ->
@@ -417,7 +418,7 @@ proctype applied(byte l) {
           tell(l, 1 - C, WANTED, attached[at(l, 1 - C)], rep[l].entry[1 - C], 0)
         :: else
         fi;
-#ifndef GRANT_LOST                                      /* BUG: the keeper does not report to which client a command has granted the lock */
+#ifndef GRANT_LOST                                      /* BUG: the keeper does not report to which client a command has granted the lock; it breaks RULE grant-is-told */
         if                                              /* fired, appliedAcquire */
         :: fired != NONE && listens(fired) && role[l] == LEADS && live[at(l, fired - 1)] ->
           C = fired - 1;
@@ -433,13 +434,13 @@ proctype applied(byte l) {
   od
 }
 
-#ifdef ACK_BEFORE_APPLIED                               /* BUG: the first entry is committed, and that is regarded as enough */
+#ifdef ACK_BEFORE_APPLIED                               /* BUG: the first entry is committed, and that is regarded as enough; it breaks RULE applied-first */
 #define serving(l) (role[l] == LEADS || role[l] == SILENT)
 #else
 #define serving(l) (role[l] == LEADS)
 #endif
 
-#ifdef STALE_ACK                                        /* BUG: a leader acknowledges without confirming that it leads */
+#ifdef STALE_ACK                                        /* BUG: a leader acknowledges without confirming that it leads; it breaks RULE lead-confirmed */
 #define confirmable(l) true
 #else
 #define confirmable(l) ((l) == leader)
@@ -459,7 +460,7 @@ proctype applied(byte l) {
 #define read_index(l) len(lag[l])
 #endif
 
-#ifdef ACK_WHILE_EXPIRING                               /* BUG: a renewal that arrives after the decision is acknowledged */
+#ifdef ACK_WHILE_EXPIRING                               /* BUG: a renewal that arrives after the decision is acknowledged; it breaks RULE not-expiring */
 #define not_expiring(l, c) true
 #else
 #define not_expiring(l, c) !expiring[at(l, sid(c))]
@@ -474,7 +475,7 @@ proctype applied(byte l) {
 #define other_is_newer(l, c, e) false
 #endif
 inline end_other(l, c) {
-#if defined(COPY) && !defined(RENEW_OLD_EPOCH)          /* BUG: renewals on an older attachment are still acknowledged */
+#if defined(COPY) && !defined(RENEW_OLD_EPOCH)          /* BUG: renewals on an older attachment are still acknowledged; it breaks RULE newest-attachment */
   L = 1 - c;
   detach(l, L)
 #else
@@ -557,13 +558,13 @@ inline leave_target(c) {
   do :: phase[c] != OPENING_ && len(down[c]) > 0 -> down[c]?_, _, _, _ :: else -> break od
 }
 
-#ifdef SECOND_SENDING                                   /* BUG: the lease counts from the last sending of Open */
+#ifdef SECOND_SENDING                                   /* BUG: the lease counts from the last sending of Open; it breaks RULE first-sending */
 #define SECOND true
 #else
 #define SECOND false
 #endif
 
-#ifdef FREE_NOT_NAMED                                   /* BUG: Attach does not name a stay without a caller */
+#ifdef FREE_NOT_NAMED                                   /* BUG: Attach does not name a stay without a caller; it breaks RULE names-what-is-kept */
 #define named_as_held(c) (want[c] == HELD)
 #else
 #define named_as_held(c) keeps(c)
@@ -593,7 +594,7 @@ inline write_question(c, l) {
 /* lose, loseAll: the hold is over for good, and its release is due. */
 inline lose(c) {
   freeing[c] = number[c];
-#ifndef REVIVE_AFTER_LOSS                               /* BUG: the handle is not marked, and only checks the deadline */
+#ifndef REVIVE_AFTER_LOSS                               /* BUG: the handle is not marked, and only checks the deadline; it breaks RULE loss-is-final */
   want[c] = IDLE
 #endif
 }
@@ -614,7 +615,7 @@ inline take_grant(c, t) {
 
 /* renewed: only the time of sending counts, and the deadline never moves back. */
 inline renew_lease(c) {
-#ifdef DEADLINE_FROM_ACK                                /* BUG: the deadline counts from the acknowledgement */
+#ifdef DEADLINE_FROM_ACK                                /* BUG: the deadline counts from the acknowledgement; it breaks RULE sent-time */
   lease[c] = LEASE;
 #else
   if :: LEASE - age[c] > lease[c] -> lease[c] = LEASE - age[c] :: else fi;
@@ -659,7 +660,7 @@ proctype client(byte c) {
   :: d_step {                                           /* a context ends: Lock returns its error at once, the cancel is sent later */
       want[c] == ASKED && cancels > 0 && !calm ->
       cancels--;
-#ifndef CANCEL_DROPPED                                  /* BUG: the cancel is dropped, and with it a grant that crosses it */
+#ifndef CANCEL_DROPPED                                  /* BUG: the cancel is dropped, and with it a grant that crosses it; it breaks RULE cancel-frees */
       freeing[c] = number[c];
 #endif
       want[c] = IDLE
@@ -679,14 +680,14 @@ proctype client(byte c) {
       want[c] == KEPT && recall < 2 ->
       want[c] = HELD;
       assert(tokens[c] == highest);                     /* promise 2 */
-#ifndef RECALL_UNHEEDED                                 /* BUG: callers are served for as long as there are any */
+#ifndef RECALL_UNHEEDED                                 /* BUG: callers are served for as long as there are any; it breaks RULE recall-is-heeded */
       if :: recall == 1 -> recall = 2 :: else fi
 #endif
     }
   :: d_step {                                           /* Stays: the stay was recalled, or not used for a time */
       want[c] == KEPT && freeing[c] == NO_ENTRY && (!calm || recall > 0) ->
       freeing[c] = number[c];
-#ifndef PASS_AFTER_RELEASE                              /* BUG: callers still get passes when the stay is given back */
+#ifndef PASS_AFTER_RELEASE                              /* BUG: callers still get passes when the stay is given back; it breaks RULE released-is-over */
       want[c] = IDLE
 #endif
     }

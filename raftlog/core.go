@@ -30,7 +30,13 @@ type CoreConfig struct {
 	Queued           func(batch []byte)                      // as in Config
 	Digest           func() uint64                           // as in Config
 	Logger           *slog.Logger
+	// RaftTrace receives raft's own trace points, in a program that is built with the tag with_tla.
+	// Nil means none.
+	RaftTrace RaftTracer
 }
+
+// RaftTracer is raft.TraceLogger, which has a method only with the build tag with_tla.
+type RaftTracer = raft.TraceLogger
 
 // Core is the logic of a replica, without goroutine, clock, disk or network. Its inputs are method
 // calls, and Turn returns the work that the caller must do. Only raft's election timeouts are
@@ -152,6 +158,7 @@ func (c *Core) start(hard *raftpb.HardState) error {
 		Logger:                    raftLogger{c.cfg.Logger},
 		DisableProposalForwarding: true,
 		StepDownOnRemoval:         true,
+		TraceLogger:               c.cfg.RaftTrace,
 	})
 	must(err)
 	c.node = node

@@ -46,6 +46,7 @@ func (p *proc) Nonce() lockfsm.Nonce { return p.w.newNonce() }
 
 // Send implements client.Outlets. A message to the same process is passed directly to its replica.
 func (p *proc) Send(to nodeid.Endpoint, renewals, commands []byte) error {
+	p.w.watch.clientSends(p, renewals, commands)
 	switch {
 	case to.ID != p.instance:
 		return p.send(to.ID, to.Addr, frame{renewals: renewals, commands: commands})
@@ -57,7 +58,10 @@ func (p *proc) Send(to nodeid.Endpoint, renewals, commands []byte) error {
 }
 
 func (p *proc) clientReceive(from nodeid.ID, replies []byte) {
-	p.inClient(func(now clock.Time) { p.client.Receive(now, from, replies) })
+	p.inClient(func(now clock.Time) {
+		p.client.Receive(now, from, replies)
+		p.w.watch.clientHears(p, replies)
+	})
 }
 
 // rebind makes the client begin a new incarnation, and returns when this is done.
@@ -85,6 +89,7 @@ func (p *proc) Stay(o *client.Outcome) {
 
 // Publish implements client.Outlets.
 func (p *proc) Publish(deadline, safe clock.Time) {
+	p.w.watch.published(p, deadline)
 	renewed := deadline != p.deadline
 	p.deadline, p.safe = deadline, safe
 	p.ttl = p.client.Status(p.m.clock()).TTL

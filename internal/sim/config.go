@@ -7,6 +7,7 @@ import (
 
 	"github.com/mortise-lock/mortise/cluster/founding"
 	"github.com/mortise-lock/mortise/lockfsm"
+	"github.com/mortise-lock/mortise/raftlog"
 )
 
 // Config defines one run. Draw returns the Config of a seed.
@@ -76,6 +77,8 @@ type Config struct {
 	Trouble Trouble
 	Insider bool // a process that has the secret sends false messages
 	Verbose bool
+	// RaftTrace returns the receiver of raft's trace points for a replica of a group. Nil means none.
+	RaftTrace func(group uint64) raftlog.RaftTracer
 	// Replay leaves out faults of an earlier run of the same Config. Nil means that faults are drawn.
 	Replay *Replay
 }

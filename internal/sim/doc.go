@@ -64,7 +64,10 @@
 //	operators they call Recover when a majority of the disks is lost
 //	watch     the checkers and the recorded history: watchlog.go for groups and logs,
 //	          watchvoters.go for voters, watchholds.go for holds that end by force
-//	          or by themselves, expiry delays and notices, watchkept.go for stays
+//	          or by themselves, expiry delays and notices, watchkept.go for stays;
+//	          watchleases.go emits the lease steps of model/lease.pml
+//	replay    the faults of an earlier run, some of which are left out; shrink.go finds
+//	          those that a failure needs, and page.go shows the run
 //
 // Two pieces of logic of internal/instance are written a second time in this package: starting,
 // stopping and deleting a replica (owner.go), and passing a frame to the right owner (proc.go). The
@@ -109,7 +112,8 @@
 // # Failure
 //
 // When a rule is broken, the run ends and Report.Fault names the rule. If Config.Verbose is set,
-// Report.Transcript has the last events. A panic on a turn of an actor is a broken rule.
+// Report.Transcript has the last events. [Shrink] finds the faults that a failure needs. A panic on
+// a turn of an actor is a broken rule.
 //
 // # Limits
 //

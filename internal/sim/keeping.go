@@ -13,13 +13,18 @@ import (
 var errLost = errors.New("sim: it is not sent")
 
 func (r *ownReplica) outlets() *keeper.Outlets {
-	return &keeper.Outlets{Propose: r.propose, Confirm: r.confirm, Reply: r.p.reply, WallUnixMS: r.p.m.wallUnixMS}
+	reply := func(to nodeid.ID, b []byte) error {
+		r.p.w.watch.keeperSends(r, b)
+		return r.p.reply(to, b)
+	}
+	return &keeper.Outlets{Propose: r.propose, Confirm: r.confirm, Reply: reply, WallUnixMS: r.p.m.wallUnixMS}
 }
 
 func (r *ownReplica) propose(term uint64, blob []byte) bool {
 	if r.p.w.befalls(dropped, r.p.w.net.drop, r.p.m.name) {
 		return false
 	}
+	r.p.w.watch.keeperProposes(r, term, blob)
 	r.log.post(func(clock.Time) { r.core.Propose(term, blob) })
 	return true
 }
@@ -39,7 +44,10 @@ func (p *proc) reply(to nodeid.ID, b []byte) error {
 }
 
 func (r *ownReplica) asked(from nodeid.ID, renewals, commands []byte) {
-	r.keeping.post(func(now clock.Time) { r.keeper.Receive(now, from, renewals, commands) })
+	r.keeping.post(func(now clock.Time) {
+		r.p.w.watch.renewalsCome(r, renewals)
+		r.keeper.Receive(now, from, renewals, commands)
+	})
 }
 
 // down reports that a stream to an instance has ended, or that none could be opened.

@@ -24,7 +24,8 @@ type proc struct {
 	m    *machine
 	dead bool
 
-	stream int // number of its stream in the recorded history
+	stream int    // number of its stream in the recorded history
+	traced string // its name in the trace of lease steps
 
 	instance nodeid.ID
 	group    uint64
@@ -61,7 +62,8 @@ type proc struct {
 func (m *machine) newProc() *proc {
 	m.w.streams++
 	return &proc{
-		w: m.w, m: m, instance: nodeidtest.ID(m.w.id()), stream: m.w.streams,
+		traced: traced(m.w.streams, m.name),
+		w:      m.w, m: m, instance: nodeidtest.ID(m.w.id()), stream: m.w.streams,
 		links: map[nodeid.ID][]*end{}, dialing: map[nodeid.ID][]frame{}, backOff: map[nodeid.ID]time.Duration{},
 		stays: stay.NewSet(freeStays, m.w.cfg.StayIdle), kept: map[*stay.Request]*keptStay{},
 	}

@@ -11,6 +11,7 @@ import (
 	"google.golang.org/protobuf/proto"
 
 	"github.com/mortise-lock/mortise/cluster/founding"
+	"github.com/mortise-lock/mortise/internal/check"
 	"github.com/mortise-lock/mortise/internal/clock"
 	"github.com/mortise-lock/mortise/internal/nodeid"
 	"github.com/mortise-lock/mortise/internal/replica"
@@ -40,6 +41,7 @@ type ownReplica struct {
 
 	counted  bool   // in watch.leaders
 	judgedAs string // name of this run of the replica, for the judges
+	applying uint64 // the term of the present entry
 	first    bool   // no other replica has applied the present entry before
 }
 
@@ -86,8 +88,13 @@ func startReplica(p *proc, group, id uint64, store *raftlog.MemoryStore, machine
 		r.keeper.Turn(now, to)
 		return r.keeper.Next()
 	}
+	var trace raftlog.RaftTracer
+	if w.cfg.RaftTrace != nil {
+		trace = w.cfg.RaftTrace(group)
+	}
 	r.core, err = raftlog.NewCore(raftlog.CoreConfig{
-		State: state, Now: p.m.clock(), Tick: replica.RaftTick, ElectionTicks: replica.ElectionTicks,
+		RaftTrace: trace,
+		State:     state, Now: p.m.clock(), Tick: replica.RaftTick, ElectionTicks: replica.ElectionTicks,
 		HeartbeatTicks:  replica.HeartbeatTicks,
 		EntriesInFlight: 2, Deferrable: r.glue.Deferrable, Queued: r.glue.Queued, Digest: r.glue.Digest, QueueBytes: 1 << 20,
 		SnapshotBytes: w.cfg.SnapshotBytes, KeepEntries: w.cfg.KeepEntries,
@@ -145,8 +152,10 @@ func (r *ownReplica) Event(e *raftlog.Event) error {
 		watch.applies(r, e)
 	case raftlog.Restored:
 		r.snap.capture, r.first = nil, false
+		watch.voterStep(r, check.LeaseStep{Kind: check.Stopped})
 	case raftlog.LeadBegins:
 		r.p.w.note("%v leads group %x in term %d", r.p, r.Group, e.Term)
+		watch.voterStep(r, check.LeaseStep{Kind: check.Leads, Term: e.Term})
 	}
 	if err := raftlog.Deliver(e, r.glue); err != nil {
 		return err

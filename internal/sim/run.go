@@ -58,6 +58,9 @@ func (w *world) finish() *Report {
 	if w.cfg.Heal && w.fault == "" {
 		settled = w.settle()
 	}
+	if w.cfg.Heal && w.fault == "" {
+		w.watch.leaseStep(check.LeaseStep{Kind: check.Settled, Left: w.leader().glue.Machine().Counts().Entries})
+	}
 	w.watch.judge(w.cfg.Heal)
 	w.watch.stats.Events = w.events
 	r := &Report{

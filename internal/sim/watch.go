@@ -31,6 +31,7 @@ type watch struct {
 	hashes    check.Hashes
 	raft      check.Raft
 	rising    check.Rising
+	leases    check.Leases
 	foundings check.Groups
 	served    check.Served
 	holdings
@@ -68,6 +69,7 @@ func newWatch(w *world) *watch {
 	if w.cfg.Options > 0 {
 		o.served.Bound += longestDelay * w.cfg.TTL
 	}
+	o.leases.Passes = recallPasses
 	o.longest.Late, o.delayed = lateWord, map[lockfsm.Token]time.Duration{}
 	o.handed, o.shorter = map[lockfsm.Token]time.Duration{}, map[lockfsm.Token]time.Duration{}
 	o.shared = map[lockfsm.Token]bool{}
@@ -242,6 +244,9 @@ func (o *watch) gets(c *call) {
 	switch {
 	case c.forced: // the state machine has already ended the hold by force
 	case c.believes():
+		if !c.kept {
+			o.holdStep(c, check.Believes)
+		}
 		for i, key := range keys {
 			o.believers[key] = append(o.believers[key], c)
 			o.believe(key, c, c.termsOf(i))
@@ -297,6 +302,9 @@ func (o *watch) extended(p *proc) {
 		if c.lapsed && c.believes() {
 			o.w.broken("%v call %d: the lock %v with token %d was lost by the clock and came back", p, c.id, c.keys(),
 				c.token)
+		}
+		if c.believes() && !c.kept {
+			o.holdStep(c, check.Believes)
 		}
 		o.notMarked(c)
 	}
@@ -358,6 +366,9 @@ func (o *watch) frees(c *call) {
 }
 
 func (o *watch) forgets(c *call) {
+	if !c.kept {
+		o.holdStep(c, check.Forgets)
+	}
 	o.over(c)
 	o.disbelieve(c)
 	o.freed(c)

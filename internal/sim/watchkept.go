@@ -25,6 +25,7 @@ func (o *watch) stay(p *proc, out *client.Outcome) {
 			o.stats.SharedStays++
 		}
 		p.kept[q] = k
+		o.stayStep(p, k, check.Keeps)
 		o.stats.Stays++
 		o.w.note("%v keeps %q with %d to %d", p, r.Key, k.first, k.last)
 		if g := o.groups[k.group]; g != nil {
@@ -33,6 +34,7 @@ func (o *watch) stay(p *proc, out *client.Outcome) {
 	case client.OutcomeWanted, client.OutcomeAsked:
 		if k != nil && !k.recalled {
 			k.recalled = true
+			o.stayStep(p, k, check.RecallHeard)
 			o.hears(p, k)
 		}
 	case client.OutcomeYield:
@@ -44,6 +46,9 @@ func (o *watch) stay(p *proc, out *client.Outcome) {
 			o.stats.StaysLost++
 		}
 		o.w.note("%v has lost the stay of %q: %v", p, r.Key, out.Err)
+		if k != nil {
+			o.stayStep(p, k, check.Forgets)
+		}
 		delete(p.kept, q)
 	case client.OutcomeReleased:
 		if k != nil && out.Err == nil {
@@ -65,6 +70,7 @@ func (o *watch) commands(p *proc, c *stay.Command) {
 		o.w.note("%v says that %q is in use with %d", p, c.Request.Key, c.Token)
 	case c.Kind == stay.Release && k != nil:
 		k.released = true
+		o.stayStep(p, k, check.Forgets)
 		o.givesBack(p, k)
 		o.w.note("%v gives %q back after %d passes, recalled %v", p, c.Request.Key, k.passes, k.recalled)
 	}
@@ -74,6 +80,7 @@ func (o *watch) commands(p *proc, c *stay.Command) {
 // which they were made.
 func (o *watch) pass(c *call) {
 	s := c.stay
+	o.stayStep(c.p, s, check.Passes)
 	if o.stats.Kept++; s.passes > 1 {
 		o.stats.Passes++
 	}

@@ -133,6 +133,7 @@ func (o *watch) sends(r *ownReplica, messages []*raftpb.Message) {
 
 func (o *watch) trail(r *ownReplica, e history.Event) {
 	o.record(r.p, e)
+	o.leaseTrail(r, &e)
 	if !r.first {
 		return
 	}
@@ -204,6 +205,7 @@ func (o *watch) role(r *ownReplica) {
 }
 
 func (o *watch) applies(r *ownReplica, e *raftlog.Event) {
+	r.applying = e.Term
 	sum := check.Sum(e.Data)
 	o.w.must(o.raft.Committed(r.Group, e.Index, e.Term, sum, r.judgedAs))
 	o.w.mark('a', e.Index, sum)
@@ -233,6 +235,7 @@ func (a account) Result(result lockfsm.Result, machine *lockfsm.Machine) {
 }
 
 func (o *watch) result(r *ownReplica, result *lockfsm.Result) {
+	o.leaseResult(r, result)
 	if r.first {
 		o.mayReserve(result)
 		if result.Kind == lockfsm.Refuse && result.Code == lockfsm.Deadlock {
