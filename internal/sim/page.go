@@ -30,6 +30,9 @@ const (
 func (r *Report) Page(title, command string, minimal bool, faults, remarks []string) timeline.Page {
 	p := r.page
 	p.Title, p.Command, p.Verdict, p.Minimal, p.Faults = title, command, r.Fault, minimal, faults
+	if p.At == 0 { // the second judge has objected, after the run
+		p.At = p.To
+	}
 	p.Remarks = append([]string{r.Config.String()}, remarks...)
 	p.From = max(0, p.At-pageTTLs*r.Config.TTL)
 	for i, s := range r.Strikes {
