@@ -8,9 +8,9 @@ import (
 	"github.com/mortise-lock/mortise/lockfsm"
 )
 
-// Leases checks a trace of lease steps against the rules of model/lease.pml. Each rule is about what
-// one process does, in terms of the steps that it has made and of the clock that it reads. So the
-// rules are stricter than the promises that the other checkers check: a trace can break a rule
+// Leases checks a trace of lease steps against the rules of model/lease.pml. Each rule is about
+// what one process does, in terms of its earlier steps and of the clock that it reads. So the rules
+// are stricter than the promises that the other checkers check: a trace can break a rule
 // although no two callers hold a lock.
 type Leases struct {
 	// Passes is how many callers may get a pass of a stay after its recall.
@@ -40,7 +40,7 @@ type leaseClient struct {
 	deadline time.Duration
 	numbers  map[lockfsm.Token]lockfsm.Number
 	tokens   map[lockfsm.Number]lockfsm.Token
-	held     map[lockfsm.Token]bool // true: by callers; false: kept
+	held     map[lockfsm.Token]bool // whether a caller holds it, or only the client keeps it
 	lost     map[lockfsm.Token]bool
 	released map[lockfsm.Token]bool
 	recalled map[lockfsm.Token]int // passes since the recall

@@ -279,8 +279,8 @@ func TestAGuestDoesNotCount(t *testing.T) {
 	}
 }
 
-// TestOthersHaveAnOrder: equal sessions give equal facts, whatever the order of a map is. A run of a
-// seed depends on it.
+// TestOthersHaveAnOrder: equal sessions give equal facts, whatever the order of a map is. A run of
+// a seed depends on it.
 func TestOthersHaveAnOrder(t *testing.T) {
 	var g SessionIndex
 	now := sessionMap{}

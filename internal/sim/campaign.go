@@ -171,7 +171,7 @@ func (c *Campaign) note(next uint64) error {
 
 // FromEnvironment sets fields from environment variables. First comes from MORTISE_SEED, Step
 // from MORTISE_STEP, Time from MORTISE_TIME, State from MORTISE_STATE and Page from MORTISE_PAGE.
-// Least comes from MORTISE_SEEDS, or from MORTISE_BIRTHS for foundings. If that is empty, Least comes
+// Least comes from MORTISE_SEEDS, or from MORTISE_BIRTHS for foundings. If that is empty, it comes
 // from MORTISE_LEAST. If that is empty too, Least is the value of the parameter runs. A value that
 // cannot be parsed is an error.
 func (c *Campaign) FromEnvironment(runs uint64) (err error) {

@@ -44,7 +44,7 @@
 //	proc      a running instance, and the frames that arrive at it; settings.go has
 //	          the settings with which it starts
 //	actor     a goroutine that owns a core: an inbox, a turn, one timer;
-//	          inbox.go has the posts of the log to the other owners
+//	          its file also has the posts of the log to the other owners
 //	owner     the owner of the cluster's core: a cluster.Owner. gossip.go and
 //	          ask.go simulate gossip and queries
 //	replica   the owner of the log's core: a raftlog.Shell and a replica.Host.

@@ -20,9 +20,9 @@ import (
 
 // raftTrace checks raft's own trace points, event by event, for one group.
 type raftTrace struct {
-	leaders map[uint64]string       // of each term
+	leaders map[uint64]string       // by term
 	nodes   map[string]*tracedNode  // by raft ID
-	terms   map[uint64]uint64       // of each entry that a leader has reported as committed
+	terms   map[uint64]uint64       // by index, of committed entries
 	commit  uint64                  // the highest one that any node has reported
 	events  map[string]int          // by name
 	write   func(raft.TracingEvent) // nil means none
