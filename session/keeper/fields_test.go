@@ -27,8 +27,8 @@ var otherFields = []string{"open.Record", "open.Rights", "acquire.Value", "detac
 var clientKinds = []lockfsm.Kind{lockfsm.Leaving, lockfsm.Close, lockfsm.Acquire,
 	lockfsm.Release, lockfsm.Cancel, lockfsm.Detach, lockfsm.InUse, lockfsm.Lapse, lockfsm.Downgrade}
 
-// TestEachKeyOfACommandNeedsItsRight finds the texts of every command by encoding it with each field
-// alone. A field that names a key needs its right; a field without a row fails.
+// TestEachKeyOfACommandNeedsItsRight finds the texts of every command by encoding it with each
+// field alone. A field that names a key needs its right; a field without a row fails.
 func TestEachKeyOfACommandNeedsItsRight(t *testing.T) {
 	t.Parallel()
 	seen := make(map[string]bool)
