@@ -346,8 +346,7 @@ func (ls *leases) regain(ctx context.Context, by *program, id string, token mort
 }
 
 // changer is a lock under which data or its value can be changed. A lock of a program with a
-// derived secret is none, because an instance of an older build would ignore that the lock guards
-// the data.
+// derived secret is none, because a guest has no such calls.
 type changer interface {
 	Put(ctx context.Context, key string, data []byte, revision uint64) (uint64, error)
 	SetValue(ctx context.Context, value string) error

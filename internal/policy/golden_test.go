@@ -24,8 +24,8 @@ func TestReleasedGoldenLogsAreUnchanged(t *testing.T) {
 
 const goldenDir = "lockfsm/testdata/golden"
 
-// changedLogs lists the golden logs of released versions that were changed or removed since. It also
-// returns the number of the releases.
+// changedLogs lists the golden logs of released versions that were changed or removed since. It
+// also returns the number of the releases.
 func changedLogs(t *testing.T, root string) (releases int, faults []string) {
 	t.Helper()
 	git := func(args ...string) (string, error) {
