@@ -106,8 +106,8 @@ func (f *fleet) secondsReady() {
 	}
 }
 
-// secondsBeside takes locks in new sessions of all nodes while a fault begins or ends. They may fail
-// with it.
+// secondsBeside takes locks in new sessions of all nodes while a fault begins or ends. They may
+// fail with it.
 func (f *fleet) secondsBeside() {
 	if !f.seconds.on {
 		return

@@ -113,7 +113,7 @@ var otherwise = map[string]string{
 		"cluster/founding.maxFates cluster/founding.maxGaveUp cluster/founding.maxPlaces " +
 		"cluster/founding.maxRivals cluster/founding.maxTips cluster/founding.maxUsed " +
 		"cluster/gossip.maxAliases cluster/voters.maxRetired cmd/mortise.maxGivenUp " +
-		"internal/replica.maxRefused lockfsm.maxBufferItems lockfsm.maxFree lockfsm.maxSpare " +
+		"internal/replica.maxDiffering internal/replica.maxRefused lockfsm.maxBufferItems lockfsm.maxFree lockfsm.maxSpare " +
 		"raftlog.maxMarks raftlog.maxRecycle raftlog.maxUnreachable session/client.maxLapses " +
 		"session/client.maxNonceTo tick.maxFinished transport.maxAddrs transport.maxSpares",
 	group: "" +
