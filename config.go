@@ -125,9 +125,9 @@ type Config struct {
 
 	// MaxWaiting is the MaxWaiting of this instance's requests, by the prefix of their keys. The
 	// longest prefix of a key counts, and "" is a prefix of all keys. Of a request for several keys,
-	// the lowest value counts, and a request with a lower MaxWaiting keeps its own. Requests with
-	// Sticky or Resume have no such limit. All instances should have the same prefixes and values, 1
-	// to 65,536. Default: none.
+	// the lowest value counts, and a request with a lower MaxWaiting keeps its own. LockSticky and
+	// Resume have no such limit. All instances should have the same prefixes and values, 1 to 65,536.
+	// Default: none.
 	MaxWaiting map[string]int
 
 	// StickyLocks is the largest number of free locks that each session of this instance keeps for

@@ -157,10 +157,9 @@ func (e *HeldError) Is(target error) bool { return target == ErrHeld && e.Token 
 // other requests of the circle keep waiting. Unlock the locks that you hold and begin again, or
 // request all of them with one LockAll.
 //
-// Only a request whose context comes from a [Lock.Context] is known to be made under a lock. When a
-// request arrives, the group searches for a circle, and gives up after 10,000 requests. A circle
-// that includes a wait for permits is a deadlock only if no hold outside of the circle can release
-// enough permits. For such a circle, the search gives up after 20,000 steps.
+// When a request arrives, the group searches for a circle, and gives up after 10,000 requests. A
+// circle that includes a wait for permits is a deadlock only if no hold outside of the circle can
+// release enough permits. For such a circle, the search gives up after 20,000 steps.
 type DeadlockError struct {
 	// Circle begins with the refused request. Each request waits for the Key of its link. The next
 	// request holds that key or is ahead in its queue. The last request waits for a lock under

@@ -38,7 +38,7 @@ type Health struct {
 	// Differs are settings that are not equal on all instances, founders that are missing while
 	// instances run that are no founders, instances whose build the leader refuses, and instances
 	// whose replica had another state than the majority: one sentence each, which begins with the
-	// setting, "Name", "Build" or "State". The sentence about a Surplus begins with "Surplus".
+	// setting, "Name", "Build", "State" or, about a Surplus, "Surplus".
 	Differs []string
 	// Surplus is how many instances run beyond Config.Replicas, programs with a derived secret not
 	// counted. If it is not zero, a condition of the guarantees is broken: in a cut of the network a

@@ -87,11 +87,9 @@ type LockEvent struct {
 	// Behind describes the holder at the time when the group decided that a Try fails or that the
 	// request waits. It is nil if the lock was free or the group did not decide. If the request
 	// waits, Behind.Waiters includes it.
-	Behind *HeldError
-	// BehindMark is the result of Hooks.Mark for the holder's request. Nil means none.
-	BehindMark []byte
-	// Waiting is how many requests waited ahead of this one. -1 means unknown.
-	Waiting int
+	Behind     *HeldError
+	BehindMark []byte // the result of Hooks.Mark for the holder's request; nil if there is none
+	Waiting    int    // how many requests waited ahead of this one; -1 if unknown
 }
 
 // NodeEvent describes an event of a node. Fields that the comment of its State does not mention are

@@ -161,14 +161,12 @@ type SessionInfo struct {
 	// Member is the instance or guest that opened the session. Name is the Holder of the session's
 	// holds. Instance and Address are empty if the session is Own.
 	Member
-	Own  bool // opened by NewSession or by a guest; false for the first session of an instance
-	TTL  time.Duration
-	Left time.Duration // as Standing.Left
-	// Expired means that it has expired, and holds only locks that Request.LockDelay or Lock.Detach
-	// keeps.
-	Expired bool
-	Held    int // keys that it holds
-	Waiting int // keys that it waits for
+	Own     bool // opened by NewSession or by a guest; false for the first session of an instance
+	TTL     time.Duration
+	Left    time.Duration // as Standing.Left
+	Expired bool          // it has expired, and holds only locks that Request.LockDelay or Lock.Detach keeps
+	Held    int           // keys that it holds
+	Waiting int           // keys that it waits for
 }
 
 // Sessions lists the sessions of the group, the oldest first, at most 1,000. It waits for a leader

@@ -25,11 +25,9 @@ type Status struct {
 	Member
 	Cluster string // Config.Cluster
 
-	Group  string // ID of the group, which may not be founded yet; "" without one
-	Joined bool   // the group is founded, and this instance belongs to it
-	// Leader is the name of the leading instance, or its ID while the name is unknown; "" if none
-	// leads.
-	Leader  string
+	Group   string // ID of the group, which may not be founded yet; "" without one
+	Joined  bool   // the group is founded, and this instance belongs to it
+	Leader  string // name of the leading instance, or its ID while that is unknown; "" if none leads
 	Leading bool   // this instance leads
 	Term    uint64 // of the group; 0 on an instance that does not vote
 	// Voters are the instances with a replica: voters, and learners, which may become voters later.
