@@ -233,13 +233,12 @@ func (s Status) votersText() string {
 	return strings.Join(list, ", ")
 }
 
-var attachment = map[bool]string{true: "attached", false: "not attached"}
-
 // String returns the status in a few lines, with untrusted text escaped.
 func (s Status) String() string {
 	var b strings.Builder
 	line := func(format string, args ...any) { b.WriteString(plain.Sprintf(format, args...)) }
 	joined := map[bool]string{true: "member", false: "no member yet"}
+	attached := map[bool]string{true: "attached", false: "not attached"}
 	line("%s at %s: %s", s.Name, cmp.Or(s.Address, "no address"), joined[s.Joined])
 	if s.Group != "" {
 		line(" of group %s, leader %s, voters %s", s.Group, orNone(s.Leader), s.votersText())
@@ -248,7 +247,7 @@ func (s Status) String() string {
 	if s.LeaseFor > 0 {
 		lease = fmt.Sprintf("lease %s for %v", s.Lease, s.LeaseFor.Round(time.Millisecond))
 	}
-	line("\nsession %s, %s, %d held, %d waiting", attachment[s.Attached], lease, s.Held, s.Waiters)
+	line("\nsession %s, %s, %d held, %d waiting", attached[s.Attached], lease, s.Held, s.Waiters)
 	if s.Waiting != "" {
 		line("\nwaiting: %s", s.Waiting)
 	}
