@@ -261,66 +261,6 @@ func orNone(name string) string {
 	return name
 }
 
-// DiskState is the kind of a disk fault.
-type DiskState string
-
-// The states of a [DiskFault].
-const (
-	DiskFailed  DiskState = "failed"  // the disk has returned an error
-	DiskHung    DiskState = "hung"    // a call of the file system does not return
-	DiskRemoved DiskState = "removed" // the directory was removed or replaced under the running instance
-	// DiskNoFiles means that the process may open no more files, so that a write failed.
-	DiskNoFiles DiskState = "no-files"
-	DiskLow     DiskState = "low" // a warning: less than Config.DirFreeBytes is left
-)
-
-// DiskFault is a fault of the disk of an instance with Config.Dir.
-type DiskFault struct {
-	Name     string // of the instance
-	Instance string // its ID
-	State    DiskState
-	Since    time.Time // when the instance noticed it, by its wall clock
-	Cause    string    // the error, with the path
-	Remedy   string    // what to do
-}
-
-// String returns the fault in a sentence, with untrusted text escaped.
-func (f DiskFault) String() string {
-	return plain.Sprintf("%s, noticed %s (%s): %s", instance.DiskWords(instance.DiskState(f.State)),
-		f.Since.UTC().Format(time.DateTime+" UTC"), f.Cause, f.Remedy)
-}
-
-func diskFaults(list []instance.FaultyDisk) (all []DiskFault) {
-	for _, f := range list {
-		all = append(all, DiskFault{Name: f.Name, Instance: f.Instance, State: DiskState(f.State), Since: f.Since,
-			Cause: f.Cause, Remedy: f.Remedy})
-	}
-	return all
-}
-
-// Member is one instance of the group, or a guest, as the leader lists it. Texts that a member
-// reports about itself are escaped: a control character is shown as \u{1b}.
-type Member struct {
-	Name     string
-	Instance string // proved ID of its present incarnation
-	Address  string // "" if it does not listen
-	Zone     string
-	Votes    bool // it is a voter, not a learner
-
-	// The following fields are set only in the results of Node.Members and in Status.
-
-	Version string    `json:",omitempty"` // version of mortise in its build; "" if not reported
-	Tier    Tier      `json:",omitempty"`
-	For     string    `json:",omitempty"` // the name in its derived secret or certificate; "" for the root tier
-	Session string    `json:",omitempty"` // ID of its session; Members(ctx, Session) begins with the next member
-	Since   time.Time `json:",omitzero"`  // when it became a member, by its own clock; zero if not reported
-	Leaving bool      `json:",omitempty"` // it is about to leave
-
-	// Seen means that this instance is connected to the member, or that gossip lists the member as
-	// alive. It is set only in Status.Voters.
-	Seen bool `json:",omitempty"`
-}
-
 // Members returns the members of the group, the oldest session first. It queries the leader for a
 // hundred at a time, and waits for a leader until ctx ends. If after is "", the list begins with
 // the first member. Otherwise after is the Session of a member, and the list begins with the next
@@ -396,12 +336,39 @@ func membersOf(page *query.MemberList) []Member {
 	return list
 }
 
-// Tier is the class of rights of a secret or certificate.
-type Tier string
+// DiskState is the kind of a disk fault.
+type DiskState string
 
-// The tiers.
+// The states of a [DiskFault].
 const (
-	TierRoot   Tier = "root"   // the root secret: the instance may found, vote and serve
-	TierMember Tier = "member" // a secret derived with -member: the instance locks, but never votes or serves
-	TierGuest  Tier = "guest"  // any other derived secret: a program that only takes locks, not an instance
+	DiskFailed  DiskState = "failed"  // the disk has returned an error
+	DiskHung    DiskState = "hung"    // a call of the file system does not return
+	DiskRemoved DiskState = "removed" // the directory was removed or replaced under the running instance
+	// DiskNoFiles means that the process may open no more files, so that a write failed.
+	DiskNoFiles DiskState = "no-files"
+	DiskLow     DiskState = "low" // a warning: less than Config.DirFreeBytes is left
 )
+
+// DiskFault is a fault of the disk of an instance with Config.Dir.
+type DiskFault struct {
+	Name     string // of the instance
+	Instance string // its ID
+	State    DiskState
+	Since    time.Time // when the instance noticed it, by its wall clock
+	Cause    string    // the error, with the path
+	Remedy   string    // what to do
+}
+
+// String returns the fault in a sentence, with untrusted text escaped.
+func (f DiskFault) String() string {
+	return plain.Sprintf("%s, noticed %s (%s): %s", instance.DiskWords(instance.DiskState(f.State)),
+		f.Since.UTC().Format(time.DateTime+" UTC"), f.Cause, f.Remedy)
+}
+
+func diskFaults(list []instance.FaultyDisk) (all []DiskFault) {
+	for _, f := range list {
+		all = append(all, DiskFault{Name: f.Name, Instance: f.Instance, State: DiskState(f.State), Since: f.Since,
+			Cause: f.Cause, Remedy: f.Remedy})
+	}
+	return all
+}

@@ -66,7 +66,8 @@ fips() { # runs tests in FIPS 140-3 mode
 # detector would find nothing and make them ten times slower. The tests of programs and pages take
 # minutes with it, so they run with it only every night.
 plain=$(go list ./cluster/founding ./cluster/voters ./lockfsm/... \
-  ./internal/{policy,plain,mutants/...,sim,whole/...,history,process} ./examples/... ./console ./cmd/...)
+  ./internal/{policy,plain,mutants/...,sim,whole/...,history,process} ./examples/... ./console \
+  ./cmd/...)
 longest=$(go list ./internal/e2e) # begins first, because it takes longest
 raced="$longest $(go list ./... | grep -vxF "$plain" | grep -vxF "$longest")"
 # With the race detector these tests take seconds to minutes each, half of the time of all tests.

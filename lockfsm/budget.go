@@ -217,30 +217,3 @@ func (m *Machine) overPut(l *lock, c *view) (Code, uint64) {
 }
 
 func overBudget(code Code, _ uint64) bool { return code != 0 }
-
-func (c *checker) charges() {
-	m := c.m
-	sum := uint64(0)
-	for s := m.firstSession; s != nil; s = s.after {
-		own := sessionCharge + content(len(s.record))
-		if s.rights != nil {
-			own += rightsCharge + content(len(s.rights.Text()))
-		}
-		sum += own
-		for e := s.first; e != nil; e = e.next {
-			own += e.requestCharge()
-			sum += e.restCharge()
-		}
-		_ = s.charged == own || c.broken(19, "session %d is charged %d, want %d", s.id, s.charged, own)
-	}
-	for l := m.firstLock; l != nil; l = l.next {
-		sum += lockCharge + content(len(l.key))
-		if l.data != nil {
-			sum += dataCharge + content(len(l.data.Value))
-		}
-		for e := l.first; e != nil; e = e.after {
-			sum += entryCharge
-		}
-	}
-	_ = m.charged() == sum || c.broken(19, "the group is charged %d, want %d", m.charged(), sum)
-}

@@ -386,3 +386,5 @@ func (c *call) stateToken() lockfsm.Token {
 	}
 	return c.token
 }
+
+func (c *call) wantsNotice() bool { return c.req.Terms != nil && c.req.Terms.Notice }

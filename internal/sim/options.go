@@ -9,12 +9,6 @@ import (
 	"github.com/mortise-lock/mortise/session/client"
 )
 
-// The longest expiry delay and the longest grace, in TTLs.
-const (
-	longestDelay = 4
-	longestGrace = 8
-)
-
 // options draws the options of a call: the time after which the hold ends by itself, an expiry
 // delay, and a notice of waiters.
 func (w *world) options(c *call) {
@@ -62,8 +56,6 @@ func (c *call) lowers() bool {
 	g := c.grant()
 	return !c.upgrades() && !g.Semaphore() && !g.Reads() && !slices.Contains(g.Modes, lockfsm.ModeU)
 }
-
-func (c *call) wantsNotice() bool { return c.req.Terms != nil && c.req.Terms.Notice }
 
 // downgraded is called when the caller is told that its lock is shared, or why it is not.
 func (c *call) downgraded(err error) { c.p.w.watch.lowered(c, err) }

@@ -431,3 +431,34 @@ func (o *watch) died(p *proc) {
 		o.foundings.EndedEverywhere(nodeidtest.Number(p.instance))
 	}
 }
+
+// binds checks that an incarnation is never bound to two groups.
+func (o *watch) binds(p *proc) {
+	if p.core.Founding.Phase() != founding.Bound {
+		return
+	}
+	instance, group := p.core.Founding.Instance(), p.core.Founding.Group()
+	if was := o.bound[instance]; was != 0 && was != group {
+		o.w.broken("%v is bound to group %x, and was bound to group %x in the same life", p, group, was)
+	}
+	o.bound[instance] = group
+}
+
+// leaves checks a restart in place. An instance with a disk may leave its group only if operators
+// have given up the group. A voter without a disk may leave only a group that can no longer elect
+// a leader. In a run with an insider, the second rule is not checked.
+func (o *watch) leaves(p *proc) {
+	switch {
+	case !p.member || o.gaveUp[p.group]:
+	case p.m.disk != nil:
+		o.w.broken("%v leaves group %x, which its disk has and people have not given up", p, p.group)
+	case p.replica != nil && !o.w.cfg.Insider && o.lives(p.replica):
+		o.w.broken("%v leaves group %x, in which it votes and a majority of the replicas runs", p, p.group)
+	}
+}
+
+// The longest expiry delay and the longest grace, in TTLs.
+const (
+	longestDelay = 4
+	longestGrace = 8
+)

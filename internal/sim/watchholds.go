@@ -327,3 +327,12 @@ func (o *watch) exits(c *call) {
 		o.w.must(o.beliefs.End(key, c.inside(), o.w.now))
 	}
 }
+
+// termsOf returns the terms of the key of e with the index i.
+func termsOf(e *history.Event, i int) check.Terms {
+	t := check.Terms{Permits: e.Permits, Of: e.Of}
+	if i < len(e.Modes) {
+		t.Permits, t.Of = lockfsm.Mode(e.Modes[i] - '0').Terms()
+	}
+	return t
+}

@@ -24,31 +24,6 @@ func (o *watch) founded(c *founding.Charter) {
 	}
 }
 
-// binds checks that an incarnation is never bound to two groups.
-func (o *watch) binds(p *proc) {
-	if p.core.Founding.Phase() != founding.Bound {
-		return
-	}
-	instance, group := p.core.Founding.Instance(), p.core.Founding.Group()
-	if was := o.bound[instance]; was != 0 && was != group {
-		o.w.broken("%v is bound to group %x, and was bound to group %x in the same life", p, group, was)
-	}
-	o.bound[instance] = group
-}
-
-// leaves checks a restart in place. An instance with a disk may leave its group only if operators
-// have given up the group. A voter without a disk may leave only a group that can no longer elect
-// a leader. In a run with an insider, the second rule is not checked.
-func (o *watch) leaves(p *proc) {
-	switch {
-	case !p.member || o.gaveUp[p.group]:
-	case p.m.disk != nil:
-		o.w.broken("%v leaves group %x, which its disk has and people have not given up", p, p.group)
-	case p.replica != nil && !o.w.cfg.Insider && o.lives(p.replica):
-		o.w.broken("%v leaves group %x, in which it votes and a majority of the replicas runs", p, p.group)
-	}
-}
-
 // lives reports whether a running replica could win an election in its own configuration. It
 // considers only configurations in which the given voter votes. A replica votes for a candidate if
 // the last entry of the candidate's log is not older than its own last entry, and if the replica
@@ -162,15 +137,6 @@ func (o *watch) trail(r *ownReplica, e history.Event) {
 	case e.Resumes != 0:
 		o.resumed(&e)
 	}
-}
-
-// termsOf returns the terms of the key of e with the index i.
-func termsOf(e *history.Event, i int) check.Terms {
-	t := check.Terms{Permits: e.Permits, Of: e.Of}
-	if i < len(e.Modes) {
-		t.Permits, t.Of = lockfsm.Mode(e.Modes[i] - '0').Terms()
-	}
-	return t
 }
 
 // queue observes that a request joins or leaves the queues of its keys.
