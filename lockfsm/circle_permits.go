@@ -369,7 +369,7 @@ func (g *game) path(s *session) []Link {
 			slices.Reverse(path)
 			return path[:min(len(path), maxLinks)]
 		}
-		if p == g.asked {
+		if p.e == nil {
 			for _, each := range p.places {
 				if each.outside {
 					last, hold := each.row.lock.last, (*entry)(nil)

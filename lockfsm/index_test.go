@@ -246,7 +246,7 @@ func TestReservedTokensEndAtTheLast(t *testing.T) {
 		session := apply(Command{Kind: Open, Nonce: Nonce{1}}, Done).Session
 		apply(Command{Kind: Attach, Session: session, Epoch: 1, Nonce: Nonce{1}, Number: 1}, Done)
 		for i := range stays {
-			apply(Command{Kind: Acquire, Session: session, Epoch: 1, Number: Number(i + 1), Key: "k", Permits: 1,
+			apply(Command{Kind: Acquire, Session: session, Epoch: 1, Number: Number(i + 1), Key: "k", Mode: ModeIS,
 				Sticky: true}, Granted)
 		}
 		if indexed := m.locks["k"].index != nil; indexed != (stays == 40) {

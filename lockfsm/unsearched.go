@@ -13,7 +13,9 @@ import (
 // requests that wait under an owner.
 
 // maxSearches bounds the searches for one request. A search is repeated if an earlier deadlock
-// delays the request, because the request may be in a deadlock of its own when that has ended.
+// delays the request, because the request may be in a deadlock of its own when that has ended. If
+// it is on a circle and still delayed by the last search, it is refused: the other deadlock may be
+// one that this request delays.
 const maxSearches = 4
 
 // The bounds of a continued search. A deadlock beyond them lasts until one of its requests ends.
@@ -87,14 +89,18 @@ func (m *Machine) Search() (result Search) {
 	e := s.unsearched.requests.Front().Value.(*entry)
 	g := game{of: map[*entry]*player{}, rows: map[*lock]*row{}, joins: searchVisits, limit: searchSteps}
 	var places []Place
-	v := g.judge(e, func() { places = g.proof() })
+	circle := false
+	v := g.judge(e, func() { places, circle = g.proof(), g.path(s) != nil })
+	e.extra.pending.searches++
+	if v == isDelayed && circle && e.extra.pending.searches == maxSearches {
+		v = isCircle // two requests that were unsearched together can delay each other
+	}
 	if v == isCircle && !m.proves(e, slices.Values(places)) {
 		v = beyond // too many requests for a proof
 	}
 	result.Steps = g.steps
 	m.unsearched.sessions.MoveToBack(first)
 	s.unsearched.requests.MoveToBack(e.extra.pending.at)
-	e.extra.pending.searches++
 	if v == isCircle {
 		result.Refuse = Command{Kind: Refuse, Session: s.id, Epoch: s.epoch, Number: e.number,
 			Proof: places}.Append(nil)

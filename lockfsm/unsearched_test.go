@@ -98,6 +98,38 @@ func TestWrongProof(t *testing.T) {
 	w.check()
 }
 
+// TestDeadlocksThatDelayEachOther has two circles through one request, each of which delays the
+// request that has closed the other. No Acquire has found them.
+func TestDeadlocksThatDelayEachOther(t *testing.T) {
+	w := newWorld(t)
+	w.m.BoundSearches(1, 1)
+	a, b, both := w.session(1), w.session(2), w.session(3)
+	for _, s := range []SessionID{a, b} {
+		w.do(Command{Kind: Acquire, Session: s, Epoch: 1, Number: 1, Key: "shared", Mode: ModeIS}, Granted)
+	}
+	w.do(Command{Kind: Acquire, Session: both, Epoch: 1, Number: 1, Key: "other", Keys: []string{"shared"}}, Waiting)
+	for _, s := range []SessionID{a, b} {
+		r := w.do(Command{Kind: Acquire, Session: s, Epoch: 1, Number: 2, Key: "other", Owner: 1}, Waiting)
+		if !r.Unsearched {
+			t.Fatal("the search in the Acquire has decided")
+		}
+	}
+	refused, searches := 0, 0
+	for ; w.m.Unsearched(); searches++ {
+		if s := w.m.Search(); s.Refuse != nil {
+			command, _, _ := Next(s.Refuse)
+			if r := w.m.Apply(1, 1, command); r.Code != Deadlock || len(r.Circle) == 0 {
+				t.Fatal(describe(r))
+			}
+			refused++
+		}
+	}
+	if refused != 2 || searches > 2*maxSearches {
+		t.Errorf("%d of 2 deadlocks ended, after %d searches", refused, searches)
+	}
+	w.check()
+}
+
 // TestDelayedSearchEnds checks that a request which an earlier deadlock delays is searched a few
 // times only, and that the leader's searches come to an end.
 func TestDelayedSearchEnds(t *testing.T) {
