@@ -39,6 +39,7 @@ type answer struct {
 	Leading bool
 	Leader  string
 	Waiting string
+	Starved time.Duration
 }
 
 func TestMain(m *testing.M) {
@@ -100,7 +101,7 @@ func (c *child) answer(r request) {
 		err = c.lock(r.Lock).Err()
 	case "status":
 		s := c.node.Status()
-		a.Leading, a.Leader, a.Waiting = s.Leading, s.Leader, s.Waiting
+		a.Leading, a.Leader, a.Waiting, a.Starved = s.Leading, s.Leader, s.Waiting, s.Starved
 	}
 	if err != nil {
 		a.Err = err.Error()

@@ -42,8 +42,28 @@ func starve(t *testing.T, pid int) {
 }
 
 // TestStarvedLeaderLosesNoSession runs a leader with almost no CPU time while other instances
-// request locks as fast as they can. No session may be lost.
+// request locks as fast as they can. No session may be lost. The limit of starve alone causes gaps
+// of a tenth of a second. If the machine adds gaps of a second, the test begins again, at most
+// twice, because a lease of two seconds does not survive that.
 func TestStarvedLeaderLosesNoSession(t *testing.T) {
+	const attempts, mostGaps = 3, time.Second
+	for attempt := 1; !t.Failed(); attempt++ {
+		var lost []string
+		var gaps time.Duration
+		t.Run(fmt.Sprint("attempt ", attempt), func(t *testing.T) { lost, gaps = starvedLeader(t) })
+		if len(lost) == 0 {
+			return
+		}
+		if attempt == attempts || gaps < mostGaps {
+			t.Fatalf("%s; the machine gave no processor for %v", strings.Join(lost, "; "), gaps)
+		}
+		t.Logf("%s, but the machine gave no processor for %v: again", strings.Join(lost, "; "), gaps)
+	}
+}
+
+// starvedLeader returns the sentences about locks that were lost, and the most time for which an
+// instance says that the machine gave it no processor.
+func starvedLeader(t *testing.T) (lost []string, gaps time.Duration) {
 	f := startFleet(t)
 	leader := f.leader()
 	var mine []held
@@ -69,10 +89,13 @@ func TestStarvedLeaderLosesNoSession(t *testing.T) {
 	for i, h := range mine {
 		_, reply := h.n.ask(request{Op: "err", Lock: h.id})
 		if a := get(t, "err", reply); a.Err != "" {
-			t.Errorf("node-%d (the starved one is node-%d) has lost its lock: %s", i, leader, a.Err)
+			lost = append(lost, fmt.Sprintf("node-%d (the starved one is node-%d) has lost its lock: %s", i, leader, a.Err))
 		}
+		_, reply = h.n.ask(request{Op: "status"})
+		gaps = max(gaps, get(t, "status", reply).Starved)
 	}
 	if grants.Load() == 0 {
 		t.Error("nothing was granted")
 	}
+	return lost, gaps
 }
