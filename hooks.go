@@ -124,7 +124,7 @@ var outcomes = [...]Outcome{
 	trace.Granted: OutcomeGranted, trace.Entered: OutcomeEntered, trace.Confirmed: OutcomeConfirmed,
 	trace.Soon: OutcomeSoon, trace.Unconfirmed: OutcomeUnconfirmed, trace.Detached: OutcomeDetached,
 	trace.Left: OutcomeLeft, trace.Gone: OutcomeLost, trace.Stopped: OutcomeClosed,
-	trace.InDoubt: OutcomeInDoubt, trace.Regained: OutcomeRegained,
+	trace.InDoubt: OutcomeInDoubt, trace.Regained: OutcomeRegained, trace.Leaked: "",
 }
 
 func outcome(e *trace.Event) Outcome {

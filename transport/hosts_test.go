@@ -95,6 +95,11 @@ func TestRefusedConnectionsCountMore(t *testing.T) {
 func TestAPacedHandshakeHoldsNothing(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		all := newHostTurns()
+		busy := func() int {
+			all.mu.Lock()
+			defer all.mu.Unlock()
+			return all.busy
+		}
 		arrive(all, "192.0.2.1", hostBurst)
 		c := &accepted{Conn: fromHost{addr: "192.0.2.1"}, gone: make(chan struct{})}
 		paced, err := all.arrive(c)
@@ -104,11 +109,11 @@ func TestAPacedHandshakeHoldsNothing(t *testing.T) {
 		began, result := time.Now(), make(chan error, 1)
 		go func() { result <- paced.take() }()
 		synctest.Wait()
-		if all.busy != 0 || paced.busy.Load() {
+		if busy() != 0 || paced.busy.Load() {
 			t.Error("a handshake that is not due holds a turn, or is never displaced")
 		}
-		if err := <-result; err != nil || time.Since(began) != hostEvery || all.busy != 1 {
-			t.Errorf("after %v: %v, %d turns are held", time.Since(began), err, all.busy)
+		if err := <-result; err != nil || time.Since(began) != hostEvery || busy() != 1 {
+			t.Errorf("after %v: %v, %d turns are held", time.Since(began), err, busy())
 		}
 		paced.end()
 		closed, err := all.arrive(c)
@@ -118,8 +123,8 @@ func TestAPacedHandshakeHoldsNothing(t *testing.T) {
 		go func() { result <- closed.take() }()
 		synctest.Wait()
 		close(c.gone)
-		if err := <-result; !errors.Is(err, errPaced) || all.busy != 0 {
-			t.Errorf("%v, %d turns are held", err, all.busy)
+		if err := <-result; !errors.Is(err, errPaced) || busy() != 0 {
+			t.Errorf("%v, %d turns are held", err, busy())
 		}
 	})
 }
