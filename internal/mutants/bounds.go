@@ -58,7 +58,7 @@ func bounds() []Bug {
 		{Name: "ended-session-is-recent", Package: "lockfsm", Hazard: "none",
 			Breaks: "a session that has ended still acquires locks, if the last command was of it"},
 		{Name: "delayed-by-each-other", Package: "lockfsm", Hazard: "none",
-			Breaks: "two deadlocks through one request, found by no Acquire, last for ever"},
+			Breaks: "two deadlocks through one request never end, if no Acquire has noticed them"},
 		{Name: "one-guest-empties-the-audit-log", Package: "lockfsm", Hazard: "none",
 			Breaks: "a guest whose own holds expire pushes all events of others out of the audit log"},
 		{Name: "resets-of-any-rate", Package: "transport", Hazard: "none",
