@@ -98,7 +98,7 @@ func TestFactsPlaceEachReplica(t *testing.T) {
 }
 
 // TestAConfigurationIsCarriedWhole checks what package founding learns of a configuration: both
-// majorities of a joint one, who is a learner, and each place.
+// majorities of a joint one, the learners, and each place.
 func TestAConfigurationIsCarriedWhole(t *testing.T) {
 	c := configuration(5)
 	if a := Applied(&c); a.At != 7 || len(a.Voters) != 5 || a.Incoming != nil || a.Outgoing != nil {
