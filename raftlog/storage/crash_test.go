@@ -28,7 +28,8 @@ const crashSegment = 16 << 10
 func openCrash(c *crashFS, seed uint64) (*wal, raftlog.State, error) {
 	r := rand.New(rand.NewPCG(seed, 3))
 	w := &wal{fs: c, dir: "d", id: crashID, segment: crashSegment, logger: slog.New(slog.DiscardHandler),
-		random: func(b []byte) { binary.LittleEndian.PutUint64(b, r.Uint64()) }}
+		random: func(b []byte) { binary.LittleEndian.PutUint64(b, r.Uint64()) },
+		busy:   make(timedMutex, 1), preparing: make(timedMutex, 1)}
 	l, err := list(c, "d")
 	if err != nil {
 		return nil, raftlog.State{}, err
@@ -140,10 +141,10 @@ func (h *history) prepare() error {
 	h.own, h.ready, h.failed = s, nil, nil
 	busy := false
 	h.fs.beside = func() {
-		if busy || h.failed != nil || h.r.IntN(3) == 0 || !h.w.busy.TryLock() {
+		if busy || h.failed != nil || h.r.IntN(3) == 0 || !h.w.busy.tryLock() {
 			return
 		}
-		h.w.busy.Unlock()
+		h.w.busy.unlock()
 		busy = true
 		h.failed = h.save(h.batch())
 		busy = false

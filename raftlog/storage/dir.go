@@ -247,5 +247,6 @@ func (d *Dir) newLog(id raftlog.Identity) *wal {
 		random: func(b []byte) { rand.Read(b) }, // never fails
 		begun:  func() error { return d.begun(id) },
 		closed: func(failed error) { d.logClosed(id, failed) },
+		busy:   make(timedMutex, 1), preparing: make(timedMutex, 1),
 	}
 }

@@ -5,7 +5,6 @@ import (
 	"fmt"
 	"log/slog"
 	"path/filepath"
-	"sync"
 
 	"go.etcd.io/raft/v3/raftpb"
 
@@ -76,7 +75,7 @@ type wal struct {
 	// The mutex `busy` guards the fields below. Save and Load hold it. Prepare holds the mutex
 	// `preparing`, and for a short time also `busy`. Close waits for neither mutex, because the disk
 	// may never answer.
-	busy, preparing sync.Mutex
+	busy, preparing timedMutex
 
 	files    uint64    // highest number of a snapshot file
 	prepared *prepared // snapshot that no frame names yet, or nil
@@ -108,8 +107,8 @@ func (w *wal) refuse(name string, err error) error {
 func (w *wal) Volatile() bool { return false }
 
 func (w *wal) Load() (raftlog.State, error) {
-	w.busy.Lock()
-	defer w.busy.Unlock()
+	w.busy.lock()
+	defer w.busy.unlock()
 	if err := w.usable(); err != nil {
 		return raftlog.State{}, err
 	}
@@ -148,8 +147,8 @@ func (w *wal) fail(doing string, err error) error {
 }
 
 func (w *wal) Save(b raftlog.Batch) error {
-	w.busy.Lock()
-	defer w.busy.Unlock()
+	w.busy.lock()
+	defer w.busy.unlock()
 	if err := w.usable(); err != nil {
 		return err
 	}
@@ -276,14 +275,14 @@ func (w *wal) write(frame []byte) error {
 // ErrHung.
 func (w *wal) Close() error {
 	hangs := fmt.Errorf("%w: the disk of %s has not answered yet", raftlog.ErrHung, w.dir)
-	if !w.preparing.TryLock() {
+	if !w.preparing.tryLock() {
 		return hangs
 	}
-	defer w.preparing.Unlock()
-	if !w.busy.TryLock() {
+	defer w.preparing.unlock()
+	if !w.busy.tryLock() {
 		return hangs
 	}
-	defer w.busy.Unlock()
+	defer w.busy.unlock()
 	if w.finished {
 		return nil
 	}

@@ -18,8 +18,8 @@ type prepared struct {
 }
 
 func (w *wal) Prepare(ctx context.Context, s *raftpb.Snapshot) error {
-	w.preparing.Lock()
-	defer w.preparing.Unlock()
+	w.preparing.lock()
+	defer w.preparing.unlock()
 	file, stale, err := w.beginPrepare()
 	if err != nil {
 		return err
@@ -32,8 +32,8 @@ func (w *wal) Prepare(ctx context.Context, s *raftpb.Snapshot) error {
 		// If the removal fails, the next open removes the file.
 		return errors.Join(context.Cause(ctx), w.fs.Remove(filepath.Join(w.dir, w.snapshotName(file))))
 	}
-	w.busy.Lock()
-	defer w.busy.Unlock()
+	w.busy.lock()
+	defer w.busy.unlock()
 	if err != nil {
 		return w.fail("writing a snapshot", err)
 	}
@@ -44,8 +44,8 @@ func (w *wal) Prepare(ctx context.Context, s *raftpb.Snapshot) error {
 // beginPrepare returns the number of the snapshot file to write, and the obsolete snapshot files to
 // remove first.
 func (w *wal) beginPrepare() (file uint64, stale []string, err error) {
-	w.busy.Lock()
-	defer w.busy.Unlock()
+	w.busy.lock()
+	defer w.busy.unlock()
 	if err := w.usable(); err != nil {
 		return 0, nil, err
 	}
