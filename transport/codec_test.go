@@ -96,7 +96,7 @@ func TestRaftMessagesAreProtobuf(t *testing.T) {
 	for range 20_000 {
 		m := &raftpb.Message{}
 		random(r, m.ProtoReflect(), 2)
-		if plain(m) {
+		if isPlain(m) {
 			byHand++
 		}
 		b := marshal(t, m)

@@ -7,6 +7,7 @@ import (
 	"google.golang.org/protobuf/proto"
 
 	"github.com/mortise-lock/mortise/internal/nodeid"
+	"github.com/mortise-lock/mortise/internal/plain"
 	wire "github.com/mortise-lock/mortise/transport/wire/mortise/transport/v1"
 )
 
@@ -124,9 +125,9 @@ func otherRules(here, there []uint64) string {
 
 func clip(s string) string {
 	if len(s) > maxLabel {
-		return s[:maxLabel] + "..."
+		return plain.Cut(s, maxLabel) + "..."
 	}
-	return s
+	return plain.Cut(s, maxLabel)
 }
 
 func kindOf(reason wire.Refusal_Reason) error {

@@ -33,7 +33,7 @@ const (
 
 // appendMessage appends exactly the bytes that protobuf would append for m.
 func appendMessage(b []byte, m *raftpb.Message) ([]byte, error) {
-	if !plain(m) {
+	if !isPlain(m) {
 		return proto.MarshalOptions{}.MarshalAppend(b, m)
 	}
 	if m.Type != nil {
@@ -59,7 +59,7 @@ func appendMessage(b []byte, m *raftpb.Message) ([]byte, error) {
 	return appendNumber(b, tagVote, m.Vote), nil
 }
 
-func plain(m *raftpb.Message) bool {
+func isPlain(m *raftpb.Message) bool {
 	if m == nil || m.Snapshot != nil || len(m.Responses) > 0 || len(m.ProtoReflect().GetUnknown()) > 0 {
 		return false
 	}

@@ -7,6 +7,8 @@ import (
 	"path/filepath"
 	"strconv"
 	"strings"
+
+	"github.com/mortise-lock/mortise/internal/plain"
 )
 
 type form uint8
@@ -45,7 +47,7 @@ func parseJoin(entry string) (form, string, error) {
 		return 0, "", fmt.Errorf("%q has two slashes where three belong, %s; %s", clip(entry),
 			clip(scheme+":///"+rest), joinForms)
 	case scheme == "file":
-		if name == "" || strings.ContainsRune(name, 0) || len(name) > maxPathBytes {
+		if name == "" || strings.ContainsRune(name, 0) || len(rest) > maxPathBytes {
 			return 0, "", fmt.Errorf("%q names no file; %s", clip(entry), joinForms)
 		}
 		return formFile, localPath(rest), nil
@@ -122,7 +124,7 @@ func checkHost(host string) error {
 
 func clip(text string) string {
 	if len(text) > 100 {
-		return text[:100] + "..."
+		return plain.Cut(text, 100) + "..."
 	}
 	return text
 }

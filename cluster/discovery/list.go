@@ -8,6 +8,8 @@ import (
 	"io"
 	"os"
 	"time"
+
+	"github.com/mortise-lock/mortise/internal/plain"
 )
 
 // A fleet that exceeds these limits can list only some of its instances, or use a service.
@@ -148,7 +150,7 @@ func clipped(err error) error {
 		return r
 	}, text)
 	if len(text) > maxErrorBytes {
-		text = append(bytes.ToValidUTF8(text[:maxErrorBytes], nil), "..."...)
+		text = []byte(plain.Cut(string(text), maxErrorBytes) + "...")
 	}
 	return errors.New(string(text))
 }

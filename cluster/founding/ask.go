@@ -6,6 +6,7 @@ import (
 	"time"
 
 	"github.com/mortise-lock/mortise/internal/nodeid"
+	"github.com/mortise-lock/mortise/internal/plain"
 )
 
 func (c *Core) ask(random Random) time.Duration {
@@ -109,7 +110,7 @@ func (c *Core) Result(now time.Duration, id uint64, asked time.Duration, outcome
 	p := c.places[at]
 	p.pending, p.tried, p.ended, p.mute, p.why = 0, true, now, outcome == Silent, ""
 	if outcome == Silent {
-		p.why = string(answer[:min(len(answer), maxWhy)])
+		p.why = plain.Cut(string(answer), maxWhy)
 	}
 	if outcome != Silent {
 		c.cleared(p)
@@ -120,7 +121,7 @@ func (c *Core) Result(now time.Duration, id uint64, asked time.Duration, outcome
 	}
 	s := lastResult{outcome: outcome, asked: asked, got: now}
 	if outcome == Foreign {
-		s.why = string(answer[:min(len(answer), maxWhy)])
+		s.why = plain.Cut(string(answer), maxWhy)
 	}
 	if outcome == Answered {
 		who, err := decodeInfo(answer)

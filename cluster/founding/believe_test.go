@@ -54,7 +54,7 @@ func TestOnlyVotersAndTheLeaderAreBelieved(t *testing.T) {
 	}
 	for name, lie := range lies {
 		for _, durable := range []bool{false, true} {
-			c := plain(durable)
+			c := ordinary(durable)
 			c.bring(t, 0x11, 1, 10, configuration())
 			c.Voters(c.now, 99, 11, configuration(0x11))
 			c.happened()
@@ -80,7 +80,7 @@ func TestOnlyVotersAndTheLeaderAreBelieved(t *testing.T) {
 }
 
 func TestTheLeaderIsBelieved(t *testing.T) {
-	c := plain(false)
+	c := ordinary(false)
 	c.Guide(mallory().Instance)
 	c.Ask(c.now, c.wall, mallory(),
 		AppendPush(nil, Push{To: c.Instance(), Group: 99, At: 20, Voters: mallorys()}))
@@ -114,7 +114,7 @@ func TestAllVotersReplacedWhileCutOff(t *testing.T) {
 		{"with a directory, no voter", true, false, simTTL + time.Second, false},
 		{"with a directory, a voter", true, true, simTTL + time.Second, false},
 	} {
-		c := plain(tc.durable)
+		c := ordinary(tc.durable)
 		if tc.votes {
 			c.bring(t, 0x11, 1, 10, configuration())
 			voting := configuration(0x11)

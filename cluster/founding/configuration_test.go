@@ -11,7 +11,7 @@ import (
 )
 
 func TestTheNewestConfigurationIsTold(t *testing.T) {
-	c := plain(false)
+	c := ordinary(false)
 	c.Ask(c.now, c.wall, aVoter(),
 		AppendPush(nil, Push{To: nodeidtest.ID(5), Group: 98, At: 20, Voters: configuration()}))
 	c.Ask(c.now, c.wall, aVoter(),
@@ -42,7 +42,7 @@ func TestTheNewestConfigurationIsTold(t *testing.T) {
 }
 
 func TestInquire(t *testing.T) {
-	c := plain(false)
+	c := ordinary(false)
 	c.now += time.Second
 	if out := c.Tick(c.now, c.wall, Random{}); len(out.Questions) != 0 {
 		t.Fatal("a member with a leader asks")
@@ -73,7 +73,7 @@ func TestInquire(t *testing.T) {
 }
 
 func TestAdopt(t *testing.T) {
-	c := plain(true)
+	c := ordinary(true)
 	s := c.rulesOf
 	s.SessionTTL = time.Minute
 	before := c.Revision()

@@ -1,6 +1,10 @@
 package founding
 
-import "encoding/binary"
+import (
+	"encoding/binary"
+
+	"github.com/mortise-lock/mortise/internal/plain"
+)
 
 func appendQuestion(b []byte, q question) []byte {
 	b = header(b, kindQuestion)
@@ -30,7 +34,7 @@ func appendInfo(b []byte, w InstanceInfo) []byte {
 	b = binary.AppendUvarint(b, uint64(w.Rules))
 	b = binary.AppendUvarint(b, uint64(min(max(w.WallUnixMS, 0), maxWall)))
 	b = appendVoters(b, w.Voters)
-	b = appendText(b, cut(w.Obstacle, maxTextBytes))
+	b = appendText(b, plain.Cut(w.Obstacle, maxTextBytes))
 	b = binary.AppendUvarint(b, w.Life)
 	b = binary.AppendUvarint(b, w.Boot)
 	b = appendBool(b, w.Durable)
@@ -111,7 +115,7 @@ func appendVerdict(b []byte, v verdict) []byte {
 	b = header(b, kindVerdict)
 	b = binary.AppendUvarint(b, v.Group)
 	b = append(b, byte(v.Refusal))
-	return appendText(b, cut(v.Detail, maxTextBytes))
+	return appendText(b, plain.Cut(v.Detail, maxTextBytes))
 }
 
 func decodeVerdict(b []byte) (verdict, error) {

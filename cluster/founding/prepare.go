@@ -4,6 +4,7 @@ import (
 	"encoding/binary"
 
 	"github.com/mortise-lock/mortise/internal/nodeid"
+	"github.com/mortise-lock/mortise/internal/plain"
 )
 
 // Prepare asks one incarnation to start an empty replica (rule 9). The leader sends it, and adds
@@ -66,7 +67,7 @@ func decodePrepare(b []byte) (Prepare, error) {
 func appendPrepared(b []byte, a PrepareAnswer) []byte {
 	b = header(b, kindPrepared)
 	b = binary.AppendUvarint(b, a.Raft)
-	return appendText(append(b, byte(a.State)), cut(a.Detail, maxTextBytes))
+	return appendText(append(b, byte(a.State)), plain.Cut(a.Detail, maxTextBytes))
 }
 
 // DecodePrepared decodes the answer to a Prepare, or fails with ErrMalformed. The caller must

@@ -5,6 +5,7 @@ import (
 	"slices"
 
 	"github.com/mortise-lock/mortise/internal/nodeid"
+	"github.com/mortise-lock/mortise/internal/plain"
 )
 
 // State is what a durable instance needs at its next start. The package comment says when the host
@@ -42,8 +43,8 @@ func (s *State) Append(b []byte) []byte {
 		b = appendCharter(b, s.Charter)
 	}
 	b = appendSettings(b, s.Settings)
-	b = appendText(b, cut(s.Addr, maxAddrBytes))
-	b = appendText(b, cut(s.Refused, maxReasonBytes))
+	b = appendText(b, plain.Cut(s.Addr, maxAddrBytes))
+	b = appendText(b, plain.Cut(s.Refused, maxReasonBytes))
 	for _, n := range [...]uint64{s.At, s.Raft, s.Term, s.Lingers, s.UsedAt, uint64(len(s.Used))} {
 		b = binary.AppendUvarint(b, n)
 	}

@@ -114,7 +114,7 @@ func TestFoundersMeetBehindOneSeed(t *testing.T) {
 // address of one instance that is no founder.
 func TestAJoinerMeetsAGroupWhoseFoundersAreGone(t *testing.T) {
 	s := founders(1, "f0", "f1", "f2")[0]
-	c := New(Config{Instance: plain(false).instance, Name: "z", Addr: "z:1", Settings: s, Rules: 1})
+	c := New(Config{Instance: ordinary(false).instance, Name: "z", Addr: "z:1", Settings: s, Rules: 1})
 	c.Places([]Entry{{Name: "x", Addrs: []string{"f0:1", "f1:1", "f2:1", "m:1"}, Resolved: always}}, nil)
 	asked := map[string]int{}
 	for range 200 {

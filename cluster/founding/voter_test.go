@@ -26,9 +26,9 @@ func configuration(rafts ...uint64) []Voter {
 // aVoter returns the first replica of the list that the function configuration returns.
 func aVoter() Asker { return Asker{nodeidtest.ID(7), "b:1"} }
 
-// plain returns instance 5 at a:2, a member of group 99. It knows configuration 10, which does not
-// name the instance.
-func plain(durable bool) *Core {
+// ordinary returns instance 5 at a:2, a member of group 99. It knows configuration 10, which does
+// not name the instance.
+func ordinary(durable bool) *Core {
 	_, ch := pair()
 	c := New(Config{Instance: nodeidtest.ID(5), Name: "a", Addr: "a:2", Settings: ch.Settings, Rules: 3,
 		Durable: durable, Life: 4})
@@ -66,8 +66,8 @@ type step struct {
 	unchanged         bool   // nothing needs to be stored
 	prepare, term, at uint64 // fields of a Prepare, if do is nil
 	voters            []Voter
-	// if do is nil, announced makes a voter send the configuration, and voterOwn makes this instance
-	// apply it
+	// if do is nil, announced makes a voter send the configuration, and voterOwn makes this
+	// instance apply it
 	announced, voterOwn bool
 }
 
@@ -166,7 +166,7 @@ func TestTheLifeOfAVoter(t *testing.T) {
 	for name, life := range lives {
 		for _, durable := range []bool{false, true} {
 			t.Run(name, func(t *testing.T) {
-				c := plain(durable)
+				c := ordinary(durable)
 				for _, s := range life {
 					s.run(t, c)
 				}
@@ -194,7 +194,7 @@ func TestPrepareConditions(t *testing.T) {
 		"its directory is a copy": {func(c *Core, _ *Prepare) { c.bar("copied") }, true, ""},
 		"this life is over":       {func(c *Core, _ *Prepare) { c.doomed = "over" }, true, ""},
 	} {
-		c, q := plain(true), p
+		c, q := ordinary(true), p
 		tc.spoil(c, &q)
 		b := c.Ask(c.now, c.wall, aVoter(), AppendPrepare(nil, q))
 		if tc.silent {
@@ -211,7 +211,7 @@ func TestPrepareConditions(t *testing.T) {
 }
 
 func TestMoreIDsThanAreRemembered(t *testing.T) {
-	c := plain(false)
+	c := ordinary(false)
 	for raft := uint64(100); raft < 100+maxUsed+20; raft++ {
 		at := 11 + (raft-100)*2
 		if state, detail := c.bring(t, raft, 1, at, configuration()); state != Running {
@@ -272,8 +272,8 @@ func TestAVoterGoesOnWithItsDirectory(t *testing.T) {
 		do   func(c *Core)
 		want []string
 	}{
-		"a plain member": {plain(true), func(*Core) {}, []string{"joined"}},
-		"prepared": {plain(true),
+		"a plain member": {ordinary(true), func(*Core) {}, []string{"joined"}},
+		"prepared": {ordinary(true),
 			func(c *Core) { c.bring(t, 0x77, 3, 10, configuration()) }, []string{"prepared 77", "joined"}},
 		"a founder": {founder(), func(*Core) {}, []string{"bound b", "joined"}},
 		"a founder that was removed": {founder(), func(c *Core) { c.Voters(c.now, 99, 5, configuration()) },
@@ -342,7 +342,7 @@ func TestBornLongAgo(t *testing.T) {
 }
 
 func TestPreparedAndNotSaved(t *testing.T) {
-	c := plain(true)
+	c := ordinary(true)
 	c.bring(t, 77, 3, 10, configuration())
 	out := c.Unsaved(c.Tick(c.now, c.wall, Random{}), "full")
 	for _, e := range out.Events {

@@ -78,16 +78,6 @@ func orderly(ids []uint64) bool {
 	return len(ids) <= maxSupersedes
 }
 
-func cut(s string, limit int) string {
-	if len(s) <= limit {
-		return s
-	}
-	for limit > 0 && !utf8.RuneStart(s[limit]) {
-		limit--
-	}
-	return s[:limit]
-}
-
 // reader decodes the fields of a message. After the first error all fields read as zero, and done
 // returns the error.
 type reader struct {

@@ -95,7 +95,7 @@ func FuzzWire(f *testing.F) {
 				t.Fatalf("% x, then % x", out, third)
 			}
 		}
-		m := plain(true)
+		m := ordinary(true)
 		m.Ask(m.now, m.wall, aVoter(), b)
 		m.Tick(m.now+1, m.wall, Random{Instance: nodeidtest.ID(1)})
 		if st := m.State(); m.Instance() == nodeidtest.ID(5) && m.At() < 10 {

@@ -247,8 +247,7 @@ func myself() string {
 	if h, err := os.Hostname(); err == nil {
 		host = h
 	}
-	text := plain.Text(name + "@" + host)
-	return strings.ToValidUTF8(text[:min(len(text), 100)], "")
+	return plain.Cut(plain.Text(name+"@"+host), 100)
 }
 
 func short(d time.Duration) string {

@@ -11,6 +11,8 @@ import (
 	"strings"
 	"syscall"
 	"time"
+
+	"github.com/mortise-lock/mortise/internal/plain"
 )
 
 // Explain returns one sentence about the cause of a failed TLS handshake and what to do, or "" for
@@ -225,7 +227,7 @@ func stamp(t time.Time) string { return t.UTC().Format(time.RFC3339) }
 func clip(text string) string {
 	const most = 128
 	if len(text) > most {
-		text = strings.ToValidUTF8(text[:most], "") + "..."
+		text = plain.Cut(text, most) + "..."
 	}
 	return fmt.Sprintf("%q", text)
 }

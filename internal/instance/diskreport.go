@@ -85,7 +85,7 @@ func (d *diskReports) all(now clock.Time) map[nodeid.ID]DiskFault {
 }
 
 func shortText(s string) string {
-	return plain.Text(strings.ToValidUTF8(s[:min(len(s), maxDiskText)], ""))
+	return plain.Text(plain.Cut(s, maxDiskText))
 }
 
 // faultyDisks returns the known instances with a disk fault, sorted by name. It includes this

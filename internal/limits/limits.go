@@ -1,10 +1,10 @@
 // Package limits tries every duration, path and count that the exported API of a module takes: each
 // duration with the largest value, a year and 30 days, each path with a change of the working
-// directory, and each count with its limit and one more. It finds the fields and parameters in the
-// types of the packages, so an input without a trial fails the test.
+// directory, and each count with its limit, one less and one more. It finds the fields and
+// parameters in the types of the packages, so an input without a trial fails the test.
 //
-// For the tests of other packages it has two contracts: [GivenBack] of whatever has a limit, and
-// [PassesErrors] of decorators.
+// For the tests of other packages it has contracts: [GivenBack] of whatever has a limit, [AtMost]
+// and [Below] of its boundary, [CutTexts] of texts that are cut, and [PassesErrors] of decorators.
 //
 // Guarantees: a duration is found by its type; a count is found if its type is an integer that the
 // language declares; a path is found by its type string and its name, such as Dir or CertFile.
@@ -135,6 +135,9 @@ func (c Count) run(t *testing.T) {
 	}
 	if c.Limit == math.MaxInt64 {
 		return
+	}
+	if err := c.Try(t, c.Limit-1); err != nil {
+		t.Errorf("one less than the limit, %d, is refused: %v", c.Limit, err)
 	}
 	for _, n := range []int64{c.Limit + 1, math.MaxInt64} {
 		Refused(t, c.Try(t, n), c.Names)

@@ -30,7 +30,7 @@ var givenBack = map[string]string{
 	"cluster.maxAsks":                  "TestQuestionPlacesAreGivenBack",
 	"cluster/gossip.maxMembers":        "TestRosterGivesPlacesBack",
 	"cmd/mortise.maxConns":             "TestWaitingConnectionsAreDisplaced",
-	"cmd/mortise.maxLeases":            "TestLeasesAreBoundedForEachClient",
+	"cmd/mortise.maxLeases":            "TestLeasesAreGivenBack",
 	"cmd/mortise.maxPrograms":          "TestPlacesComeBack",
 	"cmd/mortise.maxPuts":              "TestRequestsToPutAreForgotten",
 	"cmd/mortise.maxWatchers":          "TestWaitingConnectionsAreDisplaced",

@@ -3,6 +3,7 @@
 // reverse the direction of the text after it.
 //
 //   - [Text] escapes one text, [Lines] a text of several lines, [JSON] an encoded value.
+//   - [Cut] shortens a text, never inside a character.
 //   - [Sprintf] is fmt.Sprintf with arguments that it escapes.
 //   - [Is] reports whether a text is ordinary text.
 //
@@ -48,6 +49,20 @@ func escape(text string, hidden func(rune) bool) string {
 		text = text[size:]
 	}
 	return b.String()
+}
+
+// Cut shortens text to at most most bytes. It removes no more than the limit and a whole last
+// character require, and replaces bytes that are not UTF-8 by a question mark, because fields of
+// protobuf refuse them. A text that is short enough and UTF-8 is not changed.
+func Cut(text string, most int) string {
+	if len(text) > most {
+		end := most
+		for end > 0 && end > most-utf8.UTFMax && !utf8.RuneStart(text[end]) {
+			end--
+		}
+		text = text[:end]
+	}
+	return strings.ToValidUTF8(text, "?")
 }
 
 // JSON returns an encoded value in which JSON escapes replace the runes that Text would escape. The

@@ -3,14 +3,13 @@ package queries
 import (
 	"context"
 	"errors"
-	"strings"
 	"time"
-	"unicode/utf8"
 
 	"github.com/mortise-lock/mortise/cluster"
 	"github.com/mortise-lock/mortise/cluster/voters"
 	"github.com/mortise-lock/mortise/internal/capability"
 	"github.com/mortise-lock/mortise/internal/nodeid"
+	"github.com/mortise-lock/mortise/internal/plain"
 	"github.com/mortise-lock/mortise/transport"
 	"github.com/mortise-lock/mortise/transport/wire/mortise/query/v1"
 )
@@ -112,22 +111,22 @@ func voterStatusOf(c *cluster.VoterStatus) *query.VoterStatus {
 		Renewing: r.Renewing,
 		Eligible: uint32(max(r.Eligible, 0)), Target: uint32(max(r.Target, 0)),
 		CannotSurvive: r.CannotSurvive[:min(len(r.CannotSurvive), maxListed)],
-		Next:          uint32(r.Next.Kind), Why: short(r.Next.Why, maxTextBytes),
+		Next:          uint32(r.Next.Kind), Why: plain.Cut(r.Next.Why, maxTextBytes),
 	}
 	for _, each := range r.Missing[:min(len(r.Missing), maxListed)] {
 		m.Missing = append(m.Missing, &query.Missing{
-			Raft: each.ID, Instance: each.Instance[:], Name: short(each.Name, maxNameBytes),
+			Raft: each.ID, Instance: each.Instance[:], Name: plain.Cut(each.Name, maxNameBytes),
 			SilentFor: int64(max(each.SilentFor, 0)), Heard: each.Heard,
 		})
 	}
 	if s := r.Surplus; s != nil {
 		m.Surplus = &query.Surplus{Running: uint32(s.Running), Replicas: uint32(s.Replicas), For: int64(s.For)}
 		for _, name := range s.Names[:min(len(s.Names), maxListed)] {
-			m.Surplus.Names = append(m.Surplus.Names, short(name, maxNameBytes))
+			m.Surplus.Names = append(m.Surplus.Names, plain.Cut(name, maxNameBytes))
 		}
 	}
 	for _, text := range c.Remarks[:min(len(c.Remarks), maxListed)] {
-		m.Remarks = append(m.Remarks, short(text, maxTextBytes))
+		m.Remarks = append(m.Remarks, plain.Cut(text, maxTextBytes))
 	}
 	return m
 }
@@ -186,15 +185,3 @@ func bounded(m *query.VoterStatus) bool {
 
 // instance decodes an instance ID. An empty slice means zero.
 func instance(b []byte) (nodeid.ID, bool) { return ID(b), len(b) == 0 || len(b) == nodeid.Size }
-
-// short makes a text valid UTF-8 and shortens it to limit bytes, without splitting a character.
-func short(s string, limit int) string {
-	s = strings.ToValidUTF8(s, "?")
-	if len(s) <= limit {
-		return s
-	}
-	for limit > 0 && !utf8.RuneStart(s[limit]) {
-		limit--
-	}
-	return s[:limit]
-}

@@ -35,7 +35,7 @@ type Info struct {
 
 // name is the name of the run in the audit log.
 func (i Info) name() string {
-	return plain.Text(strings.ToValidUTF8(i.Who[:min(len(i.Who), maxName)], "?"))
+	return plain.Text(plain.Cut(i.Who, maxName))
 }
 
 // Shown returns the value and the labels of a hold. If they take too many bytes, it shortens the
@@ -61,9 +61,9 @@ func (i Info) Shown() (value string, labels map[string]string) {
 			return value, labels
 		}
 		if len(who) > len(texts[longest]) {
-			who = who[:len(who)/2]
+			who = plain.Cut(who, len(who)/2)
 		} else {
-			texts[longest] = texts[longest][:len(texts[longest])/2]
+			texts[longest] = plain.Cut(texts[longest], len(texts[longest])/2)
 		}
 	}
 }

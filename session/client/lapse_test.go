@@ -5,6 +5,7 @@ import (
 	"testing"
 	"testing/synctest"
 	"time"
+	"unicode/utf8"
 
 	"github.com/mortise-lock/mortise/internal/nodeid/nodeidtest"
 	"github.com/mortise-lock/mortise/lockfsm"
@@ -25,6 +26,8 @@ func TestAHoldThatLapsesStaysForItsDelay(t *testing.T) {
 		"holder gone": {Terms{Delay: time.Minute}, func(h *Hold) { _ = h.Lapse("its client died") },
 			"its client died"},
 		"holder gone, no delay": {Terms{}, func(h *Hold) { _ = h.Lapse("its client died") }, "its client died"},
+		"a long reason": {Terms{}, func(h *Hold) { _ = h.Lapse("-" + strings.Repeat("é", lockfsm.MaxValueBytes)) },
+			"-" + strings.Repeat("é", lockfsm.MaxValueBytes/2-1)},
 	} {
 		t.Run(name, func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
@@ -48,7 +51,7 @@ func TestAHoldThatLapsesStaysForItsDelay(t *testing.T) {
 				defer w.mu.Unlock()
 				ends := w.machine.Ends()
 				if len(ends) == 0 || ends[0].Cause != lockfsm.Expired || ends[0].How == nil ||
-					!strings.Contains(string(ends[0].How.Reason), c.why) {
+					!strings.Contains(string(ends[0].How.Reason), c.why) || !utf8.Valid(ends[0].How.Reason) {
 					t.Errorf("the ends are %+v", ends)
 				}
 			})

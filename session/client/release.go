@@ -4,6 +4,7 @@ import (
 	"context"
 	"fmt"
 
+	"github.com/mortise-lock/mortise/internal/plain"
 	"github.com/mortise-lock/mortise/lockfsm"
 )
 
@@ -57,7 +58,7 @@ func (h *Hold) ReleaseSoon() error {
 // Lapse does not wait, and returns the same errors as ReleaseSoon. The lock of a pass is kept as
 // after its release.
 func (h *Hold) Lapse(why string) error {
-	why = why[:min(len(why), lockfsm.MaxValueBytes)]
+	why = plain.Cut(why, lockfsm.MaxValueBytes)
 	if h.pass != nil {
 		return h.client.unlockKept(h, why)
 	}

@@ -1,0 +1,12 @@
+package barrier
+
+import (
+	"strings"
+	"testing"
+
+	"github.com/mortise-lock/mortise/internal/limits"
+)
+
+func TestNamesAtTheirBound(t *testing.T) {
+	limits.AtMost(t, "maxName", maxName, func(n int) bool { return checkName(strings.Repeat("n", n)) == nil })
+}

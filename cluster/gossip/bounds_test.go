@@ -1,0 +1,36 @@
+package gossip
+
+import (
+	"strings"
+	"testing"
+
+	"github.com/hashicorp/memberlist"
+
+	"github.com/mortise-lock/mortise/internal/limits"
+	"github.com/mortise-lock/mortise/internal/nodeid/nodeidtest"
+)
+
+func TestMetaAtItsBounds(t *testing.T) {
+	text := func(n int) string { return strings.Repeat("t", n) }
+	arrives := func(m Meta) bool {
+		m.Instance = nodeidtest.ID(1)
+		got, err := decodeMeta(m.append(nil))
+		return err == nil && got == m
+	}
+	limits.AtMost(t, "MaxNameBytes", MaxNameBytes, func(n int) bool { return arrives(Meta{Name: text(n)}) })
+	limits.AtMost(t, "MaxZoneBytes", MaxZoneBytes, func(n int) bool { return arrives(Meta{Zone: text(n)}) })
+	limits.AtMost(t, "MaxAddrBytes", MaxAddrBytes, func(n int) bool { return arrives(Meta{Addr: text(n)}) })
+	limits.AtMost(t, "maxAt", uint64(maxAt), func(n uint64) bool { return arrives(Meta{At: n}) })
+	limits.AtMost(t, "maxMetaBytes", maxMetaBytes, func(n int) bool {
+		b := Meta{Instance: nodeidtest.ID(1)}.append(nil)
+		_, err := decodeMeta(append(b, make([]byte, n-len(b))...))
+		return err == nil
+	})
+	limits.AtMost(t, "maxMemberName", maxMemberName, func(n int) bool {
+		e := events{&Gossip{roster: newRoster(maxMembers)}}
+		return e.NotifyAlive(&memberlist.Node{Name: text(n)}) == nil
+	})
+	limits.AtMost(t, "maxPacketBytes", maxPacketBytes, func(n int) bool {
+		return sound(append([]byte{msgPing}, make([]byte, n-1)...))
+	})
+}

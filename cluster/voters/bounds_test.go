@@ -1,0 +1,15 @@
+package voters
+
+import (
+	"testing"
+	"time"
+
+	"github.com/mortise-lock/mortise/internal/limits"
+)
+
+func TestASurplusAtItsBound(t *testing.T) {
+	limits.Below(t, "surplusAfter", surplusAfter, func(after time.Duration) bool {
+		c := crowd{found: Surplus{Running: 4}, since: time.Hour}
+		return c.surplus(time.Hour+after) == nil
+	})
+}

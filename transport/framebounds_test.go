@@ -1,0 +1,45 @@
+package transport
+
+import (
+	"bytes"
+	"strings"
+	"testing"
+
+	"google.golang.org/protobuf/encoding/protowire"
+	"google.golang.org/protobuf/proto"
+
+	"github.com/mortise-lock/mortise/internal/limits"
+	wire "github.com/mortise-lock/mortise/transport/wire/mortise/transport/v1"
+	"go.etcd.io/raft/v3/raftpb"
+)
+
+func TestFramesAtTheirBounds(t *testing.T) {
+	limits.AtMost(t, "maxAddr", maxAddr, func(n int) bool {
+		return new(link).learn(&wire.Standing{Addr: strings.Repeat("a", n)}) == nil
+	})
+	limits.AtMost(t, "maxRaft", maxRaft, func(n int) bool {
+		r := new(received)
+		return r.decode(bytes.Repeat(protowire.AppendBytes([]byte{byte(tagRaft)}, nil), n)) == nil && len(r.raft) == n
+	})
+	one := func(m *raftpb.Message) bool {
+		b, err := proto.Marshal(m)
+		if err != nil {
+			t.Fatal(err)
+		}
+		_, err = unpack([][]byte{b})
+		return err == nil
+	}
+	limits.AtMost(t, "maxEntries", maxEntries, func(n int) bool {
+		m := &raftpb.Message{Type: raftpb.MsgApp.Enum()}
+		for range n {
+			m.Entries = append(m.Entries, &raftpb.Entry{Term: new(uint64(1))})
+		}
+		return one(m)
+	})
+	limits.AtMost(t, "maxStrange", maxStrange, func(n int) bool {
+		m := &raftpb.Message{Type: raftpb.MsgSnap.Enum(), Snapshot: &raftpb.Snapshot{}}
+		m.Snapshot.Data = make([]byte, n-proto.Size(m)-8)
+		m.Snapshot.Data = make([]byte, len(m.Snapshot.Data)+n-proto.Size(m))
+		return proto.Size(m) == n && one(m)
+	})
+}
