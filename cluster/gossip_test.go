@@ -12,11 +12,13 @@ import (
 
 	"github.com/mortise-lock/mortise/internal/nodeid"
 	"github.com/mortise-lock/mortise/internal/nodeid/nodeidtest"
+	"github.com/mortise-lock/mortise/internal/slow"
 )
 
 // TestALongCutHeals checks that gossip recovers from a cut from which memberlist alone would never
 // recover.
 func TestALongCutHeals(t *testing.T) {
+	slow.UnderRace(t)
 	synctest.Test(t, func(t *testing.T) {
 		f := newFleet(t)
 		defer f.stop()

@@ -20,19 +20,29 @@ import (
 	"sync"
 	"testing"
 	"time"
+
+	"github.com/mortise-lock/mortise/internal/leftover"
 )
 
-// chromium is a headless browser. The tests control it over a pair of pipes with the DevTools
-// protocol, whose messages are JSON texts that end with a zero byte.
-type chromium struct {
-	t       *testing.T
+// browser is a headless browser, which all tests share. They control it over a pair of pipes with
+// the DevTools protocol, whose messages are JSON texts that end with a zero byte.
+type browser struct {
+	cmd     *exec.Cmd
+	home    string
 	to      *os.File
-	session string // the DevTools session of the only page
+	reading sync.WaitGroup
 
 	mu      sync.Mutex
 	last    int
 	waiting map[int]chan message
-	faults  []string // errors that the page has reported: failed scripts and violations of the Content-Security-Policy
+	faults  map[string][]string // by session: failed scripts and violations of the Content-Security-Policy
+}
+
+// chromium is one page of the browser, with storage of its own.
+type chromium struct {
+	*browser
+	t       *testing.T
+	session string // the DevTools session of the page
 }
 
 type message struct {
@@ -46,98 +56,147 @@ type message struct {
 	} `json:"error,omitempty"`
 }
 
-// startChromium starts the browser. It skips the test if the browser is not installed.
-func startChromium(t *testing.T) *chromium {
-	t.Helper()
+var errNoBrowser = errors.New(
+	"chromium is not installed: apt-get install -y --no-install-recommends chromium")
+
+// running is set once the browser runs. TestMain ends it.
+var running *browser
+
+// theBrowser starts the browser for the first test that needs it.
+var theBrowser = sync.OnceValues(func() (*browser, error) {
 	path, err := exec.LookPath("chromium")
 	if err != nil {
-		t.Skip("chromium is not installed: apt-get install -y --no-install-recommends chromium")
+		return nil, errNoBrowser
 	}
 	theirIn, to, err := os.Pipe()
 	if err != nil {
-		t.Fatal(err)
+		return nil, err
 	}
 	from, theirOut, err := os.Pipe()
 	if err != nil {
-		t.Fatal(err)
+		return nil, err
 	}
 	home, err := os.MkdirTemp("", "mortise-console")
 	if err != nil {
-		t.Fatal(err)
+		return nil, err
 	}
+	// The pages of several tests are open, and none may be slow because another one has the focus.
 	cmd := exec.Command(path, "--headless", "--no-sandbox", "--disable-gpu", "--disable-dev-shm-usage",
-		"--no-first-run", "--hide-scrollbars",
+		"--no-first-run", "--hide-scrollbars", "--disable-background-timer-throttling",
+		"--disable-renderer-backgrounding", "--disable-backgrounding-occluded-windows",
 		"--force-color-profile=srgb", "--user-data-dir="+home, "--remote-debugging-pipe", "about:blank")
 	cmd.Env = append(os.Environ(), "HOME="+home)
 	cmd.ExtraFiles = []*os.File{theirIn, theirOut}
 	if err := cmd.Start(); err != nil {
-		t.Fatal(err)
+		return nil, err
 	}
 	_, _ = theirIn.Close(), theirOut.Close()
-	c := &chromium{t: t, to: to, waiting: map[int]chan message{}}
-	var reading sync.WaitGroup
-	reading.Go(func() { c.read(from) })
+	b := &browser{cmd: cmd, home: home, to: to, waiting: map[int]chan message{}, faults: map[string][]string{}}
+	b.reading.Go(func() {
+		b.read(from)
+		_ = from.Close()
+	})
+	running = b
+	return b, nil
+})
+
+func TestMain(m *testing.M) { os.Exit(leftover.Run(browsed{m})) }
+
+// browsed ends the browser after the tests.
+type browsed struct{ *testing.M }
+
+func (b browsed) Run() int {
+	code := b.M.Run()
+	if running != nil && !running.end() {
+		fmt.Fprintln(os.Stderr, "--- FAIL: the ended browser still writes into its directory")
+		code = 1
+	}
+	return code
+}
+
+func (b *browser) end() bool {
+	_ = b.cmd.Process.Kill()
+	_, _ = b.cmd.Wait(), b.to.Close()
+	b.reading.Wait()
+	for begun := time.Now(); time.Since(begun) < 10*time.Second; time.Sleep(10 * time.Millisecond) {
+		if os.RemoveAll(b.home) == nil {
+			return true
+		}
+	}
+	return false
+}
+
+// startChromium opens a page. It skips the test if the browser is not installed.
+func startChromium(t *testing.T) *chromium {
+	t.Helper()
+	b, err := theBrowser()
+	if errors.Is(err, errNoBrowser) {
+		t.Skip(err)
+	} else if err != nil {
+		t.Fatal(err)
+	}
+	c := &chromium{browser: b, t: t}
+	var storage struct{ BrowserContextID string }
+	c.call("Target.createBrowserContext", nil, &storage)
 	t.Cleanup(func() {
-		_ = cmd.Process.Kill()
-		_, _, _ = cmd.Wait(), to.Close(), from.Close()
-		reading.Wait()
-		eventually(t, "nothing of the browser writes into its directory",
-			func() bool { return os.RemoveAll(home) == nil })
+		_ = b.try("", "Target.disposeBrowserContext", map[string]any{"browserContextId": storage.BrowserContextID}, nil)
 	})
 	var target struct{ TargetID string }
-	c.call("Target.createTarget", map[string]any{"url": "about:blank"}, &target)
+	c.call("Target.createTarget", map[string]any{"url": "about:blank", "browserContextId": storage.BrowserContextID,
+		"newWindow": true}, &target)
 	var attached struct{ SessionID string }
 	c.call("Target.attachToTarget", map[string]any{"targetId": target.TargetID, "flatten": true}, &attached)
 	c.session = attached.SessionID
 	for _, domain := range []string{"Page", "Runtime", "Log"} {
 		c.call(domain+".enable", nil, nil)
 	}
+	c.call("Emulation.setFocusEmulationEnabled", map[string]any{"enabled": true}, nil)
 	return c
 }
 
 // read receives messages from the browser until the browser exits.
-func (c *chromium) read(from *os.File) {
+func (b *browser) read(from *os.File) {
 	r := bufio.NewReader(from)
 	for {
 		text, err := r.ReadBytes(0)
 		var m message
 		if err != nil || json.Unmarshal(text[:len(text)-1], &m) != nil {
-			c.mu.Lock()
-			for id, answer := range c.waiting {
+			b.mu.Lock()
+			for id, answer := range b.waiting {
 				close(answer)
-				delete(c.waiting, id)
+				delete(b.waiting, id)
 			}
-			c.mu.Unlock()
+			b.mu.Unlock()
 			return
 		}
-		c.mu.Lock()
-		if answer := c.waiting[m.ID]; answer != nil {
-			delete(c.waiting, m.ID)
+		b.mu.Lock()
+		if answer := b.waiting[m.ID]; answer != nil {
+			delete(b.waiting, m.ID)
 			answer <- m
 		}
 		if m.Method == "Runtime.exceptionThrown" || m.Method == "Log.entryAdded" && strings.Contains(string(m.Params),
 			`"error"`) {
-			c.faults = append(c.faults, string(m.Params))
+			b.faults[m.SessionID] = append(b.faults[m.SessionID], string(m.Params))
 		}
-		c.mu.Unlock()
+		b.mu.Unlock()
 	}
 }
 
 // call sends a command and waits for its result. It fails the test if the command fails.
 func (c *chromium) call(method string, params, result any) {
 	c.t.Helper()
-	if err := c.try(method, params, result); err != nil {
+	if err := c.try(c.session, method, params, result); err != nil {
 		c.t.Fatalf("%s: %v", method, err)
 	}
 }
 
-func (c *chromium) try(method string, params, result any) error {
+func (b *browser) try(session, method string, params, result any) error {
 	answer := make(chan message, 1)
-	c.mu.Lock()
-	c.last++
-	m := message{ID: c.last, Method: method, SessionID: c.session}
-	c.waiting[m.ID] = answer
-	c.mu.Unlock()
+	b.mu.Lock()
+	b.last++
+	m := message{ID: b.last, Method: method, SessionID: session}
+	b.waiting[m.ID] = answer
+	b.mu.Unlock()
 	if params != nil {
 		m.Params, _ = json.Marshal(params)
 	}
@@ -145,7 +204,7 @@ func (c *chromium) try(method string, params, result any) error {
 	if err != nil {
 		return err
 	}
-	if _, err := c.to.Write(append(text, 0)); err != nil {
+	if _, err := b.to.Write(append(text, 0)); err != nil {
 		return err
 	}
 	select {
@@ -189,7 +248,7 @@ func (c *chromium) evaluate(expression string, into any) error {
 		Result           struct{ Value json.RawMessage }
 		ExceptionDetails json.RawMessage
 	}
-	err := c.try("Runtime.evaluate", map[string]any{"expression": expression, "returnByValue": true,
+	err := c.try(c.session, "Runtime.evaluate", map[string]any{"expression": expression, "returnByValue": true,
 		"awaitPromise": true}, &result)
 	switch {
 	case err != nil:
@@ -277,7 +336,7 @@ func (c *chromium) silent() {
 	c.t.Helper()
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	for _, f := range c.faults {
+	for _, f := range c.faults[c.session] {
 		c.t.Errorf("the page reports errors: %s", f)
 	}
 }

@@ -6,6 +6,8 @@ import (
 	"math/rand/v2"
 	"testing"
 	"time"
+
+	"github.com/mortise-lock/mortise/internal/slow"
 )
 
 // TestDigest follows random logs with a machine, and with one that is restored from a snapshot now
@@ -124,7 +126,8 @@ func TestDigestOfARestoredState(t *testing.T) {
 
 // TestDigestOfAMillionLocks finds one changed entry among a million, without visiting the others.
 func TestDigestOfAMillionLocks(t *testing.T) {
-	if testing.Short() || underRace {
+	slow.Nightly(t)
+	if underRace {
 		t.Skip("its setup takes seconds")
 	}
 	c := newCrowd(t, 100, million)

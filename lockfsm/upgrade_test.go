@@ -8,6 +8,8 @@ import (
 	"os"
 	"os/exec"
 	"testing"
+
+	"github.com/mortise-lock/mortise/internal/slow"
 )
 
 // markKind is the kind that the next version of the rules adds, see rules_nextrules.go. Older
@@ -178,7 +180,8 @@ func marked(t *testing.T, log run, raise int) {
 // TestTheNextBuild runs the upgrade tests in the build with the next version, which must also
 // replay all golden logs.
 func TestTheNextBuild(t *testing.T) {
-	if testing.Short() || RulesVersion >= marksVersion || os.Getenv("MORTISE_BUG") != "" {
+	slow.Nightly(t)
+	if RulesVersion >= marksVersion || os.Getenv("MORTISE_BUG") != "" {
 		t.Skip("only in a full run of the present build")
 	}
 	if _, err := exec.LookPath("go"); err != nil {

@@ -10,6 +10,7 @@ import (
 	"time"
 
 	"github.com/mortise-lock/mortise"
+	"github.com/mortise-lock/mortise/internal/slow"
 	"github.com/mortise-lock/mortise/mortisetest"
 )
 
@@ -34,9 +35,7 @@ const largeLimit = 5 * time.Second
 // The nodes have a secret, so each connection needs two handshakes. A large cluster would never
 // become ready if each node queried all other nodes.
 func TestStartsALargeClusterInRealTime(t *testing.T) {
-	if testing.Short() {
-		t.Skip("-short")
-	}
+	slow.Nightly(t)
 	n := large
 	if s := os.Getenv("MORTISE_NODES"); s != "" {
 		n, _ = strconv.Atoi(s)

@@ -16,12 +16,15 @@ import (
 	"sync/atomic"
 	"testing"
 
+	"github.com/mortise-lock/mortise/internal/leftover"
 	"github.com/mortise-lock/mortise/internal/nodeid"
 	wire "github.com/mortise-lock/mortise/transport/wire/mortise/transport/v1"
 )
 
 // idleLinkBytes limits the heap and the stacks of an idle link on the accepting side, with TLS.
 const idleLinkBytes = 40 << 10
+
+func TestMain(m *testing.M) { os.Exit(leftover.Run(m)) }
 
 // dialersEnv makes this test binary the dialing process of TestIdleLinksAreSmall. Its value is the
 // address, the port's instance, and the certificate and the key of the authority, separated by

@@ -7,6 +7,8 @@ import (
 	"testing"
 	"testing/synctest"
 	"time"
+
+	"github.com/mortise-lock/mortise/internal/slow"
 )
 
 func TestConfigNamesEveryMistake(t *testing.T) {
@@ -20,6 +22,7 @@ func TestConfigNamesEveryMistake(t *testing.T) {
 
 // A gRPC server closes the connections of clients that ping too often.
 func TestAnHourOfSilence(t *testing.T) {
+	slow.UnderRace(t)
 	inBubble(t, func(t *testing.T, w *world) {
 		a, b, c := w.node("a", 1), w.node("b", 2), w.node("c", 3)
 		a.send(b, "x")

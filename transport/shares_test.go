@@ -15,6 +15,7 @@ import (
 	"github.com/mortise-lock/mortise/internal/capability"
 	"github.com/mortise-lock/mortise/internal/fair"
 	"github.com/mortise-lock/mortise/internal/nodeid"
+	"github.com/mortise-lock/mortise/internal/slow"
 )
 
 func frameOf(kind byte, payload int) []byte {
@@ -58,6 +59,7 @@ func (d *dialed) resets(t *testing.T, n int) (begun int) {
 }
 
 func TestRapidResetsEndTheConnection(t *testing.T) {
+	slow.UnderRace(t)
 	for _, guest := range []capability.Peer{{Tier: capability.Root}, guestOf(t, "lock a/*")} {
 		inBubble(t, func(t *testing.T, w *world) {
 			ours, s := newAuthority(t), new(*tiered)
@@ -82,6 +84,7 @@ func TestRapidResetsEndTheConnection(t *testing.T) {
 
 // A new connection gives a derived secret no new burst.
 func TestRapidResetsOnManyConnections(t *testing.T) {
+	slow.UnderRace(t)
 	inBubble(t, func(t *testing.T, w *world) {
 		ours, s, guest := newAuthority(t), new(*tiered), guestOf(t, "lock a/*")
 		a, b := w.node("a", 1, ours.use), w.node("b", 2, ours.sees(guest, s))
@@ -106,6 +109,7 @@ func TestRapidResetsOnManyConnections(t *testing.T) {
 
 // In a bubble no time passes, so the rate allows nothing more: answers alone pay.
 func TestAnsweredQuestionsAreNotLimited(t *testing.T) {
+	slow.UnderRace(t)
 	inBubble(t, func(t *testing.T, w *world) {
 		ours, s, guest := newAuthority(t), new(*tiered), guestOf(t, "lock a/*")
 		a, b := w.node("a", 1, ours.use), w.node("b", 2, ours.sees(guest, s))
@@ -133,6 +137,7 @@ func TestAnsweredQuestionsAreNotLimited(t *testing.T) {
 }
 
 func TestOneSecretHasAPartOfTheConnections(t *testing.T) {
+	slow.UnderRace(t)
 	inBubble(t, func(t *testing.T, w *world) {
 		ours, s := newAuthority(t), new(*tiered)
 		first, second, root := guestOf(t, "lock a/*"), guestOf(t, "member"), capability.Peer{Tier: capability.Root}
@@ -181,6 +186,7 @@ func TestOneSecretHasAPartOfTheConnections(t *testing.T) {
 }
 
 func TestOneSecretOpensFewConnectionsASecond(t *testing.T) {
+	slow.UnderRace(t)
 	inBubble(t, func(t *testing.T, w *world) {
 		ours, s, guest := newAuthority(t), new(*tiered), guestOf(t, "lock a/*")
 		b := w.node("b", 1, ours.sees(guest, s))

@@ -92,7 +92,8 @@ func TestCommandEndsWithItsWatchdog(t *testing.T) {
 	allEnd(t, b.pids[1:])
 }
 
-// allEnd waits until processes have ended. This process may be the parent that never waits for them.
+// allEnd waits until processes have ended. This process may be the parent that does not wait for
+// them.
 func allEnd(t *testing.T, pids []int) {
 	t.Helper()
 	eventually(t, "all processes end", func() error {

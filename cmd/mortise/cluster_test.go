@@ -17,6 +17,8 @@ import (
 	"syscall"
 	"testing"
 	"time"
+
+	"github.com/mortise-lock/mortise/internal/leftover"
 )
 
 // asMortise is an environment variable that makes this test binary act as the command mortise.
@@ -28,7 +30,7 @@ func TestMain(m *testing.M) {
 		main()
 		return
 	}
-	os.Exit(m.Run())
+	os.Exit(leftover.Run(m))
 }
 
 const (

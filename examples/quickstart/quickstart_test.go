@@ -6,6 +6,8 @@ import (
 	"strings"
 	"testing"
 	"time"
+
+	"github.com/mortise-lock/mortise/internal/leftover"
 )
 
 func TestMain(m *testing.M) {
@@ -14,7 +16,7 @@ func TestMain(m *testing.M) {
 		return
 	}
 	flag.Parse()
-	os.Exit(m.Run())
+	os.Exit(leftover.Run(m))
 }
 
 func TestTheShowEndsAsPromised(t *testing.T) { testShow(t, options{}) }

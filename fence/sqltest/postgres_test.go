@@ -10,6 +10,7 @@ import (
 
 	_ "github.com/jackc/pgx/v5/stdlib"
 
+	"github.com/mortise-lock/mortise/internal/leftover"
 	"github.com/mortise-lock/mortise/internal/postgres"
 )
 
@@ -21,14 +22,22 @@ var server struct {
 }
 
 func TestMain(m *testing.M) {
-	code := m.Run()
+	code := leftover.Run(ended{m})
 	if errors.Is(server.err, postgres.ErrAbsent) {
 		fmt.Fprintf(os.Stderr, "\n*** SKIPPED: fencing on PostgreSQL. %v ***\n\n", server.err)
 	}
+	os.Exit(code)
+}
+
+// ended stops the server after the tests.
+type ended struct{ *testing.M }
+
+func (e ended) Run() int {
+	code := e.M.Run()
 	if server.Server != nil {
 		server.Stop()
 	}
-	os.Exit(code)
+	return code
 }
 
 // newPostgres returns a new database. All tests use one server.

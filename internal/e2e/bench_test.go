@@ -12,6 +12,7 @@ import (
 	"time"
 
 	"github.com/mortise-lock/mortise"
+	"github.com/mortise-lock/mortise/internal/slow"
 )
 
 // realFleet starts three nodes over loopback TCP, in real time.
@@ -114,6 +115,7 @@ func runPairs(b testing.TB, nodes []*mortise.Node, callers, pairs int) {
 // TestAllocationsOfAPair limits the allocations of all three nodes for a lock and its release. The
 // limit is the figure of docs/SPEED.md plus a third.
 func TestAllocationsOfAPair(t *testing.T) {
+	slow.UnderRace(t)
 	if underRace {
 		t.Skip("the race detector allocates too")
 	}

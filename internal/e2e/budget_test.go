@@ -16,6 +16,7 @@ import (
 
 	"github.com/mortise-lock/mortise"
 	"github.com/mortise-lock/mortise/internal/outside"
+	"github.com/mortise-lock/mortise/internal/slow"
 )
 
 func adopted(t *testing.T, n *node) {
@@ -128,7 +129,8 @@ func peak(t *testing.T) (stop func() uint64) {
 // live heap must stay below an eighth of 512 MiB plus the size at rest. With MORTISE_BUDGETS=whole
 // the test fills the whole budget.
 func TestBudgetBoundsAVoter(t *testing.T) {
-	if underRace || testing.Short() {
+	slow.UnderRace(t)
+	if underRace {
 		t.Skip("it measures memory")
 	}
 	share := int64(8)

@@ -5,11 +5,13 @@ import (
 	"time"
 
 	"github.com/mortise-lock/mortise/internal/outside"
+	"github.com/mortise-lock/mortise/internal/slow"
 )
 
 // TestCertificatesAreRenewedUnderALock runs for nine days of fake time, in which all first
 // certificates expire. One lock must remain held all the time.
 func TestCertificatesAreRenewedUnderALock(t *testing.T) {
+	slow.UnderRace(t)
 	bubble(t, func(t *testing.T) {
 		f, machines := startMachines(t, withSecret(secretA))
 		holder := f.follower()

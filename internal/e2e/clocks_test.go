@@ -14,6 +14,7 @@ import (
 	"github.com/mortise-lock/mortise/internal/clock"
 	"github.com/mortise-lock/mortise/internal/history"
 	"github.com/mortise-lock/mortise/internal/outside"
+	"github.com/mortise-lock/mortise/internal/slow"
 )
 
 // machine has the clocks of one machine: a boot-time clock that can run fast or slow, stop and
@@ -178,6 +179,7 @@ func TestLeadersClockLeaps(t *testing.T) {
 // clocks 10 % apart, two callers must hold the lock at some time. Otherwise the test could not
 // detect the failure.
 func TestClocksDrift(t *testing.T) {
+	slow.UnderRace(t)
 	for _, apart := range []float64{0.01, 0.1} {
 		t.Run(fmt.Sprint(apart), func(t *testing.T) {
 			bubble(t, func(t *testing.T) {

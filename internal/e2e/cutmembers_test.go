@@ -5,6 +5,8 @@ import (
 	"strings"
 	"testing"
 	"time"
+
+	"github.com/mortise-lock/mortise/internal/slow"
 )
 
 func (f *fleet) cut(one, other []int) {
@@ -28,6 +30,7 @@ func (f *fleet) healAll(n int) {
 // TestAMinuteApart makes partitions of every shape for a minute. Afterwards there must be only the
 // group from before, with the right number of voters.
 func TestAMinuteApart(t *testing.T) {
+	slow.UnderRace(t)
 	for name, shape := range map[string]func(f *fleet, leader int){
 		"a follower alone": func(f *fleet, l int) { f.isolate((l + 1) % 5) },
 		"the leader alone": func(f *fleet, l int) { f.isolate(l) },
@@ -77,6 +80,7 @@ func TestAMinuteApart(t *testing.T) {
 // TestSettingsAreAdopted changes settings by a rolling deployment. The group must use the old
 // values until all instances name the new values.
 func TestSettingsAreAdopted(t *testing.T) {
+	slow.UnderRace(t)
 	bubble(t, func(t *testing.T) {
 		f := startFleet(t, 5)
 		f.wantVotes(3)

@@ -6,6 +6,7 @@ import (
 	"time"
 
 	"github.com/mortise-lock/mortise"
+	"github.com/mortise-lock/mortise/internal/slow"
 )
 
 // farApart is longer than the time for which gossip remembers a lost member, about 40 s.
@@ -57,6 +58,7 @@ func (f *fleet) worksEverywhere() {
 }
 
 func TestLongCutHeals(t *testing.T) {
+	slow.UnderRace(t)
 	bubble(t, func(t *testing.T) {
 		f := startFour(t)
 		leader := f.leader()
@@ -126,6 +128,7 @@ func (f *fleet) lockLater(i int, key string) <-chan *mortise.Lock {
 // TestHolderOnOneWay checks that a holder that is cut off in one direction loses its lock before
 // the lock is granted to the next waiter.
 func TestHolderOnOneWay(t *testing.T) {
+	slow.UnderRace(t)
 	for name, cut := range map[string]func(f *fleet, leader int){
 		"hears but is not heard":     func(f *fleet, leader int) { f.net.CutOneWay(host(3), host(leader)) },
 		"is heard but deaf":          func(f *fleet, leader int) { f.net.CutOneWay(host(leader), host(3)) },
@@ -178,6 +181,7 @@ func TestHolderOnOneWay(t *testing.T) {
 
 // TestOneVoterOnOneWay cuts the leader off from one voter. The cut must cause no election.
 func TestOneVoterOnOneWay(t *testing.T) {
+	slow.UnderRace(t)
 	for name, cut := range map[string]func(f *fleet, leader, voter string){
 		"leader to voter": func(f *fleet, leader, voter string) { f.net.CutOneWay(leader, voter) },
 		"voter to leader": func(f *fleet, leader, voter string) { f.net.CutOneWay(voter, leader) },
@@ -216,6 +220,7 @@ func TestOneVoterOnOneWay(t *testing.T) {
 // TestLeaderOnOneWay cuts all links of the leader in one direction. It takes longer to replace a
 // leader that can still send, because its heartbeats prevent elections until it notices the cut.
 func TestLeaderOnOneWay(t *testing.T) {
+	slow.UnderRace(t)
 	for name, cut := range map[string]func(f *fleet, leader int){
 		"mute": func(f *fleet, leader int) { f.each(leader, f.net.CutOneWay) },
 		"deaf": func(f *fleet, leader int) { f.each(leader, func(a, b string) { f.net.CutOneWay(b, a) }) },

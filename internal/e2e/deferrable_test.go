@@ -10,6 +10,7 @@ import (
 	"time"
 
 	"github.com/mortise-lock/mortise"
+	"github.com/mortise-lock/mortise/internal/slow"
 )
 
 // TestAWaiterIsInTheQueueSoon checks requests for a held lock, which need no log entry of their
@@ -53,6 +54,7 @@ func TestAWaiterIsInTheQueueSoon(t *testing.T) {
 // caller that has released the lock requests it again, and its request shares an entry with the
 // next Unlock.
 func TestHandoverTakesOneEntry(t *testing.T) {
+	slow.UnderRace(t)
 	const turns = 200
 	bubble(t, func(t *testing.T) {
 		f := startFleet(t, 3)
@@ -79,6 +81,7 @@ func TestHandoverTakesOneEntry(t *testing.T) {
 // TestARecallTakesOneEntry checks that a request for a lock that another instance keeps shares an
 // entry with the release of that lock, whether the lock is free or in use.
 func TestARecallTakesOneEntry(t *testing.T) {
+	slow.UnderRace(t)
 	bubble(t, func(t *testing.T) {
 		f := startFleet(t, 3)
 		time.Sleep(10 * time.Second) // the rules are raised

@@ -13,6 +13,7 @@ import (
 	"time"
 
 	"github.com/mortise-lock/mortise"
+	"github.com/mortise-lock/mortise/internal/slow"
 	"github.com/mortise-lock/mortise/raftlog/storage"
 )
 
@@ -115,6 +116,7 @@ var breaks = map[string]struct {
 // TestABrokenDiskIsTold breaks the disk of one voter. Every instance must report the fault, the log
 // must have one ERROR line, and no lock may be lost.
 func TestABrokenDiskIsTold(t *testing.T) {
+	slow.UnderRace(t)
 	for name, b := range breaks {
 		for _, who := range []string{"leader", "follower"} {
 			t.Run(name+" "+who, func(t *testing.T) {
@@ -168,6 +170,7 @@ func TestABrokenDiskIsTold(t *testing.T) {
 // TestADiskThatStaysFull keeps a disk full. Each minute the instance starts an empty replica, which
 // must not count as the end of the fault.
 func TestADiskThatStaysFull(t *testing.T) {
+	slow.UnderRace(t)
 	bubble(t, func(t *testing.T) {
 		f := startFaulty(t)
 		victim := f.follower()
@@ -212,6 +215,7 @@ func TestADiskThatStaysFull(t *testing.T) {
 // TestAllDisksBroken breaks the disks of a majority. Every instance must name the broken disks as
 // the reason why no leader is elected.
 func TestAllDisksBroken(t *testing.T) {
+	slow.UnderRace(t)
 	for name, b := range breaks {
 		for _, healthy := range []int{0, 1} {
 			t.Run(fmt.Sprintf("%s but %d", name, healthy), func(t *testing.T) {
@@ -263,6 +267,7 @@ func TestAllDisksBroken(t *testing.T) {
 }
 
 func TestAnIdleVoterNoticesItsDisk(t *testing.T) {
+	slow.UnderRace(t)
 	for name, b := range breaks {
 		if b.state == mortise.DiskNoFiles {
 			continue // a voter that writes nothing needs no descriptor, and its disk is well
@@ -303,6 +308,7 @@ func TestAnIdleVoterNoticesItsDisk(t *testing.T) {
 // TestARemovedDirectoryIsNoticed checks that a voter without its directory hands over its
 // leadership and its vote if the other voters are a majority.
 func TestARemovedDirectoryIsNoticed(t *testing.T) {
+	slow.UnderRace(t)
 	for _, who := range []string{"leader", "follower"} {
 		t.Run(who, func(t *testing.T) {
 			bubble(t, func(t *testing.T) {
@@ -354,6 +360,7 @@ func (f *faultyFleet) restart(i int) *node {
 // TestTwoRemovedDirectories removes the directories of two of three voters. Both must keep their
 // votes.
 func TestTwoRemovedDirectories(t *testing.T) {
+	slow.UnderRace(t)
 	bubble(t, func(t *testing.T) {
 		f := startFaulty(t)
 		mine := f.lock(0, "k")

@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"github.com/mortise-lock/mortise"
+	"github.com/mortise-lock/mortise/internal/slow"
 )
 
 func inDir(root string) func(*mortise.Config) {
@@ -29,6 +30,7 @@ func durableConfig(f *fleet, root string, i, at int) mortise.Config {
 }
 
 func TestDurableGroupSurvivesTheLossOfAll(t *testing.T) {
+	slow.UnderRace(t)
 	for _, c := range []struct {
 		name string
 		at   [3]int // index of the address at which each node restarts
@@ -86,6 +88,7 @@ func TestDurableGroupSurvivesTheLossOfAll(t *testing.T) {
 }
 
 func TestLocksOutliveTheRestartOfAllVoters(t *testing.T) {
+	slow.UnderRace(t)
 	bubble(t, func(t *testing.T) {
 		root := t.TempDir()
 		f := newFleet(t)
@@ -117,6 +120,7 @@ func TestLocksOutliveTheRestartOfAllVoters(t *testing.T) {
 }
 
 func TestDurableVoterVotesAgain(t *testing.T) {
+	slow.UnderRace(t)
 	bubble(t, func(t *testing.T) {
 		root := t.TempDir()
 		f := newFleet(t)
@@ -186,6 +190,7 @@ func TestDirectoryMistakes(t *testing.T) {
 // TestWipedDirectoryIsANewInstance checks that a voter that returns without its directory is a
 // new instance. It has no vote until an ordinary change gives it one in place of the old instance.
 func TestWipedDirectoryIsANewInstance(t *testing.T) {
+	slow.UnderRace(t)
 	bubble(t, func(t *testing.T) {
 		root := t.TempDir()
 		f := newFleet(t)

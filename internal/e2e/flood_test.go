@@ -11,6 +11,7 @@ import (
 
 	"github.com/mortise-lock/mortise"
 	"github.com/mortise-lock/mortise/internal/outside"
+	"github.com/mortise-lock/mortise/internal/slow"
 )
 
 // The limits of a flooded group are so low that a thousand callers reach all of them.
@@ -28,6 +29,7 @@ type flood struct {
 // TestFloodOfValidCalls runs more callers on one member than the group allows. Callers on other
 // members must be granted their requests in time, and must keep their sessions and locks.
 func TestFloodOfValidCalls(t *testing.T) {
+	slow.UnderRace(t)
 	for _, who := range []string{"leader", "follower"} {
 		t.Run(who, func(t *testing.T) {
 			bubble(t, func(t *testing.T) {

@@ -15,6 +15,7 @@ import (
 	"time"
 
 	"github.com/mortise-lock/mortise"
+	"github.com/mortise-lock/mortise/internal/slow"
 	"github.com/mortise-lock/mortise/internal/trace"
 )
 
@@ -261,6 +262,7 @@ func TestAWatchedHandleMayEndAtOnce(t *testing.T) {
 
 // TestWhatHooksOfLocksCost checks the allocations that the comments of Hooks state.
 func TestWhatHooksOfLocksCost(t *testing.T) {
+	slow.UnderRace(t)
 	if underRace {
 		t.Skip("the race detector allocates too")
 	}

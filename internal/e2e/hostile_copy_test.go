@@ -9,12 +9,14 @@ import (
 
 	"github.com/mortise-lock/mortise"
 	"github.com/mortise-lock/mortise/internal/attack"
+	"github.com/mortise-lock/mortise/internal/slow"
 	wire "github.com/mortise-lock/mortise/transport/wire/mortise/transport/v1"
 )
 
 // In TestHostileCopies a process with a copied directory dials the other instances with the key of
 // a running instance. The original must keep its links, its vote and its lock.
 func TestHostileCopies(t *testing.T) {
+	slow.UnderRace(t)
 	assaulted(t, []string{"secret"}, func(a *assault) {
 		victim := a.follower()
 		n := a.nodes[victim]

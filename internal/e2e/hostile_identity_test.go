@@ -13,6 +13,7 @@ import (
 	"github.com/mortise-lock/mortise"
 	"github.com/mortise-lock/mortise/internal/attack"
 	"github.com/mortise-lock/mortise/internal/nodeid"
+	"github.com/mortise-lock/mortise/internal/slow"
 	"github.com/mortise-lock/mortise/lockfsm"
 	"github.com/mortise-lock/mortise/transport"
 	wire "github.com/mortise-lock/mortise/transport/wire/mortise/transport/v1"
@@ -21,6 +22,7 @@ import (
 // In TestHostileImpostors an attacker dials every instance in the name of every other instance, and
 // keeps the connections open.
 func TestHostileImpostors(t *testing.T) {
+	slow.UnderRace(t)
 	assaulted(t, everySecurity(), func(a *assault) {
 		a.join(3)
 		var held []*mortise.Lock
@@ -61,6 +63,7 @@ func (a *assault) secretsOf(i int) lockfsm.SessionInfo {
 // In TestHostileTheftOfASession an attacker uses the holder's session, epoch and nonce. The holder
 // must keep its lock for three leases.
 func TestHostileTheftOfASession(t *testing.T) {
+	slow.UnderRace(t)
 	assaulted(t, everySecurity(), func(a *assault) {
 		leader := a.leader()
 		holder := (leader + 1) % 3
@@ -148,6 +151,7 @@ func (a *assault) steal(h *hostile, leader int, s lockfsm.SessionInfo) {
 // In TestHostileRelay an attacker relays the greeting of a new instance to the members, byte by
 // byte. The members must refuse the greeting.
 func TestHostileRelay(t *testing.T) {
+	slow.UnderRace(t)
 	assaulted(t, everySecurity(), func(a *assault) {
 		l, err := a.net.Listen("10.0.0.66:7947")
 		if err != nil {

@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"github.com/mortise-lock/mortise/internal/nodeid"
+	"github.com/mortise-lock/mortise/internal/slow"
 	"github.com/mortise-lock/mortise/lockfsm"
 	"github.com/mortise-lock/mortise/transport"
 )
@@ -15,6 +16,7 @@ import (
 // In TestHostileNames the attacker's instance claims the name of each voter. The group must not
 // mistake a running voter for an earlier incarnation of the attacker's instance.
 func TestHostileNames(t *testing.T) {
+	slow.UnderRace(t)
 	assaulted(t, []string{"secret"}, func(a *assault) {
 		a.join(3)
 		time.Sleep(10 * time.Second) // all nodes have the same state

@@ -12,6 +12,7 @@ import (
 	"github.com/mortise-lock/mortise/internal/nodeid"
 	"github.com/mortise-lock/mortise/internal/nodeid/nodeidtest"
 	"github.com/mortise-lock/mortise/internal/outside"
+	"github.com/mortise-lock/mortise/internal/slow"
 	wire "github.com/mortise-lock/mortise/transport/wire/mortise/transport/v1"
 )
 
@@ -33,6 +34,7 @@ func (d *diverted) alter(e *outside.World) {
 // TestHostileProbes cuts a voter off, and lets an impostor answer at its address. The answer must
 // not change the time after which the voter is replaced.
 func TestHostileProbes(t *testing.T) {
+	slow.UnderRace(t)
 	imposter := func(key nodeid.Key, signed bool) func(*attack.Speaker, *wire.Greeting) *wire.Greeting {
 		return func(s *attack.Speaker, said *wire.Greeting) *wire.Greeting {
 			hello := s.Hello(key, wire.Hello_CALLS, nil)

@@ -19,6 +19,7 @@ import (
 	"github.com/mortise-lock/mortise/internal/nodeid"
 	"github.com/mortise-lock/mortise/internal/nodeid/nodeidtest"
 	"github.com/mortise-lock/mortise/internal/queries"
+	"github.com/mortise-lock/mortise/internal/slow"
 	"github.com/mortise-lock/mortise/lockfsm"
 	"github.com/mortise-lock/mortise/transport"
 	"github.com/mortise-lock/mortise/transport/wire/mortise/query/v1"
@@ -269,6 +270,7 @@ func unharmed(t *testing.T, raft func(f *fleet) uint64, attack func(h *hostile))
 }
 
 func TestHostileMember(t *testing.T) {
+	slow.UnderRace(t)
 	for name, attack := range attacks() {
 		t.Run(name, func(t *testing.T) { unharmed(t, func(*fleet) uint64 { return 0 }, attack) })
 	}
@@ -277,6 +279,7 @@ func TestHostileMember(t *testing.T) {
 // TestHostileRaftMessages checks that raft receives a message only if an instance of the address
 // book has sent it, whatever raft ID and sender the message claims.
 func TestHostileRaftMessages(t *testing.T) {
+	slow.UnderRace(t)
 	for name, raft := range map[string]func(f *fleet) uint64{
 		"as a voter":    func(f *fleet) uint64 { return f.nodes[f.follower()].Replica().ID },
 		"as the leader": func(f *fleet) uint64 { return f.nodes[f.leader()].Replica().ID },
@@ -317,6 +320,7 @@ func TestHostileRaftMessages(t *testing.T) {
 // TestHostileSnapshots checks that a snapshot from an instance that does not own the leader's raft
 // ID is refused at its first chunk.
 func TestHostileSnapshots(t *testing.T) {
+	slow.UnderRace(t)
 	bubble(t, func(t *testing.T) {
 		f := startFleet(t, 3)
 		mine := f.lock(0, "k")
@@ -351,6 +355,7 @@ func TestHostileSnapshots(t *testing.T) {
 
 // In TestHostileGhosts a process with the secret invents members. Gossip must limit their number.
 func TestHostileGhosts(t *testing.T) {
+	slow.UnderRace(t)
 	bubble(t, func(t *testing.T) {
 		f := startFleet(t, 3)
 		h := newHostile(f, 0)

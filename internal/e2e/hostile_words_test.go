@@ -16,6 +16,7 @@ import (
 	"github.com/mortise-lock/mortise/internal/nodeid"
 	"github.com/mortise-lock/mortise/internal/nodeid/nodeidtest"
 	"github.com/mortise-lock/mortise/internal/queries"
+	"github.com/mortise-lock/mortise/internal/slow"
 	"github.com/mortise-lock/mortise/lockfsm"
 	"github.com/mortise-lock/mortise/transport"
 )
@@ -48,6 +49,7 @@ func (a *assault) unmoved(least time.Duration, do func()) {
 // In TestHostileHearsay an attacker claims to be the only voter, asks each instance to start a
 // replica, and answers every request as the leader. The group must still replace a crashed voter.
 func TestHostileHearsay(t *testing.T) {
+	slow.UnderRace(t)
 	assaulted(t, []string{"secret"}, func(a *assault) {
 		a.join(3)
 		held := []*mortise.Lock{a.lock(3, "of the one that does not vote"), a.lock(a.follower(), "of a voter")}
@@ -132,6 +134,7 @@ func (a *assault) wantVoters(n int) {
 // TestHostileGossip sends gossip in the name of every instance, with another ID, another address,
 // another group, and a configuration of the far future.
 func TestHostileGossip(t *testing.T) {
+	slow.UnderRace(t)
 	assaulted(t, []string{"secret"}, func(a *assault) {
 		a.join(3)
 		h := newHostileWith(a.fleet, 0, a.security)
@@ -205,6 +208,7 @@ func (a *assault) gossipMembers(h *hostile) []attack.Member {
 // In TestHostileEnds an instance that claims the raft ID of another instance reports that it has
 // retired. The receivers must apply the report only to the reporting instance.
 func TestHostileEnds(t *testing.T) {
+	slow.UnderRace(t)
 	for name, victim := range map[string]func(f *fleet) int{"of a voter": (*fleet).follower,
 		"of the leader": (*fleet).leader} {
 		t.Run(name, func(t *testing.T) {
@@ -227,6 +231,7 @@ func TestHostileEnds(t *testing.T) {
 // TestHostileRecords checks that a session is not opened if its record names an instance or an
 // address that its connection does not prove.
 func TestHostileRecords(t *testing.T) {
+	slow.UnderRace(t)
 	assaulted(t, []string{"secret"}, func(a *assault) {
 		h := newHostileWith(a.fleet, 0, a.security)
 		defer h.Close()

@@ -14,6 +14,7 @@ import (
 
 	"github.com/mortise-lock/mortise"
 	"github.com/mortise-lock/mortise/internal/outside"
+	"github.com/mortise-lock/mortise/internal/slow"
 )
 
 // anHour returns how long the tests of long runs last in fake time. The shortest time is long
@@ -74,6 +75,7 @@ func (f *fleet) calm(dials *atomic.Int64) calm {
 // TestAnHourOfNothing checks that an idle group ends no connection, holds no election and needs no
 // additional memory.
 func TestAnHourOfNothing(t *testing.T) {
+	slow.UnderRace(t)
 	bubble(t, func(t *testing.T) {
 		f, dials, log := watched(t, 4) // three voters and an instance without a vote
 		mine := f.lock(3, "k")
@@ -96,6 +98,7 @@ func TestAnHourOfNothing(t *testing.T) {
 }
 
 func TestAnHourOfLittle(t *testing.T) {
+	slow.UnderRace(t)
 	bubble(t, func(t *testing.T) {
 		f, dials, log := watched(t, 4)
 		mine := f.lock(3, "mine")

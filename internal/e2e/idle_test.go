@@ -14,6 +14,7 @@ import (
 	"github.com/mortise-lock/mortise/internal/outside"
 	"github.com/mortise-lock/mortise/internal/queries"
 	"github.com/mortise-lock/mortise/internal/replica"
+	"github.com/mortise-lock/mortise/internal/slow"
 	"github.com/mortise-lock/mortise/lockfsm"
 	"github.com/mortise-lock/mortise/transport/wire/mortise/query/v1"
 )
@@ -54,6 +55,7 @@ func idle(t testing.TB, node *node, from, n int) {
 // TestALockCostsTheSameBesideIdleSessions checks that the allocations of a lock on the leader do
 // not grow with the number of idle sessions.
 func TestALockCostsTheSameBesideIdleSessions(t *testing.T) {
+	slow.UnderRace(t)
 	node := leaderAlone(t)
 	pair := func() { unlock(t, mustLock(t, node)) }
 	cost := func() (uint64, time.Duration) {

@@ -12,6 +12,7 @@ import (
 	"github.com/mortise-lock/mortise"
 	"github.com/mortise-lock/mortise/internal/queries"
 	"github.com/mortise-lock/mortise/internal/replica"
+	"github.com/mortise-lock/mortise/internal/slow"
 	"github.com/mortise-lock/mortise/transport/wire/mortise/query/v1"
 )
 
@@ -147,6 +148,7 @@ func TestMembersWithoutALeader(t *testing.T) {
 // TestThePictureIsBounded checks that an instance keeps one page of members and the names of a few
 // voters, however large the fleet is.
 func TestThePictureIsBounded(t *testing.T) {
+	slow.UnderRace(t)
 	bubble(t, func(t *testing.T) {
 		f := startFleet(t, 3)
 		var sessions []*mortise.Session

@@ -14,6 +14,7 @@ import (
 	"go.etcd.io/raft/v3/raftpb"
 
 	"github.com/mortise-lock/mortise"
+	"github.com/mortise-lock/mortise/internal/slow"
 )
 
 func logged(level slog.Level) (logs map[string]*lines, into func(*mortise.Config)) {
@@ -33,6 +34,7 @@ func (l *lines) take() []string {
 }
 
 func TestAtMostFiveLinesAtStart(t *testing.T) {
+	slow.UnderRace(t)
 	for name, c := range map[string]struct {
 		nodes  int
 		change func(t *testing.T, c *mortise.Config)
@@ -73,6 +75,7 @@ func wantLines(t *testing.T, who string, got []string, want ...string) {
 }
 
 func TestOneLineForAChange(t *testing.T) {
+	slow.UnderRace(t)
 	bubble(t, func(t *testing.T) {
 		logs, into := logged(slog.LevelInfo)
 		f := startFleet(t, 4, into)
@@ -114,6 +117,7 @@ func TestOneLineForAChange(t *testing.T) {
 }
 
 func TestWhatRepeatsIsSaidSeldom(t *testing.T) {
+	slow.UnderRace(t)
 	bubble(t, func(t *testing.T) {
 		logs, into := logged(slog.LevelInfo)
 		f := startFleet(t, 3, withSecret(secretA), into)

@@ -10,6 +10,7 @@ import (
 	"time"
 
 	"github.com/mortise-lock/mortise"
+	"github.com/mortise-lock/mortise/internal/slow"
 )
 
 const (
@@ -22,6 +23,7 @@ const (
 // loses packets. Raft messages are sent on two connections, and voters are already connected. At 20
 // % loss the medians are 1.1 s (killed) and 1.6 s (cut off).
 func TestALeaderEndsOnALossyNetwork(t *testing.T) {
+	slow.UnderRace(t)
 	for _, c := range []struct {
 		loss           float64
 		killed, cutOff time.Duration // limits of the medians

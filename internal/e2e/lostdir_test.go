@@ -12,6 +12,7 @@ import (
 	"github.com/mortise-lock/mortise"
 	"github.com/mortise-lock/mortise/cluster"
 	"github.com/mortise-lock/mortise/internal/outside"
+	"github.com/mortise-lock/mortise/internal/slow"
 	"github.com/mortise-lock/mortise/raftlog/storage"
 )
 
@@ -43,6 +44,7 @@ func (f *fleet) redeploy(c mortise.Config, i int) time.Duration {
 // TestARollingDeployThatLosesEachDirectory kills one node after the other and deletes its
 // directory. It only waits for Ready of the new node. The group and its data must survive.
 func TestARollingDeployThatLosesEachDirectory(t *testing.T) {
+	slow.UnderRace(t)
 	bubble(t, func(t *testing.T) {
 		root := t.TempDir()
 		f := durableFleet(t, root)
@@ -86,6 +88,7 @@ func TestARollingDeployThatLosesEachDirectory(t *testing.T) {
 // TestTheOldDirectoryIsOut puts the directory of a replaced voter back. Its replica must not vote
 // again: the instance gets a new one, like any other instance without a vote.
 func TestTheOldDirectoryIsOut(t *testing.T) {
+	slow.UnderRace(t)
 	bubble(t, func(t *testing.T) {
 		root := t.TempDir()
 		f := durableFleet(t, root)
@@ -121,6 +124,7 @@ func TestTheOldDirectoryIsOut(t *testing.T) {
 // TestASecondProcessOfALivingVoter starts a process with the name of a voter that lives, with
 // another address or with the voter's own. The voter keeps its vote, also while it is cut off.
 func TestASecondProcessOfALivingVoter(t *testing.T) {
+	slow.UnderRace(t)
 	for _, claims := range []bool{false, true} {
 		t.Run(fmt.Sprintf("claims the address %v", claims), func(t *testing.T) {
 			bubble(t, func(t *testing.T) {
@@ -173,6 +177,7 @@ func slowDisk(e *outside.World) {
 // TestASlowDiskCostsNoVote runs three nodes, one of them on a slow disk. Its answers to the leader
 // are late, and it gets its vote all the same. Meanwhile three votes do not become one.
 func TestASlowDiskCostsNoVote(t *testing.T) {
+	slow.UnderRace(t)
 	bubble(t, func(t *testing.T) {
 		root := t.TempDir()
 		f := newFleet(t)

@@ -12,6 +12,7 @@ import (
 	"time"
 
 	"github.com/mortise-lock/mortise"
+	"github.com/mortise-lock/mortise/internal/slow"
 )
 
 // thing is one thing that a caller can ask for. matrix_things_test.go has the list.
@@ -258,6 +259,7 @@ func (s *stage) finish() {
 // and observes the effect of both. A pair is refused only if the table of docs/GUARANTEES.md says
 // so, or if a call has no field for it. The histories of all pairs are judged.
 func TestEveryPairOfThings(t *testing.T) {
+	slow.UnderRace(t)
 	pairs, asked := 0, 0
 	for i, one := range things {
 		for _, other := range things[:i] {

@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"github.com/mortise-lock/mortise"
+	"github.com/mortise-lock/mortise/internal/slow"
 )
 
 const (
@@ -113,6 +114,7 @@ func (f *fleet) roll(n int, leave bool) {
 }
 
 func TestRollingRestart(t *testing.T) {
+	slow.UnderRace(t)
 	for _, n := range []int{3, 5} {
 		for _, leave := range []bool{true, false} {
 			if n == 5 && underRace {
@@ -243,6 +245,7 @@ func (f *fleet) wantVotes(want int) {
 // TestAnyTwoOfFiveVoters ends any two of five voters, ten seconds apart. The group must survive the
 // loss of one more voter.
 func TestAnyTwoOfFiveVoters(t *testing.T) {
+	slow.UnderRace(t)
 	for a := range 5 {
 		for b := range 5 {
 			if a == b || underRace && (a+b)%4 != 1 { // the race detector makes the test slow
@@ -282,6 +285,7 @@ func TestAnyTwoOfFiveVoters(t *testing.T) {
 // TestFlappingMember kills and restarts a member every five seconds. No other instance may be
 // affected.
 func TestFlappingMember(t *testing.T) {
+	slow.UnderRace(t)
 	for _, founders := range []bool{false, true} {
 		if founders && underRace {
 			continue
@@ -451,6 +455,7 @@ func TestAMemberKeepsSpareLinks(t *testing.T) {
 // other, so that its loss costs no handshakes. The test first ends the links that the election
 // has made.
 func TestVotersKeepLinksToEachOther(t *testing.T) {
+	slow.UnderRace(t)
 	bubble(t, func(t *testing.T) {
 		f := startFleet(t, 7, func(c *mortise.Config) { c.Voters = 7 })
 		f.wantVotes(7)

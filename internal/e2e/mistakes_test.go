@@ -11,6 +11,7 @@ import (
 	"time"
 
 	"github.com/mortise-lock/mortise"
+	"github.com/mortise-lock/mortise/internal/slow"
 )
 
 // This file tests the texts that new users see after typical mistakes. Package console,
@@ -126,6 +127,7 @@ func TestMistakesAreNamed(t *testing.T) {
 }
 
 func TestMistakesOfAClusterAreNamed(t *testing.T) {
+	slow.UnderRace(t)
 	const addr = `10\.0\.0\.\d:7947`
 	three := func(c *mortise.Config) { c.Founders, c.Replicas = []string{"n1", "n2", "n3"}, 0 }
 	oneName := func(c *mortise.Config) { c.Name = "orders" }

@@ -16,6 +16,7 @@ import (
 	"time"
 
 	"github.com/mortise-lock/mortise"
+	"github.com/mortise-lock/mortise/internal/slow"
 )
 
 // company is the certificate authority of a company, which issues certificates to all its services.
@@ -95,6 +96,7 @@ func (c *company) files(name string, peers ...string) func(*mortise.Config) {
 // TestOtherServicesOfTheAuthorityStayOutside checks that a certificate for another service of the
 // same authority is refused in both directions.
 func TestOtherServicesOfTheAuthorityStayOutside(t *testing.T) {
+	slow.UnderRace(t)
 	ca := newCompany(t)
 	for _, name := range []string{"billing.internal", "laptop.example"} {
 		bubble(t, func(t *testing.T) {

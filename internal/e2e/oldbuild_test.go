@@ -10,6 +10,7 @@ import (
 	"time"
 
 	"github.com/mortise-lock/mortise/internal/outside"
+	"github.com/mortise-lock/mortise/internal/slow"
 	"github.com/mortise-lock/mortise/lockfsm"
 )
 
@@ -20,6 +21,7 @@ import (
 // Only the build with the next rules has older ones, so the present build runs the test in that
 // one.
 func TestAnOldBuildIsRefused(t *testing.T) {
+	slow.UnderRace(t)
 	if lockfsm.RulesVersion == 1 {
 		ofTheNextBuild(t)
 		return

@@ -7,11 +7,13 @@ import (
 	"time"
 
 	"github.com/mortise-lock/mortise"
+	"github.com/mortise-lock/mortise/internal/slow"
 )
 
 // TestAHoldOutlivesItsProcess passes the lock of a saga from service to service, through a crash, a
 // change of leader and a Leave.
 func TestAHoldOutlivesItsProcess(t *testing.T) {
+	slow.UnderRace(t)
 	bubble(t, func(t *testing.T) {
 		f := startFleet(t, 5)
 		first, second := f.follower(), f.leader()
@@ -117,6 +119,7 @@ func TestDetachWithoutADelayIsUnlock(t *testing.T) {
 }
 
 func TestEachHoldStaysForItsOwnDelay(t *testing.T) {
+	slow.UnderRace(t)
 	bubble(t, func(t *testing.T) {
 		f := startFleet(t, 4)
 		victim, other := f.follower(), f.leader()

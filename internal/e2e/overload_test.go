@@ -15,6 +15,7 @@ import (
 	"github.com/mortise-lock/mortise"
 	"github.com/mortise-lock/mortise/internal/nodeid"
 	"github.com/mortise-lock/mortise/internal/outside"
+	"github.com/mortise-lock/mortise/internal/slow"
 	"github.com/mortise-lock/mortise/lockfsm"
 	"github.com/mortise-lock/mortise/transport"
 )
@@ -22,6 +23,7 @@ import (
 // TestTooManyCallers cuts a node off from the leader and makes more calls on it than it can
 // queue. The node must refuse the excess calls without delay.
 func TestTooManyCallers(t *testing.T) {
+	slow.UnderRace(t)
 	bubble(t, func(t *testing.T) {
 		// The nodes record no history, because more events happen at one time than the buffer of a
 		// recorder can hold.
@@ -113,6 +115,7 @@ func TestFullQueueIsAClearError(t *testing.T) {
 // TestMemberThatStopsReading checks that the leader limits the data queued for a member that does
 // not read, without delaying other members.
 func TestMemberThatStopsReading(t *testing.T) {
+	slow.UnderRace(t)
 	bubble(t, func(t *testing.T) {
 		f := startFleet(t, 3)
 		leader := f.leader()

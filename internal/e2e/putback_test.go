@@ -6,6 +6,8 @@ import (
 	"strings"
 	"testing"
 	"time"
+
+	"github.com/mortise-lock/mortise/internal/slow"
 )
 
 // putBack writes the files of a copy over those of a directory, like a restore that keeps the
@@ -46,6 +48,7 @@ func putBack(t *testing.T, dir, from string) {
 // has stored, and every voter knows the last start. So only one case is not detected: the copy is
 // from the time after the last start, and another leader has been elected since.
 func TestADirectoryPutBack(t *testing.T) {
+	slow.UnderRace(t)
 	for _, c := range []struct {
 		name     string
 		started  bool // the instance was started between the copy and its loss

@@ -5,6 +5,8 @@ import (
 	"path/filepath"
 	"testing"
 	"time"
+
+	"github.com/mortise-lock/mortise/internal/slow"
 )
 
 func (f *fleet) reborn(root string, i int, wiped bool) {
@@ -68,6 +70,7 @@ func TestRecover(t *testing.T) {
 // TestRecoveredWithoutTheLate checks that an instance that was down during the recovery joins the
 // new group.
 func TestRecoveredWithoutTheLate(t *testing.T) {
+	slow.UnderRace(t)
 	bubble(t, func(t *testing.T) {
 		root := t.TempDir()
 		f := newFleet(t)

@@ -12,6 +12,7 @@ import (
 	"go.etcd.io/raft/v3/raftpb"
 
 	"github.com/mortise-lock/mortise"
+	"github.com/mortise-lock/mortise/internal/slow"
 	"github.com/mortise-lock/mortise/raftlog"
 )
 
@@ -133,6 +134,7 @@ func TestRetirementAgainstRestart(t *testing.T) {
 // In TestPlainMemberFindsTheNextLeader the leader is lost. An instance without a vote must be
 // granted a lock after at most one failover.
 func TestPlainMemberFindsTheNextLeader(t *testing.T) {
+	slow.UnderRace(t)
 	for _, ttl := range []time.Duration{2 * time.Second, 10 * time.Second, 10 * time.Minute} {
 		for how, lose := range map[string]func(f *fleet, i int){"cut off": (*fleet).isolate, "retires": poison,
 			"crashes": (*fleet).crash} {

@@ -22,6 +22,7 @@ import (
 	"github.com/mortise-lock/mortise/internal/nodeid"
 	"github.com/mortise-lock/mortise/internal/queries"
 	"github.com/mortise-lock/mortise/internal/replica"
+	"github.com/mortise-lock/mortise/internal/slow"
 	"github.com/mortise-lock/mortise/session"
 	"github.com/mortise-lock/mortise/session/client"
 	"github.com/mortise-lock/mortise/transport"
@@ -485,6 +486,7 @@ func TestADerivedSecretDiesWithItsRoot(t *testing.T) {
 }
 
 func TestADerivedSecretEndsInTime(t *testing.T) {
+	slow.UnderRace(t)
 	bubble(t, func(t *testing.T) {
 		f := startFleet(t, 3, withSecret(secretA))
 		c, err := capability.Build("cron-host", time.Now().Add(time.Hour), "lock a/*")

@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"github.com/mortise-lock/mortise"
+	"github.com/mortise-lock/mortise/internal/slow"
 )
 
 // scaled is a fleet whose number of founders changes by rolling updates. It measures the cost of
@@ -126,6 +127,7 @@ func (s *scaled) rests(founders int) {
 // One of the four nodes does not vote, so the vote of a leaving node is handed over in several
 // steps.
 func TestShrinkingFromTheLast(t *testing.T) {
+	slow.UnderRace(t)
 	bubble(t, func(t *testing.T) {
 		s := &scaled{fleet: newFleet(t)}
 		for i := range 4 {
@@ -207,6 +209,7 @@ func TestALostVoteIsTold(t *testing.T) {
 // TestScaling scales a group from one founder to three, to five and back, by the steps of
 // docs/OPERATION.md.
 func TestScaling(t *testing.T) {
+	slow.UnderRace(t)
 	for _, where := range []string{"in memory", "with Dir"} {
 		t.Run(where, func(t *testing.T) {
 			bubble(t, func(t *testing.T) {

@@ -15,6 +15,7 @@ import (
 	"github.com/mortise-lock/mortise"
 	"github.com/mortise-lock/mortise/internal/capability"
 	"github.com/mortise-lock/mortise/internal/credentials"
+	"github.com/mortise-lock/mortise/internal/slow"
 )
 
 const (
@@ -67,6 +68,7 @@ func (l *lines) matching(part string) []string {
 // TestStrangersStayOutside starts an instance with another secret than the group. The instance must
 // be refused, with the reason on both sides.
 func TestStrangersStayOutside(t *testing.T) {
+	slow.UnderRace(t)
 	const addrs = `10\.0\.0\.1:7947, 10\.0\.0\.2:7947, 10\.0\.0\.3:7947`
 	other := `founding waits: 1 of 3 instances \(Replicas: 3\) are here \(node-3\); ` +
 		`another cluster or another program listens at ` + addrs + ` \(`

@@ -13,6 +13,7 @@ import (
 	"time"
 
 	"github.com/mortise-lock/mortise"
+	"github.com/mortise-lock/mortise/internal/slow"
 )
 
 // endLimit is the longest time that ending all nodes simultaneously may take. During most of it a
@@ -87,6 +88,7 @@ func TestEndWhileTheyStartAnew(t *testing.T) {
 // TestEndWhileASnapshotIsSent ends the sender, the receiver or both while a snapshot is sent over a
 // slow connection. If neither ends, the snapshot must arrive.
 func TestEndWhileASnapshotIsSent(t *testing.T) {
+	slow.UnderRace(t)
 	for _, what := range []string{"nobody", "sender", "receiver", "both"} {
 		t.Run(what, func(t *testing.T) {
 			bubble(t, func(t *testing.T) {

@@ -8,12 +8,14 @@ import (
 	"time"
 
 	"github.com/mortise-lock/mortise"
+	"github.com/mortise-lock/mortise/internal/slow"
 )
 
 // TestMoreInstancesThanReplicas runs two instances with Replicas 2. Restarts are no surplus, though
 // each old session stands for 30 s more. Scaled to five, the leader reports the number and the
 // names to all, logs them once, and no surplus instance gets a replica. Scaled back, all is well.
 func TestMoreInstancesThanReplicas(t *testing.T) {
+	slow.UnderRace(t)
 	bubble(t, func(t *testing.T) {
 		logs, into := logged(slog.LevelInfo)
 		f := newFleet(t)

@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"github.com/mortise-lock/mortise"
+	"github.com/mortise-lock/mortise/internal/slow"
 )
 
 // TestWatchBeginsAnewWhereItsBeginningBrokeOff breaks a watch off after each of its first events in
@@ -50,6 +51,7 @@ func TestWatchBeginsAnewWhereItsBeginningBrokeOff(t *testing.T) {
 
 // TestWatchTellsOfAllReaders checks a key whose readers do not fit into one answer.
 func TestWatchTellsOfAllReaders(t *testing.T) {
+	slow.UnderRace(t)
 	bubble(t, func(t *testing.T) {
 		const readers = 2500
 		f := startFleet(t, 3)
@@ -195,6 +197,7 @@ func TestAHoldThatIsLeftWhileItIsReadIsToldOnce(t *testing.T) {
 // TestWatchBeginsWhereMuchHappens makes more events than the leader keeps, while a watch reads the
 // present state.
 func TestWatchBeginsWhereMuchHappens(t *testing.T) {
+	slow.UnderRace(t)
 	bubble(t, func(t *testing.T) {
 		f := startFleet(t, 3)
 		for i := range 500 {

@@ -17,6 +17,7 @@ import (
 
 	"github.com/mortise-lock/mortise"
 	"github.com/mortise-lock/mortise/internal/outside"
+	"github.com/mortise-lock/mortise/internal/slow"
 	"github.com/mortise-lock/mortise/raftlog/storage"
 )
 
@@ -314,6 +315,7 @@ func masked(text string) string {
 // TestWords plays all scenarios and checks that wordsFile contains each text. After a change, run
 // the test several times with the flag -words, and review the texts that it adds to the file.
 func TestWords(t *testing.T) {
+	slow.UnderRace(t)
 	// read contains the known texts of all scenarios. A text is accepted in every scenario, because
 	// it may occur in another one in the next run.
 	known, read := readWords(t), map[string]bool{}

@@ -17,11 +17,11 @@ import (
 	"strings"
 )
 
-// edits has one file for each package. An edit begins with "@@" and the name of the file that it
-// changes. Each further line begins with a sign, as in a unified diff: " " for a line that is kept,
-// "-" for a removed line, "+" for an added line.
+// edits has one file for each package, and caught.txt (see Catchers). An edit begins with "@@" and
+// the name of the file that it changes. Each further line begins with a sign, as in a unified diff:
+// " " for a line that is kept, "-" for a removed line, "+" for an added line.
 //
-//go:embed edits
+//go:embed edits caught.txt
 var edits embed.FS
 
 // Edit puts one or more bugs into a file. Each bug is a condition that calls bug(name).

@@ -118,3 +118,56 @@ func TestEveryBugHasALayer(t *testing.T) {
 		}
 	}
 }
+
+// TestCatchersRunAtAMerge checks that each recorded catcher exists and that a merge runs it, with a
+// bug or without.
+func TestCatchersRunAtAMerge(t *testing.T) {
+	known, bodies := Catchers(), map[string]map[string]string{} // by package and test
+	body := func(pkg, test string) string {
+		if bodies[pkg] == nil {
+			bodies[pkg] = map[string]string{}
+			files, err := filepath.Glob(filepath.Join(root, pkg, "*_test.go"))
+			if err != nil {
+				t.Fatal(err)
+			}
+			for _, file := range files {
+				text, err := os.ReadFile(file)
+				if err != nil {
+					t.Fatal(err)
+				}
+				for _, m := range regexp.MustCompile(`(?ms)^func (Test\w+)\((.*?)^}`).FindAllStringSubmatch(string(text), -1) {
+					bodies[pkg][m[1]] = m[2]
+				}
+			}
+		}
+		return bodies[pkg][test]
+	}
+	for _, b := range All() {
+		c, is := known[b.Name]
+		if !is {
+			if b.Some {
+				t.Errorf("%s has no recorded catcher: scripts/planted -record %s", b.Name, b.Name)
+			}
+			continue
+		}
+		found := false
+		for _, l := range Layers() {
+			if l.Name == c.Layer && l.Sees(b) {
+				found = true
+				if text := body(l.Package, c.Test); text == "" {
+					t.Errorf("%s was caught by %s, which is not in %s: scripts/planted -record %s", b.Name, c.Test,
+						l.Package, b.Name)
+				} else if strings.Contains(text, "slow.Nightly(") {
+					t.Errorf("%s is caught by %s, which no merge runs", b.Name, c.Test)
+				}
+			}
+		}
+		if !found {
+			t.Errorf("%s was caught by the layer %s, which does not look for it: scripts/planted -record %s", b.Name,
+				c.Layer, b.Name)
+		}
+	}
+	if text, err := edits.ReadFile(caught); err != nil || Record(known) != string(text) {
+		t.Error("caught.txt is not sorted, or has a line twice")
+	}
+}

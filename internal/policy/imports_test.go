@@ -150,7 +150,9 @@ var allowed = map[string][]string{
 	},
 	"internal/publish":  {},
 	"internal/tofu":     {"", "internal/plain", "internal/shown", "lockfsm"},
-	"internal/trio":     {""},
+	"internal/trio":     {"", "internal/leftover"},
+	"internal/leftover": {},
+	"internal/slow":     {},
 	"internal/postgres": {},
 }
 

@@ -8,6 +8,7 @@ import (
 	"os"
 	"path/filepath"
 	"strings"
+	"sync"
 	"testing"
 )
 
@@ -25,10 +26,28 @@ type source struct {
 	file      *ast.File
 }
 
-// sources parses every Go file of the module and of its nested module locker, whose names the root
-// has, too.
+// sources returns every Go file of the module and of its nested module locker, whose names the root
+// has, too. All tests share the syntax trees, so no test may change them.
 func sources(t *testing.T) (*token.FileSet, []source) {
 	t.Helper()
+	tree := parsed()
+	if tree.err != nil {
+		t.Fatal(tree.err)
+	}
+	if len(tree.found) < 30 {
+		t.Fatalf("found only %d Go files: the rules would pass because they see nothing", len(tree.found))
+	}
+	return tree.set, tree.found
+}
+
+type tree struct {
+	set   *token.FileSet
+	found []source
+	err   error
+}
+
+// parsed reads the tree once for all tests.
+var parsed = sync.OnceValue(func() tree {
 	set := token.NewFileSet()
 	var found []source
 	err := filepath.WalkDir(root, func(path string, entry fs.DirEntry, err error) error {
@@ -69,14 +88,8 @@ func sources(t *testing.T) (*token.FileSet, []source) {
 		})
 		return nil
 	})
-	if err != nil {
-		t.Fatal(err)
-	}
-	if len(found) < 30 {
-		t.Fatalf("found only %d Go files: the rules would pass because they see nothing", len(found))
-	}
-	return set, found
-}
+	return tree{set, found, err}
+})
 
 func (s source) imports() []string {
 	var paths []string

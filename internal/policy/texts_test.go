@@ -18,7 +18,7 @@ import (
 
 // notProduct matches the packages with texts for developers of mortise.
 var notProduct = regexp.MustCompile(`^(internal/(sim|sometimes|mutants|whole|proctest|attack|check|logtest|` +
-	`history/historytest|trio|postgres|plugs)|examples|bench)(/|$)`)
+	`history/historytest|trio|postgres|plugs|slow|leftover)|examples|bench)(/|$)`)
 
 // textKinds determines the kind of a text by the function that receives the text. The first
 // matching pattern applies. The table omits texts of the kind "-". The kind "" means the kind of

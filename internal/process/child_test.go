@@ -15,6 +15,7 @@ import (
 	"time"
 
 	"github.com/mortise-lock/mortise"
+	"github.com/mortise-lock/mortise/internal/leftover"
 )
 
 const (
@@ -47,7 +48,7 @@ func TestMain(m *testing.M) {
 		runChild(config)
 		return
 	}
-	os.Exit(m.Run())
+	os.Exit(leftover.Run(m))
 }
 
 type child struct {

@@ -7,6 +7,8 @@ import (
 	"os"
 	"os/exec"
 	"testing"
+
+	"github.com/mortise-lock/mortise/internal/leftover"
 )
 
 // scripts/proctest sets these variables.
@@ -27,7 +29,7 @@ func TestMain(m *testing.M) {
 	if os.Getenv(wantEnv) != "" {
 		sweep()
 	}
-	os.Exit(m.Run())
+	os.Exit(leftover.Run(m))
 }
 
 type scope int

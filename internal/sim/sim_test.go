@@ -6,11 +6,19 @@ import (
 	"time"
 )
 
+// runs returns how many runs a test has. At a merge scripts/sim runs the same seeds, and more.
+func runs(n uint64) uint64 {
+	if testing.Short() {
+		n /= 5
+	}
+	return max(n/slowly, 1)
+}
+
 // TestSeeds executes MORTISE_SEEDS runs of ten virtual minutes each, beginning with seed
 // MORTISE_SEED.
 func TestSeeds(t *testing.T) {
 	c := Campaign{Seed: func(seed uint64) { cryptotest.SetGlobalRandom(t, seed) }, Say: t.Logf, Package: "internal/sim"}
-	if err := c.FromEnvironment(max(1, 10/slowly)); err != nil {
+	if err := c.FromEnvironment(runs(10)); err != nil {
 		t.Fatal(err)
 	}
 	total, err := c.Run()
@@ -41,7 +49,7 @@ func TestSeeds(t *testing.T) {
 func TestBirths(t *testing.T) {
 	c := Campaign{Foundings: true, Seed: func(seed uint64) { cryptotest.SetGlobalRandom(t, seed) }, Say: t.Logf,
 		Package: "internal/sim"}
-	if err := c.FromEnvironment(100 / slowly); err != nil {
+	if err := c.FromEnvironment(runs(100)); err != nil {
 		t.Fatal(err)
 	}
 	total, err := c.Run()

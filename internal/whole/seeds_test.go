@@ -23,7 +23,11 @@ func number(name string, standard uint64) uint64 {
 
 // TestSeeds runs whole nodes from MORTISE_SEEDS seeds, beginning with MORTISE_SEED.
 func TestSeeds(t *testing.T) {
-	first, n := number("MORTISE_SEED", 1), number("MORTISE_SEEDS", 20)
+	standard := uint64(20)
+	if testing.Short() {
+		standard = 6
+	}
+	first, n := number("MORTISE_SEED", 1), number("MORTISE_SEEDS", standard)
 	for seed := first; seed < first+n; seed++ {
 		t.Run(fmt.Sprint(seed), func(t *testing.T) { once(t, seed) })
 	}

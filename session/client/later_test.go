@@ -5,11 +5,14 @@ import (
 	"os"
 	"os/exec"
 	"testing"
+
+	"github.com/mortise-lock/mortise/internal/slow"
 )
 
 // TestTheNextClient runs the test of the client with the next version of the rules.
 func TestTheNextClient(t *testing.T) {
-	if testing.Short() || os.Getenv("MORTISE_BUG") != "" {
+	slow.Nightly(t)
+	if os.Getenv("MORTISE_BUG") != "" {
 		t.Skip("only in a full run of the present build")
 	}
 	if _, err := exec.LookPath("go"); err != nil {

@@ -123,9 +123,6 @@ func (o *Outcome) read() {
 	}
 	o.Test = cmp.Or(find(`(?m)^\s*--- FAIL: ([^\s/]+)`), find(`(?m)^(panic: .*|fatal error: .*)$`))
 	o.Seed = find(`MORTISE_SEED=(\d+)|birth\.seed=(\d+)|\bseed[ =](\d+)\b|--- FAIL: TestChaos/(\d+)`)
-	if len(o.Test) > 44 {
-		o.Test = o.Test[:41] + "..."
-	}
 }
 
 // Each calls f for every index below n, on the given number of goroutines. It also calls next for

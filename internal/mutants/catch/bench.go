@@ -7,6 +7,8 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"slices"
+	"sync"
 	"time"
 
 	"github.com/mortise-lock/mortise/internal/mutants"
@@ -19,39 +21,54 @@ const limit = 4 * time.Minute
 
 type bench struct {
 	*binaries.Set
-	layers []mutants.Layer
+	layers   []mutants.Layer
+	known    map[string]mutants.Catcher
+	overlay  string
+	packages map[string]func() error // builds the tests of a package, once
 }
 
-func build(ctx context.Context, layers []mutants.Layer, workers int) (*bench, error) {
+// prepare writes the sources with all bugs, and builds the test binaries of the given packages. A
+// layer of another package is built when a hunt comes to it.
+func prepare(ctx context.Context, layers []mutants.Layer, first []string, workers int) (*bench, error) {
 	set, err := binaries.New()
 	if err != nil {
 		return nil, err
 	}
-	b := &bench{Set: set}
-	var packages []string
+	b := &bench{Set: set, known: mutants.Catchers(), packages: map[string]func() error{}}
+	if b.overlay, err = mutants.Overlay(".", filepath.Join(set.Dir(), "source")); err != nil {
+		b.Close()
+		return nil, err
+	}
 	for _, l := range layers {
 		if _, err := os.Stat(l.Package); err != nil {
 			fmt.Printf("left out: layer %s, since there is no %s\n", l.Name, l.Package)
 			continue
 		}
 		b.layers = append(b.layers, l)
-		packages = append(packages, l.Package)
+		if b.packages[l.Package] == nil {
+			b.packages[l.Package] = sync.OnceValue(func() error {
+				return b.Build(ctx, b.overlay, []string{l.Package}, 1)
+			})
+		}
 	}
-	overlay, err := mutants.Overlay(".", filepath.Join(set.Dir(), "source"))
-	if err != nil {
-		b.Close()
-		return nil, err
-	}
-	// Build all packages: an edit must compile even if no layer tests its package.
-	if out, err := exec.CommandContext(ctx, "go", "build", "-overlay", overlay, "./...").CombinedOutput(); err != nil {
-		b.Close()
-		return nil, fmt.Errorf("building the sources with all planted bugs: %w\n%s", err, out)
-	}
-	if err := b.Build(ctx, overlay, packages, workers); err != nil {
+	first = slices.DeleteFunc(slices.Compact(slices.Sorted(slices.Values(first))),
+		func(pkg string) bool { return b.packages[pkg] == nil })
+	failed := make([]error, len(first))
+	binaries.Each(len(first), workers, func(i int) { failed[i] = b.packages[first[i]]() }, func(int) {})
+	if err := errors.Join(failed...); err != nil {
 		b.Close()
 		return nil, err
 	}
 	return b, nil
+}
+
+// compile builds all packages, because an edit must compile even if no layer tests its package.
+func (b *bench) compile(ctx context.Context) error {
+	out, err := exec.CommandContext(ctx, "go", "build", "-overlay", b.overlay, "./...").CombinedOutput()
+	if err != nil {
+		return fmt.Errorf("building the sources with all planted bugs: %w\n%s", err, out)
+	}
+	return nil
 }
 
 type sighting struct {
@@ -59,27 +76,47 @@ type sighting struct {
 	layer string
 }
 
-// look runs the tests of one layer with one bug switched on. The zero bug means none.
-func (b *bench) look(ctx context.Context, l mutants.Layer, bug mutants.Bug, run string) sighting {
-	args := []string{"-test.failfast"}
-	if run != "" {
+// look runs tests of one layer with one bug switched on. The zero bug means none.
+func (b *bench) look(ctx context.Context, l mutants.Layer, bug mutants.Bug, args, env []string) sighting {
+	if err := b.packages[l.Package](); err != nil {
+		return sighting{binaries.Outcome{Slow: true, Output: []byte(err.Error())}, l.Name}
+	}
+	args = append([]string{"-test.failfast"}, args...)
+	env = append(append(l.Environ(bug), env...), "MORTISE_BUG="+bug.Name)
+	return sighting{b.Run(ctx, l.Package, args, env, limit), l.Name}
+}
+
+// tests returns the arguments that select all tests of a layer against the given bugs.
+func tests(l mutants.Layer, bugs ...mutants.Bug) (args []string) {
+	if run := l.Tests(bugs...); run != "" {
 		args = append(args, "-test.run", run)
 	}
 	if l.Skip != "" {
 		args = append(args, "-test.skip", l.Skip)
 	}
-	return sighting{b.Run(ctx, l.Package, args, append(l.Environ(bug), "MORTISE_BUG="+bug.Name), limit), l.Name}
+	return args
 }
 
-// hunt runs the layers that can catch a bug, until one of them fails. If every is set, it runs
-// all of them.
+// hunt runs the recorded catcher of a bug. If it does not notice the bug, hunt runs the layers that
+// can catch the bug, until one of them fails. If every is set, it only runs all layers.
 func (b *bench) hunt(ctx context.Context, bug mutants.Bug, every bool) []sighting {
+	if known, is := b.known[bug.Name]; is && !every {
+		for _, l := range b.layers {
+			if l.Name == known.Layer && l.Sees(bug) {
+				args, env := l.Alone(known)
+				if s := b.look(ctx, l, bug, args, env); s.Failed && s.Test == known.Test {
+					s.Seed = known.Seed
+					return []sighting{s}
+				}
+			}
+		}
+	}
 	var all []sighting
 	for _, l := range b.layers {
 		if !l.Sees(bug) || ctx.Err() != nil {
 			continue
 		}
-		s := b.look(ctx, l, bug, l.Tests(bug))
+		s := b.look(ctx, l, bug, tests(l, bug), nil)
 		all = append(all, s)
 		if s.Failed && !every {
 			break
@@ -94,7 +131,7 @@ func (b *bench) healthy(ctx context.Context, bugs []mutants.Bug, workers int) er
 	seen := make([]sighting, len(b.layers))
 	binaries.Each(len(b.layers), workers, func(i int) {
 		l := b.layers[i]
-		seen[i] = b.look(ctx, l, mutants.Bug{}, l.Tests(bugs...))
+		seen[i] = b.look(ctx, l, mutants.Bug{}, tests(l, bugs...), nil)
 	}, func(i int) {
 		s := seen[i]
 		fmt.Printf("%-30s %-9s %-10s %-44s %6s %7s\n", "no bug", "", s.layer, s.Test, s.Seed,

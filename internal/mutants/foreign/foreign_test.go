@@ -4,10 +4,14 @@ import (
 	"fmt"
 	"go/importer"
 	"go/token"
+	"maps"
 	"os"
+	"path/filepath"
 	"slices"
 	"strings"
 	"testing"
+
+	"github.com/mortise-lock/mortise/internal/mutants"
 )
 
 const sample = `package sample
@@ -151,5 +155,35 @@ func TestJudgementsHaveReasons(t *testing.T) {
 		if _, err := known(text); (err == nil) != want {
 			t.Errorf("%q is read with %v", text, err)
 		}
+	}
+}
+
+// TestEveryEditCompiles type-checks the planted bugs of all packages, because a merge builds only
+// those that it switches on.
+func TestEveryEditCompiles(t *testing.T) {
+	t.Chdir("../../..")
+	sources, err := mutants.Sources(".")
+	if err != nil {
+		t.Fatal(err)
+	}
+	instead := map[string]map[string][]byte{}
+	for file, text := range sources {
+		dir := filepath.Dir(filepath.FromSlash(file))
+		if instead[dir] == nil {
+			instead[dir] = map[string][]byte{}
+		}
+		instead[dir][filepath.FromSlash(file)] = []byte(text)
+	}
+	l, err := load(t.Context(), slices.Sorted(maps.Keys(instead)))
+	if err != nil {
+		t.Fatal(err)
+	}
+	for dir, texts := range instead {
+		if _, err := l.check(dir, texts); err != nil {
+			t.Errorf("%s: %v", dir, err)
+		}
+	}
+	if len(instead) < 30 {
+		t.Errorf("only %d packages have planted bugs", len(instead))
 	}
 }

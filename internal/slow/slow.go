@@ -1,0 +1,26 @@
+// Package slow lets a test say at which runs it is left out. The call is the first statement of the
+// test, so that test.sh can list the tests that say so, print what it leaves out, and run the rest.
+//
+// At a merge ./test.sh passes -short to go test; ./test.sh -long, which CI runs every night, does
+// not. A test that only runs more seeds every night asks testing.Short itself.
+package slow
+
+import "testing"
+
+// UnderRace skips a test under the race detector at a merge. The race detector makes a test of
+// whole nodes about ten times slower, and other tests run the same code with it. At a merge the
+// test runs without the race detector.
+func UnderRace(t testing.TB) {
+	t.Helper()
+	if Race && testing.Short() {
+		t.Skip("with the race detector it runs only every night")
+	}
+}
+
+// Nightly skips a test at a merge. It must not be the only test that catches a planted bug.
+func Nightly(t testing.TB) {
+	t.Helper()
+	if testing.Short() {
+		t.Skip("it runs only every night")
+	}
+}
