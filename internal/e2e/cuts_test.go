@@ -259,6 +259,7 @@ func TestLeaderOnOneWay(t *testing.T) {
 // TestTwoFollowersCutApart cuts the link between two instances that do not lead. Nothing may
 // change.
 func TestTwoFollowersCutApart(t *testing.T) {
+	slow.UnderRace(t)
 	bubble(t, func(t *testing.T) {
 		f := startFour(t)
 		leader := f.leader()

@@ -10,9 +10,11 @@ import (
 	"time"
 
 	"github.com/mortise-lock/mortise"
+	"github.com/mortise-lock/mortise/internal/slow"
 )
 
 func TestADamagedLogOfTheOnlyVoterIsTold(t *testing.T) {
+	slow.UnderRace(t)
 	var log lines
 	c := mortise.Config{Dir: filepath.Join(t.TempDir(), "d"), Grace: -1,
 		Logger: slog.New(slog.NewTextHandler(&log, nil))}

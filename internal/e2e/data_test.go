@@ -9,11 +9,13 @@ import (
 	"testing"
 
 	"github.com/mortise-lock/mortise"
+	"github.com/mortise-lock/mortise/internal/slow"
 )
 
 // TestPutComparesAndSets increments a counter on all instances while a leader is lost. No increment
 // may be lost or made twice.
 func TestPutComparesAndSets(t *testing.T) {
+	slow.UnderRace(t)
 	bubble(t, func(t *testing.T) {
 		f := startFleet(t, 5)
 		lead := f.leader()

@@ -12,6 +12,7 @@ import (
 
 	"github.com/mortise-lock/mortise"
 	"github.com/mortise-lock/mortise/internal/outside"
+	"github.com/mortise-lock/mortise/internal/slow"
 )
 
 // headlessService resolves a name as a headless Service of Kubernetes does: to the pods that are
@@ -58,6 +59,7 @@ func (s *headlessService) set(ip string, node *node) {
 // TestANameWithoutAddressesUntilAPodIsReady uses a Service that lists only ready pods. The
 // instances must report why they wait, and must continue once the Service is corrected.
 func TestANameWithoutAddressesUntilAPodIsReady(t *testing.T) {
+	slow.UnderRace(t)
 	bubble(t, func(t *testing.T) {
 		service := &headlessService{pods: map[string]*node{}}
 		f := newFleet(t)

@@ -11,6 +11,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/mortise-lock/mortise/internal/slow"
 	"github.com/mortise-lock/mortise/raftlog/storage"
 )
 
@@ -88,6 +89,7 @@ func startDurable(t *testing.T) (*fleet, []*disk) {
 
 // TestDurableLockCostsOneSync checks that a lock costs one log entry, and one sync on each voter.
 func TestDurableLockCostsOneSync(t *testing.T) {
+	slow.UnderRace(t)
 	bubble(t, func(t *testing.T) {
 		f, disks := startDurable(t)
 		unlock(t, f.lock(f.follower(), "warm"))
@@ -112,6 +114,7 @@ func TestDurableLockCostsOneSync(t *testing.T) {
 }
 
 func TestBrokenDiskCostsOnlyTheVote(t *testing.T) {
+	slow.UnderRace(t)
 	for _, who := range []string{"leader", "follower"} {
 		t.Run(who, func(t *testing.T) {
 			bubble(t, func(t *testing.T) {
@@ -143,6 +146,7 @@ func TestBrokenDiskCostsOnlyTheVote(t *testing.T) {
 // TestHungDiskOfTheLeader checks that a leader whose disk hangs loses its leadership. Raft alone
 // would not end the leadership: the followers commit entries, but the leader answers no requests.
 func TestHungDiskOfTheLeader(t *testing.T) {
+	slow.UnderRace(t)
 	bubble(t, func(t *testing.T) {
 		f, disks := startDurable(t)
 		leader := f.leader()
@@ -169,6 +173,7 @@ func TestHungDiskOfTheLeader(t *testing.T) {
 // A daemon starts with a relative directory, and then changes its working directory. The directory
 // is checked every 2 s, and written to every 10 s.
 func TestDirIsFoundAfterAChangeOfTheWorkingDirectory(t *testing.T) {
+	slow.UnderRace(t)
 	base, elsewhere := t.TempDir(), t.TempDir()
 	t.Chdir(base)
 	bubble(t, func(t *testing.T) {

@@ -12,6 +12,7 @@ import (
 
 	"github.com/mortise-lock/mortise"
 	"github.com/mortise-lock/mortise/election"
+	"github.com/mortise-lock/mortise/internal/slow"
 	keeping "github.com/mortise-lock/mortise/keep"
 )
 
@@ -61,6 +62,7 @@ func (f *fleet) rejoinAll() {
 // lock with a grace is in doubt meanwhile, and good again afterwards, with the same token. The lock
 // without a grace is lost.
 func TestALockSurvivesAnOutageOfTheGroup(t *testing.T) {
+	slow.UnderRace(t)
 	for _, who := range []string{"follower", "leader"} {
 		t.Run(who, func(t *testing.T) {
 			bubble(t, func(t *testing.T) {
@@ -136,6 +138,7 @@ func inDoubt(t *testing.T, n *mortise.Node, l *mortise.Lock, ctx context.Context
 // TestADoubtIsLostToTheNextHolder cuts off a holder whose leader lives, expires its session, and
 // grants the lock to another instance.
 func TestADoubtIsLostToTheNextHolder(t *testing.T) {
+	slow.UnderRace(t)
 	for _, who := range []string{"follower", "leader"} {
 		t.Run(who, func(t *testing.T) {
 			bubble(t, func(t *testing.T) {
@@ -206,6 +209,7 @@ func TestUnlockInDoubt(t *testing.T) {
 }
 
 func TestHooksHearOfADoubt(t *testing.T) {
+	slow.UnderRace(t)
 	for _, c := range []struct {
 		name  string
 		heals bool
@@ -296,6 +300,7 @@ func TestEnteringALockWithAGrace(t *testing.T) {
 // TestWorkGoesOnAfterAnOutage runs functions of packages election and keep through an outage of the
 // group. Each function ends in doubt, and is called again on the same instance with the same token.
 func TestWorkGoesOnAfterAnOutage(t *testing.T) {
+	slow.UnderRace(t)
 	bubble(t, func(t *testing.T) {
 		f := startFleet(t, 3)
 		ctx, stop := context.WithCancel(t.Context())

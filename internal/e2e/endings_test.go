@@ -15,6 +15,7 @@ import (
 
 	"github.com/mortise-lock/mortise"
 	"github.com/mortise-lock/mortise/internal/outside"
+	"github.com/mortise-lock/mortise/internal/slow"
 	"github.com/mortise-lock/mortise/session/client"
 )
 
@@ -210,6 +211,7 @@ var endings = []ending{
 
 // Each way in which a call ends has one meaning.
 func TestErrorsMeanOneThingEach(t *testing.T) {
+	slow.UnderRace(t)
 	bubble(t, func(t *testing.T) {
 		f := newFleet(t)
 		f.unjudged = true // it leaves and cuts nodes while they hold

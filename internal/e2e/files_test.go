@@ -12,6 +12,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/mortise-lock/mortise/internal/slow"
 	"github.com/mortise-lock/mortise/raftlog/storage"
 )
 
@@ -49,6 +50,7 @@ func (s *starved) Open(path string) (storage.File, error) {
 // A leader runs out of file descriptors for a while. The refused connections are logged with a
 // rate, the disk is not blamed, the leader hands over, and no lock is lost.
 func TestALeaderWithoutFileDescriptorsHandsOver(t *testing.T) {
+	slow.UnderRace(t)
 	bubble(t, func(t *testing.T) {
 		var logs [3]lines
 		f, root := newFleet(t), t.TempDir()

@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"github.com/mortise-lock/mortise/internal/outside"
+	"github.com/mortise-lock/mortise/internal/slow"
 	"github.com/mortise-lock/mortise/lockfsm"
 )
 
@@ -16,6 +17,7 @@ import (
 // instance, is never Ready and founds no second group. Both sides say why, and what to do. Then the
 // step is carried out.
 func TestOtherRulesAreRefused(t *testing.T) {
+	slow.UnderRace(t)
 	bubble(t, func(t *testing.T) {
 		logs, into := logged(slog.LevelWarn)
 		f := newFleet(t)

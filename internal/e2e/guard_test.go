@@ -11,11 +11,13 @@ import (
 	"time"
 
 	"github.com/mortise-lock/mortise"
+	"github.com/mortise-lock/mortise/internal/slow"
 )
 
 // TestGuardedPutsRise lets all instances take one lock by turns and write its token, while a leader
 // is lost and holds are ended by force. The data must never name an older holder again.
 func TestGuardedPutsRise(t *testing.T) {
+	slow.UnderRace(t)
 	bubble(t, func(t *testing.T) {
 		f := startFleet(t, 5)
 		lead := f.leader()

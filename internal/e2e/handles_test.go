@@ -12,12 +12,14 @@ import (
 	"time"
 
 	"github.com/mortise-lock/mortise"
+	"github.com/mortise-lock/mortise/internal/slow"
 )
 
 // TestEachHandleHasItsOwnMaxHold enters a lock again, with every combination of limits, and unlocks
 // a handle in time or not. A handle must end at its own limit, and no limit may end the other
 // handle. The lock must be free when both have ended.
 func TestEachHandleHasItsOwnMaxHold(t *testing.T) {
+	slow.UnderRace(t)
 	const unlockAt, never = 2 * time.Second, time.Hour
 	for _, limits := range [][2]time.Duration{{10, 0}, {0, 10}, {10, 5}, {5, 10}, {10, 10}, {0, 0}} {
 		for _, inTime := range []string{"neither", "the first", "the inner"} {
@@ -89,6 +91,7 @@ func TestEachHandleHasItsOwnMaxHold(t *testing.T) {
 // TestAHandleEndsInDoubt checks that the MaxHold of a handle also ends it while the lock is in
 // doubt, and that the other handle is good again afterwards.
 func TestAHandleEndsInDoubt(t *testing.T) {
+	slow.UnderRace(t)
 	for _, limits := range [][2]time.Duration{{40 * time.Second, 0}, {0, 40 * time.Second}} {
 		t.Run(fmt.Sprint(limits), func(t *testing.T) {
 			bubble(t, func(t *testing.T) {
@@ -142,6 +145,7 @@ type leaving struct {
 // inside, and the other way round. A lock must then be as closed as the handles that are left need
 // it.
 func TestTheReadersThatAreLeft(t *testing.T) {
+	slow.UnderRace(t)
 	type R = mortise.Request
 	for name, c := range map[string]leaving{
 		"a key": {R{Key: "t/a"}, R{Key: "t/a", Mode: mortise.Shared},
@@ -279,6 +283,7 @@ func TestAReaderOutlivesAnUpgrade(t *testing.T) {
 // and unlocks the handles in every order. The lock must exclude all others until the first and the
 // upgradable handle have ended, and only writers while a reader is left.
 func TestUpgradeUnderAnExclusiveLock(t *testing.T) {
+	slow.UnderRace(t)
 	for name, outer := range map[string]any{
 		"a key":      mortise.Request{Key: "t/k"},
 		"two keys":   mortise.Request{Key: "t/k", Also: []mortise.Part{{Key: "x"}}},

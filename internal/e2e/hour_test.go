@@ -20,8 +20,11 @@ import (
 // anHour returns how long the tests of long runs last in fake time. The shortest time is long
 // enough for a wrong ping policy of gRPC to end connections, which takes 90 s.
 func anHour() time.Duration {
-	if underRace {
+	switch {
+	case underRace:
 		return 75 * time.Second
+	case testing.Short():
+		return 15 * time.Minute
 	}
 	return time.Hour
 }

@@ -7,6 +7,7 @@ import (
 
 	"github.com/mortise-lock/mortise"
 	"github.com/mortise-lock/mortise/cluster"
+	"github.com/mortise-lock/mortise/internal/slow"
 	"github.com/mortise-lock/mortise/raftlog"
 	"github.com/mortise-lock/mortise/raftlog/storage"
 )
@@ -87,6 +88,7 @@ func (s savedOnce) Save(changes map[string][]byte) error {
 }
 
 func TestCloseDoesNotWaitForTheLog(t *testing.T) {
+	slow.UnderRace(t)
 	for _, after := range []time.Duration{0, time.Second, 3 * time.Second, 30 * time.Second} {
 		t.Run(after.String(), func(t *testing.T) {
 			bubble(t, func(t *testing.T) {

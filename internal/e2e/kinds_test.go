@@ -12,6 +12,7 @@ import (
 
 	"github.com/mortise-lock/mortise"
 	"github.com/mortise-lock/mortise/internal/lapse"
+	"github.com/mortise-lock/mortise/internal/slow"
 )
 
 // stickily and resuming are requests in tests, besides mortise.Request.
@@ -146,6 +147,7 @@ func TestSemaphoreGivesAsManyPermitsAsThereAre(t *testing.T) {
 }
 
 func TestSeveralKeysAtOnce(t *testing.T) {
+	slow.UnderRace(t)
 	bubble(t, func(t *testing.T) {
 		f := startFleet(t, 3)
 		b := f.lock(0, "b")
@@ -350,6 +352,7 @@ func TestALockIsEnteredAgainUnderItsContext(t *testing.T) {
 }
 
 func TestALostLockIsNotEnteredAgain(t *testing.T) {
+	slow.UnderRace(t)
 	bubble(t, func(t *testing.T) {
 		f := startFleet(t, 3)
 		l := f.lock(0, "k")
@@ -420,6 +423,7 @@ func TestDeadlockIsToldToTheYoungest(t *testing.T) {
 }
 
 func TestMaxHoldEndsAHoldByTheClock(t *testing.T) {
+	slow.UnderRace(t)
 	bubble(t, func(t *testing.T) {
 		f := startFleet(t, 3)
 		l := f.acquire(0, mortise.Request{Key: "k", MaxHold: time.Minute})
@@ -445,6 +449,7 @@ func TestMaxHoldEndsAHoldByTheClock(t *testing.T) {
 // TestAnOverdueHoldKeepsItsDelay checks that after the end of MaxHold the next waiter waits for the
 // LockDelay, because code under the lock may still run.
 func TestAnOverdueHoldKeepsItsDelay(t *testing.T) {
+	slow.UnderRace(t)
 	bubble(t, func(t *testing.T) {
 		f := startFleet(t, 3)
 		l := f.acquire(0, mortise.Request{Key: "k", MaxHold: time.Minute, LockDelay: 20 * time.Second})
@@ -524,6 +529,7 @@ func TestAHolderIsToldThatACallWaits(t *testing.T) {
 }
 
 func TestLockDelayAfterTheEndOfItsHolder(t *testing.T) {
+	slow.UnderRace(t)
 	bubble(t, func(t *testing.T) {
 		f := startFleet(t, 4)
 		holder := f.follower()

@@ -40,6 +40,7 @@ func memberNames(list []mortise.Member) string {
 // TestMembersAreTheLeadersTable checks that every node lists each instance of every tier once, and
 // no other sessions.
 func TestMembersAreTheLeadersTable(t *testing.T) {
+	slow.UnderRace(t)
 	bubble(t, func(t *testing.T) {
 		f := startFleet(t, 3, withFounders, func(c *mortise.Config) { c.Zone = "zone of " + c.Name })
 		for i, words := range []string{"", "member"} {
@@ -109,6 +110,7 @@ func TestMembersAreTheLeadersTable(t *testing.T) {
 }
 
 func TestMembersTakeTheRightToReadAll(t *testing.T) {
+	slow.UnderRace(t)
 	for rights, want := range map[string]bool{"read a": false, "lock *": false, "read *": true} {
 		bubble(t, func(t *testing.T) {
 			f := startFleet(t, 3, withFounders)
@@ -181,6 +183,7 @@ func TestThePictureIsBounded(t *testing.T) {
 // TestNamesAreLearnedWithoutGossip checks that an instance without gossip asks for names once,
 // after a delay, and does not ask again while nothing changes.
 func TestNamesAreLearnedWithoutGossip(t *testing.T) {
+	slow.UnderRace(t)
 	bubble(t, func(t *testing.T) {
 		f := startFleet(t, 3, withFounders)
 		c := f.config(3, 3)

@@ -12,6 +12,7 @@ import (
 
 	"github.com/mortise-lock/mortise"
 	"github.com/mortise-lock/mortise/internal/replica"
+	"github.com/mortise-lock/mortise/internal/slow"
 	"github.com/mortise-lock/mortise/lockfsm"
 )
 
@@ -225,6 +226,7 @@ func TestLookingEndsWithItsContext(t *testing.T) {
 
 // TestSessionsAreTold checks that no answer of the leader contains a nonce, which is a secret.
 func TestSessionsAreTold(t *testing.T) {
+	slow.UnderRace(t)
 	bubble(t, func(t *testing.T) {
 		f := startFleet(t, 4)
 		own := f.session(0, time.Second)
