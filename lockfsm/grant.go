@@ -2,7 +2,6 @@ package lockfsm
 
 import (
 	"slices"
-	"strings"
 	"time"
 )
 
@@ -81,44 +80,4 @@ func (g Grant) Lowered(modes []Mode) Grant {
 		g.Modes = nil
 	}
 	return g
-}
-
-// Covers reports whether a hold with the Grant g excludes all that a request for want would
-// exclude. Only then may the request enter the hold instead of the queues: its caller must be as
-// alone as after a grant of its own. Permits of a semaphore neither cover nor are covered, because
-// each of them counts.
-//
-// A key with the mode X, U or S includes the keys below it, as far as want locks a tree: "a"
-// includes "a/b" if want has modes for both of them.
-func (g *Grant) Covers(want *Grant) bool {
-	if want.Key == "" || want.Semaphore() {
-		return false
-	}
-	above := "" // a key of want whose whole subtree g includes, with a slash at the end
-	for i := range 1 + len(want.Keys) {
-		key := want.Key
-		if i > 0 {
-			key = want.Keys[i-1]
-		}
-		if above != "" && strings.HasPrefix(key, above) {
-			continue
-		}
-		wanted := want.mode(i)
-		has, included := g.Mode(key)
-		if !included || !has.covers(wanted) {
-			return false
-		}
-		if want.Modes != nil && has.covers(wanted.below()) {
-			above = key + "/"
-		}
-	}
-	return true
-}
-
-// below returns the mode that includes what a request with the intention m locks below its key.
-func (m Mode) below() Mode {
-	if m == ModeIS || m == ModeS {
-		return ModeS
-	}
-	return ModeX
 }

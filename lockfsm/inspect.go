@@ -28,12 +28,7 @@ type Standing struct {
 	Last        Token
 	Watch       Revision
 	SinceUnixMS int64
-	Permits, Of uint32
-	// Keys are the keys of the request in ascending order, or nil if it has one key.
-	Keys []string
-	// Modes are the modes of all keys of the request, as in Command.
-	Modes []Mode
-	Value []byte
+	Grant       // what the request has, or waits for
 	// Gone reports that the session has expired, and that the lock stays taken for the request's
 	// delay.
 	Gone bool
@@ -104,28 +99,13 @@ func (l *lock) info(e *entry, most int, room *int) LockInfo {
 func (e *entry) standing() Standing {
 	s := Standing{
 		Session: e.session.id, Record: e.session.record, Number: e.number, Place: e.rev, Token: e.token,
-		Watch: e.lead().watch, SinceUnixMS: e.sinceUnixMS,
-		Permits: e.permits, Of: e.of, Value: e.value(), Gone: e.session.gone, Modes: e.modes(),
+		Watch: e.lead().watch, SinceUnixMS: e.sinceUnixMS, Grant: *e.grant(), Gone: e.session.gone,
 		Unsearched: e.extra != nil && e.extra.pending != nil, Upgrades: e.upgrades(),
 	}
 	if e.stays() {
 		s.Last = e.stay().last
 	}
-	if e.places() > 1 {
-		for _, each := range e.extra.entries {
-			s.Keys = append(s.Keys, each.lock.key)
-		}
-	}
 	return s
-}
-
-// Parts returns the parts of the request, which is in the queue of key.
-func (s *Standing) Parts(key string) []Part {
-	g := Grant{Key: key, Permits: s.Permits, Of: s.Of, Modes: s.Modes}
-	if len(s.Keys) > 0 {
-		g.Key, g.Keys = s.Keys[0], s.Keys[1:]
-	}
-	return g.Parts()
 }
 
 // Holds reports whether a session that is not gone holds the lock of key with token.

@@ -17,7 +17,7 @@ func TestInspect(t *testing.T) {
 		t.Fatalf("%+v", i)
 	}
 	last := i.Queue[4]
-	if fmt.Sprint(last.Keys) != "[n r s]" || last.Token != 0 || last.Watch == 0 || last.Permits != 1 ||
+	if fmt.Sprint(last.Key, last.Keys) != "n[r s]" || last.Token != 0 || last.Watch == 0 || last.Permits != 1 ||
 		string(last.Record) != "\x02" {
 		t.Errorf("%+v", last)
 	}

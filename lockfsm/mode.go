@@ -59,10 +59,11 @@ func (m Mode) Terms() (permits, of uint32) {
 // semaphore reports whether the Permits and Of of a request with ModePermits are valid.
 func semaphore(permits, of uint32) bool { return of > 1 && 0 < permits && permits <= of }
 
-// covers reports whether a holder with mode m excludes every mode that a holder with mode w
-// excludes. Permits of a semaphore neither cover nor are covered, because each of them counts. An
-// unknown mode covers nothing.
-func (m Mode) covers(w Mode) bool {
+// Covers reports whether a holder with mode m excludes every mode that a holder with mode w
+// excludes: only then may a request with mode w enter the hold instead of the queue. Permits of a
+// semaphore neither cover nor are covered, because each of them counts. An unknown mode covers
+// nothing.
+func (m Mode) Covers(w Mode) bool {
 	switch m {
 	case ModeX:
 		return w <= ModeU

@@ -192,7 +192,7 @@ func (m *Machine) downgrade(e *entry, modes []byte) Code {
 	lowers := false
 	for i, each := range all {
 		to := Mode(modes[i])
-		if !each.mode.covers(to) || to == ModeU && each.mode != ModeU {
+		if !each.mode.Covers(to) || to == ModeU && each.mode != ModeU {
 			return NotHeld
 		}
 		lowers = lowers || to != each.mode

@@ -36,7 +36,13 @@ func (w *sweeper) share(s step) error {
 			k.taken += permits - before
 		}
 	}
-	if before := had.grant(); !before.Covers(w.as(g).grant()) {
+	before, after := had.grant(), w.as(g).grant()
+	raised := func(key string) bool {
+		from, _ := before.Mode(key)
+		to, is := after.Mode(key)
+		return is && !from.Covers(to)
+	}
+	if raised(e.Key) || slices.ContainsFunc(e.Keys, raised) {
 		return w.broken(Ends, []int32{g.event, s.event}, "%s with token %d gets modes that its own do not cover: %s",
 			had.asked(), e.Token, e.asked())
 	}

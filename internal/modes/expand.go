@@ -88,8 +88,9 @@ func (p *Part) CoveredBy(has *lockfsm.Grant) bool {
 	if _, of := p.Mode.Permits(); of != 0 {
 		return false
 	}
-	covers := func(key string, m lockfsm.Mode) bool {
-		return has.Covers(&lockfsm.Grant{Key: key, Modes: []lockfsm.Mode{m}})
+	covers := func(key string, want lockfsm.Mode) bool {
+		m, included := has.Mode(key)
+		return included && m.Covers(want)
 	}
 	for node := range p.nodesAbove {
 		if !covers(node, p.above()) {

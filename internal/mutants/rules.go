@@ -230,7 +230,7 @@ func rules() []Bug {
 			Breaks: "the order of a map deals the tokens, another one on every replica"},
 		{Name: "map-order-in-snapshot", Package: "lockfsm", Hazard: "52", Some: true,
 			Breaks: "equal states have different snapshots"},
-		{Name: "path-enters-a-key", Package: "lockfsm", Hazard: "none",
+		{Name: "path-enters-a-key", Package: "internal/modes", Hazard: "none",
 			Breaks: "a path enters a lock of its last node alone, beside a lock of a node above"},
 		{Name: "grant-not-reported", Package: "lockfsm", Hazard: "none",
 			Breaks: "the session that resumes a hold does not learn what it includes"},

@@ -55,7 +55,7 @@ func lockList(a *replica.Answer, rights *capability.Capability) *query.LockList 
 // partsOf returns the part for which a request is in the queue of key, and its other parts. The
 // first is the part with that key, or the first tree whose node is below.
 func partsOf(key string, s *lockfsm.Standing, rights *capability.Capability) (part *query.Part, also []*query.Part) {
-	parts := s.Parts(key)
+	parts := s.Parts()
 	here := slices.IndexFunc(parts, func(p lockfsm.Part) bool { return p.Key == key })
 	if here < 0 {
 		here = slices.IndexFunc(parts, func(p lockfsm.Part) bool { return p.Tree && strings.HasPrefix(p.Key, key+"/") })

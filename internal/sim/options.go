@@ -5,6 +5,7 @@ import (
 	"slices"
 	"time"
 
+	"github.com/mortise-lock/mortise/internal/modes"
 	"github.com/mortise-lock/mortise/lockfsm"
 	"github.com/mortise-lock/mortise/session/client"
 )
@@ -166,10 +167,25 @@ func (c *call) enter(r client.Request, lasts time.Duration) {
 		return
 	}
 	has, want := c.grant(), r.Grant()
-	if !has.Covers(&want) {
+	if !covered(&has, &want) {
 		return // such a request asks the group; see nest
 	}
 	c.handle = &handle{want: want, reads: want.Reads()}
 	c.p.w.watch.enters(c)
 	c.p.w.after(lasts, func() { c.p.w.watch.exits(c) })
+}
+
+// covered reports whether a hold covers a request for keys, or for the nodes of a path.
+func covered(has, want *lockfsm.Grant) bool {
+	keys, mode := append([]string{want.Key}, want.Keys...), modes.Exclusive
+	if want.Reads() {
+		mode = modes.Shared
+	}
+	if want.Modes != nil {
+		keys = keys[len(keys)-1:]
+	}
+	return !want.Semaphore() && !slices.ContainsFunc(keys, func(key string) bool {
+		p := modes.Part{Key: key, Mode: mode, Tree: want.Modes != nil}
+		return !p.CoveredBy(has)
+	})
 }
