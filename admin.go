@@ -7,6 +7,7 @@ import (
 	"fmt"
 
 	"github.com/mortise-lock/mortise/internal/queries"
+	"github.com/mortise-lock/mortise/lockfsm"
 	"github.com/mortise-lock/mortise/session"
 	"github.com/mortise-lock/mortise/transport/wire/mortise/query/v1"
 )
@@ -157,7 +158,14 @@ func (a admin) Watch(ctx context.Context, q *query.WatchRequest) (*query.EventsA
 
 func (a admin) Put(ctx context.Context, q *query.PutRequest) (*query.PutAnswer, error) {
 	revision, err := a.n.put(ctx, q)
+	if errors.Is(err, ErrLost) {
+		return &query.PutAnswer{Code: uint32(lockfsm.NotHeld)}, nil
+	}
 	return &query.PutAnswer{Revision: revision}, err
+}
+
+func (a admin) SetValue(ctx context.Context, q *query.ValueRequest) (*query.PutAnswer, error) {
+	return look(ctx, a.n, query.QueryClient.SetValue, q)
 }
 
 // Evict ends a hold on behalf of the client named in q.By. The leader adds the client's proved

@@ -51,6 +51,8 @@ type holding interface {
 	UnlockSoon() error
 	Downgrade(context.Context) error
 	Detach(context.Context) error
+	Put(ctx context.Context, key string, data []byte, revision uint64) (uint64, error)
+	SetValue(ctx context.Context, value string) error
 	Wanted() <-chan struct{}
 }
 

@@ -354,7 +354,7 @@ func (d *door) change(ctx context.Context, r *http.Request, a asked) (uint64, er
 	if a.Lease == "" {
 		return d.from(r).put(ctx, a.Key, a.Data, a.Revision)
 	}
-	lock, err := d.leases.changer(programOf(r), a.Lease, a.Token)
+	lock, err := d.leases.lock(programOf(r), a.Lease, a.Token)
 	if err != nil {
 		return 0, err
 	}
@@ -376,7 +376,7 @@ type idsShown struct {
 }
 
 func (d *door) value(r *http.Request, a asked) (any, error) {
-	lock, err := d.leases.changer(programOf(r), a.Lease, a.Token)
+	lock, err := d.leases.lock(programOf(r), a.Lease, a.Token)
 	if err != nil {
 		return nil, err
 	}

@@ -345,24 +345,6 @@ func (ls *leases) regain(ctx context.Context, by *program, id string, token mort
 	return lockText{Key: lock.Key(), Token: token}, err
 }
 
-// changer is a lock under which data or its value can be changed. A lock of a program with a
-// derived secret is none, because a guest has no such calls.
-type changer interface {
-	Put(ctx context.Context, key string, data []byte, revision uint64) (uint64, error)
-	SetValue(ctx context.Context, value string) error
-}
-
-func (ls *leases) changer(by *program, id string, token mortise.Token) (changer, error) {
-	lock, err := ls.lock(by, id, token)
-	if err != nil {
-		return nil, err
-	}
-	if c, ok := lock.(changer); ok {
-		return c, nil
-	}
-	return nil, fmt.Errorf("%w: it cannot change data or a value under a lock", errNotForPrograms)
-}
-
 // release ends a lock of a lease in the given way, which is holding.Unlock or holding.Detach.
 func (ls *leases) release(ctx context.Context, by *program, id string, token mortise.Token,
 	way func(holding, context.Context) error) error {

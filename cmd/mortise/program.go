@@ -2,16 +2,13 @@ package main
 
 import (
 	"context"
-	"crypto/rand"
 	"encoding/json"
 	"errors"
 	"fmt"
 	"iter"
-	"strings"
 
 	"github.com/mortise-lock/mortise"
 	"github.com/mortise-lock/mortise/internal/guest"
-	"github.com/mortise-lock/mortise/internal/queries"
 	"github.com/mortise-lock/mortise/transport"
 	"github.com/mortise-lock/mortise/transport/wire/mortise/query/v1"
 )
@@ -68,16 +65,7 @@ func (p *program) here(ctx context.Context) (*query.HereAnswer, error) {
 
 func puts[Q, A any](ctx context.Context, p *program, method guest.Method[Q, A], q *Q) (*A, error) {
 	a, err := guest.Put(ctx, p.guest, method, q)
-	return a, mended(err)
-}
-
-// mended checks whether repeating the request could help. If not, it returns the error for a
-// wrong request. Otherwise it returns err unchanged.
-func mended(err error) error {
-	if failed, ok := errors.AsType[*queries.Failed](err); ok && failed.Kind == query.Failure_WRONG {
-		return bad("%s", strings.TrimPrefix(err.Error(), mortise.ErrBadRequest.Error()+": "))
-	}
-	return err
+	return a, guest.Refusal(err)
 }
 
 func (p *program) acquire(ctx context.Context, r wish) (holding, error) {
@@ -103,13 +91,7 @@ func (p *program) get(ctx context.Context, key string) ([]byte, uint64, error) {
 }
 
 func (p *program) put(ctx context.Context, key string, data []byte, revision uint64) (uint64, error) {
-	q := &query.PutRequest{Key: []byte(key), Data: data, Revision: revision, Nonce: make([]byte, 16)}
-	_, _ = rand.Read(q.Nonce) // every attempt has the same nonce, so that the change takes effect once
-	a, err := puts(ctx, p, query.AdminClient.Put, q)
-	if failed, ok := errors.AsType[*queries.Failed](err); ok && failed.Kind == query.Failure_CONFLICT {
-		err = fmt.Errorf("%w: %w", mortise.ErrConflict, err)
-	}
-	return a.GetRevision(), err
+	return p.guest.Data(ctx, nil, key, data, revision)
 }
 
 func (p *program) check(ctx context.Context, key string, token mortise.Token) (bool, error) {
@@ -158,7 +140,7 @@ func (p *program) watch(ctx context.Context, prefix string, after uint64) iter.S
 		q := &query.WatchRequest{Prefixes: [][]byte{[]byte(prefix)}, After: after}
 		for {
 			a, events, err := nextEvents(ctx, p.guest, q)
-			if err = mended(err); ctx.Err() != nil {
+			if err = guest.Refusal(err); ctx.Err() != nil {
 				err = ctx.Err()
 			} else if errors.Is(err, mortise.ErrNotReady) {
 				continue // the next query may find a leader

@@ -273,6 +273,80 @@ func TestAProgramHasTheRightsOfItsSecret(t *testing.T) {
 	}
 }
 
+// A program with a derived secret changes the value of its locks, and data while it holds a lock,
+// with the same rights as without a lock.
+func TestAProgramChangesDataUnderItsLock(t *testing.T) {
+	i := openInn(t, nil, standard)
+	one, reader := secretFor(t, "one", "lock a/*", "write d/*"), secretFor(t, "two", "lock a/*", "read d/*")
+	lease, another := i.lease(one), i.lease(reader)
+	take := func(secret, lease string, body object) (lock lockText) {
+		t.Helper()
+		body["lease"] = lease
+		if code, p := i.post(secret, "/v1/lock", body, &lock); code != http.StatusOK {
+			t.Fatalf("%d %+v", code, p)
+		}
+		return lock
+	}
+	lock := take(one, lease, object{"key": "a/1", "value": "v", "labels": object{"team": "blue"}})
+	upgradable := take(one, lease, object{"key": "a/2", "mode": "upgradable"})
+	sticky := take(one, lease, object{"key": "a/3", "sticky": true})
+	theirs := take(reader, another, object{"key": "a/4"})
+	var up lockText
+	body := object{"lease": lease, "token": upgradable.Token}
+	if code, p := i.post(one, "/v1/upgrade", body, &up); code != http.StatusOK {
+		t.Fatalf("%d %+v", code, p)
+	}
+	put := func(key string, revision uint64) object {
+		return object{"key": key, "data": []byte("x"), "revision": fmt.Sprint(revision)}
+	}
+	value := func(text string) object { return object{"value": text} }
+	var last dataShown
+	check := func(what, secret, lease string, of lockText, body object, code int, kind string) {
+		t.Helper()
+		body["lease"], body["token"] = lease, of.Token
+		path := "/v1/put"
+		if body["key"] == nil {
+			path = "/v1/value"
+		}
+		last = dataShown{}
+		if got, p := i.post(secret, path, body, &last); got != code || p.Kind != kind {
+			t.Errorf("%s: %d %+v, want %d %s", what, got, p, code, kind)
+		}
+	}
+	check("data", one, lease, lock, put("d/1", 0), http.StatusOK, "")
+	first := last.Revision
+	check("data at another revision", one, lease, lock, put("d/1", 0), http.StatusConflict, "changed")
+	check("data again", one, lease, up, put("d/1", first), http.StatusOK, "")
+	check("data without the right", one, lease, lock, put("e/1", 0), http.StatusForbidden, "denied")
+	check("data with the right to read", reader, another, theirs, put("d/1", 0), http.StatusForbidden, "denied")
+	check("data under a lock of another program", one, lease, theirs, put("d/2", 0), http.StatusNotFound, "no lock")
+	check("a value of another program", one, lease, theirs, value("w"), http.StatusNotFound, "no lock")
+	check("data under a sticky lock", one, lease, sticky, put("d/2", 0), http.StatusBadRequest, "wrong")
+	check("a value of a sticky lock", one, lease, sticky, value("w"), http.StatusBadRequest, "wrong")
+	check("a value", one, lease, lock, value("w"), http.StatusOK, "")
+	check("a long value", one, lease, lock, value(strings.Repeat("x", 1025)), http.StatusBadRequest, "wrong")
+	check("a value of an upgrade", one, lease, up, value("up"), http.StatusOK, "")
+	for key, want := range map[string]string{"a/1": "w", "a/2": "up"} {
+		info, err := i.node.Peek(t.Context(), key)
+		if err != nil || info.Queue[0].Value != want || key == "a/1" && info.Queue[0].Labels["team"] != "blue" {
+			t.Errorf("%s shows %+v, %v", key, info.Queue, err)
+		}
+	}
+	data, revision, err := i.node.Get(t.Context(), "d/1")
+	if err != nil || string(data) != "x" || revision == first || revision == 0 {
+		t.Errorf("the data is %q at revision %d, %v", data, revision, err)
+	}
+	if ended, err := i.node.ForceUnlock(t.Context(), "a/1", lock.Token, "why"); !ended || err != nil {
+		t.Fatal(ended, err)
+	}
+	for what, body := range map[string]object{"data": put("d/1", revision), "a value": value("late")} {
+		check(what+" after the end", one, lease, lock, body, http.StatusGone, "lost")
+	}
+	if _, now, err := i.node.Get(t.Context(), "d/1"); now != revision || err != nil {
+		t.Errorf("the data was changed after the end: %d, %v", now, err)
+	}
+}
+
 // A program can use only its own leases. One of the programs has no secret.
 func TestProgramsAreApart(t *testing.T) {
 	i := openInn(t, nil, standard)

@@ -4,6 +4,7 @@ import (
 	"context"
 	"encoding/json"
 	"errors"
+	"fmt"
 	"log/slog"
 	"slices"
 	"strings"
@@ -23,6 +24,7 @@ import (
 	"github.com/mortise-lock/mortise/internal/queries"
 	"github.com/mortise-lock/mortise/internal/replica"
 	"github.com/mortise-lock/mortise/internal/slow"
+	"github.com/mortise-lock/mortise/lockfsm"
 	"github.com/mortise-lock/mortise/session"
 	"github.com/mortise-lock/mortise/session/client"
 	"github.com/mortise-lock/mortise/transport"
@@ -248,6 +250,63 @@ func TestAGuestMayDoWhatItsTextSays(t *testing.T) {
 	})
 }
 
+// TestAGuestChangesOnlyItsOwnHold lets two programs with the same secret change the value of a
+// hold, through the leader and through a follower. Only the program that has the hold can do it,
+// whatever a question says about its origin.
+func TestAGuestChangesOnlyItsOwnHold(t *testing.T) {
+	bubble(t, func(t *testing.T) {
+		f := startFleet(t, 3, withSecret(secretA))
+		secret := derived(t, "lock a/*")
+		c, err := capability.Build("cron-host", time.Time{}, "lock a/*")
+		if err != nil {
+			t.Fatal(err)
+		}
+		mine, other := f.visit(secret), f.visitFrom("10.0.9.8", secret)
+		mine.bind(replica.Record{Name: "mine", Guest: true})
+		var hold client.Hold
+		if err := mine.client.AcquireInto(brief(t), &hold, &client.Request{Key: "a/1"}); err != nil {
+			t.Fatal(err)
+		}
+		instance := f.lock(0, "a/2")
+		seq := uint64(0)
+		change := func(v *visitor, i int, key string, token uint64, origin *query.Origin) lockfsm.Code {
+			seq++
+			a, failed := asks(t, v.admin(i), query.AdminClient.SetValue, &query.ValueRequest{Key: []byte(key), Token: token,
+				Seq: seq, Value: fmt.Append(nil, seq), Origin: origin})
+			if failed != nil {
+				t.Fatal(failed)
+			}
+			return lockfsm.Code(a.Code)
+		}
+		token, id := uint64(hold.Token()), mine.key.ID()
+		for _, i := range []int{f.leader(), f.follower()} {
+			for _, origin := range []*query.Origin{nil, {Rights: c.Text(), Asker: id[:]}} {
+				if code := change(mine, i, "a/1", token, origin); code != lockfsm.Done {
+					t.Errorf("node %d, its own hold: %v", i, code)
+				}
+				want := fmt.Sprint(seq)
+				for what, code := range map[string]lockfsm.Code{
+					"of another program": change(other, i, "a/1", token, origin),
+					"of an instance":     change(mine, i, "a/2", uint64(instance.Token()), origin),
+					"with another token": change(mine, i, "a/1", token+1, origin),
+					"of no lock":         change(mine, i, "a/3", token, origin),
+				} {
+					if code != lockfsm.NotHeld {
+						t.Errorf("node %d, the value of a hold %s: %v", i, what, code)
+					}
+				}
+				if q := f.peek(0, "a/1").Queue; len(q) != 1 || q[0].Value != want {
+					t.Errorf("node %d: %+v, want the value %s", i, q, want)
+				}
+			}
+			q := &query.ValueRequest{Key: []byte("b"), Token: token, Seq: 1, Origin: &query.Origin{}}
+			if d := missing(t, mine.admin(i), query.AdminClient.SetValue, q); d == nil || d.Verb != "lock" || d.Key != "b" {
+				t.Errorf("node %d, without the right: %+v", i, d)
+			}
+		}
+	})
+}
+
 // TestRightsAreCheckedTwice checks that an instance refuses a call without asking a leader, and
 // that the leader refuses a call that an instance has passed on.
 func TestRightsAreCheckedTwice(t *testing.T) {
@@ -355,7 +414,7 @@ func TestAGuestIsNoInstance(t *testing.T) {
 			}
 			all, err := f.nodes[0].Sessions(brief(t))
 			if err != nil || !slices.ContainsFunc(all,
-				func(s mortise.SessionInfo) bool { return s.Name == "node-9 (for cron-host)" && s.Own }) {
+				func(s mortise.SessionInfo) bool { return s.Name == "node-9 (for cron-host)" && s.Instance == "" }) {
 				t.Errorf("%s: sessions %+v, %v", rights, all, err)
 			}
 			time.Sleep(20 * time.Second)

@@ -128,8 +128,7 @@ func secure(c mortise.Config) (*credentials.Source, error) {
 		return credentials.FromTLS(c.TLS, names)
 	case c.TLSFiles != mortise.TLSFiles{}:
 		return credentials.FromFiles(credentials.FilesConfig{
-			CertFile: c.TLSFiles.Cert, KeyFile: c.TLSFiles.Key, CAFile: c.TLSFiles.CA,
-			ServerName: c.TLSFiles.ServerName, Names: names,
+			CertFile: c.TLSFiles.Cert, KeyFile: c.TLSFiles.Key, CAFile: c.TLSFiles.CA, Names: names,
 		})
 	}
 	return nil, nil

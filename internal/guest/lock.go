@@ -5,6 +5,7 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"sync/atomic"
 	"time"
 
 	"github.com/mortise-lock/mortise"
@@ -20,7 +21,9 @@ import (
 type Lock struct {
 	session *Session
 	key     string
-	parts   []modes.Part // nil for a resumed or a sticky lock
+	parts   []modes.Part  // nil for a resumed or a sticky lock
+	base    *Lock         // the lock that this one upgrades, or nil
+	values  atomic.Uint64 // the calls of SetValue
 	hold    client.Hold
 }
 
@@ -142,7 +145,7 @@ func (l *Lock) Upgrade(ctx context.Context) (*Lock, error) {
 	if !l.hold.Upgradable() {
 		return nil, fmt.Errorf("%w: Upgrade of a lock that is not upgradable", mortise.ErrBadRequest)
 	}
-	up, r := &Lock{session: l.session, key: l.key}, l.hold.UpgradeRequest()
+	up, r := &Lock{session: l.session, key: l.key, base: l}, l.hold.UpgradeRequest()
 	switch err := l.hold.Upgrade(ctx, &up.hold, &r); {
 	case err == nil:
 		return up, nil
@@ -219,8 +222,8 @@ func heldError(e *client.HeldError) *mortise.HeldError {
 	}
 	h := &mortise.HeldError{
 		Key: e.Key, Hold: mortise.Hold{Holder: r.Name, Token: mortise.Token(e.Token),
-			Session: fmt.Sprint(uint64(e.Session)), Since: time.UnixMilli(e.SinceUnixMS)},
-		Waiters: e.Waiters, Kept: e.Kept,
+			Session: fmt.Sprint(uint64(e.Session)), Since: time.UnixMilli(e.SinceUnixMS), Kept: e.Kept},
+		Waiters: e.Waiters,
 	}
 	h.Value, h.Labels = shown.Decode(e.Value)
 	return h

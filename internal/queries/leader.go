@@ -150,15 +150,18 @@ func (l leader) PutHeld(ctx context.Context, q *query.PutRequest) (*query.PutAns
 	return l.Put(ctx, q)
 }
 
-// SetValue changes only a hold of the instance that asks, under the same rights. The others know
-// its token, too.
+// SetValue changes only a hold of the instance or program that asks, under the same rights. The
+// others know its token, too.
 func (l leader) SetValue(ctx context.Context, q *query.ValueRequest) (*query.PutAnswer, error) {
 	if q.Token == 0 || q.Seq == 0 {
 		return nil, errNoToken
 	}
-	asker := transport.AskerOf(ctx)
+	asker := transport.AskerOf(ctx).Instance
+	if of := ID(q.GetOrigin().GetAsker()); !of.IsZero() {
+		asker = of // an instance asks for a program
+	}
 	a, err := l.answer(ctx, replica.Question{Op: replica.OpValue, Key: string(q.Key), Token: q.Token, After: q.Seq,
-		Value: q.Value, Asker: asker.Instance, Rights: asker.Peer.Capability})
+		Value: q.Value, Asker: asker, Rights: RightsOf(ctx)})
 	if err != nil {
 		return nil, err
 	}

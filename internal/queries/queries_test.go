@@ -131,6 +131,8 @@ func questions() map[string]rule {
 		query.Admin_Members_FullMethodName:  {&query.PageRequest{}, "read", "*", any, true, true},
 		query.Admin_Sessions_FullMethodName: {&query.PageRequest{}, "read", "*", any, true, true},
 		query.Admin_Put_FullMethodName:      {&query.PutRequest{Key: k}, "write", "a/x", "write a/x", true, true},
+		query.Admin_SetValue_FullMethodName: {&query.ValueRequest{Key: k, Token: 1, Seq: 1}, "lock", "a/x", "lock a/x", true,
+			true},
 		query.Admin_Evict_FullMethodName: {&query.EvictRequest{Key: k}, "force", "a/x", "force a/x,read a/x", true,
 			true},
 		query.Admin_Recover_FullMethodName: {&query.RecoverRequest{}, "root", "", "", true, true},
@@ -307,8 +309,10 @@ func TestAWatchHasFewPrefixes(t *testing.T) {
 func TestOtherKeysAreHidden(t *testing.T) {
 	tree := []lockfsm.Mode{lockfsm.ModeIX, lockfsm.ModeX}
 	answer := &replica.Answer{
-		Locks: []lockfsm.LockInfo{{Key: "a", Queue: []lockfsm.Standing{{Session: 3, Keys: []string{"a", "b", "c"}},
-			{Keys: []string{"a", "aa"}, Permits: 1}, {}, {Keys: []string{"a", "a/b"}, Modes: tree}}}},
+		Locks: []lockfsm.LockInfo{{Key: "a", Queue: []lockfsm.Standing{
+			{Session: 3, Grant: lockfsm.Grant{Key: "a", Keys: []string{"b", "c"}}},
+			{Grant: lockfsm.Grant{Key: "a", Keys: []string{"aa"}, Permits: 1}}, {Grant: lockfsm.Grant{Key: "a"}},
+			{Grant: lockfsm.Grant{Key: "a", Keys: []string{"a/b"}, Modes: tree}}}}},
 		Left: map[lockfsm.SessionID]time.Duration{3: time.Second},
 	}
 	var last replica.Question

@@ -581,7 +581,7 @@ const file_mortise_query_v1_admin_proto_rawDesc = "" +
 	"\x04more\x18\x03 \x01(\bR\x04more\"&\n" +
 	"\x0eRecoverRequest\x12\x14\n" +
 	"\x05group\x18\x01 \x01(\tR\x05group\"\x0f\n" +
-	"\rRecoverAnswer2\xda\x06\n" +
+	"\rRecoverAnswer2\xa3\a\n" +
 	"\x05Admin\x12C\n" +
 	"\x04Here\x12\x1d.mortise.query.v1.HereRequest\x1a\x1c.mortise.query.v1.HereAnswer\x12H\n" +
 	"\x06Health\x12\x1e.mortise.query.v1.StateRequest\x1a\x1e.mortise.query.v1.HealthAnswer\x12C\n" +
@@ -592,7 +592,8 @@ const file_mortise_query_v1_admin_proto_rawDesc = "" +
 	"\x05Audit\x12\x1e.mortise.query.v1.StateRequest\x1a\x1e.mortise.query.v1.EventsAnswer\x12I\n" +
 	"\aMembers\x12\x1d.mortise.query.v1.PageRequest\x1a\x1f.mortise.query.v1.MembersAnswer\x12K\n" +
 	"\bSessions\x12\x1d.mortise.query.v1.PageRequest\x1a .mortise.query.v1.SessionsAnswer\x12@\n" +
-	"\x03Put\x12\x1c.mortise.query.v1.PutRequest\x1a\x1b.mortise.query.v1.PutAnswer\x12?\n" +
+	"\x03Put\x12\x1c.mortise.query.v1.PutRequest\x1a\x1b.mortise.query.v1.PutAnswer\x12G\n" +
+	"\bSetValue\x12\x1e.mortise.query.v1.ValueRequest\x1a\x1b.mortise.query.v1.PutAnswer\x12?\n" +
 	"\x05Evict\x12\x1e.mortise.query.v1.EvictRequest\x1a\x16.mortise.query.v1.Held\x12L\n" +
 	"\aRecover\x12 .mortise.query.v1.RecoverRequest\x1a\x1f.mortise.query.v1.RecoverAnswerBGZEgithub.com/mortise-lock/mortise/transport/wire/mortise/query/v1;queryb\x06proto3"
 
@@ -629,9 +630,10 @@ var file_mortise_query_v1_admin_proto_goTypes = []any{
 	(*WatchRequest)(nil),   // 16: mortise.query.v1.WatchRequest
 	(*PageRequest)(nil),    // 17: mortise.query.v1.PageRequest
 	(*PutRequest)(nil),     // 18: mortise.query.v1.PutRequest
-	(*EvictRequest)(nil),   // 19: mortise.query.v1.EvictRequest
-	(*Held)(nil),           // 20: mortise.query.v1.Held
-	(*PutAnswer)(nil),      // 21: mortise.query.v1.PutAnswer
+	(*ValueRequest)(nil),   // 19: mortise.query.v1.ValueRequest
+	(*EvictRequest)(nil),   // 20: mortise.query.v1.EvictRequest
+	(*Held)(nil),           // 21: mortise.query.v1.Held
+	(*PutAnswer)(nil),      // 22: mortise.query.v1.PutAnswer
 }
 var file_mortise_query_v1_admin_proto_depIdxs = []int32{
 	9,  // 0: mortise.query.v1.HereAnswer.denied:type_name -> mortise.query.v1.Denied
@@ -648,22 +650,24 @@ var file_mortise_query_v1_admin_proto_depIdxs = []int32{
 	17, // 11: mortise.query.v1.Admin.Members:input_type -> mortise.query.v1.PageRequest
 	17, // 12: mortise.query.v1.Admin.Sessions:input_type -> mortise.query.v1.PageRequest
 	18, // 13: mortise.query.v1.Admin.Put:input_type -> mortise.query.v1.PutRequest
-	19, // 14: mortise.query.v1.Admin.Evict:input_type -> mortise.query.v1.EvictRequest
-	7,  // 15: mortise.query.v1.Admin.Recover:input_type -> mortise.query.v1.RecoverRequest
-	1,  // 16: mortise.query.v1.Admin.Here:output_type -> mortise.query.v1.HereAnswer
-	2,  // 17: mortise.query.v1.Admin.Health:output_type -> mortise.query.v1.HealthAnswer
-	3,  // 18: mortise.query.v1.Admin.List:output_type -> mortise.query.v1.KeysAnswer
-	3,  // 19: mortise.query.v1.Admin.Peek:output_type -> mortise.query.v1.KeysAnswer
-	20, // 20: mortise.query.v1.Admin.Check:output_type -> mortise.query.v1.Held
-	4,  // 21: mortise.query.v1.Admin.Watch:output_type -> mortise.query.v1.EventsAnswer
-	4,  // 22: mortise.query.v1.Admin.Audit:output_type -> mortise.query.v1.EventsAnswer
-	5,  // 23: mortise.query.v1.Admin.Members:output_type -> mortise.query.v1.MembersAnswer
-	6,  // 24: mortise.query.v1.Admin.Sessions:output_type -> mortise.query.v1.SessionsAnswer
-	21, // 25: mortise.query.v1.Admin.Put:output_type -> mortise.query.v1.PutAnswer
-	20, // 26: mortise.query.v1.Admin.Evict:output_type -> mortise.query.v1.Held
-	8,  // 27: mortise.query.v1.Admin.Recover:output_type -> mortise.query.v1.RecoverAnswer
-	16, // [16:28] is the sub-list for method output_type
-	4,  // [4:16] is the sub-list for method input_type
+	19, // 14: mortise.query.v1.Admin.SetValue:input_type -> mortise.query.v1.ValueRequest
+	20, // 15: mortise.query.v1.Admin.Evict:input_type -> mortise.query.v1.EvictRequest
+	7,  // 16: mortise.query.v1.Admin.Recover:input_type -> mortise.query.v1.RecoverRequest
+	1,  // 17: mortise.query.v1.Admin.Here:output_type -> mortise.query.v1.HereAnswer
+	2,  // 18: mortise.query.v1.Admin.Health:output_type -> mortise.query.v1.HealthAnswer
+	3,  // 19: mortise.query.v1.Admin.List:output_type -> mortise.query.v1.KeysAnswer
+	3,  // 20: mortise.query.v1.Admin.Peek:output_type -> mortise.query.v1.KeysAnswer
+	21, // 21: mortise.query.v1.Admin.Check:output_type -> mortise.query.v1.Held
+	4,  // 22: mortise.query.v1.Admin.Watch:output_type -> mortise.query.v1.EventsAnswer
+	4,  // 23: mortise.query.v1.Admin.Audit:output_type -> mortise.query.v1.EventsAnswer
+	5,  // 24: mortise.query.v1.Admin.Members:output_type -> mortise.query.v1.MembersAnswer
+	6,  // 25: mortise.query.v1.Admin.Sessions:output_type -> mortise.query.v1.SessionsAnswer
+	22, // 26: mortise.query.v1.Admin.Put:output_type -> mortise.query.v1.PutAnswer
+	22, // 27: mortise.query.v1.Admin.SetValue:output_type -> mortise.query.v1.PutAnswer
+	21, // 28: mortise.query.v1.Admin.Evict:output_type -> mortise.query.v1.Held
+	8,  // 29: mortise.query.v1.Admin.Recover:output_type -> mortise.query.v1.RecoverAnswer
+	17, // [17:30] is the sub-list for method output_type
+	4,  // [4:17] is the sub-list for method input_type
 	4,  // [4:4] is the sub-list for extension type_name
 	4,  // [4:4] is the sub-list for extension extendee
 	0,  // [0:4] is the sub-list for field type_name

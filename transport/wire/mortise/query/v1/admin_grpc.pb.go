@@ -29,6 +29,7 @@ const (
 	Admin_Members_FullMethodName  = "/mortise.query.v1.Admin/Members"
 	Admin_Sessions_FullMethodName = "/mortise.query.v1.Admin/Sessions"
 	Admin_Put_FullMethodName      = "/mortise.query.v1.Admin/Put"
+	Admin_SetValue_FullMethodName = "/mortise.query.v1.Admin/SetValue"
 	Admin_Evict_FullMethodName    = "/mortise.query.v1.Admin/Evict"
 	Admin_Recover_FullMethodName  = "/mortise.query.v1.Admin/Recover"
 )
@@ -55,6 +56,7 @@ type AdminClient interface {
 	Members(ctx context.Context, in *PageRequest, opts ...grpc.CallOption) (*MembersAnswer, error)
 	Sessions(ctx context.Context, in *PageRequest, opts ...grpc.CallOption) (*SessionsAnswer, error)
 	Put(ctx context.Context, in *PutRequest, opts ...grpc.CallOption) (*PutAnswer, error)
+	SetValue(ctx context.Context, in *ValueRequest, opts ...grpc.CallOption) (*PutAnswer, error)
 	Evict(ctx context.Context, in *EvictRequest, opts ...grpc.CallOption) (*Held, error)
 	Recover(ctx context.Context, in *RecoverRequest, opts ...grpc.CallOption) (*RecoverAnswer, error)
 }
@@ -167,6 +169,16 @@ func (c *adminClient) Put(ctx context.Context, in *PutRequest, opts ...grpc.Call
 	return out, nil
 }
 
+func (c *adminClient) SetValue(ctx context.Context, in *ValueRequest, opts ...grpc.CallOption) (*PutAnswer, error) {
+	cOpts := append([]grpc.CallOption{grpc.StaticMethod()}, opts...)
+	out := new(PutAnswer)
+	err := c.cc.Invoke(ctx, Admin_SetValue_FullMethodName, in, out, cOpts...)
+	if err != nil {
+		return nil, err
+	}
+	return out, nil
+}
+
 func (c *adminClient) Evict(ctx context.Context, in *EvictRequest, opts ...grpc.CallOption) (*Held, error) {
 	cOpts := append([]grpc.CallOption{grpc.StaticMethod()}, opts...)
 	out := new(Held)
@@ -209,6 +221,7 @@ type AdminServer interface {
 	Members(context.Context, *PageRequest) (*MembersAnswer, error)
 	Sessions(context.Context, *PageRequest) (*SessionsAnswer, error)
 	Put(context.Context, *PutRequest) (*PutAnswer, error)
+	SetValue(context.Context, *ValueRequest) (*PutAnswer, error)
 	Evict(context.Context, *EvictRequest) (*Held, error)
 	Recover(context.Context, *RecoverRequest) (*RecoverAnswer, error)
 	mustEmbedUnimplementedAdminServer()
@@ -250,6 +263,9 @@ func (UnimplementedAdminServer) Sessions(context.Context, *PageRequest) (*Sessio
 }
 func (UnimplementedAdminServer) Put(context.Context, *PutRequest) (*PutAnswer, error) {
 	return nil, status.Error(codes.Unimplemented, "method Put not implemented")
+}
+func (UnimplementedAdminServer) SetValue(context.Context, *ValueRequest) (*PutAnswer, error) {
+	return nil, status.Error(codes.Unimplemented, "method SetValue not implemented")
 }
 func (UnimplementedAdminServer) Evict(context.Context, *EvictRequest) (*Held, error) {
 	return nil, status.Error(codes.Unimplemented, "method Evict not implemented")
@@ -458,6 +474,24 @@ func _Admin_Put_Handler(srv interface{}, ctx context.Context, dec func(interface
 	return interceptor(ctx, in, info, handler)
 }
 
+func _Admin_SetValue_Handler(srv interface{}, ctx context.Context, dec func(interface{}) error, interceptor grpc.UnaryServerInterceptor) (interface{}, error) {
+	in := new(ValueRequest)
+	if err := dec(in); err != nil {
+		return nil, err
+	}
+	if interceptor == nil {
+		return srv.(AdminServer).SetValue(ctx, in)
+	}
+	info := &grpc.UnaryServerInfo{
+		Server:     srv,
+		FullMethod: Admin_SetValue_FullMethodName,
+	}
+	handler := func(ctx context.Context, req interface{}) (interface{}, error) {
+		return srv.(AdminServer).SetValue(ctx, req.(*ValueRequest))
+	}
+	return interceptor(ctx, in, info, handler)
+}
+
 func _Admin_Evict_Handler(srv interface{}, ctx context.Context, dec func(interface{}) error, interceptor grpc.UnaryServerInterceptor) (interface{}, error) {
 	in := new(EvictRequest)
 	if err := dec(in); err != nil {
@@ -540,6 +574,10 @@ var Admin_ServiceDesc = grpc.ServiceDesc{
 		{
 			MethodName: "Put",
 			Handler:    _Admin_Put_Handler,
+		},
+		{
+			MethodName: "SetValue",
+			Handler:    _Admin_SetValue_Handler,
 		},
 		{
 			MethodName: "Evict",
