@@ -27,9 +27,10 @@ type Event struct {
 
 	// Part is the key, and how the hold locks it after the event. A hold of several keys has an
 	// event for each, at one moment. A hold with Tree has events of its own key, and none of the
-	// nodes above. For EventData only Key counts.
+	// nodes above, even if the request also names one of them, shared and without Tree. For EventData
+	// only Key counts.
 	Part
-	Hold // without Since; Value and Labels only in EventHeld and EventUpgraded
+	Hold // without Since and Kept; Value and Labels only in EventHeld and EventUpgraded
 	// At is the time of the event by the leader's wall clock, for display. In the state that
 	// follows an EventReset, At is the beginning of a hold, and zero for other events.
 	At time.Time

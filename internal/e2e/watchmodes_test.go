@@ -2,6 +2,7 @@ package e2e
 
 import (
 	"fmt"
+	"maps"
 	"slices"
 	"testing"
 
@@ -73,5 +74,76 @@ func TestEventsHaveModes(t *testing.T) {
 		step("released", "freed k shared", "freed b exclusive", "freed c shared", "freed t/7/x exclusive tree",
 			"freed s 2 of 5")
 		f.nothingLeft()
+	})
+}
+
+// nested returns every request for a and a/b, in each mode, with and without Tree.
+func nested() (all []mortise.Request) {
+	ways := []mortise.Part{{}, {Tree: true}, {Mode: mortise.Shared}, {Mode: mortise.Shared, Tree: true}}
+	for _, above := range ways {
+		for _, below := range ways {
+			below.Key = "a/b"
+			all = append(all, mortise.Request{Key: "a", Mode: above.Mode, Tree: above.Tree, Also: []mortise.Part{below}})
+		}
+	}
+	return all
+}
+
+// TestWatchIsTheStateAfterADowngrade holds a key and one below it, makes the hold shared, and
+// unlocks it. After each step, the events add up to the parts that Peek shows. A key whose downgrade
+// leaves it above a tree is held until the hold ends: it is in the events, and no writer gets it.
+func TestWatchIsTheStateAfterADowngrade(t *testing.T) {
+	bubble(t, func(t *testing.T) {
+		f := startFleet(t, 2)
+		position := uint64(0)
+		for _, r := range nested() {
+			held := map[string]mortise.Part{}
+			check := func(step string) {
+				t.Helper()
+				for e, err := range f.nodes[1].Watch(brief(t), "", position) {
+					if err != nil {
+						t.Fatal(err)
+					}
+					if e.Position != 0 {
+						position = e.Position
+					}
+					switch e.Kind {
+					case mortise.EventHeld, mortise.EventDowngraded:
+						held[e.Key] = e.Part
+					case mortise.EventFreed:
+						delete(held, e.Key)
+					}
+					if e.Kind == mortise.EventCurrent {
+						break
+					}
+				}
+				shown := map[string]mortise.Part{}
+				for _, key := range []string{"a", "a/b"} {
+					for _, s := range f.peek(1, key).Queue {
+						for _, p := range append(s.Also, s.Part) {
+							shown[p.Key] = p
+						}
+					}
+				}
+				if !maps.Equal(held, shown) {
+					t.Errorf("%+v, %s: the events say %+v, Peek %+v", r, step, held, shown)
+				}
+			}
+			l := f.acquire(0, r)
+			check("granted")
+			if err := l.Downgrade(brief(t)); err != nil {
+				t.Fatal(err)
+			}
+			check("shared")
+			if free := f.tries(1, mortise.Request{Key: "a"}, mortise.Request{Key: "a/b"}); free[0] || free[1] {
+				t.Errorf("%+v: when it is shared, a writer gets a and a/b: %v", r, free)
+			}
+			check("tried")
+			unlock(t, l)
+			check("unlocked")
+			if len(held) != 0 {
+				t.Errorf("%+v: never reported free: %v", r, held)
+			}
+		}
 	})
 }
