@@ -163,15 +163,14 @@ type Config struct {
 	// is an instance. Default: none.
 	TLS *tls.Config
 
-	// TLSFiles is for certificates in files. It needs TLSPeers or TLSFiles.ServerName. Default:
-	// none.
+	// TLSFiles is for certificates in files. It needs TLSPeers. Default: none.
 	TLSFiles TLSFiles
 
 	// TLSPeers lists the names that only instances' certificates carry: DNS names or SPIFFE IDs
 	// (spiffe://trust.domain/path). It is used with TLS or TLSFiles. The holder of such a
 	// certificate is an instance, trusted with every lock. Both sides refuse a certificate that has
 	// no name of TLSPeers or TLSGuests. Names are compared literally, including wildcards. List two
-	// names during a rename. Default: the ServerName of TLS or TLSFiles.
+	// names during a rename. Default: the ServerName of TLS.
 	TLSPeers []string
 
 	// TLSGuests lists the programs that are not instances. It is used with TLS or TLSFiles. A key
@@ -212,10 +211,6 @@ type Config struct {
 // the error is logged and the old certificates stay in use. Start resolves relative paths.
 type TLSFiles struct {
 	Cert, Key, CA string
-
-	// ServerName is the name that dialers request (SNI). If TLSPeers is empty, ServerName is also
-	// the DNS name that all instances' certificates carry. Default: the host that is dialed.
-	ServerName string
 }
 
 // defaultPort is one above 7946, the default port of Serf.

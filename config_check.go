@@ -264,8 +264,7 @@ func (c Config) credentials(wall func() time.Time, random func([]byte)) (*creden
 	case c.TLSFiles != TLSFiles{}:
 		return credentials.FromFiles(credentials.FilesConfig{
 			CertFile: c.TLSFiles.Cert, KeyFile: c.TLSFiles.Key, CAFile: c.TLSFiles.CA,
-			ServerName: c.TLSFiles.ServerName, Names: names,
-			Logger: c.Logger, Now: wall,
+			Names: names, Logger: c.Logger, Now: wall,
 		})
 	}
 	return nil, nil

@@ -23,7 +23,7 @@ import (
 //	ORDERS_LOCK_MAX_WAITING      as orders/=100,reports/=5
 //	ORDERS_LOCK_SECRET_FILE      a file that holds only Secret, with or without a final newline
 //	ORDERS_LOCK_OLD_SECRETS_FILE a file that holds OldSecrets, one per line
-//	ORDERS_LOCK_TLS_CERT_FILE    TLSFiles.Cert; likewise TLS_KEY_FILE, TLS_CA_FILE, TLS_SERVER_NAME
+//	ORDERS_LOCK_TLS_CERT_FILE    TLSFiles.Cert; likewise TLS_KEY_FILE, TLS_CA_FILE
 //	ORDERS_LOCK_TLS_GUESTS_FILE  a file that holds TLSGuests, a name and one right per line
 //
 // A line of the file TLS_GUESTS_FILE has the form "cron.internal lock cron/*". A line that begins
@@ -63,8 +63,7 @@ func configFromEnv(prefix string, environ []string) (Config, error) {
 		MaxSessionBytes: e.Bytes("MAX_SESSION_BYTES"), MaxGroupBytes: e.Bytes("MAX_GROUP_BYTES"),
 		MaxWaiting:  e.maxWaiting(),
 		StickyLocks: e.Number("STICKY_LOCKS"), StickyUnused: e.Duration("STICKY_UNUSED", false),
-		TLSFiles: TLSFiles{Cert: e.Text("TLS_CERT_FILE"), Key: e.Text("TLS_KEY_FILE"), CA: e.Text("TLS_CA_FILE"),
-			ServerName: e.Text("TLS_SERVER_NAME")},
+		TLSFiles: TLSFiles{Cert: e.Text("TLS_CERT_FILE"), Key: e.Text("TLS_KEY_FILE"), CA: e.Text("TLS_CA_FILE")},
 		TLSPeers: e.List("TLS_PEERS"), TLSGuests: e.guests(),
 	}
 	c.Advertise = e.advertise(c.Bind)

@@ -393,7 +393,7 @@ func (l *Lock) enterable(r *Request) error {
 	if field == "" {
 		return nil
 	}
-	return &EnteredError{Field: field, Token: l.Token(), key: l.Key()}
+	return &EnteredError{Field: field, key: l.Key()}
 }
 
 // sameLabels reports whether a request with the labels asked can enter a hold with the labels has.
@@ -412,7 +412,6 @@ func sameLabels(asked, has map[string]string) bool {
 // the hold has. errors.Is reports it as ErrBadRequest.
 type EnteredError struct {
 	Field string // the field of Request that asks for more
-	Token Token  // the token of the hold
 
 	key string
 }

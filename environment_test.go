@@ -42,7 +42,6 @@ func TestEveryFieldHasItsVariable(t *testing.T) {
 		"ORDERS_LOCK_SECRET_FILE=" + secretFile(t, goodSecret+"\n"), "ORDERS_LOCK_OLD_SECRETS_FILE=" +
 			old, "ORDERS_LOCK_INSECURE=true",
 		"ORDERS_LOCK_TLS_CERT_FILE=c", "ORDERS_LOCK_TLS_KEY_FILE=k", "ORDERS_LOCK_TLS_CA_FILE=ca",
-		"ORDERS_LOCK_TLS_SERVER_NAME=orders",
 		"ORDERS_LOCK_TLS_PEERS=a.internal, spiffe://x/y", "ORDERS_LOCK_TLS_GUESTS_FILE=" +
 			secretFile(t, "# cron\ncron.internal lock cron/*\nops read *\ncron.internal read cron/*\n"),
 		"ORDERS_LOCK_SERVICE_HOST=10.0.0.1", "ORDERS_LOCK_PORT=tcp://10.0.0.1:80",
@@ -58,7 +57,7 @@ func TestEveryFieldHasItsVariable(t *testing.T) {
 		MaxWaiting:  map[string]int{"orders/": 100, "a=b/": 5, "": 65_536},
 		StickyLocks: 100, StickyUnused: time.Minute,
 		Secret: goodSecret, OldSecrets: []string{oldSecretA, oldSecretB}, Insecure: true,
-		TLSFiles:  TLSFiles{Cert: "c", Key: "k", CA: "ca", ServerName: "orders"},
+		TLSFiles:  TLSFiles{Cert: "c", Key: "k", CA: "ca"},
 		TLSPeers:  []string{"a.internal", "spiffe://x/y"},
 		TLSGuests: map[string]string{"cron.internal": "lock cron/*\nread cron/*\n", "ops": "read *\n"},
 	}

@@ -110,13 +110,9 @@ func (e *NotAllowedError) Is(target error) bool { return target == ErrNotAllowed
 // errors.Is reports it as ErrHeld, unless Token is zero: then no request held the lock, and Holder
 // waited for it together with other locks. A Try never fails with such a HeldError.
 type HeldError struct {
-	Key string
-	Hold
-	Waiters int // requests that wait for the lock
-
-	// Kept means that Holder keeps the lock (Node.LockSticky), and that a caller on that instance may
-	// or may not hold it. Token is the token of the caller if Holder has reported one.
-	Kept bool
+	Key     string // the key of the request that is held
+	Hold           // if Kept, Token is that of the caller on that instance if Holder has reported one
+	Waiters int    // requests that wait for the lock
 
 	namesake bool // the holder has the name of this instance, but is another incarnation
 }
@@ -232,8 +228,8 @@ func lossOf(err error) error {
 func heldError(e *client.HeldError) *HeldError {
 	h := &HeldError{
 		Key: e.Key, Hold: Hold{Holder: replica.HolderName(e.Record, e.Session), Token: Token(e.Token),
-			Session: fmt.Sprint(uint64(e.Session))},
-		Waiters: e.Waiters, Kept: e.Kept,
+			Session: fmt.Sprint(uint64(e.Session)), Kept: e.Kept},
+		Waiters: e.Waiters,
 	}
 	if e.SinceUnixMS != 0 { // unknown if another caller of this instance holds a kept lock
 		h.Since = time.UnixMilli(e.SinceUnixMS)

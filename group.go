@@ -50,11 +50,10 @@ type Health struct {
 
 // MissingVoter is a voter from which the leader receives nothing.
 type MissingVoter struct {
-	Member
-	Silent time.Duration // time since this leader last received a message from the voter
-	// AtLeast means that this leader has never received a message from the voter. Silent is then the
-	// time since it began to lead or the voter was added, and the voter may have ended earlier.
-	AtLeast bool `json:",omitempty"`
+	Member // Seen means that this leader has received a message from the voter
+	// Silent is the time since that message. If there was none, it is the time since the leader began
+	// to lead or the voter was added, and the voter may have ended earlier.
+	Silent time.Duration
 }
 
 // Silence returns the time of the silence in words, for example "silent for 7s".
@@ -63,7 +62,7 @@ func (m MissingVoter) Silence() string {
 	if m.Silent >= 10*time.Second {
 		span = m.Silent.Round(time.Second)
 	}
-	if m.AtLeast {
+	if !m.Seen {
 		return fmt.Sprintf("silent for at least %v, as this leader has never heard from it", span)
 	}
 	return fmt.Sprintf("silent for %v", span)
@@ -105,8 +104,8 @@ func (n *Node) health(p *instance.Picture, r voters.Report, leader nodeid.ID, re
 		if name == "" {
 			name = names.Name(m.Instance)
 		}
-		is := MissingVoter{Silent: m.SilentFor, AtLeast: !m.Heard,
-			Member: Member{Name: name, Instance: m.Instance.String(), Zone: names.Of(m.Instance).Zone, Votes: true}}
+		is := MissingVoter{Silent: m.SilentFor, Member: Member{Name: name, Instance: m.Instance.String(),
+			Zone: names.Of(m.Instance).Zone, Votes: true, Seen: m.Heard}}
 		if at := slices.IndexFunc(c.Voters, func(v cluster.Voter) bool { return v.Instance == m.Instance }); at >= 0 {
 			is.Address = plain.Text(c.Voters[at].Addr)
 		}

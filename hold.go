@@ -10,4 +10,7 @@ type Hold struct {
 	Since   time.Time         // time of the grant, by the leader's wall clock, for display; zero if unknown
 	Value   string            // its Request.Value, or what Lock.SetValue has made of it
 	Labels  map[string]string // its Request.Labels
+	// Kept means that Holder keeps the lock (Node.LockSticky), and that a caller on that instance may
+	// or may not hold it.
+	Kept bool
 }

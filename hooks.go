@@ -3,6 +3,7 @@ package mortise
 import (
 	"context"
 	"errors"
+	"slices"
 	"time"
 
 	"github.com/mortise-lock/mortise/internal/instance"
@@ -68,7 +69,6 @@ type Hooks struct {
 type LockEvent struct {
 	Part        // Key, Mode and Tree of the request; Exclusive for Resume and Upgrade
 	Also []Part // Request.Also; not to be changed
-	Try  bool   // Request.Try
 	// Purpose is the value of the label mortise.purpose of the request, if that value is
 	// "election", "tick" or "job". The waits and holds of such requests are long by design.
 	Purpose string
@@ -97,8 +97,7 @@ type LockEvent struct {
 type NodeEvent struct {
 	State   State
 	Leader  string // Name of the leader
-	Session string // ID of the session, in the form that Peek reports
-	Own     bool   // the session is one of NewSession
+	Session string // ID of the session, in the form that Peek reports; Status.Session is the node's own
 	Term    uint64
 	Took    time.Duration
 	Left    time.Duration
@@ -106,7 +105,7 @@ type NodeEvent struct {
 
 func lockEvent(e *trace.Event) LockEvent {
 	l := LockEvent{
-		Part: Part{Key: e.Part.Key, Mode: Mode(e.Part.Mode), Tree: e.Part.Tree}, Try: e.Try, Purpose: e.Purpose,
+		Part: Part{Key: e.Part.Key, Mode: Mode(e.Part.Mode), Tree: e.Part.Tree}, Purpose: e.Purpose,
 		Outcome: outcome(e), Err: e.Err,
 		Token: Token(e.Token), Where: e.Where, Tag: e.Tag, Took: e.Took, Held: e.Held, Waiting: e.Waiting,
 	}
@@ -160,9 +159,9 @@ func refusal(err error) Outcome {
 }
 
 func (d *demand) asked() trace.Asked {
-	a := trace.Asked{Part: d.own(), Try: d.Try}
+	a := trace.Asked{Part: d.own()}
 	if len(d.Also) > 0 {
-		a.Also = d.Also
+		a.Also = slices.Clone(d.Also)
 	}
 	if d.Labels != nil && purpose.Lasting(d.Labels) {
 		a.Purpose = d.Labels[purpose.Label]
@@ -200,8 +199,8 @@ func nodeHooks(h *Hooks) *instance.Hooks {
 	hooks := &instance.Hooks{Synced: h.Synced}
 	if h.Node != nil {
 		hooks.Node = func(e instance.NodeEvent) {
-			h.Node(NodeEvent{State: State(e.State), Leader: e.Leader, Session: e.Session, Own: e.Own, Term: e.Term,
-				Took: e.Took, Left: e.Left})
+			h.Node(NodeEvent{State: State(e.State), Leader: e.Leader, Session: e.Session, Term: e.Term, Took: e.Took,
+				Left: e.Left})
 		}
 	}
 	return hooks

@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"iter"
+	"maps"
 	"slices"
 	"time"
 
@@ -42,14 +43,10 @@ type Standing struct {
 	Part
 	Also []Part // the other parts of the request, in the order of their keys
 
-	Hold
+	Hold // if Kept, no caller has Token: the tokens of the callers are higher
 	// Left is the time until its session ends if the leader receives nothing more from its
 	// instance. It is zero if unknown, for example directly after an election.
 	Left time.Duration
-
-	// Kept means that Holder keeps the lock (Node.LockSticky), and that a caller on that instance may
-	// or may not hold it. No caller has Token: the tokens of the callers are higher.
-	Kept bool
 
 	Expired bool // its session has expired, and Request.LockDelay keeps the lock for the time Left
 
@@ -74,20 +71,41 @@ func (n *Node) Peek(ctx context.Context, key string) (KeyInfo, error) {
 	return keyInfo(seen.Locks[0]), nil
 }
 
-// Ahead returns how many requests are before a waiting request of this node in the queue of key:
-// those that hold the key, and those that wait. The request is the first one with that
-// [Request.Value], in any session of the node, so give each request a Value of its own. waits is
-// false if none of the first 1,000 requests of the queue is such a request. Ahead queries the
-// leader as Peek does, and its answer may be stale when it returns.
-func (n *Node) Ahead(ctx context.Context, key, value string) (ahead int, waits bool, err error) {
-	info, err := n.Peek(ctx, key)
-	own := n.Status().Sessions
-	for i, s := range info.Queue {
-		if s.Token == 0 && s.Value == value && slices.Contains(own, s.Session) {
-			return i, true, err
+// Ahead returns how many requests are before a waiting request of this node in the queue of r.Key:
+// those that hold the key, and those that wait. The request is the first one, in any session of the
+// node, with the keys, modes, Value and Labels of r, so give equal requests a Value of their own.
+// waits is false if none of the first 1,000 requests of the queue is such a request. Ahead queries
+// the leader as Peek does, and its answer may be stale when it returns.
+func (n *Node) Ahead(ctx context.Context, r Request) (ahead int, waits bool, err error) {
+	if err := r.badKeys(); err != nil {
+		return 0, false, err
+	}
+	if err := r.validate(); err != nil {
+		return 0, false, err
+	}
+	seen, err := look(ctx, n, query.QueryClient.Peek, &query.KeyRequest{Key: []byte(r.Key)})
+	own, asked := n.Status().Sessions, r.shown()
+	byKey := func(a, b Part) int { return cmp.Compare(a.Key, b.Key) }
+	for _, l := range seen.GetLocks() {
+		for i, s := range keyInfo(l).Queue {
+			parts := slices.SortedFunc(slices.Values(append(s.Also, s.Part)), byKey)
+			if s.Token == 0 && !l.Queue[i].Upgrades && s.Value == r.Value && maps.Equal(s.Labels, r.Labels) &&
+				slices.Equal(parts, asked) && slices.Contains(own, s.Session) {
+				return i, true, err
+			}
 		}
 	}
 	return 0, false, err
+}
+
+// shown returns the parts of r as the group shows them, in the order of their keys.
+func (r *Request) shown() (all []Part) {
+	g := modes.Grant(r.parts())
+	for _, p := range g.Parts() {
+		s := modes.Shown(&p)
+		all = append(all, Part{Key: s.Key, Mode: Mode(s.Mode), Tree: s.Tree})
+	}
+	return all
 }
 
 func keyInfo(l *query.Lock) KeyInfo {
@@ -98,8 +116,8 @@ func keyInfo(l *query.Lock) KeyInfo {
 	for i, e := range l.Queue {
 		st := Standing{
 			Part: partOf(e.Part), Hold: Hold{Holder: replica.HolderName(e.Record, lockfsm.SessionID(e.Session)),
-				Session: fmt.Sprint(e.Session), Token: Token(e.Token)},
-			Left: time.Duration(e.Left), WaitsFor: -1, Expired: e.Gone, Kept: e.Kept, Unsearched: e.Unsearched,
+				Session: fmt.Sprint(e.Session), Token: Token(e.Token), Kept: e.Kept},
+			Left: time.Duration(e.Left), WaitsFor: -1, Expired: e.Gone, Unsearched: e.Unsearched,
 		}
 		for _, p := range e.Also {
 			st.Also = append(st.Also, partOf(p))
@@ -149,9 +167,9 @@ func (n *Node) List(ctx context.Context, prefix string) iter.Seq2[KeyInfo, error
 // SessionInfo is one session of the group, as reported by its leader.
 type SessionInfo struct {
 	// Member is the instance or guest that opened the session. Name is the Holder of the session's
-	// holds. Instance and Address are empty if the session is Own.
+	// holds. Instance and Address are empty if a guest or NewSession opened it: it is not the first
+	// session of an instance.
 	Member
-	Own     bool // opened by NewSession or by a guest; false for the first session of an instance
 	TTL     time.Duration
 	Left    time.Duration // as Standing.Left
 	Expired bool          // it has expired, and holds only locks that Request.LockDelay or Lock.Detach keeps
@@ -185,13 +203,13 @@ func (n *Node) sessionInfos(page *query.SessionList) []SessionInfo {
 			Member: Member{Name: replica.HolderName(each.Record, id), Zone: plain.Text(r.Zone), Tier: TierRoot,
 				Version: plain.Text(r.Version), For: plain.Text(r.For), Session: instance.SessionText(id),
 				Leaving: each.Leaving},
-			Own: of.IsZero(), TTL: time.Duration(each.Ttl), Left: time.Duration(each.Left), Expired: each.Gone,
+			TTL: time.Duration(each.Ttl), Left: time.Duration(each.Left), Expired: each.Gone,
 			Held: int(each.Held), Waiting: int(each.Waiting),
 		}
 		if r.Tier != "" {
 			one.Tier = Tier(plain.Text(r.Tier))
 		}
-		if !one.Own {
+		if !of.IsZero() {
 			one.Instance = of.String()
 			one.Votes = slices.ContainsFunc(voters, func(v cluster.Voter) bool { return v.Instance == of && !v.Learner })
 			if !n.config.unreachable() {
@@ -220,8 +238,9 @@ func (n *Node) Check(ctx context.Context, key string, token Token) (held bool, e
 // ForceUnlock ends the hold that has this key and token, in any session, and with all its keys. It
 // is for operators, after they have found that the hold will not end by itself. When the holder's
 // instance is notified, [Lock.Err] returns a *[ForcedError] with the reason and the name of this
-// instance. Until then the holder's code may continue, and only the token protects the resource. If
-// you can, stop the holder first. The leader logs the call.
+// instance; if its lease or session has ended before, it learns only that. Until then the holder's
+// code may continue, and only the token protects the resource. If you can, stop the holder first.
+// The leader logs the call.
 //
 // A lock that an instance keeps (Node.LockSticky) ends with the token that Peek returns, and with
 // it the hold of every caller on that instance. With the token of such a caller, ForceUnlock ends

@@ -21,7 +21,7 @@ type Member struct {
 	Leaving bool      `json:",omitempty"` // it is about to leave
 
 	// Seen means that this instance is connected to the member, or that gossip lists the member as
-	// alive. It is set only in Status.Voters.
+	// alive. It is set only in Status.Voters; in Health.Missing, see MissingVoter.
 	Seen bool `json:",omitempty"`
 }
 

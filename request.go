@@ -82,7 +82,7 @@ type Part struct {
 }
 
 // Request describes a lock to acquire. With only Key set it waits for the exclusive lock of that
-// key.
+// key. The call copies it.
 //
 // Requests that hold a lock together have different tokens, and a resource that compares tokens
 // would refuse all but the highest. So the token fences only the exclusive parts of a request: it

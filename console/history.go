@@ -101,7 +101,13 @@ func (h *History) acquired(now time.Time, e *mortise.LockEvent) {
 
 // hasWaited reports whether a call stood in the queue, however it ended.
 func hasWaited(e *mortise.LockEvent) bool {
-	return e.Behind != nil && !e.Try && e.Outcome != mortise.OutcomeQueueFull && e.Outcome != mortise.OutcomeDeadlock
+	switch e.Outcome {
+	case mortise.OutcomeHeld, mortise.OutcomeNotReady: // of a Try
+		return false
+	case mortise.OutcomeQueueFull, mortise.OutcomeDeadlock:
+		return false
+	}
+	return e.Behind != nil
 }
 
 func (h *History) unlocked(now time.Time, e *mortise.LockEvent) {

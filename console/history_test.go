@@ -81,14 +81,15 @@ func TestWhatIsCounted(t *testing.T) {
 		e                    mortise.LockEvent
 		grants, waits, times uint64
 	}{
-		"granted at once":    {mortise.LockEvent{Outcome: mortise.OutcomeGranted}, 1, 0, 1},
-		"granted after wait": {mortise.LockEvent{Outcome: mortise.OutcomeGranted, Behind: behind}, 1, 1, 1},
-		"gave up":            {mortise.LockEvent{Outcome: mortise.OutcomeTimeout, Behind: behind}, 0, 1, 1},
-		"no leader":          {mortise.LockEvent{Outcome: mortise.OutcomeTimeout}, 0, 0, 0},
-		"entered":            {mortise.LockEvent{Outcome: mortise.OutcomeEntered}, 0, 0, 0},
-		"a try":              {mortise.LockEvent{Outcome: mortise.OutcomeHeld, Try: true, Behind: behind}, 0, 0, 0},
-		"queue full":         {mortise.LockEvent{Outcome: mortise.OutcomeQueueFull, Behind: behind}, 0, 0, 0},
-		"deadlock":           {mortise.LockEvent{Outcome: mortise.OutcomeDeadlock, Behind: behind}, 0, 0, 0},
+		"granted at once":      {mortise.LockEvent{Outcome: mortise.OutcomeGranted}, 1, 0, 1},
+		"granted after wait":   {mortise.LockEvent{Outcome: mortise.OutcomeGranted, Behind: behind}, 1, 1, 1},
+		"gave up":              {mortise.LockEvent{Outcome: mortise.OutcomeTimeout, Behind: behind}, 0, 1, 1},
+		"no leader":            {mortise.LockEvent{Outcome: mortise.OutcomeTimeout}, 0, 0, 0},
+		"entered":              {mortise.LockEvent{Outcome: mortise.OutcomeEntered}, 0, 0, 0},
+		"a try":                {mortise.LockEvent{Outcome: mortise.OutcomeHeld, Behind: behind}, 0, 0, 0},
+		"a try of a kept lock": {mortise.LockEvent{Outcome: mortise.OutcomeNotReady, Behind: behind}, 0, 0, 0},
+		"queue full":           {mortise.LockEvent{Outcome: mortise.OutcomeQueueFull, Behind: behind}, 0, 0, 0},
+		"deadlock":             {mortise.LockEvent{Outcome: mortise.OutcomeDeadlock, Behind: behind}, 0, 0, 0},
 		"an election": {mortise.LockEvent{Outcome: mortise.OutcomeGranted, Behind: behind, Purpose: "election"},
 			1, 0, 0},
 	} {

@@ -47,14 +47,14 @@ func (s *scene) later(st mortise.Standing) (newest string, is bool) {
 		s.newest = map[string]uint64{}
 		for _, each := range s.all.sessions {
 			s.sessions[each.Session] = each
-			if id, err := strconv.ParseUint(each.Session, 10, 64); err == nil && !each.Own && !each.Expired {
+			if id, err := strconv.ParseUint(each.Session, 10, 64); err == nil && each.Instance != "" && !each.Expired {
 				s.newest[each.Name] = max(s.newest[each.Name], id)
 			}
 		}
 	}
 	id, err := strconv.ParseUint(st.Session, 10, 64)
 	own, known := s.sessions[st.Session]
-	if err != nil || !known || own.Own || id >= s.newest[st.Holder] {
+	if err != nil || !known || own.Instance == "" || id >= s.newest[st.Holder] {
 		return "", false
 	}
 	return strconv.FormatUint(s.newest[st.Holder], 10), true

@@ -12,7 +12,7 @@ const maxLease = 12 // sessions that the page lists
 type lease struct {
 	Session string  `json:"session"`
 	Holder  string  `json:"holder"`
-	Own     bool    `json:"own,omitempty"` // opened by Node.NewSession
+	Own     bool    `json:"own,omitempty"` // opened by Node.NewSession or a guest
 	TTL     float64 `json:"ttl_seconds"`
 	Left    float64 `json:"left_seconds"` // 0 means unknown
 	Leaving bool    `json:"leaving,omitempty"`
@@ -28,7 +28,7 @@ func leasesOf(all []mortise.SessionInfo) (leases []lease, others int) {
 	leases = []lease{}
 	for _, s := range all[:min(len(all), maxLease)] {
 		leases = append(leases, lease{
-			Session: s.Session, Holder: s.Name, Own: s.Own, TTL: inSeconds(s.TTL), Left: inSeconds(s.Left),
+			Session: s.Session, Holder: s.Name, Own: s.Instance == "", TTL: inSeconds(s.TTL), Left: inSeconds(s.Left),
 			Leaving: s.Leaving, Expired: s.Expired,
 		})
 	}

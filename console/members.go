@@ -63,7 +63,7 @@ func zonesOf(s mortise.Status, h *mortise.Health, page []mortise.Member) []zone 
 			for _, silent := range h.Missing {
 				if silent.Instance == v.Instance {
 					one.Name, one.Missing, one.Silent = cmp.Or(one.Name, silent.Name), true, inSeconds(silent.Silent)
-					one.AtLeast = silent.AtLeast
+					one.AtLeast = !silent.Seen
 				}
 			}
 		}

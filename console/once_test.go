@@ -42,7 +42,7 @@ func TestNothingIsLeftOutThatStandsNowhereElse(t *testing.T) {
 	node := newPastNode()
 	node.status.Leader = "orders-9" // not in the table
 	node.status.Address = "10.9.9.9:1"
-	node.sessions[1].Own = true // opened by the program
+	node.sessions[1].Instance = "" // opened by the program
 	page := mustPage(t, New(node, Options{}), "/")
 	wantText(t, page, `id="leases"`, "<dt>Address</dt>")
 	if v := status(t, New(node, Options{}), ""); v.Members.Shown != 3 {

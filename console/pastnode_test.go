@@ -47,9 +47,9 @@ func newPastNode(keys ...mortise.KeyInfo) *pastNode {
 		n.status.Voters = append(n.status.Voters, m)
 		m.Session, m.Version, m.Tier = fmt.Sprint(i+1), "v0.1.0", mortise.TierRoot
 		n.members = append(n.members, m)
-		n.sessions = append(n.sessions, mortise.SessionInfo{Member: mortise.Member{Session: m.Session, Name: m.Name},
-			TTL:  10 * time.Second,
-			Left: time.Duration(9-i) * time.Second})
+		n.sessions = append(n.sessions, mortise.SessionInfo{TTL: 10 * time.Second,
+			Left:   time.Duration(9-i) * time.Second,
+			Member: mortise.Member{Session: m.Session, Name: m.Name, Instance: m.Instance}})
 	}
 	return n
 }

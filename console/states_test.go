@@ -20,8 +20,8 @@ func scened(keys ...mortise.KeyInfo) *scene {
 			Lease: mortise.LeaseSafe},
 		all: &answer{seen: now, keys: keys, health: &mortise.Health{Advice: "any one instance may be stopped"},
 			sessions: []mortise.SessionInfo{
-				{Member: mortise.Member{Session: "1", Name: "s1"}, Left: 9 * time.Second},
-				{Member: mortise.Member{Session: "2", Name: "s2"}, Left: 9 * time.Second},
+				{Member: mortise.Member{Session: "1", Name: "s1", Instance: "i1"}, Left: 9 * time.Second},
+				{Member: mortise.Member{Session: "2", Name: "s2", Instance: "i2"}, Left: 9 * time.Second},
 			}},
 	}
 }
@@ -55,14 +55,15 @@ func TestWhatStandsFirst(t *testing.T) {
 			"All is well", "force"},
 		"a restarted holder": {func() *scene {
 			s := scened(contended("orders/1", "2", nil))
-			s.all.sessions = append(s.all.sessions, mortise.SessionInfo{Member: mortise.Member{Session: "10", Name: "s2"}})
+			s.all.sessions = append(s.all.sessions,
+				mortise.SessionInfo{Member: mortise.Member{Session: "10", Name: "s2", Instance: "i3"}})
 			return s
 		}(), "held-earlier", watch, "is held by session 2 of s2, which has the newer session 10: it is free in 4.0 s",
 			"force"},
 		"a session that the user opened": {func() *scene { // a newer session does not prove a later incarnation
 			s := scened(contended("orders/1", "2", nil))
 			s.all.sessions = append(s.all.sessions,
-				mortise.SessionInfo{Member: mortise.Member{Session: "10", Name: "s2"}, Own: true})
+				mortise.SessionInfo{Member: mortise.Member{Session: "10", Name: "s2"}})
 			return s
 		}(), "held-long", watch, "force", ""},
 		"no leader": {func() *scene {

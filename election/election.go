@@ -98,7 +98,7 @@ const labelledValue = 700
 // as long as the node.
 func (e *Election) Campaign(ctx context.Context, value string) (*Leadership, error) {
 	g, err := e.acquire(ctx, request(e.name, value, e.options.JeopardyGrace))
-	if entered := (*mortise.EnteredError)(nil); errors.As(err, &entered) && stands(ctx, entered.Token) {
+	if entered := (*mortise.EnteredError)(nil); errors.As(err, &entered) && leads(ctx, e.name) {
 		return nil, ErrLeading // the re-entered lock would keep the value of the outer leadership
 	}
 	if err != nil {
@@ -108,7 +108,7 @@ func (e *Election) Campaign(ctx context.Context, value string) (*Leadership, err
 		_ = g.Unlock(ctx) // releases only this handle of the outer hold, and does not wait
 		return nil, ErrLeading
 	}
-	return &Leadership{grant: g}, nil
+	return &Leadership{grant: g, name: e.name}, nil
 }
 
 // Leader describes the instance that leads. The zero Leader, with Token 0, means that none leads.

@@ -20,6 +20,7 @@ type grant interface {
 // higher token. Only Campaign and Run create a Leadership. It must not be copied.
 type Leadership struct {
 	grant grant
+	name  string // of the election
 }
 
 // Token returns the fencing token of this leadership, which is higher than that of every earlier
@@ -41,7 +42,7 @@ func (l *Leadership) Done() <-chan struct{} { return l.grant.Done() }
 // mortise.TokenFrom finds the token in it. Each call uses a goroutine until parent or the
 // leadership ends.
 func (l *Leadership) Context(parent context.Context) context.Context {
-	return context.WithValue(l.grant.Context(parent), placeKey{}, &place{token: l.Token(), outer: placeOf(parent)})
+	return context.WithValue(l.grant.Context(parent), placeKey{}, &place{l.Token(), l.name, placeOf(parent)})
 }
 
 // Proclaim changes the value of this leadership, for example because the leader has a new address.
@@ -64,6 +65,7 @@ func (l *Leadership) Resign(ctx context.Context) error { return l.grant.Unlock(c
 
 type place struct {
 	token mortise.Token
+	name  string
 	outer *place
 }
 
@@ -79,6 +81,17 @@ func placeOf(ctx context.Context) *place {
 func stands(ctx context.Context, token mortise.Token) bool {
 	for p := placeOf(ctx); p != nil; p = p.outer {
 		if p.token == token {
+			return true
+		}
+	}
+	return false
+}
+
+// leads reports whether ctx comes from a leadership of the election with this name. A leadership
+// holds the key of its election, so a request under ctx for this key enters its lock.
+func leads(ctx context.Context, name string) bool {
+	for p := placeOf(ctx); p != nil; p = p.outer {
+		if p.name == name {
 			return true
 		}
 	}

@@ -66,8 +66,7 @@ func (h *holds) end(token mortise.Token) {
 
 func (t *Telemetry) waited(ctx context.Context, e mortise.LockEvent) {
 	now := time.Now()
-	attributes := t.attributes(e, attribute.String("mortise.outcome", string(e.Outcome)),
-		attribute.Bool("mortise.try", e.Try))
+	attributes := t.attributes(e, attribute.String("mortise.outcome", string(e.Outcome)))
 	var links []trace.Link
 	if b := e.Behind; b != nil {
 		attributes = append(attributes, attribute.String("mortise.behind.holder", b.Holder),

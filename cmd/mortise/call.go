@@ -54,8 +54,6 @@ func guestFlags() []flagFor {
 		{"tls-cert", "TLS_CERT_FILE", "certificate of this program; replaces the secret"},
 		{"tls-key", "TLS_KEY_FILE", "private key of that certificate"},
 		{"tls-ca", "TLS_CA_FILE", "the certificate authorities of the instances"},
-		{"tls-server-name", "TLS_SERVER_NAME",
-			"the server name to verify; without -tls-peers all instances' certificates carry this one name"},
 		{"tls-peers", "TLS_PEERS", "names that only instances' certificates carry: DNS names or SPIFFE IDs, separated by " +
 			"commas"},
 		{"ttl", "SESSION_TTL", "how long locks last after the last renewal (10s)"},

@@ -26,7 +26,7 @@ func TestBashCompletes(t *testing.T) {
 	file := script(t, "bash")
 	for line, want := range map[string]string{
 		"do":             "doctor",
-		"run -tl":        "-tls-cert -tls-key -tls-ca -tls-server-name -tls-peers",
+		"run -tl":        "-tls-cert -tls-key -tls-ca -tls-peers",
 		"members -after": "-after",
 		"members aft":    "",
 		"nothing -":      "",

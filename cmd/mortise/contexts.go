@@ -23,16 +23,15 @@ type contextsFile struct {
 }
 
 type clusterContext struct {
-	Join          []string `json:"join"`
-	Cluster       string   `json:"cluster"`
-	SecretFile    string   `json:"secret_file"`
-	TLSCert       string   `json:"tls_cert"`
-	TLSKey        string   `json:"tls_key"`
-	TLSCA         string   `json:"tls_ca"`
-	TLSServerName string   `json:"tls_server_name"`
-	TLSPeers      []string `json:"tls_peers"`
-	Insecure      bool     `json:"insecure"`
-	EnvPrefix     string   `json:"env_prefix"`
+	Join       []string `json:"join"`
+	Cluster    string   `json:"cluster"`
+	SecretFile string   `json:"secret_file"`
+	TLSCert    string   `json:"tls_cert"`
+	TLSKey     string   `json:"tls_key"`
+	TLSCA      string   `json:"tls_ca"`
+	TLSPeers   []string `json:"tls_peers"`
+	Insecure   bool     `json:"insecure"`
+	EnvPrefix  string   `json:"env_prefix"`
 
 	Secret string `json:"secret"` // rejected: the file must not contain a secret
 }
@@ -127,7 +126,7 @@ func (x clusterContext) variables(dir string) map[string]string {
 	all := map[string]string{
 		"JOIN": strings.Join(x.Join, ","), "CLUSTER": x.Cluster, "SECRET_FILE": at(x.SecretFile),
 		"TLS_CERT_FILE": at(x.TLSCert), "TLS_KEY_FILE": at(x.TLSKey), "TLS_CA_FILE": at(x.TLSCA),
-		"TLS_SERVER_NAME": x.TLSServerName, "TLS_PEERS": strings.Join(x.TLSPeers, ","),
+		"TLS_PEERS": strings.Join(x.TLSPeers, ","),
 	}
 	if x.Insecure {
 		all["INSECURE"] = "true"

@@ -117,8 +117,9 @@ func TestDiagnose(t *testing.T) {
 		"one is cut off": {
 			facts: facts{reports: []guest.Report{instance("a", nil), instance("b", nil), instance("c", leaderless)},
 				health: &mortise.Health{
-					Missing: []mortise.MissingVoter{{Member: mortise.Member{Name: "c", Instance: "c"}, Silent: 7 * time.Second}},
-					Advice:  "stop no instance now",
+					Missing: []mortise.MissingVoter{{Silent: 7 * time.Second,
+						Member: mortise.Member{Name: "c", Instance: "c", Seen: true}}},
+					Advice: "stop no instance now",
 				}},
 			want: []string{"c at c:1 knows no leader",
 				"the voter c has been silent for 7s: it answers here, so the network between the instances is cut"},
@@ -136,9 +137,10 @@ func TestDiagnose(t *testing.T) {
 		"a disk has failed": {
 			facts: facts{reports: []guest.Report{instance("a", nil), instance("b", nil), instance("c", illDisk)},
 				health: &mortise.Health{
-					Missing: []mortise.MissingVoter{{Member: mortise.Member{Name: "c", Instance: "c"}, Silent: 7 * time.Second}},
-					Disks:   []mortise.DiskFault{burnt},
-					Advice:  "stop no other instance now",
+					Missing: []mortise.MissingVoter{{Silent: 7 * time.Second,
+						Member: mortise.Member{Name: "c", Instance: "c", Seen: true}}},
+					Disks:  []mortise.DiskFault{burnt},
+					Advice: "stop no other instance now",
 				}},
 			want: []string{"disk of c: its disk has failed, noticed", "(EIO): free or repair it",
 				"c: free or repair it\nstop no other"},

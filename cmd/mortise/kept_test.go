@@ -79,7 +79,7 @@ func TestKeptLocksAreShown(t *testing.T) {
 	now := time.Now()
 	for _, kept := range []bool{true, false} {
 		k := mortise.KeyInfo{Key: "k", Held: 1, Waiting: 1, Queue: []mortise.Standing{
-			{Hold: mortise.Hold{Holder: "b", Session: "7", Token: 1, Since: now.Add(-time.Hour)}, Kept: kept},
+			{Hold: mortise.Hold{Holder: "b", Session: "7", Token: 1, Since: now.Add(-time.Hour), Kept: kept}},
 			{Hold: mortise.Hold{Holder: "a"}, WaitsFor: 0}}}
 		var out bytes.Buffer
 		c := &call{out: &out, errs: &out}

@@ -17,7 +17,7 @@ func TestTheHeadlineIsTheWorst(t *testing.T) {
 	}
 	five := func(r *guest.Report) { r.Answer.Replicas = 5 }
 	missingVoter := well()
-	missingVoter.Missing = []mortise.MissingVoter{{Member: mortise.Member{Name: "c", Instance: "c"},
+	missingVoter.Missing = []mortise.MissingVoter{{Member: mortise.Member{Name: "c", Instance: "c", Seen: true},
 		Silent: 7 * time.Second}}
 	missingVoter.Advice, missingVoter.Differs = "stop no instance now", []string{"Voters: the group has 3; 5 on c"}
 	crowded := well()
@@ -95,15 +95,16 @@ func TestTheStepForSettingsThatDiffer(t *testing.T) {
 
 // A leader that has never heard a voter cannot tell how long the voter has been silent.
 func TestNoSilenceIsInvented(t *testing.T) {
+	heard := mortise.Member{Seen: true}
 	for want, m := range map[string]mortise.MissingVoter{
-		"silent for 7s":           {Silent: 7 * time.Second},
-		"silent for 1m12s":        {Silent: 72*time.Second + 300*time.Millisecond},
-		"silent for at least 3s,": {Silent: 3 * time.Second, AtLeast: true},
+		"silent for 7s":           {Silent: 7 * time.Second, Member: heard},
+		"silent for 1m12s":        {Silent: 72*time.Second + 300*time.Millisecond, Member: heard},
+		"silent for at least 3s,": {Silent: 3 * time.Second},
 	} {
 		m.Name, m.Instance = "c", "c"
 		h := &mortise.Health{Leader: "a", Eligible: 3, Target: 3, Missing: []mortise.MissingVoter{m}, Advice: "wait"}
 		d := diagnose(facts{reports: []guest.Report{instance("a", nil), instance("b", nil)}, health: h})
-		if got := m.Silence(); !strings.HasPrefix(got, want) || m.AtLeast != strings.Contains(got, "at least") ||
+		if got := m.Silence(); !strings.HasPrefix(got, want) || m.Seen == strings.Contains(got, "at least") ||
 			!strings.Contains(h.String(), "c ("+got+")") || !strings.Contains(d.Problem, "the voter c has been "+got) {
 			t.Errorf("%q, %q, %q, want %q", got, h.String(), d.Problem, want)
 		}

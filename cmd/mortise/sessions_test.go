@@ -24,7 +24,7 @@ func TestSessions(t *testing.T) {
 	s := f.mortise("sessions", "-o", "json").wants(t, exitOK)
 	type read struct {
 		Session, Name string
-		Own           bool
+		Instance      string
 		Since         time.Time
 		TTL           float64  `json:"ttl_seconds"`
 		Left          float64  `json:"left_seconds"`
@@ -46,7 +46,7 @@ func TestSessions(t *testing.T) {
 		}
 	}
 	if len(seen) != 5 || seen["holder"].Held != 1 || seen["holder"].Waiting != 0 || seen["waiter"].Held != 0 ||
-		seen["waiter"].Waiting != 1 || seen["a"].Own || !seen["holder"].Own {
+		seen["waiter"].Waiting != 1 || seen["a"].Instance == "" || seen["holder"].Instance != "" {
 		t.Errorf("%+v", seen)
 	}
 	if table := f.mortise("sessions").wants(t,

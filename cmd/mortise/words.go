@@ -119,7 +119,7 @@ var tables = [...]map[string]string{
 	toAll: {
 		"Config.TLS": "the certificates", "TLSGuests": prefix + "_TLS_GUESTS_FILE", "TLSPeers": prefix + "_TLS_PEERS",
 		"TLSFiles": prefix + "_TLS_CERT_FILE", "RootCAs": prefix + "_TLS_CA_FILE", "ClientCAs": prefix + "_TLS_CA_FILE",
-		"ServerName": prefix + "_TLS_SERVER_NAME", "OldSecrets": prefix + "_OLD_SECRETS_FILE",
+		"ServerName": "the server name", "OldSecrets": prefix + "_OLD_SECRETS_FILE",
 		"Certificates": prefix + "_TLS_CERT_FILE", "JoinFunc": "its function that names the instances",
 		"SessionTTL": prefix + "_SESSION_TTL",
 		"Replicas":   prefix + "_REPLICAS", "Founders": prefix + "_FOUNDERS", "MaxGroupBytes": prefix + "_MAX_GROUP_BYTES",

@@ -21,13 +21,10 @@ type FilesConfig struct {
 	// CertFile is this node's certificate, followed by any intermediate certificates.
 	CertFile string
 	KeyFile  string
-	CAFile   string // authorities of the instances' certificates
-	// ServerName is the server name (SNI) that dialers request, and the only accepted name if Names
-	// has no peers. Empty means the dialed host.
-	ServerName string
-	Names      Names            // names of the peers that are accepted
-	Logger     *slog.Logger     // gets a line for each new or unusable set of files; nil means no log
-	Now        func() time.Time // wall clock, safe for concurrent use; nil means time.Now
+	CAFile   string           // authorities of the instances' certificates
+	Names    Names            // names of the peers that are accepted
+	Logger   *slog.Logger     // gets a line for each new or unusable set of files; nil means no log
+	Now      func() time.Time // wall clock, safe for concurrent use; nil means time.Now
 }
 
 // FromFiles reads a certificate, its key and the authorities, and reads them again when their
@@ -41,7 +38,7 @@ func FromFiles(cfg FilesConfig) (*Source, error) {
 	if cfg.Now == nil {
 		cfg.Now = time.Now
 	}
-	listed, wrong := newNames(cfg.Names, cfg.ServerName)
+	listed, wrong := newNames(cfg.Names, "")
 	f := &files{config: cfg, names: listed, looked: cfg.Now().Round(0)}
 	var err error
 	if f.stats, err = f.stat(); err == nil {
@@ -70,7 +67,7 @@ func FromFiles(cfg FilesConfig) (*Source, error) {
 
 func (f *files) with(set *material) *tls.Config {
 	return harden(&tls.Config{
-		Time: f.config.Now, ServerName: f.config.ServerName, RootCAs: set.authorities, ClientCAs: set.authorities,
+		Time: f.config.Now, RootCAs: set.authorities, ClientCAs: set.authorities,
 		GetCertificate:       func(*tls.ClientHelloInfo) (*tls.Certificate, error) { return set.pair, nil },
 		GetClientCertificate: func(*tls.CertificateRequestInfo) (*tls.Certificate, error) { return set.pair, nil },
 	})

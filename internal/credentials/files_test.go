@@ -29,8 +29,8 @@ func newFolder(t *testing.T) *folder {
 	f := &folder{t: t, clock: &wall{now: noon}}
 	f.cfg = FilesConfig{
 		CertFile: filepath.Join(dir, "tls.crt"), KeyFile: filepath.Join(dir, "tls.key"),
-		CAFile:     filepath.Join(dir, "ca.crt"),
-		ServerName: "node.test", Logger: slog.New(slog.NewTextHandler(&f.log, nil)), Now: f.clock.Now,
+		CAFile: filepath.Join(dir, "ca.crt"),
+		Names:  Names{Peers: []string{"node.test"}}, Logger: slog.New(slog.NewTextHandler(&f.log, nil)), Now: f.clock.Now,
 	}
 	return f
 }

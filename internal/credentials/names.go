@@ -17,7 +17,7 @@ import (
 // Names defines which names in the certificates of the user's own authority are accepted. It is
 // copied.
 type Names struct {
-	Peers  []string          // names of instances: DNS names or SPIFFE IDs; if empty, ServerName
+	Peers  []string          // names of instances: DNS names or SPIFFE IDs; if empty, ServerName of Config.TLS
 	Guests map[string]string // from the name of a guest to its capability text, or only its rights
 }
 
@@ -69,9 +69,8 @@ func newNames(n Names, serverName string) (*names, error) {
 
 var errNoPeers = errors.New("Config.TLSPeers: is empty, so every certificate of the authority would be an " +
 	"instance that may take and break all locks: " +
-	"list the DNS names or SPIFFE IDs that only the instances' certificates carry, or set ServerName to the one " +
-	"name that all of them carry " +
-	"(with Config.TLS, VerifyConnection may decide instead)")
+	"list the DNS names or SPIFFE IDs that only the instances' certificates carry " +
+	"(with Config.TLS, its ServerName may be the one name that all of them carry, or VerifyConnection may decide)")
 
 func checkName(name string) (string, error) {
 	if rest, ok := strings.CutPrefix(name, spiffe); ok {

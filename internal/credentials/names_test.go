@@ -43,7 +43,7 @@ func users(t *testing.T, ca *signer, pair tls.Certificate, list Names) map[strin
 	f := newFolder(t)
 	f.writePair(pair)
 	f.writeAuthorities(ca)
-	f.cfg.Names, f.cfg.ServerName = list, ""
+	f.cfg.Names = list
 	return map[string]*Source{"TLS": a, "GetConfigForClient": b, "TLSFiles": f.open()}
 }
 
@@ -168,7 +168,7 @@ func TestNamesAreRequired(t *testing.T) {
 	} {
 		_, err := FromTLS(given(t, ca), c.list)
 		f := newFolder(t)
-		f.cfg.ServerName, f.cfg.Names = "", c.list
+		f.cfg.Names = c.list
 		f.writePair(ca.pair(t))
 		f.writeAuthorities(ca)
 		_, files := FromFiles(f.cfg)

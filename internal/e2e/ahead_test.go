@@ -1,7 +1,10 @@
 package e2e
 
 import (
+	"context"
+	"errors"
 	"fmt"
+	"sync"
 	"testing"
 	"time"
 
@@ -33,7 +36,8 @@ func TestAWaiterSeesItsPlace(t *testing.T) {
 		}
 		see := func(from int, value string, want int, waits bool) {
 			t.Helper()
-			if got, is, err := f.nodes[from].Ahead(brief(t), "k", value); got != want || is != waits || err != nil {
+			got, is, err := f.nodes[from].Ahead(brief(t), mortise.Request{Key: "k", Value: value})
+			if got != want || is != waits || err != nil {
 				t.Errorf("%q: %d, %v, %v; want %d, %v", value, got, is, err, want, waits)
 			}
 		}
@@ -53,5 +57,50 @@ func TestAWaiterSeesItsPlace(t *testing.T) {
 		for range 3 {
 			unlock(t, <-granted)
 		}
+	})
+}
+
+// TestARequestSeesItsPlace lets requests of every kind wait for one key. Each is found by what it
+// asks for, and not by its value alone.
+func TestARequestSeesItsPlace(t *testing.T) {
+	bubble(t, func(t *testing.T) {
+		f := startFleet(t, 2)
+		n := f.nodes[0]
+		read := f.acquire(0, mortise.Request{Key: "t/7", Mode: mortise.Upgradable})
+		other := f.acquire(1, mortise.Request{Key: "t/7", Mode: mortise.Shared})
+		ctx, cancel := context.WithCancel(t.Context())
+		var all sync.WaitGroup
+		all.Go(func() { _, _ = read.Upgrade(ctx) }) // it waits like a request for the key alone
+		time.Sleep(50 * time.Millisecond)
+		labels := map[string]string{"job": "nightly"}
+		asked := []mortise.Request{{Key: "t/7", Tree: true}, {Key: "t/7"}, {Key: "t/7", Value: "v"},
+			{Key: "t/7", Value: "v", Labels: labels}, {Key: "t/7", Labels: labels}, {Key: "t/7", Mode: mortise.Shared},
+			{Key: "t/7", Mode: mortise.Shared, Tree: true}, {Key: "t/7", Mode: mortise.Permits(2, 3), Value: "v"},
+			{Key: "t/7", Mode: mortise.Upgradable, Value: "v"}, {Key: "t/7", Also: []mortise.Part{{Key: "a"}, {Key: "z"}}},
+			{Key: "t/7", Also: []mortise.Part{{Key: "z", Mode: mortise.Shared}, {Key: "a"}}}}
+		for i, r := range asked {
+			if _, waits, err := n.Ahead(brief(t), r); waits || err != nil {
+				t.Errorf("%+v is found before it waits: %v", r, err)
+			}
+			for range 2 {
+				all.Go(func() { _, _ = n.Acquire(ctx, r) })
+				time.Sleep(50 * time.Millisecond)
+			}
+			all.Go(func() { _, _ = f.nodes[1].Acquire(ctx, r) })
+			time.Sleep(50 * time.Millisecond)
+			if ahead, waits, err := n.Ahead(brief(t), r); ahead != 3+3*i || !waits || err != nil {
+				t.Errorf("%+v: %d are before it, %v, %v; want %d", r, ahead, waits, err, 3+3*i)
+			}
+		}
+		for _, wrong := range []mortise.Request{{}, {Key: "t/7", MaxHold: -1}} {
+			_, _, err := n.Ahead(brief(t), wrong)
+			if !errors.Is(err, mortise.ErrBadRequest) && !errors.Is(err, mortise.ErrBadKey) {
+				t.Errorf("%+v: %v", wrong, err)
+			}
+		}
+		cancel()
+		all.Wait()
+		unlock(t, read)
+		unlock(t, other)
 	})
 }

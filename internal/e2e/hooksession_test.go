@@ -24,7 +24,7 @@ func TestHooksHearOfSessionsOfTheUsersOwn(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		id := sessions[slices.IndexFunc(sessions, func(s mortise.SessionInfo) bool { return s.Own })].Session
+		id := sessions[slices.IndexFunc(sessions, func(s mortise.SessionInfo) bool { return s.Instance == "" })].Session
 		l, err := s.Acquire(t.Context(), mortise.Request{Key: "saga", LockDelay: time.Hour})
 		if err != nil {
 			t.Fatal(err)
@@ -33,7 +33,7 @@ func TestHooksHearOfSessionsOfTheUsersOwn(t *testing.T) {
 		ears[a].mu.Lock()
 		own := 0
 		for _, e := range ears[a].nodes {
-			if e.Own && e.Session == id && (e.State == mortise.RenewalAcknowledged || e.State == mortise.SessionOpened) {
+			if e.Session == id && (e.State == mortise.RenewalAcknowledged || e.State == mortise.SessionOpened) {
 				own++
 			}
 		}

@@ -246,7 +246,7 @@ func TestSessionsAreTold(t *testing.T) {
 					if s.Name != "node-1" || s.TTL != time.Minute || s.Left <= 50*time.Second {
 						t.Errorf("%+v", s)
 					}
-				case s.Own:
+				case s.Instance == "":
 					if s.Name != "node-0" || s.TTL != own.TTL() {
 						t.Errorf("%+v", s)
 					}

@@ -63,7 +63,6 @@ type NodeEvent struct {
 	State   string
 	Leader  string
 	Session string
-	Own     bool
 	Term    uint64
 	Took    time.Duration
 	Left    time.Duration

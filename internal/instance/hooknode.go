@@ -44,14 +44,14 @@ func (w *observer) news(news *client.News) {
 		w.tellSession(before, after)
 	}
 	if after.Lease != before.Lease {
-		e := NodeEvent{State: after.Lease.String(), Session: id, Own: w.own, Left: max(after.Deadline.Sub(now), 0)}
+		e := NodeEvent{State: after.Lease.String(), Session: id, Left: max(after.Deadline.Sub(now), 0)}
 		n.tell(e)
 	}
 	for _, took := range news.Renewed {
-		n.tell(NodeEvent{State: stateAcknowledged, Session: id, Own: w.own, Took: took})
+		n.tell(NodeEvent{State: stateAcknowledged, Session: id, Took: took})
 	}
 	for range news.Unanswered {
-		n.tell(NodeEvent{State: stateUnanswered, Session: id, Own: w.own})
+		n.tell(NodeEvent{State: stateUnanswered, Session: id})
 	}
 }
 
@@ -70,10 +70,10 @@ func (n *Instance) noteAvailable(now clock.Time, s *client.Status) {
 
 func (w *observer) tellSession(before, after *client.Status) {
 	if before.Session != 0 {
-		w.node.tell(NodeEvent{State: after.Ended.String(), Session: SessionText(before.Session), Own: w.own})
+		w.node.tell(NodeEvent{State: after.Ended.String(), Session: SessionText(before.Session)})
 	}
 	if after.Session != 0 {
-		w.node.tell(NodeEvent{State: stateOpened, Session: SessionText(after.Session), Own: w.own})
+		w.node.tell(NodeEvent{State: stateOpened, Session: SessionText(after.Session)})
 	}
 }
 

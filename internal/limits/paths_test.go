@@ -58,7 +58,7 @@ func tryCertificates(t *testing.T, leave func()) {
 	bubble(t, func(t *testing.T) {
 		certificateFiles(t, before, 1)
 		_, network, err := start(t, mortise.Config{
-			Bind: "10.0.0.1:7947", TLSFiles: mortise.TLSFiles{Cert: "cert", Key: "key", CA: "ca", ServerName: "node"},
+			Bind: "10.0.0.1:7947", TLSFiles: mortise.TLSFiles{Cert: "cert", Key: "key", CA: "ca"}, TLSPeers: []string{"node"},
 		})
 		if err != nil {
 			t.Fatal(err)

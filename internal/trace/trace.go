@@ -31,8 +31,7 @@ func (h *Hooks) listen() bool {
 // Asked describes a requested lock to observers.
 type Asked struct {
 	Part    modes.Part
-	Also    any // the further parts; only the hooks read them
-	Try     bool
+	Also    any    // the further parts; only the hooks read them
 	Purpose string // purpose for which long waits and holds are normal; empty means none
 }
 
