@@ -90,8 +90,9 @@ func nested() (all []mortise.Request) {
 }
 
 // TestWatchIsTheStateAfterADowngrade holds a key and one below it, makes the hold shared, and
-// unlocks it. After each step, the events add up to the parts that Peek shows. A key whose downgrade
-// leaves it above a tree is held until the hold ends: it is in the events, and no writer gets it.
+// unlocks it. After each step, the events add up to the parts that Peek shows. A key whose
+// downgrade leaves it above a tree is held until the hold ends: it is in the events, and no writer
+// gets it.
 func TestWatchIsTheStateAfterADowngrade(t *testing.T) {
 	bubble(t, func(t *testing.T) {
 		f := startFleet(t, 2)
