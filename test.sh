@@ -31,11 +31,21 @@ if $long; then
   steps=$((steps + $(grep -c '^nightly "' "$0")))
 fi
 work=$(mktemp -d)
-trap 'for pid in "${pids[@]}"; do kill -- "-$pid" 2>/dev/null || true; done; rm -rf "$work"' EXIT
+trap quit EXIT
 trap 'exit 130' INT TERM
 
 lanes=2 at=0 shown=0
 names=() began=() ended=() pids=()
+# quit ends the steps that still run, and prints the end of what they have printed.
+quit() {
+  local i
+  for i in "${!pids[@]}"; do
+    kill -- "-${pids[i]}" 2>/dev/null || true
+    printf '\n*** ended before its end: %s ***\n%s\n' "${names[i]}" \
+      "$(tail -n 20 "$work/$i.out" 2>/dev/null)" >&2
+  done
+  rm -rf "$work"
+}
 clock() { printf '%dm%02ds' $(($1 / 60)) $(($1 % 60)); }
 # step begins a step when less than two run; its arguments: a name and the command.
 step() {
@@ -151,9 +161,10 @@ step "format" formatted
 step "all else, vetted and under the race detector" \
   go test -race -vet=all "${short[@]}" -p=2 -cpu=1 -count=1 -timeout=60m $raced
 # Four run at a time, because the tests of programs and pages mostly wait.
-step "cores, programs and pages, vetted" go test -vet=all "${short[@]}" -p=4 -count=1 $plain
+step "cores, programs and pages, vetted" \
+  go test -vet=all "${short[@]}" -p=4 -count=1 -timeout=30m $plain
 step "tests without the race detector: long times, attacks, allocations, words" \
-  go test -vet=off "${short[@]}" -p=2 -count=1 \
+  go test -vet=off "${short[@]}" -p=2 -count=1 -timeout=30m \
   -run "^($(awk '{ print $2 }' <<<"$unraced" | sort -u | paste -sd'|'))\$" \
   $(awk '{ print $1 }' <<<"$unraced" | sort -u)
 step "planted bugs: the tests must notice them" scripts/planted "${bugs[@]}"

@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"github.com/mortise-lock/mortise/cluster/founding"
+	"github.com/mortise-lock/mortise/internal/slow"
 )
 
 func (f *fleet) born(n int) uint64 {
@@ -80,6 +81,7 @@ func TestLateAndRestartedInstancesJoinTheRunningGroup(t *testing.T) {
 }
 
 func TestSilentJoinAddressBlocksBirthAndIsNamedAndDelaysNoOther(t *testing.T) {
+	slow.UnderRace(t)
 	synctest.Test(t, func(t *testing.T) {
 		f := newFleet(t)
 		defer f.stop()
@@ -227,6 +229,7 @@ func TestNamesAreResolvedAnewAndAFailedLookupBlocks(t *testing.T) {
 }
 
 func TestTwoGroupsWithLeadersAreLoudAndStayApart(t *testing.T) {
+	slow.UnderRace(t)
 	synctest.Test(t, func(t *testing.T) {
 		f := newFleet(t)
 		defer f.stop()

@@ -11,6 +11,7 @@ import (
 
 	"github.com/mortise-lock/mortise/cluster/founding"
 	"github.com/mortise-lock/mortise/internal/nodeid/nodeidtest"
+	"github.com/mortise-lock/mortise/internal/slow"
 )
 
 // This method checks that the node permanently refuses to take part, that its error contains these
@@ -36,6 +37,7 @@ func (n *node) refuses(before string, words ...string) {
 // has a higher start number than a running original, and the same start number as an original that
 // was stopped.
 func TestACopiedDirectoryIsRefused(t *testing.T) {
+	slow.UnderRace(t)
 	for name, stopped := range map[string]bool{"copied while it ran": false, "copied while it was stopped": true} {
 		t.Run(name, func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
@@ -70,6 +72,7 @@ func TestACopiedDirectoryIsRefused(t *testing.T) {
 // TestACopyThatWasCutOffIsFoundOutLater starts a copy that cannot reach the original. When the two
 // can reach each other, exactly one of them must refuse to take part.
 func TestACopyThatWasCutOffIsFoundOutLater(t *testing.T) {
+	slow.UnderRace(t)
 	synctest.Test(t, func(t *testing.T) {
 		f := newFleet(t)
 		defer f.stop()
@@ -114,6 +117,7 @@ func TestTwinsStartedTogether(t *testing.T) {
 }
 
 func TestADirectoryRestoredFromAnOlderCopyIsRefused(t *testing.T) {
+	slow.UnderRace(t)
 	for _, name := range []string{"while the others run", "while all were down"} {
 		t.Run(name, func(t *testing.T) { restoreOlder(t, name) })
 	}
@@ -159,6 +163,7 @@ func restoreOlder(t *testing.T, name string) {
 // TestMovedInstancesAreNoCopies checks that an instance that has moved does not count as a copy,
 // even if another instance now has its earlier address.
 func TestMovedInstancesAreNoCopies(t *testing.T) {
+	slow.UnderRace(t)
 	synctest.Test(t, func(t *testing.T) {
 		f := newFleet(t)
 		defer f.stop()

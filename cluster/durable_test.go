@@ -10,6 +10,7 @@ import (
 	"time"
 
 	"github.com/mortise-lock/mortise/cluster/founding"
+	"github.com/mortise-lock/mortise/internal/slow"
 )
 
 // bornDurably starts n instances with directories, which find each other through one name in Join.
@@ -165,6 +166,7 @@ func TestNothingIsSaidBeforeItIsStored(t *testing.T) {
 // new IDs. The charter and its raft ID are deleted from the directory before the new incarnation
 // begins.
 func TestRule5DropsTheCharterDurably(t *testing.T) {
+	slow.UnderRace(t)
 	synctest.Test(t, func(t *testing.T) {
 		f := newFleet(t)
 		defer f.stop()
