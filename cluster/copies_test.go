@@ -252,6 +252,7 @@ func TestChangedSettingsAreWarnedOf(t *testing.T) {
 // TestADirectoryThatFails checks that an instance whose directory fails makes no new promise, in
 // any phase, and otherwise continues.
 func TestADirectoryThatFails(t *testing.T) {
+	slow.UnderRace(t)
 	synctest.Test(t, func(t *testing.T) {
 		f := newFleet(t)
 		defer f.stop()

@@ -17,6 +17,7 @@ import (
 	"go.etcd.io/raft/v3/raftpb"
 	"google.golang.org/protobuf/proto"
 
+	"github.com/mortise-lock/mortise/internal/slow"
 	"github.com/mortise-lock/mortise/raftlog"
 )
 
@@ -306,13 +307,22 @@ func campaign(images int, seed uint64, lies ...opKind) (opened int, err error) {
 	return opened, nil
 }
 
+// coarse is the divisor of exhaustive tests. A merge tries a fifth of what every night tries.
+func coarse() int {
+	if testing.Short() {
+		return max(slowly, 5)
+	}
+	return slowly
+}
+
 // TestCrashImages opens logs as a power loss can leave them. The full campaign:
 //
 //	MORTISE_CRASH_IMAGES=200000 go test ./raftlog/storage -run TestCrashImages -v
 //
 // MORTISE_CRASH_SEED sets the first seed.
 func TestCrashImages(t *testing.T) {
-	images, seed := 4000/slowly, uint64(1)
+	slow.UnderRace(t)
+	images, seed := 4000/coarse(), uint64(1)
 	if s := os.Getenv("MORTISE_CRASH_IMAGES"); s != "" {
 		images, _ = strconv.Atoi(s)
 	}

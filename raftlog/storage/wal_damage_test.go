@@ -11,6 +11,7 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/mortise-lock/mortise/internal/slow"
 	"github.com/mortise-lock/mortise/raftlog"
 )
 
@@ -51,17 +52,18 @@ func damageRounds(n int) int {
 	if m, err := strconv.Atoi(os.Getenv("MORTISE_DAMAGE")); err == nil {
 		return n * m
 	}
-	return max(n/slowly, 1)
+	return max(n/coarse(), 1)
 }
 
 func TestBitFlips(t *testing.T) {
+	slow.UnderRace(t)
 	r := rand.New(rand.NewPCG(1, 1))
 	refused := 0
 	for round := range damageRounds(6) {
 		files, want := damaged(t, uint64(round/2), round%2 == 0)
 		for _, name := range slices.Sorted(maps.Keys(files)) {
 			data := files[name]
-			for range 250 / slowly {
+			for range 250 / coarse() {
 				bit := r.IntN(len(data) * 8)
 				data[bit/8] ^= 1 << (bit % 8)
 				if err := harmless(files, want); err != nil {
@@ -80,6 +82,7 @@ func TestBitFlips(t *testing.T) {
 }
 
 func TestBitFlipsInHeaders(t *testing.T) {
+	slow.UnderRace(t)
 	for round := range damageRounds(1) {
 		files, want := damaged(t, uint64(round), round%2 == 0)
 		for _, name := range slices.Sorted(maps.Keys(files)) {
@@ -103,6 +106,7 @@ func TestBitFlipsInHeaders(t *testing.T) {
 
 // A killed process has written no marks after the last frame, so the flip itself must be detected.
 func TestBitFlipsInLastFrame(t *testing.T) {
+	slow.UnderRace(t)
 	for seed := range uint64(4) {
 		h := newHistory(seed, nil, raftlog.State{})
 		if err := h.run(20); err != nil {

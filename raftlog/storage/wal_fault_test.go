@@ -7,14 +7,16 @@ import (
 	"syscall"
 	"testing"
 
+	"github.com/mortise-lock/mortise/internal/slow"
 	"github.com/mortise-lock/mortise/raftlog"
 )
 
 // For every n, the n-th operation of a run fails. The failed call and every later call must return
 // the error. All promised data must exist after a kill and after a power loss.
 func TestErrorAtEveryOperation(t *testing.T) {
+	slow.UnderRace(t)
 	for _, cause := range []error{syscall.EIO, syscall.ENOSPC} {
-		for n := 0; ; n += slowly {
+		for n := 0; ; n += coarse() {
 			h := newHistory(uint64(n%7), nil, raftlog.State{})
 			h.fs.half = n%2 == 0
 			left := n
