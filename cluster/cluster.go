@@ -69,22 +69,23 @@ func Start(cfg Config) (*Cluster, error) {
 const answerWithin = time.Second
 
 // Answer returns the answer to a question of another instance. If the result is nil, no answer must
-// be sent.
+// be sent. A question to an incarnation that ends before its turn gets no answer, because the asker
+// would take the answer for that of the incarnation that it has asked.
 func (c *Cluster) Answer(from Asker, question []byte) []byte {
-	return asked(c, func() []byte { return c.answer(from, question) })
+	return asked(c, c.in.postOfLife, func() []byte { return c.answer(from, question) })
 }
 
 // Tell answers the question "Who are you?" of an admin client. It returns nil for any other
 // question, and records nothing that the client sends.
 func (c *Cluster) Tell(from nodeid.ID, question []byte) []byte {
-	return asked(c, func() []byte { return c.own.core.Founding.Tell(c.now(), c.wall(), from, question) })
+	return asked(c, c.in.post, func() []byte { return c.own.core.Founding.Tell(c.now(), c.wall(), from, question) })
 }
 
 // This function calls answer on the owner goroutine and waits at most answerWithin. It returns the
 // zero value if no answer arrives in time, or after Close.
-func asked[T any](c *Cluster, answer func() T) (none T) {
+func asked[T any](c *Cluster, post func(func()) bool, answer func() T) (none T) {
 	reply := make(chan T, 1)
-	if !c.in.post(func() { reply <- answer() }) {
+	if !post(func() { reply <- answer() }) {
 		return none
 	}
 	timer := time.NewTimer(answerWithin)

@@ -69,6 +69,7 @@ type Core struct {
 	spread    spreading
 	lead      lead.Lead
 	wanted    bool           // the facts may have changed since the last evaluation
+	life      uint64         // how often forget was called
 	report    *voters.Report // report of the last evaluation; nil if this instance does not lead
 	inquiries []*Inquiry
 	events    []founding.Event // for Follow
@@ -165,8 +166,9 @@ func (c *Core) forget() {
 	c.raft, c.book, c.spread, c.lead = 0, founding.Book{}, spreading{}, lead.Lead{}
 	c.acts, c.rival, c.report = Acts{}, founding.InstanceInfo{}, nil
 	c.linger(0)
+	c.life++ // answers to earlier tasks are ignored
 	for _, q := range c.inquiries {
-		q.asking, q.due = false, 0 // answers to earlier questions are ignored
+		q.asking, q.due = false, 0
 	}
 }
 
@@ -188,6 +190,9 @@ func (c *Core) Act(now time.Duration, fresh, word uint64) Acts {
 	next = min(next, c.inquire(now, fresh, word), c.tell(now), c.pullDue(now), c.askRival(now), c.rejoin(now, word))
 	acts := c.acts
 	acts.Next = next
+	for i := range acts.Tasks {
+		acts.Tasks[i].life = c.life
+	}
 	c.acts = Acts{}
 	return acts
 }

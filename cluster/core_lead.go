@@ -21,6 +21,7 @@ type Task struct {
 	pushed   *pushing
 	attached bool
 
+	life    uint64       // of the core, when it decided the task
 	Query   *StatusQuery // set for a status query; its outcome is passed to StatusReplied, not to Done
 	inquiry *Inquiry
 }
@@ -78,6 +79,7 @@ func (c *Core) Done(now time.Duration, e Task, outcome founding.Outcome, from no
 	answer []byte) (declined string) {
 	look := false
 	switch {
+	case e.life != c.life: // of an earlier incarnation: nothing waits for it
 	case e.pushed != nil:
 		c.pushed(now, e.pushed, outcome)
 	case e.attached:

@@ -160,6 +160,9 @@ func (c *Core) queryStatus(q *Inquiry, to nodeid.ID, addr string) {
 // leader that the answer names is asked at once.
 func (c *Core) StatusReplied(now time.Duration, e Task, a StatusReply, ok bool) {
 	q := e.inquiry
+	if e.life != c.life {
+		return // it is about the replica and the group of an earlier incarnation
+	}
 	q.asking, q.due = false, now+q.pause
 	switch {
 	case !ok || !slices.Contains(c.inquiries, q): // no answer, or the inquiry has ended

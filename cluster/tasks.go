@@ -8,8 +8,8 @@ import (
 	"github.com/mortise-lock/mortise/internal/nodeid"
 )
 
-// task sends a question of the core on its own helper goroutine, for at most a second. Answers that
-// arrive in a later incarnation are dropped.
+// task sends a question of the core on its own helper goroutine, for at most a second. The core
+// ignores answers that arrive in a later incarnation.
 func (c *Cluster) task(e Task) {
 	if step := e.Prepare; step != nil {
 		c.cfg.Logger.Debug("asking an instance for a replica", "raft", idText(step.ID), "instance", step.Instance,
@@ -21,13 +21,13 @@ func (c *Cluster) task(e Task) {
 		switch net := c.cfg.Net; {
 		case e.Query != nil:
 			reply, err := net.QueryStatus(ctx, e.Addr, e.To, *e.Query)
-			c.in.postOfLife(func() { c.own.core.StatusReplied(c.now(), e, reply, err == nil) })
+			c.in.post(func() { c.own.core.StatusReplied(c.now(), e, reply, err == nil) })
 		case e.Body == nil:
 			err := net.Probe(ctx, e.Addr, e.To)
-			c.in.postOfLife(func() { c.finished(e, outcomeOfError(err), answeredBy(err), nil) })
+			c.in.post(func() { c.finished(e, outcomeOfError(err), answeredBy(err), nil) })
 		default:
 			answer, from, err := net.Ask(ctx, e.Addr, e.To, e.Body)
-			c.in.postOfLife(func() { c.finished(e, outcomeOf(answer, err), from, answer) })
+			c.in.post(func() { c.finished(e, outcomeOf(answer, err), from, answer) })
 		}
 	})
 }

@@ -43,7 +43,7 @@ func (c *Cluster) queryStatus(ctx context.Context, q Inquiry) (VoterStatus, erro
 // ReplyStatus answers a status query of another instance. It reports false if this instance must
 // not answer.
 func (c *Cluster) ReplyStatus(q StatusQuery) (StatusReply, bool) {
-	a := asked(c, func() *StatusReply {
+	a := asked(c, c.in.post, func() *StatusReply {
 		if c.own.core.Founding.Refusal() != "" {
 			return nil
 		}
@@ -61,5 +61,5 @@ func (c *Cluster) ReplyStatus(q StatusQuery) (StatusReply, bool) {
 
 // Present reports whether this instance runs and is not barred.
 func (c *Cluster) Present() bool {
-	return asked(c, func() bool { return c.own.core.Founding.Refusal() == "" })
+	return asked(c, c.in.post, func() bool { return c.own.core.Founding.Refusal() == "" })
 }

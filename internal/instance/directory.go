@@ -126,7 +126,7 @@ func (n *Instance) dropLog() {
 // have the same raft ID.
 func (l life) Refused(err error) {
 	n := l.node()
-	n.sessions.rebind(nil, nil, nil)
+	n.sessions.Rebind(nil, nil, nil)
 	if r := n.replica.Load(); r != nil {
 		r.stop()
 	}

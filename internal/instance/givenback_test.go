@@ -29,9 +29,11 @@ func TestSessionsAreGivenBack(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		r := newRig(t)
 		defer r.end()
-		r.n.sessions.more = nil
+		for _, c := range r.n.sessions.Own() {
+			r.n.sessions.Drop(c)
+		}
 		limits.GivenBack(t, limits.Places{
-			Limit: maxOwnSessions, Used: func() int { return len(r.n.sessions.own()) },
+			Limit: maxOwnSessions, Used: func() int { return len(r.n.sessions.Own()) },
 			Endings: map[string]func() (func(), error){
 				"closed":       r.open(r.n.Drop),
 				"closed twice": r.open(func(c *client.Client) { r.n.Drop(c); r.n.Drop(c) }),
@@ -40,7 +42,7 @@ func TestSessionsAreGivenBack(t *testing.T) {
 					r.n.Drop(c)
 				}),
 				"closed in another group": r.open(func(c *client.Client) {
-					r.n.sessions.rebind(nil, []byte("r"), nil)
+					r.n.sessions.Rebind(nil, []byte("r"), nil)
 					r.n.Drop(c)
 				}),
 			},

@@ -37,7 +37,7 @@ type Instance struct {
 	port     port
 	services transport.Services
 	client   *client.Client
-	sessions sessions
+	sessions client.Set[sessionClient]
 	members  atomic.Pointer[membership] // nil until the cluster is started
 	replica  atomic.Pointer[ownReplica] // nil unless this instance has a replica
 	// voters are the voters of the group except this instance. Nil or empty means unknown.
@@ -85,6 +85,7 @@ func New(config Config) *Instance {
 		config: config, env: env, logger: config.Logger,
 		self: config.Self, started: make(chan struct{}), leaving: make(chan struct{}), shutDone: make(chan struct{}),
 	}
+	n.sessions.Most = maxOwnSessions
 	n.open, n.closing = context.WithCancel(context.Background())
 	n.disk.news = make(chan struct{}, 1)
 	return n
@@ -107,7 +108,7 @@ func (n *Instance) Start(ctx context.Context) (err error) {
 		Stays: n.config.Stays, StayIdle: n.config.StayIdle, Changed: n.phaseChanged,
 		Watch: (&observer{node: n}).news,
 	})
-	n.sessions.first = n.client
+	n.sessions.First = n.client
 	n.services = n.answers()
 	settings := transport.Config{
 		Cluster: n.config.Cluster, Self: transport.Self{Key: *n.key.Load(), Addr: n.reach()}, Life: n.life,

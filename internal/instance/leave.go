@@ -26,7 +26,7 @@ func (n *Instance) Leave(ctx context.Context) error {
 		defer cancel()
 	}
 	n.leaveOnce.Do(func() { close(n.leaving) })
-	n.sessions.each(sessionClient.Leaving)
+	n.sessions.Leaving()
 	d, held := n.depart(ctx)
 	if held == nil {
 		held = n.closeSessions(ctx, d.Alone)
@@ -51,7 +51,9 @@ func (n *Instance) depart(ctx context.Context) (d cluster.Departure, held error)
 		l := n.leaver(ctx)
 		switch d.Next(n.now(), l) {
 		case cluster.Release:
-			n.sessions.each(func(c sessionClient) { held = cmp.Or(c.WaitReleased(ctx), held) })
+			for _, c := range n.sessions.List() {
+				held = cmp.Or(c.WaitReleased(ctx), held)
+			}
 		case cluster.Ask:
 			status := n.ask(ctx, l.Raft)
 			d.Heard(n.now(), n.leaver(ctx), status)
@@ -72,7 +74,7 @@ func (n *Instance) closeSessions(ctx context.Context, alone bool) error {
 		ctx, cancel = context.WithTimeout(ctx, cluster.FinalWait)
 		defer cancel()
 	}
-	for _, c := range n.sessions.list() {
+	for _, c := range n.sessions.List() {
 		switch err := c.CloseSession(ctx); {
 		case errors.Is(err, client.ErrStillHeld):
 			return err
@@ -145,7 +147,7 @@ func (n *Instance) shut() (err error) {
 		return nil
 	}
 	defer close(n.shutDone)
-	n.sessions.shut()
+	n.sessions.Close()
 	if c := n.cluster(); c != nil {
 		err = c.Close()
 	}

@@ -67,14 +67,14 @@ func (l life) Member(group uint64, voters []cluster.Voter) {
 	n := l.node()
 	n.bind(n.replica.Load(), group)
 	n.prefer(voters)
-	n.sessions.rebind(n.record(), n.ownRecord(), replica.Targets(voters))
+	n.sessions.Rebind(n.record(), n.ownRecord(), replica.Targets(voters))
 }
 
 // Voters passes the addresses of the voters to the clients, and reports the leader again.
 func (l life) Voters(voters []cluster.Voter) {
 	n := l.node()
 	n.prefer(voters)
-	n.sessions.aim(replica.Targets(voters))
+	n.sessions.SetTargets(replica.Targets(voters))
 	n.leaderMoved()
 	if r := n.replica.Load(); r != nil {
 		r.core.TellKeeper()
@@ -87,7 +87,7 @@ func (l life) Restart(key nodeid.Key, reason error) {
 	n := l.node()
 	n.logger.Warn("this instance starts anew: its locks have ended", "why", reason)
 	n.prefer(nil)
-	n.sessions.rebind(nil, nil, nil)
+	n.sessions.Rebind(nil, nil, nil)
 	if r := n.replica.Load(); r != nil {
 		r.stop()
 	}

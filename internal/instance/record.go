@@ -29,9 +29,7 @@ func (n *Instance) record() []byte {
 
 // ownRecord returns the record of a session of the user's own. The record names no instance.
 func (n *Instance) ownRecord() []byte {
-	r := replica.DecodeRecord(n.record())
-	r.Instance, r.Own, r.Founders = "", true, nil
-	return r.Encode()
+	return replica.DecodeRecord(n.record()).OwnSession().Encode()
 }
 
 // vouch implements the function Vouch of package keeper: the record of a new session must agree

@@ -129,7 +129,7 @@ func (n *Instance) Picture() *Picture {
 		ID: n.instance(), Address: n.address, Tier: n.self.Tier, Member: n.isMember(), Err: n.Err(),
 		Now: n.env.clock.Now(), Durable: n.dir != nil,
 	}
-	for _, c := range n.sessions.list() {
+	for _, c := range n.sessions.List() {
 		p.Sessions = append(p.Sessions, c.Status())
 	}
 	p.Age, p.Available = n.grantable.share(p.Now)

@@ -50,7 +50,7 @@ func (in inbound) Frame(from transport.Identity, f transport.Frame) {
 		_ = in.n.reply(from.Instance, session.NoVoter())
 	}
 	if len(f.Replies) > 0 {
-		in.n.replied(from.Instance, f.Replies)
+		in.n.sessions.Receive(from.Instance, f.Replies)
 	}
 }
 
@@ -92,7 +92,7 @@ func (in inbound) Down(peer transport.Identity, _ error) {
 		r.keeper.Down(peer.Instance)
 		r.peerLost(in.ended(peer))
 	}
-	in.n.sessions.each(func(c sessionClient) { c.Down(peer.Instance) })
+	in.n.sessions.Down(peer.Instance)
 	if c := in.n.cluster(); c != nil {
 		c.Look()
 	}
@@ -169,7 +169,7 @@ func (n *Instance) submit(to nodeid.Endpoint, renewals, commands []byte) error {
 // request has a stream.
 func (n *Instance) reply(to nodeid.ID, replies []byte) error {
 	if to == n.instance() {
-		n.replied(to, replies)
+		n.sessions.Receive(to, replies)
 		return nil
 	}
 	err := n.port.Send(nodeid.Endpoint{ID: to}, transport.Frame{Replies: replies})
@@ -177,12 +177,6 @@ func (n *Instance) reply(to nodeid.ID, replies []byte) error {
 		n.logger.Debug("replies could not be sent to a peer; its sessions must attach again", "peer", to, "error", err)
 	}
 	return err
-}
-
-// replied passes replies to all clients of this instance, which ignore the replies to other
-// sessions. No client keeps or changes the bytes.
-func (n *Instance) replied(from nodeid.ID, replies []byte) {
-	n.sessions.each(func(c sessionClient) { c.Receive(from, replies) })
 }
 
 // peer returns the instance with a raft ID, or zero if it is unknown.

@@ -78,8 +78,12 @@ func newRig(t *testing.T) *rig {
 	n.key.Store(&key)
 	n.port = recordedPort{r}
 	n.client = client.New(client.Config{Clock: n.env.clock, TTL: time.Second, Send: n.submit, Random: n.env.random})
-	n.sessions.first = recordedClient{r, "own"}
-	n.sessions.more = []sessionClient{recordedClient{r, "second"}, recordedClient{r, "third"}}
+	n.sessions.First = recordedClient{r, "own"}
+	for _, name := range []string{"second", "third"} {
+		if err := n.sessions.Add(recordedClient{r, name}); err != nil {
+			t.Fatal(err)
+		}
+	}
 	members := membership(recordedCluster{r})
 	n.members.Store(&members)
 	close(n.started)

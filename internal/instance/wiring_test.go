@@ -352,7 +352,7 @@ func clientRows() []row {
 }
 
 func instanceRows() []row {
-	add := of(func(r *rig) { _ = r.n.sessions.add(recordedClient{r, "new"}) })
+	add := of(func(r *rig) { _ = r.n.sessions.Add(recordedClient{r, "new"}) })
 	leave := func(r *rig) error { return r.n.Leave(context.Background()) }
 	shut := func(replica ...string) string {
 		return calls(append(append([]string{"second.Close()", "third.Close()", "own.Close()", "cluster.Close()"},
@@ -374,7 +374,7 @@ func instanceRows() []row {
 			_, err := r.n.Open(time.Second)
 			return err
 		}), "= error"},
-		{"Instance.Drop", "", on(func(r *rig) { r.n.sessions.drop(recordedClient{r, "second"}) }, host(func(l life) {
+		{"Instance.Drop", "", on(func(r *rig) { r.n.sessions.Drop(recordedClient{r, "second"}) }, host(func(l life) {
 			l.Voters(places()[1:])
 		})), calls("port.Prefer(host2 host3)", "own.SetTargets(two three)", "third.SetTargets(two three)")},
 		{"Instance.Recover", "", voting(func(r *rig) error { return r.n.Recover(context.Background(), 9) }),

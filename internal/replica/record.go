@@ -59,6 +59,12 @@ type Named struct {
 	GroupBytes   int64         `json:"group_bytes"`
 }
 
+// OwnSession returns the record of a further session of the same instance. It names no instance.
+func (r Record) OwnSession() Record {
+	r.Instance, r.Own, r.Founders = "", true, nil
+	return r
+}
+
 // Encode encodes the record. It omits the names of the founders if they are too long.
 func (r Record) Encode() []byte {
 	b, err := json.Marshal(r)

@@ -58,22 +58,28 @@ func (p *proc) queryStatus(q cluster.Inquiry, within time.Duration, then func(*c
 }
 
 // put sends a query to the instance at an address. If to is zero, any instance may answer. The
-// cluster's owner calls the callback once, after a second at the latest, unless this incarnation
-// has ended.
+// cluster's owner calls the callback once, after a second at the latest. Meanwhile this instance
+// may have begun another incarnation, and the one that is asked may hear a question of the earlier
+// one.
 func (p *proc) put(addr string, to nodeid.ID, q query, then func(time.Duration, founding.Outcome, reply)) {
 	w, asker := p.w, founding.Asker{Instance: p.instance, Addr: p.m.addr}
 	answered := false
 	finish := func(outcome founding.Outcome, r reply) {
-		if !answered && p.alive(asker.Instance) {
-			answered = true
-			p.ofLife(func(now time.Duration) { then(now, outcome, r) })
+		if answered || p.dead {
+			return
 		}
+		answered = true
+		p.cluster.post(func(clock.Time) {
+			if p.instance != asker.Instance {
+				w.watch.stats.AnsweredLate++
+			}
+			then(p.foundingNow(), outcome, r)
+		})
 	}
 	w.after(time.Second, func() { finish(founding.Silent, reply{}) })
 	w.after(w.net.hop(), func() {
 		m := w.at(addr)
 		switch {
-		case p.instance != asker.Instance: // the incarnation that sent the query has ended
 		case m == nil:
 			w.after(w.net.hop(), func() { finish(founding.Refused, reply{}) })
 		case !w.net.linked(p.m, m) || w.now < m.pausedUntil || w.befalls(dropped, w.net.drop, p.m.name):
@@ -84,6 +90,9 @@ func (p *proc) put(addr string, to nodeid.ID, q query, then func(time.Duration, 
 			w.after(w.net.hop(), func() { finish(founding.Other, reply{from: other}) })
 		default:
 			from := m.proc.instance
+			if !p.alive(asker.Instance) {
+				w.watch.stats.AskedLate++
+			}
 			m.proc.answer(asker, q, func(r reply) {
 				if r.from = from; m.proc == nil || m.proc.instance != from {
 					return // the incarnation that was asked has ended
@@ -103,7 +112,7 @@ func (p *proc) answer(from founding.Asker, q query, then func(reply)) {
 		p.insider.answer(from, q, then)
 		return
 	}
-	p.cluster.post(func(clock.Time) {
+	p.ofLife(func(time.Duration) {
 		switch {
 		case q.status != nil:
 			then(reply{status: p.core.ReplyStatus(p.foundingNow(), *q.status, p.w.id())})

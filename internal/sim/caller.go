@@ -14,12 +14,15 @@ import (
 
 type call struct {
 	p     *proc
+	s     *ownClient // the session in which the call was made
 	id    uint64
 	req   client.Request
 	token lockfsm.Token
 	group uint64 // group in which the lock was granted
-	stage stage
-	hold  time.Duration // how long the caller will hold the lock
+	// session in which the lock was granted
+	session lockfsm.SessionID
+	stage   stage
+	hold    time.Duration // how long the caller will hold the lock
 
 	// outer is the call under whose lock this call was made. inner is the call that was made under
 	// the lock of this call.
@@ -93,18 +96,19 @@ const (
 )
 
 // caller makes a call. If the previous call is given, the new one is for the same key and mode.
-func (p *proc) caller(previous *call) {
+func (s *ownClient) caller(previous *call) {
+	p := s.p
 	switch until := p.m.pausedUntil; {
-	case p.dead || p.w.quiet || p.leaving:
+	case p.dead || p.w.quiet || p.leaving || s.closes():
 	case p.w.now < until:
-		p.w.after(until-p.w.now, func() { p.caller(previous) })
+		p.w.after(until-p.w.now, func() { s.caller(previous) })
 	default:
-		p.call(nil, previous)
+		s.call(nil, previous)
 	}
 }
 
-func (p *proc) call(outer, previous *call) *call {
-	w := p.w
+func (s *ownClient) call(outer, previous *call) *call {
+	w := s.p.w
 	var r client.Request
 	var parts []modes.Part
 	if previous == nil {
@@ -115,17 +119,17 @@ func (p *proc) call(outer, previous *call) *call {
 			r.Terms = &client.Terms{Permits: 1}
 		}
 	}
-	c := p.newCall(r)
+	c := s.newCall(r)
 	if c.outer, c.parts = outer, parts; w.cfg.Jobs > 0 {
 		w.drawJob(c)
 	}
-	p.begin(c)
+	s.begin(c)
 	return c
 }
 
 // begin draws the options of a call, and makes it.
-func (p *proc) begin(c *call) {
-	w := p.w
+func (s *ownClient) begin(c *call) {
+	w := s.p.w
 	if w.chance(w.cfg.Long) {
 		c.hold = w.between(0, 3*w.cfg.TTL)
 	}
@@ -140,22 +144,23 @@ func (p *proc) begin(c *call) {
 	}
 }
 
-func (p *proc) newCall(r client.Request) *call {
-	p.w.numbers++
-	c := &call{p: p, id: p.w.numbers, req: r, hold: p.w.between(0, p.w.cfg.Hold)}
+func (s *ownClient) newCall(r client.Request) *call {
+	w := s.p.w
+	w.numbers++
+	c := &call{p: s.p, s: s, id: w.numbers, req: r, hold: w.between(0, w.cfg.Hold)}
 	c.req.Caller = c
 	return c
 }
 
 func (c *call) ask() {
-	c.p.calls = append(c.p.calls, c)
+	c.s.calls = append(c.s.calls, c)
 	c.p.w.watch.asks(c)
 	if c.sticky && c.askKept() {
 		return
 	}
-	c.req.Before(c.p.stays)
-	c.p.stays.Carry(posting{c.p})
-	c.p.inClient(func(now clock.Time) { c.p.client.Acquire(now, &c.req) })
+	c.req.Before(c.s.stays)
+	c.s.stays.Carry(posting{c.s})
+	c.s.inClient(func(now clock.Time) { c.s.core.Acquire(now, &c.req) })
 }
 
 // soonAgain is the chance that a caller makes another call for the same key and mode soon after a
@@ -167,7 +172,7 @@ const soonAgain = 0.7
 func (c *call) next() {
 	p := c.p
 	c.stage = over
-	p.calls = without(p.calls, c)
+	c.s.calls = without(c.s.calls, c)
 	if o := c.outer; c.once {
 		return
 	} else if o == nil {
@@ -175,7 +180,7 @@ func (c *call) next() {
 		if c.sticky && p.w.chance(soonAgain) {
 			think, previous = p.w.cfg.Hold, c
 		}
-		p.w.after(p.w.between(0, think), func() { p.caller(previous) })
+		p.w.after(p.w.between(0, think), func() { c.s.caller(previous) })
 	} else if o.inner == c {
 		o.inner = nil
 		p.w.after(p.w.between(0, 5*time.Millisecond), o.release)
@@ -194,7 +199,7 @@ func (c *call) leave() {
 	if c.kept {
 		c.cancelKept()
 	} else {
-		c.p.inClient(func(now clock.Time) { c.p.client.Cancel(now, &c.req) })
+		c.s.inClient(func(now clock.Time) { c.s.core.Cancel(now, &c.req) })
 	}
 	c.next()
 }
@@ -212,6 +217,9 @@ func (c *call) failed(err error) {
 		c.p.w.watch.refused(c, deadlock)
 		c.p.w.watch.fails(c, "deadlock", 0)
 	default:
+		if errors.Is(err, client.ErrClosed) {
+			c.p.w.watch.unclosed(c)
+		}
 		c.p.w.watch.fails(c, err.Error(), 0)
 	}
 	c.next()
@@ -223,6 +231,7 @@ func (c *call) granted(token lockfsm.Token, until clock.Time) {
 	}
 	w := c.p.w
 	c.stage, c.token, c.group, c.ends = holds, token, c.p.group, until
+	c.session = c.s.status().Session
 	w.watch.gets(c)
 	c.drawDowngrade()
 	c.drawHandle()
@@ -256,10 +265,10 @@ func (c *call) release() {
 		c.unlockKept()
 	} else if c.detaches {
 		c.p.w.watch.detaches(c)
-		c.p.inClient(func(now clock.Time) { c.p.client.Detach(now, &c.req, "") })
+		c.s.inClient(func(now clock.Time) { c.s.core.Detach(now, &c.req, "") })
 	} else {
 		c.p.w.watch.frees(c)
-		c.p.inClient(func(now clock.Time) { c.p.client.Release(now, &c.req) })
+		c.s.inClient(func(now clock.Time) { c.s.core.Release(now, &c.req) })
 	}
 	c.next()
 }
@@ -278,7 +287,7 @@ func (c *call) downgrade() {
 	if c.believes() {
 		c.p.w.watch.lowers(c)
 		to := c.lowered
-		c.p.inClient(func(now clock.Time) { c.p.client.Downgrade(now, &c.req, to) })
+		c.s.inClient(func(now clock.Time) { c.s.core.Downgrade(now, &c.req, to) })
 	}
 }
 
@@ -310,14 +319,14 @@ func (c *call) mayKeep() bool {
 // askKept begins a sticky call. It returns false if the call must ask the group with an ordinary
 // request.
 func (c *call) askKept() bool {
-	p := c.p
+	s := c.s
 	c.pass = stay.Caller{Key: c.req.Key, Shared: c.req.Shared(), Try: c.req.Try, Caller: c}
-	answer := p.stays.Lock(p.window(), &c.pass)
+	answer := s.stays.Lock(s.window(), &c.pass)
 	c.kept = answer != stay.Ordinary
-	p.stays.Carry(posting{p})
+	s.stays.Carry(posting{s})
 	switch answer {
 	case stay.Ordinary:
-		p.w.watch.stats.Ordinary++
+		s.p.w.watch.stats.Ordinary++
 		return false
 	case stay.Passed:
 		c.passed()
@@ -329,7 +338,7 @@ func (c *call) askKept() bool {
 
 // passed handles the grant of a pass.
 func (c *call) passed() {
-	if k := c.p.kept[c.p.stays.Request(&c.pass)]; k == nil {
+	if k := c.s.kept[c.s.stays.Request(&c.pass)]; k == nil {
 		c.p.w.broken("%v call %d gets a pass, and no stay was granted", c.p, c.id)
 	} else {
 		c.stay = k
@@ -340,39 +349,39 @@ func (c *call) passed() {
 
 // referred makes the call ask the group with an ordinary request.
 func (c *call) referred() {
-	p := c.p
-	p.w.watch.stats.Referred++
+	s := c.s
+	s.p.w.watch.stats.Referred++
 	c.kept = false
-	p.inClient(func(now clock.Time) {
-		c.req.Before(p.stays)
-		p.stays.Carry(direct{posting{p}})
-		p.client.Acquire(now, &c.req)
+	s.inClient(func(now clock.Time) {
+		c.req.Before(s.stays)
+		s.stays.Carry(direct{posting{s}})
+		s.core.Acquire(now, &c.req)
 	})
 }
 
 // unlockKept ends a pass. The reading of the clock decides whether the lock was held until now.
 func (c *call) unlockKept() {
-	p := c.p
-	w := p.window()
+	s := c.s
+	w := s.window()
 	var err error
-	if !w.Now.Before(p.deadline) {
+	if !w.Now.Before(s.deadline) {
 		err = client.ErrLost
 	}
-	p.w.watch.frees(c)
-	p.stays.Unlock(w, &c.pass)
-	p.stays.Carry(posting{p})
+	s.p.w.watch.frees(c)
+	s.stays.Unlock(w, &c.pass)
+	s.stays.Carry(posting{s})
 	c.released(err)
 }
 
 func (c *call) cancelKept() {
-	c.p.stays.Cancel(c.p.window(), &c.pass)
-	c.p.stays.Carry(posting{c.p})
+	c.s.stays.Cancel(c.s.window(), &c.pass)
+	c.s.stays.Carry(posting{c.s})
 }
 
 // request returns the request of the group under which c holds its lock.
 func (c *call) request() *client.Request {
 	if c.kept {
-		if q := c.p.stays.Request(&c.pass); q != nil {
+		if q := c.s.stays.Request(&c.pass); q != nil {
 			return q.Of.(*client.Request)
 		}
 	}

@@ -1,107 +1,199 @@
 package sim
 
 import (
-	"github.com/mortise-lock/mortise/cluster/founding"
+	"fmt"
+	"time"
+
 	"github.com/mortise-lock/mortise/internal/clock"
 	"github.com/mortise-lock/mortise/internal/nodeid"
-	"github.com/mortise-lock/mortise/internal/replica"
 	"github.com/mortise-lock/mortise/lockfsm"
 	"github.com/mortise-lock/mortise/session/client"
 	"github.com/mortise-lock/mortise/session/stay"
 )
 
-func (p *proc) inClient(f func(now clock.Time)) {
-	p.owner.post(func(now clock.Time) {
-		p.client.Nonces(p)
+// ownClient owns the client's core of one session of a process: that of the process itself, or one
+// that its program has opened.
+type ownClient struct {
+	p      *proc
+	traced string  // its name in the trace of lease steps
+	own    *opened // nil for the session of the process itself
+
+	owner    actor // owns core
+	core     *client.Core
+	phase    client.Phase
+	deadline clock.Time // published deadline of the lease
+	safe     clock.Time // published time at which the lease enters jeopardy
+	ttl      time.Duration
+	stays    *stay.Set
+	kept     map[*stay.Request]*keptStay // the granted requests of stays
+	expected clock.Time                  // last deadline for which the watch has scheduled a check
+	breaks   int                         // how often the session lost its attachment
+
+	calls []*call // calls that have not ended, in the order in which they were made
+}
+
+func (p *proc) newClient(ttl time.Duration) *ownClient {
+	p.w.clients++
+	s := &ownClient{p: p, traced: traced(p.w.clients, p.m.name), core: client.NewCore(p.m.clock(), ttl),
+		stays: stay.NewSet(freeStays, p.w.cfg.StayIdle), kept: map[*stay.Request]*keptStay{}}
+	s.owner = actor{p: p, turn: s.turn}
+	return s
+}
+
+func (s *ownClient) String() string {
+	if s.own == nil {
+		return s.p.String()
+	}
+	return fmt.Sprintf("%v, session %d of its program", s.p, s.own.number)
+}
+
+func (s *ownClient) status() client.Status { return s.core.Status(s.p.m.clock()) }
+
+// calls returns the calls in all sessions.
+func (p *proc) calls() (all []*call) {
+	for _, s := range p.sessions.List() {
+		all = append(all, s.calls...)
+	}
+	return all
+}
+
+func (s *ownClient) inClient(f func(now clock.Time)) {
+	s.owner.post(func(now clock.Time) {
+		s.core.Nonces(s)
 		f(now)
 	})
 }
 
-func (p *proc) clientTurn(now clock.Time) clock.Time {
-	before := p.deadline
-	p.stays.Tick(now)
-	p.stays.Carry(direct{posting{p}})
-	if p.client.Turn(now, p) {
-		p.owner.rouse()
+func (s *ownClient) turn(now clock.Time) clock.Time {
+	before := s.deadline
+	s.stays.Tick(now)
+	s.stays.Carry(direct{posting{s}})
+	if s.core.Turn(now, s) {
+		s.owner.rouse()
 	}
-	if p.deadline != before {
-		p.w.watch.renewed(p)
+	if s.deadline != before {
+		s.p.w.watch.renewed(s)
 	}
-	if phase := p.client.Status(now).Phase; phase != p.phase {
-		if p.phase == client.Attached {
-			p.breaks++
+	if phase := s.core.Status(now).Phase; phase != s.phase {
+		if s.phase == client.Attached {
+			s.breaks++
 		}
-		p.phase = phase
-		p.leaderKnown()
+		s.phase = phase
+		if s == s.p.sessions.First {
+			s.p.leaderKnown()
+		}
 	}
-	next := p.client.Next()
-	if t := p.stays.Next(now); t != 0 && (next == 0 || t.Before(next)) {
+	next := s.core.Next()
+	if t := s.stays.Next(now); t != 0 && (next == 0 || t.Before(next)) {
 		next = t
 	}
 	return next
 }
 
 // Nonce implements client.Outlets.
-func (p *proc) Nonce() lockfsm.Nonce { return p.w.newNonce() }
+func (s *ownClient) Nonce() lockfsm.Nonce { return s.p.w.newNonce() }
 
 // Send implements client.Outlets. A message to the same process is passed directly to its replica.
-func (p *proc) Send(to nodeid.Endpoint, renewals, commands []byte) error {
-	p.w.watch.clientSends(p, renewals, commands)
+func (s *ownClient) Send(to nodeid.Endpoint, renewals, commands []byte) error {
+	s.p.w.watch.clientSends(s, renewals, commands)
 	switch {
-	case to.ID != p.instance:
-		return p.send(to.ID, to.Addr, frame{renewals: renewals, commands: commands})
-	case p.replica == nil:
+	case to.ID != s.p.instance:
+		return s.p.send(to.ID, to.Addr, frame{renewals: renewals, commands: commands})
+	case s.p.replica == nil:
 		return errLost
 	}
-	p.replica.asked(to.ID, renewals, commands)
+	s.p.replica.asked(to.ID, renewals, commands)
 	return nil
 }
 
-func (p *proc) clientReceive(from nodeid.ID, replies []byte) {
-	p.inClient(func(now clock.Time) {
-		p.client.Receive(now, from, replies)
-		p.w.watch.clientHears(p, replies)
+// Receive implements client.SetMember.
+func (s *ownClient) Receive(from nodeid.ID, replies []byte) {
+	s.inClient(func(now clock.Time) {
+		s.core.Receive(now, from, replies)
+		s.p.w.watch.clientHears(s, replies)
 	})
 }
 
-// rebind makes the client begin a new incarnation, and returns when this is done.
-func (p *proc) rebind(record []byte, voters []founding.Voter) {
-	p.inClient(func(now clock.Time) { p.client.Rebind(now, record, replica.Targets(voters)) })
-	p.owner.run()
+// Rebind implements client.SetMember. It returns when the new incarnation has begun.
+func (s *ownClient) Rebind(record []byte, targets []nodeid.Endpoint) {
+	s.inClient(func(now clock.Time) { s.core.Rebind(now, record, targets) })
+	s.owner.run()
+}
+
+// SetTargets implements client.SetMember.
+func (s *ownClient) SetTargets(targets []nodeid.Endpoint) {
+	s.inClient(func(now clock.Time) { s.core.SetTargets(now, targets) })
+}
+
+// Down implements client.SetMember.
+func (s *ownClient) Down(peer nodeid.ID) {
+	s.inClient(func(now clock.Time) { s.core.Down(now, peer) })
+}
+
+// Leaving implements client.SetMember.
+func (s *ownClient) Leaving() {
+	s.inClient(func(now clock.Time) {
+		s.core.Leaving(now)
+		s.stays.Leave(client.ErrLeaving)
+		s.stays.Carry(direct{posting{s}})
+	})
+}
+
+// Close implements client.SetMember. It returns when the core has ended.
+func (s *ownClient) Close() {
+	s.inClient(func(now clock.Time) {
+		s.stays.Leave(client.ErrClosed)
+		s.stays.Carry(direct{posting{s}})
+		s.core.Turn(now, s) // sends the releases
+		s.core.End(now, s)
+		s.owner.ended = true
+	})
+	s.owner.run()
+}
+
+// closeSession closes the session in the group, unless a lock is held.
+func (s *ownClient) closeSession(now clock.Time) error {
+	s.stays.GiveBackUnused()
+	s.stays.Carry(direct{posting{s}})
+	return s.core.CloseSession(now)
 }
 
 // Lost implements client.Outlets.
-func (p *proc) Lost(o *client.Outcome) { o.Request.Caller.(*call).lost(o.Err) }
+func (s *ownClient) Lost(o *client.Outcome) {
+	c := o.Request.Caller.(*call)
+	s.p.w.watch.untouched(c, o.Why)
+	c.lost(o.Err)
+}
 
 // Doubt implements client.Outlets.
-func (p *proc) Doubt(o *client.Outcome) { o.Request.Caller.(*call).doubted() }
+func (s *ownClient) Doubt(o *client.Outcome) { o.Request.Caller.(*call).doubted() }
 
 // Stay implements client.Outlets.
-func (p *proc) Stay(o *client.Outcome) {
-	p.w.watch.stay(p, o)
+func (s *ownClient) Stay(o *client.Outcome) {
+	s.p.w.watch.stay(s, o)
 	told := *o
-	if n := p.w.cfg.StayTokens; n > 0 && o.Last != 0 {
+	if n := s.p.w.cfg.StayTokens; n > 0 && o.Last != 0 {
 		told.Last = min(o.Last, o.Token+n)
 	}
-	told.Tell(p.stays, p.window())
-	p.stays.Carry(posting{p})
+	told.Tell(s.stays, s.window())
+	s.stays.Carry(posting{s})
 }
 
 // Publish implements client.Outlets.
-func (p *proc) Publish(deadline, safe clock.Time) {
-	p.w.watch.published(p, deadline)
-	renewed := deadline != p.deadline
-	p.deadline, p.safe = deadline, safe
-	p.ttl = p.client.Status(p.m.clock()).TTL
+func (s *ownClient) Publish(deadline, safe clock.Time) {
+	s.p.w.watch.published(s, deadline)
+	renewed := deadline != s.deadline
+	s.deadline, s.safe = deadline, safe
+	s.ttl = s.status().TTL
 	if renewed {
-		p.w.watch.extended(p)
-		p.stays.Renewed(p.window())
-		p.stays.Carry(posting{p})
+		s.p.w.watch.extended(s)
+		s.stays.Renewed(s.window())
+		s.stays.Carry(posting{s})
 	}
 }
 
 // Outcome implements client.Outlets.
-func (p *proc) Outcome(o *client.Outcome) {
+func (s *ownClient) Outcome(o *client.Outcome) {
 	c := o.Request.Caller.(*call)
 	switch o.Kind {
 	case client.OutcomeGranted:
@@ -119,17 +211,17 @@ func (p *proc) Outcome(o *client.Outcome) {
 	}
 }
 
-func (p *proc) window() stay.Window {
-	return stay.Window{Now: p.m.clock(), Safe: p.safe, Deadline: p.deadline, TTL: p.ttl}
+func (s *ownClient) window() stay.Window {
+	return stay.Window{Now: s.p.m.clock(), Safe: s.safe, Deadline: s.deadline, TTL: s.ttl}
 }
 
 // posting passes the commands of the stays to the core in its next turn.
-type posting struct{ *proc }
+type posting struct{ *ownClient }
 
 // Do implements stay.Outlets.
 func (p posting) Do(command *stay.Command) error {
-	p.w.watch.commands(p.proc, command)
-	p.inClient(func(now clock.Time) { p.client.Stay(now, command) })
+	p.p.w.watch.commands(p.ownClient, command)
+	p.inClient(func(now clock.Time) { p.core.Stay(now, command) })
 	return nil
 }
 
@@ -156,13 +248,20 @@ type direct struct{ posting }
 
 // Do implements stay.Outlets.
 func (p direct) Do(command *stay.Command) error {
-	p.w.watch.commands(p.proc, command)
-	p.client.Stay(p.m.clock(), command)
+	p.p.w.watch.commands(p.ownClient, command)
+	p.core.Stay(p.p.m.clock(), command)
 	return nil
 }
 
 // held returns the number of held locks. The callers of stays count, and stays do not.
-func (p *proc) held() int {
-	n := p.stays.Counts()
-	return n.Inside + max(0, p.client.Status(p.m.clock()).Held-n.Granted)
+func (s *ownClient) held() int {
+	n := s.stays.Counts()
+	return n.Inside + max(0, s.status().Held-n.Granted)
+}
+
+func (p *proc) held() (count int) {
+	for _, s := range p.sessions.List() {
+		count += s.held()
+	}
+	return count
 }

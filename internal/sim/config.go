@@ -42,6 +42,7 @@ type Config struct {
 	Searched int
 
 	Callers int // in each process
+	Own     int // how many sessions the program of each process opens when it starts
 	Keys    int
 	Think   time.Duration // longest time between two calls of a caller
 	Hold    time.Duration // limit on the duration of most holds; see Long
@@ -93,7 +94,8 @@ type Trouble struct {
 	Sluggish float64 // chance that a goroutine is scheduled late
 	Brittle  float64 // chance that the power fails around a save
 	SlowDisk float64
-	Wipes    int // largest number of disk faults; each wipes one disk, or a majority of the disks
+	HungSnap float64 // chance that a disk needs up to hungFor to take a snapshot
+	Wipes    int     // largest number of disk faults; each wipes one disk, or a majority of the disks
 }
 
 // Draw returns the Config of a seed. It depends only on the seed and on the code of this function.
@@ -141,6 +143,8 @@ func Draw(seed uint64) Config {
 	}
 	if c.Quiet = r.IntN(5) == 0; c.Quiet {
 		c.Trouble = Trouble{Every: pick(5*time.Second, 15*time.Second, 60*time.Second)}
+	} else if c.Durable {
+		c.Trouble.HungSnap = drawHungSnap(seed)
 	}
 	// The following settings depend directly on the seed, not on r. So half of the runs of each
 	// campaign have only mutexes.
@@ -157,6 +161,7 @@ func Draw(seed uint64) Config {
 	c.Downgrade, c.Paths, c.Doubts = drawDowngrades(seed), drawPaths(seed), drawDoubts(seed)
 	c.Upgrades, c.Searched, c.Jobs = drawUpgrades(seed), drawSearched(seed), drawJobs(seed)
 	c.Mixed, c.Crossed = drawMixed(seed)
+	c.Own = drawOwn(seed)
 	c.Step = int(seed % 5) // depends on the seed
 	// An insider occurs with every combination of Kinds and Options.
 	c.Insider = seed/4%4 == 1
@@ -185,6 +190,18 @@ func drawUpgrades(seed uint64) float64 {
 func drawMixed(seed uint64) (mixed, crossed float64) {
 	k := rand.New(rand.NewPCG(seed, 0x6d69786564))
 	return float64(k.IntN(3)/2) * (0.2 + 0.5*k.Float64()), float64(k.IntN(2)) * (0.3 + 0.5*k.Float64())
+}
+
+// drawHungSnap has its own random numbers, too.
+func drawHungSnap(seed uint64) float64 {
+	k := rand.New(rand.NewPCG(seed, 0x68756e67))
+	return float64(k.IntN(2)) * 0.05
+}
+
+// drawOwn has its own random numbers, too. In half of the runs programs open sessions.
+func drawOwn(seed uint64) int {
+	k := rand.New(rand.NewPCG(seed, 0x6f776e))
+	return k.IntN(2) * (1 + k.IntN(2))
 }
 
 // drawSearched has its own random numbers, too.
@@ -258,7 +275,7 @@ func (c *Config) String() string {
 	}
 	return fmt.Sprintf("seed %d: %d machines, %d voters, %s, %s, ttl %v, grace %v, drift %.1f%%, latency %v, "+
 		"trouble every %v, heal %v, quiet %v, kinds %v, nested %v, jobs %.2f, wishes %v, "+
-		"sticky %.2f, steps every %v, insider %v",
+		"sticky %.2f, own sessions %d, steps every %v, insider %v",
 		c.Seed, c.Machines, c.Voters, kind, disk, c.TTL, c.Grace, c.Drift*100, c.Latency, c.Trouble.Every, c.Heal,
-		c.Quiet, c.Kinds, c.Nest, c.Jobs, c.Options, c.Sticky, c.Steps, c.Insider)
+		c.Quiet, c.Kinds, c.Nest, c.Jobs, c.Options, c.Sticky, c.Own, c.Steps, c.Insider)
 }

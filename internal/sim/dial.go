@@ -5,7 +5,6 @@ import (
 	"slices"
 	"time"
 
-	"github.com/mortise-lock/mortise/internal/clock"
 	"github.com/mortise-lock/mortise/internal/nodeid"
 	"github.com/mortise-lock/mortise/internal/nodeid/nodeidtest"
 )
@@ -120,7 +119,7 @@ func (p *proc) down(instance nodeid.ID) {
 		return
 	}
 	p.w.mark('d', nodeidtest.Number(p.instance), nodeidtest.Number(instance))
-	p.inClient(func(now clock.Time) { p.client.Down(now, instance) })
+	p.sessions.Down(instance)
 	if r := p.replica; r != nil {
 		r.down(instance)
 	}

@@ -50,8 +50,9 @@
 //	replica   the owner of the log's core: a raftlog.Shell and a replica.Host.
 //	          snapshot.go takes and sends its snapshots
 //	keeping   the owner of the keeper's core, with its keeper.Outlets
-//	client    the owner of the client's core and of its stays: their Outlets. caller.go has
-//	          the callers, kinds.go their requests
+//	client    the owner of the client's core of one session and of its stays: their Outlets.
+//	          caller.go has the callers, kinds.go their requests
+//	opened    sessions that programs open and close, as with Node.NewSession, and their judge
 //	options   the options of requests; steps.go has the actions of operators on holds, and
 //	          onlookers.go what is asked of leaders: holds, IDs, and data under a hold.
 //	          Add new options and actions there
@@ -71,7 +72,8 @@
 //
 // Two pieces of logic of internal/instance are written a second time in this package: starting,
 // stopping and deleting a replica (owner.go), and passing a frame to the right owner (proc.go). The
-// tests of whole nodes in internal/e2e check the originals.
+// tests of whole nodes in internal/e2e check the originals. What tells all sessions of a process of
+// an event is client.Set in both.
 //
 // # Guarantees
 //
@@ -86,6 +88,10 @@
 // In two of every four runs, partly the same ones, callers also request holds that end by
 // themselves, holds with an expiry delay, and notices of waiters. Operators end holds by force. A
 // holder must be notified when its hold was ended by force or has ended by itself.
+//
+// In about half of the runs, programs open sessions of their own, when they start, and beside and
+// after each fault, and close some of them. A session must not lose a lock because another one has
+// ended, and after healing each one that is open must be attached.
 //
 // In about half of the runs, callers also ask for passes, and a caller that had one often asks for
 // the same key again. A pass is judged like any other grant. In addition, its token must be one
@@ -118,8 +124,8 @@
 // # Limits
 //
 // Gossip, except that of the insider, shows the present state of every reachable instance. Whether
-// a queue to a peer is full is random and does not depend on the links. A disk may be slow, but
-// does not hang or fail. Wall clocks differ by no more than founding allows, and do not jump. The
+// a queue to a peer is full is random and does not depend on the links. A disk may be slow, and may
+// hang while it takes a snapshot, but does not fail. Wall clocks differ by no more than founding allows, and do not jump. The
 // budgets are the only settings that change, and all instances run the same version. If
 // Config.Founders is set, only instances that are not founders may stay away until the end of the
 // run.

@@ -74,7 +74,7 @@ func (m *machine) whenReady(within time.Duration, then func()) {
 		if over || p == nil {
 			return
 		}
-		if st := p.client.Status(m.clock()); st.Phase != client.Attached || st.GraceUntil != 0 {
+		if st := p.sessions.First.status(); st.Phase != client.Attached || st.GraceUntil != 0 {
 			w.after(settlePoll, look)
 			return
 		}

@@ -37,7 +37,7 @@ func (r *ownReplica) confirm(term, round uint64) {
 // instance that sent the request has one.
 func (p *proc) reply(to nodeid.ID, b []byte) error {
 	if to == p.instance {
-		p.clientReceive(to, b)
+		p.sessions.Receive(to, b)
 		return nil
 	}
 	return p.send(to, "", frame{replies: b})

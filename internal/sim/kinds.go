@@ -254,10 +254,10 @@ func (c *call) nest() {
 	case c.stage != holds || c.p.dead:
 	case w.now < until:
 		w.after(until-w.now, c.nest)
-	case w.quiet || c.p.leaving:
+	case w.quiet || c.p.leaving || c.s.closes():
 		c.release()
 	default:
-		c.inner = c.p.call(c, nil)
+		c.inner = c.s.call(c, nil)
 	}
 }
 
@@ -324,16 +324,16 @@ func (c *call) upgrade(raises *call) {
 	case c.stage != holds || p.dead:
 	case p.w.now < until:
 		p.w.after(until-p.w.now, func() { c.upgrade(raises) })
-	case p.w.quiet || p.leaving || c.inner != nil || raises.stage != holds:
+	case p.w.quiet || p.leaving || c.s.closes() || c.inner != nil || raises.stage != holds:
 		c.release()
 	default:
 		t := raises.req.Terms
-		u := p.newCall(client.Request{Key: raises.req.Key, Terms: &client.Terms{Under: &raises.req, Upgrades: true,
+		u := c.s.newCall(client.Request{Key: raises.req.Key, Terms: &client.Terms{Under: &raises.req, Upgrades: true,
 			Notice: t.Notice, Grace: t.Grace, Longest: t.Longest}})
 		if c != raises {
 			u.req.Terms.Inner = c.request()
 		}
 		u.outer, u.raises, c.inner = c, raises, u
-		p.begin(u)
+		c.s.begin(u)
 	}
 }

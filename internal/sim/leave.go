@@ -1,12 +1,12 @@
 package sim
 
 import (
+	"slices"
 	"time"
 
 	"github.com/mortise-lock/mortise/cluster"
 	"github.com/mortise-lock/mortise/cluster/founding"
 	"github.com/mortise-lock/mortise/internal/clock"
-	"github.com/mortise-lock/mortise/session/client"
 )
 
 const leaveTime = 10 * time.Second
@@ -27,18 +27,14 @@ func (p *proc) leave(then func()) {
 	}
 	w.note("%v leaves", p)
 	p.leaving = true
-	for _, c := range p.calls {
+	for _, c := range p.calls() {
 		if c.stage == waits {
 			c.leave()
 		} else if w.chance(0.8) { // some holders do not release their locks
 			w.after(w.between(0, time.Second), c.release)
 		}
 	}
-	p.inClient(func(now clock.Time) {
-		p.client.Leaving(now)
-		p.stays.Leave(client.ErrLeaving)
-		p.stays.Carry(direct{posting{p}})
-	})
+	p.sessions.Leaving()
 	l := &leaver{p: p, until: w.now + leaveTime, then: then}
 	p.later(0, l.next)
 }
@@ -73,7 +69,7 @@ func (l *leaver) sees() cluster.Leaver {
 
 func (l *leaver) holds() bool { return l.p.held() > 0 }
 
-// The method part closes the session if no lock is held, and stops the process.
+// The method part closes the sessions in which no lock is held, and stops the process.
 func (l *leaver) part() {
 	p := l.p
 	if why := l.departure.Lost; why != "" {
@@ -82,17 +78,16 @@ func (l *leaver) part() {
 	if l.departure.Alone {
 		l.until = min(l.until, p.w.now+cluster.FinalWait)
 	}
-	p.inClient(func(now clock.Time) {
-		p.stays.GiveBackUnused()
-		p.stays.Carry(direct{posting{p}})
-		_ = p.client.CloseSession(now) // fails if a lock is held
-	})
+	for _, s := range p.sessions.List() {
+		s.inClient(func(now clock.Time) { _ = s.closeSession(now) }) // fails if a lock is held
+	}
 	p.later(0, l.stop)
 }
 
 func (l *leaver) stop() {
 	p := l.p
-	if !p.client.Closed() && !l.holds() && p.w.now < l.until {
+	open := slices.ContainsFunc(p.sessions.List(), func(s *ownClient) bool { return !s.core.Closed() })
+	if open && !l.holds() && p.w.now < l.until {
 		p.later(cluster.DepartPoll, l.stop)
 		return
 	}

@@ -14,6 +14,7 @@ type nemesis struct {
 	sluggish float64
 	brittle  float64
 	slowDisk float64
+	hungSnap float64
 	wipes    int
 	rolling  bool // a rolling restart is under way
 	lurking  int  // how many more changes of the voters trigger a crash
@@ -21,7 +22,8 @@ type nemesis struct {
 
 func (w *world) unleash() {
 	t := w.cfg.Trouble
-	w.nemesis = nemesis{w: w, sluggish: t.Sluggish, brittle: t.Brittle, slowDisk: t.SlowDisk, wipes: t.Wipes}
+	w.nemesis = nemesis{w: w, sluggish: t.Sluggish, brittle: t.Brittle, slowDisk: t.SlowDisk, hungSnap: t.HungSnap,
+		wipes: t.Wipes}
 	w.watch.recalled = w.nemesis.disturb
 	w.net.jitter, w.net.repeat, w.net.drop = t.Jitter, t.Repeat, t.Drop
 	if t.Every > 0 {

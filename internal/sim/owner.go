@@ -100,9 +100,9 @@ func (p *proc) carryOut(e founding.Event) {
 	case founding.Joined:
 		p.w.note("%v is a member of group %x", p, e.Group)
 		p.group, p.member = e.Group, true
-		p.rebind(p.record(), e.Voters)
+		p.sessions.Rebind(p.record().Encode(), p.record().OwnSession().Encode(), replica.Targets(e.Voters))
 	case founding.Heard:
-		p.inClient(func(now clock.Time) { p.client.SetTargets(now, replica.Targets(e.Voters)) })
+		p.sessions.SetTargets(replica.Targets(e.Voters))
 		if r != nil {
 			r.glue.TellKeeper()
 		}
@@ -143,7 +143,7 @@ func (p *proc) bound(e founding.Event) {
 // end first.
 func (p *proc) restartInPlace(instance nodeid.ID) {
 	p.w.watch.leaves(p)
-	p.rebind(nil, nil)
+	p.sessions.Rebind(nil, nil, nil)
 	p.w.watch.foundings.EndedEverywhere(nodeidtest.Number(p.instance))
 	p.m.instance = instance
 	p.w.watch.names[instance] = p.m.name
@@ -182,11 +182,11 @@ func (p *proc) Facts() (f voters.Facts, term uint64, leads bool) {
 }
 
 // Guide implements cluster.OwnState.
-func (p *proc) Guide() nodeid.ID { return p.client.Status(p.m.clock()).Asked }
+func (p *proc) Guide() nodeid.ID { return p.sessions.First.status().Asked }
 
 // Leader implements cluster.OwnState.
 func (p *proc) Leader() (instance nodeid.ID, addr string) {
-	t := p.view().LeaderOr(p.core, p.client.Status(p.m.clock()).Leader)
+	t := p.view().LeaderOr(p.core, p.sessions.First.status().Leader)
 	return t.ID, t.Addr
 }
 
@@ -203,6 +203,6 @@ func (p *proc) linked(instance nodeid.ID) bool {
 }
 
 func (p *proc) leaderKnown() {
-	known := p.view().KnowsLeader(p.phase == client.Attached)
+	known := p.view().KnowsLeader(p.sessions.First.phase == client.Attached)
 	p.ofLife(func(now time.Duration) { p.core.Founding.Leader(now, known) })
 }

@@ -6,14 +6,12 @@ import (
 
 	"github.com/mortise-lock/mortise/cluster"
 	"github.com/mortise-lock/mortise/cluster/founding"
-	"github.com/mortise-lock/mortise/internal/clock"
 	"github.com/mortise-lock/mortise/internal/nodeid"
 	"github.com/mortise-lock/mortise/internal/nodeid/nodeidtest"
 	"github.com/mortise-lock/mortise/internal/timeline"
 	"github.com/mortise-lock/mortise/lockfsm"
 	"github.com/mortise-lock/mortise/session"
 	"github.com/mortise-lock/mortise/session/client"
-	"github.com/mortise-lock/mortise/session/stay"
 )
 
 const freeStays = 2 // the largest number of free stays of a process
@@ -24,8 +22,7 @@ type proc struct {
 	m    *machine
 	dead bool
 
-	stream int    // number of its stream in the recorded history
-	traced string // its name in the trace of lease steps
+	stream int // number of its stream in the recorded history
 
 	instance nodeid.ID
 	group    uint64
@@ -37,16 +34,8 @@ type proc struct {
 	saved        uint64 // revision of the state of founding on the disk
 	removedPeers cluster.RemovedPeers
 
-	owner    actor // owns client
-	client   *client.Core
-	phase    client.Phase
-	deadline clock.Time // published deadline of the lease
-	safe     clock.Time // published time at which the lease enters jeopardy
-	ttl      time.Duration
-	stays    *stay.Set
-	kept     map[*stay.Request]*keptStay // the granted requests of stays
-	expected clock.Time                  // last deadline for which the watch has scheduled a check
-	breaks   int                         // how often the session lost its attachment
+	sessions client.Set[*ownClient]
+	opened   int // how many sessions its program has begun to open
 	leaving  bool
 
 	replica *ownReplica // may be nil
@@ -55,17 +44,13 @@ type proc struct {
 	links   map[nodeid.ID][]*end
 	dialing map[nodeid.ID][]frame
 	backOff map[nodeid.ID]time.Duration
-
-	calls []*call // calls that have not ended, in the order in which they were made
 }
 
 func (m *machine) newProc() *proc {
 	m.w.streams++
 	return &proc{
-		traced: traced(m.w.streams, m.name),
-		w:      m.w, m: m, instance: nodeidtest.ID(m.w.id()), stream: m.w.streams,
+		w: m.w, m: m, instance: nodeidtest.ID(m.w.id()), stream: m.w.streams,
 		links: map[nodeid.ID][]*end{}, dialing: map[nodeid.ID][]frame{}, backOff: map[nodeid.ID]time.Duration{},
-		stays: stay.NewSet(freeStays, m.w.cfg.StayIdle), kept: map[*stay.Request]*keptStay{},
 	}
 }
 
@@ -93,15 +78,15 @@ func (m *machine) start() *proc {
 	p.core = cluster.NewCore(cluster.CoreConfig{Founding: cfg, Zone: m.zone, Gossips: cfg.Settings.Founds(m.name),
 		OwnState: p})
 	p.cluster = actor{p: p, turn: p.clusterTurn}
-	p.owner = actor{p: p, turn: p.clientTurn}
-	p.client = client.NewCore(m.clock(), w.cfg.TTL)
+	p.sessions.First, p.sessions.Most = p.newClient(w.cfg.TTL), mostOwn
 	if !p.persist() {
 		return p
 	}
 	p.gossip()
 	for range w.cfg.Callers {
-		w.after(w.between(0, time.Second), func() { p.caller(nil) })
+		w.after(w.between(0, time.Second), func() { p.sessions.First.caller(nil) })
 	}
+	p.openSome()
 	return p
 }
 
@@ -190,7 +175,7 @@ func (p *proc) frame(e *end, f frame) {
 		r.asked(f.from.instance, f.renewals, f.commands)
 	}
 	if len(f.replies) > 0 {
-		p.clientReceive(f.from.instance, f.replies)
+		p.sessions.Receive(f.from.instance, f.replies)
 	}
 }
 

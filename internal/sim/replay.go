@@ -16,12 +16,14 @@ const (
 	sluggish
 	powerFails
 	slowSave
+	hungSnapshot
 	chances
 )
 
 var chanceNames = [chances]string{
 	"a message is late", "a message comes twice", "a message is lost", "a turn is late",
 	"the power fails at a save", "a save is slow",
+	"a snapshot hangs",
 }
 
 // Strike is a fault that has happened in a run.

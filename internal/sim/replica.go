@@ -239,7 +239,18 @@ func (r *ownReplica) Retired(err error) {
 		_ = p.send(v.Instance, v.Addr, frame{retired: true})
 	}
 	p.replica = nil
-	inbox{p}.Retired(r.ID)
+	if p.m.disk != nil && errors.Is(err, raftlog.ErrHung) {
+		// Its vote waits on the disk, and people start it anew.
+		p.w.watch.stats.GivenUp++
+		p.later(p.w.between(0, readyWithin/2), func() {
+			if !p.leaving {
+				p.m.crash(false)
+				p.m.ensureUp()
+			}
+		})
+	} else {
+		inbox{p}.Retired(r.ID)
+	}
 	p.leaderKnown()
 }
 

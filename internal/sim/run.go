@@ -80,6 +80,7 @@ func (w *world) settle() time.Duration {
 	w.heal()
 	w.watch.served.Heal(w.now)
 	w.pass(w.now+2*w.cfg.TTL, nil)
+	w.closeSome()
 	w.quiet = true
 	since, changes := time.Duration(-1), 0
 	done := w.pass(begun+progressWithin+w.cfg.silence(), func() bool {
@@ -102,13 +103,12 @@ func (w *world) settle() time.Duration {
 // unsettled returns a reason why the run is not settled, or "".
 func (w *world) unsettled() string {
 	var group uint64
-	there := 0
+	sessions := 0
 	for _, m := range w.machines {
 		p := m.proc
 		if m.gone {
 			continue
 		}
-		there++
 		if p == nil {
 			return m.name + " is down"
 		}
@@ -121,9 +121,11 @@ func (w *world) unsettled() string {
 		if p.group != group {
 			return fmt.Sprintf("%v belongs to group %x, others to %x", p, p.group, group)
 		}
-		st := p.client.Status(m.clock())
-		if st.Phase != client.Attached || st.Requests != 0 || len(p.calls) != 0 {
-			return fmt.Sprintf("the client of %v: %+v, %d callers", p, st, len(p.calls))
+		for _, s := range p.sessions.List() {
+			sessions++
+			if st := s.status(); st.Phase != client.Attached || st.Requests != 0 || len(s.calls) != 0 || s.closes() {
+				return fmt.Sprintf("the client of %v: %+v, %d callers", s, st, len(s.calls))
+			}
 		}
 	}
 	l := w.leader()
@@ -132,10 +134,10 @@ func (w *world) unsettled() string {
 	}
 	counts := l.glue.Machine().Counts()
 	counts.Locks -= l.dataOnly()
-	if err := check.Left(l.p.String(), counts, there); err != nil {
+	if err := check.Left(l.p.String(), counts, sessions); err != nil {
 		return err.Error()
 	}
-	if k := l.keeper.Status(); k.Sessions != there || k.Attachments != there || k.Expiring+k.Opens != 0 {
+	if k := l.keeper.Status(); k.Sessions != sessions || k.Attachments != sessions || k.Expiring+k.Opens != 0 {
 		return fmt.Sprintf("the keeper of the leader %v: %+v", l.p, k)
 	}
 	if why := w.unadopted(l); why != "" {

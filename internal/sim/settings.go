@@ -30,12 +30,12 @@ func (p *proc) own() replica.Settings {
 }
 
 // record returns what this instance reports about itself when it opens its session.
-func (p *proc) record() []byte {
+func (p *proc) record() replica.Record {
 	own := p.own()
 	return replica.Record{
 		Instance: p.instance.String(), Name: p.m.name, Zone: p.m.zone, Addr: p.m.addr, Rules: lockfsm.RulesVersion,
 		Settings: own.Named(), Founders: own.Founders,
-	}.Encode()
+	}
 }
 
 // unadopted returns an error text if all instances name the same settings and the group has not

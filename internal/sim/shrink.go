@@ -187,6 +187,7 @@ func kinds() []kind {
 	return []kind{
 		share("other kinds of locks", func(c *Config) *float64 { return &c.Kinds }),
 		share("nested calls", func(c *Config) *float64 { return &c.Nest }),
+		{"sessions of programs", func(c *Config) bool { return c.Own > 0 }, func(c *Config) { c.Own = 0 }},
 		share("jobs", func(c *Config) *float64 { return &c.Jobs }),
 		share("options", func(c *Config) *float64 { return &c.Options }),
 		share("sticky calls", func(c *Config) *float64 { return &c.Sticky }),

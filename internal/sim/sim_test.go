@@ -34,13 +34,14 @@ func TestSeeds(t *testing.T) {
 	s := total.Stats
 	rare := min(s.Shared, s.Permits, s.Several, s.Nested, s.Behind, s.Crowded, s.Deadlocks, s.SearchedOn, s.Full,
 		s.Forced, s.Overdue, s.Wanted, s.Delayed, s.Detached, s.Resumed, s.Downgraded, s.Upgraded, s.Passes,
-		s.Recalled, s.Yielded, s.InUse, s.StaysLost, s.NotForced, s.Paths, s.Mixed, s.Entered, s.Jobs)
+		s.Recalled, s.Yielded, s.InUse, s.StaysLost, s.NotForced, s.Paths, s.Mixed, s.Entered, s.Jobs,
+		s.Opened, s.Closed, s.AskedLate, s.AnsweredLate, s.HungSnapshots, s.ForcedLate)
 	if rare == 0 && (total.Runs >= 20 || total.Runs >= 10 && c.First == 1 && c.Step == 1) {
 		t.Errorf("a kind of lock, or of meeting, did not occur: %+v", s)
 	}
 	if rare := min(s.SharedStays, s.Moved, s.UsedUp, s.Aged, s.Referred, s.RecallsLate, s.RecallsLost, s.Crossed,
-		s.Deaf, s.Died); rare == 0 && total.Runs >= 100 {
-		t.Errorf("a fault that meets stays did not occur: %+v", s)
+		s.Deaf, s.Died, s.Unopened, s.GivenUp); rare == 0 && total.Runs >= 100 {
+		t.Errorf("a rare fault did not occur: %+v", s)
 	}
 	t.Logf("%d seeds; the longest wait after healing: %v; %+v", total.Runs, total.Settled.Round(time.Millisecond), s)
 }
@@ -80,6 +81,27 @@ func TestDoubts(t *testing.T) {
 		t.Errorf("%d holds were in doubt, %d of them good again", all.InDoubt, all.Regained)
 	}
 	t.Logf("%d in doubt, %d good again, %d granted, %d released", all.InDoubt, all.Regained, all.Granted, all.Released)
+}
+
+// TestSessionsOfPrograms lets programs open and close sessions during many faults.
+func TestSessionsOfPrograms(t *testing.T) {
+	var all Stats
+	for seed := range uint64(max(2, 4/slowly)) {
+		cfg := Draw(300 + seed)
+		cfg.Own, cfg.Heal, cfg.Virtual, cfg.TTL, cfg.Grace = 2, true, 90*time.Second, time.Second, min(cfg.Grace, time.Second)
+		cfg.Callers, cfg.Think, cfg.Trouble.Every = 1, 500*time.Millisecond, 5*time.Second
+		cryptotest.SetGlobalRandom(t, seed)
+		r := Run(cfg)
+		if r.Fault != "" {
+			t.Fatalf("%v\n%s", &r.Config, r.Fault)
+		}
+		all.Add(r.Stats)
+	}
+	if all.Closed == 0 || all.Opened <= all.Closed || all.Unopened == 0 {
+		t.Errorf("%d sessions were opened, %d closed, for %d there was no room", all.Opened, all.Closed, all.Unopened)
+	}
+	t.Logf("%d sessions opened, %d closed, no room for %d, %d calls granted, %d lost", all.Opened, all.Closed,
+		all.Unopened, all.Granted, all.Lost)
 }
 
 // TestJobs lets 64 callers work under three nested limits, while faults happen. None may be refused

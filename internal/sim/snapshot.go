@@ -12,6 +12,9 @@ import (
 
 // Other events of the run happen between the steps of a snapshot.
 
+// hungFor is a little longer than the minute after which a replica gives its disk up.
+const hungFor = 70 * time.Second
+
 type snapshotting struct {
 	order    raftlog.Take
 	capture  raftlog.Capture  // the capture that is being taken; nil means none
@@ -63,7 +66,12 @@ func (r *ownReplica) Prepare(s *raftpb.Snapshot) (done bool, err error) {
 		r.snap.prepared = s
 		return true, nil
 	}
-	r.aside(w.between(0, 10*disk.latency), func() {
+	took := w.between(0, 10*disk.latency)
+	if w.befalls(hungSnapshot, w.nemesis.hungSnap, r.p.m.name) {
+		took += w.between(0, hungFor)
+		w.watch.stats.HungSnapshots++
+	}
+	r.aside(took, func() {
 		r.snap.prepared = s
 		if w.befalls(powerFails, w.nemesis.brittle/8, r.p.m.name) {
 			r.p.m.crashAndReturn() // the snapshot is durable, but no batch refers to it

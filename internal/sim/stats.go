@@ -57,6 +57,18 @@ type Stats struct {
 	// the leader heard them. Died counts free stays whose process ended.
 	RecallsLate, RecallsLost, Crossed, Deaf, Died int
 
+	// HungSnapshots counts snapshots for which the disk needed up to hungFor, and GivenUp the replicas
+	// that gave their disk up. ForcedLate counts orders to end a hold by force that hung in a leader.
+	HungSnapshots, GivenUp, ForcedLate int
+
+	// Opened counts sessions that programs have opened, and Closed those whose end was confirmed.
+	// Unopened counts those for which there was no room.
+	Opened, Closed, Unopened int
+
+	// AskedLate counts questions that were answered after their asker had ended or begun another
+	// incarnation, and AnsweredLate the outcomes that came to a later incarnation of the asker.
+	AskedLate, AnsweredLate int
+
 	Checked int // answered queries about whether a lock is held
 	// Reserved counts answers with IDs, and Written the data that was written under a hold.
 	Reserved, Written int

@@ -48,8 +48,12 @@ func (w *world) order(c lockfsm.Command) {
 	l.log.post(func(clock.Time) { l.core.Propose(term, blob) })
 }
 
+// hangs is the longest time for which an order hangs in a leader.
+const hangs = time.Minute
+
 // forceSome ends a hold in the leader's state by force. It does so after a short time, or so late
-// that the hold has probably ended and another caller holds the key.
+// that the hold has probably ended and another caller holds the key. Some orders hang in the leader
+// that was asked, and are proposed in its term, if at all.
 func (w *world) forceSome() {
 	l := w.leader()
 	if l == nil {
@@ -60,9 +64,13 @@ func (w *world) forceSome() {
 		return
 	}
 	seen, thinks := held[w.rng.IntN(len(held))], 5*time.Millisecond
-	if w.chance(0.5) {
+	switch n := w.rng.IntN(8); {
+	case n == 0:
+		thinks = hangs
+	case n < 4:
 		thinks = w.cfg.TTL
 	}
+	term := l.Role().Term
 	w.after(w.between(0, thinks), func() {
 		token := seen.Token
 		if last := w.watch.reserved[token]; last != 0 && w.chance(0.5) {
@@ -71,8 +79,14 @@ func (w *world) forceSome() {
 			w.watch.forced.Asked(seen.Key, token)
 		}
 		w.note("%q is to be ended by force, with token %d", seen.Key, token)
-		w.order(lockfsm.Command{Kind: lockfsm.Evict, Key: seen.Key, Token: token, Record: []byte("people"),
-			Value: []byte("it takes too long")})
+		order := lockfsm.Command{Kind: lockfsm.Evict, Key: seen.Key, Token: token, Record: []byte("people"),
+			Value: []byte("it takes too long")}
+		if thinks != hangs {
+			w.order(order)
+			return
+		}
+		w.watch.stats.ForcedLate++
+		l.log.post(func(clock.Time) { l.core.Propose(term, order.Append(nil)) })
 	})
 }
 
@@ -103,7 +117,7 @@ func (w *world) resumeSome() {
 
 func (p *proc) resume(key string, token lockfsm.Token) {
 	w := p.w
-	c := p.newCall(client.Request{Key: key, Terms: &client.Terms{Resume: token}})
+	c := p.some().newCall(client.Request{Key: key, Terms: &client.Terms{Resume: token}})
 	c.once, c.detaches = true, w.chance(0.3)
 	if w.chance(0.3) {
 		c.req.Terms.Delay = w.between(time.Millisecond, longestDelay*w.cfg.TTL).Round(time.Millisecond)

@@ -49,6 +49,8 @@ type watch struct {
 	written    map[uint64]*written             // by group
 	gone       gone                            // the last confirmed release
 	bound      map[nodeid.ID]uint64            // the group to whose charter each incarnation was bound
+	asked      map[sessionOf]bool              // sessions that their client has closed
+	overs      map[sessionOf]bool              // sessions that the state has ended
 }
 
 type group struct {
@@ -63,7 +65,7 @@ type group struct {
 
 func newWatch(w *world) *watch {
 	o := &watch{w: w, groups: map[uint64]*group{}, believers: map[string][]*call{}, bound: map[nodeid.ID]uint64{},
-		gaveUp: map[uint64]bool{}, written: map[uint64]*written{},
+		asked: map[sessionOf]bool{}, overs: map[sessionOf]bool{}, gaveUp: map[uint64]bool{}, written: map[uint64]*written{},
 		names: map[nodeid.ID]string{}, reserved: map[lockfsm.Token]lockfsm.Token{}}
 	o.served.Bound = servedWithin + 4*w.cfg.TTL + w.cfg.silence()
 	if w.cfg.Options > 0 {
@@ -254,7 +256,7 @@ func (o *watch) gets(c *call) {
 				o.w.must(o.believed.Grant(key, c.token))
 			}
 		}
-		o.expect(c.p)
+		o.expect(c.s)
 	default:
 		c.lapsed, c.until = true, o.w.now
 	}
@@ -297,10 +299,10 @@ func (o *watch) lapse(key string) {
 
 // extended observes that a client publishes a new deadline. A lock that has ended by the caller's
 // clock must not be held again.
-func (o *watch) extended(p *proc) {
-	for _, c := range p.calls {
+func (o *watch) extended(s *ownClient) {
+	for _, c := range s.calls {
 		if c.lapsed && c.believes() {
-			o.w.broken("%v call %d: the lock %v with token %d was lost by the clock and came back", p, c.id, c.keys(),
+			o.w.broken("%v call %d: the lock %v with token %d was lost by the clock and came back", s, c.id, c.keys(),
 				c.token)
 		}
 		if c.believes() && !c.kept {
@@ -308,22 +310,22 @@ func (o *watch) extended(p *proc) {
 		}
 		o.notMarked(c)
 	}
-	o.expect(p)
+	o.expect(s)
 }
 
-// expect schedules a check for the deadline of a process. If the deadline has not changed by
-// then, the callers in the process no longer believe that they hold locks.
-func (o *watch) expect(p *proc) {
-	deadline, at := p.deadline, p.m.global(p.deadline)+time.Microsecond
-	if p.expected == deadline || at <= o.w.now || p.client.Status(p.m.clock()).Held == 0 {
+// expect schedules a check for the deadline of a session. If the deadline has not changed by
+// then, its callers no longer believe that they hold locks.
+func (o *watch) expect(s *ownClient) {
+	deadline, at := s.deadline, s.p.m.global(s.deadline)+time.Microsecond
+	if s.expected == deadline || at <= o.w.now || s.status().Held == 0 {
 		return
 	}
-	p.expected = deadline
+	s.expected = deadline
 	o.w.after(at-o.w.now, func() {
-		if p.deadline != deadline {
+		if s.deadline != deadline {
 			return
 		}
-		for _, c := range p.calls {
+		for _, c := range s.calls {
 			if c.stage == holds {
 				o.lapse(c.req.Key) // this also covers the other keys of the call c
 			}
@@ -418,7 +420,7 @@ func (o *watch) disbelieve(c *call) {
 // died observes that a process ends. After that none of its callers believes that it holds a lock.
 func (o *watch) died(p *proc) {
 	o.diedKept(p)
-	for _, c := range p.calls {
+	for _, c := range p.calls() {
 		o.over(c)
 		o.disbelieve(c)
 		if c.stage == waits {

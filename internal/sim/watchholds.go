@@ -37,10 +37,10 @@ type holdings struct {
 
 // limit returns the time until which the call's handle reports that the lock is held.
 func (c *call) limit() clock.Time {
-	if c.ends != 0 && c.ends.Before(c.p.deadline) {
+	if c.ends != 0 && c.ends.Before(c.s.deadline) {
 		return c.ends
 	}
-	return c.p.deadline
+	return c.s.deadline
 }
 
 func (o *watch) holding(c *call) {
@@ -177,14 +177,14 @@ func (o *watch) wanted(c *call) {
 	o.notices.Over(c.caller())
 }
 
-// renewed observes that a process has handled a renewal of its lease and everything that was sent
+// renewed observes that a client has handled a renewal of its lease and everything that was sent
 // together with the renewal.
-func (o *watch) renewed(p *proc) {
+func (o *watch) renewed(s *ownClient) {
 	if o.w.cfg.Options == 0 {
 		return
 	}
-	sent := p.m.global(p.client.Status(p.m.clock()).Renewed)
-	for _, c := range p.calls {
+	sent := s.p.m.global(s.status().Renewed)
+	for _, c := range s.calls {
 		if c.stage == holds && c.wantsNotice() && c.believes() {
 			o.w.must(o.notices.Renewed(c.caller(), sent-rounding))
 		}
@@ -254,7 +254,7 @@ func (o *watch) regains(c *call) {
 		o.believers[key] = append(o.believers[key], c)
 		o.believe(key, c, c.termsOf(i))
 	}
-	o.expect(c.p)
+	o.expect(c.s)
 	o.write(c)
 }
 

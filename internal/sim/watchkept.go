@@ -12,30 +12,30 @@ import (
 // This file observes stays and passes, and counts the faults that meet them.
 
 // stay observes an outcome of the core for a request of the stays.
-func (o *watch) stay(p *proc, out *client.Outcome) {
+func (o *watch) stay(s *ownClient, out *client.Outcome) {
 	r := out.Request
 	q := r.Caller.(*stay.Request)
-	k := p.kept[q]
+	k := s.kept[q]
 	switch out.Kind {
 	case client.OutcomeGranted:
-		k = &keptStay{key: r.Key, group: p.group, first: out.Token, last: out.Last}
+		k = &keptStay{key: r.Key, group: s.p.group, first: out.Token, last: out.Last}
 		k.begun, k.leader = o.w.now, o.leader()
 		if r.Shared() {
 			k.terms.Permits = 1
 			o.stats.SharedStays++
 		}
-		p.kept[q] = k
-		o.stayStep(p, k, check.Keeps)
+		s.kept[q] = k
+		o.stayStep(s, k, check.Keeps)
 		o.stats.Stays++
-		o.w.note("%v keeps %q with %d to %d", p, r.Key, k.first, k.last)
+		o.w.note("%v keeps %q with %d to %d", s, r.Key, k.first, k.last)
 		if g := o.groups[k.group]; g != nil {
 			g.acks.Granted(g.front, k.key, k.terms, k.first)
 		}
 	case client.OutcomeWanted, client.OutcomeAsked:
 		if k != nil && !k.recalled {
 			k.recalled = true
-			o.stayStep(p, k, check.RecallHeard)
-			o.hears(p, k)
+			o.stayStep(s, k, check.RecallHeard)
+			o.hears(s, k)
 		}
 	case client.OutcomeYield:
 		if k != nil {
@@ -45,11 +45,11 @@ func (o *watch) stay(p *proc, out *client.Outcome) {
 		if out.Why == client.LossLease {
 			o.stats.StaysLost++
 		}
-		o.w.note("%v has lost the stay of %q: %v", p, r.Key, out.Err)
+		o.w.note("%v has lost the stay of %q: %v", s, r.Key, out.Err)
 		if k != nil {
-			o.stayStep(p, k, check.Forgets)
+			o.stayStep(s, k, check.Forgets)
 		}
-		delete(p.kept, q)
+		delete(s.kept, q)
 	case client.OutcomeReleased:
 		if k != nil && out.Err == nil {
 			o.gone = gone{k.group, k.key, k.first}
@@ -57,22 +57,22 @@ func (o *watch) stay(p *proc, out *client.Outcome) {
 				o.w.must(g.acks.Released(g.front, k.key, k.first))
 			}
 		}
-		delete(p.kept, q)
+		delete(s.kept, q)
 	}
 }
 
 // commands observes a command of the stays.
-func (o *watch) commands(p *proc, c *stay.Command) {
-	k := p.kept[c.Request]
+func (o *watch) commands(s *ownClient, c *stay.Command) {
+	k := s.kept[c.Request]
 	switch {
 	case c.Kind == stay.InUse:
 		o.stats.InUse++
-		o.w.note("%v says that %q is in use with %d", p, c.Request.Key, c.Token)
+		o.w.note("%v says that %q is in use with %d", s, c.Request.Key, c.Token)
 	case c.Kind == stay.Release && k != nil:
 		k.released = true
-		o.stayStep(p, k, check.Forgets)
-		o.givesBack(p, k)
-		o.w.note("%v gives %q back after %d passes, recalled %v", p, c.Request.Key, k.passes, k.recalled)
+		o.stayStep(s, k, check.Forgets)
+		o.givesBack(s, k)
+		o.w.note("%v gives %q back after %d passes, recalled %v", s, c.Request.Key, k.passes, k.recalled)
 	}
 }
 
@@ -80,7 +80,7 @@ func (o *watch) commands(p *proc, c *stay.Command) {
 // which they were made.
 func (o *watch) pass(c *call) {
 	s := c.stay
-	o.stayStep(c.p, s, check.Passes)
+	o.stayStep(c.s, s, check.Passes)
 	if o.stats.Kept++; s.passes > 1 {
 		o.stats.Passes++
 	}
@@ -96,7 +96,7 @@ func (o *watch) pass(c *call) {
 		o.w.broken("%v keeps %q with tokens after %d to %d, and the state has reserved those to %d", c.p, s.key, s.first,
 			s.last, last)
 	}
-	for _, other := range c.p.calls {
+	for _, other := range c.s.calls {
 		if other.kept && other.stage == waits && !other.req.Try && !c.req.Try && other.id < c.id &&
 			other.req.Key == c.req.Key && other.req.Shared() == c.req.Shared() {
 			o.w.broken("%v call %d gets %q before call %d", c.p, c.id, s.key, other.id)
@@ -132,14 +132,16 @@ func (o *watch) leader() *proc {
 func (o *watch) recalls(group uint64, key string, terms check.Terms) {
 	for p := range o.w.procs() {
 		asked := false
-		for _, k := range p.kept {
-			if k.key != key || k.group != group || k.asked != 0 || k.terms.Beside(terms) {
-				continue
-			}
-			asked = true
-			k.asked, k.breaks = o.w.now, p.breaks
-			if k.released {
-				o.stats.Crossed++
+		for _, s := range p.sessions.List() {
+			for _, k := range s.kept {
+				if k.key != key || k.group != group || k.asked != 0 || k.terms.Beside(terms) {
+					continue
+				}
+				asked = true
+				k.asked, k.breaks = o.w.now, s.breaks
+				if k.released {
+					o.stats.Crossed++
+				}
 			}
 		}
 		if asked && o.recalled != nil {
@@ -149,11 +151,11 @@ func (o *watch) recalls(group uint64, key string, terms check.Terms) {
 }
 
 // hears observes that a process hears the recall of a stay.
-func (o *watch) hears(p *proc, k *keptStay) {
+func (o *watch) hears(s *ownClient, k *keptStay) {
 	if k.asked == 0 {
 		return
 	}
-	if p.breaks != k.breaks {
+	if s.breaks != k.breaks {
 		o.stats.RecallsLost++
 	}
 	if o.w.now-k.asked > o.w.cfg.TTL/6 {
@@ -162,8 +164,8 @@ func (o *watch) hears(p *proc, k *keptStay) {
 }
 
 // givesBack observes the release of a stay.
-func (o *watch) givesBack(p *proc, k *keptStay) {
-	anyWaits := slices.ContainsFunc(p.calls, func(c *call) bool {
+func (o *watch) givesBack(s *ownClient, k *keptStay) {
+	anyWaits := slices.ContainsFunc(s.calls, func(c *call) bool {
 		return c.kept && c.stage == waits && c.req.Key == k.key && c.req.Shared() == (k.terms.Permits > 0)
 	})
 	if leader := o.leader(); leader != nil && leader != k.leader {
@@ -187,9 +189,11 @@ func (o *watch) givesBack(p *proc, k *keptStay) {
 
 // diedKept observes that a process ends with its stays.
 func (o *watch) diedKept(p *proc) {
-	for q, k := range p.kept {
-		if !k.released && p.stays.IsFree(q) {
-			o.stats.Died++
+	for _, s := range p.sessions.List() {
+		for q, k := range s.kept {
+			if !k.released && s.stays.IsFree(q) {
+				o.stats.Died++
+			}
 		}
 	}
 }

@@ -19,8 +19,8 @@ const recallPasses = 16
 
 func (o *watch) leaseStep(s check.LeaseStep) { o.w.must(o.leases.Step(&s)) }
 
-func (o *watch) clientStep(p *proc, s check.LeaseStep) {
-	s.Client, s.Clock = p.traced, time.Duration(p.m.clock())
+func (o *watch) clientStep(of *ownClient, s check.LeaseStep) {
+	s.Client, s.Clock = of.traced, time.Duration(of.p.m.clock())
 	o.leaseStep(s)
 }
 
@@ -29,17 +29,17 @@ func (o *watch) voterStep(r *ownReplica, s check.LeaseStep) {
 	o.leaseStep(s)
 }
 
-func traced(stream int, name string) string { return name + " in its life " + strconv.Itoa(stream) }
+func traced(number int, name string) string { return "client " + strconv.Itoa(number) + " on " + name }
 
 // clientSends observes a frame of a client.
-func (o *watch) clientSends(p *proc, renewals, commands []byte) {
+func (o *watch) clientSends(of *ownClient, renewals, commands []byte) {
 	for len(renewals) > 0 {
 		r, rest, err := session.NextRenewal(renewals)
 		if o.w.must(err); err != nil {
 			return
 		}
 		renewals = rest
-		o.clientStep(p, check.LeaseStep{Kind: check.RenewSent, Session: r.Session, Epoch: r.Epoch, Seq: r.Seq})
+		o.clientStep(of, check.LeaseStep{Kind: check.RenewSent, Session: r.Session, Epoch: r.Epoch, Seq: r.Seq})
 	}
 	for len(commands) > 0 {
 		one, rest, err := lockfsm.Next(commands)
@@ -59,10 +59,13 @@ func (o *watch) clientSends(p *proc, renewals, commands []byte) {
 			s.Kind = check.AttachSent
 		case lockfsm.Release, lockfsm.Cancel, lockfsm.Detach:
 			s.Kind = check.FreeSent
+		case lockfsm.Close:
+			o.closesSession(of, c.Session)
+			continue
 		default:
 			continue
 		}
-		o.clientStep(p, s)
+		o.clientStep(of, s)
 	}
 }
 
@@ -79,37 +82,37 @@ func (o *watch) each(replies []byte, f func(*session.Reply)) {
 }
 
 // clientHears observes a frame that a client has read.
-func (o *watch) clientHears(p *proc, replies []byte) {
-	has := p.client.Status(p.m.clock()).Session
+func (o *watch) clientHears(of *ownClient, replies []byte) {
+	has := of.status().Session
 	o.each(replies, func(r *session.Reply) {
 		s := check.LeaseStep{Session: r.Session, Epoch: r.Epoch, Number: r.Number, Seq: r.Seq, Nonce: r.Nonce, TTL: r.TTL,
 			Token: r.Token}
 		switch {
-		case r.Kind == session.ReplyOpened && r.Session == has: // not an answer of the insider
+		case r.Kind == session.ReplyOpened && r.Session == has: // not an answer of the insider, nor to another session
 			s.Kind = check.OpenHeard
 		case r.Kind == session.ReplyRenewed:
 			s.Kind = check.RenewHeard
-		case r.Kind == session.ReplyState && r.Token != 0:
+		case r.Kind == session.ReplyState && r.Token != 0 && r.Session == has:
 			s.Kind = check.StateHeard
 		default:
 			return
 		}
-		o.clientStep(p, s)
+		o.clientStep(of, s)
 	})
 }
 
-func (o *watch) published(p *proc, deadline clock.Time) {
-	o.clientStep(p, check.LeaseStep{Kind: check.Published, Deadline: time.Duration(deadline)})
+func (o *watch) published(of *ownClient, deadline clock.Time) {
+	o.clientStep(of, check.LeaseStep{Kind: check.Published, Deadline: time.Duration(deadline)})
 }
 
 func (o *watch) holdStep(c *call, kind check.LeaseStepKind) {
 	if !c.mayDoubt() { // a hold with a grace may be good again
-		o.clientStep(c.p, check.LeaseStep{Kind: kind, Token: c.stateToken()})
+		o.clientStep(c.s, check.LeaseStep{Kind: kind, Token: c.stateToken()})
 	}
 }
 
-func (o *watch) stayStep(p *proc, k *keptStay, kind check.LeaseStepKind) {
-	o.clientStep(p, check.LeaseStep{Kind: kind, Token: k.first})
+func (o *watch) stayStep(of *ownClient, k *keptStay, kind check.LeaseStepKind) {
+	o.clientStep(of, check.LeaseStep{Kind: kind, Token: k.first})
 }
 
 // renewalsCome observes that a frame arrives at a keeper.

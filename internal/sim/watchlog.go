@@ -214,7 +214,10 @@ func (o *watch) result(r *ownReplica, result *lockfsm.Result) {
 			if i := o.w.insider; i != nil {
 				o.w.after(0, func() { i.opened(result.Session) })
 			}
+		case lockfsm.Close:
+			o.sessionEnds(r, result)
 		case lockfsm.Expire:
+			o.sessionEnds(r, result)
 			o.stats.Expired++
 			o.groups[r.Group].delays.Expired(result.Session, o.w.now)
 			o.outlived(r, result.Session)
@@ -234,29 +237,29 @@ func (o *watch) result(r *ownReplica, result *lockfsm.Result) {
 // outlived checks promise 3: when a replica applies the expiry of a session, the lease of its
 // client must have ended, because the session's locks can then be granted to others.
 func (o *watch) outlived(r *ownReplica, session lockfsm.SessionID) {
-	for p := range o.w.procs() {
-		if p.group == r.Group && p.leaseLeft() > 0 && p.client.Status(p.m.clock()).Session == session {
-			o.w.broken("session %d has expired, and the lease of %v goes on for %v", session, p, p.leaseLeft())
+	for s := range o.w.clientsOf() {
+		if s.p.group == r.Group && s.leaseLeft() > 0 && s.status().Session == session {
+			o.w.broken("session %d has expired, and the lease of %v goes on for %v", session, s, s.leaseLeft())
 		}
 	}
 }
 
 // graceEnds checks that when the grace of a group ends, no client has a lease of an earlier group.
 func (o *watch) graceEnds(r *ownReplica) {
-	for p := range o.w.procs() {
-		if p.group != r.Group && p.leaseLeft() > 0 && o.w.cfg.Grace > 0 {
-			o.w.broken("the grace of group %x is over, and the lease of %v in group %x goes on for %v", r.Group, p,
-				p.group, p.leaseLeft())
+	for s := range o.w.clientsOf() {
+		if s.p.group != r.Group && s.leaseLeft() > 0 && o.w.cfg.Grace > 0 {
+			o.w.broken("the grace of group %x is over, and the lease of %v in group %x goes on for %v", r.Group, s,
+				s.p.group, s.leaseLeft())
 		}
 	}
 }
 
 // leaseLeft returns the remaining time of the client's lease, by the clock of its machine.
-func (p *proc) leaseLeft() time.Duration {
-	if p.deadline == 0 {
+func (s *ownClient) leaseLeft() time.Duration {
+	if s.deadline == 0 {
 		return 0
 	}
-	return p.deadline.Sub(p.m.clock())
+	return s.deadline.Sub(s.p.m.clock())
 }
 
 // compare checks the whole state of a replica, and that it equals the state of the other replicas

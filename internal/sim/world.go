@@ -22,6 +22,7 @@ type world struct {
 	rng      *rand.Rand
 	source   *rand.PCG     // of rng
 	entering *rand.Rand    // of handles
+	opening  *rand.Rand    // of sessions that programs open
 	now      time.Duration // global time, which no core can read
 	due      schedule
 	sequence int
@@ -36,6 +37,7 @@ type world struct {
 	nonce    uint64
 	numbers  uint64 // the last number given to a call or to a run of a replica
 	streams  int    // number of streams in the recorded history
+	clients  int    // number of clients of sessions
 
 	run     hash.Hash64 // hash of all events
 	events  int
@@ -77,7 +79,8 @@ const notesKept = 4000
 func newWorld(cfg Config) *world {
 	source := rand.NewPCG(cfg.Seed, 0x6d6f7274)
 	w := &world{cfg: cfg, rng: rand.New(source), source: source, line: marks{on: cfg.Verbose},
-		entering: rand.New(rand.NewPCG(cfg.Seed, 0x656e746572)), run: fnv.New64a(), verbose: cfg.Verbose,
+		entering: rand.New(rand.NewPCG(cfg.Seed, 0x656e746572)),
+		opening:  rand.New(rand.NewPCG(cfg.Seed, 0x6f70656e)), run: fnv.New64a(), verbose: cfg.Verbose,
 		now: time.Hour}
 	w.net = newNetwork(w)
 	w.watch = newWatch(w)
@@ -118,6 +121,19 @@ func (w *world) procs() iter.Seq[*proc] {
 		for _, m := range w.machines {
 			if m.proc != nil && !yield(m.proc) {
 				return
+			}
+		}
+	}
+}
+
+// clientsOf returns the clients of all sessions of all processes.
+func (w *world) clientsOf() iter.Seq[*ownClient] {
+	return func(yield func(*ownClient) bool) {
+		for p := range w.procs() {
+			for _, s := range p.sessions.List() {
+				if !yield(s) {
+					return
+				}
 			}
 		}
 	}
@@ -181,6 +197,7 @@ func (w *world) strike(draw func() (name string, do func())) {
 	if noted := w.noted; w.cfg.Replay.happens(number) {
 		w.note("fault: %s", name)
 		do()
+		w.second()
 		s.Text = w.since(noted)
 		w.line.add(timeline.Fault, w.page(), networkLane, "", "%s", s.Text)
 	}
