@@ -187,7 +187,7 @@ func glue() []Bug {
 		{Name: "later-sessions-know-the-first-voters", Package: "session/client", Hazard: "none",
 			Breaks: "a session that is opened after all voters have been replaced finds no leader"},
 		{Name: "sessions-know-the-first-voters", Package: "session/client", Hazard: "none",
-			Breaks: "a session of NewSession asks the voters of its first hour for ever, and is lost with them"},
+			Breaks: "a session of NewSession never learns of new voters, and finds no leader once the first ones are gone"},
 		{Name: "own-sessions-outlive-the-group", Package: "session/client", Hazard: "none",
 			Breaks: "after a restart in place a session of NewSession keeps locks of a group that has ended"},
 		{Name: "added-beside-a-change", Package: "session/client", Hazard: "none",

@@ -1,7 +1,6 @@
 package sim
 
 import (
-	"fmt"
 	"time"
 
 	"github.com/mortise-lock/mortise/internal/clock"
@@ -11,50 +10,12 @@ import (
 	"github.com/mortise-lock/mortise/session/stay"
 )
 
-// ownClient owns the client's core of one session of a process: that of the process itself, or one
-// that its program has opened.
-type ownClient struct {
-	p      *proc
-	traced string  // its name in the trace of lease steps
-	own    *opened // nil for the session of the process itself
-
-	owner    actor // owns core
-	core     *client.Core
-	phase    client.Phase
-	deadline clock.Time // published deadline of the lease
-	safe     clock.Time // published time at which the lease enters jeopardy
-	ttl      time.Duration
-	stays    *stay.Set
-	kept     map[*stay.Request]*keptStay // the granted requests of stays
-	expected clock.Time                  // last deadline for which the watch has scheduled a check
-	breaks   int                         // how often the session lost its attachment
-
-	calls []*call // calls that have not ended, in the order in which they were made
-}
-
 func (p *proc) newClient(ttl time.Duration) *ownClient {
 	p.w.clients++
 	s := &ownClient{p: p, traced: traced(p.w.clients, p.m.name), core: client.NewCore(p.m.clock(), ttl),
 		stays: stay.NewSet(freeStays, p.w.cfg.StayIdle), kept: map[*stay.Request]*keptStay{}}
 	s.owner = actor{p: p, turn: s.turn}
 	return s
-}
-
-func (s *ownClient) String() string {
-	if s.own == nil {
-		return s.p.String()
-	}
-	return fmt.Sprintf("%v, session %d of its program", s.p, s.own.number)
-}
-
-func (s *ownClient) status() client.Status { return s.core.Status(s.p.m.clock()) }
-
-// calls returns the calls in all sessions.
-func (p *proc) calls() (all []*call) {
-	for _, s := range p.sessions.List() {
-		all = append(all, s.calls...)
-	}
-	return all
 }
 
 func (s *ownClient) inClient(f func(now clock.Time)) {
@@ -257,11 +218,4 @@ func (p direct) Do(command *stay.Command) error {
 func (s *ownClient) held() int {
 	n := s.stays.Counts()
 	return n.Inside + max(0, s.status().Held-n.Granted)
-}
-
-func (p *proc) held() (count int) {
-	for _, s := range p.sessions.List() {
-		count += s.held()
-	}
-	return count
 }

@@ -52,7 +52,7 @@
 //	keeping   the owner of the keeper's core, with its keeper.Outlets
 //	client    the owner of the client's core of one session and of its stays: their Outlets.
 //	          caller.go has the callers, kinds.go their requests
-//	opened    sessions that programs open and close, as with Node.NewSession, and their judge
+//	opened    sessions that programs open and close, as with Node.NewSession
 //	options   the options of requests; steps.go has the actions of operators on holds, and
 //	          onlookers.go what is asked of leaders: holds, IDs, and data under a hold.
 //	          Add new options and actions there
@@ -125,7 +125,8 @@
 //
 // Gossip, except that of the insider, shows the present state of every reachable instance. Whether
 // a queue to a peer is full is random and does not depend on the links. A disk may be slow, and may
-// hang while it takes a snapshot, but does not fail. Wall clocks differ by no more than founding allows, and do not jump. The
+// hang while it takes a snapshot, but does not fail. Wall clocks differ by no more than founding
+// allows, and do not jump. The
 // budgets are the only settings that change, and all instances run the same version. If
 // Config.Founders is set, only instances that are not founders may stay away until the end of the
 // run.

@@ -121,6 +121,6 @@ func (m *machine) crashAndReturn() {
 
 func (m *machine) ensureUp() {
 	if m.proc == nil && !m.gone {
-		m.start()
+		m.w.starts(m.start())
 	}
 }

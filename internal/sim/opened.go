@@ -5,7 +5,6 @@ import (
 	"time"
 
 	"github.com/mortise-lock/mortise/internal/clock"
-	"github.com/mortise-lock/mortise/lockfsm"
 	"github.com/mortise-lock/mortise/session/client"
 )
 
@@ -13,27 +12,7 @@ import (
 // start, and beside and after each fault. They close some of them again. The glue that tells all
 // sessions of a process what happens is client.Set, as in the product.
 
-const (
-	// mostOwn is the largest number of such sessions in a process. It is small, so that some cannot
-	// be opened.
-	mostOwn    = 4
-	openedPoll = 20 * time.Millisecond
-)
-
-// opened is a session that a program has opened.
-type opened struct {
-	number  int
-	closing bool
-}
-
-// closes reports whether the program has begun to close the session.
-func (s *ownClient) closes() bool { return s.own != nil && s.own.closing }
-
-// some returns one of the sessions of a process.
-func (p *proc) some() *ownClient {
-	all := p.sessions.List()
-	return all[p.w.opening.IntN(len(all))]
-}
+const openedPoll = 20 * time.Millisecond
 
 // opens reports whether programs open sessions.
 func (w *world) opens() bool { return w.cfg.Own > 0 && !w.quiet }
@@ -97,7 +76,7 @@ func (p *proc) open() {
 	s.own = &opened{number: p.opened}
 	if err := p.sessions.Add(s); err != nil {
 		w.watch.stats.Unopened++
-		if !errors.Is(err, client.ErrNoRoom) || len(p.sessions.Own()) < mostOwn {
+		if !errors.Is(err, client.ErrNoRoom) || len(p.sessions.Own()) < p.sessions.Most {
 			w.broken("%v is not opened: %v", s, err)
 		}
 		s.Close()
@@ -163,49 +142,4 @@ func (s *ownClient) closed(until time.Duration) {
 	w.note("%v is closed, with an answer: %v", s, s.core.Closed())
 	s.p.sessions.Drop(s)
 	s.Close()
-}
-
-// sessionOf is a session of a group.
-type sessionOf struct {
-	group   uint64
-	session lockfsm.SessionID
-}
-
-// closesSession observes that a client sends the command that closes its session.
-func (o *watch) closesSession(s *ownClient, session lockfsm.SessionID) {
-	if !s.closes() && !s.p.leaving {
-		o.w.broken("%v closes its session %d, which it was not asked to", s, session)
-	}
-	o.asked[sessionOf{s.p.group, session}] = true
-}
-
-// sessionEnds observes that the state ends a session: after its own Close, or because it expired.
-func (o *watch) sessionEnds(r *ownReplica, result *lockfsm.Result) {
-	of := sessionOf{r.Group, result.Session}
-	if result.Kind == lockfsm.Close && !o.asked[of] {
-		o.w.broken("session %d is closed in the state, and its client has not sent that", result.Session)
-	}
-	o.overs[of] = true
-}
-
-// untouched checks that a session does not lose its locks with another one: its own lease has
-// ended, or the state has ended it, or its own program or process ends it.
-func (o *watch) untouched(c *call, why client.Loss) {
-	s := c.s
-	switch {
-	case c.stage != holds: // granted and lost in one turn
-	case why == client.LossLease && s.p.m.clock().Before(s.deadline):
-		o.w.broken("%v call %d: its lease goes on for %v, and the lock is lost with the lease", s, c.id, s.leaseLeft())
-	case why == client.LossExpired && !o.overs[sessionOf{c.group, c.session}] && o.w.insider == nil:
-		o.w.broken("%v call %d: session %d goes on in the state, and the lock is lost with it", s, c.id, c.session)
-	case why == client.LossStopped:
-		o.unclosed(c)
-	}
-}
-
-// unclosed checks that a call does not end with a session that nothing has closed.
-func (o *watch) unclosed(c *call) {
-	if !c.s.closes() && !c.p.leaving {
-		o.w.broken("%v call %d ends because its session is closed, and nothing has closed that session", c.s, c.id)
-	}
 }

@@ -6,13 +6,19 @@ import (
 
 	"github.com/mortise-lock/mortise/cluster"
 	"github.com/mortise-lock/mortise/cluster/founding"
+	"github.com/mortise-lock/mortise/internal/clock"
 	"github.com/mortise-lock/mortise/internal/nodeid"
 	"github.com/mortise-lock/mortise/internal/nodeid/nodeidtest"
 	"github.com/mortise-lock/mortise/internal/timeline"
 	"github.com/mortise-lock/mortise/lockfsm"
 	"github.com/mortise-lock/mortise/session"
 	"github.com/mortise-lock/mortise/session/client"
+	"github.com/mortise-lock/mortise/session/stay"
 )
+
+// mostOwn is the largest number of sessions that the program of a process may have open. It is
+// small, so that some cannot be opened.
+const mostOwn = 4
 
 const freeStays = 2 // the largest number of free stays of a process
 
@@ -86,7 +92,6 @@ func (m *machine) start() *proc {
 	for range w.cfg.Callers {
 		w.after(w.between(0, time.Second), func() { p.sessions.First.caller(nil) })
 	}
-	p.openSome()
 	return p
 }
 
@@ -207,4 +212,64 @@ func (p *proc) later(d time.Duration, f func()) {
 			f()
 		}
 	})
+}
+
+// ownClient owns the client's core of one session of a process: that of the process itself, or one
+// that its program has opened.
+type ownClient struct {
+	p      *proc
+	traced string  // its name in the trace of lease steps
+	own    *opened // nil for the session of the process itself
+
+	owner    actor // owns core
+	core     *client.Core
+	phase    client.Phase
+	deadline clock.Time // published deadline of the lease
+	safe     clock.Time // published time at which the lease enters jeopardy
+	ttl      time.Duration
+	stays    *stay.Set
+	kept     map[*stay.Request]*keptStay // the granted requests of stays
+	expected clock.Time                  // last deadline for which the watch has scheduled a check
+	breaks   int                         // how often the session lost its attachment
+
+	calls []*call // calls that have not ended, in the order in which they were made
+}
+
+// opened is a session that a program has opened.
+type opened struct {
+	number  int
+	closing bool
+}
+
+// closes reports whether the program has begun to close the session.
+func (s *ownClient) closes() bool { return s.own != nil && s.own.closing }
+
+// some returns one of the sessions of a process.
+func (p *proc) some() *ownClient {
+	all := p.sessions.List()
+	return all[p.w.opening.IntN(len(all))]
+}
+
+func (s *ownClient) String() string {
+	if s.own == nil {
+		return s.p.String()
+	}
+	return fmt.Sprintf("%v, session %d of its program", s.p, s.own.number)
+}
+
+func (s *ownClient) status() client.Status { return s.core.Status(s.p.m.clock()) }
+
+// calls returns the calls in all sessions.
+func (p *proc) calls() (all []*call) {
+	for _, s := range p.sessions.List() {
+		all = append(all, s.calls...)
+	}
+	return all
+}
+
+func (p *proc) held() (count int) {
+	for _, s := range p.sessions.List() {
+		count += s.held()
+	}
+	return count
 }

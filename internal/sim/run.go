@@ -39,6 +39,7 @@ const restsFor = 5 * time.Second
 // Run runs one simulation to its end, or to the first broken rule.
 func Run(cfg Config) *Report {
 	w := newWorld(cfg)
+	w.starts, w.beside = (*proc).openSome, w.second
 	w.note("%v", cfg.String())
 	for _, m := range w.machines {
 		w.after(w.between(0, 2*time.Second), m.ensureUp)

@@ -53,6 +53,12 @@ type watch struct {
 	overs      map[sessionOf]bool              // sessions that the state has ended
 }
 
+// sessionOf is a session of a group.
+type sessionOf struct {
+	group   uint64
+	session lockfsm.SessionID
+}
+
 type group struct {
 	charter founding.Charter
 	born    bool

@@ -336,3 +336,25 @@ func termsOf(e *history.Event, i int) check.Terms {
 	}
 	return t
 }
+
+// untouched checks that a session does not lose its locks with another one: its own lease has
+// ended, or the state has ended it, or its own program or process ends it.
+func (o *watch) untouched(c *call, why client.Loss) {
+	s := c.s
+	switch {
+	case c.stage != holds: // granted and lost in one turn
+	case why == client.LossLease && s.p.m.clock().Before(s.deadline):
+		o.w.broken("%v call %d: its lease goes on for %v, and the lock is lost with the lease", s, c.id, s.leaseLeft())
+	case why == client.LossExpired && !o.overs[sessionOf{c.group, c.session}] && o.w.insider == nil:
+		o.w.broken("%v call %d: session %d goes on in the state, and the lock is lost with it", s, c.id, c.session)
+	case why == client.LossStopped:
+		o.unclosed(c)
+	}
+}
+
+// unclosed checks that a call does not end with a session that nothing has closed.
+func (o *watch) unclosed(c *call) {
+	if !c.s.closes() && !c.p.leaving {
+		o.w.broken("%v call %d ends because its session is closed, and nothing has closed that session", c.s, c.id)
+	}
+}

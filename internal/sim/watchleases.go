@@ -198,3 +198,11 @@ func (o *watch) leaseTrail(r *ownReplica, e *history.Event) {
 	}
 	o.voterStep(r, s)
 }
+
+// closesSession observes that a client sends the command that closes its session.
+func (o *watch) closesSession(s *ownClient, session lockfsm.SessionID) {
+	if !s.closes() && !s.p.leaving {
+		o.w.broken("%v closes its session %d, which it was not asked to", s, session)
+	}
+	o.asked[sessionOf{s.p.group, session}] = true
+}

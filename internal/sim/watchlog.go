@@ -282,3 +282,12 @@ func behind(candidate, r *ownReplica) bool {
 	r.p.w.must(err)
 	return of < term || of == term && at < index
 }
+
+// sessionEnds observes that the state ends a session: after its own Close, or because it expired.
+func (o *watch) sessionEnds(r *ownReplica, result *lockfsm.Result) {
+	of := sessionOf{r.Group, result.Session}
+	if result.Kind == lockfsm.Close && !o.asked[of] {
+		o.w.broken("session %d is closed in the state, and its client has not sent that", result.Session)
+	}
+	o.overs[of] = true
+}

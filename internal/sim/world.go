@@ -30,10 +30,12 @@ type world struct {
 	net      network
 	watch    *watch
 	nemesis  nemesis
-	insider  *insider // nil means none
-	told     int64    // MaxSessionBytes of instances that start now; zero means the default
-	calm     bool     // no more faults are caused
-	quiet    bool     // callers make no new calls
+	insider  *insider    // nil means none
+	told     int64       // MaxSessionBytes of instances that start now; zero means the default
+	calm     bool        // no more faults are caused
+	starts   func(*proc) // called when a process has started
+	beside   func()      // called with each fault
+	quiet    bool        // callers make no new calls
 	nonce    uint64
 	numbers  uint64 // the last number given to a call or to a run of a replica
 	streams  int    // number of streams in the recorded history
@@ -81,7 +83,7 @@ func newWorld(cfg Config) *world {
 	w := &world{cfg: cfg, rng: rand.New(source), source: source, line: marks{on: cfg.Verbose},
 		entering: rand.New(rand.NewPCG(cfg.Seed, 0x656e746572)),
 		opening:  rand.New(rand.NewPCG(cfg.Seed, 0x6f70656e)), run: fnv.New64a(), verbose: cfg.Verbose,
-		now: time.Hour}
+		now: time.Hour, starts: func(*proc) {}, beside: func() {}}
 	w.net = newNetwork(w)
 	w.watch = newWatch(w)
 	for i := range cfg.Machines {
@@ -197,7 +199,7 @@ func (w *world) strike(draw func() (name string, do func())) {
 	if noted := w.noted; w.cfg.Replay.happens(number) {
 		w.note("fault: %s", name)
 		do()
-		w.second()
+		w.beside()
 		s.Text = w.since(noted)
 		w.line.add(timeline.Fault, w.page(), networkLane, "", "%s", s.Text)
 	}

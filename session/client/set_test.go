@@ -69,7 +69,8 @@ func TestASetTellsEachSession(t *testing.T) {
 		"SetTargets":     {func(s *client.Set[*told]) { s.SetTargets(voters) }, "SetTargets(2)", "SetTargets(2)"},
 		"Receive": {func(s *client.Set[*told]) { s.Receive(peer, []byte("r")) }, fmt.Sprintf("Receive(%v, %q)", peer, "r"),
 			fmt.Sprintf("Receive(%v, %q)", peer, "r")},
-		"Down":    {func(s *client.Set[*told]) { s.Down(peer) }, fmt.Sprintf("Down(%v)", peer), fmt.Sprintf("Down(%v)", peer)},
+		"Down": {func(s *client.Set[*told]) { s.Down(peer) }, fmt.Sprintf("Down(%v)", peer),
+			fmt.Sprintf("Down(%v)", peer)},
 		"Leaving": {(*client.Set[*told]).Leaving, "Leaving()", "Leaving()"},
 		"Close":   {(*client.Set[*told]).Close, "Close()", "Close()"},
 	}
