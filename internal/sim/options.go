@@ -145,19 +145,15 @@ func (c *call) drawEntering(k *rand.Rand) client.Request {
 	case 4:
 		r.Terms.Permits, r.Terms.Of = 1, 3
 	case 5: // the last node of the lock, or a node below it, for reading or writing
-		above, node := lockfsm.ModeIX, lockfsm.ModeX
+		p := modes.Part{Key: keys[len(keys)-1], Tree: true}
 		if k.IntN(2) == 0 {
-			above, node = lockfsm.ModeIS, lockfsm.ModeS
+			p.Mode = modes.Shared
 		}
-		nodes := keys
 		if k.IntN(2) == 0 {
-			nodes = append(slices.Clone(keys), keys[len(keys)-1]+"/9")
+			p.Key += "/9"
 		}
-		r.Key, r.Terms.Keys = nodes[0], nodes[1:]
-		for range r.Terms.Keys {
-			r.Terms.Modes = append(r.Terms.Modes, above)
-		}
-		r.Terms.Modes = append(r.Terms.Modes, node)
+		a := modes.Expand([]modes.Part{p})
+		r.Key, r.Terms.Keys, r.Terms.Modes = a.Keys[0], a.Keys[1:], a.Modes
 	}
 	return r
 }
@@ -175,7 +171,7 @@ func (c *call) enter(r client.Request, lasts time.Duration) {
 	c.p.w.after(lasts, func() { c.p.w.watch.exits(c) })
 }
 
-// covered reports whether a hold covers a request for keys, or for the nodes of a path.
+// covered reports whether a hold covers a request for keys, or for the path to one node.
 func covered(has, want *lockfsm.Grant) bool {
 	keys, mode := append([]string{want.Key}, want.Keys...), modes.Exclusive
 	if want.Reads() {
