@@ -31,6 +31,7 @@ type fleet struct {
 	unjudged bool        // the test separates clocks or groups, or a node records nothing
 
 	seconds seconds
+	variety variety
 }
 
 // bubble runs a test in fake time. A goroutine that is left at the end fails the test.
@@ -45,6 +46,7 @@ func address(i int) string { return host(i) + ":7947" }
 func newFleet(t *testing.T) *fleet {
 	f := &fleet{t: t, net: memnet.New()}
 	f.seconds.begin(t)
+	f.variety.begin(t)
 	t.Cleanup(func() {
 		f.secondsEnd()
 		for i := range f.nodes {
@@ -82,6 +84,7 @@ func (f *fleet) world(i int) outside.World {
 
 func (f *fleet) start(i int, c mortise.Config) *node {
 	f.t.Helper()
+	f.variety.change(&c)
 	if tape, ours := c.History.(*tapeFile); ours {
 		f.tapes = append(f.tapes, tape)
 	} else {
@@ -225,12 +228,16 @@ func (f *fleet) nothingLeft() {
 			f.t.Errorf("node %d keeps %d things of calls that are over: client %+v", i, left, n.Client.Status())
 		}
 		if r := n.Replica(); r != nil && r.Role().Leading {
-			if got, want := r.Keeper.Status().Attachments, f.living()+f.seconds.opened(f.nodes); got > want {
+			if got, want := r.Keeper.Status().Attachments, f.sessions(); got > want {
 				f.t.Errorf("the leader has %d attachments for %d sessions", got, want)
 			}
 		}
 	}
 }
+
+// sessions returns how many sessions the nodes that live have, without those that a test has
+// opened.
+func (f *fleet) sessions() int { return f.living() + f.seconds.opened(f.nodes) }
 
 func (f *fleet) living() int {
 	living := 0

@@ -24,7 +24,9 @@ func TestHooksHearOfSessionsOfTheUsersOwn(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		id := sessions[slices.IndexFunc(sessions, func(s mortise.SessionInfo) bool { return s.Instance == "" })].Session
+		id := sessions[slices.IndexFunc(sessions, func(each mortise.SessionInfo) bool {
+			return each.Instance == "" && each.TTL == s.TTL()
+		})].Session
 		l, err := s.Acquire(t.Context(), mortise.Request{Key: "saga", LockDelay: time.Hour})
 		if err != nil {
 			t.Fatal(err)

@@ -69,6 +69,9 @@ func newAssaultWith(t *testing.T, change func(*mortise.Config), alter func(*outs
 	t.Helper()
 	a := &assault{t: t, change: change, log: &lines{}, key: nodeidtest.Key(hostileInstance), fleet: newFleet(t)}
 	a.alter = alter
+	if a.variety.name == certified { // the attacker speaks with the security that the test names
+		a.variety = variety{}
+	}
 	for i := range 3 {
 		c := a.fleet.config(i, 3)
 		a.configure(&c)
@@ -105,6 +108,20 @@ func credentialsOf(c mortise.Config, cluster string) (*credentials.Source, error
 		})
 	}
 	return nil, nil
+}
+
+// security returns the security of the nodes' variety. Nil means plain text.
+func (f *fleet) security() transport.Security {
+	if f.variety.name != certified {
+		return nil
+	}
+	c := f.config(66, 3)
+	f.variety.change(&c)
+	source, err := credentialsOf(c, f.nodes[0].config.Cluster)
+	if err != nil {
+		f.t.Fatal(err)
+	}
+	return source
 }
 
 func (a *assault) configure(c *mortise.Config) {

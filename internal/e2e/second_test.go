@@ -27,23 +27,21 @@ type seconds struct {
 // secondWithin limits a call in a session of its own while the fleet is ready.
 const secondWithin = 20 * time.Second
 
-// alone are the tests that other sessions disturb, with the reason.
-var alone = map[string]string{
-	"TestHooksHearOfSessionsOfTheUsersOwn": "counts the events of sessions",
-	"TestHostileMember":                    "counts the attachments at the leader",
-	"TestHostileRaftMessages":              "counts the attachments at the leader",
-	"TestMemberThatStopsReading":           "counts the attachments at the leader",
-	"TestSessionsAreTold":                  "lists the sessions of the group",
-}
-
 func (s *seconds) begin(t *testing.T) {
 	root, _, _ := strings.Cut(t.Name(), "/")
-	h := fnv.New32a()
-	_, _ = h.Write([]byte(root))
 	which := os.Getenv("MORTISE_SECOND_SESSIONS")
-	s.on = alone[root] == "" && which != "none" && (which == "all" || h.Sum32()%3 == 0)
+	s.on = which != "none" && (which == "all" || drawnForSeconds(root))
 	s.before = map[*node]*mortise.Session{}
 	s.ctx, s.cancel = context.WithCancel(context.Background())
+}
+
+func drawnForSeconds(root string) bool { return drawn(root)%3 == 0 }
+
+// drawn returns a number that depends on the name of a test only.
+func drawn(root string) uint32 {
+	h := fnv.New32a()
+	_, _ = h.Write([]byte(root))
+	return h.Sum32()
 }
 
 // opened returns how many sessions of their own the nodes have.

@@ -7,6 +7,7 @@ import (
 	"os"
 	"slices"
 	"strconv"
+	"strings"
 	"testing"
 	"time"
 )
@@ -17,6 +18,10 @@ const (
 	fleetStep = 10              // number of instances that the deployment replaces at a time
 	fleetSlow = "40"            // all pauses of an instance are longer by this factor
 	fleetBorn = 45 * time.Second
+	birthsEnv = "MORTISE_BIRTHS" // number of instances of TestAsManyBirthsAsFit
+	// birthBytes is the resident memory of an instance with few locks, and of its machine.
+	birthBytes = 30 << 20
+	birthGoal  = 300 * time.Millisecond // for each instance, on two processors
 	// fleetSettled is longer than the time between two renewals, so that each instance has renewed
 	// its lease since the births, which keep all processors busy.
 	fleetSettled = 5 * time.Second
@@ -90,23 +95,79 @@ func TestManyBirths(t *testing.T) {
 	}{{64, 15 * time.Second}, {100, 30 * time.Second}} {
 		t.Run(fmt.Sprint(c.n), func(t *testing.T) {
 			begin(t, whole)
-			w := newWorld(t, settings{founders: []string{fleetName(0), fleetName(1), fleetName(2)}, fleet: true})
-			w.net.roomForNeighbors()
-			var machines []*machine
-			for range c.n {
-				machines = append(machines, w.machine())
-			}
-			w.list(machines[:3]...)
-			fleet := make([]*instance, c.n)
-			for i, m := range machines {
-				fleet[i] = w.startSlow(i, m)
-			}
-			last := time.Now()
-			w.waitReady(slack*c.goal, fleet...)
-			t.Logf("%d instances are ready %v after the last start (goal %v)", c.n, sinceStart(fleet, last), c.goal)
-			w.verdict(slack * c.goal)
+			births(t, c.n, c.goal)
 		})
 	}
+}
+
+// TestAsManyBirthsAsFit starts MORTISE_BIRTHS instances simultaneously, or as many as the memory of
+// this machine has room for.
+func TestAsManyBirthsAsFit(t *testing.T) {
+	begin(t, alone)
+	n, err := strconv.Atoi(os.Getenv(birthsEnv))
+	if err != nil || n < 3 {
+		t.Skipf("%s is not the number of instances to start, such as 1000", birthsEnv)
+	}
+	if room := int(available(t) / 4 * 3 / birthBytes); room < n {
+		t.Logf("%d instances fit into three quarters of the free memory, so they are started instead of %d", room, n)
+		n = room
+	}
+	births(t, n, time.Duration(n)*birthGoal)
+}
+
+func births(t *testing.T, n int, goal time.Duration) {
+	w := newWorld(t, settings{founders: []string{fleetName(0), fleetName(1), fleetName(2)}, fleet: true})
+	w.net.roomForNeighbors()
+	var machines []*machine
+	for range n {
+		machines = append(machines, w.machine())
+	}
+	w.list(machines[:3]...)
+	fleet, first := make([]*instance, n), time.Now()
+	for i, m := range machines {
+		fleet[i] = w.startSlow(i, m)
+	}
+	last := time.Now()
+	w.waitReady(slack*goal, fleet...)
+	sum, most := int64(0), int64(0)
+	for _, in := range fleet {
+		b := resident(t, in.cmd.Process.Pid)
+		sum, most = sum+b, max(most, b)
+	}
+	t.Logf("%d processes are ready %v after the last start (goal %v), and %v after the first; resident: %d MiB in all, "+
+		"at most %d MiB each", n, sinceStart(fleet, last), goal, time.Since(first).Round(time.Millisecond), sum>>20, most>>20)
+	w.verdict(slack * goal)
+}
+
+// available returns the memory that can be used without swapping.
+func available(t *testing.T) int64 {
+	t.Helper()
+	return kilobytes(t, "/proc/meminfo", "MemAvailable:")
+}
+
+func resident(t *testing.T, pid int) int64 {
+	t.Helper()
+	return kilobytes(t, fmt.Sprintf("/proc/%d/status", pid), "VmRSS:")
+}
+
+// kilobytes returns the number of bytes in a line such as "VmRSS: 20480 kB".
+func kilobytes(t *testing.T, file, field string) int64 {
+	t.Helper()
+	text, err := os.ReadFile(file)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for line := range strings.Lines(string(text)) {
+		if words := strings.Fields(line); len(words) == 3 && words[0] == field {
+			n, err := strconv.ParseInt(words[1], 10, 64)
+			if err != nil {
+				t.Fatal(err)
+			}
+			return n << 10
+		}
+	}
+	t.Fatalf("%s has no line %s", file, field)
+	return 0
 }
 
 func fleetName(i int) string { return fmt.Sprintf("pod-%d", i) }
