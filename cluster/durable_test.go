@@ -209,6 +209,7 @@ func TestRule5DropsTheCharterDurably(t *testing.T) {
 // up its group and names the missing voters. Newborns wait for this member, and report its name and
 // what to do.
 func TestDurableMemberKeepsItsGroupAndNewbornsWait(t *testing.T) {
+	slow.UnderRace(t)
 	synctest.Test(t, func(t *testing.T) {
 		f := newFleet(t)
 		defer f.stop()

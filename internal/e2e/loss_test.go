@@ -32,6 +32,9 @@ func TestALeaderEndsOnALossyNetwork(t *testing.T) {
 		{0.05, 800 * time.Millisecond, 1400 * time.Millisecond},
 		{0.2, 2000 * time.Millisecond, 2400 * time.Millisecond},
 	} {
+		if testing.Short() && c.loss < 0.1 {
+			continue
+		}
 		t.Run(fmt.Sprintf("%v%% lost", 100*c.loss), func(t *testing.T) {
 			const rounds = 21
 			var killed, cutOff []time.Duration
