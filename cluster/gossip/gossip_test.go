@@ -1,8 +1,10 @@
 package gossip
 
 import (
+	"errors"
 	"fmt"
 	"io"
+	"net"
 	"runtime"
 	"strings"
 	"testing"
@@ -111,6 +113,29 @@ func TestCloseEndsEverythingAtOnce(t *testing.T) {
 			})
 		}
 	}
+}
+
+// TestAStreamThatOpensDuringCloseIsClosed checks that a dial which succeeds after Close has closed
+// all streams does not leave one behind.
+func TestAStreamThatOpensDuringCloseIsClosed(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		w := newWeb(t)
+		w.crowd(2)
+		n := w.all[0]
+		synctest.Wait()
+		n.port.late = make(chan net.Conn, 1)
+		joined := make(chan error, 1)
+		go func() { joined <- n.Join(addrOf(1)) }()
+		synctest.Wait()
+		n.stop()
+		if err := <-joined; err == nil {
+			t.Error("Join of a closed instance succeeds")
+		}
+		if _, err := (<-n.port.late).Write([]byte{0}); !errors.Is(err, io.ErrClosedPipe) {
+			t.Errorf("the stream is still open: %v", err)
+		}
+		w.stop()
+	})
 }
 
 // TestCloseWaitsForTheGoodbye checks Close during Leave. memberlist panics if it is shut down while

@@ -73,10 +73,7 @@ func (w *wire) pumpStreams() {
 		if err != nil {
 			return
 		}
-		tracked, err := w.track(conn)
-		if err != nil {
-			return
-		}
+		tracked := w.track(conn)
 		select {
 		case w.streams <- tracked:
 		case <-w.ctx.Done():
@@ -122,20 +119,21 @@ func (w *wire) DialTimeout(addr string, timeout time.Duration) (net.Conn, error)
 	if err != nil {
 		return nil, err
 	}
-	return w.track(conn)
-}
-
-func (w *wire) track(conn net.Conn) (net.Conn, error) {
-	w.mu.Lock()
-	defer w.mu.Unlock()
-	if w.closed {
-		conn.Close()
+	tracked := w.track(conn)
+	if w.ctx.Err() != nil { // Shutdown may have closed the streams before
+		tracked.Close()
 		return nil, net.ErrClosed
 	}
-	conn = newExchange(conn)
-	c := &trackedConn{Conn: conn, wire: w}
+	return tracked, nil
+}
+
+// track lets Shutdown close a stream.
+func (w *wire) track(conn net.Conn) net.Conn {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	c := &trackedConn{Conn: newExchange(conn), wire: w}
 	w.open[c] = struct{}{}
-	return c, nil
+	return c
 }
 
 // Shutdown ends the pumps and all streams, and releases the goroutines of memberlist that wait for
