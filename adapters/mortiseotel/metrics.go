@@ -3,6 +3,7 @@ package mortiseotel
 import (
 	"context"
 	"slices"
+	"strings"
 	"time"
 
 	"go.opentelemetry.io/otel/attribute"
@@ -191,7 +192,10 @@ func figures(s mortise.Status) map[string]float64 {
 	if s.Health != nil {
 		f[table.Members] = float64(s.Health.Members)
 		f[table.Missing] = float64(max(len(s.Health.Missing), s.VotersWanted-voters, 0))
-		f[table.Surplus] = float64(s.Health.Surplus)
+		f[table.Surplus], f[table.Diverged] = float64(s.Health.Surplus), 0
+		for _, sentence := range s.Health.Differs {
+			f[table.Diverged] += truth(strings.HasPrefix(sentence, "State: "))
+		}
 	}
 	return f
 }

@@ -119,6 +119,7 @@ func TestFiguresAreThoseOfTheNode(t *testing.T) {
 		{"mortise_voters", "", "", 1},
 		{"mortise_voters_missing", "", "", 0},
 		{"mortise_surplus_instances", "", "", 0},
+		{"mortise_replicas_diverged", "", "", 0},
 		{"mortise_disk_fault", "", "", 0},
 		{"mortise_disk_low", "", "", 0},
 		{"mortise_session_changes_total", "state", "opened", 1},

@@ -5,6 +5,7 @@ import (
 	"os"
 	"regexp"
 	"slices"
+	"strings"
 	"sync"
 	"testing"
 	"time"
@@ -129,6 +130,13 @@ func rules() []rule {
 		}},
 		{"MortiseSurplus", time.Minute, func(h history) bool {
 			return anyOf(h, func(r reading) bool { return r.status.Health != nil && r.status.Health.Surplus > 0 })
+		}},
+		{"MortiseDiverged", 0, func(h history) bool {
+			return anyOf(h, func(r reading) bool {
+				return r.status.Health != nil && slices.ContainsFunc(r.status.Health.Differs, func(d string) bool {
+					return strings.HasPrefix(d, "State: ")
+				})
+			})
 		}},
 		{"MortiseRetired", time.Minute,
 			func(h history) bool { return anyOf(h, func(r reading) bool { return r.status.Err != nil }) }},

@@ -85,6 +85,8 @@ func measures() []measure {
 			"Voters that are silent, or that the configuration asks for and the group lacks; only the leader reports it"),
 		gauge("surplus_instances",
 			"Instances that run beyond the number in Replicas, which breaks exclusion in a cut; only the leader reports it"),
+		gauge("replicas_diverged",
+			"Replicas that had another state than the majority, until they start anew; only the leader reports it"),
 		{syncTime, "histogram", "How long an append to the log on disk took until it was durable", "", nil, fast},
 		gauge("disk_fault", "1 if the disk of this instance has failed or hangs, or its directory was removed, else 0"),
 		gauge("disk_low", "1 if the disk of this instance has less room than Config.DirFreeBytes, else 0"),
@@ -125,7 +127,10 @@ func observed(s mortise.Status) map[string]float64 {
 	if s.Health != nil {
 		f["members"] = float64(s.Health.Members)
 		f["voters_missing"] = float64(max(len(s.Health.Missing), s.VotersWanted-voters, 0))
-		f["surplus_instances"] = float64(s.Health.Surplus)
+		f["surplus_instances"], f["replicas_diverged"] = float64(s.Health.Surplus), 0
+		for _, sentence := range s.Health.Differs {
+			f["replicas_diverged"] += truth(strings.HasPrefix(sentence, "State: "))
+		}
 	}
 	return f
 }

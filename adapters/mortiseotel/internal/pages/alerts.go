@@ -47,6 +47,10 @@ func Alerts() []Alert {
 			"{{ $labels.job }} runs {{ $value }} instances more than Replicas says",
 			"In a cut of the network a second group can be founded, and both groups grant the same locks. Set Replicas to the " +
 				"number that runs on all instances and roll that out, or scale back."},
+		{"MortiseDiverged", fmt.Sprintf("max by (job) (%s) > 0", p(table.Diverged)), "0s", "critical",
+			"{{ $value }} replicas of {{ $labels.job }} had another state than the majority, and have ended",
+			"A memory or a disk is damaged, or a build has other rules. Health.Differs and mortise doctor name the replica " +
+				"and the next step."},
 		{"MortiseRetired", fmt.Sprintf("%s == 1", p(table.Failed)), "1m", "critical",
 			"The node on {{ $labels.instance }} has failed and holds nothing any more",
 			"Node.Err and the log say why. The process runs without locks until the node is restarted."},

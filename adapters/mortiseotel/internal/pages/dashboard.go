@@ -83,6 +83,7 @@ func rows() []struct {
 			{"Members", "short", []line{{now(table.Members), "says {{instance}}"}}},
 			{"Voters", "short", append(each(table.Voters), line{now(table.Missing), "missing according to {{instance}}"})},
 			{"Instances beyond Replicas", "short", each(table.Surplus)},
+			{"Replicas with another state", "short", each(table.Diverged)},
 			{"Term", "short", each(table.Term)},
 			{"Changes of the leader", "ops", []line{{rate(table.Leader, "instance"), "{{instance}}"}}},
 			{"Log on disk", "s", quantiles(table.Sync)},

@@ -61,6 +61,7 @@ const (
 	Voters      = "mortise.voters"
 	Missing     = "mortise.voters.missing"
 	Surplus     = "mortise.surplus.instances"
+	Diverged    = "mortise.replicas.diverged"
 	Sync        = "mortise.log.sync.duration"
 	DiskFault   = "mortise.disk.fault"
 	DiskLow     = "mortise.disk.low"
@@ -120,6 +121,9 @@ func Metrics() []Metric {
 			"", nil, nil},
 		{Surplus, Gauge, "{instance}",
 			"Instances that run beyond the number in Replicas, which breaks exclusion in a cut; only the leader reports it",
+			"", nil, nil},
+		{Diverged, Gauge, "{replica}",
+			"Replicas that had another state than the majority, until they start anew; only the leader reports it",
 			"", nil, nil},
 		{Sync, Histogram, "s", "How long an append to the log on disk took until it was durable", "outcome", nil, fast},
 		{DiskFault, Gauge, "{disk}",
