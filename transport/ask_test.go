@@ -6,6 +6,7 @@ import (
 	"net"
 	"strings"
 	"sync"
+	"sync/atomic"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -325,6 +326,65 @@ func TestManyQuestionsShareADial(t *testing.T) {
 		asking.Wait()
 		if n := b.Counts().Accepted; n != 1 {
 			t.Errorf("%d connections", n)
+		}
+	})
+}
+
+// TestTooManyQuestionsAtOnce asks an instance more questions than it answers at once. The others
+// are refused without delay, another instance is still answered, and all places are given back.
+func TestTooManyQuestionsAtOnce(t *testing.T) {
+	inBubble(t, func(t *testing.T, w *world) {
+		a, b, c := w.node("a", 1), w.node("b", 2), w.node("c", 3)
+		var conns []*dialed // one connection has fewer calls at once
+		for range questionsEach/callsEach + 1 {
+			d, err := a.connect(t.Context(), &a.self, "b:1", id(2))
+			if err != nil {
+				t.Fatal(err)
+			}
+			defer d.close()
+			conns = append(conns, d)
+		}
+		for range 3 {
+			done := make(chan struct{})
+			b.ask = func(_ context.Context, from Identity, _ []byte) ([]byte, error) {
+				if from.Instance == id(1) {
+					<-done
+				}
+				return nil, nil
+			}
+			var asking sync.WaitGroup
+			var answered, refused atomic.Int64
+			for i := range questionsEach + 3 {
+				asking.Go(func() {
+					stream, err := conns[i%len(conns)].Ask(t.Context())
+					if err != nil {
+						t.Error(err)
+						return
+					}
+					utter(stream, body(nil))
+					switch answer, err := stream.Recv(); {
+					case err != nil:
+						t.Error(err)
+					case answer.Refusal == nil:
+						answered.Add(1)
+					case answer.Refusal.Reason == wire.Refusal_FULL:
+						refused.Add(1)
+					}
+				})
+			}
+			synctest.Wait()
+			if n := refused.Load(); n != 3 {
+				t.Errorf("%d questions were refused, want 3", n)
+			}
+			if _, _, err := c.Ask(t.Context(), "b:1", id(2), nil); err != nil {
+				t.Errorf("another instance: %v", err)
+			}
+			close(done)
+			asking.Wait()
+			if n := answered.Load(); n != questionsEach {
+				t.Errorf("%d questions were answered, want %d", n, questionsEach)
+			}
+			synctest.Wait()
 		}
 	})
 }

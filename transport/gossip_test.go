@@ -323,3 +323,43 @@ func TestStreamThatIsNotTaken(t *testing.T) {
 		}
 	})
 }
+
+// TestEachWaitOfAStreamEnds ends the waits of Read and Write by a deadline and by Close, the first
+// one and one that waits behind it.
+func TestEachWaitOfAStreamEnds(t *testing.T) {
+	for _, write := range []bool{false, true} {
+		for want, end := range map[error]func(net.Conn){
+			net.ErrClosed:          func(c net.Conn) { c.Close() },
+			os.ErrDeadlineExceeded: func(c net.Conn) { _ = c.SetDeadline(time.Now()) },
+			io.ErrUnexpectedEOF:    nil, // the connection breaks
+		} {
+			inBubble(t, func(t *testing.T, w *world) {
+				a, b := w.node("a", 1), w.node("b", 2)
+				x, _ := streamPair(t, a, b)
+				errs := make(chan error, 3)
+				for range 3 {
+					go func() {
+						var err error
+						if write {
+							_, err = x.Write(make([]byte, 64<<20))
+						} else {
+							_, err = x.Read(make([]byte, 1))
+						}
+						errs <- err
+					}()
+				}
+				synctest.Wait()
+				if end == nil {
+					w.net.Reset("b")
+				} else {
+					end(x)
+				}
+				for range 3 {
+					if err := <-errs; !errors.Is(err, want) && (end != nil || err == nil) {
+						t.Errorf("write %v: %v, want %v", write, err, want)
+					}
+				}
+			})
+		}
+	}
+}
