@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"sync"
+	"sync/atomic"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -167,6 +168,104 @@ func TestShellCloseSession(t *testing.T) {
 		}
 		if c := w.counts(); c.Sessions != 1 {
 			t.Errorf("%+v", c)
+		}
+	})
+}
+
+// TestEachCallWhileTheClientCloses makes each call after Close has begun, and before the client's
+// goroutine has ended the holds. A hold is still valid then, so each call must notice the end
+// itself.
+func TestEachCallWhileTheClientCloses(t *testing.T) {
+	ctx := t.Context()
+	for name, call := range map[string]func(c *Client, h, pass *Hold) error{
+		"Acquire":        func(c *Client, _, _ *Hold) error { _, err := c.Acquire(ctx, "y", false); return err },
+		"Acquire, a try": func(c *Client, _, _ *Hold) error { _, err := c.Acquire(ctx, "y", true); return err },
+		"AcquireKept": func(c *Client, _, _ *Hold) error {
+			p := passOf("y")
+			return c.AcquireKept(ctx, &Hold{}, &p)
+		},
+		"WaitReady":    func(c *Client, _, _ *Hold) error { return c.WaitReady(ctx) },
+		"WaitReleased": func(c *Client, _, _ *Hold) error { return c.WaitReleased(ctx) },
+		"CloseSession": func(c *Client, _, _ *Hold) error { return c.CloseSession(ctx) },
+		"Release":      func(_ *Client, h, _ *Hold) error { return h.Release(ctx) },
+		"Detach":       func(_ *Client, h, _ *Hold) error { return h.Detach(ctx) },
+		"Downgrade":    func(_ *Client, h, _ *Hold) error { return h.Downgrade(ctx, toReader()) },
+		"Release of a pass": func(_ *Client, _, pass *Hold) error {
+			if err := pass.Release(ctx); err != nil {
+				return err
+			}
+			return ErrClosed // the pass was held until now; the lock itself ends with the session
+		},
+	} {
+		t.Run(name, func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				w := newWorld(t, 1, nodeidtest.ID(1))
+				defer w.close()
+				w.elect(nodeidtest.ID(1))
+				c := w.clients[nodeidtest.ID(100)]
+				if err := c.WaitReady(context.Background()); err != nil {
+					t.Fatal(err)
+				}
+				time.Sleep(10 * time.Millisecond)
+				h, pass := w.lock(nodeidtest.ID(100), "x"), w.sticky(nodeidtest.ID(100), "s")
+				goOn := w.holdUp()
+				defer goOn()
+				closed := make(chan struct{})
+				go func() { c.Close(); close(closed) }()
+				synctest.Wait()
+				if h.Err() != nil || pass.Err() != nil {
+					t.Fatalf("before the last turn: %v, %v", h.Err(), pass.Err())
+				}
+				result := make(chan error, 1)
+				go func() { result <- call(c, h, pass) }()
+				synctest.Wait()
+				goOn()
+				<-closed
+				if err := <-result; !errors.Is(err, ErrClosed) {
+					t.Errorf("%v", err)
+				}
+				if h.Err() == nil || pass.Err() == nil {
+					t.Error("a hold of a closed client is valid")
+				}
+			})
+		})
+	}
+}
+
+// TestTooManySharersOfAKeptLock makes more sticky calls than a client without a leader queues. The
+// others are refused without delay, and the places are given back.
+func TestTooManySharersOfAKeptLock(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		w := newWorld(t, 1, nodeidtest.ID(1))
+		defer w.close()
+		c := w.clients[nodeidtest.ID(100)]
+		key := fmt.Sprintf("%0*d", int(lockfsm.DefaultLimits().KeyBytes)-8, 0)
+		for range 3 {
+			ctx, cancel := context.WithCancel(context.Background())
+			var refused, others atomic.Int64
+			var calls sync.WaitGroup
+			for i := range 17_000 { // 8 MiB are 16,384 keys of 512 bytes
+				calls.Go(func() {
+					p := passOf(fmt.Sprintf("%s%08d", key, i))
+					if err := c.AcquireKept(ctx, &Hold{}, &p); errors.Is(err, ErrOverloaded) {
+						refused.Add(1)
+					} else if errors.Is(err, context.Canceled) {
+						others.Add(1)
+					} else {
+						t.Error(err)
+					}
+				})
+			}
+			synctest.Wait()
+			if n := refused.Load(); n < 500 || n > 700 {
+				t.Errorf("%d calls were refused", n)
+			}
+			cancel()
+			calls.Wait()
+			if n := refused.Load() + others.Load(); n != 17_000 {
+				t.Errorf("%d calls ended", n)
+			}
+			synctest.Wait()
 		}
 	})
 }
