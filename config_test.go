@@ -52,6 +52,10 @@ func TestMistakesSayTheWayOut(t *testing.T) {
 		{"both", Config{Join: []string{"a:1"}, Bind: "127.0.0.1:0", Replicas: 1, Founders: []string{"a"}}, "not both"},
 		{"negative Replicas", Config{Join: []string{"a:1"}, Bind: "127.0.0.1:0", Replicas: -1}, "not between 1 and 16"},
 		{"grace too short", Config{Grace: time.Second}, "could still rely"},
+		{"a port that is none", Config{Bind: "127.0.0.1:70000"}, "has no port between 0 and 65535"},
+		{"a host that is none", Config{Bind: "a\x00b:1", Insecure: true}, "is not a host name or an IP address"},
+		{"port 0 for others", Config{Bind: "127.0.0.1:0", Advertise: "127.0.0.1:0"}, "has port 0, which cannot be dialed"},
+		{"no host for others", Config{Bind: "127.0.0.1:0", Advertise: ":7947"}, "names no host"},
 	} {
 		if _, err := Start(context.Background(), c.config); err == nil || !strings.Contains(err.Error(), c.want) {
 			t.Errorf("%s: %v, want an error that says %q", c.name, err, c.want)

@@ -175,6 +175,7 @@ nightly "planted bugs: the simulation must notice them" scripts/planted -layers 
 step "real processes, each on its own machine" scripts/proctest "${real[@]}"
 step "simulated clusters" nice scripts/sim "${seeds[@]}"
 nightly "whole nodes from seeds" nice scripts/whole -n 500
+nightly "rare paths of the shells: campaigns must reach them" nice scripts/sometimes
 nightly "whole nodes with faults and all Hooks" env MORTISE_FLEETS=hooks \
   nice go test -count=1 -timeout=60m -vet=off ./internal/e2e
 nightly "whole nodes with faults and Config.TLS" env MORTISE_FLEETS=tls \

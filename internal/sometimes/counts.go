@@ -42,21 +42,42 @@ func blocks(profile string) (all []block, err error) {
 // counts returns how often each point was reached. Several profiles may count the same block.
 func counts(points []point, all []block) []int {
 	byFile := map[string][]block{}
-	for _, b := range all {
+	for _, b := range sums(all) {
 		byFile[b.file] = append(byFile[b.file], b)
 	}
 	reached := make([]int, len(points))
 	for i, p := range points {
 		at := position{p.line, p.column}
 		for _, b := range byFile[p.file] {
-			// A block begins at the brace or colon before its first statement.
-			if !at.before(b.from) && at.before(b.to) {
+			// A block begins at the brace or colon before its first statement. One without statements is
+			// a place only.
+			if !at.before(b.from) && (at.before(b.to) || at == b.from) {
 				reached[i] += b.count
 			}
 		}
 	}
 	return reached
 }
+
+// sums adds the counts of equal blocks. The same profile has each block once for each test binary.
+func sums(all []block) []block {
+	sum := map[block]int{}
+	for _, b := range all {
+		n := b.count
+		b.count = 0
+		sum[b] += n
+	}
+	all = make([]block, 0, len(sum))
+	for b, n := range sum {
+		b.count = n
+		all = append(all, b)
+	}
+	return all
+}
+
+// rigged begins a reason that names a rig which reaches what no campaign reaches, and why none
+// does.
+const rigged = "rig: "
 
 // exceptions returns the reasons of exceptions.txt by what they are about: a file, a file and a
 // function, or the name of one point. A line has these, " -- " and the reason.

@@ -1,43 +1,45 @@
-// Command sometimes checks that the campaigns reach the rare paths of the shells: each branch that
-// refuses, drops a message or tries again. A path that no campaign reaches is not tested by it,
-// whatever the campaign says. The command finds these branches in the source, runs the campaigns
-// with coverage, and prints how often each branch was reached:
+// Command sometimes checks that the campaigns reach the rare paths of the shells: the statements
+// that refuse, turn away at a limit, drop a message, try again, or end a wait that took too long. A
+// path that no campaign reaches is not tested by it, whatever the campaign says. The command finds
+// these paths in the source, runs the campaigns with coverage, and prints how often each was
+// reached:
 //
-//	go run ./internal/sometimes [-least N] [-v] [PROFILE ...]
+//	go run ./internal/sometimes [-least N] [-v] [-keep DIR | -from DIR]
 //
-// Without arguments it runs the campaigns: whole nodes, simulated clusters and faulty disks.
-// Otherwise it reads the profiles of go test -coverprofile. It fails if a branch was reached fewer
-// than -least times and exceptions.txt does not give a reason. The product contains no counters.
+// The campaigns are the tests of whole nodes and of faulty disks. The command also runs the rigs,
+// the tests that run one shell with the rest replaced. It fails if a path was reached fewer than
+// -least times by the campaigns and exceptions.txt does not give a reason, or if that says that a
+// rig reaches the path, and none does. The product contains no counters.
 package main
 
 import (
 	"context"
-	"errors"
 	"flag"
 	"fmt"
-	"maps"
 	"os"
 	"os/exec"
 	"os/signal"
 	"path/filepath"
-	"slices"
 	"strings"
+	"time"
 )
 
 func main() {
-	least := flag.Int("least", 1, "how often each branch must be reached")
-	verbose := flag.Bool("v", false, "print every branch, not only those that are missing")
+	least := flag.Int("least", 1, "how often each path must be reached")
+	verbose := flag.Bool("v", false, "print every path, not only those that are missing")
+	keep := flag.String("keep", "", "keep the profiles in this directory")
+	from := flag.String("from", "", "read the profiles of this directory, and run nothing")
 	flag.Parse()
 	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt)
 	defer stop()
-	if err := run(ctx, flag.Args(), *least, *verbose); err != nil {
+	if err := run(ctx, *keep, *from, *least, *verbose); err != nil {
 		fmt.Fprintln(os.Stderr, err)
 		stop()
 		os.Exit(1)
 	}
 }
 
-func run(ctx context.Context, profiles []string, least int, verbose bool) error {
+func run(ctx context.Context, keep, from string, least int, verbose bool) error {
 	points, err := find(".")
 	if err != nil {
 		return err
@@ -50,94 +52,87 @@ func run(ctx context.Context, profiles []string, least int, verbose bool) error 
 	if err != nil {
 		return err
 	}
+	dir := from
+	if dir == "" {
+		if dir = keep; dir == "" {
+			if dir, err = os.MkdirTemp("", "sometimes"); err != nil {
+				return err
+			}
+			defer os.RemoveAll(dir)
+		}
+		if err := measure(ctx, dir); err != nil {
+			return err
+		}
+	}
+	byCampaigns, err := read(points, filepath.Join(dir, "campaigns*"))
+	if err != nil {
+		return err
+	}
+	byRigs, err := read(points, filepath.Join(dir, "rigs*"))
+	if err != nil {
+		return err
+	}
+	return report(os.Stdout, points, byCampaigns, byRigs, reasons, least, verbose)
+}
+
+// more matches tests that reach nothing more: they repeat the same with more instances, or build
+// other programs.
+const more = "LargeCluster|TestScale$|AnOldBuildIsRefused"
+
+// measure runs the campaigns and the rigs, and writes their profiles into a directory. It does not
+// use the race detector: the counters of the profiles order memory accesses, and would hide races.
+func measure(ctx context.Context, dir string) error {
+	if err := os.MkdirAll(dir, 0o755); err != nil {
+		return err
+	}
+	var covered []string
+	for _, s := range shells {
+		covered = append(covered, "./"+s.dir)
+	}
+	for _, part := range []struct {
+		name     string
+		packages []string
+	}{{"campaigns", campaigns()}, {"rigs", rigs()}} {
+		fmt.Printf("%s: the tests of %d packages\n", part.name, len(part.packages))
+		args := []string{"test", "-count=1", "-timeout=2h", "-skip", more, "-covermode=atomic",
+			"-coverpkg=" + strings.Join(covered, ","),
+			"-coverprofile=" + filepath.Join(dir, part.name)}
+		for _, pkg := range part.packages {
+			args = append(args, "./"+pkg)
+		}
+		command := exec.CommandContext(ctx, "go", args...)
+		command.Stdout, command.Stderr = os.Stdout, os.Stderr
+		began := time.Now()
+		if err := command.Run(); err != nil {
+			return fmt.Errorf("%s: %w", part.name, err)
+		}
+		used := command.ProcessState
+		fmt.Printf("%s took %s and %.1f minutes of CPU\n", part.name, time.Since(began).Round(time.Second),
+			(used.UserTime() + used.SystemTime()).Minutes())
+	}
+	return nil
+}
+
+// read returns how often each point was reached, by the profiles that match a pattern.
+func read(points []point, pattern string) ([]int, error) {
+	profiles, err := filepath.Glob(pattern)
+	if err != nil {
+		return nil, err
+	}
 	if len(profiles) == 0 {
-		dir, err := os.MkdirTemp("", "sometimes")
-		if err != nil {
-			return err
-		}
-		defer os.RemoveAll(dir)
-		if profiles, err = campaigns(ctx, dir); err != nil {
-			return err
-		}
+		return nil, fmt.Errorf("there is no profile %s", pattern)
 	}
 	var all []block
 	for _, profile := range profiles {
 		text, err := os.ReadFile(profile)
 		if err != nil {
-			return err
+			return nil, err
 		}
 		some, err := blocks(string(text))
 		if err != nil {
-			return fmt.Errorf("%s: %w", profile, err)
+			return nil, fmt.Errorf("%s: %w", profile, err)
 		}
 		all = append(all, some...)
 	}
-	return report(points, counts(points, all), reasons, least, verbose)
-}
-
-// campaigns runs the campaigns and returns their profiles.
-func campaigns(ctx context.Context, dir string) (profiles []string, err error) {
-	var covered []string
-	for _, shell := range shells {
-		covered = append(covered, "./"+shell)
-	}
-	for _, pkg := range []string{"internal/e2e", "internal/whole", "internal/sim", "raftlog/storage"} {
-		if _, err := os.Stat(pkg); err != nil {
-			continue
-		}
-		profile := filepath.Join(dir, strings.ReplaceAll(pkg, "/", "-"))
-		fmt.Printf("%s runs\n", pkg)
-		command := exec.CommandContext(ctx, "go", "test", "-count=1", "-timeout=2h", "-covermode=atomic",
-			"-coverpkg="+strings.Join(covered, ","), "-coverprofile="+profile, "./"+pkg)
-		if out, err := command.CombinedOutput(); err != nil {
-			return nil, fmt.Errorf("the campaign %s: %w\n%s", pkg, err, out)
-		}
-		profiles = append(profiles, profile)
-	}
-	return profiles, nil
-}
-
-func report(points []point, reached []int, reasons map[string]string, least int, verbose bool) error {
-	type tally struct{ all, reached, excepted int }
-	byDir, needed := map[string]*tally{}, map[string]bool{}
-	var missing []string
-	for i, p := range points {
-		dir := filepath.Dir(p.file)
-		if byDir[dir] == nil {
-			byDir[dir] = &tally{}
-		}
-		t := byDir[dir]
-		t.all++
-		about, reason := p.reason(reasons)
-		switch {
-		case reached[i] >= least:
-			t.reached++
-		case about != "":
-			t.excepted++
-			needed[about] = true
-		default:
-			missing = append(missing, fmt.Sprintf("%9d  %s:%d %s: %s: %s", reached[i], p.file, p.line, p.fun, p.kind, p.text))
-		}
-		if verbose {
-			fmt.Printf("%9d  %s:%d %s: %s: %s %s\n", reached[i], p.file, p.line, p.fun, p.kind, p.text, reason)
-		}
-	}
-	fmt.Printf("%-20s %8s %8s %10s\n", "rare paths", "all", "reached", "exceptions")
-	for _, dir := range shells {
-		if t := byDir[dir]; t != nil {
-			fmt.Printf("%-20s %8d %8d %10d\n", dir, t.all, t.reached, t.excepted)
-		}
-	}
-	for _, about := range slices.Sorted(maps.Keys(reasons)) {
-		if !needed[about] {
-			fmt.Printf("exceptions.txt need not name %s: all of it was reached\n", about)
-		}
-	}
-	if len(missing) == 0 {
-		return nil
-	}
-	slices.Sort(missing)
-	fmt.Printf("\nReached fewer than %d times. Let a campaign reach them, or give a reason in\n"+
-		"internal/sometimes/exceptions.txt:\n%s\n", least, strings.Join(missing, "\n"))
-	return errors.New("the campaigns do not reach all rare paths")
+	return counts(points, all), nil
 }
