@@ -56,8 +56,8 @@ func (s *Set) Build(ctx context.Context, overlay string, packages []string, work
 		module := Module(packages[i])
 		within, err := filepath.Rel(module, packages[i])
 		if err == nil {
-			building := exec.CommandContext(ctx, "go", "test", "-c", "-overlay", overlay, "-o", s.binary(packages[i]),
-				"./"+filepath.ToSlash(within))
+			building := exec.CommandContext(ctx, "go", "test", "-c", "-ldflags=-s -w", "-overlay", overlay,
+				"-o", s.binary(packages[i]), "./"+filepath.ToSlash(within)) // without symbols the linker is faster
 			building.Dir = module
 			var out []byte
 			if out, err = building.CombinedOutput(); err != nil {

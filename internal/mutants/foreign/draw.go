@@ -3,6 +3,7 @@ package main
 import (
 	"context"
 	"fmt"
+	"math"
 	"math/rand/v2"
 	"os/exec"
 	"path/filepath"
@@ -67,13 +68,13 @@ func (t *tree) keep(condition func(*point) bool) {
 	}
 }
 
-// draw returns n points, which have numbers, compile and do not cross. It draws an area by
-// its weight, then a kind, then a point. Equal seeds and sources give equal points.
+// draw returns n points, which have numbers, compile and do not cross. It draws from the areas
+// in turn: a kind, then a point. Equal seeds and sources give equal points.
 func (t *tree) draw(in []area, n int, seed uint64) []*point {
 	random := rand.New(rand.NewPCG(seed, 51))
 	var round []string
 	for _, a := range in {
-		round = append(round, slices.Repeat([]string{a.name}, a.weight)...)
+		round = append(round, a.name)
 	}
 	var drawn []*point
 	refused := map[*point]bool{}
@@ -124,17 +125,36 @@ func (t *tree) compiling(drawn []*point, refused map[*point]bool) []*point {
 	return drawn
 }
 
-// changedSince returns a condition for points on lines that differ from the revision.
+// lines are the first and the last line of a part of a file.
+type lines struct{ first, last int }
+
+// changedSince returns a condition for points on lines that differ from the revision, also in files
+// that git does not have yet.
 func changedSince(ctx context.Context, revision string) (func(*point) bool, error) {
-	out, err := exec.CommandContext(ctx, "git", "diff", "-U0", "--no-prefix", revision, "--", "*.go").Output()
+	diff, err := exec.CommandContext(ctx, "git", "diff", "-U0", "--no-prefix", "--no-color", "--no-ext-diff",
+		"--relative", revision, "--", "*.go").Output()
 	if err != nil {
 		return nil, fmt.Errorf("git diff %s: %w", revision, err)
 	}
-	type lines struct{ first, last int }
+	added, err := exec.CommandContext(ctx, "git", "ls-files", "--others", "--exclude-standard", "*.go").Output()
+	if err != nil {
+		return nil, fmt.Errorf("git ls-files: %w", err)
+	}
+	changed := hunks(string(diff))
+	for name := range strings.Lines(string(added)) {
+		changed[strings.TrimSpace(name)] = []lines{{1, math.MaxInt}}
+	}
+	return func(p *point) bool {
+		return slices.ContainsFunc(changed[p.file], func(l lines) bool { return l.first <= p.last && p.line <= l.last })
+	}, nil
+}
+
+// hunks returns the changed lines of each file in the output of git diff -U0 --no-prefix.
+func hunks(diff string) map[string][]lines {
 	changed := map[string][]lines{}
 	hunk := regexp.MustCompile(`^@@ -\S+ \+(\d+)(?:,(\d+))? @@`)
 	file := ""
-	for line := range strings.Lines(string(out)) {
+	for line := range strings.Lines(diff) {
 		if name, is := strings.CutPrefix(line, "+++ "); is {
 			file = strings.TrimSpace(name)
 		} else if m := hunk.FindStringSubmatch(line); m != nil {
@@ -143,10 +163,10 @@ func changedSince(ctx context.Context, revision string) (func(*point) bool, erro
 			if m[2] != "" {
 				count, _ = strconv.Atoi(m[2])
 			}
-			changed[file] = append(changed[file], lines{first, first + count - 1})
+			if count > 0 { // else lines were only removed
+				changed[file] = append(changed[file], lines{first, first + count - 1})
+			}
 		}
 	}
-	return func(p *point) bool {
-		return slices.ContainsFunc(changed[p.file], func(l lines) bool { return l.first <= p.line && p.line <= l.last })
-	}, nil
+	return changed
 }

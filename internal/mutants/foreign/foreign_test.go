@@ -4,14 +4,17 @@ import (
 	"fmt"
 	"go/importer"
 	"go/token"
+	"go/types"
 	"maps"
 	"os"
 	"path/filepath"
+	"reflect"
 	"slices"
 	"strings"
 	"testing"
 
 	"github.com/mortise-lock/mortise/internal/mutants"
+	"github.com/mortise-lock/mortise/internal/mutants/binaries"
 )
 
 const sample = `package sample
@@ -44,7 +47,7 @@ func (b *box) put(n, other int) error {
 
 func sampled(t *testing.T) (*loader, *checked, []*point) {
 	l := &loader{set: token.NewFileSet(), paths: map[string]string{"sample": "sample"}}
-	l.imports = importer.ForCompiler(l.set, "source", nil)
+	l.imports = map[string]types.Importer{".": importer.ForCompiler(l.set, "source", nil)}
 	c, err := l.check("sample", map[string][]byte{"sample/sample.go": []byte(sample)})
 	if err != nil {
 		t.Fatal(err)
@@ -100,6 +103,9 @@ func TestMutationsCompileTogether(t *testing.T) {
 	if _, err := l.check("sample", files); err != nil {
 		t.Errorf("%v in\n%s", err, files["sample/sample.go"])
 	}
+	if strings.Contains(asker, "MORTISE_") {
+		t.Error("the program refuses variables of this kind, so it would not run with a mutation")
+	}
 	for n := range len(together) {
 		number := fmt.Sprintf("(%d", n+1)
 		if text := string(files["sample/sample.go"]); strings.Count(text, "mutated"+number+")")+
@@ -112,7 +118,7 @@ func TestMutationsCompileTogether(t *testing.T) {
 // TestADrawRepeats checks that equal seeds draw equal mutations, that the ID of a mutation does not
 // depend on its line, and that nothing is drawn twice.
 func TestADrawRepeats(t *testing.T) {
-	in := []area{{name: "sample", dirs: []string{"sample"}, weight: 1}}
+	in := []area{{name: "sample", dirs: []string{"sample"}}}
 	drawn := func(seed uint64, moved string) (ids []string) {
 		l, _, _ := sampled(t)
 		c, err := l.check("sample", map[string][]byte{"sample/sample.go": []byte(moved + sample)})
@@ -185,5 +191,47 @@ func TestEveryEditCompiles(t *testing.T) {
 	}
 	if len(instead) < 30 {
 		t.Errorf("only %d packages have planted bugs", len(instead))
+	}
+}
+
+// TestEachAreaIsThere checks that no package of an area has moved, that tests cover each, and that
+// each adapter is in an area.
+func TestEachAreaIsThere(t *testing.T) {
+	t.Chdir("../../..")
+	in := map[string]bool{}
+	for _, a := range areas() {
+		for _, dir := range a.dirs {
+			if in[dir] {
+				t.Errorf("%s is in two areas", dir)
+			}
+			in[dir] = true
+			if files, _ := filepath.Glob(filepath.Join(dir, "*.go")); len(files) == 0 {
+				t.Errorf("%s of area %s has no Go files", dir, a.name)
+			}
+			if !slices.ContainsFunc(suitesFor(dir), func(s suite) bool { return hasTests(s.pkg) }) {
+				t.Errorf("%s of area %s has no tests", dir, a.name)
+			}
+		}
+	}
+	modules, err := filepath.Glob("adapters/*")
+	if err != nil || len(modules) == 0 {
+		t.Fatal("no adapters", err)
+	}
+	for _, module := range modules {
+		if !slices.ContainsFunc(slices.Collect(maps.Keys(in)), func(dir string) bool {
+			return binaries.Module(dir) == module
+		}) {
+			t.Errorf("no area has %s", module)
+		}
+	}
+}
+
+// TestHunksAreRead checks which lines count as changed.
+func TestHunksAreRead(t *testing.T) {
+	got := hunks("diff --git a.go a.go\n--- a.go\n+++ a.go\n@@ -1,2 +3 @@ func f() {\n-x\n+y\n" +
+		"@@ -9,0 +10,4 @@\n+y\n@@ -30,2 +33,0 @@\n-x\n--- /dev/null\n+++ b/c.go\n@@ -0,0 +1,7 @@\n")
+	want := map[string][]lines{"a.go": {{3, 3}, {10, 13}}, "b/c.go": {{1, 7}}}
+	if !reflect.DeepEqual(got, want) {
+		t.Errorf("read %v, want %v", got, want)
 	}
 }

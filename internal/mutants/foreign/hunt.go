@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"context"
 	"fmt"
+	"maps"
 	"os"
 	"path/filepath"
 	"regexp"
@@ -30,22 +31,24 @@ type trial struct {
 // ground has the built tests.
 type ground struct {
 	*binaries.Set
-	suites  []*suite
-	trials  []*trial
-	workers int
-	alone   time.Duration // the limit for one test without a mutation
+	overlays map[string]string // by the directory of the module, with the mutations in that module
+	built    map[string]bool   // the packages whose tests are built
+	suites   []*suite          // those of the present stage
+	trials   []*trial
+	workers  int
+	alone    time.Duration // the limit for one test without a mutation
 }
 
-// build puts all points into one overlay and builds the tests that can see them.
-func build(ctx context.Context, t *tree, drawn []*point, workers int, alone time.Duration) (*ground, error) {
+// plough writes the drawn points into overlays. A module's overlay has no points of other modules:
+// the tests of a nested module run only against its own, and mortise below it is then not built
+// again.
+func plough(t *tree, drawn []*point, workers int, alone time.Duration) (*ground, error) {
 	set, err := binaries.New()
 	if err != nil {
 		return nil, err
 	}
-	g := &ground{Set: set, workers: workers, alone: alone}
-	files := map[string][]byte{}
-	known := map[suite]bool{}
-	var packages []string
+	g := &ground{Set: set, overlays: map[string]string{}, built: map[string]bool{}, workers: workers, alone: alone}
+	files := map[string]map[string][]byte{}
 	for dir, c := range t.packages {
 		var here []*point
 		for _, p := range drawn {
@@ -56,29 +59,51 @@ func build(ctx context.Context, t *tree, drawn []*point, workers int, alone time
 		if len(here) == 0 {
 			continue
 		}
-		for name, text := range overlaid(c, dir, here, len(drawn)) {
-			files[name] = text
+		module := binaries.Module(dir)
+		if files[module] == nil {
+			files[module] = map[string][]byte{}
 		}
-		for _, s := range suitesFor(dir) {
-			if _, err := os.Stat(s.pkg); err == nil && !known[s] {
-				known[s] = true
-				g.suites = append(g.suites, &s)
-				packages = append(packages, s.pkg)
+		maps.Copy(files[module], overlaid(c, dir, here, len(drawn)))
+	}
+	for module, changed := range files {
+		to := filepath.Join(set.Dir(), "source", strings.ReplaceAll(module, "/", "_"))
+		if g.overlays[module], err = write(changed, to); err != nil {
+			g.Close()
+			return nil, err
+		}
+	}
+	return g, nil
+}
+
+// prepare builds the tests of a stage that can see the points, and runs each once. The first stage
+// has the tests of the mutated packages, the second one all others.
+func (g *ground) prepare(ctx context.Context, wide bool, left []*point, say func(string, ...any)) error {
+	g.suites, g.trials = nil, nil
+	known := map[suite]bool{}
+	packages := map[string][]string{} // by module
+	for _, p := range left {
+		for _, s := range suitesFor(p.dir) {
+			if s.wide != wide || known[s] || !hasTests(s.pkg) {
+				continue
+			}
+			known[s] = true
+			g.suites = append(g.suites, &s)
+			if module := binaries.Module(s.pkg); !g.built[s.pkg] {
+				g.built[s.pkg] = true
+				packages[module] = append(packages[module], s.pkg)
 			}
 		}
 	}
 	slices.SortFunc(g.suites, func(a, b *suite) int {
 		return cmp.Or(cmp.Compare(a.pkg, b.pkg), cmp.Compare(a.run, b.run))
 	})
-	overlay, err := write(files, filepath.Join(set.Dir(), "source"))
-	if err == nil {
-		err = g.Build(ctx, overlay, packages, workers)
+	for _, module := range sortedKeys(packages) {
+		if err := g.Build(ctx, g.overlays[module], packages[module], g.workers); err != nil {
+			return err
+		}
 	}
-	if err != nil {
-		g.Close()
-		return nil, err
-	}
-	return g, nil
+	g.scout(ctx, say)
+	return ctx.Err()
 }
 
 // scout runs each test alone without a mutation and notes which points it reaches. A test that
@@ -101,7 +126,7 @@ func (g *ground) scout(ctx context.Context, say func(string, ...any)) {
 		r := all[i]
 		for try := range 2 {
 			note := filepath.Join(g.Dir(), fmt.Sprintf("reach-%d-%d", i, try))
-			o := g.run(ctx, r.suite, "^"+r.name+"$", 0, g.alone, "MORTISE_FOREIGN_REACH="+note)
+			o := g.run(ctx, r.suite, "^"+r.name+"$", 0, g.alone, reachVariable+"="+note)
 			if o.Slow || ctx.Err() != nil {
 				return
 			}
@@ -132,7 +157,7 @@ func (g *ground) run(ctx context.Context, s *suite, tests string, n int, limit t
 	if s.skip != "" {
 		args = append(args, "-test.skip", s.skip)
 	}
-	env = append(append(env, strings.Fields(s.env)...), "MORTISE_FOREIGN="+strconv.Itoa(n))
+	env = append(append(env, strings.Fields(s.env)...), switchVariable+"="+strconv.Itoa(n))
 	return g.Run(ctx, s.pkg, args, env, limit)
 }
 

@@ -21,13 +21,13 @@ import (
 	"github.com/mortise-lock/mortise/internal/mutants/binaries"
 )
 
-// loader type-checks packages of the tree. Imports are read from the compiler's export data.
+// loader type-checks packages of the tree. Imports are read from the compiler's export data. Each
+// module has its own, because modules may require different versions of a dependency.
 type loader struct {
 	set     *token.FileSet
-	exports map[string]string // import path to file
-	imports types.Importer
-	files   map[string][]string // directory to its Go files without tests
-	paths   map[string]string   // directory to import path
+	imports map[string]types.Importer // by the directory of the module
+	files   map[string][]string       // directory to its Go files without tests
+	paths   map[string]string         // directory to import path
 }
 
 type listed struct {
@@ -36,14 +36,8 @@ type listed struct {
 }
 
 func load(ctx context.Context, dirs []string) (*loader, error) {
-	l := &loader{set: token.NewFileSet(), exports: map[string]string{}, files: map[string][]string{},
+	l := &loader{set: token.NewFileSet(), imports: map[string]types.Importer{}, files: map[string][]string{},
 		paths: map[string]string{}}
-	l.imports = importer.ForCompiler(l.set, "gc", func(path string) (io.ReadCloser, error) {
-		if file := l.exports[path]; file != "" {
-			return os.Open(file)
-		}
-		return nil, fmt.Errorf("no export data of %s", path)
-	})
 	modules := map[string][]string{}
 	for _, dir := range dirs {
 		module := binaries.Module(dir)
@@ -58,6 +52,13 @@ func load(ctx context.Context, dirs []string) (*loader, error) {
 		return nil, err
 	}
 	for module, within := range modules {
+		exports := map[string]string{} // import path to file
+		l.imports[module] = importer.ForCompiler(l.set, "gc", func(path string) (io.ReadCloser, error) {
+			if file := exports[path]; file != "" {
+				return os.Open(file)
+			}
+			return nil, fmt.Errorf("no export data of %s in module %s", path, module)
+		})
 		args := append([]string{"list", "-export", "-deps", "-json=ImportPath,Dir,Export,GoFiles"}, within...)
 		command := exec.CommandContext(ctx, "go", args...)
 		command.Dir = module
@@ -74,7 +75,7 @@ func load(ctx context.Context, dirs []string) (*loader, error) {
 			} else if err != nil {
 				return nil, err
 			}
-			l.exports[p.ImportPath] = p.Export
+			exports[p.ImportPath] = p.Export
 			if dir, err := filepath.Rel(here, p.Dir); err == nil && filepath.IsLocal(dir) {
 				l.files[dir], l.paths[dir] = p.GoFiles, p.ImportPath
 			}
@@ -118,7 +119,7 @@ func (l *loader) check(dir string, instead map[string][]byte) (*checked, error) 
 		}
 		c.files = append(c.files, file)
 	}
-	config := types.Config{Importer: l.imports}
+	config := types.Config{Importer: l.imports[binaries.Module(dir)]}
 	var err error
 	c.pkg, err = config.Check(l.paths[dir], l.set, c.files, c.info)
 	return c, err

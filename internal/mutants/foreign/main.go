@@ -9,10 +9,11 @@
 // A mutation drops a call, swaps two statements, negates a comparison, uses another value of the
 // same type, or never takes a branch. All drawn mutations are built into one set of test binaries
 // by an overlay, as with the planted bugs, and a variable switches one of them on; the tree is not
-// edited. First each test runs alone without a mutation, which notes what it reaches. Then each
-// mutation is tried with the tests that reach it: those of its package, those that the layers of
-// internal/mutants name for its package, and some of whole nodes. Equal seeds and sources draw
-// equal mutations; -only repeats single ones.
+// edited. First each test of a mutated package runs alone without a mutation, which notes what it
+// reaches, and each mutation is tried with the tests that reach it. The same follows for the
+// mutations that are left, with the tests that the layers of internal/mutants name for the package
+// and some of whole nodes, or with all tests of a nested module. Equal seeds and sources draw equal
+// mutations; -only repeats single ones.
 //
 // Left out are mutations that do not compile, texts for people and logs, "err != nil", and the
 // mutations that known.txt judges. A survivor that only the rest of ./test.sh would notice is shown
@@ -89,25 +90,56 @@ func run(ctx context.Context, c choice) error {
 		}
 		return nil
 	}
-	g, err := build(ctx, t, drawn, c.workers, c.alone)
+	g, err := plough(t, drawn, c.workers, c.alone)
 	if err != nil {
 		return err
 	}
 	defer g.Close()
-	say("built after %v\n", time.Since(begun).Round(time.Second))
-	g.scout(ctx, say)
-	say("scouted after %v\n\n", time.Since(begun).Round(time.Second))
-	verdicts := make([]verdict, len(drawn))
-	binaries.Each(len(drawn), c.workers, func(i int) {
-		if time.Since(begun) < c.budget && ctx.Err() == nil {
-			verdicts[i] = g.hunt(ctx, drawn[i], c.each)
+	verdicts, err := c.hunt(ctx, g, drawn, say)
+	if left := len(drawn) - len(verdicts); left > 0 {
+		say("\n%d mutations were drawn and not tried with all their tests\n", left)
+	}
+	return errors.Join(conclude(verdicts, c.seed, time.Since(begun), say), err)
+}
+
+// hunt tries all points, first with the tests of their packages, then what is left with the wide
+// tests. It returns a verdict for each point that was tried with both.
+func (c choice) hunt(ctx context.Context, g *ground, left []*point, say func(string, ...any)) ([]verdict, error) {
+	var all []verdict
+	begun, n := time.Now(), len(left)
+	earlier := map[*point]verdict{}
+	for _, wide := range []bool{false, true} {
+		if len(left) == 0 {
+			break
 		}
-	}, func(i int) {
-		if v := verdicts[i]; v.point != nil && ctx.Err() == nil {
-			say("%3d of %d, after %s: %s\n", i+1, len(drawn), time.Since(begun).Round(time.Second), v)
+		if err := g.prepare(ctx, wide, left, say); err != nil {
+			return all, err
 		}
-	})
-	return errors.Join(conclude(verdicts, c.seed, time.Since(begun), say), ctx.Err())
+		say("%d mutations, after %v\n\n", len(left), time.Since(begun).Round(time.Second))
+		var survived []*point
+		verdicts := make([]verdict, len(left))
+		binaries.Each(len(left), c.workers, func(i int) {
+			if time.Since(begun) < c.budget && ctx.Err() == nil {
+				verdicts[i] = g.hunt(ctx, left[i], c.each)
+			}
+		}, func(i int) {
+			v := verdicts[i]
+			if v.point == nil || ctx.Err() != nil {
+				return
+			}
+			before := earlier[v.point]
+			v.reached, v.cut, v.took = v.reached+before.reached, v.cut || before.cut, v.took+before.took
+			if !v.caught && !wide {
+				earlier[v.point] = v
+				survived = append(survived, v.point)
+				return
+			}
+			all = append(all, v)
+			say("%3d of %d, after %s: %s\n", len(all), n, time.Since(begun).Round(time.Second), v)
+		})
+		left = survived
+	}
+	return all, ctx.Err()
 }
 
 // drawn reads the tree and draws.
@@ -185,9 +217,6 @@ func conclude(verdicts []verdict, seed uint64, took time.Duration, say func(stri
 	tried, caught := map[string]int{}, map[string]int{}
 	all, good := 0, 0
 	for _, v := range verdicts {
-		if v.point == nil {
-			continue
-		}
 		all++
 		tried[v.area]++
 		if v.caught {
@@ -204,7 +233,7 @@ func conclude(verdicts []verdict, seed uint64, took time.Duration, say func(stri
 	}
 	say("\nSurvivors. Each needs a test of its class, or a line in internal/mutants/foreign/known.txt:\n")
 	for _, v := range verdicts {
-		if v.point != nil && !v.caught {
+		if !v.caught {
 			say("%s\n", v)
 		}
 	}

@@ -27,7 +27,7 @@ var ops = [...]op{opDrop, opSwap, opNegate, opOperand, opSkip}
 // number of the point is switched on.
 type point struct {
 	id, area, dir, file, fun string
-	line                     int
+	line, last               int // of the file
 	op                       op
 	edit                     string
 	n                        int // the number by which the built code knows it, from 1
@@ -98,8 +98,8 @@ func (f *finder) add(op op, from, to ast.Node, before, after, edit string) {
 	f.seen[key]++
 	sum := sha256.Sum256(fmt.Appendf(nil, "%s\x00%d", key, f.seen[key]))
 	f.found = append(f.found, &point{id: hex.EncodeToString(sum[:4]), file: f.name, fun: f.function(),
-		line: f.set.Position(from.Pos()).Line, op: op, edit: edit, begin: f.offset(from.Pos()), end: f.offset(to.End()),
-		before: before, after: after})
+		line: f.set.Position(from.Pos()).Line, last: f.set.Position(to.End()).Line, op: op, edit: edit,
+		begin: f.offset(from.Pos()), end: f.offset(to.End()), before: before, after: after})
 }
 
 func (f *finder) walk(body ast.Node) {

@@ -68,6 +68,14 @@ func splice(text []byte, points []*point) []byte {
 	return append(out, text[from:]...)
 }
 
+// The variables have the number of the mutation that is switched on, and the file in which a
+// process notes what it reaches. They do not begin with MORTISE_: the program refuses unknown
+// variables of that kind, and its tests keep them from the processes that they start.
+const (
+	switchVariable = "FOREIGN_MUTATION"
+	reachVariable  = "FOREIGN_MUTATION_REACH"
+)
+
 // asker is the file that is added to each package with mutations. mutated reports whether the
 // mutation is switched on. On request it also notes which mutations a process has reached.
 const asker = `package %s
@@ -78,9 +86,9 @@ import (
 	"sync/atomic"
 )
 
-var mutatedOn, _ = strconv.Atoi(os.Getenv("MORTISE_FOREIGN"))
+var mutatedOn, _ = strconv.Atoi(os.Getenv("` + switchVariable + `"))
 
-var mutatedTo = os.Getenv("MORTISE_FOREIGN_REACH")
+var mutatedTo = os.Getenv("` + reachVariable + `")
 
 var mutatedSeen [%d]atomic.Bool
 
