@@ -236,3 +236,30 @@ func TestAMarkInUseIsNotForgotten(t *testing.T) {
 		}
 	}
 }
+
+// TestWhatAStaleTokenIsTold checks each field of the error, for a token below one that was seen and
+// below the floor.
+func TestWhatAStaleTokenIsTold(t *testing.T) {
+	seen := &fence.Mark{}
+	if err := seen.Advance(t.Context(), "r", 8); err != nil {
+		t.Fatal(err)
+	}
+	for _, row := range []struct {
+		mark *fence.Mark
+		want fence.StaleError
+	}{
+		{seen, fence.StaleError{Resource: "r", Token: 5, Highest: 8}},
+		{&fence.Mark{Floor: 9}, fence.StaleError{Resource: "r", Token: 5, Highest: 9, Forgotten: true}},
+	} {
+		for name, err := range map[string]error{"Check": row.mark.Check("r", 5),
+			"Advance": row.mark.Advance(t.Context(), "r", 5)} {
+			var stale *fence.StaleError
+			if !errors.As(err, &stale) || *stale != row.want {
+				t.Errorf("%s: %+v, want %+v", name, err, row.want)
+			}
+		}
+		if err := row.mark.Check("r", row.want.Highest); err != nil {
+			t.Errorf("the highest token: %v", err)
+		}
+	}
+}

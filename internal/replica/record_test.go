@@ -47,3 +47,20 @@ func TestARecordIsVouchedForByItsConnection(t *testing.T) {
 		}
 	}
 }
+
+// TestHolderNames checks the name of a holder for each combination of the fields of its record.
+func TestHolderNames(t *testing.T) {
+	for _, row := range []struct {
+		record Record
+		want   string
+	}{
+		{Record{}, "session 7"}, {Record{Instance: "i", Addr: "a", Zone: "z"}, "session 7"},
+		{Record{Instance: "i", Name: "n"}, "n"}, {Record{Instance: "i", Name: "n", For: "f"}, "n (for f)"},
+		{Record{Instance: "i", For: "f"}, " (for f)"}, {Record{Name: "n\x1b"}, `n\u{1b}`},
+		{Record{Name: "n\x1b", For: "f\x1b"}, `n\u{1b} (for f\u{1b})`},
+	} {
+		if got := HolderName(row.record.Encode(), 7); got != row.want {
+			t.Errorf("%+v is called %q, want %q", row.record, got, row.want)
+		}
+	}
+}
