@@ -112,15 +112,16 @@ func TestEveryBugHasALayer(t *testing.T) {
 			for _, test := range tests {
 				found = found || regexp.MustCompile(name).MatchString(test)
 			}
-			if !found {
+			if !found && b.Some {
 				t.Errorf("%s: no test of whole nodes is called %q", b.Name, name)
 			}
 		}
 	}
 }
 
-// TestCatchersRunAtAMerge checks that each recorded catcher exists and that a merge runs it, with a
-// bug or without.
+// TestCatchersRunAtAMerge checks that a merge runs each recorded catcher, with its bug or without.
+// Those of the bugs that a merge switches on must exist. Of other bugs an old record does no harm:
+// all layers are run.
 func TestCatchersRunAtAMerge(t *testing.T) {
 	known, bodies := Catchers(), map[string]map[string]string{} // by package and test
 	body := func(pkg, test string) string {
@@ -154,7 +155,7 @@ func TestCatchersRunAtAMerge(t *testing.T) {
 		for _, l := range Layers() {
 			if l.Name == c.Layer && l.Sees(b) {
 				found = true
-				if text := body(l.Package, c.Test); text == "" {
+				if text := body(l.Package, c.Test); text == "" && b.Some {
 					t.Errorf("%s was caught by %s, which is not in %s: scripts/planted -record %s", b.Name, c.Test,
 						l.Package, b.Name)
 				} else if strings.Contains(text, "slow.Nightly(") {
@@ -162,7 +163,7 @@ func TestCatchersRunAtAMerge(t *testing.T) {
 				}
 			}
 		}
-		if !found {
+		if !found && b.Some {
 			t.Errorf("%s was caught by the layer %s, which does not look for it: scripts/planted -record %s", b.Name,
 				c.Layer, b.Name)
 		}
