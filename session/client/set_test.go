@@ -103,6 +103,9 @@ func TestASetKnowsItsSessions(t *testing.T) {
 	}
 	s.Drop(all[2])
 	s.Rebind([]byte("f"), []byte("o"), make([]nodeid.Endpoint, 1))
+	if want := []string{`Rebind("o", 1)`}; !slices.Equal(all[1].calls, want) || !slices.Equal(all[3].calls, want) {
+		t.Errorf("when another one is dropped, the others hear %q and %q, want %q", all[1].calls, all[3].calls, want)
+	}
 	late := &told{}
 	late.beside = func() { s.SetTargets(make([]nodeid.Endpoint, 5)) }
 	if err := s.Add(late); err != nil {
