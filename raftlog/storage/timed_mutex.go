@@ -2,9 +2,9 @@ package storage
 
 import "time"
 
-// timedMutex is a mutex whose holder may wait for a disk. It can be locked with a timeout. Fake time
-// (testing/synctest) goes on while a goroutine waits for it, but would stop at a sync.Mutex. The
-// channel has one slot, which is full while the mutex is locked.
+// timedMutex is a mutex whose holder may wait for a disk. It can be locked with a timeout. Fake
+// time (testing/synctest) goes on while a goroutine waits for it, but would stop at a sync.Mutex.
+// The channel has one slot, which is full while the mutex is locked.
 type timedMutex chan struct{}
 
 func (g timedMutex) lock() { g <- struct{}{} }
