@@ -16,7 +16,7 @@ type LeaderAnswer func(ctx context.Context, q replica.Question) (*replica.Answer
 
 // Query returns the service for questions to the leader.
 func Query(look LeaderAnswer) transport.Service {
-	return transport.Service{Desc: &query.Query_ServiceDesc, Impl: leader{
+	return transport.Service{Desc: &query.Query_ServiceDesc, Impl: leader{seal: newSeal(),
 		answer: func(ctx context.Context, q replica.Question) (*replica.Answer, error) {
 			q.For = userOf(ctx)
 			return look(ctx, q)
@@ -26,7 +26,13 @@ func Query(look LeaderAnswer) transport.Service {
 type leader struct {
 	query.UnimplementedQueryServer
 	answer LeaderAnswer
+	seal   *seal
 }
+
+// maxForeignPages is the number of pages without a lock of the asking program that one question
+// reads. So a question visits at most this many times the locks of a page, however many others the
+// group has.
+const maxForeignPages = 4
 
 var _ query.QueryServer = leader{}
 
@@ -45,24 +51,26 @@ func (l leader) locks(ctx context.Context, q replica.Question) (*query.LockList,
 }
 
 // page answers a page of a walk through all locks. The place of the walk is named by the key of any
-// lock, so a program that may not see this key gets that of its last lock instead, and the pages
-// without a lock of the program are read here.
+// lock, so this key is sealed for a program that may not see it. Pages without a lock of the
+// program are read here, but only a few for each question: the program then gets an empty page, and
+// asks on.
 func (l leader) page(ctx context.Context, q replica.Question) (*query.LockList, error) {
 	rights := RightsOf(ctx)
-	for {
+	q.Next.Key = l.seal.open(q.Next.Key)
+	for turn := 1; ; turn++ {
 		a, err := l.answer(ctx, q)
 		if err != nil {
 			return nil, err
 		}
-		switch n := len(a.Locks); {
+		switch {
 		case rights.Sees(a.Next.Key):
 		case !a.More:
 			a.Next = lockfsm.Cursor{}
-		case n > 0:
-			a.Next.Key = a.Locks[n-1].Key
-		default:
+		case len(a.Locks) == 0 && turn < maxForeignPages:
 			q.Next = a.Next
 			continue
+		default:
+			a.Next.Key = l.seal.close(a.Next.Key)
 		}
 		return lockList(a, rights), nil
 	}

@@ -157,7 +157,7 @@ func Allowed(c *capability.Capability, q any) error {
 	case *query.HoldersRequest:
 		return sees(q.Key)
 	case *query.ListRequest:
-		if err := lists(q.Prefix); err != nil || len(q.GetNext().GetKey()) == 0 {
+		if err := lists(q.Prefix); err != nil || len(q.GetNext().GetKey()) == 0 || isSealed(string(q.Next.Key)) {
 			return err
 		}
 		return sees(q.Next.Key)
