@@ -6,17 +6,16 @@ import (
 
 	"google.golang.org/protobuf/proto"
 
+	"github.com/mortise-lock/mortise/internal/formats"
 	"github.com/mortise-lock/mortise/internal/nodeid"
 	"github.com/mortise-lock/mortise/internal/plain"
 	wire "github.com/mortise-lock/mortise/transport/wire/mortise/transport/v1"
 )
 
 const (
-	protocol  = 1   // version of the protocol in peer.proto
-	maxAddr   = 512 // bytes
+	protocol  = formats.Hello // version of the protocol in peer.proto
+	maxAddr   = 512           // bytes
 	bootBytes = 16
-
-	helloContext = "mortise-hello/1\x00"
 )
 
 type role byte
@@ -39,7 +38,7 @@ func (p *Port) hello(self *Self, kind wire.Hello_Kind, intended nodeid.ID, numbe
 }
 
 func signedBytes(as role, binding, dialerHello, own []byte) []byte {
-	b := append([]byte(helloContext), byte(as))
+	b := append([]byte(formats.HelloContext), byte(as))
 	b = append(b, binding...)
 	sum := sha256.Sum256(dialerHello)
 	b = append(b, sum[:]...)

@@ -9,20 +9,18 @@ import (
 	"io"
 	"net"
 
+	"github.com/mortise-lock/mortise/internal/formats"
 	"github.com/mortise-lock/mortise/internal/nodeid"
 	wire "github.com/mortise-lock/mortise/transport/wire/mortise/transport/v1"
 )
 
-// exporterLabel is the label of the keying material of a TLS connection (RFC 9266).
-const exporterLabel = "EXPORTER-mortise-hello-v2"
-
 // bindingBytes is the length of the binding. Without TLS, it is also the length of each random
 // number.
-const bindingBytes = 32
+const bindingBytes = formats.BindingBytes
 
 func (s *stream) bind(as role, secure *tls.ConnectionState) ([]byte, error) {
 	if secure != nil {
-		return secure.ExportKeyingMaterial(exporterLabel, nil, bindingBytes)
+		return secure.ExportKeyingMaterial(formats.Exporter, nil, bindingBytes)
 	}
 	var dialed, accepted [bindingBytes]byte
 	own, other := &dialed, &accepted
@@ -43,7 +41,7 @@ func (s *stream) bind(as role, secure *tls.ConnectionState) ([]byte, error) {
 		}
 	}
 	sum := sha256.New()
-	sum.Write([]byte("mortise-plain/2\x00"))
+	sum.Write([]byte(formats.PlainContext))
 	sum.Write(dialed[:])
 	sum.Write(accepted[:])
 	return sum.Sum(nil), nil

@@ -18,13 +18,14 @@ import (
 	"google.golang.org/protobuf/proto"
 
 	"github.com/mortise-lock/mortise/internal/capability"
+	"github.com/mortise-lock/mortise/internal/formats"
 	wire "github.com/mortise-lock/mortise/transport/wire/mortise/transport/v1"
 )
 
 // Frames follow the greetings on a link. A length in four bytes, big endian, precedes each frame.
 // Two values are not lengths: kindKeepalive, and kindClose, which is sent after all data.
 const (
-	linkPreface = "mortise\n" // distinguishes the protocol from HTTP/2
+	linkPreface = formats.Preface // distinguishes the protocol from HTTP/2
 
 	kindKeepalive = 0
 	kindClose     = math.MaxUint32

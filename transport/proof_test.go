@@ -13,6 +13,7 @@ import (
 
 	"google.golang.org/protobuf/proto"
 
+	"github.com/mortise-lock/mortise/internal/formats"
 	"github.com/mortise-lock/mortise/internal/nodeid"
 	wire "github.com/mortise-lock/mortise/transport/wire/mortise/transport/v1"
 )
@@ -255,7 +256,7 @@ func TestAnswerForAnotherDialer(t *testing.T) {
 			_, err4 := conn.Write(nonces[1][:])
 			near.begun, near.opens, far.begun, far.opens = true, true, true, true
 			sum := sha256.New()
-			sum.Write([]byte("mortise-plain/2\x00"))
+			sum.Write([]byte(formats.PlainContext))
 			sum.Write(nonces[0][len(linkPreface):])
 			sum.Write(nonces[1][len(linkPreface):])
 			own := evil.says(func(h *wire.Hello) { h.Number = uint64(answered) + 1 })

@@ -6,6 +6,7 @@ import (
 	"time"
 	"unicode/utf8"
 
+	"github.com/mortise-lock/mortise/internal/formats"
 	"github.com/mortise-lock/mortise/internal/nodeid"
 )
 
@@ -14,7 +15,7 @@ import (
 // rejects a message that is too long, too short or has a value out of range. A later version has
 // another version byte.
 const (
-	wireVersion = 1
+	wireVersion = formats.Founding
 
 	kindQuestion = 1
 	kindInfo     = 2

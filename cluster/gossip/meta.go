@@ -4,6 +4,7 @@ import (
 	"encoding/binary"
 	"errors"
 
+	"github.com/mortise-lock/mortise/internal/formats"
 	"github.com/mortise-lock/mortise/internal/nodeid"
 )
 
@@ -14,7 +15,7 @@ const (
 	MaxZoneBytes = 128 // maximum length of Meta.Zone
 	MaxAddrBytes = 200 // maximum length of Meta.Addr
 
-	metaVersion  = 1
+	metaVersion  = formats.Gossip
 	maxMetaBytes = 512
 	maxAt        = 1<<56 - 1 // fits into a uvarint of eight bytes; no log index is larger
 )

@@ -4,8 +4,17 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/mortise-lock/mortise/internal/attack"
 	"github.com/mortise-lock/mortise/internal/nodeid/nodeidtest"
 )
+
+// TestTheMetaOfAttackersIsUnderstood decodes what the hostile peer sends about a member.
+func TestTheMetaOfAttackersIsUnderstood(t *testing.T) {
+	want := Meta{Instance: nodeidtest.ID(5), Group: 9, At: 12, Leader: true, Name: "n", Zone: "z", Addr: "a:1"}
+	if got, err := decodeMeta(attack.Meta(want).Encode()); err != nil || got != want {
+		t.Errorf("%+v, %v", got, err)
+	}
+}
 
 func TestMetaFitsAndReturns(t *testing.T) {
 	m := Meta{

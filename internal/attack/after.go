@@ -10,7 +10,9 @@ import (
 
 	"google.golang.org/grpc"
 	"google.golang.org/grpc/credentials/insecure"
+	"google.golang.org/protobuf/encoding/protowire"
 	"google.golang.org/protobuf/proto"
+	"google.golang.org/protobuf/reflect/protoreflect"
 
 	"github.com/mortise-lock/mortise/transport/wire/mortise/query/v1"
 	wire "github.com/mortise-lock/mortise/transport/wire/mortise/transport/v1"
@@ -28,13 +30,15 @@ func (c *Conn) Begin(size int, b []byte) error {
 	return err
 }
 
+// Field returns a field of a frame, as a link carries it. The field has the given name in the message
+// Frame of peer.proto, and the type bytes.
+func Field(name protoreflect.Name, b []byte) []byte {
+	field := (&wire.Frame{}).ProtoReflect().Descriptor().Fields().ByName(name)
+	return protowire.AppendBytes(protowire.AppendTag(nil, field.Number(), protowire.BytesType), b)
+}
+
 // Drain discards what the other side sends until the connection ends.
 func (c *Conn) Drain() { _, _ = io.Copy(io.Discard, c.in) }
-
-// rest is the connection, including the bytes in the reader's buffer.
-type rest struct{ *Conn }
-
-func (r rest) Read(b []byte) (int, error) { return r.in.Read(b) }
 
 // Client calls an instance.
 type Client struct {
@@ -67,7 +71,7 @@ func (c *Conn) Calls() (client *Client, end func(), err error) {
 				return nil, net.ErrClosed
 			}
 			used = true
-			return rest{c}, nil
+			return c, nil
 		}))
 	if err != nil {
 		return nil, nil, err

@@ -8,8 +8,9 @@
 // [Alive] encode messages of founding and of gossip with any content. [Members] decodes the members
 // from gossip.
 //
-// Of the code of transport, the package uses only the generated messages. Its encodings are a
-// second implementation, so that they do not hide an error of the product's encoder.
+// Of the product's code, the package uses only generated messages, and the versions in package
+// formats. Its encodings are a second implementation, so that they do not hide an error of the
+// product's encoder. The tests of the packages that decode them check that they are understood.
 //
 // Concurrency: a Speaker is safe for concurrent use, and a Conn belongs to one goroutine. Failure:
 // errors are those of the connection. Limits: the greeting of the accepting side is not verified.

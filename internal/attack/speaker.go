@@ -15,16 +15,12 @@ import (
 
 	"google.golang.org/protobuf/proto"
 
+	"github.com/mortise-lock/mortise/internal/formats"
 	"github.com/mortise-lock/mortise/internal/nodeid"
 	wire "github.com/mortise-lock/mortise/transport/wire/mortise/transport/v1"
 )
 
-const (
-	preface      = "mortise\n"
-	exporter     = "EXPORTER-mortise-hello-v2"
-	bindingBytes = 32
-	within       = 5 * time.Second // time limit for connecting and for each greeting
-)
+const within = 5 * time.Second // time limit for connecting and for each greeting
 
 // Speaker is a process that may connect to the cluster. It has no identity of its own: the caller
 // chooses one for each greeting.
@@ -40,6 +36,9 @@ type Conn struct {
 	Binding []byte // the binding of the greetings on this connection
 	in      *bufio.Reader
 }
+
+// Read implements net.Conn. It begins behind the greetings.
+func (c *Conn) Read(b []byte) (int, error) { return c.in.Read(b) }
 
 // Open connects to addr. The caller can then send a greeting.
 func (s *Speaker) Open(ctx context.Context, addr string) (*Conn, error) {
@@ -75,18 +74,18 @@ func (s *Speaker) begin(ctx context.Context, raw net.Conn, addr string) (*Conn, 
 		return nil, err
 	}
 	state := secure.ConnectionState()
-	binding, err := state.ExportKeyingMaterial(exporter, nil, bindingBytes)
+	binding, err := state.ExportKeyingMaterial(formats.Exporter, nil, formats.BindingBytes)
 	if err != nil {
 		return nil, err
 	}
-	_, err = io.WriteString(secure, preface)
+	_, err = io.WriteString(secure, formats.Preface)
 	return &Conn{Conn: secure, Binding: binding, in: bufio.NewReader(secure)}, err
 }
 
 func (c *Conn) nonces() ([]byte, error) {
-	var own, other [bindingBytes]byte
+	var own, other [formats.BindingBytes]byte
 	_, _ = rand.Read(own[:])
-	if _, err := c.Write(append([]byte(preface), own[:]...)); err != nil {
+	if _, err := c.Write(append([]byte(formats.Preface), own[:]...)); err != nil {
 		return nil, err
 	}
 	if err := c.hearPreface(); err != nil {
@@ -96,18 +95,18 @@ func (c *Conn) nonces() ([]byte, error) {
 		return nil, err
 	}
 	sum := sha256.New()
-	sum.Write([]byte("mortise-plain/2\x00"))
+	sum.Write([]byte(formats.PlainContext))
 	sum.Write(own[:])
 	sum.Write(other[:])
 	return sum.Sum(nil), nil
 }
 
 func (c *Conn) hearPreface() error {
-	var b [len(preface)]byte
+	var b [len(formats.Preface)]byte
 	if _, err := io.ReadFull(c.in, b[:]); err != nil {
 		return err
 	}
-	if string(b[:]) != preface {
+	if string(b[:]) != formats.Preface {
 		return fmt.Errorf("attack: the other side begins with %q", b[:])
 	}
 	return nil
@@ -116,7 +115,7 @@ func (c *Conn) hearPreface() error {
 // Hello encodes a hello with the given key, modified by the function change unless it is nil.
 func (s *Speaker) Hello(key nodeid.Key, kind wire.Hello_Kind, change func(*wire.Hello)) []byte {
 	h := &wire.Hello{
-		Version: 1, Cluster: s.Label, Key: key.Public(), Kind: kind, Addr: "192.0.2.66:7947", Number: 1, Life: 1,
+		Version: formats.Hello, Cluster: s.Label, Key: key.Public(), Kind: kind, Addr: "192.0.2.66:7947", Number: 1, Life: 1,
 		Boot: make([]byte, 16),
 	}
 	_, _ = rand.Read(h.Boot)
@@ -133,7 +132,7 @@ func (s *Speaker) Hello(key nodeid.Key, kind wire.Hello_Kind, change func(*wire.
 // Sign returns the greeting of a dialer with the given key, on a connection with the given binding.
 func Sign(key nodeid.Key, binding, hello []byte) *wire.Greeting {
 	sum := sha256.Sum256(hello)
-	b := append([]byte("mortise-hello/1\x00"), 1)
+	b := append([]byte(formats.HelloContext), 1)
 	b = append(append(b, binding...), sum[:]...)
 	return &wire.Greeting{Hello: hello, Signature: key.Sign(b)}
 }
@@ -184,8 +183,8 @@ func Accept(raw net.Conn, server *tls.Config) (*Conn, *wire.Greeting, error) {
 	if err := c.hearPreface(); err != nil {
 		return nil, nil, err
 	}
-	var nonce [bindingBytes]byte
-	begin := []byte(preface)
+	var nonce [formats.BindingBytes]byte
+	begin := []byte(formats.Preface)
 	if server == nil {
 		if _, err := io.ReadFull(c.in, nonce[:]); err != nil {
 			return nil, nil, err

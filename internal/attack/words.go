@@ -5,7 +5,9 @@ import (
 	"encoding/binary"
 	"regexp"
 
+	"github.com/mortise-lock/mortise/internal/formats"
 	"github.com/mortise-lock/mortise/internal/nodeid"
+	"github.com/mortise-lock/mortise/lockfsm"
 )
 
 // Replica is one replica of a configuration in the messages about founding.
@@ -29,27 +31,27 @@ func replicas(b []byte, all []Replica) []byte {
 
 // InstanceInfo returns an answer about the founding from a member of a group with a leader.
 func InstanceInfo(name, addr string, group, at uint64, voters []Replica) []byte {
-	b := text(text([]byte{1, 2}, name), addr)
+	b := text(text([]byte{formats.Founding, 2}, name), addr)
 	b = binary.AppendUvarint(append(b, 2, 1, 0), group)
-	b = append(b, 3, 0, 0)                                  // settings: Replicas, no Founders, Voters
-	b = append(binary.AppendUvarint(b, 10e9), 0, 0)         // the TTL, no grace, not solo
-	b = binary.AppendUvarint(append(b, 1), 1_800_000_000e3) // rules, wall clock
-	b = append(replicas(b, voters), 0)                      // no obstacle
-	// life 1, not durable, not resuming, the asker's life 1, and no address of the asker
-	b = append(b, 1, 0, 0, 1, 0)
+	b = append(b, 3, 0, 0)                          // settings: Replicas, no Founders, Voters
+	b = append(binary.AppendUvarint(b, 10e9), 0, 0) // the TTL, no grace, not solo
+	b = binary.AppendUvarint(b, uint64(lockfsm.RulesVersion))
+	b = binary.AppendUvarint(b, 1_800_000_000e3)        // the wall clock
+	b = append(replicas(b, voters), 0)                  // no obstacle
+	b = append(b, 1, 0, 0, 0, 1, 0, 0)                  // own life and boot, not durable, not resuming; the asker's
 	return append(binary.AppendUvarint(b, at), 0, 0, 0) // at; no Supersedes, no FloorUnixMS, no Met
 }
 
 // Push returns a message about a configuration. The number `at` may be larger than any correct
 // value.
 func Push(to nodeid.ID, group, at uint64, voters []Replica) []byte {
-	b := append([]byte{1, 9}, to[:]...)
+	b := append([]byte{formats.Founding, 9}, to[:]...)
 	return replicas(binary.AppendUvarint(binary.AppendUvarint(b, group), at), voters)
 }
 
 // Prepare returns a request to an instance to start a replica.
 func Prepare(to nodeid.ID, group, raft, term, at uint64, voters []Replica) []byte {
-	b := append([]byte{1, 7}, to[:]...)
+	b := append([]byte{formats.Founding, 7}, to[:]...)
 	for _, v := range [...]uint64{group, raft, term, at} {
 		b = binary.AppendUvarint(b, v)
 	}
@@ -64,8 +66,9 @@ type Meta struct {
 	Name, Zone, Addr string
 }
 
-func (m Meta) encode() []byte {
-	b := append([]byte{1}, m.Instance[:]...)
+// Encode returns m as gossip carries it.
+func (m Meta) Encode() []byte {
+	b := append([]byte{formats.Gossip}, m.Instance[:]...)
 	b = binary.AppendUvarint(binary.AppendUvarint(b, m.Group), m.At)
 	leader := byte(0)
 	if m.Leader {
@@ -82,7 +85,7 @@ func Alive(label string, of Member, incarnation uint32, m Meta) []byte {
 	b = msgpack(msgpack(b, "Node"), of.Name)
 	b = msgpack(msgpack(b, "Addr"), string(of.IP))
 	b = binary.BigEndian.AppendUint16(append(msgpack(b, "Port"), 0xcd), of.Port)
-	b = msgpack(msgpack(b, "Meta"), string(m.encode()))
+	b = msgpack(msgpack(b, "Meta"), string(m.Encode()))
 	return msgpack(msgpack(b, "Vsn"), "\x01\x05\x05\x00\x00\x00")
 }
 

@@ -3,8 +3,8 @@
 package attackers
 
 import (
+	"bytes"
 	"context"
-	"encoding/binary"
 	"fmt"
 	"math/rand/v2"
 	"time"
@@ -95,10 +95,8 @@ func (a *attacker) raft(ctx context.Context, target known) Tally {
 	}
 	defer c.Close()
 	const size = 8 << 20
-	frame := make([]byte, 0, size)
-	for len(frame) < size {
-		frame = append(frame, 0x2a, 0)
-	}
+	empty := attack.Field("raft", nil)
+	frame := bytes.Repeat(empty, size/len(empty))
 	err = c.Frame(frame)
 	if err == nil && c.Ended(2*time.Second) {
 		err = fmt.Errorf("cut off")
@@ -111,7 +109,7 @@ func commands(c *attack.Conn, all ...lockfsm.Command) error {
 	for _, one := range all {
 		b = one.Append(b)
 	}
-	return c.Frame(append(binary.AppendUvarint([]byte{0x1a}, uint64(len(b))), b...))
+	return c.Frame(attack.Field("commands", b))
 }
 
 func newNonce() (n lockfsm.Nonce) {
@@ -140,7 +138,8 @@ func (a *attacker) sessions(ctx context.Context, target known) Tally {
 	}
 	err = commands(c, all...)
 	victim := a.others(target)[0]
-	record := fmt.Sprintf(`{"instance":"%v","name":"a","addr":%q,"rules":1}`, nodeid.Of(victim.hello.Key), victim.addr)
+	record := fmt.Sprintf(`{"instance":"%v","name":"a","addr":%q,"rules":%d}`, nodeid.Of(victim.hello.Key), victim.addr,
+		lockfsm.RulesVersion)
 	if err == nil {
 		err = commands(c, lockfsm.Command{Kind: lockfsm.Open, Nonce: newNonce(), TTL: time.Hour,
 			Record: []byte(record)})

@@ -4,7 +4,6 @@ package attackers
 
 import (
 	"context"
-	"encoding/binary"
 	"errors"
 	"time"
 
@@ -100,7 +99,7 @@ func (s *raw) acquire(n int, c lockfsm.Command) error {
 func (s *raw) renew() error {
 	s.renewals++
 	b := session.Renewal{Session: s.id, Epoch: s.epoch, Seq: s.renewals, Heard: s.renewals - 1}.Append(nil)
-	return s.c.Frame(append(binary.AppendUvarint([]byte{0x12}, uint64(len(b))), b...))
+	return s.c.Frame(attack.Field("renewals", b))
 }
 
 func (s *raw) close() {
