@@ -79,7 +79,10 @@ type How struct {
 
 const (
 	eventsKept = 8192
-	endsKept   = 256
+	// eventsSearched bounds the work of one question about events, most of which may be of keys that
+	// its asker does not watch.
+	eventsSearched = 2048
+	endsKept       = 256
 )
 
 // eventLog is a ring buffer. Event n, counted from 1, is at index (n-1-from) % eventsKept.
@@ -221,8 +224,9 @@ func (m *Machine) position(number uint64) uint64 { return uint64(m.charter.first
 func (m *Machine) Position() uint64 { return m.position(m.past) }
 
 // Since returns the first events after the position `after` whose keys begin with one of the
-// prefixes. It returns at most `most` events. upTo is the last searched position. ok is false if
-// the next event is no longer in the log, or if the position is not of this group.
+// prefixes. It returns at most `most` events, and searches at most eventsSearched. upTo is the last
+// searched position. ok is false if the next event is no longer in the log, or if the position is
+// not of this group.
 func (m *Machine) Since(after uint64, of Prefixes, most int) (events []Event, upTo uint64, ok bool) {
 	first := m.position(0)
 	r := &m.events
@@ -231,9 +235,10 @@ func (m *Machine) Since(after uint64, of Prefixes, most int) (events []Event, up
 		return nil, after, false
 	}
 	for number := after - first + 1; number <= m.past; number++ {
-		if len(events) == most {
+		if len(events) == most || number-(after-first) > eventsSearched {
 			return events, m.position(number - 1), true
 		}
+		m.visits++
 		if h := &r.events[(number-1-r.from)%eventsKept]; of.Cover(h.key) {
 			events = append(events, m.event(h, number))
 		}

@@ -136,6 +136,7 @@ func (m *Machine) Walk(c Cursor, prefix string, locks, queue, budget int) (all [
 		if budget--; budget < 0 || len(all) == locks || room <= 0 {
 			return all, next, true
 		}
+		m.visits++
 		next.Key = l.key
 		if l.position <= c.Place {
 			continue

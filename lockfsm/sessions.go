@@ -1,6 +1,9 @@
 package lockfsm
 
-import "time"
+import (
+	"slices"
+	"time"
+)
 
 // session is the session of one opener. Its requests are in ascending order of number.
 type session struct {
@@ -74,6 +77,7 @@ func (m *Machine) WalkSessions(c SessionCursor, most, budget int) (all []Session
 		if budget--; budget < 0 || len(all) == most || room <= 0 {
 			return all, next, true
 		}
+		m.visits++
 		next.At = s.id
 		if s.id <= c.Past {
 			continue
@@ -179,6 +183,7 @@ func (m *Machine) attach(c *view, res *Result) {
 		e = next
 	}
 	m.fire()
+	m.states = slices.Grow(m.states, len(s.requests))
 	for e := s.first; e != nil; e = e.next {
 		m.states = append(m.states, e.change())
 	}

@@ -167,6 +167,87 @@ func costs() []work {
 	}
 }
 
+// TestAnAttachGathersItsRequestsOnce checks that the list of all requests of a session does not grow
+// step by step, because a guest can attach again and again.
+func TestAnAttachGathersItsRequestsOnce(t *testing.T) {
+	const held = 20_000
+	w := newWorld(t)
+	id := w.session(1)
+	for n := range Number(held) {
+		w.do(Command{Kind: Acquire, Session: id, Epoch: 1, Number: n + 1, Key: "k", Mode: ModeIS}, Granted)
+	}
+	epoch := Epoch(1)
+	allocs := testing.AllocsPerRun(10, func() {
+		epoch++
+		r := w.do(Command{Kind: Attach, Session: id, Epoch: epoch, Number: held + 1, Nonce: Nonce{1},
+			Live: []Range{{1, held}}}, Done)
+		if len(r.States) != held {
+			t.Fatalf("%d of %d requests are listed", len(r.States), held)
+		}
+	})
+	if allocs > 10 {
+		t.Errorf("an Attach allocates %v times", allocs)
+	}
+}
+
+// TestTheWorkOfAQuestionIsBounded asks questions whose answers are far from where they begin. Each
+// visits a bounded number of locks, sessions or events and then names the place where it goes on.
+func TestTheWorkOfAQuestionIsBounded(t *testing.T) {
+	const budget = 1000
+	w, _, _ := crowdedGroup(t)
+	start := w.m.Position()
+	for n := range Number(3 * budget) {
+		nonce := Nonce{7, byte(n), byte(n >> 8)}
+		id := w.do(Command{Kind: Open, Nonce: nonce}, Done).Session
+		w.do(Command{Kind: Attach, Session: id, Epoch: 1, Number: 1, Nonce: nonce}, Done)
+		w.do(Command{Kind: Acquire, Session: id, Epoch: 1, Number: 1, Key: fmt.Sprint("others/", n)}, Granted)
+	}
+	last := fmt.Sprint("others/", 3*budget-1)
+	for name, ask := range map[string]func(visited func()) (found bool){
+		"locks": func(visited func()) (found bool) {
+			for next, more := (Cursor{}), true; more; visited() {
+				var all []LockInfo
+				all, next, more = w.m.Walk(next, last, 10, 1, budget)
+				found = found || len(all) == 1
+			}
+			return found
+		},
+		"locks after a lock that has ended": func(visited func()) (found bool) {
+			for next, more := (Cursor{Key: "gone", Place: 1 << 62}), true; more; visited() {
+				_, next, more = w.m.Walk(next, last, 10, 1, budget)
+			}
+			return true
+		},
+		"sessions": func(visited func()) (found bool) {
+			for next, more := (SessionCursor{}), true; more; visited() {
+				_, next, more = w.m.WalkSessions(next, 10*budget, budget)
+			}
+			return true
+		},
+		"events": func(visited func()) (found bool) {
+			for at := start; at != w.m.Position(); visited() {
+				events, upTo, ok := w.m.Since(at, NewPrefixes(last), 10)
+				if !ok {
+					t.Fatal("the events are no longer kept")
+				}
+				found, at = found || len(events) == 1, upTo
+			}
+			return found
+		},
+	} {
+		w.m.visits = 0
+		parts := 0
+		if !ask(func() {
+			if parts++; w.m.visits > eventsSearched+1 || parts > 100 {
+				t.Fatalf("%s: part %d visits %d", name, parts, w.m.visits)
+			}
+			w.m.visits = 0
+		}) || parts < 2 {
+			t.Errorf("%s: not found in %d parts", name, parts)
+		}
+	}
+}
+
 // TestEveryCommandIsBounded checks that every kind has a row, and that the commands of the rows
 // visit few entries of a crowded group, besides a few for each of their own keys.
 func TestEveryCommandIsBounded(t *testing.T) {

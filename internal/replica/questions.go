@@ -213,7 +213,7 @@ func (s *Questions) tell(one *Asked, m *lockfsm.Machine) bool {
 	q, a := &one.question, &one.answer
 	events, upTo, known := m.Since(q.After, q.Prefixes, maxEvents)
 	a.Events, a.Position, a.Missed, a.Leader, a.More = events, upTo, !known, s.leader, upTo != m.Position()
-	return len(events) > 0 || !known
+	return len(events) > 0 || !known || a.More // the asker asks on
 }
 
 func (a *Asked) seen() {

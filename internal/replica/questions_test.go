@@ -2,6 +2,7 @@ package replica
 
 import (
 	"errors"
+	"fmt"
 	"strings"
 	"testing"
 	"time"
@@ -146,7 +147,8 @@ func TestQuestionsAreBounded(t *testing.T) {
 		}
 		for range 3 {
 			one, why := fill("one")
-			if !errors.Is(why, ErrBusy) || !strings.Contains(why.Error(), "one derived secret: at most") {
+			if !errors.Is(why, ErrBusy) || !strings.Contains(why.Error(), "one derived secret: at most") ||
+				strings.Contains(why.Error(), "watches have reached") != (op == OpWatch) {
 				t.Errorf("%s: %v", op, why)
 			}
 			two, _ := fill("other")
@@ -162,6 +164,36 @@ func TestQuestionsAreBounded(t *testing.T) {
 			if n := q.asking.Total() + q.waiters.Total(); n != 0 || len(q.waiting) != 0 {
 				t.Fatalf("%s: %d places and %d questions are left", op, n, len(q.waiting))
 			}
+		}
+	}
+}
+
+// TestAWatchFarBehindGoesOn checks that a watch with too many events of other keys before its own is
+// answered at once, so that its asker asks on, and does not wait for a further change.
+func TestAWatchFarBehindGoesOn(t *testing.T) {
+	c, q, _ := leading(t)
+	at := c.Machine().Position()
+	for n := range 6000 {
+		key := "other"
+		if n == 5999 {
+			key = "k"
+		}
+		put := lockfsm.Command{Kind: lockfsm.Put, Number: lockfsm.Number(n + 1), Key: fmt.Sprint(key, n), Value: []byte("v"),
+			Nonce: lockfsm.Nonce{1, byte(n), byte(n >> 8)}}
+		if err := c.Apply(uint64(10+n), 2, put.Append(nil)); err != nil {
+			t.Fatal(err)
+		}
+	}
+	for parts := 1; ; parts++ {
+		watch := ask(t, q, Question{Op: OpWatch, Prefixes: lockfsm.NewPrefixes("k"), After: at})
+		c.Confirmed(2, QuestionRound|watch.Number)
+		a, err := watch.Answer()
+		if !watch.answered() || err != nil || parts > 10 || a.Position <= at {
+			t.Fatalf("part %d, after %d: answered %v: %+v, %v", parts, at, watch.answered(), a, err)
+		}
+		q.Drop(watch)
+		if at = a.Position; len(a.Events) == 1 && !a.More {
+			return
 		}
 	}
 }
