@@ -14,7 +14,10 @@ import (
 // do not wait for each other, so a failover's many instances attach at once.
 
 const (
-	attachPause    = 2 * time.Microsecond // per request that an Attach has listed, above attachFree
+	// for each request that an Attach has listed, above attachFree. With a derived secret the pause is
+	// longer, because an Attach costs all voters up to half a microsecond for each.
+	attachPause    = 2 * time.Microsecond
+	guestPause     = 20 * time.Microsecond
 	attachFree     = 64
 	maxAttachPause = time.Second
 	sweepPaces     = 1024
@@ -22,7 +25,8 @@ const (
 
 // pace is the pace of one owner: of one instance under one capability.
 type pace struct {
-	pending int // its commands of the kind Attach that are not applied
+	each    time.Duration // attachPause or guestPause
+	pending int           // its commands of the kind Attach that are not applied
 	until   clock.Time
 }
 
@@ -52,7 +56,10 @@ func (k *Core) paceOf(owner lockfsm.Opener) *pace {
 			}
 		}
 	}
-	p = &pace{}
+	p = &pace{each: attachPause}
+	if owner.Capability != [32]byte{} {
+		p.each = guestPause
+	}
 	k.paces.owners[owner] = p
 	return p
 }
@@ -109,7 +116,7 @@ func (k *Core) paced(id attachID, listed int) {
 	}
 	delete(k.paces.pending, id)
 	p.pending--
-	p.until = max(p.until, k.now.Add(min(time.Duration(max(listed-attachFree, 0))*attachPause, maxAttachPause)))
+	p.until = max(p.until, k.now.Add(min(time.Duration(max(listed-attachFree, 0))*p.each, maxAttachPause)))
 }
 
 // nextAttach returns when the next run is released, or 0 if an applied command releases it.
