@@ -5,6 +5,8 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"sync"
+	"time"
 
 	"github.com/mortise-lock/mortise/internal/queries"
 	"github.com/mortise-lock/mortise/lockfsm"
@@ -15,7 +17,31 @@ import (
 // admin answers admin clients, such as cmd/mortise, by calling the methods of this node.
 type admin struct {
 	query.UnimplementedAdminServer
-	n *Node
+	n   *Node
+	way *way
+}
+
+// way keeps the answer to Here for programs that may not read the whole status. Every program may
+// ask, at any rate, and a status costs far more than the question.
+type way struct {
+	mu   sync.Mutex // guards the fields below; never held while waiting
+	made time.Time
+	text []byte // never changed
+}
+
+const wayKept = 50 * time.Millisecond
+
+func (w *way) in(n *Node) ([]byte, error) {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	if now := time.Now(); w.text == nil || now.Sub(w.made) >= wayKept {
+		text, err := json.Marshal(n.Status().wayIn())
+		if err != nil {
+			return nil, err
+		}
+		w.text, w.made = text, now
+	}
+	return w.text, nil
 }
 
 var _ query.AdminServer = admin{}
@@ -32,15 +58,15 @@ func failed(err error) error {
 
 // Here returns the status of this instance. It asks no other instance.
 func (a admin) Here(ctx context.Context, _ *query.HereRequest) (*query.HereAnswer, error) {
-	n, s := a.n, a.n.Status()
 	answer := &query.HereAnswer{}
 	var err error
 	if denied := (*session.NotAllowedError)(nil); errors.As(queries.Allowed(queries.RightsOf(ctx),
 		&query.StateRequest{}), &denied) {
 		answer.Denied = queries.DeniedOf(denied)
-		answer.Status, err = json.Marshal(s.wayIn())
+		answer.Status, err = a.way.in(a.n)
 		return answer, err
 	}
+	n, s := a.n, a.n.Status()
 	if s.Err != nil {
 		answer.Failed = s.Err.Error()
 	}
