@@ -33,6 +33,10 @@ import (
 // askWithin is the time limit of a question that needs no leader.
 const askWithin = time.Second
 
+// answerLate is the time by which an answer can be later than the time limit of its question at the
+// leader. An instance that has not answered then hangs.
+const answerLate = 2 * time.Second
+
 // Guest asks the instances of a cluster. Open makes one, and Close ends it.
 type Guest struct {
 	config   mortise.Config
@@ -41,6 +45,7 @@ type Guest struct {
 	key      nodeid.Key
 	port     *transport.Port
 	sessions atomic.Pointer[client.Client] // client of the Session; nil means none
+	answered atomic.Pointer[string]        // address of the instance that has answered the last Put
 	asking   sync.WaitGroup                // questions whose answers are no longer needed
 }
 

@@ -127,6 +127,39 @@ func TestASessionGoesOverToTheNextGroup(t *testing.T) {
 	}
 }
 
+// A guest asks the instance that has answered it last, and looks for another one only if that one
+// does not answer. A survey before each question would cost each instance a status.
+func TestAPutGoesToTheInstanceThatAnsweredLast(t *testing.T) {
+	c := newTown(t)
+	first := c.node()
+	g := c.guest(func(*mortise.Config) {})
+	defer g.Close()
+	peek := func(within time.Duration) error {
+		ctx, cancel := context.WithTimeout(t.Context(), within)
+		defer cancel()
+		_, err := Put(ctx, g, query.AdminClient.Peek, &query.KeyRequest{Key: []byte("k")})
+		return err
+	}
+	if err := peek(patience); err != nil {
+		t.Fatal(err)
+	}
+	c.publish("127.0.0.1:1\n") // a survey would find no instance
+	if err := peek(patience); err != nil {
+		t.Error(err)
+	}
+	if err := first.Close(); err != nil {
+		t.Fatal(err)
+	}
+	if err := peek(time.Second); !errors.Is(err, ErrNotReady) {
+		t.Errorf("no instance runs: %v", err)
+	}
+	second := c.node()
+	defer second.Close()
+	if err := peek(patience); err != nil {
+		t.Error(err)
+	}
+}
+
 func TestGuestWithoutTheSecretGetsNothing(t *testing.T) {
 	c := newTown(t)
 	n := c.node()

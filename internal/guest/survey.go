@@ -13,6 +13,7 @@ import (
 	"github.com/mortise-lock/mortise"
 	"github.com/mortise-lock/mortise/cluster/discovery"
 	"github.com/mortise-lock/mortise/internal/plain"
+	"github.com/mortise-lock/mortise/internal/queries"
 	"github.com/mortise-lock/mortise/transport"
 	"github.com/mortise-lock/mortise/transport/wire/mortise/query/v1"
 )
@@ -216,17 +217,24 @@ func outcome(err error) Outcome {
 }
 
 // Put finds an instance that has a leader and sends it a question, until there is an answer or ctx
-// ends. If a retry cannot succeed, Put returns the error immediately. ErrNotReady means that no
+// ends. It begins with the instance that has answered last. If a retry cannot succeed, Put returns the error immediately. ErrNotReady means that no
 // instance has answered, or that none of them has a leader.
 func Put[Q, A any](ctx context.Context, g *Guest, method Method[Q, A], q *Q) (*A, error) {
 	var last error
+	if addr := g.answered.Load(); addr != nil {
+		asking, cancel := context.WithTimeout(ctx, queries.Time(q)+answerLate)
+		a, err := Ask(asking, g, *addr, method, q)
+		if cancel(); settled(err) {
+			return a, err
+		}
+		g.answered.CompareAndSwap(addr, nil)
+	}
 	for {
 		addr, err := g.led(ctx)
 		if err == nil {
 			var a *A
-			a, err = Ask(ctx, g, addr, method, q)
-			f := failed(err)
-			if err == nil || errors.Is(err, mortise.ErrNotAllowed) || f != nil && f.Kind != query.Failure_NOT_READY {
+			if a, err = Ask(ctx, g, addr, method, q); settled(err) {
+				g.answered.Store(&addr)
 				return a, err
 			}
 		}
@@ -242,6 +250,12 @@ func Put[Q, A any](ctx context.Context, g *Guest, method Method[Q, A], q *Q) (*A
 		case <-time.After(again):
 		}
 	}
+}
+
+// settled reports whether the error of an answer, or nil, is the result of a question.
+func settled(err error) bool {
+	f := failed(err)
+	return err == nil || errors.Is(err, mortise.ErrNotAllowed) || f != nil && f.Kind != query.Failure_NOT_READY
 }
 
 // Denied returns nil for a complete answer. If the answer was shortened because a right is missing,
