@@ -151,7 +151,7 @@ func (d *door) from(r *http.Request) asks { return d.leases.from(programOf(r)) }
 func (d *door) admit(w http.ResponseWriter, r *http.Request, secret string, next http.Handler) {
 	sum, err := d.programs.check(secret)
 	if err != nil {
-		d.entry.refuse(w, r, func() { refuse(w, err) })
+		d.entry.refuse(w, r, func() { d.entry.strangers.refuse(w, err) })
 		return
 	}
 	d.entry.admit(w, r, sum, func(w http.ResponseWriter, r *http.Request) {

@@ -177,6 +177,37 @@ func TestLeasesAreBoundedForEachClient(t *testing.T) {
 	}
 }
 
+// Ten connections of clients that show neither a token nor a secret have one client's share of the
+// leases together, and leave the rest to others.
+func TestLeasesAreNotCountedByConnection(t *testing.T) {
+	server, all := doorTo(t, nil)
+	for i := range maxLeases/2 - 1 {
+		if _, err := all.open(anyone{}, "", maxLeaseTTL); err != nil {
+			t.Fatal(i, err)
+		}
+	}
+	opened := 0
+	for range 10 {
+		client := &http.Client{Transport: &http.Transport{}} // a connection of its own, which stays open
+		defer client.CloseIdleConnections()
+		for range 2 {
+			code, text := ask(t, client, http.MethodPost, server.URL+"/v1/leases", `{"ttl_seconds": 600}`)
+			switch {
+			case code == http.StatusOK:
+				opened++
+			case code != http.StatusServiceUnavailable || !strings.Contains(text, errTooMuch.Error()):
+				t.Errorf("%d %s", code, text)
+			}
+		}
+	}
+	if opened != 1 {
+		t.Errorf("ten connections have opened %d leases beyond the share of one client", opened-1)
+	}
+	if _, err := all.open(localUser(1), "", maxLeaseTTL); err != nil {
+		t.Errorf("another client: %v", err)
+	}
+}
+
 func TestALeaseHasAPlainName(t *testing.T) {
 	server, _ := doorTo(t, nil)
 	for _, path := range []string{"/v1/leases", "/v1/hold"} {

@@ -44,16 +44,17 @@ func newServer(handler http.Handler) *http.Server {
 
 // entry admits requests. It is safe for concurrent use.
 type entry struct {
-	requests *shares // running requests
-	bodies   *shares // bytes
-	turns    turns
-	refusals pace
+	requests  *shares // running requests
+	bodies    *shares // bytes
+	turns     turns
+	refusals  pace
+	strangers strangers
 }
 
 func newEntry(requests int) *entry {
 	return &entry{requests: newShares(requests), bodies: newShares(bodiesBytes),
 		turns:    turns{each: turnsEach, long: turnTime, of: map[any]*line{}},
-		refusals: pace{every: refusalEvery, most: refusalLine}}
+		refusals: pace{every: refusalEvery, most: refusalLine}, strangers: strangers{all: map[string]*rendered{}}}
 }
 
 // admit calls next for a request of a client, unless the client uses too much.

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"net/http"
+	"sync"
 
 	"github.com/mortise-lock/mortise"
 )
@@ -36,6 +37,11 @@ var (
 // full queue, is known: a program that skips its work when it is busy must not do so everywhere
 // when the group has no leader.
 func refuse(w http.ResponseWriter, err error) {
+	code, p := problemOf(err)
+	say(w, code, p)
+}
+
+func problemOf(err error) (int, problem) {
 	p, code := problem{Error: sentence(err.Error(), toPrograms), Kind: "failed"}, http.StatusInternalServerError
 	var wait interface{ HolderKnown() bool }
 	set := func(c int, kind string) { code, p.Kind = c, kind }
@@ -77,7 +83,50 @@ func refuse(w http.ResponseWriter, err error) {
 	case errors.Is(err, context.DeadlineExceeded):
 		set(http.StatusServiceUnavailable, "not ready")
 	}
-	say(w, code, p)
+	return code, p
+}
+
+// strangers keeps the answers to requests whose secret is not accepted. There are few different
+// ones, and made-up secrets cost their sender nothing. It is safe for concurrent use.
+type strangers struct {
+	mu  sync.Mutex // guards all
+	all map[string]*rendered
+}
+
+// rendered is an answer of the API.
+type rendered struct {
+	code int
+	text []byte
+}
+
+const maxRefusals = 32
+
+func (s *strangers) refuse(w http.ResponseWriter, err error) {
+	what := err.Error()
+	s.mu.Lock()
+	a := s.all[what]
+	s.mu.Unlock()
+	if a == nil {
+		code, p := problemOf(err)
+		text, err := dialect(p)
+		if err != nil {
+			refuse(w, err)
+			return
+		}
+		a = &rendered{code, text}
+		s.mu.Lock()
+		if len(s.all) < maxRefusals {
+			s.all[what] = a
+		}
+		s.mu.Unlock()
+	}
+	a.write(w)
+}
+
+func (a *rendered) write(w http.ResponseWriter) {
+	w.Header().Set("Content-Type", "application/json")
+	w.WriteHeader(a.code)
+	_, _ = w.Write(a.text)
 }
 
 type problem struct {
@@ -91,9 +140,7 @@ func say(w http.ResponseWriter, code int, v any) {
 	if err != nil {
 		code, text = http.StatusInternalServerError, []byte("{}\n")
 	}
-	w.Header().Set("Content-Type", "application/json")
-	w.WriteHeader(code)
-	_, _ = w.Write(text)
+	(&rendered{code, text}).write(w)
 }
 
 // lines returns a function that writes and flushes one line. The function reports whether the

@@ -50,7 +50,7 @@ var prefixOf = regexp.MustCompile(`(^|: |; |\n|\()mortise: `)
 
 // sentence returns a text of the library for a reader.
 func sentence(text string, to reader) string {
-	for prefixOf.MatchString(text) { // matches may overlap
+	for strings.Contains(text, "mortise: ") && prefixOf.MatchString(text) { // matches may overlap
 		text = prefixOf.ReplaceAllString(text, "$1")
 	}
 	return name.ReplaceAllStringFunc(phrases.Replace(text), func(word string) string {
