@@ -5,6 +5,7 @@ import (
 	"errors"
 	"os"
 	"path/filepath"
+	"regexp"
 	"strings"
 	"testing"
 	"time"
@@ -116,6 +117,25 @@ func TestEveryLabellingPackageIsTried(t *testing.T) {
 				t.Errorf("package %s adds a label, and is not in the table", name)
 			}
 		}
+	}
+	const purpose = "mortise.purpose" // a lock is entered again in spite of it, see above
+	label := regexp.MustCompile(`(?:Labels: *|return )map\[string\]string\{([^}]*)\}`)
+	adapters := 0
+	err = filepath.WalkDir("../../adapters", func(path string, _ os.DirEntry, err error) error {
+		if err != nil || filepath.Ext(path) != ".go" || strings.HasSuffix(path, "_test.go") {
+			return err
+		}
+		text, err := os.ReadFile(path)
+		for _, set := range label.FindAllSubmatch(text, -1) {
+			adapters++
+			if key, _, _ := strings.Cut(string(set[1]), ":"); key != `"`+purpose+`"` || strings.Count(string(set[1]), ":") != 1 {
+				t.Errorf("%s adds the label %s, which would forbid to enter a lock again", path, set[1])
+			}
+		}
+		return err
+	})
+	if err != nil || adapters < 6 {
+		t.Errorf("%d labels of adapters: %v", adapters, err)
 	}
 	if found < len(labelling) {
 		t.Errorf("%d of %d packages were found", found, len(labelling))

@@ -147,3 +147,29 @@ func TestUnpinnedWorkflowsAreNoticed(t *testing.T) {
 		}
 	}
 }
+
+// TestMeshesAreNamed checks that each file that makes the network of the locks in Kubernetes, and
+// the operator's page, say to exclude the port of the locks from a service mesh.
+func TestMeshesAreNamed(t *testing.T) {
+	files := []string{filepath.Join("docs", "OPERATION.md")}
+	err := filepath.WalkDir(filepath.Join("..", "..", "deploy"), func(path string, d os.DirEntry, err error) error {
+		if err != nil || d.IsDir() || strings.Contains(path, "templates") || filepath.Ext(path) != ".yaml" {
+			return err
+		}
+		text, err := os.ReadFile(path)
+		if strings.Contains(strings.ToLower(string(text)), "networkpolicy") {
+			files = append(files, strings.TrimPrefix(path, filepath.Join("..", "..")))
+		}
+		return err
+	})
+	if err != nil || len(files) < 4 {
+		t.Fatal(files, err)
+	}
+	words := regexp.MustCompile(`[Ee]xclude (it|the\s+port) from a\s+service mesh`)
+	for _, file := range files {
+		text, err := os.ReadFile(filepath.Join("..", "..", file))
+		if err != nil || !words.Match(text) {
+			t.Errorf("%s does not say to exclude the port from a service mesh: %v", file, err)
+		}
+	}
+}
