@@ -94,6 +94,8 @@ func shells() []Bug {
 			Breaks: "a lock becomes shared although a handle that is left writes one of its keys"},
 		{Name: "upgrade-of-a-reader", Package: ".", Hazard: "none", Nodes: "TestDowngradeOfAnUpgradableLock",
 			Breaks: "a handle that was made shared is upgraded without asking the group, beside readers"},
+		{Name: "survey-for-each-question", Package: "internal/guest", Hazard: "none",
+			Breaks: "each question of a guest makes every instance that it knows build a status"},
 		{Name: "root-of-a-guest-lowers-to-a-key", Package: "internal/guest", Hazard: "none",
 			Breaks: "a guest makes the root of a tree shared, and others write the nodes below"},
 		{Name: "ancestor-left-out", Package: "internal/modes", Hazard: "none", Nodes: "TestPaths",
