@@ -167,8 +167,8 @@ func costs() []work {
 	}
 }
 
-// TestAnAttachGathersItsRequestsOnce checks that the list of all requests of a session does not grow
-// step by step, because a guest can attach again and again.
+// TestAnAttachGathersItsRequestsOnce checks that the list of all requests of a session does not
+// grow step by step, because a guest can attach again and again.
 func TestAnAttachGathersItsRequestsOnce(t *testing.T) {
 	const held = 20_000
 	w := newWorld(t)

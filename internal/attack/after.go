@@ -30,8 +30,8 @@ func (c *Conn) Begin(size int, b []byte) error {
 	return err
 }
 
-// Field returns a field of a frame, as a link carries it. The field has the given name in the message
-// Frame of peer.proto, and the type bytes.
+// Field returns a field of a frame, as a link carries it. The field has the given name in the
+// message Frame of peer.proto, and the type bytes.
 func Field(name protoreflect.Name, b []byte) []byte {
 	field := (&wire.Frame{}).ProtoReflect().Descriptor().Fields().ByName(name)
 	return protowire.AppendBytes(protowire.AppendTag(nil, field.Number(), protowire.BytesType), b)

@@ -24,7 +24,7 @@ func TestAttackersGetBeyondTheHello(t *testing.T) {
 		at := a.leader()
 		n := a.nodes[at]
 		enter := func(kind wire.Hello_Kind) *attack.Conn {
-			c, err := a.speaker.Open(t.Context(), address(at))
+			c, err := a.speaker.Open(a.t.Context(), address(at))
 			if err != nil {
 				a.t.Fatal(err)
 			}

@@ -217,8 +217,9 @@ func outcome(err error) Outcome {
 }
 
 // Put finds an instance that has a leader and sends it a question, until there is an answer or ctx
-// ends. It begins with the instance that has answered last. If a retry cannot succeed, Put returns the error immediately. ErrNotReady means that no
-// instance has answered, or that none of them has a leader.
+// ends. It begins with the instance that has answered last. If a retry cannot succeed, Put returns
+// the error immediately. ErrNotReady means that no instance has answered, or that none of them has
+// a leader.
 func Put[Q, A any](ctx context.Context, g *Guest, method Method[Q, A], q *Q) (*A, error) {
 	var last error
 	if addr := g.answered.Load(); addr != nil {

@@ -187,8 +187,8 @@ func (r *rig) keysOf(t *testing.T, method string, q proto.Message, fields []prot
 }
 
 // TestAPageNamesNoForeignKey walks through the locks of a group as a program that may see a few of
-// them, in pages that end at any lock, also when the leader changes. It gets these few, and no other
-// key. The work of one question does not grow with the number of the others.
+// them, in pages that end at any lock, also when the leader changes. It gets these few, and no
+// other key. The work of one question does not grow with the number of the others.
 func TestAPageNamesNoForeignKey(t *testing.T) {
 	const locks = 60
 	mine := func(i int) bool { return i == 7 || i == 8 || i == 33 || i == locks-2 }
@@ -231,8 +231,8 @@ func TestAPageNamesNoForeignKey(t *testing.T) {
 	}
 }
 
-// TestASealedKeyIsOpenedByItsMakerOnly seals keys of all lengths. What was changed, or was sealed by
-// another process, opens as no key, and never as another one.
+// TestASealedKeyIsOpenedByItsMakerOnly seals keys of all lengths. What was changed, or was sealed
+// by another process, opens as no key, and never as another one.
 func TestASealedKeyIsOpenedByItsMakerOnly(t *testing.T) {
 	one, other := newSeal(), newSeal()
 	sizes := map[int]bool{}

@@ -5,7 +5,6 @@ import (
 	"crypto/cipher"
 	"crypto/rand"
 	"encoding/binary"
-	"fmt"
 	"strings"
 )
 
@@ -22,15 +21,9 @@ const (
 
 func newSeal() *seal {
 	var key [32]byte
-	_, _ = rand.Read(key[:]) // never returns an error
-	block, err := aes.NewCipher(key[:])
-	var aead cipher.AEAD
-	if err == nil {
-		aead, err = cipher.NewGCMWithRandomNonce(block)
-	}
-	if err != nil {
-		panic(fmt.Sprintf("mortise: AES-256-GCM: %v", err)) // not with a key of this length
-	}
+	_, _ = rand.Read(key[:])                       // never returns an error
+	block, _ := aes.NewCipher(key[:])              // fails only for a key of another length
+	aead, _ := cipher.NewGCMWithRandomNonce(block) // fails only for a block that is not of AES
 	return &seal{aead}
 }
 

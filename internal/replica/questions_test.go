@@ -168,8 +168,8 @@ func TestQuestionsAreBounded(t *testing.T) {
 	}
 }
 
-// TestAWatchFarBehindGoesOn checks that a watch with too many events of other keys before its own is
-// answered at once, so that its asker asks on, and does not wait for a further change.
+// TestAWatchFarBehindGoesOn checks that a watch with too many events of other keys before its own
+// is answered at once, so that its asker asks on, and does not wait for a further change.
 func TestAWatchFarBehindGoesOn(t *testing.T) {
 	c, q, _ := leading(t)
 	at := c.Machine().Position()
