@@ -39,6 +39,7 @@ var untried = map[string]string{
 		"cluster.rejoinMany cluster/founding.maxMet cluster/founding.maxRound " +
 		"cluster/founding.maxSample cluster/founding.maxSearch cluster/founding.maxSettle " +
 		"internal/guest.maxAsks internal/guest.maxJoin internal/guest.maxPlaces " +
+		"internal/queries.maxForeignPages " +
 		"internal/replica.MaxPage internal/replica.maxEvents lockfsm.chunkBytes lockfsm.maxAsked " +
 		"lockfsm.maxLinks lockfsm.maxSearches lockfsm.overlayBlockItems raftlog.atOnce " +
 		"raftlog.maxDuplicatesPerTick raftlog.maxGathers raftlog.maxTurnRounds raftlog.restSteps " +
@@ -67,13 +68,13 @@ var untried = map[string]string{
 		"session/client.answerTTLParts session/client.answerTime session/client.leaseRenewLongest " +
 		"session/client.leaseRenewParts session/client.leaseShortestParts session/client.renewWaiting " +
 		"session/client.settled session/client.tryWithout session/client.waitLongest " +
-		"session/keeper.attachPause session/keeper.maxAttachPause session/keeper.roundAgain " +
+		"session/keeper.maxAttachPause session/keeper.roundAgain " +
 		"session/keeper.searchAgain session/keeper.searchPause session/keeper.stepPause " +
 		"session/stay.biasKeys session/stay.biasLongest session/stay.biasPasses " +
 		"session/stay.leastIdle session/stay.recallPasses tick.look tick.minGap transport.addrsKept " +
 		"transport.chunkPatience transport.frameSlow transport.maxLinger transport.noticeEvery " +
 		"transport.pauseAnswered transport.recheckEvery transport.sharedIdle transport.snapshotGrace " +
-		"transport.youngLink",
+		"transport.youngLink wayKept",
 	reserve: "" +
 		"lockfsm.indexUntil lockfsm.maxBufferItems lockfsm.maxFree lockfsm.maxSpare lockfsm.roomBytes " +
 		"raftlog.maxRecycle raftlog.queueKeepBytes raftlog/storage.maxLogRecords transport.habitUses " +
@@ -93,7 +94,7 @@ var untried = map[string]string{
 		"cluster/founding.maxAskers cluster/founding.maxCalled cluster/founding.maxFates " +
 		"cluster/founding.maxPlaces cluster/founding.maxRivals cluster/founding.maxTips " +
 		"cluster/founding.maxUsed cluster/gossip.maxAliases cluster/voters.maxRetired " +
-		"cmd/mortise.maxGivenUp counter.kept internal/instance.votersKept " +
+		"cmd/mortise.maxGivenUp cmd/mortise.maxRefusals counter.kept internal/instance.votersKept " +
 		"internal/queries.sharedQueue internal/replica.maxDiffering internal/replica.maxRefused " +
 		"internal/trace.MostWaiting raftlog.maxMarks session/client.askingSpare " +
 		"session/client.forcedKept session/client.maxLapses session/client.maxNonceTo " +
