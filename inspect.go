@@ -285,7 +285,13 @@ func look[Q, A any](ctx context.Context, n *Node, method queries.Method[query.Qu
 		if ctx.Err() == nil {
 			doing = fmt.Sprintf("query the leader (last answer: %v)", err)
 		}
-		pause(ctx, pauses.next(err))
+		next := pauses.next(err)
+		if w, is := any(q).(*query.WatchRequest); is && errors.Is(err, replica.ErrBusy) && !w.AtOnce {
+			// The leader has no place for a watch that waits. Ask from time to time, so that events are late
+			// and are not missing for as long as there is no place.
+			w.AtOnce, next = true, busyPause
+		}
+		pause(ctx, next)
 	}
 }
 

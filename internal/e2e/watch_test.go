@@ -4,7 +4,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"log/slog"
 	"maps"
 	"slices"
 	"strings"
@@ -14,9 +13,6 @@ import (
 	"time"
 
 	"github.com/mortise-lock/mortise"
-	"github.com/mortise-lock/mortise/internal/fair"
-	"github.com/mortise-lock/mortise/internal/nodeid/nodeidtest"
-	"github.com/mortise-lock/mortise/internal/replica"
 )
 
 // watcher applies the events of a watch to a state, and reports events that contradict that state.
@@ -298,63 +294,6 @@ func TestWatchersAreBoundedAndGo(t *testing.T) {
 		synctest.Wait()
 		if n := r.Questions.Watching(); n != 0 {
 			t.Errorf("%d still watch", n)
-		}
-	})
-}
-
-// TestAWatchBeyondTheLimitIsToldByName takes all places for watches at the leader. Another instance
-// that watches then writes one WARN that names the limit. It gets each event at most a second late,
-// and soon again when there are places.
-func TestAWatchBeyondTheLimitIsToldByName(t *testing.T) {
-	bubble(t, func(t *testing.T) {
-		logs, into := logged(slog.LevelWarn)
-		f := startFleet(t, 3, into)
-		lead, on := f.leader(), f.follower()
-		questions := f.nodes[lead].Replica().Questions
-		var taken []*replica.Asked
-		for n := uint64(1); ; n++ {
-			who := fair.Identity{Instance: nodeidtest.ID(1<<40 + n)}
-			one, err := questions.Ask(replica.Question{Op: replica.OpWatch, For: who})
-			if err != nil {
-				break
-			}
-			taken = append(taken, one)
-		}
-		give := sync.OnceFunc(func() {
-			for _, one := range taken {
-				questions.Drop(one)
-			}
-		})
-		defer give()
-		events := make(chan mortise.Event, 100)
-		ctx, stop := context.WithCancel(t.Context())
-		defer stop()
-		go func() {
-			for e := range f.nodes[on].Watch(ctx, "k", 0) {
-				events <- e
-			}
-		}()
-		for n := range 20 {
-			if n == 10 {
-				give()
-				time.Sleep(2 * time.Second)
-			}
-			l := f.lock(lead, "k")
-			began := time.Now()
-			for e := range events {
-				if e.Kind == mortise.EventHeld && e.Token == l.Token() {
-					break
-				}
-			}
-			if late := time.Since(began); late > 1200*time.Millisecond || n >= 10 && late > 100*time.Millisecond {
-				t.Errorf("event %d was %v late", n, late)
-			}
-			unlock(t, l)
-		}
-		wantLines(t, "the instance that watches", logs[f.nodes[on].config.Name].take(),
-			"watches have reached the limit of all instances: at most 4096")
-		if len(taken) < 4000 {
-			t.Errorf("%d watches", len(taken))
 		}
 	})
 }

@@ -53,6 +53,8 @@ func bounds() []Bug {
 			Breaks: "one question of a guest about its events searches all events of others"},
 		{Name: "watches-in-the-places-of-queries", Package: "internal/replica", Hazard: "none",
 			Breaks: "watches that wait for events leave no place for queries"},
+		{Name: "refused-watch-gets-nothing", Package: ".", Hazard: "none",
+			Breaks: "beyond the limit of watches, an instance gets no events at all until there is a place"},
 		{Name: "status-for-each-guest", Package: ".", Hazard: "none",
 			Breaks: "each question of a guest makes an instance build and encode its whole status"},
 		{Name: "refused-queries-unpaced", Package: ".", Hazard: "none",
