@@ -108,6 +108,7 @@ var otherwise = map[string]string{
 		"shard.maxNamed tick.maxName transport.maxAddr transport.maxDuplicates " +
 		"transport.maxEntries transport.maxLabel transport.maxRaft transport.maxStrange",
 	kept: "" +
+		"cmd/mortise.maxRefusals " +
 		"cluster.maxAddrs cluster.maxLosses cluster.maxRemovedPeers cluster/discovery.maxTroubles " +
 		"cluster/founding.maxAnswered cluster/founding.maxAskers cluster/founding.maxCalled " +
 		"cluster/founding.maxFates cluster/founding.maxGaveUp cluster/founding.maxPlaces " +
@@ -129,6 +130,7 @@ var otherwise = map[string]string{
 		"shard.maxWeight stripe.maxStripes tick.maxMissed transport.maxPreferred " +
 		"transport.maxSilentKeepalives",
 	paces: "" +
+		"internal/queries.maxForeignPages " +
 		"cluster/founding.maxMet cluster/founding.maxRound cluster/founding.maxSample " +
 		"cluster/founding.maxSearch cluster/founding.maxSettle internal/guest.maxAsks " +
 		"internal/guest.maxJoin internal/guest.maxPlaces lockfsm.maxLinks " +
