@@ -287,8 +287,8 @@ func look[Q, A any](ctx context.Context, n *Node, method queries.Method[query.Qu
 		}
 		next := pauses.next(err)
 		if w, is := any(q).(*query.WatchRequest); is && errors.Is(err, replica.ErrBusy) && !w.AtOnce {
-			// The leader has no place for a watch that waits. Ask from time to time, so that events are late
-			// and are not missing for as long as there is no place.
+			// The leader has no place for a watch that waits. Ask each second, so that events
+			// are late, and not missing for as long as there is no place.
 			w.AtOnce, next = true, busyPause
 		}
 		pause(ctx, next)

@@ -14,8 +14,8 @@ import (
 // do not wait for each other, so a failover's many instances attach at once.
 
 const (
-	// for each request that an Attach has listed, above attachFree. With a derived secret the pause is
-	// longer, because an Attach costs all voters up to half a microsecond for each.
+	// for each request that an Attach has listed, above attachFree; with a derived secret it is
+	// longer, because an Attach costs all voters up to half a microsecond for each
 	attachPause    = 2 * time.Microsecond
 	guestPause     = 20 * time.Microsecond
 	attachFree     = 64
