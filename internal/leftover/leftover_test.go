@@ -11,7 +11,7 @@ import (
 )
 
 // leaving is set in a test binary whose only test leaves processes.
-const leaving = "MORTISE_TESTS_LEAVE"
+const leaving = "TESTS_OF_MORTISE_LEAVE"
 
 func TestMain(m *testing.M) { os.Exit(Run(m)) }
 
