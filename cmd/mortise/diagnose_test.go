@@ -55,14 +55,16 @@ func illLeaderless(r *guest.Report) {
 	leaderless(r)
 }
 
-func TestDiagnose(t *testing.T) {
+type diagnosed struct {
+	facts facts
+	well  bool
+	want  []string
+	not   []string
+}
+
+func diagnosedFacts() map[string]diagnosed {
 	well := &mortise.Health{Leader: "a", Eligible: 3, Target: 3, Advice: "any one instance may be stopped"}
-	for what, c := range map[string]struct {
-		facts facts
-		well  bool
-		want  []string
-		not   []string
-	}{
+	return map[string]diagnosed{
 		"all is well": {
 			facts: facts{reports: []guest.Report{instance("a", nil), instance("b", nil), instance("c", nil)},
 				health: well},
@@ -167,7 +169,11 @@ func TestDiagnose(t *testing.T) {
 				health: &mortise.Health{Differs: []string{"Voters: the group has 3; 5 on c"}}},
 			want: []string{"settings differ: Voters: the group has 3; 5 on c"},
 		},
-	} {
+	}
+}
+
+func TestDiagnose(t *testing.T) {
+	for what, c := range diagnosedFacts() {
 		d := diagnose(c.facts)
 		text := d.Problem + "\n" + strings.Join(d.Why, "\n") + "\n" + strings.Join(d.Steps, "\n")
 		if d.Well != c.well || len(d.Steps) == 0 {

@@ -11,7 +11,12 @@ import (
 	"github.com/mortise-lock/mortise/internal/purpose"
 )
 
-func TestTheHeadlineIsTheWorst(t *testing.T) {
+type headed struct {
+	facts          facts
+	headline, step string
+}
+
+func headedFacts() map[string]headed {
 	well := func() *mortise.Health {
 		return &mortise.Health{Leader: "a", Eligible: 3, Target: 3, Advice: "any one instance may be stopped"}
 	}
@@ -27,10 +32,7 @@ func TestTheHeadlineIsTheWorst(t *testing.T) {
 	due := well()
 	due.Due, due.Change, due.Advice = true, "c gets a vote", "stop no instance now; wait until the change is done"
 	late := func(r *guest.Report) { r.Skew = 4 * time.Second }
-	for what, c := range map[string]struct {
-		facts          facts
-		headline, step string
-	}{
+	return map[string]headed{
 		"three of five": {facts{reports: []guest.Report{instance("a", five), instance("b", five),
 			instance("c", five)}, health: well()},
 			"Replicas says that 5 instances run, and 3 answer", "start the instances that are missing"},
@@ -64,7 +66,11 @@ func TestTheHeadlineIsTheWorst(t *testing.T) {
 		"clocks": {facts{reports: []guest.Report{instance("a", nil), instance("b", late), instance("c", nil)},
 			health: well()},
 			"the wall clocks of a and b differ", "set the clocks"},
-	} {
+	}
+}
+
+func TestTheHeadlineIsTheWorst(t *testing.T) {
+	for what, c := range headedFacts() {
 		d := diagnose(c.facts)
 		if d.Well || !strings.HasPrefix(d.Problem, c.headline) || !strings.HasPrefix(d.Steps[0], c.step) {
 			t.Errorf("%s: %q\nwhy: %s\nnext: %s", what, d.Problem, strings.Join(d.Why, "\n     "),
