@@ -16,7 +16,7 @@ import (
 )
 
 // patience is the time for the end of processes that were killed as the tests ended.
-const patience = 2 * time.Second
+const patience = 10 * time.Second
 
 // Run runs the tests and returns the exit code.
 func Run(m interface{ Run() int }) int {
