@@ -22,7 +22,7 @@ for argument; do
   case $argument in
     -long) long=true ;;
     -k) go_on=true ;;
-    *) sed -n '2,16s/^# \{0,1\}//p' "$0" >&2; exit 2 ;;
+    *) sed -n '2,16s/^# \{0,1\}//p' test.sh >&2; exit 2 ;;
   esac
 done
 

@@ -10,123 +10,268 @@ import (
 	"github.com/mortise-lock/mortise"
 )
 
-// bounds are the longest times of calls without faults, behind the time that messages need.
-type bound struct {
+// trial is one fault beside calls that begin together while the group is at rest.
+type trial struct {
 	name string
-	most time.Duration
+	// The longest time of a call: a fixed part, and a number of one-way latencies.
+	most  time.Duration
+	trips int
+	// refuses is one of the places that refuse work once or several times, or none.
+	refuses int
+	// beside happens while the calls wait. Nil means nothing.
+	beside func(*calm)
+	elects bool // the group may have no leader for a while afterwards
 }
 
-var (
-	quiet   = bound{"Lock in quiet", 40 * time.Millisecond}
-	leaving = bound{"Lock beside a leave", 400 * time.Millisecond}
-)
+const none = -1
 
-// refused is added to a bound if places of this kind refuse work at times. A call may meet several
-// refusals one after the other.
-var refused = [...]time.Duration{
-	refusedFrame:    350 * time.Millisecond,
-	refusedRaft:     600 * time.Millisecond,
-	refusedProposal: 350 * time.Millisecond,
-	refusedStep:     600 * time.Millisecond,
-	refusedReplies:  600 * time.Millisecond,
-	refusedCommands: 600 * time.Millisecond,
+// trials has one row for each place that may refuse work, and the faults whose repair must not wait
+// for a timeout of another purpose.
+var trials = []trial{
+	{name: "nothing", most: 2 * time.Millisecond, trips: 10, refuses: none},
+	{name: "refused frame", most: 20 * time.Millisecond, trips: 16, refuses: refusedFrame},
+	{name: "refused raft", most: 250 * time.Millisecond, trips: 12, refuses: refusedRaft},
+	{name: "refused proposal", most: 160 * time.Millisecond, trips: 12, refuses: refusedProposal},
+	{name: "refused step", most: 250 * time.Millisecond, trips: 12, refuses: refusedStep},
+	{name: "refused input of a client", most: 350 * time.Millisecond, trips: 12, refuses: refusedInput},
+	{name: "refused commands", most: 600 * time.Millisecond, trips: 12, refuses: refusedCommands},
+	{name: "refused replies", most: 350 * time.Millisecond, trips: 12, refuses: refusedReplies},
+	{name: "refused frame of raft", most: 250 * time.Millisecond, trips: 12, refuses: refusedMessages},
+	{name: "reset", most: 100 * time.Millisecond, trips: 24, refuses: none, beside: (*calm).reset},
+	// All voters lose the leader at once, and their votes may be split.
+	{name: "reset of the leader", most: 3 * time.Second, trips: 24, refuses: none, beside: (*calm).resetLeader,
+		elects: true},
 }
 
-// trips is a bound for the messages of one call, in one-way latencies.
-const trips = 12
+// calm is the part of a run in which each call has a bound.
+type calm struct {
+	*run
+	random *rand.Rand
+	caller *caller
+	seats  []*seat
+	keys   int
+}
 
-// calmly has no faults: callers of every kind lock keys of their own, and instances leave and come
-// back. Each call has a bound.
+// seat is a session in which calls are made.
+type seat struct {
+	name  string
+	of    int // the instance; none for a guest
+	doors *doors
+	close func(context.Context) error // nil for the session of an instance
+}
+
+// calmly makes trials, at first with all instances, and then without one of them.
 func (r *run) calmly() {
-	if r.calm == 0 {
+	if r.trials == 0 {
 		return
 	}
-	random := rand.New(rand.NewPCG(r.seed, 3))
-	done := make(chan struct{})
-	var mu sync.Mutex
-	state := quiet
-	var group sync.WaitGroup
-	for n := range 2*r.plan.nodes + min(1, r.guests) {
-		c := r.newCaller(20+n, n == 2*r.plan.nodes)
-		group.Go(func() {
-			for {
-				select {
-				case <-done:
-					c.end()
-					return
-				case <-time.After(time.Duration(1+c.random.IntN(60)) * time.Millisecond):
-				}
-				c.probe(fmt.Sprint("probe ", n), func() bound { mu.Lock(); defer mu.Unlock(); return state })
-			}
-		})
+	c := &calm{run: r, random: rand.New(rand.NewPCG(r.seed, 3))}
+	if refuseNext != nil {
+		refuseNext(0, 0, 0)
 	}
-	time.Sleep(r.calm / 4)
-	if r.plan.nodes > 1 {
-		i := random.IntN(r.plan.nodes)
-		if l := r.leader(); l >= 0 && random.IntN(2) == 0 {
-			i = l
-		}
-		mu.Lock()
-		state = leaving
-		mu.Unlock()
-		r.leave(i)
-		time.Sleep(time.Second)
+	c.open()
+	c.settle()
+	c.some(r.trials)
+	if r.plan.nodes > 2 {
+		i := c.random.IntN(r.plan.nodes)
+		c.lose(i)
+		c.some(r.trials / 2)
 		r.revive(i, false)
-		time.Sleep(r.calm / 2)
-		mu.Lock()
-		state = quiet
-		mu.Unlock()
-		time.Sleep(r.calm / 4)
 	}
-	close(done)
-	group.Wait()
+	c.shut()
 	r.ready(10*time.Second, "at the end")
 }
 
-// probe locks a key of its own, and compares the time with the bound before and after.
-func (c *caller) probe(key string, state func() bound) {
-	d := c.enter()
-	if d == nil {
-		return
-	}
-	b := state()
-	began := time.Now()
+// open opens a session of NewSession on each instance, and one of a guest.
+func (c *calm) open() {
 	ctx, cancel := context.WithTimeout(context.Background(), 5*time.Second)
 	defer cancel()
-	h, err := d.acquire(ctx, mortise.Request{Key: key})
-	took := time.Since(began)
-	if after := state(); after.most > b.most {
-		b = after
-	}
-	if err != nil {
-		if d.node == nil || c.node(c.home) == d.node {
-			c.bug("%s cannot lock %s: %v", c.name, key, err)
+	for _, i := range c.running() {
+		n := c.node(i)
+		c.seats = append(c.seats, &seat{name: fmt.Sprintf("node %d", i), of: i, doors: doorsOf[*mortise.Lock](n, n)})
+		s, err := n.NewSession(ctx, time.Second+time.Duration(c.random.IntN(1000))*time.Millisecond)
+		if err != nil {
+			c.bug("node %d opens no session: %v", i, err)
+			continue
 		}
-		return
+		c.seats = append(c.seats, &seat{name: fmt.Sprintf("session of node %d", i), of: i,
+			doors: doorsOf[*mortise.Lock](s, n), close: s.Close})
 	}
-	c.count("probes")
-	c.compare(b, took, fmt.Sprintf("%s %s", c.name, key))
-	began = time.Now()
-	err = h.Unlock(ctx)
-	if d.node == nil || c.node(c.home) == d.node {
-		c.compare(bound{"Un" + b.name, b.most}, time.Since(began), fmt.Sprintf("%s %s: %v", c.name, key, err))
+	if c.guests > 0 {
+		c.caller = c.newCaller(20, true)
+		if d := c.caller.enter(); d != nil {
+			c.seats = append(c.seats, &seat{name: "guest", of: none, doors: d})
+		}
 	}
 }
 
-func (c *caller) compare(b bound, took time.Duration, what string) {
-	kinds, more := 0, time.Duration(0)
-	for kind, rate := range c.refusals {
-		if rate != 0 {
-			kinds, more = kinds+1, more+refused[kind]
+func (c *calm) shut() {
+	ctx, cancel := context.WithTimeout(context.Background(), 5*time.Second)
+	defer cancel()
+	for _, s := range c.seats {
+		if s.close == nil {
+			continue
+		}
+		if err := s.close(ctx); err != nil {
+			c.bug("%s does not close: %v", s.name, err)
 		}
 	}
-	if kinds > 0 {
-		b = bound{b.name + " with refusals", b.most + more}
+	if c.caller != nil {
+		c.caller.end()
 	}
+}
+
+func (c *calm) some(n int) {
+	for range n {
+		t := &trials[0]
+		if c.random.IntN(2) == 0 {
+			t = &trials[c.random.IntN(len(trials))]
+		}
+		c.try(t)
+		if t.beside != nil {
+			time.Sleep(time.Second) // a link that ends sooner is not dialed again at once
+		}
+		if t.elects {
+			c.settle()
+		} else {
+			c.rest()
+		}
+	}
+}
+
+// try makes several calls at one instant, in one to three sessions.
+func (c *calm) try(t *trial) {
+	if t.refuses != none && refuseNext == nil {
+		return
+	}
+	if t.refuses != none {
+		refuseNext(t.refuses, uint32(c.random.IntN(4)), uint32(1+c.random.IntN(2)))
+	}
+	var group sync.WaitGroup
+	for range 1 + c.random.IntN(3) {
+		s := c.seats[c.random.IntN(len(c.seats))]
+		c.keys++
+		key := fmt.Sprint("calm/", c.keys)
+		for n := range 1 + c.random.IntN(3) {
+			kind := c.random.IntN(6)
+			group.Go(func() { c.one(t, s, fmt.Sprint(key, "/", n), kind) })
+		}
+	}
+	if t.beside != nil {
+		t.beside(c)
+	}
+	group.Wait()
+	if t.refuses != none {
+		refuseNext(t.refuses, 0, 0)
+	}
+}
+
+// one makes one call, of a kind, and compares its time with the bound.
+func (c *calm) one(t *trial, s *seat, key string, kind int) {
+	ctx, cancel := context.WithTimeout(context.Background(), 5*time.Second)
+	defer cancel()
+	c.count("probes")
+	began := time.Now()
+	q := mortise.Request{Key: key}
+	switch kind {
+	case 0:
+		if s.doors.node != nil {
+			err := s.doors.node.Ready(ctx)
+			c.compare(t, s, "Ready", began, err)
+			return
+		}
+	case 1:
+		q.Mode = mortise.Shared
+	}
+	h, err := s.doors.acquire(ctx, q)
+	c.compare(t, s, "Lock", began, err)
+	if err != nil {
+		return
+	}
+	if kind == 2 {
+		_ = h.UnlockSoon()
+		return
+	}
+	began = time.Now()
+	err = h.Unlock(ctx)
+	c.compare(t, s, "Unlock", began, err)
+}
+
+func (c *calm) compare(t *trial, s *seat, what string, began time.Time, err error) {
+	took := time.Since(began)
+	beyond := took - time.Duration(t.trips)*c.latency
 	c.mu.Lock()
-	c.slowest[b.name] = max(c.slowest[b.name], took)
+	name := t.name + ": " + what
+	c.slowest[name] = max(c.slowest[name], beyond)
 	c.mu.Unlock()
-	if most := b.most + trips*c.latency; took > most {
-		c.bug("%s took %v (%s), more than %v", b.name, took, what, most)
+	switch {
+	case err != nil:
+		c.bug("%s beside %s: %s: %v", what, t.name, s.name, err)
+	case beyond > t.most:
+		c.bug("%s beside %s took %v (%s), which is more than %v and %d latencies of %v", what, t.name, took, s.name, t.most,
+			t.trips, c.latency)
 	}
+}
+
+// soon waits for a part of the time of a call.
+func (c *calm) soon() { time.Sleep(time.Duration(c.random.Int64N(int64(4*c.latency + 2)))) }
+
+// reset ends all connections of one instance that does not lead.
+func (c *calm) reset() {
+	var all []int
+	for _, i := range c.running() {
+		if i != c.leader() {
+			all = append(all, i)
+		}
+	}
+	if len(all) == 0 {
+		return
+	}
+	i := all[c.random.IntN(len(all))]
+	c.soon()
+	c.say("reset of node %d", i)
+	c.net.Reset(host(i))
+}
+
+func (c *calm) resetLeader() {
+	c.soon()
+	i := c.leader()
+	c.say("reset of node %d, which leads", i)
+	c.net.Reset(host(max(0, i)))
+}
+
+// rest waits until nothing of the last trial is left.
+func (c *calm) rest() {
+	time.Sleep(300*time.Millisecond + time.Duration(c.random.Int64N(int64(100*time.Millisecond))))
+}
+
+// settle waits until each session has a lock again.
+func (c *calm) settle() {
+	c.rest()
+	ctx, cancel := context.WithTimeout(context.Background(), 10*time.Second)
+	defer cancel()
+	for _, s := range c.seats {
+		h, err := s.doors.acquire(ctx, mortise.Request{Key: "settle"})
+		if err == nil {
+			err = h.Unlock(ctx)
+		}
+		if err != nil {
+			c.bug("%s has no lock 10 s after a fault: %v", s.name, err)
+		}
+	}
+	c.rest()
+}
+
+// lose ends an instance. The others are given time to replace it.
+func (c *calm) lose(i int) {
+	var left []*seat
+	for _, s := range c.seats {
+		if s.of != i {
+			left = append(left, s)
+		}
+	}
+	c.seats = left
+	c.kill(i)
+	time.Sleep(3 * time.Second)
+	c.settle()
 }

@@ -7,9 +7,10 @@
 //
 // Package history judges the record of all nodes. Beside it, a run checks the locks of all callers
 // as it goes, guests included; the data that is written under locks, and what was acknowledged; how
-// long each call takes; and that Close leaves no goroutine. In a calm part of the run, without
-// faults, a call has a bound of milliseconds. So a lost message whose loss is repaired only by a
-// timeout of another purpose fails the run.
+// long each call takes; and that Close leaves no goroutine. In a calm part of the run, calls begin
+// together beside at most one fault, and have a bound of milliseconds for that fault. So a lost
+// message whose loss is repaired only by a timeout of another purpose fails the run. A mutex must
+// not be held across a wait, because fake time stands still while a goroutine waits for a mutex.
 //
 // # Seeds
 //

@@ -18,7 +18,7 @@ func (r *run) stormy(random *rand.Rand, first int) {
 	}
 	r.grow(random, first)
 	for {
-		time.Sleep(time.Duration(random.ExpFloat64() * float64(800*time.Millisecond)))
+		time.Sleep(time.Duration(random.ExpFloat64() * float64(600*time.Millisecond)))
 		if !time.Now().Before(until) {
 			break
 		}

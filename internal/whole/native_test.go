@@ -5,6 +5,9 @@ package whole
 import _ "unsafe"
 
 //go:linkname wholeSeed runtime.wholeSeed
-func wholeSeed(seed uint64, yields *[3]uint32, refusals *[6]uint32)
+func wholeSeed(seed uint64, yields *[3]uint32, refusals *[8]uint32)
 
-func init() { reseed = wholeSeed }
+//go:linkname wholeRefuseNext runtime.wholeRefuseNext
+func wholeRefuseNext(kind int, skip, count uint32)
+
+func init() { reseed, refuseNext = wholeSeed, wholeRefuseNext }

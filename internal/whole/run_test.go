@@ -5,6 +5,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"hash"
 	"hash/fnv"
 	"io"
 	"log/slog"
@@ -37,7 +38,8 @@ type run struct {
 	mu      sync.Mutex // guards all below; never held across a wait
 	out     io.Writer
 	verbose bool
-	hash    uint64
+	hash    hash.Hash64
+	text    []byte // memory of line
 	lines   int
 	bugs    []string
 	source  *rand.ChaCha8
@@ -79,7 +81,7 @@ func (p *process) lives() bool {
 type tape struct{ bytes.Buffer }
 
 func newRun(p plan, dir string, out io.Writer, verbose bool) *run {
-	r := &run{plan: p, began: time.Now(), net: memnet.New(), dir: dir, out: out, verbose: verbose,
+	r := &run{plan: p, began: time.Now(), net: memnet.New(), dir: dir, out: out, verbose: verbose, hash: fnv.New64a(),
 		source: rand.NewChaCha8([32]byte{byte(p.seed), byte(p.seed >> 8), byte(p.seed >> 16), 1}),
 		nodes:  make([]*mortise.Node, p.nodes), lives: make([]*process, p.nodes),
 		claims: claims{of: map[string][]*claim{}, last: map[string]lastToken{}},
@@ -98,14 +100,14 @@ func (r *run) say(format string, args ...any) {
 
 // line adds a line to the transcript. The hash has every line, and out those to print.
 func (r *run) line(text string, printed bool) {
-	text = strings.ReplaceAll(text, r.dir, "DIR")
-	text = fmt.Sprintf("%10d %s\n", time.Since(r.began).Microseconds(), text)
-	h := fnv.New64a()
-	fmt.Fprintf(h, "%x %s", r.hash, text)
-	r.hash = h.Sum64()
+	if r.dirs {
+		text = strings.ReplaceAll(text, r.dir, "DIR")
+	}
+	r.text = fmt.Appendf(r.text[:0], "%10d %s\n", time.Since(r.began).Microseconds(), text)
+	_, _ = r.hash.Write(r.text)
 	r.lines++
 	if printed || r.verbose {
-		_, _ = io.WriteString(r.out, text)
+		_, _ = r.out.Write(r.text)
 	}
 }
 

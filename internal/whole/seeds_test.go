@@ -3,6 +3,7 @@ package whole
 import (
 	"bytes"
 	"fmt"
+	"io"
 	"os"
 	"strconv"
 	"testing"
@@ -11,8 +12,14 @@ import (
 	"time"
 )
 
-// reseed makes the process a function of a seed. It is nil without the changed runtime.
-var reseed func(seed uint64, yields *[3]uint32, refusals *[6]uint32)
+// The changed runtime. All are nil in any other.
+var (
+	// reseed makes the process a function of a seed.
+	reseed func(seed uint64, yields *[3]uint32, refusals *[8]uint32)
+	// refuseNext makes one kind of place refuse work, after it has accepted some. It ends the
+	// refusals at random.
+	refuseNext func(kind int, skip, count uint32)
+)
 
 func number(name string, standard uint64) uint64 {
 	if n, err := strconv.ParseUint(os.Getenv(name), 10, 64); err == nil {
@@ -42,6 +49,15 @@ func once(t *testing.T, seed uint64) {
 	var out bytes.Buffer
 	verbose := os.Getenv("MORTISE_VERBOSE") != ""
 	p := planOf(seed)
+	var transcript io.Writer // a run with one is another run than the same seed without one
+	if name := os.Getenv("MORTISE_TRANSCRIPT"); name != "" {
+		file, err := os.Create(name)
+		if err != nil {
+			t.Fatal(err)
+		}
+		defer file.Close()
+		transcript = file
+	}
 	cryptotest.SetGlobalRandom(t, seed)
 	real := time.Now()
 	synctest.Test(t, func(t *testing.T) {
@@ -50,16 +66,12 @@ func once(t *testing.T, seed uint64) {
 			defer reseed(0, &p.yields, &p.refusals)
 		}
 		r := newRun(p, dir, &out, verbose)
-		if file := os.Getenv("MORTISE_TRANSCRIPT"); file != "" {
-			f, err := os.Create(file)
-			if err != nil {
-				t.Fatal(err)
-			}
-			defer f.Close()
-			r.out, r.verbose = f, true
+		if transcript != nil {
+			r.out, r.verbose = transcript, true
 		}
 		bugs := r.play()
-		t.Logf("seed %d hash %016x virtual %v lines %d", seed, r.hash, time.Since(r.began).Round(time.Millisecond), r.lines)
+		t.Logf("seed %d hash %016x virtual %v lines %d", seed, r.hash.Sum64(),
+			time.Since(r.began).Round(time.Millisecond), r.lines)
 		if len(bugs) > 0 {
 			t.Errorf("seed %d: %d bugs, the first: %s\n%s", seed, len(bugs), bugs[0], tail(out.Bytes(), verbose))
 		}

@@ -78,7 +78,8 @@ var whole struct {
 	on                          bool
 	state, cheap, order, faults uint64
 	mutexes, chans, atomics     uint32
-	refusals                    [6]uint32
+	refusals                    [8]uint32
+	skips, counts               [8]uint32 // of wholeRefuseNext
 }
 
 //go:nosplit
@@ -91,14 +92,28 @@ func wholeNext(s *uint64) uint64 {
 }
 
 //go:linkname wholeSeed
-func wholeSeed(seed uint64, yields *[3]uint32, refusals *[6]uint32) {
+func wholeSeed(seed uint64, yields *[3]uint32, refusals *[8]uint32) {
 	whole.state, whole.cheap, whole.order, whole.faults = seed, seed^1<<60, seed^1<<61, seed^1<<62
 	whole.mutexes, whole.chans, whole.atomics, whole.refusals = yields[0], yields[1], yields[2], *refusals
 	whole.on = seed != 0
 }
 
+//go:linkname wholeRefuseNext
+func wholeRefuseNext(kind int, skip, count uint32) {
+	whole.refusals = [8]uint32{}
+	whole.skips[kind], whole.counts[kind] = skip, count
+}
+
 //go:linkname wholeRefuse
 func wholeRefuse(kind int) bool {
+	if whole.counts[kind] > 0 && getg().bubble != nil {
+		if whole.skips[kind] > 0 {
+			whole.skips[kind]--
+			return false
+		}
+		whole.counts[kind]--
+		return true
+	}
 	rate := whole.refusals[kind]
 	return whole.on && rate != 0 && getg().bubble != nil && uint32(wholeNext(&whole.faults)>>32)%rate == 0
 }

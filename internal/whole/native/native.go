@@ -45,20 +45,22 @@ func BuildEnviron() []string {
 }
 
 // Environ returns the variables of a process that replays. The garbage collector stays off, since
-// its workers change the schedule.
+// its workers change the schedule, and so do the samples of the memory profile. Without ML-KEM a
+// handshake costs less.
 func Environ() []string {
-	return []string{"GOMAXPROCS=1", "GOGC=off", "GOMEMLIMIT=6GiB", "GODEBUG=asyncpreemptoff=1"}
+	return []string{"GOMAXPROCS=1", "GOGC=off", "GOMEMLIMIT=6GiB", "GODEBUG=asyncpreemptoff=1,memprofilerate=0,tlsmlkem=0"}
 }
 
 // edit changes one file of Go: the text `put` replaces `at`, which must occur exactly once.
 type edit struct{ file, at, put string }
 
-// Runtime returns the changed files of Go's standard library, by their paths below goroot.
-func Runtime(goroot string) (map[string]string, error) {
-	if !strings.HasPrefix(runtime.Version(), Go) {
+// Runtime returns the changed files of Go's standard library, by their paths below goroot. The
+// version is that of [runtime.Version].
+func Runtime(goroot, version string) (map[string]string, error) {
+	if version != Go && !strings.HasPrefix(version, Go+".") {
 		return nil, fmt.Errorf("the replay of whole nodes changes files of Go's runtime and is written for %s, not for "+
 			"%s: use that version, or fit the anchors in internal/whole/native/edits.go to this one and raise native.Go",
-			Go, runtime.Version())
+			Go, version)
 	}
 	files := map[string]string{}
 	var wrong []error
@@ -74,12 +76,12 @@ func Runtime(goroot string) (map[string]string, error) {
 		}
 		if n := strings.Count(text, e.at); n != 1 {
 			wrong = append(wrong, fmt.Errorf("these lines occur %d times in %s of %s, and not once: fit the edit in "+
-				"internal/whole/native/edits.go:\n%s", n, e.file, runtime.Version(), e.at))
+				"internal/whole/native/edits.go:\n%s", n, e.file, version, e.at))
 		}
 		files[path] = strings.Replace(text, e.at, e.put, 1)
 	}
 	path := filepath.Join(goroot, "src", "sync", "atomic", "type.go")
-	text, err := atomics(path)
+	text, err := atomics(path, version)
 	files[path] = text
 	return files, errors.Join(append(wrong, err)...)
 }
@@ -88,7 +90,7 @@ func Runtime(goroot string) (map[string]string, error) {
 var method = regexp.MustCompile(`(?m)^func \(x \*\w+(\[T\])?\) (Load|Store|Swap|CompareAndSwap|Add|And|Or)\(.*\{`)
 
 // atomics lets the methods of package sync/atomic yield.
-func atomics(path string) (string, error) {
+func atomics(path, version string) (string, error) {
 	b, err := os.ReadFile(path)
 	if err != nil {
 		return "", err
@@ -97,7 +99,7 @@ func atomics(path string) (string, error) {
 	text := string(b)
 	if n := len(method.FindAllString(text, -1)); n != methods {
 		return "", fmt.Errorf("%s of %s has %d methods that read or write, and not %d: fit method in "+
-			"internal/whole/native/native.go", path, runtime.Version(), n, methods)
+			"internal/whole/native/native.go", path, version, n, methods)
 	}
 	text = method.ReplaceAllStringFunc(text, func(head string) string { return head + " wholeYield(); " })
 	return text + "\n// wholeYield may let another goroutine run.\n//\n//go:linkname wholeYield\nfunc wholeYield()\n", nil
@@ -176,7 +178,7 @@ func Overlay(root, goroot, dir string, planted bool) (string, error) {
 		return "", err
 	}
 	maps.Copy(files, changed)
-	std, err := Runtime(goroot)
+	std, err := Runtime(goroot, runtime.Version())
 	if err != nil {
 		return "", err
 	}

@@ -26,14 +26,18 @@ func TestOverlayFits(t *testing.T) {
 	}
 }
 
+// TestOtherVersionsAreRefused checks that another Go version is an error that names both.
+func TestOtherVersionsAreRefused(t *testing.T) {
+	for _, version := range []string{"go1.25.4", "go1.27", "go1.260", "devel go1.27-abcdef"} {
+		_, err := Runtime(t.TempDir(), version)
+		if err == nil || !strings.Contains(err.Error(), Go+",") || !strings.Contains(err.Error(), version+":") {
+			t.Errorf("%s: the error %v does not name both versions", version, err)
+		}
+	}
+}
+
 // TestAnchorsAreAsserted checks that a changed source of Go is an error that names the file.
 func TestAnchorsAreAsserted(t *testing.T) {
-	if !strings.HasPrefix(runtime.Version(), Go) {
-		if _, err := Runtime(t.TempDir()); err == nil || !strings.Contains(err.Error(), Go) {
-			t.Errorf("error %v does not name %s", err, Go)
-		}
-		return
-	}
 	files := append(edits[:], edit{file: "sync/atomic/type.go"})
 	root := t.TempDir()
 	for _, e := range files {
@@ -45,7 +49,7 @@ func TestAnchorsAreAsserted(t *testing.T) {
 			t.Fatal(err)
 		}
 	}
-	_, err := Runtime(root)
+	_, err := Runtime(root, Go+".1")
 	if err == nil {
 		t.Fatal("a changed runtime passes")
 	}
