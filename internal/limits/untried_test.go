@@ -45,7 +45,7 @@ var untried = map[string]string{
 		"raftlog.maxDuplicatesPerTick raftlog.maxGathers raftlog.maxTurnRounds raftlog.restSteps " +
 		"raftlog/storage.snapshotPieceBytes session/client.maxGathers session/client.movesAtOnce " +
 		"session/keeper.attachFree session/keeper.blobBytes session/keeper.expiresPerBlob " +
-		"transport.callsEach transport.recheckShare",
+		"transport.recheckShare",
 	patience: "" +
 		"busyPause cluster.loudEvery cluster.maxCloseWait cluster.removedPeerPause cluster.twinAfter " +
 		"cluster.waitingAfter cluster.waitingEvery cluster/discovery.goneAfter " +
@@ -62,7 +62,7 @@ var untried = map[string]string{
 		"internal/credentials.backdate internal/credentials.estimated internal/credentials.leastRun " +
 		"internal/credentials.lifetime internal/credentials.lookEvery internal/credentials.renewAfter " +
 		"internal/credentials.stepBack internal/instance.diskBlamedAfter " +
-		"internal/instance.seldomEvery internal/replica.agreeEvery internal/trace.loudEvery lastAsk " +
+		"internal/instance.seldomEvery internal/leftover.patience internal/replica.agreeEvery internal/trace.loudEvery lastAsk " +
 		"lookPause raftlog.caughtUpEntries raftlog.compareTicks raftlog.handoverLimit " +
 		"raftlog.maxCloseWait raftlog.outageTicks raftlog/storage.maxCloseWait " +
 		"session/client.answerTTLParts session/client.answerTime session/client.leaseRenewLongest " +
@@ -94,7 +94,7 @@ var untried = map[string]string{
 		"cluster/founding.maxAskers cluster/founding.maxCalled cluster/founding.maxFates " +
 		"cluster/founding.maxPlaces cluster/founding.maxRivals cluster/founding.maxTips " +
 		"cluster/founding.maxUsed cluster/gossip.maxAliases cluster/voters.maxRetired " +
-		"cmd/mortise.maxGivenUp cmd/mortise.maxRefusals counter.kept internal/instance.votersKept " +
+		"cmd/mortise.maxGivenUp cmd/mortise.maxRefusals counter.kept " +
 		"internal/queries.sharedQueue internal/replica.maxDiffering internal/replica.maxRefused " +
 		"internal/trace.MostWaiting raftlog.maxMarks session/client.askingSpare " +
 		"session/client.forcedKept session/client.maxLapses session/client.maxNonceTo " +
