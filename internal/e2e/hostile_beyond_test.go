@@ -2,6 +2,9 @@ package e2e
 
 import (
 	"context"
+	"encoding/binary"
+	"fmt"
+	"io"
 	"testing"
 	"time"
 
@@ -9,6 +12,7 @@ import (
 	"github.com/mortise-lock/mortise/internal/nodeid"
 	"github.com/mortise-lock/mortise/internal/nodeid/nodeidtest"
 	"github.com/mortise-lock/mortise/lockfsm"
+	"github.com/mortise-lock/mortise/transport/wire/mortise/query/v1"
 	wire "github.com/mortise-lock/mortise/transport/wire/mortise/transport/v1"
 )
 
@@ -67,5 +71,41 @@ func TestAttackersGetBeyondTheHello(t *testing.T) {
 		if err != nil || answer.Failed || answer.Refusal != nil {
 			a.t.Errorf("a question about the founding is not answered: %v, %v", answer, err)
 		}
+
+		raw := enter(wire.Hello_CALLS)
+		defer raw.Close()
+		// A call without a message is not answered.
+		b := []byte("PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n")
+		b = attack.AppendFrame(b, attack.FrameSettings, 0, 0, nil)
+		b = attack.AppendFrame(b, attack.FrameHeaders, attack.EndHeaders, 1,
+			attack.CallHeaders(query.Admin_Here_FullMethodName))
+		b = attack.AppendFrame(b, attack.FrameData, attack.EndStream, 1, make([]byte, 5))
+		if _, err := raw.Write(b); err != nil {
+			a.t.Fatal(err)
+		}
+		if err := awaitCall(raw); err != nil {
+			a.t.Errorf("the frames of HTTP/2 begin no call: %v", err)
+		}
 	})
+}
+
+// awaitCall waits for the headers of the answer to the first call on a connection of HTTP/2.
+func awaitCall(c *attack.Conn) error {
+	for {
+		var head [9]byte
+		if _, err := io.ReadFull(c, head[:]); err != nil {
+			return err
+		}
+		payload := make([]byte, binary.BigEndian.Uint32(append([]byte{0}, head[:3]...)))
+		if _, err := io.ReadFull(c, payload); err != nil {
+			return err
+		}
+		switch kind := attack.FrameKind(head[3]); kind {
+		case attack.FrameHeaders:
+			return nil
+		case attack.FrameSettings, attack.FrameWindow, attack.FramePing:
+		default:
+			return fmt.Errorf("a frame of type %d: %q", kind, payload)
+		}
+	}
 }
