@@ -35,6 +35,7 @@ func long() []time.Duration {
 // Count is the trial of a count.
 type Count struct {
 	Limit int64
+	Step  int64 // from the limit down to the next number that is accepted; 0 means 1
 	// Try uses the API with n. It returns nil if n was accepted and had its effect.
 	Try func(t *testing.T, n int64) error
 	// Names is the part of the error for a higher count that names the input. It is empty if the
@@ -136,8 +137,8 @@ func (c Count) run(t *testing.T) {
 	if c.Limit == math.MaxInt64 {
 		return
 	}
-	if err := c.Try(t, c.Limit-1); err != nil {
-		t.Errorf("one less than the limit, %d, is refused: %v", c.Limit, err)
+	if err := c.Try(t, c.Limit-max(c.Step, 1)); err != nil {
+		t.Errorf("the next number below the limit, %d, is refused: %v", c.Limit, err)
 	}
 	for _, n := range []int64{c.Limit + 1, math.MaxInt64} {
 		Refused(t, c.Try(t, n), c.Names)

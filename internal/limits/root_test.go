@@ -242,6 +242,8 @@ func configCount(limit int64, names string, set func(c *mortise.Config, n int64)
 	}}
 }
 
+func odd(c limits.Count) limits.Count { c.Step = 2; return c }
+
 func requestCount(limit int64, names string, set func(r *mortise.Request, n int64)) limits.Count {
 	return limits.Count{Limit: limit, Names: names, Try: func(t *testing.T, n int64) (err error) {
 		bubble(t, func(t *testing.T) {
@@ -267,7 +269,7 @@ var rootCounts = map[string]limits.Count{
 	"Config.Replicas": configCount(16, "Replicas", func(c *mortise.Config, n int64) {
 		c.Replicas, c.Bind, c.Join, c.Insecure = int(n), "10.0.0.1:7947", []string{"10.0.0.1:7947"}, true
 	}),
-	"Config.Voters":      configCount(7, "Voters", func(c *mortise.Config, n int64) { c.Voters = int(n) }),
+	"Config.Voters":      odd(configCount(7, "Voters", func(c *mortise.Config, n int64) { c.Voters = int(n) })),
 	"Config.StickyLocks": configCount(math.MaxInt64, "", func(c *mortise.Config, n int64) { c.StickyLocks = int(n) }),
 	"Request.MaxWaiting": requestCount(1<<30, "MaxWaiting", func(r *mortise.Request, n int64) { r.MaxWaiting = int(n) }),
 	"Permits(of)": requestCount(1<<30, "Mode",

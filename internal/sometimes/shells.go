@@ -37,9 +37,9 @@ func elsewhere() map[string]string {
 		"cluster/founding": core, "cluster/lead": core, "cluster/voters": core, "lockfsm": core, "session": core,
 		"session/stay": core,
 
-		"internal/capability": pure, "internal/clock": pure, "internal/fair": pure, "internal/lapse": pure,
-		"internal/modes": pure, "internal/nodeid": pure, "internal/plain": pure, "internal/purpose": pure,
-		"internal/shown": pure, "internal/tofu": pure, "transport/wire/...": "generated",
+		"internal/capability": pure, "internal/clock": pure, "internal/fair": pure, "internal/formats": pure,
+		"internal/lapse": pure, "internal/modes": pure, "internal/nodeid": pure, "internal/plain": pure,
+		"internal/purpose": pure, "internal/shown": pure, "internal/tofu": pure, "transport/wire/...": "generated",
 
 		"cluster/discovery": config, "internal/credentials": config, "internal/variables": config,
 
