@@ -55,9 +55,9 @@ step() {
   printf '%s begins: %s\n' "$(clock "$SECONDS")" "$1" >&2
   set -m # so that the step has a group of processes, which can be ended together
   (
-    TIMEFORMAT='%U %S'
-    { time "${@:2}" >"$work/$at.out" 2>&1; } 2>"$work/$at.time"
-  ) </dev/null &
+    trap 'times >"$work/$at.time"' EXIT # of the shell and of its children
+    "${@:2}"
+  ) </dev/null >"$work/$at.out" 2>&1 &
   pids[at]=$!
   set +m
 }
@@ -86,9 +86,12 @@ finish() {
     show "$shown"
   done
 }
+seconds() { # its argument: a file that the builtin times has written
+  awk '{ gsub(/[ms]/, " "); sum += 60 * ($1 + $3) + $2 + $4 } END { printf "%d", sum }' "$1"
+}
 show() { # its argument: the number of a step that has ended
   printf '\n[%d of %d, %s to %s, %s s of processors] %s\n' "$1" "$steps" "$(clock "${began[$1]}")" \
-    "$(clock "${ended[$1]}")" "$(awk '{ printf "%d", $1 + $2 }' "$work/$1.time")" "${names[$1]}" >&2
+    "$(clock "${ended[$1]}")" "$(seconds "$work/$1.time")" "${names[$1]}" >&2
   cat "$work/$1.out" >&2
 }
 # nested vets and tests a nested module, with the given flags of go test.
