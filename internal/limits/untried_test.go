@@ -87,7 +87,7 @@ var untried = map[string]string{
 		"console.maxMembers console.maxPeeks console.maxQueue console.maxRows console.maxShown " +
 		"console.maxStuck console.maxTop console.maxTrees console.maxWaiters console.queueShown " +
 		"console.shortest console.textWidth internal/replica.maxDiffer internal/replica.maxListQueue " +
-		"internal/replica.maxPeekQueue internal/replica.maxUnlisted internal/tofu.maxChanges " +
+		"internal/replica.maxUnlisted internal/tofu.maxChanges " +
 		"keep.labelledValue lockfsm.maxComplaints maxShownKey session/client.maxHeldKeys " +
 		"shard.maxNamed",
 	kept: "" +
