@@ -33,7 +33,7 @@ var trials = []trial{
 	{name: "refused raft", most: 250 * time.Millisecond, trips: 12, refuses: refusedRaft},
 	{name: "refused proposal", most: 160 * time.Millisecond, trips: 12, refuses: refusedProposal},
 	{name: "refused step", most: 250 * time.Millisecond, trips: 12, refuses: refusedStep},
-	{name: "refused input of a client", most: 350 * time.Millisecond, trips: 12, refuses: refusedInput},
+	{name: "refused input of a client", most: 800 * time.Millisecond, trips: 12, refuses: refusedInput},
 	{name: "refused commands", most: 600 * time.Millisecond, trips: 12, refuses: refusedCommands},
 	{name: "refused replies", most: 350 * time.Millisecond, trips: 12, refuses: refusedReplies},
 	{name: "refused frame of raft", most: 250 * time.Millisecond, trips: 12, refuses: refusedMessages},
