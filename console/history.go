@@ -102,9 +102,8 @@ func (h *History) acquired(now time.Time, e *mortise.LockEvent) {
 // hasWaited reports whether a call stood in the queue, however it ended.
 func hasWaited(e *mortise.LockEvent) bool {
 	switch e.Outcome {
-	case mortise.OutcomeHeld, mortise.OutcomeNotReady: // of a Try
-		return false
-	case mortise.OutcomeQueueFull, mortise.OutcomeDeadlock:
+	case mortise.OutcomeHeld, mortise.OutcomeNotReady, // of a Try
+		mortise.OutcomeQueueFull, mortise.OutcomeDeadlock:
 		return false
 	}
 	return e.Behind != nil
