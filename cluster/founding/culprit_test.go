@@ -27,7 +27,9 @@ func TestTheCulpritIsNamed(t *testing.T) {
 	for name, c := range map[string]struct {
 		met   []meeting
 		ended map[string]Outcome
-		want  string // for both kinds of settings
+		// unsent is the address to which the next question is not sent, because a dial has just failed.
+		unsent string
+		want   string // for both kinds of settings
 		// only with Founders, or only with Replicas
 		founders, replicas string
 	}{
@@ -42,6 +44,9 @@ func TestTheCulpritIsNamed(t *testing.T) {
 		"a wrong Advertise": {met: []meeting{{name: "n2", addr: "127.0.0.1:9", at: "b:1"}, {name: "n3", addr: "c:1"}},
 			ended: map[string]Outcome{"127.0.0.1:9": Refused},
 			want:  `"n2" calls itself 127.0.0.1:9, where nothing listens: correct its Advertise (it answers at b:1)`},
+		"an Advertise not dialed for a moment": {met: []meeting{{name: "n2", addr: "127.0.0.1:9", at: "b:1"},
+			{name: "n3", addr: "c:1"}}, ended: map[string]Outcome{"127.0.0.1:9": Refused}, unsent: "127.0.0.1:9",
+			want: `"n2" calls itself 127.0.0.1:9, where nothing listens: correct its Advertise (it answers at b:1)`},
 		"an Advertise without an answer": {met: []meeting{{name: "n2", addr: "127.0.0.1:9", at: "b:1"},
 			{name: "n3", addr: "c:1"}}, ended: map[string]Outcome{"127.0.0.1:9": Silent},
 			want: `"n2" calls itself 127.0.0.1:9, where no instance answers: correct its Advertise (it answers at b:1)`},
@@ -114,6 +119,9 @@ func TestTheCulpritIsNamed(t *testing.T) {
 					core.arrange()
 					for addr, outcome := range c.ended {
 						core.end(addr, outcome)
+						if addr == c.unsent {
+							core.end(addr, Silent)
+						}
 					}
 				}
 				if got := core.Waiting(); got != "founding waits: "+want {

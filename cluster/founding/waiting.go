@@ -353,10 +353,12 @@ func (c *Core) misplaced() string {
 		if !found || !c.places[at].tried {
 			continue
 		}
+		// An outcome tells more than a later question that was not sent, because a dial had just failed.
 		switch there := c.places[at]; {
-		case there.mute:
-			return says + "where no instance answers" + step
 		case !there.last.fresh(c.now, sampledFor):
+			if there.mute {
+				return says + "where no instance answers" + step
+			}
 		case there.last.outcome == Refused:
 			return says + "where nothing listens" + step
 		case there.last.outcome == Foreign:

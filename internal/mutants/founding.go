@@ -108,6 +108,8 @@ func founding() []Bug {
 			Breaks: "an instance with a wrong setting is not named, and the others count as missing"},
 		{Name: "wrong-advertise-not-told", Package: "cluster/founding", Hazard: "none",
 			Breaks: "an instance that calls itself by an address where nothing listens counts as missing"},
+		{Name: "pause-hides-a-refusal", Package: "cluster/founding", Hazard: "none",
+			Breaks: "an address where nothing listens is said to be mute while it is not dialed for a moment"},
 		{Name: "innocent-has-another", Package: "cluster/founding", Hazard: "none",
 			Breaks: "an instance whose settings are those of most instances is blamed for the difference"},
 		{Name: "misspelt-founder-not-told", Package: "cluster/founding", Hazard: "none",
