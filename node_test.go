@@ -13,7 +13,7 @@ import (
 	"github.com/mortise-lock/mortise/internal/replica"
 )
 
-// Tests of groups of several nodes are in internal/e2e. The tests here start at most one node.
+// Tests of groups of several nodes are in internal/lab/e2e. The tests here start at most one node.
 
 // alone starts a node that is a group by itself, and closes it at the end of the test.
 func alone(t *testing.T, c Config) *Node {

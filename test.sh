@@ -12,7 +12,7 @@
 # and ended and the seconds of processors that it took. A step whose programs are not installed is
 # skipped with a message.
 #
-# A test says itself that it is slow (internal/slow). At a merge go test gets -short.
+# A test says itself that it is slow (internal/lab/slow). At a merge go test gets -short.
 set -euo pipefail
 cd "$(dirname "$0")"
 # The garbage collector runs less often than by default, which saves a quarter of the CPU time.
@@ -119,7 +119,7 @@ frozen() { # the same mode with the frozen module, for which all packages are co
 }
 
 # slow prints the directory and the name of each test that begins with the given call of
-# internal/slow.
+# internal/lab/slow.
 slow() {
   grep -rl --include='*_test.go' "slow\.$1(" . | xargs -r awk -v call="slow.$1(t)" '
     /^func Test/ { name = $2; sub(/\(.*/, "", name) }
@@ -134,9 +134,9 @@ left() { # its arguments: what happens to them, and tests as slow prints them
 # detector would find nothing and make them ten times slower. The tests of programs and pages take
 # minutes with it, so they run with it only every night.
 plain=$(go list ./cluster/founding ./cluster/voters ./lockfsm/... \
-  ./internal/{policy,plain,mutants/...,sim,whole/...,history,process} ./examples/... ./console \
-  ./cmd/...)
-longest=$(go list ./internal/e2e) # begins first, because it takes longest
+  ./internal/{plain,history} ./internal/lab/{policy,mutants/...,sim,whole/...,process} \
+  ./examples/... ./console ./cmd/...)
+longest=$(go list ./internal/lab/e2e) # begins first, because it takes longest
 raced="$longest $(go list ./... | grep -vxF "$plain" | grep -vxF "$longest")"
 unraced=$(slow UnderRace)
 if $long; then
@@ -180,12 +180,12 @@ step "simulated clusters" nice scripts/sim "${seeds[@]}"
 nightly "whole nodes from seeds" nice scripts/whole -n 500
 nightly "rare paths of the shells: campaigns must reach them" nice scripts/sometimes
 nightly "whole nodes with faults and all Hooks" env MORTISE_FLEETS=hooks \
-  nice go test -count=1 -timeout=60m -vet=off ./internal/e2e
+  nice go test -count=1 -timeout=60m -vet=off ./internal/lab/e2e
 nightly "whole nodes with faults and Config.TLS" env MORTISE_FLEETS=tls \
-  nice go test -count=1 -timeout=60m -vet=off ./internal/e2e
+  nice go test -count=1 -timeout=60m -vet=off ./internal/lab/e2e
 step "simulated births" nice scripts/sim -b "${births[@]}"
 nightly "the trace points of raft" env MORTISE_SEEDS=20 \
-  nice go test -count=1 -tags with_tla -run TestRaftTrace ./internal/sim
+  nice go test -count=1 -tags with_tla -run TestRaftTrace ./internal/lab/sim
 # The limits are generous, since latency and rates under attack depend on the machine and on the
 # steps beside it.
 step "a process with the secret attacks three others" \

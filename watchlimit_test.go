@@ -10,7 +10,7 @@ import (
 	"time"
 
 	"github.com/mortise-lock/mortise/internal/fair"
-	"github.com/mortise-lock/mortise/internal/nodeid/nodeidtest"
+	"github.com/mortise-lock/mortise/internal/lab/nodeidtest"
 	"github.com/mortise-lock/mortise/internal/replica"
 )
 

@@ -8,7 +8,7 @@ import (
 	"time"
 
 	"github.com/mortise-lock/mortise/cluster/voters"
-	"github.com/mortise-lock/mortise/internal/nodeid/nodeidtest"
+	"github.com/mortise-lock/mortise/internal/lab/nodeidtest"
 )
 
 // TestAlarms plays reports, one a second, and checks which lines a leader logs: each event once,

@@ -7,7 +7,7 @@ import (
 
 	"github.com/mortise-lock/mortise/cluster/gossip"
 	"github.com/mortise-lock/mortise/cluster/voters"
-	"github.com/mortise-lock/mortise/internal/limits"
+	"github.com/mortise-lock/mortise/internal/lab/limits"
 )
 
 func TestIdentitiesAtTheirBounds(t *testing.T) {

@@ -7,7 +7,7 @@ import (
 	"time"
 
 	"github.com/mortise-lock/mortise/cluster/founding"
-	"github.com/mortise-lock/mortise/internal/slow"
+	"github.com/mortise-lock/mortise/internal/lab/slow"
 )
 
 func (f *fleet) born(n int) uint64 {

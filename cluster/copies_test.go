@@ -10,8 +10,8 @@ import (
 	"time"
 
 	"github.com/mortise-lock/mortise/cluster/founding"
-	"github.com/mortise-lock/mortise/internal/nodeid/nodeidtest"
-	"github.com/mortise-lock/mortise/internal/slow"
+	"github.com/mortise-lock/mortise/internal/lab/nodeidtest"
+	"github.com/mortise-lock/mortise/internal/lab/slow"
 )
 
 // This method checks that the node permanently refuses to take part, that its error contains these

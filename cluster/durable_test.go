@@ -10,7 +10,7 @@ import (
 	"time"
 
 	"github.com/mortise-lock/mortise/cluster/founding"
-	"github.com/mortise-lock/mortise/internal/slow"
+	"github.com/mortise-lock/mortise/internal/lab/slow"
 )
 
 // bornDurably starts n instances with directories, which find each other through one name in Join.

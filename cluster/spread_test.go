@@ -10,7 +10,7 @@ import (
 
 	"github.com/mortise-lock/mortise/cluster/gossip"
 	"github.com/mortise-lock/mortise/cluster/lead"
-	"github.com/mortise-lock/mortise/internal/nodeid/nodeidtest"
+	"github.com/mortise-lock/mortise/internal/lab/nodeidtest"
 )
 
 // with returns a copy of voters with one more replica, which no node runs.

@@ -11,7 +11,7 @@ import (
 
 	"github.com/mortise-lock/mortise/cluster/lead"
 	"github.com/mortise-lock/mortise/cluster/voters"
-	"github.com/mortise-lock/mortise/internal/nodeid/nodeidtest"
+	"github.com/mortise-lock/mortise/internal/lab/nodeidtest"
 )
 
 // mustQuery sends a status query and fails unless the given leader answers within the time.

@@ -21,7 +21,7 @@ import (
 	"testing"
 	"time"
 
-	"github.com/mortise-lock/mortise/internal/leftover"
+	"github.com/mortise-lock/mortise/internal/lab/leftover"
 )
 
 // browser is a headless browser, which all tests share. They control it over a pair of pipes with

@@ -6,7 +6,7 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/mortise-lock/mortise/internal/limits"
+	"github.com/mortise-lock/mortise/internal/lab/limits"
 )
 
 func TestNamesAtTheirBounds(t *testing.T) {

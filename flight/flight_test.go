@@ -13,7 +13,7 @@ import (
 
 	"github.com/mortise-lock/mortise"
 	"github.com/mortise-lock/mortise/flight"
-	"github.com/mortise-lock/mortise/internal/fakelock"
+	"github.com/mortise-lock/mortise/internal/lab/fakelock"
 )
 
 // cache is shared by all instances of a test. Its value expires.

@@ -9,7 +9,7 @@ import (
 	"time"
 
 	"github.com/mortise-lock/mortise/internal/history"
-	"github.com/mortise-lock/mortise/internal/history/historytest"
+	"github.com/mortise-lock/mortise/internal/lab/historytest"
 	"github.com/mortise-lock/mortise/judge"
 )
 

@@ -7,8 +7,8 @@ import (
 	"time"
 
 	"github.com/mortise-lock/mortise/internal/history"
-	"github.com/mortise-lock/mortise/internal/history/historytest"
-	"github.com/mortise-lock/mortise/internal/limits"
+	"github.com/mortise-lock/mortise/internal/lab/historytest"
+	"github.com/mortise-lock/mortise/internal/lab/limits"
 	"github.com/mortise-lock/mortise/judge"
 )
 

@@ -6,7 +6,7 @@ import (
 	"time"
 
 	"github.com/mortise-lock/mortise/internal/history"
-	"github.com/mortise-lock/mortise/internal/sim"
+	"github.com/mortise-lock/mortise/internal/lab/sim"
 	"github.com/mortise-lock/mortise/judge"
 )
 

@@ -6,7 +6,7 @@ import (
 	"testing"
 
 	"github.com/mortise-lock/mortise/internal/history"
-	"github.com/mortise-lock/mortise/internal/history/historytest"
+	"github.com/mortise-lock/mortise/internal/lab/historytest"
 	"github.com/mortise-lock/mortise/judge"
 	"github.com/mortise-lock/mortise/lockfsm"
 )

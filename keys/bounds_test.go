@@ -4,7 +4,7 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/mortise-lock/mortise/internal/limits"
+	"github.com/mortise-lock/mortise/internal/lab/limits"
 )
 
 func TestKeysAtTheirBound(t *testing.T) {

@@ -5,7 +5,7 @@ import (
 	"testing"
 	"time"
 
-	"github.com/mortise-lock/mortise/internal/limits"
+	"github.com/mortise-lock/mortise/internal/lab/limits"
 )
 
 // What a command may have at most comes back from the log, and one more does not.

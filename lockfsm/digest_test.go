@@ -7,7 +7,7 @@ import (
 	"testing"
 	"time"
 
-	"github.com/mortise-lock/mortise/internal/slow"
+	"github.com/mortise-lock/mortise/internal/lab/slow"
 )
 
 // TestDigest follows random logs with a machine, and with one that is restored from a snapshot now

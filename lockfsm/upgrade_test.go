@@ -9,7 +9,7 @@ import (
 	"os/exec"
 	"testing"
 
-	"github.com/mortise-lock/mortise/internal/slow"
+	"github.com/mortise-lock/mortise/internal/lab/slow"
 )
 
 // markKind is the kind that the next version of the rules adds, see rules_nextrules.go. Older

@@ -63,7 +63,7 @@
  *            until the next tick, and after the recall only one more caller gets it.
  *
  * PLANTED BUGS (-D...; each must be found): see the word BUG below and the list in run.sh. RULE names the rule that the bug breaks.
- *   internal/check/leases.go has each rule by the same name, for the traces of the simulation.
+ *   internal/lab/check/leases.go has each rule by the same name, for the traces of the simulation.
  */
 
 #ifdef DRIFT

@@ -3,7 +3,7 @@ package raftlog_test
 import (
 	"testing"
 
-	"github.com/mortise-lock/mortise/internal/logtest"
+	"github.com/mortise-lock/mortise/internal/lab/logtest"
 	"github.com/mortise-lock/mortise/raftlog"
 )
 

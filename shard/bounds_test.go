@@ -3,7 +3,7 @@ package shard
 import (
 	"testing"
 
-	"github.com/mortise-lock/mortise/internal/limits"
+	"github.com/mortise-lock/mortise/internal/lab/limits"
 )
 
 // What another instance says about itself has the bounds of Work.

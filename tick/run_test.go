@@ -11,7 +11,7 @@ import (
 	"time"
 
 	"github.com/mortise-lock/mortise"
-	"github.com/mortise-lock/mortise/internal/fakelock"
+	"github.com/mortise-lock/mortise/internal/lab/fakelock"
 	"github.com/mortise-lock/mortise/locker"
 	"github.com/mortise-lock/mortise/tick"
 )

@@ -15,7 +15,7 @@ import (
 	"testing/synctest"
 
 	"github.com/mortise-lock/mortise/internal/fair"
-	"github.com/mortise-lock/mortise/internal/limits"
+	"github.com/mortise-lock/mortise/internal/lab/limits"
 )
 
 // Each decorator of a connection passes its errors on. A new one fails the test until it is listed.

@@ -3,7 +3,7 @@ package mortisecertmagic_test
 import (
 	"testing"
 
-	"github.com/mortise-lock/mortise/internal/limits"
+	"github.com/mortise-lock/mortise/internal/lab/limits"
 )
 
 func TestEveryInput(t *testing.T) {

@@ -17,7 +17,7 @@ import (
 	"go.uber.org/zap"
 
 	"github.com/mortise-lock/mortise"
-	"github.com/mortise-lock/mortise/internal/trio"
+	"github.com/mortise-lock/mortise/internal/lab/trio"
 )
 
 func TestMain(m *testing.M) { trio.Main(m, obtain) }

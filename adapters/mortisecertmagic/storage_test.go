@@ -11,7 +11,7 @@ import (
 
 	"github.com/caddyserver/certmagic"
 
-	"github.com/mortise-lock/mortise/internal/trio"
+	"github.com/mortise-lock/mortise/internal/lab/trio"
 	"github.com/mortise-lock/mortise/mortisetest"
 )
 

@@ -11,7 +11,7 @@ import (
 	"github.com/mortise-lock/mortise/adapters/mortisedropin/concurrency"
 	"github.com/mortise-lock/mortise/adapters/mortisedropin/redislock"
 	"github.com/mortise-lock/mortise/adapters/mortisedropin/redsync"
-	"github.com/mortise-lock/mortise/internal/limits"
+	"github.com/mortise-lock/mortise/internal/lab/limits"
 	"github.com/mortise-lock/mortise/mortisetest"
 )
 

@@ -10,7 +10,7 @@ import (
 	"github.com/mortise-lock/mortise/adapters/mortisedropin/concurrency"
 	"github.com/mortise-lock/mortise/adapters/mortisedropin/redislock"
 	"github.com/mortise-lock/mortise/adapters/mortisedropin/redsync"
-	"github.com/mortise-lock/mortise/internal/trio"
+	"github.com/mortise-lock/mortise/internal/lab/trio"
 )
 
 func TestMain(m *testing.M) { trio.Main(m, takeAll) }

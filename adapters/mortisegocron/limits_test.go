@@ -6,7 +6,7 @@ import (
 	"time"
 
 	"github.com/mortise-lock/mortise/adapters/mortisegocron"
-	"github.com/mortise-lock/mortise/internal/limits"
+	"github.com/mortise-lock/mortise/internal/lab/limits"
 	"github.com/mortise-lock/mortise/mortisetest"
 	"github.com/mortise-lock/mortise/tick"
 )

@@ -12,7 +12,7 @@ import (
 	"github.com/go-co-op/gocron/v2"
 
 	"github.com/mortise-lock/mortise"
-	"github.com/mortise-lock/mortise/internal/trio"
+	"github.com/mortise-lock/mortise/internal/lab/trio"
 	"github.com/mortise-lock/mortise/tick"
 )
 

@@ -14,7 +14,7 @@ import (
 	"github.com/pressly/goose/v3/lock/locktesting"
 
 	"github.com/mortise-lock/mortise"
-	"github.com/mortise-lock/mortise/internal/trio"
+	"github.com/mortise-lock/mortise/internal/lab/trio"
 	"github.com/mortise-lock/mortise/mortisetest"
 )
 

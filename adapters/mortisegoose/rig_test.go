@@ -16,8 +16,8 @@ import (
 	_ "modernc.org/sqlite"
 
 	"github.com/mortise-lock/mortise"
-	"github.com/mortise-lock/mortise/internal/postgres"
-	"github.com/mortise-lock/mortise/internal/trio"
+	"github.com/mortise-lock/mortise/internal/lab/postgres"
+	"github.com/mortise-lock/mortise/internal/lab/trio"
 )
 
 //go:embed testdata

@@ -13,7 +13,7 @@ import (
 	"k8s.io/client-go/tools/leaderelection"
 
 	"github.com/mortise-lock/mortise"
-	"github.com/mortise-lock/mortise/internal/trio"
+	"github.com/mortise-lock/mortise/internal/lab/trio"
 )
 
 func TestMain(m *testing.M) { trio.Main(m, elect) }

@@ -17,7 +17,7 @@ import (
 	databasetest "github.com/golang-migrate/migrate/v4/database/testing"
 
 	"github.com/mortise-lock/mortise"
-	"github.com/mortise-lock/mortise/internal/trio"
+	"github.com/mortise-lock/mortise/internal/lab/trio"
 	"github.com/mortise-lock/mortise/mortisetest"
 )
 

@@ -8,7 +8,7 @@ import (
 	"github.com/golang-migrate/migrate/v4/database/stub"
 
 	"github.com/mortise-lock/mortise/adapters/mortisemigrate"
-	"github.com/mortise-lock/mortise/internal/limits"
+	"github.com/mortise-lock/mortise/internal/lab/limits"
 	"github.com/mortise-lock/mortise/mortisetest"
 )
 

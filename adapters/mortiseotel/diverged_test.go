@@ -8,7 +8,7 @@ import (
 )
 
 // TestADivergedReplicaIsCounted checks the figure of the sentences about states, which
-// internal/e2e.TestAReplicaThatDivergesIsFound compares with a real one.
+// internal/lab/e2e.TestAReplicaThatDivergesIsFound compares with a real one.
 func TestADivergedReplicaIsCounted(t *testing.T) {
 	for want, differs := range [][]string{
 		nil, {"Name: a", "State: the replica of b"}, {"State: b", "State: c", "Build: d"},

@@ -14,7 +14,7 @@ import (
 	"github.com/mortise-lock/mortise"
 	"github.com/mortise-lock/mortise/adapters/mortiseserver/grpclock"
 	"github.com/mortise-lock/mortise/adapters/mortiseserver/httplock"
-	"github.com/mortise-lock/mortise/internal/limits"
+	"github.com/mortise-lock/mortise/internal/lab/limits"
 	"github.com/mortise-lock/mortise/mortisetest"
 )
 

@@ -11,7 +11,7 @@ import (
 	"testing"
 	"time"
 
-	"github.com/mortise-lock/mortise/internal/trio"
+	"github.com/mortise-lock/mortise/internal/lab/trio"
 )
 
 // Three servers of tusd share their files. A client uploads to one server, loses its connection

@@ -14,7 +14,7 @@ import (
 	"github.com/tus/tusd/v2/pkg/handler"
 
 	"github.com/mortise-lock/mortise"
-	"github.com/mortise-lock/mortise/internal/trio"
+	"github.com/mortise-lock/mortise/internal/lab/trio"
 )
 
 func TestMain(m *testing.M) { trio.Main(m, serve) }

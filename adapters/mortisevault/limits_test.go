@@ -3,7 +3,7 @@ package mortisevault_test
 import (
 	"testing"
 
-	"github.com/mortise-lock/mortise/internal/limits"
+	"github.com/mortise-lock/mortise/internal/lab/limits"
 )
 
 // This module takes no duration, path or count. A new one needs a trial here.

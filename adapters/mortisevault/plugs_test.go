@@ -3,7 +3,7 @@ package mortisevault
 import (
 	"testing"
 
-	"github.com/mortise-lock/mortise/internal/plugs"
+	"github.com/mortise-lock/mortise/internal/lab/plugs"
 )
 
 func TestTheHostsContract(t *testing.T) {

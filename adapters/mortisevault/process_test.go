@@ -11,7 +11,7 @@ import (
 	"github.com/hashicorp/vault/sdk/physical/file"
 
 	"github.com/mortise-lock/mortise"
-	"github.com/mortise-lock/mortise/internal/trio"
+	"github.com/mortise-lock/mortise/internal/lab/trio"
 )
 
 func TestMain(m *testing.M) { trio.Main(m, stand) }

@@ -4,7 +4,7 @@ import (
 	"slices"
 	"testing"
 
-	"github.com/mortise-lock/mortise/internal/nodeid/nodeidtest"
+	"github.com/mortise-lock/mortise/internal/lab/nodeidtest"
 )
 
 func TestBookHighestLifeWins(t *testing.T) {

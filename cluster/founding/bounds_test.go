@@ -4,8 +4,8 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/mortise-lock/mortise/internal/limits"
-	"github.com/mortise-lock/mortise/internal/nodeid/nodeidtest"
+	"github.com/mortise-lock/mortise/internal/lab/limits"
+	"github.com/mortise-lock/mortise/internal/lab/nodeidtest"
 )
 
 // A text that was cut inside a character could not be decoded: the instance that sent it would

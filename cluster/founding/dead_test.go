@@ -6,8 +6,8 @@ import (
 	"testing"
 	"time"
 
+	"github.com/mortise-lock/mortise/internal/lab/nodeidtest"
 	"github.com/mortise-lock/mortise/internal/nodeid"
-	"github.com/mortise-lock/mortise/internal/nodeid/nodeidtest"
 )
 
 // orphan returns n1 as a member of a group with these voters. The group has had no leader for

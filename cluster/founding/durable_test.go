@@ -7,8 +7,8 @@ import (
 	"testing"
 	"time"
 
+	"github.com/mortise-lock/mortise/internal/lab/nodeidtest"
 	"github.com/mortise-lock/mortise/internal/nodeid"
-	"github.com/mortise-lock/mortise/internal/nodeid/nodeidtest"
 )
 
 // resumed returns instance 5 at a:2, formerly at a:1, as a member of group 99 or bound to its

@@ -4,8 +4,8 @@ import (
 	"slices"
 	"testing"
 
-	"github.com/mortise-lock/mortise/internal/attack"
-	"github.com/mortise-lock/mortise/internal/nodeid/nodeidtest"
+	"github.com/mortise-lock/mortise/internal/lab/attack"
+	"github.com/mortise-lock/mortise/internal/lab/nodeidtest"
 )
 
 // TestTheWordsOfAttackersAreUnderstood decodes the messages of the hostile peer. An attack whose

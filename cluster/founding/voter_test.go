@@ -8,7 +8,7 @@ import (
 	"testing"
 	"time"
 
-	"github.com/mortise-lock/mortise/internal/nodeid/nodeidtest"
+	"github.com/mortise-lock/mortise/internal/lab/nodeidtest"
 )
 
 // configuration returns three replicas of other instances and, for each of the given raft IDs, a

@@ -6,7 +6,7 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/mortise-lock/mortise/internal/nodeid/nodeidtest"
+	"github.com/mortise-lock/mortise/internal/lab/nodeidtest"
 )
 
 func samples() [][]byte {

@@ -8,8 +8,8 @@ import (
 	"strings"
 	"time"
 
+	"github.com/mortise-lock/mortise/internal/lab/nodeidtest"
 	"github.com/mortise-lock/mortise/internal/nodeid"
-	"github.com/mortise-lock/mortise/internal/nodeid/nodeidtest"
 )
 
 // world is a fleet of cores on one goroutine, with a network that delays, loses and cuts, and

@@ -6,8 +6,8 @@ import (
 
 	"github.com/hashicorp/memberlist"
 
-	"github.com/mortise-lock/mortise/internal/limits"
-	"github.com/mortise-lock/mortise/internal/nodeid/nodeidtest"
+	"github.com/mortise-lock/mortise/internal/lab/limits"
+	"github.com/mortise-lock/mortise/internal/lab/nodeidtest"
 )
 
 func TestMetaAtItsBounds(t *testing.T) {

@@ -4,8 +4,8 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/mortise-lock/mortise/internal/attack"
-	"github.com/mortise-lock/mortise/internal/nodeid/nodeidtest"
+	"github.com/mortise-lock/mortise/internal/lab/attack"
+	"github.com/mortise-lock/mortise/internal/lab/nodeidtest"
 )
 
 // TestTheMetaOfAttackersIsUnderstood decodes what the hostile peer sends about a member.

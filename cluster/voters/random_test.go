@@ -6,8 +6,8 @@ import (
 	"slices"
 	"time"
 
+	"github.com/mortise-lock/mortise/internal/lab/nodeidtest"
 	"github.com/mortise-lock/mortise/internal/nodeid"
-	"github.com/mortise-lock/mortise/internal/nodeid/nodeidtest"
 )
 
 func oneIn(rng *rand.Rand, n int) bool { return rng.IntN(n) == 0 }

@@ -7,8 +7,8 @@ import (
 	"testing"
 	"time"
 
+	"github.com/mortise-lock/mortise/internal/lab/nodeidtest"
 	"github.com/mortise-lock/mortise/internal/nodeid"
-	"github.com/mortise-lock/mortise/internal/nodeid/nodeidtest"
 )
 
 // lead is a Reconciler with its leader's facts. The facts come from a line in the format of scene.

@@ -6,8 +6,8 @@ import (
 	"testing"
 	"time"
 
+	"github.com/mortise-lock/mortise/internal/lab/nodeidtest"
 	"github.com/mortise-lock/mortise/internal/nodeid"
-	"github.com/mortise-lock/mortise/internal/nodeid/nodeidtest"
 )
 
 // scene makes a view from a line: voters | learners | other instances. A star marks the leader's

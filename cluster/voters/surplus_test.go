@@ -6,7 +6,7 @@ import (
 	"testing"
 	"time"
 
-	"github.com/mortise-lock/mortise/internal/nodeid/nodeidtest"
+	"github.com/mortise-lock/mortise/internal/lab/nodeidtest"
 )
 
 // fleet returns the facts of a leader of two instances that Replicas allows, and of the given ones.

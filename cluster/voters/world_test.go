@@ -6,8 +6,8 @@ import (
 	"slices"
 	"time"
 
+	"github.com/mortise-lock/mortise/internal/lab/nodeidtest"
 	"github.com/mortise-lock/mortise/internal/nodeid"
-	"github.com/mortise-lock/mortise/internal/nodeid/nodeidtest"
 )
 
 // world simulates processes and their group. It has no raft: a change is committed as soon as the

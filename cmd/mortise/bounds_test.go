@@ -5,7 +5,7 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/mortise-lock/mortise/internal/limits"
+	"github.com/mortise-lock/mortise/internal/lab/limits"
 )
 
 func TestWordsOfTheAgentAtTheirBounds(t *testing.T) {

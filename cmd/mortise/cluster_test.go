@@ -18,7 +18,7 @@ import (
 	"testing"
 	"time"
 
-	"github.com/mortise-lock/mortise/internal/leftover"
+	"github.com/mortise-lock/mortise/internal/lab/leftover"
 )
 
 // asMortise is an environment variable that makes this test binary act as the command mortise.

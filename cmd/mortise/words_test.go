@@ -69,7 +69,7 @@ func goNames(t *testing.T) *regexp.Regexp {
 // TestTextsAreForTheirReaders checks that no text of the library that a command or the agent prints
 // contains a name of Go. The texts are those of the list that the policy tests keep.
 func TestTextsAreForTheirReaders(t *testing.T) {
-	file, err := os.Open(filepath.Join("..", "..", "internal", "policy", "testdata", "texts.md"))
+	file, err := os.Open(filepath.Join("..", "..", "internal", "lab", "policy", "testdata", "texts.md"))
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -9,5 +9,5 @@
 //	curator          re-entry, several keys, readers and writers, a notice to the holder
 //	leaderelection   one instance of the fleet leads; no process has to exit
 //
-// A test of internal/policy keeps the snippets of the page equal to this code.
+// A test of internal/lab/policy keeps the snippets of the page equal to this code.
 package comingfrom

@@ -3,7 +3,7 @@ package main
 import (
 	"testing"
 
-	"github.com/mortise-lock/mortise/internal/trio"
+	"github.com/mortise-lock/mortise/internal/lab/trio"
 )
 
 func TestMain(m *testing.M) { trio.Main(m, schedule) }

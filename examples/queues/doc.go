@@ -11,5 +11,5 @@
 // test environment. The worker of river is called directly, since river needs PostgreSQL. For
 // hatchet, the function has the type that its documentation demands, without its module.
 //
-// A test of internal/policy keeps the snippets of the page equal to this code.
+// A test of internal/lab/policy keeps the snippets of the page equal to this code.
 package queues

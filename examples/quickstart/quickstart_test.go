@@ -7,7 +7,7 @@ import (
 	"testing"
 	"time"
 
-	"github.com/mortise-lock/mortise/internal/leftover"
+	"github.com/mortise-lock/mortise/internal/lab/leftover"
 )
 
 func TestMain(m *testing.M) {

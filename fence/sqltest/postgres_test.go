@@ -10,8 +10,8 @@ import (
 
 	_ "github.com/jackc/pgx/v5/stdlib"
 
-	"github.com/mortise-lock/mortise/internal/leftover"
-	"github.com/mortise-lock/mortise/internal/postgres"
+	"github.com/mortise-lock/mortise/internal/lab/leftover"
+	"github.com/mortise-lock/mortise/internal/lab/postgres"
 )
 
 var server struct {

@@ -1,12 +1,12 @@
 // Package formats contains the texts and numbers by which the two ends of a connection find out
 // that they use the same format. They are here, and not in the packages that encode and decode the
-// formats, so that the hostile peers of the tests ([internal/attack]) send them too. Otherwise a
-// change of a number would end every attack at its first message, and no test would notice.
+// formats, so that the hostile peers of the tests ([internal/lab/attack]) send them too. Otherwise
+// a change of a number would end every attack at its first message, and no test would notice.
 //
 // Guarantees, concurrency, failure: none; it has only constants. Limits: the rules of the state
 // machine have their version in package lockfsm, and files have theirs in the packages that write
 // them. Refused alternative: exported constants of the packages that encode, because package
-// internal/attack is a second implementation and imports none of them.
+// internal/lab/attack is a second implementation and imports none of them.
 package formats
 
 const (

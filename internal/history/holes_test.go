@@ -6,7 +6,7 @@ import (
 	"time"
 
 	"github.com/mortise-lock/mortise/internal/history"
-	"github.com/mortise-lock/mortise/internal/history/historytest"
+	"github.com/mortise-lock/mortise/internal/lab/historytest"
 )
 
 func without(events []history.Event, which func(e history.Event) bool) (left []history.Event) {

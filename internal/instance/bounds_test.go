@@ -5,7 +5,7 @@ import (
 	"time"
 
 	"github.com/mortise-lock/mortise/internal/clock"
-	"github.com/mortise-lock/mortise/internal/limits"
+	"github.com/mortise-lock/mortise/internal/lab/limits"
 )
 
 // A second loss is not said in less than lossEvery, and a warning of seldom not in less than

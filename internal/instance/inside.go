@@ -8,7 +8,7 @@ import (
 	"github.com/mortise-lock/mortise/transport"
 )
 
-// Inside returns the internals of this instance for the tests in internal/e2e.
+// Inside returns the internals of this instance for the tests in internal/lab/e2e.
 func (n *Instance) Inside() outside.Inside {
 	port, _ := n.port.(*transport.Port)
 	return outside.Inside{

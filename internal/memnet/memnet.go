@@ -14,7 +14,7 @@
 // Limits: there are no datagrams. All connections have the same latency, and connecting takes no
 // time. Bytes are not reordered. A cut in one direction never affects the other direction. If the
 // other end is closed, a writer learns this immediately, even during a cut, but a reader learns it
-// only when the cut ends. Package internal/sim simulates packets.
+// only when the cut ends. Package internal/lab/sim simulates packets.
 //
 // Refused alternative: net.Pipe. Every write waits for its reader, so code that works over TCP may
 // deadlock on a net.Pipe.

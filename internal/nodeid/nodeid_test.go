@@ -6,8 +6,8 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/mortise-lock/mortise/internal/lab/nodeidtest"
 	"github.com/mortise-lock/mortise/internal/nodeid"
-	"github.com/mortise-lock/mortise/internal/nodeid/nodeidtest"
 )
 
 func TestIDIsAFunctionOfThePublicKey(t *testing.T) {

@@ -5,7 +5,7 @@ import (
 	"testing"
 
 	"github.com/mortise-lock/mortise/internal/capability"
-	"github.com/mortise-lock/mortise/internal/nodeid/nodeidtest"
+	"github.com/mortise-lock/mortise/internal/lab/nodeidtest"
 )
 
 func TestARecordIsVouchedForByItsConnection(t *testing.T) {

@@ -5,7 +5,7 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/mortise-lock/mortise/internal/logtest"
+	"github.com/mortise-lock/mortise/internal/lab/logtest"
 	"github.com/mortise-lock/mortise/raftlog"
 	"github.com/mortise-lock/mortise/raftlog/storage"
 )

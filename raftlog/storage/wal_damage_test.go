@@ -11,7 +11,7 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/mortise-lock/mortise/internal/slow"
+	"github.com/mortise-lock/mortise/internal/lab/slow"
 	"github.com/mortise-lock/mortise/raftlog"
 )
 

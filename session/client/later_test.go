@@ -6,7 +6,7 @@ import (
 	"os/exec"
 	"testing"
 
-	"github.com/mortise-lock/mortise/internal/slow"
+	"github.com/mortise-lock/mortise/internal/lab/slow"
 )
 
 // TestTheNextClient runs the test of the client with the next version of the rules.

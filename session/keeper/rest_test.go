@@ -4,7 +4,7 @@ import (
 	"testing"
 	"time"
 
-	"github.com/mortise-lock/mortise/internal/nodeid/nodeidtest"
+	"github.com/mortise-lock/mortise/internal/lab/nodeidtest"
 )
 
 // TestDeadlinesCostFewTurns checks that a keeper needs about one turn per TTL for the deadlines of

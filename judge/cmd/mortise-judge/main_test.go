@@ -11,7 +11,7 @@ import (
 	"testing"
 
 	"github.com/mortise-lock/mortise/internal/history"
-	"github.com/mortise-lock/mortise/internal/history/historytest"
+	"github.com/mortise-lock/mortise/internal/lab/historytest"
 )
 
 // asJudge is a variable that makes this test binary act as the command.

@@ -1,0 +1,126 @@
+package sim
+
+import (
+	"fmt"
+	"time"
+
+	"github.com/mortise-lock/mortise/cluster/founding"
+	"github.com/mortise-lock/mortise/internal/clock"
+	"github.com/mortise-lock/mortise/internal/lab/nodeidtest"
+	"github.com/mortise-lock/mortise/internal/nodeid"
+	"github.com/mortise-lock/mortise/raftlog"
+)
+
+// machine is a place where a process can run.
+type machine struct {
+	w    *world
+	id   int
+	name string
+	addr string
+	zone string
+	dns  string // the address to which its name resolves; after a move it changes later than addr
+
+	rate   float64       // rate of its boot-time clock
+	origin clock.Time    // time of its boot-time clock at the beginning of the run
+	skew   time.Duration // error of its wall clock
+	// nothing runs before this time, as in a suspended process
+	pausedUntil time.Duration
+
+	told int64 // MaxSessionBytes with which the process was started; zero means the default
+
+	gone bool // nothing runs on the machine until operators start it
+
+	disk     *disk     // nil means memory mode
+	proc     *proc     // may be nil
+	instance nodeid.ID // ID of the last incarnation
+}
+
+// disk is the durable data of a machine, without data that is still being written.
+type disk struct {
+	state     *founding.State
+	lives     uint64
+	log       *raftlog.MemoryStore // log of the replica with the raft ID id
+	group, id uint64
+	latency   time.Duration // average time of a sync
+}
+
+func newMachine(w *world, i int) *machine {
+	m := &machine{
+		w: w, id: i, name: fmt.Sprintf("n%d", i), addr: fmt.Sprintf("10.0.0.%d:1", i+1),
+		rate: 1 + w.cfg.Drift*(2*w.rng.Float64()-1), origin: clock.Time(w.between(time.Minute, 100*time.Hour)),
+	}
+	if i < 2 { // two machines always have the slowest and the fastest clock
+		m.rate = 1 + w.cfg.Drift*float64(2*i-1)
+	}
+	m.dns, m.zone, m.gone = m.addr, fmt.Sprintf("z%d", i%max(w.cfg.Zones, 1)), i >= w.cfg.Machines-w.cfg.Late
+	m.skew = w.between(-w.cfg.slack()/2, w.cfg.slack()/2)
+	if w.cfg.Durable {
+		m.disk = &disk{latency: w.between(100*time.Microsecond, 8*time.Millisecond)}
+	}
+	return m
+}
+
+// clock returns the time of the machine's boot-time clock, which also runs while the machine is
+// paused.
+func (m *machine) clock() clock.Time {
+	return m.origin + clock.Time(float64(m.w.now)*m.rate)
+}
+
+func (m *machine) global(t clock.Time) time.Duration {
+	return time.Duration(float64(t-m.origin) / m.rate)
+}
+
+func (m *machine) wallUnixMS() int64 { return 1_790_000_000_000 + (m.w.now + m.skew).Milliseconds() }
+
+// move gives the machine a new address. Its name resolves to the old address for a while.
+func (m *machine) move() {
+	m.address(fmt.Sprintf("10.%d.%d.%d:1", 1+m.w.rng.IntN(250), m.w.rng.IntN(250), m.id+1))
+}
+
+func (m *machine) address(addr string) {
+	m.addr = addr
+	m.w.note("%s will be at %s", m.name, addr)
+	m.w.after(m.w.between(0, 3*time.Second), func() { m.dns = addr })
+}
+
+func (m *machine) wipe() {
+	m.w.note("%s loses its disk", m.name)
+	m.w.watch.foundings.EndedEverywhere(nodeidtest.Number(m.instance))
+	*m.disk = disk{latency: m.disk.latency}
+}
+
+// openLog returns the log of a raft ID, and reports whether the log is new.
+func (m *machine) openLog(group, id uint64) (store *raftlog.MemoryStore, fresh bool) {
+	if m.disk == nil {
+		return raftlog.NewMemoryStore(), true
+	}
+	d := m.disk
+	if d.log == nil || d.group != group || d.id != id {
+		d.log, d.group, d.id = raftlog.NewMemoryStore(), group, id
+		return d.log, true
+	}
+	return d.log, false
+}
+
+func (w *world) at(addr string) *machine {
+	if i := w.insider; i != nil && i.p.m.addr == addr {
+		return i.p.m
+	}
+	for _, m := range w.machines {
+		if m.addr == addr {
+			return m
+		}
+	}
+	return nil
+}
+
+func (m *machine) crashAndReturn() {
+	m.crash(true)
+	m.w.after(m.w.between(50*time.Millisecond, 5*time.Second), m.ensureUp)
+}
+
+func (m *machine) ensureUp() {
+	if m.proc == nil && !m.gone {
+		m.w.starts(m.start())
+	}
+}

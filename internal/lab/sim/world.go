@@ -1,0 +1,271 @@
+package sim
+
+import (
+	"container/heap"
+	"encoding/binary"
+	"fmt"
+	"hash"
+	"hash/fnv"
+	"iter"
+	"math/rand/v2"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/mortise-lock/mortise/internal/lab/timeline"
+)
+
+// world is the whole state of a run: the time, the scheduled functions and the machines. All random
+// numbers of a run, except those of raft, come from rng.
+type world struct {
+	cfg      Config
+	rng      *rand.Rand
+	source   *rand.PCG     // of rng
+	entering *rand.Rand    // of handles
+	opening  *rand.Rand    // of sessions that programs open
+	now      time.Duration // global time, which no core can read
+	due      schedule
+	sequence int
+	machines []*machine
+	net      network
+	watch    *watch
+	nemesis  nemesis
+	insider  *insider    // nil means none
+	told     int64       // MaxSessionBytes of instances that start now; zero means the default
+	calm     bool        // no more faults are caused
+	starts   func(*proc) // called when a process has started
+	beside   func()      // called with each fault
+	quiet    bool        // callers make no new calls
+	nonce    uint64
+	numbers  uint64 // the last number given to a call or to a run of a replica
+	streams  int    // number of streams in the recorded history
+	clients  int    // number of clients of sessions
+
+	run     hash.Hash64 // hash of all events
+	events  int
+	notes   []string
+	noted   int
+	verbose bool
+	fault   string
+	faultAt time.Duration // in page time
+
+	struck   []Strike
+	befallen [chances]int // how often each chance has come true
+	line     marks
+}
+
+type scheduled struct {
+	at       time.Duration
+	sequence int
+	what     func()
+}
+
+type schedule []scheduled
+
+func (s schedule) Len() int { return len(s) }
+func (s schedule) Less(i, j int) bool {
+	return s[i].at < s[j].at || s[i].at == s[j].at && s[i].sequence < s[j].sequence
+}
+func (s schedule) Swap(i, j int) { s[i], s[j] = s[j], s[i] }
+func (s *schedule) Push(h any)   { *s = append(*s, h.(scheduled)) }
+func (s *schedule) Pop() any {
+	last := len(*s) - 1
+	h := (*s)[last]
+	(*s)[last].what = nil
+	*s = (*s)[:last]
+	return h
+}
+
+const notesKept = 4000
+
+func newWorld(cfg Config) *world {
+	source := rand.NewPCG(cfg.Seed, 0x6d6f7274)
+	w := &world{cfg: cfg, rng: rand.New(source), source: source, line: marks{on: cfg.Verbose},
+		entering: rand.New(rand.NewPCG(cfg.Seed, 0x656e746572)),
+		opening:  rand.New(rand.NewPCG(cfg.Seed, 0x6f70656e)), run: fnv.New64a(), verbose: cfg.Verbose,
+		now: time.Hour, starts: func(*proc) {}, beside: func() {}}
+	w.net = newNetwork(w)
+	w.watch = newWatch(w)
+	for i := range cfg.Machines {
+		w.machines = append(w.machines, newMachine(w, i))
+	}
+	if cfg.Insider {
+		w.infiltrate()
+	}
+	return w
+}
+
+func (w *world) after(d time.Duration, what func()) {
+	w.sequence++
+	heap.Push(&w.due, scheduled{at: w.now + max(d, 0), sequence: w.sequence, what: what})
+}
+
+// pass executes the scheduled functions until the given time, until done reports true, or until a
+// rule is broken. It reports whether done has reported true.
+func (w *world) pass(until time.Duration, done func() bool) bool {
+	for w.due.Len() > 0 && w.due[0].at <= until && w.fault == "" {
+		h := heap.Pop(&w.due).(scheduled)
+		w.now = h.at
+		w.events++
+		h.what()
+		if done != nil && done() {
+			return true
+		}
+	}
+	if w.fault == "" {
+		w.now = max(w.now, until)
+	}
+	return false
+}
+
+func (w *world) procs() iter.Seq[*proc] {
+	return func(yield func(*proc) bool) {
+		for _, m := range w.machines {
+			if m.proc != nil && !yield(m.proc) {
+				return
+			}
+		}
+	}
+}
+
+// clientsOf returns the clients of all sessions of all processes.
+func (w *world) clientsOf() iter.Seq[*ownClient] {
+	return func(yield func(*ownClient) bool) {
+		for p := range w.procs() {
+			for _, s := range p.sessions.List() {
+				if !yield(s) {
+					return
+				}
+			}
+		}
+	}
+}
+
+func (w *world) replicas() iter.Seq[*ownReplica] {
+	return func(yield func(*ownReplica) bool) {
+		for p := range w.procs() {
+			if p.replica != nil && !yield(p.replica) {
+				return
+			}
+		}
+	}
+}
+
+func (w *world) leader() (best *ownReplica) {
+	for r := range w.replicas() {
+		if role := r.Role(); role.Leading && (best == nil || role.Term > best.Role().Term) {
+			best = r
+		}
+	}
+	return best
+}
+
+// without returns a copy of a list without one of its elements.
+func without[T comparable](list []T, one T) []T {
+	return slices.DeleteFunc(slices.Clone(list), func(each T) bool { return each == one })
+}
+
+func (w *world) any() *machine { return w.machines[w.rng.IntN(len(w.machines))] }
+
+func (w *world) between(a, b time.Duration) time.Duration {
+	return a + time.Duration(w.rng.Int64N(int64(max(b-a, 0))+1))
+}
+
+func (w *world) chance(p float64) bool { return p > 0 && w.rng.Float64() < p }
+
+// befalls is chance for a fault at a message, a turn or a save of a machine. Config.Replay may
+// leave it out.
+func (w *world) befalls(c chance, p float64, at string) bool {
+	if !w.chance(p) {
+		return false
+	}
+	w.befallen[c]++
+	if !w.cfg.Replay.befalls(c, w.befallen[c]-1) {
+		return false
+	}
+	w.line.add(timeline.Late, w.page(), at, "", "%s", chanceNames[c])
+	return true
+}
+
+// strike causes a fault that draw returns with its name. Config.Replay may leave it out.
+func (w *world) strike(draw func() (name string, do func())) {
+	number := len(w.struck)
+	known := w.cfg.Replay.known(number)
+	if known != nil {
+		*w.source = known.before
+	}
+	s := Strike{At: w.page(), before: *w.source}
+	name, do := draw()
+	if noted := w.noted; w.cfg.Replay.happens(number) {
+		w.note("fault: %s", name)
+		do()
+		w.beside()
+		s.Text = w.since(noted)
+		w.line.add(timeline.Fault, w.page(), networkLane, "", "%s", s.Text)
+	}
+	if known != nil {
+		*w.source = known.after
+	}
+	s.after = *w.source
+	w.struck = append(w.struck, s)
+}
+
+// since returns the notes after the given number of notes, without their times.
+func (w *world) since(noted int) string {
+	if !w.verbose {
+		return ""
+	}
+	var texts []string
+	for _, n := range w.notes[max(0, len(w.notes)-(w.noted-noted)):] {
+		_, text, _ := strings.Cut(strings.TrimSpace(n), "  ")
+		texts = append(texts, strings.TrimPrefix(text, "fault: "))
+	}
+	return strings.Join(texts, "; ")
+}
+
+// page returns the time since the beginning of the run.
+func (w *world) page() time.Duration { return w.now - time.Hour }
+
+// loses observes that a message is lost.
+func (w *world) loses(from *machine, to, format string, args ...any) {
+	w.line.add(timeline.Lost, w.page(), from.name, to, format, args...)
+}
+
+func (w *world) id() uint64 { return w.rng.Uint64()>>8 | 1 }
+
+func (w *world) mark(what byte, a, b uint64) {
+	var buf [25]byte
+	buf[0] = what
+	binary.LittleEndian.PutUint64(buf[1:], uint64(w.now))
+	binary.LittleEndian.PutUint64(buf[9:], a)
+	binary.LittleEndian.PutUint64(buf[17:], b)
+	w.run.Write(buf[:])
+}
+
+// note adds an event to the run's hash and, if verbose is set, its text to the notes.
+func (w *world) note(format string, args ...any) {
+	w.noted++
+	w.mark('n', uint64(w.noted), 0)
+	if !w.verbose {
+		return
+	}
+	if len(w.notes) >= 2*notesKept {
+		w.notes = append(w.notes[:0], w.notes[notesKept:]...)
+	}
+	w.notes = append(w.notes, fmt.Sprintf("%11.6f  ", w.page().Seconds())+fmt.Sprintf(format, args...))
+}
+
+// broken reports a broken rule, which ends the run. Only the first one is reported.
+func (w *world) broken(format string, args ...any) {
+	if w.fault == "" {
+		w.fault = fmt.Sprintf("at %.6f s: ", w.page().Seconds()) + fmt.Sprintf(format, args...)
+		w.faultAt = w.page()
+		w.note("BROKEN: %s", w.fault)
+	}
+}
+
+func (w *world) must(err error) {
+	if err != nil {
+		w.broken("%v", err)
+	}
+}
