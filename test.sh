@@ -94,8 +94,39 @@ show() { # its argument: the number of a step that has ended
     "$(clock "${ended[$1]}")" "$(seconds "$work/$1.time")" "${names[$1]}" >&2
   cat "$work/$1.out" >&2
 }
+# tests runs go test; its arguments: flags, --, and packages. At a merge a test that has failed has
+# a second chance: if it passes five times by itself, on the machine as busy as before, the step
+# goes on, and the end of the run names the test as flaky, which is a bug to mend. There is no
+# second chance with -long, after a data race, a panic, or a violation that a judge has found, nor
+# if anything but a named test has failed.
+tests() {
+  local flags=() out code=0 flaky package name again
+  while [ "$1" != -- ]; do flags+=("$1"); shift; done
+  shift
+  out=$(mktemp -p "$work")
+  go test "${flags[@]}" "$@" 2>&1 | tee "$out" || code=$?
+  [ "$code" != 0 ] || return 0
+  ! $long && ! grep -q "$hopeless" "$out" || return "$code"
+  flaky=$(failures <"$out") && [ -n "$flaky" ] || return "$code"
+  while read -r package name; do
+    printf '\n%s of %s has failed. Five more times:\n' "$name" "$package"
+    again=$(go test "${flags[@]}" -run "^$name\$" -count=5 "$package" 2>&1) ||
+      { printf '%s\n' "$again"; return "$code"; }
+    [ "${again/no tests to run/}" = "$again" ] || return "$code"
+    printf 'passed\n'
+    printf '%s of %s\n' "$name" "$package" >>"$work/flaky"
+  done <<<"$flaky"
+}
+hopeless='DATA RACE\|^panic: \|^fatal error: \|SIGQUIT: quit\|history: [a-z]*: \|bugs, the first'
+# failures prints the package and the name of each test that has failed, from the output of go test.
+# It fails if a package has failed without one.
+failures() {
+  awk '/^--- FAIL: / { name[++n] = $3 }
+    /^ok  / { n = 0 }
+    /^FAIL\t/ { if (n == 0) exit 1; for (; n > 0; n--) print $2, name[n] }'
+}
 # nested vets and tests a nested module, with the given flags of go test.
-nested() { (cd "$1" && go test -vet=all -count=1 "${@:2}" ./...); }
+nested() { (cd "$1" && tests -vet=all -count=1 "${@:2}" -- ./...); }
 
 formatted() {
   local wrong
@@ -162,13 +193,13 @@ step "format" formatted
 # fire timers simultaneously in one context of the race detector, which then rarely crashes with
 # SIGSEGV or "ThreadSanitizer: CHECK failed" (Go 1.26, golang.org/issue/78156).
 step "all else, vetted and under the race detector" \
-  go test -race -vet=all "${short[@]}" -p=2 -cpu=1 -count=1 -timeout=60m $raced
+  tests -race -vet=all "${short[@]}" -p=2 -cpu=1 -count=1 -timeout=60m -- $raced
 # Four run at a time, because the tests of programs and pages mostly wait.
 step "cores, programs and pages, vetted" \
-  go test -vet=all "${short[@]}" -p=4 -count=1 -timeout=30m $plain
+  tests -vet=all "${short[@]}" -p=4 -count=1 -timeout=30m -- $plain
 step "tests without the race detector: long times, attacks, allocations, words" \
-  go test -vet=off "${short[@]}" -p=2 -count=1 -timeout=30m \
-  -run "^($(awk '{ print $2 }' <<<"$unraced" | sort -u | paste -sd'|'))\$" \
+  tests -vet=off "${short[@]}" -p=2 -count=1 -timeout=30m \
+  -run "^($(awk '{ print $2 }' <<<"$unraced" | sort -u | paste -sd'|'))\$" -- \
   $(awk '{ print $1 }' <<<"$unraced" | sort -u)
 step "planted bugs: the tests must notice them" scripts/planted "${bugs[@]}"
 nightly "planted bugs: the simulation must notice them" scripts/planted -layers clusters \
@@ -227,5 +258,8 @@ step "FIPS 140-3" fips
 nightly "FIPS 140-3, with the frozen module" frozen
 step "known vulnerabilities" scripts/vulncheck
 while [ "${#pids[@]}" -gt 0 ]; do finish; done
+if [ -s "$work/flaky" ]; then
+  printf '\n*** FLAKY, each a bug to mend: ***\n%s\n' "$(<"$work/flaky")" >&2
+fi
 [ "$failed" = 0 ] || exit "$failed"
 printf '\nall steps passed, after %dm%02ds\n' $((SECONDS / 60)) $((SECONDS % 60)) >&2
