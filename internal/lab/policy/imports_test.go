@@ -153,6 +153,7 @@ var allowed = map[string][]string{
 	"internal/tofu":         {"", "internal/plain", "internal/shown", "lockfsm"},
 	"internal/lab/trio":     {"", "internal/lab/leftover"},
 	"internal/lab/leftover": {},
+	"internal/lab/size":     {},
 	"internal/lab/slow":     {},
 	"internal/lab/postgres": {},
 }
