@@ -12,7 +12,6 @@ import (
 	"github.com/mortise-lock/mortise/internal/clock"
 	"github.com/mortise-lock/mortise/internal/modes"
 	"github.com/mortise-lock/mortise/internal/plain"
-	"github.com/mortise-lock/mortise/internal/purpose"
 	"github.com/mortise-lock/mortise/internal/shown"
 	"github.com/mortise-lock/mortise/internal/trace"
 	"github.com/mortise-lock/mortise/locker"
@@ -401,7 +400,7 @@ func (l *Lock) enterable(r *Request) error {
 func sameLabels(asked, has map[string]string) bool {
 	own := func(labels map[string]string) map[string]string {
 		labels = maps.Clone(labels)
-		delete(labels, purpose.Label)
+		delete(labels, shown.PurposeLabel)
 		return labels
 	}
 	asked = own(asked)

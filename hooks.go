@@ -7,7 +7,6 @@ import (
 	"time"
 
 	"github.com/mortise-lock/mortise/internal/instance"
-	"github.com/mortise-lock/mortise/internal/purpose"
 	"github.com/mortise-lock/mortise/internal/shown"
 	"github.com/mortise-lock/mortise/internal/trace"
 )
@@ -163,8 +162,8 @@ func (d *demand) asked() trace.Asked {
 	if len(d.Also) > 0 {
 		a.Also = slices.Clone(d.Also)
 	}
-	if d.Labels != nil && purpose.Lasting(d.Labels) {
-		a.Purpose = d.Labels[purpose.Label]
+	if d.Labels != nil && shown.Lasting(d.Labels) {
+		a.Purpose = d.Labels[shown.PurposeLabel]
 	}
 	return a
 }

@@ -17,8 +17,8 @@ import (
 	"github.com/mortise-lock/mortise/internal/instance"
 	"github.com/mortise-lock/mortise/internal/nodeid"
 	"github.com/mortise-lock/mortise/internal/outside"
-	"github.com/mortise-lock/mortise/internal/purpose"
 	"github.com/mortise-lock/mortise/internal/queries"
+	"github.com/mortise-lock/mortise/internal/shown"
 	"github.com/mortise-lock/mortise/internal/trace"
 	"github.com/mortise-lock/mortise/session/client"
 	"github.com/mortise-lock/mortise/transport/wire/mortise/query/v1"
@@ -196,7 +196,7 @@ func (n *Node) Acquire(ctx context.Context, r Request) (*Lock, error) {
 }
 
 func (n *Node) acquire(ctx context.Context, client *client.Client, d demand) (*Lock, error) {
-	if d.Labels != nil && purpose.Lasting(d.Labels) {
+	if d.Labels != nil && shown.Lasting(d.Labels) {
 		n.standby.Add(1)
 		defer n.standby.Add(-1)
 	}

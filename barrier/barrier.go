@@ -10,7 +10,7 @@ import (
 	"unicode/utf8"
 
 	"github.com/mortise-lock/mortise"
-	"github.com/mortise-lock/mortise/internal/purpose"
+	"github.com/mortise-lock/mortise/internal/shown"
 )
 
 // Node is the part of *mortise.Node that this package uses. It must be safe for concurrent use.
@@ -83,7 +83,7 @@ func (p *place) hold(ctx context.Context, participant string) (*mortise.Lock, er
 		return nil, err
 	}
 	return p.node.Acquire(ctx, mortise.Request{
-		Key: p.name, Mode: mortise.Shared, Value: participant, Labels: purpose.Of(purpose.Job),
+		Key: p.name, Mode: mortise.Shared, Value: participant, Labels: shown.Purpose(shown.Job),
 	})
 }
 

@@ -3,6 +3,8 @@ package console
 import (
 	"fmt"
 	"unicode/utf8"
+
+	"github.com/mortise-lock/mortise/internal/plain"
 )
 
 // This file computes the layout of a tree as a picture that is narrow enough for a phone.
@@ -73,7 +75,7 @@ func draw(t tree) drawing {
 		y += lineHeight
 	}
 	d.Height = y + 5
-	d.Title = "Waiters for " + shown(t.rows[0].key.Name)
+	d.Title = "Waiters for " + plain.Text(t.rows[0].key.Name)
 	d.lines(t, tops, mids, right)
 	return d
 }
@@ -82,12 +84,12 @@ func (d *drawing) box(r row, y, right int) {
 	x := 1 + r.depth*indent
 	b := box{X: x, Y: y, W: right - x, Key: r.key.Name, TextX: x + 10, NameY: y + 16, ByY: y + 32, WaitX: right - 8,
 		Long: r.key.Long, Circled: r.circled}
-	b.Name = clip(shown(r.key.Name), int(float64(b.W-20)/monoWidth))
+	b.Name = clip(plain.Text(r.key.Name), int(float64(b.W-20)/monoWidth))
 	b.Wait = number(r.key.Waiting, "waits", "wait")
 	by := "not held"
 	if r.key.Held > 0 {
 		q := r.key.Queue[0]
-		by = shown(q.Holder)
+		by = plain.Text(q.Holder)
 		if r.key.Held > 1 {
 			by = fmt.Sprintf("%s and %d more", by, r.key.Held-1)
 		}
@@ -96,7 +98,7 @@ func (d *drawing) box(r row, y, right int) {
 		}
 		by += ", " + span(seconds(r.key.For))
 	}
-	d.Sentences = append(d.Sentences, fmt.Sprintf("%s: %s; %s.", shown(r.key.Name), by, b.Wait))
+	d.Sentences = append(d.Sentences, fmt.Sprintf("%s: %s; %s.", plain.Text(r.key.Name), by, b.Wait))
 	b.By = clip(by, int(float64(b.W-20)/textWidth)-len(b.Wait)-2)
 	d.Boxes = append(d.Boxes, b)
 }
@@ -106,23 +108,23 @@ func (d *drawing) dot(r row, y, right int) {
 	o.TextX = o.X + 10
 	o.Whole = r.label()
 	if r.back >= 0 {
-		d.Sentences = append(d.Sentences, shown(r.waiter)+", which waits here, holds a key above: a circle.")
+		d.Sentences = append(d.Sentences, plain.Text(r.waiter)+", which waits here, holds a key above: a circle.")
 	}
 	o.Text = clip(o.Whole, int(float64(right-o.TextX)/textWidth))
 	d.Dots = append(d.Dots, o)
 }
 
 func (r *row) label() string {
-	text := shown(r.waiter)
+	text := plain.Text(r.waiter)
 	switch {
 	case r.standby:
 		return number(r.more, "stands by", "stand by")
 	case r.more > 0:
 		return fmt.Sprintf("and %d more", r.more)
 	case r.again != "":
-		text += ", which holds " + shown(r.again)
+		text += ", which holds " + plain.Text(r.again)
 	case r.value != "":
-		text += " “" + shown(r.value) + "”"
+		text += " “" + plain.Text(r.value) + "”"
 	}
 	if r.calls > 1 {
 		text += fmt.Sprintf(" × %d", r.calls)

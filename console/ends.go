@@ -5,6 +5,7 @@ import (
 	"time"
 
 	"github.com/mortise-lock/mortise"
+	"github.com/mortise-lock/mortise/internal/plain"
 )
 
 const maxEnds = 12
@@ -34,21 +35,21 @@ func endsOf(events []mortise.Event) []ending {
 func (e ending) Text() string {
 	switch {
 	case e.Cause == mortise.OutcomeForced && e.Reason != "":
-		return fmt.Sprintf("hold of %s ended by force on %s: “%s”", shown(e.Holder), shown(e.By),
-			clip(shown(e.Reason), briefly))
+		return fmt.Sprintf("hold of %s ended by force on %s: “%s”", plain.Text(e.Holder), plain.Text(e.By),
+			clip(plain.Text(e.Reason), briefly))
 	case e.Cause == mortise.OutcomeForced:
-		return fmt.Sprintf("hold of %s ended by force on %s", shown(e.Holder), shown(e.By))
+		return fmt.Sprintf("hold of %s ended by force on %s", plain.Text(e.Holder), plain.Text(e.By))
 	case e.Kind == mortise.EventLeft && e.Cause == mortise.OutcomeExpired && e.Reason != "":
-		return fmt.Sprintf("hold of %s is over and stays for its lock delay: %s", shown(e.Holder),
-			clip(shown(e.Reason), briefly))
+		return fmt.Sprintf("hold of %s is over and stays for its lock delay: %s", plain.Text(e.Holder),
+			clip(plain.Text(e.Reason), briefly))
 	case e.Cause == mortise.OutcomeExpired && e.Reason != "":
-		return fmt.Sprintf("hold of %s is over: %s", shown(e.Holder), clip(shown(e.Reason), briefly))
+		return fmt.Sprintf("hold of %s is over: %s", plain.Text(e.Holder), clip(plain.Text(e.Reason), briefly))
 	case e.Kind == mortise.EventLeft && e.Cause == mortise.OutcomeExpired:
-		return fmt.Sprintf("session of %s has expired; the hold stays for its lock delay", shown(e.Holder))
+		return fmt.Sprintf("session of %s has expired; the hold stays for its lock delay", plain.Text(e.Holder))
 	case e.Kind == mortise.EventFreed && e.Cause == mortise.OutcomeExpired:
-		return fmt.Sprintf("lost by %s: its session, or the lock delay after it, has expired", shown(e.Holder))
+		return fmt.Sprintf("lost by %s: its session, or the lock delay after it, has expired", plain.Text(e.Holder))
 	}
-	return fmt.Sprintf("%s, %s: %s", shown(e.Holder), e.Kind, e.Cause)
+	return fmt.Sprintf("%s, %s: %s", plain.Text(e.Holder), e.Kind, e.Cause)
 }
 
 // Day returns the date of the event, or "" if the event happened on the same day as `now`.

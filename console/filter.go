@@ -10,6 +10,7 @@ import (
 	"unicode/utf8"
 
 	"github.com/mortise-lock/mortise"
+	"github.com/mortise-lock/mortise/internal/plain"
 )
 
 // filter selects keys for the list of the page. The zero value selects all keys.
@@ -43,7 +44,7 @@ func ageOf(text string) (age time.Duration, wrong string) {
 	}
 	age, err := time.ParseDuration(text)
 	if err != nil || age < 0 {
-		return 0, fmt.Sprintf("The age %q is ignored: write, for example, 30s, 5m or 2h.", clip(shown(text), briefly))
+		return 0, fmt.Sprintf("The age %q is ignored: write, for example, 30s, 5m or 2h.", clip(plain.Text(text), briefly))
 	}
 	return age, ""
 }
@@ -76,10 +77,10 @@ func heldBy(k mortise.KeyInfo, text string) bool {
 func (f filter) Text() string {
 	var parts []string
 	if f.prefix != "" {
-		parts = append(parts, "that begin with “"+clip(shown(f.prefix), briefly)+"”")
+		parts = append(parts, "that begin with “"+clip(plain.Text(f.prefix), briefly)+"”")
 	}
 	if f.holder != "" {
-		parts = append(parts, "held by “"+clip(shown(f.holder), briefly)+"”")
+		parts = append(parts, "held by “"+clip(plain.Text(f.holder), briefly)+"”")
 	}
 	if f.age > 0 {
 		parts = append(parts, "held for at least "+span(f.age))

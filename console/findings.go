@@ -7,6 +7,7 @@ import (
 	"strings"
 
 	"github.com/mortise-lock/mortise"
+	"github.com/mortise-lock/mortise/internal/plain"
 )
 
 type level int
@@ -172,7 +173,7 @@ func votersOf(s mortise.Status) (lines []string) {
 		case v.Seen:
 			is = "seen from here"
 		}
-		lines = append(lines, "voter "+strings.TrimPrefix(shown(v.Name)+" at "+shown(v.Address)+": "+is, " at "))
+		lines = append(lines, "voter "+strings.TrimPrefix(plain.Text(v.Name)+" at "+plain.Text(v.Address)+": "+is, " at "))
 	}
 	return lines
 }

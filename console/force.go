@@ -51,7 +51,7 @@ func (h *handler) force(w http.ResponseWriter, r *http.Request, may bool) *outco
 	defer cancel()
 	ended, err := h.node.ForceUnlock(ctx, key, mortise.Token(token), reason)
 	h.answers.forget()
-	hold := shown(key) + " with token " + strconv.FormatUint(token, 10)
+	hold := plain.Text(key) + " with token " + strconv.FormatUint(token, 10)
 	switch {
 	case err != nil:
 		return &outcome{http.StatusServiceUnavailable, broken, "It is not known whether the hold of " + hold +

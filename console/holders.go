@@ -4,7 +4,7 @@ import (
 	"strconv"
 
 	"github.com/mortise-lock/mortise"
-	"github.com/mortise-lock/mortise/internal/purpose"
+	"github.com/mortise-lock/mortise/internal/shown"
 )
 
 // stale reports whether the data about locks may be outdated, because no leader has answered the
@@ -26,16 +26,16 @@ func purposeOf(k mortise.KeyInfo) string {
 	if len(k.Queue) == 0 {
 		return ""
 	}
-	return k.Queue[0].Labels[purpose.Label]
+	return k.Queue[0].Labels[shown.PurposeLabel]
 }
 
 func lasts(k mortise.KeyInfo) bool {
-	return len(k.Queue) > 0 && purpose.Lasting(k.Queue[0].Labels)
+	return len(k.Queue) > 0 && shown.Lasting(k.Queue[0].Labels)
 }
 
 // ofTick reports whether package tick itself has requested the key. No user code runs while such a
 // key is held.
-func ofTick(k mortise.KeyInfo) bool { return purposeOf(k) == purpose.Tick }
+func ofTick(k mortise.KeyInfo) bool { return purposeOf(k) == shown.Tick }
 
 // later returns the newest session that was opened under the holder's name. It reports false if
 // that session is not newer than the holder's session. If it is newer, the holder's session was

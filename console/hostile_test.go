@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"github.com/mortise-lock/mortise"
+	"github.com/mortise-lock/mortise/internal/plain"
 )
 
 func TestKeysAndValuesAreText(t *testing.T) {
@@ -76,7 +77,7 @@ func TestWhatCannotBeSeenIsShown(t *testing.T) {
 	}
 	for text, want := range map[string]string{"a b": "a b", "é漢🔒": "é漢🔒", "a\u00a0b": `a\u{a0}b`, "\xff": `\x{ff}`,
 		"a\nb": `a\u{a}b`} {
-		if got := shown(text); got != want {
+		if got := plain.Text(text); got != want {
 			t.Errorf("shown(%q) = %q, want %q", text, got, want)
 		}
 	}

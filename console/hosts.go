@@ -7,6 +7,8 @@ import (
 	"net/netip"
 	"slices"
 	"strings"
+
+	"github.com/mortise-lock/mortise/internal/plain"
 )
 
 // named reports whether the Host header of a request contains an IP address, localhost, or one of
@@ -31,7 +33,7 @@ func hostOf(r *http.Request) string {
 }
 
 func misnamed(w http.ResponseWriter, r *http.Request) {
-	host := clip(shown(hostOf(r)), briefly)
+	host := clip(plain.Text(hostOf(r)), briefly)
 	text := "the Host header of this request has the name %q, which this console does not accept: " +
 		"use an IP address or localhost. " +
 		"If it is the console's name, for example behind a proxy, add %[1]q to Hosts of console.Options"

@@ -6,6 +6,7 @@ import (
 	"slices"
 
 	"github.com/mortise-lock/mortise"
+	"github.com/mortise-lock/mortise/internal/plain"
 )
 
 const maxStuck = 3
@@ -48,8 +49,8 @@ func (s *scene) lockFindings(v *view) (all []finding) {
 		}
 		for _, l := range c {
 			f.ID += "/" + l.Holds
-			f.About = append(f.About, about{l.Holds, fmt.Sprintf("is held by %s, which waits for %s", shown(l.Holder),
-				clip(shown(l.WaitsFor), briefly))})
+			f.About = append(f.About, about{l.Holds, fmt.Sprintf("is held by %s, which waits for %s", plain.Text(l.Holder),
+				clip(plain.Text(l.WaitsFor), briefly))})
 		}
 		all = append(all, f)
 	}
@@ -71,7 +72,7 @@ func (s *scene) earlierFindings() []finding {
 		f.About = append(f.About, about{k.Key,
 			fmt.Sprintf("is held by session %s of %s, which has the newer session %s: "+
 				"it is free in %s unless the earlier process still runs",
-				q.Session, shown(q.Holder), newer, span(q.Left))})
+				q.Session, plain.Text(q.Holder), newer, span(q.Left))})
 	}
 	if len(f.About) == 0 {
 		return nil
@@ -96,10 +97,10 @@ func (s *scene) stuck(k mortise.KeyInfo) string {
 	if q.Kept {
 		is = "kept"
 	}
-	text := fmt.Sprintf("has been %s by %s for %s; %s", is, shown(q.Holder), span(s.heldFor(k)),
+	text := fmt.Sprintf("has been %s by %s for %s; %s", is, plain.Text(q.Holder), span(s.heldFor(k)),
 		number(k.Waiting, "waits", "wait"))
 	if q.Value != "" {
-		text += fmt.Sprintf("; it says “%s”", clip(shown(q.Value), briefly))
+		text += fmt.Sprintf("; it says “%s”", clip(plain.Text(q.Value), briefly))
 	}
 	if q.Expired {
 		text += fmt.Sprintf("; the holder is gone, and its lock delay ends in %s", span(q.Left))

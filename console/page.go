@@ -13,6 +13,8 @@ import (
 	"strconv"
 	"strings"
 	"time"
+
+	"github.com/mortise-lock/mortise/internal/plain"
 )
 
 // files contains the page, its style and its script. A browser gets all three in one response. So
@@ -38,7 +40,7 @@ func parsePage() (*template.Template, string) {
 	page := template.Must(template.New("page").Funcs(template.FuncMap{
 		"style":  func() template.CSS { return template.CSS(style) },
 		"script": func() template.JS { return template.JS(script) },
-		"shown":  shown, "brief": func(text string) string { return clip(shown(text), briefly) },
+		"shown":  plain.Text, "brief": func(text string) string { return clip(plain.Text(text), briefly) },
 		"span": func(s float64) string { return span(seconds(s)) }, "number": number, "draw": draw,
 		"data":    func(data []byte) []string { return strings.Split(clip(string(data), dataShown), "\n") },
 		"clock":   func(t time.Time) string { return t.UTC().Format("15:04:05") },

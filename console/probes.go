@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"github.com/mortise-lock/mortise"
+	"github.com/mortise-lock/mortise/internal/plain"
 )
 
 // readyWithin is the time limit of a readiness probe. Orchestrators usually wait a second for the
@@ -49,5 +50,5 @@ func (h *handler) probe(w http.ResponseWriter, r *http.Request, code int, text, 
 	}
 	w.Header().Set("Content-Type", "text/plain; charset=utf-8")
 	w.WriteHeader(code)
-	fmt.Fprintln(w, shown(strings.ReplaceAll(text, "\n", "; "))) // net/http sends no body for HEAD
+	fmt.Fprintln(w, plain.Text(strings.ReplaceAll(text, "\n", "; "))) // net/http sends no body for HEAD
 }

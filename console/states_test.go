@@ -8,7 +8,7 @@ import (
 	"time"
 
 	"github.com/mortise-lock/mortise"
-	"github.com/mortise-lock/mortise/internal/purpose"
+	"github.com/mortise-lock/mortise/internal/shown"
 )
 
 // scened returns the scene of an instance in a healthy group of three, with these keys.
@@ -47,11 +47,11 @@ func TestWhatStandsFirst(t *testing.T) {
 	}{
 		"all is well":  {scened(), "fine", fine, "Any one instance may be stopped", "force"},
 		"a stuck lock": {scened(contended("orders/1", "2", nil)), "held-long", watch, "end the hold by force", ""},
-		"an election": {scened(contended("leader", "2", purpose.Of(purpose.Election))), "fine", fine, "All is well",
+		"an election": {scened(contended("leader", "2", shown.Purpose(shown.Election))), "fine", fine, "All is well",
 			"force"},
 		"a long job": {scened(contended("job", "2", map[string]string{"mortise.purpose": "job"})), "fine", fine,
 			"All is well", "force"},
-		"package tick": {scened(contended("report/run/X", "2", purpose.Of(purpose.Tick))), "fine", fine,
+		"package tick": {scened(contended("report/run/X", "2", shown.Purpose(shown.Tick))), "fine", fine,
 			"All is well", "force"},
 		"a restarted holder": {func() *scene {
 			s := scened(contended("orders/1", "2", nil))
@@ -217,8 +217,8 @@ type keyed struct{ *fakeNode }
 func (k keyed) Peek(context.Context, string) (mortise.KeyInfo, error) { return k.keys[0], nil }
 
 func TestKeysOfTickDoNotFillThePage(t *testing.T) {
-	s := scened(contended("report/run/X", "2", purpose.Of(purpose.Tick)),
-		contended("leader", "2", purpose.Of(purpose.Election)), contended("orders/1", "2", nil))
+	s := scened(contended("report/run/X", "2", shown.Purpose(shown.Tick)),
+		contended("leader", "2", shown.Purpose(shown.Election)), contended("orders/1", "2", nil))
 	s.found, s.filter = s.all, filter{prefix: "report"}
 	v := s.view()
 	if len(v.Locks.Keys) != 2 || v.Locks.Ticks != 1 || v.Locks.Keys[0].Purpose != "election" ||

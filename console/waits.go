@@ -4,7 +4,7 @@ import (
 	"slices"
 
 	"github.com/mortise-lock/mortise"
-	"github.com/mortise-lock/mortise/internal/purpose"
+	"github.com/mortise-lock/mortise/internal/shown"
 )
 
 // This file builds the trees of waiting requests. The top of a tree is a key whose holders wait for
@@ -149,8 +149,8 @@ type queued struct{ mortise.KeyInfo }
 // standsBy reports whether a request waits long by design, as a candidate of an election or for the
 // next tick. Its session does other work meanwhile, so it is no edge between the two.
 func standsBy(st mortise.Standing) bool {
-	is := st.Labels[purpose.Label]
-	return st.Token == 0 && (is == purpose.Election || is == purpose.Tick)
+	is := st.Labels[shown.PurposeLabel]
+	return st.Token == 0 && (is == shown.Election || is == shown.Tick)
 }
 
 // active returns the number of waiters that do not stand by, as far as the queue is known. Waiters

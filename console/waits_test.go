@@ -8,7 +8,7 @@ import (
 	"time"
 
 	"github.com/mortise-lock/mortise"
-	"github.com/mortise-lock/mortise/internal/purpose"
+	"github.com/mortise-lock/mortise/internal/shown"
 )
 
 // queue parses a key from "key: holder holder | waiter waiter". A hold is an hour old, or a second
@@ -32,7 +32,7 @@ func queue(text string, now time.Time) mortise.KeyInfo {
 		st := mortise.Standing{Hold: mortise.Hold{Holder: w, Session: w}}
 		if candidate, is := strings.CutPrefix(w, "~"); is { // of an election
 			st = mortise.Standing{Hold: mortise.Hold{Holder: candidate, Session: candidate,
-				Labels: purpose.Of(purpose.Election)}}
+				Labels: shown.Purpose(shown.Election)}}
 		}
 		k.Queue = append(k.Queue, st)
 	}

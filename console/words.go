@@ -6,13 +6,7 @@ import (
 	"time"
 	"unicode"
 	"unicode/utf8"
-
-	"github.com/mortise-lock/mortise/internal/plain"
 )
-
-// shown returns a key, a value or a name as the page displays it. It shows a character as a
-// number if the character is invisible or changes how other characters are displayed.
-func shown(text string) string { return plain.Text(text) }
 
 const briefly = 100 // characters of a key or another text in a line of the page
 

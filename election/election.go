@@ -8,7 +8,7 @@ import (
 
 	"github.com/mortise-lock/mortise"
 	"github.com/mortise-lock/mortise/internal/hold"
-	"github.com/mortise-lock/mortise/internal/purpose"
+	"github.com/mortise-lock/mortise/internal/shown"
 )
 
 // Node is the part of *mortise.Node that an Election uses. It must be safe for concurrent use.
@@ -82,7 +82,7 @@ func New(node Node, name string, options Options) *Election {
 func request(name, value string, grace time.Duration) mortise.Request {
 	r := mortise.Request{Key: name, Value: value, JeopardyGrace: grace}
 	if len(value) <= labelledValue {
-		r.Labels = purpose.Of(purpose.Election)
+		r.Labels = shown.Purpose(shown.Election)
 	}
 	return r
 }

@@ -5,7 +5,7 @@ import (
 	"testing"
 
 	"github.com/mortise-lock/mortise"
-	"github.com/mortise-lock/mortise/internal/purpose"
+	"github.com/mortise-lock/mortise/internal/shown"
 )
 
 func TestALeadershipSaysThatItIsOne(t *testing.T) {
@@ -22,7 +22,7 @@ func TestALeadershipSaysThatItIsOne(t *testing.T) {
 			t.Fatalf("a value of %d bytes: %v", length, err)
 		}
 		info, err := node.Peek(t.Context(), "billing")
-		if err != nil || info.Queue[0].Value != value || purpose.Lasting(info.Queue[0].Labels) != labelled {
+		if err != nil || info.Queue[0].Value != value || shown.Lasting(info.Queue[0].Labels) != labelled {
 			t.Errorf("a value of %d bytes: labels %v, %v", length, info.Queue[0].Labels, err)
 		}
 		if err := l.Resign(t.Context()); err != nil {

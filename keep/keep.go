@@ -7,7 +7,7 @@ import (
 
 	"github.com/mortise-lock/mortise"
 	"github.com/mortise-lock/mortise/internal/hold"
-	"github.com/mortise-lock/mortise/internal/purpose"
+	"github.com/mortise-lock/mortise/internal/shown"
 	"github.com/mortise-lock/mortise/locker"
 )
 
@@ -61,7 +61,7 @@ func Run(ctx context.Context, by Acquirer, r mortise.Request, o Options,
 	case by == nil:
 		return errors.New("keep: the node is nil")
 	case len(r.Labels) == 0 && len(r.Value) <= labelledValue:
-		r.Labels = purpose.Of(purpose.Job)
+		r.Labels = shown.Purpose(shown.Job)
 	}
 	return hold.Run(ctx, hold.Options(o).WithDefaults(),
 		func(ctx context.Context) (*mortise.Lock, error) { return by.Acquire(ctx, r) }, fn)

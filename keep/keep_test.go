@@ -12,7 +12,7 @@ import (
 	"time"
 
 	"github.com/mortise-lock/mortise"
-	"github.com/mortise-lock/mortise/internal/purpose"
+	"github.com/mortise-lock/mortise/internal/shown"
 	"github.com/mortise-lock/mortise/keep"
 	"github.com/mortise-lock/mortise/mortisetest"
 )
@@ -216,7 +216,7 @@ func TestALongHoldSaysThatItIsOne(t *testing.T) {
 			err := keep.Run(t.Context(), c.Node(0), each.request, keep.Options{},
 				func(ctx context.Context, l *mortise.Lock) error {
 					info, err := c.Node(0).Peek(ctx, "k")
-					if err == nil && purpose.Lasting(info.Queue[0].Labels) != each.lasting {
+					if err == nil && shown.Lasting(info.Queue[0].Labels) != each.lasting {
 						t.Errorf("%+v has labels %v", each.request, info.Queue[0].Labels)
 					}
 					return err

@@ -13,7 +13,7 @@ import (
 
 	"github.com/mortise-lock/mortise"
 	"github.com/mortise-lock/mortise/internal/hold"
-	"github.com/mortise-lock/mortise/internal/purpose"
+	"github.com/mortise-lock/mortise/internal/shown"
 	"github.com/mortise-lock/mortise/presence"
 )
 
@@ -179,7 +179,7 @@ func (r *runner) begin(index int) {
 // wait.
 func (r *runner) own(ctx context.Context, index int) (failed bool) {
 	lock, err := r.node.Acquire(ctx, mortise.Request{
-		Key: shardKey(r.work.Name, index), Try: true, Labels: purpose.Of(purpose.Job),
+		Key: shardKey(r.work.Name, index), Try: true, Labels: shown.Purpose(shown.Job),
 	})
 	switch {
 	case errors.Is(err, mortise.ErrHeld) || err != nil && ctx.Err() != nil:

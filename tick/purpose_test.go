@@ -7,7 +7,7 @@ import (
 	"time"
 
 	"github.com/mortise-lock/mortise"
-	"github.com/mortise-lock/mortise/internal/purpose"
+	"github.com/mortise-lock/mortise/internal/shown"
 	"github.com/mortise-lock/mortise/tick"
 )
 
@@ -28,12 +28,12 @@ func TestLocksSayWhatTheyAreFor(t *testing.T) {
 					return err
 				}
 				if len(k.Queue) > 0 {
-					found[k.Queue[0].Labels[purpose.Label]]++
+					found[k.Queue[0].Labels[shown.PurposeLabel]]++
 				}
 			}
 			return nil
 		}})
-	if want := map[string]int{purpose.Job: 1, purpose.Tick: 2}; !maps.Equal(found, want) {
+	if want := map[string]int{shown.Job: 1, shown.Tick: 2}; !maps.Equal(found, want) {
 		t.Errorf("the labels are %v, want %v", found, want)
 	}
 }

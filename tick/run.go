@@ -8,7 +8,7 @@ import (
 	"time"
 
 	"github.com/mortise-lock/mortise"
-	"github.com/mortise-lock/mortise/internal/purpose"
+	"github.com/mortise-lock/mortise/internal/shown"
 	"github.com/mortise-lock/mortise/locker"
 )
 
@@ -46,7 +46,7 @@ func Run(ctx context.Context, locks locker.Locker, job Job) error {
 	presence := job.Name + "/run/" + rand.Text()
 	for {
 		var ended error
-		err := r.do(ctx, presence, purpose.Tick, func(ctx context.Context, _ mortise.Token) error {
+		err := r.do(ctx, presence, shown.Tick, func(ctx context.Context, _ mortise.Token) error {
 			ended = r.loop(ctx)
 			return nil
 		})
@@ -103,7 +103,7 @@ func (r *runner) loop(ctx context.Context) error {
 }
 
 func (r *runner) attend(ctx context.Context, w window) error {
-	had, err := r.within(ctx, r.job.Name+"/"+w.name(), purpose.Tick, w, func(held context.Context, _ mortise.Token) {
+	had, err := r.within(ctx, r.job.Name+"/"+w.name(), shown.Tick, w, func(held context.Context, _ mortise.Token) {
 		r.hold(held, w)
 	})
 	switch {
@@ -151,7 +151,7 @@ func (r *runner) hold(held context.Context, w window) {
 func (r *runner) work(ctx context.Context, w window) (done bool) {
 	var token mortise.Token
 	var result error
-	ran, err := r.within(ctx, r.job.Name, purpose.Job, w, func(held context.Context, t mortise.Token) {
+	ran, err := r.within(ctx, r.job.Name, shown.Job, w, func(held context.Context, t mortise.Token) {
 		token, result = t, r.job.Run(held, r.tick(w, t))
 		done = result == nil || held.Err() == nil
 		result = causeText(held, result)
@@ -205,7 +205,7 @@ func (r *runner) do(ctx context.Context, key, what string, fn func(context.Conte
 	if !is {
 		return r.locks.Do(ctx, key, fn)
 	}
-	lock, err := node.Acquire(ctx, mortise.Request{Key: key, Labels: purpose.Of(what)})
+	lock, err := node.Acquire(ctx, mortise.Request{Key: key, Labels: shown.Purpose(what)})
 	if err != nil {
 		return err
 	}

@@ -15,7 +15,7 @@ import (
 	"time"
 
 	"github.com/mortise-lock/mortise"
-	"github.com/mortise-lock/mortise/internal/purpose"
+	"github.com/mortise-lock/mortise/internal/shown"
 )
 
 // distinct sets every field of the struct to which v points, also of embedded structs, to a value
@@ -156,9 +156,9 @@ func with[T any](v T, change func(*T)) T {
 	return v
 }
 
-// shown are the commands that print a state, with what they print. Numbers of tokens, revisions,
+// printed are the commands that print a state, with what they print. Numbers of tokens, revisions,
 // sessions and instances are masked, as are times and addresses.
-func shown() []struct{ line, want string } {
+func printed() []struct{ line, want string } {
 	const keys = "KEY HOLDER TOKEN HELD-FOR WAITING VALUE\n"
 	const changes = "KEY HOLDER TOKEN HELD-FOR WAITING CHANGES VALUE\n"
 	const queue = "PLACE HOLDER SESSION STATE TOKEN HELD-FOR LEASE-LEFT MODE VALUE\n"
@@ -212,7 +212,7 @@ func TestWhatEachCommandPrints(t *testing.T) {
 	}
 	for _, r := range []mortise.Request{
 		{Key: "a/1", Value: "v"}, {Key: "a/2", Mode: mortise.Shared, Value: "w"}, {Key: "a/2", Mode: mortise.Shared},
-		{Key: "b"}, {Key: "a/3"}, {Key: "t", Labels: purpose.Of(purpose.Tick)},
+		{Key: "b"}, {Key: "a/3"}, {Key: "t", Labels: shown.Purpose(shown.Tick)},
 	} {
 		lock, err := node.Acquire(ctx, r)
 		if err != nil {
@@ -240,7 +240,7 @@ func TestWhatEachCommandPrints(t *testing.T) {
 	at := node.Status().Address
 	mask := regexp.MustCompile(`\b(\d{4}-\d\d-\d\d \d\d:\d\d:\d\dZ|[0-9a-f]{16,32}|v\d+\.\d+\.\d+|` +
 		`\d{4,}|[\d.]+(µs|ms|s|m\d+s))\b`)
-	for _, row := range shown() {
+	for _, row := range printed() {
 		t.Setenv("MORTISE_JOIN", at)
 		var out bytes.Buffer
 		Main(ctx, strings.Fields(row.line), &out, &out)

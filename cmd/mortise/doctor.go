@@ -10,7 +10,7 @@ import (
 	"github.com/mortise-lock/mortise"
 	"github.com/mortise-lock/mortise/internal/guest"
 	"github.com/mortise-lock/mortise/internal/plain"
-	"github.com/mortise-lock/mortise/internal/purpose"
+	"github.com/mortise-lock/mortise/internal/shown"
 )
 
 const (
@@ -124,7 +124,7 @@ func (c *call) waitedFor(ctx context.Context, g *guest.Guest, key string) (keys 
 }
 
 func lasts(k mortise.KeyInfo) bool {
-	return len(k.Queue) > 0 && k.Queue[0].Token != 0 && purpose.Lasting(k.Queue[0].Labels)
+	return len(k.Queue) > 0 && k.Queue[0].Token != 0 && shown.Lasting(k.Queue[0].Labels)
 }
 
 func hotOf(k mortise.KeyInfo) hot {

@@ -6,7 +6,7 @@ import (
 
 	"github.com/mortise-lock/mortise"
 	"github.com/mortise-lock/mortise/internal/guest"
-	"github.com/mortise-lock/mortise/internal/purpose"
+	"github.com/mortise-lock/mortise/internal/shown"
 )
 
 // This file determines whether a holder still runs. A restarted process has the name of its
@@ -33,9 +33,9 @@ func holderFate(s mortise.Standing, f facts) fate {
 	case i >= 0 && answers[i].Status.Lease == mortise.LeaseLost:
 		return fate{text: fmt.Sprintf("%s answers and reports that it has lost its lease: "+
 			"the lock goes to the next waiter %s", s.Holder, left)}
-	case purpose.Lasting(s.Labels) && i >= 0:
+	case shown.Lasting(s.Labels) && i >= 0:
 		return fate{text: fmt.Sprintf("%s answers and renews its lease, and this lock is held long by design (%s): "+
-			"there is nothing to do", s.Holder, s.Labels[purpose.Label])}
+			"there is nothing to do", s.Holder, s.Labels[shown.PurposeLabel])}
 	case i >= 0 && s.Kept:
 		return fate{fmt.Sprintf("%s answers and renews its lease: its process is alive, "+
 			"and gives the lock back when no code there holds it", s.Holder), true}
@@ -55,9 +55,9 @@ func holderFate(s mortise.Standing, f facts) fate {
 			"the lock goes to the next waiter %s", s.Holder, f.refusing(s.Holder), left)}
 	case s.Left > 0:
 		return fate{fmt.Sprintf("its session ends in %s unless %s renews it; the lock then goes to the next waiter",
-			short(s.Left), s.Holder), !purpose.Lasting(s.Labels)}
+			short(s.Left), s.Holder), !shown.Lasting(s.Labels)}
 	}
-	return fate{"nothing is known of its session yet", !purpose.Lasting(s.Labels)}
+	return fate{"nothing is known of its session yet", !shown.Lasting(s.Labels)}
 }
 
 // refusing returns the address of the instance of a name, if that address refuses connections.

@@ -10,7 +10,7 @@ import (
 	"github.com/mortise-lock/mortise"
 	"github.com/mortise-lock/mortise/internal/guest"
 	"github.com/mortise-lock/mortise/internal/plain"
-	"github.com/mortise-lock/mortise/internal/purpose"
+	"github.com/mortise-lock/mortise/internal/shown"
 	"github.com/mortise-lock/mortise/transport/wire/mortise/query/v1"
 )
 
@@ -75,7 +75,7 @@ func list(ctx context.Context, c *call) error {
 // ofTick reports whether package tick itself has requested a key. Such a key is held long by
 // design, and no user code runs while it is held.
 func ofTick(k mortise.KeyInfo) bool {
-	return len(k.Queue) > 0 && k.Queue[0].Labels[purpose.Label] == purpose.Tick
+	return len(k.Queue) > 0 && k.Queue[0].Labels[shown.PurposeLabel] == shown.Tick
 }
 
 func cmpErr(errs ...error) error {

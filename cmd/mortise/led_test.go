@@ -8,7 +8,7 @@ import (
 
 	"github.com/mortise-lock/mortise"
 	"github.com/mortise-lock/mortise/internal/guest"
-	"github.com/mortise-lock/mortise/internal/purpose"
+	"github.com/mortise-lock/mortise/internal/shown"
 )
 
 type headed struct {
@@ -125,7 +125,7 @@ func TestHolderFate(t *testing.T) {
 	}
 	held := mortise.Standing{Hold: mortise.Hold{Holder: "b", Session: "7", Token: 1}, Left: 6 * time.Second}
 	leads := held
-	leads.Labels = purpose.Of(purpose.Election)
+	leads.Labels = shown.Purpose(shown.Election)
 	for what, c := range map[string]struct {
 		standing mortise.Standing
 		b        guest.Report

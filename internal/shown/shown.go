@@ -1,5 +1,5 @@
 // Package shown encodes the data of a request that other instances can read: the value, the labels,
-// and the trace parent.
+// and the trace parent. It also names the purposes of locks, which are a label.
 //
 // A value without labels and trace parent is encoded as itself, unless it begins with the byte
 // zero. Any other encoding is the byte zero followed by JSON.

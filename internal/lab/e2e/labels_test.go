@@ -112,7 +112,7 @@ func TestEveryLabellingPackageIsTried(t *testing.T) {
 			t.Fatal(err)
 		}
 		name := filepath.Base(filepath.Dir(file))
-		if !strings.HasSuffix(file, "_test.go") && strings.Contains(string(text), "purpose.Of(") {
+		if !strings.HasSuffix(file, "_test.go") && strings.Contains(string(text), "shown.Purpose(") {
 			if found++; labelling[name] == nil {
 				t.Errorf("package %s adds a label, and is not in the table", name)
 			}

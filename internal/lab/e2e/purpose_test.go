@@ -7,7 +7,7 @@ import (
 	"time"
 
 	"github.com/mortise-lock/mortise"
-	"github.com/mortise-lock/mortise/internal/purpose"
+	"github.com/mortise-lock/mortise/internal/shown"
 )
 
 // TestTwoLivesOfOneName checks that errors distinguish a restarted process from its predecessor
@@ -55,8 +55,8 @@ func TestTwoLivesOfOneName(t *testing.T) {
 func TestStandby(t *testing.T) {
 	bubble(t, func(t *testing.T) {
 		f := startFleet(t, 1)
-		leads := f.acquire(0, mortise.Request{Key: "leader", Labels: purpose.Of(purpose.Election)})
-		next := f.later(0, mortise.Request{Key: "leader", Labels: purpose.Of(purpose.Election)})
+		leads := f.acquire(0, mortise.Request{Key: "leader", Labels: shown.Purpose(shown.Election)})
+		next := f.later(0, mortise.Request{Key: "leader", Labels: shown.Purpose(shown.Election)})
 		other := f.later(0, mortise.Request{Key: "leader"})
 		time.Sleep(time.Second)
 		if s := f.nodes[0].Status(); s.Waiters != 2 || s.Standby != 1 {

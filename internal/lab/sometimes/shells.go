@@ -39,7 +39,7 @@ func elsewhere() map[string]string {
 
 		"internal/capability": pure, "internal/clock": pure, "internal/fair": pure, "internal/formats": pure,
 		"internal/lapse": pure, "internal/modes": pure, "internal/nodeid": pure, "internal/plain": pure,
-		"internal/purpose": pure, "internal/shown": pure, "internal/tofu": pure, "transport/wire/...": "generated",
+		"internal/shown": pure, "internal/tofu": pure, "transport/wire/...": "generated",
 
 		"cluster/discovery": config, "internal/credentials": config, "internal/variables": config,
 
