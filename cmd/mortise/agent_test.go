@@ -40,6 +40,25 @@ func (a *agentProcess) post(t *testing.T, path string, body, answer any) int {
 
 type object map[string]any
 
+// lockOfAShortLease opens leases of a second until one of them has the lock in time.
+func (a *agentProcess) lockOfAShortLease(t *testing.T, terms object) (lock lockText, id string) {
+	t.Helper()
+	for {
+		var lease struct{ Lease string }
+		if code := a.post(t, "/v1/leases", object{"ttl_seconds": 1, "name": "shop"}, &lease); code != http.StatusOK {
+			t.Fatal(code)
+		}
+		terms["lease"] = lease.Lease
+		switch code := a.post(t, "/v1/lock", terms, &lock); code {
+		case http.StatusOK:
+			return lock, lease.Lease
+		case http.StatusNotFound, http.StatusGone: // the machine is busy, and the lease has ended
+		default:
+			t.Fatal(code)
+		}
+	}
+}
+
 // The locks of a client must be released when the client is lost, whether the client keeps its
 // lease by requests or by a connection.
 func TestTheAgentsClients(t *testing.T) {
@@ -47,7 +66,7 @@ func TestTheAgentsClients(t *testing.T) {
 	f := startFleet(t, false, "a", "b", "c")
 	a, b := f.agents[0], f.agents[1]
 	var lease struct{ Lease string }
-	if code := a.post(t, "/v1/leases", object{"ttl_seconds": 1, "name": "shop"}, &lease); code != http.StatusOK {
+	if code := a.post(t, "/v1/leases", object{"ttl_seconds": 60, "name": "shop"}, &lease); code != http.StatusOK {
 		t.Fatal(code)
 	}
 	var lock lockText
@@ -72,11 +91,12 @@ func TestTheAgentsClients(t *testing.T) {
 		t.Errorf("%d %+v", code, kept)
 	}
 	var next lockText
-	if code := b.post(t, "/v1/lock", object{"lease": other.Lease, "key": "k", "wait_seconds": patience.Seconds()},
-		&next); code != http.StatusOK || next.Token <= lock.Token {
+	short, lost := a.lockOfAShortLease(t, object{"key": "l"})
+	if code := b.post(t, "/v1/lock", object{"lease": other.Lease, "key": "l", "wait_seconds": patience.Seconds()},
+		&next); code != http.StatusOK || next.Token <= short.Token {
 		t.Fatal(code, next)
 	}
-	if code := a.post(t, "/v1/keepalive", object{"lease": lease.Lease}, &p); code != http.StatusNotFound ||
+	if code := a.post(t, "/v1/keepalive", object{"lease": lost}, &p); code != http.StatusNotFound ||
 		p.Kind != "no lease" {
 		t.Errorf("%d %+v", code, p)
 	}
@@ -102,9 +122,9 @@ func TestTheAgentsClients(t *testing.T) {
 	held = check(a, object{"lease": lease.Lease, "token": lock.Token}) &&
 		check(b, object{"key": "s", "token": lock.Token})
 	f.mortise("unlock", "--force", "s", "--token", tokenText(lock.Token), "--reason", "a test").wants(t, exitOK)
-	var lost lockText
-	if err := lines.Decode(&lost); err != nil || lost.Token != lock.Token || !strings.Contains(lost.Lost, "a test") {
-		t.Errorf("the loss is told as %+v, %v", lost, err)
+	var loss lockText
+	if err := lines.Decode(&loss); err != nil || loss.Token != lock.Token || !strings.Contains(loss.Lost, "a test") {
+		t.Errorf("the loss is told as %+v, %v", loss, err)
 	}
 	released = !check(b, object{"key": "s", "token": lock.Token})
 	if !held || !released {
@@ -127,50 +147,44 @@ func TestTheAgentsClients(t *testing.T) {
 // the client. A client that ends its lease must release its locks immediately.
 func TestALostClientsLockKeepsItsDelay(t *testing.T) {
 	t.Parallel()
-	const delay = 2 * time.Second
 	f := startFleet(t, false, "a", "b", "c")
 	a, b := f.agents[0], f.agents[1]
-	var lease, other struct{ Lease string }
-	var lock, next lockText
+	var other struct{ Lease string }
 	b.post(t, "/v1/leases", object{"ttl_seconds": 60}, &other)
-	lose := map[string]func(){
-		"/v1/end": func() { a.post(t, "/v1/end", object{"lease": lease.Lease}, nil) },
-		"silence": nil,
-		"hold":    nil,
-	}
-	for key := range lose {
-		end := lose[key]
-		switch key {
-		case "hold":
-			answer, err := a.client().Post("http://localhost/v1/hold", "application/json",
-				strings.NewReader(`{"name":"shop"}`))
-			if err != nil {
-				t.Fatal(err)
-			}
-			if err := json.NewDecoder(answer.Body).Decode(&lease); err != nil {
-				t.Fatal(err)
-			}
-			end = func() { _ = answer.Body.Close() }
-		default:
-			a.post(t, "/v1/leases", object{"ttl_seconds": 1, "name": "shop"}, &lease)
-		}
-		if code := a.post(t, "/v1/lock", object{"lease": lease.Lease, "key": key,
-			"lock_delay_seconds": delay.Seconds()}, &lock); code != http.StatusOK {
-			t.Fatal(key, code)
-		}
-		began := time.Now()
-		if end != nil {
-			end()
-		}
+	stays := func(key string, delay time.Duration, end func()) {
+		t.Helper()
+		began, next := time.Now(), lockText{}
+		end()
 		if code := b.post(t, "/v1/lock", object{"lease": other.Lease, "key": key, "wait_seconds": patience.Seconds()},
 			&next); code != http.StatusOK {
 			t.Fatal(key, code)
 		}
-		if waited := time.Since(began); (waited >= delay) != (key != "/v1/end") {
+		if waited := time.Since(began); waited < delay {
 			t.Errorf("%s: the next had the lock after %v, the delay is %v", key, waited, delay)
 		}
-		b.post(t, "/v1/unlock", object{"lease": other.Lease, "token": next.Token}, nil)
 	}
+	a.lockOfAShortLease(t, object{"key": "silence", "lock_delay_seconds": 2})
+	stays("silence", 2*time.Second, func() {})
+	hold := func(key string, delay time.Duration) (lease string, leave func() error) {
+		t.Helper()
+		answer, err := a.client().Post("http://localhost/v1/hold", "application/json", strings.NewReader(`{"name":"shop"}`))
+		if err != nil {
+			t.Fatal(err)
+		}
+		var opened struct{ Lease string }
+		if err := json.NewDecoder(answer.Body).Decode(&opened); err != nil {
+			t.Fatal(err)
+		}
+		if code := a.post(t, "/v1/lock", object{"lease": opened.Lease, "key": key, "lock_delay_seconds": delay.Seconds()},
+			&lockText{}); code != http.StatusOK {
+			t.Fatal(key, code)
+		}
+		return opened.Lease, answer.Body.Close
+	}
+	_, leave := hold("hold", 2*time.Second)
+	stays("hold", 2*time.Second, func() { _ = leave() })
+	lease, _ := hold("end", time.Hour)
+	stays("end", 0, func() { a.post(t, "/v1/end", object{"lease": lease}, nil) })
 	f.mortise("audit").wants(t, exitOK, `client "shop" of the agent did not keep its lease alive for 1s`,
 		`client "shop" of the agent closed its connection, or died`)
 }
@@ -268,7 +282,8 @@ with Mortise(agent) as three:
     raw.close()
     again = three.lock("lost/1", request="r", wait_seconds=0)
     assert str(again.token) == token, (again.token, token)
-    hasty = Mortise(agent, timeout=0.2)
+    hasty = Mortise(agent)
+    hasty.timeout = 0.2
     try:
         hasty.lock("lost/1", wait_seconds=30)
         raise SystemExit("a second holder")
@@ -276,6 +291,7 @@ with Mortise(agent) as three:
         assert isinstance(e, TimeoutError), e
     again.unlock()
     three.lock("lost/1", wait_seconds=0).unlock()
+    hasty.timeout = None
     hasty.close()
 try:
     one.lock("left/2")

@@ -17,12 +17,16 @@ import (
 	"github.com/mortise-lock/mortise"
 )
 
-// quickly checks that a command took at most five times as long as documented.
-func (s said) quickly(t *testing.T) said {
-	t.Helper()
-	if s.took > 5*time.Second {
-		t.Errorf("it took %v", s.took)
+// quickly checks that a command takes at most five times as long as documented. On a busy machine
+// one of three attempts is enough.
+func (f *fleet) quickly(args ...string) (s said) {
+	f.t.Helper()
+	for range 3 {
+		if s = f.mortise(args...); s.took <= 5*time.Second {
+			return s
+		}
 	}
+	f.t.Errorf("it took %v", s.took)
 	return s
 }
 
@@ -158,12 +162,12 @@ func TestLooking(t *testing.T) {
 	defer f.begin("exec sleep 1000", "orders/1", "-value", "one thing").end()
 	defer f.begin("exec sleep 1000", "--mode", "shared", "orders/2").end()
 	defer f.begin("exec sleep 1000", "users/1").end()
-	ls := f.mortise("ls").quickly(t).wants(t, exitOK, "orders/1", "orders/2", "users/1", "tester", "one thing")
+	ls := f.quickly("ls").wants(t, exitOK, "orders/1", "orders/2", "users/1", "tester", "one thing")
 	if strings.Contains(f.mortise("ls", "orders/").wants(t, exitOK, "orders/1").out, "users") {
 		t.Error("ls shows what does not begin with its prefix")
 	}
 	f.mortise("ls", "-o", "json", "orders/1").wants(t, exitOK, `"key":"orders/1"`, `"token":"`)
-	f.mortise("get", "orders/1").quickly(t).wants(t, exitOK, "holds",
+	f.quickly("get", "orders/1").wants(t, exitOK, "holds",
 		regexp.MustCompile(`[0-9]{19}`).FindString(ls.out))
 	f.mortise("get", "-o", "json", "nobody").wants(t, exitOK, `{"key":"nobody","queue":[]`)
 	f.says([]string{"members"}, exitOK, "leads", "votes", f.agents[0].Address, "guest", "root")
@@ -176,9 +180,9 @@ func TestLooking(t *testing.T) {
 	f.mortise("members", "-after", "x").wants(t, exitUsage)
 	f.says([]string{"status"}, exitOK, "next safe step", "safe")
 	f.doctorSays(exitOK, "well: ")
-	f.mortise("members").quickly(t)
-	f.mortise("status").quickly(t)
-	f.mortise("doctor").quickly(t)
+	f.quickly("members")
+	f.quickly("status")
+	f.quickly("doctor")
 	if s := f.mortise("top", "-count", "2", "-every", "100ms").wants(t, exitOK,
 		"3 keys, 3 holds, 0 waiting"); strings.Contains(s.out, "\x1b") {
 		t.Error("top writes for a terminal where none is")
@@ -223,12 +227,12 @@ func TestLooking(t *testing.T) {
 
 	one := f.in(t)
 	one.common = append(one.common, "JOIN="+f.agents[0].Address+",127.0.0.1:1")
-	one.mortise("ls").quickly(t).wants(t, exitOK, "orders/1")
-	one.mortise("run", "-n", "orders/4", "--", "echo", "granted").quickly(t).wants(t, exitOK, "granted")
+	one.quickly("ls").wants(t, exitOK, "orders/1")
+	one.quickly("run", "-n", "orders/4", "--", "echo", "granted").wants(t, exitOK, "granted")
 	stranger := f.in(t)
 	stranger.common = append(stranger.common,
 		"SECRET=msk1_8b06eff9d884aff3122f597b40e3466123db53891ce2e1a68c79c6caa5f890b828caa9a0")
-	stranger.mortise("ls", "-timeout", "2s").wants(t, exitNotReady, "has another secret")
+	stranger.says([]string{"ls", "-timeout", "2s"}, exitNotReady, "has another secret")
 	stranger.mortise("doctor").wants(t, exitNo, "no instance answers", "give this command the secret")
 	stranger.mortise("unlock", "-timeout", "300ms", "--force", "orders/1", "--token", "1", "--reason", "x").wants(t,
 		exitNotReady)
@@ -237,7 +241,7 @@ func TestLooking(t *testing.T) {
 	plain.mortise("ls", "-timeout", "300ms").wants(t, exitNotReady)
 	elsewhere := f.in(t)
 	elsewhere.common = append(elsewhere.common, "CLUSTER=elsewhere")
-	elsewhere.mortise("status", "-timeout", "2s").wants(t, exitNotReady, "MORTISE_CLUSTER")
+	elsewhere.says([]string{"status", "-timeout", "2s"}, exitNotReady, "MORTISE_CLUSTER")
 }
 
 // Mistakes on the command line must be reported before an instance is queried.

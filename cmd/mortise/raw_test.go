@@ -36,6 +36,20 @@ func nothingRaw(t *testing.T, what, text string) {
 	}
 }
 
+// told is what a command prints. It ends a command that has told of something.
+type told struct {
+	text bytes.Buffer
+	of   string
+	stop func()
+}
+
+func (b *told) Write(text []byte) (int, error) {
+	if b.stop != nil && bytes.Contains(text, []byte(b.of)) {
+		b.stop()
+	}
+	return b.text.Write(text)
+}
+
 func TestNothingIsPrintedRaw(t *testing.T) {
 	const key = "k\u202e\u2066'\\z" // a key cannot contain control characters
 	node, err := mortise.Start(t.Context(), mortise.Config{Name: "n", Bind: "127.0.0.1:0", Grace: -1,
@@ -73,18 +87,18 @@ func TestNothingIsPrintedRaw(t *testing.T) {
 		{nasty}, {"run", "-n", key, "--", "true"}, {"unlock", "--force", key, "--token", "1", "--reason", nasty},
 		{"unlock", "--force", key, "--token", "1", "--reason", "r"}, {"recover", nasty},
 	} {
-		var out bytes.Buffer
-		running, stop := ctx, context.CancelFunc(func() {})
-		if args[0] == "watch" {
-			running, stop = context.WithTimeout(ctx, time.Second)
+		running, stop := context.WithCancel(ctx)
+		var out told
+		if args[0] == "watch" { // it tells what is so, and would then wait for events
+			out.of, out.stop = "held", stop
 		}
 		Main(running, append(args[:1:1], append([]string{"-join", node.Status().Address}, args[1:]...)...), &out, &out)
 		stop()
-		nothingRaw(t, fmt.Sprintf("%q", args), out.String())
-		if strings.Contains(out.String(), "there is no command ls") || args[0] == "get" && args[len(args)-1] == key &&
-			args[1] != "-o" && !strings.Contains(out.String(),
+		nothingRaw(t, fmt.Sprintf("%q", args), out.text.String())
+		if strings.Contains(out.text.String(), "there is no command ls") || args[0] == "get" && args[len(args)-1] == key &&
+			args[1] != "-o" && !strings.Contains(out.text.String(),
 			`mortise unlock --force $'k\xe2\x80\xae\xe2\x81\xa6\x27\x5cz'`) {
-			t.Errorf("%q: %s", args, out.String())
+			t.Errorf("%q: %s", args, out.text.String())
 		}
 	}
 }
