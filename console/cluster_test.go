@@ -1,6 +1,7 @@
 package console
 
 import (
+	"fmt"
 	"net/http"
 	"strings"
 	"testing"
@@ -21,10 +22,11 @@ func TestAStuckHolderIsTold(t *testing.T) {
 	wait(t, nodes[2], "orders/42", 3)
 	for i, node := range nodes {
 		h := New(node, Options{Long: time.Millisecond})
-		what, next, ok := status(t, h, "").found("held-long")
-		if !ok {
-			t.Fatalf("node %d does not tell: %+v", i, status(t, h, ""))
-		}
+		var what, next string
+		eventually(t, fmt.Sprintf("node %d tells", i), func() (ok bool) {
+			what, next, ok = status(t, h, "").found("held-long")
+			return ok
+		})
 		wantText(t, what, "1 key is held for longer than", "orders/42 has been held by orders-1 for ", "5 wait",
 			"charging card")
 		wantText(t, next, "end the hold by force")
@@ -69,9 +71,10 @@ func TestADeadVoterIsTold(t *testing.T) {
 			wantText(t, what, "The voter "+name+" has been silent for ")
 			eventually(t, "the table shows it", func() bool { return status(t, h, "").missing(name) })
 		}
-		if answer, body, _ := get(t, h, "/readyz"); answer.StatusCode != http.StatusOK {
-			t.Errorf("one of three is dead, and /readyz says %s: %s", answer.Status, body)
-		}
+		eventually(t, "/readyz succeeds while one of three is dead", func() bool {
+			answer, _, _ := get(t, h, "/readyz")
+			return answer.StatusCode == http.StatusOK
+		})
 		lock(t, node, mortise.Request{Key: "goes on"})
 	}
 }
@@ -83,7 +86,7 @@ func TestALostQuorumIsTold(t *testing.T) {
 	nodes := startFleet(t, "orders-0", "orders-1", "orders-2")
 	h := New(nodes[0], Options{})
 	lock(t, nodes[0], mortise.Request{Key: "orders/42"})
-	wantText(t, mustPage(t, h, "/"), "All is well")
+	eventually(t, "all is well", func() bool { return strings.Contains(mustPage(t, h, "/"), "All is well") })
 	for _, node := range nodes[1:] {
 		if err := node.Close(); err != nil {
 			t.Fatal(err)
@@ -124,10 +127,12 @@ func TestACircleIsSuspected(t *testing.T) {
 	lock(t, nodes[1], mortise.Request{Key: "b"})
 	wait(t, nodes[0], "b", 1)
 	wait(t, nodes[1], "a", 1)
-	p := status(t, New(nodes[0], Options{Long: time.Millisecond}), "")
-	if len(p.Circles) != 1 || len(p.Circles[0]) != 2 {
-		t.Fatalf("%+v", p.Circles)
-	}
+	h := New(nodes[0], Options{Long: time.Millisecond})
+	var p picture
+	eventually(t, "the circle is shown", func() bool {
+		p = status(t, h, "")
+		return len(p.Circles) == 1 && len(p.Circles[0]) == 2
+	})
 	what, _, _ := p.found("deadlock/")
 	wantText(t, what, "a is held by orders-0, which waits for b", "b is held by orders-1, which waits for a")
 	if p := status(t, New(nodes[0], Options{}), ""); len(p.Circles) != 0 {

@@ -184,9 +184,12 @@ func TestCountingDoesNotAllocate(t *testing.T) {
 	empty := allocs(&mortise.Hooks{Acquired: func(context.Context, mortise.LockEvent) any { return nil },
 		Unlocked: func(context.Context, mortise.LockEvent) {}, Lost: func(mortise.LockEvent) {}}, Options{})
 	counted := allocs(h.Hooks(), Options{History: h})
+	for range 4 { // other goroutines of a node allocate too, and more of them run on a busy machine
+		counted = min(counted, allocs(h.Hooks(), Options{History: h}))
+	}
 	t.Logf("allocations of a lock and its unlock: %v; with hooks that do nothing %v; with a History %v",
 		none, empty, counted)
-	if counted > empty+1 { // other goroutines of the node allocate too
+	if counted > empty+1 {
 		t.Errorf("with a History %v allocations, with hooks that do nothing %v", counted, empty)
 	}
 }

@@ -41,7 +41,10 @@ func TestBrowserShowsTheStates(t *testing.T) {
 	const secret, other = "8f1b6d0ce94a2753be60f7a1d3c8952e4b7f09a6c1d2e3540987ab6cdef31275",
 		"1d2e3540987ab6cdef312758f1b6d0ce94a2753be60f7a1d3c8952e4b7f09a6c"
 	var config mortise.Config // the configuration of the last instance, for instances that are started later
-	durable := func(c *mortise.Config) { c.Secret, config, c.Dir = secret, *c, t.TempDir() }
+	durable := func(c *mortise.Config) {
+		c.SessionTTL = 20 * time.Second // within which a restarted holder is shown, on a busy machine too
+		c.Secret, config, c.Dir = secret, *c, t.TempDir()
+	}
 	start := func(name, secret string) *mortise.Node {
 		later := config
 		later.Name, later.Secret = name, secret
