@@ -41,6 +41,7 @@ type answer struct {
 	Leader  string
 	Waiting string
 	Starved time.Duration
+	Left    time.Duration // of the lease
 }
 
 func TestMain(m *testing.M) {
@@ -102,7 +103,7 @@ func (c *child) answer(r request) {
 		err = c.lock(r.Lock).Err()
 	case "status":
 		s := c.node.Status()
-		a.Leading, a.Leader, a.Waiting, a.Starved = s.Leading, s.Leader, s.Waiting, s.Starved
+		a.Leading, a.Leader, a.Waiting, a.Starved, a.Left = s.Leading, s.Leader, s.Waiting, s.Starved, s.LeaseFor
 	}
 	if err != nil {
 		a.Err = err.Error()

@@ -162,6 +162,15 @@ func (n *instance) lock(key string) held {
 	return held{n, id, a.Token}
 }
 
+// leaseEnds returns a time at which the lease of the instance, as it believes, still runs for a
+// moment. On a busy machine its last renewal may be old.
+func (n *instance) leaseEnds() time.Time {
+	n.t.Helper()
+	asked := time.Now()
+	_, reply := n.ask(request{Op: "status"})
+	return asked.Add(get(n.t, n.name+": status", reply).Left)
+}
+
 func (h held) unlock() {
 	h.n.t.Helper()
 	_, reply := h.n.ask(request{Op: "unlock", Lock: h.id})
