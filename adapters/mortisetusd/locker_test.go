@@ -16,7 +16,7 @@ import (
 )
 
 // patience limits what must happen. The longest takes a SessionTTL of 2 s.
-const patience = 10 * time.Second
+const patience = time.Minute
 
 // lockOf returns a lock of the upload, from a Locker of node i.
 func lockOf(t *testing.T, cluster *mortisetest.Cluster, i int, id string) handler.Lock {
@@ -86,10 +86,10 @@ func TestTheTimeout(t *testing.T) {
 	asked := make(chan struct{}, 10)
 	first := lockOf(t, cluster, 0, "one")
 	mustLock(t, first, func() { asked <- struct{}{} })
-	for i := range 3 {
-		err := lockFor(t, lockOf(t, cluster, i, "one"), 100*time.Millisecond, never(t))
+	for i := 0; i < 3 || len(asked) == 0 && i < 100; i++ { // a try on a busy machine may not reach the leader in time
+		err := lockFor(t, lockOf(t, cluster, i%3, "one"), 100*time.Millisecond, never(t))
 		if e, is := err.(handler.Error); !is || e.ErrorCode != handler.ErrLockTimeout.ErrorCode {
-			t.Errorf("Lock at node %d: %v, want ErrLockTimeout", i, err)
+			t.Errorf("Lock at node %d: %v, want ErrLockTimeout", i%3, err)
 		}
 	}
 	receive(t, "requestUnlock", asked)
