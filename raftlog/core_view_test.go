@@ -40,9 +40,12 @@ func TestASnapshotIsFiledInATimeThatTheLogDoesNotMatterFor(t *testing.T) {
 		}
 		return least
 	}
-	few, many := fastest(small), fastest(large)
-	t.Logf("%v behind %d entries, %v behind %d", few, small, many, large)
-	if many > 8*few {
-		t.Errorf("%v behind %d entries, but %v behind %d", few, small, many, large)
+	var few, many time.Duration
+	for range 4 { // other load may disturb an attempt
+		few, many = fastest(small), fastest(large)
+		if t.Logf("%v behind %d entries, %v behind %d", few, small, many, large); many <= 8*few {
+			return
+		}
 	}
+	t.Errorf("%v behind %d entries, but %v behind %d", few, small, many, large)
 }

@@ -344,7 +344,7 @@ func raftMessage(from, to *node, index uint64) *raftpb.Message {
 
 func eventually(t *testing.T, why string, ok func() bool) {
 	t.Helper()
-	for end := time.Now().Add(20 * time.Second); !ok(); time.Sleep(time.Millisecond) {
+	for end := time.Now().Add(time.Minute); !ok(); time.Sleep(time.Millisecond) {
 		if time.Now().After(end) {
 			t.Fatal(why)
 		}

@@ -510,25 +510,29 @@ func TestStayBiasIsBounded(t *testing.T) {
 // TestCancelStorm checks that cancels during a recall do not cost a walk of the queue.
 func TestCancelStorm(t *testing.T) {
 	t.Parallel()
-	s := NewSet(10, time.Second)
-	w := Window{Now: 1, Safe: 1000, Deadline: 2000, TTL: time.Hour}
-	var all []*Caller
-	for range maxWaiting - 1 {
-		l := &Caller{Key: "x"}
-		s.Lock(w, l)
-		all = append(all, l)
+	took := time.Hour
+	for try := 0; took > time.Second && try < 3; try++ { // other load may disturb a try
+		s := NewSet(10, time.Second)
+		w := Window{Now: 1, Safe: 1000, Deadline: 2000, TTL: time.Hour}
+		var all []*Caller
+		for range maxWaiting - 1 {
+			l := &Caller{Key: "x"}
+			s.Lock(w, l)
+			all = append(all, l)
+		}
+		s.Granted(w, s.commands[0].Request, 5, 5+lockfsm.StayTokens)
+		s.Recalled(w, s.commands[0].Request)
+		began := time.Now()
+		for i := len(all) - 1; i >= 0; i-- {
+			s.Cancel(w, all[i])
+		}
+		took = time.Since(began)
+		if len(s.stays) != 0 || s.waiting != 0 {
+			t.Errorf("%d stays, %d callers", len(s.stays), s.waiting)
+		}
 	}
-	s.Granted(w, s.commands[0].Request, 5, 5+lockfsm.StayTokens)
-	s.Recalled(w, s.commands[0].Request)
-	began := time.Now()
-	for i := len(all) - 1; i >= 0; i-- {
-		s.Cancel(w, all[i])
-	}
-	if took := time.Since(began); took > time.Second {
-		t.Errorf("%v for %d cancels", took, len(all))
-	}
-	if len(s.stays) != 0 || s.waiting != 0 {
-		t.Errorf("%d stays, %d callers", len(s.stays), s.waiting)
+	if took > time.Second {
+		t.Errorf("%v for %d cancels", took, maxWaiting-1)
 	}
 }
 
