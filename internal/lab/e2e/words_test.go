@@ -325,9 +325,9 @@ func masked(text string) string {
 	return text
 }
 
-// TestWords plays all scenarios and checks that wordsFile contains each clause of each text. After a
-// change, run the test several times with the flag -words, and review the texts that it adds to the
-// file.
+// TestWords plays all scenarios and checks that wordsFile contains each clause of each text. After
+// a change, run the test several times with the flag -words, and review the texts that it adds to
+// the file.
 func TestWords(t *testing.T) {
 	slow.UnderRace(t)
 	// read contains the clauses of the known texts of all scenarios. A text of known clauses is
