@@ -44,7 +44,6 @@ type stream struct {
 	random func([]byte)
 	secure *tls.ConnectionState // nil means plain text
 	peer   capability.Peer      // rights from the peer's certificates; set before the hellos
-	gone   <-chan struct{}      // closed when the accepted connection is closed; nil if dialed
 	limit  int                  // largest frame, in bytes
 	said   atomic.Bool          // data was sent since the last check by the keepalive
 	heard  atomic.Bool          // data arrived since the last check by the keepalive

@@ -111,9 +111,6 @@ func (p *Port) Close() error {
 	}
 	for _, l := range p.dying {
 		waits = append(waits, l.done)
-		if l.stream != nil && l.stream.gone != nil {
-			waits = append(waits, l.stream.gone) // the peer closes the stream when it has read everything
-		}
 	}
 	p.dials.forget(true)
 	p.mu.Unlock()

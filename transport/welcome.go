@@ -14,9 +14,6 @@ func (p *Port) welcome(raw net.Conn, s *stream, who *introduction) {
 	defer raw.Close()
 	ctx, cancel := context.WithCancel(p.ctx)
 	defer cancel()
-	if c, ok := acceptedOn(raw.RemoteAddr()); ok {
-		s.gone = c.gone
-	}
 	// The peer waits for this side's hello, so frames are read only after it is sent. Until then
 	// Peek only notices that the peer has closed the connection.
 	welcomed, heard := make(chan *link, 1), make(chan struct{})
