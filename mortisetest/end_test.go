@@ -122,7 +122,27 @@ func TestWhatIsHeldAtTheEndFailsTheTest(t *testing.T) {
 			c.AwaitHolder("orders/42", 2)
 			go func() { _, _ = c.Node(0).Lock(context.Background(), "orders/42") }()
 			c.Await("orders/42", 1, 1)
-		}, Options{}, []string{"node 0 holds 0 locks and 1 calls", "node 2 holds 1 locks"}},
+		}, Options{}, []string{`node 0 holds 0 locks and 1 calls wait for one ("orders/42"): `,
+			`node 2 holds 1 locks and 0 calls wait for one ("orders/42"): `}},
+		"each has its own keys": {func(c *Cluster, _ *mortise.Lock) {
+			_, _ = c.Node(1).Lock(context.Background(), "a")
+			_, _ = c.Node(2).Lock(context.Background(), "b")
+		}, Options{}, []string{`node 1 holds 2 locks and 0 calls wait for one ("orders/42", "a"): `, `("b"): `}},
+		"ten keys are named": {func(c *Cluster, _ *mortise.Lock) {
+			for _, key := range "abcdefghijk" {
+				_, _ = c.Node(1).Lock(context.Background(), string(key))
+			}
+		}, Options{}, []string{`12 locks and 0 calls wait for one ` +
+			`("orders/42", "a", "b", "c", "d", "e", "f", "g", "h", "i"): `}},
+		"a lost one stays taken": {func(c *Cluster, l *mortise.Lock) {
+			_ = l.Unlock(context.Background())
+			_, _ = c.Node(1).Acquire(context.Background(), mortise.Request{Key: "lost", LockDelay: time.Hour})
+			c.Lose(1)
+			_, _ = c.Node(1).Lock(context.Background(), "z")
+		}, Options{}, []string{`node 1 holds 1 locks and 0 calls wait for one ("z"): `}},
+		"no leader": {func(c *Cluster, _ *mortise.Lock) { c.Kill(0); c.Kill(2) },
+			configured(func(c *mortise.Config) { c.SessionTTL = time.Minute }),
+			[]string{"node 1 holds 1 locks and 0 calls wait for one: "}},
 	} {
 		t.Run(name, func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
