@@ -1,10 +1,18 @@
 package instance
 
 import (
+	"errors"
+	"fmt"
+	"strings"
+	"syscall"
 	"testing"
 	"time"
 
+	"github.com/mortise-lock/mortise/cluster"
 	"github.com/mortise-lock/mortise/internal/clock"
+	"github.com/mortise-lock/mortise/internal/credentials"
+	"github.com/mortise-lock/mortise/internal/lab/nodeidtest"
+	"github.com/mortise-lock/mortise/transport"
 )
 
 // A process that got no processor does not blame its disk, until the call has run for longer than
@@ -58,5 +66,42 @@ func TestWhenALeaderHandsOver(t *testing.T) {
 		if got := h.due(start.Add(c.at), c.since, c.leads); got != c.want {
 			t.Errorf("at %v, for %v, leads %v: %v", c.at, c.since, c.leads, got)
 		}
+	}
+}
+
+// Package cluster judges an answer by its error, so each error of the port becomes that of package
+// cluster, and no other one.
+func TestEachErrorOfThePortHasItsKind(t *testing.T) {
+	rules := fmt.Errorf("%w: x: %s 3 and 4", transport.ErrRules, transport.OtherRules)
+	for _, c := range []struct {
+		err  error
+		kind error  // of package cluster, or nil for silence
+		why  string // of silence, or ""
+	}{
+		{nil, nil, ""}, {errors.New("another"), nil, ""}, {transport.ErrSilent, nil, ""},
+		{transport.ErrRefused, cluster.ErrRefused, ""}, {transport.ErrOther, cluster.ErrOther, ""},
+		{&transport.OtherError{Answered: nodeidtest.ID(4)}, cluster.ErrOther, ""},
+		{transport.ErrForeign, cluster.ErrForeign, ""}, {transport.ErrPlain, nil, credentials.OtherPlain},
+		{transport.ErrSecured, nil, credentials.OwnPlain}, {rules, nil, transport.OtherRules + " 3 and 4"},
+		{fmt.Errorf("%w: %w", transport.ErrNoRoute, syscall.EHOSTUNREACH), nil, syscall.EHOSTUNREACH.Error()},
+	} {
+		got := clusterError(c.err)
+		for _, kind := range []error{cluster.ErrRefused, cluster.ErrOther, cluster.ErrForeign} {
+			if errors.Is(got, kind) != (kind == c.kind) {
+				t.Errorf("%v becomes %v", c.err, got)
+			}
+		}
+		silent, is := errors.AsType[*cluster.SilentError](got)
+		if is != (c.why != "") || is && !strings.Contains(silent.Why, c.why) || c.err != nil && !errors.Is(got, c.err) {
+			t.Errorf("%v becomes %v, want the reason %q", c.err, got, c.why)
+		}
+	}
+	who, is := errors.AsType[*cluster.OtherError](clusterError(&transport.OtherError{Answered: nodeidtest.ID(4)}))
+	if !is || who.Answered != nodeidtest.ID(4) {
+		t.Errorf("%+v", who)
+	}
+	strange := fmt.Errorf("%w: no x509 here", transport.ErrForeign)
+	if f, is := errors.AsType[*cluster.ForeignError](clusterError(strange)); !is || f.Why != "no x509 here" {
+		t.Errorf("%+v", f)
 	}
 }
