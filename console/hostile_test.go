@@ -120,8 +120,17 @@ func TestPolicy(t *testing.T) {
 	if strings.Contains(policy, "unsafe") || strings.Contains(policy, "*") {
 		t.Errorf("the policy is open: %s", policy)
 	}
-	if answer.Header.Get("X-Content-Type-Options") != "nosniff" || answer.Header.Get("Cache-Control") != "no-store" {
-		t.Errorf("%v", answer.Header)
+	for path, kind := range map[string]string{"/": "text/html; charset=utf-8", "/status.json": "application/json",
+		"/livez": "text/plain; charset=utf-8", "/nothing": "text/plain; charset=utf-8"} {
+		answer, _, _ := get(t, h, path)
+		for name, want := range map[string]string{"Content-Type": kind, "X-Content-Type-Options": "nosniff",
+			"Cache-Control": "no-store", "Referrer-Policy": "same-origin", "X-Frame-Options": "DENY"} {
+			if got := answer.Header.Get(name); got != want {
+				t.Errorf("%s: %s is %q, want %q", path, name, got, want)
+			}
+		}
+		policy := answer.Header.Get("Content-Security-Policy")
+		wantText(t, policy, "default-src 'none'", "frame-ancestors 'none'")
 	}
 	if elsewhere := regexp.MustCompile(`(src|href|action)="(https?:)?/`).FindString(page); elsewhere != "" {
 		t.Errorf("%s leads to a path or a host: the page has to work at any", elsewhere)

@@ -8,6 +8,7 @@ import (
 	"fmt"
 	"os"
 	"slices"
+	"strings"
 	"testing"
 	"time"
 
@@ -88,10 +89,68 @@ func fullScene() *scene {
 				Differs: []string{"Zone is not equal"}, Surplus: 1, Advice: "stop no instance now"}}}
 }
 
-// TestViewsAreAsRecorded compares the whole data of the page with testdata/views.json, for a scene
-// with something of everything, as it is and as each kind of viewer sees it. For each other
-// scene the file has the fields that differ from the first. After a change of the
-// view, write the file anew (go test ./console -run Views -update) and read its diff.
+func encoded(t *testing.T, v any) json.RawMessage {
+	t.Helper()
+	text, err := json.Marshal(v)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return text
+}
+
+// pictures returns the drawings of queues that have something of everything that is drawn.
+func pictures(t *testing.T) map[string]json.RawMessage {
+	t.Helper()
+	now, drawings := time.Unix(1_800_000_000, 0), map[string]json.RawMessage{}
+	long := strings.Repeat("long", 20)
+	for _, keys := range []string{"a: x| y; b: y| z", "a: x| y; b: y| z; c: z| x w", "a: x v u| y y", "a: | y; b: y|",
+		"a: x| p q r s t u", "a: x| ~p w ~q", "a: x| y; b: v| y; c: y| z", long + ": x| " + long} {
+		s := scene{now: now, long: time.Minute, all: &answer{}}
+		for _, k := range strings.Split(keys, "; ") {
+			info := queue(k, now)
+			for i := range info.Queue {
+				st := &info.Queue[i]
+				st.Value, st.Kept = "value of "+st.Holder, st.Holder == "z" && st.Token != 0
+			}
+			s.all.keys = append(s.all.keys, info)
+		}
+		var all []drawing
+		forest, _ := s.waits()
+		for _, one := range forest {
+			all = append(all, draw(one))
+		}
+		drawings[keys] = encoded(t, all)
+	}
+	return drawings
+}
+
+// charts returns the figures of an hour in which each kind of event has another number.
+func charts(t *testing.T) map[string]json.RawMessage {
+	t.Helper()
+	began, all := time.Unix(1_800_000_000, 0), map[string]json.RawMessage{}
+	for _, minutes := range []int{0, 1, 90} {
+		var h hour
+		h.begin(began)
+		for i := range minutes * 60 {
+			at := began.Add(time.Duration(i) * time.Second)
+			s := h.at(at)
+			s.grants, s.waits, s.losses = s.grants+uint32(3+i/600), s.waits+2, s.losses+uint32(i%7/6)
+			s.wait.add(time.Duration(1+i%5) * time.Millisecond)
+			s.hold.add(time.Duration(1+i%3) * time.Second)
+			if i%3 == 0 && i < minutes*50 {
+				h.leased(at, 8*time.Second)
+			}
+		}
+		p := pastOf(&h, began.Add(time.Duration(minutes)*time.Minute))
+		all[fmt.Sprint("after minutes: ", minutes)] = encoded(t, map[string]any{"figures": p, "charts": p.Charts()})
+	}
+	return all
+}
+
+// TestViewsAreAsRecorded compares the whole data of the page and its pictures with
+// testdata/views.json, for a scene with something of everything, as it is and as each kind of
+// viewer sees it. For each other scene the file has the fields that differ from the first. After a
+// change of the view, write the file anew (go test ./console -run Views -update) and read its diff.
 func TestViewsAreAsRecorded(t *testing.T) {
 	scenes := map[string]func(*scene){
 		"a leader":              func(*scene) {},
@@ -126,16 +185,16 @@ func TestViewsAreAsRecorded(t *testing.T) {
 	for name, change := range scenes {
 		s := fullScene()
 		change(s)
-		text, err := json.Marshal(s.view())
-		if err == nil {
-			fields := map[string]json.RawMessage{}
-			err = json.Unmarshal(text, &fields)
-			got[name] = fields
-		}
-		if err != nil {
+		v := s.view()
+		text := encoded(t, v)
+		fields := map[string]json.RawMessage{}
+		if err := json.Unmarshal(text, &fields); err != nil {
 			t.Fatal(err)
 		}
+		fields["once"] = encoded(t, v.Once)
+		got[name] = fields
 	}
+	got["pictures"], got["the last hour"] = pictures(t), charts(t)
 	for name, fields := range got {
 		for field, text := range got["a leader"] {
 			if name != "a leader" && bytes.Equal(fields[field], text) {

@@ -91,6 +91,12 @@ func TestGuardAnswers(t *testing.T) {
 		if w.Code != c.status || !strings.Contains(w.Body.String(), c.text) || w.Body.Len() > 300 {
 			t.Errorf("%s: %d %.300q, want %d with %q", c.name, w.Code, w.Body, c.status, c.text)
 		}
+		for name, want := range map[string]string{"Content-Type": "text/plain; charset=utf-8",
+			"X-Content-Type-Options": "nosniff", "Cache-Control": "no-store"} {
+			if got := w.Header().Get(name); c.status != 200 && got != want {
+				t.Errorf("%s: %s is %q", c.name, name, got)
+			}
+		}
 		if (calls.Load() == 1) != (c.status == 200) {
 			t.Errorf("%s: the handler ran %d times", c.name, calls.Load())
 		}

@@ -1,7 +1,10 @@
 package mortiseotel
 
 import (
+	"errors"
+	"maps"
 	"testing"
+	"time"
 
 	"github.com/mortise-lock/mortise"
 	"github.com/mortise-lock/mortise/adapters/mortiseotel/internal/table"
@@ -20,5 +23,43 @@ func TestADivergedReplicaIsCounted(t *testing.T) {
 	}
 	if _, there := figures(mortise.Status{})[table.Diverged]; there {
 		t.Error("an instance that does not lead reports it")
+	}
+}
+
+// TestEachFigureHasItsField compares the figures of a status with another value in each field.
+func TestEachFigureHasItsField(t *testing.T) {
+	s := mortise.Status{Member: mortise.Member{Votes: true}, Leader: "a", Leading: true, Term: 2, Held: 3, Waiters: 9,
+		Standby: 5, LeaseFor: 6 * time.Second, Sticky: mortise.StickyStatus{Kept: 7, Grants: 8, Recalls: 10,
+			RecallTime: 11 * time.Second, InUse: 12}, Voters: []mortise.Member{{Votes: true}, {}, {Votes: true}},
+		VotersWanted: 3, HooksDropped: 13, Age: 14 * time.Second, Available: 15 * time.Second, Starved: 16 * time.Second,
+		Health: &mortise.Health{Members: 17, Surplus: 18}}
+	want := map[string]float64{table.Held: 3, table.Waiters: 4, table.Standby: 5, table.Kept: 7, table.KeptGrants: 8,
+		table.Recalls: 10, table.RecallTime: 11, table.InUse: 12, table.LeaseLeft: 6, table.LeaderKnown: 1,
+		table.LeaderHere: 1, table.Voters: 2, table.DiskFault: 0, table.DiskLow: 0, table.Time: 14, table.Available: 15,
+		table.Failed: 0, table.Dropped: 13, table.Term: 2, table.Starved: 16, table.Members: 17, table.Missing: 1,
+		table.Surplus: 18, table.Diverged: 0}
+	if got := figures(s); !maps.Equal(got, want) {
+		t.Errorf("%v\nwant %v", got, want)
+	}
+	for what, c := range map[string]struct {
+		change func(*mortise.Status)
+		want   map[string]float64
+	}{
+		"a faulty disk": {func(s *mortise.Status) { s.Disk = &mortise.DiskFault{State: mortise.DiskHung} },
+			map[string]float64{table.DiskFault: 1}},
+		"a full disk": {func(s *mortise.Status) { s.Disk = &mortise.DiskFault{State: mortise.DiskLow} },
+			map[string]float64{table.DiskLow: 1}},
+		"failed":    {func(s *mortise.Status) { s.Err = errors.New("x") }, map[string]float64{table.Failed: 1}},
+		"no leader": {func(s *mortise.Status) { s.Leader = "" }, map[string]float64{table.LeaderKnown: 0}},
+		"follows":   {func(s *mortise.Status) { s.Leading = false }, map[string]float64{table.LeaderHere: 0}},
+		"more stand by": {func(s *mortise.Status) { s.Standby = 10 },
+			map[string]float64{table.Standby: 10, table.Waiters: 0}},
+	} {
+		changed, all := s, maps.Clone(want)
+		c.change(&changed)
+		maps.Copy(all, c.want)
+		if got := figures(changed); !maps.Equal(got, all) {
+			t.Errorf("%s: %v\nwant %v", what, got, all)
+		}
 	}
 }
