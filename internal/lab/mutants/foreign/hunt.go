@@ -28,6 +28,9 @@ type trial struct {
 	reaches map[int]bool
 }
 
+// key names the test. What it reaches is the same in each suite.
+func (r *trial) key() string { return r.suite.pkg + " " + r.suite.env + " " + r.name }
+
 // ground has the built tests.
 type ground struct {
 	*binaries.Set
@@ -35,8 +38,10 @@ type ground struct {
 	built    map[string]bool   // the packages whose tests are built
 	suites   []*suite          // those of the present stage
 	trials   []*trial
+	scouted  map[string]*trial // what both stages have run without a mutation
 	workers  int
 	alone    time.Duration // the limit for one test without a mutation
+	rest     bool          // the wide tests are all tests of whole nodes
 }
 
 // plough writes the drawn points into overlays. A module's overlay has no points of other modules:
@@ -47,7 +52,8 @@ func plough(t *tree, drawn []*point, workers int, alone time.Duration) (*ground,
 	if err != nil {
 		return nil, err
 	}
-	g := &ground{Set: set, overlays: map[string]string{}, built: map[string]bool{}, workers: workers, alone: alone}
+	g := &ground{Set: set, overlays: map[string]string{}, built: map[string]bool{}, scouted: map[string]*trial{},
+		workers: workers, alone: alone}
 	files := map[string]map[string][]byte{}
 	for dir, c := range t.packages {
 		var here []*point
@@ -83,6 +89,9 @@ func (g *ground) prepare(ctx context.Context, wide bool, left []*point, say func
 	packages := map[string][]string{} // by module
 	for _, p := range left {
 		for _, s := range suitesFor(p.dir) {
+			if g.rest && s.run == nodes {
+				s.run = ""
+			}
 			if s.wide != wide || known[s] || !hasTests(s.pkg) {
 				continue
 			}
@@ -116,7 +125,13 @@ func (g *ground) scout(ctx context.Context, say func(string, ...any)) {
 			name = strings.TrimSpace(name)
 			if strings.HasPrefix(name, "Test") && (s.run == "" || regexp.MustCompile(s.run).MatchString(name)) &&
 				(s.skip == "" || !regexp.MustCompile(s.skip).MatchString(name)) {
-				all = append(all, &trial{suite: s, name: name})
+				r := &trial{suite: s, name: name}
+				if before := g.scouted[r.key()]; before == nil {
+					all = append(all, r)
+				} else if before.reaches != nil {
+					r.took, r.reaches = before.took, before.reaches
+					g.trials = append(g.trials, r)
+				}
 			}
 		}
 	}
@@ -143,7 +158,9 @@ func (g *ground) scout(ctx context.Context, say func(string, ...any)) {
 			return
 		}
 	}, func(i int) {
-		if r := all[i]; r.reaches == nil {
+		r := all[i]
+		g.scouted[r.key()] = r
+		if r.reaches == nil {
 			say("left out: %s of %s fails or takes too long without a mutation\n", r.name, r.suite.pkg)
 		} else if g.trials = append(g.trials, r); (i+1)%100 == 0 {
 			say("%d of %d tests, after %v\n", i+1, len(all), time.Since(begun).Round(time.Second))

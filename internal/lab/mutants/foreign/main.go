@@ -4,7 +4,7 @@
 // over the root, in the programs and in the adapters:
 //
 //	go run ./internal/lab/mutants/foreign [-n N] [-seed S] [-changed REV] [-budget 1h] [-area A,B] \
-//		[-only ID,ID] [-o FILE] [-list] [-j processes]
+//		[-only ID,ID] [-o FILE] [-list] [-rest] [-j processes]
 //
 // A mutation drops a call, swaps two statements, negates a comparison, uses another value of the
 // same type, or never takes a branch. All drawn mutations are built into one set of test binaries
@@ -17,7 +17,7 @@
 //
 // Left out are mutations that do not compile, texts for people and logs, "err != nil", and the
 // mutations that known.txt judges. A survivor that only the rest of ./test.sh would notice is shown
-// too.
+// too; -rest tries all tests of whole nodes.
 package main
 
 import (
@@ -42,7 +42,7 @@ type choice struct {
 	areas, out    string
 	budget, each  time.Duration
 	alone         time.Duration
-	list          bool
+	list, rest    bool
 }
 
 func main() {
@@ -57,6 +57,7 @@ func main() {
 	flag.DurationVar(&c.each, "each", 2*time.Minute, "run no further tests against one mutation after this time")
 	flag.DurationVar(&c.alone, "alone", 90*time.Second, "leave out tests that take longer alone, without a mutation")
 	flag.BoolVar(&c.list, "list", false, "print what is drawn, and run nothing")
+	flag.BoolVar(&c.rest, "rest", false, "try what is left with all tests of whole nodes, not one of each subject")
 	flag.IntVar(&c.workers, "j", 2, "processes at a time")
 	flag.Parse()
 	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt)
@@ -95,6 +96,7 @@ func run(ctx context.Context, c choice) error {
 		return err
 	}
 	defer g.Close()
+	g.rest = c.rest
 	verdicts, err := c.hunt(ctx, g, drawn, say)
 	if left := len(drawn) - len(verdicts); left > 0 {
 		say("\n%d mutations were drawn and not tried with all their tests\n", left)
@@ -132,6 +134,7 @@ func (c choice) hunt(ctx context.Context, g *ground, left []*point, say func(str
 			if !v.caught && !wide {
 				earlier[v.point] = v
 				survived = append(survived, v.point)
+				say("for the wide tests, after %s: %s\n", time.Since(begun).Round(time.Second), v.point)
 				return
 			}
 			all = append(all, v)

@@ -62,7 +62,7 @@ const nodes = `^Test(` +
 	`SessionsEndWithTheirNode|LeaderLeavesWithWaiters|ElectionHandsOver|` +
 	`StickyIsLocalUntilItIsWanted|LaterInstanceUsesTheGroup|CrashedLeaderCostsOneFailover|` +
 	`LocksOfSurvivorsOutliveTheLeader|ALiveHoldIsTakenOverOnlyWithForce|UnlockSoon|Upgrade|` +
-	`AnUpgradeSurvivesAFailover|SetValue|WatchTellsEverything|WatchGoesOn|ANodeIsALocker` + `)$`
+	`AnUpgradeSurvivesAFailover|SetValue|WatchTellsEverything|WatchGoesOn|ANodeIsALocker|AMarkTravelsWithTheLock` + `)$`
 
 // notRun selects tests that judge the text of the sources or measure the machine.
 const notRun = `Words|Allocations|GeneratedCode|TenThousand|Handoffs|Scale|Scaling|Benchmark|Chromium|Browser|Postgres`
@@ -90,7 +90,10 @@ func suitesFor(dir string) []suite {
 		}
 		all = append(all, suite{l.Package, l.Run, skip, strings.Join(l.Env, " "), true})
 	}
-	if dir == "console" || dir == "cmd/mortise" { // nothing but their own tests imports them
+	if dir == "console" || dir == "internal/guest" {
+		all = append(all, suite{pkg: "cmd/mortise", skip: notRun, wide: true})
+	}
+	if dir == "console" || dir == "cmd/mortise" { // no test of whole nodes imports them
 		return all
 	}
 	return append(all, suite{pkg: "internal/lab/e2e", run: nodes, skip: notRun, wide: true})
