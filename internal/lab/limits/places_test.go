@@ -144,7 +144,7 @@ var limitName = regexp.MustCompile(`^[mM]ax[A-Z]|(Each|AtOnce)$`)
 
 // tools are the directories of which no part belongs to a program of a user.
 var tools = regexp.MustCompile(`^(\..*|testdata|adapters|bench|deploy|examples|judge|scripts|model|mortisetest)$|` +
-	`^internal/(attack|check|history|limits|mutants|policy|proctest|publish|sim|sometimes|timeline|trio|whole)$`)
+	`^internal/(history|lab)$`)
 
 // limitsOf returns the constants that are limits, and the places of package fair, with the package
 // of each.

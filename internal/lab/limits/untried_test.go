@@ -62,7 +62,7 @@ var untried = map[string]string{
 		"internal/credentials.backdate internal/credentials.estimated internal/credentials.leastRun " +
 		"internal/credentials.lifetime internal/credentials.lookEvery internal/credentials.renewAfter " +
 		"internal/credentials.stepBack internal/instance.diskBlamedAfter " +
-		"internal/instance.seldomEvery internal/lab/leftover.patience " +
+		"internal/instance.seldomEvery " +
 		"internal/replica.agreeEvery internal/trace.loudEvery lastAsk " +
 		"lookPause raftlog.caughtUpEntries raftlog.compareTicks raftlog.handoverLimit " +
 		"raftlog.maxCloseWait raftlog.outageTicks raftlog/storage.maxCloseWait " +
