@@ -17,6 +17,8 @@ set -euo pipefail
 cd "$(dirname "$0")"
 # The garbage collector runs less often than by default, which saves a quarter of the CPU time.
 export GOGC=${GOGC:-400} GOMEMLIMIT=${GOMEMLIMIT:-2GiB}
+# By default the race detector lets each test binary wait for a second at its end.
+export GORACE=${GORACE:-atexit_sleep_ms=0}
 long=false go_on=false failed=0
 for argument; do
   case $argument in
@@ -161,11 +163,12 @@ left() { # its arguments: what happens to them, and tests as slow prints them
     fold -s -w 100 >&2
 }
 
-# The tests of these packages run without the race detector. The cores have no goroutines, so the
-# detector would find nothing and make them ten times slower. The tests of programs and pages take
-# minutes with it, so they run with it only every night.
+# The tests of these packages run without the race detector. The cores and most tools have no
+# goroutines, so the detector would find nothing and make them ten times slower. The tests of
+# programs and pages take minutes with it, so they run with it only every night.
 plain=$(go list ./cluster/founding ./cluster/voters ./lockfsm/... \
   ./internal/{plain,history} ./internal/lab/{policy,mutants/...,sim,whole/...,process} \
+  ./internal/lab/{check,limits,shrink,sometimes,timeline} \
   ./examples/... ./console ./cmd/...)
 longest=$(go list ./internal/lab/e2e) # begins first, because it takes longest
 raced="$longest $(go list ./... | grep -vxF "$plain" | grep -vxF "$longest")"
