@@ -10,6 +10,7 @@ import (
 
 	"github.com/mortise-lock/mortise/internal/lab/attack"
 	"github.com/mortise-lock/mortise/internal/lab/nodeidtest"
+	"github.com/mortise-lock/mortise/internal/lab/slow"
 	"github.com/mortise-lock/mortise/internal/nodeid"
 	"github.com/mortise-lock/mortise/lockfsm"
 	"github.com/mortise-lock/mortise/transport/wire/mortise/query/v1"
@@ -20,6 +21,7 @@ import (
 // correct instance sends. Each must have its ordinary effect. Otherwise the attacks are refused
 // because of their form, and show nothing.
 func TestAttackersGetBeyondTheHello(t *testing.T) {
+	slow.UnderRace(t)
 	assaulted(t, everySecurity(), func(a *assault) {
 		at := a.leader()
 		n := a.nodes[at]

@@ -328,6 +328,7 @@ func TestFlappingMember(t *testing.T) {
 
 // TestScale removes all instances but one, and starts the others again. The group goes on.
 func TestScale(t *testing.T) {
+	slow.UnderRace(t)
 	bubble(t, func(t *testing.T) {
 		const all = 9
 		f := startFleet(t, all)

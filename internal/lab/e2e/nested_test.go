@@ -12,6 +12,7 @@ import (
 	"time"
 
 	"github.com/mortise-lock/mortise"
+	"github.com/mortise-lock/mortise/internal/lab/slow"
 )
 
 // limits returns the requests of a job under three limits: 1 for the order, 5 for the tenant, 40 in
@@ -31,6 +32,7 @@ func limits(order, tenant string) []mortise.Request {
 // another tenant must begin as early as on a group without other jobs, with at most one more round
 // trip. So must a job of the first tenant, if the order of all others is hot.
 func TestATenantsQueueDelaysNoOtherTenant(t *testing.T) {
+	slow.UnderRace(t)
 	const latency, work = 20 * time.Millisecond, 10 * time.Second
 	for name, order := range map[string]func(i int) string{
 		"an order for each job": func(i int) string { return fmt.Sprint("busy/", i) },

@@ -22,6 +22,7 @@ func (f *fleet) reborn(root string, i int, wiped bool) {
 // TestRecover loses two of three directories. After Recover a new group must be founded, and tokens
 // must rise.
 func TestRecover(t *testing.T) {
+	slow.UnderRace(t)
 	bubble(t, func(t *testing.T) {
 		root := t.TempDir()
 		f := newFleet(t)

@@ -498,6 +498,7 @@ func TestAMemberLocksAndNeverVotes(t *testing.T) {
 }
 
 func TestADerivedSecretDiesWithItsRoot(t *testing.T) {
+	slow.UnderRace(t)
 	bubble(t, func(t *testing.T) {
 		f := startFleet(t, 3, withSecret(secretA))
 		v := f.visit(derived(t, "lock a/*"))
