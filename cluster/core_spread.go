@@ -110,10 +110,10 @@ func (c *Core) remember(before []Voter) {
 	}
 }
 
-// If this instance leads, the method succeed sends a new configuration to the attached instances,
+// If this instance leads, the method announce sends a new configuration to the attached instances,
 // and to the replicas that are no longer part of it (rule 14 of package founding). Without this,
 // several changes within a second could replace all voters whose addresses an instance has.
-func (c *Core) succeed() {
+func (c *Core) announce() {
 	before := c.spread.before
 	if before == nil || !c.lead.Leads() && c.wanted {
 		return // the evaluation is still due
@@ -141,7 +141,7 @@ func (c *Core) push(to nodeid.ID, addr string, tries int) {
 }
 
 func (c *Core) tell(now time.Duration) time.Duration {
-	c.succeed()
+	c.announce()
 	s, next := &c.spread, now+idle
 	if !c.settled() || c.book.At() == 0 || c.cfg.Founding.Settings.Solo {
 		s.pushes, s.attached = nil, nil

@@ -101,7 +101,7 @@ func (p *Port) ask(ctx context.Context, addr string, to nodeid.ID, method string
 	stream, err := s.d.question(ctx, method)
 	failed := false
 	if err == nil {
-		utter(stream, question)
+		sendQuestion(stream, question)
 		var first *wire.Answer
 		if first, err = stream.Recv(); err == nil {
 			if first.Refusal != nil {
@@ -136,8 +136,8 @@ func (d *dialed) question(ctx context.Context, method string) (grpc.BidiStreamin
 	return &grpc.GenericClientStream[wire.Question, wire.Answer]{ClientStream: stream}, err
 }
 
-// utter sends a question in pieces. If sending fails, the next Recv returns the reason.
-func utter(stream grpc.BidiStreamingClient[wire.Question, wire.Answer], question []byte) {
+// sendQuestion sends a question in pieces. If sending fails, the next Recv returns the reason.
+func sendQuestion(stream grpc.BidiStreamingClient[wire.Question, wire.Answer], question []byte) {
 	for first := true; first || len(question) > 0; first = false {
 		piece := question[:min(len(question), pieceBytes)]
 		question = question[len(piece):]

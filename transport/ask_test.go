@@ -361,7 +361,7 @@ func TestTooManyQuestionsAtOnce(t *testing.T) {
 						t.Error(err)
 						return
 					}
-					utter(stream, body(nil))
+					sendQuestion(stream, body(nil))
 					switch answer, err := stream.Recv(); {
 					case err != nil:
 						t.Error(err)

@@ -190,7 +190,7 @@ func TestQuestionsAndAnswersAreBounded(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		utter(call, make([]byte, questionBytes+1)) // no correct instance sends this
+		sendQuestion(call, make([]byte, questionBytes+1)) // no correct instance sends this
 		if answer, err := call.Recv(); err != nil || answer.Refusal.GetReason() != wire.Refusal_FULL {
 			t.Error(answer, err)
 		}
@@ -218,7 +218,7 @@ func TestAnAnswerThatIsNotRead(t *testing.T) {
 			if err != nil {
 				t.Fatal(err)
 			}
-			utter(call, body([]byte("q")))
+			sendQuestion(call, body([]byte("q")))
 		}
 		synctest.Wait()
 		if told := b.holds.told.Total(); told == 0 || told > toldEach {
@@ -397,7 +397,7 @@ func TestCallsOfOneInstanceDisplaceItsOwn(t *testing.T) {
 				t.Fatalf("%d are arriving", n)
 			}
 		}
-		utter(call, body([]byte("late")))
+		sendQuestion(call, body([]byte("late")))
 		if answer, err := call.Recv(); err != nil || string(answer.Body) != string(body([]byte("re: late"))) {
 			t.Errorf("another instance's question: %v, %v", answer, err)
 		}
@@ -437,7 +437,7 @@ func TestConnectionsOfOneInstanceAreBounded(t *testing.T) {
 			if err != nil {
 				t.Fatal(err)
 			}
-			utter(call, nil)
+			sendQuestion(call, nil)
 			if _, err := call.Recv(); err != nil {
 				t.Fatal(err)
 			}

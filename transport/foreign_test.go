@@ -218,7 +218,7 @@ func TestIdleConnectionIsClosed(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		utter(call, nil)
+		sendQuestion(call, nil)
 		if _, err := call.Recv(); err != nil {
 			t.Fatal(err)
 		}

@@ -92,7 +92,7 @@ func FuzzChunks(f *testing.F) {
 			if err != nil {
 				return
 			}
-			refusal, err := a.take(s, Identity{Instance: id(2), Group: 7, Raft: 102}, first)
+			refusal, err := a.receiveSnapshot(s, Identity{Instance: id(2), Group: 7, Raft: 102}, first)
 			if len(a.snapshots) > 0 != (refusal == nil && err == nil) || len(a.snapshots) > 1 {
 				t.Fatalf("%d snapshots, %v, %v", len(a.snapshots), refusal, err)
 			}

@@ -25,20 +25,16 @@ const (
 	readBuffer = 8 << 10
 )
 
-func tolerated() time.Duration {
-	return keepaliveMinimum
-}
-
 func (p *Port) serverOptions() []grpc.ServerOption {
-	most := messageBytes
 	options := []grpc.ServerOption{
 		// gRPC's estimate of the best window would send additional messages.
 		grpc.StaticStreamWindowSize(serverWindow),
 		grpc.StaticConnWindowSize(connWindow),
 		grpc.KeepaliveParams(keepalive.ServerParameters{Time: keepaliveTime, Timeout: keepaliveTimeout,
 			MaxConnectionIdle: 10 * time.Minute}),
-		grpc.KeepaliveEnforcementPolicy(keepalive.EnforcementPolicy{MinTime: tolerated(), PermitWithoutStream: true}),
-		grpc.MaxRecvMsgSize(most),
+		grpc.KeepaliveEnforcementPolicy(keepalive.EnforcementPolicy{MinTime: keepaliveMinimum,
+			PermitWithoutStream: true}),
+		grpc.MaxRecvMsgSize(messageBytes),
 		grpc.MaxSendMsgSize(messageBytes),
 		grpc.MaxConcurrentStreams(callsEach),
 		grpc.MaxHeaderListSize(headerBytes),

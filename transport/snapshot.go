@@ -52,7 +52,7 @@ func (p *Port) SendSnapshot(ctx context.Context, to nodeid.Endpoint, m *raftpb.M
 	if life.Err() != nil { // ctx may end slightly later
 		return p.outlived(to.Addr)
 	}
-	ack, err := p.pour(ctx, d, m)
+	ack, err := p.sendSnapshot(ctx, d, m)
 	switch {
 	case life.Err() != nil:
 		return p.outlived(to.Addr)
@@ -64,7 +64,7 @@ func (p *Port) SendSnapshot(ctx context.Context, to nodeid.Endpoint, m *raftpb.M
 	return nil
 }
 
-func (p *Port) pour(ctx context.Context, d *dialed, m *raftpb.Message) (*wire.Ack, error) {
+func (p *Port) sendSnapshot(ctx context.Context, d *dialed, m *raftpb.Message) (*wire.Ack, error) {
 	stream, err := d.Snapshot(ctx)
 	if err != nil {
 		return nil, err
@@ -113,9 +113,9 @@ func shallow(to, from protoreflect.Message, except protoreflect.Name) {
 	})
 }
 
-type poured = grpc.ClientStreamingServer[wire.Chunk, wire.Ack]
+type snapshotStream = grpc.ClientStreamingServer[wire.Chunk, wire.Ack]
 
-func (s *service) Snapshot(stream poured) error {
+func (s *service) Snapshot(stream snapshotStream) error {
 	p := s.port
 	first, err := firstOf(p, stream.Context(), stream.Recv)
 	if err != nil {
@@ -126,7 +126,7 @@ func (s *service) Snapshot(stream poured) error {
 		refusal = notAnInstance()
 	}
 	if refusal == nil {
-		refusal, err = p.take(stream, from, first)
+		refusal, err = p.receiveSnapshot(stream, from, first)
 	}
 	if err != nil {
 		return err
@@ -139,7 +139,7 @@ func (s *service) Snapshot(stream poured) error {
 
 // take receives a snapshot. It checks the sender before and after it gathers the data, because this
 // node may have changed its group in the meantime.
-func (p *Port) take(stream poured, from Identity, first *wire.Chunk) (*wire.Refusal, error) {
+func (p *Port) receiveSnapshot(stream snapshotStream, from Identity, first *wire.Chunk) (*wire.Refusal, error) {
 	m := &raftpb.Message{}
 	if first.Size > uint64(p.config.SnapshotBytes) {
 		text := fmt.Sprintf("a snapshot of %d bytes, the limit here is %d", first.Size, p.config.SnapshotBytes)
@@ -191,7 +191,7 @@ func (p *Port) maySend(from Identity, m *raftpb.Message) *wire.Refusal {
 
 // collect gathers the data of a snapshot. It closes the connection if the sender stalls, or is on
 // average slower than `slowest`.
-func (p *Port) collect(stream poured, from fair.Identity, chunk *wire.Chunk) ([]byte, *wire.Refusal, error) {
+func (p *Port) collect(stream snapshotStream, from fair.Identity, chunk *wire.Chunk) ([]byte, *wire.Refusal, error) {
 	size, sum := chunk.Size, crc32.Checksum(chunk.Message, castagnoli())
 	conn, _ := acceptedOn(remoteOf(stream.Context()))
 	began := time.Now()

@@ -196,7 +196,7 @@ func (c *Core) decide(random Random) {
 func (c *Core) restart(random Random) {
 	reason := c.doomed
 	*c = Core{
-		name: c.name, addr: c.addr, settings: c.heirs(), rules: c.rules, life: c.life, now: c.now, wall: c.wall,
+		name: c.name, addr: c.addr, settings: c.nextSettings(), rules: c.rules, life: c.life, now: c.now, wall: c.wall,
 		names: c.names,
 		join:  c.join, gossip: c.gossip, askers: c.askers, tips: c.tips, stale: true,
 		asked: c.asked, events: c.events, lives: c.lives,

@@ -34,7 +34,7 @@ func (c *Core) member() {
 	reason := "group " + groupName(c.group) + " has had no leader for at least " +
 		(c.now - c.since).Round(time.Second).String()
 	switch {
-	case other && c.forsaken(after):
+	case other && c.abandoned(after):
 		c.doomed = reason + ", no majority of its voters answers, and another group that has a leader is in reach"
 	case reached && c.distinct(after) && c.dead(after):
 		c.doomed = reason + ", its majority is gone, and all instances are in reach, so a new group can be founded"
@@ -139,7 +139,7 @@ func (c *Core) unapplied(g Configuration) bool {
 	return !g.told && g.At == c.doubts.at && c.whole > 0 && c.now-max(c.whole, c.doubts.since) > hearsayOver
 }
 
-func (c *Core) forsaken(after time.Duration) bool {
+func (c *Core) abandoned(after time.Duration) bool {
 	if c.runs() != 0 {
 		return c.dead(after)
 	}
@@ -283,9 +283,9 @@ func (c *Core) needed() []string {
 	return slices.Compact(slices.Sorted(slices.Values(slices.Concat(c.settings.Founders, c.rulesOf.Founders))))
 }
 
-// heirs returns the settings of the next incarnation. They include the founders of the present
-// group; otherwise the next incarnation might found a group alone.
-func (c *Core) heirs() Settings {
+// nextSettings returns the settings of the next incarnation. They include the founders of the
+// present group; otherwise the next incarnation might found a group alone.
+func (c *Core) nextSettings() Settings {
 	s := c.settings
 	if len(c.rulesOf.Founders) > 0 && !s.Solo && c.phase != Newborn {
 		if s.Founders = c.needed(); len(s.Founders) > 0 {
