@@ -6,6 +6,7 @@ import (
 	"time"
 
 	"github.com/mortise-lock/mortise/internal/lab/nodeidtest"
+	"github.com/mortise-lock/mortise/internal/lab/slow"
 	"github.com/mortise-lock/mortise/internal/nodeid"
 	"github.com/mortise-lock/mortise/lockfsm"
 	"github.com/mortise-lock/mortise/session"
@@ -14,6 +15,7 @@ import (
 // TestAttachStorm checks a new leader with the Attach of every instance in its inbox. All Attaches
 // must be accepted in the order of arrival, in a few turns with bounded proposals.
 func TestAttachStorm(t *testing.T) {
+	slow.UnderRace(t)
 	t.Parallel()
 	const sessions, locks = 10_000, 8
 	b := leadingBench(t)

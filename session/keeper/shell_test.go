@@ -9,6 +9,7 @@ import (
 	"github.com/mortise-lock/mortise/internal/capability"
 	"github.com/mortise-lock/mortise/internal/clock"
 	"github.com/mortise-lock/mortise/internal/lab/nodeidtest"
+	"github.com/mortise-lock/mortise/internal/lab/slow"
 	"github.com/mortise-lock/mortise/internal/nodeid"
 	"github.com/mortise-lock/mortise/lockfsm"
 )
@@ -25,6 +26,7 @@ func idleKeeper() *Keeper {
 // TestEachTurnHasTheWholeInbox checks that the counts of the inbox begin at zero in each turn.
 // Otherwise the keeper would soon drop every frame.
 func TestEachTurnHasTheWholeInbox(t *testing.T) {
+	slow.UnderRace(t)
 	large := make([]byte, peerInboxBytes-inputBytes-100)
 	for name, row := range map[string]struct {
 		peers, frames      uint64 // the number of frames of each peer in a turn
