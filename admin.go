@@ -5,6 +5,7 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"iter"
 	"sync"
 	"time"
 
@@ -127,7 +128,7 @@ func (a admin) Sessions(ctx context.Context, q *query.PageRequest) (*query.Sessi
 	if err != nil {
 		return nil, err
 	}
-	b, err := json.Marshal(a.n.sessionInfos(page))
+	b, err := json.Marshal(a.n.sessionInfos(page.Sessions))
 	return &query.SessionsAnswer{Sessions: b, From: page.From, More: page.More}, err
 }
 
@@ -158,28 +159,34 @@ func (a admin) Watch(ctx context.Context, q *query.WatchRequest) (*query.EventsA
 		}
 		return eventsAnswer(eventsOf(s), &query.EventsAnswer{Position: s.Position, Missed: s.Missed})
 	}
-	var events []Event
-	answer := &query.EventsAnswer{}
 	prefix := "" // all keys
 	if len(q.Prefixes) == 1 {
 		prefix = string(q.Prefixes[0])
 	}
-	for e, err := range a.n.watchFor(ctx, q.Origin, prefix, 0) {
+	events, position, err := presentState(a.n.watchFor(ctx, q.Origin, prefix, 0))
+	if err != nil {
+		return nil, err
+	}
+	return eventsAnswer(events, &query.EventsAnswer{Position: position})
+}
+
+// presentState returns the events from the last EventReset to the EventCurrent after it.
+func presentState(all iter.Seq2[Event, error]) (events []Event, position uint64, err error) {
+	for e, err := range all {
 		switch {
 		case err != nil:
-			return nil, err
-		case len(events) == maxBegin:
-			return nil, fmt.Errorf("%w: more than %d holds match: watch a longer prefix",
+			return nil, 0, err
+		case e.Kind == EventCurrent:
+			return append(events, e), e.Position, nil
+		case e.Kind == EventReset:
+			events = events[:0]
+		case len(events) > maxBegin: // the first is the EventReset
+			return nil, 0, fmt.Errorf("%w: more than %d holds match: watch a longer prefix",
 				ErrBadRequest, maxBegin)
 		}
-		if events = append(events, e); e.Kind == EventReset {
-			events = append(events[:0], e) // the watch has started over
-		}
-		if answer.Position = e.Position; e.Kind == EventCurrent {
-			break
-		}
+		events = append(events, e)
 	}
-	return eventsAnswer(events, answer)
+	return events, 0, nil
 }
 
 func (a admin) Put(ctx context.Context, q *query.PutRequest) (*query.PutAnswer, error) {

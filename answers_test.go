@@ -88,7 +88,7 @@ func TestSessionsAreToldWhole(t *testing.T) {
 			asking.config.Bind = "a:2"
 			want[0].Address, want[1].Address = "a:1", "a:1"
 		}
-		if got := asking.sessionInfos(list); !reflect.DeepEqual(got, want) {
+		if got := asking.sessionInfos(list.Sessions); !reflect.DeepEqual(got, want) {
 			t.Errorf("reachable %v: %+v\nwant %+v", reachable, got, want)
 		}
 	}

@@ -6,6 +6,7 @@ import (
 	"github.com/mortise-lock/mortise/internal/lab/limits"
 	"github.com/mortise-lock/mortise/internal/shown"
 	"github.com/mortise-lock/mortise/session/client"
+	"github.com/mortise-lock/mortise/transport/wire/mortise/query/v1"
 )
 
 // A mark is stored whole or not at all.
@@ -15,4 +16,35 @@ func TestAMarkAtItsBound(t *testing.T) {
 		new(demand).mark(make([]byte, n), &s)
 		return s.Terms != nil && len(shown.MarkOf(s.Terms.Value)) == n
 	})
+}
+
+// A page of the leader may be shorter than others, so the last one may go beyond the limit.
+func TestListsAtTheirBounds(t *testing.T) {
+	for _, page := range []int{100, 99, 7} {
+		limits.AtMost(t, "maxSessions", maxSessions, func(n int) bool {
+			all, err := firstSessions(func(q *query.PageRequest) (*query.SessionList, error) {
+				began := int(q.From.GetAt())
+				size := min(page, n-began)
+				return &query.SessionList{Sessions: make([]*query.Session, size), More: began+size < n,
+					From: &query.SessionCursor{At: uint64(began + size)}}, nil
+			})
+			return err == nil && len(all) == n
+		})
+	}
+	for _, starts := range []int{1, 2} {
+		limits.AtMost(t, "maxBegin", maxBegin, func(n int) bool {
+			events, position, err := presentState(func(yield func(Event, error) bool) {
+				for range starts {
+					yield(Event{Kind: EventReset}, nil)
+					for range n {
+						if !yield(Event{Kind: EventHeld}, nil) {
+							return
+						}
+					}
+				}
+				yield(Event{Kind: EventCurrent, Position: 7}, nil)
+			})
+			return err == nil && len(events) == n+2 && position == 7
+		})
+	}
 }

@@ -180,23 +180,32 @@ type SessionInfo struct {
 // Sessions lists the sessions of the group, the oldest first, at most 1,000. It waits for a leader
 // until ctx ends.
 func (n *Node) Sessions(ctx context.Context) ([]SessionInfo, error) {
-	var all []SessionInfo
+	all, err := firstSessions(func(q *query.PageRequest) (*query.SessionList, error) {
+		return look(ctx, n, query.QueryClient.Sessions, q)
+	})
+	if err != nil {
+		return nil, err
+	}
+	return n.sessionInfos(all), nil
+}
+
+func firstSessions(ask func(*query.PageRequest) (*query.SessionList, error)) (all []*query.Session, err error) {
 	q := &query.PageRequest{}
 	for more := true; more && len(all) < maxSessions; {
-		seen, err := look(ctx, n, query.QueryClient.Sessions, q)
+		seen, err := ask(q)
 		if err != nil {
 			return nil, err
 		}
-		all = append(all, n.sessionInfos(seen)...)
+		all = append(all, seen.Sessions...)
 		more, q.From = seen.More, seen.From
 	}
-	return all, nil
+	return all[:min(len(all), maxSessions)], nil
 }
 
-func (n *Node) sessionInfos(page *query.SessionList) []SessionInfo {
-	list := make([]SessionInfo, 0, len(page.Sessions))
+func (n *Node) sessionInfos(all []*query.Session) []SessionInfo {
+	list := make([]SessionInfo, 0, len(all))
 	voters := n.engine.Picture().Cluster.Voters
-	for _, each := range page.Sessions {
+	for _, each := range all {
 		r, id := replica.DecodeRecord(each.Record), lockfsm.SessionID(each.Id)
 		of := r.ID()
 		one := SessionInfo{

@@ -59,3 +59,44 @@ func TestCommandsAtTheirBounds(t *testing.T) {
 		return decodes(Command{Kind: Acquire, Number: 1, Key: "a", Delay: time.Duration(n) * time.Millisecond})
 	})
 }
+
+func TestACharterAtItsBounds(t *testing.T) {
+	for name, field := range map[string]func(*Limits) *uint64{
+		"a session": func(l *Limits) *uint64 { return &l.SessionBytes },
+		"the group": func(l *Limits) *uint64 { return &l.GroupBytes },
+	} {
+		charter := func(budget uint64) Charter {
+			c := smallCharter()
+			*field(&c.Limits) = budget
+			return c
+		}
+		limits.AtMost(t, "maxBudget of "+name, uint64(maxBudget), func(n uint64) bool {
+			return charter(n).validate(RulesVersion) == nil
+		})
+	}
+	limits.AtMost(t, "maxBudget of a command", uint64(maxBudget), func(n uint64) bool {
+		got, err := Decode(encode(t, Command{Kind: Adopt, SessionBytes: n, GroupBytes: n}))
+		return err == nil && got.SessionBytes == n && got.GroupBytes == n
+	})
+}
+
+// A stay has StayTokens tokens, or none if they would go beyond those that the wall stamp allows.
+func TestTheTokensOfAStayAtTheirBounds(t *testing.T) {
+	stay := func(room Revision) (*Machine, EntryInfo) {
+		m, _, do := newGroup(t)
+		session := do(Command{Kind: Open, Nonce: Nonce{1}}).Session
+		do(Command{Kind: Attach, Session: session, Epoch: 1, Nonce: Nonce{1}, Number: 1})
+		m.rev = m.ceiling() - room - 2 // the request and its grant take one each
+		m.Apply(1, 1, encode(t, Command{Kind: Acquire, Session: session, Epoch: 1, Number: 1, Key: "k", Sticky: true}))
+		return m, m.Entries()[0]
+	}
+	limits.AtLeast(t, "StayTokens left", Revision(StayTokens), func(n Revision) bool {
+		_, e := stay(n)
+		return e.Token != 0 && e.Last == e.Token+StayTokens
+	})
+	limits.AtMost(t, "StayTokens", Token(StayTokens), func(n Token) bool {
+		m, e := stay(1 << 20)
+		_, reserved := m.Reserver("k", e.Token+n)
+		return reserved
+	})
+}

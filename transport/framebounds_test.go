@@ -43,3 +43,36 @@ func TestFramesAtTheirBounds(t *testing.T) {
 		return proto.Size(m) == n && one(m)
 	})
 }
+
+// Pieces that fit into a frame together go in one.
+func TestAFilledFrameAtItsBound(t *testing.T) {
+	const first = 1000
+	for name, frame := range map[string]func(n int) Frame{
+		"commands": func(n int) Frame { return Frame{Commands: make([]byte, n)} },
+		"replies":  func(n int) Frame { return Frame{Replies: make([]byte, n)} },
+		"renewals": func(n int) Frame { return Frame{Renewals: make([]byte, n)} },
+		"raft": func(n int) Frame {
+			m := &raftpb.Message{}
+			m.Context = make([]byte, n-raftSize(m))
+			return Frame{Raft: []*raftpb.Message{m}}
+		},
+	} {
+		limits.AtMost(t, "frameBytes of "+name, frameBytes, func(n int) bool {
+			c := Config{}.withDefaults()
+			q := newQueue(&c)
+			for _, size := range []int{first, n - first} {
+				f := frame(size)
+				if _, err := q.push(&f); err != nil {
+					t.Fatal(err)
+				}
+			}
+			_, _, _ = q.take()
+			left, _, _ := q.take()
+			return left == nil
+		})
+	}
+	limits.AtMost(t, "frameBytes of packets", frameBytes, func(n int) bool {
+		g := &Gossip{packeters: map[string]*packeter{"a:1": {wake: make(chan struct{}, 1)}}}
+		return g.enqueue("a:1", make([]byte, first)) && g.enqueue("a:1", make([]byte, n-first))
+	})
+}

@@ -1,6 +1,7 @@
 package founding
 
 import (
+	"fmt"
 	"strings"
 	"testing"
 
@@ -91,7 +92,49 @@ func TestMessagesAtTheirBounds(t *testing.T) {
 		}
 		return info(InstanceInfo{Supersedes: groups})
 	})
+	limits.AtMost(t, "maxList of the founders in the settings", maxList, func(n int) bool {
+		return info(InstanceInfo{Settings: Settings{Founders: texts(n)}})
+	})
+	charter := func(c Charter) bool {
+		got, err := decodeProposal(appendProposal(nil, proposal{To: nodeidtest.ID(1), Charter: c}))
+		return err == nil && len(got.Charter.List) == len(c.List) && got.Charter.FoundedUnixMS == c.FoundedUnixMS
+	}
+	formed := func(c Charter) bool { return !strings.Contains(c.malformed(), "no list or no founding time") }
+	for name, accepts := range map[string]func(Charter) bool{"decoded": charter, "formed": formed} {
+		limits.AtMost(t, "maxList of a charter, "+name, maxList, func(n int) bool {
+			return accepts(Charter{Group: 1, List: listed(n)})
+		})
+		limits.AtMost(t, "maxWall of a charter, "+name, int64(maxWall), func(n int64) bool {
+			return accepts(Charter{Group: 1, List: listed(1), FoundedUnixMS: n})
+		})
+	}
+	limits.AtMost(t, "maxWall of an instance", int64(maxWall), func(n int64) bool {
+		w, err := decodeInfo(appendInfo(nil, InstanceInfo{Instance: nodeidtest.ID(1), WallUnixMS: n, FloorUnixMS: n}))
+		return err == nil && w.WallUnixMS == n && w.FloorUnixMS == n
+	})
+	limits.AtMost(t, "maxWall of a floor", int64(maxWall), func(n int64) bool {
+		var c Core
+		c.Floor(n)
+		return c.floor == n
+	})
+	limits.Below(t, "maxWall of a floor, above which a group is founded", int64(maxWall), func(n int64) bool {
+		return above(n) == n+1
+	})
 	limits.AtMost(t, "maxMessageBytes", maxMessageBytes, func(n int) bool {
 		return !open(append(header(nil, kindInfo), make([]byte, n-2)...), kindInfo).bad
 	})
+}
+
+func texts(n int) (all []string) {
+	for i := range n {
+		all = append(all, fmt.Sprintf("%04d", i))
+	}
+	return all
+}
+
+func listed(n int) (all []Listed) {
+	for i := range n {
+		all = append(all, Listed{Instance: nodeidtest.ID(uint64(i + 1)), Addr: fmt.Sprint("a:", i)})
+	}
+	return all
 }

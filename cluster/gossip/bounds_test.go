@@ -1,6 +1,8 @@
 package gossip
 
 import (
+	"bytes"
+	"io"
 	"strings"
 	"testing"
 
@@ -32,5 +34,15 @@ func TestMetaAtItsBounds(t *testing.T) {
 	})
 	limits.AtMost(t, "maxPacketBytes", maxPacketBytes, func(n int) bool {
 		return sound(append([]byte{msgPing}, make([]byte, n-1)...))
+	})
+}
+
+// The last byte of a stream that is as long as it may be arrives.
+func TestAStreamAtItsBound(t *testing.T) {
+	limits.AtMost(t, "maxExchangeBytes", maxExchangeBytes, func(n int) bool {
+		all := append(header(0, 0), make([]byte, n-len(header(0, 0)))...)
+		got := make([]byte, n)
+		_, err := io.ReadFull(newExchange(&limits.FailingConn{Before: all, Err: io.EOF}), got)
+		return err == nil && bytes.Equal(got, all)
 	})
 }

@@ -112,7 +112,11 @@ func (o own) key(ctx context.Context, key string) (mortise.KeyInfo, error) {
 const maxKeys = 1000 // keys in one answer of /v1/keys
 
 func (o own) keys(ctx context.Context, prefix string) (list []mortise.KeyInfo, more bool, err error) {
-	for k, err := range o.node.List(ctx, prefix) {
+	return firstKeys(o.node.List(ctx, prefix))
+}
+
+func firstKeys(all iter.Seq2[mortise.KeyInfo, error]) (list []mortise.KeyInfo, more bool, err error) {
+	for k, err := range all {
 		if err != nil {
 			return nil, false, err
 		}

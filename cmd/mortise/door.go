@@ -166,10 +166,7 @@ func (d *door) admit(w http.ResponseWriter, r *http.Request, secret string, next
 }
 
 func (d *door) open(r *http.Request, a asked) (any, error) {
-	ttl, err := span("ttl_seconds", a.TTL, leaseTTL)
-	if err == nil && (ttl < leaseTTLMin || ttl > maxLeaseTTL) {
-		err = bad("ttl %v is not between %v and %v", ttl, leaseTTLMin, maxLeaseTTL)
-	}
+	ttl, err := ttlOf(a)
 	if err != nil {
 		return nil, err
 	}
@@ -181,6 +178,14 @@ func (d *door) open(r *http.Request, a asked) (any, error) {
 		return nil, err
 	}
 	return map[string]any{"lease": l.id, "ttl_seconds": ttl}, nil
+}
+
+func ttlOf(a asked) (time.Duration, error) {
+	ttl, err := span("ttl_seconds", a.TTL, leaseTTL)
+	if err == nil && (ttl < leaseTTLMin || ttl > maxLeaseTTL) {
+		err = bad("ttl %v is not between %v and %v", ttl, leaseTTLMin, maxLeaseTTL)
+	}
+	return ttl, err
 }
 
 func checkName(name string) error {

@@ -109,17 +109,23 @@ func (p *program) key(ctx context.Context, key string) (mortise.KeyInfo, error) 
 }
 
 func (p *program) keys(ctx context.Context, prefix string) (list []mortise.KeyInfo, more bool, err error) {
-	q := &query.ListRequest{Prefix: []byte(prefix)}
-	for more = true; more && len(list) <= maxKeys; {
-		a, err := puts(ctx, p, query.AdminClient.List, q)
-		some, err := keysIn(a, err)
-		if err != nil {
-			return nil, false, err
+	return firstKeys(func(yield func(mortise.KeyInfo, error) bool) {
+		q := &query.ListRequest{Prefix: []byte(prefix)}
+		for more := true; more; {
+			a, err := puts(ctx, p, query.AdminClient.List, q)
+			some, err := keysIn(a, err)
+			if err != nil {
+				yield(mortise.KeyInfo{}, err)
+				return
+			}
+			for _, k := range some {
+				if !yield(k, nil) {
+					return
+				}
+			}
+			q.Next, more = a.Next, a.More
 		}
-		list = append(list, some...)
-		q.Next, more = a.Next, a.More
-	}
-	return list[:min(len(list), maxKeys)], len(list) > maxKeys, nil
+	})
 }
 
 func (p *program) ids(context.Context, int) (uint64, error) {

@@ -20,6 +20,8 @@ const (
 	maxTextBytes = 1024
 	maxNameBytes = 128
 	maxAddrBytes = 200
+	maxNumber    = 1 << 30
+	maxKind      = 255
 )
 
 var (
@@ -168,7 +170,6 @@ func bounded(m *query.VoterStatus) bool {
 	if m == nil {
 		return true
 	}
-	const maxNumber, maxKind = 1 << 30, 255
 	ok := len(m.Missing) <= maxListed && len(m.CannotSurvive) <= maxListed && len(m.Remarks) <= maxListed &&
 		m.Eligible <= maxNumber && m.Target <= maxNumber && m.Next <= maxKind && len(m.Why) <= maxTextBytes
 	if s := m.Surplus; s != nil {

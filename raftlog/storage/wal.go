@@ -251,9 +251,16 @@ func (w *wal) keepBuffer(frame []byte) {
 	}
 }
 
+func checkFrame(size int) error {
+	if size > maxFrameBytes {
+		return fmt.Errorf("a batch of %d bytes exceeds the largest frame, %d", size, maxFrameBytes)
+	}
+	return nil
+}
+
 func (w *wal) write(frame []byte) error {
-	if len(frame) > maxFrameBytes {
-		return fmt.Errorf("a batch of %d bytes exceeds the largest frame, %d", len(frame), maxFrameBytes)
+	if err := checkFrame(len(frame)); err != nil {
+		return err
 	}
 	if err := w.reserve(int64(len(frame))); err != nil {
 		return err

@@ -51,6 +51,9 @@ type leaseAttachment struct {
 	epoch   lockfsm.Epoch
 }
 
+// leaseRenewal is the first arrival of a renewal: the newest term then, and the round after it.
+type leaseRenewal struct{ term, round uint64 }
+
 type leaseVoter struct {
 	group, term uint64
 	since       time.Duration // when it began to lead
@@ -59,7 +62,9 @@ type leaseVoter struct {
 	expiring    map[lockfsm.SessionID]bool
 	epochs      map[lockfsm.SessionID]lockfsm.Epoch
 	live        map[leaseAttachment]bool
-	came        map[string]uint64                             // a renewal: the newest term when it first arrived
+	came        map[string]leaseRenewal
+	asked       uint64                                        // the newest round
+	confirmed   uint64                                        // the newest round that a quorum has confirmed
 	untold      map[lockfsm.SessionID]map[lockfsm.Number]bool // true: a renewal has arrived since
 	recalls     map[lockfsm.SessionID][]lockfsm.Number
 }
@@ -98,13 +103,14 @@ func (l *Leases) voter(name string) *leaseVoter {
 }
 
 func (v *leaseVoter) leads(group, term uint64, at time.Duration) {
-	ttls, epochs := v.ttls, v.epochs
-	*v = leaseVoter{group: group, term: term, since: at, ttls: ttls, epochs: epochs,
+	*v = leaseVoter{group: group, term: term, since: at, ttls: v.ttls, epochs: v.epochs,
+		came: v.came, asked: v.asked, confirmed: v.confirmed,
 		acked: map[lockfsm.SessionID]time.Duration{}, expiring: map[lockfsm.SessionID]bool{},
-		live: map[leaseAttachment]bool{}, came: map[string]uint64{},
+		live:   map[leaseAttachment]bool{},
 		untold: map[lockfsm.SessionID]map[lockfsm.Number]bool{}, recalls: map[lockfsm.SessionID][]lockfsm.Number{}}
-	if ttls == nil {
+	if v.ttls == nil {
 		v.ttls, v.epochs = map[lockfsm.SessionID]time.Duration{}, map[lockfsm.SessionID]lockfsm.Epoch{}
+		v.came = map[string]leaseRenewal{}
 	}
 }
 
@@ -275,11 +281,15 @@ func (l *Leases) renews(v *leaseVoter, s *LeaseStep) error {
 	switch s.Kind {
 	case RenewCame:
 		if _, again := v.came[renewal]; !again {
-			v.came[renewal] = l.terms[v.group]
+			v.came[renewal] = leaseRenewal{l.terms[v.group], v.asked + 1}
 		}
 		for number := range v.untold[s.Session] {
 			v.untold[s.Session][number] = true
 		}
+	case RoundAsked:
+		v.asked = max(v.asked, s.Seq)
+	case RoundConfirmed:
+		v.confirmed = max(v.confirmed, s.Seq)
 	case ExpireProposed:
 		l.decided[leaseDecision{v.group, s.Session, s.Term}] = true
 		v.expiring[s.Session] = true
@@ -290,14 +300,19 @@ func (l *Leases) renews(v *leaseVoter, s *LeaseStep) error {
 	case RenewTold:
 		at := leaseAttachment{s.Session, s.Epoch}
 		switch came, known := v.came[renewal]; {
-		case known && came > v.term:
-			return broken(LeadConfirmed, s, "the leader of term %d acknowledges a renewal that came in term %d", v.term, came)
+		case known && came.term > v.term:
+			return broken(LeadConfirmed, s, "the leader of term %d acknowledges a renewal that came in term %d", v.term,
+				came.term)
+		case known && came.round > v.confirmed:
+			return broken(LeadConfirmed, s, "a renewal is acknowledged and no quorum has confirmed the leader since it came")
 		case v.term == 0 || !v.live[at]:
 			return broken(AppliedFirst, s, "an attachment is acknowledged in term %d before it is applied", v.term)
 		case v.expiring[s.Session]:
 			return broken(NotExpiring, s, "a renewal is acknowledged after its end was proposed")
 		case v.epochs[s.Session] > s.Epoch:
 			return broken(NewestAttachment, s, "the attachment %d is newer", v.epochs[s.Session])
+		case !known:
+			return broken(NewestAttachment, s, "the renewal %d did not come with this attachment", s.Seq)
 		}
 		for number, due := range v.untold[s.Session] {
 			if due {
@@ -305,7 +320,6 @@ func (l *Leases) renews(v *leaseVoter, s *LeaseStep) error {
 			}
 		}
 		v.acked[s.Session] = s.Clock
-		delete(v.came, renewal)
 	}
 	return nil
 }

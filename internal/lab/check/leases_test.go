@@ -11,6 +11,7 @@ import (
 	"time"
 
 	"github.com/mortise-lock/mortise/internal/lab/check"
+	"github.com/mortise-lock/mortise/internal/lab/mutants"
 	"github.com/mortise-lock/mortise/lockfsm"
 )
 
@@ -64,8 +65,10 @@ func rightLeases() []leaseStep {
 		client(3.2, check.AttachSent, leaseStep{Session: 7, Epoch: 1}),
 		client(3.2, check.RenewSent, with(1, 1)),
 		voter(3.3, check.RenewCame, with(1, 1)),
+		voter(3.3, check.RoundAsked, leaseStep{Seq: 1}),
 		voter(3.4, check.AttachApplied, with(1, 0)),
 		voter(3.4, check.AttachTold, with(1, 0)),
+		voter(3.5, check.RoundConfirmed, leaseStep{Seq: 1}),
 		voter(3.5, check.RenewTold, with(1, 1)),
 		client(3.6, check.RenewHeard, with(1, 1)),
 		deadline(3.6, 3.2),
@@ -80,6 +83,8 @@ func rightLeases() []leaseStep {
 		client(4.3, check.Passes, leaseStep{Token: 102}),
 		client(5, check.RenewSent, with(1, 2)),
 		voter(5.1, check.RenewCame, with(1, 2)),
+		voter(5.1, check.RoundAsked, leaseStep{Seq: 2}),
+		voter(5.2, check.RoundConfirmed, leaseStep{Seq: 2}),
 		voter(5.2, check.RenewTold, with(1, 2)),
 		client(5.3, check.RenewHeard, with(1, 2)),
 		deadline(5.3, 5),
@@ -93,6 +98,8 @@ func rightLeases() []leaseStep {
 		voter(6.3, check.AttachApplied, leaseStep{Voter: "v1", Epoch: 2, Recalled: []lockfsm.Number{12}}),
 		voter(6.3, check.RecallTold, leaseStep{Voter: "v1", Epoch: 2, Number: 12}),
 		voter(6.3, check.AttachTold, leaseStep{Voter: "v1", Epoch: 2}),
+		voter(6.3, check.RoundAsked, leaseStep{Voter: "v1", Seq: 1}),
+		voter(6.4, check.RoundConfirmed, leaseStep{Voter: "v1", Seq: 1}),
 		voter(6.4, check.RenewTold, leaseStep{Voter: "v1", Epoch: 2, Seq: 3}),
 		client(6.5, check.RenewHeard, with(2, 3)),
 		deadline(6.5, 6.1),
@@ -111,32 +118,37 @@ func rightLeases() []leaseStep {
 	}
 }
 
-// plantedLeases has, for each bug of the model, an edit of the right trace that a system with this
-// bug could show, and the rule that must find it. The edit gets the steps of the right trace.
-func plantedLeases() map[string]struct {
+type leaseSteps = []leaseStep
+
+// leaseBug is an edit of the right trace that shows a bug, and the rule that must find it.
+type leaseBug struct {
 	rule check.LeaseRule
-	edit func([]leaseStep) []leaseStep
-} {
-	type steps = []leaseStep
-	at := func(all steps, s float64, kind check.LeaseStepKind) int {
-		return slices.IndexFunc(all, func(x leaseStep) bool { return x.Kind == kind && x.Clock == seconds(s) })
-	}
-	change := func(s float64, kind check.LeaseStepKind, f func(*leaseStep)) func(steps) steps {
-		return func(all steps) steps { f(&all[at(all, s, kind)]); return all }
-	}
-	insert := func(s float64, kind check.LeaseStepKind, more ...leaseStep) func(steps) steps {
-		return func(all steps) steps { return slices.Insert(all, at(all, s, kind)+1, more...) }
-	}
-	without := func(s float64, kind check.LeaseStepKind) func(steps) steps {
-		return func(all steps) steps { i := at(all, s, kind); return slices.Delete(all, i, i+1) }
+	edit func(leaseSteps) leaseSteps
+}
+
+func at(all leaseSteps, s float64, kind check.LeaseStepKind) int {
+	return slices.IndexFunc(all, func(x leaseStep) bool { return x.Kind == kind && x.Clock == seconds(s) })
+}
+
+func insert(s float64, kind check.LeaseStepKind, more ...leaseStep) func(leaseSteps) leaseSteps {
+	return func(all leaseSteps) leaseSteps { return slices.Insert(all, at(all, s, kind)+1, more...) }
+}
+
+func without(s float64, kind check.LeaseStepKind) func(leaseSteps) leaseSteps {
+	return func(all leaseSteps) leaseSteps { i := at(all, s, kind); return slices.Delete(all, i, i+1) }
+}
+
+// plantedLeases are the bugs of the model.
+func plantedLeases() map[string]leaseBug {
+	change := func(s float64, kind check.LeaseStepKind, f func(*leaseStep)) func(leaseSteps) leaseSteps {
+		return func(all leaseSteps) leaseSteps { f(&all[at(all, s, kind)]); return all }
 	}
 	until := func(at time.Duration) func(*leaseStep) { return func(s *leaseStep) { s.Deadline = at } }
-	return map[string]struct {
-		rule check.LeaseRule
-		edit func(steps) steps
-	}{
+	return map[string]leaseBug{
 		"STALE_ACK": {check.LeadConfirmed, insert(6, check.Leads,
 			voter(6.05, check.RenewCame, leaseStep{Epoch: 1, Seq: 9}),
+			voter(6.05, check.RoundAsked, leaseStep{Seq: 3}),
+			voter(6.05, check.RoundConfirmed, leaseStep{Seq: 3}), // its quorum is that of an old configuration
 			voter(6.06, check.RenewTold, leaseStep{Epoch: 1, Seq: 9}))},
 		"DEADLINE_FROM_ACK": {check.SentTime, change(5.3, check.Published, until(seconds(5.3)+lives))},
 		"NO_EXTEND": {check.FullTTL, insert(6, check.Leads,
@@ -150,8 +162,8 @@ func plantedLeases() map[string]struct {
 			client(16.1, check.Believes, leaseStep{Token: 101}))},
 		"SECOND_SENDING": {check.FirstSending, change(3.2, check.Published, until(seconds(3)+lives))},
 		"NO_MARGIN":      {check.Margin, change(5.3, check.Published, until(seconds(5)+leaseTTL))},
-		"RENEW_OLD_EPOCH": {check.NewestAttachment, func(all steps) steps {
-			more := steps{voter(6.31, check.AttachApplied, leaseStep{Voter: "v1", Epoch: 3})}
+		"RENEW_OLD_EPOCH": {check.NewestAttachment, func(all leaseSteps) leaseSteps {
+			more := leaseSteps{voter(6.31, check.AttachApplied, leaseStep{Voter: "v1", Epoch: 3})}
 			return slices.Insert(all, at(all, 6.3, check.AttachTold)+1, more...)
 		}},
 		"CANCEL_DROPPED": {check.CancelFrees, change(17, check.Settled, func(s *leaseStep) { s.Left = 1 })},
@@ -163,6 +175,28 @@ func plantedLeases() map[string]struct {
 		"RECALL_TOLD_ONCE": {check.RecallIsRepeated, without(6.3, check.RecallTold)},
 		"RECALL_UNHEEDED": {check.RecallIsRespected, insert(6.5, check.Passes,
 			client(6.5, check.Passes, leaseStep{Token: 102}), client(6.5, check.Passes, leaseStep{Token: 102}))},
+	}
+}
+
+// leaseBugs are bugs of package mutants whose traces differ from those of the model.
+func leaseBugs() map[string]leaseBug {
+	next := func(kind check.LeaseStepKind, seq uint64) leaseStep {
+		return voter(6.5, kind, leaseStep{Voter: "v1", Epoch: 1, Seq: seq})
+	}
+	return map[string]leaseBug{
+		// Nobody else leads, and no quorum has answered.
+		"stale-ack": {check.LeadConfirmed, without(5.2, check.RoundConfirmed)},
+		// A renewal that was sent with the attachment 1 extends the attachment 2.
+		"older-attachment-renewed": {check.NewestAttachment, insert(6.4, check.RenewTold,
+			next(check.RenewCame, 2), next(check.RoundAsked, 2), next(check.RoundConfirmed, 2),
+			voter(6.6, check.RenewTold, leaseStep{Voter: "v1", Epoch: 2, Seq: 2}))},
+		// The leader of term 3 has decided the expiry, and proposes it when it leads again in term 5.
+		"expiry-outlives-its-term": {check.FullTTL, func(all leaseSteps) leaseSteps {
+			i := at(all, 16.4, check.ExpireProposed)
+			all[i].Term = 5
+			return slices.Insert(all, i, voter(16.4, check.Leads, leaseStep{Term: 4}),
+				voter(16.4, check.Leads, leaseStep{Voter: "v1", Term: 5}))
+		}},
 	}
 }
 
@@ -182,8 +216,9 @@ func TestLeasesRejectTheBugsOfTheModel(t *testing.T) {
 	if err := judgeLeases(rightLeases()); err != nil {
 		t.Fatal(err)
 	}
-	found := map[check.LeaseRule]bool{}
-	for name, bug := range plantedLeases() {
+	found, bugs := map[check.LeaseRule]bool{}, plantedLeases()
+	maps.Copy(bugs, leaseBugs())
+	for name, bug := range bugs {
 		found[bug.rule] = true
 		err := judgeLeases(bug.edit(rightLeases()))
 		if err == nil || !strings.Contains(err.Error(), "rule "+string(bug.rule)+" ") {
@@ -193,6 +228,11 @@ func TestLeasesRejectTheBugsOfTheModel(t *testing.T) {
 	for _, rule := range check.LeaseRules() {
 		if !found[rule] {
 			t.Errorf("no bug breaks the rule %s", rule)
+		}
+	}
+	for name := range leaseBugs() {
+		if !slices.ContainsFunc(mutants.All(), func(b mutants.Bug) bool { return b.Name == name }) {
+			t.Errorf("%s is no planted bug", name)
 		}
 	}
 }

@@ -41,6 +41,10 @@ const (
 	Leads
 	// RenewCame: a renewal arrives at a voter. Session, Epoch, Seq.
 	RenewCame
+	// RoundAsked and RoundConfirmed: a voter asks its log whether it still leads, and the log says that
+	// a quorum has confirmed it since. Seq is the number of the round.
+	RoundAsked
+	RoundConfirmed
 	// RenewTold: a voter acknowledges a renewal. Session, Epoch, Seq.
 	RenewTold
 	// OpenApplied, AttachApplied, GrantApplied and EndApplied: a voter applies that a session begins

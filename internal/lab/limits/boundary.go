@@ -24,6 +24,13 @@ func Below[N Number](t *testing.T, name string, limit N, accepts func(n N) bool)
 	boundary(t, name, limit, accepts, false)
 }
 
+// AtLeast tries a limit from below: what is one less must not be accepted, and what is equal to it
+// and one more must.
+func AtLeast[N Number](t *testing.T, name string, limit N, accepts func(n N) bool) {
+	t.Helper()
+	boundary(t, name+", refused", limit, func(n N) bool { return !accepts(n) }, false)
+}
+
 func boundary[N Number](t *testing.T, name string, limit N, accepts func(n N) bool, itself bool) {
 	t.Helper()
 	for _, try := range []struct {

@@ -192,8 +192,10 @@ func counts(v constant.Value) bool {
 		constant.Compare(v, token.GEQ, constant.MakeInt64(2))
 }
 
+var contracts = []string{"AtMost", "AtLeast", "Below", "CutTexts"}
+
 // triedIn returns the names that the tests of a package try at a boundary: a function names them
-// and calls AtMost or Below, or it adds one to them or takes one away.
+// and calls one of the contracts, or it adds one to them or takes one away.
 func triedIn(p listed) (map[string]bool, error) {
 	tried := map[string]bool{}
 	for _, name := range slices.Concat(p.TestGoFiles, p.XTestGoFiles) {
@@ -209,7 +211,7 @@ func triedIn(p listed) (map[string]bool, error) {
 					names[n.Name] = true
 				case *ast.SelectorExpr:
 					if id, ok := n.X.(*ast.Ident); ok && id.Name == "limits" {
-						calls = calls || n.Sel.Name == "AtMost" || n.Sel.Name == "Below" || n.Sel.Name == "CutTexts"
+						calls = calls || slices.Contains(contracts, n.Sel.Name)
 					}
 				case *ast.BinaryExpr:
 					one, is := n.Y.(*ast.BasicLit)

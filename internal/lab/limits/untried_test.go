@@ -21,7 +21,6 @@ const (
 	cutTo    = "a text is cut to it by plain.Cut, which is tried at each byte"
 	asInput  = "the bound of an exported input: TestEveryInput tries it, one less and one more"
 	filled   = "the room of one peer or of all: a test fills it message by message, not to the last byte"
-	later    = "nothing tries it at its boundary yet"
 )
 
 // untried are these constants, by the reason.
@@ -62,8 +61,7 @@ var untried = map[string]string{
 		"internal/credentials.backdate internal/credentials.estimated internal/credentials.leastRun " +
 		"internal/credentials.lifetime internal/credentials.lookEvery internal/credentials.renewAfter " +
 		"internal/credentials.stepBack internal/instance.diskBlamedAfter " +
-		"internal/instance.seldomEvery " +
-		"internal/replica.agreeEvery internal/trace.loudEvery lastAsk " +
+		"internal/instance.seldomEvery internal/replica.agreeEvery internal/trace.loudEvery lastAsk " +
 		"lookPause raftlog.caughtUpEntries raftlog.compareTicks raftlog.handoverLimit " +
 		"raftlog.maxCloseWait raftlog.outageTicks raftlog/storage.maxCloseWait " +
 		"session/client.answerTTLParts session/client.answerTime session/client.leaseRenewLongest " +
@@ -112,15 +110,4 @@ var untried = map[string]string{
 		"session/keeper.peerAttachments session/keeper.peerBytes session/keeper.peerInboxBytes " +
 		"session/keeper.peerOpens session/keeper.peerSessions session/keeper.queuedBytes " +
 		"session/keeper.replyBytes transport.connsOfSecret transport.packetsQueued",
-	later: "" +
-		"cluster/founding.maxList cluster/founding.maxWall cluster/gossip.maxExchangeBytes " +
-		"cmd/mortise.leaseTTLMin cmd/mortise.maxBody cmd/mortise.maxKeys cmd/mortise.maxLeaseTTL " +
-		"cmd/mortise.maxPings cmd/mortise.tokenLeast internal/credentials.maxDerived " +
-		"internal/credentials.minBits internal/credentials.minSecret internal/queries.maxAddrBytes " +
-		"internal/queries.maxKind internal/queries.maxNameBytes internal/queries.maxNumber " +
-		"internal/tofu.maxBody internal/tofu.maxID internal/tofu.maxSpan " +
-		"internal/variables.maxLinesBytes lockfsm.StayTokens lockfsm.maxBudget maxBegin maxSessions " +
-		"raftlog/storage.maxFrameBytes raftlog/storage.maxMetaBytes raftlog/storage.maxMetaName " +
-		"raftlog/storage.maxSegmentBytes raftlog/storage.segmentBytesMin session/client.maxTerm " +
-		"tick.maxMissed transport.frameBytes",
 }

@@ -5,6 +5,7 @@ import (
 
 	"github.com/mortise-lock/mortise/cluster/founding"
 	"github.com/mortise-lock/mortise/internal/clock"
+	"github.com/mortise-lock/mortise/internal/lab/check"
 	"github.com/mortise-lock/mortise/lockfsm"
 	"github.com/mortise-lock/mortise/session"
 	"github.com/mortise-lock/mortise/session/keeper"
@@ -142,6 +143,7 @@ func (i inbox) Retired(raft uint64) {
 type keeperInbox struct {
 	*actor
 	core *keeper.Core
+	of   *ownReplica
 }
 
 func (k keeperInbox) Role(r keeper.Role) { k.post(func(now clock.Time) { k.core.Role(now, r) }) }
@@ -160,7 +162,10 @@ func (k keeperInbox) Yield(id lockfsm.SessionID, n lockfsm.Number) {
 }
 
 func (k keeperInbox) Confirmed(term, round uint64) {
-	k.post(func(now clock.Time) { k.core.Confirmed(now, term, round) })
+	k.post(func(now clock.Time) {
+		k.of.p.w.watch.round(k.of, check.RoundConfirmed, round)
+		k.core.Confirmed(now, term, round)
+	})
 }
 
 func (k keeperInbox) Searched(term uint64, found lockfsm.Search) {

@@ -5,6 +5,7 @@ import (
 
 	"github.com/mortise-lock/mortise/internal/capability"
 	"github.com/mortise-lock/mortise/internal/clock"
+	"github.com/mortise-lock/mortise/internal/lab/check"
 	"github.com/mortise-lock/mortise/internal/nodeid"
 	"github.com/mortise-lock/mortise/internal/replica"
 	"github.com/mortise-lock/mortise/session/keeper"
@@ -30,6 +31,7 @@ func (r *ownReplica) propose(term uint64, blob []byte) bool {
 }
 
 func (r *ownReplica) confirm(term, round uint64) {
+	r.p.w.watch.round(r, check.RoundAsked, round)
 	r.log.post(func(clock.Time) { r.core.Confirm(term, round) })
 }
 

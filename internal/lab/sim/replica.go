@@ -77,7 +77,7 @@ func startReplica(p *proc, group, id uint64, store *raftlog.MemoryStore, machine
 	r := &ownReplica{p: p, store: store, keeper: keeper.NewCore()}
 	r.log, r.keeping = actor{p: p, turn: r.logTurn}, actor{p: p}
 	r.glue = replica.NewCore(replica.CoreConfig{
-		Group: group, ID: id, Machine: machine, Keeper: keeperInbox{&r.keeping, r.keeper}, Cluster: inbox{p}, Host: r,
+		Group: group, ID: id, Machine: machine, Keeper: keeperInbox{&r.keeping, r.keeper, r}, Cluster: inbox{p}, Host: r,
 		Wall:  func() time.Time { return time.UnixMilli(p.m.wallUnixMS()) },
 		Trail: w.watch.account(r, group), Step: func() int { return 1 + w.rng.IntN(1+w.rng.IntN(100)) },
 	})

@@ -9,6 +9,7 @@ import (
 	"github.com/mortise-lock/mortise/internal/lab/check"
 	"github.com/mortise-lock/mortise/lockfsm"
 	"github.com/mortise-lock/mortise/session"
+	"github.com/mortise-lock/mortise/session/keeper"
 )
 
 // This file emits the lease steps of a run, which check.Leases compares with the rules of
@@ -124,6 +125,12 @@ func (o *watch) renewalsCome(r *ownReplica, renewals []byte) {
 		}
 		renewals = rest
 		o.voterStep(r, check.LeaseStep{Kind: check.RenewCame, Session: one.Session, Epoch: one.Epoch, Seq: one.Seq})
+	}
+}
+
+func (o *watch) round(r *ownReplica, kind check.LeaseStepKind, number uint64) {
+	if number&keeper.SearchRound == 0 {
+		o.voterStep(r, check.LeaseStep{Kind: kind, Seq: number})
 	}
 }
 
