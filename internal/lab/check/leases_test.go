@@ -184,7 +184,7 @@ func leaseBugs() map[string]leaseBug {
 		return voter(6.5, kind, leaseStep{Voter: "v1", Epoch: 1, Seq: seq})
 	}
 	return map[string]leaseBug{
-		// Nobody else leads, and no quorum has answered.
+		// No other voter leads, and no quorum has answered.
 		"stale-ack": {check.LeadConfirmed, without(5.2, check.RoundConfirmed)},
 		// A renewal that was sent with the attachment 1 extends the attachment 2.
 		"older-attachment-renewed": {check.NewestAttachment, insert(6.4, check.RenewTold,

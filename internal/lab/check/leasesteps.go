@@ -41,8 +41,8 @@ const (
 	Leads
 	// RenewCame: a renewal arrives at a voter. Session, Epoch, Seq.
 	RenewCame
-	// RoundAsked and RoundConfirmed: a voter asks its log whether it still leads, and the log says that
-	// a quorum has confirmed it since. Seq is the number of the round.
+	// RoundAsked and RoundConfirmed: a voter asks its log whether it still leads, and the log says
+	// that a quorum has confirmed it since. Seq is the number of the round.
 	RoundAsked
 	RoundConfirmed
 	// RenewTold: a voter acknowledges a renewal. Session, Epoch, Seq.

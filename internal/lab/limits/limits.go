@@ -4,7 +4,8 @@
 // parameters in the types of the packages, so an input without a trial fails the test.
 //
 // For the tests of other packages it has contracts: [GivenBack] of whatever has a limit, [AtMost],
-// [AtLeast] and [Below] of its boundary, [CutTexts] of texts that are cut, and [PassesErrors] of decorators.
+// [AtLeast] and [Below] of its boundary, [CutTexts] of texts that are cut, and [PassesErrors] of
+// decorators.
 //
 // Guarantees: a duration is found by its type; a count is found if its type is an integer that the
 // language declares; a path is found by its type string and its name, such as Dir or CertFile.
