@@ -1,6 +1,7 @@
 package mortise
 
 import (
+	"errors"
 	"testing"
 
 	"github.com/mortise-lock/mortise/internal/lab/limits"
@@ -46,5 +47,22 @@ func TestListsAtTheirBounds(t *testing.T) {
 			})
 			return err == nil && len(events) == n+2 && position == 7
 		})
+	}
+}
+
+// Each mode has a text, from which it is read back. Any other mode or text is refused.
+func TestTheTextOfAMode(t *testing.T) {
+	for _, m := range []Mode{Exclusive, Shared, Upgradable, Permits(2, 5)} {
+		text, err := m.MarshalText()
+		var read Mode
+		if err := errors.Join(err, read.UnmarshalText(text)); err != nil || read != m {
+			t.Errorf("%q is read as %v, %v", text, read, err)
+		}
+	}
+	if text, err := Permits(3, 2).MarshalText(); !errors.Is(err, ErrBadRequest) {
+		t.Errorf("%q, %v", text, err)
+	}
+	if err := new(Mode).UnmarshalText([]byte("half")); !errors.Is(err, ErrBadRequest) {
+		t.Error(err)
 	}
 }

@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"maps"
+	"strings"
 	"sync"
 	"testing"
 	"time"
@@ -186,6 +187,16 @@ func TestAStoredKeyProvesTheStoredID(t *testing.T) {
 	}
 	if _, err := recall(d); !errors.Is(err, ErrDirectory) {
 		t.Errorf("the key of another instance is read: %v", err)
+	}
+}
+
+type unreadable struct{ Records }
+
+func (unreadable) Load() (map[string][]byte, error) { return nil, errors.New("a bad sector") }
+
+func TestRecordsThatCannotBeRead(t *testing.T) {
+	if _, err := recall(unreadable{}); !errors.Is(err, ErrDirectory) || !strings.Contains(err.Error(), "a bad sector") {
+		t.Error(err)
 	}
 }
 

@@ -7,6 +7,8 @@ import (
 	"testing"
 
 	"google.golang.org/grpc"
+	"google.golang.org/grpc/codes"
+	"google.golang.org/grpc/status"
 	"google.golang.org/protobuf/types/known/wrapperspb"
 
 	wire "github.com/mortise-lock/mortise/transport/wire/mortise/transport/v1"
@@ -84,4 +86,12 @@ func TestAMessageThatCannotBeRead(t *testing.T) {
 			t.Error(err)
 		}
 	})
+}
+
+// A peer that has given up, before this process has, was silent.
+func TestTheDeadlineOfAPeerIsSilence(t *testing.T) {
+	err := (&dialed{addr: "a:1"}).explain(t.Context(), status.Error(codes.DeadlineExceeded, "late"))
+	if !errors.Is(err, ErrSilent) || !errors.Is(err, context.DeadlineExceeded) {
+		t.Error(err)
+	}
 }

@@ -142,6 +142,27 @@ func TestTurnsComeInOrder(t *testing.T) {
 	})
 }
 
+// A turn that comes just when its handshake gives up is passed on.
+func TestATurnThatComesTooLateIsPassedOn(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		all := &turns{atOnce: 1}
+		if err := (&turn{of: all}).take(); err != nil {
+			t.Fatal(err)
+		}
+		late := &turn{of: all, conn: &accepted{gone: make(chan struct{})}, by: time.Now().Add(time.Hour)}
+		ended := make(chan error)
+		go func() { ended <- late.take() }()
+		synctest.Wait()
+		all.mu.Lock()
+		close(late.conn.gone) // it gives up, and waits for the mutex
+		all.pass()
+		all.mu.Unlock()
+		if err := <-ended; !errors.Is(err, errNoTurn) || all.busy != 0 {
+			t.Errorf("%v, %d turns are held", err, all.busy)
+		}
+	})
+}
+
 func TestKnownAddressesAreBounded(t *testing.T) {
 	a, now := addrs{}, time.Now()
 	for i := range 2 * maxAddrs {

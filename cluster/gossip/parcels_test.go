@@ -107,11 +107,12 @@ func TestUnsoundStreams(t *testing.T) {
 		"a message of the user":   {[]byte{8, 0x81}, false},
 		"a field twice": {append(text(append(text([]byte{msgPushPull, 0x83}, "Nodes"), 1), "Nodes"), 2),
 			false},
-		"an unknown field":         {append(text([]byte{msgPushPull, 0x83}, "Other"), 1), false},
-		"a negative number":        {append(text([]byte{msgPushPull, 0x83}, "Nodes"), 0xff), false},
-		"a text for a number":      {append(text([]byte{msgPushPull, 0x83}, "Nodes"), 0xa1, 'x'), false},
-		"another map":              {[]byte{msgPushPull, 0xdf, 0xff, 0xff, 0xff, 0xff}, false},
-		"a label within the label": {[]byte{msgLabel, 1, 'x', msgLabel, 1, 'x'}, false},
+		"a name of another encoding": {[]byte{msgPushPull, 0x83, 0xd9, 5}, false},
+		"an unknown field":           {append(text([]byte{msgPushPull, 0x83}, "Other"), 1), false},
+		"a negative number":          {append(text([]byte{msgPushPull, 0x83}, "Nodes"), 0xff), false},
+		"a text for a number":        {append(text([]byte{msgPushPull, 0x83}, "Nodes"), 0xa1, 'x'), false},
+		"another map":                {[]byte{msgPushPull, 0xdf, 0xff, 0xff, 0xff, 0xff}, false},
+		"a label within the label":   {[]byte{msgLabel, 1, 'x', msgLabel, 1, 'x'}, false},
 	} {
 		near, far := net.Pipe()
 		go func() { _, _ = far.Write(append(c.head, "the rest"...)); far.Close() }()
@@ -141,6 +142,24 @@ func TestUnsoundStreams(t *testing.T) {
 	if n != maxExchangeBytes || !errors.Is(err, errUnsound) {
 		t.Errorf("an endless stream: %d bytes, %v", n, err)
 	}
+	near, far = net.Pipe()
+	go func() {
+		_, err := far.Write(header(maxExchangeNodes, 0))
+		for err == nil {
+			_, err = far.Write(long(maxPacketBytes / 2))
+		}
+	}()
+	n, err = io.Copy(io.Discard, newExchange(near))
+	near.Close()
+	if n > maxExchangeBytes || n < maxExchangeBytes-maxPacketBytes || !errors.Is(err, errUnsound) {
+		t.Errorf("members without end: %d bytes, %v", n, err)
+	}
+}
+
+// long returns a member with one text.
+func long(size int) []byte {
+	b := binary.BigEndian.AppendUint16(append(text([]byte{0x81}, "Meta"), 0xda), uint16(size))
+	return append(b, make([]byte, size)...)
 }
 
 // exchanged returns one member of an exchange. The given msgpack bytes are the member's protocol
@@ -172,6 +191,7 @@ func TestUnsoundMembers(t *testing.T) {
 		"a number for versions":   {exchanged(1), false},
 		"a text that is too long": {exchanged(0xdb, 0, 0, 0x20, 0), false},
 		"a text of two gigabytes": {exchanged(0xdb, 0x7f, 0xff, 0xff, 0xff), false},
+		"a long member":           {long(maxPacketBytes), false},
 		"a list":                  {[]byte{0x97, 1, 2, 3, 4, 5, 6, 7}, false},
 		"a map of any size":       {[]byte{0xde, 0, 7}, false},
 		"a map for a value":       {append(text([]byte{0x81}, "Meta"), 0x80), false},

@@ -14,6 +14,7 @@ import (
 	"os/exec"
 	"path/filepath"
 	"strings"
+	"sync"
 	"syscall"
 	"testing"
 	"time"
@@ -142,6 +143,9 @@ func (f *fleet) start(a *agentProcess) {
 }
 
 func (f *fleet) end() {
+	if testing.CoverMode() != "" {
+		f.stop()
+	}
 	for _, a := range f.agents {
 		a.kill()
 		if f.t.Failed() {
@@ -151,6 +155,21 @@ func (f *fleet) end() {
 		_ = a.log.Close()
 	}
 	_ = os.RemoveAll(f.dir)
+}
+
+// stop ends the agents with SIGTERM, since a process that is killed does not write which of its
+// statements were reached.
+func (f *fleet) stop() {
+	var all sync.WaitGroup
+	for _, a := range f.agents {
+		if a.cmd.ProcessState == nil {
+			_ = a.cmd.Process.Signal(syscall.SIGCONT)
+			_ = a.cmd.Process.Signal(syscall.SIGTERM)
+			late := time.AfterFunc(5*time.Second, func() { _ = a.cmd.Process.Kill() })
+			all.Go(func() { _ = a.cmd.Wait(); late.Stop() })
+		}
+	}
+	all.Wait()
 }
 
 func (a *agentProcess) kill() {

@@ -6,6 +6,7 @@ import (
 	"net/http/httptest"
 	"os"
 	"path/filepath"
+	"strings"
 	"testing"
 )
 
@@ -48,5 +49,25 @@ func TestClientsWithoutTokens(t *testing.T) {
 func TestConnectionsLeaveFilesToTheInstance(t *testing.T) {
 	if n := connLimit(); n < 16 || n > maxConns {
 		t.Errorf("%d connections", n)
+	}
+}
+
+// An agent replaces neither another file nor the socket of another process.
+func TestASocketOfAnotherIsKept(t *testing.T) {
+	path := filepath.Join(t.TempDir(), "s")
+	if err := os.WriteFile(path, []byte("kept"), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := listenUnix(path); err == nil || !strings.Contains(err.Error(), "exists and is not a socket") {
+		t.Error(err)
+	}
+	_ = os.Remove(path)
+	first, err := listenUnix(path)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer first.Close()
+	if _, err := listenUnix(path); err == nil || !strings.Contains(err.Error(), "another process listens on") {
+		t.Error(err)
 	}
 }

@@ -143,6 +143,10 @@ func TestTheAddressToAdvertise(t *testing.T) {
 			t.Errorf("%s: %q, want %q", c.what, got, c.want)
 		}
 	}
+	got, err := advertised(t.Context(), &Config{Bind: "socket"}, &net.UnixAddr{Name: "socket"}, two.env())
+	if err == nil || !strings.Contains(err.Error(), "is not host:port: set Config.Advertise") {
+		t.Errorf("a socket: %q, %v", got, err)
+	}
 }
 
 func TestTheAddressOfThisMachine(t *testing.T) {

@@ -34,10 +34,18 @@ type fleet struct {
 	variety variety
 }
 
-// bubble runs a test in fake time. A goroutine that is left at the end fails the test.
+// bubble runs a test in fake time. A goroutine that is left at the end fails the test. If f skips
+// the test, nothing after the bubble runs.
 func bubble(t *testing.T, f func(t *testing.T)) {
 	t.Helper()
-	synctest.Test(t, f)
+	skipped := false
+	synctest.Test(t, func(t *testing.T) {
+		defer func() { skipped = t.Skipped() }()
+		f(t)
+	})
+	if skipped {
+		t.SkipNow()
+	}
 }
 
 func host(i int) string    { return fmt.Sprintf("10.0.0.%d", i+1) }

@@ -4,6 +4,7 @@ import (
 	"go/ast"
 	"go/parser"
 	"go/token"
+	"os"
 	"path/filepath"
 	"strings"
 	"sync"
@@ -16,10 +17,13 @@ type sharesOf struct {
 	fleets, faults, sessions map[string]bool
 }
 
+// sources is the directory of this package. A test may change the working directory.
+var sources, _ = os.Getwd()
+
 // shares reads the sources of this package.
 var shares = sync.OnceValue(func() (s sharesOf) {
 	uses, own := map[string]map[string]bool{}, map[string]map[string]bool{}
-	names, err := filepath.Glob("*_test.go")
+	names, err := filepath.Glob(filepath.Join(sources, "*_test.go"))
 	if err != nil || len(names) == 0 {
 		panic("the sources of the tests are missing")
 	}

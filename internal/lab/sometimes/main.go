@@ -14,6 +14,7 @@ package main
 
 import (
 	"context"
+	"errors"
 	"flag"
 	"fmt"
 	"os"
@@ -27,7 +28,7 @@ import (
 func main() {
 	least := flag.Int("least", 1, "how often each path must be reached")
 	verbose := flag.Bool("v", false, "print every path, not only those that are missing")
-	keep := flag.String("keep", "", "keep the profiles in this directory")
+	keep := flag.String("keep", "", "keep the profiles in this directory, and measure only what it lacks")
 	from := flag.String("from", "", "read the profiles of this directory, and run nothing")
 	flag.Parse()
 	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt)
@@ -79,8 +80,10 @@ func run(ctx context.Context, keep, from string, least int, verbose bool) error 
 // other programs.
 const more = "LargeCluster|TestScale$|AnOldBuildIsRefused"
 
-// measure runs the campaigns and the rigs, and writes their profiles into a directory. It does not
-// use the race detector: the counters of the profiles order memory accesses, and would hide races.
+// measure runs the campaigns and the rigs, and writes a profile of each package into a directory.
+// It leaves out the packages whose profile is there, so that an interrupted run can be continued.
+// It does not use the race detector: the counters of the profiles order memory accesses, and would
+// hide races.
 func measure(ctx context.Context, dir string) error {
 	if err := os.MkdirAll(dir, 0o755); err != nil {
 		return err
@@ -89,28 +92,31 @@ func measure(ctx context.Context, dir string) error {
 	for _, s := range shells {
 		covered = append(covered, "./"+s.dir)
 	}
+	var failed []error
 	for _, part := range []struct {
 		name     string
 		packages []string
 	}{{"campaigns", campaigns()}, {"rigs", rigs()}} {
-		fmt.Printf("%s: the tests of %d packages\n", part.name, len(part.packages))
-		args := []string{"test", "-count=1", "-timeout=2h", "-skip", more, "-covermode=atomic",
-			"-coverpkg=" + strings.Join(covered, ","),
-			"-coverprofile=" + filepath.Join(dir, part.name)}
+		var used time.Duration
 		for _, pkg := range part.packages {
-			args = append(args, "./"+pkg)
+			profile := filepath.Join(dir, part.name+"-"+strings.ReplaceAll(pkg, "/", "-"))
+			if _, err := os.Stat(profile); err == nil {
+				fmt.Println("measured before:", pkg)
+				continue
+			}
+			command := exec.CommandContext(ctx, "go", "test", "-vet=off", "-count=1", "-timeout=2h", "-skip", more,
+				"-covermode=atomic", "-coverpkg="+strings.Join(covered, ","), "-coverprofile="+profile, "./"+pkg)
+			command.Stdout, command.Stderr = os.Stdout, os.Stderr
+			if err := command.Run(); err != nil {
+				failed = append(failed, fmt.Errorf("%s: %w", pkg, errors.Join(err, os.RemoveAll(profile))))
+			}
+			if command.ProcessState != nil {
+				used += command.ProcessState.UserTime() + command.ProcessState.SystemTime()
+			}
 		}
-		command := exec.CommandContext(ctx, "go", args...)
-		command.Stdout, command.Stderr = os.Stdout, os.Stderr
-		began := time.Now()
-		if err := command.Run(); err != nil {
-			return fmt.Errorf("%s: %w", part.name, err)
-		}
-		used := command.ProcessState
-		fmt.Printf("%s took %s and %.1f minutes of CPU\n", part.name, time.Since(began).Round(time.Second),
-			(used.UserTime() + used.SystemTime()).Minutes())
+		fmt.Printf("%s took %.1f minutes of CPU\n", part.name, used.Minutes())
 	}
-	return nil
+	return errors.Join(failed...)
 }
 
 // read returns how often each point was reached, by the profiles that match a pattern.
