@@ -1,6 +1,8 @@
 package check
 
 import (
+	"maps"
+	"slices"
 	"time"
 
 	"github.com/mortise-lock/mortise/lockfsm"
@@ -97,27 +99,42 @@ type LeaseRule string
 
 // These are the rules of a lease.
 const (
-	FirstSending      LeaseRule = "first-sending"      // a new lease counts from the first sending of its Open
-	SentTime          LeaseRule = "sent-time"          // a lease counts from the sending of the acknowledged renewal
-	Margin            LeaseRule = "margin"             // a client's lease is shorter than the leader's by a fiftieth
-	LeadConfirmed     LeaseRule = "lead-confirmed"     // a deposed leader acknowledges no renewal
-	AppliedFirst      LeaseRule = "applied-first"      // only an attachment that is applied is acknowledged
-	NotExpiring       LeaseRule = "not-expiring"       // a session whose end is proposed is not acknowledged
-	FullTTL           LeaseRule = "full-ttl"           // a leader waits for a TTL of its own clock before an expiry
-	OwnTerm           LeaseRule = "own-term"           // an expiry counts only in the term in which it was decided
-	NewestAttachment  LeaseRule = "newest-attachment"  // only the newest attachment is acknowledged
-	LossIsFinal       LeaseRule = "loss-is-final"      // a hold that was lost is never held again
-	CancelFrees       LeaseRule = "cancel-frees"       // what no caller wants is freed
-	GrantIsTold       LeaseRule = "grant-is-told"      // the client hears of a grant before the next acknowledgement
-	ReleasedIsOver    LeaseRule = "released-is-over"   // no caller gets a pass of a stay that was given back
-	NamesWhatIsKept   LeaseRule = "names-what-is-kept" // an Attach names all that the client holds or keeps
-	RecallIsRepeated  LeaseRule = "recall-is-repeated" // a new attachment hears of the recall of its stay
-	RecallIsRespected LeaseRule = "recall-is-heeded"   // few callers get a pass after the recall
+	FirstSending      LeaseRule = "first-sending"
+	SentTime          LeaseRule = "sent-time"
+	Margin            LeaseRule = "margin"
+	LeadConfirmed     LeaseRule = "lead-confirmed"
+	AppliedFirst      LeaseRule = "applied-first"
+	NotExpiring       LeaseRule = "not-expiring"
+	FullTTL           LeaseRule = "full-ttl"
+	OwnTerm           LeaseRule = "own-term"
+	NewestAttachment  LeaseRule = "newest-attachment"
+	LossIsFinal       LeaseRule = "loss-is-final"
+	CancelFrees       LeaseRule = "cancel-frees"
+	GrantIsTold       LeaseRule = "grant-is-told"
+	ReleasedIsOver    LeaseRule = "released-is-over"
+	NamesWhatIsKept   LeaseRule = "names-what-is-kept"
+	RecallIsRepeated  LeaseRule = "recall-is-repeated"
+	RecallIsRespected LeaseRule = "recall-is-heeded"
 )
 
-// LeaseRules returns all rules.
-func LeaseRules() []LeaseRule {
-	return []LeaseRule{FirstSending, SentTime, Margin, LeadConfirmed, AppliedFirst, NotExpiring, FullTTL, OwnTerm,
-		NewestAttachment, LossIsFinal, CancelFrees, GrantIsTold, ReleasedIsOver, NamesWhatIsKept, RecallIsRepeated,
-		RecallIsRespected}
+var leaseRules = map[LeaseRule]string{
+	FirstSending:      "a new lease counts from the first sending of its Open",
+	SentTime:          "a lease counts from the sending of the acknowledged renewal",
+	Margin:            "a client's lease is shorter than the leader's by a fiftieth",
+	LeadConfirmed:     "a deposed leader acknowledges no renewal",
+	AppliedFirst:      "only an attachment that is applied is acknowledged",
+	NotExpiring:       "a session whose end is proposed is not acknowledged",
+	FullTTL:           "a leader waits for a TTL of its own clock before an expiry",
+	OwnTerm:           "an expiry counts only in the term in which it was decided",
+	NewestAttachment:  "only the newest attachment is acknowledged",
+	LossIsFinal:       "a hold that was lost is never held again",
+	CancelFrees:       "what no caller wants is freed",
+	GrantIsTold:       "the client hears of a grant before the next acknowledgement",
+	ReleasedIsOver:    "no caller gets a pass of a stay that was given back",
+	NamesWhatIsKept:   "an Attach names all that the client holds or keeps",
+	RecallIsRepeated:  "a new attachment hears of the recall of its stay",
+	RecallIsRespected: "few callers get a pass after the recall",
 }
+
+// LeaseRules returns all rules.
+func LeaseRules() []LeaseRule { return slices.Sorted(maps.Keys(leaseRules)) }

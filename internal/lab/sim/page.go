@@ -33,7 +33,8 @@ func (r *Report) Page(title, command string, minimal bool, faults, remarks []str
 	if p.At == 0 { // the second judge has objected, after the run
 		p.At = p.To
 	}
-	p.Remarks = append([]string{r.Config.String()}, remarks...)
+	p.Remarks = append([]string{r.Config.String(),
+		"In n2/6c67, n2 is the machine and 6c67 the end of the instance ID, which is new after each start."}, remarks...)
 	p.From = max(0, p.At-pageTTLs*r.Config.TTL)
 	for i, s := range r.Strikes {
 		if r.Config.Replay.happens(i) && s.At < p.From && p.At-s.At < pageReach {
@@ -42,6 +43,12 @@ func (r *Report) Page(title, command string, minimal bool, faults, remarks []str
 		}
 	}
 	p.To = min(p.To, p.At+r.Config.TTL)
+	for i, s := range r.Strikes { // the last fault before the objection, if the window shows it small
+		if near := s.At - max(p.At-s.At, 10*time.Millisecond)/2; r.Config.Replay.happens(i) && s.At <= p.At &&
+			p.At-near < (p.At-p.From)/4 {
+			p.Near, p.To = near, min(p.To, p.At+(p.At-near)/2)
+		}
+	}
 	p.Notes = r.Transcript[max(0, len(r.Transcript)-pageNotes):]
 	return p
 }

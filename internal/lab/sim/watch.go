@@ -155,6 +155,23 @@ func (o *watch) recorded() bool {
 
 func (c *call) caller() check.Caller { return check.Caller{Node: c.p.m.name, Op: c.id} }
 
+// differs tells what distinguishes a request from one for exclusive locks that may wait.
+func (c *call) differs(terms check.Terms, modes string) (text string) {
+	if terms != (check.Terms{}) {
+		text += fmt.Sprintf(", %d permits of %d", terms.Permits, terms.Of)
+	}
+	if modes != "" {
+		text += fmt.Sprintf(", in the modes %q", modes)
+	}
+	if c.req.Try {
+		text += ", without a wait"
+	}
+	if c.outer != nil {
+		text += fmt.Sprintf(", under %v", c.outer)
+	}
+	return text
+}
+
 func (o *watch) asks(c *call) {
 	o.stats.Calls++
 	keys, terms, modes := c.keys(), c.terms(), ""
@@ -167,7 +184,7 @@ func (o *watch) asks(c *call) {
 	case c.modal() && !c.upgradable():
 		o.stats.Paths++
 	}
-	o.w.note("%v call %d asks for %v, %+v, modes %q, try %v, under %v", c.p, c.id, keys, terms, modes, c.req.Try, c.outer)
+	o.w.note("%v call %d asks for %v%s", c.p, c.id, keys, c.differs(terms, modes))
 	o.record(c.p, history.Event{
 		Kind: history.Call, Op: c.id, Key: keys[0], Keys: keys[1:], Permits: terms.Permits, Of: terms.Of,
 		Modes: modes, Try: c.req.Try, Resumes: c.resumes(), Upgrades: c.upgraded(),

@@ -57,6 +57,7 @@ type Page struct {
 	Remarks  []string
 	At       time.Duration // when the judge objected
 	From, To time.Duration // the window that is drawn large; the whole run is drawn small above it
+	Near     time.Duration // if after From, a third drawing is from here to To
 	Lanes    []string      // in this order; bars and marks of other lanes are not drawn
 	Bars     []Bar
 	Marks    []Mark
@@ -78,17 +79,29 @@ func (p *Page) Write(w io.Writer) error {
 	for _, b := range p.Bars {
 		begin, end = min(begin, b.From), max(end, b.To)
 	}
+	to := max(p.To, p.From+time.Millisecond)
+	large := []*drawing{p.draw(p.From, to, 16, true)}
+	if p.Near > p.From && p.Near < p.To {
+		large = append(large, p.draw(p.Near, p.To, 16, true))
+	}
+	earlier := max(0, len(p.Notes)-lastNotes)
 	return page.Execute(w, struct {
 		*Page
-		Whole, Window *drawing
-	}{p, p.draw(begin, end, 3, false), p.draw(p.From, max(p.To, p.From+time.Millisecond), 16, true)})
+		Whole         *drawing
+		Large         []*drawing
+		Earlier, Last []string
+	}{p, p.draw(begin, end, 3, false), large, p.Notes[:earlier], p.Notes[earlier:]})
 }
 
 const (
 	width  = 1500 // of a drawing, in pixels
 	labels = 120  // width of the names of the lanes
+	right  = 30   // for the half of the last tick's text
+	least  = 13   // height of the lowest lane, for its name
 	axis   = 18   // height of the axis
 	digits = 6.5  // width of a character of a bar's text
+
+	lastNotes = 60 // lines of the transcript that are not folded away
 )
 
 // drawing is an SVG: everything has its position in pixels.
@@ -134,7 +147,7 @@ type tick struct {
 
 func (p *Page) draw(from, to time.Duration, row int, large bool) *drawing {
 	d := &drawing{Width: width, From: from, To: to, large: large}
-	scale := float64(width-labels-10) / float64(max(to-from, 1))
+	scale := float64(width-labels-right) / float64(max(to-from, 1))
 	x := func(t time.Duration) float64 { return labels + float64(min(max(t, from), to)-from)*scale }
 	bars := shown(p.Bars, d, func(b *Bar) bool { return b.To >= from && b.From <= to && slices.Contains(p.Lanes, b.Lane) })
 	marks := shown(p.Marks, d, func(m *Mark) bool {
@@ -145,7 +158,7 @@ func (p *Page) draw(from, to time.Duration, row int, large bool) *drawing {
 	for i, name := range p.Lanes {
 		top := y + 2
 		rows := d.stack(bars, name, top, row, x)
-		height := max(rows, 1)*row + 4
+		height := max(max(rows, 1)*row+4, least)
 		d.Lanes = append(d.Lanes, lane{Name: name, Y: y, Height: height, Label: y + height/2 + 4, Odd: i%2 == 1})
 		middle[name] = y + height/2
 		y += height

@@ -65,6 +65,28 @@ func TestPage(t *testing.T) {
 	}
 }
 
+// Next to the objection a third drawing shows what is too small in the others. Of the transcript
+// only the last lines are unfolded.
+func TestNextToTheObjection(t *testing.T) {
+	p := timeline.Page{Lanes: []string{"a"}, From: time.Second, To: 10 * time.Second, At: 9 * time.Second,
+		Near: 8 * time.Second, Faults: []string{"one"}, Minimal: true}
+	p.Bars = []timeline.Bar{{Lane: "a", Kind: timeline.Held, From: 8 * time.Second, To: 10 * time.Second}}
+	for i := range 100 {
+		p.Notes = append(p.Notes, fmt.Sprintf("note %d.", i))
+	}
+	html := write(t, &p)
+	for text, want := range map[string]int{"<svg": 3, `<rect class="held"`: 3, `class="objection" x1=`: 3,
+		"Next to the objection, from 8.000 s to 10.000 s": 1, "1 fault;": 1, "40 events before them": 1} {
+		if n := strings.Count(html, text); n != want {
+			t.Errorf("%q is %d times on the page, want %d", text, n, want)
+		}
+	}
+	folded, last, _ := strings.Cut(html, "</details>")
+	if !strings.Contains(folded, "note 39.\n") || !strings.Contains(last, "note 40.\n") {
+		t.Error("not the last 60 lines are unfolded")
+	}
+}
+
 // A page stays small, and keeps what is next to the objection.
 func TestManyItems(t *testing.T) {
 	p := timeline.Page{Lanes: []string{"a"}, To: time.Hour, At: time.Hour}
