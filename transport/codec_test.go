@@ -9,6 +9,7 @@ import (
 	"google.golang.org/protobuf/proto"
 	"google.golang.org/protobuf/reflect/protoreflect"
 
+	"github.com/mortise-lock/mortise/internal/lab/slow"
 	wire "github.com/mortise-lock/mortise/transport/wire/mortise/transport/v1"
 )
 
@@ -91,6 +92,7 @@ func sameMessage(t *testing.T, b []byte) {
 // Builds with different encoders can communicate only if the hand-written encoder and decoder
 // have the same results as those of protobuf.
 func TestRaftMessagesAreProtobuf(t *testing.T) {
+	slow.UnderRace(t)
 	r := rand.New(rand.NewPCG(1, 2))
 	byHand := 0
 	for range 20_000 {
@@ -174,6 +176,7 @@ func randomFrame(t testing.TB, r *rand.Rand) []byte {
 }
 
 func TestFramesAreProtobuf(t *testing.T) {
+	slow.UnderRace(t)
 	r := rand.New(rand.NewPCG(3, 4))
 	for range 5_000 {
 		b := randomFrame(t, r)
