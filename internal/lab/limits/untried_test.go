@@ -100,7 +100,7 @@ var untried = map[string]string{
 		"session/client.outcomesKept session/client.talliesKept tick.maxFinished transport.maxAddrs " +
 		"transport.maxPreferred transport.noticeKinds",
 	cutTo: "" +
-		"cluster/founding.maxWhy internal/credentials.most internal/instance.maxDiskText " +
+		"cluster/founding.maxWhy internal/credentials.most " +
 		"internal/tofu.maxName",
 	asInput: "" +
 		"barrier.maxSize cluster/voters.maxReplicas internal/replica.MaxReplicas maxBudget maxWaiting " +
