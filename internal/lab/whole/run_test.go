@@ -447,14 +447,15 @@ func (r *run) well() bool {
 }
 
 func (r *run) judge() {
-	var events []history.Event
+	var tapes []io.Reader
 	for _, t := range r.tapes {
-		var err error
-		if events, err = history.Read(events, &t.Buffer); err != nil {
-			r.bug("reading a history: %v", err)
-		}
+		tapes = append(tapes, t)
 	}
-	err := history.Judge(events, history.Options{Settle: 5 * time.Minute})
+	events, err := history.Read(nil, io.MultiReader(tapes...)) // each Read has a buffer of a megabyte
+	if err != nil {
+		r.bug("reading the history: %v", err)
+	}
+	err = history.Judge(events, history.Options{Settle: 5 * time.Minute})
 	// The calls of guests are in no file, and the judge says so when it has found nothing else.
 	foreign := r.guests > 0 && errors.Is(err, history.ErrUnknown) &&
 		strings.Contains(err.Error(), "no file has its calls")

@@ -5,7 +5,7 @@ package native
 type Bug struct {
 	Name   string
 	Breaks string
-	Seeds  int // the campaign catches it within that many seeds, from 1 on; zero means that it does not
+	Seeds  int // the campaign catches it within that many seeds, from 1 on
 }
 
 // Bugs returns the bugs of bugs.diff, and those of package mutants that a campaign also catches.
@@ -15,9 +15,7 @@ func Bugs() []Bug {
 		{"keeper-wake-lost", "a frame that arrives beside a turn of the keeper waits for the next one", 100},
 		{"link-wake-lost", "a frame that is queued beside the sender's last look waits for the next one", 100},
 		{"log-wake-lost", "a message that arrives beside a turn of the log waits for the next tick", 100},
-		// Raft notices after the next heartbeat, so the bug costs one exchange, which is below any bound.
-		// The wiring table of package instance catches it.
-		{"unsent-messages-not-told", "raft messages that a link refuses count as sent", 0},
+		{"unsent-messages-not-told", "raft messages that a link refuses count as sent", 500},
 		{"unsent-frame-ignored", "a frame of a client that a link refuses counts as sent", 500},
 		{"refused-proposal-ignored", "a batch that the log refuses counts as proposed", 500},
 		{"own-sessions-not-told", "sessions of NewSession are not told of a lost stream", 500},

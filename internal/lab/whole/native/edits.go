@@ -25,6 +25,9 @@ var edits = [...]edit{
 		}
 		gp := pp.runq[h%uint32(len(pp.runq))].ptr()
 `},
+	// The collector is off, so a run touches each page of its heap for the first time.
+	{"runtime/mem_linux.go", "	setVMAName(p, n, vmaName)\n\n	// Disable huge pages",
+		"	setVMAName(p, n, vmaName)\n	sysHugePageOS(v, n)\n\n	// Disable huge pages"},
 	{"runtime/rand.go", "	seed := &globalRand.seed\n	if len(startupRand)", `	for i := range startupRand {
 		startupRand[i] = byte(i + 1)
 	}

@@ -4,7 +4,7 @@
 // The changes: no system monitor and no preemption; the scheduler draws the next goroutine;
 // random numbers come from the seed; and at a drawn part of the mutexes, channel operations and
 // methods of package sync/atomic a goroutine lets others run. Places in the product that may refuse
-// work ask the seed whether they refuse now (product.diff).
+// work ask the seed whether they refuse now, and logs have small segments (product.diff).
 //
 // Guarantees: with GOMAXPROCS=1 and the variables of Environ, two processes of one binary with
 // equal seeds do the same in a bubble, byte for byte. Each change has an anchor, a few lines of the
@@ -114,7 +114,8 @@ func Root() (string, error) {
 	return strings.TrimSpace(string(out)), nil
 }
 
-// product has edits of the product: places that may refuse work refuse it at times.
+// product has edits of the product: places that may refuse work refuse it at times, and the
+// segments of a log are small, since a start reads whole ones.
 //
 // bugs.diff has planted bugs between the parts, which only runs of whole nodes can catch.
 //
