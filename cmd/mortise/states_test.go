@@ -321,6 +321,8 @@ var masked = []struct {
 	{regexp.MustCompile(`10\.0\.0\.\d(:7947)?`), "ADDR"},
 	{regexp.MustCompile(`"?\bnode-\d\b"?`), "NAME"},
 	{regexp.MustCompile(`\d{4}-\d\d-\d\d \d\d:\d\d:\d\d UTC`), "TIME"},
+	// Whether this instance has asked a voter since the last leader did is a matter of chance.
+	{regexp.MustCompile(`\(last answered TIME\)`), "(no answer since TIME or earlier)"},
 	{regexp.MustCompile(`session \d+`), "session N"},
 	{regexp.MustCompile(`token \d+`), "token N"},
 	{regexp.MustCompile(`\b\d+(\.\d+)?( min \d+)? (s|min)\b`), "N s"},
