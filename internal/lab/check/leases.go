@@ -118,7 +118,7 @@ func (v *leaseVoter) leads(group, term uint64, at time.Duration) {
 const rounding = time.Microsecond
 
 func broken(rule LeaseRule, s *LeaseStep, format string, args ...any) error {
-	return fmt.Errorf("leases: rule %s of model/lease.pml, %q: %s%s: session %d, epoch %d: %s", rule, leaseRules[rule],
+	return fmt.Errorf("leases: rule %s of model/lease.pml, %q: %s%s: session %d, epoch %d: %s", rule, leaseRules()[rule],
 		s.Client, s.Voter, s.Session, s.Epoch, fmt.Sprintf(format, args...))
 }
 

@@ -117,24 +117,27 @@ const (
 	RecallIsRespected LeaseRule = "recall-is-heeded"
 )
 
-var leaseRules = map[LeaseRule]string{
-	FirstSending:      "a new lease counts from the first sending of its Open",
-	SentTime:          "a lease counts from the sending of the acknowledged renewal",
-	Margin:            "a client's lease is shorter than the leader's by a fiftieth",
-	LeadConfirmed:     "a deposed leader acknowledges no renewal",
-	AppliedFirst:      "only an attachment that is applied is acknowledged",
-	NotExpiring:       "a session whose end is proposed is not acknowledged",
-	FullTTL:           "a leader waits for a TTL of its own clock before an expiry",
-	OwnTerm:           "an expiry counts only in the term in which it was decided",
-	NewestAttachment:  "only the newest attachment is acknowledged",
-	LossIsFinal:       "a hold that was lost is never held again",
-	CancelFrees:       "what no caller wants is freed",
-	GrantIsTold:       "the client hears of a grant before the next acknowledgement",
-	ReleasedIsOver:    "no caller gets a pass of a stay that was given back",
-	NamesWhatIsKept:   "an Attach names all that the client holds or keeps",
-	RecallIsRepeated:  "a new attachment hears of the recall of its stay",
-	RecallIsRespected: "few callers get a pass after the recall",
+// leaseRules returns what each rule says.
+func leaseRules() map[LeaseRule]string {
+	return map[LeaseRule]string{
+		FirstSending:      "a new lease counts from the first sending of its Open",
+		SentTime:          "a lease counts from the sending of the acknowledged renewal",
+		Margin:            "a client's lease is shorter than the leader's by a fiftieth",
+		LeadConfirmed:     "a deposed leader acknowledges no renewal",
+		AppliedFirst:      "only an attachment that is applied is acknowledged",
+		NotExpiring:       "a session whose end is proposed is not acknowledged",
+		FullTTL:           "a leader waits for a TTL of its own clock before an expiry",
+		OwnTerm:           "an expiry counts only in the term in which it was decided",
+		NewestAttachment:  "only the newest attachment is acknowledged",
+		LossIsFinal:       "a hold that was lost is never held again",
+		CancelFrees:       "what no caller wants is freed",
+		GrantIsTold:       "the client hears of a grant before the next acknowledgement",
+		ReleasedIsOver:    "no caller gets a pass of a stay that was given back",
+		NamesWhatIsKept:   "an Attach names all that the client holds or keeps",
+		RecallIsRepeated:  "a new attachment hears of the recall of its stay",
+		RecallIsRespected: "few callers get a pass after the recall",
+	}
 }
 
 // LeaseRules returns all rules.
-func LeaseRules() []LeaseRule { return slices.Sorted(maps.Keys(leaseRules)) }
+func LeaseRules() []LeaseRule { return slices.Sorted(maps.Keys(leaseRules())) }
