@@ -174,8 +174,8 @@ func (c *calm) try(t *trial) {
 
 // follow makes a call whose entries are refused, and another while it waits. Since the leader is
 // told of the refusal, it sends the refused entries with those of the second call, and the second
-// call is as fast as without a fault: 0.1 ms and five latencies, or three on the leader. It is slower
-// while an entry of another purpose is in flight, too, but not three times in a row.
+// call is as fast as without a fault: 0.1 ms and five latencies, or three on the leader. It is
+// slower while an entry of another purpose is in flight, too, but not three times in a row.
 func (c *calm) follow(t *trial) {
 	first, second := c.seats[c.random.IntN(len(c.seats))], c.seats[c.random.IntN(len(c.seats))]
 	if second.of == none {
