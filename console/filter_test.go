@@ -98,3 +98,18 @@ func searchOf(t *testing.T, h http.Handler, query string) (names []string) {
 	}
 	return names
 }
+
+// A search is described by each of its conditions, and by no other one.
+func TestASearchInWords(t *testing.T) {
+	for want, f := range map[string]filter{
+		"":                             {},
+		"that begin with “a”":          {prefix: "a"},
+		"held by “s1”":                 {holder: "s1"},
+		"held for at least 1 min 30 s": {age: 90 * time.Second},
+		"that begin with “a”, held by “s1”, held for at least 5.0 s": {prefix: "a", holder: "s1", age: 5 * time.Second},
+	} {
+		if got := f.Text(); got != want {
+			t.Errorf("%q, want %q", got, want)
+		}
+	}
+}

@@ -28,12 +28,12 @@ func TestADivergedReplicaIsCounted(t *testing.T) {
 
 // TestEachFigureHasItsField compares the figures of a status with another value in each field.
 func TestEachFigureHasItsField(t *testing.T) {
-	s := mortise.Status{Member: mortise.Member{Votes: true}, Leader: "a", Leading: true, Term: 2, Held: 3, Waiters: 9,
+	s := mortise.Status{Member: mortise.Member{Votes: true}, Leader: "a", Leading: true, Term: 2, Held: 20, Waiters: 9,
 		Standby: 5, LeaseFor: 6 * time.Second, Sticky: mortise.StickyStatus{Kept: 7, Grants: 8, Recalls: 10,
 			RecallTime: 11 * time.Second, InUse: 12}, Voters: []mortise.Member{{Votes: true}, {}, {Votes: true}},
 		VotersWanted: 3, HooksDropped: 13, Age: 14 * time.Second, Available: 15 * time.Second, Starved: 16 * time.Second,
 		Health: &mortise.Health{Members: 17, Surplus: 18}}
-	want := map[string]float64{table.Held: 3, table.Waiters: 4, table.Standby: 5, table.Kept: 7, table.KeptGrants: 8,
+	want := map[string]float64{table.Held: 20, table.Waiters: 4, table.Standby: 5, table.Kept: 7, table.KeptGrants: 8,
 		table.Recalls: 10, table.RecallTime: 11, table.InUse: 12, table.LeaseLeft: 6, table.LeaderKnown: 1,
 		table.LeaderHere: 1, table.Voters: 2, table.DiskFault: 0, table.DiskLow: 0, table.Time: 14, table.Available: 15,
 		table.Failed: 0, table.Dropped: 13, table.Term: 2, table.Starved: 16, table.Members: 17, table.Missing: 1,

@@ -203,3 +203,19 @@ func TestADiskIsIllByItsInstance(t *testing.T) {
 		}
 	}
 }
+
+// Each outcome of a question has a step, and a step is given once, however many instances need it.
+func TestEachOutcomeHasItsStep(t *testing.T) {
+	for outcome, want := range map[guest.Outcome]string{guest.Foreign: "the same secret",
+		guest.Refused: "start the instance", guest.Silent: "no firewall blocks", guest.OtherVersion: "the same version"} {
+		d := &diagnosis{}
+		facts{reports: []guest.Report{missing("a", outcome), missing("a", outcome)}}.begin(d)
+		if len(d.Steps) != 1 || !strings.Contains(d.Steps[0], want) || len(d.Why) > 0 {
+			t.Errorf("%s: %+v", outcome, d)
+		}
+		d.why("%s", d.Steps[0])
+		if d.step("%s", d.Steps[0]); len(d.Steps) != 1 || len(d.Why) != 1 {
+			t.Errorf("%s: %+v", outcome, d)
+		}
+	}
+}

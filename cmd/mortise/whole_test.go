@@ -18,13 +18,13 @@ import (
 // What is built from many fields is compared as a whole, with another value in each field.
 
 func TestEachFigureHasItsField(t *testing.T) {
-	s := mortise.Status{Leader: "a", Leading: true, Term: 2, Held: 3, Waiters: 9, Standby: 5, LeaseFor: 6 * time.Second,
+	s := mortise.Status{Leader: "a", Leading: true, Term: 2, Held: 20, Waiters: 9, Standby: 5, LeaseFor: 6 * time.Second,
 		Sticky: mortise.StickyStatus{Kept: 7, Grants: 8, Recalls: 10, RecallTime: 11 * time.Second, InUse: 12},
 		Voters: []mortise.Member{{Votes: true}, {}, {Votes: true}}, VotersWanted: 3, HooksDropped: 13,
 		Age: 14 * time.Second, Available: 15 * time.Second, Starved: 16 * time.Second,
 		Health: &mortise.Health{Members: 17, Surplus: 18, Differs: []string{"State: x", "Grace: y", "State: z"}}}
 	s.Votes = true
-	want := map[string]float64{"lock_held": 3, "lock_waiters": 4, "lock_standby": 5, "lock_kept": 7,
+	want := map[string]float64{"lock_held": 20, "lock_waiters": 4, "lock_standby": 5, "lock_kept": 7,
 		"lock_kept_grants_total": 8, "lock_kept_recalls_total": 10, "lock_kept_recall_time_seconds_total": 11,
 		"lock_kept_in_use_total": 12, "lease_remaining_seconds": 6, "leader_known": 1, "leader_here": 1, "voters": 2,
 		"disk_fault": 0, "disk_low": 0, "node_time_seconds_total": 14, "node_available_time_seconds_total": 15,

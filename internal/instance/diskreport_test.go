@@ -146,3 +146,17 @@ func TestAFaultOnItsWay(t *testing.T) {
 		t.Errorf("%d, %d and %d bytes", len(got.State), len(got.Cause), len(got.Remedy))
 	}
 }
+
+// Each state of a disk has words and a step of its own.
+func TestEachStateOfADiskHasItsWords(t *testing.T) {
+	words, steps := map[string]bool{DiskWords("another"): true}, map[string]bool{}
+	for _, state := range []DiskState{DiskFailed, DiskHung, DiskRemoved, DiskLow, DiskNoFiles} {
+		if text := DiskWords(state); words[text] || text == "its disk is "+string(state) {
+			t.Errorf("%s: %q", state, text)
+		}
+		if steps[remedy(state)] {
+			t.Errorf("%s: %q", state, remedy(state))
+		}
+		words[DiskWords(state)], steps[remedy(state)] = true, true
+	}
+}

@@ -375,3 +375,59 @@ func TestConfig(t *testing.T) {
 	_, err = quietDir(file)
 	refused(t, err, raftlog.ErrStorage, fmt.Sprint(file))
 }
+
+// A file that cannot be written or read is a fault of the disk, whichever it is.
+func TestAFileThatCannotBeUsedIsAFaultOfTheDisk(t *testing.T) {
+	for _, name := range []string{originName + ".tmp", originName, metaName + ".tmp", metaName, lockName} {
+		path := filepath.Join(t.TempDir(), "d")
+		if err := os.MkdirAll(filepath.Join(path, name, "inside"), 0o700); err != nil {
+			t.Fatal(err)
+		}
+		if _, numbers := mount(path); !numbers && strings.HasPrefix(name, originName) {
+			continue // this file system does not number its files
+		}
+		d, err := quietDir(path)
+		if err == nil {
+			closeDir(t, d)
+		}
+		if !errors.Is(err, raftlog.ErrStorage) {
+			t.Errorf("%s is a directory: %v", name, err)
+		}
+	}
+}
+
+// The terms of a log may be far above or below its indexes.
+func TestTermsAreNoIndexes(t *testing.T) {
+	for _, term := range []uint64{1, 7, 1000} {
+		path, model := filepath.Join(t.TempDir(), "d"), raftlog.NewMemoryStore()
+		for i, b := range []raftlog.Batch{
+			{Identity: &raftlog.Identity{Group: 7, ID: 1}, HardState: testHard(term, 1, 5),
+				Snapshot: testSnapshot(5, term, 100)},
+			{Entries: testEntries(6, term, 3, 10)},
+			{Snapshot: testSnapshot(20, term+1, 100)}, // of another replica, after a gap
+			{Entries: testEntries(21, term+1, 3, 10), HardState: testHard(term+1, 1, 20)},
+			{Snapshot: testSnapshot(22, term+1, 100)}, // of this replica
+			{Snapshot: testSnapshot(30, term+2, 100), Entries: testEntries(31, term+2, 2, 10)},
+		} {
+			d := mustDir(t, path)
+			s, err := d.Log(7, 1)
+			if err == nil {
+				err = errors.Join(s.Save(b), model.Save(b))
+			}
+			if err != nil {
+				t.Fatalf("term %d, batch %d: %v", term, i, err)
+			}
+			closeDir(t, d)
+			d = mustDir(t, path)
+			if s, err = d.Log(7, 1); err != nil {
+				t.Fatalf("term %d, after batch %d: %v", term, i, err)
+			}
+			got, err := s.Load()
+			want, _ := model.Load()
+			if err != nil || sameState(got, want) != nil {
+				t.Errorf("term %d, after batch %d: %v, %v", term, i, err, sameState(got, want))
+			}
+			closeDir(t, d)
+		}
+	}
+}

@@ -15,6 +15,7 @@ import (
 type countedFS struct {
 	FS
 	left *atomic.Int64 // calls until the one that fails; the later ones succeed
+	open *atomic.Int64 // files that are open
 }
 
 func (c countedFS) next() error {
@@ -34,6 +35,9 @@ func countedOf[T any](c countedFS, call func() (T, error)) (result T, err error)
 func (c countedFS) file(open func(string) (File, error), path string) (File, error) {
 	return countedOf(c, func() (File, error) {
 		f, err := open(path)
+		if err == nil {
+			c.open.Add(1)
+		}
 		return countedFile{f, c}, err
 	})
 }
@@ -62,12 +66,17 @@ func (f countedFile) WriteAt(b []byte, at int64) (int, error) {
 	return countedOf(f.fs, func() (int, error) { return f.File.WriteAt(b, at) })
 }
 
+func (f countedFile) Close() error {
+	f.fs.open.Add(-1)
+	return f.File.Close()
+}
+
 func (f countedFile) Size() (int64, error) { return countedOf(f.fs, f.File.Size) }
 func (f countedFile) Sync() error          { return errors.Join(f.fs.next(), f.File.Sync()) }
 
 // TestAnErrorAtEachCallOfTheOpening opens a directory with a log while one call of the file system
 // fails, reads too, for each call. The error has its cause, or the call does not matter; the
-// directory is not damaged, and is free again.
+// directory is not damaged, and is free again. No file stays open.
 func TestAnErrorAtEachCallOfTheOpening(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "d")
 	d := mustDir(t, path)
@@ -83,9 +92,12 @@ func TestAnErrorAtEachCallOfTheOpening(t *testing.T) {
 	}
 	failed := 0
 	for n := int64(0); ; n++ {
-		left := &atomic.Int64{}
+		left, files := &atomic.Int64{}, &atomic.Int64{}
 		left.Store(n)
-		err := open(countedFS{OSFS(), left})
+		err := open(countedFS{OSFS(), left, files})
+		if files.Load() != 0 {
+			t.Errorf("call %d: %d files are open", n, files.Load())
+		}
 		if left.Load() >= 0 {
 			break // all calls succeeded
 		}
