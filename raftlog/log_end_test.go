@@ -333,6 +333,22 @@ func TestStartRefuses(t *testing.T) {
 			}
 		}
 	}
+	for field, change := range map[string]func(c *Config){ // each alone, with no other field named
+		"Group": func(c *Config) { c.Group = 0 }, "ID": func(c *Config) { c.ID = 0 },
+		"Store": func(c *Config) { c.Store = nil }, "Applier": func(c *Config) { c.Applier = nil },
+		"Send": func(c *Config) { c.Send = nil }, "SendSnapshot": func(c *Config) { c.SendSnapshot = nil },
+		"Tick": func(c *Config) { c.Tick = -1 }, "HeartbeatTicks": func(c *Config) { c.HeartbeatTicks = -1 },
+		"ElectionTicks":   func(c *Config) { c.ElectionTicks, c.HeartbeatTicks = 7, 7 },
+		"EntriesInFlight": func(c *Config) { c.EntriesInFlight = -1 },
+		"QueueBytes":      func(c *Config) { c.QueueBytes = -1 }, "SnapshotBytes": func(c *Config) { c.SnapshotBytes = -1 },
+	} {
+		c := good()
+		change(&c)
+		if _, err := Start(c); err == nil || !strings.HasPrefix(err.Error(), "raftlog: "+field+" ") ||
+			strings.Contains(err.Error(), "\n") {
+			t.Errorf("%s: %v", field, err)
+		}
+	}
 	for name, tc := range map[string]struct {
 		change func(*Config)
 		want   error
