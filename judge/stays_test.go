@@ -136,6 +136,25 @@ func TestStaysByHand(t *testing.T) {
 	}
 }
 
+// A call that resumes a hold names one key, and has all keys of the hold.
+func TestAResumedCallHasAllKeysOfItsHold(t *testing.T) {
+	resumed, hold := locked(5, 50, 110, 300, 310), granted(5, 0, 100)
+	resumed[0].Resumes, hold[0].Keys = 3, []string{"l"}
+	over := ended(5, 305, history.ByRelease)
+	over[0].Keys = []string{"l"}
+	for _, at := range []int64{0, 200} {
+		other, taken, freed := locked(6, 190+at, 210+at, 250+at, 260+at), granted(6, 0, 200+at),
+			ended(6, 255+at, history.ByRelease)
+		for _, e := range []*history.Event{&other[0], &taken[0], &freed[0]} {
+			e.Key = "l"
+		}
+		err := judge.Porcupine(slices.Concat(hold, resumed, over, taken, other, freed), strict())
+		if errors.Is(err, judge.ErrUnknown) || (err == nil) != (at > 0) {
+			t.Errorf("the other key is granted at %d: %v", 200+at, err)
+		}
+	}
+}
+
 // A pass may last after its stay has ended by force.
 func TestForceOfAStayIsNoViolation(t *testing.T) {
 	at := slices.IndexFunc(historytest.Plants(),

@@ -50,6 +50,27 @@ func TestLoseTellsAtOnce(t *testing.T) {
 	})
 }
 
+// A holder that was paused for longer than its lease is told when Resume returns, also if it then
+// hears from no other node.
+func TestResumeTellsAtOnce(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		cluster := mortisetest.New(t, 3)
+		holder := cluster.Follower()
+		mine := lock(t, cluster.Node(holder), "k")
+		lost := mine.Done()
+		cluster.Isolate(holder)
+		cluster.Pause(holder)
+		time.Sleep(10 * ttl)
+		began := time.Now()
+		cluster.Resume(holder)
+		<-lost
+		if took := time.Since(began); took > ttl/100 {
+			t.Errorf("the holder was told after %v", took)
+		}
+		wantGone(t, mine)
+	})
+}
+
 // A lost lock stays taken for its Request.LockDelay, and can be resumed.
 func TestLoseWithADelay(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
