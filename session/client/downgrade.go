@@ -81,9 +81,7 @@ func (h *Hold) downgraded(err error) {
 
 // answer returns the result of a downgrade. If the hold has ended since, it returns the reason.
 func (h *Hold) answer() error {
-	if err := h.Err(); err != nil {
-		return err
-	}
+	_ = h.Err() // it notes an end by the clock
 	h.mu.Lock()
 	defer h.mu.Unlock()
 	if h.ended != nil {

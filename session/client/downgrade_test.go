@@ -121,6 +121,28 @@ func TestDowngrade(t *testing.T) {
 	})
 }
 
+// A hold may end by its own clock after the group has answered, and before the caller of Downgrade
+// runs. The caller is then told of the end.
+func TestTheAnswerToADowngradeComesAfterTheLease(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		w := newWorld(t, 1, nodeidtest.ID(1))
+		defer w.close()
+		leaping := w.leap()
+		w.elect(nodeidtest.ID(1))
+		h := w.lock(nodeidtest.ID(100), "x")
+		if _, err := h.startDowngrade(toReader()); err != nil {
+			t.Fatal(err)
+		}
+		if synctest.Wait(); h.answer() != nil {
+			t.Errorf("before the end of the lease: %v", h.answer())
+		}
+		leaping.leap.Advance(worldTTL)
+		if err := h.answer(); !errors.Is(err, ErrLost) {
+			t.Errorf("after the end of the lease: %v", err)
+		}
+	})
+}
+
 // TestDowngradeThatIsNotConfirmed checks each way in which the wait of Downgrade ends without an
 // answer of the group.
 func TestDowngradeThatIsNotConfirmed(t *testing.T) {
