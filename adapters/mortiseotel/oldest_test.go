@@ -5,6 +5,8 @@ import (
 	"testing"
 	"time"
 
+	"go.opentelemetry.io/otel/metric/noop"
+
 	"github.com/mortise-lock/mortise"
 )
 
@@ -32,5 +34,44 @@ func TestOldestHold(t *testing.T) {
 	}
 	if n := len(r.holds); n > maxHolds {
 		t.Errorf("%d holds are remembered", n)
+	}
+}
+
+// Only a hold that is not long by design is running, until its last handle is unlocked or it is
+// lost.
+func TestWhichHoldsAreRunning(t *testing.T) {
+	telemetry, err := New(Options{MeterProvider: noop.NewMeterProvider()})
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, c := range []struct {
+		outcome mortise.Outcome
+		purpose string
+		end     func(e mortise.LockEvent)
+		runs    bool
+		after   bool
+	}{
+		{mortise.OutcomeGranted, "", func(mortise.LockEvent) {}, true, true},
+		{mortise.OutcomeGranted, "job", func(mortise.LockEvent) {}, false, false},
+		{mortise.OutcomeHeld, "", func(mortise.LockEvent) {}, false, false},
+		{mortise.OutcomeEntered, "", func(mortise.LockEvent) {}, false, false},
+		{mortise.OutcomeGranted, "", telemetry.lost, true, false},
+		{mortise.OutcomeGranted, "", func(e mortise.LockEvent) {
+			e.Outcome = mortise.OutcomeLeft
+			telemetry.unlocked(t.Context(), e)
+		}, true, true},
+		{mortise.OutcomeGranted, "", func(e mortise.LockEvent) {
+			e.Outcome = mortise.OutcomeConfirmed
+			telemetry.unlocked(t.Context(), e)
+		}, true, false},
+	} {
+		telemetry.running = running{}
+		e := mortise.LockEvent{Part: mortise.Part{Key: "k"}, Token: 5, Outcome: c.outcome, Purpose: c.purpose}
+		telemetry.acquired(t.Context(), e)
+		runs := len(telemetry.running.holds) == 1
+		c.end(e)
+		if after := len(telemetry.running.holds) == 1; runs != c.runs || after != c.after {
+			t.Errorf("%s %q: runs %v, and then %v", c.outcome, c.purpose, runs, after)
+		}
 	}
 }

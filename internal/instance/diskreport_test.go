@@ -160,3 +160,31 @@ func TestEachStateOfADiskHasItsWords(t *testing.T) {
 		words[DiskWords(state)], steps[remedy(state)] = true, true
 	}
 }
+
+// The leader is asked for the faults that it knows, if this instance has a directory and another
+// instance leads.
+func TestWhoseFaultyDisksAreAskedFor(t *testing.T) {
+	for what, c := range map[string]struct {
+		dir    bool
+		leader uint64
+		want   bool
+	}{
+		"another leads": {true, 2, true}, "without a directory": {false, 2, false}, "this instance leads": {true, 1, false},
+		"the leader is not known": {true, 4, false},
+	} {
+		r := newRig(t)
+		r.status.Voters = places()
+		if c.dir {
+			r.withDir()
+		}
+		asked := func() (is bool) {
+			defer func() { is = recover() != nil }() // the port of the rig has no connection
+			r.n.askDisks(t.Context(), nodeidtest.Key(c.leader).ID())
+			return false
+		}()
+		if asked != c.want {
+			t.Errorf("%s: asked %v", what, asked)
+		}
+		r.end()
+	}
+}
